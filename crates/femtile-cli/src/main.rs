@@ -1,0 +1,2 @@
+//! Part of Femtile.
+fn main() {}

@@ -1,0 +1,132 @@
+use std::fmt::Debug;
+
+use crate::{DeviceError, Element};
+
+/// Something that holds arrays and runs kernels: a CPU with its threads, or a GPU.
+///
+/// Cloning a device clones a handle; all clones are the same device. Kernels are not methods of
+/// this trait: each algorithm declares the few it needs in its own small trait.
+pub trait Device: Clone + Debug + Send + Sync + 'static {
+    /// The raw storage behind a [`Buffer`].
+    type Memory<T: Element>: Send + Sync;
+
+    /// What to call this device in a report, such as `cpu (8 threads, avx2)`.
+    fn description(&self) -> String;
+
+    /// Storage for `len` values, all zero bits.
+    fn allocate<T: Element>(&self, len: usize) -> Result<Self::Memory<T>, DeviceError>;
+
+    /// Copies `host` into `memory`; both have the same length.
+    fn upload<T: Element>(&self, memory: &mut Self::Memory<T>, host: &[T]) -> Result<(), DeviceError>;
+
+    /// Copies `memory` into `host`; both have the same length.
+    fn download<T: Element>(&self, host: &mut [T], memory: &Self::Memory<T>) -> Result<(), DeviceError>;
+
+    /// How many kernels were launched so far; zero where work is not launched.
+    fn kernel_launches(&self) -> u64 {
+        0
+    }
+}
+
+/// A device whose memory the host can address: its buffers lend slices.
+pub trait HostDevice: Device {
+    /// The values as a slice.
+    fn slice<T: Element>(memory: &Self::Memory<T>) -> &[T];
+    /// The values as a mutable slice.
+    fn slice_mut<T: Element>(memory: &mut Self::Memory<T>) -> &mut [T];
+}
+
+/// An array of `len` values that lives on one device.
+///
+/// A buffer owns its memory and a handle of its device. Copies to and from the host are explicit.
+pub struct Buffer<T: Element, D: Device> {
+    memory: D::Memory<T>,
+    len: usize,
+    device: D,
+}
+
+impl<T: Element, D: Device> Debug for Buffer<T, D> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Buffer of {} values on {}", self.len, self.device.description())
+    }
+}
+
+impl<T: Element, D: Device> Buffer<T, D> {
+    /// `len` zeros on `device`.
+    pub fn zeros(device: &D, len: usize) -> Result<Self, DeviceError> {
+        Ok(Self { memory: device.allocate(len)?, len, device: device.clone() })
+    }
+
+    /// A copy of `host` on `device`.
+    pub fn from_host(device: &D, host: &[T]) -> Result<Self, DeviceError> {
+        let mut buffer = Self::zeros(device, host.len())?;
+        buffer.upload(host)?;
+        Ok(buffer)
+    }
+
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no values.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The device that holds the values.
+    pub fn device(&self) -> &D {
+        &self.device
+    }
+
+    /// The raw storage, for kernels.
+    pub fn memory(&self) -> &D::Memory<T> {
+        &self.memory
+    }
+
+    /// The raw storage, for kernels that write.
+    pub fn memory_mut(&mut self) -> &mut D::Memory<T> {
+        &mut self.memory
+    }
+
+    /// Overwrites all values with those of `host`.
+    ///
+    /// # Errors
+    /// [`DeviceError::LengthMismatch`] when the lengths differ.
+    pub fn upload(&mut self, host: &[T]) -> Result<(), DeviceError> {
+        same_length("upload", self.len, host.len())?;
+        self.device.upload(&mut self.memory, host)
+    }
+
+    /// Copies all values into `host`.
+    ///
+    /// # Errors
+    /// [`DeviceError::LengthMismatch`] when the lengths differ.
+    pub fn download(&self, host: &mut [T]) -> Result<(), DeviceError> {
+        same_length("download", host.len(), self.len)?;
+        self.device.download(host, &self.memory)
+    }
+
+    /// All values as a vector on the host.
+    pub fn to_host(&self) -> Result<Vec<T>, DeviceError> {
+        let mut host = vec![T::zeroed(); self.len];
+        self.download(&mut host)?;
+        Ok(host)
+    }
+}
+
+impl<T: Element, D: HostDevice> Buffer<T, D> {
+    /// The values, in place.
+    pub fn as_slice(&self) -> &[T] {
+        D::slice(&self.memory)
+    }
+
+    /// The values, in place and writable.
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
+        D::slice_mut(&mut self.memory)
+    }
+}
+
+fn same_length(field: &'static str, expected: usize, found: usize) -> Result<(), DeviceError> {
+    if expected == found { Ok(()) } else { Err(DeviceError::LengthMismatch { field, expected, found }) }
+}

@@ -1,0 +1,93 @@
+//! The CPU: a pool of threads and the widest SIMD instructions found at run time.
+
+mod simd;
+
+use std::sync::Arc;
+
+use crate::{Device, DeviceError, Element, HostDevice};
+pub use simd::SimdLevel;
+
+/// The host processor with its own pool of threads.
+///
+/// A whole solve runs inside [`Cpu::install`]: entering the pool once is cheap, entering it for
+/// every vector operation is not.
+#[derive(Clone)]
+pub struct Cpu {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    pool: rayon::ThreadPool,
+    simd: SimdLevel,
+}
+
+impl std::fmt::Debug for Cpu {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.description())
+    }
+}
+
+impl Cpu {
+    /// A CPU device with `threads` workers (0 = one for each available core) and the SIMD level
+    /// of `FEMTILE_SIMD` or, where that is unset, the best the processor has.
+    pub fn new(threads: usize) -> Result<Self, DeviceError> {
+        Self::with_simd(threads, SimdLevel::from_environment()?)
+    }
+
+    /// A CPU device with a given SIMD level.
+    pub fn with_simd(threads: usize, simd: SimdLevel) -> Result<Self, DeviceError> {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .thread_name(|i| format!("femtile-{i}"))
+            .build()
+            .map_err(|e| DeviceError::Threads { threads, reason: e.to_string() })?;
+        Ok(Self { inner: Arc::new(Inner { pool, simd }) })
+    }
+
+    /// Number of worker threads.
+    pub fn threads(&self) -> usize {
+        self.inner.pool.current_num_threads()
+    }
+
+    /// The SIMD instructions that kernels use.
+    pub fn simd(&self) -> SimdLevel {
+        self.inner.simd
+    }
+
+    /// Runs `work` inside the pool; nested calls stay where they are.
+    pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        self.inner.pool.install(work)
+    }
+}
+
+impl Device for Cpu {
+    type Memory<T: Element> = Vec<T>;
+
+    fn description(&self) -> String {
+        format!("cpu ({} threads, {})", self.threads(), self.simd())
+    }
+
+    fn allocate<T: Element>(&self, len: usize) -> Result<Vec<T>, DeviceError> {
+        Ok(vec![T::zeroed(); len])
+    }
+
+    fn upload<T: Element>(&self, memory: &mut Vec<T>, host: &[T]) -> Result<(), DeviceError> {
+        memory.copy_from_slice(host);
+        Ok(())
+    }
+
+    fn download<T: Element>(&self, host: &mut [T], memory: &Vec<T>) -> Result<(), DeviceError> {
+        host.copy_from_slice(memory);
+        Ok(())
+    }
+}
+
+impl HostDevice for Cpu {
+    fn slice<T: Element>(memory: &Vec<T>) -> &[T] {
+        memory
+    }
+
+    fn slice_mut<T: Element>(memory: &mut Vec<T>) -> &mut [T] {
+        memory
+    }
+}

@@ -1,0 +1,19 @@
+//! Where data lives and who works on it: scalars, devices, buffers.
+//!
+//! A [`Device`] owns memory and threads; a [`Buffer`] is an array on one device. Algorithms are
+//! generic over `D: Device` and reach the hardware only through small kernel traits that stand
+//! beside each algorithm.
+#![deny(unsafe_code)]
+
+mod buffer;
+#[allow(unsafe_code)]
+pub mod cpu;
+mod error;
+mod reference;
+mod scalar;
+
+pub use buffer::{Buffer, Device, HostDevice};
+pub use cpu::Cpu;
+pub use error::DeviceError;
+pub use reference::Reference;
+pub use scalar::{Element, Scalar};

@@ -1,0 +1,80 @@
+use std::fmt::{Debug, Display};
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
+
+/// A value that may stand in a [`crate::Buffer`]: plain bytes, any bit pattern valid.
+pub trait Element: bytemuck::Pod + Debug + PartialEq + Send + Sync + 'static {}
+
+impl Element for u8 {}
+impl Element for u16 {}
+impl Element for u32 {}
+impl Element for u64 {}
+impl Element for i32 {}
+impl Element for f32 {}
+impl Element for f64 {}
+
+/// The floating-point numbers that Femtile computes with: `f32` and `f64`.
+pub trait Scalar:
+    Element
+    + Display
+    + PartialOrd
+    + Default
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+    + AddAssign
+    + SubAssign
+    + MulAssign
+    + DivAssign
+    + Sum
+{
+    /// `"f32"` or `"f64"`, as case files and reports spell it.
+    const NAME: &'static str;
+    /// Additive identity.
+    const ZERO: Self;
+    /// Multiplicative identity.
+    const ONE: Self;
+    /// Distance from 1 to the next larger number.
+    const EPSILON: Self;
+    /// Nearest number to `value`.
+    fn from_f64(value: f64) -> Self;
+    /// The same number in double precision (exact).
+    fn to_f64(self) -> f64;
+    /// Square root.
+    fn sqrt(self) -> Self;
+    /// Absolute value.
+    fn abs(self) -> Self;
+    /// Neither NaN nor infinite.
+    fn is_finite(self) -> bool;
+}
+
+macro_rules! scalar {
+    ($t:ident, $name:literal) => {
+        impl Scalar for $t {
+            const NAME: &'static str = $name;
+            const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
+            const EPSILON: Self = $t::EPSILON;
+            fn from_f64(value: f64) -> Self {
+                value as $t
+            }
+            fn to_f64(self) -> f64 {
+                f64::from(self)
+            }
+            fn sqrt(self) -> Self {
+                $t::sqrt(self)
+            }
+            fn abs(self) -> Self {
+                $t::abs(self)
+            }
+            fn is_finite(self) -> bool {
+                $t::is_finite(self)
+            }
+        }
+    };
+}
+
+scalar!(f32, "f32");
+scalar!(f64, "f64");

@@ -1,0 +1,15 @@
+//! Meshes: points, cells, tags and fields; readers and writers, generators, refinement, checks.
+#![forbid(unsafe_code)]
+
+mod cell_kind;
+mod error;
+mod mesh;
+
+pub mod check;
+pub mod generate;
+pub mod io;
+pub mod refine;
+
+pub use cell_kind::CellKind;
+pub use error::{MeshError, Place};
+pub use mesh::{Facets, Field, Mesh};

@@ -1,0 +1,11 @@
+//! Femtile: finite-element solves that keep their data in small tiles of fast memory.
+//!
+//! This crate is what users import; it only re-exports the chapters of the library.
+
+pub use femtile_case as case;
+pub use femtile_device as device;
+pub use femtile_element as element;
+pub use femtile_expression as expression;
+pub use femtile_fem as fem;
+pub use femtile_linalg as linalg;
+pub use femtile_mesh as mesh;
