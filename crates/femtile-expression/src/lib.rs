@@ -1,1 +1,43 @@
-//! Part of Femtile.
+//! Formulas in `x`, `y`, `z` from text: values, derivatives, fast evaluation at many points.
+//!
+//! [`Expression`] is a number that depends on a point, [`Condition`] is true or false at one, [`Tape`] evaluates an
+//! expression for whole arrays of points.
+//!
+//! ```text
+//! condition  = conjunction { ("or" | "||") conjunction }
+//! conjunction = negation { ("and" | "&&") negation }
+//! negation   = { "not" | "!" } ( comparison | "(" condition ")" | "true" | "false" )
+//! comparison = sum ("<" | "<=" | ">" | ">=" | "==" | "!=") sum { the same again: a chain }
+//! sum        = product { ("+" | "-") product }
+//! product    = signed { ("*" | "/") signed }
+//! signed     = { "-" | "+" } power
+//! power      = primary [ ("^" | "**") signed ]
+//! primary    = number | "x" | "y" | "z" | "pi" | "e" | function "(" sum { "," sum } ")"
+//!            | "if" "(" condition "," sum "," sum ")" | "(" sum ")"
+//! ```
+//!
+//! So `-x^2` is `-(x^2)` and `2^3^2` is `2^9`. Text of any content and size is safe to parse: nesting and number of
+//! terms are limited, nothing else recurses.
+//!
+//! A text goes through `lexer` and `parser` into a `graph` that `simplify` keeps small; `derivative`, `display` and
+//! `tape` each walk that graph once, and a generator of kernel source would be one more such walk.
+#![forbid(unsafe_code)]
+
+mod condition;
+mod derivative;
+mod display;
+mod error;
+mod expression;
+mod function;
+mod graph;
+mod lexer;
+mod node;
+mod parser;
+mod simplify;
+mod tape;
+
+pub use condition::Condition;
+pub use error::ExpressionError;
+pub use expression::Expression;
+pub use node::Variable;
+pub use tape::{Tape, TapeScratch};

@@ -1,0 +1,154 @@
+use std::fmt;
+use std::ops::{Add, Div, Mul, Neg, Sub};
+use std::str::FromStr;
+
+use crate::derivative;
+use crate::display;
+use crate::error::ExpressionError;
+use crate::graph::{Builder, Graph};
+use crate::node::{Binary, Unary, Variable};
+use crate::parser::{self, Sort};
+use crate::tape::Tape;
+
+/// A number that depends on the coordinates, such as `sin(pi*x)*y`.
+///
+/// Kept simplified and with every repeated part once; two expressions are equal when they simplify to the same
+/// operations in the same order. `Display` writes a text that parses back to an equal expression, as long as that
+/// text keeps the parser's limits (10,000 terms, 200 levels). Cheap to clone and to send to other threads.
+///
+/// ```
+/// use femtile_expression::{Expression, Variable};
+/// let u: Expression = "x^2*sin(pi*y)".parse()?;
+/// assert_eq!(u.derivative(Variable::X).to_string(), "2*x*sin(pi*y)");
+/// assert_eq!(u.eval([3.0, 0.5, 0.0]), 9.0);
+/// # Ok::<(), femtile_expression::ExpressionError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expression {
+    graph: Graph,
+}
+
+impl Expression {
+    /// Reads an expression; the grammar is in the documentation of this crate.
+    ///
+    /// # Errors
+    /// [`ExpressionError`] with the bytes that it is about: an unknown name (with the nearest known one), a missing
+    /// operand, operator or parenthesis, a wrong number of arguments, a comparison where a number is expected, more
+    /// than 10,000 terms or 200 levels of nesting.
+    pub fn parse(text: &str) -> Result<Self, ExpressionError> {
+        parser::parse(text, Sort::Number).map(|graph| Self { graph }).map_err(|error| *error)
+    }
+
+    /// The expression that has this value everywhere.
+    pub fn constant(value: f64) -> Self {
+        let mut builder = Builder::default();
+        let root = builder.constant(value);
+        Self { graph: builder.finish(root) }
+    }
+
+    /// The expression that is one coordinate.
+    pub fn variable(variable: Variable) -> Self {
+        let mut builder = Builder::default();
+        let root = builder.variable(variable);
+        Self { graph: builder.finish(root) }
+    }
+
+    /// Its value, if it depends on no coordinate.
+    pub fn as_constant(&self) -> Option<f64> {
+        Variable::ALL.iter().all(|&variable| !self.uses(variable)).then(|| self.eval([0.0; 3]))
+    }
+
+    /// Its partial derivative by one coordinate.
+    ///
+    /// Exact wherever the expression is differentiable. At kinks and jumps it is one of the one-sided derivatives or
+    /// their middle: the slope of `sign`, `floor` and `ceil` is 0 everywhere, that of `abs` is `sign` (0 at 0),
+    /// `min`, `max` and `if` give the slope of the branch that is taken. Where the slope is infinite (`sqrt` at 0) or
+    /// its formula is 0/0 (`hypot`, `atan2` at the origin; `a^b` with `b` not constant at `a` = 0) the value is an
+    /// infinity or NaN.
+    ///
+    /// # Cost
+    /// Linear in the number of operations; the parts of the original are shared, not repeated.
+    pub fn derivative(&self, variable: Variable) -> Self {
+        Self { graph: derivative::derivative(&self.graph, variable) }
+    }
+
+    /// Its value at a point, for a single point; for many use [`Expression::tape`], whose values are the same bits.
+    pub fn eval(&self, point: [f64; 3]) -> f64 {
+        self.graph.eval(point)
+    }
+
+    /// Whether it depends on a coordinate after simplification: `0*x` does not.
+    pub fn uses(&self, variable: Variable) -> bool {
+        self.graph.uses(variable)
+    }
+
+    /// Compiles it for evaluation at many points.
+    pub fn tape(&self) -> Tape {
+        Tape::new(&self.graph)
+    }
+
+    fn combine(&self, op: Binary, other: &Self) -> Self {
+        let mut builder = Builder::default();
+        let left = builder.import(&self.graph)[self.graph.root() as usize];
+        let right = builder.import(&other.graph)[other.graph.root() as usize];
+        let root = builder.binary(op, left, right);
+        Self { graph: builder.finish(root) }
+    }
+}
+
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        display::write(&self.graph, f)
+    }
+}
+
+impl FromStr for Expression {
+    type Err = ExpressionError;
+
+    fn from_str(text: &str) -> Result<Self, ExpressionError> {
+        Self::parse(text)
+    }
+}
+
+impl Neg for &Expression {
+    type Output = Expression;
+
+    fn neg(self) -> Expression {
+        let mut builder = Builder::default();
+        let inner = builder.import(&self.graph)[self.graph.root() as usize];
+        let root = builder.unary(Unary::Negate, inner);
+        Expression { graph: builder.finish(root) }
+    }
+}
+
+impl Add for &Expression {
+    type Output = Expression;
+
+    fn add(self, other: &Expression) -> Expression {
+        self.combine(Binary::Add, other)
+    }
+}
+
+impl Sub for &Expression {
+    type Output = Expression;
+
+    fn sub(self, other: &Expression) -> Expression {
+        self.combine(Binary::Subtract, other)
+    }
+}
+
+impl Mul for &Expression {
+    type Output = Expression;
+
+    fn mul(self, other: &Expression) -> Expression {
+        self.combine(Binary::Multiply, other)
+    }
+}
+
+impl Div for &Expression {
+    type Output = Expression;
+
+    fn div(self, other: &Expression) -> Expression {
+        self.combine(Binary::Divide, other)
+    }
+}

@@ -1,0 +1,126 @@
+//! The names that a text may use, and what is said about any other.
+
+use std::f64::consts;
+use std::ops::Range;
+
+use crate::error::{ExpressionError, quote};
+use crate::node::{Binary, Unary, Variable};
+
+/// What a name stands for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Meaning {
+    Variable(Variable),
+    Constant(f64),
+    Truth(bool),
+    /// A function of one argument.
+    Unary(Unary),
+    /// A function of two arguments.
+    Binary(Binary),
+    /// `min` and `max`: two arguments or more.
+    Fold(Binary),
+    /// `if(condition, a, b)`.
+    If,
+}
+
+/// Every name; of two with one meaning the first is the one that is printed.
+pub(crate) const NAMES: [(&str, Meaning); 32] = [
+    ("x", Meaning::Variable(Variable::X)),
+    ("y", Meaning::Variable(Variable::Y)),
+    ("z", Meaning::Variable(Variable::Z)),
+    ("pi", Meaning::Constant(consts::PI)),
+    ("π", Meaning::Constant(consts::PI)),
+    ("e", Meaning::Constant(consts::E)),
+    ("true", Meaning::Truth(true)),
+    ("false", Meaning::Truth(false)),
+    ("sin", Meaning::Unary(Unary::Sin)),
+    ("cos", Meaning::Unary(Unary::Cos)),
+    ("tan", Meaning::Unary(Unary::Tan)),
+    ("asin", Meaning::Unary(Unary::Asin)),
+    ("acos", Meaning::Unary(Unary::Acos)),
+    ("atan", Meaning::Unary(Unary::Atan)),
+    ("atan2", Meaning::Binary(Binary::Atan2)),
+    ("sinh", Meaning::Unary(Unary::Sinh)),
+    ("cosh", Meaning::Unary(Unary::Cosh)),
+    ("tanh", Meaning::Unary(Unary::Tanh)),
+    ("exp", Meaning::Unary(Unary::Exp)),
+    ("log", Meaning::Unary(Unary::Log)),
+    ("ln", Meaning::Unary(Unary::Log)),
+    ("log10", Meaning::Unary(Unary::Log10)),
+    ("sqrt", Meaning::Unary(Unary::Sqrt)),
+    ("abs", Meaning::Unary(Unary::Abs)),
+    ("sign", Meaning::Unary(Unary::Sign)),
+    ("floor", Meaning::Unary(Unary::Floor)),
+    ("ceil", Meaning::Unary(Unary::Ceil)),
+    ("min", Meaning::Fold(Binary::Min)),
+    ("max", Meaning::Fold(Binary::Max)),
+    ("pow", Meaning::Binary(Binary::Power)),
+    ("hypot", Meaning::Binary(Binary::Hypot)),
+    ("if", Meaning::If),
+];
+
+/// Names of other programs that are too far from ours for a suggestion by spelling.
+const FOREIGN: [(&str, &str); 7] = [
+    ("fabs", "abs"),
+    ("sgn", "sign"),
+    ("lg", "log10"),
+    ("power", "pow"),
+    ("ceiling", "ceil"),
+    ("select", "if"),
+    ("where", "if"),
+];
+
+impl Meaning {
+    /// Whether the name has to be followed by arguments in parentheses.
+    pub(crate) fn is_function(self) -> bool {
+        matches!(self, Self::Unary(_) | Self::Binary(_) | Self::Fold(_) | Self::If)
+    }
+
+    /// The name that is printed for it.
+    pub(crate) fn name(self) -> &'static str {
+        NAMES.iter().find(|(_, meaning)| *meaning == self).map_or("", |(name, _)| name)
+    }
+
+    pub(crate) fn look_up(name: &str) -> Option<Self> {
+        NAMES.iter().find(|(known, _)| *known == name).map(|(_, meaning)| *meaning)
+    }
+}
+
+/// The error for a name that means nothing: the nearest name of the same sort if one is near, and all there are.
+pub(crate) fn unknown_name(name: &str, span: Range<usize>, called: bool) -> Box<ExpressionError> {
+    let kind = if called { "function" } else { "name" };
+    let error = ExpressionError::new(span, format!("unknown {kind} {}", quote(name)));
+    let names = |functions: bool| {
+        let names = NAMES.iter().filter(|(_, meaning)| meaning.is_function() == functions);
+        names.map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+    };
+    let known = if called {
+        format!("the functions are {}", names(true))
+    } else {
+        format!("the names are {}; the functions are {}", names(false), names(true))
+    };
+    match nearest(name, called) {
+        Some(nearest) => error.advise(format!("did you mean `{nearest}`? {known}")),
+        None => error.advise(known),
+    }
+}
+
+fn nearest(name: &str, called: bool) -> Option<&'static str> {
+    const LONGEST: usize = 16;
+    let lower = name.to_lowercase();
+    let length = lower.chars().count();
+    if length > LONGEST {
+        return None;
+    }
+    if let Some((_, ours)) = FOREIGN.iter().find(|(foreign, _)| *foreign == lower) {
+        return Some(ours);
+    }
+    // A short name is near to everything: it may differ by case alone, a longer one by a third of its letters.
+    let allowed = if length < 3 { length - 1 } else { 2.min(length / 2) };
+    let distances = NAMES.iter().map(|&(known, meaning)| {
+        let other_sort = usize::from(meaning.is_function() != called);
+        (strsim::damerau_levenshtein(&lower, known), other_sort, known)
+    });
+    let (distance, _, known) = distances.min()?;
+    let whole = distance >= known.chars().count();
+    (distance <= allowed && !(whole && distance > 0)).then_some(known)
+}
