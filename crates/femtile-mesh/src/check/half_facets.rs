@@ -1,0 +1,233 @@
+//! Matches the sides of neighbouring cells in bounded memory.
+//!
+//! A half-facet is a facet as one cell sees it. Half-facets with the same nodes belong together, and
+//! their smallest node says in which range of nodes to look: the ranges are worked off one after
+//! another, so that only a few million half-facets exist at any time however large the mesh.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::{CellKind, Mesh};
+
+/// Half-facets held at once by all threads together: 64 MiB of them for tetrahedra.
+const BUDGET: usize = 1 << 22;
+/// Cells whose range of nodes is remembered together, so that a pass can step over them.
+const CELLS_PER_BLOCK: usize = 2048;
+/// Nodes counted together when the ranges are laid out.
+const NODES_PER_BIN: usize = 64;
+
+/// A facet of a cell, keyed by its nodes; `K` is one less than the number of nodes of a facet.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HalfFacet<const K: usize> {
+    /// The nodes but the smallest, ascending.
+    rest: [u32; K],
+    /// The cell that sees it.
+    pub(super) cell: u32,
+    side: u32,
+}
+
+impl<const K: usize> HalfFacet<K> {
+    const EMPTY: Self = Self { rest: [0; K], cell: 0, side: 0 };
+
+    /// Number of the facet in its cell.
+    pub(super) fn local(&self) -> u8 {
+        (self.side >> 1) as u8
+    }
+}
+
+/// What is done with each facet of a mesh; one visitor sees a range of facets, in ascending order.
+pub(super) trait FacetVisitor: Default + Send {
+    /// Receives all half-facets that share the same nodes, by ascending cell.
+    fn visit<const K: usize>(&mut self, group: &[HalfFacet<K>]);
+}
+
+/// Shows every facet of the mesh to a visitor and returns the visitors in the order of their ranges.
+///
+/// What the visitors saw, read one after another, does not depend on the number of threads.
+///
+/// # Cost
+/// $O(n \log d)$ for $n$ half-facets and $d$ of them at a node; [`BUDGET`] half-facets and one byte a
+/// node beyond the mesh. A node that is the smallest of more half-facets than that needs room for them.
+pub(super) fn visit_facets<V: FacetVisitor>(mesh: &Mesh) -> Vec<V> {
+    match mesh.kind {
+        CellKind::Segment => visit_with_budget::<0, V>(mesh, BUDGET),
+        CellKind::Triangle | CellKind::Quadrilateral => visit_with_budget::<1, V>(mesh, BUDGET),
+        CellKind::Tetrahedron => visit_with_budget::<2, V>(mesh, BUDGET),
+        CellKind::Hexahedron => visit_with_budget::<3, V>(mesh, BUDGET),
+    }
+}
+
+fn visit_with_budget<const K: usize, V: FacetVisitor>(mesh: &Mesh, budget: usize) -> Vec<V> {
+    let n_lanes = rayon::current_num_threads().max(1);
+    let plan = Plan::new(mesh, (budget / n_lanes).max(1));
+    let per_lane = plan.ranges.len().div_ceil(n_lanes).max(1);
+    plan.ranges
+        .par_chunks(per_lane)
+        .map(|ranges| {
+            let mut visitor = V::default();
+            let (mut facets, mut ends) = (Vec::<HalfFacet<K>>::new(), Vec::new());
+            for range in ranges {
+                gather(mesh, &plan, range, &mut facets, &mut ends);
+                visit_range(&mut facets, &ends, &mut visitor);
+            }
+            visitor
+        })
+        .collect()
+}
+
+/// Ranges of nodes to work off, and which cells each of them concerns.
+struct Plan {
+    ranges: Vec<Range<u32>>,
+    /// The key nodes of each block of cells.
+    blocks: Vec<KeyNodes>,
+}
+
+/// Smallest and largest of the key nodes in some cells.
+type KeyNodes = (u32, u32);
+
+impl Plan {
+    fn new(mesh: &Mesh, budget: usize) -> Self {
+        let n_bins = mesh.n_nodes().div_ceil(NODES_PER_BIN);
+        let per_block = CELLS_PER_BLOCK * mesh.kind.n_nodes();
+        let n_blocks = mesh.cells.len().div_ceil(per_block);
+        let per_lane = n_blocks.div_ceil(rayon::current_num_threads().max(1)).max(1);
+        let lanes: Vec<(Vec<u32>, Vec<KeyNodes>)> = mesh
+            .cells
+            .par_chunks(per_lane * per_block)
+            .map(|cells| {
+                let mut counts = vec![0u32; n_bins];
+                let blocks = cells.chunks(per_block).map(|block| count_block(mesh.kind, block, &mut counts));
+                let blocks = blocks.collect();
+                (counts, blocks)
+            })
+            .collect();
+        let mut counts = vec![0usize; n_bins];
+        let mut blocks = Vec::with_capacity(n_blocks);
+        for (lane_counts, lane_blocks) in lanes {
+            counts.iter_mut().zip(lane_counts).for_each(|(sum, count)| *sum += count as usize);
+            blocks.extend(lane_blocks);
+        }
+        Self { ranges: ranges(&counts, budget, mesh.n_nodes()), blocks }
+    }
+}
+
+fn count_block(kind: CellKind, cells: &[u32], counts: &mut [u32]) -> KeyNodes {
+    let (mut low, mut high) = (u32::MAX, 0);
+    for cell in cells.chunks_exact(kind.n_nodes()) {
+        for facet in kind.facets() {
+            let first = smallest(cell, facet);
+            counts[first as usize / NODES_PER_BIN] += 1;
+            (low, high) = (low.min(first), high.max(first));
+        }
+    }
+    (low, high)
+}
+
+/// Cuts the nodes into ranges of whole bins with at most `budget` half-facets, or one bin, each.
+fn ranges(counts: &[usize], budget: usize, n_nodes: usize) -> Vec<Range<u32>> {
+    let mut ranges = Vec::new();
+    let (mut start, mut held) = (0, 0);
+    for (bin, &count) in counts.iter().enumerate() {
+        if held > 0 && held + count > budget {
+            ranges.push((start * NODES_PER_BIN) as u32..(bin * NODES_PER_BIN) as u32);
+            (start, held) = (bin, 0);
+        }
+        held += count;
+    }
+    if held > 0 {
+        ranges.push((start * NODES_PER_BIN) as u32..n_nodes as u32);
+    }
+    ranges
+}
+
+/// Collects the half-facets whose smallest node lies in `range`, those of one node together.
+///
+/// Afterwards `ends[i]` is where the half-facets of node `range.start + i` end.
+fn gather<const K: usize>(
+    mesh: &Mesh,
+    plan: &Plan,
+    range: &Range<u32>,
+    facets: &mut Vec<HalfFacet<K>>,
+    ends: &mut Vec<usize>,
+) {
+    // Filling advances the start of each node's stretch to its end, so the starts become the ends.
+    ends.clear();
+    ends.resize(range.len() + 1, 0);
+    each_facet_of_range(mesh, plan, range, |first, _, _, _| ends[(first - range.start) as usize + 1] += 1);
+    for i in 1..ends.len() {
+        ends[i] += ends[i - 1];
+    }
+    facets.clear();
+    facets.resize(ends[range.len()], HalfFacet::EMPTY);
+    each_facet_of_range(mesh, plan, range, |first, cell, local, nodes| {
+        let position = &mut ends[(first - range.start) as usize];
+        facets[*position] = half_facet(mesh.kind, first, cell, local, nodes);
+        *position += 1;
+    });
+    ends.truncate(range.len());
+}
+
+/// Calls `found(smallest node, cell, local facet, nodes of the cell)` for the facets of a range.
+fn each_facet_of_range(
+    mesh: &Mesh,
+    plan: &Plan,
+    range: &Range<u32>,
+    mut found: impl FnMut(u32, usize, usize, &[u32]),
+) {
+    let (kind, n) = (mesh.kind, mesh.kind.n_nodes());
+    for (block, &(low, high)) in plan.blocks.iter().enumerate() {
+        if low >= range.end || high < range.start {
+            continue;
+        }
+        let start = block * CELLS_PER_BLOCK;
+        let end = (start + CELLS_PER_BLOCK).min(mesh.n_cells());
+        for (cell, nodes) in (start..end).zip(mesh.cells[start * n..end * n].chunks_exact(n)) {
+            for (local, facet) in kind.facets().iter().enumerate() {
+                let first = smallest(nodes, facet);
+                if range.contains(&first) {
+                    found(first, cell, local, nodes);
+                }
+            }
+        }
+    }
+}
+
+fn smallest(cell: &[u32], facet: &[usize]) -> u32 {
+    facet.iter().fold(u32::MAX, |least, &i| least.min(cell[i]))
+}
+
+fn half_facet<const K: usize>(
+    kind: CellKind,
+    first: u32,
+    cell: usize,
+    local: usize,
+    nodes: &[u32],
+) -> HalfFacet<K> {
+    let facet = kind.facets()[local];
+    let start = facet.iter().position(|&i| nodes[i] == first).unwrap_or(0);
+    // A cycle of K + 1 nodes read from the smallest on keeps the orientation.
+    let mut rest: [u32; K] = std::array::from_fn(|i| nodes[facet[(start + 1 + i) % (K + 1)]]);
+    let odd = match K {
+        0 => local == 1,
+        1 => start == 1,
+        _ => rest[0] > rest[K - 1],
+    };
+    rest.sort_unstable();
+    HalfFacet { rest, cell: cell as u32, side: (local as u32) << 1 | u32::from(odd) }
+}
+
+/// Sorts the half-facets of each node and shows those with the same nodes to the visitor.
+fn visit_range<const K: usize, V: FacetVisitor>(
+    facets: &mut [HalfFacet<K>],
+    ends: &[usize],
+    visitor: &mut V,
+) {
+    let mut start = 0;
+    for &end in ends {
+        let of_node = &mut facets[start..end];
+        of_node.sort_unstable_by_key(|facet| (facet.rest, facet.cell));
+        of_node.chunk_by(|a, b| a.rest == b.rest).for_each(|group| visitor.visit(group));
+        start = end;
+    }
+}

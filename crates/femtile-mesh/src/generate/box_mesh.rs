@@ -1,0 +1,144 @@
+use super::grid::{cells_are_positive, corners_are_ordered, counts_fit, cube, ticks};
+use crate::{CellKind, Facets, Mesh, MeshError};
+
+/// Names of the sides of a box; side `i` carries tag `i + 1`.
+const SIDES: [&str; 6] = ["xmin", "xmax", "ymin", "ymax", "zmin", "zmax"];
+
+/// What becomes of each cube of a box.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum BoxSplit {
+    /// Six tetrahedra around the same diagonal of every cube.
+    #[default]
+    Kuhn,
+    /// Five tetrahedra, mirrored from cube to cube so that their faces match.
+    Five,
+    /// The cube itself, as a hexahedron.
+    Hexahedron,
+}
+
+impl BoxSplit {
+    /// Cells that one cube of the given parity becomes, by its corners `x + 2y + 4z`.
+    fn cells(self, parity: usize) -> &'static [usize] {
+        match self {
+            Self::Kuhn => cube::KUHN.as_flattened(),
+            Self::Five => cube::FIVE[parity].as_flattened(),
+            Self::Hexahedron => &cube::HEXAHEDRON,
+        }
+    }
+
+    fn kind(self) -> CellKind {
+        match self {
+            Self::Kuhn | Self::Five => CellKind::Tetrahedron,
+            Self::Hexahedron => CellKind::Hexahedron,
+        }
+    }
+}
+
+/// A box of cubes; the unit cube in eight cells a side unless said otherwise.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BoxConfig {
+    /// Corner with the smallest coordinates.
+    pub lower: [f64; 3],
+    /// Corner with the largest coordinates.
+    pub upper: [f64; 3],
+    /// Number of cubes in each direction.
+    pub cells: [usize; 3],
+    /// What becomes of each cube.
+    pub split: BoxSplit,
+}
+
+impl Default for BoxConfig {
+    fn default() -> Self {
+        Self { lower: [0.0; 3], upper: [1.0; 3], cells: [8; 3], split: BoxSplit::Kuhn }
+    }
+}
+
+/// A box of tetrahedra or hexahedra; node (i, j, k) is number `i + (nx + 1)(j + (ny + 1)k)`.
+///
+/// Its sides are tagged `xmin`, `xmax`, `ymin`, `ymax`, `zmin`, `zmax`, numbers 1 to 6.
+///
+/// # Errors
+/// [`MeshError::Invalid`] when a direction has no cells, when the corners are not finite or not in
+/// order, and, before anything is allocated, when nodes or cells are too many to number.
+pub fn box_mesh(config: &BoxConfig) -> Result<Mesh, MeshError> {
+    cells_are_positive(&config.cells)?;
+    corners_are_ordered(&config.lower, &config.upper)?;
+    let n_cubes: f64 = config.cells.iter().map(|&n| n as f64).product();
+    let n_nodes: f64 = config.cells.iter().map(|&n| n as f64 + 1.0).product();
+    let kind = config.split.kind();
+    counts_fit("cells", n_nodes, n_cubes * (config.split.cells(0).len() / kind.n_nodes()) as f64)?;
+    let mut mesh = Mesh::new(points(config), kind, cells(config))?;
+    mesh.facets = sides(config);
+    for (side, name) in SIDES.iter().enumerate() {
+        mesh.tag_names.insert((2, side as i32 + 1), (*name).to_owned());
+    }
+    Ok(mesh)
+}
+
+fn points(config: &BoxConfig) -> Vec<[f64; 3]> {
+    let [x, y, z] = std::array::from_fn(|d| ticks(config.lower[d], config.upper[d], config.cells[d]));
+    let mut points = Vec::with_capacity(x.len() * y.len() * z.len());
+    for &z in &z {
+        for &y in &y {
+            points.extend(x.iter().map(|&x| [x, y, z]));
+        }
+    }
+    points
+}
+
+fn cells(config: &BoxConfig) -> Vec<u32> {
+    let [nx, ny, nz] = config.cells;
+    let mut cells = Vec::with_capacity(nx * ny * nz * config.split.cells(0).len());
+    for k in 0..nz {
+        for j in 0..ny {
+            for i in 0..nx {
+                let corners = corners(config, [i, j, k]);
+                cells.extend(config.split.cells((i + j + k) % 2).iter().map(|&corner| corners[corner]));
+            }
+        }
+    }
+    cells
+}
+
+fn corners(config: &BoxConfig, [i, j, k]: [usize; 3]) -> [u32; 8] {
+    let (row, layer) = (config.cells[0] + 1, (config.cells[0] + 1) * (config.cells[1] + 1));
+    let first = i + row * j + layer * k;
+    std::array::from_fn(|corner| {
+        (first + (corner & 1) + row * (corner >> 1 & 1) + layer * (corner >> 2)) as u32
+    })
+}
+
+/// The tagged facets, side after side.
+fn sides(config: &BoxConfig) -> Facets {
+    let mut facets = Facets::default();
+    for side in 0..SIDES.len() {
+        let (axis, at_upper) = (side / 2, side % 2);
+        let patterns: [Vec<Vec<usize>>; 2] =
+            std::array::from_fn(|parity| facets_on_side(config.split, parity, axis, at_upper));
+        let (u, v) = ((axis + 1) % 3, (axis + 2) % 3);
+        let n_facets = config.cells[u] * config.cells[v] * patterns[0].len();
+        facets.nodes.reserve(n_facets * patterns[0].first().map_or(0, Vec::len));
+        facets.tags.resize(facets.tags.len() + n_facets, side as i32 + 1);
+        let mut at = [0; 3];
+        at[axis] = at_upper * (config.cells[axis] - 1);
+        for b in 0..config.cells[v] {
+            for a in 0..config.cells[u] {
+                (at[u], at[v]) = (a, b);
+                let corners = corners(config, at);
+                let pattern = patterns[(at[0] + at[1] + at[2]) % 2].iter().flatten();
+                facets.nodes.extend(pattern.map(|&corner| corners[corner]));
+            }
+        }
+    }
+    facets
+}
+
+/// Facets of one cube's cells whose corners all lie on a side of the cube.
+fn facets_on_side(split: BoxSplit, parity: usize, axis: usize, at_upper: usize) -> Vec<Vec<usize>> {
+    let kind = split.kind();
+    let cells = split.cells(parity).chunks_exact(kind.n_nodes());
+    cells
+        .flat_map(|cell| kind.facets().iter().map(move |facet| facet.iter().map(|&i| cell[i]).collect()))
+        .filter(|facet: &Vec<usize>| facet.iter().all(|corner| corner >> axis & 1 == at_upper))
+        .collect()
+}

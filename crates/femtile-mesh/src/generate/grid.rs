@@ -1,0 +1,67 @@
+//! What all generators share: counts that fit, names of sides, points along an edge.
+
+use crate::MeshError;
+
+/// Splits of a cube into positively oriented tetrahedra; corner `x + 2y + 4z` lies at (x, y, z).
+pub(super) mod cube {
+    /// Six tetrahedra around the diagonal from corner 0 to corner 7; every cube alike.
+    pub const KUHN: [[usize; 4]; 6] =
+        [[0, 1, 3, 7], [0, 5, 1, 7], [0, 3, 2, 7], [0, 2, 6, 7], [0, 4, 5, 7], [0, 6, 4, 7]];
+    /// Four corners and a middle, by the parity of the cube: neighbours must differ.
+    pub const FIVE: [[[usize; 4]; 5]; 2] = [
+        [[0, 3, 6, 5], [1, 3, 0, 5], [2, 0, 3, 6], [4, 5, 0, 6], [7, 3, 5, 6]],
+        [[1, 2, 4, 7], [0, 1, 2, 4], [3, 2, 1, 7], [5, 4, 7, 1], [6, 2, 7, 4]],
+    ];
+    /// One hexahedron, its corners as VTK orders them.
+    pub const HEXAHEDRON: [usize; 8] = [0, 1, 3, 2, 4, 5, 7, 6];
+}
+
+/// Fails unless nodes and cells can be numbered in 32 bits; the counts are given in floating point.
+pub(super) fn counts_fit(field: &'static str, n_nodes: f64, n_cells: f64) -> Result<(), MeshError> {
+    let limit = f64::from(u32::MAX);
+    if n_nodes <= limit && n_cells <= limit {
+        return Ok(());
+    }
+    let (count, what) = if n_nodes > limit { (n_nodes, "nodes") } else { (n_cells, "cells") };
+    let message = format!(
+        "this mesh would have {count:.0} {what} and at most {limit:.0} can be numbered: ask for a coarser one"
+    );
+    Err(MeshError::Invalid { field, message })
+}
+
+/// Fails unless each number of cells is at least one.
+pub(super) fn cells_are_positive(cells: &[usize]) -> Result<(), MeshError> {
+    match cells.contains(&0) {
+        true => Err(MeshError::Invalid {
+            field: "cells",
+            message: format!("{cells:?} cells: at least one in each direction is needed"),
+        }),
+        false => Ok(()),
+    }
+}
+
+/// Fails unless both corners are finite and the upper lies beyond the lower in every coordinate.
+pub(super) fn corners_are_ordered(lower: &[f64], upper: &[f64]) -> Result<(), MeshError> {
+    let wrong = |field, message| Err(MeshError::Invalid { field, message });
+    for (field, corner) in [("lower", lower), ("upper", upper)] {
+        if let Some(x) = corner.iter().find(|x| !x.is_finite()) {
+            return wrong(field, format!("coordinate {x} of corner {corner:?} is not finite"));
+        }
+    }
+    match lower.iter().zip(upper).find(|(low, high)| low >= high) {
+        Some((low, high)) => {
+            wrong("upper", format!("{high} does not lie beyond {low} of the lower corner {lower:?}"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// `n + 1` points from `lower` to `upper`, both met exactly.
+pub(super) fn ticks(lower: f64, upper: f64, n: usize) -> Vec<f64> {
+    (0..=n)
+        .map(|i| {
+            let t = i as f64 / n as f64;
+            (1.0 - t) * lower + t * upper
+        })
+        .collect()
+}
