@@ -1,5 +1,6 @@
 //! The names that a text may use, and what is said about any other.
 
+use std::cmp::Reverse;
 use std::f64::consts;
 use std::ops::Range;
 
@@ -116,11 +117,15 @@ fn nearest(name: &str, called: bool) -> Option<&'static str> {
     }
     // A short name is near to everything: it may differ by case alone, a longer one by a third of its letters.
     let allowed = if length < 3 { length - 1 } else { 2.min(length / 2) };
-    let distances = NAMES.iter().map(|&(known, meaning)| {
-        let other_sort = usize::from(meaning.is_function() != called);
-        (strsim::damerau_levenshtein(&lower, known), other_sort, known)
-    });
-    let (distance, _, known) = distances.min()?;
-    let whole = distance >= known.chars().count();
-    (distance <= allowed && !(whole && distance > 0)).then_some(known)
+    // Of names equally far, one of the sort that the text needs, then the one that begins most alike.
+    let (distance, _, _, known) = NAMES
+        .iter()
+        .map(|&(known, meaning)| {
+            let other_sort = meaning.is_function() != called;
+            let alike = lower.chars().zip(known.chars()).take_while(|(a, b)| a == b).count();
+            (strsim::damerau_levenshtein(&lower, known), other_sort, Reverse(alike), known)
+        })
+        .min_by_key(|&(distance, other_sort, alike, _)| (distance, other_sort, alike))?;
+    let nothing_in_common = distance > 0 && distance >= known.chars().count();
+    (distance <= allowed && !nothing_in_common).then_some(known)
 }

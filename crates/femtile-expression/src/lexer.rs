@@ -64,7 +64,9 @@ impl<'t> Lexer<'t> {
             None => (Token::End, 0),
             Some(first) if first.is_ascii_digit() || starts_with_fraction(rest) => number(rest, start)?,
             Some(first) if first.is_alphabetic() || first == '_' => {
-                let length = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
+                let length = rest
+                    .find(|c: char| !(c.is_alphabetic() || c.is_ascii_digit() || c == '_'))
+                    .unwrap_or(rest.len());
                 (word(&rest[..length]), length)
             }
             Some(first) => match SYMBOLS.iter().find(|(symbol, _)| rest.starts_with(symbol)) {

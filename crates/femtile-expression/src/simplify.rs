@@ -89,18 +89,18 @@ impl Builder {
 
     pub(crate) fn negate(&mut self, a: Id) -> Id {
         match self.node(a) {
-            Node::Constant(value) => self.constant(-value.value()),
-            Node::Unary(Unary::Negate, inner) => inner,
-            Node::Binary(Binary::Subtract, left, right) => self.subtract(right, left),
-            Node::Binary(Binary::Multiply, left, right) => match self.value(left) {
-                Some(factor) => {
+            Node::Constant(value) => return self.constant(-value.value()),
+            Node::Unary(Unary::Negate, inner) => return inner,
+            Node::Binary(Binary::Subtract, left, right) => return self.subtract(right, left),
+            Node::Binary(op @ (Binary::Multiply | Binary::Divide), left, right) => {
+                if let Some(factor) = self.value(left) {
                     let factor = self.constant(-factor);
-                    self.multiply(factor, right)
+                    return self.binary(op, factor, right);
                 }
-                None => self.intern(Node::Unary(Unary::Negate, a)),
-            },
-            _ => self.intern(Node::Unary(Unary::Negate, a)),
+            }
+            _ => {}
         }
+        self.intern(Node::Unary(Unary::Negate, a))
     }
 
     /// `a^b`; integer exponents up to [`MAX_POWER`] become a node of their own.
@@ -172,12 +172,14 @@ impl Builder {
         }
     }
 
-    /// The operand without its minus sign: `-u`, `-c` and `-c·u` give `u`, `c` and `c·u`.
+    /// The operand without its minus sign: `-u`, `-c`, `-c·u` and `-c/u` give `u`, `c`, `c·u` and `c/u`.
     fn without_minus(&mut self, id: Id) -> Option<Id> {
         match self.node(id) {
             Node::Unary(Unary::Negate, inner) => Some(inner),
             Node::Constant(bits) if bits.value() < 0.0 => Some(self.negate(id)),
-            Node::Binary(Binary::Multiply, left, _) if self.value(left).is_some_and(|c| c < 0.0) => {
+            Node::Binary(Binary::Multiply | Binary::Divide, left, _)
+                if self.value(left).is_some_and(|c| c < 0.0) =>
+            {
                 Some(self.negate(id))
             }
             _ => None,
