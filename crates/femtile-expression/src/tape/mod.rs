@@ -74,7 +74,7 @@ impl Tape {
     /// # Shapes
     /// `out, x, y, z: [n]` with any `n`; the slice of a coordinate that the expression does not use may be empty.
     /// # Cost
-    /// About 0.3 ns a point and operation for arithmetic, what the mathematical library takes for the rest.
+    /// About 0.2 ns a point and arithmetic operation (measured, SSE2), else what the mathematical library takes.
     /// # Panics
     /// When the lengths differ.
     pub fn eval_block(&self, out: &mut [f64], x: &[f64], y: &[f64], z: &[f64], scratch: &mut TapeScratch) {
