@@ -1,1 +1,12 @@
-//! Part of Femtile.
+//! Reference cells: quadrature on simplices, shape functions, the map from the reference cell to a cell.
+//!
+//! Points of a simplex are barycentric throughout: they are the values of the linear shape functions
+//! and need no map. Weights of a rule sum to one: they are multiplied by the measure of the cell.
+#![forbid(unsafe_code)]
+
+mod affine;
+mod lagrange;
+pub mod quadrature;
+
+pub use affine::Affine;
+pub use lagrange::P1;
