@@ -16,6 +16,13 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
     /// Storage for `len` values, all zero bits.
     fn allocate<T: Element>(&self, len: usize) -> Result<Self::Memory<T>, DeviceError>;
 
+    /// Storage with the values of `host`, taken over without a copy where the host's memory serves.
+    fn adopt<T: Element>(&self, host: Vec<T>) -> Result<Self::Memory<T>, DeviceError> {
+        let mut memory = self.allocate(host.len())?;
+        self.upload(&mut memory, &host)?;
+        Ok(memory)
+    }
+
     /// Copies `host` into `memory`; both have the same length.
     fn upload<T: Element>(&self, memory: &mut Self::Memory<T>, host: &[T]) -> Result<(), DeviceError>;
 
@@ -62,6 +69,12 @@ impl<T: Element, D: Device> Buffer<T, D> {
         let mut buffer = Self::zeros(device, host.len())?;
         buffer.upload(host)?;
         Ok(buffer)
+    }
+
+    /// The values of `host`, taken over without a copy where the device works in host memory.
+    pub fn from_vec(device: &D, host: Vec<T>) -> Result<Self, DeviceError> {
+        let len = host.len();
+        Ok(Self { memory: device.adopt(host)?, len, device: device.clone() })
     }
 
     /// Number of values.

@@ -1,6 +1,7 @@
 //! The CPU: a pool of threads and the widest SIMD instructions found at run time.
 
 mod simd;
+mod vectorize;
 
 use std::sync::Arc;
 
@@ -35,7 +36,11 @@ impl Cpu {
     }
 
     /// A CPU device with a given SIMD level.
+    ///
+    /// # Errors
+    /// [`DeviceError::SimdUnavailable`] when the processor lacks that level.
     pub fn with_simd(threads: usize, simd: SimdLevel) -> Result<Self, DeviceError> {
+        simd.require()?;
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .thread_name(|i| format!("femtile-{i}"))
@@ -69,6 +74,10 @@ impl Device for Cpu {
 
     fn allocate<T: Element>(&self, len: usize) -> Result<Vec<T>, DeviceError> {
         Ok(vec![T::zeroed(); len])
+    }
+
+    fn adopt<T: Element>(&self, host: Vec<T>) -> Result<Vec<T>, DeviceError> {
+        Ok(host)
     }
 
     fn upload<T: Element>(&self, memory: &mut Vec<T>, host: &[T]) -> Result<(), DeviceError> {

@@ -54,9 +54,17 @@ impl SimdLevel {
             return Ok(available.last().copied().unwrap_or(Self::Scalar));
         };
         let requested = requested.to_string_lossy().into_owned();
-        available.iter().copied().find(|level| level.to_string() == requested).ok_or_else(|| {
-            let available: Vec<_> = available.iter().map(ToString::to_string).collect();
-            DeviceError::SimdUnavailable { requested, available: available.join(", ") }
-        })
+        let level = available.into_iter().find(|level| level.to_string() == requested);
+        level.ok_or_else(|| unavailable(requested))
     }
+
+    /// Refuses a level that this processor does not offer.
+    pub(crate) fn require(self) -> Result<(), DeviceError> {
+        if Self::available().contains(&self) { Ok(()) } else { Err(unavailable(self.to_string())) }
+    }
+}
+
+fn unavailable(requested: String) -> DeviceError {
+    let available: Vec<_> = SimdLevel::available().iter().map(ToString::to_string).collect();
+    DeviceError::SimdUnavailable { requested, available: available.join(", ") }
 }

@@ -1,0 +1,33 @@
+use super::{Cpu, SimdLevel};
+
+impl Cpu {
+    /// Runs `work` compiled for this device's SIMD level.
+    ///
+    /// `work` should be a closure marked `#[inline(always)]` with plain loops over slices: they are
+    /// compiled once for each level. Arithmetic is the same at every level, bit for bit, because the
+    /// compiler neither reorders sums nor fuses products and sums on its own.
+    #[inline(always)]
+    pub fn vectorize<R>(&self, work: impl FnOnce() -> R) -> R {
+        match self.simd() {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: a `Cpu` has this level only where the processor reports AVX2 and FMA.
+            SimdLevel::Avx2 => unsafe { avx2(work) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: a `Cpu` has this level only where the processor reports these parts of AVX-512.
+            SimdLevel::Avx512 => unsafe { avx512(work) },
+            _ => work(),
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn avx2<R>(work: impl FnOnce() -> R) -> R {
+    work()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma")]
+fn avx512<R>(work: impl FnOnce() -> R) -> R {
+    work()
+}

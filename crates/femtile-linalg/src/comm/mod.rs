@@ -1,0 +1,38 @@
+//! Who takes part in a solve; one rank is the case of [`Alone`].
+
+use femtile_device::{Buffer, Device};
+
+use crate::LinalgError;
+
+/// The ranks of a distributed solve, seen from one of them.
+pub trait Communicator: Sync {
+    /// This rank, counted from 0.
+    fn rank(&self) -> usize;
+
+    /// How many ranks there are.
+    fn n_ranks(&self) -> usize;
+
+    /// Replaces each of `values` by its sum over all ranks.
+    ///
+    /// # Errors
+    /// [`LinalgError`] when another rank cannot be reached.
+    fn sum<D: Device>(&self, values: &mut Buffer<f64, D>) -> Result<(), LinalgError>;
+}
+
+/// The communicator of a single rank: every sum is already complete.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Alone;
+
+impl Communicator for Alone {
+    fn rank(&self) -> usize {
+        0
+    }
+
+    fn n_ranks(&self) -> usize {
+        1
+    }
+
+    fn sum<D: Device>(&self, _values: &mut Buffer<f64, D>) -> Result<(), LinalgError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,54 @@
+use femtile_device::DeviceError;
+
+/// What can go wrong in linear algebra; not converging is an outcome, not an error.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LinalgError {
+    /// The device refused.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// Arrays of one operation have different lengths.
+    #[error("{field}: {found} entries where {expected} are needed")]
+    Length {
+        /// Which argument.
+        field: &'static str,
+        /// Entries needed.
+        expected: usize,
+        /// Entries given.
+        found: usize,
+    },
+    /// The arrays do not form a CSR matrix.
+    #[error("{field}: row {row} {message}")]
+    Structure {
+        /// Which array.
+        field: &'static str,
+        /// The first bad row.
+        row: usize,
+        /// What is wrong there.
+        message: String,
+    },
+    /// A diagonal entry cannot be inverted by a method for positive definite matrices.
+    #[error(
+        "the diagonal entry of row {row} is {value}, not positive: the matrix is not positive definite; \
+         check the orientation of the cells around node {row} and the sign of σ and λ"
+    )]
+    Diagonal {
+        /// The first bad row.
+        row: usize,
+        /// Its diagonal entry.
+        value: f64,
+    },
+    /// A setting is out of its range.
+    #[error("{field}: {message}")]
+    Setting {
+        /// Which setting.
+        field: &'static str,
+        /// What is wrong and what to choose.
+        message: String,
+    },
+}
+
+/// Refuses arrays of the wrong length.
+pub(crate) fn need(field: &'static str, expected: usize, found: usize) -> Result<(), LinalgError> {
+    if expected == found { Ok(()) } else { Err(LinalgError::Length { field, expected, found }) }
+}

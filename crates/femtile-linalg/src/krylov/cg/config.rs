@@ -1,0 +1,70 @@
+use std::time::Duration;
+
+use crate::LinalgError;
+use crate::krylov::Stop;
+
+/// Settings of conjugate gradients.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CgConfig {
+    /// The solve ends when $\|r\|_2 \le$ `tolerance` $\cdot \|b\|_2$; positive. Default 1e-10.
+    pub tolerance: f64,
+    /// The solve ends after this many iterations. Default 10,000.
+    pub max_iterations: usize,
+    /// The solve ends after this time; none by default.
+    pub time_limit: Option<Duration>,
+    /// The solve counts as stagnated when so many iterations bring no smaller residual. Default 5,000.
+    pub stagnation_window: usize,
+    /// The solve counts as diverged when the residual grows by this factor over its smallest value. Default 1e12.
+    pub divergence_factor: f64,
+}
+
+impl Default for CgConfig {
+    fn default() -> Self {
+        Self {
+            tolerance: 1e-10,
+            max_iterations: 10_000,
+            time_limit: None,
+            stagnation_window: 5_000,
+            divergence_factor: 1e12,
+        }
+    }
+}
+
+impl CgConfig {
+    pub(super) fn check(&self) -> Result<(), LinalgError> {
+        if self.tolerance > 0.0 && self.tolerance.is_finite() {
+            return Ok(());
+        }
+        let message = format!("{} is not a positive number; 1e-10 is a good choice", self.tolerance);
+        Err(LinalgError::Setting { field: "tolerance", message })
+    }
+}
+
+/// How a solve by conjugate gradients went.
+#[derive(Debug, Clone, PartialEq)]
+#[must_use = "a solve may end without converging: look at `stop`"]
+pub struct CgOutcome {
+    /// Why it ended.
+    pub stop: Stop,
+    /// Iterations done; the iterate returned is that of the last one.
+    pub iterations: usize,
+    /// $\|r\| / \|b\|$ of the recurrence at the end, on which the stop was decided.
+    pub relative_residual: f64,
+    /// $\|b - A x\| / \|b\|$ of the iterate returned, computed afresh.
+    pub true_relative_residual: f64,
+    /// $\|r\| / \|b\|$ before the first and after every iteration.
+    pub residuals: Vec<f64>,
+}
+
+impl CgOutcome {
+    /// The outcome where b is zero, and x with it.
+    pub(super) fn at_once() -> Self {
+        Self {
+            stop: Stop::Converged,
+            iterations: 0,
+            relative_residual: 0.0,
+            true_relative_residual: 0.0,
+            residuals: vec![0.0],
+        }
+    }
+}

@@ -1,0 +1,166 @@
+use femtile_device::{Buffer, Cpu, Scalar};
+use rayon::prelude::*;
+
+use super::{CgKernels, CgScalars, scalars as host};
+use crate::hooks::DotHook;
+use crate::vector::VectorKernels;
+use crate::vector::cpu::MIN_BLOCKS;
+use crate::vector::sum::{BLOCK, block_dot, block_sum, combine};
+use crate::{LinalgError, LinearOperator, error::need};
+
+type Scalars = CgScalars<Cpu>;
+
+impl<T: Scalar> CgKernels<T> for Cpu {
+    fn cg_product(
+        &self,
+        q: &mut Buffer<T, Self>,
+        a: &dyn LinearOperator<T, Self>,
+        p: &Buffer<T, Self>,
+        scalars: &mut Scalars,
+    ) -> Result<(), LinalgError> {
+        let dot = DotHook::new(p.len());
+        a.apply_with(q, p, &dot)?;
+        host::set(scalars, Scalars::P_DOT_Q, dot.sum());
+        Ok(())
+    }
+
+    fn cg_step_length(&self, scalars: &mut Scalars) -> Result<(), LinalgError> {
+        host::step_length(scalars);
+        Ok(())
+    }
+
+    fn cg_residual(
+        &self,
+        r: &mut Buffer<T, Self>,
+        q: &Buffer<T, Self>,
+        inverse_diagonal: Option<&Buffer<T, Self>>,
+        scalars: &mut Scalars,
+    ) -> Result<(), LinalgError> {
+        need("q", r.len(), q.len())?;
+        let alpha = T::from_f64(host::get(scalars, Scalars::ALPHA));
+        let r = r.as_mut_slice().par_chunks_mut(BLOCK).zip(q.as_slice().par_chunks(BLOCK));
+        let (mut r_dot_r, mut r_dot_z) = (Vec::new(), Vec::new());
+        if let Some(d) = inverse_diagonal {
+            need("inverse_diagonal", q.len(), d.len())?;
+            let sums = |((r, q), d): ((&mut [T], &[T]), &[T])| {
+                self.vectorize(
+                    #[inline(always)]
+                    || residual_block::<T>(r, q, d, alpha),
+                )
+            };
+            self.install(|| {
+                let blocks = r.zip(d.as_slice().par_chunks(BLOCK)).with_min_len(MIN_BLOCKS);
+                blocks.map(sums).unzip_into_vecs(&mut r_dot_r, &mut r_dot_z);
+            });
+            host::set(scalars, Scalars::R_DOT_Z, combine(&r_dot_z));
+        } else {
+            let sum = |(r, q): (&mut [T], &[T])| {
+                self.vectorize(
+                    #[inline(always)]
+                    || {
+                        subtract(r, q, alpha);
+                        block_dot(r, r)
+                    },
+                )
+            };
+            self.install(|| r.with_min_len(MIN_BLOCKS).map(sum).collect_into_vec(&mut r_dot_r));
+        }
+        host::set(scalars, Scalars::R_DOT_R, combine(&r_dot_r));
+        Ok(())
+    }
+
+    fn cg_r_dot_z(
+        &self,
+        r: &Buffer<T, Self>,
+        z: &Buffer<T, Self>,
+        scalars: &mut Scalars,
+    ) -> Result<(), LinalgError> {
+        let r_dot_z = self.dot(r, z)?;
+        host::set(scalars, Scalars::R_DOT_Z, r_dot_z);
+        Ok(())
+    }
+
+    fn cg_conjugation(&self, scalars: &mut Scalars) -> Result<(), LinalgError> {
+        host::conjugation(scalars);
+        Ok(())
+    }
+
+    fn cg_direction(
+        &self,
+        p: &mut Buffer<T, Self>,
+        x: &mut Buffer<T, Self>,
+        z: &Buffer<T, Self>,
+        inverse_diagonal: Option<&Buffer<T, Self>>,
+        scalars: &Scalars,
+    ) -> Result<(), LinalgError> {
+        need("x", p.len(), x.len())?;
+        need("z", p.len(), z.len())?;
+        let alpha = T::from_f64(host::get(scalars, Scalars::ALPHA));
+        let beta = T::from_f64(host::get(scalars, Scalars::BETA));
+        let d = inverse_diagonal.map(Buffer::as_slice);
+        if let Some(d) = d {
+            need("inverse_diagonal", p.len(), d.len())?;
+        }
+        self.install(|| {
+            let written = p.as_mut_slice().par_chunks_mut(BLOCK).zip(x.as_mut_slice().par_chunks_mut(BLOCK));
+            let blocks = written.zip(z.as_slice().par_chunks(BLOCK)).enumerate();
+            blocks.with_min_len(MIN_BLOCKS).for_each(|(block, ((p, x), z))| {
+                let d = d.map(|d| &d[block * BLOCK..block * BLOCK + p.len()]);
+                self.vectorize(
+                    #[inline(always)]
+                    || direction_block(p, x, z, d, alpha, beta),
+                );
+            });
+        });
+        Ok(())
+    }
+
+    fn cg_solution(
+        &self,
+        x: &mut Buffer<T, Self>,
+        p: &Buffer<T, Self>,
+        scalars: &Scalars,
+    ) -> Result<(), LinalgError> {
+        self.axpby(x, T::from_f64(host::get(scalars, Scalars::ALPHA)), p, T::ONE)
+    }
+}
+
+#[inline(always)]
+fn subtract<T: Scalar>(r: &mut [T], q: &[T], alpha: T) {
+    for (r, &q) in r.iter_mut().zip(q) {
+        *r -= alpha * q;
+    }
+}
+
+/// r −= αq; returns (r·r, r·D⁻¹r). The block stays in the first-level cache between its three loops.
+#[inline(always)]
+fn residual_block<T: Scalar>(r: &mut [T], q: &[T], d: &[T], alpha: T) -> (f64, f64) {
+    let n = r.len();
+    let (q, d) = (&q[..n], &d[..n]);
+    subtract(r, q, alpha);
+    let r_dot_z = block_sum(n, |i| r[i].to_f64() * (d[i].to_f64() * r[i].to_f64()));
+    (block_dot(r, r), r_dot_z)
+}
+
+#[inline(always)]
+fn direction_block<T: Scalar>(p: &mut [T], x: &mut [T], z: &[T], d: Option<&[T]>, alpha: T, beta: T) {
+    let n = p.len();
+    let (x, z) = (&mut x[..n], &z[..n]);
+    match d {
+        Some(d) => {
+            let d = &d[..n];
+            for i in 0..n {
+                let old = p[i];
+                x[i] += alpha * old;
+                p[i] = d[i] * z[i] + beta * old;
+            }
+        }
+        None => {
+            for i in 0..n {
+                let old = p[i];
+                x[i] += alpha * old;
+                p[i] = z[i] + beta * old;
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+use femtile_device::{Buffer, Reference, Scalar};
+
+use super::{CgKernels, CgScalars, scalars as host};
+use crate::hooks::DotHook;
+use crate::vector::VectorKernels;
+use crate::{LinalgError, LinearOperator, error::need};
+
+type Scalars = CgScalars<Reference>;
+
+impl<T: Scalar> CgKernels<T> for Reference {
+    fn cg_product(
+        &self,
+        q: &mut Buffer<T, Self>,
+        a: &dyn LinearOperator<T, Self>,
+        p: &Buffer<T, Self>,
+        scalars: &mut Scalars,
+    ) -> Result<(), LinalgError> {
+        let dot = DotHook::new(p.len());
+        a.apply_with(q, p, &dot)?;
+        host::set(scalars, Scalars::P_DOT_Q, dot.sum());
+        Ok(())
+    }
+
+    fn cg_step_length(&self, scalars: &mut Scalars) -> Result<(), LinalgError> {
+        host::step_length(scalars);
+        Ok(())
+    }
+
+    fn cg_residual(
+        &self,
+        r: &mut Buffer<T, Self>,
+        q: &Buffer<T, Self>,
+        inverse_diagonal: Option<&Buffer<T, Self>>,
+        scalars: &mut Scalars,
+    ) -> Result<(), LinalgError> {
+        let alpha = T::from_f64(host::get(scalars, Scalars::ALPHA));
+        self.axpby(r, -alpha, q, T::ONE)?;
+        let r_dot_r = self.dot(r, r)?;
+        host::set(scalars, Scalars::R_DOT_R, r_dot_r);
+        if let Some(d) = inverse_diagonal {
+            need("inverse_diagonal", r.len(), d.len())?;
+            let terms = r.as_slice().iter().zip(d.as_slice());
+            let r_dot_z = terms.map(|(r, d)| r.to_f64() * (d.to_f64() * r.to_f64())).sum();
+            host::set(scalars, Scalars::R_DOT_Z, r_dot_z);
+        }
+        Ok(())
+    }
+
+    fn cg_r_dot_z(
+        &self,
+        r: &Buffer<T, Self>,
+        z: &Buffer<T, Self>,
+        scalars: &mut Scalars,
+    ) -> Result<(), LinalgError> {
+        let r_dot_z = self.dot(r, z)?;
+        host::set(scalars, Scalars::R_DOT_Z, r_dot_z);
+        Ok(())
+    }
+
+    fn cg_conjugation(&self, scalars: &mut Scalars) -> Result<(), LinalgError> {
+        host::conjugation(scalars);
+        Ok(())
+    }
+
+    fn cg_direction(
+        &self,
+        p: &mut Buffer<T, Self>,
+        x: &mut Buffer<T, Self>,
+        z: &Buffer<T, Self>,
+        inverse_diagonal: Option<&Buffer<T, Self>>,
+        scalars: &Scalars,
+    ) -> Result<(), LinalgError> {
+        self.cg_solution(x, p, scalars)?;
+        let beta = T::from_f64(host::get(scalars, Scalars::BETA));
+        match inverse_diagonal {
+            None => self.axpby(p, T::ONE, z, beta),
+            Some(d) => {
+                need("z", p.len(), z.len())?;
+                need("inverse_diagonal", p.len(), d.len())?;
+                for ((p, &z), &d) in p.as_mut_slice().iter_mut().zip(z.as_slice()).zip(d.as_slice()) {
+                    *p = d * z + beta * *p;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn cg_solution(
+        &self,
+        x: &mut Buffer<T, Self>,
+        p: &Buffer<T, Self>,
+        scalars: &Scalars,
+    ) -> Result<(), LinalgError> {
+        self.axpby(x, T::from_f64(host::get(scalars, Scalars::ALPHA)), p, T::ONE)
+    }
+}

@@ -1,0 +1,64 @@
+use std::fmt;
+
+/// Why an iterative method ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum Stop {
+    /// The tolerance was met.
+    Converged,
+    /// The limit of iterations was reached first.
+    MaxIterations,
+    /// The residual found no new minimum for a long time.
+    Stagnated,
+    /// The residual grew far beyond where it began.
+    Diverged,
+    /// A quantity that must be positive was not.
+    Breakdown {
+        /// Which one, as the method's formulas call it.
+        quantity: &'static str,
+        /// Its value.
+        value: f64,
+    },
+    /// The user asked to stop.
+    Interrupted,
+    /// The time allowed was used up.
+    TimeLimit,
+}
+
+impl Stop {
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Converged => "converged",
+            Self::MaxIterations => "max_iterations",
+            Self::Stagnated => "stagnated",
+            Self::Diverged => "diverged",
+            Self::Breakdown { .. } => "breakdown",
+            Self::Interrupted => "interrupted",
+            Self::TimeLimit => "time_limit",
+        }
+    }
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Converged => f.write_str("converged"),
+            Self::MaxIterations => {
+                f.write_str("reached the limit of iterations: allow more or choose a stronger preconditioner")
+            }
+            Self::Stagnated => f.write_str(
+                "stagnated: the tolerance is below what rounding allows, or the matrix is singular",
+            ),
+            Self::Diverged => f.write_str("diverged: the matrix is probably not positive definite"),
+            Self::Breakdown { quantity, value } => {
+                write!(
+                    f,
+                    "broke down: {quantity} = {value:e}; the matrix or the preconditioner is not positive definite"
+                )
+            }
+            Self::Interrupted => f.write_str("interrupted"),
+            Self::TimeLimit => f.write_str("reached the time limit"),
+        }
+    }
+}

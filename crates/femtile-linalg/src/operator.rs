@@ -1,0 +1,48 @@
+use femtile_device::{Buffer, Device, Scalar};
+
+use crate::{LinalgError, hooks::Hook};
+
+/// A linear map $y = A x$ between vectors on one device, stored or computed on the fly.
+pub trait LinearOperator<T: Scalar, D: Device>: Send + Sync {
+    /// Length of $y$.
+    fn n_rows(&self) -> usize;
+
+    /// Length of $x$.
+    fn n_cols(&self) -> usize;
+
+    /// The device that holds the operator.
+    fn device(&self) -> &D;
+
+    /// $y = A x$; every entry of `y` is overwritten.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] when `y` or `x` do not fit.
+    fn apply(&self, y: &mut Buffer<T, D>, x: &Buffer<T, D>) -> Result<(), LinalgError> {
+        self.apply_with(y, x, &crate::hooks::NoHook)
+    }
+
+    /// $y = A x$ for a square operator, with `hook` called around ranges of rows as [`Hook`] promises.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] when `y` or `x` do not fit.
+    fn apply_with(
+        &self,
+        y: &mut Buffer<T, D>,
+        x: &Buffer<T, D>,
+        hook: &dyn Hook<T>,
+    ) -> Result<(), LinalgError>;
+}
+
+/// An approximate inverse $z = M^{-1} r$, symmetric and positive definite where CG uses it.
+pub trait Preconditioner<T: Scalar, D: Device>: Send + Sync {
+    /// $z = M^{-1} r$; every entry of `z` is overwritten.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] when `z` or `r` do not fit.
+    fn apply(&self, z: &mut Buffer<T, D>, r: &Buffer<T, D>) -> Result<(), LinalgError>;
+
+    /// The diagonal of $M^{-1}$ where that is all there is: a Krylov method then fuses it into its own passes.
+    fn diagonal(&self) -> Option<&Buffer<T, D>> {
+        None
+    }
+}

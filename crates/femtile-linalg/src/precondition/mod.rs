@@ -1,0 +1,51 @@
+//! Preconditioners that need no more than the matrix.
+
+use femtile_device::{Buffer, Scalar};
+
+use crate::sparse::csr::{Csr, CsrKernels};
+use crate::vector::VectorKernels;
+use crate::{LinalgError, Preconditioner, error::need};
+
+/// A diagonal preconditioner $z_i = d_i r_i$: Jacobi's, or none at all.
+#[derive(Debug)]
+pub struct Diagonal<T: Scalar, D: VectorKernels<T>> {
+    inverse: Buffer<T, D>,
+}
+
+/// The name under which [`Diagonal`] is known when it holds the inverse diagonal of a matrix.
+pub type Jacobi<T, D> = Diagonal<T, D>;
+
+impl<T: Scalar, D: VectorKernels<T>> Diagonal<T, D> {
+    /// Jacobi's preconditioner $d_i = 1 / a_{ii}$.
+    ///
+    /// # Errors
+    /// [`LinalgError::Diagonal`] naming the first row whose diagonal entry is not positive.
+    pub fn new(a: &Csr<T, D>) -> Result<Self, LinalgError>
+    where
+        D: CsrKernels<T>,
+    {
+        let device = a.values().device();
+        let mut inverse = Buffer::zeros(device, a.n_rows())?;
+        device.csr_inverse_diagonal(&mut inverse, a)?;
+        Ok(Self { inverse })
+    }
+
+    /// No preconditioning: $d_i = 1$.
+    pub fn identity(device: &D, n: usize) -> Result<Self, LinalgError> {
+        let mut inverse = Buffer::zeros(device, n)?;
+        device.fill(&mut inverse, T::ONE)?;
+        Ok(Self { inverse })
+    }
+}
+
+impl<T: Scalar, D: VectorKernels<T>> Preconditioner<T, D> for Diagonal<T, D> {
+    fn apply(&self, z: &mut Buffer<T, D>, r: &Buffer<T, D>) -> Result<(), LinalgError> {
+        need("z", self.inverse.len(), z.len())?;
+        let device = z.device().clone();
+        device.scale_by(z, &self.inverse, r)
+    }
+
+    fn diagonal(&self) -> Option<&Buffer<T, D>> {
+        Some(&self.inverse)
+    }
+}

@@ -1,0 +1,124 @@
+use femtile_device::{Buffer, Cpu, Element, Scalar};
+use rayon::prelude::*;
+
+use super::{Csr, CsrKernels, Offsets};
+use crate::LinalgError;
+use crate::hooks::Hook;
+use crate::vector::sum::BLOCK;
+
+impl<T: Scalar> CsrKernels<T> for Cpu {
+    fn csr_apply(
+        &self,
+        y: &mut Buffer<T, Self>,
+        a: &Csr<T, Self>,
+        x: &Buffer<T, Self>,
+        hook: &dyn Hook<T>,
+    ) -> Result<(), LinalgError> {
+        self.install(|| match &a.offsets {
+            Offsets::Narrow(offsets) => apply_rows(self, y.as_mut_slice(), offsets.as_slice(), a, x, hook),
+            Offsets::Wide(offsets) => apply_rows(self, y.as_mut_slice(), offsets.as_slice(), a, x, hook),
+        });
+        Ok(())
+    }
+
+    fn csr_inverse_diagonal(&self, d: &mut Buffer<T, Self>, a: &Csr<T, Self>) -> Result<(), LinalgError> {
+        self.install(|| {
+            d.as_mut_slice().par_chunks_mut(BLOCK).enumerate().try_for_each(|(block, d)| {
+                for (i, d) in d.iter_mut().enumerate() {
+                    let row = block * BLOCK + i;
+                    let diagonal = a.row(row).find(|&(column, _)| column == row);
+                    let entry = diagonal.map_or(T::ZERO, |(_, value)| value);
+                    if !(entry > T::ZERO && entry.is_finite()) {
+                        return Err(LinalgError::Diagonal { row, value: entry.to_f64() });
+                    }
+                    *d = T::ONE / entry;
+                }
+                Ok(())
+            })
+        })
+    }
+}
+
+trait Offset: Element + Copy {
+    fn index(self) -> usize;
+}
+
+impl Offset for u32 {
+    #[inline(always)]
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl Offset for u64 {
+    #[inline(always)]
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+fn apply_rows<T: Scalar, O: Offset>(
+    cpu: &Cpu,
+    y: &mut [T],
+    offsets: &[O],
+    a: &Csr<T, Cpu>,
+    x: &Buffer<T, Cpu>,
+    hook: &dyn Hook<T>,
+) {
+    let (columns, values, x) = (a.columns.as_slice(), a.values.as_slice(), x.as_slice());
+    let square = a.n_rows == a.n_cols;
+    if square {
+        hook.pre(0..a.n_rows);
+    }
+    y.par_chunks_mut(BLOCK).enumerate().for_each(|(block, y)| {
+        let rows = block * BLOCK..block * BLOCK + y.len();
+        let offsets = &offsets[rows.start..=rows.end];
+        cpu.vectorize(
+            #[inline(always)]
+            || {
+                // SAFETY: `Csr::from_parts` has checked that offsets ascend within the entries and that
+                // every column is below `n_cols`, and `apply_with` that x has `n_cols` entries.
+                unsafe { product_of_rows(y, offsets, columns, values, x) }
+            },
+        );
+        if square {
+            hook.post(rows.clone(), &x[rows], y);
+        }
+    });
+}
+
+/// `y[i] = Σ values · x[columns]` over the rows between consecutive `offsets`.
+///
+/// Four sums run side by side in a row, in an order that no SIMD level changes.
+///
+/// # Safety
+/// Offsets ascend within `values` and `columns`, which have equal lengths; columns are below `x.len()`.
+#[inline(always)]
+unsafe fn product_of_rows<T: Scalar, O: Offset>(
+    y: &mut [T],
+    offsets: &[O],
+    columns: &[u32],
+    values: &[T],
+    x: &[T],
+) {
+    for (y, ends) in y.iter_mut().zip(offsets.windows(2)) {
+        let (begin, end) = (ends[0].index(), ends[1].index());
+        // SAFETY: the caller promises that rows lie within the entries.
+        let (columns, values) =
+            unsafe { (columns.get_unchecked(begin..end), values.get_unchecked(begin..end)) };
+        // SAFETY: the caller promises that columns are below `x.len()`.
+        let at = |column: u32| unsafe { *x.get_unchecked(column as usize) };
+        let mut sums = [T::ZERO; 4];
+        let (columns4, columns_rest) = columns.as_chunks::<4>();
+        let (values4, values_rest) = values.as_chunks::<4>();
+        for (columns, values) in columns4.iter().zip(values4) {
+            for lane in 0..4 {
+                sums[lane] += values[lane] * at(columns[lane]);
+            }
+        }
+        for (lane, (&column, &value)) in columns_rest.iter().zip(values_rest).enumerate() {
+            sums[lane] += value * at(column);
+        }
+        *y = (sums[0] + sums[2]) + (sums[1] + sums[3]);
+    }
+}

@@ -1,0 +1,5 @@
+//! Sparse matrices, one folder a format.
+
+pub mod csr;
+
+pub use csr::{Csr, Offsets};

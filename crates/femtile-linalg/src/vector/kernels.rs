@@ -1,0 +1,40 @@
+use femtile_device::{Buffer, Device, Scalar};
+
+use crate::LinalgError;
+
+/// The acts on whole vectors that algorithms share.
+///
+/// # Shapes
+/// All vectors of one call have the same length.
+/// # Errors
+/// [`LinalgError::Length`] when they do not.
+pub trait VectorKernels<T: Scalar>: Device {
+    /// $x = \alpha$. Writes n values.
+    fn fill(&self, x: &mut Buffer<T, Self>, alpha: T) -> Result<(), LinalgError>;
+
+    /// $y = x$. Reads n, writes n values.
+    fn copy(&self, y: &mut Buffer<T, Self>, x: &Buffer<T, Self>) -> Result<(), LinalgError>;
+
+    /// $y = \alpha x + \beta y$. Reads 2n, writes n values.
+    fn axpby(
+        &self,
+        y: &mut Buffer<T, Self>,
+        alpha: T,
+        x: &Buffer<T, Self>,
+        beta: T,
+    ) -> Result<(), LinalgError>;
+
+    /// $z_i = d_i r_i$. Reads 2n, writes n values.
+    fn scale_by(
+        &self,
+        z: &mut Buffer<T, Self>,
+        d: &Buffer<T, Self>,
+        r: &Buffer<T, Self>,
+    ) -> Result<(), LinalgError>;
+
+    /// $x^\mathsf{T} y$, kept in f64. Reads 2n values.
+    fn dot(&self, x: &Buffer<T, Self>, y: &Buffer<T, Self>) -> Result<f64, LinalgError>;
+
+    /// $\sum_i x_i$, kept in f64. Reads n values.
+    fn sum(&self, x: &Buffer<T, Self>) -> Result<f64, LinalgError>;
+}

@@ -1,0 +1,58 @@
+use femtile_device::{Buffer, Reference, Scalar};
+
+use super::VectorKernels;
+use crate::{LinalgError, error::need};
+
+impl<T: Scalar> VectorKernels<T> for Reference {
+    fn fill(&self, x: &mut Buffer<T, Self>, alpha: T) -> Result<(), LinalgError> {
+        for x in x.as_mut_slice() {
+            *x = alpha;
+        }
+        Ok(())
+    }
+
+    fn copy(&self, y: &mut Buffer<T, Self>, x: &Buffer<T, Self>) -> Result<(), LinalgError> {
+        need("x", y.len(), x.len())?;
+        for (y, &x) in y.as_mut_slice().iter_mut().zip(x.as_slice()) {
+            *y = x;
+        }
+        Ok(())
+    }
+
+    fn axpby(
+        &self,
+        y: &mut Buffer<T, Self>,
+        alpha: T,
+        x: &Buffer<T, Self>,
+        beta: T,
+    ) -> Result<(), LinalgError> {
+        need("x", y.len(), x.len())?;
+        for (y, &x) in y.as_mut_slice().iter_mut().zip(x.as_slice()) {
+            *y = alpha * x + beta * *y;
+        }
+        Ok(())
+    }
+
+    fn scale_by(
+        &self,
+        z: &mut Buffer<T, Self>,
+        d: &Buffer<T, Self>,
+        r: &Buffer<T, Self>,
+    ) -> Result<(), LinalgError> {
+        need("d", z.len(), d.len())?;
+        need("r", z.len(), r.len())?;
+        for ((z, &d), &r) in z.as_mut_slice().iter_mut().zip(d.as_slice()).zip(r.as_slice()) {
+            *z = d * r;
+        }
+        Ok(())
+    }
+
+    fn dot(&self, x: &Buffer<T, Self>, y: &Buffer<T, Self>) -> Result<f64, LinalgError> {
+        need("y", x.len(), y.len())?;
+        Ok(x.as_slice().iter().zip(y.as_slice()).map(|(x, y)| x.to_f64() * y.to_f64()).sum())
+    }
+
+    fn sum(&self, x: &Buffer<T, Self>) -> Result<f64, LinalgError> {
+        Ok(x.as_slice().iter().map(|x| x.to_f64()).sum())
+    }
+}

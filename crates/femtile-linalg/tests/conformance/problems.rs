@@ -1,0 +1,100 @@
+use femtile_device::{Device, Scalar};
+use femtile_linalg::sparse::csr::{Csr, HostOffsets};
+
+/// A small generator of repeatable random numbers (xorshift64*).
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    }
+
+    /// Uniform in [−1, 1).
+    pub fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    }
+
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+
+    pub fn vector<T: Scalar>(&mut self, n: usize) -> Vec<T> {
+        (0..n).map(|_| T::from_f64(self.unit())).collect()
+    }
+}
+
+/// A matrix as its three arrays, so that every device can be given the same one.
+#[derive(Clone)]
+pub struct Parts<T> {
+    pub n_cols: usize,
+    pub offsets: Vec<u32>,
+    pub columns: Vec<u32>,
+    pub values: Vec<T>,
+}
+
+impl<T: Scalar> Parts<T> {
+    pub fn from_rows(n_cols: usize, rows: Vec<Vec<(usize, f64)>>) -> Self {
+        let mut parts = Self { n_cols, offsets: vec![0], columns: vec![], values: vec![] };
+        for row in rows {
+            for (column, value) in row {
+                parts.columns.push(column as u32);
+                parts.values.push(T::from_f64(value));
+            }
+            parts.offsets.push(parts.columns.len() as u32);
+        }
+        parts
+    }
+
+    pub fn on<D: Device>(&self, device: &D) -> Csr<T, D> {
+        let Self { n_cols, offsets, columns, values } = self.clone();
+        Csr::from_parts(device, n_cols, offsets.into(), columns, values).expect("a sound matrix")
+    }
+
+    pub fn wide_on<D: Device>(&self, device: &D) -> Csr<T, D> {
+        let Self { n_cols, offsets, columns, values } = self.clone();
+        let offsets = HostOffsets::Wide(offsets.into_iter().map(u64::from).collect());
+        Csr::from_parts(device, n_cols, offsets, columns, values).expect("a sound matrix")
+    }
+}
+
+/// Rows of 0 to 40 random entries, every seventh row empty.
+pub fn random_matrix<T: Scalar>(n_rows: usize, n_cols: usize, random: &mut Random) -> Parts<T> {
+    let row = |i: usize, random: &mut Random| {
+        let n = if i % 7 == 3 || n_cols == 0 { 0 } else { random.below(41) };
+        let mut columns: Vec<usize> = (0..n).map(|_| random.below(n_cols)).collect();
+        columns.sort_unstable();
+        columns.dedup();
+        columns.into_iter().map(|column| (column, random.unit())).collect()
+    };
+    Parts::from_rows(n_cols, (0..n_rows).map(|i| row(i, random)).collect())
+}
+
+/// The five-point Laplacian on an n × n grid with random positive reaction: positive definite.
+pub fn laplacian<T: Scalar>(n: usize, random: &mut Random) -> Parts<T> {
+    let row = |i: usize, random: &mut Random| {
+        let (x, y) = (i % n, i / n);
+        let mut row = vec![];
+        if y > 0 {
+            row.push((i - n, -1.0));
+        }
+        if x > 0 {
+            row.push((i - 1, -1.0));
+        }
+        row.push((i, 4.0 + 0.01 * (random.unit() + 1.0)));
+        if x + 1 < n {
+            row.push((i + 1, -1.0));
+        }
+        if y + 1 < n {
+            row.push((i + n, -1.0));
+        }
+        row
+    };
+    Parts::from_rows(n * n, (0..n * n).map(|i| row(i, random)).collect())
+}
