@@ -28,7 +28,7 @@ use watch::Watch;
 /// One product, and 10n values moved besides it with a diagonal preconditioner: the update of x waits
 /// for the pass that reads p anyway, and z is never stored.
 /// # Source
-/// Hestenes and Stiefel (1952); fusing `[kronbichler2022]`, section 2. Differs: x is updated together with p.
+/// `[hestenes1952]`; fusing `[kronbichler2022]`, section 2. Differs: x is updated together with p.
 #[derive(Debug, Clone, Default)]
 pub struct ConjugateGradient {
     config: CgConfig,
