@@ -61,7 +61,7 @@ pub fn boundary_facets(mesh: &Mesh) -> BoundaryFacets {
     #[derive(Default)]
     struct Unshared(Vec<(u32, u8)>);
     impl FacetVisitor for Unshared {
-        fn visit<const K: usize>(&mut self, group: &[HalfFacet<K>]) {
+        fn visit<const K: usize>(&mut self, _: &Mesh, group: &[HalfFacet<K>]) {
             if let [facet] = group {
                 self.0.push((facet.cell, facet.local()));
             }

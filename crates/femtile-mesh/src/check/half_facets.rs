@@ -34,12 +34,19 @@ impl<const K: usize> HalfFacet<K> {
     pub(super) fn local(&self) -> u8 {
         (self.side >> 1) as u8
     }
+
+    /// Whether the outward order of its nodes is an odd permutation of the ascending order.
+    ///
+    /// Two positively oriented cells on opposite sides of a facet differ here.
+    pub(super) fn is_odd(&self) -> bool {
+        self.side & 1 == 1
+    }
 }
 
 /// What is done with each facet of a mesh; one visitor sees a range of facets, in ascending order.
 pub(super) trait FacetVisitor: Default + Send {
     /// Receives all half-facets that share the same nodes, by ascending cell.
-    fn visit<const K: usize>(&mut self, group: &[HalfFacet<K>]);
+    fn visit<const K: usize>(&mut self, mesh: &Mesh, group: &[HalfFacet<K>]);
 }
 
 /// Shows every facet of the mesh to a visitor and returns the visitors in the order of their ranges.
@@ -69,7 +76,7 @@ fn visit_with_budget<const K: usize, V: FacetVisitor>(mesh: &Mesh, budget: usize
             let (mut facets, mut ends) = (Vec::<HalfFacet<K>>::new(), Vec::new());
             for range in ranges {
                 gather(mesh, &plan, range, &mut facets, &mut ends);
-                visit_range(&mut facets, &ends, &mut visitor);
+                visit_range(mesh, &mut facets, &ends, &mut visitor);
             }
             visitor
         })
@@ -219,6 +226,7 @@ fn half_facet<const K: usize>(
 
 /// Sorts the half-facets of each node and shows those with the same nodes to the visitor.
 fn visit_range<const K: usize, V: FacetVisitor>(
+    mesh: &Mesh,
     facets: &mut [HalfFacet<K>],
     ends: &[usize],
     visitor: &mut V,
@@ -227,7 +235,7 @@ fn visit_range<const K: usize, V: FacetVisitor>(
     for &end in ends {
         let of_node = &mut facets[start..end];
         of_node.sort_unstable_by_key(|facet| (facet.rest, facet.cell));
-        of_node.chunk_by(|a, b| a.rest == b.rest).for_each(|group| visitor.visit(group));
+        of_node.chunk_by(|a, b| a.rest == b.rest).for_each(|group| visitor.visit(mesh, group));
         start = end;
     }
 }

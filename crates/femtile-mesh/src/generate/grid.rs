@@ -1,6 +1,6 @@
 //! What all generators share: counts that fit, names of sides, points along an edge.
 
-use crate::MeshError;
+use crate::{Mesh, MeshError};
 
 /// Splits of a cube into positively oriented tetrahedra; corner `x + 2y + 4z` lies at (x, y, z).
 pub(super) mod cube {
@@ -56,6 +56,16 @@ pub(super) fn corners_are_ordered(lower: &[f64], upper: &[f64]) -> Result<(), Me
     }
 }
 
+/// Fails unless a length is positive and finite.
+pub(super) fn length_is_positive(field: &'static str, length: f64) -> Result<(), MeshError> {
+    match length > 0.0 && length.is_finite() {
+        true => Ok(()),
+        false => {
+            Err(MeshError::Invalid { field, message: format!("{length} is not a positive, finite length") })
+        }
+    }
+}
+
 /// `n + 1` points from `lower` to `upper`, both met exactly.
 pub(super) fn ticks(lower: f64, upper: f64, n: usize) -> Vec<f64> {
     (0..=n)
@@ -64,4 +74,19 @@ pub(super) fn ticks(lower: f64, upper: f64, n: usize) -> Vec<f64> {
             (1.0 - t) * lower + t * upper
         })
         .collect()
+}
+
+/// The even number of cells, at least two, next to or above `count`.
+pub(super) fn even_count(count: f64) -> f64 {
+    // A hair of slack, so that lengths that divide evenly in decimals do so in binary.
+    2.0 * (count * (0.5 - 1e-12)).ceil().max(1.0)
+}
+
+/// Adds named boundary parts, numbered from 1, to a mesh of tetrahedra.
+pub(super) fn tag_facets<const N: usize>(mesh: &mut Mesh, parts: [(&str, Vec<u32>); N]) {
+    for (tag, (name, nodes)) in (1..).zip(parts) {
+        mesh.facets.tags.resize(mesh.facets.tags.len() + nodes.len() / 3, tag);
+        mesh.facets.nodes.extend(nodes);
+        mesh.tag_names.insert((2, tag), name.to_owned());
+    }
 }

@@ -1,0 +1,92 @@
+use crate::MeshError;
+
+/// Why a mesh is refused; cells and nodes are counted from 0, as the mesh stands after its repairs.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CheckError {
+    /// The arrays of the mesh do not fit each other.
+    #[error(transparent)]
+    Invalid(#[from] MeshError),
+    /// A setting of the check has no meaning.
+    #[error("{field} = {value}: a finite number that is not negative is needed")]
+    Setting {
+        /// Which setting.
+        field: &'static str,
+        /// Its value.
+        value: f64,
+    },
+    /// A cell names the same node twice.
+    #[error(
+        "cell {cell} uses node {node} twice{}; remove the cell or correct its nodes",
+        if *.after_merge { " now that coinciding nodes are merged, so its edge is shorter than the tolerance" } else { "" }
+    )]
+    RepeatedNode {
+        /// The cell.
+        cell: usize,
+        /// The node.
+        node: u32,
+        /// Whether the nodes were different before duplicate nodes were merged.
+        after_merge: bool,
+    },
+    /// A cell has no volume that could be told from rounding.
+    #[error(
+        "cell {cell} near {at:?} is degenerate: its measure is {measure:e}, zero up to rounding; remove it or move its nodes"
+    )]
+    Degenerate {
+        /// The cell.
+        cell: usize,
+        /// Its signed length, area or volume.
+        measure: f64,
+        /// Its centroid.
+        at: [f64; 3],
+    },
+    /// Two cells have the same nodes.
+    #[error("cells {first} and {second} near {at:?} have the same nodes; remove one of them")]
+    DuplicateCells {
+        /// The cell of the smaller number.
+        first: usize,
+        /// The other cell.
+        second: usize,
+        /// Centroid of the first.
+        at: [f64; 3],
+    },
+    /// A facet belongs to more than two cells.
+    #[error(
+        "the facet with nodes {nodes:?} near {at:?} is shared by {} cells, {cells:?}; a facet joins two at most, so some of them overlap",
+        cells.len()
+    )]
+    SharedFacet {
+        /// Nodes of the facet.
+        nodes: Vec<u32>,
+        /// All cells that have it.
+        cells: Vec<usize>,
+        /// Centroid of the facet.
+        at: [f64; 3],
+    },
+    /// Two cells share a facet and lie on the same side of it.
+    #[error(
+        "cells {first} and {second} near {at:?} lie on the same side of the facet that they share, so they overlap; the mesh is folded there"
+    )]
+    FoldedCells {
+        /// The cell of the smaller number.
+        first: usize,
+        /// The other cell.
+        second: usize,
+        /// Centroid of the first.
+        at: [f64; 3],
+    },
+    /// Two boundary facets cover each other in part.
+    #[error(
+        "boundary facets of cells {first} and {second} near {at:?} overlap without coinciding, so the mesh is not conforming \
+         (neighbours cut their common face along different diagonals, or a node hangs in the middle of a facet): \
+         make the mesh anew so that neighbouring cells share whole facets"
+    )]
+    OverlappingFacets {
+        /// The cell of the smaller number.
+        first: usize,
+        /// The other cell.
+        second: usize,
+        /// Centroid of the first cell's facet.
+        at: [f64; 3],
+    },
+}

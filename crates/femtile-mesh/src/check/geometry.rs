@@ -1,0 +1,215 @@
+//! Measure, quality and orientation of cells.
+
+use rayon::prelude::*;
+
+use super::CheckError;
+use crate::{CellKind, Mesh};
+
+/// Cells summed together; sums do not depend on the number of threads.
+const CELLS_PER_BLOCK: usize = 4096;
+
+/// What the shape of one cell amounts to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shape {
+    /// Signed length, area or volume.
+    pub(super) measure: f64,
+    /// From 0 (flat) to 1 (equilateral), the same for both orientations.
+    pub(super) quality: f64,
+    /// Whether the sign of the measure is certain in spite of rounding.
+    is_certain: bool,
+}
+
+/// What all cells together amount to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shapes {
+    pub(super) measure: f64,
+    pub(super) n_flipped: usize,
+    pub(super) worst_quality: f64,
+    pub(super) worst_cell: usize,
+}
+
+/// Turns negatively oriented cells over and sums up the shapes of all.
+///
+/// # Errors
+/// [`CheckError::Degenerate`] names the first cell whose measure is zero up to rounding.
+pub(super) fn orient(mesh: &mut Mesh) -> Result<Shapes, CheckError> {
+    let (kind, points) = (mesh.kind, &mesh.points);
+    let n = kind.n_nodes();
+    let blocks: Vec<Result<Shapes, (usize, f64)>> = mesh
+        .cells
+        .par_chunks_mut(CELLS_PER_BLOCK * n)
+        .enumerate()
+        .map(|(block, cells)| orient_block(kind, points, cells, block * CELLS_PER_BLOCK))
+        .collect();
+    let mut total = Shapes { measure: 0.0, n_flipped: 0, worst_quality: f64::INFINITY, worst_cell: 0 };
+    for block in blocks {
+        let block = block.map_err(|(cell, measure)| CheckError::Degenerate {
+            cell,
+            measure,
+            at: centroid(&mesh.points, mesh.cell(cell)),
+        })?;
+        total.measure += block.measure;
+        total.n_flipped += block.n_flipped;
+        if block.worst_quality < total.worst_quality {
+            (total.worst_quality, total.worst_cell) = (block.worst_quality, block.worst_cell);
+        }
+    }
+    Ok(total)
+}
+
+fn orient_block(
+    kind: CellKind,
+    points: &[[f64; 3]],
+    cells: &mut [u32],
+    first: usize,
+) -> Result<Shapes, (usize, f64)> {
+    let mut total = Shapes { measure: 0.0, n_flipped: 0, worst_quality: f64::INFINITY, worst_cell: first };
+    for (cell, nodes) in (first..).zip(cells.chunks_exact_mut(kind.n_nodes())) {
+        let shape = shape(kind, points, nodes);
+        if !shape.is_certain {
+            return Err((cell, shape.measure));
+        }
+        if shape.measure < 0.0 {
+            turn_over(kind, nodes);
+            total.n_flipped += 1;
+        }
+        total.measure += shape.measure.abs();
+        if shape.quality < total.worst_quality {
+            (total.worst_quality, total.worst_cell) = (shape.quality, cell);
+        }
+    }
+    Ok(total)
+}
+
+/// Exchanges nodes so that the cell changes its orientation and keeps its shape.
+fn turn_over(kind: CellKind, nodes: &mut [u32]) {
+    match kind {
+        CellKind::Segment => nodes.swap(0, 1),
+        CellKind::Triangle => nodes.swap(1, 2),
+        CellKind::Tetrahedron => nodes.swap(2, 3),
+        CellKind::Quadrilateral => nodes.swap(1, 3),
+        CellKind::Hexahedron => {
+            nodes.swap(1, 3);
+            nodes.swap(5, 7);
+        }
+    }
+}
+
+/// Measure and quality of a cell.
+///
+/// Simplices have the mean ratio of their edges,
+/// $$ q_3 = \frac{12\,(3V)^{2/3}}{\sum_{i<j} l_{ij}^2}, \qquad q_2 = \frac{4\sqrt3\,A}{\sum l_{ij}^2}, $$
+/// the others their smallest scaled Jacobian at a corner, or 0 where they are folded.
+pub(super) fn shape(kind: CellKind, points: &[[f64; 3]], nodes: &[u32]) -> Shape {
+    let p = |i: usize| points[nodes[i] as usize];
+    match kind {
+        CellKind::Segment => {
+            let length = p(1)[0] - p(0)[0];
+            Shape { measure: length, quality: 1.0, is_certain: length != 0.0 }
+        }
+        CellKind::Triangle => triangle(sub(p(1), p(0)), sub(p(2), p(0))),
+        CellKind::Tetrahedron => tetrahedron(sub(p(1), p(0)), sub(p(2), p(0)), sub(p(3), p(0))),
+        CellKind::Quadrilateral => quadrilateral(std::array::from_fn(p)),
+        CellKind::Hexahedron => hexahedron(&std::array::from_fn(p)),
+    }
+}
+
+fn triangle(a: [f64; 3], b: [f64; 3]) -> Shape {
+    let (plus, minus) = (a[0] * b[1], a[1] * b[0]);
+    let area = 0.5 * (plus - minus);
+    let squares = dot(a, a) + dot(b, b) + square_of(sub(b, a));
+    Shape {
+        measure: area,
+        quality: 4.0 * 3f64.sqrt() * area.abs() / squares,
+        is_certain: (plus - minus).abs() > 8.0 * f64::EPSILON * (plus.abs() + minus.abs()),
+    }
+}
+
+fn tetrahedron(a: [f64; 3], b: [f64; 3], c: [f64; 3]) -> Shape {
+    let determinant = dot(a, cross(b, c));
+    // The sum of the same six products without their signs bounds the rounding of the determinant.
+    let [a1, b1, c1] = [a, b, c].map(|v| v.map(f64::abs));
+    let permanent = a1[0] * (b1[1] * c1[2] + b1[2] * c1[1])
+        + a1[1] * (b1[2] * c1[0] + b1[0] * c1[2])
+        + a1[2] * (b1[0] * c1[1] + b1[1] * c1[0]);
+    let squares = dot(a, a)
+        + dot(b, b)
+        + dot(c, c)
+        + square_of(sub(b, a))
+        + square_of(sub(c, a))
+        + square_of(sub(c, b));
+    Shape {
+        measure: determinant / 6.0,
+        quality: 12.0 * (0.25 * determinant * determinant).cbrt() / squares,
+        is_certain: determinant.abs() > 16.0 * f64::EPSILON * permanent,
+    }
+}
+
+fn quadrilateral(p: [[f64; 3]; 4]) -> Shape {
+    let (a, b) = (sub(p[2], p[0]), sub(p[3], p[1]));
+    let (plus, minus) = (a[0] * b[1], a[1] * b[0]);
+    let area = 0.5 * (plus - minus);
+    let corner = |i: usize| {
+        let (next, last) = (sub(p[(i + 1) % 4], p[i]), sub(p[(i + 3) % 4], p[i]));
+        area.signum() * cross(next, last)[2] / (square_of(next) * square_of(last)).sqrt()
+    };
+    Shape {
+        measure: area,
+        quality: (0..4).map(corner).fold(1.0, f64::min).max(0.0),
+        is_certain: (plus - minus).abs() > 8.0 * f64::EPSILON * (plus.abs() + minus.abs()),
+    }
+}
+
+/// Edges that leave each corner of a hexahedron, right-handed.
+const HEXAHEDRON_CORNERS: [[usize; 3]; 8] =
+    [[1, 3, 4], [2, 0, 5], [3, 1, 6], [0, 2, 7], [7, 5, 0], [4, 6, 1], [5, 7, 2], [6, 4, 3]];
+
+fn hexahedron(p: &[[f64; 3]; 8]) -> Shape {
+    let (mut volume, mut size) = (0.0, 0.0);
+    // Two Gauss points a direction integrate the Jacobian of a trilinear map exactly.
+    let gauss = [0.5 - 0.5 / 3f64.sqrt(), 0.5 + 0.5 / 3f64.sqrt()];
+    for point in 0..8 {
+        let [x, y, z] = [gauss[point & 1], gauss[point >> 1 & 1], gauss[point >> 2]];
+        let mut columns = [[0.0; 3]; 3];
+        for (i, corner) in p.iter().enumerate() {
+            let (at_x, at_y, at_z) = (matches!(i % 4, 1 | 2), matches!(i % 4, 2 | 3), i >= 4);
+            let factor = |upper: bool, t: f64| if upper { (t, 1.0) } else { (1.0 - t, -1.0) };
+            let ((vx, dx), (vy, dy), (vz, dz)) = (factor(at_x, x), factor(at_y, y), factor(at_z, z));
+            let gradient = [dx * vy * vz, vx * dy * vz, vx * vy * dz];
+            for (column, g) in columns.iter_mut().zip(gradient) {
+                column.iter_mut().zip(corner).for_each(|(c, x)| *c += g * x);
+            }
+        }
+        volume += dot(columns[0], cross(columns[1], columns[2])) / 8.0;
+        size += columns.iter().map(|&c| square_of(c)).product::<f64>().sqrt() / 8.0;
+    }
+    let corner = |(i, edges): (usize, &[usize; 3])| {
+        let [a, b, c] = edges.map(|j| sub(p[j], p[i]));
+        volume.signum() * dot(a, cross(b, c)) / (square_of(a) * square_of(b) * square_of(c)).sqrt()
+    };
+    let quality = HEXAHEDRON_CORNERS.iter().enumerate().map(corner).fold(1.0, f64::min).max(0.0);
+    Shape { measure: volume, quality, is_certain: volume.abs() > 64.0 * f64::EPSILON * size }
+}
+
+/// Mean of some points.
+pub(super) fn centroid(points: &[[f64; 3]], nodes: &[u32]) -> [f64; 3] {
+    std::array::from_fn(|d| {
+        nodes.iter().map(|&node| points[node as usize][d]).sum::<f64>() / nodes.len() as f64
+    })
+}
+
+pub(super) fn sub(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
+}
+
+pub(super) fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+pub(super) fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+}
+
+pub(super) fn square_of(a: [f64; 3]) -> f64 {
+    dot(a, a)
+}

@@ -1,0 +1,155 @@
+//! Nodes that no cell uses, and nodes that lie on top of each other.
+
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+
+use super::geometry::{square_of, sub};
+use crate::{Field, Mesh};
+
+/// Drops the nodes that no cell uses, with the facets that hang on them; returns how many of each.
+pub(super) fn drop_orphans(mesh: &mut Mesh) -> (usize, usize) {
+    let mut is_used = vec![false; mesh.n_nodes()];
+    for &node in &mesh.cells {
+        is_used[node as usize] = true;
+    }
+    let n_orphans = is_used.iter().filter(|&&used| !used).count();
+    if n_orphans == 0 {
+        return (0, 0);
+    }
+    let n_stray = drop_facets_without_cells(mesh, &is_used);
+    let mut new_number = Vec::with_capacity(is_used.len());
+    let mut n_kept = 0u32;
+    for &used in &is_used {
+        new_number.push(n_kept);
+        n_kept += u32::from(used);
+    }
+    let renumber = |node: &mut u32| *node = new_number[*node as usize];
+    mesh.cells.par_iter_mut().for_each(renumber);
+    mesh.facets.nodes.iter_mut().for_each(renumber);
+    let mut used = is_used.iter();
+    mesh.points.retain(|_| used.next() == Some(&true));
+    for Field { n_components, values } in mesh.node_fields.values_mut() {
+        let mut index = 0;
+        values.retain(|_| {
+            index += 1;
+            is_used[(index - 1) / *n_components]
+        });
+    }
+    (n_orphans, n_stray)
+}
+
+fn drop_facets_without_cells(mesh: &mut Mesh, is_used: &[bool]) -> usize {
+    let n = mesh.kind.facet_kind().map_or(1, crate::CellKind::n_nodes);
+    let keep: Vec<bool> =
+        mesh.facets.nodes.chunks_exact(n).map(|facet| facet.iter().all(|&i| is_used[i as usize])).collect();
+    let n_stray = keep.iter().filter(|&&kept| !kept).count();
+    if n_stray > 0 {
+        let mut index = 0;
+        mesh.facets.nodes.retain(|_| {
+            index += 1;
+            keep[(index - 1) / n]
+        });
+        let mut kept = keep.iter();
+        mesh.facets.tags.retain(|_| kept.next() == Some(&true));
+    }
+    n_stray
+}
+
+/// Nodes that lie on top of others: (node, the node of smaller number that it coincides with).
+pub(super) type Duplicates = Vec<(u32, u32)>;
+
+/// Finds the nodes within `tolerance` of one of smaller number that is no duplicate itself.
+///
+/// # Cost
+/// A sort of 16 bytes a node; a hash table of the nodes that have another one nearby.
+pub(super) fn find_duplicates(points: &[[f64; 3]], tolerance: f64) -> Duplicates {
+    let largest = points.par_iter().flatten_iter().map(|x| x.abs()).reduce(|| 0.0, f64::max);
+    // Below the spacing of numbers only equal coordinates coincide.
+    let tolerance = if tolerance > 4.0 * f64::EPSILON * largest { tolerance } else { 0.0 };
+    let candidates = crowded_nodes(points, tolerance);
+    let mut kept: HashMap<[i64; 3], Vec<u32>> = HashMap::new();
+    let mut duplicates = Vec::new();
+    for node in candidates {
+        let point = points[node as usize];
+        let near = |other: u32| square_of(sub(points[other as usize], point)) <= tolerance * tolerance;
+        let found = buckets(point, tolerance).filter_map(|bucket| kept.get(&bucket)).flatten();
+        match found.copied().filter(|&other| near(other)).min() {
+            Some(other) => duplicates.push((node, other)),
+            None => kept.entry(bucket(point, tolerance)).or_default().push(node),
+        }
+    }
+    duplicates
+}
+
+/// Ascending nodes that share a bucket, or a bucket's margin, with another node.
+fn crowded_nodes(points: &[[f64; 3]], tolerance: f64) -> Vec<u32> {
+    let mut keys: Vec<(u64, u32)> = points
+        .par_iter()
+        .zip(0..points.len() as u32)
+        .flat_map_iter(|(&point, node)| buckets(point, tolerance).map(move |bucket| (hash(bucket), node)))
+        .collect();
+    keys.par_sort_unstable();
+    let mut nodes: Vec<u32> = keys
+        .chunk_by(|a, b| a.0 == b.0)
+        .filter(|group| group.len() > 1)
+        .flat_map(|group| group.iter().map(|&(_, node)| node))
+        .collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes
+}
+
+/// Width of a bucket in tolerances: wide enough that few points lie in a margin.
+const BUCKET_WIDTH: f64 = 64.0;
+
+fn bucket(point: [f64; 3], tolerance: f64) -> [i64; 3] {
+    match tolerance > 0.0 {
+        // The offset keeps round coordinates away from the margins.
+        true => point.map(|x| (x / (BUCKET_WIDTH * tolerance) + 0.382).floor() as i64),
+        // Adding zero makes a negative zero positive.
+        false => point.map(|x| (x + 0.0).to_bits() as i64),
+    }
+}
+
+/// The buckets within `tolerance` of a point: its own and, near a margin, some neighbours.
+fn buckets(point: [f64; 3], tolerance: f64) -> impl Iterator<Item = [i64; 3]> {
+    let lower = bucket(point.map(|x| x - tolerance), tolerance);
+    let upper = bucket(point.map(|x| x + tolerance), tolerance);
+    let home = bucket(point, tolerance);
+    (0..8usize).filter_map(move |choice| {
+        let takes = |d: usize| choice >> d & 1 == 1;
+        let alike = |d: usize| lower[d] == upper[d];
+        if (0..3).any(|d| takes(d) && alike(d)) {
+            return None;
+        }
+        let other = |d: usize| if lower[d] == home[d] { upper[d] } else { lower[d] };
+        Some(std::array::from_fn(|d| if takes(d) { other(d) } else { home[d] }))
+    })
+}
+
+fn hash(bucket: [i64; 3]) -> u64 {
+    bucket.iter().fold(0x9e37_79b9_7f4a_7c15, |state: u64, &i| {
+        let mixed = (state ^ i as u64).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        mixed ^ (mixed >> 29)
+    })
+}
+
+/// Lets cells and facets use the kept node of each pair.
+pub(super) fn merge(mesh: &mut Mesh, duplicates: &Duplicates) {
+    let mut target: Vec<u32> = (0..mesh.n_nodes() as u32).collect();
+    for &(node, kept) in duplicates {
+        target[node as usize] = kept;
+    }
+    for node in mesh.cells.iter_mut().chain(&mut mesh.facets.nodes) {
+        *node = target[*node as usize];
+    }
+}
+
+/// The kept node of a pair, or the node itself.
+pub(super) fn representative(duplicates: &Duplicates, node: u32) -> u32 {
+    match duplicates.binary_search_by_key(&node, |&(node, _)| node) {
+        Ok(i) => duplicates[i].1,
+        Err(_) => node,
+    }
+}

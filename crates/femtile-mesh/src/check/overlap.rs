@@ -1,0 +1,160 @@
+//! Boundary facets that cover each other in part, though they are not the same facet.
+//!
+//! Facets meet in a hierarchy of grids: each lies on the level whose cells are just larger than it
+//! and is compared with those of its own level and of the coarser ones in the cells that it touches.
+
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+
+use super::boundary::BoundaryFacets;
+use super::geometry::{cross, dot, square_of, sub};
+use crate::{CellKind, Mesh};
+
+/// How far facets may be apart, or must overlap, in units of their size.
+const TOLERANCE: f64 = 1e-6;
+
+/// A facet with what is needed to compare it.
+struct Patch {
+    facet: u32,
+    level: i32,
+    lower: [f64; 3],
+    upper: [f64; 3],
+    /// Unit normal, outwards.
+    normal: [f64; 3],
+    size: f64,
+}
+
+/// The overlapping pair of facets (smaller, larger) that comes first, of simplex meshes.
+///
+/// `representative` gives nodes that coincide the same number, so that a crack is no overlap.
+///
+/// # Cost
+/// $O(n \log n)$ for $n$ facets of similar shape, a few hundred bytes each.
+pub(super) fn overlapping_facets(
+    mesh: &Mesh,
+    boundary: &BoundaryFacets,
+    representative: impl Fn(u32) -> u32 + Sync,
+) -> Option<(usize, usize)> {
+    if !matches!(mesh.kind, CellKind::Triangle | CellKind::Tetrahedron) {
+        return None;
+    }
+    let patches: Vec<Patch> =
+        (0..boundary.len()).into_par_iter().filter_map(|i| patch(mesh, boundary.facet(i), i)).collect();
+    let mut levels: Vec<i32> = patches.iter().map(|patch| patch.level).collect();
+    levels.sort_unstable();
+    levels.dedup();
+    let mut buckets: Vec<(Bucket, u32)> = patches
+        .par_iter()
+        .enumerate()
+        .flat_map_iter(|(i, patch)| touched(patch, patch.level).map(move |bucket| (bucket, i as u32)))
+        .collect();
+    buckets.par_sort_unstable();
+    let mut starts = HashMap::new();
+    let mut start = 0;
+    for group in buckets.chunk_by(|a, b| a.0 == b.0) {
+        starts.insert(group[0].0, start..start + group.len());
+        start += group.len();
+    }
+    // A flat cell may lie between two of its own facets.
+    let is_legitimate = |a: &Patch, b: &Patch| {
+        let cell = |patch: &Patch| boundary.cells[patch.facet as usize];
+        let nodes = |patch: &Patch| {
+            let mut nodes = [u32::MAX; 3];
+            let facet = boundary.facet(patch.facet as usize);
+            nodes.iter_mut().zip(facet).for_each(|(to, &node)| *to = representative(node));
+            nodes.sort_unstable();
+            nodes
+        };
+        cell(a) == cell(b) || nodes(a) == nodes(b)
+    };
+    let corners = |patch: &Patch| {
+        let facet = boundary.facet(patch.facet as usize);
+        let mut points = [[0.0; 3]; 3];
+        points.iter_mut().zip(facet).for_each(|(to, &node)| *to = mesh.points[node as usize]);
+        (points, facet.len())
+    };
+    let first_partner = |patch: &Patch| {
+        let coarser = levels.iter().filter(|&&level| level >= patch.level);
+        let cells = coarser.flat_map(|&level| touched(patch, level));
+        let others = cells.filter_map(|bucket| starts.get(&bucket)).flat_map(|range| &buckets[range.clone()]);
+        others
+            .map(|&(_, other)| &patches[other as usize])
+            .filter(|other| may_overlap(patch, other))
+            .filter(|other| {
+                let ((a, n), (b, _)) = (corners(patch), corners(other));
+                cover_each_other(patch, &a[..n], other, &b[..n]) && !is_legitimate(patch, other)
+            })
+            .map(|other| (patch.facet.min(other.facet), patch.facet.max(other.facet)))
+            .min()
+    };
+    let pair = patches.par_iter().filter_map(first_partner).min();
+    pair.map(|(a, b)| (a as usize, b as usize))
+}
+
+fn patch(mesh: &Mesh, nodes: &[u32], facet: usize) -> Option<Patch> {
+    let p = |i: usize| mesh.points[nodes[i] as usize];
+    let (mut lower, mut upper) = (p(0), p(0));
+    for i in 1..nodes.len() {
+        for d in 0..3 {
+            (lower[d], upper[d]) = (lower[d].min(p(i)[d]), upper[d].max(p(i)[d]));
+        }
+    }
+    let size = (0..3).map(|d| upper[d] - lower[d]).fold(0.0, f64::max);
+    let a = sub(p(1), p(0));
+    let normal = if nodes.len() == 2 { [a[1], -a[0], 0.0] } else { cross(a, sub(p(2), p(0))) };
+    let length = square_of(normal).sqrt();
+    // A facet without extent or normal covers nothing.
+    (size > 0.0 && length > 0.0).then(|| Patch {
+        facet: facet as u32,
+        level: size.log2().ceil() as i32,
+        lower: lower.map(|x| x - TOLERANCE * size),
+        upper: upper.map(|x| x + TOLERANCE * size),
+        normal: normal.map(|x| x / length),
+        size,
+    })
+}
+
+/// Level and place of a cell of the grids.
+type Bucket = (i32, [i64; 3]);
+
+fn touched(patch: &Patch, level: i32) -> impl Iterator<Item = Bucket> {
+    let index = |x: f64| (x / 2f64.powi(level)).floor() as i64;
+    let (lower, upper) = (patch.lower.map(index), patch.upper.map(index));
+    (lower[2]..=upper[2]).flat_map(move |z| {
+        (lower[1]..=upper[1]).flat_map(move |y| (lower[0]..=upper[0]).map(move |x| (level, [x, y, z])))
+    })
+}
+
+/// Whether boxes meet and outward normals are opposed, as where the cells lie on opposite sides.
+fn may_overlap(a: &Patch, b: &Patch) -> bool {
+    dot(a.normal, b.normal) < -0.999 && (0..3).all(|d| a.lower[d] <= b.upper[d] && b.lower[d] <= a.upper[d])
+}
+
+/// Whether two facets lie in one plane (line) and overlap by more than the tolerance.
+///
+/// Separating axes: the facets are apart when their shadows on the normal of some edge are.
+fn cover_each_other(a: &Patch, a_points: &[[f64; 3]], b: &Patch, b_points: &[[f64; 3]]) -> bool {
+    let slack = TOLERANCE * a.size.min(b.size);
+    let off_plane = |normal, origin, points: &[[f64; 3]]| {
+        points.iter().any(|&p| dot(normal, sub(p, origin)).abs() > slack)
+    };
+    let (larger, larger_points, points) =
+        if a.size >= b.size { (a, a_points, b_points) } else { (b, b_points, a_points) };
+    if off_plane(larger.normal, larger_points[0], points) {
+        return false;
+    }
+    let n = a_points.len();
+    let edges = [(a, a_points), (b, b_points)]
+        .into_iter()
+        .flat_map(|(patch, points)| (0..n).map(move |i| (patch.normal, sub(points[(i + 1) % n], points[i]))));
+    edges.map(|(normal, edge)| if n == 2 { edge } else { cross(normal, edge) }).all(|axis| {
+        let length = square_of(axis).sqrt();
+        let shadow = |points: &[[f64; 3]]| {
+            let along = points.iter().map(|&p| dot(axis, sub(p, larger_points[0])) / length);
+            along.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), t| (low.min(t), high.max(t)))
+        };
+        let ((a_low, a_high), (b_low, b_high)) = (shadow(a_points), shadow(b_points));
+        a_high.min(b_high) - a_low.max(b_low) > slack
+    })
+}

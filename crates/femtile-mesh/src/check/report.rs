@@ -1,0 +1,143 @@
+use super::geometry::Shapes;
+use crate::{CellKind, Mesh};
+
+/// What the check looks for and what it may repair.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckConfig {
+    /// Whether nodes that coincide become one; off unless asked for, as a crack may be intended.
+    pub merge_duplicates: bool,
+    /// Distance within which nodes coincide, in units of the diagonal of the mesh's bounding box.
+    pub tolerance: f64,
+    /// Cells of a quality below this are warned of as slivers.
+    pub sliver_quality: f64,
+}
+
+impl Default for CheckConfig {
+    fn default() -> Self {
+        Self { merge_duplicates: false, tolerance: 1e-10, sliver_quality: 0.02 }
+    }
+}
+
+/// What the check found in a mesh that can be used, as it stands after the repairs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckReport {
+    /// Kind of the cells.
+    pub kind: CellKind,
+    /// Number of nodes.
+    pub n_nodes: usize,
+    /// Number of cells.
+    pub n_cells: usize,
+    /// Nodes that no cell used; they were dropped.
+    pub n_orphans: usize,
+    /// Cells that were negatively oriented; they were turned over.
+    pub n_flipped: usize,
+    /// Nodes that coincided with another one and were merged with it.
+    pub n_merged: usize,
+    /// Nodes that coincide with another one and were left as they are.
+    pub n_duplicate_nodes: usize,
+    /// Boundary facets that coincide with another boundary facet: the faces of cracks.
+    pub n_crack_facets: usize,
+    /// Smallest quality of a cell, from 0 (flat) to 1 (equilateral): the mean ratio of simplices,
+    /// the scaled Jacobian of other cells.
+    pub worst_quality: f64,
+    /// The first cell of that quality.
+    pub worst_cell: usize,
+    /// Centroid of that cell.
+    pub worst_at: [f64; 3],
+    /// Length, area or volume of the whole mesh.
+    pub volume: f64,
+    /// Connected parts of the mesh.
+    pub n_components: usize,
+    /// Facets on the boundary.
+    pub n_boundary_facets: usize,
+    /// Connected parts of the boundary: one more than there are holes in a mesh of one part.
+    pub n_boundary_components: usize,
+    /// Edges (of triangles: nodes) in which more than two boundary facets meet.
+    pub n_pinched: usize,
+    /// Tagged facets that do not lie on the boundary: interfaces, or facets that no cell has.
+    pub n_tagged_inside: usize,
+    /// What a user should know, in sentences.
+    pub warnings: Vec<String>,
+}
+
+impl CheckReport {
+    /// The report of a mesh as it stands, its counts of findings still zero.
+    pub(super) fn new(mesh: &Mesh, shapes: &Shapes) -> Self {
+        Self {
+            kind: mesh.kind,
+            n_nodes: mesh.n_nodes(),
+            n_cells: mesh.n_cells(),
+            n_orphans: 0,
+            n_flipped: shapes.n_flipped,
+            n_merged: 0,
+            n_duplicate_nodes: 0,
+            n_crack_facets: 0,
+            worst_quality: shapes.worst_quality,
+            worst_cell: shapes.worst_cell,
+            worst_at: super::geometry::centroid(&mesh.points, mesh.cell(shapes.worst_cell)),
+            volume: shapes.measure,
+            n_components: 0,
+            n_boundary_facets: 0,
+            n_boundary_components: 0,
+            n_pinched: 0,
+            n_tagged_inside: 0,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Puts the counts into sentences; `first_duplicate` is a pair of coinciding nodes.
+    pub(super) fn write_warnings(&mut self, sliver_quality: f64, first_duplicate: Option<(u32, u32)>) {
+        let mut warn = |warning: String| self.warnings.push(warning);
+        if self.n_flipped > 0 {
+            warn(format!(
+                "{} were negatively oriented and have been turned over",
+                count(self.n_flipped, "cell")
+            ));
+        }
+        if self.n_orphans > 0 {
+            warn(format!("{} belonged to no cell and have been dropped", count(self.n_orphans, "node")));
+        }
+        if self.n_merged > 0 {
+            warn(format!("{} coincided with others and have been merged", count(self.n_merged, "node")));
+        }
+        if let Some((node, other)) = first_duplicate {
+            let many = count(self.n_duplicate_nodes, "node");
+            warn(format!(
+                "{many} coincide with others (node {node} with node {other}, …); merging joins them"
+            ));
+        }
+        if self.n_crack_facets > 0 {
+            let many = count(self.n_crack_facets, "boundary facet");
+            warn(format!(
+                "{many} lie on others with nodes of their own: a crack; merging duplicate nodes closes it"
+            ));
+        }
+        if self.worst_quality < sliver_quality {
+            let (quality, cell, at) = (self.worst_quality, self.worst_cell, self.worst_at);
+            warn(format!(
+                "cell {cell} near {at:?} is a sliver: quality {quality:.2e}; the solve may need many iterations"
+            ));
+        }
+        if self.n_pinched > 0 {
+            let (what, many) = match self.kind.dimension() {
+                3 => ("edge", self.n_pinched),
+                _ => ("node", self.n_pinched),
+            };
+            warn(format!(
+                "in {} more than two boundary facets meet: parts of the mesh touch there only",
+                count(many, what)
+            ));
+        }
+        if self.n_components > 1 {
+            warn(format!("the mesh has {} unconnected parts", self.n_components));
+        }
+        if self.n_tagged_inside > 0 {
+            let many = count(self.n_tagged_inside, "tagged facet");
+            warn(format!("{many} do not lie on the boundary; boundary conditions do not reach them"));
+        }
+    }
+}
+
+fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}

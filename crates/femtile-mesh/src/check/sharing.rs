@@ -1,0 +1,94 @@
+//! How cells share their facets: two cells at most, on opposite sides, and no cell twice.
+
+use super::CheckError;
+use super::boundary::BoundaryFacets;
+use super::geometry::centroid;
+use super::half_facets::{FacetVisitor, HalfFacet, visit_facets};
+use crate::Mesh;
+
+/// What was seen in a range of facets; of each kind of fault only the one with the smallest cells.
+#[derive(Default)]
+struct Sharing {
+    unshared: Vec<(u32, u8)>,
+    duplicate: Option<(u32, u32)>,
+    folded: Option<(u32, u32)>,
+    /// The cells, by ascending number, and which facet of the first it is.
+    crowded: Option<(Vec<u32>, u8)>,
+}
+
+impl FacetVisitor for Sharing {
+    fn visit<const K: usize>(&mut self, mesh: &Mesh, group: &[HalfFacet<K>]) {
+        match group {
+            [one] => self.unshared.push((one.cell, one.local())),
+            [one, other] if one.is_odd() != other.is_odd() => {}
+            _ => self.record_fault(mesh, group),
+        }
+    }
+}
+
+impl Sharing {
+    fn record_fault<const K: usize>(&mut self, mesh: &Mesh, group: &[HalfFacet<K>]) {
+        let mut cells: Vec<u32> = group.iter().map(|facet| facet.cell).collect();
+        let (first, second) = (cells[0], cells[1]);
+        cells.sort_by_cached_key(|&cell| (sorted_nodes(mesh, cell), cell));
+        let same = |pair: &&[u32]| sorted_nodes(mesh, pair[0]) == sorted_nodes(mesh, pair[1]);
+        if let Some(pair) = cells.windows(2).filter(same).min() {
+            keep_smaller(&mut self.duplicate, (pair[0], pair[1]));
+        } else if group.len() == 2 {
+            keep_smaller(&mut self.folded, (first, second));
+        } else {
+            cells.sort_unstable();
+            keep_smaller(&mut self.crowded, (cells, group[0].local()));
+        }
+    }
+}
+
+fn keep_smaller<T: Ord>(kept: &mut Option<T>, found: T) {
+    if kept.as_ref().is_none_or(|kept| found < *kept) {
+        *kept = Some(found);
+    }
+}
+
+fn sorted_nodes(mesh: &Mesh, cell: u32) -> Vec<u32> {
+    let mut nodes = mesh.cell(cell as usize).to_vec();
+    nodes.sort_unstable();
+    nodes
+}
+
+/// The boundary of a mesh whose cells share their facets as they must.
+///
+/// # Errors
+/// [`CheckError::DuplicateCells`], [`CheckError::SharedFacet`] or, where cells are simplices and so
+/// their orientation is known, [`CheckError::FoldedCells`]; each names the smallest cells concerned.
+pub(super) fn boundary_of_sound(mesh: &Mesh) -> Result<BoundaryFacets, CheckError> {
+    let mut total = Sharing::default();
+    for part in visit_facets::<Sharing>(mesh) {
+        total.unshared.extend(part.unshared);
+        part.duplicate.into_iter().for_each(|found| keep_smaller(&mut total.duplicate, found));
+        part.folded.into_iter().for_each(|found| keep_smaller(&mut total.folded, found));
+        part.crowded.into_iter().for_each(|found| keep_smaller(&mut total.crowded, found));
+    }
+    let at = |cell: u32| centroid(&mesh.points, mesh.cell(cell as usize));
+    if let Some((first, second)) = total.duplicate {
+        return Err(CheckError::DuplicateCells {
+            first: first as usize,
+            second: second as usize,
+            at: at(first),
+        });
+    }
+    if let Some((cells, local)) = total.crowded {
+        let of_first = mesh.cell(cells[0] as usize);
+        let nodes: Vec<u32> = mesh.kind.facets()[local as usize].iter().map(|&i| of_first[i]).collect();
+        return Err(CheckError::SharedFacet {
+            at: centroid(&mesh.points, &nodes),
+            nodes,
+            cells: cells.into_iter().map(|cell| cell as usize).collect(),
+        });
+    }
+    match total.folded.filter(|_| mesh.kind.is_simplex()) {
+        Some((first, second)) => {
+            Err(CheckError::FoldedCells { first: first as usize, second: second as usize, at: at(first) })
+        }
+        None => Ok(BoundaryFacets::collect(mesh, total.unshared)),
+    }
+}
