@@ -1,12 +1,20 @@
 //! The CPU: a pool of threads and the widest SIMD instructions found at run time.
 
+mod bandwidth;
+mod memory;
+mod parts;
 mod simd;
+mod team;
 mod vectorize;
 
 use std::sync::Arc;
 
 use crate::{Device, DeviceError, Element, HostDevice};
+pub use bandwidth::Bandwidth;
+pub use memory::zeroed_vec;
+pub use parts::SharedMut;
 pub use simd::SimdLevel;
+use team::Team;
 
 /// The host processor with its own pool of threads.
 ///
@@ -19,6 +27,7 @@ pub struct Cpu {
 
 struct Inner {
     pool: rayon::ThreadPool,
+    team: Team,
     simd: SimdLevel,
 }
 
@@ -46,7 +55,9 @@ impl Cpu {
             .thread_name(|i| format!("femtile-{i}"))
             .build()
             .map_err(|e| DeviceError::Threads { threads, reason: e.to_string() })?;
-        Ok(Self { inner: Arc::new(Inner { pool, simd }) })
+        let threads = pool.current_num_threads();
+        let team = Team::new(threads).map_err(|e| DeviceError::Threads { threads, reason: e.to_string() })?;
+        Ok(Self { inner: Arc::new(Inner { pool, team, simd }) })
     }
 
     /// Number of worker threads.
@@ -73,7 +84,7 @@ impl Device for Cpu {
     }
 
     fn allocate<T: Element>(&self, len: usize) -> Result<Vec<T>, DeviceError> {
-        Ok(vec![T::zeroed(); len])
+        Ok(zeroed_vec(len))
     }
 
     fn adopt<T: Element>(&self, host: Vec<T>) -> Result<Vec<T>, DeviceError> {

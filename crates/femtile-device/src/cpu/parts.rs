@@ -1,0 +1,64 @@
+//! Fixed shares of an index range, one for each thread.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use super::Cpu;
+
+impl Cpu {
+    /// Runs `work` on contiguous ranges that tile `0..n`, range `t` of `threads` always on thread `t`.
+    ///
+    /// No range but the last is shorter than `min_len`; below twice that, all is one range and no
+    /// thread is woken. Which thread has an index depends on `n` alone, so memory that was first
+    /// touched in such a loop is near the core that comes back to it.
+    pub fn for_ranges(&self, n: usize, min_len: usize, work: impl Fn(Range<usize>) + Sync) {
+        let parts = (n / min_len.max(1)).clamp(1, self.threads());
+        if parts == 1 {
+            return work(0..n);
+        }
+        self.inner.team.run(&|t| {
+            if t < parts {
+                work(n * t / parts..n * (t + 1) / parts);
+            }
+        });
+    }
+
+    /// Runs `work(t)` for every `t` below the number of threads, each on its own thread.
+    pub fn for_threads(&self, work: impl Fn(usize) + Sync) {
+        self.inner.team.run(&work);
+    }
+}
+
+/// A slice that several threads write at once, in ranges that do not meet.
+#[derive(Debug)]
+pub struct SharedMut<'a, T> {
+    pointer: *mut T,
+    len: usize,
+    slice: PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: it stands for a `&mut [T]`, whose elements may be sent to other threads; the one method
+// that gives access leaves the exclusion of overlapping ranges to its caller.
+unsafe impl<T: Send> Sync for SharedMut<'_, T> {}
+
+impl<'a, T> SharedMut<'a, T> {
+    /// Takes the slice for as long as ranges of it are handed out.
+    pub fn new(slice: &'a mut [T]) -> Self {
+        Self { pointer: slice.as_mut_ptr(), len: slice.len(), slice: PhantomData }
+    }
+
+    /// The elements of `range`.
+    ///
+    /// # Safety
+    /// No two ranges in use at the same time overlap.
+    ///
+    /// # Panics
+    /// When the range reaches past the end.
+    #[inline(always)]
+    #[expect(clippy::mut_from_ref, reason = "the caller keeps ranges apart")]
+    pub unsafe fn range(&self, range: Range<usize>) -> &mut [T] {
+        assert!(range.start <= range.end && range.end <= self.len);
+        // SAFETY: the range lies within the slice, and the caller promises that it is the only one there.
+        unsafe { std::slice::from_raw_parts_mut(self.pointer.add(range.start), range.len()) }
+    }
+}
