@@ -1,27 +1,79 @@
+use std::ops::Range;
+
+use femtile_device::cpu::SharedMut;
 use femtile_device::{Buffer, Cpu, Scalar};
-use rayon::prelude::*;
 
 use super::VectorKernels;
-use super::sum::{BLOCK, block_dot, block_sum, combine};
+use super::sum::{BLOCK, block_dot, block_sum, combine, n_blocks};
 use crate::{LinalgError, error::need};
 
-/// Blocks that one task takes at least: below this a second thread costs more than it brings.
-pub(crate) const MIN_BLOCKS: usize = 4;
+/// Blocks that one thread takes at least: below this a second thread costs more than it brings.
+const MIN_BLOCKS: usize = 4;
+
+/// Calls `work` once for each block of `0..n` with its range and that part of each array in `written`.
+///
+/// The results stand in the order of the blocks, whichever thread computed them. A thread has the same
+/// blocks in every call with the same `n`.
+///
+/// # Panics
+/// When an array of `written` is shorter than `n`.
+pub(crate) fn map_blocks<T: Scalar, S: Copy + Default + Send, const N: usize>(
+    cpu: &Cpu,
+    n: usize,
+    written: [&mut [T]; N],
+    work: impl Fn(Range<usize>, [&mut [T]; N]) -> S + Sync,
+) -> Vec<S> {
+    let mut results = vec![S::default(); n_blocks(n)];
+    let (shared_results, written) = (SharedMut::new(&mut results), written.map(SharedMut::new));
+    cpu.for_ranges(n_blocks(n), MIN_BLOCKS, |blocks| {
+        // SAFETY: the ranges of one `for_ranges` do not overlap.
+        let results = unsafe { shared_results.range(blocks.clone()) };
+        for (block, result) in blocks.zip(results) {
+            let range = block * BLOCK..((block + 1) * BLOCK).min(n);
+            // SAFETY: each block is visited once, and blocks do not overlap.
+            let parts = written.each_ref().map(|array| unsafe { array.range(range.clone()) });
+            *result = cpu.vectorize(
+                #[inline(always)]
+                || work(range, parts),
+            );
+        }
+    });
+    results
+}
+
+/// Adds what `work` gives for each block of `0..n`, in the fixed tree.
+pub(crate) fn sum_blocks(cpu: &Cpu, n: usize, work: impl Fn(Range<usize>) -> f64 + Sync) -> f64 {
+    combine(&map_blocks::<f64, f64, 0>(
+        cpu,
+        n,
+        [],
+        #[inline(always)]
+        |range, []| work(range),
+    ))
+}
 
 impl<T: Scalar> VectorKernels<T> for Cpu {
     fn fill(&self, x: &mut Buffer<T, Self>, alpha: T) -> Result<(), LinalgError> {
-        self.install(|| {
-            x.as_mut_slice().par_chunks_mut(BLOCK).with_min_len(MIN_BLOCKS).for_each(|x| x.fill(alpha));
-        });
+        map_blocks(
+            self,
+            x.len(),
+            [x.as_mut_slice()],
+            #[inline(always)]
+            |_, [x]| x.fill(alpha),
+        );
         Ok(())
     }
 
     fn copy(&self, y: &mut Buffer<T, Self>, x: &Buffer<T, Self>) -> Result<(), LinalgError> {
         need("x", y.len(), x.len())?;
-        self.install(|| {
-            let blocks = y.as_mut_slice().par_chunks_mut(BLOCK).zip(x.as_slice().par_chunks(BLOCK));
-            blocks.with_min_len(MIN_BLOCKS).for_each(|(y, x)| y.copy_from_slice(x));
-        });
+        let x = x.as_slice();
+        map_blocks(
+            self,
+            x.len(),
+            [y.as_mut_slice()],
+            #[inline(always)]
+            |rows, [y]| y.copy_from_slice(&x[rows]),
+        );
         Ok(())
     }
 
@@ -33,15 +85,14 @@ impl<T: Scalar> VectorKernels<T> for Cpu {
         beta: T,
     ) -> Result<(), LinalgError> {
         need("x", y.len(), x.len())?;
-        self.install(|| {
-            let blocks = y.as_mut_slice().par_chunks_mut(BLOCK).zip(x.as_slice().par_chunks(BLOCK));
-            blocks.with_min_len(MIN_BLOCKS).for_each(|(y, x)| {
-                self.vectorize(
-                    #[inline(always)]
-                    || y.iter_mut().zip(x).for_each(|(y, &x)| *y = alpha * x + beta * *y),
-                );
-            });
-        });
+        let x = x.as_slice();
+        map_blocks(
+            self,
+            x.len(),
+            [y.as_mut_slice()],
+            #[inline(always)]
+            |rows, [y]| y.iter_mut().zip(&x[rows]).for_each(|(y, &x)| *y = alpha * x + beta * *y),
+        );
         Ok(())
     }
 
@@ -53,43 +104,41 @@ impl<T: Scalar> VectorKernels<T> for Cpu {
     ) -> Result<(), LinalgError> {
         need("d", z.len(), d.len())?;
         need("r", z.len(), r.len())?;
-        self.install(|| {
-            let factors = d.as_slice().par_chunks(BLOCK).zip(r.as_slice().par_chunks(BLOCK));
-            let blocks = z.as_mut_slice().par_chunks_mut(BLOCK).zip(factors);
-            blocks.with_min_len(MIN_BLOCKS).for_each(|(z, (d, r))| {
-                self.vectorize(
-                    #[inline(always)]
-                    || z.iter_mut().zip(d).zip(r).for_each(|((z, &d), &r)| *z = d * r),
-                );
-            });
-        });
+        let (d, r) = (d.as_slice(), r.as_slice());
+        map_blocks(
+            self,
+            r.len(),
+            [z.as_mut_slice()],
+            #[inline(always)]
+            |rows, [z]| {
+                let factors = d[rows.clone()].iter().zip(&r[rows]);
+                z.iter_mut().zip(factors).for_each(|(z, (&d, &r))| *z = d * r);
+            },
+        );
         Ok(())
     }
 
     fn dot(&self, x: &Buffer<T, Self>, y: &Buffer<T, Self>) -> Result<f64, LinalgError> {
         need("y", x.len(), y.len())?;
-        Ok(self.install(|| {
-            let blocks = x.as_slice().par_chunks(BLOCK).zip(y.as_slice().par_chunks(BLOCK));
-            let partial = |(x, y)| {
-                self.vectorize(
-                    #[inline(always)]
-                    || block_dot::<T>(x, y),
-                )
-            };
-            combine(&blocks.with_min_len(MIN_BLOCKS).map(partial).collect::<Vec<f64>>())
-        }))
+        let (x, y) = (x.as_slice(), y.as_slice());
+        Ok(sum_blocks(
+            self,
+            x.len(),
+            #[inline(always)]
+            |rows| block_dot(&x[rows.clone()], &y[rows]),
+        ))
     }
 
     fn sum(&self, x: &Buffer<T, Self>) -> Result<f64, LinalgError> {
-        Ok(self.install(|| {
-            let partial = |x: &[T]| {
-                self.vectorize(
-                    #[inline(always)]
-                    || block_sum(x.len(), |i| x[i].to_f64()),
-                )
-            };
-            let blocks = x.as_slice().par_chunks(BLOCK).with_min_len(MIN_BLOCKS);
-            combine(&blocks.map(partial).collect::<Vec<f64>>())
-        }))
+        let x = x.as_slice();
+        Ok(sum_blocks(
+            self,
+            x.len(),
+            #[inline(always)]
+            |rows| {
+                let x = &x[rows];
+                block_sum(x.len(), |i| x[i].to_f64())
+            },
+        ))
     }
 }

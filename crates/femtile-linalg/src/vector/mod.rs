@@ -1,5 +1,6 @@
 //! Vectors: updates, products and reproducible sums.
 
+#[allow(unsafe_code)]
 pub(crate) mod cpu;
 mod kernels;
 mod reference;

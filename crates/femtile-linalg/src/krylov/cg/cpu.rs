@@ -1,11 +1,10 @@
 use femtile_device::{Buffer, Cpu, Scalar};
-use rayon::prelude::*;
 
 use super::{CgKernels, CgScalars, scalars as host};
 use crate::hooks::DotHook;
 use crate::vector::VectorKernels;
-use crate::vector::cpu::MIN_BLOCKS;
-use crate::vector::sum::{BLOCK, block_dot, block_sum, combine};
+use crate::vector::cpu::map_blocks;
+use crate::vector::sum::{block_dot, block_sum, combine};
 use crate::{LinalgError, LinearOperator, error::need};
 
 type Scalars = CgScalars<Cpu>;
@@ -38,34 +37,33 @@ impl<T: Scalar> CgKernels<T> for Cpu {
     ) -> Result<(), LinalgError> {
         need("q", r.len(), q.len())?;
         let alpha = T::from_f64(host::get(scalars, Scalars::ALPHA));
-        let r = r.as_mut_slice().par_chunks_mut(BLOCK).zip(q.as_slice().par_chunks(BLOCK));
-        let (mut r_dot_r, mut r_dot_z) = (Vec::new(), Vec::new());
-        if let Some(d) = inverse_diagonal {
-            need("inverse_diagonal", q.len(), d.len())?;
-            let sums = |((r, q), d): ((&mut [T], &[T]), &[T])| {
-                self.vectorize(
-                    #[inline(always)]
-                    || residual_block::<T>(r, q, d, alpha),
-                )
-            };
-            self.install(|| {
-                let blocks = r.zip(d.as_slice().par_chunks(BLOCK)).with_min_len(MIN_BLOCKS);
-                blocks.map(sums).unzip_into_vecs(&mut r_dot_r, &mut r_dot_z);
-            });
-            host::set(scalars, Scalars::R_DOT_Z, combine(&r_dot_z));
-        } else {
-            let sum = |(r, q): (&mut [T], &[T])| {
-                self.vectorize(
-                    #[inline(always)]
-                    || {
-                        subtract(r, q, alpha);
-                        block_dot(r, r)
-                    },
-                )
-            };
-            self.install(|| r.with_min_len(MIN_BLOCKS).map(sum).collect_into_vec(&mut r_dot_r));
-        }
+        let (n, q) = (q.len(), q.as_slice());
+        let Some(d) = inverse_diagonal else {
+            let r_dot_r = map_blocks(
+                self,
+                n,
+                [r.as_mut_slice()],
+                #[inline(always)]
+                |rows, [r]| {
+                    subtract(r, &q[rows], alpha);
+                    block_dot(r, r)
+                },
+            );
+            host::set(scalars, Scalars::R_DOT_R, combine(&r_dot_r));
+            return Ok(());
+        };
+        need("inverse_diagonal", n, d.len())?;
+        let d = d.as_slice();
+        let sums = map_blocks(
+            self,
+            n,
+            [r.as_mut_slice()],
+            #[inline(always)]
+            |rows, [r]| residual_block(r, &q[rows.clone()], &d[rows], alpha),
+        );
+        let (r_dot_r, r_dot_z): (Vec<f64>, Vec<f64>) = sums.into_iter().unzip();
         host::set(scalars, Scalars::R_DOT_R, combine(&r_dot_r));
+        host::set(scalars, Scalars::R_DOT_Z, combine(&r_dot_z));
         Ok(())
     }
 
@@ -97,21 +95,20 @@ impl<T: Scalar> CgKernels<T> for Cpu {
         need("z", p.len(), z.len())?;
         let alpha = T::from_f64(host::get(scalars, Scalars::ALPHA));
         let beta = T::from_f64(host::get(scalars, Scalars::BETA));
-        let d = inverse_diagonal.map(Buffer::as_slice);
-        if let Some(d) = d {
+        if let Some(d) = inverse_diagonal {
             need("inverse_diagonal", p.len(), d.len())?;
         }
-        self.install(|| {
-            let written = p.as_mut_slice().par_chunks_mut(BLOCK).zip(x.as_mut_slice().par_chunks_mut(BLOCK));
-            let blocks = written.zip(z.as_slice().par_chunks(BLOCK)).enumerate();
-            blocks.with_min_len(MIN_BLOCKS).for_each(|(block, ((p, x), z))| {
-                let d = d.map(|d| &d[block * BLOCK..block * BLOCK + p.len()]);
-                self.vectorize(
-                    #[inline(always)]
-                    || direction_block(p, x, z, d, alpha, beta),
-                );
-            });
-        });
+        let (z, d) = (z.as_slice(), inverse_diagonal.map(Buffer::as_slice));
+        map_blocks(
+            self,
+            p.len(),
+            [p.as_mut_slice(), x.as_mut_slice()],
+            #[inline(always)]
+            |rows, [p, x]| {
+                let d = d.map(|d| &d[rows.clone()]);
+                direction_block(p, x, &z[rows], d, alpha, beta);
+            },
+        );
         Ok(())
     }
 

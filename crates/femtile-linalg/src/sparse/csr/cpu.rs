@@ -1,10 +1,16 @@
+use std::ops::Range;
+
+use femtile_device::cpu::SharedMut;
 use femtile_device::{Buffer, Cpu, Element, Scalar};
 use rayon::prelude::*;
 
 use super::{Csr, CsrKernels, Offsets};
 use crate::LinalgError;
 use crate::hooks::Hook;
-use crate::vector::sum::BLOCK;
+use crate::vector::sum::{BLOCK, n_blocks};
+
+/// Non-zeros that one thread takes at least: below this a second thread costs more than it brings.
+const MIN_NONZEROS: usize = 1 << 15;
 
 impl<T: Scalar> CsrKernels<T> for Cpu {
     fn csr_apply(
@@ -14,10 +20,10 @@ impl<T: Scalar> CsrKernels<T> for Cpu {
         x: &Buffer<T, Self>,
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError> {
-        self.install(|| match &a.offsets {
+        match &a.offsets {
             Offsets::Narrow(offsets) => apply_rows(self, y.as_mut_slice(), offsets.as_slice(), a, x, hook),
             Offsets::Wide(offsets) => apply_rows(self, y.as_mut_slice(), offsets.as_slice(), a, x, hook),
-        });
+        }
         Ok(())
     }
 
@@ -70,21 +76,43 @@ fn apply_rows<T: Scalar, O: Offset>(
     if square {
         hook.pre(0..a.n_rows);
     }
-    y.par_chunks_mut(BLOCK).enumerate().for_each(|(block, y)| {
-        let rows = block * BLOCK..block * BLOCK + y.len();
-        let offsets = &offsets[rows.start..=rows.end];
-        cpu.vectorize(
-            #[inline(always)]
-            || {
-                // SAFETY: `Csr::from_parts` has checked that offsets ascend within the entries and that
-                // every column is below `n_cols`, and `apply_with` that x has `n_cols` entries.
-                unsafe { product_of_rows(y, offsets, columns, values, x) }
-            },
-        );
-        if square {
-            hook.post(rows.clone(), &x[rows], y);
+    let shared = SharedMut::new(y);
+    let shares = shares(cpu, offsets);
+    cpu.for_threads(|thread| {
+        for block in shares[thread].clone() {
+            let rows = block * BLOCK..((block + 1) * BLOCK).min(a.n_rows);
+            // SAFETY: each block belongs to one share, and blocks do not overlap.
+            let y = unsafe { shared.range(rows.clone()) };
+            let offsets = &offsets[rows.start..=rows.end];
+            cpu.vectorize(
+                #[inline(always)]
+                || {
+                    // SAFETY: `Csr::from_parts` has checked that offsets ascend within the entries and that
+                    // every column is below `n_cols`, and `apply_with` that x has `n_cols` entries.
+                    unsafe { product_of_rows(y, offsets, columns, values, x) }
+                },
+            );
+            if square {
+                hook.post(rows.clone(), &x[rows], y);
+            }
         }
     });
+}
+
+/// Blocks of rows for each thread, contiguous, with about the same number of non-zeros in each share.
+fn shares<O: Offset>(cpu: &Cpu, offsets: &[O]) -> Vec<Range<usize>> {
+    let n_rows = offsets.len().saturating_sub(1);
+    let n_nonzeros = offsets.last().map_or(0, |end| end.index());
+    let parts = (n_nonzeros / MIN_NONZEROS).clamp(1, cpu.threads());
+    let bound = |part: usize| match part {
+        0 => 0,
+        _ if part >= parts => n_blocks(n_rows),
+        _ => {
+            let target = n_nonzeros / parts * part;
+            (offsets.partition_point(|offset| offset.index() < target) + BLOCK / 2) / BLOCK
+        }
+    };
+    (0..cpu.threads()).map(|part| bound(part)..bound(part + 1)).collect()
 }
 
 /// `y[i] = Σ values · x[columns]` over the rows between consecutive `offsets`.
