@@ -1,0 +1,177 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::array::{Values, is_numeric, values};
+use super::document::{DataArray, Document, Piece, Problem, document};
+use crate::io::collect::{Collector, is_tag_name, pick, vtk_kind};
+use crate::{Field, Mesh, MeshError, Place};
+
+/// Reads a VTU file: ASCII, base64 or appended, plain or compressed with zlib, of one piece or several.
+///
+/// # Errors
+/// [`MeshError::Io`] when the file cannot be read, else those of [`parse`].
+pub fn read(path: &Path) -> Result<Mesh, MeshError> {
+    let bytes = std::fs::read(path);
+    let bytes = bytes.map_err(|source| MeshError::Io { path: path.into(), action: "read", source })?;
+    parse(path, &bytes)
+}
+
+/// Reads the bytes of a VTU file; `path` serves messages only.
+///
+/// # Errors
+/// [`MeshError::Parse`] and [`MeshError::Unsupported`] with the byte at which the trouble begins.
+pub fn parse(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
+    let at = |(byte, message)| MeshError::Parse { path: path.into(), place: Place::Byte(byte), message };
+    let document = document(bytes).map_err(at)?;
+    let mut grid = Grid::default();
+    for piece in &document.pieces {
+        grid.append(path, &document, piece)?;
+    }
+    grid.into_mesh(path)
+}
+
+/// All pieces, one after another.
+#[derive(Default)]
+struct Grid {
+    points: Vec<[f64; 3]>,
+    types: Vec<i64>,
+    ends: Vec<usize>,
+    connectivity: Vec<u32>,
+    point_data: BTreeMap<String, Field>,
+    cell_data: BTreeMap<String, Field>,
+    /// Integer cell arrays that may tell regions apart.
+    tags: Option<Vec<i32>>,
+}
+
+impl Grid {
+    fn append(&mut self, path: &Path, document: &Document<'_>, piece: &Piece<'_>) -> Result<(), MeshError> {
+        let at = |(byte, message)| MeshError::Parse { path: path.into(), place: Place::Byte(byte), message };
+        let first_point = self.points.len();
+        let (points_before, cells_before) = (self.points.len(), self.types.len());
+        let points = find(piece, "Points", None).map_err(at)?;
+        let coordinates = values(document, points).map_err(at)?.reals();
+        if coordinates.len() / 3 != piece.n_points || points.n_components != 3 || coordinates.len() % 3 != 0 {
+            let message = format!("{} coordinates for {} points of three", coordinates.len(), piece.n_points);
+            return Err(at((points.place, message)));
+        }
+        self.points.extend(coordinates.as_chunks::<3>().0);
+        self.append_cells(path, document, piece, first_point)?;
+        for array in &piece.arrays {
+            let (target, n, before) = match array.group.as_str() {
+                "PointData" => (&mut self.point_data, piece.n_points, points_before),
+                "CellData" => (&mut self.cell_data, piece.n_cells, cells_before),
+                _ => continue,
+            };
+            if !is_numeric(array) {
+                continue;
+            }
+            let values = values(document, array).map_err(at)?;
+            if array.n_components == 0
+                || values.len() / array.n_components != n
+                || values.len() % array.n_components != 0
+            {
+                let message = format!("array `{}` has {} values for {n} entries", array.name, values.len());
+                return Err(at((array.place, message)));
+            }
+            if let (Values::Integers(tags), "CellData", 1, true) =
+                (&values, array.group.as_str(), array.n_components, is_tag_name(&array.name))
+            {
+                let all = self.tags.get_or_insert_default();
+                all.resize(before, 0);
+                all.extend(tags.iter().map(|&tag| i32::try_from(tag).unwrap_or(0)));
+                continue;
+            }
+            let n_components = array.n_components;
+            let field =
+                target.entry(array.name.clone()).or_insert(Field { n_components, values: Vec::new() });
+            if field.n_components != n_components || field.values.len() != before * n_components {
+                let message = format!("array `{}` is not the same in all pieces", array.name);
+                return Err(at((array.place, message)));
+            }
+            field.values.extend(values.reals());
+        }
+        Ok(())
+    }
+
+    fn append_cells(
+        &mut self,
+        path: &Path,
+        document: &Document<'_>,
+        piece: &Piece<'_>,
+        first_point: usize,
+    ) -> Result<(), MeshError> {
+        let at = |(byte, message)| MeshError::Parse { path: path.into(), place: Place::Byte(byte), message };
+        let whole = |name| {
+            let array = find(piece, "Cells", Some(name)).map_err(at)?;
+            match values(document, array).map_err(at)? {
+                Values::Integers(values) => Ok((array.place, values)),
+                Values::Reals(_) => Err(at((array.place, format!("array `{name}` must hold whole numbers")))),
+            }
+        };
+        let (place, nodes) = whole("connectivity")?;
+        let begin = self.connectivity.len();
+        for &node in &nodes {
+            if node < 0 || node as usize >= piece.n_points {
+                let message =
+                    format!("a cell uses point {node}, but the piece has {} points", piece.n_points);
+                return Err(at((place, message)));
+            }
+            self.connectivity.push((first_point + node as usize) as u32);
+        }
+        let (place, ends) = whole("offsets")?;
+        let (types_place, types) = whole("types")?;
+        if ends.len() != piece.n_cells || types.len() != piece.n_cells {
+            let message =
+                format!("{} offsets and {} types for {} cells", ends.len(), types.len(), piece.n_cells);
+            return Err(at((place.max(types_place), message)));
+        }
+        let mut last = 0;
+        for end in ends {
+            if end < last || end as usize > nodes.len() {
+                return Err(at((place, format!("offset {end} follows {last} in {} indices", nodes.len()))));
+            }
+            last = end;
+            self.ends.push(begin + end as usize);
+        }
+        self.types.extend(types);
+        Ok(())
+    }
+
+    fn into_mesh(self, path: &Path) -> Result<Mesh, MeshError> {
+        let mut collector = Collector::default();
+        let mut begin = 0;
+        for (cell, (&vtk_type, &end)) in self.types.iter().zip(&self.ends).enumerate() {
+            let nodes = &self.connectivity[begin..end];
+            begin = end;
+            match vtk_kind(path, Place::Whole, vtk_type)? {
+                None => collector.skip(),
+                Some(kind) if kind.n_nodes() == nodes.len() => {
+                    let tag = self.tags.as_ref().and_then(|tags| tags.get(cell)).copied().unwrap_or(0);
+                    collector.push(kind, nodes.iter().copied(), tag);
+                }
+                Some(kind) => {
+                    let message = format!("cell {cell} is a {kind} with {} nodes", nodes.len());
+                    return Err(MeshError::Parse { path: path.into(), place: Place::Whole, message });
+                }
+            }
+        }
+        let n_entries = collector.len();
+        let collected = collector.into_mesh(path, self.points, self.tags.is_some())?;
+        let mut mesh = collected.mesh;
+        for (name, field) in &self.cell_data {
+            if field.values.len() == n_entries * field.n_components {
+                mesh.cell_fields.insert(name.clone(), pick(&collected.entries, field));
+            }
+        }
+        let n_nodes = mesh.n_nodes();
+        let complete = |field: &Field| field.values.len() == n_nodes * field.n_components;
+        mesh.node_fields = self.point_data.into_iter().filter(|(_, field)| complete(field)).collect();
+        Ok(mesh)
+    }
+}
+
+fn find<'p, 'a>(piece: &'p Piece<'a>, group: &str, name: Option<&str>) -> Result<&'p DataArray<'a>, Problem> {
+    let mut arrays = piece.arrays.iter();
+    let found = arrays.find(|array| array.group == group && name.is_none_or(|name| array.name == name));
+    found.ok_or_else(|| (0, format!("a piece has no array {}", name.unwrap_or("of points"))))
+}
