@@ -10,11 +10,11 @@ const CELLS_PER_BLOCK: usize = 4096;
 
 /// What the shape of one cell amounts to.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shape {
+struct Shape {
     /// Signed length, area or volume.
-    pub(super) measure: f64,
-    /// From 0 (flat) to 1 (equilateral), the same for both orientations.
-    pub(super) quality: f64,
+    measure: f64,
+    /// From 0 (flat) to 1 (equilateral), the same for both orientations; of tetrahedra its cube.
+    quality: f64,
     /// Whether the sign of the measure is certain in spite of rounding.
     is_certain: bool,
 }
@@ -53,6 +53,9 @@ pub(super) fn orient(mesh: &mut Mesh) -> Result<Shapes, CheckError> {
         if block.worst_quality < total.worst_quality {
             (total.worst_quality, total.worst_cell) = (block.worst_quality, block.worst_cell);
         }
+    }
+    if kind == CellKind::Tetrahedron {
+        total.worst_quality = total.worst_quality.cbrt();
     }
     Ok(total)
 }
@@ -100,7 +103,10 @@ fn turn_over(kind: CellKind, nodes: &mut [u32]) {
 /// Simplices have the mean ratio of their edges,
 /// $$ q_3 = \frac{12\,(3V)^{2/3}}{\sum_{i<j} l_{ij}^2}, \qquad q_2 = \frac{4\sqrt3\,A}{\sum l_{ij}^2}, $$
 /// the others their smallest scaled Jacobian at a corner, or 0 where they are folded.
-pub(super) fn shape(kind: CellKind, points: &[[f64; 3]], nodes: &[u32]) -> Shape {
+///
+/// # Source
+/// [liu1994], $\eta$.
+fn shape(kind: CellKind, points: &[[f64; 3]], nodes: &[u32]) -> Shape {
     let p = |i: usize| points[nodes[i] as usize];
     match kind {
         CellKind::Segment => {
@@ -140,7 +146,7 @@ fn tetrahedron(a: [f64; 3], b: [f64; 3], c: [f64; 3]) -> Shape {
         + square_of(sub(c, b));
     Shape {
         measure: determinant / 6.0,
-        quality: 12.0 * (0.25 * determinant * determinant).cbrt() / squares,
+        quality: 432.0 * (determinant / (squares * squares.sqrt())).powi(2),
         is_certain: determinant.abs() > 16.0 * f64::EPSILON * permanent,
     }
 }

@@ -104,7 +104,10 @@ impl Plan {
             .par_chunks(per_lane * per_block)
             .map(|cells| {
                 let mut counts = vec![0u32; n_bins];
-                let blocks = cells.chunks(per_block).map(|block| count_block(mesh.kind, block, &mut counts));
+                let blocks = cells.chunks(per_block).map(|block| match mesh.kind {
+                    CellKind::Tetrahedron => count_block(CellKind::Tetrahedron, block, &mut counts),
+                    kind => count_block(kind, block, &mut counts),
+                });
                 let blocks = blocks.collect();
                 (counts, blocks)
             })
@@ -119,6 +122,7 @@ impl Plan {
     }
 }
 
+#[inline(always)]
 fn count_block(kind: CellKind, cells: &[u32], counts: &mut [u32]) -> KeyNodes {
     let (mut low, mut high) = (u32::MAX, 0);
     for cell in cells.chunks_exact(kind.n_nodes()) {
@@ -161,28 +165,45 @@ fn gather<const K: usize>(
     // Filling advances the start of each node's stretch to its end, so the starts become the ends.
     ends.clear();
     ends.resize(range.len() + 1, 0);
-    each_facet_of_range(mesh, plan, range, |first, _, _, _| ends[(first - range.start) as usize + 1] += 1);
+    each_facet_of_range(mesh, plan, range, |_, first, _, _, _| ends[(first - range.start) as usize + 1] += 1);
     for i in 1..ends.len() {
         ends[i] += ends[i - 1];
     }
     facets.clear();
     facets.resize(ends[range.len()], HalfFacet::EMPTY);
-    each_facet_of_range(mesh, plan, range, |first, cell, local, nodes| {
+    each_facet_of_range(mesh, plan, range, |kind, first, cell, local, nodes| {
         let position = &mut ends[(first - range.start) as usize];
-        facets[*position] = half_facet(mesh.kind, first, cell, local, nodes);
+        facets[*position] = half_facet(kind, first, cell, local, nodes);
         *position += 1;
     });
     ends.truncate(range.len());
 }
 
-/// Calls `found(smallest node, cell, local facet, nodes of the cell)` for the facets of a range.
+/// Calls `found(kind, smallest node, cell, local facet, nodes of the cell)` for the facets of a range.
+#[inline(always)]
 fn each_facet_of_range(
     mesh: &Mesh,
     plan: &Plan,
     range: &Range<u32>,
-    mut found: impl FnMut(u32, usize, usize, &[u32]),
+    found: impl FnMut(CellKind, u32, usize, usize, &[u32]),
 ) {
-    let (kind, n) = (mesh.kind, mesh.kind.n_nodes());
+    // With the kind spelt out the compiler unrolls the loop over the facets of a cell.
+    match mesh.kind {
+        CellKind::Tetrahedron => scan(CellKind::Tetrahedron, mesh, plan, range, found),
+        CellKind::Triangle => scan(CellKind::Triangle, mesh, plan, range, found),
+        kind => scan(kind, mesh, plan, range, found),
+    }
+}
+
+#[inline(always)]
+fn scan(
+    kind: CellKind,
+    mesh: &Mesh,
+    plan: &Plan,
+    range: &Range<u32>,
+    mut found: impl FnMut(CellKind, u32, usize, usize, &[u32]),
+) {
+    let n = kind.n_nodes();
     for (block, &(low, high)) in plan.blocks.iter().enumerate() {
         if low >= range.end || high < range.start {
             continue;
@@ -193,17 +214,19 @@ fn each_facet_of_range(
             for (local, facet) in kind.facets().iter().enumerate() {
                 let first = smallest(nodes, facet);
                 if range.contains(&first) {
-                    found(first, cell, local, nodes);
+                    found(kind, first, cell, local, nodes);
                 }
             }
         }
     }
 }
 
+#[inline(always)]
 fn smallest(cell: &[u32], facet: &[usize]) -> u32 {
     facet.iter().fold(u32::MAX, |least, &i| least.min(cell[i]))
 }
 
+#[inline(always)]
 fn half_facet<const K: usize>(
     kind: CellKind,
     first: u32,

@@ -50,14 +50,15 @@ pub fn check(mesh: &mut Mesh, config: &CheckConfig) -> Result<CheckReport, Check
         n_merged = std::mem::take(&mut duplicates).len();
     }
     let shapes = geometry::orient(mesh)?;
-    let boundary = sharing::boundary_of_sound(mesh)?;
+    let (boundary, parts) = rayon::join(|| sharing::boundary_of_sound(mesh), || components(mesh).count);
+    let boundary = boundary?;
     refuse_overlaps(mesh, &boundary, &duplicates)?;
     let mut report = CheckReport {
         n_orphans,
         n_merged,
         n_duplicate_nodes: duplicates.len(),
         n_crack_facets: surface::n_crack_facets(&boundary, &duplicates),
-        n_components: components(mesh).count,
+        n_components: parts,
         n_boundary_facets: boundary.len(),
         n_boundary_components: surface::n_components(mesh, &boundary),
         n_pinched: surface::n_pinched(mesh, &boundary),

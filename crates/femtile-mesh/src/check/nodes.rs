@@ -84,11 +84,15 @@ pub(super) fn find_duplicates(points: &[[f64; 3]], tolerance: f64) -> Duplicates
 
 /// Ascending nodes that share a bucket, or a bucket's margin, with another node.
 fn crowded_nodes(points: &[[f64; 3]], tolerance: f64) -> Vec<u32> {
-    let mut keys: Vec<(u64, u32)> = points
-        .par_iter()
-        .zip(0..points.len() as u32)
-        .flat_map_iter(|(&point, node)| buckets(point, tolerance).map(move |bucket| (hash(bucket), node)))
-        .collect();
+    let indexed = points.par_iter().zip(0..points.len() as u32);
+    let key = |bucket: [i64; 3], node| (hash(&bucket), node);
+    let mut keys: Vec<(u64, u32)> =
+        indexed.clone().map(|(&point, node)| key(bucket(point, tolerance), node)).collect();
+    // Few nodes lie in a margin, so the second list is short.
+    let in_margins = indexed.flat_map_iter(|(&point, node)| {
+        buckets(point, tolerance).skip(1).map(move |bucket| key(bucket, node))
+    });
+    keys.append(&mut in_margins.collect());
     keys.par_sort_unstable();
     let mut nodes: Vec<u32> = keys
         .chunk_by(|a, b| a.0 == b.0)
@@ -112,7 +116,7 @@ fn bucket(point: [f64; 3], tolerance: f64) -> [i64; 3] {
     }
 }
 
-/// The buckets within `tolerance` of a point: its own and, near a margin, some neighbours.
+/// The buckets within `tolerance` of a point: first its own, then, near a margin, some neighbours.
 fn buckets(point: [f64; 3], tolerance: f64) -> impl Iterator<Item = [i64; 3]> {
     let lower = bucket(point.map(|x| x - tolerance), tolerance);
     let upper = bucket(point.map(|x| x + tolerance), tolerance);
@@ -128,8 +132,9 @@ fn buckets(point: [f64; 3], tolerance: f64) -> impl Iterator<Item = [i64; 3]> {
     })
 }
 
-fn hash(bucket: [i64; 3]) -> u64 {
-    bucket.iter().fold(0x9e37_79b9_7f4a_7c15, |state: u64, &i| {
+/// Spreads numbers over 64 bits.
+pub(super) fn hash(numbers: &[i64]) -> u64 {
+    numbers.iter().fold(0x9e37_79b9_7f4a_7c15, |state: u64, &i| {
         let mixed = (state ^ i as u64).wrapping_mul(0xff51_afd7_ed55_8ccd);
         mixed ^ (mixed >> 29)
     })

@@ -3,12 +3,11 @@
 //! Facets meet in a hierarchy of grids: each lies on the level whose cells are just larger than it
 //! and is compared with those of its own level and of the coarser ones in the cells that it touches.
 
-use std::collections::HashMap;
-
 use rayon::prelude::*;
 
 use super::boundary::BoundaryFacets;
 use super::geometry::{cross, dot, square_of, sub};
+use super::nodes::hash;
 use crate::{CellKind, Mesh};
 
 /// How far facets may be apart, or must overlap, in units of their size.
@@ -44,18 +43,12 @@ pub(super) fn overlapping_facets(
     let mut levels: Vec<i32> = patches.iter().map(|patch| patch.level).collect();
     levels.sort_unstable();
     levels.dedup();
-    let mut buckets: Vec<(Bucket, u32)> = patches
+    let mut buckets: Vec<(u64, u32)> = patches
         .par_iter()
-        .enumerate()
-        .flat_map_iter(|(i, patch)| touched(patch, patch.level).map(move |bucket| (bucket, i as u32)))
+        .zip(0..patches.len() as u32)
+        .flat_map_iter(|(patch, i)| touched(patch, patch.level).map(move |bucket| (bucket, i)))
         .collect();
     buckets.par_sort_unstable();
-    let mut starts = HashMap::new();
-    let mut start = 0;
-    for group in buckets.chunk_by(|a, b| a.0 == b.0) {
-        starts.insert(group[0].0, start..start + group.len());
-        start += group.len();
-    }
     // A flat cell may lie between two of its own facets.
     let is_legitimate = |a: &Patch, b: &Patch| {
         let cell = |patch: &Patch| boundary.cells[patch.facet as usize];
@@ -74,21 +67,31 @@ pub(super) fn overlapping_facets(
         points.iter_mut().zip(facet).for_each(|(to, &node)| *to = mesh.points[node as usize]);
         (points, facet.len())
     };
-    let first_partner = |patch: &Patch| {
-        let coarser = levels.iter().filter(|&&level| level >= patch.level);
-        let cells = coarser.flat_map(|&level| touched(patch, level));
-        let others = cells.filter_map(|bucket| starts.get(&bucket)).flat_map(|range| &buckets[range.clone()]);
-        others
-            .map(|&(_, other)| &patches[other as usize])
-            .filter(|other| may_overlap(patch, other))
-            .filter(|other| {
-                let ((a, n), (b, _)) = (corners(patch), corners(other));
-                cover_each_other(patch, &a[..n], other, &b[..n]) && !is_legitimate(patch, other)
-            })
-            .map(|other| (patch.facet.min(other.facet), patch.facet.max(other.facet)))
-            .min()
+    let compare = |a: u32, b: u32| {
+        let (a, b) = (&patches[a as usize], &patches[b as usize]);
+        if !may_overlap(a, b) || is_legitimate(a, b) {
+            return None;
+        }
+        let ((p, n), (q, _)) = (corners(a), corners(b));
+        let pair = (a.facet.min(b.facet), a.facet.max(b.facet));
+        cover_each_other(a, &p[..n], b, &q[..n]).then_some(pair)
     };
-    let pair = patches.par_iter().filter_map(first_partner).min();
+    let groups: Vec<&[(u64, u32)]> = buckets.chunk_by(|a, b| a.0 == b.0).collect();
+    let alike = groups.par_iter().flat_map_iter(|group| {
+        (1..group.len()).flat_map(move |i| group[..i].iter().map(move |other| (group[i].1, other.1)))
+    });
+    let among_alike = alike.filter_map(|(a, b)| compare(a, b)).min();
+    let first_coarser = |(i, patch): (u32, &Patch)| {
+        let coarser = levels.iter().filter(|&&level| level > patch.level);
+        let others = coarser.flat_map(|&level| touched(patch, level)).flat_map(|bucket| {
+            let start = groups.partition_point(|group| group[0].0 < bucket);
+            groups[start..].first().filter(|group| group[0].0 == bucket).copied().unwrap_or_default()
+        });
+        others.filter_map(|&(_, other)| compare(i, other)).min()
+    };
+    let indexed = (0..patches.len() as u32).into_par_iter().zip(&patches);
+    let among_unlike = indexed.filter_map(first_coarser).min();
+    let pair = among_alike.into_iter().chain(among_unlike).min();
     pair.map(|(a, b)| (a as usize, b as usize))
 }
 
@@ -115,14 +118,13 @@ fn patch(mesh: &Mesh, nodes: &[u32], facet: usize) -> Option<Patch> {
     })
 }
 
-/// Level and place of a cell of the grids.
-type Bucket = (i32, [i64; 3]);
-
-fn touched(patch: &Patch, level: i32) -> impl Iterator<Item = Bucket> {
+/// The cells of a grid that a facet's box touches, hashed; cells of the same hash only cost time.
+fn touched(patch: &Patch, level: i32) -> impl Iterator<Item = u64> {
     let index = |x: f64| (x / 2f64.powi(level)).floor() as i64;
     let (lower, upper) = (patch.lower.map(index), patch.upper.map(index));
     (lower[2]..=upper[2]).flat_map(move |z| {
-        (lower[1]..=upper[1]).flat_map(move |y| (lower[0]..=upper[0]).map(move |x| (level, [x, y, z])))
+        (lower[1]..=upper[1])
+            .flat_map(move |y| (lower[0]..=upper[0]).map(move |x| hash(&[i64::from(level), x, y, z])))
     })
 }
 
