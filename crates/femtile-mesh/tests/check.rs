@@ -254,6 +254,29 @@ fn clashing_diagonals_are_refused_with_and_without_common_nodes() {
 }
 
 #[test]
+fn clashing_diagonals_are_refused_where_the_interface_is_curved() {
+    for merge_duplicates in [false, true] {
+        for n in [1, 2, 4] {
+            let mut mesh = clashing(n);
+            mesh.points.iter_mut().for_each(|p| p[2] += 0.2 * (2.0 * p[0] - 1.1).powi(2) * p[1] / n as f64);
+            let error =
+                check(&mut mesh, &CheckConfig { merge_duplicates, ..Default::default() }).unwrap_err();
+            assert!(matches!(error, CheckError::OverlappingFacets { .. }), "{error}");
+        }
+    }
+}
+
+#[test]
+fn holes_of_one_cell_are_no_clash_wherever_they_are() {
+    let mesh = cube(3);
+    for cell in 0..mesh.n_cells() {
+        let mut holed = mesh.clone();
+        holed.cells.drain(4 * cell..4 * cell + 4);
+        checked(&mut holed);
+    }
+}
+
+#[test]
 fn a_hanging_node_is_refused_in_two_and_in_three_dimensions() {
     let coarse = SquareConfig { cells: [1, 1], ..SquareConfig::default() };
     let fine =

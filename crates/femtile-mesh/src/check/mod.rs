@@ -1,6 +1,7 @@
 //! What a mesh must satisfy before anything is solved on it: faults found, repaired or refused.
 
 mod boundary;
+mod clash;
 mod components;
 mod error;
 mod geometry;
@@ -88,7 +89,8 @@ fn refuse_overlaps(
     duplicates: &Duplicates,
 ) -> Result<(), CheckError> {
     let representative = |node| nodes::representative(duplicates, node);
-    let Some((a, b)) = overlap::overlapping_facets(mesh, boundary, representative) else {
+    let pair = overlap::overlapping_facets(mesh, boundary, representative);
+    let Some((a, b)) = pair.or_else(|| clash::clashing_facets(mesh, boundary, representative)) else {
         return Ok(());
     };
     Err(CheckError::OverlappingFacets {
