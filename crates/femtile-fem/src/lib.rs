@@ -1,1 +1,16 @@
-//! Part of Femtile.
+//! Linear finite elements: spaces, constraints, forms, assembly, functionals.
+#![deny(unsafe_code)]
+// Loops over corners and axes carry the indices of the formulas they compute.
+#![allow(clippy::needless_range_loop)]
+
+pub mod assembly;
+pub mod constraints;
+pub mod dofs;
+mod error;
+pub mod forms;
+pub mod functionals;
+
+pub use assembly::{AssemblyKernels, System, assemble};
+pub use constraints::Constraints;
+pub use error::FemError;
+pub use forms::{BoundaryCondition, Coefficient, Condition, Form};

@@ -1,0 +1,418 @@
+//! Assembly on the CPU: blocks of rows in parallel, chunks of cells in SIMD lanes.
+
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use femtile_device::cpu::SimdLevel;
+use femtile_device::{Cpu, Scalar};
+use femtile_linalg::sparse::csr::{Csr, HostOffsets};
+use pulp::{NullaryFnOnce, Simd};
+use rayon::prelude::*;
+
+use super::element::{Corners, Elements, element_matrices};
+use super::kernels::{Assembled, AssemblyKernels, Problem};
+use super::sparsity::{Sparsity, sparsity};
+use crate::FemError;
+use crate::dofs::RowBlocks;
+use crate::forms::{CHUNK, ChunkCoefficients, ChunkScratch, FACET_ENTRIES};
+
+/// Rows that are assembled together: a few thousand amortise the cells on their rim, and their values
+/// stay in the cache.
+const ROWS_PER_BLOCK: usize = 8192;
+
+impl<T: Scalar> AssemblyKernels<T> for Cpu {
+    fn assemble_system(&self, problem: &Problem<'_>) -> Result<Assembled<T, Self>, FemError> {
+        let mesh = problem.coefficients.mesh;
+        self.install(|| {
+            let blocks = RowBlocks::new(mesh, ROWS_PER_BLOCK);
+            let pattern = match mesh.kind.n_nodes() {
+                3 => sparsity::<3>(mesh, &blocks)?,
+                _ => sparsity::<4>(mesh, &blocks)?,
+            };
+            match mesh.kind.n_nodes() {
+                3 => fill::<T, 3>(self, problem, &blocks, pattern),
+                _ => fill::<T, 4>(self, problem, &blocks, pattern),
+            }
+        })
+    }
+}
+
+/// What one block of rows is to fill.
+struct BlockRows<'a, T> {
+    block: usize,
+    /// Where each row begins in `columns` and `values`, and the end of the last.
+    starts: Vec<u32>,
+    columns: &'a [u32],
+    values: &'a mut [T],
+    rhs: &'a mut [f64],
+    reacts: &'a mut [bool],
+}
+
+/// Arrays that one thread needs while it works on a block.
+struct Scratch {
+    cells: Vec<u32>,
+    values: Vec<f64>,
+    diagonal: Vec<f64>,
+    corners: Box<Corners>,
+    elements: Box<Elements>,
+    coefficients: ChunkCoefficients,
+    evaluation: ChunkScratch,
+}
+
+fn fill<T: Scalar, const N: usize>(
+    device: &Cpu,
+    problem: &Problem<'_>,
+    blocks: &RowBlocks,
+    pattern: Sparsity,
+) -> Result<Assembled<T, Cpu>, FemError> {
+    let n_rows = pattern.offsets.n_rows();
+    let mut values = vec![T::ZERO; pattern.columns.len()];
+    let mut rhs = vec![0.0; n_rows];
+    let varies = problem.coefficients.reaction_varies();
+    let mut reacts = vec![false; if varies { n_rows } else { 0 }];
+    let facets = facets_by_block(problem, blocks);
+
+    let work = split(blocks, &pattern, &mut values, &mut rhs, &mut reacts);
+    let (pool, n_done) = (Mutex::<Vec<Scratch>>::default(), AtomicUsize::new(0));
+    let n_blocks = blocks.n_blocks();
+    let failures: Vec<FemError> = work
+        .into_par_iter()
+        .filter_map(|rows| {
+            let taken = pool.lock().ok().and_then(|mut pool| pool.pop());
+            let mut scratch = taken.unwrap_or_else(|| Scratch::new(problem));
+            blocks.cells_of(rows.block, &mut scratch.cells);
+            let facets = &facets[rows.block];
+            let task = BlockTask::<T, N> {
+                problem,
+                rows: blocks.rows(rows.block),
+                facets,
+                out: rows,
+                scratch: &mut scratch,
+            };
+            let result = dispatch(device.simd(), task);
+            if let Ok(mut pool) = pool.lock() {
+                pool.push(scratch);
+            }
+            (problem.progress)((n_done.fetch_add(1, Ordering::Relaxed) + 1) as f64 / n_blocks as f64);
+            result.err()
+        })
+        .collect();
+    // Which blocks fail does not depend on the order of work, so neither does the smallest cell among them.
+    if let Some(first) = failures.into_iter().min_by_key(FemError::cell) {
+        return Err(first);
+    }
+    if !reacts.contains(&true) {
+        reacts.clear();
+    }
+    let matrix = Csr::from_parts(device, n_rows, pattern.offsets, pattern.columns, values)?;
+    Ok(Assembled { matrix, rhs, reacts })
+}
+
+/// Cuts the output arrays into the parts of the blocks.
+fn split<'a, T>(
+    blocks: &RowBlocks,
+    pattern: &'a Sparsity,
+    mut values: &'a mut [T],
+    mut rhs: &'a mut [f64],
+    mut reacts: &'a mut [bool],
+) -> Vec<BlockRows<'a, T>> {
+    (0..blocks.n_blocks())
+        .map(|block| {
+            let rows = blocks.rows(block);
+            let entries = pattern.offsets.get(rows.start)..pattern.offsets.get(rows.end);
+            BlockRows {
+                block,
+                starts: local_starts(&pattern.offsets, &rows),
+                columns: &pattern.columns[entries.clone()],
+                values: take(&mut values, entries.len()),
+                rhs: take(&mut rhs, rows.len()),
+                reacts: take(&mut reacts, rows.len()),
+            }
+        })
+        .collect()
+}
+
+fn local_starts(offsets: &HostOffsets, rows: &Range<usize>) -> Vec<u32> {
+    let base = offsets.get(rows.start);
+    (rows.start..=rows.end).map(|row| (offsets.get(row) - base) as u32).collect()
+}
+
+/// Cuts at most `n` values off the front.
+fn take<'a, V>(values: &mut &'a mut [V], n: usize) -> &'a mut [V] {
+    let whole = std::mem::take(values);
+    let n = n.min(whole.len());
+    let (front, rest) = whole.split_at_mut(n);
+    *values = rest;
+    front
+}
+
+/// The facet terms of each block, ascending.
+fn facets_by_block(problem: &Problem<'_>, blocks: &RowBlocks) -> Vec<Vec<u32>> {
+    let mut facets = vec![Vec::new(); blocks.n_blocks()];
+    for (i, term) in problem.facet_terms.iter().enumerate() {
+        let mut touched = term.nodes.map(|node| node as usize / ROWS_PER_BLOCK);
+        touched.sort_unstable();
+        for group in touched.chunk_by(|a, b| a == b) {
+            facets[group[0]].push(i as u32);
+        }
+    }
+    facets
+}
+
+impl Scratch {
+    fn new(problem: &Problem<'_>) -> Self {
+        Self {
+            cells: Vec::new(),
+            values: Vec::new(),
+            diagonal: Vec::new(),
+            corners: Box::new(Corners([[0.0; CHUNK]; 12])),
+            elements: Elements::new(),
+            coefficients: problem.coefficients.start_chunk(),
+            evaluation: ChunkScratch::default(),
+        }
+    }
+}
+
+/// Finds a column in a row.
+trait FindColumn: Simd {
+    /// Position of `column` in `columns`, which begin with the row that has it and go on beyond.
+    fn find(self, columns: &[u32], column: u32) -> usize;
+}
+
+#[inline(always)]
+fn find_plainly(columns: &[u32], column: u32) -> usize {
+    columns.iter().position(|&candidate| candidate == column).unwrap_or(0)
+}
+
+impl FindColumn for pulp::Scalar {
+    #[inline(always)]
+    fn find(self, columns: &[u32], column: u32) -> usize {
+        find_plainly(columns, column)
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl FindColumn for pulp::x86::V3 {
+    #[inline(always)]
+    fn find(self, columns: &[u32], column: u32) -> usize {
+        let wanted = self.avx._mm256_set1_epi32(column as i32);
+        let (eights, rest) = columns.as_chunks::<8>();
+        let mut eights = eights.as_chunks::<2>().0.iter();
+        let mut base = 0;
+        for pair in &mut eights {
+            let mask = |eight: &[u32; 8]| {
+                let equal = self.avx2._mm256_cmpeq_epi32(pulp::cast(*eight), wanted);
+                self.avx._mm256_movemask_ps(self.avx._mm256_castsi256_ps(equal)) as u32
+            };
+            let found = mask(&pair[0]) | mask(&pair[1]) << 8;
+            if found != 0 {
+                return base + found.trailing_zeros() as usize;
+            }
+            base += 16;
+        }
+        let _ = rest;
+        base + find_plainly(&columns[base..], column)
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl FindColumn for pulp::x86::V4 {
+    #[inline(always)]
+    fn find(self, columns: &[u32], column: u32) -> usize {
+        (*self).find(columns, column)
+    }
+}
+
+/// Runs a block with the vector instructions of a level.
+fn dispatch<T: Scalar, const N: usize>(level: SimdLevel, task: BlockTask<'_, T, N>) -> Result<(), FemError> {
+    #[cfg(target_arch = "x86_64")]
+    match level {
+        SimdLevel::Avx512 => {
+            if let Some(simd) = pulp::x86::V4::try_new() {
+                return simd.vectorize(Vectorized { simd, task });
+            }
+        }
+        SimdLevel::Avx2 => {
+            if let Some(simd) = pulp::x86::V3::try_new() {
+                return simd.vectorize(Vectorized { simd, task });
+            }
+        }
+        SimdLevel::Scalar | SimdLevel::Native => {}
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = level;
+    task.run(pulp::Scalar)
+}
+
+/// Carries a token into the function that is compiled for its instructions.
+struct Vectorized<'a, S, T, const N: usize> {
+    simd: S,
+    task: BlockTask<'a, T, N>,
+}
+
+impl<S: FindColumn, T: Scalar, const N: usize> NullaryFnOnce for Vectorized<'_, S, T, N> {
+    type Output = Result<(), FemError>;
+
+    #[inline(always)]
+    fn call(self) -> Self::Output {
+        self.task.run(self.simd)
+    }
+}
+
+/// One block of rows, ready to be assembled.
+struct BlockTask<'a, T, const N: usize> {
+    problem: &'a Problem<'a>,
+    rows: Range<usize>,
+    facets: &'a [u32],
+    out: BlockRows<'a, T>,
+    scratch: &'a mut Scratch,
+}
+
+impl<T: Scalar, const N: usize> BlockTask<'_, T, N> {
+    #[inline(always)]
+    fn run<S: FindColumn>(mut self, simd: S) -> Result<(), FemError> {
+        self.scratch.values.clear();
+        self.scratch.values.resize(self.out.columns.len(), 0.0);
+        self.scratch.diagonal.clear();
+        self.scratch.diagonal.resize(self.rows.len(), 0.0);
+        self.add_cells(simd)?;
+        self.add_facets();
+        self.finish();
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn add_cells<S: FindColumn>(&mut self, simd: S) -> Result<(), FemError> {
+        let coefficients = &self.problem.coefficients;
+        let mesh = coefficients.mesh;
+        let mesh_cells = mesh.cells.as_chunks::<N>().0;
+        let scratch = &mut *self.scratch;
+        for cells in scratch.cells.chunks(CHUNK) {
+            let mut nodes = [[0u32; N]; CHUNK];
+            for (lane, &cell) in cells.iter().enumerate() {
+                nodes[lane] = mesh_cells[cell as usize];
+                for a in 0..N {
+                    let point = mesh.points[nodes[lane][a] as usize];
+                    for axis in 0..3 {
+                        scratch.corners.0[3 * a + axis][lane] = point[axis];
+                    }
+                }
+            }
+            coefficients.eval(&mut scratch.coefficients, cells, &mut scratch.evaluation)?;
+            element_matrices::<S, N>(
+                simd,
+                &mut scratch.elements,
+                &scratch.corners,
+                &scratch.coefficients,
+                cells.len(),
+            );
+            let elements = &scratch.elements;
+            let measures = &elements.measure[..cells.len()];
+            if !measures.iter().all(|&measure| super::measure_is_sound(measure)) {
+                let lane = measures.iter().position(|&m| !super::measure_is_sound(m)).unwrap_or(0);
+                return Err(super::degenerate(mesh, cells[lane] as usize, measures[lane]));
+            }
+            let (first, n_rows) = (self.rows.start as u32, self.rows.len());
+            for lane in 0..cells.len() {
+                for a in 0..N {
+                    let row = nodes[lane][a].wrapping_sub(first) as usize;
+                    if row >= n_rows {
+                        continue;
+                    }
+                    scratch.diagonal[row] += elements.diagonal[a][lane];
+                    self.out.rhs[row] += elements.load[a][lane];
+                    let start = self.out.starts[row] as usize;
+                    for b in 0..N {
+                        if b != a {
+                            let position = start + simd.find(&self.out.columns[start..], nodes[lane][b]);
+                            scratch.values[position] += elements.off_diagonal[pair::<N>(a, b)][lane];
+                        }
+                    }
+                }
+            }
+            if !self.out.reacts.is_empty() {
+                for (lane, nodes) in nodes[..cells.len()].iter().enumerate() {
+                    for node in nodes {
+                        let row = node.wrapping_sub(first) as usize;
+                        if row < n_rows {
+                            self.out.reacts[row] |= scratch.coefficients.reacts[lane];
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add_facets(&mut self) {
+        for &facet in self.facets {
+            let term = &self.problem.facet_terms[facet as usize];
+            for a in 0..N - 1 {
+                let row = (term.nodes[a] as usize).wrapping_sub(self.rows.start);
+                if row < self.rows.len() {
+                    self.out.rhs[row] += term.load[a];
+                }
+            }
+            for (value, (a, b)) in term.matrix.iter().zip(FACET_ENTRIES) {
+                if a < N - 1 && b < N - 1 {
+                    self.add_entry(term.nodes[a], term.nodes[b], *value);
+                    if a != b {
+                        self.add_entry(term.nodes[b], term.nodes[a], *value);
+                    }
+                }
+            }
+        }
+    }
+
+    fn add_entry(&mut self, row: u32, column: u32, value: f64) {
+        let local = (row as usize).wrapping_sub(self.rows.start);
+        if local >= self.rows.len() {
+            return;
+        }
+        if row == column {
+            self.scratch.diagonal[local] += value;
+        } else {
+            let start = self.out.starts[local] as usize;
+            let position = start + find_plainly(&self.out.columns[start..], column);
+            self.scratch.values[position] += value;
+        }
+    }
+
+    /// Puts the diagonal in, eliminates constraints, and rounds.
+    #[inline(always)]
+    fn finish(&mut self) {
+        let constraints = &self.problem.constraints;
+        let scratch = &mut *self.scratch;
+        for (local, row) in self.rows.clone().enumerate() {
+            let entries = self.out.starts[local] as usize..self.out.starts[local + 1] as usize;
+            let columns = &self.out.columns[entries.clone()];
+            let values = &mut scratch.values[entries.clone()];
+            let on_diagonal = find_plainly(columns, row as u32);
+            if constraints.contains(row) {
+                values.fill(0.0);
+                values[on_diagonal] = 1.0;
+                self.out.rhs[local] = 0.0;
+            } else {
+                values[on_diagonal] = scratch.diagonal[local];
+                if !constraints.is_empty() {
+                    for (&column, value) in columns.iter().zip(values.iter_mut()) {
+                        if let Some(given) = constraints.value(column as usize) {
+                            self.out.rhs[local] -= *value * given;
+                            *value = 0.0;
+                        }
+                    }
+                }
+            }
+            for (out, &value) in self.out.values[entries].iter_mut().zip(values.iter()) {
+                *out = T::from_f64(value);
+            }
+        }
+    }
+}
+
+/// Position of the entry (a, b) among the off-diagonal ones: 01, 02, 03, 12, 13, 23 or 01, 02, 12.
+const fn pair<const N: usize>(a: usize, b: usize) -> usize {
+    let (a, b) = if a < b { (a, b) } else { (b, a) };
+    a * (2 * N - a - 1) / 2 + b - a - 1
+}

@@ -1,0 +1,128 @@
+//! From a form to a linear system: matrix in CSR, right side, constraints eliminated.
+
+mod components;
+#[allow(unsafe_code)]
+mod cpu;
+mod element;
+mod kernels;
+mod reference;
+mod sparsity;
+
+use femtile_device::{Buffer, Device, Scalar};
+use femtile_linalg::sparse::csr::Csr;
+use femtile_mesh::Mesh;
+
+use crate::constraints::Constraints;
+use crate::dofs::LinearSpace;
+use crate::forms::{CellCoefficients, Form, facet_terms, winners};
+use crate::{FemError, functionals};
+pub use kernels::{Assembled, AssemblyKernels, Problem};
+
+/// How far sources and fluxes of a pure Neumann problem may be out of balance, relative to their size.
+///
+/// Data that balance exactly do so only up to quadrature and the approximation of curved boundaries
+/// once they are discrete; what is left is projected away.
+pub const BALANCE_TOLERANCE: f64 = 1e-2;
+
+/// A linear system $A w = b$ and how to get the solution from $w$.
+#[derive(Debug)]
+pub struct System<T: Scalar, D: Device> {
+    /// The matrix, symmetric; unit rows and columns for constrained degrees of freedom.
+    pub matrix: Csr<T, D>,
+    /// The right side with boundary values lifted, zero where constrained.
+    pub rhs: Buffer<T, D>,
+    /// The degrees of freedom whose value is given.
+    pub constraints: Constraints,
+    /// Whether only the gradient of the solution is determined, which then has mean zero.
+    pub is_pure_neumann: bool,
+    /// In a pure Neumann problem, how much of the right side was projected away, relative to its size.
+    pub imbalance: f64,
+}
+
+/// Assembles the system of a form on a device.
+///
+/// `progress` hears now and then which fraction is done, from any thread.
+///
+/// # Errors
+/// A mesh that cannot be used, a coefficient out of its range, data of a pure Neumann problem that do not
+/// balance, a component of the mesh that nothing holds; see [`FemError`].
+pub fn assemble<T: Scalar, D: AssemblyKernels<T>>(
+    device: &D,
+    form: &Form<'_>,
+    progress: &(dyn Fn(f64) + Sync),
+) -> Result<System<T, D>, FemError> {
+    LinearSpace::new(form.mesh)?;
+    let winners = winners(form)?;
+    let problem = Problem {
+        coefficients: CellCoefficients::new(form)?,
+        facet_terms: facet_terms(form, &winners)?,
+        constraints: Constraints::dirichlet(form, &winners)?,
+        progress,
+    };
+    let Assembled { matrix, mut rhs, reacts } = device.assemble_system(&problem)?;
+    let is_pure_neumann = is_pure_neumann(&problem, &reacts)?;
+    let imbalance = if is_pure_neumann { balance(&problem, &mut rhs)? } else { 0.0 };
+    let rhs: Vec<T> = rhs.into_iter().map(T::from_f64).collect();
+    let rhs = Buffer::from_vec(device, rhs)?;
+    Ok(System { matrix, rhs, constraints: problem.constraints, is_pure_neumann, imbalance })
+}
+
+impl<T: Scalar, D: Device> System<T, D> {
+    /// The solution $u$ from the solution $w$ of the system: boundary values put in, mean removed where it is free.
+    ///
+    /// # Errors
+    /// [`FemError::Length`] when `w` does not belong to the mesh.
+    pub fn solution(&self, mesh: &Mesh, w: &Buffer<T, D>) -> Result<Vec<f64>, FemError> {
+        let mut u: Vec<f64> = w.to_host()?.into_iter().map(T::to_f64).collect();
+        functionals::check_length(mesh, &u)?;
+        self.constraints.impose(&mut u);
+        if self.is_pure_neumann {
+            let mean = functionals::integral(mesh, &u)? / functionals::measure(mesh);
+            u.iter_mut().for_each(|u| *u -= mean);
+        }
+        Ok(u)
+    }
+}
+
+fn is_pure_neumann(problem: &Problem<'_>, reacts: &[bool]) -> Result<bool, FemError> {
+    if problem.coefficients.reacts_everywhere() {
+        return Ok(false);
+    }
+    let mesh = problem.coefficients.mesh;
+    let mut robin = Constraints::none(mesh.n_nodes()).into_mask();
+    for node in problem.facet_terms.iter().filter(|term| term.reacts).flat_map(|term| term.nodes) {
+        robin[node as usize / 64] |= 1 << (node % 64);
+    }
+    components::floats(mesh, |node| {
+        problem.constraints.contains(node)
+            || robin[node / 64] >> (node % 64) & 1 == 1
+            || reacts.get(node).copied().unwrap_or(false)
+    })
+}
+
+/// Checks that the right side sums to zero up to [`BALANCE_TOLERANCE`] and subtracts its mean.
+fn balance(problem: &Problem<'_>, rhs: &mut [f64]) -> Result<f64, FemError> {
+    let loads = || problem.facet_terms.iter().flat_map(|term| term.load);
+    let flux_integral = loads().sum::<f64>() + 0.0;
+    let total: f64 = rhs.iter().sum();
+    let size = rhs.iter().map(|b| b.abs()).sum::<f64>() + loads().map(f64::abs).sum::<f64>();
+    if total.abs() > BALANCE_TOLERANCE * size {
+        return Err(FemError::Incompatible { source_integral: total - flux_integral, flux_integral });
+    }
+    // The second pass removes what rounding of the first leaves.
+    for _ in 0..2 {
+        let mean = rhs.iter().sum::<f64>() / rhs.len() as f64;
+        rhs.iter_mut().for_each(|b| *b -= mean);
+    }
+    Ok(if size > 0.0 { total.abs() / size } else { 0.0 })
+}
+
+/// Whether a cell of this measure has a finite stiffness.
+fn measure_is_sound(measure: f64) -> bool {
+    measure.is_normal() && (1.0 / measure).is_finite()
+}
+
+fn degenerate(mesh: &Mesh, cell: usize, measure: f64) -> FemError {
+    let centre = crate::forms::Points::default().centroid_of(mesh, cell as u32);
+    FemError::Degenerate { cell, measure, centre }
+}

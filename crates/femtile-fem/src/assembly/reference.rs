@@ -1,0 +1,120 @@
+//! Assembly by plain loops: the oracle.
+
+use std::collections::BTreeMap;
+
+use femtile_device::{Reference, Scalar};
+use femtile_element::{Affine, P1};
+use femtile_linalg::sparse::csr::{Csr, HostOffsets};
+
+use super::kernels::{Assembled, AssemblyKernels, Problem};
+use crate::FemError;
+use crate::forms::{ChunkScratch, FACET_ENTRIES, VOIGT, mass_entries};
+
+/// Rows as maps from column to value.
+type Rows = Vec<BTreeMap<u32, f64>>;
+
+impl<T: Scalar> AssemblyKernels<T> for Reference {
+    fn assemble_system(&self, problem: &Problem<'_>) -> Result<Assembled<T, Self>, FemError> {
+        let mesh = problem.coefficients.mesh;
+        let mut rows: Rows = vec![BTreeMap::new(); mesh.n_nodes()];
+        let mut rhs = vec![0.0; mesh.n_nodes()];
+        let mut reacts = vec![false; mesh.n_nodes()];
+        add_cells(problem, &mut rows, &mut rhs, &mut reacts)?;
+        if let Some(node) = rows.iter().position(BTreeMap::is_empty) {
+            return Err(FemError::OrphanNode { node, point: mesh.points[node] });
+        }
+        add_facets(problem, &mut rows, &mut rhs);
+        eliminate(problem, &mut rows, &mut rhs);
+        let offsets = HostOffsets::from_row_lengths(rows.iter().map(BTreeMap::len));
+        let columns = rows.iter().flat_map(|row| row.keys().copied()).collect();
+        let values = rows.iter().flat_map(|row| row.values().map(|&value| T::from_f64(value))).collect();
+        let matrix = Csr::from_parts(self, mesh.n_nodes(), offsets, columns, values)?;
+        if !reacts.contains(&true) {
+            reacts.clear();
+        }
+        Ok(Assembled { matrix, rhs, reacts })
+    }
+}
+
+fn add_cells(
+    problem: &Problem<'_>,
+    rows: &mut Rows,
+    rhs: &mut [f64],
+    reacts: &mut [bool],
+) -> Result<(), FemError> {
+    let mesh = problem.coefficients.mesh;
+    let element = P1 { dimension: mesh.dimension() };
+    let (mut chunk, mut scratch) = (problem.coefficients.start_chunk(), ChunkScratch::default());
+    for cell in 0..mesh.n_cells() {
+        problem.coefficients.eval(&mut chunk, &[cell as u32], &mut scratch)?;
+        let nodes = mesh.cell(cell);
+        let corners: Vec<[f64; 3]> = nodes.iter().map(|&node| mesh.points[node as usize]).collect();
+        let map = Affine::simplex(&corners);
+        if !super::measure_is_sound(map.measure) {
+            return Err(super::degenerate(mesh, cell, map.measure));
+        }
+        let mut sigma = [[0.0; 3]; 3];
+        for (entry, (i, j)) in VOIGT.into_iter().enumerate() {
+            if chunk.sigma_is_scalar {
+                (0..3).for_each(|i| sigma[i][i] = chunk.sigma[0][0]);
+            } else {
+                (sigma[i][j], sigma[j][i]) = (chunk.sigma[entry][0], chunk.sigma[entry][0]);
+            }
+        }
+        let mut mass = [[0.0; 4]; 4];
+        for (moment, (a, b)) in mass_entries(mesh.dimension()) {
+            (mass[a][b], mass[b][a]) = (chunk.mass[moment][0], chunk.mass[moment][0]);
+        }
+        for a in 0..element.n_shapes() {
+            for b in 0..element.n_shapes() {
+                let mut stiffness = 0.0;
+                for i in 0..3 {
+                    for j in 0..3 {
+                        stiffness += map.gradients[a][i] * sigma[i][j] * map.gradients[b][j];
+                    }
+                }
+                *rows[nodes[a] as usize].entry(nodes[b]).or_insert(0.0) +=
+                    map.measure * (stiffness + mass[a][b]);
+            }
+            rhs[nodes[a] as usize] += map.measure * chunk.load[a][0];
+            reacts[nodes[a] as usize] |= chunk.reacts[0];
+        }
+    }
+    Ok(())
+}
+
+fn add_facets(problem: &Problem<'_>, rows: &mut Rows, rhs: &mut [f64]) {
+    let n_corners = problem.coefficients.mesh.dimension();
+    for term in &problem.facet_terms {
+        for a in 0..n_corners {
+            rhs[term.nodes[a] as usize] += term.load[a];
+        }
+        for (value, (a, b)) in term.matrix.iter().zip(FACET_ENTRIES) {
+            if a >= n_corners || b >= n_corners {
+                continue;
+            }
+            *rows[term.nodes[a] as usize].entry(term.nodes[b]).or_insert(0.0) += value;
+            if a != b {
+                *rows[term.nodes[b] as usize].entry(term.nodes[a]).or_insert(0.0) += value;
+            }
+        }
+    }
+}
+
+fn eliminate(problem: &Problem<'_>, rows: &mut Rows, rhs: &mut [f64]) {
+    for (i, row) in rows.iter_mut().enumerate() {
+        let constrained = problem.constraints.contains(i);
+        for (&j, value) in row.iter_mut() {
+            let given = problem.constraints.value(j as usize);
+            if constrained {
+                *value = if i == j as usize { 1.0 } else { 0.0 };
+            } else if let Some(given) = given {
+                rhs[i] -= *value * given;
+                *value = 0.0;
+            }
+        }
+        if constrained {
+            rhs[i] = 0.0;
+        }
+    }
+}

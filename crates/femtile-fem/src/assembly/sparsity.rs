@@ -1,0 +1,134 @@
+//! The pattern of the matrix: which nodes share a cell.
+
+use std::sync::Mutex;
+
+use femtile_linalg::sparse::csr::HostOffsets;
+use femtile_mesh::Mesh;
+use rayon::prelude::*;
+
+use crate::FemError;
+use crate::dofs::RowBlocks;
+
+/// Rows and their columns, on the host.
+pub(super) struct Sparsity {
+    pub offsets: HostOffsets,
+    /// Ascending in each row.
+    pub columns: Vec<u32>,
+}
+
+/// The rows of one block.
+#[derive(Default)]
+struct BlockRows {
+    lengths: Vec<u32>,
+    columns: Vec<u32>,
+}
+
+/// Arrays that one thread needs while it works on a block.
+#[derive(Default)]
+struct Scratch {
+    cells: Vec<u32>,
+    /// Where the cells of each row of the block begin in `adjacent`.
+    starts: Vec<u32>,
+    /// Nodes of the cells of each row.
+    adjacent: Vec<u32>,
+    /// The last row that met each node of the mesh, counted from 1.
+    met_by: Vec<u32>,
+}
+
+/// The pattern of linear elements on a mesh of simplices with `N` corners.
+///
+/// Each block sorts its cells by row and collects the distinct nodes of each row.
+///
+/// # Cost
+/// One visit of each corner by each other; 4 bytes a node for each thread, and 4 a non-zero twice for a moment.
+/// # Errors
+/// [`FemError::OrphanNode`] for the first node without a cell.
+pub(super) fn sparsity<const N: usize>(mesh: &Mesh, blocks: &RowBlocks) -> Result<Sparsity, FemError> {
+    let pool: Mutex<Vec<Scratch>> = Mutex::default();
+    let parts: Vec<BlockRows> = (0..blocks.n_blocks())
+        .into_par_iter()
+        .map(|block| {
+            let taken = pool.lock().ok().and_then(|mut pool| pool.pop());
+            let mut scratch = taken.unwrap_or_default();
+            let rows = block_rows::<N>(mesh, blocks, block, &mut scratch);
+            if let Ok(mut pool) = pool.lock() {
+                pool.push(scratch);
+            }
+            rows
+        })
+        .collect();
+    drop(pool);
+    if let Some(node) = parts.iter().flat_map(|part| &part.lengths).position(|&length| length == 0) {
+        return Err(FemError::OrphanNode { node, point: mesh.points[node] });
+    }
+    let lengths: Vec<u32> = parts.iter().flat_map(|part| &part.lengths).copied().collect();
+    let offsets = HostOffsets::from_row_lengths(lengths.iter().map(|&length| length as usize));
+    let mut columns = Vec::with_capacity(parts.iter().map(|part| part.columns.len()).sum());
+    for part in parts {
+        columns.extend_from_slice(&part.columns);
+    }
+    Ok(Sparsity { offsets, columns })
+}
+
+fn block_rows<const N: usize>(
+    mesh: &Mesh,
+    blocks: &RowBlocks,
+    block: usize,
+    scratch: &mut Scratch,
+) -> BlockRows {
+    let cells = mesh.cells.as_chunks::<N>().0;
+    let rows = blocks.rows(block);
+    blocks.cells_of(block, &mut scratch.cells);
+    sort_by_row(cells, &rows, scratch);
+    scratch.met_by.resize(mesh.n_nodes(), 0);
+
+    let mut found = BlockRows { lengths: Vec::with_capacity(rows.len()), columns: Vec::new() };
+    found.columns.reserve(scratch.adjacent.len() * 2 / 3);
+    for (i, row) in rows.enumerate() {
+        let start = found.columns.len();
+        let mark = row as u32 + 1;
+        for &cell in &scratch.adjacent[scratch.starts[i] as usize..scratch.starts[i + 1] as usize] {
+            for node in cells[cell as usize] {
+                let met_by = &mut scratch.met_by[node as usize];
+                if *met_by != mark {
+                    *met_by = mark;
+                    found.columns.push(node);
+                }
+            }
+        }
+        found.columns[start..].sort_unstable();
+        found.lengths.push((found.columns.len() - start) as u32);
+    }
+    found
+}
+
+/// Lists the cells of each row of a block, ascending.
+fn sort_by_row<const N: usize>(cells: &[[u32; N]], rows: &std::ops::Range<usize>, scratch: &mut Scratch) {
+    let (first, n_rows) = (rows.start as u32, rows.len());
+    // Filling moves each start to its end, which is the next one's start: hence the shift by one.
+    scratch.starts.clear();
+    scratch.starts.resize(n_rows + 2, 0);
+    for &cell in &scratch.cells {
+        for node in cells[cell as usize] {
+            let row = node.wrapping_sub(first) as usize;
+            if row < n_rows {
+                scratch.starts[row + 2] += 1;
+            }
+        }
+    }
+    for row in 2..n_rows + 2 {
+        scratch.starts[row] += scratch.starts[row - 1];
+    }
+    scratch.adjacent.clear();
+    scratch.adjacent.resize(scratch.starts[n_rows + 1] as usize, 0);
+    for &cell in &scratch.cells {
+        for node in cells[cell as usize] {
+            let row = node.wrapping_sub(first) as usize;
+            if row < n_rows {
+                let next = &mut scratch.starts[row + 1];
+                scratch.adjacent[*next as usize] = cell;
+                *next += 1;
+            }
+        }
+    }
+}

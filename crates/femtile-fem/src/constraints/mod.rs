@@ -1,0 +1,150 @@
+//! Degrees of freedom whose value is given.
+//!
+//! Vectors keep their full size. With the free unknowns $F$ and the constrained ones $C$, the system is
+//!
+//! $$ \begin{pmatrix} A_{FF} & 0 \\ 0 & I \end{pmatrix} w = \begin{pmatrix} b_F - A_{FC}\, g \\ 0 \end{pmatrix},
+//!    \qquad u = w + \begin{pmatrix} 0 \\ g \end{pmatrix}, $$
+//!
+//! symmetric and positive definite when the original is; the norm of its right side is the norm after lifting.
+
+use femtile_expression::TapeScratch;
+
+use crate::FemError;
+use crate::forms::{Compiled, Condition, Form, Points};
+
+/// The constrained degrees of freedom and their values.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Constraints {
+    dofs: Vec<u32>,
+    values: Vec<f64>,
+    /// One bit a degree of freedom.
+    mask: Vec<u64>,
+    /// Number of constrained degrees of freedom before each word of the mask.
+    rank: Vec<u32>,
+}
+
+impl Constraints {
+    /// Nothing constrained among `n_dofs` degrees of freedom.
+    pub fn none(n_dofs: usize) -> Self {
+        let n_words = n_dofs.div_ceil(64);
+        Self { dofs: Vec::new(), values: Vec::new(), mask: vec![0; n_words], rank: vec![0; n_words] }
+    }
+
+    /// The Dirichlet conditions of a form; where several meet at a node, the last one holds.
+    ///
+    /// # Errors
+    /// A boundary value that is not finite, by a cell at that node.
+    pub(crate) fn dirichlet(form: &Form<'_>, winners: &[Option<u32>]) -> Result<Self, FemError> {
+        // (node, condition, cell), so that after sorting the last entry of each node is the one that holds.
+        let mut claims: Vec<(u32, u32, u32)> = Vec::new();
+        for (facet, winner) in winners.iter().enumerate() {
+            let Some(number) = *winner else { continue };
+            if matches!(form.conditions[number as usize].condition, Condition::Dirichlet(_)) {
+                let cell = form.boundary.cells[facet];
+                claims.extend(form.boundary.facet(facet).iter().map(|&node| (node, number, cell)));
+            }
+        }
+        claims.sort_unstable();
+        let mut constraints = Self::none(form.mesh.n_nodes());
+        let mut points = vec![Points::default(); form.conditions.len()];
+        let mut holding = Vec::new();
+        for group in claims.chunk_by(|a, b| a.0 == b.0) {
+            let (node, number, cell) = group[group.len() - 1];
+            holding.push(number as usize);
+            constraints.dofs.push(node);
+            points[number as usize].push(cell, form.mesh.points[node as usize]);
+        }
+        let mut values = Vec::with_capacity(points.len());
+        for (points, entry) in points.iter().zip(form.conditions) {
+            values.push(dirichlet_values(form, &entry.condition, points)?.into_iter());
+        }
+        constraints.values =
+            holding.iter().map(|&number| values[number].next().unwrap_or(f64::NAN)).collect();
+        constraints.index();
+        Ok(constraints)
+    }
+
+    /// One zero bit a degree of freedom, or a one where it is constrained.
+    pub(crate) fn into_mask(self) -> Vec<u64> {
+        self.mask
+    }
+
+    fn index(&mut self) {
+        for &dof in &self.dofs {
+            self.mask[dof as usize / 64] |= 1 << (dof % 64);
+        }
+        let mut before = 0;
+        for (rank, word) in self.rank.iter_mut().zip(&self.mask) {
+            *rank = before;
+            before += word.count_ones();
+        }
+    }
+
+    /// Number of constrained degrees of freedom.
+    pub fn len(&self) -> usize {
+        self.dofs.len()
+    }
+
+    /// Whether nothing is constrained.
+    pub fn is_empty(&self) -> bool {
+        self.dofs.is_empty()
+    }
+
+    /// The constrained degrees of freedom, ascending.
+    pub fn dofs(&self) -> &[u32] {
+        &self.dofs
+    }
+
+    /// Their values, in the same order.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// Whether a degree of freedom is constrained.
+    #[inline]
+    pub fn contains(&self, dof: usize) -> bool {
+        self.mask[dof / 64] >> (dof % 64) & 1 == 1
+    }
+
+    /// The value of a degree of freedom if it is constrained.
+    #[inline]
+    pub fn value(&self, dof: usize) -> Option<f64> {
+        let (word, bit) = (self.mask[dof / 64], dof % 64);
+        let before = (word & ((1 << bit) - 1)).count_ones();
+        (word >> bit & 1 == 1).then(|| self.values[(self.rank[dof / 64] + before) as usize])
+    }
+
+    /// Puts the given values into a vector of the full size.
+    pub fn impose(&self, u: &mut [f64]) {
+        for (&dof, &value) in self.dofs.iter().zip(&self.values) {
+            u[dof as usize] = value;
+        }
+    }
+}
+
+fn dirichlet_values(form: &Form<'_>, condition: &Condition, points: &Points) -> Result<Vec<f64>, FemError> {
+    let mut values = vec![0.0; points.len()];
+    if let Condition::Dirichlet(coefficient) = condition {
+        let compiled = Compiled::scalar("dirichlet", coefficient, form.mesh)?;
+        compiled.eval_scalar(&mut values, points, &mut TapeScratch::default())?;
+    }
+    Ok(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_found_by_rank_across_words() {
+        let mut constraints = Constraints::none(200);
+        constraints.dofs = vec![0, 63, 64, 65, 127, 191, 199];
+        constraints.values = constraints.dofs.iter().map(|&dof| f64::from(dof) + 0.5).collect();
+        constraints.index();
+        for dof in 0..200 {
+            let expected = constraints.dofs.contains(&(dof as u32)).then_some(dof as f64 + 0.5);
+            assert_eq!(constraints.value(dof), expected);
+            assert_eq!(constraints.contains(dof), expected.is_some());
+        }
+    }
+}

@@ -1,0 +1,187 @@
+use femtile_device::DeviceError;
+use femtile_linalg::LinalgError;
+use femtile_mesh::CellKind;
+
+/// What can go wrong between a mesh with coefficients and a linear system or a functional.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FemError {
+    /// The cells are of a kind without linear elements here.
+    #[error("linear elements are for triangles and tetrahedra; this mesh has {kind} cells: split them first")]
+    UnsupportedCells {
+        /// Kind of the cells.
+        kind: CellKind,
+    },
+    /// A cell without volume: its stiffness would be infinite.
+    #[error(
+        "cell {cell} at {} is degenerate: its measure is {measure:e}; check the mesh for coinciding nodes and slivers",
+        place(centre)
+    )]
+    Degenerate {
+        /// Number of the cell.
+        cell: usize,
+        /// Its length, area or volume.
+        measure: f64,
+        /// Its centroid.
+        centre: [f64; 3],
+    },
+    /// A node that no cell uses: its row of the matrix would be empty.
+    #[error("node {node} at {} belongs to no cell; drop orphan nodes first", place(point))]
+    OrphanNode {
+        /// The first such node.
+        node: usize,
+        /// Its coordinates.
+        point: [f64; 3],
+    },
+    /// A coefficient that is not a finite number somewhere.
+    #[error("{field} is {value} in cell {cell} at {}; it must be finite everywhere", place(point))]
+    NotFinite {
+        /// Which coefficient.
+        field: &'static str,
+        /// Number of the cell.
+        cell: usize,
+        /// Where in it.
+        point: [f64; 3],
+        /// What it evaluated to.
+        value: f64,
+    },
+    /// A coefficient that must not be negative but is.
+    #[error("{field} is {value} in cell {cell} at {}; it must not be negative", place(point))]
+    Negative {
+        /// Which coefficient.
+        field: &'static str,
+        /// Number of the cell.
+        cell: usize,
+        /// Where in it.
+        point: [f64; 3],
+        /// Its value there.
+        value: f64,
+    },
+    /// A conductivity that is not symmetric positive definite.
+    #[error(
+        "{field} is not symmetric positive definite in cell {cell} at {}: {}; the problem would not be elliptic",
+        place(point),
+        matrix(tensor)
+    )]
+    Indefinite {
+        /// Which coefficient.
+        field: &'static str,
+        /// Number of the cell.
+        cell: usize,
+        /// Where in it.
+        point: [f64; 3],
+        /// Its value there, by rows; only the upper left block counts in two dimensions.
+        tensor: [[f64; 3]; 3],
+    },
+    /// A coefficient given by tag lacks the tag of a cell.
+    #[error("{field} has no value for tag {tag} of cell {cell}; tags with a value: {known}")]
+    MissingTag {
+        /// Which coefficient.
+        field: &'static str,
+        /// Number of the cell.
+        cell: usize,
+        /// Its tag.
+        tag: i32,
+        /// The tags that have a value.
+        known: String,
+    },
+    /// A coefficient has the wrong shape: a tensor for a scalar, a field with a wrong number of values.
+    #[error("{field}: {message}")]
+    Shape {
+        /// Which coefficient.
+        field: &'static str,
+        /// What is wrong and what fits.
+        message: String,
+    },
+    /// A boundary condition names a facet that does not exist.
+    #[error("boundary condition {condition} names facet {facet}, but the boundary has {n_facets} facets")]
+    NoSuchFacet {
+        /// Position of the condition in the list.
+        condition: usize,
+        /// The facet.
+        facet: u32,
+        /// Number of boundary facets.
+        n_facets: usize,
+    },
+    /// Sources and fluxes of a pure Neumann problem do not balance, so that it has no solution.
+    #[error(
+        "with λ = 0 and no Dirichlet or Robin condition a solution exists only if ∫ source + ∫ flux = 0, but they are \
+         {source_integral:e} and {flux_integral:e}: change one of them by {:e}, or fix the value somewhere",
+        -(source_integral + flux_integral)
+    )]
+    Incompatible {
+        /// Integral of the source over the domain.
+        source_integral: f64,
+        /// Integral of the Neumann flux over the boundary.
+        flux_integral: f64,
+    },
+    /// A part of the mesh is tied to nothing, so that its solution is defined up to a constant.
+    #[error(
+        "the mesh has {n_components} connected components, and the one with node {node} at {} ({n_nodes} nodes) has λ = 0 \
+         and no Dirichlet or Robin condition: give it one, or remove it",
+        place(point)
+    )]
+    Floating {
+        /// Number of connected components of the mesh.
+        n_components: usize,
+        /// The first node of the component.
+        node: usize,
+        /// Its coordinates.
+        point: [f64; 3],
+        /// Number of nodes of the component.
+        n_nodes: usize,
+    },
+    /// A value was asked for at a point outside the mesh.
+    #[error(
+        "the point {} lies outside the mesh, {distance:e} from the nearest cell, number {cell}",
+        place(point)
+    )]
+    Outside {
+        /// The point.
+        point: [f64; 3],
+        /// Distance to the nearest cell.
+        distance: f64,
+        /// That cell.
+        cell: usize,
+    },
+    /// A vector does not have one entry a node.
+    #[error("{field} has {found} entries, but the mesh has {expected} nodes")]
+    Length {
+        /// Which vector.
+        field: &'static str,
+        /// Its length.
+        found: usize,
+        /// Number of nodes.
+        expected: usize,
+    },
+    /// A matrix or vector could not be made or used.
+    #[error(transparent)]
+    Linalg(#[from] LinalgError),
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+impl FemError {
+    /// The cell that the error is about, if it is about one.
+    pub fn cell(&self) -> Option<usize> {
+        match *self {
+            Self::Degenerate { cell, .. }
+            | Self::NotFinite { cell, .. }
+            | Self::Negative { cell, .. }
+            | Self::Indefinite { cell, .. }
+            | Self::MissingTag { cell, .. } => Some(cell),
+            _ => None,
+        }
+    }
+}
+
+fn place(point: &[f64; 3]) -> String {
+    format!("({}, {}, {})", point[0], point[1], point[2])
+}
+
+fn matrix(tensor: &[[f64; 3]; 3]) -> String {
+    let rows: Vec<String> =
+        tensor.iter().map(|row| format!("[{}, {}, {}]", row[0], row[1], row[2])).collect();
+    format!("[{}]", rows.join(", "))
+}

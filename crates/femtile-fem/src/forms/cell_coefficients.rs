@@ -1,0 +1,397 @@
+//! Means and moments of the coefficients over cells, in chunks.
+
+use femtile_element::P1;
+use femtile_element::quadrature::{self, Quadrature};
+use femtile_expression::TapeScratch;
+use femtile_mesh::Mesh;
+
+use super::compiled::{Compiled, Points};
+use super::{Coefficient, Form};
+use crate::FemError;
+
+/// Cells that pass through evaluation and through the element kernel together.
+pub(crate) const CHUNK: usize = 64;
+
+/// Degree of the rule for coefficients that vary in a cell: σ up to degree 3 and f up to degree 2 are
+/// integrated exactly, λ up to degree 1.
+const DEGREE: usize = 3;
+
+/// The coefficients of a form, compiled, with the rules that average them.
+pub(crate) struct CellCoefficients<'a> {
+    pub mesh: &'a Mesh,
+    pub sigma: Varying<'a, Sigma>,
+    pub lambda: Varying<'a, f64>,
+    pub source: Varying<'a, f64>,
+    rule: Quadrature,
+}
+
+/// A coefficient that is the same everywhere, or must be evaluated.
+pub(crate) enum Varying<'a, V> {
+    Constant(V),
+    /// One value in each cell.
+    ByCell(Compiled<'a>),
+    /// Evaluated at the points of a rule.
+    ByPoint(Compiled<'a>),
+}
+
+/// A conductivity: a number, or the upper triangle xx, yy, zz, yz, xz, xy of a symmetric tensor.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Sigma {
+    Scalar(f64),
+    Tensor([f64; 6]),
+}
+
+/// What the element kernel needs to know of the coefficients in a chunk of cells.
+#[derive(Debug, Clone)]
+pub(crate) struct ChunkCoefficients {
+    /// Whether `sigma` holds numbers in its first row rather than tensors.
+    pub sigma_is_scalar: bool,
+    /// Means of σ, one row an entry of the tensor.
+    pub sigma: Box<[[f64; CHUNK]; 6]>,
+    /// Means of $\lambda\varphi_a\varphi_b$: the diagonal by corner, then 01, 02, 03, 12, 13, 23 (01, 02, 12).
+    pub mass: Box<[[f64; CHUNK]; 10]>,
+    /// Means of $f\varphi_a$ by corner.
+    pub load: Box<[[f64; CHUNK]; 4]>,
+    /// Whether λ is positive somewhere in the cell.
+    pub reacts: Box<[bool; CHUNK]>,
+}
+
+/// Room for evaluation, kept from chunk to chunk.
+#[derive(Debug, Default)]
+pub(crate) struct ChunkScratch {
+    points: Points,
+    scalars: Vec<f64>,
+    tensors: Vec<[[f64; 3]; 3]>,
+    tape: TapeScratch,
+}
+
+impl<'a> CellCoefficients<'a> {
+    pub fn new(form: &Form<'a>) -> Result<Self, FemError> {
+        let mesh = form.mesh;
+        let centre = Points::centroid(mesh);
+        let constant = |field, coefficient: &'a Coefficient| -> Result<_, FemError> {
+            let compiled = Compiled::scalar(field, coefficient, mesh)?;
+            Ok(match coefficient.as_constant() {
+                Some(_) => {
+                    let mut value = [0.0];
+                    compiled.eval_scalar(&mut value, &centre, &mut TapeScratch::default())?;
+                    Varying::Constant(value[0])
+                }
+                None if coefficient.is_constant_by_cell() => Varying::ByCell(compiled),
+                None => Varying::ByPoint(compiled),
+            })
+        };
+        let (lambda, source) = (constant("lambda", form.lambda)?, constant("source", form.source)?);
+        if let Varying::Constant(value) = lambda {
+            not_negative("lambda", &[value], &centre)?;
+        }
+        let sigma = compile_sigma(form.sigma, mesh, &centre)?;
+        Ok(Self { mesh, sigma, lambda, source, rule: quadrature::simplex(mesh.dimension(), DEGREE) })
+    }
+
+    /// Whether λ is a positive constant, so that no cell needs to be looked at.
+    pub fn reacts_everywhere(&self) -> bool {
+        matches!(self.lambda, Varying::Constant(value) if value > 0.0)
+    }
+
+    /// Whether λ has to be looked at cell by cell.
+    pub fn reaction_varies(&self) -> bool {
+        !matches!(self.lambda, Varying::Constant(_))
+    }
+
+    /// Coefficients of a chunk with everything filled in that is the same everywhere.
+    pub fn start_chunk(&self) -> ChunkCoefficients {
+        let mut chunk = ChunkCoefficients {
+            sigma_is_scalar: true,
+            sigma: Box::new([[0.0; CHUNK]; 6]),
+            mass: Box::new([[0.0; CHUNK]; 10]),
+            load: Box::new([[0.0; CHUNK]; 4]),
+            reacts: Box::new([self.reacts_everywhere(); CHUNK]),
+        };
+        match &self.sigma {
+            Varying::Constant(Sigma::Scalar(value)) => chunk.sigma[0].fill(*value),
+            Varying::Constant(Sigma::Tensor(tensor)) => {
+                chunk.sigma_is_scalar = false;
+                chunk.sigma.iter_mut().zip(tensor).for_each(|(row, value)| row.fill(*value));
+            }
+            Varying::ByCell(compiled) | Varying::ByPoint(compiled) => {
+                chunk.sigma_is_scalar = compiled.is_scalar();
+            }
+        }
+        if let Varying::Constant(value) = self.lambda {
+            self.fill_mass(&mut chunk.mass, |_| value, 0..CHUNK);
+        }
+        if let Varying::Constant(value) = self.source {
+            let share = value / (self.mesh.dimension() + 1) as f64;
+            chunk.load.iter_mut().for_each(|row| row.fill(share));
+        }
+        chunk
+    }
+
+    /// Evaluates what varies for at most [`CHUNK`] cells.
+    ///
+    /// # Errors
+    /// The first cell, in the order given, where a coefficient is not finite, negative or not definite.
+    pub fn eval(
+        &self,
+        chunk: &mut ChunkCoefficients,
+        cells: &[u32],
+        scratch: &mut ChunkScratch,
+    ) -> Result<(), FemError> {
+        match &self.sigma {
+            Varying::Constant(_) => {}
+            Varying::ByCell(compiled) => self.eval_sigma(chunk, compiled, cells, None, scratch)?,
+            Varying::ByPoint(compiled) => {
+                self.eval_sigma(chunk, compiled, cells, Some(&self.rule), scratch)?;
+            }
+        }
+        match &self.lambda {
+            Varying::Constant(_) => {}
+            Varying::ByCell(compiled) => self.eval_lambda(chunk, compiled, cells, None, scratch)?,
+            Varying::ByPoint(compiled) => {
+                self.eval_lambda(chunk, compiled, cells, Some(&self.rule), scratch)?;
+            }
+        }
+        match &self.source {
+            Varying::Constant(_) => {}
+            Varying::ByCell(compiled) => self.eval_source(chunk, compiled, cells, None, scratch)?,
+            Varying::ByPoint(compiled) => {
+                self.eval_source(chunk, compiled, cells, Some(&self.rule), scratch)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn eval_sigma(
+        &self,
+        chunk: &mut ChunkCoefficients,
+        compiled: &Compiled<'_>,
+        cells: &[u32],
+        rule: Option<&Quadrature>,
+        scratch: &mut ChunkScratch,
+    ) -> Result<(), FemError> {
+        scratch.place_points(self.mesh, cells, rule);
+        let n = scratch.points.len();
+        let n_q = n / cells.len().max(1);
+        if compiled.is_scalar() {
+            scratch.scalars.resize(n, 0.0);
+            compiled.eval_scalar(&mut scratch.scalars, &scratch.points, &mut scratch.tape)?;
+            if let Some(i) = scratch.scalars.iter().position(|&value| value <= 0.0) {
+                let tensor = super::coefficient::multiple_of_identity(scratch.scalars[i]);
+                return Err(indefinite(tensor, &scratch.points, i));
+            }
+            for (mean, values) in chunk.sigma[0].iter_mut().zip(scratch.scalars.chunks(n_q)) {
+                *mean = weighted(values.iter().copied(), rule);
+            }
+            return Ok(());
+        }
+        let dimension = self.mesh.dimension();
+        scratch.tensors.resize(n, [[0.0; 3]; 3]);
+        compiled.eval_tensor(&mut scratch.tensors, &scratch.points, dimension, &mut scratch.tape)?;
+        if let Some(i) = scratch.tensors.iter().position(|tensor| !is_definite(tensor, dimension)) {
+            return Err(indefinite(scratch.tensors[i], &scratch.points, i));
+        }
+        for (lane, tensors) in scratch.tensors.chunks(n_q).enumerate() {
+            for (entry, &(i, j)) in VOIGT.iter().enumerate() {
+                chunk.sigma[entry][lane] = weighted(tensors.iter().map(|t| 0.5 * (t[i][j] + t[j][i])), rule);
+            }
+        }
+        Ok(())
+    }
+
+    fn eval_lambda(
+        &self,
+        chunk: &mut ChunkCoefficients,
+        compiled: &Compiled<'_>,
+        cells: &[u32],
+        rule: Option<&Quadrature>,
+        scratch: &mut ChunkScratch,
+    ) -> Result<(), FemError> {
+        scratch.place_points(self.mesh, cells, rule);
+        scratch.scalars.resize(scratch.points.len(), 0.0);
+        compiled.eval_scalar(&mut scratch.scalars, &scratch.points, &mut scratch.tape)?;
+        not_negative("lambda", &scratch.scalars, &scratch.points)?;
+        let n_q = scratch.points.len() / cells.len().max(1);
+        let reacts = scratch.scalars.chunks(n_q).map(|values| values.iter().any(|&value| value > 0.0));
+        chunk.reacts.iter_mut().zip(reacts).for_each(|(reacts, found)| *reacts = found);
+        let Some(rule) = rule else {
+            self.fill_mass(&mut chunk.mass, |lane| scratch.scalars[lane], 0..cells.len());
+            return Ok(());
+        };
+        for (lane, values) in scratch.scalars.chunks(n_q).enumerate() {
+            for (moment, (a, b)) in mass_entries(self.mesh.dimension()) {
+                let terms = values.iter().zip(rule.iter());
+                chunk.mass[moment][lane] = terms.map(|(value, (p, w))| w * value * p[a] * p[b]).sum();
+            }
+        }
+        Ok(())
+    }
+
+    fn eval_source(
+        &self,
+        chunk: &mut ChunkCoefficients,
+        compiled: &Compiled<'_>,
+        cells: &[u32],
+        rule: Option<&Quadrature>,
+        scratch: &mut ChunkScratch,
+    ) -> Result<(), FemError> {
+        scratch.place_points(self.mesh, cells, rule);
+        scratch.scalars.resize(scratch.points.len(), 0.0);
+        compiled.eval_scalar(&mut scratch.scalars, &scratch.points, &mut scratch.tape)?;
+        let n_q = scratch.points.len() / cells.len().max(1);
+        let n_corners = self.mesh.dimension() + 1;
+        for (lane, values) in scratch.scalars.chunks(n_q).enumerate() {
+            for a in 0..n_corners {
+                chunk.load[a][lane] = match rule {
+                    None => values[0] / n_corners as f64,
+                    Some(rule) => values.iter().zip(rule.iter()).map(|(v, (p, w))| w * v * p[a]).sum(),
+                };
+            }
+        }
+        Ok(())
+    }
+
+    fn fill_mass(
+        &self,
+        mass: &mut [[f64; CHUNK]; 10],
+        lambda: impl Fn(usize) -> f64,
+        lanes: std::ops::Range<usize>,
+    ) {
+        let element = P1 { dimension: self.mesh.dimension() };
+        for (moment, (a, b)) in mass_entries(self.mesh.dimension()) {
+            lanes.clone().for_each(|lane| mass[moment][lane] = lambda(lane) * element.mass_mean(a, b));
+        }
+    }
+}
+
+/// Row and column of the entries xx, yy, zz, yz, xz, xy.
+pub(crate) const VOIGT: [(usize, usize); 6] = [(0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1)];
+
+/// Which pair of corners each moment of λ belongs to; off-diagonal ones begin at 4 in any dimension.
+pub(crate) fn mass_entries(dimension: usize) -> impl Iterator<Item = (usize, (usize, usize))> {
+    let n = dimension + 1;
+    let pairs = (0..n).flat_map(move |a| (a + 1..n).map(move |b| (a, b)));
+    (0..n).map(|a| (a, (a, a))).chain(pairs.enumerate().map(|(i, pair)| (4 + i, pair)))
+}
+
+fn weighted(values: impl Iterator<Item = f64>, rule: Option<&Quadrature>) -> f64 {
+    match rule {
+        None => values.sum(),
+        Some(rule) => values.zip(&rule.weights).map(|(value, weight)| value * weight).sum(),
+    }
+}
+
+fn compile_sigma<'a>(
+    sigma: &'a Coefficient,
+    mesh: &'a Mesh,
+    centre: &Points,
+) -> Result<Varying<'a, Sigma>, FemError> {
+    let compiled = Compiled::tensor("sigma", sigma, mesh)?;
+    match sigma {
+        _ if sigma.as_constant().is_some() || matches!(sigma, Coefficient::Tensor(_)) => {
+            let mut tensor = [[[0.0; 3]; 3]];
+            compiled.eval_tensor(&mut tensor, centre, mesh.dimension(), &mut TapeScratch::default())?;
+            if !is_definite(&tensor[0], mesh.dimension()) {
+                return Err(indefinite(tensor[0], centre, 0));
+            }
+            Ok(Varying::Constant(match sigma.as_constant() {
+                Some(value) => Sigma::Scalar(value),
+                None => Sigma::Tensor(VOIGT.map(|(i, j)| 0.5 * (tensor[0][i][j] + tensor[0][j][i]))),
+            }))
+        }
+        _ if sigma.is_constant_by_cell() => Ok(Varying::ByCell(compiled)),
+        _ => Ok(Varying::ByPoint(compiled)),
+    }
+}
+
+impl ChunkScratch {
+    /// The points of a rule in each cell, or its centroid.
+    fn place_points(&mut self, mesh: &Mesh, cells: &[u32], rule: Option<&Quadrature>) {
+        self.points.clear();
+        for &cell in cells {
+            self.points.push_cell(mesh, cell, rule);
+        }
+    }
+}
+
+impl Points {
+    /// The centroid of the first cell.
+    pub fn centroid(mesh: &Mesh) -> Self {
+        let mut points = Self::default();
+        points.push_cell(mesh, 0, None);
+        points
+    }
+
+    /// The centroid of a cell, found with the help of this list.
+    pub fn centroid_of(mut self, mesh: &Mesh, cell: u32) -> [f64; 3] {
+        self.clear();
+        self.push_cell(mesh, cell, None);
+        self.point(0)
+    }
+
+    /// Adds the points of a rule in a cell, or its centroid.
+    pub fn push_cell(&mut self, mesh: &Mesh, cell: u32, rule: Option<&Quadrature>) {
+        let nodes = mesh.cell(cell as usize);
+        let at = |barycentric: &[f64]| {
+            let mut point = [0.0; 3];
+            for (share, &node) in barycentric.iter().zip(nodes) {
+                let corner = mesh.points[node as usize];
+                point.iter_mut().zip(corner).for_each(|(sum, x)| *sum += share * x);
+            }
+            point
+        };
+        match rule {
+            Some(rule) => rule.points.iter().for_each(|point| self.push(cell, at(point))),
+            None => self.push(cell, at(&[1.0 / nodes.len() as f64; 4])),
+        }
+    }
+}
+
+fn not_negative(field: &'static str, values: &[f64], points: &Points) -> Result<(), FemError> {
+    match values.iter().position(|&value| value < 0.0) {
+        Some(i) => {
+            let (cell, point) = (points.cells[i] as usize, points.point(i));
+            Err(FemError::Negative { field, cell, point, value: values[i] })
+        }
+        None => Ok(()),
+    }
+}
+
+fn indefinite(tensor: [[f64; 3]; 3], points: &Points, i: usize) -> FemError {
+    FemError::Indefinite { field: "sigma", cell: points.cells[i] as usize, point: points.point(i), tensor }
+}
+
+/// Whether the leading block is symmetric to rounding and all its leading minors are positive.
+fn is_definite(t: &[[f64; 3]; 3], dimension: usize) -> bool {
+    let block = || (0..dimension).flat_map(|i| (0..dimension).map(move |j| (i, j)));
+    let largest = block().map(|(i, j)| t[i][j].abs()).fold(0.0, f64::max);
+    if !block().all(|(i, j)| (t[i][j] - t[j][i]).abs() <= 1e-12 * largest) {
+        return false;
+    }
+    // Entries are scaled so that minors of very large or small tensors neither overflow nor vanish.
+    let s = |i: usize, j: usize| t[i][j] / largest;
+    let second = s(0, 0) * s(1, 1) - s(0, 1) * s(1, 0);
+    let third = s(2, 0) * (s(0, 1) * s(1, 2) - s(0, 2) * s(1, 1))
+        - s(2, 1) * (s(0, 0) * s(1, 2) - s(0, 2) * s(1, 0))
+        + s(2, 2) * second;
+    s(0, 0) > 0.0 && second > 0.0 && (dimension < 3 || third > 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn definiteness_follows_the_leading_block() {
+        let tensor = [[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, -1.0]];
+        assert!(is_definite(&tensor, 2) && !is_definite(&tensor, 3));
+        let skew = [[2.0, 1.0, 0.0], [0.5, 2.0, 0.0], [0.0, 0.0, 1.0]];
+        assert!(!is_definite(&skew, 2));
+        for scale in [1e-200, 1e200] {
+            let tensor =
+                [[3.0, 1.0, 0.5], [1.0, 2.0, 0.2], [0.5, 0.2, 1.0]].map(|row| row.map(|x| x * scale));
+            assert!(is_definite(&tensor, 3));
+        }
+        assert!(!is_definite(&[[0.0; 3]; 3], 3));
+    }
+}

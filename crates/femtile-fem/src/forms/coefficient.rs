@@ -1,0 +1,113 @@
+use std::collections::BTreeMap;
+
+use femtile_expression::Expression;
+use femtile_mesh::Field;
+
+/// A number or tensor that may vary over the mesh: conductivity, reaction, source, boundary data.
+///
+/// Where a scalar is needed, tensors are refused; where a tensor is needed, a scalar stands for its multiple
+/// of the identity. In two dimensions the upper left block of a tensor counts.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Coefficient {
+    /// The same number everywhere.
+    Constant(f64),
+    /// The same tensor everywhere, by rows.
+    Tensor([[f64; 3]; 3]),
+    /// A formula in the coordinates.
+    Expression(Expression),
+    /// One formula for each entry of a tensor, by rows.
+    TensorExpression(Box<[[Expression; 3]; 3]>),
+    /// By the tag of the cell; cells of an untagged mesh have tag 0.
+    ByTag(BTreeMap<i32, Coefficient>),
+    /// A value for each cell: 1 component for a scalar, 3 for the diagonal of a tensor, 6 for a symmetric
+    /// tensor in the order xx, yy, zz, yz, xz, xy, 9 for a tensor by rows.
+    CellField(Field),
+}
+
+impl From<f64> for Coefficient {
+    fn from(value: f64) -> Self {
+        Self::Constant(value)
+    }
+}
+
+impl From<Expression> for Coefficient {
+    fn from(expression: Expression) -> Self {
+        Self::Expression(expression)
+    }
+}
+
+impl Coefficient {
+    /// Whether it is a number everywhere, not a tensor.
+    pub fn is_scalar(&self) -> bool {
+        match self {
+            Self::Constant(_) | Self::Expression(_) => true,
+            Self::Tensor(_) | Self::TensorExpression(_) => false,
+            Self::ByTag(parts) => parts.values().all(Self::is_scalar),
+            Self::CellField(field) => field.n_components == 1,
+        }
+    }
+
+    /// The number that it is everywhere, if it is one.
+    pub fn as_constant(&self) -> Option<f64> {
+        match self {
+            Self::Constant(value) => Some(*value),
+            Self::Expression(expression) => expression.as_constant(),
+            _ => None,
+        }
+    }
+
+    /// Whether it has one value in each cell.
+    pub fn is_constant_by_cell(&self) -> bool {
+        match self {
+            Self::Constant(_) | Self::Tensor(_) | Self::CellField(_) => true,
+            Self::Expression(expression) => expression.as_constant().is_some(),
+            Self::TensorExpression(entries) => entries.iter().flatten().all(|e| e.as_constant().is_some()),
+            Self::ByTag(parts) => parts.values().all(Self::is_constant_by_cell),
+        }
+    }
+
+    /// Its value at a point of a cell, as a tensor by rows; not a number where nothing is defined.
+    ///
+    /// The plain counterpart of the evaluation in blocks that assembly uses.
+    pub fn tensor_at(&self, cell: usize, tag: i32, point: [f64; 3]) -> [[f64; 3]; 3] {
+        match self {
+            Self::Constant(value) => multiple_of_identity(*value),
+            Self::Tensor(tensor) => *tensor,
+            Self::Expression(expression) => multiple_of_identity(expression.eval(point)),
+            Self::TensorExpression(entries) => {
+                std::array::from_fn(|i| std::array::from_fn(|j| entries[i][j].eval(point)))
+            }
+            Self::ByTag(parts) => {
+                parts.get(&tag).map_or([[f64::NAN; 3]; 3], |part| part.tensor_at(cell, tag, point))
+            }
+            Self::CellField(field) => field_tensor(field, cell),
+        }
+    }
+
+    /// Its value at a point of a cell; not a number where it is a tensor or nothing is defined.
+    pub fn scalar_at(&self, cell: usize, tag: i32, point: [f64; 3]) -> f64 {
+        match self {
+            Self::Constant(value) => *value,
+            Self::Expression(expression) => expression.eval(point),
+            Self::ByTag(parts) => parts.get(&tag).map_or(f64::NAN, |part| part.scalar_at(cell, tag, point)),
+            Self::CellField(field) if field.n_components == 1 => field.values[cell],
+            _ => f64::NAN,
+        }
+    }
+}
+
+pub(super) fn multiple_of_identity(value: f64) -> [[f64; 3]; 3] {
+    [[value, 0.0, 0.0], [0.0, value, 0.0], [0.0, 0.0, value]]
+}
+
+/// The tensor that a cell field holds for one cell.
+pub(super) fn field_tensor(field: &Field, cell: usize) -> [[f64; 3]; 3] {
+    let v = &field.values[cell * field.n_components..][..field.n_components];
+    match *v {
+        [value] => multiple_of_identity(value),
+        [xx, yy, zz] => [[xx, 0.0, 0.0], [0.0, yy, 0.0], [0.0, 0.0, zz]],
+        [xx, yy, zz, yz, xz, xy] => [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]],
+        [a, b, c, d, e, f, g, h, i] => [[a, b, c], [d, e, f], [g, h, i]],
+        _ => [[f64::NAN; 3]; 3],
+    }
+}

@@ -1,0 +1,280 @@
+//! Coefficients made ready for evaluation at many points.
+
+use femtile_expression::{Tape, TapeScratch};
+use femtile_mesh::{Field, Mesh};
+
+use super::Coefficient;
+use super::coefficient::{field_tensor, multiple_of_identity};
+use crate::FemError;
+
+/// Points of cells, in structure-of-arrays form for the tapes of expressions.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Points {
+    pub x: Vec<f64>,
+    pub y: Vec<f64>,
+    pub z: Vec<f64>,
+    /// The cell of each point.
+    pub cells: Vec<u32>,
+}
+
+impl Points {
+    pub fn clear(&mut self) {
+        self.x.clear();
+        self.y.clear();
+        self.z.clear();
+        self.cells.clear();
+    }
+
+    pub fn push(&mut self, cell: u32, point: [f64; 3]) {
+        self.x.push(point[0]);
+        self.y.push(point[1]);
+        self.z.push(point[2]);
+        self.cells.push(cell);
+    }
+
+    pub fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    pub fn point(&self, i: usize) -> [f64; 3] {
+        [self.x[i], self.y[i], self.z[i]]
+    }
+
+    /// The points with the given positions.
+    fn select(&self, positions: &[usize]) -> Self {
+        let pick = |all: &[f64]| positions.iter().map(|&i| all[i]).collect();
+        let cells = positions.iter().map(|&i| self.cells[i]).collect();
+        Self { x: pick(&self.x), y: pick(&self.y), z: pick(&self.z), cells }
+    }
+}
+
+/// A coefficient whose formulas are compiled and whose shape is known to fit.
+pub(crate) struct Compiled<'a> {
+    field: &'static str,
+    tags: &'a [i32],
+    is_scalar: bool,
+    tree: Tree<'a>,
+}
+
+enum Tree<'a> {
+    Constant(f64),
+    Tensor([[f64; 3]; 3]),
+    Expression(Tape),
+    TensorExpression(Box<[[Tape; 3]; 3]>),
+    ByTag(Vec<(i32, Tree<'a>)>),
+    CellField(&'a Field),
+}
+
+impl<'a> Compiled<'a> {
+    /// A coefficient that must be a number.
+    pub fn scalar(
+        field: &'static str,
+        coefficient: &'a Coefficient,
+        mesh: &'a Mesh,
+    ) -> Result<Self, FemError> {
+        if !coefficient.is_scalar() {
+            let message = "a tensor stands where a number is needed".into();
+            return Err(FemError::Shape { field, message });
+        }
+        Self::tensor(field, coefficient, mesh)
+    }
+
+    /// A coefficient that may be a number or a tensor.
+    pub fn tensor(
+        field: &'static str,
+        coefficient: &'a Coefficient,
+        mesh: &'a Mesh,
+    ) -> Result<Self, FemError> {
+        let tree = compile(field, coefficient, mesh.n_cells())?;
+        Ok(Self { field, tags: &mesh.cell_tags, is_scalar: coefficient.is_scalar(), tree })
+    }
+
+    /// Whether it is a number everywhere.
+    pub fn is_scalar(&self) -> bool {
+        self.is_scalar
+    }
+
+    /// Values at points, each checked to be finite.
+    pub fn eval_scalar(
+        &self,
+        out: &mut [f64],
+        points: &Points,
+        scratch: &mut TapeScratch,
+    ) -> Result<(), FemError> {
+        self.scalar_tree(&self.tree, out, points, scratch)?;
+        match out.iter().position(|value| !value.is_finite()) {
+            Some(i) => Err(self.not_finite(points, i, out[i])),
+            None => Ok(()),
+        }
+    }
+
+    /// Tensors at points, each entry of the leading `dimension` ones checked to be finite.
+    pub fn eval_tensor(
+        &self,
+        out: &mut [[[f64; 3]; 3]],
+        points: &Points,
+        dimension: usize,
+        scratch: &mut TapeScratch,
+    ) -> Result<(), FemError> {
+        self.tensor_tree(&self.tree, out, points, dimension, scratch)?;
+        for (i, tensor) in out.iter().enumerate() {
+            let mut entries = tensor[..dimension].iter().flat_map(|row| &row[..dimension]);
+            if let Some(value) = entries.find(|value| !value.is_finite()) {
+                return Err(self.not_finite(points, i, *value));
+            }
+        }
+        Ok(())
+    }
+
+    fn not_finite(&self, points: &Points, i: usize, value: f64) -> FemError {
+        let cell = points.cells[i] as usize;
+        FemError::NotFinite { field: self.field, cell, point: points.point(i), value }
+    }
+
+    fn scalar_tree(
+        &self,
+        tree: &Tree<'_>,
+        out: &mut [f64],
+        points: &Points,
+        scratch: &mut TapeScratch,
+    ) -> Result<(), FemError> {
+        match tree {
+            Tree::Constant(value) => out.fill(*value),
+            Tree::Expression(tape) => tape.eval_block(out, &points.x, &points.y, &points.z, scratch),
+            Tree::CellField(field) => {
+                out.iter_mut().zip(&points.cells).for_each(|(out, &cell)| *out = field.values[cell as usize]);
+            }
+            Tree::ByTag(parts) => {
+                return self.by_tag(parts, points, |part, points, positions| {
+                    let mut values = vec![0.0; positions.len()];
+                    self.scalar_tree(part, &mut values, points, scratch)?;
+                    positions.iter().zip(values).for_each(|(&i, value)| out[i] = value);
+                    Ok(())
+                });
+            }
+            // Ruled out when the coefficient was compiled.
+            Tree::Tensor(_) | Tree::TensorExpression(_) => out.fill(f64::NAN),
+        }
+        Ok(())
+    }
+
+    fn tensor_tree(
+        &self,
+        tree: &Tree<'_>,
+        out: &mut [[[f64; 3]; 3]],
+        points: &Points,
+        dimension: usize,
+        scratch: &mut TapeScratch,
+    ) -> Result<(), FemError> {
+        match tree {
+            Tree::Constant(value) => out.fill(multiple_of_identity(*value)),
+            Tree::Tensor(tensor) => out.fill(*tensor),
+            Tree::Expression(tape) => {
+                let mut values = vec![0.0; out.len()];
+                tape.eval_block(&mut values, &points.x, &points.y, &points.z, scratch);
+                out.iter_mut().zip(values).for_each(|(out, value)| *out = multiple_of_identity(value));
+            }
+            Tree::TensorExpression(tapes) => {
+                let mut values = vec![0.0; out.len()];
+                out.fill([[0.0; 3]; 3]);
+                for (i, row) in tapes[..dimension].iter().enumerate() {
+                    for (j, tape) in row[..dimension].iter().enumerate() {
+                        tape.eval_block(&mut values, &points.x, &points.y, &points.z, scratch);
+                        out.iter_mut().zip(&values).for_each(|(out, value)| out[i][j] = *value);
+                    }
+                }
+            }
+            Tree::CellField(field) => {
+                let cells = out.iter_mut().zip(&points.cells);
+                cells.for_each(|(out, &cell)| *out = field_tensor(field, cell as usize));
+            }
+            Tree::ByTag(parts) => {
+                return self.by_tag(parts, points, |part, points, positions| {
+                    let mut values = vec![[[0.0; 3]; 3]; positions.len()];
+                    self.tensor_tree(part, &mut values, points, dimension, scratch)?;
+                    positions.iter().zip(values).for_each(|(&i, value)| out[i] = value);
+                    Ok(())
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands the points of each tag to the part that belongs to it.
+    fn by_tag(
+        &self,
+        parts: &[(i32, Tree<'_>)],
+        points: &Points,
+        mut eval: impl FnMut(&Tree<'_>, &Points, &[usize]) -> Result<(), FemError>,
+    ) -> Result<(), FemError> {
+        let tag = |cell: u32| self.tags.get(cell as usize).copied().unwrap_or(0);
+        let mut n_found = 0;
+        for (part_tag, part) in parts {
+            let positions: Vec<usize> =
+                (0..points.len()).filter(|&i| tag(points.cells[i]) == *part_tag).collect();
+            if !positions.is_empty() {
+                n_found += positions.len();
+                eval(part, &points.select(&positions), &positions)?;
+            }
+        }
+        if n_found == points.len() {
+            return Ok(());
+        }
+        let known = |tag: i32| parts.iter().any(|(known, _)| *known == tag);
+        let unknown = points.cells.iter().copied().find(|&cell| !known(tag(cell))).unwrap_or(0);
+        let known: Vec<String> = parts.iter().map(|(tag, _)| tag.to_string()).collect();
+        Err(FemError::MissingTag {
+            field: self.field,
+            cell: unknown as usize,
+            tag: tag(unknown),
+            known: known.join(", "),
+        })
+    }
+}
+
+fn compile<'a>(
+    field: &'static str,
+    coefficient: &'a Coefficient,
+    n_cells: usize,
+) -> Result<Tree<'a>, FemError> {
+    if let Some(value) = coefficient.as_constant() {
+        return Ok(Tree::Constant(value));
+    }
+    Ok(match coefficient {
+        Coefficient::Constant(value) => Tree::Constant(*value),
+        Coefficient::Tensor(tensor) => Tree::Tensor(*tensor),
+        Coefficient::Expression(expression) => Tree::Expression(expression.tape()),
+        Coefficient::TensorExpression(entries) => {
+            Tree::TensorExpression(Box::new(std::array::from_fn(|i| {
+                std::array::from_fn(|j| entries[i][j].tape())
+            })))
+        }
+        Coefficient::ByTag(parts) => {
+            let parts = parts.iter().map(|(&tag, part)| Ok((tag, compile(field, part, n_cells)?)));
+            Tree::ByTag(parts.collect::<Result<_, FemError>>()?)
+        }
+        Coefficient::CellField(values) => {
+            check_field(field, values, n_cells)?;
+            Tree::CellField(values)
+        }
+    })
+}
+
+fn check_field(field: &'static str, values: &Field, n_cells: usize) -> Result<(), FemError> {
+    let n_components = values.n_components;
+    if !matches!(n_components, 1 | 3 | 6 | 9) {
+        let message = format!(
+            "a cell field of {n_components} components; 1 (scalar), 3 (diagonal), 6 (symmetric) and 9 (by rows) fit"
+        );
+        return Err(FemError::Shape { field, message });
+    }
+    if values.values.len() != n_components * n_cells {
+        let message = format!(
+            "a cell field of {} values; {n_cells} cells need {}",
+            values.values.len(),
+            n_components * n_cells
+        );
+        return Err(FemError::Shape { field, message });
+    }
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! Numbers that a solution is judged by.
+//!
+//! Sums run over fixed blocks of cells whose results are added in order: the same bits for any number of threads.
+
+mod energy;
+mod errors;
+mod integrals;
+mod point;
+
+use femtile_mesh::Mesh;
+use rayon::prelude::*;
+
+use crate::FemError;
+pub use energy::energy;
+pub use errors::{error_h1, error_l2};
+pub use integrals::{integral, l2_norm, measure};
+pub use point::value_at;
+
+/// Cells summed together.
+const BLOCK: usize = 4096;
+
+/// The largest value at a node; not a number when there is none.
+pub fn max(u: &[f64]) -> f64 {
+    u.iter().copied().fold(f64::NAN, f64::max)
+}
+
+/// The smallest value at a node; not a number when there is none.
+pub fn min(u: &[f64]) -> f64 {
+    u.iter().copied().fold(f64::NAN, f64::min)
+}
+
+/// Refuses a vector that does not have one entry a node.
+pub(crate) fn check_length(mesh: &Mesh, u: &[f64]) -> Result<(), FemError> {
+    if u.len() == mesh.n_nodes() {
+        return Ok(());
+    }
+    Err(FemError::Length { field: "u", found: u.len(), expected: mesh.n_nodes() })
+}
+
+/// The sum over blocks of cells of what `part` says about each of them.
+fn sum_blocks<E: Send>(
+    mesh: &Mesh,
+    part: impl Fn(std::ops::Range<u32>) -> Result<f64, E> + Sync,
+) -> Result<f64, E> {
+    let n_cells = mesh.n_cells();
+    let blocks = (0..n_cells.div_ceil(BLOCK)).into_par_iter();
+    let parts: Vec<Result<f64, E>> =
+        blocks.map(|block| part((block * BLOCK) as u32..((block + 1) * BLOCK).min(n_cells) as u32)).collect();
+    parts.into_iter().sum()
+}
+
+/// Corners of a cell and the values there.
+fn corners(mesh: &Mesh, u: &[f64], cell: u32) -> ([[f64; 3]; 4], [f64; 4], usize) {
+    let nodes = mesh.cell(cell as usize);
+    let (mut points, mut values) = ([[0.0; 3]; 4], [0.0; 4]);
+    for (a, &node) in nodes.iter().enumerate() {
+        points[a] = mesh.points[node as usize];
+        values[a] = u[node as usize];
+    }
+    (points, values, nodes.len())
+}
