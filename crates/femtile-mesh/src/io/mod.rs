@@ -2,6 +2,11 @@
 
 mod atomic;
 mod collect;
+mod format;
+mod number;
+mod scanner;
+pub mod tetgen;
 pub mod vtu;
 
 pub use atomic::write_atomically;
+pub use format::{read, write};

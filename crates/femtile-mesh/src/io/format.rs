@@ -1,0 +1,48 @@
+//! Which reader or writer a file name asks for.
+
+use std::path::Path;
+
+use super::{tetgen, vtu};
+use crate::{Mesh, MeshError, Place};
+
+/// Reads a mesh file; its extension says the format.
+///
+/// # Errors
+/// [`MeshError::Unsupported`] for an extension that is not read, naming those that are; else the errors
+/// of the format.
+pub fn read(path: &Path) -> Result<Mesh, MeshError> {
+    match extension(path).as_str() {
+        "node" | "ele" => tetgen::read(path),
+        "vtu" => vtu::read(path),
+        _ => Err(unknown(path, "read", ".node/.ele, .vtu")),
+    }
+}
+
+/// Writes a mesh file; its extension says the format. It takes its name only when it is complete.
+///
+/// # Errors
+/// [`MeshError::Unsupported`] for an extension that is not written or a mesh the format cannot hold,
+/// [`MeshError::Io`] when the file cannot be written.
+pub fn write(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
+    match extension(path).as_str() {
+        "node" | "ele" => tetgen::write(path, mesh),
+        "vtu" => vtu::write(path, mesh, &[], &[]),
+        _ => Err(unknown(path, "written", ".node/.ele, .vtu")),
+    }
+}
+
+fn extension(path: &Path) -> String {
+    path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase()
+}
+
+fn unknown(path: &Path, action: &str, extensions: &str) -> MeshError {
+    MeshError::Unsupported {
+        path: path.into(),
+        place: Place::Whole,
+        what: match extension(path).as_str() {
+            "" => "a file name without extension".into(),
+            extension => format!("the extension `.{extension}`"),
+        },
+        advice: format!("meshes are {action} as {extensions}"),
+    }
+}

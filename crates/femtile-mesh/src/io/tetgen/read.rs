@@ -1,0 +1,184 @@
+use std::path::{Path, PathBuf};
+
+use super::index_base::index_base;
+use super::table::{Header, open, records};
+use crate::io::collect::Collector;
+use crate::io::scanner::Scanner;
+use crate::{CellKind, Field, Mesh, MeshError, Place};
+
+/// Reads a mesh given by the name of its `.node` or `.ele` file, with tagged facets from `.face`
+/// (tetrahedra) or `.edge` (triangles) where there is one.
+///
+/// # Errors
+/// [`MeshError::Io`] when a file cannot be read, else those of [`parse`].
+pub fn read(path: &Path) -> Result<Mesh, MeshError> {
+    let load =
+        |path: PathBuf| std::fs::read(&path).map_err(|source| MeshError::Io { path, action: "read", source });
+    let nodes = load(path.with_extension("node"))?;
+    let cells = load(path.with_extension("ele"))?;
+    let facets = ["face", "edge"].map(|extension| path.with_extension(extension));
+    let facets = facets.into_iter().find(|path| path.exists()).map(load).transpose()?;
+    parse(path, &nodes, &cells, facets.as_deref())
+}
+
+/// Reads the bytes of a `.node`, an `.ele` and perhaps a `.face` or `.edge` file.
+///
+/// The first attribute of cells becomes their tags when it is whole numbers throughout; others become
+/// cell fields `attribute_0`, `attribute_1`, …, those of nodes likewise. The marker of facets is their tag.
+/// Each file tells by its own indices whether it numbers nodes from 0 or from 1.
+///
+/// # Errors
+/// [`MeshError::Parse`] and [`MeshError::Unsupported`] with the line (in binary files the byte).
+pub fn parse(path: &Path, node: &[u8], ele: &[u8], face: Option<&[u8]>) -> Result<Mesh, MeshError> {
+    let node_path = path.with_extension("node");
+    let Nodes { points, fields, base, dimension } = nodes(&node_path, node)?;
+    let n_points = points.len();
+    let ele_path = path.with_extension("ele");
+    let (scanner, header) = open(&ele_path, ele, "cells", 8)?;
+    let kind = cell_kind(&scanner, &header, dimension)?;
+    let n_corners = kind.n_nodes();
+    let table = records(scanner, &header, n_corners, header.counts[1], "cells")?;
+    let base = index_base(table.nodes.iter().copied(), n_points, base);
+    let tags = if table.n_attributes > 0 { table.tags(0) } else { None };
+    let mut collector = Collector::default();
+    for (cell, corners) in table.nodes.chunks_exact(n_corners).enumerate() {
+        check_range(&ele_path, "cell", cell, corners, base, n_points)?;
+        let tag = tags.as_ref().map_or(0, |tags| tags[cell]);
+        collector.push(kind, corners.iter().map(|&node| (node - base) as u32), tag);
+    }
+    if let (Some(face), Some(facet)) = (face, kind.facet_kind()) {
+        let extension = if dimension == 3 { "face" } else { "edge" };
+        facets(&path.with_extension(extension), face, facet, base, n_points, &mut collector)?;
+    }
+    let mut mesh = collector.into_mesh(path, points, true)?.mesh;
+    if tags.is_none() {
+        mesh.cell_tags.clear();
+    }
+    for column in usize::from(tags.is_some())..table.n_attributes {
+        let values = table.column(column).collect();
+        mesh.cell_fields.insert(format!("attribute_{column}"), Field { n_components: 1, values });
+    }
+    for (column, values) in fields.into_iter().enumerate() {
+        mesh.node_fields.insert(format!("attribute_{column}"), Field { n_components: 1, values });
+    }
+    Ok(mesh)
+}
+
+struct Nodes {
+    points: Vec<[f64; 3]>,
+    fields: Vec<Vec<f64>>,
+    base: i64,
+    dimension: usize,
+}
+
+fn nodes(path: &Path, bytes: &[u8]) -> Result<Nodes, MeshError> {
+    let (mut scanner, header) = open(path, bytes, "nodes", 6)?;
+    let [dimension, n_attributes, n_markers] = header.counts;
+    if !(2..=3).contains(&dimension) || n_markers > 1 {
+        return Err(scanner.error(format!(
+            "the header says dimension {dimension} with {n_markers} markers; 2 or 3 and 0 or 1 can be read"
+        )));
+    }
+    let n_columns = dimension + n_attributes + n_markers;
+    let least = if header.binary { 8 * n_columns } else { 2 * (1 + n_columns) };
+    let n = scanner.announce(header.n_records, "nodes", least)?;
+    let mut result = Nodes { points: Vec::with_capacity(n), fields: Vec::new(), base: 0, dimension };
+    result.fields.resize_with(if n == 0 { 0 } else { n_attributes }, || Vec::with_capacity(n));
+    for node in 0..n {
+        let mut point = [0.0; 3];
+        if header.binary {
+            let place = scanner.place();
+            let record = scanner.take(least, "nodes")?.as_chunks().0;
+            let values = |i: usize| f64::from_le_bytes(record[i]);
+            (0..dimension).for_each(|axis| point[axis] = values(axis));
+            if point.iter().any(|x| !x.is_finite()) {
+                let message = format!("node {node} has a coordinate that is not finite: {point:?}");
+                return Err(MeshError::Parse { path: path.into(), place, message });
+            }
+            result.fields.iter_mut().enumerate().for_each(|(i, field)| field.push(values(dimension + i)));
+        } else {
+            text_node(&mut scanner, &mut result, &mut point, node, n_markers)?;
+        }
+        result.points.push(point);
+    }
+    Ok(result)
+}
+
+fn text_node(
+    scanner: &mut Scanner<'_>,
+    nodes: &mut Nodes,
+    point: &mut [f64; 3],
+    node: usize,
+    n_markers: usize,
+) -> Result<(), MeshError> {
+    let number: i64 = scanner.integer("the number of a node")?;
+    if node == 0 {
+        nodes.base = number;
+    }
+    if !(0..=1).contains(&nodes.base) || number != nodes.base + node as i64 {
+        let expected = nodes.base.clamp(0, 1) + node as i64;
+        return Err(scanner.error(format!("node {number} stands where node {expected} should")));
+    }
+    for x in &mut point[..nodes.dimension] {
+        *x = scanner.coordinate()?;
+    }
+    for field in &mut nodes.fields {
+        field.push(scanner.real("an attribute")?);
+    }
+    for _ in 0..n_markers {
+        scanner.integer::<i64>("a marker")?;
+    }
+    scanner.end_of_line("a node")
+}
+
+fn cell_kind(scanner: &Scanner<'_>, header: &Header, dimension: usize) -> Result<CellKind, MeshError> {
+    match (dimension, header.counts[0]) {
+        (3, 4) => Ok(CellKind::Tetrahedron),
+        (2, 3) => Ok(CellKind::Triangle),
+        (_, n @ (6 | 10)) => Err(scanner.unsupported(
+            format!("a mesh of quadratic cells with {n} nodes"),
+            "write linear cells (without the option -o2)",
+        )),
+        (_, n) => Err(scanner.unsupported(
+            format!("a cell of {n} nodes in {dimension} dimensions"),
+            "3 nodes in two and 4 nodes in three dimensions can be read",
+        )),
+    }
+}
+
+fn facets(
+    path: &Path,
+    bytes: &[u8],
+    kind: CellKind,
+    base: i64,
+    n_points: usize,
+    collector: &mut Collector,
+) -> Result<(), MeshError> {
+    let (scanner, header) = open(path, bytes, "facets", 6)?;
+    let n_corners = kind.n_nodes();
+    let table = records(scanner, &header, n_corners, header.counts[0], "facets")?;
+    let Some(tags) = (table.n_attributes > 0).then(|| table.tags(0)).flatten() else { return Ok(()) };
+    let base = index_base(table.nodes.iter().copied(), n_points, base);
+    for (facet, (corners, &tag)) in table.nodes.chunks_exact(n_corners).zip(&tags).enumerate() {
+        check_range(path, "facet", facet, corners, base, n_points)?;
+        collector.push(kind, corners.iter().map(|&node| (node - base) as u32), tag);
+    }
+    Ok(())
+}
+
+fn check_range(
+    path: &Path,
+    what: &str,
+    record: usize,
+    corners: &[i64],
+    base: i64,
+    n_points: usize,
+) -> Result<(), MeshError> {
+    let Some(node) = corners.iter().find(|&&node| node < base || node - base >= n_points as i64) else {
+        return Ok(());
+    };
+    let last = base + n_points as i64 - 1;
+    let message =
+        format!("{what} {record} (from 0) uses node {node}, but nodes are numbered {base} to {last}");
+    Err(MeshError::Parse { path: path.into(), place: Place::Whole, message })
+}

@@ -1,0 +1,43 @@
+//! Meshes of other programs agree with figures computed independently.
+
+use std::path::PathBuf;
+
+use femtile_mesh::{Mesh, io};
+
+/// Name, number of nodes, number of tetrahedra, volume.
+const SAMPLES: [(&str, usize, usize, f64); 9] = [
+    ("tetVol.node", 10648, 46305, 8.0),
+    ("CubeMesh_size256step16.node", 4913, 24576, 16777215.999999987),
+    ("CubeMesh_size256step16_correct.node", 4913, 24576, 16777215.999999987),
+    ("sphere8092.node", 8092, 40000, 31384.513555260033),
+    ("sphere19499.node", 19499, 100276, 31411.5356245187),
+    ("torus.node", 1012, 3444, 872.3695975986354),
+    ("HumanWedgeMesh.node", 18411, 97200, 16.199999999999996),
+    ("ellipsoid_15811.node", 3432, 15811, 0.27979231284046535),
+    ("cylinder_14748.node", 2978, 14748, 1.2424399999999996e-07),
+];
+
+fn samples() -> PathBuf {
+    let beside = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared"));
+    std::env::var_os("FEMTILE_SAMPLES").map_or_else(beside, PathBuf::from).join("meshes/tet")
+}
+
+fn volume(mesh: &Mesh) -> f64 {
+    (0..mesh.n_cells()).map(|cell| mesh.signed_measure(cell).abs()).sum()
+}
+
+#[test]
+fn samples_have_the_counts_and_volume_of_the_reference() {
+    let folder = samples();
+    if !folder.exists() {
+        let test = "samples_have_the_counts_and_volume_of_the_reference";
+        eprintln!("SKIPPED: {test}: no samples (set FEMTILE_SAMPLES)");
+        return;
+    }
+    for (name, n_nodes, n_cells, expected) in SAMPLES {
+        let mesh = io::read(&folder.join(name)).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((mesh.n_nodes(), mesh.n_cells()), (n_nodes, n_cells), "{name}");
+        let volume = volume(&mesh);
+        assert!((volume / expected - 1.0).abs() < 1e-10, "{name}: {volume} should be {expected}");
+    }
+}
