@@ -5,6 +5,7 @@
 //! another, so that only a few million half-facets exist at any time however large the mesh.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rayon::prelude::*;
 
@@ -14,8 +15,6 @@ use crate::{CellKind, Mesh};
 const BUDGET: usize = 1 << 22;
 /// Cells whose range of nodes is remembered together, so that a pass can step over them.
 const CELLS_PER_BLOCK: usize = 2048;
-/// Nodes counted together when the ranges are laid out.
-const NODES_PER_BIN: usize = 64;
 
 /// A facet of a cell, keyed by its nodes; `K` is one less than the number of nodes of a facet.
 #[derive(Debug, Clone, Copy)]
@@ -54,8 +53,8 @@ pub(super) trait FacetVisitor: Default + Send {
 /// What the visitors saw, read one after another, does not depend on the number of threads.
 ///
 /// # Cost
-/// $O(n \log d)$ for $n$ half-facets and $d$ of them at a node; [`BUDGET`] half-facets and one byte a
-/// node beyond the mesh. A node that is the smallest of more half-facets than that needs room for them.
+/// $O(n \log d)$ for $n$ half-facets and $d$ of them at a node; [`BUDGET`] half-facets and four bytes
+/// a node beyond the mesh. A node that is the smallest of more half-facets than that needs room for them.
 pub(super) fn visit_facets<V: FacetVisitor>(mesh: &Mesh) -> Vec<V> {
     match mesh.kind {
         CellKind::Segment => visit_with_budget::<0, V>(mesh, BUDGET),
@@ -86,6 +85,8 @@ fn visit_with_budget<const K: usize, V: FacetVisitor>(mesh: &Mesh, budget: usize
 /// Ranges of nodes to work off, and which cells each of them concerns.
 struct Plan {
     ranges: Vec<Range<u32>>,
+    /// Half-facets whose smallest node this is.
+    counts: Vec<AtomicU32>,
     /// The key nodes of each block of cells.
     blocks: Vec<KeyNodes>,
 }
@@ -95,59 +96,48 @@ type KeyNodes = (u32, u32);
 
 impl Plan {
     fn new(mesh: &Mesh, budget: usize) -> Self {
-        let n_bins = mesh.n_nodes().div_ceil(NODES_PER_BIN);
+        let counts: Vec<AtomicU32> = (0..mesh.n_nodes()).map(|_| AtomicU32::new(0)).collect();
         let per_block = CELLS_PER_BLOCK * mesh.kind.n_nodes();
-        let n_blocks = mesh.cells.len().div_ceil(per_block);
-        let per_lane = n_blocks.div_ceil(rayon::current_num_threads().max(1)).max(1);
-        let lanes: Vec<(Vec<u32>, Vec<KeyNodes>)> = mesh
-            .cells
-            .par_chunks(per_lane * per_block)
-            .map(|cells| {
-                let mut counts = vec![0u32; n_bins];
-                let blocks = cells.chunks(per_block).map(|block| match mesh.kind {
-                    CellKind::Tetrahedron => count_block(CellKind::Tetrahedron, block, &mut counts),
-                    kind => count_block(kind, block, &mut counts),
-                });
-                let blocks = blocks.collect();
-                (counts, blocks)
-            })
-            .collect();
-        let mut counts = vec![0usize; n_bins];
-        let mut blocks = Vec::with_capacity(n_blocks);
-        for (lane_counts, lane_blocks) in lanes {
-            counts.iter_mut().zip(lane_counts).for_each(|(sum, count)| *sum += count as usize);
-            blocks.extend(lane_blocks);
-        }
-        Self { ranges: ranges(&counts, budget, mesh.n_nodes()), blocks }
+        let blocks = mesh.cells.par_chunks(per_block).map(|block| match mesh.kind {
+            CellKind::Tetrahedron => count_block(CellKind::Tetrahedron, block, &counts),
+            kind => count_block(kind, block, &counts),
+        });
+        Self { blocks: blocks.collect(), ranges: ranges(&counts, budget), counts }
+    }
+
+    /// Number of half-facets of a node.
+    fn count(&self, node: u32) -> usize {
+        self.counts[node as usize].load(Ordering::Relaxed) as usize
     }
 }
 
 #[inline(always)]
-fn count_block(kind: CellKind, cells: &[u32], counts: &mut [u32]) -> KeyNodes {
+fn count_block(kind: CellKind, cells: &[u32], counts: &[AtomicU32]) -> KeyNodes {
     let (mut low, mut high) = (u32::MAX, 0);
     for cell in cells.chunks_exact(kind.n_nodes()) {
         for facet in kind.facets() {
             let first = smallest(cell, facet);
-            counts[first as usize / NODES_PER_BIN] += 1;
+            counts[first as usize].fetch_add(1, Ordering::Relaxed);
             (low, high) = (low.min(first), high.max(first));
         }
     }
     (low, high)
 }
 
-/// Cuts the nodes into ranges of whole bins with at most `budget` half-facets, or one bin, each.
-fn ranges(counts: &[usize], budget: usize, n_nodes: usize) -> Vec<Range<u32>> {
+/// Cuts the nodes into ranges with at most `budget` half-facets, or one node, each.
+fn ranges(counts: &[AtomicU32], budget: usize) -> Vec<Range<u32>> {
     let mut ranges = Vec::new();
     let (mut start, mut held) = (0, 0);
-    for (bin, &count) in counts.iter().enumerate() {
+    for (node, count) in (0..).zip(counts) {
+        let count = count.load(Ordering::Relaxed) as usize;
         if held > 0 && held + count > budget {
-            ranges.push((start * NODES_PER_BIN) as u32..(bin * NODES_PER_BIN) as u32);
-            (start, held) = (bin, 0);
+            ranges.push(start..node);
+            (start, held) = (node, 0);
         }
         held += count;
     }
     if held > 0 {
-        ranges.push((start * NODES_PER_BIN) as u32..n_nodes as u32);
+        ranges.push(start..counts.len() as u32);
     }
     ranges
 }
@@ -164,19 +154,18 @@ fn gather<const K: usize>(
 ) {
     // Filling advances the start of each node's stretch to its end, so the starts become the ends.
     ends.clear();
-    ends.resize(range.len() + 1, 0);
-    each_facet_of_range(mesh, plan, range, |_, first, _, _, _| ends[(first - range.start) as usize + 1] += 1);
-    for i in 1..ends.len() {
-        ends[i] += ends[i - 1];
-    }
+    let mut total = 0;
+    ends.extend(range.clone().map(|node| {
+        total += plan.count(node);
+        total - plan.count(node)
+    }));
     facets.clear();
-    facets.resize(ends[range.len()], HalfFacet::EMPTY);
+    facets.resize(total, HalfFacet::EMPTY);
     each_facet_of_range(mesh, plan, range, |kind, first, cell, local, nodes| {
         let position = &mut ends[(first - range.start) as usize];
         facets[*position] = half_facet(kind, first, cell, local, nodes);
         *position += 1;
     });
-    ends.truncate(range.len());
 }
 
 /// Calls `found(kind, smallest node, cell, local facet, nodes of the cell)` for the facets of a range.
@@ -211,6 +200,9 @@ fn scan(
         let start = block * CELLS_PER_BLOCK;
         let end = (start + CELLS_PER_BLOCK).min(mesh.n_cells());
         for (cell, nodes) in (start..end).zip(mesh.cells[start * n..end * n].chunks_exact(n)) {
+            if !may_concern(kind, nodes, range) {
+                continue;
+            }
             for (local, facet) in kind.facets().iter().enumerate() {
                 let first = smallest(nodes, facet);
                 if range.contains(&first) {
@@ -219,6 +211,18 @@ fn scan(
             }
         }
     }
+}
+
+/// A cheap test that most cells fail: whether a facet may have its smallest node in the range.
+#[inline(always)]
+fn may_concern(kind: CellKind, nodes: &[u32], range: &Range<u32>) -> bool {
+    if kind != CellKind::Tetrahedron {
+        return true;
+    }
+    // Three facets start at the smallest node and one at the second smallest.
+    let ((a, b), (c, d)) = ((nodes[0], nodes[1]), (nodes[2], nodes[3]));
+    let (low, high) = (a.min(b).min(c.min(d)), a.min(b).max(c.min(d)).min(a.max(b).min(c.max(d))));
+    range.contains(&low) | range.contains(&high)
 }
 
 #[inline(always)]
@@ -260,5 +264,48 @@ fn visit_range<const K: usize, V: FacetVisitor>(
         of_node.sort_unstable_by_key(|facet| (facet.rest, facet.cell));
         of_node.chunk_by(|a, b| a.rest == b.rest).for_each(|group| visitor.visit(mesh, group));
         start = end;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FacetVisitor, HalfFacet, visit_with_budget};
+    use crate::Mesh;
+    use crate::generate::{BoxConfig, BoxSplit, SquareConfig, box_mesh, square};
+
+    #[derive(Default)]
+    struct Groups(Vec<Vec<(u32, u8, bool)>>);
+
+    impl FacetVisitor for Groups {
+        fn visit<const K: usize>(&mut self, _: &Mesh, group: &[HalfFacet<K>]) {
+            self.0.push(group.iter().map(|half| (half.cell, half.local(), half.is_odd())).collect());
+        }
+    }
+
+    fn assert_independent_of_the_budget<const K: usize>(mesh: &Mesh) {
+        let groups = |budget, threads| -> Vec<_> {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let parts = pool.install(|| visit_with_budget::<K, Groups>(mesh, budget));
+            parts.into_iter().flat_map(|part| part.0).collect()
+        };
+        let whole = groups(usize::MAX, 1);
+        assert_eq!(whole.iter().map(Vec::len).sum::<usize>(), mesh.n_cells() * mesh.kind.facets().len());
+        assert!(whole.iter().all(|group| group.len() == 1 || group[0].2 != group[1].2));
+        for (budget, threads) in [(1, 1), (7, 3), (100, 2), (1000, 5)] {
+            assert_eq!(groups(budget, threads), whole, "{budget} {threads}");
+        }
+    }
+
+    #[test]
+    fn groups_do_not_depend_on_the_budget_or_the_threads() {
+        // More cells than one block holds.
+        for split in [BoxSplit::Kuhn, BoxSplit::Five] {
+            let mesh = box_mesh(&BoxConfig { cells: [9, 7, 8], split, ..BoxConfig::default() }).unwrap();
+            assert_independent_of_the_budget::<2>(&mesh);
+        }
+        let config = BoxConfig { cells: [5, 1, 3], split: BoxSplit::Hexahedron, ..BoxConfig::default() };
+        assert_independent_of_the_budget::<3>(&box_mesh(&config).unwrap());
+        let config = SquareConfig { cells: [31, 40], ..SquareConfig::default() };
+        assert_independent_of_the_budget::<1>(&square(&config).unwrap());
     }
 }
