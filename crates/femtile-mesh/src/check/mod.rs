@@ -19,7 +19,7 @@ pub use components::{Components, components};
 pub use error::CheckError;
 pub use report::{CheckConfig, CheckReport};
 
-use crate::Mesh;
+use crate::{Mesh, MeshError};
 use nodes::Duplicates;
 
 /// Checks a mesh, repairs what can be repaired safely, and reports what it found.
@@ -40,6 +40,10 @@ pub fn check(mesh: &mut Mesh, config: &CheckConfig) -> Result<CheckReport, Check
         }
     }
     mesh.validate()?;
+    if mesh.n_cells() > u32::MAX as usize {
+        let message = format!("{} cells; at most {} can be numbered", mesh.n_cells(), u32::MAX);
+        return Err(MeshError::Invalid { field: "cells", message }.into());
+    }
     refuse_repeated_nodes(mesh, false)?;
     let (n_orphans, n_stray) = nodes::drop_orphans(mesh);
     let mut duplicates = nodes::find_duplicates(&mesh.points, config.tolerance * diagonal(&mesh.points));

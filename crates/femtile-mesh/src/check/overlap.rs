@@ -40,48 +40,30 @@ pub(super) fn overlapping_facets(
     }
     let patches: Vec<Patch> =
         (0..boundary.len()).into_par_iter().filter_map(|i| patch(mesh, boundary.facet(i), i)).collect();
-    let mut levels: Vec<i32> = patches.iter().map(|patch| patch.level).collect();
-    levels.sort_unstable();
-    levels.dedup();
     let mut buckets: Vec<(u64, u32)> = patches
         .par_iter()
         .zip(0..patches.len() as u32)
         .flat_map_iter(|(patch, i)| touched(patch, patch.level).map(move |bucket| (bucket, i)))
         .collect();
     buckets.par_sort_unstable();
-    // A flat cell may lie between two of its own facets.
-    let is_legitimate = |a: &Patch, b: &Patch| {
-        let cell = |patch: &Patch| boundary.cells[patch.facet as usize];
-        let nodes = |patch: &Patch| {
-            let mut nodes = [u32::MAX; 3];
-            let facet = boundary.facet(patch.facet as usize);
-            nodes.iter_mut().zip(facet).for_each(|(to, &node)| *to = representative(node));
-            nodes.sort_unstable();
-            nodes
-        };
-        cell(a) == cell(b) || nodes(a) == nodes(b)
-    };
-    let corners = |patch: &Patch| {
-        let facet = boundary.facet(patch.facet as usize);
-        let mut points = [[0.0; 3]; 3];
-        points.iter_mut().zip(facet).for_each(|(to, &node)| *to = mesh.points[node as usize]);
-        (points, facet.len())
-    };
+    let groups: Vec<&[(u64, u32)]> = buckets.chunk_by(|a, b| a.0 == b.0).collect();
     let compare = |a: u32, b: u32| {
         let (a, b) = (&patches[a as usize], &patches[b as usize]);
-        if !may_overlap(a, b) || is_legitimate(a, b) {
-            return None;
-        }
-        let ((p, n), (q, _)) = (corners(a), corners(b));
-        let pair = (a.facet.min(b.facet), a.facet.max(b.facet));
-        cover_each_other(a, &p[..n], b, &q[..n]).then_some(pair)
+        let pair = (a.facet.min(b.facet) as usize, a.facet.max(b.facet) as usize);
+        let overlap = may_overlap(a, b)
+            && !is_legitimate(boundary, &representative, pair)
+            && cover_each_other((a, &corners(mesh, boundary, a)), (b, &corners(mesh, boundary, b)));
+        overlap.then_some(pair)
     };
-    let groups: Vec<&[(u64, u32)]> = buckets.chunk_by(|a, b| a.0 == b.0).collect();
     let alike = groups.par_iter().flat_map_iter(|group| {
         (1..group.len()).flat_map(move |i| group[..i].iter().map(move |other| (group[i].1, other.1)))
     });
     let among_alike = alike.filter_map(|(a, b)| compare(a, b)).min();
-    let first_coarser = |(i, patch): (u32, &Patch)| {
+
+    let mut levels: Vec<i32> = patches.iter().map(|patch| patch.level).collect();
+    levels.sort_unstable();
+    levels.dedup();
+    let first_coarser = |(patch, i): (&Patch, u32)| {
         let coarser = levels.iter().filter(|&&level| level > patch.level);
         let others = coarser.flat_map(|&level| touched(patch, level)).flat_map(|bucket| {
             let start = groups.partition_point(|group| group[0].0 < bucket);
@@ -89,10 +71,30 @@ pub(super) fn overlapping_facets(
         });
         others.filter_map(|&(_, other)| compare(i, other)).min()
     };
-    let indexed = (0..patches.len() as u32).into_par_iter().zip(&patches);
-    let among_unlike = indexed.filter_map(first_coarser).min();
-    let pair = among_alike.into_iter().chain(among_unlike).min();
-    pair.map(|(a, b)| (a as usize, b as usize))
+    let indexed = patches.par_iter().zip(0..patches.len() as u32);
+    among_alike.into_iter().chain(indexed.filter_map(first_coarser).min()).min()
+}
+
+/// Whether two facets are the faces of a crack, or of a cell so flat that its own facets meet.
+fn is_legitimate(
+    boundary: &BoundaryFacets,
+    representative: impl Fn(u32) -> u32,
+    (a, b): (usize, usize),
+) -> bool {
+    let nodes = |facet| {
+        let mut nodes = [u32::MAX; 3];
+        let given = boundary.facet(facet).iter();
+        nodes.iter_mut().zip(given).for_each(|(to, &node)| *to = representative(node));
+        nodes.sort_unstable();
+        nodes
+    };
+    boundary.cells[a] == boundary.cells[b] || nodes(a) == nodes(b)
+}
+
+/// Corners of a facet; those of a segment are followed by its first one again.
+fn corners(mesh: &Mesh, boundary: &BoundaryFacets, patch: &Patch) -> [[f64; 3]; 3] {
+    let nodes = boundary.facet(patch.facet as usize);
+    std::array::from_fn(|i| mesh.points[nodes[i % nodes.len()] as usize])
 }
 
 fn patch(mesh: &Mesh, nodes: &[u32], facet: usize) -> Option<Patch> {
@@ -136,25 +138,29 @@ fn may_overlap(a: &Patch, b: &Patch) -> bool {
 /// Whether two facets lie in one plane (line) and overlap by more than the tolerance.
 ///
 /// Separating axes: the facets are apart when their shadows on the normal of some edge are.
-fn cover_each_other(a: &Patch, a_points: &[[f64; 3]], b: &Patch, b_points: &[[f64; 3]]) -> bool {
+fn cover_each_other(
+    (a, a_points): (&Patch, &[[f64; 3]; 3]),
+    (b, b_points): (&Patch, &[[f64; 3]; 3]),
+) -> bool {
     let slack = TOLERANCE * a.size.min(b.size);
-    let off_plane = |normal, origin, points: &[[f64; 3]]| {
-        points.iter().any(|&p| dot(normal, sub(p, origin)).abs() > slack)
-    };
-    let (larger, larger_points, points) =
-        if a.size >= b.size { (a, a_points, b_points) } else { (b, b_points, a_points) };
-    if off_plane(larger.normal, larger_points[0], points) {
+    let (larger, origin, points) =
+        if a.size >= b.size { (a, a_points[0], b_points) } else { (b, b_points[0], a_points) };
+    if points.iter().any(|&p| dot(larger.normal, sub(p, origin)).abs() > slack) {
         return false;
     }
-    let n = a_points.len();
-    let edges = [(a, a_points), (b, b_points)]
-        .into_iter()
-        .flat_map(|(patch, points)| (0..n).map(move |i| (patch.normal, sub(points[(i + 1) % n], points[i]))));
-    edges.map(|(normal, edge)| if n == 2 { edge } else { cross(normal, edge) }).all(|axis| {
+    let axes = [(a, a_points), (b, b_points)].into_iter().flat_map(|(patch, points)| {
+        let edges = (0..3).map(|i| sub(points[(i + 1) % 3], points[i]));
+        let is_segment = points[2] == points[0];
+        edges.map(move |edge| if is_segment { edge } else { cross(patch.normal, edge) })
+    });
+    axes.filter(|&axis| axis != [0.0; 3]).all(|axis| {
         let length = square_of(axis).sqrt();
-        let shadow = |points: &[[f64; 3]]| {
-            let along = points.iter().map(|&p| dot(axis, sub(p, larger_points[0])) / length);
-            along.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), t| (low.min(t), high.max(t)))
+        let shadow = |points: &[[f64; 3]; 3]| {
+            let along = points.map(|p| dot(axis, sub(p, origin)) / length);
+            (
+                along.iter().copied().fold(f64::INFINITY, f64::min),
+                along.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            )
         };
         let ((a_low, a_high), (b_low, b_high)) = (shadow(a_points), shadow(b_points));
         a_high.min(b_high) - a_low.max(b_low) > slack
