@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use femtile_mesh::{Mesh, io};
 
 /// Name, number of nodes, number of tetrahedra, volume.
-const SAMPLES: [(&str, usize, usize, f64); 9] = [
+const SAMPLES: [(&str, usize, usize, f64); 11] = [
     ("tetVol.node", 10648, 46305, 8.0),
     ("CubeMesh_size256step16.node", 4913, 24576, 16777215.999999987),
     ("CubeMesh_size256step16_correct.node", 4913, 24576, 16777215.999999987),
@@ -15,6 +15,8 @@ const SAMPLES: [(&str, usize, usize, f64); 9] = [
     ("HumanWedgeMesh.node", 18411, 97200, 16.199999999999996),
     ("ellipsoid_15811.node", 3432, 15811, 0.27979231284046535),
     ("cylinder_14748.node", 2978, 14748, 1.2424399999999996e-07),
+    ("cube_cylinder.mesh", 10490, 54517, 1.0),
+    ("elbow2.mesh", 1823, 8161, 0.0008773623112102538),
 ];
 
 fn samples() -> PathBuf {

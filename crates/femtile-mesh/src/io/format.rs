@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{tetgen, vtu};
+use super::{medit, tetgen, vtu};
 use crate::{Mesh, MeshError, Place};
 
 /// Reads a mesh file; its extension says the format.
@@ -12,9 +12,10 @@ use crate::{Mesh, MeshError, Place};
 /// of the format.
 pub fn read(path: &Path) -> Result<Mesh, MeshError> {
     match extension(path).as_str() {
+        "mesh" => medit::read(path),
         "node" | "ele" => tetgen::read(path),
         "vtu" => vtu::read(path),
-        _ => Err(unknown(path, "read", ".node/.ele, .vtu")),
+        _ => Err(unknown(path, "read", ".node/.ele, .mesh (MEDIT), .vtu")),
     }
 }
 
@@ -25,9 +26,10 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
 /// [`MeshError::Io`] when the file cannot be written.
 pub fn write(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
     match extension(path).as_str() {
+        "mesh" => medit::write(path, mesh),
         "node" | "ele" => tetgen::write(path, mesh),
         "vtu" => vtu::write(path, mesh, &[], &[]),
-        _ => Err(unknown(path, "written", ".node/.ele, .vtu")),
+        _ => Err(unknown(path, "written", ".node/.ele, .mesh (MEDIT), .vtu")),
     }
 }
 

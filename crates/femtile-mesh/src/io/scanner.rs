@@ -102,6 +102,11 @@ impl<'a> Scanner<'a> {
         (length > 0).then(|| &rest[..length])
     }
 
+    /// The next word without reading it.
+    pub(super) fn peek(&self) -> Option<&'a [u8]> {
+        self.clone().word()
+    }
+
     /// The next word, which the file must have; `what` names it in the message.
     pub(super) fn expect(&mut self, what: &str) -> Result<&'a [u8], MeshError> {
         self.word().ok_or_else(|| self.error(format!("the file ends where {what} should stand")))

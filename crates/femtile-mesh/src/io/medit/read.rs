@@ -1,0 +1,134 @@
+use std::path::Path;
+
+use crate::io::collect::Collector;
+use crate::io::number;
+use crate::io::scanner::{Scanner, show};
+use crate::{CellKind, Mesh, MeshError, Place};
+
+/// Reads a MEDIT file.
+///
+/// # Errors
+/// [`MeshError::Io`] when the file cannot be read, else those of [`parse`].
+pub fn read(path: &Path) -> Result<Mesh, MeshError> {
+    let bytes = std::fs::read(path);
+    let bytes = bytes.map_err(|source| MeshError::Io { path: path.into(), action: "read", source })?;
+    parse(path, &bytes)
+}
+
+/// Reads the bytes of a MEDIT file; `path` serves messages only.
+///
+/// The reference number of a cell is its tag, that of a facet too unless it is 0. Corners, ridges,
+/// normals and other blocks of numbers are passed over.
+///
+/// # Errors
+/// [`MeshError::Parse`] and [`MeshError::Unsupported`] with the line at which the trouble begins.
+pub fn parse(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
+    let mut scanner = Scanner::new(path, bytes).with_comments(b'#');
+    begin(&mut scanner)?;
+    let mut dimension = 3;
+    let mut points = None;
+    let mut collector = Collector::default();
+    while let Some(word) = scanner.word() {
+        let kind = match word {
+            b"End" => break,
+            b"Dimension" => {
+                dimension = scanner.integer("the dimension")?;
+                if !(2..=3).contains(&dimension) {
+                    return Err(scanner.error(format!("dimension {dimension}; 2 and 3 can be read")));
+                }
+                continue;
+            }
+            b"Vertices" => {
+                points = Some(vertices(&mut scanner, dimension)?);
+                continue;
+            }
+            b"Edges" => CellKind::Segment,
+            b"Triangles" => CellKind::Triangle,
+            b"Quadrilaterals" => CellKind::Quadrilateral,
+            b"Tetrahedra" => CellKind::Tetrahedron,
+            b"Hexahedra" | b"Hexaedra" => CellKind::Hexahedron,
+            word => {
+                pass_over(&mut scanner, word)?;
+                continue;
+            }
+        };
+        cells(&mut scanner, kind, points.as_ref().map_or(0, Vec::len), &mut collector)?;
+    }
+    let points = points.ok_or_else(|| MeshError::Parse {
+        path: path.into(),
+        place: Place::Whole,
+        message: "the file has no `Vertices`".into(),
+    })?;
+    Ok(collector.into_mesh(path, points, true)?.mesh)
+}
+
+fn begin(scanner: &mut Scanner<'_>) -> Result<(), MeshError> {
+    match scanner.expect("`MeshVersionFormatted`")? {
+        b"MeshVersionFormatted" => scanner.integer::<i64>("the version").map(|_| ()),
+        b"MFEM" => Err(scanner.unsupported("a mesh file of MFEM", "`.mesh` is read as MEDIT only")),
+        word => {
+            Err(scanner
+                .error(format!("a MEDIT file begins with `MeshVersionFormatted`, not `{}`", show(word))))
+        }
+    }
+}
+
+fn vertices(scanner: &mut Scanner<'_>, dimension: usize) -> Result<Vec<[f64; 3]>, MeshError> {
+    let n = scanner.count("vertices", 2 * (dimension + 1))?;
+    let mut points = Vec::with_capacity(n);
+    for _ in 0..n {
+        let mut point = [0.0; 3];
+        for x in &mut point[..dimension] {
+            *x = scanner.coordinate()?;
+        }
+        scanner.integer::<i64>("the reference of a vertex")?;
+        scanner.end_of_line("a vertex")?;
+        points.push(point);
+    }
+    Ok(points)
+}
+
+fn cells(
+    scanner: &mut Scanner<'_>,
+    kind: CellKind,
+    n_points: usize,
+    collector: &mut Collector,
+) -> Result<(), MeshError> {
+    let n = scanner.count("cells", 2 * (kind.n_nodes() + 1))?;
+    let mut nodes = [0; 8];
+    let nodes = &mut nodes[..kind.n_nodes()];
+    for _ in 0..n {
+        for node in &mut *nodes {
+            let number: usize = scanner.integer("a vertex")?;
+            if number == 0 || number > n_points {
+                return Err(scanner.error(format!(
+                    "a {kind} uses vertex {number}, but vertices are numbered 1 to {n_points}"
+                )));
+            }
+            *node = (number - 1) as u32;
+        }
+        let tag = scanner.integer("a reference")?;
+        scanner.end_of_line("a cell")?;
+        collector.push(kind, nodes.iter().copied(), tag);
+    }
+    Ok(())
+}
+
+/// Blocks that say nothing about cells: a keyword and numbers up to the next keyword.
+fn pass_over(scanner: &mut Scanner<'_>, keyword: &[u8]) -> Result<(), MeshError> {
+    let what = format!("`{}`", show(keyword));
+    const CELLS: [&[u8]; 3] = [b"Prisms", b"Pyramids", b"Wedges"];
+    // Blocks such as `TetrahedraP2` and `TrianglesOrdering` belong to curved cells.
+    let curved = [b"P2", b"P3", b"P4", b"Q2", b"Q3", b"Q4"].iter().any(|order| keyword.ends_with(*order));
+    if CELLS.contains(&keyword) || curved {
+        let advice = "linear triangles, quadrilaterals, tetrahedra and hexahedra can be read";
+        return Err(scanner.unsupported(what, advice));
+    }
+    if !keyword.first().is_some_and(u8::is_ascii_alphabetic) {
+        return Err(scanner.error(format!("{what} stands where a keyword should")));
+    }
+    while scanner.peek().is_some_and(|word| number::real(word).is_some()) {
+        scanner.word();
+    }
+    Ok(())
+}
