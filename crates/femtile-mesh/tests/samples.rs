@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use femtile_mesh::{Mesh, io};
 
 /// Name, number of nodes, number of tetrahedra, volume.
-const SAMPLES: [(&str, usize, usize, f64); 11] = [
+const SAMPLES: [(&str, usize, usize, f64); 13] = [
     ("tetVol.node", 10648, 46305, 8.0),
     ("CubeMesh_size256step16.node", 4913, 24576, 16777215.999999987),
     ("CubeMesh_size256step16_correct.node", 4913, 24576, 16777215.999999987),
@@ -17,6 +17,8 @@ const SAMPLES: [(&str, usize, usize, f64); 11] = [
     ("cylinder_14748.node", 2978, 14748, 1.2424399999999996e-07),
     ("cube_cylinder.mesh", 10490, 54517, 1.0),
     ("elbow2.mesh", 1823, 8161, 0.0008773623112102538),
+    ("wheelset.vtk", 5457, 21934, 0.15813253880683378),
+    ("piezo_mesh_micro.vtk", 8918, 42744, 0.9348056565510944),
 ];
 
 fn samples() -> PathBuf {

@@ -108,6 +108,16 @@ pub(super) fn pick(entries: &[u32], field: &Field) -> Field {
     Field { n_components: n, values: values.collect() }
 }
 
+/// As [`pick`], without a second array; `entries` ascend.
+pub(super) fn pick_in_place(entries: &[u32], field: &mut Field) {
+    let n = field.n_components;
+    for (cell, &entry) in entries.iter().enumerate() {
+        let begin = entry as usize * n;
+        field.values.copy_within(begin..begin + n, cell * n);
+    }
+    field.values.truncate(entries.len() * n);
+}
+
 /// Whether an integer cell array of this name says which region a cell belongs to.
 pub(super) fn is_tag_name(name: &str) -> bool {
     const NAMES: [&str; 10] = [

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{medit, tetgen, vtu};
+use super::{medit, tetgen, vtk, vtu};
 use crate::{Mesh, MeshError, Place};
 
 /// Reads a mesh file; its extension says the format.
@@ -14,8 +14,9 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
     match extension(path).as_str() {
         "mesh" => medit::read(path),
         "node" | "ele" => tetgen::read(path),
+        "vtk" => vtk::read(path),
         "vtu" => vtu::read(path),
-        _ => Err(unknown(path, "read", ".node/.ele, .mesh (MEDIT), .vtu")),
+        _ => Err(unknown(path, "read", ".node/.ele, .mesh (MEDIT), .vtk, .vtu")),
     }
 }
 

@@ -7,6 +7,7 @@ pub mod medit;
 mod number;
 mod scanner;
 pub mod tetgen;
+pub mod vtk;
 pub mod vtu;
 
 pub use atomic::write_atomically;

@@ -29,6 +29,11 @@ impl<'a> Scanner<'a> {
         Self { comment: Some(mark), ..self }
     }
 
+    /// The file's name, for messages.
+    pub(super) fn path(&self) -> &'a Path {
+        self.path
+    }
+
     /// Where the scanner stands.
     pub(super) fn place(&self) -> Place {
         if self.binary { Place::Byte(self.at) } else { Place::Line(self.line) }

@@ -1,0 +1,8 @@
+//! `.vtk`, the legacy format of VTK for unstructured grids.
+
+mod array;
+mod attributes;
+mod cells;
+mod read;
+
+pub use read::{parse, read};
