@@ -1,1 +1,30 @@
-//! Part of Femtile.
+//! Case files: from a text that names mesh, equation, boundary, solver and output to a checked solution.
+//!
+//! [`Case::load`] reads and checks a file, [`run`] carries it out, [`Report`] says how it went.
+#![forbid(unsafe_code)]
+
+mod boundary;
+mod coefficient;
+mod error;
+pub mod file;
+mod functional;
+mod load;
+mod memory;
+mod mesh_source;
+mod output;
+mod place;
+mod plot;
+mod progress;
+mod report;
+mod run;
+
+pub use error::CaseError;
+pub use file::schema;
+pub use load::Case;
+pub use mesh_source::generate;
+pub use output::write_report;
+pub use place::Key;
+pub use plot::{residual_plot, save_residual_plot};
+pub use progress::{Progress, Silent, Stage};
+pub use report::{Report, SolveReport, Timings};
+pub use run::run;

@@ -1,0 +1,64 @@
+use std::ops::Range;
+use std::path::PathBuf;
+
+use femtile_device::DeviceError;
+use femtile_fem::FemError;
+use femtile_linalg::LinalgError;
+use femtile_mesh::MeshError;
+use femtile_mesh::check::CheckError;
+
+/// Why a case could not be carried out.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CaseError {
+    /// The case file, or a file that it needs, could not be read or written.
+    #[error("{}: cannot {action}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// `read`, `write` or the like.
+        action: &'static str,
+        /// What the operating system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The case file is wrong at one place.
+    #[error("{}{}: {message}", path.display(), key.as_ref().map(|key| format!(", {key}")).unwrap_or_default())]
+    Input {
+        /// The case file.
+        path: PathBuf,
+        /// Its text.
+        text: String,
+        /// The key, such as `boundary[1].dirichlet`.
+        key: Option<String>,
+        /// Bytes of the text that the message is about.
+        span: Option<Range<usize>>,
+        /// What is wrong and what to do.
+        message: String,
+    },
+    /// The mesh could not be read or made.
+    #[error(transparent)]
+    Mesh(#[from] MeshError),
+    /// The mesh cannot be solved on.
+    #[error("the mesh cannot be used: {0}")]
+    Check(#[from] CheckError),
+    /// The problem is not well posed or could not be assembled.
+    #[error(transparent)]
+    Fem(#[from] FemError),
+    /// The solver refused.
+    #[error(transparent)]
+    Linalg(#[from] LinalgError),
+    /// The device is not there or failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+impl CaseError {
+    /// Whether the device, and not the input, is to blame.
+    pub fn is_device_trouble(&self) -> bool {
+        matches!(
+            self,
+            Self::Device(_) | Self::Linalg(LinalgError::Device(_)) | Self::Fem(FemError::Device(_))
+        )
+    }
+}

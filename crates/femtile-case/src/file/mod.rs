@@ -1,0 +1,159 @@
+//! The case file as it is written: every section, key and default.
+
+mod coefficient;
+mod functional;
+mod generator;
+mod solver;
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use coefficient::{Entry, Value};
+pub use functional::Functional;
+pub use generator::{CellName, Generator};
+pub use solver::{Method, Operator, Precision, PreconditionerName, SolverSection};
+
+/// A case: a mesh, an equation on it, what holds on its boundary, how to solve it, what to write.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CaseFile {
+    /// Where the mesh comes from.
+    pub mesh: MeshSection,
+    /// The finite elements.
+    #[serde(default)]
+    pub space: SpaceSection,
+    /// The equation −∇·(σ∇u) + λu = f.
+    #[serde(default)]
+    pub equation: EquationSection,
+    /// What holds on parts of the boundary. Later entries win, Dirichlet beats the rest; facets that no
+    /// entry names have zero flux.
+    #[serde(default)]
+    pub boundary: Vec<BoundarySection>,
+    /// How the system is solved.
+    #[serde(default)]
+    pub solver: SolverSection,
+    /// What is written.
+    #[serde(default)]
+    pub output: OutputSection,
+}
+
+/// `[mesh]`: exactly one of `file` and `generate`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MeshSection {
+    /// A mesh file (.msh, .vtu, .vtk, .node, .ele, .mesh), relative to the folder of the case file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+    /// A mesh made by formula.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generate: Option<Generator>,
+    /// Merge nodes that coincide, which closes cracks.
+    #[serde(default)]
+    pub merge: bool,
+    /// How many times every cell is split into four (triangles) or eight (tetrahedra).
+    #[serde(default)]
+    pub refine: u32,
+}
+
+/// `[space]`: the finite elements.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SpaceSection {
+    /// Polynomial degree of the elements; 1 at present.
+    pub degree: u32,
+}
+
+impl Default for SpaceSection {
+    fn default() -> Self {
+        Self { degree: 1 }
+    }
+}
+
+/// Kinds of equation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum EquationKind {
+    /// −∇·(σ∇u) + λu = f with λ ≥ 0.
+    #[default]
+    Helmholtz,
+}
+
+/// `[equation]`: the coefficients of −∇·(σ∇u) + λu = f.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct EquationSection {
+    /// The kind of equation.
+    pub kind: EquationKind,
+    /// Conductivity σ, positive: a number, an expression in x, y, z, a symmetric tensor, by tag, or a cell field.
+    pub sigma: Value,
+    /// Reaction λ ≥ 0, in the forms of `sigma` but for tensors.
+    pub lambda: Value,
+    /// Source f, in the forms of `sigma` but for tensors.
+    pub source: Value,
+}
+
+impl Default for EquationSection {
+    fn default() -> Self {
+        Self {
+            kind: EquationKind::Helmholtz,
+            sigma: Value::Number(1.0),
+            lambda: Value::Number(0.0),
+            source: Value::Number(0.0),
+        }
+    }
+}
+
+/// A `[[boundary]]`: where, and exactly one of `dirichlet`, `neumann`, `robin`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BoundarySection {
+    /// `all`, the name of a tag, the number of a tag, or a comparison such as `x < 1e-9` that all nodes of a
+    /// facet satisfy.
+    pub r#where: String,
+    /// The value of u.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dirichlet: Option<Value>,
+    /// The flux σ ∂u/∂n into the domain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub neumann: Option<Value>,
+    /// Exchange with the outside: σ ∂u/∂n = coefficient · (value − u).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub robin: Option<RobinSection>,
+}
+
+/// The two numbers of a Robin condition σ ∂u/∂n = coefficient · (value − u).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RobinSection {
+    /// Transfer coefficient, not negative.
+    pub coefficient: Value,
+    /// The value outside.
+    pub value: Value,
+}
+
+/// `[output]`: what is written and where.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct OutputSection {
+    /// Folder for all results, relative to the folder from which the program is started; made when missing.
+    pub directory: PathBuf,
+    /// Write the solution as `solution.vtu`, for ParaView.
+    pub vtu: bool,
+    /// Draw the history of residuals as `residuals.svg`.
+    pub plot: bool,
+    /// Numbers to compute from the solution, each under its name in the report.
+    pub functionals: Vec<Functional>,
+}
+
+impl Default for OutputSection {
+    fn default() -> Self {
+        Self { directory: "out".into(), vtu: true, plot: true, functionals: Vec::new() }
+    }
+}
+
+/// The JSON schema of case files, with every default and a description of every key.
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(CaseFile).to_value()
+}

@@ -1,0 +1,99 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How the operator is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Operator {
+    /// Whatever is fastest for the space.
+    #[default]
+    Auto,
+    /// A sparse matrix.
+    Assembled,
+    /// Computed on the fly; not available yet.
+    MatrixFree,
+}
+
+/// Iterative methods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// Conjugate gradients.
+    #[default]
+    Cg,
+}
+
+/// Preconditioners.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PreconditionerName {
+    /// The diagonal of the matrix.
+    #[default]
+    Jacobi,
+    /// None.
+    None,
+    /// Algebraic multigrid; not available yet.
+    Amg,
+    /// Geometric multigrid; not available yet.
+    Gmg,
+}
+
+/// Precision of the arithmetic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Precision {
+    /// Double precision throughout.
+    #[default]
+    F64,
+    /// Single precision in the preconditioner, double outside; not available yet.
+    Mixed,
+}
+
+/// `[solver]`: how the system is solved.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SolverSection {
+    /// How the operator is held.
+    pub operator: Operator,
+    /// The iterative method.
+    pub method: Method,
+    /// The preconditioner.
+    pub preconditioner: PreconditionerName,
+    /// The solve ends when ‖r‖ ≤ tolerance · ‖b‖, b taken after boundary values are lifted.
+    pub tolerance: f64,
+    /// The solve ends after this many iterations at the latest.
+    pub max_iterations: usize,
+    /// The solve ends after this many seconds at the latest; no limit when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_limit_s: Option<f64>,
+    /// Precision of the arithmetic.
+    pub precision: Precision,
+    /// `auto`, `cpu`, `cuda` or `cuda:N`.
+    pub device: String,
+    /// Threads of the CPU; 0 for all.
+    pub threads: usize,
+    /// Options of algebraic multigrid; reserved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub amg: Option<serde_json::Map<String, serde_json::Value>>,
+    /// Options of geometric multigrid; reserved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gmg: Option<serde_json::Map<String, serde_json::Value>>,
+}
+
+impl Default for SolverSection {
+    fn default() -> Self {
+        Self {
+            operator: Operator::Auto,
+            method: Method::Cg,
+            preconditioner: PreconditionerName::Jacobi,
+            tolerance: 1e-10,
+            max_iterations: 10_000,
+            time_limit_s: None,
+            precision: Precision::F64,
+            device: "auto".into(),
+            threads: 0,
+            amg: None,
+            gmg: None,
+        }
+    }
+}

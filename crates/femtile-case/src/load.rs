@@ -1,0 +1,164 @@
+use std::path::{Path, PathBuf};
+
+use crate::file::{CaseFile, Operator, Precision, PreconditionerName};
+use crate::place::{Key, inside_quotes, path_text, span_of};
+use crate::CaseError;
+
+/// A case file that has been read: its content, and its text for messages that point into it.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// What the file says.
+    pub file: CaseFile,
+    /// Where it was read from.
+    pub path: PathBuf,
+    /// What it looks like.
+    pub text: String,
+}
+
+impl Case {
+    /// Reads a case file.
+    ///
+    /// # Errors
+    /// [`CaseError::Io`] when it cannot be read, else those of [`Case::parse`].
+    pub fn load(path: &Path) -> Result<Self, CaseError> {
+        let text = std::fs::read_to_string(path);
+        let text = text.map_err(|source| CaseError::Io { path: path.into(), action: "read", source })?;
+        Self::parse(path, text)
+    }
+
+    /// Parses the text of a case file; files it names are looked for beside `path`.
+    ///
+    /// # Errors
+    /// [`CaseError::Input`] with the place of the first key or value that is wrong.
+    pub fn parse(path: &Path, text: String) -> Result<Self, CaseError> {
+        match toml::from_str::<CaseFile>(&text) {
+            Ok(file) => {
+                let case = Self { file, path: path.into(), text };
+                case.check()?;
+                Ok(case)
+            }
+            Err(error) => Err(CaseError::Input {
+                path: path.into(),
+                key: None,
+                span: error.span(),
+                message: with_suggestion(error.message()),
+                text,
+            }),
+        }
+    }
+
+    /// The folder that relative mesh files are relative to.
+    pub(crate) fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new(""))
+    }
+
+    /// An error at a key of the file.
+    pub(crate) fn wrong(&self, path: &[Key], message: impl Into<String>) -> CaseError {
+        CaseError::Input {
+            path: self.path.clone(),
+            text: self.text.clone(),
+            key: Some(path_text(path)),
+            span: span_of(&self.text, path),
+            message: message.into(),
+        }
+    }
+
+    /// An error inside a string of the file, at the bytes `inner` of the string.
+    pub(crate) fn wrong_inside(
+        &self,
+        path: &[Key],
+        inner: &std::ops::Range<usize>,
+        message: impl Into<String>,
+    ) -> CaseError {
+        let span = span_of(&self.text, path).map(|span| {
+            let begin = inside_quotes(&self.text, &span);
+            (begin + inner.start).min(span.end)..(begin + inner.end).min(span.end)
+        });
+        let CaseError::Input { path, text, key, message, .. } = self.wrong(path, message) else {
+            unreachable!("`wrong` makes errors of input")
+        };
+        CaseError::Input { path, text, key, span, message }
+    }
+
+    /// Checks again what the program's options may have changed, and what types cannot say.
+    ///
+    /// # Errors
+    /// [`CaseError::Input`] with the place of the first value that is wrong.
+    pub fn check(&self) -> Result<(), CaseError> {
+        self.check_mesh()?;
+        self.check_solver()?;
+        let degree = self.file.space.degree;
+        if degree != 1 {
+            let message = format!("degree {degree} is not available yet; only linear elements (degree = 1) are");
+            return Err(self.wrong(&["space".into(), "degree".into()], message));
+        }
+        for (i, section) in self.file.boundary.iter().enumerate() {
+            let n = [section.dirichlet.is_some(), section.neumann.is_some(), section.robin.is_some()];
+            if n.iter().filter(|&&given| given).count() != 1 {
+                let message = "give exactly one of `dirichlet`, `neumann` and `robin`";
+                return Err(self.wrong(&["boundary".into(), i.into()], message));
+            }
+        }
+        let mut names: Vec<&str> = Vec::new();
+        for (i, functional) in self.file.output.functionals.iter().enumerate() {
+            if names.contains(&functional.name()) {
+                let message = format!("a second functional is called `{}`", functional.name());
+                return Err(self.wrong(&["output".into(), "functionals".into(), i.into()], message));
+            }
+            names.push(functional.name());
+        }
+        Ok(())
+    }
+
+    fn check_mesh(&self) -> Result<(), CaseError> {
+        let mesh = &self.file.mesh;
+        if mesh.file.is_some() == mesh.generate.is_some() {
+            return Err(self.wrong(&["mesh".into()], "give exactly one of `file` and `generate`"));
+        }
+        if mesh.refine > 10 {
+            let message = format!("{} refinements would make 8^{0} cells of one; 10 is the most", mesh.refine);
+            return Err(self.wrong(&["mesh".into(), "refine".into()], message));
+        }
+        Ok(())
+    }
+
+    fn check_solver(&self) -> Result<(), CaseError> {
+        let solver = &self.file.solver;
+        let wrong = |key: &str, message: String| Err(self.wrong(&["solver".into(), key.into()], message));
+        if !(solver.tolerance > 0.0 && solver.tolerance.is_finite()) {
+            return wrong("tolerance", format!("{} is not positive; 1e-10 is a good choice", solver.tolerance));
+        }
+        if solver.time_limit_s.is_some_and(|limit| !(limit >= 0.0 && limit <= 1e9)) {
+            return wrong("time_limit_s", "must be a number of seconds, not negative".into());
+        }
+        if solver.operator == Operator::MatrixFree {
+            return wrong("operator", "matrix-free operators are not available yet; use \"auto\"".into());
+        }
+        if solver.precision == Precision::Mixed {
+            return wrong("precision", "mixed precision is not available yet; use \"f64\"".into());
+        }
+        if let PreconditionerName::Amg | PreconditionerName::Gmg = solver.preconditioner {
+            return wrong("preconditioner", "multigrid is not available yet; use \"jacobi\"".into());
+        }
+        for (key, options) in [("amg", &solver.amg), ("gmg", &solver.gmg)] {
+            if options.is_some() {
+                return wrong(key, "multigrid is not available yet; this table is reserved for its options".into());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Adds `did you mean` to serde's message about an unknown key or variant.
+fn with_suggestion(message: &str) -> String {
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let unknown = if message.contains("unknown ") { quoted.next() } else { None };
+    let Some(unknown) = unknown else { return message.into() };
+    let near = quoted.map(|name| (strsim::damerau_levenshtein(unknown, name), name)).min();
+    match near {
+        Some((distance, name)) if distance <= 1 + unknown.chars().count() / 3 => {
+            format!("{message}; did you mean `{name}`?")
+        }
+        _ => message.into(),
+    }
+}

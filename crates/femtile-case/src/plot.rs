@@ -1,0 +1,87 @@
+//! The history of residuals as a picture.
+
+use std::path::Path;
+
+use femtile_mesh::MeshError;
+use femtile_mesh::io::write_atomically;
+use plotters::prelude::*;
+
+const SIZE: (u32, u32) = (760, 460);
+const INK: RGBColor = RGBColor(38, 50, 56);
+const CURVE: RGBColor = RGBColor(0, 105, 146);
+const GOAL: RGBColor = RGBColor(190, 80, 30);
+const GRID: RGBColor = RGBColor(225, 229, 232);
+
+/// An SVG of the relative residual after each iteration, on a logarithmic scale, and of the tolerance.
+pub fn residual_plot(residuals: &[f64], tolerance: f64) -> String {
+    let mut svg = String::new();
+    if draw(&mut svg, residuals, tolerance).is_err() {
+        svg.clear();
+    }
+    svg
+}
+
+/// Writes the picture of [`residual_plot`] to a file, which appears only when it is complete.
+///
+/// # Errors
+/// [`MeshError::Io`] with the path.
+pub fn save_residual_plot(path: &Path, residuals: &[f64], tolerance: f64) -> Result<(), MeshError> {
+    write_atomically(path, |out| out.write_all(residual_plot(residuals, tolerance).as_bytes()))
+}
+
+fn draw(
+    svg: &mut String,
+    residuals: &[f64],
+    tolerance: f64,
+) -> Result<(), DrawingAreaErrorKind<std::fmt::Error>> {
+    let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+    root.fill(&WHITE)?;
+    let positive = || residuals.iter().copied().filter(|r| *r > 0.0 && r.is_finite());
+    let low = positive().chain([tolerance]).fold(f64::INFINITY, f64::min).max(1e-300);
+    let high = positive().chain([1.0]).fold(0.0, f64::max);
+    // Whole decades, so that the labels are powers of ten.
+    let decades = low.log10().floor()..(high.log10() + 0.01).ceil();
+    let last = residuals.len().saturating_sub(1).max(1) as f64;
+    let mut chart = ChartBuilder::on(&root)
+        .margin(14)
+        .margin_right(24)
+        .caption(format!("{} iterations", residuals.len().saturating_sub(1)), ("sans-serif", 17).with_color(INK))
+        .x_label_area_size(44)
+        .y_label_area_size(64)
+        .build_cartesian_2d(0.0..last, decades.clone())?;
+    chart
+        .configure_mesh()
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(GRID)
+        .axis_style(INK)
+        .label_style(("sans-serif", 14).with_color(INK))
+        .axis_desc_style(("sans-serif", 15).with_color(INK))
+        .x_desc("iteration")
+        .y_desc("‖r‖ / ‖b‖")
+        .x_labels(8)
+        .y_labels(((decades.end - decades.start) as usize + 1).min(14))
+        .x_label_formatter(&|x| format!("{x:.0}"))
+        .y_label_formatter(&|y| format!("1e{y:.0}"))
+        .draw()?;
+    let goal = tolerance.log10();
+    chart.draw_series(DashedLineSeries::new([(0.0, goal), (last, goal)], 6, 4, GOAL.stroke_width(1)))?;
+    let end = Text::new("tolerance", (last * 0.01, goal), ("sans-serif", 13).with_color(GOAL));
+    chart.draw_series([end])?;
+    let points = residuals.iter().enumerate().filter(|(_, r)| **r > 0.0 && r.is_finite());
+    let curve = points.map(|(i, r)| (i as f64, r.log10()));
+    chart.draw_series(LineSeries::new(curve, CURVE.stroke_width(2)))?;
+    root.present()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_history_gives_a_picture() {
+        for residuals in [&[][..], &[0.0], &[1.0], &[1.0, 0.1, 1e-3], &[1.0, f64::NAN, 0.0], &[1e-300, 1e300]] {
+            let svg = residual_plot(residuals, 1e-10);
+            assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{residuals:?}");
+        }
+    }
+}

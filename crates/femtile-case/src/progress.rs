@@ -1,0 +1,56 @@
+/// The stages of a case, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Reading or making the mesh.
+    Read,
+    /// Checking, repairing and refining it.
+    Check,
+    /// Boundary, coefficients, functionals.
+    Space,
+    /// Matrix and right side.
+    Assemble,
+    /// The preconditioner.
+    Setup,
+    /// The iterations.
+    Solve,
+    /// Functionals and files.
+    Write,
+}
+
+impl Stage {
+    /// What to show while it goes on.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Read => "reading the mesh",
+            Self::Check => "checking the mesh",
+            Self::Space => "preparing the form",
+            Self::Assemble => "assembling",
+            Self::Setup => "preparing the solver",
+            Self::Solve => "solving",
+            Self::Write => "writing results",
+        }
+    }
+}
+
+/// Who is told how a case goes on, and may end its solve.
+pub trait Progress: Send {
+    /// A stage begins; the one before is over.
+    fn begin(&mut self, _stage: Stage) {}
+
+    /// This fraction of the stage is done.
+    fn fraction(&mut self, _fraction: f64) {}
+
+    /// The solve has done so many iterations.
+    fn iteration(&mut self, _iteration: usize, _relative_residual: f64, _tolerance: f64) {}
+
+    /// Whether the solve should stop at the next iteration, keeping what there is.
+    fn is_interrupted(&self) -> bool {
+        false
+    }
+}
+
+/// Nobody is told anything.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Silent;
+
+impl Progress for Silent {}

@@ -1,0 +1,104 @@
+use std::collections::BTreeMap;
+
+use femtile_linalg::krylov::Stop;
+use serde::Serialize;
+
+/// How a case went; its JSON form is what scripts read.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// The mesh as it was solved on.
+    pub mesh: MeshReport,
+    /// The space.
+    pub space: SpaceReport,
+    /// The solve.
+    pub solve: SolveReport,
+    /// The functionals by name.
+    pub functionals: BTreeMap<String, f64>,
+    /// Seconds spent in each stage.
+    pub timings_s: Timings,
+    /// Memory held.
+    pub memory_bytes: MemoryReport,
+    /// The device that did the work.
+    pub device: String,
+    /// Kernels launched; zero on a CPU.
+    pub kernel_launches: u64,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+    /// Keys of `references.bib` for the methods used.
+    pub citations: Vec<String>,
+    /// Version of Femtile.
+    pub version: String,
+}
+
+/// The mesh as it was solved on.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MeshReport {
+    /// Nodes, without orphans.
+    pub n_nodes: usize,
+    /// Cells.
+    pub n_cells: usize,
+    /// Nodes of the file that belonged to no cell and were dropped.
+    pub n_orphans: usize,
+    /// Length, area or volume.
+    pub volume: f64,
+}
+
+/// The space of finite elements.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SpaceReport {
+    /// Degrees of freedom, constrained ones included.
+    pub n_dofs: usize,
+}
+
+/// How the solve went.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SolveReport {
+    /// Iterations done.
+    pub iterations: usize,
+    /// Why it ended.
+    #[serde(serialize_with = "stop_name")]
+    pub stop: Stop,
+    /// ‖r‖/‖b‖ at the end, by the recurrence.
+    pub relative_residual: f64,
+    /// ‖b − Ax‖/‖b‖ at the end, computed afresh.
+    pub true_relative_residual: f64,
+    /// ‖r‖/‖b‖ before the first and after every iteration.
+    pub residuals: Vec<f64>,
+}
+
+/// Seconds spent in each stage.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Timings {
+    /// Reading or making the mesh.
+    pub read: f64,
+    /// Checking and refining it.
+    pub check: f64,
+    /// Boundary, coefficients, functionals.
+    pub space: f64,
+    /// Matrix and right side.
+    pub assemble: f64,
+    /// The preconditioner.
+    pub setup: f64,
+    /// The iterations.
+    pub solve: f64,
+    /// Functionals and files.
+    pub write: f64,
+}
+
+/// Memory held.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MemoryReport {
+    /// The most the process has held at once; null where the system does not say.
+    pub peak: Option<u64>,
+}
+
+fn stop_name<S: serde::Serializer>(stop: &Stop, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(stop.name())
+}
+
+impl Report {
+    /// The report as JSON text.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).unwrap_or_else(|error| format!("{{\"error\": \"{error}\"}}"))
+    }
+}

@@ -1,0 +1,262 @@
+//! Carries a case out: mesh, check, assembly, solve, results.
+
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use femtile_device::{Buffer, Cpu, Device, DeviceError};
+use femtile_fem::{AssemblyKernels, BoundaryCondition, Coefficient, Form, System, assemble};
+use femtile_linalg::comm::Alone;
+use femtile_linalg::krylov::cg::{CgConfig, CgKernels, CgOutcome, ConjugateGradient};
+use femtile_linalg::krylov::{Monitor, Stop};
+use femtile_linalg::precondition::Diagonal;
+use femtile_linalg::sparse::csr::CsrKernels;
+use femtile_mesh::check::{BoundaryFacets, CheckConfig, CheckReport, boundary_facets, check};
+use femtile_mesh::{Mesh, refine};
+
+use crate::boundary::conditions;
+use crate::coefficient::coefficient;
+use crate::file::{PreconditionerName, Value};
+use crate::functional::{Ready, evaluate, prepare};
+use crate::mesh_source::mesh_of;
+use crate::report::{MemoryReport, MeshReport, SpaceReport};
+use crate::{Case, CaseError, Progress, Report, SolveReport, Stage, Timings, memory, output, plot};
+
+/// Carries out a case and writes its results, also when the solve ended without converging.
+///
+/// # Errors
+/// Everything that [`CaseError`] names. What can be known before the solve is refused before it: a folder
+/// that cannot be written to, a point outside the mesh, an expression that does not parse.
+pub fn run(case: &Case, progress: &mut dyn Progress) -> Result<Report, CaseError> {
+    case.check()?;
+    let device = device_of(case)?;
+    output::prepare(case)?;
+    device.install(|| run_on(&device, case, progress))
+}
+
+fn device_of(case: &Case) -> Result<Cpu, CaseError> {
+    let requested = case.file.solver.device.as_str();
+    match requested.split(':').next() {
+        Some("auto" | "cpu") if !requested.contains(':') => Ok(Cpu::new(case.file.solver.threads)?),
+        Some("cuda") => {
+            let reason = "this version computes on the CPU only; use `auto` or `cpu`".into();
+            Err(DeviceError::Absent { requested: requested.into(), reason }.into())
+        }
+        _ => {
+            let message = format!("there is no device `{requested}`; use auto, cpu, cuda or cuda:N");
+            Err(case.wrong(&["solver".into(), "device".into()], message))
+        }
+    }
+}
+
+/// Times the stages and passes them on.
+struct Clock<'a> {
+    progress: &'a mut dyn Progress,
+    begun: Instant,
+}
+
+impl Clock<'_> {
+    fn begin(&mut self, stage: Stage) {
+        self.begun = Instant::now();
+        self.progress.begin(stage);
+    }
+
+    fn seconds(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
+}
+
+fn run_on<D>(device: &D, case: &Case, progress: &mut dyn Progress) -> Result<Report, CaseError>
+where
+    D: AssemblyKernels<f64> + CgKernels<f64> + CsrKernels<f64>,
+{
+    let mut clock = Clock { progress, begun: Instant::now() };
+    let mut timings = Timings::default();
+    let (mesh, checked) = checked_mesh(case, &mut clock, &mut timings)?;
+    let mut warnings = checked.warnings.clone();
+
+    clock.begin(Stage::Space);
+    let problem = Prepared::new(case, &mesh, &mut warnings)?;
+    let form = problem.form(&mesh);
+    timings.space = clock.seconds();
+
+    clock.begin(Stage::Assemble);
+    let shared = Mutex::new(&mut clock);
+    let system = assemble::<f64, D>(device, &form, &|fraction| {
+        if let Ok(mut clock) = shared.try_lock() {
+            clock.progress.fraction(fraction);
+        }
+    })?;
+    timings.assemble = clock.seconds();
+    if system.imbalance > 1e-9 {
+        warnings.push(format!(
+            "source and flux of the pure Neumann problem balance up to {:.1e} of their size; the rest was projected away",
+            system.imbalance
+        ));
+    }
+
+    let (solution, outcome) = solve(device, case, &mesh, system, &mut clock, &mut timings)?;
+    warn_of_outcome(case, &outcome, &mut warnings);
+
+    clock.begin(Stage::Write);
+    let functionals = evaluate(&problem.functionals, &form, &solution)?;
+    let mut report = Report {
+        mesh: MeshReport {
+            n_nodes: mesh.n_nodes(),
+            n_cells: mesh.n_cells(),
+            n_orphans: checked.n_orphans,
+            volume: checked.volume,
+        },
+        space: SpaceReport { n_dofs: solution.len() },
+        solve: SolveReport {
+            iterations: outcome.iterations,
+            stop: outcome.stop,
+            relative_residual: outcome.relative_residual,
+            true_relative_residual: outcome.true_relative_residual,
+            residuals: outcome.residuals,
+        },
+        functionals,
+        timings_s: timings,
+        memory_bytes: MemoryReport { peak: None },
+        device: device.description(),
+        kernel_launches: device.kernel_launches(),
+        warnings,
+        citations: vec!["hestenes1952".into()],
+        version: env!("CARGO_PKG_VERSION").into(),
+    };
+    write_results(case, &mesh, solution, &report)?;
+    report.timings_s.write = clock.seconds();
+    report.memory_bytes.peak = memory::peak_bytes();
+    output::write_report(&case.file.output.directory.join("report.json"), &report)?;
+    Ok(report)
+}
+
+fn checked_mesh(
+    case: &Case,
+    clock: &mut Clock<'_>,
+    timings: &mut Timings,
+) -> Result<(Mesh, CheckReport), CaseError> {
+    clock.begin(Stage::Read);
+    let mut mesh = mesh_of(case)?;
+    timings.read = clock.seconds();
+    clock.begin(Stage::Check);
+    let config = CheckConfig { merge_duplicates: case.file.mesh.merge, ..CheckConfig::default() };
+    let mut report = check(&mut mesh, &config)?;
+    for _ in 0..case.file.mesh.refine {
+        mesh = refine::uniform(&mesh)?;
+    }
+    if case.file.mesh.refine > 0 {
+        let CheckReport { n_orphans, ref warnings, .. } = report;
+        report = CheckReport { warnings: warnings.clone(), ..check(&mut mesh, &CheckConfig::default())? };
+        report.n_orphans = n_orphans;
+    }
+    timings.check = clock.seconds();
+    Ok((mesh, report))
+}
+
+/// All that a case says about its problem, in terms of the mesh.
+struct Prepared {
+    boundary: BoundaryFacets,
+    sigma: Coefficient,
+    lambda: Coefficient,
+    source: Coefficient,
+    conditions: Vec<BoundaryCondition>,
+    functionals: Vec<Ready>,
+}
+
+impl Prepared {
+    fn new(case: &Case, mesh: &Mesh, warnings: &mut Vec<String>) -> Result<Self, CaseError> {
+        let equation = &case.file.equation;
+        let of = |key: &str, value: &Value| coefficient(case, mesh, value, &["equation".into(), key.into()]);
+        let scalar = |key: &str, value| {
+            let found = of(key, value)?;
+            let wrong = || case.wrong(&["equation".into(), key.into()], "a number is needed here, not a tensor");
+            if found.is_scalar() { Ok(found) } else { Err(wrong()) }
+        };
+        let (sigma, lambda) = (of("sigma", &equation.sigma)?, scalar("lambda", &equation.lambda)?);
+        let source = scalar("source", &equation.source)?;
+        let boundary = boundary_facets(mesh);
+        let conditions = conditions(case, mesh, &boundary, warnings)?;
+        let functionals = prepare(case, mesh)?;
+        Ok(Self { boundary, sigma, lambda, source, conditions, functionals })
+    }
+
+    fn form<'a>(&'a self, mesh: &'a Mesh) -> Form<'a> {
+        let Self { boundary, sigma, lambda, source, conditions, .. } = self;
+        Form { mesh, boundary, sigma, lambda, source, conditions }
+    }
+}
+
+/// Passes iterations on and stops when the user asks.
+struct Watch<'a> {
+    progress: &'a mut dyn Progress,
+    tolerance: f64,
+}
+
+impl Monitor for Watch<'_> {
+    fn iteration(&mut self, iteration: usize, relative_residual: f64) -> ControlFlow<Stop> {
+        self.progress.iteration(iteration, relative_residual, self.tolerance);
+        if self.progress.is_interrupted() { ControlFlow::Break(Stop::Interrupted) } else { ControlFlow::Continue(()) }
+    }
+}
+
+fn solve<D>(
+    device: &D,
+    case: &Case,
+    mesh: &Mesh,
+    system: System<f64, D>,
+    clock: &mut Clock<'_>,
+    timings: &mut Timings,
+) -> Result<(Vec<f64>, CgOutcome), CaseError>
+where
+    D: AssemblyKernels<f64> + CgKernels<f64> + CsrKernels<f64>,
+{
+    let solver = &case.file.solver;
+    clock.begin(Stage::Setup);
+    let n = system.rhs.len();
+    let preconditioner = match solver.preconditioner {
+        PreconditionerName::None => Diagonal::identity(device, n)?,
+        _ => Diagonal::new(&system.matrix)?,
+    };
+    let mut x = Buffer::zeros(device, n)?;
+    timings.setup = clock.seconds();
+
+    clock.begin(Stage::Solve);
+    let config = CgConfig {
+        tolerance: solver.tolerance,
+        max_iterations: solver.max_iterations,
+        time_limit: solver.time_limit_s.map(Duration::from_secs_f64),
+        ..CgConfig::default()
+    };
+    let mut watch = Watch { progress: &mut *clock.progress, tolerance: solver.tolerance };
+    let method = ConjugateGradient::new(config);
+    let outcome = method.solve(&mut x, &system.matrix, &preconditioner, &system.rhs, &Alone, &mut watch)?;
+    timings.solve = clock.seconds();
+    Ok((system.solution(mesh, &x)?, outcome))
+}
+
+fn warn_of_outcome(case: &Case, outcome: &CgOutcome, warnings: &mut Vec<String>) {
+    if outcome.stop != Stop::Converged {
+        warnings.push(format!(
+            "the solve {} (‖r‖/‖b‖ = {:.2e} after {} iterations)",
+            outcome.stop, outcome.relative_residual, outcome.iterations
+        ));
+    } else if outcome.true_relative_residual > 10.0 * case.file.solver.tolerance {
+        warnings.push(format!(
+            "rounding keeps the true residual at {:.1e}, above the tolerance {:.1e}",
+            outcome.true_relative_residual, case.file.solver.tolerance
+        ));
+    }
+}
+
+fn write_results(case: &Case, mesh: &Mesh, solution: Vec<f64>, report: &Report) -> Result<(), CaseError> {
+    let output = &case.file.output;
+    if output.vtu {
+        output::write_solution(case, mesh, solution)?;
+    }
+    if output.plot {
+        let path = output.directory.join("residuals.svg");
+        plot::save_residual_plot(&path, &report.solve.residuals, case.file.solver.tolerance)?;
+    }
+    Ok(())
+}
