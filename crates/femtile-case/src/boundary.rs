@@ -31,10 +31,19 @@ pub(crate) fn conditions(
     sections.map(one).collect()
 }
 
-fn condition(case: &Case, mesh: &Mesh, section: &BoundarySection, path: &[Key]) -> Result<Condition, CaseError> {
+fn condition(
+    case: &Case,
+    mesh: &Mesh,
+    section: &BoundarySection,
+    path: &[Key],
+) -> Result<Condition, CaseError> {
     let scalar = |value, path: &[Key]| {
         let value = coefficient(case, mesh, value, path)?;
-        if value.is_scalar() { Ok(value) } else { Err(case.wrong(path, "a number is needed here, not a tensor")) }
+        if value.is_scalar() {
+            Ok(value)
+        } else {
+            Err(case.wrong(path, "a number is needed here, not a tensor"))
+        }
     };
     Ok(match (&section.dirichlet, &section.neumann, &section.robin) {
         (Some(value), ..) => Condition::Dirichlet(scalar(value, &below(path, "dirichlet"))?),
@@ -64,7 +73,8 @@ fn facets_of(
         return Ok(tagged(mesh, boundary, &tags));
     }
     let comparison = Comparison::parse(selection).map_err(|error| {
-        let message = format!("`{selection}` is neither a tag nor a comparison ({error}); {}", known_tags(mesh));
+        let message =
+            format!("`{selection}` is neither a tag nor a comparison ({error}); {}", known_tags(mesh));
         let is_word = selection.chars().all(|c| c.is_alphanumeric() || "_- ".contains(c));
         if is_word {
             case.wrong(path, format!("there is no tag `{selection}`; {}", known_tags(mesh)))

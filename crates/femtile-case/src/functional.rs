@@ -40,7 +40,9 @@ pub(crate) fn prepare(case: &Case, mesh: &Mesh) -> Result<Vec<Ready>, CaseError>
             Functional::L2Norm { .. } => Kind::L2Norm,
             Functional::Energy { .. } => Kind::Energy,
             Functional::Integral { .. } => Kind::Integral,
-            Functional::ValueAt { point, .. } => Kind::ValueAt(located(case, mesh, point, &below(&path, "point"))?),
+            Functional::ValueAt { point, .. } => {
+                Kind::ValueAt(located(case, mesh, point, &below(&path, "point"))?)
+            }
             Functional::ErrorL2 { exact: text, .. } => Kind::ErrorL2(exact(text)?),
             Functional::ErrorH1 { exact: text, .. } => Kind::ErrorH1(exact(text)?),
         };
@@ -61,7 +63,11 @@ fn located(case: &Case, mesh: &Mesh, point: &[f64], path: &[Key]) -> Result<[f64
 }
 
 /// The values of all functionals of the solution `u`.
-pub(crate) fn evaluate(ready: &[Ready], form: &Form<'_>, u: &[f64]) -> Result<BTreeMap<String, f64>, FemError> {
+pub(crate) fn evaluate(
+    ready: &[Ready],
+    form: &Form<'_>,
+    u: &[f64],
+) -> Result<BTreeMap<String, f64>, FemError> {
     let mesh = form.mesh;
     let one = |Ready { name, kind }: &Ready| {
         let value = match kind {

@@ -1,8 +1,8 @@
 use std::path::{Path, PathBuf};
 
+use crate::CaseError;
 use crate::file::{CaseFile, Operator, Precision, PreconditionerName};
 use crate::place::{Key, inside_quotes, path_text, span_of};
-use crate::CaseError;
 
 /// A case file that has been read: its content, and its text for messages that point into it.
 #[derive(Debug, Clone)]
@@ -89,7 +89,8 @@ impl Case {
         self.check_solver()?;
         let degree = self.file.space.degree;
         if degree != 1 {
-            let message = format!("degree {degree} is not available yet; only linear elements (degree = 1) are");
+            let message =
+                format!("degree {degree} is not available yet; only linear elements (degree = 1) are");
             return Err(self.wrong(&["space".into(), "degree".into()], message));
         }
         for (i, section) in self.file.boundary.iter().enumerate() {
@@ -116,7 +117,8 @@ impl Case {
             return Err(self.wrong(&["mesh".into()], "give exactly one of `file` and `generate`"));
         }
         if mesh.refine > 10 {
-            let message = format!("{} refinements would make 8^{0} cells of one; 10 is the most", mesh.refine);
+            let message =
+                format!("{} refinements would make 8^{0} cells of one; 10 is the most", mesh.refine);
             return Err(self.wrong(&["mesh".into(), "refine".into()], message));
         }
         Ok(())
@@ -126,7 +128,10 @@ impl Case {
         let solver = &self.file.solver;
         let wrong = |key: &str, message: String| Err(self.wrong(&["solver".into(), key.into()], message));
         if !(solver.tolerance > 0.0 && solver.tolerance.is_finite()) {
-            return wrong("tolerance", format!("{} is not positive; 1e-10 is a good choice", solver.tolerance));
+            return wrong(
+                "tolerance",
+                format!("{} is not positive; 1e-10 is a good choice", solver.tolerance),
+            );
         }
         if solver.time_limit_s.is_some_and(|limit| !(limit >= 0.0 && limit <= 1e9)) {
             return wrong("time_limit_s", "must be a number of seconds, not negative".into());
@@ -142,7 +147,10 @@ impl Case {
         }
         for (key, options) in [("amg", &solver.amg), ("gmg", &solver.gmg)] {
             if options.is_some() {
-                return wrong(key, "multigrid is not available yet; this table is reserved for its options".into());
+                return wrong(
+                    key,
+                    "multigrid is not available yet; this table is reserved for its options".into(),
+                );
             }
         }
         Ok(())

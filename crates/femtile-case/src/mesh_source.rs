@@ -34,7 +34,7 @@ pub fn generate(generator: &Generator) -> Result<Mesh, MeshError> {
             let split = match cell {
                 CellName::Tetrahedron => BoxSplit::Kuhn,
                 CellName::Tetrahedron5 => BoxSplit::Five,
-                CellName::Hexahedron => BoxSplit::Hexahedra,
+                CellName::Hexahedron => BoxSplit::Hexahedron,
             };
             box_mesh(&BoxConfig { lower, upper, cells, split })
         }

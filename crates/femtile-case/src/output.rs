@@ -1,6 +1,5 @@
 //! The folder of results and the files in it.
 
-use std::io::Write;
 use std::path::Path;
 
 use femtile_mesh::io::write_atomically;
@@ -13,7 +12,11 @@ pub(crate) fn prepare(case: &Case) -> Result<(), CaseError> {
     let folder = &case.file.output.directory;
     let made = std::fs::create_dir_all(folder);
     let tried = made.and_then(|()| tempfile::Builder::new().prefix(".femtile-").tempfile_in(folder));
-    tried.map(|_| ()).map_err(|source| CaseError::Io { path: folder.clone(), action: "write results to", source })
+    tried.map(|_| ()).map_err(|source| CaseError::Io {
+        path: folder.clone(),
+        action: "write results to",
+        source,
+    })
 }
 
 /// Writes `solution.vtu`: the mesh, its tags and fields, and u.

@@ -47,7 +47,8 @@ pub(crate) fn span_of(text: &str, path: &[Key]) -> Option<Range<usize>> {
     let document = DeTable::parse(text).ok()?;
     let (first, rest) = path.split_first()?;
     let Key::Name(name) = first else { return None };
-    let mut value = document.get_ref().iter().find(|(key, _)| key.get_ref() == name).map(|(_, value)| value)?;
+    let mut value =
+        document.get_ref().iter().find(|(key, _)| key.get_ref() == name).map(|(_, value)| value)?;
     for key in rest {
         match child(value.get_ref(), key) {
             Some(inner) => value = inner,

@@ -33,7 +33,7 @@ fn draw(
     svg: &mut String,
     residuals: &[f64],
     tolerance: f64,
-) -> Result<(), DrawingAreaErrorKind<std::fmt::Error>> {
+) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
     let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
     root.fill(&WHITE)?;
     let positive = || residuals.iter().copied().filter(|r| *r > 0.0 && r.is_finite());
@@ -45,7 +45,10 @@ fn draw(
     let mut chart = ChartBuilder::on(&root)
         .margin(14)
         .margin_right(24)
-        .caption(format!("{} iterations", residuals.len().saturating_sub(1)), ("sans-serif", 17).with_color(INK))
+        .caption(
+            format!("{} iterations", residuals.len().saturating_sub(1)),
+            ("sans-serif", 17).with_color(INK),
+        )
         .x_label_area_size(44)
         .y_label_area_size(64)
         .build_cartesian_2d(0.0..last, decades.clone())?;
@@ -65,7 +68,7 @@ fn draw(
         .draw()?;
     let goal = tolerance.log10();
     chart.draw_series(DashedLineSeries::new([(0.0, goal), (last, goal)], 6, 4, GOAL.stroke_width(1)))?;
-    let end = Text::new("tolerance", (last * 0.01, goal), ("sans-serif", 13).with_color(GOAL));
+    let end = Text::new("tolerance", (last * 0.01, goal), ("sans-serif", 13).into_font().color(&GOAL));
     chart.draw_series([end])?;
     let points = residuals.iter().enumerate().filter(|(_, r)| **r > 0.0 && r.is_finite());
     let curve = points.map(|(i, r)| (i as f64, r.log10()));
@@ -79,7 +82,8 @@ mod tests {
 
     #[test]
     fn every_history_gives_a_picture() {
-        for residuals in [&[][..], &[0.0], &[1.0], &[1.0, 0.1, 1e-3], &[1.0, f64::NAN, 0.0], &[1e-300, 1e300]] {
+        for residuals in [&[][..], &[0.0], &[1.0], &[1.0, 0.1, 1e-3], &[1.0, f64::NAN, 0.0], &[1e-300, 1e300]]
+        {
             let svg = residual_plot(residuals, 1e-10);
             assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{residuals:?}");
         }

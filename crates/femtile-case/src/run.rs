@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use femtile_device::{Buffer, Cpu, Device, DeviceError};
+use femtile_device::{Buffer, Cpu, DeviceError};
 use femtile_fem::{AssemblyKernels, BoundaryCondition, Coefficient, Form, System, assemble};
 use femtile_linalg::comm::Alone;
 use femtile_linalg::krylov::cg::{CgConfig, CgKernels, CgOutcome, ConjugateGradient};
@@ -170,7 +170,8 @@ impl Prepared {
         let of = |key: &str, value: &Value| coefficient(case, mesh, value, &["equation".into(), key.into()]);
         let scalar = |key: &str, value| {
             let found = of(key, value)?;
-            let wrong = || case.wrong(&["equation".into(), key.into()], "a number is needed here, not a tensor");
+            let wrong =
+                || case.wrong(&["equation".into(), key.into()], "a number is needed here, not a tensor");
             if found.is_scalar() { Ok(found) } else { Err(wrong()) }
         };
         let (sigma, lambda) = (of("sigma", &equation.sigma)?, scalar("lambda", &equation.lambda)?);
@@ -196,7 +197,11 @@ struct Watch<'a> {
 impl Monitor for Watch<'_> {
     fn iteration(&mut self, iteration: usize, relative_residual: f64) -> ControlFlow<Stop> {
         self.progress.iteration(iteration, relative_residual, self.tolerance);
-        if self.progress.is_interrupted() { ControlFlow::Break(Stop::Interrupted) } else { ControlFlow::Continue(()) }
+        if self.progress.is_interrupted() {
+            ControlFlow::Break(Stop::Interrupted)
+        } else {
+            ControlFlow::Continue(())
+        }
     }
 }
 

@@ -1,0 +1,153 @@
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Finite-element solves that keep their data in small tiles of fast memory.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    about,
+    after_help = "Exit codes: 0 converged, 1 not converged (results are written), 2 bad input, \
+    3 device trouble, 130 interrupted (results are written)."
+)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Solve the problem of a case file and write the solution, a report and a plot.
+    Solve(SolveOptions),
+    /// Print the JSON schema of case files, with every key and default.
+    Schema,
+    /// Look at, check, convert, refine or generate meshes.
+    #[command(subcommand)]
+    Mesh(MeshCommand),
+    /// Show what this machine offers: SIMD level, cores, measured bandwidth.
+    Devices(DevicesOptions),
+    /// List the benchmarks, or run one.
+    Bench(BenchOptions),
+    /// Regenerate a table or figure of a paper, theirs beside ours.
+    Reproduce(ReproduceOptions),
+    /// Print a script that completes commands in a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page.
+    Man,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  femtile solve examples/02-ventricle/case.toml\n  \
+    femtile solve case.toml --threads 4 --output results --json - --quiet")]
+pub struct SolveOptions {
+    /// The case file (TOML); `femtile schema` describes it.
+    pub case: PathBuf,
+    /// Folder for the results, in place of `output.directory`.
+    #[arg(short, long, value_name = "FOLDER")]
+    pub output: Option<PathBuf>,
+    /// Device, in place of `solver.device`: auto, cpu, cuda, cuda:N.
+    #[arg(long)]
+    pub device: Option<String>,
+    /// Threads of the CPU, in place of `solver.threads`; 0 for all.
+    #[arg(long)]
+    pub threads: Option<usize>,
+    /// Relative residual to reach, in place of `solver.tolerance`.
+    #[arg(long)]
+    pub tolerance: Option<f64>,
+    /// Limit of iterations, in place of `solver.max_iterations`.
+    #[arg(long, value_name = "N")]
+    pub max_iterations: Option<usize>,
+    /// Write the report as JSON to this file too; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Merge nodes that coincide, which closes cracks.
+    #[arg(long)]
+    pub merge: bool,
+    /// Say nothing but errors.
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum MeshCommand {
+    /// Show counts, sizes, tags and fields of a mesh file.
+    Info {
+        /// The mesh file.
+        file: PathBuf,
+    },
+    /// Check whether a mesh can be solved on; exit code 2 when not.
+    Check {
+        /// The mesh file.
+        file: PathBuf,
+        /// Merge nodes that coincide first.
+        #[arg(long)]
+        merge: bool,
+        /// Write the repaired mesh here.
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Write a mesh in another format, chosen by the extension.
+    Convert {
+        /// The mesh file.
+        file: PathBuf,
+        /// The file to write: .vtu, .msh, .mesh, .node.
+        output: PathBuf,
+    },
+    /// Split every cell into four (triangles) or eight (tetrahedra).
+    Refine {
+        /// The mesh file.
+        file: PathBuf,
+        /// The file to write.
+        output: PathBuf,
+        /// How many times.
+        #[arg(short = 'n', long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10))]
+        times: u32,
+    },
+    /// Make a mesh by formula.
+    #[command(
+        after_help = "Examples:\n  femtile mesh generate 'kind = \"ventricle\", h_mm = 1.0' heart.vtu\n  \
+        femtile mesh generate 'kind = \"box\", cells = [32, 32, 32]' box.msh"
+    )]
+    Generate {
+        /// What stands between the braces of `generate = { … }` in a case file.
+        generator: String,
+        /// The file to write.
+        output: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct DevicesOptions {
+    /// Print JSON in place of a table.
+    #[arg(long)]
+    pub json: bool,
+    /// Threads to measure with; 0 for all.
+    #[arg(long, default_value_t = 0)]
+    pub threads: usize,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchOptions {
+    /// The benchmark to run; without it all are listed.
+    pub name: Option<String>,
+    /// Threads of the CPU; 0 for all.
+    #[arg(long, default_value_t = 0)]
+    pub threads: usize,
+    /// Size of the problem, as the benchmark defines it; its default when absent.
+    #[arg(long)]
+    pub size: Option<usize>,
+    /// Write the records as JSON to this file; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct ReproduceOptions {
+    /// Key of the paper, as in references.bib; without it the papers are listed.
+    pub key: Option<String>,
+    /// The table or figure, such as table-2.
+    pub item: Option<String>,
+}

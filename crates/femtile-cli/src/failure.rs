@@ -1,0 +1,83 @@
+//! Errors as a person sees them, and their exit codes.
+
+use std::process::ExitCode;
+
+use femtile::case::CaseError;
+use femtile::device::DeviceError;
+use femtile::mesh::MeshError;
+use femtile::mesh::check::CheckError;
+use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, NamedSource, Report};
+
+/// Exit code of bad input.
+pub const BAD_INPUT: u8 = 2;
+/// Exit code of device trouble.
+pub const DEVICE: u8 = 3;
+
+/// Why the program ends without a result.
+pub struct Failure {
+    report: Report,
+    code: u8,
+}
+
+impl Failure {
+    /// A failure that a message alone describes.
+    pub fn message(message: impl Into<String>) -> Self {
+        Self { report: Report::new(MietteDiagnostic::new(message)), code: BAD_INPUT }
+    }
+
+    /// Prints what went wrong and gives the exit code.
+    pub fn report(self) -> ExitCode {
+        let theme = if std::io::IsTerminal::is_terminal(&std::io::stderr()) {
+            GraphicalTheme::unicode()
+        } else {
+            GraphicalTheme::unicode_nocolor()
+        };
+        let mut text = String::new();
+        let handler = GraphicalReportHandler::new_themed(theme).with_width(100);
+        if handler.render_report(&mut text, self.report.as_ref()).is_err() {
+            text = self.report.to_string();
+        }
+        eprintln!("{}", text.trim_end());
+        ExitCode::from(self.code)
+    }
+}
+
+impl From<CaseError> for Failure {
+    fn from(error: CaseError) -> Self {
+        let code = if error.is_device_trouble() { DEVICE } else { BAD_INPUT };
+        let report = match error {
+            CaseError::Input { path, text, key, span: Some(span), message } => {
+                let label = LabeledSpan::new_with_span(None, span);
+                let key = key.map(|key| format!("{key}: ")).unwrap_or_default();
+                let diagnostic = MietteDiagnostic::new(format!("{key}{message}")).with_label(label);
+                Report::new(diagnostic).with_source_code(NamedSource::new(path.display().to_string(), text))
+            }
+            other => Report::new(MietteDiagnostic::new(other.to_string())),
+        };
+        Self { report, code }
+    }
+}
+
+impl From<MeshError> for Failure {
+    fn from(error: MeshError) -> Self {
+        Self::message(error.to_string())
+    }
+}
+
+impl From<CheckError> for Failure {
+    fn from(error: CheckError) -> Self {
+        Self::message(format!("the mesh cannot be used: {error}"))
+    }
+}
+
+impl From<DeviceError> for Failure {
+    fn from(error: DeviceError) -> Self {
+        Self { code: DEVICE, ..Self::message(error.to_string()) }
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self::message(error.to_string())
+    }
+}

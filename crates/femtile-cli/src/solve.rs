@@ -1,0 +1,100 @@
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use femtile::case::{self, Case, Report};
+use femtile::linalg::krylov::Stop;
+
+use crate::arguments::SolveOptions;
+use crate::bars::Bars;
+use crate::failure::Failure;
+use crate::print;
+
+/// Exit code of a solve that the user stopped.
+const INTERRUPTED: u8 = 130;
+
+/// `femtile solve`.
+pub fn run(options: &SolveOptions) -> Result<ExitCode, Failure> {
+    let mut case = Case::load(&options.case)?;
+    override_with(&mut case, options);
+    let mut bars = Bars::new(options.quiet, listen()?);
+    let outcome = case::run(&case, &mut bars);
+    bars.clear();
+    let report = outcome?;
+    let to_stdout = options.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
+    if to_stdout {
+        print(&format!("{}\n", report.to_json()))?;
+    } else if let Some(path) = &options.json {
+        case::write_report(path, &report)?;
+    }
+    if !options.quiet {
+        let text = summary(&case, &report);
+        if to_stdout {
+            eprint!("{text}");
+        } else {
+            print(&text)?;
+        }
+    }
+    Ok(match report.solve.stop {
+        Stop::Converged => ExitCode::SUCCESS,
+        Stop::Interrupted => ExitCode::from(INTERRUPTED),
+        _ => ExitCode::from(1),
+    })
+}
+
+fn override_with(case: &mut Case, options: &SolveOptions) {
+    let file = &mut case.file;
+    if let Some(output) = &options.output {
+        file.output.directory.clone_from(output);
+    }
+    if let Some(device) = &options.device {
+        file.solver.device.clone_from(device);
+    }
+    file.solver.threads = options.threads.unwrap_or(file.solver.threads);
+    file.solver.tolerance = options.tolerance.unwrap_or(file.solver.tolerance);
+    file.solver.max_iterations = options.max_iterations.unwrap_or(file.solver.max_iterations);
+    file.mesh.merge |= options.merge;
+}
+
+/// A flag that the first Ctrl-C raises; the second ends the program at once.
+fn listen() -> Result<Arc<AtomicBool>, Failure> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let raised = flag.clone();
+    let handler = move || {
+        if raised.swap(true, Ordering::Relaxed) {
+            std::process::exit(i32::from(INTERRUPTED));
+        }
+    };
+    ctrlc::set_handler(handler).map_err(|e| Failure::message(format!("cannot listen to Ctrl-C: {e}")))?;
+    Ok(flag)
+}
+
+fn summary(case: &Case, report: &Report) -> String {
+    let (mesh, solve, times) = (&report.mesh, &report.solve, &report.timings_s);
+    let mut text = format!(
+        "mesh      {} nodes, {} cells, volume {:.6}\nsolve     {} after {} iterations, ‖r‖/‖b‖ = {:.2e}, on {}\n",
+        mesh.n_nodes,
+        mesh.n_cells,
+        mesh.volume,
+        solve.stop.name(),
+        solve.iterations,
+        solve.relative_residual,
+        report.device
+    );
+    for (name, value) in &report.functionals {
+        text += &format!("{name:<9} {value:.10}\n");
+    }
+    text += &format!(
+        "time      read {:.2} s, check {:.2} s, assemble {:.2} s, solve {:.2} s, write {:.2} s\n",
+        times.read,
+        times.check,
+        times.space + times.assemble,
+        times.setup + times.solve,
+        times.write
+    );
+    for warning in &report.warnings {
+        text += &format!("warning   {warning}\n");
+    }
+    text += &format!("results   {}\n", case.file.output.directory.display());
+    text
+}
