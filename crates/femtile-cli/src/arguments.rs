@@ -133,12 +133,15 @@ pub struct DevicesOptions {
 pub struct BenchOptions {
     /// The benchmark to run; without it all are listed.
     pub name: Option<String>,
-    /// Threads of the CPU; 0 for all.
-    #[arg(long, default_value_t = 0)]
-    pub threads: usize,
-    /// Size of the problem, as the benchmark defines it; its default when absent.
+    /// Threads of the CPU; by default one, then all.
     #[arg(long)]
-    pub size: Option<usize>,
+    pub threads: Option<usize>,
+    /// Nodes along a side of the box; each benchmark states its default in its records.
+    #[arg(long)]
+    pub nodes: Option<usize>,
+    /// How often the work is timed.
+    #[arg(long)]
+    pub repeats: Option<usize>,
     /// Write the records as JSON to this file; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
