@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use femtile_mesh::{Mesh, io};
 
 /// Name, number of nodes, number of tetrahedra, volume.
-const SAMPLES: [(&str, usize, usize, f64); 13] = [
+const SAMPLES: [(&str, usize, usize, f64); 15] = [
     ("tetVol.node", 10648, 46305, 8.0),
     ("CubeMesh_size256step16.node", 4913, 24576, 16777215.999999987),
     ("CubeMesh_size256step16_correct.node", 4913, 24576, 16777215.999999987),
@@ -19,6 +19,8 @@ const SAMPLES: [(&str, usize, usize, f64); 13] = [
     ("elbow2.mesh", 1823, 8161, 0.0008773623112102538),
     ("wheelset.vtk", 5457, 21934, 0.15813253880683378),
     ("piezo_mesh_micro.vtk", 8918, 42744, 0.9348056565510944),
+    ("bunny.msh", 4670, 19379, 6.010398220255014),
+    ("monkey8K.msh", 12448, 52864, 38398.92999226075),
 ];
 
 fn samples() -> PathBuf {

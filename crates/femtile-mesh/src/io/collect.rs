@@ -1,6 +1,7 @@
 //! Sorts the cells of a file by kind: those of the highest dimension are the mesh, those one below its tagged facets.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 
 use crate::{CellKind, Facets, Field, Mesh, MeshError, Place};
@@ -39,6 +40,25 @@ impl Collector {
     /// Passes over an entry that is neither cell nor facet, such as a point.
     pub(super) fn skip(&mut self) {
         self.n_entries += 1;
+    }
+
+    /// Number of cells of a kind so far.
+    pub(super) fn n_cells(&self, kind: CellKind) -> usize {
+        self.blocks.get(&kind).map_or(0, |block| block.tags.len())
+    }
+
+    /// Highest dimension of a cell so far.
+    pub(super) fn top_dimension(&self) -> usize {
+        self.blocks.keys().map(|kind| kind.dimension()).max().unwrap_or(0)
+    }
+
+    /// Adds cells that are there already once more under a further tag.
+    pub(super) fn repeat(&mut self, kind: CellKind, cells: Range<usize>, tag: i32) {
+        let Some(block) = self.blocks.get_mut(&kind) else { return };
+        let n = kind.n_nodes();
+        block.nodes.extend_from_within(cells.start * n..cells.end * n);
+        block.tags.resize(block.tags.len() + cells.len(), tag);
+        block.entries.extend_from_within(cells);
     }
 
     /// Number of entries so far.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{medit, tetgen, vtk, vtu};
+use super::{gmsh, medit, tetgen, vtk, vtu};
 use crate::{Mesh, MeshError, Place};
 
 /// Reads a mesh file; its extension says the format.
@@ -13,10 +13,11 @@ use crate::{Mesh, MeshError, Place};
 pub fn read(path: &Path) -> Result<Mesh, MeshError> {
     match extension(path).as_str() {
         "mesh" => medit::read(path),
+        "msh" => gmsh::read(path),
         "node" | "ele" => tetgen::read(path),
         "vtk" => vtk::read(path),
         "vtu" => vtu::read(path),
-        _ => Err(unknown(path, "read", ".node/.ele, .mesh (MEDIT), .vtk, .vtu")),
+        _ => Err(unknown(path, "read", ".node/.ele, .mesh (MEDIT), .msh (Gmsh), .vtk, .vtu")),
     }
 }
 
@@ -28,9 +29,10 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
 pub fn write(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
     match extension(path).as_str() {
         "mesh" => medit::write(path, mesh),
+        "msh" => gmsh::write(path, mesh),
         "node" | "ele" => tetgen::write(path, mesh),
         "vtu" => vtu::write(path, mesh, &[], &[]),
-        _ => Err(unknown(path, "written", ".node/.ele, .mesh (MEDIT), .vtu")),
+        _ => Err(unknown(path, "written", ".node/.ele, .mesh (MEDIT), .msh (Gmsh), .vtu")),
     }
 }
 

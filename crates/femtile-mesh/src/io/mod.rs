@@ -3,6 +3,7 @@
 mod atomic;
 mod collect;
 mod format;
+pub mod gmsh;
 pub mod medit;
 mod number;
 mod scanner;

@@ -34,6 +34,21 @@ impl<'a> Scanner<'a> {
         self.path
     }
 
+    /// Number of bytes of the whole file.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Moves past the next occurrence of `mark`; false, without moving, where there is none.
+    pub(super) fn skip_past(&mut self, mark: &[u8]) -> bool {
+        let rest = &self.bytes[self.at..];
+        let Some(found) = rest.windows(mark.len()).position(|window| window == mark) else { return false };
+        let passed = &rest[..found + mark.len()];
+        self.line += passed.iter().filter(|&&byte| byte == b'\n').count();
+        self.at += passed.len();
+        true
+    }
+
     /// Where the scanner stands.
     pub(super) fn place(&self) -> Place {
         if self.binary { Place::Byte(self.at) } else { Place::Line(self.line) }

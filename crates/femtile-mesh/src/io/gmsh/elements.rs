@@ -1,0 +1,191 @@
+//! `$Elements`.
+
+use std::ops::Range;
+
+use super::element_type::ElementType;
+use super::entities::Entities;
+use super::nodes::Nodes;
+use super::source::Source;
+use crate::io::collect::Collector;
+use crate::{CellKind, MeshError};
+
+/// Elements of a file, sorted by kind.
+#[derive(Default)]
+pub(super) struct Elements {
+    pub collector: Collector,
+    /// Cells of entities that belong to several physical groups.
+    shared: Vec<Shared>,
+    pub is_tagged: bool,
+}
+
+struct Shared {
+    kind: CellKind,
+    cells: Range<usize>,
+    entity: (usize, i32),
+}
+
+/// Reads the section after its name.
+pub(super) fn read_elements(
+    source: &mut Source<'_>,
+    nodes: &Nodes,
+    entities: &Entities,
+) -> Result<Elements, MeshError> {
+    let mut elements = Elements::default();
+    if source.is_version_4 {
+        elements.version_4(source, nodes, entities)?;
+    } else if source.is_binary() {
+        elements.version_2_binary(source, nodes)?;
+    } else {
+        elements.version_2_text(source, nodes)?;
+    }
+    Ok(elements)
+}
+
+impl Elements {
+    fn version_2_text(&mut self, source: &mut Source<'_>, nodes: &Nodes) -> Result<(), MeshError> {
+        let n = source.scanner.count("elements", 8)?;
+        for _ in 0..n {
+            source.int("the number of an element")?;
+            let number = source.int("the type of an element")?;
+            let element = ElementType::from_number(number, &source.scanner)?;
+            let tag = first_tag(source)?;
+            self.read_one(source, nodes, element, &[tag])?;
+        }
+        Ok(())
+    }
+
+    fn version_2_binary(&mut self, source: &mut Source<'_>, nodes: &Nodes) -> Result<(), MeshError> {
+        let n = source.scanner.count("elements", 8)?;
+        source.scanner.rest_of_line();
+        let mut n_read = 0;
+        while n_read < n {
+            let number = source.int("the type of elements")?;
+            let element = ElementType::from_number(number, &source.scanner)?;
+            let n_here = source.count("elements of a block", 8, 8)?;
+            let n_tags = source.int("the number of tags")?;
+            if n_here == 0 || n_here > n - n_read || n_tags < 0 {
+                let message =
+                    format!("a block of {n_here} elements with {n_tags} tags, where {n} are announced");
+                return Err(source.scanner.error(message));
+            }
+            for _ in 0..n_here {
+                source.int("the number of an element")?;
+                let tag = tags(source, n_tags as usize)?;
+                self.read_one(source, nodes, element, &[tag])?;
+            }
+            n_read += n_here;
+        }
+        Ok(())
+    }
+
+    fn version_4(
+        &mut self,
+        source: &mut Source<'_>,
+        nodes: &Nodes,
+        entities: &Entities,
+    ) -> Result<(), MeshError> {
+        let n_blocks = source.size("the number of blocks")?;
+        let n = source.count("elements", 4, 16)?;
+        source.size("the least number of an element")?;
+        source.size("the greatest number of an element")?;
+        let mut n_read = 0;
+        for _ in 0..n_blocks {
+            let dimension = source.int("the dimension of an entity")?;
+            let tag = source.int("the tag of an entity")?;
+            let number = source.int("the type of elements")?;
+            let element = ElementType::from_number(number, &source.scanner)?;
+            let n_here = source.count("elements of a block", 4, 16)?;
+            if n_here > n - n_read {
+                return Err(source
+                    .scanner
+                    .error(format!("blocks hold more than the {n} elements announced")));
+            }
+            n_read += n_here;
+            let groups =
+                usize::try_from(dimension).ok().and_then(|dimension| entities.get(&(dimension, tag)));
+            let groups = groups.map_or(&[0][..], |groups| groups);
+            let n_before = element.kind().map_or(0, |kind| self.collector.n_cells(kind));
+            for _ in 0..n_here {
+                source.size("the number of an element")?;
+                self.read_one(source, nodes, element, groups)?;
+            }
+            if let Some(kind) = element.kind().filter(|_| groups.len() > 1 && n_here > 0) {
+                let entity = (dimension.clamp(0, 3) as usize, tag);
+                self.shared.push(Shared { kind, cells: n_before..n_before + n_here, entity });
+            }
+        }
+        if n_read != n {
+            return Err(source
+                .scanner
+                .error(format!("{n} elements are announced, but blocks hold {n_read}")));
+        }
+        Ok(())
+    }
+
+    /// Reads the nodes of an element that belongs to `groups`, one at least.
+    fn read_one(
+        &mut self,
+        source: &mut Source<'_>,
+        nodes: &Nodes,
+        element: ElementType,
+        groups: &[i32],
+    ) -> Result<(), MeshError> {
+        let mut found = [0; 8];
+        let n = element.n_nodes();
+        for slot in &mut found[..n] {
+            let number = source.size("a node of an element")?;
+            *slot = nodes.numbers.find(number).ok_or_else(|| {
+                source.scanner.error(format!("an element uses node {number}, which `$Nodes` does not have"))
+            })?;
+        }
+        source.end_of_record("an element")?;
+        let ElementType::Cell(kind) = element else {
+            self.collector.skip();
+            return Ok(());
+        };
+        self.is_tagged |= groups.iter().any(|&group| group != 0);
+        self.collector.push(kind, found[..n].iter().copied(), groups[0]);
+        Ok(())
+    }
+
+    /// Gives facets that belong to several physical groups every one of their tags.
+    pub(super) fn add_further_groups(
+        &mut self,
+        source: &Source<'_>,
+        entities: &Entities,
+    ) -> Result<(), MeshError> {
+        let facet_dimension = self.collector.top_dimension().saturating_sub(1);
+        let mut n_further = 0;
+        for Shared { kind, cells, entity } in self.shared.drain(..) {
+            if kind.dimension() != facet_dimension {
+                continue;
+            }
+            let further = entities.get(&entity).and_then(|groups| groups.get(1..)).unwrap_or_default();
+            // Groups are listed once an entity: without a bound a short list would multiply a long block.
+            n_further += further.len() * cells.len();
+            if n_further > 64 + source.scanner.len() / 8 {
+                let what = "a mesh in which most facets belong to several physical groups";
+                return Err(source.scanner.unsupported(what, "put each surface into one or two groups"));
+            }
+            further.iter().for_each(|&group| self.collector.repeat(kind, cells.clone(), group));
+        }
+        Ok(())
+    }
+}
+
+/// The number of tags, then the tags: the first is the physical group.
+fn first_tag(source: &mut Source<'_>) -> Result<i32, MeshError> {
+    let n_tags = source.scanner.count("tags", 2)?;
+    tags(source, n_tags)
+}
+
+fn tags(source: &mut Source<'_>, n_tags: usize) -> Result<i32, MeshError> {
+    let mut first = 0;
+    for tag in 0..n_tags {
+        let value = source.int("a tag")?;
+        if tag == 0 {
+            first = value.wrapping_abs();
+        }
+    }
+    Ok(first)
+}

@@ -1,0 +1,13 @@
+//! `.msh`, the format of Gmsh: versions 2.2 and 4.1, ASCII and binary of either byte order.
+
+mod element_type;
+mod elements;
+mod entities;
+mod node_numbers;
+mod nodes;
+mod read;
+mod source;
+mod write;
+
+pub use read::{parse, read};
+pub use write::write;

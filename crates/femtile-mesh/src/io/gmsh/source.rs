@@ -1,0 +1,94 @@
+//! Numbers of a section, whether it is text or binary.
+
+use crate::MeshError;
+use crate::io::scanner::Scanner;
+
+/// How numbers are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Encoding {
+    Ascii,
+    LittleEndian,
+    BigEndian,
+}
+
+/// A scanner that knows the encoding and the version of its file.
+pub(super) struct Source<'a> {
+    pub scanner: Scanner<'a>,
+    pub encoding: Encoding,
+    /// Version 4.1; otherwise 2.2.
+    pub is_version_4: bool,
+}
+
+impl Source<'_> {
+    pub(super) fn is_binary(&self) -> bool {
+        self.encoding != Encoding::Ascii
+    }
+
+    fn take<const N: usize>(&mut self, what: &str) -> Result<[u8; N], MeshError> {
+        let taken = self.scanner.take(N, what)?;
+        let mut bytes = [0; N];
+        bytes.copy_from_slice(taken);
+        if self.encoding == Encoding::BigEndian {
+            bytes.reverse();
+        }
+        Ok(bytes)
+    }
+
+    /// A number of the C type `int`.
+    pub(super) fn int(&mut self, what: &str) -> Result<i32, MeshError> {
+        if self.is_binary() { Ok(i32::from_le_bytes(self.take(what)?)) } else { self.scanner.integer(what) }
+    }
+
+    /// A number of the C type `size_t`, which version 2.2 writes as `int`.
+    pub(super) fn size(&mut self, what: &str) -> Result<u64, MeshError> {
+        if !self.is_binary() {
+            return self.scanner.integer(what);
+        }
+        if self.is_version_4 {
+            return Ok(u64::from_le_bytes(self.take(what)?));
+        }
+        let value = self.int(what)?;
+        u64::try_from(value).map_err(|_| self.scanner.error(format!("{what} is {value}")))
+    }
+
+    /// A number of records that follow, each of so many bytes or more; it may be allocated for.
+    pub(super) fn count(
+        &mut self,
+        what: &str,
+        text_each: usize,
+        binary_each: usize,
+    ) -> Result<usize, MeshError> {
+        let n = self.size(&format!("the number of {what}"))?;
+        let n = usize::try_from(n).unwrap_or(usize::MAX);
+        self.scanner.announce(n, what, if self.is_binary() { binary_each } else { text_each })
+    }
+
+    /// A finite number.
+    pub(super) fn coordinate(&mut self) -> Result<f64, MeshError> {
+        if !self.is_binary() {
+            return self.scanner.coordinate();
+        }
+        let value = f64::from_le_bytes(self.take("a coordinate")?);
+        if value.is_finite() {
+            return Ok(value);
+        }
+        Err(self.scanner.error(format!("a coordinate is {value}; coordinates must be finite")))
+    }
+
+    /// Passes over `n` numbers of the C type `double`.
+    pub(super) fn skip_reals(&mut self, n: usize) -> Result<(), MeshError> {
+        for _ in 0..n {
+            if self.is_binary() {
+                self.scanner.take(8, "a number")?;
+            } else {
+                self.scanner.real("a number")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// In text, refuses more numbers on the line of a record.
+    pub(super) fn end_of_record(&mut self, what: &str) -> Result<(), MeshError> {
+        if self.is_binary() { Ok(()) } else { self.scanner.end_of_line(what) }
+    }
+}
