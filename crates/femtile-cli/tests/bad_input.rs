@@ -1,0 +1,161 @@
+//! Bad input: a clear error that names the place, the right exit code, and nothing written.
+
+mod common;
+
+use common::{Workplace, femtile, text};
+
+const BOX: &str = r#"
+[mesh]
+generate = { kind = "box", cells = [3, 3, 3] }
+[equation]
+source = "1"
+[[boundary]]
+where = "xmin"
+dirichlet = 0
+"#;
+
+fn refuses(case: &str, words: &[&str]) {
+    let said = Workplace::new(case).refusal(&[], 2);
+    for word in words {
+        assert!(said.contains(word), "`{word}` is not in: {said}");
+    }
+}
+
+#[test]
+fn an_unknown_key_is_named_with_a_suggestion_and_its_line() {
+    refuses(
+        &BOX.replace("source", "sourse"),
+        &["unknown field `sourse`", "did you mean `source`?", "case.toml:5"],
+    );
+    refuses(&format!("{BOX}[solvr]\n"), &["`solvr`", "did you mean `solver`?"]);
+    refuses(&BOX.replace("cells", "cell_count"), &["cell_count"]);
+    refuses(&BOX.replace("\"box\"", "\"boxx\""), &["boxx", "did you mean `box`?"]);
+}
+
+#[test]
+fn a_syntax_error_points_at_its_line() {
+    refuses("[mesh\n", &["case.toml:1"]);
+}
+
+#[test]
+fn an_expression_that_does_not_parse_is_pointed_at() {
+    refuses(
+        &BOX.replace("\"1\"", "\"2*sinn(x)\""),
+        &["equation.source", "sinn", "did you mean `sin`?", "case.toml:5:13"],
+    );
+    refuses(&BOX.replace("dirichlet = 0", "dirichlet = \"(x\""), &["boundary[0].dirichlet"]);
+}
+
+#[test]
+fn a_tag_that_does_not_exist_lists_those_that_do() {
+    refuses(&BOX.replace("xmin", "left"), &["`left`", "xmin", "zmax", "boundary[0].where"]);
+    refuses(
+        &BOX.replace("source = \"1\"", "sigma = { by_tag = { muscle = 1 } }"),
+        &["muscle", "tags of cells"],
+    );
+    refuses(&BOX.replace("source = \"1\"", "sigma = { field = \"fibre\" }"), &["`fibre`", "cell field"]);
+}
+
+#[test]
+fn settings_out_of_range_name_their_key() {
+    for (line, words) in [
+        ("tolerance = 0", ["solver.tolerance", "not positive"]),
+        ("tolerance = -1e-3", ["solver.tolerance", "not positive"]),
+        ("tolerance = nan", ["solver.tolerance", "not positive"]),
+        ("operator = \"matrix-free\"", ["solver.operator", "not available yet"]),
+        ("precision = \"mixed\"", ["solver.precision", "not available yet"]),
+        ("preconditioner = \"amg\"", ["solver.preconditioner", "not available yet"]),
+        ("device = \"gpu\"", ["solver.device", "`gpu`"]),
+        ("method = \"gmres\"", ["gmres", "cg"]),
+    ] {
+        refuses(&format!("{BOX}[solver]\n{line}\n"), &words);
+    }
+    refuses(&format!("{BOX}[space]\ndegree = 2\n"), &["space.degree", "not available yet"]);
+    refuses(&BOX.replace("[3, 3, 3]", "[0, 3, 3]"), &["cells"]);
+    refuses(&BOX.replace("dirichlet = 0", ""), &["exactly one of `dirichlet`"]);
+}
+
+#[test]
+fn coefficients_that_make_the_problem_ill_posed_name_the_cell() {
+    refuses(&BOX.replace("source = \"1\"", "sigma = \"x - 0.5\""), &["sigma", "cell"]);
+    refuses(
+        &BOX.replace("source = \"1\"", "sigma = [[1, 2, 0], [2, 1, 0], [0, 0, 1]]"),
+        &["sigma", "positive definite", "cell 0"],
+    );
+    refuses(&BOX.replace("source = \"1\"", "lambda = -1"), &["lambda", "negative"]);
+    refuses(&BOX.replace("\"1\"", "\"log(x - 2)\""), &["source", "finite"]);
+}
+
+#[test]
+fn pure_neumann_data_that_do_not_balance_are_refused() {
+    refuses(&BOX.replace("dirichlet = 0", "neumann = 1"), &["Dirichlet", "∫"]);
+}
+
+#[test]
+fn a_point_outside_the_mesh_is_refused_before_the_solve() {
+    let case = format!(
+        "{BOX}[output]\nfunctionals = [{{ name = \"a\", kind = \"value_at\", point = [2, 0, 0] }}]\n"
+    );
+    refuses(&case, &["outside the mesh", "output.functionals[0].point"]);
+}
+
+#[test]
+fn an_output_folder_that_cannot_be_written_to_is_refused_before_the_solve() {
+    let place = Workplace::new(BOX);
+    std::fs::write(place.path("file"), "").unwrap();
+    let said = place.refusal(&["--output", "file/out"], 2);
+    assert!(said.contains("file/out") && said.contains("cannot write results"), "{said}");
+}
+
+#[test]
+fn a_device_that_is_not_there_is_device_trouble() {
+    for device in ["cuda", "cuda:1"] {
+        let said = Workplace::new(BOX).refusal(&["--device", device], 3);
+        assert!(said.contains(device) && said.contains("not available"), "{said}");
+    }
+}
+
+#[test]
+fn a_missing_case_file_is_named() {
+    let output = femtile().args(["solve", "no/such/case.toml"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("no/such/case.toml"));
+}
+
+/// A case on a mesh file, with what the file holds.
+fn refuses_mesh(node: &str, ele: &str, words: &[&str]) {
+    let place = Workplace::new("[mesh]\nfile = \"a.node\"\n[equation]\nlambda = 1\n");
+    if !node.is_empty() {
+        std::fs::write(place.path("a.node"), node).unwrap();
+        std::fs::write(place.path("a.ele"), ele).unwrap();
+    }
+    let said = place.refusal(&[], 2);
+    for word in words {
+        assert!(said.contains(word), "`{word}` is not in: {said}");
+    }
+}
+
+const NODES: &str = "4 3 0 0\n0 0 0 0\n1 1 0 0\n2 0 1 0\n3 0 0 1\n";
+
+#[test]
+fn bad_mesh_files_name_their_line_or_cell() {
+    refuses_mesh("", "", &["a.node", "cannot read"]);
+    refuses_mesh(NODES, "2 4 0\n0 0 1 2 3\n", &["a.ele", "line"]);
+    refuses_mesh(NODES, "1 4 0\n0 0 1 2 9\n", &["a.ele", "9"]);
+    refuses_mesh(&NODES.replace("1 1 0 0", "1 nan 0 0"), "1 4 0\n0 0 1 2 3\n", &["line 3", "NaN"]);
+    refuses_mesh(NODES, "0 4 0\n", &["cells"]);
+    refuses_mesh(NODES, "1 4 0\n0 0 1 2 2\n", &["cell 0"]);
+    let flat = NODES.replace("3 0 0 1", "3 1 1 0");
+    refuses_mesh(&flat, "1 4 0\n0 0 1 2 3\n", &["cell 0"]);
+}
+
+#[test]
+fn parts_of_a_mesh_that_nothing_holds_are_refused() {
+    let place =
+        Workplace::new("[mesh]\nfile = \"a.node\"\n[[boundary]]\nwhere = \"x < 1.5\"\ndirichlet = 0\n");
+    let second = "4 5 0 0\n5 6 0 0\n6 5 1 0\n7 5 0 1\n";
+    std::fs::write(place.path("a.node"), NODES.replace("4 3", "8 3") + second).unwrap();
+    std::fs::write(place.path("a.ele"), "2 4 0\n0 0 1 2 3\n1 4 5 6 7\n").unwrap();
+    let said = place.refusal(&[], 2);
+    assert!(said.contains("connected components") && said.contains("Dirichlet"), "{said}");
+}

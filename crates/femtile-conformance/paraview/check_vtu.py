@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Opens a VTU file with VTK's reader, the one of ParaView, and compares it with expected numbers.
+
+usage: check_vtu.py FILE.vtu EXPECTED.json
+
+EXPECTED.json holds `n_points`, `n_cells` and, by name under `point_arrays` and `cell_arrays`, any of
+`n_components`, `min`, `max`, `sum` and `values` (all numbers, in order); null is not compared.
+"""
+
+import json
+import sys
+
+import vtk
+
+
+def differences(kind, arrays, expected):
+    for name, promise in expected.items():
+        array = arrays.GetArray(name)
+        if array is None:
+            yield f"{kind} array `{name}` is missing"
+            continue
+        values = [x for i in range(array.GetNumberOfTuples()) for x in array.GetTuple(i)]
+        found = {"n_components": array.GetNumberOfComponents(), "values": values}
+        if values:
+            found |= {"min": min(values), "max": max(values), "sum": sum(values)}
+        for key, value in promise.items():
+            if value is None:
+                continue
+            exact = key in ("n_components", "values", "min", "max")
+            scale = sum(abs(x) for x in values)
+            if found.get(key) != value and (exact or abs(found[key] - value) > 1e-13 * scale):
+                yield f"{kind} array `{name}`: {key} is {str(found.get(key))[:200]}, not {str(value)[:200]}"
+
+
+def main():
+    path, promise = sys.argv[1], json.load(open(sys.argv[2]))
+    problems = []
+    reader = vtk.vtkXMLUnstructuredGridReader()
+    observer = lambda *_: problems.append("VTK reports an error")
+    reader.AddObserver("ErrorEvent", observer)
+    reader.SetFileName(path)
+    reader.Update()
+    grid = reader.GetOutput()
+    for key, found in (("n_points", grid.GetNumberOfPoints()), ("n_cells", grid.GetNumberOfCells())):
+        if promise[key] != found:
+            problems.append(f"{key} is {found}, not {promise[key]}")
+    problems += differences("point", grid.GetPointData(), promise.get("point_arrays", {}))
+    problems += differences("cell", grid.GetCellData(), promise.get("cell_arrays", {}))
+    if "points" in promise:
+        points = [x for i in range(grid.GetNumberOfPoints()) for x in grid.GetPoint(i)]
+        if points != promise["points"]:
+            problems.append("points differ")
+    if "cells" in promise:
+        cells = []
+        for i in range(grid.GetNumberOfCells()):
+            cell = grid.GetCell(i)
+            cells.append([cell.GetPointId(k) for k in range(cell.GetNumberOfPoints())])
+        if cells != promise["cells"]:
+            problems.append("cells differ")
+    for problem in problems:
+        print(f"{path}: {problem}")
+    sys.exit(1 if problems else 0)
+
+
+main()

@@ -1,0 +1,55 @@
+//! What the writer of VTU files writes, VTK reads: points, cells, tags, fields, for every kind of cell.
+
+use std::path::Path;
+use std::process::Command;
+
+use femtile::mesh::generate::{BoxConfig, BoxSplit, SquareConfig, SquareSplit, box_mesh, square};
+use femtile::mesh::io::vtu::{WriteOptions, write_with};
+use femtile::mesh::{Field, Mesh};
+use serde_json::json;
+
+fn meshes() -> Vec<Mesh> {
+    let boxes = [BoxSplit::Kuhn, BoxSplit::Five, BoxSplit::Hexahedron]
+        .map(|split| box_mesh(&BoxConfig { cells: [3, 17, 13], split, ..BoxConfig::default() }).unwrap());
+    let planes = [SquareSplit::Triangles, SquareSplit::Quadrilateral]
+        .map(|split| square(&SquareConfig { cells: [5, 3], split, ..SquareConfig::default() }).unwrap());
+    boxes.into_iter().chain(planes).collect()
+}
+
+#[test]
+fn vtk_reads_every_kind_of_cell_compressed_or_not() {
+    let Some(python) = std::env::var_os("FEMTILE_PYTHON") else {
+        eprintln!("SKIPPED: VTK reads VTU files: FEMTILE_PYTHON names no Python with vtk");
+        return;
+    };
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("paraview/check_vtu.py");
+    let folder = tempfile::tempdir().unwrap();
+    let (file, expected) = (folder.path().join("mesh.vtu"), folder.path().join("mesh.json"));
+    for mut mesh in meshes() {
+        mesh.cell_tags = (0..mesh.n_cells() as i32).map(|i| i % 7 - 3).collect();
+        let vectors: Vec<f64> = (0..3 * mesh.n_cells()).map(|i| (i as f64).sin() * 1e-7).collect();
+        let values: Vec<f64> = (0..mesh.n_nodes()).map(|i| (i as f64 * 0.7).cos() * 1e9).collect();
+        let (u, v) = (Field { n_components: 1, values }, Field { n_components: 3, values: vectors });
+        for compress in [false, true] {
+            let options = WriteOptions { compress, facets: false };
+            write_with(&file, &mesh, &[("u", &u)], &[("v <&>", &v)], options).unwrap();
+            let cells: Vec<&[u32]> = (0..mesh.n_cells()).map(|cell| mesh.cell(cell)).collect();
+            let promise = json!({
+                "n_points": mesh.n_nodes(),
+                "n_cells": mesh.n_cells(),
+                "points": mesh.points.iter().flatten().collect::<Vec<_>>(),
+                "cells": cells,
+                "point_arrays": { "u": { "n_components": 1, "values": u.values } },
+                "cell_arrays": {
+                    "v <&>": { "n_components": 3, "values": v.values },
+                    "tag": { "n_components": 1, "values": mesh.cell_tags },
+                },
+            });
+            std::fs::write(&expected, promise.to_string()).unwrap();
+            let checked = Command::new(&python).arg(&script).arg(&file).arg(&expected).output().unwrap();
+            let said = String::from_utf8_lossy(&checked.stdout).into_owned();
+            let errors = String::from_utf8_lossy(&checked.stderr).into_owned();
+            assert!(checked.status.success(), "{}, compress {compress}: {said}{errors}", mesh.kind);
+        }
+    }
+}
