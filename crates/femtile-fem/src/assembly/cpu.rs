@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use femtile_device::cpu::SimdLevel;
+use femtile_device::cpu::{SimdLevel, zeroed_vec};
 use femtile_device::{Cpu, Scalar};
 use femtile_linalg::sparse::csr::{Csr, HostOffsets};
 use pulp::{NullaryFnOnce, Simd};
@@ -17,15 +17,18 @@ use crate::FemError;
 use crate::dofs::RowBlocks;
 use crate::forms::{CHUNK, ChunkCoefficients, ChunkScratch, FACET_ENTRIES};
 
-/// Rows that are assembled together: a few thousand amortise the cells on their rim, and their values
-/// stay in the cache.
-const ROWS_PER_BLOCK: usize = 8192;
+/// Logarithm of the number of rows that are assembled together: at least sixteen blocks where there are
+/// enough rows, but neither so few rows that the cells on the rim of a block count for much nor so many that
+/// their values leave the cache. It depends on the mesh alone, so that the bits do not depend on the threads.
+fn block_shift(n_rows: usize) -> u32 {
+    (n_rows / 16).max(1).ilog2().clamp(9, 15)
+}
 
 impl<T: Scalar> AssemblyKernels<T> for Cpu {
     fn assemble_system(&self, problem: &Problem<'_>) -> Result<Assembled<T, Self>, FemError> {
         let mesh = problem.coefficients.mesh;
         self.install(|| {
-            let blocks = RowBlocks::new(mesh, ROWS_PER_BLOCK);
+            let blocks = RowBlocks::new(mesh, block_shift(mesh.n_nodes()));
             let pattern = match mesh.kind.n_nodes() {
                 3 => sparsity::<3>(mesh, &blocks)?,
                 _ => sparsity::<4>(mesh, &blocks)?,
@@ -43,6 +46,7 @@ struct BlockRows<'a, T> {
     block: usize,
     /// Where each row begins in `columns` and `values`, and the end of the last.
     starts: Vec<u32>,
+    /// The columns of the block and all that follow.
     columns: &'a [u32],
     values: &'a mut [T],
     rhs: &'a mut [f64],
@@ -67,8 +71,8 @@ fn fill<T: Scalar, const N: usize>(
     pattern: Sparsity,
 ) -> Result<Assembled<T, Cpu>, FemError> {
     let n_rows = pattern.offsets.n_rows();
-    let mut values = vec![T::ZERO; pattern.columns.len()];
-    let mut rhs = vec![0.0; n_rows];
+    let mut values: Vec<T> = zeroed_vec(pattern.columns.len());
+    let mut rhs: Vec<f64> = zeroed_vec(n_rows);
     let varies = problem.coefficients.reaction_varies();
     let mut reacts = vec![false; if varies { n_rows } else { 0 }];
     let facets = facets_by_block(problem, blocks);
@@ -124,7 +128,7 @@ fn split<'a, T>(
             BlockRows {
                 block,
                 starts: local_starts(&pattern.offsets, &rows),
-                columns: &pattern.columns[entries.clone()],
+                columns: &pattern.columns[entries.start..],
                 values: take(&mut values, entries.len()),
                 rhs: take(&mut rhs, rows.len()),
                 reacts: take(&mut reacts, rows.len()),
@@ -151,7 +155,7 @@ fn take<'a, V>(values: &mut &'a mut [V], n: usize) -> &'a mut [V] {
 fn facets_by_block(problem: &Problem<'_>, blocks: &RowBlocks) -> Vec<Vec<u32>> {
     let mut facets = vec![Vec::new(); blocks.n_blocks()];
     for (i, term) in problem.facet_terms.iter().enumerate() {
-        let mut touched = term.nodes.map(|node| node as usize / ROWS_PER_BLOCK);
+        let mut touched = term.nodes.map(|node| blocks.block_of(node));
         touched.sort_unstable();
         for group in touched.chunk_by(|a, b| a == b) {
             facets[group[0]].push(i as u32);
@@ -174,54 +178,88 @@ impl Scratch {
     }
 }
 
-/// Finds a column in a row.
-trait FindColumn: Simd {
-    /// Position of `column` in `columns`, which begin with the row that has it and go on beyond.
-    fn find(self, columns: &[u32], column: u32) -> usize;
-}
+/// Columns looked at together.
+const WINDOW: usize = 16;
 
-#[inline(always)]
-fn find_plainly(columns: &[u32], column: u32) -> usize {
-    columns.iter().position(|&candidate| candidate == column).unwrap_or(0)
+/// Finds columns among a few.
+trait FindColumn: Simd {
+    /// One bit for each of the columns, set where it is the wanted one.
+    fn matches(self, columns: &[u32; WINDOW], wanted: u32) -> u16;
 }
 
 impl FindColumn for pulp::Scalar {
     #[inline(always)]
-    fn find(self, columns: &[u32], column: u32) -> usize {
-        find_plainly(columns, column)
+    fn matches(self, columns: &[u32; WINDOW], wanted: u32) -> u16 {
+        columns.iter().enumerate().map(|(i, &column)| u16::from(column == wanted) << i).sum()
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 impl FindColumn for pulp::x86::V3 {
     #[inline(always)]
-    fn find(self, columns: &[u32], column: u32) -> usize {
-        let wanted = self.avx._mm256_set1_epi32(column as i32);
-        let (eights, rest) = columns.as_chunks::<8>();
-        let mut eights = eights.as_chunks::<2>().0.iter();
-        let mut base = 0;
-        for pair in &mut eights {
-            let mask = |eight: &[u32; 8]| {
-                let equal = self.avx2._mm256_cmpeq_epi32(pulp::cast(*eight), wanted);
-                self.avx._mm256_movemask_ps(self.avx._mm256_castsi256_ps(equal)) as u32
-            };
-            let found = mask(&pair[0]) | mask(&pair[1]) << 8;
-            if found != 0 {
-                return base + found.trailing_zeros() as usize;
-            }
-            base += 16;
-        }
-        let _ = rest;
-        base + find_plainly(&columns[base..], column)
+    fn matches(self, columns: &[u32; WINDOW], wanted: u32) -> u16 {
+        let wanted = self.avx._mm256_set1_epi32(wanted as i32);
+        let halves: [std::arch::x86_64::__m256i; 2] = pulp::cast(*columns);
+        let [low, high] = halves.map(|half| {
+            let equal = self.avx2._mm256_cmpeq_epi32(half, wanted);
+            self.avx._mm256_movemask_ps(self.avx._mm256_castsi256_ps(equal)) as u16
+        });
+        low | high << 8
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 impl FindColumn for pulp::x86::V4 {
     #[inline(always)]
-    fn find(self, columns: &[u32], column: u32) -> usize {
-        (*self).find(columns, column)
+    fn matches(self, columns: &[u32; WINDOW], wanted: u32) -> u16 {
+        (*self).matches(columns, wanted)
     }
+}
+
+/// Adds terms to the entries of a row whose columns are known to be there; the own column is left out.
+///
+/// `columns` and `values` begin with the row and go on beyond it, so that a whole window can be looked at:
+/// the first match is in the row.
+#[inline(always)]
+fn add_to_row<S: FindColumn, const N: usize>(
+    simd: S,
+    columns: &[u32],
+    values: &mut [f64],
+    own: usize,
+    wanted: &[u32; N],
+    terms: &[f64; N],
+) {
+    let windows = (columns.first_chunk::<WINDOW>(), values.first_chunk_mut::<WINDOW>());
+    let (Some(near_columns), Some(near_values)) = windows else {
+        return (0..N).filter(|&b| b != own).for_each(|b| add_far(columns, values, wanted[b], terms[b]));
+    };
+    // Which of the terms lie beyond the window; seldom any.
+    let mut far = 0;
+    for b in 0..N {
+        if b != own {
+            let found = simd.matches(near_columns, wanted[b]);
+            if found == 0 {
+                far |= 1 << b;
+            } else {
+                near_values[found.trailing_zeros() as usize % WINDOW] += terms[b];
+            }
+        }
+    }
+    if far != 0 {
+        (0..N).filter(|&b| far >> b & 1 == 1).for_each(|b| add_far(columns, values, wanted[b], terms[b]));
+    }
+}
+
+/// Adds one term by looking at one column after another.
+#[cold]
+fn add_far(columns: &[u32], values: &mut [f64], wanted: u32, term: f64) {
+    values[find(columns, wanted)] += term;
+}
+
+/// Position of a column that is there.
+#[inline(always)]
+fn find(columns: &[u32], wanted: u32) -> usize {
+    columns.iter().position(|&column| column == wanted).unwrap_or(0)
 }
 
 /// Runs a block with the vector instructions of a level.
@@ -273,7 +311,7 @@ impl<T: Scalar, const N: usize> BlockTask<'_, T, N> {
     #[inline(always)]
     fn run<S: FindColumn>(mut self, simd: S) -> Result<(), FemError> {
         self.scratch.values.clear();
-        self.scratch.values.resize(self.out.columns.len(), 0.0);
+        self.scratch.values.resize(self.out.values.len() + WINDOW, 0.0);
         self.scratch.diagonal.clear();
         self.scratch.diagonal.resize(self.rows.len(), 0.0);
         self.add_cells(simd)?;
@@ -286,19 +324,11 @@ impl<T: Scalar, const N: usize> BlockTask<'_, T, N> {
     fn add_cells<S: FindColumn>(&mut self, simd: S) -> Result<(), FemError> {
         let coefficients = &self.problem.coefficients;
         let mesh = coefficients.mesh;
-        let mesh_cells = mesh.cells.as_chunks::<N>().0;
+        let (all_cells, points) = (mesh.cells.as_chunks::<N>().0, mesh.points.as_slice());
         let scratch = &mut *self.scratch;
+        let mut nodes = [[0u32; N]; CHUNK];
         for cells in scratch.cells.chunks(CHUNK) {
-            let mut nodes = [[0u32; N]; CHUNK];
-            for (lane, &cell) in cells.iter().enumerate() {
-                nodes[lane] = mesh_cells[cell as usize];
-                for a in 0..N {
-                    let point = mesh.points[nodes[lane][a] as usize];
-                    for axis in 0..3 {
-                        scratch.corners.0[3 * a + axis][lane] = point[axis];
-                    }
-                }
-            }
+            gather(&mut nodes, &mut scratch.corners, all_cells, points, cells);
             coefficients.eval(&mut scratch.coefficients, cells, &mut scratch.evaluation)?;
             element_matrices::<S, N>(
                 simd,
@@ -314,21 +344,24 @@ impl<T: Scalar, const N: usize> BlockTask<'_, T, N> {
                 return Err(super::degenerate(mesh, cells[lane] as usize, measures[lane]));
             }
             let (first, n_rows) = (self.rows.start as u32, self.rows.len());
-            for lane in 0..cells.len() {
+            for (lane, nodes) in nodes[..cells.len()].iter().enumerate() {
                 for a in 0..N {
-                    let row = nodes[lane][a].wrapping_sub(first) as usize;
+                    let row = nodes[a].wrapping_sub(first) as usize;
                     if row >= n_rows {
                         continue;
                     }
                     scratch.diagonal[row] += elements.diagonal[a][lane];
                     self.out.rhs[row] += elements.load[a][lane];
                     let start = self.out.starts[row] as usize;
-                    for b in 0..N {
-                        if b != a {
-                            let position = start + simd.find(&self.out.columns[start..], nodes[lane][b]);
-                            scratch.values[position] += elements.off_diagonal[pair::<N>(a, b)][lane];
-                        }
-                    }
+                    let terms = std::array::from_fn(|b| elements.off_diagonal[pair::<N>(a, b)][lane]);
+                    add_to_row(
+                        simd,
+                        &self.out.columns[start..],
+                        &mut scratch.values[start..],
+                        a,
+                        nodes,
+                        &terms,
+                    );
                 }
             }
             if !self.out.reacts.is_empty() {
@@ -374,7 +407,7 @@ impl<T: Scalar, const N: usize> BlockTask<'_, T, N> {
             self.scratch.diagonal[local] += value;
         } else {
             let start = self.out.starts[local] as usize;
-            let position = start + find_plainly(&self.out.columns[start..], column);
+            let position = start + find(&self.out.columns[start..], column);
             self.scratch.values[position] += value;
         }
     }
@@ -388,7 +421,7 @@ impl<T: Scalar, const N: usize> BlockTask<'_, T, N> {
             let entries = self.out.starts[local] as usize..self.out.starts[local + 1] as usize;
             let columns = &self.out.columns[entries.clone()];
             let values = &mut scratch.values[entries.clone()];
-            let on_diagonal = find_plainly(columns, row as u32);
+            let on_diagonal = find(columns, row as u32);
             if constraints.contains(row) {
                 values.fill(0.0);
                 values[on_diagonal] = 1.0;
@@ -411,8 +444,31 @@ impl<T: Scalar, const N: usize> BlockTask<'_, T, N> {
     }
 }
 
+/// Collects nodes and corner coordinates of some cells.
+#[inline(always)]
+fn gather<const N: usize>(
+    nodes: &mut [[u32; N]; CHUNK],
+    corners: &mut Corners,
+    all_cells: &[[u32; N]],
+    points: &[[f64; 3]],
+    cells: &[u32],
+) {
+    for (lane, (&cell, nodes)) in cells.iter().zip(nodes).enumerate() {
+        *nodes = all_cells[cell as usize];
+        for a in 0..N {
+            let point = points[nodes[a] as usize];
+            for axis in 0..3 {
+                corners.0[3 * a + axis][lane % CHUNK] = point[axis];
+            }
+        }
+    }
+}
+
 /// Position of the entry (a, b) among the off-diagonal ones: 01, 02, 03, 12, 13, 23 or 01, 02, 12.
 const fn pair<const N: usize>(a: usize, b: usize) -> usize {
     let (a, b) = if a < b { (a, b) } else { (b, a) };
+    if a == b {
+        return 0;
+    }
     a * (2 * N - a - 1) / 2 + b - a - 1
 }

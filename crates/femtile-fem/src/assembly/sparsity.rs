@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 
+use femtile_device::cpu::zeroed_vec;
 use femtile_linalg::sparse::csr::HostOffsets;
 use femtile_mesh::Mesh;
 use rayon::prelude::*;
@@ -63,10 +64,15 @@ pub(super) fn sparsity<const N: usize>(mesh: &Mesh, blocks: &RowBlocks) -> Resul
     }
     let lengths: Vec<u32> = parts.iter().flat_map(|part| &part.lengths).copied().collect();
     let offsets = HostOffsets::from_row_lengths(lengths.iter().map(|&length| length as usize));
-    let mut columns = Vec::with_capacity(parts.iter().map(|part| part.columns.len()).sum());
+    let mut columns = zeroed_vec(lengths.iter().map(|&length| length as usize).sum());
+    let mut rest = columns.as_mut_slice();
+    let mut places = Vec::with_capacity(parts.len());
     for part in parts {
-        columns.extend_from_slice(&part.columns);
+        let (place, after) = rest.split_at_mut(part.columns.len());
+        places.push((place, part.columns));
+        rest = after;
     }
+    places.into_par_iter().for_each(|(place, part)| place.copy_from_slice(&part));
     Ok(Sparsity { offsets, columns })
 }
 

@@ -42,7 +42,7 @@ const CELLS_PER_PART: usize = 1 << 16;
 /// Parts at most: their tables stay small however many cells there are.
 const MAX_PARTS: usize = 256;
 
-/// The cells that touch each block of consecutive rows, ascending.
+/// The cells that touch each block of $2^k$ consecutive rows, ascending.
 ///
 /// Blocks depend on the mesh alone, never on the number of threads, so that what is summed block by block
 /// has the same bits on any machine.
@@ -52,7 +52,8 @@ const MAX_PARTS: usize = 256;
 #[derive(Debug)]
 pub(crate) struct RowBlocks {
     n_rows: usize,
-    rows_per_block: usize,
+    /// Logarithm of the number of rows in a block.
+    shift: u32,
     parts: Vec<Part>,
 }
 
@@ -65,27 +66,32 @@ struct Part {
 }
 
 impl RowBlocks {
-    pub fn new(mesh: &Mesh, rows_per_block: usize) -> Self {
+    /// Blocks of `2^shift` rows.
+    pub fn new(mesh: &Mesh, shift: u32) -> Self {
         use rayon::prelude::*;
         let n_rows = mesh.n_nodes();
-        let n_blocks = n_rows.div_ceil(rows_per_block);
+        let n_blocks = n_rows.div_ceil(1 << shift);
         let per_part = CELLS_PER_PART.max(mesh.n_cells().div_ceil(MAX_PARTS));
         let n_corners = mesh.kind.n_nodes();
         let parts = mesh.cells.par_chunks(per_part * n_corners).enumerate();
         let parts = parts.map(|(part, cells)| match n_corners {
-            3 => Part::new::<3>(cells.as_chunks().0, (part * per_part) as u32, rows_per_block, n_blocks),
-            _ => Part::new::<4>(cells.as_chunks().0, (part * per_part) as u32, rows_per_block, n_blocks),
+            3 => Part::new::<3>(cells.as_chunks().0, (part * per_part) as u32, shift, n_blocks),
+            _ => Part::new::<4>(cells.as_chunks().0, (part * per_part) as u32, shift, n_blocks),
         });
-        Self { n_rows, rows_per_block, parts: parts.collect() }
+        Self { n_rows, shift, parts: parts.collect() }
     }
 
     pub fn n_blocks(&self) -> usize {
-        self.n_rows.div_ceil(self.rows_per_block)
+        self.n_rows.div_ceil(1 << self.shift)
     }
 
     pub fn rows(&self, block: usize) -> Range<usize> {
-        let start = block * self.rows_per_block;
-        start..(start + self.rows_per_block).min(self.n_rows)
+        block << self.shift..((block + 1) << self.shift).min(self.n_rows)
+    }
+
+    /// The block of a row.
+    pub fn block_of(&self, row: u32) -> usize {
+        (row >> self.shift) as usize
     }
 
     /// Puts the cells of a block into `cells`.
@@ -98,10 +104,10 @@ impl RowBlocks {
 }
 
 impl Part {
-    fn new<const N: usize>(cells: &[[u32; N]], first: u32, rows_per_block: usize, n_blocks: usize) -> Self {
+    fn new<const N: usize>(cells: &[[u32; N]], first: u32, shift: u32, n_blocks: usize) -> Self {
         let mut offsets = vec![0u32; n_blocks + 1];
         for cell in cells {
-            each_block(cell, rows_per_block, |block| offsets[block + 1] += 1);
+            each_block(cell, shift, |block| offsets[block + 1] += 1);
         }
         for block in 0..n_blocks {
             offsets[block + 1] += offsets[block];
@@ -109,7 +115,7 @@ impl Part {
         let mut next = offsets.clone();
         let mut list = vec![0; offsets[n_blocks] as usize];
         for (i, cell) in cells.iter().enumerate() {
-            each_block(cell, rows_per_block, |block| {
+            each_block(cell, shift, |block| {
                 list[next[block] as usize] = first + i as u32;
                 next[block] += 1;
             });
@@ -120,8 +126,8 @@ impl Part {
 
 /// Calls `visit` once for each block that a cell touches.
 #[inline]
-fn each_block<const N: usize>(cell: &[u32; N], rows_per_block: usize, mut visit: impl FnMut(usize)) {
-    let blocks = cell.map(|node| node / rows_per_block as u32);
+fn each_block<const N: usize>(cell: &[u32; N], shift: u32, mut visit: impl FnMut(usize)) {
+    let blocks = cell.map(|node| node >> shift);
     for (i, &block) in blocks.iter().enumerate() {
         if !blocks[..i].contains(&block) {
             visit(block as usize);
@@ -137,8 +143,8 @@ mod tests {
     #[test]
     fn every_block_lists_the_cells_that_touch_it_in_order() {
         let mesh = box_mesh(&BoxConfig { cells: [3, 4, 5], ..BoxConfig::default() }).unwrap();
-        for rows_per_block in [1, 7, 50, 1000] {
-            let blocks = RowBlocks::new(&mesh, rows_per_block);
+        for shift in [0, 2, 5, 10] {
+            let blocks = RowBlocks::new(&mesh, shift);
             let mut found = Vec::new();
             for block in 0..blocks.n_blocks() {
                 let rows = blocks.rows(block);
