@@ -1,4 +1,4 @@
-//! NAFEMS test T4: two-dimensional conduction with convection.
+//! NAFEMS test T4 `[nafems1990]`: two-dimensional conduction with convection.
 //!
 //! A plate of 0.6 m × 1.0 m with conductivity 52 W/(m °C): its lower side is held at 100 °C, the left one is
 //! insulated, the right and upper ones lose heat to surroundings of 0 °C with 750 W/(m² °C). At (0.6, 0.2) the
