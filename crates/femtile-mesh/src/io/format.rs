@@ -31,7 +31,10 @@ pub fn write(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
         "mesh" => medit::write(path, mesh),
         "msh" => gmsh::write(path, mesh),
         "node" | "ele" => tetgen::write(path, mesh),
-        "vtu" => vtu::write(path, mesh, &[], &[]),
+        "vtu" => {
+            let facets = !mesh.facets.tags.is_empty();
+            vtu::write_with(path, mesh, &[], &[], vtu::WriteOptions { facets, ..Default::default() })
+        }
         _ => Err(unknown(path, "written", ".node/.ele, .mesh (MEDIT), .msh (Gmsh), .vtu")),
     }
 }

@@ -1,0 +1,345 @@
+//! One mesh in every format and encoding that Femtile reads, encoded apart from its own writers.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use femtile_mesh::{CellKind, Mesh, MeshError, io};
+
+/// The files of a mesh in one format, and their reader.
+#[derive(Debug, Clone)]
+pub struct MeshFiles {
+    /// Format and encoding.
+    pub name: &'static str,
+    /// One file, or for `.node/.ele/.face` three.
+    pub files: Vec<Vec<u8>>,
+    /// Reads the files.
+    pub parse: fn(&[Vec<u8>]) -> Result<Mesh, MeshError>,
+}
+
+/// Encodes a mesh of triangles or tetrahedra whose cells and facets are tagged with positive numbers.
+pub fn all(mesh: &Mesh) -> Vec<MeshFiles> {
+    let one = |name, file, parse| MeshFiles { name, files: vec![file], parse };
+    let mut all = vec![
+        MeshFiles { name: "TetGen", files: tetgen(mesh), parse: parse_tetgen },
+        MeshFiles { name: "Chaste binary", files: chaste(mesh), parse: parse_tetgen },
+        one("MEDIT", medit(mesh), |files| io::medit::parse(Path::new("fuzz.mesh"), &files[0])),
+    ];
+    for (name, encoding) in [
+        ("Gmsh 2.2 text", Encoding::Text),
+        ("Gmsh 2.2 little-endian", Encoding::Little),
+        ("Gmsh 2.2 big-endian", Encoding::Big),
+    ] {
+        all.push(one(name, gmsh_2(mesh, encoding), parse_gmsh));
+    }
+    for (name, encoding) in [
+        ("Gmsh 4.1 text", Encoding::Text),
+        ("Gmsh 4.1 little-endian", Encoding::Little),
+        ("Gmsh 4.1 big-endian", Encoding::Big),
+    ] {
+        all.push(one(name, gmsh_4(mesh, encoding), parse_gmsh));
+    }
+    for (name, encoding, with_offsets) in [
+        ("VTK 3.0 text", Encoding::Text, false),
+        ("VTK 3.0 binary", Encoding::Big, false),
+        ("VTK 5.1 text", Encoding::Text, true),
+        ("VTK 5.1 binary", Encoding::Big, true),
+    ] {
+        all.push(one(name, vtk(mesh, encoding, with_offsets), parse_vtk));
+    }
+    all
+}
+
+fn parse_tetgen(files: &[Vec<u8>]) -> Result<Mesh, MeshError> {
+    io::tetgen::parse(Path::new("fuzz.node"), &files[0], &files[1], files.get(2).map(Vec::as_slice))
+}
+
+fn parse_gmsh(files: &[Vec<u8>]) -> Result<Mesh, MeshError> {
+    io::gmsh::parse(Path::new("fuzz.msh"), &files[0])
+}
+
+fn parse_vtk(files: &[Vec<u8>]) -> Result<Mesh, MeshError> {
+    io::vtk::parse(Path::new("fuzz.vtk"), &files[0])
+}
+
+/// How numbers are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Encoding {
+    Text,
+    Little,
+    Big,
+}
+
+/// Text and numbers, one after another.
+struct Encoder {
+    encoding: Encoding,
+    bytes: Vec<u8>,
+}
+
+macro_rules! put_number {
+    ($name:ident, $type:ty) => {
+        fn $name(&mut self, value: $type) {
+            match self.encoding {
+                Encoding::Text => self.text(&format!("{value:?} ")),
+                Encoding::Little => self.bytes.extend(value.to_le_bytes()),
+                Encoding::Big => self.bytes.extend(value.to_be_bytes()),
+            }
+        }
+    };
+}
+
+impl Encoder {
+    fn new(encoding: Encoding) -> Self {
+        Self { encoding, bytes: Vec::new() }
+    }
+
+    fn text(&mut self, text: &str) {
+        self.bytes.extend_from_slice(text.as_bytes());
+    }
+
+    /// Ends a record of text.
+    fn line(&mut self) {
+        if self.encoding == Encoding::Text {
+            self.bytes.push(b'\n');
+        }
+    }
+
+    put_number!(int, i32);
+    put_number!(size, u64);
+    put_number!(real, f64);
+}
+
+/// Kind, nodes and tag of every facet, then of every cell.
+fn elements(mesh: &Mesh) -> Vec<(CellKind, &[u32], i32)> {
+    let mut elements = Vec::new();
+    if let Some(facet) = mesh.kind.facet_kind() {
+        elements.extend(mesh.facets.tags.iter().enumerate().map(|(i, &tag)| (facet, mesh.facet(i), tag)));
+    }
+    let tag = |cell| mesh.cell_tags.get(cell).copied().unwrap_or(1);
+    elements.extend((0..mesh.n_cells()).map(|cell| (mesh.kind, mesh.cell(cell), tag(cell))));
+    elements
+}
+
+fn tetgen(mesh: &Mesh) -> Vec<Vec<u8>> {
+    let (dimension, mut node) = (mesh.dimension(), String::from("# nodes\n"));
+    let _ = writeln!(node, "{} {dimension} 1 1", mesh.n_nodes());
+    for (i, point) in mesh.points.iter().enumerate() {
+        let _ = write!(node, "{} ", i + 1);
+        point[..dimension].iter().for_each(|x| _ = write!(node, "{x:?} "));
+        let _ = writeln!(node, "0.5 0 # a node");
+    }
+    let all = elements(mesh);
+    let (facets, cells) = all.split_at(mesh.facets.tags.len());
+    let table = |header: String, records: &[(CellKind, &[u32], i32)]| {
+        let mut text = header;
+        for (i, (_, nodes, tag)) in records.iter().enumerate() {
+            let _ = write!(text, "{i}");
+            nodes.iter().for_each(|node| _ = write!(text, " {}", node + 1));
+            let _ = writeln!(text, " {tag}");
+        }
+        text.into_bytes()
+    };
+    vec![
+        node.into_bytes(),
+        table(format!("{} {} 1\n", cells.len(), mesh.kind.n_nodes()), cells),
+        table(format!("{} 1\n", facets.len()), facets),
+    ]
+}
+
+fn chaste(mesh: &Mesh) -> Vec<Vec<u8>> {
+    let dimension = mesh.dimension();
+    let all = elements(mesh);
+    let (facets, cells) = all.split_at(mesh.facets.tags.len());
+    let mut node = Encoder::new(Encoding::Little);
+    node.text(&format!("{}\t{dimension}\t0\t0\tBIN\n", mesh.n_nodes()));
+    mesh.points.iter().flat_map(|point| &point[..dimension]).for_each(|&x| node.real(x));
+    let table = |header: String, records: &[(CellKind, &[u32], i32)]| {
+        let mut out = Encoder::new(Encoding::Little);
+        out.text(&header);
+        for (_, nodes, tag) in records {
+            nodes.iter().for_each(|&node| out.int(node as i32));
+            out.real(f64::from(*tag));
+        }
+        out.text("#\n# Created by a test\n");
+        out.bytes
+    };
+    node.text("#\n# Created by a test\n");
+    vec![
+        node.bytes,
+        table(format!("{}\t{}\t1\tBIN\n", cells.len(), mesh.kind.n_nodes()), cells),
+        table(format!("{}\t1\tBIN\n", facets.len()), facets),
+    ]
+}
+
+fn medit(mesh: &Mesh) -> Vec<u8> {
+    let dimension = mesh.dimension();
+    let mut text = format!("MeshVersionFormatted 2\nDimension\n{dimension}\nVertices {}\n", mesh.n_nodes());
+    for point in &mesh.points {
+        point[..dimension].iter().for_each(|x| _ = write!(text, "{x:e} "));
+        text.push_str("0\n");
+    }
+    text.push_str("Corners\n2\n1\n2\n");
+    let all = elements(mesh);
+    let (facets, cells) = all.split_at(mesh.facets.tags.len());
+    for records in [facets, cells] {
+        let Some((kind, _, _)) = records.first() else { continue };
+        let keyword = match kind {
+            CellKind::Segment => "Edges",
+            CellKind::Triangle => "Triangles",
+            _ => "Tetrahedra",
+        };
+        let _ = writeln!(text, "{keyword}\n{}", records.len());
+        for (_, nodes, tag) in records {
+            nodes.iter().for_each(|node| _ = write!(text, "{} ", node + 1));
+            let _ = writeln!(text, "{tag}");
+        }
+    }
+    text.push_str("End\n");
+    text.into_bytes()
+}
+
+fn gmsh_type(kind: CellKind) -> i32 {
+    match kind {
+        CellKind::Segment => 1,
+        CellKind::Triangle => 2,
+        CellKind::Quadrilateral => 3,
+        CellKind::Tetrahedron => 4,
+        CellKind::Hexahedron => 5,
+    }
+}
+
+/// The format, then a section of remarks and the names of tag 1.
+fn gmsh_begin(mesh: &Mesh, encoding: Encoding, version: &str) -> Encoder {
+    let mut out = Encoder::new(encoding);
+    out.text(&format!("$MeshFormat\n{version} {} 8\n", u8::from(encoding != Encoding::Text)));
+    if encoding != Encoding::Text {
+        out.int(1);
+        out.text("\n");
+    }
+    out.text("$EndMeshFormat\n$Remarks\nanything 1 2 3\n$EndRemarks\n");
+    out.text(&format!("$PhysicalNames\n1\n{} 1 \"first part\"\n$EndPhysicalNames\n", mesh.dimension()));
+    out
+}
+
+fn gmsh_2(mesh: &Mesh, encoding: Encoding) -> Vec<u8> {
+    let mut out = gmsh_begin(mesh, encoding, "2.2");
+    out.text(&format!("$Nodes\n{}\n", mesh.n_nodes()));
+    for (node, point) in mesh.points.iter().enumerate() {
+        out.int(10 + 3 * node as i32);
+        point.iter().for_each(|&x| out.real(x));
+        out.line();
+    }
+    let all = elements(mesh);
+    out.text(&format!("$EndNodes\n$Elements\n{}\n", all.len()));
+    for (number, (kind, nodes, tag)) in all.iter().enumerate() {
+        let (number, header) = (number as i32 + 1, gmsh_type(*kind));
+        // In text the number comes first and its type belongs to the element, in binary to a block.
+        let head: &[i32] = if encoding == Encoding::Text {
+            &[number, header, 2, *tag, 7]
+        } else {
+            &[header, 1, 2, number, *tag, 7]
+        };
+        head.iter().for_each(|&value| out.int(value));
+        nodes.iter().for_each(|&node| out.int(10 + 3 * node as i32));
+        out.line();
+    }
+    out.text("$EndElements\n");
+    out.bytes
+}
+
+fn gmsh_4(mesh: &Mesh, encoding: Encoding) -> Vec<u8> {
+    let mut out = gmsh_begin(mesh, encoding, "4.1");
+    let all = elements(mesh);
+    let entities = |dimension: usize| {
+        let of = all.iter().filter(move |element| element.0.dimension() == dimension);
+        of.map(|element| element.2).collect::<std::collections::BTreeSet<_>>()
+    };
+    out.text("$Entities\n");
+    (0..4).for_each(|dimension| out.size(entities(dimension).len() as u64));
+    out.line();
+    for tag in (0..4).flat_map(entities) {
+        out.int(100 + tag);
+        (0..6).for_each(|_| out.real(0.0));
+        out.size(1);
+        out.int(tag);
+        out.size(1);
+        out.int(3);
+        out.line();
+    }
+    out.text("\n$EndEntities\n$Nodes\n");
+    let n = mesh.n_nodes() as u64;
+    [1, n, 5, 4 + n].into_iter().for_each(|value| out.size(value));
+    out.line();
+    [mesh.dimension() as i32, 101, 0].into_iter().for_each(|value| out.int(value));
+    out.size(n);
+    out.line();
+    for node in 0..n {
+        out.size(5 + node);
+        out.line();
+    }
+    for point in &mesh.points {
+        point.iter().for_each(|&x| out.real(x));
+        out.line();
+    }
+    out.text("\n$EndNodes\n$Elements\n");
+    let blocks = all.chunk_by(|a, b| (a.0, a.2) == (b.0, b.2));
+    [blocks.clone().count() as u64, all.len() as u64, 1, all.len() as u64]
+        .into_iter()
+        .for_each(|value| out.size(value));
+    out.line();
+    for block in blocks {
+        let (kind, _, tag) = block[0];
+        [kind.dimension() as i32, 100 + tag, gmsh_type(kind)].into_iter().for_each(|value| out.int(value));
+        out.size(block.len() as u64);
+        out.line();
+        for (number, (_, nodes, _)) in block.iter().enumerate() {
+            out.size(number as u64);
+            nodes.iter().for_each(|&node| out.size(5 + u64::from(node)));
+            out.line();
+        }
+    }
+    out.text("\n$EndElements\n");
+    out.bytes
+}
+
+fn vtk(mesh: &Mesh, encoding: Encoding, with_offsets: bool) -> Vec<u8> {
+    let mut out = Encoder::new(encoding);
+    let (version, word) = (
+        if with_offsets { "5.1" } else { "3.0" },
+        if encoding == Encoding::Text { "ASCII" } else { "BINARY" },
+    );
+    out.text(&format!("# vtk DataFile Version {version}\ntitle\n{word}\nDATASET UNSTRUCTURED_GRID\n"));
+    out.text(&format!("POINTS {} double\n", mesh.n_nodes()));
+    mesh.points.iter().flatten().for_each(|&x| out.real(x));
+    out.text("\nMETADATA\nINFORMATION 0\n\n");
+    let all = elements(mesh);
+    let n_nodes: usize = all.iter().map(|element| element.1.len()).sum();
+    if with_offsets {
+        out.text(&format!("CELLS {} {n_nodes}\nOFFSETS vtktypeint64\n", all.len() + 1));
+        out.size(0);
+        let mut end = 0;
+        for element in &all {
+            end += element.1.len() as u64;
+            out.size(end);
+        }
+        out.text("\nCONNECTIVITY vtktypeint64\n");
+        all.iter().flat_map(|element| element.1).for_each(|&node| out.size(u64::from(node)));
+    } else {
+        out.text(&format!("CELLS {} {}\n", all.len(), n_nodes + all.len()));
+        for (_, nodes, _) in &all {
+            out.int(nodes.len() as i32);
+            nodes.iter().for_each(|&node| out.int(node as i32));
+        }
+    }
+    out.text(&format!("\nCELL_TYPES {}\n", all.len()));
+    all.iter().for_each(|element| out.int(i32::from(element.0.vtk_type())));
+    out.text(&format!("\nCELL_DATA {}\nSCALARS region int 1\nLOOKUP_TABLE default\n", all.len()));
+    all.iter().for_each(|element| out.int(element.2));
+    out.text(&format!(
+        "\nPOINT_DATA {}\nFIELD FieldData 1\nheat%20flux 3 {} double\n",
+        mesh.n_nodes(),
+        mesh.n_nodes()
+    ));
+    mesh.points.iter().flatten().for_each(|&x| out.real(x));
+    out.text("\n");
+    out.bytes
+}

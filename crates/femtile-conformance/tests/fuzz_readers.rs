@@ -1,0 +1,172 @@
+//! No mutation of a valid mesh file makes a reader panic, hang or take memory out of proportion.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use femtile_conformance::allocation::{CountingAllocator, peak_of};
+use femtile_conformance::mesh_files::{self, MeshFiles};
+use femtile_mesh::generate::{BoxConfig, box_mesh};
+use femtile_mesh::{Mesh, io};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+/// Bytes that a reader may hold at once for a file of `n_bytes`.
+fn allowed(n_bytes: usize) -> usize {
+    (1 << 20) + 16 * n_bytes
+}
+
+fn cube(n: usize) -> Mesh {
+    let mut mesh = box_mesh(&BoxConfig { cells: [n; 3], ..Default::default() }).unwrap();
+    mesh.cell_tags = (0..mesh.n_cells()).map(|cell| 1 + (cell % 2) as i32).collect();
+    mesh
+}
+
+/// One change of a file.
+#[derive(Debug, Clone)]
+enum Mutation {
+    /// Another byte at a place.
+    Byte(f64, u8),
+    /// Cut the file short.
+    Truncate(f64),
+    /// Remove some bytes.
+    Remove(f64, usize),
+    /// Repeat some bytes.
+    Repeat(f64, usize),
+    /// Another word for a word of text.
+    Word(f64, &'static str),
+    /// Other bytes for four or eight of them.
+    Number(f64, Vec<u8>),
+}
+
+fn mutations() -> impl Strategy<Value = Mutation> {
+    const WORDS: [&str; 20] = [
+        "0",
+        "-1",
+        "1",
+        "3",
+        "11",
+        "99999999",
+        "4294967296",
+        "9223372036854775807",
+        "-9223372036854775808",
+        "99999999999999999999",
+        "nan",
+        "inf",
+        "1e999",
+        "",
+        "x",
+        "$End",
+        "BIN",
+        "BINARY",
+        "METADATA",
+        "\"",
+    ];
+    const NUMBERS: [u64; 6] = [0, 1, 0x7fff_ffff, 0xffff_ffff, i64::MAX as u64, u64::MAX];
+    let number = (prop::sample::select(&NUMBERS[..]), any::<bool>(), any::<bool>());
+    let number = number.prop_map(|(value, wide, big)| match (wide, big) {
+        (true, true) => value.to_be_bytes().to_vec(),
+        (true, false) => value.to_le_bytes().to_vec(),
+        (false, true) => (value as u32).to_be_bytes().to_vec(),
+        (false, false) => (value as u32).to_le_bytes().to_vec(),
+    });
+    let place = 0.0..1.0f64;
+    prop_oneof![
+        2 => (place.clone(), any::<u8>()).prop_map(|(at, byte)| Mutation::Byte(at, byte)),
+        1 => place.clone().prop_map(Mutation::Truncate),
+        1 => (place.clone(), 0..40usize).prop_map(|(at, n)| Mutation::Remove(at, n)),
+        1 => (place.clone(), 0..40usize).prop_map(|(at, n)| Mutation::Repeat(at, n)),
+        4 => (place.clone(), prop::sample::select(&WORDS[..])).prop_map(|(at, word)| Mutation::Word(at, word)),
+        2 => (place, number).prop_map(|(at, bytes)| Mutation::Number(at, bytes)),
+    ]
+}
+
+fn mutate(file: &mut Vec<u8>, mutation: &Mutation) {
+    let n = file.len();
+    let at = |share: f64| ((n as f64 * share) as usize).min(n.saturating_sub(1));
+    if n == 0 {
+        return;
+    }
+    match mutation {
+        Mutation::Byte(share, byte) => file[at(*share)] = *byte,
+        Mutation::Truncate(share) => file.truncate(at(*share)),
+        Mutation::Remove(share, count) => {
+            file.drain(at(*share)..(at(*share) + count).min(n));
+        }
+        Mutation::Repeat(share, count) => {
+            let (begin, end) = (at(*share), (at(*share) + count).min(n));
+            let repeated = file[begin..end].to_vec();
+            file.splice(end..end, repeated);
+        }
+        Mutation::Word(share, word) => {
+            let ends = |byte: &u8| byte.is_ascii_whitespace() || *byte == b'"';
+            let begin = file[..at(*share)].iter().rposition(ends).map_or(0, |before| before + 1);
+            let end = file[begin..].iter().position(ends).map_or(n, |length| begin + length);
+            file.splice(begin..end, word.bytes());
+        }
+        Mutation::Number(share, bytes) => {
+            let begin = at(*share);
+            let end = (begin + bytes.len()).min(n);
+            file[begin..end].copy_from_slice(&bytes[..end - begin]);
+        }
+    }
+}
+
+/// VTU files as VTK writes them.
+fn vtu_files() -> Vec<MeshFiles> {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../femtile-mesh/tests/data"));
+    let mut names: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    names.retain(|path| path.extension().is_some_and(|extension| extension == "vtu"));
+    names.sort();
+    let parse = |files: &[Vec<u8>]| io::vtu::parse(Path::new("fuzz.vtu"), &files[0]);
+    names
+        .iter()
+        .map(|path| MeshFiles { name: "VTU", files: vec![std::fs::read(path).unwrap()], parse })
+        .collect()
+}
+
+fn check(files: &MeshFiles) {
+    let n_bytes = files.files.iter().map(Vec::len).sum();
+    let start = Instant::now();
+    let (result, peak) = peak_of(|| (files.parse)(&files.files));
+    assert!(start.elapsed() < Duration::from_secs(10), "{} took {:?}", files.name, start.elapsed());
+    assert!(peak <= allowed(n_bytes), "{}: {peak} bytes held for a file of {n_bytes}", files.name);
+    if let Ok(mesh) = result {
+        mesh.validate().unwrap_or_else(|error| panic!("{}: {error}", files.name));
+    }
+}
+
+#[test]
+fn no_mutation_makes_a_reader_panic_hang_or_swell() {
+    let mut seeds = mesh_files::all(&cube(1));
+    seeds.extend(vtu_files());
+    let mut runner = TestRunner::new(Config { cases: 400, failure_persistence: None, ..Config::default() });
+    let changes = prop::collection::vec((mutations(), 0..3usize), 1..4);
+    for seed in &seeds {
+        let run = runner.run(&changes, |changes| {
+            let mut files = seed.clone();
+            let n_files = files.files.len();
+            for (mutation, file) in &changes {
+                mutate(&mut files.files[file % n_files], mutation);
+            }
+            check(&files);
+            Ok(())
+        });
+        run.unwrap_or_else(|error| panic!("{}: {error}", seed.name));
+    }
+}
+
+#[test]
+fn a_reader_holds_at_most_sixteen_times_its_file() {
+    for files in mesh_files::all(&cube(24)) {
+        let n_bytes: usize = files.files.iter().map(Vec::len).sum();
+        assert!(n_bytes > 2 << 20 || !files.name.contains("text"), "{}: only {n_bytes} bytes", files.name);
+        let (result, peak) = peak_of(|| (files.parse)(&files.files));
+        assert!(result.is_ok(), "{}: {:?}", files.name, result.err());
+        assert!(peak > n_bytes / 4, "{}: {peak} bytes cannot be the whole count", files.name);
+        assert!(peak <= allowed(n_bytes), "{}: {peak} bytes held for a file of {n_bytes}", files.name);
+        eprintln!("{}: {:.1} bytes a byte of the file", files.name, peak as f64 / n_bytes as f64);
+    }
+}
