@@ -1,29 +1,43 @@
 //! The checks of the project: `cargo xtask validate` is what continuous integration runs.
 
 mod cite;
+mod documents;
 mod step;
 mod validate;
 
+use std::path::Path;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask validate | cite\n\
-    validate  format, lints, tests on every SIMD path, documentation, licences, citations\n\
-    cite      every cited key exists in references.bib";
+/// A command of `cargo xtask`: its name, what it does, and the function that says whether it went well.
+type Task = (&'static str, &'static str, fn(&Path) -> bool);
+
+const TASKS: [Task; 3] = [
+    (
+        "validate",
+        "format, lints, tests on every SIMD path, documentation, licences, citations",
+        validate::validate,
+    ),
+    ("cite", "every cited key exists in references.bib", cite::report),
+    ("documents", "the commands and links in the documents are sound", documents::report),
+];
+
+/// Whether there is a command of this name.
+fn knows(name: &str) -> bool {
+    TASKS.iter().any(|(known, ..)| *known == name)
+}
 
 fn main() -> ExitCode {
+    let Some(root) = Path::new(env!("CARGO_MANIFEST_DIR")).parent() else { return ExitCode::FAILURE };
+    if let Err(error) = std::env::set_current_dir(root) {
+        eprintln!("{} cannot be entered: {error}", root.display());
+        return ExitCode::FAILURE;
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(std::path::Path::to_path_buf);
-    let Some(root) = root.filter(|root| std::env::set_current_dir(root).is_ok()) else {
-        eprintln!("the project's folder cannot be entered");
+    let task = TASKS.iter().find(|(name, ..)| arguments == [*name]);
+    let Some((_, _, run)) = task else {
+        let tasks = TASKS.map(|(name, what, _)| format!("  {name:<10} {what}\n")).concat();
+        eprint!("usage: cargo xtask TASK\n{tasks}");
         return ExitCode::FAILURE;
     };
-    let ok = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["validate"] => validate::validate(),
-        ["cite"] => cite::report(&root),
-        _ => {
-            eprintln!("{USAGE}");
-            false
-        }
-    };
-    if ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if run(root) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -1,35 +1,45 @@
 //! Runs one command of the checks and keeps what it said.
 
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 /// The checks so far: what failed and what was skipped.
 #[derive(Default)]
 pub struct Checks {
-    pub passed: usize,
-    pub failed: Vec<String>,
-    pub skipped: Vec<String>,
+    passed: usize,
+    failed: Vec<String>,
+    skipped: Vec<String>,
+}
+
+/// The cargo that runs this program.
+pub fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
 impl Checks {
-    /// Runs `cargo` with `arguments` and extra environment; its lines that begin with `SKIPPED:` are kept.
+    /// Runs `cargo` with `arguments` and extra environment; what its lines say after `SKIPPED:` is kept.
     pub fn cargo(&mut self, name: &str, arguments: &[&str], environment: &[(&str, &str)]) {
-        println!("\n== {name}: cargo {}", arguments.join(" "));
-        let begun = Instant::now();
-        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        command.args(arguments).envs(environment.iter().copied()).stdin(Stdio::null());
-        let ok = self.run(command);
-        println!(
-            "== {name}: {} in {:.1} s",
-            if ok { "passed" } else { "FAILED" },
-            begun.elapsed().as_secs_f64()
-        );
-        self.note(name, ok);
+        self.step(name, |checks| {
+            let settings =
+                environment.iter().map(|(key, value)| format!("{key}={value:?} ")).collect::<String>();
+            println!("{settings}cargo {}", arguments.join(" "));
+            let mut command = cargo();
+            command.args(arguments).envs(environment.iter().copied());
+            checks.run(command).unwrap_or_else(|error| {
+                println!("cannot run cargo: {error}");
+                false
+            })
+        });
     }
 
-    /// Counts a check.
-    pub fn note(&mut self, name: &str, ok: bool) {
+    /// Runs one check between a headline and its time.
+    pub fn step(&mut self, name: &str, check: impl FnOnce(&mut Self) -> bool) {
+        println!("\n== {name}");
+        let begun = Instant::now();
+        let ok = check(self);
+        let outcome = if ok { "passed" } else { "FAILED" };
+        println!("== {name}: {outcome} in {:.1} s", begun.elapsed().as_secs_f64());
         if ok {
             self.passed += 1;
         } else {
@@ -39,60 +49,88 @@ impl Checks {
 
     /// Notes that something was not checked, and why.
     pub fn skip(&mut self, what: &str, why: &str) {
-        self.skipped.push(format!("{what}: {why}"));
+        self.note_skip(format!("{what}: {why}"));
     }
 
-    fn run(&mut self, mut command: Command) -> bool {
-        let (reader, writer) = match std::io::pipe() {
-            Ok(pipe) => pipe,
-            Err(error) => {
-                eprintln!("no pipe: {error}");
-                return false;
-            }
-        };
-        let errors = match writer.try_clone() {
-            Ok(errors) => errors,
-            Err(error) => {
-                eprintln!("no pipe: {error}");
-                return false;
-            }
-        };
-        let child = command.stdout(writer).stderr(errors).spawn();
+    fn note_skip(&mut self, skip: String) {
+        if !self.skipped.contains(&skip) {
+            self.skipped.push(skip);
+        }
+    }
+
+    fn run(&mut self, mut command: Command) -> io::Result<bool> {
+        let (reader, writer) = io::pipe()?;
+        command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+        let child = command.spawn();
         // The command holds the writing ends; while it lives the reader would never see the end.
         drop(command);
-        let mut child = match child {
-            Ok(child) => child,
-            Err(error) => {
-                eprintln!("cannot start: {error}");
-                return false;
-            }
-        };
+        let mut child = child?;
+        let mut passing = Passing::default();
         for line in BufReader::new(reader).split(b'\n').map_while(Result::ok) {
             let line = String::from_utf8_lossy(&line);
-            println!("{line}");
-            if let Some(skip) = line.trim_start().strip_prefix("SKIPPED:") {
-                let skip = skip.trim().to_string();
-                if !self.skipped.contains(&skip) {
-                    self.skipped.push(skip);
-                }
+            if let Some((_, skip)) = line.split_once("SKIPPED: ") {
+                self.note_skip(skip.trim().into());
+            }
+            if !passing.hides(&line) {
+                println!("{line}");
             }
         }
-        child.wait().is_ok_and(|status| status.success())
+        Ok(child.wait()?.success())
     }
 
     /// Prints the outcome and says whether nothing failed.
     pub fn finish(self) -> bool {
-        println!("\n== skipped");
-        if self.skipped.is_empty() {
-            println!("nothing");
-        }
+        println!("\n== skipped{}", if self.skipped.is_empty() { ": nothing" } else { "" });
         for skip in &self.skipped {
             println!("- {skip}");
         }
+        println!();
         for name in &self.failed {
             println!("FAILED: {name}");
         }
-        println!("checks: {} passed, {} failed", self.passed, self.failed.len());
+        println!("{} passed, {} failed, {} skipped", self.passed, self.failed.len(), self.skipped.len());
         self.failed.is_empty()
+    }
+}
+
+/// Leaves out what nextest repeats of tests that passed; it is asked for only to find what they skipped.
+#[derive(Default)]
+struct Passing {
+    inside: bool,
+}
+
+impl Passing {
+    fn hides(&mut self, line: &str) -> bool {
+        if line.trim_start().starts_with("PASS [") {
+            self.inside = true;
+        } else if !(line.is_empty() || line.starts_with("    ") || line.starts_with("  std"))
+            || line.starts_with("        ") && line.contains(" [") && line.contains("s] ")
+        {
+            self.inside = false;
+        }
+        self.inside
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_of_passing_tests_is_hidden_and_that_of_failing_ones_shown() {
+        let mut passing = Passing::default();
+        let lines = [
+            ("     Summary [   0.006s] 2 tests run", false),
+            ("        PASS [   0.006s] (1/2) crate a", true),
+            ("  stdout ───", true),
+            ("", true),
+            ("    running 1 test", true),
+            ("        FAIL [   0.006s] (2/2) crate b", false),
+            ("    assertion failed", false),
+            ("error: test run failed", false),
+        ];
+        for (line, hidden) in lines {
+            assert_eq!(passing.hides(line), hidden, "{line}");
+        }
     }
 }

@@ -1,81 +1,89 @@
 //! All checks, in the order in which they fail fastest.
 
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::Stdio;
 
-use crate::step::Checks;
+use crate::step::{Checks, cargo};
+use crate::{cite, documents};
 
 /// The crates whose results depend on the SIMD path.
-const KERNEL_CRATES: [&str; 3] = ["femtile-device", "femtile-linalg", "femtile-fem"];
+const KERNEL_CRATES: [&str; 4] = ["femtile-device", "femtile-linalg", "femtile-fem", "femtile-conformance"];
 
 /// Runs every check; true when none failed.
-pub fn validate() -> bool {
+pub fn validate(root: &Path) -> bool {
     let mut checks = Checks::default();
     checks.cargo("format", &["fmt", "--all", "--check"], &[]);
+    checks.step("citations", |_| cite::report(root));
     checks.cargo("lints", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], &[]);
-    checks.cargo("program", &["build", "--package", "femtile-cli", "--profile", "test"], &[]);
     tests(&mut checks);
-    checks.cargo("doctests", &["test", "--workspace", "--doc"], &[]);
+    checks.cargo("doctests", &["test", "--workspace", "--doc", "--quiet"], &[]);
     let deny_warnings = [("RUSTDOCFLAGS", "-D warnings")];
     checks.cargo("documentation", &["doc", "--workspace", "--no-deps", "--quiet"], &deny_warnings);
-    licences(&mut checks);
-    println!("\n== citations");
-    checks.note("citations", crate::cite::report(std::path::Path::new(".")));
+    checks.step("documents", |_| documents::report(root));
+    dependencies(&mut checks);
     checks.finish()
 }
 
+/// Unit and integration tests, the examples among them, then those of the kernels on each SIMD path.
 fn tests(checks: &mut Checks) {
-    let nextest = has("nextest");
-    let run: &[&str] = if nextest {
-        &["nextest", "run", "--success-output", "final", "--no-fail-fast", "--status-level", "slow"]
+    let (before, after): (&[&str], &[&str]) = if has("nextest") {
+        (&["nextest", "run", "--success-output", "final", "--status-level", "slow"], &["--no-fail-fast"])
     } else {
-        checks.skip("nextest", "cargo-nextest is not installed, `cargo test` ran in its place");
-        &["test", "--tests", "--no-fail-fast"]
+        checks.skip("nextest", "cargo-nextest is not installed; `cargo test` ran in its place");
+        (&["test", "--tests", "--quiet"], &["--no-fail-fast", "--", "--nocapture"])
     };
-    checks.cargo("tests", &[run, &["--workspace"]].concat(), &[]);
+    checks.cargo("tests", &[before, &["--workspace"], after].concat(), &[]);
+    let packages: Vec<&str> = KERNEL_CRATES.iter().flat_map(|&package| ["--package", package]).collect();
     for level in ["scalar", "avx2", "avx512"] {
-        if !offered(level) {
+        if offers(level) {
+            let arguments = [before, &packages, after].concat();
+            checks.cargo(&format!("tests, {level}"), &arguments, &[("FEMTILE_SIMD", level)]);
+        } else {
             checks.skip(&format!("tests with FEMTILE_SIMD={level}"), "this processor lacks it");
-            continue;
         }
-        let packages = KERNEL_CRATES.iter().flat_map(|&package| ["--package", package]);
-        let arguments: Vec<&str> = run.iter().copied().chain(packages).collect();
-        checks.cargo(&format!("tests, {level}"), &arguments, &[("FEMTILE_SIMD", level)]);
     }
-    checks.skip("SIMD other than x86-64", "no such machine; those paths are compiled only there");
+    if cfg!(target_arch = "x86_64") {
+        checks.skip("SIMD on other architectures", "this processor is an x86-64");
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
-fn offered(level: &str) -> bool {
+fn offers(level: &str) -> bool {
     match level {
         "avx2" => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
-        "avx512" => ["f", "bw", "cd", "dq", "vl"].iter().all(|part| match *part {
-            "f" => is_x86_feature_detected!("avx512f"),
-            "bw" => is_x86_feature_detected!("avx512bw"),
-            "cd" => is_x86_feature_detected!("avx512cd"),
-            "dq" => is_x86_feature_detected!("avx512dq"),
-            _ => is_x86_feature_detected!("avx512vl"),
-        }),
+        "avx512" => {
+            is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512cd")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512vl")
+        }
         _ => true,
     }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn offered(level: &str) -> bool {
+fn offers(level: &str) -> bool {
     level == "scalar"
 }
 
-fn licences(checks: &mut Checks) {
+/// Licences, bans and sources; advisories where their database can be fetched.
+fn dependencies(checks: &mut Checks) {
     if !has("deny") {
-        checks.skip("licences, bans, sources", "cargo-deny is not installed");
+        checks.skip("licences, bans, sources, advisories", "cargo-deny is not installed");
         return;
     }
     checks.cargo("licences, bans, sources", &["deny", "check", "licenses", "bans", "sources"], &[]);
-    checks
-        .skip("advisories", "their database is fetched from the network; run `cargo deny check advisories`");
+    let fetched = cargo().args(["deny", "fetch", "db"]).stdin(Stdio::null()).output();
+    if fetched.is_ok_and(|output| output.status.success()) {
+        checks.cargo("advisories", &["deny", "check", "--disable-fetch", "advisories"], &[]);
+    } else {
+        checks.skip("advisories", "their database cannot be reached");
+    }
 }
 
 fn has(subcommand: &str) -> bool {
-    let mut command = Command::new("cargo");
+    let mut command = cargo();
     command.args([subcommand, "--version"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
