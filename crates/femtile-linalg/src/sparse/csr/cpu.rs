@@ -115,9 +115,14 @@ fn shares<O: Offset>(cpu: &Cpu, offsets: &[O]) -> Vec<Range<usize>> {
     (0..cpu.threads()).map(|part| bound(part)..bound(part + 1)).collect()
 }
 
+/// How many entries ahead of a row the matrix is asked for. The processor's own prefetching keeps up
+/// with the two streams only in part; on one core this is worth a sixth of the time (AMD EPYC, Zen 3).
+const AHEAD: usize = 256;
+
 /// `y[i] = Σ values · x[columns]` over the rows between consecutive `offsets`.
 ///
-/// Four sums run side by side in a row, in an order that no SIMD level changes.
+/// Four sums run side by side in a row, in an order that no SIMD level changes. Entries of x are
+/// loaded one by one: the gather instruction was measured a fifth slower.
 ///
 /// # Safety
 /// Offsets ascend within `values` and `columns`, which have equal lengths; columns are below `x.len()`.
@@ -129,8 +134,14 @@ unsafe fn product_of_rows<T: Scalar, O: Offset>(
     values: &[T],
     x: &[T],
 ) {
+    let mut asked = offsets.first().map_or(0, |first| first.index()) + AHEAD;
     for (y, ends) in y.iter_mut().zip(offsets.windows(2)) {
         let (begin, end) = (ends[0].index(), ends[1].index());
+        while asked < end + AHEAD {
+            prefetch_16(values, asked);
+            prefetch_16(columns, asked);
+            asked += 16;
+        }
         // SAFETY: the caller promises that rows lie within the entries.
         let (columns, values) =
             unsafe { (columns.get_unchecked(begin..end), values.get_unchecked(begin..end)) };
@@ -149,4 +160,18 @@ unsafe fn product_of_rows<T: Scalar, O: Offset>(
         }
         *y = (sums[0] + sums[2]) + (sums[1] + sums[3]);
     }
+}
+
+/// Asks for the cache lines of 16 entries from `first` on, which may lie past the end.
+#[inline(always)]
+fn prefetch_16<E>(array: &[E], first: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for line in 0..16 * size_of::<E>() / 64 {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let address = array.as_ptr().wrapping_add(first).cast::<i8>().wrapping_add(64 * line);
+        // SAFETY: every x86-64 processor has this instruction, and it may be given any address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (array, first);
 }
