@@ -1,1 +1,48 @@
-//! Part of Femtile.
+//! The benchmarks of Femtile: each problem defined once, each record with the bound that it is held to.
+//!
+//! `femtile bench` lists them and prints what they return.
+#![forbid(unsafe_code)]
+
+mod benchmarks;
+mod error;
+mod options;
+pub mod problems;
+mod record;
+mod timing;
+
+pub use error::BenchError;
+pub use options::Options;
+pub use record::{Record, Work};
+
+/// A benchmark that can be run by name.
+#[derive(Debug, Clone, Copy)]
+pub struct Benchmark {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it measures, in one line.
+    pub summary: &'static str,
+    run: fn(&Options) -> Result<Vec<Record>, BenchError>,
+}
+
+/// All benchmarks, in the order in which they are listed.
+pub fn list() -> Vec<Benchmark> {
+    benchmarks::all()
+}
+
+/// Runs the benchmark called `name`.
+///
+/// # Errors
+/// [`BenchError::Unknown`] with the names there are; else what kept the benchmark from running.
+pub fn run(name: &str, options: &Options) -> Result<Vec<Record>, BenchError> {
+    let Some(benchmark) = list().into_iter().find(|benchmark| benchmark.name == name) else {
+        let names: Vec<_> = list().iter().map(|benchmark| benchmark.name).collect();
+        return Err(BenchError::Unknown { name: name.into(), names: names.join(", ") });
+    };
+    let mut records = (benchmark.run)(options)?;
+    if let Some(commit) = &options.commit {
+        for record in &mut records {
+            record.parameters.insert("commit".into(), commit.clone().into());
+        }
+    }
+    Ok(records)
+}

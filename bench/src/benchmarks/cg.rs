@@ -1,0 +1,79 @@
+//! One iteration of Jacobi-CG on the box: the bytes of the CSR product and 10 values a row besides.
+//!
+//! The ten: read r, q, d and write r for the residual; read x, p, r, d and write x, p for the direction.
+//! (q is summed with p while the product has both in cache.) Not counted: that the cache reads q before
+//! the product writes it.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use femtile::device::{Buffer, Cpu};
+use femtile::linalg::comm::Alone;
+use femtile::linalg::krylov::cg::{CgConfig, ConjugateGradient};
+use femtile::linalg::krylov::{Monitor, Stop};
+use femtile::linalg::precondition::Jacobi;
+
+use super::{ROUNDS, between_bandwidths};
+use crate::problems::kuhn_box;
+use crate::timing::Samples;
+use crate::{BenchError, Options, Record, Work};
+
+/// Notes how long each iteration took.
+#[derive(Default)]
+struct Stopwatch {
+    last: Option<Instant>,
+    samples: Samples,
+}
+
+impl Monitor for Stopwatch {
+    fn iteration(&mut self, iteration: usize, _relative_residual: f64) -> ControlFlow<Stop> {
+        let now = Instant::now();
+        if let Some(last) = self.last.replace(now)
+            && iteration > 1
+        {
+            self.samples.push((now - last).as_secs_f64());
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
+    let mut records: Vec<Record> =
+        options.cpus()?.iter().map(|cpu| iteration(cpu, options)).collect::<Result<_, _>>()?;
+    if let [one, many] = records.as_mut_slice() {
+        many.set("speedup_over_one_thread", one.seconds_min / many.seconds_min);
+    }
+    Ok(records)
+}
+
+fn iteration(cpu: &Cpu, options: &Options) -> Result<Record, BenchError> {
+    let nodes = options.nodes(129)?;
+    let a = kuhn_box::matrix::<f64, _>(cpu, nodes)?;
+    let b = kuhn_box::ones(cpu, nodes)?;
+    let jacobi = Jacobi::new(&a)?;
+    let mut x = Buffer::zeros(cpu, b.len())?;
+    let max_iterations = options.repeats(60).div_ceil(ROUNDS) + 1;
+    let cg = ConjugateGradient::new(CgConfig { tolerance: 1e-14, max_iterations, ..CgConfig::default() });
+    let mut watch = Stopwatch::default();
+    let bandwidth = between_bandwidths(cpu, || {
+        watch.last = None;
+        x.as_mut_slice().fill(0.0);
+        let outcome = cg.solve(&mut x, &a, &jacobi, &b, &Alone, &mut watch)?;
+        match outcome.stop {
+            Stop::MaxIterations | Stop::Converged => Ok(()),
+            stop => Err(BenchError::Setting { field: "nodes", message: format!("the solve {stop}") }),
+        }
+    })?;
+    let n = a.n_rows() as f64;
+    let work =
+        Work { bytes: a.product_bytes() as f64 + 80.0 * n, flops: 2.0 * a.n_nonzeros() as f64 + 14.0 * n };
+    let bound = ("read bandwidth", bandwidth.read_gb_per_s);
+    let mut record = Record::against_bandwidth("jacobi-cg iteration, box", cpu, &watch.samples, work, bound);
+    record.set("nodes", nodes);
+    record.set("n_rows", a.n_rows());
+    record.set("n_nonzeros", a.n_nonzeros());
+    record.set("threads", cpu.threads());
+    record.set("read_gb_per_s", bandwidth.read_gb_per_s);
+    record.set("triad_gb_per_s", bandwidth.triad_gb_per_s);
+    Ok(record)
+}

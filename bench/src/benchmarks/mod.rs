@@ -1,0 +1,57 @@
+//! One file a benchmark.
+
+mod bandwidth;
+mod cg;
+mod csr;
+mod petsc;
+
+use femtile::device::Cpu;
+use femtile::device::cpu::Bandwidth;
+
+use crate::{BenchError, Benchmark};
+
+pub(crate) fn all() -> Vec<Benchmark> {
+    vec![
+        Benchmark {
+            name: "bandwidth",
+            summary: "memory bandwidth: dot product and triad of long vectors",
+            run: bandwidth::run,
+        },
+        Benchmark {
+            name: "csr",
+            summary: "CSR product on the box of linear tetrahedra, against read bandwidth",
+            run: csr::run,
+        },
+        Benchmark {
+            name: "cg",
+            summary: "one Jacobi-CG iteration on that box, against read bandwidth",
+            run: cg::run,
+        },
+        Benchmark {
+            name: "petsc",
+            summary: "Jacobi-CG to 1e-8 on the box beside PETSc's, one thread",
+            run: petsc::run,
+        },
+    ]
+}
+
+/// How often bandwidth and work are measured in turn: on a shared machine both vary with time.
+const ROUNDS: usize = 3;
+
+/// Long enough to be out of the last-level cache of most machines.
+const VECTOR_BYTES: usize = 256 << 20;
+
+/// Alternates `work` with measurements of the bandwidth, of which it returns the best.
+fn between_bandwidths(
+    cpu: &Cpu,
+    mut work: impl FnMut() -> Result<(), BenchError>,
+) -> Result<Bandwidth, BenchError> {
+    let mut best = cpu.measure_bandwidth(VECTOR_BYTES)?;
+    for _ in 0..ROUNDS {
+        work()?;
+        let found = cpu.measure_bandwidth(VECTOR_BYTES)?;
+        best.read_gb_per_s = best.read_gb_per_s.max(found.read_gb_per_s);
+        best.triad_gb_per_s = best.triad_gb_per_s.max(found.triad_gb_per_s);
+    }
+    Ok(best)
+}

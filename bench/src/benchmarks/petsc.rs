@@ -1,0 +1,141 @@
+//! Jacobi-CG on the box to 1e-8, ours and PETSc's in turn, one thread, the same matrix.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use femtile::device::{Buffer, Cpu, Device};
+use femtile::linalg::comm::Alone;
+use femtile::linalg::krylov::Stop;
+use femtile::linalg::krylov::cg::{CgConfig, ConjugateGradient};
+use femtile::linalg::precondition::Jacobi;
+use femtile::linalg::sparse::{Csr, Offsets};
+use serde::Deserialize;
+
+use super::between_bandwidths;
+use crate::problems::kuhn_box;
+use crate::timing::Samples;
+use crate::{BenchError, Options, Record, Work};
+
+const SCRIPT: &str = include_str!("../../peers/petsc_jacobi_cg.py");
+const TOLERANCE: f64 = 1e-8;
+
+/// What the script prints.
+#[derive(Deserialize)]
+struct Peer {
+    version: String,
+    iterations: usize,
+    seconds: Vec<f64>,
+}
+
+pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
+    let (cpu, nodes) = (Cpu::new(options.threads.unwrap_or(1))?, options.nodes(65)?);
+    let a = kuhn_box::matrix::<f64, _>(&cpu, nodes)?;
+    let folder =
+        tempfile::tempdir().map_err(|source| BenchError::File { what: "temporary folder", source })?;
+    let file = folder.path().join("box.csr");
+    export(&a, &file).map_err(|source| BenchError::File { what: "matrix for the peer", source })?;
+
+    let repeats = options.repeats(9).div_ceil(super::ROUNDS);
+    let (mut ours, mut theirs, mut iterations) = (Samples::default(), Samples::default(), 0);
+    let (mut version, mut their_iterations) = (String::new(), 0);
+    let bandwidth = between_bandwidths(&cpu, || {
+        iterations = solve(&cpu, &a, nodes, repeats, &mut ours)?;
+        let peer = ask_petsc(&file, repeats)?;
+        peer.seconds.iter().for_each(|&seconds| theirs.push(seconds));
+        (version, their_iterations) = (peer.version, peer.iterations);
+        Ok(())
+    })?;
+    let bound = ("read bandwidth", bandwidth.read_gb_per_s);
+    let record = |problem: &str, samples: &Samples, iterations: usize| {
+        let n = a.n_rows() as f64;
+        let work = Work {
+            bytes: iterations as f64 * (a.product_bytes() as f64 + 80.0 * n),
+            flops: iterations as f64 * (2.0 * a.n_nonzeros() as f64 + 14.0 * n),
+        };
+        let mut record = Record::against_bandwidth(problem, &cpu, samples, work, bound);
+        record.set("nodes", nodes);
+        record.set("iterations", iterations);
+        record.set("tolerance", TOLERANCE);
+        record.set("threads", cpu.threads());
+        record
+    };
+    let mut mine = record("jacobi-cg solve, box", &ours, iterations);
+    mine.set("petsc_seconds_over_ours_min", theirs.min() / ours.min());
+    mine.set("petsc_seconds_over_ours_median", theirs.median() / ours.median());
+    let mut petsc = record("jacobi-cg solve, box, PETSc", &theirs, their_iterations);
+    petsc.device = "cpu (1 threads, PETSc)".into();
+    petsc.set("version", version);
+    petsc.set("threads", 1);
+    Ok(vec![mine, petsc])
+}
+
+/// Solves several times from zero; the time of one includes the preconditioner's set-up.
+fn solve(
+    cpu: &Cpu,
+    a: &Csr<f64, Cpu>,
+    nodes: usize,
+    repeats: usize,
+    samples: &mut Samples,
+) -> Result<usize, BenchError> {
+    let b = kuhn_box::ones(cpu, nodes)?;
+    let mut x = Buffer::zeros(cpu, b.len())?;
+    let cg = ConjugateGradient::new(CgConfig { tolerance: TOLERANCE, ..CgConfig::default() });
+    let mut iterations = 0;
+    for _ in 0..repeats {
+        x.as_mut_slice().fill(0.0);
+        let outcome = samples.time(|| {
+            let jacobi = Jacobi::new(a)?;
+            cg.solve(&mut x, a, &jacobi, &b, &Alone, &mut ())
+        })?;
+        if outcome.stop != Stop::Converged {
+            return Err(BenchError::Setting {
+                field: "nodes",
+                message: format!("the solve {}", outcome.stop),
+            });
+        }
+        iterations = outcome.iterations;
+    }
+    Ok(iterations)
+}
+
+/// Writes little-endian numbers: n_rows and n_nonzeros (u64), offsets and columns (u32), values (f64).
+fn export<D: Device>(a: &Csr<f64, D>, file: &Path) -> std::io::Result<()> {
+    let other = |error: femtile::device::DeviceError| std::io::Error::other(error.to_string());
+    let Offsets::Narrow(offsets) = a.offsets() else {
+        return Err(std::io::Error::other("the peer's script reads 32-bit offsets only"));
+    };
+    let mut out = std::io::BufWriter::new(std::fs::File::create(file)?);
+    for count in [a.n_rows() as u64, a.n_nonzeros() as u64] {
+        out.write_all(&count.to_le_bytes())?;
+    }
+    out.write_all(bytemuck::cast_slice(&offsets.to_host().map_err(other)?))?;
+    out.write_all(bytemuck::cast_slice(&a.columns().to_host().map_err(other)?))?;
+    out.write_all(bytemuck::cast_slice(&a.values().to_host().map_err(other)?))?;
+    out.flush()
+}
+
+/// Runs the script in the first Python that can.
+fn ask_petsc(file: &Path, repeats: usize) -> Result<Peer, BenchError> {
+    let first = ask_python("python3", file, repeats);
+    first.or_else(|reason| {
+        let second = ask_python("/usr/bin/python3", file, repeats);
+        second.map_err(|other| BenchError::Peer { peer: "PETSc", reason: format!("{reason}; {other}") })
+    })
+}
+
+fn ask_python(python: &str, file: &Path, repeats: usize) -> Result<Peer, String> {
+    let mut command = Command::new(python);
+    command.arg("-").arg(file).args([repeats.to_string(), TOLERANCE.to_string()]);
+    command.env("OMP_NUM_THREADS", "1").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| format!("{python}: {error}"))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(SCRIPT.as_bytes()).map_err(|error| format!("{python}: {error}"))?;
+    }
+    let output = child.wait_with_output().map_err(|error| format!("{python}: {error}"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{python}: {}", said.lines().last().unwrap_or("no message").trim()));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| format!("{python}: {error}"))
+}

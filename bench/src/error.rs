@@ -1,0 +1,46 @@
+use femtile::device::DeviceError;
+use femtile::linalg::LinalgError;
+
+/// What can keep a benchmark from running.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BenchError {
+    /// No benchmark has this name.
+    #[error("there is no benchmark `{name}`; choose one of: {names}")]
+    Unknown {
+        /// The name given.
+        name: String,
+        /// The names that there are.
+        names: String,
+    },
+    /// An option is out of its range.
+    #[error("{field}: {message}")]
+    Setting {
+        /// Which option.
+        field: &'static str,
+        /// What is wrong and what to choose.
+        message: String,
+    },
+    /// The device refused.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// Linear algebra failed.
+    #[error(transparent)]
+    Linalg(#[from] LinalgError),
+    /// A file could not be written or read.
+    #[error("{what}: {source}")]
+    File {
+        /// What was being done.
+        what: &'static str,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// A peer is not installed, or failed.
+    #[error("the peer {peer} did not run: {reason}; bench/README.md says how to install it")]
+    Peer {
+        /// Which program or library.
+        peer: &'static str,
+        /// What it said.
+        reason: String,
+    },
+}

@@ -1,0 +1,43 @@
+use femtile::device::Cpu;
+
+use crate::BenchError;
+
+/// What the user may choose of a benchmark; `None` leaves the choice to the benchmark.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Number of threads; by default one, then all.
+    pub threads: Option<usize>,
+    /// Nodes along a side of the box; each benchmark states its default in its records.
+    pub nodes: Option<usize>,
+    /// How often the work is timed.
+    pub repeats: Option<usize>,
+    /// The commit to write into the records.
+    pub commit: Option<String>,
+}
+
+impl Options {
+    /// The CPU devices to measure: with the chosen number of threads, or with one and with all.
+    pub(crate) fn cpus(&self) -> Result<Vec<Cpu>, BenchError> {
+        if let Some(threads) = self.threads {
+            return Ok(vec![Cpu::new(threads)?]);
+        }
+        let (one, all) = (Cpu::new(1)?, Cpu::new(0)?);
+        Ok(if all.threads() > 1 { vec![one, all] } else { vec![one] })
+    }
+
+    /// Nodes along a side of the box.
+    pub(crate) fn nodes(&self, default: usize) -> Result<usize, BenchError> {
+        match self.nodes.unwrap_or(default) {
+            nodes @ 2..=1024 => Ok(nodes),
+            nodes => Err(BenchError::Setting {
+                field: "nodes",
+                message: format!("{nodes} nodes a side; choose 2 to 1024"),
+            }),
+        }
+    }
+
+    /// How often the work is timed.
+    pub(crate) fn repeats(&self, default: usize) -> usize {
+        self.repeats.unwrap_or(default).max(1)
+    }
+}

@@ -1,0 +1,3 @@
+//! The problems that benchmarks share, each defined once.
+
+pub mod kuhn_box;

@@ -1,0 +1,90 @@
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::timing::Samples;
+
+/// One measured number and the bound it is held to.
+///
+/// Rates and the fraction of the bound are those of the fastest run: bandwidth, too, is the best of
+/// several runs, and what slows single runs down on a shared machine says nothing about the program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// What was computed, such as `csr product, box`.
+    pub problem: String,
+    /// On which device.
+    pub device: String,
+    /// `f64` or `f32`.
+    pub precision: String,
+    /// Sizes, threads, iterations and what else defines the run.
+    pub parameters: BTreeMap<String, Value>,
+    /// Median time of one run.
+    pub seconds_median: f64,
+    /// Time of the fastest run.
+    pub seconds_min: f64,
+    /// Bytes that the method must move; which ones, the benchmark's documentation says.
+    pub bytes: f64,
+    /// Floating-point operations.
+    pub flops: f64,
+    /// `bytes` over `seconds_min`, in 10⁹.
+    pub gb_per_s: f64,
+    /// `flops` over `seconds_min`, in 10⁹.
+    pub gflop_per_s: f64,
+    /// What limits this work, with its measured value.
+    pub bound: String,
+    /// How much of that limit was reached: 1 is all.
+    pub fraction_of_bound: f64,
+}
+
+/// What one run has to move and to compute.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Work {
+    /// Bytes moved.
+    pub bytes: f64,
+    /// Floating-point operations.
+    pub flops: f64,
+}
+
+impl Record {
+    /// A record held to a bandwidth in 10⁹ bytes a second.
+    pub(crate) fn against_bandwidth(
+        problem: &str,
+        device: &impl femtile::device::Device,
+        samples: &Samples,
+        work: Work,
+        (bound, gb_per_s): (&str, f64),
+    ) -> Self {
+        let seconds_min = samples.min();
+        let rate = 1e-9 * work.bytes / seconds_min;
+        let mut record = Self {
+            problem: problem.into(),
+            device: device.description(),
+            precision: "f64".into(),
+            parameters: BTreeMap::new(),
+            seconds_median: samples.median(),
+            seconds_min,
+            bytes: work.bytes,
+            flops: work.flops,
+            gb_per_s: rate,
+            gflop_per_s: 1e-9 * work.flops / seconds_min,
+            bound: format!("{bound}, {gb_per_s:.1} GB/s"),
+            fraction_of_bound: rate / gb_per_s,
+        };
+        record.set("runs", samples.len());
+        record.set("processor", processor());
+        record
+    }
+
+    /// Notes a parameter.
+    pub(crate) fn set(&mut self, name: &str, value: impl Into<Value>) {
+        self.parameters.insert(name.into(), value.into());
+    }
+}
+
+/// The name that the processor gives itself, where the system tells.
+fn processor() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    name.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, name)| name.trim().to_owned())
+}

@@ -1,0 +1,54 @@
+//! Times of repeated runs.
+
+use std::time::Instant;
+
+/// The seconds that runs of the same work took.
+#[derive(Debug, Clone, Default)]
+pub struct Samples {
+    seconds: Vec<f64>,
+}
+
+impl Samples {
+    /// Notes a run.
+    pub fn push(&mut self, seconds: f64) {
+        self.seconds.push(seconds);
+    }
+
+    /// Times one run of `work`.
+    pub fn time<R>(&mut self, work: impl FnOnce() -> R) -> R {
+        let begun = Instant::now();
+        let result = work();
+        self.push(begun.elapsed().as_secs_f64());
+        result
+    }
+
+    /// Number of runs.
+    pub fn len(&self) -> usize {
+        self.seconds.len()
+    }
+
+    /// The fastest run; infinite when there was none.
+    pub fn min(&self) -> f64 {
+        self.seconds.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    /// The median run; infinite when there was none.
+    pub fn median(&self) -> f64 {
+        let mut sorted = self.seconds.clone();
+        sorted.sort_by(f64::total_cmp);
+        sorted.get(sorted.len() / 2).copied().unwrap_or(f64::INFINITY)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_the_run_in_the_middle() {
+        let mut samples = Samples::default();
+        assert_eq!(samples.median(), f64::INFINITY);
+        [3.0, 1.0, 2.0].map(|s| samples.push(s));
+        assert_eq!((samples.median(), samples.min(), samples.len()), (2.0, 1.0, 3));
+    }
+}
