@@ -1,5 +1,7 @@
 use femtile::device::DeviceError;
+use femtile::fem::FemError;
 use femtile::linalg::LinalgError;
+use femtile::mesh::MeshError;
 
 /// What can keep a benchmark from running.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +29,12 @@ pub enum BenchError {
     /// Linear algebra failed.
     #[error(transparent)]
     Linalg(#[from] LinalgError),
+    /// A mesh could not be made or read.
+    #[error(transparent)]
+    Mesh(#[from] MeshError),
+    /// Assembly failed.
+    #[error(transparent)]
+    Fem(#[from] FemError),
     /// A file could not be written or read.
     #[error("{what}: {source}")]
     File {
