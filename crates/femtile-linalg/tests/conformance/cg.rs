@@ -150,8 +150,11 @@ fn every_stop_is_reached_and_keeps_the_last_iterate() {
     assert_eq!(x_limited, x_interrupted);
     let (timed, _) = run(CgConfig { time_limit: Some(Duration::ZERO), ..config(1e-12) }, &mut ());
     assert_eq!((timed.stop, timed.iterations), (Stop::TimeLimit, 0));
-    let (stagnated, _) = run(CgConfig { stagnation_window: 30, ..config(1e-300) }, &mut ());
-    assert!(matches!(stagnated.stop, Stop::Stagnated | Stop::Breakdown { .. }), "{:?}", stagnated.stop);
+    let (ones, mut x) = (vec![1.0; 1600], vec![0.0; 1600]);
+    let impatient = CgConfig { stagnation_window: 3, ..config(1e-12) };
+    let stagnated = solve(&cpus()[0], &parts, &ones, &mut x, impatient, false, &mut ());
+    assert_eq!((stagnated.stop, stagnated.iterations), (Stop::Stagnated, 3), "{:?}", stagnated.residuals);
+    assert!(stagnated.residuals[1..].iter().all(|&r| r >= 1.0));
     let (diverged, _) = run(CgConfig { divergence_factor: 0.5, ..config(1e-12) }, &mut ());
     assert_eq!(diverged.stop, Stop::Diverged);
 }
@@ -176,5 +179,60 @@ fn a_tolerance_that_is_not_positive_is_refused() {
         let cg = ConjugateGradient::new(config(tolerance));
         let error = cg.solve(&mut x, &a, &m, &b, &Alone, &mut ()).unwrap_err();
         assert!(error.to_string().starts_with("tolerance"), "{error}");
+    }
+}
+
+#[test]
+fn how_often_the_host_looks_changes_nothing() {
+    let mut random = Random::new(6);
+    let (parts, b) = (laplacian::<f64>(30, &mut random), random.vector::<f64>(900));
+    let indefinite = Parts::<f64>::from_rows(2, vec![vec![(0, 1.0), (1, 3.0)], vec![(0, 3.0), (1, 1.0)]]);
+    let run = |parts: &Parts<f64>, b: &[f64], max_iterations, look_every| {
+        let mut x = vec![0.0; b.len()];
+        let config = CgConfig { max_iterations, look_every, ..config(1e-9) };
+        (solve(&cpus()[0], parts, b, &mut x, config, false, &mut ()), x)
+    };
+    for (parts, b, limit) in [(&parts, b.as_slice(), 1000), (&parts, &b, 10), (&indefinite, &[2.0, -1.0], 9)]
+    {
+        let expected = run(parts, b, limit, Some(1));
+        for look_every in [0, 2, 3, 7, 64, 1000] {
+            assert_eq!(run(parts, b, limit, Some(look_every)), expected, "every {look_every}");
+        }
+    }
+}
+
+/// A preconditioner that is not positive definite.
+struct Negative;
+
+impl Preconditioner<f64, Cpu> for Negative {
+    fn apply(&self, z: &mut Buffer<f64, Cpu>, r: &Buffer<f64, Cpu>) -> Result<(), LinalgError> {
+        for (z, r) in z.as_mut_slice().iter_mut().zip(r.as_slice()) {
+            *z = -r;
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_negative_preconditioner_breaks_down_before_x_moves() {
+    let cpu = &cpus()[0];
+    let a = laplacian::<f64>(5, &mut Random::new(1)).on(cpu);
+    let b = Buffer::from_vec(cpu, vec![1.0; 25]).unwrap();
+    let mut x = Buffer::zeros(cpu, 25).unwrap();
+    let cg = ConjugateGradient::new(config(1e-10));
+    let outcome = cg.solve(&mut x, &a, &Negative, &b, &Alone, &mut ()).unwrap();
+    assert_eq!(outcome.stop, Stop::Breakdown { quantity: "r·z", value: -25.0 });
+    assert_eq!((outcome.iterations, x.to_host().unwrap()), (0, vec![0.0; 25]));
+}
+
+#[test]
+fn a_right_side_that_is_not_finite_breaks_down_at_once() {
+    let parts = laplacian::<f64>(3, &mut Random::new(1));
+    for bad in [f64::NAN, f64::INFINITY, 1e200] {
+        let (mut x, mut b) = (vec![0.0; 9], [1.0; 9]);
+        b[4] = bad;
+        let outcome = solve(&cpus()[0], &parts, &b, &mut x, config(1e-10), false, &mut ());
+        assert!(matches!(outcome.stop, Stop::Breakdown { .. }), "{:?}", outcome.stop);
+        assert_eq!((outcome.iterations, x), (0, vec![0.0; 9]));
     }
 }

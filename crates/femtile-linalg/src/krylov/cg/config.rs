@@ -16,6 +16,10 @@ pub struct CgConfig {
     pub stagnation_window: usize,
     /// The solve counts as diverged when the residual grows by this factor over its smallest value. Default 1e12.
     pub divergence_factor: f64,
+    /// Iterations from one look of the host at the residual to the next, 1 to 64; the device's choice by
+    /// default. The device itself tests for convergence in every iteration: the iterate, its number and
+    /// the residuals do not depend on this, only how soon the monitor and the other limits are heard.
+    pub look_every: Option<usize>,
 }
 
 impl Default for CgConfig {
@@ -26,6 +30,7 @@ impl Default for CgConfig {
             time_limit: None,
             stagnation_window: 5_000,
             divergence_factor: 1e12,
+            look_every: None,
         }
     }
 }
@@ -48,9 +53,10 @@ pub struct CgOutcome {
     pub stop: Stop,
     /// Iterations done; the iterate returned is that of the last one.
     pub iterations: usize,
-    /// $\|r\| / \|b\|$ of the recurrence at the end, on which the stop was decided.
+    /// $\|r\|_2 / \|b\|_2$ of the recurrence at the end, on which the stop was decided.
     pub relative_residual: f64,
-    /// $\|b - A x\| / \|b\|$ of the iterate returned, computed afresh.
+    /// $\|b - A x\|_2 / \|b\|_2$ of the iterate returned, computed afresh; larger than the other where
+    /// rounding keeps x from getting closer.
     pub true_relative_residual: f64,
     /// $\|r\| / \|b\|$ before the first and after every iteration.
     pub residuals: Vec<f64>,

@@ -19,7 +19,12 @@ impl<T: Scalar> CgKernels<T> for Cpu {
     ) -> Result<(), LinalgError> {
         let dot = DotHook::new(p.len());
         a.apply_with(q, p, &dot)?;
-        host::set(scalars, Scalars::P_DOT_Q, dot.sum());
+        scalars.p_dot_q.as_mut_slice()[0] = dot.sum();
+        Ok(())
+    }
+
+    fn cg_start(&self, scalars: &mut Scalars) -> Result<(), LinalgError> {
+        host::start(scalars);
         Ok(())
     }
 
@@ -36,7 +41,7 @@ impl<T: Scalar> CgKernels<T> for Cpu {
         scalars: &mut Scalars,
     ) -> Result<(), LinalgError> {
         need("q", r.len(), q.len())?;
-        let alpha = T::from_f64(host::get(scalars, Scalars::ALPHA));
+        let alpha = T::from_f64(host::alpha_beta(scalars).0);
         let (n, q) = (q.len(), q.as_slice());
         let Some(d) = inverse_diagonal else {
             let r_dot_r = map_blocks(
@@ -49,7 +54,7 @@ impl<T: Scalar> CgKernels<T> for Cpu {
                     block_dot(r, r)
                 },
             );
-            host::set(scalars, Scalars::R_DOT_R, combine(&r_dot_r));
+            scalars.r_sums.as_mut_slice()[Scalars::R_DOT_R] = combine(&r_dot_r);
             return Ok(());
         };
         need("inverse_diagonal", n, d.len())?;
@@ -62,8 +67,8 @@ impl<T: Scalar> CgKernels<T> for Cpu {
             |rows, [r]| residual_block(r, &q[rows.clone()], &d[rows], alpha),
         );
         let (r_dot_r, r_dot_z): (Vec<f64>, Vec<f64>) = sums.into_iter().unzip();
-        host::set(scalars, Scalars::R_DOT_R, combine(&r_dot_r));
-        host::set(scalars, Scalars::R_DOT_Z, combine(&r_dot_z));
+        scalars.r_sums.as_mut_slice()[Scalars::R_DOT_R] = combine(&r_dot_r);
+        scalars.r_sums.as_mut_slice()[Scalars::R_DOT_Z] = combine(&r_dot_z);
         Ok(())
     }
 
@@ -74,7 +79,7 @@ impl<T: Scalar> CgKernels<T> for Cpu {
         scalars: &mut Scalars,
     ) -> Result<(), LinalgError> {
         let r_dot_z = self.dot(r, z)?;
-        host::set(scalars, Scalars::R_DOT_Z, r_dot_z);
+        scalars.r_sums.as_mut_slice()[Scalars::R_DOT_Z] = r_dot_z;
         Ok(())
     }
 
@@ -93,8 +98,8 @@ impl<T: Scalar> CgKernels<T> for Cpu {
     ) -> Result<(), LinalgError> {
         need("x", p.len(), x.len())?;
         need("z", p.len(), z.len())?;
-        let alpha = T::from_f64(host::get(scalars, Scalars::ALPHA));
-        let beta = T::from_f64(host::get(scalars, Scalars::BETA));
+        let (alpha, beta) = host::alpha_beta(scalars);
+        let (alpha, beta) = (T::from_f64(alpha), T::from_f64(beta));
         if let Some(d) = inverse_diagonal {
             need("inverse_diagonal", p.len(), d.len())?;
         }
@@ -110,15 +115,6 @@ impl<T: Scalar> CgKernels<T> for Cpu {
             },
         );
         Ok(())
-    }
-
-    fn cg_solution(
-        &self,
-        x: &mut Buffer<T, Self>,
-        p: &Buffer<T, Self>,
-        scalars: &Scalars,
-    ) -> Result<(), LinalgError> {
-        self.axpby(x, T::from_f64(host::get(scalars, Scalars::ALPHA)), p, T::ONE)
     }
 }
 
@@ -143,6 +139,11 @@ fn residual_block<T: Scalar>(r: &mut [T], q: &[T], d: &[T], alpha: T) -> (f64, f
 fn direction_block<T: Scalar>(p: &mut [T], x: &mut [T], z: &[T], d: Option<&[T]>, alpha: T, beta: T) {
     let n = p.len();
     let (x, z) = (&mut x[..n], &z[..n]);
+    if alpha == T::ZERO {
+        return p.iter_mut().zip(z).enumerate().for_each(|(i, (p, &z))| {
+            *p = d.map_or(z, |d| d[i] * z) + beta * *p;
+        });
+    }
     match d {
         Some(d) => {
             let d = &d[..n];

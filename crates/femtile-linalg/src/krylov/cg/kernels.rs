@@ -1,36 +1,14 @@
-use femtile_device::{Buffer, Device, DeviceError, Scalar};
+use femtile_device::{Buffer, Scalar};
 
+use super::{CgProgress, CgScalars};
 use crate::vector::VectorKernels;
 use crate::{LinalgError, LinearOperator};
 
-/// The numbers of one CG iteration; they live on the device so that no kernel waits for the host.
-#[derive(Debug)]
-pub struct CgScalars<D: Device> {
-    /// In the order of the constants of this type.
-    pub values: Buffer<f64, D>,
-}
-
-impl<D: Device> CgScalars<D> {
-    /// $p^\mathsf{T} q$.
-    pub const P_DOT_Q: usize = 0;
-    /// $r^\mathsf{T} r$.
-    pub const R_DOT_R: usize = 1;
-    /// $r^\mathsf{T} z$ of the new residual.
-    pub const R_DOT_Z: usize = 2;
-    /// $r^\mathsf{T} z$ of the residual before.
-    pub const RHO: usize = 3;
-    /// $\alpha = \rho / p^\mathsf{T} q$.
-    pub const ALPHA: usize = 4;
-    /// $\beta = r^\mathsf{T} z / \rho$.
-    pub const BETA: usize = 5;
-
-    /// All zero.
-    pub fn zeros(device: &D) -> Result<Self, DeviceError> {
-        Ok(Self { values: Buffer::zeros(device, 6)? })
-    }
-}
-
 /// The passes of conjugate gradients, fused so that each vector is moved as rarely as the recurrences allow.
+///
+/// No pass waits for the host: all numbers stay on the device, and once the method has ended there
+/// ([`CgScalars::END`]) further iterations leave `x` and the counters as they are. A device may thus
+/// run several iterations, such as a recorded graph of them, before the host looks.
 ///
 /// # Cost
 /// One iteration with a diagonal preconditioner moves 10n values besides the product `q = A p`:
@@ -38,6 +16,11 @@ impl<D: Device> CgScalars<D> {
 /// # Errors
 /// [`LinalgError::Length`] when vectors of one call differ in length.
 pub trait CgKernels<T: Scalar>: VectorKernels<T> {
+    /// Iterations that are started before the host looks at the residual, unless the settings say.
+    fn cg_stride(&self) -> usize {
+        1
+    }
+
     /// $q = A p$ and $p^\mathsf{T} q$ into `scalars`, summed while q is in cache.
     fn cg_product(
         &self,
@@ -47,7 +30,10 @@ pub trait CgKernels<T: Scalar>: VectorKernels<T> {
         scalars: &mut CgScalars<Self>,
     ) -> Result<(), LinalgError>;
 
-    /// $\alpha = \rho / p^\mathsf{T} q$.
+    /// $\rho = r^\mathsf{T} z$ before the first iteration; ends the method unless it is positive.
+    fn cg_start(&self, scalars: &mut CgScalars<Self>) -> Result<(), LinalgError>;
+
+    /// $\alpha = \rho / p^\mathsf{T} q$; ends the method unless $p^\mathsf{T} q$ is positive. Once ended, $\alpha = 0$.
     fn cg_step_length(&self, scalars: &mut CgScalars<Self>) -> Result<(), LinalgError>;
 
     /// $r \mathrel{-}= \alpha q$, then $r^\mathsf{T} r$ and, with a diagonal, $r^\mathsf{T} D^{-1} r$ into `scalars`.
@@ -67,10 +53,14 @@ pub trait CgKernels<T: Scalar>: VectorKernels<T> {
         scalars: &mut CgScalars<Self>,
     ) -> Result<(), LinalgError>;
 
-    /// $\beta = r^\mathsf{T} z / \rho$ (zero where $\rho$ is zero), then $\rho = r^\mathsf{T} z$.
+    /// Counts the iteration, notes $r^\mathsf{T} r$, and ends the method where that meets the threshold,
+    /// where the limit of iterations is reached, or where $r^\mathsf{T} z$ is not positive; then
+    /// $\beta = r^\mathsf{T} z / \rho$ and $\rho = r^\mathsf{T} z$. Does nothing once the method has ended.
     fn cg_conjugation(&self, scalars: &mut CgScalars<Self>) -> Result<(), LinalgError>;
 
     /// $x \mathrel{+}= \alpha p$, then $p = D^{-1} z + \beta p$ (without $D^{-1}$ where there is no diagonal).
+    ///
+    /// Where $\alpha = 0$, x is left as it is, whatever p holds.
     fn cg_direction(
         &self,
         p: &mut Buffer<T, Self>,
@@ -80,11 +70,10 @@ pub trait CgKernels<T: Scalar>: VectorKernels<T> {
         scalars: &CgScalars<Self>,
     ) -> Result<(), LinalgError>;
 
-    /// $x \mathrel{+}= \alpha p$: the step of the last iteration, which needs no new direction.
-    fn cg_solution(
-        &self,
-        x: &mut Buffer<T, Self>,
-        p: &Buffer<T, Self>,
-        scalars: &CgScalars<Self>,
-    ) -> Result<(), LinalgError>;
+    /// Waits for the iterations started so far and appends to `history` the $r^\mathsf{T} r$ that it lacks.
+    ///
+    /// `history` holds one entry for the start and one for each iteration seen before.
+    fn cg_poll(&self, scalars: &CgScalars<Self>, history: &mut Vec<f64>) -> Result<CgProgress, LinalgError> {
+        Ok(scalars.progress(history)?)
+    }
 }

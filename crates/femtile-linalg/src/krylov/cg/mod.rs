@@ -7,15 +7,14 @@ mod reference;
 mod scalars;
 mod watch;
 
-use std::ops::ControlFlow;
-
 use femtile_device::{Buffer, Scalar};
 
 use super::{Monitor, Stop};
 use crate::comm::Communicator;
 use crate::{LinalgError, LinearOperator, Preconditioner, error::need};
 pub use config::{CgConfig, CgOutcome};
-pub use kernels::{CgKernels, CgScalars};
+pub use kernels::CgKernels;
+pub use scalars::{CgProgress, CgScalars};
 use watch::Watch;
 
 /// Preconditioned conjugate gradients, with every vector update of an iteration in two passes.
@@ -50,6 +49,11 @@ impl ConjugateGradient {
 
     /// Solves $A x = b$, starting from the values in `x` and leaving the last iterate there.
     ///
+    /// The method ends in the iteration whose residual first meets the tolerance, and `x` is the iterate of
+    /// that iteration, however rarely the host looks. A right side of zeros gives `x = 0` at once. Entries
+    /// of `b` below about 1e-154 count as zero and those above 1e154 break the method down: their squares
+    /// leave the range of f64.
+    ///
     /// # Errors
     /// [`LinalgError::Length`] when the vectors do not fit, [`LinalgError::Setting`] when the tolerance
     /// is not positive. Not converging is no error: see [`CgOutcome::stop`].
@@ -68,23 +72,27 @@ impl ConjugateGradient {
         need("a", a.n_rows(), a.n_cols())?;
         let device = b.device().clone();
         let b_norm = norm(&device, b, comm)?;
-        let mut v = Vectors::new(&device, x, a, b, m.diagonal().is_none())?;
         if b_norm == 0.0 {
             device.fill(x, T::ZERO)?;
             return Ok(CgOutcome::at_once());
         }
-        let r_norm = norm(&device, &v.r, comm)?;
+        let threshold = (self.config.tolerance * b_norm).powi(2);
+        let scalars = CgScalars::new(&device, threshold, self.config.max_iterations)?;
+        let mut v = Vectors::new(x, a, b, m.diagonal().is_none(), scalars)?;
         let mut watch = Watch::new(&self.config, b_norm);
-        let mut stop = watch.see(0, r_norm, monitor);
+        let r_norm = norm(&device, &v.r, comm)?;
+        let mut stop = watch.start(r_norm * r_norm, monitor);
         if stop.is_continue() {
             start(&device, &mut v, m, comm)?;
         }
-        let mut iteration = 0;
+        let stride = self.config.look_every.unwrap_or_else(|| device.cg_stride());
+        let stride = stride.clamp(1, CgScalars::<D>::RING);
         while stop.is_continue() {
-            iteration += 1;
-            stop = iterate(&device, x, a, m, &mut v, comm, &mut |scalars| {
-                read_back(scalars).map(|s| watch.step(iteration, s, monitor))
-            })?;
+            for _ in 0..stride {
+                iterate(&device, x, a, m, &mut v, comm)?;
+            }
+            let progress = device.cg_poll(&v.scalars, &mut watch.history)?;
+            stop = watch.look(progress, monitor);
         }
         let stop = stop.break_value().unwrap_or(Stop::Converged);
         let true_residual = residual(&device, &mut v, x, a, b, comm)? / b_norm;
@@ -95,19 +103,19 @@ impl ConjugateGradient {
 impl<T: Scalar, D: CgKernels<T>> Vectors<T, D> {
     /// r = b − A x and zeros.
     fn new(
-        device: &D,
         x: &Buffer<T, D>,
         a: &dyn LinearOperator<T, D>,
         b: &Buffer<T, D>,
         with_z: bool,
+        scalars: CgScalars<D>,
     ) -> Result<Self, LinalgError> {
-        let n = b.len();
+        let (n, device) = (b.len(), b.device());
         let z = if with_z { Some(Buffer::zeros(device, n)?) } else { None };
         let mut r = Buffer::zeros(device, n)?;
         a.apply(&mut r, x)?;
         device.axpby(&mut r, T::ONE, b, -T::ONE)?;
         let (p, q) = (Buffer::zeros(device, n)?, Buffer::zeros(device, n)?);
-        Ok(Self { r, p, q, z, scalars: CgScalars::zeros(device)? })
+        Ok(Self { r, p, q, z, scalars })
     }
 }
 
@@ -120,14 +128,11 @@ fn start<T: Scalar, D: CgKernels<T>, C: Communicator>(
 ) -> Result<(), LinalgError> {
     m.apply(&mut v.p, &v.r)?;
     device.cg_r_dot_z(&v.r, &v.p, &mut v.scalars)?;
-    comm.sum(&mut v.scalars.values)?;
-    device.cg_conjugation(&mut v.scalars)
+    comm.sum(&mut v.scalars.r_sums)?;
+    device.cg_start(&mut v.scalars)
 }
 
-/// Reads the scalars of an iteration and says whether to go on.
-type See<'a, D> = dyn FnMut(&CgScalars<D>) -> Result<ControlFlow<Stop>, LinalgError> + 'a;
-
-/// One iteration; `see` reads the scalars once the new residual is known and says whether to go on.
+/// One iteration; nothing in it waits for the host.
 fn iterate<T: Scalar, D: CgKernels<T>, C: Communicator>(
     device: &D,
     x: &mut Buffer<T, D>,
@@ -135,28 +140,19 @@ fn iterate<T: Scalar, D: CgKernels<T>, C: Communicator>(
     m: &dyn Preconditioner<T, D>,
     v: &mut Vectors<T, D>,
     comm: &C,
-    see: &mut See<'_, D>,
-) -> Result<ControlFlow<Stop>, LinalgError> {
+) -> Result<(), LinalgError> {
     device.cg_product(&mut v.q, a, &v.p, &mut v.scalars)?;
-    comm.sum(&mut v.scalars.values)?;
+    comm.sum(&mut v.scalars.p_dot_q)?;
     device.cg_step_length(&mut v.scalars)?;
     device.cg_residual(&mut v.r, &v.q, m.diagonal(), &mut v.scalars)?;
     if let Some(z) = &mut v.z {
         m.apply(z, &v.r)?;
         device.cg_r_dot_z(&v.r, z, &mut v.scalars)?;
     }
-    comm.sum(&mut v.scalars.values)?;
-    let stop = see(&v.scalars)?;
-    match stop {
-        ControlFlow::Break(Stop::Breakdown { .. }) => {}
-        ControlFlow::Break(_) => device.cg_solution(x, &v.p, &v.scalars)?,
-        ControlFlow::Continue(()) => {
-            device.cg_conjugation(&mut v.scalars)?;
-            let z = v.z.as_ref().unwrap_or(&v.r);
-            device.cg_direction(&mut v.p, x, z, m.diagonal(), &v.scalars)?;
-        }
-    }
-    Ok(stop)
+    comm.sum(&mut v.scalars.r_sums)?;
+    device.cg_conjugation(&mut v.scalars)?;
+    let z = v.z.as_ref().unwrap_or(&v.r);
+    device.cg_direction(&mut v.p, x, z, m.diagonal(), &v.scalars)
 }
 
 /// ‖b − A x‖, through r and q.
@@ -181,20 +177,4 @@ fn norm<T: Scalar, D: CgKernels<T>, C: Communicator>(
     let mut square = Buffer::from_host(device, &[device.dot(x, x)?])?;
     comm.sum(&mut square)?;
     Ok(square.to_host()?[0].sqrt())
-}
-
-/// What the host wants to know of an iteration.
-struct Sums {
-    p_dot_q: f64,
-    r_dot_r: f64,
-    r_dot_z: f64,
-}
-
-fn read_back<D: femtile_device::Device>(scalars: &CgScalars<D>) -> Result<Sums, LinalgError> {
-    let s = scalars.values.to_host()?;
-    Ok(Sums {
-        p_dot_q: s[CgScalars::<D>::P_DOT_Q],
-        r_dot_r: s[CgScalars::<D>::R_DOT_R],
-        r_dot_z: s[CgScalars::<D>::R_DOT_Z],
-    })
 }

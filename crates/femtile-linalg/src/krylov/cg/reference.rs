@@ -17,7 +17,12 @@ impl<T: Scalar> CgKernels<T> for Reference {
     ) -> Result<(), LinalgError> {
         let dot = DotHook::new(p.len());
         a.apply_with(q, p, &dot)?;
-        host::set(scalars, Scalars::P_DOT_Q, dot.sum());
+        scalars.p_dot_q.as_mut_slice()[0] = dot.sum();
+        Ok(())
+    }
+
+    fn cg_start(&self, scalars: &mut Scalars) -> Result<(), LinalgError> {
+        host::start(scalars);
         Ok(())
     }
 
@@ -33,15 +38,15 @@ impl<T: Scalar> CgKernels<T> for Reference {
         inverse_diagonal: Option<&Buffer<T, Self>>,
         scalars: &mut Scalars,
     ) -> Result<(), LinalgError> {
-        let alpha = T::from_f64(host::get(scalars, Scalars::ALPHA));
+        let alpha = T::from_f64(host::alpha_beta(scalars).0);
         self.axpby(r, -alpha, q, T::ONE)?;
         let r_dot_r = self.dot(r, r)?;
-        host::set(scalars, Scalars::R_DOT_R, r_dot_r);
+        scalars.r_sums.as_mut_slice()[Scalars::R_DOT_R] = r_dot_r;
         if let Some(d) = inverse_diagonal {
             need("inverse_diagonal", r.len(), d.len())?;
             let terms = r.as_slice().iter().zip(d.as_slice());
             let r_dot_z = terms.map(|(r, d)| r.to_f64() * (d.to_f64() * r.to_f64())).sum();
-            host::set(scalars, Scalars::R_DOT_Z, r_dot_z);
+            scalars.r_sums.as_mut_slice()[Scalars::R_DOT_Z] = r_dot_z;
         }
         Ok(())
     }
@@ -53,7 +58,7 @@ impl<T: Scalar> CgKernels<T> for Reference {
         scalars: &mut Scalars,
     ) -> Result<(), LinalgError> {
         let r_dot_z = self.dot(r, z)?;
-        host::set(scalars, Scalars::R_DOT_Z, r_dot_z);
+        scalars.r_sums.as_mut_slice()[Scalars::R_DOT_Z] = r_dot_z;
         Ok(())
     }
 
@@ -70,8 +75,11 @@ impl<T: Scalar> CgKernels<T> for Reference {
         inverse_diagonal: Option<&Buffer<T, Self>>,
         scalars: &Scalars,
     ) -> Result<(), LinalgError> {
-        self.cg_solution(x, p, scalars)?;
-        let beta = T::from_f64(host::get(scalars, Scalars::BETA));
+        let (alpha, beta) = host::alpha_beta(scalars);
+        let (alpha, beta) = (T::from_f64(alpha), T::from_f64(beta));
+        if alpha != T::ZERO {
+            self.axpby(x, alpha, p, T::ONE)?;
+        }
         match inverse_diagonal {
             None => self.axpby(p, T::ONE, z, beta),
             Some(d) => {
@@ -83,14 +91,5 @@ impl<T: Scalar> CgKernels<T> for Reference {
                 Ok(())
             }
         }
-    }
-
-    fn cg_solution(
-        &self,
-        x: &mut Buffer<T, Self>,
-        p: &Buffer<T, Self>,
-        scalars: &Scalars,
-    ) -> Result<(), LinalgError> {
-        self.axpby(x, T::from_f64(host::get(scalars, Scalars::ALPHA)), p, T::ONE)
     }
 }

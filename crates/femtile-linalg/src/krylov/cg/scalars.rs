@@ -1,29 +1,152 @@
-//! The scalar steps of CG where the host can address the device's memory.
+//! The numbers of an iteration, and the steps between its passes.
 
-use femtile_device::HostDevice;
+use femtile_device::{Buffer, Device, DeviceError, HostDevice};
 
-use super::CgScalars;
+use crate::krylov::Stop;
 
-/// α = ρ / p·q.
+/// The numbers of a CG solve; they live on the device so that no kernel waits for the host.
+#[derive(Debug)]
+pub struct CgScalars<D: Device> {
+    /// $p^\mathsf{T} q$, alone because it is summed over ranks before the others are known.
+    pub p_dot_q: Buffer<f64, D>,
+    /// $r^\mathsf{T} r$ and $r^\mathsf{T} z$, summed over ranks together.
+    pub r_sums: Buffer<f64, D>,
+    /// Everything else, in the order of the constants of this type.
+    pub state: Buffer<f64, D>,
+    /// $r^\mathsf{T} r$ after iteration i at place i modulo [`CgScalars::RING`].
+    pub ring: Buffer<f64, D>,
+}
+
+/// What the host learns when it looks at a solve.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CgProgress {
+    /// Iterations done.
+    pub iteration: usize,
+    /// How the method ended on the device, if it has.
+    pub stop: Option<Stop>,
+}
+
+impl<D: Device> CgScalars<D> {
+    /// Place of $r^\mathsf{T} r$ in `r_sums`.
+    pub const R_DOT_R: usize = 0;
+    /// Place of $r^\mathsf{T} z$ in `r_sums`.
+    pub const R_DOT_Z: usize = 1;
+
+    /// Place in `state` of $\rho$, the $r^\mathsf{T} z$ of the residual before.
+    pub const RHO: usize = 0;
+    /// Place in `state` of $\alpha = \rho / p^\mathsf{T} q$.
+    pub const ALPHA: usize = 1;
+    /// Place in `state` of $\beta = r^\mathsf{T} z / \rho$.
+    pub const BETA: usize = 2;
+    /// Place in `state` of the number of iterations done.
+    pub const ITERATION: usize = 3;
+    /// Place in `state` of one of `RUNNING`, `CONVERGED`, `LIMIT_REACHED`, `BAD_P_DOT_Q`, `BAD_R_DOT_R`, `BAD_R_DOT_Z`.
+    pub const END: usize = 4;
+    /// Place in `state` of the $r^\mathsf{T} r$ that ends the method.
+    pub const THRESHOLD: usize = 5;
+    /// Place in `state` of the number of iterations that ends the method.
+    pub const LIMIT: usize = 6;
+
+    /// The method goes on.
+    pub const RUNNING: f64 = 0.0;
+    /// The threshold is met.
+    pub const CONVERGED: f64 = 1.0;
+    /// The limit of iterations is reached.
+    pub const LIMIT_REACHED: f64 = 2.0;
+    /// $p^\mathsf{T} q$ is not positive and finite; x is that of the iteration before.
+    pub const BAD_P_DOT_Q: f64 = 3.0;
+    /// $r^\mathsf{T} r$ is not finite; x is that of the iteration before.
+    pub const BAD_R_DOT_R: f64 = 4.0;
+    /// $r^\mathsf{T} z$ is not positive and finite though r is not zero.
+    pub const BAD_R_DOT_Z: f64 = 5.0;
+
+    /// Residuals that are kept until the host looks.
+    pub const RING: usize = 64;
+
+    /// The numbers before the first iteration.
+    pub fn new(device: &D, threshold: f64, limit: usize) -> Result<Self, DeviceError> {
+        let state = [0.0, 0.0, 0.0, 0.0, Self::RUNNING, threshold, limit as f64];
+        Ok(Self {
+            p_dot_q: Buffer::zeros(device, 1)?,
+            r_sums: Buffer::zeros(device, 2)?,
+            state: Buffer::from_host(device, &state)?,
+            ring: Buffer::zeros(device, Self::RING)?,
+        })
+    }
+
+    /// Reads what is new: see [`super::CgKernels::cg_poll`].
+    pub(super) fn progress(&self, history: &mut Vec<f64>) -> Result<CgProgress, DeviceError> {
+        let state = self.state.to_host()?;
+        let ring = self.ring.to_host()?;
+        let iteration = state[Self::ITERATION] as usize;
+        history.extend((history.len()..=iteration).map(|i| ring[i % Self::RING]));
+        let breakdown = |quantity, value| Some(Stop::Breakdown { quantity, value });
+        let stop = match state[Self::END] {
+            Self::RUNNING => None,
+            Self::CONVERGED => Some(Stop::Converged),
+            Self::LIMIT_REACHED => Some(Stop::MaxIterations),
+            Self::BAD_P_DOT_Q => breakdown("p·Ap", self.p_dot_q.to_host()?[0]),
+            Self::BAD_R_DOT_R => breakdown("r·r", self.r_sums.to_host()?[Self::R_DOT_R]),
+            _ => breakdown("r·z", self.r_sums.to_host()?[Self::R_DOT_Z]),
+        };
+        Ok(CgProgress { iteration, stop })
+    }
+}
+
+fn is_positive(value: f64) -> bool {
+    value > 0.0 && value.is_finite()
+}
+
+/// [`super::CgKernels::cg_start`] where the host can address the device's memory.
+pub(super) fn start<D: HostDevice>(scalars: &mut CgScalars<D>) {
+    let rho = scalars.r_sums.as_slice()[CgScalars::<D>::R_DOT_Z];
+    let state = scalars.state.as_mut_slice();
+    state[CgScalars::<D>::RHO] = rho;
+    if !is_positive(rho) {
+        state[CgScalars::<D>::END] = CgScalars::<D>::BAD_R_DOT_Z;
+    }
+}
+
+/// [`super::CgKernels::cg_step_length`] where the host can address the device's memory.
 pub(super) fn step_length<D: HostDevice>(scalars: &mut CgScalars<D>) {
-    let s = scalars.values.as_mut_slice();
-    s[CgScalars::<D>::ALPHA] = s[CgScalars::<D>::RHO] / s[CgScalars::<D>::P_DOT_Q];
+    let p_dot_q = scalars.p_dot_q.as_slice()[0];
+    let state = scalars.state.as_mut_slice();
+    if state[CgScalars::<D>::END] == CgScalars::<D>::RUNNING && !is_positive(p_dot_q) {
+        state[CgScalars::<D>::END] = CgScalars::<D>::BAD_P_DOT_Q;
+    }
+    let running = state[CgScalars::<D>::END] == CgScalars::<D>::RUNNING;
+    state[CgScalars::<D>::ALPHA] = if running { state[CgScalars::<D>::RHO] / p_dot_q } else { 0.0 };
 }
 
-/// β = r·z / ρ, then ρ = r·z.
+/// [`super::CgKernels::cg_conjugation`] where the host can address the device's memory.
 pub(super) fn conjugation<D: HostDevice>(scalars: &mut CgScalars<D>) {
-    let s = scalars.values.as_mut_slice();
-    let (rho, next) = (s[CgScalars::<D>::RHO], s[CgScalars::<D>::R_DOT_Z]);
-    s[CgScalars::<D>::BETA] = if rho == 0.0 { 0.0 } else { next / rho };
-    s[CgScalars::<D>::RHO] = next;
+    let sums = scalars.r_sums.as_slice();
+    let (r_dot_r, r_dot_z) = (sums[CgScalars::<D>::R_DOT_R], sums[CgScalars::<D>::R_DOT_Z]);
+    let state = scalars.state.as_mut_slice();
+    if state[CgScalars::<D>::END] != CgScalars::<D>::RUNNING {
+        return;
+    }
+    if !r_dot_r.is_finite() {
+        state[CgScalars::<D>::END] = CgScalars::<D>::BAD_R_DOT_R;
+        state[CgScalars::<D>::ALPHA] = 0.0;
+        return;
+    }
+    state[CgScalars::<D>::ITERATION] += 1.0;
+    let iteration = state[CgScalars::<D>::ITERATION];
+    scalars.ring.as_mut_slice()[iteration as usize % CgScalars::<D>::RING] = r_dot_r;
+    if r_dot_r <= state[CgScalars::<D>::THRESHOLD] {
+        state[CgScalars::<D>::END] = CgScalars::<D>::CONVERGED;
+    } else if !is_positive(r_dot_z) {
+        state[CgScalars::<D>::END] = CgScalars::<D>::BAD_R_DOT_Z;
+    } else if iteration >= state[CgScalars::<D>::LIMIT] {
+        state[CgScalars::<D>::END] = CgScalars::<D>::LIMIT_REACHED;
+    }
+    state[CgScalars::<D>::BETA] = r_dot_z / state[CgScalars::<D>::RHO];
+    state[CgScalars::<D>::RHO] = r_dot_z;
 }
 
-/// One of the scalars.
-pub(super) fn get<D: HostDevice>(scalars: &CgScalars<D>, index: usize) -> f64 {
-    scalars.values.as_slice()[index]
-}
-
-/// Sets one of the scalars.
-pub(super) fn set<D: HostDevice>(scalars: &mut CgScalars<D>, index: usize, value: f64) {
-    scalars.values.as_mut_slice()[index] = value;
+/// α and β.
+pub(super) fn alpha_beta<D: HostDevice>(scalars: &CgScalars<D>) -> (f64, f64) {
+    let state = scalars.state.as_slice();
+    (state[CgScalars::<D>::ALPHA], state[CgScalars::<D>::BETA])
 }

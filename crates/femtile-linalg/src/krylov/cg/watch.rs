@@ -3,13 +3,15 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use super::{CgConfig, CgOutcome, Sums};
+use super::{CgConfig, CgOutcome, CgProgress};
 use crate::krylov::{Monitor, Stop};
 
 pub(super) struct Watch<'a> {
     config: &'a CgConfig,
     b_norm: f64,
-    residuals: Vec<f64>,
+    /// r·r at the start and after each iteration seen.
+    pub(super) history: Vec<f64>,
+    n_seen: usize,
     best: f64,
     best_iteration: usize,
     begun: Instant,
@@ -17,63 +19,61 @@ pub(super) struct Watch<'a> {
 
 impl<'a> Watch<'a> {
     pub(super) fn new(config: &'a CgConfig, b_norm: f64) -> Self {
-        let (residuals, begun) = (Vec::new(), Instant::now());
-        Self { config, b_norm, residuals, best: f64::INFINITY, best_iteration: 0, begun }
+        Self {
+            config,
+            b_norm,
+            history: Vec::new(),
+            n_seen: 0,
+            best: f64::INFINITY,
+            best_iteration: 0,
+            begun: Instant::now(),
+        }
     }
 
-    /// Judges the sums of an iteration: first whether they make sense, then the residual.
-    pub(super) fn step(
-        &mut self,
-        iteration: usize,
-        sums: Sums,
-        monitor: &mut dyn Monitor,
-    ) -> ControlFlow<Stop> {
-        let positive = |quantity, value: f64| {
-            if value > 0.0 && value.is_finite() {
-                ControlFlow::Continue(())
-            } else {
-                ControlFlow::Break(Stop::Breakdown { quantity, value })
-            }
+    /// Whether there is anything to do with this residual to begin with.
+    pub(super) fn start(&mut self, r_dot_r: f64, monitor: &mut dyn Monitor) -> ControlFlow<Stop> {
+        self.history.push(r_dot_r);
+        if !r_dot_r.is_finite() {
+            return ControlFlow::Break(Stop::Breakdown { quantity: "r·r", value: r_dot_r });
+        }
+        let stop = match self.relative(0) {
+            relative if relative <= self.config.tolerance => Some(Stop::Converged),
+            _ if self.config.max_iterations == 0 => Some(Stop::MaxIterations),
+            _ => None,
         };
-        positive("p·Ap", sums.p_dot_q)?;
-        if sums.r_dot_r > 0.0 {
-            positive("r·z", sums.r_dot_z)?;
-        }
-        self.see(iteration, sums.r_dot_r.sqrt(), monitor)
+        self.look(CgProgress { iteration: 0, stop }, monitor)
     }
 
-    /// Notes the residual norm after `iteration` and says whether to go on.
-    pub(super) fn see(
-        &mut self,
-        iteration: usize,
-        r_norm: f64,
-        monitor: &mut dyn Monitor,
-    ) -> ControlFlow<Stop> {
-        let relative = r_norm / self.b_norm;
-        if !relative.is_finite() {
-            return ControlFlow::Break(Stop::Breakdown { quantity: "‖r‖/‖b‖", value: relative });
+    /// Shows the residuals that are new in `history` to the monitor and says whether to go on.
+    ///
+    /// Convergence and breakdown come first, then what the monitor says, then the limits.
+    pub(super) fn look(&mut self, progress: CgProgress, monitor: &mut dyn Monitor) -> ControlFlow<Stop> {
+        let mut asked = ControlFlow::Continue(());
+        for iteration in self.n_seen..self.history.len() {
+            let relative = self.relative(iteration);
+            if relative < self.best {
+                (self.best, self.best_iteration) = (relative, iteration);
+            }
+            let answer = monitor.iteration(iteration, relative);
+            asked = if asked.is_continue() { answer } else { asked };
         }
-        self.residuals.push(relative);
-        if relative < self.best {
-            (self.best, self.best_iteration) = (relative, iteration);
+        self.n_seen = self.history.len();
+        match progress.stop {
+            Some(stop @ (Stop::Converged | Stop::Breakdown { .. })) => return ControlFlow::Break(stop),
+            stop => {
+                asked?;
+                stop.map_or(ControlFlow::Continue(()), ControlFlow::Break)?;
+            }
         }
-        let asked = monitor.iteration(iteration, relative);
-        if relative <= self.config.tolerance {
-            return ControlFlow::Break(Stop::Converged);
-        }
-        asked?;
-        self.limits(iteration, relative)
+        self.limits(progress.iteration)
     }
 
-    fn limits(&self, iteration: usize, relative: f64) -> ControlFlow<Stop> {
+    fn limits(&self, iteration: usize) -> ControlFlow<Stop> {
         let config = self.config;
-        if iteration >= config.max_iterations {
-            return ControlFlow::Break(Stop::MaxIterations);
-        }
         if config.time_limit.is_some_and(|limit| self.begun.elapsed() >= limit) {
             return ControlFlow::Break(Stop::TimeLimit);
         }
-        if relative > config.divergence_factor * self.best {
+        if self.relative(iteration) > config.divergence_factor * self.best {
             return ControlFlow::Break(Stop::Diverged);
         }
         if iteration - self.best_iteration >= config.stagnation_window {
@@ -82,13 +82,18 @@ impl<'a> Watch<'a> {
         ControlFlow::Continue(())
     }
 
+    fn relative(&self, iteration: usize) -> f64 {
+        self.history.get(iteration).map_or(f64::NAN, |r_dot_r| r_dot_r.sqrt() / self.b_norm)
+    }
+
     pub(super) fn outcome(self, stop: Stop, true_relative_residual: f64) -> CgOutcome {
+        let iterations = self.history.len().saturating_sub(1);
         CgOutcome {
             stop,
-            iterations: self.residuals.len().saturating_sub(1),
-            relative_residual: self.residuals.last().copied().unwrap_or(f64::NAN),
+            iterations,
+            relative_residual: self.relative(iterations),
             true_relative_residual,
-            residuals: self.residuals,
+            residuals: (0..=iterations).map(|iteration| self.relative(iteration)).collect(),
         }
     }
 }
