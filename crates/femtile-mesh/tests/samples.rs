@@ -47,3 +47,25 @@ fn samples_have_the_counts_and_volume_of_the_reference() {
         assert!((volume / expected - 1.0).abs() < 1e-10, "{name}: {volume} should be {expected}");
     }
 }
+
+#[test]
+fn binary_gmsh_samples_are_read_or_refused_by_name() {
+    let folder = samples();
+    if !folder.exists() {
+        let test = "binary_gmsh_samples_are_read_or_refused_by_name";
+        eprintln!("SKIPPED: {test}: no samples (set FEMTILE_SAMPLES)");
+        return;
+    }
+    let mesh =
+        io::read(&folder.join("arcane_spheres_in_sphere.msh")).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(mesh.tag_names[&(2, 30)], "outerSphere");
+    assert!(
+        mesh.facets.tags.contains(&30) && (0..mesh.n_cells()).all(|cell| mesh.signed_measure(cell) > 0.0)
+    );
+    let hexahedra = io::read(&folder.join("../hex/arcane_sphere_in_sphere.hexa.msh"));
+    assert_eq!(hexahedra.unwrap_or_else(|error| panic!("{error}")).n_cells(), 5930);
+    let curved = io::read(&folder.join("../hex/arcane_3x3x3_cube_hexa27.msh")).unwrap_err().to_string();
+    assert!(curved.contains("of order 2"), "{curved}");
+    let mfem = io::read(&folder.join("../hex/fichera.mesh")).unwrap_err().to_string();
+    assert!(mfem.contains("MFEM"), "{mfem}");
+}
