@@ -60,7 +60,7 @@ fn draw(
         .label_style(("sans-serif", 14).with_color(INK))
         .axis_desc_style(("sans-serif", 15).with_color(INK))
         .x_desc("iteration")
-        .y_desc("‖r‖ / ‖b‖")
+        .y_desc("relative residual")
         .x_labels(8)
         .y_labels(((decades.end - decades.start) as usize + 1).min(14))
         .x_label_formatter(&|x| format!("{x:.0}"))
@@ -68,8 +68,9 @@ fn draw(
         .draw()?;
     let goal = tolerance.log10();
     chart.draw_series(DashedLineSeries::new([(0.0, goal), (last, goal)], 6, 4, GOAL.stroke_width(1)))?;
-    let end = Text::new("tolerance", (last * 0.01, goal), ("sans-serif", 13).into_font().color(&GOAL));
-    chart.draw_series([end])?;
+    // The label stands above its line, whatever the scale.
+    let label = Text::new("tolerance", (6, -15), ("sans-serif", 13).into_font().color(&GOAL));
+    chart.draw_series([EmptyElement::at((0.0, goal)) + label])?;
     let points = residuals.iter().enumerate().filter(|(_, r)| **r > 0.0 && r.is_finite());
     let curve = points.map(|(i, r)| (i as f64, r.log10()));
     chart.draw_series(LineSeries::new(curve, CURVE.stroke_width(2)))?;
