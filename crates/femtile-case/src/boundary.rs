@@ -24,7 +24,10 @@ pub(crate) fn conditions(
         let path: [Key; 2] = ["boundary".into(), i.into()];
         let facets = facets_of(case, mesh, boundary, &section.r#where, &below(&path, "where"))?;
         if facets.is_empty() {
-            warnings.push(format!("boundary[{i}] (where = \"{}\") holds on no facet", section.r#where));
+            warnings.push(format!(
+                "boundary[{i}] (where = \"{}\") holds on no facet of the boundary",
+                section.r#where
+            ));
         }
         Ok(BoundaryCondition { facets, condition: condition(case, mesh, section, &path)? })
     };

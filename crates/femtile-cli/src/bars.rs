@@ -1,8 +1,8 @@
 //! Progress on a terminal: a bar for every stage that takes longer than a second.
 
 use std::io::IsTerminal;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use femtile::case::{Progress, Stage};
@@ -10,58 +10,121 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Work shorter than this shows nothing.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How often what is shown is drawn anew.
+const TICK: Duration = Duration::from_millis(100);
 const STEPS: u64 = 1000;
 
-/// Shows how a case goes on, and hears Ctrl-C.
+/// Shows how work goes on, also while it says nothing, and hears Ctrl-C.
 pub struct Bars {
-    shown: bool,
+    shown: Option<Arc<Mutex<Shown>>>,
     interrupted: Arc<AtomicBool>,
-    stage: Option<Stage>,
-    begun: Instant,
-    bar: Option<ProgressBar>,
     first_residual: f64,
+}
+
+/// What a thread of its own draws, so that silent work is seen to go on.
+struct Shown {
+    label: &'static str,
+    begun: Instant,
+    fraction: Option<f64>,
+    message: String,
+    bar: Option<ProgressBar>,
+    over: bool,
 }
 
 impl Bars {
     /// Bars on standard error if that is a terminal and `quiet` is not asked for.
     pub fn new(quiet: bool, interrupted: Arc<AtomicBool>) -> Self {
-        let shown = !quiet && std::io::stderr().is_terminal();
-        Self { shown, interrupted, stage: None, begun: Instant::now(), bar: None, first_residual: 1.0 }
+        let shown = (!quiet && std::io::stderr().is_terminal()).then(draw_in_the_background);
+        Self { shown, interrupted, first_residual: 1.0 }
     }
 
-    /// Removes what is shown.
-    pub fn clear(&mut self) {
+    /// Shows `label` from now on, once it has taken longer than a second.
+    pub fn label(&mut self, label: &'static str) {
+        self.change(|shown| {
+            shown.clear();
+            (shown.label, shown.begun, shown.fraction) = (label, Instant::now(), None);
+            shown.message.clear();
+        });
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Shown)) {
+        if let Some(shown) = &self.shown {
+            change(&mut shown.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+}
+
+impl Drop for Bars {
+    fn drop(&mut self) {
+        self.change(|shown| {
+            shown.clear();
+            shown.over = true;
+        });
+    }
+}
+
+fn draw_in_the_background() -> Arc<Mutex<Shown>> {
+    let (begun, message) = (Instant::now(), String::new());
+    let shown = Shown { label: "", begun, fraction: None, message, bar: None, over: false };
+    let shown = Arc::new(Mutex::new(shown));
+    let drawn = shown.clone();
+    std::thread::spawn(move || {
+        loop {
+            std::thread::sleep(TICK);
+            let mut shown = drawn.lock().unwrap_or_else(PoisonError::into_inner);
+            if shown.over {
+                return;
+            }
+            shown.draw();
+        }
+    });
+    shown
+}
+
+impl Shown {
+    fn clear(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }
     }
 
-    fn show(&mut self, fraction: f64, message: impl FnOnce() -> String) {
-        if !self.shown || self.begun.elapsed() < PATIENCE {
+    fn draw(&mut self) {
+        if self.label.is_empty() || self.begun.elapsed() < PATIENCE {
             return;
         }
-        let label = self.stage.map_or("", Stage::label);
+        let (label, measured) = (self.label, self.fraction.is_some());
         let bar = self.bar.get_or_insert_with(|| {
-            let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr_with_hz(10));
-            let template = "{prefix:>20} [{bar:32}] {elapsed} {msg}";
+            let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr());
+            let template = if measured {
+                "{prefix:>20} [{bar:32}] {elapsed} {msg}"
+            } else {
+                "{prefix:>20} {spinner} {elapsed} {msg}"
+            };
             let style =
                 ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
             bar.with_style(style.progress_chars("=> ")).with_prefix(label)
         });
-        bar.set_position((fraction.clamp(0.0, 1.0) * STEPS as f64) as u64);
-        bar.set_message(message());
+        if let Some(fraction) = self.fraction {
+            bar.set_position((fraction.clamp(0.0, 1.0) * STEPS as f64) as u64);
+        }
+        bar.set_message(self.message.clone());
+        bar.tick();
     }
 }
 
 impl Progress for Bars {
     fn begin(&mut self, stage: Stage) {
-        self.clear();
-        self.stage = Some(stage);
-        self.begun = Instant::now();
+        self.label(stage.label());
     }
 
     fn fraction(&mut self, fraction: f64) {
-        self.show(fraction, String::new);
+        self.change(|shown| {
+            // A spinner gives way to a bar once something is known.
+            if shown.fraction.is_none() {
+                shown.clear();
+            }
+            shown.fraction = Some(fraction);
+        });
     }
 
     fn iteration(&mut self, iteration: usize, relative_residual: f64, tolerance: f64) {
@@ -71,7 +134,10 @@ impl Progress for Bars {
         // On a logarithmic scale a method that converges evenly moves the bar evenly.
         let all = (self.first_residual / tolerance).ln();
         let done = (self.first_residual / relative_residual).ln();
-        self.show(done / all, || format!("iteration {iteration}, residual {relative_residual:.1e}"));
+        self.fraction(done / all);
+        self.change(|shown| {
+            shown.message = format!("iteration {iteration}, residual {relative_residual:.1e}")
+        });
     }
 
     fn is_interrupted(&self) -> bool {

@@ -1,4 +1,7 @@
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
+
+use comfy_table::{Table, presets};
+use femtile_bench::{Options, Record};
 
 use crate::arguments::BenchOptions;
 use crate::failure::Failure;
@@ -6,6 +9,49 @@ use crate::print;
 
 /// `femtile bench`.
 pub fn run(options: &BenchOptions) -> Result<ExitCode, Failure> {
-    let _ = options;
-    print("")
+    let Some(name) = &options.name else {
+        let lines = femtile_bench::list().into_iter().map(|b| format!("{:<12} {}\n", b.name, b.summary));
+        return print(&lines.collect::<String>());
+    };
+    let chosen = Options {
+        threads: options.threads,
+        nodes: options.nodes,
+        repeats: options.repeats,
+        commit: commit(),
+    };
+    let records = femtile_bench::run(name, &chosen).map_err(|e| Failure::message(e.to_string()))?;
+    let json = serde_json::to_string_pretty(&records).map_err(|e| Failure::message(e.to_string()))?;
+    match &options.json {
+        Some(path) if path.as_os_str() == "-" => print(&format!("{json}\n")),
+        Some(path) => {
+            femtile::mesh::io::write_atomically(path, |out| writeln!(out, "{json}"))?;
+            print(&table(&records))
+        }
+        None => print(&table(&records)),
+    }
+}
+
+fn table(records: &[Record]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(["problem", "device", "seconds", "GB/s", "GFLOP/s", "of the bound", "bound"]);
+    for record in records {
+        table.add_row([
+            record.problem.clone(),
+            record.device.clone(),
+            format!("{:.3e}", record.seconds_median),
+            format!("{:.1}", record.gb_per_s),
+            format!("{:.2}", record.gflop_per_s),
+            format!("{:.2}", record.fraction_of_bound),
+            record.bound.clone(),
+        ]);
+    }
+    format!("{table}\n")
+}
+
+/// The commit of the folder the program is run in, where git knows one.
+fn commit() -> Option<String> {
+    let output = Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).output().ok()?;
+    let commit = String::from_utf8(output.stdout).ok()?.trim().to_string();
+    (output.status.success() && !commit.is_empty()).then_some(commit)
 }

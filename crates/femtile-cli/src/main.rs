@@ -31,16 +31,28 @@ fn main() -> ExitCode {
             clap_complete::generate(shell, &mut Arguments::command(), "femtile", &mut script);
             print(&String::from_utf8_lossy(&script))
         }
-        Command::Man => {
-            let mut page = Vec::new();
-            let rendered = clap_mangen::Man::new(Arguments::command()).render(&mut page);
-            rendered.map_err(Failure::from).and_then(|()| print(&String::from_utf8_lossy(&page)))
-        }
+        Command::Man => manual().and_then(|page| print(&page)),
     };
     match done {
         Ok(code) => code,
         Err(failure) => failure.report(),
     }
+}
+
+/// The manual page, and after it those of all commands.
+fn manual() -> Result<String, Failure> {
+    let mut command = Arguments::command();
+    command.build();
+    let mut pages = Vec::new();
+    let mut render = |command: &clap::Command| clap_mangen::Man::new(command.clone()).render(&mut pages);
+    render(&command)?;
+    for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
+        render(inner)?;
+        for leaf in inner.get_subcommands().filter(|leaf| leaf.get_name() != "help") {
+            render(leaf)?;
+        }
+    }
+    Ok(String::from_utf8_lossy(&pages).into_owned())
 }
 
 /// Writes text to standard output; a reader that has gone away is no error.

@@ -40,7 +40,8 @@ fn parse(text: &str) -> Result<Generator, Failure> {
     struct Wrapper {
         generate: Generator,
     }
-    let inner = text.trim().trim_start_matches('{').trim_end_matches('}');
+    let text = text.trim();
+    let inner = text.strip_prefix('{').and_then(|inner| inner.strip_suffix('}')).unwrap_or(text);
     let parsed: Result<Wrapper, _> = toml::from_str(&format!("generate = {{ {inner} }}"));
     parsed.map(|wrapper| wrapper.generate).map_err(|error| {
         Failure::message(format!(

@@ -16,10 +16,10 @@ const INTERRUPTED: u8 = 130;
 /// `femtile solve`.
 pub fn run(options: &SolveOptions) -> Result<ExitCode, Failure> {
     let mut case = Case::load(&options.case)?;
-    override_with(&mut case, options);
+    override_with(&mut case, options)?;
     let mut bars = Bars::new(options.quiet, listen()?);
     let outcome = case::run(&case, &mut bars);
-    bars.clear();
+    drop(bars);
     let report = outcome?;
     let to_stdout = options.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
     if to_stdout {
@@ -42,7 +42,8 @@ pub fn run(options: &SolveOptions) -> Result<ExitCode, Failure> {
     })
 }
 
-fn override_with(case: &mut Case, options: &SolveOptions) {
+/// Puts the program's options into the case; an error names the option, not the file.
+fn override_with(case: &mut Case, options: &SolveOptions) -> Result<(), Failure> {
     let file = &mut case.file;
     if let Some(output) = &options.output {
         file.output.directory.clone_from(output);
@@ -51,9 +52,23 @@ fn override_with(case: &mut Case, options: &SolveOptions) {
         file.solver.device.clone_from(device);
     }
     file.solver.threads = options.threads.unwrap_or(file.solver.threads);
-    file.solver.tolerance = options.tolerance.unwrap_or(file.solver.tolerance);
     file.solver.max_iterations = options.max_iterations.unwrap_or(file.solver.max_iterations);
     file.mesh.merge |= options.merge;
+    if let Some(tolerance) = options.tolerance {
+        if !(tolerance > 0.0 && tolerance.is_finite()) {
+            return Err(Failure::message(format!(
+                "--tolerance {tolerance} is not positive; 1e-10 is a good choice"
+            )));
+        }
+        file.solver.tolerance = tolerance;
+    }
+    let folder = options.json.as_ref().and_then(|path| path.parent()).filter(|f| !f.as_os_str().is_empty());
+    match folder {
+        Some(folder) if !folder.is_dir() => {
+            Err(Failure::message(format!("--json: there is no folder {}; make it first", folder.display())))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A flag that the first Ctrl-C raises; the second ends the program at once.

@@ -116,6 +116,18 @@ fn a_device_that_is_not_there_is_device_trouble() {
 }
 
 #[test]
+fn an_option_out_of_range_is_named() {
+    for (arguments, code, word) in [
+        (["--tolerance", "0"], 2, "--tolerance 0"),
+        (["--json", "no/such/report.json"], 2, "--json"),
+        (["--threads", "100000"], 3, "100000"),
+    ] {
+        let said = Workplace::new(BOX).refusal(&arguments, code);
+        assert!(said.contains(word), "{said}");
+    }
+}
+
+#[test]
 fn a_missing_case_file_is_named() {
     let output = femtile().args(["solve", "no/such/case.toml"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
@@ -141,6 +153,8 @@ const NODES: &str = "4 3 0 0\n0 0 0 0\n1 1 0 0\n2 0 1 0\n3 0 0 1\n";
 fn bad_mesh_files_name_their_line_or_cell() {
     refuses_mesh("", "", &["a.node", "cannot read"]);
     refuses_mesh(NODES, "2 4 0\n0 0 1 2 3\n", &["a.ele", "line"]);
+    refuses_mesh(NODES, "1 4 0\n0 0 1 2 3\n1 0 1 2 3\n", &["a.ele", "line 3", "announces"]);
+    refuses_mesh(&format!("{NODES}4 1 1 1\n"), "1 4 0\n0 0 1 2 3\n", &["a.node", "line 6", "announces"]);
     refuses_mesh(NODES, "1 4 0\n0 0 1 2 9\n", &["a.ele", "9"]);
     refuses_mesh(&NODES.replace("1 1 0 0", "1 nan 0 0"), "1 4 0\n0 0 1 2 3\n", &["line 3", "NaN"]);
     refuses_mesh(NODES, "0 4 0\n", &["cells"]);

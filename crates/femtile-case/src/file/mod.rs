@@ -111,6 +111,7 @@ impl Default for EquationSection {
 pub struct BoundarySection {
     /// `all`, the name of a tag, the number of a tag, or a comparison such as `x < 1e-9` that all nodes of a
     /// facet satisfy.
+    #[serde(deserialize_with = "text_or_integer")]
     pub r#where: String,
     /// The value of u.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -121,6 +122,27 @@ pub struct BoundarySection {
     /// Exchange with the outside: σ ∂u/∂n = coefficient · (value − u).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub robin: Option<RobinSection>,
+}
+
+/// `where = 3` is as good as `where = "3"`.
+fn text_or_integer<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    struct Visitor;
+    impl serde::de::Visitor<'_> for Visitor {
+        type Value = String;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("`all`, a tag or a comparison, in quotes, or the number of a tag")
+        }
+
+        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<String, E> {
+            Ok(text.into())
+        }
+
+        fn visit_i64<E: serde::de::Error>(self, tag: i64) -> Result<String, E> {
+            Ok(tag.to_string())
+        }
+    }
+    deserializer.deserialize_any(Visitor)
 }
 
 /// The two numbers of a Robin condition σ ∂u/∂n = coefficient · (value − u).

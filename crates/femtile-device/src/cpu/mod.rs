@@ -16,6 +16,9 @@ pub use parts::SharedMut;
 pub use simd::SimdLevel;
 use team::Team;
 
+/// More threads than any machine has cores: a typing error, not a wish.
+const MAX_THREADS: usize = 4096;
+
 /// The host processor with its own pool of threads.
 ///
 /// A whole solve runs inside [`Cpu::install`]: entering the pool once is cheap, entering it for
@@ -50,6 +53,10 @@ impl Cpu {
     /// [`DeviceError::SimdUnavailable`] when the processor lacks that level.
     pub fn with_simd(threads: usize, simd: SimdLevel) -> Result<Self, DeviceError> {
         simd.require()?;
+        if threads > MAX_THREADS {
+            let reason = format!("at most {MAX_THREADS} are supported");
+            return Err(DeviceError::Threads { threads, reason });
+        }
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .thread_name(|i| format!("femtile-{i}"))

@@ -16,6 +16,12 @@ pub fn write_atomically(
     write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
 ) -> Result<(), MeshError> {
     let result = || {
+        // A device or a pipe is written to; renaming a file over it would replace it.
+        if path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+            let mut out = BufWriter::new(std::fs::OpenOptions::new().write(true).open(path)?);
+            write(&mut out)?;
+            return out.flush();
+        }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let mut builder = tempfile::Builder::new();
         builder.prefix(".femtile-");

@@ -101,6 +101,9 @@ fn nodes(path: &Path, bytes: &[u8]) -> Result<Nodes, MeshError> {
         }
         result.points.push(point);
     }
+    if !header.binary && scanner.word().is_some() {
+        return Err(scanner.error(format!("more than the {n} nodes that the first line announces")));
+    }
     Ok(result)
 }
 

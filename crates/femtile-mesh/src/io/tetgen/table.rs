@@ -90,6 +90,9 @@ pub(super) fn records(
         }
         scanner.end_of_line("a record")?;
     }
+    if !header.binary && scanner.word().is_some() {
+        return Err(scanner.error(format!("more than the {n} records that the first line announces")));
+    }
     Ok(table)
 }
 
