@@ -133,7 +133,7 @@ impl Case {
                 format!("{} is not positive; 1e-10 is a good choice", solver.tolerance),
             );
         }
-        if solver.time_limit_s.is_some_and(|limit| !(limit >= 0.0 && limit <= 1e9)) {
+        if solver.time_limit_s.is_some_and(|limit| !(0.0..=1e9).contains(&limit)) {
             return wrong("time_limit_s", "must be a number of seconds, not negative".into());
         }
         if solver.operator == Operator::MatrixFree {
