@@ -48,7 +48,7 @@ mod tests {
     fn the_median_is_the_run_in_the_middle() {
         let mut samples = Samples::default();
         assert_eq!(samples.median(), f64::INFINITY);
-        [3.0, 1.0, 2.0].map(|s| samples.push(s));
+        [3.0, 1.0, 2.0].into_iter().for_each(|s| samples.push(s));
         assert_eq!((samples.median(), samples.min(), samples.len()), (2.0, 1.0, 3));
     }
 }

@@ -9,7 +9,7 @@ pub fn gauss_legendre(n: usize) -> (Vec<f64>, Vec<f64>) {
 /// Newton's method with the known zeros divided out; ascending.
 ///
 /// # Source
-/// [karniadakis2005], appendix B.
+/// `[karniadakis2005]`, appendix B.
 pub fn gauss_jacobi(n: usize, alpha: usize) -> (Vec<f64>, Vec<f64>) {
     let mut zeros: Vec<f64> = Vec::with_capacity(n);
     for k in 0..n {

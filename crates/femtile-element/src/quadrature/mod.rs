@@ -42,7 +42,7 @@ impl Quadrature {
 /// # Panics
 /// When the dimension is not 1, 2 or 3 or the degree exceeds [`MAX_DEGREE`].
 /// # Source
-/// [stroud1971], rules `T2:5-1` and `T3:5-1` for degree 5, chapter 2.4 for conical products.
+/// `[stroud1971]`, rules `T2:5-1` and `T3:5-1` for degree 5, chapter 2.4 for conical products.
 pub fn simplex(dimension: usize, degree: usize) -> Quadrature {
     assert!((1..=3).contains(&dimension), "no quadrature in dimension {dimension}: 1, 2 and 3 are offered");
     assert!(degree <= MAX_DEGREE, "no quadrature of degree {degree}: {MAX_DEGREE} is the highest offered");

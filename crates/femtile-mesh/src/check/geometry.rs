@@ -105,7 +105,7 @@ fn turn_over(kind: CellKind, nodes: &mut [u32]) {
 /// the others their smallest scaled Jacobian at a corner, or 0 where they are folded.
 ///
 /// # Source
-/// [liu1994], $\eta$.
+/// `[liu1994]`, $\eta$.
 fn shape(kind: CellKind, points: &[[f64; 3]], nodes: &[u32]) -> Shape {
     let p = |i: usize| points[nodes[i] as usize];
     match kind {

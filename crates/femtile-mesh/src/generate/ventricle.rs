@@ -45,7 +45,7 @@ impl Default for VentricleConfig {
 /// [`MeshError::Invalid`] when `h_mm` is not positive and finite and, before anything is allocated,
 /// when nodes or cells are too many to number.
 /// # Source
-/// [land2015], problem 2, for the geometry. Differs: one fibre field a cell; the mesh is ours.
+/// `[land2015]`, problem 2, for the geometry. Differs: one fibre field a cell; the mesh is ours.
 pub fn ventricle(config: &VentricleConfig) -> Result<Mesh, MeshError> {
     let h = config.h_mm;
     length_is_positive("h_mm", h)?;

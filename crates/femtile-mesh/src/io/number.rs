@@ -37,7 +37,7 @@ const POWERS: [f64; 23] = [
 /// or quotient rounds correctly; every other word goes to the standard library.
 ///
 /// # Source
-/// [clinger1990], the fast path of section 4.
+/// `[clinger1990]`, the fast path of section 4.
 pub(super) fn real(word: &[u8]) -> Option<f64> {
     short(word).or_else(|| std::str::from_utf8(word).ok()?.parse().ok())
 }

@@ -23,7 +23,7 @@ const CLEARLY_SHORTER: f64 = 1.0 - 1e-9;
 /// [`MeshError::Invalid`] for cells that are neither triangles nor tetrahedra, when the nodes or cells
 /// become too many to number, and when a tagged facet has an edge that no cell has.
 /// # Source
-/// [bey1995] for tetrahedra. Differs: the shortest diagonal instead of a fixed one.
+/// `[bey1995]` for tetrahedra. Differs: the shortest diagonal instead of a fixed one.
 pub fn uniform(mesh: &Mesh) -> Result<Mesh, MeshError> {
     if !matches!(mesh.kind, CellKind::Triangle | CellKind::Tetrahedron) {
         let message = format!("{} cells cannot be refined; triangles and tetrahedra can", mesh.kind);

@@ -50,10 +50,10 @@ pub fn write(
     write_with(path, mesh, point_data, cell_data, WriteOptions::default())
 }
 
-/// Writes as [`write`] does, with options.
+/// Writes as [`write()`] does, with options.
 ///
 /// # Errors
-/// Those of [`write`].
+/// Those of [`write()`].
 pub fn write_with(
     path: &Path,
     mesh: &Mesh,
