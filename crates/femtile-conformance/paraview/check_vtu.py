@@ -10,7 +10,7 @@ EXPECTED.json holds `n_points`, `n_cells` and, by name under `point_arrays` and 
 import json
 import sys
 
-import vtk
+from vtkmodules.vtkIOXML import vtkXMLUnstructuredGridReader
 
 
 def differences(kind, arrays, expected):
@@ -35,7 +35,7 @@ def differences(kind, arrays, expected):
 def main():
     path, promise = sys.argv[1], json.load(open(sys.argv[2]))
     problems = []
-    reader = vtk.vtkXMLUnstructuredGridReader()
+    reader = vtkXMLUnstructuredGridReader()
     observer = lambda *_: problems.append("VTK reports an error")
     reader.AddObserver("ErrorEvent", observer)
     reader.SetFileName(path)
