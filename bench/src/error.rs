@@ -34,7 +34,7 @@ pub enum BenchError {
     Mesh(#[from] MeshError),
     /// Assembly failed.
     #[error(transparent)]
-    Fem(#[from] FemError),
+    Fem(Box<FemError>),
     /// A file could not be written or read.
     #[error("{what}: {source}")]
     File {
@@ -51,4 +51,10 @@ pub enum BenchError {
         /// What it said.
         reason: String,
     },
+}
+
+impl From<FemError> for BenchError {
+    fn from(error: FemError) -> Self {
+        Self::Fem(Box::new(error))
+    }
 }

@@ -68,7 +68,7 @@ impl Record {
             flops: work.flops,
             gb_per_s: rate,
             gflop_per_s: 1e-9 * work.flops / seconds_min,
-            bound: format!("{bound}, {gb_per_s:.1} GB/s"),
+            bound: format!("{bound}, {gb_per_s:.2} GB/s"),
             fraction_of_bound: rate / gb_per_s,
         };
         record.set("runs", samples.len());

@@ -1,9 +1,11 @@
 //! One file a benchmark.
 
+mod assembly;
 mod bandwidth;
 mod cg;
 mod csr;
 mod petsc;
+mod read_gmsh;
 
 use femtile::device::Cpu;
 use femtile::device::cpu::Bandwidth;
@@ -26,6 +28,16 @@ pub(crate) fn all() -> Vec<Benchmark> {
             name: "cg",
             summary: "one Jacobi-CG iteration on that box, against read bandwidth",
             run: cg::run,
+        },
+        Benchmark {
+            name: "assembly",
+            summary: "pattern, matrix and right side of the box of linear tetrahedra",
+            run: assembly::run,
+        },
+        Benchmark {
+            name: "read-gmsh",
+            summary: "a box of 105,456 tetrahedra from Gmsh 4.1 text",
+            run: read_gmsh::run,
         },
         Benchmark {
             name: "petsc",
