@@ -41,7 +41,10 @@ pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
     let mut records: Vec<Record> =
         options.cpus()?.iter().map(|cpu| iteration(cpu, options)).collect::<Result<_, _>>()?;
     if let [one, many] = records.as_mut_slice() {
+        let read = |record: &Record| record.parameters["read_gb_per_s"].as_f64();
+        let bandwidth_over_one_thread = read(many).zip(read(one)).map(|(many, one)| many / one);
         many.set("speedup_over_one_thread", one.seconds_min / many.seconds_min);
+        many.set("read_bandwidth_over_one_thread", bandwidth_over_one_thread);
     }
     Ok(records)
 }

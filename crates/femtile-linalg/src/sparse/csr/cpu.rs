@@ -77,9 +77,8 @@ fn apply_rows<T: Scalar, O: Offset>(
         hook.pre(0..a.n_rows);
     }
     let shared = SharedMut::new(y);
-    let shares = shares(cpu, offsets);
-    cpu.for_threads(|thread| {
-        for block in shares[thread].clone() {
+    let product = |blocks: Range<usize>| {
+        for block in blocks {
             let rows = block * BLOCK..((block + 1) * BLOCK).min(a.n_rows);
             // SAFETY: each block belongs to one share, and blocks do not overlap.
             let y = unsafe { shared.range(rows.clone()) };
@@ -96,23 +95,28 @@ fn apply_rows<T: Scalar, O: Offset>(
                 hook.post(rows.clone(), &x[rows], y);
             }
         }
-    });
+    };
+    match shares(cpu, offsets).as_slice() {
+        [all] => product(all.clone()),
+        shares => cpu.for_threads(|thread| product(shares.get(thread).cloned().unwrap_or_default())),
+    }
 }
 
-/// Blocks of rows for each thread, contiguous, with about the same number of non-zeros in each share.
+/// Blocks of rows for each thread, contiguous, with about the same number of non-zeros in each share;
+/// fewer shares than threads where the matrix is small.
 fn shares<O: Offset>(cpu: &Cpu, offsets: &[O]) -> Vec<Range<usize>> {
     let n_rows = offsets.len().saturating_sub(1);
     let n_nonzeros = offsets.last().map_or(0, |end| end.index());
     let parts = (n_nonzeros / MIN_NONZEROS).clamp(1, cpu.threads());
     let bound = |part: usize| match part {
         0 => 0,
-        _ if part >= parts => n_blocks(n_rows),
+        _ if part == parts => n_blocks(n_rows),
         _ => {
             let target = n_nonzeros / parts * part;
             (offsets.partition_point(|offset| offset.index() < target) + BLOCK / 2) / BLOCK
         }
     };
-    (0..cpu.threads()).map(|part| bound(part)..bound(part + 1)).collect()
+    (0..parts).map(|part| bound(part)..bound(part + 1)).collect()
 }
 
 /// How many entries ahead of a row the matrix is asked for. The processor's own prefetching keeps up
