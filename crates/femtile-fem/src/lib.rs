@@ -1,5 +1,5 @@
 //! Linear finite elements: spaces, constraints, forms, assembly, functionals.
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 // Loops over corners and axes carry the indices of the formulas they compute.
 #![allow(clippy::needless_range_loop)]
 

@@ -1,55 +1,9 @@
-//! Connected components, to find parts of a mesh whose solution is not determined.
+//! Parts of a mesh whose solution nothing ties to a value.
 
 use femtile_mesh::Mesh;
+use femtile_mesh::check::components;
 
 use crate::FemError;
-
-/// The root of each node's component, the smallest node in it.
-///
-/// A forest that links each node to its smallest neighbour is tried first: where it has one root, as on
-/// every mesh that is numbered sensibly, nothing else needs to be looked at.
-fn roots(mesh: &Mesh) -> Vec<u32> {
-    let mut parent: Vec<u32> = (0..mesh.n_nodes() as u32).collect();
-    let cells = || mesh.cells.chunks_exact(mesh.kind.n_nodes());
-    for cell in cells() {
-        let low = cell.iter().copied().min().unwrap_or(0);
-        for &node in cell {
-            let parent = &mut parent[node as usize];
-            *parent = (*parent).min(low);
-        }
-    }
-    // Parents are never larger than their children, so one ascending sweep reaches the roots.
-    let flatten = |parent: &mut [u32]| {
-        let mut n_roots = 0;
-        for node in 0..parent.len() {
-            n_roots += usize::from(parent[node] == node as u32);
-            parent[node] = parent[parent[node] as usize];
-        }
-        n_roots
-    };
-    if flatten(&mut parent) > 1 {
-        for cell in cells() {
-            for &node in &cell[1..] {
-                unite(&mut parent, cell[0], node);
-            }
-        }
-        flatten(&mut parent);
-    }
-    parent
-}
-
-fn unite(parent: &mut [u32], a: u32, b: u32) {
-    let (a, b) = (find(parent, a), find(parent, b));
-    parent[a.max(b) as usize] = a.min(b);
-}
-
-fn find(parent: &mut [u32], mut node: u32) -> u32 {
-    while parent[node as usize] != node {
-        parent[node as usize] = parent[parent[node as usize] as usize];
-        node = parent[node as usize];
-    }
-    node
-}
 
 /// Whether the solution is determined up to a constant only: nothing holds it anywhere, and the mesh is connected.
 ///
@@ -58,20 +12,23 @@ fn find(parent: &mut [u32], mut node: u32) -> u32 {
 /// # Errors
 /// [`FemError::Floating`] when the mesh has several components and nothing holds one of them.
 pub(super) fn floats(mesh: &Mesh, held: impl Fn(usize) -> bool) -> Result<bool, FemError> {
-    let roots = roots(mesh);
-    let mut is_held = vec![false; roots.len()];
-    for (node, &root) in roots.iter().enumerate() {
-        is_held[root as usize] |= held(node);
+    let components = components(mesh);
+    let mut is_held = vec![false; components.count];
+    for (node, &component) in components.of_node.iter().enumerate() {
+        if let Some(is_held) = is_held.get_mut(component as usize) {
+            *is_held |= held(node);
+        }
     }
-    let is_root = |node: &usize| roots[*node] == *node as u32;
-    let n_components = (0..roots.len()).filter(is_root).count();
-    let Some(node) = (0..roots.len()).filter(is_root).find(|&root| !is_held[root]) else {
+    let Some(floating) = is_held.iter().position(|is_held| !is_held) else {
         return Ok(false);
     };
-    if n_components == 1 {
+    if components.count == 1 {
         return Ok(true);
     }
-    let n_nodes = roots.iter().filter(|&&root| root == node as u32).count();
+    let belongs = |&(_, &component): &(usize, &u32)| component as usize == floating;
+    let mut nodes = components.of_node.iter().enumerate().filter(belongs).map(|(node, _)| node);
+    let node = nodes.next().unwrap_or(0);
+    let (n_components, n_nodes) = (components.count, 1 + nodes.count());
     Err(FemError::Floating { n_components, node, point: mesh.points[node], n_nodes })
 }
 
@@ -83,14 +40,6 @@ mod tests {
     fn triangles(cells: Vec<u32>) -> Mesh {
         let n = cells.iter().max().unwrap() + 1;
         Mesh::new((0..n).map(|i| [f64::from(i), 0.0, 0.0]).collect(), CellKind::Triangle, cells).unwrap()
-    }
-
-    #[test]
-    fn components_are_found_in_any_numbering() {
-        assert_eq!(roots(&triangles(vec![0, 1, 2, 2, 1, 3])), [0, 0, 0, 0]);
-        // The forest of smallest neighbours falls apart here, the mesh does not.
-        assert_eq!(roots(&triangles(vec![0, 5, 3, 1, 4, 2, 5, 4, 6])), [0; 7]);
-        assert_eq!(roots(&triangles(vec![0, 5, 3, 1, 4, 2])), [0, 1, 1, 0, 1, 0]);
     }
 
     #[test]

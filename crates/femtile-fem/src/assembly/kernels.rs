@@ -42,6 +42,7 @@ pub trait AssemblyKernels<T: Scalar>: Device {
     /// # Cost
     /// Reads 16 bytes a cell and 24 a node at least; writes 12 bytes a non-zero and 12 a row in f64.
     /// # Errors
-    /// A degenerate cell, an orphan node, a coefficient that is out of its range; the cell with the smallest number.
+    /// A degenerate cell, an orphan node, a coefficient that is out of its range. Of several bad cells one is named,
+    /// the same for any number of threads.
     fn assemble_system(&self, problem: &Problem<'_>) -> Result<Assembled<T, Self>, FemError>;
 }

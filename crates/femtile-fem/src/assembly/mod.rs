@@ -1,7 +1,6 @@
 //! From a form to a linear system: matrix in CSR, right side, constraints eliminated.
 
 mod components;
-#[allow(unsafe_code)]
 mod cpu;
 mod element;
 mod kernels;
