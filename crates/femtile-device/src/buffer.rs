@@ -10,6 +10,12 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
     /// The raw storage behind a [`Buffer`].
     type Memory<T: Element>: Send + Sync;
 
+    /// What [`Device::repeat`] keeps from call to call.
+    type Recording: Default;
+
+    /// A copy to the host that [`Device::begin_read`] has begun.
+    type Readback;
+
     /// What to call this device in a report, such as `cpu (8 threads, avx2)`.
     fn description(&self) -> String;
 
@@ -28,6 +34,27 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
 
     /// Copies `memory` into `host`; both have the same length.
     fn download<T: Element>(&self, host: &mut [T], memory: &Self::Memory<T>) -> Result<(), DeviceError>;
+
+    /// Begins a copy of `len` values to the host; work asked for later does not wait for it.
+    fn begin_read<T: Element>(
+        &self,
+        memory: &Self::Memory<T>,
+        len: usize,
+    ) -> Result<Self::Readback, DeviceError>;
+
+    /// Waits for a copy and takes its values, which are those of the moment when it was begun.
+    fn end_read<T: Element>(&self, readback: Self::Readback) -> Result<Vec<T>, DeviceError>;
+
+    /// Does `work` `times` times in a row. A device that launches kernels may record them once and replay the
+    /// recording instead, so `work` must launch the same kernels on the same arrays every time.
+    fn repeat<E: From<DeviceError>>(
+        &self,
+        _recording: &mut Self::Recording,
+        times: usize,
+        work: &mut dyn FnMut() -> Result<(), E>,
+    ) -> Result<(), E> {
+        (0..times).try_for_each(|_| work())
+    }
 
     /// How many kernels were launched so far; zero where work is not launched.
     fn kernel_launches(&self) -> u64 {
@@ -120,6 +147,11 @@ impl<T: Element, D: Device> Buffer<T, D> {
         self.device.download(host, &self.memory)
     }
 
+    /// Begins a copy of all values to the host, for [`Device::end_read`].
+    pub fn begin_read(&self) -> Result<D::Readback, DeviceError> {
+        self.device.begin_read(&self.memory, self.len)
+    }
+
     /// All values as a vector on the host.
     pub fn to_host(&self) -> Result<Vec<T>, DeviceError> {
         let mut host = vec![T::zeroed(); self.len];
@@ -142,4 +174,9 @@ impl<T: Element, D: HostDevice> Buffer<T, D> {
 
 fn same_length(field: &'static str, expected: usize, found: usize) -> Result<(), DeviceError> {
     if expected == found { Ok(()) } else { Err(DeviceError::LengthMismatch { field, expected, found }) }
+}
+
+/// Values from their bytes, wherever these lie.
+pub(crate) fn values_of<T: Element>(bytes: &[u8]) -> Vec<T> {
+    bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect()
 }

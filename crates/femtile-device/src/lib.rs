@@ -8,12 +8,15 @@
 mod buffer;
 #[allow(unsafe_code)]
 pub mod cpu;
+#[allow(unsafe_code)]
+pub mod cuda;
 mod error;
 mod reference;
 mod scalar;
 
 pub use buffer::{Buffer, Device, HostDevice};
 pub use cpu::Cpu;
+pub use cuda::Cuda;
 pub use error::DeviceError;
 pub use reference::Reference;
 pub use scalar::{Element, Scalar};

@@ -3,15 +3,21 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
 /// A value that may stand in a [`crate::Buffer`]: plain bytes, any bit pattern valid.
-pub trait Element: bytemuck::Pod + Debug + PartialEq + Send + Sync + 'static {}
+pub trait Element: bytemuck::Pod + Debug + PartialEq + Send + Sync + 'static {
+    /// The same type in CUDA C.
+    const C_NAME: &'static str;
+}
 
-impl Element for u8 {}
-impl Element for u16 {}
-impl Element for u32 {}
-impl Element for u64 {}
-impl Element for i32 {}
-impl Element for f32 {}
-impl Element for f64 {}
+macro_rules! element {
+    ($($t:ident $name:literal),*) => {
+        $(impl Element for $t {
+            const C_NAME: &'static str = $name;
+        })*
+    };
+}
+
+element!(u8 "unsigned char", u16 "unsigned short", u32 "unsigned int", u64 "unsigned long long");
+element!(i32 "int", f32 "float", f64 "double");
 
 /// The floating-point numbers that Femtile computes with: `f32` and `f64`.
 pub trait Scalar:

@@ -85,6 +85,8 @@ impl Cpu {
 
 impl Device for Cpu {
     type Memory<T: Element> = Vec<T>;
+    type Recording = ();
+    type Readback = Vec<u8>;
 
     fn description(&self) -> String {
         format!("cpu ({} threads, {})", self.threads(), self.simd())
@@ -106,6 +108,14 @@ impl Device for Cpu {
     fn download<T: Element>(&self, host: &mut [T], memory: &Vec<T>) -> Result<(), DeviceError> {
         host.copy_from_slice(memory);
         Ok(())
+    }
+
+    fn begin_read<T: Element>(&self, memory: &Vec<T>, len: usize) -> Result<Vec<u8>, DeviceError> {
+        Ok(bytemuck::cast_slice(&memory[..len]).to_vec())
+    }
+
+    fn end_read<T: Element>(&self, readback: Vec<u8>) -> Result<Vec<T>, DeviceError> {
+        Ok(crate::buffer::values_of(&readback))
     }
 }
 

@@ -6,6 +6,8 @@ pub struct Reference;
 
 impl Device for Reference {
     type Memory<T: Element> = Vec<T>;
+    type Recording = ();
+    type Readback = Vec<u8>;
 
     fn description(&self) -> String {
         "reference".into()
@@ -27,6 +29,14 @@ impl Device for Reference {
     fn download<T: Element>(&self, host: &mut [T], memory: &Vec<T>) -> Result<(), DeviceError> {
         host.copy_from_slice(memory);
         Ok(())
+    }
+
+    fn begin_read<T: Element>(&self, memory: &Vec<T>, len: usize) -> Result<Vec<u8>, DeviceError> {
+        Ok(bytemuck::cast_slice(&memory[..len]).to_vec())
+    }
+
+    fn end_read<T: Element>(&self, readback: Vec<u8>) -> Result<Vec<T>, DeviceError> {
+        Ok(crate::buffer::values_of(&readback))
     }
 }
 

@@ -1,0 +1,209 @@
+//! Binaries kept on disk, so that a second start compiles nothing.
+//!
+//! An entry is one file: a line that says what it is, the SHA-256 of the rest, then the log and the code. It is
+//! written under a temporary name and renamed, so that processes may share the folder; an entry that does not
+//! match its sum is made anew.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::Specialisation;
+use super::compiler::{Binary, Compiler, options};
+use crate::DeviceError;
+
+/// The variable that names the folder of the cache; empty for none at all.
+const VARIABLE: &str = "FEMTILE_CACHE";
+const MAGIC: &[u8] = b"femtile kernel 1\n";
+const EXTENSION: &str = "kernel";
+
+/// What lies in the cache of kernels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CacheReport {
+    /// Its folder; none where the system has no place for it.
+    pub folder: Option<PathBuf>,
+    /// Number of programs kept.
+    pub n_entries: usize,
+    /// Bytes they take.
+    pub bytes: u64,
+}
+
+/// The folder that the environment names, else `femtile/kernels` in the user's cache folder.
+fn folder() -> Option<PathBuf> {
+    match std::env::var_os(VARIABLE) {
+        Some(named) if named.is_empty() => None,
+        Some(named) => Some(named.into()),
+        None => dirs::cache_dir().map(|cache| cache.join("femtile").join("kernels")),
+    }
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = fs::DirEntry> {
+    let all = fs::read_dir(folder).into_iter().flatten().flatten();
+    all.filter(|entry| entry.path().extension().is_some_and(|extension| extension == EXTENSION))
+}
+
+/// Looks at the cache.
+pub fn report_cache() -> CacheReport {
+    let folder = folder();
+    let (mut n_entries, mut bytes) = (0, 0);
+    for entry in folder.iter().flat_map(|folder| entries(folder)) {
+        n_entries += 1;
+        bytes += entry.metadata().map_or(0, |metadata| metadata.len());
+    }
+    CacheReport { folder, n_entries, bytes }
+}
+
+/// Removes all that is kept and says what that was.
+///
+/// # Errors
+/// What the operating system says of the first file that cannot be removed.
+pub fn clear_cache() -> io::Result<CacheReport> {
+    let report = report_cache();
+    for entry in report.folder.iter().flat_map(|folder| entries(folder)) {
+        fs::remove_file(entry.path())?;
+    }
+    Ok(report)
+}
+
+/// The binary of a program: from the cache where it is there and sound, else compiled and kept.
+///
+/// A folder that cannot be written costs the next start its gain, nothing else.
+pub(super) fn binary(
+    compiler: &dyn Compiler,
+    program: &Specialisation,
+    architecture: (u32, u32),
+) -> Result<Binary, DeviceError> {
+    binary_in(folder().as_deref(), compiler, program, architecture)
+}
+
+fn binary_in(
+    folder: Option<&Path>,
+    compiler: &dyn Compiler,
+    program: &Specialisation,
+    architecture: (u32, u32),
+) -> Result<Binary, DeviceError> {
+    let Some(folder) = folder else { return compiler.compile(program, architecture) };
+    let path = folder.join(format!("{}.{EXTENSION}", key(compiler, program, architecture)));
+    if let Some(binary) = fs::read(&path).ok().and_then(|bytes| decode(&bytes)) {
+        return Ok(binary);
+    }
+    let binary = compiler.compile(program, architecture)?;
+    let _ = write(folder, &path, &binary);
+    Ok(binary)
+}
+
+/// Source, headers, options and compiler, each with its length so that no two lists run together.
+fn key(compiler: &dyn Compiler, program: &Specialisation, architecture: (u32, u32)) -> String {
+    let mut hash = Sha256::new();
+    let mut add = |text: &str| {
+        hash.update((text.len() as u64).to_le_bytes());
+        hash.update(text);
+    };
+    add(&compiler.version());
+    add(program.program().source);
+    program.headers().for_each(|(name, text)| {
+        add(name);
+        add(text);
+    });
+    options(program, architecture).iter().for_each(|option| add(option));
+    let sum: String = hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    format!("{}-{sum}", program.program().name)
+}
+
+fn encode(binary: &Binary) -> Vec<u8> {
+    let mut body = (binary.log.len() as u64).to_le_bytes().to_vec();
+    body.extend(binary.log.as_bytes());
+    body.extend(&binary.code);
+    [MAGIC, Sha256::digest(&body).as_slice(), &body].concat()
+}
+
+fn decode(bytes: &[u8]) -> Option<Binary> {
+    let (sum, body) = bytes.strip_prefix(MAGIC)?.split_at_checked(32)?;
+    if Sha256::digest(body).as_slice() != sum {
+        return None;
+    }
+    let (length, rest) = body.split_first_chunk::<8>()?;
+    let (log, code) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+    Some(Binary { log: String::from_utf8(log.into()).ok()?, code: code.into() })
+}
+
+fn write(folder: &Path, path: &Path, binary: &Binary) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    io::Write::write_all(&mut file, &encode(binary))?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::super::Program;
+    use super::*;
+
+    #[derive(Debug, Default)]
+    struct Counting(AtomicUsize);
+
+    impl Compiler for Counting {
+        fn version(&self) -> String {
+            "counting 1".into()
+        }
+
+        fn compile(&self, program: &Specialisation, _: (u32, u32)) -> Result<Binary, DeviceError> {
+            let n = self.0.fetch_add(1, Ordering::Relaxed);
+            Ok(Binary { code: vec![n as u8, 255, 0], log: program.to_string() })
+        }
+    }
+
+    static PROGRAM: Program = Program { name: "sample", source: "// nothing", headers: &[] };
+
+    #[test]
+    fn a_program_is_compiled_once_for_each_macro_header_and_architecture() {
+        let folder = tempfile::tempdir().unwrap();
+        let compiler = Counting::default();
+        let get = |program: &Specialisation, architecture| {
+            binary_in(Some(folder.path()), &compiler, program, architecture).unwrap().code[0]
+        };
+        let plain = PROGRAM.of::<f64>();
+        assert_eq!([get(&plain, (9, 0)), get(&plain, (9, 0)), get(&plain, (8, 0))], [0, 0, 1]);
+        assert_eq!(get(&PROGRAM.of::<f32>(), (9, 0)), 2);
+        assert_eq!(get(&plain.clone().define("N", 3), (9, 0)), 3);
+        assert_eq!(get(&plain.clone().header("form.cuh", "a"), (9, 0)), 4);
+        assert_eq!(get(&plain.clone().header("form.cuh", "b"), (9, 0)), 5);
+        assert_eq!(get(&plain, (9, 0)), 0);
+    }
+
+    #[test]
+    fn damaged_entries_are_compiled_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let compiler = Counting::default();
+        let get = || binary_in(Some(folder.path()), &compiler, &PROGRAM.of::<f64>(), (9, 0)).unwrap();
+        let first = get();
+        let path = entries(folder.path()).next().unwrap().path();
+        let sound = fs::read(&path).unwrap();
+        assert_eq!(decode(&sound), Some(first));
+        for place in 0..sound.len() {
+            let mut damaged = sound.clone();
+            damaged[place] ^= 1;
+            assert_eq!(decode(&damaged), None, "byte {place}");
+            assert_eq!(decode(&sound[..place]), None, "{place} bytes");
+        }
+        fs::write(&path, &sound[..40]).unwrap();
+        assert_eq!(get().code[0], 1);
+        assert_eq!(get().code[0], 1);
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_costs_no_more_than_the_gain() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let folder = file.path().join("below-a-file");
+        let compiler = Counting::default();
+        for n in 0..2 {
+            let binary = binary_in(Some(&folder), &compiler, &PROGRAM.of::<f64>(), (9, 0)).unwrap();
+            assert_eq!(binary.code[0], n);
+        }
+    }
+}

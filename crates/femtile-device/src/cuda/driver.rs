@@ -1,0 +1,160 @@
+//! What Femtile asks of whoever runs its kernels: an NVIDIA driver, or the host emulator.
+
+use std::fmt::Debug;
+
+use super::Specialisation;
+use crate::DeviceError;
+
+/// A kernel ready to be launched; its meaning is the driver's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Function(pub u64);
+
+/// A recorded sequence of launches; its meaning is the driver's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Graph(pub u64);
+
+/// A moment in the stream of work; its meaning is the driver's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Event(pub u64);
+
+/// A copy to the host that is under way; its meaning is the driver's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Transfer(pub u64);
+
+/// How many threads a kernel is launched with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Launch {
+    /// Blocks along x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a block along x, y, z.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory of a block.
+    pub shared_bytes: u32,
+}
+
+impl Launch {
+    /// `grid` blocks of `block` threads in a line.
+    pub fn line(grid: usize, block: u32) -> Self {
+        Self { grid: [u32::try_from(grid).unwrap_or(u32::MAX), 1, 1], block: [block, 1, 1], shared_bytes: 0 }
+    }
+
+    /// As many blocks of `block` threads as give each of `n` items to one thread.
+    pub fn over(n: usize, block: u32) -> Self {
+        Self::line(n.div_ceil(block as usize), block)
+    }
+
+    /// The same with so many bytes of dynamic shared memory a block.
+    pub fn shared(self, bytes: usize) -> Self {
+        Self { shared_bytes: u32::try_from(bytes).unwrap_or(u32::MAX), ..self }
+    }
+
+    /// Whether there is no block at all, so that nothing is launched.
+    pub fn is_empty(&self) -> bool {
+        self.grid.contains(&0)
+    }
+}
+
+/// What a GPU is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Properties {
+    /// Its name, such as `NVIDIA H200`.
+    pub name: String,
+    /// Its number among the GPUs of this machine.
+    pub ordinal: usize,
+    /// Major and minor compute capability: (9, 0) for Hopper.
+    pub compute_capability: (u32, u32),
+    /// Number of multiprocessors.
+    pub n_multiprocessors: usize,
+    /// Bytes of memory.
+    pub memory_bytes: usize,
+    /// Bytes of second-level cache.
+    pub l2_bytes: usize,
+    /// The newest CUDA version that the driver knows, major and minor.
+    pub cuda_version: (u32, u32),
+}
+
+/// One GPU with one stream of work, in which everything happens in the order asked for.
+///
+/// Methods without a note return at once and leave the work to the stream. Addresses are those of device memory.
+pub trait Driver: Debug + Send + Sync {
+    /// What the GPU is.
+    fn properties(&self) -> &Properties;
+
+    /// Free and total bytes of memory at this moment.
+    fn memory_bytes(&self) -> Result<(usize, usize), DeviceError>;
+
+    /// Memory of `bytes` bytes (more than zero), aligned to 256, contents undefined.
+    ///
+    /// # Errors
+    /// [`DeviceError::OutOfMemory`] with what was asked for and what is free.
+    fn allocate(&self, bytes: usize) -> Result<u64, DeviceError>;
+
+    /// Gives memory back once the work queued before has used it.
+    fn free(&self, address: u64);
+
+    /// Sets `bytes` bytes to zero.
+    fn zero(&self, address: u64, bytes: usize) -> Result<(), DeviceError>;
+
+    /// Copies from the host; `from` may be reused when this returns.
+    fn upload(&self, to: u64, from: &[u8]) -> Result<(), DeviceError>;
+
+    /// Copies to the host and waits for it, hence for all work queued before.
+    fn download(&self, to: &mut [u8], from: u64) -> Result<(), DeviceError>;
+
+    /// Copies `bytes` bytes within the device.
+    fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError>;
+
+    /// Begins a copy to the host at this point of the stream; work queued later goes on meanwhile.
+    fn begin_download(&self, from: u64, bytes: usize) -> Result<Transfer, DeviceError>;
+
+    /// Waits for a transfer and takes what it brought; each transfer is ended once.
+    fn end_download(&self, transfer: Transfer) -> Result<Vec<u8>, DeviceError>;
+
+    /// Makes a kernel ready: compiles its program unless that is known from before.
+    ///
+    /// `signature` are the C types of its parameters; a driver that can compare them with the source does.
+    ///
+    /// # Errors
+    /// [`DeviceError::Compile`] with the compiler's words.
+    fn function(
+        &self,
+        program: &Specialisation,
+        name: &'static str,
+        signature: &[String],
+    ) -> Result<Function, DeviceError>;
+
+    /// Queues a kernel with the bytes of its arguments.
+    ///
+    /// # Safety
+    /// The arguments are those of the kernel's signature, and with them it touches only memory it may touch.
+    unsafe fn launch(
+        &self,
+        function: Function,
+        launch: &Launch,
+        arguments: &[&[u8]],
+    ) -> Result<(), DeviceError>;
+
+    /// Waits for all work queued so far.
+    fn synchronize(&self) -> Result<(), DeviceError>;
+
+    /// From here on launches are recorded, not carried out.
+    fn begin_recording(&self) -> Result<(), DeviceError>;
+
+    /// Ends the recording and makes it ready to be replayed.
+    fn end_recording(&self) -> Result<Graph, DeviceError>;
+
+    /// Queues all launches of a recording.
+    fn replay(&self, graph: Graph) -> Result<(), DeviceError>;
+
+    /// Forgets a recording.
+    fn forget(&self, graph: Graph);
+
+    /// Marks this point of the stream.
+    fn record_event(&self) -> Result<Event, DeviceError>;
+
+    /// Waits for the second event and gives the seconds between the two; both are forgotten.
+    fn seconds_between(&self, first: Event, second: Event) -> Result<f64, DeviceError>;
+
+    /// What compiles kernels, for reports: `NVRTC 13.0 (/path)` or why there is none.
+    fn compiler(&self) -> String;
+}

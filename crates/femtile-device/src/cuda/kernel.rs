@@ -1,0 +1,247 @@
+//! Launches whose arguments are checked: types by the compiler, devices and recording at run time.
+
+use std::marker::PhantomData;
+
+use super::{Cuda, Launch, Specialisation};
+use crate::{Buffer, DeviceError, Element};
+
+/// A kernel by its name in a program, and the types of its parameters.
+///
+/// `A` is a tuple of [`Argument`]s; a launch with other types or another number of them does not compile.
+#[derive(Debug)]
+pub struct Kernel<A> {
+    name: &'static str,
+    arguments: PhantomData<fn(A)>,
+}
+
+impl<A: Arguments> Kernel<A> {
+    /// The kernel `name`, an `extern "C"` function of the program that it is launched from.
+    pub const fn new(name: &'static str) -> Self {
+        Self { name, arguments: PhantomData }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The C types of its parameters.
+    pub fn signature(&self) -> Vec<String> {
+        A::signature()
+    }
+}
+
+/// An array that a kernel reads.
+#[derive(Debug, Clone, Copy)]
+pub struct Read<T> {
+    address: u64,
+    device: Option<u64>,
+    values: PhantomData<T>,
+}
+
+/// An array that a kernel writes, and may read.
+#[derive(Debug, Clone, Copy)]
+pub struct Write<T> {
+    address: u64,
+    device: Option<u64>,
+    values: PhantomData<T>,
+}
+
+impl<T: Element> Read<T> {
+    /// No array: a null pointer.
+    pub fn none() -> Self {
+        Self { address: 0, device: None, values: PhantomData }
+    }
+
+    /// The array of a buffer, from its entry `offset` on.
+    ///
+    /// # Panics
+    /// When `offset` lies beyond the end.
+    pub fn from(buffer: &Buffer<T, Cuda>, offset: usize) -> Self {
+        assert!(offset <= buffer.len(), "offset {offset} in a buffer of {}", buffer.len());
+        let address = buffer.memory().address() + (offset * size_of::<T>()) as u64;
+        Self { address, device: Some(buffer.device().id()), values: PhantomData }
+    }
+}
+
+impl<T: Element> Write<T> {
+    /// No array: a null pointer.
+    pub fn none() -> Self {
+        Self { address: 0, device: None, values: PhantomData }
+    }
+
+    /// The array of a buffer, from its entry `offset` on.
+    ///
+    /// # Panics
+    /// When `offset` lies beyond the end.
+    pub fn from(buffer: &mut Buffer<T, Cuda>, offset: usize) -> Self {
+        assert!(offset <= buffer.len(), "offset {offset} in a buffer of {}", buffer.len());
+        let address = buffer.memory().address() + (offset * size_of::<T>()) as u64;
+        Self { address, device: Some(buffer.device().id()), values: PhantomData }
+    }
+}
+
+impl<T: Element> Buffer<T, Cuda> {
+    /// The array as an argument that a kernel reads.
+    pub fn read(&self) -> Read<T> {
+        Read::from(self, 0)
+    }
+
+    /// The array as an argument that a kernel writes.
+    pub fn write(&mut self) -> Write<T> {
+        Write::from(self, 0)
+    }
+}
+
+/// A structure whose C type is known by name: its bytes are passed as they are.
+#[derive(Debug, Clone)]
+pub struct Structure<'a> {
+    /// Its bytes, laid out as C does.
+    pub bytes: &'a [u8],
+}
+
+/// One argument of a kernel.
+pub trait Argument {
+    /// The C type of the parameter, as the source spells it without names.
+    fn c_type() -> String;
+    /// Its bytes, at most [`SCALAR_BYTES`] but for structures.
+    fn bytes<'a>(&'a self, room: &'a mut [u8; SCALAR_BYTES]) -> &'a [u8];
+    /// The device that holds it, if it is an array.
+    fn device(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// Bytes of the largest argument that is not a structure.
+pub const SCALAR_BYTES: usize = 8;
+
+impl<T: Element> Argument for T {
+    fn c_type() -> String {
+        T::C_NAME.into()
+    }
+    fn bytes<'a>(&'a self, _room: &'a mut [u8; SCALAR_BYTES]) -> &'a [u8] {
+        bytemuck::bytes_of(self)
+    }
+}
+
+fn address_bytes(address: u64, room: &mut [u8; SCALAR_BYTES]) -> &[u8] {
+    *room = address.to_ne_bytes();
+    room
+}
+
+impl<T: Element> Argument for Read<T> {
+    fn c_type() -> String {
+        format!("const {}*", T::C_NAME)
+    }
+    fn bytes<'a>(&'a self, room: &'a mut [u8; SCALAR_BYTES]) -> &'a [u8] {
+        address_bytes(self.address, room)
+    }
+    fn device(&self) -> Option<u64> {
+        self.device
+    }
+}
+
+impl<T: Element> Argument for Write<T> {
+    fn c_type() -> String {
+        format!("{}*", T::C_NAME)
+    }
+    fn bytes<'a>(&'a self, room: &'a mut [u8; SCALAR_BYTES]) -> &'a [u8] {
+        address_bytes(self.address, room)
+    }
+    fn device(&self) -> Option<u64> {
+        self.device
+    }
+}
+
+impl Argument for Structure<'_> {
+    fn c_type() -> String {
+        "struct".into()
+    }
+    fn bytes<'a>(&'a self, _room: &'a mut [u8; SCALAR_BYTES]) -> &'a [u8] {
+        self.bytes
+    }
+}
+
+/// What takes the bytes of all arguments of a launch.
+pub type TakeBytes<'a> = dyn FnMut(&[&[u8]]) -> Result<(), DeviceError> + 'a;
+/// What checks the device of the argument with this number.
+pub type CheckDevice<'a> = dyn FnMut(usize, u64) -> Result<(), DeviceError> + 'a;
+
+/// A tuple of [`Argument`]s.
+pub trait Arguments {
+    /// The C types of the parameters.
+    fn signature() -> Vec<String>;
+    /// Hands the bytes of all arguments to `launch`, after `check` has seen the device of each array.
+    fn with_bytes(&self, check: &mut CheckDevice<'_>, launch: &mut TakeBytes<'_>) -> Result<(), DeviceError>;
+}
+
+macro_rules! arguments {
+    ($($name:ident $index:tt),*) => {
+        impl<$($name: Argument),*> Arguments for ($($name,)*) {
+            fn signature() -> Vec<String> {
+                vec![$($name::c_type()),*]
+            }
+            fn with_bytes(
+                &self,
+                check: &mut CheckDevice<'_>,
+                launch: &mut TakeBytes<'_>,
+            ) -> Result<(), DeviceError> {
+                $(if let Some(device) = self.$index.device() { check($index, device)?; })*
+                launch(&[$(self.$index.bytes(&mut [0; SCALAR_BYTES])),*])
+            }
+        }
+    };
+}
+
+arguments!(A 0);
+arguments!(A 0, B 1);
+arguments!(A 0, B 1, C 2);
+arguments!(A 0, B 1, C 2, D 3);
+arguments!(A 0, B 1, C 2, D 3, E 4);
+arguments!(A 0, B 1, C 2, D 3, E 4, F 5);
+arguments!(A 0, B 1, C 2, D 3, E 4, F 5, G 6);
+arguments!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7);
+arguments!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8);
+arguments!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9);
+arguments!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10);
+arguments!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11);
+arguments!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12);
+arguments!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12, N 13);
+arguments!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12, N 13, O 14);
+arguments!(A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11, M 12, N 13, O 14, P 15);
+
+impl Cuda {
+    /// Queues `kernel` of `program`; nothing happens where the launch has no blocks.
+    ///
+    /// # Errors
+    /// [`DeviceError::OtherDevice`] when an array lies on another device; what compiling and launching report.
+    ///
+    /// # Safety
+    /// With these arguments the kernel reads and writes only inside the arrays that it is given.
+    pub unsafe fn launch<A: Arguments>(
+        &self,
+        program: &Specialisation,
+        kernel: &Kernel<A>,
+        launch: Launch,
+        arguments: A,
+    ) -> Result<(), DeviceError> {
+        if launch.is_empty() {
+            return Ok(());
+        }
+        let function = self.function(program, kernel.name, A::signature)?;
+        arguments.with_bytes(
+            &mut |argument, device| {
+                if device == self.id() {
+                    return Ok(());
+                }
+                Err(DeviceError::OtherDevice { kernel: kernel.name, argument, device: self.to_string() })
+            },
+            &mut |bytes| {
+                // SAFETY: the types are those of the kernel, and the caller vouches for what it touches.
+                unsafe { self.driver().launch(function, &launch, bytes) }
+            },
+        )?;
+        self.count_launch(kernel.name);
+        Ok(())
+    }
+}

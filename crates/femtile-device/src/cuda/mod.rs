@@ -1,0 +1,226 @@
+//! NVIDIA GPUs: memory, kernels compiled at run time, recordings.
+//!
+//! Nothing of CUDA is needed to build. The driver and the compiler NVRTC are opened at run time, and their
+//! absence is a value with advice. All device work goes through a [`Driver`], which the NVIDIA driver and the
+//! host emulator of `femtile-conformance` both are, so that host code of kernels runs on every machine.
+
+mod cache;
+mod compiler;
+mod driver;
+mod fault;
+mod kernel;
+mod locate;
+mod measure;
+mod memory;
+mod nvidia;
+mod nvrtc;
+mod program;
+mod recording;
+mod staging;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::{Device, DeviceError, Element};
+pub use cache::{CacheReport, clear_cache, report_cache};
+pub use compiler::{Binary, Compiler, Resources};
+pub use driver::{Driver, Event, Function, Graph, Launch, Properties, Transfer};
+use fault::Recent;
+pub use kernel::{Argument, Arguments, CheckDevice, Kernel, Read, Structure, TakeBytes, Write};
+pub use measure::{CudaCosts, measure, specialisations};
+pub use memory::CudaMemory;
+pub use nvidia::{Nvidia, gpus};
+pub use program::{FEMTILE_HEADER, Header, Program, Specialisation};
+pub use recording::{CudaReadback, CudaRecording};
+
+/// One NVIDIA GPU with one stream of work; clones are handles of the same stream.
+///
+/// Everything asked of it happens in that order. Calls return before the work is done, but for copies to the host.
+#[derive(Clone)]
+pub struct Cuda {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    id: u64,
+    driver: Arc<dyn Driver>,
+    functions: Mutex<HashMap<(String, &'static str), Function>>,
+    n_launches: AtomicU64,
+    /// Launches since a recording began, while one is made.
+    recorded: Mutex<Option<Vec<&'static str>>>,
+    recent: Mutex<Recent>,
+}
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+impl Cuda {
+    /// The GPU with this number, counted from 0.
+    ///
+    /// # Errors
+    /// [`DeviceError::Absent`] with what to do where there is no such GPU, no driver, or no NVRTC.
+    pub fn new(ordinal: usize) -> Result<Self, DeviceError> {
+        Ok(Self::with_driver(Arc::new(Nvidia::open(ordinal)?)))
+    }
+
+    /// A device whose work a given driver carries out.
+    pub fn with_driver(driver: Arc<dyn Driver>) -> Self {
+        let inner = Inner {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            driver,
+            functions: Mutex::default(),
+            n_launches: AtomicU64::new(0),
+            recorded: Mutex::default(),
+            recent: Mutex::default(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Who carries out the work.
+    pub fn driver(&self) -> &Arc<dyn Driver> {
+        &self.inner.driver
+    }
+
+    /// What the GPU is.
+    pub fn properties(&self) -> &Properties {
+        self.inner.driver.properties()
+    }
+
+    /// A number that tells this device from all others of the process.
+    pub(crate) fn id(&self) -> u64 {
+        self.inner.id
+    }
+
+    /// Waits for all work asked for so far.
+    ///
+    /// # Errors
+    /// [`DeviceError::Fault`] when a kernel went wrong.
+    pub fn synchronize(&self) -> Result<(), DeviceError> {
+        self.settled(self.inner.driver.synchronize())
+    }
+
+    /// Seconds that the device takes for the work that `work` asks for.
+    pub fn time<E: From<DeviceError>>(&self, work: impl FnOnce() -> Result<(), E>) -> Result<f64, E> {
+        let first = self.inner.driver.record_event()?;
+        work()?;
+        let second = self.inner.driver.record_event()?;
+        Ok(self.settled(self.inner.driver.seconds_between(first, second))?)
+    }
+
+    fn function(
+        &self,
+        program: &Specialisation,
+        name: &'static str,
+        signature: impl FnOnce() -> Vec<String>,
+    ) -> Result<Function, DeviceError> {
+        let key = (program.key(), name);
+        let mut functions = self.inner.functions.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&function) = functions.get(&key) {
+            return Ok(function);
+        }
+        let function = self.inner.driver.function(program, name, &signature())?;
+        functions.insert(key, function);
+        Ok(function)
+    }
+
+    fn count_launch(&self, name: &'static str) {
+        if let Some(recorded) = self.inner.recorded.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            return recorded.push(name);
+        }
+        self.inner.n_launches.fetch_add(1, Ordering::Relaxed);
+        self.inner.recent.lock().unwrap_or_else(PoisonError::into_inner).push(name);
+    }
+
+    /// Names the kernels that may be to blame when waiting for the stream has failed.
+    fn settled<R>(&self, result: Result<R, DeviceError>) -> Result<R, DeviceError> {
+        let mut recent = self.inner.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        result.inspect(|_| recent.clear()).map_err(|error| recent.blame(error))
+    }
+}
+
+impl fmt::Debug for Cuda {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.description())
+    }
+}
+
+impl fmt::Display for Cuda {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cuda:{}", self.properties().ordinal)
+    }
+}
+
+impl Device for Cuda {
+    type Memory<T: Element> = CudaMemory;
+    type Recording = CudaRecording;
+    type Readback = CudaReadback;
+
+    fn description(&self) -> String {
+        format!("{self} ({})", self.properties().name)
+    }
+
+    fn allocate<T: Element>(&self, len: usize) -> Result<CudaMemory, DeviceError> {
+        let memory = CudaMemory::new(self, len * size_of::<T>())?;
+        memory.zero()?;
+        Ok(memory)
+    }
+
+    fn adopt<T: Element>(&self, host: Vec<T>) -> Result<CudaMemory, DeviceError> {
+        let mut memory = CudaMemory::new(self, size_of_val(host.as_slice()))?;
+        self.upload(&mut memory, &host)?;
+        Ok(memory)
+    }
+
+    fn upload<T: Element>(&self, memory: &mut CudaMemory, host: &[T]) -> Result<(), DeviceError> {
+        if host.is_empty() {
+            return Ok(());
+        }
+        self.inner.driver.upload(memory.address(), bytemuck::cast_slice(host))
+    }
+
+    fn download<T: Element>(&self, host: &mut [T], memory: &CudaMemory) -> Result<(), DeviceError> {
+        if host.is_empty() {
+            return Ok(());
+        }
+        self.settled(self.inner.driver.download(bytemuck::cast_slice_mut(host), memory.address()))
+    }
+
+    fn begin_read<T: Element>(&self, memory: &CudaMemory, len: usize) -> Result<CudaReadback, DeviceError> {
+        CudaReadback::begin(self, memory, len * size_of::<T>())
+    }
+
+    fn end_read<T: Element>(&self, readback: CudaReadback) -> Result<Vec<T>, DeviceError> {
+        let bytes = self.settled(readback.end())?;
+        Ok(crate::buffer::values_of(&bytes))
+    }
+
+    fn repeat<E: From<DeviceError>>(
+        &self,
+        recording: &mut CudaRecording,
+        times: usize,
+        work: &mut dyn FnMut() -> Result<(), E>,
+    ) -> Result<(), E> {
+        recording.repeat(self, times, work)
+    }
+
+    fn kernel_launches(&self) -> u64 {
+        self.inner.n_launches.load(Ordering::Relaxed)
+    }
+}
+
+/// What compiles kernels on this machine, or why nothing does, with advice.
+pub fn compiler() -> Result<String, String> {
+    nvrtc::Nvrtc::get().map(|nvrtc| nvrtc.description())
+}
+
+/// The compiler of this machine.
+///
+/// # Errors
+/// [`DeviceError::Compile`] saying how to install it.
+pub fn nvrtc() -> Result<Arc<dyn Compiler>, DeviceError> {
+    match nvrtc::Nvrtc::get() {
+        Ok(compiler) => Ok(compiler),
+        Err(message) => Err(DeviceError::Compile { program: "any program".into(), message }),
+    }
+}

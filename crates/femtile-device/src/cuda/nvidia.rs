@@ -1,0 +1,456 @@
+//! The NVIDIA driver, reached through cudarc.
+
+use std::collections::HashMap;
+use std::ffi::{CString, c_int, c_void};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cudarc::driver::result::{self, DriverError as Refusal};
+use cudarc::driver::sys;
+
+use super::compiler::Compiler;
+use super::driver::{Driver, Event, Function, Graph, Launch, Properties, Transfer};
+use super::nvrtc::Nvrtc;
+use super::staging::Staging;
+use super::{Specialisation, cache, locate};
+use crate::DeviceError;
+
+/// The oldest driver that has all that is used: CUDA 12.0.
+const OLDEST: c_int = 12_000;
+/// Dynamic shared memory that a kernel may have without asking.
+const SHARED_UNASKED: u32 = 48 << 10;
+/// When set, every launch is waited for, so that a fault names its kernel.
+const BLOCKING_VARIABLE: &str = "FEMTILE_CUDA_BLOCKING";
+
+/// One GPU through the NVIDIA driver.
+pub struct Nvidia {
+    properties: Properties,
+    context: sys::CUcontext,
+    stream: sys::CUstream,
+    has_pool: bool,
+    is_blocking: bool,
+    compiler: Arc<Nvrtc>,
+    modules: Mutex<HashMap<String, Module>>,
+    /// Names of kernels, for errors.
+    names: Mutex<HashMap<u64, &'static str>>,
+    staging: Mutex<Staging>,
+}
+
+/// A loaded program; it stays loaded as long as the process.
+#[derive(Clone, Copy)]
+struct Module(sys::CUmodule);
+
+// SAFETY: handles of the driver may be used from any thread once its context is current there, which every
+// method sees to; what is behind them is locked by the driver.
+unsafe impl Send for Module {}
+// SAFETY: as above; the fields that change are behind mutexes.
+unsafe impl Send for Nvidia {}
+// SAFETY: as above.
+unsafe impl Sync for Nvidia {}
+
+/// What is wrong with a device asked for, with advice.
+fn absent(ordinal: usize, reason: impl Into<String>) -> DeviceError {
+    DeviceError::Absent { requested: format!("cuda:{ordinal}"), reason: reason.into() }
+}
+
+fn words(refusal: Refusal) -> String {
+    let text = |found: Result<&std::ffi::CStr, Refusal>| {
+        found.map_or_else(|_| "unknown".into(), |text| text.to_string_lossy().into_owned())
+    };
+    format!("{} ({})", text(refusal.error_string()), text(refusal.error_name()))
+}
+
+/// Loads the driver's library that the environment names, so that cudarc finds it by its name.
+fn preload() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        if let Some(path) = std::env::var_os(locate::DRIVER_VARIABLE) {
+            // SAFETY: the user vouches that this is the driver's library.
+            if let Ok(library) = unsafe { libloading::Library::new(path) } {
+                std::mem::forget(library);
+            }
+        }
+    });
+}
+
+/// Starts the driver and counts GPUs.
+fn start() -> Result<(usize, c_int), String> {
+    preload();
+    // SAFETY: looking for a library has no preconditions.
+    if !unsafe { sys::is_culib_present() } {
+        return Err(format!(
+            "there is no NVIDIA driver (libcuda); solve with `cpu`, install the driver, or name its library in {}",
+            locate::DRIVER_VARIABLE
+        ));
+    }
+    let mut version = 0;
+    // SAFETY: the library is there, and the pointer is that of a number.
+    unsafe { sys::cuDriverGetVersion(&mut version) }.result().map_err(words)?;
+    if version < OLDEST {
+        return Err(format!(
+            "the NVIDIA driver knows CUDA {}.{} at most, and 12.0 is needed; update the driver or solve with `cpu`",
+            version / 1000,
+            version % 1000 / 10
+        ));
+    }
+    result::init().map_err(|refusal| format!("the NVIDIA driver does not start: {}", words(refusal)))?;
+    let count = result::device::get_count().map_err(words)?;
+    Ok((usize::try_from(count).unwrap_or(0), version))
+}
+
+fn properties_of(ordinal: usize, version: c_int) -> Result<Properties, Refusal> {
+    use sys::CUdevice_attribute_enum as A;
+    let device = result::device::get(ordinal as c_int)?;
+    // SAFETY: the device handle was just given out by the driver.
+    let attribute = |which| unsafe { result::device::get_attribute(device, which) };
+    let number = |which| attribute(which).map(|value| usize::try_from(value).unwrap_or(0));
+    Ok(Properties {
+        name: result::device::get_name(device)?,
+        ordinal,
+        compute_capability: (
+            number(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)? as u32,
+            number(A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)? as u32,
+        ),
+        n_multiprocessors: number(A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        // SAFETY: as above.
+        memory_bytes: unsafe { result::device::total_mem(device)? },
+        l2_bytes: number(A::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?,
+        cuda_version: ((version / 1000) as u32, (version % 1000 / 10) as u32),
+    })
+}
+
+/// The GPUs of this machine, or why there are none, with advice.
+pub fn gpus() -> Result<Vec<Properties>, DeviceError> {
+    let (count, version) = start().map_err(|reason| absent(0, reason))?;
+    if count == 0 {
+        return Err(absent(0, "the NVIDIA driver sees no GPU; solve with `cpu`"));
+    }
+    (0..count).map(|i| properties_of(i, version).map_err(|refusal| absent(i, words(refusal)))).collect()
+}
+
+impl std::fmt::Debug for Nvidia {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Nvidia({:?})", self.properties)
+    }
+}
+
+impl Nvidia {
+    /// Opens a GPU with a stream of its own.
+    ///
+    /// # Errors
+    /// [`DeviceError::Absent`] where there is no driver, no such GPU or no compiler.
+    pub fn open(ordinal: usize) -> Result<Self, DeviceError> {
+        let (count, version) = start().map_err(|reason| absent(ordinal, reason))?;
+        if ordinal >= count {
+            return Err(absent(ordinal, format!("this machine has {count} GPU(s), counted from cuda:0")));
+        }
+        let compiler = Nvrtc::get().map_err(|reason| absent(ordinal, reason))?;
+        Self::with_compiler(ordinal, version, compiler).map_err(|refusal| absent(ordinal, words(refusal)))
+    }
+
+    fn with_compiler(ordinal: usize, version: c_int, compiler: Arc<Nvrtc>) -> Result<Self, Refusal> {
+        use sys::{CUdevice_attribute_enum as A, CUmemPool_attribute_enum as P};
+        let properties = properties_of(ordinal, version)?;
+        let device = result::device::get(ordinal as c_int)?;
+        // SAFETY: the device exists; its primary context is kept until the process ends; the pool's attribute is
+        // a 64-bit number, as it should be.
+        unsafe {
+            let context = result::primary_ctx::retain(device)?;
+            result::ctx::set_current(context)?;
+            let stream = result::stream::create(result::stream::StreamKind::NonBlocking)?;
+            let has_pool =
+                result::device::get_attribute(device, A::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)? != 0;
+            if has_pool {
+                let pool = result::device::get_default_mem_pool(device)?;
+                let mut keep = u64::MAX;
+                let threshold = P::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+                result::mem_pool::set_attribute(pool, threshold, (&raw mut keep).cast())?;
+            }
+            Ok(Self {
+                properties,
+                context,
+                stream,
+                has_pool,
+                is_blocking: std::env::var_os(BLOCKING_VARIABLE).is_some_and(|value| value != "0"),
+                compiler,
+                modules: Mutex::default(),
+                names: Mutex::default(),
+                staging: Mutex::default(),
+            })
+        }
+    }
+
+    /// Makes the context current in this thread, which every call of the driver needs.
+    fn enter(&self) -> Result<(), DeviceError> {
+        // SAFETY: the context lives as long as the process.
+        unsafe { result::ctx::set_current(self.context) }
+            .map_err(|refusal| failed("entering the GPU", refusal))
+    }
+
+    fn staging(&self) -> MutexGuard<'_, Staging> {
+        self.staging.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn load(&self, program: &Specialisation) -> Result<Module, DeviceError> {
+        let key = program.key();
+        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&module) = modules.get(&key) {
+            return Ok(module);
+        }
+        let binary = cache::binary(&*self.compiler, program, self.properties.compute_capability)?;
+        // SAFETY: the image is a whole CUBIN, which says its own size.
+        let loaded = unsafe { result::module::load_data(binary.code.as_ptr().cast()) };
+        let module = loaded.map(Module).map_err(|refusal| self.not_loaded(program, refusal))?;
+        modules.insert(key, module);
+        Ok(module)
+    }
+
+    fn not_loaded(&self, program: &Specialisation, refusal: Refusal) -> DeviceError {
+        let (major, minor) = self.properties.cuda_version;
+        let message = format!(
+            "the driver, which knows CUDA {major}.{minor}, does not take what {} makes: {}; update the driver or \
+             install an older NVRTC",
+            self.compiler.version(),
+            words(refusal)
+        );
+        DeviceError::Compile { program: program.to_string(), message }
+    }
+}
+
+/// The error of a call; faults of kernels, which show in whatever call comes next, are told apart.
+pub(super) fn failed(action: &'static str, refusal: Refusal) -> DeviceError {
+    use sys::cudaError_enum as E;
+    let is_fault = matches!(
+        refusal.0,
+        E::CUDA_ERROR_ILLEGAL_ADDRESS
+            | E::CUDA_ERROR_LAUNCH_FAILED
+            | E::CUDA_ERROR_LAUNCH_TIMEOUT
+            | E::CUDA_ERROR_MISALIGNED_ADDRESS
+            | E::CUDA_ERROR_ILLEGAL_INSTRUCTION
+            | E::CUDA_ERROR_INVALID_ADDRESS_SPACE
+            | E::CUDA_ERROR_INVALID_PC
+            | E::CUDA_ERROR_HARDWARE_STACK_ERROR
+            | E::CUDA_ERROR_ASSERT
+    );
+    if is_fault {
+        return DeviceError::Fault { kernels: String::new(), message: words(refusal) };
+    }
+    DeviceError::Driver { action, message: words(refusal) }
+}
+
+impl Driver for Nvidia {
+    fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    fn memory_bytes(&self) -> Result<(usize, usize), DeviceError> {
+        self.enter()?;
+        result::mem_get_info().map_err(|refusal| failed("asking for free memory", refusal))
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<u64, DeviceError> {
+        self.enter()?;
+        // SAFETY: the stream lives as long as this driver; contents are documented as undefined.
+        let memory = unsafe {
+            if self.has_pool { result::malloc_async(self.stream, bytes) } else { result::malloc_sync(bytes) }
+        };
+        memory.map_err(|refusal| match refusal.0 {
+            sys::cudaError_enum::CUDA_ERROR_OUT_OF_MEMORY => {
+                let (free, total) = result::mem_get_info().unwrap_or((0, self.properties.memory_bytes));
+                let device = format!("cuda:{} ({})", self.properties.ordinal, self.properties.name);
+                DeviceError::OutOfMemory { device, needed: bytes, free, total }
+            }
+            _ => failed("allocating memory", refusal),
+        })
+    }
+
+    fn free(&self, address: u64) {
+        if self.enter().is_err() {
+            return;
+        }
+        // SAFETY: the address came from `allocate` and is given back once. After a fault nothing can be given
+        // back, and nothing needs to be: the error has been reported where it arose.
+        let _ = unsafe {
+            if self.has_pool { result::free_async(address, self.stream) } else { result::free_sync(address) }
+        };
+    }
+
+    fn zero(&self, address: u64, bytes: usize) -> Result<(), DeviceError> {
+        self.enter()?;
+        // SAFETY: the range is that of an allocation.
+        unsafe { result::memset_d8_async(address, 0, bytes, self.stream) }
+            .map_err(|refusal| failed("clearing memory", refusal))
+    }
+
+    fn upload(&self, to: u64, from: &[u8]) -> Result<(), DeviceError> {
+        self.enter()?;
+        self.staging().upload(self.stream, to, from)
+    }
+
+    fn download(&self, to: &mut [u8], from: u64) -> Result<(), DeviceError> {
+        self.enter()?;
+        self.staging().download(self.stream, to, from)
+    }
+
+    fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError> {
+        self.enter()?;
+        // SAFETY: both ranges are those of allocations.
+        unsafe { result::memcpy_dtod_async(to, from, bytes, self.stream) }
+            .map_err(|refusal| failed("copying on the GPU", refusal))
+    }
+
+    fn begin_download(&self, from: u64, bytes: usize) -> Result<Transfer, DeviceError> {
+        self.enter()?;
+        self.staging().begin_download(self.stream, from, bytes)
+    }
+
+    fn end_download(&self, transfer: Transfer) -> Result<Vec<u8>, DeviceError> {
+        self.enter()?;
+        self.staging().end_download(transfer)
+    }
+
+    fn function(
+        &self,
+        program: &Specialisation,
+        name: &'static str,
+        _signature: &[String],
+    ) -> Result<Function, DeviceError> {
+        self.enter()?;
+        let module = self.load(program)?;
+        let symbol = CString::new(name).unwrap_or_default();
+        // SAFETY: the module is loaded for good.
+        let function = unsafe { result::module::get_function(module.0, symbol) }.map_err(|refusal| {
+            let message = format!("it has no kernel {name}: {}", words(refusal));
+            DeviceError::Compile { program: program.to_string(), message }
+        })?;
+        let function = function as u64;
+        self.names.lock().unwrap_or_else(PoisonError::into_inner).insert(function, name);
+        Ok(Function(function))
+    }
+
+    unsafe fn launch(
+        &self,
+        function: Function,
+        launch: &Launch,
+        arguments: &[&[u8]],
+    ) -> Result<(), DeviceError> {
+        self.enter()?;
+        let handle = function.0 as sys::CUfunction;
+        let mut pointers: Vec<*mut c_void> =
+            arguments.iter().map(|bytes| bytes.as_ptr().cast_mut().cast()).collect();
+        let ([gx, gy, gz], [bx, by, bz]) = (launch.grid, launch.block);
+        // SAFETY: the function is loaded for good; the driver reads the arguments before it returns, and that
+        // they are the right ones is the caller's promise.
+        let started = unsafe {
+            let allowed = if launch.shared_bytes > SHARED_UNASKED {
+                let limit = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+                result::function::set_function_attribute(handle, limit, launch.shared_bytes as c_int)
+            } else {
+                Ok(())
+            };
+            allowed.and_then(|()| {
+                let shared = launch.shared_bytes;
+                result::launch_kernel(handle, (gx, gy, gz), (bx, by, bz), shared, self.stream, &mut pointers)
+            })
+        };
+        let name = || self.names.lock().unwrap_or_else(PoisonError::into_inner).get(&function.0).copied();
+        started.map_err(|refusal| match failed("launching", refusal) {
+            DeviceError::Driver { message, .. } => DeviceError::Launch {
+                kernel: name().unwrap_or_default().into(),
+                launch: format!("{launch:?}"),
+                message,
+            },
+            fault => fault,
+        })?;
+        if !self.is_blocking {
+            return Ok(());
+        }
+        self.synchronize().map_err(|error| match error {
+            DeviceError::Fault { message, .. } => {
+                let kernels = format!("{} with {launch:?}", name().unwrap_or_default());
+                DeviceError::Fault { kernels, message }
+            }
+            other => other,
+        })
+    }
+
+    fn synchronize(&self) -> Result<(), DeviceError> {
+        self.enter()?;
+        // SAFETY: the stream lives as long as this driver.
+        unsafe { result::stream::synchronize(self.stream) }
+            .map_err(|refusal| failed("waiting for the GPU", refusal))
+    }
+
+    fn begin_recording(&self) -> Result<(), DeviceError> {
+        self.enter()?;
+        let mode = sys::CUstreamCaptureMode_enum::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        // SAFETY: the stream lives as long as this driver.
+        unsafe { result::stream::begin_capture(self.stream, mode) }
+            .map_err(|refusal| failed("beginning a recording", refusal))
+    }
+
+    fn end_recording(&self) -> Result<Graph, DeviceError> {
+        self.enter()?;
+        // SAFETY: the stream is recording; the graph is not needed once it can be executed.
+        unsafe {
+            let graph = result::stream::end_capture(self.stream)
+                .map_err(|refusal| failed("ending a recording", refusal))?;
+            let ready = result::graph::instantiate(graph, sys::CUgraphInstantiate_flags(0));
+            let _ = result::graph::destroy(graph);
+            let ready = ready.map_err(|refusal| failed("making a recording ready", refusal))?;
+            let _ = result::graph::upload(ready, self.stream);
+            Ok(Graph(ready as u64))
+        }
+    }
+
+    fn replay(&self, graph: Graph) -> Result<(), DeviceError> {
+        self.enter()?;
+        // SAFETY: the graph came from `end_recording` and has not been forgotten.
+        unsafe { result::graph::launch(graph.0 as sys::CUgraphExec, self.stream) }
+            .map_err(|refusal| failed("replaying a recording", refusal))
+    }
+
+    fn forget(&self, graph: Graph) {
+        if self.enter().is_ok() {
+            // SAFETY: as above; the driver keeps it until its last replay has ended.
+            let _ = unsafe { result::graph::exec_destroy(graph.0 as sys::CUgraphExec) };
+        }
+    }
+
+    fn record_event(&self) -> Result<Event, DeviceError> {
+        self.enter()?;
+        let flags = sys::CUevent_flags_enum::CU_EVENT_DEFAULT;
+        let recorded = result::event::create(flags).and_then(|event| {
+            // SAFETY: the event is fresh and the stream lives as long as this driver.
+            unsafe { result::event::record(event, self.stream) }.map(|()| Event(event as u64))
+        });
+        recorded.map_err(|refusal| failed("marking a moment", refusal))
+    }
+
+    fn seconds_between(&self, first: Event, second: Event) -> Result<f64, DeviceError> {
+        self.enter()?;
+        let (first, second) = (first.0 as sys::CUevent, second.0 as sys::CUevent);
+        // SAFETY: both events came from `record_event` and are used for the last time.
+        let elapsed = unsafe {
+            let elapsed =
+                result::event::synchronize(second).and_then(|()| result::event::elapsed(first, second));
+            let _ = result::event::destroy(first);
+            let _ = result::event::destroy(second);
+            elapsed
+        };
+        elapsed.map(|ms| f64::from(ms) * 1e-3).map_err(|refusal| failed("waiting for a moment", refusal))
+    }
+
+    fn compiler(&self) -> String {
+        self.compiler.description()
+    }
+}
+
+impl Drop for Nvidia {
+    fn drop(&mut self) {
+        if self.enter().is_ok() {
+            self.staging().release();
+            // SAFETY: nobody can use the stream any more; the driver ends what is left in it first.
+            let _ = unsafe { result::stream::destroy(self.stream) };
+        }
+    }
+}

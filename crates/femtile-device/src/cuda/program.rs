@@ -1,0 +1,97 @@
+//! Sources of kernels and what they are specialised with.
+
+use std::fmt::Write;
+
+use crate::Element;
+
+/// A header that kernels include by name.
+#[derive(Debug, Clone, Copy)]
+pub struct Header {
+    /// The name in `#include "…"`.
+    pub name: &'static str,
+    /// Its text.
+    pub text: &'static str,
+}
+
+/// The header that every kernel may include: types, packs of 16 bytes, reductions of warps and blocks.
+pub const FEMTILE_HEADER: Header = Header { name: "femtile.cuh", text: include_str!("headers/femtile.cuh") };
+
+/// A `.cu` file: `extern "C"` kernels, specialised by macros alone.
+///
+/// The same text is compiled by NVRTC and by the C++ compiler of the host, for the emulator.
+#[derive(Debug, Clone, Copy)]
+pub struct Program {
+    /// Its name, as errors and the cache show it.
+    pub name: &'static str,
+    /// Its text.
+    pub source: &'static str,
+    /// Headers besides [`FEMTILE_HEADER`].
+    pub headers: &'static [Header],
+}
+
+impl Program {
+    /// The program for numbers of type `T`, which its text calls `T`.
+    pub fn of<T: Element>(&'static self) -> Specialisation {
+        Specialisation { program: self, defines: vec![("T", T::C_NAME.into())], generated: Vec::new() }
+    }
+}
+
+/// A program with everything that makes it one binary: macros and generated headers.
+#[derive(Debug, Clone)]
+pub struct Specialisation {
+    program: &'static Program,
+    defines: Vec<(&'static str, String)>,
+    generated: Vec<(&'static str, String)>,
+}
+
+impl Specialisation {
+    /// Defines a macro.
+    #[must_use]
+    pub fn define(mut self, name: &'static str, value: impl ToString) -> Self {
+        self.defines.push((name, value.to_string()));
+        self
+    }
+
+    /// Adds a header whose text is made at run time; the program includes it by name.
+    #[must_use]
+    pub fn header(mut self, name: &'static str, text: impl Into<String>) -> Self {
+        self.generated.push((name, text.into()));
+        self
+    }
+
+    /// The `.cu` file.
+    pub fn program(&self) -> &'static Program {
+        self.program
+    }
+
+    /// Macros as (name, value).
+    pub fn defines(&self) -> &[(&'static str, String)] {
+        &self.defines
+    }
+
+    /// All headers as (name, text).
+    pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        let written = std::iter::once(&FEMTILE_HEADER).chain(self.program.headers);
+        let generated = self.generated.iter().map(|(name, text)| (*name, text.as_str()));
+        written.map(|header| (header.name, header.text)).chain(generated)
+    }
+
+    /// What tells it from every other specialisation of any program.
+    pub fn key(&self) -> String {
+        let mut key = self.to_string();
+        for (name, text) in &self.generated {
+            let _ = write!(key, "\n{name}\n{text}");
+        }
+        key
+    }
+}
+
+impl std::fmt::Display for Specialisation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.program.name)?;
+        for (name, value) in &self.defines {
+            write!(f, " {name}={value}")?;
+        }
+        Ok(())
+    }
+}
