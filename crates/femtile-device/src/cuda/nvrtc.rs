@@ -24,6 +24,9 @@ pub(super) struct Nvrtc {
     turn: Mutex<()>,
 }
 
+/// Lines of the compiler's words that an error repeats.
+const ERROR_LINES: usize = 20;
+
 type Status = c_int;
 type Handle = *mut c_void;
 
@@ -198,7 +201,8 @@ impl Compiler for Nvrtc {
         let log = self.text(compilation.handle, c"nvrtcGetProgramLogSize", c"nvrtcGetProgramLog")?;
         let log = String::from_utf8_lossy(&log).trim_end_matches('\0').to_string();
         if status != 0 {
-            return Err(failed(format!("{}\n{log}", self.message(status))));
+            let first: Vec<&str> = log.lines().take(ERROR_LINES).collect();
+            return Err(failed(format!("{}\n{}", self.message(status), first.join("\n"))));
         }
         let code = self.text(compilation.handle, c"nvrtcGetCUBINSize", c"nvrtcGetCUBIN")?;
         Ok(Binary { code, log })

@@ -30,9 +30,9 @@ pub struct Program {
 }
 
 impl Program {
-    /// The program for numbers of type `T`, which its text calls `T`.
+    /// The program for numbers of type `T`, which its text calls `T` as well.
     pub fn of<T: Element>(&'static self) -> Specialisation {
-        Specialisation { program: self, defines: vec![("T", T::C_NAME.into())], generated: Vec::new() }
+        Specialisation { program: self, defines: vec![("FEMTILE_T", T::C_NAME.into())], generated: Vec::new() }
     }
 }
 
@@ -45,7 +45,7 @@ pub struct Specialisation {
 }
 
 impl Specialisation {
-    /// Defines a macro.
+    /// Defines a macro, in capitals so that it meets no name of the compiler's own headers.
     #[must_use]
     pub fn define(mut self, name: &'static str, value: impl ToString) -> Self {
         self.defines.push((name, value.to_string()));

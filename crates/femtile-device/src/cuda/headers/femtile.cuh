@@ -6,6 +6,9 @@
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
+#ifdef FEMTILE_T
+typedef FEMTILE_T T;
+#endif
 
 #ifndef FEMTILE_EMULATED
 #define FEMTILE_SHARED __shared__
