@@ -38,6 +38,9 @@ pub enum LinalgError {
         /// Its diagonal entry.
         value: f64,
     },
+    /// A hook without a body for GPUs was given to an operator on one.
+    #[error("the hook runs on a CPU only: give it a body for CUDA, or apply the operator on a CPU")]
+    HostHook,
     /// A setting is out of its range.
     #[error("{field}: {message}")]
     Setting {

@@ -24,13 +24,42 @@ pub trait Hook<T: Scalar>: Sync {
 
     /// Called after the last write of `y[rows]`; `x` and `y` are those ranges of the two vectors.
     fn post(&self, _rows: Range<usize>, _x: &[T], _y: &[T]) {}
+
+    /// The same work for kernels on a GPU; none where there is only a body for the CPU.
+    fn cuda(&self) -> Option<CudaHook> {
+        None
+    }
+}
+
+/// A hook as kernels on a GPU see it: a structure that is compiled into the kernel and passed by value.
+///
+/// # Contract
+/// `source` defines `struct Hook` with 64-bit fields and `__device__` methods `bool is_idle() const` (the same
+/// answer in all threads; the kernel then does nothing), `void post(u64 row, const T* x, T y)` (called by one thread
+/// once for each row, after `y` was computed) and `void finish()` (called by all threads of a block at the end).
+/// A kernel has threads in a line and at most one block for each [`CudaHook::ROWS`] rows, begun.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CudaHook {
+    /// The definition of `struct Hook`; the kernel has included `femtile.cuh` before.
+    pub source: &'static str,
+    /// The fields, in order.
+    pub arguments: Vec<u64>,
+}
+
+impl CudaHook {
+    /// Rows that a block of threads takes at least.
+    pub const ROWS: usize = 64;
 }
 
 /// The hook that does nothing.
 #[derive(Debug, Clone, Copy)]
 pub struct NoHook;
 
-impl<T: Scalar> Hook<T> for NoHook {}
+impl<T: Scalar> Hook<T> for NoHook {
+    fn cuda(&self) -> Option<CudaHook> {
+        Some(CudaHook { source: include_str!("no_hook.cuh"), arguments: vec![0] })
+    }
+}
 
 /// Sums $x^\mathsf{T} y$ while `y = A x` is computed, with the same bits for any number of threads.
 #[derive(Debug)]

@@ -13,5 +13,21 @@ pub mod precondition;
 pub mod sparse;
 pub mod vector;
 
+use femtile_device::cuda::Specialisation;
+
 pub use error::LinalgError;
 pub use operator::{LinearOperator, Preconditioner};
+
+/// The GPU programs that this crate ships, for checks that compile all of them.
+pub fn cuda_specialisations() -> Vec<Specialisation> {
+    let hooks = [
+        hooks::CudaHook::none(),
+        hooks::CudaHook { source: krylov::cg::cuda::ProductHook::source(), arguments: vec![0; 5] },
+    ];
+    let products = hooks.iter().flat_map(sparse::csr::cuda::specialisations);
+    vector::cuda::specialisations()
+        .into_iter()
+        .chain(products)
+        .chain(krylov::cg::cuda::specialisations())
+        .collect()
+}

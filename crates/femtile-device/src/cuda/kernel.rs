@@ -93,12 +93,9 @@ impl<T: Element> Buffer<T, Cuda> {
     }
 }
 
-/// A structure whose C type is known by name: its bytes are passed as they are.
-#[derive(Debug, Clone)]
-pub struct Structure<'a> {
-    /// Its bytes, laid out as C does.
-    pub bytes: &'a [u8],
-}
+/// A structure of 64-bit fields, passed by value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Structure(pub Vec<u64>);
 
 /// One argument of a kernel.
 pub trait Argument {
@@ -153,12 +150,12 @@ impl<T: Element> Argument for Write<T> {
     }
 }
 
-impl Argument for Structure<'_> {
+impl Argument for Structure {
     fn c_type() -> String {
         "struct".into()
     }
     fn bytes<'a>(&'a self, _room: &'a mut [u8; SCALAR_BYTES]) -> &'a [u8] {
-        self.bytes
+        bytemuck::cast_slice(&self.0)
     }
 }
 

@@ -32,7 +32,11 @@ pub struct Program {
 impl Program {
     /// The program for numbers of type `T`, which its text calls `T` as well.
     pub fn of<T: Element>(&'static self) -> Specialisation {
-        Specialisation { program: self, defines: vec![("FEMTILE_T", T::C_NAME.into())], generated: Vec::new() }
+        Specialisation {
+            program: self,
+            defines: vec![("FEMTILE_T", T::C_NAME.into())],
+            generated: Vec::new(),
+        }
     }
 }
 

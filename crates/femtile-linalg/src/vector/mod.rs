@@ -2,6 +2,8 @@
 
 #[allow(unsafe_code)]
 pub(crate) mod cpu;
+#[allow(unsafe_code)]
+pub(crate) mod cuda;
 mod kernels;
 mod reference;
 pub mod sum;

@@ -16,7 +16,7 @@ pub struct CgConfig {
     pub stagnation_window: usize,
     /// The solve counts as diverged when the residual grows by this factor over its smallest value. Default 1e12.
     pub divergence_factor: f64,
-    /// Iterations from one look of the host at the residual to the next, 1 to 64; the device's choice by
+    /// Iterations from one look of the host at the residual to the next, 1 to 32; the device's choice by
     /// default. The device itself tests for convergence in every iteration: the iterate, its number and
     /// the residuals do not depend on this, only how soon the monitor and the other limits are heard.
     pub look_every: Option<usize>,

@@ -94,7 +94,7 @@ impl<T: Scalar> CgKernels<T> for Cpu {
         x: &mut Buffer<T, Self>,
         z: &Buffer<T, Self>,
         inverse_diagonal: Option<&Buffer<T, Self>>,
-        scalars: &Scalars,
+        scalars: &mut Scalars,
     ) -> Result<(), LinalgError> {
         need("x", p.len(), x.len())?;
         need("z", p.len(), z.len())?;

@@ -21,6 +21,11 @@ pub trait CgKernels<T: Scalar>: VectorKernels<T> {
         1
     }
 
+    /// Room for partial sums that the kernels need for vectors of `n` entries.
+    fn cg_partials(&self, _n: usize) -> usize {
+        0
+    }
+
     /// $q = A p$ and $p^\mathsf{T} q$ into `scalars`, summed while q is in cache.
     fn cg_product(
         &self,
@@ -67,13 +72,29 @@ pub trait CgKernels<T: Scalar>: VectorKernels<T> {
         x: &mut Buffer<T, Self>,
         z: &Buffer<T, Self>,
         inverse_diagonal: Option<&Buffer<T, Self>>,
-        scalars: &CgScalars<Self>,
+        scalars: &mut CgScalars<Self>,
     ) -> Result<(), LinalgError>;
 
-    /// Waits for the iterations started so far and appends to `history` the $r^\mathsf{T} r$ that it lacks.
+    /// Looks at the solve and appends to `history` the $r^\mathsf{T} r$ that it lacks.
     ///
-    /// `history` holds one entry for the start and one for each iteration seen before.
-    fn cg_poll(&self, scalars: &CgScalars<Self>, history: &mut Vec<f64>) -> Result<CgProgress, LinalgError> {
-        Ok(scalars.progress(history)?)
+    /// `history` holds one entry for the start and one for each iteration seen before. A device may tell what was
+    /// true one look ago, so that it need not stand still meanwhile; [`CgKernels::cg_settle`] tells what is true.
+    fn cg_poll(
+        &self,
+        scalars: &mut CgScalars<Self>,
+        history: &mut Vec<f64>,
+    ) -> Result<CgProgress, LinalgError> {
+        self.cg_settle(scalars, history)
+    }
+
+    /// Waits for the iterations started so far and looks at the solve as [`CgKernels::cg_poll`] does.
+    fn cg_settle(
+        &self,
+        scalars: &mut CgScalars<Self>,
+        history: &mut Vec<f64>,
+    ) -> Result<CgProgress, LinalgError> {
+        scalars.reading = None;
+        let state = scalars.state.to_host()?;
+        Ok(scalars.progress(&state, history)?)
     }
 }

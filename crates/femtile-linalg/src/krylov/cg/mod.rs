@@ -2,6 +2,8 @@
 
 mod config;
 mod cpu;
+#[allow(unsafe_code)]
+pub(crate) mod cuda;
 mod kernels;
 mod reference;
 mod scalars;
@@ -77,7 +79,8 @@ impl ConjugateGradient {
             return Ok(CgOutcome::at_once());
         }
         let threshold = (self.config.tolerance * b_norm).powi(2);
-        let scalars = CgScalars::new(&device, threshold, self.config.max_iterations)?;
+        let n_partials = device.cg_partials(b.len());
+        let scalars = CgScalars::new(&device, threshold, self.config.max_iterations, n_partials)?;
         let mut v = Vectors::new(x, a, b, m.diagonal().is_none(), scalars)?;
         let mut watch = Watch::new(&self.config, b_norm);
         let r_norm = norm(&device, &v.r, comm)?;
@@ -86,15 +89,15 @@ impl ConjugateGradient {
             start(&device, &mut v, m, comm)?;
         }
         let stride = self.config.look_every.unwrap_or_else(|| device.cg_stride());
-        let stride = stride.clamp(1, CgScalars::<D>::RING);
+        let stride = stride.clamp(1, CgScalars::<D>::RING / 2);
+        let mut recording = D::Recording::default();
         while stop.is_continue() {
-            for _ in 0..stride {
-                iterate(&device, x, a, m, &mut v, comm)?;
-            }
-            let progress = device.cg_poll(&v.scalars, &mut watch.history)?;
+            device.repeat(&mut recording, stride, &mut || iterate(&device, x, a, m, &mut v, comm))?;
+            let progress = device.cg_poll(&mut v.scalars, &mut watch.history)?;
             stop = watch.look(progress, monitor);
         }
-        let stop = stop.break_value().unwrap_or(Stop::Converged);
+        let settled = device.cg_settle(&mut v.scalars, &mut watch.history)?;
+        let stop = watch.settle(settled, stop.break_value().unwrap_or(Stop::Converged), monitor);
         let true_residual = residual(&device, &mut v, x, a, b, comm)? / b_norm;
         Ok(watch.outcome(stop, true_residual))
     }
@@ -152,7 +155,7 @@ fn iterate<T: Scalar, D: CgKernels<T>, C: Communicator>(
     comm.sum(&mut v.scalars.r_sums)?;
     device.cg_conjugation(&mut v.scalars)?;
     let z = v.z.as_ref().unwrap_or(&v.r);
-    device.cg_direction(&mut v.p, x, z, m.diagonal(), &v.scalars)
+    device.cg_direction(&mut v.p, x, z, m.diagonal(), &mut v.scalars)
 }
 
 /// ‖b − A x‖, through r and q.

@@ -73,7 +73,7 @@ impl<T: Scalar> CgKernels<T> for Reference {
         x: &mut Buffer<T, Self>,
         z: &Buffer<T, Self>,
         inverse_diagonal: Option<&Buffer<T, Self>>,
-        scalars: &Scalars,
+        scalars: &mut Scalars,
     ) -> Result<(), LinalgError> {
         let (alpha, beta) = host::alpha_beta(scalars);
         let (alpha, beta) = (T::from_f64(alpha), T::from_f64(beta));

@@ -5,7 +5,6 @@ use femtile_device::{Buffer, Device, DeviceError, HostDevice};
 use crate::krylov::Stop;
 
 /// The numbers of a CG solve; they live on the device so that no kernel waits for the host.
-#[derive(Debug)]
 pub struct CgScalars<D: Device> {
     /// $p^\mathsf{T} q$, alone because it is summed over ranks before the others are known.
     pub p_dot_q: Buffer<f64, D>,
@@ -13,8 +12,12 @@ pub struct CgScalars<D: Device> {
     pub r_sums: Buffer<f64, D>,
     /// Everything else, in the order of the constants of this type.
     pub state: Buffer<f64, D>,
-    /// $r^\mathsf{T} r$ after iteration i at place i modulo [`CgScalars::RING`].
-    pub ring: Buffer<f64, D>,
+    /// Room for partial sums, where the device asks for it.
+    pub partials: Buffer<f64, D>,
+    /// Counts what is done within a kernel; zero between kernels.
+    pub counter: Buffer<u32, D>,
+    /// A look at `state` that is under way.
+    pub reading: Option<D::Readback>,
 }
 
 /// What the host learns when it looks at a solve.
@@ -47,6 +50,9 @@ impl<D: Device> CgScalars<D> {
     /// Place in `state` of the number of iterations that ends the method.
     pub const LIMIT: usize = 6;
 
+    /// Place in `state` of a ring: $r^\mathsf{T} r$ after iteration i at place i modulo [`CgScalars::RING`] of it.
+    pub const RING_START: usize = 7;
+
     /// The method goes on.
     pub const RUNNING: f64 = 0.0;
     /// The threshold is met.
@@ -63,21 +69,24 @@ impl<D: Device> CgScalars<D> {
     /// Residuals that are kept until the host looks.
     pub const RING: usize = 64;
 
-    /// The numbers before the first iteration.
-    pub fn new(device: &D, threshold: f64, limit: usize) -> Result<Self, DeviceError> {
-        let state = [0.0, 0.0, 0.0, 0.0, Self::RUNNING, threshold, limit as f64];
+    /// The numbers before the first iteration, with room for `n_partials` partial sums.
+    pub fn new(device: &D, threshold: f64, limit: usize, n_partials: usize) -> Result<Self, DeviceError> {
+        let mut state = vec![0.0; Self::RING_START + Self::RING];
+        state[Self::THRESHOLD] = threshold;
+        state[Self::LIMIT] = limit as f64;
         Ok(Self {
             p_dot_q: Buffer::zeros(device, 1)?,
             r_sums: Buffer::zeros(device, 2)?,
             state: Buffer::from_host(device, &state)?,
-            ring: Buffer::zeros(device, Self::RING)?,
+            partials: Buffer::zeros(device, n_partials)?,
+            counter: Buffer::zeros(device, 1)?,
+            reading: None,
         })
     }
 
-    /// Reads what is new: see [`super::CgKernels::cg_poll`].
-    pub(super) fn progress(&self, history: &mut Vec<f64>) -> Result<CgProgress, DeviceError> {
-        let state = self.state.to_host()?;
-        let ring = self.ring.to_host()?;
+    /// What a state read from the device tells: see [`super::CgKernels::cg_poll`].
+    pub(super) fn progress(&self, state: &[f64], history: &mut Vec<f64>) -> Result<CgProgress, DeviceError> {
+        let ring = &state[Self::RING_START..];
         let iteration = state[Self::ITERATION] as usize;
         history.extend((history.len()..=iteration).map(|i| ring[i % Self::RING]));
         let breakdown = |quantity, value| Some(Stop::Breakdown { quantity, value });
@@ -133,7 +142,7 @@ pub(super) fn conjugation<D: HostDevice>(scalars: &mut CgScalars<D>) {
     }
     state[CgScalars::<D>::ITERATION] += 1.0;
     let iteration = state[CgScalars::<D>::ITERATION];
-    scalars.ring.as_mut_slice()[iteration as usize % CgScalars::<D>::RING] = r_dot_r;
+    state[CgScalars::<D>::RING_START + iteration as usize % CgScalars::<D>::RING] = r_dot_r;
     if r_dot_r <= state[CgScalars::<D>::THRESHOLD] {
         state[CgScalars::<D>::END] = CgScalars::<D>::CONVERGED;
     } else if !is_positive(r_dot_z) {

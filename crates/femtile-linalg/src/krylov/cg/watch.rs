@@ -68,6 +68,15 @@ impl<'a> Watch<'a> {
         self.limits(progress.iteration)
     }
 
+    /// Shows what came after the last look, and says why the solve ended: as `stop` says, unless what came
+    /// after ended it by itself.
+    pub(super) fn settle(&mut self, progress: CgProgress, stop: Stop, monitor: &mut dyn Monitor) -> Stop {
+        match self.look(progress, monitor) {
+            ControlFlow::Break(last @ (Stop::Converged | Stop::Breakdown { .. })) => last,
+            _ => stop,
+        }
+    }
+
     fn limits(&self, iteration: usize) -> ControlFlow<Stop> {
         let config = self.config;
         if config.time_limit.is_some_and(|limit| self.begun.elapsed() >= limit) {

@@ -1,10 +1,13 @@
-use femtile_device::{Buffer, Reference, Scalar};
-use femtile_linalg::vector::VectorKernels;
+//! Updates, products and sums of vectors.
 
-use crate::problems::Random;
-use crate::{SIZES, cpus};
+use femtile::device::{Buffer, Device, Reference, Scalar};
+use femtile::linalg::vector::VectorKernels;
 
-fn nan<T: Scalar, D: VectorKernels<T>>(device: &D, n: usize) -> Buffer<T, D> {
+use super::problems::Random;
+use super::{LinearDevice, Scope};
+
+/// A vector of not-a-numbers, so that an entry left unwritten shows.
+pub fn nan<T: Scalar, D: Device>(device: &D, n: usize) -> Buffer<T, D> {
     Buffer::from_vec(device, vec![T::from_f64(f64::NAN); n]).unwrap()
 }
 
@@ -18,6 +21,7 @@ fn agree<T: Scalar, D: VectorKernels<T>>(device: &D, n: usize, tolerance: f64) {
 
     let (found, expected) = (device.dot(&dx, &dy).unwrap(), oracle.dot(&rx, &ry).unwrap());
     assert!((found - expected).abs() <= 1e-15 * scale, "dot of {n}: {found} {expected}");
+    assert_eq!(device.dot(&dx, &dy).unwrap().to_bits(), found.to_bits(), "a sum has the same bits again");
     let (found, expected) = (device.sum(&dx).unwrap(), oracle.sum(&rx).unwrap());
     assert!((found - expected).abs() <= 1e-15 * scale, "sum of {n}: {found} {expected}");
 
@@ -39,45 +43,18 @@ fn agree<T: Scalar, D: VectorKernels<T>>(device: &D, n: usize, tolerance: f64) {
     }
 }
 
-#[test]
-fn vector_kernels_agree_with_the_reference() {
-    for &n in SIZES {
-        for cpu in cpus() {
-            agree::<f64, _>(&cpu, n, 1e-15);
-            agree::<f32, _>(&cpu, n, 1e-6);
-        }
-        agree::<f64, _>(&Reference, n, 0.0);
-        agree::<f32, _>(&Reference, n, 0.0);
+/// Every act on vectors gives what plain loops give, and sums give the same bits when they are taken again.
+pub fn vector_kernels_agree_with_the_reference<D: LinearDevice>(device: &D, scope: &Scope) {
+    for &n in scope.sizes {
+        agree::<f64, _>(device, n, 1e-15);
+        agree::<f32, _>(device, n, 1e-6);
     }
 }
 
-#[test]
-fn sums_have_the_same_bits_for_any_threads_and_any_simd() {
-    for n in [10_007, 123_457] {
-        let mut random = Random::new(7);
-        let (x, y): (Vec<f64>, Vec<f64>) = (random.vector(n), random.vector(n));
-        let bits = |cpu: &femtile_device::Cpu| {
-            let (x, y) = (Buffer::from_host(cpu, &x).unwrap(), Buffer::from_host(cpu, &y).unwrap());
-            (cpu.dot(&x, &y).unwrap().to_bits(), cpu.sum(&x).unwrap().to_bits())
-        };
-        let all: Vec<_> = cpus().iter().map(bits).collect();
-        assert!(all.windows(2).all(|pair| pair[0] == pair[1]), "{all:?}");
-    }
-}
-
-#[test]
-fn sums_of_f32_are_kept_in_f64() {
-    let n = 20_000_000;
-    let cpu = &cpus()[0];
-    let ones = Buffer::from_vec(cpu, vec![1.0f32; n]).unwrap();
-    assert_eq!(cpu.sum(&ones).unwrap(), n as f64);
-}
-
-#[test]
-fn vectors_of_different_length_are_refused() {
-    let cpu = &cpus()[0];
-    let (mut x, y) = (Buffer::<f64, _>::zeros(cpu, 3).unwrap(), Buffer::zeros(cpu, 4).unwrap());
-    assert!(cpu.dot(&x, &y).is_err());
-    assert!(cpu.axpby(&mut x, 1.0, &y, 1.0).is_err());
+/// Vectors that do not fit together are an error, not a fault.
+pub fn vectors_of_different_length_are_refused<D: LinearDevice>(device: &D, _: &Scope) {
+    let (mut x, y) = (Buffer::<f64, _>::zeros(device, 3).unwrap(), Buffer::zeros(device, 4).unwrap());
+    assert!(device.dot(&x, &y).is_err());
+    assert!(device.axpby(&mut x, 1.0, &y, 1.0).is_err());
     assert!(x.upload(&[1.0; 4]).is_err());
 }

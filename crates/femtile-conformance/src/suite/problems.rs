@@ -1,15 +1,20 @@
-use femtile_device::{Device, Scalar};
-use femtile_linalg::sparse::csr::{Csr, HostOffsets};
+//! Random numbers and matrices that every device is given alike.
+
+use femtile::device::{Device, Scalar};
+use femtile::linalg::sparse::csr::{Csr, HostOffsets};
 
 /// A small generator of repeatable random numbers (xorshift64*).
+#[derive(Debug)]
 pub struct Random(u64);
 
 impl Random {
+    /// A generator that gives the same numbers for the same seed.
     pub fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    pub fn next(&mut self) -> u64 {
+    /// 64 random bits.
+    pub fn bits(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -18,28 +23,35 @@ impl Random {
 
     /// Uniform in [−1, 1).
     pub fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+        (self.bits() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
     }
 
+    /// Uniform in `0..n`.
     pub fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
+        (self.bits() % n as u64) as usize
     }
 
+    /// Uniform entries in [−1, 1).
     pub fn vector<T: Scalar>(&mut self, n: usize) -> Vec<T> {
         (0..n).map(|_| T::from_f64(self.unit())).collect()
     }
 }
 
 /// A matrix as its three arrays, so that every device can be given the same one.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Parts<T> {
+    /// Number of columns.
     pub n_cols: usize,
+    /// Where each row begins.
     pub offsets: Vec<u32>,
+    /// Column of each entry.
     pub columns: Vec<u32>,
+    /// Value of each entry.
     pub values: Vec<T>,
 }
 
 impl<T: Scalar> Parts<T> {
+    /// From (column, value) pairs by row.
     pub fn from_rows(n_cols: usize, rows: Vec<Vec<(usize, f64)>>) -> Self {
         let mut parts = Self { n_cols, offsets: vec![0], columns: vec![], values: vec![] };
         for row in rows {
@@ -52,11 +64,13 @@ impl<T: Scalar> Parts<T> {
         parts
     }
 
+    /// The matrix on a device.
     pub fn on<D: Device>(&self, device: &D) -> Csr<T, D> {
         let Self { n_cols, offsets, columns, values } = self.clone();
         Csr::from_parts(device, n_cols, offsets.into(), columns, values).expect("a sound matrix")
     }
 
+    /// The same with 64-bit offsets.
     pub fn wide_on<D: Device>(&self, device: &D) -> Csr<T, D> {
         let Self { n_cols, offsets, columns, values } = self.clone();
         let offsets = HostOffsets::Wide(offsets.into_iter().map(u64::from).collect());

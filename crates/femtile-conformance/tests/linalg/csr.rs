@@ -1,14 +1,18 @@
 use std::ops::Range;
 use std::sync::Mutex;
 
-use femtile_device::{Buffer, Reference, Scalar};
-use femtile_linalg::hooks::{DotHook, Hook};
-use femtile_linalg::precondition::Jacobi;
-use femtile_linalg::sparse::csr::{Csr, CsrKernels};
-use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
+use femtile::device::{Buffer, Reference};
+use femtile::linalg::hooks::{DotHook, Hook};
+use femtile::linalg::sparse::csr::Csr;
+use femtile::linalg::{LinalgError, LinearOperator};
 
-use crate::problems::{Parts, Random, random_matrix};
-use crate::{SIZES, cpus};
+use femtile_conformance::suite::FULL;
+use femtile_conformance::suite::csr::product;
+use femtile_conformance::suite::problems::{Parts, Random, random_matrix};
+
+use crate::cpus;
+
+const SIZES: &[usize] = FULL.sizes;
 
 #[test]
 fn a_product_of_three_by_three_is_as_computed_by_hand() {
@@ -22,39 +26,6 @@ fn a_product_of_three_by_three_is_as_computed_by_hand() {
     a.apply(&mut y, &x).unwrap();
     assert_eq!(y.as_slice(), [-98.0, 0.0, 111.0]);
     assert_eq!(a.product_bytes(), 5 * 12 + 3 * 20);
-}
-
-fn product<T: Scalar, D: CsrKernels<T>>(a: &Csr<T, D>, x: &[T]) -> Vec<T> {
-    let device = a.values().device();
-    let x = Buffer::from_host(device, x).unwrap();
-    let mut y = Buffer::from_vec(device, vec![T::from_f64(f64::NAN); a.n_rows()]).unwrap();
-    a.apply(&mut y, &x).unwrap();
-    y.to_host().unwrap()
-}
-
-fn agree<T: Scalar>(n_rows: usize, n_cols: usize, tolerance: f64) {
-    let mut random = Random::new(n_rows as u64 + 3);
-    let parts = random_matrix::<T>(n_rows, n_cols, &mut random);
-    let x = random.vector(n_cols);
-    let expected = product(&parts.on(&Reference), &x);
-    let first = product(&parts.on(&cpus()[0]), &x);
-    for cpu in cpus() {
-        let found = product(&parts.on(&cpu), &x);
-        assert_eq!(found, first, "the same bits on {cpu:?}");
-        assert_eq!(product(&parts.wide_on(&cpu), &x), first);
-        for (row, (found, expected)) in found.iter().zip(&expected).enumerate() {
-            assert!((*found - *expected).to_f64().abs() <= tolerance, "row {row}: {found} {expected}");
-        }
-    }
-}
-
-#[test]
-fn csr_products_agree_with_the_reference() {
-    for &n in SIZES {
-        agree::<f64>(n, n, 1e-14);
-        agree::<f32>(n, n, 1e-5);
-        agree::<f64>(n, 2 * n + 1, 1e-14);
-    }
 }
 
 #[derive(Default)]
@@ -141,30 +112,4 @@ fn broken_structures_are_refused_with_their_row() {
     assert_eq!(row(refuse(vec![0, 2, 1], vec![0, 1])), 1);
     assert_eq!(row(refuse(vec![1, 2], vec![0, 1])), 0);
     assert!(matches!(refuse(vec![0, 1], vec![0, 1]), LinalgError::Length { .. }));
-}
-
-#[test]
-fn jacobi_names_the_row_whose_diagonal_is_not_positive() {
-    for (bad, row) in [(vec![(1, 1.0)], 0), (vec![(0, -2.0)], 0), (vec![(0, f64::NAN)], 0)] {
-        let parts = Parts::<f64>::from_rows(2, vec![bad, vec![(1, 4.0)]]);
-        for cpu in cpus() {
-            match Jacobi::new(&parts.on(&cpu)) {
-                Err(LinalgError::Diagonal { row: found, .. }) => assert_eq!(found, row),
-                other => panic!("{other:?}"),
-            }
-        }
-        assert!(Jacobi::new(&parts.on(&Reference)).is_err());
-    }
-}
-
-#[test]
-fn jacobi_divides_by_the_diagonal() {
-    let parts = Parts::<f64>::from_rows(2, vec![vec![(0, 2.0), (1, 1.0)], vec![(1, 4.0)]]);
-    for cpu in cpus() {
-        let jacobi = Jacobi::new(&parts.on(&cpu)).unwrap();
-        let r = Buffer::from_vec(&cpu, vec![3.0, -1.0]).unwrap();
-        let mut z = Buffer::from_vec(&cpu, vec![f64::NAN; 2]).unwrap();
-        jacobi.apply(&mut z, &r).unwrap();
-        assert_eq!(z.to_host().unwrap(), [1.5, -0.25]);
-    }
 }

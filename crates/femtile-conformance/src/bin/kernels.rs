@@ -1,0 +1,65 @@
+//! Compiles GPU kernels with NVRTC and shows what they take; fails where registers spill.
+//!
+//! `cargo run -p femtile-conformance --bin kernels [-- --all]`; `cargo xtask kernels` calls it.
+
+use std::process::ExitCode;
+
+use femtile::device::cuda::{Compiler, Specialisation, nvrtc};
+
+/// Architectures that are checked, the oldest first.
+const ARCHITECTURES: [(u32, u32); 2] = [(8, 0), (9, 0)];
+
+fn main() -> ExitCode {
+    let all = std::env::args().any(|argument| argument == "--all");
+    let compiler = match nvrtc() {
+        Ok(compiler) => compiler,
+        Err(error) => {
+            println!("SKIPPED: kernels: {error}");
+            return ExitCode::SUCCESS;
+        }
+    };
+    println!("{}", compiler.version());
+    println!("{:<6} {:>5} {:>7} {:>6}  kernel, program", "arch", "regs", "shared", "spills");
+    let mut counts = Counts::default();
+    for program in femtile_conformance::specialisations(all) {
+        for architecture in ARCHITECTURES {
+            compile(&*compiler, &program, architecture, &mut counts);
+        }
+    }
+    println!(
+        "{} kernels, {} that spill, {} that do not compile",
+        counts.kernels, counts.spill, counts.broken
+    );
+    if counts.kernels > 0 && counts.spill + counts.broken == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+#[derive(Default)]
+struct Counts {
+    kernels: usize,
+    spill: usize,
+    broken: usize,
+}
+
+fn compile(compiler: &dyn Compiler, program: &Specialisation, architecture: (u32, u32), counts: &mut Counts) {
+    let binary = match compiler.compile(program, architecture) {
+        Ok(binary) => binary,
+        Err(error) => {
+            println!("{error}");
+            counts.broken += 1;
+            return;
+        }
+    };
+    let (major, minor) = architecture;
+    for kernel in binary.resources() {
+        counts.kernels += 1;
+        counts.spill += usize::from(kernel.spill_bytes > 0);
+        println!(
+            "sm_{major}{minor}  {:>5} {:>7} {:>6}  {}, {program}",
+            kernel.registers, kernel.shared_bytes, kernel.spill_bytes, kernel.kernel
+        );
+    }
+}

@@ -1,0 +1,62 @@
+//! What every device must do, written once; tests instantiate it for the CPU, for emulated CUDA and for a real GPU.
+
+pub mod cg;
+pub mod csr;
+pub mod problems;
+pub mod vector;
+
+use femtile::linalg::krylov::cg::CgKernels;
+use femtile::linalg::sparse::csr::CsrKernels;
+
+/// A device with all kernels of linear algebra in both precisions.
+pub trait LinearDevice: CgKernels<f64> + CgKernels<f32> + CsrKernels<f64> + CsrKernels<f32> {}
+
+impl<D: CgKernels<f64> + CgKernels<f32> + CsrKernels<f64> + CsrKernels<f32>> LinearDevice for D {}
+
+/// How large the problems of a run are: an emulator takes a thousand times as long as a processor.
+#[derive(Debug, Clone, Copy)]
+pub struct Scope {
+    /// Lengths of vectors and numbers of rows.
+    pub sizes: &'static [usize],
+    /// Points on a side of the grid that systems are solved on.
+    pub side: usize,
+}
+
+/// Lengths that no lane width, block or thread count divides evenly, and those next to them.
+pub const FULL: Scope = Scope {
+    sizes: &[0, 1, 2, 3, 5, 7, 15, 16, 17, 31, 33, 255, 256, 257, 4095, 4096, 4097, 10_007, 40_961],
+    side: 37,
+};
+
+/// The same for an emulator.
+pub const SMALL: Scope = Scope { sizes: &[0, 1, 2, 3, 31, 257, 4095, 4096, 8195], side: 19 };
+
+/// Instantiates the checks of linear algebra as tests, for the devices that `$devices()` gives.
+#[macro_export]
+macro_rules! linear_algebra {
+    ($devices:path, $scope:expr) => {
+        $crate::checks! { $devices, $scope;
+            vector: vector_kernels_agree_with_the_reference, vectors_of_different_length_are_refused;
+            csr: csr_products_agree_with_the_reference, jacobi_divides_by_the_diagonal,
+                jacobi_names_the_row_whose_diagonal_is_not_positive;
+            cg: cg_agrees_with_the_reference, a_zero_right_side_gives_zero_at_once, a_good_start_ends_at_once,
+                every_stop_keeps_the_iterate_that_it_reports, an_indefinite_matrix_breaks_down_with_numbers,
+                how_often_the_host_looks_changes_nothing, a_right_side_that_is_not_finite_breaks_down_at_once;
+        }
+    };
+}
+
+/// One test for each check of some modules of the suite.
+#[macro_export]
+macro_rules! checks {
+    ($devices:path, $scope:expr; $($module:ident: $($check:ident),+;)+) => {
+        $($(
+            #[test]
+            fn $check() {
+                for device in $devices(stringify!($check)) {
+                    $crate::suite::$module::$check(&device, &$scope);
+                }
+            }
+        )+)+
+    };
+}

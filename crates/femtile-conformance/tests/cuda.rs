@@ -1,0 +1,16 @@
+//! The conformance suite on a real GPU; skipped with a message where there is none.
+
+use femtile::device::Cuda;
+use femtile_conformance::suite::FULL;
+
+fn devices(check: &str) -> Vec<Cuda> {
+    match Cuda::new(0) {
+        Ok(device) => vec![device],
+        Err(error) => {
+            eprintln!("SKIPPED: {check} on CUDA: {error}");
+            vec![]
+        }
+    }
+}
+
+femtile_conformance::linear_algebra!(devices, FULL);

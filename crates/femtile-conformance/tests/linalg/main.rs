@@ -1,0 +1,20 @@
+//! Linear algebra on the CPU: the conformance suite, and what only a CPU promises.
+
+mod cg;
+mod csr;
+mod vector;
+
+use femtile::device::{Cpu, cpu::SimdLevel};
+use femtile_conformance::suite::FULL;
+
+/// CPU devices of every SIMD level this processor has, with 1, 2 and 3 threads.
+pub fn cpus() -> Vec<Cpu> {
+    let threads = |simd| (1..=3).map(move |n| Cpu::with_simd(n, simd).expect("a level that is available"));
+    SimdLevel::available().into_iter().flat_map(threads).collect()
+}
+
+fn devices(_check: &str) -> Vec<Cpu> {
+    cpus()
+}
+
+femtile_conformance::linear_algebra!(devices, FULL);

@@ -1,0 +1,174 @@
+use femtile_device::cuda::{Header, Kernel, Launch, Program, Read, Specialisation, Write};
+use femtile_device::{Buffer, Cuda, Device, Scalar};
+
+use super::{CgKernels, CgProgress, CgScalars};
+use crate::hooks::{CudaHook, Hook};
+use crate::vector::cuda::{SUM_THREADS, SUMS, queue_dot};
+use crate::vector::sum::n_blocks;
+use crate::{LinalgError, LinearOperator, error::need};
+
+type Scalars = CgScalars<Cuda>;
+
+const STATE: Header = Header { name: "state.cuh", text: include_str!("state.cuh") };
+static CG: Program = Program { name: "cg", source: include_str!("cg.cu"), headers: &[SUMS, STATE] };
+
+/// Iterations that are recorded together: enough to hide what starting them costs the host, and few enough that
+/// those which come after the end, and do nothing, cost little.
+const STRIDE: usize = 8;
+
+type Residual<T> =
+    (Write<T>, Write<f64>, Write<f64>, Write<u32>, Read<T>, Read<T>, Read<f64>, Read<f64>, u64);
+type Direction<T> = (Write<T>, Write<T>, Write<f64>, Write<u32>, Read<T>, Read<T>, Read<f64>, Read<f64>, u64);
+const START: Kernel<(Write<f64>, Read<f64>)> = Kernel::new("cg_start");
+
+fn program<T: Scalar>(has_diagonal: bool) -> Specialisation {
+    CG.of::<T>().define("FEMTILE_DIAGONAL", u8::from(has_diagonal))
+}
+
+/// The programs of this folder, for checks that compile all of them.
+pub(crate) fn specialisations() -> Vec<Specialisation> {
+    [false, true]
+        .into_iter()
+        .flat_map(|diagonal| [program::<f32>(diagonal), program::<f64>(diagonal)])
+        .collect()
+}
+
+/// Sums $p^\mathsf{T} q$ in the kernel that computes q.
+pub(crate) struct ProductHook([u64; 5]);
+
+impl ProductHook {
+    fn new(scalars: &mut Scalars) -> Self {
+        let address = |buffer: &Buffer<f64, Cuda>| buffer.memory().address();
+        let counter = scalars.counter.memory().address();
+        Self([address(&scalars.p_dot_q), address(&scalars.partials), counter, address(&scalars.state), 0])
+    }
+
+    /// The source, for checks that compile all kernels with it.
+    pub(crate) fn source() -> &'static str {
+        concat!(include_str!("state.cuh"), include_str!("product_hook.cuh"))
+    }
+}
+
+impl<T: Scalar> Hook<T> for ProductHook {
+    fn cuda(&self) -> Option<CudaHook> {
+        Some(CudaHook { source: Self::source(), arguments: self.0.to_vec() })
+    }
+}
+
+impl<T: Scalar> CgKernels<T> for Cuda {
+    fn cg_stride(&self) -> usize {
+        STRIDE
+    }
+
+    fn cg_partials(&self, n: usize) -> usize {
+        n.div_ceil(CudaHook::ROWS).max(2 * n_blocks(n))
+    }
+
+    fn cg_product(
+        &self,
+        q: &mut Buffer<T, Self>,
+        a: &dyn LinearOperator<T, Self>,
+        p: &Buffer<T, Self>,
+        scalars: &mut Scalars,
+    ) -> Result<(), LinalgError> {
+        a.apply_with(q, p, &ProductHook::new(scalars))
+    }
+
+    fn cg_start(&self, scalars: &mut Scalars) -> Result<(), LinalgError> {
+        let arguments = (scalars.state.write(), scalars.r_sums.read());
+        // SAFETY: the kernel touches the state and the sums at the places that the constants name.
+        Ok(unsafe { self.launch(&program::<T>(true), &START, Launch::line(1, 1), arguments) }?)
+    }
+
+    /// Nothing: the kernels that need $\alpha$ work it out.
+    fn cg_step_length(&self, _scalars: &mut Scalars) -> Result<(), LinalgError> {
+        Ok(())
+    }
+
+    fn cg_residual(
+        &self,
+        r: &mut Buffer<T, Self>,
+        q: &Buffer<T, Self>,
+        inverse_diagonal: Option<&Buffer<T, Self>>,
+        scalars: &mut Scalars,
+    ) -> Result<(), LinalgError> {
+        need("q", r.len(), q.len())?;
+        let d = diagonal(inverse_diagonal, r.len())?;
+        let n = r.len();
+        let arguments = (
+            r.write(),
+            scalars.r_sums.write(),
+            scalars.partials.write(),
+            scalars.counter.write(),
+            q.read(),
+            d,
+            scalars.p_dot_q.read(),
+            scalars.state.read(),
+            n as u64,
+        );
+        let kernel = Kernel::<Residual<T>>::new("cg_residual");
+        let program = program::<T>(inverse_diagonal.is_some());
+        // SAFETY: the vectors have n entries, and there is room for two partial sums a block.
+        Ok(unsafe { self.launch(&program, &kernel, Launch::line(n_blocks(n), SUM_THREADS), arguments) }?)
+    }
+
+    fn cg_r_dot_z(
+        &self,
+        r: &Buffer<T, Self>,
+        z: &Buffer<T, Self>,
+        scalars: &mut Scalars,
+    ) -> Result<(), LinalgError> {
+        let result = Write::from(&mut scalars.r_sums, Scalars::R_DOT_Z);
+        queue_dot(self, (result, scalars.partials.write(), scalars.counter.write()), r, z)
+    }
+
+    /// Nothing: the last block of `cg_direction` moves the state on.
+    fn cg_conjugation(&self, _scalars: &mut Scalars) -> Result<(), LinalgError> {
+        Ok(())
+    }
+
+    fn cg_direction(
+        &self,
+        p: &mut Buffer<T, Self>,
+        x: &mut Buffer<T, Self>,
+        z: &Buffer<T, Self>,
+        inverse_diagonal: Option<&Buffer<T, Self>>,
+        scalars: &mut Scalars,
+    ) -> Result<(), LinalgError> {
+        need("x", p.len(), x.len())?;
+        need("z", p.len(), z.len())?;
+        let d = diagonal(inverse_diagonal, p.len())?;
+        let n = p.len();
+        let arguments = (
+            p.write(),
+            x.write(),
+            scalars.state.write(),
+            scalars.counter.write(),
+            z.read(),
+            d,
+            scalars.p_dot_q.read(),
+            scalars.r_sums.read(),
+            n as u64,
+        );
+        let kernel = Kernel::<Direction<T>>::new("cg_direction");
+        let program = program::<T>(inverse_diagonal.is_some());
+        // SAFETY: the vectors have n entries.
+        Ok(unsafe { self.launch(&program, &kernel, Launch::line(n_blocks(n), SUM_THREADS), arguments) }?)
+    }
+
+    /// What was true one look ago: the stream goes on while the host reads.
+    fn cg_poll(&self, scalars: &mut Scalars, history: &mut Vec<f64>) -> Result<CgProgress, LinalgError> {
+        let reading = scalars.state.begin_read()?;
+        match scalars.reading.replace(reading) {
+            Some(before) => Ok(scalars.progress(&self.end_read(before)?, history)?),
+            None => Ok(CgProgress { iteration: history.len().saturating_sub(1), stop: None }),
+        }
+    }
+}
+
+/// The inverse diagonal as an argument; none where there is none.
+fn diagonal<T: Scalar>(d: Option<&Buffer<T, Cuda>>, n: usize) -> Result<Read<T>, LinalgError> {
+    let Some(d) = d else { return Ok(Read::none()) };
+    need("inverse_diagonal", n, d.len())?;
+    Ok(d.read())
+}

@@ -1,0 +1,103 @@
+use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Structure, Write};
+use femtile_device::{Buffer, Cuda, Element, Scalar};
+
+use super::{Csr, CsrKernels, Offsets};
+use crate::LinalgError;
+use crate::hooks::{CudaHook, Hook, NoHook};
+
+static CSR: Program = Program { name: "csr", source: include_str!("csr.cu"), headers: &[] };
+/// Rows of a block of threads, as the kernel has it.
+const ROWS: u32 = 256;
+
+type Apply<T, O> = (Write<T>, Read<O>, Read<u32>, Read<T>, Read<T>, u64, Structure);
+type InverseDiagonal<T, O> = (Write<T>, Write<u64>, Read<O>, Read<u32>, Read<T>, u64);
+
+fn program<T: Scalar, O: Element>(hook: &CudaHook) -> Specialisation {
+    CSR.of::<T>().define("FEMTILE_OFFSET", O::C_NAME).header("hook.cuh", hook.source)
+}
+
+/// The programs of this folder with a hook, for checks that compile all of them.
+pub(crate) fn specialisations(hook: &CudaHook) -> Vec<Specialisation> {
+    vec![
+        program::<f32, u32>(hook),
+        program::<f32, u64>(hook),
+        program::<f64, u32>(hook),
+        program::<f64, u64>(hook),
+    ]
+}
+
+fn apply<T: Scalar, O: Element>(
+    y: &mut Buffer<T, Cuda>,
+    a: &Csr<T, Cuda>,
+    offsets: &Buffer<O, Cuda>,
+    x: &Buffer<T, Cuda>,
+    hook: CudaHook,
+) -> Result<(), LinalgError> {
+    let program = program::<T, O>(&hook);
+    let arguments = (
+        y.write(),
+        offsets.read(),
+        a.columns.read(),
+        a.values.read(),
+        x.read(),
+        a.n_rows as u64,
+        Structure(hook.arguments),
+    );
+    let kernel = Kernel::<Apply<T, O>>::new("csr_apply");
+    let launch = Launch::over(a.n_rows, ROWS);
+    // SAFETY: the structure of the matrix was checked when it was made, and the lengths of x and y by the caller;
+    // what the hook touches is its maker's promise.
+    Ok(unsafe { y.device().clone().launch(&program, &kernel, launch, arguments) }?)
+}
+
+fn inverse_diagonal<T: Scalar, O: Element>(
+    d: &mut Buffer<T, Cuda>,
+    bad: &mut Buffer<u64, Cuda>,
+    a: &Csr<T, Cuda>,
+    offsets: &Buffer<O, Cuda>,
+) -> Result<(), LinalgError> {
+    let program = program::<T, O>(&CudaHook::none());
+    let arguments =
+        (d.write(), bad.write(), offsets.read(), a.columns.read(), a.values.read(), a.n_rows as u64);
+    let kernel = Kernel::<InverseDiagonal<T, O>>::new("csr_inverse_diagonal");
+    let launch = Launch::over(a.n_rows, ROWS);
+    // SAFETY: the structure of the matrix was checked when it was made, and d has an entry for each row.
+    Ok(unsafe { d.device().clone().launch(&program, &kernel, launch, arguments) }?)
+}
+
+impl<T: Scalar> CsrKernels<T> for Cuda {
+    fn csr_apply(
+        &self,
+        y: &mut Buffer<T, Self>,
+        a: &Csr<T, Self>,
+        x: &Buffer<T, Self>,
+        hook: &dyn Hook<T>,
+    ) -> Result<(), LinalgError> {
+        let hook = hook.cuda().ok_or(LinalgError::HostHook)?;
+        match &a.offsets {
+            Offsets::Narrow(offsets) => apply(y, a, offsets, x, hook),
+            Offsets::Wide(offsets) => apply(y, a, offsets, x, hook),
+        }
+    }
+
+    fn csr_inverse_diagonal(&self, d: &mut Buffer<T, Self>, a: &Csr<T, Self>) -> Result<(), LinalgError> {
+        let mut bad = Buffer::from_host(self, &[u64::MAX])?;
+        match &a.offsets {
+            Offsets::Narrow(offsets) => inverse_diagonal(d, &mut bad, a, offsets)?,
+            Offsets::Wide(offsets) => inverse_diagonal(d, &mut bad, a, offsets)?,
+        }
+        match usize::try_from(bad.to_host()?[0]) {
+            Ok(row) if row < a.n_rows => {
+                Err(LinalgError::Diagonal { row, value: d.to_host()?[row].to_f64() })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The hook that does nothing, as kernels know it.
+impl CudaHook {
+    pub(crate) fn none() -> Self {
+        Hook::<f64>::cuda(&NoHook).unwrap_or(Self { source: "", arguments: Vec::new() })
+    }
+}

@@ -1,0 +1,148 @@
+use femtile_device::cuda::{Header, Kernel, Launch, Program, Read, Specialisation, Write};
+use femtile_device::{Buffer, Cuda, Scalar};
+
+use super::VectorKernels;
+use super::sum::n_blocks;
+use crate::{LinalgError, error::need};
+
+/// Sums over blocks of a vector, for kernels that end in one.
+pub(crate) const SUMS: Header = Header { name: "sums.cuh", text: include_str!("sums.cuh") };
+/// Threads of a block of a kernel that sums.
+pub(crate) const SUM_THREADS: u32 = 256;
+
+static VECTOR: Program = Program { name: "vector", source: include_str!("vector.cu"), headers: &[SUMS] };
+/// Bytes that a thread of an update takes: two packs.
+const BYTES: usize = 32;
+const THREADS: u32 = 256;
+
+/// Where a sum goes: the result, room for partial sums, a counter of blocks that are done.
+type Sum = (Write<f64>, Write<f64>, Write<u32>);
+
+type Fill<T> = (Write<T>, T, u64);
+type Copy<T> = (Write<T>, Read<T>, u64);
+type Axpby<T> = (Write<T>, T, Read<T>, T, u64);
+type ScaleBy<T> = (Write<T>, Read<T>, Read<T>, u64);
+type Dot<T> = (Write<f64>, Write<f64>, Write<u32>, Read<T>, Read<T>, u64);
+type Total<T> = (Write<f64>, Write<f64>, Write<u32>, Read<T>, u64);
+
+/// The programs of this folder, for checks that compile all of them.
+pub(crate) fn specialisations() -> Vec<Specialisation> {
+    vec![VECTOR.of::<f32>(), VECTOR.of::<f64>()]
+}
+
+fn update_launch<T: Scalar>(n: usize) -> Launch {
+    Launch::over((n * size_of::<T>()).div_ceil(BYTES), THREADS)
+}
+
+/// Queues $x^\mathsf{T} y$ into a number on the device; `partials` has room for a number each 4,096 entries.
+pub(crate) fn queue_dot<T: Scalar>(
+    device: &Cuda,
+    (result, partials, counter): Sum,
+    x: &Buffer<T, Cuda>,
+    y: &Buffer<T, Cuda>,
+) -> Result<(), LinalgError> {
+    need("y", x.len(), y.len())?;
+    let launch = Launch::line(n_blocks(x.len()), SUM_THREADS);
+    let arguments = (result, partials, counter, x.read(), y.read(), x.len() as u64);
+    // SAFETY: x and y have the length given; one partial sum is written a block.
+    Ok(unsafe { device.launch(&VECTOR.of::<T>(), &Kernel::<Dot<T>>::new("vector_dot"), launch, arguments) }?)
+}
+
+/// Runs a kernel that sums n entries and brings the result to the host.
+fn summed(
+    device: &Cuda,
+    n: usize,
+    queue: impl FnOnce(Sum) -> Result<(), LinalgError>,
+) -> Result<f64, LinalgError> {
+    let mut numbers = Buffer::<f64, Cuda>::zeros(device, 1 + n_blocks(n))?;
+    let mut counter = Buffer::zeros(device, 1)?;
+    queue((Write::from(&mut numbers, 0), Write::from(&mut numbers, 1), counter.write()))?;
+    Ok(numbers.to_host()?[0])
+}
+
+impl<T: Scalar> VectorKernels<T> for Cuda {
+    fn fill(&self, x: &mut Buffer<T, Self>, alpha: T) -> Result<(), LinalgError> {
+        let n = x.len();
+        // SAFETY: the kernel writes the n entries of x.
+        Ok(unsafe {
+            self.launch(
+                &VECTOR.of::<T>(),
+                &Kernel::<Fill<T>>::new("vector_fill"),
+                update_launch::<T>(n),
+                (x.write(), alpha, n as u64),
+            )
+        }?)
+    }
+
+    fn copy(&self, y: &mut Buffer<T, Self>, x: &Buffer<T, Self>) -> Result<(), LinalgError> {
+        need("x", y.len(), x.len())?;
+        let n = x.len();
+        let arguments = (y.write(), x.read(), n as u64);
+        // SAFETY: both vectors have n entries.
+        Ok(unsafe {
+            self.launch(
+                &VECTOR.of::<T>(),
+                &Kernel::<Copy<T>>::new("vector_copy"),
+                update_launch::<T>(n),
+                arguments,
+            )
+        }?)
+    }
+
+    fn axpby(
+        &self,
+        y: &mut Buffer<T, Self>,
+        alpha: T,
+        x: &Buffer<T, Self>,
+        beta: T,
+    ) -> Result<(), LinalgError> {
+        need("x", y.len(), x.len())?;
+        let n = x.len();
+        let arguments = (y.write(), alpha, x.read(), beta, n as u64);
+        // SAFETY: both vectors have n entries.
+        Ok(unsafe {
+            self.launch(
+                &VECTOR.of::<T>(),
+                &Kernel::<Axpby<T>>::new("vector_axpby"),
+                update_launch::<T>(n),
+                arguments,
+            )
+        }?)
+    }
+
+    fn scale_by(
+        &self,
+        z: &mut Buffer<T, Self>,
+        d: &Buffer<T, Self>,
+        r: &Buffer<T, Self>,
+    ) -> Result<(), LinalgError> {
+        need("d", z.len(), d.len())?;
+        need("r", z.len(), r.len())?;
+        let n = z.len();
+        let arguments = (z.write(), d.read(), r.read(), n as u64);
+        // SAFETY: all three vectors have n entries.
+        Ok(unsafe {
+            self.launch(
+                &VECTOR.of::<T>(),
+                &Kernel::<ScaleBy<T>>::new("vector_scale_by"),
+                update_launch::<T>(n),
+                arguments,
+            )
+        }?)
+    }
+
+    fn dot(&self, x: &Buffer<T, Self>, y: &Buffer<T, Self>) -> Result<f64, LinalgError> {
+        summed(self, x.len(), |sum| queue_dot(self, sum, x, y))
+    }
+
+    fn sum(&self, x: &Buffer<T, Self>) -> Result<f64, LinalgError> {
+        summed(self, x.len(), |(result, partials, counter)| {
+            let launch = Launch::line(n_blocks(x.len()), SUM_THREADS);
+            let arguments = (result, partials, counter, x.read(), x.len() as u64);
+            // SAFETY: x has the length given; one partial sum is written a block.
+            Ok(unsafe {
+                self.launch(&VECTOR.of::<T>(), &Kernel::<Total<T>>::new("vector_sum"), launch, arguments)
+            }?)
+        })
+    }
+}
