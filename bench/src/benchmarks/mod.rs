@@ -4,6 +4,7 @@ mod assembly;
 mod bandwidth;
 mod cg;
 mod csr;
+mod cuda;
 mod petsc;
 mod read_gmsh;
 
@@ -43,6 +44,11 @@ pub(crate) fn all() -> Vec<Benchmark> {
             name: "petsc",
             summary: "Jacobi-CG to 1e-8 on the box beside PETSc's, one thread",
             run: petsc::run,
+        },
+        Benchmark {
+            name: "cuda",
+            summary: "on a GPU: triad, dot, CSR product, Jacobi-CG iteration, launches and nodes",
+            run: cuda::run,
         },
     ]
 }

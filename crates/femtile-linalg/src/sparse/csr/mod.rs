@@ -114,6 +114,20 @@ impl<T: Scalar, D: Device> Csr<T, D> {
         Ok(Self { n_rows, n_cols, offsets, columns, values: Buffer::from_vec(device, values)? })
     }
 
+    /// The same matrix on another device.
+    ///
+    /// # Errors
+    /// When a device refuses a copy or has not the memory.
+    pub fn copy_to<E: Device>(&self, device: &E) -> Result<Csr<T, E>, LinalgError> {
+        let offsets = match &self.offsets {
+            Offsets::Narrow(offsets) => Offsets::Narrow(Buffer::from_vec(device, offsets.to_host()?)?),
+            Offsets::Wide(offsets) => Offsets::Wide(Buffer::from_vec(device, offsets.to_host()?)?),
+        };
+        let columns = Buffer::from_vec(device, self.columns.to_host()?)?;
+        let values = Buffer::from_vec(device, self.values.to_host()?)?;
+        Ok(Csr { n_rows: self.n_rows, n_cols: self.n_cols, offsets, columns, values })
+    }
+
     /// Number of rows.
     pub fn n_rows(&self) -> usize {
         self.n_rows
