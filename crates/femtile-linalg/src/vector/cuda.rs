@@ -2,7 +2,6 @@ use femtile_device::cuda::{Header, Kernel, Launch, Program, Read, Specialisation
 use femtile_device::{Buffer, Cuda, Scalar};
 
 use super::VectorKernels;
-use super::sum::n_blocks;
 use crate::{LinalgError, error::need};
 
 /// Sums over blocks of a vector, for kernels that end in one.
@@ -11,9 +10,18 @@ pub(crate) const SUMS: Header = Header { name: "sums.cuh", text: include_str!("s
 pub(crate) const SUM_THREADS: u32 = 256;
 
 static VECTOR: Program = Program { name: "vector", source: include_str!("vector.cu"), headers: &[SUMS] };
-/// Bytes that a thread of an update takes: two packs.
-const BYTES: usize = 32;
+/// Bytes that a thread of an update takes: one pack.
+const BYTES: usize = 16;
 const THREADS: u32 = 256;
+/// Entries of a tile, as the kernels have it.
+const TILE: usize = 2048;
+/// A block of a sum takes one tile, or more of them where there would be more blocks than this.
+const MANY_BLOCKS: usize = 4096;
+
+/// Number of tiles of a vector of `n` entries, which is the number of blocks of a kernel that takes one a block.
+pub(crate) fn n_tiles(n: usize) -> usize {
+    n.div_ceil(TILE)
+}
 
 /// Where a sum goes: the result, room for partial sums, a counter of blocks that are done.
 type Sum = (Write<f64>, Write<f64>, Write<u32>);
@@ -22,8 +30,8 @@ type Fill<T> = (Write<T>, T, u64);
 type Copy<T> = (Write<T>, Read<T>, u64);
 type Axpby<T> = (Write<T>, T, Read<T>, T, u64);
 type ScaleBy<T> = (Write<T>, Read<T>, Read<T>, u64);
-type Dot<T> = (Write<f64>, Write<f64>, Write<u32>, Read<T>, Read<T>, u64);
-type Total<T> = (Write<f64>, Write<f64>, Write<u32>, Read<T>, u64);
+type Dot<T> = (Write<f64>, Write<f64>, Write<u32>, Read<T>, Read<T>, u64, u32);
+type Total<T> = (Write<f64>, Write<f64>, Write<u32>, Read<T>, u64, u32);
 
 /// The programs of this folder, for checks that compile all of them.
 pub(crate) fn specialisations() -> Vec<Specialisation> {
@@ -34,7 +42,13 @@ fn update_launch<T: Scalar>(n: usize) -> Launch {
     Launch::over((n * size_of::<T>()).div_ceil(BYTES), THREADS)
 }
 
-/// Queues $x^\mathsf{T} y$ into a number on the device; `partials` has room for a number each 4,096 entries.
+/// How a vector is summed: launch, and tiles of a block. It depends on n alone, and so do the bits of the sum.
+fn sum_launch(n: usize) -> (Launch, u32) {
+    let of_block = (n_tiles(n) / MANY_BLOCKS).max(1);
+    (Launch::line(n_tiles(n).div_ceil(of_block), SUM_THREADS), of_block as u32)
+}
+
+/// Queues $x^\mathsf{T} y$ into a number on the device; `partials` has room for a number each tile.
 pub(crate) fn queue_dot<T: Scalar>(
     device: &Cuda,
     (result, partials, counter): Sum,
@@ -42,8 +56,8 @@ pub(crate) fn queue_dot<T: Scalar>(
     y: &Buffer<T, Cuda>,
 ) -> Result<(), LinalgError> {
     need("y", x.len(), y.len())?;
-    let launch = Launch::line(n_blocks(x.len()), SUM_THREADS);
-    let arguments = (result, partials, counter, x.read(), y.read(), x.len() as u64);
+    let (launch, of_block) = sum_launch(x.len());
+    let arguments = (result, partials, counter, x.read(), y.read(), x.len() as u64, of_block);
     // SAFETY: x and y have the length given; one partial sum is written a block.
     Ok(unsafe { device.launch(&VECTOR.of::<T>(), &Kernel::<Dot<T>>::new("vector_dot"), launch, arguments) }?)
 }
@@ -54,7 +68,7 @@ fn summed(
     n: usize,
     queue: impl FnOnce(Sum) -> Result<(), LinalgError>,
 ) -> Result<f64, LinalgError> {
-    let mut numbers = Buffer::<f64, Cuda>::zeros(device, 1 + n_blocks(n))?;
+    let mut numbers = Buffer::<f64, Cuda>::zeros(device, 1 + n_tiles(n))?;
     let mut counter = Buffer::zeros(device, 1)?;
     queue((Write::from(&mut numbers, 0), Write::from(&mut numbers, 1), counter.write()))?;
     Ok(numbers.to_host()?[0])
@@ -137,8 +151,8 @@ impl<T: Scalar> VectorKernels<T> for Cuda {
 
     fn sum(&self, x: &Buffer<T, Self>) -> Result<f64, LinalgError> {
         summed(self, x.len(), |(result, partials, counter)| {
-            let launch = Launch::line(n_blocks(x.len()), SUM_THREADS);
-            let arguments = (result, partials, counter, x.read(), x.len() as u64);
+            let (launch, of_block) = sum_launch(x.len());
+            let arguments = (result, partials, counter, x.read(), x.len() as u64, of_block);
             // SAFETY: x has the length given; one partial sum is written a block.
             Ok(unsafe {
                 self.launch(&VECTOR.of::<T>(), &Kernel::<Total<T>>::new("vector_sum"), launch, arguments)

@@ -1,4 +1,4 @@
-// The passes of conjugate gradients between two products. A block takes BLOCK entries.
+// The passes of conjugate gradients between two products. A block takes a tile.
 //
 // Step length and conjugation have no kernel of their own: every block works them out from the sums, and the last
 // block of the second pass to finish, when all have read the state, moves it on. So an iteration is three kernels.
@@ -12,36 +12,32 @@ __device__ inline double step_length(const double* state, const double* p_dot_q)
 }
 
 // r -= alpha q; r_sums = (r.r, r.D^-1 r), without the second where there is no diagonal.
-// Reads r, q, d, writes r.
+// Reads r, q, d, writes r. Vectors are asked for before the state is looked at, so that the two waits are one.
 extern "C" __global__ void cg_residual(
     T* r, double* r_sums, double* partials, u32* counter, const T* q, const T* d, const double* p_dot_q,
     const double* state, u64 n) {
+    const u64 tail = tail_entry(n);
+    Pack<T> read_r[TILE_PACKS], read_q[TILE_PACKS], read_d[TILE_PACKS];
+    load_tile(read_r, r, blockIdx.x, n);
+    load_tile(read_q, q, blockIdx.x, n);
+    if (FEMTILE_DIAGONAL) load_tile(read_d, d, blockIdx.x, n);
     if (state[END] != RUNNING || !is_positive(*p_dot_q)) return;
     const T alpha = (T)step_length(state, p_dot_q);
     double r_dot_r = 0.0, r_dot_z = 0.0;
-    if (block_is_whole(n)) {
-        Pack<T> read_r[BLOCK_PACKS], read_q[BLOCK_PACKS], read_d[BLOCK_PACKS];
-        for (u32 k = 0; k < BLOCK_PACKS; ++k) {
-            read_r[k] = load_pack(r, block_pack(k));
-            read_q[k] = load_pack(q, block_pack(k));
-            if (FEMTILE_DIAGONAL) read_d[k] = load_pack(d, block_pack(k));
-        }
-        for (u32 k = 0; k < BLOCK_PACKS; ++k) {
-            for (u32 j = 0; j < Pack<T>::N; ++j) {
-                const T value = read_r[k].value[j] - alpha * read_q[k].value[j];
-                read_r[k].value[j] = value;
-                r_dot_r += (double)value * (double)value;
-                if (FEMTILE_DIAGONAL) r_dot_z += (double)value * ((double)read_d[k].value[j] * (double)value);
-            }
-            store_pack(r, block_pack(k), read_r[k]);
-        }
-    } else {
-        for (u64 i = block_entry(); i < n; i += blockDim.x) {
-            const T value = r[i] - alpha * q[i];
-            r[i] = value;
+    for (u32 k = 0; k < TILE_PACKS; ++k) {
+        for (u32 j = 0; j < Pack<T>::N; ++j) {
+            const T value = read_r[k].value[j] - alpha * read_q[k].value[j];
+            read_r[k].value[j] = value;
             r_dot_r += (double)value * (double)value;
-            if (FEMTILE_DIAGONAL) r_dot_z += (double)value * ((double)d[i] * (double)value);
+            if (FEMTILE_DIAGONAL) r_dot_z += (double)value * ((double)read_d[k].value[j] * (double)value);
         }
+    }
+    store_tile(r, read_r, blockIdx.x, n);
+    if (tail < n) {
+        const T value = r[tail] - alpha * q[tail];
+        r[tail] = value;
+        r_dot_r += (double)value * (double)value;
+        if (FEMTILE_DIAGONAL) r_dot_z += (double)value * ((double)d[tail] * (double)value);
     }
     double* partials_z = partials + gridDim.x;
     r_dot_r = block_sum(r_dot_r);
@@ -91,38 +87,29 @@ __device__ inline void conjugate(double* state, const double* p_dot_q, const dou
 extern "C" __global__ void cg_direction(
     T* p, T* x, double* state, u32* counter, const T* z, const T* d, const double* p_dot_q, const double* r_sums,
     u64 n) {
+    const u64 tail = tail_entry(n);
+    Pack<T> read_p[TILE_PACKS], read_x[TILE_PACKS], read_z[TILE_PACKS], read_d[TILE_PACKS];
+    load_tile(read_p, p, blockIdx.x, n);
+    load_tile(read_x, x, blockIdx.x, n);
+    load_tile(read_z, z, blockIdx.x, n);
+    if (FEMTILE_DIAGONAL) load_tile(read_d, d, blockIdx.x, n);
     if (state[END] != RUNNING) return;
     if (is_positive(*p_dot_q) && is_finite(r_sums[0])) {
         const T alpha = (T)step_length(state, p_dot_q), beta = (T)(r_sums[1] / state[RHO]);
-        if (block_is_whole(n)) {
-            for (u32 half = 0; half < 2; ++half) {
-                const u32 PACKS = BLOCK_PACKS / 2;
-                Pack<T> read_x[PACKS], read_p[PACKS], read_z[PACKS], read_d[PACKS];
-                for (u32 k = 0; k < PACKS; ++k) {
-                    const u64 pack = block_pack(half * PACKS + k);
-                    read_p[k] = load_pack(p, pack);
-                    read_x[k] = load_pack(x, pack);
-                    read_z[k] = load_pack(z, pack);
-                    if (FEMTILE_DIAGONAL) read_d[k] = load_pack(d, pack);
-                }
-                for (u32 k = 0; k < PACKS; ++k) {
-                    const u64 pack = block_pack(half * PACKS + k);
-                    for (u32 j = 0; j < Pack<T>::N; ++j) {
-                        const T z_j = FEMTILE_DIAGONAL ? read_d[k].value[j] * read_z[k].value[j] : read_z[k].value[j];
-                        read_x[k].value[j] += alpha * read_p[k].value[j];
-                        read_p[k].value[j] = z_j + beta * read_p[k].value[j];
-                    }
-                    store_pack(x, pack, read_x[k]);
-                    store_pack(p, pack, read_p[k]);
-                }
+        for (u32 k = 0; k < TILE_PACKS; ++k) {
+            for (u32 j = 0; j < Pack<T>::N; ++j) {
+                const T z_j = FEMTILE_DIAGONAL ? read_d[k].value[j] * read_z[k].value[j] : read_z[k].value[j];
+                read_x[k].value[j] += alpha * read_p[k].value[j];
+                read_p[k].value[j] = z_j + beta * read_p[k].value[j];
             }
-        } else {
-            for (u64 i = block_entry(); i < n; i += blockDim.x) {
-                const T z_i = FEMTILE_DIAGONAL ? d[i] * z[i] : z[i];
-                const T p_i = p[i];
-                x[i] += alpha * p_i;
-                p[i] = z_i + beta * p_i;
-            }
+        }
+        store_tile(x, read_x, blockIdx.x, n);
+        store_tile(p, read_p, blockIdx.x, n);
+        if (tail < n) {
+            const T z_i = FEMTILE_DIAGONAL ? d[tail] * z[tail] : z[tail];
+            const T p_i = p[tail];
+            x[tail] += alpha * p_i;
+            p[tail] = z_i + beta * p_i;
         }
     }
     __syncthreads();

@@ -3,8 +3,7 @@ use femtile_device::{Buffer, Cuda, Device, Scalar};
 
 use super::{CgKernels, CgProgress, CgScalars};
 use crate::hooks::{CudaHook, Hook};
-use crate::vector::cuda::{SUM_THREADS, SUMS, queue_dot};
-use crate::vector::sum::n_blocks;
+use crate::vector::cuda::{SUM_THREADS, SUMS, n_tiles, queue_dot};
 use crate::{LinalgError, LinearOperator, error::need};
 
 type Scalars = CgScalars<Cuda>;
@@ -61,7 +60,7 @@ impl<T: Scalar> CgKernels<T> for Cuda {
     }
 
     fn cg_partials(&self, n: usize) -> usize {
-        n.div_ceil(CudaHook::ROWS).max(2 * n_blocks(n))
+        n.div_ceil(CudaHook::ROWS).max(2 * n_tiles(n))
     }
 
     fn cg_product(
@@ -109,7 +108,7 @@ impl<T: Scalar> CgKernels<T> for Cuda {
         let kernel = Kernel::<Residual<T>>::new("cg_residual");
         let program = program::<T>(inverse_diagonal.is_some());
         // SAFETY: the vectors have n entries, and there is room for two partial sums a block.
-        Ok(unsafe { self.launch(&program, &kernel, Launch::line(n_blocks(n), SUM_THREADS), arguments) }?)
+        Ok(unsafe { self.launch(&program, &kernel, Launch::line(n_tiles(n), SUM_THREADS), arguments) }?)
     }
 
     fn cg_r_dot_z(
@@ -153,7 +152,7 @@ impl<T: Scalar> CgKernels<T> for Cuda {
         let kernel = Kernel::<Direction<T>>::new("cg_direction");
         let program = program::<T>(inverse_diagonal.is_some());
         // SAFETY: the vectors have n entries.
-        Ok(unsafe { self.launch(&program, &kernel, Launch::line(n_blocks(n), SUM_THREADS), arguments) }?)
+        Ok(unsafe { self.launch(&program, &kernel, Launch::line(n_tiles(n), SUM_THREADS), arguments) }?)
     }
 
     /// What was true one look ago: the stream goes on while the host reads.

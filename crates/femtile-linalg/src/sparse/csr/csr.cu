@@ -5,13 +5,13 @@
 typedef FEMTILE_OFFSET Offset;
 
 // Rows of a block, one a thread, and products that it stages at once.
-const u32 ROWS = 256;
+const u32 ROWS = 512;
 const u32 PER_THREAD = 8;
 const u32 STAGE = ROWS * PER_THREAD;
 
 // y = A x. Reads 12 bytes a non-zero and 20 a row in f64, each once: a block computes the products of its rows
 // in the order in which they lie in memory, and each thread then adds those of its row from shared memory.
-extern "C" __global__ void csr_apply(
+extern "C" __global__ void __launch_bounds__(ROWS) csr_apply(
     T* y, const Offset* offsets, const u32* columns, const T* values, const T* x, u64 n_rows, Hook hook) {
     if (hook.is_idle()) return;
     FEMTILE_SHARED T products[STAGE];
@@ -25,12 +25,16 @@ extern "C" __global__ void csr_apply(
     }
     T sum = 0;
     for (u64 stage = first; stage < last; stage += STAGE) {
+        u32 column[PER_THREAD];
+        T value[PER_THREAD];
 #pragma unroll
         for (u32 k = 0; k < PER_THREAD; ++k) {
-            const u32 place = k * ROWS + threadIdx.x;
-            const u64 entry = stage + place;
-            if (entry < last) products[place] = values[entry] * x[columns[entry]];
+            const u64 entry = stage + k * ROWS + threadIdx.x;
+            column[k] = entry < last ? columns[entry] : 0;
+            value[k] = entry < last ? values[entry] : 0;
         }
+#pragma unroll
+        for (u32 k = 0; k < PER_THREAD; ++k) products[k * ROWS + threadIdx.x] = value[k] * x[column[k]];
         __syncthreads();
         const u64 stage_end = stage + STAGE < end ? stage + STAGE : end;
         for (; next < stage_end; ++next) sum += products[next - stage];

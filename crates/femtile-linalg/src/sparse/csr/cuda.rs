@@ -7,7 +7,7 @@ use crate::hooks::{CudaHook, Hook, NoHook};
 
 static CSR: Program = Program { name: "csr", source: include_str!("csr.cu"), headers: &[] };
 /// Rows of a block of threads, as the kernel has it.
-const ROWS: u32 = 256;
+const ROWS: u32 = 512;
 
 type Apply<T, O> = (Write<T>, Read<O>, Read<u32>, Read<T>, Read<T>, u64, Structure);
 type InverseDiagonal<T, O> = (Write<T>, Write<u64>, Read<O>, Read<u32>, Read<T>, u64);
