@@ -58,7 +58,9 @@ impl CaseError {
     pub fn is_device_trouble(&self) -> bool {
         matches!(
             self,
-            Self::Device(_) | Self::Linalg(LinalgError::Device(_)) | Self::Fem(FemError::Device(_))
+            Self::Device(_)
+                | Self::Linalg(LinalgError::Device(_))
+                | Self::Fem(FemError::Device(_) | FemError::Linalg(LinalgError::Device(_)))
         )
     }
 }

@@ -5,6 +5,7 @@
 
 mod boundary;
 mod coefficient;
+mod device;
 mod error;
 pub mod file;
 mod functional;

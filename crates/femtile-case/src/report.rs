@@ -20,7 +20,9 @@ pub struct Report {
     pub memory_bytes: MemoryReport,
     /// The device that did the work.
     pub device: String,
-    /// Kernels launched; zero on a CPU.
+    /// Why that device.
+    pub device_reason: String,
+    /// Kernels launched, those of replayed recordings included; zero on a CPU.
     pub kernel_launches: u64,
     /// What the user should know.
     pub warnings: Vec<String>,

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use femtile_device::{Buffer, Cpu, DeviceError};
+use femtile_device::{Buffer, Cpu, Cuda};
 use femtile_fem::{AssemblyKernels, BoundaryCondition, Coefficient, Form, System, assemble};
 use femtile_linalg::comm::Alone;
 use femtile_linalg::krylov::cg::{CgConfig, CgKernels, CgOutcome, ConjugateGradient};
@@ -16,6 +16,7 @@ use femtile_mesh::{Mesh, refine};
 
 use crate::boundary::conditions;
 use crate::coefficient::coefficient;
+use crate::device::{Choice, Chosen, Request, is_out_of_memory};
 use crate::file::{PreconditionerName, Value};
 use crate::functional::{Ready, evaluate, prepare};
 use crate::mesh_source::mesh_of;
@@ -25,28 +26,44 @@ use crate::{Case, CaseError, Progress, Report, SolveReport, Stage, Timings, memo
 /// Carries out a case and writes its results, also when the solve ended without converging.
 ///
 /// # Errors
-/// Everything that [`CaseError`] names. What can be known before the solve is refused before it: a folder
-/// that cannot be written to, a point outside the mesh, an expression that does not parse.
+/// Everything that [`CaseError`] names. What can be known before the solve is refused before it: a GPU that is not
+/// there, a folder that cannot be written to, a point outside the mesh, an expression that does not parse.
 pub fn run(case: &Case, progress: &mut dyn Progress) -> Result<Report, CaseError> {
     case.check()?;
-    let device = device_of(case)?;
+    let request = Request::of(case)?;
+    let opened = request.open()?;
+    let cpu = Cpu::new(case.file.solver.threads)?;
     output::prepare(case)?;
-    device.install(|| run_on(&device, case, progress))
+    cpu.install(|| run_in_pool(&cpu, case, request, opened, progress))
 }
 
-fn device_of(case: &Case) -> Result<Cpu, CaseError> {
-    let requested = case.file.solver.device.as_str();
-    match requested.split(':').next() {
-        Some("auto" | "cpu") if !requested.contains(':') => Ok(Cpu::new(case.file.solver.threads)?),
-        Some("cuda") => {
-            let reason = "this version computes on the CPU only; use `auto` or `cpu`".into();
-            Err(DeviceError::Absent { requested: requested.into(), reason }.into())
-        }
-        _ => {
-            let message = format!("there is no device `{requested}`; use auto, cpu, cuda or cuda:N");
-            Err(case.wrong(&["solver".into(), "device".into()], message))
+fn run_in_pool(
+    cpu: &Cpu,
+    case: &Case,
+    request: Request,
+    opened: Option<Cuda>,
+    progress: &mut dyn Progress,
+) -> Result<Report, CaseError> {
+    let mut clock = Clock { progress, begun: Instant::now() };
+    let mut timings = Timings::default();
+    let (mesh, checked) = checked_mesh(case, &mut clock, &mut timings)?;
+    let mut warnings = checked.warnings.clone();
+
+    clock.begin(Stage::Space);
+    let problem = Prepared::new(case, &mesh, &mut warnings)?;
+    let Choice { device, mut reason } = request.choose(opened, mesh.n_nodes());
+    timings.space = clock.seconds();
+    let mut stage = Solving { case, mesh: &mesh, checked: &checked, problem: &problem, warnings, timings };
+    if let Chosen::Cuda(cuda) = device {
+        match stage.solve_on(&cuda, &reason, &mut clock) {
+            Err(error) if request == Request::Auto && is_out_of_memory(&error) => {
+                reason = error.to_string();
+                stage.warnings.push(format!("solved on the CPU: {reason}"));
+            }
+            done => return done,
         }
     }
+    stage.solve_on(cpu, &reason, &mut clock)
 }
 
 /// Times the stages and passes them on.
@@ -66,69 +83,76 @@ impl Clock<'_> {
     }
 }
 
-fn run_on<D>(device: &D, case: &Case, progress: &mut dyn Progress) -> Result<Report, CaseError>
-where
-    D: AssemblyKernels<f64> + CgKernels<f64> + CsrKernels<f64>,
-{
-    let mut clock = Clock { progress, begun: Instant::now() };
-    let mut timings = Timings::default();
-    let (mesh, checked) = checked_mesh(case, &mut clock, &mut timings)?;
-    let mut warnings = checked.warnings.clone();
+/// A case whose mesh and problem are ready.
+struct Solving<'a> {
+    case: &'a Case,
+    mesh: &'a Mesh,
+    checked: &'a CheckReport,
+    problem: &'a Prepared,
+    warnings: Vec<String>,
+    timings: Timings,
+}
 
-    clock.begin(Stage::Space);
-    let problem = Prepared::new(case, &mesh, &mut warnings)?;
-    let form = problem.form(&mesh);
-    timings.space = clock.seconds();
-
-    clock.begin(Stage::Assemble);
-    let shared = Mutex::new(&mut clock);
-    let system = assemble::<f64, D>(device, &form, &|fraction| {
-        if let Ok(mut clock) = shared.try_lock() {
-            clock.progress.fraction(fraction);
+impl Solving<'_> {
+    fn solve_on<D>(&mut self, device: &D, reason: &str, clock: &mut Clock<'_>) -> Result<Report, CaseError>
+    where
+        D: AssemblyKernels<f64> + CgKernels<f64> + CsrKernels<f64>,
+    {
+        let (case, mesh) = (self.case, self.mesh);
+        let form = self.problem.form(mesh);
+        let mut timings = self.timings.clone();
+        clock.begin(Stage::Assemble);
+        let shared = Mutex::new(&mut *clock);
+        let system = assemble::<f64, D>(device, &form, &|fraction| {
+            if let Ok(mut clock) = shared.try_lock() {
+                clock.progress.fraction(fraction);
+            }
+        })?;
+        timings.assemble = clock.seconds();
+        let mut warnings = self.warnings.clone();
+        if system.imbalance > 1e-9 {
+            warnings.push(format!(
+                "source and flux of the pure Neumann problem balance up to {:.1e} of their size; the rest was projected away",
+                system.imbalance
+            ));
         }
-    })?;
-    timings.assemble = clock.seconds();
-    if system.imbalance > 1e-9 {
-        warnings.push(format!(
-            "source and flux of the pure Neumann problem balance up to {:.1e} of their size; the rest was projected away",
-            system.imbalance
-        ));
+
+        let (solution, outcome) = solve(device, case, mesh, system, clock, &mut timings)?;
+        warn_of_outcome(case, &outcome, &mut warnings);
+
+        clock.begin(Stage::Write);
+        let functionals = evaluate(&self.problem.functionals, &form, &solution)?;
+        let mut report = Report {
+            mesh: MeshReport {
+                n_nodes: mesh.n_nodes(),
+                n_cells: mesh.n_cells(),
+                n_orphans: self.checked.n_orphans,
+                volume: self.checked.volume,
+            },
+            space: SpaceReport { n_dofs: solution.len() },
+            solve: SolveReport {
+                iterations: outcome.iterations,
+                stop: outcome.stop,
+                relative_residual: outcome.relative_residual,
+                true_relative_residual: outcome.true_relative_residual,
+                residuals: outcome.residuals,
+            },
+            functionals,
+            timings_s: timings,
+            memory_bytes: MemoryReport { peak: None },
+            device: device.description(),
+            device_reason: reason.into(),
+            kernel_launches: device.kernel_launches(),
+            warnings,
+            citations: vec!["hestenes1952".into()],
+            version: env!("CARGO_PKG_VERSION").into(),
+        };
+        write_results(case, mesh, solution, &report)?;
+        report.timings_s.write = clock.seconds();
+        report.memory_bytes.peak = memory::peak_bytes();
+        output::write_report(&case.file.output.directory.join("report.json"), &report)?;
+        Ok(report)
     }
-
-    let (solution, outcome) = solve(device, case, &mesh, system, &mut clock, &mut timings)?;
-    warn_of_outcome(case, &outcome, &mut warnings);
-
-    clock.begin(Stage::Write);
-    let functionals = evaluate(&problem.functionals, &form, &solution)?;
-    let mut report = Report {
-        mesh: MeshReport {
-            n_nodes: mesh.n_nodes(),
-            n_cells: mesh.n_cells(),
-            n_orphans: checked.n_orphans,
-            volume: checked.volume,
-        },
-        space: SpaceReport { n_dofs: solution.len() },
-        solve: SolveReport {
-            iterations: outcome.iterations,
-            stop: outcome.stop,
-            relative_residual: outcome.relative_residual,
-            true_relative_residual: outcome.true_relative_residual,
-            residuals: outcome.residuals,
-        },
-        functionals,
-        timings_s: timings,
-        memory_bytes: MemoryReport { peak: None },
-        device: device.description(),
-        kernel_launches: device.kernel_launches(),
-        warnings,
-        citations: vec!["hestenes1952".into()],
-        version: env!("CARGO_PKG_VERSION").into(),
-    };
-    write_results(case, &mesh, solution, &report)?;
-    report.timings_s.write = clock.seconds();
-    report.memory_bytes.peak = memory::peak_bytes();
-    output::write_report(&case.file.output.directory.join("report.json"), &report)?;
-    Ok(report)
 }
 
 fn checked_mesh(

@@ -24,8 +24,11 @@ pub enum Command {
     /// Look at, check, convert, refine or generate meshes.
     #[command(subcommand)]
     Mesh(MeshCommand),
-    /// Show what this machine offers: SIMD level, cores, measured bandwidth.
+    /// Show what this machine offers: cores, SIMD level, GPUs, measured bandwidth, the cache of kernels.
     Devices(DevicesOptions),
+    /// Look after the cache of compiled GPU kernels.
+    #[command(subcommand)]
+    Cache(CacheCommand),
     /// List the benchmarks, or run one.
     Bench(BenchOptions),
     /// Regenerate a table or figure of a paper, theirs beside ours.
@@ -127,6 +130,12 @@ pub struct DevicesOptions {
     /// Threads to measure with; 0 for all.
     #[arg(long, default_value_t = 0)]
     pub threads: usize,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum CacheCommand {
+    /// Remove all kernels that are kept; they are compiled again when they are needed.
+    Clear,
 }
 
 #[derive(Debug, Args)]

@@ -1,48 +1,176 @@
 use std::process::ExitCode;
 
 use comfy_table::{Table, presets};
-use femtile::device::Cpu;
 use femtile::device::cpu::SimdLevel;
+use femtile::device::cuda::{self, CudaCosts, Properties};
+use femtile::device::{Cpu, Cuda, DeviceError};
+use serde_json::{Value, json};
 
 use crate::arguments::DevicesOptions;
 use crate::failure::Failure;
 use crate::print;
 
 /// Bytes of each vector that the bandwidth is measured with: longer than common last-level caches.
-const VECTOR_BYTES: usize = 128 << 20;
+const VECTOR_BYTES: usize = 64 << 20;
 
 /// `femtile devices`.
 pub fn run(options: &DevicesOptions) -> Result<ExitCode, Failure> {
-    let cpu = Cpu::new(options.threads)?;
-    let bandwidth = cpu.measure_bandwidth(VECTOR_BYTES)?;
-    let levels: Vec<String> = SimdLevel::available().iter().map(ToString::to_string).collect();
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let processor = Processor::measure(options)?;
+    let gpus = gpus();
     if options.json {
-        let json = serde_json::json!([{
-            "device": "cpu",
-            "model": model(),
-            "cores": cores,
-            "threads": cpu.threads(),
-            "simd": cpu.simd().to_string(),
-            "simd_available": levels,
-            "read_gb_per_s": bandwidth.read_gb_per_s,
-            "triad_gb_per_s": bandwidth.triad_gb_per_s,
-        }]);
-        return print(&format!("{json:#}\n"));
+        let mut all = vec![processor.json()];
+        all.extend(gpus.iter().flatten().map(Gpu::json));
+        return print(&format!("{:#}\n", Value::from(all)));
     }
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(["device", "what", "value"]);
-    let rows = [
-        ("model", model()),
-        ("cores", format!("{cores}, {} threads used", cpu.threads())),
-        ("SIMD", format!("{} (of {}; FEMTILE_SIMD forces one)", cpu.simd(), levels.join(", "))),
-        ("read", format!("{:.1} GB/s", bandwidth.read_gb_per_s)),
-        ("triad", format!("{:.1} GB/s", bandwidth.triad_gb_per_s)),
-    ];
-    for (what, value) in rows {
+    for (what, value) in processor.rows() {
         table.add_row(["cpu", what, &value]);
     }
-    print(&format!("{table}\nGPUs are not used by this version.\n"))
+    let mut notes = Vec::new();
+    match &gpus {
+        Ok(gpus) => {
+            for gpu in gpus {
+                for (what, value) in gpu.rows() {
+                    table.add_row([&gpu.name(), what, &value]);
+                }
+            }
+        }
+        Err(error) => notes.push(format!("No GPU: {error}.")),
+    }
+    notes.push(
+        cuda::compiler()
+            .map_or_else(|advice| format!("No kernels: {advice}."), |found| format!("Kernels: {found}.")),
+    );
+    notes.push(cache());
+    print(&format!("{table}\n{}\n", notes.join("\n")))
+}
+
+/// The processor and its measured bandwidth.
+struct Processor {
+    cores: usize,
+    cpu: Cpu,
+    levels: Vec<String>,
+    read_gb_per_s: f64,
+    triad_gb_per_s: f64,
+}
+
+impl Processor {
+    fn measure(options: &DevicesOptions) -> Result<Self, DeviceError> {
+        let cpu = Cpu::new(options.threads)?;
+        let bandwidth = cpu.measure_bandwidth(VECTOR_BYTES)?;
+        Ok(Self {
+            cores: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            cpu,
+            levels: SimdLevel::available().iter().map(ToString::to_string).collect(),
+            read_gb_per_s: bandwidth.read_gb_per_s,
+            triad_gb_per_s: bandwidth.triad_gb_per_s,
+        })
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "device": "cpu",
+            "model": model(),
+            "cores": self.cores,
+            "threads": self.cpu.threads(),
+            "simd": self.cpu.simd().to_string(),
+            "simd_available": self.levels,
+            "read_gb_per_s": self.read_gb_per_s,
+            "triad_gb_per_s": self.triad_gb_per_s,
+        })
+    }
+
+    fn rows(&self) -> [(&'static str, String); 5] {
+        let levels = self.levels.join(", ");
+        [
+            ("model", model()),
+            ("cores", format!("{}, {} threads used", self.cores, self.cpu.threads())),
+            ("SIMD", format!("{} (of {levels}; FEMTILE_SIMD forces one)", self.cpu.simd())),
+            ("read", format!("{:.1} GB/s", self.read_gb_per_s)),
+            ("triad", format!("{:.1} GB/s", self.triad_gb_per_s)),
+        ]
+    }
+}
+
+/// A GPU and what it was measured to give, or why it cannot be used.
+struct Gpu {
+    properties: Properties,
+    free_bytes: usize,
+    costs: Result<CudaCosts, DeviceError>,
+}
+
+fn gpus() -> Result<Vec<Gpu>, DeviceError> {
+    let found = cuda::gpus()?;
+    Ok(found
+        .into_iter()
+        .map(|properties| {
+            let device = Cuda::new(properties.ordinal);
+            let free_bytes = device.as_ref().ok().and_then(|device| device.driver().memory_bytes().ok());
+            let costs = device.and_then(|device| cuda::measure(&device));
+            Gpu { properties, free_bytes: free_bytes.map_or(0, |(free, _)| free), costs }
+        })
+        .collect())
+}
+
+impl Gpu {
+    fn name(&self) -> String {
+        format!("cuda:{}", self.properties.ordinal)
+    }
+
+    fn json(&self) -> Value {
+        let p = &self.properties;
+        let costs = self.costs.as_ref().ok();
+        json!({
+            "device": self.name(),
+            "model": p.name,
+            "compute_capability": format!("{}.{}", p.compute_capability.0, p.compute_capability.1),
+            "multiprocessors": p.n_multiprocessors,
+            "memory_bytes": p.memory_bytes,
+            "memory_free_bytes": self.free_bytes,
+            "cuda_version": format!("{}.{}", p.cuda_version.0, p.cuda_version.1),
+            "compiler": cuda::compiler().ok(),
+            "copy_gb_per_s": costs.map(|costs| 1e-9 * costs.copy_bytes_per_second),
+            "launch_us": costs.map(|costs| 1e6 * costs.launch_seconds),
+            "node_us": costs.map(|costs| 1e6 * costs.node_seconds),
+            "trouble": self.costs.as_ref().err().map(ToString::to_string),
+        })
+    }
+
+    fn rows(&self) -> Vec<(&'static str, String)> {
+        let p = &self.properties;
+        let gib = |bytes: usize| bytes as f64 / (1u64 << 30) as f64;
+        let (major, minor) = p.compute_capability;
+        let mut rows = vec![
+            (
+                "model",
+                format!("{}, {} multiprocessors, capability {major}.{minor}", p.name, p.n_multiprocessors),
+            ),
+            ("memory", format!("{:.1} GiB, {:.1} GiB free", gib(p.memory_bytes), gib(self.free_bytes))),
+            ("driver", format!("CUDA {}.{}", p.cuda_version.0, p.cuda_version.1)),
+        ];
+        match &self.costs {
+            Ok(costs) => rows.extend([
+                ("copy", format!("{:.0} GB/s", 1e-9 * costs.copy_bytes_per_second)),
+                ("launch", format!("{:.2} µs", 1e6 * costs.launch_seconds)),
+                ("graph node", format!("{:.2} µs", 1e6 * costs.node_seconds)),
+            ]),
+            Err(error) => rows.push(("trouble", error.to_string())),
+        }
+        rows
+    }
+}
+
+/// What lies in the cache of kernels.
+fn cache() -> String {
+    let report = cuda::report_cache();
+    match report.folder {
+        Some(folder) => {
+            let mib = report.bytes as f64 / (1u64 << 20) as f64;
+            format!("Cache: {} programs, {mib:.1} MiB, in {}.", report.n_entries, folder.display())
+        }
+        None => "Cache: none, kernels are compiled at every start.".into(),
+    }
 }
 
 /// The processor's name, where the system tells it.

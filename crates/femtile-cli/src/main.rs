@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-use arguments::{Arguments, Command};
+use arguments::{Arguments, CacheCommand, Command};
 use failure::Failure;
 
 fn main() -> ExitCode {
@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         Command::Schema => print(&format!("{:#}\n", femtile::case::schema())),
         Command::Mesh(command) => mesh::run(&command),
         Command::Devices(options) => devices::run(&options),
+        Command::Cache(CacheCommand::Clear) => clear_cache(),
         Command::Bench(options) => bench::run(&options),
         Command::Reproduce(options) => reproduce::run(&options),
         Command::Completions { shell } => {
@@ -36,6 +37,15 @@ fn main() -> ExitCode {
     match done {
         Ok(code) => code,
         Err(failure) => failure.report(),
+    }
+}
+
+/// `femtile cache clear`.
+fn clear_cache() -> Result<ExitCode, Failure> {
+    let removed = femtile::device::cuda::clear_cache()?;
+    match removed.folder {
+        Some(folder) => print(&format!("removed {} programs from {}\n", removed.n_entries, folder.display())),
+        None => print("there is no cache\n"),
     }
 }
 

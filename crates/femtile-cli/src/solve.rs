@@ -87,14 +87,15 @@ fn listen() -> Result<Arc<AtomicBool>, Failure> {
 fn summary(case: &Case, report: &Report) -> String {
     let (mesh, solve, times) = (&report.mesh, &report.solve, &report.timings_s);
     let mut text = format!(
-        "mesh      {} nodes, {} cells, volume {:.6}\nsolve     {} after {} iterations, ‖r‖/‖b‖ = {:.2e}, on {}\n",
+        "mesh      {} nodes, {} cells, volume {:.6}\nsolve     {} after {} iterations, ‖r‖/‖b‖ = {:.2e}\ndevice    {}: {}\n",
         mesh.n_nodes,
         mesh.n_cells,
         mesh.volume,
         solve.stop.name(),
         solve.iterations,
         solve.relative_residual,
-        report.device
+        report.device,
+        report.device_reason
     );
     for (name, value) in &report.functionals {
         text += &format!("{name:<9} {value:.10}\n");

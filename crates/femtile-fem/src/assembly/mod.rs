@@ -2,6 +2,7 @@
 
 mod components;
 mod cpu;
+mod cuda;
 mod element;
 mod kernels;
 mod reference;

@@ -1,0 +1,101 @@
+//! Which device carries out a case, and why.
+
+use femtile_device::cuda::gpus;
+use femtile_device::{Cuda, DeviceError};
+
+use crate::{Case, CaseError};
+
+/// Unknowns from which a GPU is worth starting: below, a processor is done before a GPU is ready.
+///
+/// Opening a GPU and loading kernels takes some 0.3 s; assembling and solving 100,000 unknowns takes a processor
+/// about as long.
+const WORTH_A_GPU: usize = 100_000;
+
+/// What the case file asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Request {
+    /// The best there is for the problem.
+    Auto,
+    /// The processor.
+    Cpu,
+    /// The GPU with this number.
+    Cuda(usize),
+}
+
+/// The device that a case is solved on.
+#[derive(Debug)]
+pub(crate) enum Chosen {
+    /// The processor.
+    Cpu,
+    /// A GPU.
+    Cuda(Cuda),
+}
+
+/// A device with the reason for it, as the report gives it.
+#[derive(Debug)]
+pub(crate) struct Choice {
+    pub device: Chosen,
+    pub reason: String,
+}
+
+impl Request {
+    /// Reads `solver.device`.
+    pub(crate) fn of(case: &Case) -> Result<Self, CaseError> {
+        let requested = case.file.solver.device.as_str();
+        let number = requested.strip_prefix("cuda:").map(str::parse);
+        match (requested, number) {
+            ("auto", _) => Ok(Self::Auto),
+            ("cpu", _) => Ok(Self::Cpu),
+            ("cuda", _) => Ok(Self::Cuda(0)),
+            (_, Some(Ok(ordinal))) => Ok(Self::Cuda(ordinal)),
+            _ => {
+                let message = format!("there is no device `{requested}`; use auto, cpu, cuda or cuda:N");
+                Err(case.wrong(&["solver".into(), "device".into()], message))
+            }
+        }
+    }
+
+    /// Opens a GPU that is insisted on, so that its absence shows before any work.
+    pub(crate) fn open(self) -> Result<Option<Cuda>, DeviceError> {
+        match self {
+            Self::Cuda(ordinal) => Cuda::new(ordinal).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// The device for a problem of `n` unknowns.
+    pub(crate) fn choose(self, opened: Option<Cuda>, n: usize) -> Choice {
+        let cpu = |reason: String| Choice { device: Chosen::Cpu, reason };
+        if let Some(device) = opened {
+            return Choice { device: Chosen::Cuda(device), reason: "asked for".into() };
+        }
+        if self == Self::Cpu {
+            return cpu("asked for".into());
+        }
+        if n < WORTH_A_GPU {
+            return cpu(format!(
+                "{n} unknowns are solved before a GPU is ready (from {WORTH_A_GPU} on it gains)"
+            ));
+        }
+        match gpus().and_then(|_| Cuda::new(0)) {
+            Ok(device) => {
+                let reason = format!("{n} unknowns gain from a GPU");
+                Choice { device: Chosen::Cuda(device), reason }
+            }
+            Err(error) => cpu(error.to_string()),
+        }
+    }
+}
+
+/// Whether the GPU had too little memory, so that another device may do.
+pub(crate) fn is_out_of_memory(error: &CaseError) -> bool {
+    use femtile_fem::FemError;
+    use femtile_linalg::LinalgError;
+    let device = match error {
+        CaseError::Device(device)
+        | CaseError::Linalg(LinalgError::Device(device))
+        | CaseError::Fem(FemError::Device(device) | FemError::Linalg(LinalgError::Device(device))) => device,
+        _ => return false,
+    };
+    matches!(device, DeviceError::OutOfMemory { .. })
+}
