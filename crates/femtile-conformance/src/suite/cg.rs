@@ -129,9 +129,10 @@ pub fn every_stop_keeps_the_iterate_that_it_reports<D: LinearDevice>(device: &D,
     assert_eq!(interrupted.residuals[..6], limited.residuals);
     let timed = run(CgConfig { time_limit: Some(Duration::ZERO), ..config(1e-12) }, &b, &mut ());
     assert_eq!((timed.stop, timed.iterations), (Stop::TimeLimit, 0));
-    let impatient = CgConfig { stagnation_window: 3, ..config(1e-12) };
+    let impatient = CgConfig { stagnation_window: 3, look_every: Some(1), ..config(1e-12) };
     assert_eq!(run(impatient, &vec![1.0; n], &mut ()).stop, Stop::Stagnated);
-    let diverged = run(CgConfig { divergence_factor: 0.5, ..config(1e-12) }, &b, &mut ());
+    let diverged =
+        run(CgConfig { divergence_factor: 0.5, look_every: Some(1), ..config(1e-12) }, &b, &mut ());
     assert_eq!(diverged.stop, Stop::Diverged);
 }
 
