@@ -2,6 +2,7 @@
 
 mod cite;
 mod documents;
+mod kernels;
 mod step;
 mod validate;
 
@@ -11,13 +12,15 @@ use std::process::ExitCode;
 /// A command of `cargo xtask`: its name, what it does, and the function that says whether it went well.
 type Task = (&'static str, &'static str, fn(&Path) -> bool);
 
-const TASKS: [Task; 3] = [
+const TASKS: [Task; 5] = [
     (
         "validate",
         "format, lints, tests on every SIMD path, documentation, licences, citations",
         validate::validate,
     ),
     ("cite", "every cited key exists in references.bib", cite::report),
+    ("kernels", "GPU kernels compile for sm_80 and sm_90 without spills", kernels::some),
+    ("kernels --all", "the same for every kernel that a solve may ask for", kernels::all),
     ("documents", "the commands and links in the documents are sound", documents::report),
 ];
 
@@ -33,9 +36,9 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let task = TASKS.iter().find(|(name, ..)| arguments == [*name]);
+    let task = TASKS.iter().find(|(name, ..)| arguments.join(" ") == *name);
     let Some((_, _, run)) = task else {
-        let tasks = TASKS.map(|(name, what, _)| format!("  {name:<10} {what}\n")).concat();
+        let tasks = TASKS.map(|(name, what, _)| format!("  {name:<14} {what}\n")).concat();
         eprint!("usage: cargo xtask TASK\n{tasks}");
         return ExitCode::FAILURE;
     };

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::process::Stdio;
 
 use crate::step::{Checks, cargo};
-use crate::{cite, documents};
+use crate::{cite, documents, kernels};
 
 /// The crates whose results depend on the SIMD path.
-const KERNEL_CRATES: [&str; 3] = ["femtile-device", "femtile-linalg", "femtile-fem"];
+const KERNEL_CRATES: [&str; 2] = ["femtile-device", "femtile-fem"];
 
 /// Runs every check; true when none failed.
 pub fn validate(root: &Path) -> bool {
@@ -16,6 +16,7 @@ pub fn validate(root: &Path) -> bool {
     checks.step("citations", |_| cite::report(root));
     component(&mut checks, "lints", "clippy", &["--workspace", "--all-targets", "--", "-D", "warnings"]);
     tests(&mut checks);
+    checks.cargo("kernels", &kernels::COMMAND, &[]);
     checks.cargo("doctests", &["test", "--workspace", "--doc", "--quiet"], &[]);
     let deny_warnings = [("RUSTDOCFLAGS", "-D warnings")];
     checks.cargo("documentation", &["doc", "--workspace", "--no-deps", "--quiet"], &deny_warnings);
@@ -47,6 +48,9 @@ fn tests(checks: &mut Checks) {
         if offers(level) {
             let arguments = [before, &packages, after].concat();
             checks.cargo(&format!("tests, {level}"), &arguments, &[("FEMTILE_SIMD", level)]);
+            let suite = ["--package", "femtile-conformance", "--test", "linalg"];
+            let arguments = [before, &suite, after].concat();
+            checks.cargo(&format!("conformance, {level}"), &arguments, &[("FEMTILE_SIMD", level)]);
         } else {
             checks.skip(&format!("tests with FEMTILE_SIMD={level}"), "this processor lacks it");
         }
