@@ -28,4 +28,4 @@ pub use place::Key;
 pub use plot::{residual_plot, save_residual_plot};
 pub use progress::{Progress, Silent, Stage};
 pub use report::{Report, SolveReport, Timings};
-pub use run::run;
+pub use run::{run, run_on};

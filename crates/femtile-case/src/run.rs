@@ -30,8 +30,23 @@ use crate::{Case, CaseError, Progress, Report, SolveReport, Stage, Timings, memo
 /// there, a folder that cannot be written to, a point outside the mesh, an expression that does not parse.
 pub fn run(case: &Case, progress: &mut dyn Progress) -> Result<Report, CaseError> {
     case.check()?;
+    let opened = Request::of(case)?.open()?;
+    run_opened(case, opened, progress)
+}
+
+/// Carries out a case on a GPU that is open already, whatever the case says of its device.
+///
+/// Where the case says `auto` and the GPU has not the memory, the CPU solves it and a warning says so.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_on(case: &Case, device: &Cuda, progress: &mut dyn Progress) -> Result<Report, CaseError> {
+    case.check()?;
+    run_opened(case, Some(device.clone()), progress)
+}
+
+fn run_opened(case: &Case, opened: Option<Cuda>, progress: &mut dyn Progress) -> Result<Report, CaseError> {
     let request = Request::of(case)?;
-    let opened = request.open()?;
     let cpu = Cpu::new(case.file.solver.threads)?;
     output::prepare(case)?;
     cpu.install(|| run_in_pool(&cpu, case, request, opened, progress))

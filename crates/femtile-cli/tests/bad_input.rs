@@ -109,10 +109,39 @@ fn an_output_folder_that_cannot_be_written_to_is_refused_before_the_solve() {
 
 #[test]
 fn a_device_that_is_not_there_is_device_trouble() {
-    for device in ["cuda", "cuda:1"] {
-        let said = Workplace::new(BOX).refusal(&["--device", device], 3);
-        assert!(said.contains(device) && said.contains("not available"), "{said}");
+    let said = Workplace::new(BOX).refusal(&["--device", "cuda:99"], 3);
+    assert!(said.contains("cuda:99") && said.contains("not available"), "{said}");
+    let said = Workplace::new(BOX).refusal(&["--device", "cuda:x"], 2);
+    assert!(said.contains("cuda:x") && said.contains("cuda:N"), "{said}");
+}
+
+#[test]
+fn missing_libraries_of_cuda_are_named_with_what_installs_them() {
+    let empty = tempfile::tempdir().unwrap();
+    let output = femtile().arg("devices").env("FEMTILE_NVRTC", empty.path()).output().unwrap();
+    let said = text(&output.stdout);
+    assert!(output.status.success());
+    assert!(said.contains("Kernels: NVRTC") || said.contains("pip install nvidia-cuda-nvrtc"), "{said}");
+}
+
+#[test]
+fn a_small_problem_stays_on_the_cpu_and_the_report_says_why() {
+    let report = Workplace::new(BOX).report(&[], 0);
+    let reason = report["device_reason"].as_str().unwrap();
+    assert!(report["device"].as_str().unwrap().starts_with("cpu") && reason.contains("unknowns"), "{reason}");
+    assert_eq!(report["kernel_launches"], 0);
+}
+
+#[test]
+fn the_cache_of_kernels_is_cleared_of_kernels_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.kernel", "b.kernel", "notes.txt"] {
+        std::fs::write(folder.path().join(name), "x").unwrap();
     }
+    let output = femtile().args(["cache", "clear"]).env("FEMTILE_CACHE", folder.path()).output().unwrap();
+    assert!(output.status.success() && text(&output.stdout).contains("removed 2"), "{output:?}");
+    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().flatten().map(|e| e.file_name()).collect();
+    assert_eq!(left, ["notes.txt"]);
 }
 
 #[test]
