@@ -1,65 +1,55 @@
 // The passes of conjugate gradients between two products. A block takes a tile.
 //
-// Step length and conjugation have no kernel of their own: every block works them out from the sums, and the last
-// block of the second pass to finish, when all have read the state, moves it on. So an iteration is three kernels.
+// Step length and conjugation have no kernel of their own: every block works them out from the sums, and the first
+// block of the second pass moves the state on. So an iteration is three kernels.
 #include "femtile.cuh"
 #include "sums.cuh"
 #include "state.cuh"
 
 // alpha = rho / p.q, or 0 where p.q breaks the method down.
-__device__ inline double step_length(const double* state, const double* p_dot_q) {
-    return is_positive(*p_dot_q) ? state[RHO] / *p_dot_q : 0.0;
+__device__ inline double step_length(double rho, double p_dot_q) {
+    return is_positive(p_dot_q) ? rho / p_dot_q : 0.0;
 }
 
 // r -= alpha q; r_sums = (r.r, r.D^-1 r), without the second where there is no diagonal.
 // Reads r, q, d, writes r. Vectors are asked for before the state is looked at, so that the two waits are one.
 extern "C" __global__ void cg_residual(
-    T* r, double* r_sums, double* partials, u32* counter, const T* q, const T* d, const double* p_dot_q,
+    T* r, double* r_sums, double* partials, u32* counter, const T* q, const T* d, const double* p_addends,
     const double* state, u64 n) {
+    const double* current = state + CURRENT;
     const u64 tail = tail_entry(n);
     Pack<T> read_r[TILE_PACKS], read_q[TILE_PACKS], read_d[TILE_PACKS];
     load_tile(read_r, r, blockIdx.x, n);
     load_tile(read_q, q, blockIdx.x, n);
     if (FEMTILE_DIAGONAL) load_tile(read_d, d, blockIdx.x, n);
-    if (state[END] != RUNNING || !is_positive(*p_dot_q)) return;
-    const T alpha = (T)step_length(state, p_dot_q);
-    double r_dot_r = 0.0, r_dot_z = 0.0;
+    const double p_dot_q = sum_addends(p_addends);
+    if (current[END] != RUNNING || !is_positive(p_dot_q)) return;
+    const T alpha = (T)step_length(current[RHO], p_dot_q);
+    double sums[1 + FEMTILE_DIAGONAL] = {};
     for (u32 k = 0; k < TILE_PACKS; ++k) {
         for (u32 j = 0; j < Pack<T>::N; ++j) {
             const T value = read_r[k].value[j] - alpha * read_q[k].value[j];
             read_r[k].value[j] = value;
-            r_dot_r += (double)value * (double)value;
-            if (FEMTILE_DIAGONAL) r_dot_z += (double)value * ((double)read_d[k].value[j] * (double)value);
+            sums[0] += (double)value * (double)value;
+            if (FEMTILE_DIAGONAL) {
+                sums[FEMTILE_DIAGONAL] += (double)value * ((double)read_d[k].value[j] * (double)value);
+            }
         }
     }
     store_tile(r, read_r, blockIdx.x, n);
     if (tail < n) {
         const T value = r[tail] - alpha * q[tail];
         r[tail] = value;
-        r_dot_r += (double)value * (double)value;
-        if (FEMTILE_DIAGONAL) r_dot_z += (double)value * ((double)d[tail] * (double)value);
+        sums[0] += (double)value * (double)value;
+        if (FEMTILE_DIAGONAL) sums[FEMTILE_DIAGONAL] += (double)value * ((double)d[tail] * (double)value);
     }
-    double* partials_z = partials + gridDim.x;
-    r_dot_r = block_sum(r_dot_r);
-    if (FEMTILE_DIAGONAL) r_dot_z = block_sum(r_dot_z);
-    if (threadIdx.x == 0) {
-        partials[blockIdx.x] = r_dot_r;
-        if (FEMTILE_DIAGONAL) partials_z[blockIdx.x] = r_dot_z;
-    }
-    if (is_last_block(counter)) {
-        r_dot_r = sum_partials(partials, gridDim.x);
-        if (FEMTILE_DIAGONAL) r_dot_z = sum_partials(partials_z, gridDim.x);
-        if (threadIdx.x == 0) {
-            r_sums[0] = r_dot_r;
-            if (FEMTILE_DIAGONAL) r_sums[1] = r_dot_z;
-        }
-    }
+    leave_addends(r_sums, partials, counter, sums);
 }
 
-// Moves the state to the next iteration, or ends the method; one thread, when all blocks have read the state.
-__device__ inline void conjugate(double* state, const double* p_dot_q, const double* r_sums) {
-    const double r_dot_r = r_sums[0], r_dot_z = r_sums[1];
-    if (!is_positive(*p_dot_q)) {
+// Moves the state to the next iteration, or ends the method.
+__device__ inline void conjugate(
+    double* state, const double* current, double p_dot_q, double r_dot_r, double r_dot_z) {
+    if (!is_positive(p_dot_q)) {
         state[END] = BAD_P_DOT_Q;
         return;
     }
@@ -67,35 +57,38 @@ __device__ inline void conjugate(double* state, const double* p_dot_q, const dou
         state[END] = BAD_R_DOT_R;
         return;
     }
-    const double iteration = state[ITERATION] + 1.0;
+    const double iteration = current[ITERATION] + 1.0;
     state[ITERATION] = iteration;
     state[RING_START + (u32)iteration % RING] = r_dot_r;
-    if (r_dot_r <= state[THRESHOLD]) {
+    if (r_dot_r <= current[THRESHOLD]) {
         state[END] = CONVERGED;
     } else if (!is_positive(r_dot_z)) {
         state[END] = BAD_R_DOT_Z;
-    } else if (iteration >= state[LIMIT]) {
+    } else if (iteration >= current[LIMIT]) {
         state[END] = LIMIT_REACHED;
     }
-    state[ALPHA] = step_length(state, p_dot_q);
-    state[BETA] = r_dot_z / state[RHO];
+    state[ALPHA] = step_length(current[RHO], p_dot_q);
+    state[BETA] = r_dot_z / current[RHO];
     state[RHO] = r_dot_z;
 }
 
 // x += alpha p, then p = D^-1 z + beta p (p = z + beta p without a diagonal), with alpha and beta of this
-// iteration; then the state moves on. Reads x, p, z, d, writes x, p.
+// iteration; the first block moves the state on. Reads x, p, z, d, writes x, p.
 extern "C" __global__ void cg_direction(
-    T* p, T* x, double* state, u32* counter, const T* z, const T* d, const double* p_dot_q, const double* r_sums,
-    u64 n) {
+    T* p, T* x, double* state, const T* z, const T* d, const double* p_addends, const double* r_sums, u64 n) {
+    const double* current = state + CURRENT;
     const u64 tail = tail_entry(n);
     Pack<T> read_p[TILE_PACKS], read_x[TILE_PACKS], read_z[TILE_PACKS], read_d[TILE_PACKS];
     load_tile(read_p, p, blockIdx.x, n);
     load_tile(read_x, x, blockIdx.x, n);
     load_tile(read_z, z, blockIdx.x, n);
     if (FEMTILE_DIAGONAL) load_tile(read_d, d, blockIdx.x, n);
-    if (state[END] != RUNNING) return;
-    if (is_positive(*p_dot_q) && is_finite(r_sums[0])) {
-        const T alpha = (T)step_length(state, p_dot_q), beta = (T)(r_sums[1] / state[RHO]);
+    const double p_dot_q = sum_addends(p_addends);
+    const double r_dot_r = sum_addends(r_sums), r_dot_z = sum_addends(r_sums + ADDENDS);
+    if (current[END] != RUNNING) return;
+    if (blockIdx.x == 0 && threadIdx.x == 0) conjugate(state, current, p_dot_q, r_dot_r, r_dot_z);
+    if (is_positive(p_dot_q) && is_finite(r_dot_r)) {
+        const T alpha = (T)step_length(current[RHO], p_dot_q), beta = (T)(r_dot_z / current[RHO]);
         for (u32 k = 0; k < TILE_PACKS; ++k) {
             for (u32 j = 0; j < Pack<T>::N; ++j) {
                 const T z_j = FEMTILE_DIAGONAL ? read_d[k].value[j] * read_z[k].value[j] : read_z[k].value[j];
@@ -112,12 +105,13 @@ extern "C" __global__ void cg_direction(
             p[tail] = z_i + beta * p_i;
         }
     }
-    __syncthreads();
-    if (is_last_block(counter) && threadIdx.x == 0) conjugate(state, p_dot_q, r_sums);
 }
 
-// rho = r.z before the first iteration; ends the method unless it is positive.
+// rho = r.z before the first iteration; ends the method unless it is positive. One warp.
 extern "C" __global__ void cg_start(double* state, const double* r_sums) {
-    state[RHO] = r_sums[1];
-    if (!is_positive(r_sums[1])) state[END] = BAD_R_DOT_Z;
+    const double r_dot_z = sum_addends(r_sums + ADDENDS);
+    if (threadIdx.x == 0) {
+        state[RHO] = r_dot_z;
+        if (!is_positive(r_dot_z)) state[END] = BAD_R_DOT_Z;
+    }
 }

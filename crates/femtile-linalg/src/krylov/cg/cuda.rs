@@ -15,9 +15,12 @@ static CG: Program = Program { name: "cg", source: include_str!("cg.cu"), header
 /// those which come after the end, and do nothing, cost little.
 const STRIDE: usize = 8;
 
+/// Numbers that a sum is kept as, as the kernels have it.
+const ADDENDS: usize = 64;
+
 type Residual<T> =
     (Write<T>, Write<f64>, Write<f64>, Write<u32>, Read<T>, Read<T>, Read<f64>, Read<f64>, u64);
-type Direction<T> = (Write<T>, Write<T>, Write<f64>, Write<u32>, Read<T>, Read<T>, Read<f64>, Read<f64>, u64);
+type Direction<T> = (Write<T>, Write<T>, Write<f64>, Read<T>, Read<T>, Read<f64>, Read<f64>, u64);
 const START: Kernel<(Write<f64>, Read<f64>)> = Kernel::new("cg_start");
 
 fn program<T: Scalar>(has_diagonal: bool) -> Specialisation {
@@ -59,6 +62,10 @@ impl<T: Scalar> CgKernels<T> for Cuda {
         STRIDE
     }
 
+    fn cg_addends(&self) -> usize {
+        ADDENDS
+    }
+
     fn cg_partials(&self, n: usize) -> usize {
         n.div_ceil(CudaHook::ROWS).max(2 * n_tiles(n))
     }
@@ -76,7 +83,7 @@ impl<T: Scalar> CgKernels<T> for Cuda {
     fn cg_start(&self, scalars: &mut Scalars) -> Result<(), LinalgError> {
         let arguments = (scalars.state.write(), scalars.r_sums.read());
         // SAFETY: the kernel touches the state and the sums at the places that the constants name.
-        Ok(unsafe { self.launch(&program::<T>(true), &START, Launch::line(1, 1), arguments) }?)
+        Ok(unsafe { self.launch(&program::<T>(true), &START, Launch::line(1, 32), arguments) }?)
     }
 
     /// Nothing: the kernels that need $\alpha$ work it out.
@@ -117,11 +124,11 @@ impl<T: Scalar> CgKernels<T> for Cuda {
         z: &Buffer<T, Self>,
         scalars: &mut Scalars,
     ) -> Result<(), LinalgError> {
-        let result = Write::from(&mut scalars.r_sums, Scalars::R_DOT_Z);
+        let result = Write::from(&mut scalars.r_sums, Scalars::R_DOT_Z * ADDENDS);
         queue_dot(self, (result, scalars.partials.write(), scalars.counter.write()), r, z)
     }
 
-    /// Nothing: the last block of `cg_direction` moves the state on.
+    /// Nothing: the first block of `cg_direction` moves the state on.
     fn cg_conjugation(&self, _scalars: &mut Scalars) -> Result<(), LinalgError> {
         Ok(())
     }
@@ -142,7 +149,6 @@ impl<T: Scalar> CgKernels<T> for Cuda {
             p.write(),
             x.write(),
             scalars.state.write(),
-            scalars.counter.write(),
             z.read(),
             d,
             scalars.p_dot_q.read(),

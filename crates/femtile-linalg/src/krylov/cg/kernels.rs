@@ -21,6 +21,11 @@ pub trait CgKernels<T: Scalar>: VectorKernels<T> {
         1
     }
 
+    /// How many numbers each sum in [`CgScalars`] is kept as, which are added up where it is needed.
+    fn cg_addends(&self) -> usize {
+        1
+    }
+
     /// Room for partial sums that the kernels need for vectors of `n` entries.
     fn cg_partials(&self, _n: usize) -> usize {
         0

@@ -79,8 +79,9 @@ impl ConjugateGradient {
             return Ok(CgOutcome::at_once());
         }
         let threshold = (self.config.tolerance * b_norm).powi(2);
-        let n_partials = device.cg_partials(b.len());
-        let scalars = CgScalars::new(&device, threshold, self.config.max_iterations, n_partials)?;
+        let (n_addends, n_partials) = (device.cg_addends(), device.cg_partials(b.len()));
+        let limit = self.config.max_iterations;
+        let scalars = CgScalars::new(&device, threshold, limit, n_addends, n_partials)?;
         let mut v = Vectors::new(x, a, b, m.diagonal().is_none(), scalars)?;
         let mut watch = Watch::new(&self.config, b_norm);
         let r_norm = norm(&device, &v.r, comm)?;

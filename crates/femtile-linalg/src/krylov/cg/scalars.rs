@@ -6,11 +6,11 @@ use crate::krylov::Stop;
 
 /// The numbers of a CG solve; they live on the device so that no kernel waits for the host.
 pub struct CgScalars<D: Device> {
-    /// $p^\mathsf{T} q$, alone because it is summed over ranks before the others are known.
+    /// $p^\mathsf{T} q$, as addends; alone because it is summed over ranks before the others are known.
     pub p_dot_q: Buffer<f64, D>,
-    /// $r^\mathsf{T} r$ and $r^\mathsf{T} z$, summed over ranks together.
+    /// $r^\mathsf{T} r$ and $r^\mathsf{T} z$, as addends, summed over ranks together.
     pub r_sums: Buffer<f64, D>,
-    /// Everything else, in the order of the constants of this type.
+    /// Everything else, in the order of the constants of this type; then room for a copy.
     pub state: Buffer<f64, D>,
     /// Room for partial sums, where the device asks for it.
     pub partials: Buffer<f64, D>,
@@ -69,14 +69,20 @@ impl<D: Device> CgScalars<D> {
     /// Residuals that are kept until the host looks.
     pub const RING: usize = 64;
 
-    /// The numbers before the first iteration, with room for `n_partials` partial sums.
-    pub fn new(device: &D, threshold: f64, limit: usize, n_partials: usize) -> Result<Self, DeviceError> {
-        let mut state = vec![0.0; Self::RING_START + Self::RING];
+    /// The numbers before the first iteration, sums kept as `n_addends` numbers, with room for `n_partials` sums.
+    pub fn new(
+        device: &D,
+        threshold: f64,
+        limit: usize,
+        n_addends: usize,
+        n_partials: usize,
+    ) -> Result<Self, DeviceError> {
+        let mut state = vec![0.0; Self::RING_START + Self::RING + Self::RING_START];
         state[Self::THRESHOLD] = threshold;
         state[Self::LIMIT] = limit as f64;
         Ok(Self {
-            p_dot_q: Buffer::zeros(device, 1)?,
-            r_sums: Buffer::zeros(device, 2)?,
+            p_dot_q: Buffer::zeros(device, n_addends)?,
+            r_sums: Buffer::zeros(device, 2 * n_addends)?,
             state: Buffer::from_host(device, &state)?,
             partials: Buffer::zeros(device, n_partials)?,
             counter: Buffer::zeros(device, 1)?,
@@ -87,6 +93,10 @@ impl<D: Device> CgScalars<D> {
     /// What a state read from the device tells: see [`super::CgKernels::cg_poll`].
     pub(super) fn progress(&self, state: &[f64], history: &mut Vec<f64>) -> Result<CgProgress, DeviceError> {
         let ring = &state[Self::RING_START..];
+        let sum = |of: &Buffer<f64, D>, place: usize| -> Result<f64, DeviceError> {
+            let n_addends = self.p_dot_q.len();
+            Ok(of.to_host()?[place * n_addends..][..n_addends].iter().sum())
+        };
         let iteration = state[Self::ITERATION] as usize;
         history.extend((history.len()..=iteration).map(|i| ring[i % Self::RING]));
         let breakdown = |quantity, value| Some(Stop::Breakdown { quantity, value });
@@ -94,9 +104,9 @@ impl<D: Device> CgScalars<D> {
             Self::RUNNING => None,
             Self::CONVERGED => Some(Stop::Converged),
             Self::LIMIT_REACHED => Some(Stop::MaxIterations),
-            Self::BAD_P_DOT_Q => breakdown("p·Ap", self.p_dot_q.to_host()?[0]),
-            Self::BAD_R_DOT_R => breakdown("r·r", self.r_sums.to_host()?[Self::R_DOT_R]),
-            _ => breakdown("r·z", self.r_sums.to_host()?[Self::R_DOT_Z]),
+            Self::BAD_P_DOT_Q => breakdown("p·Ap", sum(&self.p_dot_q, 0)?),
+            Self::BAD_R_DOT_R => breakdown("r·r", sum(&self.r_sums, Self::R_DOT_R)?),
+            _ => breakdown("r·z", sum(&self.r_sums, Self::R_DOT_Z)?),
         };
         Ok(CgProgress { iteration, stop })
     }
