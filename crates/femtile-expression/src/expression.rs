@@ -2,6 +2,7 @@ use std::fmt;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 use std::str::FromStr;
 
+use crate::cuda;
 use crate::derivative;
 use crate::display;
 use crate::error::ExpressionError;
@@ -85,6 +86,32 @@ impl Expression {
     /// Compiles it for evaluation at many points.
     pub fn tape(&self) -> Tape {
         Tape::new(&self.graph)
+    }
+
+    /// Functions that the text of [`Expression::cuda_function`] calls: it comes after this one.
+    pub const CUDA_HEADER: &'static str = cuda::HEADER;
+
+    /// Text of a CUDA C function `double name(double x, double y, double z)` that computes it.
+    ///
+    /// The same text is C++ for a host where `__device__` means nothing and `__forceinline__` means `inline`. Its
+    /// values differ from those of [`Expression::eval`] by what the mathematical libraries differ, and by nothing
+    /// where only arithmetic is used.
+    ///
+    /// ```
+    /// # use femtile_expression::Expression;
+    /// let text = Expression::parse("x^2 + sin(y)")?.cuda_function("source");
+    /// assert!(text.starts_with("__device__ __forceinline__ double source(double x, double y, double z) {"));
+    /// # Ok::<(), femtile_expression::ExpressionError>(())
+    /// ```
+    pub fn cuda_function(&self, name: &str) -> String {
+        cuda::function(name, &self.graph)
+    }
+
+    /// Text of a CUDA C function `void name(double* out, double x, double y, double z)` that puts the value of each
+    /// expression into an array and computes once what they share; else as [`Expression::cuda_function`].
+    pub fn cuda_array_function(name: &str, expressions: &[&Self]) -> String {
+        let graphs: Vec<&Graph> = expressions.iter().map(|expression| &expression.graph).collect();
+        cuda::array_function(name, &graphs)
     }
 
     fn combine(&self, op: Binary, other: &Self) -> Self {

@@ -19,11 +19,12 @@
 //! So `-x^2` is `-(x^2)` and `2^3^2` is `2^9`. Text of any content and size is safe to parse: nesting and number of
 //! terms are limited, nothing else recurses.
 //!
-//! A text goes through `lexer` and `parser` into a `graph` that `simplify` keeps small; `derivative`, `display` and
-//! `tape` each walk that graph once, and a generator of kernel source would be one more such walk.
+//! A text goes through `lexer` and `parser` into a `graph` that `simplify` keeps small; `derivative`, `display`,
+//! `tape` and `cuda` each walk that graph once.
 #![forbid(unsafe_code)]
 
 mod condition;
+mod cuda;
 mod derivative;
 mod display;
 mod error;
