@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use femtile::device::Cuda;
 use femtile_conformance::emulator::Emulator;
-use femtile_conformance::suite::SMALL;
+use femtile_conformance::suite::{self, SMALL, Scope};
 
 fn devices(check: &str) -> Vec<Cuda> {
     match Emulator::new() {
@@ -17,3 +17,12 @@ fn devices(check: &str) -> Vec<Cuda> {
 }
 
 femtile_conformance::linear_algebra!(devices, SMALL);
+
+/// Sums of few blocks end without a last one; here they all end with it.
+#[test]
+fn sums_that_the_last_block_adds_agree_as_well() {
+    let Ok(emulator) = Emulator::new() else { return };
+    let emulator = emulator.mutate(|_, text| text.replace("gridDim.x <= ADDENDS", "false"));
+    let device = Cuda::with_driver(Arc::new(emulator));
+    suite::cg::cg_agrees_with_the_reference(&device, &Scope { side: 50, ..SMALL });
+}

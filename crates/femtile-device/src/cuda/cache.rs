@@ -8,6 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use etcetera::{BaseStrategy, choose_base_strategy};
 use sha2::{Digest, Sha256};
 
 use super::Specialisation;
@@ -35,7 +36,7 @@ fn folder() -> Option<PathBuf> {
     match std::env::var_os(VARIABLE) {
         Some(named) if named.is_empty() => None,
         Some(named) => Some(named.into()),
-        None => dirs::cache_dir().map(|cache| cache.join("femtile").join("kernels")),
+        None => choose_base_strategy().ok().map(|base| base.cache_dir().join("femtile").join("kernels")),
     }
 }
 
