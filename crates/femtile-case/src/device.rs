@@ -82,6 +82,7 @@ impl Request {
                 let reason = format!("{n} unknowns gain from a GPU");
                 Choice { device: Chosen::Cuda(device), reason }
             }
+            Err(DeviceError::Absent { reason, .. }) => cpu(format!("no GPU: {reason}")),
             Err(error) => cpu(error.to_string()),
         }
     }
