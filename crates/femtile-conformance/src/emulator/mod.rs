@@ -5,6 +5,7 @@
 //! where. Blocks run in an order that differs from launch to launch, the same in every run of a program.
 
 mod compile;
+mod mutant;
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_void};
@@ -18,6 +19,7 @@ use libloading::Library;
 use libloading::os::unix::{Library as UnixLibrary, RTLD_GLOBAL, RTLD_NOW};
 
 use compile::HostCompiler;
+pub use mutant::without_barrier;
 
 type Thunk = unsafe extern "C" fn(*mut *mut c_void);
 type Mutation = dyn Fn(&str, &str) -> String + Send + Sync;

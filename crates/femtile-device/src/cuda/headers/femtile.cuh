@@ -71,10 +71,7 @@ __device__ inline bool is_last_block(u32* counter) {
     if (threadIdx.x == 0) {
         __threadfence();
         is_last = atomicAdd(counter, 1u) == gridDim.x - 1;
-        if (is_last) {
-            *counter = 0;
-            __threadfence();
-        }
+        if (is_last) *counter = 0;
     }
     __syncthreads();
     return is_last;
