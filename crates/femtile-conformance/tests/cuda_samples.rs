@@ -34,7 +34,9 @@ fn case_of(folder: &Path, mesh: &str, equation: &str) -> Case {
 
 /// Solves on both and compares; a line of the transcript.
 fn compare(name: &str, case: &Case, device: &Cuda) {
-    let on_cpu = match case::run(case, &mut Silent) {
+    let mut beside = case.clone();
+    beside.file.solver.device = "cpu".into();
+    let on_cpu = match case::run(&beside, &mut Silent) {
         Ok(report) => report,
         Err(refused) => {
             let also = case::run_on(case, device, &mut Silent).unwrap_err();
@@ -91,7 +93,7 @@ fn sample_meshes_have_the_same_solutions_on_a_gpu() {
     files.sort();
     for file in files {
         let mesh = format!("file = {:?}", file.display().to_string());
-        let equation = "[[boundary]]\nwhere = \"all\"\ndirichlet = 0";
+        let equation = "[equation]\nsource = 1\n[[boundary]]\nwhere = \"all\"\ndirichlet = 0";
         let case = case_of(folder.path(), &mesh, equation);
         compare(&file.file_name().unwrap().to_string_lossy(), &case, &device);
     }

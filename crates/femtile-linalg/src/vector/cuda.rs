@@ -48,7 +48,8 @@ fn sum_launch(n: usize) -> (Launch, u32) {
     (Launch::line(n_tiles(n).div_ceil(of_block), SUM_THREADS), of_block as u32)
 }
 
-/// Queues $x^\mathsf{T} y$ into a number on the device; `partials` has room for a number each tile.
+/// Queues $x^\mathsf{T} y$ into a number on the device; `partials` has room for a number each tile, and
+/// `counter` is zero.
 pub(crate) fn queue_dot<T: Scalar>(
     device: &Cuda,
     (result, partials, counter): Sum,
@@ -68,10 +69,11 @@ fn summed(
     n: usize,
     queue: impl FnOnce(Sum) -> Result<(), LinalgError>,
 ) -> Result<f64, LinalgError> {
-    let mut numbers = Buffer::<f64, Cuda>::zeros(device, 1 + n_tiles(n))?;
+    let mut result = Buffer::<f64, Cuda>::zeros(device, 1)?;
+    let mut partials = Buffer::<f64, Cuda>::zeros(device, sum_launch(n).0.grid[0] as usize)?;
     let mut counter = Buffer::zeros(device, 1)?;
-    queue((Write::from(&mut numbers, 0), Write::from(&mut numbers, 1), counter.write()))?;
-    Ok(numbers.to_host()?[0])
+    queue((result.write(), partials.write(), counter.write()))?;
+    Ok(result.to_host()?[0])
 }
 
 impl<T: Scalar> VectorKernels<T> for Cuda {
