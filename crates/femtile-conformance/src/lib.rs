@@ -11,5 +11,10 @@ pub mod suite;
 pub fn specialisations(all: bool) -> Vec<Specialisation> {
     // Every program counts as representative as long as there are no more than some hundred kernels.
     let _ = all;
-    [femtile::device::cuda::specialisations(), femtile::linalg::cuda_specialisations()].concat()
+    [
+        femtile::device::cuda::specialisations(),
+        femtile::linalg::cuda_specialisations(),
+        suite::headers::specialisations(),
+    ]
+    .concat()
 }

@@ -154,6 +154,7 @@ fn complaint(change: impl Fn(&str, &str) -> String + Send + Sync + 'static) -> O
     let work = || {
         suite::vector::vector_kernels_agree_with_the_reference(&device, &scope);
         suite::cg::cg_agrees_with_the_reference(&device, &scope);
+        suite::headers::a_padded_tile_transposes(&device, &scope);
         suite::csr::csr_products_agree_with_the_reference(&device, &Scope { sizes: &[700], ..scope });
     };
     let panic = catch_unwind(AssertUnwindSafe(work)).err()?;

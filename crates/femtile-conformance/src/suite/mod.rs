@@ -2,6 +2,7 @@
 
 pub mod cg;
 pub mod csr;
+pub mod headers;
 pub mod problems;
 pub mod vector;
 
@@ -42,6 +43,16 @@ macro_rules! linear_algebra {
             cg: cg_agrees_with_the_reference, a_zero_right_side_gives_zero_at_once, a_good_start_ends_at_once,
                 every_stop_keeps_the_iterate_that_it_reports, an_indefinite_matrix_breaks_down_with_numbers,
                 how_often_the_host_looks_changes_nothing, a_right_side_that_is_not_finite_breaks_down_at_once;
+        }
+    };
+}
+
+/// Instantiates the checks of the shared headers of kernels, for the GPUs, real or emulated, that `$devices()` gives.
+#[macro_export]
+macro_rules! kernel_headers {
+    ($devices:path, $scope:expr) => {
+        $crate::checks! { $devices, $scope;
+            headers: products_of_a_warp_agree_with_plain_loops, a_padded_tile_transposes;
         }
     };
 }

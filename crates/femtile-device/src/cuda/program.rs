@@ -16,6 +16,12 @@ pub struct Header {
 /// The header that every kernel may include: types, packs of 16 bytes, reductions of warps and blocks.
 pub const FEMTILE_HEADER: Header = Header { name: "femtile.cuh", text: include_str!("headers/femtile.cuh") };
 
+/// Products of small f64 matrices by a warp, on tensor cores where there are any.
+pub const MMA_HEADER: Header = Header { name: "mma.cuh", text: include_str!("headers/mma.cuh") };
+
+/// Tiles in shared memory without bank conflicts.
+pub const TILE_HEADER: Header = Header { name: "tile.cuh", text: include_str!("headers/tile.cuh") };
+
 /// A `.cu` file: `extern "C"` kernels, specialised by macros alone.
 ///
 /// The same text is compiled by NVRTC and by the C++ compiler of the host, for the emulator.
