@@ -17,3 +17,15 @@ fn shipped_programs_compile_without_spills() {
         }
     }
 }
+
+#[test]
+fn an_architecture_that_nvrtc_does_not_know_gets_text_for_the_driver() {
+    let Ok(compiler) = nvrtc() else {
+        eprintln!("SKIPPED: an_architecture_that_nvrtc_does_not_know: NVRTC is not installed");
+        return;
+    };
+    let binary = compiler.compile(&specialisations()[0], (99, 0)).unwrap();
+    assert!(String::from_utf8_lossy(&binary.code).contains(".visible .entry probe_copy"));
+    let refused = compiler.compile(&specialisations()[0], (2, 0)).unwrap_err().to_string();
+    assert!(refused.contains("capability 2.0"), "{refused}");
+}

@@ -12,7 +12,7 @@ use etcetera::{BaseStrategy, choose_base_strategy};
 use sha2::{Digest, Sha256};
 
 use super::Specialisation;
-use super::compiler::{Binary, Compiler, options};
+use super::compiler::{Binary, Compiler, Target, options};
 use crate::DeviceError;
 
 /// The variable that names the folder of the cache; empty for none at all.
@@ -108,7 +108,9 @@ fn key(compiler: &dyn Compiler, program: &Specialisation, architecture: (u32, u3
         add(name);
         add(text);
     });
-    options(program, architecture).iter().for_each(|option| add(option));
+    // What the compiler makes of an architecture follows from its version, which is part of the key.
+    let (major, minor) = architecture;
+    options(program, Target::Code(10 * major + minor)).iter().for_each(|option| add(option));
     let sum: String = hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
     format!("{}-{sum}", program.program().name)
 }

@@ -8,7 +8,7 @@ use crate::DeviceError;
 /// A compiled program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binary {
-    /// The machine code (CUBIN).
+    /// The machine code (CUBIN), or text for the driver (PTX) where the compiler does not know the architecture.
     pub code: Vec<u8>,
     /// What the compiler said, the resources of each kernel among it.
     pub log: String,
@@ -42,11 +42,37 @@ pub trait Compiler: fmt::Debug + Send + Sync {
 /// Options that every program is compiled with, besides its macros and architecture.
 pub(super) const OPTIONS: [&str; 2] = ["-std=c++17", "-Xptxas=-v"];
 
+/// What is made for an architecture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Target {
+    /// Machine code for this architecture.
+    Code(u32),
+    /// Text for the driver to compile, of the newest older architecture that the compiler knows.
+    Text(u32),
+}
+
+impl Target {
+    /// What a compiler that knows some architectures (90 for 9.0) makes for one; none where all are newer.
+    pub(super) fn choose(known: &[u32], (major, minor): (u32, u32)) -> Option<Self> {
+        let wanted = 10 * major + minor;
+        if known.contains(&wanted) {
+            return Some(Self::Code(wanted));
+        }
+        known.iter().copied().filter(|&one| one < wanted).max().map(Self::Text)
+    }
+
+    fn option(self) -> String {
+        match self {
+            Self::Code(number) => format!("-arch=sm_{number}"),
+            Self::Text(number) => format!("-arch=compute_{number}"),
+        }
+    }
+}
+
 /// All options for a program, in the order in which they are part of its key.
-pub(super) fn options(program: &Specialisation, architecture: (u32, u32)) -> Vec<String> {
-    let (major, minor) = architecture;
+pub(super) fn options(program: &Specialisation, target: Target) -> Vec<String> {
     let mut options: Vec<String> = OPTIONS.iter().map(|&option| option.into()).collect();
-    options.push(format!("-arch=sm_{major}{minor}"));
+    options.push(target.option());
     options.extend(program.defines().iter().map(|(name, value)| format!("-D{name}={value}")));
     options
 }
@@ -83,6 +109,15 @@ fn number_before(line: &str, unit: &str) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_architecture_newer_than_the_compiler_gets_text_for_the_driver() {
+        let known = [75, 80, 90, 100];
+        assert_eq!(Target::choose(&known, (9, 0)), Some(Target::Code(90)));
+        assert_eq!(Target::choose(&known, (8, 9)), Some(Target::Text(80)));
+        assert_eq!(Target::choose(&known, (12, 1)), Some(Target::Text(100)));
+        assert_eq!(Target::choose(&known, (7, 0)), None);
+    }
 
     #[test]
     fn registers_shared_memory_and_spills_are_read_from_the_log() {

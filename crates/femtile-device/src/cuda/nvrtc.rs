@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use libloading::Library;
 
-use super::compiler::{Binary, Compiler, options};
+use super::compiler::{Binary, Compiler, Target, options};
 use super::{Specialisation, locate};
 use crate::DeviceError;
 
@@ -97,6 +97,21 @@ impl Nvrtc {
             action: "looking up a function of NVRTC",
             message: error.to_string(),
         })
+    }
+
+    /// Architectures that can be compiled for, 90 for 9.0.
+    fn architectures(&self) -> Result<Vec<u32>, DeviceError> {
+        let count: unsafe extern "C" fn(*mut c_int) -> Status = self.call(c"nvrtcGetNumSupportedArchs")?;
+        let list: unsafe extern "C" fn(*mut c_int) -> Status = self.call(c"nvrtcGetSupportedArchs")?;
+        let mut n = 0;
+        // SAFETY: the list has the length that NVRTC tells.
+        let numbers = unsafe {
+            count(&mut n);
+            let mut numbers = vec![0; usize::try_from(n).unwrap_or(0)];
+            list(numbers.as_mut_ptr());
+            numbers
+        };
+        Ok(numbers.into_iter().filter_map(|number| u32::try_from(number).ok()).collect())
     }
 
     fn text(&self, handle: Handle, size: &CStr, content: &CStr) -> Result<Vec<u8>, DeviceError> {
@@ -191,7 +206,14 @@ impl Compiler for Nvrtc {
             return Err(failed(self.message(status)));
         }
         let compilation = Compilation { nvrtc: self, handle };
-        let options: Vec<CString> = options(program, architecture).iter().map(|o| c_string(o)).collect();
+        let (major, minor) = architecture;
+        let target = Target::choose(&self.architectures()?, architecture).ok_or_else(|| {
+            failed(format!(
+                "NVRTC {} is too new for capability {major}.{minor}; install an older one",
+                self.number()
+            ))
+        })?;
+        let options: Vec<CString> = options(program, target).iter().map(|o| c_string(o)).collect();
         let mut pointers: Vec<_> = options.iter().map(|option| option.as_ptr()).collect();
         pointers.push(null());
         let compile: unsafe extern "C" fn(Handle, c_int, *const *const c_char) -> Status =
@@ -204,7 +226,10 @@ impl Compiler for Nvrtc {
             let first: Vec<&str> = log.lines().take(ERROR_LINES).collect();
             return Err(failed(format!("{}\n{}", self.message(status), first.join("\n"))));
         }
-        let code = self.text(compilation.handle, c"nvrtcGetCUBINSize", c"nvrtcGetCUBIN")?;
+        let code = match target {
+            Target::Code(_) => self.text(compilation.handle, c"nvrtcGetCUBINSize", c"nvrtcGetCUBIN")?,
+            Target::Text(_) => self.text(compilation.handle, c"nvrtcGetPTXSize", c"nvrtcGetPTX")?,
+        };
         Ok(Binary { code, log })
     }
 }
