@@ -101,7 +101,7 @@ pub struct Structure(pub Vec<u64>);
 pub trait Argument {
     /// The C type of the parameter, as the source spells it without names.
     fn c_type() -> String;
-    /// Its bytes, at most [`SCALAR_BYTES`] but for structures.
+    /// Its bytes: eight at most, but for structures; `room` is there for those that are made here.
     fn bytes<'a>(&'a self, room: &'a mut [u8; SCALAR_BYTES]) -> &'a [u8];
     /// The device that holds it, if it is an array.
     fn device(&self) -> Option<u64> {
