@@ -1,7 +1,7 @@
-//! The GPU: triad, dot, launches and nodes of recordings, the CSR product, one iteration of Jacobi-CG.
+//! The GPU: triad, dot, launches and nodes of recordings, assembly, the CSR product, one iteration of Jacobi-CG.
 
 use femtile::device::cuda::{CudaCosts, measure};
-use femtile::device::{Buffer, Cpu, Cuda};
+use femtile::device::{Buffer, Cuda};
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::cg::{CgConfig, ConjugateGradient};
 use femtile::linalg::precondition::Jacobi;
@@ -23,7 +23,8 @@ pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
     let costs = measure(&device)?;
     let mut records = vectors(&device, options, costs)?;
     for nodes in [options.nodes(129)?, SMALL_NODES] {
-        let a = kuhn_box::matrix::<f64, _>(&Cpu::new(0)?, nodes)?.copy_to(&device)?;
+        let (a, assembled) = assembly(&device, nodes, options, costs)?;
+        records.push(assembled);
         records.push(product(&device, &a, nodes, options, costs)?);
         records.push(iteration(&device, &a, nodes, options, costs)?);
     }
@@ -74,6 +75,28 @@ fn describe(record: &mut Record, a: &Csr<f64, Cuda>, nodes: usize) {
     record.set("nodes", nodes);
     record.set("n_rows", a.n_rows());
     record.set("n_nonzeros", a.n_nonzeros());
+}
+
+/// Pattern, matrix and right side by the host's clock: the pattern is found by the processor, and what the
+/// kernels need of the mesh goes over the bus.
+fn assembly(
+    device: &Cuda,
+    nodes: usize,
+    options: &Options,
+    costs: CudaCosts,
+) -> Result<(Csr<f64, Cuda>, Record), BenchError> {
+    let mesh = kuhn_box::mesh(nodes)?;
+    let mut a = kuhn_box::system::<f64, _>(device, &mesh)?.matrix;
+    let mut samples = Samples::default();
+    for _ in 0..options.repeats(5).min(5) {
+        drop(a);
+        a = samples.time(|| kuhn_box::system::<f64, _>(device, &mesh))?.matrix;
+    }
+    let bytes = 4 * mesh.cells.len() + 24 * mesh.n_nodes() + 12 * a.n_nonzeros() + 12 * a.n_rows();
+    let work = Work { bytes: bytes as f64, flops: 0.0 };
+    let mut record = record(device, "assembly, box", &samples, work, costs);
+    describe(&mut record, &a, nodes);
+    Ok((a, record))
 }
 
 fn product(
