@@ -22,6 +22,15 @@ pub enum Offsets<D: Device> {
     Wide(Buffer<u64, D>),
 }
 
+impl<D: Device> Offsets<D> {
+    fn from_host(device: &D, offsets: HostOffsets) -> Result<Self, LinalgError> {
+        Ok(match offsets {
+            HostOffsets::Narrow(offsets) => Self::Narrow(Buffer::from_vec(device, offsets)?),
+            HostOffsets::Wide(offsets) => Self::Wide(Buffer::from_vec(device, offsets)?),
+        })
+    }
+}
+
 /// Offsets on the host, as assembly produces them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HostOffsets {
@@ -103,15 +112,28 @@ impl<T: Scalar, D: Device> Csr<T, D> {
         columns: Vec<u32>,
         values: Vec<T>,
     ) -> Result<Self, LinalgError> {
-        check_structure(n_cols, &offsets, &columns)?;
         need("values", columns.len(), values.len())?;
+        Self::from_pattern(device, n_cols, offsets, columns, |_, _| Ok(Buffer::from_vec(device, values)?))
+    }
+
+    /// A matrix from its pattern and from what computes its values where the pattern then lies.
+    ///
+    /// # Errors
+    /// As [`Csr::from_parts`], and what `values` reports.
+    pub fn from_pattern<E: From<LinalgError>>(
+        device: &D,
+        n_cols: usize,
+        offsets: HostOffsets,
+        columns: Vec<u32>,
+        values: impl FnOnce(&Offsets<D>, &Buffer<u32, D>) -> Result<Buffer<T, D>, E>,
+    ) -> Result<Self, E> {
+        check_structure(n_cols, &offsets, &columns)?;
         let n_rows = offsets.n_rows();
-        let offsets = match offsets {
-            HostOffsets::Narrow(offsets) => Offsets::Narrow(Buffer::from_vec(device, offsets)?),
-            HostOffsets::Wide(offsets) => Offsets::Wide(Buffer::from_vec(device, offsets)?),
-        };
-        let columns = Buffer::from_vec(device, columns)?;
-        Ok(Self { n_rows, n_cols, offsets, columns, values: Buffer::from_vec(device, values)? })
+        let offsets = Offsets::from_host(device, offsets)?;
+        let columns = Buffer::from_vec(device, columns).map_err(LinalgError::from)?;
+        let values = values(&offsets, &columns)?;
+        need("values", columns.len(), values.len())?;
+        Ok(Self { n_rows, n_cols, offsets, columns, values })
     }
 
     /// The same matrix on another device.
