@@ -1,5 +1,5 @@
 //! Linear finite elements: spaces, constraints, forms, assembly, functionals.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 // Loops over corners and axes carry the indices of the formulas they compute.
 #![allow(clippy::needless_range_loop)]
 
@@ -10,7 +10,7 @@ mod error;
 pub mod forms;
 pub mod functionals;
 
-pub use assembly::{AssemblyKernels, System, assemble};
+pub use assembly::{AssemblyKernels, System, assemble, cuda_specialisations};
 pub use constraints::Constraints;
 pub use error::FemError;
 pub use forms::{BoundaryCondition, Coefficient, Condition, Form};

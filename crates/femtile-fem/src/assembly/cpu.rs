@@ -12,27 +12,16 @@ use rayon::prelude::*;
 
 use super::element::{Corners, Elements, element_matrices};
 use super::kernels::{Assembled, AssemblyKernels, Problem};
-use super::sparsity::{Sparsity, sparsity};
+use super::sparsity::{Sparsity, pattern};
 use crate::FemError;
 use crate::dofs::RowBlocks;
 use crate::forms::{CHUNK, ChunkCoefficients, ChunkScratch, FACET_ENTRIES};
-
-/// Logarithm of the number of rows that are assembled together: at least sixteen blocks where there are
-/// enough rows, but neither so few rows that the cells on the rim of a block count for much nor so many that
-/// their values leave the cache. It depends on the mesh alone, so that the bits do not depend on the threads.
-fn block_shift(n_rows: usize) -> u32 {
-    (n_rows / 16).max(1).ilog2().clamp(9, 15)
-}
 
 impl<T: Scalar> AssemblyKernels<T> for Cpu {
     fn assemble_system(&self, problem: &Problem<'_>) -> Result<Assembled<T, Self>, FemError> {
         let mesh = problem.coefficients.mesh;
         self.install(|| {
-            let blocks = RowBlocks::new(mesh, block_shift(mesh.n_nodes()));
-            let pattern = match mesh.kind.n_nodes() {
-                3 => sparsity::<3>(mesh, &blocks)?,
-                _ => sparsity::<4>(mesh, &blocks)?,
-            };
+            let (blocks, pattern) = pattern(mesh)?;
             match mesh.kind.n_nodes() {
                 3 => fill::<T, 3>(self, problem, &blocks, pattern),
                 _ => fill::<T, 4>(self, problem, &blocks, pattern),

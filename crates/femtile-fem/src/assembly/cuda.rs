@@ -1,12 +1,333 @@
-use femtile_device::{Cpu, Cuda, Scalar};
+//! Assembly on a GPU: the host finds the pattern, kernels do the rest.
+//!
+//! The kernels only note that a cell is bad; what is wrong with it the host finds by evaluating that cell, so that
+//! errors are the same on every device. Where the host finds nothing wrong with it (its functions differ from the
+//! GPU's in the last bit), and where a form is too large for a kernel, the host assembles.
 
+use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Structure, Write};
+use femtile_device::{Buffer, Cpu, Cuda, Element, Scalar};
+use femtile_element::Affine;
+use femtile_linalg::sparse::csr::{Csr, Offsets};
+
+use super::facet_rows::FacetRows;
 use super::kernels::{Assembled, AssemblyKernels, Problem};
+use super::sparsity::{Sparsity, pattern};
 use crate::FemError;
+use crate::constraints::Constraints;
+use crate::forms::{ChunkScratch, CudaForm, CudaFormData, OPERATIONS, every_kind};
+
+static ASSEMBLY: Program =
+    Program { name: "assembly", source: include_str!("assembly.cu"), headers: &[OPERATIONS] };
+
+/// Threads of a block; those of `assembly_cells` as the kernel has it.
+const ROWS: u32 = 128;
+
+const COUNT: Kernel<(Write<u32>, Read<u32>, u64)> = Kernel::new("assembly_count");
+const LIST: Kernel<List> = Kernel::new("assembly_list");
+const SORT: Kernel<(Write<u32>, Read<u64>, u64)> = Kernel::new("assembly_sort");
+type List = (Write<u32>, Write<u32>, Read<u64>, Read<u32>, u64);
+type Cells<T, O> = (
+    Write<T>,
+    Write<f64>,
+    Write<f64>,
+    Write<u32>,
+    Write<u32>,
+    Read<O>,
+    Read<u32>,
+    Read<u64>,
+    Read<u32>,
+    Read<u32>,
+    Read<f64>,
+    u64,
+    Structure,
+);
+type Facets<T, O> =
+    (Write<T>, Write<f64>, Write<f64>, Read<O>, Read<u32>, Read<u32>, Read<u32>, Read<u32>, Read<f64>, u64);
+type Finish<T, O> = (Write<T>, Write<f64>, Write<f64>, Read<O>, Read<u32>, u64, Structure);
+
+fn program<T: Scalar, O: Element>(n_corners: usize, form: &CudaForm<'_>) -> Specialisation {
+    ASSEMBLY
+        .of::<T>()
+        .define("FEMTILE_OFFSET", O::C_NAME)
+        .define("FEMTILE_CORNERS", n_corners)
+        .header("form.cuh", form.text())
+}
+
+/// Programs for coefficients of every kind, in two and three dimensions, for checks that compile them.
+pub fn specialisations() -> Vec<Specialisation> {
+    let kinds = every_kind();
+    let mut programs = Vec::new();
+    for (dimension, [sigma, lambda, source]) in
+        [2, 3].into_iter().flat_map(|d| kinds.iter().map(move |k| (d, k)))
+    {
+        if let Some(form) = CudaForm::new(dimension, sigma, lambda, source) {
+            programs.push(program::<f32, u32>(dimension + 1, &form));
+            programs.push(program::<f64, u32>(dimension + 1, &form));
+        }
+    }
+    programs
+}
 
 impl<T: Scalar> AssemblyKernels<T> for Cuda {
     fn assemble_system(&self, problem: &Problem<'_>) -> Result<Assembled<T, Self>, FemError> {
+        let form = &problem.coefficients.form;
+        let dimension = form.mesh.dimension();
+        if let Some(form) = CudaForm::new(dimension, form.sigma, form.lambda, form.source)
+            && let Some(assembled) = assemble(self, problem, &form)?
+        {
+            return Ok(assembled);
+        }
         let host: Assembled<T, Cpu> = Cpu::new(0)?.assemble_system(problem)?;
         let matrix = host.matrix.copy_to(self)?;
         Ok(Assembled { matrix, rhs: host.rhs, reacts: host.reacts })
+    }
+}
+
+/// The system, or none where the GPU sees a fault that the host does not.
+fn assemble<T: Scalar>(
+    device: &Cuda,
+    problem: &Problem<'_>,
+    form: &CudaForm<'_>,
+) -> Result<Option<Assembled<T, Cuda>>, FemError> {
+    let mesh = problem.coefficients.mesh;
+    // Knows every node of every cell, hence no kernel is given one that does not exist.
+    let (_, Sparsity { offsets, columns }) = pattern(mesh)?;
+    (problem.progress)(0.5);
+    let mut out = Output::new(device, problem)?;
+    let matrix = Csr::from_pattern(device, mesh.n_nodes(), offsets, columns, |offsets, columns| {
+        let input = Input::new(device, problem, form)?;
+        match offsets {
+            Offsets::Narrow(offsets) => fill::<T, u32>(&input, &mut out, offsets, columns),
+            Offsets::Wide(offsets) => fill::<T, u64>(&input, &mut out, offsets, columns),
+        }
+    })?;
+    let first_bad = out.bad.to_host()?[0];
+    if first_bad != u32::MAX {
+        refuse(problem, first_bad)?;
+        return Ok(None);
+    }
+    let mut reacts: Vec<bool> = out.reacts.to_host()?.into_iter().map(|reacts| reacts != 0).collect();
+    if !reacts.contains(&true) {
+        reacts.clear();
+    }
+    (problem.progress)(1.0);
+    Ok(Some(Assembled { matrix, rhs: out.rhs.to_host()?, reacts }))
+}
+
+/// What is wrong with a cell, if the host finds anything.
+fn refuse(problem: &Problem<'_>, cell: u32) -> Result<(), FemError> {
+    let coefficients = &problem.coefficients;
+    let mesh = coefficients.mesh;
+    coefficients.eval(&mut coefficients.start_chunk(), &[cell], &mut ChunkScratch::default())?;
+    let nodes = mesh.cell(cell as usize).iter();
+    let corners: Vec<[f64; 3]> = nodes.map(|&node| mesh.points[node as usize]).collect();
+    let measure = Affine::simplex(&corners).measure;
+    if super::measure_is_sound(measure) {
+        return Ok(());
+    }
+    Err(super::degenerate(mesh, cell as usize, measure))
+}
+
+/// What the kernels read besides the pattern.
+struct Input<'a> {
+    device: &'a Cuda,
+    problem: &'a Problem<'a>,
+    form: &'a CudaForm<'a>,
+    n_corners: usize,
+    n_rows: usize,
+    cells: Buffer<u32, Cuda>,
+    points: Buffer<f64, Cuda>,
+    data: CudaFormData,
+}
+
+/// What the kernels write besides the values of the matrix.
+struct Output {
+    rhs: Buffer<f64, Cuda>,
+    /// One number a row where λ varies, else none.
+    reacts: Buffer<u32, Cuda>,
+    /// The first bad cell.
+    bad: Buffer<u32, Cuda>,
+}
+
+impl Output {
+    fn new(device: &Cuda, problem: &Problem<'_>) -> Result<Self, FemError> {
+        let n_rows = problem.coefficients.mesh.n_nodes();
+        let n_reacts = if problem.coefficients.reaction_varies() { n_rows } else { 0 };
+        Ok(Self {
+            rhs: Buffer::zeros(device, n_rows)?,
+            reacts: Buffer::zeros(device, n_reacts)?,
+            bad: Buffer::from_host(device, &[u32::MAX])?,
+        })
+    }
+}
+
+impl<'a> Input<'a> {
+    fn new(device: &'a Cuda, problem: &'a Problem<'a>, form: &'a CudaForm<'a>) -> Result<Self, FemError> {
+        let mesh = problem.coefficients.mesh;
+        Ok(Self {
+            device,
+            problem,
+            form,
+            n_corners: mesh.kind.n_nodes(),
+            n_rows: mesh.n_nodes(),
+            cells: Buffer::from_host(device, &mesh.cells)?,
+            points: Buffer::from_host(device, mesh.points.as_flattened())?,
+            data: form.upload(device, mesh)?,
+        })
+    }
+
+    fn incidence(&self, program: &Specialisation) -> Result<Incidence, FemError> {
+        let (device, n) = (self.device, self.cells.len());
+        let over = |n| Launch::over(n, ROWS);
+        let mut counts = Buffer::<u32, Cuda>::zeros(device, self.n_rows)?;
+        let arguments = (counts.write(), self.cells.read(), n as u64);
+        // SAFETY: every corner is a node, and there is a count for each node.
+        unsafe { device.launch(program, &COUNT, over(n), arguments) }?;
+        let mut starts = Vec::with_capacity(self.n_rows + 1);
+        starts.push(0);
+        let mut next = 0u64;
+        starts.extend(counts.to_host()?.iter().map(|&count| {
+            next += u64::from(count);
+            next
+        }));
+        let starts = Buffer::from_vec(device, starts)?;
+        let mut counts = Buffer::<u32, Cuda>::zeros(device, self.n_rows)?;
+        let mut cells = Buffer::<u32, Cuda>::zeros(device, n)?;
+        let arguments = (cells.write(), counts.write(), starts.read(), self.cells.read(), n as u64);
+        // SAFETY: the list has room for each corner, and each node its counted share of it.
+        unsafe { device.launch(program, &LIST, over(n), arguments) }?;
+        let arguments = (cells.write(), starts.read(), self.n_rows as u64);
+        // SAFETY: the starts are those of the list.
+        unsafe { device.launch(program, &SORT, over(self.n_rows), arguments) }?;
+        Ok(Incidence { starts, cells })
+    }
+}
+
+/// The cells of each node, ascending.
+struct Incidence {
+    /// Where those of each node begin, and the end of the last.
+    starts: Buffer<u64, Cuda>,
+    cells: Buffer<u32, Cuda>,
+}
+
+/// A system on its way: the pattern, the sums so far.
+struct Sums<'a, T: Scalar, O: Element> {
+    program: Specialisation,
+    offsets: &'a Buffer<O, Cuda>,
+    columns: &'a Buffer<u32, Cuda>,
+    values: Buffer<T, Cuda>,
+    /// The sums in f64; none where the values are of that type and are the sums.
+    scratch: Buffer<f64, Cuda>,
+    out: &'a mut Output,
+}
+
+/// The values of the matrix; the right side and what else there is go to `out`.
+fn fill<T: Scalar, O: Element>(
+    input: &Input<'_>,
+    out: &mut Output,
+    offsets: &Buffer<O, Cuda>,
+    columns: &Buffer<u32, Cuda>,
+) -> Result<Buffer<T, Cuda>, FemError> {
+    let device = input.device;
+    let n_scratch = if size_of::<T>() == size_of::<f64>() { 0 } else { columns.len() };
+    let mut sums = Sums {
+        program: program::<T, O>(input.n_corners, input.form),
+        offsets,
+        columns,
+        values: Buffer::zeros(device, columns.len())?,
+        scratch: Buffer::zeros(device, n_scratch)?,
+        out,
+    };
+    sums.add_cells(input)?;
+    sums.add_facets(device, &FacetRows::new(&input.problem.facet_terms, input.n_corners - 1))?;
+    sums.finish(device, input.n_rows, &Given::new(device, &input.problem.constraints)?)?;
+    Ok(sums.values)
+}
+
+impl<T: Scalar, O: Element> Sums<'_, T, O> {
+    fn add_cells(&mut self, input: &Input<'_>) -> Result<(), FemError> {
+        let incidence = input.incidence(&self.program)?;
+        let arguments = (
+            self.values.write(),
+            self.scratch.write(),
+            self.out.rhs.write(),
+            self.out.reacts.write(),
+            self.out.bad.write(),
+            self.offsets.read(),
+            self.columns.read(),
+            incidence.starts.read(),
+            incidence.cells.read(),
+            input.cells.read(),
+            input.points.read(),
+            input.n_rows as u64,
+            input.data.argument(),
+        );
+        let kernel = Kernel::<Cells<T, O>>::new("assembly_cells");
+        let launch = Launch::over(input.n_rows, ROWS);
+        // SAFETY: lists, cells and pattern are those of one mesh, and every array has an entry for each row,
+        // non-zero, cell or node; the fields of the form have one for each cell.
+        Ok(unsafe { input.device.launch(&self.program, &kernel, launch, arguments) }?)
+    }
+
+    fn add_facets(&mut self, device: &Cuda, facets: &FacetRows) -> Result<(), FemError> {
+        let rows = Buffer::from_host(device, &facets.rows)?;
+        let begin = Buffer::from_host(device, &facets.begin)?;
+        let columns = Buffer::from_host(device, &facets.columns)?;
+        let values = Buffer::from_host(device, &facets.values)?;
+        let arguments = (
+            self.values.write(),
+            self.scratch.write(),
+            self.out.rhs.write(),
+            self.offsets.read(),
+            self.columns.read(),
+            rows.read(),
+            begin.read(),
+            columns.read(),
+            values.read(),
+            facets.rows.len() as u64,
+        );
+        let kernel = Kernel::<Facets<T, O>>::new("assembly_facets");
+        let launch = Launch::over(facets.rows.len(), ROWS);
+        // SAFETY: corners of a facet are corners of its cell, so rows and columns are those of the pattern, and
+        // each row stands there once.
+        Ok(unsafe { device.launch(&self.program, &kernel, launch, arguments) }?)
+    }
+
+    fn finish(&mut self, device: &Cuda, n_rows: usize, given: &Given) -> Result<(), FemError> {
+        let arguments = (
+            self.values.write(),
+            self.scratch.write(),
+            self.out.rhs.write(),
+            self.offsets.read(),
+            self.columns.read(),
+            n_rows as u64,
+            given.argument(),
+        );
+        let kernel = Kernel::<Finish<T, O>>::new("assembly_finish");
+        // SAFETY: every array has an entry for each row or non-zero, and the tables cover every node.
+        Ok(unsafe { device.launch(&self.program, &kernel, Launch::over(n_rows, ROWS), arguments) }?)
+    }
+}
+
+/// The tables of constraints on a GPU.
+struct Given {
+    mask: Buffer<u64, Cuda>,
+    rank: Buffer<u32, Cuda>,
+    values: Buffer<f64, Cuda>,
+}
+
+impl Given {
+    fn new(device: &Cuda, constraints: &Constraints) -> Result<Self, FemError> {
+        let (mask, rank) = constraints.tables();
+        Ok(Self {
+            mask: Buffer::from_host(device, mask)?,
+            rank: Buffer::from_host(device, rank)?,
+            values: Buffer::from_host(device, constraints.values())?,
+        })
+    }
+
+    fn argument(&self) -> Structure {
+        let (rank, values) = (self.rank.memory().address(), self.values.memory().address());
+        Structure(vec![self.mask.memory().address(), rank, values])
     }
 }

@@ -2,8 +2,10 @@
 
 mod components;
 mod cpu;
+#[allow(unsafe_code)]
 mod cuda;
 mod element;
+mod facet_rows;
 mod kernels;
 mod reference;
 mod sparsity;
@@ -16,6 +18,7 @@ use crate::constraints::Constraints;
 use crate::dofs::LinearSpace;
 use crate::forms::{CellCoefficients, Form, facet_terms, winners};
 use crate::{FemError, functionals};
+pub use cuda::specialisations as cuda_specialisations;
 pub use kernels::{Assembled, AssemblyKernels, Problem};
 
 /// How far sources and fluxes of a pure Neumann problem may be out of balance, relative to their size.

@@ -36,6 +36,26 @@ struct Scratch {
     met_by: Vec<u32>,
 }
 
+/// Logarithm of the number of rows that are assembled together: at least sixteen blocks where there are
+/// enough rows, but neither so few rows that the cells on the rim of a block count for much nor so many that
+/// their values leave the cache. It depends on the mesh alone, so that the bits do not depend on the threads.
+fn block_shift(n_rows: usize) -> u32 {
+    (n_rows / 16).max(1).ilog2().clamp(9, 15)
+}
+
+/// Blocks of rows of a mesh and the pattern of its matrix.
+///
+/// # Errors
+/// As [`sparsity`].
+pub(super) fn pattern(mesh: &Mesh) -> Result<(RowBlocks, Sparsity), FemError> {
+    let blocks = RowBlocks::new(mesh, block_shift(mesh.n_nodes()));
+    let pattern = match mesh.kind.n_nodes() {
+        3 => sparsity::<3>(mesh, &blocks)?,
+        _ => sparsity::<4>(mesh, &blocks)?,
+    };
+    Ok((blocks, pattern))
+}
+
 /// The pattern of linear elements on a mesh of simplices with `N` corners.
 ///
 /// Each block sorts its cells by row and collects the distinct nodes of each row.
@@ -44,7 +64,7 @@ struct Scratch {
 /// One visit of each corner by each other; 4 bytes a node for each thread, and 4 a non-zero twice for a moment.
 /// # Errors
 /// [`FemError::OrphanNode`] for the first node without a cell.
-pub(super) fn sparsity<const N: usize>(mesh: &Mesh, blocks: &RowBlocks) -> Result<Sparsity, FemError> {
+fn sparsity<const N: usize>(mesh: &Mesh, blocks: &RowBlocks) -> Result<Sparsity, FemError> {
     let pool: Mutex<Vec<Scratch>> = Mutex::default();
     let parts: Vec<BlockRows> = (0..blocks.n_blocks())
         .into_par_iter()

@@ -69,6 +69,11 @@ impl Constraints {
         self.mask
     }
 
+    /// One bit a degree of freedom, and how many are constrained before each word of bits: what [`Self::value`] reads.
+    pub(crate) fn tables(&self) -> (&[u64], &[u32]) {
+        (&self.mask, &self.rank)
+    }
+
     fn index(&mut self) {
         for &dof in &self.dofs {
             self.mask[dof as usize / 64] |= 1 << (dof % 64);

@@ -16,9 +16,16 @@ pub(crate) const CHUNK: usize = 64;
 /// integrated exactly, λ up to degree 1.
 const DEGREE: usize = 3;
 
+/// The rule by which coefficients that vary in a cell are averaged.
+pub(super) fn rule_for(dimension: usize) -> Quadrature {
+    quadrature::simplex(dimension, DEGREE)
+}
+
 /// The coefficients of a form, compiled, with the rules that average them.
 pub(crate) struct CellCoefficients<'a> {
     pub mesh: &'a Mesh,
+    /// The form that they come from.
+    pub form: Form<'a>,
     pub sigma: Varying<'a, Sigma>,
     pub lambda: Varying<'a, f64>,
     pub source: Varying<'a, f64>,
@@ -86,7 +93,7 @@ impl<'a> CellCoefficients<'a> {
             not_negative("lambda", &[value], &centre)?;
         }
         let sigma = compile_sigma(form.sigma, mesh, &centre)?;
-        Ok(Self { mesh, sigma, lambda, source, rule: quadrature::simplex(mesh.dimension(), DEGREE) })
+        Ok(Self { mesh, form: *form, sigma, lambda, source, rule: rule_for(mesh.dimension()) })
     }
 
     /// Whether λ is a positive constant, so that no cell needs to be looked at.

@@ -8,7 +8,9 @@
 mod cell_coefficients;
 mod coefficient;
 mod compiled;
+mod cuda;
 mod facet_terms;
+mod kinds;
 
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
@@ -18,7 +20,9 @@ pub(crate) use cell_coefficients::{
 };
 pub use coefficient::Coefficient;
 pub(crate) use compiled::{Compiled, Points};
+pub(crate) use cuda::{CudaForm, CudaFormData, OPERATIONS};
 pub(crate) use facet_terms::{FACET_ENTRIES, FacetTerm, facet_terms, winners};
+pub(crate) use kinds::every_kind;
 
 /// What holds on a part of the boundary; $\sigma\,\partial u/\partial n$ is the flux into the domain.
 #[derive(Debug, Clone, PartialEq)]

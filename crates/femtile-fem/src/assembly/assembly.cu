@@ -1,0 +1,409 @@
+// Assembly of linear elements, one thread a row:
+//
+//   A_ij = sum_T |T| (grad phi_i . sigma grad phi_j + mean(lambda phi_i phi_j)) + sum_F int_F c phi_i phi_j
+//   b_i  = sum_T |T| mean(f phi_i) + sum_F int_F (g + c w) phi_i
+//
+// A row visits its cells by ascending number, then its facets; no entry is touched by two threads. Each visit works
+// out the whole element matrix and keeps one row of it, so that an entry and its mirror image have the same bits.
+#include "femtile.cuh"
+
+// A tensor by rows; in two dimensions the entries of z are zero.
+struct Tensor {
+    double xx, xy, xz, yx, yy, yz, zx, zy, zz;
+};
+
+// A symmetric tensor.
+struct Symmetric {
+    double xx, yy, zz, yz, xz, xy;
+};
+
+struct Vector {
+    double x, y, z;
+};
+
+// When a coefficient is evaluated.
+const u32 NEVER = 0, BY_CELL = 1, BY_POINT = 2;
+
+// The coefficients: struct Form, SIGMA, LAMBDA, SOURCE, N_POINTS, SigmaValue, SigmaMean, sigma_at, lambda_at, source_at.
+#include "form.cuh"
+
+typedef FEMTILE_OFFSET Offset;
+
+const u32 CORNERS = FEMTILE_CORNERS;
+const u32 DIMENSION = CORNERS - 1;
+const u32 ROWS = 128;
+// The column of an entry that belongs to the right side.
+const u32 RIGHT_SIDE = 0xffffffffu;
+// The range of measures whose reciprocal is a finite number.
+const double SMALLEST = 2.2250738585072014e-308, LARGEST = 1.7976931348623157e308;
+
+__device__ inline bool is_finite(double value) {
+    return fabs(value) <= LARGEST;
+}
+
+__device__ inline bool is_definite(double sigma) {
+    return sigma > 0.0 && sigma <= LARGEST;
+}
+
+__device__ inline bool are_equal(double a, double b, double size) {
+    return fabs(a - b) <= 1e-12 * size;
+}
+
+// Whether the leading block is finite and symmetric to rounding, and all its leading minors are positive.
+__device__ inline bool is_definite(const Tensor& t) {
+    const bool is_known = is_finite(t.xx) && is_finite(t.xy) && is_finite(t.xz) && is_finite(t.yx) && is_finite(t.yy) &&
+                          is_finite(t.yz) && is_finite(t.zx) && is_finite(t.zy) && is_finite(t.zz);
+    const double plane = fmax(fmax(fabs(t.xx), fabs(t.yy)), fmax(fabs(t.xy), fabs(t.yx)));
+    const double space = fmax(fmax(fabs(t.xz), fabs(t.zx)), fmax(fmax(fabs(t.yz), fabs(t.zy)), fabs(t.zz)));
+    const double size = fmax(plane, space), scale = 1.0 / size;
+    const bool is_symmetric =
+        are_equal(t.xy, t.yx, size) && are_equal(t.xz, t.zx, size) && are_equal(t.yz, t.zy, size);
+    // Entries are scaled so that minors of very large or small tensors neither overflow nor vanish.
+    const double xx = t.xx * scale, xy = t.xy * scale, xz = t.xz * scale, yx = t.yx * scale, yy = t.yy * scale;
+    const double yz = t.yz * scale, zx = t.zx * scale, zy = t.zy * scale, zz = t.zz * scale;
+    const double second = xx * yy - xy * yx;
+    const double third = zx * (xy * yz - xz * yy) - zy * (xx * yz - xz * yx) + zz * second;
+    return is_known && is_symmetric && xx > 0.0 && second > 0.0 && (DIMENSION < 3 || third > 0.0);
+}
+
+__device__ inline void add(double& mean, double weight, double sigma) {
+    mean += weight * sigma;
+}
+
+__device__ inline void add(Symmetric& mean, double weight, const Tensor& t) {
+    mean.xx += weight * t.xx;
+    mean.yy += weight * t.yy;
+    mean.zz += weight * t.zz;
+    mean.yz += weight * (0.5 * (t.yz + t.zy));
+    mean.xz += weight * (0.5 * (t.xz + t.zx));
+    mean.xy += weight * (0.5 * (t.xy + t.yx));
+}
+
+__device__ inline Vector operator-(Vector a, Vector b) {
+    return Vector{a.x - b.x, a.y - b.y, a.z - b.z};
+}
+
+__device__ inline Vector operator*(double s, Vector a) {
+    return Vector{s * a.x, s * a.y, s * a.z};
+}
+
+__device__ inline Vector operator*(const Symmetric& t, Vector a) {
+    return Vector{t.xx * a.x + t.xy * a.y + t.xz * a.z, t.xy * a.x + t.yy * a.y + t.yz * a.z,
+                  t.xz * a.x + t.yz * a.y + t.zz * a.z};
+}
+
+__device__ inline double dot(Vector a, Vector b) {
+    return a.x * b.x + a.y * b.y + a.z * b.z;
+}
+
+__device__ inline Vector cross(Vector a, Vector b) {
+    return Vector{a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
+}
+
+// The area vectors of the sides, but for the first, whose is minus their sum; gives d! times the measure.
+__device__ inline double area_vectors(Vector (&g)[DIMENSION], const Vector (&p)[CORNERS]) {
+#if FEMTILE_CORNERS == 4
+    const Vector e1 = p[1] - p[0], e2 = p[2] - p[0], e3 = p[3] - p[0];
+    g[0] = cross(e2, e3);
+    g[1] = cross(e3, e1);
+    g[2] = cross(e1, e2);
+    return fabs(dot(e1, g[0]));
+#else
+    const Vector e1 = p[1] - p[0], e2 = p[2] - p[0];
+    g[0] = Vector{e2.y, -e2.x, 0.0};
+    g[1] = Vector{-e1.y, e1.x, 0.0};
+    return fabs(e1.x * g[0].x + e1.y * g[0].y);
+#endif
+}
+
+// Means of the coefficients over a cell, as one of its corners needs them.
+struct Means {
+    SigmaMean sigma;
+    // Of lambda times the corner's shape function times that of each corner.
+    double mass[CORNERS];
+    // Of f times the corner's shape function.
+    double load;
+    bool reacts;
+    bool is_sound;
+};
+
+__device__ inline void add_sigma(Means& m, double weight, const SigmaValue& sigma) {
+    add(m.sigma, weight, sigma);
+    m.is_sound &= is_definite(sigma);
+}
+
+__device__ inline void see_lambda(Means& m, double lambda) {
+    m.is_sound &= is_finite(lambda) && lambda >= 0.0;
+    m.reacts |= lambda > 0.0;
+}
+
+// What is the same in all of a cell: mean(phi_a phi_b) = (1 + delta_ab) / ((d + 1)(d + 2)), mean(phi_a) = 1 / (d + 1).
+__device__ inline void add_by_cell(Means& m, const Form& form, u64 cell, int tag, u32 own) {
+    if (SIGMA == BY_CELL) add_sigma(m, 1.0, sigma_at(form, cell, tag, 0.0, 0.0, 0.0));
+    if (LAMBDA == BY_CELL) {
+        const double lambda = lambda_at(form, cell, tag, 0.0, 0.0, 0.0);
+        see_lambda(m, lambda);
+#pragma unroll
+        for (u32 b = 0; b < CORNERS; ++b) {
+            m.mass[b] = lambda * ((b == own ? 2.0 : 1.0) / ((DIMENSION + 1.0) * (DIMENSION + 2.0)));
+        }
+    }
+    if (SOURCE == BY_CELL) {
+        const double f = source_at(form, cell, tag, 0.0, 0.0, 0.0);
+        m.load = f / CORNERS;
+        m.is_sound &= is_finite(f);
+    }
+}
+
+// What is averaged over the points of a rule, each its weight and its barycentric coordinates.
+__device__ inline void add_by_point(
+    Means& m, const Form& form, u64 cell, int tag, u32 own, const Vector (&p)[CORNERS]) {
+#pragma unroll 1
+    for (u32 q = 0; q < N_POINTS; ++q) {
+        const double* const point = form.constants + 5 * q;
+        const double weight = point[0];
+        double x = 0.0, y = 0.0, z = 0.0, at_own = point[1];
+#pragma unroll
+        for (u32 a = 0; a < CORNERS; ++a) {
+            const double share = point[1 + a];
+            x += share * p[a].x;
+            y += share * p[a].y;
+            z += share * p[a].z;
+            if (a == own) at_own = share;
+        }
+        if (SIGMA == BY_POINT) add_sigma(m, weight, sigma_at(form, cell, tag, x, y, z));
+        if (LAMBDA == BY_POINT) {
+            const double lambda = lambda_at(form, cell, tag, x, y, z);
+            see_lambda(m, lambda);
+#pragma unroll
+            for (u32 b = 0; b < CORNERS; ++b) m.mass[b] += weight * lambda * (at_own * point[1 + b]);
+        }
+        if (SOURCE == BY_POINT) {
+            const double f = source_at(form, cell, tag, x, y, z);
+            m.load += weight * f * at_own;
+            m.is_sound &= is_finite(f);
+        }
+    }
+}
+
+// Stiffness of corner `own` with each corner; the diagonal entry is minus the sum of the others.
+__device__ inline void stiffness_row(
+    double (&row)[CORNERS], const Vector (&g)[DIMENSION], const SigmaMean& sigma, double scale, u32 own) {
+    double k[CORNERS][CORNERS];
+    Vector first = {0.0, 0.0, 0.0};
+#pragma unroll
+    for (u32 a = 0; a < DIMENSION; ++a) first = first - g[a];
+#pragma unroll
+    for (u32 b = 1; b < CORNERS; ++b) {
+        const Vector h = scale * (sigma * g[b - 1]);
+        k[0][b] = k[b][0] = dot(first, h);
+#pragma unroll
+        for (u32 a = 1; a < b; ++a) k[a][b] = k[b][a] = dot(g[a - 1], h);
+    }
+#pragma unroll
+    for (u32 a = 0; a < CORNERS; ++a) {
+        double others = 0.0;
+#pragma unroll
+        for (u32 b = 0; b < CORNERS; ++b) {
+            if (b != a) others += k[a][b];
+        }
+        k[a][a] = -others;
+    }
+#pragma unroll
+    for (u32 b = 0; b < CORNERS; ++b) {
+        row[b] = k[0][b];
+#pragma unroll
+        for (u32 a = 1; a < CORNERS; ++a) {
+            if (a == own) row[b] = k[a][b];
+        }
+    }
+}
+
+__device__ inline void load_cell(u32 (&nodes)[CORNERS], const u32* cells, u64 cell) {
+#if FEMTILE_CORNERS == 4
+    const Pack<u32> pack = load_pack(cells, cell);
+#pragma unroll
+    for (u32 a = 0; a < CORNERS; ++a) nodes[a] = pack.value[a];
+#else
+#pragma unroll
+    for (u32 a = 0; a < CORNERS; ++a) nodes[a] = cells[CORNERS * cell + a];
+#endif
+}
+
+// Position of a column in a row that has it; columns ascend.
+__device__ inline u32 position(const u32* columns, u32 length, u32 wanted) {
+    u32 low = 0, high = length;
+    while (high - low > 1) {
+        const u32 middle = (low + high) / 2;
+        if (columns[middle] <= wanted) low = middle;
+        else high = middle;
+    }
+    return low;
+}
+
+// The array in which a row is summed: the values themselves where they are doubles.
+__device__ inline double* sums_of(double* values, double*) {
+    return values;
+}
+
+__device__ inline double* sums_of(float*, double* sums) {
+    return sums;
+}
+
+__device__ inline u64 thread_number() {
+    return blockIdx.x * (u64)blockDim.x + threadIdx.x;
+}
+
+// counts[node] += number of cells with that corner.
+extern "C" __global__ void assembly_count(u32* counts, const u32* cells, u64 n) {
+    const u64 i = thread_number();
+    if (i < n) atomicAdd(&counts[cells[i]], 1u);
+}
+
+// Lists the cells of each node in any order; `counts` is zero before.
+extern "C" __global__ void assembly_list(u32* list, u32* counts, const u64* starts, const u32* cells, u64 n) {
+    const u64 i = thread_number();
+    if (i >= n) return;
+    const u32 node = cells[i];
+    list[starts[node] + atomicAdd(&counts[node], 1u)] = (u32)(i / CORNERS);
+}
+
+// Lets the entry at `hole` sink in a heap of n entries, the largest first.
+__device__ inline void sink(u32* heap, u32 hole, u32 n) {
+    const u32 value = heap[hole];
+    for (;;) {
+        u32 child = 2 * hole + 1;
+        if (child >= n) break;
+        if (child + 1 < n && heap[child + 1] > heap[child]) ++child;
+        if (heap[child] <= value) break;
+        heap[hole] = heap[child];
+        hole = child;
+    }
+    heap[hole] = value;
+}
+
+// Sorts the cells of each node: few by insertion, as they are nearly in order, many by a heap.
+extern "C" __global__ void assembly_sort(u32* list, const u64* starts, u64 n_rows) {
+    const u64 row = thread_number();
+    if (row >= n_rows) return;
+    u32* const cells = list + starts[row];
+    const u32 n = (u32)(starts[row + 1] - starts[row]);
+    if (n <= 64) {
+        for (u32 i = 1; i < n; ++i) {
+            const u32 cell = cells[i];
+            u32 place = i;
+            for (; place > 0 && cells[place - 1] > cell; --place) cells[place] = cells[place - 1];
+            cells[place] = cell;
+        }
+        return;
+    }
+    for (u32 i = n / 2; i > 0; --i) sink(cells, i - 1, n);
+    for (u32 last = n - 1; last > 0; --last) {
+        const u32 largest = cells[0];
+        cells[0] = cells[last];
+        cells[last] = largest;
+        sink(cells, 0, last);
+    }
+}
+
+// Adds the terms of all cells; values and rhs are zero before. `bad` becomes the first cell that is degenerate or
+// whose coefficients are out of range, `reacts` is 1 where lambda is positive in some cell of the node.
+extern "C" __global__ void __launch_bounds__(ROWS, 3) assembly_cells(
+    T* values, double* scratch, double* rhs, u32* reacts, u32* bad, const Offset* offsets, const u32* columns,
+    const u64* starts, const u32* list, const u32* cells, const double* points, u64 n_rows, Form form) {
+    const u64 row = thread_number();
+    if (row >= n_rows) return;
+    double* const sums = sums_of(values, scratch) + offsets[row];
+    const u32* const row_columns = columns + offsets[row];
+    const u32 length = (u32)(offsets[row + 1] - offsets[row]);
+    double diagonal = 0.0, load = 0.0;
+    bool has_reaction = false;
+    for (u64 i = starts[row]; i < starts[row + 1]; ++i) {
+        const u32 cell = list[i];
+        u32 nodes[CORNERS], own = 0;
+        Vector p[CORNERS], g[DIMENSION];
+        load_cell(nodes, cells, cell);
+#pragma unroll
+        for (u32 a = 0; a < CORNERS; ++a) {
+            const double* const point = points + 3 * (u64)nodes[a];
+            p[a] = Vector{point[0], point[1], point[2]};
+            if (nodes[a] == row) own = a;
+        }
+        const double volumes = area_vectors(g, p), factorial = DIMENSION == 3 ? 6.0 : 2.0;
+        const double measure = volumes * (1.0 / factorial), scale = (1.0 / factorial) / volumes;
+        Means means = {};
+        means.is_sound = measure >= SMALLEST && measure <= LARGEST;
+        const int tag = form.tags != 0 ? form.tags[cell] : 0;
+        add_by_cell(means, form, cell, tag, own);
+        if (N_POINTS > 0) add_by_point(means, form, cell, tag, own, p);
+        double terms[CORNERS];
+        stiffness_row(terms, g, means.sigma, scale, own);
+#pragma unroll
+        for (u32 b = 0; b < CORNERS; ++b) {
+            const double term = terms[b] + measure * means.mass[b];
+            if (b == own) diagonal += term;
+            else sums[position(row_columns, length, nodes[b])] += term;
+        }
+        load += measure * means.load;
+        has_reaction |= means.reacts;
+        if (!means.is_sound) atomicMin(bad, cell);
+    }
+    sums[position(row_columns, length, (u32)row)] = diagonal;
+    rhs[row] = load;
+    if (reacts != 0) reacts[row] = has_reaction;
+}
+
+// Adds what facets add to some rows: entries begin[k]..begin[k + 1] belong to row rows[k].
+extern "C" __global__ void assembly_facets(
+    T* values, double* scratch, double* rhs, const Offset* offsets, const u32* columns, const u32* rows,
+    const u32* begin, const u32* entry_columns, const double* entry_values, u64 n) {
+    const u64 k = thread_number();
+    if (k >= n) return;
+    const u32 row = rows[k];
+    double* const sums = sums_of(values, scratch) + offsets[row];
+    const u32* const row_columns = columns + offsets[row];
+    const u32 length = (u32)(offsets[row + 1] - offsets[row]);
+    for (u32 i = begin[k]; i < begin[k + 1]; ++i) {
+        const u32 column = entry_columns[i];
+        if (column == RIGHT_SIDE) rhs[row] += entry_values[i];
+        else sums[position(row_columns, length, column)] += entry_values[i];
+    }
+}
+
+// Which unknowns are given: one bit for each, how many before each word, and the values.
+struct Given {
+    const u64* mask;
+    const u32* rank;
+    const double* values;
+};
+
+__device__ inline bool is_given(const Given& given, u32 dof) {
+    return given.mask[dof / 64] >> (dof % 64) & 1;
+}
+
+__device__ inline double given_value(const Given& given, u32 dof) {
+    const u64 before = given.mask[dof / 64] & ((1ull << (dof % 64)) - 1);
+    return given.values[given.rank[dof / 64] + __popc((u32)before) + __popc((u32)(before >> 32))];
+}
+
+// Eliminates what is given: unit rows, columns moved to the right side; then rounds.
+extern "C" __global__ void assembly_finish(
+    T* values, double* scratch, double* rhs, const Offset* offsets, const u32* columns, u64 n_rows, Given given) {
+    const u64 row = thread_number();
+    if (row >= n_rows) return;
+    const double* const sums = sums_of(values, scratch);
+    const bool row_is_given = is_given(given, (u32)row);
+    double right = rhs[row];
+    for (Offset i = offsets[row]; i < offsets[row + 1]; ++i) {
+        const u32 column = columns[i];
+        double value = sums[i];
+        if (row_is_given) {
+            value = column == row ? 1.0 : 0.0;
+        } else if (is_given(given, column)) {
+            right -= value * given_value(given, column);
+            value = 0.0;
+        }
+        values[i] = (T)value;
+    }
+    rhs[row] = row_is_given ? 0.0 : right;
+}

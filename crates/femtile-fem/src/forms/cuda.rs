@@ -1,0 +1,315 @@
+//! Coefficients as kernels on a GPU evaluate them: a generated header, and the arrays that it reads.
+
+use std::fmt::Write;
+
+use femtile_device::cuda::{Header, Structure};
+use femtile_device::{Buffer, Cuda, DeviceError};
+use femtile_expression::Expression;
+use femtile_mesh::{Field, Mesh};
+
+use super::Coefficient;
+use super::cell_coefficients::rule_for;
+
+/// Arguments of a kernel are some thousand bytes: fields beyond this number have no place there.
+const MAX_FIELDS: usize = 256;
+/// Characters of a header that compiles within two seconds; time grows with their square, and the host assembles in
+/// less.
+const MAX_TEXT: usize = 48 << 10;
+
+/// The header of functions that formulas call.
+pub(crate) const OPERATIONS: Header = Header { name: "operations.cuh", text: Expression::CUDA_HEADER };
+
+/// The coefficients of a form for `assembly.cu`.
+///
+/// Constants are data, so that another value compiles nothing anew; formulas and tags are text.
+pub(crate) struct CudaForm<'a> {
+    text: String,
+    /// The rule first, for each point its weight and barycentric coordinates, then the constants of all coefficients.
+    constants: Vec<f64>,
+    fields: Vec<&'a Field>,
+    uses_tags: bool,
+}
+
+/// The arrays of a form on a GPU.
+pub(crate) struct CudaFormData {
+    constants: Buffer<f64, Cuda>,
+    tags: Buffer<i32, Cuda>,
+    fields: Vec<Buffer<f64, Cuda>>,
+}
+
+impl<'a> CudaForm<'a> {
+    /// The form with these coefficients, whose shapes are known to fit; none where it is too large for a kernel.
+    pub fn new(
+        dimension: usize,
+        sigma: &'a Coefficient,
+        lambda: &'a Coefficient,
+        source: &'a Coefficient,
+    ) -> Option<Self> {
+        let rule = rule_for(dimension);
+        let constants =
+            rule.iter().flat_map(|(point, weight)| [weight, point[0], point[1], point[2], point[3]]);
+        let mut writer = Writer {
+            dimension,
+            functions: String::new(),
+            n_functions: 0,
+            constants: constants.collect(),
+            fields: Vec::new(),
+            uses_tags: false,
+        };
+        let (value, mean) = if sigma.is_scalar() { ("double", "double") } else { ("Tensor", "Symmetric") };
+        let mut bodies = String::new();
+        let body = if sigma.is_scalar() { writer.scalar(sigma) } else { writer.tensor(sigma) };
+        define(&mut bodies, value, "sigma_at", &body);
+        define(&mut bodies, "double", "lambda_at", &writer.scalar(lambda));
+        define(&mut bodies, "double", "source_at", &writer.scalar(source));
+        let modes = [sigma, lambda, source].map(evaluated);
+        let n_points = if modes.contains(&"BY_POINT") { rule.n_q() } else { 0 };
+
+        let mut text = String::from(
+            "#include \"operations.cuh\"\n\nstruct Form {\n    const double* constants;\n    const int* tags;\n",
+        );
+        (0..writer.fields.len()).for_each(|k| {
+            let _ = writeln!(text, "    const double* field_{k};");
+        });
+        let [sigma, lambda, source] = modes;
+        let _ = write!(
+            text,
+            "}};\n\nconst u32 SIGMA = {sigma}, LAMBDA = {lambda}, SOURCE = {source}, N_POINTS = {n_points};\n\
+             typedef {value} SigmaValue;\ntypedef {mean} SigmaMean;\n\n"
+        );
+        text.push_str(&writer.functions);
+        text.push_str(&bodies);
+        let Writer { constants, fields, uses_tags, .. } = writer;
+        let fits = fields.len() <= MAX_FIELDS && text.len() <= MAX_TEXT;
+        fits.then_some(Self { text, constants, fields, uses_tags })
+    }
+
+    /// The header `form.cuh`.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Brings its arrays to a GPU.
+    pub fn upload(&self, device: &Cuda, mesh: &Mesh) -> Result<CudaFormData, DeviceError> {
+        let mut tags = Vec::new();
+        if self.uses_tags {
+            tags.extend_from_slice(&mesh.cell_tags);
+            // Cells beyond the list of tags have tag 0, as on the host.
+            tags.resize(mesh.n_cells(), 0);
+        }
+        let fields = self.fields.iter().map(|field| Buffer::from_host(device, &field.values));
+        Ok(CudaFormData {
+            constants: Buffer::from_host(device, &self.constants)?,
+            tags: Buffer::from_host(device, &tags)?,
+            fields: fields.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl CudaFormData {
+    /// The argument `struct Form` of a kernel.
+    pub fn argument(&self) -> Structure {
+        let fields = self.fields.iter().map(|field| field.memory().address());
+        Structure(
+            [self.constants.memory().address(), self.tags.memory().address()]
+                .into_iter()
+                .chain(fields)
+                .collect(),
+        )
+    }
+}
+
+/// How the kernel calls when a coefficient is evaluated.
+fn evaluated(coefficient: &Coefficient) -> &'static str {
+    match coefficient.as_constant() {
+        Some(0.0) => "NEVER",
+        _ if coefficient.is_constant_by_cell() => "BY_CELL",
+        _ => "BY_POINT",
+    }
+}
+
+fn define(text: &mut String, value: &str, name: &str, body: &str) {
+    let _ = write!(
+        text,
+        "\n__device__ __forceinline__ {value} {name}(\n    const Form& form, u64 cell, int tag, double x, double y, \
+         double z) {{\n    {body}\n}}\n"
+    );
+}
+
+/// What the statements of coefficients refer to.
+struct Writer<'a> {
+    dimension: usize,
+    functions: String,
+    n_functions: usize,
+    constants: Vec<f64>,
+    fields: Vec<&'a Field>,
+    uses_tags: bool,
+}
+
+impl<'a> Writer<'a> {
+    /// Statements that return a number.
+    fn scalar(&mut self, coefficient: &'a Coefficient) -> String {
+        if let Some(value) = coefficient.as_constant() {
+            return format!("return {};", self.constant(value));
+        }
+        match coefficient {
+            Coefficient::Expression(expression) => {
+                let name = self.name();
+                self.functions.push_str(&expression.cuda_function(&name));
+                format!("return {name}(x, y, z);")
+            }
+            Coefficient::CellField(field) if field.n_components == 1 => {
+                format!("return {}[cell];", self.field(field))
+            }
+            Coefficient::ByTag(parts) => {
+                let parts = parts.iter().map(|(&tag, part)| (tag, self.scalar(part)));
+                let cases: Vec<_> = parts.collect();
+                self.switch(&cases, "return 0.0 / 0.0;")
+            }
+            // Refused when the form was compiled.
+            _ => "return 0.0 / 0.0;".into(),
+        }
+    }
+
+    /// Statements that return a tensor.
+    fn tensor(&mut self, coefficient: &'a Coefficient) -> String {
+        if let Some(value) = coefficient.as_constant() {
+            let value = self.constant(value);
+            return self.multiple(&value);
+        }
+        match coefficient {
+            Coefficient::Constant(value) => {
+                let value = self.constant(*value);
+                self.multiple(&value)
+            }
+            Coefficient::Tensor(tensor) => {
+                let entries = tensor.map(|row| row.map(|value| self.constant(value)));
+                self.rows(&entries)
+            }
+            Coefficient::Expression(expression) => {
+                let name = self.name();
+                self.functions.push_str(&expression.cuda_function(&name));
+                self.multiple(&format!("{name}(x, y, z)"))
+            }
+            Coefficient::TensorExpression(entries) => {
+                let d = self.dimension;
+                let block: Vec<&Expression> = entries[..d].iter().flat_map(|row| &row[..d]).collect();
+                let name = self.name();
+                self.functions.push_str(&Expression::cuda_array_function(&name, &block));
+                let of_block =
+                    |i, j| if i < d && j < d { format!("entry[{}]", d * i + j) } else { String::new() };
+                let rows = std::array::from_fn(|i| std::array::from_fn(|j| of_block(i, j)));
+                let n = block.len();
+                format!(
+                    "{{\n    double entry[{n}];\n    {name}(entry, x, y, z);\n    {}\n    }}",
+                    self.rows(&rows)
+                )
+            }
+            Coefficient::CellField(field) => self.field_tensor(field),
+            Coefficient::ByTag(parts) => {
+                let parts = parts.iter().map(|(&tag, part)| (tag, self.tensor(part)));
+                let cases: Vec<_> = parts.collect();
+                self.switch(&cases, "return Tensor{0.0 / 0.0};")
+            }
+        }
+    }
+
+    /// The tensor that a field holds for a cell, in the layouts that [`Coefficient::CellField`] has.
+    fn field_tensor(&mut self, field: &'a Field) -> String {
+        let (name, n) = (self.field(field), field.n_components);
+        let at = |component: usize| format!("{name}[{n} * cell + {component}]");
+        let zero = || "0.0".to_string();
+        let rows = match n {
+            1 => return self.multiple(&format!("{name}[cell]")),
+            3 => [[at(0), zero(), zero()], [zero(), at(1), zero()], [zero(), zero(), at(2)]],
+            6 => [[at(0), at(5), at(4)], [at(5), at(1), at(3)], [at(4), at(3), at(2)]],
+            _ => std::array::from_fn(|i| std::array::from_fn(|j| at(3 * i + j))),
+        };
+        self.rows(&rows)
+    }
+
+    /// Returns a multiple of the identity.
+    fn multiple(&self, value: &str) -> String {
+        let entry = |i, j| if i == j { "value".to_string() } else { "0.0".to_string() };
+        let rows = self.rows(&std::array::from_fn(|i| std::array::from_fn(|j| entry(i, j))));
+        format!("{{\n    const double value = {value};\n    {rows}\n    }}")
+    }
+
+    /// Returns a tensor of which the leading block alone counts.
+    fn rows(&self, entries: &[[String; 3]; 3]) -> String {
+        let d = self.dimension;
+        let entry = |i: usize, j: usize| if i < d && j < d { entries[i][j].as_str() } else { "0.0" };
+        let all: Vec<&str> = (0..9).map(|k| entry(k / 3, k % 3)).collect();
+        format!("return Tensor{{{}}};", all.join(", "))
+    }
+
+    fn switch(&mut self, cases: &[(i32, String)], otherwise: &str) -> String {
+        self.uses_tags = true;
+        let mut text = String::from("switch (tag) {\n");
+        for (tag, body) in cases {
+            let _ = writeln!(text, "    case {tag}: {body}");
+        }
+        let _ = write!(text, "    default: {otherwise}\n    }}");
+        text
+    }
+
+    fn constant(&mut self, value: f64) -> String {
+        self.constants.push(value);
+        format!("form.constants[{}]", self.constants.len() - 1)
+    }
+
+    fn field(&mut self, field: &'a Field) -> String {
+        self.fields.push(field);
+        format!("form.field_{}", self.fields.len() - 1)
+    }
+
+    fn name(&mut self) -> String {
+        self.n_functions += 1;
+        format!("formula_{}", self.n_functions)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn text(sigma: &Coefficient) -> String {
+        let (zero, one) = (0.0.into(), 1.0.into());
+        CudaForm::new(3, sigma, &zero, &one).unwrap().text().into()
+    }
+
+    fn field(n_components: usize, value: f64) -> Coefficient {
+        Coefficient::CellField(Field { n_components, values: vec![value; 9] })
+    }
+
+    #[test]
+    fn other_constants_and_other_fields_leave_the_text_as_it_is() {
+        assert_eq!(text(&2.0.into()), text(&3.0.into()));
+        let diagonal =
+            |value: f64| Coefficient::Tensor([[value, 0.0, 0.0], [0.0, value, 0.0], [0.0, 0.0, value]]);
+        assert_eq!(text(&diagonal(1.0)), text(&diagonal(2.0)));
+        assert_eq!(text(&field(3, 1.0)), text(&field(3, 2.0)));
+        assert_ne!(text(&field(3, 1.0)), text(&field(1, 1.0)));
+        assert_ne!(text(&2.0.into()), text(&diagonal(2.0)));
+    }
+
+    #[test]
+    fn what_is_zero_is_never_evaluated_and_what_is_constant_has_no_rule() {
+        let form = text(&2.0.into());
+        assert!(form.contains("SIGMA = BY_CELL, LAMBDA = NEVER, SOURCE = BY_CELL, N_POINTS = 0;"), "{form}");
+    }
+
+    #[test]
+    fn a_form_of_too_many_fields_or_too_long_a_formula_is_left_to_the_host() {
+        let (zero, one) = (0.0.into(), 1.0.into());
+        let fits = |sigma: &Coefficient| CudaForm::new(2, sigma, &zero, &one).is_some();
+        let fields =
+            |n: i32| Coefficient::ByTag((0..n).map(|tag| (tag, field(1, 1.0))).collect::<BTreeMap<_, _>>());
+        assert!(fits(&fields(256)) && !fits(&fields(257)));
+        let formula = |n: usize| {
+            Expression::parse(&(0..n).map(|i| format!("{i}.5*sin({i}*x)")).collect::<Vec<_>>().join(" + "))
+        };
+        assert!(fits(&formula(100).unwrap().into()) && !fits(&formula(1000).unwrap().into()));
+    }
+}

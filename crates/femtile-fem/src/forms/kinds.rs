@@ -1,0 +1,48 @@
+//! Coefficients of every kind, for checks that compile what kernels make of them.
+
+use std::collections::BTreeMap;
+
+use femtile_expression::Expression;
+use femtile_mesh::Field;
+
+use super::Coefficient;
+
+fn formula(text: &str) -> Coefficient {
+    Expression::parse(text).map_or(Coefficient::Constant(f64::NAN), Coefficient::Expression)
+}
+
+fn field(n_components: usize) -> Coefficient {
+    Coefficient::CellField(Field { n_components, values: Vec::new() })
+}
+
+fn tensor_formula(texts: [[&str; 3]; 3]) -> Coefficient {
+    let entry = |text| Expression::parse(text).unwrap_or_else(|_| Expression::constant(f64::NAN));
+    Coefficient::TensorExpression(Box::new(texts.map(|row| row.map(entry))))
+}
+
+fn by_tag<const N: usize>(parts: [Coefficient; N]) -> Coefficient {
+    Coefficient::ByTag((0..).zip(parts).collect::<BTreeMap<_, _>>())
+}
+
+/// Conductivity, reaction and source, of each kind at least once.
+pub(crate) fn every_kind() -> Vec<[Coefficient; 3]> {
+    let constant = Coefficient::Constant;
+    let tensor = || Coefficient::Tensor([[2.0, 0.5, 0.0], [0.5, 2.0, 0.0], [0.0, 0.0, 1.0]]);
+    let wave = || formula("2 + sin(pi*x)*cos(pi*y) + exp(-z^2)");
+    let rotated =
+        || tensor_formula([["2 + x", "0.3*y", "0"], ["0.3*y", "1 + x^2", "0.1"], ["0", "0.1", "3"]]);
+    vec![
+        [constant(1.0), constant(0.0), constant(1.0)],
+        [constant(1.0), constant(2.0), wave()],
+        [wave(), wave(), wave()],
+        [field(1), field(1), field(1)],
+        [by_tag([constant(1.0), wave(), field(1)]), by_tag([constant(0.0), wave()]), wave()],
+        [tensor(), constant(0.0), constant(1.0)],
+        [tensor(), constant(1.0), wave()],
+        [rotated(), formula("x + 2*y"), wave()],
+        [field(3), constant(1.0), constant(0.0)],
+        [field(6), constant(0.0), field(1)],
+        [field(9), wave(), constant(1.0)],
+        [by_tag([constant(1.0), tensor(), wave(), rotated(), field(6)]), constant(0.0), constant(1.0)],
+    ]
+}
