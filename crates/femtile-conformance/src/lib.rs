@@ -15,6 +15,7 @@ pub fn specialisations(all: bool) -> Vec<Specialisation> {
         femtile::device::cuda::specialisations(),
         femtile::linalg::cuda_specialisations(),
         suite::headers::specialisations(),
+        femtile::fem::cuda_specialisations(),
     ]
     .concat()
 }

@@ -15,3 +15,4 @@ fn devices(check: &str) -> Vec<Cuda> {
 
 femtile_conformance::linear_algebra!(devices, FULL);
 femtile_conformance::kernel_headers!(devices, FULL);
+femtile_conformance::assembly!(devices, FULL);

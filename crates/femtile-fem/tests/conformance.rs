@@ -1,4 +1,4 @@
-//! The CPU against the reference, on meshes that nothing about their numbering is special.
+//! What only a CPU promises, and matrices that a person computes; the suite of all devices is in femtile-conformance.
 
 mod common;
 
@@ -8,7 +8,7 @@ use common::{Problem, Random, constant, cpus, disturbed, entries, expression, un
 use femtile_device::{Cpu, HostDevice, Reference};
 use femtile_expression::Expression;
 use femtile_fem::{AssemblyKernels, Coefficient, Condition, System};
-use femtile_mesh::{CellKind, Field, Mesh};
+use femtile_mesh::{CellKind, Mesh};
 
 fn compare<D: HostDevice + AssemblyKernels<f64>>(problem: &Problem, device: &D, what: &str) {
     let expected: System<f64, Reference> = problem.assemble(&Reference);
@@ -37,71 +37,6 @@ fn compare_all(problem: &Problem, what: &str) {
 fn tensor(texts: [[&str; 3]; 3]) -> Coefficient {
     let entry = |text: &str| Expression::parse(text).unwrap();
     Coefficient::TensorExpression(Box::new(texts.map(|row| row.map(entry))))
-}
-
-fn sigmas(mesh: &Mesh, random: &mut Random) -> Vec<(&'static str, Coefficient)> {
-    let n = mesh.n_cells();
-    let mut field = |n_components: usize, base: &[f64]| {
-        let values =
-            (0..n).flat_map(|_| base.iter().map(|b| b * (1.0 + 0.5 * random.unit())).collect::<Vec<_>>());
-        Coefficient::CellField(Field { n_components, values: values.collect() })
-    };
-    vec![
-        ("constant", constant(2.5)),
-        ("tensor", Coefficient::Tensor([[2.0, 0.5, 0.1], [0.5, 3.0, -0.2], [0.1, -0.2, 1.5]])),
-        ("expression", expression("1 + x*y + sin(z)^2")),
-        ("tensor expression", tensor([["2+x", "0.3*y", "0"], ["0.3*y", "1+x*x", "0.1"], ["0", "0.1", "3"]])),
-        ("field of scalars", field(1, &[1.0])),
-        ("field of diagonals", field(3, &[1.0, 2.0, 3.0])),
-        ("field of symmetric tensors", field(6, &[3.0, 4.0, 5.0, 0.1, 0.2, 0.3])),
-    ]
-}
-
-#[test]
-fn cpu_agrees_with_the_reference_on_disturbed_meshes_for_every_kind_of_sigma() {
-    let mut random = Random(7);
-    for (dimension, n) in [(2, 1), (2, 7), (2, 23), (3, 1), (3, 3), (3, 7)] {
-        let mesh = disturbed(unit_mesh(dimension, n), n, 0.3, &mut random);
-        for (name, sigma) in sigmas(&mesh, &mut random) {
-            let mut problem = Problem::new(mesh.clone());
-            problem.sigma = sigma;
-            problem.lambda = expression("x + 2*y");
-            problem.source = expression("exp(x)*cos(3*y) - z");
-            problem.on(|p| p[0] < 1e-9, Condition::Dirichlet(expression("1 + y")));
-            problem.on(|p| p[0] > 1.0 - 1e-9, Condition::Neumann(expression("y - z")));
-            problem.on(
-                |p| p[1] < 1e-9,
-                Condition::Robin { coefficient: expression("1 + x"), value: expression("x*x") },
-            );
-            compare_all(&problem, &format!("{dimension}-D, {n}, sigma is a {name}"));
-        }
-    }
-}
-
-#[test]
-fn cpu_agrees_with_the_reference_for_every_kind_of_scalar() {
-    let mut random = Random(11);
-    for dimension in [2, 3] {
-        let mut mesh = disturbed(unit_mesh(dimension, 5), 5, 0.3, &mut random);
-        mesh.cell_tags = (0..mesh.n_cells()).map(|_| random.next() as i32 % 3).collect();
-        let values = (0..mesh.n_cells()).map(|_| random.unit()).collect();
-        let by_tag = BTreeMap::from([(0, constant(2.0)), (1, expression("1+x")), (2, constant(0.5))]);
-        let scalars = [
-            ("zero", constant(0.0)),
-            ("constant", constant(3.0)),
-            ("expression", expression("x*y + 1")),
-            ("field", Coefficient::CellField(Field { n_components: 1, values })),
-            ("by tag", Coefficient::ByTag(by_tag)),
-        ];
-        for (name, scalar) in &scalars {
-            let mut problem = Problem::new(mesh.clone());
-            (problem.lambda, problem.source) = (scalar.clone(), scalar.clone());
-            if *name != "zero" {
-                problem.sigma = scalar.clone();
-            }
-            compare_all(&problem, &format!("{dimension}-D, scalars are a {name}"));
-        }
-    }
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! What every device must do, written once; tests instantiate it for the CPU, for emulated CUDA and for a real GPU.
 
+pub mod assembly;
 pub mod cg;
 pub mod csr;
+pub mod forms;
 pub mod headers;
 pub mod problems;
 pub mod vector;
@@ -21,16 +23,20 @@ pub struct Scope {
     pub sizes: &'static [usize],
     /// Points on a side of the grid that systems are solved on.
     pub side: usize,
+    /// Whether each kind of coefficient is tried alone as well: each is a program that has to be compiled.
+    pub has_every_kind: bool,
 }
 
 /// Lengths that no lane width, block or thread count divides evenly, and those next to them.
 pub const FULL: Scope = Scope {
     sizes: &[0, 1, 2, 3, 5, 7, 15, 16, 17, 31, 33, 255, 256, 257, 4095, 4096, 4097, 10_007, 40_961],
     side: 37,
+    has_every_kind: true,
 };
 
 /// The same for an emulator.
-pub const SMALL: Scope = Scope { sizes: &[0, 1, 2, 3, 31, 257, 4095, 4096, 8195], side: 19 };
+pub const SMALL: Scope =
+    Scope { sizes: &[0, 1, 2, 3, 31, 257, 4095, 4096, 8195], side: 19, has_every_kind: false };
 
 /// Instantiates the checks of linear algebra as tests, for the devices that `$devices()` gives.
 #[macro_export]
@@ -53,6 +59,20 @@ macro_rules! kernel_headers {
     ($devices:path, $scope:expr) => {
         $crate::checks! { $devices, $scope;
             headers: products_of_a_warp_agree_with_plain_loops, a_padded_tile_transposes;
+        }
+    };
+}
+
+/// Instantiates the checks of assembly as tests, for the devices that `$devices()` gives.
+#[macro_export]
+macro_rules! assembly {
+    ($devices:path, $scope:expr) => {
+        $crate::checks! { $devices, $scope;
+            assembly: systems_agree_with_the_reference, pure_neumann_problems_are_known_as_such,
+                a_node_with_many_cells_agrees_with_the_reference,
+                single_precision_is_the_rounded_double_precision, matrices_are_symmetric_to_the_bit,
+                bad_cells_are_named_as_by_the_reference,
+                another_mesh_and_other_constants_give_other_systems;
         }
     };
 }
