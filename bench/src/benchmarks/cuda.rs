@@ -3,7 +3,7 @@
 use femtile::device::cuda::{CudaCosts, measure};
 use femtile::device::{Buffer, Cuda};
 use femtile::linalg::comm::Alone;
-use femtile::linalg::krylov::cg::{CgConfig, ConjugateGradient};
+use femtile::linalg::krylov::cg::{CgConfig, CgKernels, CgScalars, ConjugateGradient};
 use femtile::linalg::precondition::Jacobi;
 use femtile::linalg::sparse::csr::Csr;
 use femtile::linalg::vector::VectorKernels;
@@ -62,10 +62,13 @@ fn vectors(device: &Cuda, options: &Options, costs: CudaCosts) -> Result<Vec<Rec
     device.fill(&mut y, 1.3)?;
     let triad = timed(device, repeats, || device.axpby(&mut y, 0.5, &x, 0.25))?;
     let dot = timed(device, repeats, || device.dot(&x, &y).map(drop))?;
+    let mut scalars = CgScalars::new(device, 0.0, 0, 64, LONG / 64)?;
+    let left = timed(device, repeats, || device.cg_r_dot_z(&x, &y, &mut scalars))?;
     let work = |values: f64, flops: f64| Work { bytes: 8.0 * values * n, flops: flops * n };
     let mut records = vec![
         record(device, "triad (axpby)", &triad, work(3.0, 3.0), costs),
-        record(device, "dot", &dot, work(2.0, 2.0), costs),
+        record(device, "dot, left on the GPU", &left, work(2.0, 2.0), costs),
+        record(device, "dot, brought to the host", &dot, work(2.0, 2.0), costs),
     ];
     records.iter_mut().for_each(|record| record.set("n", LONG));
     Ok(records)

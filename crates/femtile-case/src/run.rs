@@ -66,7 +66,7 @@ fn run_in_pool(
 
     clock.begin(Stage::Space);
     let problem = Prepared::new(case, &mesh, &mut warnings)?;
-    let Choice { device, mut reason } = request.choose(opened, mesh.n_nodes());
+    let Choice { device, mut reason } = request.choose(opened, mesh.n_nodes(), cpu.threads());
     timings.space = clock.seconds();
     let mut stage = Solving { case, mesh: &mesh, checked: &checked, problem: &problem, warnings, timings };
     if let Chosen::Cuda(cuda) = device {
