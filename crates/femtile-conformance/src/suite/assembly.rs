@@ -223,3 +223,15 @@ pub fn another_mesh_and_other_constants_give_other_systems<D: AssemblyDevice>(de
         agree(&problem, device, &format!("{n} cells a side, {constant}"));
     }
 }
+
+/// What a kernel cannot do, the host does: too many fields, and numbers so small that the GPU doubts them.
+pub fn forms_that_kernels_leave_to_the_host_agree_as_well<D: AssemblyDevice>(device: &D, _: &Scope) {
+    let mut random = Random::new(29);
+    let mesh = disturbed_mesh(2, 3, &mut random);
+    let fields = (0..300).map(|_| field(&mesh, &[1.0], &mut random)).collect();
+    let problem = Problem { sigma: by_tag(fields), ..Problem::new(mesh.clone()) };
+    agree(&problem.with_all_conditions(), device, "300 fields");
+    let tiny = Coefficient::Tensor([[1e-310, 0.0, 0.0], [0.0, 1e-310, 0.0], [0.0, 0.0, 1e-310]]);
+    let problem = Problem { sigma: tiny, lambda: 1.0.into(), ..Problem::new(mesh) };
+    agree(&problem, device, "a conductivity below all normal numbers");
+}

@@ -72,7 +72,8 @@ macro_rules! assembly {
                 a_node_with_many_cells_agrees_with_the_reference,
                 single_precision_is_the_rounded_double_precision, matrices_are_symmetric_to_the_bit,
                 bad_cells_are_named_as_by_the_reference,
-                another_mesh_and_other_constants_give_other_systems;
+                another_mesh_and_other_constants_give_other_systems,
+                forms_that_kernels_leave_to_the_host_agree_as_well;
         }
     };
 }

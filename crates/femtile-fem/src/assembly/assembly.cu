@@ -22,7 +22,7 @@ struct Vector {
 };
 
 // When a coefficient is evaluated.
-const u32 NEVER = 0, BY_CELL = 1, BY_POINT = 2;
+enum Evaluated : u32 { NEVER, BY_CELL, BY_POINT };
 
 // The coefficients: struct Form, SIGMA, LAMBDA, SOURCE, N_POINTS, SigmaValue, SigmaMean, sigma_at, lambda_at, source_at.
 #include "form.cuh"
@@ -31,6 +31,7 @@ typedef FEMTILE_OFFSET Offset;
 
 const u32 CORNERS = FEMTILE_CORNERS;
 const u32 DIMENSION = CORNERS - 1;
+const bool VARIES_IN_CELLS = SIGMA == BY_POINT || LAMBDA == BY_POINT || SOURCE == BY_POINT;
 const u32 ROWS = 128;
 // The column of an entry that belongs to the right side.
 const u32 RIGHT_SIDE = 0xffffffffu;
@@ -335,7 +336,7 @@ extern "C" __global__ void __launch_bounds__(ROWS, 3) assembly_cells(
         means.is_sound = measure >= SMALLEST && measure <= LARGEST;
         const int tag = form.tags != 0 ? form.tags[cell] : 0;
         add_by_cell(means, form, cell, tag, own);
-        if (N_POINTS > 0) add_by_point(means, form, cell, tag, own, p);
+        if (VARIES_IN_CELLS) add_by_point(means, form, cell, tag, own, p);
         double terms[CORNERS];
         stiffness_row(terms, g, means.sigma, scale, own);
 #pragma unroll

@@ -63,6 +63,7 @@ pub fn specialisations() -> Vec<Specialisation> {
         if let Some(form) = CudaForm::new(dimension, sigma, lambda, source) {
             programs.push(program::<f32, u32>(dimension + 1, &form));
             programs.push(program::<f64, u32>(dimension + 1, &form));
+            programs.push(program::<f64, u64>(dimension + 1, &form));
         }
     }
     programs

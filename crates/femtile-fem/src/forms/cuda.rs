@@ -63,7 +63,7 @@ impl<'a> CudaForm<'a> {
         define(&mut bodies, "double", "lambda_at", &writer.scalar(lambda));
         define(&mut bodies, "double", "source_at", &writer.scalar(source));
         let modes = [sigma, lambda, source].map(evaluated);
-        let n_points = if modes.contains(&"BY_POINT") { rule.n_q() } else { 0 };
+        let n_points = rule.n_q();
 
         let mut text = String::from(
             "#include \"operations.cuh\"\n\nstruct Form {\n    const double* constants;\n    const int* tags;\n",
@@ -295,9 +295,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_zero_is_never_evaluated_and_what_is_constant_has_no_rule() {
+    fn what_is_zero_is_never_evaluated_and_what_is_constant_once_a_cell() {
         let form = text(&2.0.into());
-        assert!(form.contains("SIGMA = BY_CELL, LAMBDA = NEVER, SOURCE = BY_CELL, N_POINTS = 0;"), "{form}");
+        assert!(form.contains("SIGMA = BY_CELL, LAMBDA = NEVER, SOURCE = BY_CELL,"), "{form}");
     }
 
     #[test]

@@ -31,7 +31,18 @@ pub(crate) fn every_kind() -> Vec<[Coefficient; 3]> {
     let wave = || formula("2 + sin(pi*x)*cos(pi*y) + exp(-z^2)");
     let rotated =
         || tensor_formula([["2 + x", "0.3*y", "0"], ["0.3*y", "1 + x^2", "0.1"], ["0", "0.1", "3"]]);
+    // Between them, every function that a formula may call.
+    let choices = || {
+        formula(
+            "if(x == y and not z > 1 or x != 2, sign(x) + floor(y), ceil(z)) + min(x, y) + max(y, abs(z))",
+        )
+    };
+    let roots = || formula("sqrt(x) + log(y) + log10(z) + hypot(x, y) + x^y + z^-3");
+    let angles =
+        || formula("tan(x) + asin(y) + acos(z) + atan(x) + atan2(y, z) + sinh(x) + cosh(y) + tanh(z)");
     vec![
+        [choices(), roots(), constant(1.0)],
+        [constant(1.0), constant(0.0), angles()],
         [constant(1.0), constant(0.0), constant(1.0)],
         [constant(1.0), constant(2.0), wave()],
         [wave(), wave(), wave()],
