@@ -24,6 +24,10 @@ pub(super) struct Nvrtc {
     turn: Mutex<()>,
 }
 
+/// Names under which the system may know NVRTC.
+const SONAMES: [&str; 5] =
+    ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", "nvrtc64_130_0.dll", "nvrtc64_120_0.dll"];
+
 /// Lines of the compiler's words that an error repeats.
 const ERROR_LINES: usize = 20;
 
@@ -51,12 +55,16 @@ impl Nvrtc {
                 }
             }
         }
-        for name in
-            ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", "nvrtc64_130_0.dll", "nvrtc64_120_0.dll"]
-        {
+        // Whoever names a place means that one and no other.
+        let named = std::env::var_os(locate::NVRTC_VARIABLE);
+        let names: &[&str] = if named.is_some() { &[] } else { &SONAMES };
+        for name in names {
             if let Ok(compiler) = Self::open(Path::new(name), None) {
                 return Ok(compiler);
             }
+        }
+        if let Some(named) = named {
+            tried.push(format!("{}={}", locate::NVRTC_VARIABLE, named.display()));
         }
         let tried = if tried.is_empty() { String::new() } else { format!(" ({})", tried.join("; ")) };
         Err(format!("NVRTC, which compiles the kernels, was not found{tried}: {}", locate::NVRTC_ADVICE))
