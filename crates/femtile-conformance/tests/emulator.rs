@@ -155,10 +155,34 @@ fn complaint(change: impl Fn(&str, &str) -> String + Send + Sync + 'static) -> O
         suite::vector::vector_kernels_agree_with_the_reference(&device, &scope);
         suite::cg::cg_agrees_with_the_reference(&device, &scope);
         suite::headers::a_padded_tile_transposes(&device, &scope);
+        suite::headers::copies_under_way_arrive_when_they_are_waited_for(&device, &scope);
         suite::csr::csr_products_agree_with_the_reference(&device, &Scope { sizes: &[700], ..scope });
     };
     let panic = catch_unwind(AssertUnwindSafe(work)).err()?;
     Some(panic.downcast_ref::<String>().cloned().unwrap_or_else(|| "no text".into()))
+}
+
+#[test]
+fn copies_that_are_not_waited_for_are_caught() {
+    let mutants = [
+        ("wait_for_copies<1>", "wait_for_copies<2>", "never written"),
+        ("        wait_for_copies<1>();\n", "", "never written"),
+        (
+            "copy_async(&tiles[0][i], &x[i]);\n    commit_copies();",
+            "copy_async(&tiles[0][i], &x[i]);",
+            "never written",
+        ),
+        ("&x[64 * (tile + 1) + i]", "&x[64 * (tile + 2) + i]", "out of bounds"),
+        ("&tiles[(tile + 1) % 2][i]", "&tiles[tile + 1][i]", "out of bounds"),
+    ];
+    for (from, to, report) in mutants {
+        let Some(device) = gpu(move |_, text| text.replace(from, to)) else { return };
+        let work =
+            || suite::headers::copies_under_way_arrive_when_they_are_waited_for(&device, &suite::SMALL);
+        let panic = catch_unwind(AssertUnwindSafe(work)).expect_err(from);
+        let said = panic.downcast_ref::<String>().unwrap();
+        assert!(said.contains(report), "{to}: {said}");
+    }
 }
 
 /// Every barrier and fence of the shipped kernels is needed, and its absence is seen: none is left out unnoticed.

@@ -1,5 +1,6 @@
 // Kernels that use the shared headers, for their tests.
 #include "femtile.cuh"
+#include "copy.cuh"
 #include "mma.cuh"
 #include "tile.cuh"
 
@@ -24,5 +25,21 @@ extern "C" __global__ void transpose(double* y, const double* x) {
     __syncthreads();
     for (u32 row = threadIdx.y; row < 32; row += 8) {
         y[32 * row + threadIdx.x] = tile[Tile::place(threadIdx.x, row)];
+    }
+}
+
+// y_i = x_i + 2 x_j, where j is i backwards in its tile of 64; the next tile is under way while one is summed.
+extern "C" __global__ void stage(double* y, const double* x, u32 n_tiles) {
+    FEMTILE_SHARED double tiles[2][64];
+    const u32 i = threadIdx.x;
+    copy_async(&tiles[0][i], &x[i]);
+    commit_copies();
+    for (u32 tile = 0; tile < n_tiles; ++tile) {
+        if (tile + 1 < n_tiles) copy_async(&tiles[(tile + 1) % 2][i], &x[64 * (tile + 1) + i]);
+        commit_copies();
+        wait_for_copies<1>();
+        __syncthreads();
+        y[64 * tile + i] = tiles[tile % 2][i] + 2.0 * tiles[tile % 2][63 - i];
+        __syncthreads();
     }
 }

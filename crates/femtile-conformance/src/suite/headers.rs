@@ -1,14 +1,19 @@
 //! The headers that kernels share.
 
-use femtile::device::cuda::{Kernel, Launch, MMA_HEADER, Program, Read, Specialisation, TILE_HEADER, Write};
+use femtile::device::cuda::{
+    COPY_HEADER, Kernel, Launch, MMA_HEADER, Program, Read, Specialisation, TILE_HEADER, Write,
+};
 use femtile::device::{Buffer, Cuda};
 
 use super::Scope;
 use super::problems::Random;
 use super::vector::nan;
 
-static HEADERS: Program =
-    Program { name: "headers", source: include_str!("headers.cu"), headers: &[MMA_HEADER, TILE_HEADER] };
+static HEADERS: Program = Program {
+    name: "headers",
+    source: include_str!("headers.cu"),
+    headers: &[COPY_HEADER, MMA_HEADER, TILE_HEADER],
+};
 
 fn program(k: usize) -> Specialisation {
     HEADERS.of::<f64>().define("FEMTILE_K", k)
@@ -52,4 +57,19 @@ pub fn a_padded_tile_transposes(device: &Cuda, _: &Scope) {
     unsafe { device.launch(&program(4), &kernel, launch, (to.write(), from.read())) }.unwrap();
     let found = to.to_host().unwrap();
     assert!((0..1024).all(|i| found[i] == x[i % 32 * 32 + i / 32]));
+}
+
+/// What is copied while another tile is summed is there when it has been waited for.
+pub fn copies_under_way_arrive_when_they_are_waited_for(device: &Cuda, _: &Scope) {
+    for n_tiles in [1, 2, 5] {
+        let x: Vec<f64> = Random::new(n_tiles).vector(64 * n_tiles as usize);
+        let from = Buffer::from_host(device, &x).unwrap();
+        let mut to = nan(device, x.len());
+        let kernel = Kernel::<(Write<f64>, Read<f64>, u32)>::new("stage");
+        let arguments = (to.write(), from.read(), n_tiles as u32);
+        // SAFETY: both arrays hold that many tiles of 64 entries.
+        unsafe { device.launch(&program(4), &kernel, Launch::line(1, 64), arguments) }.unwrap();
+        let expected: Vec<f64> = (0..x.len()).map(|i| x[i] + 2.0 * x[i / 64 * 64 + 63 - i % 64]).collect();
+        assert_eq!(to.to_host().unwrap(), expected);
+    }
 }

@@ -58,7 +58,8 @@ macro_rules! linear_algebra {
 macro_rules! kernel_headers {
     ($devices:path, $scope:expr) => {
         $crate::checks! { $devices, $scope;
-            headers: products_of_a_warp_agree_with_plain_loops, a_padded_tile_transposes;
+            headers: products_of_a_warp_agree_with_plain_loops, a_padded_tile_transposes,
+                copies_under_way_arrive_when_they_are_waited_for;
         }
     };
 }

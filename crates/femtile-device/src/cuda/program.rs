@@ -22,6 +22,9 @@ pub const MMA_HEADER: Header = Header { name: "mma.cuh", text: include_str!("hea
 /// Tiles in shared memory without bank conflicts.
 pub const TILE_HEADER: Header = Header { name: "tile.cuh", text: include_str!("headers/tile.cuh") };
 
+/// Copies to shared memory that are under way while a thread does something else.
+pub const COPY_HEADER: Header = Header { name: "copy.cuh", text: include_str!("headers/copy.cuh") };
+
 /// A `.cu` file: `extern "C"` kernels, specialised by macros alone.
 ///
 /// The same text is compiled by NVRTC and by the C++ compiler of the host, for the emulator.
