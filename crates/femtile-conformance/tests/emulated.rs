@@ -1,4 +1,5 @@
 //! The conformance suite on emulated CUDA, which checks every access of every kernel.
+#![cfg(target_os = "linux")]
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
 //! Whole cases and the device itself on emulated CUDA.
+#![cfg(target_os = "linux")]
 
 use std::path::Path;
 use std::sync::Arc;

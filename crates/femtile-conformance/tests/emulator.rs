@@ -1,4 +1,5 @@
 //! The emulator itself: sound kernels pass, and of each kind of unsound ones a mutant is caught.
+#![cfg(target_os = "linux")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
