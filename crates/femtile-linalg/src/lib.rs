@@ -11,6 +11,7 @@ pub mod krylov;
 mod operator;
 pub mod precondition;
 pub mod sparse;
+pub mod tridiagonal;
 pub mod vector;
 
 use femtile_device::cuda::Specialisation;
