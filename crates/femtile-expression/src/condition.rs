@@ -30,7 +30,7 @@ impl Condition {
     /// # Errors
     /// As [`Expression::parse`](crate::Expression::parse), and where the text is a number, not a comparison.
     pub fn parse(text: &str) -> Result<Self, ExpressionError> {
-        parser::parse(text, Sort::Condition).map(|graph| Self { graph }).map_err(|error| *error)
+        parser::parse(text, Sort::Condition, false).map(|graph| Self { graph }).map_err(|error| *error)
     }
 
     /// Whether it is true at a point.

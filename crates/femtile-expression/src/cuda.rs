@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::graph::{Builder, Graph};
-use crate::node::{Binary, Id, Node, Unary};
+use crate::node::{Binary, Id, Node, Unary, Variable};
 
 /// Functions that the text calls besides those of the mathematical library.
 pub(crate) const HEADER: &str = include_str!("operations.cuh");
@@ -11,8 +11,9 @@ pub(crate) const HEADER: &str = include_str!("operations.cuh");
 /// A function that gives the value of a graph.
 pub(crate) fn function(name: &str, graph: &Graph) -> String {
     let (statements, roots) = statements(&[graph]);
+    let time = time_parameter(&[graph]);
     format!(
-        "__device__ __forceinline__ double {name}(double x, double y, double z) {{\n{statements}    return {};\n}}\n",
+        "__device__ __forceinline__ double {name}(double x, double y, double z{time}) {{\n{statements}    return {};\n}}\n",
         value(roots[0])
     )
 }
@@ -20,14 +21,20 @@ pub(crate) fn function(name: &str, graph: &Graph) -> String {
 /// A function that puts the values of several graphs into an array, what they share computed once.
 pub(crate) fn array_function(name: &str, graphs: &[&Graph]) -> String {
     let (statements, roots) = statements(graphs);
+    let time = time_parameter(graphs);
     let mut text = format!(
-        "__device__ __forceinline__ void {name}(double* out, double x, double y, double z) {{\n{statements}"
+        "__device__ __forceinline__ void {name}(double* out, double x, double y, double z{time}) {{\n{statements}"
     );
     for (i, &root) in roots.iter().enumerate() {
         let _ = writeln!(text, "    out[{i}] = {};", value(root));
     }
     text.push_str("}\n");
     text
+}
+
+/// The parameter that a function of some graphs has besides the coordinates.
+fn time_parameter(graphs: &[&Graph]) -> &'static str {
+    if graphs.iter().any(|graph| graph.uses(Variable::T)) { ", double t" } else { "" }
 }
 
 /// The statements that compute some graphs, and which node is the value of each.

@@ -7,7 +7,7 @@ use crate::derivative;
 use crate::display;
 use crate::error::ExpressionError;
 use crate::graph::{Builder, Graph};
-use crate::node::{Binary, Unary, Variable};
+use crate::node::{Binary, Node, Unary, Variable};
 use crate::parser::{self, Sort};
 use crate::tape::Tape;
 
@@ -37,7 +37,43 @@ impl Expression {
     /// operand, operator or parenthesis, a wrong number of arguments, a comparison where a number is expected, more
     /// than 10,000 terms or 200 levels of nesting.
     pub fn parse(text: &str) -> Result<Self, ExpressionError> {
-        parser::parse(text, Sort::Number).map(|graph| Self { graph }).map_err(|error| *error)
+        parser::parse(text, Sort::Number, false).map(|graph| Self { graph }).map_err(|error| *error)
+    }
+
+    /// Reads an expression that may depend on the time `t` as well.
+    ///
+    /// Its value is NaN until [`Expression::at_time`] has given the time.
+    ///
+    /// ```
+    /// # use femtile_expression::Expression;
+    /// let u = Expression::parse_in_time("x*exp(-t)")?;
+    /// assert_eq!(u.at_time(0.0).to_string(), "x");
+    /// # Ok::<(), femtile_expression::ExpressionError>(())
+    /// ```
+    /// # Errors
+    /// As [`Expression::parse`].
+    pub fn parse_in_time(text: &str) -> Result<Self, ExpressionError> {
+        parser::parse(text, Sort::Number, true).map(|graph| Self { graph }).map_err(|error| *error)
+    }
+
+    /// The same with a number for the time.
+    ///
+    /// # Cost
+    /// Linear in the number of operations.
+    pub fn at_time(&self, t: f64) -> Self {
+        if !self.uses(Variable::T) {
+            return self.clone();
+        }
+        let mut builder = Builder::default();
+        let mut ids = Vec::with_capacity(self.graph.nodes().len());
+        for &node in self.graph.nodes() {
+            let id = match node {
+                Node::Variable(Variable::T) => builder.constant(t),
+                other => builder.make(other.rename(|id| ids[id as usize])),
+            };
+            ids.push(id);
+        }
+        Self { graph: builder.finish(ids[ids.len() - 1]) }
     }
 
     /// The expression that has this value everywhere.
@@ -54,12 +90,13 @@ impl Expression {
         Self { graph: builder.finish(root) }
     }
 
-    /// Its value, if it depends on no coordinate.
+    /// Its value, if it depends on no coordinate and not on the time.
     pub fn as_constant(&self) -> Option<f64> {
-        Variable::ALL.iter().all(|&variable| !self.uses(variable)).then(|| self.eval([0.0; 3]))
+        let depends = Variable::ALL.iter().chain([&Variable::T]).any(|&variable| self.uses(variable));
+        (!depends).then(|| self.eval([0.0; 3]))
     }
 
-    /// Its partial derivative by one coordinate.
+    /// Its partial derivative by one variable.
     ///
     /// Exact wherever the expression is differentiable. At kinks and jumps it is one of the one-sided derivatives or
     /// their middle: the slope of `sign`, `floor` and `ceil` is 0 everywhere, that of `abs` is `sign` (0 at 0),
@@ -78,7 +115,7 @@ impl Expression {
         self.graph.eval(point)
     }
 
-    /// Whether it depends on a coordinate after simplification: `0*x` does not.
+    /// Whether it depends on a variable after simplification: `0*x` does not.
     pub fn uses(&self, variable: Variable) -> bool {
         self.graph.uses(variable)
     }
@@ -91,7 +128,8 @@ impl Expression {
     /// Functions that the text of [`Expression::cuda_function`] calls: it comes after this one.
     pub const CUDA_HEADER: &'static str = cuda::HEADER;
 
-    /// Text of a CUDA C function `double name(double x, double y, double z)` that computes it.
+    /// Text of a CUDA C function `double name(double x, double y, double z)` that computes it, with a fourth parameter
+    /// `double t` where it depends on the time.
     ///
     /// The same text is C++ for a host where `__device__` means nothing and `__forceinline__` means `inline`. Its
     /// values differ from those of [`Expression::eval`] by what the mathematical libraries differ, and by nothing

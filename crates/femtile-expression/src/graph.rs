@@ -45,7 +45,8 @@ impl Graph {
             values[i] = match node {
                 Node::Constant(bits) => bits.value(),
                 Node::Truth(truth) => choose(truth, 1.0, 0.0),
-                Node::Variable(variable) => point[variable.index()],
+                // The time has no value until it is given one.
+                Node::Variable(variable) => point.get(variable.index()).copied().unwrap_or(f64::NAN),
                 Node::Unary(op, a) => op.apply(value(a)),
                 Node::Power(a, exponent) => integer_power(value(a), exponent),
                 Node::Binary(op, a, b) => op.apply(value(a), value(b)),

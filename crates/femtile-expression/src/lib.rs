@@ -12,11 +12,11 @@
 //! product    = signed { ("*" | "/") signed }
 //! signed     = { "-" | "+" } power
 //! power      = primary [ ("^" | "**") signed ]
-//! primary    = number | "x" | "y" | "z" | "pi" | "e" | function "(" sum { "," sum } ")"
+//! primary    = number | "x" | "y" | "z" | "t" | "pi" | "e" | function "(" sum { "," sum } ")"
 //!            | "if" "(" condition "," sum "," sum ")" | "(" sum ")"
 //! ```
 //!
-//! So `-x^2` is `-(x^2)` and `2^3^2` is `2^9`. Text of any content and size is safe to parse: nesting and number of
+//! `t`, the time, is a name in [`Expression::parse_in_time`] alone. So `-x^2` is `-(x^2)` and `2^3^2` is `2^9`. Text of any content and size is safe to parse: nesting and number of
 //! terms are limited, nothing else recurses.
 //!
 //! A text goes through `lexer` and `parser` into a `graph` that `simplify` keeps small; `derivative`, `display`,

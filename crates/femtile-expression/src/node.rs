@@ -3,7 +3,7 @@
 //! `apply` is the one definition of every operation; constant folding, [`eval`](crate::Expression::eval) and the tape
 //! all call it, which is why they agree bit for bit.
 
-/// A coordinate that an expression may depend on.
+/// What an expression may depend on: a coordinate, or the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Variable {
     /// The first coordinate.
@@ -12,20 +12,22 @@ pub enum Variable {
     Y,
     /// The third coordinate.
     Z,
+    /// The time, in expressions of [`Expression::parse_in_time`](crate::Expression::parse_in_time) alone.
+    T,
 }
 
 impl Variable {
-    /// All three, in order.
+    /// The three coordinates, in order.
     pub const ALL: [Self; 3] = [Self::X, Self::Y, Self::Z];
 
-    /// Position among the coordinates: 0, 1 or 2.
+    /// Position among the coordinates, 0, 1 or 2; that of the time is 3.
     pub const fn index(self) -> usize {
         self as usize
     }
 
     /// The name that stands for it in a text.
     pub const fn name(self) -> &'static str {
-        ["x", "y", "z"][self as usize]
+        ["x", "y", "z", "t"][self as usize]
     }
 }
 

@@ -9,7 +9,7 @@ use crate::error::{ExpressionError, quote};
 use crate::function::{Meaning, unknown_name};
 use crate::graph::{Builder, Graph};
 use crate::lexer::{Lexer, Token};
-use crate::node::{Binary, Id, Unary};
+use crate::node::{Binary, Id, Unary, Variable};
 
 /// Levels of parentheses, calls and stacked exponents that a text may have.
 pub(crate) const MAX_DEPTH: usize = 200;
@@ -35,8 +35,8 @@ struct Part {
     span: Range<usize>,
 }
 
-/// Parses the whole of `text` as a number or as a condition.
-pub(crate) fn parse(text: &str, wanted: Sort) -> Parsed<Graph> {
+/// Parses the whole of `text` as a number or as a condition, which may depend on the time where `in_time` says so.
+pub(crate) fn parse(text: &str, wanted: Sort, in_time: bool) -> Parsed<Graph> {
     let mut lexer = Lexer::new(text);
     let (token, span) = lexer.next()?;
     if token == Token::End {
@@ -45,7 +45,8 @@ pub(crate) fn parse(text: &str, wanted: Sort) -> Parsed<Graph> {
             Sort::Condition => "write a comparison such as x < 0.5",
         }));
     }
-    let mut parser = Parser { text, lexer, token, span, builder: Builder::default(), n_terms: 0, depth: 0 };
+    let builder = Builder::default();
+    let mut parser = Parser { text, lexer, token, span, builder, in_time, n_terms: 0, depth: 0 };
     let part = parser.part(LOOSEST)?;
     match parser.token {
         Token::End => {}
@@ -70,6 +71,8 @@ struct Parser<'t> {
     token: Token<'t>,
     span: Range<usize>,
     builder: Builder,
+    /// Whether `t` is a name.
+    in_time: bool,
     n_terms: usize,
     depth: usize,
 }
@@ -199,7 +202,8 @@ impl<'t> Parser<'t> {
     fn named(&mut self, name: &'t str) -> Parsed<Part> {
         let span = self.advance_term()?;
         let called = self.token == Token::Open;
-        let Some(meaning) = Meaning::look_up(name) else {
+        let time = (self.in_time && name == Variable::T.name()).then_some(Meaning::Variable(Variable::T));
+        let Some(meaning) = time.or_else(|| Meaning::look_up(name)) else {
             return Err(unknown_name(name, span, called));
         };
         let (id, sort) = match meaning {

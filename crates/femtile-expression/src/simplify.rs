@@ -23,6 +23,22 @@ impl Builder {
         self.intern(Node::Binary(Binary::Divide, numerator, zero))
     }
 
+    /// Makes a node anew, its operands being nodes of this graph.
+    pub(crate) fn make(&mut self, node: Node) -> Id {
+        match node {
+            Node::Constant(bits) => self.constant(bits.value()),
+            Node::Truth(value) => self.truth(value),
+            Node::Variable(variable) => self.variable(variable),
+            Node::Unary(op, a) => self.unary(op, a),
+            Node::Power(a, exponent) => {
+                let exponent = self.constant(f64::from(exponent));
+                self.power(a, exponent)
+            }
+            Node::Binary(op, a, b) => self.binary(op, a, b),
+            Node::Select(condition, a, b) => self.select(condition, a, b),
+        }
+    }
+
     pub(crate) fn variable(&mut self, variable: Variable) -> Id {
         self.intern(Node::Variable(variable))
     }

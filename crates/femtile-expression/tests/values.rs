@@ -229,3 +229,29 @@ fn arithmetic_on_expressions_is_that_of_their_texts() {
     assert_eq!(&a / &b, Expression::parse("(x + 1)/sin(y)").unwrap());
     assert_eq!(-&a, Expression::parse("-(x + 1)").unwrap());
 }
+
+#[test]
+fn the_time_is_a_name_only_where_it_is_asked_for() {
+    assert!(Expression::parse("x*t").is_err() && Condition::parse("t < 1").is_err());
+    let u = Expression::parse_in_time("x^2*exp(-t) + t^3").unwrap();
+    assert!(u.uses(Variable::T) && u.as_constant().is_none());
+    assert_eq!(u.to_string(), "x^2*exp(-t) + t^3");
+    assert!(u.eval([1.0, 0.0, 0.0]).is_nan());
+    for t in [0.0, -1.5, 2.0] {
+        let then = u.at_time(t);
+        assert!(!then.uses(Variable::T));
+        assert_eq!(then.eval([3.0, 0.0, 0.0]), 9.0 * (-t).exp() + t * t * t);
+    }
+    assert_eq!(Expression::parse_in_time("t/(1+t)").unwrap().at_time(1.0).as_constant(), Some(0.5));
+    assert_eq!(u.derivative(Variable::T).at_time(2.0).eval([0.0; 3]), 12.0);
+    assert!(u.cuda_function("u").contains("double z, double t)"));
+    assert!(!u.at_time(1.0).cuda_function("u").contains("double t"));
+}
+
+#[test]
+fn a_tape_without_the_time_gives_no_number() {
+    let mut values = [0.0; 2];
+    let tape = Expression::parse_in_time("x + t").unwrap().tape();
+    tape.eval_block(&mut values, &[1.0, 2.0], &[], &[], &mut femtile_expression::TapeScratch::default());
+    assert!(values.iter().all(|value| value.is_nan()));
+}
