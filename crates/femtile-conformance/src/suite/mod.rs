@@ -6,6 +6,7 @@ pub mod csr;
 pub mod forms;
 pub mod headers;
 pub mod problems;
+pub mod tridiagonal;
 pub mod vector;
 
 use femtile::linalg::krylov::cg::CgKernels;
@@ -23,6 +24,8 @@ pub struct Scope {
     pub sizes: &'static [usize],
     /// Points on a side of the grid that systems are solved on.
     pub side: usize,
+    /// Lengths of tridiagonal systems.
+    pub lengths: &'static [usize],
     /// Whether each kind of coefficient is tried alone as well: each is a program that has to be compiled.
     pub has_every_kind: bool,
 }
@@ -31,12 +34,17 @@ pub struct Scope {
 pub const FULL: Scope = Scope {
     sizes: &[0, 1, 2, 3, 5, 7, 15, 16, 17, 31, 33, 255, 256, 257, 4095, 4096, 4097, 10_007, 40_961],
     side: 37,
+    lengths: &[1, 2, 3, 5, 31, 32, 33, 64, 100, 127, 128, 257],
     has_every_kind: true,
 };
 
 /// The same for an emulator.
-pub const SMALL: Scope =
-    Scope { sizes: &[0, 1, 2, 3, 31, 257, 4095, 4096, 8195], side: 19, has_every_kind: false };
+pub const SMALL: Scope = Scope {
+    sizes: &[0, 1, 2, 3, 31, 257, 4095, 4096, 8195],
+    side: 19,
+    lengths: &[1, 2, 3, 5, 33, 64],
+    has_every_kind: false,
+};
 
 /// Instantiates the checks of linear algebra as tests, for the devices that `$devices()` gives.
 #[macro_export]
@@ -49,6 +57,19 @@ macro_rules! linear_algebra {
             cg: cg_agrees_with_the_reference, a_zero_right_side_gives_zero_at_once, a_good_start_ends_at_once,
                 every_stop_keeps_the_iterate_that_it_reports, an_indefinite_matrix_breaks_down_with_numbers,
                 how_often_the_host_looks_changes_nothing, a_right_side_that_is_not_finite_breaks_down_at_once;
+        }
+    };
+}
+
+/// Instantiates the checks of tridiagonal systems as tests, for the devices that `$devices()` gives.
+#[macro_export]
+macro_rules! tridiagonal {
+    ($devices:path, $scope:expr) => {
+        $crate::checks! { $devices, $scope;
+            tridiagonal: every_algorithm_solves_dominant_systems, any_axis_of_any_layout_is_solved,
+                periodic_systems_are_solved, pivoting_solves_systems_that_are_not_dominant, bands_may_repeat,
+                bands_of_a_rule_are_those_of_arrays, lines_that_fail_are_named_and_the_others_solved,
+                batches_without_entries_are_left_alone, what_does_not_fit_is_refused_with_numbers;
         }
     };
 }

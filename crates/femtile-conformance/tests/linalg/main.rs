@@ -2,6 +2,7 @@
 
 mod cg;
 mod csr;
+mod tridiagonal;
 mod vector;
 
 use femtile::device::{Cpu, cpu::SimdLevel};

@@ -27,6 +27,11 @@ pub struct Work<T: Scalar, D: Device> {
 
 /// What solves batches of tridiagonal systems.
 pub trait TridiagonalKernels<T: Scalar>: Device {
+    /// The algorithms that this device has; some may refuse some batches.
+    fn tridiagonal_algorithms(&self) -> &'static [Algorithm] {
+        &[Algorithm::Thomas]
+    }
+
     /// The algorithm for a batch: the one that was asked for, or the fastest for [`Algorithm::Auto`].
     ///
     /// # Errors
