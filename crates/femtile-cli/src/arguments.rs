@@ -7,8 +7,8 @@ use clap::{Args, Parser, Subcommand};
 #[command(
     version,
     about,
-    after_help = "Exit codes: 0 converged, 1 not converged (results are written), 2 bad input, \
-    3 device trouble, 130 interrupted (results are written)."
+    after_help = "Exit codes: 0 converged, 1 not converged, or systems that cannot be solved \
+    (results are written), 2 bad input, 3 device trouble, 130 interrupted (results are written)."
 )]
 pub struct Arguments {
     #[command(subcommand)]
@@ -19,6 +19,8 @@ pub struct Arguments {
 pub enum Command {
     /// Solve the problem of a case file and write the solution, a report and a plot.
     Solve(SolveOptions),
+    /// Solve batches of tridiagonal systems held in NumPy files.
+    Tridiagonal(TridiagonalOptions),
     /// Print the JSON schema of case files, with every key and default.
     Schema,
     /// Look at, check, convert, refine or generate meshes.
@@ -69,6 +71,48 @@ pub struct SolveOptions {
     /// Merge nodes that coincide, which closes cracks.
     #[arg(long)]
     pub merge: bool,
+    /// Say nothing but errors.
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  femtile tridiagonal systems.npz --output u.npz\n  \
+    femtile tridiagonal lower.npy diagonal.npy upper.npy rhs.npy --axis 0 --output u.npy\n  \
+    femtile tridiagonal -1 2.5 -1 rhs.npy --periodic --output u.npy")]
+pub struct TridiagonalOptions {
+    /// One .npz file with the members lower, diagonal, upper and rhs (or a, b, c and d), or four .npy files in this
+    /// order, in which numbers may stand for constant bands. Shapes are broadcast as NumPy does.
+    #[arg(required = true, num_args = 1..=4, value_name = "FILE", allow_negative_numbers = true)]
+    pub files: Vec<String>,
+    /// The file to write: .npy for the solution, .npz for the solution `u` and the flags `failed`.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// The axis along which systems lie; negative ones count from the last.
+    #[arg(long, default_value_t = -1, allow_negative_numbers = true)]
+    pub axis: isize,
+    /// The algorithm: auto, thomas, thomas-grid, thomas-shared, thomas-shuffle, pcr, cr, hybrid.
+    #[arg(long, default_value = "auto")]
+    pub algorithm: String,
+    /// The systems are cyclic: the first row's lower entry couples to the last unknown, the last row's upper entry to
+    /// the first.
+    #[arg(long)]
+    pub periodic: bool,
+    /// Exchange rows where pivots are small: for matrices that are not diagonally dominant.
+    #[arg(long)]
+    pub pivoting: bool,
+    /// The device: auto, cpu, cuda, cuda:N.
+    #[arg(long, default_value = "auto")]
+    pub device: String,
+    /// Threads of the CPU; 0 for all.
+    #[arg(long, default_value_t = 0)]
+    pub threads: usize,
+    /// f32 or f64; by default the wider one of the files.
+    #[arg(long, value_parser = ["f32", "f64"])]
+    pub precision: Option<String>,
+    /// Write the report as JSON to this file; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
     /// Say nothing but errors.
     #[arg(short, long)]
     pub quiet: bool,

@@ -4,9 +4,12 @@ use std::process::ExitCode;
 
 use femtile::case::CaseError;
 use femtile::device::DeviceError;
+use femtile::linalg::LinalgError;
 use femtile::mesh::MeshError;
 use femtile::mesh::check::CheckError;
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, NamedSource, Report};
+
+use crate::arrays::ArrayError;
 
 /// Exit code of bad input.
 pub const BAD_INPUT: u8 = 2;
@@ -73,6 +76,21 @@ impl From<CheckError> for Failure {
 impl From<DeviceError> for Failure {
     fn from(error: DeviceError) -> Self {
         Self { code: DEVICE, ..Self::message(error.to_string()) }
+    }
+}
+
+impl From<LinalgError> for Failure {
+    fn from(error: LinalgError) -> Self {
+        match error {
+            LinalgError::Device(error) => error.into(),
+            other => Self::message(other.to_string()),
+        }
+    }
+}
+
+impl From<ArrayError> for Failure {
+    fn from(error: ArrayError) -> Self {
+        Self::message(error.to_string())
     }
 }
 

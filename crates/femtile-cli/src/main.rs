@@ -1,6 +1,7 @@
 //! `femtile`: from a case file and a mesh to a checked solution and pictures.
 
 mod arguments;
+mod arrays;
 mod bars;
 mod bench;
 mod devices;
@@ -8,6 +9,7 @@ mod failure;
 mod mesh;
 mod reproduce;
 mod solve;
+mod tridiagonal;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -21,6 +23,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command {
         Command::Solve(options) => solve::run(&options),
+        Command::Tridiagonal(options) => tridiagonal::run(&options),
         Command::Schema => print(&format!("{:#}\n", femtile::case::schema())),
         Command::Mesh(command) => mesh::run(&command),
         Command::Devices(options) => devices::run(&options),

@@ -1,0 +1,287 @@
+//! The `.npy` format, versions 1 to 3: a header that is a Python dictionary, then the numbers.
+
+use std::io::Read;
+
+use super::{Array, ArrayError, Values};
+
+const MAGIC: &[u8; 6] = b"\x93NUMPY";
+/// Longer headers than this are refused: those of arrays of numbers have a hundred bytes.
+const LONGEST_HEADER: usize = 1 << 16;
+/// Numbers are read in parts of this many bytes, so that memory grows with what a file holds.
+const PART: usize = 1 << 20;
+
+/// Reads one array; `available` is the length of the file or member, where it is known.
+pub fn read(mut from: impl Read, available: Option<u64>, place: &str) -> Result<Array, ArrayError> {
+    let (text, header_len) = read_header(&mut from, place)?;
+    let header = Header::parse(&text)
+        .ok_or_else(|| ArrayError::format(place, format!("its header cannot be understood: {text:?}")))?;
+    let (size, swapped) = kind(&header.descr, place)?;
+    let counted = header.shape.iter().try_fold(size, |bytes, &n| bytes.checked_mul(n));
+    let Some(bytes) = counted else {
+        return Err(ArrayError::format(place, format!("the shape {:?} is too large", header.shape)));
+    };
+    if let Some(available) = available {
+        let held = available.saturating_sub(header_len as u64);
+        if held != bytes as u64 {
+            return Err(disagree(place, &header.shape, bytes, held));
+        }
+    }
+    let values = if size == 4 {
+        Values::F32(numbers(from, bytes, available, place, &header.shape, |bytes| {
+            let number = u32::from_le_bytes(bytes);
+            f32::from_bits(if swapped { number.swap_bytes() } else { number })
+        })?)
+    } else {
+        Values::F64(numbers(from, bytes, available, place, &header.shape, |bytes| {
+            let number = u64::from_le_bytes(bytes);
+            f64::from_bits(if swapped { number.swap_bytes() } else { number })
+        })?)
+    };
+    Ok(Array { shape: header.shape, is_fortran: header.is_fortran, values })
+}
+
+fn disagree(place: &str, shape: &[usize], announced: usize, held: u64) -> ArrayError {
+    let message = format!(
+        "the shape {shape:?} announces {announced} bytes of numbers, but there are {held}: it is damaged"
+    );
+    ArrayError::format(place, message)
+}
+
+/// The header's text, and the bytes before the numbers.
+fn read_header(from: &mut impl Read, place: &str) -> Result<(String, usize), ArrayError> {
+    let io = |source| ArrayError::io(place, source);
+    let mut start = [0; 8];
+    from.read_exact(&mut start).map_err(io)?;
+    if start[..6] != MAGIC[..] {
+        return Err(ArrayError::format(place, "this is no .npy file: it does not begin with \\x93NUMPY"));
+    }
+    let (len, before) = match start[6] {
+        1 => {
+            let mut len = [0; 2];
+            from.read_exact(&mut len).map_err(io)?;
+            (u16::from_le_bytes(len) as usize, 10)
+        }
+        2 | 3 => {
+            let mut len = [0; 4];
+            from.read_exact(&mut len).map_err(io)?;
+            (u32::from_le_bytes(len) as usize, 12)
+        }
+        version => {
+            return Err(ArrayError::format(
+                place,
+                format!("version {version} of .npy is not known, 1 to 3 are"),
+            ));
+        }
+    };
+    if len > LONGEST_HEADER {
+        return Err(ArrayError::format(
+            place,
+            format!("its header has {len} bytes, more than {LONGEST_HEADER}"),
+        ));
+    }
+    let mut text = vec![0; len];
+    from.read_exact(&mut text).map_err(io)?;
+    Ok((String::from_utf8_lossy(&text).trim().to_string(), before + len))
+}
+
+/// What the header says.
+struct Header {
+    descr: String,
+    is_fortran: bool,
+    shape: Vec<usize>,
+}
+
+impl Header {
+    fn parse(text: &str) -> Option<Self> {
+        let inner = text.strip_prefix('{')?.strip_suffix('}')?;
+        let value = |key: &str| {
+            let after = ["'", "\""].iter().find_map(|quote| {
+                let key = format!("{quote}{key}{quote}");
+                Some(&inner[inner.find(&key)? + key.len()..])
+            })?;
+            Some(after.trim_start().strip_prefix(':')?.trim_start())
+        };
+        let descr = value("descr")?;
+        let descr = match descr.chars().next()? {
+            quote @ ('\'' | '"') => descr[1..].split(quote).next()?.to_string(),
+            // A list describes a structure; its own quotes and brackets are of no interest.
+            '[' => "a structure".to_string(),
+            _ => return None,
+        };
+        let order = value("fortran_order")?;
+        let is_fortran =
+            if order.starts_with("True") { true } else { order.starts_with("False").then_some(false)? };
+        let shape = value("shape")?.strip_prefix('(')?.split(')').next()?;
+        let sizes = shape.split(',').map(str::trim).filter(|size| !size.is_empty());
+        // Python 2 wrote long integers as `3L`.
+        let shape = sizes.map(|size| size.trim_end_matches('L').parse().ok()).collect::<Option<_>>()?;
+        Some(Self { descr, is_fortran, shape })
+    }
+}
+
+/// Bytes of a number, and whether they stand in the order that is not ours.
+fn kind(descr: &str, place: &str) -> Result<(usize, bool), ArrayError> {
+    let (order, code) = descr.split_at(usize::from(descr.starts_with(['<', '>', '=', '|'])));
+    let swapped = order == ">";
+    let (dtype, advice) = match (code, code.get(..1).unwrap_or_default(), code.get(1..).unwrap_or_default()) {
+        ("f4", ..) => return Ok((4, swapped)),
+        ("f8", ..) => return Ok((8, swapped)),
+        ("f2", ..) => ("float16".to_string(), "convert it with .astype('float32')"),
+        (_, "f", _) => ("extended precision (longdouble)".to_string(), "convert it with .astype('float64')"),
+        (_, "i", size) => (bits("int", size), "convert it with .astype('float64')"),
+        (_, "u", size) => (bits("uint", size), "convert it with .astype('float64')"),
+        ("b1", ..) => ("bool".to_string(), "convert it with .astype('float64')"),
+        (_, "c", size) => (
+            bits("complex", size),
+            "solve for the real and the imaginary part of the right side apart, where the bands are real",
+        ),
+        (_, "O", _) => ("Python objects".to_string(), "convert it with .astype('float64')"),
+        _ => (format!("`{descr}`"), "save the numbers alone, as float32 or float64"),
+    };
+    Err(ArrayError::Type { place: place.into(), dtype, advice: advice.into() })
+}
+
+/// NumPy's name of a type, whose descriptions count bytes.
+fn bits(kind: &str, bytes: &str) -> String {
+    bytes.parse().map_or_else(|_| kind.to_string(), |n: u32| format!("{kind}{}", n.saturating_mul(8)))
+}
+
+fn numbers<T, const SIZE: usize>(
+    from: impl Read,
+    bytes: usize,
+    available: Option<u64>,
+    place: &str,
+    shape: &[usize],
+    number: impl Fn([u8; SIZE]) -> T,
+) -> Result<Vec<T>, ArrayError> {
+    let io = |source| ArrayError::io(place, source);
+    // The shape is backed by the file's length where that is known; else memory doubles with what comes.
+    let mut values = Vec::with_capacity(if available.is_some() { bytes / SIZE } else { 0 });
+    let mut from = from.take(bytes as u64 + 1);
+    let mut part = Vec::with_capacity(PART.min(bytes + 1));
+    loop {
+        part.clear();
+        let read = from.by_ref().take(PART as u64).read_to_end(&mut part).map_err(io)?;
+        let held = values.len() * SIZE + read;
+        if held > bytes || (read < PART && held < bytes) {
+            return Err(disagree(place, shape, bytes, held as u64));
+        }
+        values.extend(part.as_chunks::<SIZE>().0.iter().map(|&bytes| number(bytes)));
+        if read < PART {
+            return Ok(values);
+        }
+    }
+}
+
+/// All that stands before the numbers, padded to a multiple of 64 bytes.
+pub fn header(descr: &str, is_fortran: bool, shape: &[usize]) -> Vec<u8> {
+    let sizes: String = shape.iter().map(|n| format!("{n}, ")).collect();
+    // One axis is written `(3,)`, several `(3, 4)`.
+    let sizes =
+        sizes.trim_end().strip_suffix(if shape.len() == 1 { " " } else { "," }).unwrap_or(sizes.trim_end());
+    let order = if is_fortran { "True" } else { "False" };
+    let mut text = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': ({sizes}), }}");
+    let padding = 63 - (10 + text.len()) % 64;
+    text.extend(std::iter::repeat_n(' ', padding));
+    text.push('\n');
+    let mut header = MAGIC.to_vec();
+    header.extend([1, 0]);
+    header.extend((text.len() as u16).to_le_bytes());
+    header.extend(text.as_bytes());
+    header
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(version: u8, header: &str, numbers: &[u8]) -> Vec<u8> {
+        let mut bytes = [&MAGIC[..], &[version, 0]].concat();
+        match version {
+            1 => bytes.extend((header.len() as u16).to_le_bytes()),
+            _ => bytes.extend((header.len() as u32).to_le_bytes()),
+        }
+        [bytes, header.as_bytes().to_vec(), numbers.to_vec()].concat()
+    }
+
+    fn refusal(bytes: &[u8], available: bool) -> String {
+        read(bytes, available.then_some(bytes.len() as u64), "x.npy").unwrap_err().to_string()
+    }
+
+    #[test]
+    fn headers_of_all_versions_orders_and_shapes_are_read() {
+        let two = [1.0_f64.to_le_bytes(), (-2.5_f64).to_le_bytes()].concat();
+        for version in [1, 2, 3] {
+            let header = "{'descr': '<f8', 'fortran_order': True, 'shape': (2, 1), }  \n";
+            let array = read(&*file(version, header, &two), None, "").unwrap();
+            assert_eq!((array.shape, array.is_fortran), (vec![2, 1], true));
+            assert_eq!(array.values, Values::F64(vec![1.0, -2.5]));
+        }
+        let big = [1.0_f32.to_be_bytes(), (-2.5_f32).to_be_bytes()].concat();
+        let header = "{\"shape\": (2L,), \"fortran_order\": False, \"descr\": \">f4\"}";
+        assert_eq!(read(&*file(1, header, &big), None, "").unwrap().values, Values::F32(vec![1.0, -2.5]));
+        let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (), }";
+        assert_eq!(read(&*file(1, header, &two[..8]), None, "").unwrap(), Array::scalar(1.0));
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        for shape in [&[][..], &[3], &[0], &[2, 3], &[1, 2, 3, 4], &[100_000_000_000, 0]] {
+            let n: usize = shape.iter().product();
+            let numbers: Vec<u8> = (0..n).flat_map(|i| (i as f32).to_le_bytes()).collect();
+            let header = header("<f4", false, shape);
+            assert_eq!(header.len() % 64, 0);
+            let array = read(&*[header, numbers].concat(), None, "").unwrap();
+            assert_eq!(array.shape, shape);
+            assert_eq!(array.values, Values::F32((0..n).map(|i| i as f32).collect()));
+        }
+    }
+
+    #[test]
+    fn other_types_are_refused_by_name() {
+        for (descr, name) in [
+            ("'<f2'", "float16"),
+            ("'<i4'", "int32"),
+            ("'|u1'", "uint8"),
+            ("'<c16'", "complex128"),
+            ("'|b1'", "bool"),
+            ("'|O'", "objects"),
+            ("'<U3'", "<U3"),
+            ("'<f16'", "longdouble"),
+            ("[('a', '<f8')]", "a structure"),
+        ] {
+            let header = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': (1,), }}");
+            let said = refusal(&file(1, &header, &[0; 16]), true);
+            assert!(said.contains(name) && said.contains("x.npy"), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_count_without_bytes_behind_it_takes_no_memory() {
+        let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (9000000000000, 1000), }";
+        for available in [false, true] {
+            assert!(refusal(&file(1, header, &[0; 64]), available).contains("there are 64"));
+        }
+        let header = header.replace("1000)", "9999999999999)");
+        assert!(refusal(&file(1, &header, &[0; 64]), true).contains("too large"));
+        let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }";
+        for n in [0, 15, 17, 24] {
+            for available in [false, true] {
+                assert!(refusal(&file(1, header, &vec![0; n]), available).contains("announces 16"), "{n}");
+            }
+        }
+    }
+
+    #[test]
+    fn damaged_headers_are_refused() {
+        for bytes in [&b""[..], b"\x93NUMPY", b"PK\x03\x04 and so on", b"\x93NUMPY\x09\x00 "] {
+            refusal(bytes, true);
+        }
+        assert!(refusal(&file(2, &" ".repeat(1 << 20), &[]), false).contains("header"));
+        for header in
+            ["", "{}", "{'descr': '<f8'}", "{'descr': '<f8', 'fortran_order': False, 'shape': (-1,)}"]
+        {
+            assert!(refusal(&file(1, header, &[]), true).contains("understood"), "{header}");
+        }
+    }
+}

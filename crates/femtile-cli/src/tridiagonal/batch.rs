@@ -1,0 +1,208 @@
+//! Four arrays of any shapes that NumPy would broadcast, as one batch of systems.
+
+use femtile::device::Scalar;
+
+use crate::arrays::{Array, Values, strides};
+use crate::failure::Failure;
+
+/// What the arrays are called in messages and files.
+pub const NAMES: [&str; 4] = ["lower", "diagonal", "upper", "rhs"];
+
+/// A batch as the solver takes it.
+pub struct Batch<T> {
+    pub shape: Vec<usize>,
+    /// Of the right side.
+    pub strides: Vec<usize>,
+    /// Whether the right side's first axis is the contiguous one.
+    pub is_fortran: bool,
+    /// Lower, diagonal and upper; they share their strides.
+    pub bands: [Vec<T>; 3],
+    /// Zero where the bands repeat.
+    pub band_strides: Vec<usize>,
+    pub rhs: Vec<T>,
+}
+
+impl<T: Scalar> Batch<T> {
+    /// Broadcasts lower, diagonal, upper and right side; what already lies as it is needed is not copied.
+    pub fn new(arrays: [Array; 4]) -> Result<Self, Failure> {
+        let shapes = arrays.each_ref().map(|array| array.shape.clone());
+        let disagree = || {
+            let shown: Vec<_> =
+                NAMES.iter().zip(&shapes).map(|(name, shape)| format!("{name} {}", tuple(shape))).collect();
+            Failure::message(format!(
+                "the shapes disagree: {}; along each axis, counted from the last, all must be equal or 1",
+                shown.join(", ")
+            ))
+        };
+        let shape = broadcast(&shapes).ok_or_else(disagree)?;
+        if shape.is_empty() {
+            return Err(Failure::message(
+                "all arrays are numbers without an axis: give the right side a shape (N,)",
+            ));
+        }
+        let band_shape = padded(&broadcast(&shapes[..3]).ok_or_else(disagree)?, shape.len());
+        let [lower, diagonal, upper, rhs] = arrays;
+        let is_fortran = rhs.is_fortran && rhs.shape == shape;
+        let rhs = laid_out(rhs, &shape, is_fortran)?;
+        let bands_are_fortran = [&lower, &diagonal, &upper].iter().all(|band| band.is_fortran);
+        let lay = |band| laid_out(band, &band_shape, bands_are_fortran);
+        let bands = [lay(lower)?, lay(diagonal)?, lay(upper)?];
+        let band_strides = repeating(&band_shape, &strides(&band_shape, bands_are_fortran));
+        let strides = strides(&shape, is_fortran);
+        Ok(Self { strides, shape, is_fortran, bands, band_strides, rhs })
+    }
+
+    /// The first entry of each array that is read and is not finite, such as `lower[3, 7]`.
+    pub fn non_finite(&self, axis: usize, is_open: bool) -> Vec<String> {
+        let last = self.shape[axis].saturating_sub(1);
+        let [lower, diagonal, upper] = &self.bands;
+        let arrays = [(lower, Some(0)), (diagonal, None), (upper, Some(last)), (&self.rhs, None)];
+        let mut found = Vec::new();
+        for (k, (values, unread_row)) in arrays.into_iter().enumerate() {
+            let strides = if k < 3 { &self.band_strides } else { &self.strides };
+            let bad = values.iter().enumerate().filter(|(_, value)| !value.is_finite());
+            let read = bad.map(|(at, value)| (index_of(at, strides), value)).find(|(index, _)| {
+                // An entry that repeats along the axis is read in other rows, unless there are none.
+                let row = (strides[axis] > 0 || last == 0).then_some(index[axis]);
+                !is_open || unread_row.is_none() || row != unread_row
+            });
+            if let Some((index, value)) = read {
+                let shown =
+                    index.iter().zip(strides).map(|(i, &s)| if s == 0 { "…".into() } else { i.to_string() });
+                found.push(format!("{}[{}] is {value}", NAMES[k], shown.collect::<Vec<_>>().join(", ")));
+            }
+        }
+        found
+    }
+}
+
+/// A shape as Python writes it.
+pub fn tuple(shape: &[usize]) -> String {
+    let sizes: Vec<_> = shape.iter().map(ToString::to_string).collect();
+    if let [one] = &*sizes { format!("({one},)") } else { format!("({})", sizes.join(", ")) }
+}
+
+/// The shape that all of these become; none where they do not fit.
+fn broadcast(shapes: &[Vec<usize>]) -> Option<Vec<usize>> {
+    let n = shapes.iter().map(Vec::len).max()?;
+    let mut result = vec![1; n];
+    for shape in shapes {
+        for (size, &other) in result[n - shape.len()..].iter_mut().zip(shape) {
+            match (*size, other) {
+                (_, 1) => {}
+                (1, _) => *size = other,
+                (a, b) if a == b => {}
+                _ => return None,
+            }
+        }
+    }
+    Some(result)
+}
+
+fn padded(shape: &[usize], n: usize) -> Vec<usize> {
+    [&vec![1; n - shape.len()], shape].concat()
+}
+
+/// Strides with zeros for axes of one entry.
+fn repeating(shape: &[usize], strides: &[usize]) -> Vec<usize> {
+    shape.iter().zip(strides).map(|(&n, &stride)| if n == 1 { 0 } else { stride }).collect()
+}
+
+/// Where an entry of an array without gaps stands.
+fn index_of(at: usize, strides: &[usize]) -> Vec<usize> {
+    let mut axes: Vec<usize> = (0..strides.len()).filter(|&axis| strides[axis] > 0).collect();
+    axes.sort_by_key(|&axis| std::cmp::Reverse(strides[axis]));
+    let (mut index, mut rest) = (vec![0; strides.len()], at);
+    for axis in axes {
+        index[axis] = rest / strides[axis];
+        rest %= strides[axis];
+    }
+    index
+}
+
+/// The numbers of an array in a given shape and order.
+fn laid_out<T: Scalar>(array: Array, shape: &[usize], is_fortran: bool) -> Result<Vec<T>, Failure> {
+    let from_shape = padded(&array.shape, shape.len());
+    let from = repeating(&from_shape, &padded_strides(&array, shape.len()));
+    let into = repeating(shape, &strides(shape, is_fortran));
+    let values = converted(array.values);
+    if from_shape == shape && from == into {
+        return Ok(values);
+    }
+    let n: usize = shape.iter().product();
+    let mut result = Vec::new();
+    result.try_reserve_exact(n).map_err(|_| {
+        Failure::message(format!("there is no memory for the {n} entries of the shape {}", tuple(shape)))
+    })?;
+    result.extend((0..n).map(|at| {
+        let index = index_of(at, &into);
+        values[index.iter().zip(&from).map(|(i, stride)| i * stride).sum::<usize>()]
+    }));
+    Ok(result)
+}
+
+fn padded_strides(array: &Array, n: usize) -> Vec<usize> {
+    [&vec![0; n - array.shape.len()], &*array.strides()].concat()
+}
+
+fn converted<T: Scalar>(values: Values) -> Vec<T> {
+    match values {
+        Values::F32(values) => bytemuck::allocation::try_cast_vec(values)
+            .unwrap_or_else(|(_, values)| values.iter().map(|&value| T::from_f64(value.into())).collect()),
+        Values::F64(values) => bytemuck::allocation::try_cast_vec(values)
+            .unwrap_or_else(|(_, values)| values.iter().map(|&value| T::from_f64(value)).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn array(shape: &[usize], is_fortran: bool) -> Array {
+        let n: usize = shape.iter().product();
+        Array { shape: shape.to_vec(), is_fortran, values: Values::F64((0..n).map(|i| i as f64).collect()) }
+    }
+
+    #[test]
+    fn shapes_are_broadcast_as_numpy_does() {
+        let shape = |shapes: &[&[usize]]| broadcast(&shapes.iter().map(|s| s.to_vec()).collect::<Vec<_>>());
+        assert_eq!(shape(&[&[], &[4], &[3, 1]]), Some(vec![3, 4]));
+        assert_eq!(shape(&[&[0], &[1], &[2, 1]]), Some(vec![2, 0]));
+        assert_eq!(shape(&[&[3, 4], &[3]]), None);
+    }
+
+    #[test]
+    fn bands_of_one_matrix_repeat_and_are_not_copied() {
+        let band = array(&[1, 4], false);
+        let batch = Batch::<f64>::new([band.clone(), band.clone(), band, array(&[3, 4], true)]).ok().unwrap();
+        assert_eq!((batch.band_strides, batch.bands[0].len()), (vec![0, 1], 4));
+        assert_eq!((batch.strides, batch.is_fortran), (vec![1, 3], true));
+    }
+
+    #[test]
+    fn arrays_that_lie_differently_are_brought_together() {
+        let (lower, diagonal) = (array(&[], false), array(&[2, 3], true));
+        let batch =
+            Batch::<f32>::new([lower, diagonal, array(&[3], false), array(&[2, 1], false)]).ok().unwrap();
+        assert_eq!((batch.shape, batch.strides), (vec![2, 3], vec![3, 1]));
+        assert_eq!(batch.band_strides, [3, 1]);
+        assert_eq!(batch.bands[0], [0.0; 6]);
+        assert_eq!(batch.bands[1], [0.0, 2.0, 4.0, 1.0, 3.0, 5.0]);
+        assert_eq!(batch.bands[2], [0.0, 1.0, 2.0, 0.0, 1.0, 2.0]);
+        assert_eq!(batch.rhs, [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]);
+    }
+
+    #[test]
+    fn entries_beyond_the_ends_need_not_be_finite() {
+        let with_nan = |at: usize| {
+            let mut values: Vec<f64> = vec![1.0; 6];
+            values[at] = f64::NAN;
+            Array { shape: vec![2, 3], is_fortran: false, values: Values::F64(values) }
+        };
+        let sound = array(&[2, 3], false);
+        let batch = Batch::<f64>::new([with_nan(3), sound.clone(), with_nan(5), sound]).ok().unwrap();
+        assert!(batch.non_finite(1, true).is_empty());
+        assert_eq!(batch.non_finite(1, false), ["lower[1, 0] is NaN", "upper[1, 2] is NaN"]);
+        assert_eq!(batch.non_finite(0, true).len(), 1);
+    }
+}

@@ -1,0 +1,235 @@
+//! `femtile tridiagonal`: batches of systems from NumPy files to NumPy files.
+
+mod batch;
+mod input;
+mod report;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use femtile::device::{Buffer, Cpu, Scalar};
+use femtile::linalg::tridiagonal::{
+    Bands, Ends, Layout, Stability, Tridiagonal, TridiagonalConfig, TridiagonalKernels, TridiagonalOutcome,
+};
+use femtile::mesh::io::write_atomically;
+
+use crate::arguments::TridiagonalOptions;
+use crate::arrays::{Array, Output, Values, write_archive};
+use crate::failure::Failure;
+use crate::print;
+use batch::Batch;
+use report::{LISTED, Report};
+
+/// `femtile tridiagonal`.
+pub fn run(options: &TridiagonalOptions) -> Result<ExitCode, Failure> {
+    check_output(&options.output)?;
+    let config = TridiagonalConfig {
+        algorithm: options.algorithm.parse()?,
+        ends: if options.periodic { Ends::Periodic } else { Ends::Open },
+        stability: if options.pivoting { Stability::PartialPivoting } else { Stability::Unpivoted },
+    };
+    let device = Device::open(options)?;
+    let begun = Instant::now();
+    let arrays = input::read(&options.files)?;
+    let is_wide = match options.precision.as_deref() {
+        Some(precision) => precision == "f64",
+        // A number given in place of a file takes the precision of the others.
+        None => arrays.iter().any(|a| matches!(a.values, Values::F64(_)) && !a.shape.is_empty()),
+    };
+    let report = if is_wide || arrays.iter().all(|array| array.shape.is_empty()) {
+        solve::<f64>(options, config, device, arrays, begun)?
+    } else {
+        solve::<f32>(options, config, device, arrays, begun)?
+    };
+    tell(options, &report)?;
+    Ok(ExitCode::from(u8::from(report.n_failed > 0)))
+}
+
+/// Refuses an output that could not be written, before anything is solved.
+fn check_output(output: &Path) -> Result<(), Failure> {
+    let extension = output.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    if !["npy", "npz"].contains(&extension.to_ascii_lowercase().as_str()) {
+        let message = format!("--output {}: the name must end in .npy or .npz", output.display());
+        return Err(Failure::message(message));
+    }
+    match output.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        Some(folder) if !folder.is_dir() => {
+            Err(Failure::message(format!("--output: there is no folder {}; make it first", folder.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What solves.
+enum Device {
+    Cpu(Cpu, &'static str),
+}
+
+impl Device {
+    fn open(options: &TridiagonalOptions) -> Result<Self, Failure> {
+        match options.device.as_str() {
+            "cpu" => Ok(Self::Cpu(Cpu::new(options.threads)?, "asked for")),
+            "auto" => Ok(Self::Cpu(
+                Cpu::new(options.threads)?,
+                "arrays from files reach a GPU no faster than a CPU solves them",
+            )),
+            other => {
+                Err(Failure::message(format!("--device: there is no device `{other}`; use auto or cpu")))
+            }
+        }
+    }
+}
+
+fn solve<T: Scalar>(
+    options: &TridiagonalOptions,
+    config: TridiagonalConfig,
+    device: Device,
+    arrays: [Array; 4],
+    begun: Instant,
+) -> Result<Report, Failure> {
+    let batch = Batch::<T>::new(arrays)?;
+    let axis = axis_of(options.axis, &batch.shape)?;
+    match device {
+        Device::Cpu(cpu, reason) => solve_on(&cpu, reason, options, config, batch, axis, begun),
+    }
+}
+
+fn axis_of(axis: isize, shape: &[usize]) -> Result<usize, Failure> {
+    let n = shape.len() as isize;
+    if (-n..n).contains(&axis) {
+        return Ok(axis.rem_euclid(n) as usize);
+    }
+    let shape = batch::tuple(shape);
+    Err(Failure::message(format!("--axis {axis}: the shape {shape} has the axes {} to {}", -n, n - 1)))
+}
+
+fn solve_on<T: Scalar, D: TridiagonalKernels<T>>(
+    device: &D,
+    device_reason: &'static str,
+    options: &TridiagonalOptions,
+    config: TridiagonalConfig,
+    batch: Batch<T>,
+    axis: usize,
+    begun: Instant,
+) -> Result<Report, Failure> {
+    let layout = Layout::with_strides(&batch.shape, &batch.strides)?;
+    let solver = Tridiagonal::new(device, &layout, axis, config)?;
+    let mut solver = solver.with_band_strides(&batch.band_strides)?;
+    let warnings = batch.non_finite(axis, config.ends == Ends::Open);
+    let read = begun.elapsed().as_secs_f64();
+
+    let begun = Instant::now();
+    let Batch { shape, strides, is_fortran, bands: [lower, diagonal, upper], rhs, .. } = batch;
+    let bytes = size_of::<T>() * (lower.len() + diagonal.len() + upper.len() + 2 * rhs.len());
+    let lower = Buffer::from_vec(device, lower)?;
+    let diagonal = Buffer::from_vec(device, diagonal)?;
+    let upper = Buffer::from_vec(device, upper)?;
+    let mut u = Buffer::from_vec(device, rhs)?;
+    let upload = begun.elapsed().as_secs_f64();
+
+    let begun = Instant::now();
+    let bands = Bands::Arrays { lower: &lower, diagonal: &diagonal, upper: &upper };
+    let outcome = solver.solve_in_place(&mut u, bands)?;
+    let seconds = begun.elapsed().as_secs_f64();
+
+    let begun = Instant::now();
+    let u = u.to_host()?;
+    let failed = failed_systems(&u, &shape, &strides, axis, &outcome);
+    write(&options.output, &u, &shape, is_fortran, axis, &failed)?;
+    let written = begun.elapsed().as_secs_f64();
+
+    let length = shape[axis];
+    let n_systems = shape.iter().enumerate().filter(|(k, _)| *k != axis).map(|(_, n)| n).product();
+    Ok(Report {
+        version: env!("CARGO_PKG_VERSION"),
+        device: device.description(),
+        device_reason,
+        precision: T::NAME,
+        algorithm: solver.algorithm().name(),
+        periodic: options.periodic,
+        pivoting: options.pivoting,
+        axis,
+        n_systems,
+        length,
+        timings_s: [("read", read), ("upload", upload), ("solve", seconds), ("write", written)].into(),
+        gb_per_s: 1e-9 * bytes as f64 / seconds,
+        n_failed: outcome.n_failed,
+        failed: (0..n_systems)
+            .filter(|&n| failed.get(n) == Some(&1))
+            .take(LISTED)
+            .map(|n| index(n, &shape, axis))
+            .collect(),
+        first_failure: outcome.first.map(|first| first.index),
+        warnings,
+        output: options.output.clone(),
+        shape,
+    })
+}
+
+/// A system by its number, row-major over the other axes; none stands for the axis of the rows.
+fn index(mut number: usize, shape: &[usize], axis: usize) -> Vec<Option<usize>> {
+    let mut index = vec![None; shape.len()];
+    for other in (0..shape.len()).rev().filter(|&k| k != axis) {
+        index[other] = Some(number % shape[other]);
+        number /= shape[other];
+    }
+    index
+}
+
+/// 1 for each system that failed, row-major over the other axes; all of it is NaN.
+fn failed_systems<T: Scalar>(
+    u: &[T],
+    shape: &[usize],
+    strides: &[usize],
+    axis: usize,
+    outcome: &TridiagonalOutcome,
+) -> Vec<u8> {
+    let others = shape.iter().enumerate().filter(|(k, _)| *k != axis).map(|(_, n)| n);
+    let n_systems: usize = others.product();
+    if outcome.n_failed == 0 || shape[axis] == 0 {
+        return vec![0; n_systems];
+    }
+    let start = |number| -> usize {
+        let places = index(number, shape, axis);
+        places.iter().zip(strides).map(|(i, stride)| i.unwrap_or(0) * stride).sum()
+    };
+    (0..n_systems).map(|number| u8::from(u[start(number)].to_f64().is_nan())).collect()
+}
+
+fn write<T: Scalar>(
+    path: &Path,
+    u: &[T],
+    shape: &[usize],
+    is_fortran: bool,
+    axis: usize,
+    failed: &[u8],
+) -> Result<(), Failure> {
+    let dtype = if size_of::<T>() == 4 { "f4" } else { "f8" };
+    let u = Output { shape, is_fortran, dtype, bytes: bytemuck::cast_slice(u) };
+    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy")) {
+        return Ok(write_atomically(path, |out| u.write(out))?);
+    }
+    let others = [&shape[..axis], &shape[axis + 1..]].concat();
+    let failed = Output { shape: &others, is_fortran: false, dtype: "b1", bytes: failed };
+    Ok(write_atomically(path, |out| write_archive(out, &[("u", u), ("failed", failed)]))?)
+}
+
+fn tell(options: &TridiagonalOptions, report: &Report) -> Result<(), Failure> {
+    let json = serde_json::to_string_pretty(report).map_err(|e| Failure::message(e.to_string()))?;
+    let to_stdout = options.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
+    if to_stdout {
+        print(&format!("{json}\n"))?;
+    } else if let Some(path) = &options.json {
+        write_atomically(path, |out| writeln!(out, "{json}"))?;
+    }
+    if !options.quiet {
+        let text = report.summary();
+        if to_stdout {
+            eprint!("{text}");
+        } else {
+            print(&text)?;
+        }
+    }
+    Ok(())
+}
