@@ -9,3 +9,4 @@ pub use femtile_expression as expression;
 pub use femtile_fem as fem;
 pub use femtile_linalg as linalg;
 pub use femtile_mesh as mesh;
+pub use femtile_time as time;

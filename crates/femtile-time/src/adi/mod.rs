@@ -1,0 +1,56 @@
+//! Alternating directions: each step solves systems along one axis of a box at a time.
+//!
+//! $$ u_t = ∇·(D∇u) + c·∇u + ru + f $$
+//!
+//! With the parts $A_0$ (mixed derivatives) and $A_1, …, A_d$ (one for each axis) of the operator, the step length Δt
+//! and τ = θΔt, a step of Douglas is
+//!
+//! $$ R = Δt\,\bigl(A u^{n-1} + f(t_{n-1} + τ)\bigr), \qquad
+//!    (I - τA_1)⋯(I - τA_d)\,(u^n - u^{n-1}) = R, $$
+//!
+//! Craig–Sneyd solves once more for $R + \tfrac12 Δt A_0 δ$, δ being what the first pass gave, and Peaceman–Rachford
+//! is $(I - τA_1)u^* = (I + τA_2)u^{n-1} + τf$, $(I - τA_2)u^n = (I + τA_1)u^* + τf$.
+//!
+//! ```
+//! use femtile_device::Cpu;
+//! use femtile_expression::Expression;
+//! use femtile_time::adi::{Adi, AdiConfig, Problem, Silent};
+//!
+//! # fn main() -> Result<(), femtile_time::TimeError> {
+//! let problem = Problem::heat(&[33, 33], &[0.0, 0.0], &[1.0, 1.0]);
+//! let config = AdiConfig { end: 0.1, steps: 40, ..AdiConfig::default() };
+//! let initial = Expression::parse("sin(pi*x)*sin(pi*y)").expect("a formula");
+//! let mut adi = Adi::<f64, _>::new(&Cpu::new(1)?, &problem, config)?;
+//! let mut u = adi.initial_values(&initial)?;
+//! let outcome = adi.run(&mut u, &mut Silent)?;
+//! let middle = u.to_host()?[33 * 16 + 16];
+//! assert!((middle - (-0.2 * std::f64::consts::PI.powi(2)).exp()).abs() < 1e-3, "{middle} {outcome:?}");
+//! # Ok(())
+//! # }
+//! ```
+
+mod boundary;
+mod config;
+#[allow(unsafe_code)]
+mod cpu;
+#[allow(unsafe_code)]
+pub(crate) mod cuda;
+mod cuda_text;
+mod grid;
+mod kernels;
+mod line;
+mod operator;
+mod problem;
+mod reference;
+mod rule;
+mod sampled;
+mod soundness;
+mod stepper;
+pub mod values;
+
+pub use config::{AdiConfig, AdiOutcome, AdiStop, Coefficients, Scheme};
+pub use grid::{Grid, MAX_NODES, MIN_NODES};
+pub use kernels::{AdiKernels, Arrays, ExplicitStage};
+pub use operator::Operator;
+pub use problem::{Problem, Side};
+pub use stepper::{Adi, Silent, StepMonitor};

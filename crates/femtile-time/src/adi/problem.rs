@@ -1,0 +1,101 @@
+//! The equation, the box, what holds on its sides.
+
+use femtile_expression::{Expression, Variable};
+
+use super::grid::{AXES, Grid};
+use crate::TimeError;
+
+/// What holds on one side of the box.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Side {
+    /// The value of u, which may depend on the time.
+    Dirichlet(Expression),
+    /// The flux $n·D∇u$ into the box, n pointing out of it; may depend on the time.
+    Neumann(Expression),
+    /// The opposite side again; both sides of an axis have it.
+    Periodic,
+}
+
+/// The problem $u_t = ∇·(D∇u) + c·∇u + ru + f$ on a box.
+///
+/// Coefficients depend on x, y, z; the source and the values on the sides on the time t as well. Where Dirichlet
+/// sides meet, that of the first axis holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Problem {
+    /// Nodes along each axis.
+    pub nodes: Vec<usize>,
+    /// The corner with the smallest coordinates.
+    pub lower: Vec<f64>,
+    /// The corner with the largest coordinates.
+    pub upper: Vec<f64>,
+    /// D, symmetric and positive semidefinite; its leading block counts.
+    pub diffusion: [[Expression; 3]; 3],
+    /// c.
+    pub convection: [Expression; 3],
+    /// r.
+    pub reaction: Expression,
+    /// f.
+    pub source: Expression,
+    /// For each axis what holds on its lower and its upper side.
+    pub sides: Vec<[Side; 2]>,
+}
+
+impl Problem {
+    /// $u_t = Δu$ on the box between two corners, zero on its sides.
+    pub fn heat(nodes: &[usize], lower: &[f64], upper: &[f64]) -> Self {
+        let zero = || Expression::constant(0.0);
+        let unit = |i, j| Expression::constant(f64::from(u8::from(i == j)));
+        Self {
+            nodes: nodes.to_vec(),
+            lower: lower.to_vec(),
+            upper: upper.to_vec(),
+            diffusion: std::array::from_fn(|i| std::array::from_fn(|j| unit(i, j))),
+            convection: [zero(), zero(), zero()],
+            reaction: zero(),
+            source: zero(),
+            sides: nodes.iter().map(|_| [Side::Dirichlet(zero()), Side::Dirichlet(zero())]).collect(),
+        }
+    }
+
+    /// The grid.
+    ///
+    /// # Errors
+    /// [`TimeError::Setting`] as [`Grid::new`], and when a side is periodic and its opposite is not.
+    pub fn grid(&self) -> Result<Grid, TimeError> {
+        let mut periodic = Vec::new();
+        for (axis, sides) in self.sides.iter().enumerate() {
+            let n_periodic = sides.iter().filter(|side| **side == Side::Periodic).count();
+            if n_periodic == 1 {
+                let axis = AXES.get(axis).unwrap_or(&"?");
+                let message = format!("one side of {axis} is periodic; the opposite one has to be as well");
+                return Err(TimeError::setting("sides", message));
+            }
+            periodic.push(n_periodic == 2);
+        }
+        Grid::new(&self.nodes, &self.lower, &self.upper, &periodic)
+    }
+
+    /// Refuses what no scheme can solve; the grid where all is well.
+    pub(crate) fn check(&self) -> Result<Grid, TimeError> {
+        let grid = self.grid()?;
+        let d = grid.dimension();
+        let mut steady: Vec<(&'static str, &Expression)> = vec![("reaction", &self.reaction)];
+        for i in 0..d {
+            steady.push(("convection", &self.convection[i]));
+            for j in 0..d {
+                steady.push(("diffusion", &self.diffusion[i][j]));
+                if self.diffusion[i][j] != self.diffusion[j][i] {
+                    let message = format!(
+                        "the entries {i}, {j} and {j}, {i} differ: {} and {}; the tensor is symmetric",
+                        self.diffusion[i][j], self.diffusion[j][i]
+                    );
+                    return Err(TimeError::setting("diffusion", message));
+                }
+            }
+        }
+        if let Some((field, _)) = steady.iter().find(|(_, coefficient)| coefficient.uses(Variable::T)) {
+            return Err(TimeError::setting(field, "may depend on x, y, z, not on the time"));
+        }
+        Ok(grid)
+    }
+}

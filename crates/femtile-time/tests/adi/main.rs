@@ -1,0 +1,8 @@
+//! Alternating directions: orders, stability, agreement of devices, bad input.
+
+mod agreement;
+mod boundary;
+mod manufactured;
+mod order;
+mod refusals;
+mod stability;
