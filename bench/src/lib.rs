@@ -6,8 +6,10 @@
 mod benchmarks;
 mod error;
 mod options;
+mod peer;
 pub mod problems;
 mod record;
+pub mod reproduce;
 mod timing;
 
 pub use error::BenchError;

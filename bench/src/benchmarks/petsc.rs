@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use femtile::device::{Buffer, Cpu, Device};
 use femtile::linalg::comm::Alone;
@@ -15,7 +14,7 @@ use serde::Deserialize;
 use super::between_bandwidths;
 use crate::problems::kuhn_box;
 use crate::timing::Samples;
-use crate::{BenchError, Options, Record, Work};
+use crate::{BenchError, Options, Record, Work, peer};
 
 const SCRIPT: &str = include_str!("../../peers/petsc_jacobi_cg.py");
 const TOLERANCE: f64 = 1e-8;
@@ -115,27 +114,8 @@ fn export<D: Device>(a: &Csr<f64, D>, file: &Path) -> std::io::Result<()> {
     out.flush()
 }
 
-/// Runs the script in the first Python that can.
 fn ask_petsc(file: &Path, repeats: usize) -> Result<Peer, BenchError> {
-    let first = ask_python("python3", file, repeats);
-    first.or_else(|reason| {
-        let second = ask_python("/usr/bin/python3", file, repeats);
-        second.map_err(|other| BenchError::Peer { peer: "PETSc", reason: format!("{reason}; {other}") })
-    })
-}
-
-fn ask_python(python: &str, file: &Path, repeats: usize) -> Result<Peer, String> {
-    let mut command = Command::new(python);
-    command.arg("-").arg(file).args([repeats.to_string(), TOLERANCE.to_string()]);
-    command.env("OMP_NUM_THREADS", "1").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| format!("{python}: {error}"))?;
-    if let Some(mut stdin) = child.stdin.take() {
-        stdin.write_all(SCRIPT.as_bytes()).map_err(|error| format!("{python}: {error}"))?;
-    }
-    let output = child.wait_with_output().map_err(|error| format!("{python}: {error}"))?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("{python}: {}", said.lines().last().unwrap_or("no message").trim()));
-    }
-    serde_json::from_slice(&output.stdout).map_err(|error| format!("{python}: {error}"))
+    let arguments = [file.display().to_string(), repeats.to_string(), TOLERANCE.to_string()];
+    peer::ask(SCRIPT, &arguments, &[("OMP_NUM_THREADS", "1".into())])
+        .map_err(|reason| BenchError::Peer { peer: "PETSc", reason })
 }

@@ -1,3 +1,4 @@
 //! The problems that benchmarks share, each defined once.
 
 pub mod kuhn_box;
+pub mod tridiagonal;

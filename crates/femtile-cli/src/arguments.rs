@@ -201,9 +201,35 @@ pub struct BenchOptions {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  femtile reproduce laszlo2016 figure-11 --threads 1\n  \
+    femtile reproduce laszlo2016 --step 4 --output figures")]
 pub struct ReproduceOptions {
-    /// Key of the paper, as in references.bib; without it the papers are listed.
+    /// Key of the paper, as in references.bib; without it the papers and what can be reproduced are listed.
     pub key: Option<String>,
-    /// The table or figure, such as table-2.
+    /// The table or figure, such as figure-10; without it all of the paper.
     pub item: Option<String>,
+    /// Folder for each figure as text, JSON and SVG.
+    #[arg(short, long, value_name = "FOLDER")]
+    pub output: Option<PathBuf>,
+    /// Write all figures as JSON to this file; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// A size that is done in seconds, to see that everything runs: its figures mean nothing.
+    #[arg(long)]
+    pub small: bool,
+    /// From one length of systems to the next; the paper's is 4.
+    #[arg(long, default_value_t = 64, value_name = "N")]
+    pub step: usize,
+    /// Threads of the CPU, of ours and of other libraries; 0 for all.
+    #[arg(long, default_value_t = 0)]
+    pub threads: usize,
+    /// How often each solve is timed.
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    pub repeats: usize,
+    /// Leave out other libraries.
+    #[arg(long)]
+    pub no_peers: bool,
+    /// Leave out the GPU.
+    #[arg(long)]
+    pub no_gpu: bool,
 }

@@ -7,6 +7,7 @@ use femtile::device::DeviceError;
 use femtile::linalg::LinalgError;
 use femtile::mesh::MeshError;
 use femtile::mesh::check::CheckError;
+use femtile_bench::BenchError;
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, NamedSource, Report};
 
 use crate::arrays::ArrayError;
@@ -83,6 +84,16 @@ impl From<LinalgError> for Failure {
     fn from(error: LinalgError) -> Self {
         match error {
             LinalgError::Device(error) => error.into(),
+            other => Self::message(other.to_string()),
+        }
+    }
+}
+
+impl From<BenchError> for Failure {
+    fn from(error: BenchError) -> Self {
+        match error {
+            BenchError::Device(error) => error.into(),
+            BenchError::Linalg(error) => error.into(),
             other => Self::message(other.to_string()),
         }
     }

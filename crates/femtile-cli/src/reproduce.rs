@@ -1,26 +1,147 @@
+use std::path::Path;
 use std::process::ExitCode;
+
+use comfy_table::{Table, presets};
+use femtile::mesh::io::write_atomically;
+use femtile_bench::reproduce::{Figure, Item, Paper, Session, Settings, papers, svg};
 
 use crate::arguments::ReproduceOptions;
 use crate::failure::Failure;
 use crate::print;
 
-/// The papers, by key of references.bib, and what each gives Femtile.
-const PAPERS: [(&str, &str); 5] = [
-    ("cui2024", "multigrid with vertex-patch smoothers"),
-    ("kronbichler2022", "conjugate gradients merged into matrix-free operators"),
-    ("laszlo2016", "batched tridiagonal and block-tridiagonal solvers"),
-    ("fu2014", "the pipeline of finite elements with algebraic multigrid"),
-    ("wong2015", "ELL-WARP sparse products and cardiac simulation"),
-];
-
 /// `femtile reproduce`.
 pub fn run(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
-    let list =
-        PAPERS.map(|(key, what)| format!("{key:<16} {what}; no item can be reproduced yet\n")).concat();
-    let Some(key) = &options.key else { return print(&list) };
-    if !PAPERS.iter().any(|(known, _)| known == key) {
-        return Err(Failure::message(format!("there is no paper `{key}`; the papers are:\n{list}")));
+    let Some(key) = &options.key else { return print(&list(&papers())) };
+    let items = chosen(key, options.item.as_deref())?;
+    for folder in
+        [&options.output, &options.json.as_ref().and_then(|file| file.parent().map(Path::to_path_buf))]
+    {
+        if let Some(folder) = folder.as_deref().filter(|folder| !folder.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder)?;
+        }
     }
-    let item = options.item.as_deref().unwrap_or("any item");
-    Err(Failure::message(format!("{item} of {key} cannot be reproduced yet: see papers/{key}/README.md")))
+    let settings = Settings {
+        small: options.small,
+        threads: options.threads,
+        step: options.step,
+        repeats: if options.small { 1 } else { options.repeats },
+        peers: !options.no_peers,
+        gpu: !options.no_gpu,
+    };
+    let session = Session::new(settings)?;
+    let mut figures = Vec::new();
+    for item in items {
+        let figure = item.run(&session)?;
+        if let Some(folder) = &options.output {
+            write(folder, &figure)?;
+        }
+        if options.json.as_ref().is_none_or(|path| path.as_os_str() != "-") {
+            print(&text(&figure))?;
+        }
+        figures.push(figure);
+    }
+    let Some(path) = &options.json else { return Ok(ExitCode::SUCCESS) };
+    let json = json(&figures)?;
+    if path.as_os_str() == "-" {
+        return print(&json);
+    }
+    write_atomically(path, |out| out.write_all(json.as_bytes()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list(papers: &[Paper]) -> String {
+    let mut text = String::new();
+    for paper in papers {
+        let none = if paper.items.is_empty() { "; nothing of it can be reproduced yet" } else { "" };
+        text += &format!("{:<16} {}{none}\n", paper.key, paper.summary);
+        for item in &paper.items {
+            text += &format!("    {:<12} {}\n", item.name, item.summary);
+        }
+    }
+    text
+}
+
+/// The items that were asked for.
+fn chosen(key: &str, item: Option<&str>) -> Result<Vec<Item>, Failure> {
+    let papers = papers();
+    let Some(paper) = papers.iter().find(|paper| paper.key == key) else {
+        return Err(Failure::message(format!(
+            "there is no paper `{key}`; the papers are:\n{}",
+            list(&papers)
+        )));
+    };
+    if paper.items.is_empty() {
+        let item = item.unwrap_or("any item");
+        let message = format!("{item} of {key} cannot be reproduced yet: see papers/{key}/README.md");
+        return Err(Failure::message(message));
+    }
+    let items: Vec<_> =
+        paper.items.iter().copied().filter(|known| item.is_none_or(|item| known.name == item)).collect();
+    if items.is_empty() {
+        let names: Vec<_> = paper.items.iter().map(|item| item.name).collect();
+        let item = item.unwrap_or_default();
+        let names = names.join(", ");
+        return Err(Failure::message(format!("{key} has no item `{item}`; choose one of: {names}")));
+    }
+    Ok(items)
+}
+
+fn json(figures: &[Figure]) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(figures).map_err(|e| Failure::message(e.to_string()))?;
+    Ok(text + "\n")
+}
+
+/// The three files of a figure.
+fn write(folder: &Path, figure: &Figure) -> Result<(), Failure> {
+    let file = |extension: &str| folder.join(format!("{}.{extension}", figure.item));
+    let contents =
+        [("txt", text(figure)), ("json", json(std::slice::from_ref(figure))?), ("svg", svg(figure))];
+    for (extension, content) in contents {
+        write_atomically(&file(extension), |out| out.write_all(content.as_bytes()))?;
+    }
+    Ok(())
+}
+
+fn text(figure: &Figure) -> String {
+    let mut text = format!("{}, {}: {}\n{}\n", figure.paper, figure.item, figure.title, figure.setting);
+    for precision in figure.precisions() {
+        text += &format!("\n{precision}, {}\n{}\n", figure.quantity.label(), table(figure, precision));
+    }
+    if !figure.claims.is_empty() {
+        let mut table = new_table();
+        table.set_header(["claim", "place", "theirs", "ours"]);
+        for claim in &figure.claims {
+            let ours = claim.ours.as_deref().unwrap_or("not measured here");
+            table.add_row([&claim.what, claim.place, &claim.theirs, ours]);
+        }
+        text += &format!("\n{table}\n");
+    }
+    for absent in &figure.absent {
+        text += &format!("\n{} was not measured: {}; {}\n", absent.peer, absent.reason, absent.install);
+    }
+    text + "\n"
+}
+
+/// A row for each abscissa, a column for each solver.
+fn table(figure: &Figure, precision: &str) -> Table {
+    let series = figure.series(precision);
+    let mut table = new_table();
+    let labels = series.iter().map(|series| series.label.clone());
+    table.set_header([figure.abscissa.to_string()].into_iter().chain(labels));
+    for abscissa in figure.abscissas(precision) {
+        let value = |point: Option<&(String, f64)>| match point {
+            Some((_, value)) if (0.01..1e4).contains(value) => format!("{value:.3}"),
+            Some((_, value)) => format!("{value:.2e}"),
+            None => "–".into(),
+        };
+        let values = series.iter().map(|s| value(s.points.iter().find(|point| point.0 == abscissa)));
+        table.add_row([abscissa.clone()].into_iter().chain(values));
+    }
+    table
+}
+
+fn new_table() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_BORDERS_ONLY);
+    table
 }

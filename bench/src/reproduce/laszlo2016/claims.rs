@@ -1,0 +1,159 @@
+//! What the paper's text says in numbers, beside the same ratios of this run.
+
+use super::{Claim, Row};
+
+/// The least and the largest ratio of times of two solvers over all sizes that both were measured at.
+pub(super) fn ratios(
+    rows: &[Row],
+    slow: impl Fn(&Row) -> bool,
+    fast: impl Fn(&Row) -> bool,
+) -> Option<(f64, f64)> {
+    let pairs = rows.iter().filter(|row| slow(row)).filter_map(|row| {
+        let other = rows.iter().find(|other| fast(other) && other.is_same_problem(row))?;
+        Some(row.ns / other.ns)
+    });
+    pairs.fold(None, |range: Option<(f64, f64)>, ratio| {
+        Some(range.map_or((ratio, ratio), |(low, high)| (low.min(ratio), high.max(ratio))))
+    })
+}
+
+fn shown(range: Option<(f64, f64)>) -> Option<String> {
+    range.map(
+        |(low, high)| {
+            if high < 1.01 * low { format!("{high:.2}×") } else { format!("{low:.2}–{high:.2}×") }
+        },
+    )
+}
+
+fn claim(what: impl Into<String>, place: &'static str, theirs: &str, ours: Option<String>) -> Claim {
+    Claim { what: what.into(), place, theirs: theirs.into(), ours }
+}
+
+/// A choice by precision.
+fn of<'a>(precision: &str, single: &'a str, double: &'a str) -> &'a str {
+    if precision == "f32" { single } else { double }
+}
+
+const PRECISIONS: [&str; 2] = ["f32", "f64"];
+
+pub(super) fn of_figure_7(rows: &[Row]) -> Vec<Claim> {
+    let time = |solver: &str, kind: &str, axis: &str| {
+        rows.iter().find(|r| r.is(kind, solver) && r.axis == Some(axis) && r.precision == "f32").map(|r| r.ns)
+    };
+    let over_y = |solver: &str, kind: &str| {
+        let ratio = time(solver, kind, "x").zip(time(solver, kind, "y")).map(|(x, y)| x / y);
+        ratio.map(|ratio| format!("{ratio:.2}×"))
+    };
+    vec![
+        claim(
+            "naive Thomas along x against y, single precision, GPU",
+            "Figure 7",
+            "16.75×",
+            over_y("thomas-grid", "cuda"),
+        ),
+        claim("the solver chosen along x against y, single precision, GPU", "", "–", over_y("auto", "cuda")),
+        claim("the solver chosen along x against y, single precision, CPU", "", "–", over_y("thomas", "cpu")),
+    ]
+}
+
+pub(super) fn of_x(rows: &[Row], precision: &str) -> Vec<Claim> {
+    let cuda = |solver: &'static str| move |row: &Row| row.is("cuda", solver);
+    let named =
+        |solver: &'static str| move |row: &Row| row.library != "femtile" && row.solver.ends_with(solver);
+    let cpu = |row: &Row| row.is("cpu", "thomas");
+    let plain = |row: &Row| row.is("cpu", "plain loop");
+    let mut claims = vec![
+        claim(
+            "Thomas transposed in shared memory against cuSPARSE gtsv2StridedBatch, GPU",
+            "section 7.1.2",
+            "2.5–3.1×, by precision and size",
+            shown(ratios(rows, named("gtsv2StridedBatch"), cuda("thomas-shared"))),
+        ),
+        claim(
+            "Thomas transposed by shuffles against the same, GPU",
+            "section 7.1.2",
+            "4.3–3.3×, by precision and size",
+            shown(ratios(rows, named("gtsv2StridedBatch"), cuda("thomas-shuffle"))),
+        ),
+        claim(
+            "the latter against naive Thomas, GPU",
+            "section 7.1.2",
+            of(precision, "6.1×", "7.2×"),
+            shown(ratios(rows, cuda("thomas-grid"), cuda("thomas-shuffle"))),
+        ),
+        claim(
+            "the hybrid beyond 512 unknowns against the hybrid up to there, time of an unknown, GPU",
+            "section 7.1.2",
+            of(precision, "fastest at every length", "drops beyond 512"),
+            beyond_512(rows),
+        ),
+        claim(
+            "Thomas against MKL's ?dtsvb, CPU",
+            "Figures 10 and 11",
+            "plot only",
+            shown(ratios(rows, named("dtsvb"), cpu)),
+        ),
+        claim("Thomas against LAPACK's ?gtsv, CPU", "", "–", shown(ratios(rows, named("gtsv"), cpu))),
+        claim(
+            "Thomas against the plain loop, CPU",
+            "Figures 10 and 11",
+            "plot only",
+            shown(ratios(rows, plain, cpu)),
+        ),
+    ];
+    claims.retain(|claim| claim.ours.is_some() || claim.theirs != "–");
+    claims
+}
+
+fn beyond_512(rows: &[Row]) -> Option<String> {
+    let worst = |beyond: bool| {
+        let hybrids = rows.iter().filter(|row| row.is("cuda", "hybrid") && (row.length > 512) == beyond);
+        hybrids.map(|row| row.ns).reduce(f64::max)
+    };
+    Some(format!("{:.2}×", worst(true)? / worst(false)?))
+}
+
+pub(super) fn of_figure_12(rows: &[Row]) -> Vec<Claim> {
+    PRECISIONS
+        .into_iter()
+        .flat_map(|precision| {
+            let ours = |kind: &'static str, solver: &'static str| {
+                move |row: &Row| row.precision == precision && row.is(kind, solver)
+            };
+            let name = of(precision, "single precision", "double precision");
+            [
+                claim(
+                    format!("the hybrid along y against naive Thomas, GPU, {name}"),
+                    "section 7.2.2",
+                    of(precision, "up to 1.5×, spills at 320", "up to 1.8×, spills at 384"),
+                    shown(ratios(rows, ours("cuda", "thomas"), ours("cuda", "hybrid"))),
+                ),
+                claim(
+                    format!("the hybrid on a GPU against all threads of the CPU, {name}"),
+                    "section 7.2.2",
+                    of(precision, "4.3×", "4.6×"),
+                    shown(ratios(rows, ours("cpu", "thomas"), ours("cuda", "hybrid"))),
+                ),
+            ]
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scalar::{Grid, row};
+    use super::*;
+
+    #[test]
+    fn ratios_compare_equal_sizes_alone() {
+        let grid = |nx| Grid { sizes: [nx, 4, 4], axis: "x" };
+        let make =
+            |solver: &str, nx, seconds| Row { solver: solver.into(), ..row(&grid(nx), "f64", seconds) };
+        let rows =
+            [make("a", 8, 6.0), make("b", 8, 2.0), make("a", 9, 10.0), make("b", 9, 2.0), make("a", 10, 1.0)];
+        let range = ratios(&rows, |row| row.solver == "a", |row| row.solver == "b");
+        assert!(range.is_some_and(|(low, high)| (low - 3.0).abs() + (high - 5.0).abs() < 1e-12));
+        assert_eq!(shown(range), Some("3.00–5.00×".into()));
+        assert_eq!(shown(ratios(&rows, |row| row.solver == "c", |_| true)), None);
+    }
+}

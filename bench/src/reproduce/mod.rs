@@ -1,0 +1,78 @@
+//! Tables and figures of papers, regenerated: theirs beside ours, with the peers of this machine in the same run.
+
+mod figure;
+mod laszlo2016;
+mod plot;
+mod session;
+
+pub use figure::{Absent, Claim, Figure, Quantity, Row, Series};
+pub use plot::svg;
+pub use session::Session;
+
+use crate::BenchError;
+
+/// What the user may choose of a figure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// A size that is done in seconds, for tests.
+    pub small: bool,
+    /// Threads of the CPU; 0 for all.
+    pub threads: usize,
+    /// From one length of systems to the next.
+    pub step: usize,
+    /// How often each solve is timed.
+    pub repeats: usize,
+    /// Whether other libraries are measured.
+    pub peers: bool,
+    /// Whether a GPU is measured where there is one.
+    pub gpu: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { small: false, threads: 0, step: 64, repeats: 5, peers: true, gpu: true }
+    }
+}
+
+/// A table or figure that can be regenerated.
+#[derive(Debug, Clone, Copy)]
+pub struct Item {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it shows, in one line.
+    pub summary: &'static str,
+    run: fn(&Session) -> Result<Figure, BenchError>,
+}
+
+/// A paper whose methods Femtile implements or will implement.
+#[derive(Debug, Clone)]
+pub struct Paper {
+    /// Its key in `references.bib`.
+    pub key: &'static str,
+    /// What it gives Femtile.
+    pub summary: &'static str,
+    /// What can be regenerated of it so far.
+    pub items: Vec<Item>,
+}
+
+/// All papers.
+pub fn papers() -> Vec<Paper> {
+    let paper = |key, summary, items| Paper { key, summary, items };
+    vec![
+        paper("cui2024", "multigrid with vertex-patch smoothers", vec![]),
+        paper("kronbichler2022", "conjugate gradients merged into matrix-free operators", vec![]),
+        paper("laszlo2016", "batched tridiagonal and block-tridiagonal solvers", laszlo2016::items()),
+        paper("fu2014", "the pipeline of finite elements with algebraic multigrid", vec![]),
+        paper("wong2015", "ELL-WARP sparse products and cardiac simulation", vec![]),
+    ]
+}
+
+impl Item {
+    /// Measures.
+    ///
+    /// # Errors
+    /// What kept our own solvers from running; peers that do not run are named in the figure.
+    pub fn run(&self, session: &Session) -> Result<Figure, BenchError> {
+        (self.run)(session)
+    }
+}

@@ -1,0 +1,58 @@
+use femtile::device::cuda::{gpus, measure};
+use femtile::device::{Cpu, Cuda, Device};
+
+use super::Settings;
+use crate::BenchError;
+
+/// The devices of this machine, and what is measured once for several figures.
+#[derive(Debug)]
+pub struct Session {
+    /// What was chosen.
+    pub settings: Settings,
+    pub(super) cpu: Cpu,
+    pub(super) triad_gb_per_s: f64,
+    pub(super) gpu: Option<Gpu>,
+}
+
+/// A GPU and the rate at which it copies.
+#[derive(Debug)]
+pub(super) struct Gpu {
+    pub device: Cuda,
+    pub copy_gb_per_s: f64,
+}
+
+impl Session {
+    /// Opens the devices and measures their bandwidth.
+    ///
+    /// # Errors
+    /// When the threads cannot be started, or a GPU that is there does not work.
+    pub fn new(settings: Settings) -> Result<Self, BenchError> {
+        let cpu = Cpu::new(settings.threads)?;
+        let vector_bytes = if settings.small { 1 << 20 } else { 256 << 20 };
+        let rates: Vec<_> = (0..3).map(|_| cpu.measure_bandwidth(vector_bytes)).collect::<Result<_, _>>()?;
+        let triad_gb_per_s = rates.iter().map(|rate| rate.triad_gb_per_s).fold(0.0, f64::max);
+        let found = settings.gpu && gpus().is_ok_and(|gpus| !gpus.is_empty());
+        let gpu = if found {
+            let device = Cuda::new(0)?;
+            let copy_gb_per_s = 1e-9 * measure(&device)?.copy_bytes_per_second;
+            Some(Gpu { device, copy_gb_per_s })
+        } else {
+            None
+        };
+        Ok(Self { settings, cpu, triad_gb_per_s, gpu })
+    }
+
+    /// The machine in one line.
+    pub(super) fn machine(&self) -> String {
+        let mut text = format!(
+            "{} ({} threads, triad {:.1} GB/s)",
+            crate::record::processor(),
+            self.cpu.threads(),
+            self.triad_gb_per_s
+        );
+        if let Some(gpu) = &self.gpu {
+            text += &format!("; {} (copy {:.0} GB/s)", gpu.device.description(), gpu.copy_gb_per_s);
+        }
+        text
+    }
+}

@@ -1,0 +1,82 @@
+//! Figures of papers at a size that is done in seconds: all of them run, and what does not depend on the machine is
+//! what `papers/` promises.
+
+mod common;
+
+use common::{femtile, root, text};
+use serde_json::Value;
+
+/// The figures of a paper, small and without peers.
+fn figures(key: &str, more: &[&str]) -> Vec<Value> {
+    let arguments = ["reproduce", key, "--small", "--no-gpu", "--threads", "2", "--json", "-"];
+    let output = femtile().args(arguments).args(more).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn every_figure_of_laszlo2016_is_measured_and_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let found = figures("laszlo2016", &["--no-peers", "--output", folder.path().to_str().unwrap()]);
+    assert!(found.len() >= 6);
+    for figure in &found {
+        let item = figure["item"].as_str().unwrap();
+        let rows = figure["rows"].as_array().unwrap();
+        assert!(rows.iter().any(|row| row["library"] == "femtile" && row["kind"] == "cpu"), "{item}");
+        for row in rows {
+            assert!(row["seconds"].as_f64().unwrap() > 0.0 && row["ns"].as_f64().unwrap() > 0.0, "{item}");
+        }
+        let svg = std::fs::read_to_string(folder.path().join(format!("{item}.svg"))).unwrap();
+        assert!(
+            svg.starts_with("<svg") && svg.contains("thomas") && svg.trim_end().ends_with("</svg>"),
+            "{item}"
+        );
+        let table = std::fs::read_to_string(folder.path().join(format!("{item}.txt"))).unwrap();
+        assert!(table.contains("thomas (cpu"), "{table}");
+        assert!(folder.path().join(format!("{item}.json")).is_file());
+    }
+}
+
+#[test]
+fn algorithms_agree_with_thomas_as_the_paper_says() {
+    let expected = std::fs::read(root().join("papers/laszlo2016/expected.json")).unwrap();
+    let expected: Value = serde_json::from_slice(&expected).unwrap();
+    let found = figures("laszlo2016", &["agreement"]);
+    let rows = found[0]["rows"].as_array().unwrap();
+    assert!(!rows.is_empty());
+    for row in rows {
+        let bound = &expected["agreement"][row["precision"].as_str().unwrap()]["mean_square_at_most"];
+        assert!(row["mean_square"].as_f64().unwrap() <= bound.as_f64().unwrap(), "{row}");
+    }
+}
+
+#[test]
+fn a_peer_that_is_not_there_is_named_with_how_to_install_it() {
+    let arguments = ["reproduce", "laszlo2016", "figure-11", "--small", "--no-gpu", "--threads", "1"];
+    let output =
+        femtile().args(arguments).env("FEMTILE_PYTHON", "no-such-python").env("PATH", "").output().unwrap();
+    let said = text(&output.stdout);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(said.contains("thomas (cpu, x)") && said.contains("GPU was not measured"), "{said}");
+    // The system's Python is tried as well.
+    if !said.contains("LAPACK of SciPy") {
+        assert!(
+            said.contains("LAPACK ?gtsv was not measured") && said.contains("pip install scipy"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn papers_and_items_that_do_not_exist_are_named_beside_those_that_do() {
+    for (arguments, words) in [
+        (&["reproduce", "nobody2000"][..], &["nobody2000", "laszlo2016"][..]),
+        (&["reproduce", "laszlo2016", "figure-99"], &["figure-99", "figure-10"]),
+        (&["reproduce", "cui2024"], &["cannot be reproduced yet", "papers/cui2024"]),
+    ] {
+        let output = femtile().args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let said = text(&output.stderr);
+        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+    }
+}
