@@ -20,6 +20,7 @@ fn devices(check: &str) -> Vec<Cuda> {
 femtile_conformance::linear_algebra!(devices, SMALL);
 femtile_conformance::kernel_headers!(devices, SMALL);
 femtile_conformance::assembly!(devices, SMALL);
+femtile_conformance::tridiagonal!(devices, SMALL);
 
 /// Sums of few blocks end without a last one; here they all end with it.
 #[test]

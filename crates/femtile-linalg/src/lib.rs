@@ -30,5 +30,6 @@ pub fn cuda_specialisations() -> Vec<Specialisation> {
         .into_iter()
         .chain(products)
         .chain(krylov::cg::cuda::specialisations())
+        .chain(tridiagonal::cuda::specialisations())
         .collect()
 }

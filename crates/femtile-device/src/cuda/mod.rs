@@ -32,7 +32,9 @@ pub use kernel::{Argument, Arguments, CheckDevice, Kernel, Read, Structure, Take
 pub use measure::{CudaCosts, measure, specialisations};
 pub use memory::CudaMemory;
 pub use nvidia::{Nvidia, gpus};
-pub use program::{COPY_HEADER, FEMTILE_HEADER, Header, MMA_HEADER, Program, Specialisation, TILE_HEADER};
+pub use program::{
+    COPY_HEADER, FEMTILE_HEADER, Header, MMA_HEADER, Program, RECIPROCAL_HEADER, Specialisation, TILE_HEADER,
+};
 pub use recording::{CudaReadback, CudaRecording};
 
 /// One NVIDIA GPU with one stream of work; clones are handles of the same stream.

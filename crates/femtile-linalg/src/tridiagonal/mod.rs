@@ -23,14 +23,20 @@
 //! ```
 
 mod bands;
+pub mod choice;
 mod config;
 #[allow(unsafe_code)]
 pub(crate) mod cpu;
+#[allow(unsafe_code)]
+pub(crate) mod cuda;
+mod hybrid;
 mod kernels;
 mod layout;
 mod outcome;
+mod pcr;
 mod reference;
 mod solver;
+mod thomas;
 
 pub use bands::{BandRule, Bands, CudaBands};
 pub use config::{Algorithm, Ends, Stability, TridiagonalConfig};

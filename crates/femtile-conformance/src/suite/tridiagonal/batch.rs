@@ -173,18 +173,16 @@ impl<T: Scalar> Batch<T> {
         let layout = Layout::with_strides(&self.shape, &self.strides).unwrap();
         let mut solver = match Tridiagonal::new(device, &layout, self.axis, config) {
             Ok(solver) => solver,
-            Err(LinalgError::Setting { field: "algorithm", .. })
-                if !matches!(config.algorithm, Algorithm::Auto | Algorithm::Thomas) =>
-            {
-                return None;
-            }
-            Err(error) => panic!("{config:?}: {error}"),
+            Err(error) => return refused(config, &error),
         };
         if self.band_strides != self.strides {
             solver = solver.with_band_strides(&self.band_strides).unwrap();
         }
         let mut u = Buffer::from_host(device, &self.d).unwrap();
-        let outcome = solver.solve_in_place(&mut u, bands).unwrap();
+        let outcome = match solver.solve_in_place(&mut u, bands) {
+            Ok(outcome) => outcome,
+            Err(error) => return refused(config, &error),
+        };
         let u = u.to_host().unwrap();
 
         let mut poisoned = self.d.clone();
@@ -221,4 +219,14 @@ fn residual(products: [(f64, f64); 3], d: f64) -> f64 {
         high = sum;
     }
     high + low
+}
+
+/// Nothing where an algorithm other than the default refuses a batch, which all but `thomas` may.
+fn refused<R>(config: TridiagonalConfig, error: &LinalgError) -> Option<R> {
+    let may_refuse = !matches!(config.algorithm, Algorithm::Auto | Algorithm::Thomas);
+    assert!(
+        may_refuse && matches!(error, LinalgError::Setting { field: "algorithm", .. }),
+        "{config:?}: {error}"
+    );
+    None
 }

@@ -1,0 +1,5 @@
+//! Elimination within chunks of a system, parallel cyclic reduction between them: `[laszlo2016]`, Alg. 3 to 5, 10, 11.
+
+#[allow(unsafe_code)]
+pub(crate) mod cuda;
+mod shape;

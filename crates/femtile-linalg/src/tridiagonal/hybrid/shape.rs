@@ -1,0 +1,136 @@
+//! How the threads of a GPU share systems in the hybrid algorithm; measured on an H200, see `bench/README.md`.
+
+/// Shared memory that a block may have on every GPU from compute capability 8.0 on, less what is taken statically.
+const SHARED_BYTES: usize = 96 << 10;
+/// The same on GPUs with more.
+const LARGE_SHARED_BYTES: usize = 224 << 10;
+
+/// Most static shared memory that a block takes to exchange the ends of chunks.
+const EXCHANGE_BYTES: usize = 30 << 10;
+
+/// Shared memory that a block may have, by compute capability.
+pub(super) fn shared_bytes_of_gpu(compute_capability: (u32, u32)) -> usize {
+    match compute_capability {
+        (9 | 10, _) => 227 << 10,
+        (8, 0 | 7) => 163 << 10,
+        _ => 99 << 10,
+    }
+}
+
+/// How the threads of a block share systems.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Shape {
+    /// Rows that a thread eliminates.
+    pub rows: usize,
+    /// Threads that share a system.
+    pub chunks: usize,
+    /// Systems of a block.
+    pub systems: usize,
+    /// Rows of each chunk that are copied ahead, where there is a queue.
+    pub depth: usize,
+    /// Blocks that a multiprocessor is to hold at least.
+    pub blocks: usize,
+}
+
+impl Shape {
+    /// Threads of a block.
+    pub fn threads(&self) -> usize {
+        self.chunks * self.systems
+    }
+
+    /// The same with a queue that leaves room for what a block exchanges.
+    pub fn within(self, shared_bytes: usize, bytes: usize, arrays: usize) -> Self {
+        let room = shared_bytes.saturating_sub(EXCHANGE_BYTES);
+        let depth = self.depth.min(room / (arrays * self.threads() * bytes)).max(1);
+        Self { depth, ..self }
+    }
+}
+
+/// Shape for contiguous lines of `length` rows of numbers of `bytes` bytes; none where they are too long.
+///
+/// A warp takes systems of up to 1,024 rows; longer ones are spread over the warps of a block.
+pub(super) fn of_rows(length: usize, bytes: usize) -> Option<Shape> {
+    let width = 16 / bytes;
+    let (usual, most) = if bytes == 4 { (32, 32) } else { (16, 32) };
+    let chunks = [2, 4, 8, 16, 32].into_iter().find(|chunks| length.div_ceil(*chunks) <= usual);
+    let mut chunks = chunks.unwrap_or_else(|| length.div_ceil(most).next_power_of_two().max(32));
+    let rows = |chunks: usize| length.div_ceil(chunks).next_multiple_of(width);
+    // An odd number of packs a chunk needs no gaps in shared memory.
+    if chunks < 32
+        && (rows(chunks) / width).is_multiple_of(2)
+        && !(rows(2 * chunks) / width).is_multiple_of(2)
+    {
+        chunks *= 2;
+    }
+    let shape = Shape { rows: rows(chunks), chunks, systems: (32 / chunks).max(1), depth: 0, blocks: 1 };
+    (chunks <= 512 && shared_bytes_of_rows(&shape, bytes, 4) <= LARGE_SHARED_BYTES).then_some(shape)
+}
+
+/// Shared memory of a block for contiguous lines, with so many arrays in it.
+pub(super) fn shared_bytes_of_rows(shape: &Shape, bytes: usize, arrays: usize) -> usize {
+    let packs = shape.rows * bytes / 16;
+    arrays * shape.threads() * (packs | 1) * 16
+}
+
+/// Shape for lines of any other stride; none where they are too long for the registers of a multiprocessor.
+pub(super) fn of_columns(length: usize, bytes: usize) -> Option<Shape> {
+    let (chunks, systems, depth, blocks) = match (bytes, length) {
+        (8, ..=64) => (8, 16, 8, 3),
+        (8, ..=128) => (16, 16, 6, 3),
+        (8, ..=256) => (16, 16, 8, 2),
+        (8, ..=512) => (32, 8, 12, 2),
+        (8, ..=1024) => (64, 8, 8, 1),
+        (8, ..=2048) => (128, 4, 8, 1),
+        (4, ..=64) => (8, 32, 8, 2),
+        (4, ..=128) => (8, 32, 8, 3),
+        (4, ..=256) => (16, 32, 16, 1),
+        (4, ..=512) => (16, 32, 12, 1),
+        (4, ..=1024) => (32, 16, 8, 1),
+        (4, ..=2048) => (64, 8, 8, 1),
+        _ => return None,
+    };
+    let rows = length.div_ceil(chunks).max(1);
+    Some(Shape { rows, chunks, systems, depth: depth.min(rows), blocks })
+}
+
+/// Shared memory of a block for lines of any stride, with so many arrays in its queue.
+pub(super) fn shared_bytes_of_columns(shape: &Shape, bytes: usize, arrays: usize) -> usize {
+    arrays * shape.threads() * shape.depth * bytes
+}
+
+/// Whether every GPU from compute capability 8.0 on has that much shared memory for a block.
+pub(super) fn fits_everywhere(bytes: usize) -> bool {
+    bytes <= SHARED_BYTES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_length_up_to_its_limit_has_threads_in_whole_warps_that_take_all_rows() {
+        for bytes in [4, 8] {
+            for length in 1..=6000 {
+                let Some(shape) = of_rows(length, bytes) else {
+                    panic!("{length} rows of {bytes} bytes");
+                };
+                assert!(shape.rows * shape.chunks >= length && shape.rows <= 36, "{length}: {shape:?}");
+                assert!(
+                    shape.threads().is_multiple_of(32) && shape.chunks.is_power_of_two(),
+                    "{length}: {shape:?}"
+                );
+                assert_eq!(shape.rows * bytes % 16, 0);
+            }
+            for length in 1..=2048 {
+                let shape = of_columns(length, bytes).unwrap();
+                assert!(shape.rows * shape.chunks >= length && shape.rows <= 32, "{length}: {shape:?}");
+                assert!(
+                    shape.threads().is_multiple_of(32) && (shape.systems * bytes).is_multiple_of(16),
+                    "{length}: {shape:?}"
+                );
+                assert!(shared_bytes_of_columns(&shape, bytes, 4) <= LARGE_SHARED_BYTES - (30 << 10));
+            }
+            assert!(of_rows(1 << 20, bytes).is_none() && of_columns(2049, bytes).is_none());
+        }
+    }
+}
