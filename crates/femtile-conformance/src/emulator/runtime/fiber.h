@@ -71,7 +71,7 @@ static inline void change(Context& from, Context& to) { swapcontext(&from.regist
 struct Stacks {
     u8* base = nullptr;
     u32 free[MAX_THREADS];
-    u32 n_free = 0;
+    u32 n_free = 0, n_guarded = 0;
 
     static const u64 BYTES = MAX_THREADS * STACK_BYTES;
 
@@ -80,13 +80,17 @@ struct Stacks {
         void* map = mmap(nullptr, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (map == MAP_FAILED) return false;
         base = static_cast<u8*>(map);
-        for (u32 i = 0; i < MAX_THREADS; ++i) mprotect(base + i * STACK_BYTES, GUARD_BYTES, PROT_NONE);
         return true;
     }
     void give_all_back() {
         for (n_free = 0; n_free < MAX_THREADS; ++n_free) free[n_free] = MAX_THREADS - 1 - n_free;
     }
-    u32 take() { return free[--n_free]; }
+    // Stacks are guarded when first taken: every guard is a mapping, and a process may have some 65,000 of those.
+    u32 take() {
+        const u32 stack = free[--n_free];
+        for (; n_guarded <= stack; ++n_guarded) mprotect(base + n_guarded * STACK_BYTES, GUARD_BYTES, PROT_NONE);
+        return stack;
+    }
     void give_back(u32 stack) { free[n_free++] = stack; }
     // Tops lie at different places of their pages, so that they do not all fall on one line of the cache.
     u8* top(u32 stack) const { return base + (stack + 1) * STACK_BYTES - (stack % 61) * 320 - 64; }
