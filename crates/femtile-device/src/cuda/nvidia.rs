@@ -16,8 +16,8 @@ use crate::DeviceError;
 
 /// The oldest driver that has all that is used: CUDA 12.0.
 const OLDEST: c_int = 12_000;
-/// Dynamic shared memory that a kernel may have without asking.
-const SHARED_UNASKED: u32 = 48 << 10;
+/// Dynamic shared memory that a kernel may have without asking: 48 KiB less what it may have declared itself.
+const SHARED_UNASKED: u32 = 16 << 10;
 /// When set, every launch is waited for, so that a fault names its kernel.
 const BLOCKING_VARIABLE: &str = "FEMTILE_CUDA_BLOCKING";
 
