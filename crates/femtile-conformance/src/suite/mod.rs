@@ -1,6 +1,7 @@
 //! What every device must do, written once; tests instantiate it for the CPU, for emulated CUDA and for a real GPU.
 
 pub mod assembly;
+pub mod block_tridiagonal;
 pub mod cg;
 pub mod csr;
 pub mod forms;

@@ -23,6 +23,7 @@
 //! ```
 
 mod bands;
+pub mod block;
 pub mod choice;
 mod config;
 #[allow(unsafe_code)]
