@@ -1,5 +1,6 @@
 //! Linear algebra on the CPU: the conformance suite, and what only a CPU promises.
 
+mod block_tridiagonal;
 mod cg;
 mod csr;
 mod tridiagonal;
@@ -7,7 +8,6 @@ mod vector;
 
 use femtile::device::{Cpu, cpu::SimdLevel};
 use femtile_conformance::suite::FULL;
-use femtile_conformance::suite::block_tridiagonal::FULL_BLOCKS;
 
 /// CPU devices of every SIMD level this processor has, with 1, 2 and 3 threads.
 pub fn cpus() -> Vec<Cpu> {
@@ -20,4 +20,3 @@ fn devices(_check: &str) -> Vec<Cpu> {
 }
 
 femtile_conformance::linear_algebra!(devices, FULL);
-femtile_conformance::block_tridiagonal!(devices, FULL_BLOCKS);

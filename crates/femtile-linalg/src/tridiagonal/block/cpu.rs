@@ -388,21 +388,21 @@ unsafe fn transpose_in<T: Pod>(to: &mut [T], stride: usize, runs: &[&[T]], place
         }
         if tile == 4 {
             let mut rows = [_mm256_setzero_pd(); 4];
-            for run in 0..4 {
-                rows[run] = _mm256_loadu_pd(from(run).cast());
+            for (run, row) in rows.iter_mut().enumerate() {
+                *row = _mm256_loadu_pd(from(run).cast());
             }
             transpose_4(&mut rows);
-            for row in 0..4 {
-                _mm256_storeu_pd(to.add(row * stride).cast(), rows[row]);
+            for (column, entries) in rows.into_iter().enumerate() {
+                _mm256_storeu_pd(to.add(column * stride).cast(), entries);
             }
         } else {
             let mut rows = [_mm256_setzero_ps(); 8];
-            for run in 0..8 {
-                rows[run] = _mm256_loadu_ps(from(run).cast());
+            for (run, row) in rows.iter_mut().enumerate() {
+                *row = _mm256_loadu_ps(from(run).cast());
             }
             transpose_8(&mut rows);
-            for row in 0..8 {
-                _mm256_storeu_ps(to.add(row * stride).cast(), rows[row]);
+            for (column, entries) in rows.into_iter().enumerate() {
+                _mm256_storeu_ps(to.add(column * stride).cast(), entries);
             }
         }
     }

@@ -50,8 +50,9 @@ pub(super) fn eliminate_row<T: Wide, S: Simd, const M: usize>(
         for i in k + 1..M {
             let factor = T::product(simd, w[i][k], inverse[k]);
             w[i][k] = factor;
-            for j in k + 1..M {
-                w[i][j] = T::minus_product(simd, w[i][j], factor, w[k][j]);
+            let pivot_row = w[k];
+            for (entry, above) in w[i].iter_mut().zip(pivot_row).skip(k + 1) {
+                *entry = T::minus_product(simd, *entry, factor, above);
             }
             d[i] = T::minus_product(simd, d[i], factor, d[k]);
         }
@@ -121,8 +122,8 @@ fn substitute_up<T: Wide, S: Simd, const M: usize>(
                 row[j] = T::minus_product(simd, row[j], factor, x[k][j]);
             }
         }
-        for j in 0..M {
-            row[j] = T::product(simd, row[j], inverse[i]);
+        for entry in &mut row {
+            *entry = T::product(simd, *entry, inverse[i]);
         }
         x[i] = row;
     }
@@ -178,9 +179,9 @@ impl<T: Wide, S: Simd> WithSimd for Pivoted<'_, T, S> {
                 }
                 subtract_row::<T, S>(simd, self.d, (i, k, 1), factor);
             }
-            // The pivot row is divided last, so that its exact entries are what others lose.
             let of_c = if self.c.is_empty() { 0..0 } else { k * m..(k + 1) * m };
-            for x in self.c[of_c].iter_mut().chain(&mut self.d[k..=k]) {
+            let pivot_row = self.w[k * m..(k + 1) * m].iter_mut().chain(&mut self.c[of_c]);
+            for x in pivot_row.chain(&mut self.d[k..=k]) {
                 *x = T::product(simd, *x, inverse);
             }
         }

@@ -205,7 +205,7 @@ fn subtract_product<T: Scalar>(y: &mut [T], a: &[T], x: &[T], width: usize) {
     for i in 0..m {
         for k in 0..m {
             for j in 0..width {
-                y[i * width + j] = y[i * width + j] - a[i * m + k] * x[k * width + j];
+                y[i * width + j] -= a[i * m + k] * x[k * width + j];
             }
         }
     }
@@ -255,6 +255,6 @@ fn divide_row<T: Scalar>(x: &mut [T], row: usize, width: usize, pivot: T) {
 
 fn subtract_row<T: Scalar>(x: &mut [T], row: usize, other: usize, width: usize, factor: T) {
     for j in 0..width {
-        x[row * width + j] = x[row * width + j] - factor * x[other * width + j];
+        x[row * width + j] -= factor * x[other * width + j];
     }
 }
