@@ -2,6 +2,7 @@
 
 use femtile::device::Cuda;
 use femtile_conformance::suite::FULL;
+use femtile_conformance::suite::block_tridiagonal::FULL_BLOCKS;
 
 fn devices(_check: &str) -> Vec<Cuda> {
     match Cuda::new(0) {
@@ -17,3 +18,4 @@ femtile_conformance::linear_algebra!(devices, FULL);
 femtile_conformance::kernel_headers!(devices, FULL);
 femtile_conformance::assembly!(devices, FULL);
 femtile_conformance::tridiagonal!(devices, FULL);
+femtile_conformance::block_tridiagonal!(devices, FULL_BLOCKS);

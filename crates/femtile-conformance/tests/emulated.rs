@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use femtile::device::Cuda;
 use femtile_conformance::emulator::Emulator;
+use femtile_conformance::suite::block_tridiagonal::SMALL_BLOCKS;
 use femtile_conformance::suite::{self, SMALL, Scope};
 
 fn devices(check: &str) -> Vec<Cuda> {
@@ -21,6 +22,7 @@ femtile_conformance::linear_algebra!(devices, SMALL);
 femtile_conformance::kernel_headers!(devices, SMALL);
 femtile_conformance::assembly!(devices, SMALL);
 femtile_conformance::tridiagonal!(devices, SMALL);
+femtile_conformance::block_tridiagonal!(devices, SMALL_BLOCKS);
 
 /// Sums of few blocks end without a last one; here they all end with it.
 #[test]

@@ -31,5 +31,6 @@ pub fn cuda_specialisations() -> Vec<Specialisation> {
         .chain(products)
         .chain(krylov::cg::cuda::specialisations())
         .chain(tridiagonal::cuda::specialisations())
+        .chain(tridiagonal::block::cuda::specialisations())
         .collect()
 }

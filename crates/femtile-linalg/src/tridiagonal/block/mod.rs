@@ -26,6 +26,8 @@
 
 #[allow(unsafe_code)]
 pub(crate) mod cpu;
+#[allow(unsafe_code)]
+pub(crate) mod cuda;
 mod elimination;
 mod kernels;
 mod outcome;
