@@ -4,7 +4,7 @@ mod common;
 
 use std::process::{Command, Output};
 
-use common::{Workplace, femtile, text};
+use common::{Workplace, femtile, root, text};
 use serde_json::Value;
 
 /// A `.npy` file.
@@ -245,6 +245,23 @@ assert abs(r).max() < 1e-14 and f['failed'].shape == (5, 3) and not f['failed'].
     run("import numpy as np; np.savez('s.npz', a=-1.0, x=3)");
     let said = text(&solve(&place, &["s.npz", "-o", "u.npy"]).stderr);
     assert!(said.contains("no member `diagonal`") && said.contains("a, x"), "{said}");
+}
+
+#[test]
+fn the_example_gives_what_it_promises() {
+    let example = root().join("examples/10-tridiagonal");
+    let place = place(&[]);
+    let systems = example.join("systems.npz");
+    let found = report(&place, &[systems.to_str().unwrap(), "--output", "u.npy"], 0);
+    assert_eq!(found["shape"], serde_json::json!([5, 63]));
+    let u = numbers(&place, "u.npy");
+    let expected: Value =
+        serde_json::from_slice(&std::fs::read(example.join("expected.json")).unwrap()).unwrap();
+    for entry in expected["u"].as_array().unwrap() {
+        let [system, row] = [0, 1].map(|k| entry["index"][k].as_u64().unwrap() as usize);
+        let difference = u[63 * system + row] - entry["value"].as_f64().unwrap();
+        assert!(difference.abs() <= expected["tolerance"].as_f64().unwrap(), "{entry}: {difference}");
+    }
 }
 
 fn numpy() -> Option<String> {
