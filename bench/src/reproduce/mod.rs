@@ -18,6 +18,8 @@ pub struct Settings {
     pub small: bool,
     /// Threads of the CPU; 0 for all.
     pub threads: usize,
+    /// Systems in a batch; the paper's are 65,536, of large blocks fewer.
+    pub systems: usize,
     /// From one length of systems to the next.
     pub step: usize,
     /// How often each solve is timed.
@@ -30,7 +32,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { small: false, threads: 0, step: 64, repeats: 5, peers: true, gpu: true }
+        Self { small: false, threads: 0, systems: 65_536, step: 64, repeats: 5, peers: true, gpu: true }
     }
 }
 

@@ -1,7 +1,9 @@
+use std::cell::OnceCell;
+
 use femtile::device::cuda::{gpus, measure};
 use femtile::device::{Cpu, Cuda, Device};
 
-use super::Settings;
+use super::{Absent, Row, Settings};
 use crate::BenchError;
 
 /// The devices of this machine, and what is measured once for several figures.
@@ -12,6 +14,7 @@ pub struct Session {
     pub(super) cpu: Cpu,
     pub(super) triad_gb_per_s: f64,
     pub(super) gpu: Option<Gpu>,
+    pub(super) blocks: OnceCell<(Vec<Row>, Vec<Absent>)>,
 }
 
 /// A GPU and the rate at which it copies.
@@ -39,7 +42,7 @@ impl Session {
         } else {
             None
         };
-        Ok(Self { settings, cpu, triad_gb_per_s, gpu })
+        Ok(Self { settings, cpu, triad_gb_per_s, gpu, blocks: OnceCell::new() })
     }
 
     /// The machine in one line.

@@ -171,6 +171,9 @@ pub struct DevicesOptions {
     /// Print JSON in place of a table.
     #[arg(long)]
     pub json: bool,
+    /// Show which algorithm is the default for which tridiagonal systems, in place of the devices.
+    #[arg(long)]
+    pub kernels: bool,
     /// Threads to measure with; 0 for all.
     #[arg(long, default_value_t = 0)]
     pub threads: usize,
@@ -217,6 +220,9 @@ pub struct ReproduceOptions {
     /// A size that is done in seconds, to see that everything runs: its figures mean nothing.
     #[arg(long)]
     pub small: bool,
+    /// Systems in a batch, as the paper's; blocks of 7 and 8 rows have half of them.
+    #[arg(long, default_value_t = 65_536, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub systems: u32,
     /// From one length of systems to the next; the paper's is 4.
     #[arg(long, default_value_t = 64, value_name = "N")]
     pub step: usize,

@@ -4,6 +4,7 @@ use comfy_table::{Table, presets};
 use femtile::device::cpu::SimdLevel;
 use femtile::device::cuda::{self, CudaCosts, Properties};
 use femtile::device::{Cpu, Cuda, DeviceError};
+use femtile::linalg::tridiagonal::choice::{self, AxisKind, ChoiceRow, DeviceKind};
 use serde_json::{Value, json};
 
 use crate::arguments::DevicesOptions;
@@ -15,6 +16,9 @@ const VECTOR_BYTES: usize = 64 << 20;
 
 /// `femtile devices`.
 pub fn run(options: &DevicesOptions) -> Result<ExitCode, Failure> {
+    if options.kernels {
+        return print(&kernels(options.json));
+    }
     let processor = Processor::measure(options)?;
     let gpus = gpus();
     if options.json {
@@ -44,6 +48,46 @@ pub fn run(options: &DevicesOptions) -> Result<ExitCode, Failure> {
     );
     notes.push(cache());
     print(&format!("{table}\n{}\n", notes.join("\n")))
+}
+
+/// The default algorithm for tridiagonal systems by device, axis, precision and length.
+fn kernels(as_json: bool) -> String {
+    let devices = [("cpu", DeviceKind::Cpu), ("cuda", DeviceKind::Cuda)];
+    let rows = devices
+        .into_iter()
+        .flat_map(|(name, kind)| choice::table(kind).into_iter().map(move |row| (name, row)));
+    let axis = |row: &ChoiceRow| match row.axis {
+        AxisKind::Contiguous => "contiguous",
+        AxisKind::Strided => "strided",
+    };
+    // The last row of a table has no upper end.
+    let longest = |row: &ChoiceRow| Some(*row.lengths.end()).filter(|end| *end < usize::MAX);
+    if as_json {
+        let all: Vec<_> = rows
+            .map(|(device, row)| {
+                json!({
+                    "device": device,
+                    "axis": axis(&row),
+                    "precision": row.precision,
+                    "shortest": row.lengths.start(),
+                    "longest": longest(&row),
+                    "algorithm": row.algorithm.name(),
+                })
+            })
+            .collect();
+        return format!("{:#}\n", Value::from(all));
+    }
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(["device", "axis", "precision", "rows of a system", "algorithm"]);
+    for (device, row) in rows {
+        let lengths = match longest(&row) {
+            Some(end) => format!("{} to {end}", row.lengths.start()),
+            None => format!("{} and more", row.lengths.start()),
+        };
+        table.add_row([device, axis(&row), row.precision, &lengths, row.algorithm.name()]);
+    }
+    format!("{table}\nFor batches of any size without pivoting; with it, `thomas`.\n")
 }
 
 /// The processor and its measured bandwidth.

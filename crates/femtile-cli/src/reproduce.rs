@@ -23,6 +23,7 @@ pub fn run(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
     let settings = Settings {
         small: options.small,
         threads: options.threads,
+        systems: options.systems as usize,
         step: options.step,
         repeats: if options.small { 1 } else { options.repeats },
         peers: !options.no_peers,

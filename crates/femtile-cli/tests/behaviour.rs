@@ -193,6 +193,7 @@ fn help_completions_and_the_manual_page_are_there() {
         &["completions", "bash"],
         &["man"],
         &["devices", "--json"],
+        &["devices", "--kernels"],
         &["bench"],
         &["reproduce"],
     ] {
@@ -215,4 +216,25 @@ fn meshes_are_made_looked_at_refined_converted_and_checked() {
     assert!(run(&["check", "fine.node"]).contains("1152"));
     run(&["convert", "fine.node", "fine.msh"]);
     assert!(run(&["info", "fine.msh"]).contains("1152 of kind tetrahedron"));
+}
+
+#[test]
+fn the_defaults_for_tridiagonal_systems_leave_no_length_out() {
+    let output = femtile().args(["devices", "--kernels", "--json"]).output().unwrap();
+    let rows: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+    for device in ["cpu", "cuda"] {
+        for axis in ["contiguous", "strided"] {
+            for precision in ["f32", "f64"] {
+                let is_wanted = |r: &&serde_json::Value| {
+                    r["device"] == device && r["axis"] == axis && r["precision"] == precision
+                };
+                let mut next = Some(1);
+                for row in rows.iter().filter(is_wanted) {
+                    assert_eq!(row["shortest"].as_u64(), next, "{row}");
+                    next = row["longest"].as_u64().map(|end| end + 1);
+                }
+                assert_eq!(next, None, "{device} {axis} {precision}");
+            }
+        }
+    }
 }

@@ -18,7 +18,7 @@ fn figures(key: &str, more: &[&str]) -> Vec<Value> {
 fn every_figure_of_laszlo2016_is_measured_and_drawn() {
     let folder = tempfile::tempdir().unwrap();
     let found = figures("laszlo2016", &["--no-peers", "--output", folder.path().to_str().unwrap()]);
-    assert!(found.len() >= 6);
+    assert!(found.len() >= 11);
     for figure in &found {
         let item = figure["item"].as_str().unwrap();
         let rows = figure["rows"].as_array().unwrap();
@@ -27,12 +27,10 @@ fn every_figure_of_laszlo2016_is_measured_and_drawn() {
             assert!(row["seconds"].as_f64().unwrap() > 0.0 && row["ns"].as_f64().unwrap() > 0.0, "{item}");
         }
         let svg = std::fs::read_to_string(folder.path().join(format!("{item}.svg"))).unwrap();
-        assert!(
-            svg.starts_with("<svg") && svg.contains("thomas") && svg.trim_end().ends_with("</svg>"),
-            "{item}"
-        );
         let table = std::fs::read_to_string(folder.path().join(format!("{item}.txt"))).unwrap();
-        assert!(table.contains("thomas (cpu"), "{table}");
+        assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{item}");
+        // Figure 21 compares with a peer.
+        assert!(item == "figure-21" || (svg.contains("thomas") && table.contains("thomas")), "{table}");
         assert!(folder.path().join(format!("{item}.json")).is_file());
     }
 }

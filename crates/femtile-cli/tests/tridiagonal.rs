@@ -212,6 +212,33 @@ fn bad_arguments_say_what_to_do() {
 }
 
 #[test]
+fn a_gpu_that_is_not_there_is_device_trouble() {
+    let place = place(&[("d.npy", f64s(&[3], &[1.0; 3]))]);
+    let output = solve(&place, &[&BANDS[..], &["--device", "cuda:99", "-o", "u.npy"]].concat());
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).contains("cuda:99"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_gpu_gives_what_the_cpu_gives() {
+    let gpus = femtile().args(["devices", "--json"]).output().unwrap();
+    if !text(&gpus.stdout).contains("compute_capability") {
+        eprintln!("SKIPPED: femtile tridiagonal on a GPU: there is none");
+        return;
+    }
+    let d: Vec<f64> = (0..6 * 57).map(|i| f64::from(i % 17)).collect();
+    let place = place(&[("d.npy", f64s(&[6, 57], &d))]);
+    for axis in ["0", "1"] {
+        let solved = |device: &str| {
+            let arguments = ["--axis", axis, "--device", device, "-o", "u.npy"];
+            report(&place, &[&["-1", "3", "-1", "d.npy"], &arguments[..]].concat(), 0);
+            numbers(&place, "u.npy")
+        };
+        assert_near(&solved("cuda"), &solved("cpu"));
+    }
+}
+
+#[test]
 fn numpy_reads_what_is_written_and_is_understood() {
     let Some(python) = numpy() else {
         eprintln!("SKIPPED: NumPy's archives: no python3 with numpy");

@@ -8,7 +8,7 @@ use femtile::linalg::tridiagonal::{
 
 use super::scalar::{Grid, row};
 use super::timing::Timed;
-use super::{Claim, Figure, KEY, Quantity, Row, Session};
+use super::{Claim, Figure, KEY, Quantity, Row, Session, no_gpu};
 use crate::BenchError;
 use crate::problems::tridiagonal::{Part, entries, plain_thomas};
 
@@ -20,6 +20,10 @@ pub(super) fn run(session: &Session) -> Result<Figure, BenchError> {
         let grid = Grid { sizes: [length, systems, systems], axis: "x" };
         compare::<f32, _>(&session.cpu, &grid, &mut rows)?;
         compare::<f64, _>(&session.cpu, &grid, &mut rows)?;
+        if let Some(gpu) = &session.gpu {
+            compare::<f32, _>(&gpu.device, &grid, &mut rows)?;
+            compare::<f64, _>(&gpu.device, &grid, &mut rows)?;
+        }
     }
     Ok(Figure {
         paper: KEY,
@@ -30,7 +34,7 @@ pub(super) fn run(session: &Session) -> Result<Figure, BenchError> {
         setting: session.machine(),
         claims: claims(&rows),
         rows,
-        absent: Vec::new(),
+        absent: no_gpu(session).into_iter().collect(),
     })
 }
 

@@ -1,5 +1,8 @@
 //! What the paper's text says in numbers, beside the same ratios of this run.
 
+use std::collections::BTreeSet;
+
+use super::blocks::best;
 use super::{Claim, Row};
 
 /// The least and the largest ratio of times of two solvers over all sizes that both were measured at.
@@ -12,9 +15,11 @@ pub(super) fn ratios(
         let other = rows.iter().find(|other| fast(other) && other.is_same_problem(row))?;
         Some(row.ns / other.ns)
     });
-    pairs.fold(None, |range: Option<(f64, f64)>, ratio| {
-        Some(range.map_or((ratio, ratio), |(low, high)| (low.min(ratio), high.max(ratio))))
-    })
+    pairs.fold(None, widened)
+}
+
+fn widened(range: Option<(f64, f64)>, ratio: f64) -> Option<(f64, f64)> {
+    Some(range.map_or((ratio, ratio), |(low, high)| (low.min(ratio), high.max(ratio))))
 }
 
 fn shown(range: Option<(f64, f64)>) -> Option<String> {
@@ -137,6 +142,52 @@ pub(super) fn of_figure_12(rows: &[Row]) -> Vec<Claim> {
             ]
         })
         .collect()
+}
+
+pub(super) fn of_figure_21(rows: &[Row]) -> Vec<Claim> {
+    let over_gbsv = |kind: &str, precision: &str| {
+        let bases = rows.iter().filter(|row| row.solver.ends_with("gbsv") && row.precision == precision);
+        let ratios = bases.filter_map(|base| Some(base.ns / best(rows, kind, base, "thomas")?.ns));
+        shown(ratios.fold(None, widened))
+    };
+    PRECISIONS
+        .into_iter()
+        .flat_map(|precision| {
+            let name = of(precision, "single precision", "double precision");
+            [
+                claim(
+                    format!("block Thomas on a GPU against MKL's ?gbsv on the CPU, {name}"),
+                    "second part, section 6",
+                    of(precision, "up to 27×", "up to 12×"),
+                    over_gbsv("cuda", precision),
+                ),
+                claim(
+                    format!("block Thomas on the CPU against the same, {name}"),
+                    "second part, section 6",
+                    of(precision, "2–6×", "1.5–3×"),
+                    over_gbsv("cpu", precision),
+                ),
+            ]
+        })
+        .collect()
+}
+
+pub(super) fn of_block_pcr(rows: &[Row]) -> Vec<Claim> {
+    let theirs = ["4.3× (2.42 ms against 10.5 ms)", "8.3×", "9.8×"];
+    let ours = |kind: &str, n_systems: usize| {
+        let pcr = rows.iter().find(|row| row.n_systems == n_systems && row.kind == kind)?;
+        let (pcr, thomas) = (best(rows, kind, pcr, "pcr")?, best(rows, kind, pcr, "thomas")?);
+        let ratio = pcr.seconds / thomas.seconds;
+        Some(format!("{ratio:.2}× ({:.3} ms against {:.3} ms)", 1e3 * thomas.seconds, 1e3 * pcr.seconds))
+    };
+    let batches: BTreeSet<usize> = rows.iter().map(|row| row.n_systems).collect();
+    let both = batches.into_iter().zip(theirs).flat_map(|(n_systems, theirs)| {
+        [("cuda", theirs), ("cpu", "–")].map(|(kind, theirs)| {
+            let what = format!("block Thomas against block PCR, {n_systems} systems, {kind}");
+            claim(what, "second part, section 6", theirs, ours(kind, n_systems))
+        })
+    });
+    both.collect()
 }
 
 #[cfg(test)]

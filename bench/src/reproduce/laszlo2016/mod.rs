@@ -1,6 +1,7 @@
 //! `[laszlo2016]`: scalar systems (figures 7 and 10 to 13), block systems (18 to 21), and what its text states.
 
 mod agreement;
+mod blocks;
 mod claims;
 mod peers;
 mod scalar;
@@ -25,12 +26,18 @@ pub(super) fn items() -> Vec<Item> {
         item("figure-11", "time against length along x, double precision", |session| along_x(session, "f64")),
         item("figure-12", "time against length along y, both precisions", figure_12),
         item("figure-13", "all solvers along x and y of 240 × 256 × 256", figure_13),
+        item("figure-18", "bandwidth of block solves, blocks of 2 to 8 rows", blocks::figure_18),
+        item("figure-19", "arithmetic of block solves", blocks::figure_19),
+        item("figure-20", "time of block solves for a row of blocks", blocks::figure_20),
+        item("figure-21", "block solves against MKL's banded solver", blocks::figure_21),
+        item("block-pcr", "block Thomas against block PCR (second part, section 6)", blocks::block_pcr),
     ]
 }
 
-/// Entries along an axis that is not swept: 256² systems.
-fn side(session: &Session) -> usize {
-    if session.settings.small { 16 } else { 256 }
+/// Entries along the axes that are not swept, the contiguous one first: 256² unless another number of systems is asked
+/// for.
+fn sides(session: &Session) -> [usize; 2] {
+    if session.settings.small { [16, 16] } else { [256, session.settings.systems.div_ceil(256)] }
 }
 
 /// Lengths that are awkward for something: primes, one off a power of two, no multiple of a vector.
@@ -67,7 +74,7 @@ fn figure(
 }
 
 fn figure_7(session: &Session) -> Result<Figure, BenchError> {
-    let n = side(session);
+    let n = if session.settings.small { 16 } else { 256 };
     let grids: Vec<_> = ["x", "y", "z"].map(|axis| Grid { sizes: [n, n, n], axis }).into();
     let wanted = Wanted { grids, precisions: &["f32", "f64"], peers: false };
     let measured = scalar::measure(session, &wanted)?;
@@ -81,8 +88,8 @@ fn figure_7(session: &Session) -> Result<Figure, BenchError> {
 }
 
 fn along_x(session: &Session, precision: &'static str) -> Result<Figure, BenchError> {
-    let n = side(session);
-    let grids = lengths(session).into_iter().map(|nx| Grid { sizes: [nx, n, n], axis: "x" }).collect();
+    let [ny, nz] = sides(session);
+    let grids = lengths(session).into_iter().map(|nx| Grid { sizes: [nx, ny, nz], axis: "x" }).collect();
     let precisions: &[_] = if precision == "f32" { &["f32"] } else { &["f64"] };
     let measured = scalar::measure(session, &Wanted { grids, precisions, peers: true })?;
     let claims = claims::of_x(&measured.0, precision);
@@ -96,18 +103,27 @@ fn along_x(session: &Session, precision: &'static str) -> Result<Figure, BenchEr
 }
 
 fn figure_12(session: &Session) -> Result<Figure, BenchError> {
-    let n = side(session);
-    let grids = lengths(session).into_iter().map(|ny| Grid { sizes: [n, ny, n], axis: "y" }).collect();
-    let measured = scalar::measure(session, &Wanted { grids, precisions: &["f32", "f64"], peers: false })?;
+    let [nx, nz] = sides(session);
+    let grids = lengths(session).into_iter().map(|ny| Grid { sizes: [nx, ny, nz], axis: "y" }).collect();
+    let measured = scalar::measure(session, &Wanted { grids, precisions: &["f32", "f64"], peers: true })?;
     let claims = claims::of_figure_12(&measured.0);
     let what = ("figure-12", "Nanoseconds for an unknown along y against length", "length");
     Ok(figure(session, what, measured, claims))
 }
 
 fn figure_13(session: &Session) -> Result<Figure, BenchError> {
-    let n = side(session);
+    let n = if session.settings.small { 16 } else { 256 };
     let grids = ["x", "y"].map(|axis| Grid { sizes: [n * 15 / 16, n, n], axis }).into();
     let measured = scalar::measure(session, &Wanted { grids, precisions: &["f32", "f64"], peers: true })?;
     let what = ("figure-13", "Nanoseconds for an unknown on a domain of 240 × 256 × 256", "axis");
     Ok(figure(session, what, measured, Vec::new()))
+}
+
+/// What is said where no GPU is measured.
+fn no_gpu(session: &Session) -> Option<Absent> {
+    session.gpu.is_none().then(|| Absent {
+        peer: "GPU",
+        reason: "there is none, or it was left out".into(),
+        install: "run the command on a machine with an NVIDIA GPU",
+    })
 }

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::blocks::Size;
 use super::scalar::{Grid, row};
 use super::{Absent, Row, Session};
 use crate::peer::ask;
@@ -26,7 +27,17 @@ struct Library {
     install: &'static str,
 }
 
-const LIBRARIES: [Library; 3] = [
+const INSTALL_MKL: &str =
+    "pip install mkl numpy, into the python3 of the path or the one that FEMTILE_PYTHON names";
+
+const LIBRARIES: [Library; 4] = [
+    Library {
+        name: "MKL ?dtsvb",
+        script: include_str!("../../../peers/mkl_dtsvb.py"),
+        kind: "cpu",
+        axis: "x",
+        install: INSTALL_MKL,
+    },
     Library {
         name: "LAPACK ?gtsv",
         script: include_str!("../../../peers/lapack_gtsv.py"),
@@ -50,6 +61,14 @@ const LIBRARIES: [Library; 3] = [
     },
 ];
 
+const GBSV: Library = Library {
+    name: "MKL ?gbsv",
+    script: include_str!("../../../peers/mkl_gbsv.py"),
+    kind: "cpu",
+    axis: "",
+    install: INSTALL_MKL,
+};
+
 /// Measures every library that solves along an axis of these grids.
 pub(super) fn scalar(
     session: &Session,
@@ -63,30 +82,61 @@ pub(super) fn scalar(
         if grids.is_empty() || (library.kind == "cuda" && session.gpu.is_none()) {
             continue;
         }
-        match answer(session, library, precision, &grids) {
+        let mut arguments = vec![library.axis.to_string()];
+        arguments.extend(counts(session));
+        arguments
+            .extend(grids.iter().flat_map(|grid| [grid.length(), grid.n_systems()]).map(|n| n.to_string()));
+        match answer(library, precision, &arguments, grids.len()) {
             Ok(answer) => rows.extend(grids.iter().zip(&answer.ns).map(|(grid, ns)| {
                 let n = grid.sizes.iter().product::<usize>() as f64;
-                let mut row = row(grid, precision, 1e-9 * ns * n);
-                row.solver.clone_from(&answer.solver);
-                row.library.clone_from(&answer.library);
-                row.kind = library.kind;
-                row
+                answer.complete(row(grid, precision, 1e-9 * ns * n), library)
             })),
-            Err(reason) => absent.push(Absent { peer: library.name, reason, install: library.install }),
+            Err(reason) => absent.push(library.absent(reason)),
         }
     }
 }
 
-/// Arguments of a script: precision, axis, threads, repeats, then length and number of systems of each size.
-fn answer(session: &Session, library: &Library, precision: &str, grids: &[&Grid]) -> Result<Answer, String> {
-    let (threads, repeats) = (session.cpu.threads().to_string(), session.settings.repeats.to_string());
-    let mut arguments = vec![precision.into(), library.axis.into(), threads.clone(), repeats];
-    arguments.extend(grids.iter().flat_map(|grid| [grid.length().to_string(), grid.n_systems().to_string()]));
+/// Measures MKL's banded solver on block systems.
+pub(super) fn blocks(
+    session: &Session,
+    precision: &'static str,
+    sizes: &[Size],
+    rows: &mut Vec<Row>,
+    absent: &mut Vec<Absent>,
+) {
+    let mut arguments = counts(session).to_vec();
+    arguments.extend(sizes.iter().flat_map(|s| [s.block, s.length, s.n_systems]).map(|n| n.to_string()));
+    match answer(&GBSV, precision, &arguments, sizes.len()) {
+        Ok(answer) => rows.extend(sizes.iter().zip(&answer.ns).map(|(size, ns)| {
+            answer.complete(size.row(precision, 1e-9 * ns * size.n_block_rows() as f64), &GBSV)
+        })),
+        Err(reason) => absent.push(GBSV.absent(reason)),
+    }
+}
+
+fn counts(session: &Session) -> [String; 2] {
+    [session.cpu.threads().to_string(), session.settings.repeats.to_string()]
+}
+
+impl Library {
+    fn absent(&self, reason: String) -> Absent {
+        Absent { peer: self.name, reason, install: self.install }
+    }
+}
+
+impl Answer {
+    fn complete(&self, row: Row, library: &Library) -> Row {
+        Row { solver: self.solver.clone(), library: self.library.clone(), kind: library.kind, ..row }
+    }
+}
+
+fn answer(library: &Library, precision: &str, arguments: &[String], n: usize) -> Result<Answer, String> {
+    let arguments = [&[precision.to_string()], arguments].concat();
     let one = |name| (name, "1".to_string());
-    let environment = [one("OMP_NUM_THREADS"), one("OPENBLAS_NUM_THREADS")];
+    let environment = [one("OMP_NUM_THREADS"), one("OPENBLAS_NUM_THREADS"), one("MKL_NUM_THREADS")];
     let answer: Answer = ask(library.script, &arguments, &environment)?;
-    if answer.ns.len() != grids.len() {
-        return Err(format!("{} figures for {} sizes", answer.ns.len(), grids.len()));
+    if answer.ns.len() != n {
+        return Err(format!("{} figures for {n} sizes", answer.ns.len()));
     }
     Ok(answer)
 }

@@ -1,13 +1,13 @@
 //! Scalar systems on a box of right sides, along any of its axes.
 
-use femtile::device::{Buffer, Cpu, Scalar};
+use femtile::device::{Buffer, Cpu, Cuda, Scalar};
 use femtile::linalg::LinalgError;
 use femtile::linalg::tridiagonal::{
     Algorithm, Bands, Layout, Tridiagonal, TridiagonalConfig, TridiagonalKernels,
 };
 
 use super::timing::{Timed, fastest};
-use super::{Absent, Row, Session, peers};
+use super::{Absent, Row, Session, no_gpu, peers};
 use crate::BenchError;
 use crate::problems::tridiagonal::{Part, entries, plain_thomas};
 
@@ -67,23 +67,33 @@ pub(super) fn measure(session: &Session, wanted: &Wanted) -> Result<(Vec<Row>, V
             peers::scalar(session, precision, &wanted.grids, &mut rows, &mut absent);
         }
     }
-    if session.gpu.is_none() {
-        absent.push(Absent {
-            peer: "GPU",
-            reason: "there is none, or it was left out".into(),
-            install: "run the command on a machine with an NVIDIA GPU",
-        });
-    }
+    absent.extend(no_gpu(session));
     absent.dedup();
     Ok((rows, absent))
 }
 
-fn ours<T: Scalar>(session: &Session, grids: &[Grid], rows: &mut Vec<Row>) -> Result<(), BenchError> {
+fn ours<T: Scalar>(session: &Session, grids: &[Grid], rows: &mut Vec<Row>) -> Result<(), BenchError>
+where
+    Cpu: TridiagonalKernels<T>,
+    Cuda: TridiagonalKernels<T>,
+{
     let context = Context { repeats: session.settings.repeats, bandwidth: session.triad_gb_per_s };
     sweep::<T, _>(&session.cpu, &context, grids, &[Algorithm::Auto], rows)?;
     plain::<T>(&session.cpu, &context, grids, rows)?;
-    Ok(())
+    let Some(gpu) = &session.gpu else { return Ok(()) };
+    let context = Context { bandwidth: gpu.copy_gb_per_s, ..context };
+    sweep::<T, _>(&gpu.device, &context, grids, &ON_A_GPU, rows)
 }
+
+/// What a GPU is measured with; cyclic reduction in all steps is in none of the figures.
+const ON_A_GPU: [Algorithm; 6] = [
+    Algorithm::ThomasGrid,
+    Algorithm::Thomas,
+    Algorithm::ThomasShared,
+    Algorithm::ThomasShuffle,
+    Algorithm::Hybrid,
+    Algorithm::Auto,
+];
 
 /// What rows of one device share.
 struct Context {

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use femtile::device::{Buffer, Cpu, Scalar};
+use femtile::device::{Buffer, Cpu, Cuda, Scalar};
 use femtile::linalg::tridiagonal::{
     Bands, Ends, Layout, Stability, Tridiagonal, TridiagonalConfig, TridiagonalKernels, TridiagonalOutcome,
 };
@@ -61,25 +61,31 @@ fn check_output(output: &Path) -> Result<(), Failure> {
     }
 }
 
-/// What solves.
+/// What solves, and why.
 enum Device {
     Cpu(Cpu, &'static str),
+    Cuda(Cuda),
 }
 
 impl Device {
     fn open(options: &TridiagonalOptions) -> Result<Self, Failure> {
-        match options.device.as_str() {
-            "cpu" => Ok(Self::Cpu(Cpu::new(options.threads)?, "asked for")),
-            "auto" => Ok(Self::Cpu(
+        let number = options.device.strip_prefix("cuda:").map(str::parse);
+        match (options.device.as_str(), number) {
+            ("cpu", _) => Ok(Self::Cpu(Cpu::new(options.threads)?, ASKED_FOR)),
+            ("auto", _) => Ok(Self::Cpu(
                 Cpu::new(options.threads)?,
                 "arrays from files reach a GPU no faster than a CPU solves them",
             )),
-            other => {
-                Err(Failure::message(format!("--device: there is no device `{other}`; use auto or cpu")))
-            }
+            ("cuda", _) => Ok(Self::Cuda(Cuda::new(0)?)),
+            (_, Some(Ok(ordinal))) => Ok(Self::Cuda(Cuda::new(ordinal)?)),
+            (other, _) => Err(Failure::message(format!(
+                "--device: there is no device `{other}`; use auto, cpu, cuda or cuda:N"
+            ))),
         }
     }
 }
+
+const ASKED_FOR: &str = "asked for";
 
 fn solve<T: Scalar>(
     options: &TridiagonalOptions,
@@ -87,11 +93,16 @@ fn solve<T: Scalar>(
     device: Device,
     arrays: [Array; 4],
     begun: Instant,
-) -> Result<Report, Failure> {
+) -> Result<Report, Failure>
+where
+    Cpu: TridiagonalKernels<T>,
+    Cuda: TridiagonalKernels<T>,
+{
     let batch = Batch::<T>::new(arrays)?;
     let axis = axis_of(options.axis, &batch.shape)?;
     match device {
         Device::Cpu(cpu, reason) => solve_on(&cpu, reason, options, config, batch, axis, begun),
+        Device::Cuda(cuda) => solve_on(&cuda, ASKED_FOR, options, config, batch, axis, begun),
     }
 }
 
