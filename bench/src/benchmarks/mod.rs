@@ -7,6 +7,7 @@ mod csr;
 mod cuda;
 mod petsc;
 mod read_gmsh;
+mod tridiagonal_cuda;
 
 use femtile::device::Cpu;
 use femtile::device::cpu::Bandwidth;
@@ -49,6 +50,11 @@ pub(crate) fn all() -> Vec<Benchmark> {
             name: "cuda",
             summary: "on a GPU: triad, dot, CSR product, Jacobi-CG iteration, launches and nodes",
             run: cuda::run,
+        },
+        Benchmark {
+            name: "tridiagonal-cuda",
+            summary: "on a GPU: batches of tridiagonal systems of 64 to 1,024 rows, along two axes",
+            run: tridiagonal_cuda::run,
         },
     ]
 }

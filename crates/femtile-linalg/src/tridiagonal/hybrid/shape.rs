@@ -48,10 +48,12 @@ impl Shape {
 
 /// Shape for contiguous lines of `length` rows of numbers of `bytes` bytes; none where they are too long.
 ///
+/// Where lines do not come in packs of 16 bytes, copying them takes more instructions, and shorter chunks leave more
+/// threads for it.
 /// A warp takes systems of up to 1,024 rows; longer ones are spread over the warps of a block.
-pub(super) fn of_rows(length: usize, bytes: usize) -> Option<Shape> {
+pub(super) fn of_rows(length: usize, bytes: usize, in_packs: bool) -> Option<Shape> {
     let width = 16 / bytes;
-    let (usual, most) = if bytes == 4 { (32, 32) } else { (16, 32) };
+    let (usual, most) = if bytes == 4 && in_packs { (32, 32) } else { (16, 32) };
     let chunks = [2, 4, 8, 16, 32].into_iter().find(|chunks| length.div_ceil(*chunks) <= usual);
     let mut chunks = chunks.unwrap_or_else(|| length.div_ceil(most).next_power_of_two().max(32));
     let rows = |chunks: usize| length.div_ceil(chunks).next_multiple_of(width);
@@ -83,6 +85,7 @@ pub(super) fn of_columns(length: usize, bytes: usize) -> Option<Shape> {
         (8, ..=2048) => (128, 4, 8, 1),
         (4, ..=64) => (8, 32, 8, 2),
         (4, ..=128) => (8, 32, 8, 3),
+        (4, ..=192) => (8, 32, 12, 2),
         (4, ..=256) => (16, 32, 16, 1),
         (4, ..=512) => (16, 32, 12, 1),
         (4, ..=1024) => (32, 16, 8, 1),
@@ -111,15 +114,14 @@ mod tests {
     fn every_length_up_to_its_limit_has_threads_in_whole_warps_that_take_all_rows() {
         for bytes in [4, 8] {
             for length in 1..=6000 {
-                let Some(shape) = of_rows(length, bytes) else {
-                    panic!("{length} rows of {bytes} bytes");
-                };
-                assert!(shape.rows * shape.chunks >= length && shape.rows <= 36, "{length}: {shape:?}");
-                assert!(
-                    shape.threads().is_multiple_of(32) && shape.chunks.is_power_of_two(),
-                    "{length}: {shape:?}"
-                );
-                assert_eq!(shape.rows * bytes % 16, 0);
+                for in_packs in [true, false] {
+                    let Some(shape) = of_rows(length, bytes, in_packs) else {
+                        panic!("{length} rows of {bytes} bytes");
+                    };
+                    assert!(shape.rows * shape.chunks >= length && shape.rows <= 32, "{length}: {shape:?}");
+                    assert!(shape.threads().is_multiple_of(32) && shape.chunks.is_power_of_two());
+                    assert_eq!(shape.rows * bytes % 16, 0);
+                }
             }
             for length in 1..=2048 {
                 let shape = of_columns(length, bytes).unwrap();
@@ -130,7 +132,7 @@ mod tests {
                 );
                 assert!(shared_bytes_of_columns(&shape, bytes, 4) <= LARGE_SHARED_BYTES - (30 << 10));
             }
-            assert!(of_rows(1 << 20, bytes).is_none() && of_columns(2049, bytes).is_none());
+            assert!(of_rows(1 << 20, bytes, true).is_none() && of_columns(2049, bytes).is_none());
         }
     }
 }
