@@ -43,7 +43,7 @@ fn specialisation<T: Scalar>(
 pub(crate) fn takes<T: Scalar>(lines: &Lines) -> bool {
     let bytes = size_of::<T>();
     if lines.stride == 1 {
-        shape::of_rows(lines.length, bytes, true).is_some_and(|shape| {
+        shape::of_rows(lines.length, bytes, 32).is_some_and(|shape| {
             lines.length <= 1024 || shape::fits_everywhere(shape::shared_bytes_of_rows(&shape, bytes, 4))
         })
     } else {
@@ -82,7 +82,8 @@ pub(crate) fn solve<T: Scalar>(
     let arrays = if batch.rule.is_rule() { 1 } else { 4 };
     let is_rows = lines.stride == 1;
     let shape = if is_rows {
-        shape::of_rows(lines.length, bytes, rows_in_packs(lines, width, arrays == 4))
+        let in_packs = rows_in_packs(lines, width, arrays == 4);
+        shape::of_rows(lines.length, bytes, shape::usual_rows(bytes, in_packs, arrays == 1))
     } else {
         let room = shape::shared_bytes_of_gpu(device.properties().compute_capability);
         shape::of_columns(lines.length, bytes).map(|shape| shape.within(room, bytes, arrays))
@@ -120,8 +121,10 @@ fn kinds<T: Scalar>(bytes: usize) -> Vec<Specialisation> {
     let kinds = [(Ends::Open, true), (Ends::Open, false), (Ends::Periodic, true)];
     for length in [1, 3, 31, 64, 100, 127, 128, 200, 256, 384, 500, 512, 768, 1000, 1024, 2000] {
         for (ends, packs) in kinds {
-            let shapes =
-                [(&ROWS, shape::of_rows(length, bytes, packs)), (&COLUMNS, shape::of_columns(length, bytes))];
+            let shapes = [
+                (&ROWS, shape::of_rows(length, bytes, shape::usual_rows(bytes, packs, false))),
+                (&COLUMNS, shape::of_columns(length, bytes)),
+            ];
             for (program, shape) in shapes {
                 let of_shape = |shape| specialisation::<T>(program, &shape, ends, packs, &RuleSource::none());
                 all.extend(shape.map(of_shape));

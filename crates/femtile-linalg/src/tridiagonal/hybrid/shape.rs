@@ -38,22 +38,22 @@ impl Shape {
         self.chunks * self.systems
     }
 
-    /// The same with a queue that leaves room for what a block exchanges.
+    /// The same with a queue for so many arrays that leaves room for what a block exchanges.
     pub fn within(self, shared_bytes: usize, bytes: usize, arrays: usize) -> Self {
         let room = shared_bytes.saturating_sub(EXCHANGE_BYTES);
-        let depth = self.depth.min(room / (arrays * self.threads() * bytes)).max(1);
+        // One array leaves room for a longer queue, and is copied the faster for it.
+        let wanted = if arrays == 1 { self.rows.min(16) } else { self.depth };
+        let depth = wanted.min(room / (arrays * self.threads() * bytes)).max(1);
         Self { depth, ..self }
     }
 }
 
 /// Shape for contiguous lines of `length` rows of numbers of `bytes` bytes; none where they are too long.
 ///
-/// Where lines do not come in packs of 16 bytes, copying them takes more instructions, and shorter chunks leave more
-/// threads for it.
-/// A warp takes systems of up to 1,024 rows; longer ones are spread over the warps of a block.
-pub(super) fn of_rows(length: usize, bytes: usize, in_packs: bool) -> Option<Shape> {
-    let width = 16 / bytes;
-    let (usual, most) = if bytes == 4 && in_packs { (32, 32) } else { (16, 32) };
+/// Chunks have up to `usual` rows where a warp takes systems, which it does up to 1,024 rows; longer systems are spread
+/// over the warps of a block.
+pub(super) fn of_rows(length: usize, bytes: usize, usual: usize) -> Option<Shape> {
+    let (width, most) = (16 / bytes, 32);
     let chunks = [2, 4, 8, 16, 32].into_iter().find(|chunks| length.div_ceil(*chunks) <= usual);
     let mut chunks = chunks.unwrap_or_else(|| length.div_ceil(most).next_power_of_two().max(32));
     let rows = |chunks: usize| length.div_ceil(chunks).next_multiple_of(width);
@@ -66,6 +66,18 @@ pub(super) fn of_rows(length: usize, bytes: usize, in_packs: bool) -> Option<Sha
     }
     let shape = Shape { rows: rows(chunks), chunks, systems: (32 / chunks).max(1), depth: 0, blocks: 1 };
     (chunks <= 512 && shared_bytes_of_rows(&shape, bytes, 4) <= LARGE_SHARED_BYTES).then_some(shape)
+}
+
+/// Rows of a chunk of contiguous lines, where they do well.
+///
+/// Long chunks take less arithmetic. Lines that do not come in packs of 16 bytes take more instructions to copy, and
+/// with a rule there is little to copy at all: then more threads count for more.
+pub(super) fn usual_rows(bytes: usize, in_packs: bool, has_rule: bool) -> usize {
+    match (bytes, in_packs, has_rule) {
+        (4, true, false) => 32,
+        (8, _, true) => 8,
+        _ => 16,
+    }
 }
 
 /// Shared memory of a block for contiguous lines, with so many arrays in it.
@@ -114,8 +126,8 @@ mod tests {
     fn every_length_up_to_its_limit_has_threads_in_whole_warps_that_take_all_rows() {
         for bytes in [4, 8] {
             for length in 1..=6000 {
-                for in_packs in [true, false] {
-                    let Some(shape) = of_rows(length, bytes, in_packs) else {
+                for usual in [8, 16, 32] {
+                    let Some(shape) = of_rows(length, bytes, usual) else {
                         panic!("{length} rows of {bytes} bytes");
                     };
                     assert!(shape.rows * shape.chunks >= length && shape.rows <= 32, "{length}: {shape:?}");
@@ -132,7 +144,7 @@ mod tests {
                 );
                 assert!(shared_bytes_of_columns(&shape, bytes, 4) <= LARGE_SHARED_BYTES - (30 << 10));
             }
-            assert!(of_rows(1 << 20, bytes, true).is_none() && of_columns(2049, bytes).is_none());
+            assert!(of_rows(1 << 20, bytes, 32).is_none() && of_columns(2049, bytes).is_none());
         }
     }
 }
