@@ -35,11 +35,29 @@ fn every_figure_of_laszlo2016_is_measured_and_drawn() {
     }
 }
 
+fn expected() -> Value {
+    let expected = std::fs::read(root().join("papers/laszlo2016/expected.json")).unwrap();
+    serde_json::from_slice(&expected).unwrap()
+}
+
+#[test]
+fn bytes_are_counted_as_the_paper_counts_them() {
+    let values = &expected()["values_moved"];
+    for item in ["figure-7", "figure-18"] {
+        for row in figures("laszlo2016", &[item, "--no-peers"])[0]["rows"].as_array().unwrap() {
+            let bytes = if row["precision"] == "f32" { 4.0 } else { 8.0 };
+            let block = row["block"].to_string();
+            let n =
+                if block == "1" { &values["for an unknown"] } else { &values["for a row of blocks"][&block] };
+            let moved = row["gb_per_s"].as_f64().unwrap() * row["ns"].as_f64().unwrap();
+            assert!((moved - bytes * n.as_f64().unwrap()).abs() < 1e-9 * moved, "{row}");
+        }
+    }
+}
+
 #[test]
 fn algorithms_agree_with_thomas_as_the_paper_says() {
-    let expected = std::fs::read(root().join("papers/laszlo2016/expected.json")).unwrap();
-    let expected: Value = serde_json::from_slice(&expected).unwrap();
-    let found = figures("laszlo2016", &["agreement"]);
+    let (expected, found) = (expected(), figures("laszlo2016", &["agreement"]));
     let rows = found[0]["rows"].as_array().unwrap();
     assert!(!rows.is_empty());
     for row in rows {
