@@ -198,7 +198,8 @@ fn bad_arguments_say_what_to_do() {
         (&["--algorithm", "cr", "--device", "cpu", "-o", "u.npy"], &["`cr`"]),
         (&["--device", "gpu", "-o", "u.npy"], &["`gpu`"]),
         (&["-o", "u.txt"], &["u.txt", ".npz"]),
-        (&["-o", "no/such/u.npy"], &["no/such"]),
+        (&["-o", "no/such/u.npy"], &["--output", "no/such"]),
+        (&["-o", "u.npy", "--json", "no/such/report.json"], &["--json", "no/such"]),
     ] {
         refuses(std::slice::from_ref(&d), &[&BANDS[..], more].concat(), words);
     }

@@ -30,6 +30,8 @@ struct Library {
 const INSTALL_MKL: &str =
     "pip install mkl numpy, into the python3 of the path or the one that FEMTILE_PYTHON names";
 
+const INSTALL_CUSPARSE: &str = "pip install 'cupy-cuda13x[ctk]', or cupy-cuda12x[ctk] with an older driver, on a machine with an NVIDIA GPU";
+
 const LIBRARIES: [Library; 4] = [
     Library {
         name: "MKL ?dtsvb",
@@ -50,14 +52,14 @@ const LIBRARIES: [Library; 4] = [
         script: include_str!("../../../peers/cusparse_gtsv.py"),
         kind: "cuda",
         axis: "x",
-        install: "on a machine with an NVIDIA GPU: pip install cupy-cuda12x nvidia-cusparse-cu12",
+        install: INSTALL_CUSPARSE,
     },
     Library {
         name: "cuSPARSE gtsvInterleavedBatch",
         script: include_str!("../../../peers/cusparse_gtsv.py"),
         kind: "cuda",
         axis: "y",
-        install: "on a machine with an NVIDIA GPU: pip install cupy-cuda12x nvidia-cusparse-cu12",
+        install: INSTALL_CUSPARSE,
     },
 ];
 

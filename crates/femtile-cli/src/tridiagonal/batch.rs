@@ -134,10 +134,24 @@ fn laid_out<T: Scalar>(array: Array, shape: &[usize], is_fortran: bool) -> Resul
     result.try_reserve_exact(n).map_err(|_| {
         Failure::message(format!("there is no memory for the {n} entries of the shape {}", tuple(shape)))
     })?;
-    result.extend((0..n).map(|at| {
-        let index = index_of(at, &into);
-        values[index.iter().zip(&from).map(|(i, stride)| i * stride).sum::<usize>()]
-    }));
+    // The axes of the result, the slowest first.
+    let mut axes: Vec<(usize, usize)> = shape.iter().copied().zip(from).collect();
+    if is_fortran {
+        axes.reverse();
+    }
+    let Some((inner, outer)) = axes.split_last() else { return Ok(values) };
+    let mut index = vec![0; outer.len()];
+    while result.len() < n {
+        let start: usize = index.iter().zip(outer).map(|(i, (_, stride))| i * stride).sum();
+        result.extend((0..inner.0).map(|i| values[start + i * inner.1]));
+        for (i, (size, _)) in index.iter_mut().zip(outer).rev() {
+            *i += 1;
+            if *i < *size {
+                break;
+            }
+            *i = 0;
+        }
+    }
     Ok(result)
 }
 

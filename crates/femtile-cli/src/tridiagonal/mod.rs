@@ -24,6 +24,8 @@ use report::{LISTED, Report};
 /// `femtile tridiagonal`.
 pub fn run(options: &TridiagonalOptions) -> Result<ExitCode, Failure> {
     check_output(&options.output)?;
+    check_folder("--output", &options.output)?;
+    options.json.as_deref().map_or(Ok(()), |path| check_folder("--json", path))?;
     let config = TridiagonalConfig {
         algorithm: options.algorithm.parse()?,
         ends: if options.periodic { Ends::Periodic } else { Ends::Open },
@@ -53,9 +55,13 @@ fn check_output(output: &Path) -> Result<(), Failure> {
         let message = format!("--output {}: the name must end in .npy or .npz", output.display());
         return Err(Failure::message(message));
     }
-    match output.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+    Ok(())
+}
+
+fn check_folder(option: &str, file: &Path) -> Result<(), Failure> {
+    match file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         Some(folder) if !folder.is_dir() => {
-            Err(Failure::message(format!("--output: there is no folder {}; make it first", folder.display())))
+            Err(Failure::message(format!("{option}: there is no folder {}; make it first", folder.display())))
         }
         _ => Ok(()),
     }
