@@ -9,6 +9,8 @@ pub struct Options {
     pub threads: Option<usize>,
     /// Nodes along a side of the box; each benchmark states its default in its records.
     pub nodes: Option<usize>,
+    /// Systems of a batch, for benchmarks of batches.
+    pub systems: Option<usize>,
     /// How often the work is timed.
     pub repeats: Option<usize>,
     /// The commit to write into the records.

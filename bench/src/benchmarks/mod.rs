@@ -2,6 +2,7 @@
 
 mod assembly;
 mod bandwidth;
+mod block_tridiagonal;
 mod cg;
 mod csr;
 mod cuda;
@@ -45,6 +46,11 @@ pub(crate) fn all() -> Vec<Benchmark> {
             name: "petsc",
             summary: "Jacobi-CG to 1e-8 on the box beside PETSc's, one thread",
             run: petsc::run,
+        },
+        Benchmark {
+            name: "block-tridiagonal",
+            summary: "block tridiagonal systems, blocks of 2 to 8 rows, CPU and GPU, beside MKL's gbsv",
+            run: block_tridiagonal::run,
         },
         Benchmark {
             name: "cuda",

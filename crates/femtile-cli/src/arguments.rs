@@ -195,6 +195,9 @@ pub struct BenchOptions {
     /// Nodes along a side of the box; each benchmark states its default in its records.
     #[arg(long)]
     pub nodes: Option<usize>,
+    /// Systems of a batch; by default as many as a benchmark states in its records.
+    #[arg(long)]
+    pub systems: Option<usize>,
     /// How often the work is timed.
     #[arg(long)]
     pub repeats: Option<usize>,

@@ -10,12 +10,13 @@ use crate::print;
 /// `femtile bench`.
 pub fn run(options: &BenchOptions) -> Result<ExitCode, Failure> {
     let Some(name) = &options.name else {
-        let lines = femtile_bench::list().into_iter().map(|b| format!("{:<12} {}\n", b.name, b.summary));
+        let lines = femtile_bench::list().into_iter().map(|b| format!("{:<18} {}\n", b.name, b.summary));
         return print(&lines.collect::<String>());
     };
     let chosen = Options {
         threads: options.threads,
         nodes: options.nodes,
+        systems: options.systems,
         repeats: options.repeats,
         commit: commit(),
     };
