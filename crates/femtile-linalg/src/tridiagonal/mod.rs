@@ -35,6 +35,8 @@ mod kernels;
 mod layout;
 mod outcome;
 mod pcr;
+mod periodic;
+mod pivoted;
 mod reference;
 mod solver;
 mod thomas;

@@ -2,6 +2,9 @@
 
 use femtile_device::{Buffer, HostDevice, Reference, Scalar};
 
+use super::periodic::reference::periodic;
+use super::pivoted::reference::pivoted;
+use super::thomas::reference::thomas;
 use super::{Algorithm, Bands, Ends, Problem, Stability, TridiagonalKernels, Work};
 use crate::LinalgError;
 
@@ -45,12 +48,7 @@ pub(crate) fn solve_lines<T: Scalar, D: HostDevice>(
         let right: &[T] = d.unwrap_or(u).as_slice();
         let d: Vec<T> = (0..n).map(|row| right[place(row)]).collect();
         let [a, b, c] = bands_of_line(problem, bands, line);
-        let solved = match (problem.ends, problem.stability) {
-            (Ends::Open, Stability::Unpivoted) => thomas(&a, &b, &c, &d),
-            (Ends::Open, Stability::PartialPivoting) => pivoted(&a, &b, &c, &d),
-            (Ends::Periodic, _) => periodic(&a, &b, &c, &d),
-        };
-        let values = solved.unwrap_or_else(|row| {
+        let values = solve_line(problem, &a, &b, &c, &d).unwrap_or_else(|row| {
             let status = work.status.as_mut_slice();
             status[0] += 1;
             status[1] = status[1].min((line * n + row) as u64);
@@ -59,6 +57,21 @@ pub(crate) fn solve_lines<T: Scalar, D: HostDevice>(
         for (row, value) in values.into_iter().enumerate() {
             u.as_mut_slice()[place(row)] = value;
         }
+    }
+}
+
+/// Solves one system; `Err` is the row that fails.
+pub(crate) fn solve_line<T: Scalar>(
+    problem: &Problem,
+    a: &[T],
+    b: &[T],
+    c: &[T],
+    d: &[T],
+) -> Result<Vec<T>, usize> {
+    match (problem.ends, problem.stability) {
+        (Ends::Periodic, _) => periodic(a, b, c, d),
+        (Ends::Open, Stability::PartialPivoting) => pivoted(a, b, c, d),
+        (Ends::Open, Stability::Unpivoted) => thomas(a, b, c, d),
     }
 }
 
@@ -93,97 +106,4 @@ pub(crate) fn bands_of_line<T: Scalar, D: HostDevice>(
             bands
         }
     }
-}
-
-/// Whether a pivot and the value behind it can be trusted: more than the rounding of the entry it came from.
-pub(crate) fn is_sound<T: Scalar>(pivot: T, diagonal: T, value: T) -> bool {
-    pivot.abs() > T::EPSILON * diagonal.abs() && pivot.is_finite() && value.is_finite()
-}
-
-/// `[laszlo2016]`, Alg. 1; `Err` is the row whose pivot fails.
-fn thomas<T: Scalar>(a: &[T], b: &[T], c: &[T], d: &[T]) -> Result<Vec<T>, usize> {
-    let n = b.len();
-    let (mut c_star, mut u) = (vec![T::ZERO; n], vec![T::ZERO; n]);
-    for i in 0..n {
-        let (pivot, value) =
-            if i == 0 { (b[0], d[0]) } else { (b[i] - a[i] * c_star[i - 1], d[i] - a[i] * u[i - 1]) };
-        u[i] = value / pivot;
-        if !is_sound(pivot, b[i], u[i]) {
-            return Err(i);
-        }
-        c_star[i] = if i + 1 < n { c[i] / pivot } else { T::ZERO };
-    }
-    for i in (0..n.saturating_sub(1)).rev() {
-        u[i] = u[i] - c_star[i] * u[i + 1];
-    }
-    Ok(u)
-}
-
-/// The last unknown is set apart: the others are $p - w q$ with $w = u_{N-1}$, which the last row then gives.
-fn periodic<T: Scalar>(a: &[T], b: &[T], c: &[T], d: &[T]) -> Result<Vec<T>, usize> {
-    let last = b.len() - 1;
-    if last == 0 {
-        let pivot = a[0] + b[0] + c[0];
-        let u = d[0] / pivot;
-        return if is_sound(pivot, b[0], u) { Ok(vec![u]) } else { Err(0) };
-    }
-    let mut column = vec![T::ZERO; last];
-    column[0] += a[0];
-    column[last - 1] += c[last - 1];
-    let p = thomas(&a[..last], &b[..last], &c[..last], &d[..last])?;
-    let q = thomas(&a[..last], &b[..last], &c[..last], &column)?;
-    let pivot = b[last] - c[last] * q[0] - a[last] * q[last - 1];
-    let w = (d[last] - c[last] * p[0] - a[last] * p[last - 1]) / pivot;
-    if !is_sound(pivot, b[last], w) {
-        return Err(last);
-    }
-    let mut u: Vec<T> = p.iter().zip(&q).map(|(&p, &q)| p - w * q).collect();
-    u.push(w);
-    Ok(u)
-}
-
-/// Gaussian elimination with scaled partial pivoting between a row and the next; a second upper band fills in.
-fn pivoted<T: Scalar>(a: &[T], b: &[T], c: &[T], d: &[T]) -> Result<Vec<T>, usize> {
-    let n = b.len();
-    let largest = |x: T, y: T| if x.abs() > y.abs() { x.abs() } else { y.abs() };
-    let upper = |i: usize| if i + 1 < n { c[i] } else { T::ZERO };
-    let (mut diagonal, mut first, mut second, mut u) =
-        (vec![T::ZERO; n], vec![T::ZERO; n], vec![T::ZERO; n], vec![T::ZERO; n]);
-    let (mut now, mut size) = ([b[0], upper(0), d[0]], largest(b[0], upper(0)));
-    for i in 0..n {
-        let mut beyond = T::ZERO;
-        if i + 1 < n {
-            let below = [a[i + 1], b[i + 1], upper(i + 1), d[i + 1]];
-            let size_below = largest(largest(below[0], below[1]), below[2]);
-            let [pivot, next, value] = now;
-            if below[0].abs() * size > pivot.abs() * size_below {
-                let factor = pivot / below[0];
-                beyond = below[2];
-                now = [next - factor * below[1], -(factor * below[2]), value - factor * below[3]];
-                (diagonal[i], first[i], u[i]) = (below[0], below[1], below[3]);
-            } else {
-                let factor = below[0] / pivot;
-                now = [below[1] - factor * next, below[2], below[3] - factor * value];
-                (diagonal[i], first[i], u[i]) = (pivot, next, value);
-                size = size_below;
-            }
-        } else {
-            (diagonal[i], u[i]) = (now[0], now[2]);
-        }
-        second[i] = beyond;
-        if diagonal[i] == T::ZERO || !diagonal[i].is_finite() || !u[i].is_finite() {
-            return Err(i);
-        }
-    }
-    for i in (0..n).rev() {
-        let mut value = u[i];
-        if i + 1 < n {
-            value -= first[i] * u[i + 1];
-        }
-        if i + 2 < n {
-            value -= second[i] * u[i + 2];
-        }
-        u[i] = value / diagonal[i];
-    }
-    Ok(u)
 }

@@ -1,0 +1,85 @@
+//! Batches on a processor: a system in each lane of a vector, panels of systems shared out between threads.
+
+pub(crate) mod panel;
+mod plan;
+mod stream;
+pub(crate) mod sweep;
+pub(crate) mod vector;
+
+use std::any::TypeId;
+use std::sync::atomic::AtomicU64;
+
+use femtile_device::{Buffer, Cpu, Scalar};
+
+use super::reference::refuse_pivoted_periodic;
+use super::{Algorithm, Bands, Problem, TridiagonalKernels, Work};
+use crate::LinalgError;
+use sweep::{Batch, Source};
+
+const ALGORITHMS: [Algorithm; 1] = [Algorithm::Thomas];
+
+impl<T: Scalar> TridiagonalKernels<T> for Cpu {
+    fn tridiagonal_algorithms(&self) -> &'static [Algorithm] {
+        &ALGORITHMS
+    }
+
+    fn tridiagonal_choice(&self, problem: &Problem) -> Result<Algorithm, LinalgError> {
+        refuse_pivoted_periodic(problem)?;
+        match problem.algorithm {
+            Algorithm::Auto | Algorithm::Thomas => Ok(Algorithm::Thomas),
+            other => Err(LinalgError::Setting {
+                field: "algorithm",
+                message: format!("a CPU has `thomas` alone, not `{other}`"),
+            }),
+        }
+    }
+
+    fn tridiagonal_solve(
+        &self,
+        problem: &Problem,
+        u: &mut Buffer<T, Self>,
+        bands: Bands<'_, T, Self>,
+        d: Option<&Buffer<T, Self>>,
+        work: &mut Work<T, Self>,
+    ) -> Result<(), LinalgError> {
+        let target = u.as_mut_slice().as_mut_ptr();
+        let source = match bands {
+            Bands::Arrays { lower, diagonal, upper } => {
+                Source::Arrays([lower, diagonal, upper].map(|band| band.as_slice().as_ptr()))
+            }
+            Bands::Rule(rule) => Source::Rule(rule),
+        };
+        let batch = Batch {
+            problem,
+            u: target,
+            d: d.map_or(target.cast_const(), |d| d.as_slice().as_ptr()),
+            bands: source,
+            n_failed: AtomicU64::new(0),
+            first_failed: AtomicU64::new(u64::MAX),
+        };
+        let scratch = &mut work.scratch;
+        let mut memory = |len: usize| {
+            if scratch.as_ref().is_none_or(|scratch| scratch.len() < len) {
+                *scratch = Some(Buffer::zeros(self, len)?);
+            }
+            // The room was just made where there was none.
+            Ok(scratch.as_mut().map_or(std::ptr::null_mut(), |scratch| scratch.as_mut_slice().as_mut_ptr()))
+        };
+        let failed = if TypeId::of::<T>() == TypeId::of::<f64>() {
+            plan::solve(self, as_type::<T, f64>(&batch), &mut |len| memory(len).map(<*mut T>::cast))?
+        } else {
+            plan::solve(self, as_type::<T, f32>(&batch), &mut |len| memory(len).map(<*mut T>::cast))?
+        };
+        let status = work.status.as_mut_slice();
+        status[0] += failed.0;
+        status[1] = status[1].min(failed.1);
+        Ok(())
+    }
+}
+
+/// The batch by the name of its type.
+fn as_type<'b, 'a, T: Scalar, S: Scalar>(batch: &'b Batch<'a, T>) -> &'b Batch<'a, S> {
+    assert!(TypeId::of::<T>() == TypeId::of::<S>(), "scalars are f32 or f64");
+    // SAFETY: both types are the same.
+    unsafe { &*std::ptr::from_ref(batch).cast() }
+}

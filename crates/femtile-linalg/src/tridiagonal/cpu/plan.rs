@@ -1,0 +1,70 @@
+//! How a batch is cut into panels, and which vectors and which elimination solve it.
+
+use std::sync::atomic::Ordering;
+
+use femtile_device::Cpu;
+use femtile_device::cpu::SimdLevel;
+
+use super::sweep::{Batch, Elimination, LINE, Plan, solve_panels};
+use super::vector::{Lanes, Vector};
+use crate::LinalgError;
+use crate::tridiagonal::periodic::cpu::Periodic;
+use crate::tridiagonal::pivoted::cpu::Pivoted;
+use crate::tridiagonal::thomas::cpu::Thomas;
+use crate::tridiagonal::{Ends, Stability};
+
+/// Gives room for so many values.
+type Memory<'m, T> = &'m mut dyn FnMut(usize) -> Result<*mut T, LinalgError>;
+
+/// Bytes of a block of rows that is staged.
+const BLOCK: usize = 4096;
+
+/// Solves a batch; the number of lines that failed, and the least `line * length + row` among them.
+pub(super) fn solve<T: Lanes>(
+    cpu: &Cpu,
+    batch: &Batch<'_, T>,
+    memory: Memory<'_, T>,
+) -> Result<(u64, u64), LinalgError> {
+    match cpu.simd() {
+        #[cfg(target_arch = "x86_64")]
+        SimdLevel::Avx2 => solve_with::<T, T::Avx2>(cpu, batch, memory)?,
+        #[cfg(target_arch = "x86_64")]
+        SimdLevel::Avx512 => solve_with::<T, T::Avx512>(cpu, batch, memory)?,
+        _ => solve_with::<T, T::Plain>(cpu, batch, memory)?,
+    }
+    Ok((batch.n_failed.load(Ordering::Relaxed), batch.first_failed.load(Ordering::Relaxed)))
+}
+
+/// By the kind of system.
+fn solve_with<T: Lanes, V: Vector<T>>(
+    cpu: &Cpu,
+    batch: &Batch<'_, T>,
+    memory: Memory<'_, T>,
+) -> Result<(), LinalgError> {
+    match (batch.problem.ends, batch.problem.stability) {
+        (Ends::Periodic, _) => run::<T, V, Periodic<V, T, 2>, 2>(cpu, batch, memory),
+        (_, Stability::PartialPivoting) => run::<T, V, Pivoted<V, T, 2>, 2>(cpu, batch, memory),
+        (_, Stability::Unpivoted) => run::<T, V, Thomas<V, T, 4>, 4>(cpu, batch, memory),
+    }
+}
+
+/// Whether lines stand side by side, so that rows of neighbours are contiguous.
+fn has_neighbours<T>(batch: &Batch<'_, T>) -> bool {
+    batch.problem.lines.axes[2].stride == 1 && batch.problem.lines.stride != 1
+}
+
+fn run<T: Lanes, V: Vector<T>, E: Elimination<T, V, W>, const W: usize>(
+    cpu: &Cpu,
+    batch: &Batch<'_, T>,
+    memory: Memory<'_, T>,
+) -> Result<(), LinalgError> {
+    let (lines, lanes) = (&batch.problem.lines, W * V::LANES);
+    let row = lanes * size_of::<T>();
+    let is_even = has_neighbours(batch)
+        && row.is_multiple_of(LINE)
+        && (lines.stride * size_of::<T>()).is_multiple_of(LINE);
+    let head = if is_even { batch.u.align_offset(LINE).min(lines.n_lines()) } else { 0 };
+    let block = (BLOCK / row).clamp(16, 64);
+    let is_streamed = !batch.is_in_place();
+    solve_panels::<T, V, E, W>(cpu, batch, &Plan { head, lanes, block, is_streamed }, memory)
+}
