@@ -2,6 +2,8 @@
 
 use femtile_device::{Buffer, HostDevice, Reference, Scalar};
 
+use super::hybrid::reference::hybrid;
+use super::pcr::reference::{cr, pcr};
 use super::periodic::reference::periodic;
 use super::pivoted::reference::pivoted;
 use super::thomas::reference::thomas;
@@ -9,15 +11,12 @@ use super::{Algorithm, Bands, Ends, Problem, Stability, TridiagonalKernels, Work
 use crate::LinalgError;
 
 impl<T: Scalar> TridiagonalKernels<T> for Reference {
+    fn tridiagonal_algorithms(&self) -> &'static [Algorithm] {
+        &HOST_ALGORITHMS
+    }
+
     fn tridiagonal_choice(&self, problem: &Problem) -> Result<Algorithm, LinalgError> {
-        refuse_pivoted_periodic(problem)?;
-        match problem.algorithm {
-            Algorithm::Auto | Algorithm::Thomas => Ok(Algorithm::Thomas),
-            other => Err(LinalgError::Setting {
-                field: "algorithm",
-                message: format!("the reference device has `thomas` alone, not `{other}`"),
-            }),
-        }
+        host_choice(problem)
     }
 
     fn tridiagonal_solve(
@@ -30,6 +29,27 @@ impl<T: Scalar> TridiagonalKernels<T> for Reference {
     ) -> Result<(), LinalgError> {
         solve_lines(problem, u, bands, d, work);
         Ok(())
+    }
+}
+
+/// What there is without a GPU.
+pub(crate) const HOST_ALGORITHMS: [Algorithm; 4] =
+    [Algorithm::Thomas, Algorithm::Pcr, Algorithm::Cr, Algorithm::Hybrid];
+
+/// The algorithm for a batch on the host: elimination, unless another one was asked for.
+pub(crate) fn host_choice(problem: &Problem) -> Result<Algorithm, LinalgError> {
+    refuse_pivoted_periodic(problem)?;
+    let refused = |message| Err(LinalgError::Setting { field: "algorithm", message });
+    match (problem.algorithm, problem.ends, problem.stability) {
+        (Algorithm::Auto | Algorithm::Thomas, _, _) => Ok(Algorithm::Thomas),
+        (other, _, _) if !HOST_ALGORITHMS.contains(&other) => {
+            let names = HOST_ALGORITHMS.map(Algorithm::name).join(", ");
+            refused(format!("`{other}` runs on a GPU; choose one of: {names}"))
+        }
+        (other, Ends::Open, Stability::Unpivoted) => Ok(other),
+        (other, _, _) => {
+            refused(format!("`{other}` solves open systems without pivoting here; choose `thomas`"))
+        }
     }
 }
 
@@ -68,10 +88,13 @@ pub(crate) fn solve_line<T: Scalar>(
     c: &[T],
     d: &[T],
 ) -> Result<Vec<T>, usize> {
-    match (problem.ends, problem.stability) {
-        (Ends::Periodic, _) => periodic(a, b, c, d),
-        (Ends::Open, Stability::PartialPivoting) => pivoted(a, b, c, d),
-        (Ends::Open, Stability::Unpivoted) => thomas(a, b, c, d),
+    match (problem.algorithm, problem.ends, problem.stability) {
+        (Algorithm::Pcr, _, _) => pcr(a, b, c, d),
+        (Algorithm::Cr, _, _) => cr(a, b, c, d),
+        (Algorithm::Hybrid, _, _) => hybrid(a, b, c, d),
+        (_, Ends::Periodic, _) => periodic(a, b, c, d),
+        (_, Ends::Open, Stability::PartialPivoting) => pivoted(a, b, c, d),
+        (_, Ends::Open, Stability::Unpivoted) => thomas(a, b, c, d),
     }
 }
 

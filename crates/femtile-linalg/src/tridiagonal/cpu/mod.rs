@@ -1,5 +1,6 @@
 //! Batches on a processor: a system in each lane of a vector, panels of systems shared out between threads.
 
+mod by_line;
 pub(crate) mod panel;
 mod plan;
 mod stream;
@@ -11,27 +12,18 @@ use std::sync::atomic::AtomicU64;
 
 use femtile_device::{Buffer, Cpu, Scalar};
 
-use super::reference::refuse_pivoted_periodic;
+use super::reference::{HOST_ALGORITHMS, host_choice};
 use super::{Algorithm, Bands, Problem, TridiagonalKernels, Work};
 use crate::LinalgError;
 use sweep::{Batch, Source};
 
-const ALGORITHMS: [Algorithm; 1] = [Algorithm::Thomas];
-
 impl<T: Scalar> TridiagonalKernels<T> for Cpu {
     fn tridiagonal_algorithms(&self) -> &'static [Algorithm] {
-        &ALGORITHMS
+        &HOST_ALGORITHMS
     }
 
     fn tridiagonal_choice(&self, problem: &Problem) -> Result<Algorithm, LinalgError> {
-        refuse_pivoted_periodic(problem)?;
-        match problem.algorithm {
-            Algorithm::Auto | Algorithm::Thomas => Ok(Algorithm::Thomas),
-            other => Err(LinalgError::Setting {
-                field: "algorithm",
-                message: format!("a CPU has `thomas` alone, not `{other}`"),
-            }),
-        }
+        host_choice(problem)
     }
 
     fn tridiagonal_solve(
@@ -65,7 +57,9 @@ impl<T: Scalar> TridiagonalKernels<T> for Cpu {
             // The room was just made where there was none.
             Ok(scratch.as_mut().map_or(std::ptr::null_mut(), |scratch| scratch.as_mut_slice().as_mut_ptr()))
         };
-        let failed = if TypeId::of::<T>() == TypeId::of::<f64>() {
+        let failed = if problem.algorithm != Algorithm::Thomas {
+            by_line::solve(self, &batch)
+        } else if TypeId::of::<T>() == TypeId::of::<f64>() {
             plan::solve(self, as_type::<T, f64>(&batch), &mut |len| memory(len).map(<*mut T>::cast))?
         } else {
             plan::solve(self, as_type::<T, f32>(&batch), &mut |len| memory(len).map(<*mut T>::cast))?

@@ -8,9 +8,6 @@ use super::sweep::LINE;
 use super::vector::{Vector, prefetch};
 use crate::tridiagonal::{LineAxis, Lines};
 
-/// Rows so many bytes apart, or a multiple of it, share few sets of the cache.
-const CONFLICT: usize = 4096;
-
 /// Rows of lanes to read: the value of (row, lane) at `first + row * stride + lane`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rows<T> {
@@ -180,7 +177,7 @@ impl Places {
                     for k in 0..n_rows {
                         let row = source.add((rows.start + k) * row_stride);
                         for run in &self.runs {
-                            copy(row.add(run.start), stage.add(k * lanes + run.lane), run.count);
+                            copy::<T, V>(row.add(run.start), stage.add(k * lanes + run.lane), run.count);
                         }
                     }
                 }
@@ -216,8 +213,7 @@ impl Places {
 
     /// Asks for rows of `source` that lie `ahead` entries beyond those of this panel.
     ///
-    /// Nothing is asked for where rows of many lines fall into the same few sets of the cache: they would be lost
-    /// again before they are used.
+    /// Nothing is asked for where lanes are gathered.
     #[inline(always)]
     pub fn prefetch<T>(&self, source: *const T, rows: Range<usize>, ahead: usize) {
         let step = LINE / size_of::<T>();
@@ -229,7 +225,7 @@ impl Places {
                     }
                 }
             }
-            Access::Direct if !(self.row_stride * size_of::<T>()).is_multiple_of(CONFLICT) => {
+            Access::Direct => {
                 for row in rows {
                     let first =
                         source.wrapping_add(self.starts[0] + row * self.row_stride).wrapping_add(ahead);
@@ -282,7 +278,7 @@ impl Places {
                 for k in 0..n_rows {
                     let row = u.add((rows.start + k) * self.row_stride);
                     for run in self.runs.iter().filter(|run| run.lane < count) {
-                        copy(stage.add(k * lanes + run.lane), row.add(run.start), run.count);
+                        copy::<T, V>(stage.add(k * lanes + run.lane), row.add(run.start), run.count);
                     }
                 }
                 return;
@@ -308,11 +304,17 @@ impl Places {
     }
 }
 
-/// Copies a few values; a call of the library's copy costs more than they do.
+/// Copies neighbours, most of them in vectors; a call of the library's copy costs more than they do.
 #[inline(always)]
-unsafe fn copy<T: Copy>(from: *const T, to: *mut T, count: usize) {
-    for k in 0..count {
-        // SAFETY: the caller lets `count` values be read and written.
-        unsafe { *to.add(k) = *from.add(k) };
+unsafe fn copy<T: Scalar, V: Vector<T>>(from: *const T, to: *mut T, count: usize) {
+    let whole = count / V::LANES * V::LANES;
+    // SAFETY: the caller lets `count` values be read and written, and the processor has the instructions.
+    unsafe {
+        for k in (0..whole).step_by(V::LANES) {
+            V::load(from.add(k)).store(to.add(k));
+        }
+        for k in whole..count {
+            *to.add(k) = *from.add(k);
+        }
     }
 }

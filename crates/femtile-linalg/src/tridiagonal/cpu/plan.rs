@@ -16,6 +16,15 @@ use crate::tridiagonal::{Ends, Stability};
 /// Gives room for so many values.
 type Memory<'m, T> = &'m mut dyn FnMut(usize) -> Result<*mut T, LinalgError>;
 
+/// Most bytes of a row of a panel where lines stand side by side.
+const WIDE: usize = 16 * LINE;
+
+/// Bytes that may be kept between the sweeps before panels become narrower.
+const KEPT: usize = 256 << 10;
+
+/// Rows so many bytes apart, or a multiple of it, share a few sets of the first-level cache: few may be asked for.
+const CONFLICT: usize = 4096;
+
 /// Bytes of a block of rows that is staged.
 const BLOCK: usize = 4096;
 
@@ -65,6 +74,11 @@ fn run<T: Lanes, V: Vector<T>, E: Elimination<T, V, W>, const W: usize>(
         && (lines.stride * size_of::<T>()).is_multiple_of(LINE);
     let head = if is_even { batch.u.align_offset(LINE).min(lines.n_lines()) } else { 0 };
     let block = (BLOCK / row).clamp(16, 64);
-    let is_streamed = !batch.is_in_place();
-    solve_panels::<T, V, E, W>(cpu, batch, &Plan { head, lanes, block, is_streamed }, memory)
+    // Wide panels read longer pieces of memory, as long as what is kept of them stays in the second-level cache.
+    let most = (KEPT / (E::SLOTS * lines.length.max(1) * row)).clamp(1, WIDE / row.min(WIDE));
+    let groups = if has_neighbours(batch) { most.min(lines.n_lines().div_ceil(lanes)).max(1) } else { 1 };
+    let is_conflicting = (lines.stride * size_of::<T>()).is_multiple_of(CONFLICT);
+    let direct_block = if is_conflicting { 2 } else { 8 };
+    let plan = Plan { head, lanes, groups, block, direct_block, is_streamed: !batch.is_in_place() };
+    solve_panels::<T, V, E, W>(cpu, batch, &plan, memory)
 }

@@ -2,4 +2,5 @@
 
 #[allow(unsafe_code)]
 pub(crate) mod cuda;
+pub(super) mod reference;
 mod shape;

@@ -2,3 +2,4 @@
 
 #[allow(unsafe_code)]
 pub(crate) mod cuda;
+pub(super) mod reference;
