@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use femtile_device::Scalar;
 
-use super::{Algorithm, Ends, Problem, Stability, hybrid, pcr};
+use super::{Algorithm, Problem, Stability, hybrid, pcr, thomas};
 use crate::LinalgError;
 
 /// What kind of device solves.
@@ -78,13 +78,8 @@ pub(super) fn on_cuda<T: Scalar>(problem: &Problem) -> Result<Algorithm, LinalgE
             ))
         }
         Algorithm::Pcr | Algorithm::Cr => pcr::cuda::refuse::<T>(problem).map(|()| problem.algorithm),
-        Algorithm::ThomasShared | Algorithm::ThomasShuffle
-            if problem.lines.stride != 1 || problem.ends == Ends::Periodic =>
-        {
-            refuse(format!(
-                "`{}` transposes contiguous lines of open systems: choose `thomas` or `hybrid`",
-                problem.algorithm
-            ))
+        Algorithm::ThomasShared | Algorithm::ThomasShuffle => {
+            thomas::cuda::refuse_transposing::<T>(problem, false).map(|()| problem.algorithm)
         }
         other => Ok(other),
     }

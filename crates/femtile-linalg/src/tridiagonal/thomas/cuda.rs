@@ -43,16 +43,15 @@ fn define(
         .define(variant.0, u32::from(variant.1))
 }
 
-/// Whether tiles can be transposed as packs of 16 bytes, or at all; with what stands in the way.
-fn refuse_transposing<T: Scalar>(problem: &Problem, rule: &RuleSource) -> Result<(), LinalgError> {
+/// Refuses lines whose tiles cannot be transposed.
+pub(crate) fn refuse_transposing<T: Scalar>(problem: &Problem, has_rule: bool) -> Result<(), LinalgError> {
     let lines = &problem.lines;
-    let width = 16 / size_of::<T>();
-    let is_whole = |x: usize| x.is_multiple_of(width);
+    let is_whole = |x: usize| x.is_multiple_of(16 / size_of::<T>());
     let in_packs = is_whole(lines.length)
         && lines.axes.iter().all(|axis| is_whole(axis.stride) && is_whole(axis.band_stride));
-    let what = if lines.stride != 1 || (lines.band_stride != 1) {
+    let what = if lines.stride != 1 || lines.band_stride != 1 {
         "transposes contiguous lines, and these have strides: choose `thomas` or `hybrid`"
-    } else if rule.is_rule() || problem.ends == Ends::Periodic {
+    } else if has_rule || problem.ends == Ends::Periodic {
         "reads the bands of open systems from arrays: choose `thomas` or `hybrid`"
     } else if problem.algorithm == Algorithm::ThomasShuffle && !in_packs {
         "moves packs of 16 bytes, and these lines do not begin and end with one: choose `thomas-shared`"
@@ -107,7 +106,7 @@ pub(crate) fn solve<T: Scalar>(
             "tridiagonal_pivoted",
         )
     } else if is_transposed {
-        refuse_transposing::<T>(problem, &batch.rule)?;
+        refuse_transposing::<T>(problem, batch.rule.is_rule())?;
         let by_shuffles = ("FEMTILE_SHUFFLE", problem.algorithm == Algorithm::ThomasShuffle);
         (
             define(TRANSPOSED.of::<T>(), &batch.rule, problem.ends, by_shuffles),
