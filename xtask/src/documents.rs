@@ -98,8 +98,7 @@ fn exists(root: &Path, command: &str) -> Result<(), String> {
         |word: &&&str| word.starts_with(|c: char| c.is_ascii_lowercase()) && !word.contains(['.', '/']);
     let names = words.iter().take_while(is_name).take(2).copied();
     let help = said(cargo().args(PROGRAM).arg("--").args(names).arg("--help"))?;
-    let planned = words.first() == Some(&"reproduce");
-    match words.iter().find(|word| word.starts_with("--") && !planned && !help.contains(**word)) {
+    match words.iter().find(|word| word.starts_with("--") && !help.contains(**word)) {
         Some(option) => Err(format!("there is no option {option}")),
         None => Ok(()),
     }
