@@ -122,7 +122,40 @@ pub struct Series {
     pub points: Vec<(String, f64)>,
 }
 
+/// The bandwidth that a solver reaches over a sweep.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rates {
+    /// What tells it from the others.
+    pub label: String,
+    /// The least of all sizes, in 10⁹ bytes a second, and where.
+    pub least: (f64, String),
+    /// The greatest.
+    pub most: (f64, String),
+    /// The least as a share of the bandwidth of the device; none for peers.
+    pub least_of_bandwidth: Option<f64>,
+}
+
 impl Figure {
+    /// The bandwidth of each solver over all sizes, in a precision.
+    pub fn rates(&self, precision: &str) -> Vec<Rates> {
+        let mut all: Vec<Rates> = Vec::new();
+        for row in self.rows.iter().filter(|row| row.precision == precision) {
+            let (label, here) = (self.label(row), (row.gb_per_s, self.abscissa_of(row).1));
+            let Some(rates) = all.iter_mut().find(|rates| rates.label == label) else {
+                let least_of_bandwidth = row.of_bandwidth;
+                all.push(Rates { label, least: here.clone(), most: here, least_of_bandwidth });
+                continue;
+            };
+            if here.0 < rates.least.0 {
+                (rates.least, rates.least_of_bandwidth) = (here.clone(), row.of_bandwidth);
+            }
+            if here.0 > rates.most.0 {
+                rates.most = here;
+            }
+        }
+        all
+    }
+
     /// The precisions that were measured.
     pub fn precisions(&self) -> Vec<&'static str> {
         self.rows.iter().map(|row| row.precision).collect::<BTreeSet<_>>().into_iter().collect()

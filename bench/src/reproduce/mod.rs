@@ -5,7 +5,7 @@ mod laszlo2016;
 mod plot;
 mod session;
 
-pub use figure::{Absent, Claim, Figure, Quantity, Row, Series};
+pub use figure::{Absent, Claim, Figure, Quantity, Rates, Row, Series};
 pub use plot::svg;
 pub use session::Session;
 

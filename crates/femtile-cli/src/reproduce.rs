@@ -3,7 +3,7 @@ use std::process::ExitCode;
 
 use comfy_table::{Table, presets};
 use femtile::mesh::io::write_atomically;
-use femtile_bench::reproduce::{Figure, Item, Paper, Session, Settings, papers, svg};
+use femtile_bench::reproduce::{Figure, Item, Paper, Quantity, Session, Settings, papers, svg};
 
 use crate::arguments::ReproduceOptions;
 use crate::failure::Failure;
@@ -108,6 +108,9 @@ fn text(figure: &Figure) -> String {
     for precision in figure.precisions() {
         text += &format!("\n{precision}, {}\n{}\n", figure.quantity.label(), table(figure, precision));
     }
+    if figure.quantity == Quantity::Nanoseconds && figure.abscissa == "length" {
+        text += &format!("\n{}\n", rates(figure));
+    }
     if !figure.claims.is_empty() {
         let mut table = new_table();
         table.set_header(["claim", "place", "theirs", "ours"]);
@@ -137,6 +140,26 @@ fn table(figure: &Figure, precision: &str) -> Table {
         };
         let values = series.iter().map(|s| value(s.points.iter().find(|point| point.0 == abscissa)));
         table.add_row([abscissa.clone()].into_iter().chain(values));
+    }
+    table
+}
+
+/// What each solver reaches over the whole sweep: whether there are dents, and how far it is from the memory's limit.
+fn rates(figure: &Figure) -> Table {
+    let mut table = new_table();
+    table.set_header(["GB/s", "least", "at", "most", "at", "most / least", "least of the bandwidth"]);
+    for precision in figure.precisions() {
+        for rates in figure.rates(precision) {
+            table.add_row([
+                format!("{precision} {}", rates.label),
+                format!("{:.1}", rates.least.0),
+                rates.least.1,
+                format!("{:.1}", rates.most.0),
+                rates.most.1,
+                format!("{:.2}", rates.most.0 / rates.least.0),
+                rates.least_of_bandwidth.map_or("–".into(), |share| format!("{share:.2}")),
+            ]);
+        }
     }
     table
 }
