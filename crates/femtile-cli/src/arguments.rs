@@ -86,8 +86,11 @@ pub struct TridiagonalOptions {
     #[arg(required = true, num_args = 1..=4, value_name = "FILE", allow_negative_numbers = true)]
     pub files: Vec<String>,
     /// The file to write: .npy for the solution, .npz for the solution `u` and the flags `failed`.
-    #[arg(short, long, value_name = "FILE")]
-    pub output: PathBuf,
+    #[arg(short, long, value_name = "FILE", required_unless_present = "check", conflicts_with = "check")]
+    pub output: Option<PathBuf>,
+    /// Solve nothing; report how dominant the diagonals are, with exit code 1 where rows are not.
+    #[arg(long)]
+    pub check: bool,
     /// The axis along which systems lie; negative ones count from the last.
     #[arg(long, default_value_t = -1, allow_negative_numbers = true)]
     pub axis: isize,

@@ -163,6 +163,22 @@ fn systems_that_fail_are_named_and_the_others_written() {
 }
 
 #[test]
+fn rows_that_are_not_dominant_are_found_without_solving() {
+    let mut b = [2.0; 6];
+    let b_file = |b: &[f64]| ("b.npy", f64s(&[2, 3], b));
+    let d = ("d.npy", f64s(&[2, 3], &[1.0; 6]));
+    let sound = place(&[b_file(&b), d.clone()]);
+    let found = report(&sound, &["-1", "b.npy", "-1", "d.npy", "--check"], 0);
+    assert_eq!((&found["is_dominant"], found["least_margin"].as_f64()), (&true.into(), Some(0.0)));
+    b[4] = 1.5;
+    let weak = place(&[b_file(&b), d]);
+    let output = solve(&weak, &["-1", "b.npy", "-1", "d.npy", "--check"]);
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said.contains("1 of 6 rows") && said.contains("[1, 1]") && said.contains("pivoting"), "{said}");
+}
+
+#[test]
 fn entries_that_are_not_finite_are_named() {
     let place = place(&[("d.npy", f64s(&[2, 3], &[1.0, 1.0, 1.0, 1.0, f64::INFINITY, 1.0]))]);
     let found = report(&place, &[&BANDS[..], &["-o", "u.npz"]].concat(), 1);

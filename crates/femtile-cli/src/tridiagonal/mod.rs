@@ -1,6 +1,7 @@
 //! `femtile tridiagonal`: batches of systems from NumPy files to NumPy files.
 
 mod batch;
+mod dominance;
 mod input;
 mod report;
 
@@ -13,6 +14,7 @@ use femtile::linalg::tridiagonal::{
     Bands, Ends, Layout, Stability, Tridiagonal, TridiagonalConfig, TridiagonalKernels, TridiagonalOutcome,
 };
 use femtile::mesh::io::write_atomically;
+use serde::Serialize;
 
 use crate::arguments::TridiagonalOptions;
 use crate::arrays::{Array, Output, Values, write_archive};
@@ -23,15 +25,21 @@ use report::{LISTED, Report};
 
 /// `femtile tridiagonal`.
 pub fn run(options: &TridiagonalOptions) -> Result<ExitCode, Failure> {
-    check_output(&options.output)?;
-    check_folder("--output", &options.output)?;
+    if let Some(output) = &options.output {
+        check_name(output)?;
+        check_folder("--output", output)?;
+    }
     options.json.as_deref().map_or(Ok(()), |path| check_folder("--json", path))?;
     let config = TridiagonalConfig {
         algorithm: options.algorithm.parse()?,
         ends: if options.periodic { Ends::Periodic } else { Ends::Open },
         stability: if options.pivoting { Stability::PartialPivoting } else { Stability::Unpivoted },
     };
-    let device = Device::open(options)?;
+    // Its absence shows before anything is read.
+    let device = match &options.output {
+        Some(output) => Some((Device::open(options)?, output.as_path())),
+        None => None,
+    };
     let begun = Instant::now();
     let arrays = input::read(&options.files)?;
     let is_wide = match options.precision.as_deref() {
@@ -39,23 +47,37 @@ pub fn run(options: &TridiagonalOptions) -> Result<ExitCode, Failure> {
         // A number given in place of a file takes the precision of the others.
         None => arrays.iter().any(|a| matches!(a.values, Values::F64(_)) && !a.shape.is_empty()),
     };
-    let report = if is_wide || arrays.iter().all(|array| array.shape.is_empty()) {
-        solve::<f64>(options, config, device, arrays, begun)?
-    } else {
-        solve::<f32>(options, config, device, arrays, begun)?
+    let is_wide = is_wide || arrays.iter().all(|array| array.shape.is_empty());
+    let Some((device, output)) = device else {
+        return match is_wide {
+            true => dominance::run::<f64>(options, config.ends, arrays),
+            false => dominance::run::<f32>(options, config.ends, arrays),
+        };
     };
-    tell(options, &report)?;
+    let task = Task { options, config, output, begun };
+    let report = match is_wide {
+        true => solve::<f64>(&task, device, arrays)?,
+        false => solve::<f32>(&task, device, arrays)?,
+    };
+    tell(options, &report, &report.summary())?;
     Ok(ExitCode::from(u8::from(report.n_failed > 0)))
 }
 
-/// Refuses an output that could not be written, before anything is solved.
-fn check_output(output: &Path) -> Result<(), Failure> {
+/// What was asked for, and since when it is under way.
+struct Task<'a> {
+    options: &'a TridiagonalOptions,
+    config: TridiagonalConfig,
+    output: &'a Path,
+    begun: Instant,
+}
+
+/// Refuses an output whose format its name does not tell, before anything is solved.
+fn check_name(output: &Path) -> Result<(), Failure> {
     let extension = output.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    if !["npy", "npz"].contains(&extension.to_ascii_lowercase().as_str()) {
-        let message = format!("--output {}: the name must end in .npy or .npz", output.display());
-        return Err(Failure::message(message));
+    if ["npy", "npz"].contains(&extension.to_ascii_lowercase().as_str()) {
+        return Ok(());
     }
-    Ok(())
+    Err(Failure::message(format!("--output {}: the name must end in .npy or .npz", output.display())))
 }
 
 fn check_folder(option: &str, file: &Path) -> Result<(), Failure> {
@@ -93,22 +115,15 @@ impl Device {
 
 const ASKED_FOR: &str = "asked for";
 
-fn solve<T: Scalar>(
-    options: &TridiagonalOptions,
-    config: TridiagonalConfig,
-    device: Device,
-    arrays: [Array; 4],
-    begun: Instant,
-) -> Result<Report, Failure>
+fn solve<T: Scalar>(task: &Task<'_>, device: Device, arrays: [Array; 4]) -> Result<Report, Failure>
 where
     Cpu: TridiagonalKernels<T>,
     Cuda: TridiagonalKernels<T>,
 {
     let batch = Batch::<T>::new(arrays)?;
-    let axis = axis_of(options.axis, &batch.shape)?;
     match device {
-        Device::Cpu(cpu, reason) => solve_on(&cpu, reason, options, config, batch, axis, begun),
-        Device::Cuda(cuda) => solve_on(&cuda, ASKED_FOR, options, config, batch, axis, begun),
+        Device::Cpu(cpu, reason) => solve_on(task, &cpu, reason, batch),
+        Device::Cuda(cuda) => solve_on(task, &cuda, ASKED_FOR, batch),
     }
 }
 
@@ -122,14 +137,13 @@ fn axis_of(axis: isize, shape: &[usize]) -> Result<usize, Failure> {
 }
 
 fn solve_on<T: Scalar, D: TridiagonalKernels<T>>(
+    task: &Task<'_>,
     device: &D,
     device_reason: &'static str,
-    options: &TridiagonalOptions,
-    config: TridiagonalConfig,
     batch: Batch<T>,
-    axis: usize,
-    begun: Instant,
 ) -> Result<Report, Failure> {
+    let Task { options, config, output, begun } = *task;
+    let axis = axis_of(options.axis, &batch.shape)?;
     let layout = Layout::with_strides(&batch.shape, &batch.strides)?;
     let solver = Tridiagonal::new(device, &layout, axis, config)?;
     let mut solver = solver.with_band_strides(&batch.band_strides)?;
@@ -153,7 +167,7 @@ fn solve_on<T: Scalar, D: TridiagonalKernels<T>>(
     let begun = Instant::now();
     let u = u.to_host()?;
     let failed = failed_systems(&u, &shape, &strides, axis, &outcome);
-    write(&options.output, &u, &shape, is_fortran, axis, &failed)?;
+    write(output, &u, &shape, is_fortran, axis, &failed)?;
     let written = begun.elapsed().as_secs_f64();
 
     let length = shape[axis];
@@ -179,7 +193,7 @@ fn solve_on<T: Scalar, D: TridiagonalKernels<T>>(
             .collect(),
         first_failure: outcome.first.map(|first| first.index),
         warnings,
-        output: options.output.clone(),
+        output: output.into(),
         shape,
     })
 }
@@ -232,7 +246,7 @@ fn write<T: Scalar>(
     Ok(write_atomically(path, |out| write_archive(out, &[("u", u), ("failed", failed)]))?)
 }
 
-fn tell(options: &TridiagonalOptions, report: &Report) -> Result<(), Failure> {
+fn tell(options: &TridiagonalOptions, report: &impl Serialize, text: &str) -> Result<(), Failure> {
     let json = serde_json::to_string_pretty(report).map_err(|e| Failure::message(e.to_string()))?;
     let to_stdout = options.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
     if to_stdout {
@@ -240,13 +254,10 @@ fn tell(options: &TridiagonalOptions, report: &Report) -> Result<(), Failure> {
     } else if let Some(path) = &options.json {
         write_atomically(path, |out| writeln!(out, "{json}"))?;
     }
-    if !options.quiet {
-        let text = report.summary();
-        if to_stdout {
-            eprint!("{text}");
-        } else {
-            print(&text)?;
-        }
+    if to_stdout && !options.quiet {
+        eprint!("{text}");
+    } else if !options.quiet {
+        print(text)?;
     }
     Ok(())
 }

@@ -30,6 +30,7 @@ mod config;
 pub(crate) mod cpu;
 #[allow(unsafe_code)]
 pub(crate) mod cuda;
+mod dominance;
 mod hybrid;
 mod kernels;
 mod layout;
@@ -43,6 +44,7 @@ mod thomas;
 
 pub use bands::{BandRule, Bands, CudaBands};
 pub use config::{Algorithm, Ends, Stability, TridiagonalConfig};
+pub use dominance::{Dominance, check};
 pub use kernels::{Problem, TridiagonalKernels, Work};
 pub use layout::{Layout, LineAxis, Lines, MAX_DIMENSIONS};
 pub use outcome::{LineFailure, TridiagonalOutcome};

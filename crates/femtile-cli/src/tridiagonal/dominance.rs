@@ -1,0 +1,45 @@
+//! `femtile tridiagonal --check`.
+
+use std::process::ExitCode;
+
+use femtile::device::Scalar;
+use femtile::linalg::tridiagonal::{Ends, Layout, check};
+use serde_json::json;
+
+use super::batch::{Batch, tuple};
+use super::{axis_of, tell};
+use crate::arguments::TridiagonalOptions;
+use crate::arrays::Array;
+use crate::failure::Failure;
+
+/// Reports how dominant the diagonals are; exit code 1 where rows are not.
+pub fn run<T: Scalar>(
+    options: &TridiagonalOptions,
+    ends: Ends,
+    arrays: [Array; 4],
+) -> Result<ExitCode, Failure> {
+    let batch = Batch::<T>::new(arrays)?;
+    let axis = axis_of(options.axis, &batch.shape)?;
+    let layout = Layout::with_strides(&batch.shape, &batch.strides)?;
+    let [lower, diagonal, upper] = &batch.bands;
+    let found = check(&layout, &batch.band_strides, axis, ends, [lower, diagonal, upper])?;
+    let warnings = batch.non_finite(axis, ends == Ends::Open);
+    let report = json!({
+        "precision": T::NAME,
+        "shape": batch.shape,
+        "axis": axis,
+        "is_dominant": found.is_dominant(),
+        "n_rows": found.n_rows,
+        "n_weak": found.n_weak,
+        "least_margin": found.least_margin,
+        "weakest": found.weakest,
+        "warnings": warnings,
+    });
+    let mut text = format!("systems   along axis {axis} of {}, {}\n", tuple(&batch.shape), T::NAME);
+    text += &format!("dominance {found}\n");
+    for warning in warnings {
+        text += &format!("warning   {warning}\n");
+    }
+    tell(options, &report, &text)?;
+    Ok(ExitCode::from(u8::from(!found.is_dominant())))
+}
