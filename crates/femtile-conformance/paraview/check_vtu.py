@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Opens a VTU file with VTK's reader, the one of ParaView, and compares it with expected numbers.
+"""Opens a VTU or VTI file with VTK's reader, the one of ParaView, and compares it with expected numbers.
 
-usage: check_vtu.py FILE.vtu EXPECTED.json
+usage: check_vtu.py FILE EXPECTED.json
 
 EXPECTED.json holds `n_points`, `n_cells` and, by name under `point_arrays` and `cell_arrays`, any of
 `n_components`, `min`, `max`, `sum` and `values` (all numbers, in order); null is not compared.
@@ -10,7 +10,7 @@ EXPECTED.json holds `n_points`, `n_cells` and, by name under `point_arrays` and 
 import json
 import sys
 
-from vtkmodules.vtkIOXML import vtkXMLUnstructuredGridReader
+from vtkmodules.vtkIOXML import vtkXMLImageDataReader, vtkXMLUnstructuredGridReader
 
 
 def differences(kind, arrays, expected):
@@ -35,7 +35,7 @@ def differences(kind, arrays, expected):
 def main():
     path, promise = sys.argv[1], json.load(open(sys.argv[2]))
     problems = []
-    reader = vtkXMLUnstructuredGridReader()
+    reader = vtkXMLImageDataReader() if path.endswith(".vti") else vtkXMLUnstructuredGridReader()
     observer = lambda *_: problems.append("VTK reports an error")
     reader.AddObserver("ErrorEvent", observer)
     reader.SetFileName(path)

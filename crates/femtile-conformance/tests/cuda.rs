@@ -19,3 +19,4 @@ femtile_conformance::kernel_headers!(devices, FULL);
 femtile_conformance::assembly!(devices, FULL);
 femtile_conformance::tridiagonal!(devices, FULL);
 femtile_conformance::block_tridiagonal!(devices, FULL_BLOCKS);
+femtile_conformance::alternating_directions!(devices, FULL);

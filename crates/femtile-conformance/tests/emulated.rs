@@ -23,6 +23,7 @@ femtile_conformance::kernel_headers!(devices, SMALL);
 femtile_conformance::assembly!(devices, SMALL);
 femtile_conformance::tridiagonal!(devices, SMALL);
 femtile_conformance::block_tridiagonal!(devices, SMALL_BLOCKS);
+femtile_conformance::alternating_directions!(devices, SMALL);
 
 /// Sums of few blocks end without a last one; here they all end with it.
 #[test]

@@ -1,5 +1,6 @@
 //! What every device must do, written once; tests instantiate it for the CPU, for emulated CUDA and for a real GPU.
 
+pub mod adi;
 pub mod assembly;
 pub mod block_tridiagonal;
 pub mod cg;
@@ -97,6 +98,17 @@ macro_rules! assembly {
                 bad_cells_are_named_as_by_the_reference,
                 another_mesh_and_other_constants_give_other_systems,
                 forms_that_kernels_leave_to_the_host_agree_as_well;
+        }
+    };
+}
+
+/// Instantiates the checks of alternating directions as tests, for the devices that `$devices()` gives.
+#[macro_export]
+macro_rules! alternating_directions {
+    ($devices:path, $scope:expr) => {
+        $crate::checks! { $devices, $scope;
+            adi: explicit_stages_agree_with_the_reference, values_at_sides_are_set_and_added,
+                runs_agree_with_the_reference;
         }
     };
 }

@@ -299,18 +299,20 @@ impl<'a, T: Scalar> Plan<'a, T> {
             (Axis::Constant(couplings), true) => couplings.map(|pair| self.scaled(pair)),
             _ => [[T::ZERO; 2]; 3],
         };
-        let mut others = Vec::new();
+        let line = &self.u[self.operator.grid().index(node)..][..out.len()];
+        let mut others = [([line; 2], [T::ZERO; 2]); 2];
+        let mut n_others = 0;
         for axis in self.range.clone().filter(|&axis| axis > 0) {
             if let Axis::Constant(couplings) = &self.axes[axis] {
                 let pair = couplings[self.operator.place(axis, node[axis]) as usize];
-                others.push((self.around(axis, node, out.len()), self.scaled(pair)));
+                others[n_others] = (self.around(axis, node, out.len()), self.scaled(pair));
+                n_others += 1;
             }
         }
-        let line = &self.u[self.operator.grid().index(node)..][..out.len()];
-        match &others[..] {
-            [] => stencil(out, line, x, [], r, f),
-            [one] => stencil(out, line, x, [*one], r, f),
-            [one, two, ..] => stencil(out, line, x, [*one, *two], r, f),
+        match (n_others, others) {
+            (0, _) => stencil(out, line, x, [], r, f),
+            (1, [one, _]) => stencil(out, line, x, [one], r, f),
+            (_, both) => stencil(out, line, x, both, r, f),
         }
     }
 

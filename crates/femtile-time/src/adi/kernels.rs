@@ -1,4 +1,5 @@
 use femtile_device::{Buffer, Scalar};
+use femtile_linalg::tridiagonal::TridiagonalKernels;
 use femtile_linalg::vector::VectorKernels;
 
 use super::Operator;
@@ -41,7 +42,7 @@ pub struct ExplicitStage {
 ///
 /// # Shapes
 /// Vectors of values have an entry for each node of the operator's grid.
-pub trait AdiKernels<T: Scalar>: VectorKernels<T> {
+pub trait AdiKernels<T: Scalar>: TridiagonalKernels<T> + VectorKernels<T> {
     /// Whether it reads the values of a formula faster than it computes them.
     fn adi_prefers_arrays(&self) -> bool {
         false

@@ -59,23 +59,24 @@ fn bands<T: Scalar, D: VectorKernels<T>>(
     Ok(Some([lower?, diagonal?, upper?]))
 }
 
-/// Arrays of everything in the operator that varies in space alone.
-pub(crate) fn arrays<T: Scalar, D: VectorKernels<T>>(
-    device: &D,
-    operator: &Arc<Operator>,
-    tau: f64,
-) -> Result<Arrays<T, D>, TimeError> {
-    let grid = operator.grid();
-    let mut arrays = Arrays::none(tau);
-    for axis in 0..grid.dimension() {
-        arrays.bands[axis] = bands(device, operator, axis, tau)?;
+impl<T: Scalar, D: VectorKernels<T>> Arrays<T, D> {
+    /// Arrays of everything in an operator that varies in space alone.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub fn new(device: &D, operator: &Arc<Operator>, tau: f64) -> Result<Self, TimeError> {
+        let grid = operator.grid();
+        let mut arrays = Self::none(tau);
+        for axis in 0..grid.dimension() {
+            arrays.bands[axis] = bands(device, operator, axis, tau)?;
+        }
+        arrays.reaction = field(device, grid, &operator.reaction)?;
+        for mixed in &operator.mixed {
+            arrays.mixed.push(field(device, grid, &mixed.coefficient)?);
+        }
+        if !operator.source.formula.uses(Variable::T) {
+            arrays.source = field(device, grid, &operator.source)?;
+        }
+        Ok(arrays)
     }
-    arrays.reaction = field(device, grid, &operator.reaction)?;
-    for mixed in &operator.mixed {
-        arrays.mixed.push(field(device, grid, &mixed.coefficient)?);
-    }
-    if !operator.source.formula.uses(Variable::T) {
-        arrays.source = field(device, grid, &operator.source)?;
-    }
-    Ok(arrays)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use femtile_device::{Buffer, Scalar};
 use femtile_expression::Expression;
-use femtile_linalg::tridiagonal::{Bands, Ends, Tridiagonal, TridiagonalConfig, TridiagonalKernels};
+use femtile_linalg::tridiagonal::{Bands, Ends, Tridiagonal, TridiagonalConfig};
 
 use super::boundary::{Dirichlet, Neumann};
 use super::line::{Sampler, Scratch};
@@ -13,7 +13,7 @@ use super::operator::{Coefficient, End};
 use super::rule::AxisRule;
 use super::{
     AdiConfig, AdiKernels, AdiOutcome, AdiStop, Arrays, Coefficients, ExplicitStage, Operator, Problem,
-    Scheme, sampled,
+    Scheme,
 };
 use crate::TimeError;
 
@@ -35,7 +35,7 @@ pub struct Silent;
 impl StepMonitor for Silent {}
 
 /// The systems along one axis.
-struct Direction<T: Scalar, D: AdiKernels<T> + TridiagonalKernels<T>> {
+struct Direction<T: Scalar, D: AdiKernels<T>> {
     solver: Tridiagonal<T, D>,
     rule: AxisRule,
     /// The bands of one matrix for all lines, where these are to be read.
@@ -53,7 +53,7 @@ struct Direction<T: Scalar, D: AdiKernels<T> + TridiagonalKernels<T>> {
 /// # Source
 /// `[peaceman1955]`, `[douglas1962]`, `[douglas1964]`, `[craig1988]`; with mixed derivatives as in
 /// `[inthout2010]`. The source and Neumann values are taken at $t_{n-1} + θΔt$, once a step.
-pub struct Adi<T: Scalar, D: AdiKernels<T> + TridiagonalKernels<T>> {
+pub struct Adi<T: Scalar, D: AdiKernels<T>> {
     device: D,
     operator: Arc<Operator>,
     config: AdiConfig,
@@ -69,7 +69,7 @@ pub struct Adi<T: Scalar, D: AdiKernels<T> + TridiagonalKernels<T>> {
     steps: usize,
 }
 
-impl<T: Scalar, D: AdiKernels<T> + TridiagonalKernels<T>> Adi<T, D> {
+impl<T: Scalar, D: AdiKernels<T>> Adi<T, D> {
     /// Prepares a run.
     ///
     /// # Errors
@@ -85,7 +85,7 @@ impl<T: Scalar, D: AdiKernels<T> + TridiagonalKernels<T>> Adi<T, D> {
             Coefficients::OnTheFly => false,
             Coefficients::Auto => device.adi_prefers_arrays(),
         };
-        let arrays = if reads { sampled::arrays(device, &operator, tau)? } else { Arrays::none(tau) };
+        let arrays = if reads { Arrays::new(device, &operator, tau)? } else { Arrays::none(tau) };
         let reads_constants = config.coefficients == Coefficients::Arrays;
         let directions = (0..grid.dimension())
             .map(|axis| Direction::new(device, &operator, axis, &config, reads_constants))
@@ -318,7 +318,7 @@ impl<T: Scalar, D: AdiKernels<T> + TridiagonalKernels<T>> Adi<T, D> {
     }
 }
 
-impl<T: Scalar, D: AdiKernels<T> + TridiagonalKernels<T>> std::fmt::Debug for Adi<T, D> {
+impl<T: Scalar, D: AdiKernels<T>> std::fmt::Debug for Adi<T, D> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { device, config, steps, .. } = self;
         f.debug_struct("Adi")
@@ -329,7 +329,7 @@ impl<T: Scalar, D: AdiKernels<T> + TridiagonalKernels<T>> std::fmt::Debug for Ad
     }
 }
 
-impl<T: Scalar, D: AdiKernels<T> + TridiagonalKernels<T>> Direction<T, D> {
+impl<T: Scalar, D: AdiKernels<T>> Direction<T, D> {
     fn new(
         device: &D,
         operator: &Arc<Operator>,
@@ -377,7 +377,7 @@ impl<T: Scalar, D: AdiKernels<T> + TridiagonalKernels<T>> Direction<T, D> {
     }
 }
 
-fn bands_from<'a, T: Scalar, D: AdiKernels<T> + TridiagonalKernels<T>>(
+fn bands_from<'a, T: Scalar, D: AdiKernels<T>>(
     arrays: Option<&'a [Buffer<T, D>; 3]>,
     rule: &'a AxisRule,
 ) -> Bands<'a, T, D> {

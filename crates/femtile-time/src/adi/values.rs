@@ -3,6 +3,7 @@
 use femtile_expression::Expression;
 
 use super::Grid;
+use super::grid::AXES;
 use super::line::{Sampler, Scratch};
 use super::operator::Coefficient;
 use crate::TimeError;
@@ -60,6 +61,26 @@ fn weighted(grid: &Grid, u: &[f64], mut value: impl FnMut(usize, usize, f64) -> 
     sum
 }
 
+/// Refuses a point that is not in the box.
+///
+/// # Errors
+/// [`TimeError::Setting`] with what is wrong.
+pub fn check_point(grid: &Grid, point: &[f64]) -> Result<(), TimeError> {
+    let d = grid.dimension();
+    if point.len() != d {
+        let message = format!("{} coordinates in {d} dimensions", point.len());
+        return Err(TimeError::setting("point", message));
+    }
+    for (axis, coordinate) in point.iter().enumerate() {
+        let (from, to) = (grid.lower()[axis], grid.upper()[axis]);
+        if !(from..=to).contains(coordinate) {
+            let message = format!("{point:?} lies outside of the box, {from} to {to} along {}", AXES[axis]);
+            return Err(TimeError::setting("point", message));
+        }
+    }
+    Ok(())
+}
+
 /// u at a point, by cubic interpolation along each axis.
 ///
 /// # Errors
@@ -68,19 +89,10 @@ fn weighted(grid: &Grid, u: &[f64], mut value: impl FnMut(usize, usize, f64) -> 
 /// When `u` has not a value for each node.
 pub fn value_at(grid: &Grid, u: &[f64], point: &[f64]) -> Result<f64, TimeError> {
     assert_eq!(u.len(), grid.n_nodes(), "one value for each node");
-    let d = grid.dimension();
-    if point.len() != d {
-        let message = format!("{} coordinates in {d} dimensions", point.len());
-        return Err(TimeError::setting("point", message));
-    }
+    check_point(grid, point)?;
     let mut stencils = vec![vec![(0, 1.0)]; 3];
-    for axis in 0..d {
-        let (from, to) = (grid.lower()[axis], grid.upper()[axis]);
-        if !(from..=to).contains(&point[axis]) {
-            let message = format!("{point:?} lies outside of the box, from {from} to {to} along its axis");
-            return Err(TimeError::setting("point", message));
-        }
-        stencils[axis] = stencil(grid, axis, point[axis]);
+    for (axis, &coordinate) in point.iter().enumerate() {
+        stencils[axis] = stencil(grid, axis, coordinate);
     }
     let mut sum = 0.0;
     for &(k, of_k) in &stencils[2] {

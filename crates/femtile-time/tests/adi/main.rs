@@ -2,6 +2,7 @@
 
 mod agreement;
 mod boundary;
+mod heston;
 mod manufactured;
 mod order;
 mod refusals;

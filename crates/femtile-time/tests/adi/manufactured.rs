@@ -2,7 +2,6 @@
 
 use femtile_device::{Buffer, Cpu, Scalar};
 use femtile_expression::{Expression, Variable};
-use femtile_linalg::tridiagonal::TridiagonalKernels;
 use femtile_time::adi::{Adi, AdiConfig, AdiKernels, AdiStop, Problem, Side, Silent};
 
 const AXES: [Variable; 3] = [Variable::X, Variable::Y, Variable::Z];
@@ -98,7 +97,7 @@ impl Manufactured {
 }
 
 /// The values at the end of a run from a formula.
-pub fn advance<T: Scalar, D: AdiKernels<T> + TridiagonalKernels<T>>(
+pub fn advance<T: Scalar, D: AdiKernels<T>>(
     device: &D,
     problem: &Problem,
     config: &AdiConfig,

@@ -126,7 +126,8 @@ fn mixed_derivatives_of_all_pairs_of_axes_are_of_second_order_with_craig_sneyd()
         .diffusion(1, 2, "-0.3*z")
         .sides(2, Kind::Neumann, Kind::Dirichlet);
     check_with("box", &box_, &[Scheme::CraigSneyd], 2.0, 8);
-    check_with("box", &box_, &[Scheme::Douglas], 1.0, 64);
+    let order = order_in_time(&box_, Scheme::Douglas, &[6, 7, 8], 512);
+    assert!((order - 1.0).abs() < 0.1, "{order}");
 }
 
 /// The tangential part of the flux is explicit: at a fixed step length the layer that it leaves is as thick as √Δt.
