@@ -8,6 +8,7 @@ pub mod medit;
 mod number;
 mod scanner;
 pub mod tetgen;
+pub mod vti;
 pub mod vtk;
 pub mod vtu;
 
