@@ -56,7 +56,11 @@ fn condition(
             let transfer = scalar(&robin.coefficient, &below(&path, "coefficient"))?;
             Condition::Robin { coefficient: transfer, value: scalar(&robin.value, &below(&path, "value"))? }
         }
-        _ => return Err(case.wrong(path, "give exactly one of `dirichlet`, `neumann` and `robin`")),
+        _ => {
+            return Err(
+                case.wrong(path, "give exactly one of `dirichlet`, `neumann`, `robin` and `periodic`")
+            );
+        }
     })
 }
 

@@ -94,10 +94,14 @@ impl Request {
 pub(crate) fn is_out_of_memory(error: &CaseError) -> bool {
     use femtile_fem::FemError;
     use femtile_linalg::LinalgError;
+    use femtile_time::TimeError;
     let device = match error {
         CaseError::Device(device)
         | CaseError::Linalg(LinalgError::Device(device))
-        | CaseError::Fem(FemError::Device(device) | FemError::Linalg(LinalgError::Device(device))) => device,
+        | CaseError::Fem(FemError::Device(device) | FemError::Linalg(LinalgError::Device(device)))
+        | CaseError::Time(TimeError::Device(device) | TimeError::Linalg(LinalgError::Device(device))) => {
+            device
+        }
         _ => return false,
     };
     matches!(device, DeviceError::OutOfMemory { .. })

@@ -6,6 +6,7 @@ use femtile_fem::FemError;
 use femtile_linalg::LinalgError;
 use femtile_mesh::MeshError;
 use femtile_mesh::check::CheckError;
+use femtile_time::TimeError;
 
 /// Why a case could not be carried out.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +49,9 @@ pub enum CaseError {
     /// The solver refused.
     #[error(transparent)]
     Linalg(#[from] LinalgError),
+    /// The equation in time could not be advanced.
+    #[error(transparent)]
+    Time(#[from] TimeError),
     /// The device is not there or failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -61,6 +65,7 @@ impl CaseError {
             Self::Device(_)
                 | Self::Linalg(LinalgError::Device(_))
                 | Self::Fem(FemError::Device(_) | FemError::Linalg(LinalgError::Device(_)))
+                | Self::Time(TimeError::Device(_) | TimeError::Linalg(LinalgError::Device(_)))
         )
     }
 }

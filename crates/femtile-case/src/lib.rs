@@ -6,6 +6,7 @@
 mod boundary;
 mod coefficient;
 mod device;
+mod diffusion;
 mod error;
 pub mod file;
 mod functional;
@@ -27,5 +28,5 @@ pub use output::write_report;
 pub use place::Key;
 pub use plot::{residual_plot, save_residual_plot};
 pub use progress::{Progress, Silent, Stage};
-pub use report::{Report, SolveReport, Timings};
+pub use report::{Report, SolveReport, TimeReport, Timings};
 pub use run::{run, run_on};

@@ -1,8 +1,8 @@
 use std::path::{Path, PathBuf};
 
-use crate::CaseError;
-use crate::file::{CaseFile, Operator, Precision, PreconditionerName};
+use crate::file::{CaseFile, EquationKind, Operator, Precision, PreconditionerName};
 use crate::place::{Key, inside_quotes, path_text, span_of};
+use crate::{CaseError, diffusion};
 
 /// A case file that has been read: its content, and its text for messages that point into it.
 #[derive(Debug, Clone)]
@@ -87,6 +87,11 @@ impl Case {
     pub fn check(&self) -> Result<(), CaseError> {
         self.check_mesh()?;
         self.check_solver()?;
+        if self.file.equation.kind == EquationKind::Diffusion {
+            diffusion::check(self)?;
+        } else {
+            self.check_stationary()?;
+        }
         let degree = self.file.space.degree;
         if degree != 1 {
             let message =
@@ -94,9 +99,14 @@ impl Case {
             return Err(self.wrong(&["space".into(), "degree".into()], message));
         }
         for (i, section) in self.file.boundary.iter().enumerate() {
-            let n = [section.dirichlet.is_some(), section.neumann.is_some(), section.robin.is_some()];
-            if n.iter().filter(|&&given| given).count() != 1 {
-                let message = "give exactly one of `dirichlet`, `neumann` and `robin`";
+            let given = [
+                section.dirichlet.is_some(),
+                section.neumann.is_some(),
+                section.robin.is_some(),
+                section.periodic,
+            ];
+            if given.iter().filter(|&&given| given).count() != 1 {
+                let message = "give exactly one of `dirichlet`, `neumann`, `robin` and `periodic`";
                 return Err(self.wrong(&["boundary".into(), i.into()], message));
             }
         }
@@ -107,6 +117,35 @@ impl Case {
                 return Err(self.wrong(&["output".into(), "functionals".into(), i.into()], message));
             }
             names.push(functional.name());
+        }
+        Ok(())
+    }
+
+    /// Refuses what only an equation in time has.
+    fn check_stationary(&self) -> Result<(), CaseError> {
+        let (equation, solver) = (&self.file.equation, &self.file.solver);
+        let keys = [
+            ("diffusion", equation.diffusion.is_some()),
+            ("convection", equation.convection.is_some()),
+            ("reaction", equation.reaction.is_some()),
+            ("initial", equation.initial.is_some()),
+        ];
+        if let Some((key, _)) = keys.into_iter().find(|(_, given)| *given) {
+            let message =
+                "is of `kind = \"diffusion\"`; the coefficients of helmholtz are sigma, lambda and source";
+            return Err(self.wrong(&["equation".into(), key.into()], message));
+        }
+        if self.file.time.is_some() {
+            let message = "only `kind = \"diffusion\"` is an equation in time";
+            return Err(self.wrong(&["time".into()], message));
+        }
+        if let Some(i) = self.file.boundary.iter().position(|section| section.periodic) {
+            let message = "periodic sides are for grids, with `kind = \"diffusion\"`";
+            return Err(self.wrong(&["boundary".into(), i.into(), "periodic".into()], message));
+        }
+        if solver.precision == Precision::F32 {
+            let message = "single precision is for equations in time; use \"f64\"";
+            return Err(self.wrong(&["solver".into(), "precision".into()], message));
         }
         Ok(())
     }

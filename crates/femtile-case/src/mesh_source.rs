@@ -41,6 +41,12 @@ pub fn generate(generator: &Generator) -> Result<Mesh, MeshError> {
         Generator::Square { cells, lower, upper } => {
             square(&SquareConfig { lower, upper, cells, ..SquareConfig::default() })
         }
+        Generator::Grid { .. } => Err(MeshError::Invalid {
+            field: "kind",
+            message: "a grid is for equations in time (equation.kind = \"diffusion\"); a mesh of the same box is a \"box\" \
+                      or a \"square\""
+                .into(),
+        }),
         Generator::Ball { radius, h } => ball(&BallConfig { radius, h }),
         Generator::Cylinder { radius, height, h } => cylinder(&CylinderConfig { radius, height, h }),
         Generator::Ventricle { h_mm } => ventricle(&VentricleConfig { h_mm }),

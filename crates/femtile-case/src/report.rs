@@ -12,6 +12,9 @@ pub struct Report {
     pub space: SpaceReport,
     /// The solve.
     pub solve: SolveReport,
+    /// The steps in time, of an equation that has them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<TimeReport>,
     /// The functionals by name.
     pub functionals: BTreeMap<String, f64>,
     /// Seconds spent in each stage.
@@ -55,17 +58,36 @@ pub struct SpaceReport {
 /// How the solve went.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SolveReport {
-    /// Iterations done.
+    /// Iterations done; of an equation in time the steps.
     pub iterations: usize,
     /// Why it ended.
     #[serde(serialize_with = "stop_name")]
     pub stop: Stop,
-    /// ‖r‖/‖b‖ at the end, by the recurrence.
+    /// ‖r‖/‖b‖ at the end, by the recurrence; null where nothing is iterated.
     pub relative_residual: f64,
-    /// ‖b − Ax‖/‖b‖ at the end, computed afresh.
+    /// ‖b − Ax‖/‖b‖ at the end, computed afresh; null where nothing is iterated.
     pub true_relative_residual: f64,
     /// ‖r‖/‖b‖ before the first and after every iteration.
     pub residuals: Vec<f64>,
+}
+
+/// How time was stepped through.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TimeReport {
+    /// The scheme.
+    pub scheme: &'static str,
+    /// Steps done.
+    pub steps: usize,
+    /// Length of a step.
+    pub step_length: f64,
+    /// The time reached.
+    pub reached: f64,
+    /// Why the run ended: finished, interrupted, time-limit or diverged.
+    pub stop: &'static str,
+    /// Seconds a step took, on average.
+    pub seconds_per_step: f64,
+    /// Nodes that were advanced by a step in a second.
+    pub nodes_per_second: f64,
 }
 
 /// Seconds spent in each stage.

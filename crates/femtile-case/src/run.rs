@@ -17,11 +17,13 @@ use femtile_mesh::{Mesh, refine};
 use crate::boundary::conditions;
 use crate::coefficient::coefficient;
 use crate::device::{Choice, Chosen, Request, is_out_of_memory};
-use crate::file::{PreconditionerName, Value};
+use crate::file::{EquationKind, PreconditionerName, Value};
 use crate::functional::{Ready, evaluate, prepare};
 use crate::mesh_source::mesh_of;
 use crate::report::{MemoryReport, MeshReport, SpaceReport};
-use crate::{Case, CaseError, Progress, Report, SolveReport, Stage, Timings, memory, output, plot};
+use crate::{
+    Case, CaseError, Progress, Report, SolveReport, Stage, Timings, diffusion, memory, output, plot,
+};
 
 /// Carries out a case and writes its results, also when the solve ended without converging.
 ///
@@ -60,6 +62,9 @@ fn run_in_pool(
     progress: &mut dyn Progress,
 ) -> Result<Report, CaseError> {
     let mut clock = Clock { progress, begun: Instant::now() };
+    if case.file.equation.kind == EquationKind::Diffusion {
+        return diffusion::run(cpu, case, request, opened, &mut clock);
+    }
     let mut timings = Timings::default();
     let (mesh, checked) = checked_mesh(case, &mut clock, &mut timings)?;
     let mut warnings = checked.warnings.clone();
@@ -82,18 +87,18 @@ fn run_in_pool(
 }
 
 /// Times the stages and passes them on.
-struct Clock<'a> {
-    progress: &'a mut dyn Progress,
+pub(crate) struct Clock<'a> {
+    pub progress: &'a mut dyn Progress,
     begun: Instant,
 }
 
 impl Clock<'_> {
-    fn begin(&mut self, stage: Stage) {
+    pub fn begin(&mut self, stage: Stage) {
         self.begun = Instant::now();
         self.progress.begin(stage);
     }
 
-    fn seconds(&self) -> f64 {
+    pub fn seconds(&self) -> f64 {
         self.begun.elapsed().as_secs_f64()
     }
 }
@@ -152,6 +157,7 @@ impl Solving<'_> {
                 true_relative_residual: outcome.true_relative_residual,
                 residuals: outcome.residuals,
             },
+            time: None,
             functionals,
             timings_s: timings,
             memory_bytes: MemoryReport { peak: None },

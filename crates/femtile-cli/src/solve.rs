@@ -86,16 +86,25 @@ fn listen() -> Result<Arc<AtomicBool>, Failure> {
 
 fn summary(case: &Case, report: &Report) -> String {
     let (mesh, solve, times) = (&report.mesh, &report.solve, &report.timings_s);
+    let how = match &report.time {
+        Some(time) => format!(
+            "{} {} after {} steps, time {}, {:.0} million nodes a second",
+            time.scheme,
+            time.stop,
+            time.steps,
+            time.reached,
+            time.nodes_per_second * 1e-6
+        ),
+        None => format!(
+            "{} after {} iterations, ‖r‖/‖b‖ = {:.2e}",
+            solve.stop.name(),
+            solve.iterations,
+            solve.relative_residual
+        ),
+    };
     let mut text = format!(
-        "mesh      {} nodes, {} cells, volume {:.6}\nsolve     {} after {} iterations, ‖r‖/‖b‖ = {:.2e}\ndevice    {}: {}\n",
-        mesh.n_nodes,
-        mesh.n_cells,
-        mesh.volume,
-        solve.stop.name(),
-        solve.iterations,
-        solve.relative_residual,
-        report.device,
-        report.device_reason
+        "mesh      {} nodes, {} cells, volume {:.6}\nsolve     {how}\ndevice    {}: {}\n",
+        mesh.n_nodes, mesh.n_cells, mesh.volume, report.device, report.device_reason
     );
     for (name, value) in &report.functionals {
         text += &format!("{name:<9} {value:.10}\n");

@@ -202,3 +202,56 @@ fn parts_of_a_mesh_that_nothing_holds_are_refused() {
     let said = place.refusal(&[], 2);
     assert!(said.contains("connected components") && said.contains("Dirichlet"), "{said}");
 }
+
+const GRID: &str = r#"
+[mesh]
+generate = { kind = "grid", nodes = [9, 9] }
+[equation]
+kind = "diffusion"
+initial = "x"
+[[boundary]]
+where = "xmin"
+dirichlet = "t"
+[time]
+end = 1
+steps = 4
+"#;
+
+#[test]
+fn what_an_equation_in_time_cannot_mean_is_refused_where_it_stands() {
+    for (from, to, words) in [
+        ("initial", "initail", ["initail", "did you mean `initial`?"]),
+        ("initial = \"x\"", "initial = \"t\"", ["equation.initial", "unknown name `t`"]),
+        ("initial = \"x\"", "diffusion = \"0.5 - x\"", ["equation.diffusion", "negative"]),
+        ("initial = \"x\"", "diffusion = [[1, 2], [2, 1]]", ["equation.diffusion", "off the diagonal"]),
+        ("initial = \"x\"", "convection = [1]", ["equation.convection", "1 components in 2 dimensions"]),
+        ("initial = \"x\"", "lambda = 1", ["equation.lambda", "helmholtz"]),
+        ("[9, 9]", "[9, 2]", ["mesh.generate.nodes", "2 nodes along y"]),
+        ("[9, 9] }", "[9, 9], upper = [1, 0] }", ["mesh.generate.upper", "not above"]),
+        ("\"grid\", nodes = [9, 9]", "\"square\", cells = [9, 9]", ["mesh", "on a grid"]),
+        ("\"diffusion\"", "\"helmholtz\"", ["equation.initial", "diffusion"]),
+        ("xmin", "zmin", ["boundary[0].where", "xmin, xmax, ymin, ymax"]),
+        ("dirichlet = \"t\"", "periodic = true", ["boundary", "one side of x is periodic"]),
+        ("dirichlet = \"t\"", "robin = { coefficient = 1, value = 1 }", ["boundary[0].robin", "periodic"]),
+        ("steps = 4", "steps = 0", ["time.steps", "at least 1"]),
+        ("steps = 4", "steps = 4\nrannacher_steps = 5", ["time.rannacher_steps", "5 of 4"]),
+        ("steps = 4", "steps = 4\nalgorithm = \"tomas\"", ["time.algorithm", "thomas"]),
+        ("[time]\nend = 1\nsteps = 4", "", ["equation.kind", "[time]"]),
+        ("[time]", "[solver]\ntolerance = 1e-3\n[time]", ["solver.tolerance", "directly"]),
+        (
+            "[time]",
+            "[output]\nfunctionals = [{ name = \"e\", kind = \"energy\" }]\n[time]",
+            ["functionals[0].kind", "not available"],
+        ),
+        (
+            "[time]",
+            "[output]\nfunctionals = [{ name = \"u\", kind = \"value_at\", point = [2, 0] }]\n[time]",
+            ["functionals[0].point", "outside of the box"],
+        ),
+    ] {
+        assert!(GRID.contains(from), "{from}");
+        refuses(&GRID.replace(from, to), &words);
+    }
+    refuses(&format!("{BOX}[time]\nend = 1\nsteps = 1\n"), &["time", "diffusion"]);
+    refuses(&BOX.replace("dirichlet = 0", "periodic = true"), &["boundary[0].periodic", "grids"]);
+}

@@ -44,6 +44,17 @@ pub enum Generator {
         #[serde(default = "ones2")]
         upper: [f64; 2],
     },
+    /// The nodes of a box, evenly spaced, for equations in time; tags xmin, xmax, ymin, ymax, zmin, zmax.
+    Grid {
+        /// Number of nodes along each of one to three axes, those on the sides included.
+        nodes: Vec<usize>,
+        /// Corner with the smallest coordinates; the origin when absent.
+        #[serde(default)]
+        lower: Vec<f64>,
+        /// Corner with the largest coordinates; all ones when absent.
+        #[serde(default)]
+        upper: Vec<f64>,
+    },
     /// A ball about the origin; tag surface.
     Ball {
         /// Radius.

@@ -4,6 +4,7 @@ mod coefficient;
 mod functional;
 mod generator;
 mod solver;
+mod time;
 
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ pub use coefficient::{Entry, Value};
 pub use functional::Functional;
 pub use generator::{CellName, Generator};
 pub use solver::{Method, Operator, Precision, PreconditionerName, SolverSection};
+pub use time::{CoefficientSource, SchemeName, TimeMethod, TimeSection};
 
 /// A case: a mesh, an equation on it, what holds on its boundary, how to solve it, what to write.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -24,13 +26,16 @@ pub struct CaseFile {
     /// The finite elements.
     #[serde(default)]
     pub space: SpaceSection,
-    /// The equation −∇·(σ∇u) + λu = f.
+    /// The equation: −∇·(σ∇u) + λu = f, or u_t = ∇·(D∇u) + c·∇u + ru + f.
     #[serde(default)]
     pub equation: EquationSection,
     /// What holds on parts of the boundary. Later entries win, Dirichlet beats the rest; facets that no
     /// entry names have zero flux.
     #[serde(default)]
     pub boundary: Vec<BoundarySection>,
+    /// How an equation in time is advanced; with `kind = "diffusion"` alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<TimeSection>,
     /// How the system is solved.
     #[serde(default)]
     pub solver: SolverSection,
@@ -78,20 +83,34 @@ pub enum EquationKind {
     /// −∇·(σ∇u) + λu = f with λ ≥ 0.
     #[default]
     Helmholtz,
+    /// u_t = ∇·(D∇u) + c·∇u + ru + f on a grid.
+    Diffusion,
 }
 
-/// `[equation]`: the coefficients of −∇·(σ∇u) + λu = f.
+/// `[equation]`: the coefficients of −∇·(σ∇u) + λu = f or of u_t = ∇·(D∇u) + c·∇u + ru + f.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EquationSection {
     /// The kind of equation.
     pub kind: EquationKind,
-    /// Conductivity σ, positive: a number, an expression in x, y, z, a symmetric tensor, by tag, or a cell field.
+    /// Helmholtz: conductivity σ, positive: a number, an expression in x, y, z, a symmetric tensor, by tag, or a cell field.
     pub sigma: Value,
-    /// Reaction λ ≥ 0, in the forms of `sigma` but for tensors.
+    /// Helmholtz: reaction λ ≥ 0, in the forms of `sigma` but for tensors.
     pub lambda: Value,
-    /// Source f, in the forms of `sigma` but for tensors.
+    /// Source f, in the forms of `sigma` but for tensors; for diffusion a number or an expression in x, y, z and t.
     pub source: Value,
+    /// Diffusion: D, positive semidefinite: a number, an expression in x, y, z or a symmetric tensor; 1 when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diffusion: Option<Value>,
+    /// Diffusion: c, a number or an expression in x, y, z for each axis; 0 when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub convection: Option<Vec<Entry>>,
+    /// Diffusion: r, a number or an expression in x, y, z; 0 when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reaction: Option<Entry>,
+    /// Diffusion: u at the start, a number or an expression in x, y, z; 0 when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initial: Option<Entry>,
 }
 
 impl Default for EquationSection {
@@ -101,11 +120,15 @@ impl Default for EquationSection {
             sigma: Value::Number(1.0),
             lambda: Value::Number(0.0),
             source: Value::Number(0.0),
+            diffusion: None,
+            convection: None,
+            reaction: None,
+            initial: None,
         }
     }
 }
 
-/// A `[[boundary]]`: where, and exactly one of `dirichlet`, `neumann`, `robin`.
+/// A `[[boundary]]`: where, and exactly one of `dirichlet`, `neumann`, `robin`, `periodic`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BoundarySection {
@@ -122,6 +145,13 @@ pub struct BoundarySection {
     /// Exchange with the outside: σ ∂u/∂n = coefficient · (value − u).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub robin: Option<RobinSection>,
+    /// The opposite side of the box again; of an equation in time, where both sides of an axis have it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub periodic: bool,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// `where = 3` is as good as `where = "3"`.
@@ -161,9 +191,9 @@ pub struct RobinSection {
 pub struct OutputSection {
     /// Folder for all results, relative to the folder from which the program is started; made when missing.
     pub directory: PathBuf,
-    /// Write the solution as `solution.vtu`, for ParaView.
+    /// Write the solution for ParaView: `solution.vtu`, or `solution.vti` where it lives on a grid.
     pub vtu: bool,
-    /// Draw the history of residuals as `residuals.svg`.
+    /// Draw the history of residuals as `residuals.svg`, where a solve has one.
     pub plot: bool,
     /// Numbers to compute from the solution, each under its name in the report.
     pub functionals: Vec<Functional>,

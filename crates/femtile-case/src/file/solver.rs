@@ -45,6 +45,8 @@ pub enum Precision {
     /// Double precision throughout.
     #[default]
     F64,
+    /// Single precision throughout; for equations in time alone.
+    F32,
     /// Single precision in the preconditioner, double outside; not available yet.
     Mixed,
 }

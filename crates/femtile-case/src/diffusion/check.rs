@@ -1,0 +1,86 @@
+//! What a case of diffusion may not say, and where the library's refusals belong in its file.
+
+use femtile_time::TimeError;
+
+use crate::file::{EquationSection, Functional, Generator, SolverSection};
+use crate::place::Key;
+use crate::{Case, CaseError};
+
+/// Refuses what has no meaning here, so that no key is passed over in silence.
+pub(crate) fn check(case: &Case) -> Result<(), CaseError> {
+    let file = &case.file;
+    let wrong = |path: &[Key], message: &str| Err(case.wrong(path, message));
+    if !matches!(file.mesh.generate, Some(Generator::Grid { .. })) {
+        let message = "diffusion is solved on a grid: generate = { kind = \"grid\", nodes = [65, 65] }";
+        return wrong(&["mesh".into()], message);
+    }
+    if file.mesh.refine > 0 || file.mesh.merge {
+        return wrong(&["mesh".into()], "a grid is neither refined nor merged; choose its `nodes`");
+    }
+    if file.time.is_none() {
+        let message = "diffusion needs a [time] section with `end` and `steps`";
+        return wrong(&["equation".into(), "kind".into()], message);
+    }
+    let default = EquationSection::default();
+    for (key, given) in
+        [("sigma", file.equation.sigma != default.sigma), ("lambda", file.equation.lambda != default.lambda)]
+    {
+        if given {
+            let message =
+                "belongs to helmholtz; the coefficients here are diffusion, convection, reaction, source";
+            return wrong(&["equation".into(), key.into()], message);
+        }
+    }
+    check_solver(case)?;
+    for (i, section) in file.boundary.iter().enumerate() {
+        if section.robin.is_some() {
+            let message = "sides of a grid are dirichlet, neumann or periodic";
+            return wrong(&["boundary".into(), i.into(), "robin".into()], message);
+        }
+    }
+    for (i, functional) in file.output.functionals.iter().enumerate() {
+        if let Functional::Energy { .. } | Functional::ErrorH1 { .. } = functional {
+            let message =
+                "is not available on a grid; take max, min, integral, l2_norm, value_at or error_l2";
+            return wrong(&["output".into(), "functionals".into(), i.into(), "kind".into()], message);
+        }
+    }
+    Ok(())
+}
+
+fn check_solver(case: &Case) -> Result<(), CaseError> {
+    let (solver, default) = (&case.file.solver, SolverSection::default());
+    let keys = [
+        ("operator", solver.operator != default.operator),
+        ("preconditioner", solver.preconditioner != default.preconditioner),
+        ("tolerance", solver.tolerance != default.tolerance),
+        ("max_iterations", solver.max_iterations != default.max_iterations),
+    ];
+    match keys.into_iter().find(|(_, changed)| *changed) {
+        Some((key, _)) => {
+            let message = "has no meaning here: the systems of a step are solved directly";
+            Err(case.wrong(&["solver".into(), key.into()], message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The error with its place in the case file, where it has one.
+pub(super) fn placed(case: &Case, error: TimeError) -> CaseError {
+    let path: Vec<Key> = match &error {
+        TimeError::Setting { field, .. } => match *field {
+            "nodes" | "lower" | "upper" => vec!["mesh".into(), "generate".into(), (*field).into()],
+            "scheme" | "start" | "end" | "steps" | "rannacher_steps" => vec!["time".into(), (*field).into()],
+            "sides" => vec!["boundary".into()],
+            other => vec!["equation".into(), other.into()],
+        },
+        TimeError::Coefficient { field, .. } => vec!["equation".into(), (*field).into()],
+        _ => return error.into(),
+    };
+    let text = error.to_string();
+    let message = match &error {
+        TimeError::Setting { message, .. } => message,
+        _ => &text,
+    };
+    case.wrong(&path, message.as_str())
+}

@@ -1,0 +1,74 @@
+//! The functionals of a field on a grid: checked before the run, evaluated after it.
+
+use std::collections::BTreeMap;
+
+use femtile_expression::Expression;
+use femtile_time::adi::{Grid, values};
+
+use crate::coefficient::below;
+use crate::diffusion::problem::in_time;
+use crate::file::Functional;
+use crate::place::Key;
+use crate::{Case, CaseError};
+
+/// A functional ready to be evaluated.
+pub(super) struct Ready {
+    name: String,
+    kind: Kind,
+}
+
+enum Kind {
+    Max,
+    Min,
+    L2Norm,
+    Integral,
+    ValueAt(Vec<f64>),
+    ErrorL2(Expression),
+}
+
+/// Parses what the functionals need and refuses points outside of the box.
+pub(super) fn prepare(case: &Case, grid: &Grid) -> Result<Vec<Ready>, CaseError> {
+    let mut all = Vec::new();
+    for (i, functional) in case.file.output.functionals.iter().enumerate() {
+        let path: [Key; 3] = ["output".into(), "functionals".into(), i.into()];
+        let kind = match functional {
+            Functional::Max { .. } => Kind::Max,
+            Functional::Min { .. } => Kind::Min,
+            Functional::L2Norm { .. } => Kind::L2Norm,
+            Functional::Integral { .. } => Kind::Integral,
+            Functional::ValueAt { point, .. } => {
+                let path = below(&path, "point");
+                values::check_point(grid, point).map_err(|error| case.wrong(&path, error.to_string()))?;
+                Kind::ValueAt(point.clone())
+            }
+            Functional::ErrorL2 { exact, .. } => Kind::ErrorL2(in_time(case, exact, &below(&path, "exact"))?),
+            Functional::Energy { .. } | Functional::ErrorH1 { .. } => {
+                return Err(case.wrong(&below(&path, "kind"), "is not available on a grid"));
+            }
+        };
+        all.push(Ready { name: functional.name().into(), kind });
+    }
+    Ok(all)
+}
+
+/// The values of all functionals of the field `u` at a time.
+pub(super) fn evaluate(
+    ready: &[Ready],
+    grid: &Grid,
+    u: &[f64],
+    time: f64,
+) -> Result<BTreeMap<String, f64>, CaseError> {
+    let mut found = BTreeMap::new();
+    for Ready { name, kind } in ready {
+        let value = match kind {
+            Kind::Max => u.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            Kind::Min => u.iter().copied().fold(f64::INFINITY, f64::min),
+            Kind::L2Norm => values::l2_norm(grid, u),
+            Kind::Integral => values::integral(grid, u),
+            Kind::ValueAt(point) => values::value_at(grid, u, point)?,
+            Kind::ErrorL2(exact) => values::error_l2(grid, u, exact, time),
+        };
+        found.insert(name.clone(), value);
+    }
+    Ok(found)
+}

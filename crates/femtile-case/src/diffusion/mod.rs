@@ -1,0 +1,205 @@
+//! Cases of u_t = ∇·(D∇u) + c·∇u + ru + f on a grid: from the file to a field at the end of time.
+
+mod check;
+mod functional;
+mod problem;
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use femtile_device::{Cpu, Cuda, Scalar};
+use femtile_linalg::krylov::Stop;
+use femtile_mesh::io::vti;
+use femtile_time::TimeError;
+use femtile_time::adi::{Adi, AdiKernels, AdiOutcome, AdiStop, Grid, StepMonitor};
+
+use crate::device::{Choice, Chosen, Request, is_out_of_memory};
+use crate::file::Precision;
+use crate::report::{MemoryReport, MeshReport, SpaceReport};
+use crate::run::Clock;
+use crate::{Case, CaseError, Progress, Report, SolveReport, Stage, TimeReport, Timings, memory, output};
+use problem::Prepared;
+
+pub(crate) use check::check;
+
+/// Carries a case out on the device that it asks for or that serves it best.
+pub(crate) fn run(
+    cpu: &Cpu,
+    case: &Case,
+    request: Request,
+    opened: Option<Cuda>,
+    clock: &mut Clock<'_>,
+) -> Result<Report, CaseError> {
+    clock.begin(Stage::Space);
+    let prepared = Prepared::new(case)?;
+    let Choice { device, mut reason } = request.choose(opened, prepared.grid.n_nodes(), cpu.threads());
+    let mut warnings = Vec::new();
+    if let Chosen::Cuda(cuda) = device {
+        match in_precision(&cuda, case, &prepared, clock) {
+            Err(error) if request == Request::Auto && is_out_of_memory(&error) => {
+                reason = error.to_string();
+                warnings.push(format!("solved on the CPU: {reason}"));
+            }
+            done => return finish(case, &prepared, done?, &reason, warnings, clock),
+        }
+    }
+    let done = in_precision(cpu, case, &prepared, clock)?;
+    finish(case, &prepared, done, &reason, warnings, clock)
+}
+
+/// What a run gives.
+struct Done {
+    u: Vec<f64>,
+    outcome: AdiOutcome,
+    device: String,
+    kernel_launches: u64,
+    timings: Timings,
+}
+
+fn in_precision<D>(
+    device: &D,
+    case: &Case,
+    prepared: &Prepared,
+    clock: &mut Clock<'_>,
+) -> Result<Done, CaseError>
+where
+    D: AdiKernels<f64> + AdiKernels<f32>,
+{
+    match case.file.solver.precision {
+        Precision::F32 => advance::<f32, D>(device, case, prepared, clock),
+        _ => advance::<f64, D>(device, case, prepared, clock),
+    }
+}
+
+fn advance<T: Scalar, D: AdiKernels<T>>(
+    device: &D,
+    case: &Case,
+    prepared: &Prepared,
+    clock: &mut Clock<'_>,
+) -> Result<Done, CaseError> {
+    let mut timings = Timings { space: clock.seconds(), ..Timings::default() };
+    clock.begin(Stage::Setup);
+    let placed = |error: TimeError| check::placed(case, error);
+    let mut adi = Adi::<T, D>::new(device, &prepared.problem, prepared.config.clone()).map_err(placed)?;
+    let mut u = adi.initial_values(&prepared.initial)?;
+    timings.setup = clock.seconds();
+
+    clock.begin(Stage::Solve);
+    let limit = case.file.solver.time_limit_s.map(Duration::from_secs_f64);
+    let mut watch =
+        Watch { progress: &mut *clock.progress, steps: prepared.config.steps, begun: Instant::now(), limit };
+    let outcome = adi.run(&mut u, &mut watch)?;
+    let u = u.to_host()?.into_iter().map(Scalar::to_f64).collect();
+    timings.solve = clock.seconds();
+    let (device, kernel_launches) = (device.description(), device.kernel_launches());
+    Ok(Done { u, outcome, device, kernel_launches, timings })
+}
+
+/// Passes steps on and stops when the user asks or the time allowed is over.
+struct Watch<'a> {
+    progress: &'a mut dyn Progress,
+    steps: usize,
+    begun: Instant,
+    limit: Option<Duration>,
+}
+
+impl StepMonitor for Watch<'_> {
+    fn step(&mut self, step: usize, _time: f64) -> ControlFlow<AdiStop> {
+        self.progress.fraction(step as f64 / self.steps as f64);
+        if self.progress.is_interrupted() {
+            ControlFlow::Break(AdiStop::Interrupted)
+        } else if self.limit.is_some_and(|limit| self.begun.elapsed() >= limit) {
+            ControlFlow::Break(AdiStop::TimeLimit)
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+}
+
+/// Writes the results and the report.
+fn finish(
+    case: &Case,
+    prepared: &Prepared,
+    done: Done,
+    reason: &str,
+    mut warnings: Vec<String>,
+    clock: &mut Clock<'_>,
+) -> Result<Report, CaseError> {
+    clock.begin(Stage::Write);
+    let Done { u, outcome, device, kernel_launches, timings } = done;
+    let AdiOutcome { stop, steps, time } = outcome;
+    if stop != AdiStop::Finished {
+        warnings.push(format!("the run {stop} (time {time} after {steps} steps)"));
+    }
+    let grid = &prepared.grid;
+    let mut report = Report {
+        mesh: mesh_report(grid),
+        space: SpaceReport { n_dofs: grid.n_nodes() },
+        solve: SolveReport {
+            iterations: steps,
+            stop: stop_of(stop),
+            relative_residual: f64::NAN,
+            true_relative_residual: f64::NAN,
+            residuals: Vec::new(),
+        },
+        time: Some(time_report(prepared, &outcome, timings.solve)),
+        functionals: functional::evaluate(&prepared.functionals, grid, &u, time)?,
+        timings_s: timings,
+        memory_bytes: MemoryReport { peak: None },
+        device,
+        device_reason: reason.into(),
+        kernel_launches,
+        warnings,
+        citations: citations(prepared),
+        version: env!("CARGO_PKG_VERSION").into(),
+    };
+    if case.file.output.vtu {
+        let image = vti::Image { nodes: grid.nodes(), origin: grid.lower(), spacing: grid.spacing() };
+        vti::write(&case.file.output.directory.join("solution.vti"), &image, "u", &u)?;
+    }
+    report.timings_s.write = clock.seconds();
+    report.memory_bytes.peak = memory::peak_bytes();
+    output::write_report(&case.file.output.directory.join("report.json"), &report)?;
+    Ok(report)
+}
+
+fn mesh_report(grid: &Grid) -> MeshReport {
+    let d = grid.dimension();
+    let intervals = |axis: usize| grid.nodes()[axis] - usize::from(!grid.periodic()[axis]);
+    let length = |axis: usize| grid.upper()[axis] - grid.lower()[axis];
+    MeshReport {
+        n_nodes: grid.n_nodes(),
+        n_cells: (0..d).map(intervals).product(),
+        n_orphans: 0,
+        volume: (0..d).map(length).product(),
+    }
+}
+
+fn time_report(prepared: &Prepared, outcome: &AdiOutcome, seconds: f64) -> TimeReport {
+    let per_step = seconds / outcome.steps.max(1) as f64;
+    TimeReport {
+        scheme: prepared.config.scheme.name(),
+        steps: outcome.steps,
+        step_length: prepared.config.step_length(),
+        reached: outcome.time,
+        stop: outcome.stop.name(),
+        seconds_per_step: per_step,
+        nodes_per_second: prepared.grid.n_nodes() as f64 / per_step,
+    }
+}
+
+/// The stop that exit codes go by: a run that reached its end has converged.
+fn stop_of(stop: AdiStop) -> Stop {
+    match stop {
+        AdiStop::Finished => Stop::Converged,
+        AdiStop::Interrupted => Stop::Interrupted,
+        AdiStop::TimeLimit => Stop::TimeLimit,
+        AdiStop::Diverged => Stop::Diverged,
+    }
+}
+
+fn citations(prepared: &Prepared) -> Vec<String> {
+    let start = (prepared.config.rannacher_steps > 0).then_some("rannacher1984");
+    let all = prepared.config.scheme.citations().iter().copied().chain(start).chain(["laszlo2016"]);
+    all.map(String::from).collect()
+}

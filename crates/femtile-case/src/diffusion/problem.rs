@@ -1,0 +1,174 @@
+//! From the sections of a case file to the problem that the library advances.
+
+use femtile_expression::Expression;
+use femtile_linalg::tridiagonal::Algorithm;
+use femtile_time::adi::{AdiConfig, Coefficients, Grid, Problem, Scheme, Side};
+
+use super::check::placed;
+use super::functional::{Ready, prepare};
+use crate::coefficient::{below, expression};
+use crate::file::{BoundarySection, CoefficientSource, Entry, Generator, SchemeName, TimeSection, Value};
+use crate::place::Key;
+use crate::{Case, CaseError};
+
+/// Everything that a run needs.
+pub(super) struct Prepared {
+    pub problem: Problem,
+    pub grid: Grid,
+    pub config: AdiConfig,
+    pub initial: Expression,
+    pub functionals: Vec<Ready>,
+}
+
+impl Prepared {
+    pub fn new(case: &Case) -> Result<Self, CaseError> {
+        let problem = problem(case)?;
+        let grid = problem.grid().map_err(|error| placed(case, error))?;
+        let initial = match &case.file.equation.initial {
+            Some(entry) => scalar(case, entry, &["equation".into(), "initial".into()])?,
+            None => Expression::constant(0.0),
+        };
+        let functionals = prepare(case, &grid)?;
+        Ok(Self { problem, grid, config: config(case)?, initial, functionals })
+    }
+}
+
+/// An expression that may depend on the time.
+pub(super) fn in_time(case: &Case, text: &str, path: &[Key]) -> Result<Expression, CaseError> {
+    Expression::parse_in_time(text).map_err(|error| case.wrong_inside(path, &error.span, error.to_string()))
+}
+
+fn scalar(case: &Case, entry: &Entry, path: &[Key]) -> Result<Expression, CaseError> {
+    match entry {
+        Entry::Number(number) => Ok(Expression::constant(*number)),
+        Entry::Text(text) => expression(case, text, path),
+    }
+}
+
+/// A number or an expression that may depend on the time.
+fn scalar_in_time(case: &Case, value: &Value, path: &[Key]) -> Result<Expression, CaseError> {
+    match value {
+        Value::Number(number) => Ok(Expression::constant(*number)),
+        Value::Text(text) => in_time(case, text, path),
+        _ => Err(case.wrong(path, "a number or an expression in x, y, z and t is needed here")),
+    }
+}
+
+fn config(case: &Case) -> Result<AdiConfig, CaseError> {
+    let Some(time) = &case.file.time else { return Ok(AdiConfig::default()) };
+    let TimeSection { start, end, steps, rannacher_steps, .. } = *time;
+    let algorithm: Algorithm = time.algorithm.parse().map_err(|error: femtile_linalg::LinalgError| {
+        case.wrong(&["time".into(), "algorithm".into()], error.to_string())
+    })?;
+    Ok(AdiConfig {
+        scheme: match time.scheme {
+            SchemeName::PeacemanRachford => Scheme::PeacemanRachford,
+            SchemeName::Douglas => Scheme::Douglas,
+            SchemeName::DouglasGunn => Scheme::DouglasGunn,
+            SchemeName::CraigSneyd => Scheme::CraigSneyd,
+        },
+        start,
+        end,
+        steps,
+        rannacher_steps,
+        coefficients: match time.coefficients {
+            CoefficientSource::Auto => Coefficients::Auto,
+            CoefficientSource::OnTheFly => Coefficients::OnTheFly,
+            CoefficientSource::Arrays => Coefficients::Arrays,
+        },
+        algorithm,
+    })
+}
+
+fn problem(case: &Case) -> Result<Problem, CaseError> {
+    let Some(Generator::Grid { nodes, lower, upper }) = &case.file.mesh.generate else {
+        return Err(case.wrong(&["mesh".into()], "diffusion is solved on a grid"));
+    };
+    let d = nodes.len();
+    let corner = |corner: &Vec<f64>, default: f64| match corner.is_empty() {
+        true => vec![default; d],
+        false => corner.clone(),
+    };
+    let mut problem = Problem::heat(nodes, &corner(lower, 0.0), &corner(upper, 1.0));
+    let equation = &case.file.equation;
+    let path = |key: &str| -> [Key; 2] { ["equation".into(), key.into()] };
+    if let Some(value) = &equation.diffusion {
+        problem.diffusion = tensor(case, value, d, &path("diffusion"))?;
+    }
+    if let Some(convection) = &equation.convection {
+        if convection.len() != d {
+            let message = format!("{} components in {d} dimensions", convection.len());
+            return Err(case.wrong(&path("convection"), message));
+        }
+        for (i, (to, entry)) in problem.convection.iter_mut().zip(convection).enumerate() {
+            *to = scalar(case, entry, &below(&path("convection"), i))?;
+        }
+    }
+    if let Some(entry) = &equation.reaction {
+        problem.reaction = scalar(case, entry, &path("reaction"))?;
+    }
+    problem.source = scalar_in_time(case, &equation.source, &path("source"))?;
+    problem.sides = sides(case, d)?;
+    Ok(problem)
+}
+
+fn tensor(case: &Case, value: &Value, d: usize, path: &[Key]) -> Result<[[Expression; 3]; 3], CaseError> {
+    let multiple = |value: Expression| {
+        let zero = Expression::constant(0.0);
+        std::array::from_fn(|i| std::array::from_fn(|j| if i == j { value.clone() } else { zero.clone() }))
+    };
+    match value {
+        Value::Number(number) => Ok(multiple(Expression::constant(*number))),
+        Value::Text(text) => Ok(multiple(expression(case, text, path)?)),
+        Value::Tensor(rows) if rows.len() == d => {
+            let mut tensor = multiple(Expression::constant(0.0));
+            for (i, row) in rows.iter().enumerate() {
+                for (j, entry) in row.iter().enumerate() {
+                    tensor[i][j] = scalar(case, entry, &below(&below(path, i), j))?;
+                }
+            }
+            Ok(tensor)
+        }
+        Value::Tensor(rows) => {
+            Err(case.wrong(path, format!("a {0}×{0} tensor in {d} dimensions", rows.len())))
+        }
+        Value::ByTag { .. } | Value::Field { .. } => {
+            Err(case.wrong(path, "a grid has neither tags nor fields of cells: use an expression"))
+        }
+    }
+}
+
+/// Names of sides, in the order of axes.
+const SIDES: [&str; 6] = ["xmin", "xmax", "ymin", "ymax", "zmin", "zmax"];
+
+/// What holds on each side; a side that no entry names has zero flux, and of several entries the last one holds.
+fn sides(case: &Case, d: usize) -> Result<Vec<[Side; 2]>, CaseError> {
+    let closed = || Side::Neumann(Expression::constant(0.0));
+    let mut sides: Vec<[Side; 2]> = (0..d).map(|_| [closed(), closed()]).collect();
+    for (i, section) in case.file.boundary.iter().enumerate() {
+        let path: [Key; 2] = ["boundary".into(), i.into()];
+        let named = SIDES[..2 * d].iter().position(|name| *name == section.r#where);
+        let numbers = match (section.r#where.as_str(), named) {
+            (_, Some(number)) => number..number + 1,
+            ("all", None) => 0..2 * d,
+            (other, None) => {
+                let names = SIDES[..2 * d].join(", ");
+                let message = format!("there is no side `{other}`; the sides are {names}, or \"all\"");
+                return Err(case.wrong(&below(&path, "where"), message));
+            }
+        };
+        let side = side(case, section, &path)?;
+        for number in numbers {
+            sides[number / 2][number % 2] = side.clone();
+        }
+    }
+    Ok(sides)
+}
+
+fn side(case: &Case, section: &BoundarySection, path: &[Key]) -> Result<Side, CaseError> {
+    Ok(match (&section.dirichlet, &section.neumann) {
+        (Some(value), _) => Side::Dirichlet(scalar_in_time(case, value, &below(path, "dirichlet"))?),
+        (None, Some(value)) => Side::Neumann(scalar_in_time(case, value, &below(path, "neumann"))?),
+        (None, None) => Side::Periodic,
+    })
+}
