@@ -71,6 +71,45 @@ fn a_case_has_the_same_results_on_a_gpu_and_counts_its_launches() {
 }
 
 #[test]
+fn an_equation_in_time_has_the_same_results_on_a_gpu() {
+    let Some(device) = gpu("an_equation_in_time_has_the_same_results_on_a_gpu", PLENTY) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("case.toml");
+    let text = r#"
+        [mesh]
+        generate = { kind = "grid", nodes = [12, 9] }
+        [equation]
+        kind = "diffusion"
+        diffusion = [["1 + y", 0.2], [0.2, 1]]
+        source = "sin(t)*x"
+        initial = "x*y"
+        [[boundary]]
+        where = "xmin"
+        dirichlet = "t"
+        [[boundary]]
+        where = "ymax"
+        neumann = "cos(t)"
+        [time]
+        scheme = "craig-sneyd"
+        end = 0.5
+        steps = 3
+        rannacher_steps = 1
+        [output]
+        functionals = [{ name = "top", kind = "max" }, { name = "content", kind = "integral" }]
+        "#;
+    std::fs::write(&path, text).unwrap();
+    let mut case = Case::load(&path).unwrap();
+    case.file.output.directory = folder.path().join("out");
+    let on_gpu = case::run_on(&case, &device, &mut Silent).unwrap();
+    let on_cpu = case::run(&case, &mut Silent).unwrap();
+    for (name, value) in &on_gpu.functionals {
+        let expected = on_cpu.functionals[name];
+        assert!((value - expected).abs() <= 1e-12 * expected.abs(), "{name}: {value} {expected}");
+    }
+    assert!(on_gpu.kernel_launches > 20 && on_gpu.time.is_some_and(|time| time.steps == 3));
+}
+
+#[test]
 fn too_little_memory_moves_a_case_to_the_cpu_unless_the_gpu_is_insisted_on() {
     let Some(device) = gpu("too_little_memory", 10_000) else { return };
     let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,8 @@
 //! An operator as text of CUDA C: formulas and sides are text, constants are data.
 
+use std::borrow::Cow;
 use std::fmt::Write;
+use std::sync::OnceLock;
 
 use femtile_expression::{Expression, Variable};
 
@@ -19,8 +21,25 @@ pub(super) struct OperatorText {
     pub source: bool,
 }
 
+/// The texts of an operator that were made: with nothing read from arrays, and with the arrays that were asked for first.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Texts {
+    formed: OnceLock<String>,
+    read: OnceLock<(OperatorText, String)>,
+}
+
 /// The header `adi_operator.cuh`.
-pub(super) fn operator_text(operator: &Operator, read: OperatorText) -> String {
+pub(super) fn operator_text(operator: &Operator, read: OperatorText) -> Cow<'_, str> {
+    if read == OperatorText::default() {
+        return operator.texts.formed.get_or_init(|| write_text(operator, read)).into();
+    }
+    match operator.texts.read.get_or_init(|| (read, write_text(operator, read))) {
+        (known, text) if *known == read => text.into(),
+        _ => write_text(operator, read).into(),
+    }
+}
+
+fn write_text(operator: &Operator, read: OperatorText) -> String {
     let d = operator.grid().dimension();
     let mut text = format!("{}\n{HEADER}\nconst u32 DIMENSION = {d};\n", Expression::CUDA_HEADER);
     let pairs: usize = operator.mixed.iter().map(|mixed| 1 << pair_of(mixed.axes)).sum();
@@ -218,7 +237,7 @@ pub(super) fn every_kind() -> Vec<String> {
     let read = OperatorText { bands: [true; 3], reaction: true, mixed: [true; 3], source: false };
     let texts = [&heat, &general, &plane].map(|problem| {
         let operator = Operator::new(problem).ok();
-        operator.map(|operator| [OperatorText::default(), read].map(|read| operator_text(&operator, read)))
+        operator.map(|operator| [OperatorText::default(), read].map(|read| write_text(&operator, read)))
     });
     texts.into_iter().flatten().flatten().collect()
 }

@@ -13,6 +13,7 @@
 
 use femtile_expression::Expression;
 
+use super::cuda_text::Texts;
 use super::grid::Grid;
 use super::problem::{Problem, Side};
 use crate::TimeError;
@@ -70,6 +71,8 @@ pub struct Operator {
     /// Without the pairs whose entry is zero.
     pub(crate) mixed: Vec<Mixed>,
     pub(crate) source: Coefficient,
+    /// As text for kernels, made when first needed.
+    pub(super) texts: Texts,
 }
 
 impl Operator {
@@ -99,6 +102,7 @@ impl Operator {
             mixed: mixed.filter(|mixed| !mixed.coefficient.is_zero()).collect(),
             source: Coefficient::new(&problem.source),
             grid,
+            texts: Texts::default(),
         };
         super::soundness::check(&operator)?;
         Ok(operator)

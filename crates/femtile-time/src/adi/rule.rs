@@ -1,7 +1,7 @@
 //! The bands of $I - τA_a$, formed where they are used.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use femtile_device::Scalar;
 use femtile_linalg::tridiagonal::{BandRule, CudaBands};
@@ -20,6 +20,8 @@ pub(crate) struct AxisRule {
     diffusion: Sampler,
     convection: Sampler,
     reaction: Sampler,
+    /// For kernels on a GPU, made when first needed.
+    cuda: OnceLock<CudaBands>,
 }
 
 impl AxisRule {
@@ -41,6 +43,7 @@ impl AxisRule {
             diffusion: Sampler::new(&operator.diffusion[axis]),
             convection: Sampler::new(&operator.convection[axis]),
             reaction: Sampler::new(&operator.reaction),
+            cuda: OnceLock::new(),
         }
     }
 
@@ -116,6 +119,6 @@ impl<T: Scalar> BandRule<T> for AxisRule {
     }
 
     fn cuda(&self) -> Option<CudaBands> {
-        Some(super::cuda::bands(&self.operator, self.axis, self.tau))
+        Some(self.cuda.get_or_init(|| super::cuda::bands(&self.operator, self.axis, self.tau)).clone())
     }
 }
