@@ -156,7 +156,9 @@ impl<T: Scalar, D: AdiKernels<T>> Adi<T, D> {
         u: &mut Buffer<T, D>,
         monitor: &mut dyn StepMonitor,
     ) -> Result<AdiOutcome, TimeError> {
-        self.begin(u)?;
+        if self.steps == 0 {
+            self.begin(u)?;
+        }
         let mut stop = AdiStop::Finished;
         while self.steps < self.config.steps {
             self.step(u)?;
