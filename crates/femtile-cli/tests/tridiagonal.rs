@@ -211,7 +211,7 @@ fn bad_arguments_say_what_to_do() {
     for (more, words) in [
         (&["--axis", "2", "-o", "u.npy"][..], &["--axis 2", "(2, 3)", "-2 to 1"][..]),
         (&["--algorithm", "magic", "-o", "u.npy"], &["`magic`", "thomas-shuffle"]),
-        (&["--algorithm", "cr", "--device", "cpu", "-o", "u.npy"], &["`cr`"]),
+        (&["--algorithm", "thomas-grid", "--device", "cpu", "-o", "u.npy"], &["`thomas-grid`"]),
         (&["--device", "gpu", "-o", "u.npy"], &["`gpu`"]),
         (&["-o", "u.txt"], &["u.txt", ".npz"]),
         (&["-o", "no/such/u.npy"], &["--output", "no/such"]),
