@@ -8,6 +8,8 @@ use crate::DeviceError;
 
 const BLOCK: usize = 4096;
 const REPEATS: usize = 10;
+/// Values of a line of the cache.
+const LINE: usize = 8;
 
 /// Measured bandwidth of the memory, the best of several runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,6 +51,36 @@ impl Cpu {
         })
     }
 
+    /// Measures $a_i = b_i + s c_i$ with `a` written past the cache, which so is not read: 24 bytes an entry; 10⁹ bytes
+    /// a second, the best of several runs. What methods that stream can reach at most.
+    pub fn measure_streamed_triad(&self, vector_bytes: usize) -> Result<f64, DeviceError> {
+        let n = (vector_bytes / 8).max(LINE);
+        let mut vectors = [zeroed_vec::<f64>(n), zeroed_vec(n), zeroed_vec(n)];
+        self.install(|| {
+            for (vector, value) in vectors.iter_mut().zip([0.0, 1.0, 2.0]) {
+                let shared = SharedMut::new(vector);
+                self.for_ranges(n, BLOCK, |range| {
+                    // SAFETY: the ranges of one `for_ranges` do not overlap.
+                    unsafe { shared.range(range) }.fill(value);
+                });
+            }
+            let [a, b, c] = &mut vectors;
+            let first = a.as_ptr().align_offset(8 * LINE);
+            let n_lines = (n - first) / LINE;
+            let a = SharedMut::new(a);
+            let seconds = fastest(|| {
+                let begun = Instant::now();
+                self.for_ranges(n_lines, BLOCK / LINE, |lines| {
+                    let range = first + lines.start * LINE..first + lines.end * LINE;
+                    // SAFETY: the ranges of one `for_ranges` do not overlap.
+                    streamed_triad(self, unsafe { a.range(range.clone()) }, &b[range.clone()], &c[range]);
+                });
+                begun.elapsed().as_secs_f64()
+            });
+            Ok(24e-9 * (n_lines * LINE) as f64 / seconds)
+        })
+    }
+
     fn time_dot(&self, b: &[f64], c: &[f64]) -> f64 {
         let sink = AtomicU64::new(0);
         let begun = Instant::now();
@@ -80,6 +112,34 @@ impl Cpu {
         });
         begun.elapsed().as_secs_f64()
     }
+}
+
+/// The triad on whole lines of the cache; by plain writes where there is no instruction that goes past it.
+fn streamed_triad(cpu: &Cpu, a: &mut [f64], b: &[f64], c: &[f64]) {
+    #[cfg(target_arch = "x86_64")]
+    if matches!(cpu.simd(), super::SimdLevel::Avx2 | super::SimdLevel::Avx512) {
+        // SAFETY: a `Cpu` has these levels only where the processor has AVX; `a` begins and ends lines of the cache.
+        return unsafe { streamed_triad_avx(a, b, c) };
+    }
+    let _ = cpu;
+    for ((a, b), c) in a.iter_mut().zip(b).zip(c) {
+        *a = b + 0.5 * c;
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx")]
+unsafe fn streamed_triad_avx(a: &mut [f64], b: &[f64], c: &[f64]) {
+    use std::arch::x86_64::*;
+    let s = _mm256_set1_pd(0.5);
+    for ((a, b), c) in a.chunks_exact_mut(4).zip(b.chunks_exact(4)).zip(c.chunks_exact(4)) {
+        // SAFETY: four values each, those of `a` aligned to 32 bytes, as the caller promises.
+        unsafe {
+            let product = _mm256_mul_pd(s, _mm256_loadu_pd(c.as_ptr()));
+            _mm256_stream_pd(a.as_mut_ptr(), _mm256_add_pd(_mm256_loadu_pd(b.as_ptr()), product));
+        }
+    }
+    _mm_sfence();
 }
 
 fn fastest(mut seconds: impl FnMut() -> f64) -> f64 {
@@ -118,6 +178,7 @@ mod tests {
         let bandwidth = Cpu::new(2)?.measure_bandwidth(1 << 20)?;
         assert!(bandwidth.read_gb_per_s > 0.0 && bandwidth.triad_gb_per_s.is_finite());
         assert_eq!((bandwidth.vector_bytes, bandwidth.threads), (1 << 20, 2));
+        assert!(Cpu::new(2)?.measure_streamed_triad(1 << 20)? > 0.0);
         Ok(())
     }
 }
