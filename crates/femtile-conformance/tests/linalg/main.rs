@@ -3,6 +3,7 @@
 mod block_tridiagonal;
 mod cg;
 mod csr;
+mod factored;
 mod tridiagonal;
 mod vector;
 

@@ -31,6 +31,7 @@ pub(crate) mod cpu;
 #[allow(unsafe_code)]
 pub(crate) mod cuda;
 mod dominance;
+pub mod factored;
 mod hybrid;
 mod kernels;
 mod layout;
@@ -45,6 +46,7 @@ mod thomas;
 pub use bands::{BandRule, Bands, CudaBands};
 pub use config::{Algorithm, Ends, Stability, TridiagonalConfig};
 pub use dominance::{Dominance, check};
+pub use factored::FactoredTridiagonal;
 pub use kernels::{Problem, TridiagonalKernels, Work};
 pub use layout::{Layout, LineAxis, Lines, MAX_DIMENSIONS};
 pub use outcome::{LineFailure, TridiagonalOutcome};

@@ -34,7 +34,6 @@ mod outcome;
 mod reference;
 mod shape;
 mod solver;
-mod transpose;
 mod wide;
 
 pub use kernels::{BlockBands, BlockProblem, BlockTridiagonalKernels};

@@ -49,25 +49,46 @@ impl<T: Scalar> TridiagonalKernels<T> for Cpu {
             n_failed: AtomicU64::new(0),
             first_failed: AtomicU64::new(u64::MAX),
         };
-        let scratch = &mut work.scratch;
-        let mut memory = |len: usize| {
-            if scratch.as_ref().is_none_or(|scratch| scratch.len() < len) {
-                *scratch = Some(Buffer::zeros(self, len)?);
-            }
-            // The room was just made where there was none.
-            Ok(scratch.as_mut().map_or(std::ptr::null_mut(), |scratch| scratch.as_mut_slice().as_mut_ptr()))
-        };
-        let failed = if problem.algorithm != Algorithm::Thomas {
-            by_line::solve(self, &batch)
-        } else if TypeId::of::<T>() == TypeId::of::<f64>() {
-            plan::solve(self, as_type::<T, f64>(&batch), &mut |len| memory(len).map(<*mut T>::cast))?
+        let failed = if problem.algorithm == Algorithm::Thomas {
+            solve_panels(self, &batch, false, &mut work.scratch)?
         } else {
-            plan::solve(self, as_type::<T, f32>(&batch), &mut |len| memory(len).map(<*mut T>::cast))?
+            by_line::solve(self, &batch)
         };
         let status = work.status.as_mut_slice();
         status[0] += failed.0;
         status[1] = status[1].min(failed.1);
         Ok(())
+    }
+}
+
+/// Solves with factors in the places of bands, which have no pivots that could fail.
+pub(super) fn solve_factored<T: Scalar>(
+    cpu: &Cpu,
+    batch: &Batch<'_, T>,
+    scratch: &mut Option<Buffer<T, Cpu>>,
+) -> Result<(), LinalgError> {
+    solve_panels(cpu, batch, true, scratch).map(|_| ())
+}
+
+fn solve_panels<T: Scalar>(
+    cpu: &Cpu,
+    batch: &Batch<'_, T>,
+    is_factored: bool,
+    scratch: &mut Option<Buffer<T, Cpu>>,
+) -> Result<(u64, u64), LinalgError> {
+    let mut memory = |len: usize| {
+        if scratch.as_ref().is_none_or(|scratch| scratch.len() < len) {
+            *scratch = Some(Buffer::zeros(cpu, len)?);
+        }
+        // The room was just made where there was none.
+        Ok(scratch.as_mut().map_or(std::ptr::null_mut(), |scratch| scratch.as_mut_slice().as_mut_ptr()))
+    };
+    if TypeId::of::<T>() == TypeId::of::<f64>() {
+        let batch = as_type::<T, f64>(batch);
+        plan::solve(cpu, batch, is_factored, &mut |len| memory(len).map(<*mut T>::cast))
+    } else {
+        let batch = as_type::<T, f32>(batch);
+        plan::solve(cpu, batch, is_factored, &mut |len| memory(len).map(<*mut T>::cast))
     }
 }
 

@@ -8,6 +8,7 @@ use femtile_device::cpu::SimdLevel;
 use super::sweep::{Batch, Elimination, LINE, Plan, solve_panels};
 use super::vector::{Lanes, Vector};
 use crate::LinalgError;
+use crate::tridiagonal::factored::cpu::Factored;
 use crate::tridiagonal::periodic::cpu::Periodic;
 use crate::tridiagonal::pivoted::cpu::Pivoted;
 use crate::tridiagonal::thomas::cpu::Thomas;
@@ -32,14 +33,15 @@ const BLOCK: usize = 4096;
 pub(super) fn solve<T: Lanes>(
     cpu: &Cpu,
     batch: &Batch<'_, T>,
+    is_factored: bool,
     memory: Memory<'_, T>,
 ) -> Result<(u64, u64), LinalgError> {
     match cpu.simd() {
         #[cfg(target_arch = "x86_64")]
-        SimdLevel::Avx2 => solve_with::<T, T::Avx2>(cpu, batch, memory)?,
+        SimdLevel::Avx2 => solve_with::<T, T::Avx2>(cpu, batch, is_factored, memory)?,
         #[cfg(target_arch = "x86_64")]
-        SimdLevel::Avx512 => solve_with::<T, T::Avx512>(cpu, batch, memory)?,
-        _ => solve_with::<T, T::Plain>(cpu, batch, memory)?,
+        SimdLevel::Avx512 => solve_with::<T, T::Avx512>(cpu, batch, is_factored, memory)?,
+        _ => solve_with::<T, T::Plain>(cpu, batch, is_factored, memory)?,
     }
     Ok((batch.n_failed.load(Ordering::Relaxed), batch.first_failed.load(Ordering::Relaxed)))
 }
@@ -48,9 +50,11 @@ pub(super) fn solve<T: Lanes>(
 fn solve_with<T: Lanes, V: Vector<T>>(
     cpu: &Cpu,
     batch: &Batch<'_, T>,
+    is_factored: bool,
     memory: Memory<'_, T>,
 ) -> Result<(), LinalgError> {
     match (batch.problem.ends, batch.problem.stability) {
+        _ if is_factored => run::<T, V, Factored<V, T, 4>, 4>(cpu, batch, memory),
         (Ends::Periodic, _) => run::<T, V, Periodic<V, T, 2>, 2>(cpu, batch, memory),
         (_, Stability::PartialPivoting) => run::<T, V, Pivoted<V, T, 2>, 2>(cpu, batch, memory),
         (_, Stability::Unpivoted) => run::<T, V, Thomas<V, T, 4>, 4>(cpu, batch, memory),

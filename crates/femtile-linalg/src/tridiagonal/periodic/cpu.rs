@@ -7,6 +7,7 @@ use crate::tridiagonal::cpu::sweep::Elimination;
 use crate::tridiagonal::cpu::vector::Vector;
 
 /// Elimination of rings, W vectors of them side by side; lanes do what the reference does.
+#[derive(Clone, Copy)]
 pub(crate) struct Periodic<V: Vector<T>, T: Scalar, const W: usize> {
     c_star: [V; W],
     q_star: [V; W],
@@ -93,6 +94,8 @@ impl<T: Scalar, V: Vector<T>, const W: usize> Elimination<T, V, W> for Periodic<
         scratch: *mut T,
     ) {
         let width = W * V::LANES;
+        // A copy of its own stays in registers.
+        let mut now = *self;
         for (k, row) in rows.enumerate().filter(|&(_, row)| row + 1 < n) {
             for w in 0..W {
                 let lane = w * V::LANES;
@@ -100,14 +103,15 @@ impl<T: Scalar, V: Vector<T>, const W: usize> Elimination<T, V, W> for Periodic<
                 unsafe {
                     let (a, b) = (V::load(lower.at(k, lane)), V::load(diagonal.at(k, lane)));
                     let (c, d) = (V::load(upper.at(k, lane)), V::load(d.at(k, lane)));
-                    self.eliminate(w, [row, n - 1], [a, b, c, d]);
+                    now.eliminate(w, [row, n - 1], [a, b, c, d]);
                     let kept = scratch.add(3 * row * width + lane);
-                    self.c_star[w].store(kept);
-                    self.d_star[w].store(kept.add(width));
-                    self.q_star[w].store(kept.add(2 * width));
+                    now.c_star[w].store(kept);
+                    now.d_star[w].store(kept.add(width));
+                    now.q_star[w].store(kept.add(2 * width));
                 }
             }
         }
+        *self = now;
     }
 
     #[inline(always)]
@@ -132,6 +136,7 @@ impl<T: Scalar, V: Vector<T>, const W: usize> Elimination<T, V, W> for Periodic<
     #[inline(always)]
     unsafe fn backward(&mut self, rows: Range<usize>, n: usize, scratch: *const T, u: RowsMut<T>) -> bool {
         let width = W * V::LANES;
+        let mut now = *self;
         for (k, row) in rows.enumerate().rev() {
             for w in 0..W {
                 let lane = w * V::LANES;
@@ -140,12 +145,13 @@ impl<T: Scalar, V: Vector<T>, const W: usize> Elimination<T, V, W> for Periodic<
                     if row + 1 < n {
                         let kept = scratch.add(3 * row * width + lane);
                         let of = |slot: usize| V::load(kept.add(slot * width));
-                        self.d_star[w] = of(1).sub(of(0).mul(self.d_star[w])).sub(of(2).mul(self.right[w]));
+                        now.d_star[w] = of(1).sub(of(0).mul(now.d_star[w])).sub(of(2).mul(now.right[w]));
                     }
-                    u.put(k, lane, self.d_star[w]);
+                    u.put(k, lane, now.d_star[w]);
                 }
             }
         }
+        *self = now;
         // SAFETY: the processor has the instructions, as the caller promises.
         let infinity = unsafe { V::splat(T::ONE / T::ZERO) };
         let mut is_finite = true;

@@ -7,6 +7,7 @@ use crate::tridiagonal::cpu::sweep::Elimination;
 use crate::tridiagonal::cpu::vector::Vector;
 
 /// Elimination with exchanged rows, W vectors of systems side by side; lanes do what the reference does.
+#[derive(Clone, Copy)]
 pub(crate) struct Pivoted<V: Vector<T>, T: Scalar, const W: usize> {
     /// The row that goes on: its entry in the column at hand and the next, its right side and its size.
     pivot: [V; W],
@@ -84,6 +85,8 @@ impl<T: Scalar, V: Vector<T>, const W: usize> Elimination<T, V, W> for Pivoted<V
         scratch: *mut T,
     ) {
         let width = W * V::LANES;
+        // A copy of its own stays in registers.
+        let mut now = *self;
         for (k, row) in rows.enumerate() {
             for w in 0..W {
                 let lane = w * V::LANES;
@@ -95,14 +98,15 @@ impl<T: Scalar, V: Vector<T>, const W: usize> Elimination<T, V, W> for Pivoted<V
                         c = V::splat(T::ZERO);
                     }
                     if row == 0 {
-                        (self.pivot[w], self.next[w], self.value[w]) = (b, c, d);
-                        self.size[w] = largest(b, c);
+                        (now.pivot[w], now.next[w], now.value[w]) = (b, c, d);
+                        now.size[w] = largest(b, c);
                     } else {
-                        self.eliminate(w, [a, b, c, d], scratch.add(3 * (row - 1) * width + lane));
+                        now.eliminate(w, [a, b, c, d], scratch.add(3 * (row - 1) * width + lane));
                     }
                 }
             }
         }
+        *self = now;
     }
 
     #[inline(always)]
@@ -121,13 +125,14 @@ impl<T: Scalar, V: Vector<T>, const W: usize> Elimination<T, V, W> for Pivoted<V
     #[inline(always)]
     unsafe fn backward(&mut self, rows: Range<usize>, n: usize, scratch: *const T, u: RowsMut<T>) -> bool {
         let width = W * V::LANES;
+        let mut now = *self;
         for (k, row) in rows.enumerate().rev() {
             for w in 0..W {
                 let lane = w * V::LANES;
                 // SAFETY: the caller promises what `forward` left, and rows that can be written.
                 unsafe {
                     let kept = scratch.add(3 * row * width + lane);
-                    let [one, two] = self.behind[w];
+                    let [one, two] = now.behind[w];
                     let mut value = V::load(kept.add(width));
                     if row + 1 < n {
                         value = value.sub(V::load(kept).mul(one));
@@ -135,11 +140,12 @@ impl<T: Scalar, V: Vector<T>, const W: usize> Elimination<T, V, W> for Pivoted<V
                     if row + 2 < n {
                         value = value.sub(V::load(kept.add(2 * width)).mul(two));
                     }
-                    self.behind[w] = [value, one];
+                    now.behind[w] = [value, one];
                     u.put(k, lane, value);
                 }
             }
         }
+        *self = now;
         // SAFETY: the processor has the instructions, as the caller promises.
         let infinity = unsafe { V::splat(T::ONE / T::ZERO) };
         let mut is_finite = true;

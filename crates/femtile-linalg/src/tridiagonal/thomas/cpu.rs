@@ -7,6 +7,7 @@ use crate::tridiagonal::cpu::sweep::Elimination;
 use crate::tridiagonal::cpu::vector::Vector;
 
 /// Elimination with W vectors of systems side by side, so that their divisions overlap.
+#[derive(Clone, Copy)]
 pub(crate) struct Thomas<V: Vector<T>, T: Scalar, const W: usize> {
     c_star: [V; W],
     d_star: [V; W],
@@ -46,6 +47,8 @@ impl<T: Scalar, V: Vector<T>, const W: usize> Elimination<T, V, W> for Thomas<V,
         scratch: *mut T,
     ) {
         let width = W * V::LANES;
+        // A copy of its own stays in registers.
+        let mut now = *self;
         for (k, row) in rows.enumerate() {
             for w in 0..W {
                 let lane = w * V::LANES;
@@ -55,19 +58,20 @@ impl<T: Scalar, V: Vector<T>, const W: usize> Elimination<T, V, W> for Thomas<V,
                     let mut pivot = b;
                     if row > 0 {
                         let a = V::load(lower.at(k, lane));
-                        pivot = b.sub(a.mul(self.c_star[w]));
-                        value = value.sub(a.mul(self.d_star[w]));
+                        pivot = b.sub(a.mul(now.c_star[w]));
+                        value = value.sub(a.mul(now.d_star[w]));
                     }
                     let inverse = V::splat(T::ONE).div(pivot);
-                    self.look_at(pivot, b);
-                    self.d_star[w] = value.mul(inverse);
-                    self.c_star[w] = V::load(upper.at(k, lane)).mul(inverse);
+                    now.look_at(pivot, b);
+                    now.d_star[w] = value.mul(inverse);
+                    now.c_star[w] = V::load(upper.at(k, lane)).mul(inverse);
                     let kept = scratch.add(2 * row * width + lane);
-                    self.c_star[w].store(kept);
-                    self.d_star[w].store(kept.add(width));
+                    now.c_star[w].store(kept);
+                    now.d_star[w].store(kept.add(width));
                 }
             }
         }
+        *self = now;
     }
 
     #[inline(always)]
@@ -83,6 +87,7 @@ impl<T: Scalar, V: Vector<T>, const W: usize> Elimination<T, V, W> for Thomas<V,
     #[inline(always)]
     unsafe fn backward(&mut self, rows: Range<usize>, n: usize, scratch: *const T, u: RowsMut<T>) -> bool {
         let width = W * V::LANES;
+        let mut now = *self;
         // From here on `d_star` holds the row of the solution behind.
         for (k, row) in rows.enumerate().rev() {
             for w in 0..W {
@@ -91,12 +96,13 @@ impl<T: Scalar, V: Vector<T>, const W: usize> Elimination<T, V, W> for Thomas<V,
                 unsafe {
                     let kept = scratch.add(2 * row * width + lane);
                     if row + 1 < n {
-                        self.d_star[w] = V::load(kept.add(width)).sub(V::load(kept).mul(self.d_star[w]));
+                        now.d_star[w] = V::load(kept.add(width)).sub(V::load(kept).mul(now.d_star[w]));
                     }
-                    u.put(k, lane, self.d_star[w]);
+                    u.put(k, lane, now.d_star[w]);
                 }
             }
         }
+        *self = now;
         // SAFETY: the processor has the instructions, as the caller promises.
         let infinity = unsafe { V::splat(T::ONE / T::ZERO) };
         let mut is_finite = true;
