@@ -8,6 +8,7 @@ mod csr;
 mod cuda;
 mod petsc;
 mod read_gmsh;
+mod tridiagonal;
 mod tridiagonal_cuda;
 
 use femtile::device::Cpu;
@@ -56,6 +57,11 @@ pub(crate) fn all() -> Vec<Benchmark> {
             name: "cuda",
             summary: "on a GPU: triad, dot, CSR product, Jacobi-CG iteration, launches and nodes",
             run: cuda::run,
+        },
+        Benchmark {
+            name: "tridiagonal",
+            summary: "batches of tridiagonal systems along each axis, against a streamed triad and MKL",
+            run: tridiagonal::run,
         },
         Benchmark {
             name: "tridiagonal-cuda",
