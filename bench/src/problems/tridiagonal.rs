@@ -6,8 +6,8 @@ use femtile::device::Scalar;
 
 /// Values repeat after this many entries: a prime, so that no length of a system falls in with it.
 const PERIOD: usize = 8191;
-/// Off-diagonal entries are at most this much; the diagonal is 1, so that a solve in place, which makes the solution
-/// the next right side, neither grows without limit nor decays to denormal numbers.
+/// Off-diagonal entries are at most this much; the diagonal is 1, so that a few dozen solves in place, each of which
+/// makes the solution the next right side, neither grow beyond all numbers nor decay to denormal ones.
 const COUPLING: f64 = 0.3;
 
 /// Which array of a batch.

@@ -85,10 +85,10 @@ fn solve_panels<T: Scalar>(
     };
     if TypeId::of::<T>() == TypeId::of::<f64>() {
         let batch = as_type::<T, f64>(batch);
-        plan::solve(cpu, batch, is_factored, &mut |len| memory(len).map(<*mut T>::cast))
+        plan::solve_f64(cpu, batch, is_factored, &mut |len| memory(len).map(<*mut T>::cast))
     } else {
         let batch = as_type::<T, f32>(batch);
-        plan::solve(cpu, batch, is_factored, &mut |len| memory(len).map(<*mut T>::cast))
+        plan::solve_f32(cpu, batch, is_factored, &mut |len| memory(len).map(<*mut T>::cast))
     }
 }
 

@@ -29,8 +29,28 @@ const CONFLICT: usize = 4096;
 /// Bytes of a block of rows that is staged.
 const BLOCK: usize = 4096;
 
+/// [`solve`] for f32, compiled here and in no crate that calls it.
+pub(super) fn solve_f32(
+    cpu: &Cpu,
+    batch: &Batch<'_, f32>,
+    is_factored: bool,
+    memory: Memory<'_, f32>,
+) -> Result<(u64, u64), LinalgError> {
+    solve(cpu, batch, is_factored, memory)
+}
+
+/// [`solve`] for f64, compiled here and in no crate that calls it.
+pub(super) fn solve_f64(
+    cpu: &Cpu,
+    batch: &Batch<'_, f64>,
+    is_factored: bool,
+    memory: Memory<'_, f64>,
+) -> Result<(u64, u64), LinalgError> {
+    solve(cpu, batch, is_factored, memory)
+}
+
 /// Solves a batch; the number of lines that failed, and the least `line * length + row` among them.
-pub(super) fn solve<T: Lanes>(
+fn solve<T: Lanes>(
     cpu: &Cpu,
     batch: &Batch<'_, T>,
     is_factored: bool,
