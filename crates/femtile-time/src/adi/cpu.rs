@@ -478,17 +478,20 @@ fn stencil<T: Scalar, const N: usize>(
 ) {
     let n = out.len();
     let others = others.map(|([before, behind], pair)| ([&before[..n], &behind[..n]], pair));
-    let rest = |i: usize| {
-        let mut sum = r * u[i] + f;
-        for ([before, behind], [l, w]) in others {
-            sum += l * (before[i] - u[i]) + w * (behind[i] - u[i]);
-        }
-        sum
-    };
     let u = &u[..n];
     for i in 1..n - 1 {
-        out[i] = rest(i) + l * (u[i - 1] - u[i]) + w * (u[i + 1] - u[i]);
+        out[i] = rest(i, u, &others, r, f) + l * (u[i - 1] - u[i]) + w * (u[i + 1] - u[i]);
     }
-    out[0] = rest(0) + first_l * (u[n - 1] - u[0]) + first_w * (u[1] - u[0]);
-    out[n - 1] = rest(n - 1) + last_l * (u[n - 2] - u[n - 1]) + last_w * (u[0] - u[n - 1]);
+    out[0] = rest(0, u, &others, r, f) + first_l * (u[n - 1] - u[0]) + first_w * (u[1] - u[0]);
+    out[n - 1] = rest(n - 1, u, &others, r, f) + last_l * (u[n - 2] - u[n - 1]) + last_w * (u[0] - u[n - 1]);
+}
+
+/// What node i of a line gets from all but its neighbours along x.
+#[inline(always)]
+fn rest<T: Scalar, const N: usize>(i: usize, u: &[T], others: &[([&[T]; 2], [T; 2]); N], r: T, f: T) -> T {
+    let mut sum = r * u[i] + f;
+    for &([before, behind], [l, w]) in others {
+        sum += l * (before[i] - u[i]) + w * (behind[i] - u[i]);
+    }
+    sum
 }
