@@ -5,13 +5,26 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::step::cargo;
+use crate::step::{built, cargo};
 
 /// Runs the program from the sources; the profile is that of the tests, so nothing is built anew.
 const PROGRAM: [&str; 4] = ["run", "--quiet", "--profile", "test"];
 
 /// Prints what a document promises and the project does not keep; true when there is nothing.
 pub fn report(root: &Path) -> bool {
+    report_with(root, &|| {
+        let mut program = cargo();
+        program.args(PROGRAM).arg("--");
+        program
+    })
+}
+
+/// The same, asking the program that the tests have built.
+pub fn report_built(root: &Path) -> bool {
+    report_with(root, &|| built(root, "femtile"))
+}
+
+fn report_with(root: &Path, program: &dyn Fn() -> Command) -> bool {
     let mut files = Vec::new();
     for name in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
         files.push(root.join(name));
@@ -34,7 +47,7 @@ pub fn report(root: &Path) -> bool {
         commands.extend(shown(&text));
     }
     for command in &commands {
-        if let Err(reason) = exists(root, command) {
+        if let Err(reason) = exists(root, command, program) {
             println!("`{command}`: {reason}");
             ok = false;
         }
@@ -81,11 +94,10 @@ fn shown(text: &str) -> impl Iterator<Item = String> {
 }
 
 /// Whether a command can be given: examples are solved, of other commands subcommand and options are looked up.
-fn exists(root: &Path, command: &str) -> Result<(), String> {
+fn exists(root: &Path, command: &str, program: &dyn Fn() -> Command) -> Result<(), String> {
     if let Some(arguments) = command.strip_prefix("cargo run --release -- ") {
         let output = ["--quiet", "--output", "target/documents"];
-        let arguments = PROGRAM.into_iter().chain(["--"]).chain(arguments.split(' ')).chain(output);
-        return said(cargo().args(arguments)).map(drop);
+        return said(program().args(arguments.split(' ').chain(output))).map(drop);
     }
     if let Some(arguments) = command.strip_prefix("cargo xtask ") {
         return crate::knows(arguments).then_some(()).ok_or_else(|| "xtask has no such command".into());
@@ -97,7 +109,7 @@ fn exists(root: &Path, command: &str) -> Result<(), String> {
     let is_name =
         |word: &&&str| word.starts_with(|c: char| c.is_ascii_lowercase()) && !word.contains(['.', '/']);
     let names = words.iter().take_while(is_name).take(2).copied();
-    let help = said(cargo().args(PROGRAM).arg("--").args(names).arg("--help"))?;
+    let help = said(program().args(names).arg("--help"))?;
     match words.iter().find(|word| word.starts_with("--") && !help.contains(**word)) {
         Some(option) => Err(format!("there is no option {option}")),
         None => Ok(()),

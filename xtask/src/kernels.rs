@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::step::cargo;
 
 /// Compiles a representative set of kernels; the profile is that of the tests, so nothing is built anew.
-pub const COMMAND: [&str; 8] =
+const COMMAND: [&str; 8] =
     ["run", "--quiet", "--profile", "test", "--package", "femtile-conformance", "--bin", "kernels"];
 
 /// Compiles a representative set; true when all compile and none spills.

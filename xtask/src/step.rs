@@ -1,6 +1,7 @@
 //! Runs one command of the checks and keeps what it said.
 
 use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -17,6 +18,13 @@ pub fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
+/// A program of this workspace that the tests have built; to run it by cargo would build much of the workspace anew,
+/// with the features of one package alone.
+pub fn built(root: &Path, name: &str) -> Command {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    Command::new(target.join("debug").join(name))
+}
+
 impl Checks {
     /// Runs `cargo` with `arguments` and extra environment; what its lines say after `SKIPPED:` is kept.
     pub fn cargo(&mut self, name: &str, arguments: &[&str], environment: &[(&str, &str)]) {
@@ -26,11 +34,21 @@ impl Checks {
             println!("{settings}cargo {}", arguments.join(" "));
             let mut command = cargo();
             command.args(arguments).envs(environment.iter().copied());
-            checks.run(command).unwrap_or_else(|error| {
-                println!("cannot run cargo: {error}");
-                false
-            })
+            checks.command(command)
         });
+    }
+
+    /// Runs a program that the tests have built; what its lines say after `SKIPPED:` is kept.
+    pub fn built(&mut self, name: &str, root: &Path, program: &str) {
+        self.step(name, |checks| checks.command(built(root, program)));
+    }
+
+    fn command(&mut self, command: Command) -> bool {
+        let name = command.get_program().to_string_lossy().into_owned();
+        self.run(command).unwrap_or_else(|error| {
+            println!("cannot run {name}: {error}");
+            false
+        })
     }
 
     /// Runs one check between a headline and its time.

@@ -4,10 +4,14 @@ use std::path::Path;
 use std::process::Stdio;
 
 use crate::step::{Checks, cargo};
-use crate::{cite, documents, kernels};
+use crate::{cite, documents};
 
-/// The crates whose results depend on the SIMD path.
-const KERNEL_CRATES: [&str; 2] = ["femtile-device", "femtile-fem"];
+/// The tests whose results depend on the SIMD path, as nextest selects them; of all that is built, so that nothing is
+/// built anew with the features of some packages alone.
+const OF_KERNELS: &str =
+    "package(femtile-device) | package(femtile-fem) | (package(femtile-conformance) & binary(linalg))";
+/// The same for `cargo test`.
+const KERNEL_PACKAGES: [&str; 4] = ["--package", "femtile-device", "--package", "femtile-fem"];
 
 /// Runs every check; true when none failed.
 pub fn validate(root: &Path) -> bool {
@@ -16,11 +20,11 @@ pub fn validate(root: &Path) -> bool {
     checks.step("citations", |_| cite::report(root));
     component(&mut checks, "lints", "clippy", &["--workspace", "--all-targets", "--", "-D", "warnings"]);
     tests(&mut checks);
-    checks.cargo("kernels", &kernels::COMMAND, &[]);
+    checks.built("kernels", root, "kernels");
     checks.cargo("doctests", &["test", "--workspace", "--doc", "--quiet"], &[]);
     let deny_warnings = [("RUSTDOCFLAGS", "-D warnings")];
     checks.cargo("documentation", &["doc", "--workspace", "--no-deps", "--quiet"], &deny_warnings);
-    checks.step("documents", |_| documents::report(root));
+    checks.step("documents", |_| documents::report_built(root));
     dependencies(&mut checks);
     checks.finish()
 }
@@ -36,21 +40,19 @@ fn component(checks: &mut Checks, name: &str, subcommand: &str, arguments: &[&st
 
 /// Unit and integration tests, the examples among them, then those of the kernels on each SIMD path.
 fn tests(checks: &mut Checks) {
-    let (before, after): (&[&str], &[&str]) = if has("nextest") {
+    let has_nextest = has("nextest");
+    let (before, after): (&[&str], &[&str]) = if has_nextest {
         (&["nextest", "run", "--success-output", "final", "--status-level", "slow"], &["--no-fail-fast"])
     } else {
         checks.skip("nextest", "cargo-nextest is not installed; `cargo test` ran in its place");
         (&["test", "--tests", "--quiet"], &["--no-fail-fast", "--", "--nocapture"])
     };
     checks.cargo("tests", &[before, &["--workspace"], after].concat(), &[]);
-    let packages: Vec<&str> = KERNEL_CRATES.iter().flat_map(|&package| ["--package", package]).collect();
+    let of_kernels: &[&str] = if has_nextest { &["--workspace", "-E", OF_KERNELS] } else { &KERNEL_PACKAGES };
     for level in ["scalar", "avx2", "avx512"] {
         if offers(level) {
-            let arguments = [before, &packages, after].concat();
+            let arguments = [before, of_kernels, after].concat();
             checks.cargo(&format!("tests, {level}"), &arguments, &[("FEMTILE_SIMD", level)]);
-            let suite = ["--package", "femtile-conformance", "--test", "linalg"];
-            let arguments = [before, &suite, after].concat();
-            checks.cargo(&format!("conformance, {level}"), &arguments, &[("FEMTILE_SIMD", level)]);
         } else {
             checks.skip(&format!("tests with FEMTILE_SIMD={level}"), "this processor lacks it");
         }
