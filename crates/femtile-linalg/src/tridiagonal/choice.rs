@@ -43,7 +43,7 @@ const HYBRID_ROWS: [(AxisKind, &str, usize); 4] = [
     (AxisKind::Contiguous, "f32", 6144),
     (AxisKind::Contiguous, "f64", 3072),
     (AxisKind::Strided, "f32", 2048),
-    (AxisKind::Strided, "f64", 2048),
+    (AxisKind::Strided, "f64", 1024),
 ];
 
 /// The defaults of a kind of device, for systems without pivoting.

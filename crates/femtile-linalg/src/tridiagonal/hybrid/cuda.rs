@@ -47,7 +47,7 @@ pub(crate) fn takes<T: Scalar>(lines: &Lines) -> bool {
             lines.length <= 1024 || shape::fits_everywhere(shape::shared_bytes_of_rows(&shape, bytes, 4))
         })
     } else {
-        shape::of_columns(lines.length, bytes).is_some()
+        shape::of_columns(lines.length, bytes, false).is_some()
     }
 }
 
@@ -86,7 +86,8 @@ pub(crate) fn solve<T: Scalar>(
         shape::of_rows(lines.length, bytes, shape::usual_rows(bytes, in_packs, arrays == 1))
     } else {
         let room = shape::shared_bytes_of_gpu(device.properties().compute_capability);
-        shape::of_columns(lines.length, bytes).map(|shape| shape.within(room, bytes, arrays))
+        shape::of_columns(lines.length, bytes, problem.ends == Ends::Periodic)
+            .map(|shape| shape.within(room, bytes, arrays))
     };
     let Some(shape) = shape else {
         let message = format!(
@@ -123,7 +124,7 @@ fn kinds<T: Scalar>(bytes: usize) -> Vec<Specialisation> {
         for (ends, packs) in kinds {
             let shapes = [
                 (&ROWS, shape::of_rows(length, bytes, shape::usual_rows(bytes, packs, false))),
-                (&COLUMNS, shape::of_columns(length, bytes)),
+                (&COLUMNS, shape::of_columns(length, bytes, ends == Ends::Periodic)),
             ];
             for (program, shape) in shapes {
                 let of_shape = |shape| specialisation::<T>(program, &shape, ends, packs, &RuleSource::none());

@@ -38,6 +38,12 @@ impl Shape {
         self.chunks * self.systems
     }
 
+    /// The same for rings, which take more registers a thread.
+    fn for_rings(self) -> Self {
+        let systems = if self.threads() > 256 { self.systems / 2 } else { self.systems };
+        Self { systems, blocks: 1, ..self }
+    }
+
     /// The same with a queue for so many arrays that leaves room for what a block exchanges.
     pub fn within(self, shared_bytes: usize, bytes: usize, arrays: usize) -> Self {
         let room = shared_bytes.saturating_sub(EXCHANGE_BYTES);
@@ -87,14 +93,13 @@ pub(super) fn shared_bytes_of_rows(shape: &Shape, bytes: usize, arrays: usize) -
 }
 
 /// Shape for lines of any other stride; none where they are too long for the registers of a multiprocessor.
-pub(super) fn of_columns(length: usize, bytes: usize) -> Option<Shape> {
+pub(super) fn of_columns(length: usize, bytes: usize, is_ring: bool) -> Option<Shape> {
     let (chunks, systems, depth, blocks) = match (bytes, length) {
         (8, ..=64) => (8, 16, 8, 3),
         (8, ..=128) => (16, 16, 6, 3),
         (8, ..=256) => (16, 16, 8, 2),
         (8, ..=512) => (32, 8, 12, 2),
         (8, ..=1024) => (64, 8, 8, 1),
-        (8, ..=2048) => (128, 4, 8, 1),
         (4, ..=64) => (8, 32, 8, 2),
         (4, ..=128) => (8, 32, 8, 3),
         (4, ..=192) => (8, 32, 12, 2),
@@ -105,7 +110,8 @@ pub(super) fn of_columns(length: usize, bytes: usize) -> Option<Shape> {
         _ => return None,
     };
     let rows = length.div_ceil(chunks).max(1);
-    Some(Shape { rows, chunks, systems, depth: depth.min(rows), blocks })
+    let shape = Shape { rows, chunks, systems, depth: depth.min(rows), blocks };
+    Some(if is_ring { shape.for_rings() } else { shape })
 }
 
 /// Shared memory of a block for lines of any stride, with so many arrays in its queue.
@@ -135,8 +141,8 @@ mod tests {
                     assert_eq!(shape.rows * bytes % 16, 0);
                 }
             }
-            for length in 1..=2048 {
-                let shape = of_columns(length, bytes).unwrap();
+            for (length, is_ring) in (1..=1024).flat_map(|length| [(length, false), (length, true)]) {
+                let shape = of_columns(length, bytes, is_ring).unwrap();
                 assert!(shape.rows * shape.chunks >= length && shape.rows <= 32, "{length}: {shape:?}");
                 assert!(
                     shape.threads().is_multiple_of(32) && (shape.systems * bytes).is_multiple_of(16),
@@ -144,7 +150,7 @@ mod tests {
                 );
                 assert!(shared_bytes_of_columns(&shape, bytes, 4) <= LARGE_SHARED_BYTES - (30 << 10));
             }
-            assert!(of_rows(1 << 20, bytes, 32).is_none() && of_columns(2049, bytes).is_none());
+            assert!(of_rows(1 << 20, bytes, 32).is_none() && of_columns(2049, bytes, false).is_none());
         }
     }
 }

@@ -108,7 +108,7 @@ __device__ inline void write_rows(T* array, u64 start, bool is_line, u32 row_0, 
 #endif
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) tridiagonal_thomas_transposed(
+extern "C" __global__ void __launch_bounds__(THREADS, 4) tridiagonal_thomas_transposed(
     T* u, const T* d, const T* a, const T* b, const T* c, Lines lines, u64* status, Bands bands, T* scratch) {
 #if FEMTILE_SHUFFLE
     T* const tile = nullptr;
