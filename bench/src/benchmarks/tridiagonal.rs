@@ -36,7 +36,7 @@ fn batches<T: Scalar>(cpu: &Cpu, options: &Options, length: usize) -> Result<Vec
     let plane = 4 * ACROSS * length * size_of::<T>();
     let outer = BATCH_BYTES.div_ceil(plane).max(ACROSS);
     let n = outer * ACROSS * length;
-    let array = |part| Buffer::from_vec(cpu, entries::<T>(part, n));
+    let array = |part| Buffer::from_host(cpu, &entries::<T>(part, n));
     let (lower, diagonal, upper) = (array(Part::Lower)?, array(Part::Diagonal)?, array(Part::Upper)?);
     let mut u = array(Part::Rhs)?;
     let bands = Bands::Arrays { lower: &lower, diagonal: &diagonal, upper: &upper };

@@ -71,7 +71,8 @@ macro_rules! tridiagonal {
             tridiagonal: every_algorithm_solves_dominant_systems, any_axis_of_any_layout_is_solved,
                 periodic_systems_are_solved, pivoting_solves_systems_that_are_not_dominant, bands_may_repeat,
                 bands_of_a_rule_are_those_of_arrays, lines_that_fail_are_named_and_the_others_solved,
-                batches_without_entries_are_left_alone, what_does_not_fit_is_refused_with_numbers;
+                batches_without_entries_are_left_alone, what_does_not_fit_is_refused_with_numbers,
+                one_matrix_solves_for_all_right_sides, a_singular_matrix_is_refused_with_its_row;
         }
     };
 }

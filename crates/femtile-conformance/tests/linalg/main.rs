@@ -3,7 +3,6 @@
 mod block_tridiagonal;
 mod cg;
 mod csr;
-mod factored;
 mod tridiagonal;
 mod vector;
 

@@ -158,7 +158,7 @@ impl<T: Scalar, D: TridiagonalKernels<T>> Tridiagonal<T, D> {
 }
 
 /// The status before anything failed.
-const FRESH: [u64; 2] = [0, u64::MAX];
+pub(super) const FRESH: [u64; 2] = [0, u64::MAX];
 
 /// Refuses an array that its layout reaches beyond.
 fn at_least<T: Scalar, D: TridiagonalKernels<T>>(

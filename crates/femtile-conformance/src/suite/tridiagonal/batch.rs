@@ -200,7 +200,9 @@ impl<T: Scalar> Batch<T> {
         for (place, (&x, &y)) in u.iter().zip(&other).enumerate() {
             assert!(
                 x == y || !x.is_finite() && !y.is_finite(),
-                "{self:?}: in place {x}, out of place {y} at {place}"
+                "{:?}, axis {}: in place {x}, out of place {y} at {place}",
+                self.shape,
+                self.axis
             );
             assert!(!is_gap[place] || x == T::from_f64(GAP), "{x} was written into a gap at {place}");
         }

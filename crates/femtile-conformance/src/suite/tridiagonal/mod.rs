@@ -1,10 +1,12 @@
 //! Batches of tridiagonal systems: backward errors of every algorithm, kinds of bands, lines that fail.
 
 mod batch;
+mod factored;
 mod rule;
 
 use femtile::device::{Buffer, Scalar};
 use femtile::linalg::LinalgError;
+use femtile::linalg::tridiagonal::factored::FactoredKernels;
 use femtile::linalg::tridiagonal::{
     Algorithm, Bands, Ends, Layout, Stability, Tridiagonal, TridiagonalConfig, TridiagonalKernels,
     TridiagonalOutcome,
@@ -13,12 +15,13 @@ use femtile::linalg::tridiagonal::{
 use super::Scope;
 use super::problems::Random;
 pub use batch::{Batch, row_major};
+pub use factored::{a_singular_matrix_is_refused_with_its_row, one_matrix_solves_for_all_right_sides};
 pub use rule::Steps;
 
 /// A device that solves tridiagonal systems in both precisions.
-pub trait TridiagonalDevice: TridiagonalKernels<f64> + TridiagonalKernels<f32> {}
+pub trait TridiagonalDevice: FactoredKernels<f64> + FactoredKernels<f32> {}
 
-impl<D: TridiagonalKernels<f64> + TridiagonalKernels<f32>> TridiagonalDevice for D {}
+impl<D: FactoredKernels<f64> + FactoredKernels<f32>> TridiagonalDevice for D {}
 
 /// The settings of an algorithm for dominant systems with open ends.
 pub fn config(algorithm: Algorithm) -> TridiagonalConfig {

@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 
 use femtile_device::{Cpu, Scalar};
 
-use super::sweep::{Batch, Source};
+use super::failures::gather;
+use super::sweep::Batch;
 use crate::tridiagonal::reference::solve_line;
 
 /// Entries below which a further thread costs more than it brings.
@@ -21,21 +22,8 @@ pub(super) fn solve<T: Scalar>(cpu: &Cpu, batch: &Batch<'_, T>) -> (u64, u64) {
             let start = lines.start(line);
             // SAFETY: the arrays hold every entry of every line, and no other thread has this line.
             let entry = |row: usize| unsafe { batch.u.add(start + row * lines.stride) };
-            let column = |from: *const T, start: usize, stride: usize| {
-                // SAFETY: as above.
-                (0..n).map(|row| unsafe { *from.add(start + row * stride) }).collect::<Vec<T>>()
-            };
-            let d = column(batch.d, start, lines.stride);
-            let [a, b, c] = match batch.bands {
-                Source::Arrays(bands) => {
-                    bands.map(|band| column(band, lines.band_start(line), lines.band_stride))
-                }
-                Source::Rule(rule) => {
-                    let (mut a, mut b, mut c) = (d.clone(), d.clone(), d.clone());
-                    rule.fill(line..line + 1, 0..n, &mut a, &mut b, &mut c);
-                    [a, b, c]
-                }
-            };
+            // SAFETY: as above.
+            let [a, b, c, d] = unsafe { gather(batch, line) };
             let solution = solve_line(batch.problem, &a, &b, &c, &d).unwrap_or_else(|row| {
                 n_failed.fetch_add(1, Ordering::Relaxed);
                 first_failed.fetch_min((line * n + row) as u64, Ordering::Relaxed);

@@ -1,21 +1,28 @@
 //! Batches on a processor: a system in each lane of a vector, panels of systems shared out between threads.
 
+mod ahead;
 mod by_line;
+mod failures;
+/// Bytes of a line of the cache.
+pub(crate) const LINE: usize = 64;
+
 pub(crate) mod panel;
 mod plan;
 mod stream;
 pub(crate) mod sweep;
 pub(crate) mod vector;
+mod worker;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
 use std::any::TypeId;
-use std::sync::atomic::AtomicU64;
 
 use femtile_device::{Buffer, Cpu, Scalar};
 
 use super::reference::{HOST_ALGORITHMS, host_choice};
 use super::{Algorithm, Bands, Problem, TridiagonalKernels, Work};
 use crate::LinalgError;
-use sweep::{Batch, Source};
+use sweep::Batch;
 
 impl<T: Scalar> TridiagonalKernels<T> for Cpu {
     fn tridiagonal_algorithms(&self) -> &'static [Algorithm] {
@@ -34,21 +41,7 @@ impl<T: Scalar> TridiagonalKernels<T> for Cpu {
         d: Option<&Buffer<T, Self>>,
         work: &mut Work<T, Self>,
     ) -> Result<(), LinalgError> {
-        let target = u.as_mut_slice().as_mut_ptr();
-        let source = match bands {
-            Bands::Arrays { lower, diagonal, upper } => {
-                Source::Arrays([lower, diagonal, upper].map(|band| band.as_slice().as_ptr()))
-            }
-            Bands::Rule(rule) => Source::Rule(rule),
-        };
-        let batch = Batch {
-            problem,
-            u: target,
-            d: d.map_or(target.cast_const(), |d| d.as_slice().as_ptr()),
-            bands: source,
-            n_failed: AtomicU64::new(0),
-            first_failed: AtomicU64::new(u64::MAX),
-        };
+        let batch = Batch::new(problem, u, bands, d);
         let failed = if problem.algorithm == Algorithm::Thomas {
             solve_panels(self, &batch, false, &mut work.scratch)?
         } else {
@@ -61,16 +54,8 @@ impl<T: Scalar> TridiagonalKernels<T> for Cpu {
     }
 }
 
-/// Solves with factors in the places of bands, which have no pivots that could fail.
-pub(super) fn solve_factored<T: Scalar>(
-    cpu: &Cpu,
-    batch: &Batch<'_, T>,
-    scratch: &mut Option<Buffer<T, Cpu>>,
-) -> Result<(), LinalgError> {
-    solve_panels(cpu, batch, true, scratch).map(|_| ())
-}
-
-fn solve_panels<T: Scalar>(
+/// Solves panel by panel; factors may stand in the places of the bands.
+pub(super) fn solve_panels<T: Scalar>(
     cpu: &Cpu,
     batch: &Batch<'_, T>,
     is_factored: bool,

@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use femtile_device::Scalar;
 
-use super::sweep::LINE;
-use super::vector::{Vector, prefetch};
+use super::vector::Vector;
 use crate::tridiagonal::{LineAxis, Lines};
 
 /// Rows of lanes to read: the value of (row, lane) at `first + row * stride + lane`.
@@ -79,33 +78,63 @@ struct Run {
 /// Where the lines of a panel begin in one array.
 #[derive(Debug)]
 pub(crate) struct Places {
-    /// One for each lane; lanes without a line repeat the last line.
-    pub starts: Vec<usize>,
     row_stride: usize,
+    lanes: usize,
+    first: usize,
+    /// From one line to the next, where that is the same for all.
+    pitch: Option<usize>,
+    /// One for each lane, where lines are not spaced evenly; lanes without a line repeat the last line.
+    starts: Vec<usize>,
     access: Access,
     runs: Vec<Run>,
 }
 
 impl Places {
-    /// Room for the starts of `lanes` lines.
-    pub fn new(lanes: usize, row_stride: usize) -> Self {
-        Self { starts: vec![0; lanes], row_stride, access: Access::Runs, runs: Vec::with_capacity(lanes) }
+    /// No lines yet, in an array whose rows are so far apart.
+    pub fn new(row_stride: usize) -> Self {
+        let (starts, runs) = (Vec::new(), Vec::new());
+        Self { row_stride, lanes: 0, first: 0, pitch: None, starts, access: Access::Runs, runs }
     }
 
-    /// Moves to `count` lines from `first` on; `stride` tells which stride of an axis counts.
-    pub fn set(&mut self, lines: &Lines, first: usize, count: usize, stride: impl Fn(&LineAxis) -> usize) {
+    /// Moves to `count` lines from `first` on, in so many lanes; `stride` tells which stride of an axis counts.
+    pub fn set(
+        &mut self,
+        lines: &Lines,
+        first: usize,
+        [count, lanes]: [usize; 2],
+        stride: impl Fn(&LineAxis) -> usize,
+    ) {
         let steps = lines.axes.each_ref().map(&stride);
         let counts = lines.axes.map(|axis| axis.count);
         let [_, middle, inner] = counts;
-        let mut index = [first / inner / middle, first / inner % middle, first % inner];
-        let mut start: usize = index.iter().zip(steps).map(|(i, step)| i * step).sum();
-        self.runs.clear();
-        for lane in 0..count {
-            self.starts[lane] = start;
-            match self.runs.last_mut() {
-                Some(run) if run.start + run.count == start => run.count += 1,
-                _ => self.runs.push(Run { lane, start, count: 1 }),
+        let index = [first / inner / middle, first / inner % middle, first % inner];
+        self.first = index.iter().zip(steps).map(|(i, step)| i * step).sum();
+        self.lanes = lanes;
+        let is_one_axis = index[2] + count <= inner;
+        let is_whole = count == lanes;
+        self.pitch = (is_one_axis && (is_whole || steps[2] == 0)).then_some(steps[2]);
+        self.access = match self.pitch {
+            Some(0) => Access::Same,
+            Some(1) => Access::Direct,
+            _ if self.row_stride == 1 => Access::Transposed,
+            _ => Access::Runs,
+        };
+        if self.pitch.is_none() {
+            self.list_starts(index, counts, steps, count);
+            if self.starts.iter().all(|&start| start == self.first) {
+                self.access = Access::Same;
             }
+        }
+        if matches!(self.access, Access::Runs | Access::Same) {
+            self.list_runs(count);
+        }
+    }
+
+    fn list_starts(&mut self, mut index: [usize; 3], counts: [usize; 3], steps: [usize; 3], count: usize) {
+        let mut start = self.first;
+        self.starts.clear();
+        for _ in 0..count {
+            self.starts.push(start);
             // The next line, carrying from the fastest axis to the slowest.
             for k in (0..3).rev() {
                 index[k] += 1;
@@ -118,18 +147,27 @@ impl Places {
             }
         }
         let last = self.starts[count - 1];
-        self.starts[count..].fill(last);
-        let lanes = self.starts.len();
-        self.access = if self.runs.len() == 1 && count == lanes {
-            Access::Direct
-        } else if self.starts.iter().all(|&other| other == last) {
-            Access::Same
-        } else if self.row_stride == 1 {
-            Access::Transposed
-        } else {
-            Access::Runs
-        };
-        self.runs.extend((count..lanes).map(|lane| Run { lane, start: last, count: 1 }));
+        self.starts.resize(self.lanes, last);
+    }
+
+    fn list_runs(&mut self, count: usize) {
+        self.runs.clear();
+        for lane in 0..self.lanes {
+            let start = self.start(lane);
+            match self.runs.last_mut() {
+                Some(run) if lane < count && run.start + run.count == start => run.count += 1,
+                _ => self.runs.push(Run { lane, start, count: 1 }),
+            }
+        }
+    }
+
+    /// Where the line of a lane begins.
+    #[inline(always)]
+    pub fn start(&self, lane: usize) -> usize {
+        match self.pitch {
+            Some(pitch) => self.first + lane * pitch,
+            None => self.starts[lane],
+        }
     }
 
     /// Whether rows need no staging.
@@ -153,10 +191,10 @@ impl Places {
         rows: Range<usize>,
         stage: *mut T,
     ) -> Rows<T> {
-        let (lanes, row_stride) = (self.starts.len(), self.row_stride);
+        let (lanes, row_stride) = (self.lanes, self.row_stride);
         if self.access == Access::Direct {
             // SAFETY: the first row exists.
-            let first = unsafe { source.add(self.starts[0] + rows.start * row_stride) };
+            let first = unsafe { source.add(self.first + rows.start * row_stride) };
             return Rows { first, stride: row_stride };
         }
         // A band with stride zero is the same in every row.
@@ -166,7 +204,7 @@ impl Places {
             match self.access {
                 Access::Same => {
                     for k in 0..n_rows {
-                        let value = *source.add(self.starts[0] + (rows.start + k) * row_stride);
+                        let value = *source.add(self.first + (rows.start + k) * row_stride);
                         for lane in (0..lanes).step_by(V::LANES) {
                             V::splat(value).store(stage.add(k * lanes + lane));
                         }
@@ -188,53 +226,39 @@ impl Places {
 
     #[inline(always)]
     unsafe fn transpose_in<T: Scalar, V: Vector<T>>(&self, source: *const T, n_rows: usize, stage: *mut T) {
-        let lanes = self.starts.len();
-        let squared = n_rows / V::LANES * V::LANES;
-        // SAFETY: as in `read`, whose caller promises that all lines hold these rows.
-        unsafe {
-            for first in (0..lanes).step_by(V::LANES) {
-                let starts = &self.starts[first..first + V::LANES];
-                for row in (0..squared).step_by(V::LANES) {
+        let lanes = self.lanes;
+        for first in (0..lanes).step_by(V::LANES) {
+            let mut lines = [source; MOST_LANES];
+            for (i, line) in lines[..V::LANES].iter_mut().enumerate() {
+                *line = source.wrapping_add(self.start(first + i));
+            }
+            for row in squares(n_rows, V::LANES) {
+                // SAFETY: as in `read`, whose caller promises that all lines hold these rows.
+                unsafe {
                     V::transpose(
                         #[inline(always)]
-                        |i| source.add(starts[i] + row),
+                        |i| lines[i].add(row),
                         #[inline(always)]
                         |j| stage.add((row + j) * lanes + first),
                     );
                 }
             }
-            for row in squared..n_rows {
-                for (lane, start) in self.starts.iter().enumerate() {
-                    *stage.add(row * lanes + lane) = *source.add(start + row);
+            for row in 0..if n_rows < V::LANES { n_rows } else { 0 } {
+                for (i, line) in lines[..V::LANES].iter().enumerate() {
+                    // SAFETY: as above.
+                    unsafe { *stage.add(row * lanes + first + i) = *line.add(row) };
                 }
             }
         }
     }
 
-    /// Asks for rows of `source` that lie `ahead` entries beyond those of this panel.
-    ///
-    /// Nothing is asked for where lanes are gathered.
-    #[inline(always)]
-    pub fn prefetch<T>(&self, source: *const T, rows: Range<usize>, ahead: usize) {
-        let step = LINE / size_of::<T>();
-        match self.access {
-            Access::Transposed => {
-                for start in &self.starts {
-                    for row in rows.clone().step_by(step) {
-                        prefetch(source.wrapping_add(start + row).wrapping_add(ahead));
-                    }
-                }
-            }
-            Access::Direct => {
-                for row in rows {
-                    let first =
-                        source.wrapping_add(self.starts[0] + row * self.row_stride).wrapping_add(ahead);
-                    for lane in (0..self.starts.len()).step_by(step) {
-                        prefetch(first.wrapping_add(lane));
-                    }
-                }
-            }
-            _ => {}
+    /// Values that lie side by side in memory and then the values from one such piece to the next, and the number of
+    /// pieces: so the processor reads them fastest.
+    pub fn pieces(&self, n: usize) -> Option<[usize; 3]> {
+        match (self.access, self.pitch) {
+            (Access::Transposed, Some(pitch)) => Some([self.lanes * pitch, 0, 1]),
+            (Access::Direct, _) => Some([self.lanes, self.row_stride, n]),
+            _ => None,
         }
     }
 
@@ -252,10 +276,10 @@ impl Places {
     ) -> RowsMut<T> {
         if self.access == Access::Direct {
             // SAFETY: the first row exists.
-            let first = unsafe { u.add(self.starts[0] + rows.start * self.row_stride) };
+            let first = unsafe { u.add(self.first + rows.start * self.row_stride) };
             return RowsMut { first, stride: self.row_stride, is_streamed };
         }
-        RowsMut { first: stage, stride: self.starts.len(), is_streamed: false }
+        RowsMut { first: stage, stride: self.lanes, is_streamed: false }
     }
 
     /// Copies the first `count` lanes of the stage into their lines, which begin at `start(lane)`.
@@ -271,7 +295,7 @@ impl Places {
         stage: *const T,
         start: impl Fn(usize) -> usize,
     ) {
-        let (lanes, n_rows) = (self.starts.len(), rows.len());
+        let (lanes, n_rows) = (self.lanes, rows.len());
         // SAFETY: the caller promises that the entries can be written; the stage holds these rows.
         unsafe {
             if self.access != Access::Transposed {
@@ -283,25 +307,44 @@ impl Places {
                 }
                 return;
             }
-            let line = |lane: usize| u.add(start(lane) + rows.start);
-            let (squared, full) = (n_rows / V::LANES * V::LANES, count / V::LANES * V::LANES);
-            for row in (0..squared).step_by(V::LANES) {
-                for first in (0..full).step_by(V::LANES) {
+            let full = count / V::LANES * V::LANES;
+            for first in (0..full).step_by(V::LANES) {
+                let mut lines = [u; MOST_LANES];
+                for (j, line) in lines[..V::LANES].iter_mut().enumerate() {
+                    *line = u.add(start(first + j) + rows.start);
+                }
+                for row in squares(n_rows, V::LANES) {
                     V::transpose(
                         #[inline(always)]
                         |i| stage.add((row + i) * lanes + first),
                         #[inline(always)]
-                        |j| line(first + j).add(row),
+                        |j| lines[j].add(row),
                     );
                 }
             }
-            for row in 0..n_rows {
-                for lane in if row < squared { full..count } else { 0..count } {
-                    *line(lane).add(row) = *stage.add(row * lanes + lane);
+            for lane in if n_rows < V::LANES { 0 } else { full }..count {
+                let line = u.add(start(lane) + rows.start);
+                for row in 0..n_rows {
+                    *line.add(row) = *stage.add(row * lanes + lane);
                 }
             }
         }
     }
+}
+
+/// Most lanes of a vector.
+const MOST_LANES: usize = 16;
+
+/// The first rows of squares that cover `n_rows` rows, the last of them shifted back so that it ends with the rows;
+/// none where there are fewer rows than a square has.
+#[inline(always)]
+fn squares(n_rows: usize, size: usize) -> impl Iterator<Item = usize> {
+    let last = n_rows.saturating_sub(size);
+    let count = if n_rows < size { 0 } else { n_rows.div_ceil(size) };
+    (0..count).map(
+        #[inline(always)]
+        move |k| (k * size).min(last),
+    )
 }
 
 /// Copies neighbours, most of them in vectors; a call of the library's copy costs more than they do.

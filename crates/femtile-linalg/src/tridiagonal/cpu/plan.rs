@@ -1,12 +1,15 @@
 //! How a batch is cut into panels, and which vectors and which elimination solve it.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use femtile_device::Cpu;
 use femtile_device::cpu::SimdLevel;
 
-use super::sweep::{Batch, Elimination, LINE, Plan, solve_panels};
+use super::LINE;
+use super::sweep::{Batch, Elimination};
 use super::vector::{Lanes, Vector};
+use super::worker::solve_panels;
 use crate::LinalgError;
 use crate::tridiagonal::factored::cpu::Factored;
 use crate::tridiagonal::periodic::cpu::Periodic;
@@ -15,16 +18,17 @@ use crate::tridiagonal::thomas::cpu::Thomas;
 use crate::tridiagonal::{Ends, Stability};
 
 /// Gives room for so many values.
-type Memory<'m, T> = &'m mut dyn FnMut(usize) -> Result<*mut T, LinalgError>;
+type MemoryOf<'m, T> = &'m mut dyn FnMut(usize) -> Result<*mut T, LinalgError>;
 
-/// Most bytes of a row of a panel where lines stand side by side.
-const WIDE: usize = 16 * LINE;
+/// Most bytes of a row of a panel where lines stand side by side: long pieces of memory are read ahead, and each page
+/// of memory is visited few times.
+const WIDE: usize = 8192;
 
-/// Bytes that may be kept between the sweeps before panels become narrower.
-const KEPT: usize = 256 << 10;
+/// Bytes that may be kept between the sweeps before such panels become narrower; a share of the last-level cache.
+const KEPT: usize = 4 << 20;
 
-/// Rows so many bytes apart, or a multiple of it, share a few sets of the first-level cache: few may be asked for.
-const CONFLICT: usize = 4096;
+/// Vectors of a panel whose lines are contiguous: enough that divisions overlap.
+const VECTORS: usize = 4;
 
 /// Bytes of a block of rows that is staged.
 const BLOCK: usize = 4096;
@@ -34,7 +38,7 @@ pub(super) fn solve_f32(
     cpu: &Cpu,
     batch: &Batch<'_, f32>,
     is_factored: bool,
-    memory: Memory<'_, f32>,
+    memory: MemoryOf<'_, f32>,
 ) -> Result<(u64, u64), LinalgError> {
     solve(cpu, batch, is_factored, memory)
 }
@@ -44,7 +48,7 @@ pub(super) fn solve_f64(
     cpu: &Cpu,
     batch: &Batch<'_, f64>,
     is_factored: bool,
-    memory: Memory<'_, f64>,
+    memory: MemoryOf<'_, f64>,
 ) -> Result<(u64, u64), LinalgError> {
     solve(cpu, batch, is_factored, memory)
 }
@@ -54,7 +58,7 @@ fn solve<T: Lanes>(
     cpu: &Cpu,
     batch: &Batch<'_, T>,
     is_factored: bool,
-    memory: Memory<'_, T>,
+    memory: MemoryOf<'_, T>,
 ) -> Result<(u64, u64), LinalgError> {
     match cpu.simd() {
         #[cfg(target_arch = "x86_64")]
@@ -71,38 +75,93 @@ fn solve_with<T: Lanes, V: Vector<T>>(
     cpu: &Cpu,
     batch: &Batch<'_, T>,
     is_factored: bool,
-    memory: Memory<'_, T>,
+    memory: MemoryOf<'_, T>,
 ) -> Result<(), LinalgError> {
     match (batch.problem.ends, batch.problem.stability) {
-        _ if is_factored => run::<T, V, Factored<V, T, 4>, 4>(cpu, batch, memory),
-        (Ends::Periodic, _) => run::<T, V, Periodic<V, T, 2>, 2>(cpu, batch, memory),
-        (_, Stability::PartialPivoting) => run::<T, V, Pivoted<V, T, 2>, 2>(cpu, batch, memory),
-        (_, Stability::Unpivoted) => run::<T, V, Thomas<V, T, 4>, 4>(cpu, batch, memory),
+        _ if is_factored => run::<T, V, Factored>(cpu, batch, memory),
+        (Ends::Periodic, _) => run::<T, V, Periodic>(cpu, batch, memory),
+        (_, Stability::PartialPivoting) => run::<T, V, Pivoted>(cpu, batch, memory),
+        (_, Stability::Unpivoted) => run::<T, V, Thomas>(cpu, batch, memory),
     }
 }
 
-/// Whether lines stand side by side, so that rows of neighbours are contiguous.
-fn has_neighbours<T>(batch: &Batch<'_, T>) -> bool {
-    batch.problem.lines.axes[2].stride == 1 && batch.problem.lines.stride != 1
-}
-
-fn run<T: Lanes, V: Vector<T>, E: Elimination<T, V, W>, const W: usize>(
+fn run<T: Lanes, V: Vector<T>, E: Elimination<T, V>>(
     cpu: &Cpu,
     batch: &Batch<'_, T>,
-    memory: Memory<'_, T>,
+    memory: MemoryOf<'_, T>,
 ) -> Result<(), LinalgError> {
-    let (lines, lanes) = (&batch.problem.lines, W * V::LANES);
-    let row = lanes * size_of::<T>();
-    let is_even = has_neighbours(batch)
-        && row.is_multiple_of(LINE)
-        && (lines.stride * size_of::<T>()).is_multiple_of(LINE);
-    let head = if is_even { batch.u.align_offset(LINE).min(lines.n_lines()) } else { 0 };
-    let block = (BLOCK / row).clamp(16, 64);
-    // Wide panels read longer pieces of memory, as long as what is kept of them stays in the second-level cache.
-    let most = (KEPT / (E::SLOTS * lines.length.max(1) * row)).clamp(1, WIDE / row.min(WIDE));
-    let groups = if has_neighbours(batch) { most.min(lines.n_lines().div_ceil(lanes)).max(1) } else { 1 };
-    let is_conflicting = (lines.stride * size_of::<T>()).is_multiple_of(CONFLICT);
-    let direct_block = if is_conflicting { 2 } else { 8 };
-    let plan = Plan { head, lanes, groups, block, direct_block, is_streamed: !batch.is_in_place() };
-    solve_panels::<T, V, E, W>(cpu, batch, &plan, memory)
+    let plan = Plan::new::<T, V>(batch, E::SLOTS);
+    solve_panels::<T, V, E>(cpu, batch, &plan, memory)
+}
+
+/// How a batch is cut: runs of lines that stand side by side into a head, pieces of whole vectors and a tail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Plan {
+    n_lines: usize,
+    /// Lines of a run.
+    run: usize,
+    /// Lines of a run before its first whole piece, so that pieces begin at lines of the cache.
+    head: usize,
+    /// Lines of a run that come in whole pieces.
+    body: usize,
+    /// Lines of a piece, but for the last.
+    width: usize,
+    /// Most lanes of a panel.
+    pub lanes: usize,
+    /// Rows that are staged at once.
+    pub block: usize,
+    /// Whether solutions go past the cache.
+    pub is_streamed: bool,
+}
+
+impl Plan {
+    fn new<T: Lanes, V: Vector<T>>(batch: &Batch<'_, T>, slots: usize) -> Self {
+        let (lines, size) = (&batch.problem.lines, size_of::<T>());
+        let inner = &lines.axes[2];
+        let is_streamed = !batch.is_in_place();
+        let n_lines = lines.n_lines();
+        let is_direct = inner.stride == 1 && inner.band_stride <= 1 && lines.stride != 1;
+        if !is_direct || inner.count < V::LANES {
+            // Lines are gathered, or transposed: any of them make a panel.
+            let width = VECTORS * V::LANES;
+            let block = (BLOCK / (width * size)).clamp(16, 64);
+            let (run, body, lanes) = (n_lines, n_lines, width);
+            return Self { n_lines, run, head: 0, body, width, lanes, block, is_streamed };
+        }
+        let run = inner.count;
+        let is_even = (run * size).is_multiple_of(LINE) || run == n_lines;
+        let head = batch.u.align_offset(LINE);
+        let head = if is_streamed && is_even && head < run { head } else { 0 };
+        let body = (run - head) / V::LANES * V::LANES;
+        let most = (KEPT / (slots * lines.length.max(1))).clamp(LINE, WIDE) / size;
+        let pieces = body.div_ceil(most).max(1);
+        let width = body.div_ceil(pieces).next_multiple_of(LINE / size).max(V::LANES);
+        Self { n_lines, run, head, body, width, lanes: width, block: 1, is_streamed }
+    }
+
+    fn of_run(&self) -> [usize; 3] {
+        let tail = self.run - self.head - self.body;
+        [usize::from(self.head > 0), self.body.div_ceil(self.width), usize::from(tail > 0)]
+    }
+
+    /// Number of panels.
+    pub fn n_panels(&self) -> usize {
+        self.n_lines / self.run * self.of_run().iter().sum::<usize>()
+    }
+
+    /// The lines of a panel.
+    pub fn panel(&self, number: usize) -> Range<usize> {
+        let [n_heads, n_pieces, n_tails] = self.of_run();
+        let each = n_heads + n_pieces + n_tails;
+        let (first, piece) = (number / each * self.run, number % each);
+        let (body, end) = (first + self.head, first + self.head + self.body);
+        if piece < n_heads {
+            first..body
+        } else if piece < n_heads + n_pieces {
+            let start = body + (piece - n_heads) * self.width;
+            start..(start + self.width).min(end)
+        } else {
+            end..first + self.run
+        }
+    }
 }

@@ -2,13 +2,13 @@
 
 use femtile_device::Scalar;
 
-use super::sweep::LINE;
+use super::LINE;
 use super::vector::Vector;
 
-/// Whether all rows that begin at the first of `starts` and its multiples of `stride` begin lines of the cache.
+/// Whether all rows from `start` on, `stride` apart, begin lines of the cache.
 #[inline(always)]
-pub(crate) fn is_aligned<T>(u: *const T, starts: &[usize], stride: usize) -> bool {
-    (u as usize + starts[0] * size_of::<T>()).is_multiple_of(LINE)
+pub(crate) fn is_aligned<T>(u: *const T, start: usize, stride: usize) -> bool {
+    (u as usize + start * size_of::<T>()).is_multiple_of(LINE)
         && (stride * size_of::<T>()).is_multiple_of(LINE)
 }
 

@@ -2,6 +2,9 @@
 
 use femtile_device::Scalar;
 
+#[cfg(target_arch = "x86_64")]
+use super::x86;
+
 /// Numbers side by side in one register.
 ///
 /// A value exists only where the processor has the instructions: the ways to make one are unsafe.
@@ -54,6 +57,28 @@ pub(crate) trait Vector<T: Scalar>: Copy {
     /// # Safety
     /// As [`Vector::load`] and [`Vector::store`] for all of these pointers.
     unsafe fn transpose(from: impl Fn(usize) -> *const T, to: impl Fn(usize) -> *mut T);
+
+    /// Yes in all lanes.
+    #[inline(always)]
+    fn always(self) -> Self::Mask {
+        // SAFETY: the processor has the instructions, as a value exists.
+        unsafe { Self::splat(T::ONE).above(Self::splat(T::ZERO)) }
+    }
+
+    /// Where this is a number.
+    #[inline(always)]
+    fn finite(self) -> Self::Mask {
+        // SAFETY: the processor has the instructions, as a value exists.
+        unsafe { Self::splat(T::ONE / T::ZERO).above(self.abs()) }
+    }
+
+    /// Where this, what is left of a diagonal by elimination, is a number and more than the rounding of it.
+    #[inline(always)]
+    fn is_pivot_of(self, diagonal: Self) -> Self::Mask {
+        // SAFETY: the processor has the instructions, as a value exists.
+        let rounding = unsafe { Self::splat(T::EPSILON) }.mul(diagonal.abs());
+        Self::both(self.abs().above(rounding), self.finite())
+    }
 }
 
 /// Makes what was written past the cache visible to others.
@@ -66,13 +91,13 @@ pub(crate) fn fence() {
     }
 }
 
-/// Asks for a line of memory that is needed soon; any address will do.
+/// Asks for a line of memory that is needed later, in the second-level cache; any address will do.
 #[inline(always)]
 pub(crate) fn prefetch<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 processor has this instruction, and it never faults.
     unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T1 }>(address.cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = address;
@@ -202,7 +227,10 @@ impl<T: Scalar, const N: usize> Vector<T> for Plain<T, N> {
 
 /// Transposes a square of rows by exchanging its blocks off the diagonal, at every size from 1 to N / 2.
 #[inline(always)]
-fn exchange_blocks<V: Copy, const N: usize>(rows: &mut [V; N], exchange: impl Fn(V, V, usize) -> [V; 2]) {
+pub(super) fn exchange_blocks<V: Copy, const N: usize>(
+    rows: &mut [V; N],
+    exchange: impl Fn(V, V, usize) -> [V; 2],
+) {
     let mut size = 1;
     while size < N {
         for i in 0..N {
@@ -215,7 +243,7 @@ fn exchange_blocks<V: Copy, const N: usize>(rows: &mut [V; N], exchange: impl Fn
 }
 
 /// For each lane of two rows with their blocks exchanged: which of the 2 N values of both rows it takes.
-const fn exchanged<const N: usize>(size: usize) -> [[u32; N]; 2] {
+pub(super) const fn exchanged<const N: usize>(size: usize) -> [[u32; N]; 2] {
     let mut lanes = [[0; N]; 2];
     let mut j = 0;
     while j < N {
@@ -225,229 +253,6 @@ const fn exchanged<const N: usize>(size: usize) -> [[u32; N]; 2] {
         j += 1;
     }
     lanes
-}
-
-#[cfg(target_arch = "x86_64")]
-mod x86 {
-    use std::arch::x86_64::*;
-
-    use super::{Vector, exchange_blocks, exchanged};
-
-    macro_rules! vector {
-        (
-            $(#[$doc:meta])* $name:ident($raw:ty) of $t:ident x $n:literal, mask $mask:ty;
-            $load:ident $splat:ident $store:ident $stream:ident $add:ident $sub:ident $mul:ident $div:ident;
-            abs |$x:ident| $abs:expr;
-            above |$ax:ident, $ay:ident| $above:expr;
-            both |$one:ident, $other:ident| $both:expr;
-            everywhere |$all:ident| $everywhere:expr;
-            select |$m:ident, $yes:ident, $no:ident| $select:expr;
-            transpose |$rows:ident| $transpose:expr;
-        ) => {
-            $(#[$doc])*
-            #[derive(Clone, Copy)]
-            pub(crate) struct $name($raw);
-
-            // In what follows a value of the type shows that the processor has the instructions.
-            impl Vector<$t> for $name {
-                const LANES: usize = $n;
-                type Mask = $mask;
-
-                #[inline(always)]
-                unsafe fn load(from: *const $t) -> Self {
-                    // SAFETY: what the caller promises.
-                    Self(unsafe { $load(from) })
-                }
-
-                #[inline(always)]
-                unsafe fn splat(value: $t) -> Self {
-                    // SAFETY: what the caller promises.
-                    Self(unsafe { $splat(value) })
-                }
-
-                #[inline(always)]
-                unsafe fn store(self, to: *mut $t) {
-                    // SAFETY: what the caller promises.
-                    unsafe { $store(to, self.0) }
-                }
-
-                #[inline(always)]
-                unsafe fn stream(self, to: *mut $t) {
-                    // SAFETY: what the caller promises.
-                    unsafe { $stream(to, self.0) }
-                }
-
-                #[inline(always)]
-                fn add(self, other: Self) -> Self {
-                    // SAFETY: the processor has the instruction, as a value exists.
-                    Self(unsafe { $add(self.0, other.0) })
-                }
-
-                #[inline(always)]
-                fn sub(self, other: Self) -> Self {
-                    // SAFETY: the processor has the instruction, as a value exists.
-                    Self(unsafe { $sub(self.0, other.0) })
-                }
-
-                #[inline(always)]
-                fn mul(self, other: Self) -> Self {
-                    // SAFETY: the processor has the instruction, as a value exists.
-                    Self(unsafe { $mul(self.0, other.0) })
-                }
-
-                #[inline(always)]
-                fn div(self, other: Self) -> Self {
-                    // SAFETY: the processor has the instruction, as a value exists.
-                    Self(unsafe { $div(self.0, other.0) })
-                }
-
-                #[inline(always)]
-                fn abs(self) -> Self {
-                    let $x = self.0;
-                    // SAFETY: the processor has the instruction, as a value exists.
-                    Self(unsafe { $abs })
-                }
-
-                #[inline(always)]
-                fn above(self, other: Self) -> $mask {
-                    let ($ax, $ay) = (self.0, other.0);
-                    // SAFETY: the processor has the instruction, as a value exists.
-                    unsafe { $above }
-                }
-
-                #[inline(always)]
-                fn both($one: $mask, $other: $mask) -> $mask {
-                    // SAFETY: the processor has the instruction, as masks come from values.
-                    #[allow(unused_unsafe)]
-                    unsafe { $both }
-                }
-
-                #[inline(always)]
-                fn is_everywhere($all: $mask) -> bool {
-                    // SAFETY: the processor has the instruction, as masks come from values.
-                    #[allow(unused_unsafe)]
-                    unsafe { $everywhere }
-                }
-
-                #[inline(always)]
-                fn select($m: $mask, yes: Self, no: Self) -> Self {
-                    let ($yes, $no) = (yes.0, no.0);
-                    // SAFETY: the processor has the instruction, as a value exists.
-                    Self(unsafe { $select })
-                }
-
-                #[inline(always)]
-                unsafe fn transpose(from: impl Fn(usize) -> *const $t, to: impl Fn(usize) -> *mut $t) {
-                    // Plain loops: what closures of the library's call would not be compiled for these vectors.
-                    // SAFETY: the caller lets these places be read, and the processor has the instructions.
-                    let mut $rows: [$raw; $n] = [unsafe { $load(from(0)) }; $n];
-                    for i in 1..$n {
-                        // SAFETY: as above.
-                        $rows[i] = unsafe { $load(from(i)) };
-                    }
-                    // SAFETY: the processor has the instructions, as the caller promises.
-                    unsafe { $transpose };
-                    for j in 0..$n {
-                        // SAFETY: the caller lets these places be written.
-                        unsafe { $store(to(j), $rows[j]) };
-                    }
-                }
-            }
-        };
-    }
-
-    vector! {
-        /// Four numbers of double precision.
-        F64x4(__m256d) of f64 x 4, mask __m256d;
-        _mm256_loadu_pd _mm256_set1_pd _mm256_storeu_pd _mm256_stream_pd
-        _mm256_add_pd _mm256_sub_pd _mm256_mul_pd _mm256_div_pd;
-        abs |x| _mm256_andnot_pd(_mm256_set1_pd(-0.0), x);
-        above |x, y| _mm256_cmp_pd::<_CMP_GT_OQ>(x, y);
-        both |one, other| _mm256_and_pd(one, other);
-        everywhere |all| _mm256_movemask_pd(all) == 0xF;
-        select |mask, yes, no| _mm256_blendv_pd(no, yes, mask);
-        transpose |rows| {
-            let low = [_mm256_unpacklo_pd(rows[0], rows[1]), _mm256_unpacklo_pd(rows[2], rows[3])];
-            let high = [_mm256_unpackhi_pd(rows[0], rows[1]), _mm256_unpackhi_pd(rows[2], rows[3])];
-            rows = [
-                _mm256_permute2f128_pd::<0x20>(low[0], low[1]),
-                _mm256_permute2f128_pd::<0x20>(high[0], high[1]),
-                _mm256_permute2f128_pd::<0x31>(low[0], low[1]),
-                _mm256_permute2f128_pd::<0x31>(high[0], high[1]),
-            ];
-        };
-    }
-
-    vector! {
-        /// Eight numbers of single precision.
-        F32x8(__m256) of f32 x 8, mask __m256;
-        _mm256_loadu_ps _mm256_set1_ps _mm256_storeu_ps _mm256_stream_ps
-        _mm256_add_ps _mm256_sub_ps _mm256_mul_ps _mm256_div_ps;
-        abs |x| _mm256_andnot_ps(_mm256_set1_ps(-0.0), x);
-        above |x, y| _mm256_cmp_ps::<_CMP_GT_OQ>(x, y);
-        both |one, other| _mm256_and_ps(one, other);
-        everywhere |all| _mm256_movemask_ps(all) == 0xFF;
-        select |mask, yes, no| _mm256_blendv_ps(no, yes, mask);
-        transpose |rows| {
-            // Pairs of rows, then fours, each within 128 bits; then the halves.
-            for i in [0, 2, 4, 6] {
-                let [x, y] = [rows[i], rows[i + 1]];
-                [rows[i], rows[i + 1]] = [_mm256_unpacklo_ps(x, y), _mm256_unpackhi_ps(x, y)];
-            }
-            for i in [0, 4] {
-                let [p, q, r, s] = [rows[i], rows[i + 1], rows[i + 2], rows[i + 3]];
-                rows[i] = _mm256_shuffle_ps::<0x44>(p, r);
-                rows[i + 1] = _mm256_shuffle_ps::<0xEE>(p, r);
-                rows[i + 2] = _mm256_shuffle_ps::<0x44>(q, s);
-                rows[i + 3] = _mm256_shuffle_ps::<0xEE>(q, s);
-            }
-            for i in 0..4 {
-                let [x, y] = [rows[i], rows[i + 4]];
-                rows[i] = _mm256_permute2f128_ps::<0x20>(x, y);
-                rows[i + 4] = _mm256_permute2f128_ps::<0x31>(x, y);
-            }
-        };
-    }
-
-    vector! {
-        /// Eight numbers of double precision.
-        F64x8(__m512d) of f64 x 8, mask __mmask8;
-        _mm512_loadu_pd _mm512_set1_pd _mm512_storeu_pd _mm512_stream_pd
-        _mm512_add_pd _mm512_sub_pd _mm512_mul_pd _mm512_div_pd;
-        abs |x| _mm512_abs_pd(x);
-        above |x, y| _mm512_cmp_pd_mask::<_CMP_GT_OQ>(x, y);
-        both |one, other| one & other;
-        everywhere |all| all == __mmask8::MAX;
-        select |mask, yes, no| _mm512_mask_blend_pd(mask, no, yes);
-        transpose |rows| exchange_blocks(&mut rows, #[inline(always)] |x, y, size| {
-            let [low, high] = exchanged::<8>(size);
-            let (low, high) = (low.as_ptr().cast(), high.as_ptr().cast());
-            [
-                _mm512_permutex2var_pd(x, _mm512_cvtepu32_epi64(_mm256_loadu_si256(low)), y),
-                _mm512_permutex2var_pd(x, _mm512_cvtepu32_epi64(_mm256_loadu_si256(high)), y),
-            ]
-        });
-    }
-
-    vector! {
-        /// Sixteen numbers of single precision.
-        F32x16(__m512) of f32 x 16, mask __mmask16;
-        _mm512_loadu_ps _mm512_set1_ps _mm512_storeu_ps _mm512_stream_ps
-        _mm512_add_ps _mm512_sub_ps _mm512_mul_ps _mm512_div_ps;
-        abs |x| _mm512_abs_ps(x);
-        above |x, y| _mm512_cmp_ps_mask::<_CMP_GT_OQ>(x, y);
-        both |one, other| one & other;
-        everywhere |all| all == __mmask16::MAX;
-        select |mask, yes, no| _mm512_mask_blend_ps(mask, no, yes);
-        transpose |rows| exchange_blocks(&mut rows, #[inline(always)] |x, y, size| {
-            let [low, high] = exchanged::<16>(size);
-            let (low, high) = (low.as_ptr().cast(), high.as_ptr().cast());
-            [
-                _mm512_permutex2var_ps(x, _mm512_loadu_epi32(low), y),
-                _mm512_permutex2var_ps(x, _mm512_loadu_epi32(high), y),
-            ]
-        });
-    }
 }
 
 #[cfg(test)]

@@ -1,34 +1,43 @@
 use femtile_device::{Buffer, Device, Scalar};
 
 use crate::LinalgError;
-use crate::tridiagonal::Lines;
+use crate::tridiagonal::{Bands, Problem, TridiagonalKernels, Work};
 
-/// A matrix that was eliminated: one value a row in each array.
+/// One matrix for all lines: one value a row in each array.
 #[derive(Debug)]
 pub struct Factors<T: Scalar, D: Device> {
-    /// $a_i$, 0 in the first row.
+    /// $a_i$.
     pub lower: Buffer<T, D>,
-    /// $r_i = 1 / (b_i - a_i c^*_{i-1})$.
-    pub inverse: Buffer<T, D>,
-    /// $c^*_i = c_i r_i$, 0 in the last row.
+    /// $b_i$.
+    pub diagonal: Buffer<T, D>,
+    /// $c_i$.
     pub upper: Buffer<T, D>,
+    /// $r_i = 1 / (b_i - a_i c^*_{i-1})$; of open systems.
+    pub inverse: Buffer<T, D>,
+    /// $c^*_i = c_i r_i$; of open systems.
+    pub c_star: Buffer<T, D>,
 }
 
-/// What solves systems with a matrix that was eliminated.
-pub trait FactoredKernels<T: Scalar>: Device {
-    /// Solves all lines into `u`, whose values are the right sides where `d` is none.
+/// What solves systems that all have the same matrix.
+pub trait FactoredKernels<T: Scalar>: TridiagonalKernels<T> {
+    /// Queues the solution of all lines into `u`, whose values are the right sides where `d` is none; by default with
+    /// the bands of the matrix repeated for each line, which then come from a cache.
     ///
     /// $$ d^*_i = (d_i - a_i d^*_{i-1}) r_i, \qquad u_i = d^*_i - c^*_i u_{i+1} $$
     ///
     /// # Shapes
-    /// `u` and `d` hold what `lines` reaches; the factors one value a row.
+    /// `u` and `d` hold what the lines of `problem` reach, whose bands do not move from line to line.
     /// # Cost
-    /// Reads 1 value a row and writes 1; no division.
+    /// Reads 1 value a row and writes 1.
     fn factored_solve(
         &self,
-        lines: &Lines,
+        problem: &Problem,
         factors: &Factors<T, Self>,
         u: &mut Buffer<T, Self>,
         d: Option<&Buffer<T, Self>>,
-    ) -> Result<(), LinalgError>;
+        work: &mut Work<T, Self>,
+    ) -> Result<(), LinalgError> {
+        let Factors { lower, diagonal, upper, .. } = factors;
+        self.tridiagonal_solve(problem, u, Bands::Arrays { lower, diagonal, upper }, d, work)
+    }
 }

@@ -5,35 +5,42 @@
 #[allow(unsafe_code)]
 pub(super) mod cpu;
 mod kernels;
-mod reference;
 
-use femtile_device::{Buffer, Scalar};
+use femtile_device::cuda::Cuda;
+use femtile_device::{Buffer, Reference, Scalar};
 
-use super::{Layout, Lines};
+use super::reference::solve_line;
+use super::solver::FRESH;
+use super::{Algorithm, Ends, Layout, Problem, Stability, Work};
 use crate::LinalgError;
 use crate::error::need;
-use crate::tridiagonal::thomas::reference::is_sound;
 pub use kernels::{FactoredKernels, Factors};
 
-/// Solves systems with open ends that all have the same matrix, whose elimination is done once.
+impl<T: Scalar> FactoredKernels<T> for Reference {}
+impl<T: Scalar> FactoredKernels<T> for Cuda {}
+
+/// Solves systems that all have the same matrix.
 ///
 /// # Cost
-/// Reads one value a row and writes one: $2/5$ of what varying coefficients take.
+/// Reads one value a row and writes one: $2/5$ of what varying coefficients take. On a CPU systems with open ends are
+/// eliminated once, when this is made; the others read the matrix from a cache.
 /// # Source
 /// `[laszlo2016]`, Alg. 1. Differs: what depends on the matrix alone is computed on the host when it is made.
 #[derive(Debug)]
 pub struct FactoredTridiagonal<T: Scalar, D: FactoredKernels<T>> {
     device: D,
     layout: Layout,
-    lines: Lines,
+    problem: Problem,
     factors: Factors<T, D>,
+    work: Work<T, D>,
 }
 
 impl<T: Scalar, D: FactoredKernels<T>> FactoredTridiagonal<T, D> {
-    /// Eliminates the matrix of all lines along `axis` from its bands.
+    /// Takes the matrix of all lines along `axis` from its bands.
     ///
     /// # Shapes
-    /// `lower`, `diagonal`, `upper`: one value a row; the first of `lower` and the last of `upper` are not read.
+    /// `lower`, `diagonal`, `upper`: one value a row; with open ends the first of `lower` and the last of `upper` are
+    /// not read.
     /// # Errors
     /// [`LinalgError::Length`] when a band has not one value a row; [`LinalgError::Setting`] when there is no such
     /// axis, or a pivot is zero, lost to rounding or not finite.
@@ -41,38 +48,35 @@ impl<T: Scalar, D: FactoredKernels<T>> FactoredTridiagonal<T, D> {
         device: &D,
         layout: &Layout,
         axis: usize,
-        lower: &[T],
-        diagonal: &[T],
-        upper: &[T],
+        ends: Ends,
+        [lower, diagonal, upper]: [&[T]; 3],
     ) -> Result<Self, LinalgError> {
-        let lines = layout.lines(axis)?;
+        let mut lines = layout.lines(axis)?;
+        lines.band_stride = 1;
+        lines.axes.iter_mut().for_each(|axis| axis.band_stride = 0);
+        let n = lines.length;
         for (field, band) in [("lower", lower), ("diagonal", diagonal), ("upper", upper)] {
-            need(field, lines.length, band.len())?;
+            need(field, n, band.len())?;
         }
-        let (mut inverse, mut c_star) = (vec![T::ZERO; lines.length], vec![T::ZERO; lines.length]);
-        for i in 0..lines.length {
-            let pivot = if i == 0 { diagonal[0] } else { diagonal[i] - lower[i] * c_star[i - 1] };
-            inverse[i] = T::ONE / pivot;
-            if !is_sound(pivot, diagonal[i]) || !inverse[i].is_finite() {
-                let message = format!(
-                    "the pivot of row {i} is {pivot}: check that row, or solve with partial pivoting by `Tridiagonal`"
-                );
-                return Err(LinalgError::Setting { field: "diagonal", message });
-            }
-            if i + 1 < lines.length {
-                c_star[i] = upper[i] * inverse[i];
-            }
+        let (algorithm, stability) = (Algorithm::Auto, Stability::Unpivoted);
+        let mut problem = Problem { lines, algorithm, ends, stability };
+        if n > 0 {
+            check(&problem, [lower, diagonal, upper])?;
         }
-        let mut lower = lower.to_vec();
-        if let Some(first) = lower.first_mut() {
-            *first = T::ZERO;
-        }
-        let factors = Factors {
-            lower: Buffer::from_vec(device, lower)?,
-            inverse: Buffer::from_vec(device, inverse)?,
-            upper: Buffer::from_vec(device, c_star)?,
+        let [inverse, c_star] = match ends {
+            Ends::Open => eliminate([lower, diagonal, upper]),
+            Ends::Periodic => [vec![], vec![]],
         };
-        Ok(Self { device: device.clone(), layout: layout.clone(), lines, factors })
+        problem.algorithm = device.tridiagonal_choice(&problem)?;
+        let factors = Factors {
+            lower: Buffer::from_host(device, lower)?,
+            diagonal: Buffer::from_host(device, diagonal)?,
+            upper: Buffer::from_host(device, upper)?,
+            inverse: Buffer::from_vec(device, inverse)?,
+            c_star: Buffer::from_vec(device, c_star)?,
+        };
+        let work = Work { status: Buffer::from_host(device, &FRESH)?, scratch: None };
+        Ok(Self { device: device.clone(), layout: layout.clone(), problem, factors, work })
     }
 
     /// The same with constant coefficients.
@@ -83,13 +87,15 @@ impl<T: Scalar, D: FactoredKernels<T>> FactoredTridiagonal<T, D> {
         device: &D,
         layout: &Layout,
         axis: usize,
-        [lower, diagonal, upper]: [T; 3],
+        ends: Ends,
+        coefficients: [T; 3],
     ) -> Result<Self, LinalgError> {
         let n = layout.lines(axis)?.length;
-        Self::new(device, layout, axis, &vec![lower; n], &vec![diagonal; n], &vec![upper; n])
+        let bands = coefficients.map(|value| vec![value; n]);
+        Self::new(device, layout, axis, ends, bands.each_ref().map(Vec::as_slice))
     }
 
-    /// Solves into `u` for the right sides `d`; a line whose right side is not finite gives one that is not.
+    /// Solves into `u` for the right sides `d`, without waiting for a GPU; a line whose right side is not finite gives one that is not.
     ///
     /// # Errors
     /// [`LinalgError::Length`] when an array is too short; what the device reports.
@@ -98,7 +104,7 @@ impl<T: Scalar, D: FactoredKernels<T>> FactoredTridiagonal<T, D> {
         self.solve_any(u, Some(d))
     }
 
-    /// Solves, `u` holding the right sides before.
+    /// Solves, `u` holding the right sides before, without waiting for a GPU.
     ///
     /// # Errors
     /// As [`FactoredTridiagonal::solve`].
@@ -111,11 +117,34 @@ impl<T: Scalar, D: FactoredKernels<T>> FactoredTridiagonal<T, D> {
         if self.layout.n_entries() == 0 {
             return Ok(());
         }
-        self.device.factored_solve(&self.lines, &self.factors, u, d)
+        self.device.factored_solve(&self.problem, &self.factors, u, d, &mut self.work)
     }
 
     fn at_least(&self, field: &'static str, found: usize) -> Result<(), LinalgError> {
         let required = self.layout.required_len();
         if found < required { need(field, required, found) } else { Ok(()) }
     }
+}
+
+/// Refuses a matrix that elimination does not solve.
+fn check<T: Scalar>(problem: &Problem, [lower, diagonal, upper]: [&[T]; 3]) -> Result<(), LinalgError> {
+    let zeros = vec![T::ZERO; diagonal.len()];
+    let Err(row) = solve_line(problem, lower, diagonal, upper, &zeros) else { return Ok(()) };
+    let advice = match problem.ends {
+        Ends::Open => "check that row, or solve with partial pivoting by `Tridiagonal`",
+        Ends::Periodic => "check that row: rings are solved without pivoting",
+    };
+    let message = format!("the pivot of row {row} is zero, lost to rounding or not finite: {advice}");
+    Err(LinalgError::Setting { field: "diagonal", message })
+}
+
+/// $r_i$ and $c^*_i$ of a matrix that was checked.
+fn eliminate<T: Scalar>([lower, diagonal, upper]: [&[T]; 3]) -> [Vec<T>; 2] {
+    let (mut inverse, mut c_star) = (Vec::with_capacity(diagonal.len()), Vec::with_capacity(diagonal.len()));
+    for (i, &diagonal) in diagonal.iter().enumerate() {
+        let pivot = if i == 0 { diagonal } else { diagonal - lower[i] * c_star[i - 1] };
+        inverse.push(T::ONE / pivot);
+        c_star.push(upper[i] * inverse[i]);
+    }
+    [inverse, c_star]
 }

@@ -1,163 +1,118 @@
-use std::ops::Range;
-
 use femtile_device::Scalar;
 
-use crate::tridiagonal::cpu::panel::{Rows, RowsMut};
-use crate::tridiagonal::cpu::sweep::Elimination;
+use crate::tridiagonal::cpu::sweep::{At, BEHIND, Elimination};
 use crate::tridiagonal::cpu::vector::Vector;
 
-/// Elimination of rings, W vectors of them side by side; lanes do what the reference does.
-#[derive(Clone, Copy)]
-pub(crate) struct Periodic<V: Vector<T>, T: Scalar, const W: usize> {
-    c_star: [V; W],
-    q_star: [V; W],
-    d_star: [V; W],
-    /// The last row as far as it is eliminated: its entry in the column at hand, its diagonal and right side.
-    entry: [V; W],
-    diagonal: [V; W],
-    right: [V; W],
-    /// The last row as it was.
-    last_lower: [V; W],
-    last_diagonal: [V; W],
-    sound: V::Mask,
-}
+/// Elimination of rings; lanes do what the reference does. Kept are $c^*$, $d^*$ and $q^*$ of all rows but the last.
+pub(crate) struct Periodic;
 
-impl<T: Scalar, V: Vector<T>, const W: usize> Periodic<V, T, W> {
-    #[inline(always)]
-    unsafe fn look_at(&mut self, pivot: V, diagonal: V) {
-        // SAFETY: the vectors show that the processor has the instructions.
-        let (epsilon, infinity) = unsafe { (V::splat(T::EPSILON), V::splat(T::ONE / T::ZERO)) };
-        let size = pivot.abs();
-        let trusted = V::both(size.above(epsilon.mul(diagonal.abs())), infinity.above(size));
-        self.sound = V::both(self.sound, trusted);
-    }
+/// What goes along, of the last row as far as it is eliminated: its right side, and on the way back its unknown,
+const RIGHT: usize = 1;
+/// its entry in the column at hand,
+const ENTRY: usize = 2;
+/// and its diagonal.
+const DIAGONAL: usize = 3;
+/// The last row as it was.
+const LAST_LOWER: usize = 4;
+/// See [`LAST_LOWER`].
+const LAST_DIAGONAL: usize = 5;
 
-    /// Eliminates a row before the last one in one vector, and takes it from the last.
-    #[inline(always)]
-    unsafe fn eliminate(&mut self, w: usize, [row, last]: [usize; 2], [a, b, c, d]: [V; 4]) {
-        // SAFETY: the vectors show that the processor has the instructions.
-        let (zero, one) = unsafe { (V::splat(T::ZERO), V::splat(T::ONE)) };
-        let (mut pivot, mut value, mut column) = (b, d, a);
-        if row > 0 {
-            pivot = b.sub(a.mul(self.c_star[w]));
-            value = d.sub(a.mul(self.d_star[w]));
-            column = zero.sub(a.mul(self.q_star[w]));
-        }
-        if row + 1 == last {
-            column = column.add(c);
-            self.entry[w] = self.entry[w].add(self.last_lower[w]);
-        }
-        let inverse = one.div(pivot);
-        // SAFETY: as above.
-        unsafe { self.look_at(pivot, b) };
-        self.d_star[w] = value.mul(inverse);
-        self.q_star[w] = column.mul(inverse);
-        self.diagonal[w] = self.diagonal[w].sub(self.entry[w].mul(self.q_star[w]));
-        self.right[w] = self.right[w].sub(self.entry[w].mul(self.d_star[w]));
-        self.c_star[w] = if row + 1 == last { zero } else { c.mul(inverse) };
-        self.entry[w] = zero.sub(self.entry[w].mul(self.c_star[w]));
-    }
-}
-
-impl<T: Scalar, V: Vector<T>, const W: usize> Elimination<T, V, W> for Periodic<V, T, W> {
+impl<T: Scalar, V: Vector<T>> Elimination<T, V> for Periodic {
     const SLOTS: usize = 3;
+    const STATE: usize = 6;
     const KEEPS_LAST_ROW: bool = true;
 
     #[inline(always)]
-    unsafe fn begin(last_row: *const T) -> Self {
-        // SAFETY: the caller promises four times W vectors, and that the processor has the instructions.
+    unsafe fn begin(at: At<T>, [lower, diagonal, upper, right]: [V; 4]) {
+        let state = [right, right, upper, diagonal, lower, diagonal];
+        for (k, value) in state.into_iter().enumerate() {
+            // SAFETY: the caller promises memory of these sizes.
+            unsafe { at.set_state(k, value) };
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn first(at: At<T>, [a, b, c, d]: [V; 4]) -> V::Mask {
+        if at.n == 1 {
+            return b.always();
+        }
+        // SAFETY: the caller promises memory of these sizes.
+        unsafe { eliminate(at, b, [b, c, d, a]) }
+    }
+
+    #[inline(always)]
+    unsafe fn forward(at: At<T>, [a, b, c, d]: [V; 4]) -> V::Mask {
+        if at.row + 1 == at.n {
+            return b.always();
+        }
+        let before = at.previous(3);
+        // SAFETY: the caller promises memory of these sizes, and that the row before was eliminated.
         unsafe {
-            let (zero, one) = (V::splat(T::ZERO), V::splat(T::ONE));
-            let of = |k: usize| std::array::from_fn(|w| V::load(last_row.add((k * W + w) * V::LANES)));
-            let (last_lower, last_diagonal) = (of(0), of(1));
-            Self {
-                c_star: [zero; W],
-                q_star: [zero; W],
-                d_star: [zero; W],
-                entry: of(2),
-                diagonal: last_diagonal,
-                right: of(3),
-                last_lower,
-                last_diagonal,
-                sound: one.above(zero),
-            }
+            let pivot = b.sub(a.mul(before.kept(0)));
+            let value = d.sub(a.mul(before.kept(1)));
+            eliminate(at, b, [pivot, c, value, V::splat(T::ZERO).sub(a.mul(before.kept(2)))])
         }
     }
 
     #[inline(always)]
-    unsafe fn forward(
-        &mut self,
-        rows: Range<usize>,
-        n: usize,
-        [lower, diagonal, upper]: [Rows<T>; 3],
-        d: Rows<T>,
-        scratch: *mut T,
-    ) {
-        let width = W * V::LANES;
-        // A copy of its own stays in registers.
-        let mut now = *self;
-        for (k, row) in rows.enumerate().filter(|&(_, row)| row + 1 < n) {
-            for w in 0..W {
-                let lane = w * V::LANES;
-                // SAFETY: the caller promises rows of W vectors, and room for three values a row and lane.
-                unsafe {
-                    let (a, b) = (V::load(lower.at(k, lane)), V::load(diagonal.at(k, lane)));
-                    let (c, d) = (V::load(upper.at(k, lane)), V::load(d.at(k, lane)));
-                    now.eliminate(w, [row, n - 1], [a, b, c, d]);
-                    let kept = scratch.add(3 * row * width + lane);
-                    now.c_star[w].store(kept);
-                    now.d_star[w].store(kept.add(width));
-                    now.q_star[w].store(kept.add(2 * width));
-                }
+    unsafe fn turn(at: At<T>) -> V::Mask {
+        // SAFETY: the caller promises that all rows were eliminated.
+        unsafe {
+            let mut diagonal: V = at.state(DIAGONAL);
+            if at.n == 1 {
+                diagonal = diagonal.add(at.state::<V>(LAST_LOWER).add(at.state(ENTRY)));
             }
+            let last = at.state::<V>(RIGHT).mul(V::splat(T::ONE).div(diagonal));
+            at.set_state(RIGHT, last);
+            at.set_state(BEHIND, last);
+            let mut sound = V::both(diagonal.is_pivot_of(at.state(LAST_DIAGONAL)), last.finite());
+            if at.n > 1 {
+                sound = V::both(sound, at.previous(3).kept::<V>(1).finite());
+            }
+            sound
         }
-        *self = now;
     }
 
     #[inline(always)]
-    unsafe fn turn(&mut self, n: usize, _scratch: *mut T) -> bool {
-        // SAFETY: the processor has the instructions, as the caller promises.
-        let (one, infinity) = unsafe { (V::splat(T::ONE), V::splat(T::ONE / T::ZERO)) };
-        for w in 0..W {
-            if n == 1 {
-                self.diagonal[w] = self.diagonal[w].add(self.last_lower[w].add(self.entry[w]));
+    unsafe fn backward(at: At<T>) -> V {
+        // SAFETY: the caller promises that the way forwards was ended.
+        unsafe {
+            let mut value: V = at.state(BEHIND);
+            if at.row + 1 < at.n {
+                let [c, d, q]: [V; 3] = [at.kept(0), at.kept(1), at.kept(2)];
+                value = d.sub(c.mul(value)).sub(q.mul(at.state(RIGHT)));
+                at.set_state(BEHIND, value);
             }
-            // SAFETY: as above.
-            unsafe { self.look_at(self.diagonal[w], self.last_diagonal[w]) };
-            // From here on `right` holds the last unknown, and `d_star` the one behind.
-            self.right[w] = self.right[w].mul(one.div(self.diagonal[w]));
-            self.sound = V::both(self.sound, infinity.above(self.d_star[w].abs()));
-            self.sound = V::both(self.sound, infinity.above(self.right[w].abs()));
-            self.d_star[w] = self.right[w];
+            value
         }
-        V::is_everywhere(self.sound)
     }
+}
 
-    #[inline(always)]
-    unsafe fn backward(&mut self, rows: Range<usize>, n: usize, scratch: *const T, u: RowsMut<T>) -> bool {
-        let width = W * V::LANES;
-        let mut now = *self;
-        for (k, row) in rows.enumerate().rev() {
-            for w in 0..W {
-                let lane = w * V::LANES;
-                // SAFETY: the caller promises what `forward` left, and rows that can be written.
-                unsafe {
-                    if row + 1 < n {
-                        let kept = scratch.add(3 * row * width + lane);
-                        let of = |slot: usize| V::load(kept.add(slot * width));
-                        now.d_star[w] = of(1).sub(of(0).mul(now.d_star[w])).sub(of(2).mul(now.right[w]));
-                    }
-                    u.put(k, lane, now.d_star[w]);
-                }
-            }
+/// Divides a row before the last one by its pivot, and takes it from the last; `column` is its entry there.
+#[inline(always)]
+unsafe fn eliminate<T: Scalar, V: Vector<T>>(
+    at: At<T>,
+    diagonal: V,
+    [pivot, c, value, mut column]: [V; 4],
+) -> V::Mask {
+    // SAFETY: the caller promises memory of these sizes; the vectors show that there are instructions.
+    unsafe {
+        let zero = V::splat(T::ZERO);
+        let mut entry: V = at.state(ENTRY);
+        let meets_last = at.row + 2 == at.n;
+        if meets_last {
+            column = column.add(c);
+            entry = entry.add(at.state(LAST_LOWER));
         }
-        *self = now;
-        // SAFETY: the processor has the instructions, as the caller promises.
-        let infinity = unsafe { V::splat(T::ONE / T::ZERO) };
-        let mut is_finite = true;
-        for value in self.d_star {
-            is_finite &= V::is_everywhere(infinity.above(value.abs()));
-        }
-        is_finite
+        let inverse = V::splat(T::ONE).div(pivot);
+        let (value, column) = (value.mul(inverse), column.mul(inverse));
+        at.set_state(DIAGONAL, at.state::<V>(DIAGONAL).sub(entry.mul(column)));
+        at.set_state(RIGHT, at.state::<V>(RIGHT).sub(entry.mul(value)));
+        let c = if meets_last { zero } else { c.mul(inverse) };
+        at.set_state(ENTRY, zero.sub(entry.mul(c)));
+        at.keep(0, c);
+        at.keep(1, value);
+        at.keep(2, column);
     }
+    pivot.is_pivot_of(diagonal)
 }

@@ -1,114 +1,69 @@
-use std::ops::Range;
-
 use femtile_device::Scalar;
 
-use crate::tridiagonal::cpu::panel::{Rows, RowsMut};
-use crate::tridiagonal::cpu::sweep::Elimination;
+use crate::tridiagonal::cpu::sweep::{At, BEHIND, Elimination};
 use crate::tridiagonal::cpu::vector::Vector;
 
-/// Elimination with W vectors of systems side by side, so that their divisions overlap.
-#[derive(Clone, Copy)]
-pub(crate) struct Thomas<V: Vector<T>, T: Scalar, const W: usize> {
-    c_star: [V; W],
-    d_star: [V; W],
-    sound: V::Mask,
-}
+/// Elimination row by row; lanes do what the reference does. Kept are $c^*$ and $d^*$; the row behind goes along.
+pub(crate) struct Thomas;
 
-impl<T: Scalar, V: Vector<T>, const W: usize> Thomas<V, T, W> {
-    /// Whether pivots are finite, and more than the rounding of the diagonal.
-    #[inline(always)]
-    unsafe fn look_at(&mut self, pivot: V, diagonal: V) {
-        // SAFETY: the caller's vectors show that the processor has the instructions.
-        let (epsilon, infinity) = unsafe { (V::splat(T::EPSILON), V::splat(T::ONE / T::ZERO)) };
-        let size = pivot.abs();
-        let trusted = V::both(size.above(epsilon.mul(diagonal.abs())), infinity.above(size));
-        self.sound = V::both(self.sound, trusted);
-    }
-}
-
-impl<T: Scalar, V: Vector<T>, const W: usize> Elimination<T, V, W> for Thomas<V, T, W> {
+impl<T: Scalar, V: Vector<T>> Elimination<T, V> for Thomas {
     const SLOTS: usize = 2;
-    const KEEPS_LAST_ROW: bool = false;
+    const STATE: usize = 1;
 
     #[inline(always)]
-    unsafe fn begin(_last_row: *const T) -> Self {
-        // SAFETY: the caller promises that the processor has the instructions.
-        let (zero, one) = unsafe { (V::splat(T::ZERO), V::splat(T::ONE)) };
-        Self { c_star: [zero; W], d_star: [zero; W], sound: one.above(zero) }
+    unsafe fn first(at: At<T>, [_, b, c, d]: [V; 4]) -> V::Mask {
+        // SAFETY: the caller promises memory of these sizes.
+        unsafe { scale(at, b, [b, c, d]) }
     }
 
     #[inline(always)]
-    unsafe fn forward(
-        &mut self,
-        rows: Range<usize>,
-        _n: usize,
-        [lower, diagonal, upper]: [Rows<T>; 3],
-        d: Rows<T>,
-        scratch: *mut T,
-    ) {
-        let width = W * V::LANES;
-        // A copy of its own stays in registers.
-        let mut now = *self;
-        for (k, row) in rows.enumerate() {
-            for w in 0..W {
-                let lane = w * V::LANES;
-                // SAFETY: the caller promises rows of W vectors, and room for two values a row and lane.
-                unsafe {
-                    let (b, mut value) = (V::load(diagonal.at(k, lane)), V::load(d.at(k, lane)));
-                    let mut pivot = b;
-                    if row > 0 {
-                        let a = V::load(lower.at(k, lane));
-                        pivot = b.sub(a.mul(now.c_star[w]));
-                        value = value.sub(a.mul(now.d_star[w]));
-                    }
-                    let inverse = V::splat(T::ONE).div(pivot);
-                    now.look_at(pivot, b);
-                    now.d_star[w] = value.mul(inverse);
-                    now.c_star[w] = V::load(upper.at(k, lane)).mul(inverse);
-                    let kept = scratch.add(2 * row * width + lane);
-                    now.c_star[w].store(kept);
-                    now.d_star[w].store(kept.add(width));
-                }
-            }
+    unsafe fn forward(at: At<T>, [a, b, c, d]: [V; 4]) -> V::Mask {
+        let before = at.previous(2);
+        // SAFETY: the caller promises memory of these sizes, and that the row before was eliminated.
+        unsafe {
+            let pivot = b.sub(a.mul(before.kept(0)));
+            scale(at, b, [pivot, c, d.sub(a.mul(before.kept(1)))])
         }
-        *self = now;
     }
 
     #[inline(always)]
-    unsafe fn turn(&mut self, _n: usize, _scratch: *mut T) -> bool {
-        // SAFETY: the processor has the instructions, as the caller promises.
-        let infinity = unsafe { V::splat(T::ONE / T::ZERO) };
-        for value in self.d_star {
-            self.sound = V::both(self.sound, infinity.above(value.abs()));
-        }
-        V::is_everywhere(self.sound)
+    unsafe fn turn(at: At<T>) -> V::Mask {
+        // SAFETY: the caller promises that all rows were eliminated.
+        unsafe { at.kept::<V>(1).finite() }
     }
 
     #[inline(always)]
-    unsafe fn backward(&mut self, rows: Range<usize>, n: usize, scratch: *const T, u: RowsMut<T>) -> bool {
-        let width = W * V::LANES;
-        let mut now = *self;
-        // From here on `d_star` holds the row of the solution behind.
-        for (k, row) in rows.enumerate().rev() {
-            for w in 0..W {
-                let lane = w * V::LANES;
-                // SAFETY: the caller promises what `forward` left, and rows that can be written.
-                unsafe {
-                    let kept = scratch.add(2 * row * width + lane);
-                    if row + 1 < n {
-                        now.d_star[w] = V::load(kept.add(width)).sub(V::load(kept).mul(now.d_star[w]));
-                    }
-                    u.put(k, lane, now.d_star[w]);
-                }
-            }
+    unsafe fn backward(at: At<T>) -> V {
+        // SAFETY: the caller promises that all rows were eliminated.
+        unsafe { substitute(at) }
+    }
+}
+
+/// Divides a row by its pivot, and keeps it.
+#[inline(always)]
+unsafe fn scale<T: Scalar, V: Vector<T>>(at: At<T>, diagonal: V, [pivot, c, d]: [V; 3]) -> V::Mask {
+    // SAFETY: the caller promises memory of these sizes; the vectors show that there are instructions.
+    unsafe {
+        let inverse = V::splat(T::ONE).div(pivot);
+        at.keep(0, c.mul(inverse));
+        at.keep(1, d.mul(inverse));
+    }
+    pivot.is_pivot_of(diagonal)
+}
+
+/// $u_i = d^*_i - c^*_i u_{i+1}$ from the two that were kept, the row behind being the state.
+///
+/// # Safety
+/// Both were kept, and the rows behind were solved.
+#[inline(always)]
+pub(crate) unsafe fn substitute<T: Scalar, V: Vector<T>>(at: At<T>) -> V {
+    // SAFETY: what the caller promises.
+    unsafe {
+        let mut value: V = at.kept(1);
+        if at.row + 1 < at.n {
+            value = value.sub(at.kept::<V>(0).mul(at.state(BEHIND)));
         }
-        *self = now;
-        // SAFETY: the processor has the instructions, as the caller promises.
-        let infinity = unsafe { V::splat(T::ONE / T::ZERO) };
-        let mut is_finite = true;
-        for value in self.d_star {
-            is_finite &= V::is_everywhere(infinity.above(value.abs()));
-        }
-        is_finite
+        at.set_state(BEHIND, value);
+        value
     }
 }
