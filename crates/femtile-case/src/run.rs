@@ -93,11 +93,13 @@ pub(crate) struct Clock<'a> {
 }
 
 impl Clock<'_> {
+    /// Starts the clock of a stage, and tells of it.
     pub fn begin(&mut self, stage: Stage) {
         self.begun = Instant::now();
         self.progress.begin(stage);
     }
 
+    /// Seconds since the stage began.
     pub fn seconds(&self) -> f64 {
         self.begun.elapsed().as_secs_f64()
     }

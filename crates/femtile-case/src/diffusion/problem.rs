@@ -21,6 +21,7 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
+    /// Reads the sections of a case.
     pub fn new(case: &Case) -> Result<Self, CaseError> {
         let problem = problem(case)?;
         let grid = problem.grid().map_err(|error| placed(case, error))?;

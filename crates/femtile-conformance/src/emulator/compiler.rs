@@ -58,6 +58,7 @@ pub(super) struct Source {
 }
 
 impl Source {
+    /// The names of its kernels.
     pub fn entries(&self) -> Vec<String> {
         entries(&self.text)
     }

@@ -133,10 +133,12 @@ impl Library {
         Ok(Self { library, path, _folder: folder, entries })
     }
 
+    /// The file of the library.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
+    /// A kernel by name.
     pub fn entry(&self, name: &str) -> Option<&Entry> {
         self.entries.get(name)
     }

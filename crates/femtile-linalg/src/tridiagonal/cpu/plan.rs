@@ -135,7 +135,9 @@ impl Plan {
         let body = (run - head) / V::LANES * V::LANES;
         let most = (KEPT / (slots * lines.length.max(1))).clamp(LINE, WIDE) / size;
         let pieces = body.div_ceil(most).max(1);
-        let width = body.div_ceil(pieces).next_multiple_of(LINE / size).max(V::LANES);
+        // A head has fewer lines than a line of the cache has values, and must fit as well.
+        let line = LINE / size;
+        let width = body.div_ceil(pieces).next_multiple_of(line).max(line).max(V::LANES);
         Self { n_lines, run, head, body, width, lanes: width, block: 1, is_streamed }
     }
 
@@ -162,6 +164,56 @@ impl Plan {
             start..(start + self.width).min(end)
         } else {
             end..first + self.run
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use super::super::sweep::Source;
+    use super::super::vector::Plain;
+    use super::*;
+    use crate::tridiagonal::{Algorithm, Layout, Problem};
+
+    /// The plan for arrays that begin at some address, which nobody reads.
+    fn plan(shape: &[usize], axis: usize, address: usize, is_in_place: bool) -> Plan {
+        let lines = Layout::contiguous(shape).unwrap().lines(axis).unwrap();
+        let (ends, stability) = (Ends::Open, Stability::Unpivoted);
+        let problem = Problem { lines, algorithm: Algorithm::Thomas, ends, stability };
+        let u = std::ptr::without_provenance_mut::<f64>(address);
+        let d = if is_in_place { u.cast_const() } else { std::ptr::null() };
+        let batch = Batch {
+            problem: &problem,
+            u,
+            d,
+            bands: Source::Arrays([std::ptr::null(); 3]),
+            n_failed: AtomicU64::new(0),
+            first_failed: AtomicU64::new(u64::MAX),
+        };
+        Plan::new::<f64, Plain<f64, 4>>(&batch, 2)
+    }
+
+    #[test]
+    fn panels_hold_every_line_once_and_none_is_wider_than_its_memory() {
+        let shapes: [&[usize]; 6] =
+            [&[2, 3, 5, 8], &[70, 9], &[9, 3000], &[5, 7, 33], &[6, 6], &[4, 1030, 2]];
+        for (shape, address) in shapes.iter().flat_map(|shape| (0..8).map(move |k| (shape, 1024 + 8 * k))) {
+            for axis in 0..shape.len() {
+                for is_in_place in [true, false] {
+                    let plan = plan(shape, axis, address, is_in_place);
+                    let n_lines = shape.iter().product::<usize>() / shape[axis];
+                    let mut next = 0;
+                    for number in 0..plan.n_panels() {
+                        let panel = plan.panel(number);
+                        assert!(panel.start == next && panel.len().next_multiple_of(4) <= plan.lanes);
+                        assert!(!panel.is_empty(), "{shape:?}, axis {axis}: {plan:?}");
+                        next = panel.end;
+                    }
+                    assert_eq!(next, n_lines, "{shape:?}, axis {axis}: {plan:?}");
+                }
+            }
         }
     }
 }

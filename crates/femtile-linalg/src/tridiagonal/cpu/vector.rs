@@ -225,36 +225,6 @@ impl<T: Scalar, const N: usize> Vector<T> for Plain<T, N> {
     }
 }
 
-/// Transposes a square of rows by exchanging its blocks off the diagonal, at every size from 1 to N / 2.
-#[inline(always)]
-pub(super) fn exchange_blocks<V: Copy, const N: usize>(
-    rows: &mut [V; N],
-    exchange: impl Fn(V, V, usize) -> [V; 2],
-) {
-    let mut size = 1;
-    while size < N {
-        for i in 0..N {
-            if i & size == 0 {
-                [rows[i], rows[i + size]] = exchange(rows[i], rows[i + size], size);
-            }
-        }
-        size *= 2;
-    }
-}
-
-/// For each lane of two rows with their blocks exchanged: which of the 2 N values of both rows it takes.
-pub(super) const fn exchanged<const N: usize>(size: usize) -> [[u32; N]; 2] {
-    let mut lanes = [[0; N]; 2];
-    let mut j = 0;
-    while j < N {
-        let is_upper = j & size != 0;
-        lanes[0][j] = if is_upper { N + j - size } else { j } as u32;
-        lanes[1][j] = if is_upper { N + j } else { j + size } as u32;
-        j += 1;
-    }
-    lanes
-}
-
 #[cfg(test)]
 mod tests {
     use femtile_device::Cpu;
@@ -298,21 +268,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    /// What the instructions with 512 bits are told to do, where there are none.
-    #[test]
-    fn exchanged_blocks_of_all_sizes_transpose() {
-        fn check<const N: usize>() {
-            let mut rows: [[usize; N]; N] = std::array::from_fn(|i| std::array::from_fn(|j| N * i + j));
-            exchange_blocks(&mut rows, |x, y, size| {
-                let both = [x, y].concat();
-                exchanged::<N>(size).map(|lanes| lanes.map(|lane| both[lane as usize]))
-            });
-            assert!((0..N * N).all(|k| rows[k % N][k / N] == k));
-        }
-        check::<2>();
-        check::<8>();
-        check::<16>();
     }
 }

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::vector::{Vector, exchange_blocks, exchanged};
+use super::vector::Vector;
 
 macro_rules! vector {
     (
@@ -190,14 +190,23 @@ vector! {
     both |one, other| one & other;
     everywhere |all| all == __mmask8::MAX;
     select |mask, yes, no| _mm512_mask_blend_pd(mask, no, yes);
-    transpose |rows| exchange_blocks(&mut rows, #[inline(always)] |x, y, size| {
-        let [low, high] = exchanged::<8>(size);
-        let (low, high) = (low.as_ptr().cast(), high.as_ptr().cast());
-        [
-            _mm512_permutex2var_pd(x, _mm512_cvtepu32_epi64(_mm256_loadu_si256(low)), y),
-            _mm512_permutex2var_pd(x, _mm512_cvtepu32_epi64(_mm256_loadu_si256(high)), y),
-        ]
-    });
+    transpose |rows| {
+        // Pairs of rows within 128 bits; then the 128 bits of four pairs.
+        for i in [0, 2, 4, 6] {
+            let [x, y] = [rows[i], rows[i + 1]];
+            [rows[i], rows[i + 1]] = [_mm512_unpacklo_pd(x, y), _mm512_unpackhi_pd(x, y)];
+        }
+        let pairs = rows;
+        for k in [0, 1] {
+            let [p, q, r, s] = [pairs[k], pairs[k + 2], pairs[k + 4], pairs[k + 6]];
+            let low = [_mm512_shuffle_f64x2::<0x44>(p, q), _mm512_shuffle_f64x2::<0x44>(r, s)];
+            let high = [_mm512_shuffle_f64x2::<0xEE>(p, q), _mm512_shuffle_f64x2::<0xEE>(r, s)];
+            rows[k] = _mm512_shuffle_f64x2::<0x88>(low[0], low[1]);
+            rows[k + 2] = _mm512_shuffle_f64x2::<0xDD>(low[0], low[1]);
+            rows[k + 4] = _mm512_shuffle_f64x2::<0x88>(high[0], high[1]);
+            rows[k + 6] = _mm512_shuffle_f64x2::<0xDD>(high[0], high[1]);
+        }
+    };
 }
 
 vector! {
@@ -210,12 +219,28 @@ vector! {
     both |one, other| one & other;
     everywhere |all| all == __mmask16::MAX;
     select |mask, yes, no| _mm512_mask_blend_ps(mask, no, yes);
-    transpose |rows| exchange_blocks(&mut rows, #[inline(always)] |x, y, size| {
-        let [low, high] = exchanged::<16>(size);
-        let (low, high) = (low.as_ptr().cast(), high.as_ptr().cast());
-        [
-            _mm512_permutex2var_ps(x, _mm512_loadu_epi32(low), y),
-            _mm512_permutex2var_ps(x, _mm512_loadu_epi32(high), y),
-        ]
-    });
+    transpose |rows| {
+        // Pairs of rows, then fours, each within 128 bits; then the 128 bits of four fours.
+        for i in [0, 2, 4, 6, 8, 10, 12, 14] {
+            let [x, y] = [rows[i], rows[i + 1]];
+            [rows[i], rows[i + 1]] = [_mm512_unpacklo_ps(x, y), _mm512_unpackhi_ps(x, y)];
+        }
+        for i in [0, 4, 8, 12] {
+            let [p, q, r, s] = [rows[i], rows[i + 1], rows[i + 2], rows[i + 3]];
+            rows[i] = _mm512_shuffle_ps::<0x44>(p, r);
+            rows[i + 1] = _mm512_shuffle_ps::<0xEE>(p, r);
+            rows[i + 2] = _mm512_shuffle_ps::<0x44>(q, s);
+            rows[i + 3] = _mm512_shuffle_ps::<0xEE>(q, s);
+        }
+        let fours = rows;
+        for k in [0, 1, 2, 3] {
+            let [p, q, r, s] = [fours[k], fours[k + 4], fours[k + 8], fours[k + 12]];
+            let low = [_mm512_shuffle_f32x4::<0x44>(p, q), _mm512_shuffle_f32x4::<0x44>(r, s)];
+            let high = [_mm512_shuffle_f32x4::<0xEE>(p, q), _mm512_shuffle_f32x4::<0xEE>(r, s)];
+            rows[k] = _mm512_shuffle_f32x4::<0x88>(low[0], low[1]);
+            rows[k + 4] = _mm512_shuffle_f32x4::<0xDD>(low[0], low[1]);
+            rows[k + 8] = _mm512_shuffle_f32x4::<0x88>(high[0], high[1]);
+            rows[k + 12] = _mm512_shuffle_f32x4::<0xDD>(high[0], high[1]);
+        }
+    };
 }
