@@ -3,9 +3,6 @@
 mod ahead;
 mod by_line;
 mod failures;
-/// Bytes of a line of the cache.
-pub(crate) const LINE: usize = 64;
-
 pub(crate) mod panel;
 mod plan;
 mod stream;
@@ -23,6 +20,9 @@ use super::reference::{HOST_ALGORITHMS, host_choice};
 use super::{Algorithm, Bands, Problem, TridiagonalKernels, Work};
 use crate::LinalgError;
 use sweep::Batch;
+
+/// Bytes of a line of the cache.
+pub(crate) const LINE: usize = 64;
 
 impl<T: Scalar> TridiagonalKernels<T> for Cpu {
     fn tridiagonal_algorithms(&self) -> &'static [Algorithm] {

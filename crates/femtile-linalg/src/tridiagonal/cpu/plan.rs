@@ -90,7 +90,7 @@ fn run<T: Lanes, V: Vector<T>, E: Elimination<T, V>>(
     batch: &Batch<'_, T>,
     memory: MemoryOf<'_, T>,
 ) -> Result<(), LinalgError> {
-    let plan = Plan::new::<T, V>(batch, E::SLOTS);
+    let plan = Plan::new::<T, V>(batch, E::SLOTS, cpu.threads());
     solve_panels::<T, V, E>(cpu, batch, &plan, memory)
 }
 
@@ -115,7 +115,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    fn new<T: Lanes, V: Vector<T>>(batch: &Batch<'_, T>, slots: usize) -> Self {
+    fn new<T: Lanes, V: Vector<T>>(batch: &Batch<'_, T>, slots: usize, threads: usize) -> Self {
         let (lines, size) = (&batch.problem.lines, size_of::<T>());
         let inner = &lines.axes[2];
         let is_streamed = !batch.is_in_place();
@@ -134,7 +134,8 @@ impl Plan {
         let head = if is_streamed && is_even && head < run { head } else { 0 };
         let body = (run - head) / V::LANES * V::LANES;
         let most = (KEPT / (slots * lines.length.max(1))).clamp(LINE, WIDE) / size;
-        let pieces = body.div_ceil(most).max(1);
+        // As many pieces as threads at least, or a multiple of them, where one run is all there is.
+        let pieces = body.div_ceil(most).max(1).next_multiple_of(threads.div_ceil(n_lines / run));
         // A head has fewer lines than a line of the cache has values, and must fit as well.
         let line = LINE / size;
         let width = body.div_ceil(pieces).next_multiple_of(line).max(line).max(V::LANES);
@@ -178,7 +179,7 @@ mod tests {
     use crate::tridiagonal::{Algorithm, Layout, Problem};
 
     /// The plan for arrays that begin at some address, which nobody reads.
-    fn plan(shape: &[usize], axis: usize, address: usize, is_in_place: bool) -> Plan {
+    fn plan(shape: &[usize], axis: usize, address: usize, is_in_place: bool, threads: usize) -> Plan {
         let lines = Layout::contiguous(shape).unwrap().lines(axis).unwrap();
         let (ends, stability) = (Ends::Open, Stability::Unpivoted);
         let problem = Problem { lines, algorithm: Algorithm::Thomas, ends, stability };
@@ -192,7 +193,7 @@ mod tests {
             n_failed: AtomicU64::new(0),
             first_failed: AtomicU64::new(u64::MAX),
         };
-        Plan::new::<f64, Plain<f64, 4>>(&batch, 2)
+        Plan::new::<f64, Plain<f64, 4>>(&batch, 2, threads)
     }
 
     #[test]
@@ -202,7 +203,7 @@ mod tests {
         for (shape, address) in shapes.iter().flat_map(|shape| (0..8).map(move |k| (shape, 1024 + 8 * k))) {
             for axis in 0..shape.len() {
                 for is_in_place in [true, false] {
-                    let plan = plan(shape, axis, address, is_in_place);
+                    let plan = plan(shape, axis, address, is_in_place, 1 + address / 8 % 5);
                     let n_lines = shape.iter().product::<usize>() / shape[axis];
                     let mut next = 0;
                     for number in 0..plan.n_panels() {
@@ -215,5 +216,14 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn every_thread_has_a_panel_where_there_are_lines_enough() {
+        let all = |shape: &[usize], threads| plan(shape, 0, 1024, true, threads).n_panels();
+        assert_eq!(all(&[64, 256], 16), 16);
+        assert_eq!(all(&[64, 65_536], 12), 72);
+        assert_eq!(all(&[64, 16], 16), 2);
+        assert_eq!(plan(&[300, 64, 256], 1, 1024, true, 16).n_panels(), 300);
     }
 }
