@@ -103,6 +103,7 @@ fn refused(action: &'static str, message: impl Into<String>) -> DeviceError {
 }
 
 impl Memory {
+    /// Memory of so many bytes, none of it written.
     pub fn new(limit: usize) -> Result<Self, std::io::Error> {
         let bytes = (limit.saturating_mul(SPARE)).max(64 << 20).next_multiple_of(64 << 10);
         Ok(Self {
@@ -116,6 +117,7 @@ impl Memory {
         })
     }
 
+    /// Where it lies, for the code of kernels.
     pub fn layout(&self) -> Layout {
         Layout {
             memory: self.memory.base,
@@ -142,6 +144,7 @@ impl Memory {
         self.granules.give_back(0, bytes);
     }
 
+    /// The address of a new array, whose values nobody may read before they are written.
     pub fn allocate(&mut self, bytes: usize, device: &str) -> Result<u64, DeviceError> {
         let (free, total) = self.bytes();
         let offset = (bytes <= free).then(|| self.place(bytes)).flatten();
@@ -251,6 +254,7 @@ impl Memory {
         }
     }
 
+    /// Fills a range with zeros.
     pub fn zero(&mut self, address: u64, bytes: usize) -> Result<(), DeviceError> {
         let offset = self.range("clearing memory", address, bytes)?;
         self.memory.fill(offset, bytes, 0);
@@ -269,6 +273,7 @@ impl Memory {
         }
     }
 
+    /// Copies into a range.
     pub fn upload(&mut self, to: u64, from: &[u8]) -> Result<(), DeviceError> {
         let offset = self.range("copying to the GPU", to, from.len())?;
         // SAFETY: the target lies within an array, and nothing else refers to the mapping meanwhile.
@@ -277,6 +282,7 @@ impl Memory {
         Ok(())
     }
 
+    /// A copy of a range, all of which must have been written.
     pub fn download(&self, from: u64, bytes: usize) -> Result<Vec<u8>, DeviceError> {
         let action = "copying from the GPU";
         let offset = self.range(action, from, bytes)?;

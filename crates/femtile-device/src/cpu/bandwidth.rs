@@ -30,15 +30,8 @@ impl Cpu {
     /// The vectors should be longer than the last-level cache; 256 MiB is, on most machines.
     pub fn measure_bandwidth(&self, vector_bytes: usize) -> Result<Bandwidth, DeviceError> {
         let n = (vector_bytes / 8).max(1);
-        let mut vectors = [zeroed_vec::<f64>(n), zeroed_vec(n), zeroed_vec(n)];
         self.install(|| {
-            for (vector, value) in vectors.iter_mut().zip([0.0, 1.0, 2.0]) {
-                let shared = SharedMut::new(vector);
-                self.for_ranges(n, BLOCK, |range| {
-                    // SAFETY: the ranges of one `for_ranges` do not overlap.
-                    unsafe { shared.range(range) }.fill(value);
-                });
-            }
+            let mut vectors = self.three_vectors(n);
             let [a, b, c] = &mut vectors;
             let read = fastest(|| self.time_dot(b, c));
             let triad = fastest(|| self.time_triad(a, b, c));
@@ -55,15 +48,8 @@ impl Cpu {
     /// a second, the best of several runs. What methods that stream can reach at most.
     pub fn measure_streamed_triad(&self, vector_bytes: usize) -> Result<f64, DeviceError> {
         let n = (vector_bytes / 8).max(LINE);
-        let mut vectors = [zeroed_vec::<f64>(n), zeroed_vec(n), zeroed_vec(n)];
         self.install(|| {
-            for (vector, value) in vectors.iter_mut().zip([0.0, 1.0, 2.0]) {
-                let shared = SharedMut::new(vector);
-                self.for_ranges(n, BLOCK, |range| {
-                    // SAFETY: the ranges of one `for_ranges` do not overlap.
-                    unsafe { shared.range(range) }.fill(value);
-                });
-            }
+            let mut vectors = self.three_vectors(n);
             let [a, b, c] = &mut vectors;
             let first = a.as_ptr().align_offset(8 * LINE);
             let n_lines = (n - first) / LINE;
@@ -79,6 +65,19 @@ impl Cpu {
             });
             Ok(24e-9 * (n_lines * LINE) as f64 / seconds)
         })
+    }
+
+    /// Three vectors, each part first written by the thread that works on it.
+    fn three_vectors(&self, n: usize) -> [Vec<f64>; 3] {
+        let mut vectors = [zeroed_vec::<f64>(n), zeroed_vec(n), zeroed_vec(n)];
+        for (vector, value) in vectors.iter_mut().zip([0.0, 1.0, 2.0]) {
+            let shared = SharedMut::new(vector);
+            self.for_ranges(n, BLOCK, |range| {
+                // SAFETY: the ranges of one `for_ranges` do not overlap.
+                unsafe { shared.range(range) }.fill(value);
+            });
+        }
+        vectors
     }
 
     fn time_dot(&self, b: &[f64], c: &[f64]) -> f64 {

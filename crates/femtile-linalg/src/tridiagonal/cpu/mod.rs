@@ -24,6 +24,9 @@ use sweep::Batch;
 /// Bytes of a line of the cache.
 pub(crate) const LINE: usize = 64;
 
+/// Entries below which a further thread costs more than it brings.
+const MIN_ENTRIES: usize = 8192;
+
 impl<T: Scalar> TridiagonalKernels<T> for Cpu {
     fn tridiagonal_algorithms(&self) -> &'static [Algorithm] {
         &HOST_ALGORITHMS

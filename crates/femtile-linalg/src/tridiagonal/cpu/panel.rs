@@ -252,8 +252,8 @@ impl Places {
         }
     }
 
-    /// Values that lie side by side in memory and then the values from one such piece to the next, and the number of
-    /// pieces: so the processor reads them fastest.
+    /// The panel as pieces of memory without gaps, where it lies so: values of a piece, from the begin of one to that of
+    /// the next, and how many there are; `n` rows a system.
     pub fn pieces(&self, n: usize) -> Option<[usize; 3]> {
         match (self.access, self.pitch) {
             (Access::Transposed, Some(pitch)) => Some([self.lanes * pitch, 0, 1]),

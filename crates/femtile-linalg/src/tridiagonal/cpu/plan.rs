@@ -1,7 +1,6 @@
 //! How a batch is cut into panels, and which vectors and which elimination solve it.
 
 use std::ops::Range;
-use std::sync::atomic::Ordering;
 
 use femtile_device::Cpu;
 use femtile_device::cpu::SimdLevel;
@@ -67,7 +66,7 @@ fn solve<T: Lanes>(
         SimdLevel::Avx512 => solve_with::<T, T::Avx512>(cpu, batch, is_factored, memory)?,
         _ => solve_with::<T, T::Plain>(cpu, batch, is_factored, memory)?,
     }
-    Ok((batch.n_failed.load(Ordering::Relaxed), batch.first_failed.load(Ordering::Relaxed)))
+    Ok(batch.failures())
 }
 
 /// By the kind of system.

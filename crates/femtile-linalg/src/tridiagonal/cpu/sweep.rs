@@ -324,4 +324,9 @@ impl<'a, T: Scalar> Batch<'a, T> {
         let key = (line * self.problem.lines.length + row) as u64;
         self.first_failed.fetch_min(key, Ordering::Relaxed);
     }
+
+    /// The number of lines that failed, and the least `line * length + row` among them.
+    pub fn failures(&self) -> (u64, u64) {
+        (self.n_failed.load(Ordering::Relaxed), self.first_failed.load(Ordering::Relaxed))
+    }
 }

@@ -11,12 +11,9 @@ use super::plan::Plan;
 use super::stream::{self, stream_copy};
 use super::sweep::{Batch, Elimination, Memory, Source};
 use super::vector::{Lanes, Vector, fence};
-use super::{LINE, failures};
+use super::{LINE, MIN_ENTRIES, failures};
 use crate::LinalgError;
 use crate::tridiagonal::BandRule;
-
-/// Entries below which a further thread costs more than it brings.
-const MIN_ENTRIES: usize = 8192;
 
 /// The memory of one thread, and the panel that it is at.
 struct Worker<'a, 'b, T, V, E> {

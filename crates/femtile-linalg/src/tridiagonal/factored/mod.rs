@@ -1,4 +1,4 @@
-//! One matrix for all right sides, eliminated once.
+//! One matrix for all right sides, on a CPU eliminated once.
 //!
 //! $$ d^*_i = (d_i - a_i d^*_{i-1}) r_i, \qquad u_i = d^*_i - c^*_i u_{i+1}, \qquad r_i = 1 / (b_i - a_i c^*_{i-1}) $$
 
@@ -25,7 +25,8 @@ impl<T: Scalar> FactoredKernels<T> for Cuda {}
 /// Reads one value a row and writes one: $2/5$ of what varying coefficients take. On a CPU systems with open ends are
 /// eliminated once, when this is made; the others read the matrix from a cache.
 /// # Source
-/// `[laszlo2016]`, Alg. 1. Differs: what depends on the matrix alone is computed on the host when it is made.
+/// `[laszlo2016]`, Alg. 1. Differs: what depends on the matrix alone is computed on the host when this is made; a GPU
+/// and rings take the matrix itself.
 #[derive(Debug)]
 pub struct FactoredTridiagonal<T: Scalar, D: FactoredKernels<T>> {
     device: D,
@@ -95,7 +96,8 @@ impl<T: Scalar, D: FactoredKernels<T>> FactoredTridiagonal<T, D> {
         Self::new(device, layout, axis, ends, bands.each_ref().map(Vec::as_slice))
     }
 
-    /// Solves into `u` for the right sides `d`, without waiting for a GPU; a line whose right side is not finite gives one that is not.
+    /// Solves into `u` for the right sides `d`, without waiting for a GPU; a line whose right side is not finite gives
+    /// one that is not.
     ///
     /// # Errors
     /// [`LinalgError::Length`] when an array is too short; what the device reports.
