@@ -69,8 +69,9 @@ struct Arrays<T: Scalar, D: BlockTridiagonalKernels<T>> {
 
 impl<T: Scalar, D: BlockTridiagonalKernels<T>> Arrays<T, D> {
     fn new(device: &D, shape: BlockShape) -> Result<Self, BenchError> {
-        let array =
-            |part| Buffer::from_vec(device, block_entries(part, shape.block, shape.n_rows * shape.n_systems));
+        let array = |part| {
+            Buffer::from_host(device, &block_entries(part, shape.block, shape.n_rows * shape.n_systems))
+        };
         let bands = [array(Part::Lower)?, array(Part::Diagonal)?, array(Part::Upper)?];
         Ok(Self { bands, d: array(Part::Rhs)?, u: array(Part::Rhs)? })
     }

@@ -13,13 +13,12 @@ use pulp::{Simd, WithSimd};
 
 use super::elimination::{Before, eliminate_row};
 use super::reference::{System, host_choice, note, slices, solve_each};
+use super::transpose::{MAX_LANES, gather, scatter};
 use super::wide::Wide;
 use super::{BlockBands, BlockOrder, BlockProblem, BlockShape, BlockTridiagonalKernels};
 use crate::LinalgError;
 use crate::tridiagonal::{Algorithm, Stability, Work};
 
-/// Lanes of the widest vectors.
-const MAX_LANES: usize = 16;
 /// Entries of a line of the caches.
 const LINE: usize = 16;
 /// Entries of a band and a system that are transposed at a time: long enough to take whole lines of the caches.
@@ -211,17 +210,18 @@ impl<T: Wide> Batch<'_, T> {
     /// Writes the solution of each system, undoing what [`Batch::stage`] does.
     #[inline(always)]
     fn unstage<V: Pod>(&self, from: &[V], systems: &Range<usize>) {
-        let (shape, lanes) = (self.problem.shape, size_of::<V>() / size_of::<T>());
-        let (m, values): (usize, &[T]) = (shape.block, bytemuck::cast_slice(from));
-        for (lane, system) in systems.clone().enumerate() {
-            for row in 0..shape.n_rows {
-                let place = shape.place(row, system) * m;
-                // SAFETY: no other thread has this system.
-                let u = unsafe { self.u.range(place..place + m) };
-                for (i, u) in u.iter_mut().enumerate() {
-                    *u = values[(row * m + i) * lanes + lane];
-                }
+        let shape = self.problem.shape;
+        let (m, mut rows) = (shape.block, 0..shape.n_rows);
+        while !rows.is_empty() {
+            let n_rows = if shape.order == BlockOrder::SystemMajor { rows.len() } else { 1 };
+            let mut runs: [&mut [T]; MAX_LANES] = std::array::from_fn(|_| &mut [][..]);
+            for (run, system) in runs.iter_mut().zip(systems.clone()) {
+                let begin = shape.place(rows.start, system) * m;
+                // SAFETY: no other thread has this system, and runs of two systems do not meet.
+                *run = unsafe { self.u.range(begin..begin + n_rows * m) };
             }
+            scatter(&from[rows.start * m..(rows.start + n_rows) * m], &mut runs);
+            rows.start += n_rows;
         }
     }
 
@@ -339,117 +339,4 @@ impl<'a, V: Pod, const M: usize> Room<'a, V, M> {
 #[inline(always)]
 fn as_blocks<V, const M: usize>(entries: &[V]) -> &[[[V; M]; M]] {
     entries.as_chunks::<M>().0.as_chunks::<M>().0
-}
-
-/// Entry e of run l becomes lane l of vector e; `ahead` entries further on, memory is asked for.
-#[inline(always)]
-fn gather<V: Pod, T: Pod>(to: &mut [V], runs: &[&[T]; MAX_LANES], ahead: usize) {
-    let (len, lanes) = (to.len(), size_of::<V>() / size_of::<T>());
-    let to: &mut [T] = bytemuck::cast_slice_mut(to);
-    let mut done = 0;
-    #[cfg(target_arch = "x86_64")]
-    if lanes > 1 {
-        let tile = 32 / size_of::<T>();
-        for begin in (0..lanes).step_by(tile) {
-            let from: &[&[T]] = &runs[begin..begin + tile];
-            assert!(from.iter().all(|run| run.len() >= len));
-            let (from, to) = (from, &mut to[begin..]);
-            done = 0;
-            while done + tile <= len {
-                // SAFETY: the tile lies within the runs; vectors of several lanes mean that there is AVX2.
-                unsafe { transpose_in(&mut to[done * lanes..], lanes, from, done, ahead) };
-                done += tile;
-            }
-        }
-    }
-    for lane in 0..lanes {
-        for (place, &value) in runs[lane][..len].iter().enumerate().skip(done) {
-            to[place * lanes + lane] = value;
-        }
-    }
-}
-
-/// Transposes 32 bytes of 4 runs of f64 or 8 runs of f32 from entry `place` on.
-///
-/// # Safety
-/// The processor has AVX2, and each run has the entries.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-unsafe fn transpose_in<T: Pod>(to: &mut [T], stride: usize, runs: &[&[T]], place: usize, ahead: usize) {
-    use std::arch::x86_64::*;
-    let tile = 32 / size_of::<T>();
-    assert!(runs.len() == tile && to.len() >= (tile - 1) * stride + tile);
-    let to = to.as_mut_ptr();
-    // SAFETY: the loads lie within the runs and the stores within `to`, as was checked; a prefetch may go anywhere.
-    unsafe {
-        let from = |run: usize| runs[run].as_ptr().add(place);
-        for run in 0..tile {
-            _mm_prefetch::<_MM_HINT_T0>(from(run).wrapping_add(ahead).cast());
-        }
-        if tile == 4 {
-            let mut rows = [_mm256_setzero_pd(); 4];
-            for (run, row) in rows.iter_mut().enumerate() {
-                *row = _mm256_loadu_pd(from(run).cast());
-            }
-            transpose_4(&mut rows);
-            for (column, entries) in rows.into_iter().enumerate() {
-                _mm256_storeu_pd(to.add(column * stride).cast(), entries);
-            }
-        } else {
-            let mut rows = [_mm256_setzero_ps(); 8];
-            for (run, row) in rows.iter_mut().enumerate() {
-                *row = _mm256_loadu_ps(from(run).cast());
-            }
-            transpose_8(&mut rows);
-            for (column, entries) in rows.into_iter().enumerate() {
-                _mm256_storeu_ps(to.add(column * stride).cast(), entries);
-            }
-        }
-    }
-}
-
-/// # Safety
-/// The processor has AVX.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-unsafe fn transpose_4(rows: &mut [std::arch::x86_64::__m256d; 4]) {
-    use std::arch::x86_64::*;
-    // SAFETY: the caller vouches for AVX.
-    unsafe {
-        let (a, b) = (_mm256_unpacklo_pd(rows[0], rows[1]), _mm256_unpackhi_pd(rows[0], rows[1]));
-        let (c, d) = (_mm256_unpacklo_pd(rows[2], rows[3]), _mm256_unpackhi_pd(rows[2], rows[3]));
-        *rows = [
-            _mm256_permute2f128_pd::<0x20>(a, c),
-            _mm256_permute2f128_pd::<0x20>(b, d),
-            _mm256_permute2f128_pd::<0x31>(a, c),
-            _mm256_permute2f128_pd::<0x31>(b, d),
-        ];
-    }
-}
-
-/// # Safety
-/// The processor has AVX.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-unsafe fn transpose_8(rows: &mut [std::arch::x86_64::__m256; 8]) {
-    use std::arch::x86_64::*;
-    // SAFETY: the caller vouches for AVX.
-    unsafe {
-        // Half h of `quads[4 g + e]` is entry 4 h + e of rows 4 g to 4 g + 3.
-        let mut quads = *rows;
-        for g in [0, 4] {
-            let first = _mm256_castps_pd(_mm256_unpacklo_ps(rows[g], rows[g + 1]));
-            let second = _mm256_castps_pd(_mm256_unpacklo_ps(rows[g + 2], rows[g + 3]));
-            quads[g] = _mm256_castpd_ps(_mm256_unpacklo_pd(first, second));
-            quads[g + 1] = _mm256_castpd_ps(_mm256_unpackhi_pd(first, second));
-            let first = _mm256_castps_pd(_mm256_unpackhi_ps(rows[g], rows[g + 1]));
-            let second = _mm256_castps_pd(_mm256_unpackhi_ps(rows[g + 2], rows[g + 3]));
-            quads[g + 2] = _mm256_castpd_ps(_mm256_unpacklo_pd(first, second));
-            quads[g + 3] = _mm256_castpd_ps(_mm256_unpackhi_pd(first, second));
-        }
-        for e in 0..4 {
-            rows[e] = _mm256_permute2f128_ps::<0x20>(quads[e], quads[4 + e]);
-            rows[4 + e] = _mm256_permute2f128_ps::<0x31>(quads[e], quads[4 + e]);
-        }
-    }
 }

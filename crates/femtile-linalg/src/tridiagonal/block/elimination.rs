@@ -1,9 +1,26 @@
 //! One block row of the forward pass for as many systems as a SIMD vector has lanes.
 
+use std::ops::Range;
+
 use pulp::{Simd, WithSimd};
 
 use super::wide::Wide;
 use crate::tridiagonal::Stability;
+
+/// Repeats a statement for each constant below M, so that every loop within has constant bounds.
+macro_rules! each_below {
+    ($m:ident, |$k:ident| $work:expr) => {
+        each_below!(@ $m, $k, $work, 0 1 2 3 4 5 6 7 8 9)
+    };
+    (@ $m:ident, $k:ident, $work:expr, $($value:literal)+) => {
+        $({
+            const $k: usize = $value;
+            if $k < $m {
+                $work;
+            }
+        })+
+    };
+}
 
 /// Blocks and block vectors of one row, entry by entry, a system a lane.
 type Block<T, S, const M: usize> = [[<T as Wide>::Vector<S>; M]; M];
@@ -41,25 +58,15 @@ pub(super) fn eliminate_row<T: Wide, S: Simd, const M: usize>(
         let c = c.map_or(&mut [][..], |c| c.as_flattened_mut());
         return simd.vectorize(Pivoted::<T, S> { simd, w: w.as_flattened_mut(), c, d, flag });
     }
-    let (one, epsilon) = (T::splat(simd, T::ONE), T::splat(simd, T::EPSILON));
-    let mut inverse = [one; M];
-    for k in 0..M {
-        let least = T::product(simd, epsilon, b[k][k]);
-        flag = T::flag_unsound(simd, flag, w[k][k], least);
-        inverse[k] = T::quotient(simd, one, w[k][k]);
-        for i in k + 1..M {
-            let factor = T::product(simd, w[i][k], inverse[k]);
-            w[i][k] = factor;
-            let pivot_row = w[k];
-            for (entry, above) in w[i].iter_mut().zip(pivot_row).skip(k + 1) {
-                *entry = T::minus_product(simd, *entry, factor, above);
-            }
-            d[i] = T::minus_product(simd, d[i], factor, d[k]);
-        }
-    }
+    let mut inverse = [T::splat(simd, T::ONE); M];
+    each_below!(M, |K| flag = eliminate_below::<T, S, M, K>(simd, &mut w, d, b[K][K], &mut inverse[K], flag));
     if let Some(c) = c {
-        substitute_down::<T, S, M>(simd, &w, c);
-        substitute_up::<T, S, M>(simd, &w, &inverse, c);
+        let one = T::splat(simd, T::ONE);
+        each_below!(M, |K| subtract_rows::<T, S, M>(simd, &w[K], 0..K, c, K, one));
+        each_below!(M, |K| {
+            let row = M - 1 - K;
+            subtract_rows::<T, S, M>(simd, &w[row], row + 1..M, c, row, inverse[row]);
+        });
     }
     for k in (0..M).rev() {
         d[k] = T::product(simd, d[k], inverse[k]);
@@ -69,6 +76,53 @@ pub(super) fn eliminate_row<T: Wide, S: Simd, const M: usize>(
         }
     }
     flag
+}
+
+/// Clears column K below the diagonal, keeping factors in its place.
+#[inline(always)]
+fn eliminate_below<T: Wide, S: Simd, const M: usize, const K: usize>(
+    simd: S,
+    w: &mut Block<T, S, M>,
+    d: &mut Column<T, S, M>,
+    diagonal: T::Vector<S>,
+    inverse: &mut T::Vector<S>,
+    flag: T::Vector<S>,
+) -> T::Vector<S> {
+    let pivot_row = w[K];
+    *inverse = T::quotient(simd, T::splat(simd, T::ONE), pivot_row[K]);
+    for i in K + 1..M {
+        let factor = T::product(simd, w[i][K], *inverse);
+        w[i][K] = factor;
+        for j in K + 1..M {
+            w[i][j] = T::minus_product(simd, w[i][j], factor, pivot_row[j]);
+        }
+        d[i] = T::minus_product(simd, d[i], factor, d[K]);
+    }
+    let least = T::product(simd, T::splat(simd, T::EPSILON), diagonal);
+    T::flag_unsound(simd, flag, pivot_row[K], least)
+}
+
+/// Row `row` of X minus `factors` times the rows `others` of X, all times `scale`.
+#[inline(always)]
+fn subtract_rows<T: Wide, S: Simd, const M: usize>(
+    simd: S,
+    factors: &Column<T, S, M>,
+    others: Range<usize>,
+    x: &mut Block<T, S, M>,
+    row: usize,
+    scale: T::Vector<S>,
+) {
+    let mut values = x[row];
+    for k in others {
+        let factor = factors[k];
+        for j in 0..M {
+            values[j] = T::minus_product(simd, values[j], factor, x[k][j]);
+        }
+    }
+    for value in &mut values {
+        *value = T::product(simd, *value, scale);
+    }
+    x[row] = values;
 }
 
 /// $W := W - A X$.
@@ -88,44 +142,6 @@ fn subtract_product<T: Wide, S: Simd, const M: usize>(
             }
         }
         w[i] = row;
-    }
-}
-
-/// Solves with the unit lower triangle of `w`.
-#[inline(always)]
-fn substitute_down<T: Wide, S: Simd, const M: usize>(simd: S, w: &Block<T, S, M>, x: &mut Block<T, S, M>) {
-    for i in 1..M {
-        let mut row = x[i];
-        for k in 0..i {
-            let factor = w[i][k];
-            for j in 0..M {
-                row[j] = T::minus_product(simd, row[j], factor, x[k][j]);
-            }
-        }
-        x[i] = row;
-    }
-}
-
-/// Solves with the upper triangle of `w`, whose diagonal is given inverted.
-#[inline(always)]
-fn substitute_up<T: Wide, S: Simd, const M: usize>(
-    simd: S,
-    w: &Block<T, S, M>,
-    inverse: &Column<T, S, M>,
-    x: &mut Block<T, S, M>,
-) {
-    for i in (0..M).rev() {
-        let mut row = x[i];
-        for k in i + 1..M {
-            let factor = w[i][k];
-            for j in 0..M {
-                row[j] = T::minus_product(simd, row[j], factor, x[k][j]);
-            }
-        }
-        for entry in &mut row {
-            *entry = T::product(simd, *entry, inverse[i]);
-        }
-        x[i] = row;
     }
 }
 

@@ -34,6 +34,7 @@ mod outcome;
 mod reference;
 mod shape;
 mod solver;
+mod transpose;
 mod wide;
 
 pub use kernels::{BlockBands, BlockProblem, BlockTridiagonalKernels};
