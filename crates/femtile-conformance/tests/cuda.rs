@@ -15,6 +15,7 @@ fn devices(_check: &str) -> Vec<Cuda> {
 }
 
 femtile_conformance::linear_algebra!(devices, FULL);
+femtile_conformance::sparse!(devices, FULL);
 femtile_conformance::kernel_headers!(devices, FULL);
 femtile_conformance::assembly!(devices, FULL);
 femtile_conformance::tridiagonal!(devices, FULL);

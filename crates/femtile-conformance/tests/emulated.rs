@@ -19,6 +19,7 @@ fn devices(check: &str) -> Vec<Cuda> {
 }
 
 femtile_conformance::linear_algebra!(devices, SMALL);
+femtile_conformance::sparse!(devices, SMALL);
 femtile_conformance::kernel_headers!(devices, SMALL);
 femtile_conformance::assembly!(devices, SMALL);
 femtile_conformance::tridiagonal!(devices, SMALL);

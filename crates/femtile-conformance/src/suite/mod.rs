@@ -5,19 +5,44 @@ pub mod assembly;
 pub mod block_tridiagonal;
 pub mod cg;
 pub mod csr;
+pub mod ell_warp;
 pub mod forms;
 pub mod headers;
 pub mod problems;
 pub mod tridiagonal;
 pub mod vector;
 
+use femtile::device::{Cpu, Cuda};
 use femtile::linalg::krylov::cg::CgKernels;
 use femtile::linalg::sparse::csr::CsrKernels;
+use femtile::linalg::sparse::ell_warp::EllWarpKernels;
+use femtile::linalg::vector::VectorKernels;
 
 /// A device with all kernels of linear algebra in both precisions.
 pub trait LinearDevice: CgKernels<f64> + CgKernels<f32> + CsrKernels<f64> + CsrKernels<f32> {}
 
 impl<D: CgKernels<f64> + CgKernels<f32> + CsrKernels<f64> + CsrKernels<f32>> LinearDevice for D {}
+
+/// A device with the kernels of ELL-WARP in every precision.
+pub trait SparseDevice:
+    LinearDevice
+    + VectorKernels<f64>
+    + VectorKernels<f32>
+    + EllWarpKernels<f64, f64>
+    + EllWarpKernels<f32, f32>
+    + EllWarpKernels<f64, f32>
+{
+    /// Lanes that its slices may have.
+    const LANES: &'static [usize];
+}
+
+impl SparseDevice for Cpu {
+    const LANES: &'static [usize] = &[2, 4, 8, 16, 32, 64];
+}
+
+impl SparseDevice for Cuda {
+    const LANES: &'static [usize] = &[32, 64];
+}
 
 /// How large the problems of a run are: an emulator takes a thousand times as long as a processor.
 #[derive(Debug, Clone, Copy)]
@@ -28,6 +53,8 @@ pub struct Scope {
     pub side: usize,
     /// Lengths of tridiagonal systems.
     pub lengths: &'static [usize],
+    /// Numbers of rows of sparse matrices in each format.
+    pub sparse_sizes: &'static [usize],
     /// Whether each kind of coefficient is tried alone as well: each is a program that has to be compiled.
     pub has_every_kind: bool,
 }
@@ -37,6 +64,7 @@ pub const FULL: Scope = Scope {
     sizes: &[0, 1, 2, 3, 5, 7, 15, 16, 17, 31, 33, 255, 256, 257, 4095, 4096, 4097, 10_007, 40_961],
     side: 37,
     lengths: &[1, 2, 3, 5, 31, 32, 33, 64, 100, 127, 128, 257],
+    sparse_sizes: &[0, 1, 31, 33, 1027],
     has_every_kind: true,
 };
 
@@ -45,6 +73,7 @@ pub const SMALL: Scope = Scope {
     sizes: &[0, 1, 2, 3, 31, 257, 4095, 4096, 8195],
     side: 19,
     lengths: &[1, 2, 3, 5, 33, 64],
+    sparse_sizes: &[0, 1, 33, 257],
     has_every_kind: false,
 };
 
@@ -59,6 +88,17 @@ macro_rules! linear_algebra {
             cg: cg_agrees_with_the_reference, a_zero_right_side_gives_zero_at_once, a_good_start_ends_at_once,
                 every_stop_keeps_the_iterate_that_it_reports, an_indefinite_matrix_breaks_down_with_numbers,
                 how_often_the_host_looks_changes_nothing, a_right_side_that_is_not_finite_breaks_down_at_once;
+        }
+    };
+}
+
+/// Instantiates the checks of sparse formats as tests, for the devices that `$devices()` gives.
+#[macro_export]
+macro_rules! sparse {
+    ($devices:path, $scope:expr) => {
+        $crate::checks! { $devices, $scope;
+            ell_warp: ell_warp_products_agree_with_csr, far_columns_are_kept_in_full, ell_warp_takes_new_values,
+                a_nan_reaches_no_row_without_it, cg_runs_on_ell_warp;
         }
     };
 }

@@ -112,3 +112,31 @@ pub fn laplacian<T: Scalar>(n: usize, random: &mut Random) -> Parts<T> {
     };
     Parts::from_rows(n * n, (0..n * n).map(|i| row(i, random)).collect())
 }
+
+/// Matrices whose rows are long in every way that formats trip over: uniform, with empty rows, with one full row,
+/// long-tailed, empty, a single column filled.
+pub fn profiles<T: Scalar>(n_rows: usize, n_cols: usize) -> Vec<Parts<T>> {
+    let mut random = Random::new((n_rows + 7 * n_cols) as u64);
+    let mut matrix = |length: &dyn Fn(usize, &mut Random) -> usize| {
+        let rows = (0..n_rows).map(|i| {
+            let n = length(i, &mut random).min(n_cols);
+            let mut columns: Vec<usize> = (0..n).map(|_| random.below(n_cols.max(1))).collect();
+            columns.sort_unstable();
+            columns.dedup();
+            columns.into_iter().map(|column| (column, random.unit())).collect()
+        });
+        Parts::from_rows(n_cols, rows.collect())
+    };
+    let uniform = matrix(&|_, _| 9);
+    let gaps = matrix(&|i, random| if i % 7 == 3 { 0 } else { random.below(41) });
+    let tailed = matrix(&|_, random| 1 + 3 * n_cols / (1 + random.below(n_cols.max(1))));
+    let empty = matrix(&|_, _| 0);
+    let mut rows: Vec<Vec<(usize, f64)>> = vec![vec![]; n_rows];
+    if let Some(row) = rows.get_mut(n_rows / 2) {
+        *row = (0..n_cols).map(|column| (column, random.unit())).collect();
+    }
+    let full_row = Parts::from_rows(n_cols, rows);
+    let column = n_cols.min(1);
+    let full_column = Parts::from_rows(n_cols, vec![vec![(0, 1.5); column]; n_rows]);
+    vec![uniform, gaps, tailed, empty, full_row, full_column]
+}

@@ -20,3 +20,9 @@ fn devices(_check: &str) -> Vec<Cpu> {
 }
 
 femtile_conformance::linear_algebra!(devices, FULL);
+femtile_conformance::sparse!(devices, FULL);
+
+#[test]
+fn hooks_of_sliced_products_see_what_was_written() {
+    cpus().iter().for_each(femtile_conformance::suite::ell_warp::hooks_see_what_was_written);
+}

@@ -61,4 +61,15 @@ impl<'a, T> SharedMut<'a, T> {
         // SAFETY: the range lies within the slice, and the caller promises that it is the only one there.
         unsafe { std::slice::from_raw_parts_mut(self.pointer.add(range.start), range.len()) }
     }
+
+    /// Overwrites one element.
+    ///
+    /// # Safety
+    /// The index lies within the slice, and no other thread reads or writes that element meanwhile.
+    #[inline(always)]
+    pub unsafe fn write(&self, index: usize, value: T) {
+        debug_assert!(index < self.len);
+        // SAFETY: the caller promises that the element exists and is ours alone.
+        unsafe { self.pointer.add(index).write(value) }
+    }
 }

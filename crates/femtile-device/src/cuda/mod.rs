@@ -33,7 +33,8 @@ pub use measure::{CudaCosts, measure, specialisations};
 pub use memory::CudaMemory;
 pub use nvidia::{Nvidia, gpus};
 pub use program::{
-    COPY_HEADER, FEMTILE_HEADER, Header, MMA_HEADER, Program, RECIPROCAL_HEADER, Specialisation, TILE_HEADER,
+    COPY_HEADER, FEMTILE_HEADER, Header, MMA_HEADER, Program, RECIPROCAL_HEADER, STREAM_HEADER,
+    Specialisation, TILE_HEADER,
 };
 pub use recording::{CudaReadback, CudaRecording};
 

@@ -25,6 +25,9 @@ pub const TILE_HEADER: Header = Header { name: "tile.cuh", text: include_str!("h
 /// Copies to shared memory that are under way while a thread does something else.
 pub const COPY_HEADER: Header = Header { name: "copy.cuh", text: include_str!("headers/copy.cuh") };
 
+/// Loads of what is read once, past the first cache.
+pub const STREAM_HEADER: Header = Header { name: "stream.cuh", text: include_str!("headers/stream.cuh") };
+
 /// Reciprocals to about one unit in the last place, without the branches of a full division.
 pub const RECIPROCAL_HEADER: Header =
     Header { name: "reciprocal.cuh", text: include_str!("headers/reciprocal.cuh") };

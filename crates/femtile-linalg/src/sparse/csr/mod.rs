@@ -188,6 +188,24 @@ impl<T: Scalar, D: Device> Csr<T, D> {
 }
 
 impl<T: Scalar, D: HostDevice> Csr<T, D> {
+    /// Where each row begins and the last one ends, on a device that shares the host's memory.
+    pub fn offsets_as_u64(&self) -> Vec<u64> {
+        match &self.offsets {
+            Offsets::Narrow(offsets) => offsets.as_slice().iter().map(|&offset| u64::from(offset)).collect(),
+            Offsets::Wide(offsets) => offsets.as_slice().to_vec(),
+        }
+    }
+
+    /// Number of entries of each row, on a device that shares the host's memory.
+    pub fn row_lengths(&self) -> Vec<u32> {
+        match &self.offsets {
+            Offsets::Narrow(offsets) => offsets.as_slice().windows(2).map(|ends| ends[1] - ends[0]).collect(),
+            Offsets::Wide(offsets) => {
+                offsets.as_slice().windows(2).map(|ends| (ends[1] - ends[0]) as u32).collect()
+            }
+        }
+    }
+
     /// The entries of `row` as (column, value), on a device that shares the host's memory.
     pub fn row(&self, row: usize) -> impl Iterator<Item = (usize, T)> + '_ {
         let range = match &self.offsets {

@@ -1,0 +1,196 @@
+//! ELL-WARP in all its variants: products, conversions, new values, renumbered vectors.
+
+use femtile::device::{Buffer, Cpu, Reference, Scalar};
+use femtile::linalg::LinearOperator;
+use femtile::linalg::hooks::DotHook;
+use femtile::linalg::krylov::cg::{CgConfig, CgKernels, ConjugateGradient};
+use femtile::linalg::precondition::Jacobi;
+use femtile::linalg::sparse::csr::CsrKernels;
+use femtile::linalg::sparse::ell_warp::{
+    EllWarp, EllWarpConfig, EllWarpKernels, IndexKind, Numbering, Reduction,
+};
+use femtile::linalg::vector::VectorKernels;
+
+use super::csr::product;
+use super::problems::{Parts, Random, laplacian, profiles};
+use super::vector::nan;
+use super::{Scope, SparseDevice};
+
+/// Every way of laying out rows, on a device whose slices may have these lanes.
+fn configs(lanes: &[usize], has_all: bool) -> Vec<EllWarpConfig> {
+    let all_rows = EllWarpConfig::ALL_ROWS;
+    let mut configs = Vec::new();
+    for &lanes in lanes {
+        for (window, threshold) in
+            [(1, None), (256, None), (all_rows, None), (1, Some(3)), (all_rows, Some(5))]
+        {
+            for (numbering, indices) in [
+                (Numbering::Kept, IndexKind::Full),
+                (Numbering::Sorted, IndexKind::Full),
+                (Numbering::SortedColumns, IndexKind::Full),
+                (Numbering::Kept, IndexKind::Delta),
+                (Numbering::SortedColumns, IndexKind::Delta),
+            ] {
+                let reduction = if window == 1 { Reduction::Shared } else { Reduction::Shuffle };
+                let new = EllWarpConfig::new(lanes);
+                configs.push(EllWarpConfig { window, threshold, numbering, indices, reduction, ..new });
+            }
+        }
+    }
+    if !has_all {
+        configs = configs.into_iter().step_by(3).collect();
+    }
+    configs
+}
+
+/// $A x$ in the numbering of the matrix that `a` was made from; y is poisoned before.
+fn product_of<T: Scalar, V: Scalar, D: EllWarpKernels<T, V> + VectorKernels<T>>(
+    device: &D,
+    a: &EllWarp<T, D, V>,
+    x: &[T],
+) -> Vec<T> {
+    let x = Buffer::from_host(device, x).unwrap();
+    let mut y = nan(device, a.n_rows());
+    if a.config().numbering == Numbering::Kept {
+        a.apply(&mut y, &x).unwrap();
+        return y.to_host().unwrap();
+    }
+    let mut sorted = nan(device, a.n_cols());
+    a.sort(&mut sorted, &x).unwrap();
+    a.apply(&mut y, &sorted).unwrap();
+    let mut unsorted = nan(device, a.n_rows());
+    a.unsort(&mut unsorted, &y).unwrap();
+    unsorted.to_host().unwrap()
+}
+
+fn agree<T: Scalar, V: Scalar, D>(device: &D, parts: &Parts<V>, config: &EllWarpConfig, tolerance: f64)
+where
+    D: EllWarpKernels<T, V> + EllWarpKernels<f64, V> + VectorKernels<T>,
+{
+    let csr = parts.on(&Reference);
+    if config.numbering != Numbering::Kept && csr.n_rows() != csr.n_cols() {
+        assert!(EllWarp::<T, D, V>::from_csr(device, &csr, config).is_err());
+        return;
+    }
+    let mut random = Random::new(17);
+    let x: Vec<T> = random.vector(csr.n_cols());
+    let a = EllWarp::<T, D, V>::from_csr(device, &csr, config).unwrap();
+    let found = product_of(device, &a, &x);
+    let of = |column: usize| x[column].to_f64();
+    for (row, found) in found.iter().enumerate() {
+        let terms: Vec<f64> = csr.row(row).map(|(column, value)| value.to_f64() * of(column)).collect();
+        let (expected, size) = (terms.iter().sum::<f64>(), terms.iter().map(|term| term.abs()).sum::<f64>());
+        let error = (found.to_f64() - expected).abs();
+        assert!(error <= tolerance * size, "{}: row {row}: {found} {expected}", config.name());
+    }
+    let back = a.to_csr().unwrap();
+    assert_eq!(back.offsets_as_u64(), csr.offsets_as_u64(), "{}", config.name());
+    assert_eq!(back.columns().as_slice(), csr.columns().as_slice(), "{}", config.name());
+    assert_eq!(back.values().as_slice(), csr.values().as_slice(), "{}", config.name());
+}
+
+/// Products of every layout with every profile of rows, in f64, in f32 and with f32 values for f64 vectors.
+pub fn ell_warp_products_agree_with_csr<D: SparseDevice>(device: &D, scope: &Scope) {
+    for config in configs(D::LANES, scope.has_every_kind) {
+        for &n in scope.sparse_sizes {
+            for parts in profiles::<f64>(n, n).iter().chain(&profiles(n, 2 * n + 1)) {
+                agree::<f64, f64, _>(device, parts, &config, 1e-13);
+            }
+            for parts in profiles::<f32>(n, n) {
+                agree::<f32, f32, _>(device, &parts, &config, 1e-5);
+                agree::<f64, f32, _>(device, &parts, &config, 1e-13);
+            }
+        }
+    }
+}
+
+/// Columns farther apart than 16 bits reach keep 32 bits, slice by slice.
+pub fn far_columns_are_kept_in_full<D: SparseDevice>(device: &D, _: &Scope) {
+    let n = 200_000;
+    let row = |i: usize| match i {
+        5 => vec![(0, 1.0), (70_000, 2.0), (199_999, 3.0)],
+        i if i < 100 => vec![(i, 1.0), (i + 65_535, 0.5)],
+        _ => vec![(i, 2.0)],
+    };
+    let parts = Parts::<f64>::from_rows(n, (0..150).map(row).collect());
+    for &lanes in D::LANES {
+        let config = EllWarpConfig { indices: IndexKind::Delta, ..EllWarpConfig::new(lanes) };
+        agree::<f64, f64, _>(device, &parts, &config, 1e-15);
+    }
+}
+
+/// New values on the same pattern give the matrix that would be made from them.
+pub fn ell_warp_takes_new_values<D: SparseDevice>(device: &D, scope: &Scope) {
+    let mut random = Random::new(3);
+    for config in configs(D::LANES, scope.has_every_kind) {
+        for mut parts in profiles::<f64>(257, 257) {
+            let mut a = EllWarp::<f64, D>::from_csr(device, &parts.on(&Reference), &config).unwrap();
+            parts.values = random.vector(parts.values.len());
+            a.refill(&parts.on(device)).unwrap();
+            let expected = EllWarp::<f64, D>::from_csr(device, &parts.on(&Reference), &config).unwrap();
+            assert_eq!(
+                a.values().to_host().unwrap(),
+                expected.values().to_host().unwrap(),
+                "{}",
+                config.name()
+            );
+        }
+    }
+}
+
+/// A NaN in x reaches exactly the rows that have its column.
+pub fn a_nan_reaches_no_row_without_it<D: SparseDevice>(device: &D, scope: &Scope) {
+    for config in configs(D::LANES, scope.has_every_kind) {
+        let parts = &profiles::<f64>(257, 257)[0];
+        let csr = parts.on(&Reference);
+        let mut x = vec![1.0; 257];
+        x[40] = f64::NAN;
+        let a = EllWarp::<f64, D>::from_csr(device, &csr, &config).unwrap();
+        for (row, y) in product_of(device, &a, &x).iter().enumerate() {
+            let has = csr.row(row).any(|(column, _)| column == 40);
+            assert_eq!(y.is_nan(), has, "{}: row {row}", config.name());
+        }
+    }
+}
+
+/// Conjugate gradients take as many iterations to the same solution as with CSR.
+pub fn cg_runs_on_ell_warp<D>(device: &D, scope: &Scope)
+where
+    D: SparseDevice + CgKernels<f64> + CsrKernels<f64>,
+{
+    let parts = laplacian::<f64>(scope.side, &mut Random::new(5));
+    let csr = parts.on(device);
+    let n = csr.n_rows();
+    let jacobi = Jacobi::new(&csr).unwrap();
+    let b = Buffer::from_vec(device, Random::new(6).vector(n)).unwrap();
+    let cg = ConjugateGradient::new(CgConfig { tolerance: 1e-10, ..CgConfig::default() });
+    let solve = |a: &dyn LinearOperator<f64, D>| {
+        let mut x = Buffer::zeros(device, n).unwrap();
+        let outcome = cg.solve(&mut x, a, &jacobi, &b, &femtile::linalg::comm::Alone, &mut ()).unwrap();
+        (outcome.iterations, x.to_host().unwrap())
+    };
+    let (iterations, expected) = solve(&csr);
+    for config in configs(D::LANES, false).into_iter().filter(|config| config.numbering == Numbering::Kept) {
+        let a = EllWarp::<f64, D>::from_csr(device, &parts.on(&Reference), &config).unwrap();
+        let (found_iterations, found) = solve(&a);
+        assert!(found_iterations.abs_diff(iterations) <= 1, "{}: {found_iterations}", config.name());
+        let error = found.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(error < 1e-8, "{}: {error}", config.name());
+    }
+}
+
+/// On a CPU the sums that a hook takes have the bits of the same sums over x and y afterwards.
+pub fn hooks_see_what_was_written(cpu: &Cpu) {
+    let n = 10_007;
+    let parts = super::problems::random_matrix::<f64>(n, n, &mut Random::new(8));
+    let x = Buffer::from_vec(cpu, Random::new(9).vector(n)).unwrap();
+    for config in configs(&[4, 8], false).into_iter().filter(|config| config.numbering == Numbering::Kept) {
+        let a = EllWarp::<f64, Cpu>::from_csr(cpu, &parts.on(&Reference), &config).unwrap();
+        let (hook, mut y) = (DotHook::new(n), nan(cpu, n));
+        a.apply_with(&mut y, &x, &hook).unwrap();
+        assert_eq!(hook.sum().to_bits(), cpu.dot(&x, &y).unwrap().to_bits(), "{}", config.name());
+        let plain = product(&parts.on(&Reference), x.as_slice());
+        let error = plain.iter().zip(y.as_slice()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(error < 1e-13);
+    }
+}

@@ -1,0 +1,294 @@
+use std::ops::Range;
+
+use femtile_device::cpu::SharedMut;
+use femtile_device::{Buffer, Cpu, Scalar};
+
+use super::columns::Columns;
+use super::reference::{refill_on_host, sort_on_host, unsort_on_host};
+use super::{EllWarp, EllWarpKernels};
+use crate::LinalgError;
+use crate::hooks::Hook;
+use crate::sparse::Csr;
+use crate::vector::sum::{BLOCK, n_blocks};
+
+/// Stored entries that one thread takes at least: below this a second thread costs more than it brings.
+const MIN_ENTRIES: usize = 1 << 15;
+/// Blocks of rows that a thread takes at least when it calls a hook after the product.
+const MIN_BLOCKS: usize = 4;
+
+impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Cpu {
+    fn ell_warp_apply(
+        &self,
+        y: &mut Buffer<T, Self>,
+        a: &EllWarp<T, Self, V>,
+        x: &Buffer<T, Self>,
+        hook: &dyn Hook<T>,
+    ) -> Result<(), LinalgError> {
+        let product = Product::new(a, x);
+        match a.config.lanes {
+            2 => apply::<T, V, 2>(self, &product, y, hook),
+            4 => apply::<T, V, 4>(self, &product, y, hook),
+            8 => apply::<T, V, 8>(self, &product, y, hook),
+            16 => apply::<T, V, 16>(self, &product, y, hook),
+            32 => apply::<T, V, 32>(self, &product, y, hook),
+            _ => apply::<T, V, 64>(self, &product, y, hook),
+        }
+        Ok(())
+    }
+
+    fn ell_warp_refill(&self, a: &mut EllWarp<T, Self, V>, csr: &Csr<V, Self>) -> Result<(), LinalgError> {
+        refill_on_host(a, csr)
+    }
+
+    fn ell_warp_sort(
+        &self,
+        to: &mut Buffer<T, Self>,
+        from: &Buffer<T, Self>,
+        rows: &Buffer<u32, Self>,
+    ) -> Result<(), LinalgError> {
+        sort_on_host(to, from, rows);
+        Ok(())
+    }
+
+    fn ell_warp_unsort(
+        &self,
+        to: &mut Buffer<T, Self>,
+        from: &Buffer<T, Self>,
+        rows: &Buffer<u32, Self>,
+    ) -> Result<(), LinalgError> {
+        unsort_on_host(to, from, rows);
+        Ok(())
+    }
+}
+
+/// The arrays of a matrix and x, as the loops take them.
+struct Product<'a, T, V> {
+    n_rows: usize,
+    is_square: bool,
+    starts: &'a [u32],
+    shapes: Option<(&'a [u32], &'a [u32])>,
+    rows: Option<&'a [u32]>,
+    of_blocks: Option<&'a [u32]>,
+    columns: ColumnSlices<'a>,
+    values: &'a [V],
+    x: &'a [T],
+}
+
+#[derive(Clone, Copy)]
+enum ColumnSlices<'a> {
+    Full(&'a [u32]),
+    Delta { words: &'a [u16], starts: &'a [u32], bases: &'a [u32] },
+}
+
+impl<'a, T: Scalar, V: Scalar> Product<'a, T, V> {
+    fn new(a: &'a EllWarp<T, Cpu, V>, x: &'a Buffer<T, Cpu>) -> Self {
+        let columns = match &a.columns {
+            Columns::Full(columns) => ColumnSlices::Full(columns.as_slice()),
+            Columns::Delta { words, starts, bases } => ColumnSlices::Delta {
+                words: words.as_slice(),
+                starts: starts.as_slice(),
+                bases: bases.as_slice(),
+            },
+        };
+        Self {
+            n_rows: a.n_rows,
+            is_square: a.n_rows == a.n_cols,
+            starts: a.layout.starts.as_slice(),
+            shapes: a.layout.shapes.as_ref().map(|(firsts, folds)| (firsts.as_slice(), folds.as_slice())),
+            rows: a.scatters().map(Buffer::as_slice),
+            of_blocks: a.layout.of_blocks.as_deref(),
+            columns,
+            values: a.values.as_slice(),
+            x: x.as_slice(),
+        }
+    }
+
+    /// Where part `part` of `parts` begins in a list of slices, each part with about as many stored entries.
+    fn bound(&self, list: &[u32], part: usize, parts: usize) -> usize {
+        let end = self.starts.last().copied().unwrap_or(0) as usize;
+        match part {
+            0 => 0,
+            _ if part == parts => list.len() - 1,
+            _ => list.partition_point(|&slice| (self.starts[slice as usize] as usize) < end * part / parts),
+        }
+    }
+}
+
+fn apply<T: Scalar, V: Scalar, const LANES: usize>(
+    cpu: &Cpu,
+    a: &Product<'_, T, V>,
+    y: &mut Buffer<T, Cpu>,
+    hook: &dyn Hook<T>,
+) {
+    if a.is_square {
+        hook.pre(0..a.n_rows);
+    }
+    let parts = (a.values.len() / MIN_ENTRIES).clamp(1, cpu.threads());
+    let shared = SharedMut::new(y.as_mut_slice());
+    let each = |work: &(dyn Fn(usize) + Sync)| {
+        if parts == 1 {
+            work(0);
+        } else {
+            cpu.for_threads(|part| {
+                if part < parts {
+                    work(part);
+                }
+            });
+        }
+    };
+    let post = |block: usize| {
+        if a.is_square {
+            let rows = block * BLOCK..((block + 1) * BLOCK).min(a.n_rows);
+            // SAFETY: all rows of a block are written before it is handed on, and by one thread alone.
+            hook.post(rows.clone(), &a.x[rows.clone()], unsafe { shared.range(rows) });
+        }
+    };
+    if let Some(of_blocks) = a.of_blocks {
+        each(&|part| {
+            for block in a.bound(of_blocks, part, parts)..a.bound(of_blocks, part + 1, parts) {
+                let slices = of_blocks[block] as usize..of_blocks[block + 1] as usize;
+                multiply::<T, V, LANES>(cpu, a, slices, &shared);
+                post(block);
+            }
+        });
+    } else {
+        let all: Vec<u32> = (0..a.starts.len() as u32).collect();
+        each(&|part| {
+            let slices = a.bound(&all, part, parts)..a.bound(&all, part + 1, parts);
+            multiply::<T, V, LANES>(cpu, a, slices, &shared);
+        });
+        cpu.for_ranges(n_blocks(a.n_rows), MIN_BLOCKS, |blocks| blocks.for_each(post));
+    }
+}
+
+/// y of the rows of some slices.
+fn multiply<T: Scalar, V: Scalar, const LANES: usize>(
+    cpu: &Cpu,
+    a: &Product<'_, T, V>,
+    slices: Range<usize>,
+    y: &SharedMut<'_, T>,
+) {
+    cpu.vectorize(
+        #[inline(always)]
+        || {
+            for slice in slices {
+                let range = a.starts[slice] as usize..a.starts[slice + 1] as usize;
+                let values = &a.values[range.start * LANES..range.end * LANES];
+                // SAFETY: columns were below the length of x when the matrix was made, and x has kept its length.
+                let sums = unsafe {
+                    match a.columns {
+                        ColumnSlices::Full(columns) => {
+                            sums::<T, V, LANES>(values, &columns[range.start * LANES..range.end * LANES], a.x)
+                        }
+                        ColumnSlices::Delta { words, starts, bases } => {
+                            let words =
+                                &words[starts[slice] as usize * LANES..starts[slice + 1] as usize * LANES];
+                            if words.len() == values.len() {
+                                sums_of_distances::<T, V, LANES>(values, words, bases[slice], a.x)
+                            } else {
+                                sums_of_pairs::<T, V, LANES>(values, words, a.x)
+                            }
+                        }
+                    }
+                };
+                write_rows(a, slice, sums, y);
+            }
+        },
+    );
+}
+
+/// Adds the lanes of each row and writes the rows of a slice.
+#[inline(always)]
+fn write_rows<T: Scalar, V: Scalar, const LANES: usize>(
+    a: &Product<'_, T, V>,
+    slice: usize,
+    mut sums: [T; LANES],
+    y: &SharedMut<'_, T>,
+) {
+    let (first, n) = match a.shapes {
+        None => (slice * LANES, LANES.min(a.n_rows - slice * LANES)),
+        Some((firsts, folds)) => {
+            for _ in 0..folds[slice] {
+                for row in 0..LANES / 2 {
+                    sums[row] = sums[2 * row] + sums[2 * row + 1];
+                }
+            }
+            (firsts[slice] as usize, (firsts[slice + 1] - firsts[slice]) as usize)
+        }
+    };
+    for (place, &sum) in (first..first + n).zip(&sums) {
+        let row = a.rows.map_or(place, |rows| rows[place] as usize);
+        // SAFETY: each row is at one place of one slice, and rows are below the length of y.
+        unsafe { y.write(row, sum) };
+    }
+}
+
+/// Sums of each lane over the columns of a slice.
+///
+/// # Safety
+/// Columns are below the length of x.
+#[inline(always)]
+unsafe fn sums<T: Scalar, V: Scalar, const LANES: usize>(
+    values: &[V],
+    columns: &[u32],
+    x: &[T],
+) -> [T; LANES] {
+    let mut sums = [T::ZERO; LANES];
+    for (values, columns) in values.as_chunks::<LANES>().0.iter().zip(columns.as_chunks::<LANES>().0) {
+        for lane in 0..LANES {
+            // SAFETY: the caller promises that columns are below the length of x.
+            let x = unsafe { *x.get_unchecked(columns[lane] as usize) };
+            sums[lane] += T::from_f64(values[lane].to_f64()) * x;
+        }
+    }
+    sums
+}
+
+/// The same with columns as distances.
+///
+/// # Safety
+/// The columns that distances add up to are below the length of x.
+#[inline(always)]
+unsafe fn sums_of_distances<T: Scalar, V: Scalar, const LANES: usize>(
+    values: &[V],
+    words: &[u16],
+    base: u32,
+    x: &[T],
+) -> [T; LANES] {
+    let (mut sums, mut columns) = ([T::ZERO; LANES], [base; LANES]);
+    for (values, words) in values.as_chunks::<LANES>().0.iter().zip(words.as_chunks::<LANES>().0) {
+        for lane in 0..LANES {
+            columns[lane] += u32::from(words[lane]);
+        }
+        for lane in 0..LANES {
+            // SAFETY: the caller promises that columns are below the length of x.
+            let x = unsafe { *x.get_unchecked(columns[lane] as usize) };
+            sums[lane] += T::from_f64(values[lane].to_f64()) * x;
+        }
+    }
+    sums
+}
+
+/// The same with columns in two halves.
+///
+/// # Safety
+/// Columns are below the length of x.
+#[inline(always)]
+unsafe fn sums_of_pairs<T: Scalar, V: Scalar, const LANES: usize>(
+    values: &[V],
+    words: &[u16],
+    x: &[T],
+) -> [T; LANES] {
+    let mut sums = [T::ZERO; LANES];
+    let pairs = words.as_chunks::<2>().0.as_chunks::<LANES>().0;
+    for (values, pairs) in values.as_chunks::<LANES>().0.iter().zip(pairs) {
+        for lane in 0..LANES {
+            let [low, high] = pairs[lane];
+            let column = u32::from(low) | u32::from(high) << 16;
+            // SAFETY: the caller promises that columns are below the length of x.
+            let x = unsafe { *x.get_unchecked(column as usize) };
+            sums[lane] += T::from_f64(values[lane].to_f64()) * x;
+        }
+    }
+    sums
+}

@@ -1,0 +1,218 @@
+// y = A x for rows in slices, new values on the same pattern, and vectors from one numbering to the other.
+//
+// A warp takes a slice; a thread takes PACK neighbouring lanes of it. In slices that give several lanes to a row the
+// lanes of a row are neighbours, and are added at the end.
+#include "femtile.cuh"
+#include "stream.cuh"
+#include "hook.cuh"
+
+typedef FEMTILE_V V;
+
+const u32 LANES = FEMTILE_LANES;
+const u32 PACK = LANES / WARP;
+// Columns of a slice that are under way at once.
+const u32 BATCH = FEMTILE_BATCH;
+
+// Where the slices of a matrix lie; null where there is nothing to say.
+struct Layout {
+    const u32* starts;
+    const u32* firsts;  // null: slice s begins at place s LANES
+    const u32* folds;   // logarithm of the lanes of a row; null: 0
+    const u32* rows;    // the row at each place; null: the place itself
+    u64 n_slices;
+    u64 n_rows;
+};
+
+template <typename N>
+struct alignas(PACK * sizeof(N)) Lanes {
+    N lane[PACK];
+};
+
+template <typename N>
+__device__ inline Lanes<N> load_lanes(const N* array, u64 column, u32 thread) {
+    return load_streamed(reinterpret_cast<const Lanes<N>*>(array) + (column * WARP + thread));
+}
+
+struct Slice {
+    u32 begin, width;  // columns
+    u32 first, n;      // places
+    u32 fold;
+};
+
+__device__ inline Slice slice_of(const Layout& layout, u64 s) {
+    Slice slice;
+    slice.begin = layout.starts[s];
+    slice.width = layout.starts[s + 1] - slice.begin;
+    if (FEMTILE_FOLDED) {
+        slice.first = layout.firsts[s];
+        slice.n = layout.firsts[s + 1] - slice.first;
+        slice.fold = layout.folds[s];
+    } else {
+        const u64 first = s * LANES, left = layout.n_rows - first;
+        slice.first = (u32)first;
+        slice.n = left < LANES ? (u32)left : LANES;
+        slice.fold = 0;
+    }
+    return slice;
+}
+
+#if FEMTILE_DELTA
+// Columns as distances of 16 bits, or in slices with larger ones as two halves.
+struct Columns {
+    const unsigned short* words;
+    const u32* starts;
+    const u32* bases;
+};
+#else
+struct Columns {
+    const u32* numbers;
+    u64 unused;
+};
+#endif
+
+// Sums of a thread's lanes over one batch of columns, those from `width` on left out where the batch is the last.
+template <bool IS_LAST>
+__device__ inline void add_batch(
+    T (&sums)[PACK], const V* values, const u32* numbers, u32 begin, u32 j, u32 width, u32 thread, const T* x) {
+    Lanes<V> value[BATCH];
+    Lanes<u32> column[BATCH];
+#pragma unroll
+    for (u32 k = 0; k < BATCH; ++k) {
+        if (!IS_LAST || j + k < width) {
+            column[k] = load_lanes(numbers, (u64)begin + j + k, thread);
+            value[k] = load_lanes(values, (u64)begin + j + k, thread);
+        }
+    }
+#pragma unroll
+    for (u32 k = 0; k < BATCH; ++k) {
+        if (!IS_LAST || j + k < width) {
+#pragma unroll
+            for (u32 i = 0; i < PACK; ++i) sums[i] += (T)value[k].lane[i] * __ldg(x + column[k].lane[i]);
+        }
+    }
+}
+
+// The same with columns as distances; `last` is the column of each lane so far.
+template <bool IS_LAST>
+__device__ inline void add_distances(
+    T (&sums)[PACK], u32 (&last)[PACK], const V* values, const unsigned short* words, u32 word, u32 begin, u32 j,
+    u32 width, u32 thread, const T* x) {
+    Lanes<V> value[BATCH];
+    Lanes<unsigned short> delta[BATCH];
+#pragma unroll
+    for (u32 k = 0; k < BATCH; ++k) {
+        if (!IS_LAST || j + k < width) {
+            delta[k] = load_lanes(words, (u64)word + j + k, thread);
+            value[k] = load_lanes(values, (u64)begin + j + k, thread);
+        }
+    }
+#pragma unroll
+    for (u32 k = 0; k < BATCH; ++k) {
+        if (!IS_LAST || j + k < width) {
+#pragma unroll
+            for (u32 i = 0; i < PACK; ++i) {
+                last[i] += delta[k].lane[i];
+                sums[i] += (T)value[k].lane[i] * __ldg(x + last[i]);
+            }
+        }
+    }
+}
+
+// Sums of a thread's lanes over a slice.
+__device__ inline void add_slice(
+    T (&sums)[PACK], const Slice& slice, u64 s, const Columns& columns, const V* values, u32 thread, const T* x) {
+    const u32 whole = slice.width / BATCH * BATCH;
+#if FEMTILE_DELTA
+    const u32 word = columns.starts[s];
+    if (columns.starts[s + 1] - word == slice.width) {
+        u32 last[PACK];
+#pragma unroll
+        for (u32 i = 0; i < PACK; ++i) last[i] = columns.bases[s];
+        for (u32 j = 0; j < whole; j += BATCH) {
+            add_distances<false>(sums, last, values, columns.words, word, slice.begin, j, slice.width, thread, x);
+        }
+        add_distances<true>(sums, last, values, columns.words, word, slice.begin, whole, slice.width, thread, x);
+        return;
+    }
+    // Two words a number: LANES numbers begin every 2 LANES words.
+    const u32* const numbers = reinterpret_cast<const u32*>(columns.words + (u64)word * LANES) - (u64)slice.begin * LANES;
+#else
+    const u32* const numbers = columns.numbers;
+#endif
+    for (u32 j = 0; j < whole; j += BATCH) {
+        add_batch<false>(sums, values, numbers, slice.begin, j, slice.width, thread, x);
+    }
+    add_batch<true>(sums, values, numbers, slice.begin, whole, slice.width, thread, x);
+}
+
+// Adds the lanes of each row: within a thread, then over threads; a row's first thread has its sum in sums[0], or,
+// where a lane has a row, each lane has its own.
+__device__ inline void fold_lanes(T (&sums)[PACK], u32 fold, u32 thread, T* shared) {
+    if (fold == 0) return;
+    u32 lanes = 1u << fold;
+    if (PACK > 1 && lanes < PACK) {
+#pragma unroll
+        for (u32 half = 1; half < PACK; half *= 2) {
+            if (half < lanes) {
+#pragma unroll
+                for (u32 i = 0; i + half < PACK; i += 2 * half) sums[i] += sums[i + half];
+            }
+        }
+        return;
+    }
+#pragma unroll
+    for (u32 i = 1; i < PACK; ++i) sums[0] += sums[i];
+    lanes /= PACK;
+#if FEMTILE_SHARED_SUMS
+    shared[threadIdx.x] = sums[0];
+    __syncwarp();
+    for (u32 half = lanes / 2; half > 0; half /= 2) {
+        const bool adds = thread % lanes < half;
+        T other = 0;
+        if (adds) other = shared[threadIdx.x + half];
+        __syncwarp();
+        if (adds) shared[threadIdx.x] += other;
+        __syncwarp();
+    }
+    sums[0] = shared[threadIdx.x];
+    __syncwarp();
+#else
+    for (u32 half = lanes / 2; half > 0; half /= 2) sums[0] += __shfl_down_sync(FULL_WARP, sums[0], half);
+#endif
+}
+
+extern "C" __global__ void ell_warp_apply(T* y, const V* values, const T* x, Layout layout, Columns columns, Hook hook) {
+    if (hook.is_idle()) return;
+#if FEMTILE_SHARED_SUMS
+    FEMTILE_DYNAMIC_SHARED(T, shared);
+#else
+    T* const shared = 0;
+#endif
+    const u32 thread = threadIdx.x % WARP;
+    const u64 n_warps = (u64)gridDim.x * (blockDim.x / WARP);
+    for (u64 s = ((u64)blockIdx.x * blockDim.x + threadIdx.x) / WARP; s < layout.n_slices; s += n_warps) {
+        const Slice slice = slice_of(layout, s);
+        u64 rows[PACK];
+        bool has_row[PACK];
+#pragma unroll
+        for (u32 i = 0; i < PACK; ++i) {
+            const u32 lane = thread * PACK + i, place = lane >> slice.fold;
+            has_row[i] = place < slice.n && lane == place << slice.fold;
+            rows[i] = slice.first + place;
+            if (FEMTILE_SCATTERS && has_row[i]) rows[i] = layout.rows[rows[i]];
+        }
+        T sums[PACK];
+#pragma unroll
+        for (u32 i = 0; i < PACK; ++i) sums[i] = 0;
+        add_slice(sums, slice, s, columns, values, thread, x);
+        if (FEMTILE_FOLDED) fold_lanes(sums, slice.fold, thread, shared);
+#pragma unroll
+        for (u32 i = 0; i < PACK; ++i) {
+            if (has_row[i]) {
+                y[rows[i]] = sums[i];
+                hook.post(rows[i], x, sums[i]);
+            }
+        }
+    }
+    hook.finish();
+}

@@ -1,0 +1,45 @@
+use femtile_device::{Buffer, Device, Scalar};
+
+use super::EllWarp;
+use crate::LinalgError;
+use crate::hooks::Hook;
+use crate::sparse::Csr;
+
+/// The acts on an ELL-WARP matrix with values of type `V` and vectors of type `T` that a device carries out.
+pub trait EllWarpKernels<T: Scalar, V: Scalar>: Device {
+    /// $y = A x$ with the calls that [`Hook`] promises; lengths have been checked.
+    ///
+    /// # Cost
+    /// Reads each stored value and its column once, 4 to 16 bytes a slice, x as often as caches let it go; writes y.
+    /// # Source
+    /// `[wong2015]`, Listings 2 and 3. Differs: a slice may have several rows a thread, columns may be distances.
+    fn ell_warp_apply(
+        &self,
+        y: &mut Buffer<T, Self>,
+        a: &EllWarp<T, Self, V>,
+        x: &Buffer<T, Self>,
+        hook: &dyn Hook<T>,
+    ) -> Result<(), LinalgError>;
+
+    /// Takes the values of a matrix with the pattern that `a` was made from; its size has been checked.
+    ///
+    /// # Cost
+    /// Reads and writes each value once; 4 bytes a row, with [`super::Numbering::SortedColumns`] 4 an entry as well.
+    fn ell_warp_refill(&self, a: &mut EllWarp<T, Self, V>, csr: &Csr<V, Self>) -> Result<(), LinalgError>;
+
+    /// `to[place] = from[rows[place]]`; lengths have been checked.
+    fn ell_warp_sort(
+        &self,
+        to: &mut Buffer<T, Self>,
+        from: &Buffer<T, Self>,
+        rows: &Buffer<u32, Self>,
+    ) -> Result<(), LinalgError>;
+
+    /// `to[rows[place]] = from[place]`; lengths have been checked.
+    fn ell_warp_unsort(
+        &self,
+        to: &mut Buffer<T, Self>,
+        from: &Buffer<T, Self>,
+        rows: &Buffer<u32, Self>,
+    ) -> Result<(), LinalgError>;
+}

@@ -1,0 +1,158 @@
+//! Which rows share a slice, from their lengths alone.
+
+use rayon::prelude::*;
+
+use super::EllWarpConfig;
+use crate::LinalgError;
+use crate::vector::sum::BLOCK;
+
+/// Slices of rows: for each, its first row in the order of the places and the lanes of a row.
+///
+/// Row `p` of the order is at place `p`; entry `k` of the row at place `p` of a slice that begins at place `f` and
+/// gives `t` lanes to a row lies in lane `(p − f) t + k mod t`, in column `k / t` of the slice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Slices {
+    pub lanes: usize,
+    /// Where each slice begins, in columns of `lanes` entries; the last number is the end.
+    pub starts: Vec<u32>,
+    /// First place of each slice and, as the last number, the number of rows; empty where slice `s` begins at
+    /// place `s · lanes`.
+    pub firsts: Vec<u32>,
+    /// Logarithm of the lanes of a row, for each slice; empty where it is 0 for all.
+    pub folds: Vec<u32>,
+    /// The row at each place; none where it is the place itself.
+    pub rows: Option<Vec<u32>>,
+    /// The first slice of each block of [`BLOCK`] rows and the end; none where rows of a block lie in other
+    /// blocks' slices.
+    pub of_blocks: Option<Vec<u32>>,
+}
+
+impl Slices {
+    /// The layout of rows of these lengths.
+    ///
+    /// # Cost
+    /// O(n) and the sort of each window.
+    /// # Errors
+    /// [`LinalgError::Setting`] when there are more than 2³² columns of slices.
+    pub fn new(lengths: &[u32], config: &EllWarpConfig) -> Result<Self, LinalgError> {
+        let n = lengths.len();
+        let rows = sorted_rows(lengths, config.window);
+        let length = |place: usize| match &rows {
+            Some(rows) => lengths[rows[place] as usize] as usize,
+            None => lengths[place] as usize,
+        };
+        let run = if config.window == 1 { BLOCK } else { config.window.min(n.max(1)) };
+        let mut slices = Self::empty(config.lanes);
+        let mut end = 0usize;
+        let mut of_blocks = vec![0];
+        for first_of_run in (0..n).step_by(run) {
+            let end_of_run = (first_of_run + run).min(n);
+            let mut first = first_of_run;
+            while first < end_of_run {
+                let (fold, next) = match config.threshold {
+                    None => (0, (first + config.lanes).min(end_of_run)),
+                    Some(threshold) => folded(first..end_of_run, &length, config.lanes, threshold),
+                };
+                let longest = (first..next).map(length).max().unwrap_or(0);
+                end += longest.div_ceil(1 << fold);
+                slices.push(first, fold, end)?;
+                first = next;
+            }
+            if end_of_run.is_multiple_of(BLOCK) || end_of_run == n {
+                of_blocks.push(slices.folds.len() as u32);
+            }
+        }
+        slices.firsts.push(n as u32);
+        slices.rows = rows;
+        let blocks_are_whole = n <= BLOCK || BLOCK.is_multiple_of(run);
+        slices.of_blocks = blocks_are_whole.then_some(of_blocks);
+        if config.threshold.is_none() {
+            slices.folds.clear();
+            slices.firsts.clear();
+        }
+        Ok(slices)
+    }
+
+    fn empty(lanes: usize) -> Self {
+        Self { lanes, starts: vec![0], firsts: Vec::new(), folds: Vec::new(), rows: None, of_blocks: None }
+    }
+
+    fn push(&mut self, first: usize, fold: u32, end: usize) -> Result<(), LinalgError> {
+        let end = u32::try_from(end).map_err(|_| LinalgError::Setting {
+            field: "window",
+            message: format!("slices of {} lanes have 2³² columns or more: sort more rows", self.lanes),
+        })?;
+        self.starts.push(end);
+        self.firsts.push(first as u32);
+        self.folds.push(fold);
+        Ok(())
+    }
+
+    /// Number of slices.
+    pub fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// Stored entries, padding included.
+    pub fn n_stored(&self) -> usize {
+        self.starts.last().map_or(0, |&end| end as usize) * self.lanes
+    }
+
+    /// The places of a slice.
+    pub fn places(&self, slice: usize, n_rows: usize) -> std::ops::Range<usize> {
+        if self.firsts.is_empty() {
+            let first = slice * self.lanes;
+            first..(first + self.lanes).min(n_rows)
+        } else {
+            self.firsts[slice] as usize..self.firsts[slice + 1] as usize
+        }
+    }
+
+    /// Lanes of a row in a slice.
+    pub fn lanes_of_row(&self, slice: usize) -> usize {
+        self.folds.get(slice).map_or(1, |&fold| 1 << fold)
+    }
+
+    /// The row at a place.
+    pub fn row(&self, place: usize) -> usize {
+        self.rows.as_ref().map_or(place, |rows| rows[place] as usize)
+    }
+
+    /// The columns of a slice, among those of all slices.
+    pub fn columns(&self, slice: usize) -> std::ops::Range<usize> {
+        self.starts[slice] as usize..self.starts[slice + 1] as usize
+    }
+}
+
+/// Rows by descending length within windows, equal ones in their order; none where the order stays.
+fn sorted_rows(lengths: &[u32], window: usize) -> Option<Vec<u32>> {
+    if window == 1 {
+        return None;
+    }
+    let mut rows: Vec<u32> = (0..lengths.len() as u32).collect();
+    let by_length = |&row: &u32| std::cmp::Reverse(lengths[row as usize]);
+    if window >= rows.len() {
+        rows.par_sort_by_key(by_length);
+    } else {
+        rows.par_chunks_mut(window).for_each(|rows| rows.sort_by_key(by_length));
+    }
+    Some(rows)
+}
+
+/// How many lanes (their logarithm) the first of some places gets, and where its slice ends: the row is halved until
+/// a part has at most `threshold` entries or it fills the slice.
+fn folded(
+    places: std::ops::Range<usize>,
+    length: &impl Fn(usize) -> usize,
+    lanes: usize,
+    threshold: usize,
+) -> (u32, usize) {
+    let fold = |length: usize| length.div_ceil(threshold).max(1).next_power_of_two().min(lanes).ilog2();
+    let first_fold = fold(length(places.start));
+    let mut end = (places.start + (lanes >> first_fold)).min(places.end);
+    // Rows are not always sorted: a longer one begins a slice of its own.
+    if let Some(longer) = (places.start + 1..end).find(|&place| fold(length(place)) > first_fold) {
+        end = longer;
+    }
+    (first_fold, end)
+}
