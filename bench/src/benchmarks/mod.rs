@@ -8,6 +8,7 @@ mod csr;
 mod cuda;
 mod petsc;
 mod read_gmsh;
+mod spmv;
 mod tridiagonal;
 mod tridiagonal_cuda;
 
@@ -58,6 +59,7 @@ pub(crate) fn all() -> Vec<Benchmark> {
             summary: "on a GPU: triad, dot, CSR product, Jacobi-CG iteration, launches and nodes",
             run: cuda::run,
         },
+        Benchmark { name: "spmv", summary: "sparse products in every format", run: spmv::run },
         Benchmark {
             name: "tridiagonal",
             summary: "batches of tridiagonal systems along each axis, against a streamed triad and MKL",

@@ -1,4 +1,5 @@
 //! The problems that benchmarks share, each defined once.
 
+pub mod irregular_box;
 pub mod kuhn_box;
 pub mod tridiagonal;

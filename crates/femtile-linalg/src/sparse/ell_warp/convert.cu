@@ -15,7 +15,9 @@ extern "C" __global__ void ell_warp_refill(
     const u64 first = firsts != 0 ? firsts[s] : s * lanes;
     const u64 end = firsts != 0 ? firsts[s + 1] : (first + lanes < n_rows ? first + lanes : n_rows);
     const u32 fold = folds != 0 ? folds[s] : 0;
+    const u32 pack = lanes < WARP ? 1 : lanes / WARP;
     for (u32 lane = threadIdx.x % WARP; lane < lanes; lane += WARP) {
+        const u32 stored = lanes < WARP ? lane : lane % WARP * pack + lane / WARP;
         const u64 place = first + (lane >> fold);
         u64 from = 0, length = 0;
         if (place < end) {
@@ -26,7 +28,7 @@ extern "C" __global__ void ell_warp_refill(
         const u32 own = lane & ((1u << fold) - 1);
 #pragma unroll 4
         for (u32 j = 0; j < width; ++j) {
-            const u64 at = ((u64)begin + j) * lanes + lane;
+            const u64 at = ((u64)begin + j) * lanes + stored;
             u64 k = ((u64)j << fold) + own;
             if (entries != 0) k = entries[at] == PADDING ? length : entries[at];
             values[at] = k < length ? csr[from + k] : (T)0;

@@ -5,6 +5,7 @@ use femtile_device::{Buffer, Cpu, Scalar};
 
 use super::columns::Columns;
 use super::reference::{refill_on_host, sort_on_host, unsort_on_host};
+use super::slices::stored_lane;
 use super::{EllWarp, EllWarpKernels};
 use crate::LinalgError;
 use crate::hooks::Hook;
@@ -202,9 +203,10 @@ fn multiply<T: Scalar, V: Scalar, const LANES: usize>(
 fn write_rows<T: Scalar, V: Scalar, const LANES: usize>(
     a: &Product<'_, T, V>,
     slice: usize,
-    mut sums: [T; LANES],
+    stored: [T; LANES],
     y: &SharedMut<'_, T>,
 ) {
+    let mut sums: [T; LANES] = std::array::from_fn(|lane| stored[stored_lane(lane, LANES)]);
     let (first, n) = match a.shapes {
         None => (slice * LANES, LANES.min(a.n_rows - slice * LANES)),
         Some((firsts, folds)) => {

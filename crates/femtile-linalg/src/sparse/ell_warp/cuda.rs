@@ -2,6 +2,7 @@ use femtile_device::cuda::{Kernel, Launch, Program, Read, STREAM_HEADER, Special
 use femtile_device::{Buffer, Cuda, Element, Scalar};
 
 use super::columns::Columns;
+use super::slices::WARP;
 use super::{EllWarp, EllWarpConfig, EllWarpKernels, IndexKind, Reduction};
 use crate::LinalgError;
 use crate::hooks::{CudaHook, Hook};
@@ -14,11 +15,14 @@ static CONVERT: Program =
 
 /// Threads of a block of a conversion.
 const THREADS: u32 = 256;
-/// Threads of a warp.
-const WARP: usize = 32;
-/// Columns of a slice that a warp has under way: about as many bytes a thread for any type.
-const fn batch(pack: usize) -> usize {
-    if pack > 1 { 4 } else { 8 }
+/// Columns of a slice that a warp has under way, as measured on an H200: more take registers from other warps, and
+/// the last ones of a row are often left out.
+const fn batch(lanes: usize, delta: bool) -> usize {
+    match (lanes, delta) {
+        (WARP, _) => 5,
+        (_, false) => 4,
+        (_, true) => 3,
+    }
 }
 
 type Apply<T, V> = (Write<T>, Read<V>, Read<T>, Structure, Structure, Structure);
@@ -41,7 +45,7 @@ impl Variant {
             .of::<T>()
             .define("FEMTILE_V", V::C_NAME)
             .define("FEMTILE_LANES", self.lanes)
-            .define("FEMTILE_BATCH", batch(self.lanes / WARP))
+            .define("FEMTILE_BATCH", batch(self.lanes, self.delta))
             .define("FEMTILE_FOLDED", u8::from(self.folded))
             .define("FEMTILE_SCATTERS", u8::from(self.scatters))
             .define("FEMTILE_DELTA", u8::from(self.delta))

@@ -1,7 +1,7 @@
 // y = A x for rows in slices, new values on the same pattern, and vectors from one numbering to the other.
 //
-// A warp takes a slice; a thread takes PACK neighbouring lanes of it. In slices that give several lanes to a row the
-// lanes of a row are neighbours, and are added at the end.
+// A warp takes a slice; thread t takes its lanes t, t + 32, …, which are stored side by side. In slices that give
+// several lanes to a row the lanes of a row are neighbours, and are added at the end.
 #include "femtile.cuh"
 #include "stream.cuh"
 #include "hook.cuh"
@@ -145,40 +145,34 @@ __device__ inline void add_slice(
     add_batch<true>(sums, values, numbers, slice.begin, whole, slice.width, thread, x);
 }
 
-// Adds the lanes of each row: within a thread, then over threads; a row's first thread has its sum in sums[0], or,
-// where a lane has a row, each lane has its own.
+// Adds the lanes of each row; the first of them then has the sum.
 __device__ inline void fold_lanes(T (&sums)[PACK], u32 fold, u32 thread, T* shared) {
-    if (fold == 0) return;
-    u32 lanes = 1u << fold;
-    if (PACK > 1 && lanes < PACK) {
+    if (PACK > 1 && 1u << fold > WARP) {
 #pragma unroll
-        for (u32 half = 1; half < PACK; half *= 2) {
-            if (half < lanes) {
-#pragma unroll
-                for (u32 i = 0; i + half < PACK; i += 2 * half) sums[i] += sums[i + half];
-            }
-        }
-        return;
+        for (u32 i = 1; i < PACK; ++i) sums[0] += sums[i];
+        fold = 5;
     }
 #pragma unroll
-    for (u32 i = 1; i < PACK; ++i) sums[0] += sums[i];
-    lanes /= PACK;
+    for (u32 i = 0; i < PACK; ++i) {
 #if FEMTILE_SHARED_SUMS
-    shared[threadIdx.x] = sums[0];
-    __syncwarp();
-    for (u32 half = lanes / 2; half > 0; half /= 2) {
-        const bool adds = thread % lanes < half;
-        T other = 0;
-        if (adds) other = shared[threadIdx.x + half];
+        shared[threadIdx.x] = sums[i];
         __syncwarp();
-        if (adds) shared[threadIdx.x] += other;
+        for (u32 half = (1u << fold) / 2; half > 0; half /= 2) {
+            const bool adds = thread % (1u << fold) < half;
+            T other = 0;
+            if (adds) other = shared[threadIdx.x + half];
+            __syncwarp();
+            if (adds) shared[threadIdx.x] += other;
+            __syncwarp();
+        }
+        sums[i] = shared[threadIdx.x];
         __syncwarp();
-    }
-    sums[0] = shared[threadIdx.x];
-    __syncwarp();
 #else
-    for (u32 half = lanes / 2; half > 0; half /= 2) sums[0] += __shfl_down_sync(FULL_WARP, sums[0], half);
+        for (u32 half = (1u << fold) / 2; half > 0; half /= 2) {
+            sums[i] += __shfl_down_sync(FULL_WARP, sums[i], half);
+        }
 #endif
+    }
 }
 
 extern "C" __global__ void ell_warp_apply(T* y, const V* values, const T* x, Layout layout, Columns columns, Hook hook) {
@@ -196,7 +190,7 @@ extern "C" __global__ void ell_warp_apply(T* y, const V* values, const T* x, Lay
         bool has_row[PACK];
 #pragma unroll
         for (u32 i = 0; i < PACK; ++i) {
-            const u32 lane = thread * PACK + i, place = lane >> slice.fold;
+            const u32 lane = i * WARP + thread, place = lane >> slice.fold;
             has_row[i] = place < slice.n && lane == place << slice.fold;
             rows[i] = slice.first + place;
             if (FEMTILE_SCATTERS && has_row[i]) rows[i] = layout.rows[rows[i]];

@@ -5,7 +5,7 @@ use femtile_device::{Element, HostDevice, Scalar};
 use rayon::prelude::*;
 
 use super::Numbering;
-use super::slices::Slices;
+use super::slices::{Slices, stored_lane};
 use crate::sparse::Csr;
 
 /// Stands for the entry of a row where there is only padding.
@@ -90,7 +90,7 @@ fn pack_slice<V: Scalar, S: Scalar, H: HostDevice>(
         read_row(a, slices.row(place), place_of, is_sorted, row);
         let first_lane = (place - places.start) * lanes_of_row;
         for (k, &(column, value, entry)) in row.iter().enumerate() {
-            let at = k / lanes_of_row * lanes + first_lane + k % lanes_of_row;
+            let at = k / lanes_of_row * lanes + stored_lane(first_lane + k % lanes_of_row, lanes);
             values[at] = value;
             columns[at] = column;
             if is_sorted {
@@ -100,7 +100,7 @@ fn pack_slice<V: Scalar, S: Scalar, H: HostDevice>(
         // Lanes of a row that have none of its entries read what its last lane reads.
         if let Some(&(last, ..)) = row.last() {
             (first_lane + row.len().min(lanes_of_row)..first_lane + lanes_of_row).for_each(|lane| {
-                columns[lane] = last;
+                columns[stored_lane(lane, lanes)] = last;
             });
         }
     }
@@ -154,7 +154,8 @@ pub(super) fn unpack<V: Scalar>(
             let first_lane = (place - places.start) * lanes_of_row;
             rows[row] = (0..lengths[row] as usize)
                 .map(|k| {
-                    let at = (first + k / lanes_of_row) * lanes + first_lane + k % lanes_of_row;
+                    let lane = stored_lane(first_lane + k % lanes_of_row, lanes);
+                    let at = (first + k / lanes_of_row) * lanes + lane;
                     let column = packed.columns[at];
                     let is_renumbered = numbering != Numbering::Kept;
                     let column = if is_renumbered { slices.row(column as usize) as u32 } else { column };

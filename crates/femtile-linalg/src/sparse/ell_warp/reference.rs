@@ -81,7 +81,7 @@ pub(super) fn refill_on_host<T: Scalar, V: Scalar, D: HostDevice>(
             let row = &csr.values().as_slice()[row_range(csr.offsets(), slices.row(place))];
             for (j, column) in slices.columns(slice).enumerate() {
                 for lane in 0..lanes_of_row {
-                    let at = column * slices.lanes + i * lanes_of_row + lane;
+                    let at = slices.at(column, i * lanes_of_row + lane);
                     let k = match entries {
                         Some(entries) => entries.as_slice()[at],
                         None => (j * lanes_of_row + lane) as u32,

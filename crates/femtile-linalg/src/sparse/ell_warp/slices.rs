@@ -9,7 +9,8 @@ use crate::vector::sum::BLOCK;
 /// Slices of rows: for each, its first row in the order of the places and the lanes of a row.
 ///
 /// Row `p` of the order is at place `p`; entry `k` of the row at place `p` of a slice that begins at place `f` and
-/// gives `t` lanes to a row lies in lane `(p − f) t + k mod t`, in column `k / t` of the slice.
+/// gives `t` lanes to a row lies in lane `(p − f) t + k mod t`, in column `k / t` of the slice, where lanes are stored
+/// in the order of [`stored_lane`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Slices {
     pub lanes: usize,
@@ -118,11 +119,26 @@ impl Slices {
         self.rows.as_ref().map_or(place, |rows| rows[place] as usize)
     }
 
+    /// The stored entry of a lane in a column of a slice.
+    pub fn at(&self, column: usize, lane: usize) -> usize {
+        column * self.lanes + stored_lane(lane, self.lanes)
+    }
+
     /// The columns of a slice, among those of all slices.
     pub fn columns(&self, slice: usize) -> std::ops::Range<usize> {
         self.starts[slice] as usize..self.starts[slice + 1] as usize
     }
 }
+
+/// Where a lane is stored in a column of a slice: more lanes than a warp has are stored so that the lanes `i`,
+/// `i + 32`, … are neighbours, which one thread loads at once while a warp still reads x in the order of the rows.
+#[inline(always)]
+pub(crate) const fn stored_lane(lane: usize, lanes: usize) -> usize {
+    if lanes <= WARP { lane } else { lane % WARP * (lanes / WARP) + lane / WARP }
+}
+
+/// Threads of a warp.
+pub(crate) const WARP: usize = 32;
 
 /// Rows by descending length within windows, equal ones in their order; none where the order stays.
 fn sorted_rows(lengths: &[u32], window: usize) -> Option<Vec<u32>> {
