@@ -1,6 +1,7 @@
 //! Sparse matrices, one folder a format.
 
 pub mod csr;
+pub mod matrix_market;
 mod triplets;
 
 pub use csr::{Csr, Offsets};
