@@ -1,25 +1,26 @@
 //! Row lengths with given quartiles, mean and variance.
 //!
-//! Each quarter of the sorted lengths rises from one quartile to the next as a power of the rank. The
-//! powers, and how high the last quarter rises before its longest row, are searched for until mean and
-//! variance of the rounded lengths are those asked for.
+//! Each quarter of the sorted lengths rises from one quartile to the next along a curve of two parameters,
+//! which are searched for until mean and variance of the rounded lengths are those asked for.
 
 use super::Profile;
 use super::random::Random;
 
-/// Mean positions of a quarter between its ends that are tried.
-const POSITIONS: [f64; 21] = [
-    0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95,
-    0.98, 0.99, 0.995,
-];
+/// Curves that are tried first for the outer quarters: logarithms of their shift and of their sharpness.
+const OUTER: ([f64; 9], [f64; 7]) =
+    ([-6.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 6.0], [-0.9, -0.6, -0.3, 0.0, 0.4, 0.8, 1.2]);
 /// The same for the quarters beside the median.
-const INNER_POSITIONS: [f64; 9] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
-/// Heights of the last quarter that are tried.
-const HEIGHTS: i32 = 16;
-/// Ranks at which the moments of a shape are taken.
-const SAMPLES: usize = 4096;
-/// How much a bend counts beside a relative error of mean or variance.
-const BEND_WEIGHT: f64 = 1e-3;
+const INNER: ([f64; 5], [f64; 1]) = ([-3.0, -1.0, 0.0, 1.0, 3.0], [0.0]);
+/// Spans of ranks in which the moments of a shape are taken; curves are steep at their ends.
+const SPANS: [[f64; 2]; 5] = [[0.0, 1e-3], [1e-3, 0.03], [0.03, 0.97], [0.97, 0.999], [0.999, 1.0]];
+/// Ranks in each span.
+const SAMPLES: usize = 400;
+/// How much a bend counts beside the square of a relative error of mean or variance.
+const BEND_WEIGHT: f64 = 1e-8;
+/// Where the search for better parameters begins and ends.
+const STEPS: [f64; 2] = [0.5, 1e-3];
+/// A cost that is low enough: mean and variance are then within three thousandths.
+const GOOD: f64 = 1e-5;
 
 /// What is asked of the lengths.
 #[derive(Debug, Clone, Copy)]
@@ -36,83 +37,112 @@ pub(super) struct Target {
 struct Shape {
     low: f64,
     rise: f64,
-    exponent: f64,
-    /// How far it is from a straight line.
-    bend: f64,
+    /// Logarithms of the shift $c$ and of the sharpness $e$.
+    parameters: [f64; 2],
     /// Mean and mean square of the rounded lengths.
     moments: [f64; 2],
 }
 
 impl Shape {
-    /// From `low` to `high`, with its mean at `position` between them.
-    fn new(low: f64, high: f64, position: f64) -> Self {
-        let bend = (position - 0.5) * (position - 0.5);
-        let mut shape = Self {
-            low,
-            rise: high - low,
-            exponent: 1.0 / position - 1.0,
-            bend: if high > low { bend } else { 0.0 },
-            moments: [0.0; 2],
-        };
-        for k in 0..SAMPLES {
-            let length = shape.length((k as f64 + 0.5) / SAMPLES as f64);
-            shape.moments[0] += length / SAMPLES as f64;
-            shape.moments[1] += length * length / SAMPLES as f64;
+    fn new(low: f64, rise: f64, parameters: [f64; 2]) -> Self {
+        let mut shape = Self { low, rise, parameters, moments: [0.0; 2] };
+        for [begin, end] in SPANS {
+            let weight = (end - begin) / SAMPLES as f64;
+            for k in 0..SAMPLES {
+                let length = shape.length(begin + (k as f64 + 0.5) * weight);
+                shape.moments[0] += weight * length;
+                shape.moments[1] += weight * length * length;
+            }
         }
         shape
     }
 
-    /// The length of the row at `rank`, a number of [0, 1].
+    /// The length of the row at rank $r$ of (0, 1), along the curve $1 / (1 + (c (1 - r) / r)^e)$.
+    ///
+    /// The curve is straight for $c = e = 1$, a step for large $e$, and a power law at its upper end for
+    /// large $c$.
     fn length(&self, rank: f64) -> f64 {
-        (self.low + self.rise * rank.powf(self.exponent)).round()
+        let [shift, sharpness] = self.parameters.map(f64::exp);
+        (self.low + self.rise / (1.0 + (shift * (1.0 - rank) / rank).powf(sharpness))).round()
+    }
+
+    /// How far the curve is from a straight line.
+    fn bend(&self) -> f64 {
+        self.parameters.iter().map(|parameter| parameter * parameter).sum()
     }
 }
 
-fn shapes(low: usize, high: usize, positions: &[f64]) -> Vec<Shape> {
-    let (low, high) = (low as f64, high as f64);
-    let positions = if low == high { &positions[..1] } else { positions };
-    positions.iter().map(|&position| Shape::new(low, high, position)).collect()
+fn shapes(low: usize, high: usize, shifts: &[f64], sharpnesses: &[f64]) -> Vec<Shape> {
+    let (low, rise) = (low as f64, (high - low) as f64);
+    if rise == 0.0 {
+        return vec![Shape::new(low, rise, [0.0; 2])];
+    }
+    let curves =
+        shifts.iter().flat_map(|&shift| sharpnesses.iter().map(move |&sharpness| [shift, sharpness]));
+    curves.map(|parameters| Shape::new(low, rise, parameters)).collect()
 }
 
-/// Shapes that end at heights from `low` to `high`, for a longest row may stand far above the next.
-fn tails(low: usize, high: usize) -> Vec<Shape> {
-    let height = |k: i32| low as f64 + (high - low) as f64 * 0.7_f64.powi(k);
-    let heights = if low == high { 0..1 } else { 0..HEIGHTS };
-    heights.flat_map(|k| POSITIONS.map(|position| Shape::new(low as f64, height(k), position))).collect()
+/// How far lengths with these shapes are from the target, and how far the shapes are from straight lines.
+///
+/// A sum of squares, whose valleys are smooth enough to follow one parameter at a time.
+fn cost(target: &Target, shapes: [&Shape; 4]) -> f64 {
+    let moment = |k: usize| shapes.iter().map(|shape| shape.moments[k]).sum::<f64>() / 4.0;
+    let (mean, square) = (moment(0), moment(1));
+    let variance = target.variance.max(1e-3);
+    let mean_error = (mean - target.mean) * (1.0 / target.mean + 1.0 / variance.sqrt());
+    let variance_error = (square - mean * mean - target.variance) / variance;
+    let bend: f64 = shapes.iter().map(|shape| shape.bend()).sum();
+    mean_error * mean_error + variance_error * variance_error + BEND_WEIGHT * bend
 }
 
 /// One shape a quarter, so that mean and variance are closest to the target's.
 fn fit(target: &Target) -> [Shape; 4] {
     let [min, q1, median, q3, max] = target.quartiles;
-    let lower = shapes(min, q1, &POSITIONS);
-    let inner = [shapes(q1, median, &INNER_POSITIONS), shapes(median, q3, &INNER_POSITIONS)];
-    let tails = tails(q3, max);
-    let longest = max as f64 / target.n_rows as f64;
-    let mut best = ([lower[0], inner[0][0], inner[1][0], tails[0]], f64::INFINITY);
-    for a in &lower {
-        for b in &inner[0] {
-            for c in &inner[1] {
-                let sum = |k: usize| a.moments[k] + b.moments[k] + c.moments[k];
-                let (first, second) = (sum(0), sum(1));
-                let bend = a.bend + b.bend + c.bend;
-                for d in &tails {
-                    let mean = (first + d.moments[0]) / 4.0 + longest;
-                    let square = (second + d.moments[1]) / 4.0 + longest * max as f64;
-                    let errors = relative(mean, target.mean)
-                        + relative(square - mean * mean, target.variance)
-                        + BEND_WEIGHT * (bend + d.bend);
-                    if errors < best.1 {
-                        best = ([*a, *b, *c, *d], errors);
+    let first = shapes(min, q1, &OUTER.0, &OUTER.1);
+    let second = shapes(q1, median, &INNER.0, &INNER.1);
+    let third = shapes(median, q3, &INNER.0, &INNER.1);
+    let last = shapes(q3, max, &OUTER.0, &OUTER.1);
+    let mut best = ([first[0], second[0], third[0], last[0]], f64::INFINITY);
+    for a in &first {
+        for b in &second {
+            for c in &third {
+                for d in &last {
+                    let cost = cost(target, [a, b, c, d]);
+                    if cost < best.1 {
+                        best = ([*a, *b, *c, *d], cost);
                     }
                 }
             }
         }
     }
-    best.0
+    improve(target, best.0, best.1)
 }
 
-fn relative(found: f64, wanted: f64) -> f64 {
-    (found - wanted).abs() / wanted.max(1e-3)
+/// Moves one parameter at a time as long as that helps, in smaller and smaller steps.
+fn improve(target: &Target, mut shapes: [Shape; 4], mut least: f64) -> [Shape; 4] {
+    let mut step = STEPS[0];
+    while step > STEPS[1] && least > GOOD {
+        let mut moved = false;
+        for (k, parameter, sign) in moves() {
+            let Shape { low, rise, mut parameters, .. } = shapes[k];
+            parameters[parameter] += sign * step;
+            let mut tried = shapes;
+            tried[k] = Shape::new(low, rise, parameters);
+            let cost = cost(target, tried.each_ref());
+            if cost < least {
+                (shapes, least, moved) = (tried, cost, true);
+            }
+        }
+        if !moved {
+            step /= 2.0;
+        }
+    }
+    shapes
+}
+
+/// Each parameter of each quarter, up and down.
+fn moves() -> impl Iterator<Item = (usize, usize, f64)> {
+    (0..16).map(|k| (k / 4, k / 2 % 2, if k % 2 == 0 { 1.0 } else { -1.0 }))
 }
 
 /// Lengths in ascending order of quarters, whose sum is that of the target as nearly as the quartiles allow.
