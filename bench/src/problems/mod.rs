@@ -2,4 +2,5 @@
 
 pub mod irregular_box;
 pub mod kuhn_box;
+pub mod profiles;
 pub mod tridiagonal;

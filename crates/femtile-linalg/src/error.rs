@@ -27,6 +27,20 @@ pub enum LinalgError {
         /// What is wrong there.
         message: String,
     },
+    /// An entry lies outside its matrix.
+    #[error("row {row}, column {column}: the entry {value} lies outside a matrix of {n_rows} × {n_cols}")]
+    Entry {
+        /// Its row, counted from 0.
+        row: usize,
+        /// Its column, counted from 0.
+        column: usize,
+        /// Its value.
+        value: f64,
+        /// Rows of the matrix.
+        n_rows: usize,
+        /// Columns of the matrix.
+        n_cols: usize,
+    },
     /// A diagonal entry cannot be inverted by a method for positive definite matrices.
     #[error(
         "the diagonal entry of row {row} is {value}, not positive: the matrix is not positive definite; \

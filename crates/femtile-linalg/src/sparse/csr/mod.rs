@@ -6,6 +6,7 @@ mod cpu;
 pub(crate) mod cuda;
 mod kernels;
 mod reference;
+mod transpose;
 
 use femtile_device::{Buffer, Device, HostDevice, Scalar};
 
