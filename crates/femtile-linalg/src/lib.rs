@@ -25,10 +25,14 @@ pub fn cuda_specialisations() -> Vec<Specialisation> {
         hooks::CudaHook::none(),
         hooks::CudaHook { source: krylov::cg::cuda::ProductHook::source(), arguments: vec![0; 5] },
     ];
-    let products = hooks.iter().flat_map(sparse::csr::cuda::specialisations);
+    let with_hook =
+        |hook| [sparse::csr::cuda::specialisations(hook), sparse::cuda::specialisations(hook)].concat();
+    let products = hooks.iter().flat_map(with_hook);
     vector::cuda::specialisations()
         .into_iter()
         .chain(products)
+        .chain(sparse::coo::cuda::specialisations())
+        .chain(sparse::merge::cuda::specialisations())
         .chain(krylov::cg::cuda::specialisations())
         .chain(tridiagonal::cuda::specialisations())
         .chain(tridiagonal::block::cuda::specialisations())

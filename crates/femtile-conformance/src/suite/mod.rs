@@ -5,6 +5,7 @@ pub mod assembly;
 pub mod block_tridiagonal;
 pub mod cg;
 pub mod csr;
+pub mod formats;
 pub mod forms;
 pub mod headers;
 pub mod problems;

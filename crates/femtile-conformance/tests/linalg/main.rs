@@ -8,6 +8,7 @@ mod vector;
 
 use femtile::device::{Cpu, cpu::SimdLevel};
 use femtile_conformance::suite::FULL;
+use femtile_conformance::suite::formats::FULL_FORMATS;
 
 /// CPU devices of every SIMD level this processor has, with 1, 2 and 3 threads.
 pub fn cpus() -> Vec<Cpu> {
@@ -20,3 +21,4 @@ fn devices(_check: &str) -> Vec<Cpu> {
 }
 
 femtile_conformance::linear_algebra!(devices, FULL);
+femtile_conformance::sparse_formats!(devices, FULL_FORMATS);

@@ -1,5 +1,21 @@
 //! Sparse matrices, one folder a format.
+//!
+//! [`Csr`] is what assembly gives and what the other formats are made from. Those are the ones that
+//! `[wong2015]`, section 4, sets ELL-WARP against, each as its authors would have it on this hardware.
 
+mod carries;
+pub mod coo;
+#[allow(unsafe_code)]
+mod cpu;
 pub mod csr;
+#[allow(unsafe_code)]
+pub(crate) mod cuda;
+mod kernels;
+pub mod merge;
+mod reference;
+mod rows;
 
+pub use coo::Coo;
 pub use csr::{Csr, Offsets};
+pub use kernels::{HookKernels, TileKernels};
+pub use merge::Merge;
