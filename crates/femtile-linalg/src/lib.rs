@@ -25,14 +25,10 @@ pub fn cuda_specialisations() -> Vec<Specialisation> {
         hooks::CudaHook::none(),
         hooks::CudaHook { source: krylov::cg::cuda::ProductHook::source(), arguments: vec![0; 5] },
     ];
-    let with_hook =
-        |hook| [sparse::csr::cuda::specialisations(hook), sparse::cuda::specialisations(hook)].concat();
-    let products = hooks.iter().flat_map(with_hook);
+    let products = hooks.iter().flat_map(sparse::cuda::all_specialisations);
     vector::cuda::specialisations()
         .into_iter()
         .chain(products)
-        .chain(sparse::coo::cuda::specialisations())
-        .chain(sparse::merge::cuda::specialisations())
         .chain(krylov::cg::cuda::specialisations())
         .chain(tridiagonal::cuda::specialisations())
         .chain(tridiagonal::block::cuda::specialisations())

@@ -7,8 +7,10 @@ use femtile::linalg::krylov::cg::{CgKernels, ConjugateGradient};
 use femtile::linalg::precondition::Jacobi;
 use femtile::linalg::sparse::coo::CooKernels;
 use femtile::linalg::sparse::csr::{Csr, CsrKernels};
+use femtile::linalg::sparse::ell::EllKernels;
+use femtile::linalg::sparse::jds::JdsKernels;
 use femtile::linalg::sparse::merge::MergeKernels;
-use femtile::linalg::sparse::{Coo, Merge};
+use femtile::linalg::sparse::{Coo, Ell, EllConfig, Hyb, Jds, Merge};
 use femtile::linalg::{LinalgError, LinearOperator};
 
 use super::cg::config;
@@ -35,9 +37,15 @@ pub const FULL_FORMATS: FormatScope =
 pub const SMALL_FORMATS: FormatScope = FormatScope { sizes: &[0, 1, 33, 257], side: 12, long_row: 540_000 };
 
 /// A device that multiplies with every format in one precision.
-pub trait FormatKernels<T: Scalar>: CgKernels<T> + CsrKernels<T> + CooKernels<T> + MergeKernels<T> {}
+pub trait FormatKernels<T: Scalar>:
+    CgKernels<T> + CsrKernels<T> + CooKernels<T> + MergeKernels<T> + EllKernels<T> + JdsKernels<T>
+{
+}
 
-impl<T: Scalar, D: CgKernels<T> + CsrKernels<T> + CooKernels<T> + MergeKernels<T>> FormatKernels<T> for D {}
+impl<T: Scalar, D> FormatKernels<T> for D where
+    D: CgKernels<T> + CsrKernels<T> + CooKernels<T> + MergeKernels<T> + EllKernels<T> + JdsKernels<T>
+{
+}
 
 /// A device that multiplies with every format in both precisions.
 pub trait FormatDevice: FormatKernels<f64> + FormatKernels<f32> {}
@@ -52,14 +60,14 @@ macro_rules! sparse_formats {
             formats: products_of_every_format_agree_with_the_reference,
                 every_format_goes_back_to_the_same_matrix, a_nan_reaches_the_rows_of_its_column_alone,
                 every_format_solves_with_conjugate_gradients, rows_across_many_tiles_are_added_up,
-                vectors_that_do_not_fit_a_format_are_refused;
+                vectors_that_do_not_fit_a_format_are_refused, ellpack_refuses_what_it_is_not_made_for;
         }
     };
 }
 
 /// A matrix in one format, as an operator and as what it gives back.
 struct Format<T: Scalar, D: FormatKernels<T>> {
-    name: &'static str,
+    name: String,
     operator: Box<dyn LinearOperator<T, D>>,
     back: Csr<T, Reference>,
     padding: f64,
@@ -74,7 +82,7 @@ fn formats<T: Scalar, D: FormatKernels<T>>(device: &D, parts: &Parts<T>) -> Vec<
         ($name:expr, $matrix:expr) => {
             let matrix = $matrix;
             formats.push(Format {
-                name: $name,
+                name: $name.into(),
                 back: matrix.to_csr(&Reference).unwrap(),
                 padding: matrix.padding(),
                 bytes: matrix.product_bytes(),
@@ -85,7 +93,32 @@ fn formats<T: Scalar, D: FormatKernels<T>>(device: &D, parts: &Parts<T>) -> Vec<
     add!("coo", Coo::from_csr(device, a).unwrap());
     add!("merge", Merge::from_csr(device, a).unwrap());
     add!("merge with 64-bit offsets", Merge::from_csr(device, wide).unwrap());
+    add!("jds", Jds::from_csr(device, a).unwrap());
+    add!("hyb", Hyb::from_csr(device, a).unwrap());
+    for config in ell_configs() {
+        match Ell::from_csr(device, a, config) {
+            Ok(ell) => {
+                add!(format!("ell, {config:?}"), ell);
+            }
+            Err(error) => assert!(needs_much_padding(a, config), "{error}"),
+        }
+    }
     formats
+}
+
+/// All numbers of threads a row with lengths, and two without.
+fn ell_configs() -> Vec<EllConfig> {
+    let with_lengths =
+        [1, 2, 4, 8, 16, 32].map(|threads_per_row| EllConfig { threads_per_row, lengths: true });
+    let without = [EllConfig::PLAIN, EllConfig { threads_per_row: 4, lengths: false }];
+    with_lengths.into_iter().chain(without).collect()
+}
+
+/// Whether ELLPACK would store more than fifty entries a non-zero.
+fn needs_much_padding<T: Scalar>(a: &Csr<T, Reference>, config: EllConfig) -> bool {
+    let longest = (0..a.n_rows()).map(|row| a.row(row).count()).max().unwrap_or(0);
+    let pitch = (a.n_rows() * config.threads_per_row).next_multiple_of(32);
+    longest.div_ceil(config.threads_per_row) * pitch > 50 * a.n_nonzeros()
 }
 
 /// $A x$ into a vector that held NaN.
@@ -202,11 +235,11 @@ pub fn a_nan_reaches_the_rows_of_its_column_alone<D: FormatDevice>(device: &D, s
         if parts.n_cols == 0 {
             return;
         }
-        let a = parts.on(&Reference);
+        let (a, formats) = (parts.on(&Reference), formats(device, parts));
         for bad in [0, random.below(parts.n_cols), parts.n_cols - 1] {
             let mut x = vec![1.0; parts.n_cols];
             x[bad] = f64::NAN;
-            for format in formats(device, parts) {
+            for format in &formats {
                 for (row, y) in apply(format.operator.as_ref(), &x).into_iter().enumerate() {
                     let has_column = a.row(row).any(|(column, _)| column == bad);
                     assert_eq!(y.is_nan(), has_column, "{}, {what}, row {row}, column {bad}", format.name);
@@ -254,10 +287,27 @@ pub fn rows_across_many_tiles_are_added_up<D: FormatDevice>(device: &D, scope: &
     let lengths = [3, n, 0, 1, n / 7, 5];
     let parts = Parts::<f64>::from_rows(n, lengths.map(row).into());
     let sum = |length: usize| (0..length).map(|column| 1.0 + (column % 3) as f64).sum::<f64>();
-    for format in formats(device, &parts) {
-        let found = apply(format.operator.as_ref(), &vec![1.0; n]);
-        assert_eq!(found, lengths.map(sum), "{}", format.name);
+    let a = parts.on(&Reference);
+    let (coo, merge) = (Coo::from_csr(device, &a).unwrap(), Merge::from_csr(device, &a).unwrap());
+    let operators: [&dyn LinearOperator<f64, D>; 2] = [&coo, &merge];
+    for operator in operators {
+        assert_eq!(apply(operator, &vec![1.0; n]), lengths.map(sum));
     }
+}
+
+/// ELLPACK refuses threads that cannot share a row, and matrices that are nearly all padding.
+pub fn ellpack_refuses_what_it_is_not_made_for<D: FormatDevice>(device: &D, _: &FormatScope) {
+    let a = laplacian::<f64>(3, &mut Random::new(1)).on(&Reference);
+    for threads_per_row in [0, 3, 64] {
+        let error = Ell::from_csr(device, &a, EllConfig { threads_per_row, lengths: true }).unwrap_err();
+        assert!(matches!(error, LinalgError::Setting { field: "threads_per_row", .. }), "{error}");
+    }
+    let row = |length: usize| (0..length).map(|column| (column, 1.0)).collect();
+    let rows = (0..200).map(|i| row(if i == 7 { 200 } else { 1 })).collect();
+    let a = Parts::<f64>::from_rows(200, rows).on(&Reference);
+    let error = Ell::from_csr(device, &a, EllConfig::default()).unwrap_err();
+    assert!(error.to_string().contains("44800 entries for 399 non-zeros"), "{error}");
+    assert!(Hyb::from_csr(device, &a).unwrap().padding() < 1.2);
 }
 
 /// Vectors of another length are refused with both numbers.

@@ -2,12 +2,14 @@ use femtile_device::cuda::{Header, Kernel, Launch, Program, Read, Specialisation
 use femtile_device::{Buffer, Cuda, Scalar};
 
 use super::carries::OpenSums;
-use super::{HookKernels, TileKernels};
+use super::{HookKernels, TileKernels, coo, csr, ell, jds, merge};
 use crate::LinalgError;
 use crate::hooks::{CudaHook, Hook};
 
 /// Sums over runs of entries, for kernels that take tiles of them.
 pub(super) const SEGMENTED: Header = Header { name: "segmented.cuh", text: include_str!("segmented.cuh") };
+/// A few entries of a row at once, for kernels that take rows.
+pub(super) const BATCH: Header = Header { name: "batch.cuh", text: include_str!("batch.cuh") };
 /// Threads of a block of such a kernel, which is also the number of carries that it takes, as the header has it.
 pub(super) const SEGMENT_THREADS: u32 = 256;
 /// Entries of a tile, as the header has it.
@@ -21,8 +23,20 @@ const HOOK_THREADS: u32 = 256;
 type CarryAdd<T> = (Write<T>, Write<u32>, Write<T>, Read<u32>, Read<T>, u64);
 type HookRows<T> = (Read<T>, Read<T>, u64, Structure);
 
-/// The programs that several formats share, with a hook, for checks that compile all of them.
-pub(crate) fn specialisations(hook: &CudaHook) -> Vec<Specialisation> {
+/// The programs of all formats with a hook, for checks that compile all of them.
+pub(crate) fn all_specialisations(hook: &CudaHook) -> Vec<Specialisation> {
+    [
+        csr::cuda::specialisations(hook),
+        ell::cuda::specialisations(hook),
+        jds::cuda::specialisations(hook),
+        coo::cuda::specialisations(),
+        merge::cuda::specialisations(),
+        shared_specialisations(hook),
+    ]
+    .concat()
+}
+
+fn shared_specialisations(hook: &CudaHook) -> Vec<Specialisation> {
     let hook_rows = |program: Specialisation| program.header("hook.cuh", hook.source);
     vec![
         CARRY.of::<f32>(),

@@ -10,6 +10,9 @@ mod cpu;
 pub mod csr;
 #[allow(unsafe_code)]
 pub(crate) mod cuda;
+pub mod ell;
+pub mod hyb;
+pub mod jds;
 mod kernels;
 pub mod merge;
 mod reference;
@@ -17,5 +20,8 @@ mod rows;
 
 pub use coo::Coo;
 pub use csr::{Csr, Offsets};
+pub use ell::{Ell, EllConfig};
+pub use hyb::Hyb;
+pub use jds::Jds;
 pub use kernels::{HookKernels, TileKernels};
 pub use merge::Merge;
