@@ -3,6 +3,7 @@
 use femtile::device::Cuda;
 use femtile_conformance::suite::FULL;
 use femtile_conformance::suite::block_tridiagonal::FULL_BLOCKS;
+use femtile_conformance::suite::formats::FULL_FORMATS;
 
 fn devices(_check: &str) -> Vec<Cuda> {
     match Cuda::new(0) {
@@ -16,6 +17,7 @@ fn devices(_check: &str) -> Vec<Cuda> {
 
 femtile_conformance::linear_algebra!(devices, FULL);
 femtile_conformance::sparse!(devices, FULL);
+femtile_conformance::sparse_formats!(devices, FULL_FORMATS);
 femtile_conformance::kernel_headers!(devices, FULL);
 femtile_conformance::assembly!(devices, FULL);
 femtile_conformance::tridiagonal!(devices, FULL);

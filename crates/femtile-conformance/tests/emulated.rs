@@ -6,6 +6,7 @@ use std::sync::Arc;
 use femtile::device::Cuda;
 use femtile_conformance::emulator::Emulator;
 use femtile_conformance::suite::block_tridiagonal::SMALL_BLOCKS;
+use femtile_conformance::suite::formats::SMALL_FORMATS;
 use femtile_conformance::suite::{self, SMALL, Scope};
 
 fn devices(check: &str) -> Vec<Cuda> {
@@ -20,6 +21,7 @@ fn devices(check: &str) -> Vec<Cuda> {
 
 femtile_conformance::linear_algebra!(devices, SMALL);
 femtile_conformance::sparse!(devices, SMALL);
+femtile_conformance::sparse_formats!(devices, SMALL_FORMATS);
 femtile_conformance::kernel_headers!(devices, SMALL);
 femtile_conformance::assembly!(devices, SMALL);
 femtile_conformance::tridiagonal!(devices, SMALL);

@@ -8,6 +8,7 @@ use femtile::device::cuda::{Kernel, Launch, Program, Read, Write};
 use femtile::device::{Buffer, Cuda, DeviceError};
 use femtile_conformance::emulator::{Emulator, without_barrier};
 use femtile_conformance::suite::block_tridiagonal::BlockScope;
+use femtile_conformance::suite::formats::FormatScope;
 use femtile_conformance::suite::{self, Scope};
 
 static KERNELS: Program = Program { name: "sound", source: include_str!("emulator/sound.cu"), headers: &[] };
@@ -153,6 +154,11 @@ fn races_between_blocks_are_caught() {
 const TRIDIAGONAL_HEADERS: [&str; 5] =
     ["lines.cuh", "equation.cuh", "chunk.cuh", "lanes.cuh", "exchange.cuh"];
 
+/// Kernels and headers of sparse formats that have barriers.
+const SPARSE_FORMATS: [&str; 3] = ["segmented.cuh", "coo.cu", "merge.cu"];
+/// The few matrices that these are tried with.
+const TINY_FORMATS: FormatScope = FormatScope { sizes: &[257], side: 12, long_row: 0 };
+
 /// What the suite says of the shipped kernel `name` when texts are changed; none where it finds nothing wrong.
 fn complaint(name: &str, change: impl Fn(&str, &str) -> String + Send + Sync + 'static) -> Option<String> {
     let device = gpu(change)?;
@@ -166,6 +172,11 @@ fn complaint(name: &str, change: impl Fn(&str, &str) -> String + Send + Sync + '
         if name.starts_with("block") {
             let scope = BlockScope { sizes: &[], blocks: &[3] };
             suite::block_tridiagonal::solving_in_place_gives_the_same_bits(&device, &scope);
+            return;
+        }
+        if SPARSE_FORMATS.contains(&name) {
+            suite::formats::products_of_every_format_agree_with_the_reference(&device, &TINY_FORMATS);
+            suite::formats::every_format_solves_with_conjugate_gradients(&device, &TINY_FORMATS);
             return;
         }
         suite::vector::vector_kernels_agree_with_the_reference(&device, &scope);

@@ -25,10 +25,7 @@ pub fn cuda_specialisations() -> Vec<Specialisation> {
         hooks::CudaHook::none(),
         hooks::CudaHook { source: krylov::cg::cuda::ProductHook::source(), arguments: vec![0; 5] },
     ];
-    let products = hooks.iter().flat_map(|hook| {
-        let csr = sparse::csr::cuda::specialisations(hook);
-        csr.into_iter().chain(sparse::ell_warp::cuda::specialisations(hook))
-    });
+    let products = hooks.iter().flat_map(sparse::cuda::all_specialisations);
     vector::cuda::specialisations()
         .into_iter()
         .chain(products)

@@ -6,6 +6,7 @@ pub mod block_tridiagonal;
 pub mod cg;
 pub mod csr;
 pub mod ell_warp;
+pub mod formats;
 pub mod forms;
 pub mod headers;
 pub mod problems;

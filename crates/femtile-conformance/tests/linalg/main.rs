@@ -8,6 +8,7 @@ mod vector;
 
 use femtile::device::{Cpu, cpu::SimdLevel};
 use femtile_conformance::suite::FULL;
+use femtile_conformance::suite::formats::FULL_FORMATS;
 
 /// CPU devices of every SIMD level this processor has, with 1, 2 and 3 threads.
 pub fn cpus() -> Vec<Cpu> {
@@ -21,6 +22,7 @@ fn devices(_check: &str) -> Vec<Cpu> {
 
 femtile_conformance::linear_algebra!(devices, FULL);
 femtile_conformance::sparse!(devices, FULL);
+femtile_conformance::sparse_formats!(devices, FULL_FORMATS);
 
 #[test]
 fn hooks_of_sliced_products_see_what_was_written() {

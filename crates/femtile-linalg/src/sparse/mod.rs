@@ -1,10 +1,32 @@
 //! Sparse matrices, one folder a format.
+//!
+//! [`Csr`] is what assembly gives and what the other formats are made from. Those are the ones that
+//! `[wong2015]`, section 4, sets ELL-WARP against, each as its authors would have it on this hardware.
 
+mod carries;
+pub mod coo;
+#[allow(unsafe_code)]
+mod cpu;
 pub mod csr;
+#[allow(unsafe_code)]
+pub(crate) mod cuda;
+pub mod ell;
 pub mod ell_warp;
+pub mod hyb;
+pub mod jds;
+mod kernels;
 pub mod matrix_market;
+pub mod merge;
+mod reference;
+mod rows;
 mod triplets;
 
+pub use coo::Coo;
 pub use csr::{Csr, Offsets};
+pub use ell::{Ell, EllConfig};
 pub use ell_warp::{EllWarp, EllWarpConfig};
+pub use hyb::Hyb;
+pub use jds::Jds;
+pub use kernels::{HookKernels, TileKernels};
+pub use merge::Merge;
 pub use triplets::{Gathered, Triplets};

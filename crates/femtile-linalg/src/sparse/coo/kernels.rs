@@ -1,0 +1,20 @@
+use femtile_device::{Buffer, Scalar};
+
+use super::Coo;
+use crate::LinalgError;
+use crate::sparse::{HookKernels, TileKernels};
+
+/// The act on a matrix in coordinates that a device carries out.
+pub trait CooKernels<T: Scalar>: HookKernels<T> + TileKernels {
+    /// $y = A x$, or $y \mathrel{+}= A x$ where `add`; lengths have been checked.
+    ///
+    /// # Cost
+    /// Reads 16 bytes a non-zero and 8 a row, writes 8 a row (f64); twice that where rows without entries are zeroed.
+    fn coo_apply(
+        &self,
+        y: &mut Buffer<T, Self>,
+        a: &Coo<T, Self>,
+        x: &Buffer<T, Self>,
+        add: bool,
+    ) -> Result<(), LinalgError>;
+}

@@ -1,0 +1,106 @@
+use std::ops::Range;
+
+use femtile_device::cpu::SharedMut;
+use femtile_device::{Buffer, Cpu, Scalar};
+
+use super::{HookKernels, TileKernels};
+use crate::LinalgError;
+use crate::hooks::Hook;
+use crate::vector::sum::{BLOCK, n_blocks};
+
+/// Entries of a tile. Sums of rows are cut where tiles meet, whatever the number of threads, so that it does not
+/// change their bits.
+pub(super) const TILE: usize = 4096;
+/// Tiles that one thread takes at least: below this a second thread costs more than it brings.
+const MIN_TILES: usize = 8;
+/// Blocks of rows that one thread takes at least in the pass of a hook.
+const MIN_BLOCKS: usize = 4;
+
+impl TileKernels for Cpu {
+    fn tile_entries(&self) -> usize {
+        TILE
+    }
+
+    fn tile_carries(&self, n_entries: usize) -> usize {
+        n_entries.div_ceil(TILE)
+    }
+}
+
+impl<T: Scalar> HookKernels<T> for Cpu {
+    fn hook_rows(
+        &self,
+        y: &mut Buffer<T, Self>,
+        x: &Buffer<T, Self>,
+        hook: &dyn Hook<T>,
+        product: impl FnOnce(&mut Buffer<T, Self>) -> Result<(), LinalgError>,
+    ) -> Result<(), LinalgError> {
+        let n = y.len();
+        if x.len() != n {
+            return product(y);
+        }
+        hook.pre(0..n);
+        product(y)?;
+        let (x, y) = (x.as_slice(), y.as_slice());
+        self.for_ranges(n_blocks(n), MIN_BLOCKS, |blocks| {
+            for block in blocks {
+                let rows = block * BLOCK..((block + 1) * BLOCK).min(n);
+                hook.post(rows.clone(), &x[rows.clone()], &y[rows]);
+            }
+        });
+        Ok(())
+    }
+}
+
+/// Sums rows by tiles of entries: `work` is given a tile, the rows that end in it and their part of y, and gives
+/// what it leaves open of the row that the next tile begins with.
+///
+/// # Safety
+/// `first_row(t)` ascends (not strictly) with the tile t, from 0 to the length of y for t = `open.len()`.
+pub(super) unsafe fn sum_tiles<T: Scalar>(
+    cpu: &Cpu,
+    y: &mut [T],
+    open: &mut [T],
+    first_row: impl Fn(usize) -> usize + Sync,
+    work: impl Fn(usize, Range<usize>, &mut [T]) -> T + Sync,
+) {
+    let n_tiles = open.len();
+    let (shared_y, shared_open) = (SharedMut::new(y), SharedMut::new(open));
+    cpu.for_ranges(n_tiles, MIN_TILES, |tiles| {
+        // SAFETY: the ranges of one `for_ranges` do not overlap.
+        let open = unsafe { shared_open.range(tiles.clone()) };
+        for (tile, open) in tiles.zip(open) {
+            let rows = first_row(tile)..first_row(tile + 1);
+            // SAFETY: each tile is visited once, and the caller promises that their rows do not overlap.
+            let y = unsafe { shared_y.range(rows.clone()) };
+            *open = cpu.vectorize(
+                #[inline(always)]
+                || work(tile, rows, y),
+            );
+        }
+    });
+    for tile in 1..n_tiles {
+        y[first_row(tile)] += open[tile - 1];
+    }
+}
+
+/// $\sum_i v_i x_{c_i}$ over neighbouring entries, as four sums side by side.
+///
+/// # Safety
+/// Columns are below `x.len()`.
+#[inline(always)]
+pub(super) unsafe fn dot_of_entries<T: Scalar>(columns: &[u32], values: &[T], x: &[T]) -> T {
+    // SAFETY: the caller promises that columns are below `x.len()`.
+    let at = |column: u32| unsafe { *x.get_unchecked(column as usize) };
+    let mut sums = [T::ZERO; 4];
+    let (columns4, columns_rest) = columns.as_chunks::<4>();
+    let (values4, values_rest) = values.as_chunks::<4>();
+    for (columns, values) in columns4.iter().zip(values4) {
+        for lane in 0..4 {
+            sums[lane] += values[lane] * at(columns[lane]);
+        }
+    }
+    for (lane, (&column, &value)) in columns_rest.iter().zip(values_rest).enumerate() {
+        sums[lane] += value * at(column);
+    }
+    (sums[0] + sums[2]) + (sums[1] + sums[3])
+}

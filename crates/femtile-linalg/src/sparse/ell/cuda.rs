@@ -1,0 +1,54 @@
+use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Structure, Write};
+use femtile_device::{Buffer, Cuda, Scalar};
+
+use super::{Ell, EllConfig, EllKernels};
+use crate::LinalgError;
+use crate::hooks::{CudaHook, Hook};
+use crate::sparse::cuda::BATCH;
+
+static ELL: Program = Program { name: "ell", source: include_str!("ell.cu"), headers: &[BATCH] };
+const THREADS: u32 = 256;
+
+type Apply<T> = (Write<T>, Read<u32>, Read<u32>, Read<T>, Read<T>, u64, u32, u32, Structure);
+
+fn program<T: Scalar>(config: EllConfig, hook: &CudaHook) -> Specialisation {
+    let lanes = ELL.of::<T>().define("FEMTILE_LANES", config.threads_per_row);
+    lanes.define("FEMTILE_LENGTHS", u8::from(config.lengths)).header("hook.cuh", hook.source)
+}
+
+/// The programs of this folder with a hook, for checks that compile all of them.
+pub(crate) fn specialisations(hook: &CudaHook) -> Vec<Specialisation> {
+    let threads = [1, 2, 4, 8, 16, 32].into_iter();
+    let configs = threads.map(|threads_per_row| EllConfig { threads_per_row, lengths: true });
+    let configs = configs.chain([EllConfig::PLAIN]);
+    configs.flat_map(|config| [program::<f32>(config, hook), program::<f64>(config, hook)]).collect()
+}
+
+impl<T: Scalar> EllKernels<T> for Cuda {
+    fn ell_apply(
+        &self,
+        y: &mut Buffer<T, Self>,
+        a: &Ell<T, Self>,
+        x: &Buffer<T, Self>,
+        hook: &dyn Hook<T>,
+    ) -> Result<(), LinalgError> {
+        let hook = hook.cuda().ok_or(LinalgError::HostHook)?;
+        let program = program::<T>(a.config, &hook);
+        let rows = (THREADS as usize / a.config.threads_per_row).max(CudaHook::ROWS);
+        let launch = Launch::line(a.n_rows.div_ceil(rows), THREADS);
+        let arguments = (
+            y.write(),
+            a.lengths.as_ref().map_or(Read::none(), Buffer::read),
+            a.columns.read(),
+            a.values.read(),
+            x.read(),
+            a.n_rows as u64,
+            a.pitch as u32,
+            a.steps as u32,
+            Structure(hook.arguments),
+        );
+        // SAFETY: the matrix was made from a sound one, and the lengths of x and y were checked by the caller; what
+        // the hook touches is its maker's promise.
+        Ok(unsafe { self.launch(&program, &Kernel::<Apply<T>>::new("ell_apply"), launch, arguments) }?)
+    }
+}

@@ -1,0 +1,21 @@
+use femtile_device::{Buffer, Scalar};
+
+use super::Ell;
+use crate::LinalgError;
+use crate::hooks::Hook;
+use crate::sparse::HookKernels;
+
+/// The act on an ELLPACK matrix that a device carries out.
+pub trait EllKernels<T: Scalar>: HookKernels<T> {
+    /// $y = A x$ with the calls that [`Hook`] promises; lengths have been checked.
+    ///
+    /// # Cost
+    /// Reads 12 bytes a non-zero and 12 a row, writes 8 a row (f64, with lengths).
+    fn ell_apply(
+        &self,
+        y: &mut Buffer<T, Self>,
+        a: &Ell<T, Self>,
+        x: &Buffer<T, Self>,
+        hook: &dyn Hook<T>,
+    ) -> Result<(), LinalgError>;
+}

@@ -1,0 +1,21 @@
+use femtile_device::{Buffer, Scalar};
+
+use super::Jds;
+use crate::LinalgError;
+use crate::hooks::Hook;
+use crate::sparse::HookKernels;
+
+/// The act on a matrix in padded jagged diagonals that a device carries out.
+pub trait JdsKernels<T: Scalar>: HookKernels<T> {
+    /// $y = A x$ with the calls that [`Hook`] promises; lengths have been checked.
+    ///
+    /// # Cost
+    /// Reads 12 bytes a non-zero and 16 a row, writes 8 a row (f64).
+    fn jds_apply(
+        &self,
+        y: &mut Buffer<T, Self>,
+        a: &Jds<T, Self>,
+        x: &Buffer<T, Self>,
+        hook: &dyn Hook<T>,
+    ) -> Result<(), LinalgError>;
+}
