@@ -10,6 +10,7 @@ mod peer;
 pub mod problems;
 mod record;
 pub mod reproduce;
+pub mod spmv;
 mod timing;
 
 pub use error::BenchError;

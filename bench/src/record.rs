@@ -55,14 +55,27 @@ impl Record {
         work: Work,
         (bound, gb_per_s): (&str, f64),
     ) -> Self {
-        let seconds_min = samples.min();
+        let seconds = (samples.median(), samples.min());
+        let mut record = Self::of_seconds(problem, device, seconds, work, (bound, gb_per_s));
+        record.set("runs", samples.len());
+        record
+    }
+
+    /// The same from the median and the least of the times.
+    pub(crate) fn of_seconds(
+        problem: &str,
+        device: &impl femtile::device::Device,
+        (seconds_median, seconds_min): (f64, f64),
+        work: Work,
+        (bound, gb_per_s): (&str, f64),
+    ) -> Self {
         let rate = 1e-9 * work.bytes / seconds_min;
         let mut record = Self {
             problem: problem.into(),
             device: device.description(),
             precision: "f64".into(),
             parameters: BTreeMap::new(),
-            seconds_median: samples.median(),
+            seconds_median,
             seconds_min,
             bytes: work.bytes,
             flops: work.flops,
@@ -71,7 +84,6 @@ impl Record {
             bound: format!("{bound}, {gb_per_s:.2} GB/s"),
             fraction_of_bound: rate / gb_per_s,
         };
-        record.set("runs", samples.len());
         record.set("processor", processor());
         record
     }

@@ -1,113 +1,122 @@
-//! $y = A x$ in every format: 12 bytes a non-zero and 20 a row in f64, whatever a format stores.
+//! $y = A x$ in every format: boxes of linear tetrahedra, a mesh out of order, profiles of known matrices.
+//!
+//! Rates count 12 bytes a non-zero and 20 a row, whatever a format stores, so that they compare formats by time.
 
-use femtile::device::cuda::measure;
-use femtile::device::{Buffer, Cpu, Cuda, Reference};
-use femtile::linalg::LinearOperator;
-use femtile::linalg::sparse::Csr;
-use femtile::linalg::sparse::ell_warp::{EllWarp, EllWarpConfig, IndexKind, Numbering};
+use femtile::device::cuda::{gpus, measure};
+use femtile::device::{Cpu, Cuda, Reference};
+use femtile::linalg::sparse::choice::{cpu_candidates, gpu_candidates};
+use femtile::linalg::sparse::ell_warp::{EllWarp, EllWarpConfig, IndexKind};
+use femtile::linalg::sparse::{Csr, Format, SparseKernels};
 
-use crate::problems::{irregular_box, kuhn_box};
-use crate::timing::Samples;
+use crate::problems::{irregular_box, kuhn_box, profiles};
+use crate::spmv::{Peer, Stopwatch, Timed, ask_peers, nominal_bytes, time_format, time_operator};
 use crate::{BenchError, Options, Record, Work};
 
-/// Products that are timed as one.
-const IN_A_ROW: usize = 20;
+type Named = (String, Csr<f64, Reference>);
 
 pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
-    let cuda = Cuda::new(0)?;
-    let copy = 1e-9 * measure(&cuda)?.copy_bytes_per_second;
     let mut records = Vec::new();
-    for (name, a) in problems(options)? {
-        let on_gpu = a.copy_to(&cuda)?;
-        let mut record = |format: String, operator: &dyn LinearOperator<f64, Cuda>, stored: usize| {
-            let samples = time(&cuda, operator, options)?;
-            let work = Work { bytes: a.product_bytes() as f64, flops: 2.0 * a.n_nonzeros() as f64 };
-            let bound = ("copy bandwidth", copy);
-            let mut record =
-                Record::against_bandwidth(&format!("{name}: {format}"), &cuda, &samples, work, bound);
-            record.set("n_rows", a.n_rows());
-            record.set("n_nonzeros", a.n_nonzeros());
-            record.set("padding", stored as f64 / a.n_nonzeros() as f64);
-            eprintln!(
-                "{name}: {format}: {:.1} us, padding {:.3}, {:.0} GB/s",
-                1e6 * samples.min(),
-                stored as f64 / a.n_nonzeros() as f64,
-                work.bytes / samples.min() * 1e-9
-            );
-            records.push(record);
-            Ok::<(), BenchError>(())
-        };
-        record("CSR".into(), &on_gpu, a.n_nonzeros())?;
-        drop(on_gpu);
-        for config in configs() {
-            let sliced = EllWarp::<f64, Cuda>::from_csr(&cuda, &a, &config)?;
-            record(config.name(), &sliced, sliced.n_stored())?;
+    if options.threads.is_none() && gpus().is_ok_and(|gpus| !gpus.is_empty()) {
+        let cuda = Cuda::new(0)?;
+        let bound = ("copy bandwidth", 1e-9 * measure(&cuda)?.copy_bytes_per_second);
+        for problem in problems(options, &[65, 129, 201])? {
+            measure_on(&cuda, &problem, &gpu_candidates(), Peer::Cusparse, 0, bound, options, &mut records)?;
         }
-        let config = EllWarpConfig { window: 1024, ..EllWarpConfig::new(32) };
-        let sliced = EllWarp::<f64, Cuda, f32>::from_csr(&cuda, &a, &config)?;
-        record(format!("f32 values, {}", config.name()), &sliced, sliced.n_stored())?;
-        let config = EllWarpConfig { indices: IndexKind::Delta, ..config };
-        let sliced = EllWarp::<f64, Cuda, f32>::from_csr(&cuda, &a, &config)?;
-        record(format!("f32 values, {}", config.name()), &sliced, sliced.n_stored())?;
+    }
+    for cpu in options.cpus()? {
+        let bandwidth = cpu.measure_bandwidth(256 << 20)?;
+        let bound = ("read bandwidth", bandwidth.read_gb_per_s);
+        let candidates = cpu_candidates(4);
+        for problem in problems(options, &[65, 129])? {
+            let threads = cpu.threads();
+            measure_on(&cpu, &problem, &candidates, Peer::Mkl, threads, bound, options, &mut records)?;
+        }
     }
     Ok(records)
 }
 
-fn problems(options: &Options) -> Result<Vec<(String, Csr<f64, Reference>)>, BenchError> {
+fn problems(options: &Options, boxes: &[usize]) -> Result<Vec<Named>, BenchError> {
     let cpu = Cpu::new(0)?;
+    let chosen: Vec<usize> = options.nodes.map_or(boxes.to_vec(), |nodes| vec![nodes]);
     let mut problems = Vec::new();
-    let sizes = match options.nodes {
-        Some(n) => vec![n],
-        None => vec![65, 129, 201],
-    };
-    for nodes in sizes {
-        problems
-            .push((format!("box {nodes}"), kuhn_box::matrix::<f64, _>(&cpu, nodes)?.copy_to(&Reference)?));
+    for nodes in chosen {
+        let a = kuhn_box::matrix::<f64, _>(&cpu, nodes)?.copy_to(&Reference)?;
+        problems.push((format!("box of {nodes}³ nodes"), a));
     }
-    problems
-        .push(("irregular 129".into(), irregular_box::matrix::<f64, _>(&cpu, 17, 3)?.copy_to(&Reference)?));
+    if options.nodes.is_none() {
+        let a = irregular_box::matrix::<f64, _>(&cpu, 17, 3)?.copy_to(&Reference)?;
+        problems.push(("bent box of 129³ nodes".into(), a));
+        for profile in profiles::all() {
+            problems.push((format!("profile of {}", profile.name), profile.matrix(1)?));
+        }
+    }
     Ok(problems)
 }
 
-fn configs() -> Vec<EllWarpConfig> {
-    let mut configs = Vec::new();
-    for lanes in [32, 64] {
-        for window in [1, 256, 1024, 4096, EllWarpConfig::ALL_ROWS] {
-            for (numbering, indices) in [
-                (Numbering::Kept, IndexKind::Full),
-                (Numbering::Kept, IndexKind::Delta),
-                (Numbering::SortedColumns, IndexKind::Full),
-                (Numbering::SortedColumns, IndexKind::Delta),
-            ] {
-                for block_threads in [64, 128, 256] {
-                    if block_threads != 128 && (window != 1024 || numbering != Numbering::Kept) {
-                        continue;
-                    }
-                    configs.push(EllWarpConfig {
-                        window,
-                        numbering,
-                        indices,
-                        block_threads,
-                        ..EllWarpConfig::new(lanes)
-                    });
-                }
-            }
+#[expect(clippy::too_many_arguments, reason = "one call for each device")]
+fn measure_on<D: SparseKernels<f64> + Stopwatch>(
+    device: &D,
+    (name, a): &Named,
+    candidates: &[Format],
+    peer: Peer,
+    threads: usize,
+    bound: (&str, f64),
+    options: &Options,
+    records: &mut Vec<Record>,
+) -> Result<(), BenchError> {
+    let repeats = options.repeats(10);
+    let mut note = |timed: Timed| {
+        eprintln!(
+            "{name}: {}: {:.2} us, padding {:.3}",
+            timed.format,
+            1e6 * timed.seconds_min,
+            timed.padding
+        );
+        records.push(record(device, name, a, &timed, bound));
+    };
+    for &format in candidates {
+        match time_format(device, a, format, repeats) {
+            Ok(timed) => note(timed),
+            Err(BenchError::Linalg(femtile::linalg::LinalgError::Setting { .. })) => {}
+            Err(error) => return Err(error),
         }
     }
-    for threshold in [4, 8] {
-        configs.push(EllWarpConfig { window: 1024, threshold: Some(threshold), ..EllWarpConfig::new(32) });
+    for indices in [IndexKind::Full, IndexKind::Delta] {
+        let lanes = if threads == 0 { 32 } else { 4 };
+        let config = EllWarpConfig { window: 256, indices, ..EllWarpConfig::new(lanes) };
+        let matrix = EllWarp::<f64, D, f32>::from_csr(device, a, &config)?;
+        let samples = time_operator(device, &matrix, repeats)?;
+        note(Timed {
+            format: format!("f32 values, {}", config.name()),
+            seconds_median: samples.median(),
+            seconds_min: samples.min(),
+            padding: matrix.n_stored() as f64 / a.n_nonzeros() as f64,
+            bytes: matrix.product_bytes(),
+            seconds_built: 0.0,
+        });
     }
-    configs
+    match ask_peers(peer, a, threads, repeats)? {
+        Ok(times) => times.into_iter().for_each(note),
+        Err(reason) => eprintln!("SKIPPED: {peer:?}: {reason}"),
+    }
+    Ok(())
 }
 
-fn time(device: &Cuda, a: &dyn LinearOperator<f64, Cuda>, options: &Options) -> Result<Samples, BenchError> {
-    let x = Buffer::from_vec(device, (0..a.n_cols()).map(|i| 1.0 + (i % 17) as f64).collect())?;
-    let mut y = Buffer::zeros(device, a.n_rows())?;
-    a.apply(&mut y, &x)?;
-    let mut samples = Samples::default();
-    for _ in 0..options.repeats(10) {
-        let seconds = device.time(|| (0..IN_A_ROW).try_for_each(|_| a.apply(&mut y, &x)))?;
-        samples.push(seconds / IN_A_ROW as f64);
-    }
-    Ok(samples)
+fn record<D: Stopwatch>(
+    device: &D,
+    name: &str,
+    a: &Csr<f64, Reference>,
+    timed: &Timed,
+    bound: (&str, f64),
+) -> Record {
+    let work = Work { bytes: nominal_bytes(a) as f64, flops: 2.0 * a.n_nonzeros() as f64 };
+    let seconds = (timed.seconds_median, timed.seconds_min);
+    let mut record = Record::of_seconds(&format!("{name}: {}", timed.format), device, seconds, work, bound);
+    record.set("n_rows", a.n_rows());
+    record.set("n_nonzeros", a.n_nonzeros());
+    record.set("format", timed.format.as_str());
+    record.set("padding", timed.padding);
+    record.set("bytes_of_format", timed.bytes);
+    record.set("seconds_built", timed.seconds_built);
+    record
 }

@@ -4,6 +4,7 @@
 //! `[wong2015]`, section 4, sets ELL-WARP against, each as its authors would have it on this hardware.
 
 mod carries;
+pub mod choice;
 pub mod coo;
 #[allow(unsafe_code)]
 mod cpu;
@@ -12,6 +13,7 @@ pub mod csr;
 pub(crate) mod cuda;
 pub mod ell;
 pub mod ell_warp;
+mod format;
 pub mod hyb;
 pub mod jds;
 mod kernels;
@@ -25,6 +27,7 @@ pub use coo::Coo;
 pub use csr::{Csr, Offsets};
 pub use ell::{Ell, EllConfig};
 pub use ell_warp::{EllWarp, EllWarpConfig};
+pub use format::{Format, SparseKernels, SparseMatrix};
 pub use hyb::Hyb;
 pub use jds::Jds;
 pub use kernels::{HookKernels, TileKernels};

@@ -1,0 +1,45 @@
+use crate::sparse::ell_warp::{EllWarpConfig, IndexKind};
+use crate::sparse::{EllConfig, Format};
+
+/// The formats that [`crate::sparse::SparseMatrix::auto`] chooses from and that a search tries, on a GPU.
+pub fn gpu_candidates() -> Vec<Format> {
+    let mut formats = rivals();
+    for lanes in [32, 64] {
+        let new = EllWarpConfig::new(lanes);
+        formats.extend(sliced(new, &[1, 256, 4096, EllWarpConfig::ALL_ROWS], &[None]));
+    }
+    let thresholds = [2, 4, 8, 16, 32, 64].map(Some);
+    formats.extend(sliced(EllWarpConfig::new(32), &[4096, EllWarpConfig::ALL_ROWS], &thresholds));
+    formats
+}
+
+/// The same on a CPU, whose vectors have so many lanes.
+pub fn cpu_candidates(lanes: usize) -> Vec<Format> {
+    let mut formats = vec![Format::Csr, Format::Merge];
+    for lanes in [lanes, 2 * lanes] {
+        let new = EllWarpConfig::new(lanes);
+        formats.extend(sliced(new, &[1, 256, 4096, EllWarpConfig::ALL_ROWS], &[None]));
+    }
+    formats.extend(sliced(EllWarpConfig::new(lanes), &[4096], &[Some(8), Some(32)]));
+    formats
+}
+
+fn rivals() -> Vec<Format> {
+    let ell = [1, 4, 16].map(|threads_per_row| Format::Ell(EllConfig { threads_per_row, lengths: true }));
+    [Format::Csr, Format::Coo, Format::Merge, Format::Ell(EllConfig::PLAIN), Format::Jds, Format::Hyb]
+        .into_iter()
+        .chain(ell)
+        .collect()
+}
+
+fn sliced(new: EllWarpConfig, windows: &[usize], thresholds: &[Option<usize>]) -> Vec<Format> {
+    let mut formats = Vec::new();
+    for &window in windows {
+        for &threshold in thresholds {
+            for indices in [IndexKind::Full, IndexKind::Delta] {
+                formats.push(Format::EllWarp(EllWarpConfig { window, threshold, indices, ..new }));
+            }
+        }
+    }
+    formats
+}

@@ -1,0 +1,5 @@
+//! Which format suits a matrix.
+
+mod candidates;
+
+pub use candidates::{cpu_candidates, gpu_candidates};
