@@ -25,10 +25,11 @@ pub fn cuda_specialisations() -> Vec<Specialisation> {
         hooks::CudaHook::none(),
         hooks::CudaHook { source: krylov::cg::cuda::ProductHook::source(), arguments: vec![0; 5] },
     ];
-    let products = hooks.iter().flat_map(sparse::cuda::all_specialisations);
+    let products = hooks.iter().flat_map(sparse::cuda::hooked_specialisations);
     vector::cuda::specialisations()
         .into_iter()
         .chain(products)
+        .chain(sparse::cuda::specialisations())
         .chain(krylov::cg::cuda::specialisations())
         .chain(tridiagonal::cuda::specialisations())
         .chain(tridiagonal::block::cuda::specialisations())

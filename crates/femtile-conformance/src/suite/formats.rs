@@ -66,16 +66,18 @@ macro_rules! sparse_formats {
 }
 
 /// A matrix in one format, as an operator and as what it gives back.
-struct Format<T: Scalar, D: FormatKernels<T>> {
-    name: String,
-    operator: Box<dyn LinearOperator<T, D>>,
+pub struct Format<T: Scalar, D: FormatKernels<T>> {
+    /// The format and its settings.
+    pub name: String,
+    /// The matrix.
+    pub operator: Box<dyn LinearOperator<T, D>>,
     back: Csr<T, Reference>,
     padding: f64,
     bytes: usize,
 }
 
 /// A matrix in every format that takes it.
-fn formats<T: Scalar, D: FormatKernels<T>>(device: &D, parts: &Parts<T>) -> Vec<Format<T, D>> {
+pub fn formats<T: Scalar, D: FormatKernels<T>>(device: &D, parts: &Parts<T>) -> Vec<Format<T, D>> {
     let (a, wide) = (&parts.on(&Reference), &parts.wide_on(&Reference));
     let mut formats = Vec::new();
     macro_rules! add {

@@ -3,6 +3,7 @@
 mod block_tridiagonal;
 mod cg;
 mod csr;
+mod formats;
 mod tridiagonal;
 mod vector;
 

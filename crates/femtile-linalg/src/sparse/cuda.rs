@@ -23,28 +23,23 @@ const HOOK_THREADS: u32 = 256;
 type CarryAdd<T> = (Write<T>, Write<u32>, Write<T>, Read<u32>, Read<T>, u64);
 type HookRows<T> = (Read<T>, Read<T>, u64, Structure);
 
+/// The programs of all formats that need no hook, for checks that compile all of them.
+pub(crate) fn specialisations() -> Vec<Specialisation> {
+    let carry = vec![CARRY.of::<f32>(), CARRY.of::<f64>()];
+    [carry, coo::cuda::specialisations(), merge::cuda::specialisations()].concat()
+}
+
 /// The programs of all formats with a hook, for checks that compile all of them.
-pub(crate) fn all_specialisations(hook: &CudaHook) -> Vec<Specialisation> {
+pub(crate) fn hooked_specialisations(hook: &CudaHook) -> Vec<Specialisation> {
+    let passes = [HOOK_ROWS.of::<f32>(), HOOK_ROWS.of::<f64>()];
     [
+        passes.map(|pass| pass.header("hook.cuh", hook.source)).into(),
         csr::cuda::specialisations(hook),
         ell::cuda::specialisations(hook),
         ell_warp::cuda::specialisations(hook),
         jds::cuda::specialisations(hook),
-        coo::cuda::specialisations(),
-        merge::cuda::specialisations(),
-        shared_specialisations(hook),
     ]
     .concat()
-}
-
-fn shared_specialisations(hook: &CudaHook) -> Vec<Specialisation> {
-    let hook_rows = |program: Specialisation| program.header("hook.cuh", hook.source);
-    vec![
-        CARRY.of::<f32>(),
-        CARRY.of::<f64>(),
-        hook_rows(HOOK_ROWS.of::<f32>()),
-        hook_rows(HOOK_ROWS.of::<f64>()),
-    ]
 }
 
 impl TileKernels for Cuda {

@@ -1,7 +1,7 @@
 //! Sparse matrices, one folder a format.
 //!
 //! [`Csr`] is what assembly gives and what the other formats are made from. Those are the ones that
-//! `[wong2015]`, section 4, sets ELL-WARP against, each as its authors would have it on this hardware.
+//! `[wong2015]`, section 4, sets ELL-WARP against.
 
 mod carries;
 pub mod choice;

@@ -9,7 +9,8 @@ pub trait CooKernels<T: Scalar>: HookKernels<T> + TileKernels {
     /// $y = A x$, or $y \mathrel{+}= A x$ where `add`; lengths have been checked.
     ///
     /// # Cost
-    /// Reads 16 bytes a non-zero and 8 a row, writes 8 a row (f64); twice that where rows without entries are zeroed.
+    /// Reads 16 bytes a non-zero and 8 a row, writes 8 a row (f64); a GPU writes 8 a row more where
+    /// some rows have no entries.
     fn coo_apply(
         &self,
         y: &mut Buffer<T, Self>,

@@ -26,7 +26,7 @@ pub use kernels::CooKernels;
 /// # Cost
 /// A product reads 16 bytes a non-zero and 8 bytes a row, and writes 8 bytes a row (f64).
 /// # Source
-/// [wong2015], section 4, COO. Differs: blocks of threads sum tiles of equal size, not warps.
+/// `[wong2015]`, section 4, COO. Differs: blocks of threads sum tiles of equal size, not warps.
 #[derive(Debug)]
 pub struct Coo<T: Scalar, D: CooKernels<T>> {
     n_rows: usize,

@@ -14,8 +14,15 @@ const u32 AT_ONCE = LANES < 4 ? 8 : 4;
 __device__ inline T sum_of_lane(
     const u32* columns, const T* values, const T* x, u32 first, u32 pitch, u32 steps) {
     T sum = 0;
-    for (u32 step = 0; step < steps; step += AT_ONCE) {
-        Batch<AT_ONCE> batch;
+    u32 step = 0;
+    Batch<AT_ONCE> batch;
+    // Where all lanes have the same steps, a mask would become a branch around each load.
+    for (; !FEMTILE_LENGTHS && step + AT_ONCE <= steps; step += AT_ONCE) {
+#pragma unroll
+        for (u32 k = 0; k < AT_ONCE; ++k) batch.load(k, true, columns, values, first + (step + k) * pitch);
+        batch.add_to(sum, x);
+    }
+    for (; step < steps; step += AT_ONCE) {
 #pragma unroll
         for (u32 k = 0; k < AT_ONCE; ++k) {
             batch.load(k, step + k < steps, columns, values, first + (step + k) * pitch);

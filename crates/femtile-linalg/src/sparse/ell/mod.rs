@@ -32,7 +32,7 @@ const ALIGNMENT: usize = 32;
 /// With lengths, a product reads 12 bytes a non-zero and 12 a row, and writes 8 a row (f64); without them it reads
 /// 12 bytes a stored entry.
 /// # Source
-/// [wong2015], section 4, ELL and its variants ELLPACK-R and ELLR-T.
+/// `[wong2015]`, section 4, ELL and its variants ELLPACK-R and ELLR-T.
 #[derive(Debug)]
 pub struct Ell<T: Scalar, D: Device> {
     n_rows: usize,

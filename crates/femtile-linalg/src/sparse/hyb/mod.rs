@@ -11,13 +11,13 @@ use crate::{LinalgError, LinearOperator, error::need};
 
 /// A sparse matrix as the sum of one in ELLPACK and one in coordinates.
 ///
-/// The first part is as wide as at least a third of the rows are long: a column more would store more padding than it
-/// spares in coordinates.
+/// The first part is as wide as at least a third of the rows are long: the rule takes an entry in ELLPACK to be three
+/// times as fast as one in coordinates.
 ///
 /// # Cost
 /// A product is those of both parts; the second reads and writes y once more where it has entries.
 /// # Source
-/// [wong2015], section 4, HYB; the width is that of the CUSP library.
+/// `[wong2015]`, section 4, HYB; the width is by the rule of Bell and Garland, without their least number of rows.
 #[derive(Debug)]
 pub struct Hyb<T: Scalar, D: CooKernels<T>> {
     regular: Ell<T, D>,

@@ -28,7 +28,7 @@ const SLICE: usize = 32;
 /// # Cost
 /// A product reads 12 bytes a non-zero and 16 a row, and writes 8 a row (f64).
 /// # Source
-/// [wong2015], Listing 1. Differs: x and y are not permuted, so that nothing has to be carried back.
+/// `[wong2015]`, Listing 1. Differs: x and y are not permuted, so that nothing has to be carried back.
 #[derive(Debug)]
 pub struct Jds<T: Scalar, D: Device> {
     n_cols: usize,

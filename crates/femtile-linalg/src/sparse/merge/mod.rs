@@ -26,7 +26,7 @@ pub use kernels::MergeKernels;
 /// # Cost
 /// A product reads 12 bytes a non-zero and 12 bytes a row, and writes 8 bytes a row (f64).
 /// # Source
-/// [wong2015], section 4, ModernGPU. Differs: columns are not compressed, the ends of rows are not stored but
+/// `[wong2015]`, section 4, ModernGPU. Differs: columns are not compressed, the ends of rows are not stored but
 /// found from the offsets, and the array of entries is that of CSR.
 #[derive(Debug)]
 pub struct Merge<T: Scalar, D: MergeKernels<T>> {
