@@ -1,8 +1,12 @@
-//! No mutation of a valid mesh file makes a reader panic, hang or take memory out of proportion.
+//! No mutation of a valid mesh or matrix file makes a reader panic, hang or take memory out of proportion.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use femtile::device::Reference;
+use femtile::linalg::LinalgError;
+use femtile::linalg::sparse::matrix_market::{self, ReadConfig, Symmetry, WriteConfig};
+use femtile::linalg::sparse::{Csr, Triplets};
 use femtile_conformance::allocation::{CountingAllocator, peak_of};
 use femtile_conformance::mesh_files::{self, MeshFiles};
 use femtile_mesh::generate::{BoxConfig, box_mesh};
@@ -155,6 +159,68 @@ fn no_mutation_makes_a_reader_panic_hang_or_swell() {
             Ok(())
         });
         run.unwrap_or_else(|error| panic!("{}: {error}", seed.name));
+    }
+}
+
+/// A symmetric matrix with up to three entries in a row.
+fn tridiagonal(n: usize) -> Result<Csr<f64, Reference>, LinalgError> {
+    let mut triplets = Triplets::new(n, n);
+    for row in 0..n {
+        triplets.push(row, row, 2.0 + row as f64)?;
+        if row > 0 {
+            triplets.push(row, row - 1, -0.1)?;
+            triplets.push(row - 1, row, -0.1)?;
+        }
+    }
+    Ok(triplets.into_csr(&Reference)?.matrix)
+}
+
+/// Matrix Market files of every kind that is read.
+fn matrix_files() -> Vec<Vec<u8>> {
+    let folder = tempfile::tempdir().unwrap();
+    let kinds =
+        [("a.mtx", Symmetry::General), ("a.mtx.gz", Symmetry::General), ("b.mtx", Symmetry::Symmetric)];
+    let written = kinds.map(|(name, symmetry)| {
+        let config = WriteConfig { symmetry, comments: vec!["seed".into()] };
+        matrix_market::write(&folder.path().join(name), &tridiagonal(9).unwrap(), &config).unwrap();
+        std::fs::read(folder.path().join(name)).unwrap()
+    });
+    let texts = [
+        "%%MatrixMarket matrix coordinate pattern general\n4 5 3\n1 5\n2 2\n4 1\n",
+        "%%MatrixMarket matrix coordinate integer skew-symmetric\n4 4 2\n4 1 -3\n3 2 7\n",
+        "%%MatrixMarket matrix array real symmetric\n2 2\n1.5\n0\n-2e-3\n",
+    ];
+    written.into_iter().chain(texts.map(|text| text.as_bytes().to_vec())).collect()
+}
+
+/// Bytes that the reader of matrices may hold: rows up to a million are taken on trust, empty or not.
+fn allowed_for_matrix(n_bytes: usize) -> usize {
+    (48 << 20) + 64 * n_bytes
+}
+
+fn check_matrix(file: &[u8]) {
+    let start = Instant::now();
+    let parse = || matrix_market::parse::<f64>(Path::new("fuzz.mtx"), file, &ReadConfig::default());
+    let (result, peak) = peak_of(parse);
+    assert!(start.elapsed() < Duration::from_secs(10), "a matrix took {:?}", start.elapsed());
+    assert!(peak <= allowed_for_matrix(file.len()), "{peak} bytes held for a file of {}", file.len());
+    if let Ok(found) = result {
+        assert!(found.matrix.values().as_slice().iter().all(|value| value.is_finite()));
+    }
+}
+
+#[test]
+fn no_mutation_of_a_matrix_makes_its_reader_panic_hang_or_swell() {
+    let mut runner = TestRunner::new(Config { cases: 400, failure_persistence: None, ..Config::default() });
+    for seed in matrix_files() {
+        check_matrix(&seed);
+        let run = runner.run(&prop::collection::vec(mutations(), 1..4), |changes| {
+            let mut file = seed.clone();
+            changes.iter().for_each(|mutation| mutate(&mut file, mutation));
+            check_matrix(&file);
+            Ok(())
+        });
+        run.unwrap_or_else(|error| panic!("{}: {error}", String::from_utf8_lossy(&seed)));
     }
 }
 

@@ -202,6 +202,7 @@ fn values_that_are_not_finite_are_refused_with_their_line() {
         assert_refused(&format!("{BANNER}2 2 2\n1 1 1\n2 2 {value}\n"), &["line 4", value]);
     }
     assert_refused(&format!("{BANNER}1 1 1\n1 1 1e999\n"), &["line 3", "beyond the range of f64"]);
+    assert_refused(&format!("{BANNER}1 1 2\n1 1 1e308\n1 1 1e308\n"), &["add up beyond the range of f64"]);
     let said = parsed::<f32>(&format!("{BANNER}1 1 1\n1 1 1e39\n")).map(|_| ()).unwrap_err().to_string();
     assert!(said.contains("line 3: `1e39` is beyond the range of f32"), "{said}");
 }

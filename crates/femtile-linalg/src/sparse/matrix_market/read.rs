@@ -10,7 +10,7 @@ use super::header::{Field, Header, Layout, Symmetry};
 use super::lines::{Lines, quoted, word, words};
 use super::value::{value, whole};
 use super::{MatrixMarket, MatrixMarketError};
-use crate::sparse::{Csr, Triplets};
+use crate::sparse::{Csr, Gathered, Triplets};
 
 /// Matrices of up to this many rows are read however few entries they have.
 const ROWS_ALWAYS: usize = 1 << 20;
@@ -67,7 +67,11 @@ pub fn parse<T: Scalar>(
         Layout::Array => array(&mut lines, &header, &mut notes)?,
     };
     refuse_empty_rows(&lines, &header, triplets.n_entries())?;
-    let matrix = triplets.into_csr(&Reference)?.matrix;
+    let Gathered { matrix, n_not_finite, .. } = triplets.into_csr(&Reference)?;
+    if n_not_finite > 0 {
+        let message = format!("entries of the same place add up beyond the range of {}", T::NAME);
+        return Err(lines.error(message));
+    }
     let n_duplicates = notes.n_read - n_held(&matrix, header.symmetry);
     let notes = notes.into_text(&header, n_duplicates);
     let Header { field, symmetry, comments, .. } = header;
