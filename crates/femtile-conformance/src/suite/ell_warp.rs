@@ -119,6 +119,23 @@ pub fn far_columns_are_kept_in_full<D: SparseDevice>(device: &D, _: &Scope) {
     }
 }
 
+/// Rows of thousands of entries, which a GPU gives to whole blocks, next to short ones.
+pub fn long_rows_agree_with_csr<D: SparseDevice>(device: &D, _: &Scope) {
+    let mut random = Random::new(11);
+    let mut row = |i: usize| {
+        let n = if i % 40 == 7 { 3000 + i } else { i % 5 };
+        (0..n).map(|k| (k * 2 + i % 2, random.unit())).collect()
+    };
+    let parts = Parts::<f64>::from_rows(8000, (0..100).map(&mut row).collect());
+    for &lanes in D::LANES {
+        for (window, indices) in [(1, IndexKind::Full), (EllWarpConfig::ALL_ROWS, IndexKind::Delta)] {
+            let new = EllWarpConfig::new(lanes);
+            let config = EllWarpConfig { window, indices, threshold: Some(4), block_threads: 64, ..new };
+            agree::<f64, f64, _>(device, &parts, &config, 1e-13);
+        }
+    }
+}
+
 /// New values on the same pattern give the matrix that would be made from them.
 pub fn ell_warp_takes_new_values<D: SparseDevice>(device: &D, scope: &Scope) {
     let mut random = Random::new(3);

@@ -2,7 +2,7 @@ use femtile_device::cuda::{Kernel, Launch, Program, Read, STREAM_HEADER, Special
 use femtile_device::{Buffer, Cuda, Element, Scalar};
 
 use super::columns::Columns;
-use super::slices::WARP;
+use super::slices::{LONG, WARP};
 use super::{EllWarp, EllWarpConfig, EllWarpKernels, IndexKind, Reduction};
 use crate::LinalgError;
 use crate::hooks::{CudaHook, Hook};
@@ -46,6 +46,7 @@ impl Variant {
             .define("FEMTILE_V", V::C_NAME)
             .define("FEMTILE_LANES", self.lanes)
             .define("FEMTILE_BATCH", batch(self.lanes, self.delta))
+            .define("FEMTILE_LONG", LONG)
             .define("FEMTILE_FOLDED", u8::from(self.folded))
             .define("FEMTILE_SCATTERS", u8::from(self.scatters))
             .define("FEMTILE_DELTA", u8::from(self.delta))
@@ -100,17 +101,24 @@ impl<T: Scalar, V: Scalar> EllWarp<T, Cuda, V> {
         })
     }
 
-    /// `struct Layout` of the kernels.
-    fn layout_argument(&self) -> Structure {
+    /// `struct Layout` of the kernels; the first blocks take nothing but long rows.
+    fn layout_argument(&self, n_dedicated: usize) -> Structure {
         let (firsts, folds) = self.layout.shapes.as_ref().map_or((0, 0), |(a, b)| (address(a), address(b)));
         Structure(vec![
             address(&self.layout.starts),
             firsts,
             folds,
             self.scatters().map_or(0, address),
+            self.layout.longs.as_ref().map_or(0, address),
             self.layout.n_slices() as u64,
             self.n_rows as u64,
+            self.n_longs() as u64,
+            n_dedicated as u64,
         ])
+    }
+
+    fn n_longs(&self) -> usize {
+        self.layout.longs.as_ref().map_or(0, Buffer::len)
     }
 
     /// `struct Columns` of the kernels.
@@ -121,12 +129,17 @@ impl<T: Scalar, V: Scalar> EllWarp<T, Cuda, V> {
         })
     }
 
-    /// A warp for each slice, but no more blocks than a hook allows.
-    fn launch(&self, hook: &CudaHook) -> Launch {
+    /// A block for each long row and a warp for each slice, but no more blocks than a hook allows: then all blocks take
+    /// both in turn. The number of blocks for long rows comes second.
+    fn launch(&self, hook: &CudaHook) -> (Launch, usize) {
         let threads = self.config.block_threads;
-        let blocks = (self.layout.n_slices() * WARP).div_ceil(threads as usize);
-        let most = if hook == &CudaHook::none() { blocks } else { self.n_rows.div_ceil(CudaHook::ROWS) };
-        Launch::line(blocks.min(most), threads)
+        let blocks = (self.layout.n_slices() * WARP).div_ceil(threads as usize) + self.n_longs();
+        let most = self.n_rows.div_ceil(CudaHook::ROWS);
+        if hook == &CudaHook::none() || blocks <= most {
+            (Launch::line(blocks, threads), self.n_longs())
+        } else {
+            (Launch::line(most, threads), 0)
+        }
     }
 }
 
@@ -186,12 +199,12 @@ impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Cuda {
     ) -> Result<(), LinalgError> {
         let hook = hook.cuda().ok_or(LinalgError::HostHook)?;
         let variant = a.variant()?;
-        let mut launch = a.launch(&hook);
+        let (mut launch, n_dedicated) = a.launch(&hook);
         if variant.shared_sums {
             launch = launch.shared(a.config.block_threads as usize * size_of::<T>());
         }
         let program = variant.program::<T, V>(&hook);
-        let (layout, columns) = (a.layout_argument(), a.columns_argument());
+        let (layout, columns) = (a.layout_argument(n_dedicated), a.columns_argument());
         let arguments = (y.write(), a.values.read(), x.read(), layout, columns, Structure(hook.arguments));
         let kernel = Kernel::<Apply<T, V>>::new("ell_warp_apply");
         // SAFETY: layout and columns were checked when the matrix was made, the lengths of x and y by the caller;

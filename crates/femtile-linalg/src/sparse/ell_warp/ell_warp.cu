@@ -12,6 +12,8 @@ const u32 LANES = FEMTILE_LANES;
 const u32 PACK = LANES / WARP;
 // Columns of a slice that are under way at once.
 const u32 BATCH = FEMTILE_BATCH;
+// Columns of a slice of one row from which on a block takes it.
+const u32 LONG = FEMTILE_LONG;
 
 // Where the slices of a matrix lie; null where there is nothing to say.
 struct Layout {
@@ -19,8 +21,11 @@ struct Layout {
     const u32* firsts;  // null: slice s begins at place s LANES
     const u32* folds;   // logarithm of the lanes of a row; null: 0
     const u32* rows;    // the row at each place; null: the place itself
+    const u32* longs;   // slices of rows that a whole block takes
     u64 n_slices;
     u64 n_rows;
+    u64 n_longs;
+    u64 n_dedicated;    // blocks that take one long row each and nothing else
 };
 
 template <typename N>
@@ -118,13 +123,32 @@ __device__ inline void add_distances(
     }
 }
 
+// Sums of a thread's lanes over columns whose numbers are given.
+__device__ inline void add_numbers(
+    T (&sums)[PACK], const V* values, const u32* numbers, u32 begin, u32 width, u32 thread, const T* x) {
+    const u32 whole = width / BATCH * BATCH;
+    for (u32 j = 0; j < whole; j += BATCH) add_batch<false>(sums, values, numbers, begin, j, width, thread, x);
+    add_batch<true>(sums, values, numbers, begin, whole, width, thread, x);
+}
+
+// The numbers of the columns of a slice that has no distances, counted from the first column of all.
+__device__ inline const u32* numbers_of(const Columns& columns, const Slice& slice, u64 s) {
+#if FEMTILE_DELTA
+    // Two words a number: LANES numbers begin every 2 LANES words.
+    const u32* const numbers = reinterpret_cast<const u32*>(columns.words + (u64)columns.starts[s] * LANES);
+    return numbers - (u64)slice.begin * LANES;
+#else
+    return columns.numbers;
+#endif
+}
+
 // Sums of a thread's lanes over a slice.
 __device__ inline void add_slice(
     T (&sums)[PACK], const Slice& slice, u64 s, const Columns& columns, const V* values, u32 thread, const T* x) {
-    const u32 whole = slice.width / BATCH * BATCH;
 #if FEMTILE_DELTA
     const u32 word = columns.starts[s];
     if (columns.starts[s + 1] - word == slice.width) {
+        const u32 whole = slice.width / BATCH * BATCH;
         u32 last[PACK];
 #pragma unroll
         for (u32 i = 0; i < PACK; ++i) last[i] = columns.bases[s];
@@ -134,15 +158,36 @@ __device__ inline void add_slice(
         add_distances<true>(sums, last, values, columns.words, word, slice.begin, whole, slice.width, thread, x);
         return;
     }
-    // Two words a number: LANES numbers begin every 2 LANES words.
-    const u32* const numbers = reinterpret_cast<const u32*>(columns.words + (u64)word * LANES) - (u64)slice.begin * LANES;
-#else
-    const u32* const numbers = columns.numbers;
 #endif
-    for (u32 j = 0; j < whole; j += BATCH) {
-        add_batch<false>(sums, values, numbers, slice.begin, j, slice.width, thread, x);
+    add_numbers(sums, values, numbers_of(columns, slice, s), slice.begin, slice.width, thread, x);
+}
+
+// Whether a slice is left to the blocks that take long rows.
+__device__ inline bool is_long(const Slice& slice) {
+    return FEMTILE_FOLDED && 1u << slice.fold == LANES && slice.width > LONG;
+}
+
+// The row of a long slice: each warp of the block takes some of its columns.
+__device__ inline void apply_long(
+    T* y, const V* values, const T* x, const Layout& layout, const Columns& columns, Hook& hook, u64 s) {
+    const Slice slice = slice_of(layout, s);
+    const u32 n_warps = blockDim.x / WARP, warp = threadIdx.x / WARP;
+    const u32 share = (slice.width + n_warps - 1) / n_warps;
+    const u32 first = warp * share < slice.width ? warp * share : slice.width;
+    const u32 width = slice.width - first < share ? slice.width - first : share;
+    T sums[PACK];
+#pragma unroll
+    for (u32 i = 0; i < PACK; ++i) sums[i] = 0;
+    add_numbers(sums, values, numbers_of(columns, slice, s), slice.begin + first, width, threadIdx.x % WARP, x);
+    double sum = 0.0;
+#pragma unroll
+    for (u32 i = 0; i < PACK; ++i) sum += (double)sums[i];
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) {
+        const u64 row = FEMTILE_SCATTERS ? layout.rows[slice.first] : slice.first;
+        y[row] = (T)sum;
+        hook.post(row, x, (T)sum);
     }
-    add_batch<true>(sums, values, numbers, slice.begin, whole, slice.width, thread, x);
 }
 
 // Adds the lanes of each row; the first of them then has the sum.
@@ -182,10 +227,18 @@ extern "C" __global__ void ell_warp_apply(T* y, const V* values, const T* x, Lay
 #else
     T* const shared = 0;
 #endif
-    const u32 thread = threadIdx.x % WARP;
-    const u64 n_warps = (u64)gridDim.x * (blockDim.x / WARP);
-    for (u64 s = ((u64)blockIdx.x * blockDim.x + threadIdx.x) / WARP; s < layout.n_slices; s += n_warps) {
+    if (FEMTILE_FOLDED) {
+        for (u64 i = blockIdx.x; i < layout.n_longs; i += gridDim.x) {
+            apply_long(y, values, x, layout, columns, hook, layout.longs[i]);
+        }
+    }
+    const u32 thread = threadIdx.x % WARP, warps = blockDim.x / WARP;
+    const u64 n_warps = (gridDim.x - layout.n_dedicated) * warps;
+    const bool is_dedicated = blockIdx.x < layout.n_dedicated;
+    const u64 first = (blockIdx.x - layout.n_dedicated) * warps + threadIdx.x / WARP;
+    for (u64 s = is_dedicated ? layout.n_slices : first; s < layout.n_slices; s += n_warps) {
         const Slice slice = slice_of(layout, s);
+        if (is_long(slice)) continue;
         u64 rows[PACK];
         bool has_row[PACK];
 #pragma unroll

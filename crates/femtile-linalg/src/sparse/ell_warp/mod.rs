@@ -62,6 +62,7 @@ pub(crate) struct Layout<D: Device> {
     /// First place and logarithm of the lanes of a row, of each slice; none where each lane has a row.
     shapes: Option<(Buffer<u32, D>, Buffer<u32, D>)>,
     rows: Option<Buffer<u32, D>>,
+    longs: Option<Buffer<u32, D>>,
     of_blocks: Option<Vec<u32>>,
 }
 
@@ -76,6 +77,7 @@ impl<D: Device> Layout<D> {
             starts: Buffer::from_vec(device, slices.starts)?,
             shapes,
             rows: slices.rows.map(|rows| Buffer::from_vec(device, rows)).transpose()?,
+            longs: if slices.longs.is_empty() { None } else { Some(Buffer::from_vec(device, slices.longs)?) },
             of_blocks: slices.of_blocks,
         })
     }
@@ -86,8 +88,9 @@ impl<D: Device> Layout<D> {
             None => (Vec::new(), Vec::new()),
         };
         let rows = self.rows.as_ref().map(Buffer::to_host).transpose()?;
+        let longs = self.longs.as_ref().map(Buffer::to_host).transpose()?.unwrap_or_default();
         let of_blocks = self.of_blocks.clone();
-        Ok(Slices { lanes, starts: self.starts.to_host()?, firsts, folds, rows, of_blocks })
+        Ok(Slices { lanes, starts: self.starts.to_host()?, firsts, folds, rows, longs, of_blocks })
     }
 
     fn n_slices(&self) -> usize {

@@ -23,6 +23,8 @@ pub(crate) struct Slices {
     pub folds: Vec<u32>,
     /// The row at each place; none where it is the place itself.
     pub rows: Option<Vec<u32>>,
+    /// Slices of one row that is too long for a warp: a GPU gives each to a block of threads.
+    pub longs: Vec<u32>,
     /// The first slice of each block of [`BLOCK`] rows and the end; none where rows of a block lie in other
     /// blocks' slices.
     pub of_blocks: Option<Vec<u32>>,
@@ -55,7 +57,11 @@ impl Slices {
                     Some(threshold) => folded(first..end_of_run, &length, config.lanes, threshold),
                 };
                 let longest = (first..next).map(length).max().unwrap_or(0);
-                end += longest.div_ceil(1 << fold);
+                let width = longest.div_ceil(1 << fold);
+                end += width;
+                if 1 << fold == config.lanes && width > LONG {
+                    slices.longs.push(slices.folds.len() as u32);
+                }
                 slices.push(first, fold, end)?;
                 first = next;
             }
@@ -75,7 +81,15 @@ impl Slices {
     }
 
     fn empty(lanes: usize) -> Self {
-        Self { lanes, starts: vec![0], firsts: Vec::new(), folds: Vec::new(), rows: None, of_blocks: None }
+        Self {
+            lanes,
+            starts: vec![0],
+            firsts: Vec::new(),
+            folds: Vec::new(),
+            rows: None,
+            longs: Vec::new(),
+            of_blocks: None,
+        }
     }
 
     fn push(&mut self, first: usize, fold: u32, end: usize) -> Result<(), LinalgError> {
@@ -136,6 +150,10 @@ impl Slices {
 pub(crate) const fn stored_lane(lane: usize, lanes: usize) -> usize {
     if lanes <= WARP { lane } else { lane % WARP * (lanes / WARP) + lane / WARP }
 }
+
+/// Columns of a slice of one row from which on a warp alone takes longer than all the others together: it has only a
+/// few of them under way at once.
+pub(crate) const LONG: usize = 32;
 
 /// Threads of a warp.
 pub(crate) const WARP: usize = 32;
