@@ -4,9 +4,9 @@
 
 use femtile::device::cuda::{gpus, measure};
 use femtile::device::{Cpu, Cuda, Reference};
-use femtile::linalg::sparse::choice::{cpu_candidates, gpu_candidates};
+use femtile::linalg::sparse::choice::{Described, candidates};
 use femtile::linalg::sparse::ell_warp::{EllWarp, EllWarpConfig, IndexKind};
-use femtile::linalg::sparse::{Csr, Format, SparseKernels};
+use femtile::linalg::sparse::{Csr, SparseKernels};
 
 use crate::problems::{irregular_box, kuhn_box, profiles};
 use crate::spmv::{Peer, Stopwatch, Timed, ask_peers, nominal_bytes, time_format, time_operator};
@@ -20,16 +20,15 @@ pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
         let cuda = Cuda::new(0)?;
         let bound = ("copy bandwidth", 1e-9 * measure(&cuda)?.copy_bytes_per_second);
         for problem in problems(options, &[65, 129, 201])? {
-            measure_on(&cuda, &problem, &gpu_candidates(), Peer::Cusparse, 0, bound, options, &mut records)?;
+            measure_on(&cuda, &problem, Peer::Cusparse, 0, bound, options, &mut records)?;
         }
     }
     for cpu in options.cpus()? {
         let bandwidth = cpu.measure_bandwidth(256 << 20)?;
         let bound = ("read bandwidth", bandwidth.read_gb_per_s);
-        let candidates = cpu_candidates(4);
         for problem in problems(options, &[65, 129])? {
             let threads = cpu.threads();
-            measure_on(&cpu, &problem, &candidates, Peer::Mkl, threads, bound, options, &mut records)?;
+            measure_on(&cpu, &problem, Peer::Mkl, threads, bound, options, &mut records)?;
         }
     }
     Ok(records)
@@ -54,10 +53,9 @@ fn problems(options: &Options, boxes: &[usize]) -> Result<Vec<Named>, BenchError
 }
 
 #[expect(clippy::too_many_arguments, reason = "one call for each device")]
-fn measure_on<D: SparseKernels<f64> + Stopwatch>(
+fn measure_on<D: SparseKernels<f64> + Described + Stopwatch>(
     device: &D,
     (name, a): &Named,
-    candidates: &[Format],
     peer: Peer,
     threads: usize,
     bound: (&str, f64),
@@ -74,7 +72,7 @@ fn measure_on<D: SparseKernels<f64> + Stopwatch>(
         );
         records.push(record(device, name, a, &timed, bound));
     };
-    for &format in candidates {
+    for format in candidates(&device.machine()) {
         match time_format(device, a, format, repeats) {
             Ok(timed) => note(timed),
             Err(BenchError::Linalg(femtile::linalg::LinalgError::Setting { .. })) => {}

@@ -1,5 +1,6 @@
 use femtile_device::{Buffer, Device, HostDevice, Scalar};
 
+use super::choice::{Described, estimates};
 use super::coo::CooKernels;
 use super::csr::CsrKernels;
 use super::ell::EllKernels;
@@ -91,6 +92,18 @@ impl<T: Scalar, D: Device> std::fmt::Debug for SparseMatrix<T, D> {
 }
 
 impl<T: Scalar, D: SparseKernels<T>> SparseMatrix<T, D> {
+    /// The matrix `a` in the format that the cost model expects to be fastest on a device.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub fn auto<H: HostDevice>(device: &D, a: &Csr<T, H>) -> Result<Self, LinalgError>
+    where
+        D: Described,
+    {
+        let best = estimates(a, &device.machine()).first().map_or(Format::Csr, |estimate| estimate.format);
+        Self::new(device, a, best)
+    }
+
     /// The matrix `a` in a format, on a device.
     ///
     /// # Errors

@@ -14,11 +14,6 @@ pub(super) fn offset<D: HostDevice>(offsets: &Offsets<D>, row: usize) -> usize {
     }
 }
 
-/// Number of entries of each row.
-pub(super) fn row_lengths<T: Scalar, D: HostDevice>(a: &Csr<T, D>) -> Vec<u32> {
-    (0..a.n_rows()).map(|row| (offset(a.offsets(), row + 1) - offset(a.offsets(), row)) as u32).collect()
-}
-
 /// Refuses matrices whose rows and columns do not all have 32-bit numbers below $2^{32} - 1$, which marks none.
 pub(super) fn need_narrow(n_rows: usize, n_cols: usize) -> Result<(), LinalgError> {
     let (field, found) = if n_rows > n_cols { ("rows", n_rows) } else { ("columns", n_cols) };

@@ -1,8 +1,16 @@
+use super::Machine;
 use crate::sparse::ell_warp::{EllWarpConfig, IndexKind};
 use crate::sparse::{EllConfig, Format};
 
-/// The formats that [`crate::sparse::SparseMatrix::auto`] chooses from and that a search tries, on a GPU.
-pub fn gpu_candidates() -> Vec<Format> {
+/// The formats that [`crate::sparse::SparseMatrix::auto`] chooses from and that a search tries.
+pub fn candidates(machine: &Machine) -> Vec<Format> {
+    match *machine {
+        Machine::Cpu { lanes } => cpu_candidates(lanes),
+        Machine::Gpu { .. } => gpu_candidates(),
+    }
+}
+
+fn gpu_candidates() -> Vec<Format> {
     let mut formats = rivals();
     for lanes in [32, 64] {
         let new = EllWarpConfig::new(lanes);
@@ -13,8 +21,8 @@ pub fn gpu_candidates() -> Vec<Format> {
     formats
 }
 
-/// The same on a CPU, whose vectors have so many lanes.
-pub fn cpu_candidates(lanes: usize) -> Vec<Format> {
+/// Those of a CPU whose vectors have so many lanes.
+fn cpu_candidates(lanes: usize) -> Vec<Format> {
     let mut formats = vec![Format::Csr, Format::Merge];
     for lanes in [lanes, 2 * lanes] {
         let new = EllWarpConfig::new(lanes);

@@ -1,5 +1,9 @@
-//! Which format suits a matrix.
+//! Which format suits a matrix: a cost model, and the formats it chooses from.
 
 mod candidates;
+mod machine;
+mod model;
 
-pub use candidates::{cpu_candidates, gpu_candidates};
+pub use candidates::candidates;
+pub use machine::{Described, Machine};
+pub use model::{Estimate, estimates};

@@ -11,7 +11,7 @@ use femtile_device::{Buffer, Device, HostDevice, Scalar};
 
 use super::carries::Carries;
 use super::csr::Csr;
-use super::rows::{csr_from_rows, need_narrow, row_lengths};
+use super::rows::{csr_from_rows, need_narrow};
 use crate::hooks::Hook;
 use crate::{LinalgError, LinearOperator, error::need};
 pub use kernels::CooKernels;
@@ -53,7 +53,7 @@ impl<T: Scalar, D: CooKernels<T>> Coo<T, D> {
     /// [`LinalgError::Setting`] where rows have no 32-bit numbers; what the device reports.
     pub fn from_csr(device: &D, a: &Csr<T, impl HostDevice>) -> Result<Self, LinalgError> {
         need_narrow(a.n_rows(), a.n_cols())?;
-        let lengths = row_lengths(a).into_iter().enumerate();
+        let lengths = a.row_lengths().into_iter().enumerate();
         let rows = lengths.flat_map(|(row, length)| std::iter::repeat_n(row as u32, length as usize));
         let (columns, values) = (a.columns().to_host()?, a.values().to_host()?);
         Self::from_entries(

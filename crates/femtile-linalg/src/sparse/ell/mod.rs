@@ -10,7 +10,7 @@ mod reference;
 use femtile_device::{Buffer, Device, HostDevice, Scalar};
 
 use super::csr::Csr;
-use super::rows::{NO_COLUMN, csr_from_rows, need_32_bits, need_narrow, padding, row_lengths};
+use super::rows::{NO_COLUMN, csr_from_rows, need_32_bits, need_narrow, padding};
 use crate::hooks::Hook;
 use crate::{LinalgError, LinearOperator, error::need};
 pub use config::EllConfig;
@@ -53,7 +53,7 @@ impl<T: Scalar, D: Device> Ell<T, D> {
     /// [`LinalgError::Setting`] when there would be more than 50 stored entries a non-zero, or more than $2^{32} - 1$,
     /// or when the configuration is not sound; what the device reports.
     pub fn from_csr(device: &D, a: &Csr<T, impl HostDevice>, config: EllConfig) -> Result<Self, LinalgError> {
-        let width = row_lengths(a).into_iter().max().unwrap_or(0);
+        let width = a.row_lengths().into_iter().max().unwrap_or(0);
         Self::of_width(device, a, width as usize, config)
     }
 
@@ -67,7 +67,7 @@ impl<T: Scalar, D: Device> Ell<T, D> {
         config.check()?;
         let (n_rows, n_cols) = (a.n_rows(), a.n_cols());
         need_narrow(n_rows, n_cols)?;
-        let lengths: Vec<u32> = row_lengths(a).into_iter().map(|length| length.min(width as u32)).collect();
+        let lengths: Vec<u32> = a.row_lengths().into_iter().map(|length| length.min(width as u32)).collect();
         let n_nonzeros = lengths.iter().map(|&length| length as usize).sum();
         let steps = width.div_ceil(config.threads_per_row);
         let pitch = (n_rows * config.threads_per_row).next_multiple_of(ALIGNMENT);

@@ -277,11 +277,3 @@ impl<T: Scalar, D: EllWarpKernels<T, V>, V: Scalar> LinearOperator<T, D> for Ell
         self.device().ell_warp_apply(y, self, x, hook)
     }
 }
-
-/// Where the rows of a matrix begin, as a range of entries.
-fn row_range<D: HostDevice>(offsets: &Offsets<D>, row: usize) -> std::ops::Range<usize> {
-    match offsets {
-        Offsets::Narrow(offsets) => offsets.as_slice()[row] as usize..offsets.as_slice()[row + 1] as usize,
-        Offsets::Wide(offsets) => offsets.as_slice()[row] as usize..offsets.as_slice()[row + 1] as usize,
-    }
-}

@@ -1,10 +1,11 @@
 use femtile_device::{Buffer, HostDevice, Reference, Scalar};
 
 use super::pack::PADDING;
-use super::{EllWarp, EllWarpKernels, row_range};
+use super::{EllWarp, EllWarpKernels};
 use crate::LinalgError;
 use crate::hooks::Hook;
 use crate::sparse::Csr;
+use crate::sparse::rows::offset;
 use crate::vector::sum::BLOCK;
 
 impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Reference {
@@ -78,7 +79,9 @@ pub(super) fn refill_on_host<T: Scalar, V: Scalar, D: HostDevice>(
     for slice in 0..slices.len() {
         let lanes_of_row = slices.lanes_of_row(slice);
         for (i, place) in slices.places(slice, a.n_rows).enumerate() {
-            let row = &csr.values().as_slice()[row_range(csr.offsets(), slices.row(place))];
+            let row = slices.row(place);
+            let ends = offset(csr.offsets(), row)..offset(csr.offsets(), row + 1);
+            let row = &csr.values().as_slice()[ends];
             for (j, column) in slices.columns(slice).enumerate() {
                 for lane in 0..lanes_of_row {
                     let at = slices.at(column, i * lanes_of_row + lane);

@@ -5,7 +5,7 @@ use femtile_device::{Buffer, Device, HostDevice, Reference, Scalar};
 use super::coo::{Coo, CooKernels, Entries};
 use super::csr::Csr;
 use super::ell::{Ell, EllConfig, EllKernels};
-use super::rows::{csr_from_rows, padding, row_lengths};
+use super::rows::{csr_from_rows, padding};
 use crate::hooks::{Hook, NoHook};
 use crate::{LinalgError, LinearOperator, error::need};
 
@@ -31,7 +31,7 @@ impl<T: Scalar, D: CooKernels<T> + EllKernels<T>> Hyb<T, D> {
     /// [`LinalgError::Setting`] where a part has more than $2^{32} - 1$ stored entries in ELLPACK; what the device
     /// reports.
     pub fn from_csr(device: &D, a: &Csr<T, impl HostDevice>) -> Result<Self, LinalgError> {
-        let width = width(&row_lengths(a));
+        let width = width(&a.row_lengths());
         let regular = Ell::of_width(device, a, width, EllConfig::PLAIN)?;
         let mut rest = Entries { rows: vec![], columns: vec![], values: vec![] };
         for row in 0..a.n_rows() {

@@ -10,7 +10,7 @@ mod reference;
 use femtile_device::{Buffer, Device, HostDevice, Scalar};
 
 use super::csr::Csr;
-use super::rows::{NO_COLUMN, csr_from_rows, need_32_bits, need_narrow, padding, row_lengths};
+use super::rows::{NO_COLUMN, csr_from_rows, need_32_bits, need_narrow, padding};
 use crate::hooks::Hook;
 use crate::{LinalgError, LinearOperator, error::need};
 pub use kernels::JdsKernels;
@@ -47,7 +47,7 @@ impl<T: Scalar, D: Device> Jds<T, D> {
     /// [`LinalgError::Setting`] when there would be more than $2^{32} - 1$ stored entries; what the device reports.
     pub fn from_csr(device: &D, a: &Csr<T, impl HostDevice>) -> Result<Self, LinalgError> {
         need_narrow(a.n_rows(), a.n_cols())?;
-        let of_row = row_lengths(a);
+        let of_row = a.row_lengths();
         let rows = longest_first(&of_row);
         let lengths: Vec<u32> = rows.iter().map(|&row| of_row[row as usize]).collect();
         let starts = column_starts(&lengths);
