@@ -20,7 +20,7 @@ use std::marker::PhantomData;
 
 use femtile_device::{Buffer, Device, HostDevice, Reference, Scalar};
 
-use super::csr::{Csr, HostOffsets, Offsets};
+use super::csr::{Csr, HostOffsets};
 use crate::hooks::Hook;
 use crate::{LinalgError, LinearOperator, error::need};
 use columns::Columns;
