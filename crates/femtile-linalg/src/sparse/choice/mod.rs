@@ -3,6 +3,8 @@
 mod candidates;
 mod machine;
 mod model;
+mod shape;
+mod statistics;
 
 pub use candidates::candidates;
 pub use machine::{Described, Machine};

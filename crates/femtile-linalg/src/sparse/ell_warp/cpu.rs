@@ -173,29 +173,73 @@ fn multiply<T: Scalar, V: Scalar, const LANES: usize>(
         #[inline(always)]
         || {
             for slice in slices {
-                let range = a.starts[slice] as usize..a.starts[slice + 1] as usize;
-                let values = &a.values[range.start * LANES..range.end * LANES];
+                let entries = a.starts[slice] as usize * LANES..a.starts[slice + 1] as usize * LANES;
                 // SAFETY: columns were below the length of x when the matrix was made, and x has kept its length.
-                let sums = unsafe {
-                    match a.columns {
-                        ColumnSlices::Full(columns) => {
-                            sums::<T, V, LANES>(values, &columns[range.start * LANES..range.end * LANES], a.x)
-                        }
-                        ColumnSlices::Delta { words, starts, bases } => {
-                            let words =
-                                &words[starts[slice] as usize * LANES..starts[slice + 1] as usize * LANES];
-                            if words.len() == values.len() {
-                                sums_of_distances::<T, V, LANES>(values, words, bases[slice], a.x)
-                            } else {
-                                sums_of_pairs::<T, V, LANES>(values, words, a.x)
-                            }
-                        }
-                    }
-                };
+                let sums = unsafe { sums_of_slice::<T, V, LANES>(a, slice, entries) };
                 write_rows(a, slice, sums, y);
             }
         },
     );
+}
+
+/// Sums of each lane of a slice, whatever stands for its columns.
+///
+/// # Safety
+/// Columns are below the length of x.
+#[inline(always)]
+unsafe fn sums_of_slice<T: Scalar, V: Scalar, const LANES: usize>(
+    a: &Product<'_, T, V>,
+    slice: usize,
+    entries: Range<usize>,
+) -> [T; LANES] {
+    let (n, values) = (entries.len(), (a.values, entries.clone()));
+    match a.columns {
+        ColumnSlices::Full(columns) => {
+            let of_slice = &columns[entries.clone()];
+            // SAFETY: the caller promises that columns are below the length of x; there is one for each value.
+            unsafe {
+                sums(
+                    values,
+                    (columns, entries.start),
+                    a.x,
+                    #[inline(always)]
+                    |first, lane| *of_slice.get_unchecked(first + lane),
+                )
+            }
+        }
+        ColumnSlices::Delta { words, starts, bases } => {
+            let first = starts[slice] as usize * LANES;
+            let of_slice = &words[first..starts[slice + 1] as usize * LANES];
+            let mut last = [bases[slice]; LANES];
+            // SAFETY: as above; there are one or two words for each value.
+            unsafe {
+                if of_slice.len() == n {
+                    sums(
+                        values,
+                        (words, first),
+                        a.x,
+                        #[inline(always)]
+                        |first, lane| {
+                            last[lane] += u32::from(*of_slice.get_unchecked(first + lane));
+                            last[lane]
+                        },
+                    )
+                } else {
+                    sums(
+                        values,
+                        (words, first),
+                        a.x,
+                        #[inline(always)]
+                        |first, lane| {
+                            let at = 2 * (first + lane);
+                            u32::from(*of_slice.get_unchecked(at))
+                                | u32::from(*of_slice.get_unchecked(at + 1)) << 16
+                        },
+                    )
+                }
+            }
+        }
+    }
 }
 
 /// Adds the lanes of each row and writes the rows of a slice.
@@ -225,71 +269,56 @@ fn write_rows<T: Scalar, V: Scalar, const LANES: usize>(
     }
 }
 
-/// Sums of each lane over the columns of a slice.
+/// How many entries ahead of a slice values and columns are asked for: the processor's own prefetching keeps up with
+/// the two streams only in part (24 against 30 GB/s out of the last-level cache of an AMD EPYC, Zen 3).
+const AHEAD: usize = 384;
+
+/// Asks for the lines of the entries `first..first + LANES`, each line once; they may lie past the end.
+#[inline(always)]
+fn prefetch<const LANES: usize, E>(array: &[E], first: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let (begin, bytes) = (first * size_of::<E>(), LANES * size_of::<E>());
+        let address = array.as_ptr().cast::<i8>();
+        if bytes >= LINE {
+            for line in 0..bytes / LINE {
+                // SAFETY: every x86-64 processor has this instruction, and it may be given any address.
+                unsafe { _mm_prefetch(address.wrapping_add(begin + line * LINE), _MM_HINT_T0) };
+            }
+        } else if begin % LINE < bytes {
+            // SAFETY: as above.
+            unsafe { _mm_prefetch(address.wrapping_add(begin), _MM_HINT_T0) };
+        }
+    }
+}
+
+/// Bytes of a line of the caches.
+const LINE: usize = 64;
+
+/// Sums of each lane over the columns of a slice, whose entries begin at `first`; `column` gives lane by lane the
+/// columns of x that belong to some entries.
 ///
 /// # Safety
 /// Columns are below the length of x.
 #[inline(always)]
-unsafe fn sums<T: Scalar, V: Scalar, const LANES: usize>(
-    values: &[V],
-    columns: &[u32],
+unsafe fn sums<T: Scalar, V: Scalar, C, const LANES: usize>(
+    values: (&[V], Range<usize>),
+    columns: (&[C], usize),
     x: &[T],
+    mut column: impl FnMut(usize, usize) -> u32,
 ) -> [T; LANES] {
     let mut sums = [T::ZERO; LANES];
-    for (values, columns) in values.as_chunks::<LANES>().0.iter().zip(columns.as_chunks::<LANES>().0) {
+    let ((values, range), (words, mut word)) = (values, columns);
+    let of_slice = &values[range.clone()];
+    for (j, of_column) in of_slice.as_chunks::<LANES>().0.iter().enumerate() {
+        prefetch::<LANES, V>(values, range.start + j * LANES + AHEAD);
+        prefetch::<LANES, C>(words, word + AHEAD);
+        word += LANES;
         for lane in 0..LANES {
             // SAFETY: the caller promises that columns are below the length of x.
-            let x = unsafe { *x.get_unchecked(columns[lane] as usize) };
-            sums[lane] += T::from_f64(values[lane].to_f64()) * x;
-        }
-    }
-    sums
-}
-
-/// The same with columns as distances.
-///
-/// # Safety
-/// The columns that distances add up to are below the length of x.
-#[inline(always)]
-unsafe fn sums_of_distances<T: Scalar, V: Scalar, const LANES: usize>(
-    values: &[V],
-    words: &[u16],
-    base: u32,
-    x: &[T],
-) -> [T; LANES] {
-    let (mut sums, mut columns) = ([T::ZERO; LANES], [base; LANES]);
-    for (values, words) in values.as_chunks::<LANES>().0.iter().zip(words.as_chunks::<LANES>().0) {
-        for lane in 0..LANES {
-            columns[lane] += u32::from(words[lane]);
-        }
-        for lane in 0..LANES {
-            // SAFETY: the caller promises that columns are below the length of x.
-            let x = unsafe { *x.get_unchecked(columns[lane] as usize) };
-            sums[lane] += T::from_f64(values[lane].to_f64()) * x;
-        }
-    }
-    sums
-}
-
-/// The same with columns in two halves.
-///
-/// # Safety
-/// Columns are below the length of x.
-#[inline(always)]
-unsafe fn sums_of_pairs<T: Scalar, V: Scalar, const LANES: usize>(
-    values: &[V],
-    words: &[u16],
-    x: &[T],
-) -> [T; LANES] {
-    let mut sums = [T::ZERO; LANES];
-    let pairs = words.as_chunks::<2>().0.as_chunks::<LANES>().0;
-    for (values, pairs) in values.as_chunks::<LANES>().0.iter().zip(pairs) {
-        for lane in 0..LANES {
-            let [low, high] = pairs[lane];
-            let column = u32::from(low) | u32::from(high) << 16;
-            // SAFETY: the caller promises that columns are below the length of x.
-            let x = unsafe { *x.get_unchecked(column as usize) };
-            sums[lane] += T::from_f64(values[lane].to_f64()) * x;
+            let x = unsafe { *x.get_unchecked(column(j * LANES, lane) as usize) };
+            sums[lane] += T::from_f64(of_column[lane].to_f64()) * x;
         }
     }
     sums
