@@ -29,7 +29,8 @@ pub fn histogram_svg(caption: &str, lengths: &[u32]) -> String {
 fn draw(svg: &mut String, caption: &str, bins: &[Bin]) -> Result<(), DrawError> {
     let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
     root.fill(&WHITE)?;
-    let edges = bins.first().map_or(0.0, |bin| left(bin))..bins.last().map_or(1.0, |bin| right(bin));
+    let edges = bins.first().map_or(0.0, left)..bins.last().map_or(1.0, right);
+    let n_lengths = (edges.end - edges.start).ceil().min(12.0) as usize;
     let most = bins.iter().map(|bin| bin.n_rows).max().unwrap_or(0);
     let decades = (most.max(1) as f64).log10().floor() as usize + 1;
     let mut chart = ChartBuilder::on(&root)
@@ -48,6 +49,7 @@ fn draw(svg: &mut String, caption: &str, bins: &[Bin]) -> Result<(), DrawError> 
         .label_style(("sans-serif", 13).with_color(INK))
         .x_desc("entries of a row")
         .y_desc("rows")
+        .x_labels(n_lengths)
         .y_labels(decades + 1)
         .x_label_formatter(&|length| format!("{length:.0}"))
         .y_label_formatter(&|log| format!("{:.0}", 10f64.powf(*log)))

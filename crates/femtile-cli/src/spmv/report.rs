@@ -133,7 +133,7 @@ impl DeviceReport {
         if let (Some(true), Some(bytes)) = (fits_cache, bound.cache_bytes) {
             text += &format!(
                 "note      the matrix fits the cache of {}, so shares of the bandwidth may pass 1\n",
-                megabytes(bytes)
+                in_bytes(bytes)
             );
         }
         text += &format!("{}\n", self.table());
@@ -151,7 +151,7 @@ impl DeviceReport {
         let mut table = Table::new();
         table.load_style(presets::UTF8_BORDERS_ONLY);
         let units = ["time, µs", "padding", "bytes", "GB/s", "share", "expected, µs"];
-        table.set_header(["format"].into_iter().chain(units).chain([""]));
+        table.set_header(["format"].into_iter().chain(units).chain(["choice"]));
         for entry in &self.survey.entries {
             table.add_row(self.row(entry));
         }
@@ -166,7 +166,7 @@ impl DeviceReport {
             timed.format.clone(),
             format!("{:.2}", 1e6 * timed.seconds_min),
             ours(format!("{:.3}", timed.padding)),
-            ours(megabytes(timed.bytes)),
+            ours(in_bytes(timed.bytes)),
             format!("{:.1}", entry.gb_per_s),
             format!("{:.2}", entry.of_bound),
             entry.seconds_expected.map_or("–".into(), |seconds| format!("{:.2}", 1e6 * seconds)),
@@ -202,9 +202,10 @@ impl DeviceReport {
     }
 }
 
-fn megabytes(bytes: usize) -> String {
+fn in_bytes(bytes: usize) -> String {
     match bytes {
-        0..1_000_000 => format!("{:.1} kB", 1e-3 * bytes as f64),
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{:.1} kB", 1e-3 * bytes as f64),
         _ => format!("{:.1} MB", 1e-6 * bytes as f64),
     }
 }
