@@ -35,6 +35,18 @@ pub enum BenchError {
     /// Assembly failed.
     #[error(transparent)]
     Fem(Box<FemError>),
+    /// A format gives a product that is not that of the matrix.
+    #[error("{format} gives {found} in row {row} of the product where {expected} is right; please report it")]
+    Product {
+        /// Which format, on which layout.
+        format: String,
+        /// The first wrong row, counted from 0.
+        row: usize,
+        /// What it gives.
+        found: f64,
+        /// What plain loops give.
+        expected: f64,
+    },
     /// A file could not be written or read.
     #[error("{what}: {source}")]
     File {

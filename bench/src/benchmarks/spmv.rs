@@ -52,7 +52,6 @@ fn problems(options: &Options, boxes: &[usize]) -> Result<Vec<Named>, BenchError
     Ok(problems)
 }
 
-#[expect(clippy::too_many_arguments, reason = "one call for each device")]
 fn measure_on<D: SparseKernels<f64> + Described + Stopwatch>(
     device: &D,
     (name, a): &Named,

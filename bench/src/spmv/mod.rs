@@ -1,7 +1,13 @@
 //! Sparse products in every format, timed side by side with other libraries.
 
+mod bound;
+mod histogram;
+mod lengths;
 mod peers;
+mod product;
 mod stopwatch;
+mod survey;
+mod tuned;
 
 use femtile::device::{Buffer, Device, HostDevice};
 use femtile::linalg::LinearOperator;
@@ -10,8 +16,14 @@ use serde::Serialize;
 
 use crate::BenchError;
 use crate::timing::Samples;
+pub use bound::{Bound, Compared};
+pub use histogram::histogram_svg;
+pub use lengths::{Bin, RowLengths};
 pub use peers::{Peer, PeerTimes, ask_peers};
+pub use product::ReferenceProduct;
 pub use stopwatch::Stopwatch;
+pub use survey::{Entry, Skipped, Survey, SurveyConfig, survey};
+pub use tuned::Tuned;
 
 /// What a product in one format took.
 #[derive(Debug, Clone, Serialize)]

@@ -26,10 +26,21 @@ impl Peer {
         }
     }
 
-    fn name(self) -> &'static str {
+    /// Its name, as reports show it.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Mkl => "MKL",
             Self::Cusparse => "cuSPARSE",
+        }
+    }
+
+    /// What to do where it is missing.
+    pub fn advice(self) -> &'static str {
+        match self {
+            Self::Mkl => {
+                "pip install mkl numpy, into the python3 of the path or the one that FEMTILE_PYTHON names"
+            }
+            Self::Cusparse => "pip install 'cupy-cuda13x[ctk]', or cupy-cuda12x[ctk] with an older driver",
         }
     }
 }

@@ -21,6 +21,10 @@ pub enum Command {
     Solve(SolveOptions),
     /// Solve batches of tridiagonal systems held in NumPy files.
     Tridiagonal(TridiagonalOptions),
+    /// Time products with a sparse matrix in the formats that suit it.
+    Spmv(SpmvOptions),
+    /// Search for the fastest format of a sparse matrix, and keep what was found.
+    Tune(TuneOptions),
     /// Print the JSON schema of case files, with every key and default.
     Schema,
     /// Look at, check, convert, refine or generate meshes.
@@ -113,6 +117,65 @@ pub struct TridiagonalOptions {
     /// f32 or f64; by default the wider one of the files.
     #[arg(long, value_parser = ["f32", "f64"])]
     pub precision: Option<String>,
+    /// Write the report as JSON to this file; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Say nothing but errors.
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  femtile spmv matrix.mtx.gz --all\n  \
+    femtile spmv --profile cant --device cpu --threads 2 --histogram rows.svg")]
+pub struct SpmvOptions {
+    /// The Matrix Market file, plain or compressed with gzip.
+    #[arg(required_unless_present = "profile", conflicts_with = "profile")]
+    pub file: Option<PathBuf>,
+    /// Time all formats, in place of CSR and the one that is chosen.
+    #[arg(long)]
+    pub all: bool,
+    /// Draw how many rows are how long, as SVG into this file.
+    #[arg(long, value_name = "FILE")]
+    pub histogram: Option<PathBuf>,
+    /// Time MKL (CPU) and cuSPARSE (GPU) beside.
+    #[arg(long)]
+    pub peers: bool,
+    #[command(flatten)]
+    pub products: ProductOptions,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  femtile tune matrix.mtx --device cuda\n  femtile tune --forget")]
+pub struct TuneOptions {
+    /// The Matrix Market file, plain or compressed with gzip.
+    #[arg(required_unless_present_any = ["profile", "forget"], conflicts_with = "profile")]
+    pub file: Option<PathBuf>,
+    /// Search for nothing; remove what all searches have found.
+    #[arg(long, conflicts_with_all = ["file", "profile"])]
+    pub forget: bool,
+    #[command(flatten)]
+    pub products: ProductOptions,
+}
+
+/// What `spmv` and `tune` have in common.
+#[derive(Debug, Args)]
+pub struct ProductOptions {
+    /// In place of a file, a made-up matrix with the row lengths of a known one, such as cant or webbase-1M.
+    #[arg(long, value_name = "NAME")]
+    pub profile: Option<String>,
+    /// Make the profile with so many times fewer rows.
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "profile")]
+    pub scale: usize,
+    /// The device: auto (the CPU, and a GPU where there is one), cpu, cuda, cuda:N.
+    #[arg(long, default_value = "auto")]
+    pub device: String,
+    /// Threads of the CPU; 0 for all.
+    #[arg(long, default_value_t = 0)]
+    pub threads: usize,
+    /// How often each product is timed.
+    #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeats: u32,
     /// Write the report as JSON to this file; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use femtile::case::CaseError;
 use femtile::device::DeviceError;
 use femtile::linalg::LinalgError;
+use femtile::linalg::sparse::matrix_market::MatrixMarketError;
 use femtile::mesh::MeshError;
 use femtile::mesh::check::CheckError;
 use femtile_bench::BenchError;
@@ -94,6 +95,16 @@ impl From<BenchError> for Failure {
         match error {
             BenchError::Device(error) => error.into(),
             BenchError::Linalg(error) => error.into(),
+            error @ BenchError::Product { .. } => Self { code: DEVICE, ..Self::message(error.to_string()) },
+            other => Self::message(other.to_string()),
+        }
+    }
+}
+
+impl From<MatrixMarketError> for Failure {
+    fn from(error: MatrixMarketError) -> Self {
+        match error {
+            MatrixMarketError::Linalg(error) => error.into(),
             other => Self::message(other.to_string()),
         }
     }

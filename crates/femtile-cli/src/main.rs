@@ -7,8 +7,10 @@ mod bench;
 mod devices;
 mod failure;
 mod mesh;
+mod output;
 mod reproduce;
 mod solve;
+mod spmv;
 mod tridiagonal;
 
 use std::io::Write;
@@ -24,6 +26,8 @@ fn main() -> ExitCode {
     let done = match arguments.command {
         Command::Solve(options) => solve::run(&options),
         Command::Tridiagonal(options) => tridiagonal::run(&options),
+        Command::Spmv(options) => spmv::run(&options),
+        Command::Tune(options) => spmv::tune(&options),
         Command::Schema => print(&format!("{:#}\n", femtile::case::schema())),
         Command::Mesh(command) => mesh::run(&command),
         Command::Devices(options) => devices::run(&options),

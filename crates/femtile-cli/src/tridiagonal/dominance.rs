@@ -6,11 +6,12 @@ use femtile::device::Scalar;
 use femtile::linalg::tridiagonal::{Ends, Layout, check};
 use serde_json::json;
 
+use super::axis_of;
 use super::batch::{Batch, tuple};
-use super::{axis_of, tell};
 use crate::arguments::TridiagonalOptions;
 use crate::arrays::Array;
 use crate::failure::Failure;
+use crate::output::tell;
 
 /// Reports how dominant the diagonals are; exit code 1 where rows are not.
 pub fn run<T: Scalar>(
@@ -40,6 +41,6 @@ pub fn run<T: Scalar>(
     for warning in warnings {
         text += &format!("warning   {warning}\n");
     }
-    tell(options, &report, &text)?;
+    tell(options.json.as_deref(), options.quiet, &report, &text)?;
     Ok(ExitCode::from(u8::from(!found.is_dominant())))
 }

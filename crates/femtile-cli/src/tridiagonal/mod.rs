@@ -14,12 +14,11 @@ use femtile::linalg::tridiagonal::{
     Bands, Ends, Layout, Stability, Tridiagonal, TridiagonalConfig, TridiagonalKernels, TridiagonalOutcome,
 };
 use femtile::mesh::io::write_atomically;
-use serde::Serialize;
 
 use crate::arguments::TridiagonalOptions;
 use crate::arrays::{Array, Output, Values, write_archive};
 use crate::failure::Failure;
-use crate::print;
+use crate::output::{check_folder, tell};
 use batch::Batch;
 use report::{LISTED, Report};
 
@@ -59,7 +58,7 @@ pub fn run(options: &TridiagonalOptions) -> Result<ExitCode, Failure> {
         true => solve::<f64>(&task, device, arrays)?,
         false => solve::<f32>(&task, device, arrays)?,
     };
-    tell(options, &report, &report.summary())?;
+    tell(options.json.as_deref(), options.quiet, &report, &report.summary())?;
     Ok(ExitCode::from(u8::from(report.n_failed > 0)))
 }
 
@@ -78,15 +77,6 @@ fn check_name(output: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::message(format!("--output {}: the name must end in .npy or .npz", output.display())))
-}
-
-fn check_folder(option: &str, file: &Path) -> Result<(), Failure> {
-    match file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        Some(folder) if !folder.is_dir() => {
-            Err(Failure::message(format!("{option}: there is no folder {}; make it first", folder.display())))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// What solves, and why.
@@ -244,20 +234,4 @@ fn write<T: Scalar>(
     let others = [&shape[..axis], &shape[axis + 1..]].concat();
     let failed = Output { shape: &others, is_fortran: false, dtype: "b1", bytes: failed };
     Ok(write_atomically(path, |out| write_archive(out, &[("u", u), ("failed", failed)]))?)
-}
-
-fn tell(options: &TridiagonalOptions, report: &impl Serialize, text: &str) -> Result<(), Failure> {
-    let json = serde_json::to_string_pretty(report).map_err(|e| Failure::message(e.to_string()))?;
-    let to_stdout = options.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
-    if to_stdout {
-        print(&format!("{json}\n"))?;
-    } else if let Some(path) = &options.json {
-        write_atomically(path, |out| writeln!(out, "{json}"))?;
-    }
-    if to_stdout && !options.quiet {
-        eprint!("{text}");
-    } else if !options.quiet {
-        print(text)?;
-    }
-    Ok(())
 }

@@ -1,0 +1,142 @@
+//! How long the rows of a matrix are.
+
+use serde::Serialize;
+
+/// What the row lengths of a matrix come to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RowLengths {
+    /// The shortest row; 0 where there are no rows.
+    pub shortest: u32,
+    /// The row in the middle, the shorter one of two.
+    pub median: u32,
+    /// Entries over rows.
+    pub mean: f64,
+    /// The longest row.
+    pub longest: u32,
+    /// Rows without entries.
+    pub n_empty: usize,
+    /// How many rows are how long.
+    pub histogram: Vec<Bin>,
+}
+
+/// The rows of a range of lengths.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Bin {
+    /// The shortest of them.
+    pub from: u32,
+    /// The longest of them.
+    pub to: u32,
+    /// How many there are.
+    pub n_rows: usize,
+}
+
+/// Bins of a histogram in text.
+const MOST_BINS: usize = 12;
+
+impl RowLengths {
+    /// Counts the rows of these lengths.
+    pub fn of(lengths: &[u32]) -> Self {
+        let mut sorted = lengths.to_vec();
+        sorted.sort_unstable();
+        let total: u64 = sorted.iter().map(|&length| u64::from(length)).sum();
+        Self {
+            shortest: sorted.first().copied().unwrap_or(0),
+            median: sorted.get(sorted.len().saturating_sub(1) / 2).copied().unwrap_or(0),
+            mean: total as f64 / sorted.len().max(1) as f64,
+            longest: sorted.last().copied().unwrap_or(0),
+            n_empty: sorted.partition_point(|&length| length == 0),
+            histogram: histogram(&sorted),
+        }
+    }
+}
+
+/// At most twelve bins: a length each, or as wide as it takes, or doubling where a few rows are far longer.
+fn histogram(sorted: &[u32]) -> Vec<Bin> {
+    let (Some(&shortest), Some(&longest)) = (sorted.first(), sorted.last()) else { return Vec::new() };
+    let quartile = sorted[3 * (sorted.len() - 1) / 4];
+    let mut bins = match longest > quartile.max(4).saturating_mul(4) {
+        true => doubling_bins(longest),
+        false => even_bins(shortest, longest, MOST_BINS),
+    };
+    fill(&mut bins, sorted);
+    let first = bins.iter().position(|bin| bin.n_rows > 0).unwrap_or(0);
+    bins.split_off(first)
+}
+
+/// Bins of one width, as many as asked for at most.
+pub(super) fn even_bins(shortest: u32, longest: u32, most: usize) -> Vec<Bin> {
+    let n_lengths = u64::from(longest - shortest) + 1;
+    let width = n_lengths.div_ceil(most as u64);
+    let starts = (u64::from(shortest)..=u64::from(longest)).step_by(width as usize);
+    starts
+        .map(|from| Bin {
+            from: from as u32,
+            to: (from + width - 1).min(u64::from(longest)) as u32,
+            n_rows: 0,
+        })
+        .collect()
+}
+
+/// 0, 1, 2 to 3, 4 to 7 and so on; the last one takes all that are longer.
+fn doubling_bins(longest: u32) -> Vec<Bin> {
+    let mut bins = vec![Bin { from: 0, to: 0, n_rows: 0 }];
+    while bins.last().is_some_and(|bin| bin.to < longest) {
+        let from = bins.last().map_or(0, |bin| bin.to + 1);
+        let is_last = bins.len() + 1 == MOST_BINS;
+        let to = if is_last { longest } else { (2 * from - 1).min(longest) };
+        bins.push(Bin { from, to, n_rows: 0 });
+    }
+    bins
+}
+
+/// Counts rows, sorted by length, into bins that follow each other.
+pub(super) fn fill(bins: &mut [Bin], sorted: &[u32]) {
+    for bin in bins {
+        let end = sorted.partition_point(|&length| length <= bin.to);
+        bin.n_rows = end - sorted.partition_point(|&length| length < bin.from);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(lengths: &RowLengths) -> usize {
+        lengths.histogram.iter().map(|bin| bin.n_rows).sum()
+    }
+
+    #[test]
+    fn the_median_of_an_even_number_of_rows_is_the_shorter_one_in_the_middle() {
+        let found = RowLengths::of(&[5, 0, 3, 2]);
+        assert_eq!((found.shortest, found.median, found.longest, found.n_empty), (0, 2, 5, 1));
+        assert_eq!(found.mean, 2.5);
+    }
+
+    #[test]
+    fn a_matrix_without_rows_has_no_bins() {
+        let found = RowLengths::of(&[]);
+        assert_eq!((found.longest, found.mean, found.histogram.len()), (0, 0.0, 0));
+    }
+
+    #[test]
+    fn every_row_is_in_one_of_at_most_twelve_bins() {
+        for longest in [0, 1, 11, 12, 13, 100, 5000, 1 << 31, u32::MAX] {
+            for most in [0, 1, 3, longest / 2, longest] {
+                let mut lengths: Vec<u32> = (0..50).map(|k| k % most.saturating_add(1).max(1)).collect();
+                lengths.push(longest);
+                let found = RowLengths::of(&lengths);
+                assert!(found.histogram.len() <= MOST_BINS, "{:?}", found.histogram);
+                assert_eq!(counted(&found), lengths.len(), "{:?}", found.histogram);
+            }
+        }
+    }
+
+    #[test]
+    fn a_few_rows_that_are_far_longer_leave_the_others_told_apart() {
+        let mut lengths: Vec<u32> = (0..1000).map(|k| 2 + k % 3).collect();
+        lengths.push(4700);
+        let found = RowLengths::of(&lengths);
+        assert!(found.histogram.iter().filter(|bin| bin.n_rows > 100).count() == 2, "{:?}", found.histogram);
+        assert_eq!(found.histogram.last().map(|bin| bin.n_rows), Some(1));
+    }
+}

@@ -1,0 +1,194 @@
+//! Formats of one matrix on one device, each checked, timed and set against what was expected of it.
+
+use femtile::device::{Buffer, DeviceError, HostDevice};
+use femtile::linalg::sparse::choice::{candidates, estimates};
+use femtile::linalg::sparse::{Csr, Format, SparseKernels, SparseMatrix};
+use femtile::linalg::{LinalgError, LinearOperator};
+use serde::Serialize;
+
+use super::{Bound, Compared, ReferenceProduct, Timed, nominal_bytes, right_vector, time_operator};
+use crate::BenchError;
+
+/// Padded formats that would store more than so many entries for each of the matrix are left out.
+const MOST_PADDING: f64 = 64.0;
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SurveyConfig {
+    /// All candidates, in place of CSR and what is chosen.
+    pub all: bool,
+    /// How often a product is timed.
+    pub repeats: usize,
+    /// The format that a search has found before.
+    pub tuned: Option<Format>,
+}
+
+/// What products of one matrix take on a device.
+#[derive(Debug, Clone, Serialize)]
+pub struct Survey {
+    /// The device, as it describes itself.
+    pub device: String,
+    /// What products are held to.
+    pub bound: Bound,
+    /// Whether the matrix in CSR, with both vectors, fits the cache: its share of the bound may pass 1 then.
+    pub fits_cache: Option<bool>,
+    /// Bytes that rates count, whatever a format stores.
+    pub nominal_bytes: usize,
+    /// The format that the cost model expects to be fastest.
+    pub model: String,
+    /// The format that a search has found before.
+    pub tuned: Option<String>,
+    /// All that were timed, the fastest first.
+    pub entries: Vec<Entry>,
+    /// Those that were not.
+    pub skipped: Vec<Skipped>,
+}
+
+/// One line of a survey.
+#[derive(Debug, Clone, Serialize)]
+pub struct Entry {
+    /// What was measured.
+    #[serde(flatten)]
+    pub timed: Timed,
+    /// Whether another library did it.
+    pub is_peer: bool,
+    /// Nominal bytes over the fastest time, in 10⁹ a second.
+    pub gb_per_s: f64,
+    /// Share of the bound.
+    pub of_bound: f64,
+    /// Seconds that the model expected; none for other libraries.
+    pub seconds_expected: Option<f64>,
+}
+
+/// A format that was not timed.
+#[derive(Debug, Clone, Serialize)]
+pub struct Skipped {
+    /// Which.
+    pub format: String,
+    /// Why.
+    pub reason: String,
+}
+
+impl Survey {
+    /// The fastest of our formats.
+    pub fn best(&self) -> Option<&Entry> {
+        self.entries.iter().find(|entry| !entry.is_peer)
+    }
+
+    /// The time of a format over that of the fastest of ours; none where it was not timed.
+    pub fn over_best(&self, format: &str) -> Option<f64> {
+        let entry = self.entries.iter().find(|entry| !entry.is_peer && entry.timed.format == format)?;
+        Some(entry.timed.seconds_min / self.best()?.timed.seconds_min)
+    }
+
+    /// Adds what another library took.
+    pub fn add_peers(&mut self, times: Vec<Timed>) {
+        let entries = times.into_iter().map(|timed| self.entry(timed, true, None)).collect::<Vec<_>>();
+        self.entries.extend(entries);
+        self.sort();
+    }
+
+    fn entry(&self, timed: Timed, is_peer: bool, seconds_expected: Option<f64>) -> Entry {
+        let gb_per_s = 1e-9 * self.nominal_bytes as f64 / timed.seconds_min.max(f64::MIN_POSITIVE);
+        Entry { timed, is_peer, gb_per_s, of_bound: gb_per_s / self.bound.gb_per_s, seconds_expected }
+    }
+
+    fn sort(&mut self) {
+        self.entries.sort_by(|a, b| a.timed.seconds_min.total_cmp(&b.timed.seconds_min));
+    }
+}
+
+/// Checks and times formats of `a` on a device.
+///
+/// # Cost
+/// Each format is laid out and freed in turn; a product in it is compared with plain loops before it is timed.
+/// # Errors
+/// [`BenchError::Product`] where a format gives a wrong product; what the device reports, but for formats that
+/// cannot hold the matrix or find no memory, which are noted.
+pub fn survey<D: SparseKernels<f64> + Compared, H: HostDevice>(
+    device: &D,
+    a: &Csr<f64, H>,
+    bound: &Bound,
+    config: &SurveyConfig,
+) -> Result<Survey, BenchError> {
+    let expected = estimates(a, &device.machine());
+    let model = expected.first().map_or(Format::Csr, |estimate| estimate.format);
+    let mut survey = Survey {
+        device: device.description(),
+        bound: bound.clone(),
+        fits_cache: bound.cache_bytes.map(|bytes| nominal_bytes(a) <= bytes),
+        nominal_bytes: nominal_bytes(a),
+        model: model.name(),
+        tuned: config.tuned.map(|format| format.name()),
+        entries: Vec::new(),
+        skipped: Vec::new(),
+    };
+    let formats = match config.all {
+        true => candidates(&device.machine()),
+        false => [Some(Format::Csr), Some(model), config.tuned].into_iter().flatten().collect(),
+    };
+    let product = ReferenceProduct::new(a);
+    let mut done = Vec::new();
+    for format in formats {
+        if done.contains(&format) {
+            continue;
+        }
+        done.push(format);
+        match checked(device, a, format, &product, config.repeats)? {
+            Ok(timed) => {
+                // A model that says nothing says zero.
+                let estimate = expected.iter().find(|e| e.format == format && e.seconds > 0.0);
+                let entry = survey.entry(timed, false, estimate.map(|estimate| estimate.seconds));
+                survey.entries.push(entry);
+            }
+            Err(reason) => survey.skipped.push(Skipped { format: format.name(), reason }),
+        }
+    }
+    survey.sort();
+    Ok(survey)
+}
+
+/// Times a format whose product is right; the reason where it cannot hold the matrix.
+fn checked<D: SparseKernels<f64> + Compared, H: HostDevice>(
+    device: &D,
+    a: &Csr<f64, H>,
+    format: Format,
+    product: &ReferenceProduct,
+    repeats: usize,
+) -> Result<Result<Timed, String>, BenchError> {
+    if let Some(reason) = is_hopeless(a, format) {
+        return Ok(Err(reason));
+    }
+    let begun = std::time::Instant::now();
+    let matrix = match SparseMatrix::new(device, a, format) {
+        Ok(matrix) => matrix,
+        Err(LinalgError::Setting { field, message }) => return Ok(Err(format!("{field}: {message}"))),
+        Err(LinalgError::Device(error @ DeviceError::OutOfMemory { .. })) => {
+            return Ok(Err(error.to_string()));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let seconds_built = begun.elapsed().as_secs_f64();
+    let x = Buffer::from_vec(device, right_vector(a.n_cols()))?;
+    // An entry that is never written is seen.
+    let mut y = Buffer::from_vec(device, vec![f64::NAN; a.n_rows()])?;
+    matrix.apply(&mut y, &x)?;
+    product.check(&format.name(), &y.to_host()?)?;
+    let samples = time_operator(device, &matrix, repeats)?;
+    Ok(Ok(Timed {
+        format: format.name(),
+        seconds_median: samples.median(),
+        seconds_min: samples.min(),
+        padding: matrix.padding(),
+        bytes: matrix.product_bytes(),
+        seconds_built,
+    }))
+}
+
+/// Why a format that gives all rows the length of the longest is not even laid out.
+fn is_hopeless<H: HostDevice>(a: &Csr<f64, H>, format: Format) -> Option<String> {
+    let Format::Ell(_) = format else { return None };
+    let longest = a.row_lengths().into_iter().max().unwrap_or(0);
+    let padding = a.n_rows() as f64 * f64::from(longest) / a.n_nonzeros().max(1) as f64;
+    (padding > MOST_PADDING).then(|| format!("it would store {padding:.0} entries for each of the matrix"))
+}

@@ -1,0 +1,237 @@
+//! The fastest formats that searches have found, kept in the user's cache folder.
+//!
+//! One small JSON file; written under another name and renamed, so that it is never half written. A file that
+//! cannot be understood is as good as none, and a note says so.
+
+use std::path::PathBuf;
+
+use etcetera::{BaseStrategy, choose_base_strategy};
+use femtile::device::{Device, HostDevice};
+use femtile::linalg::sparse::choice::{Described, candidates};
+use femtile::linalg::sparse::{Csr, Format};
+use femtile::mesh::io::write_atomically;
+use serde::{Deserialize, Serialize};
+
+use crate::BenchError;
+use crate::record::processor;
+
+/// The variable that names the folder; empty for none at all. Compiled kernels follow it as well.
+const VARIABLE: &str = "FEMTILE_CACHE";
+const FILE: &str = "tuned.json";
+/// What the file says it is; another number is another layout.
+const VERSION: u32 = 1;
+
+/// What is kept of searches.
+#[derive(Debug, Clone, Default)]
+pub struct Tuned {
+    path: Option<PathBuf>,
+    kept: Vec<Kept>,
+    note: Option<String>,
+}
+
+/// The result of a search.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Kept {
+    /// [`fingerprint`] of the matrix.
+    matrix: String,
+    /// Device and processor.
+    device: String,
+    /// The name of the fastest format.
+    format: String,
+    /// What a product took.
+    seconds: f64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Content {
+    version: u32,
+    tuned: Vec<Kept>,
+}
+
+impl Tuned {
+    /// Reads what is kept in the folder of `FEMTILE_CACHE`, else in `femtile` in the user's cache folder.
+    pub fn read() -> Self {
+        Self::read_from(folder().map(|folder| folder.join(FILE)))
+    }
+
+    fn read_from(path: Option<PathBuf>) -> Self {
+        let bytes = match path.as_deref().map(std::fs::read) {
+            Some(Ok(bytes)) => bytes,
+            Some(Err(error)) if error.kind() != std::io::ErrorKind::NotFound => {
+                let note = path.as_ref().map(|path| format!("{}: cannot be read: {error}", path.display()));
+                return Self { path, kept: Vec::new(), note };
+            }
+            _ => return Self { path, ..Self::default() },
+        };
+        match serde_json::from_slice::<Content>(&bytes) {
+            Ok(Content { version: VERSION, tuned }) => Self { path, kept: tuned, note: None },
+            other => {
+                let reason = match other {
+                    Ok(content) => format!("it has version {}, not {VERSION}", content.version),
+                    Err(error) => error.to_string(),
+                };
+                let note = path.as_ref().map(|path| {
+                    format!("{}: passed over, the next search replaces it: {reason}", path.display())
+                });
+                Self { path, kept: Vec::new(), note }
+            }
+        }
+    }
+
+    /// What a user should know of the file.
+    pub fn note(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+
+    /// Where results are kept; none where the system has no place for them.
+    pub fn path(&self) -> Option<&std::path::Path> {
+        self.path.as_deref()
+    }
+
+    /// Number of results.
+    pub fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    /// The fastest format of a matrix on a device, if it was searched for and is still a candidate.
+    pub fn format<D: Described, H: HostDevice>(&self, device: &D, a: &Csr<f64, H>) -> Option<Format> {
+        let (matrix, place) = (fingerprint(a), place(device));
+        let kept = self.kept.iter().find(|kept| kept.matrix == matrix && kept.device == place)?;
+        candidates(&device.machine()).into_iter().find(|format| format.name() == kept.format)
+    }
+
+    /// Keeps the result of a search; without a folder nothing is kept.
+    ///
+    /// # Errors
+    /// [`BenchError::File`] or [`BenchError::Mesh`] with the path when the file cannot be written.
+    pub fn keep<D: Device, H: HostDevice>(
+        &mut self,
+        device: &D,
+        a: &Csr<f64, H>,
+        format: &str,
+        seconds: f64,
+    ) -> Result<(), BenchError> {
+        let Some(path) = &self.path else { return Ok(()) };
+        // Another search may have ended meanwhile.
+        let mut kept = Self::read_from(Some(path.clone())).kept;
+        let new = Kept { matrix: fingerprint(a), device: place(device), format: format.into(), seconds };
+        kept.retain(|old| old.matrix != new.matrix || old.device != new.device);
+        kept.push(new);
+        if let Some(folder) = path.parent() {
+            let failed = |source| BenchError::File { what: "making the cache folder", source };
+            std::fs::create_dir_all(folder).map_err(failed)?;
+        }
+        let content = Content { version: VERSION, tuned: kept };
+        write_atomically(path, |out| {
+            serde_json::to_writer_pretty(&mut *out, &content)?;
+            writeln!(out)
+        })?;
+        self.kept = content.tuned;
+        Ok(())
+    }
+
+    /// Removes all results, also those of a file that cannot be understood.
+    ///
+    /// # Errors
+    /// [`BenchError::File`] when the file is there and cannot be removed.
+    pub fn forget(&mut self) -> Result<(), BenchError> {
+        self.kept.clear();
+        match self.path.as_ref().map(std::fs::remove_file) {
+            Some(Err(source)) if source.kind() != std::io::ErrorKind::NotFound => {
+                Err(BenchError::File { what: "removing the results of searches", source })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn folder() -> Option<PathBuf> {
+    match std::env::var_os(VARIABLE) {
+        Some(named) if named.is_empty() => None,
+        Some(named) => Some(named.into()),
+        None => choose_base_strategy().ok().map(|base| base.cache_dir().join("femtile")),
+    }
+}
+
+/// A device, and the processor beside it: home folders are shared between machines.
+fn place<D: Device>(device: &D) -> String {
+    format!("{} on {}", device.description(), processor())
+}
+
+/// Rows, columns, non-zeros and the lengths of all rows in their order, the latter by FNV-1a in 64 bits.
+fn fingerprint<H: HostDevice>(a: &Csr<f64, H>) -> String {
+    const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+    const PRIME: u64 = 0x0000_0100_0000_01b3;
+    let lengths = a.row_lengths();
+    let bytes = lengths.iter().flat_map(|length| length.to_le_bytes());
+    let hash = bytes.fold(BASIS, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME));
+    format!("{}x{}-{}-{hash:016x}", a.n_rows(), a.n_cols(), a.n_nonzeros())
+}
+
+#[cfg(test)]
+mod tests {
+    use femtile::device::Reference;
+    use femtile::linalg::sparse::csr::HostOffsets;
+
+    use super::*;
+
+    fn matrix(lengths: &[usize]) -> Csr<f64, Reference> {
+        let offsets = HostOffsets::from_row_lengths(lengths.iter().copied());
+        let columns: Vec<u32> = lengths.iter().flat_map(|&length| 0..length as u32).collect();
+        let values = vec![1.0; columns.len()];
+        Csr::from_parts(&Reference, 9, offsets, columns, values).unwrap()
+    }
+
+    #[test]
+    fn a_result_is_found_again_for_its_row_lengths_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = Some(folder.path().join("below").join(FILE));
+        let (a, b) = (matrix(&[1, 2, 3]), matrix(&[1, 3, 2]));
+        let mut tuned = Tuned::read_from(path.clone());
+        assert!(tuned.is_empty() && tuned.note().is_none());
+        tuned.keep(&Reference, &a, "CSR", 1.0).unwrap();
+        tuned.keep(&Reference, &a, "merge", 0.5).unwrap();
+        let again = Tuned::read_from(path.clone());
+        assert_eq!((again.len(), again.format(&Reference, &a)), (1, Some(Format::Merge)));
+        assert_eq!(again.format(&Reference, &b), None);
+        tuned.forget().unwrap();
+        tuned.forget().unwrap();
+        assert!(Tuned::read_from(path).is_empty());
+    }
+
+    #[test]
+    fn two_searches_at_once_keep_both_results() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = Some(folder.path().join(FILE));
+        let (mut one, mut other) = (Tuned::read_from(path.clone()), Tuned::read_from(path.clone()));
+        one.keep(&Reference, &matrix(&[1]), "CSR", 1.0).unwrap();
+        other.keep(&Reference, &matrix(&[2]), "CSR", 1.0).unwrap();
+        assert_eq!(Tuned::read_from(path).len(), 2);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_understood_is_passed_over_and_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        for content in ["", "[", "{\"version\": 2, \"tuned\": []}", "{\"version\": 1, \"tuned\": [3]}"] {
+            std::fs::write(&path, content).unwrap();
+            let mut tuned = Tuned::read_from(Some(path.clone()));
+            assert!(tuned.is_empty() && tuned.note().is_some_and(|note| note.contains(FILE)), "{content}");
+            tuned.keep(&Reference, &matrix(&[1]), "CSR", 1.0).unwrap();
+            assert_eq!(Tuned::read_from(Some(path.clone())).len(), 1);
+        }
+    }
+
+    #[test]
+    fn a_format_that_is_no_candidate_any_more_is_not_given() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut tuned = Tuned::read_from(Some(folder.path().join(FILE)));
+        tuned.keep(&Reference, &matrix(&[1]), "BCSR", 1.0).unwrap();
+        assert_eq!(tuned.format(&Reference, &matrix(&[1])), None);
+    }
+}
