@@ -69,7 +69,9 @@ impl Table {
         self.with(name, cells, false)
     }
 
-    fn with(mut self, name: &str, cells: Vec<Cell>, is_drawn: bool) -> Self {
+    /// The same with a column that is drawn or not.
+    #[must_use]
+    pub fn with(mut self, name: &str, cells: Vec<Cell>, is_drawn: bool) -> Self {
         // A column of which nothing is known only widens the table.
         if cells.iter().any(|cell| *cell != Cell::Nothing) {
             self.columns.push(Column { name: name.into(), cells, is_drawn });

@@ -84,10 +84,12 @@ pub(super) fn table_8(session: &Session) -> Result<Figure, BenchError> {
         let blocks = found.iter().map(|best| block(session, &best.k1[k])).collect();
         table = table.drawn(&format!("K1 block, {count}"), blocks);
     }
-    table = table.drawn("K1 block, theirs [1]", theirs(session, |case| case.matrix.k1_block));
+    let is_gpu = session.gpu.is_some();
+    let sizes = theirs(session, |case| case.matrix.k1_block);
+    table = table.with("K1 block, theirs [1]", sizes, is_gpu);
     for (k, count) in count_names(session).into_iter().enumerate() {
         let times = found.iter().map(|best| microseconds(best.k1[k].seconds)).collect();
-        table = table.listed(&format!("µs, {count}"), times);
+        table = table.with(&format!("µs, {count}"), times, !is_gpu);
     }
     let mut notes = no_blocks(session);
     notes.push(format!(
@@ -99,9 +101,11 @@ pub(super) fn table_8(session: &Session) -> Result<Figure, BenchError> {
         what: "the size of K1's blocks is the same for all counts of products".into(),
         place: "Table 8, appendix 11.1",
         theirs: "13 of 15 matrices".into(),
-        ours: session.gpu.is_some().then(|| format!("{same} of {}", found.len())),
+        ours: is_gpu.then(|| format!("{same} of {}", found.len())),
     };
-    let what = ("table-8", "Fastest block of K1", Quantity::Parameter, "matrix");
+    // Without blocks there are times to draw.
+    let quantity = if is_gpu { Quantity::Parameter } else { Quantity::Microseconds };
+    let what = ("table-8", "Fastest block of K1", quantity, "matrix");
     Ok(Figure { notes, claims: vec![claim], ..figure(session, what, table) })
 }
 

@@ -47,22 +47,44 @@ fn theirs(alpha: usize) -> Cell {
     if alpha == 0 { Cell::Words("∞") } else { Cell::Count(alpha) }
 }
 
+/// The least and the most products, and on how many matrices they never pay; none where nothing is known.
+fn spread(products: &[Cell]) -> Option<String> {
+    let never = products.iter().filter(|cell| matches!(cell, Cell::Words(_))).count();
+    let never = if never == 0 { String::new() } else { format!("never on {never} of {}", products.len()) };
+    match range(products.iter().filter_map(Cell::number)) {
+        Some((least, most)) if never.is_empty() => Some(format!("{least:.0}–{most:.0}")),
+        Some((least, most)) => Some(format!("{least:.0}–{most:.0}, {never}")),
+        None => Some(never).filter(|never| !never.is_empty()),
+    }
+}
+
 pub(super) fn table_4(session: &Session) -> Result<Figure, BenchError> {
     let mut measured = Vec::new();
     for case in all(session) {
         measured.push((case, refills(session, case)?, baseline(session, case)?));
     }
     let mut table = Table::new(names(all(session)));
+    let mut claims = Vec::new();
     for (k, kernel) in KERNELS.into_iter().enumerate() {
         for (place, by) in ["GPU", "host"].into_iter().enumerate() {
-            let ours = measured.iter().map(|(_, refills, baseline)| {
-                let Refills { gpu, host, product } = refills[k];
-                products_to_pay(if place == 0 { gpu } else { Some(host) }, product, *baseline)
+            let ours: Vec<Cell> = measured
+                .iter()
+                .map(|(_, refills, baseline)| {
+                    let Refills { gpu, host, product } = refills[k];
+                    products_to_pay(if place == 0 { gpu } else { Some(host) }, product, *baseline)
+                })
+                .collect();
+            let printed: Vec<Cell> =
+                measured.iter().map(|(case, ..)| theirs(case.matrix.alphas[2 * k + place])).collect();
+            claims.push(Claim {
+                what: format!("products after which {kernel} has paid, reordered by the {by}"),
+                place: "Table 4",
+                theirs: spread(&printed).unwrap_or_default(),
+                ours: spread(&ours),
             });
-            let printed = measured.iter().map(|(case, ..)| theirs(case.matrix.alphas[2 * k + place]));
             table = table
-                .drawn(&format!("{kernel}, {by}"), ours.collect())
-                .drawn(&format!("{kernel}, {by}, theirs"), printed.collect());
+                .drawn(&format!("{kernel}, {by}"), ours)
+                .drawn(&format!("{kernel}, {by}, theirs"), printed);
         }
     }
     let base = baseline_name(session);
@@ -75,7 +97,7 @@ pub(super) fn table_4(session: &Session) -> Result<Figure, BenchError> {
     let title = "Products after which reordering the values has paid";
     let figure = figure(session, ("table-4", title, Quantity::Products, "matrix"), table);
     let absent = figure.absent.iter().cloned().chain(peers::absent(session)).collect();
-    Ok(Figure { notes, absent, ..figure })
+    Ok(Figure { notes, claims, absent, ..figure })
 }
 
 pub(super) fn figure_13(session: &Session) -> Result<Figure, BenchError> {
@@ -129,5 +151,7 @@ mod tests {
         assert_eq!(products_to_pay(Some(6.0), 1.0, Some(3.0)), Cell::Number(3.0));
         assert_eq!(products_to_pay(Some(6.0), 3.0, Some(3.0)), Cell::Words("∞"));
         assert_eq!(products_to_pay(None, 1.0, Some(3.0)), Cell::Nothing);
+        assert_eq!(spread(&[Cell::Number(3.0), Cell::Words("∞")]), Some("3–3, never on 1 of 2".into()));
+        assert_eq!(spread(&[Cell::Nothing]), None);
     }
 }

@@ -59,13 +59,16 @@ fn of(session: &Session, case: &Case, best: &Best) -> Result<Variants, BenchErro
     })
 }
 
+/// By the name of a matrix, the hundredths of a time that are saved.
+type Savings = Vec<(&'static str, f64)>;
+
 /// Two variants of a kernel beside each other; hundredths that the second saves, of the matrices named alone.
 fn compared(
     session: &Session,
     item: &'static str,
     kernel: usize,
     (before, after): (Variant, Variant),
-) -> Result<(Figure, Vec<(&'static str, f64)>), BenchError> {
+) -> Result<(Figure, Savings), BenchError> {
     let cases = of_section_7(session);
     let mut found = Vec::new();
     for case in &cases {
