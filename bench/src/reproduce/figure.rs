@@ -2,6 +2,8 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use super::Table;
+
 /// What the vertical axis of a figure shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -16,6 +18,20 @@ pub enum Quantity {
     Speedup,
     /// Mean of the squared differences of two solutions.
     MeanSquare,
+    /// Microseconds of a product.
+    Microseconds,
+    /// Rows of a matrix.
+    Rows,
+    /// Entries of a row.
+    Entries,
+    /// Threads of a block, or entries of a row for a thread.
+    Parameter,
+    /// Products with a matrix.
+    Products,
+    /// One time over another.
+    Ratio,
+    /// Hundredths.
+    Percent,
 }
 
 impl Quantity {
@@ -27,6 +43,13 @@ impl Quantity {
             Self::GflopPerS => "GFLOP/s",
             Self::Speedup => "times faster",
             Self::MeanSquare => "mean square difference",
+            Self::Microseconds => "µs",
+            Self::Rows => "rows",
+            Self::Entries => "entries a row",
+            Self::Parameter => "threads or entries",
+            Self::Products => "products",
+            Self::Ratio => "ratio",
+            Self::Percent => "%",
         }
     }
 }
@@ -107,6 +130,12 @@ pub struct Figure {
     pub setting: String,
     /// All points.
     pub rows: Vec<Row>,
+    /// What the figure shows where its points are not those of batches of systems.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub table: Option<Table>,
+    /// What one must know to read it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// What the paper says in words.
     pub claims: Vec<Claim>,
     /// Peers that could not be measured.
@@ -217,6 +246,7 @@ impl Figure {
                 let base = self.rows.iter().find(|base| is_gbsv(base) && base.is_same_problem(row))?;
                 (!is_gbsv(row)).then_some(base.ns / row.ns)
             }
+            _ => None,
         }
     }
 }

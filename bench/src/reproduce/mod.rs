@@ -4,10 +4,15 @@ mod figure;
 mod laszlo2016;
 mod plot;
 mod session;
+mod table;
+mod table_plot;
+mod timing;
+mod wong2015;
 
 pub use figure::{Absent, Claim, Figure, Quantity, Rates, Row, Series};
 pub use plot::svg;
 pub use session::Session;
+pub use table::{Cell, Column, Table};
 
 use crate::BenchError;
 
@@ -22,6 +27,8 @@ pub struct Settings {
     pub systems: usize,
     /// From one length of systems to the next.
     pub step: usize,
+    /// The most sparse products that are timed in a row; the paper's are 1,200.
+    pub products: usize,
     /// How often each solve is timed.
     pub repeats: usize,
     /// Whether other libraries are measured.
@@ -32,7 +39,16 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { small: false, threads: 0, systems: 65_536, step: 64, repeats: 5, peers: true, gpu: true }
+        Self {
+            small: false,
+            threads: 0,
+            systems: 65_536,
+            step: 64,
+            products: 1200,
+            repeats: 5,
+            peers: true,
+            gpu: true,
+        }
     }
 }
 
@@ -65,7 +81,7 @@ pub fn papers() -> Vec<Paper> {
         paper("kronbichler2022", "conjugate gradients merged into matrix-free operators", vec![]),
         paper("laszlo2016", "batched tridiagonal and block-tridiagonal solvers", laszlo2016::items()),
         paper("fu2014", "the pipeline of finite elements with algebraic multigrid", vec![]),
-        paper("wong2015", "ELL-WARP sparse products and cardiac simulation", vec![]),
+        paper("wong2015", "ELL-WARP sparse products and cardiac simulation", wong2015::items()),
     ]
 }
 

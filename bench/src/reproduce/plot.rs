@@ -2,13 +2,13 @@
 
 use plotters::prelude::*;
 
-use super::{Figure, Series};
+use super::{Figure, Series, table_plot};
 
 const CHART: (u32, u32) = (560, 440);
-const INK: RGBColor = RGBColor(38, 50, 56);
-const GRID: RGBColor = RGBColor(225, 229, 232);
+pub(super) const INK: RGBColor = RGBColor(38, 50, 56);
+pub(super) const GRID: RGBColor = RGBColor(225, 229, 232);
 /// Told apart also by those who do not see all colours alike.
-const CURVES: [RGBColor; 10] = [
+pub(super) const CURVES: [RGBColor; 10] = [
     RGBColor(0, 105, 146),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
@@ -21,12 +21,16 @@ const CURVES: [RGBColor; 10] = [
     RGBColor(120, 150, 40),
 ];
 
-type DrawError = DrawingAreaErrorKind<std::io::Error>;
+pub(super) type DrawError = DrawingAreaErrorKind<std::io::Error>;
 
-/// An SVG of all curves on a logarithmic scale; empty where there is nothing to draw.
+/// An SVG of all curves on a logarithmic scale, or of the bars of a table; empty where there is nothing to draw.
 pub fn svg(figure: &Figure) -> String {
     let mut svg = String::new();
-    if draw(&mut svg, figure).is_err() {
+    let drawn = match &figure.table {
+        Some(table) => table_plot::draw(&mut svg, figure, table),
+        None => draw(&mut svg, figure),
+    };
+    if drawn.is_err() {
         svg.clear();
     }
     svg
@@ -57,7 +61,7 @@ fn decades(series: &[Series]) -> std::ops::Range<f64> {
     low.floor()..(high + 0.05).ceil()
 }
 
-fn value_label(value: f64) -> String {
+pub(super) fn value_label(value: f64) -> String {
     if value.abs() < 4.0 { format!("{}", 10f64.powf(value)) } else { format!("1e{value:.0}") }
 }
 

@@ -3,6 +3,7 @@ use std::cell::OnceCell;
 use femtile::device::cuda::{gpus, measure};
 use femtile::device::{Cpu, Cuda, Device};
 
+use super::wong2015::Shared;
 use super::{Absent, Row, Settings};
 use crate::BenchError;
 
@@ -15,6 +16,7 @@ pub struct Session {
     pub(super) triad_gb_per_s: f64,
     pub(super) gpu: Option<Gpu>,
     pub(super) blocks: OnceCell<(Vec<Row>, Vec<Absent>)>,
+    pub(super) wong2015: Shared,
 }
 
 /// A GPU and the rate at which it copies.
@@ -42,7 +44,8 @@ impl Session {
         } else {
             None
         };
-        Ok(Self { settings, cpu, triad_gb_per_s, gpu, blocks: OnceCell::new() })
+        let wong2015 = Shared::default();
+        Ok(Self { settings, cpu, triad_gb_per_s, gpu, blocks: OnceCell::new(), wong2015 })
     }
 
     /// The machine in one line.
@@ -58,4 +61,13 @@ impl Session {
         }
         text
     }
+}
+
+/// What is said where no GPU is measured.
+pub(super) fn no_gpu(session: &Session) -> Option<Absent> {
+    session.gpu.is_none().then(|| Absent {
+        peer: "GPU",
+        reason: "there is none, or it was left out".into(),
+        install: "run the command on a machine with an NVIDIA GPU",
+    })
 }

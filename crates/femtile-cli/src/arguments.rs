@@ -295,6 +295,9 @@ pub struct ReproduceOptions {
     /// From one length of systems to the next; the paper's is 4.
     #[arg(long, default_value_t = 64, value_name = "N")]
     pub step: usize,
+    /// The most sparse products that are timed in a row, as the paper's.
+    #[arg(long, default_value_t = 1200, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub products: u32,
     /// Threads of the CPU, of ours and of other libraries; 0 for all.
     #[arg(long, default_value_t = 0)]
     pub threads: usize,

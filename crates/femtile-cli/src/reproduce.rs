@@ -3,7 +3,7 @@ use std::process::ExitCode;
 
 use comfy_table::{Table, presets};
 use femtile::mesh::io::write_atomically;
-use femtile_bench::reproduce::{Figure, Item, Paper, Quantity, Session, Settings, papers, svg};
+use femtile_bench::reproduce::{Cell, Figure, Item, Paper, Quantity, Session, Settings, papers, svg};
 
 use crate::arguments::ReproduceOptions;
 use crate::failure::Failure;
@@ -25,6 +25,7 @@ pub fn run(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
         threads: options.threads,
         systems: options.systems as usize,
         step: options.step,
+        products: options.products as usize,
         repeats: if options.small { 1 } else { options.repeats },
         peers: !options.no_peers,
         gpu: !options.no_gpu,
@@ -108,6 +109,9 @@ fn text(figure: &Figure) -> String {
     for precision in figure.precisions() {
         text += &format!("\n{precision}, {}\n{}\n", figure.quantity.label(), table(figure, precision));
     }
+    if let Some(matrices) = &figure.table {
+        text += &format!("\n{}\n{}\n", figure.quantity.label(), words(figure.abscissa, matrices));
+    }
     if figure.quantity == Quantity::Nanoseconds && figure.abscissa == "length" {
         text += &format!("\n{}\n", rates(figure));
     }
@@ -119,6 +123,9 @@ fn text(figure: &Figure) -> String {
             table.add_row([&claim.what, claim.place, &claim.theirs, ours]);
         }
         text += &format!("\n{table}\n");
+    }
+    for note in &figure.notes {
+        text += &format!("\n{note}\n");
     }
     for absent in &figure.absent {
         text += &format!("\n{} was not measured: {}; {}\n", absent.peer, absent.reason, absent.install);
@@ -140,6 +147,23 @@ fn table(figure: &Figure, precision: &str) -> Table {
         };
         let values = series.iter().map(|s| value(s.points.iter().find(|point| point.0 == abscissa)));
         table.add_row([abscissa.clone()].into_iter().chain(values));
+    }
+    table
+}
+
+/// A table as it stands in the figure.
+fn words(corner: &str, figures: &femtile_bench::reproduce::Table) -> Table {
+    let mut table = new_table();
+    table.set_header([corner].into_iter().chain(figures.columns.iter().map(|column| column.name.as_str())));
+    for (row, name) in figures.rows.iter().enumerate() {
+        let cells = figures.columns.iter().map(|column| match &column.cells[row] {
+            Cell::Count(count) => count.to_string(),
+            Cell::Number(number) if number.abs() < 1e5 => format!("{number:.2}"),
+            Cell::Number(number) => format!("{number:.2e}"),
+            Cell::Words(words) => (*words).into(),
+            Cell::Nothing => "–".into(),
+        });
+        table.add_row([name.clone()].into_iter().chain(cells));
     }
     table
 }

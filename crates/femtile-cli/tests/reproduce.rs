@@ -66,6 +66,66 @@ fn algorithms_agree_with_thomas_as_the_paper_says() {
     }
 }
 
+/// The numbers of a column of a figure's table, by the names of its rows.
+fn column<'a>(figure: &'a Value, name: &str) -> Vec<(&'a str, f64)> {
+    let table = &figure["table"];
+    let columns = table["columns"].as_array().unwrap();
+    let column =
+        columns.iter().find(|column| column["name"] == name).unwrap_or_else(|| panic!("{name}: {figure}"));
+    let rows = table["rows"].as_array().unwrap().iter().map(|row| row.as_str().unwrap());
+    rows.zip(column["cells"].as_array().unwrap()).map(|(row, cell)| (row, cell.as_f64().unwrap())).collect()
+}
+
+fn item<'a>(figures: &'a [Value], name: &str) -> &'a Value {
+    figures.iter().find(|figure| figure["item"] == name).unwrap()
+}
+
+#[test]
+fn every_figure_of_wong2015_is_measured_and_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let found = figures("wong2015", &["--no-peers", "--output", folder.path().to_str().unwrap()]);
+    assert_eq!(found.len(), 17);
+    for figure in &found {
+        let item = figure["item"].as_str().unwrap();
+        let rows = figure["table"]["rows"].as_array().unwrap();
+        assert!(item == "figure-4" || [7, 15].contains(&rows.len()), "{item}: {} rows", rows.len());
+        let columns = figure["table"]["columns"].as_array().unwrap();
+        let ours = |column: &&Value| !column["name"].as_str().unwrap().contains("theirs");
+        assert!(columns.iter().filter(ours).any(|column| column["is_drawn"] == true), "{item}");
+        for column in columns {
+            assert_eq!(column["cells"].as_array().unwrap().len(), rows.len(), "{item}");
+        }
+        let svg = std::fs::read_to_string(folder.path().join(format!("{item}.svg"))).unwrap();
+        let table = std::fs::read_to_string(folder.path().join(format!("{item}.txt"))).unwrap();
+        assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{item}");
+        assert!(item == "figure-4" || (svg.contains("Heart 3K") && table.contains("Heart 3K")), "{table}");
+        assert!(table.contains("meshes cannot be had"), "{table}");
+        assert!(folder.path().join(format!("{item}.json")).is_file());
+    }
+    rates_count_twenty_bytes_a_nonzero(&found);
+}
+
+/// Times and rates of one session are of the same measurement.
+fn rates_count_twenty_bytes_a_nonzero(figures: &[Value]) {
+    let nonzeros = column(item(figures, "table-2"), "non-zeros");
+    let microseconds = column(item(figures, "table-3"), "K1 µs");
+    for (k, (matrix, rate)) in column(item(figures, "figure-12"), "K1").into_iter().enumerate() {
+        let bytes = 20.0 * nonzeros[k].1;
+        let moved = 1e3 * rate * microseconds[k].1;
+        assert!((moved - bytes).abs() < 1e-6 * bytes, "{matrix}: {moved} {bytes}");
+    }
+}
+
+#[test]
+fn sorting_rows_never_stores_more() {
+    let figures = figures("wong2015", &["table-6", "--no-peers"]);
+    for name in ["stored entries", "stored entries, windows of 256"] {
+        for (matrix, saved) in column(&figures[0], name) {
+            assert!(saved >= 0.0 && (!matrix.starts_with("Circuit") || saved > 10.0), "{matrix}: {saved} %");
+        }
+    }
+}
+
 #[test]
 fn a_peer_that_is_not_there_is_named_with_how_to_install_it() {
     let arguments = ["reproduce", "laszlo2016", "figure-11", "--small", "--no-gpu", "--threads", "1"];
@@ -80,6 +140,20 @@ fn a_peer_that_is_not_there_is_named_with_how_to_install_it() {
             said.contains("LAPACK ?gtsv was not measured") && said.contains("pip install scipy"),
             "{said}"
         );
+    }
+}
+
+#[test]
+fn reordering_is_set_against_our_csr_where_no_other_library_is_there() {
+    let arguments = ["reproduce", "wong2015", "table-4", "--small", "--no-gpu", "--threads", "1"];
+    let output =
+        femtile().args(arguments).env("FEMTILE_PYTHON", "no-such-python").env("PATH", "").output().unwrap();
+    let said = text(&output.stdout);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    // The system's Python is tried as well.
+    if !said.contains("paid against MKL") {
+        assert!(said.contains("paid against our CSR"), "{said}");
+        assert!(said.contains("MKL was not measured") && said.contains("pip install mkl"), "{said}");
     }
 }
 

@@ -7,10 +7,10 @@ use femtile::linalg::tridiagonal::{
 };
 
 use super::scalar::{Grid, row};
-use super::timing::Timed;
 use super::{Claim, Figure, KEY, Quantity, Row, Session, no_gpu};
 use crate::BenchError;
 use crate::problems::tridiagonal::{Part, entries, plain_thomas};
+use crate::reproduce::timing::Timed;
 
 pub(super) fn run(session: &Session) -> Result<Figure, BenchError> {
     let lengths: &[usize] = if session.settings.small { &[13, 64] } else { &[64, 127, 256, 509, 1024] };
@@ -35,6 +35,8 @@ pub(super) fn run(session: &Session) -> Result<Figure, BenchError> {
         claims: claims(&rows),
         rows,
         absent: no_gpu(session).into_iter().collect(),
+        table: None,
+        notes: Vec::new(),
     })
 }
 

@@ -7,10 +7,10 @@ use femtile::linalg::tridiagonal::block::{
     BlockBands, BlockOrder, BlockShape, BlockTridiagonal, BlockTridiagonalConfig, BlockTridiagonalKernels,
 };
 
-use super::timing::{Timed, fastest};
 use super::{Absent, Figure, KEY, Quantity, Row, Session, claims, no_gpu, peers};
 use crate::BenchError;
 use crate::problems::tridiagonal::{Part, block_entries};
+use crate::reproduce::timing::{Timed, fastest};
 
 /// Tables III and IV: rows of a system, and systems, by rows of a block.
 fn sizes(session: &Session, block: usize) -> Size {
@@ -147,7 +147,19 @@ fn figure(
     let (rows, absent) = all(session)?;
     let claims = if quantity == Quantity::Speedup { claims::of_figure_21(&rows) } else { Vec::new() };
     let (title, setting) = (title.into(), session.machine());
-    Ok(Figure { paper: KEY, item, title, quantity, abscissa: "block", setting, rows, claims, absent })
+    Ok(Figure {
+        paper: KEY,
+        item,
+        title,
+        quantity,
+        abscissa: "block",
+        setting,
+        rows,
+        table: None,
+        notes: Vec::new(),
+        claims,
+        absent,
+    })
 }
 
 pub(super) fn figure_18(session: &Session) -> Result<Figure, BenchError> {
@@ -192,6 +204,8 @@ pub(super) fn block_pcr(session: &Session) -> Result<Figure, BenchError> {
         claims: claims::of_block_pcr(&rows),
         rows,
         absent: no_gpu(session).into_iter().collect(),
+        table: None,
+        notes: Vec::new(),
     })
 }
 

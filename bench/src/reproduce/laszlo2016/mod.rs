@@ -5,8 +5,8 @@ mod blocks;
 mod claims;
 mod peers;
 mod scalar;
-mod timing;
 
+use super::session::no_gpu;
 use super::{Absent, Claim, Figure, Item, Quantity, Row, Session};
 use crate::BenchError;
 use scalar::{Grid, Wanted};
@@ -68,6 +68,8 @@ fn figure(
         abscissa,
         setting: session.machine(),
         rows,
+        table: None,
+        notes: Vec::new(),
         claims,
         absent,
     }
@@ -117,13 +119,4 @@ fn figure_13(session: &Session) -> Result<Figure, BenchError> {
     let measured = scalar::measure(session, &Wanted { grids, precisions: &["f32", "f64"], peers: true })?;
     let what = ("figure-13", "Nanoseconds for an unknown on a domain of 240 × 256 × 256", "axis");
     Ok(figure(session, what, measured, Vec::new()))
-}
-
-/// What is said where no GPU is measured.
-fn no_gpu(session: &Session) -> Option<Absent> {
-    session.gpu.is_none().then(|| Absent {
-        peer: "GPU",
-        reason: "there is none, or it was left out".into(),
-        install: "run the command on a machine with an NVIDIA GPU",
-    })
 }

@@ -6,10 +6,10 @@ use femtile::linalg::tridiagonal::{
     Algorithm, Bands, Layout, Tridiagonal, TridiagonalConfig, TridiagonalKernels,
 };
 
-use super::timing::{Timed, fastest};
 use super::{Absent, Row, Session, no_gpu, peers};
 use crate::BenchError;
 use crate::problems::tridiagonal::{Part, entries, plain_thomas};
+use crate::reproduce::timing::{Timed, fastest};
 
 /// A box of unknowns, x contiguous.
 #[derive(Debug, Clone, PartialEq, Eq)]
