@@ -162,7 +162,8 @@ const TINY_FORMATS: FormatScope = FormatScope { sizes: &[257], side: 12, long_ro
 /// What the suite says of the shipped kernel `name` when texts are changed; none where it finds nothing wrong.
 fn complaint(name: &str, change: impl Fn(&str, &str) -> String + Send + Sync + 'static) -> Option<String> {
     let device = gpu(change)?;
-    let scope = Scope { sizes: &[8195], side: 12, lengths: &[36, 150], has_every_kind: false };
+    let scope =
+        Scope { sizes: &[8195], side: 12, lengths: &[36, 150], sparse_sizes: &[33], has_every_kind: false };
     let work = || {
         if name.starts_with("tridiagonal") || TRIDIAGONAL_HEADERS.contains(&name) {
             suite::tridiagonal::every_algorithm_solves_dominant_systems(&device, &scope);
