@@ -175,6 +175,10 @@ fn complaint(name: &str, change: impl Fn(&str, &str) -> String + Send + Sync + '
             suite::block_tridiagonal::solving_in_place_gives_the_same_bits(&device, &scope);
             return;
         }
+        if name.starts_with("ell_warp") {
+            suite::ell_warp::ell_warp_products_agree_with_csr(&device, &scope);
+            return;
+        }
         if SPARSE_FORMATS.contains(&name) {
             suite::formats::products_of_every_format_agree_with_the_reference(&device, &TINY_FORMATS);
             suite::formats::every_format_solves_with_conjugate_gradients(&device, &TINY_FORMATS);
