@@ -123,17 +123,8 @@ pub fn survey<D: SparseKernels<f64> + Compared, H: HostDevice>(
         entries: Vec::new(),
         skipped: Vec::new(),
     };
-    let formats = match config.all {
-        true => candidates(&device.machine()),
-        false => [Some(Format::Csr), Some(model), config.tuned].into_iter().flatten().collect(),
-    };
     let product = ReferenceProduct::new(a);
-    let mut done = Vec::new();
-    for format in formats {
-        if done.contains(&format) {
-            continue;
-        }
-        done.push(format);
+    for format in formats(device, model, config) {
         match checked(device, a, format, &product, config.repeats)? {
             Ok(timed) => {
                 // A model that says nothing says zero.
@@ -146,6 +137,20 @@ pub fn survey<D: SparseKernels<f64> + Compared, H: HostDevice>(
     }
     survey.sort();
     Ok(survey)
+}
+
+/// What is timed, each once.
+fn formats<D: Compared>(device: &D, model: Format, config: &SurveyConfig) -> Vec<Format> {
+    if config.all {
+        return candidates(&device.machine());
+    }
+    let mut formats = vec![Format::Csr];
+    for chosen in [Some(model), config.tuned].into_iter().flatten() {
+        if !formats.contains(&chosen) {
+            formats.push(chosen);
+        }
+    }
+    formats
 }
 
 /// Times a format whose product is right; the reason where it cannot hold the matrix.
@@ -191,4 +196,57 @@ fn is_hopeless<H: HostDevice>(a: &Csr<f64, H>, format: Format) -> Option<String>
     let longest = a.row_lengths().into_iter().max().unwrap_or(0);
     let padding = a.n_rows() as f64 * f64::from(longest) / a.n_nonzeros().max(1) as f64;
     (padding > MOST_PADDING).then(|| format!("it would store {padding:.0} entries for each of the matrix"))
+}
+
+#[cfg(test)]
+mod tests {
+    use femtile::device::{Cpu, Reference};
+    use femtile::linalg::sparse::csr::HostOffsets;
+    use femtile::linalg::sparse::{EllConfig, EllWarpConfig};
+
+    use super::*;
+
+    /// Rows of one entry, but for a first one that is full.
+    fn arrow(n: usize) -> Csr<f64, Reference> {
+        let offsets = HostOffsets::from_row_lengths((0..n).map(|row| if row == 0 { n } else { 1 }));
+        let columns: Vec<u32> = (0..n as u32).chain(1..n as u32).collect();
+        let values = vec![0.5; columns.len()];
+        Csr::from_parts(&Reference, n, offsets, columns, values).unwrap()
+    }
+
+    const BOUND: Bound = Bound { name: "made up", gb_per_s: 10.0, cache_bytes: Some(1 << 10) };
+
+    #[test]
+    fn csr_is_timed_beside_what_was_chosen_and_nothing_twice() {
+        let cpu = Cpu::new(1).unwrap();
+        let sliced = Format::EllWarp(EllWarpConfig::new(8));
+        for (tuned, at_most) in [(None, 2), (Some(Format::Csr), 2), (Some(sliced), 3)] {
+            let config = SurveyConfig { all: false, repeats: 1, tuned };
+            let found = survey(&cpu, &arrow(40), &BOUND, &config).unwrap();
+            assert!(found.entries.len() <= at_most, "{:?}", found.entries);
+            assert!(found.over_best("CSR").is_some_and(|over| over >= 1.0));
+            assert!(found.entries.is_sorted_by(|a, b| a.timed.seconds_min <= b.timed.seconds_min));
+            assert!(tuned.is_none_or(|tuned| found.over_best(&tuned.name()).is_some()));
+        }
+    }
+
+    #[test]
+    fn rates_count_the_same_bytes_for_all_formats() {
+        let cpu = Cpu::new(1).unwrap();
+        let config = SurveyConfig { all: true, repeats: 1, tuned: None };
+        let found = survey(&cpu, &arrow(40), &BOUND, &config).unwrap();
+        assert_eq!((found.nominal_bytes, found.fits_cache), (12 * 79 + 20 * 40, Some(false)));
+        for entry in &found.entries {
+            let bytes = 1e9 * entry.gb_per_s * entry.timed.seconds_min;
+            assert!((bytes / found.nominal_bytes as f64 - 1.0).abs() < 1e-12, "{entry:?}");
+            assert!((10.0 * entry.of_bound / entry.gb_per_s - 1.0).abs() < 1e-12, "{entry:?}");
+        }
+    }
+
+    #[test]
+    fn ellpack_is_left_out_where_one_row_would_pad_all_others() {
+        let skips = |n, format| is_hopeless(&arrow(n), format).is_some();
+        let ell = Format::Ell(EllConfig::PLAIN);
+        assert_eq!([skips(40, ell), skips(400, ell), skips(400, Format::Hyb)], [false, true, false]);
+    }
 }
