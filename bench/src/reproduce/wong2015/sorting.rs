@@ -20,7 +20,7 @@ const THEIRS: [(&str, [f64; 3]); 4] = [
 ];
 
 fn products(session: &Session, case: &Case) -> Result<[Option<Products>; 3], BenchError> {
-    let (a, timing) = (case.a(session.settings.small)?, Timing::of(session));
+    let (a, timing) = (case.a(session.settings.small)?, Timing::short(session));
     let mut all = [None; 3];
     for (products, window) in all.iter_mut().zip(WINDOWS) {
         let format = Format::EllWarp(EllWarpConfig { window, ..k1(session) });

@@ -44,7 +44,7 @@ fn variants<'a>(session: &Session, case: &'a Case) -> Result<&'a [Variants; 2], 
 }
 
 fn of(session: &Session, case: &Case, best: &Best) -> Result<Variants, BenchError> {
-    let (a, timing) = (case.a(session.settings.small)?, Timing::of(session));
+    let (a, timing) = (case.a(session.settings.small)?, Timing::short(session));
     let numbered = |numbering| EllWarpConfig { numbering, ..best.config };
     let seconds = |numbering| {
         let format = Format::EllWarp(numbered(numbering));
