@@ -118,7 +118,8 @@ pub(super) fn figure_20(session: &Session) -> Result<Figure, BenchError> {
     let theirs = "1 to 11.5 % with textures, 0.8 to 8 % without";
     let claim = claim("the final remapping costs of K1r", "appendix 11.2", theirs, percents(costs));
     let notes = vec![
-        "They remap in the kernel of K1r; here a second kernel does, which reads and writes the result once more."
+        "They remap in the kernel of K1r; here a second kernel does, which reads and writes the result \
+         once more."
             .into(),
     ];
     Ok(Figure { claims: vec![claim], notes, ..figure })
