@@ -50,8 +50,8 @@ fn run(session: &Session, (item, title): (&'static str, &str), k: usize) -> Resu
     let table = table.listed("fastest", winners);
     let figure = figure(session, (item, title, Quantity::GbPerS, "matrix"), table);
     let mut notes = vec![
-        "20 bytes a non-zero are counted, as in Table 2: a value, a column and an entry of x, whatever is stored. \
-         Where a matrix stays in a cache the rate may exceed that of the memory."
+        "20 bytes a non-zero are counted, as in Table 2: a value, a column and an entry of x, whatever is \
+         stored. Where a matrix stays in a cache the rate may exceed that of the memory."
             .into(),
     ];
     if peer_is_measured(session) {

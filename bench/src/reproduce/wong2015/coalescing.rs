@@ -24,9 +24,10 @@ pub(super) fn figure_14(session: &Session) -> Result<Figure, BenchError> {
         ours: range(ratios.into_iter().flatten()).map(|(least, most)| format!("{least:.2}–{most:.2}×")),
     };
     let notes = vec![
-        "Their second kernel is K1 with a thread a row over values left in rows, whose loads are not coalesced. There \
-         is none here: our CSR stands in for it, which on a GPU loads whole blocks of rows coalesced and adds them \
-         from shared memory, so that the ratio shows what is left to gain, not what coalescing gains."
+        "Their second kernel is K1 with a thread a row over values left in rows, whose loads are not \
+         coalesced. There is none here: our CSR stands in for it, which on a GPU loads whole blocks of \
+         rows coalesced and adds them from shared memory, so that the ratio shows what is left to gain, \
+         not what coalescing gains."
             .into(),
     ];
     let what = ("figure-14", "Values column by column and row by row", Quantity::Microseconds, "matrix");

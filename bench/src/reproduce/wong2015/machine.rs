@@ -11,7 +11,7 @@ use crate::spmv::right_vector;
 /// How products are timed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Timing {
-    /// Products in a row, of which the mean counts.
+    /// Products in a row, of which the mean counts; 0 leaves a count out.
     pub counts: [usize; COUNTS],
     /// Runs, of which the fastest counts.
     pub repeats: usize,
@@ -22,7 +22,7 @@ const PRODUCTS_A_REPEAT: usize = 20;
 /// Runs of single products for each repeat that was asked for.
 const SINGLES_A_REPEAT: usize = 4;
 /// A row of products takes about so long at most.
-const LONGEST_S: f64 = 0.5;
+const LONGEST_S: f64 = 0.2;
 
 impl Timing {
     /// The paper's counts: 1, 50 and 1,200.
@@ -30,6 +30,12 @@ impl Timing {
         let middle = if session.settings.small { 2 } else { 50 };
         let most = if session.settings.small { 3 } else { session.settings.products };
         Self { counts: [1, middle.min(most), most], repeats: session.settings.repeats }
+    }
+
+    /// The first two counts, where no more is asked for.
+    pub fn short(session: &Session) -> Self {
+        let [one, middle, _] = Self::of(session).counts;
+        Self { counts: [one, middle, 0], ..Self::of(session) }
     }
 
     fn runs(&self, count: usize) -> usize {
@@ -40,7 +46,7 @@ impl Timing {
 /// What products with a matrix took.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Products {
-    /// Seconds of one, for each count.
+    /// Seconds of one, for each count; infinite where it was left out.
     pub seconds: [f64; COUNTS],
     /// Stored entries.
     pub n_stored: usize,
@@ -139,7 +145,7 @@ fn seconds_of_one<D: Timed>(
     work: &mut dyn FnMut() -> Result<(), LinalgError>,
 ) -> Result<[f64; COUNTS], BenchError> {
     let mut seconds = [f64::INFINITY; COUNTS];
-    for (k, &count) in timing.counts.iter().enumerate() {
+    for (k, &count) in timing.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
         let longest = if k == 0 { 1.0 } else { (LONGEST_S / seconds[0]).max(1.0) };
         let in_a_row = count.min(longest as usize);
         let whole = fastest(device, timing.runs(in_a_row), || (0..in_a_row).try_for_each(|_| work()))?;

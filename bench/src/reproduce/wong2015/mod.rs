@@ -124,7 +124,7 @@ fn setting(session: &Session) -> String {
     };
     let matrices = if session.settings.small { "small copies of profiles" } else { "profiles" };
     format!(
-        "{}; {device}; f64; {matrices} of the matrices, bent boxes for the hearts, whose meshes cannot be had",
+        "{}; {device}; f64; {matrices} of the matrices, bent boxes for hearts, whose meshes cannot be had",
         session.machine()
     )
 }

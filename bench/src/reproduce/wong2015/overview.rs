@@ -40,7 +40,7 @@ pub(super) fn figure_4(session: &Session) -> Result<Figure, BenchError> {
     let count = |length: u32| Cell::Count(lengths.iter().filter(|&&other| other == length).count());
     let table = Table::new(bins.clone().map(|length| length.to_string()).collect())
         .drawn("rows of this length", bins.clone().map(count).collect());
-    let what = ("figure-4", "Row lengths of the smallest mesh", Quantity::Rows, "entries of a row");
+    let what = ("figure-4", "Rows by number of entries, smallest mesh", Quantity::Rows, "entries of a row");
     let range = Claim {
         what: "entries of a row of the smallest mesh".into(),
         place: "section 5, Figure 4",

@@ -61,8 +61,9 @@ pub(super) fn table_7(session: &Session) -> Result<Figure, BenchError> {
             .listed(THEIR_VALUES[k], theirs(session, |case| case.matrix.values_per_thread[k]));
     }
     let notes = vec![
-        "Our segmented sum takes eight values a thread on a GPU, and its tiles on a CPU, whatever the matrix: the \
-         parameter that theirs was searched over has no counterpart, so its time stands here instead."
+        "Our segmented sum takes eight values a thread on a GPU, and its tiles on a CPU, whatever the \
+         matrix: the parameter that theirs was searched over has no counterpart, so its time stands here \
+         instead."
             .into(),
     ];
     let what =
@@ -145,8 +146,8 @@ pub(super) fn table_9(session: &Session) -> Result<Figure, BenchError> {
     };
     let mut notes = no_blocks(session);
     notes.push(
-        "Tried are powers of two up to 64 and the longest row; theirs are all lengths from the shortest row to the \
-         longest."
+        "Tried are powers of two up to 64 and the longest row; theirs are all lengths from the shortest \
+         row to the longest."
             .into(),
     );
     let what = ("table-9", "Fastest threshold and block of K2", Quantity::Parameter, "matrix");

@@ -40,8 +40,8 @@ fn thresholds(session: &Session, longest: usize) -> Vec<usize> {
 
 /// The fastest settings of a matrix.
 ///
-/// K2 is tried with every threshold and one size of blocks, then with every size of blocks and the thresholds that
-/// were fastest: a search of both at once takes eight times as long.
+/// K2 is tried with every threshold and one size of blocks, then with every size of blocks and the
+/// thresholds that were fastest: a search of both at once takes eight times as long.
 pub(super) fn searched<'a>(session: &Session, case: &'a Case) -> Result<&'a Searched, BenchError> {
     once(&case.searched, || {
         let (plain, blocks) = (k1(session), blocks(session));

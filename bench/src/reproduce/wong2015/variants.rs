@@ -44,7 +44,7 @@ fn variants<'a>(session: &Session, case: &'a Case) -> Result<&'a [Variants; 2], 
 }
 
 fn of(session: &Session, case: &Case, best: &Best) -> Result<Variants, BenchError> {
-    let (a, timing) = (case.a(session.settings.small)?, Timing::of(session));
+    let (a, timing) = (case.a(session.settings.small)?, Timing::short(session));
     let numbered = |numbering| EllWarpConfig { numbering, ..best.config };
     let seconds = |numbering| {
         let format = Format::EllWarp(numbered(numbering));
@@ -118,7 +118,8 @@ pub(super) fn figure_20(session: &Session) -> Result<Figure, BenchError> {
     let theirs = "1 to 11.5 % with textures, 0.8 to 8 % without";
     let claim = claim("the final remapping costs of K1r", "appendix 11.2", theirs, percents(costs));
     let notes = vec![
-        "They remap in the kernel of K1r; here a second kernel does, which reads and writes the result once more."
+        "They remap in the kernel of K1r; here a second kernel does, which reads and writes the result \
+         once more."
             .into(),
     ];
     Ok(Figure { claims: vec![claim], notes, ..figure })
