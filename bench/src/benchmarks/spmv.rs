@@ -79,8 +79,8 @@ fn measure_on<D: SparseKernels<f64> + Described + Stopwatch>(
         }
     }
     for indices in [IndexKind::Full, IndexKind::Delta] {
-        let lanes = if threads == 0 { 32 } else { 4 };
-        let config = EllWarpConfig { window: 256, indices, ..EllWarpConfig::new(lanes) };
+        let (lanes, window) = if threads == 0 { (32, 256) } else { (8, 1) };
+        let config = EllWarpConfig { window, indices, ..EllWarpConfig::new(lanes) };
         let matrix = EllWarp::<f64, D, f32>::from_csr(device, a, &config)?;
         let samples = time_operator(device, &matrix, repeats)?;
         note(Timed {

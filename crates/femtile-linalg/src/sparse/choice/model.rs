@@ -164,26 +164,28 @@ const FITTED_MULTIPROCESSORS: f64 = 132.0;
 impl Gpu {
     /// $t = t_l + (t_m^p + t_c^p)^{1/p} + t_w$: launch, memory and chains of loads side by side, the last warp.
     fn seconds(&self, statistics: &Statistics, work: &Work) -> f64 {
-        const EXPONENT: f64 = 2.27;
-        const LAUNCH: f64 = 1.4e-6;
-        const LAST: f64 = 0.42;
+        const EXPONENT: f64 = 2.15;
+        const LAUNCH: f64 = 0.98e-6;
+        const DESCRIBED: f64 = 0.51e-6;
+        const LAST: f64 = 0.45;
         let (memory, chains) = (self.memory_seconds(statistics, work), self.chain_seconds(work));
         let last = LAST * ROUND * work.widest / 5.0;
-        LAUNCH + (memory.powf(EXPONENT) + chains.powf(EXPONENT)).powf(1.0 / EXPONENT) + last
+        let launch = LAUNCH + if work.is_described { DESCRIBED } else { 0.0 };
+        launch + (memory.powf(EXPONENT) + chains.powf(EXPONENT)).powf(1.0 / EXPONENT) + last
     }
 
     /// Bytes over the bandwidth of the memory or, for small matrices, of the cache; entries of x come by sectors of 32
     /// bytes, and where all rows are sorted x is read anew for each length.
     fn memory_seconds(&self, statistics: &Statistics, work: &Work) -> f64 {
-        const FROM_MEMORY: f64 = 5.29e12;
-        const FROM_CACHE: f64 = 10.35e12;
-        const GATHERED: f64 = 3.56e12;
-        const AGAIN: f64 = 0.07e-12 * 8.0;
+        const FROM_MEMORY: f64 = 5.03e12;
+        const FROM_CACHE: f64 = 5.42e12;
+        const GATHERED: f64 = 5.19e12;
+        const AGAIN: f64 = 0.039e-12 * 8.0;
         let scale = self.n_multiprocessors as f64 / FITTED_MULTIPROCESSORS;
         let vector_bytes = 8.0 * statistics.n_cols as f64;
         let filled = (work.stream_bytes + vector_bytes) / self.cache_bytes.max(1) as f64;
-        // The cache gives way from half its size on, within a tenth of it.
-        let uncached = 1.0 / (1.0 + (-(filled - 0.51) / 0.084).exp());
+        // The cache gives way shortly before it is full.
+        let uncached = 1.0 / (1.0 + (-(filled - 0.86) / 0.03).exp());
         let bandwidth = FROM_CACHE * (1.0 - uncached) + FROM_MEMORY * uncached;
         let gathered = 32.0 * statistics.sectors.min(1.0) * statistics.n_nonzeros as f64;
         let again = if work.sorts_all { uncached * AGAIN * statistics.n_cols as f64 } else { 0.0 };
@@ -193,22 +195,22 @@ impl Gpu {
 
     /// Chains of loads of all warps over the warps that run at once.
     fn chain_seconds(&self, work: &Work) -> f64 {
-        const FOLDED: f64 = 0.32e-6;
-        const FOLD: f64 = 0.18e-6;
-        const DISTANCES: f64 = 0.35e-6;
+        const FOLDED: f64 = 0.08e-6;
+        const FOLD: f64 = 0.22e-6;
+        const DISTANCES: f64 = 0.37e-6;
         const STAGE: f64 = 0.6e-6;
-        let (round, warps) = if work.lanes > 32 { (1.5 * ROUND, 93.0) } else { (ROUND, 54.0) };
+        let warps = if work.lanes > 32 { 68.0 } else { 54.0 };
+        let round = if work.is_described { ROUND } else { 0.6 * ROUND };
         let piece = if work.is_folded { FOLDED } else { 0.0 }
             + FOLD * work.fold
             + if work.has_distances { DISTANCES } else { 0.0 }
-            + if work.is_csr { STAGE } else { 0.0 }
-            + if work.is_described { 0.0 } else { -0.05e-6 };
-        (work.n_pieces * piece + work.n_rounds * round).max(0.0) / (self.n_multiprocessors as f64 * warps)
+            + if work.is_csr { STAGE } else { 0.0 };
+        (work.n_pieces * piece + work.n_rounds * round) / (self.n_multiprocessors as f64 * warps)
     }
 }
 
 /// Seconds of a round of loads of a warp, through to the entries of x.
-const ROUND: f64 = 1.19e-6;
+const ROUND: f64 = 1.25e-6;
 
 /// One core: the larger of bytes over bandwidth and of steps, which for rows of CSR include their ends.
 fn cpu_seconds(statistics: &Statistics, work: &Work) -> f64 {
@@ -224,4 +226,57 @@ fn cpu_seconds(statistics: &Statistics, work: &Work) -> f64 {
     let gathered = FAR * (statistics.sectors - 0.25).max(0.0) * statistics.n_nonzeros as f64;
     let memory = (work.stream_bytes + 8.0 * n) / BANDWIDTH;
     memory.max(step * work.n_stored + ends + gathered) + 0.2 * memory.min(ends)
+}
+
+#[cfg(test)]
+mod tests {
+    use femtile_device::Reference;
+
+    use super::*;
+    use crate::sparse::csr::HostOffsets;
+
+    const GPU: Machine = Machine::Gpu { n_multiprocessors: 132, cache_bytes: 50 << 20 };
+
+    /// Rows of these lengths, their columns spread evenly.
+    fn matrix(lengths: impl Iterator<Item = usize>, n_cols: usize) -> Csr<f64, Reference> {
+        let lengths: Vec<usize> = lengths.collect();
+        let columns: Vec<u32> = lengths
+            .iter()
+            .enumerate()
+            .flat_map(|(row, &n)| {
+                let first = row.min(n_cols - n);
+                (first..first + n).map(|column| column as u32)
+            })
+            .collect();
+        let offsets = HostOffsets::from_row_lengths(lengths.iter().copied());
+        let values = vec![1.0; columns.len()];
+        Csr::from_parts(&Reference, n_cols, offsets, columns, values).expect("a sound matrix")
+    }
+
+    fn best(a: &Csr<f64, Reference>) -> EllWarpConfig {
+        match estimates(a, &GPU).iter().find(|estimate| matches!(estimate.format, Format::EllWarp(_))) {
+            Some(Estimate { format: Format::EllWarp(config), .. }) => *config,
+            _ => panic!("slices are among the candidates"),
+        }
+    }
+
+    #[test]
+    fn short_rows_of_one_length_are_left_in_their_order() {
+        let config = best(&matrix((0..300_000).map(|_| 15), 300_000));
+        assert_eq!((config.window, config.threshold), (1, None));
+    }
+
+    #[test]
+    fn a_few_very_long_rows_are_shared_by_many_lanes() {
+        let length = |row: usize| if row % 5000 == 0 { 4000 } else { 2 + row % 2 };
+        let config = best(&matrix((0..200_000).map(length), 200_000));
+        assert!(config.threshold.is_some(), "{config:?}");
+    }
+
+    #[test]
+    fn nothing_is_expected_of_an_empty_matrix_but_a_launch() {
+        let a = matrix(std::iter::empty(), 1);
+        assert!(estimates(&a, &GPU).iter().all(|estimate| estimate.seconds.is_finite()));
+        assert!(estimates(&a, &Machine::Cpu { lanes: 4 }).iter().all(|estimate| estimate.seconds < 1e-6));
+    }
 }

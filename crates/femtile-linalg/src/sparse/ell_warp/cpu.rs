@@ -251,6 +251,11 @@ fn write_rows<T: Scalar, V: Scalar, const LANES: usize>(
     y: &SharedMut<'_, T>,
 ) {
     let mut sums: [T; LANES] = std::array::from_fn(|lane| stored[stored_lane(lane, LANES)]);
+    if a.shapes.is_none() && a.rows.is_none() && (slice + 1) * LANES <= a.n_rows {
+        // SAFETY: these rows belong to this slice alone.
+        unsafe { y.range(slice * LANES..(slice + 1) * LANES) }.copy_from_slice(&sums);
+        return;
+    }
     let (first, n) = match a.shapes {
         None => (slice * LANES, LANES.min(a.n_rows - slice * LANES)),
         Some((firsts, folds)) => {
