@@ -63,12 +63,6 @@ fn measure_on<D: SparseKernels<f64> + Described + Stopwatch>(
 ) -> Result<(), BenchError> {
     let repeats = options.repeats(10);
     let mut note = |timed: Timed| {
-        eprintln!(
-            "{name}: {}: {:.2} us, padding {:.3}",
-            timed.format,
-            1e6 * timed.seconds_min,
-            timed.padding
-        );
         records.push(record(device, name, a, &timed, bound));
     };
     for format in candidates(&device.machine()) {

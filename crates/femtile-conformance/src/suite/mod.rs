@@ -38,7 +38,7 @@ pub trait SparseDevice:
 }
 
 impl SparseDevice for Cpu {
-    const LANES: &'static [usize] = &[2, 4, 8, 16, 32, 64];
+    const LANES: &'static [usize] = &[4, 8, 16, 32];
 }
 
 impl SparseDevice for Cuda {

@@ -6,7 +6,7 @@ use crate::LinalgError;
 /// [`Numbering::SortedColumns`]. SELL-C-σ has `lanes` C and `window` σ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EllWarpConfig {
-    /// Lanes of a slice, a power of two: 32 or 64 on a GPU, 4 to 32 on a CPU.
+    /// Lanes of a slice, a power of two: 32 or 64 on a GPU, 4, 8, 16 or 32 on a CPU.
     pub lanes: usize,
     /// Rows are sorted by length, the longest first, within windows of so many: 1 leaves them as they are,
     /// [`EllWarpConfig::ALL_ROWS`] sorts all of them; else a power of two that is a multiple of `lanes`.

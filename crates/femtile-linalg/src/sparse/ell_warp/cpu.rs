@@ -5,7 +5,6 @@ use femtile_device::{Buffer, Cpu, Scalar};
 
 use super::columns::Columns;
 use super::reference::{refill_on_host, sort_on_host, unsort_on_host};
-use super::slices::stored_lane;
 use super::{EllWarp, EllWarpKernels};
 use crate::LinalgError;
 use crate::hooks::Hook;
@@ -27,12 +26,14 @@ impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Cpu {
     ) -> Result<(), LinalgError> {
         let product = Product::new(a, x);
         match a.config.lanes {
-            2 => apply::<T, V, 2>(self, &product, y, hook),
             4 => apply::<T, V, 4>(self, &product, y, hook),
             8 => apply::<T, V, 8>(self, &product, y, hook),
             16 => apply::<T, V, 16>(self, &product, y, hook),
             32 => apply::<T, V, 32>(self, &product, y, hook),
-            _ => apply::<T, V, 64>(self, &product, y, hook),
+            lanes => {
+                let message = format!("{lanes} lanes on a CPU; choose 4, 8, 16 or 32");
+                return Err(LinalgError::Setting { field: "lanes", message });
+            }
         }
         Ok(())
     }
@@ -104,14 +105,27 @@ impl<'a, T: Scalar, V: Scalar> Product<'a, T, V> {
         }
     }
 
-    /// Where part `part` of `parts` begins in a list of slices, each part with about as many stored entries.
-    fn bound(&self, list: &[u32], part: usize, parts: usize) -> usize {
+    /// Where part `part` of `parts` begins among pieces of which `begin` tells the first column, each part with about
+    /// as many stored entries.
+    fn bound(&self, begins: &[u32], begin: impl Fn(u32) -> u32, part: usize, parts: usize) -> usize {
         let end = self.starts.last().copied().unwrap_or(0) as usize;
         match part {
             0 => 0,
-            _ if part == parts => list.len() - 1,
-            _ => list.partition_point(|&slice| (self.starts[slice as usize] as usize) < end * part / parts),
+            _ if part == parts => begins.len() - 1,
+            _ => begins.partition_point(|&piece| (begin(piece) as usize) < end * part / parts),
         }
+    }
+
+    /// Blocks of rows of a part.
+    fn blocks(&self, of_blocks: &[u32], part: usize, parts: usize) -> Range<usize> {
+        let begin = |slice: u32| self.starts[slice as usize];
+        self.bound(of_blocks, begin, part, parts)..self.bound(of_blocks, begin, part + 1, parts)
+    }
+
+    /// Slices of a part.
+    fn slices(&self, part: usize, parts: usize) -> Range<usize> {
+        let begin = |start| start;
+        self.bound(self.starts, begin, part, parts)..self.bound(self.starts, begin, part + 1, parts)
     }
 }
 
@@ -146,18 +160,14 @@ fn apply<T: Scalar, V: Scalar, const LANES: usize>(
     };
     if let Some(of_blocks) = a.of_blocks {
         each(&|part| {
-            for block in a.bound(of_blocks, part, parts)..a.bound(of_blocks, part + 1, parts) {
+            for block in a.blocks(of_blocks, part, parts) {
                 let slices = of_blocks[block] as usize..of_blocks[block + 1] as usize;
                 multiply::<T, V, LANES>(cpu, a, slices, &shared);
                 post(block);
             }
         });
     } else {
-        let all: Vec<u32> = (0..a.starts.len() as u32).collect();
-        each(&|part| {
-            let slices = a.bound(&all, part, parts)..a.bound(&all, part + 1, parts);
-            multiply::<T, V, LANES>(cpu, a, slices, &shared);
-        });
+        each(&|part| multiply::<T, V, LANES>(cpu, a, a.slices(part, parts), &shared));
         cpu.for_ranges(n_blocks(a.n_rows), MIN_BLOCKS, |blocks| blocks.for_each(post));
     }
 }
@@ -247,10 +257,9 @@ unsafe fn sums_of_slice<T: Scalar, V: Scalar, const LANES: usize>(
 fn write_rows<T: Scalar, V: Scalar, const LANES: usize>(
     a: &Product<'_, T, V>,
     slice: usize,
-    stored: [T; LANES],
+    mut sums: [T; LANES],
     y: &SharedMut<'_, T>,
 ) {
-    let mut sums: [T; LANES] = std::array::from_fn(|lane| stored[stored_lane(lane, LANES)]);
     if a.shapes.is_none() && a.rows.is_none() && (slice + 1) * LANES <= a.n_rows {
         // SAFETY: these rows belong to this slice alone.
         unsafe { y.range(slice * LANES..(slice + 1) * LANES) }.copy_from_slice(&sums);

@@ -203,15 +203,10 @@ __device__ inline void fold_lanes(T (&sums)[PACK], u32 fold, u32 thread, T* shar
         shared[threadIdx.x] = sums[i];
         __syncwarp();
         for (u32 half = (1u << fold) / 2; half > 0; half /= 2) {
-            const bool adds = thread % (1u << fold) < half;
-            T other = 0;
-            if (adds) other = shared[threadIdx.x + half];
-            __syncwarp();
-            if (adds) shared[threadIdx.x] += other;
+            if (thread % (1u << fold) < half) shared[threadIdx.x] += shared[threadIdx.x + half];
             __syncwarp();
         }
         sums[i] = shared[threadIdx.x];
-        __syncwarp();
 #else
         for (u32 half = (1u << fold) / 2; half > 0; half /= 2) {
             sums[i] += __shfl_down_sync(FULL_WARP, sums[i], half);
