@@ -176,7 +176,7 @@ fn complaint(name: &str, change: impl Fn(&str, &str) -> String + Send + Sync + '
             return;
         }
         if name.starts_with("ell_warp") {
-            suite::ell_warp::ell_warp_products_agree_with_csr(&device, &scope);
+            suite::ell_warp::lanes_added_in_shared_memory_agree_with_csr(&device, &scope);
             return;
         }
         if SPARSE_FORMATS.contains(&name) {

@@ -140,6 +140,15 @@ pub fn long_rows_agree_with_csr<D: SparseDevice>(device: &D, _: &Scope) {
     }
 }
 
+/// Lanes of a row that are added through shared memory, as `[wong2015]` does.
+pub fn lanes_added_in_shared_memory_agree_with_csr<D: SparseDevice>(device: &D, _: &Scope) {
+    let new = EllWarpConfig::new(32);
+    let config = EllWarpConfig { threshold: Some(3), reduction: Reduction::Shared, ..new };
+    for parts in profiles::<f64>(257, 257) {
+        agree::<f64, f64, _>(device, &parts, &config, 1e-13);
+    }
+}
+
 /// New values on the same pattern give the matrix that would be made from them.
 pub fn ell_warp_takes_new_values<D: SparseDevice>(device: &D, scope: &Scope) {
     let mut random = Random::new(3);

@@ -99,7 +99,7 @@ macro_rules! sparse {
     ($devices:path, $scope:expr) => {
         $crate::checks! { $devices, $scope;
             ell_warp: ell_warp_products_agree_with_csr, far_columns_are_kept_in_full, long_rows_agree_with_csr,
-                ell_warp_takes_new_values,
+                lanes_added_in_shared_memory_agree_with_csr, ell_warp_takes_new_values,
                 a_nan_reaches_no_row_without_it, cg_runs_on_ell_warp;
         }
     };
