@@ -184,8 +184,8 @@ impl Gpu {
         let scale = self.n_multiprocessors as f64 / FITTED_MULTIPROCESSORS;
         let vector_bytes = 8.0 * statistics.n_cols as f64;
         let filled = (work.stream_bytes + vector_bytes) / self.cache_bytes.max(1) as f64;
-        // The cache gives way shortly before it is full.
-        let uncached = 1.0 / (1.0 + (-(filled - 0.86) / 0.03).exp());
+        // The cache gives way before it is full.
+        let uncached = 1.0 / (1.0 + (-(filled - 0.72) / 0.025).exp());
         let bandwidth = FROM_CACHE * (1.0 - uncached) + FROM_MEMORY * uncached;
         let gathered = 32.0 * statistics.sectors.min(1.0) * statistics.n_nonzeros as f64;
         let again = if work.sorts_all { uncached * AGAIN * statistics.n_cols as f64 } else { 0.0 };
@@ -235,7 +235,7 @@ mod tests {
     use super::*;
     use crate::sparse::csr::HostOffsets;
 
-    const GPU: Machine = Machine::Gpu { n_multiprocessors: 132, cache_bytes: 50 << 20 };
+    const GPU: Machine = Machine::Gpu { n_multiprocessors: 132, cache_bytes: 60 << 20 };
 
     /// Rows of these lengths, their columns spread evenly.
     fn matrix(lengths: impl Iterator<Item = usize>, n_cols: usize) -> Csr<f64, Reference> {
