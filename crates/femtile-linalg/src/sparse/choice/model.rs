@@ -5,6 +5,7 @@ use femtile_device::{HostDevice, Scalar};
 use super::shape::Shape;
 use super::statistics::Statistics;
 use super::{Machine, candidates};
+use crate::sparse::ell_warp::cuda::batch;
 use crate::sparse::ell_warp::{EllWarpConfig, IndexKind};
 use crate::sparse::{Csr, EllConfig, Format};
 
@@ -74,7 +75,7 @@ impl Work {
 
     fn of_slices(statistics: &Statistics, config: &EllWarpConfig) -> Self {
         let has_distances = config.indices == IndexKind::Delta;
-        let shape = Shape::of(statistics, config, rounds_of(config.lanes, has_distances));
+        let shape = Shape::of(statistics, config, batch(config.lanes, has_distances));
         let (lanes, n) = (config.lanes as f64, statistics.n_rows as f64);
         let n_stored = shape.n_columns * lanes;
         let index_bytes =
@@ -143,15 +144,6 @@ impl Work {
 
 /// Warps that share a long row: those of a block.
 const WARPS_OF_BLOCK: f64 = 4.0;
-
-/// Columns of a slice that are under way at once.
-fn rounds_of(lanes: usize, has_distances: bool) -> usize {
-    match (lanes, has_distances) {
-        (0..=32, _) => 5,
-        (_, false) => 4,
-        (_, true) => 3,
-    }
-}
 
 struct Gpu {
     n_multiprocessors: usize,

@@ -2,7 +2,7 @@ use std::cmp::Reverse;
 
 use super::statistics::{Statistics, Stretch};
 use crate::sparse::ell_warp::EllWarpConfig;
-use crate::sparse::ell_warp::slices::LONG;
+use crate::sparse::ell_warp::slices::{LONG, lanes_of_length};
 
 /// What a layout in slices comes to, estimated from a sample of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -43,10 +43,7 @@ impl Shape {
             for first in (0..n).step_by(window.max(1)) {
                 let rows = first..(first + window).min(n);
                 if config.window == 1 {
-                    let far = |range: std::ops::Range<usize>| {
-                        is_far(stretch, (rows.start + range.start..rows.start + range.end).collect(), 1)
-                    };
-                    shape.add(&stretch.lengths[rows.clone()], config, batch, far);
+                    shape.add(&stretch.lengths, config, batch, |range| is_far(stretch, range));
                 } else {
                     shape.add_sorted(stretch, rows, config, batch);
                 }
@@ -80,7 +77,7 @@ impl Shape {
         let mut order: Vec<usize> = rows.collect();
         order.sort_by_key(|&row| Reverse(stretch.lengths[row]));
         let lengths: Vec<u32> = order.iter().map(|&row| stretch.lengths[row]).collect();
-        let far = |range: std::ops::Range<usize>| is_far(stretch, order[range].to_vec(), 1);
+        let far = |range: std::ops::Range<usize>| is_far(stretch, order[range].iter().copied());
         self.add(&lengths, config, batch, far);
     }
 
@@ -94,9 +91,9 @@ impl Shape {
     ) {
         let mut first = 0;
         while first < lengths.len() {
-            let lanes_of_row = config.threshold.map_or(1, |threshold| {
-                (lengths[first] as usize).div_ceil(threshold).max(1).next_power_of_two().min(config.lanes)
-            });
+            let lanes_of_row = config
+                .threshold
+                .map_or(1, |threshold| lanes_of_length(lengths[first] as usize, threshold, config.lanes));
             let next = (first + config.lanes / lanes_of_row).min(lengths.len());
             let longest = lengths[first..next].iter().max().copied().unwrap_or(0) as usize;
             let width = longest.div_ceil(lanes_of_row);
@@ -118,10 +115,9 @@ impl Shape {
 }
 
 /// Whether distances in some rows that share a slice do not fit 16 bits.
-fn is_far(stretch: &Stretch, rows: Vec<usize>, lanes_of_row: u32) -> bool {
-    let base = rows.iter().map(|&row| stretch.firsts[row]).min().unwrap_or(0);
-    rows.iter().any(|&row| {
-        let gap = stretch.gaps[row].saturating_mul(lanes_of_row);
-        gap > u32::from(u16::MAX) || stretch.firsts[row] - base > u32::from(u16::MAX)
+fn is_far(stretch: &Stretch, mut rows: impl Iterator<Item = usize> + Clone) -> bool {
+    let base = rows.clone().map(|row| stretch.firsts[row]).min().unwrap_or(0);
+    rows.any(|row| {
+        stretch.gaps[row] > u32::from(u16::MAX) || stretch.firsts[row] - base > u32::from(u16::MAX)
     })
 }

@@ -17,9 +17,9 @@ static CONVERT: Program =
 const THREADS: u32 = 256;
 /// Columns of a slice that a warp has under way, as measured on an H200: more take registers from other warps, and
 /// the last ones of a row are often left out.
-const fn batch(lanes: usize, delta: bool) -> usize {
+pub(crate) const fn batch(lanes: usize, delta: bool) -> usize {
     match (lanes, delta) {
-        (WARP, _) => 5,
+        (..=WARP, _) => 5,
         (_, false) => 4,
         (_, true) => 3,
     }

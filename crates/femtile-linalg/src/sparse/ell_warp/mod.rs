@@ -166,7 +166,7 @@ impl<T: Scalar, D: Device, V: Scalar> EllWarp<T, D, V> {
         Csr::from_parts(&Reference, self.n_cols, offsets, columns, values)
     }
 
-    /// Takes new values from a matrix with the same pattern; allocates nothing.
+    /// Takes new values from a matrix with the same pattern; a GPU allocates nothing for it, a host copies the layout.
     ///
     /// # Errors
     /// [`LinalgError::Length`] when `csr` has another number of rows or non-zeros.

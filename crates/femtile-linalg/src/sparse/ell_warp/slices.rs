@@ -173,15 +173,19 @@ fn sorted_rows(lengths: &[u32], window: usize) -> Option<Vec<u32>> {
     Some(rows)
 }
 
-/// How many lanes (their logarithm) the first of some places gets, and where its slice ends: the row is halved until
-/// a part has at most `threshold` entries or it fills the slice.
+/// Lanes of a row: it is halved until a part has at most `threshold` entries or it fills the slice.
+pub(crate) fn lanes_of_length(length: usize, threshold: usize, lanes: usize) -> usize {
+    length.div_ceil(threshold).max(1).next_power_of_two().min(lanes)
+}
+
+/// How many lanes (their logarithm) the first of some places gets, and where its slice ends.
 fn folded(
     places: std::ops::Range<usize>,
     length: &impl Fn(usize) -> usize,
     lanes: usize,
     threshold: usize,
 ) -> (u32, usize) {
-    let fold = |length: usize| length.div_ceil(threshold).max(1).next_power_of_two().min(lanes).ilog2();
+    let fold = |length: usize| lanes_of_length(length, threshold, lanes).ilog2();
     let first_fold = fold(length(places.start));
     let mut end = (places.start + (lanes >> first_fold)).min(places.end);
     // Rows are not always sorted: a longer one begins a slice of its own.
