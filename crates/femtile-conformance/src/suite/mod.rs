@@ -13,7 +13,7 @@ pub mod problems;
 pub mod tridiagonal;
 pub mod vector;
 
-use femtile::device::{Cpu, Cuda};
+use femtile::device::{Cpu, Cuda, Reference};
 use femtile::linalg::krylov::cg::CgKernels;
 use femtile::linalg::sparse::csr::CsrKernels;
 use femtile::linalg::sparse::ell_warp::EllWarpKernels;
@@ -39,6 +39,10 @@ pub trait SparseDevice:
 
 impl SparseDevice for Cpu {
     const LANES: &'static [usize] = &[4, 8, 16, 32];
+}
+
+impl SparseDevice for Reference {
+    const LANES: &'static [usize] = &[2, 4, 32, 64];
 }
 
 impl SparseDevice for Cuda {

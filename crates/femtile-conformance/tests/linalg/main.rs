@@ -7,7 +7,7 @@ mod formats;
 mod tridiagonal;
 mod vector;
 
-use femtile::device::{Cpu, cpu::SimdLevel};
+use femtile::device::{Cpu, Reference, cpu::SimdLevel};
 use femtile_conformance::suite::FULL;
 use femtile_conformance::suite::formats::FULL_FORMATS;
 
@@ -28,4 +28,10 @@ femtile_conformance::sparse_formats!(devices, FULL_FORMATS);
 #[test]
 fn hooks_of_sliced_products_see_what_was_written() {
     cpus().iter().for_each(femtile_conformance::suite::ell_warp::hooks_see_what_was_written);
+}
+
+#[test]
+fn sliced_products_of_the_reference_agree_with_csr() {
+    femtile_conformance::suite::ell_warp::ell_warp_products_agree_with_csr(&Reference, &FULL);
+    femtile_conformance::suite::ell_warp::ell_warp_takes_new_values(&Reference, &FULL);
 }

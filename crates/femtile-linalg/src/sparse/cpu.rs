@@ -83,7 +83,9 @@ pub(super) unsafe fn sum_tiles<T: Scalar>(
     }
 }
 
-/// $\sum_i v_i x_{c_i}$ over neighbouring entries, as four sums side by side.
+/// $\sum_i v_i x_{c_i}$ over neighbouring entries, as four sums side by side, in an order that no SIMD level changes.
+///
+/// Entries of x are loaded one by one: the gather instruction was measured a fifth slower.
 ///
 /// # Safety
 /// Columns are below `x.len()`.

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use super::{Csr, CsrKernels, Offsets};
 use crate::LinalgError;
 use crate::hooks::Hook;
+use crate::sparse::cpu::dot_of_entries;
 use crate::vector::sum::{BLOCK, n_blocks};
 
 /// Non-zeros that one thread takes at least: below this a second thread costs more than it brings.
@@ -125,9 +126,6 @@ const AHEAD: usize = 256;
 
 /// `y[i] = Σ values · x[columns]` over the rows between consecutive `offsets`.
 ///
-/// Four sums run side by side in a row, in an order that no SIMD level changes. Entries of x are
-/// loaded one by one: the gather instruction was measured a fifth slower.
-///
 /// # Safety
 /// Offsets ascend within `values` and `columns`, which have equal lengths; columns are below `x.len()`.
 #[inline(always)]
@@ -146,23 +144,9 @@ unsafe fn product_of_rows<T: Scalar, O: Offset>(
             prefetch_16(columns, asked);
             asked += 16;
         }
-        // SAFETY: the caller promises that rows lie within the entries.
-        let (columns, values) =
-            unsafe { (columns.get_unchecked(begin..end), values.get_unchecked(begin..end)) };
-        // SAFETY: the caller promises that columns are below `x.len()`.
-        let at = |column: u32| unsafe { *x.get_unchecked(column as usize) };
-        let mut sums = [T::ZERO; 4];
-        let (columns4, columns_rest) = columns.as_chunks::<4>();
-        let (values4, values_rest) = values.as_chunks::<4>();
-        for (columns, values) in columns4.iter().zip(values4) {
-            for lane in 0..4 {
-                sums[lane] += values[lane] * at(columns[lane]);
-            }
-        }
-        for (lane, (&column, &value)) in columns_rest.iter().zip(values_rest).enumerate() {
-            sums[lane] += value * at(column);
-        }
-        *y = (sums[0] + sums[2]) + (sums[1] + sums[3]);
+        // SAFETY: the caller promises that rows lie within the entries and columns below `x.len()`.
+        *y =
+            unsafe { dot_of_entries(columns.get_unchecked(begin..end), values.get_unchecked(begin..end), x) };
     }
 }
 

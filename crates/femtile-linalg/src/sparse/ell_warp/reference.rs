@@ -4,9 +4,8 @@ use super::pack::PADDING;
 use super::{EllWarp, EllWarpKernels};
 use crate::LinalgError;
 use crate::hooks::Hook;
-use crate::sparse::Csr;
 use crate::sparse::rows::offset;
-use crate::vector::sum::BLOCK;
+use crate::sparse::{Csr, HookKernels};
 
 impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Reference {
     fn ell_warp_apply(
@@ -18,30 +17,22 @@ impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Reference {
     ) -> Result<(), LinalgError> {
         let slices = a.layout.to_slices(a.config.lanes)?;
         let columns = a.columns.to_numbers(&slices)?;
-        let (n, x, y) = (a.n_rows, x.as_slice(), y.as_mut_slice());
-        if a.n_cols == n {
-            hook.pre(0..n);
-        }
-        for slice in 0..slices.len() {
-            let lanes_of_row = slices.lanes_of_row(slice);
-            for (i, place) in slices.places(slice, n).enumerate() {
-                let lanes = i * lanes_of_row..(i + 1) * lanes_of_row;
-                let entries = slices
-                    .columns(slice)
-                    .flat_map(|j| lanes.clone().map(move |lane| j * slices.lanes + lane));
-                let terms =
-                    entries.map(|at| T::from_f64(a.values.as_slice()[at].to_f64()) * x[columns[at] as usize]);
-                let row = if a.scatters().is_some() { slices.row(place) } else { place };
-                y[row] = terms.sum();
+        self.hook_rows(y, x, hook, |y| {
+            let (x, y) = (x.as_slice(), y.as_mut_slice());
+            for slice in 0..slices.len() {
+                let lanes_of_row = slices.lanes_of_row(slice);
+                for (i, place) in slices.places(slice, a.n_rows).enumerate() {
+                    let lanes = i * lanes_of_row..(i + 1) * lanes_of_row;
+                    let (slices, columns) = (&slices, &columns);
+                    let entries =
+                        slices.columns(slice).flat_map(|j| lanes.clone().map(move |lane| slices.at(j, lane)));
+                    let value = |at: usize| T::from_f64(a.values.as_slice()[at].to_f64());
+                    let row = if a.scatters().is_some() { slices.row(place) } else { place };
+                    y[row] = entries.map(|at| value(at) * x[columns[at] as usize]).sum();
+                }
             }
-        }
-        if a.n_cols == n {
-            for start in (0..n).step_by(BLOCK) {
-                let rows = start..(start + BLOCK).min(n);
-                hook.post(rows.clone(), &x[rows.clone()], &y[rows]);
-            }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn ell_warp_refill(&self, a: &mut EllWarp<T, Self, V>, csr: &Csr<V, Self>) -> Result<(), LinalgError> {
