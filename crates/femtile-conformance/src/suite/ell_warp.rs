@@ -1,7 +1,6 @@
 //! ELL-WARP in all its variants: products, conversions, new values, renumbered vectors.
 
 use femtile::device::{Buffer, Cpu, Reference, Scalar};
-use femtile::linalg::LinearOperator;
 use femtile::linalg::hooks::DotHook;
 use femtile::linalg::krylov::cg::{CgConfig, CgKernels, ConjugateGradient};
 use femtile::linalg::precondition::Jacobi;
@@ -10,11 +9,17 @@ use femtile::linalg::sparse::ell_warp::{
     EllWarp, EllWarpConfig, EllWarpKernels, IndexKind, Numbering, Reduction,
 };
 use femtile::linalg::vector::VectorKernels;
+use femtile::linalg::{LinalgError, LinearOperator};
 
 use super::csr::product;
-use super::problems::{Parts, Random, laplacian, profiles};
+use super::problems::{Parts, Random, laplacian, profiles, random_matrix};
 use super::vector::nan;
 use super::{Scope, SparseDevice};
+
+/// Lanes that slices may have on a device, which are the same in every precision.
+fn lanes<D: SparseDevice>() -> &'static [usize] {
+    <D as EllWarpKernels<f64, f64>>::LANES
+}
 
 /// Every way of laying out rows, on a device whose slices may have these lanes.
 fn configs(lanes: &[usize], has_all: bool) -> Vec<EllWarpConfig> {
@@ -91,14 +96,14 @@ where
 
 /// Products of every layout with every profile of rows, in f64, in f32 and with f32 values for f64 vectors.
 pub fn ell_warp_products_agree_with_csr<D: SparseDevice>(device: &D, scope: &Scope) {
-    for config in configs(D::LANES, scope.has_every_kind) {
+    for config in configs(lanes::<D>(), scope.has_every_kind) {
         for &n in scope.sparse_sizes {
             for parts in profiles::<f64>(n, n).iter().chain(&profiles(n, 2 * n + 1)) {
                 agree::<f64, f64, _>(device, parts, &config, 1e-13);
             }
         }
     }
-    for config in configs(D::LANES, scope.has_every_kind).into_iter().step_by(2) {
+    for config in configs(lanes::<D>(), scope.has_every_kind).into_iter().step_by(2) {
         for &n in scope.sparse_sizes {
             for parts in profiles::<f32>(n, n) {
                 agree::<f32, f32, _>(device, &parts, &config, 1e-5);
@@ -117,7 +122,7 @@ pub fn far_columns_are_kept_in_full<D: SparseDevice>(device: &D, _: &Scope) {
         _ => vec![(i, 2.0)],
     };
     let parts = Parts::<f64>::from_rows(n, (0..150).map(row).collect());
-    for &lanes in D::LANES {
+    for &lanes in lanes::<D>() {
         let config = EllWarpConfig { indices: IndexKind::Delta, ..EllWarpConfig::new(lanes) };
         agree::<f64, f64, _>(device, &parts, &config, 1e-15);
     }
@@ -131,7 +136,7 @@ pub fn long_rows_agree_with_csr<D: SparseDevice>(device: &D, _: &Scope) {
         (0..n).map(|k| (k * 2 + i % 2, random.unit())).collect()
     };
     let parts = Parts::<f64>::from_rows(8000, (0..100).map(&mut row).collect());
-    for &lanes in D::LANES {
+    for &lanes in lanes::<D>() {
         for (window, indices) in [(1, IndexKind::Full), (EllWarpConfig::ALL_ROWS, IndexKind::Delta)] {
             let new = EllWarpConfig::new(lanes);
             let config = EllWarpConfig { window, indices, threshold: Some(4), block_threads: 64, ..new };
@@ -149,28 +154,47 @@ pub fn lanes_added_in_shared_memory_agree_with_csr<D: SparseDevice>(device: &D, 
     }
 }
 
-/// New values on the same pattern give the matrix that would be made from them.
-pub fn ell_warp_takes_new_values<D: SparseDevice>(device: &D, scope: &Scope) {
-    let mut random = Random::new(3);
-    for config in configs(D::LANES, scope.has_every_kind) {
-        for mut parts in profiles::<f64>(257, 257) {
-            let mut a = EllWarp::<f64, D>::from_csr(device, &parts.on(&Reference), &config).unwrap();
-            parts.values = random.vector(parts.values.len());
-            a.refill(&parts.on(device)).unwrap();
-            let expected = EllWarp::<f64, D>::from_csr(device, &parts.on(&Reference), &config).unwrap();
-            assert_eq!(
-                a.values().to_host().unwrap(),
-                expected.values().to_host().unwrap(),
-                "{}",
-                config.name()
-            );
+/// Lanes that a device has no product for are refused when a matrix is made or copied to it, not by its product.
+pub fn lanes_without_a_product_are_refused<D: SparseDevice>(device: &D, _: &Scope) {
+    let csr = Parts::<f64>::from_rows(3, vec![vec![(0, 1.0)], vec![(1, 2.0)], vec![]]).on(&Reference);
+    for n in [0, 1, 2, 3, 4, 8, 16, 24, 32, 64, 128] {
+        let config = EllWarpConfig::new(n);
+        let field = |made: Result<EllWarp<f64, D>, LinalgError>| match made {
+            Err(LinalgError::Setting { field, .. }) => field,
+            Err(error) => panic!("{n} lanes: {error}"),
+            Ok(_) => "none",
+        };
+        let expected = if lanes::<D>().contains(&n) { "none" } else { "lanes" };
+        assert_eq!(field(EllWarp::from_csr(device, &csr, &config)), expected, "{n} lanes");
+        if let Ok(a) = EllWarp::<f64, Reference>::from_csr(&Reference, &csr, &config) {
+            assert_eq!(field(a.copy_to(device)), expected, "{n} lanes, copied");
         }
     }
 }
 
+/// New values on the same pattern give the matrix that would be made from them, its padding included.
+pub fn ell_warp_takes_new_values<D: SparseDevice>(device: &D, scope: &Scope) {
+    let mut random = Random::new(3);
+    let mut refill = |config: &EllWarpConfig, mut parts: Parts<f64>| {
+        let mut a = EllWarp::<f64, D>::from_csr(device, &parts.on(&Reference), config).unwrap();
+        parts.values = random.vector(parts.values.len());
+        a.refill(&parts.on(device)).unwrap();
+        let expected = EllWarp::<f64, D>::from_csr(device, &parts.on(&Reference), config).unwrap();
+        let (found, expected) = (a.values().to_host().unwrap(), expected.values().to_host().unwrap());
+        assert_eq!(found, expected, "{}", config.name());
+    };
+    for config in configs(lanes::<D>(), scope.has_every_kind) {
+        profiles::<f64>(257, 257).into_iter().for_each(|parts| refill(&config, parts));
+    }
+    // Enough entries for several threads.
+    let n = if scope.has_every_kind { 4099 } else { 257 };
+    let parts = random_matrix::<f64>(n, n, &mut Random::new(4));
+    configs(lanes::<D>(), false).iter().for_each(|config| refill(config, parts.clone()));
+}
+
 /// A NaN in x reaches exactly the rows that have its column.
 pub fn a_nan_reaches_no_row_without_it<D: SparseDevice>(device: &D, scope: &Scope) {
-    for config in configs(D::LANES, scope.has_every_kind) {
+    for config in configs(lanes::<D>(), scope.has_every_kind) {
         let parts = &profiles::<f64>(257, 257)[0];
         let csr = parts.on(&Reference);
         let mut x = vec![1.0; 257];
@@ -200,7 +224,9 @@ where
         (outcome.iterations, x.to_host().unwrap())
     };
     let (iterations, expected) = solve(&csr);
-    for config in configs(D::LANES, false).into_iter().filter(|config| config.numbering == Numbering::Kept) {
+    for config in
+        configs(lanes::<D>(), false).into_iter().filter(|config| config.numbering == Numbering::Kept)
+    {
         let a = EllWarp::<f64, D>::from_csr(device, &parts.on(&Reference), &config).unwrap();
         let (found_iterations, found) = solve(&a);
         assert!(found_iterations.abs_diff(iterations) <= 1, "{}: {found_iterations}", config.name());
@@ -212,7 +238,7 @@ where
 /// On a CPU the sums that a hook takes have the bits of the same sums over x and y afterwards.
 pub fn hooks_see_what_was_written(cpu: &Cpu) {
     let n = 10_007;
-    let parts = super::problems::random_matrix::<f64>(n, n, &mut Random::new(8));
+    let parts = random_matrix::<f64>(n, n, &mut Random::new(8));
     let x = Buffer::from_vec(cpu, Random::new(9).vector(n)).unwrap();
     for config in configs(&[4, 8], false).into_iter().filter(|config| config.numbering == Numbering::Kept) {
         let a = EllWarp::<f64, Cpu>::from_csr(cpu, &parts.on(&Reference), &config).unwrap();

@@ -13,7 +13,6 @@ pub mod problems;
 pub mod tridiagonal;
 pub mod vector;
 
-use femtile::device::{Cpu, Cuda, Reference};
 use femtile::linalg::krylov::cg::CgKernels;
 use femtile::linalg::sparse::csr::CsrKernels;
 use femtile::linalg::sparse::ell_warp::EllWarpKernels;
@@ -33,20 +32,16 @@ pub trait SparseDevice:
     + EllWarpKernels<f32, f32>
     + EllWarpKernels<f64, f32>
 {
-    /// Lanes that its slices may have.
-    const LANES: &'static [usize];
 }
 
-impl SparseDevice for Cpu {
-    const LANES: &'static [usize] = &[4, 8, 16, 32];
-}
-
-impl SparseDevice for Reference {
-    const LANES: &'static [usize] = &[2, 4, 32, 64];
-}
-
-impl SparseDevice for Cuda {
-    const LANES: &'static [usize] = &[32, 64];
+impl<D> SparseDevice for D where
+    D: LinearDevice
+        + VectorKernels<f64>
+        + VectorKernels<f32>
+        + EllWarpKernels<f64, f64>
+        + EllWarpKernels<f32, f32>
+        + EllWarpKernels<f64, f32>
+{
 }
 
 /// How large the problems of a run are: an emulator takes a thousand times as long as a processor.
@@ -104,6 +99,7 @@ macro_rules! sparse {
         $crate::checks! { $devices, $scope;
             ell_warp: ell_warp_products_agree_with_csr, far_columns_are_kept_in_full, long_rows_agree_with_csr,
                 lanes_added_in_shared_memory_agree_with_csr, ell_warp_takes_new_values,
+                lanes_without_a_product_are_refused,
                 a_nan_reaches_no_row_without_it, cg_runs_on_ell_warp;
         }
     };

@@ -34,4 +34,5 @@ fn hooks_of_sliced_products_see_what_was_written() {
 fn sliced_products_of_the_reference_agree_with_csr() {
     femtile_conformance::suite::ell_warp::ell_warp_products_agree_with_csr(&Reference, &FULL);
     femtile_conformance::suite::ell_warp::ell_warp_takes_new_values(&Reference, &FULL);
+    femtile_conformance::suite::ell_warp::lanes_without_a_product_are_refused(&Reference, &FULL);
 }

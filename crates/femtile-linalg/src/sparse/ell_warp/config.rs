@@ -6,7 +6,9 @@ use crate::LinalgError;
 /// [`Numbering::SortedColumns`]. SELL-C-σ has `lanes` C and `window` σ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EllWarpConfig {
-    /// Lanes of a slice, a power of two: 32 or 64 on a GPU, 4, 8, 16 or 32 on a CPU.
+    /// Lanes of a slice, as [`EllWarpKernels::LANES`] has them: 32 or 64 on a GPU, 4, 8, 16 or 32 on a CPU.
+    ///
+    /// [`EllWarpKernels::LANES`]: super::EllWarpKernels::LANES
     pub lanes: usize,
     /// Rows are sorted by length, the longest first, within windows of so many: 1 leaves them as they are,
     /// [`EllWarpConfig::ALL_ROWS`] sorts all of them; else a power of two that is a multiple of `lanes`.
@@ -69,12 +71,11 @@ impl EllWarpConfig {
         }
     }
 
-    /// Refuses what no layout follows from, by the name of the setting.
-    pub(super) fn check(&self, n_rows: usize, n_cols: usize) -> Result<(), LinalgError> {
+    /// Refuses what no layout follows from and lanes that a device has no product for, by the name of the setting.
+    pub(super) fn check(&self, lanes: &[usize], n_rows: usize, n_cols: usize) -> Result<(), LinalgError> {
         let bad = |field, message: String| Err(LinalgError::Setting { field, message });
-        if !(self.lanes.is_power_of_two() && (2..=MAX_LANES).contains(&self.lanes)) {
-            let message = format!("{} lanes; choose a power of two from 2 to {MAX_LANES}", self.lanes);
-            return bad("lanes", message);
+        if !lanes.contains(&self.lanes) {
+            return bad("lanes", format!("{} lanes; choose one of {lanes:?} on this device", self.lanes));
         }
         let is_whole = self.window.is_power_of_two() && self.window >= self.lanes;
         if !(self.window == 1 || self.window == Self::ALL_ROWS || is_whole) {
@@ -131,6 +132,3 @@ impl EllWarpConfig {
         format!("{name} ({})", details.join(", "))
     }
 }
-
-/// The most lanes a slice may have.
-pub(super) const MAX_LANES: usize = 64;

@@ -4,7 +4,8 @@ use femtile_device::cpu::SharedMut;
 use femtile_device::{Buffer, Cpu, Scalar};
 
 use super::columns::Columns;
-use super::reference::{refill_on_host, sort_on_host, unsort_on_host};
+use super::reference::{sort_on_host, unsort_on_host};
+use super::refill::Refill;
 use super::{EllWarp, EllWarpKernels};
 use crate::LinalgError;
 use crate::hooks::Hook;
@@ -17,6 +18,8 @@ const MIN_ENTRIES: usize = 1 << 15;
 const MIN_BLOCKS: usize = 4;
 
 impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Cpu {
+    const LANES: &'static [usize] = &[4, 8, 16, 32];
+
     fn ell_warp_apply(
         &self,
         y: &mut Buffer<T, Self>,
@@ -29,17 +32,21 @@ impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Cpu {
             4 => apply::<T, V, 4>(self, &product, y, hook),
             8 => apply::<T, V, 8>(self, &product, y, hook),
             16 => apply::<T, V, 16>(self, &product, y, hook),
-            32 => apply::<T, V, 32>(self, &product, y, hook),
-            lanes => {
-                let message = format!("{lanes} lanes on a CPU; choose 4, 8, 16 or 32");
-                return Err(LinalgError::Setting { field: "lanes", message });
-            }
+            _ => apply::<T, V, 32>(self, &product, y, hook),
         }
         Ok(())
     }
 
     fn ell_warp_refill(&self, a: &mut EllWarp<T, Self, V>, csr: &Csr<V, Self>) -> Result<(), LinalgError> {
-        refill_on_host(a, csr)
+        let (refill, values) = Refill::new(a, csr);
+        let (parts, starts) = (n_parts(self, values.len()), refill.starts());
+        let shared = SharedMut::new(values);
+        in_parts(self, parts, &|part| {
+            let slices = slices_of_part(starts, part, parts);
+            // SAFETY: each slice is of one part, and its values are its own.
+            refill.fill(slices.clone(), unsafe { shared.range(refill.stored(slices)) });
+        });
+        Ok(())
     }
 
     fn ell_warp_sort(
@@ -105,28 +112,45 @@ impl<'a, T: Scalar, V: Scalar> Product<'a, T, V> {
         }
     }
 
-    /// Where part `part` of `parts` begins among pieces of which `begin` tells the first column, each part with about
-    /// as many stored entries.
-    fn bound(&self, begins: &[u32], begin: impl Fn(u32) -> u32, part: usize, parts: usize) -> usize {
-        let end = self.starts.last().copied().unwrap_or(0) as usize;
-        match part {
-            0 => 0,
-            _ if part == parts => begins.len() - 1,
-            _ => begins.partition_point(|&piece| (begin(piece) as usize) < end * part / parts),
-        }
-    }
-
     /// Blocks of rows of a part.
     fn blocks(&self, of_blocks: &[u32], part: usize, parts: usize) -> Range<usize> {
-        let begin = |slice: u32| self.starts[slice as usize];
-        self.bound(of_blocks, begin, part, parts)..self.bound(of_blocks, begin, part + 1, parts)
+        let bound = |part| bound(self.starts, of_blocks, |slice| self.starts[slice as usize], part, parts);
+        bound(part)..bound(part + 1)
     }
+}
 
-    /// Slices of a part.
-    fn slices(&self, part: usize, parts: usize) -> Range<usize> {
-        let begin = |start| start;
-        self.bound(self.starts, begin, part, parts)..self.bound(self.starts, begin, part + 1, parts)
+/// Slices of a part.
+fn slices_of_part(starts: &[u32], part: usize, parts: usize) -> Range<usize> {
+    let bound = |part| bound(starts, starts, |start| start, part, parts);
+    bound(part)..bound(part + 1)
+}
+
+/// Where part `part` of `parts` begins among pieces of which `begin` tells the first column, each part with about as
+/// many stored entries.
+fn bound(starts: &[u32], begins: &[u32], begin: impl Fn(u32) -> u32, part: usize, parts: usize) -> usize {
+    let end = starts.last().copied().unwrap_or(0) as usize;
+    match part {
+        0 => 0,
+        _ if part == parts => begins.len() - 1,
+        _ => begins.partition_point(|&piece| (begin(piece) as usize) < end * part / parts),
     }
+}
+
+/// Parts that so many stored entries are worth, a thread each.
+fn n_parts(cpu: &Cpu, n_stored: usize) -> usize {
+    (n_stored / MIN_ENTRIES).clamp(1, cpu.threads())
+}
+
+/// Does the work of each part on a thread of its own.
+fn in_parts(cpu: &Cpu, parts: usize, work: &(dyn Fn(usize) + Sync)) {
+    if parts == 1 {
+        return work(0);
+    }
+    cpu.for_threads(|part| {
+        if part < parts {
+            work(part);
+        }
+    });
 }
 
 fn apply<T: Scalar, V: Scalar, const LANES: usize>(
@@ -138,19 +162,8 @@ fn apply<T: Scalar, V: Scalar, const LANES: usize>(
     if a.is_square {
         hook.pre(0..a.n_rows);
     }
-    let parts = (a.values.len() / MIN_ENTRIES).clamp(1, cpu.threads());
+    let parts = n_parts(cpu, a.values.len());
     let shared = SharedMut::new(y.as_mut_slice());
-    let each = |work: &(dyn Fn(usize) + Sync)| {
-        if parts == 1 {
-            work(0);
-        } else {
-            cpu.for_threads(|part| {
-                if part < parts {
-                    work(part);
-                }
-            });
-        }
-    };
     let post = |block: usize| {
         if a.is_square {
             let rows = block * BLOCK..((block + 1) * BLOCK).min(a.n_rows);
@@ -159,7 +172,7 @@ fn apply<T: Scalar, V: Scalar, const LANES: usize>(
         }
     };
     if let Some(of_blocks) = a.of_blocks {
-        each(&|part| {
+        in_parts(cpu, parts, &|part| {
             for block in a.blocks(of_blocks, part, parts) {
                 let slices = of_blocks[block] as usize..of_blocks[block + 1] as usize;
                 multiply::<T, V, LANES>(cpu, a, slices, &shared);
@@ -167,7 +180,9 @@ fn apply<T: Scalar, V: Scalar, const LANES: usize>(
             }
         });
     } else {
-        each(&|part| multiply::<T, V, LANES>(cpu, a, a.slices(part, parts), &shared));
+        in_parts(cpu, parts, &|part| {
+            multiply::<T, V, LANES>(cpu, a, slices_of_part(a.starts, part, parts), &shared);
+        });
         cpu.for_ranges(n_blocks(a.n_rows), MIN_BLOCKS, |blocks| blocks.for_each(post));
     }
 }

@@ -85,20 +85,16 @@ fn address<E: Element>(buffer: &Buffer<E, Cuda>) -> u64 {
 }
 
 impl<T: Scalar, V: Scalar> EllWarp<T, Cuda, V> {
-    fn variant(&self) -> Result<Variant, LinalgError> {
+    fn variant(&self) -> Variant {
         let EllWarpConfig { lanes, indices, reduction, .. } = self.config;
-        if lanes != WARP && lanes != 2 * WARP {
-            let message = format!("{lanes} lanes on a GPU; choose {WARP} or {}", 2 * WARP);
-            return Err(LinalgError::Setting { field: "lanes", message });
-        }
         let folded = self.layout.shapes.is_some();
-        Ok(Variant {
+        Variant {
             lanes,
             folded,
             scatters: self.scatters().is_some(),
             delta: indices == IndexKind::Delta,
             shared_sums: folded && reduction == Reduction::Shared,
-        })
+        }
     }
 
     /// `struct Layout` of the kernels; the first blocks take nothing but long rows.
@@ -190,6 +186,8 @@ fn renumber<T: Scalar>(
 }
 
 impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Cuda {
+    const LANES: &'static [usize] = &[WARP, 2 * WARP];
+
     fn ell_warp_apply(
         &self,
         y: &mut Buffer<T, Self>,
@@ -198,7 +196,7 @@ impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Cuda {
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError> {
         let hook = hook.cuda().ok_or(LinalgError::HostHook)?;
-        let variant = a.variant()?;
+        let variant = a.variant();
         let (mut launch, n_dedicated) = a.launch(&hook);
         if variant.shared_sums {
             launch = launch.shared(a.config.block_threads as usize * size_of::<T>());

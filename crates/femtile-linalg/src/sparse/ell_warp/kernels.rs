@@ -7,6 +7,9 @@ use crate::sparse::Csr;
 
 /// The acts on an ELL-WARP matrix with values of type `V` and vectors of type `T` that a device carries out.
 pub trait EllWarpKernels<T: Scalar, V: Scalar>: Device {
+    /// Lanes that slices may have here, powers of two.
+    const LANES: &'static [usize];
+
     /// $y = A x$ with the calls that [`Hook`] promises; lengths have been checked.
     ///
     /// # Cost

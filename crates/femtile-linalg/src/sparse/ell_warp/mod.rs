@@ -14,6 +14,7 @@ pub(crate) mod cuda;
 mod kernels;
 mod pack;
 mod reference;
+mod refill;
 pub(crate) mod slices;
 
 use std::marker::PhantomData;
@@ -104,13 +105,17 @@ impl<T: Scalar, D: Device, V: Scalar> EllWarp<T, D, V> {
     /// # Cost
     /// Sorts rows by length, then moves each entry once, on the host.
     /// # Errors
-    /// [`LinalgError::Setting`] naming a setting that cannot be; what the device reports.
+    /// [`LinalgError::Setting`] naming a setting that cannot be, lanes other than [`EllWarpKernels::LANES`] among them;
+    /// what the device reports.
     pub fn from_csr<S: Scalar, H: HostDevice>(
         device: &D,
         a: &Csr<S, H>,
         config: &EllWarpConfig,
-    ) -> Result<Self, LinalgError> {
-        config.check(a.n_rows(), a.n_cols())?;
+    ) -> Result<Self, LinalgError>
+    where
+        D: EllWarpKernels<T, V>,
+    {
+        config.check(D::LANES, a.n_rows(), a.n_cols())?;
         let lengths = a.row_lengths();
         let slices = Slices::new(&lengths, config)?;
         let Packed { values, columns, entries } = pack::pack(a, &slices, config.numbering);
@@ -135,8 +140,10 @@ impl<T: Scalar, D: Device, V: Scalar> EllWarp<T, D, V> {
     /// The same matrix on another device.
     ///
     /// # Errors
-    /// When a device refuses a copy or has not the memory.
-    pub fn copy_to<E: Device>(&self, device: &E) -> Result<EllWarp<T, E, V>, LinalgError> {
+    /// [`LinalgError::Setting`] when the other device has no product for slices of so many lanes; when a device refuses
+    /// a copy or has not the memory.
+    pub fn copy_to<E: EllWarpKernels<T, V>>(&self, device: &E) -> Result<EllWarp<T, E, V>, LinalgError> {
+        self.config.check(E::LANES, self.n_rows, self.n_cols)?;
         let entries = self.entries.as_ref().map(Buffer::to_host).transpose()?;
         Ok(EllWarp {
             n_rows: self.n_rows,
@@ -166,8 +173,10 @@ impl<T: Scalar, D: Device, V: Scalar> EllWarp<T, D, V> {
         Csr::from_parts(&Reference, self.n_cols, offsets, columns, values)
     }
 
-    /// Takes new values from a matrix with the same pattern; a GPU allocates nothing for it, a host copies the layout.
+    /// Takes new values from a matrix with the same pattern, and allocates nothing for it.
     ///
+    /// # Cost
+    /// Reads and writes each value once; reads the layout where it lies.
     /// # Errors
     /// [`LinalgError::Length`] when `csr` has another number of rows or non-zeros.
     pub fn refill(&mut self, csr: &Csr<V, D>) -> Result<(), LinalgError>

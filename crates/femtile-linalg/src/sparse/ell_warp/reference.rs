@@ -1,13 +1,14 @@
 use femtile_device::{Buffer, HostDevice, Reference, Scalar};
 
-use super::pack::PADDING;
+use super::refill::Refill;
 use super::{EllWarp, EllWarpKernels};
 use crate::LinalgError;
 use crate::hooks::Hook;
-use crate::sparse::rows::offset;
 use crate::sparse::{Csr, HookKernels};
 
 impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Reference {
+    const LANES: &'static [usize] = &[2, 4, 8, 16, 32, 64];
+
     fn ell_warp_apply(
         &self,
         y: &mut Buffer<T, Self>,
@@ -36,7 +37,9 @@ impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Reference {
     }
 
     fn ell_warp_refill(&self, a: &mut EllWarp<T, Self, V>, csr: &Csr<V, Self>) -> Result<(), LinalgError> {
-        refill_on_host(a, csr)
+        let (refill, values) = Refill::new(a, csr);
+        refill.fill(0..refill.starts().len() - 1, values);
+        Ok(())
     }
 
     fn ell_warp_sort(
@@ -58,35 +61,6 @@ impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Reference {
         unsort_on_host(to, from, rows);
         Ok(())
     }
-}
-
-/// New values, slice by slice.
-pub(super) fn refill_on_host<T: Scalar, V: Scalar, D: HostDevice>(
-    a: &mut EllWarp<T, D, V>,
-    csr: &Csr<V, D>,
-) -> Result<(), LinalgError> {
-    let slices = a.layout.to_slices(a.config.lanes)?;
-    let (entries, stored) = (a.entries.as_ref(), a.values.as_mut_slice());
-    for slice in 0..slices.len() {
-        let lanes_of_row = slices.lanes_of_row(slice);
-        for (i, place) in slices.places(slice, a.n_rows).enumerate() {
-            let row = slices.row(place);
-            let ends = offset(csr.offsets(), row)..offset(csr.offsets(), row + 1);
-            let row = &csr.values().as_slice()[ends];
-            for (j, column) in slices.columns(slice).enumerate() {
-                for lane in 0..lanes_of_row {
-                    let at = slices.at(column, i * lanes_of_row + lane);
-                    let k = match entries {
-                        Some(entries) => entries.as_slice()[at],
-                        None => (j * lanes_of_row + lane) as u32,
-                    };
-                    debug_assert!(k == PADDING || (k as usize) < row.len() || entries.is_none());
-                    stored[at] = row.get(k as usize).copied().unwrap_or(V::ZERO);
-                }
-            }
-        }
-    }
-    Ok(())
 }
 
 pub(super) fn sort_on_host<T: Scalar, D: HostDevice>(
