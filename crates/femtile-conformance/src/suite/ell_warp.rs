@@ -192,6 +192,74 @@ pub fn ell_warp_takes_new_values<D: SparseDevice>(device: &D, scope: &Scope) {
     configs(lanes::<D>(), false).iter().for_each(|config| refill(config, parts.clone()));
 }
 
+/// What a device makes of a matrix that it has must be, array for array, what the host makes of it.
+fn converts<V: Scalar, D: EllWarpKernels<V, V>>(device: &D, parts: &Parts<V>, config: &EllWarpConfig) {
+    let csr = parts.on(&Reference);
+    let expected = EllWarp::<V, D>::from_csr(device, &csr, config).unwrap();
+    for csr in [parts.on(device), parts.wide_on(device)] {
+        let found = EllWarp::<V, D>::convert(&csr, config).unwrap();
+        let difference = found.difference(&expected).unwrap();
+        assert_eq!(difference, None, "{}, {} rows", config.name(), csr.n_rows());
+    }
+}
+
+/// Every layout with a lane a row and vectors in their own numbering, and one of each that a GPU leaves to the host.
+fn conversions(lanes: &[usize]) -> Vec<EllWarpConfig> {
+    let all_rows = EllWarpConfig::ALL_ROWS;
+    let mut configs = Vec::new();
+    for &lanes in lanes {
+        let new = EllWarpConfig::new(lanes);
+        for window in [1, lanes.max(2), 256, 8192, all_rows] {
+            for indices in [IndexKind::Full, IndexKind::Delta] {
+                configs.push(EllWarpConfig { window, indices, ..new });
+            }
+        }
+        configs.push(EllWarpConfig { threshold: Some(3), ..new });
+        configs.push(EllWarpConfig { window: 256, numbering: Numbering::SortedColumns, ..new });
+    }
+    configs
+}
+
+/// Matrices of `n` rows with empty rows, one full row, none at all.
+fn converted<T: Scalar>(n: usize) -> Vec<Parts<T>> {
+    let mut random = Random::new(n as u64);
+    let gaps = random_matrix(n, n, &mut random);
+    let row = |i: usize| {
+        let n_entries = if i == n / 3 { n } else { i % 5 };
+        (0..n_entries.min(n)).map(|column| (column, 1.5)).collect()
+    };
+    let full_row = Parts::from_rows(n, (0..n).map(row).collect());
+    let wide = random_matrix(n, 300_000, &mut random);
+    vec![gaps, full_row, wide, Parts::from_rows(n, vec![vec![]; n])]
+}
+
+/// Conversion where the matrix lies gives the arrays that conversion on the host gives, in every precision.
+pub fn conversion_on_a_device_gives_the_arrays_of_the_host<D: SparseDevice>(device: &D, _: &Scope) {
+    for config in conversions(lanes::<D>()) {
+        for n in [0, 1, 31, 33, 1027] {
+            let is_square = config.numbering != Numbering::Kept;
+            let fits = |n_cols: usize| n_cols == n || !is_square;
+            for parts in converted::<f64>(n).iter().filter(|parts| fits(parts.n_cols)) {
+                converts(device, parts, &config);
+            }
+            for parts in converted::<f32>(n).iter().filter(|parts| fits(parts.n_cols)).take(1) {
+                converts(device, parts, &config);
+            }
+        }
+    }
+}
+
+/// Slices that several blocks count, windows of which a block sorts several, and one that fills a block.
+pub fn conversion_of_many_rows_gives_the_arrays_of_the_host<D: SparseDevice>(device: &D, _: &Scope) {
+    let (n, new) = (50_000, EllWarpConfig::new(32));
+    let far = |i: usize| if i > n / 2 { 70_000 } else { 40_000 };
+    let row = |i: usize| (0..i * 7 / 5 % 3).map(|k| (i + far(i) * k, 1.0)).collect();
+    let parts = Parts::<f64>::from_rows(3 * n, (0..n).map(row).collect());
+    for window in [1, 64, 8192] {
+        converts(device, &parts, &EllWarpConfig { window, indices: IndexKind::Delta, ..new });
+    }
+}
+
 /// A NaN in x reaches exactly the rows that have its column.
 pub fn a_nan_reaches_no_row_without_it<D: SparseDevice>(device: &D, scope: &Scope) {
     for config in configs(lanes::<D>(), scope.has_every_kind) {

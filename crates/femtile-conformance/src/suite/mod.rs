@@ -99,7 +99,8 @@ macro_rules! sparse {
         $crate::checks! { $devices, $scope;
             ell_warp: ell_warp_products_agree_with_csr, far_columns_are_kept_in_full, long_rows_agree_with_csr,
                 lanes_added_in_shared_memory_agree_with_csr, ell_warp_takes_new_values,
-                lanes_without_a_product_are_refused,
+                lanes_without_a_product_are_refused, conversion_on_a_device_gives_the_arrays_of_the_host,
+                conversion_of_many_rows_gives_the_arrays_of_the_host,
                 a_nan_reaches_no_row_without_it, cg_runs_on_ell_warp;
         }
     };

@@ -1,7 +1,7 @@
 //! Columns as numbers or as distances.
 
 use femtile_device::cpu::zeroed_vec;
-use femtile_device::{Buffer, Device};
+use femtile_device::{Buffer, Device, HostDevice};
 use rayon::prelude::*;
 
 use super::slices::Slices;
@@ -69,10 +69,7 @@ impl<D: Device> Columns<D> {
         starts.push(0);
         for size in sizes {
             end += u64::from(size);
-            starts.push(u32::try_from(end).map_err(|_| LinalgError::Setting {
-                field: "indices",
-                message: "there are 2³² columns of distances or more: keep 32-bit columns".into(),
-            })?);
+            starts.push(narrow_words(end)?);
         }
         let mut words = zeroed_vec::<u16>(end as usize * lanes);
         let mut rest = words.as_mut_slice();
@@ -114,6 +111,32 @@ impl<D: Device> Columns<D> {
         }
         Ok(columns)
     }
+}
+
+impl<D: HostDevice> Columns<D> {
+    /// Whether the arrays are equal.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Full(columns), Self::Full(others)) => columns.as_slice() == others.as_slice(),
+            (
+                Self::Delta { words, starts, bases },
+                Self::Delta { words: other_words, starts: other_starts, bases: other_bases },
+            ) => {
+                words.as_slice() == other_words.as_slice()
+                    && starts.as_slice() == other_starts.as_slice()
+                    && bases.as_slice() == other_bases.as_slice()
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The number of columns of words of all slices, in 32 bits.
+pub(super) fn narrow_words(n: u64) -> Result<u32, LinalgError> {
+    u32::try_from(n).map_err(|_| LinalgError::Setting {
+        field: "indices",
+        message: "there are 2³² columns of distances or more: keep 32-bit columns".into(),
+    })
 }
 
 /// The column before each entry of its lane, the base before the first.

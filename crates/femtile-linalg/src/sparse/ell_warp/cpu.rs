@@ -6,7 +6,7 @@ use femtile_device::{Buffer, Cpu, Scalar};
 use super::columns::Columns;
 use super::reference::{sort_on_host, unsort_on_host};
 use super::refill::Refill;
-use super::{EllWarp, EllWarpKernels};
+use super::{EllWarp, EllWarpConfig, EllWarpKernels};
 use crate::LinalgError;
 use crate::hooks::Hook;
 use crate::sparse::Csr;
@@ -35,6 +35,14 @@ impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Cpu {
             _ => apply::<T, V, 32>(self, &product, y, hook),
         }
         Ok(())
+    }
+
+    fn ell_warp_convert(
+        &self,
+        csr: &Csr<V, Self>,
+        config: &EllWarpConfig,
+    ) -> Result<EllWarp<T, Self, V>, LinalgError> {
+        EllWarp::from_csr(self, csr, config)
     }
 
     fn ell_warp_refill(&self, a: &mut EllWarp<T, Self, V>, csr: &Csr<V, Self>) -> Result<(), LinalgError> {

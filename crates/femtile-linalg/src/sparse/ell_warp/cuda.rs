@@ -1,9 +1,9 @@
 use femtile_device::cuda::{Kernel, Launch, Program, Read, STREAM_HEADER, Specialisation, Structure, Write};
-use femtile_device::{Buffer, Cuda, Element, Scalar};
+use femtile_device::{Buffer, Cuda, Element, Reference, Scalar};
 
 use super::columns::Columns;
 use super::slices::{LONG, WARP};
-use super::{EllWarp, EllWarpConfig, EllWarpKernels, IndexKind, Reduction};
+use super::{EllWarp, EllWarpConfig, EllWarpKernels, IndexKind, Reduction, convert};
 use crate::LinalgError;
 use crate::hooks::{CudaHook, Hook};
 use crate::sparse::{Csr, Offsets};
@@ -55,7 +55,7 @@ impl Variant {
     }
 }
 
-fn convert<T: Scalar, O: Element>() -> Specialisation {
+fn new_values<T: Scalar, O: Element>() -> Specialisation {
     CONVERT.of::<T>().define("FEMTILE_OFFSET", O::C_NAME)
 }
 
@@ -75,9 +75,13 @@ pub(crate) fn specialisations(hook: &CudaHook) -> Vec<Specialisation> {
             variant.program::<f64, f32>(hook),
         ]
     });
-    let converts =
-        [convert::<f32, u32>(), convert::<f32, u64>(), convert::<f64, u32>(), convert::<f64, u64>()];
-    products.chain(converts).collect()
+    let converts = [
+        new_values::<f32, u32>(),
+        new_values::<f32, u64>(),
+        new_values::<f64, u32>(),
+        new_values::<f64, u64>(),
+    ];
+    products.chain(converts).chain(convert::cuda::specialisations()).collect()
 }
 
 fn address<E: Element>(buffer: &Buffer<E, Cuda>) -> u64 {
@@ -167,7 +171,7 @@ fn refill<T: Scalar, V: Scalar, O: Element>(
     let launch = Launch::over(n_slices * WARP, THREADS);
     // SAFETY: the layout was made with the matrix; the pattern of `csr` has its rows and non-zeros, and an entry is
     // read only where its row has that many.
-    Ok(unsafe { csr.values().device().launch(&convert::<V, O>(), &kernel, launch, arguments) }?)
+    Ok(unsafe { csr.values().device().launch(&new_values::<V, O>(), &kernel, launch, arguments) }?)
 }
 
 fn renumber<T: Scalar>(
@@ -181,7 +185,7 @@ fn renumber<T: Scalar>(
     let launch = Launch::over(n, THREADS);
     // SAFETY: both vectors have an entry for each row, and rows are a permutation.
     Ok(unsafe {
-        rows.device().launch(&convert::<T, u32>(), &Kernel::<Renumber<T>>::new(kernel), launch, arguments)
+        rows.device().launch(&new_values::<T, u32>(), &Kernel::<Renumber<T>>::new(kernel), launch, arguments)
     }?)
 }
 
@@ -208,6 +212,22 @@ impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Cuda {
         // SAFETY: layout and columns were checked when the matrix was made, the lengths of x and y by the caller;
         // what the hook touches is its maker's promise.
         Ok(unsafe { self.launch(&program, &kernel, launch, arguments) }?)
+    }
+
+    fn ell_warp_convert(
+        &self,
+        csr: &Csr<V, Self>,
+        config: &EllWarpConfig,
+    ) -> Result<EllWarp<T, Self, V>, LinalgError> {
+        let Some(window) = convert::window(config, csr.n_rows()) else {
+            return EllWarp::from_csr(self, &csr.copy_to(&Reference)?, config);
+        };
+        let mut made = match csr.offsets() {
+            Offsets::Narrow(offsets) => convert::cuda::slices(csr, offsets, config, window),
+            Offsets::Wide(offsets) => convert::cuda::slices(csr, offsets, config, window),
+        }?;
+        self.ell_warp_refill(&mut made, csr)?;
+        Ok(made)
     }
 
     fn ell_warp_refill(&self, a: &mut EllWarp<T, Self, V>, csr: &Csr<V, Self>) -> Result<(), LinalgError> {

@@ -1,6 +1,6 @@
 use femtile_device::{Buffer, Device, Scalar};
 
-use super::EllWarp;
+use super::{EllWarp, EllWarpConfig};
 use crate::LinalgError;
 use crate::hooks::Hook;
 use crate::sparse::Csr;
@@ -23,6 +23,16 @@ pub trait EllWarpKernels<T: Scalar, V: Scalar>: Device {
         x: &Buffer<T, Self>,
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError>;
+
+    /// Lays the entries of `csr` out in slices; settings have been checked.
+    ///
+    /// # Cost
+    /// That of [`EllWarp::convert`].
+    fn ell_warp_convert(
+        &self,
+        csr: &Csr<V, Self>,
+        config: &EllWarpConfig,
+    ) -> Result<EllWarp<T, Self, V>, LinalgError>;
 
     /// Takes the values of a matrix with the pattern that `a` was made from; its size has been checked.
     ///

@@ -7,6 +7,7 @@
 
 mod columns;
 mod config;
+mod convert;
 #[allow(unsafe_code)]
 mod cpu;
 #[allow(unsafe_code)]
@@ -137,6 +138,50 @@ impl<T: Scalar, D: Device, V: Scalar> EllWarp<T, D, V> {
         })
     }
 
+    /// Lays the entries of a matrix out in slices on the device that has it; gives what [`EllWarp::from_csr`] gives.
+    ///
+    /// A GPU sorts rows by length, finds the width of each slice $w_s = \max_{p \in s} |r_p|$ and its first column
+    /// $b_s = \sum_{t < s} w_t$, and moves entry $k$ of a row to column $b_s + k$. It does so where each lane has a
+    /// row, vectors keep their numbering and windows have up to 8,192 rows; else the host does, with copies of all.
+    ///
+    /// # Shapes
+    /// `csr: [n_rows, n_cols]`, its columns ascending in each row; y has `n_rows` and x `n_cols` entries.
+    /// # Cost
+    /// On a GPU reads each offset four times, each column and each value once (with [`IndexKind::Delta`] each column
+    /// twice); writes what is stored twice, once to clear it; sorts a window in shared memory. Beside the matrix it
+    /// takes 4 or 8 bytes a slice and 8 bytes for 1,024 of them, and waits for the device once.
+    /// # Errors
+    /// Those of [`EllWarp::from_csr`].
+    pub fn convert(csr: &Csr<V, D>, config: &EllWarpConfig) -> Result<Self, LinalgError>
+    where
+        D: EllWarpKernels<T, V>,
+    {
+        config.check(D::LANES, csr.n_rows(), csr.n_cols())?;
+        csr.values().device().ell_warp_convert(csr, config)
+    }
+
+    /// The name of the first array that differs from that of another matrix, to the bit; none where all are equal.
+    ///
+    /// # Errors
+    /// What a device reports when its arrays are copied to the host.
+    pub fn difference<E: Device>(
+        &self,
+        other: &EllWarp<T, E, V>,
+    ) -> Result<Option<&'static str>, LinalgError> {
+        let (slices, columns) =
+            (self.layout.to_slices(self.config.lanes)?, self.columns.copy_to(&Reference)?);
+        let entries = self.entries.as_ref().map(Buffer::to_host).transpose()?;
+        let differences = [
+            ("config", self.config != other.config),
+            ("slices", slices != other.layout.to_slices(other.config.lanes)?),
+            ("columns", !columns.is_same(&other.columns.copy_to(&Reference)?)),
+            ("values", bytes_of(&self.values)? != bytes_of(&other.values)?),
+            ("lengths", self.lengths.to_host()? != other.lengths.to_host()?),
+            ("entries", entries != other.entries.as_ref().map(Buffer::to_host).transpose()?),
+        ];
+        Ok(differences.into_iter().find_map(|(name, differs)| differs.then_some(name)))
+    }
+
     /// The same matrix on another device.
     ///
     /// # Errors
@@ -260,6 +305,10 @@ impl<T: Scalar, D: Device, V: Scalar> EllWarp<T, D, V> {
     fn scatters(&self) -> Option<&Buffer<u32, D>> {
         self.layout.rows.as_ref().filter(|_| self.config.numbering == Numbering::Kept)
     }
+}
+
+fn bytes_of<V: Scalar, D: Device>(values: &Buffer<V, D>) -> Result<Vec<u8>, LinalgError> {
+    Ok(bytemuck::cast_slice(&values.to_host()?).to_vec())
 }
 
 impl<T: Scalar, D: EllWarpKernels<T, V>, V: Scalar> LinearOperator<T, D> for EllWarp<T, D, V> {

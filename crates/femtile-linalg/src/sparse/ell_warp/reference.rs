@@ -1,7 +1,7 @@
 use femtile_device::{Buffer, HostDevice, Reference, Scalar};
 
 use super::refill::Refill;
-use super::{EllWarp, EllWarpKernels};
+use super::{EllWarp, EllWarpConfig, EllWarpKernels};
 use crate::LinalgError;
 use crate::hooks::Hook;
 use crate::sparse::{Csr, HookKernels};
@@ -34,6 +34,14 @@ impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Reference {
             }
             Ok(())
         })
+    }
+
+    fn ell_warp_convert(
+        &self,
+        csr: &Csr<V, Self>,
+        config: &EllWarpConfig,
+    ) -> Result<EllWarp<T, Self, V>, LinalgError> {
+        EllWarp::from_csr(self, csr, config)
     }
 
     fn ell_warp_refill(&self, a: &mut EllWarp<T, Self, V>, csr: &Csr<V, Self>) -> Result<(), LinalgError> {

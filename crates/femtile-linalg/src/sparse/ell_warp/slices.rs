@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::EllWarpConfig;
 use crate::LinalgError;
-use crate::vector::sum::BLOCK;
+use crate::vector::sum::{BLOCK, n_blocks};
 
 /// Slices of rows: for each, its first row in the order of the places and the lanes of a row.
 ///
@@ -44,7 +44,7 @@ impl Slices {
             Some(rows) => lengths[rows[place] as usize] as usize,
             None => lengths[place] as usize,
         };
-        let run = if config.window == 1 { BLOCK } else { config.window.min(n.max(1)) };
+        let run = rows_of_run(n, config.window);
         let mut slices = Self::empty(config.lanes);
         let mut end = 0usize;
         let mut of_blocks = vec![0];
@@ -71,8 +71,7 @@ impl Slices {
         }
         slices.firsts.push(n as u32);
         slices.rows = rows;
-        let blocks_are_whole = n <= BLOCK || BLOCK.is_multiple_of(run);
-        slices.of_blocks = blocks_are_whole.then_some(of_blocks);
+        slices.of_blocks = blocks_are_whole(n, run).then_some(of_blocks);
         if config.threshold.is_none() {
             slices.folds.clear();
             slices.firsts.clear();
@@ -93,11 +92,7 @@ impl Slices {
     }
 
     fn push(&mut self, first: usize, fold: u32, end: usize) -> Result<(), LinalgError> {
-        let end = u32::try_from(end).map_err(|_| LinalgError::Setting {
-            field: "window",
-            message: format!("slices of {} lanes have 2³² columns or more: sort more rows", self.lanes),
-        })?;
-        self.starts.push(end);
+        self.starts.push(narrow_columns(end as u64, self.lanes)?);
         self.firsts.push(first as u32);
         self.folds.push(fold);
         Ok(())
@@ -157,6 +152,31 @@ pub(crate) const LONG: usize = 32;
 
 /// Threads of a warp.
 pub(crate) const WARP: usize = 32;
+
+/// The number of columns of all slices, in 32 bits.
+pub(super) fn narrow_columns(n: u64, lanes: usize) -> Result<u32, LinalgError> {
+    u32::try_from(n).map_err(|_| LinalgError::Setting {
+        field: "window",
+        message: format!("slices of {lanes} lanes have 2³² columns or more: sort more rows"),
+    })
+}
+
+/// Rows that are cut into slices by themselves.
+fn rows_of_run(n_rows: usize, window: usize) -> usize {
+    if window == 1 { BLOCK } else { window.min(n_rows.max(1)) }
+}
+
+/// Whether the rows of each block of [`BLOCK`] lie in slices of their own.
+fn blocks_are_whole(n_rows: usize, run: usize) -> bool {
+    n_rows <= BLOCK || BLOCK.is_multiple_of(run)
+}
+
+/// [`Slices::of_blocks`] where each lane has a row.
+pub(super) fn slices_of_blocks(n_rows: usize, config: &EllWarpConfig) -> Option<Vec<u32>> {
+    let end = |block: usize| (block * BLOCK).min(n_rows).div_ceil(config.lanes) as u32;
+    blocks_are_whole(n_rows, rows_of_run(n_rows, config.window))
+        .then(|| (0..=n_blocks(n_rows)).map(end).collect())
+}
 
 /// Rows by descending length within windows, equal ones in their order; none where the order stays.
 fn sorted_rows(lengths: &[u32], window: usize) -> Option<Vec<u32>> {
