@@ -15,7 +15,7 @@ static SLICES: Program = Program { name: "ell_warp_slices", source: include_str!
 const THREADS: u32 = 256;
 /// Numbers that a block adds up.
 const TILE: usize = 1024;
-/// Rows that a block sorts at least, in whole windows, and its threads at most.
+/// Rows that a block sorts at least, in whole windows; threads that do so at most.
 const SORTED: usize = 1024;
 
 type Lengths<O> = (Write<u32>, Read<O>, u64);
@@ -54,13 +54,15 @@ struct Conversion<'a, O: Element> {
 
 /// The matrix in slices of rows that are sorted within windows, its values still 0.
 ///
-/// $$ w_s = \max_{p \in s} |r_p|, \qquad b_s = \sum_{t < s} w_t, \qquad \text{entry } k \text{ of } r_p \mapsto \text{column } b_s + k $$
+/// $$ w_s = \max_{p \in s} |r_p|, \qquad b_s = \sum_{t < s} w_t $$
+///
+/// Entry $k$ of the row $r_p$ at place $p$ of slice $s$ goes to column $b_s + k$.
 ///
 /// # Shapes
 /// `offsets: [n_rows + 1]`, those of `csr`; `window` as [`super::window`] gives it.
 /// # Cost
-/// Reads offsets three times and columns once, as distances twice; writes the columns that are stored. Waits for the
-/// device once, to learn how many they are.
+/// Reads offsets three times and columns once, for distances each once more; writes the columns that are stored.
+/// Waits for the device once, to learn how many they are.
 /// # Errors
 /// [`LinalgError::Setting`] when slices or distances have 2³² columns or more; what the device reports.
 pub(in crate::sparse::ell_warp) fn slices<T: Scalar, V: Scalar, O: Element>(
