@@ -154,7 +154,8 @@ pub fn lanes_added_in_shared_memory_agree_with_csr<D: SparseDevice>(device: &D, 
     }
 }
 
-/// Lanes that a device has no product for are refused when a matrix is made or copied to it, not by its product.
+/// Lanes that a device has no product for are refused when a matrix is made or copied to it, not by its
+/// product.
 pub fn lanes_without_a_product_are_refused<D: SparseDevice>(device: &D, _: &Scope) {
     let csr = Parts::<f64>::from_rows(3, vec![vec![(0, 1.0)], vec![(1, 2.0)], vec![]]).on(&Reference);
     for n in [0, 1, 2, 3, 4, 8, 16, 24, 32, 64, 128] {
@@ -203,7 +204,8 @@ fn converts<V: Scalar, D: EllWarpKernels<V, V>>(device: &D, parts: &Parts<V>, co
     }
 }
 
-/// Every layout with a lane a row and vectors in their own numbering, and one of each that a GPU leaves to the host.
+/// Every layout with a lane a row and vectors in their own numbering, and one of each that a GPU leaves to
+/// the host.
 fn conversions(lanes: &[usize]) -> Vec<EllWarpConfig> {
     let all_rows = EllWarpConfig::ALL_ROWS;
     let mut configs = Vec::new();

@@ -71,7 +71,8 @@ impl EllWarpConfig {
         }
     }
 
-    /// Refuses what no layout follows from and lanes that a device has no product for, by the name of the setting.
+    /// Refuses what no layout follows from and lanes that a device has no product for, by the name of the
+    /// setting.
     pub(super) fn check(&self, lanes: &[usize], n_rows: usize, n_cols: usize) -> Result<(), LinalgError> {
         let bad = |field, message: String| Err(LinalgError::Setting { field, message });
         if !lanes.contains(&self.lanes) {

@@ -133,8 +133,8 @@ fn slices_of_part(starts: &[u32], part: usize, parts: usize) -> Range<usize> {
     bound(part)..bound(part + 1)
 }
 
-/// Where part `part` of `parts` begins among pieces of which `begin` tells the first column, each part with about as
-/// many stored entries.
+/// Where part `part` of `parts` begins among pieces of which `begin` tells the first column, each part with
+/// about as many stored entries.
 fn bound(starts: &[u32], begins: &[u32], begin: impl Fn(u32) -> u32, part: usize, parts: usize) -> usize {
     let end = starts.last().copied().unwrap_or(0) as usize;
     match part {

@@ -106,8 +106,8 @@ impl<T: Scalar, D: Device, V: Scalar> EllWarp<T, D, V> {
     /// # Cost
     /// Sorts rows by length, then moves each entry once, on the host.
     /// # Errors
-    /// [`LinalgError::Setting`] naming a setting that cannot be, lanes other than [`EllWarpKernels::LANES`] among
-    /// them; what the device reports.
+    /// [`LinalgError::Setting`] naming a setting that cannot be, lanes other than [`EllWarpKernels::LANES`]
+    /// among them; what the device reports.
     pub fn from_csr<S: Scalar, H: HostDevice>(
         device: &D,
         a: &Csr<S, H>,
@@ -140,17 +140,17 @@ impl<T: Scalar, D: Device, V: Scalar> EllWarp<T, D, V> {
 
     /// Lays the entries of a matrix out in slices on the device that has it, as [`EllWarp::from_csr`] does.
     ///
-    /// A GPU sorts rows by length, finds the width of each slice $w_s = \max_{p \in s} |r_p|$ and its first column
-    /// $b_s = \sum_{t < s} w_t$, and moves entry $k$ of a row to column $b_s + k$. It does so where each lane has a
-    /// row, vectors keep their numbering and all rows or the window are up to 8,192; else the host does, for which
-    /// all arrays are copied there and back.
+    /// A GPU sorts rows by length, finds the width of each slice $w_s = \max_{p \in s} |r_p|$ and its first
+    /// column $b_s = \sum_{t < s} w_t$, and moves entry $k$ of a row to column $b_s + k$. It does so where
+    /// each lane has a row, vectors keep their numbering and all rows or the window are up to 8,192; else the
+    /// host does, for which all arrays are copied there and back.
     ///
     /// # Shapes
     /// `csr: [n_rows, n_cols]`, its columns ascending in each row; y has `n_rows` and x `n_cols` entries.
     /// # Cost
-    /// On a GPU reads each offset four times, each column and value once, with [`IndexKind::Delta`] offsets and
-    /// columns once more; writes what is stored twice, once to clear it. Beside the matrix it takes 4 bytes a
-    /// slice, with distances 8, and 8 bytes for 1,024 slices; it waits for the device once.
+    /// On a GPU reads each offset four times, each column and value once, with [`IndexKind::Delta`] offsets
+    /// and columns once more; writes what is stored twice, once to clear it. Beside the matrix it takes 4
+    /// bytes a slice, with distances 8, and 8 bytes for 1,024 slices; it waits for the device once.
     /// # Errors
     /// Those of [`EllWarp::from_csr`].
     pub fn convert(csr: &Csr<V, D>, config: &EllWarpConfig) -> Result<Self, LinalgError>
@@ -161,7 +161,8 @@ impl<T: Scalar, D: Device, V: Scalar> EllWarp<T, D, V> {
         csr.values().device().ell_warp_convert(csr, config)
     }
 
-    /// The name of the first array that differs from that of another matrix, to the bit; none where all are equal.
+    /// The name of the first array that differs from that of another matrix, to the bit; none where all are
+    /// equal.
     ///
     /// # Errors
     /// What a device reports when its arrays are copied to the host.
@@ -186,8 +187,8 @@ impl<T: Scalar, D: Device, V: Scalar> EllWarp<T, D, V> {
     /// The same matrix on another device.
     ///
     /// # Errors
-    /// [`LinalgError::Setting`] when the other device has no product for slices of so many lanes; when a device
-    /// refuses a copy or has not the memory.
+    /// [`LinalgError::Setting`] when the other device has no product for slices of so many lanes; when a
+    /// device refuses a copy or has not the memory.
     pub fn copy_to<E: EllWarpKernels<T, V>>(&self, device: &E) -> Result<EllWarp<T, E, V>, LinalgError> {
         self.config.check(E::LANES, self.n_rows, self.n_cols)?;
         let entries = self.entries.as_ref().map(Buffer::to_host).transpose()?;

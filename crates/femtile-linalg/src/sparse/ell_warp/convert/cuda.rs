@@ -61,8 +61,8 @@ struct Conversion<'a, O: Element> {
 /// # Shapes
 /// `offsets: [n_rows + 1]`, those of `csr`; `window` as [`super::window`] gives it.
 /// # Cost
-/// Reads offsets three times and columns once, for distances each once more; writes the columns that are stored.
-/// Waits for the device once, to learn how many they are.
+/// Reads offsets three times and columns once, for distances each once more; writes the columns that are
+/// stored. Waits for the device once, to learn how many they are.
 /// # Errors
 /// [`LinalgError::Setting`] when slices or distances have 2³² columns or more; what the device reports.
 pub(in crate::sparse::ell_warp) fn slices<T: Scalar, V: Scalar, O: Element>(
@@ -230,7 +230,8 @@ impl<O: Element> Conversion<'_, O> {
         let mut words = Buffer::zeros(self.device, n_words)?;
         let arguments = (words.write(), starts.read(), bases.read(), widths.read(), self.matrix());
         let kernel = Kernel::<DeltaColumns>::new("ell_warp_distances");
-        // SAFETY: the starts end with the words that there is room for; a slice has one or two words an entry.
+        // SAFETY: the starts end with the words that there is room for; a slice has one or two words an
+        // entry.
         unsafe { self.device.launch(&self.program, &kernel, self.warps(), arguments) }?;
         Ok(words)
     }

@@ -1,4 +1,5 @@
-// Rows in slices from a matrix in compressed sparse rows: the order of the rows, where slices begin, their columns.
+// Rows in slices from a matrix in compressed sparse rows: the order of the rows, where slices begin, their
+// columns.
 //
 // Each lane has a row. Where a warp takes a slice, thread t has its lanes t, t + 32, ….
 #include "femtile.cuh"
@@ -40,7 +41,9 @@ __device__ inline u64 slice_of_warp() {
 }
 
 __device__ inline u32 warp_max(u32 value) {
-    for (u32 half = WARP / 2; half > 0; half /= 2) value = max(value, __shfl_xor_sync(FULL_WARP, value, half));
+    for (u32 half = WARP / 2; half > 0; half /= 2) {
+        value = max(value, __shfl_xor_sync(FULL_WARP, value, half));
+    }
     return value;
 }
 
@@ -102,8 +105,8 @@ extern "C" __global__ void ell_warp_lengths(u32* lengths, const Offset* offsets,
     if (row < n_rows) lengths[row] = (u32)(offsets[row + 1] - offsets[row]);
 }
 
-// Rows by descending length within windows, equal ones in their order: a bitonic network, whose keys end with the
-// number of the row. A block takes `tile` rows, whole windows; both are powers of two.
+// Rows by descending length within windows, equal ones in their order: a bitonic network, whose keys end with
+// the number of the row. A block takes `tile` rows, whole windows; both are powers of two.
 extern "C" __global__ void ell_warp_order(u32* rows, const u32* lengths, u64 n_rows, u32 window, u32 tile) {
     FEMTILE_DYNAMIC_SHARED(u64, keys);
     const u64 first = blockIdx.x * (u64)tile;
@@ -142,8 +145,8 @@ extern "C" __global__ void ell_warp_widths(u32* widths, Matrix a) {
     if (threadIdx.x % WARP == 0) widths[s] = width;
 }
 
-// Smallest column of each slice and its columns of words: as many as it is wide where all distances fit into 16 bits,
-// else twice as many.
+// Smallest column of each slice and its columns of words: as many as it is wide where all distances fit into
+// 16 bits, else twice as many.
 extern "C" __global__ void ell_warp_sizes(u32* sizes, u32* bases, const u32* widths, Matrix a) {
     const u64 s = slice_of_warp();
     if (s >= a.n_slices) return;
@@ -186,7 +189,8 @@ extern "C" __global__ void ell_warp_starts(u32* starts, const u64* tiles, const 
     if (i == n) starts[i] = (u32)*total;
 }
 
-// Columns as numbers. Padding repeats the column before it, that of lanes without entries is the slice's smallest.
+// Columns as numbers. Padding repeats the column before it, that of lanes without entries is the slice's
+// smallest.
 extern "C" __global__ void ell_warp_columns(u32* columns, const u32* starts, Matrix a) {
     const u64 s = slice_of_warp();
     if (s >= a.n_slices) return;
@@ -204,8 +208,8 @@ extern "C" __global__ void ell_warp_columns(u32* columns, const u32* starts, Mat
     }
 }
 
-// The same as distances from column to column, the first from the base of the slice; where they do not fit, as two
-// halves, the lower first.
+// The same as distances from column to column, the first from the base of the slice; where they do not fit,
+// as two halves, the lower first.
 extern "C" __global__ void ell_warp_distances(
     unsigned short* words, const u32* starts, const u32* bases, const u32* widths, Matrix a) {
     const u64 s = slice_of_warp();
