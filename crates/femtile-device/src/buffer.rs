@@ -129,6 +129,17 @@ impl<T: Element, D: Device> Buffer<T, D> {
         &mut self.memory
     }
 
+    /// Holds a copy of `host` from now on, in the same memory if the length stays.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub fn renew(&mut self, host: &[T]) -> Result<(), DeviceError> {
+        if self.len != host.len() {
+            *self = Self::zeros(&self.device, host.len())?;
+        }
+        self.upload(host)
+    }
+
     /// Overwrites all values with those of `host`.
     ///
     /// # Errors

@@ -1,9 +1,10 @@
-//! Meshes: points, cells, tags and fields; readers and writers, generators, refinement, checks.
+//! Meshes: points, cells, tags and fields; readers and writers, generators, refinement, checks, patches of nodes.
 #![forbid(unsafe_code)]
 
 mod cell_kind;
 mod error;
 mod mesh;
+mod patches;
 
 pub mod check;
 pub mod generate;
@@ -13,3 +14,4 @@ pub mod refine;
 pub use cell_kind::CellKind;
 pub use error::{MeshError, Place};
 pub use mesh::{Facets, Field, Mesh};
+pub use patches::Patches;

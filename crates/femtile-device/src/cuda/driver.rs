@@ -73,6 +73,18 @@ pub struct Properties {
     pub cuda_version: (u32, u32),
 }
 
+impl Properties {
+    /// Shared memory that a block may ask for.
+    pub fn shared_bytes_per_block(&self) -> usize {
+        match self.compute_capability {
+            (9 | 10, _) => 227 << 10,
+            (8, 0 | 7) => 163 << 10,
+            (7, 5) => 64 << 10,
+            _ => 99 << 10,
+        }
+    }
+}
+
 /// One GPU with one stream of work, in which everything happens in the order asked for.
 ///
 /// Methods without a note return at once and leave the work to the stream. Addresses are those of device memory.

@@ -10,6 +10,7 @@ mod transpose;
 
 use femtile_device::{Buffer, Device, HostDevice, Scalar};
 
+use super::{Places, StoredMatrix};
 use crate::hooks::Hook;
 use crate::{LinalgError, LinearOperator, error::need};
 pub use kernels::CsrKernels;
@@ -217,6 +218,31 @@ impl<T: Scalar, D: HostDevice> Csr<T, D> {
         };
         let columns = self.columns.as_slice()[range.clone()].iter().map(|&column| column as usize);
         columns.zip(self.values.as_slice()[range].iter().copied())
+    }
+}
+
+impl<T: Scalar, D: Device> StoredMatrix<D> for Csr<T, D> {
+    type Value = T;
+    type Config = ();
+
+    fn zeros(device: &D, offsets: &HostOffsets, columns: &[u32], (): &()) -> Result<Self, LinalgError> {
+        let n = offsets.n_rows();
+        Self::from_pattern(device, n, offsets.clone(), columns.to_vec(), |_, columns| {
+            Ok(Buffer::zeros(device, columns.len())?)
+        })
+    }
+
+    fn places(&self) -> Result<Places, LinalgError> {
+        let mut starts = match &self.offsets {
+            Offsets::Narrow(offsets) => offsets.to_host()?.into_iter().map(u64::from).collect(),
+            Offsets::Wide(offsets) => offsets.to_host()?,
+        };
+        starts.pop();
+        Ok(Places::rows(starts))
+    }
+
+    fn values_mut(&mut self) -> &mut Buffer<T, D> {
+        &mut self.values
     }
 }
 

@@ -23,6 +23,7 @@ use std::marker::PhantomData;
 use femtile_device::{Buffer, Device, HostDevice, Reference, Scalar};
 
 use super::csr::{Csr, HostOffsets};
+use super::{Places, StoredMatrix};
 use crate::hooks::Hook;
 use crate::{LinalgError, LinearOperator, error::need};
 use columns::Columns;
@@ -311,6 +312,46 @@ impl<T: Scalar, D: Device, V: Scalar> EllWarp<T, D, V> {
 
 fn bytes_of<V: Scalar, D: Device>(values: &Buffer<V, D>) -> Result<Vec<u8>, LinalgError> {
     Ok(bytemuck::cast_slice(&values.to_host()?).to_vec())
+}
+
+impl<T: Scalar, D: EllWarpKernels<T, V>, V: Scalar> StoredMatrix<D> for EllWarp<T, D, V> {
+    type Value = V;
+    type Config = EllWarpConfig;
+
+    fn zeros(
+        device: &D,
+        offsets: &HostOffsets,
+        columns: &[u32],
+        config: &EllWarpConfig,
+    ) -> Result<Self, LinalgError> {
+        let pattern = Csr::<V, Reference>::zeros(&Reference, offsets, columns, &())?;
+        Self::from_csr(device, &pattern, config)
+    }
+
+    fn places(&self) -> Result<Places, LinalgError> {
+        let lanes = self.config.lanes;
+        let slices = self.layout.to_slices(lanes)?;
+        let (mut starts, mut of_rows) = (vec![0; self.n_rows], vec![[0; 2]; self.n_rows]);
+        for slice in 0..slices.len() {
+            let (places, fold) = (slices.places(slice, self.n_rows), slices.lanes_of_row(slice).ilog2());
+            for place in places.clone() {
+                let row = slices.row(place);
+                starts[row] = (slices.columns(slice).start * lanes) as u64;
+                of_rows[row] = [((place - places.start) << fold) as u8, fold as u8];
+            }
+        }
+        let sorts_columns = self.config.numbering == Numbering::SortedColumns;
+        let numbers = slices.rows.filter(|_| sorts_columns).map(|rows| {
+            let mut numbers = vec![0; rows.len()];
+            rows.iter().zip(0..).for_each(|(&row, place)| numbers[row as usize] = place);
+            numbers
+        });
+        Ok(Places::slices(lanes, starts, of_rows, numbers))
+    }
+
+    fn values_mut(&mut self) -> &mut Buffer<V, D> {
+        &mut self.values
+    }
 }
 
 impl<T: Scalar, D: EllWarpKernels<T, V>, V: Scalar> LinearOperator<T, D> for EllWarp<T, D, V> {

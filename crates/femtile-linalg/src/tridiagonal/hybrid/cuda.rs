@@ -85,7 +85,7 @@ pub(crate) fn solve<T: Scalar>(
         let in_packs = rows_in_packs(lines, width, arrays == 4);
         shape::of_rows(lines.length, bytes, shape::usual_rows(bytes, in_packs, arrays == 1))
     } else {
-        let room = shape::shared_bytes_of_gpu(device.properties().compute_capability);
+        let room = device.properties().shared_bytes_per_block();
         shape::of_columns(lines.length, bytes, problem.ends == Ends::Periodic)
             .map(|shape| shape.within(room, bytes, arrays))
     };

@@ -8,15 +8,6 @@ const LARGE_SHARED_BYTES: usize = 224 << 10;
 /// Most static shared memory that a block takes to exchange the ends of chunks.
 const EXCHANGE_BYTES: usize = 30 << 10;
 
-/// Shared memory that a block may have, by compute capability.
-pub(super) fn shared_bytes_of_gpu(compute_capability: (u32, u32)) -> usize {
-    match compute_capability {
-        (9 | 10, _) => 227 << 10,
-        (8, 0 | 7) => 163 << 10,
-        _ => 99 << 10,
-    }
-}
-
 /// How the threads of a block share systems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shape {
