@@ -12,6 +12,17 @@ pub enum FemError {
         /// Kind of the cells.
         kind: CellKind,
     },
+    /// A form on another mesh than the one that assembly was prepared for.
+    #[error(
+        "assembly was prepared for a mesh of {} nodes and {} cells, the form has {} and {}: prepare it anew",
+        expected[0], expected[1], found[0], found[1]
+    )]
+    OtherMesh {
+        /// Nodes and cells of the mesh that it was prepared for.
+        expected: [usize; 2],
+        /// Those of the mesh of the form.
+        found: [usize; 2],
+    },
     /// A cell without volume: its stiffness would be infinite.
     #[error(
         "cell {cell} at {} is degenerate: its measure is {measure:e}; check the mesh for coinciding nodes and slivers",

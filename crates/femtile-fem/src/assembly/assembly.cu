@@ -5,117 +5,11 @@
 //
 // A row visits its cells by ascending number, then its facets; no entry is touched by two threads. Each visit works
 // out the whole element matrix and keeps one row of it, so that an entry and its mirror image have the same bits.
-#include "femtile.cuh"
-
-// A tensor by rows; in two dimensions the entries of z are zero.
-struct Tensor {
-    double xx, xy, xz, yx, yy, yz, zx, zy, zz;
-};
-
-// A symmetric tensor.
-struct Symmetric {
-    double xx, yy, zz, yz, xz, xy;
-};
-
-struct Vector {
-    double x, y, z;
-};
-
-// When a coefficient is evaluated.
-enum Evaluated : u32 { NEVER, BY_CELL, BY_POINT };
-
-// The coefficients: struct Form, SIGMA, LAMBDA, SOURCE, N_POINTS, SigmaValue, SigmaMean, sigma_at, lambda_at, source_at.
-#include "form.cuh"
+#include "element.cuh"
 
 typedef FEMTILE_OFFSET Offset;
 
-const u32 CORNERS = FEMTILE_CORNERS;
-const u32 DIMENSION = CORNERS - 1;
-const bool VARIES_IN_CELLS = SIGMA == BY_POINT || LAMBDA == BY_POINT || SOURCE == BY_POINT;
 const u32 ROWS = 128;
-// The column of an entry that belongs to the right side.
-const u32 RIGHT_SIDE = 0xffffffffu;
-// The range of measures whose reciprocal is a finite number.
-const double SMALLEST = 2.2250738585072014e-308, LARGEST = 1.7976931348623157e308;
-
-__device__ inline bool is_finite(double value) {
-    return fabs(value) <= LARGEST;
-}
-
-__device__ inline bool is_definite(double sigma) {
-    return sigma > 0.0 && sigma <= LARGEST;
-}
-
-__device__ inline bool are_equal(double a, double b, double size) {
-    return fabs(a - b) <= 1e-12 * size;
-}
-
-// Whether the leading block is finite and symmetric to rounding, and all its leading minors are positive.
-__device__ inline bool is_definite(const Tensor& t) {
-    const bool is_known = is_finite(t.xx) && is_finite(t.xy) && is_finite(t.xz) && is_finite(t.yx) && is_finite(t.yy) &&
-                          is_finite(t.yz) && is_finite(t.zx) && is_finite(t.zy) && is_finite(t.zz);
-    const double plane = fmax(fmax(fabs(t.xx), fabs(t.yy)), fmax(fabs(t.xy), fabs(t.yx)));
-    const double space = fmax(fmax(fabs(t.xz), fabs(t.zx)), fmax(fmax(fabs(t.yz), fabs(t.zy)), fabs(t.zz)));
-    const double size = fmax(plane, space), scale = 1.0 / size;
-    const bool is_symmetric =
-        are_equal(t.xy, t.yx, size) && are_equal(t.xz, t.zx, size) && are_equal(t.yz, t.zy, size);
-    // Entries are scaled so that minors of very large or small tensors neither overflow nor vanish.
-    const double xx = t.xx * scale, xy = t.xy * scale, xz = t.xz * scale, yx = t.yx * scale, yy = t.yy * scale;
-    const double yz = t.yz * scale, zx = t.zx * scale, zy = t.zy * scale, zz = t.zz * scale;
-    const double second = xx * yy - xy * yx;
-    const double third = zx * (xy * yz - xz * yy) - zy * (xx * yz - xz * yx) + zz * second;
-    return is_known && is_symmetric && xx > 0.0 && second > 0.0 && (DIMENSION < 3 || third > 0.0);
-}
-
-__device__ inline void add(double& mean, double weight, double sigma) {
-    mean += weight * sigma;
-}
-
-__device__ inline void add(Symmetric& mean, double weight, const Tensor& t) {
-    mean.xx += weight * t.xx;
-    mean.yy += weight * t.yy;
-    mean.zz += weight * t.zz;
-    mean.yz += weight * (0.5 * (t.yz + t.zy));
-    mean.xz += weight * (0.5 * (t.xz + t.zx));
-    mean.xy += weight * (0.5 * (t.xy + t.yx));
-}
-
-__device__ inline Vector operator-(Vector a, Vector b) {
-    return Vector{a.x - b.x, a.y - b.y, a.z - b.z};
-}
-
-__device__ inline Vector operator*(double s, Vector a) {
-    return Vector{s * a.x, s * a.y, s * a.z};
-}
-
-__device__ inline Vector operator*(const Symmetric& t, Vector a) {
-    return Vector{t.xx * a.x + t.xy * a.y + t.xz * a.z, t.xy * a.x + t.yy * a.y + t.yz * a.z,
-                  t.xz * a.x + t.yz * a.y + t.zz * a.z};
-}
-
-__device__ inline double dot(Vector a, Vector b) {
-    return a.x * b.x + a.y * b.y + a.z * b.z;
-}
-
-__device__ inline Vector cross(Vector a, Vector b) {
-    return Vector{a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
-}
-
-// The area vectors of the sides, but for the first, whose is minus their sum; gives d! times the measure.
-__device__ inline double area_vectors(Vector (&g)[DIMENSION], const Vector (&p)[CORNERS]) {
-#if FEMTILE_CORNERS == 4
-    const Vector e1 = p[1] - p[0], e2 = p[2] - p[0], e3 = p[3] - p[0];
-    g[0] = cross(e2, e3);
-    g[1] = cross(e3, e1);
-    g[2] = cross(e1, e2);
-    return fabs(dot(e1, g[0]));
-#else
-    const Vector e1 = p[1] - p[0], e2 = p[2] - p[0];
-    g[0] = Vector{e2.y, -e2.x, 0.0};
-    g[1] = Vector{-e1.y, e1.x, 0.0};
-    return fabs(e1.x * g[0].x + e1.y * g[0].y);
-#endif
-}
 
 // Means of the coefficients over a cell, as one of its corners needs them.
 struct Means {
@@ -140,8 +34,8 @@ __device__ inline void see_lambda(Means& m, double lambda) {
 
 // What is the same in all of a cell: mean(phi_a phi_b) = (1 + delta_ab) / ((d + 1)(d + 2)), mean(phi_a) = 1 / (d + 1).
 __device__ inline void add_by_cell(Means& m, const Form& form, u64 cell, int tag, u32 own) {
-    if (SIGMA == BY_CELL) add_sigma(m, 1.0, sigma_at(form, cell, tag, 0.0, 0.0, 0.0));
-    if (LAMBDA == BY_CELL) {
+    if (SIGMA_BY_CELL) add_sigma(m, 1.0, sigma_at(form, cell, tag, 0.0, 0.0, 0.0));
+    if (LAMBDA_BY_CELL) {
         const double lambda = lambda_at(form, cell, tag, 0.0, 0.0, 0.0);
         see_lambda(m, lambda);
 #pragma unroll
@@ -149,7 +43,7 @@ __device__ inline void add_by_cell(Means& m, const Form& form, u64 cell, int tag
             m.mass[b] = lambda * ((b == own ? 2.0 : 1.0) / ((DIMENSION + 1.0) * (DIMENSION + 2.0)));
         }
     }
-    if (SOURCE == BY_CELL) {
+    if (SOURCE_BY_CELL) {
         const double f = source_at(form, cell, tag, 0.0, 0.0, 0.0);
         m.load = f / CORNERS;
         m.is_sound &= is_finite(f);
@@ -190,33 +84,19 @@ __device__ inline void add_by_point(
 // Stiffness of corner `own` with each corner; the diagonal entry is minus the sum of the others.
 __device__ inline void stiffness_row(
     double (&row)[CORNERS], const Vector (&g)[DIMENSION], const SigmaMean& sigma, double scale, u32 own) {
-    double k[CORNERS][CORNERS];
-    Vector first = {0.0, 0.0, 0.0};
-#pragma unroll
-    for (u32 a = 0; a < DIMENSION; ++a) first = first - g[a];
-#pragma unroll
-    for (u32 b = 1; b < CORNERS; ++b) {
-        const Vector h = scale * (sigma * g[b - 1]);
-        k[0][b] = k[b][0] = dot(first, h);
-#pragma unroll
-        for (u32 a = 1; a < b; ++a) k[a][b] = k[b][a] = dot(g[a - 1], h);
-    }
+    double k[EDGES];
+    stiffness_of_edges(k, g, sigma, scale);
 #pragma unroll
     for (u32 a = 0; a < CORNERS; ++a) {
+        if (a != own) continue;
         double others = 0.0;
 #pragma unroll
         for (u32 b = 0; b < CORNERS; ++b) {
-            if (b != a) others += k[a][b];
+            if (b == a) continue;
+            row[b] = k[edge(a, b)];
+            others += row[b];
         }
-        k[a][a] = -others;
-    }
-#pragma unroll
-    for (u32 b = 0; b < CORNERS; ++b) {
-        row[b] = k[0][b];
-#pragma unroll
-        for (u32 a = 1; a < CORNERS; ++a) {
-            if (a == own) row[b] = k[a][b];
-        }
+        row[a] = -others;
     }
 }
 
@@ -369,22 +249,6 @@ extern "C" __global__ void assembly_facets(
         if (column == RIGHT_SIDE) rhs[row] += entry_values[i];
         else sums[position(row_columns, length, column)] += entry_values[i];
     }
-}
-
-// Which unknowns are given: one bit for each, how many before each word, and the values.
-struct Given {
-    const u64* mask;
-    const u32* rank;
-    const double* values;
-};
-
-__device__ inline bool is_given(const Given& given, u32 dof) {
-    return given.mask[dof / 64] >> (dof % 64) & 1;
-}
-
-__device__ inline double given_value(const Given& given, u32 dof) {
-    const u64 before = given.mask[dof / 64] & ((1ull << (dof % 64)) - 1);
-    return given.values[given.rank[dof / 64] + __popc((u32)before) + __popc((u32)(before >> 32))];
 }
 
 // Eliminates what is given: unit rows, columns moved to the right side; then rounds.

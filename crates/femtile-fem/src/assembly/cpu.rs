@@ -1,43 +1,141 @@
 //! Assembly on the CPU: blocks of rows in parallel, chunks of cells in SIMD lanes.
 
 use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
-use femtile_device::cpu::{SimdLevel, zeroed_vec};
-use femtile_device::{Cpu, Scalar};
+use femtile_device::cpu::{SharedMut, SimdLevel, zeroed_vec};
+use femtile_device::{Buffer, Cpu, Scalar};
+use femtile_linalg::sparse::Places;
 use femtile_linalg::sparse::csr::{Csr, HostOffsets};
+use femtile_mesh::Mesh;
 use pulp::{NullaryFnOnce, Simd};
 use rayon::prelude::*;
 
 use super::element::{Corners, Elements, element_matrices};
 use super::kernels::{Assembled, AssemblyKernels, Problem};
-use super::sparsity::{Sparsity, pattern};
+use super::sparsity::{Sparsity, block_shift, pattern};
 use crate::FemError;
 use crate::dofs::RowBlocks;
 use crate::forms::{CHUNK, ChunkCoefficients, ChunkScratch, FACET_ENTRIES};
 
 impl<T: Scalar> AssemblyKernels<T> for Cpu {
+    type Kept = Kept;
+
     fn assemble_system(&self, problem: &Problem<'_>) -> Result<Assembled<T, Self>, FemError> {
         let mesh = problem.coefficients.mesh;
         self.install(|| {
             let (blocks, pattern) = pattern(mesh)?;
-            match mesh.kind.n_nodes() {
-                3 => fill::<T, 3>(self, problem, &blocks, pattern),
-                _ => fill::<T, 4>(self, problem, &blocks, pattern),
+            let plan = Plan::new(blocks, Arc::new(pattern), None);
+            let mut values: Vec<T> = zeroed_vec(plan.pattern.columns.len());
+            let mut rhs: Vec<f64> = zeroed_vec(mesh.n_nodes());
+            let mut reacts =
+                vec![false; if problem.coefficients.reaction_varies() { mesh.n_nodes() } else { 0 }];
+            plan.fill(self, problem, &mut values, &mut rhs, &mut reacts)?;
+            if !reacts.contains(&true) {
+                reacts.clear();
             }
+            let Sparsity { offsets, columns } = Arc::unwrap_or_clone(plan.pattern);
+            let matrix = Csr::from_parts(self, mesh.n_nodes(), offsets, columns, values)?;
+            Ok(Assembled { matrix, rhs, reacts })
         })
+    }
+
+    fn keep(&self, mesh: &Mesh, pattern: &Arc<Sparsity>, places: Places) -> Result<Kept, FemError> {
+        let blocks = self.install(|| RowBlocks::new(mesh, block_shift(mesh.n_nodes())));
+        let scattered = places.lanes().is_some().then_some(places);
+        let rhs = vec![0.0; mesh.n_nodes()];
+        // Columns and where rows begin; the nodes of cells, and the numbers of the cells of blocks; points.
+        let words = pattern.columns.len() + mesh.n_nodes() + mesh.cells.len() + mesh.n_cells();
+        let bytes = 4 * words + 24 * mesh.n_nodes();
+        Ok(Kept { plan: Plan::new(blocks, pattern.clone(), scattered), rhs, reacts: Vec::new(), bytes })
+    }
+
+    fn load(&self, _: &mut Kept, _: &Problem<'_>) -> Result<(), FemError> {
+        Ok(())
+    }
+
+    fn queue<V: Scalar>(
+        &self,
+        kept: &mut Kept,
+        problem: &Problem<'_>,
+        values: &mut Buffer<V, Self>,
+        rhs: &mut Buffer<T, Self>,
+    ) -> Result<(), FemError> {
+        self.install(|| kept.fill(self, problem, values.as_mut_slice()))?;
+        rhs.as_mut_slice().iter_mut().zip(&kept.rhs).for_each(|(out, &b)| *out = T::from_f64(b));
+        Ok(())
+    }
+
+    fn check<V: Scalar>(
+        &self,
+        kept: &mut Kept,
+        _: &Problem<'_>,
+        _: &mut Buffer<V, Self>,
+        _: &mut Buffer<T, Self>,
+    ) -> Result<Vec<bool>, FemError> {
+        Ok(kept.reacts.clone())
+    }
+
+    fn kept_bytes(&self, kept: &Kept) -> usize {
+        kept.bytes
+    }
+
+    fn unrounded(&self, kept: &Kept, _: &Buffer<T, Self>) -> Result<Vec<f64>, FemError> {
+        Ok(kept.rhs.clone())
     }
 }
 
+/// What the host keeps between fillings.
+pub struct Kept {
+    plan: Plan,
+    pub(super) rhs: Vec<f64>,
+    /// As [`Assembled::reacts`].
+    pub(super) reacts: Vec<bool>,
+    bytes: usize,
+}
+
+impl Kept {
+    pub(super) fn fill<V: Scalar>(
+        &mut self,
+        device: &Cpu,
+        problem: &Problem<'_>,
+        values: &mut [V],
+    ) -> Result<(), FemError> {
+        let n_reacts = if problem.coefficients.reaction_varies() { self.rhs.len() } else { 0 };
+        self.rhs.fill(0.0);
+        self.reacts.clear();
+        self.reacts.resize(n_reacts, false);
+        self.plan.fill(device, problem, values, &mut self.rhs, &mut self.reacts)
+    }
+}
+
+/// Who works on which rows, and what that takes.
+struct Plan {
+    blocks: RowBlocks,
+    pattern: Arc<Sparsity>,
+    /// Where values lie, when not in the order of the pattern.
+    places: Option<Places>,
+    /// Where each row of each block begins among the values of the block, and the end of the last.
+    starts: Vec<Vec<u32>>,
+    pool: Mutex<Vec<Scratch>>,
+}
+
+/// Where the values of one block of rows go.
+enum Out<'a, V> {
+    /// One after another.
+    Rows(&'a mut [V]),
+    /// To their places among all values.
+    Places(&'a SharedMut<'a, V>, &'a Places),
+}
+
 /// What one block of rows is to fill.
-struct BlockRows<'a, T> {
+struct BlockRows<'a, V> {
     block: usize,
-    /// Where each row begins in `columns` and `values`, and the end of the last.
-    starts: Vec<u32>,
+    starts: &'a [u32],
     /// The columns of the block and all that follow.
     columns: &'a [u32],
-    values: &'a mut [T],
+    values: Out<'a, V>,
     rhs: &'a mut [f64],
     reacts: &'a mut [bool],
 }
@@ -53,77 +151,99 @@ struct Scratch {
     evaluation: ChunkScratch,
 }
 
-fn fill<T: Scalar, const N: usize>(
-    device: &Cpu,
-    problem: &Problem<'_>,
-    blocks: &RowBlocks,
-    pattern: Sparsity,
-) -> Result<Assembled<T, Cpu>, FemError> {
-    let n_rows = pattern.offsets.n_rows();
-    let mut values: Vec<T> = zeroed_vec(pattern.columns.len());
-    let mut rhs: Vec<f64> = zeroed_vec(n_rows);
-    let varies = problem.coefficients.reaction_varies();
-    let mut reacts = vec![false; if varies { n_rows } else { 0 }];
-    let facets = facets_by_block(problem, blocks);
+impl Plan {
+    fn new(blocks: RowBlocks, pattern: Arc<Sparsity>, places: Option<Places>) -> Self {
+        let starts = |block| local_starts(&pattern.offsets, &blocks.rows(block));
+        let starts = (0..blocks.n_blocks()).map(starts).collect();
+        Self { blocks, pattern, places, starts, pool: Mutex::default() }
+    }
 
-    let work = split(blocks, &pattern, &mut values, &mut rhs, &mut reacts);
-    let (pool, n_done) = (Mutex::<Vec<Scratch>>::default(), AtomicUsize::new(0));
-    let n_blocks = blocks.n_blocks();
-    let failures: Vec<FemError> = work
-        .into_par_iter()
-        .filter_map(|rows| {
-            let taken = pool.lock().ok().and_then(|mut pool| pool.pop());
-            let mut scratch = taken.unwrap_or_else(|| Scratch::new(problem));
-            blocks.cells_of(rows.block, &mut scratch.cells);
-            let facets = &facets[rows.block];
-            let task = BlockTask::<T, N> {
-                problem,
-                rows: blocks.rows(rows.block),
-                facets,
-                out: rows,
-                scratch: &mut scratch,
-            };
-            let result = dispatch(device.simd(), task);
-            if let Ok(mut pool) = pool.lock() {
-                pool.push(scratch);
+    fn fill<V: Scalar>(
+        &self,
+        device: &Cpu,
+        problem: &Problem<'_>,
+        values: &mut [V],
+        rhs: &mut [f64],
+        reacts: &mut [bool],
+    ) -> Result<(), FemError> {
+        let shared;
+        let out = match &self.places {
+            None => Out::Rows(values),
+            Some(places) => {
+                shared = SharedMut::new(values);
+                Out::Places(&shared, places)
             }
-            (problem.progress)((n_done.fetch_add(1, Ordering::Relaxed) + 1) as f64 / n_blocks as f64);
-            result.err()
-        })
-        .collect();
-    // Which blocks fail does not depend on the order of work, so neither does the smallest cell among them.
-    if let Some(first) = failures.into_iter().min_by_key(FemError::cell) {
-        return Err(first);
+        };
+        let work = self.split(out, rhs, reacts);
+        match problem.coefficients.mesh.kind.n_nodes() {
+            3 => self.work::<V, 3>(device, problem, work),
+            _ => self.work::<V, 4>(device, problem, work),
+        }
     }
-    if !reacts.contains(&true) {
-        reacts.clear();
-    }
-    let matrix = Csr::from_parts(device, n_rows, pattern.offsets, pattern.columns, values)?;
-    Ok(Assembled { matrix, rhs, reacts })
-}
 
-/// Cuts the output arrays into the parts of the blocks.
-fn split<'a, T>(
-    blocks: &RowBlocks,
-    pattern: &'a Sparsity,
-    mut values: &'a mut [T],
-    mut rhs: &'a mut [f64],
-    mut reacts: &'a mut [bool],
-) -> Vec<BlockRows<'a, T>> {
-    (0..blocks.n_blocks())
-        .map(|block| {
-            let rows = blocks.rows(block);
-            let entries = pattern.offsets.get(rows.start)..pattern.offsets.get(rows.end);
+    /// Cuts the output arrays into the parts of the blocks.
+    fn split<'a, V>(
+        &'a self,
+        mut out: Out<'a, V>,
+        mut rhs: &'a mut [f64],
+        mut reacts: &'a mut [bool],
+    ) -> Vec<BlockRows<'a, V>> {
+        let part = |block: usize| {
+            let rows = self.blocks.rows(block);
+            let begin = self.pattern.offsets.get(rows.start);
+            let n_entries = self.pattern.offsets.get(rows.end) - begin;
             BlockRows {
                 block,
-                starts: local_starts(&pattern.offsets, &rows),
-                columns: &pattern.columns[entries.start..],
-                values: take(&mut values, entries.len()),
+                starts: &self.starts[block],
+                columns: &self.pattern.columns[begin..],
+                values: match &mut out {
+                    Out::Rows(values) => Out::Rows(take(values, n_entries)),
+                    Out::Places(values, places) => Out::Places(values, places),
+                },
                 rhs: take(&mut rhs, rows.len()),
                 reacts: take(&mut reacts, rows.len()),
             }
-        })
-        .collect()
+        };
+        (0..self.blocks.n_blocks()).map(part).collect()
+    }
+
+    fn work<V: Scalar, const N: usize>(
+        &self,
+        device: &Cpu,
+        problem: &Problem<'_>,
+        work: Vec<BlockRows<'_, V>>,
+    ) -> Result<(), FemError> {
+        let facets = facets_by_block(problem, &self.blocks);
+        let (n_done, n_blocks) = (AtomicUsize::new(0), self.blocks.n_blocks());
+        let failures: Vec<FemError> = work
+            .into_par_iter()
+            .filter_map(|rows| {
+                let taken = self.pool.lock().ok().and_then(|mut pool| pool.pop());
+                let mut scratch = taken.unwrap_or_else(|| Scratch::new(problem));
+                scratch.coefficients = problem.coefficients.start_chunk();
+                self.blocks.cells_of(rows.block, &mut scratch.cells);
+                let facets = &facets[rows.block];
+                let task = BlockTask::<V, N> {
+                    problem,
+                    rows: self.blocks.rows(rows.block),
+                    facets,
+                    out: rows,
+                    scratch: &mut scratch,
+                };
+                let result = dispatch(device.simd(), task);
+                if let Ok(mut pool) = self.pool.lock() {
+                    pool.push(scratch);
+                }
+                (problem.progress)((n_done.fetch_add(1, Ordering::Relaxed) + 1) as f64 / n_blocks as f64);
+                result.err()
+            })
+            .collect();
+        // Which blocks fail does not depend on the order of work, so neither does the smallest cell among them.
+        match failures.into_iter().min_by_key(FemError::cell) {
+            Some(first) => Err(first),
+            None => Ok(()),
+        }
+    }
 }
 
 fn local_starts(offsets: &HostOffsets, rows: &Range<usize>) -> Vec<u32> {
@@ -252,7 +372,7 @@ fn find(columns: &[u32], wanted: u32) -> usize {
 }
 
 /// Runs a block with the vector instructions of a level.
-fn dispatch<T: Scalar, const N: usize>(level: SimdLevel, task: BlockTask<'_, T, N>) -> Result<(), FemError> {
+fn dispatch<V: Scalar, const N: usize>(level: SimdLevel, task: BlockTask<'_, V, N>) -> Result<(), FemError> {
     #[cfg(target_arch = "x86_64")]
     match level {
         SimdLevel::Avx512 => {
@@ -273,12 +393,12 @@ fn dispatch<T: Scalar, const N: usize>(level: SimdLevel, task: BlockTask<'_, T, 
 }
 
 /// Carries a token into the function that is compiled for its instructions.
-struct Vectorized<'a, S, T, const N: usize> {
+struct Vectorized<'a, S, V, const N: usize> {
     simd: S,
-    task: BlockTask<'a, T, N>,
+    task: BlockTask<'a, V, N>,
 }
 
-impl<S: FindColumn, T: Scalar, const N: usize> NullaryFnOnce for Vectorized<'_, S, T, N> {
+impl<S: FindColumn, V: Scalar, const N: usize> NullaryFnOnce for Vectorized<'_, S, V, N> {
     type Output = Result<(), FemError>;
 
     #[inline(always)]
@@ -288,19 +408,20 @@ impl<S: FindColumn, T: Scalar, const N: usize> NullaryFnOnce for Vectorized<'_, 
 }
 
 /// One block of rows, ready to be assembled.
-struct BlockTask<'a, T, const N: usize> {
+struct BlockTask<'a, V, const N: usize> {
     problem: &'a Problem<'a>,
     rows: Range<usize>,
     facets: &'a [u32],
-    out: BlockRows<'a, T>,
+    out: BlockRows<'a, V>,
     scratch: &'a mut Scratch,
 }
 
-impl<T: Scalar, const N: usize> BlockTask<'_, T, N> {
+impl<V: Scalar, const N: usize> BlockTask<'_, V, N> {
     #[inline(always)]
     fn run<S: FindColumn>(mut self, simd: S) -> Result<(), FemError> {
         self.scratch.values.clear();
-        self.scratch.values.resize(self.out.values.len() + WINDOW, 0.0);
+        let n_entries = self.out.starts.last().map_or(0, |&end| end as usize);
+        self.scratch.values.resize(n_entries + WINDOW, 0.0);
         self.scratch.diagonal.clear();
         self.scratch.diagonal.resize(self.rows.len(), 0.0);
         self.add_cells(simd)?;
@@ -426,10 +547,29 @@ impl<T: Scalar, const N: usize> BlockTask<'_, T, N> {
                     }
                 }
             }
-            for (out, &value) in self.out.values[entries].iter_mut().zip(values.iter()) {
-                *out = T::from_f64(value);
+            match &mut self.out.values {
+                Out::Rows(out) => {
+                    let out = out[entries].iter_mut().zip(values.iter());
+                    out.for_each(|(out, &value)| *out = V::from_f64(value));
+                }
+                Out::Places(out, places) => scatter(out, places, row, columns, values),
             }
         }
+    }
+}
+
+/// Writes the entries of a row, given by ascending column, to their places.
+fn scatter<V: Scalar>(out: &SharedMut<'_, V>, places: &Places, row: usize, columns: &[u32], values: &[f64]) {
+    // SAFETY: each entry of each row has a place of its own among the stored values, and a row is in one block.
+    let write = |k: usize, value: f64| unsafe { out.write(places.place(row, k), V::from_f64(value)) };
+    if places.keeps_columns_in_order() {
+        values.iter().enumerate().for_each(|(k, &value)| write(k, value));
+        return;
+    }
+    let mut ordered = columns.to_vec();
+    places.order(&mut ordered);
+    for (k, column) in ordered.into_iter().enumerate() {
+        write(k, values[find(columns, column)]);
     }
 }
 

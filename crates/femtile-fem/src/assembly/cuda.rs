@@ -4,20 +4,28 @@
 //! errors are the same on every device. Where the host finds nothing wrong with it (its functions differ from the
 //! GPU's in the last bit), and where a form is too large for a kernel, the host assembles.
 
-use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Structure, Write};
+use std::sync::Arc;
+
+use femtile_device::cuda::{Header, Kernel, Launch, Program, Read, Specialisation, Structure, Write};
 use femtile_device::{Buffer, Cpu, Cuda, Element, Scalar};
 use femtile_element::Affine;
+use femtile_linalg::sparse::Places;
 use femtile_linalg::sparse::csr::{Csr, Offsets};
+use femtile_mesh::Mesh;
 
 use super::facet_rows::FacetRows;
 use super::kernels::{Assembled, AssemblyKernels, Problem};
+use super::nonzero;
 use super::sparsity::{Sparsity, pattern};
 use crate::FemError;
 use crate::constraints::Constraints;
 use crate::forms::{ChunkScratch, CudaForm, CudaFormData, OPERATIONS, every_kind};
 
+/// Linear elements as kernels work them out.
+pub(super) const ELEMENT: Header = Header { name: "element.cuh", text: include_str!("element.cuh") };
+
 static ASSEMBLY: Program =
-    Program { name: "assembly", source: include_str!("assembly.cu"), headers: &[OPERATIONS] };
+    Program { name: "assembly", source: include_str!("assembly.cu"), headers: &[OPERATIONS, ELEMENT] };
 
 /// Threads of a block; those of `assembly_cells` as the kernel has it.
 const ROWS: u32 = 128;
@@ -66,10 +74,49 @@ pub fn specialisations() -> Vec<Specialisation> {
             programs.push(program::<f64, u64>(dimension + 1, &form));
         }
     }
+    programs.extend(nonzero::specialisations());
     programs
 }
 
 impl<T: Scalar> AssemblyKernels<T> for Cuda {
+    type Kept = nonzero::Kept;
+
+    fn keep(&self, mesh: &Mesh, pattern: &Arc<Sparsity>, places: Places) -> Result<nonzero::Kept, FemError> {
+        nonzero::Kept::new(self, mesh, pattern.clone(), places)
+    }
+
+    fn load(&self, kept: &mut nonzero::Kept, problem: &Problem<'_>) -> Result<(), FemError> {
+        kept.load(self, problem)
+    }
+
+    fn queue<V: Scalar>(
+        &self,
+        kept: &mut nonzero::Kept,
+        problem: &Problem<'_>,
+        values: &mut Buffer<V, Self>,
+        rhs: &mut Buffer<T, Self>,
+    ) -> Result<(), FemError> {
+        kept.queue(self, problem, values, rhs)
+    }
+
+    fn check<V: Scalar>(
+        &self,
+        kept: &mut nonzero::Kept,
+        problem: &Problem<'_>,
+        values: &mut Buffer<V, Self>,
+        rhs: &mut Buffer<T, Self>,
+    ) -> Result<Vec<bool>, FemError> {
+        kept.check(problem, values, rhs)
+    }
+
+    fn kept_bytes(&self, kept: &nonzero::Kept) -> usize {
+        kept.bytes()
+    }
+
+    fn unrounded(&self, kept: &nonzero::Kept, rhs: &Buffer<T, Self>) -> Result<Vec<f64>, FemError> {
+        kept.unrounded(rhs)
+    }
+
     fn assemble_system(&self, problem: &Problem<'_>) -> Result<Assembled<T, Self>, FemError> {
         let form = &problem.coefficients.form;
         let dimension = form.mesh.dimension();
@@ -116,7 +163,7 @@ fn assemble<T: Scalar>(
 }
 
 /// What is wrong with a cell, if the host finds anything.
-fn refuse(problem: &Problem<'_>, cell: u32) -> Result<(), FemError> {
+pub(super) fn refuse(problem: &Problem<'_>, cell: u32) -> Result<(), FemError> {
     let coefficients = &problem.coefficients;
     let mesh = coefficients.mesh;
     coefficients.eval(&mut coefficients.start_chunk(), &[cell], &mut ChunkScratch::default())?;
@@ -311,14 +358,14 @@ impl<T: Scalar, O: Element> Sums<'_, T, O> {
 }
 
 /// The tables of constraints on a GPU.
-struct Given {
+pub(super) struct Given {
     mask: Buffer<u64, Cuda>,
     rank: Buffer<u32, Cuda>,
     values: Buffer<f64, Cuda>,
 }
 
 impl Given {
-    fn new(device: &Cuda, constraints: &Constraints) -> Result<Self, FemError> {
+    pub fn new(device: &Cuda, constraints: &Constraints) -> Result<Self, FemError> {
         let (mask, rank) = constraints.tables();
         Ok(Self {
             mask: Buffer::from_host(device, mask)?,
@@ -327,7 +374,16 @@ impl Given {
         })
     }
 
-    fn argument(&self) -> Structure {
+    /// Takes other constraints over, in the same memory if there are as many.
+    pub fn renew(&mut self, constraints: &Constraints) -> Result<(), FemError> {
+        let (mask, rank) = constraints.tables();
+        self.mask.renew(mask)?;
+        self.rank.renew(rank)?;
+        Ok(self.values.renew(constraints.values())?)
+    }
+
+    /// `struct Given` of the kernels.
+    pub fn argument(&self) -> Structure {
         let (rank, values) = (self.rank.memory().address(), self.values.memory().address());
         Structure(vec![self.mask.memory().address(), rank, values])
     }

@@ -1,9 +1,14 @@
-use femtile_device::{Device, Scalar};
-use femtile_linalg::sparse::csr::Csr;
+use std::sync::Arc;
 
+use femtile_device::{Buffer, Device, Scalar};
+use femtile_linalg::sparse::Places;
+use femtile_linalg::sparse::csr::Csr;
+use femtile_mesh::Mesh;
+
+use super::sparsity::Sparsity;
 use crate::FemError;
 use crate::constraints::Constraints;
-use crate::forms::{CellCoefficients, FacetTerm};
+use crate::forms::{CellCoefficients, FacetTerm, Form, facet_terms, winners};
 
 /// A form made ready for assembly: coefficients compiled, boundary conditions turned into terms and constraints.
 pub struct Problem<'a> {
@@ -11,6 +16,18 @@ pub struct Problem<'a> {
     pub(crate) facet_terms: Vec<FacetTerm>,
     pub(crate) constraints: Constraints,
     pub(crate) progress: &'a (dyn Fn(f64) + Sync),
+}
+
+impl<'a> Problem<'a> {
+    pub(super) fn new(form: &Form<'a>, progress: &'a (dyn Fn(f64) + Sync)) -> Result<Self, FemError> {
+        let winners = winners(form)?;
+        Ok(Self {
+            coefficients: CellCoefficients::new(form)?,
+            facet_terms: facet_terms(form, &winners)?,
+            constraints: Constraints::dirichlet(form, &winners)?,
+            progress,
+        })
+    }
 }
 
 /// A matrix with its right side, constraints eliminated, and what assembly learnt about the reaction.
@@ -26,6 +43,9 @@ pub struct Assembled<T: Scalar, D: Device> {
 
 /// What assembly needs of a device.
 pub trait AssemblyKernels<T: Scalar>: Device {
+    /// What is kept of a mesh and a matrix, so that values can be filled in again.
+    type Kept: Send;
+
     /// The matrix and right side of linear elements,
     ///
     /// $$ A_{ij} = \sum_T |T| \left( \nabla\varphi_i\cdot\bar\sigma\nabla\varphi_j +
@@ -45,4 +65,57 @@ pub trait AssemblyKernels<T: Scalar>: Device {
     /// A degenerate cell, an orphan node, a coefficient that is out of its range. Of several bad cells one is named,
     /// the same for any number of threads.
     fn assemble_system(&self, problem: &Problem<'_>) -> Result<Assembled<T, Self>, FemError>;
+
+    /// Prepares for filling values into a matrix with the pattern of a mesh, stored at `places`.
+    ///
+    /// # Errors
+    /// What the device reports.
+    fn keep(&self, mesh: &Mesh, pattern: &Arc<Sparsity>, places: Places) -> Result<Self::Kept, FemError>;
+
+    /// Brings what a problem says to where [`AssemblyKernels::fill`] reads it.
+    ///
+    /// # Errors
+    /// What the device reports.
+    fn load(&self, kept: &mut Self::Kept, problem: &Problem<'_>) -> Result<(), FemError>;
+
+    /// Fills in the values of the problem that was loaded last, or queues that; padding is left as it is.
+    ///
+    /// The sums are those of [`AssemblyKernels::assemble_system`], but a device may add the terms of the diagonal in
+    /// another order; that order depends on the mesh alone.
+    ///
+    /// # Shapes
+    /// `values`: as stored; `rhs: [n_nodes]`.
+    /// # Cost
+    /// As [`AssemblyKernels::assemble_system`] without the pattern, and [`AssemblyKernels::kept_bytes`] read;
+    /// allocates nothing that grows with the mesh.
+    /// # Errors
+    /// Those of [`AssemblyKernels::check`] that are known at once.
+    fn queue<V: Scalar>(
+        &self,
+        kept: &mut Self::Kept,
+        problem: &Problem<'_>,
+        values: &mut Buffer<V, Self>,
+        rhs: &mut Buffer<T, Self>,
+    ) -> Result<(), FemError>;
+
+    /// Waits for what was queued, and gives [`Assembled::reacts`].
+    ///
+    /// # Errors
+    /// A degenerate cell, a coefficient that is out of its range; the values are then undefined.
+    fn check<V: Scalar>(
+        &self,
+        kept: &mut Self::Kept,
+        problem: &Problem<'_>,
+        values: &mut Buffer<V, Self>,
+        rhs: &mut Buffer<T, Self>,
+    ) -> Result<Vec<bool>, FemError>;
+
+    /// Bytes that a filling reads of the mesh and of lists, besides what coefficients look up.
+    fn kept_bytes(&self, kept: &Self::Kept) -> usize;
+
+    /// The right side that was filled in last, before it was rounded.
+    ///
+    /// # Errors
+    /// What the device reports.
+    fn unrounded(&self, kept: &Self::Kept, rhs: &Buffer<T, Self>) -> Result<Vec<f64>, FemError>;
 }

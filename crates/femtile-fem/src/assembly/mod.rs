@@ -1,25 +1,30 @@
 //! From a form to a linear system: matrix in CSR, right side, constraints eliminated.
 
-mod components;
+#[allow(unsafe_code)]
 mod cpu;
 #[allow(unsafe_code)]
 mod cuda;
 mod element;
 mod facet_rows;
+mod floating;
 mod kernels;
+mod nonzero;
 mod reference;
+mod refill;
 mod sparsity;
 
 use femtile_device::{Buffer, Device, Scalar};
 use femtile_linalg::sparse::csr::Csr;
 use femtile_mesh::Mesh;
+use femtile_mesh::check::{Components, components};
 
 use crate::constraints::Constraints;
 use crate::dofs::LinearSpace;
-use crate::forms::{CellCoefficients, Form, facet_terms, winners};
+use crate::forms::Form;
 use crate::{FemError, functionals};
 pub use cuda::specialisations as cuda_specialisations;
 pub use kernels::{Assembled, AssemblyKernels, Problem};
+pub use refill::Assembly;
 
 /// How far sources and fluxes of a pure Neumann problem may be out of balance, relative to their size.
 ///
@@ -29,9 +34,9 @@ pub const BALANCE_TOLERANCE: f64 = 1e-2;
 
 /// A linear system $A w = b$ and how to get the solution from $w$.
 #[derive(Debug)]
-pub struct System<T: Scalar, D: Device> {
+pub struct System<T: Scalar, D: Device, M = Csr<T, D>> {
     /// The matrix, symmetric; unit rows and columns for constrained degrees of freedom.
-    pub matrix: Csr<T, D>,
+    pub matrix: M,
     /// The right side with boundary values lifted, zero where constrained.
     pub rhs: Buffer<T, D>,
     /// The degrees of freedom whose value is given.
@@ -55,22 +60,19 @@ pub fn assemble<T: Scalar, D: AssemblyKernels<T>>(
     progress: &(dyn Fn(f64) + Sync),
 ) -> Result<System<T, D>, FemError> {
     LinearSpace::new(form.mesh)?;
-    let winners = winners(form)?;
-    let problem = Problem {
-        coefficients: CellCoefficients::new(form)?,
-        facet_terms: facet_terms(form, &winners)?,
-        constraints: Constraints::dirichlet(form, &winners)?,
-        progress,
-    };
+    let problem = Problem::new(form, progress)?;
     let Assembled { matrix, mut rhs, reacts } = device.assemble_system(&problem)?;
-    let is_pure_neumann = is_pure_neumann(&problem, &reacts)?;
+    let is_pure_neumann = match problem.coefficients.reacts_everywhere() {
+        true => false,
+        false => is_pure_neumann(&problem, &components(form.mesh), &reacts)?,
+    };
     let imbalance = if is_pure_neumann { balance(&problem, &mut rhs)? } else { 0.0 };
     let rhs: Vec<T> = rhs.into_iter().map(T::from_f64).collect();
     let rhs = Buffer::from_vec(device, rhs)?;
     Ok(System { matrix, rhs, constraints: problem.constraints, is_pure_neumann, imbalance })
 }
 
-impl<T: Scalar, D: Device> System<T, D> {
+impl<T: Scalar, D: Device, M> System<T, D, M> {
     /// The solution $u$ from the solution $w$ of the system: boundary values put in, mean removed where it is free.
     ///
     /// # Errors
@@ -87,16 +89,26 @@ impl<T: Scalar, D: Device> System<T, D> {
     }
 }
 
-fn is_pure_neumann(problem: &Problem<'_>, reacts: &[bool]) -> Result<bool, FemError> {
+fn is_pure_neumann(
+    problem: &Problem<'_>,
+    components: &Components,
+    reacts: &[bool],
+) -> Result<bool, FemError> {
     if problem.coefficients.reacts_everywhere() {
         return Ok(false);
     }
     let mesh = problem.coefficients.mesh;
+    let reacting_terms = || problem.facet_terms.iter().filter(|term| term.reacts);
+    if components.count == 1 {
+        let held =
+            !problem.constraints.is_empty() || reacts.contains(&true) || reacting_terms().next().is_some();
+        return Ok(!held);
+    }
     let mut robin = Constraints::none(mesh.n_nodes()).into_mask();
-    for node in problem.facet_terms.iter().filter(|term| term.reacts).flat_map(|term| term.nodes) {
+    for node in reacting_terms().flat_map(|term| term.nodes) {
         robin[node as usize / 64] |= 1 << (node % 64);
     }
-    components::floats(mesh, |node| {
+    floating::floats(mesh, components, |node| {
         problem.constraints.contains(node)
             || robin[node / 64] >> (node % 64) & 1 == 1
             || reacts.get(node).copied().unwrap_or(false)

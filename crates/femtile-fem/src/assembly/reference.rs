@@ -1,12 +1,16 @@
 //! Assembly by plain loops: the oracle.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use femtile_device::{Reference, Scalar};
+use femtile_device::{Buffer, Reference, Scalar};
 use femtile_element::{Affine, P1};
+use femtile_linalg::sparse::Places;
 use femtile_linalg::sparse::csr::{Csr, HostOffsets};
+use femtile_mesh::Mesh;
 
 use super::kernels::{Assembled, AssemblyKernels, Problem};
+use super::sparsity::Sparsity;
 use crate::FemError;
 use crate::forms::{ChunkScratch, FACET_ENTRIES, VOIGT, mass_entries};
 
@@ -14,6 +18,55 @@ use crate::forms::{ChunkScratch, FACET_ENTRIES, VOIGT, mass_entries};
 type Rows = Vec<BTreeMap<u32, f64>>;
 
 impl<T: Scalar> AssemblyKernels<T> for Reference {
+    type Kept = Kept;
+
+    fn keep(&self, _: &Mesh, _: &Arc<Sparsity>, places: Places) -> Result<Kept, FemError> {
+        Ok(Kept { places, rhs: Vec::new(), reacts: Vec::new() })
+    }
+
+    fn load(&self, _: &mut Kept, _: &Problem<'_>) -> Result<(), FemError> {
+        Ok(())
+    }
+
+    fn queue<V: Scalar>(
+        &self,
+        kept: &mut Kept,
+        problem: &Problem<'_>,
+        values: &mut Buffer<V, Self>,
+        rhs: &mut Buffer<T, Self>,
+    ) -> Result<(), FemError> {
+        let Assembled { matrix, rhs: sums, reacts } = AssemblyKernels::<f64>::assemble_system(self, problem)?;
+        for row in 0..matrix.n_rows() {
+            let entries: BTreeMap<u32, f64> = matrix.row(row).map(|(j, value)| (j as u32, value)).collect();
+            let mut columns: Vec<u32> = entries.keys().copied().collect();
+            kept.places.order(&mut columns);
+            for (k, column) in columns.iter().enumerate() {
+                values.as_mut_slice()[kept.places.place(row, k)] = V::from_f64(entries[column]);
+            }
+        }
+        rhs.as_mut_slice().iter_mut().zip(&sums).for_each(|(out, &b)| *out = T::from_f64(b));
+        (kept.rhs, kept.reacts) = (sums, reacts);
+        Ok(())
+    }
+
+    fn check<V: Scalar>(
+        &self,
+        kept: &mut Kept,
+        _: &Problem<'_>,
+        _: &mut Buffer<V, Self>,
+        _: &mut Buffer<T, Self>,
+    ) -> Result<Vec<bool>, FemError> {
+        Ok(std::mem::take(&mut kept.reacts))
+    }
+
+    fn kept_bytes(&self, _: &Kept) -> usize {
+        0
+    }
+
+    fn unrounded(&self, kept: &Kept, _: &Buffer<T, Self>) -> Result<Vec<f64>, FemError> {
+        Ok(kept.rhs.clone())
+    }
+
     fn assemble_system(&self, problem: &Problem<'_>) -> Result<Assembled<T, Self>, FemError> {
         let mesh = problem.coefficients.mesh;
         let mut rows: Rows = vec![BTreeMap::new(); mesh.n_nodes()];
@@ -34,6 +87,14 @@ impl<T: Scalar> AssemblyKernels<T> for Reference {
         }
         Ok(Assembled { matrix, rhs, reacts })
     }
+}
+
+/// Where values go, and what was filled in last besides them.
+pub struct Kept {
+    places: Places,
+    /// Before it was rounded.
+    rhs: Vec<f64>,
+    reacts: Vec<bool>,
 }
 
 fn add_cells(

@@ -11,10 +11,18 @@ use crate::FemError;
 use crate::dofs::RowBlocks;
 
 /// Rows and their columns, on the host.
-pub(super) struct Sparsity {
-    pub offsets: HostOffsets,
+#[derive(Debug, Clone)]
+pub struct Sparsity {
+    pub(super) offsets: HostOffsets,
     /// Ascending in each row.
-    pub columns: Vec<u32>,
+    pub(super) columns: Vec<u32>,
+}
+
+impl Sparsity {
+    /// The columns of a row.
+    pub(super) fn row(&self, row: usize) -> &[u32] {
+        &self.columns[self.offsets.get(row)..self.offsets.get(row + 1)]
+    }
 }
 
 /// The rows of one block.
@@ -39,7 +47,7 @@ struct Scratch {
 /// Logarithm of the number of rows that are assembled together: at least sixteen blocks where there are
 /// enough rows, but neither so few rows that the cells on the rim of a block count for much nor so many that
 /// their values leave the cache. It depends on the mesh alone, so that the bits do not depend on the threads.
-fn block_shift(n_rows: usize) -> u32 {
+pub(super) fn block_shift(n_rows: usize) -> u32 {
     (n_rows / 16).max(1).ilog2().clamp(9, 15)
 }
 

@@ -28,6 +28,50 @@ pub(crate) struct CudaForm<'a> {
     constants: Vec<f64>,
     fields: Vec<&'a Field>,
     uses_tags: bool,
+    /// Of conductivity, reaction and source.
+    evaluated: [Evaluated; 3],
+}
+
+/// When a coefficient is evaluated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Evaluated {
+    /// It is zero.
+    Never,
+    /// It is a constant.
+    Once,
+    /// Once a cell.
+    ByCell,
+    /// At each point of the rule.
+    ByPoint,
+}
+
+impl Evaluated {
+    /// Numbers that it gives the corners of a cell besides its measure: one where it is the same for all.
+    pub fn n_values(self, n_corners: usize) -> usize {
+        match self {
+            Self::Never | Self::Once => 0,
+            Self::ByCell => 1,
+            Self::ByPoint => n_corners,
+        }
+    }
+
+    fn of(coefficient: &Coefficient) -> Self {
+        match coefficient.as_constant() {
+            Some(0.0) => Self::Never,
+            Some(_) => Self::Once,
+            _ if coefficient.is_constant_by_cell() => Self::ByCell,
+            _ => Self::ByPoint,
+        }
+    }
+
+    fn c_name(self) -> &'static str {
+        match self {
+            Self::Never => "NEVER",
+            Self::Once => "ONCE",
+            Self::ByCell => "BY_CELL",
+            Self::ByPoint => "BY_POINT",
+        }
+    }
 }
 
 /// The arrays of a form on a GPU.
@@ -62,7 +106,7 @@ impl<'a> CudaForm<'a> {
         define(&mut bodies, value, "sigma_at", &body);
         define(&mut bodies, "double", "lambda_at", &writer.scalar(lambda));
         define(&mut bodies, "double", "source_at", &writer.scalar(source));
-        let modes = [sigma, lambda, source].map(evaluated);
+        let evaluated = [sigma, lambda, source].map(Evaluated::of);
         let n_points = rule.n_q();
 
         let mut text = String::from(
@@ -71,7 +115,7 @@ impl<'a> CudaForm<'a> {
         (0..writer.fields.len()).for_each(|k| {
             let _ = writeln!(text, "    const double* field_{k};");
         });
-        let [sigma, lambda, source] = modes;
+        let [sigma, lambda, source] = evaluated.map(Evaluated::c_name);
         let _ = write!(
             text,
             "}};\n\nconst u32 SIGMA = {sigma}, LAMBDA = {lambda}, SOURCE = {source}, N_POINTS = {n_points};\n\
@@ -81,7 +125,7 @@ impl<'a> CudaForm<'a> {
         text.push_str(&bodies);
         let Writer { constants, fields, uses_tags, .. } = writer;
         let fits = fields.len() <= MAX_FIELDS && text.len() <= MAX_TEXT;
-        fits.then_some(Self { text, constants, fields, uses_tags })
+        fits.then_some(Self { text, constants, fields, uses_tags, evaluated })
     }
 
     /// The header `form.cuh`.
@@ -89,20 +133,45 @@ impl<'a> CudaForm<'a> {
         &self.text
     }
 
+    /// Whether a coefficient is looked up by the number of the cell or by its tag.
+    pub fn reads_cells(&self) -> bool {
+        self.uses_tags || !self.fields.is_empty()
+    }
+
+    /// When reaction and source are evaluated.
+    pub fn reaction_and_source(&self) -> [Evaluated; 2] {
+        [self.evaluated[1], self.evaluated[2]]
+    }
+
     /// Brings its arrays to a GPU.
     pub fn upload(&self, device: &Cuda, mesh: &Mesh) -> Result<CudaFormData, DeviceError> {
+        let mut data = CudaFormData {
+            constants: Buffer::zeros(device, 0)?,
+            tags: Buffer::zeros(device, 0)?,
+            fields: Vec::new(),
+        };
+        self.renew(&mut data, device, mesh)?;
+        Ok(data)
+    }
+
+    /// Brings its arrays to where those of another form were, if they have the same lengths.
+    pub fn renew(&self, data: &mut CudaFormData, device: &Cuda, mesh: &Mesh) -> Result<(), DeviceError> {
         let mut tags = Vec::new();
         if self.uses_tags {
             tags.extend_from_slice(&mesh.cell_tags);
             // Cells beyond the list of tags have tag 0, as on the host.
             tags.resize(mesh.n_cells(), 0);
         }
-        let fields = self.fields.iter().map(|field| Buffer::from_host(device, &field.values));
-        Ok(CudaFormData {
-            constants: Buffer::from_host(device, &self.constants)?,
-            tags: Buffer::from_host(device, &tags)?,
-            fields: fields.collect::<Result<_, _>>()?,
-        })
+        data.constants.renew(&self.constants)?;
+        data.tags.renew(&tags)?;
+        data.fields.truncate(self.fields.len());
+        for (k, field) in self.fields.iter().enumerate() {
+            match data.fields.get_mut(k) {
+                Some(buffer) => buffer.renew(&field.values)?,
+                None => data.fields.push(Buffer::from_host(device, &field.values)?),
+            }
+        }
+        Ok(())
     }
 }
 
@@ -116,15 +185,6 @@ impl CudaFormData {
                 .chain(fields)
                 .collect(),
         )
-    }
-}
-
-/// How the kernel calls when a coefficient is evaluated.
-fn evaluated(coefficient: &Coefficient) -> &'static str {
-    match coefficient.as_constant() {
-        Some(0.0) => "NEVER",
-        _ if coefficient.is_constant_by_cell() => "BY_CELL",
-        _ => "BY_POINT",
     }
 }
 
@@ -297,7 +357,7 @@ mod tests {
     #[test]
     fn what_is_zero_is_never_evaluated_and_what_is_constant_once_a_cell() {
         let form = text(&2.0.into());
-        assert!(form.contains("SIGMA = BY_CELL, LAMBDA = NEVER, SOURCE = BY_CELL,"), "{form}");
+        assert!(form.contains("SIGMA = ONCE, LAMBDA = NEVER, SOURCE = ONCE,"), "{form}");
     }
 
     #[test]

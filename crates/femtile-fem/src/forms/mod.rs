@@ -20,7 +20,7 @@ pub(crate) use cell_coefficients::{
 };
 pub use coefficient::Coefficient;
 pub(crate) use compiled::{Compiled, Points};
-pub(crate) use cuda::{CudaForm, CudaFormData, OPERATIONS};
+pub(crate) use cuda::{CudaForm, CudaFormData, Evaluated, OPERATIONS};
 pub(crate) use facet_terms::{FACET_ENTRIES, FacetTerm, facet_terms, winners};
 pub(crate) use kinds::every_kind;
 

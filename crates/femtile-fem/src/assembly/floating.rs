@@ -1,7 +1,7 @@
 //! Parts of a mesh whose solution nothing ties to a value.
 
 use femtile_mesh::Mesh;
-use femtile_mesh::check::components;
+use femtile_mesh::check::Components;
 
 use crate::FemError;
 
@@ -11,8 +11,11 @@ use crate::FemError;
 ///
 /// # Errors
 /// [`FemError::Floating`] when the mesh has several components and nothing holds one of them.
-pub(super) fn floats(mesh: &Mesh, held: impl Fn(usize) -> bool) -> Result<bool, FemError> {
-    let components = components(mesh);
+pub(super) fn floats(
+    mesh: &Mesh,
+    components: &Components,
+    held: impl Fn(usize) -> bool,
+) -> Result<bool, FemError> {
     let mut is_held = vec![false; components.count];
     for (node, &component) in components.of_node.iter().enumerate() {
         if let Some(is_held) = is_held.get_mut(component as usize) {
@@ -36,6 +39,7 @@ pub(super) fn floats(mesh: &Mesh, held: impl Fn(usize) -> bool) -> Result<bool, 
 mod tests {
     use super::*;
     use femtile_mesh::CellKind;
+    use femtile_mesh::check::components;
 
     fn triangles(cells: Vec<u32>) -> Mesh {
         let n = cells.iter().max().unwrap() + 1;
@@ -46,12 +50,12 @@ mod tests {
     fn a_component_that_nothing_holds_is_an_error_unless_it_is_the_only_one() {
         let two = triangles(vec![0, 5, 3, 1, 4, 2]);
         assert!(matches!(
-            floats(&two, |node| node == 5),
+            floats(&two, &components(&two), |node| node == 5),
             Err(FemError::Floating { n_components: 2, node: 1, n_nodes: 3, .. })
         ));
-        assert!(!floats(&two, |node| node == 5 || node == 4).unwrap());
+        assert!(!floats(&two, &components(&two), |node| node == 5 || node == 4).unwrap());
         let one = triangles(vec![0, 1, 2]);
-        assert!(floats(&one, |_| false).unwrap());
-        assert!(!floats(&one, |node| node == 2).unwrap());
+        assert!(floats(&one, &components(&one), |_| false).unwrap());
+        assert!(!floats(&one, &components(&one), |node| node == 2).unwrap());
     }
 }

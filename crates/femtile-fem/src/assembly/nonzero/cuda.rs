@@ -1,0 +1,435 @@
+use std::sync::Arc;
+
+use femtile_device::cuda::{
+    COPY_HEADER, Header, Kernel, Launch, Program, RECIPROCAL_HEADER, Specialisation, Structure, Write,
+};
+use femtile_device::{Buffer, Cpu, Cuda, Element, Scalar};
+use femtile_linalg::sparse::Places;
+use femtile_mesh::{Mesh, Patches};
+
+use super::incidence::Incidence;
+use super::lists::{Listing, Lists, Size, Values, shared_bytes};
+use crate::FemError;
+use crate::assembly::cpu;
+use crate::assembly::cuda::{ELEMENT, Given, refuse};
+use crate::assembly::facet_rows::{FacetRows, RIGHT_SIDE};
+use crate::assembly::kernels::{AssemblyKernels, Problem};
+use crate::assembly::sparsity::Sparsity;
+use crate::constraints::Constraints;
+use crate::forms::{CudaForm, CudaFormData, Evaluated, OPERATIONS, every_kind};
+
+static NONZEROS: Program =
+    Program { name: "assembly_nonzeros", source: include_str!("nonzero.cu"), headers: &HEADERS };
+const HEADERS: [Header; 4] = [OPERATIONS, ELEMENT, COPY_HEADER, RECIPROCAL_HEADER];
+
+type Nonzeros<T, V> = (
+    Write<V>,
+    Write<T>,
+    Write<f64>,
+    Write<u32>,
+    Write<u32>,
+    Structure,
+    Structure,
+    Structure,
+    Structure,
+    u32,
+    u32,
+    u32,
+);
+
+/// Threads of a block, and blocks of a multiprocessor: as measured on an H200, where 64 rows a patch leave room for two
+/// blocks whatever the form.
+const THREADS: u32 = 384;
+const BLOCKS: usize = 2;
+/// Rows of a patch, as many as shared memory holds with all that elements may keep.
+const PATCHES: [usize; 4] = [64, 32, 16, 8];
+/// Shared memory of a block that is not asked for at launch.
+const STATIC_BYTES: usize = 16;
+/// Stands for a row to which facets add nothing.
+const NOTHING: u32 = u32::MAX;
+
+/// What the kernel is compiled from besides its own text.
+struct FormText {
+    /// The header `form.cuh`.
+    text: String,
+    reads_cells: bool,
+    /// Whether there is a reaction or a source.
+    sums_rows: bool,
+}
+
+impl FormText {
+    fn new(form: &CudaForm<'_>) -> Self {
+        let sums_rows = form.reaction_and_source() != [Evaluated::Never; 2];
+        Self { text: form.text().into(), reads_cells: form.reads_cells(), sums_rows }
+    }
+}
+
+fn program<T: Scalar, V: Scalar>(n_corners: usize, lanes: usize, form: &FormText) -> Specialisation {
+    NONZEROS
+        .of::<T>()
+        .define("FEMTILE_V", V::C_NAME)
+        .define("FEMTILE_CORNERS", n_corners)
+        .define("FEMTILE_THREADS", THREADS)
+        .define("FEMTILE_BLOCKS", BLOCKS)
+        .define("FEMTILE_LANES", lanes)
+        .define("FEMTILE_READS_CELLS", u8::from(form.reads_cells))
+        .header("form.cuh", form.text.as_str())
+}
+
+/// Programs for coefficients of every kind, in two and three dimensions, for checks that compile them.
+pub(in crate::assembly) fn specialisations() -> Vec<Specialisation> {
+    let kinds = every_kind();
+    let mut programs = Vec::new();
+    for (dimension, (k, [sigma, lambda, source])) in
+        [2, 3].into_iter().flat_map(|d| kinds.iter().enumerate().map(move |kind| (d, kind)))
+    {
+        if let Some(form) = CudaForm::new(dimension, sigma, lambda, source) {
+            let (form, lanes) = (FormText::new(&form), [0, 32, 64][k % 3]);
+            programs.push(program::<f64, f64>(dimension + 1, lanes, &form));
+            programs.push(match k % 2 {
+                0 => program::<f32, f32>(dimension + 1, lanes, &form),
+                _ => program::<f64, f32>(dimension + 1, lanes, &form),
+            });
+        }
+    }
+    programs
+}
+
+/// What is kept of a mesh between fillings: patches, where the GPU can work on them, and what the host needs else.
+pub struct Kept {
+    pattern: Arc<Sparsity>,
+    places: Places,
+    patches: Option<OnGpu>,
+    host: Option<cpu::Kept>,
+    /// That of the problem that was loaded, if it is the GPU's.
+    form: Option<FormText>,
+}
+
+impl Kept {
+    pub(in crate::assembly) fn new(
+        device: &Cuda,
+        mesh: &Mesh,
+        pattern: Arc<Sparsity>,
+        places: Places,
+    ) -> Result<Self, FemError> {
+        let patches = OnGpu::new(device, mesh, &pattern, &places)?;
+        Ok(Self { pattern, places, patches, host: None, form: None })
+    }
+
+    pub(in crate::assembly) fn load(&mut self, device: &Cuda, problem: &Problem<'_>) -> Result<(), FemError> {
+        let form = &problem.coefficients.form;
+        let form = CudaForm::new(form.mesh.dimension(), form.sigma, form.lambda, form.source);
+        self.form = None;
+        if let (Some(patches), Some(form)) = (&mut self.patches, form)
+            && patches.load(device, problem, &form, (&self.pattern, &self.places))?
+        {
+            self.form = Some(FormText::new(&form));
+        }
+        Ok(())
+    }
+
+    pub(in crate::assembly) fn queue<T: Scalar, V: Scalar>(
+        &mut self,
+        device: &Cuda,
+        problem: &Problem<'_>,
+        values: &mut Buffer<V, Cuda>,
+        rhs: &mut Buffer<T, Cuda>,
+    ) -> Result<(), FemError> {
+        match (&mut self.patches, &self.form) {
+            (Some(patches), Some(form)) => patches.launch(device, problem, form, values, rhs),
+            _ => self.fill_on_host(problem, values, rhs),
+        }
+    }
+
+    /// Waits for the GPU; where it sees a fault that the host does not, the host fills the values in.
+    pub(in crate::assembly) fn check<T: Scalar, V: Scalar>(
+        &mut self,
+        problem: &Problem<'_>,
+        values: &mut Buffer<V, Cuda>,
+        rhs: &mut Buffer<T, Cuda>,
+    ) -> Result<Vec<bool>, FemError> {
+        if let (Some(patches), Some(_)) = (&mut self.patches, &self.form) {
+            let first_bad = patches.bad.to_host()?[0];
+            if first_bad == u32::MAX {
+                return patches.reacts(problem);
+            }
+            patches.bad.upload(&[u32::MAX])?;
+            refuse(problem, first_bad)?;
+            self.fill_on_host(problem, values, rhs)?;
+        }
+        Ok(self.host.as_ref().map_or_else(Vec::new, |host| host.reacts.clone()))
+    }
+
+    /// Bytes of the lists that the kernel reads for the form that was loaded, inside the domain.
+    pub(in crate::assembly) fn bytes(&self) -> usize {
+        match (&self.patches, &self.form) {
+            (Some(patches), Some(form)) => patches.lists.bytes(form, &patches.sizes),
+            _ => 0,
+        }
+    }
+
+    pub(in crate::assembly) fn unrounded<T: Scalar>(
+        &self,
+        rhs: &Buffer<T, Cuda>,
+    ) -> Result<Vec<f64>, FemError> {
+        Ok(match (&self.host, &self.patches) {
+            (Some(host), _) if self.form.is_none() => host.rhs.clone(),
+            (_, Some(patches)) if size_of::<T>() < size_of::<f64>() => patches.unrounded.to_host()?,
+            _ => rhs.to_host()?.into_iter().map(T::to_f64).collect(),
+        })
+    }
+
+    /// What the GPU cannot do the host does, and brings it there.
+    fn fill_on_host<T: Scalar, V: Scalar>(
+        &mut self,
+        problem: &Problem<'_>,
+        values: &mut Buffer<V, Cuda>,
+        rhs: &mut Buffer<T, Cuda>,
+    ) -> Result<(), FemError> {
+        self.form = None;
+        let (cpu, mesh) = (Cpu::new(0)?, problem.coefficients.mesh);
+        let host = match &mut self.host {
+            Some(host) => host,
+            none => none.insert(AssemblyKernels::<T>::keep(&cpu, mesh, &self.pattern, self.places.clone())?),
+        };
+        let mut on_host = vec![V::ZERO; values.len()];
+        cpu.install(|| host.fill(&cpu, problem, &mut on_host))?;
+        values.upload(&on_host)?;
+        let rounded: Vec<T> = host.rhs.iter().map(|&b| T::from_f64(b)).collect();
+        Ok(rhs.upload(&rounded)?)
+    }
+}
+
+/// Patches of a mesh on a GPU, and the problem that was loaded last.
+struct OnGpu {
+    n_corners: usize,
+    lanes: usize,
+    /// As [`Lists`] has them.
+    sizes: Vec<Size>,
+    /// The number of each node among the rows of all patches.
+    row_of_node: Vec<u32>,
+    lists: ListBuffers,
+    unrounded: Buffer<f64, Cuda>,
+    reacts: Buffer<u32, Cuda>,
+    bad: Buffer<u32, Cuda>,
+    form: Option<CudaFormData>,
+    given: Given,
+    facets: Facets,
+    /// Of a patch in shared memory: numbers of f64, and words of a sheet.
+    room: [usize; 2],
+}
+
+/// [`Lists`] on a GPU.
+struct ListBuffers {
+    heads: Buffer<u32, Cuda>,
+    nodes: Buffer<u32, Cuda>,
+    cells: Buffer<u32, Cuda>,
+    columns: Buffer<u16, Cuda>,
+    sheets: Buffer<u32, Cuda>,
+}
+
+impl ListBuffers {
+    fn new(device: &Cuda, lists: &Lists) -> Result<Self, FemError> {
+        Ok(Self {
+            heads: Buffer::from_host(device, &lists.heads)?,
+            nodes: Buffer::from_host(device, &lists.nodes)?,
+            cells: Buffer::from_host(device, &lists.cells)?,
+            columns: Buffer::from_host(device, &lists.columns)?,
+            sheets: Buffer::from_host(device, &lists.sheets)?,
+        })
+    }
+
+    /// `struct Lists` of the kernel.
+    fn argument(&self) -> Structure {
+        Structure(vec![
+            address(&self.heads),
+            address(&self.nodes),
+            address(&self.cells),
+            address(&self.columns),
+            address(&self.sheets),
+        ])
+    }
+
+    /// Bytes that the kernel reads for a form, but for columns, which are looked at where unknowns are given.
+    fn bytes(&self, form: &FormText, sizes: &[Size]) -> usize {
+        let cells = if form.reads_cells { self.cells.len() } else { 0 };
+        let packs: usize = sizes.iter().map(|size| size.packs[usize::from(form.sums_rows)]).sum();
+        4 * (self.heads.len() + cells) + 16 * packs
+    }
+}
+
+/// What facets add: for each row of a patch which of the rows with facets it is, and the entries of those.
+struct Facets {
+    of_rows: Buffer<u32, Cuda>,
+    begin: Buffer<u32, Cuda>,
+    entries: Buffer<u32, Cuda>,
+    values: Buffer<f64, Cuda>,
+}
+
+/// Bytes of shared memory that patches may have.
+fn most_shared_bytes(device: &Cuda) -> usize {
+    device.properties().shared_bytes_per_block() - STATIC_BYTES
+}
+
+fn address<E: Element>(buffer: &Buffer<E, Cuda>) -> u64 {
+    buffer.memory().address()
+}
+
+impl Facets {
+    fn new(device: &Cuda) -> Result<Self, FemError> {
+        Ok(Self {
+            of_rows: Buffer::zeros(device, 0)?,
+            begin: Buffer::zeros(device, 0)?,
+            entries: Buffer::zeros(device, 0)?,
+            values: Buffer::zeros(device, 0)?,
+        })
+    }
+
+    /// `struct Facets` of the kernel.
+    fn argument(&self) -> Structure {
+        let of_rows = if self.of_rows.is_empty() { 0 } else { address(&self.of_rows) };
+        Structure(vec![of_rows, address(&self.begin), address(&self.entries), address(&self.values)])
+    }
+}
+
+impl OnGpu {
+    /// Patches that fit the GPU; none where a node has too many cells.
+    fn new(
+        device: &Cuda,
+        mesh: &Mesh,
+        pattern: &Sparsity,
+        places: &Places,
+    ) -> Result<Option<Self>, FemError> {
+        let incidence = Incidence::new(mesh);
+        let listing = Listing { mesh, incidence: &incidence, pattern, places };
+        let n_corners = mesh.kind.n_nodes();
+        let n_edges = n_corners * (n_corners - 1) / 2;
+        let most = Values { edges: n_edges, reactions: n_corners, loads: n_corners, shares: 0 };
+        let fits = |lists: &Lists| shared_bytes(most.room(&lists.sizes)) <= most_shared_bytes(device);
+        let lists = PATCHES
+            .iter()
+            .find_map(|&size| Lists::new(&listing, &Patches::by_bisection(mesh, size)).filter(fits));
+        lists.map(|lists| Self::upload(device, mesh, lists, places.lanes().unwrap_or(0))).transpose()
+    }
+
+    fn upload(device: &Cuda, mesh: &Mesh, lists: Lists, lanes: usize) -> Result<Self, FemError> {
+        let mut row_of_node = vec![0; mesh.n_nodes()];
+        let (mut nodes, mut first) = (lists.nodes.as_slice(), 0);
+        for size in &lists.sizes {
+            let rows = nodes[..size.n_rows].iter().zip(first..);
+            rows.for_each(|(&node, row)| row_of_node[node as usize] = row);
+            nodes = &nodes[size.n_nodes..];
+            first += size.n_rows as u32;
+        }
+        let n = mesh.n_nodes();
+        Ok(Self {
+            n_corners: mesh.kind.n_nodes(),
+            lanes,
+            row_of_node,
+            lists: ListBuffers::new(device, &lists)?,
+            sizes: lists.sizes,
+            unrounded: Buffer::zeros(device, n)?,
+            reacts: Buffer::zeros(device, n)?,
+            bad: Buffer::from_host(device, &[u32::MAX])?,
+            form: None,
+            given: Given::new(device, &Constraints::none(n))?,
+            facets: Facets::new(device)?,
+            room: [0; 2],
+        })
+    }
+
+    /// Brings a problem to the GPU; false where its elements keep more than shared memory holds.
+    fn load(
+        &mut self,
+        device: &Cuda,
+        problem: &Problem<'_>,
+        form: &CudaForm<'_>,
+        (pattern, places): (&Sparsity, &Places),
+    ) -> Result<bool, FemError> {
+        let [reactions, loads] = form.reaction_and_source().map(|when| when.n_values(self.n_corners));
+        let shares = usize::from(form.reaction_and_source().contains(&Evaluated::Once));
+        let values = Values { edges: self.n_corners * (self.n_corners - 1) / 2, reactions, loads, shares };
+        self.room = values.room(&self.sizes);
+        if shared_bytes(self.room) > most_shared_bytes(device) {
+            return Ok(false);
+        }
+        let mesh = problem.coefficients.mesh;
+        match &mut self.form {
+            Some(data) => form.renew(data, device, mesh)?,
+            none => *none = Some(form.upload(device, mesh)?),
+        }
+        self.given.renew(&problem.constraints)?;
+        self.load_facets(problem, pattern, places)?;
+        Ok(true)
+    }
+
+    fn load_facets(
+        &mut self,
+        problem: &Problem<'_>,
+        pattern: &Sparsity,
+        places: &Places,
+    ) -> Result<(), FemError> {
+        let found = FacetRows::new(&problem.facet_terms, self.n_corners - 1);
+        let mut of_rows = vec![NOTHING; if found.rows.is_empty() { 0 } else { self.row_of_node.len() }];
+        let mut entries = Vec::with_capacity(found.columns.len());
+        let mut columns = Vec::new();
+        for (i, &node) in found.rows.iter().enumerate() {
+            of_rows[self.row_of_node[node as usize] as usize] = i as u32;
+            columns.clear();
+            columns.extend_from_slice(pattern.row(node as usize));
+            places.order(&mut columns);
+            for &column in &found.columns[found.begin[i] as usize..found.begin[i + 1] as usize] {
+                let entry = columns.iter().position(|&other| other == column);
+                entries.push(entry.map_or(RIGHT_SIDE, |entry| entry as u32));
+            }
+        }
+        self.facets.of_rows.renew(&of_rows)?;
+        self.facets.begin.renew(&found.begin)?;
+        self.facets.entries.renew(&entries)?;
+        Ok(self.facets.values.renew(&found.values)?)
+    }
+
+    /// Queues the kernel for the problem that was loaded.
+    fn launch<T: Scalar, V: Scalar>(
+        &mut self,
+        device: &Cuda,
+        problem: &Problem<'_>,
+        form: &FormText,
+        values: &mut Buffer<V, Cuda>,
+        rhs: &mut Buffer<T, Cuda>,
+    ) -> Result<(), FemError> {
+        let Some(data) = &self.form else { return Ok(()) };
+        let rounds = size_of::<T>() < size_of::<f64>();
+        let given =
+            if problem.constraints.is_empty() { Structure(vec![0; 3]) } else { self.given.argument() };
+        let arguments = (
+            values.write(),
+            rhs.write(),
+            if rounds { self.unrounded.write() } else { Write::none() },
+            if problem.coefficients.reaction_varies() { self.reacts.write() } else { Write::none() },
+            self.bad.write(),
+            self.lists.argument(),
+            self.facets.argument(),
+            given,
+            data.argument(),
+            self.sizes.len() as u32,
+            self.room[0] as u32,
+            self.room[1] as u32,
+        );
+        let kernel = Kernel::<Nonzeros<T, V>>::new("assembly_nonzeros");
+        let blocks = BLOCKS * device.properties().n_multiprocessors;
+        let launch = Launch::line(self.sizes.len().min(blocks), THREADS).shared(shared_bytes(self.room));
+        let program = program::<T, V>(self.n_corners, self.lanes, form);
+        // SAFETY: lists and places are those of the mesh and the matrix, whose sizes were compared; codes, nodes and
+        // entries are numbers of their patch, and shared memory holds the largest one. The fields of the form have a
+        // value for each cell, the tables of constraints one for each node.
+        Ok(unsafe { device.launch(&program, &kernel, launch, arguments) }?)
+    }
+
+    fn reacts(&self, problem: &Problem<'_>) -> Result<Vec<bool>, FemError> {
+        if !problem.coefficients.reaction_varies() {
+            return Ok(Vec::new());
+        }
+        Ok(self.reacts.to_host()?.into_iter().map(|reacts| reacts != 0).collect())
+    }
+}

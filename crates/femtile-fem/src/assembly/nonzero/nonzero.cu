@@ -1,0 +1,416 @@
+// Assembly of linear elements by non-zeros, `[wong2015]` section 4, a block a patch of rows:
+//
+//   A_ij = sum_T (|T| (grad phi_i . sigma grad phi_j + mean(lambda phi_i phi_j)))   for i != j,
+//   A_ii = sum_T |T| mean(lambda phi_i) - sum_{j != i} A_ij,   since the shape functions add up to 1,
+//   b_i  = sum_T |T| mean(f phi_i).
+//
+// The elements of a patch are worked out once each, their values kept in shared memory. Each entry then sums its own
+// by ascending cell: the order depends on the mesh alone, so that the bits do not depend on patches, and an entry has
+// those of its mirror image. What facets add comes last, then given unknowns are eliminated.
+#include "copy.cuh"
+#include "element.cuh"
+#include "reciprocal.cuh"
+
+typedef FEMTILE_V V;
+
+const u32 THREADS = FEMTILE_THREADS, BLOCKS = FEMTILE_BLOCKS;
+// Lanes of a slice of rows; 0 where the entries of a row follow each other.
+const u32 LANES = FEMTILE_LANES;
+const u32 NO_ENTRY = 0xffffu;
+const u32 NOTHING = 0xffffffffu;
+
+__host__ __device__ constexpr u32 values_of(u32 evaluated) {
+    return evaluated == NEVER || evaluated == ONCE ? 0 : evaluated == BY_CELL ? 1 : CORNERS;
+}
+
+// Numbers that an element keeps for the reaction and for the load of its corners: one where all corners have the same.
+// Constants need its measure alone.
+const u32 REACTIONS = values_of(LAMBDA), LOADS = values_of(SOURCE), MEASURES = LAMBDA == ONCE || SOURCE == ONCE;
+// Sums of a row over its elements, in this order: reaction, load, a share of the measures.
+const u32 ROW_SUMS = (REACTIONS > 0) + (LOADS > 0) + MEASURES;
+
+// What is known of the patches; see `Lists` on the host.
+struct Lists {
+    const u32* heads;
+    const u32* nodes;
+    const u32* cells;
+    const unsigned short* columns;
+    const u32* sheets;
+};
+
+// What facets add: for each row of a patch which of the rows with facets it is, and the entries of those.
+struct Facets {
+    const u32* of_rows;
+    const u32* begin;
+    const u32* entries;
+    const double* values;
+};
+
+// A patch: how large it is, and where its nodes, rows, elements and entries are among those of all.
+struct Patch {
+    u32 n_nodes, n_rows, n_elements, n_entries, n_row_slices, n_slices, node, row, element, entry;
+};
+
+// The values of an element that are kept.
+struct ElementValues {
+    double edges[EDGES];
+    double reaction[REACTIONS > 0 ? REACTIONS : 1];
+    double load[LOADS > 0 ? LOADS : 1];
+    // What an integral gives each corner of a constant.
+    double share;
+    bool is_sound;
+};
+
+// The means of the coefficients over an element, mass and load already those of its shape functions.
+__device__ inline void average(
+    SigmaMean& sigma, ElementValues& out, const Form& form, u64 cell, const Vector (&p)[CORNERS]) {
+    const int tag = form.tags != 0 ? form.tags[cell] : 0;
+    if (SIGMA_BY_CELL) {
+        const SigmaValue value = sigma_at(form, cell, tag, 0.0, 0.0, 0.0);
+        add(sigma, 1.0, value);
+        out.is_sound &= is_definite(value);
+    }
+    if (LAMBDA_BY_CELL) {
+        const double lambda = lambda_at(form, cell, tag, 0.0, 0.0, 0.0);
+        out.is_sound &= is_finite(lambda) && lambda >= 0.0;
+        out.reaction[0] = lambda / CORNERS;
+#pragma unroll
+        for (u32 k = 0; k < EDGES; ++k) out.edges[k] = lambda * (1.0 / ((DIMENSION + 1.0) * (DIMENSION + 2.0)));
+    }
+    if (SOURCE == BY_CELL) {
+        const double f = source_at(form, cell, tag, 0.0, 0.0, 0.0);
+        out.is_sound &= is_finite(f);
+        out.load[0] = f / CORNERS;
+    }
+    if (!VARIES_IN_CELLS) return;
+#pragma unroll 1
+    for (u32 q = 0; q < N_POINTS; ++q) {
+        const double* const point = form.constants + 5 * q;
+        const double weight = point[0];
+        double x = 0.0, y = 0.0, z = 0.0;
+#pragma unroll
+        for (u32 a = 0; a < CORNERS; ++a) {
+            x += point[1 + a] * p[a].x;
+            y += point[1 + a] * p[a].y;
+            z += point[1 + a] * p[a].z;
+        }
+        if (SIGMA == BY_POINT) {
+            const SigmaValue value = sigma_at(form, cell, tag, x, y, z);
+            add(sigma, weight, value);
+            out.is_sound &= is_definite(value);
+        }
+        if (LAMBDA == BY_POINT) {
+            const double lambda = lambda_at(form, cell, tag, x, y, z);
+            out.is_sound &= is_finite(lambda) && lambda >= 0.0;
+#pragma unroll
+            for (u32 a = 0; a < CORNERS; ++a) {
+                const double share = weight * lambda * point[1 + a];
+                out.reaction[a % (REACTIONS > 0 ? REACTIONS : 1)] += share;
+#pragma unroll
+                for (u32 b = a + 1; b < CORNERS; ++b) out.edges[edge(a, b)] += share * point[1 + b];
+            }
+        }
+        if (SOURCE == BY_POINT) {
+            const double f = source_at(form, cell, tag, x, y, z);
+            out.is_sound &= is_finite(f);
+#pragma unroll
+            for (u32 a = 0; a < CORNERS; ++a) out.load[a % (LOADS > 0 ? LOADS : 1)] += weight * f * point[1 + a];
+        }
+    }
+}
+
+__device__ inline ElementValues element_values(const Form& form, u64 cell, const Vector (&p)[CORNERS]) {
+    Vector g[DIMENSION];
+    const double volumes = area_vectors(g, p), factorial = DIMENSION == 3 ? 6.0 : 2.0;
+    const double measure = volumes * (1.0 / factorial), scale = (1.0 / factorial) * reciprocal(volumes);
+    ElementValues out = {};
+    SigmaMean sigma = {};
+    out.is_sound = measure >= SMALLEST && scale >= SMALLEST && scale <= LARGEST;
+    average(sigma, out, form, cell, p);
+    double stiffness[EDGES];
+    stiffness_of_edges(stiffness, g, sigma, scale);
+#pragma unroll
+    for (u32 k = 0; k < EDGES; ++k) {
+        out.edges[k] = LAMBDA == NEVER ? stiffness[k] : stiffness[k] + measure * out.edges[k];
+    }
+    out.share = measure * (1.0 / CORNERS);
+#pragma unroll
+    for (u32 a = 0; a < REACTIONS; ++a) out.reaction[a] *= measure;
+#pragma unroll
+    for (u32 a = 0; a < LOADS; ++a) out.load[a] *= measure;
+    return out;
+}
+
+// What a patch has in shared memory: of each element its edges, one after another, and a zero; then reactions, loads and
+// shares, each corner with a zero behind it; sums of rows. The parts of its sheet; entries of rows take the place of
+// points and corners once elements are worked out.
+struct Tile {
+    double *edges, *reactions, *loads, *shares, *row_sums, *entries;
+    const u32 *rows, *row_nodes, *slices, *targets, *codes;
+    const double* points;
+    const u64* corners;
+};
+
+__device__ inline u32 to_packs(u32 words) {
+    return (words + 3) / 4 * 4;
+}
+
+const u32 HEAD_WORDS = 12;
+
+__device__ inline Patch patch_of(const u32* sheet) {
+    const Pack<u32> a = load_pack(sheet, 0), b = load_pack(sheet, 1), c = load_pack(sheet, 2);
+    return Patch{a.value[0], a.value[1], a.value[2], a.value[3], b.value[0],
+                 b.value[1], b.value[2], b.value[3], c.value[0], c.value[1]};
+}
+
+__device__ inline Tile tile_of(double* values, u32* sheet, const Patch& patch) {
+    const u32 n = patch.n_elements;
+    Tile tile;
+    tile.edges = values;
+    tile.reactions = tile.edges + EDGES * n + 1;
+    tile.loads = tile.reactions + REACTIONS * (n + 1);
+    tile.shares = tile.loads + LOADS * (n + 1);
+    tile.row_sums = tile.shares + MEASURES * (n + 1);
+    tile.rows = sheet + HEAD_WORDS;
+    tile.row_nodes = tile.rows + 4 * patch.n_rows;
+    tile.slices = tile.row_nodes + to_packs(patch.n_rows);
+    tile.targets = tile.slices + to_packs(patch.n_row_slices + patch.n_slices + 1);
+    tile.entries = reinterpret_cast<double*>(const_cast<u32*>(tile.targets + WARP * patch.n_slices));
+    tile.points = tile.entries;
+    tile.corners = reinterpret_cast<const u64*>(tile.points + 3 * patch.n_nodes);
+    const u32 room = 3 * patch.n_nodes + n;
+    tile.codes = reinterpret_cast<const u32*>(tile.entries) +
+                 to_packs(2 * (room > patch.n_entries ? room : patch.n_entries));
+    return tile;
+}
+
+// Begins to copy the sheet of a patch: its head says where it begins, and its packs without and with codes of rows.
+__device__ inline void copy_sheet(u32* to, const Pack<u32>& head, const u32* sheets) {
+    const Pack<u32>* const from = reinterpret_cast<const Pack<u32>*>(sheets) + head.value[0];
+    const u32 n = head.value[ROW_SUMS > 0 ? 2 : 1];
+    for (u32 i = threadIdx.x; i < n; i += THREADS) copy_async(reinterpret_cast<Pack<u32>*>(to) + i, from + i);
+    commit_copies();
+}
+
+// Whether a node of the patch is a given unknown; all threads ask.
+__device__ inline bool sees_given_unknown(const Patch& patch, const u32* nodes, const Given& given) {
+    if (given.mask == 0) return false;
+    bool meets = false;
+    for (u32 i = threadIdx.x; i < patch.n_nodes; i += THREADS) meets |= is_given(given, nodes[patch.node + i]);
+    return __syncthreads_or(meets);
+}
+
+__device__ inline void work_out_elements(
+    const Tile& tile, const Patch& patch, const u32* cells, const Form& form, u32* bad) {
+    const u32 n = patch.n_elements;
+    for (u32 e = threadIdx.x; e < n; e += THREADS) {
+        const u64 corners = tile.corners[e];
+        Vector p[CORNERS];
+#pragma unroll
+        for (u32 a = 0; a < CORNERS; ++a) {
+            const double* const point = tile.points + (u32)(corners >> 16 * a & 0xffff);
+            p[a] = Vector{point[0], point[1], point[2]};
+        }
+        const u64 cell = FEMTILE_READS_CELLS ? cells[patch.element + e] : 0;
+        const ElementValues values = element_values(form, cell, p);
+#pragma unroll
+        for (u32 k = 0; k < EDGES; ++k) tile.edges[k * n + e] = values.edges[k];
+#pragma unroll
+        for (u32 a = 0; a < REACTIONS; ++a) tile.reactions[a * (n + 1) + e] = values.reaction[a];
+#pragma unroll
+        for (u32 a = 0; a < LOADS; ++a) tile.loads[a * (n + 1) + e] = values.load[a];
+        if (MEASURES) tile.shares[e] = values.share;
+        if (!values.is_sound) atomicMin(bad, cells[patch.element + e]);
+    }
+    if (threadIdx.x == 0) {
+        tile.edges[EDGES * n] = 0.0;
+#pragma unroll
+        for (u32 a = 0; a < REACTIONS; ++a) tile.reactions[a * (n + 1) + n] = 0.0;
+#pragma unroll
+        for (u32 a = 0; a < LOADS; ++a) tile.loads[a * (n + 1) + n] = 0.0;
+        if (MEASURES) tile.shares[n] = 0.0;
+    }
+}
+
+// Sums an entry beside the diagonal: a lane an edge between nodes, a code a value of an element, two in a word.
+__device__ inline void gather_entry(const Tile& tile, u32 begin, u32 end, u32 target) {
+    double sum = 0.0;
+#pragma unroll 4
+    for (u32 j = begin; j < end; ++j) {
+        const u32 code = tile.codes[WARP * j];
+        sum += tile.edges[code & 0xffff];
+        sum += tile.edges[code >> 16];
+    }
+    const u32 here = target & 0xffff, mirrored = target >> 16;
+    if (here != NO_ENTRY) tile.entries[here] = sum;
+    if (mirrored != NO_ENTRY) tile.entries[mirrored] = sum;
+}
+
+// Sums what a row needs over the cells of its node: a code is four times an element and the corner.
+__device__ inline void gather_row(const Tile& tile, const Patch& patch, u32 begin, u32 end, u32 row) {
+    double reaction = 0.0, load = 0.0, share = 0.0;
+#pragma unroll 4
+    for (u32 j = begin; j < end; ++j) {
+        const u32 codes = tile.codes[WARP * j];
+#pragma unroll
+        for (u32 half = 0; half < 2; ++half) {
+            const u32 code = codes >> 16 * half & 0xffff, e = code >> 2;
+            const u32 at = (code & 3) * (patch.n_elements + 1) + e;
+            if (REACTIONS > 0) reaction += tile.reactions[LAMBDA == BY_CELL ? e : at];
+            if (LOADS > 0) load += tile.loads[SOURCE == BY_CELL ? e : at];
+            if (MEASURES) share += tile.shares[e];
+        }
+    }
+    if (row >= patch.n_rows) return;
+    double* const sums = tile.row_sums + row;
+    if (REACTIONS > 0) sums[0] = reaction;
+    if (LOADS > 0) sums[(REACTIONS > 0) * patch.n_rows] = load;
+    if (MEASURES) sums[(ROW_SUMS - 1) * patch.n_rows] = share;
+}
+
+struct RowSums {
+    double reaction, load;
+};
+
+__device__ inline RowSums sums_of_row(const Tile& tile, const Patch& patch, const Form& form, u32 row) {
+    const double* const sums = tile.row_sums + row;
+    const double share = MEASURES ? sums[(ROW_SUMS - 1) * patch.n_rows] : 0.0;
+    RowSums found = {0.0, 0.0};
+    if (REACTIONS > 0) found.reaction = sums[0];
+    if (LAMBDA == ONCE) found.reaction = share * lambda_at(form, 0, 0, 0.0, 0.0, 0.0);
+    if (LOADS > 0) found.load = sums[(REACTIONS > 0) * patch.n_rows];
+    if (SOURCE == ONCE) found.load = share * source_at(form, 0, 0, 0.0, 0.0, 0.0);
+    return found;
+}
+
+// Sums over elements, a warp a slice of 32: rows first, as they take longest.
+__device__ inline void gather(Tile tile, const Patch& patch) {
+    const u32 lane = threadIdx.x % WARP, n_row_slices = ROW_SUMS > 0 ? patch.n_row_slices : 0;
+    tile.codes += lane;
+    for (u32 i = threadIdx.x / WARP; i < n_row_slices + patch.n_slices; i += THREADS / WARP) {
+        const u32 s = i < n_row_slices ? patch.n_slices + i : i - n_row_slices;
+        const u32 begin = tile.slices[s], end = tile.slices[s + 1];
+        if (i < n_row_slices) gather_row(tile, patch, begin, end, WARP * i + lane);
+        else gather_entry(tile, begin, end, tile.targets[WARP * s + lane]);
+    }
+}
+
+// A row: where its entries begin in the patch and how many they are, which of them is on the diagonal, its first lane
+// and the logarithm of its lanes, and where it begins in the matrix or its slice does.
+struct Row {
+    u32 begin, length, diagonal, lane, fold;
+    u64 start;
+};
+
+__device__ inline Row row_at(const u32* rows, u32 number) {
+    const Pack<u32> pack = load_pack(rows, number);
+    return Row{pack.value[0] & 0xffff, pack.value[0] >> 16, pack.value[1] & 0xffff, pack.value[1] >> 16 & 0xff,
+               pack.value[1] >> 24, pack.value[2] | (u64)pack.value[3] << 32};
+}
+
+// The diagonal from the sum of the others, then what facets add; gives the right side of the row.
+__device__ inline double finish_row(
+    double* entries, const Row& row, const RowSums& sums, const Facets& facets, u64 number) {
+    double others = 0.0;
+    for (u32 k = 0; k < row.length; ++k) {
+        if (k != row.diagonal) others += entries[k];
+    }
+    entries[row.diagonal] = sums.reaction - others;
+    double right = sums.load;
+    const u32 of_row = facets.of_rows != 0 ? facets.of_rows[number] : NOTHING;
+    if (of_row == NOTHING) return right;
+    for (u32 i = facets.begin[of_row]; i < facets.begin[of_row + 1]; ++i) {
+        const u32 entry = facets.entries[i];
+        if (entry == RIGHT_SIDE) right += facets.values[i];
+        else entries[entry] += facets.values[i];
+    }
+    return right;
+}
+
+// Eliminates what is given from a row: a unit row, or columns moved to the right side, which it gives.
+__device__ inline double eliminate(
+    double* entries, const Row& row, const unsigned short* columns, const u32* nodes, u32 node, const Given& given,
+    double right) {
+    const bool is_fixed = is_given(given, node);
+    for (u32 k = 0; k < row.length; ++k) {
+        const u32 column = nodes[columns[k]];
+        if (is_fixed) {
+            entries[k] = k == row.diagonal ? 1.0 : 0.0;
+        } else if (is_given(given, column)) {
+            right -= entries[k] * given_value(given, column);
+            entries[k] = 0.0;
+        }
+    }
+    return is_fixed ? 0.0 : right;
+}
+
+// Where entry k of a row lies among the values of the matrix.
+__device__ inline u64 place(const Row& row, u32 k) {
+    if (LANES == 0) return row.start + k;
+    const u32 lane = row.lane + (k & ((1u << row.fold) - 1));
+    const u32 stored = LANES > WARP ? lane % WARP * (LANES / WARP) + lane / WARP : lane;
+    return row.start + (u64)(k >> row.fold) * LANES + stored;
+}
+
+// Half a warp a row where its entries are neighbours, a lane a row where those of other rows are.
+__device__ inline void write_entries(V* values, const Tile& tile, const Patch& patch) {
+    const u32 side = LANES == 0 ? WARP / 2 : 1;
+    for (u32 number = threadIdx.x / side; number < patch.n_rows; number += THREADS / side) {
+        const Row row = row_at(tile.rows, number);
+        for (u32 k = threadIdx.x % side; k < row.length; k += side) {
+            values[place(row, k)] = (V)tile.entries[row.begin + k];
+        }
+    }
+}
+
+// Sums and writes all that there is of a patch.
+__device__ inline void assemble_patch(
+    V* values, T* rhs, double* unrounded, u32* reacts, u32* bad, const Tile& tile, const Patch& patch,
+    const Lists& lists, const Facets& facets, const Given& given, const Form& form) {
+    const bool sees_given = sees_given_unknown(patch, lists.nodes, given);
+    work_out_elements(tile, patch, lists.cells, form, bad);
+    __syncthreads();
+    gather(tile, patch);
+    __syncthreads();
+    for (u32 i = threadIdx.x; i < patch.n_rows; i += THREADS) {
+        const RowSums sums = sums_of_row(tile, patch, form, i);
+        const Row row = row_at(tile.rows, i);
+        const u32 node = tile.row_nodes[i];
+        double* const entries = tile.entries + row.begin;
+        double right = finish_row(entries, row, sums, facets, patch.row + i);
+        if (sees_given) {
+            const unsigned short* const columns = lists.columns + patch.entry + row.begin;
+            right = eliminate(entries, row, columns, lists.nodes + patch.node, node, given, right);
+        }
+        rhs[node] = (T)right;
+        if (unrounded != 0) unrounded[node] = right;
+        if (reacts != 0) reacts[node] = sums.reaction > 0.0;
+    }
+    __syncthreads();
+    write_entries(values, tile, patch);
+}
+
+// Each block takes patches in turn, and copies the sheet of the next one while it works on one.
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) assembly_nonzeros(
+    V* values, T* rhs, double* unrounded, u32* reacts, u32* bad, Lists lists, Facets facets, Given given, Form form,
+    u32 n_patches, u32 values_room, u32 sheet_room) {
+    FEMTILE_DYNAMIC_SHARED(double, shared);
+    u32* sheet = reinterpret_cast<u32*>(shared + values_room);
+    u32* other = sheet + sheet_room;
+    u32 number = blockIdx.x;
+    if (number >= n_patches) return;
+    copy_sheet(sheet, load_pack(lists.heads, number), lists.sheets);
+    Pack<u32> next = load_pack(lists.heads, number + gridDim.x < n_patches ? number + gridDim.x : number);
+    for (; number < n_patches; number += gridDim.x) {
+        wait_for_copies<0>();
+        __syncthreads();
+        if (number + gridDim.x < n_patches) copy_sheet(other, next, lists.sheets);
+        if (number + 2 * gridDim.x < n_patches) next = load_pack(lists.heads, number + 2 * gridDim.x);
+        const Patch patch = patch_of(sheet);
+        const Tile tile = tile_of(shared, sheet, patch);
+        assemble_patch(values, rhs, unrounded, reacts, bad, tile, patch, lists, facets, given, form);
+        u32* const done = sheet;
+        sheet = other;
+        other = done;
+    }
+}
