@@ -10,3 +10,4 @@ fn devices(_check: &str) -> Vec<Cpu> {
 }
 
 femtile_conformance::assembly!(devices, FULL);
+femtile_conformance::refill!(devices, FULL);

@@ -17,14 +17,14 @@ pub trait AssemblyDevice: AssemblyKernels<f64> + AssemblyKernels<f32> {}
 impl<D: AssemblyKernels<f64> + AssemblyKernels<f32>> AssemblyDevice for D {}
 
 /// Pattern and values of a matrix, and a right side, on the host.
-struct OnHost {
-    offsets: Vec<u64>,
-    columns: Vec<u32>,
-    values: Vec<f64>,
-    rhs: Vec<f64>,
+pub(super) struct OnHost {
+    pub offsets: Vec<u64>,
+    pub columns: Vec<u32>,
+    pub values: Vec<f64>,
+    pub rhs: Vec<f64>,
 }
 
-fn to_host<T: Scalar, D: Device>(system: &System<T, D>) -> OnHost {
+pub(super) fn to_host<T: Scalar, D: Device>(system: &System<T, D>) -> OnHost {
     let matrix: &Csr<T, D> = &system.matrix;
     let offsets = match matrix.offsets() {
         Offsets::Narrow(offsets) => offsets.to_host().unwrap().into_iter().map(u64::from).collect(),
@@ -40,7 +40,7 @@ fn to_host<T: Scalar, D: Device>(system: &System<T, D>) -> OnHost {
 }
 
 /// Compares two arrays relative to the largest number in the first.
-fn close(expected: &[f64], found: &[f64], tolerance: f64, what: &str) {
+pub(super) fn close(expected: &[f64], found: &[f64], tolerance: f64, what: &str) {
     assert_eq!(expected.len(), found.len(), "{what}");
     let scale = expected.iter().fold(0.0, |a: f64, b| a.max(b.abs()));
     for (i, (e, f)) in expected.iter().zip(found).enumerate() {

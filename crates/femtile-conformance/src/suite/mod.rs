@@ -10,6 +10,7 @@ pub mod formats;
 pub mod forms;
 pub mod headers;
 pub mod problems;
+pub mod refill;
 pub mod tridiagonal;
 pub mod vector;
 
@@ -142,6 +143,19 @@ macro_rules! assembly {
                 bad_cells_are_named_as_by_the_reference,
                 another_mesh_and_other_constants_give_other_systems,
                 forms_that_kernels_leave_to_the_host_agree_as_well;
+        }
+    };
+}
+
+/// Instantiates the checks of systems that are filled in again, for the devices that `$devices()` gives.
+#[macro_export]
+macro_rules! refill {
+    ($devices:path, $scope:expr) => {
+        $crate::checks! { $devices, $scope;
+            refill: one_assembly_serves_every_form_on_a_mesh, patches_that_meet_agree_with_the_reference,
+                single_precision_refills_are_rounded_double_precision,
+                values_are_filled_straight_into_slices, a_refused_form_leaves_an_assembly_that_works,
+                a_node_with_too_many_cells_is_left_to_the_host;
         }
     };
 }
