@@ -8,6 +8,7 @@ mod csr;
 mod cuda;
 mod petsc;
 mod read_gmsh;
+mod refill;
 mod spmv;
 mod tridiagonal;
 mod tridiagonal_cuda;
@@ -43,6 +44,11 @@ pub(crate) fn all() -> Vec<Benchmark> {
             name: "read-gmsh",
             summary: "a box of 105,456 tetrahedra from Gmsh 4.1 text",
             run: read_gmsh::run,
+        },
+        Benchmark {
+            name: "refill",
+            summary: "values filled into matrices on a fixed pattern, on processors and on a GPU",
+            run: refill::run,
         },
         Benchmark {
             name: "petsc",
