@@ -23,6 +23,15 @@ pub enum FemError {
         /// Those of the mesh of the form.
         found: [usize; 2],
     },
+    /// Conditions on the boundary where the inside of the domain alone is assembled.
+    #[error(
+        "an assembly by patches knows no conditions on the boundary, the form has {n_conditions}: leave them out, or use \
+         `Assembly`"
+    )]
+    HasConditions {
+        /// How many the form has.
+        n_conditions: usize,
+    },
     /// A cell without volume: its stiffness would be infinite.
     #[error(
         "cell {cell} at {} is degenerate: its measure is {measure:e}; check the mesh for coinciding nodes and slivers",

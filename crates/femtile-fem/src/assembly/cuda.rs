@@ -16,6 +16,7 @@ use femtile_mesh::Mesh;
 use super::facet_rows::FacetRows;
 use super::kernels::{Assembled, AssemblyKernels, Problem};
 use super::nonzero;
+use super::patch;
 use super::sparsity::{Sparsity, pattern};
 use crate::FemError;
 use crate::constraints::Constraints;
@@ -75,6 +76,7 @@ pub fn specialisations() -> Vec<Specialisation> {
         }
     }
     programs.extend(nonzero::specialisations());
+    programs.extend(patch::specialisations());
     programs
 }
 

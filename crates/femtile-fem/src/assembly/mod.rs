@@ -9,6 +9,7 @@ mod facet_rows;
 mod floating;
 mod kernels;
 mod nonzero;
+mod patch;
 mod reference;
 mod refill;
 mod sparsity;
@@ -24,6 +25,7 @@ use crate::forms::Form;
 use crate::{FemError, functionals};
 pub use cuda::specialisations as cuda_specialisations;
 pub use kernels::{Assembled, AssemblyKernels, Problem};
+pub use patch::PatchAssembly;
 pub use refill::Assembly;
 
 /// How far sources and fluxes of a pure Neumann problem may be out of balance, relative to their size.
