@@ -21,6 +21,7 @@ femtile_conformance::sparse_formats!(devices, FULL_FORMATS);
 femtile_conformance::kernel_headers!(devices, FULL);
 femtile_conformance::assembly!(devices, FULL);
 femtile_conformance::refill!(devices, FULL);
+femtile_conformance::patch_assembly!(devices, FULL);
 femtile_conformance::tridiagonal!(devices, FULL);
 femtile_conformance::block_tridiagonal!(devices, FULL_BLOCKS);
 femtile_conformance::alternating_directions!(devices, FULL);

@@ -9,6 +9,7 @@ pub mod ell_warp;
 pub mod formats;
 pub mod forms;
 pub mod headers;
+pub mod patch_assembly;
 pub mod problems;
 pub mod refill;
 pub mod tridiagonal;
@@ -156,6 +157,20 @@ macro_rules! refill {
                 single_precision_refills_are_rounded_double_precision,
                 values_are_filled_straight_into_slices, a_refused_form_leaves_an_assembly_that_works,
                 a_node_with_too_many_cells_is_left_to_the_host;
+        }
+    };
+}
+
+/// Instantiates the checks of assembly by patches, for the GPUs, real or emulated, that `$devices()` gives.
+#[macro_export]
+macro_rules! patch_assembly {
+    ($devices:path, $scope:expr) => {
+        $crate::checks! { $devices, $scope;
+            patch_assembly: upper_halves_agree_with_the_reference,
+                patches_share_rows_that_agree_with_the_reference,
+                single_precision_upper_halves_are_rounded_twice_at_most,
+                bad_cells_of_patches_are_named_as_by_the_reference, conditions_and_other_meshes_are_refused,
+                what_patches_leave_to_the_host_agrees_as_well;
         }
     };
 }

@@ -2,8 +2,8 @@
 
 use femtile_device::cuda::{Header, Kernel, Launch, Program, Read, Specialisation, Structure, Write};
 use femtile_device::{Buffer, Cuda, Element, Scalar};
-use femtile_linalg::sparse::csr::{Csr, Offsets};
 use femtile_linalg::sparse::StoredMatrix;
+use femtile_linalg::sparse::csr::{Csr, Offsets};
 use femtile_mesh::Mesh;
 
 use super::lists::Lists;

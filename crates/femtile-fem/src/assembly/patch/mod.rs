@@ -109,7 +109,8 @@ impl<T: Scalar> PatchAssembly<T> {
         if !form.conditions.is_empty() {
             return Err(FemError::HasConditions { n_conditions: form.conditions.len() });
         }
-        let [expected, found] = [[self.order.len(), self.n_cells], [form.mesh.n_nodes(), form.mesh.n_cells()]];
+        let [expected, found] =
+            [[self.order.len(), self.n_cells], [form.mesh.n_nodes(), form.mesh.n_cells()]];
         if found != expected {
             return Err(FemError::OtherMesh { expected, found });
         }
