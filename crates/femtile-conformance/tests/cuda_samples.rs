@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use femtile::case::{self, Case, Report, Silent};
 use femtile::device::Cuda;
+use femtile_conformance::suite::samples::{Sample, tetrahedra};
 
 /// The GPU, or a message that the test is skipped.
 fn gpu() -> Option<Cuda> {
@@ -112,4 +113,14 @@ fn the_ventricle_and_a_large_box_have_the_same_solutions_on_a_gpu() {
     let equation = "[equation]\nsigma = \"1 + x*y\"\nlambda = 1\nsource = \"sin(3*x) + z\"\n\
                     [[boundary]]\nwhere = \"x < 1e-9\"\ndirichlet = \"y\"";
     compare("box of 129 nodes a side", &case_of(folder.path(), mesh, equation), &device);
+}
+
+#[test]
+fn assemblies_of_sample_meshes_agree_with_plain_assembly_on_a_gpu() {
+    let Some(device) = gpu() else { return };
+    for file in tetrahedra("assemblies_of_sample_meshes_agree_with_plain_assembly_on_a_gpu") {
+        let sample = Sample::read(&file);
+        sample.refill_agrees(&device);
+        sample.patches_agree(&device);
+    }
 }

@@ -7,6 +7,7 @@ use femtile::device::Cuda;
 use femtile_conformance::emulator::Emulator;
 use femtile_conformance::suite::block_tridiagonal::SMALL_BLOCKS;
 use femtile_conformance::suite::formats::SMALL_FORMATS;
+use femtile_conformance::suite::samples::{Sample, tetrahedra};
 use femtile_conformance::suite::{self, SMALL, Scope};
 
 fn devices(check: &str) -> Vec<Cuda> {
@@ -37,4 +38,17 @@ fn sums_that_the_last_block_adds_agree_as_well() {
     let emulator = emulator.mutate(|_, text| text.replace("gridDim.x <= ADDENDS", "false"));
     let device = Cuda::with_driver(Arc::new(emulator));
     suite::cg::cg_agrees_with_the_reference(&device, &Scope { side: 50, ..SMALL });
+}
+
+/// The smallest sample mesh, as an emulator takes its time.
+#[test]
+fn assembly_on_a_sample_mesh_agrees_with_plain_assembly() {
+    let test = "assembly_on_a_sample_mesh_agrees_with_plain_assembly";
+    let size = |file: &std::path::PathBuf| file.metadata().map_or(u64::MAX, |data| data.len());
+    let Some(file) = tetrahedra(test).into_iter().min_by_key(size) else { return };
+    for device in devices(test) {
+        let sample = Sample::read(&file);
+        assert!(sample.refill_agrees(&device).is_some(), "{} is refused", sample.name);
+        sample.patches_agree(&device);
+    }
 }

@@ -12,6 +12,7 @@ pub mod headers;
 pub mod patch_assembly;
 pub mod problems;
 pub mod refill;
+pub mod samples;
 pub mod tridiagonal;
 pub mod vector;
 

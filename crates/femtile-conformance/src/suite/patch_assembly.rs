@@ -14,7 +14,7 @@ use super::forms::{
 use super::problems::Random;
 
 /// The upper half of the reference's matrix without constraints, and its right side, in another order of the nodes.
-fn upper_of_reference(problem: &Problem, order: &[u32]) -> OnHost {
+pub(super) fn upper_of_reference(problem: &Problem, order: &[u32]) -> OnHost {
     let mut assembly = Assembly::<f64, Reference>::new(&Reference, &problem.mesh).unwrap();
     let prepared = assembly.prepare(&problem.form()).unwrap();
     let whole: Assembled<f64, Reference> = Reference.assemble_system(&prepared).unwrap();
@@ -34,7 +34,8 @@ fn upper_of_reference(problem: &Problem, order: &[u32]) -> OnHost {
     upper
 }
 
-fn to_host<T: Scalar>(assembly: &PatchAssembly<T>) -> OnHost {
+/// Pattern and values of an upper half, and its right side, on the host.
+pub(super) fn to_host<T: Scalar>(assembly: &PatchAssembly<T>) -> OnHost {
     let upper = assembly.upper().copy_to(&Reference).unwrap();
     let numbers = |values: Vec<T>| values.into_iter().map(T::to_f64).collect();
     OnHost {
@@ -53,11 +54,8 @@ fn agree<T: Scalar>(problem: &Problem, assembly: &PatchAssembly<T>, tolerance: f
     close(&expected.rhs, &found.rhs, tolerance, &format!("{what}: right side"));
 }
 
-/// Assembles by patches and holds the result to the reference, to 1e-13 of the largest entry.
-///
-/// # Panics
-/// When they differ, or one refuses the problem.
-pub fn upper_half_agrees_with_the_reference(device: &Cuda, problem: &Problem, what: &str) {
+/// Assembles by patches and holds the result to the reference.
+fn upper_half_agrees_with_the_reference(device: &Cuda, problem: &Problem, what: &str) {
     let mut assembly = PatchAssembly::<f64>::new(device, &problem.mesh).unwrap();
     assembly.assemble(&problem.form()).unwrap();
     agree(problem, &assembly, 1e-13, what);
