@@ -10,7 +10,9 @@ mod error;
 pub mod forms;
 pub mod functionals;
 
-pub use assembly::{Assembly, AssemblyKernels, PatchAssembly, Problem, System, assemble, cuda_specialisations};
+pub use assembly::{
+    Assembly, AssemblyKernels, PatchAssembly, Problem, System, assemble, cuda_specialisations,
+};
 pub use constraints::Constraints;
 pub use error::FemError;
 pub use forms::{BoundaryCondition, Coefficient, Condition, Form};

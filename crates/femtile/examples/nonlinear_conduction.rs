@@ -42,7 +42,8 @@ fn solve(device: &Cpu, mesh: &Mesh, system: &System<f64, Cpu>) -> Result<Vec<f64
 /// Steps until the temperature stays, with cells of size 1/n; gives their number and the largest error at a node.
 fn run(n: usize) -> Result<(usize, f64), Box<dyn Error>> {
     let device = Cpu::new(0)?;
-    let mesh = box_mesh(&BoxConfig { upper: [1.0, 0.25, 0.25], cells: [n, n / 4, n / 4], ..BoxConfig::default() })?;
+    let mesh =
+        box_mesh(&BoxConfig { upper: [1.0, 0.25, 0.25], cells: [n, n / 4, n / 4], ..BoxConfig::default() })?;
     let boundary = boundary_facets(&mesh);
     let end = |x: f64| BoundaryCondition {
         facets: facets_at(&mesh, &boundary, x),

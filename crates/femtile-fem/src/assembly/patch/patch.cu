@@ -195,10 +195,12 @@ __device__ inline void load_rows(const Tile& tile, const Patch& patch, const Pat
 
 // Place of a column among entries `begin` to `end` of a row that has it; columns ascend.
 __device__ inline u32 position(const u32* columns, u32 begin, u32 end, u32 wanted) {
-    while (end - begin > 1) {
-        const u32 middle = (begin + end) / 2;
-        if (columns[middle] <= wanted) begin = middle;
-        else end = middle;
+    u32 length = end - begin;
+    while (length > 1) {
+        const u32 half = length / 2;
+        const bool is_behind = columns[begin + half] <= wanted;
+        begin += is_behind ? half : 0;
+        length = is_behind ? length - half : half;
     }
     return begin;
 }
