@@ -16,7 +16,7 @@ static PATCHES: Program =
 const HEADERS: [Header; 2] = [OPERATIONS, ELEMENT];
 
 /// Threads of a block at most: no more than the registers of an element of any form allow.
-const THREADS: usize = 512;
+const THREADS: usize = 384;
 /// Threads of a warp, of which a block has whole ones.
 const WARP: usize = 32;
 /// Threads of a block that adds rows on rims, and how many of them share a row; as the kernel has it.

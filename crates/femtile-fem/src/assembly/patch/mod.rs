@@ -20,7 +20,7 @@ use cuda::{OnGpu, fits};
 use lists::Lists;
 
 /// Nodes of a patch: as many as fit a block with all its elements, a thread each.
-const SIZES: [usize; 4] = [128, 64, 32, 16];
+const SIZES: [usize; 7] = [128, 96, 64, 48, 32, 24, 16];
 
 /// The matrix of a form inside the domain, assembled patch by patch on a GPU: its upper half, in a numbering of its own.
 ///

@@ -195,12 +195,10 @@ __device__ inline void load_rows(const Tile& tile, const Patch& patch, const Pat
 
 // Place of a column among entries `begin` to `end` of a row that has it; columns ascend.
 __device__ inline u32 position(const u32* columns, u32 begin, u32 end, u32 wanted) {
-    u32 length = end - begin;
-    while (length > 1) {
-        const u32 half = length / 2;
-        const bool is_behind = columns[begin + half] <= wanted;
-        begin += is_behind ? half : 0;
-        length = is_behind ? length - half : half;
+    while (begin + 1 < end) {
+        const u32 middle = (begin + end) / 2;
+        if (columns[middle] <= wanted) begin = middle;
+        else end = middle;
     }
     return begin;
 }
@@ -237,7 +235,9 @@ __device__ inline void add_element(
 
 // Sums the elements of a patch; what they add to other rows goes to `rim`, zero before. `bad` becomes the first cell
 // that is degenerate or whose coefficients are out of range.
-extern "C" __global__ void __launch_bounds__(THREADS) patch_assemble(
+//
+// One block is bound to a multiprocessor at least: else the compiler spills to make room for more.
+extern "C" __global__ void __launch_bounds__(THREADS, 1) patch_assemble(
     T* values, T* rhs, u32* bad, Rim rim, Pattern pattern, Patches patches, Form form) {
     FEMTILE_DYNAMIC_SHARED(double, shared);
     const Patch patch = patch_at(patches, pattern, blockIdx.x);
