@@ -13,7 +13,8 @@ use super::forms::{
 };
 use super::problems::Random;
 
-/// The upper half of the reference's matrix without constraints, and its right side, in another order of the nodes.
+/// The upper half of the reference's matrix without constraints, and its right side, in another order of the
+/// nodes.
 pub(super) fn upper_of_reference(problem: &Problem, order: &[u32]) -> OnHost {
     let mut assembly = Assembly::<f64, Reference>::new(&Reference, &problem.mesh).unwrap();
     let prepared = assembly.prepare(&problem.form()).unwrap();
@@ -79,7 +80,8 @@ pub fn upper_halves_agree_with_the_reference(device: &Cuda, scope: &Scope) {
     }
 }
 
-/// Many patches, most rows on a rim, nodes at random and along the axes; a second run finds the first one's rims cleared.
+/// Many patches, most rows on a rim, nodes at random and along the axes; a second run finds the first one's
+/// rims cleared.
 pub fn patches_share_rows_that_agree_with_the_reference(device: &Cuda, scope: &Scope) {
     let n = if scope.has_every_kind { 14 } else { 7 };
     let ordered = box_mesh(&BoxConfig { cells: [n, n + 1, n - 1], ..BoxConfig::default() }).unwrap();
@@ -170,7 +172,8 @@ pub fn conditions_and_other_meshes_are_refused(device: &Cuda, _: &Scope) {
     assert!(matches!(assembly.assemble(&other.form()), Err(FemError::OtherMesh { .. })));
 }
 
-/// What kernels cannot do the host does: a node with a thousand cells, three hundred fields, numbers that the GPU doubts.
+/// What kernels cannot do the host does: a node with a thousand cells, three hundred fields, numbers that the
+/// GPU doubts.
 pub fn what_patches_leave_to_the_host_agrees_as_well(device: &Cuda, _: &Scope) {
     let mut random = Random::new(73);
     let fan = Problem { lambda: 1.0.into(), ..Problem::new(fan(1009)) };

@@ -64,7 +64,8 @@ impl Sample {
         Some(first)
     }
 
-    /// Holds assembly by patches to the upper half of plain assembly; both may refuse the mesh with the same words.
+    /// Holds assembly by patches to the upper half of plain assembly; both may refuse the mesh with the same
+    /// words.
     ///
     /// # Panics
     /// When they differ.
@@ -88,9 +89,11 @@ impl Sample {
     }
 }
 
-/// What rounding may change in each row, because volumes of flat cells are differences of much larger numbers.
+/// What rounding may change in each row, because volumes of flat cells are differences of much larger
+/// numbers.
 ///
-/// With the longest edge $h$ an entry of a cell is at most about $h^4 / 48|T|$, and $|T|$ is known to $\epsilon h^3 / 6$.
+/// With the longest edge $h$ an entry of a cell is at most about $h^4 / 48|T|$, and $|T|$ is known to
+/// $\epsilon h^3 / 6$.
 fn slack_of_rows(mesh: &Mesh) -> Vec<f64> {
     let mut slack = vec![0.0; mesh.n_nodes()];
     for cell in 0..mesh.n_cells() {
@@ -122,8 +125,8 @@ fn agree(expected: &OnHost, found: &OnHost, slack: &[f64], name: &str) {
     }
 }
 
-/// The sample meshes of tetrahedra, sorted by name; none where there are no samples, with a message that `test` is
-/// skipped.
+/// The sample meshes of tetrahedra, sorted by name; none where there are no samples, with a message that
+/// `test` is skipped.
 pub fn tetrahedra(test: &str) -> Vec<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     let folder = std::env::var_os("FEMTILE_SAMPLES").map_or_else(beside, PathBuf::from);

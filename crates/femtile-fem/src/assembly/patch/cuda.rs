@@ -166,13 +166,14 @@ impl OnGpu {
         );
         let kernel = Kernel::<Assemble<T>>::new("patch_assemble");
         let launch = Launch::line(self.n_patches, self.n_threads).shared(self.shared_bytes);
-        // SAFETY: lists and pattern are those of one mesh; a block has a thread for each element of the largest patch,
-        // and shared memory for its rows. The fields of the form have a value for each cell.
+        // SAFETY: lists and pattern are those of one mesh; a block has a thread for each element of the
+        // largest patch, and shared memory for its rows. The fields of the form have a value for each cell.
         unsafe { device.launch(&program, &kernel, launch, arguments) }?;
         let arguments = (values, rhs.write(), rim, pattern, self.rim.read(), self.rim.len() as u64);
         let kernel = Kernel::<AddRim<T>>::new("patch_add_rim");
         let launch = Launch::over(RIM_LANES * self.rim.len(), RIM_THREADS);
-        // SAFETY: every array has an entry for each row or each entry of the matrix, and each row is listed once.
+        // SAFETY: every array has an entry for each row or each entry of the matrix, and each row is listed
+        // once.
         Ok(unsafe { device.launch(&program, &kernel, launch, arguments) }?)
     }
 

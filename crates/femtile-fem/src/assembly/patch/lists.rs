@@ -6,8 +6,8 @@ use rayon::prelude::*;
 
 use crate::assembly::sparsity::Sparsity;
 
-/// What is known of patches: nodes numbered anew, patch after patch, and elements sorted by the patch of their first
-/// node, `[fu2014]`, Figs. 1 and 2.
+/// What is known of patches: nodes numbered anew, patch after patch, and elements sorted by the patch of
+/// their first node, `[fu2014]`, Figs. 1 and 2.
 #[derive(Debug)]
 pub(super) struct Lists {
     /// The node of the mesh at each new number.
@@ -64,8 +64,8 @@ impl Lists {
         self.elements.windows(2).map(|ends| (ends[1] - ends[0]) as usize).max().unwrap_or(0)
     }
 
-    /// Bytes of shared memory that the largest patch needs: values, right side, columns and starts of its rows, where
-    /// the coordinates of its nodes lie before.
+    /// Bytes of shared memory that the largest patch needs: values, right side, columns and starts of its
+    /// rows, where the coordinates of its nodes lie before.
     pub fn shared_bytes(&self) -> usize {
         let bytes = |ends: &[u32]| {
             let [begin, end] = [ends[0], ends[1]].map(|row| row as usize);
@@ -160,7 +160,8 @@ mod tests {
     #[test]
     fn rows_on_a_rim_are_those_of_corners_in_another_patch() {
         let (_, lists) = strip();
-        // The element 0, 2, 1 of the first patch has a corner in the second, 3, 1, 2 of the second one in the first.
+        // The element 0, 2, 1 of the first patch has a corner in the second, 3, 1, 2 of the second one in the
+        // first.
         assert_eq!(lists.rim, [1, 2]);
     }
 }

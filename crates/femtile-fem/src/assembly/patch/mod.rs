@@ -22,24 +22,26 @@ use lists::Lists;
 /// Nodes of a patch: as many as fit a block with all its elements, a thread each.
 const SIZES: [usize; 7] = [128, 96, 64, 48, 32, 24, 16];
 
-/// The matrix of a form inside the domain, assembled patch by patch on a GPU: its upper half, in a numbering of its own.
+/// The matrix of a form inside the domain, assembled patch by patch on a GPU: its upper half, in a numbering
+/// of its own.
 ///
 /// $$ A_{ij} = \sum_T |T| \left( \nabla\varphi_i\cdot\bar\sigma\nabla\varphi_j +
 /// \overline{\lambda\varphi_i\varphi_j} \right), \qquad i \le j, \qquad b_i = \sum_T |T|\,\overline{f\varphi_i} $$
 ///
-/// There are no conditions on the boundary: neither terms of facets nor constraints. Atomic operations add the terms
-/// in any order, so that two runs differ in the last bits; [`super::Assembly`] gives the same bits each time, and whole
-/// systems. Sums are in f64, rounded when a patch writes them and again where another patch adds to them.
+/// There are no conditions on the boundary: neither terms of facets nor constraints. Atomic operations add
+/// the terms in any order, so that two runs differ in the last bits; [`super::Assembly`] gives the same bits
+/// each time, and whole systems. Sums are in f64, rounded when a patch writes them and again where another
+/// patch adds to them.
 ///
 /// # Shapes
 /// `upper: [n_nodes × n_nodes]`, diagonal included; `rhs, order: [n_nodes]`.
 /// # Cost
-/// Each element is worked out once. Reads 4 bytes a corner, 24 a node and 4 a non-zero of the upper half, writes its
-/// values; rows that patches share are read and written once more, with another 16 bytes a non-zero. Keeps 8 bytes a
-/// non-zero for them.
+/// Each element is worked out once. Reads 4 bytes a corner, 24 a node and 4 a non-zero of the upper half,
+/// writes its values; rows that patches share are read and written once more, with another 16 bytes a
+/// non-zero. Keeps 8 bytes a non-zero for them.
 /// # Source
-/// [fu2014], section 4, steps 1–6. Differs: patches by bisection of the coordinates, and a patch with more elements
-/// than a block has threads is made smaller.
+/// [fu2014], section 4, steps 1–6. Differs: patches by bisection of the coordinates, and a patch with more
+/// elements than a block has threads is made smaller.
 pub struct PatchAssembly<T: Scalar> {
     device: Cuda,
     n_cells: usize,
@@ -93,8 +95,8 @@ impl<T: Scalar> PatchAssembly<T> {
     /// Assembles a form on the mesh that this was made with.
     ///
     /// # Errors
-    /// [`FemError::HasConditions`] when something holds on the boundary; a mesh of another size, a degenerate cell, a
-    /// coefficient out of its range, and then the values are undefined, but can be assembled again.
+    /// [`FemError::HasConditions`] when something holds on the boundary; a mesh of another size, a degenerate
+    /// cell, a coefficient out of its range, and then the values are undefined, but can be assembled again.
     pub fn assemble(&mut self, form: &Form<'_>) -> Result<(), FemError> {
         let problem = self.prepare(form)?;
         self.queue(&problem)?;
@@ -122,7 +124,8 @@ impl<T: Scalar> PatchAssembly<T> {
         Ok(problem)
     }
 
-    /// Begins to assemble the problem that was prepared last, without waiting; [`PatchAssembly::check`] ends it.
+    /// Begins to assemble the problem that was prepared last, without waiting; [`PatchAssembly::check`] ends
+    /// it.
     ///
     /// # Errors
     /// Those of [`PatchAssembly::assemble`] that are known at once.
@@ -149,7 +152,8 @@ impl<T: Scalar> PatchAssembly<T> {
         })
     }
 
-    /// What the GPU cannot do: assembles the whole matrix on the host, and brings its upper half to the device.
+    /// What the GPU cannot do: assembles the whole matrix on the host, and brings its upper half to the
+    /// device.
     fn fill_on_host(&mut self, problem: &Problem<'_>) -> Result<(), FemError> {
         let system: Assembled<f64, Cpu> = Cpu::new(0)?.assemble_system(problem)?;
         let values = values_of_upper(&system.matrix, &self.order);

@@ -3,9 +3,9 @@
 //   A_ij = sum_T |T| (grad phi_i . sigma grad phi_j + mean(lambda phi_i phi_j))   for i <= j,
 //   b_i  = sum_T |T| mean(f phi_i).
 //
-// Nodes are numbered patch by patch, and an element belongs to the patch of its first node. What it adds to rows of
-// its patch is summed in shared memory, what it adds to other rows in arrays of their own, the paper's values_B; a
-// second kernel brings both together. Atomic operations add in any order.
+// Nodes are numbered patch by patch, and an element belongs to the patch of its first node. What it adds to
+// rows of its patch is summed in shared memory, what it adds to other rows in arrays of their own, the
+// paper's values_B; a second kernel brings both together. Atomic operations add in any order.
 #include "element.cuh"
 
 typedef FEMTILE_OFFSET Offset;
@@ -76,7 +76,8 @@ struct Element {
     bool is_sound;
 };
 
-// What is the same in all of a cell: mean(phi_a phi_b) = (1 + delta_ab) / ((d + 1)(d + 2)), mean(phi_a) = 1 / (d + 1).
+// What is the same in all of a cell:
+// mean(phi_a phi_b) = (1 + delta_ab) / ((d + 1)(d + 2)), mean(phi_a) = 1 / (d + 1).
 __device__ inline void add_by_cell(Element& out, SigmaMean& sigma, const Form& form, u64 cell, int tag) {
     if (SIGMA_BY_CELL) {
         const SigmaValue value = sigma_at(form, cell, tag, 0.0, 0.0, 0.0);
@@ -233,8 +234,8 @@ __device__ inline void add_element(
     }
 }
 
-// Sums the elements of a patch; what they add to other rows goes to `rim`, zero before. `bad` becomes the first cell
-// that is degenerate or whose coefficients are out of range.
+// Sums the elements of a patch; what they add to other rows goes to `rim`, zero before. `bad` becomes the
+// first cell that is degenerate or whose coefficients are out of range.
 //
 // One block is bound to a multiprocessor at least: else the compiler spills to make room for more.
 extern "C" __global__ void __launch_bounds__(THREADS, 1) patch_assemble(
