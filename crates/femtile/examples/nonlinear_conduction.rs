@@ -11,6 +11,7 @@ use std::error::Error;
 use femtile::device::{Buffer, Cpu};
 use femtile::fem::{Assembly, BoundaryCondition, Coefficient, Condition, Form, System};
 use femtile::linalg::comm::Alone;
+use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::{CgConfig, ConjugateGradient};
 use femtile::linalg::precondition::Jacobi;
 use femtile::mesh::check::{BoundaryFacets, boundary_facets};
@@ -35,7 +36,10 @@ fn solve(device: &Cpu, mesh: &Mesh, system: &System<f64, Cpu>) -> Result<Vec<f64
     let mut w = Buffer::zeros(device, mesh.n_nodes())?;
     let jacobi = Jacobi::new(&system.matrix)?;
     let cg = ConjugateGradient::new(CgConfig { tolerance: 1e-12, ..CgConfig::default() });
-    cg.solve(&mut w, &system.matrix, &jacobi, &system.rhs, &Alone, &mut ())?;
+    let outcome = cg.solve(&mut w, &system.matrix, &jacobi, &system.rhs, &Alone, &mut ())?;
+    if outcome.stop != Stop::Converged {
+        return Err(format!("the linear solve ended as {:?}", outcome.stop).into());
+    }
     Ok(system.solution(mesh, &w)?)
 }
 

@@ -30,6 +30,7 @@ pub(crate) struct CudaForm<'a> {
     uses_tags: bool,
     /// Of conductivity, reaction and source.
     evaluated: [Evaluated; 3],
+    has_tensors: bool,
 }
 
 /// When a coefficient is evaluated.
@@ -106,6 +107,7 @@ impl<'a> CudaForm<'a> {
         define(&mut bodies, value, "sigma_at", &body);
         define(&mut bodies, "double", "lambda_at", &writer.scalar(lambda));
         define(&mut bodies, "double", "source_at", &writer.scalar(source));
+        let has_tensors = !sigma.is_scalar();
         let evaluated = [sigma, lambda, source].map(Evaluated::of);
         let n_points = rule.n_q();
 
@@ -125,7 +127,7 @@ impl<'a> CudaForm<'a> {
         text.push_str(&bodies);
         let Writer { constants, fields, uses_tags, .. } = writer;
         let fits = fields.len() <= MAX_FIELDS && text.len() <= MAX_TEXT;
-        fits.then_some(Self { text, constants, fields, uses_tags, evaluated })
+        fits.then_some(Self { text, constants, fields, uses_tags, evaluated, has_tensors })
     }
 
     /// The header `form.cuh`.
@@ -136,6 +138,16 @@ impl<'a> CudaForm<'a> {
     /// Whether a coefficient is looked up by the number of the cell or by its tag.
     pub fn reads_cells(&self) -> bool {
         self.uses_tags || !self.fields.is_empty()
+    }
+
+    /// Whether a coefficient varies within cells.
+    pub fn is_evaluated_by_point(&self) -> bool {
+        self.evaluated.contains(&Evaluated::ByPoint)
+    }
+
+    /// Whether the conductivity is a tensor.
+    pub fn has_tensors(&self) -> bool {
+        self.has_tensors
     }
 
     /// When reaction and source are evaluated.

@@ -37,10 +37,27 @@ type Nonzeros<T, V> = (
     u32,
 );
 
-/// Threads of a block, and blocks of a multiprocessor: as measured on an H200, where 64 rows a patch leave room for two
-/// blocks whatever the form.
-const THREADS: u32 = 384;
-const BLOCKS: usize = 2;
+/// How many threads a block has, and how many blocks a multiprocessor.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    threads: u32,
+    blocks: usize,
+}
+
+impl Shape {
+    /// As measured on an H200, where 64 rows a patch leave room for two blocks whatever the form; forms that take more
+    /// registers have fewer threads, so that none spills.
+    fn of(form: &CudaForm<'_>) -> Self {
+        if form.is_evaluated_by_point() {
+            Self { threads: 256, blocks: 1 }
+        } else if form.has_tensors() {
+            Self { threads: 256, blocks: 2 }
+        } else {
+            Self { threads: 384, blocks: 2 }
+        }
+    }
+}
+
 /// Rows of a patch, as many as shared memory holds with all that elements may keep.
 const PATCHES: [usize; 4] = [64, 32, 16, 8];
 /// Shared memory of a block that is not asked for at launch.
@@ -55,12 +72,13 @@ struct FormText {
     reads_cells: bool,
     /// Whether there is a reaction or a source.
     sums_rows: bool,
+    shape: Shape,
 }
 
 impl FormText {
     fn new(form: &CudaForm<'_>) -> Self {
         let sums_rows = form.reaction_and_source() != [Evaluated::Never; 2];
-        Self { text: form.text().into(), reads_cells: form.reads_cells(), sums_rows }
+        Self { text: form.text().into(), reads_cells: form.reads_cells(), sums_rows, shape: Shape::of(form) }
     }
 }
 
@@ -69,8 +87,8 @@ fn program<T: Scalar, V: Scalar>(n_corners: usize, lanes: usize, form: &FormText
         .of::<T>()
         .define("FEMTILE_V", V::C_NAME)
         .define("FEMTILE_CORNERS", n_corners)
-        .define("FEMTILE_THREADS", THREADS)
-        .define("FEMTILE_BLOCKS", BLOCKS)
+        .define("FEMTILE_THREADS", form.shape.threads)
+        .define("FEMTILE_BLOCKS", form.shape.blocks)
         .define("FEMTILE_LANES", lanes)
         .define("FEMTILE_READS_CELLS", u8::from(form.reads_cells))
         .header("form.cuh", form.text.as_str())
@@ -417,8 +435,9 @@ impl OnGpu {
             self.room[1] as u32,
         );
         let kernel = Kernel::<Nonzeros<T, V>>::new("assembly_nonzeros");
-        let blocks = BLOCKS * device.properties().n_multiprocessors;
-        let launch = Launch::line(self.sizes.len().min(blocks), THREADS).shared(shared_bytes(self.room));
+        let blocks = form.shape.blocks * device.properties().n_multiprocessors;
+        let launch =
+            Launch::line(self.sizes.len().min(blocks), form.shape.threads).shared(shared_bytes(self.room));
         let program = program::<T, V>(self.n_corners, self.lanes, form);
         // SAFETY: lists and places are those of the mesh and the matrix, whose sizes were compared; codes, nodes and
         // entries are numbers of their patch, and shared memory holds the largest one. The fields of the form have a
