@@ -103,20 +103,17 @@ static inline Segment segment_now(const Thread& thread) { return {run, epoch, th
     __builtin_unreachable();
 }
 
-// How often one finding is counted: a kernel that goes on and on with it is not waited for.
-const u32 MANY_REPEATS = 1u << 12;
-
-// Keeps a finding, or counts it where the same was found at that place before; whether it was found many times.
-static bool report(Finding finding) {
+// Keeps a finding, or counts it where the same was found at that place before.
+static void report(Finding finding) {
     finding.block = block_of_run[run];
     for (u32 i = 0; i < launch->n_findings; ++i) {
         Finding& known = launch->findings[i];
         if (known.kind == finding.kind && known.place == finding.place && known.line == finding.line) {
-            return ++known.repeats >= MANY_REPEATS;
+            ++known.repeats;
+            return;
         }
     }
     if (launch->n_findings < MAX_FINDINGS) launch->findings[launch->n_findings++] = finding;
-    return false;
 }
 
 static Finding finding_at(Kind kind, const Thread& thread) {

@@ -82,7 +82,7 @@ static __attribute__((noinline)) void meet(Cell earlier, bool was_write, const A
     finding.other_thread = segment.thread;
     finding.other_block = block_of_run[segment.run];
     finding.other_access = is_atomic(earlier) ? ATOMIC : was_write ? WRITE : READ;
-    if (report(finding)) abandon();
+    report(finding);
 }
 
 // Whether an access belongs to another segment of this launch (of this block, for shared memory).
@@ -128,7 +128,7 @@ static __attribute__((noinline)) void check_state(u32 state, u32 mask, const Att
         report(finding_at(OUT_OF_BOUNDS, attempt));
         abandon();
     }
-    if (attempt.access != WRITE && (state >> 4 & mask) != mask && report(finding_at(UNWRITTEN, attempt))) abandon();
+    if (attempt.access != WRITE && (state >> 4 & mask) != mask) report(finding_at(UNWRITTEN, attempt));
 }
 
 template <Access access>
