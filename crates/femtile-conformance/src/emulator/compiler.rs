@@ -45,8 +45,8 @@ const RUNTIME_OPTIONS: [&str; 1] = ["-O2"];
 /// The sanitizer's own library stays out: the runtime has its functions.
 const LINK_OPTIONS: [&str; 3] = ["-shared", "-Wl,-z,defs", "-Wl,--hash-style=gnu"];
 
-/// What cargo leaves in its build folder.
-const MARK_OF_BUILD_FOLDER: &str = "CACHEDIR.TAG";
+/// What cargo leaves in its build folder, whoever made the folder; its `CACHEDIR.TAG` is only in those that it made.
+const MARK_OF_BUILD_FOLDER: &str = ".rustc_info.json";
 
 /// The texts of a program with its macros.
 #[derive(Debug, Clone, PartialEq, Eq)]

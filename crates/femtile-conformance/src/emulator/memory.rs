@@ -293,6 +293,7 @@ impl Memory {
         Ok(unsafe { std::slice::from_raw_parts(self.memory.base.add(offset), bytes) }.to_vec())
     }
 
+    /// Copies what was written to one place to another.
     pub fn copy(&mut self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError> {
         let copied = self.download(from, bytes)?;
         self.upload(to, &copied)

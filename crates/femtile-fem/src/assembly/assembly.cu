@@ -22,19 +22,14 @@ struct Means {
     bool is_sound;
 };
 
-__device__ inline void add_sigma(Means& m, double weight, const SigmaValue& sigma) {
-    add(m.sigma, weight, sigma);
-    m.is_sound &= is_definite(sigma);
-}
-
 __device__ inline void see_lambda(Means& m, double lambda) {
-    m.is_sound &= is_finite(lambda) && lambda >= 0.0;
+    m.is_sound &= is_reaction(lambda);
     m.reacts |= lambda > 0.0;
 }
 
 // What is the same in all of a cell: mean(phi_a phi_b) = (1 + delta_ab) / ((d + 1)(d + 2)), mean(phi_a) = 1 / (d + 1).
 __device__ inline void add_by_cell(Means& m, const Form& form, u64 cell, int tag, u32 own) {
-    if (SIGMA_BY_CELL) add_sigma(m, 1.0, sigma_at(form, cell, tag, 0.0, 0.0, 0.0));
+    if (SIGMA_BY_CELL) see(m.sigma, m.is_sound, 1.0, sigma_at(form, cell, tag, 0.0, 0.0, 0.0));
     if (LAMBDA_BY_CELL) {
         const double lambda = lambda_at(form, cell, tag, 0.0, 0.0, 0.0);
         see_lambda(m, lambda);
@@ -55,26 +50,21 @@ __device__ inline void add_by_point(
     Means& m, const Form& form, u64 cell, int tag, u32 own, const Vector (&p)[CORNERS]) {
 #pragma unroll 1
     for (u32 q = 0; q < N_POINTS; ++q) {
-        const double* const point = form.constants + 5 * q;
+        const double* const point = rule_point(form, q);
         const double weight = point[0];
-        double x = 0.0, y = 0.0, z = 0.0, at_own = point[1];
+        const Vector at = point_at(point, p);
+        double at_own = point[1];
 #pragma unroll
-        for (u32 a = 0; a < CORNERS; ++a) {
-            const double share = point[1 + a];
-            x += share * p[a].x;
-            y += share * p[a].y;
-            z += share * p[a].z;
-            if (a == own) at_own = share;
-        }
-        if (SIGMA == BY_POINT) add_sigma(m, weight, sigma_at(form, cell, tag, x, y, z));
+        for (u32 a = 1; a < CORNERS; ++a) at_own = a == own ? point[1 + a] : at_own;
+        if (SIGMA == BY_POINT) see(m.sigma, m.is_sound, weight, sigma_at(form, cell, tag, at.x, at.y, at.z));
         if (LAMBDA == BY_POINT) {
-            const double lambda = lambda_at(form, cell, tag, x, y, z);
+            const double lambda = lambda_at(form, cell, tag, at.x, at.y, at.z);
             see_lambda(m, lambda);
 #pragma unroll
             for (u32 b = 0; b < CORNERS; ++b) m.mass[b] += weight * lambda * (at_own * point[1 + b]);
         }
         if (SOURCE == BY_POINT) {
-            const double f = source_at(form, cell, tag, x, y, z);
+            const double f = source_at(form, cell, tag, at.x, at.y, at.z);
             m.load += weight * f * at_own;
             m.is_sound &= is_finite(f);
         }

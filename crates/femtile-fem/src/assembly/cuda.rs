@@ -20,7 +20,7 @@ use super::patch;
 use super::sparsity::{Sparsity, pattern};
 use crate::FemError;
 use crate::constraints::Constraints;
-use crate::forms::{ChunkScratch, CudaForm, CudaFormData, OPERATIONS, every_kind};
+use crate::forms::{ChunkScratch, CudaForm, CudaFormData, OPERATIONS, for_every_form};
 
 /// Linear elements as kernels work them out.
 pub(super) const ELEMENT: Header = Header { name: "element.cuh", text: include_str!("element.cuh") };
@@ -64,17 +64,14 @@ fn program<T: Scalar, O: Element>(n_corners: usize, form: &CudaForm<'_>) -> Spec
 
 /// Programs for coefficients of every kind, in two and three dimensions, for checks that compile them.
 pub fn specialisations() -> Vec<Specialisation> {
-    let kinds = every_kind();
     let mut programs = Vec::new();
-    for (dimension, [sigma, lambda, source]) in
-        [2, 3].into_iter().flat_map(|d| kinds.iter().map(move |k| (d, k)))
-    {
-        if let Some(form) = CudaForm::new(dimension, sigma, lambda, source) {
-            programs.push(program::<f32, u32>(dimension + 1, &form));
-            programs.push(program::<f64, u32>(dimension + 1, &form));
-            programs.push(program::<f64, u64>(dimension + 1, &form));
-        }
-    }
+    for_every_form(|k, n_corners, form| {
+        programs.push(program::<f64, u32>(n_corners, form));
+        programs.push(match k % 2 {
+            0 => program::<f32, u32>(n_corners, form),
+            _ => program::<f64, u64>(n_corners, form),
+        });
+    });
     programs.extend(nonzero::specialisations());
     programs.extend(patch::specialisations());
     programs
@@ -367,6 +364,7 @@ pub(super) struct Given {
 }
 
 impl Given {
+    /// Brings them to a device.
     pub fn new(device: &Cuda, constraints: &Constraints) -> Result<Self, FemError> {
         let (mask, rank) = constraints.tables();
         Ok(Self {

@@ -75,6 +75,33 @@ __device__ inline void add(Symmetric& mean, double weight, const Tensor& t) {
     mean.xy += weight * (0.5 * (t.xy + t.yx));
 }
 
+// Adds a conductivity to a mean and notes whether it may be one.
+__device__ inline void see(SigmaMean& mean, bool& is_sound, double weight, const SigmaValue& sigma) {
+    add(mean, weight, sigma);
+    is_sound &= is_definite(sigma);
+}
+
+__device__ inline bool is_reaction(double lambda) {
+    return is_finite(lambda) && lambda >= 0.0;
+}
+
+// A point of the rule: its weight, then its barycentric coordinates.
+__device__ inline const double* rule_point(const Form& form, u32 number) {
+    return form.constants + 5 * number;
+}
+
+// Where a point of the rule lies in an element.
+__device__ inline Vector point_at(const double* point, const Vector (&corners)[CORNERS]) {
+    Vector at = {0.0, 0.0, 0.0};
+#pragma unroll
+    for (u32 a = 0; a < CORNERS; ++a) {
+        at.x += point[1 + a] * corners[a].x;
+        at.y += point[1 + a] * corners[a].y;
+        at.z += point[1 + a] * corners[a].z;
+    }
+    return at;
+}
+
 __device__ inline Vector operator-(Vector a, Vector b) {
     return Vector{a.x - b.x, a.y - b.y, a.z - b.z};
 }

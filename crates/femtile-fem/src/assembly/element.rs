@@ -23,6 +23,7 @@ pub(super) struct Elements {
 }
 
 impl Elements {
+    /// All zero.
     pub fn new() -> Box<Self> {
         let zero = [0.0; CHUNK];
         Box::new(Self { off_diagonal: [zero; 6], diagonal: [zero; 4], load: [zero; 4], measure: zero })

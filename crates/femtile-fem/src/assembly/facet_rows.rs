@@ -19,6 +19,7 @@ pub(super) struct FacetRows {
 }
 
 impl FacetRows {
+    /// Sorts what facets with so many corners add by rows, of a row by facets.
     pub fn new(terms: &[FacetTerm], n_corners: usize) -> Self {
         // (row, facet, column, value)
         let mut entries: Vec<(u32, u32, u32, f64)> = Vec::new();

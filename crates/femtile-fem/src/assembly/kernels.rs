@@ -72,7 +72,7 @@ pub trait AssemblyKernels<T: Scalar>: Device {
     /// What the device reports.
     fn keep(&self, mesh: &Mesh, pattern: &Arc<Sparsity>, places: Places) -> Result<Self::Kept, FemError>;
 
-    /// Brings what a problem says to where [`AssemblyKernels::fill`] reads it.
+    /// Brings what a problem says to where [`AssemblyKernels::queue`] reads it.
     ///
     /// # Errors
     /// What the device reports.

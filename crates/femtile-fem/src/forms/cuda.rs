@@ -117,11 +117,12 @@ impl<'a> CudaForm<'a> {
         (0..writer.fields.len()).for_each(|k| {
             let _ = writeln!(text, "    const double* field_{k};");
         });
+        let reads_cells = writer.uses_tags || !writer.fields.is_empty();
         let [sigma, lambda, source] = evaluated.map(Evaluated::c_name);
         let _ = write!(
             text,
             "}};\n\nconst u32 SIGMA = {sigma}, LAMBDA = {lambda}, SOURCE = {source}, N_POINTS = {n_points};\n\
-             typedef {value} SigmaValue;\ntypedef {mean} SigmaMean;\n\n"
+             const bool READS_CELLS = {reads_cells};\ntypedef {value} SigmaValue;\ntypedef {mean} SigmaMean;\n\n"
         );
         text.push_str(&writer.functions);
         text.push_str(&bodies);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use femtile_expression::Expression;
 use femtile_mesh::Field;
 
-use super::Coefficient;
+use super::{Coefficient, CudaForm};
 
 fn formula(text: &str) -> Coefficient {
     Expression::parse(text).map_or(Coefficient::Constant(f64::NAN), Coefficient::Expression)
@@ -25,7 +25,7 @@ fn by_tag<const N: usize>(parts: [Coefficient; N]) -> Coefficient {
 }
 
 /// Conductivity, reaction and source, of each kind at least once.
-pub(crate) fn every_kind() -> Vec<[Coefficient; 3]> {
+fn every_kind() -> Vec<[Coefficient; 3]> {
     let constant = Coefficient::Constant;
     let tensor = || Coefficient::Tensor([[2.0, 0.5, 0.0], [0.5, 2.0, 0.0], [0.0, 0.0, 1.0]]);
     let wave = || formula("2 + sin(pi*x)*cos(pi*y) + exp(-z^2)");
@@ -56,4 +56,16 @@ pub(crate) fn every_kind() -> Vec<[Coefficient; 3]> {
         [field(9), wave(), constant(1.0)],
         [by_tag([constant(1.0), tensor(), wave(), rotated(), field(6)]), constant(0.0), constant(1.0)],
     ]
+}
+
+/// Visits a form of every kind in two and three dimensions, with the number of the kind and of the corners of a cell.
+pub(crate) fn for_every_form(mut visit: impl FnMut(usize, usize, &CudaForm<'_>)) {
+    let kinds = every_kind();
+    for dimension in [2, 3] {
+        for (k, [sigma, lambda, source]) in kinds.iter().enumerate() {
+            if let Some(form) = CudaForm::new(dimension, sigma, lambda, source) {
+                visit(k, dimension + 1, &form);
+            }
+        }
+    }
 }

@@ -22,7 +22,7 @@ pub use coefficient::Coefficient;
 pub(crate) use compiled::{Compiled, Points};
 pub(crate) use cuda::{CudaForm, CudaFormData, Evaluated, OPERATIONS};
 pub(crate) use facet_terms::{FACET_ENTRIES, FacetTerm, facet_terms, winners};
-pub(crate) use kinds::every_kind;
+pub(crate) use kinds::for_every_form;
 
 /// What holds on a part of the boundary; $\sigma\,\partial u/\partial n$ is the flux into the domain.
 #[derive(Debug, Clone, PartialEq)]

@@ -16,7 +16,7 @@ use crate::assembly::facet_rows::{FacetRows, RIGHT_SIDE};
 use crate::assembly::kernels::{AssemblyKernels, Problem};
 use crate::assembly::sparsity::Sparsity;
 use crate::constraints::Constraints;
-use crate::forms::{CudaForm, CudaFormData, Evaluated, OPERATIONS, every_kind};
+use crate::forms::{CudaForm, CudaFormData, Evaluated, OPERATIONS, for_every_form};
 
 static NONZEROS: Program =
     Program { name: "assembly_nonzeros", source: include_str!("nonzero.cu"), headers: &HEADERS };
@@ -90,26 +90,20 @@ fn program<T: Scalar, V: Scalar>(n_corners: usize, lanes: usize, form: &FormText
         .define("FEMTILE_THREADS", form.shape.threads)
         .define("FEMTILE_BLOCKS", form.shape.blocks)
         .define("FEMTILE_LANES", lanes)
-        .define("FEMTILE_READS_CELLS", u8::from(form.reads_cells))
         .header("form.cuh", form.text.as_str())
 }
 
 /// Programs for coefficients of every kind, in two and three dimensions, for checks that compile them.
 pub(in crate::assembly) fn specialisations() -> Vec<Specialisation> {
-    let kinds = every_kind();
     let mut programs = Vec::new();
-    for (dimension, (k, [sigma, lambda, source])) in
-        [2, 3].into_iter().flat_map(|d| kinds.iter().enumerate().map(move |kind| (d, kind)))
-    {
-        if let Some(form) = CudaForm::new(dimension, sigma, lambda, source) {
-            let (form, lanes) = (FormText::new(&form), [0, 32, 64][k % 3]);
-            programs.push(program::<f64, f64>(dimension + 1, lanes, &form));
-            programs.push(match k % 2 {
-                0 => program::<f32, f32>(dimension + 1, lanes, &form),
-                _ => program::<f64, f32>(dimension + 1, lanes, &form),
-            });
-        }
-    }
+    for_every_form(|k, n_corners, form| {
+        let (form, lanes) = (FormText::new(form), [0, 32, 64][k % 3]);
+        programs.push(program::<f64, f64>(n_corners, lanes, &form));
+        programs.push(match k % 2 {
+            0 => program::<f32, f32>(n_corners, lanes, &form),
+            _ => program::<f64, f32>(n_corners, lanes, &form),
+        });
+    });
     programs
 }
 

@@ -65,14 +65,10 @@ struct ElementValues {
 __device__ inline void average(
     SigmaMean& sigma, ElementValues& out, const Form& form, u64 cell, const Vector (&p)[CORNERS]) {
     const int tag = form.tags != 0 ? form.tags[cell] : 0;
-    if (SIGMA_BY_CELL) {
-        const SigmaValue value = sigma_at(form, cell, tag, 0.0, 0.0, 0.0);
-        add(sigma, 1.0, value);
-        out.is_sound &= is_definite(value);
-    }
+    if (SIGMA_BY_CELL) see(sigma, out.is_sound, 1.0, sigma_at(form, cell, tag, 0.0, 0.0, 0.0));
     if (LAMBDA_BY_CELL) {
         const double lambda = lambda_at(form, cell, tag, 0.0, 0.0, 0.0);
-        out.is_sound &= is_finite(lambda) && lambda >= 0.0;
+        out.is_sound &= is_reaction(lambda);
         out.reaction[0] = lambda / CORNERS;
 #pragma unroll
         for (u32 k = 0; k < EDGES; ++k) out.edges[k] = lambda * (1.0 / ((DIMENSION + 1.0) * (DIMENSION + 2.0)));
@@ -85,23 +81,13 @@ __device__ inline void average(
     if (!VARIES_IN_CELLS) return;
 #pragma unroll 1
     for (u32 q = 0; q < N_POINTS; ++q) {
-        const double* const point = form.constants + 5 * q;
+        const double* const point = rule_point(form, q);
         const double weight = point[0];
-        double x = 0.0, y = 0.0, z = 0.0;
-#pragma unroll
-        for (u32 a = 0; a < CORNERS; ++a) {
-            x += point[1 + a] * p[a].x;
-            y += point[1 + a] * p[a].y;
-            z += point[1 + a] * p[a].z;
-        }
-        if (SIGMA == BY_POINT) {
-            const SigmaValue value = sigma_at(form, cell, tag, x, y, z);
-            add(sigma, weight, value);
-            out.is_sound &= is_definite(value);
-        }
+        const Vector at = point_at(point, p);
+        if (SIGMA == BY_POINT) see(sigma, out.is_sound, weight, sigma_at(form, cell, tag, at.x, at.y, at.z));
         if (LAMBDA == BY_POINT) {
-            const double lambda = lambda_at(form, cell, tag, x, y, z);
-            out.is_sound &= is_finite(lambda) && lambda >= 0.0;
+            const double lambda = lambda_at(form, cell, tag, at.x, at.y, at.z);
+            out.is_sound &= is_reaction(lambda);
 #pragma unroll
             for (u32 a = 0; a < CORNERS; ++a) {
                 const double share = weight * lambda * point[1 + a];
@@ -111,7 +97,7 @@ __device__ inline void average(
             }
         }
         if (SOURCE == BY_POINT) {
-            const double f = source_at(form, cell, tag, x, y, z);
+            const double f = source_at(form, cell, tag, at.x, at.y, at.z);
             out.is_sound &= is_finite(f);
 #pragma unroll
             for (u32 a = 0; a < CORNERS; ++a) out.load[a % (LOADS > 0 ? LOADS : 1)] += weight * f * point[1 + a];
@@ -211,7 +197,7 @@ __device__ inline void work_out_elements(
             const double* const point = tile.points + (u32)(corners >> 16 * a & 0xffff);
             p[a] = Vector{point[0], point[1], point[2]};
         }
-        const u64 cell = FEMTILE_READS_CELLS ? cells[patch.element + e] : 0;
+        const u64 cell = READS_CELLS ? cells[patch.element + e] : 0;
         const ElementValues values = element_values(form, cell, p);
 #pragma unroll
         for (u32 k = 0; k < EDGES; ++k) tile.edges[k * n + e] = values.edges[k];

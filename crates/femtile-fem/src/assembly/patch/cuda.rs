@@ -9,7 +9,7 @@ use femtile_mesh::Mesh;
 use super::lists::Lists;
 use crate::FemError;
 use crate::assembly::cuda::ELEMENT;
-use crate::forms::{CudaForm, CudaFormData, OPERATIONS, every_kind};
+use crate::forms::{CudaForm, CudaFormData, OPERATIONS, for_every_form};
 
 static PATCHES: Program =
     Program { name: "assembly_patches", source: include_str!("patch.cu"), headers: &HEADERS };
@@ -26,45 +26,25 @@ const RIM_LANES: usize = 8;
 type Assemble<T> = (Write<T>, Write<T>, Write<u32>, Structure, Structure, Structure, Structure);
 type AddRim<T> = (Write<T>, Write<T>, Structure, Structure, Read<u32>, u64);
 
-/// What the kernel is compiled from besides its own text.
-struct FormText {
-    /// The header `form.cuh`.
-    text: String,
-    reads_cells: bool,
-}
-
-impl FormText {
-    fn new(form: &CudaForm<'_>) -> Self {
-        Self { text: form.text().into(), reads_cells: form.reads_cells() }
-    }
-}
-
-fn program<T: Scalar, O: Element>(n_corners: usize, form: &FormText) -> Specialisation {
+fn program<T: Scalar, O: Element>(n_corners: usize, form: &str) -> Specialisation {
     PATCHES
         .of::<T>()
         .define("FEMTILE_OFFSET", O::C_NAME)
         .define("FEMTILE_CORNERS", n_corners)
         .define("FEMTILE_THREADS", THREADS)
-        .define("FEMTILE_READS_CELLS", u8::from(form.reads_cells))
-        .header("form.cuh", form.text.as_str())
+        .header("form.cuh", form)
 }
 
 /// Programs for coefficients of every kind, in two and three dimensions, for checks that compile them.
 pub(in crate::assembly) fn specialisations() -> Vec<Specialisation> {
-    let kinds = every_kind();
     let mut programs = Vec::new();
-    for (dimension, (k, [sigma, lambda, source])) in
-        [2, 3].into_iter().flat_map(|d| kinds.iter().enumerate().map(move |kind| (d, kind)))
-    {
-        if let Some(form) = CudaForm::new(dimension, sigma, lambda, source) {
-            let form = FormText::new(&form);
-            programs.push(program::<f64, u32>(dimension + 1, &form));
-            programs.push(match k % 2 {
-                0 => program::<f32, u32>(dimension + 1, &form),
-                _ => program::<f64, u64>(dimension + 1, &form),
-            });
-        }
-    }
+    for_every_form(|k, n_corners, form| {
+        programs.push(program::<f64, u32>(n_corners, form.text()));
+        programs.push(match k % 2 {
+            0 => program::<f32, u32>(n_corners, form.text()),
+            _ => program::<f64, u64>(n_corners, form.text()),
+        });
+    });
     programs
 }
 
@@ -89,10 +69,12 @@ pub(super) struct OnGpu {
     rim_values: Buffer<f64, Cuda>,
     rim_rhs: Buffer<f64, Cuda>,
     bad: Buffer<u32, Cuda>,
-    form: Option<(FormText, CudaFormData)>,
+    /// The header `form.cuh` and what it reads.
+    form: Option<(String, CudaFormData)>,
 }
 
 impl OnGpu {
+    /// Brings the lists of a mesh to a device.
     pub fn new(device: &Cuda, mesh: &Mesh, lists: &Lists) -> Result<Self, FemError> {
         Ok(Self {
             n_corners: mesh.kind.n_nodes(),
@@ -126,7 +108,7 @@ impl OnGpu {
             }
             None => form.upload(device, mesh)?,
         };
-        self.form = Some((FormText::new(&form), data));
+        self.form = Some((form.text().into(), data));
         Ok(true)
     }
 

@@ -40,7 +40,7 @@ const SIZES: [usize; 7] = [128, 96, 64, 48, 32, 24, 16];
 /// writes its values; rows that patches share are read and written once more, with another 16 bytes a
 /// non-zero. Keeps 8 bytes a non-zero for them.
 /// # Source
-/// [fu2014], section 4, steps 1–6. Differs: patches by bisection of the coordinates, and a patch with more
+/// `[fu2014]`, section 4, steps 1–6. Differs: patches by bisection of the coordinates, and a patch with more
 /// elements than a block has threads is made smaller.
 pub struct PatchAssembly<T: Scalar> {
     device: Cuda,

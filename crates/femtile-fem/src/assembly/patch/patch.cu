@@ -79,15 +79,11 @@ struct Element {
 // What is the same in all of a cell:
 // mean(phi_a phi_b) = (1 + delta_ab) / ((d + 1)(d + 2)), mean(phi_a) = 1 / (d + 1).
 __device__ inline void add_by_cell(Element& out, SigmaMean& sigma, const Form& form, u64 cell, int tag) {
-    if (SIGMA_BY_CELL) {
-        const SigmaValue value = sigma_at(form, cell, tag, 0.0, 0.0, 0.0);
-        add(sigma, 1.0, value);
-        out.is_sound &= is_definite(value);
-    }
+    if (SIGMA_BY_CELL) see(sigma, out.is_sound, 1.0, sigma_at(form, cell, tag, 0.0, 0.0, 0.0));
     if (LAMBDA_BY_CELL) {
         const double lambda = lambda_at(form, cell, tag, 0.0, 0.0, 0.0);
         const double mean = lambda * (1.0 / ((DIMENSION + 1.0) * (DIMENSION + 2.0)));
-        out.is_sound &= is_finite(lambda) && lambda >= 0.0;
+        out.is_sound &= is_reaction(lambda);
 #pragma unroll
         for (u32 a = 0; a < CORNERS; ++a) out.diagonal[a] = 2.0 * mean;
 #pragma unroll
@@ -106,23 +102,13 @@ __device__ inline void add_by_point(
     Element& out, SigmaMean& sigma, const Form& form, u64 cell, int tag, const Vector (&p)[CORNERS]) {
 #pragma unroll 1
     for (u32 q = 0; q < N_POINTS; ++q) {
-        const double* const point = form.constants + 5 * q;
+        const double* const point = rule_point(form, q);
         const double weight = point[0];
-        double x = 0.0, y = 0.0, z = 0.0;
-#pragma unroll
-        for (u32 a = 0; a < CORNERS; ++a) {
-            x += point[1 + a] * p[a].x;
-            y += point[1 + a] * p[a].y;
-            z += point[1 + a] * p[a].z;
-        }
-        if (SIGMA == BY_POINT) {
-            const SigmaValue value = sigma_at(form, cell, tag, x, y, z);
-            add(sigma, weight, value);
-            out.is_sound &= is_definite(value);
-        }
+        const Vector at = point_at(point, p);
+        if (SIGMA == BY_POINT) see(sigma, out.is_sound, weight, sigma_at(form, cell, tag, at.x, at.y, at.z));
         if (LAMBDA == BY_POINT) {
-            const double lambda = lambda_at(form, cell, tag, x, y, z);
-            out.is_sound &= is_finite(lambda) && lambda >= 0.0;
+            const double lambda = lambda_at(form, cell, tag, at.x, at.y, at.z);
+            out.is_sound &= is_reaction(lambda);
 #pragma unroll
             for (u32 a = 0; a < CORNERS; ++a) {
                 const double share = weight * lambda * point[1 + a];
@@ -132,7 +118,7 @@ __device__ inline void add_by_point(
             }
         }
         if (SOURCE == BY_POINT) {
-            const double f = source_at(form, cell, tag, x, y, z);
+            const double f = source_at(form, cell, tag, at.x, at.y, at.z);
             out.is_sound &= is_finite(f);
 #pragma unroll
             for (u32 a = 0; a < CORNERS; ++a) out.load[a] += weight * f * point[1 + a];
@@ -255,7 +241,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) patch_assemble(
             nodes[a] = patches.corners[a * patches.n_elements + number];
             p[a] = point_of(shared, patch, patches, nodes[a]);
         }
-        element_matrix(element, form, FEMTILE_READS_CELLS ? patches.cells[number] : 0, p);
+        element_matrix(element, form, READS_CELLS ? patches.cells[number] : 0, p);
         if (!element.is_sound) atomicMin(bad, patches.cells[number]);
     }
     // Rows take the place of coordinates, which all elements have read by then.

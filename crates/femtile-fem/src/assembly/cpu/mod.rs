@@ -1,0 +1,291 @@
+//! Assembly on the CPU: blocks of rows in parallel, chunks of cells in SIMD lanes.
+
+mod block;
+mod columns;
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use femtile_device::cpu::{SharedMut, zeroed_vec};
+use femtile_device::{Buffer, Cpu, Scalar};
+use femtile_linalg::sparse::Places;
+use femtile_linalg::sparse::csr::{Csr, HostOffsets};
+use femtile_mesh::Mesh;
+use rayon::prelude::*;
+
+use self::block::{BlockTask, dispatch};
+use super::element::{Corners, Elements};
+use super::kernels::{Assembled, AssemblyKernels, Problem};
+use super::sparsity::{Sparsity, block_shift, pattern};
+use crate::FemError;
+use crate::dofs::RowBlocks;
+use crate::forms::{CHUNK, ChunkCoefficients, ChunkScratch};
+
+impl<T: Scalar> AssemblyKernels<T> for Cpu {
+    type Kept = Kept;
+
+    fn assemble_system(&self, problem: &Problem<'_>) -> Result<Assembled<T, Self>, FemError> {
+        let mesh = problem.coefficients.mesh;
+        self.install(|| {
+            let (blocks, pattern) = pattern(mesh)?;
+            let plan = Plan::new(blocks, Arc::new(pattern), None);
+            let mut values: Vec<T> = zeroed_vec(plan.pattern.columns.len());
+            let mut rhs: Vec<f64> = zeroed_vec(mesh.n_nodes());
+            let mut reacts =
+                vec![false; if problem.coefficients.reaction_varies() { mesh.n_nodes() } else { 0 }];
+            plan.fill(self, problem, &mut values, &mut rhs, &mut reacts)?;
+            if !reacts.contains(&true) {
+                reacts.clear();
+            }
+            let Sparsity { offsets, columns } = Arc::unwrap_or_clone(plan.pattern);
+            let matrix = Csr::from_parts(self, mesh.n_nodes(), offsets, columns, values)?;
+            Ok(Assembled { matrix, rhs, reacts })
+        })
+    }
+
+    fn keep(&self, mesh: &Mesh, pattern: &Arc<Sparsity>, places: Places) -> Result<Kept, FemError> {
+        let blocks = self.install(|| RowBlocks::new(mesh, block_shift(mesh.n_nodes())));
+        let scattered = places.lanes().is_some().then_some(places);
+        let rhs = vec![0.0; mesh.n_nodes()];
+        // Columns and where rows begin; the nodes of cells, and the numbers of the cells of blocks; points.
+        let words = pattern.columns.len() + mesh.n_nodes() + mesh.cells.len() + mesh.n_cells();
+        let bytes = 4 * words + 24 * mesh.n_nodes();
+        Ok(Kept { plan: Plan::new(blocks, pattern.clone(), scattered), rhs, reacts: Vec::new(), bytes })
+    }
+
+    fn load(&self, _: &mut Kept, _: &Problem<'_>) -> Result<(), FemError> {
+        Ok(())
+    }
+
+    fn queue<V: Scalar>(
+        &self,
+        kept: &mut Kept,
+        problem: &Problem<'_>,
+        values: &mut Buffer<V, Self>,
+        rhs: &mut Buffer<T, Self>,
+    ) -> Result<(), FemError> {
+        self.install(|| kept.fill(self, problem, values.as_mut_slice()))?;
+        rhs.as_mut_slice().iter_mut().zip(&kept.rhs).for_each(|(out, &b)| *out = T::from_f64(b));
+        Ok(())
+    }
+
+    fn check<V: Scalar>(
+        &self,
+        kept: &mut Kept,
+        _: &Problem<'_>,
+        _: &mut Buffer<V, Self>,
+        _: &mut Buffer<T, Self>,
+    ) -> Result<Vec<bool>, FemError> {
+        Ok(kept.reacts.clone())
+    }
+
+    fn kept_bytes(&self, kept: &Kept) -> usize {
+        kept.bytes
+    }
+
+    fn unrounded(&self, kept: &Kept, _: &Buffer<T, Self>) -> Result<Vec<f64>, FemError> {
+        Ok(kept.rhs.clone())
+    }
+}
+
+/// What the host keeps between fillings.
+pub struct Kept {
+    plan: Plan,
+    pub(super) rhs: Vec<f64>,
+    /// As [`Assembled::reacts`].
+    pub(super) reacts: Vec<bool>,
+    bytes: usize,
+}
+
+impl Kept {
+    pub(super) fn fill<V: Scalar>(
+        &mut self,
+        device: &Cpu,
+        problem: &Problem<'_>,
+        values: &mut [V],
+    ) -> Result<(), FemError> {
+        let n_reacts = if problem.coefficients.reaction_varies() { self.rhs.len() } else { 0 };
+        self.rhs.fill(0.0);
+        self.reacts.clear();
+        self.reacts.resize(n_reacts, false);
+        self.plan.fill(device, problem, values, &mut self.rhs, &mut self.reacts)
+    }
+}
+
+/// Who works on which rows, and what that takes.
+struct Plan {
+    blocks: RowBlocks,
+    pattern: Arc<Sparsity>,
+    /// Where values lie, when not in the order of the pattern.
+    places: Option<Places>,
+    /// Where each row of each block begins among the values of the block, and the end of the last.
+    starts: Vec<Vec<u32>>,
+    pool: Mutex<Vec<Scratch>>,
+}
+
+/// Where the values of one block of rows go.
+enum Out<'a, V> {
+    /// One after another.
+    Rows(&'a mut [V]),
+    /// To their places among all values.
+    Places(&'a SharedMut<'a, V>, &'a Places),
+}
+
+/// What one block of rows is to fill.
+struct BlockRows<'a, V> {
+    block: usize,
+    starts: &'a [u32],
+    /// The columns of the block and all that follow.
+    columns: &'a [u32],
+    values: Out<'a, V>,
+    rhs: &'a mut [f64],
+    reacts: &'a mut [bool],
+}
+
+/// Arrays that one thread needs while it works on a block.
+struct Scratch {
+    cells: Vec<u32>,
+    values: Vec<f64>,
+    diagonal: Vec<f64>,
+    corners: Box<Corners>,
+    elements: Box<Elements>,
+    coefficients: ChunkCoefficients,
+    evaluation: ChunkScratch,
+}
+
+impl Plan {
+    fn new(blocks: RowBlocks, pattern: Arc<Sparsity>, places: Option<Places>) -> Self {
+        let starts = |block| local_starts(&pattern.offsets, &blocks.rows(block));
+        let starts = (0..blocks.n_blocks()).map(starts).collect();
+        Self { blocks, pattern, places, starts, pool: Mutex::default() }
+    }
+
+    fn fill<V: Scalar>(
+        &self,
+        device: &Cpu,
+        problem: &Problem<'_>,
+        values: &mut [V],
+        rhs: &mut [f64],
+        reacts: &mut [bool],
+    ) -> Result<(), FemError> {
+        let shared;
+        let out = match &self.places {
+            None => Out::Rows(values),
+            Some(places) => {
+                shared = SharedMut::new(values);
+                Out::Places(&shared, places)
+            }
+        };
+        let work = self.split(out, rhs, reacts);
+        match problem.coefficients.mesh.kind.n_nodes() {
+            3 => self.work::<V, 3>(device, problem, work),
+            _ => self.work::<V, 4>(device, problem, work),
+        }
+    }
+
+    /// Cuts the output arrays into the parts of the blocks.
+    fn split<'a, V>(
+        &'a self,
+        mut out: Out<'a, V>,
+        mut rhs: &'a mut [f64],
+        mut reacts: &'a mut [bool],
+    ) -> Vec<BlockRows<'a, V>> {
+        let part = |block: usize| {
+            let rows = self.blocks.rows(block);
+            let begin = self.pattern.offsets.get(rows.start);
+            let n_entries = self.pattern.offsets.get(rows.end) - begin;
+            BlockRows {
+                block,
+                starts: &self.starts[block],
+                columns: &self.pattern.columns[begin..],
+                values: match &mut out {
+                    Out::Rows(values) => Out::Rows(take(values, n_entries)),
+                    Out::Places(values, places) => Out::Places(values, places),
+                },
+                rhs: take(&mut rhs, rows.len()),
+                reacts: take(&mut reacts, rows.len()),
+            }
+        };
+        (0..self.blocks.n_blocks()).map(part).collect()
+    }
+
+    fn work<V: Scalar, const N: usize>(
+        &self,
+        device: &Cpu,
+        problem: &Problem<'_>,
+        work: Vec<BlockRows<'_, V>>,
+    ) -> Result<(), FemError> {
+        let facets = facets_by_block(problem, &self.blocks);
+        let (n_done, n_blocks) = (AtomicUsize::new(0), self.blocks.n_blocks());
+        let failures: Vec<FemError> = work
+            .into_par_iter()
+            .filter_map(|rows| {
+                let taken = self.pool.lock().ok().and_then(|mut pool| pool.pop());
+                let mut scratch = taken.unwrap_or_else(|| Scratch::new(problem));
+                scratch.coefficients = problem.coefficients.start_chunk();
+                self.blocks.cells_of(rows.block, &mut scratch.cells);
+                let facets = &facets[rows.block];
+                let task = BlockTask::<V, N> {
+                    problem,
+                    rows: self.blocks.rows(rows.block),
+                    facets,
+                    out: rows,
+                    scratch: &mut scratch,
+                };
+                let result = dispatch(device.simd(), task);
+                if let Ok(mut pool) = self.pool.lock() {
+                    pool.push(scratch);
+                }
+                (problem.progress)((n_done.fetch_add(1, Ordering::Relaxed) + 1) as f64 / n_blocks as f64);
+                result.err()
+            })
+            .collect();
+        // Which blocks fail does not depend on the order of work, so neither does the smallest cell among them.
+        match failures.into_iter().min_by_key(FemError::cell) {
+            Some(first) => Err(first),
+            None => Ok(()),
+        }
+    }
+}
+
+fn local_starts(offsets: &HostOffsets, rows: &Range<usize>) -> Vec<u32> {
+    let base = offsets.get(rows.start);
+    (rows.start..=rows.end).map(|row| (offsets.get(row) - base) as u32).collect()
+}
+
+/// Cuts at most `n` values off the front.
+fn take<'a, V>(values: &mut &'a mut [V], n: usize) -> &'a mut [V] {
+    let whole = std::mem::take(values);
+    let n = n.min(whole.len());
+    let (front, rest) = whole.split_at_mut(n);
+    *values = rest;
+    front
+}
+
+/// The facet terms of each block, ascending.
+fn facets_by_block(problem: &Problem<'_>, blocks: &RowBlocks) -> Vec<Vec<u32>> {
+    let mut facets = vec![Vec::new(); blocks.n_blocks()];
+    for (i, term) in problem.facet_terms.iter().enumerate() {
+        let mut touched = term.nodes.map(|node| blocks.block_of(node));
+        touched.sort_unstable();
+        for group in touched.chunk_by(|a, b| a == b) {
+            facets[group[0]].push(i as u32);
+        }
+    }
+    facets
+}
+
+impl Scratch {
+    fn new(problem: &Problem<'_>) -> Self {
+        Self {
+            cells: Vec::new(),
+            values: Vec::new(),
+            diagonal: Vec::new(),
+            corners: Box::new(Corners([[0.0; CHUNK]; 12])),
+            elements: Elements::new(),
+            coefficients: problem.coefficients.start_chunk(),
+            evaluation: ChunkScratch::default(),
+        }
+    }
+}
