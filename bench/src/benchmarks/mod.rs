@@ -1,5 +1,6 @@
 //! One file a benchmark.
 
+mod amg;
 mod assembly;
 mod bandwidth;
 mod block_tridiagonal;
@@ -39,6 +40,11 @@ pub(crate) fn all() -> Vec<Benchmark> {
             name: "assembly",
             summary: "pattern, matrix and right side of the box of linear tetrahedra",
             run: assembly::run,
+        },
+        Benchmark {
+            name: "amg",
+            summary: "conjugate gradients with multigrid to 1e-8 on that box: set-up and solve",
+            run: amg::run,
         },
         Benchmark {
             name: "read-gmsh",

@@ -1,6 +1,7 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
+use femtile_amg::AmgError;
 use femtile_device::DeviceError;
 use femtile_fem::FemError;
 use femtile_linalg::LinalgError;
@@ -49,6 +50,9 @@ pub enum CaseError {
     /// The solver refused.
     #[error(transparent)]
     Linalg(#[from] LinalgError),
+    /// Multigrid could not be set up.
+    #[error("multigrid cannot be set up: {0}")]
+    Amg(#[from] AmgError),
     /// The equation in time could not be advanced.
     #[error(transparent)]
     Time(#[from] TimeError),
@@ -64,6 +68,7 @@ impl CaseError {
             self,
             Self::Device(_)
                 | Self::Linalg(LinalgError::Device(_))
+                | Self::Amg(AmgError::Linalg(LinalgError::Device(_)))
                 | Self::Fem(FemError::Device(_) | FemError::Linalg(LinalgError::Device(_)))
                 | Self::Time(TimeError::Device(_) | TimeError::Linalg(LinalgError::Device(_)))
         )

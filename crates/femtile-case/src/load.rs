@@ -181,15 +181,12 @@ impl Case {
         if solver.precision == Precision::Mixed {
             return wrong("precision", "mixed precision is not available yet; use \"f64\"".into());
         }
-        if let PreconditionerName::Amg | PreconditionerName::Gmg = solver.preconditioner {
-            return wrong("preconditioner", "multigrid is not available yet; use \"jacobi\"".into());
+        if solver.preconditioner == PreconditionerName::Gmg {
+            return wrong("preconditioner", "geometric multigrid is not available yet; use \"amg\"".into());
         }
         for (key, options) in [("amg", &solver.amg), ("gmg", &solver.gmg)] {
             if options.is_some() {
-                return wrong(
-                    key,
-                    "multigrid is not available yet; this table is reserved for its options".into(),
-                );
+                return wrong(key, "this table is reserved: multigrid has no options yet".into());
             }
         }
         Ok(())

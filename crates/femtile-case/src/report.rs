@@ -69,6 +69,18 @@ pub struct SolveReport {
     pub true_relative_residual: f64,
     /// ‖r‖/‖b‖ before the first and after every iteration.
     pub residuals: Vec<f64>,
+    /// The levels of multigrid, the finest first; none without it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub levels: Vec<LevelReport>,
+}
+
+/// A level of multigrid.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LevelReport {
+    /// Rows of its matrix.
+    pub n_rows: usize,
+    /// Non-zeros of its matrix.
+    pub n_nonzeros: usize,
 }
 
 /// How time was stepped through.

@@ -4,8 +4,10 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use femtile_amg::{Amg, AmgConfig, AmgKernels, Convert, LevelShape};
 use femtile_device::{Buffer, Cpu, Cuda};
 use femtile_fem::{AssemblyKernels, BoundaryCondition, Coefficient, Form, System, assemble};
+use femtile_linalg::Preconditioner;
 use femtile_linalg::comm::Alone;
 use femtile_linalg::krylov::cg::{CgConfig, CgKernels, CgOutcome, ConjugateGradient};
 use femtile_linalg::krylov::{Monitor, Stop};
@@ -20,7 +22,7 @@ use crate::device::{Choice, Chosen, Request, is_out_of_memory};
 use crate::file::{EquationKind, PreconditionerName, Value};
 use crate::functional::{Ready, evaluate, prepare};
 use crate::mesh_source::mesh_of;
-use crate::report::{MemoryReport, MeshReport, SpaceReport};
+use crate::report::{LevelReport, MemoryReport, MeshReport, SpaceReport};
 use crate::{
     Case, CaseError, Progress, Report, SolveReport, Stage, Timings, diffusion, memory, output, plot,
 };
@@ -118,7 +120,7 @@ struct Solving<'a> {
 impl Solving<'_> {
     fn solve_on<D>(&mut self, device: &D, reason: &str, clock: &mut Clock<'_>) -> Result<Report, CaseError>
     where
-        D: AssemblyKernels<f64> + CgKernels<f64> + CsrKernels<f64>,
+        D: SolveDevice,
     {
         let (case, mesh) = (self.case, self.mesh);
         let form = self.problem.form(mesh);
@@ -139,7 +141,7 @@ impl Solving<'_> {
             ));
         }
 
-        let (solution, outcome) = solve(device, case, mesh, system, clock, &mut timings)?;
+        let Solved { solution, outcome, levels } = solve(device, case, mesh, system, clock, &mut timings)?;
         warn_of_outcome(case, &outcome, &mut warnings);
 
         clock.begin(Stage::Write);
@@ -158,6 +160,7 @@ impl Solving<'_> {
                 relative_residual: outcome.relative_residual,
                 true_relative_residual: outcome.true_relative_residual,
                 residuals: outcome.residuals,
+                levels,
             },
             time: None,
             functionals,
@@ -167,7 +170,7 @@ impl Solving<'_> {
             device_reason: reason.into(),
             kernel_launches: device.kernel_launches(),
             warnings,
-            citations: vec!["hestenes1952".into()],
+            citations: citations(case),
             version: env!("CARGO_PKG_VERSION").into(),
         };
         write_results(case, mesh, solution, &report)?;
@@ -235,6 +238,16 @@ impl Prepared {
     }
 }
 
+/// The papers behind what was used.
+fn citations(case: &Case) -> Vec<String> {
+    let multigrid = if case.file.solver.preconditioner == PreconditionerName::Amg {
+        ["vanek1996", "fu2014"].as_slice()
+    } else {
+        &[]
+    };
+    ["hestenes1952"].iter().chain(multigrid).map(|key| (*key).into()).collect()
+}
+
 /// Passes iterations on and stops when the user asks.
 struct Watch<'a> {
     progress: &'a mut dyn Progress,
@@ -252,24 +265,48 @@ impl Monitor for Watch<'_> {
     }
 }
 
-fn solve<D>(
+/// A device that cases are solved on.
+trait SolveDevice:
+    AssemblyKernels<f64>
+    + CgKernels<f64>
+    + CsrKernels<f64>
+    + AmgKernels<f32>
+    + Convert<f64, f32>
+    + Convert<f32, f64>
+{
+}
+
+impl<D> SolveDevice for D where
+    D: AssemblyKernels<f64>
+        + CgKernels<f64>
+        + CsrKernels<f64>
+        + AmgKernels<f32>
+        + Convert<f64, f32>
+        + Convert<f32, f64>
+{
+}
+
+struct Solved {
+    solution: Vec<f64>,
+    outcome: CgOutcome,
+    levels: Vec<LevelReport>,
+}
+
+/// A preconditioner and what there is to tell of it.
+type Preconditioning<D> = (Box<dyn Preconditioner<f64, D>>, Vec<LevelReport>);
+
+fn solve<D: SolveDevice>(
     device: &D,
     case: &Case,
     mesh: &Mesh,
     system: System<f64, D>,
     clock: &mut Clock<'_>,
     timings: &mut Timings,
-) -> Result<(Vec<f64>, CgOutcome), CaseError>
-where
-    D: AssemblyKernels<f64> + CgKernels<f64> + CsrKernels<f64>,
-{
+) -> Result<Solved, CaseError> {
     let solver = &case.file.solver;
     clock.begin(Stage::Setup);
     let n = system.rhs.len();
-    let preconditioner = match solver.preconditioner {
-        PreconditionerName::None => Diagonal::identity(device, n)?,
-        _ => Diagonal::new(&system.matrix)?,
-    };
+    let (preconditioner, levels) = preconditioner(device, solver.preconditioner, &system)?;
     let mut x = Buffer::zeros(device, n)?;
     timings.setup = clock.seconds();
 
@@ -282,9 +319,30 @@ where
     };
     let mut watch = Watch { progress: &mut *clock.progress, tolerance: solver.tolerance };
     let method = ConjugateGradient::new(config);
-    let outcome = method.solve(&mut x, &system.matrix, &preconditioner, &system.rhs, &Alone, &mut watch)?;
+    let (a, m, b) = (&system.matrix, preconditioner.as_ref(), &system.rhs);
+    let outcome = method.solve(&mut x, a, m, b, &Alone, &mut watch)?;
     timings.solve = clock.seconds();
-    Ok((system.solution(mesh, &x)?, outcome))
+    Ok(Solved { solution: system.solution(mesh, &x)?, outcome, levels })
+}
+
+fn preconditioner<D: SolveDevice>(
+    device: &D,
+    name: PreconditionerName,
+    system: &System<f64, D>,
+) -> Result<Preconditioning<D>, CaseError> {
+    Ok(match name {
+        PreconditionerName::None => (Box::new(Diagonal::identity(device, system.rhs.len())?), Vec::new()),
+        PreconditionerName::Amg => {
+            let amg = Amg::<f32, D>::new(&system.matrix, None, &AmgConfig::default())?;
+            let level =
+                |shape: &LevelShape| LevelReport { n_rows: shape.n_rows, n_nonzeros: shape.n_nonzeros };
+            let levels = amg.hierarchy().shapes().iter().map(level).collect();
+            (Box::new(amg), levels)
+        }
+        PreconditionerName::Jacobi | PreconditionerName::Gmg => {
+            (Box::new(Diagonal::new(&system.matrix)?), Vec::new())
+        }
+    })
 }
 
 fn warn_of_outcome(case: &Case, outcome: &CgOutcome, warnings: &mut Vec<String>) {

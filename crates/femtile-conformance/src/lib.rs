@@ -18,6 +18,7 @@ pub fn specialisations(all: bool) -> Vec<Specialisation> {
         femtile::linalg::cuda_specialisations(),
         suite::headers::specialisations(),
         forms.collect(),
+        femtile::amg::cuda_specialisations(),
         femtile::time::cuda_specialisations(),
     ]
     .concat()

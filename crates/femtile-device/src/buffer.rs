@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::fmt::Debug;
 
 use crate::{DeviceError, Element};
@@ -34,6 +35,11 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
 
     /// Copies `memory` into `host`; both have the same length.
     fn download<T: Element>(&self, host: &mut [T], memory: &Self::Memory<T>) -> Result<(), DeviceError>;
+
+    /// The values where they are, if the host shares the memory.
+    fn lend<T: Element>(_memory: &Self::Memory<T>) -> Option<&[T]> {
+        None
+    }
 
     /// Begins a copy of `len` values to the host; work asked for later does not wait for it.
     fn begin_read<T: Element>(
@@ -161,6 +167,14 @@ impl<T: Element, D: Device> Buffer<T, D> {
     /// Begins a copy of all values to the host, for [`Device::end_read`].
     pub fn begin_read(&self) -> Result<D::Readback, DeviceError> {
         self.device.begin_read(&self.memory, self.len)
+    }
+
+    /// All values for the host to read, without a copy where it shares the memory.
+    pub fn on_host(&self) -> Result<Cow<'_, [T]>, DeviceError> {
+        match D::lend(&self.memory) {
+            Some(values) => Ok(Cow::Borrowed(values)),
+            None => Ok(Cow::Owned(self.to_host()?)),
+        }
     }
 
     /// All values as a vector on the host.

@@ -2,6 +2,7 @@
 //!
 //! This crate is what users import; it only re-exports the chapters of the library.
 
+pub use femtile_amg as amg;
 pub use femtile_case as case;
 pub use femtile_device as device;
 pub use femtile_element as element;

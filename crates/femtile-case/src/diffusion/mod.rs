@@ -141,6 +141,7 @@ fn finish(
             relative_residual: f64::NAN,
             true_relative_residual: f64::NAN,
             residuals: Vec::new(),
+            levels: Vec::new(),
         },
         time: Some(time_report(prepared, &outcome, timings.solve)),
         functionals: functional::evaluate(&prepared.functionals, grid, &u, time)?,

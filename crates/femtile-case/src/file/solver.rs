@@ -32,7 +32,7 @@ pub enum PreconditionerName {
     Jacobi,
     /// None.
     None,
-    /// Algebraic multigrid; not available yet.
+    /// Algebraic multigrid, its levels in single precision: iterations hardly grow with the mesh.
     Amg,
     /// Geometric multigrid; not available yet.
     Gmg,

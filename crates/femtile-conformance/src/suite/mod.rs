@@ -1,6 +1,7 @@
 //! What every device must do, written once; tests instantiate it for the CPU, for emulated CUDA and for a real GPU.
 
 pub mod adi;
+pub mod amg;
 pub mod assembly;
 pub mod block_tridiagonal;
 pub mod cg;
@@ -172,6 +173,16 @@ macro_rules! patch_assembly {
                 single_precision_upper_halves_are_rounded_twice_at_most,
                 bad_cells_of_patches_are_named_as_by_the_reference, conditions_and_other_meshes_are_refused,
                 what_patches_leave_to_the_host_agrees_as_well;
+        }
+    };
+}
+
+/// Instantiates the checks of multigrid as tests, for the devices that `$devices()` gives.
+#[macro_export]
+macro_rules! multigrid {
+    ($devices:path, $scope:expr) => {
+        $crate::checks! { $devices, $scope;
+            amg: cycles_agree_with_the_reference, solves_with_multigrid_converge_as_on_the_reference;
         }
     };
 }

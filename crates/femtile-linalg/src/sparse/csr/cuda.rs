@@ -17,7 +17,7 @@ fn program<T: Scalar, O: Element>(hook: &CudaHook) -> Specialisation {
 }
 
 /// The programs of this folder with a hook, for checks that compile all of them.
-pub(crate) fn specialisations(hook: &CudaHook) -> Vec<Specialisation> {
+pub fn specialisations(hook: &CudaHook) -> Vec<Specialisation> {
     vec![
         program::<f32, u32>(hook),
         program::<f32, u64>(hook),

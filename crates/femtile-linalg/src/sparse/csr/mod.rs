@@ -13,6 +13,7 @@ use femtile_device::{Buffer, Device, HostDevice, Scalar};
 use super::{Places, StoredMatrix};
 use crate::hooks::Hook;
 use crate::{LinalgError, LinearOperator, error::need};
+pub use cuda::specialisations as cuda_specialisations;
 pub use kernels::CsrKernels;
 
 /// Where each row begins: 32-bit numbers as long as they reach, else 64-bit.

@@ -1,0 +1,91 @@
+use crate::AmgError;
+
+/// Settings of a hierarchy.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AmgConfig {
+    /// Rows of the matrix that belong to one node, such as 3 for displacements; their numbers follow each other. Default 1.
+    pub block_size: usize,
+    /// Neighbours count where $\|A_{ij}\| > \theta \sqrt{\|A_{ii}\| \|A_{jj}\|}$; with 0 all count. Default 0.01, halved from
+    /// level to level.
+    pub strength: f64,
+    /// Aggregates of fewer nodes are dealt out to others. Default 9.
+    pub least_aggregate: u32,
+    /// The coarsest level has at most so many rows and is solved directly. Default 200.
+    pub coarse_rows: usize,
+    /// Levels at most. Default 20.
+    pub max_levels: usize,
+    /// What smooths on every level.
+    pub smoother: Smoother,
+    /// How levels are visited.
+    pub cycle: Cycle,
+}
+
+/// What smooths errors that coarser levels cannot see; the same before and after the coarser level, so that the cycle
+/// is symmetric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Smoother {
+    /// Jacobi's method, damped by $\omega = 4 / (3 \lambda_\max(D^{-1} A))$.
+    Jacobi {
+        /// Times before and after.
+        sweeps: usize,
+    },
+    /// Gauss–Seidel's method in blocks of rows, ascending before the coarser level and descending after it; on CPUs.
+    GaussSeidel {
+        /// Sweeps before and after.
+        sweeps: usize,
+    },
+    /// A Chebyshev polynomial in $D^{-1} A$ for the upper part of its spectrum.
+    Chebyshev {
+        /// Products before and after.
+        degree: usize,
+    },
+}
+
+/// How often a cycle visits the next coarser level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Cycle {
+    /// Once.
+    V,
+    /// Twice.
+    W,
+}
+
+impl Default for AmgConfig {
+    fn default() -> Self {
+        Self {
+            block_size: 1,
+            strength: 0.01,
+            least_aggregate: 9,
+            coarse_rows: 200,
+            max_levels: 20,
+            smoother: Smoother::Chebyshev { degree: 2 },
+            cycle: Cycle::V,
+        }
+    }
+}
+
+impl AmgConfig {
+    pub(crate) fn check(&self, n_rows: usize) -> Result<(), AmgError> {
+        let wrong = |field, message: String| Err(AmgError::Setting { field, message });
+        if self.block_size == 0 || !n_rows.is_multiple_of(self.block_size) {
+            let message = format!("{} does not divide the {n_rows} rows of the matrix", self.block_size);
+            return wrong("block_size", message);
+        }
+        if !(0.0..1.0).contains(&self.strength) {
+            return wrong("strength", format!("{} is not in [0, 1): 0.01 is a good choice", self.strength));
+        }
+        if self.max_levels == 0 {
+            return wrong("max_levels", "0 leaves no level: 20 are more than enough".into());
+        }
+        let n = match self.smoother {
+            Smoother::Jacobi { sweeps } | Smoother::GaussSeidel { sweeps } => sweeps,
+            Smoother::Chebyshev { degree } => degree,
+        };
+        if !(1..=16).contains(&n) {
+            return wrong("smoother", format!("{n} times are not between 1 and 16"));
+        }
+        Ok(())
+    }
+}

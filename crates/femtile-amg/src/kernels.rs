@@ -1,0 +1,150 @@
+use femtile_device::{Buffer, Scalar};
+use femtile_linalg::sparse::csr::{Csr, CsrKernels};
+use femtile_linalg::vector::VectorKernels;
+use femtile_linalg::{LinalgError, LinearOperator};
+
+/// A step of a smoother: $d = \beta d + \alpha D^{-1} (b - A x)$, $x = x + d$.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Step<H> {
+    /// What the scaled residual is multiplied by.
+    pub alpha: H,
+    /// What the step before is multiplied by; it is not read where this is zero.
+    pub beta: H,
+    /// Whether another step reads this one.
+    pub is_kept: bool,
+}
+
+/// The vectors that a smoother works on.
+#[derive(Debug)]
+pub struct Smoothed<'a, H: Scalar, D: AmgKernels<H>> {
+    /// The right side.
+    pub b: &'a Buffer<H, D>,
+    /// The reciprocals of the diagonal.
+    pub inverse_diagonal: &'a Buffer<H, D>,
+    /// The iterate before the step.
+    pub x: &'a Buffer<H, D>,
+    /// The iterate after it.
+    pub next: &'a mut Buffer<H, D>,
+    /// The last step.
+    pub direction: &'a mut Buffer<H, D>,
+    /// Room for the product.
+    pub product: &'a mut Buffer<H, D>,
+}
+
+/// The order of rows in a sweep of Gauss–Seidel's method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sweep {
+    /// Ascending, the first sweep of all.
+    ForwardFromZero,
+    /// Ascending.
+    Forward,
+    /// Descending.
+    Backward,
+}
+
+/// The vectors that a sweep works on.
+#[derive(Debug)]
+pub struct Swept<'a, H: Scalar, D: AmgKernels<H>> {
+    /// The right side.
+    pub b: &'a Buffer<H, D>,
+    /// The reciprocals of the diagonal $\tilde D$.
+    pub inverse_diagonal: &'a Buffer<H, D>,
+    /// The iterate.
+    pub x: &'a mut Buffer<H, D>,
+    /// The iterate before the sweep, which is overwritten.
+    pub before: &'a mut Buffer<H, D>,
+}
+
+/// The acts of a multigrid cycle that a device carries out, all levels in the precision `H`.
+pub trait AmgKernels<H: Scalar>: VectorKernels<H> + CsrKernels<H> {
+    /// Runs the work of the host with as many threads as the device stands for.
+    fn amg_on_host<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        work()
+    }
+
+    /// $x = \alpha D^{-1} b$: the first step from zero; into `direction` as well where it is kept.
+    ///
+    /// # Cost
+    /// Reads 2n values, writes n, and n more where the step is kept.
+    fn amg_first_step(
+        &self,
+        x: &mut Buffer<H, Self>,
+        direction: &mut Buffer<H, Self>,
+        step: Step<H>,
+        inverse_diagonal: &Buffer<H, Self>,
+        b: &Buffer<H, Self>,
+    ) -> Result<(), LinalgError>;
+
+    /// A [`Step`] of a smoother, in the pass of the product.
+    ///
+    /// # Cost
+    /// One product; reads 3n values beside it, writes 2n, and n more are written and read where steps are kept.
+    fn amg_step(
+        &self,
+        a: &dyn LinearOperator<H, Self>,
+        step: Step<H>,
+        vectors: Smoothed<'_, H, Self>,
+    ) -> Result<(), LinalgError>;
+
+    /// A sweep of Gauss–Seidel's method in each block of `block` rows, which see the iterate before the sweep of other
+    /// blocks: $x = x + (\tilde D + L)^{-1} (b - A x)$ with the lower part L of the blocks, or the upper one.
+    ///
+    /// `x` is overwritten with the result; with [`Sweep::ForwardFromZero`] it is taken for zero and not read.
+    ///
+    /// # Cost
+    /// One product, half of one from zero; reads 2n values beside it, writes n.
+    /// # Errors
+    /// [`LinalgError::Setting`] on devices that have no such sweep.
+    fn amg_sweep(
+        &self,
+        _sweep: Sweep,
+        _a: &Csr<H, Self>,
+        _block: usize,
+        _vectors: Swept<'_, H, Self>,
+    ) -> Result<(), LinalgError> {
+        let message = "Gauss-Seidel sweeps need a CPU: choose Chebyshev".into();
+        Err(LinalgError::Setting { field: "smoother", message })
+    }
+
+    /// $r = b - A x$, in the pass of the product, for which `product` has room.
+    ///
+    /// # Cost
+    /// One product; reads n values beside it, writes n.
+    fn amg_residual(
+        &self,
+        r: &mut Buffer<H, Self>,
+        product: &mut Buffer<H, Self>,
+        a: &dyn LinearOperator<H, Self>,
+        x: &Buffer<H, Self>,
+        b: &Buffer<H, Self>,
+    ) -> Result<(), LinalgError>;
+
+    /// $x \mathrel{+}= P e$.
+    ///
+    /// # Cost
+    /// One product with P; reads and writes n values.
+    fn amg_correct(
+        &self,
+        x: &mut Buffer<H, Self>,
+        product: &mut Buffer<H, Self>,
+        p: &Csr<H, Self>,
+        e: &Buffer<H, Self>,
+    ) -> Result<(), LinalgError> {
+        p.apply(product, e)?;
+        self.axpby(x, H::ONE, product, H::ONE)
+    }
+}
+
+/// Vectors between the precision of a solve and that of its hierarchy.
+pub trait Convert<T: Scalar, H: Scalar>: VectorKernels<T> + VectorKernels<H> {
+    /// $y = \alpha x$, rounded; both have the same length.
+    ///
+    /// # Cost
+    /// Reads and writes n values.
+    fn amg_convert(
+        &self,
+        y: &mut Buffer<H, Self>,
+        alpha: f64,
+        x: &Buffer<T, Self>,
+    ) -> Result<(), LinalgError>;
+}

@@ -1,0 +1,52 @@
+//! Algebraic multigrid for symmetric positive definite sparse matrices, by smoothed aggregation.
+//!
+//! ```
+//! use femtile_amg::{Amg, AmgConfig};
+//! use femtile_device::{Buffer, Cpu};
+//! use femtile_linalg::comm::Alone;
+//! use femtile_linalg::krylov::cg::{CgConfig, ConjugateGradient};
+//! use femtile_linalg::sparse::Triplets;
+//!
+//! let (cpu, n) = (Cpu::new(0)?, 1_000);
+//! let mut triplets = Triplets::new(n, n);
+//! for i in 0..n {
+//!     triplets.push(i, i, 2.0)?;
+//!     if i > 0 {
+//!         triplets.push(i, i - 1, -1.0)?;
+//!         triplets.push(i - 1, i, -1.0)?;
+//!     }
+//! }
+//! let a = triplets.into_csr(&cpu)?.matrix;
+//! let amg = Amg::<f32, _>::new(&a, None, &AmgConfig::default())?;
+//! println!("{}", amg.hierarchy());
+//!
+//! let b = Buffer::from_vec(&cpu, vec![1.0; n])?;
+//! let mut x = Buffer::zeros(&cpu, n)?;
+//! let method = ConjugateGradient::new(CgConfig::default());
+//! let outcome = method.solve(&mut x, &a, &amg, &b, &Alone, &mut ())?;
+//! assert!(outcome.iterations < 30);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![deny(unsafe_code)]
+
+mod check;
+mod config;
+#[allow(unsafe_code)]
+mod cpu;
+#[allow(unsafe_code)]
+mod cuda;
+mod cycle;
+mod error;
+mod hierarchy;
+mod kernels;
+mod preconditioner;
+mod reference;
+mod relaxation;
+mod setup;
+
+pub use config::{AmgConfig, Cycle, Smoother};
+pub use cuda::specialisations as cuda_specialisations;
+pub use error::AmgError;
+pub use hierarchy::{Hierarchy, LevelShape};
+pub use kernels::{AmgKernels, Convert, Smoothed, Step, Sweep, Swept};
+pub use preconditioner::Amg;

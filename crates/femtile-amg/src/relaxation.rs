@@ -1,0 +1,101 @@
+//! What smooths on a level.
+
+use femtile_device::{Buffer, Device, Scalar};
+use femtile_linalg::LinalgError;
+use rayon::prelude::*;
+
+use crate::Smoother;
+use crate::kernels::Step;
+use crate::setup::rows::{RowAccess, Rows};
+use crate::setup::spectrum::Scaling;
+
+/// Jacobi's damping for eigenvalues of about one.
+const JACOBI: f64 = 4.0 / 3.0;
+/// Chebyshev polynomials act on eigenvalues from this share of the largest one on.
+const LOWER: f64 = 0.3;
+/// Gauss–Seidel's blocks: so many of a level, but for bounds on their rows. They do not depend on the number of threads.
+const BLOCKS: usize = 16;
+const BLOCK_ROWS: [usize; 2] = [4_096, 32_768];
+/// Rows that one piece of work takes.
+const PIECE: usize = 4_096;
+
+/// A smoother made for one matrix.
+#[derive(Debug)]
+pub(crate) struct Relaxation<H: Scalar, D: Device> {
+    pub kind: Kind<H>,
+    /// The reciprocals of the diagonal, raised where that is needed.
+    pub inverse_diagonal: Buffer<H, D>,
+}
+
+/// How it smooths.
+#[derive(Debug)]
+pub(crate) enum Kind<H> {
+    /// By these steps.
+    Polynomial(Vec<Step<H>>),
+    /// By sweeps in blocks of so many rows.
+    GaussSeidel { sweeps: usize, block: usize },
+}
+
+impl<H: Scalar, D: Device> Relaxation<H, D> {
+    /// For a matrix with this diagonal and scaling.
+    ///
+    /// # Source
+    /// `[saad2003]`, Algorithm 12.1, for Chebyshev polynomials.
+    pub fn new(
+        device: &D,
+        smoother: Smoother,
+        a: &Rows<H>,
+        diagonal: &[H],
+        Scaling { inverse_diagonal, largest }: Scaling<H>,
+    ) -> Result<Self, LinalgError> {
+        let (kind, inverse) = match smoother {
+            Smoother::Jacobi { sweeps } => {
+                let step = Step { alpha: H::from_f64(JACOBI / largest), beta: H::ZERO, is_kept: false };
+                (Kind::Polynomial(vec![step; sweeps]), inverse_diagonal)
+            }
+            Smoother::Chebyshev { degree } => {
+                (Kind::Polynomial(chebyshev(degree, LOWER * largest, largest)), inverse_diagonal)
+            }
+            Smoother::GaussSeidel { sweeps } => {
+                let block = (a.n_rows() / BLOCKS).clamp(BLOCK_ROWS[0], BLOCK_ROWS[1]);
+                (Kind::GaussSeidel { sweeps, block }, blocked_diagonal(a, diagonal, block))
+            }
+        };
+        Ok(Self { kind, inverse_diagonal: Buffer::from_vec(device, inverse)? })
+    }
+}
+
+fn chebyshev<H: Scalar>(degree: usize, low: f64, high: f64) -> Vec<Step<H>> {
+    let (centre, radius) = (0.5 * (high + low), 0.5 * (high - low));
+    let mut rho = radius / centre;
+    let mut steps = Vec::with_capacity(degree);
+    for k in 0..degree {
+        let (alpha, beta) = if k == 0 {
+            (1.0 / centre, 0.0)
+        } else {
+            let next = 1.0 / (2.0 * centre / radius - rho);
+            let pair = (2.0 * next / radius, next * rho);
+            rho = next;
+            pair
+        };
+        steps.push(Step { alpha: H::from_f64(alpha), beta: H::from_f64(beta), is_kept: degree > 1 });
+    }
+    steps
+}
+
+/// Reciprocals of a diagonal $\tilde D$ with which sweeps in blocks reduce the error: with M, its lower part in the
+/// blocks and $\tilde D$, the matrix $M + M^\mathsf{T} - A = 2 \tilde D - D - A_\text{outside}$ is diagonally dominant.
+///
+/// # Source
+/// `[baker2011]`, section 5, adds all that is outside; here only what dominance lacks.
+fn blocked_diagonal<H: Scalar>(a: &Rows<H>, diagonal: &[H], block: usize) -> Vec<H> {
+    let of_row = |row: usize| {
+        let own = row / block;
+        let (columns, values) = a.row(row);
+        let outside = columns.iter().zip(values).filter(|(column, _)| **column as usize / block != own);
+        let outside: H = outside.map(|(_, value)| value.abs()).sum();
+        let least = H::from_f64(0.5) * (diagonal[row] + outside);
+        H::ONE / if least > diagonal[row] { least } else { diagonal[row] }
+    };
+    (0..a.n_rows()).into_par_iter().with_min_len(PIECE).map(of_row).collect()
+}

@@ -1,0 +1,111 @@
+//! Aggregates: small connected groups of nodes, each of which becomes a node of the next level.
+
+use rayon::prelude::*;
+
+use super::graph::{Aggregates, Graph, NONE};
+use super::independent_set::independent_set;
+
+/// Groups the nodes around a maximal independent set of distance `k`: neighbours of a root first, then, in rounds,
+/// each node joins the group with most of its neighbours. Groups of fewer than `least` nodes are given up, and
+/// their nodes dealt out again. Nodes without neighbours stay alone, in no group.
+///
+/// The result does not depend on the number of threads.
+///
+/// # Source
+/// `[fu2014]`, section 5.2.1, steps 1–5. Differs: where groups are small on average, `least` is half of the average, so that chains and small graphs keep theirs; a group that no other can take over stays.
+pub(crate) fn aggregate(graph: &Graph, k: usize, least: u32) -> Aggregates {
+    let mut parts = around(graph, &independent_set(graph, k));
+    allocate(graph, &mut parts);
+    remove_small(graph, least, &mut parts);
+    parts
+}
+
+/// Roots with those of their neighbours that no other root has.
+fn around(graph: &Graph, roots: &[u32]) -> Aggregates {
+    let mut of_node = vec![NONE; graph.n_nodes()];
+    for (part, &root) in roots.iter().enumerate() {
+        of_node[root as usize] = part as u32;
+    }
+    let is_root: Vec<bool> = of_node.iter().map(|&part| part != NONE).collect();
+    for (part, &root) in roots.iter().enumerate() {
+        for &node in graph.of(root as usize) {
+            if !is_root[node as usize] {
+                of_node[node as usize] = if of_node[node as usize] == NONE { part as u32 } else { SHARED };
+            }
+        }
+    }
+    of_node.iter_mut().filter(|part| **part == SHARED).for_each(|part| *part = NONE);
+    Aggregates { n: roots.len(), of_node }
+}
+
+/// Marks the neighbours of several roots while roots are looked at.
+const SHARED: u32 = NONE - 1;
+
+/// Deals out nodes that are in no group, in rounds: all of a round see the groups as they were before it.
+fn allocate(graph: &Graph, parts: &mut Aggregates) {
+    let alone = |node: &u32| parts.of_node[*node as usize] == NONE;
+    let mut open: Vec<u32> = (0..graph.n_nodes() as u32).filter(alone).collect();
+    while !open.is_empty() {
+        let of_node = &parts.of_node;
+        let choices: Vec<u32> = open
+            .par_iter()
+            .with_min_len(256)
+            .map_init(Vec::new, |counts, &node| {
+                counts.clear();
+                counts.extend(graph.of(node as usize).iter().map(|&other| of_node[other as usize]));
+                most_frequent(counts)
+            })
+            .collect();
+        let n_before = open.len();
+        open.iter().zip(&choices).for_each(|(&node, &part)| parts.of_node[node as usize] = part);
+        open.retain(|&node| parts.of_node[node as usize] == NONE);
+        if open.len() == n_before {
+            break;
+        }
+    }
+}
+
+/// The group that stands most often in a list, the one with the lowest number of several; [`NONE`] where there is none.
+fn most_frequent(parts: &mut [u32]) -> u32 {
+    parts.sort_unstable();
+    let groups = parts.chunk_by(|a, b| a == b).filter(|group| group[0] != NONE);
+    groups.rev().max_by_key(|group| group.len()).map_or(NONE, |group| group[0])
+}
+
+/// Gives up groups below a size, except those that no other group can take over.
+fn remove_small(graph: &Graph, least: u32, parts: &mut Aggregates) {
+    let mut sizes = vec![0_u32; parts.n];
+    for &part in &parts.of_node {
+        if part != NONE {
+            sizes[part as usize] += 1;
+        }
+    }
+    let average = sizes.iter().sum::<u32>() / parts.n.max(1) as u32;
+    let least = least.min(average / 2);
+    if sizes.iter().all(|&size| size >= least) {
+        return;
+    }
+    let before = parts.of_node.clone();
+    let is_small = |part: u32| part != NONE && sizes[part as usize] < least;
+    parts.of_node.iter_mut().filter(|part| is_small(**part)).for_each(|part| *part = NONE);
+    allocate(graph, parts);
+    for (part, &old) in parts.of_node.iter_mut().zip(&before) {
+        if *part == NONE {
+            *part = old;
+        }
+    }
+    renumber(parts);
+}
+
+/// Closes the gaps in the numbers of groups.
+fn renumber(parts: &mut Aggregates) {
+    let mut number = vec![NONE; parts.n];
+    parts.of_node.iter().filter(|part| **part != NONE).for_each(|&part| number[part as usize] = 0);
+    let mut n = 0;
+    number.iter_mut().filter(|number| **number == 0).for_each(|number| {
+        *number = n;
+        n += 1;
+    });
+    parts.of_node.iter_mut().filter(|part| **part != NONE).for_each(|part| *part = number[*part as usize]);
+    parts.n = n as usize;
+}

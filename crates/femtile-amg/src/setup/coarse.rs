@@ -1,0 +1,84 @@
+//! The coarsest level: its inverse, as a matrix.
+
+use femtile_device::Scalar;
+
+use super::rows::{RowAccess, Rows};
+
+/// A pivot this small against its diagonal entry is taken for zero.
+const SINGULAR: f64 = 1e-12;
+
+/// A symmetric matrix $G$ with $A G A = A$: the inverse where A is regular, else one in which unknowns that others
+/// determine stay zero. None where A is not positive semidefinite: the pivot and its row say where.
+///
+/// # Cost
+/// $2 n^3 / 3$ operations.
+/// # Source
+/// Cholesky's factorisation, `[golub2013]`, section 4.2.
+pub(crate) fn inverse<T: Scalar>(a: &Rows<T>) -> Result<Rows<T>, (usize, f64)> {
+    let n = a.n_rows();
+    let l = factor(dense(a), n, tolerance::<T>())?;
+    let mut columns_of = vec![0.0; n * n];
+    for (i, column) in columns_of.chunks_mut(n.max(1)).enumerate() {
+        solve(&l, n, i, column);
+    }
+    let entry = |i: usize, j: usize| 0.5 * (columns_of[n * i + j] + columns_of[n * j + i]);
+    Ok(Rows {
+        n_cols: n,
+        offsets: (0..=n).map(|row| n * row).collect(),
+        columns: (0..n).flat_map(|_| 0..n as u32).collect(),
+        values: (0..n * n).map(|i| T::from_f64(entry(i / n, i % n))).collect(),
+    })
+}
+
+/// A matrix that was rounded is singular to the precision it was rounded to.
+fn tolerance<T: Scalar>() -> f64 {
+    SINGULAR.max(50.0 * T::EPSILON.to_f64())
+}
+
+fn dense<T: Scalar>(a: &Rows<T>) -> Vec<f64> {
+    let n = a.n_rows();
+    let mut full = vec![0.0; n * n];
+    for row in 0..n {
+        let (columns, values) = a.row(row);
+        columns
+            .iter()
+            .zip(values)
+            .for_each(|(&column, &value)| full[n * row + column as usize] = value.to_f64());
+    }
+    full
+}
+
+/// The lower factor by rows, 1 / pivot on its diagonal; 0 there where the pivot is taken for zero.
+fn factor(mut a: Vec<f64>, n: usize, tolerance: f64) -> Result<Vec<f64>, (usize, f64)> {
+    for i in 0..n {
+        let (above, row) = a.split_at_mut(n * i);
+        for j in 0..i {
+            let other = &above[n * j..n * j + j + 1];
+            let dot: f64 = row[..j].iter().zip(other).map(|(x, y)| x * y).sum();
+            row[j] = (row[j] - dot) * other[j];
+        }
+        let own = row[i];
+        let pivot = own - row[..i].iter().map(|x| x * x).sum::<f64>();
+        if !(pivot >= -tolerance * own.abs() && pivot.is_finite()) {
+            return Err((i, pivot));
+        }
+        row[i] = if pivot <= tolerance * own.abs() { 0.0 } else { 1.0 / pivot.sqrt() };
+    }
+    Ok(a)
+}
+
+/// Solves for a unit vector.
+fn solve(l: &[f64], n: usize, unit: usize, x: &mut [f64]) {
+    x[unit] = 1.0;
+    for i in unit..n {
+        let row = &l[n * i..n * i + i + 1];
+        let dot: f64 = row[unit..i].iter().zip(&x[unit..i]).map(|(l, x)| l * x).sum();
+        x[i] = (x[i] - dot) * row[i];
+    }
+    for i in (0..n).rev() {
+        x[i] *= l[n * i + i];
+        let value = x[i];
+        let row = &l[n * i..n * i + i];
+        x[..i].iter_mut().zip(row).for_each(|(x, l)| *x -= l * value);
+    }
+}

@@ -1,0 +1,14 @@
+//! From a matrix to the matrices of a hierarchy, on the host.
+
+pub(crate) mod aggregate;
+pub(crate) mod coarse;
+pub(crate) mod galerkin;
+pub(crate) mod graph;
+mod independent_set;
+pub(crate) mod prolong;
+pub(crate) mod rows;
+pub(crate) mod spectrum;
+pub(crate) mod strength;
+pub(crate) mod tentative;
+#[cfg(test)]
+mod tests;

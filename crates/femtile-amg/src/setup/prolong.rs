@@ -1,0 +1,97 @@
+//! The prolongator: the tentative one, smoothed once.
+
+use femtile_device::Scalar;
+
+use super::graph::{Aggregates, NONE};
+use super::rows::{Pieces, Row, RowAccess, Rows, sort_row};
+use super::spectrum::HARMLESS;
+use super::tentative::Tentative;
+
+/// Damping for eigenvalues of about one.
+const OMEGA: f64 = 4.0 / 3.0;
+
+/// What a prolongator is made of.
+#[derive(Debug)]
+pub(crate) struct Smoothing<'a, T> {
+    pub a: &'a Rows<T>,
+    /// As [`super::strength::Strength::is_strong`].
+    pub is_strong: &'a [bool],
+    pub aggregates: &'a Aggregates,
+    pub tentative: &'a Tentative<T>,
+    /// Rows of a node.
+    pub block: usize,
+    /// As [`super::spectrum::Scaling::largest`].
+    pub largest: f64,
+}
+
+impl<T: Scalar> Smoothing<'_, T> {
+    /// $P = (I - \frac{4}{3\lambda} D_F^{-1} A_F) \tilde P$, where $A_F$ has the weak entries of A added to its diagonal
+    /// $D_F$, raised as in [`super::spectrum::Scaling`]; columns of its rows ascend. Rows of nodes in no aggregate stay
+    /// empty.
+    ///
+    /// # Source
+    /// `[fu2014]`, eq. (6); `[vanek1996]`, section 4, for filter and damping.
+    pub fn prolongator(&self) -> Rows<T> {
+        let n_cols = self.aggregates.n * self.tentative.n_vectors;
+        let k = self.tentative.n_vectors;
+        let scratch = || (Row::new(n_cols), Vec::new());
+        let pieces = Pieces::build([self.a.n_rows(), n_cols], scratch, |(sums, pairs), row, out| {
+            if self.aggregate_of(row) == NONE {
+                return;
+            }
+            let range = self.a.offsets[row]..self.a.offsets[row + 1];
+            let (columns, values) = (&self.a.columns[range.clone()], &self.a.values[range.clone()]);
+            let flags = &self.is_strong[range];
+            sums.start(k * (columns.len() + 1));
+            let mut add = |row: usize, factor: T| {
+                let aggregate = self.aggregate_of(row);
+                if aggregate == NONE {
+                    return;
+                }
+                for (v, &q) in self.tentative.values[k * row..k * (row + 1)].iter().enumerate() {
+                    sums.add(&[aggregate * k as u32 + v as u32], &[q], factor);
+                }
+            };
+            let (mut own, mut others) = (T::ZERO, T::ZERO);
+            for ((&column, &value), &flag) in columns.iter().zip(values).zip(flags) {
+                if flag && column as usize != row {
+                    add(column as usize, -value);
+                    others += value.abs();
+                } else {
+                    own += value;
+                }
+            }
+            // (D / ω − A_F) q, over D / ω; a row whose weak entries outweigh its diagonal stays tentative.
+            let least = T::from_f64(1.0 / (HARMLESS * self.largest)) * (own + others);
+            let raised = if least > own { least } else { own };
+            let (bound, is_smoothed) = (raised * T::from_f64(self.largest / OMEGA), own > T::ZERO);
+            add(row, if is_smoothed { bound - own } else { T::ZERO });
+            let scale = T::ONE / bound;
+            let (columns, values) = sums.entries();
+            if is_smoothed {
+                values.iter_mut().for_each(|value| *value *= scale);
+            } else {
+                self.set_tentative(row, columns, values);
+            }
+            sort_row(columns, values, pairs);
+            out.extend(columns, values);
+        });
+        pieces.join()
+    }
+
+    /// Makes a row that of the tentative prolongator.
+    #[cold]
+    fn set_tentative(&self, row: usize, columns: &[u32], values: &mut [T]) {
+        let k = self.tentative.n_vectors;
+        let first = self.aggregate_of(row) as usize * k;
+        for (&column, value) in columns.iter().zip(values) {
+            let vector = (column as usize).wrapping_sub(first);
+            *value = if vector < k { self.tentative.values[k * row + vector] } else { T::ZERO };
+        }
+    }
+
+    #[inline(always)]
+    fn aggregate_of(&self, row: usize) -> u32 {
+        self.aggregates.of_node[if self.block == 1 { row } else { row / self.block }]
+    }
+}

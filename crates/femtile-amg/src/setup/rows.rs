@@ -1,0 +1,258 @@
+//! Sparse matrices on the host while a hierarchy is set up.
+
+use femtile_device::cpu::zeroed_vec;
+use femtile_device::{Device, Scalar};
+use femtile_linalg::LinalgError;
+use femtile_linalg::sparse::csr::{Csr, HostOffsets, Offsets};
+use rayon::prelude::*;
+
+/// Rows that one piece of work takes; pieces do not depend on the number of threads.
+pub(crate) const PIECE: usize = 1024;
+
+/// A matrix whose rows can be looked at.
+pub(crate) trait RowAccess<T>: Sync {
+    /// Number of rows.
+    fn n_rows(&self) -> usize;
+    /// Number of columns.
+    fn n_cols(&self) -> usize;
+    /// The columns and values of a row.
+    fn row(&self, row: usize) -> (&[u32], &[T]);
+}
+
+/// A matrix by compressed rows.
+#[derive(Debug, Clone)]
+pub(crate) struct Rows<T> {
+    pub n_cols: usize,
+    pub offsets: Vec<usize>,
+    pub columns: Vec<u32>,
+    pub values: Vec<T>,
+}
+
+impl<T: Scalar> RowAccess<T> for Rows<T> {
+    fn n_rows(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    fn n_cols(&self) -> usize {
+        self.n_cols
+    }
+
+    #[inline(always)]
+    fn row(&self, row: usize) -> (&[u32], &[T]) {
+        let range = self.offsets[row]..self.offsets[row + 1];
+        (&self.columns[range.clone()], &self.values[range])
+    }
+}
+
+/// Rows in pieces, as threads made them; columns of a row in any order.
+#[derive(Debug)]
+pub(crate) struct Pieces<T> {
+    n_rows: usize,
+    n_cols: usize,
+    pieces: Vec<Piece<T>>,
+}
+
+/// Some rows that follow each other.
+#[derive(Debug, Default)]
+pub(crate) struct Piece<T> {
+    /// Where each row ends.
+    ends: Vec<u32>,
+    columns: Vec<u32>,
+    values: Vec<T>,
+}
+
+impl<T: Scalar> Piece<T> {
+    /// Appends an entry to the row that is being written.
+    pub fn push(&mut self, column: u32, value: T) {
+        self.columns.push(column);
+        self.values.push(value);
+    }
+
+    /// Appends entries to the row that is being written.
+    pub fn extend(&mut self, columns: &[u32], values: &[T]) {
+        self.columns.extend_from_slice(columns);
+        self.values.extend_from_slice(values);
+    }
+
+    fn end_row(&mut self) {
+        self.ends.push(self.columns.len() as u32);
+    }
+}
+
+impl<T: Scalar> RowAccess<T> for Pieces<T> {
+    fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    fn n_cols(&self) -> usize {
+        self.n_cols
+    }
+
+    #[inline(always)]
+    fn row(&self, row: usize) -> (&[u32], &[T]) {
+        let (piece, local) = (&self.pieces[row / PIECE], row % PIECE);
+        let begin = if local == 0 { 0 } else { piece.ends[local - 1] as usize };
+        let range = begin..piece.ends[local] as usize;
+        (&piece.columns[range.clone()], &piece.values[range])
+    }
+}
+
+impl<T: Scalar> Pieces<T> {
+    /// Makes a matrix row by row, in parallel; `write` gets something that the rows of a piece may share.
+    pub fn build<S>(
+        [n_rows, n_cols]: [usize; 2],
+        scratch: impl Fn() -> S + Sync + Send,
+        write: impl Fn(&mut S, usize, &mut Piece<T>) + Sync + Send,
+    ) -> Self {
+        let piece = |scratch: &mut S, number: usize| {
+            let mut piece = Piece::default();
+            for row in number * PIECE..((number + 1) * PIECE).min(n_rows) {
+                write(scratch, row, &mut piece);
+                piece.end_row();
+            }
+            piece
+        };
+        let pieces = (0..n_rows.div_ceil(PIECE)).into_par_iter().map_init(scratch, piece).collect();
+        Self { n_rows, n_cols, pieces }
+    }
+
+    /// The same rows one after another.
+    pub fn join(self) -> Rows<T> {
+        let mut offsets = Vec::with_capacity(self.n_rows + 1);
+        offsets.push(0);
+        let mut base = 0;
+        for piece in &self.pieces {
+            offsets.extend(piece.ends.iter().map(|&end| base + end as usize));
+            base += piece.columns.len();
+        }
+        let (mut columns, mut values) = (zeroed_vec(base), zeroed_vec(base));
+        let mut rest = (columns.as_mut_slice(), values.as_mut_slice());
+        let mut work = Vec::with_capacity(self.pieces.len());
+        for piece in self.pieces {
+            let n = piece.columns.len();
+            let ((columns, more_columns), (values, more_values)) =
+                (rest.0.split_at_mut(n), rest.1.split_at_mut(n));
+            rest = (more_columns, more_values);
+            work.push((columns, values, piece));
+        }
+        work.into_par_iter().for_each(|(columns, values, piece)| {
+            columns.copy_from_slice(&piece.columns);
+            values.copy_from_slice(&piece.values);
+        });
+        Rows { n_cols: self.n_cols, offsets, columns, values }
+    }
+}
+
+impl<T: Scalar> Rows<T> {
+    /// The rows of a matrix on any device, times a power of two that brings its largest entry between 1 and 2, so that
+    /// single precision holds them; gives that power as well.
+    pub fn of<S: Scalar, D: Device>(a: &Csr<S, D>) -> Result<(Self, f64), LinalgError> {
+        let offsets = match a.offsets() {
+            Offsets::Narrow(offsets) => offsets.on_host()?.iter().map(|&begin| begin as usize).collect(),
+            Offsets::Wide(offsets) => offsets.on_host()?.iter().map(|&begin| begin as usize).collect(),
+        };
+        let columns = a.columns().on_host()?.into_owned();
+        let given = a.values().on_host()?;
+        let largest =
+            given.par_iter().with_min_len(PIECE).map(|value| value.to_f64().abs()).reduce(|| 0.0, f64::max);
+        let scale = if largest.is_normal() { 2.0_f64.powi(-(largest.log2().floor() as i32)) } else { 1.0 };
+        let mut values: Vec<T> = zeroed_vec(given.len());
+        let pieces = values.par_chunks_mut(PIECE).zip(given.par_chunks(PIECE));
+        pieces.for_each(|(values, given)| {
+            let pairs = values.iter_mut().zip(given);
+            pairs.for_each(|(value, given)| *value = T::from_f64(scale * given.to_f64()));
+        });
+        Ok((Self { n_cols: a.n_cols(), offsets, columns, values }, scale))
+    }
+
+    /// The transpose; columns of its rows ascend.
+    pub fn transpose(&self) -> Self {
+        let mut offsets = vec![0; self.n_cols + 1];
+        self.columns.iter().for_each(|&column| offsets[column as usize + 1] += 1);
+        for i in 0..self.n_cols {
+            offsets[i + 1] += offsets[i];
+        }
+        let mut next = offsets.clone();
+        let (mut columns, mut values) = (zeroed_vec(self.columns.len()), zeroed_vec::<T>(self.columns.len()));
+        for row in 0..self.n_rows() {
+            let (row_columns, row_values) = self.row(row);
+            for (&column, &value) in row_columns.iter().zip(row_values) {
+                let at = &mut next[column as usize];
+                (columns[*at], values[*at]) = (row as u32, value);
+                *at += 1;
+            }
+        }
+        Self { n_cols: self.n_rows(), offsets, columns, values }
+    }
+
+    /// The matrix on a device.
+    pub fn into_device<D: Device>(self, device: &D) -> Result<Csr<T, D>, LinalgError> {
+        let lengths = self.offsets.windows(2).map(|ends| ends[1] - ends[0]);
+        let offsets = HostOffsets::from_row_lengths(lengths);
+        Csr::from_parts(device, self.n_cols, offsets, self.columns, self.values)
+    }
+}
+
+/// A row on its way: room for all its terms, so that nothing grows while they are added.
+pub(crate) struct Row<T> {
+    /// Where each column stands among the entries, if it does; may say anything of others.
+    slots: Vec<u32>,
+    columns: Vec<u32>,
+    values: Vec<T>,
+    n: usize,
+}
+
+impl<T: Scalar> Row<T> {
+    /// For rows of so many columns.
+    pub fn new(n_cols: usize) -> Self {
+        Self { slots: vec![0; n_cols], columns: Vec::new(), values: Vec::new(), n: 0 }
+    }
+
+    /// Begins a row of at most so many terms.
+    #[inline(always)]
+    pub fn start(&mut self, most: usize) {
+        self.n = 0;
+        if self.columns.len() < most {
+            self.columns.resize(2 * most, 0);
+            self.values.resize(2 * most, T::ZERO);
+        }
+    }
+
+    /// Adds multiples of some entries.
+    #[inline(always)]
+    pub fn add(&mut self, columns: &[u32], values: &[T], factor: T) {
+        let (mut n, own_columns, own_values) =
+            (self.n, self.columns.as_mut_slice(), self.values.as_mut_slice());
+        for (&column, &value) in columns.iter().zip(values) {
+            let slot = &mut self.slots[column as usize];
+            let at = *slot as usize;
+            if at < n && own_columns[at] == column {
+                own_values[at] += factor * value;
+            } else {
+                *slot = n as u32;
+                (own_columns[n], own_values[n]) = (column, factor * value);
+                n += 1;
+            }
+        }
+        self.n = n;
+    }
+
+    /// What there is so far.
+    #[inline(always)]
+    pub fn entries(&mut self) -> (&mut [u32], &mut [T]) {
+        (&mut self.columns[..self.n], &mut self.values[..self.n])
+    }
+}
+
+/// Sorts the entries of a row by their columns.
+pub(crate) fn sort_row<T: Scalar>(columns: &mut [u32], values: &mut [T], pairs: &mut Vec<(u32, T)>) {
+    if columns.is_sorted() {
+        return;
+    }
+    pairs.clear();
+    pairs.extend(columns.iter().copied().zip(values.iter().copied()));
+    pairs.sort_unstable_by_key(|&(column, _)| column);
+    for ((column, value), &(c, v)) in columns.iter_mut().zip(values).zip(pairs.iter()) {
+        (*column, *value) = (c, v);
+    }
+}

@@ -1,0 +1,144 @@
+//! The diagonal that smoothers divide by, and the largest eigenvalue of $D^{-1} A$ with it.
+
+use femtile_device::Scalar;
+use rayon::prelude::*;
+
+use super::rows::{RowAccess, Rows};
+
+/// Steps of Lanczos' method; the largest eigenvalue is found within some percent, unless it belongs to few rows.
+const STEPS: usize = 4;
+/// What the estimate is raised by, as it comes from below.
+const MARGIN: f64 = 1.05;
+/// Eigenvalues may exceed the estimate by this factor and do no harm: Jacobi's method and Chebyshev polynomials for
+/// $[0.3 \lambda, \lambda]$ stay below one in magnitude up to $1.3 \lambda$.
+pub(crate) const HARMLESS: f64 = 1.25;
+/// Entries that one piece of a sum has, whatever the number of threads.
+const PIECE: usize = 4096;
+
+/// A diagonal, its reciprocals, and where the spectrum of $D^{-1} A$ ends.
+#[derive(Debug, Clone)]
+pub(crate) struct Scaling<T> {
+    pub inverse_diagonal: Vec<T>,
+    /// $\lambda$, which no eigenvalue exceeds by more than a factor that does no harm.
+    pub largest: f64,
+}
+
+impl<T: Scalar> Scaling<T> {
+    /// Takes the diagonal of A, raised in rows whose absolute sum is so large that they might hold an eigenvalue which the
+    /// estimate does not see, as those of flat elements do.
+    ///
+    /// # Cost
+    /// Four products.
+    /// # Source
+    /// Lanczos' method: `[golub2013]`, section 10.1; row sums: `[baker2011]`, section 4.
+    pub fn new(a: &Rows<T>, diagonal: &[T]) -> Self {
+        let mut inverse: Vec<T> = diagonal.par_iter().with_min_len(PIECE).map(|&d| T::ONE / d).collect();
+        let largest = MARGIN * estimate(a, &inverse);
+        let bound = 1.0 / (HARMLESS * largest);
+        inverse.par_iter_mut().enumerate().with_min_len(PIECE).for_each(|(row, inverse)| {
+            let sum: f64 = a.row(row).1.iter().map(|value| value.to_f64().abs()).sum();
+            let least = T::from_f64(bound * sum);
+            if *inverse * least > T::ONE {
+                *inverse = T::ONE / least;
+            }
+        });
+        Self { inverse_diagonal: inverse, largest }
+    }
+}
+
+/// $\lambda_\max(D^{-1} A)$ from below.
+fn estimate<T: Scalar>(a: &Rows<T>, inverse_diagonal: &[T]) -> f64 {
+    let n = a.n_rows();
+    // Orthogonal in the scalar product with D, in which D^(-1) A is symmetric.
+    let mut v: Vec<T> = (0..n).into_par_iter().with_min_len(PIECE).map(|i| start(i as u64)).collect();
+    let (mut before, mut w) = (vec![T::ZERO; n], vec![T::ZERO; n]);
+    let (mut diagonal, mut beside) = (Vec::new(), Vec::new());
+    let square = |number: usize, v: &[T]| -> f64 {
+        let inverse = &inverse_diagonal[number * PIECE..];
+        v.iter().zip(inverse).map(|(v, d)| v.to_f64() * v.to_f64() / d.to_f64()).sum()
+    };
+    let mut scale = 1.0 / sum(v.par_chunks(PIECE).enumerate().map(|(number, v)| square(number, v))).sqrt();
+    for _ in 0..STEPS.min(n) {
+        let (factor, beta) = (T::from_f64(scale), T::from_f64(beside.last().copied().unwrap_or(0.0)));
+        v.par_chunks_mut(PIECE).for_each(|v| v.iter_mut().for_each(|v| *v *= factor));
+        let products = w.par_chunks_mut(PIECE).zip(before.par_chunks(PIECE)).enumerate();
+        let alpha = sum(products.map(|(number, (w, before))| {
+            let mut dot = 0.0;
+            for (i, (w, &before)) in w.iter_mut().zip(before).enumerate() {
+                let row = number * PIECE + i;
+                let product = dot_of_row(a.row(row), &v);
+                dot += v[row].to_f64() * product.to_f64();
+                *w = inverse_diagonal[row] * product - beta * before;
+            }
+            dot
+        }));
+        let subtract = T::from_f64(alpha);
+        let lengths = w.par_chunks_mut(PIECE).zip(v.par_chunks(PIECE)).enumerate();
+        let length = sum(lengths.map(|(number, (w, v))| {
+            w.iter_mut().zip(v).for_each(|(w, &v)| *w -= subtract * v);
+            square(number, w)
+        }))
+        .sqrt();
+        diagonal.push(alpha);
+        if length <= 1e-6 * alpha.abs() {
+            break;
+        }
+        beside.push(length);
+        scale = 1.0 / length;
+        std::mem::swap(&mut before, &mut v);
+        std::mem::swap(&mut v, &mut w);
+    }
+    largest_of_tridiagonal(&diagonal, &beside)
+}
+
+/// In four sums, which do not wait for each other.
+#[inline(always)]
+fn dot_of_row<T: Scalar>((columns, values): (&[u32], &[T]), x: &[T]) -> T {
+    let mut sums = [T::ZERO; 4];
+    let (columns, more_columns) = columns.as_chunks::<4>();
+    let (values, more_values) = values.as_chunks::<4>();
+    for (columns, values) in columns.iter().zip(values) {
+        for lane in 0..4 {
+            sums[lane] += values[lane] * x[columns[lane] as usize];
+        }
+    }
+    let rest: T =
+        more_columns.iter().zip(more_values).map(|(&column, &value)| value * x[column as usize]).sum();
+    sums[0] + sums[1] + (sums[2] + sums[3]) + rest
+}
+
+/// A number between 0.5 and 1.5 with any sign, the same in every run.
+fn start<T: Scalar>(i: u64) -> T {
+    let mixed = (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let size = 0.5 + (mixed >> 40) as f64 / (1_u64 << 24) as f64;
+    T::from_f64(if mixed >> 39 & 1 == 0 { size } else { -size })
+}
+
+/// Adds what pieces of fixed length give in their order, so that the sum does not depend on the number of threads.
+fn sum(pieces: impl IndexedParallelIterator<Item = f64>) -> f64 {
+    pieces.collect::<Vec<_>>().iter().sum()
+}
+
+/// By bisection with Sturm sequences.
+fn largest_of_tridiagonal(diagonal: &[f64], beside: &[f64]) -> f64 {
+    let at = |i: usize| beside.get(i).copied().unwrap_or(0.0);
+    let radius = |i: usize| at(i) + if i > 0 { at(i - 1) } else { 0.0 };
+    let mut high = diagonal.iter().enumerate().map(|(i, d)| d + radius(i)).fold(f64::MIN, f64::max);
+    let mut low = diagonal.iter().copied().fold(f64::MIN, f64::max);
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        let mut pivot = 1.0;
+        let is_above = diagonal.iter().enumerate().all(|(i, d)| {
+            let square = if i > 0 { at(i - 1) * at(i - 1) } else { 0.0 };
+            pivot = middle - d - square / pivot;
+            pivot > 0.0
+        });
+        if is_above {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    high
+}

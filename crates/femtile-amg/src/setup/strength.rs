@@ -1,0 +1,121 @@
+//! Which entries of a matrix count as connections.
+
+use femtile_device::Scalar;
+use rayon::prelude::*;
+
+use super::graph::Graph;
+use super::rows::{PIECE, Pieces, Row, RowAccess, Rows};
+
+/// The strong entries of a matrix, and the graph that they make of its nodes.
+#[derive(Debug)]
+pub(crate) struct Strength {
+    pub graph: Graph,
+    /// For each entry of the matrix whether it counts; those within a node do.
+    pub is_strong: Vec<bool>,
+}
+
+impl Strength {
+    /// Nodes of `block` rows each are joined where $\|A_{ij}\|_F > \theta \sqrt{\|A_{ii}\|_F \|A_{jj}\|_F}$ and $A_{ij}$ is
+    /// not zero.
+    ///
+    /// # Source
+    /// `[vanek1996]`, eq. (6), has this measure for scalars.
+    pub fn new<T: Scalar>(a: &Rows<T>, diagonal: &[T], block: usize, theta: f64) -> Self {
+        let is_strong = if block == 1 {
+            of_scalars(a, diagonal, T::from_f64(theta * theta))
+        } else {
+            of_blocks(a, block, theta)
+        };
+        let graph = graph_of(a, &is_strong, block);
+        Self { graph, is_strong }
+    }
+}
+
+/// Calls `work` for pieces of rows with the flags of their entries.
+fn flags<T: Scalar>(a: &Rows<T>, work: impl Fn(std::ops::Range<usize>, &mut [bool]) + Sync) -> Vec<bool> {
+    let mut is_strong = vec![false; a.columns.len()];
+    let (mut rest, mut pieces) = (is_strong.as_mut_slice(), Vec::new());
+    for begin in (0..a.n_rows()).step_by(PIECE) {
+        let rows = begin..(begin + PIECE).min(a.n_rows());
+        let (piece, more) = rest.split_at_mut(a.offsets[rows.end] - a.offsets[rows.start]);
+        pieces.push((rows, piece));
+        rest = more;
+    }
+    pieces.into_par_iter().for_each(|(rows, flags)| work(rows, flags));
+    is_strong
+}
+
+fn of_scalars<T: Scalar>(a: &Rows<T>, diagonal: &[T], square: T) -> Vec<bool> {
+    flags(a, |rows, flags| {
+        let begin = a.offsets[rows.start];
+        for row in rows {
+            let least = square * diagonal[row];
+            let flags = &mut flags[a.offsets[row] - begin..a.offsets[row + 1] - begin];
+            let (columns, values) = a.row(row);
+            for ((flag, &column), &value) in flags.iter_mut().zip(columns).zip(values) {
+                let size = value * value;
+                *flag = size > least * diagonal[column as usize] && size > T::ZERO;
+            }
+        }
+    })
+}
+
+fn of_blocks<T: Scalar>(a: &Rows<T>, block: usize, theta: f64) -> Vec<bool> {
+    let n = a.n_rows() / block;
+    let squares = Pieces::<f64>::build(
+        [n, n],
+        || Row::new(n),
+        |sums, node, out| {
+            let rows = block * node..block * (node + 1);
+            sums.start(a.offsets[rows.end] - a.offsets[rows.start]);
+            for row in rows {
+                let (columns, values) = a.row(row);
+                for (&column, &value) in columns.iter().zip(values) {
+                    sums.add(&[column / block as u32], &[value.to_f64()], value.to_f64());
+                }
+            }
+            let (columns, values) = sums.entries();
+            out.extend(columns, values);
+        },
+    );
+    let square_of = |node: usize, other: u32| {
+        let (columns, values) = squares.row(node);
+        columns.iter().position(|&column| column == other).map_or(0.0, |at| values[at])
+    };
+    let own: Vec<f64> = (0..n).map(|node| square_of(node, node as u32).sqrt()).collect();
+    flags(a, |rows, flags| {
+        let begin = a.offsets[rows.start];
+        for row in rows {
+            let node = row / block;
+            let flags = &mut flags[a.offsets[row] - begin..a.offsets[row + 1] - begin];
+            for (flag, &column) in flags.iter_mut().zip(a.row(row).0) {
+                let other = column / block as u32;
+                let square = square_of(node, other);
+                let least = theta * theta * own[node] * own[other as usize];
+                *flag = other as usize == node || (square > least && square > 0.0);
+            }
+        }
+    })
+}
+
+fn graph_of<T: Scalar>(a: &Rows<T>, is_strong: &[bool], block: usize) -> Graph {
+    let n = a.n_rows() / block;
+    let pieces = Pieces::<f32>::build([n, n], Vec::new, |others: &mut Vec<u32>, node, out| {
+        for row in block * node..block * (node + 1) {
+            let flags = &is_strong[a.offsets[row]..a.offsets[row + 1]];
+            let strong = a.row(row).0.iter().zip(flags).filter(|(_, flag)| **flag);
+            if block == 1 {
+                strong
+                    .filter(|(column, _)| **column as usize != row)
+                    .for_each(|(&column, _)| out.push(column, 0.0));
+            } else {
+                others.extend(strong.map(|(&column, _)| column / block as u32));
+            }
+        }
+        others.sort_unstable();
+        others.dedup();
+        others.drain(..).filter(|&other| other as usize != node).for_each(|other| out.push(other, 0.0));
+    });
+    let Rows { offsets, columns, .. } = pieces.join();
+    Graph { offsets, neighbours: columns }
+}

@@ -1,0 +1,280 @@
+//! What each part of setting up promises, on random matrices.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::aggregate::aggregate;
+use super::coarse;
+use super::galerkin::galerkin;
+use super::graph::{Aggregates, Graph, NONE};
+use super::independent_set::independent_set;
+use super::prolong::Smoothing;
+use super::rows::{RowAccess, Rows};
+use super::spectrum::{HARMLESS, Scaling};
+use super::strength::Strength;
+use super::tentative::{NearNullspace, Tentative};
+
+/// A graph Laplacian with weights, `shift` added to its diagonal.
+fn laplacian(n: usize, edges: &[(usize, usize, f64)], shift: f64) -> Rows<f64> {
+    let mut full = vec![std::collections::BTreeMap::new(); n];
+    for &(a, b, weight) in edges {
+        let (a, b) = (a % n, b % n);
+        if a != b {
+            *full[a].entry(b as u32).or_insert(0.0) -= weight;
+            *full[b].entry(a as u32).or_insert(0.0) -= weight;
+            *full[a].entry(a as u32).or_insert(0.0) += weight;
+            *full[b].entry(b as u32).or_insert(0.0) += weight;
+        }
+    }
+    full.iter_mut().enumerate().for_each(|(i, row)| *row.entry(i as u32).or_insert(0.0) += shift);
+    let mut rows = Rows { n_cols: n, offsets: vec![0], columns: vec![], values: vec![] };
+    for row in full {
+        rows.columns.extend(row.keys());
+        rows.values.extend(row.values());
+        rows.offsets.push(rows.columns.len());
+    }
+    rows
+}
+
+fn edges(n: usize) -> impl Strategy<Value = Vec<(usize, usize, f64)>> {
+    prop::collection::vec((0..n, 0..n, 0.1..2.0_f64), 0..4 * n)
+}
+
+fn matrices() -> impl Strategy<Value = Rows<f64>> {
+    (1..60_usize).prop_flat_map(|n| edges(n).prop_map(move |edges| laplacian(n, &edges, 1e-3)))
+}
+
+/// A path through a square grid of `side` points a side, numbered row by row.
+fn grid(side: usize) -> Rows<f64> {
+    let mut edges = Vec::new();
+    for i in 0..side * side {
+        if i % side + 1 < side {
+            edges.push((i, i + 1, 1.0));
+        }
+        if i + side < side * side {
+            edges.push((i, i + side, 1.0));
+        }
+    }
+    laplacian(side * side, &edges, 0.0)
+}
+
+fn strength(a: &Rows<f64>) -> Strength {
+    Strength::new(a, &diagonal(a), 1, 0.0)
+}
+
+fn diagonal(a: &Rows<f64>) -> Vec<f64> {
+    (0..a.n_rows()).map(|row| entry(a, row, row)).collect()
+}
+
+fn entry(a: &Rows<f64>, row: usize, column: usize) -> f64 {
+    let (columns, values) = a.row(row);
+    columns.iter().zip(values).filter(|(c, _)| **c as usize == column).map(|(_, v)| v).sum()
+}
+
+/// Edges on the shortest path from a node to each other one.
+fn distances(graph: &Graph, from: usize) -> Vec<usize> {
+    let mut found = vec![usize::MAX; graph.n_nodes()];
+    let mut ring = vec![from];
+    found[from] = 0;
+    while let Some(node) = ring.pop() {
+        for &to in graph.of(node) {
+            if found[to as usize] > found[node] + 1 {
+                found[to as usize] = found[node] + 1;
+                ring.push(to as usize);
+            }
+        }
+    }
+    found
+}
+
+proptest! {
+    #[test]
+    fn independent_sets_are_independent_and_maximal(a in matrices(), k in 1..5_usize) {
+        let graph = strength(&a).graph;
+        let roots = independent_set(&graph, k);
+        let mut is_covered = vec![false; graph.n_nodes()];
+        for &root in &roots {
+            let distances = distances(&graph, root as usize);
+            for &other in &roots {
+                prop_assert!(other == root || distances[other as usize] > k);
+            }
+            (0..graph.n_nodes()).filter(|&node| distances[node] <= k).for_each(|node| is_covered[node] = true);
+        }
+        for (node, is_covered) in is_covered.into_iter().enumerate() {
+            prop_assert!(is_covered || !graph.is_connected(node));
+        }
+    }
+
+    #[test]
+    fn aggregates_cover_what_is_connected_and_are_connected(a in matrices(), k in 1..4_usize, least in 1..12_u32) {
+        let graph = strength(&a).graph;
+        let parts = aggregate(&graph, k, least);
+        let members = parts.members();
+        for node in 0..graph.n_nodes() {
+            prop_assert_eq!(parts.of_node[node] != NONE, graph.is_connected(node));
+        }
+        for part in 0..parts.n {
+            let inside: BTreeSet<u32> = members.of(part).iter().copied().collect();
+            let mut reached = BTreeSet::from([members.of(part)[0]]);
+            let mut ring: Vec<u32> = reached.iter().copied().collect();
+            while let Some(node) = ring.pop() {
+                for &to in graph.of(node as usize) {
+                    if inside.contains(&to) && reached.insert(to) {
+                        ring.push(to);
+                    }
+                }
+            }
+            prop_assert_eq!(reached, inside);
+        }
+    }
+
+    #[test]
+    fn the_coarse_matrix_is_the_plain_triple_product(a in matrices()) {
+        let (p, _) = prolongator(&a);
+        let coarse = galerkin(&a, &p, &p.transpose());
+        for i in 0..p.n_cols {
+            for j in 0..p.n_cols {
+                let mut expected = 0.0;
+                for row in 0..a.n_rows() {
+                    let (columns, values) = a.row(row);
+                    for (&column, value) in columns.iter().zip(values) {
+                        expected += entry(&p, row, i) * value * entry(&p, column as usize, j);
+                    }
+                }
+                prop_assert!((entry(&coarse, i, j) - expected).abs() < 1e-12 * (1.0 + expected.abs()));
+            }
+        }
+        for row in 0..coarse.n_rows() {
+            prop_assert!(coarse.row(row).0.is_sorted_by(|a, b| a < b));
+        }
+    }
+
+    #[test]
+    fn no_eigenvalue_exceeds_the_scaling_by_a_harmful_factor(a in matrices()) {
+        let Scaling { inverse_diagonal: inverse, largest } = Scaling::new(&a, &diagonal(&a));
+        for (row, inverse) in inverse.into_iter().enumerate() {
+            let sum = a.row(row).1.iter().map(|v| v.abs()).sum::<f64>() * inverse;
+            prop_assert!(sum <= HARMLESS * largest * (1.0 + 1e-12));
+            prop_assert!(inverse * entry(&a, row, row) <= 1.0 + 1e-12);
+        }
+    }
+
+    #[test]
+    fn the_coarsest_inverse_is_one(a in matrices()) {
+        let inverse = coarse::inverse(&a).unwrap();
+        for i in 0..a.n_rows() {
+            for j in 0..a.n_rows() {
+                let column: Vec<f64> = (0..a.n_rows()).map(|row| entry(&inverse, row, j)).collect();
+                let expected = if i == j { 1.0 } else { 0.0 };
+                prop_assert!((product(&a, i, &column) - expected).abs() < 1e-9);
+            }
+        }
+    }
+}
+
+fn product(a: &Rows<f64>, row: usize, x: &[f64]) -> f64 {
+    let (columns, values) = a.row(row);
+    columns.iter().zip(values).map(|(&column, value)| value * x[column as usize]).sum()
+}
+
+fn prolongator(a: &Rows<f64>) -> (Rows<f64>, Tentative<f64>) {
+    let Strength { graph, is_strong } = strength(a);
+    let aggregates = aggregate(&graph, 2, 9);
+    let b = NearNullspace::constants(a.n_rows(), 1);
+    let tentative = Tentative::new(&b, &aggregates, 1);
+    let (is_strong, aggregates) = (is_strong.as_slice(), &aggregates);
+    let p =
+        Smoothing { a, is_strong, aggregates, tentative: &tentative, block: 1, largest: 2.0 }.prolongator();
+    (p, tentative)
+}
+
+#[test]
+fn the_prolongator_reproduces_what_the_matrix_maps_to_zero() {
+    let a = grid(23);
+    let (p, tentative) = prolongator(&a);
+    for row in 0..a.n_rows() {
+        assert!((product(&p, row, &tentative.coarse.values) - 1.0).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn tentative_columns_are_orthonormal_and_give_the_vectors_back() {
+    let (n, k) = (40, 3);
+    let aggregates = Aggregates { n: 5, of_node: (0..n as u32).map(|node| node * 7 % 5).collect() };
+    let value = |i: usize| ((i * i * 37 + 11 * i) % 101) as f64 / 50.0 - 1.0;
+    let b = NearNullspace { n_vectors: k, values: (0..2 * n * k).map(value).collect() };
+    let tentative = Tentative::<f64>::new(&b, &aggregates, 2);
+    assert_eq!(tentative.n_zero, 0);
+    for part in 0..aggregates.n {
+        let rows: Vec<usize> =
+            (0..2 * n).filter(|row| aggregates.of_node[row / 2] as usize == part).collect();
+        for i in 0..k {
+            for j in 0..k {
+                let dot: f64 = rows
+                    .iter()
+                    .map(|row| tentative.values[k * row + i] * tentative.values[k * row + j])
+                    .sum();
+                assert!((dot - if i == j { 1.0 } else { 0.0 }).abs() < 1e-13);
+            }
+            for &row in &rows {
+                let again: f64 = (0..k)
+                    .map(|j| tentative.values[k * row + j] * tentative.coarse.values[k * (k * part + j) + i])
+                    .sum();
+                assert!((again - b.values[k * row + i]).abs() < 1e-13);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_aggregate_with_too_few_rows_has_zero_columns() {
+    let aggregates = Aggregates { n: 1, of_node: vec![0, 0] };
+    let b = NearNullspace { n_vectors: 3, values: vec![1.0, 2.0, 3.0, 1.0, 5.0, 4.0] };
+    let tentative = Tentative::<f64>::new(&b, &aggregates, 1);
+    assert_eq!(tentative.n_zero, 1);
+    assert!(tentative.values[2].abs() < 1e-14 && tentative.values[5].abs() < 1e-14);
+}
+
+#[test]
+fn small_aggregates_are_dealt_out_and_chains_keep_theirs() {
+    let weights =
+        |parts: &Aggregates| (0..parts.n).map(|part| parts.members().of(part).len()).collect::<Vec<_>>();
+    let square = aggregate(&strength(&grid(30)).graph, 3, 9);
+    assert!(weights(&square).iter().all(|&n| n >= 4), "{:?}", weights(&square));
+    let chain: Vec<(usize, usize, f64)> = (0..99).map(|i| (i, i + 1, 1.0)).collect();
+    let chain = aggregate(&strength(&laplacian(100, &chain, 0.0)).graph, 2, 9);
+    assert!((30..40).contains(&chain.n), "{} aggregates", chain.n);
+}
+
+#[test]
+fn a_singular_coarsest_matrix_is_solved_where_it_can_be() {
+    let a = grid(5);
+    let inverse = coarse::inverse(&a).unwrap();
+    // A right side that adds up to zero is one of the matrix.
+    let b: Vec<f64> = (0..25).map(|i| i as f64 - 12.0).collect();
+    let x: Vec<f64> = (0..25).map(|row| product(&inverse, row, &b)).collect();
+    for (row, b) in b.iter().enumerate() {
+        assert!((product(&a, row, &x) - b).abs() < 1e-10);
+    }
+}
+
+#[test]
+fn a_negative_pivot_is_named() {
+    let mut a = laplacian(3, &[(0, 1, 1.0), (1, 2, 1.0)], 0.5);
+    let last = a.values.len() - 1;
+    a.values[last] = 0.1;
+    assert_eq!(coarse::inverse(&a).unwrap_err().0, 2);
+}
+
+#[test]
+fn weak_connections_are_left_out_and_blocks_measured_whole() {
+    let a = laplacian(4, &[(0, 1, 1.0), (1, 2, 1e-6), (2, 3, 1.0)], 0.0);
+    let graph = Strength::new(&a, &diagonal(&a), 1, 0.1).graph;
+    let neighbours: Vec<&[u32]> = (0..4).map(|node| graph.of(node)).collect();
+    assert_eq!(neighbours, [&[1][..], &[0], &[3], &[2]]);
+    let blocks = Strength::new(&a, &diagonal(&a), 2, 0.1);
+    assert_eq!((blocks.graph.of(0), blocks.graph.of(1)), (&[][..], &[][..]));
+    let all = Strength::new(&a, &diagonal(&a), 2, 0.0);
+    assert_eq!((all.graph.of(0), all.graph.of(1)), (&[1][..], &[0][..]));
+}

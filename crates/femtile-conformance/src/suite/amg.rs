@@ -1,0 +1,91 @@
+//! Multigrid: what a cycle gives, and how many iterations a solve takes.
+
+use femtile::amg::{Amg, AmgConfig, AmgKernels, Convert, Cycle, Smoother};
+use femtile::device::{Buffer, Reference, Scalar};
+use femtile::linalg::comm::Alone;
+use femtile::linalg::krylov::Stop;
+use femtile::linalg::krylov::cg::{CgConfig, CgKernels, ConjugateGradient};
+use femtile::linalg::{LinalgError, Preconditioner};
+
+use super::Scope;
+use super::problems::{Parts, Random, laplacian};
+
+/// A device with the kernels of cycles in both precisions, for solves in f64.
+pub trait AmgDevice:
+    CgKernels<f64> + AmgKernels<f32> + AmgKernels<f64> + Convert<f64, f32> + Convert<f32, f64> + Convert<f64, f64>
+{
+}
+
+impl<D> AmgDevice for D where
+    D: CgKernels<f64>
+        + AmgKernels<f32>
+        + AmgKernels<f64>
+        + Convert<f64, f32>
+        + Convert<f32, f64>
+        + Convert<f64, f64>
+{
+}
+
+fn apply<H: Scalar, D>(device: &D, parts: &Parts<f64>, r: &[f64], config: &AmgConfig) -> Vec<f64>
+where
+    D: AmgDevice + AmgKernels<H> + Convert<f64, H> + Convert<H, f64>,
+{
+    let amg = Amg::<H, D>::new(&parts.on(device), None, config).unwrap();
+    let mut z = Buffer::from_vec(device, vec![f64::NAN; r.len()]).unwrap();
+    amg.apply(&mut z, &Buffer::from_host(device, r).unwrap()).unwrap();
+    z.to_host().unwrap()
+}
+
+fn close(expected: &[f64], found: &[f64], tolerance: f64, what: &str) {
+    let size = expected.iter().fold(0.0_f64, |size, x| size.max(x.abs()));
+    for (i, (e, f)) in expected.iter().zip(found).enumerate() {
+        assert!((e - f).abs() <= tolerance * size, "{what}: entry {i} is {f} where {e} is expected");
+    }
+}
+
+/// Every polynomial smoother and cycle, in both precisions.
+pub fn cycles_agree_with_the_reference<D: AmgDevice>(device: &D, scope: &Scope) {
+    let n = scope.side * scope.side;
+    let mut random = Random::new(11);
+    let (parts, r) = (laplacian::<f64>(scope.side, &mut random), random.vector::<f64>(n));
+    for smoother in
+        [Smoother::Jacobi { sweeps: 1 }, Smoother::Jacobi { sweeps: 2 }, Smoother::Chebyshev { degree: 3 }]
+    {
+        for cycle in [Cycle::V, Cycle::W] {
+            let config = AmgConfig { smoother, cycle, coarse_rows: 12, ..AmgConfig::default() };
+            let what = format!("{config:?}");
+            let double = apply::<f64, _>(&Reference, &parts, &r, &config);
+            close(&double, &apply::<f64, _>(device, &parts, &r, &config), 1e-12, &what);
+            let single = apply::<f32, _>(&Reference, &parts, &r, &config);
+            close(&single, &apply::<f32, _>(device, &parts, &r, &config), 1e-4, &what);
+        }
+    }
+}
+
+/// A solve takes as many iterations as on the reference, give or take one.
+pub fn solves_with_multigrid_converge_as_on_the_reference<D: AmgDevice>(device: &D, scope: &Scope) {
+    let n = scope.side * scope.side;
+    let mut random = Random::new(12);
+    let (parts, b) = (laplacian::<f64>(scope.side, &mut random), random.vector::<f64>(n));
+    let config = AmgConfig { coarse_rows: 12, ..AmgConfig::default() };
+    let (expected, x) = solve(&Reference, &parts, &b, &config).unwrap();
+    let (found, y) = solve(device, &parts, &b, &config).unwrap();
+    assert!(found.abs_diff(expected) <= 1, "{found} iterations where {expected} are expected");
+    close(&x, &y, 1e-8, "the solution");
+}
+
+fn solve<D: AmgDevice>(
+    device: &D,
+    parts: &Parts<f64>,
+    b: &[f64],
+    config: &AmgConfig,
+) -> Result<(usize, Vec<f64>), LinalgError> {
+    let a = parts.on(device);
+    let amg = Amg::<f32, D>::new(&a, None, config).unwrap();
+    let b = Buffer::from_host(device, b)?;
+    let mut x = Buffer::zeros(device, b.len())?;
+    let cg = ConjugateGradient::new(CgConfig { tolerance: 1e-10, ..CgConfig::default() });
+    let outcome = cg.solve(&mut x, &a, &amg, &b, &Alone, &mut ())?;
+    assert_eq!(outcome.stop, Stop::Converged);
+    Ok((outcome.iterations, x.to_host()?))
+}

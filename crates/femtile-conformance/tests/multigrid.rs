@@ -1,0 +1,119 @@
+//! Multigrid on sample meshes and matrices: symmetric, positive, a contraction, and few iterations.
+
+use std::path::{Path, PathBuf};
+
+use femtile::amg::{Amg, AmgConfig};
+use femtile::device::{Buffer, Cpu};
+use femtile::linalg::comm::Alone;
+use femtile::linalg::krylov::Stop;
+use femtile::linalg::krylov::cg::{CgConfig, ConjugateGradient};
+use femtile::linalg::precondition::Jacobi;
+use femtile::linalg::sparse::{Csr, matrix_market};
+use femtile::linalg::{LinearOperator, Preconditioner};
+use femtile_conformance::suite::problems::Random;
+use femtile_conformance::suite::samples::{Sample, tetrahedra};
+
+type Matrix = Csr<f64, Cpu>;
+
+fn apply(m: &dyn Preconditioner<f64, Cpu>, cpu: &Cpu, r: &[f64]) -> Vec<f64> {
+    let mut z = Buffer::from_vec(cpu, vec![f64::NAN; r.len()]).unwrap();
+    m.apply(&mut z, &Buffer::from_host(cpu, r).unwrap()).unwrap();
+    z.to_host().unwrap()
+}
+
+fn product(a: &Matrix, cpu: &Cpu, x: &[f64]) -> Vec<f64> {
+    let mut y = Buffer::zeros(cpu, x.len()).unwrap();
+    a.apply(&mut y, &Buffer::from_host(cpu, x).unwrap()).unwrap();
+    y.to_host().unwrap()
+}
+
+fn dot(x: &[f64], y: &[f64]) -> f64 {
+    x.iter().zip(y).map(|(x, y)| x * y).sum()
+}
+
+/// Holds the cycle of a matrix to what conjugate gradients need, and gives the iterations of a solve.
+fn iterations(name: &str, cpu: &Cpu, a: &Matrix, config: &AmgConfig) -> usize {
+    let n = a.n_rows();
+    let amg = Amg::<f64, _>::new(a, None, config).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let mut random = Random::new(5);
+    let (x, y) = (random.vector::<f64>(n), random.vector::<f64>(n));
+    let (mx, my) = (apply(&amg, cpu, &x), apply(&amg, cpu, &y));
+    let size = dot(&mx, &mx).sqrt() * dot(&y, &y).sqrt();
+    assert!((dot(&mx, &y) - dot(&x, &my)).abs() <= 1e-9 * size, "{name}: not symmetric");
+    assert!(dot(&mx, &x) > 0.0 && dot(&my, &y) > 0.0, "{name}: not positive");
+    let mut e = random.vector::<f64>(n);
+    for _ in 0..5 {
+        let before = dot(&e, &product(a, cpu, &e)).sqrt();
+        let correction = apply(&amg, cpu, &product(a, cpu, &e));
+        e.iter_mut().zip(correction).for_each(|(e, c)| *e = (*e - c) / before);
+        let after = dot(&e, &product(a, cpu, &e)).sqrt();
+        assert!(after < 1.0, "{name}: an error becomes {after} of what it was");
+    }
+    solve(cpu, a, &amg).unwrap_or_else(|stop| panic!("{name}: {stop}"))
+}
+
+/// Iterations with Jacobi's preconditioner; as many as there may be where it does not converge.
+fn of_jacobi(cpu: &Cpu, a: &Matrix) -> usize {
+    solve(cpu, a, &Jacobi::new(a).unwrap()).unwrap_or(MOST_ITERATIONS)
+}
+
+const MOST_ITERATIONS: usize = 5_000;
+
+fn solve(cpu: &Cpu, a: &Matrix, m: &dyn Preconditioner<f64, Cpu>) -> Result<usize, Stop> {
+    let config = CgConfig { tolerance: 1e-8, max_iterations: MOST_ITERATIONS, ..CgConfig::default() };
+    let mut u = Buffer::zeros(cpu, a.n_rows()).unwrap();
+    let b = Buffer::from_vec(cpu, vec![1.0; a.n_rows()]).unwrap();
+    let outcome = ConjugateGradient::new(config).solve(&mut u, a, m, &b, &Alone, &mut ()).unwrap();
+    if outcome.stop == Stop::Converged { Ok(outcome.iterations) } else { Err(outcome.stop) }
+}
+
+#[test]
+fn sample_meshes_of_tetrahedra_are_solved_in_few_iterations() {
+    let cpu = Cpu::new(2).unwrap();
+    for file in tetrahedra("sample_meshes_of_tetrahedra_are_solved_in_few_iterations") {
+        let sample = Sample::read(&file);
+        let Ok(system) = sample.problem.assemble::<f64, _>(&cpu) else { continue };
+        let found = iterations(&sample.name, &cpu, &system.matrix, &AmgConfig::default());
+        println!("{}: {} rows, {found} iterations", sample.name, system.matrix.n_rows());
+        // One of the meshes has cells so flat that little helps with them.
+        assert!(
+            found <= 60 || 2 * found <= of_jacobi(&cpu, &system.matrix),
+            "{}: {found} iterations",
+            sample.name
+        );
+    }
+}
+
+/// The positive definite ones, with rows of a node each where the problem has several.
+const DEFINITE: [(&str, usize); 9] = [
+    ("airfoil.mtx", 1),
+    ("ani4.mtx", 1),
+    ("bar.mtx", 1),
+    ("bcsstk13.mtx", 1),
+    ("beam_hex_dof459_np2.mtx", 3),
+    ("beam_tet_dof2475_np4.mtx", 3),
+    ("knot.mtx", 1),
+    ("local_disc_galerkin_diffusion.mtx", 1),
+    ("unit_cube.mtx", 1),
+];
+
+fn matrices() -> Option<PathBuf> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
+    let folder = std::env::var_os("FEMTILE_SAMPLES").map_or_else(beside, PathBuf::from).join("matrices");
+    folder.is_dir().then_some(folder)
+}
+
+#[test]
+fn sample_matrices_that_are_definite_are_solved() {
+    let Some(folder) = matrices() else {
+        eprintln!("SKIPPED: sample_matrices_that_are_definite_are_solved: no samples (set FEMTILE_SAMPLES)");
+        return;
+    };
+    let cpu = Cpu::new(2).unwrap();
+    for (name, block_size) in DEFINITE {
+        let file = folder.join(name);
+        let a = matrix_market::read::<f64>(&file).unwrap().matrix.copy_to(&cpu).unwrap();
+        let found = iterations(name, &cpu, &a, &AmgConfig { block_size, ..AmgConfig::default() });
+        println!("{name}: {} rows, {found} iterations", a.n_rows());
+    }
+}
