@@ -66,18 +66,29 @@ impl Default for AmgConfig {
     }
 }
 
+/// Rows that are inverted at most: the inverse has as many entries as their square.
+pub(crate) const MOST_COARSE_ROWS: usize = 2_000;
+
 impl AmgConfig {
-    pub(crate) fn check(&self, n_rows: usize) -> Result<(), AmgError> {
+    /// Whether the settings make sense for any matrix.
+    ///
+    /// # Errors
+    /// [`AmgError::Setting`] with the one that does not, and what to choose.
+    pub fn check(&self) -> Result<(), AmgError> {
         let wrong = |field, message: String| Err(AmgError::Setting { field, message });
-        if self.block_size == 0 || !n_rows.is_multiple_of(self.block_size) {
-            let message = format!("{} does not divide the {n_rows} rows of the matrix", self.block_size);
-            return wrong("block_size", message);
+        if self.block_size == 0 {
+            return wrong("block_size", "0 rows a node are none: 1 is the default".into());
         }
         if !(0.0..1.0).contains(&self.strength) {
             return wrong("strength", format!("{} is not in [0, 1): 0.01 is a good choice", self.strength));
         }
         if self.max_levels == 0 {
             return wrong("max_levels", "0 leaves no level: 20 are more than enough".into());
+        }
+        if self.coarse_rows > MOST_COARSE_ROWS {
+            let message =
+                format!("{} rows are too many to invert: at most {MOST_COARSE_ROWS}", self.coarse_rows);
+            return wrong("coarse_rows", message);
         }
         let n = match self.smoother {
             Smoother::Jacobi { sweeps } | Smoother::GaussSeidel { sweeps } => sweeps,
@@ -87,5 +98,15 @@ impl AmgConfig {
             return wrong("smoother", format!("{n} times are not between 1 and 16"));
         }
         Ok(())
+    }
+
+    /// The same for a matrix of so many rows.
+    pub(crate) fn check_for(&self, n_rows: usize) -> Result<(), AmgError> {
+        self.check()?;
+        if n_rows.is_multiple_of(self.block_size) {
+            return Ok(());
+        }
+        let message = format!("{} does not divide the {n_rows} rows of the matrix", self.block_size);
+        Err(AmgError::Setting { field: "block_size", message })
     }
 }

@@ -4,6 +4,7 @@ use femtile_device::{Device, Scalar};
 use femtile_linalg::sparse::csr::Csr;
 
 use crate::check;
+use crate::config::MOST_COARSE_ROWS;
 use crate::kernels::AmgKernels;
 use crate::relaxation::Relaxation;
 use crate::setup::aggregate::aggregate;
@@ -23,8 +24,6 @@ const MANY_NEIGHBOURS: usize = 9;
 const WEAKER: f64 = 0.5;
 /// Levels end where the next one has more than this share of the rows.
 const LEAST_GAIN: f64 = 0.8;
-/// A level that cannot be made coarser is solved directly up to so many rows.
-const MOST_DIRECT_ROWS: usize = 2_000;
 
 /// The matrices of all levels, the given one first, in the precision `H`.
 ///
@@ -111,7 +110,7 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         if a.n_rows() != a.n_cols() {
             return Err(AmgError::NotSquare { n_rows: a.n_rows(), n_cols: a.n_cols() });
         }
-        config.check(a.n_rows())?;
+        config.check_for(a.n_rows())?;
         let near_nullspace = near_nullspace_of(a.n_rows(), near_nullspace, config)?;
         let (rows, scale) = Rows::of(a)?;
         let mut setup = Setup {
@@ -274,7 +273,7 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
             n_aggregates: 0,
             n_prolongator: 0,
         });
-        if n_rows <= MOST_DIRECT_ROWS.max(self.config.coarse_rows) {
+        if n_rows <= MOST_COARSE_ROWS {
             let inverse =
                 coarse::inverse(&a).map_err(|(row, pivot)| AmgError::Indefinite { n_rows, row, pivot })?;
             return Ok(Coarsest::Direct(inverse.into_device(self.device)?));

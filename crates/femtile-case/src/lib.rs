@@ -28,5 +28,5 @@ pub use output::write_report;
 pub use place::Key;
 pub use plot::{residual_plot, save_residual_plot};
 pub use progress::{Progress, Silent, Stage};
-pub use report::{Report, SolveReport, TimeReport, Timings};
+pub use report::{LevelReport, Report, SolveReport, TimeReport, Timings};
 pub use run::{run, run_on};

@@ -184,12 +184,19 @@ impl Case {
         if solver.preconditioner == PreconditionerName::Gmg {
             return wrong("preconditioner", "geometric multigrid is not available yet; use \"amg\"".into());
         }
-        for (key, options) in [("amg", &solver.amg), ("gmg", &solver.gmg)] {
-            if options.is_some() {
-                return wrong(key, "this table is reserved: multigrid has no options yet".into());
-            }
+        if solver.gmg.is_some() {
+            return wrong("gmg", "this table is reserved: geometric multigrid is not available yet".into());
         }
-        Ok(())
+        match &solver.amg {
+            Some(_) if solver.preconditioner != PreconditionerName::Amg => {
+                wrong("amg", "these options need preconditioner = \"amg\"".into())
+            }
+            Some(options) => {
+                let checked = options.config().check();
+                checked.or_else(|error| wrong("amg", error.to_string()))
+            }
+            None => Ok(()),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use femtile_amg::{Amg, AmgConfig, AmgKernels, Convert, LevelShape};
+use femtile_amg::{Amg, AmgKernels, Convert, LevelShape};
 use femtile_device::{Buffer, Cpu, Cuda};
 use femtile_fem::{AssemblyKernels, BoundaryCondition, Coefficient, Form, System, assemble};
 use femtile_linalg::Preconditioner;
@@ -19,7 +19,7 @@ use femtile_mesh::{Mesh, refine};
 use crate::boundary::conditions;
 use crate::coefficient::coefficient;
 use crate::device::{Choice, Chosen, Request, is_out_of_memory};
-use crate::file::{EquationKind, PreconditionerName, Value};
+use crate::file::{EquationKind, PreconditionerName, SolverSection, Value};
 use crate::functional::{Ready, evaluate, prepare};
 use crate::mesh_source::mesh_of;
 use crate::report::{LevelReport, MemoryReport, MeshReport, SpaceReport};
@@ -306,7 +306,7 @@ fn solve<D: SolveDevice>(
     let solver = &case.file.solver;
     clock.begin(Stage::Setup);
     let n = system.rhs.len();
-    let (preconditioner, levels) = preconditioner(device, solver.preconditioner, &system)?;
+    let (preconditioner, levels) = preconditioner(device, solver, &system)?;
     let mut x = Buffer::zeros(device, n)?;
     timings.setup = clock.seconds();
 
@@ -327,13 +327,14 @@ fn solve<D: SolveDevice>(
 
 fn preconditioner<D: SolveDevice>(
     device: &D,
-    name: PreconditionerName,
+    solver: &SolverSection,
     system: &System<f64, D>,
 ) -> Result<Preconditioning<D>, CaseError> {
-    Ok(match name {
+    Ok(match solver.preconditioner {
         PreconditionerName::None => (Box::new(Diagonal::identity(device, system.rhs.len())?), Vec::new()),
         PreconditionerName::Amg => {
-            let amg = Amg::<f32, D>::new(&system.matrix, None, &AmgConfig::default())?;
+            let amg =
+                Amg::<f32, D>::new(&system.matrix, None, &solver.amg.clone().unwrap_or_default().config())?;
             let level =
                 |shape: &LevelShape| LevelReport { n_rows: shape.n_rows, n_nonzeros: shape.n_nonzeros };
             let levels = amg.hierarchy().shapes().iter().map(level).collect();

@@ -2,7 +2,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use femtile::case::{self, Case, Report};
+use femtile::case::{self, Case, LevelReport, Report};
 use femtile::linalg::krylov::Stop;
 
 use crate::arguments::SolveOptions;
@@ -84,6 +84,14 @@ fn listen() -> Result<Arc<AtomicBool>, Failure> {
     Ok(flag)
 }
 
+/// Rows of each level, and what all cost together.
+fn levels(levels: &[LevelReport]) -> String {
+    let rows: Vec<String> = levels.iter().map(|level| level.n_rows.to_string()).collect();
+    let all: usize = levels.iter().map(|level| level.n_nonzeros).sum();
+    let first = levels.first().map_or(1, |level| level.n_nonzeros.max(1));
+    format!("{} rows, operator complexity {:.2}", rows.join(", "), all as f64 / first as f64)
+}
+
 fn summary(case: &Case, report: &Report) -> String {
     let (mesh, solve, times) = (&report.mesh, &report.solve, &report.timings_s);
     let how = match &report.time {
@@ -106,6 +114,9 @@ fn summary(case: &Case, report: &Report) -> String {
         "mesh      {} nodes, {} cells, volume {:.6}\nsolve     {how}\ndevice    {}: {}\n",
         mesh.n_nodes, mesh.n_cells, mesh.volume, report.device, report.device_reason
     );
+    if !solve.levels.is_empty() {
+        text += &format!("levels    {}\n", levels(&solve.levels));
+    }
     for (name, value) in &report.functionals {
         text += &format!("{name:<9} {value:.10}\n");
     }

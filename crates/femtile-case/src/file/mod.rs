@@ -1,5 +1,6 @@
 //! The case file as it is written: every section, key and default.
 
+mod amg;
 mod coefficient;
 mod functional;
 mod generator;
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use amg::{AmgSection, CycleName, SmootherName};
 pub use coefficient::{Entry, Value};
 pub use functional::Functional;
 pub use generator::{CellName, Generator};

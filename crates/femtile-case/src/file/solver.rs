@@ -1,6 +1,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::AmgSection;
+
 /// How the operator is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -74,9 +76,9 @@ pub struct SolverSection {
     pub device: String,
     /// Threads of the CPU; 0 for all.
     pub threads: usize,
-    /// Options of algebraic multigrid; reserved.
+    /// Options of algebraic multigrid.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub amg: Option<serde_json::Map<String, serde_json::Value>>,
+    pub amg: Option<AmgSection>,
     /// Options of geometric multigrid; reserved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gmg: Option<serde_json::Map<String, serde_json::Value>>,
