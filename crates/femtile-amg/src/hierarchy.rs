@@ -86,7 +86,8 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         Self::build(device, a, near_nullspace, config, None)
     }
 
-    /// Takes over other values on the same pattern: aggregates stay, all else is computed anew.
+    /// Takes over other values on the same pattern: aggregates stay, all else is computed anew; aggregates as well where
+    /// the number of rows is another one.
     ///
     /// # Errors
     /// As [`Hierarchy::new`].
@@ -210,8 +211,9 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
             }
             let theta = self.config.strength * WEAKER.powi(number as i32);
             let strength = Strength::new(&a, &diagonal, block, theta);
-            let aggregates = match self.known.and_then(|known| known.get(number)) {
-                Some(aggregates) => aggregates.clone(),
+            let known = self.known.and_then(|known| known.get(number));
+            let aggregates = match known.filter(|known| known.of_node.len() * block == a.n_rows()) {
+                Some(known) => known.clone(),
                 None => aggregate(&strength.graph, distance(&strength.graph), self.config.least_aggregate),
             };
             let n_coarse = aggregates.n * b.n_vectors;

@@ -49,7 +49,9 @@ impl<H: Scalar, D: AmgKernels<H>> Amg<H, D> {
         a: &Csr<T, D>,
         near_nullspace: Option<&[f64]>,
     ) -> Result<(), AmgError> {
-        self.hierarchy.refill(a, near_nullspace)
+        self.hierarchy.refill(a, near_nullspace)?;
+        self.vectors = Mutex::new(vectors(a.values().device(), &self.hierarchy)?);
+        Ok(())
     }
 
     /// The levels.

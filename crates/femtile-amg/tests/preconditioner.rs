@@ -166,6 +166,11 @@ fn a_refilled_hierarchy_is_that_of_the_new_values() {
     let r = random(a.n_rows(), 5);
     let fresh = Amg::<f64, _>::new(&other, None, &AmgConfig::default()).unwrap();
     assert_eq!(apply(&amg, &cpu, &r), apply(&fresh, &cpu, &r));
+    let larger = cube(&cpu, 16, 1.0, 0.5);
+    amg.refill(&larger, None).unwrap();
+    let fresh = Amg::<f64, _>::new(&larger, None, &AmgConfig::default()).unwrap();
+    let r = random(larger.n_rows(), 8);
+    assert_eq!(apply(&amg, &cpu, &r), apply(&fresh, &cpu, &r));
 }
 
 /// Small, extreme and odd matrices that are fine.
