@@ -35,6 +35,9 @@ pub struct ConjugateGradient {
     config: CgConfig,
 }
 
+/// Iterations that are started together at most where the preconditioner is more than a diagonal.
+const COSTLY_STRIDE: usize = 2;
+
 struct Vectors<T: Scalar, D: CgKernels<T>> {
     r: Buffer<T, D>,
     p: Buffer<T, D>,
@@ -89,7 +92,7 @@ impl ConjugateGradient {
         if stop.is_continue() {
             start(&device, &mut v, m, comm)?;
         }
-        let stride = self.config.look_every.unwrap_or_else(|| device.cg_stride());
+        let stride = self.config.look_every.unwrap_or_else(|| stride(&device, m));
         let stride = stride.clamp(1, CgScalars::<D>::RING / 2);
         let mut recording = D::Recording::default();
         while stop.is_continue() {
@@ -121,6 +124,13 @@ impl<T: Scalar, D: CgKernels<T>> Vectors<T, D> {
         let (p, q) = (Buffer::zeros(device, n)?, Buffer::zeros(device, n)?);
         Ok(Self { r, p, q, z, scalars })
     }
+}
+
+/// Iterations that are started together. Those that come after the end do nothing but apply the preconditioner: where
+/// that is more than a diagonal, few of them cost more than looking often does.
+fn stride<T: Scalar, D: CgKernels<T>>(device: &D, m: &dyn Preconditioner<T, D>) -> usize {
+    let stride = CgKernels::<T>::cg_stride(device);
+    if m.diagonal().is_some() { stride } else { stride.min(COSTLY_STRIDE) }
 }
 
 /// ρ = r·z and p = z.
