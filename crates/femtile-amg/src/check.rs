@@ -33,8 +33,13 @@ fn refuse_row<T: Scalar>(a: &Rows<T>, row: usize, scale: f64) -> Result<(), AmgE
         let (column, value) = (columns[i] as usize, values[i].to_f64() / scale);
         return Err(AmgError::NotFinite { row, column, value });
     }
-    let own = columns.iter().position(|&column| column as usize == row).map_or(0.0, |i| values[i].to_f64());
-    Err(AmgError::Diagonal { row, value: own / scale })
+    Err(AmgError::Diagonal { row, value: diagonal_entry(a, row) / scale })
+}
+
+/// The entry of a row on the diagonal, 0 where there is none.
+pub(crate) fn diagonal_entry<T: Scalar>(a: &Rows<T>, row: usize) -> f64 {
+    let (columns, values) = a.row(row);
+    columns.iter().position(|&column| column as usize == row).map_or(0.0, |i| values[i].to_f64())
 }
 
 /// Compares $x^\mathsf{T} A y$ with $y^\mathsf{T} A x$ for two vectors without structure, and looks for the place only

@@ -57,12 +57,12 @@ pub enum AmgError {
         /// $\|A - A^\mathsf{T}\|_F / \|A\|_F$.
         asymmetry: f64,
     },
-    /// The coarsest matrix has a negative pivot.
+    /// The matrix of a coarser level has a pivot that is negative, or a diagonal entry that is not positive.
     #[error(
-        "the matrix is not positive definite: on the coarsest level of {n_rows} rows, row {row} has the pivot {pivot:e}"
+        "the matrix is not positive definite: on a level of {n_rows} rows, row {row} has the pivot {pivot:e}"
     )]
     Indefinite {
-        /// Rows of the coarsest level.
+        /// Rows of that level.
         n_rows: usize,
         /// The row of the pivot there.
         row: usize,

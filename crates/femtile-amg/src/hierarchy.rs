@@ -37,7 +37,7 @@ pub struct Hierarchy<H: Scalar, D: Device> {
     /// The first matrix is the given one times this power of two.
     pub(crate) scale: f64,
     shapes: Vec<LevelShape>,
-    config: AmgConfig,
+    pub(crate) config: AmgConfig,
 }
 
 /// A level that is smoothed, and the way to the next one.
@@ -201,10 +201,16 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
         let mut block = self.config.block_size;
         loop {
             let number = self.levels.len();
-            let scale = if number == 0 { self.scale } else { 1.0 };
-            let diagonal = check::diagonal(&a, scale)?;
+            let diagonal = match check::diagonal(&a, self.scale) {
+                // Rows of coarser levels are none of the matrix that was given.
+                Err(AmgError::Diagonal { row, .. }) if number > 0 => {
+                    let pivot = check::diagonal_entry(&a, row);
+                    return Err(AmgError::Indefinite { n_rows: a.n_rows(), row, pivot });
+                }
+                checked => checked?,
+            };
             if number == 0 {
-                check::symmetry(&a, scale)?;
+                check::symmetry(&a, self.scale)?;
             }
             if a.n_rows() <= self.config.coarse_rows || number + 1 == self.config.max_levels {
                 return self.end(a, &diagonal);

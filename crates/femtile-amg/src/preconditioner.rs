@@ -20,7 +20,6 @@ use crate::{AmgConfig, AmgError};
 #[derive(Debug)]
 pub struct Amg<H: Scalar, D: AmgKernels<H>> {
     hierarchy: Hierarchy<H, D>,
-    config: AmgConfig,
     vectors: Mutex<Vec<Vectors<H, D>>>,
 }
 
@@ -37,7 +36,7 @@ impl<H: Scalar, D: AmgKernels<H>> Amg<H, D> {
         let device = a.values().device();
         let hierarchy = Hierarchy::new(device, a, near_nullspace, config)?;
         let vectors = Mutex::new(vectors(device, &hierarchy)?);
-        Ok(Self { hierarchy, config: config.clone(), vectors })
+        Ok(Self { hierarchy, vectors })
     }
 
     /// Takes over other values on the same pattern.
@@ -75,7 +74,7 @@ impl<T: Scalar, H: Scalar, D: AmgKernels<H> + Convert<T, H> + Convert<H, T>> Pre
         let Some(finest) = vectors.first_mut() else { return Ok(()) };
         Convert::<T, H>::amg_convert(&device, &mut finest.b, 1.0, r)?;
         let levels = (self.hierarchy.levels.as_slice(), &self.hierarchy.coarsest);
-        apply(&device, self.config.cycle, levels, &mut vectors)?;
+        apply(&device, self.hierarchy.config.cycle, levels, &mut vectors)?;
         Convert::<H, T>::amg_convert(&device, z, self.hierarchy.scale, &vectors[0].x)
     }
 }

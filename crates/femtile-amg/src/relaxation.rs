@@ -7,10 +7,8 @@ use rayon::prelude::*;
 use crate::Smoother;
 use crate::kernels::Step;
 use crate::setup::rows::{RowAccess, Rows};
-use crate::setup::spectrum::Scaling;
+use crate::setup::spectrum::{DAMPING, Scaling};
 
-/// Jacobi's damping for eigenvalues of about one.
-const JACOBI: f64 = 4.0 / 3.0;
 /// Chebyshev polynomials act on eigenvalues from this share of the largest one on.
 const LOWER: f64 = 0.3;
 /// Gauss–Seidel's blocks: so many of a level, but for bounds on their rows. They do not depend on the number of threads.
@@ -50,7 +48,7 @@ impl<H: Scalar, D: Device> Relaxation<H, D> {
     ) -> Result<Self, LinalgError> {
         let (kind, inverse) = match smoother {
             Smoother::Jacobi { sweeps } => {
-                let step = Step { alpha: H::from_f64(JACOBI / largest), beta: H::ZERO, is_kept: false };
+                let step = Step { alpha: H::from_f64(DAMPING / largest), beta: H::ZERO, is_kept: false };
                 (Kind::Polynomial(vec![step; sweeps]), inverse_diagonal)
             }
             Smoother::Chebyshev { degree } => {

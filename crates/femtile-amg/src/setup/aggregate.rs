@@ -12,7 +12,8 @@ use super::independent_set::independent_set;
 /// The result does not depend on the number of threads.
 ///
 /// # Source
-/// `[fu2014]`, section 5.2.1, steps 1–5. Differs: where groups are small on average, `least` is half of the average, so that chains and small graphs keep theirs; a group that no other can take over stays.
+/// `[fu2014]`, section 5.2.1, steps 1–5. Differs: where groups are small on average, `least` is half of the average,
+/// so that chains and small graphs keep theirs; a group that no other can take over stays.
 pub(crate) fn aggregate(graph: &Graph, k: usize, least: u32) -> Aggregates {
     let mut parts = around(graph, &independent_set(graph, k));
     allocate(graph, &mut parts);

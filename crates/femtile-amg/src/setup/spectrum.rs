@@ -9,6 +9,8 @@ use super::rows::{RowAccess, Rows};
 const STEPS: usize = 4;
 /// What the estimate is raised by, as it comes from below.
 const MARGIN: f64 = 1.05;
+/// Jacobi's damping, over the largest eigenvalue.
+pub(crate) const DAMPING: f64 = 4.0 / 3.0;
 /// Eigenvalues may exceed the estimate by this factor and do no harm: Jacobi's method and Chebyshev polynomials for
 /// $[0.3 \lambda, \lambda]$ stay below one in magnitude up to $1.3 \lambda$.
 pub(crate) const HARMLESS: f64 = 1.25;
