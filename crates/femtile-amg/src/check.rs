@@ -70,10 +70,16 @@ pub(crate) fn symmetry<T: Scalar>(a: &Rows<T>, scale: f64) -> Result<(), AmgErro
     let pieces: Vec<_> = (0..a.n_rows().div_ceil(PIECE)).into_par_iter().map(of_piece).collect();
     let difference: f64 = pieces.iter().map(|sums| sums[0]).sum();
     let size = pieces.iter().map(|sums| sums[1]).sum::<f64>().sqrt();
-    if difference.abs() <= TOLERANCE * size {
+    if is_symmetric(difference, size) {
         return Ok(());
     }
     first_asymmetry(a, size, scale)
+}
+
+/// Whether a difference of $x^\mathsf{T} A y$ and $y^\mathsf{T} A x$ is rounding for a matrix of this Frobenius norm and
+/// entries of x and y below one.
+pub(crate) fn is_symmetric(difference: f64, size: f64) -> bool {
+    difference.abs() <= TOLERANCE * size
 }
 
 /// A number in [−1, 1) from an index.

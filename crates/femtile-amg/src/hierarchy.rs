@@ -1,16 +1,16 @@
 use std::fmt;
 
-use femtile_device::{Device, Scalar};
+use femtile_device::{Buffer, Device, Scalar};
 use femtile_linalg::sparse::csr::Csr;
 
 use crate::check;
 use crate::config::MOST_COARSE_ROWS;
-use crate::kernels::AmgKernels;
+use crate::kernels::{AmgKernels, Coarsened, Parts};
 use crate::relaxation::Relaxation;
 use crate::setup::aggregate::aggregate;
 use crate::setup::coarse;
 use crate::setup::galerkin::galerkin;
-use crate::setup::graph::{Aggregates, Graph};
+use crate::setup::graph::{Aggregates, distance};
 use crate::setup::prolong::Smoothing;
 use crate::setup::rows::{RowAccess, Rows};
 use crate::setup::spectrum::Scaling;
@@ -18,10 +18,10 @@ use crate::setup::strength::Strength;
 use crate::setup::tentative::{NearNullspace, Tentative};
 use crate::{AmgConfig, AmgError};
 
-/// Neighbours of a node, on average, from which on aggregates are a root with its neighbours.
-const MANY_NEIGHBOURS: usize = 9;
 /// The threshold of strong connections on a level relative to that on the one before.
 const WEAKER: f64 = 0.5;
+/// Levels of so many rows or fewer are set up on the host, where launches would take longer than the work.
+const FEW_ROWS: usize = 1_500;
 /// Levels end where the next one has more than this share of the rows.
 const LEAST_GAIN: f64 = 0.8;
 
@@ -33,11 +33,18 @@ const LEAST_GAIN: f64 = 0.8;
 pub struct Hierarchy<H: Scalar, D: Device> {
     pub(crate) levels: Vec<Level<H, D>>,
     pub(crate) coarsest: Coarsest<H, D>,
-    aggregates: Vec<Aggregates>,
+    groups: Vec<Groups<D>>,
     /// The first matrix is the given one times this power of two.
     pub(crate) scale: f64,
     shapes: Vec<LevelShape>,
     pub(crate) config: AmgConfig,
+}
+
+/// Which nodes of a level make one of the next, where it was set up.
+#[derive(Debug, Clone)]
+enum Groups<D: Device> {
+    OnHost(Aggregates),
+    OnDevice(Parts<D>),
 }
 
 /// A level that is smoothed, and the way to the next one.
@@ -83,7 +90,7 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         near_nullspace: Option<&[f64]>,
         config: &AmgConfig,
     ) -> Result<Self, AmgError> {
-        Self::build(device, a, near_nullspace, config, None)
+        Self::build(device, a, near_nullspace, config, &[])
     }
 
     /// Takes over other values on the same pattern: aggregates stay, all else is computed anew; aggregates as well where
@@ -97,7 +104,7 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         near_nullspace: Option<&[f64]>,
     ) -> Result<(), AmgError> {
         let device = a.values().device();
-        *self = Self::build(device, a, near_nullspace, &self.config, Some(&self.aggregates))?;
+        *self = Self::build(device, a, near_nullspace, &self.config, &self.groups)?;
         Ok(())
     }
 
@@ -106,26 +113,30 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         a: &Csr<T, D>,
         near_nullspace: Option<&[f64]>,
         config: &AmgConfig,
-        known: Option<&[Aggregates]>,
+        known: &[Groups<D>],
     ) -> Result<Self, AmgError> {
         if a.n_rows() != a.n_cols() {
             return Err(AmgError::NotSquare { n_rows: a.n_rows(), n_cols: a.n_cols() });
         }
         config.check_for(a.n_rows())?;
+        let is_plain = near_nullspace.is_none() && config.block_size == 1 && config.smoother.is_polynomial();
         let near_nullspace = near_nullspace_of(a.n_rows(), near_nullspace, config)?;
-        let (rows, scale) = Rows::of(a)?;
         let mut setup = Setup {
             device,
             config,
-            scale,
+            scale: 1.0,
             known,
             levels: Vec::new(),
-            aggregates: Vec::new(),
+            groups: Vec::new(),
             shapes: Vec::new(),
         };
+        let (rows, near_nullspace) = match if is_plain { setup.on_device(a)? } else { None } {
+            Some(rest) => rest,
+            None => (setup.take(a)?, near_nullspace),
+        };
         let coarsest = device.amg_on_host(|| setup.run(rows, near_nullspace))?;
-        let Setup { levels, aggregates, shapes, .. } = setup;
-        Ok(Self { levels, coarsest, aggregates, scale, shapes, config: config.clone() })
+        let Setup { scale, levels, groups, shapes, .. } = setup;
+        Ok(Self { levels, coarsest, groups, scale, shapes, config: config.clone() })
     }
 
     /// The levels, the finest first.
@@ -190,13 +201,74 @@ struct Setup<'a, H: Scalar, D: Device> {
     config: &'a AmgConfig,
     /// The first matrix is the given one times this power of two.
     scale: f64,
-    known: Option<&'a [Aggregates]>,
+    /// Groups of a hierarchy on the same pattern, as far as there are any.
+    known: &'a [Groups<D>],
     levels: Vec<Level<H, D>>,
-    aggregates: Vec<Aggregates>,
+    groups: Vec<Groups<D>>,
     shapes: Vec<LevelShape>,
 }
 
 impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
+    /// The matrix for the host.
+    fn take<T: Scalar>(&mut self, a: &Csr<T, D>) -> Result<Rows<H>, AmgError> {
+        let (rows, scale) = Rows::of(a)?;
+        self.scale = scale;
+        Ok(rows)
+    }
+
+    /// Adds levels that the device sets up itself, and gives what is left for the host; none where it makes none.
+    fn on_device<T: Scalar>(&mut self, a: &Csr<T, D>) -> Result<Option<(Rows<H>, NearNullspace)>, AmgError> {
+        if a.n_rows() <= FEW_ROWS {
+            return Ok(None);
+        }
+        let Some((mut a, scale)) = self.device.amg_scaled(a)? else { return Ok(None) };
+        self.scale = scale;
+        let mut weights: Option<Buffer<u32, D>> = None;
+        while a.n_rows() > FEW_ROWS.max(self.config.coarse_rows)
+            && self.levels.len() + 1 < self.config.max_levels
+        {
+            let number = self.levels.len();
+            let known = match self.known.get(number) {
+                Some(Groups::OnDevice(parts)) => Some(parts),
+                _ => None,
+            };
+            let theta = self.threshold(number);
+            let made = self.device.amg_coarsen(&a, weights.as_ref(), theta, self.config, known)?;
+            let Some(made) = made.filter(|made| made.parts.n as f64 <= LEAST_GAIN * a.n_rows() as f64) else {
+                break;
+            };
+            (a, weights) = self.add(a, made)?;
+        }
+        let Some(weights) = weights else { return Ok(None) };
+        let lengths = weights.to_host()?.into_iter().map(|weight| f64::from(weight).sqrt()).collect();
+        Ok(Some((Rows::as_is(&a)?, NearNullspace { n_vectors: 1, values: lengths })))
+    }
+
+    /// Adds a level that the device has made; gives the matrix of the next one and the weights of its nodes.
+    #[allow(clippy::type_complexity)]
+    fn add(
+        &mut self,
+        a: Csr<H, D>,
+        made: Coarsened<H, D>,
+    ) -> Result<(Csr<H, D>, Option<Buffer<u32, D>>), AmgError> {
+        let Coarsened { inverse_diagonal, largest, p, r, coarse, parts, weights } = made;
+        self.shapes.push(LevelShape {
+            n_rows: a.n_rows(),
+            n_nonzeros: a.n_nonzeros(),
+            n_aggregates: parts.n,
+            n_prolongator: p.n_nonzeros(),
+        });
+        self.groups.push(Groups::OnDevice(parts));
+        let relaxation = Relaxation::polynomial(self.config.smoother, inverse_diagonal, largest);
+        self.levels.push(Level { a, relaxation, prolongation: p, restriction: r });
+        Ok((coarse, Some(weights)))
+    }
+
+    /// The threshold of strong connections on the level with this number.
+    fn threshold(&self, number: usize) -> f64 {
+        self.config.strength * WEAKER.powi(number as i32)
+    }
+
     fn run(&mut self, mut a: Rows<H>, mut b: NearNullspace) -> Result<Coarsest<H, D>, AmgError> {
         let mut block = self.config.block_size;
         loop {
@@ -215,19 +287,21 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
             if a.n_rows() <= self.config.coarse_rows || number + 1 == self.config.max_levels {
                 return self.end(a, &diagonal);
             }
-            let theta = self.config.strength * WEAKER.powi(number as i32);
-            let strength = Strength::new(&a, &diagonal, block, theta);
-            let known = self.known.and_then(|known| known.get(number));
-            let aggregates = match known.filter(|known| known.of_node.len() * block == a.n_rows()) {
-                Some(known) => known.clone(),
-                None => aggregate(&strength.graph, distance(&strength.graph), self.config.least_aggregate),
+            let strength = Strength::new(&a, &diagonal, block, self.threshold(number));
+            let aggregates = match self.known.get(number) {
+                Some(Groups::OnHost(known)) if known.of_node.len() * block == a.n_rows() => known.clone(),
+                _ => {
+                    let graph = &strength.graph;
+                    let k = distance(graph.neighbours.len(), graph.n_nodes());
+                    aggregate(graph, k, self.config.least_aggregate)
+                }
             };
             let n_coarse = aggregates.n * b.n_vectors;
             if n_coarse as f64 > LEAST_GAIN * a.n_rows() as f64 || n_coarse == 0 {
                 return self.end(a, &diagonal);
             }
             (a, b) = self.coarsen(a, &diagonal, &b, (&aggregates, &strength), block)?;
-            self.aggregates.push(aggregates);
+            self.groups.push(Groups::OnHost(aggregates));
             block = b.n_vectors;
         }
     }
@@ -290,12 +364,6 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
             Relaxation::new(self.device, self.config.smoother, &a, diagonal, Scaling::new(&a, diagonal))?;
         Ok(Coarsest::Smoothed { relaxation, a: a.into_device(self.device)? })
     }
-}
-
-/// Roots of aggregates are at a distance of more than two from each other, `[fu2014]`, section 5.2.1; of more than three
-/// where aggregates would be small otherwise.
-fn distance(graph: &Graph) -> usize {
-    if graph.neighbours.len() < MANY_NEIGHBOURS * graph.n_nodes() { 3 } else { 2 }
 }
 
 /// Puts a one on the diagonal of rows that a zero column of the prolongator left without entries.

@@ -1,7 +1,39 @@
-use femtile_device::{Buffer, Scalar};
+use std::sync::Arc;
+
+use femtile_device::{Buffer, Device, Scalar};
 use femtile_linalg::sparse::csr::{Csr, CsrKernels};
 use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, LinearOperator};
+
+use crate::AmgConfig;
+
+/// Groups of the nodes of a level, each of which is a node of the next one.
+#[derive(Debug, Clone)]
+pub struct Parts<D: Device> {
+    /// Number of groups.
+    pub n: usize,
+    /// The group of each node; all bits are set where it is in none.
+    pub of_node: Arc<Buffer<u32, D>>,
+}
+
+/// What a device makes of the matrix of a level: all that smooths it, and the next level.
+#[derive(Debug)]
+pub struct Coarsened<H: Scalar, D: Device> {
+    /// The reciprocals of the diagonal, raised where that is needed.
+    pub inverse_diagonal: Buffer<H, D>,
+    /// Where the spectrum of the scaled matrix ends.
+    pub largest: f64,
+    /// The prolongator P.
+    pub p: Csr<H, D>,
+    /// Its transpose.
+    pub r: Csr<H, D>,
+    /// $P^\mathsf{T} A P$.
+    pub coarse: Csr<H, D>,
+    /// Its nodes.
+    pub parts: Parts<D>,
+    /// Nodes of the finest level that belong to each of them.
+    pub weights: Buffer<u32, D>,
+}
 
 /// A step of a smoother: $d = \beta d + \alpha D^{-1} (b - A x)$, $x = x + d$.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -60,6 +92,33 @@ pub trait AmgKernels<H: Scalar>: VectorKernels<H> + CsrKernels<H> {
     /// Runs the work of the host with as many threads as the device stands for.
     fn amg_on_host<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         work()
+    }
+
+    /// A copy of a matrix in the precision of the levels, times a power of two that brings its largest entry between 1
+    /// and 2, and that power; none on devices that leave setting up to the host.
+    ///
+    /// # Cost
+    /// Reads the matrix, its values twice, and writes it.
+    #[allow(clippy::type_complexity)]
+    fn amg_scaled<T: Scalar>(&self, _a: &Csr<T, Self>) -> Result<Option<(Csr<H, Self>, f64)>, LinalgError> {
+        Ok(None)
+    }
+
+    /// The next level of a matrix, with constants for its near-nullspace: `weights` are the numbers of nodes of the
+    /// finest level in each node, one each where there are none; `known` are groups to be taken as they are. None where
+    /// the host has to do it, or to say what is wrong with the matrix.
+    ///
+    /// # Cost
+    /// Some fifteen passes over the non-zeros, and the Galerkin product.
+    fn amg_coarsen(
+        &self,
+        _a: &Csr<H, Self>,
+        _weights: Option<&Buffer<u32, Self>>,
+        _strength: f64,
+        _config: &AmgConfig,
+        _known: Option<&Parts<Self>>,
+    ) -> Result<Option<Coarsened<H, Self>>, LinalgError> {
+        Ok(None)
     }
 
     /// $x = \alpha D^{-1} b$: the first step from zero; into `direction` as well where it is kept.

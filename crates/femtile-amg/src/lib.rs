@@ -48,5 +48,5 @@ pub use config::{AmgConfig, Cycle, Smoother};
 pub use cuda::specialisations as cuda_specialisations;
 pub use error::AmgError;
 pub use hierarchy::{Hierarchy, LevelShape};
-pub use kernels::{AmgKernels, Convert, Smoothed, Step, Sweep, Swept};
+pub use kernels::{AmgKernels, Coarsened, Convert, Parts, Smoothed, Step, Sweep, Swept};
 pub use preconditioner::Amg;

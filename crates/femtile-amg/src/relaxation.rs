@@ -47,19 +47,31 @@ impl<H: Scalar, D: Device> Relaxation<H, D> {
         Scaling { inverse_diagonal, largest }: Scaling<H>,
     ) -> Result<Self, LinalgError> {
         let (kind, inverse) = match smoother {
-            Smoother::Jacobi { sweeps } => {
-                let step = Step { alpha: H::from_f64(DAMPING / largest), beta: H::ZERO, is_kept: false };
-                (Kind::Polynomial(vec![step; sweeps]), inverse_diagonal)
-            }
-            Smoother::Chebyshev { degree } => {
-                (Kind::Polynomial(chebyshev(degree, LOWER * largest, largest)), inverse_diagonal)
-            }
             Smoother::GaussSeidel { sweeps } => {
                 let block = (a.n_rows() / BLOCKS).clamp(BLOCK_ROWS[0], BLOCK_ROWS[1]);
                 (Kind::GaussSeidel { sweeps, block }, blocked_diagonal(a, diagonal, block))
             }
+            Smoother::Jacobi { .. } | Smoother::Chebyshev { .. } => {
+                (Kind::Polynomial(steps(smoother, largest)), inverse_diagonal)
+            }
         };
         Ok(Self { kind, inverse_diagonal: Buffer::from_vec(device, inverse)? })
+    }
+
+    /// By a polynomial, for reciprocals of a diagonal that lie where the matrix does.
+    pub fn polynomial(smoother: Smoother, inverse_diagonal: Buffer<H, D>, largest: f64) -> Self {
+        Self { kind: Kind::Polynomial(steps(smoother, largest)), inverse_diagonal }
+    }
+}
+
+/// The steps of a smoother that is a polynomial; none of others.
+fn steps<H: Scalar>(smoother: Smoother, largest: f64) -> Vec<Step<H>> {
+    match smoother {
+        Smoother::Jacobi { sweeps } => {
+            vec![Step { alpha: H::from_f64(DAMPING / largest), beta: H::ZERO, is_kept: false }; sweeps]
+        }
+        Smoother::Chebyshev { degree } => chebyshev(degree, LOWER * largest, largest),
+        Smoother::GaussSeidel { .. } => Vec::new(),
     }
 }
 

@@ -1,15 +1,21 @@
 //! The acts of a cycle on a GPU: in the kernels of products.
 
+mod setup;
+
 use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Write};
 use femtile_device::{Buffer, Cuda, Element, Scalar};
 use femtile_linalg::hooks::{CudaHook, Hook};
-use femtile_linalg::sparse::csr::cuda_specialisations as products;
+use femtile_linalg::sparse::csr::{Csr, Offsets, cuda_specialisations as products};
 use femtile_linalg::{LinalgError, LinearOperator};
 
-use crate::kernels::{AmgKernels, Convert, Smoothed, Step};
+use crate::AmgConfig;
+use crate::kernels::{AmgKernels, Coarsened, Convert, Parts, Smoothed, Step};
+use crate::setup::rows::power_of_two;
 
 static CYCLE: Program = Program { name: "cycle", source: include_str!("cycle.cu"), headers: &[] };
 const THREADS: u32 = 256;
+/// Blocks that look for a largest value, at most.
+const MANY_BLOCKS: usize = 1_024;
 
 type FirstStep<H> = (Write<H>, Write<H>, Read<H>, Read<H>, H, u64);
 
@@ -21,7 +27,7 @@ fn program<H: Scalar, T: Scalar>() -> Specialisation {
 pub fn specialisations() -> Vec<Specialisation> {
     let hooks = [residual_hook(vec![0; 2]), step_hook(vec![0; 6])];
     let own = [program::<f32, f64>(), program::<f64, f32>(), program::<f32, f32>(), program::<f64, f64>()];
-    own.into_iter().chain(hooks.iter().flat_map(products)).collect()
+    own.into_iter().chain(setup::specialisations()).chain(hooks.iter().flat_map(products)).collect()
 }
 
 fn residual_hook(arguments: Vec<u64>) -> CudaHook {
@@ -45,7 +51,51 @@ fn address<E: Element>(buffer: &Buffer<E, Cuda>) -> u64 {
     buffer.memory().address()
 }
 
+/// A copy of numbers of 32 bits.
+fn copy(device: &Cuda, from: &Buffer<u32, Cuda>) -> Result<Buffer<u32, Cuda>, LinalgError> {
+    let mut to = Buffer::zeros(device, from.len())?;
+    let arguments = (to.write(), from.read(), from.len() as u64);
+    let kernel = Kernel::<(Write<u32>, Read<u32>, u64)>::new("amg_copy");
+    // SAFETY: both have as many entries.
+    unsafe { device.launch(&program::<f32, f32>(), &kernel, Launch::over(from.len(), THREADS), arguments) }?;
+    Ok(to)
+}
+
+/// The power of two that brings the largest magnitude between 1 and 2; none where there is no such.
+fn scale<H: Scalar, T: Scalar>(values: &Buffer<T, Cuda>) -> Result<Option<f64>, LinalgError> {
+    let device = values.device();
+    let mut largest = Buffer::zeros(device, 1)?;
+    let arguments = (largest.write(), values.read(), values.len() as u64);
+    let kernel = Kernel::<(Write<u64>, Read<T>, u64)>::new("amg_largest");
+    let blocks = values.len().div_ceil(THREADS as usize).min(MANY_BLOCKS);
+    // SAFETY: the kernel reads as many values as there are.
+    unsafe { device.launch(&program::<H, T>(), &kernel, Launch::line(blocks, THREADS), arguments) }?;
+    Ok(power_of_two(f64::from_bits(largest.to_host()?[0])))
+}
+
 impl<H: Scalar> AmgKernels<H> for Cuda {
+    fn amg_scaled<T: Scalar>(&self, a: &Csr<T, Self>) -> Result<Option<(Csr<H, Self>, f64)>, LinalgError> {
+        let Offsets::Narrow(offsets) = a.offsets() else { return Ok(None) };
+        let Some(scale) = scale::<H, T>(a.values())? else { return Ok(None) };
+        let mut values = Buffer::zeros(self, a.n_nonzeros())?;
+        Convert::<T, H>::amg_convert(self, &mut values, scale, a.values())?;
+        let (offsets, columns) = (copy(self, offsets)?, copy(self, a.columns())?);
+        // SAFETY: the pattern is that of a matrix.
+        let copied = unsafe { Csr::from_kernels(a.n_cols(), offsets, columns, values) }?;
+        Ok(Some((copied, scale)))
+    }
+
+    fn amg_coarsen(
+        &self,
+        a: &Csr<H, Self>,
+        weights: Option<&Buffer<u32, Self>>,
+        strength: f64,
+        config: &AmgConfig,
+        known: Option<&Parts<Self>>,
+    ) -> Result<Option<Coarsened<H, Self>>, LinalgError> {
+        setup::coarsen(a, weights, strength, config.least_aggregate, known)
+    }
+
     fn amg_first_step(
         &self,
         x: &mut Buffer<H, Self>,

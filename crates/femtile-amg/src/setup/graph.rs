@@ -25,6 +25,15 @@ impl Graph {
     }
 }
 
+/// Neighbours of a node, on average, from which on aggregates are a root with its neighbours.
+const MANY_NEIGHBOURS: usize = 9;
+
+/// Roots of aggregates are at a distance of more than two from each other, `[fu2014]`, section 5.2.1; of more than three
+/// where aggregates would be small otherwise.
+pub(crate) fn distance(n_neighbours: usize, n_nodes: usize) -> usize {
+    if n_neighbours < MANY_NEIGHBOURS * n_nodes { 3 } else { 2 }
+}
+
 /// Stands for no aggregate.
 pub(crate) const NONE: u32 = u32::MAX;
 

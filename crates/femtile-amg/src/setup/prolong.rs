@@ -4,7 +4,7 @@ use femtile_device::Scalar;
 
 use super::graph::{Aggregates, NONE};
 use super::rows::{Pieces, Row, RowAccess, Rows, sort_row};
-use super::spectrum::{DAMPING, HARMLESS};
+use super::spectrum::{DAMPING, share};
 use super::tentative::Tentative;
 
 /// What a prolongator is made of.
@@ -59,7 +59,7 @@ impl<T: Scalar> Smoothing<'_, T> {
                 }
             }
             // (D / ω − A_F) q, over D / ω; a row whose weak entries outweigh its diagonal stays tentative.
-            let least = T::from_f64(1.0 / (HARMLESS * self.largest)) * (own + others);
+            let least = T::from_f64(share(self.largest)) * (own + others);
             let raised = if least > own { least } else { own };
             let (bound, is_smoothed) = (raised * T::from_f64(self.largest / DAMPING), own > T::ZERO);
             add(row, if is_smoothed { bound - own } else { T::ZERO });

@@ -147,15 +147,11 @@ impl<T: Scalar> Rows<T> {
     /// The rows of a matrix on any device, times a power of two that brings its largest entry between 1 and 2, so that
     /// single precision holds them; gives that power as well.
     pub fn of<S: Scalar, D: Device>(a: &Csr<S, D>) -> Result<(Self, f64), LinalgError> {
-        let offsets = match a.offsets() {
-            Offsets::Narrow(offsets) => offsets.on_host()?.iter().map(|&begin| begin as usize).collect(),
-            Offsets::Wide(offsets) => offsets.on_host()?.iter().map(|&begin| begin as usize).collect(),
-        };
-        let columns = a.columns().on_host()?.into_owned();
+        let (offsets, columns) = pattern(a)?;
         let given = a.values().on_host()?;
         let largest =
             given.par_iter().with_min_len(PIECE).map(|value| value.to_f64().abs()).reduce(|| 0.0, f64::max);
-        let scale = if largest.is_normal() { 2.0_f64.powi(-(largest.log2().floor() as i32)) } else { 1.0 };
+        let scale = power_of_two(largest).unwrap_or(1.0);
         let mut values: Vec<T> = zeroed_vec(given.len());
         let pieces = values.par_chunks_mut(PIECE).zip(given.par_chunks(PIECE));
         pieces.for_each(|(values, given)| {
@@ -163,6 +159,12 @@ impl<T: Scalar> Rows<T> {
             pairs.for_each(|(value, given)| *value = T::from_f64(scale * given.to_f64()));
         });
         Ok((Self { n_cols: a.n_cols(), offsets, columns, values }, scale))
+    }
+
+    /// The rows of a matrix on any device.
+    pub fn as_is<D: Device>(a: &Csr<T, D>) -> Result<Self, LinalgError> {
+        let (offsets, columns) = pattern(a)?;
+        Ok(Self { n_cols: a.n_cols(), offsets, columns, values: a.values().to_host()? })
     }
 
     /// The transpose; columns of its rows ascend.
@@ -191,6 +193,20 @@ impl<T: Scalar> Rows<T> {
         let offsets = HostOffsets::from_row_lengths(lengths);
         Csr::from_parts(device, self.n_cols, offsets, self.columns, self.values)
     }
+}
+
+/// The power of two that brings a magnitude between 1 and 2, if there is one.
+pub(crate) fn power_of_two(largest: f64) -> Option<f64> {
+    largest.is_normal().then(|| 2.0_f64.powi(-(largest.log2().floor() as i32)))
+}
+
+/// Offsets and columns of a matrix on any device.
+fn pattern<T: Scalar, D: Device>(a: &Csr<T, D>) -> Result<(Vec<usize>, Vec<u32>), LinalgError> {
+    let offsets = match a.offsets() {
+        Offsets::Narrow(offsets) => offsets.on_host()?.iter().map(|&begin| begin as usize).collect(),
+        Offsets::Wide(offsets) => offsets.on_host()?.iter().map(|&begin| begin as usize).collect(),
+    };
+    Ok((offsets, a.columns().on_host()?.into_owned()))
 }
 
 /// A row on its way: room for all its terms, so that nothing grows while they are added.

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use super::rows::{RowAccess, Rows};
 
 /// Steps of Lanczos' method; the largest eigenvalue is found within some percent, unless it belongs to few rows.
-const STEPS: usize = 4;
+pub(crate) const STEPS: usize = 4;
 /// What the estimate is raised by, as it comes from below.
 const MARGIN: f64 = 1.05;
 /// Jacobi's damping, over the largest eigenvalue.
@@ -35,8 +35,8 @@ impl<T: Scalar> Scaling<T> {
     /// Lanczos' method: `[golub2013]`, section 10.1; row sums: `[baker2011]`, section 4.
     pub fn new(a: &Rows<T>, diagonal: &[T]) -> Self {
         let mut inverse: Vec<T> = diagonal.par_iter().with_min_len(PIECE).map(|&d| T::ONE / d).collect();
-        let largest = MARGIN * estimate(a, &inverse);
-        let bound = 1.0 / (HARMLESS * largest);
+        let largest = estimate(a, &inverse);
+        let bound = share(largest);
         inverse.par_iter_mut().enumerate().with_min_len(PIECE).for_each(|(row, inverse)| {
             let sum: f64 = a.row(row).1.iter().map(|value| value.to_f64().abs()).sum();
             let least = T::from_f64(bound * sum);
@@ -48,7 +48,17 @@ impl<T: Scalar> Scaling<T> {
     }
 }
 
-/// $\lambda_\max(D^{-1} A)$ from below.
+/// What the diagonal is raised to, relative to the absolute sum of its row, where the spectrum ends at `largest`.
+pub(crate) fn share(largest: f64) -> f64 {
+    1.0 / (HARMLESS * largest)
+}
+
+/// Where the spectrum ends, from the diagonal of Lanczos' matrix and what stands beside it.
+pub(crate) fn largest_of(diagonal: &[f64], beside: &[f64]) -> f64 {
+    MARGIN * largest_of_tridiagonal(diagonal, beside)
+}
+
+/// $\lambda_\max(D^{-1} A)$, as [`Scaling::largest`].
 fn estimate<T: Scalar>(a: &Rows<T>, inverse_diagonal: &[T]) -> f64 {
     let n = a.n_rows();
     // Orthogonal in the scalar product with D, in which D^(-1) A is symmetric.
@@ -90,7 +100,7 @@ fn estimate<T: Scalar>(a: &Rows<T>, inverse_diagonal: &[T]) -> f64 {
         std::mem::swap(&mut before, &mut v);
         std::mem::swap(&mut v, &mut w);
     }
-    largest_of_tridiagonal(&diagonal, &beside)
+    largest_of(&diagonal, &beside)
 }
 
 /// In four sums, which do not wait for each other.

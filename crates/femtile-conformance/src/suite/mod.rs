@@ -2,6 +2,7 @@
 
 pub mod adi;
 pub mod amg;
+pub mod amg_levels;
 pub mod assembly;
 pub mod block_tridiagonal;
 pub mod cg;
@@ -183,6 +184,16 @@ macro_rules! multigrid {
     ($devices:path, $scope:expr) => {
         $crate::checks! { $devices, $scope;
             amg: cycles_agree_with_the_reference, solves_with_multigrid_converge_as_on_the_reference;
+        }
+    };
+}
+
+/// Instantiates the checks of levels that a device sets up as tests, for the devices that `$devices()` gives.
+#[macro_export]
+macro_rules! multigrid_levels {
+    ($devices:path, $scope:expr) => {
+        $crate::checks! { $devices, $scope;
+            amg_levels: levels_are_what_they_are_defined_to_be, hierarchies_made_on_the_device_precondition;
         }
     };
 }

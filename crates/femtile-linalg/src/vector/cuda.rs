@@ -35,7 +35,8 @@ type Total<T> = (Write<f64>, Write<f64>, Write<u32>, Read<T>, u64, u32);
 
 /// The programs of this folder, for checks that compile all of them.
 pub(crate) fn specialisations() -> Vec<Specialisation> {
-    vec![VECTOR.of::<f32>(), VECTOR.of::<f64>()]
+    let own = [VECTOR.of::<f32>(), VECTOR.of::<f64>()];
+    own.into_iter().chain(super::scan::specialisations()).collect()
 }
 
 fn update_launch<T: Scalar>(n: usize) -> Launch {

@@ -6,6 +6,7 @@ pub(crate) mod cpu;
 pub(crate) mod cuda;
 mod kernels;
 mod reference;
+pub mod scan;
 pub mod sum;
 
 pub use kernels::VectorKernels;

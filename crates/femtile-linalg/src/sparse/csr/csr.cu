@@ -47,6 +47,31 @@ extern "C" __global__ void __launch_bounds__(ROWS) csr_apply(
     hook.finish();
 }
 
+// Lanes of a row where rows are few.
+const u32 LANES = 8;
+
+// The same for matrices of so few rows that blocks of many would leave most of the GPU idle, and take their stages one
+// after the other: eight lanes take a row.
+extern "C" __global__ void __launch_bounds__(ROWS) csr_apply_few(
+    T* y, const Offset* offsets, const u32* columns, const T* values, const T* x, u64 n_rows, Hook hook) {
+    if (hook.is_idle()) return;
+    const u64 row = (blockIdx.x * (u64)ROWS + threadIdx.x) / LANES;
+    Offset next = 0, end = 0;
+    if (row < n_rows) {
+        next = offsets[row] + threadIdx.x % LANES;
+        end = offsets[row + 1];
+    }
+    T sum = 0;
+#pragma unroll 4
+    for (; next < end; next += LANES) sum += values[next] * x[columns[next]];
+    for (u32 half = LANES / 2; half > 0; half /= 2) sum += __shfl_xor_sync(FULL_WARP, sum, (int)half);
+    if (row < n_rows && threadIdx.x % LANES == 0) {
+        y[row] = sum;
+        hook.post(row, x, sum);
+    }
+    hook.finish();
+}
+
 // d_i = 1 / a_ii; where that entry is not positive and finite, d_i = a_ii, and `bad` becomes the first such row.
 extern "C" __global__ void csr_inverse_diagonal(
     T* d, u64* bad, const Offset* offsets, const u32* columns, const T* values, u64 n_rows) {

@@ -2,12 +2,15 @@ use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Struct
 use femtile_device::{Buffer, Cuda, Element, Scalar};
 
 use super::{Csr, CsrKernels, Offsets};
-use crate::LinalgError;
 use crate::hooks::{CudaHook, Hook, NoHook};
+use crate::{LinalgError, error::need};
 
 static CSR: Program = Program { name: "csr", source: include_str!("csr.cu"), headers: &[] };
 /// Rows of a block of threads, as the kernel has it.
 const ROWS: u32 = 512;
+/// Lanes of a row where rows are few, as the kernel has it, and up to how many for a multiprocessor that is.
+const LANES: usize = 8;
+const FEW: usize = 256;
 
 type Apply<T, O> = (Write<T>, Read<O>, Read<u32>, Read<T>, Read<T>, u64, Structure);
 type InverseDiagonal<T, O> = (Write<T>, Write<u64>, Read<O>, Read<u32>, Read<T>, u64);
@@ -43,8 +46,11 @@ fn apply<T: Scalar, O: Element>(
         a.n_rows as u64,
         Structure(hook.arguments),
     );
-    let kernel = Kernel::<Apply<T, O>>::new("csr_apply");
-    let launch = Launch::over(a.n_rows, ROWS);
+    let few = FEW * y.device().properties().n_multiprocessors;
+    let (name, threads) =
+        if a.n_rows <= few { ("csr_apply_few", LANES * a.n_rows) } else { ("csr_apply", a.n_rows) };
+    let kernel = Kernel::<Apply<T, O>>::new(name);
+    let launch = Launch::over(threads, ROWS);
     // SAFETY: the structure of the matrix was checked when it was made, and the lengths of x and y by the caller;
     // what the hook touches is its maker's promise.
     Ok(unsafe { y.device().clone().launch(&program, &kernel, launch, arguments) }?)
@@ -92,6 +98,44 @@ impl<T: Scalar> CsrKernels<T> for Cuda {
             }
             _ => Ok(()),
         }
+    }
+}
+
+impl<T: Scalar> Csr<T, Cuda> {
+    /// A matrix from arrays that kernels made; nothing is looked at but their lengths.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] when the columns and values differ in number, or there is no offset.
+    ///
+    /// # Safety
+    /// The offsets begin with 0, do not descend, and end with the number of values; columns are below `n_cols` and
+    /// ascend strictly in a row.
+    pub unsafe fn from_kernels(
+        n_cols: usize,
+        offsets: Buffer<u32, Cuda>,
+        columns: Buffer<u32, Cuda>,
+        values: Buffer<T, Cuda>,
+    ) -> Result<Self, LinalgError> {
+        need("values", columns.len(), values.len())?;
+        need("offsets", 1, offsets.len().min(1))?;
+        Ok(Self { n_rows: offsets.len() - 1, n_cols, offsets: Offsets::Narrow(offsets), columns, values })
+    }
+
+    /// The same pattern's offsets with other columns and values, which kernels made.
+    ///
+    /// # Errors
+    /// As [`Csr::from_kernels`].
+    ///
+    /// # Safety
+    /// Columns are below the number of columns, and ascend strictly in a row.
+    pub unsafe fn with_entries(
+        self,
+        columns: Buffer<u32, Cuda>,
+        values: Buffer<T, Cuda>,
+    ) -> Result<Self, LinalgError> {
+        need("columns", self.columns.len(), columns.len())?;
+        need("values", columns.len(), values.len())?;
+        Ok(Self { columns, values, ..self })
     }
 }
 

@@ -8,13 +8,12 @@ use crate::sparse::Csr;
 use crate::sparse::ell_warp::columns::{Columns, narrow_words};
 use crate::sparse::ell_warp::slices::{WARP, narrow_columns, slices_of_blocks};
 use crate::sparse::ell_warp::{EllWarp, EllWarpConfig, IndexKind, Layout};
+use crate::vector::scan;
 
 static SLICES: Program = Program { name: "ell_warp_slices", source: include_str!("slices.cu"), headers: &[] };
 
 /// Threads of a block.
 const THREADS: u32 = 256;
-/// Numbers that a block adds up.
-const TILE: usize = 1024;
 /// Rows that a block sorts at least, in whole windows; threads that do so at most.
 const SORTED: usize = 1024;
 
@@ -22,14 +21,11 @@ type Lengths<O> = (Write<u32>, Read<O>, u64);
 type Order = (Write<u32>, Read<u32>, u64, u32, u32);
 type Widths = (Write<u32>, Structure);
 type Sizes = (Write<u32>, Write<u32>, Read<u32>, Structure);
-type ScanTiles = (Write<u32>, Write<u64>, Read<u32>, u64);
-type ScanSums = (Write<u64>, Write<u64>, u64);
-type Starts = (Write<u32>, Read<u64>, Read<u64>, u64);
 type FullColumns = (Write<u32>, Read<u32>, Structure);
 type DeltaColumns = (Write<u16>, Read<u32>, Read<u32>, Read<u32>, Structure);
 
 fn program<O: Element>() -> Specialisation {
-    SLICES.of::<O>().define("FEMTILE_TILE", TILE)
+    SLICES.of::<O>()
 }
 
 /// The programs of this folder, for checks that compile all of them.
@@ -88,12 +84,12 @@ pub(in crate::sparse::ell_warp) fn slices<T: Scalar, V: Scalar, O: Element>(
     }
     let widths = conversion.widths()?;
     let mut totals = Buffer::zeros(device, 2)?;
-    let starts = conversion.starts(&widths, &mut totals, 0)?;
+    let starts = scan::starts(device, &widths, &mut totals, 0)?;
     let (columns, totals) = match config.indices {
         IndexKind::Full => (None, totals.to_host()?),
         IndexKind::Delta => {
             let (sizes, bases) = conversion.sizes(&widths)?;
-            let starts = conversion.starts(&sizes, &mut totals, 1)?;
+            let starts = scan::starts(device, &sizes, &mut totals, 1)?;
             (Some((starts, bases)), totals.to_host()?)
         }
     };
@@ -182,31 +178,6 @@ impl<O: Element> Conversion<'_, O> {
         // SAFETY: as above; each array has an entry for each slice.
         unsafe { self.device.launch(&self.program, &kernel, self.warps(), arguments) }?;
         Ok((sizes, bases))
-    }
-
-    /// Where slices of these sizes begin, and the end; their sum is `totals[which]`, with all its bits.
-    fn starts(
-        &self,
-        sizes: &Numbers,
-        totals: &mut Buffer<u64, Cuda>,
-        which: usize,
-    ) -> Result<Numbers, LinalgError> {
-        let (n, n_tiles) = (self.n_slices, self.n_slices.div_ceil(TILE));
-        let mut starts = Buffer::zeros(self.device, n + 1)?;
-        let mut tiles = Buffer::zeros(self.device, n_tiles)?;
-        let kernel = Kernel::<ScanTiles>::new("ell_warp_scan_tiles");
-        let arguments = (starts.write(), tiles.write(), sizes.read(), n as u64);
-        // SAFETY: a block takes a tile and writes its sum; there is a start for each size.
-        unsafe { self.device.launch(&self.program, &kernel, Launch::line(n_tiles, THREADS), arguments) }?;
-        let kernel = Kernel::<ScanSums>::new("ell_warp_scan_sums");
-        let arguments = (tiles.write(), Write::from(totals, which), n_tiles as u64);
-        // SAFETY: one block takes the sums of all tiles.
-        unsafe { self.device.launch(&self.program, &kernel, Launch::line(1, THREADS), arguments) }?;
-        let kernel = Kernel::<Starts>::new("ell_warp_starts");
-        let arguments = (starts.write(), tiles.read(), Read::from(totals, which), n as u64);
-        // SAFETY: there is a start more than sizes, and a sum for each tile of them.
-        unsafe { self.device.launch(&self.program, &kernel, Launch::over(n + 1, THREADS), arguments) }?;
-        Ok(starts)
     }
 
     /// The columns that are stored, as numbers.

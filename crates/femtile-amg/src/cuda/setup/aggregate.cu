@@ -1,0 +1,152 @@
+// Groups of strongly connected nodes.
+//
+// `strong` has for each entry of the matrix its column where that is a strong neighbour, and NONE else.
+#include "lanes.cuh"
+
+// The strong neighbours: |a_ij|^2 > square a_ii a_jj; their number, and that of the rows which have any.
+extern "C" __global__ void amg_strong(u32* strong, u64* counts, const T* diagonal, Rows a, T square) {
+    const u64 row = row_of_lanes();
+    const Range range = entries(a.offsets, row, a.n);
+    const T least = row < a.n ? square * diagonal[row] : 0;
+    u32 n = 0;
+    for (u32 e = range.begin + lane_of_row(); e < range.end; e += LANES) {
+        const u32 column = a.columns[e];
+        const T size = a.values[e] * a.values[e];
+        const bool is_strong = column != row && size > least * diagonal[column] && size > 0;
+        strong[e] = is_strong ? column : NONE;
+        n += is_strong;
+    }
+    const double of_block = block_sum((double)n);
+    const u32 of_row = lanes_sum(n);
+    const int connected = __syncthreads_count(of_row > 0 && lane_of_row() == 0);
+    if (threadIdx.x == 0) {
+        atomicAdd(&counts[0], (u64)of_block);
+        atomicAdd(&counts[1], (u64)connected);
+    }
+}
+
+// A node's standing: what it is, then a number without order, then itself. The largest one near wins.
+const u32 KIND = 62;
+const u64 OUT = 0, OPEN = 1, ROOT = 2;
+__device__ inline u64 kind(u64 standing) { return standing >> KIND; }
+__device__ inline u64 as(u64 kind, u64 standing) { return kind << KIND | (standing & ((1ull << KIND) - 1)); }
+
+// All nodes with a strong neighbour are open.
+extern "C" __global__ void amg_roots_start(u64* standing, const u32* offsets, const u32* strong, u64 n) {
+    const u64 row = row_of_lanes();
+    const Range range = entries(offsets, row, n);
+    u32 any = 0;
+    for (u32 e = range.begin + lane_of_row(); e < range.end; e += LANES) any |= strong[e] != NONE;
+    any = lanes_max(any);
+    if (row >= n || lane_of_row() != 0) return;
+    standing[row] = as(any ? OPEN : OUT, (mixed(row) >> 34) << 32 | row);
+}
+
+// The largest standing among a node and its neighbours.
+__device__ inline u64 reached(const u64* standing, const u32* offsets, const u32* strong, u64 row, u64 n) {
+    const Range range = entries(offsets, row, n);
+    u64 largest = row < n ? standing[row] : 0;
+    for (u32 e = range.begin + lane_of_row(); e < range.end; e += LANES) {
+        const u32 other = strong[e];
+        if (other == NONE) continue;
+        const u64 found = standing[other];
+        largest = largest < found ? found : largest;
+    }
+    return lanes_max(largest);
+}
+
+extern "C" __global__ void amg_roots_spread(u64* to, const u64* from, const u32* offsets, const u32* strong, u64 n) {
+    const u64 row = row_of_lanes();
+    const u64 largest = reached(from, offsets, strong, row, n);
+    if (row < n && lane_of_row() == 0) to[row] = largest;
+}
+
+// Open nodes that see none before them become roots, those that see a root are out. `near` has what has been seen one
+// edge less far; `n_open` the number of those that stay open.
+extern "C" __global__ void amg_roots_decide(
+    u64* standing, u32* n_open, const u64* near, const u32* offsets, const u32* strong, u64 n) {
+    const u64 row = row_of_lanes();
+    const u64 largest = reached(near, offsets, strong, row, n);
+    bool is_open = false;
+    if (row < n && lane_of_row() == 0) {
+        const u64 own = standing[row];
+        if (kind(own) == OPEN) {
+            if (largest == own) {
+                standing[row] = as(ROOT, own);
+            } else if (kind(largest) == ROOT) {
+                standing[row] = as(OUT, own);
+            } else {
+                is_open = true;
+            }
+        }
+    }
+    const int count = __syncthreads_count(is_open);
+    if (threadIdx.x == 0 && count > 0) atomicAdd(n_open, (u32)count);
+}
+
+extern "C" __global__ void amg_roots_mark(u32* is_root, const u64* standing, u64 n) {
+    const u64 i = thread_of_grid();
+    if (i < n) is_root[i] = kind(standing[i]) == ROOT;
+}
+
+// Roots, each with its number, and their neighbours; as they are two edges apart or more, no node has several.
+extern "C" __global__ void amg_parts_start(
+    u32* part, const u64* standing, const u32* numbers, const u32* offsets, const u32* strong, u64 n) {
+    const u64 row = row_of_lanes();
+    const Range range = entries(offsets, row, n);
+    u32 found = 0;
+    for (u32 e = range.begin + lane_of_row(); e < range.end; e += LANES) {
+        const u32 other = strong[e];
+        if (other != NONE && kind(standing[other]) == ROOT) found = numbers[other] + 1;
+    }
+    found = lanes_max(found);
+    if (row >= n || lane_of_row() != 0) return;
+    part[row] = kind(standing[row]) == ROOT ? numbers[row] : found > 0 ? found - 1 : NONE;
+}
+
+// A node in no part joins the one that most of its neighbours are in, the first of several.
+extern "C" __global__ void amg_parts_join(
+    u32* after, const u32* before, const u32* offsets, const u32* strong, u64 n) {
+    const u64 row = row_of_lanes();
+    const Range range = entries(offsets, row, n);
+    const u32 own = row < n ? before[row] : 0;
+    u64 best = 0;
+    for (u32 e = range.begin + lane_of_row(); own == NONE && e < range.end; e += LANES) {
+        const u32 part = strong[e] == NONE ? NONE : before[strong[e]];
+        if (part == NONE) continue;
+        u64 votes = 0;
+        for (u32 f = range.begin; f < range.end; ++f) votes += strong[f] != NONE && before[strong[f]] == part;
+        const u64 found = votes << 32 | (NONE - part);
+        best = best < found ? found : best;
+    }
+    best = lanes_max(best);
+    if (row >= n || lane_of_row() != 0) return;
+    after[row] = own != NONE ? own : best > 0 ? NONE - (u32)best : NONE;
+}
+
+// Adds up the weights of the nodes of each part; null stands for ones.
+extern "C" __global__ void amg_parts_weigh(u32* sums, const u32* part, const u32* weights, u64 n) {
+    const u64 i = thread_of_grid();
+    if (i < n && part[i] != NONE) atomicAdd(&sums[part[i]], weights == 0 ? 1u : weights[i]);
+}
+
+// Gives up parts of fewer than `least` nodes.
+extern "C" __global__ void amg_parts_drop(u32* after, const u32* before, const u32* sizes, u32 least, u64 n) {
+    const u64 i = thread_of_grid();
+    if (i >= n) return;
+    const u32 own = before[i];
+    after[i] = own != NONE && sizes[own] < least ? NONE : own;
+}
+
+// Nodes that no part has taken over stay where they were; parts that have nodes are marked.
+extern "C" __global__ void amg_parts_restore(u32* part, u32* is_kept, const u32* before, u64 n) {
+    const u64 i = thread_of_grid();
+    if (i >= n) return;
+    if (part[i] == NONE) part[i] = before[i];
+    if (part[i] != NONE) atomicMax(&is_kept[part[i]], 1u);
+}
+
+extern "C" __global__ void amg_parts_number(u32* part, const u32* numbers, u64 n) {
+    const u64 i = thread_of_grid();
+    if (i < n && part[i] != NONE) part[i] = numbers[part[i]];
+}

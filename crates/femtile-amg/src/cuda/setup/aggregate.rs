@@ -1,0 +1,190 @@
+use std::sync::Arc;
+
+use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Structure, Write};
+use femtile_device::{Buffer, Cuda, Scalar};
+use femtile_linalg::LinalgError;
+use femtile_linalg::vector::scan;
+
+use super::{LANES, Numbers, Rows, THREADS, by_lanes};
+use crate::kernels::Parts;
+use crate::setup::graph::distance;
+
+pub(super) static AGGREGATE: Program =
+    Program { name: "amg_aggregate", source: include_str!("aggregate.cu"), headers: &[LANES] };
+/// Rounds that are started before the host looks whether nodes are open.
+const ROUNDS: usize = 4;
+/// Rounds at most: standings are without order, so that their number grows like the logarithm of that of the nodes.
+const MOST_ROUNDS: usize = 400;
+
+type Strong<H> = (Write<u32>, Write<u64>, Read<H>, Structure, H);
+type RootsStart = (Write<u64>, Read<u32>, Read<u32>, u64);
+type Spread = (Write<u64>, Read<u64>, Read<u32>, Read<u32>, u64);
+type Decide = (Write<u64>, Write<u32>, Read<u64>, Read<u32>, Read<u32>, u64);
+type Mark = (Write<u32>, Read<u64>, u64);
+type PartsStart = (Write<u32>, Read<u64>, Read<u32>, Read<u32>, Read<u32>, u64);
+type Join = (Write<u32>, Read<u32>, Read<u32>, Read<u32>, u64);
+type Weigh = (Write<u32>, Read<u32>, Read<u32>, u64);
+type Drop = (Write<u32>, Read<u32>, Read<u32>, u32, u64);
+type Restore = (Write<u32>, Write<u32>, Read<u32>, u64);
+type Number = (Write<u32>, Read<u32>, u64);
+
+/// The strong connections of a matrix.
+pub(super) struct Graph<'a> {
+    device: &'a Cuda,
+    program: Specialisation,
+    offsets: &'a Numbers,
+    /// For each entry its column, or all bits where it is no strong neighbour.
+    pub strong: Numbers,
+    n: usize,
+    lanes: usize,
+    n_strong: usize,
+    n_connected: usize,
+}
+
+impl<'a> Graph<'a> {
+    /// As [`crate::setup::strength::Strength`].
+    pub fn new<H: Scalar>(
+        rows: &Rows<'a, H>,
+        diagonal: &Buffer<H, Cuda>,
+        theta: f64,
+    ) -> Result<Self, LinalgError> {
+        let (device, n, program) = (rows.device, rows.n(), by_lanes::<H>(&AGGREGATE, rows.lanes));
+        let mut strong = Buffer::zeros(device, rows.a.n_nonzeros())?;
+        let mut counts = Buffer::zeros(device, 2)?;
+        let square = H::from_f64(theta * theta);
+        let arguments = (strong.write(), counts.write(), diagonal.read(), rows.structure(), square);
+        let kernel = Kernel::<Strong<H>>::new("amg_strong");
+        // SAFETY: the matrix is square, with a mark for each entry.
+        unsafe { device.launch(&program, &kernel, Launch::over(n * rows.lanes, THREADS), arguments) }?;
+        let counts: Vec<u64> = counts.to_host()?;
+        let [n_strong, n_connected] = [counts[0] as usize, counts[1] as usize];
+        let (offsets, lanes) = (rows.offsets, rows.lanes);
+        Ok(Self { device, program, offsets, strong, n, lanes, n_strong, n_connected })
+    }
+
+    fn by_rows(&self) -> Launch {
+        Launch::over(self.n * self.lanes, THREADS)
+    }
+
+    fn by_nodes(&self) -> Launch {
+        Launch::over(self.n, THREADS)
+    }
+
+    /// Groups of the nodes, as [`crate::setup::aggregate::aggregate`] makes them around other roots.
+    pub fn parts(&self, least: u32) -> Result<Parts<Cuda>, LinalgError> {
+        let k = distance(self.n_strong, self.n);
+        let standing = self.roots(k)?;
+        let (n, mut of_node) = self.around(&standing)?;
+        for _ in 1..=k {
+            of_node = self.join(&of_node)?;
+        }
+        self.without_small(Parts { n, of_node: Arc::new(of_node) }, least, k)
+    }
+
+    /// What each node is once the set of roots is complete.
+    fn roots(&self, k: usize) -> Result<Buffer<u64, Cuda>, LinalgError> {
+        let n = self.n as u64;
+        let mut standing = Buffer::zeros(self.device, self.n)?;
+        let arguments = (standing.write(), self.offsets.read(), self.strong.read(), n);
+        let kernel = Kernel::<RootsStart>::new("amg_roots_start");
+        // SAFETY: each node has a standing; strong neighbours are nodes.
+        unsafe { self.device.launch(&self.program, &kernel, self.by_rows(), arguments) }?;
+        let mut seen = [Buffer::zeros(self.device, self.n)?, Buffer::zeros(self.device, self.n)?];
+        for _ in 0..MOST_ROUNDS / ROUNDS {
+            let mut n_open = Buffer::zeros(self.device, ROUNDS)?;
+            for round in 0..ROUNDS {
+                for step in 1..k {
+                    let [near, far] = &mut seen;
+                    let from = if step == 1 { standing.read() } else { far.read() };
+                    let arguments = (near.write(), from, self.offsets.read(), self.strong.read(), n);
+                    let kernel = Kernel::<Spread>::new("amg_roots_spread");
+                    // SAFETY: as above.
+                    unsafe { self.device.launch(&self.program, &kernel, self.by_rows(), arguments) }?;
+                    seen.swap(0, 1);
+                }
+                let open = Write::from(&mut n_open, round);
+                let (offsets, strong) = (self.offsets.read(), self.strong.read());
+                let arguments = (standing.write(), open, seen[1].read(), offsets, strong, n);
+                let kernel = Kernel::<Decide>::new("amg_roots_decide");
+                // SAFETY: as above; each round has a number of open nodes.
+                unsafe { self.device.launch(&self.program, &kernel, self.by_rows(), arguments) }?;
+            }
+            if n_open.to_host()?[ROUNDS - 1] == 0 {
+                break;
+            }
+        }
+        Ok(standing)
+    }
+
+    /// Roots with their neighbours: how many there are, and the root of each node.
+    fn around(&self, standing: &Buffer<u64, Cuda>) -> Result<(usize, Numbers), LinalgError> {
+        let mut is_root = Buffer::zeros(self.device, self.n)?;
+        let arguments = (is_root.write(), standing.read(), self.n as u64);
+        let kernel = Kernel::<Mark>::new("amg_roots_mark");
+        // SAFETY: both have an entry for each node.
+        unsafe { self.device.launch(&self.program, &kernel, self.by_nodes(), arguments) }?;
+        let (numbers, n) = self.numbered(&is_root)?;
+        let mut of_node = Buffer::zeros(self.device, self.n)?;
+        let (offsets, strong) = (self.offsets.read(), self.strong.read());
+        let arguments = (of_node.write(), standing.read(), numbers.read(), offsets, strong, self.n as u64);
+        let kernel = Kernel::<PartsStart>::new("amg_parts_start");
+        // SAFETY: as above.
+        unsafe { self.device.launch(&self.program, &kernel, self.by_rows(), arguments) }?;
+        Ok((n, of_node))
+    }
+
+    /// Numbers for those that are marked with 1, others with 0, and how many there are.
+    fn numbered(&self, marks: &Numbers) -> Result<(Numbers, usize), LinalgError> {
+        let mut total = Buffer::zeros(self.device, 1)?;
+        let numbers = scan::starts(self.device, marks, &mut total, 0)?;
+        Ok((numbers, total.to_host()?[0] as usize))
+    }
+
+    fn join(&self, before: &Numbers) -> Result<Numbers, LinalgError> {
+        let mut after = Buffer::zeros(self.device, self.n)?;
+        let arguments =
+            (after.write(), before.read(), self.offsets.read(), self.strong.read(), self.n as u64);
+        let kernel = Kernel::<Join>::new("amg_parts_join");
+        // SAFETY: both have an entry for each node.
+        unsafe { self.device.launch(&self.program, &kernel, self.by_rows(), arguments) }?;
+        Ok(after)
+    }
+
+    /// Deals parts of fewer than `least` nodes, or half of the average, out to others.
+    fn without_small(&self, parts: Parts<Cuda>, least: u32, k: usize) -> Result<Parts<Cuda>, LinalgError> {
+        let n = self.n as u64;
+        let average = self.n_connected / parts.n.max(1);
+        let least = least.min(average as u32 / 2);
+        let sizes = self.weigh(&parts, None)?;
+        let mut of_node = Buffer::zeros(self.device, self.n)?;
+        let arguments = (of_node.write(), parts.of_node.read(), sizes.read(), least, n);
+        let kernel = Kernel::<Drop>::new("amg_parts_drop");
+        // SAFETY: each node has an entry, each part a size.
+        unsafe { self.device.launch(&self.program, &kernel, self.by_nodes(), arguments) }?;
+        for _ in 0..=k {
+            of_node = self.join(&of_node)?;
+        }
+        let mut is_kept = Buffer::zeros(self.device, parts.n)?;
+        let arguments = (of_node.write(), is_kept.write(), parts.of_node.read(), n);
+        let kernel = Kernel::<Restore>::new("amg_parts_restore");
+        // SAFETY: as above.
+        unsafe { self.device.launch(&self.program, &kernel, self.by_nodes(), arguments) }?;
+        let (numbers, n_kept) = self.numbered(&is_kept)?;
+        let arguments = (of_node.write(), numbers.read(), n);
+        let kernel = Kernel::<Number>::new("amg_parts_number");
+        // SAFETY: as above.
+        unsafe { self.device.launch(&self.program, &kernel, self.by_nodes(), arguments) }?;
+        Ok(Parts { n: n_kept, of_node: Arc::new(of_node) })
+    }
+
+    /// The weight of each part: the sum of those of its nodes, one each where there are none.
+    pub fn weigh(&self, parts: &Parts<Cuda>, weights: Option<&Numbers>) -> Result<Numbers, LinalgError> {
+        let mut sums = Buffer::zeros(self.device, parts.n)?;
+        let weights = weights.map_or(Read::none(), Buffer::read);
+        let arguments = (sums.write(), parts.of_node.read(), weights, self.n as u64);
+        let kernel = Kernel::<Weigh>::new("amg_parts_weigh");
+        // SAFETY: each node has an entry, each part a sum.
+        unsafe { self.device.launch(&self.program, &kernel, self.by_nodes(), arguments) }?;
+        Ok(sums)
+    }
+}

@@ -1,0 +1,123 @@
+use femtile_device::cuda::{CudaReadback, Kernel, Launch, Program, Read, Specialisation, Structure, Write};
+use femtile_device::{Buffer, Cuda, Device, Scalar};
+use femtile_linalg::LinalgError;
+
+use super::{LANES, LONGEST, Rows, THREADS, by_lanes};
+use crate::check::is_symmetric;
+use crate::setup::spectrum::{STEPS, largest_of};
+
+pub(super) static MATRIX: Program =
+    Program { name: "amg_matrix", source: include_str!("matrix.cu"), headers: &[LANES] };
+/// Blocks of a grid whose sums all blocks of the next kernel add up.
+const BLOCKS: usize = 528;
+
+type Diagonal<H> = (Write<H>, Write<u32>, Write<u32>, Write<f64>, Structure);
+type Start<H> = (Write<H>, Write<f64>, Read<H>, u64);
+type Product<H> = (Write<H>, Write<f64>, Read<f64>, Read<H>, Read<H>, Structure, u32);
+type Subtract<H> = (Write<H>, Write<f64>, Write<f64>, Read<f64>, Read<H>, Read<H>, u64, u32);
+type Raise<H> = (Write<H>, Read<H>, Structure, f64);
+
+/// What is known of the matrix of a level.
+pub(super) struct Matrix<H: Scalar> {
+    pub diagonal: Buffer<H, Cuda>,
+    pub lanczos: Lanczos,
+}
+
+/// Eigenvalues on their way.
+pub(super) struct Lanczos {
+    device: Cuda,
+    notes: CudaReadback,
+}
+
+impl Lanczos {
+    /// The largest eigenvalue of $D^{-1} A$, as [`crate::setup::spectrum::Scaling::largest`].
+    pub fn end(self) -> Result<f64, LinalgError> {
+        let notes: Vec<f64> = self.device.end_read(self.notes)?;
+        let (mut diagonal, mut beside) = (Vec::new(), Vec::new());
+        for step in 0..STEPS {
+            let alpha = notes[2 * step];
+            diagonal.push(alpha);
+            match notes.get(2 * step + 3) {
+                Some(&length) if length > 1e-6 * alpha.abs() => beside.push(length),
+                _ => break,
+            }
+        }
+        Ok(largest_of(&diagonal, &beside))
+    }
+}
+
+fn program<H: Scalar>(rows: &Rows<'_, H>) -> Specialisation {
+    by_lanes::<H>(&MATRIX, rows.lanes)
+}
+
+/// Blocks that add up what n threads have.
+fn sums(n: usize) -> Launch {
+    Launch::line(n.div_ceil(THREADS as usize).min(BLOCKS), THREADS)
+}
+
+/// Looks at a matrix and starts Lanczos' method; none where it is not sound, not symmetric, or has too long a row.
+pub(super) fn look<H: Scalar>(rows: &Rows<'_, H>) -> Result<Option<Matrix<H>>, LinalgError> {
+    let (device, n, program) = (rows.device, rows.n(), program(rows));
+    let launch = sums(n * rows.lanes);
+    let blocks = launch.grid[0] as usize;
+    let mut diagonal = Buffer::zeros(device, n)?;
+    let mut bad = Buffer::from_host(device, &[u32::MAX])?;
+    let mut longest = Buffer::zeros(device, 1)?;
+    let mut partials = Buffer::zeros(device, 2 * blocks)?;
+    let arguments = (diagonal.write(), bad.write(), longest.write(), partials.write(), rows.structure());
+    let kernel = Kernel::<Diagonal<H>>::new("amg_diagonal");
+    // SAFETY: the matrix is square, each row has an entry of the diagonal, each block two partial sums.
+    unsafe { device.launch(&program, &kernel, launch, arguments) }?;
+    let lanczos = lanczos(rows, &diagonal)?;
+    let (bad, longest) = (bad.to_host()?[0], longest.to_host()?[0]);
+    let partials: Vec<f64> = partials.to_host()?;
+    let (difference, squares) = partials.split_at(blocks);
+    let is_sound =
+        bad == u32::MAX && is_symmetric(difference.iter().sum(), squares.iter().sum::<f64>().sqrt());
+    Ok((is_sound && longest <= LONGEST).then_some(Matrix { diagonal, lanczos }))
+}
+
+fn lanczos<H: Scalar>(rows: &Rows<'_, H>, diagonal: &Buffer<H, Cuda>) -> Result<Lanczos, LinalgError> {
+    let (device, n, program) = (rows.device, rows.n(), program(rows));
+    let launch = sums(n);
+    let blocks = launch.grid[0] as usize;
+    let mut squares = Buffer::zeros(device, (STEPS + 1) * blocks)?;
+    let mut products = Buffer::zeros(device, STEPS * blocks)?;
+    let mut notes = Buffer::zeros(device, 2 * STEPS)?;
+    let (mut v, mut w) = (Buffer::zeros(device, n)?, Buffer::zeros(device, n)?);
+    let arguments = (v.write(), squares.write(), diagonal.read(), n as u64);
+    let kernel = Kernel::<Start<H>>::new("amg_lanczos_start");
+    // SAFETY: vectors have an entry for each row, sums one for each block.
+    unsafe { device.launch(&program, &kernel, launch, arguments) }?;
+    for step in 0..STEPS {
+        let number = step as u32;
+        let (square, product) = (squares.read(), products.write());
+        let arguments = (w.write(), product, square, v.read(), diagonal.read(), rows.structure(), number);
+        let kernel = Kernel::<Product<H>>::new("amg_lanczos_product");
+        // SAFETY: as above; sums have one for each block and step.
+        unsafe { device.launch(&program, &kernel, launch, arguments) }?;
+        let (products, square) = (products.read(), squares.write());
+        let arguments =
+            (w.write(), square, notes.write(), products, v.read(), diagonal.read(), n as u64, number);
+        let kernel = Kernel::<Subtract<H>>::new("amg_lanczos_subtract");
+        // SAFETY: as above; there are two notes for each step.
+        unsafe { device.launch(&program, &kernel, launch, arguments) }?;
+        std::mem::swap(&mut v, &mut w);
+    }
+    Ok(Lanczos { device: device.clone(), notes: notes.begin_read()? })
+}
+
+/// The reciprocals of the diagonal, raised to `bound` times the absolute sums of rows.
+pub(super) fn raise<H: Scalar>(
+    rows: &Rows<'_, H>,
+    diagonal: &Buffer<H, Cuda>,
+    bound: f64,
+) -> Result<Buffer<H, Cuda>, LinalgError> {
+    let mut inverse = Buffer::zeros(rows.device, rows.n())?;
+    let arguments = (inverse.write(), diagonal.read(), rows.structure(), bound);
+    let kernel = Kernel::<Raise<H>>::new("amg_raise");
+    let launch = Launch::over(rows.n() * rows.lanes, THREADS);
+    // SAFETY: both vectors have an entry for each row.
+    unsafe { rows.device.launch(&program(rows), &kernel, launch, arguments) }?;
+    Ok(inverse)
+}

@@ -1,0 +1,257 @@
+//! Levels of multigrid that a device sets up: each part against what it is defined to be, by plain loops.
+
+use std::collections::BTreeSet;
+
+use femtile::amg::{Amg, AmgConfig, AmgKernels, Coarsened, Parts as Groups};
+use femtile::device::{Buffer, Device, Reference, Scalar};
+use femtile::linalg::sparse::csr::Csr;
+use femtile::linalg::{LinearOperator, Preconditioner};
+
+use super::Scope;
+use super::amg::AmgDevice;
+use super::problems::{Parts, Random, laplacian};
+
+/// What the set-up takes for fixed: Jacobi's damping, and by how much eigenvalues may exceed their estimate.
+const DAMPING: f64 = 4.0 / 3.0;
+const HARMLESS: f64 = 1.25;
+
+/// A graph Laplacian on n nodes joined to near ones, some to none, some weakly; `reach` sets how many neighbours there
+/// are.
+fn network<T: Scalar>(n: usize, reach: usize, random: &mut Random) -> Parts<T> {
+    let mut rows = vec![std::collections::BTreeMap::new(); n];
+    for i in 0..n {
+        *rows[i].entry(i).or_insert(0.0) += 1e-2;
+        for _ in 0..reach {
+            let j = i + 1 + random.below(2 * reach);
+            if j >= n || i % 97 == 5 || j % 97 == 5 {
+                continue;
+            }
+            let weight = if random.below(5) == 0 { 1e-4 } else { 1.0 + 0.5 * random.unit() };
+            for (a, b) in [(i, j), (j, i)] {
+                *rows[a].entry(b).or_insert(0.0) -= weight;
+                *rows[a].entry(a).or_insert(0.0) += weight;
+            }
+        }
+    }
+    Parts::from_rows(n, rows.into_iter().map(|row| row.into_iter().collect()).collect())
+}
+
+fn problems<T: Scalar>(scope: &Scope) -> Vec<Parts<T>> {
+    let mut random = Random::new(21);
+    let n = scope.side * scope.side;
+    vec![
+        laplacian(scope.side, &mut random),
+        network(n, 3, &mut random),
+        network(n + 1, 20, &mut random),
+        network(2, 1, &mut random),
+        network(1, 1, &mut random),
+    ]
+}
+
+/// A matrix by rows on the host.
+struct Rows(Vec<Vec<(usize, f64)>>);
+
+impl Rows {
+    fn of<T: Scalar, D: Device>(a: &Csr<T, D>) -> Self {
+        let host = a.copy_to(&Reference).unwrap();
+        let row = |row| host.row(row).map(|(column, value)| (column, value.to_f64())).collect();
+        Self((0..host.n_rows()).map(row).collect())
+    }
+
+    fn entry(&self, row: usize, column: usize) -> f64 {
+        self.0[row].iter().find(|(c, _)| *c == column).map_or(0.0, |(_, value)| *value)
+    }
+
+    fn diagonal(&self, row: usize) -> f64 {
+        self.entry(row, row)
+    }
+
+    fn ascends(&self) -> bool {
+        self.0.iter().all(|row| row.is_sorted_by(|a, b| a.0 < b.0))
+    }
+
+    /// Strong neighbours of a row.
+    fn strong(&self, row: usize, theta: f64) -> Vec<usize> {
+        let is_strong = |&(column, value): &(usize, f64)| {
+            let least = theta * theta * self.diagonal(row) * self.diagonal(column);
+            column != row && value * value > least && value != 0.0
+        };
+        self.0[row].iter().copied().filter(is_strong).map(|(column, _)| column).collect()
+    }
+}
+
+/// One level, in the precision `H`.
+fn level<H: Scalar, D: AmgKernels<H>>(device: &D, parts: &Parts<H>, theta: f64, tolerance: f64) {
+    let a = parts.on(device);
+    let config = AmgConfig::default();
+    let Some(made) = device.amg_coarsen(&a, None, theta, &config, None).unwrap() else {
+        assert!(a.n_rows() <= 2, "{} rows: nothing is set up", a.n_rows());
+        return;
+    };
+    let rows = Rows::of(&a);
+    let groups = made.parts.of_node.to_host().unwrap();
+    groups_are_connected_and_cover(&rows, &made.parts, &groups, theta);
+    scaling_bounds_the_spectrum(device, &a, &rows, &made, tolerance);
+    let p = Rows::of(&made.p);
+    prolongator_is_the_smoothed_constant(&rows, &p, &made, &groups, theta, tolerance);
+    transpose_and_product(&rows, &p, &made, tolerance);
+    let again = device.amg_coarsen(&a, None, theta, &config, None).unwrap().expect("the same");
+    assert_eq!(made.coarse.values().to_host().unwrap(), again.coarse.values().to_host().unwrap());
+    let kept = device.amg_coarsen(&a, None, theta, &config, Some(&made.parts)).unwrap().expect("the same");
+    assert_eq!(made.p.values().to_host().unwrap(), kept.p.values().to_host().unwrap());
+}
+
+fn groups_are_connected_and_cover<D: Device>(rows: &Rows, parts: &Groups<D>, groups: &[u32], theta: f64) {
+    let mut members = vec![BTreeSet::new(); parts.n];
+    for (node, &group) in groups.iter().enumerate() {
+        let is_alone = rows.strong(node, theta).is_empty();
+        assert_eq!(group == u32::MAX, is_alone, "node {node}");
+        if !is_alone {
+            members[group as usize].insert(node);
+        }
+    }
+    for inside in members {
+        let first = *inside.first().expect("a group has nodes");
+        let (mut reached, mut ring) = (BTreeSet::from([first]), vec![first]);
+        while let Some(node) = ring.pop() {
+            let near = rows.strong(node, theta).into_iter();
+            ring.extend(near.filter(|other| inside.contains(other) && reached.insert(*other)));
+        }
+        assert_eq!(reached, inside, "a group is not connected");
+    }
+}
+
+fn scaling_bounds_the_spectrum<H: Scalar, D: AmgKernels<H>>(
+    device: &D,
+    a: &Csr<H, D>,
+    rows: &Rows,
+    made: &Coarsened<H, D>,
+    tolerance: f64,
+) {
+    let inverse = made.inverse_diagonal.to_host().unwrap();
+    for (row, inverse) in inverse.iter().enumerate() {
+        let sum: f64 = rows.0[row].iter().map(|(_, value)| value.abs()).sum();
+        let expected = rows.diagonal(row).max(sum / (HARMLESS * made.largest));
+        assert!((inverse.to_f64() * expected - 1.0).abs() < 10.0 * tolerance, "row {row}");
+    }
+    let mut random = Random::new(3);
+    let (mut v, mut found) = (random.vector::<H>(rows.0.len()), 0.0);
+    for _ in 0..30 {
+        let mut product = Buffer::zeros(device, v.len()).unwrap();
+        a.apply(&mut product, &Buffer::from_host(device, &v).unwrap()).unwrap();
+        let w: Vec<f64> =
+            product.to_host().unwrap().iter().zip(&inverse).map(|(y, d)| y.to_f64() * d.to_f64()).collect();
+        let size = |v: &mut dyn Iterator<Item = f64>| v.map(|x| x * x).sum::<f64>().sqrt();
+        found = size(&mut w.iter().copied()) / size(&mut v.iter().map(|x| x.to_f64()));
+        let scale = 1.0 / size(&mut w.iter().copied());
+        v = w.iter().map(|x| H::from_f64(scale * x)).collect();
+    }
+    assert!(found <= HARMLESS * made.largest && made.largest < 1.3 * found, "{} of {found}", made.largest);
+}
+
+fn prolongator_is_the_smoothed_constant<H: Scalar, D: AmgKernels<H>>(
+    rows: &Rows,
+    p: &Rows,
+    made: &Coarsened<H, D>,
+    groups: &[u32],
+    theta: f64,
+    tolerance: f64,
+) {
+    let mut sizes = vec![0_u32; made.parts.n];
+    groups.iter().filter(|group| **group != u32::MAX).for_each(|group| sizes[*group as usize] += 1);
+    assert_eq!(sizes, made.weights.to_host().unwrap());
+    let q = |node: usize, group: usize| {
+        if groups[node] as usize == group { 1.0 / f64::from(sizes[group]).sqrt() } else { 0.0 }
+    };
+    for row in 0..rows.0.len() {
+        if groups[row] == u32::MAX {
+            assert!(p.0[row].is_empty(), "row {row} is in no group");
+            continue;
+        }
+        let strong = rows.strong(row, theta);
+        let others: f64 = strong.iter().map(|&column| rows.entry(row, column).abs()).sum();
+        let weak = rows.0[row].iter().filter(|(column, _)| !strong.contains(column));
+        let own: f64 = weak.map(|(_, value)| value).sum();
+        let bound = own.max((own + others) / (HARMLESS * made.largest)) * made.largest / DAMPING;
+        let near: BTreeSet<usize> = strong
+            .iter()
+            .chain([&row])
+            .map(|&node| groups[node] as usize)
+            .filter(|g| *g != u32::MAX as usize)
+            .collect();
+        assert!(p.0[row].iter().map(|(column, _)| *column).eq(near.iter().copied()), "row {row}");
+        for &group in &near {
+            let product: f64 = strong.iter().map(|&column| rows.entry(row, column) * q(column, group)).sum();
+            let expected = q(row, group) - (own * q(row, group) + product) / bound;
+            assert!((p.entry(row, group) - expected).abs() < 10.0 * tolerance, "row {row}, group {group}");
+        }
+    }
+}
+
+fn transpose_and_product<H: Scalar, D: AmgKernels<H>>(
+    rows: &Rows,
+    p: &Rows,
+    made: &Coarsened<H, D>,
+    tolerance: f64,
+) {
+    let (r, coarse) = (Rows::of(&made.r), Rows::of(&made.coarse));
+    assert!(r.ascends() && coarse.ascends() && p.ascends());
+    let n: usize = p.0.iter().map(Vec::len).sum();
+    assert_eq!(n, r.0.iter().map(Vec::len).sum::<usize>());
+    for (row, entries) in p.0.iter().enumerate() {
+        entries.iter().for_each(|&(column, value)| assert_eq!(r.entry(column, row), value));
+    }
+    let mut expected = vec![std::collections::BTreeMap::new(); made.parts.n];
+    for (row, entries) in rows.0.iter().enumerate() {
+        for &(middle, value) in entries {
+            for &(i, left) in &p.0[row] {
+                for &(j, right) in &p.0[middle] {
+                    *expected[i].entry(j).or_insert(0.0) += left * value * right;
+                }
+            }
+        }
+    }
+    let size = rows.0.iter().flatten().fold(0.0_f64, |size, (_, value)| size.max(value.abs()));
+    for (expected, found) in expected.iter().zip(&coarse.0) {
+        assert!(expected.keys().copied().eq(found.iter().map(|(column, _)| *column)));
+        for (e, (_, f)) in expected.values().zip(found) {
+            assert!((e - f).abs() < 100.0 * tolerance * size, "{f} where {e} is expected");
+        }
+    }
+}
+
+/// Every part of a level in both precisions, on matrices of several shapes, with and without weak entries.
+pub fn levels_are_what_they_are_defined_to_be<D: AmgDevice>(device: &D, scope: &Scope) {
+    for parts in problems::<f64>(scope) {
+        level::<f64, D>(device, &parts, 0.01, 1e-13);
+    }
+    for parts in problems::<f32>(scope) {
+        level::<f32, D>(device, &parts, 0.0, 1e-6);
+    }
+}
+
+/// A hierarchy whose first levels the device has made: the same bits in every run, symmetric and positive, taken over
+/// when values change.
+pub fn hierarchies_made_on_the_device_precondition<D: AmgDevice>(device: &D, scope: &Scope) {
+    let side = scope.side.max(42);
+    let n = side * side;
+    let mut random = Random::new(12);
+    let a = laplacian::<f64>(side, &mut random).on(device);
+    let (x, y) = (random.vector::<f64>(n), random.vector::<f64>(n));
+    let config = AmgConfig { coarse_rows: 12, ..AmgConfig::default() };
+    let mut amg = Amg::<f64, D>::new(&a, None, &config).unwrap();
+    let apply = |amg: &Amg<f64, D>, r: &[f64]| {
+        let mut z = Buffer::from_vec(device, vec![f64::NAN; n]).unwrap();
+        amg.apply(&mut z, &Buffer::from_host(device, r).unwrap()).unwrap();
+        z.to_host().unwrap()
+    };
+    let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
+    let (mx, my) = (apply(&amg, &x), apply(&amg, &y));
+    assert!((dot(&mx, &y) - dot(&x, &my)).abs() < 1e-12 * dot(&mx, &mx).sqrt() * dot(&y, &y).sqrt());
+    assert!(dot(&mx, &x) > 0.0 && dot(&my, &y) > 0.0);
+    assert_eq!(mx, apply(&Amg::<f64, D>::new(&a, None, &config).unwrap(), &x));
+    amg.refill(&a, None).unwrap();
+    assert_eq!(mx, apply(&amg, &x));
+    let (shapes, levels) = (amg.hierarchy().shapes(), amg.hierarchy().shapes().len());
+    assert!(levels >= 3 && shapes[1].n_rows == shapes[0].n_aggregates, "{}", amg.hierarchy());
+}
