@@ -1,10 +1,12 @@
 // Groups of strongly connected nodes.
 //
-// `strong` has for each entry of the matrix its column where that is a strong neighbour, and NONE else.
+// Nodes have their strong neighbours in `near`, those of a node between two offsets.
 #include "lanes.cuh"
 
-// The strong neighbours: |a_ij|^2 > square a_ii a_jj; their number, and that of the rows which have any.
-extern "C" __global__ void amg_strong(u32* strong, u64* counts, const T* diagonal, Rows a, T square) {
+// For each entry its column where |a_ij|^2 > square a_ii a_jj, and NONE else; how many of them a row has, and the number
+// of rows that have any.
+extern "C" __global__ void amg_strong(
+    u32* strong, u32* lengths, u64* n_connected, const T* diagonal, Rows a, T square) {
     const u64 row = row_of_lanes();
     const Range range = entries(a.offsets, row, a.n);
     const T least = row < a.n ? square * diagonal[row] : 0;
@@ -16,12 +18,20 @@ extern "C" __global__ void amg_strong(u32* strong, u64* counts, const T* diagona
         strong[e] = is_strong ? column : NONE;
         n += is_strong;
     }
-    const double of_block = block_sum((double)n);
-    const u32 of_row = lanes_sum(n);
-    const int connected = __syncthreads_count(of_row > 0 && lane_of_row() == 0);
-    if (threadIdx.x == 0) {
-        atomicAdd(&counts[0], (u64)of_block);
-        atomicAdd(&counts[1], (u64)connected);
+    n = lanes_sum(n);
+    const bool is_first = row < a.n && lane_of_row() == 0;
+    if (is_first) lengths[row] = n;
+    const int connected = __syncthreads_count(is_first && n > 0);
+    if (threadIdx.x == 0) atomicAdd(n_connected, (u64)connected);
+}
+
+// The strong neighbours without gaps.
+extern "C" __global__ void amg_near(u32* near, const u32* starts, const u32* strong, const u32* offsets, u64 n) {
+    const u64 row = thread_of_grid();
+    if (row >= n) return;
+    u32 at = starts[row];
+    for (u32 e = offsets[row]; e < offsets[row + 1]; ++e) {
+        if (strong[e] != NONE) near[at++] = strong[e];
     }
 }
 
@@ -32,41 +42,36 @@ __device__ inline u64 kind(u64 standing) { return standing >> KIND; }
 __device__ inline u64 as(u64 kind, u64 standing) { return kind << KIND | (standing & ((1ull << KIND) - 1)); }
 
 // All nodes with a strong neighbour are open.
-extern "C" __global__ void amg_roots_start(u64* standing, const u32* offsets, const u32* strong, u64 n) {
+extern "C" __global__ void amg_roots_start(u64* standing, const u32* offsets, const u32* near, u64 n) {
     const u64 row = row_of_lanes();
     const Range range = entries(offsets, row, n);
-    u32 any = 0;
-    for (u32 e = range.begin + lane_of_row(); e < range.end; e += LANES) any |= strong[e] != NONE;
-    any = lanes_max(any);
     if (row >= n || lane_of_row() != 0) return;
-    standing[row] = as(any ? OPEN : OUT, (mixed(row) >> 34) << 32 | row);
+    standing[row] = as(range.begin < range.end ? OPEN : OUT, (mixed(row) >> 34) << 32 | row);
 }
 
 // The largest standing among a node and its neighbours.
-__device__ inline u64 reached(const u64* standing, const u32* offsets, const u32* strong, u64 row, u64 n) {
+__device__ inline u64 reached(const u64* standing, const u32* offsets, const u32* near, u64 row, u64 n) {
     const Range range = entries(offsets, row, n);
     u64 largest = row < n ? standing[row] : 0;
     for (u32 e = range.begin + lane_of_row(); e < range.end; e += LANES) {
-        const u32 other = strong[e];
-        if (other == NONE) continue;
-        const u64 found = standing[other];
+        const u64 found = standing[near[e]];
         largest = largest < found ? found : largest;
     }
     return lanes_max(largest);
 }
 
-extern "C" __global__ void amg_roots_spread(u64* to, const u64* from, const u32* offsets, const u32* strong, u64 n) {
+extern "C" __global__ void amg_roots_spread(u64* to, const u64* from, const u32* offsets, const u32* near, u64 n) {
     const u64 row = row_of_lanes();
-    const u64 largest = reached(from, offsets, strong, row, n);
+    const u64 largest = reached(from, offsets, near, row, n);
     if (row < n && lane_of_row() == 0) to[row] = largest;
 }
 
-// Open nodes that see none before them become roots, those that see a root are out. `near` has what has been seen one
+// Open nodes that see none before them become roots, those that see a root are out. `seen` has the largest standing one
 // edge less far; `n_open` the number of those that stay open.
 extern "C" __global__ void amg_roots_decide(
-    u64* standing, u32* n_open, const u64* near, const u32* offsets, const u32* strong, u64 n) {
+    u64* standing, u32* n_open, const u64* seen, const u32* offsets, const u32* near, u64 n) {
     const u64 row = row_of_lanes();
-    const u64 largest = reached(near, offsets, strong, row, n);
+    const u64 largest = reached(seen, offsets, near, row, n);
     bool is_open = false;
     if (row < n && lane_of_row() == 0) {
         const u64 own = standing[row];
@@ -91,13 +96,13 @@ extern "C" __global__ void amg_roots_mark(u32* is_root, const u64* standing, u64
 
 // Roots, each with its number, and their neighbours; as they are two edges apart or more, no node has several.
 extern "C" __global__ void amg_parts_start(
-    u32* part, const u64* standing, const u32* numbers, const u32* offsets, const u32* strong, u64 n) {
+    u32* part, const u64* standing, const u32* numbers, const u32* offsets, const u32* near, u64 n) {
     const u64 row = row_of_lanes();
     const Range range = entries(offsets, row, n);
     u32 found = 0;
     for (u32 e = range.begin + lane_of_row(); e < range.end; e += LANES) {
-        const u32 other = strong[e];
-        if (other != NONE && kind(standing[other]) == ROOT) found = numbers[other] + 1;
+        const u32 other = near[e];
+        if (kind(standing[other]) == ROOT) found = numbers[other] + 1;
     }
     found = lanes_max(found);
     if (row >= n || lane_of_row() != 0) return;
@@ -106,16 +111,16 @@ extern "C" __global__ void amg_parts_start(
 
 // A node in no part joins the one that most of its neighbours are in, the first of several.
 extern "C" __global__ void amg_parts_join(
-    u32* after, const u32* before, const u32* offsets, const u32* strong, u64 n) {
+    u32* after, const u32* before, const u32* offsets, const u32* near, u64 n) {
     const u64 row = row_of_lanes();
     const Range range = entries(offsets, row, n);
     const u32 own = row < n ? before[row] : 0;
     u64 best = 0;
     for (u32 e = range.begin + lane_of_row(); own == NONE && e < range.end; e += LANES) {
-        const u32 part = strong[e] == NONE ? NONE : before[strong[e]];
+        const u32 part = before[near[e]];
         if (part == NONE) continue;
         u64 votes = 0;
-        for (u32 f = range.begin; f < range.end; ++f) votes += strong[f] != NONE && before[strong[f]] == part;
+        for (u32 f = range.begin; f < range.end; ++f) votes += before[near[f]] == part;
         const u64 found = votes << 32 | (NONE - part);
         best = best < found ? found : best;
     }

@@ -5,7 +5,7 @@ use femtile_device::{Buffer, Cuda, Scalar};
 use femtile_linalg::LinalgError;
 use femtile_linalg::vector::scan;
 
-use super::{LANES, Numbers, Rows, THREADS, by_lanes};
+use super::{LANES, Numbers, Rows, THREADS, by_lanes, lanes_for};
 use crate::kernels::Parts;
 use crate::setup::graph::distance;
 
@@ -16,7 +16,8 @@ const ROUNDS: usize = 4;
 /// Rounds at most: standings are without order, so that their number grows like the logarithm of that of the nodes.
 const MOST_ROUNDS: usize = 400;
 
-type Strong<H> = (Write<u32>, Write<u64>, Read<H>, Structure, H);
+type Strong<H> = (Write<u32>, Write<u32>, Write<u64>, Read<H>, Structure, H);
+type Near = (Write<u32>, Read<u32>, Read<u32>, Read<u32>, u64);
 type RootsStart = (Write<u64>, Read<u32>, Read<u32>, u64);
 type Spread = (Write<u64>, Read<u64>, Read<u32>, Read<u32>, u64);
 type Decide = (Write<u64>, Write<u32>, Read<u64>, Read<u32>, Read<u32>, u64);
@@ -32,12 +33,14 @@ type Number = (Write<u32>, Read<u32>, u64);
 pub(super) struct Graph<'a> {
     device: &'a Cuda,
     program: Specialisation,
-    offsets: &'a Numbers,
-    /// For each entry its column, or all bits where it is no strong neighbour.
+    /// For each entry of the matrix its column, or all bits where it is no strong neighbour.
     pub strong: Numbers,
+    /// Where the strong neighbours of each node begin, and the end.
+    pub offsets: Numbers,
+    /// The strong neighbours.
+    pub near: Numbers,
     n: usize,
     lanes: usize,
-    n_strong: usize,
     n_connected: usize,
 }
 
@@ -50,16 +53,33 @@ impl<'a> Graph<'a> {
     ) -> Result<Self, LinalgError> {
         let (device, n, program) = (rows.device, rows.n(), by_lanes::<H>(&AGGREGATE, rows.lanes));
         let mut strong = Buffer::zeros(device, rows.a.n_nonzeros())?;
+        let mut lengths = Buffer::zeros(device, n)?;
         let mut counts = Buffer::zeros(device, 2)?;
         let square = H::from_f64(theta * theta);
-        let arguments = (strong.write(), counts.write(), diagonal.read(), rows.structure(), square);
+        let (structure, connected) = (rows.structure(), counts.write());
+        let arguments = (strong.write(), lengths.write(), connected, diagonal.read(), structure, square);
         let kernel = Kernel::<Strong<H>>::new("amg_strong");
         // SAFETY: the matrix is square, with a mark for each entry.
         unsafe { device.launch(&program, &kernel, Launch::over(n * rows.lanes, THREADS), arguments) }?;
+        let offsets = scan::starts(device, &lengths, &mut counts, 1)?;
         let counts: Vec<u64> = counts.to_host()?;
-        let [n_strong, n_connected] = [counts[0] as usize, counts[1] as usize];
-        let (offsets, lanes) = (rows.offsets, rows.lanes);
-        Ok(Self { device, program, offsets, strong, n, lanes, n_strong, n_connected })
+        let [n_connected, n_strong] = [counts[0] as usize, counts[1] as usize];
+        let mut near = Buffer::zeros(device, n_strong)?;
+        let arguments = (near.write(), offsets.read(), strong.read(), rows.offsets.read(), n as u64);
+        let kernel = Kernel::<Near>::new("amg_near");
+        // SAFETY: offsets are running sums of the numbers of marks.
+        unsafe { device.launch(&program, &kernel, Launch::over(n, THREADS), arguments) }?;
+        let lanes = lanes_for(n_strong, n);
+        Ok(Self {
+            device,
+            program: by_lanes::<H>(&AGGREGATE, lanes),
+            strong,
+            offsets,
+            near,
+            n,
+            lanes,
+            n_connected,
+        })
     }
 
     fn by_rows(&self) -> Launch {
@@ -72,7 +92,7 @@ impl<'a> Graph<'a> {
 
     /// Groups of the nodes, as [`crate::setup::aggregate::aggregate`] makes them around other roots.
     pub fn parts(&self, least: u32) -> Result<Parts<Cuda>, LinalgError> {
-        let k = distance(self.n_strong, self.n);
+        let k = distance(self.near.len(), self.n);
         let standing = self.roots(k)?;
         let (n, mut of_node) = self.around(&standing)?;
         for _ in 1..=k {
@@ -85,7 +105,7 @@ impl<'a> Graph<'a> {
     fn roots(&self, k: usize) -> Result<Buffer<u64, Cuda>, LinalgError> {
         let n = self.n as u64;
         let mut standing = Buffer::zeros(self.device, self.n)?;
-        let arguments = (standing.write(), self.offsets.read(), self.strong.read(), n);
+        let arguments = (standing.write(), self.offsets.read(), self.near.read(), n);
         let kernel = Kernel::<RootsStart>::new("amg_roots_start");
         // SAFETY: each node has a standing; strong neighbours are nodes.
         unsafe { self.device.launch(&self.program, &kernel, self.by_rows(), arguments) }?;
@@ -94,17 +114,17 @@ impl<'a> Graph<'a> {
             let mut n_open = Buffer::zeros(self.device, ROUNDS)?;
             for round in 0..ROUNDS {
                 for step in 1..k {
-                    let [near, far] = &mut seen;
-                    let from = if step == 1 { standing.read() } else { far.read() };
-                    let arguments = (near.write(), from, self.offsets.read(), self.strong.read(), n);
+                    let [to, last] = &mut seen;
+                    let from = if step == 1 { standing.read() } else { last.read() };
+                    let arguments = (to.write(), from, self.offsets.read(), self.near.read(), n);
                     let kernel = Kernel::<Spread>::new("amg_roots_spread");
                     // SAFETY: as above.
                     unsafe { self.device.launch(&self.program, &kernel, self.by_rows(), arguments) }?;
                     seen.swap(0, 1);
                 }
                 let open = Write::from(&mut n_open, round);
-                let (offsets, strong) = (self.offsets.read(), self.strong.read());
-                let arguments = (standing.write(), open, seen[1].read(), offsets, strong, n);
+                let (offsets, near) = (self.offsets.read(), self.near.read());
+                let arguments = (standing.write(), open, seen[1].read(), offsets, near, n);
                 let kernel = Kernel::<Decide>::new("amg_roots_decide");
                 // SAFETY: as above; each round has a number of open nodes.
                 unsafe { self.device.launch(&self.program, &kernel, self.by_rows(), arguments) }?;
@@ -125,8 +145,8 @@ impl<'a> Graph<'a> {
         unsafe { self.device.launch(&self.program, &kernel, self.by_nodes(), arguments) }?;
         let (numbers, n) = self.numbered(&is_root)?;
         let mut of_node = Buffer::zeros(self.device, self.n)?;
-        let (offsets, strong) = (self.offsets.read(), self.strong.read());
-        let arguments = (of_node.write(), standing.read(), numbers.read(), offsets, strong, self.n as u64);
+        let (offsets, near) = (self.offsets.read(), self.near.read());
+        let arguments = (of_node.write(), standing.read(), numbers.read(), offsets, near, self.n as u64);
         let kernel = Kernel::<PartsStart>::new("amg_parts_start");
         // SAFETY: as above.
         unsafe { self.device.launch(&self.program, &kernel, self.by_rows(), arguments) }?;
@@ -142,8 +162,7 @@ impl<'a> Graph<'a> {
 
     fn join(&self, before: &Numbers) -> Result<Numbers, LinalgError> {
         let mut after = Buffer::zeros(self.device, self.n)?;
-        let arguments =
-            (after.write(), before.read(), self.offsets.read(), self.strong.read(), self.n as u64);
+        let arguments = (after.write(), before.read(), self.offsets.read(), self.near.read(), self.n as u64);
         let kernel = Kernel::<Join>::new("amg_parts_join");
         // SAFETY: both have an entry for each node.
         unsafe { self.device.launch(&self.program, &kernel, self.by_rows(), arguments) }?;

@@ -9,7 +9,7 @@ use crate::setup::spectrum::{STEPS, largest_of};
 pub(super) static MATRIX: Program =
     Program { name: "amg_matrix", source: include_str!("matrix.cu"), headers: &[LANES] };
 /// Blocks of a grid whose sums all blocks of the next kernel add up.
-const BLOCKS: usize = 528;
+const BLOCKS: usize = 1_056;
 
 type Diagonal<H> = (Write<H>, Write<u32>, Write<u32>, Write<f64>, Structure);
 type Start<H> = (Write<H>, Write<f64>, Read<H>, u64);

@@ -33,6 +33,11 @@ fn by_lanes<H: Scalar>(program: &'static Program, lanes: usize) -> Specialisatio
     program.of::<H>().define("FEMTILE_LANES", lanes)
 }
 
+/// Lanes that take a row where there are so many entries in so many rows.
+fn lanes_for(n_entries: usize, n_rows: usize) -> usize {
+    if n_entries < LONG * n_rows { 4 } else { 32 }
+}
+
 /// The programs of this folder, for checks that compile all of them.
 pub(super) fn specialisations() -> Vec<Specialisation> {
     let of_lanes = |lanes: usize| {
@@ -58,7 +63,7 @@ impl<'a, H: Scalar> Rows<'a, H> {
     /// None where its offsets have 64 bits.
     fn new(a: &'a Csr<H, Cuda>) -> Option<Self> {
         let Offsets::Narrow(offsets) = a.offsets() else { return None };
-        let lanes = if a.n_nonzeros() < LONG * a.n_rows() { 4 } else { 32 };
+        let lanes = lanes_for(a.n_nonzeros(), a.n_rows());
         Some(Self { device: a.values().device(), a, offsets, lanes })
     }
 
