@@ -120,7 +120,6 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         }
         config.check_for(a.n_rows())?;
         let is_plain = near_nullspace.is_none() && config.block_size == 1 && config.smoother.is_polynomial();
-        let near_nullspace = near_nullspace_of(a.n_rows(), near_nullspace, config)?;
         let mut setup = Setup {
             device,
             config,
@@ -132,7 +131,10 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         };
         let (rows, near_nullspace) = match if is_plain { setup.on_device(a)? } else { None } {
             Some(rest) => rest,
-            None => (setup.take(a)?, near_nullspace),
+            None => {
+                let near_nullspace = near_nullspace_of(a.n_rows(), near_nullspace, config)?;
+                (setup.take(a)?, near_nullspace)
+            }
         };
         let coarsest = device.amg_on_host(|| setup.run(rows, near_nullspace))?;
         let Setup { scale, levels, groups, shapes, .. } = setup;

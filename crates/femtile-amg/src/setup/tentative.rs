@@ -18,6 +18,9 @@ pub(crate) struct NearNullspace {
 impl NearNullspace {
     /// The constant vector, one for each of the `block` rows of a node.
     pub fn constants(n_rows: usize, block: usize) -> Self {
+        if block == 1 {
+            return Self { n_vectors: 1, values: vec![1.0; n_rows] };
+        }
         let value = |i: usize| if (i / block) % block == i % block { 1.0 } else { 0.0 };
         Self { n_vectors: block, values: (0..n_rows * block).map(value).collect() }
     }
