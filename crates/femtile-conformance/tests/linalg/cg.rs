@@ -1,3 +1,5 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use femtile::device::{Buffer, Cpu, Reference};
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::Stop;
@@ -51,6 +53,43 @@ fn a_tolerance_that_is_not_positive_is_refused() {
         let error = cg.solve(&mut x, &a, &m, &b, &Alone, &mut ()).unwrap_err();
         assert!(error.to_string().starts_with("tolerance"), "{error}");
     }
+}
+
+/// Scales the unknowns of one half up in every other application, those of the other half in the ones between.
+struct Alternating {
+    count: AtomicUsize,
+    is_fixed: bool,
+}
+
+impl Preconditioner<f64, Cpu> for Alternating {
+    fn apply(&self, z: &mut Buffer<f64, Cpu>, r: &Buffer<f64, Cpu>) -> Result<(), LinalgError> {
+        let (turn, half) = (self.count.fetch_add(1, Ordering::Relaxed) % 2, r.len() / 2);
+        let entries = z.as_mut_slice().iter_mut().zip(r.as_slice()).enumerate();
+        entries.for_each(|(i, (z, r))| *z = if usize::from(i < half) == turn { 1.5 * r } else { *r });
+        Ok(())
+    }
+
+    fn is_fixed(&self) -> bool {
+        self.is_fixed
+    }
+}
+
+#[test]
+fn a_preconditioner_that_changes_needs_the_flexible_method() {
+    let cpu = &cpus()[0];
+    let mut random = Random::new(8);
+    let a = laplacian::<f64>(40, &mut random).on(cpu);
+    let b = Buffer::from_vec(cpu, random.vector(1600)).unwrap();
+    let iterations = |is_fixed| {
+        let mut x = Buffer::zeros(cpu, 1600).unwrap();
+        let m = Alternating { count: AtomicUsize::new(0), is_fixed };
+        let outcome =
+            ConjugateGradient::new(config(1e-10)).solve(&mut x, &a, &m, &b, &Alone, &mut ()).unwrap();
+        assert!(is_fixed || outcome.stop == Stop::Converged);
+        outcome.iterations
+    };
+    let (flexible, plain) = (iterations(false), iterations(true));
+    assert!(3 * flexible <= 2 * plain, "{flexible} iterations, {plain} as if nothing changed");
 }
 
 /// A preconditioner that is not positive definite.
