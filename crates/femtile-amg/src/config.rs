@@ -66,6 +66,13 @@ impl Default for AmgConfig {
     }
 }
 
+impl AmgConfig {
+    /// Settings for displacements in `dimension` directions, to be used with the rigid motions as near-nullspace.
+    pub fn displacements(dimension: usize) -> Self {
+        Self { block_size: dimension, strength: 0.08, coarse_rows: 600, ..Self::default() }
+    }
+}
+
 /// Rows that are inverted at most: the inverse has as many entries as their square.
 pub(crate) const MOST_COARSE_ROWS: usize = 2_000;
 

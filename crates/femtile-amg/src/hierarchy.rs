@@ -213,7 +213,7 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
                 check::symmetry(&a, self.scale)?;
             }
             if a.n_rows() <= self.config.coarse_rows || number + 1 == self.config.max_levels {
-                return self.end(a, &diagonal);
+                return self.end(a, &diagonal, block);
             }
             let theta = self.config.strength * WEAKER.powi(number as i32);
             let strength = Strength::new(&a, &diagonal, block, theta);
@@ -224,7 +224,7 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
             };
             let n_coarse = aggregates.n * b.n_vectors;
             if n_coarse as f64 > LEAST_GAIN * a.n_rows() as f64 || n_coarse == 0 {
-                return self.end(a, &diagonal);
+                return self.end(a, &diagonal, block);
             }
             (a, b) = self.coarsen(a, &diagonal, &b, (&aggregates, &strength), block)?;
             self.aggregates.push(aggregates);
@@ -241,7 +241,7 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
         (aggregates, strength): (&Aggregates, &Strength),
         block: usize,
     ) -> Result<(Rows<H>, NearNullspace), AmgError> {
-        let scaling = Scaling::new(&a, diagonal);
+        let scaling = Scaling::of_nodes(&a, diagonal, block);
         let tentative = Tentative::new(b, aggregates, block);
         let is_strong = &strength.is_strong;
         let p = Smoothing {
@@ -251,6 +251,7 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
             tentative: &tentative,
             block,
             largest: scaling.largest,
+            most: scaling.most,
         }
         .prolongator();
         let r = p.transpose();
@@ -273,7 +274,7 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
         Ok((coarse, tentative.coarse))
     }
 
-    fn end(&mut self, a: Rows<H>, diagonal: &[H]) -> Result<Coarsest<H, D>, AmgError> {
+    fn end(&mut self, a: Rows<H>, diagonal: &[H], block: usize) -> Result<Coarsest<H, D>, AmgError> {
         let n_rows = a.n_rows();
         self.shapes.push(LevelShape {
             n_rows,
@@ -286,8 +287,8 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
                 coarse::inverse(&a).map_err(|(row, pivot)| AmgError::Indefinite { n_rows, row, pivot })?;
             return Ok(Coarsest::Direct(inverse.into_device(self.device)?));
         }
-        let relaxation =
-            Relaxation::new(self.device, self.config.smoother, &a, diagonal, Scaling::new(&a, diagonal))?;
+        let scaling = Scaling::of_nodes(&a, diagonal, block);
+        let relaxation = Relaxation::new(self.device, self.config.smoother, &a, diagonal, scaling)?;
         Ok(Coarsest::Smoothed { relaxation, a: a.into_device(self.device)? })
     }
 }
