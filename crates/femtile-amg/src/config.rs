@@ -50,6 +50,9 @@ pub enum Cycle {
     V,
     /// Twice.
     W,
+    /// Twice, as two steps of flexible conjugate gradients on that level; on CPUs. The cycle is no fixed linear map: see
+    /// [`femtile_linalg::Preconditioner::is_fixed`].
+    K,
 }
 
 impl Default for AmgConfig {

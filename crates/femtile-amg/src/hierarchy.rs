@@ -83,7 +83,28 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         near_nullspace: Option<&[f64]>,
         config: &AmgConfig,
     ) -> Result<Self, AmgError> {
-        Self::build(device, a, near_nullspace, config, None)
+        Self::build(device, a, near_nullspace, config, Known::default())
+    }
+
+    /// As [`Hierarchy::new`], but aggregates of the first level follow `graph`, whose nodes are those of the matrix, such as
+    /// the graph of a mesh.
+    ///
+    /// # Errors
+    /// As [`Hierarchy::new`]; [`AmgError::Setting`] where the graph has another number of nodes.
+    pub fn with_graph<T: Scalar>(
+        device: &D,
+        a: &Csr<T, D>,
+        graph: &Graph,
+        near_nullspace: Option<&[f64]>,
+        config: &AmgConfig,
+    ) -> Result<Self, AmgError> {
+        if graph.n_nodes() * config.block_size != a.n_rows() {
+            let (nodes, rows, block) = (graph.n_nodes(), a.n_rows(), config.block_size);
+            let message =
+                format!("{nodes} nodes with {block} rows each are not the {rows} rows of the matrix");
+            return Err(AmgError::Setting { field: "graph", message });
+        }
+        Self::build(device, a, near_nullspace, config, Known { graph: Some(graph), ..Known::default() })
     }
 
     /// Takes over other values on the same pattern: aggregates stay, all else is computed anew; aggregates as well where
@@ -97,7 +118,8 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         near_nullspace: Option<&[f64]>,
     ) -> Result<(), AmgError> {
         let device = a.values().device();
-        *self = Self::build(device, a, near_nullspace, &self.config, Some(&self.aggregates))?;
+        let known = Known { aggregates: &self.aggregates, graph: None };
+        *self = Self::build(device, a, near_nullspace, &self.config, known)?;
         Ok(())
     }
 
@@ -106,7 +128,7 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         a: &Csr<T, D>,
         near_nullspace: Option<&[f64]>,
         config: &AmgConfig,
-        known: Option<&[Aggregates]>,
+        known: Known<'_>,
     ) -> Result<Self, AmgError> {
         if a.n_rows() != a.n_cols() {
             return Err(AmgError::NotSquare { n_rows: a.n_rows(), n_cols: a.n_cols() });
@@ -184,13 +206,22 @@ fn near_nullspace_of(
     Ok(NearNullspace { n_vectors: values.len() / n_rows, values: values.to_vec() })
 }
 
+/// What need not be found out from the matrix.
+#[derive(Clone, Copy, Default)]
+struct Known<'a> {
+    /// The aggregates of the first levels.
+    aggregates: &'a [Aggregates],
+    /// The graph of the first level.
+    graph: Option<&'a Graph>,
+}
+
 /// A hierarchy on its way.
 struct Setup<'a, H: Scalar, D: Device> {
     device: &'a D,
     config: &'a AmgConfig,
     /// The first matrix is the given one times this power of two.
     scale: f64,
-    known: Option<&'a [Aggregates]>,
+    known: Known<'a>,
     levels: Vec<Level<H, D>>,
     aggregates: Vec<Aggregates>,
     shapes: Vec<LevelShape>,
@@ -216,8 +247,11 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
                 return self.end(a, &diagonal, block);
             }
             let theta = self.config.strength * WEAKER.powi(number as i32);
-            let strength = Strength::new(&a, &diagonal, block, theta);
-            let known = self.known.and_then(|known| known.get(number));
+            let strength = match self.known.graph.filter(|_| number == 0) {
+                Some(graph) => Strength::on(graph, &a, &diagonal, block, theta),
+                None => Strength::new(&a, &diagonal, block, theta),
+            };
+            let known = self.known.aggregates.get(number);
             let aggregates = match known.filter(|known| known.of_node.len() * block == a.n_rows()) {
                 Some(known) => known.clone(),
                 None => aggregate(&strength.graph, distance(&strength.graph), self.config.least_aggregate),
