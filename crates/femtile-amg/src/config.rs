@@ -57,6 +57,9 @@ pub enum Cycle {
     V,
     /// Twice.
     W,
+    /// Twice, as two steps of flexible conjugate gradients on that level; on CPUs. The cycle is no fixed linear map: see
+    /// [`femtile_linalg::Preconditioner::is_fixed`].
+    K,
 }
 
 impl Default for AmgConfig {
@@ -70,6 +73,13 @@ impl Default for AmgConfig {
             smoother: Smoother::Chebyshev { degree: 2 },
             cycle: Cycle::V,
         }
+    }
+}
+
+impl AmgConfig {
+    /// Settings for displacements in `dimension` directions, to be used with the rigid motions as near-nullspace.
+    pub fn displacements(dimension: usize) -> Self {
+        Self { block_size: dimension, strength: 0.08, coarse_rows: 600, ..Self::default() }
     }
 }
 

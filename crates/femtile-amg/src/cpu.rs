@@ -6,6 +6,7 @@ use femtile_device::cpu::SharedMut;
 use femtile_device::{Buffer, Cpu, Scalar};
 use femtile_linalg::hooks::Hook;
 use femtile_linalg::sparse::csr::{Csr, Offsets};
+use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::vector::sum::BLOCK;
 use femtile_linalg::{LinalgError, LinearOperator};
 
@@ -199,6 +200,10 @@ impl<H: Scalar> AmgKernels<H> for Cpu {
             }
         });
         Ok(())
+    }
+
+    fn amg_dot(&self, x: &Buffer<H, Self>, y: &Buffer<H, Self>) -> Result<f64, LinalgError> {
+        self.dot(x, y)
     }
 
     fn amg_residual(

@@ -5,7 +5,8 @@ use femtile_linalg::sparse::csr::Csr;
 use femtile_linalg::{LinalgError, LinearOperator};
 
 use crate::Cycle;
-use crate::hierarchy::{Coarsest, Hierarchy, Level};
+use crate::hierarchy::{Coarsest, Hierarchy, Level, LevelShape};
+use crate::inner::{Inner, solve_by_steps};
 use crate::kernels::{AmgKernels, Smoothed, Step, Sweep, Swept};
 use crate::relaxation::{Kind, Relaxation};
 
@@ -17,12 +18,15 @@ pub(crate) struct Vectors<H: Scalar, D: AmgKernels<H>> {
     next: Buffer<H, D>,
     direction: Buffer<H, D>,
     product: Buffer<H, D>,
+    /// Where the level is solved by steps of conjugate gradients.
+    pub(super) inner: Option<Inner<H, D>>,
 }
 
 impl<H: Scalar, D: AmgKernels<H>> Vectors<H, D> {
-    fn new(device: &D, n: usize) -> Result<Self, LinalgError> {
+    fn new(device: &D, n: usize, has_inner: bool) -> Result<Self, LinalgError> {
         let zeros = || Buffer::zeros(device, n);
-        Ok(Self { b: zeros()?, x: zeros()?, next: zeros()?, direction: zeros()?, product: zeros()? })
+        let inner = if has_inner { Some(Inner::new(device, n)?) } else { None };
+        Ok(Self { b: zeros()?, x: zeros()?, next: zeros()?, direction: zeros()?, product: zeros()?, inner })
     }
 
     /// Smooths from zero, in the order of rows before the coarser level.
@@ -97,13 +101,17 @@ pub(crate) fn vectors<H: Scalar, D: AmgKernels<H>>(
     device: &D,
     hierarchy: &Hierarchy<H, D>,
 ) -> Result<Vec<Vectors<H, D>>, LinalgError> {
-    hierarchy.shapes().iter().map(|shape| Vectors::new(device, shape.n_rows)).collect()
+    let n_smoothed = hierarchy.levels.len();
+    let has_inner = |level: usize| hierarchy.config.cycle == Cycle::K && (1..n_smoothed).contains(&level);
+    let of_level =
+        |(level, shape): (usize, &LevelShape)| Vectors::new(device, shape.n_rows, has_inner(level));
+    hierarchy.shapes().iter().enumerate().map(of_level).collect()
 }
 
 /// $x = M^{-1} b$ on the finest of some levels.
 ///
 /// # Source
-/// `[fu2014]`, Algorithm 5.2. The matrix of a cycle is symmetric, since what comes after is the adjoint of what comes before:
+/// `[fu2014]`, Algorithm 5.2. The matrix of a V or W cycle is symmetric, since what comes after is the adjoint of what comes before:
 /// the same polynomial, or sweeps the other way round.
 pub(crate) fn apply<H: Scalar, D: AmgKernels<H>>(
     device: &D,
@@ -124,12 +132,19 @@ pub(crate) fn apply<H: Scalar, D: AmgKernels<H>>(
     own.smooth_from_zero(device, &level.a, &level.relaxation)?;
     let visits = match kind {
         Cycle::W if !rest.is_empty() => 2,
-        Cycle::V | Cycle::W => 1,
+        Cycle::V | Cycle::W | Cycle::K => 1,
     };
     for _ in 0..visits {
         device.amg_residual(&mut own.next, &mut own.product, &level.a, &own.x, &own.b)?;
         level.restriction.apply(&mut coarser[0].b, &own.next)?;
-        apply(device, kind, (rest, coarsest), coarser)?;
+        match rest.first() {
+            Some(next) if kind == Cycle::K => {
+                solve_by_steps(device, &next.a, coarser, &mut |coarser| {
+                    apply(device, kind, (rest, coarsest), coarser)
+                })?;
+            }
+            _ => apply(device, kind, (rest, coarsest), coarser)?,
+        }
         device.amg_correct(&mut own.x, &mut own.product, &level.prolongation, &coarser[0].x)?;
     }
     own.smooth(device, &level.a, &level.relaxation)

@@ -10,7 +10,7 @@ use crate::relaxation::Relaxation;
 use crate::setup::aggregate::aggregate;
 use crate::setup::coarse;
 use crate::setup::galerkin::galerkin;
-use crate::setup::graph::{Aggregates, distance};
+use crate::setup::graph::{Aggregates, Graph, distance};
 use crate::setup::prolong::Smoothing;
 use crate::setup::rows::{RowAccess, Rows};
 use crate::setup::spectrum::Scaling;
@@ -90,7 +90,28 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         near_nullspace: Option<&[f64]>,
         config: &AmgConfig,
     ) -> Result<Self, AmgError> {
-        Self::build(device, a, near_nullspace, config, &[])
+        Self::build(device, a, near_nullspace, config, Known { groups: &[], graph: None })
+    }
+
+    /// As [`Hierarchy::new`], but aggregates of the first level follow `graph`, whose nodes are those of the matrix, such as
+    /// the graph of a mesh.
+    ///
+    /// # Errors
+    /// As [`Hierarchy::new`]; [`AmgError::Setting`] where the graph has another number of nodes.
+    pub fn with_graph<T: Scalar>(
+        device: &D,
+        a: &Csr<T, D>,
+        graph: &Graph,
+        near_nullspace: Option<&[f64]>,
+        config: &AmgConfig,
+    ) -> Result<Self, AmgError> {
+        if graph.n_nodes() * config.block_size != a.n_rows() {
+            let (nodes, rows, block) = (graph.n_nodes(), a.n_rows(), config.block_size);
+            let message =
+                format!("{nodes} nodes with {block} rows each are not the {rows} rows of the matrix");
+            return Err(AmgError::Setting { field: "graph", message });
+        }
+        Self::build(device, a, near_nullspace, config, Known { groups: &[], graph: Some(graph) })
     }
 
     /// Takes over other values on the same pattern: aggregates stay, all else is computed anew; aggregates as well where
@@ -104,7 +125,8 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         near_nullspace: Option<&[f64]>,
     ) -> Result<(), AmgError> {
         let device = a.values().device();
-        *self = Self::build(device, a, near_nullspace, &self.config, &self.groups)?;
+        let known = Known { groups: &self.groups, graph: None };
+        *self = Self::build(device, a, near_nullspace, &self.config, known)?;
         Ok(())
     }
 
@@ -113,13 +135,16 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         a: &Csr<T, D>,
         near_nullspace: Option<&[f64]>,
         config: &AmgConfig,
-        known: &[Groups<D>],
+        known: Known<'_, D>,
     ) -> Result<Self, AmgError> {
         if a.n_rows() != a.n_cols() {
             return Err(AmgError::NotSquare { n_rows: a.n_rows(), n_cols: a.n_cols() });
         }
         config.check_for(a.n_rows())?;
-        let is_plain = near_nullspace.is_none() && config.block_size == 1 && config.smoother.is_polynomial();
+        let is_plain = near_nullspace.is_none()
+            && known.graph.is_none()
+            && config.block_size == 1
+            && config.smoother.is_polynomial();
         let mut setup = Setup {
             device,
             config,
@@ -197,14 +222,21 @@ fn near_nullspace_of(
     Ok(NearNullspace { n_vectors: values.len() / n_rows, values: values.to_vec() })
 }
 
+/// What need not be found out from the matrix.
+struct Known<'a, D: Device> {
+    /// The groups of the first levels.
+    groups: &'a [Groups<D>],
+    /// The graph of the first level.
+    graph: Option<&'a Graph>,
+}
+
 /// A hierarchy on its way.
 struct Setup<'a, H: Scalar, D: Device> {
     device: &'a D,
     config: &'a AmgConfig,
     /// The first matrix is the given one times this power of two.
     scale: f64,
-    /// Groups of a hierarchy on the same pattern, as far as there are any.
-    known: &'a [Groups<D>],
+    known: Known<'a, D>,
     levels: Vec<Level<H, D>>,
     groups: Vec<Groups<D>>,
     shapes: Vec<LevelShape>,
@@ -230,7 +262,7 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
             && self.levels.len() + 1 < self.config.max_levels
         {
             let number = self.levels.len();
-            let known = match self.known.get(number) {
+            let known = match self.known.groups.get(number) {
                 Some(Groups::OnDevice(parts)) => Some(parts),
                 _ => None,
             };
@@ -287,10 +319,14 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
                 check::symmetry(&a, self.scale)?;
             }
             if a.n_rows() <= self.config.coarse_rows || number + 1 == self.config.max_levels {
-                return self.end(a, &diagonal);
+                return self.end(a, &diagonal, block);
             }
-            let strength = Strength::new(&a, &diagonal, block, self.threshold(number));
-            let aggregates = match self.known.get(number) {
+            let theta = self.threshold(number);
+            let strength = match self.known.graph.filter(|_| number == 0) {
+                Some(graph) => Strength::on(graph, &a, &diagonal, block, theta),
+                None => Strength::new(&a, &diagonal, block, theta),
+            };
+            let aggregates = match self.known.groups.get(number) {
                 Some(Groups::OnHost(known)) if known.of_node.len() * block == a.n_rows() => known.clone(),
                 _ => {
                     let graph = &strength.graph;
@@ -300,7 +336,7 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
             };
             let n_coarse = aggregates.n * b.n_vectors;
             if n_coarse as f64 > LEAST_GAIN * a.n_rows() as f64 || n_coarse == 0 {
-                return self.end(a, &diagonal);
+                return self.end(a, &diagonal, block);
             }
             (a, b) = self.coarsen(a, &diagonal, &b, (&aggregates, &strength), block)?;
             self.groups.push(Groups::OnHost(aggregates));
@@ -317,7 +353,7 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
         (aggregates, strength): (&Aggregates, &Strength),
         block: usize,
     ) -> Result<(Rows<H>, NearNullspace), AmgError> {
-        let scaling = Scaling::new(&a, diagonal);
+        let scaling = Scaling::of_nodes(&a, diagonal, block);
         let tentative = Tentative::new(b, aggregates, block);
         let is_strong = &strength.is_strong;
         let p = Smoothing {
@@ -327,6 +363,7 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
             tentative: &tentative,
             block,
             largest: scaling.largest,
+            most: scaling.most,
         }
         .prolongator();
         let r = p.transpose();
@@ -349,7 +386,7 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
         Ok((coarse, tentative.coarse))
     }
 
-    fn end(&mut self, a: Rows<H>, diagonal: &[H]) -> Result<Coarsest<H, D>, AmgError> {
+    fn end(&mut self, a: Rows<H>, diagonal: &[H], block: usize) -> Result<Coarsest<H, D>, AmgError> {
         let n_rows = a.n_rows();
         self.shapes.push(LevelShape {
             n_rows,
@@ -362,8 +399,8 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
                 coarse::inverse(&a).map_err(|(row, pivot)| AmgError::Indefinite { n_rows, row, pivot })?;
             return Ok(Coarsest::Direct(inverse.into_device(self.device)?));
         }
-        let relaxation =
-            Relaxation::new(self.device, self.config.smoother, &a, diagonal, Scaling::new(&a, diagonal))?;
+        let scaling = Scaling::of_nodes(&a, diagonal, block);
+        let relaxation = Relaxation::new(self.device, self.config.smoother, &a, diagonal, scaling)?;
         Ok(Coarsest::Smoothed { relaxation, a: a.into_device(self.device)? })
     }
 }

@@ -178,6 +178,17 @@ pub trait AmgKernels<H: Scalar>: VectorKernels<H> + CsrKernels<H> {
         b: &Buffer<H, Self>,
     ) -> Result<(), LinalgError>;
 
+    /// $x^\mathsf{T} y$ on the host, which a K cycle needs at once.
+    ///
+    /// # Cost
+    /// Reads 2n values.
+    /// # Errors
+    /// [`LinalgError::Setting`] on devices where the host would have to wait.
+    fn amg_dot(&self, _x: &Buffer<H, Self>, _y: &Buffer<H, Self>) -> Result<f64, LinalgError> {
+        let message = "K cycles need a CPU: choose V or W".into();
+        Err(LinalgError::Setting { field: "cycle", message })
+    }
+
     /// $x \mathrel{+}= P e$.
     ///
     /// # Cost

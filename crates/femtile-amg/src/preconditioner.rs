@@ -1,3 +1,4 @@
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use femtile_device::{Buffer, Scalar};
@@ -7,10 +8,11 @@ use femtile_linalg::{LinalgError, Preconditioner};
 use crate::cycle::{Vectors, apply, vectors};
 use crate::hierarchy::Hierarchy;
 use crate::kernels::{AmgKernels, Convert};
-use crate::{AmgConfig, AmgError};
+use crate::setup::rows::to_unit;
+use crate::{AmgConfig, AmgError, Cycle};
 
 /// One cycle of smoothed-aggregation multigrid as a preconditioner: symmetric and positive definite for a symmetric
-/// positive definite matrix. Levels are kept in the precision `H`, by default f32, vectors of the solve in `T`.
+/// positive definite matrix, but a K cycle, which is not linear. Levels are kept in the precision `H`, by default f32, vectors of the solve in `T`.
 ///
 /// # Cost
 /// About $2 + 2 s$ products on the finest level for s steps of the smoother before and after, times the operator
@@ -21,6 +23,8 @@ use crate::{AmgConfig, AmgError};
 pub struct Amg<H: Scalar, D: AmgKernels<H>> {
     hierarchy: Hierarchy<H, D>,
     vectors: Mutex<Vec<Vectors<H, D>>>,
+    /// The bits of the power of two that residuals are multiplied by, so that `H` holds them.
+    range: AtomicU64,
 }
 
 impl<H: Scalar, D: AmgKernels<H>> Amg<H, D> {
@@ -33,10 +37,13 @@ impl<H: Scalar, D: AmgKernels<H>> Amg<H, D> {
         near_nullspace: Option<&[f64]>,
         config: &AmgConfig,
     ) -> Result<Self, AmgError> {
-        let device = a.values().device();
-        let hierarchy = Hierarchy::new(device, a, near_nullspace, config)?;
+        Self::of(Hierarchy::new(a.values().device(), a, near_nullspace, config)?, a.values().device())
+    }
+
+    /// With levels that are there already.
+    pub(crate) fn of(hierarchy: Hierarchy<H, D>, device: &D) -> Result<Self, AmgError> {
         let vectors = Mutex::new(vectors(device, &hierarchy)?);
-        Ok(Self { hierarchy, vectors })
+        Ok(Self { hierarchy, vectors, range: AtomicU64::new(1.0_f64.to_bits()) })
     }
 
     /// Takes over other values on the same pattern.
@@ -72,9 +79,19 @@ impl<T: Scalar, H: Scalar, D: AmgKernels<H> + Convert<T, H> + Convert<H, T>> Pre
         let device = r.device().clone();
         let mut vectors = self.vectors.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(finest) = vectors.first_mut() else { return Ok(()) };
-        Convert::<T, H>::amg_convert(&device, &mut finest.b, 1.0, r)?;
+        let range = f64::from_bits(self.range.load(Ordering::Relaxed));
+        Convert::<T, H>::amg_convert(&device, &mut finest.b, range, r)?;
         let levels = (self.hierarchy.levels.as_slice(), &self.hierarchy.coarsest);
         apply(&device, self.hierarchy.config.cycle, levels, &mut vectors)?;
-        Convert::<H, T>::amg_convert(&device, z, self.hierarchy.scale, &vectors[0].x)
+        Convert::<H, T>::amg_convert(&device, z, self.hierarchy.scale / range, &vectors[0].x)
+    }
+
+    fn is_fixed(&self) -> bool {
+        self.hierarchy.config.cycle != Cycle::K
+    }
+
+    /// Solves that run at the same time should have residuals of like size: the last one that begins sets the range.
+    fn expect(&self, length: f64) {
+        self.range.store(to_unit(length).to_bits(), Ordering::Relaxed);
     }
 }

@@ -1,6 +1,7 @@
 //! The acts of a cycle by plain loops: the oracle.
 
 use femtile_device::{Buffer, Reference, Scalar};
+use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, LinearOperator};
 
 use crate::kernels::{AmgKernels, Convert, Smoothed, Step};
@@ -39,6 +40,10 @@ impl<H: Scalar> AmgKernels<H> for Reference {
             next.as_mut_slice()[i] = x.as_slice()[i] + step;
         }
         Ok(())
+    }
+
+    fn amg_dot(&self, x: &Buffer<H, Self>, y: &Buffer<H, Self>) -> Result<f64, LinalgError> {
+        self.dot(x, y)
     }
 
     fn amg_residual(

@@ -44,7 +44,7 @@ impl<H: Scalar, D: Device> Relaxation<H, D> {
         smoother: Smoother,
         a: &Rows<H>,
         diagonal: &[H],
-        Scaling { inverse_diagonal, largest }: Scaling<H>,
+        Scaling { inverse_diagonal, largest, .. }: Scaling<H>,
     ) -> Result<Self, LinalgError> {
         let (kind, inverse) = match smoother {
             Smoother::GaussSeidel { sweeps } => {

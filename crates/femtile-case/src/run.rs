@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use femtile_amg::{Amg, AmgKernels, Convert, LevelShape};
-use femtile_device::{Buffer, Cpu, Cuda};
+use femtile_device::{Buffer, Cpu, Cuda, Scalar};
 use femtile_fem::{AssemblyKernels, BoundaryCondition, Coefficient, Form, System, assemble};
 use femtile_linalg::Preconditioner;
 use femtile_linalg::comm::Alone;
@@ -19,7 +19,8 @@ use femtile_mesh::{Mesh, refine};
 use crate::boundary::conditions;
 use crate::coefficient::coefficient;
 use crate::device::{Choice, Chosen, Request, is_out_of_memory};
-use crate::file::{EquationKind, PreconditionerName, SolverSection, Value};
+use crate::file::CycleName;
+use crate::file::{AmgSection, EquationKind, LevelPrecision, PreconditionerName, SolverSection, Value};
 use crate::functional::{Ready, evaluate, prepare};
 use crate::mesh_source::mesh_of;
 use crate::report::{LevelReport, MemoryReport, MeshReport, SpaceReport};
@@ -245,7 +246,10 @@ fn citations(case: &Case) -> Vec<String> {
     } else {
         &[]
     };
-    ["hestenes1952"].iter().chain(multigrid).map(|key| (*key).into()).collect()
+    let options = case.file.solver.amg.as_ref();
+    let is_k = options.is_some_and(|options| options.cycle == CycleName::K);
+    let flexible = if is_k { ["notay2000", "notay2010"].as_slice() } else { &[] };
+    ["hestenes1952"].iter().chain(multigrid).chain(flexible).map(|key| (*key).into()).collect()
 }
 
 /// Passes iterations on and stops when the user asks.
@@ -271,8 +275,10 @@ trait SolveDevice:
     + CgKernels<f64>
     + CsrKernels<f64>
     + AmgKernels<f32>
+    + AmgKernels<f64>
     + Convert<f64, f32>
     + Convert<f32, f64>
+    + Convert<f64, f64>
 {
 }
 
@@ -281,8 +287,10 @@ impl<D> SolveDevice for D where
         + CgKernels<f64>
         + CsrKernels<f64>
         + AmgKernels<f32>
+        + AmgKernels<f64>
         + Convert<f64, f32>
         + Convert<f32, f64>
+        + Convert<f64, f64>
 {
 }
 
@@ -325,6 +333,20 @@ fn solve<D: SolveDevice>(
     Ok(Solved { solution: system.solution(mesh, &x)?, outcome, levels })
 }
 
+/// Multigrid with levels in the precision `H`.
+fn multigrid<H: Scalar, D>(
+    options: &AmgSection,
+    system: &System<f64, D>,
+) -> Result<Preconditioning<D>, CaseError>
+where
+    D: SolveDevice + AmgKernels<H> + Convert<f64, H> + Convert<H, f64>,
+{
+    let amg = Amg::<H, D>::new(&system.matrix, None, &options.config())?;
+    let level = |shape: &LevelShape| LevelReport { n_rows: shape.n_rows, n_nonzeros: shape.n_nonzeros };
+    let levels = amg.hierarchy().shapes().iter().map(level).collect();
+    Ok((Box::new(amg), levels))
+}
+
 fn preconditioner<D: SolveDevice>(
     device: &D,
     solver: &SolverSection,
@@ -333,12 +355,11 @@ fn preconditioner<D: SolveDevice>(
     Ok(match solver.preconditioner {
         PreconditionerName::None => (Box::new(Diagonal::identity(device, system.rhs.len())?), Vec::new()),
         PreconditionerName::Amg => {
-            let amg =
-                Amg::<f32, D>::new(&system.matrix, None, &solver.amg.clone().unwrap_or_default().config())?;
-            let level =
-                |shape: &LevelShape| LevelReport { n_rows: shape.n_rows, n_nonzeros: shape.n_nonzeros };
-            let levels = amg.hierarchy().shapes().iter().map(level).collect();
-            (Box::new(amg), levels)
+            let options = solver.amg.clone().unwrap_or_default();
+            match options.precision {
+                LevelPrecision::Single => multigrid::<f32, D>(&options, system)?,
+                LevelPrecision::Double => multigrid::<f64, D>(&options, system)?,
+            }
         }
         PreconditionerName::Jacobi | PreconditionerName::Gmg => {
             (Box::new(Diagonal::new(&system.matrix)?), Vec::new())

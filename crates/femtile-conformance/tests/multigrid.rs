@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use femtile::amg::{Amg, AmgConfig};
+use femtile::case::{self, Case, Silent};
 use femtile::device::{Buffer, Cpu};
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::Stop;
@@ -116,4 +117,46 @@ fn sample_matrices_that_are_definite_are_solved() {
         let found = iterations(name, &cpu, &a, &AmgConfig { block_size, ..AmgConfig::default() });
         println!("{name}: {} rows, {found} iterations", a.n_rows());
     }
+}
+
+#[test]
+fn options_of_case_files_give_the_same_solution() {
+    let folder = tempfile::tempdir().unwrap();
+    let energy = |name: &str, solver: &str| {
+        let path = folder.path().join(format!("{name}.toml"));
+        let text = format!(
+            r#"
+            [mesh]
+            generate = {{ kind = "box", cells = [14, 13, 12] }}
+            [equation]
+            sigma = "1 + 100*x*y"
+            source = "sin(3*x) + z"
+            [[boundary]]
+            where = "x < 1e-9"
+            dirichlet = "y"
+            [solver]
+            tolerance = 1e-12
+            device = "cpu"
+            {solver}
+            [output]
+            directory = "{name}"
+            functionals = [{{ name = "energy", kind = "energy" }}]
+            "#
+        );
+        std::fs::write(&path, text).unwrap();
+        let report = case::run(&Case::load(&path).unwrap(), &mut Silent).unwrap();
+        (report.functionals["energy"], report.solve.iterations, report.citations)
+    };
+    let (expected, _, _) = energy("jacobi", "");
+    let with = |name: &str, options: &str| {
+        let (found, iterations, citations) =
+            energy(name, &format!("preconditioner = \"amg\"\namg = {{ {options} }}"));
+        assert!((found - expected).abs() <= 1e-9 * expected.abs(), "{name}: {found} {expected}");
+        assert!(iterations <= 30, "{name}: {iterations} iterations");
+        citations
+    };
+    with("single", "precision = \"single\"");
+    with("double", "precision = \"double\"");
+    with("w", "cycle = \"w\"");
+    assert!(with("k", "cycle = \"k\"").iter().any(|key| key == "notay2010"));
 }

@@ -45,4 +45,13 @@ pub trait Preconditioner<T: Scalar, D: Device>: Send + Sync {
     fn diagonal(&self) -> Option<&Buffer<T, D>> {
         None
     }
+
+    /// Whether $M^{-1}$ is the same linear map in every application; where it is not, conjugate gradients take the
+    /// flexible $\beta$.
+    fn is_fixed(&self) -> bool {
+        true
+    }
+
+    /// Told before a solve how long its first residual is, so that what is kept in a lower precision can be scaled to it.
+    fn expect(&self, _length: f64) {}
 }

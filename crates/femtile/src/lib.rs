@@ -1,6 +1,9 @@
 //! Femtile: finite-element solves that keep their data in small tiles of fast memory.
 //!
-//! This crate is what users import; it only re-exports the chapters of the library.
+//! This crate is what users import; it re-exports the chapters of the library and joins what they must not know of each
+//! other.
+
+mod multigrid;
 
 pub use femtile_amg as amg;
 pub use femtile_case as case;
@@ -11,3 +14,4 @@ pub use femtile_fem as fem;
 pub use femtile_linalg as linalg;
 pub use femtile_mesh as mesh;
 pub use femtile_time as time;
+pub use multigrid::amg_from_mesh;

@@ -10,7 +10,7 @@ use femtile_linalg::{LinalgError, LinearOperator};
 
 use crate::AmgConfig;
 use crate::kernels::{AmgKernels, Coarsened, Convert, Parts, Smoothed, Step};
-use crate::setup::rows::power_of_two;
+use crate::setup::rows::to_unit;
 
 static CYCLE: Program = Program { name: "cycle", source: include_str!("cycle.cu"), headers: &[] };
 const THREADS: u32 = 256;
@@ -70,7 +70,8 @@ fn scale<H: Scalar, T: Scalar>(values: &Buffer<T, Cuda>) -> Result<Option<f64>, 
     let blocks = values.len().div_ceil(THREADS as usize).min(MANY_BLOCKS);
     // SAFETY: the kernel reads as many values as there are.
     unsafe { device.launch(&program::<H, T>(), &kernel, Launch::line(blocks, THREADS), arguments) }?;
-    Ok(power_of_two(f64::from_bits(largest.to_host()?[0])))
+    let largest = f64::from_bits(largest.to_host()?[0]);
+    Ok(largest.is_normal().then(|| to_unit(largest)))
 }
 
 impl<H: Scalar> AmgKernels<H> for Cuda {

@@ -1,13 +1,52 @@
 //! Which nodes are neighbours.
 
+use rayon::prelude::*;
+
+use crate::AmgError;
+
 /// A symmetric graph; a node may be listed among its own neighbours.
-#[derive(Debug, Clone)]
-pub(crate) struct Graph {
-    pub offsets: Vec<usize>,
-    pub neighbours: Vec<u32>,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Graph {
+    pub(crate) offsets: Vec<usize>,
+    pub(crate) neighbours: Vec<u32>,
 }
 
 impl Graph {
+    /// The graph of a mesh: nodes of a cell are neighbours of each other. `cells` has `n_corners` nodes for each cell.
+    ///
+    /// # Cost
+    /// Each node's list is sorted: about the work of assembling a pattern.
+    /// # Errors
+    /// [`AmgError::Setting`] where a cell is cut short or names a node that is not there.
+    pub fn from_cells(n_nodes: usize, n_corners: usize, cells: &[u32]) -> Result<Self, AmgError> {
+        let wrong = |message: String| Err(AmgError::Setting { field: "graph", message });
+        if n_corners == 0 || !cells.len().is_multiple_of(n_corners) {
+            return wrong(format!("{} nodes are no cells of {n_corners}", cells.len()));
+        }
+        if let Some(at) = cells.iter().position(|&node| node as usize >= n_nodes) {
+            let (cell, node) = (at / n_corners, cells[at]);
+            return wrong(format!("cell {cell} names node {node}, of {n_nodes} counted from 0"));
+        }
+        let corners = Aggregates { n: n_nodes, of_node: cells.to_vec() }.members();
+        let of_node = |node: usize| {
+            let around = corners.of(node).iter().map(|&corner| corner as usize / n_corners * n_corners);
+            let mut others: Vec<u32> =
+                around.flat_map(|first| &cells[first..first + n_corners]).copied().collect();
+            others.sort_unstable();
+            others.dedup();
+            others.retain(|&other| other as usize != node);
+            others
+        };
+        let lists: Vec<Vec<u32>> = (0..n_nodes).into_par_iter().with_min_len(256).map(of_node).collect();
+        let mut offsets = Vec::with_capacity(n_nodes + 1);
+        offsets.push(0);
+        offsets.extend(lists.iter().scan(0, |end, list| {
+            *end += list.len();
+            Some(*end)
+        }));
+        Ok(Self { offsets, neighbours: lists.concat() })
+    }
+
     /// Number of nodes.
     pub fn n_nodes(&self) -> usize {
         self.offsets.len() - 1
@@ -15,12 +54,12 @@ impl Graph {
 
     /// The neighbours of a node.
     #[inline(always)]
-    pub fn of(&self, node: usize) -> &[u32] {
+    pub(crate) fn of(&self, node: usize) -> &[u32] {
         &self.neighbours[self.offsets[node]..self.offsets[node + 1]]
     }
 
     /// Whether a node has a neighbour besides itself.
-    pub fn is_connected(&self, node: usize) -> bool {
+    pub(crate) fn is_connected(&self, node: usize) -> bool {
         self.of(node).iter().any(|&other| other as usize != node)
     }
 }

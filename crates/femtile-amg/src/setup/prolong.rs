@@ -4,8 +4,11 @@ use femtile_device::Scalar;
 
 use super::graph::{Aggregates, NONE};
 use super::rows::{Pieces, Row, RowAccess, Rows, sort_row};
-use super::spectrum::{DAMPING, share};
+use super::spectrum::DAMPING;
 use super::tentative::Tentative;
+
+/// Rows of more entries leave their weak ones out even with several vectors, or dense rows would fill the product.
+const LONG_ROW: usize = 4_096;
 
 /// What a prolongator is made of.
 #[derive(Debug)]
@@ -19,12 +22,15 @@ pub(crate) struct Smoothing<'a, T> {
     pub block: usize,
     /// As [`super::spectrum::Scaling::largest`].
     pub largest: f64,
+    /// As [`super::spectrum::Scaling::most`].
+    pub most: f64,
 }
 
 impl<T: Scalar> Smoothing<'_, T> {
     /// $P = (I - \frac{4}{3\lambda} D_F^{-1} A_F) \tilde P$, where $A_F$ has the weak entries of A added to its diagonal
     /// $D_F$, raised as in [`super::spectrum::Scaling`]; columns of its rows ascend. Rows of nodes in no aggregate stay
-    /// empty.
+    /// empty. With several vectors $A_F = A$: a weak entry has another factor in each of them, so no one number on the
+    /// diagonal stands for it.
     ///
     /// # Source
     /// `[fu2014]`, eq. (6); `[vanek1996]`, section 4, for filter and damping.
@@ -49,9 +55,9 @@ impl<T: Scalar> Smoothing<'_, T> {
                     sums.add(&[aggregate * k as u32 + v as u32], &[q], factor);
                 }
             };
-            let (mut own, mut others) = (T::ZERO, T::ZERO);
+            let (mut own, mut others, is_whole) = (T::ZERO, T::ZERO, k > 1 && columns.len() <= LONG_ROW);
             for ((&column, &value), &flag) in columns.iter().zip(values).zip(flags) {
-                if flag && column as usize != row {
+                if (flag || is_whole) && column as usize != row {
                     add(column as usize, -value);
                     others += value.abs();
                 } else {
@@ -59,7 +65,7 @@ impl<T: Scalar> Smoothing<'_, T> {
                 }
             }
             // (D / ω − A_F) q, over D / ω; a row whose weak entries outweigh its diagonal stays tentative.
-            let least = T::from_f64(share(self.largest)) * (own + others);
+            let least = T::from_f64(1.0 / self.most) * (own + others);
             let raised = if least > own { least } else { own };
             let (bound, is_smoothed) = (raised * T::from_f64(self.largest / DAMPING), own > T::ZERO);
             add(row, if is_smoothed { bound - own } else { T::ZERO });

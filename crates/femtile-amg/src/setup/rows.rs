@@ -151,7 +151,7 @@ impl<T: Scalar> Rows<T> {
         let given = a.values().on_host()?;
         let largest =
             given.par_iter().with_min_len(PIECE).map(|value| value.to_f64().abs()).reduce(|| 0.0, f64::max);
-        let scale = power_of_two(largest).unwrap_or(1.0);
+        let scale = to_unit(largest);
         let mut values: Vec<T> = zeroed_vec(given.len());
         let pieces = values.par_chunks_mut(PIECE).zip(given.par_chunks(PIECE));
         pieces.for_each(|(values, given)| {
@@ -195,9 +195,9 @@ impl<T: Scalar> Rows<T> {
     }
 }
 
-/// The power of two that brings a magnitude between 1 and 2, if there is one.
-pub(crate) fn power_of_two(largest: f64) -> Option<f64> {
-    largest.is_normal().then(|| 2.0_f64.powi(-(largest.log2().floor() as i32)))
+/// The power of two that brings a size between 1 and 2; 1 where none does.
+pub(crate) fn to_unit(size: f64) -> f64 {
+    if size.is_normal() { 2.0_f64.powi(-(size.log2().floor() as i32)) } else { 1.0 }
 }
 
 /// Offsets and columns of a matrix on any device.

@@ -17,12 +17,14 @@ pub(crate) const HARMLESS: f64 = 1.25;
 /// Entries that one piece of a sum has, whatever the number of threads.
 const PIECE: usize = 4096;
 
-/// A diagonal, its reciprocals, and where the spectrum of $D^{-1} A$ ends.
+/// The reciprocals of a diagonal D, and where the spectrum of $D^{-1} A$ ends.
 #[derive(Debug, Clone)]
 pub(crate) struct Scaling<T> {
     pub inverse_diagonal: Vec<T>,
     /// $\lambda$, which no eigenvalue exceeds by more than a factor that does no harm.
     pub largest: f64,
+    /// The diagonal is raised where the absolute sum of a row over it is larger.
+    pub most: f64,
 }
 
 impl<T: Scalar> Scaling<T> {
@@ -34,18 +36,43 @@ impl<T: Scalar> Scaling<T> {
     /// # Source
     /// Lanczos' method: `[golub2013]`, section 10.1; row sums: `[baker2011]`, section 4.
     pub fn new(a: &Rows<T>, diagonal: &[T]) -> Self {
+        Self::up_to(a, diagonal, |largest, _| largest)
+    }
+
+    /// The same for nodes of several rows. Their sums are large everywhere, as entries of both signs cancel, and tell
+    /// little of eigenvalues: only rows that stand out from the others are raised.
+    pub fn of_nodes(a: &Rows<T>, diagonal: &[T], block: usize) -> Self {
+        if block == 1 {
+            return Self::new(a, diagonal);
+        }
+        Self::up_to(a, diagonal, |largest, ratios| largest.max(median(ratios)))
+    }
+
+    /// Takes the eigenvalue that rows may seem to hold from the estimate and from the sums over the diagonal.
+    fn up_to(a: &Rows<T>, diagonal: &[T], usual: impl FnOnce(f64, &mut [f64]) -> f64) -> Self {
         let mut inverse: Vec<T> = diagonal.par_iter().with_min_len(PIECE).map(|&d| T::ONE / d).collect();
         let largest = estimate(a, &inverse);
-        let bound = share(largest);
-        inverse.par_iter_mut().enumerate().with_min_len(PIECE).for_each(|(row, inverse)| {
-            let sum: f64 = a.row(row).1.iter().map(|value| value.to_f64().abs()).sum();
-            let least = T::from_f64(bound * sum);
+        let sum_of = |row: usize| a.row(row).1.iter().map(|value| value.to_f64().abs()).sum::<f64>();
+        let sums: Vec<f64> = (0..a.n_rows()).into_par_iter().with_min_len(PIECE).map(sum_of).collect();
+        let mut ratios: Vec<f64> = sums.iter().zip(&inverse).map(|(sum, d)| sum * d.to_f64()).collect();
+        let most = HARMLESS * usual(largest, &mut ratios);
+        inverse.par_iter_mut().zip(&sums).with_min_len(PIECE).for_each(|(inverse, sum)| {
+            let least = T::from_f64(sum / most);
             if *inverse * least > T::ONE {
                 *inverse = T::ONE / least;
             }
         });
-        Self { inverse_diagonal: inverse, largest }
+        Self { inverse_diagonal: inverse, largest, most }
     }
+}
+
+/// A value that half of the others do not exceed, 0 of none.
+fn median(values: &mut [f64]) -> f64 {
+    if values.is_empty() {
+        return 0.0;
+    }
+    let middle = values.len() / 2;
+    *values.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
 /// What the diagonal is raised to, relative to the absolute sum of its row, where the spectrum ends at `largest`.

@@ -21,14 +21,19 @@ impl Strength {
     /// # Source
     /// `[vanek1996]`, eq. (6), has this measure for scalars.
     pub fn new<T: Scalar>(a: &Rows<T>, diagonal: &[T], block: usize, theta: f64) -> Self {
-        let is_strong = if block == 1 {
-            of_scalars(a, diagonal, T::from_f64(theta * theta))
-        } else {
-            of_blocks(a, block, theta)
-        };
+        let is_strong = flags_of(a, diagonal, block, theta);
         let graph = graph_of(a, &is_strong, block);
         Self { graph, is_strong }
     }
+
+    /// With a graph that is there already.
+    pub fn on<T: Scalar>(graph: &Graph, a: &Rows<T>, diagonal: &[T], block: usize, theta: f64) -> Self {
+        Self { graph: graph.clone(), is_strong: flags_of(a, diagonal, block, theta) }
+    }
+}
+
+fn flags_of<T: Scalar>(a: &Rows<T>, diagonal: &[T], block: usize, theta: f64) -> Vec<bool> {
+    if block == 1 { of_scalars(a, diagonal, T::from_f64(theta * theta)) } else { of_blocks(a, block, theta) }
 }
 
 /// Calls `work` for pieces of rows with the flags of their entries.

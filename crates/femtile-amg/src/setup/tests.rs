@@ -152,7 +152,7 @@ proptest! {
 
     #[test]
     fn no_eigenvalue_exceeds_the_scaling_by_a_harmful_factor(a in matrices()) {
-        let Scaling { inverse_diagonal: inverse, largest } = Scaling::new(&a, &diagonal(&a));
+        let Scaling { inverse_diagonal: inverse, largest, .. } = Scaling::new(&a, &diagonal(&a));
         for (row, inverse) in inverse.into_iter().enumerate() {
             let sum = a.row(row).1.iter().map(|v| v.abs()).sum::<f64>() * inverse;
             prop_assert!(sum <= HARMLESS * largest * (1.0 + 1e-12));
@@ -184,8 +184,8 @@ fn prolongator(a: &Rows<f64>) -> (Rows<f64>, Tentative<f64>) {
     let b = NearNullspace::constants(a.n_rows(), 1);
     let tentative = Tentative::new(&b, &aggregates, 1);
     let (is_strong, aggregates) = (is_strong.as_slice(), &aggregates);
-    let p =
-        Smoothing { a, is_strong, aggregates, tentative: &tentative, block: 1, largest: 2.0 }.prolongator();
+    let p = Smoothing { a, is_strong, aggregates, tentative: &tentative, block: 1, largest: 2.0, most: 2.5 }
+        .prolongator();
     (p, tentative)
 }
 

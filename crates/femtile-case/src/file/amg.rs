@@ -24,6 +24,19 @@ pub enum CycleName {
     V,
     /// Twice.
     W,
+    /// Once or twice, as steps of conjugate gradients on that level; on CPUs.
+    K,
+}
+
+/// What the levels are kept in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LevelPrecision {
+    /// 32 bits a number.
+    #[default]
+    Single,
+    /// 64 bits a number.
+    Double,
 }
 
 /// `[solver.amg]`: options of algebraic multigrid.
@@ -40,12 +53,15 @@ pub struct AmgSection {
     pub cycle: CycleName,
     /// The coarsest level has at most so many rows.
     pub coarse_rows: usize,
+    /// What the levels are kept in; the solve itself has 64 bits a number.
+    pub precision: LevelPrecision,
 }
 
 impl Default for AmgSection {
     fn default() -> Self {
         let AmgConfig { strength, coarse_rows, .. } = AmgConfig::default();
-        Self { strength, smoother: SmootherName::Chebyshev, sweeps: 2, cycle: CycleName::V, coarse_rows }
+        let (smoother, cycle) = (SmootherName::default(), CycleName::default());
+        Self { strength, smoother, sweeps: 2, cycle, coarse_rows, precision: LevelPrecision::default() }
     }
 }
 
@@ -64,6 +80,7 @@ impl AmgSection {
             cycle: match self.cycle {
                 CycleName::V => Cycle::V,
                 CycleName::W => Cycle::W,
+                CycleName::K => Cycle::K,
             },
             ..AmgConfig::default()
         }

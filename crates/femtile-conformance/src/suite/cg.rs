@@ -49,6 +49,43 @@ pub fn config(tolerance: f64) -> CgConfig {
     CgConfig { tolerance, ..CgConfig::default() }
 }
 
+/// A preconditioner that does not say that it is always the same.
+struct Unfixed<T: Scalar, D: CgKernels<T>>(Jacobi<T, D>);
+
+impl<T: Scalar, D: CgKernels<T>> Preconditioner<T, D> for Unfixed<T, D> {
+    fn apply(&self, z: &mut Buffer<T, D>, r: &Buffer<T, D>) -> Result<(), LinalgError> {
+        self.0.apply(z, r)
+    }
+
+    fn is_fixed(&self) -> bool {
+        false
+    }
+}
+
+fn flexible<T: Scalar, D: CgKernels<T> + CsrKernels<T>>(device: &D, n: usize, tolerance: f64, slack: f64) {
+    let mut random = Random::new(4);
+    let (parts, b) = (laplacian::<T>(n, &mut random), random.vector::<T>(n * n));
+    let mut x = vec![T::ZERO; n * n];
+    let expected = solve(device, &parts, &b, &mut x, config(tolerance), true, &mut ());
+    let a = parts.on(device);
+    let m = Unfixed(Jacobi::new(&a).unwrap());
+    let (b, mut y) =
+        (Buffer::from_host(device, &b).unwrap(), Buffer::from_vec(device, vec![T::ZERO; n * n]).unwrap());
+    let cg = ConjugateGradient::new(config(tolerance));
+    let found = cg.solve(&mut y, &a, &m, &b, &Alone, &mut ()).unwrap();
+    assert_eq!(found.stop, Stop::Converged);
+    assert!(found.iterations.abs_diff(expected.iterations) <= 1);
+    for (found, expected) in found.residuals.iter().zip(&expected.residuals).take(20) {
+        assert!((found - expected).abs() <= slack * expected, "{found} {expected}");
+    }
+}
+
+/// With a preconditioner that is always the same, the flexible method is the other one.
+pub fn flexible_cg_is_cg_where_nothing_changes<D: LinearDevice>(device: &D, scope: &Scope) {
+    flexible::<f64, _>(device, scope.side, 1e-12, 1e-8);
+    flexible::<f32, _>(device, scope.side, 1e-5, 1e-2);
+}
+
 fn agree<T: Scalar, D: CgKernels<T> + CsrKernels<T>>(
     device: &D,
     n: usize,

@@ -90,7 +90,7 @@ macro_rules! linear_algebra {
             vector: vector_kernels_agree_with_the_reference, vectors_of_different_length_are_refused;
             csr: csr_products_agree_with_the_reference, jacobi_divides_by_the_diagonal,
                 jacobi_names_the_row_whose_diagonal_is_not_positive;
-            cg: cg_agrees_with_the_reference, a_zero_right_side_gives_zero_at_once, a_good_start_ends_at_once,
+            cg: cg_agrees_with_the_reference, flexible_cg_is_cg_where_nothing_changes, a_zero_right_side_gives_zero_at_once, a_good_start_ends_at_once,
                 every_stop_keeps_the_iterate_that_it_reports, an_indefinite_matrix_breaks_down_with_numbers,
                 how_often_the_host_looks_changes_nothing, a_right_side_that_is_not_finite_breaks_down_at_once;
         }

@@ -30,7 +30,7 @@ type Restore = (Write<u32>, Write<u32>, Read<u32>, u64);
 type Number = (Write<u32>, Read<u32>, u64);
 
 /// The strong connections of a matrix.
-pub(super) struct Graph<'a> {
+pub(super) struct Neighbours<'a> {
     device: &'a Cuda,
     program: Specialisation,
     /// For each entry of the matrix its column, or all bits where it is no strong neighbour.
@@ -44,7 +44,7 @@ pub(super) struct Graph<'a> {
     n_connected: usize,
 }
 
-impl<'a> Graph<'a> {
+impl<'a> Neighbours<'a> {
     /// As [`crate::setup::strength::Strength`].
     pub fn new<H: Scalar>(
         rows: &Rows<'a, H>,

@@ -91,7 +91,7 @@ pub(super) fn coarsen<H: Scalar>(
 ) -> Result<Option<Coarsened<H, Cuda>>, LinalgError> {
     let Some(rows) = Rows::new(a) else { return Ok(None) };
     let Some(matrix) = matrix::look(&rows)? else { return Ok(None) };
-    let graph = aggregate::Graph::new(&rows, &matrix.diagonal, theta)?;
+    let graph = aggregate::Neighbours::new(&rows, &matrix.diagonal, theta)?;
     let parts = match known.filter(|known| known.of_node.len() == rows.n()) {
         Some(known) => known.clone(),
         None => graph.parts(least)?,

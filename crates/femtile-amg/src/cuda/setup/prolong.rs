@@ -4,7 +4,7 @@ use femtile_linalg::LinalgError;
 use femtile_linalg::sparse::csr::Csr;
 use femtile_linalg::vector::scan;
 
-use super::aggregate::Graph;
+use super::aggregate::Neighbours;
 use super::{LANES, Numbers, Rows, THREADS, by_lanes};
 use crate::kernels::Parts;
 use crate::setup::spectrum::{DAMPING, share};
@@ -44,7 +44,7 @@ pub(super) fn tentative<H: Scalar>(
 /// As [`crate::setup::prolong::Smoothing::prolongator`].
 pub(super) fn prolongator<H: Scalar>(
     rows: &Rows<'_, H>,
-    graph: &Graph<'_>,
+    graph: &Neighbours<'_>,
     parts: &Parts<Cuda>,
     q: &Buffer<H, Cuda>,
     largest: f64,

@@ -11,6 +11,11 @@ __device__ inline double step_length(double rho, double p_dot_q) {
     return is_positive(p_dot_q) ? rho / p_dot_q : 0.0;
 }
 
+// beta = r.z / rho, or -alpha q.z / rho = z.(r - r before) / rho, which allows for a preconditioner that changes.
+__device__ inline double conjugation(double rho, double p_dot_q, double r_dot_z, double q_dot_z) {
+    return (FEMTILE_FLEXIBLE ? -step_length(rho, p_dot_q) * q_dot_z : r_dot_z) / rho;
+}
+
 // r -= alpha q; r_sums = (r.r, r.D^-1 r), without the second where there is no diagonal.
 // Reads r, q, d, writes r. Vectors are asked for before the state is looked at, so that the two waits are one.
 extern "C" __global__ void cg_residual(
@@ -48,7 +53,7 @@ extern "C" __global__ void cg_residual(
 
 // Moves the state to the next iteration, or ends the method.
 __device__ inline void conjugate(
-    double* state, const double* current, double p_dot_q, double r_dot_r, double r_dot_z) {
+    double* state, const double* current, double p_dot_q, double r_dot_r, double r_dot_z, double beta) {
     if (!is_positive(p_dot_q)) {
         state[END] = BAD_P_DOT_Q;
         return;
@@ -68,7 +73,7 @@ __device__ inline void conjugate(
         state[END] = LIMIT_REACHED;
     }
     state[ALPHA] = step_length(current[RHO], p_dot_q);
-    state[BETA] = r_dot_z / current[RHO];
+    state[BETA] = beta;
     state[RHO] = r_dot_z;
 }
 
@@ -85,10 +90,14 @@ extern "C" __global__ void cg_direction(
     if (FEMTILE_DIAGONAL) load_tile(read_d, d, blockIdx.x, n);
     const double p_dot_q = sum_addends(p_addends);
     const double r_dot_r = sum_addends(r_sums), r_dot_z = sum_addends(r_sums + ADDENDS);
+    const double q_dot_z = FEMTILE_FLEXIBLE ? sum_addends(r_sums + 2 * ADDENDS) : 0.0;
     if (current[END] != RUNNING) return;
-    if (blockIdx.x == 0 && threadIdx.x == 0) conjugate(state, current, p_dot_q, r_dot_r, r_dot_z);
+    const double exact_beta = conjugation(current[RHO], p_dot_q, r_dot_z, q_dot_z);
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        conjugate(state, current, p_dot_q, r_dot_r, r_dot_z, exact_beta);
+    }
     if (is_positive(p_dot_q) && is_finite(r_dot_r)) {
-        const T alpha = (T)step_length(current[RHO], p_dot_q), beta = (T)(r_dot_z / current[RHO]);
+        const T alpha = (T)step_length(current[RHO], p_dot_q), beta = (T)exact_beta;
         for (u32 k = 0; k < TILE_PACKS; ++k) {
             for (u32 j = 0; j < Pack<T>::N; ++j) {
                 const T z_j = FEMTILE_DIAGONAL ? read_d[k].value[j] * read_z[k].value[j] : read_z[k].value[j];

@@ -83,6 +83,17 @@ impl<T: Scalar> CgKernels<T> for Cpu {
         Ok(())
     }
 
+    fn cg_q_dot_z(
+        &self,
+        q: &Buffer<T, Self>,
+        z: &Buffer<T, Self>,
+        scalars: &mut Scalars,
+    ) -> Result<(), LinalgError> {
+        let q_dot_z = self.dot(q, z)?;
+        scalars.r_sums.as_mut_slice()[Scalars::Q_DOT_Z] = q_dot_z;
+        Ok(())
+    }
+
     fn cg_conjugation(&self, scalars: &mut Scalars) -> Result<(), LinalgError> {
         host::conjugation(scalars);
         Ok(())

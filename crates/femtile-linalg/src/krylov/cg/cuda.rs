@@ -24,7 +24,12 @@ type Direction<T> = (Write<T>, Write<T>, Write<f64>, Read<T>, Read<T>, Read<f64>
 const START: Kernel<(Write<f64>, Read<f64>)> = Kernel::new("cg_start");
 
 fn program<T: Scalar>(has_diagonal: bool) -> Specialisation {
-    CG.of::<T>().define("FEMTILE_DIAGONAL", u8::from(has_diagonal))
+    CG.of::<T>().define("FEMTILE_DIAGONAL", u8::from(has_diagonal)).define("FEMTILE_FLEXIBLE", 0)
+}
+
+/// For a preconditioner that is not fixed, and so is no diagonal.
+fn flexible_program<T: Scalar>() -> Specialisation {
+    CG.of::<T>().define("FEMTILE_DIAGONAL", 0).define("FEMTILE_FLEXIBLE", 1)
 }
 
 /// The programs of this folder, for checks that compile all of them.
@@ -32,6 +37,7 @@ pub(crate) fn specialisations() -> Vec<Specialisation> {
     [false, true]
         .into_iter()
         .flat_map(|diagonal| [program::<f32>(diagonal), program::<f64>(diagonal)])
+        .chain([flexible_program::<f32>(), flexible_program::<f64>()])
         .collect()
 }
 
@@ -128,6 +134,16 @@ impl<T: Scalar> CgKernels<T> for Cuda {
         queue_dot(self, (result, scalars.partials.write(), scalars.counter.write()), r, z)
     }
 
+    fn cg_q_dot_z(
+        &self,
+        q: &Buffer<T, Self>,
+        z: &Buffer<T, Self>,
+        scalars: &mut Scalars,
+    ) -> Result<(), LinalgError> {
+        let result = Write::from(&mut scalars.r_sums, Scalars::Q_DOT_Z * ADDENDS);
+        queue_dot(self, (result, scalars.partials.write(), scalars.counter.write()), q, z)
+    }
+
     /// Nothing: the first block of `cg_direction` moves the state on.
     fn cg_conjugation(&self, _scalars: &mut Scalars) -> Result<(), LinalgError> {
         Ok(())
@@ -156,7 +172,9 @@ impl<T: Scalar> CgKernels<T> for Cuda {
             n as u64,
         );
         let kernel = Kernel::<Direction<T>>::new("cg_direction");
-        let program = program::<T>(inverse_diagonal.is_some());
+        let is_flexible = scalars.is_flexible;
+        let program =
+            if is_flexible { flexible_program::<T>() } else { program::<T>(inverse_diagonal.is_some()) };
         // SAFETY: the vectors have n entries.
         Ok(unsafe { self.launch(&program, &kernel, Launch::line(n_tiles(n), SUM_THREADS), arguments) }?)
     }

@@ -25,11 +25,14 @@ use watch::Watch;
 ///    r \mathrel{-}= \alpha q, \quad z = M^{-1} r, \quad \beta = \frac{r_+^\mathsf{T} z_+}{r^\mathsf{T} z}, \quad
 ///    p = z + \beta p $$
 ///
+/// With a preconditioner that is not fixed ([`Preconditioner::is_fixed`]), $\beta = -\alpha q^\mathsf{T} z_+ / r^\mathsf{T} z$,
+/// which makes $p$ conjugate to the direction before whatever $z_+$ is.
+///
 /// # Cost
 /// One product, and 10n values moved besides it with a diagonal preconditioner: the update of x waits
-/// for the pass that reads p anyway, and z is never stored.
+/// for the pass that reads p anyway, and z is never stored. The flexible $\beta$ reads 2n values more.
 /// # Source
-/// `[hestenes1952]`; fusing `[kronbichler2022]`, section 2. Differs: x is updated together with p.
+/// `[hestenes1952]`; flexible: `[notay2000]`, section 2, with one direction kept; fusing `[kronbichler2022]`, section 2. Differs: x is updated together with p.
 #[derive(Debug, Clone, Default)]
 pub struct ConjugateGradient {
     config: CgConfig,
@@ -85,10 +88,13 @@ impl ConjugateGradient {
         let (n_addends, n_partials) = (device.cg_addends(), device.cg_partials(b.len()));
         let limit = self.config.max_iterations;
         let scalars = CgScalars::new(&device, threshold, limit, n_addends, n_partials)?;
+        let is_flexible = m.diagonal().is_none() && !m.is_fixed();
+        let scalars = CgScalars { is_flexible, ..scalars };
         let mut v = Vectors::new(x, a, b, m.diagonal().is_none(), scalars)?;
         let mut watch = Watch::new(&self.config, b_norm);
         let r_norm = norm(&device, &v.r, comm)?;
         let mut stop = watch.start(r_norm * r_norm, monitor);
+        m.expect(r_norm);
         if stop.is_continue() {
             start(&device, &mut v, m, comm)?;
         }
@@ -162,6 +168,9 @@ fn iterate<T: Scalar, D: CgKernels<T>, C: Communicator>(
     if let Some(z) = &mut v.z {
         m.apply(z, &v.r)?;
         device.cg_r_dot_z(&v.r, z, &mut v.scalars)?;
+        if v.scalars.is_flexible {
+            device.cg_q_dot_z(&v.q, z, &mut v.scalars)?;
+        }
     }
     comm.sum(&mut v.scalars.r_sums)?;
     device.cg_conjugation(&mut v.scalars)?;

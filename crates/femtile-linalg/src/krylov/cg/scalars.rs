@@ -8,7 +8,7 @@ use crate::krylov::Stop;
 pub struct CgScalars<D: Device> {
     /// $p^\mathsf{T} q$, as addends; alone because it is summed over ranks before the others are known.
     pub p_dot_q: Buffer<f64, D>,
-    /// $r^\mathsf{T} r$ and $r^\mathsf{T} z$, as addends, summed over ranks together.
+    /// $r^\mathsf{T} r$, $r^\mathsf{T} z$ and, where it is needed, $q^\mathsf{T} z$, as addends, summed over ranks together.
     pub r_sums: Buffer<f64, D>,
     /// Everything else, in the order of the constants of this type; then room for a copy.
     pub state: Buffer<f64, D>,
@@ -16,6 +16,8 @@ pub struct CgScalars<D: Device> {
     pub partials: Buffer<f64, D>,
     /// Counts what is done within a kernel; zero between kernels.
     pub counter: Buffer<u32, D>,
+    /// Whether $\beta = -\alpha q^\mathsf{T} z / \rho$, which allows for a preconditioner that is not fixed.
+    pub is_flexible: bool,
     /// A look at `state` that is under way.
     pub reading: Option<D::Readback>,
 }
@@ -34,12 +36,14 @@ impl<D: Device> CgScalars<D> {
     pub const R_DOT_R: usize = 0;
     /// Place of $r^\mathsf{T} z$ in `r_sums`.
     pub const R_DOT_Z: usize = 1;
+    /// Place of $q^\mathsf{T} z$ in `r_sums`.
+    pub const Q_DOT_Z: usize = 2;
 
     /// Place in `state` of $\rho$, the $r^\mathsf{T} z$ of the residual before.
     pub const RHO: usize = 0;
     /// Place in `state` of $\alpha = \rho / p^\mathsf{T} q$.
     pub const ALPHA: usize = 1;
-    /// Place in `state` of $\beta = r^\mathsf{T} z / \rho$.
+    /// Place in `state` of $\beta$.
     pub const BETA: usize = 2;
     /// Place in `state` of the number of iterations done.
     pub const ITERATION: usize = 3;
@@ -82,10 +86,11 @@ impl<D: Device> CgScalars<D> {
         state[Self::LIMIT] = limit as f64;
         Ok(Self {
             p_dot_q: Buffer::zeros(device, n_addends)?,
-            r_sums: Buffer::zeros(device, 2 * n_addends)?,
+            r_sums: Buffer::zeros(device, 3 * n_addends)?,
             state: Buffer::from_host(device, &state)?,
             partials: Buffer::zeros(device, n_partials)?,
             counter: Buffer::zeros(device, 1)?,
+            is_flexible: false,
             reading: None,
         })
     }
@@ -141,6 +146,7 @@ pub(super) fn step_length<D: HostDevice>(scalars: &mut CgScalars<D>) {
 pub(super) fn conjugation<D: HostDevice>(scalars: &mut CgScalars<D>) {
     let sums = scalars.r_sums.as_slice();
     let (r_dot_r, r_dot_z) = (sums[CgScalars::<D>::R_DOT_R], sums[CgScalars::<D>::R_DOT_Z]);
+    let (q_dot_z, is_flexible) = (sums[CgScalars::<D>::Q_DOT_Z], scalars.is_flexible);
     let state = scalars.state.as_mut_slice();
     if state[CgScalars::<D>::END] != CgScalars::<D>::RUNNING {
         return;
@@ -160,7 +166,8 @@ pub(super) fn conjugation<D: HostDevice>(scalars: &mut CgScalars<D>) {
     } else if iteration >= state[CgScalars::<D>::LIMIT] {
         state[CgScalars::<D>::END] = CgScalars::<D>::LIMIT_REACHED;
     }
-    state[CgScalars::<D>::BETA] = r_dot_z / state[CgScalars::<D>::RHO];
+    let numerator = if is_flexible { -state[CgScalars::<D>::ALPHA] * q_dot_z } else { r_dot_z };
+    state[CgScalars::<D>::BETA] = numerator / state[CgScalars::<D>::RHO];
     state[CgScalars::<D>::RHO] = r_dot_z;
 }
 

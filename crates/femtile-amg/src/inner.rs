@@ -1,0 +1,69 @@
+//! What a K cycle does on a coarser level: two steps of flexible conjugate gradients.
+
+use femtile_device::{Buffer, Scalar};
+use femtile_linalg::sparse::csr::Csr;
+use femtile_linalg::{LinalgError, LinearOperator};
+
+use crate::cycle::Vectors;
+use crate::kernels::AmgKernels;
+
+/// A direction counts where so much of its energy is left beside the one before.
+const INDEPENDENT: f64 = 1e-6;
+
+/// The vectors that the steps need besides those of the level.
+#[derive(Debug)]
+pub(crate) struct Inner<H: Scalar, D: AmgKernels<H>> {
+    /// The first direction.
+    c: Buffer<H, D>,
+    /// $v = A c$.
+    v: Buffer<H, D>,
+    /// $w = A d$ with the second direction d.
+    w: Buffer<H, D>,
+}
+
+impl<H: Scalar, D: AmgKernels<H>> Inner<H, D> {
+    /// For a level of `n` rows.
+    pub fn new(device: &D, n: usize) -> Result<Self, LinalgError> {
+        Ok(Self { c: Buffer::zeros(device, n)?, v: Buffer::zeros(device, n)?, w: Buffer::zeros(device, n)? })
+    }
+}
+
+/// Applies a cycle to the right side of the first of some levels and leaves the result in its `x`.
+type Precondition<'a, H, D> = &'a mut dyn FnMut(&mut [Vectors<H, D>]) -> Result<(), LinalgError>;
+
+/// $x \approx A^{-1} b$ by two steps of conjugate gradients from zero, preconditioned by `cycle`; `b` is overwritten.
+///
+/// # Cost
+/// Two cycles, two products, five scalar products; moves 8n values besides.
+/// # Source
+/// `[notay2010]`, section 3. Differs: the second step is always done.
+pub(crate) fn solve_by_steps<H: Scalar, D: AmgKernels<H>>(
+    device: &D,
+    a: &Csr<H, D>,
+    levels: &mut [Vectors<H, D>],
+    cycle: Precondition<'_, H, D>,
+) -> Result<(), LinalgError> {
+    cycle(levels)?;
+    let Some(Vectors { b, x, inner: Some(Inner { c, v, .. }), .. }) = levels.first_mut() else {
+        return Ok(());
+    };
+    std::mem::swap(x, c);
+    a.apply(v, c)?;
+    let (c_dot_v, c_dot_b) = (device.amg_dot(c, v)?, device.amg_dot(c, b)?);
+    if !(c_dot_v > 0.0 && c_dot_b.is_finite()) {
+        std::mem::swap(x, c);
+        return Ok(());
+    }
+    let first = c_dot_b / c_dot_v;
+    device.axpby(b, H::from_f64(-first), v, H::ONE)?;
+    cycle(levels)?;
+    let Some(Vectors { b, x: d, inner: Some(Inner { c, v, w }), .. }) = levels.first_mut() else {
+        return Ok(());
+    };
+    a.apply(w, d)?;
+    let (d_dot_v, d_dot_w, d_dot_b) = (device.amg_dot(d, v)?, device.amg_dot(d, w)?, device.amg_dot(d, b)?);
+    let energy = d_dot_w - d_dot_v * d_dot_v / c_dot_v;
+    let second = if energy > INDEPENDENT * d_dot_w { d_dot_b / energy } else { 0.0 };
+    let of_c = first - second * d_dot_v / c_dot_v;
+    device.axpby(d, H::from_f64(of_c), c, H::from_f64(second))
+}

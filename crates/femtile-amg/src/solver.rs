@@ -1,0 +1,106 @@
+use femtile_device::{Buffer, Scalar};
+use femtile_linalg::comm::Alone;
+use femtile_linalg::krylov::cg::{CgConfig, CgKernels, CgOutcome, ConjugateGradient};
+use femtile_linalg::sparse::csr::Csr;
+use femtile_linalg::{LinalgError, LinearOperator};
+
+use crate::kernels::{AmgKernels, Convert};
+use crate::{Amg, AmgConfig, AmgError, Graph, Hierarchy};
+
+/// Conjugate gradients with a cycle of multigrid as preconditioner, set up once for many right sides.
+///
+/// ```
+/// use femtile_amg::{AmgConfig, AmgSolver};
+/// use femtile_device::{Buffer, Cpu};
+/// use femtile_linalg::sparse::Triplets;
+///
+/// let (cpu, n) = (Cpu::new(0)?, 1_000);
+/// let mut triplets = Triplets::new(n, n);
+/// for i in 0..n {
+///     triplets.push(i, i, 2.0)?;
+///     if i > 0 {
+///         triplets.push(i, i - 1, -1.0)?;
+///         triplets.push(i - 1, i, -1.0)?;
+///     }
+/// }
+/// let a = triplets.into_csr(&cpu)?.matrix;
+/// let solver = AmgSolver::<f32, _>::from_matrix(&a, None, &AmgConfig::default())?;
+/// println!("{}", solver.hierarchy());
+///
+/// let b = Buffer::from_vec(&cpu, vec![1.0; n])?;
+/// let mut x = Buffer::zeros(&cpu, n)?;
+/// let outcome = solver.solve(&mut x, &a, &b)?;
+/// assert!(outcome.iterations < 30);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct AmgSolver<H: Scalar, D: AmgKernels<H>> {
+    amg: Amg<H, D>,
+    near_nullspace: Option<Vec<f64>>,
+    /// Settings of the solves.
+    pub cg: CgConfig,
+}
+
+impl<H: Scalar, D: AmgKernels<H>> AmgSolver<H, D> {
+    /// Sets levels up from the matrix alone; arguments as in [`Hierarchy::new`].
+    ///
+    /// # Errors
+    /// As [`Hierarchy::new`].
+    pub fn from_matrix<T: Scalar>(
+        a: &Csr<T, D>,
+        near_nullspace: Option<&[f64]>,
+        config: &AmgConfig,
+    ) -> Result<Self, AmgError> {
+        let device = a.values().device();
+        Self::of(Hierarchy::new(device, a, near_nullspace, config)?, device, near_nullspace)
+    }
+
+    /// Sets levels up with aggregates of the first one that follow a graph, see [`Graph::from_cells`]; other arguments as
+    /// in [`Hierarchy::new`].
+    ///
+    /// # Errors
+    /// As [`Hierarchy::with_graph`].
+    pub fn from_graph<T: Scalar>(
+        a: &Csr<T, D>,
+        graph: &Graph,
+        near_nullspace: Option<&[f64]>,
+        config: &AmgConfig,
+    ) -> Result<Self, AmgError> {
+        let device = a.values().device();
+        Self::of(Hierarchy::with_graph(device, a, graph, near_nullspace, config)?, device, near_nullspace)
+    }
+
+    fn of(hierarchy: Hierarchy<H, D>, device: &D, near_nullspace: Option<&[f64]>) -> Result<Self, AmgError> {
+        let near_nullspace = near_nullspace.map(<[f64]>::to_vec);
+        Ok(Self { amg: Amg::of(hierarchy, device)?, near_nullspace, cg: CgConfig::default() })
+    }
+
+    /// Solves $A x = b$ from the values in `x`, with the matrix that the levels were set up for or one close to it.
+    ///
+    /// # Errors
+    /// As [`ConjugateGradient::solve`].
+    pub fn solve<T: Scalar>(
+        &self,
+        x: &mut Buffer<T, D>,
+        a: &dyn LinearOperator<T, D>,
+        b: &Buffer<T, D>,
+    ) -> Result<CgOutcome, LinalgError>
+    where
+        D: CgKernels<T> + Convert<T, H> + Convert<H, T>,
+    {
+        ConjugateGradient::new(self.cg.clone()).solve(x, a, &self.amg, b, &Alone, &mut ())
+    }
+
+    /// Takes over other values on the same pattern, with the same near-nullspace and aggregates.
+    ///
+    /// # Errors
+    /// As [`Hierarchy::refill`].
+    pub fn refill<T: Scalar>(&mut self, a: &Csr<T, D>) -> Result<(), AmgError> {
+        self.amg.refill(a, self.near_nullspace.as_deref())
+    }
+
+    /// The levels; shown as a table.
+    pub fn hierarchy(&self) -> &Hierarchy<H, D> {
+        self.amg.hierarchy()
+    }
+}
