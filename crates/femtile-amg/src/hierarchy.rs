@@ -1,6 +1,7 @@
 use std::fmt;
 
-use femtile_device::{Device, Scalar};
+use femtile_device::{Buffer, Device, Scalar};
+use femtile_linalg::LinalgError;
 use femtile_linalg::sparse::csr::Csr;
 
 use crate::check;
@@ -11,12 +12,13 @@ use crate::setup::aggregate::aggregate;
 use crate::setup::coarse;
 use crate::setup::galerkin::galerkin;
 use crate::setup::graph::{Aggregates, Graph};
+use crate::setup::patches::Patches;
 use crate::setup::prolong::Smoothing;
-use crate::setup::rows::{RowAccess, Rows};
+use crate::setup::rows::{RowAccess, Rows, inverse};
 use crate::setup::spectrum::Scaling;
 use crate::setup::strength::Strength;
 use crate::setup::tentative::{NearNullspace, Tentative};
-use crate::{AmgConfig, AmgError};
+use crate::{AmgConfig, AmgError, Smoother};
 
 /// Neighbours of a node, on average, from which on aggregates are a root with its neighbours.
 const MANY_NEIGHBOURS: usize = 9;
@@ -33,7 +35,9 @@ const LEAST_GAIN: f64 = 0.8;
 pub struct Hierarchy<H: Scalar, D: Device> {
     pub(crate) levels: Vec<Level<H, D>>,
     pub(crate) coarsest: Coarsest<H, D>,
-    aggregates: Vec<Aggregates>,
+    partitions: Vec<Partition>,
+    /// The row of the given matrix at each place on the finest level, and the place of each row, where patches smooth.
+    pub(crate) order: Option<[Buffer<u32, D>; 2]>,
     /// The first matrix is the given one times this power of two.
     pub(crate) scale: f64,
     shapes: Vec<LevelShape>,
@@ -58,6 +62,14 @@ pub(crate) enum Coarsest<H: Scalar, D: Device> {
     Smoothed { a: Csr<H, D>, relaxation: Relaxation<H, D> },
 }
 
+/// How the nodes of a level are grouped, in the order in which they come from the level above.
+#[derive(Debug, Clone)]
+struct Partition {
+    aggregates: Aggregates,
+    /// Where patches smooth.
+    patches: Option<Patches>,
+}
+
 /// What a level is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LevelShape {
@@ -67,6 +79,8 @@ pub struct LevelShape {
     pub n_nonzeros: usize,
     /// Aggregates of its nodes, which are the nodes of the next level; 0 on the coarsest one.
     pub n_aggregates: usize,
+    /// Patches of its rows; 0 where none smooth.
+    pub n_patches: usize,
     /// Non-zeros of the prolongator from the next level.
     pub n_prolongator: usize,
 }
@@ -97,7 +111,7 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         near_nullspace: Option<&[f64]>,
     ) -> Result<(), AmgError> {
         let device = a.values().device();
-        *self = Self::build(device, a, near_nullspace, &self.config, Some(&self.aggregates))?;
+        *self = Self::build(device, a, near_nullspace, &self.config, Some(&self.partitions))?;
         Ok(())
     }
 
@@ -106,13 +120,14 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         a: &Csr<T, D>,
         near_nullspace: Option<&[f64]>,
         config: &AmgConfig,
-        known: Option<&[Aggregates]>,
+        known: Option<&[Partition]>,
     ) -> Result<Self, AmgError> {
         if a.n_rows() != a.n_cols() {
             return Err(AmgError::NotSquare { n_rows: a.n_rows(), n_cols: a.n_cols() });
         }
         config.check_for(a.n_rows())?;
         let near_nullspace = near_nullspace_of(a.n_rows(), near_nullspace, config)?;
+        config.check_nodes(near_nullspace.n_vectors)?;
         let (rows, scale) = Rows::of(a)?;
         let mut setup = Setup {
             device,
@@ -120,12 +135,14 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
             scale,
             known,
             levels: Vec::new(),
-            aggregates: Vec::new(),
+            partitions: Vec::new(),
+            open: None,
+            order: None,
             shapes: Vec::new(),
         };
         let coarsest = device.amg_on_host(|| setup.run(rows, near_nullspace))?;
-        let Setup { levels, aggregates, shapes, .. } = setup;
-        Ok(Self { levels, coarsest, aggregates, scale, shapes, config: config.clone() })
+        let Setup { levels, partitions, order, shapes, .. } = setup;
+        Ok(Self { levels, coarsest, partitions, order, scale, shapes, config: config.clone() })
     }
 
     /// The levels, the finest first.
@@ -149,13 +166,17 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
 /// The table of levels.
 impl<H: Scalar, D: AmgKernels<H>> fmt::Display for Hierarchy<H, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "level        rows    non-zeros  a row  aggregates  rows each")?;
+        let has_patches = self.shapes.iter().any(|shape| shape.n_patches > 0);
+        let patches = if has_patches { "     patches  rows each" } else { "" };
+        writeln!(f, "level        rows    non-zeros  a row  aggregates  rows each{patches}")?;
         for (number, shape) in self.shapes.iter().enumerate() {
-            let LevelShape { n_rows, n_nonzeros, n_aggregates, .. } = *shape;
+            let LevelShape { n_rows, n_nonzeros, n_aggregates, n_patches, .. } = *shape;
             let per_row = n_nonzeros as f64 / n_rows.max(1) as f64;
             write!(f, "{number:>5}  {n_rows:>10}  {n_nonzeros:>11}  {per_row:>5.1}")?;
-            if n_aggregates > 0 {
-                write!(f, "  {n_aggregates:>10}  {:>9.1}", n_rows as f64 / n_aggregates as f64)?;
+            for n in [n_aggregates, n_patches] {
+                if n > 0 {
+                    write!(f, "  {n:>10}  {:>9.1}", n_rows as f64 / n as f64)?;
+                }
             }
             writeln!(f)?;
         }
@@ -190,18 +211,30 @@ struct Setup<'a, H: Scalar, D: Device> {
     config: &'a AmgConfig,
     /// The first matrix is the given one times this power of two.
     scale: f64,
-    known: Option<&'a [Aggregates]>,
+    known: Option<&'a [Partition]>,
     levels: Vec<Level<H, D>>,
-    aggregates: Vec<Aggregates>,
+    /// The last of them, until it is known in what order the next one has its rows.
+    open: Option<Open<H, D>>,
+    partitions: Vec<Partition>,
+    /// As [`Hierarchy::order`].
+    order: Option<[Buffer<u32, D>; 2]>,
     shapes: Vec<LevelShape>,
+}
+
+/// A level without its prolongation, which has the numbers of the next level for columns.
+struct Open<H: Scalar, D: Device> {
+    a: Csr<H, D>,
+    relaxation: Relaxation<H, D>,
+    prolongation: Rows<H>,
+    restriction: Rows<H>,
 }
 
 impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
     fn run(&mut self, mut a: Rows<H>, mut b: NearNullspace) -> Result<Coarsest<H, D>, AmgError> {
         let mut block = self.config.block_size;
         loop {
-            let number = self.levels.len();
-            let diagonal = match check::diagonal(&a, self.scale) {
+            let number = self.partitions.len();
+            let mut diagonal = match check::diagonal(&a, self.scale) {
                 // Rows of coarser levels are none of the matrix that was given.
                 Err(AmgError::Diagonal { row, .. }) if number > 0 => {
                     let pivot = check::diagonal_entry(&a, row);
@@ -216,20 +249,58 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
                 return self.end(a, &diagonal);
             }
             let theta = self.config.strength * WEAKER.powi(number as i32);
-            let strength = Strength::new(&a, &diagonal, block, theta);
-            let known = self.known.and_then(|known| known.get(number));
-            let aggregates = match known.filter(|known| known.of_node.len() * block == a.n_rows()) {
-                Some(known) => known.clone(),
-                None => aggregate(&strength.graph, distance(&strength.graph), self.config.least_aggregate),
-            };
+            let mut strength = Strength::new(&a, &diagonal, block, theta);
+            let Partition { mut aggregates, patches } = self.partition(&strength.graph, block);
             let n_coarse = aggregates.n * b.n_vectors;
             if n_coarse as f64 > LEAST_GAIN * a.n_rows() as f64 || n_coarse == 0 {
                 return self.end(a, &diagonal);
             }
-            (a, b) = self.coarsen(a, &diagonal, &b, (&aggregates, &strength), block)?;
-            self.aggregates.push(aggregates);
+            self.partitions.push(Partition { aggregates: aggregates.clone(), patches: patches.clone() });
+            let order = patches.as_ref().map(|patches| patches.rows(block));
+            self.close(order.as_deref())?;
+            if let (Some(order), Some(patches)) = (&order, &patches) {
+                a = a.permuted(order);
+                diagonal = order.iter().map(|&row| diagonal[row as usize]).collect();
+                b = b.permuted(order);
+                aggregates.of_node =
+                    patches.nodes.iter().map(|&node| aggregates.of_node[node as usize]).collect();
+                strength = Strength::new(&a, &diagonal, block, theta);
+            }
+            (a, b) = self.coarsen(a, &diagonal, &b, (&aggregates, patches.as_ref(), &strength), block)?;
             block = b.n_vectors;
         }
+    }
+
+    /// The groups of nodes that are known of the next level, or those that its graph gives.
+    fn partition(&self, graph: &Graph, block: usize) -> Partition {
+        let known = self.known.and_then(|known| known.get(self.partitions.len()));
+        if let Some(known) = known.filter(|known| known.aggregates.of_node.len() == graph.n_nodes()) {
+            return known.clone();
+        }
+        let aggregates = aggregate(graph, |_| 1, distance(graph), self.config.least_aggregate);
+        let has_patches = matches!(self.config.smoother, Smoother::Patch { .. });
+        let patches = has_patches.then(|| Patches::new(graph, &aggregates, block));
+        Partition { aggregates, patches }
+    }
+
+    /// Ends the level above, or the way into the finest one: the rows of the next level are in this order.
+    fn close(&mut self, order: Option<&[u32]>) -> Result<(), LinalgError> {
+        let device = self.device;
+        let Some(Open { a, relaxation, mut prolongation, mut restriction }) = self.open.take() else {
+            if let Some(order) = order {
+                let (order, places) = (order.to_vec(), inverse(order));
+                self.order = Some([Buffer::from_vec(device, order)?, Buffer::from_vec(device, places)?]);
+            }
+            return Ok(());
+        };
+        if let Some(order) = order {
+            restriction = restriction.with_rows(order);
+            prolongation = restriction.transpose();
+        }
+        let (prolongation, restriction) =
+            (prolongation.into_device(device)?, restriction.into_device(device)?);
+        self.levels.push(Level { a, relaxation, prolongation, restriction });
+        Ok(())
     }
 
     /// Adds a level and gives the matrix of the next one with its near-nullspace.
@@ -238,7 +309,7 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
         a: Rows<H>,
         diagonal: &[H],
         b: &NearNullspace,
-        (aggregates, strength): (&Aggregates, &Strength),
+        (aggregates, patches, strength): (&Aggregates, Option<&Patches>, &Strength),
         block: usize,
     ) -> Result<(Rows<H>, NearNullspace), AmgError> {
         let scaling = Scaling::new(&a, diagonal);
@@ -262,32 +333,39 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
             n_rows: a.n_rows(),
             n_nonzeros: a.columns.len(),
             n_aggregates: aggregates.n,
+            n_patches: patches.map_or(0, Patches::n),
             n_prolongator: p.columns.len(),
         });
-        self.levels.push(Level {
-            relaxation: Relaxation::new(self.device, self.config.smoother, &a, diagonal, scaling)?,
+        self.open = Some(Open {
+            relaxation: Relaxation::new(self.device, self.config.smoother, &a, diagonal, patches, scaling)?,
             a: a.into_device(self.device)?,
-            prolongation: p.into_device(self.device)?,
-            restriction: r.into_device(self.device)?,
+            prolongation: p,
+            restriction: r,
         });
         Ok((coarse, tentative.coarse))
     }
 
     fn end(&mut self, a: Rows<H>, diagonal: &[H]) -> Result<Coarsest<H, D>, AmgError> {
+        self.close(None)?;
         let n_rows = a.n_rows();
+        let is_direct = n_rows <= MOST_COARSE_ROWS;
+        let has_patches = !is_direct && matches!(self.config.smoother, Smoother::Patch { .. });
+        let patches = has_patches.then(|| Patches::in_order(n_rows, 1));
         self.shapes.push(LevelShape {
             n_rows,
             n_nonzeros: a.columns.len(),
             n_aggregates: 0,
+            n_patches: patches.as_ref().map_or(0, Patches::n),
             n_prolongator: 0,
         });
-        if n_rows <= MOST_COARSE_ROWS {
+        if is_direct {
             let inverse =
                 coarse::inverse(&a).map_err(|(row, pivot)| AmgError::Indefinite { n_rows, row, pivot })?;
             return Ok(Coarsest::Direct(inverse.into_device(self.device)?));
         }
+        let scaling = Scaling::new(&a, diagonal);
         let relaxation =
-            Relaxation::new(self.device, self.config.smoother, &a, diagonal, Scaling::new(&a, diagonal))?;
+            Relaxation::new(self.device, self.config.smoother, &a, diagonal, patches.as_ref(), scaling)?;
         Ok(Coarsest::Smoothed { relaxation, a: a.into_device(self.device)? })
     }
 }

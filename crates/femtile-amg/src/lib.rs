@@ -39,14 +39,16 @@ mod cycle;
 mod error;
 mod hierarchy;
 mod kernels;
+mod patch;
 mod preconditioner;
 mod reference;
 mod relaxation;
 mod setup;
 
-pub use config::{AmgConfig, Cycle, Smoother};
+pub use config::{AmgConfig, Cycle, PatchFormat, Smoother};
 pub use cuda::specialisations as cuda_specialisations;
 pub use error::AmgError;
 pub use hierarchy::{Hierarchy, LevelShape};
 pub use kernels::{AmgKernels, Convert, Smoothed, Step, Sweep, Swept};
+pub use patch::{Inside, Outside, PatchKernels, PatchMatrix, PatchSmoother};
 pub use preconditioner::Amg;

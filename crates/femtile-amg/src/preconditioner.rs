@@ -72,9 +72,16 @@ impl<T: Scalar, H: Scalar, D: AmgKernels<H> + Convert<T, H> + Convert<H, T>> Pre
         let device = r.device().clone();
         let mut vectors = self.vectors.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(finest) = vectors.first_mut() else { return Ok(()) };
-        Convert::<T, H>::amg_convert(&device, &mut finest.b, 1.0, r)?;
+        match &self.hierarchy.order {
+            Some([order, _]) => Convert::<T, H>::amg_gather(&device, &mut finest.b, 1.0, r, order)?,
+            None => Convert::<T, H>::amg_convert(&device, &mut finest.b, 1.0, r)?,
+        }
         let levels = (self.hierarchy.levels.as_slice(), &self.hierarchy.coarsest);
         apply(&device, self.hierarchy.config.cycle, levels, &mut vectors)?;
-        Convert::<H, T>::amg_convert(&device, z, self.hierarchy.scale, &vectors[0].x)
+        let (scale, x) = (self.hierarchy.scale, &vectors[0].x);
+        match &self.hierarchy.order {
+            Some([_, places]) => Convert::<H, T>::amg_gather(&device, z, scale, x, places),
+            None => Convert::<H, T>::amg_convert(&device, z, scale, x),
+        }
     }
 }
