@@ -1,4 +1,5 @@
 use crate::AmgError;
+use crate::setup::patches::MOST_ROWS;
 
 /// Settings of a hierarchy.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,6 +41,27 @@ pub enum Smoother {
         /// Products before and after.
         degree: usize,
     },
+    /// One damped step before and after by blocks of at most 400 rows, patches, each solved inexactly.
+    Patch {
+        /// Jacobi iterations on each block.
+        inner: usize,
+        /// How blocks are kept.
+        format: PatchFormat,
+    },
+}
+
+/// How the blocks of patches are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum PatchFormat {
+    /// All entries, the rows of a block filled to the length of its longest.
+    #[default]
+    FullRowEll,
+    /// All entries, row by row.
+    Csr,
+    /// The entries above the diagonal: the least memory, but a GPU adds them in any order, so that bits differ from run to
+    /// run.
+    SymmetricCoo,
 }
 
 impl Smoother {
@@ -110,6 +132,7 @@ impl AmgConfig {
         let n = match self.smoother {
             Smoother::Jacobi { sweeps } | Smoother::GaussSeidel { sweeps } => sweeps,
             Smoother::Chebyshev { degree } => degree,
+            Smoother::Patch { inner, .. } => inner,
         };
         if !(1..=16).contains(&n) {
             return wrong("smoother", format!("{n} times are not between 1 and 16"));
@@ -125,5 +148,16 @@ impl AmgConfig {
         }
         let message = format!("{} does not divide the {n_rows} rows of the matrix", self.block_size);
         Err(AmgError::Setting { field: "block_size", message })
+    }
+
+    /// The same for a near-nullspace of so many vectors, which are the rows of a node on coarser levels.
+    pub(crate) fn check_nodes(&self, n_vectors: usize) -> Result<(), AmgError> {
+        let n_rows = self.block_size.max(n_vectors);
+        if !matches!(self.smoother, Smoother::Patch { .. }) || n_rows <= MOST_ROWS as usize {
+            return Ok(());
+        }
+        let message =
+            format!("a patch has at most {MOST_ROWS} rows, a node up to {n_rows}: choose Chebyshev");
+        Err(AmgError::Setting { field: "smoother", message })
     }
 }

@@ -234,4 +234,22 @@ impl<T: Scalar, H: Scalar> Convert<T, H> for Cpu {
         });
         Ok(())
     }
+
+    fn amg_gather(
+        &self,
+        y: &mut Buffer<H, Self>,
+        alpha: f64,
+        x: &Buffer<T, Self>,
+        order: &Buffer<u32, Self>,
+    ) -> Result<(), LinalgError> {
+        let (x, order) = (x.as_slice(), order.as_slice());
+        let y = SharedMut::new(y.as_mut_slice());
+        self.for_ranges(order.len(), MIN_LEN, |rows| {
+            // SAFETY: ranges of one call do not overlap.
+            let y = unsafe { y.range(rows.clone()) };
+            let pairs = y.iter_mut().zip(&order[rows]);
+            pairs.for_each(|(y, &at)| *y = H::from_f64(alpha * x[at as usize].to_f64()));
+        });
+        Ok(())
+    }
 }

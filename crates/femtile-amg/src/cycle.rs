@@ -37,6 +37,10 @@ impl<H: Scalar, D: AmgKernels<H>> Vectors<H, D> {
         by: &Relaxation<H, D>,
     ) -> Result<(), LinalgError> {
         match &by.kind {
+            Kind::Patch(patch) => {
+                let (x, r) = (&mut self.x, &mut self.next);
+                device.patch_relax_from_zero(x, r, patch.smoother(&by.inverse_diagonal), &self.b)
+            }
             Kind::Polynomial(steps) => {
                 let Some((first, rest)) = steps.split_first() else { return Ok(()) };
                 let (x, direction) = (&mut self.x, &mut self.direction);
@@ -50,9 +54,32 @@ impl<H: Scalar, D: AmgKernels<H>> Vectors<H, D> {
         }
     }
 
-    /// Smooths in the order of rows after the coarser level.
+    /// $r = b - A x$ into `next`, after [`Vectors::smooth_from_zero`] and nothing else.
+    fn first_residual(
+        &mut self,
+        device: &D,
+        a: &Csr<H, D>,
+        by: &Relaxation<H, D>,
+    ) -> Result<(), LinalgError> {
+        match &by.kind {
+            // The other parts of it are there already.
+            Kind::Patch(patch) => device.patch_subtract_outside(&mut self.next, &patch.matrix, &self.x),
+            _ => self.residual(device, a),
+        }
+    }
+
+    /// $r = b - A x$ into `next`.
+    fn residual(&mut self, device: &D, a: &Csr<H, D>) -> Result<(), LinalgError> {
+        device.amg_residual(&mut self.next, &mut self.product, a, &self.x, &self.b)
+    }
+
+    /// Smooths in the order of rows after the coarser level; `b` is undefined then.
     fn smooth(&mut self, device: &D, a: &Csr<H, D>, by: &Relaxation<H, D>) -> Result<(), LinalgError> {
         match &by.kind {
+            Kind::Patch(patch) => {
+                device.patch_subtract_outside(&mut self.b, &patch.matrix, &self.x)?;
+                device.patch_relax(&mut self.x, patch.smoother(&by.inverse_diagonal), &self.b)
+            }
             Kind::Polynomial(steps) => self.steps(device, a, &by.inverse_diagonal, steps),
             Kind::GaussSeidel { sweeps, .. } => {
                 (0..*sweeps).try_for_each(|_| self.sweep(device, Sweep::Backward, a, by))
@@ -111,7 +138,8 @@ pub(crate) fn vectors<H: Scalar, D: AmgKernels<H>>(
 /// $x = M^{-1} b$ on the finest of some levels.
 ///
 /// # Source
-/// `[fu2014]`, Algorithm 5.2. The matrix of a V or W cycle is symmetric, since what comes after is the adjoint of what comes before:
+/// `[fu2014]`, Algorithm 5.2, with patches Algorithm 5.3. The matrix of a V or W cycle is symmetric, since what comes
+/// after is the adjoint of what comes before:
 /// the same polynomial, or sweeps the other way round.
 pub(crate) fn apply<H: Scalar, D: AmgKernels<H>>(
     device: &D,
@@ -134,8 +162,11 @@ pub(crate) fn apply<H: Scalar, D: AmgKernels<H>>(
         Cycle::W if !rest.is_empty() => 2,
         Cycle::V | Cycle::W | Cycle::K => 1,
     };
-    for _ in 0..visits {
-        device.amg_residual(&mut own.next, &mut own.product, &level.a, &own.x, &own.b)?;
+    for visit in 0..visits {
+        match visit {
+            0 => own.first_residual(device, &level.a, &level.relaxation)?,
+            _ => own.residual(device, &level.a)?,
+        }
         level.restriction.apply(&mut coarser[0].b, &own.next)?;
         match rest.first() {
             Some(next) if kind == Cycle::K => {

@@ -3,27 +3,11 @@ use std::fmt;
 use femtile_device::{Buffer, Device, Scalar};
 use femtile_linalg::sparse::csr::Csr;
 
-use crate::check;
-use crate::config::MOST_COARSE_ROWS;
-use crate::kernels::{AmgKernels, Coarsened, Parts};
+use crate::build::{Groups, Known, Setup, near_nullspace_of};
+use crate::kernels::AmgKernels;
 use crate::relaxation::Relaxation;
-use crate::setup::aggregate::aggregate;
-use crate::setup::coarse;
-use crate::setup::galerkin::galerkin;
-use crate::setup::graph::{Aggregates, Graph, distance};
-use crate::setup::prolong::Smoothing;
-use crate::setup::rows::{RowAccess, Rows};
-use crate::setup::spectrum::Scaling;
-use crate::setup::strength::Strength;
-use crate::setup::tentative::{NearNullspace, Tentative};
+use crate::setup::graph::Graph;
 use crate::{AmgConfig, AmgError};
-
-/// The threshold of strong connections on a level relative to that on the one before.
-const WEAKER: f64 = 0.5;
-/// Levels of so many rows or fewer are set up on the host, where launches would take longer than the work.
-const FEW_ROWS: usize = 1_500;
-/// Levels end where the next one has more than this share of the rows.
-const LEAST_GAIN: f64 = 0.8;
 
 /// The matrices of all levels, the given one first, in the precision `H`.
 ///
@@ -34,17 +18,12 @@ pub struct Hierarchy<H: Scalar, D: Device> {
     pub(crate) levels: Vec<Level<H, D>>,
     pub(crate) coarsest: Coarsest<H, D>,
     groups: Vec<Groups<D>>,
+    /// The row of the given matrix at each place on the finest level, and the place of each row, where patches smooth.
+    pub(crate) order: Option<[Buffer<u32, D>; 2]>,
     /// The first matrix is the given one times this power of two.
     pub(crate) scale: f64,
     shapes: Vec<LevelShape>,
     pub(crate) config: AmgConfig,
-}
-
-/// Which nodes of a level make one of the next, where it was set up.
-#[derive(Debug, Clone)]
-enum Groups<D: Device> {
-    OnHost(Aggregates),
-    OnDevice(Parts<D>),
 }
 
 /// A level that is smoothed, and the way to the next one.
@@ -74,6 +53,8 @@ pub struct LevelShape {
     pub n_nonzeros: usize,
     /// Aggregates of its nodes, which are the nodes of the next level; 0 on the coarsest one.
     pub n_aggregates: usize,
+    /// Patches of its rows; 0 where none smooth.
+    pub n_patches: usize,
     /// Non-zeros of the prolongator from the next level.
     pub n_prolongator: usize,
 }
@@ -152,18 +133,21 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
             known,
             levels: Vec::new(),
             groups: Vec::new(),
+            open: None,
+            order: None,
             shapes: Vec::new(),
         };
         let (rows, near_nullspace) = match if is_plain { setup.on_device(a)? } else { None } {
             Some(rest) => rest,
             None => {
                 let near_nullspace = near_nullspace_of(a.n_rows(), near_nullspace, config)?;
+                config.check_nodes(near_nullspace.n_vectors)?;
                 (setup.take(a)?, near_nullspace)
             }
         };
         let coarsest = device.amg_on_host(|| setup.run(rows, near_nullspace))?;
-        let Setup { scale, levels, groups, shapes, .. } = setup;
-        Ok(Self { levels, coarsest, groups, scale, shapes, config: config.clone() })
+        let Setup { scale, levels, groups, order, shapes, .. } = setup;
+        Ok(Self { levels, coarsest, groups, order, scale, shapes, config: config.clone() })
     }
 
     /// The levels, the finest first.
@@ -187,13 +171,17 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
 /// The table of levels.
 impl<H: Scalar, D: AmgKernels<H>> fmt::Display for Hierarchy<H, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "level        rows    non-zeros  a row  aggregates  rows each")?;
+        let has_patches = self.shapes.iter().any(|shape| shape.n_patches > 0);
+        let patches = if has_patches { "     patches  rows each" } else { "" };
+        writeln!(f, "level        rows    non-zeros  a row  aggregates  rows each{patches}")?;
         for (number, shape) in self.shapes.iter().enumerate() {
-            let LevelShape { n_rows, n_nonzeros, n_aggregates, .. } = *shape;
+            let LevelShape { n_rows, n_nonzeros, n_aggregates, n_patches, .. } = *shape;
             let per_row = n_nonzeros as f64 / n_rows.max(1) as f64;
             write!(f, "{number:>5}  {n_rows:>10}  {n_nonzeros:>11}  {per_row:>5.1}")?;
-            if n_aggregates > 0 {
-                write!(f, "  {n_aggregates:>10}  {:>9.1}", n_rows as f64 / n_aggregates as f64)?;
+            for n in [n_aggregates, n_patches] {
+                if n > 0 {
+                    write!(f, "  {n:>10}  {:>9.1}", n_rows as f64 / n as f64)?;
+                }
             }
             writeln!(f)?;
         }
@@ -203,215 +191,5 @@ impl<H: Scalar, D: AmgKernels<H>> fmt::Display for Hierarchy<H, D> {
             self.operator_complexity(),
             self.grid_complexity()
         )
-    }
-}
-
-fn near_nullspace_of(
-    n_rows: usize,
-    given: Option<&[f64]>,
-    config: &AmgConfig,
-) -> Result<NearNullspace, AmgError> {
-    let Some(values) = given else { return Ok(NearNullspace::constants(n_rows, config.block_size)) };
-    let wrong = |message: String| Err(AmgError::Setting { field: "near_nullspace", message });
-    if n_rows == 0 || values.is_empty() || !values.len().is_multiple_of(n_rows) {
-        return wrong(format!("{} values are not some for each of the {n_rows} rows", values.len()));
-    }
-    if let Some(i) = values.iter().position(|value| !value.is_finite()) {
-        return wrong(format!("value {i} is {}, not a finite number", values[i]));
-    }
-    Ok(NearNullspace { n_vectors: values.len() / n_rows, values: values.to_vec() })
-}
-
-/// What need not be found out from the matrix.
-struct Known<'a, D: Device> {
-    /// The groups of the first levels.
-    groups: &'a [Groups<D>],
-    /// The graph of the first level.
-    graph: Option<&'a Graph>,
-}
-
-/// A hierarchy on its way.
-struct Setup<'a, H: Scalar, D: Device> {
-    device: &'a D,
-    config: &'a AmgConfig,
-    /// The first matrix is the given one times this power of two.
-    scale: f64,
-    known: Known<'a, D>,
-    levels: Vec<Level<H, D>>,
-    groups: Vec<Groups<D>>,
-    shapes: Vec<LevelShape>,
-}
-
-impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
-    /// The matrix for the host.
-    fn take<T: Scalar>(&mut self, a: &Csr<T, D>) -> Result<Rows<H>, AmgError> {
-        let (rows, scale) = Rows::of(a)?;
-        self.scale = scale;
-        Ok(rows)
-    }
-
-    /// Adds levels that the device sets up itself, and gives what is left for the host; none where it makes none.
-    fn on_device<T: Scalar>(&mut self, a: &Csr<T, D>) -> Result<Option<(Rows<H>, NearNullspace)>, AmgError> {
-        if a.n_rows() <= FEW_ROWS {
-            return Ok(None);
-        }
-        let Some((mut a, scale)) = self.device.amg_scaled(a)? else { return Ok(None) };
-        self.scale = scale;
-        let mut weights: Option<Buffer<u32, D>> = None;
-        while a.n_rows() > FEW_ROWS.max(self.config.coarse_rows)
-            && self.levels.len() + 1 < self.config.max_levels
-        {
-            let number = self.levels.len();
-            let known = match self.known.groups.get(number) {
-                Some(Groups::OnDevice(parts)) => Some(parts),
-                _ => None,
-            };
-            let theta = self.threshold(number);
-            let made = self.device.amg_coarsen(&a, weights.as_ref(), theta, self.config, known)?;
-            let Some(made) = made.filter(|made| made.parts.n as f64 <= LEAST_GAIN * a.n_rows() as f64) else {
-                break;
-            };
-            (a, weights) = self.add(a, made)?;
-        }
-        let Some(weights) = weights else { return Ok(None) };
-        let lengths = weights.to_host()?.into_iter().map(|weight| f64::from(weight).sqrt()).collect();
-        Ok(Some((Rows::as_is(&a)?, NearNullspace { n_vectors: 1, values: lengths })))
-    }
-
-    /// Adds a level that the device has made; gives the matrix of the next one and the weights of its nodes.
-    #[allow(clippy::type_complexity)]
-    fn add(
-        &mut self,
-        a: Csr<H, D>,
-        made: Coarsened<H, D>,
-    ) -> Result<(Csr<H, D>, Option<Buffer<u32, D>>), AmgError> {
-        let Coarsened { inverse_diagonal, largest, p, r, coarse, parts, weights } = made;
-        self.shapes.push(LevelShape {
-            n_rows: a.n_rows(),
-            n_nonzeros: a.n_nonzeros(),
-            n_aggregates: parts.n,
-            n_prolongator: p.n_nonzeros(),
-        });
-        self.groups.push(Groups::OnDevice(parts));
-        let relaxation = Relaxation::polynomial(self.config.smoother, inverse_diagonal, largest);
-        self.levels.push(Level { a, relaxation, prolongation: p, restriction: r });
-        Ok((coarse, Some(weights)))
-    }
-
-    /// The threshold of strong connections on the level with this number.
-    fn threshold(&self, number: usize) -> f64 {
-        self.config.strength * WEAKER.powi(number as i32)
-    }
-
-    fn run(&mut self, mut a: Rows<H>, mut b: NearNullspace) -> Result<Coarsest<H, D>, AmgError> {
-        let mut block = self.config.block_size;
-        loop {
-            let number = self.levels.len();
-            let diagonal = match check::diagonal(&a, self.scale) {
-                // Rows of coarser levels are none of the matrix that was given.
-                Err(AmgError::Diagonal { row, .. }) if number > 0 => {
-                    let pivot = check::diagonal_entry(&a, row);
-                    return Err(AmgError::Indefinite { n_rows: a.n_rows(), row, pivot });
-                }
-                checked => checked?,
-            };
-            if number == 0 {
-                check::symmetry(&a, self.scale)?;
-            }
-            if a.n_rows() <= self.config.coarse_rows || number + 1 == self.config.max_levels {
-                return self.end(a, &diagonal, block);
-            }
-            let theta = self.threshold(number);
-            let strength = match self.known.graph.filter(|_| number == 0) {
-                Some(graph) => Strength::on(graph, &a, &diagonal, block, theta),
-                None => Strength::new(&a, &diagonal, block, theta),
-            };
-            let aggregates = match self.known.groups.get(number) {
-                Some(Groups::OnHost(known)) if known.of_node.len() * block == a.n_rows() => known.clone(),
-                _ => {
-                    let graph = &strength.graph;
-                    let k = distance(graph.neighbours.len(), graph.n_nodes());
-                    aggregate(graph, k, self.config.least_aggregate)
-                }
-            };
-            let n_coarse = aggregates.n * b.n_vectors;
-            if n_coarse as f64 > LEAST_GAIN * a.n_rows() as f64 || n_coarse == 0 {
-                return self.end(a, &diagonal, block);
-            }
-            (a, b) = self.coarsen(a, &diagonal, &b, (&aggregates, &strength), block)?;
-            self.groups.push(Groups::OnHost(aggregates));
-            block = b.n_vectors;
-        }
-    }
-
-    /// Adds a level and gives the matrix of the next one with its near-nullspace.
-    fn coarsen(
-        &mut self,
-        a: Rows<H>,
-        diagonal: &[H],
-        b: &NearNullspace,
-        (aggregates, strength): (&Aggregates, &Strength),
-        block: usize,
-    ) -> Result<(Rows<H>, NearNullspace), AmgError> {
-        let scaling = Scaling::of_nodes(&a, diagonal, block);
-        let tentative = Tentative::new(b, aggregates, block);
-        let is_strong = &strength.is_strong;
-        let p = Smoothing {
-            a: &a,
-            is_strong,
-            aggregates,
-            tentative: &tentative,
-            block,
-            largest: scaling.largest,
-            most: scaling.most,
-        }
-        .prolongator();
-        let r = p.transpose();
-        let mut coarse = galerkin(&a, &p, &r);
-        if tentative.n_zero > 0 {
-            fill_zero_rows(&mut coarse);
-        }
-        self.shapes.push(LevelShape {
-            n_rows: a.n_rows(),
-            n_nonzeros: a.columns.len(),
-            n_aggregates: aggregates.n,
-            n_prolongator: p.columns.len(),
-        });
-        self.levels.push(Level {
-            relaxation: Relaxation::new(self.device, self.config.smoother, &a, diagonal, scaling)?,
-            a: a.into_device(self.device)?,
-            prolongation: p.into_device(self.device)?,
-            restriction: r.into_device(self.device)?,
-        });
-        Ok((coarse, tentative.coarse))
-    }
-
-    fn end(&mut self, a: Rows<H>, diagonal: &[H], block: usize) -> Result<Coarsest<H, D>, AmgError> {
-        let n_rows = a.n_rows();
-        self.shapes.push(LevelShape {
-            n_rows,
-            n_nonzeros: a.columns.len(),
-            n_aggregates: 0,
-            n_prolongator: 0,
-        });
-        if n_rows <= MOST_COARSE_ROWS {
-            let inverse =
-                coarse::inverse(&a).map_err(|(row, pivot)| AmgError::Indefinite { n_rows, row, pivot })?;
-            return Ok(Coarsest::Direct(inverse.into_device(self.device)?));
-        }
-        let scaling = Scaling::of_nodes(&a, diagonal, block);
-        let relaxation = Relaxation::new(self.device, self.config.smoother, &a, diagonal, scaling)?;
-        Ok(Coarsest::Smoothed { relaxation, a: a.into_device(self.device)? })
-    }
-}
-
-/// Puts a one on the diagonal of rows that a zero column of the prolongator left without entries.
-fn fill_zero_rows<H: Scalar>(a: &mut Rows<H>) {
-    for row in 0..a.n_rows() {
-        let range = a.offsets[row]..a.offsets[row + 1];
-        let own = range.clone().find(|&at| a.columns[at] as usize == row);
-        if let Some(at) = own.filter(|_| range.clone().all(|at| a.values[at] == H::ZERO)) {
-            a.values[at] = H::ONE;
-        }
     }
 }

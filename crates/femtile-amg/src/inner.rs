@@ -34,7 +34,7 @@ type Precondition<'a, H, D> = &'a mut dyn FnMut(&mut [Vectors<H, D>]) -> Result<
 /// $x \approx A^{-1} b$ by two steps of conjugate gradients from zero, preconditioned by `cycle`; `b` is overwritten.
 ///
 /// # Cost
-/// Two cycles, two products, five scalar products; moves 8n values besides.
+/// Two cycles, two products, five scalar products; moves 12n values besides.
 /// # Source
 /// `[notay2010]`, section 3. Differs: the second step is always done.
 pub(crate) fn solve_by_steps<H: Scalar, D: AmgKernels<H>>(
@@ -43,10 +43,11 @@ pub(crate) fn solve_by_steps<H: Scalar, D: AmgKernels<H>>(
     levels: &mut [Vectors<H, D>],
     cycle: Precondition<'_, H, D>,
 ) -> Result<(), LinalgError> {
-    cycle(levels)?;
-    let Some(Vectors { b, x, inner: Some(Inner { c, v, .. }), .. }) = levels.first_mut() else {
+    cycle_and_keep(device, levels, cycle)?;
+    let Some(Vectors { b, x, inner: Some(Inner { c, v, w }), .. }) = levels.first_mut() else {
         return Ok(());
     };
+    std::mem::swap(b, w);
     std::mem::swap(x, c);
     a.apply(v, c)?;
     let (c_dot_v, c_dot_b) = (device.amg_dot(c, v)?, device.amg_dot(c, b)?);
@@ -56,14 +57,27 @@ pub(crate) fn solve_by_steps<H: Scalar, D: AmgKernels<H>>(
     }
     let first = c_dot_b / c_dot_v;
     device.axpby(b, H::from_f64(-first), v, H::ONE)?;
-    cycle(levels)?;
-    let Some(Vectors { b, x: d, inner: Some(Inner { c, v, w }), .. }) = levels.first_mut() else {
+    cycle_and_keep(device, levels, cycle)?;
+    let Some(Vectors { x: d, inner: Some(Inner { c, v, w }), .. }) = levels.first_mut() else {
         return Ok(());
     };
+    let d_dot_b = device.amg_dot(d, w)?;
     a.apply(w, d)?;
-    let (d_dot_v, d_dot_w, d_dot_b) = (device.amg_dot(d, v)?, device.amg_dot(d, w)?, device.amg_dot(d, b)?);
+    let (d_dot_v, d_dot_w) = (device.amg_dot(d, v)?, device.amg_dot(d, w)?);
     let energy = d_dot_w - d_dot_v * d_dot_v / c_dot_v;
     let second = if energy > INDEPENDENT * d_dot_w { d_dot_b / energy } else { 0.0 };
     let of_c = first - second * d_dot_v / c_dot_v;
     device.axpby(d, H::from_f64(of_c), c, H::from_f64(second))
+}
+
+/// A cycle, which may overwrite the right side; `w` has it then.
+fn cycle_and_keep<H: Scalar, D: AmgKernels<H>>(
+    device: &D,
+    levels: &mut [Vectors<H, D>],
+    cycle: Precondition<'_, H, D>,
+) -> Result<(), LinalgError> {
+    if let Some(Vectors { b, inner: Some(Inner { w, .. }), .. }) = levels.first_mut() {
+        device.copy(w, b)?;
+    }
+    cycle(levels)
 }

@@ -6,6 +6,7 @@ use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, LinearOperator};
 
 use crate::AmgConfig;
+use crate::patch::PatchKernels;
 
 /// Groups of the nodes of a level, each of which is a node of the next one.
 #[derive(Debug, Clone)]
@@ -88,7 +89,7 @@ pub struct Swept<'a, H: Scalar, D: AmgKernels<H>> {
 }
 
 /// The acts of a multigrid cycle that a device carries out, all levels in the precision `H`.
-pub trait AmgKernels<H: Scalar>: VectorKernels<H> + CsrKernels<H> {
+pub trait AmgKernels<H: Scalar>: VectorKernels<H> + CsrKernels<H> + PatchKernels<H> {
     /// Runs the work of the host with as many threads as the device stands for.
     fn amg_on_host<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         work()
@@ -216,5 +217,17 @@ pub trait Convert<T: Scalar, H: Scalar>: VectorKernels<T> + VectorKernels<H> {
         y: &mut Buffer<H, Self>,
         alpha: f64,
         x: &Buffer<T, Self>,
+    ) -> Result<(), LinalgError>;
+
+    /// $y_i = \alpha x_{o_i}$, rounded, for an order o of all entries.
+    ///
+    /// # Cost
+    /// Reads n values and n numbers, writes n values.
+    fn amg_gather(
+        &self,
+        y: &mut Buffer<H, Self>,
+        alpha: f64,
+        x: &Buffer<T, Self>,
+        order: &Buffer<u32, Self>,
     ) -> Result<(), LinalgError>;
 }

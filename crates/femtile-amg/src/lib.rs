@@ -29,6 +29,7 @@
 //! ```
 #![deny(unsafe_code)]
 
+mod build;
 mod check;
 mod config;
 #[allow(unsafe_code)]
@@ -40,17 +41,19 @@ mod error;
 mod hierarchy;
 mod inner;
 mod kernels;
+mod patch;
 mod preconditioner;
 mod reference;
 mod relaxation;
 mod setup;
 mod solver;
 
-pub use config::{AmgConfig, Cycle, Smoother};
+pub use config::{AmgConfig, Cycle, PatchFormat, Smoother};
 pub use cuda::specialisations as cuda_specialisations;
 pub use error::AmgError;
 pub use hierarchy::{Hierarchy, LevelShape};
 pub use kernels::{AmgKernels, Coarsened, Convert, Parts, Smoothed, Step, Sweep, Swept};
+pub use patch::{Inside, Outside, PatchKernels, PatchMatrix, PatchSmoother};
 pub use preconditioner::Amg;
 pub use setup::graph::Graph;
 pub use solver::AmgSolver;

@@ -80,10 +80,17 @@ impl<T: Scalar, H: Scalar, D: AmgKernels<H> + Convert<T, H> + Convert<H, T>> Pre
         let mut vectors = self.vectors.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(finest) = vectors.first_mut() else { return Ok(()) };
         let range = f64::from_bits(self.range.load(Ordering::Relaxed));
-        Convert::<T, H>::amg_convert(&device, &mut finest.b, range, r)?;
+        match &self.hierarchy.order {
+            Some([order, _]) => Convert::<T, H>::amg_gather(&device, &mut finest.b, range, r, order)?,
+            None => Convert::<T, H>::amg_convert(&device, &mut finest.b, range, r)?,
+        }
         let levels = (self.hierarchy.levels.as_slice(), &self.hierarchy.coarsest);
         apply(&device, self.hierarchy.config.cycle, levels, &mut vectors)?;
-        Convert::<H, T>::amg_convert(&device, z, self.hierarchy.scale / range, &vectors[0].x)
+        let (scale, x) = (self.hierarchy.scale / range, &vectors[0].x);
+        match &self.hierarchy.order {
+            Some([_, places]) => Convert::<H, T>::amg_gather(&device, z, scale, x, places),
+            None => Convert::<H, T>::amg_convert(&device, z, scale, x),
+        }
     }
 
     fn is_fixed(&self) -> bool {

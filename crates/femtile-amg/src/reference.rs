@@ -73,4 +73,16 @@ impl<T: Scalar, H: Scalar> Convert<T, H> for Reference {
         pairs.for_each(|(y, x)| *y = H::from_f64(alpha * x.to_f64()));
         Ok(())
     }
+
+    fn amg_gather(
+        &self,
+        y: &mut Buffer<H, Self>,
+        alpha: f64,
+        x: &Buffer<T, Self>,
+        order: &Buffer<u32, Self>,
+    ) -> Result<(), LinalgError> {
+        let pairs = y.as_mut_slice().iter_mut().zip(order.as_slice());
+        pairs.for_each(|(y, &at)| *y = H::from_f64(alpha * x.as_slice()[at as usize].to_f64()));
+        Ok(())
+    }
 }

@@ -6,6 +6,8 @@ use rayon::prelude::*;
 
 use crate::Smoother;
 use crate::kernels::Step;
+use crate::patch::{PatchMatrix, PatchSmoother, outer_damping};
+use crate::setup::patches::Patches;
 use crate::setup::rows::{RowAccess, Rows};
 use crate::setup::spectrum::{DAMPING, Scaling};
 
@@ -20,22 +22,39 @@ const PIECE: usize = 4_096;
 /// A smoother made for one matrix.
 #[derive(Debug)]
 pub(crate) struct Relaxation<H: Scalar, D: Device> {
-    pub kind: Kind<H>,
-    /// The reciprocals of the diagonal, raised where that is needed.
+    pub kind: Kind<H, D>,
+    /// The reciprocals of the diagonal, raised where that is needed; with patches times the damping within them.
     pub inverse_diagonal: Buffer<H, D>,
 }
 
 /// How it smooths.
 #[derive(Debug)]
-pub(crate) enum Kind<H> {
+pub(crate) enum Kind<H: Scalar, D: Device> {
     /// By these steps.
     Polynomial(Vec<Step<H>>),
     /// By sweeps in blocks of so many rows.
     GaussSeidel { sweeps: usize, block: usize },
+    /// By patches.
+    Patch(Patch<H, D>),
+}
+
+/// What smooths by patches.
+#[derive(Debug)]
+pub(crate) struct Patch<H: Scalar, D: Device> {
+    pub matrix: PatchMatrix<H, D>,
+    inner: usize,
+    omega: H,
+}
+
+impl<H: Scalar, D: Device> Patch<H, D> {
+    /// With the damped reciprocals of the diagonal.
+    pub fn smoother<'a>(&'a self, scale: &'a Buffer<H, D>) -> PatchSmoother<'a, H, D> {
+        PatchSmoother { matrix: &self.matrix, scale, inner: self.inner, omega: self.omega }
+    }
 }
 
 impl<H: Scalar, D: Device> Relaxation<H, D> {
-    /// For a matrix with this diagonal and scaling.
+    /// For a matrix with this diagonal and scaling; its rows follow each other patch by patch where these smooth.
     ///
     /// # Source
     /// `[saad2003]`, Algorithm 12.1, for Chebyshev polynomials.
@@ -44,6 +63,7 @@ impl<H: Scalar, D: Device> Relaxation<H, D> {
         smoother: Smoother,
         a: &Rows<H>,
         diagonal: &[H],
+        patches: Option<&Patches>,
         Scaling { inverse_diagonal, largest, .. }: Scaling<H>,
     ) -> Result<Self, LinalgError> {
         let (kind, inverse) = match smoother {
@@ -53,6 +73,14 @@ impl<H: Scalar, D: Device> Relaxation<H, D> {
             }
             Smoother::Jacobi { .. } | Smoother::Chebyshev { .. } => {
                 (Kind::Polynomial(steps(smoother, largest)), inverse_diagonal)
+            }
+            Smoother::Patch { inner, format } => {
+                let starts = patches.map_or(&[0][..], |patches| &patches.starts);
+                let damping = H::from_f64(DAMPING / largest);
+                let scale: Vec<H> = inverse_diagonal.into_iter().map(|inverse| damping * inverse).collect();
+                let omega = H::from_f64(outer_damping(a, &scale, starts, inner));
+                let matrix = PatchMatrix::new(device, a, diagonal.to_vec(), starts, format)?;
+                (Kind::Patch(Patch { matrix, inner, omega }), scale)
             }
         };
         Ok(Self { kind, inverse_diagonal: Buffer::from_vec(device, inverse)? })
@@ -71,7 +99,7 @@ fn steps<H: Scalar>(smoother: Smoother, largest: f64) -> Vec<Step<H>> {
             vec![Step { alpha: H::from_f64(DAMPING / largest), beta: H::ZERO, is_kept: false }; sweeps]
         }
         Smoother::Chebyshev { degree } => chebyshev(degree, LOWER * largest, largest),
-        Smoother::GaussSeidel { .. } => Vec::new(),
+        Smoother::GaussSeidel { .. } | Smoother::Patch { .. } => Vec::new(),
     }
 }
 

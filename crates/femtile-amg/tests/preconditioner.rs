@@ -1,6 +1,6 @@
 //! One cycle as a preconditioner: symmetric, positive, a contraction, the same bits, and what it refuses.
 
-use femtile_amg::{Amg, AmgConfig, AmgError, Cycle, Smoother};
+use femtile_amg::{Amg, AmgConfig, AmgError, Cycle, PatchFormat, Smoother};
 use femtile_device::{Buffer, Cpu};
 use femtile_linalg::comm::Alone;
 use femtile_linalg::krylov::Stop;
@@ -78,6 +78,8 @@ fn solve(a: &Matrix, cpu: &Cpu, config: &AmgConfig, b: &[f64]) -> (CgOutcome, Ve
     (outcome, x.to_host().unwrap())
 }
 
+const PATCHES: Smoother = Smoother::Patch { inner: 3, format: PatchFormat::FullRowEll };
+
 fn every_config() -> Vec<AmgConfig> {
     let smoothers = [
         Smoother::Jacobi { sweeps: 1 },
@@ -87,6 +89,10 @@ fn every_config() -> Vec<AmgConfig> {
         Smoother::Chebyshev { degree: 3 },
         Smoother::GaussSeidel { sweeps: 1 },
         Smoother::GaussSeidel { sweeps: 2 },
+        Smoother::Patch { inner: 1, format: PatchFormat::Csr },
+        Smoother::Patch { inner: 2, format: PatchFormat::SymmetricCoo },
+        Smoother::Patch { inner: 3, format: PatchFormat::FullRowEll },
+        Smoother::Patch { inner: 8, format: PatchFormat::FullRowEll },
     ];
     let of = |smoother| {
         [Cycle::V, Cycle::W, Cycle::K].map(|cycle| AmgConfig {
@@ -187,7 +193,9 @@ fn the_solution_has_the_same_bits_at_one_two_and_three_threads() {
         (outcome.iterations, x.iter().map(|x| x.to_bits()).collect::<Vec<_>>())
     };
     let (chebyshev, seidel) = (Smoother::Chebyshev { degree: 2 }, Smoother::GaussSeidel { sweeps: 1 });
-    for (smoother, cycle) in [(chebyshev, Cycle::V), (seidel, Cycle::V), (chebyshev, Cycle::K)] {
+    for (smoother, cycle) in
+        [(chebyshev, Cycle::V), (seidel, Cycle::V), (chebyshev, Cycle::K), (PATCHES, Cycle::V)]
+    {
         let one = bits(1, smoother, cycle);
         assert_eq!(one, bits(2, smoother, cycle));
         assert_eq!(one, bits(3, smoother, cycle));
@@ -198,16 +206,35 @@ fn the_solution_has_the_same_bits_at_one_two_and_three_threads() {
 fn a_refilled_hierarchy_is_that_of_the_new_values() {
     let cpu = cpu(1);
     let (a, other) = (cube(&cpu, 14, 1.0, 1e-3), cube(&cpu, 14, 1.0, 0.5));
-    let mut amg = Amg::<f64, _>::new(&a, None, &AmgConfig::default()).unwrap();
-    amg.refill(&other, None).unwrap();
-    let r = random(a.n_rows(), 5);
-    let fresh = Amg::<f64, _>::new(&other, None, &AmgConfig::default()).unwrap();
-    assert_eq!(apply(&amg, &cpu, &r), apply(&fresh, &cpu, &r));
     let larger = cube(&cpu, 16, 1.0, 0.5);
-    amg.refill(&larger, None).unwrap();
-    let fresh = Amg::<f64, _>::new(&larger, None, &AmgConfig::default()).unwrap();
-    let r = random(larger.n_rows(), 8);
-    assert_eq!(apply(&amg, &cpu, &r), apply(&fresh, &cpu, &r));
+    for config in [AmgConfig::default(), AmgConfig { smoother: PATCHES, ..AmgConfig::default() }] {
+        let mut amg = Amg::<f64, _>::new(&a, None, &config).unwrap();
+        for (next, seed) in [(&other, 5), (&larger, 8)] {
+            amg.refill(next, None).unwrap();
+            let r = random(next.n_rows(), seed);
+            let fresh = Amg::<f64, _>::new(next, None, &config).unwrap();
+            assert_eq!(apply(&amg, &cpu, &r), apply(&fresh, &cpu, &r));
+        }
+    }
+}
+
+/// Where levels end too early to be solved directly, the last one is smoothed.
+#[test]
+fn there_are_no_more_levels_than_asked_for() {
+    let cpu = cpu(2);
+    let a = cube(&cpu, 20, 1.0, 1.0);
+    let r = random(a.n_rows(), 9);
+    for smoother in [AmgConfig::default().smoother, PATCHES] {
+        for max_levels in 1..4 {
+            let amg =
+                Amg::<f64, _>::new(&a, None, &AmgConfig { smoother, max_levels, ..AmgConfig::default() });
+            let amg = amg.unwrap();
+            assert_eq!(amg.hierarchy().shapes().len(), max_levels, "{}", amg.hierarchy());
+            assert!(dot(&apply(&amg, &cpu, &r), &r) > 0.0);
+            let n_patches = amg.hierarchy().shapes()[0].n_patches;
+            assert_eq!(n_patches >= a.n_rows() / 400, smoother == PATCHES, "{}", amg.hierarchy());
+        }
+    }
 }
 
 /// Small, extreme and odd matrices that are fine.
@@ -231,15 +258,18 @@ fn matrices_of_every_shape_are_solved() {
         ("tiny numbers", matrix(&cpu, 3_000, chain(3_000).map(|(a, b, w)| (a, b, 1e-120 * w)), 1e-124)),
         ("large numbers", matrix(&cpu, 3_000, chain(3_000).map(|(a, b, w)| (a, b, 1e120 * w)), 1e116)),
     ];
-    for (name, a) in cases {
-        let b = random(a.n_rows(), 6);
-        let (outcome, _) = solve(&a, &cpu, &AmgConfig::default(), &b);
-        assert!(outcome.stop == Stop::Converged && outcome.iterations <= 40, "{name}: {outcome:?}");
-        assert!(outcome.true_relative_residual < 1e-7, "{name}: {}", outcome.true_relative_residual);
+    for config in [AmgConfig::default(), AmgConfig { smoother: PATCHES, ..AmgConfig::default() }] {
+        for (name, a) in &cases {
+            let b = random(a.n_rows(), 6);
+            let (outcome, _) = solve(a, &cpu, &config, &b);
+            let name = format!("{name}, {:?}", config.smoother);
+            assert!(outcome.stop == Stop::Converged && outcome.iterations <= 40, "{name}: {outcome:?}");
+            assert!(outcome.true_relative_residual < 1e-7, "{name}: {}", outcome.true_relative_residual);
+        }
+        let empty = matrix(&cpu, 0, std::iter::empty(), 0.0);
+        let amg = Amg::<f32, _>::new(&empty, None, &config).unwrap();
+        assert!(apply(&amg, &cpu, &[]).is_empty());
     }
-    let empty = matrix(&cpu, 0, std::iter::empty(), 0.0);
-    let amg = Amg::<f32, _>::new(&empty, None, &AmgConfig::default()).unwrap();
-    assert!(apply(&amg, &cpu, &[]).is_empty());
 }
 
 #[test]
@@ -295,6 +325,10 @@ fn bad_settings_are_refused_with_what_to_choose() {
         AmgConfig { strength: f64::NAN, ..AmgConfig::default() },
         AmgConfig { max_levels: 0, ..AmgConfig::default() },
         AmgConfig { smoother: Smoother::Chebyshev { degree: 0 }, ..AmgConfig::default() },
+        AmgConfig {
+            smoother: Smoother::Patch { inner: 17, format: PatchFormat::Csr },
+            ..AmgConfig::default()
+        },
     ];
     for config in bad {
         assert!(matches!(refused(&a, &config), AmgError::Setting { .. }), "{config:?}");
@@ -302,6 +336,9 @@ fn bad_settings_are_refused_with_what_to_choose() {
     let amg = |vectors: &[f64]| Amg::<f64, _>::new(&a, Some(vectors), &AmgConfig::default());
     assert!(matches!(amg(&[1.0; 65]), Err(AmgError::Setting { field: "near_nullspace", .. })));
     assert!(matches!(amg(&[f64::NAN; 64]), Err(AmgError::Setting { field: "near_nullspace", .. })));
+    let patches = AmgConfig { smoother: PATCHES, ..AmgConfig::default() };
+    let many = Amg::<f64, _>::new(&a, Some(&vec![1.0; 401 * 64]), &patches);
+    assert!(matches!(many, Err(AmgError::Setting { field: "smoother", .. })));
 }
 
 #[test]

@@ -37,3 +37,9 @@ extern "C" __global__ void amg_convert(T* y, double alpha, const From* x, u64 n)
     const u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x;
     if (i < n) y[i] = (T)(alpha * (double)x[i]);
 }
+
+// y = alpha x in another order.
+extern "C" __global__ void amg_gather(T* y, double alpha, const From* x, const u32* order, u64 n) {
+    const u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x;
+    if (i < n) y[i] = (T)(alpha * (double)x[order[i]]);
+}

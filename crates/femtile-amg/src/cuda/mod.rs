@@ -10,6 +10,7 @@ use femtile_linalg::{LinalgError, LinearOperator};
 
 use crate::AmgConfig;
 use crate::kernels::{AmgKernels, Coarsened, Convert, Parts, Smoothed, Step};
+use crate::patch::cuda_specialisations as patches;
 use crate::setup::rows::to_unit;
 
 static CYCLE: Program = Program { name: "cycle", source: include_str!("cycle.cu"), headers: &[] };
@@ -27,7 +28,8 @@ fn program<H: Scalar, T: Scalar>() -> Specialisation {
 pub fn specialisations() -> Vec<Specialisation> {
     let hooks = [residual_hook(vec![0; 2]), step_hook(vec![0; 6])];
     let own = [program::<f32, f64>(), program::<f64, f32>(), program::<f32, f32>(), program::<f64, f64>()];
-    own.into_iter().chain(setup::specialisations()).chain(hooks.iter().flat_map(products)).collect()
+    let of_levels = setup::specialisations().into_iter().chain(patches());
+    own.into_iter().chain(of_levels).chain(hooks.iter().flat_map(products)).collect()
 }
 
 fn residual_hook(arguments: Vec<u64>) -> CudaHook {
@@ -154,5 +156,19 @@ impl<T: Scalar, H: Scalar> Convert<T, H> for Cuda {
         let kernel = Kernel::<(Write<H>, f64, Read<T>, u64)>::new("amg_convert");
         // SAFETY: both vectors have as many entries; see `Amg::apply`.
         Ok(unsafe { self.launch(&program::<H, T>(), &kernel, Launch::over(x.len(), THREADS), arguments) }?)
+    }
+
+    fn amg_gather(
+        &self,
+        y: &mut Buffer<H, Self>,
+        alpha: f64,
+        x: &Buffer<T, Self>,
+        order: &Buffer<u32, Self>,
+    ) -> Result<(), LinalgError> {
+        let n = x.len();
+        let arguments = (y.write(), alpha, x.read(), order.read(), n as u64);
+        let kernel = Kernel::<(Write<H>, f64, Read<T>, Read<u32>, u64)>::new("amg_gather");
+        // SAFETY: the order is one of all n entries of both vectors; see `Amg::apply`.
+        Ok(unsafe { self.launch(&program::<H, T>(), &kernel, Launch::over(n, THREADS), arguments) }?)
     }
 }

@@ -6,7 +6,7 @@ use super::graph::{Aggregates, Graph, NONE};
 use super::independent_set::independent_set;
 
 /// Groups the nodes around a maximal independent set of distance `k`: neighbours of a root first, then, in rounds,
-/// each node joins the group with most of its neighbours. Groups of fewer than `least` nodes are given up, and
+/// each node joins the group with most of its neighbours. Groups of less than the weight `least` are given up, and
 /// their nodes dealt out again. Nodes without neighbours stay alone, in no group.
 ///
 /// The result does not depend on the number of threads.
@@ -14,10 +14,11 @@ use super::independent_set::independent_set;
 /// # Source
 /// `[fu2014]`, section 5.2.1, steps 1–5. Differs: where groups are small on average, `least` is half of the average,
 /// so that chains and small graphs keep theirs; a group that no other can take over stays.
-pub(crate) fn aggregate(graph: &Graph, k: usize, least: u32) -> Aggregates {
+pub(crate) fn aggregate(graph: &Graph, weight: impl Fn(usize) -> u32, k: usize, least: u32) -> Aggregates {
     let mut parts = around(graph, &independent_set(graph, k));
     allocate(graph, &mut parts);
-    remove_small(graph, least, &mut parts);
+    let weights = parts.weights(weight);
+    remove_small(graph, &weights, least, &mut parts);
     parts
 }
 
@@ -73,14 +74,8 @@ fn most_frequent(parts: &mut [u32]) -> u32 {
     groups.rev().max_by_key(|group| group.len()).map_or(NONE, |group| group[0])
 }
 
-/// Gives up groups below a size, except those that no other group can take over.
-fn remove_small(graph: &Graph, least: u32, parts: &mut Aggregates) {
-    let mut sizes = vec![0_u32; parts.n];
-    for &part in &parts.of_node {
-        if part != NONE {
-            sizes[part as usize] += 1;
-        }
-    }
+/// Gives up groups below a weight, except those that no other group can take over.
+fn remove_small(graph: &Graph, sizes: &[u32], least: u32, parts: &mut Aggregates) {
     let average = sizes.iter().sum::<u32>() / parts.n.max(1) as u32;
     let least = least.min(average / 2);
     if sizes.iter().all(|&size| size >= least) {

@@ -86,6 +86,17 @@ pub(crate) struct Aggregates {
 }
 
 impl Aggregates {
+    /// The weight of each part, that of its nodes together.
+    pub fn weights(&self, of_node: impl Fn(usize) -> u32) -> Vec<u32> {
+        let mut weights = vec![0_u32; self.n];
+        for (node, &part) in self.of_node.iter().enumerate() {
+            if part != NONE {
+                weights[part as usize] += of_node(node);
+            }
+        }
+        weights
+    }
+
     /// The nodes of each part, ascending.
     pub fn members(&self) -> Graph {
         let mut offsets = vec![0; self.n + 1];

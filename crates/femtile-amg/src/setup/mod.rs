@@ -5,6 +5,7 @@ pub(crate) mod coarse;
 pub(crate) mod galerkin;
 pub(crate) mod graph;
 mod independent_set;
+pub(crate) mod patches;
 pub(crate) mod prolong;
 pub(crate) mod rows;
 pub(crate) mod spectrum;

@@ -187,6 +187,34 @@ impl<T: Scalar> Rows<T> {
         Self { n_cols: self.n_rows(), offsets, columns, values }
     }
 
+    /// Row i is row `rows[i]` of this matrix; columns stay.
+    pub fn with_rows(&self, rows: &[u32]) -> Self {
+        let dimensions = [rows.len(), self.n_cols];
+        let pieces = Pieces::build(
+            dimensions,
+            || (),
+            |(), row, out| {
+                let (columns, values) = self.row(rows[row] as usize);
+                out.extend(columns, values);
+            },
+        );
+        pieces.join()
+    }
+
+    /// Rows and columns in another order, in which row i is row `order[i]` of this matrix; columns of its rows ascend.
+    pub fn permuted(&self, order: &[u32]) -> Self {
+        let numbers = inverse(order);
+        let n = self.n_rows();
+        let pieces = Pieces::build([n, n], Vec::new, |pairs: &mut Vec<(u32, T)>, row, out| {
+            let (columns, values) = self.row(order[row] as usize);
+            pairs.clear();
+            pairs.extend(columns.iter().map(|&column| numbers[column as usize]).zip(values.iter().copied()));
+            pairs.sort_unstable_by_key(|&(column, _)| column);
+            pairs.iter().for_each(|&(column, value)| out.push(column, value));
+        });
+        pieces.join()
+    }
+
     /// The matrix on a device.
     pub fn into_device<D: Device>(self, device: &D) -> Result<Csr<T, D>, LinalgError> {
         let lengths = self.offsets.windows(2).map(|ends| ends[1] - ends[0]);
@@ -207,6 +235,13 @@ fn pattern<T: Scalar, D: Device>(a: &Csr<T, D>) -> Result<(Vec<usize>, Vec<u32>)
         Offsets::Wide(offsets) => offsets.on_host()?.iter().map(|&begin| begin as usize).collect(),
     };
     Ok((offsets, a.columns().on_host()?.into_owned()))
+}
+
+/// The place of each number in an order of them.
+pub(crate) fn inverse(order: &[u32]) -> Vec<u32> {
+    let mut places = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(place, &number)| places[number as usize] = place as u32);
+    places
 }
 
 /// A row on its way: room for all its terms, so that nothing grows while they are added.

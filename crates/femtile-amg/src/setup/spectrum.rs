@@ -8,7 +8,7 @@ use super::rows::{RowAccess, Rows};
 /// Steps of Lanczos' method; the largest eigenvalue is found within some percent, unless it belongs to few rows.
 pub(crate) const STEPS: usize = 4;
 /// What the estimate is raised by, as it comes from below.
-const MARGIN: f64 = 1.05;
+pub(crate) const MARGIN: f64 = 1.05;
 /// Jacobi's damping, over the largest eigenvalue.
 pub(crate) const DAMPING: f64 = 4.0 / 3.0;
 /// Eigenvalues may exceed the estimate by this factor and do no harm: Jacobi's method and Chebyshev polynomials for
@@ -51,7 +51,11 @@ impl<T: Scalar> Scaling<T> {
     /// Takes the eigenvalue that rows may seem to hold from the estimate and from the sums over the diagonal.
     fn up_to(a: &Rows<T>, diagonal: &[T], usual: impl FnOnce(f64, &mut [f64]) -> f64) -> Self {
         let mut inverse: Vec<T> = diagonal.par_iter().with_min_len(PIECE).map(|&d| T::ONE / d).collect();
-        let largest = estimate(a, &inverse);
+        let divide = |z: &mut [T], r: &[T]| {
+            let pieces = z.par_chunks_mut(PIECE).zip(r.par_chunks(PIECE)).zip(inverse.par_chunks(PIECE));
+            pieces.for_each(|((z, r), d)| z.iter_mut().zip(r).zip(d).for_each(|((z, &r), &d)| *z = d * r));
+        };
+        let largest = largest_eigenvalue(a, &inverse, STEPS, divide);
         let sum_of = |row: usize| a.row(row).1.iter().map(|value| value.to_f64().abs()).sum::<f64>();
         let sums: Vec<f64> = (0..a.n_rows()).into_par_iter().with_min_len(PIECE).map(sum_of).collect();
         let mut ratios: Vec<f64> = sums.iter().zip(&inverse).map(|(sum, d)| sum * d.to_f64()).collect();
@@ -85,49 +89,65 @@ pub(crate) fn largest_of(diagonal: &[f64], beside: &[f64]) -> f64 {
     MARGIN * largest_of_tridiagonal(diagonal, beside)
 }
 
-/// $\lambda_\max(D^{-1} A)$, as [`Scaling::largest`].
-fn estimate<T: Scalar>(a: &Rows<T>, inverse_diagonal: &[T]) -> f64 {
+/// $\lambda_\max(M^{-1} A)$ from below, where `solve` gives $M^{-1}$ of its second argument and M is symmetric positive
+/// definite. Starts from D times a vector without structure.
+///
+/// # Cost
+/// A product and a call of `solve` a step.
+pub(crate) fn largest_eigenvalue<T: Scalar>(
+    a: &Rows<T>,
+    inverse_diagonal: &[T],
+    steps: usize,
+    solve: impl Fn(&mut [T], &[T]),
+) -> f64 {
     let n = a.n_rows();
-    // Orthogonal in the scalar product with D, in which D^(-1) A is symmetric.
-    let mut v: Vec<T> = (0..n).into_par_iter().with_min_len(PIECE).map(|i| start(i as u64)).collect();
-    let (mut before, mut w) = (vec![T::ZERO; n], vec![T::ZERO; n]);
+    // M v, orthogonal in the scalar product with M^(-1), and v, orthogonal in that with M, in which M^(-1) A is symmetric.
+    let mut mv: Vec<T> = inverse_diagonal
+        .par_iter()
+        .enumerate()
+        .with_min_len(PIECE)
+        .map(|(i, &d)| start::<T>(i as u64) / d)
+        .collect();
+    let (mut v, mut before, mut w) = (vec![T::ZERO; n], vec![T::ZERO; n], vec![T::ZERO; n]);
     let (mut diagonal, mut beside) = (Vec::new(), Vec::new());
-    let square = |number: usize, v: &[T]| -> f64 {
-        let inverse = &inverse_diagonal[number * PIECE..];
-        v.iter().zip(inverse).map(|(v, d)| v.to_f64() * v.to_f64() / d.to_f64()).sum()
-    };
-    let mut scale = 1.0 / sum(v.par_chunks(PIECE).enumerate().map(|(number, v)| square(number, v))).sqrt();
-    for _ in 0..STEPS.min(n) {
+    solve(&mut v, &mv);
+    let mut scale = 1.0 / dot(&v, &mv).sqrt();
+    for _ in 0..steps.min(n) {
         let (factor, beta) = (T::from_f64(scale), T::from_f64(beside.last().copied().unwrap_or(0.0)));
-        v.par_chunks_mut(PIECE).for_each(|v| v.iter_mut().for_each(|v| *v *= factor));
+        for x in [&mut v, &mut mv] {
+            x.par_chunks_mut(PIECE).for_each(|x| x.iter_mut().for_each(|x| *x *= factor));
+        }
         let products = w.par_chunks_mut(PIECE).zip(before.par_chunks(PIECE)).enumerate();
         let alpha = sum(products.map(|(number, (w, before))| {
-            let mut dot = 0.0;
+            let mut sum = 0.0;
             for (i, (w, &before)) in w.iter_mut().zip(before).enumerate() {
                 let row = number * PIECE + i;
                 let product = dot_of_row(a.row(row), &v);
-                dot += v[row].to_f64() * product.to_f64();
-                *w = inverse_diagonal[row] * product - beta * before;
+                sum += v[row].to_f64() * product.to_f64();
+                *w = product - beta * before;
             }
-            dot
+            sum
         }));
         let subtract = T::from_f64(alpha);
-        let lengths = w.par_chunks_mut(PIECE).zip(v.par_chunks(PIECE)).enumerate();
-        let length = sum(lengths.map(|(number, (w, v))| {
-            w.iter_mut().zip(v).for_each(|(w, &v)| *w -= subtract * v);
-            square(number, w)
-        }))
-        .sqrt();
+        let pieces = w.par_chunks_mut(PIECE).zip(mv.par_chunks(PIECE));
+        pieces.for_each(|(w, mv)| w.iter_mut().zip(mv).for_each(|(w, &mv)| *w -= subtract * mv));
+        solve(&mut v, &w);
+        let length = dot(&v, &w).max(0.0).sqrt();
         diagonal.push(alpha);
         if length <= 1e-6 * alpha.abs() {
             break;
         }
         beside.push(length);
         scale = 1.0 / length;
-        std::mem::swap(&mut before, &mut v);
-        std::mem::swap(&mut v, &mut w);
+        std::mem::swap(&mut before, &mut mv);
+        std::mem::swap(&mut mv, &mut w);
     }
     largest_of(&diagonal, &beside)
+}
+
+fn dot<T: Scalar>(x: &[T], y: &[T]) -> f64 {
+    let of_piece = |(x, y): (&[T], &[T])| x.iter().zip(y).map(|(x, y)| x.to_f64() * y.to_f64()).sum();
+    sum(x.par_chunks(PIECE).zip(y.par_chunks(PIECE)).map(of_piece))
 }
 
 /// In four sums, which do not wait for each other.

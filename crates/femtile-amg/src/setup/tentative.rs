@@ -24,6 +24,12 @@ impl NearNullspace {
         let value = |i: usize| if (i / block) % block == i % block { 1.0 } else { 0.0 };
         Self { n_vectors: block, values: (0..n_rows * block).map(value).collect() }
     }
+
+    /// Row i is row `order[i]` of this one.
+    pub fn permuted(&self, order: &[u32]) -> Self {
+        let of_row = |&row: &u32| &self.values[self.n_vectors * row as usize..][..self.n_vectors];
+        Self { n_vectors: self.n_vectors, values: order.iter().flat_map(of_row).copied().collect() }
+    }
 }
 
 /// The tentative prolongator $\tilde P$, of which row i has its entries in the columns of the aggregate of node i.

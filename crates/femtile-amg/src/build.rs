@@ -1,0 +1,318 @@
+//! A hierarchy on its way, level by level.
+
+use femtile_device::{Buffer, Device, Scalar};
+use femtile_linalg::LinalgError;
+use femtile_linalg::sparse::csr::Csr;
+
+use crate::check;
+use crate::config::MOST_COARSE_ROWS;
+use crate::hierarchy::{Coarsest, Level, LevelShape};
+use crate::kernels::{AmgKernels, Coarsened, Parts};
+use crate::relaxation::Relaxation;
+use crate::setup::aggregate::aggregate;
+use crate::setup::coarse;
+use crate::setup::galerkin::galerkin;
+use crate::setup::graph::{Aggregates, Graph, distance};
+use crate::setup::patches::Patches;
+use crate::setup::prolong::Smoothing;
+use crate::setup::rows::{RowAccess, Rows, inverse};
+use crate::setup::spectrum::Scaling;
+use crate::setup::strength::Strength;
+use crate::setup::tentative::{NearNullspace, Tentative};
+use crate::{AmgConfig, AmgError, Smoother};
+
+/// The threshold of strong connections on a level relative to that on the one before.
+const WEAKER: f64 = 0.5;
+/// Levels of so many rows or fewer are set up on the host, where launches would take longer than the work.
+const FEW_ROWS: usize = 1_500;
+/// Levels end where the next one has more than this share of the rows.
+const LEAST_GAIN: f64 = 0.8;
+
+/// Which nodes of a level make one of the next, where it was set up.
+#[derive(Debug, Clone)]
+pub(crate) enum Groups<D: Device> {
+    OnHost(Partition),
+    OnDevice(Parts<D>),
+}
+
+/// How the nodes of a level are grouped, in the order in which they come from the level above.
+#[derive(Debug, Clone)]
+pub(crate) struct Partition {
+    aggregates: Aggregates,
+    /// Where patches smooth.
+    patches: Option<Patches>,
+}
+
+/// What need not be found out from the matrix.
+pub(crate) struct Known<'a, D: Device> {
+    /// The groups of the first levels.
+    pub groups: &'a [Groups<D>],
+    /// The graph of the first level.
+    pub graph: Option<&'a Graph>,
+}
+
+/// A hierarchy on its way.
+pub(crate) struct Setup<'a, H: Scalar, D: Device> {
+    pub device: &'a D,
+    pub config: &'a AmgConfig,
+    /// The first matrix is the given one times this power of two.
+    pub scale: f64,
+    pub known: Known<'a, D>,
+    pub levels: Vec<Level<H, D>>,
+    /// The last of them, until it is known in what order the next one has its rows.
+    pub open: Option<Open<H, D>>,
+    pub groups: Vec<Groups<D>>,
+    /// As [`Hierarchy::order`].
+    pub order: Option<[Buffer<u32, D>; 2]>,
+    pub shapes: Vec<LevelShape>,
+}
+
+/// A level without its prolongation, which has the numbers of the next level for columns.
+pub(crate) struct Open<H: Scalar, D: Device> {
+    a: Csr<H, D>,
+    relaxation: Relaxation<H, D>,
+    prolongation: Rows<H>,
+    restriction: Rows<H>,
+}
+
+impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
+    /// The matrix for the host.
+    pub fn take<T: Scalar>(&mut self, a: &Csr<T, D>) -> Result<Rows<H>, AmgError> {
+        let (rows, scale) = Rows::of(a)?;
+        self.scale = scale;
+        Ok(rows)
+    }
+
+    /// Adds levels that the device sets up itself, and gives what is left for the host; none where it makes none.
+    pub fn on_device<T: Scalar>(
+        &mut self,
+        a: &Csr<T, D>,
+    ) -> Result<Option<(Rows<H>, NearNullspace)>, AmgError> {
+        if a.n_rows() <= FEW_ROWS {
+            return Ok(None);
+        }
+        let Some((mut a, scale)) = self.device.amg_scaled(a)? else { return Ok(None) };
+        self.scale = scale;
+        let mut weights: Option<Buffer<u32, D>> = None;
+        while a.n_rows() > FEW_ROWS.max(self.config.coarse_rows)
+            && self.levels.len() + 1 < self.config.max_levels
+        {
+            let number = self.levels.len();
+            let known = match self.known.groups.get(number) {
+                Some(Groups::OnDevice(parts)) => Some(parts),
+                _ => None,
+            };
+            let theta = self.threshold(number);
+            let made = self.device.amg_coarsen(&a, weights.as_ref(), theta, self.config, known)?;
+            let Some(made) = made.filter(|made| made.parts.n as f64 <= LEAST_GAIN * a.n_rows() as f64) else {
+                break;
+            };
+            (a, weights) = self.add(a, made)?;
+        }
+        let Some(weights) = weights else { return Ok(None) };
+        let lengths = weights.to_host()?.into_iter().map(|weight| f64::from(weight).sqrt()).collect();
+        Ok(Some((Rows::as_is(&a)?, NearNullspace { n_vectors: 1, values: lengths })))
+    }
+
+    /// Adds a level that the device has made; gives the matrix of the next one and the weights of its nodes.
+    #[allow(clippy::type_complexity)]
+    fn add(
+        &mut self,
+        a: Csr<H, D>,
+        made: Coarsened<H, D>,
+    ) -> Result<(Csr<H, D>, Option<Buffer<u32, D>>), AmgError> {
+        let Coarsened { inverse_diagonal, largest, p, r, coarse, parts, weights } = made;
+        self.shapes.push(LevelShape {
+            n_rows: a.n_rows(),
+            n_nonzeros: a.n_nonzeros(),
+            n_aggregates: parts.n,
+            n_patches: 0,
+            n_prolongator: p.n_nonzeros(),
+        });
+        self.groups.push(Groups::OnDevice(parts));
+        let relaxation = Relaxation::polynomial(self.config.smoother, inverse_diagonal, largest);
+        self.levels.push(Level { a, relaxation, prolongation: p, restriction: r });
+        Ok((coarse, Some(weights)))
+    }
+
+    /// The threshold of strong connections on the level with this number.
+    fn threshold(&self, number: usize) -> f64 {
+        self.config.strength * WEAKER.powi(number as i32)
+    }
+
+    /// Adds levels from a matrix on, and gives the coarsest one.
+    pub fn run(&mut self, mut a: Rows<H>, mut b: NearNullspace) -> Result<Coarsest<H, D>, AmgError> {
+        let mut block = self.config.block_size;
+        loop {
+            let number = self.groups.len();
+            let mut diagonal = match check::diagonal(&a, self.scale) {
+                // Rows of coarser levels are none of the matrix that was given.
+                Err(AmgError::Diagonal { row, .. }) if number > 0 => {
+                    let pivot = check::diagonal_entry(&a, row);
+                    return Err(AmgError::Indefinite { n_rows: a.n_rows(), row, pivot });
+                }
+                checked => checked?,
+            };
+            if number == 0 {
+                check::symmetry(&a, self.scale)?;
+            }
+            if a.n_rows() <= self.config.coarse_rows || number + 1 == self.config.max_levels {
+                return self.end(a, &diagonal, block);
+            }
+            let theta = self.threshold(number);
+            let mut strength = match self.known.graph.filter(|_| number == 0) {
+                Some(graph) => Strength::on(graph, &a, &diagonal, block, theta),
+                None => Strength::new(&a, &diagonal, block, theta),
+            };
+            let Partition { mut aggregates, patches } = self.partition(&strength.graph, block);
+            let n_coarse = aggregates.n * b.n_vectors;
+            if n_coarse as f64 > LEAST_GAIN * a.n_rows() as f64 || n_coarse == 0 {
+                return self.end(a, &diagonal, block);
+            }
+            let partition = Partition { aggregates: aggregates.clone(), patches: patches.clone() };
+            self.groups.push(Groups::OnHost(partition));
+            let order = patches.as_ref().map(|patches| patches.rows(block));
+            self.close(order.as_deref())?;
+            if let (Some(order), Some(patches)) = (&order, &patches) {
+                a = a.permuted(order);
+                diagonal = order.iter().map(|&row| diagonal[row as usize]).collect();
+                b = b.permuted(order);
+                aggregates.of_node =
+                    patches.nodes.iter().map(|&node| aggregates.of_node[node as usize]).collect();
+                strength = Strength::new(&a, &diagonal, block, theta);
+            }
+            (a, b) = self.coarsen(a, &diagonal, &b, (&aggregates, patches.as_ref(), &strength), block)?;
+            block = b.n_vectors;
+        }
+    }
+
+    /// The groups of nodes that are known of the next level, or those that its graph gives.
+    fn partition(&self, graph: &Graph, block: usize) -> Partition {
+        match self.known.groups.get(self.groups.len()) {
+            Some(Groups::OnHost(known)) if known.aggregates.of_node.len() == graph.n_nodes() => {
+                return known.clone();
+            }
+            _ => {}
+        }
+        let k = distance(graph.neighbours.len(), graph.n_nodes());
+        let aggregates = aggregate(graph, |_| 1, k, self.config.least_aggregate);
+        let has_patches = matches!(self.config.smoother, Smoother::Patch { .. });
+        let patches = has_patches.then(|| Patches::new(graph, &aggregates, block));
+        Partition { aggregates, patches }
+    }
+
+    /// Ends the level above, or the way into the finest one: the rows of the next level are in this order.
+    fn close(&mut self, order: Option<&[u32]>) -> Result<(), LinalgError> {
+        let device = self.device;
+        let Some(Open { a, relaxation, mut prolongation, mut restriction }) = self.open.take() else {
+            if let Some(order) = order {
+                let (order, places) = (order.to_vec(), inverse(order));
+                self.order = Some([Buffer::from_vec(device, order)?, Buffer::from_vec(device, places)?]);
+            }
+            return Ok(());
+        };
+        if let Some(order) = order {
+            restriction = restriction.with_rows(order);
+            prolongation = restriction.transpose();
+        }
+        let (prolongation, restriction) =
+            (prolongation.into_device(device)?, restriction.into_device(device)?);
+        self.levels.push(Level { a, relaxation, prolongation, restriction });
+        Ok(())
+    }
+
+    /// Adds a level and gives the matrix of the next one with its near-nullspace.
+    fn coarsen(
+        &mut self,
+        a: Rows<H>,
+        diagonal: &[H],
+        b: &NearNullspace,
+        (aggregates, patches, strength): (&Aggregates, Option<&Patches>, &Strength),
+        block: usize,
+    ) -> Result<(Rows<H>, NearNullspace), AmgError> {
+        let scaling = Scaling::of_nodes(&a, diagonal, block);
+        let tentative = Tentative::new(b, aggregates, block);
+        let is_strong = &strength.is_strong;
+        let p = Smoothing {
+            a: &a,
+            is_strong,
+            aggregates,
+            tentative: &tentative,
+            block,
+            largest: scaling.largest,
+            most: scaling.most,
+        }
+        .prolongator();
+        let r = p.transpose();
+        let mut coarse = galerkin(&a, &p, &r);
+        if tentative.n_zero > 0 {
+            fill_zero_rows(&mut coarse);
+        }
+        self.shapes.push(LevelShape {
+            n_rows: a.n_rows(),
+            n_nonzeros: a.columns.len(),
+            n_aggregates: aggregates.n,
+            n_patches: patches.map_or(0, Patches::n),
+            n_prolongator: p.columns.len(),
+        });
+        self.open = Some(Open {
+            relaxation: Relaxation::new(self.device, self.config.smoother, &a, diagonal, patches, scaling)?,
+            a: a.into_device(self.device)?,
+            prolongation: p,
+            restriction: r,
+        });
+        Ok((coarse, tentative.coarse))
+    }
+
+    fn end(&mut self, a: Rows<H>, diagonal: &[H], block: usize) -> Result<Coarsest<H, D>, AmgError> {
+        self.close(None)?;
+        let n_rows = a.n_rows();
+        let is_direct = n_rows <= MOST_COARSE_ROWS;
+        let has_patches = !is_direct && matches!(self.config.smoother, Smoother::Patch { .. });
+        let patches = has_patches.then(|| Patches::in_order(n_rows, 1));
+        self.shapes.push(LevelShape {
+            n_rows,
+            n_nonzeros: a.columns.len(),
+            n_aggregates: 0,
+            n_patches: patches.as_ref().map_or(0, Patches::n),
+            n_prolongator: 0,
+        });
+        if is_direct {
+            let inverse =
+                coarse::inverse(&a).map_err(|(row, pivot)| AmgError::Indefinite { n_rows, row, pivot })?;
+            return Ok(Coarsest::Direct(inverse.into_device(self.device)?));
+        }
+        let scaling = Scaling::of_nodes(&a, diagonal, block);
+        let relaxation =
+            Relaxation::new(self.device, self.config.smoother, &a, diagonal, patches.as_ref(), scaling)?;
+        Ok(Coarsest::Smoothed { relaxation, a: a.into_device(self.device)? })
+    }
+}
+
+/// Puts a one on the diagonal of rows that a zero column of the prolongator left without entries.
+fn fill_zero_rows<H: Scalar>(a: &mut Rows<H>) {
+    for row in 0..a.n_rows() {
+        let range = a.offsets[row]..a.offsets[row + 1];
+        let own = range.clone().find(|&at| a.columns[at] as usize == row);
+        if let Some(at) = own.filter(|_| range.clone().all(|at| a.values[at] == H::ZERO)) {
+            a.values[at] = H::ONE;
+        }
+    }
+}
+
+/// The near-nullspace of a matrix: the one that is given, or constants.
+pub(crate) fn near_nullspace_of(
+    n_rows: usize,
+    given: Option<&[f64]>,
+    config: &AmgConfig,
+) -> Result<NearNullspace, AmgError> {
+    let Some(values) = given else { return Ok(NearNullspace::constants(n_rows, config.block_size)) };
+    let wrong = |message: String| Err(AmgError::Setting { field: "near_nullspace", message });
+    if n_rows == 0 || values.is_empty() || !values.len().is_multiple_of(n_rows) {
+        return wrong(format!("{} values are not some for each of the {n_rows} rows", values.len()));
+    }
+    if let Some(i) = values.iter().position(|value| !value.is_finite()) {
+        return wrong(format!("value {i} is {}, not a finite number", values[i]));
+    }
+    Ok(NearNullspace { n_vectors: values.len() / n_rows, values: values.to_vec() })
+}

@@ -1,0 +1,240 @@
+//! The smoother by patches on the CPU: one patch at a time on a thread, its block and vectors in the nearest caches.
+
+use std::ops::Range;
+
+use femtile_device::cpu::SharedMut;
+use femtile_device::{Buffer, Cpu, Scalar};
+use femtile_linalg::LinalgError;
+
+use super::{Inside, PatchKernels, PatchMatrix, PatchSmoother};
+
+/// Entries of a vector of a patch in fast memory: a power of two, so that no local column leaves it.
+const ROOM: usize = 512;
+/// Rows whose sums are formed side by side.
+const LANES: usize = 8;
+/// Patches, and rows with entries outside, that one thread takes at least.
+const MIN_PATCHES: usize = 8;
+const MIN_ROWS: usize = 2_048;
+
+/// A vector of a patch.
+type Local<H> = [H; ROOM];
+
+/// The blocks of patches where a CPU has them.
+enum Blocks<'a, H> {
+    FullRowEll { starts: &'a [u32], columns: &'a [u16], values: &'a [H] },
+    Csr { offsets: &'a [u32], columns: &'a [u16], values: &'a [H] },
+    SymmetricCoo { starts: &'a [u32], rows: &'a [u16], columns: &'a [u16], values: &'a [H] },
+}
+
+/// What a step reads besides vectors.
+struct Smoother<'a, H> {
+    starts: &'a [u32],
+    blocks: Blocks<'a, H>,
+    diagonal: &'a [H],
+    scale: &'a [H],
+    inner: usize,
+    omega: H,
+}
+
+impl<'a, H: Scalar> Smoother<'a, H> {
+    fn new(by: &PatchSmoother<'a, H, Cpu>) -> Self {
+        let matrix = by.matrix;
+        let blocks = match &matrix.inside {
+            Inside::FullRowEll { starts, columns, values } => Blocks::FullRowEll {
+                starts: starts.as_slice(),
+                columns: columns.as_slice(),
+                values: values.as_slice(),
+            },
+            Inside::Csr { offsets, columns, values } => Blocks::Csr {
+                offsets: offsets.as_slice(),
+                columns: columns.as_slice(),
+                values: values.as_slice(),
+            },
+            Inside::SymmetricCoo { starts, rows, columns, values } => Blocks::SymmetricCoo {
+                starts: starts.as_slice(),
+                rows: rows.as_slice(),
+                columns: columns.as_slice(),
+                values: values.as_slice(),
+            },
+        };
+        Self {
+            starts: matrix.starts.as_slice(),
+            blocks,
+            diagonal: matrix.diagonal.as_slice(),
+            scale: by.scale.as_slice(),
+            inner: by.inner,
+            omega: by.omega,
+        }
+    }
+
+    #[inline(always)]
+    fn rows(&self, patch: usize) -> Range<usize> {
+        self.starts[patch] as usize..self.starts[patch + 1] as usize
+    }
+
+    /// $y = A_I x$ on one patch.
+    #[inline(always)]
+    fn product(&self, patch: usize, x: &Local<H>, y: &mut [H]) {
+        let rows = self.rows(patch);
+        match self.blocks {
+            Blocks::FullRowEll { starts, columns, values } => {
+                let range = starts[patch] as usize..starts[patch + 1] as usize;
+                by_columns(&columns[range.clone()], &values[range], x, y);
+            }
+            Blocks::Csr { offsets, columns, values } => {
+                for (y, ends) in y.iter_mut().zip(offsets[rows.start..=rows.end].windows(2)) {
+                    let range = ends[0] as usize..ends[1] as usize;
+                    let entries = columns[range.clone()].iter().zip(&values[range]);
+                    *y = entries.map(|(&column, &value)| value * x[column as usize % ROOM]).sum();
+                }
+            }
+            Blocks::SymmetricCoo { starts, rows, columns, values } => {
+                y.fill(H::ZERO);
+                let range = starts[patch] as usize..starts[patch + 1] as usize;
+                let places = rows[range.clone()].iter().zip(&columns[range.clone()]);
+                for ((&row, &column), &value) in places.zip(&values[range]) {
+                    let (row, column) = (row as usize, column as usize);
+                    y[row] += value * x[column % ROOM];
+                    y[column] += value * x[row % ROOM];
+                }
+            }
+        }
+    }
+
+    /// $r = b - (A_I + A_D) x$ on one patch.
+    #[inline(always)]
+    fn residual(&self, patch: usize, b: &[H], x: &Local<H>, r: &mut [H]) {
+        self.product(patch, x, r);
+        let diagonal = &self.diagonal[self.rows(patch)];
+        for (((r, &b), &d), &x) in r.iter_mut().zip(b).zip(diagonal).zip(x) {
+            *r = b - (d * x + *r);
+        }
+    }
+
+    /// $g = M^{-1} r$ on one patch.
+    #[inline(always)]
+    fn solve(&self, patch: usize, r: &[H], g: &mut Local<H>, room: &mut [H]) {
+        let scale = &self.scale[self.rows(patch)];
+        g.iter_mut().zip(scale).zip(r).for_each(|((g, &s), &r)| *g = s * r);
+        for _ in 1..self.inner {
+            self.residual(patch, r, g, room);
+            g.iter_mut().zip(scale).zip(room.iter()).for_each(|((g, &s), &room)| *g += s * room);
+        }
+    }
+
+    #[inline(always)]
+    fn first_step(&self, patch: usize, b: &[H], x: &mut [H], r: &mut [H]) {
+        let mut g = [H::ZERO; ROOM];
+        self.solve(patch, b, &mut g, r);
+        g[..b.len()].iter_mut().for_each(|g| *g *= self.omega);
+        x.copy_from_slice(&g[..b.len()]);
+        self.residual(patch, b, &g, r);
+    }
+
+    #[inline(always)]
+    fn step(&self, patch: usize, b: &[H], x: &mut [H]) {
+        let (mut g, mut r, mut room) = ([H::ZERO; ROOM], [H::ZERO; ROOM], [H::ZERO; ROOM]);
+        let n = b.len();
+        g[..n].copy_from_slice(x);
+        self.residual(patch, b, &g, &mut r[..n]);
+        self.solve(patch, &r[..n], &mut g, &mut room[..n]);
+        x.iter_mut().zip(&g).for_each(|(x, &g)| *x += self.omega * g);
+    }
+}
+
+/// A product with rows of equal length, all first entries first; each row adds in the order of its entries.
+#[inline(always)]
+fn by_columns<H: Scalar>(columns: &[u16], values: &[H], x: &Local<H>, y: &mut [H]) {
+    let n = y.len();
+    let (mut groups, mut first) = (y.chunks_exact_mut(LANES), 0);
+    for y in &mut groups {
+        let mut sums = [H::ZERO; LANES];
+        for (columns, values) in columns.chunks_exact(n).zip(values.chunks_exact(n)) {
+            let (columns, values) = (&columns[first..first + LANES], &values[first..first + LANES]);
+            for lane in 0..LANES {
+                sums[lane] += values[lane] * x[columns[lane] as usize % ROOM];
+            }
+        }
+        y.copy_from_slice(&sums);
+        first += LANES;
+    }
+    for (lane, y) in groups.into_remainder().iter_mut().enumerate() {
+        let row = first + lane;
+        let entries = columns.chunks_exact(n).zip(values.chunks_exact(n));
+        *y = entries.map(|(columns, values)| values[row] * x[columns[row] as usize % ROOM]).sum();
+    }
+}
+
+impl<H: Scalar> PatchKernels<H> for Cpu {
+    fn patch_relax_from_zero(
+        &self,
+        x: &mut Buffer<H, Self>,
+        r: &mut Buffer<H, Self>,
+        by: PatchSmoother<'_, H, Self>,
+        b: &Buffer<H, Self>,
+    ) -> Result<(), LinalgError> {
+        let (by, b) = (Smoother::new(&by), b.as_slice());
+        let (x, r) = (SharedMut::new(x.as_mut_slice()), SharedMut::new(r.as_mut_slice()));
+        self.for_ranges(by.starts.len() - 1, MIN_PATCHES, |patches| {
+            self.vectorize(
+                #[inline(always)]
+                || {
+                    for patch in patches {
+                        let rows = by.rows(patch);
+                        // SAFETY: patches do not overlap.
+                        let (x, r) = unsafe { (x.range(rows.clone()), r.range(rows.clone())) };
+                        by.first_step(patch, &b[rows], x, r);
+                    }
+                },
+            );
+        });
+        Ok(())
+    }
+
+    fn patch_relax(
+        &self,
+        x: &mut Buffer<H, Self>,
+        by: PatchSmoother<'_, H, Self>,
+        b: &Buffer<H, Self>,
+    ) -> Result<(), LinalgError> {
+        let (by, b) = (Smoother::new(&by), b.as_slice());
+        let x = SharedMut::new(x.as_mut_slice());
+        self.for_ranges(by.starts.len() - 1, MIN_PATCHES, |patches| {
+            self.vectorize(
+                #[inline(always)]
+                || {
+                    for patch in patches {
+                        let rows = by.rows(patch);
+                        // SAFETY: patches do not overlap.
+                        by.step(patch, &b[rows.clone()], unsafe { x.range(rows) });
+                    }
+                },
+            );
+        });
+        Ok(())
+    }
+
+    fn patch_subtract_outside(
+        &self,
+        y: &mut Buffer<H, Self>,
+        matrix: &PatchMatrix<H, Self>,
+        x: &Buffer<H, Self>,
+    ) -> Result<(), LinalgError> {
+        let outside = &matrix.outside;
+        let (rows, offsets) = (outside.rows.as_slice(), outside.offsets.as_slice());
+        let (columns, values) = (outside.columns.as_slice(), outside.values.as_slice());
+        let (x, y) = (x.as_slice(), SharedMut::new(y.as_mut_slice()));
+        self.for_ranges(rows.len(), MIN_ROWS, |places| {
+            for place in places {
+                let range = offsets[place] as usize..offsets[place + 1] as usize;
+                let entries = columns[range.clone()].iter().zip(&values[range]);
+                let sum: H = entries.map(|(&column, &value)| value * x[column as usize]).sum();
+                let row = rows[place] as usize;
+                // SAFETY: each row is listed once.
+                let y = unsafe { y.range(row..row + 1) };
+                y[0] -= sum;
+            }
+        });
+        Ok(())
+    }
+}

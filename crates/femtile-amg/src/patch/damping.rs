@@ -1,0 +1,56 @@
+//! The damping of steps by patches.
+
+use femtile_device::Scalar;
+use rayon::prelude::*;
+
+use crate::setup::rows::{RowAccess, Rows};
+use crate::setup::spectrum::{MARGIN, STEPS, largest_eigenvalue};
+
+/// $\omega \lambda$ for an estimate $\lambda$ of $\lambda_\max(M^{-1} A)$, below two by a margin.
+const OUTER: f64 = 1.5;
+
+/// $\omega$ such that $\omega \lambda_\max(M^{-1} A) < 2$, for steps $x = x + \omega M^{-1} (b - A x)$ by patches of rows
+/// that follow each other, `scale` being the damped reciprocals of the diagonal.
+///
+/// # Cost
+/// A product with A and `inner - 1` products with its blocks for each of four steps of Lanczos' method.
+pub(crate) fn outer_damping<T: Scalar>(a: &Rows<T>, scale: &[T], starts: &[u32], inner: usize) -> f64 {
+    let solve = |z: &mut [T], r: &[T]| {
+        let (mut rest, mut work) = (z, Vec::with_capacity(starts.len()));
+        for ends in starts.windows(2) {
+            let (own, more) = rest.split_at_mut((ends[1] - ends[0]) as usize);
+            rest = more;
+            work.push((ends[0] as usize, own));
+        }
+        let of_patch = |room: &mut Vec<T>, (begin, z): (usize, &mut [T])| {
+            let rows = begin..begin + z.len();
+            inexact(a, begin, [&scale[rows.clone()], &r[rows]], inner, z, room);
+        };
+        work.into_par_iter().for_each_init(Vec::new, of_patch);
+    };
+    OUTER / (MARGIN * largest_eigenvalue(a, scale, STEPS, solve))
+}
+
+/// $z = M^{-1} r$ on the patch that begins with a row; `room` is overwritten.
+fn inexact<T: Scalar>(
+    a: &Rows<T>,
+    begin: usize,
+    [scale, r]: [&[T]; 2],
+    inner: usize,
+    z: &mut [T],
+    room: &mut Vec<T>,
+) {
+    z.iter_mut().zip(scale).zip(r).for_each(|((z, &s), &r)| *z = s * r);
+    for _ in 1..inner {
+        room.clear();
+        for i in 0..z.len() {
+            let (columns, values) = a.row(begin + i);
+            let entries = columns.iter().zip(values);
+            let inside = entries.filter_map(|(&column, &value)| {
+                z.get((column as usize).wrapping_sub(begin)).map(|&z| value * z)
+            });
+            room.push(z[i] + scale[i] * (r[i] - inside.sum::<T>()));
+        }
+        z.copy_from_slice(room);
+    }
+}

@@ -1,0 +1,230 @@
+//! The format patchSPM.
+
+use femtile_device::{Buffer, Device, HostDevice, Scalar};
+use femtile_linalg::LinalgError;
+use rayon::prelude::*;
+
+use crate::PatchFormat;
+use crate::setup::rows::{RowAccess, Rows};
+
+/// A symmetric matrix in three parts, $A = A_I + A_B + A_D$: entries that join rows of one patch, entries that join two
+/// patches, and the diagonal. Rows of a patch follow each other, at most 400.
+///
+/// # Shapes
+/// `starts: [n_patches + 1]`, `diagonal: [n_rows]`.
+/// # Source
+/// `[fu2014]`, section 5.2.2, patchSPM. Differs: columns within a patch take 16 bits; $A_B$ is kept by rows, of those that
+/// have any.
+#[derive(Debug)]
+pub struct PatchMatrix<H: Scalar, D: Device> {
+    /// The first row of each patch, and the end.
+    pub starts: Buffer<u32, D>,
+    /// Rows of the largest patch.
+    pub most_rows: usize,
+    /// $A_I$.
+    pub inside: Inside<H, D>,
+    /// $A_B$.
+    pub outside: Outside<H, D>,
+    /// $A_D$.
+    pub diagonal: Buffer<H, D>,
+}
+
+/// The blocks of patches without their diagonals; rows and columns are counted from the first row of the patch.
+#[derive(Debug)]
+pub enum Inside<H: Scalar, D: Device> {
+    /// Each block as wide as its longest row, the first entries of all rows, then the second ones, and so on; short rows
+    /// are filled with zeros on the diagonal.
+    FullRowEll {
+        /// The first entry of each patch, and the end.
+        starts: Buffer<u32, D>,
+        /// Column of each entry.
+        columns: Buffer<u16, D>,
+        /// Value of each entry.
+        values: Buffer<H, D>,
+    },
+    /// Row by row.
+    Csr {
+        /// The first entry of each row, and the end.
+        offsets: Buffer<u32, D>,
+        /// Column of each entry.
+        columns: Buffer<u16, D>,
+        /// Value of each entry.
+        values: Buffer<H, D>,
+    },
+    /// The entries above the diagonal, which stand for those below it as well.
+    SymmetricCoo {
+        /// The first entry of each patch, and the end.
+        starts: Buffer<u32, D>,
+        /// Row of each entry.
+        rows: Buffer<u16, D>,
+        /// Column of each entry.
+        columns: Buffer<u16, D>,
+        /// Value of each entry.
+        values: Buffer<H, D>,
+    },
+}
+
+/// The entries that join two patches, by rows.
+#[derive(Debug)]
+pub struct Outside<H: Scalar, D: Device> {
+    /// The rows that have any, ascending.
+    pub rows: Buffer<u32, D>,
+    /// The first entry of each of these, and the end.
+    pub offsets: Buffer<u32, D>,
+    /// Column of each entry.
+    pub columns: Buffer<u32, D>,
+    /// Value of each entry.
+    pub values: Buffer<H, D>,
+}
+
+impl<H: Scalar, D: Device> PatchMatrix<H, D> {
+    /// A matrix whose rows follow each other patch by patch.
+    pub(crate) fn new(
+        device: &D,
+        a: &Rows<H>,
+        diagonal: Vec<H>,
+        starts: &[u32],
+        format: PatchFormat,
+    ) -> Result<Self, LinalgError> {
+        let sizes = starts.windows(2).map(|ends| (ends[1] - ends[0]) as usize);
+        Ok(Self {
+            most_rows: sizes.max().unwrap_or(0),
+            inside: inside(device, a, starts, format)?,
+            outside: outside(device, a, starts)?,
+            starts: Buffer::from_host(device, starts)?,
+            diagonal: Buffer::from_vec(device, diagonal)?,
+        })
+    }
+
+    /// Number of patches.
+    pub fn n_patches(&self) -> usize {
+        self.starts.len() - 1
+    }
+}
+
+impl<H: Scalar, D: HostDevice> PatchMatrix<H, D> {
+    /// The rows of a patch, on a device that shares the host's memory.
+    pub fn rows(&self, patch: usize) -> std::ops::Range<usize> {
+        let starts = self.starts.as_slice();
+        starts[patch] as usize..starts[patch + 1] as usize
+    }
+}
+
+/// The entries of one block.
+struct Block<H> {
+    /// Where each row ends; none where a format does not tell.
+    ends: Vec<usize>,
+    /// The row of each entry; none where a format does not tell.
+    rows: Vec<u16>,
+    columns: Vec<u16>,
+    values: Vec<H>,
+}
+
+fn block<H: Scalar>(a: &Rows<H>, range: std::ops::Range<usize>, format: PatchFormat) -> Block<H> {
+    let mut block = Block { ends: vec![], rows: vec![], columns: vec![], values: vec![] };
+    for row in range.clone() {
+        let (columns, values) = a.row(row);
+        for (&column, &value) in columns.iter().zip(values) {
+            let column = column as usize;
+            let is_kept = if format == PatchFormat::SymmetricCoo { column > row } else { column != row };
+            if is_kept && range.contains(&column) {
+                block.rows.push((row - range.start) as u16);
+                block.columns.push((column - range.start) as u16);
+                block.values.push(value);
+            }
+        }
+        block.ends.push(block.columns.len());
+    }
+    if format == PatchFormat::FullRowEll { by_columns(&block) } else { block }
+}
+
+/// All rows made as long as the longest, first entries first.
+fn by_columns<H: Scalar>(block: &Block<H>) -> Block<H> {
+    let n = block.ends.len();
+    let begin = |row: usize| if row == 0 { 0 } else { block.ends[row - 1] };
+    let width = (0..n).map(|row| block.ends[row] - begin(row)).max().unwrap_or(0);
+    let mut columns: Vec<u16> = (0..n * width).map(|at| (at % n) as u16).collect();
+    let mut values = vec![H::ZERO; n * width];
+    for row in 0..n {
+        for (k, at) in (begin(row)..block.ends[row]).enumerate() {
+            (columns[k * n + row], values[k * n + row]) = (block.columns[at], block.values[at]);
+        }
+    }
+    Block { ends: vec![], rows: vec![], columns, values }
+}
+
+fn inside<H: Scalar, D: Device>(
+    device: &D,
+    a: &Rows<H>,
+    starts: &[u32],
+    format: PatchFormat,
+) -> Result<Inside<H, D>, LinalgError> {
+    let of_patch = |ends: &[u32]| block(a, ends[0] as usize..ends[1] as usize, format);
+    let blocks: Vec<Block<H>> = starts.par_windows(2).map(of_patch).collect();
+    let places = match format {
+        PatchFormat::Csr => offsets(blocks.iter().flat_map(|block| lengths(&block.ends))),
+        _ => offsets(blocks.iter().map(|block| block.columns.len())),
+    }?;
+    let places = Buffer::from_vec(device, places)?;
+    let columns = Buffer::from_vec(device, joined(&blocks, |block| &block.columns))?;
+    let values = Buffer::from_vec(device, joined(&blocks, |block| &block.values))?;
+    Ok(match format {
+        PatchFormat::FullRowEll => Inside::FullRowEll { starts: places, columns, values },
+        PatchFormat::Csr => Inside::Csr { offsets: places, columns, values },
+        PatchFormat::SymmetricCoo => {
+            let rows = Buffer::from_vec(device, joined(&blocks, |block| &block.rows))?;
+            Inside::SymmetricCoo { starts: places, rows, columns, values }
+        }
+    })
+}
+
+fn lengths(ends: &[usize]) -> impl Iterator<Item = usize> {
+    ends.iter().scan(0, |begin, &end| Some(end - std::mem::replace(begin, end)))
+}
+
+fn joined<H, E: Copy>(blocks: &[Block<H>], of: impl Fn(&Block<H>) -> &[E]) -> Vec<E> {
+    blocks.iter().flat_map(of).copied().collect()
+}
+
+/// Where each of some lists begins when they follow each other, and the end.
+fn offsets(lengths: impl Iterator<Item = usize>) -> Result<Vec<u32>, LinalgError> {
+    let (mut end, mut offsets) = (0_usize, vec![0]);
+    for length in lengths {
+        end += length;
+        let Ok(narrow) = u32::try_from(end) else {
+            let message = "2³² entries or more do not fit patches: choose Chebyshev".into();
+            return Err(LinalgError::Setting { field: "smoother", message });
+        };
+        offsets.push(narrow);
+    }
+    Ok(offsets)
+}
+
+fn outside<H: Scalar, D: Device>(
+    device: &D,
+    a: &Rows<H>,
+    starts: &[u32],
+) -> Result<Outside<H, D>, LinalgError> {
+    let (mut rows, mut ends, mut columns, mut values) = (vec![], vec![], vec![], vec![]);
+    for patch in starts.windows(2).map(|ends| ends[0]..ends[1]) {
+        for row in patch.clone() {
+            let before = columns.len();
+            let (of_row, of_row_values) = a.row(row as usize);
+            let outer = of_row.iter().zip(of_row_values).filter(|(column, _)| !patch.contains(column));
+            for (&column, &value) in outer {
+                columns.push(column);
+                values.push(value);
+            }
+            if columns.len() > before {
+                rows.push(row);
+                ends.push(columns.len());
+            }
+        }
+    }
+    Ok(Outside {
+        rows: Buffer::from_vec(device, rows)?,
+        offsets: Buffer::from_vec(device, offsets(lengths(&ends))?)?,
+        columns: Buffer::from_vec(device, columns)?,
+        values: Buffer::from_vec(device, values)?,
+    })
+}

@@ -1,0 +1,15 @@
+//! The smoother by patches: $A = A_I + A_B + A_D$, blocks of $A_I$ solved inexactly where they lie in fast memory.
+
+#[allow(unsafe_code)]
+mod cpu;
+#[allow(unsafe_code)]
+mod cuda;
+mod damping;
+mod kernels;
+mod layout;
+mod reference;
+
+pub(crate) use cuda::specialisations as cuda_specialisations;
+pub(crate) use damping::outer_damping;
+pub use kernels::{PatchKernels, PatchSmoother};
+pub use layout::{Inside, Outside, PatchMatrix};

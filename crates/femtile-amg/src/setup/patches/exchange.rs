@@ -1,0 +1,89 @@
+//! Exchange of units between patches, which evens their sizes.
+
+use super::super::graph::{Aggregates, Graph, NONE};
+use super::MOST_ROWS;
+
+/// Rounds at most; what is still too heavy then is cut.
+const ROUNDS: usize = 32;
+
+/// A unit that would leave its patch.
+#[derive(Debug, Clone, Copy)]
+struct Move {
+    unit: usize,
+    to: u32,
+    /// Whether the other patch has room for it.
+    fits: bool,
+    /// Neighbours in the other patch less those in its own.
+    gain: i64,
+}
+
+/// In rounds, each patch of more than [`MOST_ROWS`] gives up the one unit that leaves most willingly: one that fits where it
+/// goes, if there is any, then one with many neighbours there and few at home. The other patch stays the lighter of the
+/// two. Ends when no patch is too heavy, or nothing improves.
+///
+/// # Source
+/// `[fu2014]`, section 5.2.1, which leaves open what is desirable.
+pub(super) fn exchange(graph: &Graph, weights: &[u32], parts: &mut Aggregates) {
+    let mut sizes = parts.weights(|unit| weights[unit]);
+    for _ in 0..ROUNDS {
+        if sizes.iter().all(|&size| size <= MOST_ROWS) {
+            return;
+        }
+        let mut best: Vec<Option<Move>> = vec![None; parts.n];
+        for unit in 0..weights.len() {
+            let own = parts.of_node[unit];
+            if own == NONE || sizes[own as usize] <= MOST_ROWS {
+                continue;
+            }
+            let found = most_desirable(graph, weights, parts, &sizes, unit);
+            let known = &mut best[own as usize];
+            if found.is_some_and(|found| known.is_none_or(|known| found.key() > known.key())) {
+                *known = found;
+            }
+        }
+        let mut is_better = false;
+        for Move { unit, to, .. } in best.into_iter().flatten() {
+            let (from, to, weight) = (parts.of_node[unit] as usize, to as usize, weights[unit]);
+            // Others may have gone there in this round.
+            if sizes[to] + weight < sizes[from] {
+                sizes[from] -= weight;
+                sizes[to] += weight;
+                parts.of_node[unit] = to as u32;
+                is_better = true;
+            }
+        }
+        if !is_better {
+            return;
+        }
+    }
+}
+
+impl Move {
+    fn key(&self) -> (bool, i64) {
+        (self.fits, self.gain)
+    }
+}
+
+/// Where a unit would rather be, of patches with fewer rows after it came than its own has now.
+fn most_desirable(
+    graph: &Graph,
+    weights: &[u32],
+    parts: &Aggregates,
+    sizes: &[u32],
+    unit: usize,
+) -> Option<Move> {
+    let own = parts.of_node[unit];
+    let mut near: Vec<u32> = graph.of(unit).iter().map(|&other| parts.of_node[other as usize]).collect();
+    near.sort_unstable();
+    let at_home = near.iter().filter(|part| **part == own).count() as i64;
+    let mut best: Option<Move> = None;
+    for group in near.chunk_by(|a, b| a == b).filter(|group| group[0] != own) {
+        let size = sizes[group[0] as usize] + weights[unit];
+        let (fits, gain) = (size <= MOST_ROWS, group.len() as i64 - at_home);
+        let found = Move { unit, to: group[0], fits, gain };
+        if size < sizes[own as usize] && best.is_none_or(|best| found.key() > best.key()) {
+            best = Some(found);
+        }
+    }
+    best
+}

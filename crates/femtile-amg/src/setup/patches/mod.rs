@@ -1,0 +1,150 @@
+//! Patches: groups of aggregates, each with so few rows that its block of the matrix is solved in fast memory.
+
+mod exchange;
+mod units;
+
+use super::aggregate::aggregate;
+use super::graph::{Aggregates, Graph, NONE};
+use exchange::exchange;
+use units::Units;
+
+/// Rows of a patch at most.
+pub(crate) const MOST_ROWS: u32 = 400;
+/// Patches of fewer rows are dealt out to others.
+const LEAST_ROWS: u32 = 100;
+/// No path that keeps roots of patches apart is longer.
+const MOST_DISTANCE: usize = 4;
+
+/// Nodes in an order in which those of a patch follow each other, and in it those of an aggregate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Patches {
+    /// The node at each place.
+    pub nodes: Vec<u32>,
+    /// The first row of each patch in that order, and the end.
+    pub starts: Vec<u32>,
+}
+
+impl Patches {
+    /// Groups aggregates of nodes of `block` rows, at most [`MOST_ROWS`], to patches of at most as many rows, around a
+    /// maximal independent set of the graph that the aggregates make.
+    ///
+    /// An aggregate is cut only where it has more rows than a patch may have. Aggregates without neighbours and nodes in
+    /// no aggregate are gathered in the order of their numbers. The result does not depend on the number of threads.
+    ///
+    /// # Source
+    /// `[fu2014]`, section 5.2.1. Differs: roots are further apart where nodes have few neighbours; a patch that is too
+    /// heavy after some rounds of exchange is cut.
+    pub fn new(graph: &Graph, aggregates: &Aggregates, block: usize) -> Self {
+        let units = Units::new(graph, aggregates, block);
+        let mut parts = around_roots(&units);
+        exchange(&units.graph, &units.weights, &mut parts);
+        let mut patches = cut(&units, &parts);
+        patches.extend(gathered(&units, &parts));
+        patches.sort_unstable_by_key(|patch| units.nodes_of(patch[0])[0]);
+        let rows = |patch: &Vec<u32>| patch.iter().map(|&unit| units.weights[unit as usize]).sum::<u32>();
+        let ends = patches.iter().scan(0, |end, patch| {
+            *end += rows(patch);
+            Some(*end)
+        });
+        Self {
+            starts: std::iter::once(0).chain(ends).collect(),
+            nodes: patches.iter().flatten().flat_map(|&unit| units.nodes_of(unit)).copied().collect(),
+        }
+    }
+
+    /// Nodes without connections: as they follow each other.
+    pub fn in_order(n_nodes: usize, block: usize) -> Self {
+        let graph = Graph { offsets: vec![0; n_nodes + 1], neighbours: Vec::new() };
+        Self::new(&graph, &Aggregates { n: 0, of_node: vec![NONE; n_nodes] }, block)
+    }
+
+    /// The row at each place, for nodes of `block` rows.
+    pub fn rows(&self, block: usize) -> Vec<u32> {
+        let of_node = |&node: &u32| (0..block as u32).map(move |i| block as u32 * node + i);
+        self.nodes.iter().flat_map(of_node).collect()
+    }
+
+    /// Number of patches.
+    pub fn n(&self) -> usize {
+        self.starts.len() - 1
+    }
+}
+
+/// Units around roots that are more than one connection apart, or more where parts would be small on average.
+fn around_roots(units: &Units) -> Aggregates {
+    let weight = |unit: usize| units.weights[unit];
+    let mut parts = aggregate(&units.graph, weight, 1, LEAST_ROWS);
+    for k in 2..=MOST_DISTANCE {
+        let held: u32 = parts.weights(weight).iter().sum();
+        if held >= parts.n as u32 * LEAST_ROWS {
+            break;
+        }
+        parts = aggregate(&units.graph, weight, k, LEAST_ROWS);
+    }
+    parts
+}
+
+/// The units of each part; a part that is too heavy gives several patches, each a stretch of a breadth-first walk.
+fn cut(units: &Units, parts: &Aggregates) -> Vec<Vec<u32>> {
+    let (members, weights) = (parts.members(), parts.weights(|unit| units.weights[unit]));
+    let mut is_seen = vec![false; units.weights.len()];
+    let mut patches = Vec::with_capacity(parts.n);
+    for (part, &weight) in weights.iter().enumerate() {
+        if weight <= MOST_ROWS {
+            patches.push(members.of(part).to_vec());
+        } else {
+            let even = weight.div_ceil(weight.div_ceil(MOST_ROWS));
+            patches.extend(filled(units, walk(&units.graph, parts, members.of(part), &mut is_seen), even));
+        }
+    }
+    patches
+}
+
+/// The members of a part, neighbours near each other.
+fn walk(graph: &Graph, parts: &Aggregates, members: &[u32], is_seen: &mut [bool]) -> Vec<u32> {
+    let part = parts.of_node[members[0] as usize];
+    let mut order = Vec::with_capacity(members.len());
+    let mut next = 0;
+    for &first in members {
+        if !std::mem::replace(&mut is_seen[first as usize], true) {
+            order.push(first);
+        }
+        while next < order.len() {
+            for &other in graph.of(order[next] as usize) {
+                let is_member = parts.of_node[other as usize] == part;
+                if is_member && !std::mem::replace(&mut is_seen[other as usize], true) {
+                    order.push(other);
+                }
+            }
+            next += 1;
+        }
+    }
+    order
+}
+
+/// The units in no part, as they follow each other.
+fn gathered(units: &Units, parts: &Aggregates) -> Vec<Vec<u32>> {
+    let alone = (0..units.weights.len() as u32).filter(|&unit| parts.of_node[unit as usize] == NONE);
+    filled(units, alone.collect(), MOST_ROWS)
+}
+
+/// Stretches of units: each ends before it has more than [`MOST_ROWS`], and once it has `enough`.
+fn filled(units: &Units, order: Vec<u32>, enough: u32) -> Vec<Vec<u32>> {
+    let (mut patches, mut own, mut weight) = (Vec::new(), Vec::new(), 0);
+    for unit in order {
+        let more = units.weights[unit as usize];
+        if weight >= enough || weight + more > MOST_ROWS {
+            patches.push(std::mem::take(&mut own));
+            weight = 0;
+        }
+        own.push(unit);
+        weight += more;
+    }
+    if !own.is_empty() {
+        patches.push(own);
+    }
+    for patch in &mut patches {
+        patch.sort_unstable();
+    }
+    patches
+}
