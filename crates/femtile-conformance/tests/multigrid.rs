@@ -139,12 +139,13 @@ fn options_of_case_files_give_the_same_solution() {
             device = "cpu"
             {solver}
             [output]
-            directory = "{name}"
             functionals = [{{ name = "energy", kind = "energy" }}]
             "#
         );
         std::fs::write(&path, text).unwrap();
-        let report = case::run(&Case::load(&path).unwrap(), &mut Silent).unwrap();
+        let mut case = Case::load(&path).unwrap();
+        case.file.output.directory = folder.path().join(name);
+        let report = case::run(&case, &mut Silent).unwrap();
         (report.functionals["energy"], report.solve.iterations, report.citations)
     };
     let (expected, _, _) = energy("jacobi", "");
