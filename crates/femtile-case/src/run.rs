@@ -335,8 +335,11 @@ fn preconditioner<D: SolveDevice>(
         PreconditionerName::Amg => {
             let amg =
                 Amg::<f32, D>::new(&system.matrix, None, &solver.amg.clone().unwrap_or_default().config())?;
-            let level =
-                |shape: &LevelShape| LevelReport { n_rows: shape.n_rows, n_nonzeros: shape.n_nonzeros };
+            let level = |shape: &LevelShape| LevelReport {
+                n_rows: shape.n_rows,
+                n_nonzeros: shape.n_nonzeros,
+                n_patches: Some(shape.n_patches).filter(|n| *n > 0),
+            };
             let levels = amg.hierarchy().shapes().iter().map(level).collect();
             (Box::new(amg), levels)
         }
