@@ -191,10 +191,7 @@ impl Case {
             Some(_) if solver.preconditioner != PreconditionerName::Amg => {
                 wrong("amg", "these options need preconditioner = \"amg\"".into())
             }
-            Some(options) => {
-                let checked = options.config().check();
-                checked.or_else(|error| wrong("amg", error.to_string()))
-            }
+            Some(options) => options.check().or_else(|error| wrong("amg", error)),
             None => Ok(()),
         }
     }

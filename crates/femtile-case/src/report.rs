@@ -81,6 +81,9 @@ pub struct LevelReport {
     pub n_rows: usize,
     /// Non-zeros of its matrix.
     pub n_nonzeros: usize,
+    /// Patches of its rows, where they smooth.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub n_patches: Option<usize>,
 }
 
 /// How time was stepped through.

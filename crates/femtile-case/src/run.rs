@@ -342,7 +342,11 @@ where
     D: SolveDevice + AmgKernels<H> + Convert<f64, H> + Convert<H, f64>,
 {
     let amg = Amg::<H, D>::new(&system.matrix, None, &options.config())?;
-    let level = |shape: &LevelShape| LevelReport { n_rows: shape.n_rows, n_nonzeros: shape.n_nonzeros };
+    let level = |shape: &LevelShape| LevelReport {
+        n_rows: shape.n_rows,
+        n_nonzeros: shape.n_nonzeros,
+        n_patches: Some(shape.n_patches).filter(|n| *n > 0),
+    };
     let levels = amg.hierarchy().shapes().iter().map(level).collect();
     Ok((Box::new(amg), levels))
 }

@@ -84,12 +84,15 @@ fn listen() -> Result<Arc<AtomicBool>, Failure> {
     Ok(flag)
 }
 
-/// Rows of each level, and what all cost together.
+/// Rows of each level, patches where there are any, and what all cost together.
 fn levels(levels: &[LevelReport]) -> String {
     let rows: Vec<String> = levels.iter().map(|level| level.n_rows.to_string()).collect();
+    let patches: Vec<String> = levels.iter().filter_map(|level| Some(level.n_patches?.to_string())).collect();
+    let patches =
+        if patches.is_empty() { String::new() } else { format!(" in {} patches", patches.join(", ")) };
     let all: usize = levels.iter().map(|level| level.n_nonzeros).sum();
     let first = levels.first().map_or(1, |level| level.n_nonzeros.max(1));
-    format!("{} rows, operator complexity {:.2}", rows.join(", "), all as f64 / first as f64)
+    format!("{} rows{patches}, operator complexity {:.2}", rows.join(", "), all as f64 / first as f64)
 }
 
 fn summary(case: &Case, report: &Report) -> String {

@@ -69,6 +69,14 @@ fn settings_out_of_range_name_their_key() {
         ("preconditioner = \"amg\"\namg = { strength = 2 }", ["solver.amg", "strength"]),
         ("preconditioner = \"amg\"\namg = { sweeps = 0 }", ["solver.amg", "smoother"]),
         ("preconditioner = \"amg\"\namg = { cycle = \"x\" }", ["`x`", "`v`"]),
+        ("preconditioner = \"amg\"\namg = { inner = 3 }", ["solver.amg", "inner"]),
+        ("preconditioner = \"amg\"\namg = { patch_format = \"csr\" }", ["solver.amg", "patch_format"]),
+        ("preconditioner = \"amg\"\namg = { smoother = \"patch\", inner = 0 }", ["solver.amg", "smoother"]),
+        ("preconditioner = \"amg\"\namg = { smoother = \"patch\", sweeps = 1 }", ["solver.amg", "inner"]),
+        (
+            "preconditioner = \"amg\"\namg = { smoother = \"patch\", patch_format = \"coo\" }",
+            ["`coo`", "`symmetric-coo`"],
+        ),
         ("device = \"gpu\"", ["solver.device", "`gpu`"]),
         ("method = \"gmres\"", ["gmres", "cg"]),
     ] {

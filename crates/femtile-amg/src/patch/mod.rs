@@ -8,6 +8,8 @@ mod damping;
 mod kernels;
 mod layout;
 mod reference;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use cuda::specialisations as cuda_specialisations;
 pub(crate) use damping::outer_damping;

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use amg::{AmgSection, CycleName, LevelPrecision, SmootherName};
+pub use amg::{AmgSection, CycleName, LevelPrecision, PatchFormatName, SmootherName};
 pub use coefficient::{Entry, Value};
 pub use functional::Functional;
 pub use generator::{CellName, Generator};

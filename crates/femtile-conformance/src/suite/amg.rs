@@ -1,6 +1,6 @@
 //! Multigrid: what a cycle gives, and how many iterations a solve takes.
 
-use femtile::amg::{Amg, AmgConfig, AmgKernels, Convert, Cycle, Smoother};
+use femtile::amg::{Amg, AmgConfig, AmgKernels, Convert, Cycle, PatchFormat, Smoother};
 use femtile::device::{Buffer, Reference, Scalar};
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::Stop;
@@ -59,6 +59,42 @@ pub fn cycles_agree_with_the_reference<D: AmgDevice>(device: &D, scope: &Scope) 
             let single = apply::<f32, _>(&Reference, &parts, &r, &config);
             close(&single, &apply::<f32, _>(device, &parts, &r, &config), 1e-4, &what);
         }
+    }
+}
+
+/// The smoother by patches with its blocks in every format, in both precisions; several patches, and one alone.
+pub fn cycles_with_patches_agree_with_the_reference<D: AmgDevice>(device: &D, scope: &Scope) {
+    let mut random = Random::new(13);
+    for side in [scope.side, 2 * scope.side] {
+        let (parts, r) = (laplacian::<f64>(side, &mut random), random.vector::<f64>(side * side));
+        for (format, inner, cycle) in [
+            (PatchFormat::FullRowEll, 3, Cycle::V),
+            (PatchFormat::FullRowEll, 4, Cycle::W),
+            (PatchFormat::Csr, 2, Cycle::V),
+            (PatchFormat::SymmetricCoo, 1, Cycle::V),
+            (PatchFormat::SymmetricCoo, 3, Cycle::W),
+        ] {
+            let smoother = Smoother::Patch { inner, format };
+            let config = AmgConfig { smoother, cycle, coarse_rows: 12, ..AmgConfig::default() };
+            let what = format!("{side} nodes a side, {config:?}");
+            let double = apply::<f64, _>(&Reference, &parts, &r, &config);
+            close(&double, &apply::<f64, _>(device, &parts, &r, &config), 1e-12, &what);
+            let single = apply::<f32, _>(&Reference, &parts, &r, &config);
+            close(&single, &apply::<f32, _>(device, &parts, &r, &config), 1e-4, &what);
+        }
+    }
+}
+
+/// The formats without atomic operations give the same bits in every run.
+pub fn cycles_with_patches_give_the_same_bits_again<D: AmgDevice>(device: &D, scope: &Scope) {
+    let mut random = Random::new(14);
+    let (parts, r) =
+        (laplacian::<f64>(scope.side, &mut random), random.vector::<f64>(scope.side * scope.side));
+    for format in [PatchFormat::FullRowEll, PatchFormat::Csr] {
+        let smoother = Smoother::Patch { inner: 3, format };
+        let config = AmgConfig { smoother, coarse_rows: 12, ..AmgConfig::default() };
+        let bits = || apply::<f32, _>(device, &parts, &r, &config).into_iter().map(f64::to_bits);
+        assert!(bits().eq(bits()), "{format:?}");
     }
 }
 

@@ -56,16 +56,17 @@ __device__ inline Patch load(const Inside& inside, T* shared) {
 
 // Adds up A_I x where rows cannot do so on their own; x is complete before, and may be written after.
 __device__ inline void prepare(const Inside& inside, const Patch& patch, const T* x) {
-    if (FORMAT != SYMMETRIC_COO) return;
-    for (u32 i = threadIdx.x; i < patch.n; i += blockDim.x) patch.sums[i] = (T)0;
-    __syncthreads();
-    for (u64 at = patch.entry + threadIdx.x; at < patch.end; at += blockDim.x) {
-        const u32 row = inside.rows[at], column = inside.columns[at];
-        const T value = inside.values[at];
-        atomicAdd(&patch.sums[row], value * x[column]);
-        atomicAdd(&patch.sums[column], value * x[row]);
+    if (FORMAT == SYMMETRIC_COO) {
+        for (u32 i = threadIdx.x; i < patch.n; i += blockDim.x) patch.sums[i] = (T)0;
+        __syncthreads();
+        for (u64 at = patch.entry + threadIdx.x; at < patch.end; at += blockDim.x) {
+            const u32 row = inside.rows[at], column = inside.columns[at];
+            const T value = inside.values[at];
+            atomicAdd(&patch.sums[row], value * x[column]);
+            atomicAdd(&patch.sums[column], value * x[row]);
+        }
+        __syncthreads();
     }
-    __syncthreads();
 }
 
 // A row of (A_I + A_D) x.
