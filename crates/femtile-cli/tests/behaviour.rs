@@ -203,6 +203,43 @@ fn help_completions_and_the_manual_page_are_there() {
 }
 
 #[test]
+fn multigrid_is_measured_beside_the_peers_that_are_there() {
+    for (more, n_systems) in [(&["--peers"][..], 1), (&["--problem", "blobs"], 3)] {
+        let arguments = ["bench", "amg", "--nodes", "9", "--threads", "1", "--repeats", "1", "--json", "-"];
+        let mut program = femtile();
+        program.args(arguments).args(more).env_remove("FEMTILE_AMGCL").env("PATH", "");
+        let output = program.env("FEMTILE_PYTHON", "no-such-python").output().unwrap();
+        let said = text(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        let is_named = said.contains("SKIPPED: AMGCL") && said.contains("FEMTILE_AMGCL");
+        assert_eq!(is_named, more == ["--peers"], "{said}");
+        let records: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+        // The system's Python may have some of the peers.
+        let is_ours = |record: &&serde_json::Value| {
+            let problem = record["problem"].as_str().unwrap();
+            record["parameters"]["threads"] == 1
+                && !["PETSc", "PyAMG"].iter().any(|peer| problem.contains(peer))
+        };
+        assert_eq!(records.iter().filter(is_ours).count(), 2 * n_systems, "{records:?}");
+        for record in records {
+            let iterations = record["parameters"]["iterations"].as_u64().unwrap();
+            assert!(
+                (1..40).contains(&iterations) && record["seconds_min"].as_f64().unwrap() > 0.0,
+                "{record}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_mesh_that_refinement_does_not_lead_to_is_refused_with_those_it_does() {
+    let arguments = ["bench", "amg", "--problem", "regular", "--nodes", "64"];
+    let output = femtile().args(arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("65"), "{}", text(&output.stderr));
+}
+
+#[test]
 fn meshes_are_made_looked_at_refined_converted_and_checked() {
     let place = Workplace::new("");
     let run = |arguments: &[&str]| {
