@@ -20,7 +20,12 @@ use crate::{AmgConfig, AmgError};
 
 /// Neighbours of a node, on average, from which on aggregates are a root with its neighbours.
 const MANY_NEIGHBOURS: usize = 9;
-/// The threshold of strong connections on a level relative to that on the one before.
+/// The threshold of connections on coarser levels relative to that on the first: entries between groups are smaller.
+const COARSER: f64 = 0.25;
+/// The threshold of what prolongators are smoothed by, relative to that of connections on the first level: smoothed by
+/// connections alone, they would not follow solutions beside a jump.
+const SMOOTHED: f64 = 0.25;
+/// The former on a level relative to that on the one before.
 const WEAKER: f64 = 0.5;
 /// Levels end where the next one has more than this share of the rows.
 const LEAST_GAIN: f64 = 0.8;
@@ -215,8 +220,7 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
             if a.n_rows() <= self.config.coarse_rows || number + 1 == self.config.max_levels {
                 return self.end(a, &diagonal);
             }
-            let theta = self.config.strength * WEAKER.powi(number as i32);
-            let strength = Strength::new(&a, &diagonal, block, theta);
+            let strength = Strength::new(&a, &diagonal, block, self.thresholds(number));
             let known = self.known.and_then(|known| known.get(number));
             let aggregates = match known.filter(|known| known.of_node.len() * block == a.n_rows()) {
                 Some(known) => known.clone(),
@@ -230,6 +234,13 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
             self.aggregates.push(aggregates);
             block = b.n_vectors;
         }
+    }
+
+    /// Of connections and of what prolongators are smoothed by.
+    fn thresholds(&self, level: usize) -> [f64; 2] {
+        let theta = self.config.strength;
+        let of_groups = if level == 0 { theta } else { COARSER * theta };
+        [of_groups, SMOOTHED * WEAKER.powi(level as i32) * theta]
     }
 
     /// Adds a level and gives the matrix of the next one with its near-nullspace.
