@@ -1,4 +1,4 @@
-"""Times PETSc's Jacobi-CG on a matrix that `femtile bench petsc` wrote; every entry of b is one.
+"""Times PETSc's Jacobi-CG on a matrix that `femtile bench petsc` wrote.
 
 Arguments: file, repeats, tolerance on the unpreconditioned residual relative to b. Prints JSON.
 """
@@ -23,6 +23,7 @@ with open(file, "rb") as data:
     offsets = numpy.fromfile(data, "<u4", n_rows + 1).astype(PETSc.IntType)
     columns = numpy.fromfile(data, "<u4", n_nonzeros).astype(PETSc.IntType)
     values = numpy.fromfile(data, "<f8", n_nonzeros)
+    rhs = numpy.fromfile(data, "<f8", n_rows)
 
 a = PETSc.Mat().createAIJ((n_rows, n_rows), csr=(offsets, columns, values), comm=PETSc.COMM_SELF)
 b, x = a.createVecs()
@@ -33,7 +34,7 @@ ksp.getPC().setType("jacobi")
 ksp.setNormType(PETSc.KSP.NormType.UNPRECONDITIONED)
 ksp.setTolerances(rtol=tolerance, atol=0.0, max_it=10000)
 
-b.set(1.0)
+b.setArray(rhs)
 ksp.setUp()
 ksp.solve(b, x)  # once untimed: memory is touched, work vectors exist
 seconds = []

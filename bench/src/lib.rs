@@ -5,6 +5,7 @@
 
 mod benchmarks;
 mod error;
+mod multigrid;
 mod options;
 mod peer;
 pub mod problems;

@@ -1,6 +1,7 @@
 use femtile::device::Cpu;
 
 use crate::BenchError;
+use crate::problems::Elliptic;
 
 /// What the user may choose of a benchmark; `None` leaves the choice to the benchmark.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -9,6 +10,10 @@ pub struct Options {
     pub threads: Option<usize>,
     /// Nodes along a side of the box; each benchmark states its default in its records.
     pub nodes: Option<usize>,
+    /// What is solved, for benchmarks of solvers.
+    pub problem: Option<Elliptic>,
+    /// Whether the same is measured with other libraries, for benchmarks that do not do so anyway.
+    pub peers: bool,
     /// Systems of a batch, for benchmarks of batches.
     pub systems: Option<usize>,
     /// How often the work is timed.

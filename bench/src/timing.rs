@@ -8,6 +8,12 @@ pub struct Samples {
     seconds: Vec<f64>,
 }
 
+impl From<Vec<f64>> for Samples {
+    fn from(seconds: Vec<f64>) -> Self {
+        Self { seconds }
+    }
+}
+
 impl Samples {
     /// Notes a run.
     pub fn push(&mut self, seconds: f64) {

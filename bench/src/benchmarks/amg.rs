@@ -1,95 +1,143 @@
-//! Conjugate gradients with algebraic multigrid on the box to 1e-8: set-up and solve, each on its own.
+//! Conjugate gradients with algebraic multigrid to 1e-8: set-up and solve, each on its own, ours and those of others.
 //!
 //! Bytes of an iteration: the product in f64 and ten values a row, as for `cg` without its diagonal; the products of a
-//! cycle with all its matrices in f32, and eleven values in f32 a row of each level.
+//! cycle with all its matrices in f32, and eleven values in f32 a row of each level. Of others nothing is known and
+//! nothing is counted.
 
-use std::time::Instant;
-
-use femtile::amg::{Amg, AmgConfig, AmgError, Hierarchy};
-use femtile::device::{Buffer, Cpu};
-use femtile::linalg::comm::Alone;
-use femtile::linalg::krylov::Stop;
-use femtile::linalg::krylov::cg::{CgConfig, ConjugateGradient};
+use femtile::amg::AmgConfig;
+use femtile::device::cuda::{gpus, measure};
+use femtile::device::{Cpu, Cuda};
 use femtile::linalg::sparse::Csr;
 
 use super::between_bandwidths;
-use crate::problems::kuhn_box;
+use crate::multigrid::{PeerSolves, Peers, Preconditioning, SolveDevice, Solves, TOLERANCE};
+use crate::problems::{Elliptic, EllipticSystem};
 use crate::timing::Samples;
 use crate::{BenchError, Options, Record, Work};
 
-const TOLERANCE: f64 = 1e-8;
-/// Bytes of an entry of a matrix in f32 with its column.
-const ENTRY: f64 = 8.0;
-
 pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
+    let problem = options.problem.unwrap_or(Elliptic::Box);
+    let nodes = options.nodes(problem.default_nodes())?;
+    let mut peers = if options.peers { Some(Peers::new()?) } else { None };
     let mut records = Vec::new();
     for cpu in options.cpus()? {
-        records.extend(solve(&cpu, options)?);
+        for system in problem.systems(&cpu, nodes)? {
+            records.extend(on_cpu(&cpu, &system, peers.as_mut(), options)?);
+        }
+    }
+    for absent in peers.iter().flat_map(|peers| &peers.absent) {
+        eprintln!("SKIPPED: {}: {}; {}", absent.peer, absent.reason, absent.install);
+    }
+    if gpus().is_ok_and(|gpus| !gpus.is_empty()) {
+        let device = Cuda::new(0)?;
+        for system in problem.systems(&device, nodes)? {
+            records.extend(on_gpu(&device, &system, options)?);
+        }
+    }
+    records.iter_mut().for_each(|record| record.set("nodes", nodes));
+    Ok(records)
+}
+
+fn on_cpu(
+    cpu: &Cpu,
+    system: &EllipticSystem<Cpu>,
+    mut peers: Option<&mut Peers>,
+    options: &Options,
+) -> Result<Vec<Record>, BenchError> {
+    let EllipticSystem { name, a, b } = system;
+    let how = Preconditioning::Amg(AmgConfig::default());
+    if let Some(peers) = &peers {
+        peers.take(a, b)?;
+    }
+    let repeats = options.repeats(9).div_ceil(super::ROUNDS);
+    let (mut ours, mut theirs) = (Solves::default(), Vec::new());
+    let bandwidth = between_bandwidths(cpu, || {
+        ours.run((a, b), &how, repeats)?;
+        if let Some(peers) = &mut peers {
+            join(&mut theirs, peers.solve(cpu.threads(), repeats));
+        }
+        Ok(())
+    })?;
+    let mut records = records(cpu, name, a, &ours, ("read bandwidth", bandwidth.read_gb_per_s));
+    if let Some(best) = theirs.iter().min_by(|a, b| a.seconds().total_cmp(&b.seconds())) {
+        let seconds = ours.setup.median() + ours.solve.median();
+        records[1].set("best_peer", best.name());
+        records[1].set("best_peer_seconds_over_ours_median", best.seconds() / seconds);
+    }
+    records.iter_mut().for_each(|record| record.set("threads", cpu.threads()));
+    for peer in &theirs {
+        records.extend(records_of_peer(cpu, name, peer));
     }
     Ok(records)
 }
 
-fn solve(cpu: &Cpu, options: &Options) -> Result<[Record; 2], BenchError> {
-    let nodes = options.nodes(65)?;
-    let a = kuhn_box::matrix::<f64, _>(cpu, nodes)?;
-    let b = kuhn_box::ones(cpu, nodes)?;
-    let mut x = Buffer::zeros(cpu, b.len())?;
-    let cg = ConjugateGradient::new(CgConfig { tolerance: TOLERANCE, ..CgConfig::default() });
-    let repeats = options.repeats(9).div_ceil(super::ROUNDS);
-    let (mut setups, mut solves) = (Samples::default(), Samples::default());
-    let mut last = None;
-    let bandwidth = between_bandwidths(cpu, || {
-        for _ in 0..repeats {
-            let begin = Instant::now();
-            let amg = Amg::<f32, _>::new(&a, None, &AmgConfig::default()).map_err(of_amg)?;
-            setups.push(begin.elapsed().as_secs_f64());
-            x.as_mut_slice().fill(0.0);
-            let begin = Instant::now();
-            let outcome = cg.solve(&mut x, &a, &amg, &b, &Alone, &mut ())?;
-            solves.push(begin.elapsed().as_secs_f64());
-            if outcome.stop != Stop::Converged {
-                let message = format!("the solve {}", outcome.stop);
-                return Err(BenchError::Setting { field: "nodes", message });
-            }
-            last = Some((amg, outcome.iterations));
-        }
-        Ok(())
-    })?;
-    let Some((amg, iterations)) = last else {
-        return Err(BenchError::Setting { field: "repeats", message: "0 runs: choose one or more".into() });
-    };
-    let bound = ("read bandwidth", bandwidth.read_gb_per_s);
-    let record = |problem: &str, samples: &Samples, work: Work| {
-        let mut record = Record::against_bandwidth(problem, cpu, samples, work, bound);
-        record.set("nodes", nodes);
-        record.set("iterations", iterations);
+fn on_gpu(
+    device: &Cuda,
+    system: &EllipticSystem<Cuda>,
+    options: &Options,
+) -> Result<Vec<Record>, BenchError> {
+    let EllipticSystem { name, a, b } = system;
+    let mut ours = Solves::default();
+    ours.run((a, b), &Preconditioning::Amg(AmgConfig::default()), options.repeats(9))?;
+    let bound = ("copy bandwidth", 1e-9 * measure(device)?.copy_bytes_per_second);
+    Ok(records(device, name, a, &ours, bound))
+}
+
+fn records<D: SolveDevice>(
+    device: &D,
+    name: &str,
+    a: &Csr<f64, D>,
+    ours: &Solves,
+    bound: (&str, f64),
+) -> Vec<Record> {
+    let record = |problem: String, samples: &Samples, work: Work| {
+        let mut record = Record::against_bandwidth(&problem, device, samples, work, bound);
+        record.set("iterations", ours.iterations);
         record.set("tolerance", TOLERANCE);
-        record.set("threads", cpu.threads());
-        record.set("operator_complexity", amg.hierarchy().operator_complexity());
+        record.set("operator_complexity", ours.operator_complexity);
         record
     };
-    let work = work(&a, amg.hierarchy(), iterations);
-    let read_once = Work { bytes: a.product_bytes() as f64, flops: 0.0 };
-    Ok([record("amg set-up, box", &setups, read_once), record("amg-cg solve, box", &solves, work)])
-}
-
-fn of_amg(error: AmgError) -> BenchError {
-    BenchError::Setting { field: "amg", message: error.to_string() }
-}
-
-/// What the iterations move and compute.
-fn work(a: &Csr<f64, Cpu>, hierarchy: &Hierarchy<f32, Cpu>, iterations: usize) -> Work {
     let n = a.n_rows() as f64;
-    let mut entries = 0.0;
-    let mut rows = 0.0;
-    for shape in hierarchy.shapes() {
-        entries += 2.0 * (shape.n_nonzeros + shape.n_prolongator) as f64;
-        rows += shape.n_rows as f64;
+    let [bytes, flops] = ours.cycle;
+    let bytes = a.product_bytes() as f64 + 80.0 * n + bytes;
+    let flops = 2.0 * a.n_nonzeros() as f64 + 14.0 * n + flops;
+    let n_iterations = ours.iterations as f64;
+    let work = Work { bytes: n_iterations * bytes, flops: n_iterations * flops };
+    let read_once = Work { bytes: a.product_bytes() as f64, flops: 0.0 };
+    vec![
+        record(format!("amg set-up, {name}"), &ours.setup, read_once),
+        record(format!("amg-cg solve, {name}"), &ours.solve, work),
+    ]
+}
+
+/// Adds what a further round has measured.
+fn join(all: &mut Vec<PeerSolves>, more: Vec<PeerSolves>) {
+    for solves in more {
+        match all.iter_mut().find(|known| known.name() == solves.name()) {
+            Some(known) => {
+                known.seconds_setup.extend(solves.seconds_setup);
+                known.seconds_solve.extend(solves.seconds_solve);
+            }
+            None => all.push(solves),
+        }
     }
-    let cycle = ENTRY * entries + 11.0 * 4.0 * rows;
-    let flops = 2.0 * (entries + a.n_nonzeros() as f64) + 14.0 * n;
-    Work {
-        bytes: iterations as f64 * (a.product_bytes() as f64 + 80.0 * n + cycle),
-        flops: iterations as f64 * flops,
-    }
+}
+
+fn records_of_peer(cpu: &Cpu, name: &str, peer: &PeerSolves) -> [Record; 2] {
+    let nothing = Work { bytes: 0.0, flops: 0.0 };
+    let record = |problem: String, samples: Samples| {
+        let mut record = Record::against_bandwidth(&problem, cpu, &samples, nothing, ("none", 0.0));
+        record.device = format!("cpu ({} threads, {})", cpu.threads(), peer.library);
+        record.bound = "none".into();
+        record.fraction_of_bound = 0.0;
+        record.set("iterations", peer.iterations);
+        record.set("tolerance", TOLERANCE);
+        record.set("threads", cpu.threads());
+        record.set("operator_complexity", peer.operator_complexity);
+        record
+    };
+    [
+        record(format!("amg set-up, {name}, {}", peer.name()), peer.setup()),
+        record(format!("amg-cg solve, {name}, {}", peer.name()), peer.solve()),
+    ]
 }

@@ -1,14 +1,13 @@
 //! Jacobi-CG on the box to 1e-8, ours and PETSc's in turn, one thread, the same matrix.
 
-use std::io::Write;
 use std::path::Path;
 
-use femtile::device::{Buffer, Cpu, Device};
+use femtile::device::{Buffer, Cpu};
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::{CgConfig, ConjugateGradient};
 use femtile::linalg::precondition::Jacobi;
-use femtile::linalg::sparse::{Csr, Offsets};
+use femtile::linalg::sparse::Csr;
 use serde::Deserialize;
 
 use super::between_bandwidths;
@@ -33,7 +32,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
     let folder =
         tempfile::tempdir().map_err(|source| BenchError::File { what: "temporary folder", source })?;
     let file = folder.path().join("box.csr");
-    export(&a, &file).map_err(|source| BenchError::File { what: "matrix for the peer", source })?;
+    peer::write_system(&a, &kuhn_box::ones(&cpu, nodes)?, &file)?;
 
     let repeats = options.repeats(9).div_ceil(super::ROUNDS);
     let (mut ours, mut theirs, mut iterations) = (Samples::default(), Samples::default(), 0);
@@ -96,22 +95,6 @@ fn solve(
         iterations = outcome.iterations;
     }
     Ok(iterations)
-}
-
-/// Writes little-endian numbers: n_rows and n_nonzeros (u64), offsets and columns (u32), values (f64).
-fn export<D: Device>(a: &Csr<f64, D>, file: &Path) -> std::io::Result<()> {
-    let other = |error: femtile::device::DeviceError| std::io::Error::other(error.to_string());
-    let Offsets::Narrow(offsets) = a.offsets() else {
-        return Err(std::io::Error::other("the peer's script reads 32-bit offsets only"));
-    };
-    let mut out = std::io::BufWriter::new(std::fs::File::create(file)?);
-    for count in [a.n_rows() as u64, a.n_nonzeros() as u64] {
-        out.write_all(&count.to_le_bytes())?;
-    }
-    out.write_all(bytemuck::cast_slice(&offsets.to_host().map_err(other)?))?;
-    out.write_all(bytemuck::cast_slice(&a.columns().to_host().map_err(other)?))?;
-    out.write_all(bytemuck::cast_slice(&a.values().to_host().map_err(other)?))?;
-    out.flush()
 }
 
 fn ask_petsc(file: &Path, repeats: usize) -> Result<Peer, BenchError> {

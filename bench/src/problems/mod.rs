@@ -1,6 +1,14 @@
 //! The problems that benchmarks share, each defined once.
 
+pub mod blobs;
+mod by_cell;
+pub mod checkerboard;
+mod elliptic;
 pub mod irregular_box;
 pub mod kuhn_box;
 pub mod profiles;
+pub mod regular;
 pub mod tridiagonal;
+
+pub use by_cell::by_cell;
+pub use elliptic::{Elliptic, EllipticSystem};

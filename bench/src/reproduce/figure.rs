@@ -32,6 +32,12 @@ pub enum Quantity {
     Ratio,
     /// Hundredths.
     Percent,
+    /// Thousandths of a second.
+    Milliseconds,
+    /// Iterations of a solve.
+    Iterations,
+    /// Nodes of a mesh.
+    Nodes,
 }
 
 impl Quantity {
@@ -50,6 +56,9 @@ impl Quantity {
             Self::Products => "products",
             Self::Ratio => "ratio",
             Self::Percent => "%",
+            Self::Milliseconds => "ms",
+            Self::Iterations => "iterations",
+            Self::Nodes => "nodes",
         }
     }
 }

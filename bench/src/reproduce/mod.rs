@@ -1,6 +1,7 @@
 //! Tables and figures of papers, regenerated: theirs beside ours, with the peers of this machine in the same run.
 
 mod figure;
+mod fu2014;
 mod laszlo2016;
 mod plot;
 mod session;
@@ -80,7 +81,7 @@ pub fn papers() -> Vec<Paper> {
         paper("cui2024", "multigrid with vertex-patch smoothers", vec![]),
         paper("kronbichler2022", "conjugate gradients merged into matrix-free operators", vec![]),
         paper("laszlo2016", "batched tridiagonal and block-tridiagonal solvers", laszlo2016::items()),
-        paper("fu2014", "the pipeline of finite elements with algebraic multigrid", vec![]),
+        paper("fu2014", "the pipeline of finite elements with algebraic multigrid", fu2014::items()),
         paper("wong2015", "ELL-WARP sparse products and cardiac simulation", wong2015::items()),
     ]
 }

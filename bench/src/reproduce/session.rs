@@ -3,8 +3,7 @@ use std::cell::OnceCell;
 use femtile::device::cuda::{gpus, measure};
 use femtile::device::{Cpu, Cuda, Device};
 
-use super::wong2015::Shared;
-use super::{Absent, Row, Settings};
+use super::{Absent, Row, Settings, fu2014, wong2015};
 use crate::BenchError;
 
 /// The devices of this machine, and what is measured once for several figures.
@@ -16,7 +15,8 @@ pub struct Session {
     pub(super) triad_gb_per_s: f64,
     pub(super) gpu: Option<Gpu>,
     pub(super) blocks: OnceCell<(Vec<Row>, Vec<Absent>)>,
-    pub(super) wong2015: Shared,
+    pub(super) wong2015: wong2015::Shared,
+    pub(super) fu2014: fu2014::Shared,
 }
 
 /// A GPU and the rate at which it copies.
@@ -44,8 +44,8 @@ impl Session {
         } else {
             None
         };
-        let wong2015 = Shared::default();
-        Ok(Self { settings, cpu, triad_gb_per_s, gpu, blocks: OnceCell::new(), wong2015 })
+        let (wong2015, fu2014) = (wong2015::Shared::default(), fu2014::Shared::default());
+        Ok(Self { settings, cpu, triad_gb_per_s, gpu, blocks: OnceCell::new(), wong2015, fu2014 })
     }
 
     /// The machine in one line.
@@ -70,4 +70,16 @@ pub(super) fn no_gpu(session: &Session) -> Option<Absent> {
         reason: "there is none, or it was left out".into(),
         install: "run the command on a machine with an NVIDIA GPU",
     })
+}
+
+/// The value of a cell, made when it is first asked for.
+pub(super) fn once<T>(
+    cell: &OnceCell<T>,
+    make: impl FnOnce() -> Result<T, BenchError>,
+) -> Result<&T, BenchError> {
+    if let Some(made) = cell.get() {
+        return Ok(made);
+    }
+    let made = make()?;
+    Ok(cell.get_or_init(|| made))
 }

@@ -15,7 +15,7 @@ const NAMES: u32 = 210;
 impl Quantity {
     /// Whether its values differ by more than a linear scale shows.
     fn is_logarithmic(self) -> bool {
-        matches!(self, Self::Microseconds | Self::Products)
+        matches!(self, Self::Microseconds | Self::Milliseconds | Self::Products | Self::Iterations)
     }
 }
 

@@ -21,7 +21,12 @@ use crate::setup::strength::Strength;
 use crate::setup::tentative::{NearNullspace, Tentative};
 use crate::{AmgConfig, AmgError, Smoother};
 
-/// The threshold of strong connections on a level relative to that on the one before.
+/// The threshold of connections on coarser levels relative to that on the first: entries between groups are smaller.
+const COARSER: f64 = 0.25;
+/// The threshold of what prolongators are smoothed by, relative to that of connections on the first level: smoothed by
+/// connections alone, they would not follow solutions beside a jump.
+const SMOOTHED: f64 = 0.25;
+/// The former on a level relative to that on the one before.
 const WEAKER: f64 = 0.5;
 /// Levels of so many rows or fewer are set up on the host, where launches would take longer than the work.
 const FEW_ROWS: usize = 1_500;
@@ -102,8 +107,8 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
                 Some(Groups::OnDevice(parts)) => Some(parts),
                 _ => None,
             };
-            let theta = self.threshold(number);
-            let made = self.device.amg_coarsen(&a, weights.as_ref(), theta, self.config, known)?;
+            let thresholds = self.thresholds(number);
+            let made = self.device.amg_coarsen(&a, weights.as_ref(), thresholds, self.config, known)?;
             let Some(made) = made.filter(|made| made.parts.n as f64 <= LEAST_GAIN * a.n_rows() as f64) else {
                 break;
             };
@@ -135,9 +140,11 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
         Ok((coarse, Some(weights)))
     }
 
-    /// The threshold of strong connections on the level with this number.
-    fn threshold(&self, number: usize) -> f64 {
-        self.config.strength * WEAKER.powi(number as i32)
+    /// Of connections and of what prolongators are smoothed by, on the level with this number.
+    fn thresholds(&self, number: usize) -> [f64; 2] {
+        let theta = self.config.strength;
+        let of_groups = if number == 0 { theta } else { COARSER * theta };
+        [of_groups, SMOOTHED * WEAKER.powi(number as i32) * theta]
     }
 
     /// Adds levels from a matrix on, and gives the coarsest one.
@@ -159,10 +166,10 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
             if a.n_rows() <= self.config.coarse_rows || number + 1 == self.config.max_levels {
                 return self.end(a, &diagonal, block);
             }
-            let theta = self.threshold(number);
+            let thresholds = self.thresholds(number);
             let mut strength = match self.known.graph.filter(|_| number == 0) {
-                Some(graph) => Strength::on(graph, &a, &diagonal, block, theta),
-                None => Strength::new(&a, &diagonal, block, theta),
+                Some(graph) => Strength::on(graph, &a, &diagonal, block, thresholds[1]),
+                None => Strength::new(&a, &diagonal, block, thresholds),
             };
             let Partition { mut aggregates, patches } = self.partition(&strength.graph, block);
             let n_coarse = aggregates.n * b.n_vectors;
@@ -179,7 +186,7 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
                 b = b.permuted(order);
                 aggregates.of_node =
                     patches.nodes.iter().map(|&node| aggregates.of_node[node as usize]).collect();
-                strength = Strength::new(&a, &diagonal, block, theta);
+                strength = Strength::new(&a, &diagonal, block, thresholds);
             }
             (a, b) = self.coarsen(a, &diagonal, &b, (&aggregates, patches.as_ref(), &strength), block)?;
             block = b.n_vectors;

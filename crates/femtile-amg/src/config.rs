@@ -6,8 +6,9 @@ use crate::setup::patches::MOST_ROWS;
 pub struct AmgConfig {
     /// Rows of the matrix that belong to one node, such as 3 for displacements; their numbers follow each other. Default 1.
     pub block_size: usize,
-    /// Neighbours count where $\|A_{ij}\| > \theta \sqrt{\|A_{ii}\| \|A_{jj}\|}$; with 0 all count. Default 0.01, halved from
-    /// level to level.
+    /// Neighbours may be grouped where $\|A_{ij}\| > \theta \sqrt{\|A_{ii}\| \|A_{jj}\|}$; with 0 all may. Default 0.04; a
+    /// quarter of it on coarser levels. Prolongators are smoothed by entries above a quarter of it, halved from level to
+    /// level.
     pub strength: f64,
     /// Aggregates of fewer nodes are dealt out to others. Default 9.
     pub least_aggregate: u32,
@@ -88,7 +89,7 @@ impl Default for AmgConfig {
     fn default() -> Self {
         Self {
             block_size: 1,
-            strength: 0.01,
+            strength: 0.04,
             least_aggregate: 9,
             coarse_rows: 200,
             max_levels: 20,
@@ -119,7 +120,7 @@ impl AmgConfig {
             return wrong("block_size", "0 rows a node are none: 1 is the default".into());
         }
         if !(0.0..1.0).contains(&self.strength) {
-            return wrong("strength", format!("{} is not in [0, 1): 0.01 is a good choice", self.strength));
+            return wrong("strength", format!("{} is not in [0, 1): 0.04 is a good choice", self.strength));
         }
         if self.max_levels == 0 {
             return wrong("max_levels", "0 leaves no level: 20 are more than enough".into());

@@ -106,7 +106,8 @@ pub trait AmgKernels<H: Scalar>: VectorKernels<H> + CsrKernels<H> + PatchKernels
     }
 
     /// The next level of a matrix, with constants for its near-nullspace: `weights` are the numbers of nodes of the
-    /// finest level in each node, one each where there are none; `known` are groups to be taken as they are. None where
+    /// finest level in each node, one each where there are none; `thresholds` those of connections and of what
+    /// the prolongator is smoothed by, `known` groups to be taken as they are. None where
     /// the host has to do it, or to say what is wrong with the matrix.
     ///
     /// # Cost
@@ -115,7 +116,7 @@ pub trait AmgKernels<H: Scalar>: VectorKernels<H> + CsrKernels<H> + PatchKernels
         &self,
         _a: &Csr<H, Self>,
         _weights: Option<&Buffer<u32, Self>>,
-        _strength: f64,
+        _thresholds: [f64; 2],
         _config: &AmgConfig,
         _known: Option<&Parts<Self>>,
     ) -> Result<Option<Coarsened<H, Self>>, LinalgError> {

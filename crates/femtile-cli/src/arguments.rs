@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use femtile_bench::problems::Elliptic;
 
 /// Finite-element solves that keep their data in small tiles of fast memory.
 #[derive(Debug, Parser)]
@@ -261,6 +262,12 @@ pub struct BenchOptions {
     /// Nodes along a side of the box; each benchmark states its default in its records.
     #[arg(long)]
     pub nodes: Option<usize>,
+    /// What `amg` solves.
+    #[arg(long, value_name = "NAME", value_parser = Elliptic::ALL.map(Elliptic::name))]
+    pub problem: Option<String>,
+    /// Let other libraries solve the same in `amg`.
+    #[arg(long)]
+    pub peers: bool,
     /// Systems of a batch; by default as many as a benchmark states in its records.
     #[arg(long)]
     pub systems: Option<usize>,

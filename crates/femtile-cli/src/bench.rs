@@ -1,6 +1,7 @@
 use std::process::{Command, ExitCode};
 
 use comfy_table::{Table, presets};
+use femtile_bench::problems::Elliptic;
 use femtile_bench::{Options, Record};
 
 use crate::arguments::BenchOptions;
@@ -16,6 +17,8 @@ pub fn run(options: &BenchOptions) -> Result<ExitCode, Failure> {
     let chosen = Options {
         threads: options.threads,
         nodes: options.nodes,
+        problem: options.problem.as_deref().and_then(problem),
+        peers: options.peers,
         systems: options.systems,
         repeats: options.repeats,
         commit: commit(),
@@ -30,6 +33,10 @@ pub fn run(options: &BenchOptions) -> Result<ExitCode, Failure> {
         }
         None => print(&table(&records)),
     }
+}
+
+fn problem(name: &str) -> Option<Elliptic> {
+    Elliptic::ALL.into_iter().find(|problem| problem.name() == name)
 }
 
 fn table(records: &[Record]) -> String {

@@ -80,6 +80,16 @@ fn item<'a>(figures: &'a [Value], name: &str) -> &'a Value {
     figures.iter().find(|figure| figure["item"] == name).unwrap()
 }
 
+/// One number of an item's table.
+fn entry(figures: &[Value], name: &str, column: &str, row: &str) -> f64 {
+    let table = &item(figures, name)["table"];
+    let place =
+        |list: &Value, is: &dyn Fn(&Value) -> bool| list.as_array().unwrap().iter().position(is).unwrap();
+    let column = place(&table["columns"], &|other| other["name"] == column);
+    let row = place(&table["rows"], &|other| *other == row);
+    table["columns"][column]["cells"][row].as_f64().unwrap()
+}
+
 #[test]
 fn every_figure_of_wong2015_is_measured_and_drawn() {
     let folder = tempfile::tempdir().unwrap();
@@ -124,6 +134,36 @@ fn sorting_rows_never_stores_more() {
             assert!(saved >= 0.0 && (!matrix.starts_with("Circuit") || saved > 10.0), "{matrix}: {saved} %");
         }
     }
+}
+
+#[test]
+fn every_table_of_fu2014_is_measured_and_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let found = figures("fu2014", &["--no-peers", "--output", folder.path().to_str().unwrap()]);
+    assert!(found.len() >= 7);
+    for figure in &found {
+        let item = figure["item"].as_str().unwrap();
+        let columns = figure["table"]["columns"].as_array().unwrap();
+        let is_ours = |column: &&Value| !column["name"].as_str().unwrap().contains("theirs");
+        let ours = columns.iter().filter(is_ours).filter(|column| column["is_drawn"] == true);
+        let first_of = |column: &Value| column["cells"][0].as_f64();
+        assert!(ours.filter_map(first_of).any(|cell| cell > 0.0), "{item}: {figure}");
+        let svg = std::fs::read_to_string(folder.path().join(format!("{item}.svg"))).unwrap();
+        assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{item}");
+    }
+    let regular = |item_name: &str, name: &str| entry(&found, item_name, name, "Regular");
+    assert_eq!((regular("table-1", "nodes"), regular("table-1", "cells")), (4_913.0, 24_576.0));
+    assert_eq!(regular("table-1", "nodes, theirs"), 274_625.0);
+    // Times and iterations of one session are of the same measurement.
+    let (solve, iteration) = (regular("table-5", "CPU"), regular("table-6", "CPU"));
+    assert!((solve / regular("table-5", "CPU, iterations") - iteration).abs() < 1e-9 * solve);
+    assert_eq!(regular("table-5", "CPU, iterations"), entry(&found, "figure-6", "multigrid", "4913"));
+    let materials = |name: &str, row: &str| entry(&found, "table-4", name, row);
+    for name in ["multigrid", "multigrid, Regular"] {
+        let growth = |name: &str| materials(name, "1 and 100") / materials(name, "1 and 1");
+        assert!(growth(name) < growth("patch, theirs"), "{name}");
+    }
+    assert!(materials("CG", "1 and 100") > 5.0 * materials("CG", "1 and 1"));
 }
 
 #[test]

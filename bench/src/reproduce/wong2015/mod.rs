@@ -15,9 +15,8 @@ mod variants;
 
 use std::cell::OnceCell;
 
-use super::session::no_gpu;
+use super::session::{no_gpu, once};
 use super::{Absent, Cell, Claim, Figure, Item, Quantity, Session, Table};
-use crate::BenchError;
 use matrices::{Case, cases};
 
 const KEY: &str = "wong2015";
@@ -59,15 +58,6 @@ impl Default for Shared {
     fn default() -> Self {
         Self { cases: cases(), no_peer: OnceCell::new() }
     }
-}
-
-/// The value of a cell, made when it is first asked for.
-fn once<T>(cell: &OnceCell<T>, make: impl FnOnce() -> Result<T, BenchError>) -> Result<&T, BenchError> {
-    if let Some(made) = cell.get() {
-        return Ok(made);
-    }
-    let made = make()?;
-    Ok(cell.get_or_init(|| made))
 }
 
 fn all(session: &Session) -> &[Case] {

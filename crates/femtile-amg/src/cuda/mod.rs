@@ -92,11 +92,11 @@ impl<H: Scalar> AmgKernels<H> for Cuda {
         &self,
         a: &Csr<H, Self>,
         weights: Option<&Buffer<u32, Self>>,
-        strength: f64,
+        thresholds: [f64; 2],
         config: &AmgConfig,
         known: Option<&Parts<Self>>,
     ) -> Result<Option<Coarsened<H, Self>>, LinalgError> {
-        setup::coarsen(a, weights, strength, config.least_aggregate, known)
+        setup::coarsen(a, weights, thresholds, config.least_aggregate, known)
     }
 
     fn amg_first_step(

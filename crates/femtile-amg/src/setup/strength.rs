@@ -6,29 +6,39 @@ use rayon::prelude::*;
 use super::graph::Graph;
 use super::rows::{PIECE, Pieces, Row, RowAccess, Rows};
 
-/// The strong entries of a matrix, and the graph that they make of its nodes.
+/// The graph that connections make of the nodes of a matrix, and the entries that prolongators are smoothed by.
 #[derive(Debug)]
 pub(crate) struct Strength {
     pub graph: Graph,
-    /// For each entry of the matrix whether it counts; those within a node do.
+    /// For each entry of the matrix whether it counts in smoothing; those within a node do.
     pub is_strong: Vec<bool>,
 }
 
 impl Strength {
-    /// Nodes of `block` rows each are joined where $\|A_{ij}\|_F > \theta \sqrt{\|A_{ii}\|_F \|A_{jj}\|_F}$ and $A_{ij}$ is
-    /// not zero.
+    /// Entries count where $\|A_{ij}\|_F > \theta \sqrt{\|A_{ii}\|_F \|A_{jj}\|_F}$ and $A_{ij}$ is not zero, for nodes of
+    /// `block` rows each; with one threshold in the graph, with another in smoothing.
     ///
     /// # Source
-    /// `[vanek1996]`, eq. (6), has this measure for scalars.
-    pub fn new<T: Scalar>(a: &Rows<T>, diagonal: &[T], block: usize, theta: f64) -> Self {
-        let is_strong = flags_of(a, diagonal, block, theta);
-        let graph = graph_of(a, &is_strong, block);
-        Self { graph, is_strong }
+    /// `[vanek1996]`, eq. (6), has this measure for scalars. Differs: one threshold serves both there.
+    pub fn new<T: Scalar>(
+        a: &Rows<T>,
+        diagonal: &[T],
+        block: usize,
+        [of_graph, of_smoothing]: [f64; 2],
+    ) -> Self {
+        let graph = graph_of(a, &flags_of(a, diagonal, block, of_graph), block);
+        Self { graph, is_strong: flags_of(a, diagonal, block, of_smoothing) }
     }
 
     /// With a graph that is there already.
-    pub fn on<T: Scalar>(graph: &Graph, a: &Rows<T>, diagonal: &[T], block: usize, theta: f64) -> Self {
-        Self { graph: graph.clone(), is_strong: flags_of(a, diagonal, block, theta) }
+    pub fn on<T: Scalar>(
+        graph: &Graph,
+        a: &Rows<T>,
+        diagonal: &[T],
+        block: usize,
+        of_smoothing: f64,
+    ) -> Self {
+        Self { graph: graph.clone(), is_strong: flags_of(a, diagonal, block, of_smoothing) }
     }
 }
 

@@ -61,7 +61,7 @@ fn grid(side: usize) -> Rows<f64> {
 }
 
 fn strength(a: &Rows<f64>) -> Strength {
-    Strength::new(a, &diagonal(a), 1, 0.0)
+    Strength::new(a, &diagonal(a), 1, [0.0; 2])
 }
 
 fn diagonal(a: &Rows<f64>) -> Vec<f64> {
@@ -271,12 +271,12 @@ fn a_negative_pivot_is_named() {
 #[test]
 fn weak_connections_are_left_out_and_blocks_measured_whole() {
     let a = laplacian(4, &[(0, 1, 1.0), (1, 2, 1e-6), (2, 3, 1.0)], 0.0);
-    let graph = Strength::new(&a, &diagonal(&a), 1, 0.1).graph;
+    let graph = Strength::new(&a, &diagonal(&a), 1, [0.1; 2]).graph;
     let neighbours: Vec<&[u32]> = (0..4).map(|node| graph.of(node)).collect();
     assert_eq!(neighbours, [&[1][..], &[0], &[3], &[2]]);
-    let blocks = Strength::new(&a, &diagonal(&a), 2, 0.1);
+    let blocks = Strength::new(&a, &diagonal(&a), 2, [0.1; 2]);
     assert_eq!((blocks.graph.of(0), blocks.graph.of(1)), (&[][..], &[][..]));
-    let all = Strength::new(&a, &diagonal(&a), 2, 0.0);
+    let all = Strength::new(&a, &diagonal(&a), 2, [0.0; 2]);
     assert_eq!((all.graph.of(0), all.graph.of(1)), (&[1][..], &[0][..]));
 }
 

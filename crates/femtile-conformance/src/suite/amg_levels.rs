@@ -81,23 +81,25 @@ impl Rows {
 }
 
 /// One level, in the precision `H`.
-fn level<H: Scalar, D: AmgKernels<H>>(device: &D, parts: &Parts<H>, theta: f64, tolerance: f64) {
+fn level<H: Scalar, D: AmgKernels<H>>(device: &D, parts: &Parts<H>, thresholds: [f64; 2], tolerance: f64) {
+    let [of_graph, of_smoothing] = thresholds;
     let a = parts.on(device);
     let config = AmgConfig::default();
-    let Some(made) = device.amg_coarsen(&a, None, theta, &config, None).unwrap() else {
+    let Some(made) = device.amg_coarsen(&a, None, thresholds, &config, None).unwrap() else {
         assert!(a.n_rows() <= 2, "{} rows: nothing is set up", a.n_rows());
         return;
     };
     let rows = Rows::of(&a);
     let groups = made.parts.of_node.to_host().unwrap();
-    groups_are_connected_and_cover(&rows, &made.parts, &groups, theta);
+    groups_are_connected_and_cover(&rows, &made.parts, &groups, of_graph);
     scaling_bounds_the_spectrum(device, &a, &rows, &made, tolerance);
     let p = Rows::of(&made.p);
-    prolongator_is_the_smoothed_constant(&rows, &p, &made, &groups, theta, tolerance);
+    prolongator_is_the_smoothed_constant(&rows, &p, &made, &groups, of_smoothing, tolerance);
     transpose_and_product(&rows, &p, &made, tolerance);
-    let again = device.amg_coarsen(&a, None, theta, &config, None).unwrap().expect("the same");
+    let again = device.amg_coarsen(&a, None, thresholds, &config, None).unwrap().expect("the same");
     assert_eq!(made.coarse.values().to_host().unwrap(), again.coarse.values().to_host().unwrap());
-    let kept = device.amg_coarsen(&a, None, theta, &config, Some(&made.parts)).unwrap().expect("the same");
+    let kept =
+        device.amg_coarsen(&a, None, thresholds, &config, Some(&made.parts)).unwrap().expect("the same");
     assert_eq!(made.p.values().to_host().unwrap(), kept.p.values().to_host().unwrap());
 }
 
@@ -223,10 +225,10 @@ fn transpose_and_product<H: Scalar, D: AmgKernels<H>>(
 /// Every part of a level in both precisions, on matrices of several shapes, with and without weak entries.
 pub fn levels_are_what_they_are_defined_to_be<D: AmgDevice>(device: &D, scope: &Scope) {
     for parts in problems::<f64>(scope) {
-        level::<f64, D>(device, &parts, 0.01, 1e-13);
+        level::<f64, D>(device, &parts, [0.2, 0.001], 1e-13);
     }
     for parts in problems::<f32>(scope) {
-        level::<f32, D>(device, &parts, 0.0, 1e-6);
+        level::<f32, D>(device, &parts, [0.0; 2], 1e-6);
     }
 }
 

@@ -16,8 +16,8 @@ const ROUNDS: usize = 4;
 /// Rounds at most: standings are without order, so that their number grows like the logarithm of that of the nodes.
 const MOST_ROUNDS: usize = 400;
 
-type Strong<H> = (Write<u32>, Write<u32>, Write<u64>, Read<H>, Structure, H);
-type Near = (Write<u32>, Read<u32>, Read<u32>, Read<u32>, u64);
+type Strong<H> = (Write<u32>, Write<u32>, Write<u64>, Read<H>, Structure, H, H);
+type Near<H> = (Write<u32>, Read<u32>, Read<H>, Structure, H);
 type RootsStart = (Write<u64>, Read<u32>, Read<u32>, u64);
 type Spread = (Write<u64>, Read<u64>, Read<u32>, Read<u32>, u64);
 type Decide = (Write<u64>, Write<u32>, Read<u64>, Read<u32>, Read<u32>, u64);
@@ -33,12 +33,12 @@ type Number = (Write<u32>, Read<u32>, u64);
 pub(super) struct Neighbours<'a> {
     device: &'a Cuda,
     program: Specialisation,
-    /// For each entry of the matrix its column, or all bits where it is no strong neighbour.
+    /// For each entry of the matrix its column, or all bits where prolongators are not smoothed by it.
     pub strong: Numbers,
     /// Where the strong neighbours of each node begin, and the end.
-    pub offsets: Numbers,
+    offsets: Numbers,
     /// The strong neighbours.
-    pub near: Numbers,
+    near: Numbers,
     n: usize,
     lanes: usize,
     n_connected: usize,
@@ -49,15 +49,16 @@ impl<'a> Neighbours<'a> {
     pub fn new<H: Scalar>(
         rows: &Rows<'a, H>,
         diagonal: &Buffer<H, Cuda>,
-        theta: f64,
+        thresholds: [f64; 2],
     ) -> Result<Self, LinalgError> {
         let (device, n, program) = (rows.device, rows.n(), by_lanes::<H>(&AGGREGATE, rows.lanes));
         let mut strong = Buffer::zeros(device, rows.a.n_nonzeros())?;
         let mut lengths = Buffer::zeros(device, n)?;
         let mut counts = Buffer::zeros(device, 2)?;
-        let square = H::from_f64(theta * theta);
+        let [of_graph, of_smoothing] = thresholds.map(|theta| H::from_f64(theta * theta));
         let (structure, connected) = (rows.structure(), counts.write());
-        let arguments = (strong.write(), lengths.write(), connected, diagonal.read(), structure, square);
+        let (strongs, lengthen) = (strong.write(), lengths.write());
+        let arguments = (strongs, lengthen, connected, diagonal.read(), structure, of_graph, of_smoothing);
         let kernel = Kernel::<Strong<H>>::new("amg_strong");
         // SAFETY: the matrix is square, with a mark for each entry.
         unsafe { device.launch(&program, &kernel, Launch::over(n * rows.lanes, THREADS), arguments) }?;
@@ -65,9 +66,9 @@ impl<'a> Neighbours<'a> {
         let counts: Vec<u64> = counts.to_host()?;
         let [n_connected, n_strong] = [counts[0] as usize, counts[1] as usize];
         let mut near = Buffer::zeros(device, n_strong)?;
-        let arguments = (near.write(), offsets.read(), strong.read(), rows.offsets.read(), n as u64);
-        let kernel = Kernel::<Near>::new("amg_near");
-        // SAFETY: offsets are running sums of the numbers of marks.
+        let arguments = (near.write(), offsets.read(), diagonal.read(), rows.structure(), of_graph);
+        let kernel = Kernel::<Near<H>>::new("amg_near");
+        // SAFETY: offsets are running sums of the numbers of entries that are counted in the same way.
         unsafe { device.launch(&program, &kernel, Launch::over(n, THREADS), arguments) }?;
         let lanes = lanes_for(n_strong, n);
         Ok(Self {

@@ -85,13 +85,13 @@ impl<'a, H: Scalar> Rows<'a, H> {
 pub(super) fn coarsen<H: Scalar>(
     a: &Csr<H, Cuda>,
     weights: Option<&Numbers>,
-    theta: f64,
+    thresholds: [f64; 2],
     least: u32,
     known: Option<&Parts<Cuda>>,
 ) -> Result<Option<Coarsened<H, Cuda>>, LinalgError> {
     let Some(rows) = Rows::new(a) else { return Ok(None) };
     let Some(matrix) = matrix::look(&rows)? else { return Ok(None) };
-    let graph = aggregate::Neighbours::new(&rows, &matrix.diagonal, theta)?;
+    let graph = aggregate::Neighbours::new(&rows, &matrix.diagonal, thresholds)?;
     let parts = match known.filter(|known| known.of_node.len() == rows.n()) {
         Some(known) => known.clone(),
         None => graph.parts(least)?,

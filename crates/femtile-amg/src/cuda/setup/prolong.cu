@@ -11,15 +11,15 @@ extern "C" __global__ void amg_tentative(T* q, const u32* part, const u32* weigh
 
 // Parts that a row and its strong neighbours are in; none where the row is in none.
 extern "C" __global__ void amg_prolong_count(
-    u32* lengths, const u32* offsets, const u32* near, const u32* part, u64 n) {
+    u32* lengths, const u32* offsets, const u32* strong, const u32* part, u64 n) {
     const u64 row = thread_of_grid();
     if (row >= n) return;
     const u32 own = part[row];
     u32 found = own == NONE ? 0 : 1;
     for (u32 e = offsets[row]; own != NONE && e < offsets[row + 1]; ++e) {
-        const u32 other = part[near[e]];
+        const u32 other = strong[e] == NONE ? NONE : part[strong[e]];
         bool is_new = other != NONE && other != own;
-        for (u32 f = offsets[row]; is_new && f < e; ++f) is_new = part[near[f]] != other;
+        for (u32 f = offsets[row]; is_new && f < e; ++f) is_new = strong[f] == NONE || part[strong[f]] != other;
         found += is_new;
     }
     lengths[row] = found;

@@ -53,8 +53,7 @@ pub(super) fn prolongator<H: Scalar>(
     let launch = Launch::over(n, THREADS);
     let (strong, of_node) = (graph.strong.read(), parts.of_node.read());
     let mut lengths = Buffer::zeros(device, n)?;
-    let (offsets, near) = (graph.offsets.read(), graph.near.read());
-    let arguments = (lengths.write(), offsets, near, of_node, n as u64);
+    let arguments = (lengths.write(), rows.offsets.read(), strong, of_node, n as u64);
     let kernel = Kernel::<Count>::new("amg_prolong_count");
     // SAFETY: each row has a length, each entry a mark, each node a part or none.
     unsafe { device.launch(&program, &kernel, launch, arguments) }?;

@@ -1,0 +1,157 @@
+//! Other libraries' multigrid.
+
+use std::fs;
+
+use femtile::device::{Buffer, Device};
+use femtile::linalg::sparse::Csr;
+use serde::Deserialize;
+use tempfile::TempDir;
+
+use super::TOLERANCE;
+use crate::BenchError;
+use crate::peer::{ask, write_system};
+use crate::reproduce::Absent;
+use crate::timing::Samples;
+
+/// A library as it is asked for.
+struct Library {
+    name: &'static str,
+    script: &'static str,
+    /// Whether it can use more than one thread, or one rank for each.
+    has_threads: bool,
+    install: &'static str,
+}
+
+const LIBRARIES: [Library; 3] = [
+    Library {
+        name: "AMGCL",
+        script: include_str!("../../peers/amgcl.py"),
+        has_threads: true,
+        install: "git clone https://github.com/ddemidov/amgcl, name the folder in FEMTILE_AMGCL, and have a C++ compiler",
+    },
+    Library {
+        name: "PETSc and hypre",
+        script: include_str!("../../peers/petsc_amg.py"),
+        has_threads: true,
+        install: "apt-get install python3-petsc4py python3-numpy",
+    },
+    Library {
+        name: "PyAMG",
+        script: include_str!("../../peers/pyamg_sa.py"),
+        has_threads: false,
+        install: "pip install pyamg, into the python3 of the path or the one that FEMTILE_PYTHON names",
+    },
+];
+
+/// Files that scripts take from the folder they are told.
+const FILES: [(&str, &str); 2] = [
+    ("amgcl.cpp", include_str!("../../peers/amgcl.cpp")),
+    ("petsc_amg.py", include_str!("../../peers/petsc_amg.py")),
+];
+
+/// The file that the system is written to.
+const SYSTEM: &str = "system.csr";
+
+/// What a method of another library took.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct PeerSolves {
+    /// Name and version.
+    pub library: String,
+    pub method: String,
+    pub seconds_setup: Vec<f64>,
+    pub seconds_solve: Vec<f64>,
+    pub iterations: usize,
+    /// $\|b - A x\| / \|b\|$, computed afresh.
+    residual: f64,
+    pub operator_complexity: Option<f64>,
+}
+
+impl PeerSolves {
+    /// Library and method.
+    pub fn name(&self) -> String {
+        format!("{} {}", self.library, self.method)
+    }
+
+    pub fn setup(&self) -> Samples {
+        Samples::from(self.seconds_setup.clone())
+    }
+
+    pub fn solve(&self) -> Samples {
+        Samples::from(self.seconds_solve.clone())
+    }
+
+    /// Set-up and solve, medians.
+    pub fn seconds(&self) -> f64 {
+        self.setup().median() + self.solve().median()
+    }
+}
+
+/// The libraries, and a folder for what they read and compile.
+#[derive(Debug)]
+pub(crate) struct Peers {
+    folder: TempDir,
+    /// Those that did not run.
+    pub absent: Vec<Absent>,
+}
+
+impl Peers {
+    /// Asks nobody yet.
+    ///
+    /// # Errors
+    /// [`BenchError::File`] when there is no room for temporary files.
+    pub fn new() -> Result<Self, BenchError> {
+        let failed = |source| BenchError::File { what: "temporary folder", source };
+        let folder = tempfile::tempdir().map_err(failed)?;
+        for (name, text) in FILES {
+            fs::write(folder.path().join(name), text).map_err(failed)?;
+        }
+        Ok(Self { folder, absent: Vec::new() })
+    }
+
+    /// Writes the system that is solved next.
+    ///
+    /// # Errors
+    /// [`BenchError::File`] when there is no room for it.
+    pub fn take<D: Device>(&self, a: &Csr<f64, D>, b: &Buffer<f64, D>) -> Result<(), BenchError> {
+        write_system(a, b, &self.folder.path().join(SYSTEM))
+    }
+
+    /// What all libraries that are there take to solve the system that was written; one that is not is not asked again.
+    pub fn solve(&mut self, threads: usize, repeats: usize) -> Vec<PeerSolves> {
+        let folder = self.folder.path();
+        let mut all = Vec::new();
+        for library in LIBRARIES.iter().filter(|library| library.has_threads || threads == 1) {
+            if self.absent.iter().any(|absent| absent.peer == library.name) {
+                continue;
+            }
+            let arguments = [
+                folder.display().to_string(),
+                folder.join(SYSTEM).display().to_string(),
+                threads.to_string(),
+                repeats.to_string(),
+                TOLERANCE.to_string(),
+            ];
+            let one = |name| (name, "1".to_string());
+            let environment = [one("OMP_NUM_THREADS"), one("OPENBLAS_NUM_THREADS"), one("MKL_NUM_THREADS")];
+            match ask::<Vec<PeerSolves>>(library.script, &arguments, &environment).and_then(checked) {
+                Ok(solves) => all.extend(solves),
+                Err(reason) => {
+                    let Library { name, install, .. } = *library;
+                    self.absent.push(Absent { peer: name, reason, install });
+                }
+            }
+        }
+        all
+    }
+}
+
+/// Refuses times of solutions that are none.
+fn checked(solves: Vec<PeerSolves>) -> Result<Vec<PeerSolves>, String> {
+    let is_wrong = |solves: &&PeerSolves| solves.residual.is_nan() || solves.residual > 1.1 * TOLERANCE;
+    match solves.iter().find(is_wrong) {
+        Some(PeerSolves { method, residual, .. }) => {
+            Err(format!("{method} leaves a residual of {residual:.1e}, not {TOLERANCE:.0e}"))
+        }
+        None => Ok(solves),
+    }
+}
