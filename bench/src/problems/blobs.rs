@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn spheres_are_apart_and_fill_a_fifth_of_the_box() -> Result<(), BenchError> {
         for (i, (a, radius)) in SPHERES.iter().enumerate() {
-            assert!(a.iter().all(|x| x - radius > 0.1 && x + radius < 3.9), "{i}");
+            assert!(a.iter().all(|x| x - radius > 0.04 && x + radius < 3.96), "{i}");
             for (b, other) in &SPHERES[..i] {
                 let distance: f64 = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum();
                 assert!(distance.sqrt() > radius + other + 0.1, "{i}");
