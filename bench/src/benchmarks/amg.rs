@@ -1,8 +1,8 @@
 //! Conjugate gradients with algebraic multigrid to 1e-8: set-up and solve, each on its own, ours and those of others.
 //!
 //! Bytes of an iteration: the product in f64 and ten values a row, as for `cg` without its diagonal; the products of a
-//! cycle with all its matrices in f32, and eleven values in f32 a row of each level. Of others nothing is known and
-//! nothing is counted.
+//! cycle with all its matrices in f32, and 27 values in f32 a row of each level. Of others nothing is known and nothing is
+//! counted.
 
 use femtile::amg::AmgConfig;
 use femtile::device::cuda::{gpus, measure};

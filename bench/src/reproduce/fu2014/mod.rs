@@ -1,7 +1,8 @@
-//! `[fu2014]`: assembly and conjugate gradients with multigrid on five meshes (tables 1 to 6, figure 6).
+//! `[fu2014]`: assembly and conjugate gradients with multigrid on five meshes (tables 1 to 6, figures 6 and 7).
 
 mod assembly;
 mod growth;
+mod inner;
 mod materials;
 mod meshes;
 mod overview;
@@ -28,6 +29,7 @@ pub(super) fn items() -> Vec<Item> {
         item("table-5", "times and iterations of solves", solves::table_5),
         item("table-6", "time of an iteration", solves::table_6),
         item("figure-6", "iterations against the number of nodes", growth::figure_6),
+        item("figure-7", "iterations against inner iterations of the smoother", inner::figure_7),
     ]
 }
 
