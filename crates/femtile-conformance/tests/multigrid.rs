@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use femtile::amg::{Amg, AmgConfig};
+use femtile::amg::{Amg, AmgConfig, PatchFormat, Smoother};
 use femtile::device::{Buffer, Cpu};
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::Stop;
@@ -84,6 +84,8 @@ fn sample_meshes_of_tetrahedra_are_solved_in_few_iterations() {
     }
 }
 
+const PATCHES: Smoother = Smoother::Patch { inner: 3, format: PatchFormat::FullRowEll };
+
 /// The positive definite ones, with rows of a node each where the problem has several.
 const DEFINITE: [(&str, usize); 9] = [
     ("airfoil.mtx", 1),
@@ -113,7 +115,10 @@ fn sample_matrices_that_are_definite_are_solved() {
     for (name, block_size) in DEFINITE {
         let file = folder.join(name);
         let a = matrix_market::read::<f64>(&file).unwrap().matrix.copy_to(&cpu).unwrap();
-        let found = iterations(name, &cpu, &a, &AmgConfig { block_size, ..AmgConfig::default() });
-        println!("{name}: {} rows, {found} iterations", a.n_rows());
+        for smoother in [AmgConfig::default().smoother, PATCHES] {
+            let config = AmgConfig { block_size, smoother, ..AmgConfig::default() };
+            let found = iterations(name, &cpu, &a, &config);
+            println!("{name}, {smoother:?}: {} rows, {found} iterations", a.n_rows());
+        }
     }
 }
