@@ -3,8 +3,8 @@ use std::fmt;
 use femtile_device::{Buffer, Device, Scalar};
 use femtile_linalg::sparse::csr::Csr;
 
-use crate::build::{Groups, Known, Setup, near_nullspace_of};
 use crate::kernels::AmgKernels;
+use crate::levels::{Groups, Known, Setup, near_nullspace_of};
 use crate::relaxation::Relaxation;
 use crate::setup::graph::Graph;
 use crate::{AmgConfig, AmgError};

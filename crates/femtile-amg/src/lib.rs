@@ -29,7 +29,6 @@
 //! ```
 #![deny(unsafe_code)]
 
-mod build;
 mod check;
 mod config;
 #[allow(unsafe_code)]
@@ -41,6 +40,7 @@ mod error;
 mod hierarchy;
 mod inner;
 mod kernels;
+mod levels;
 mod patch;
 mod preconditioner;
 mod reference;

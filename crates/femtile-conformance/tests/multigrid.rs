@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use femtile::amg::{Amg, AmgConfig};
+use femtile::amg::{Amg, AmgConfig, PatchFormat, Smoother};
 use femtile::case::{self, Case, Silent};
 use femtile::device::{Buffer, Cpu};
 use femtile::linalg::comm::Alone;
@@ -85,6 +85,25 @@ fn sample_meshes_of_tetrahedra_are_solved_in_few_iterations() {
     }
 }
 
+const PATCHES: Smoother = Smoother::Patch { inner: 3, format: PatchFormat::FullRowEll };
+
+#[test]
+fn patches_smooth_on_sample_meshes_of_tetrahedra() {
+    let cpu = Cpu::new(2).unwrap();
+    for file in tetrahedra("patches_smooth_on_sample_meshes_of_tetrahedra") {
+        let sample = Sample::read(&file);
+        let Ok(system) = sample.problem.assemble::<f64, _>(&cpu) else { continue };
+        let config = AmgConfig { smoother: PATCHES, ..AmgConfig::default() };
+        let found = iterations(&sample.name, &cpu, &system.matrix, &config);
+        println!("{}: {} rows, {found} iterations", sample.name, system.matrix.n_rows());
+        assert!(
+            found <= 70 || 2 * found <= of_jacobi(&cpu, &system.matrix),
+            "{}: {found} iterations",
+            sample.name
+        );
+    }
+}
+
 /// The positive definite ones, with rows of a node each where the problem has several.
 const DEFINITE: [(&str, usize); 9] = [
     ("airfoil.mtx", 1),
@@ -114,8 +133,11 @@ fn sample_matrices_that_are_definite_are_solved() {
     for (name, block_size) in DEFINITE {
         let file = folder.join(name);
         let a = matrix_market::read::<f64>(&file).unwrap().matrix.copy_to(&cpu).unwrap();
-        let found = iterations(name, &cpu, &a, &AmgConfig { block_size, ..AmgConfig::default() });
-        println!("{name}: {} rows, {found} iterations", a.n_rows());
+        for smoother in [AmgConfig::default().smoother, PATCHES] {
+            let config = AmgConfig { block_size, smoother, ..AmgConfig::default() };
+            let found = iterations(name, &cpu, &a, &config);
+            println!("{name}, {smoother:?}: {} rows, {found} iterations", a.n_rows());
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use units::Units;
 pub(crate) const MOST_ROWS: u32 = 400;
 /// Patches of fewer rows are dealt out to others.
 const LEAST_ROWS: u32 = 100;
-/// No path that keeps roots of patches apart is longer.
+/// Roots of patches are kept apart by paths of at most so many connections.
 const MOST_DISTANCE: usize = 4;
 
 /// Nodes in an order in which those of a patch follow each other, and in it those of an aggregate.
