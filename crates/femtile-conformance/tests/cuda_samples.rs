@@ -3,8 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use femtile::case::{self, Case, Report, Silent};
+use femtile::device::Cpu;
 use femtile::device::Cuda;
-use femtile_conformance::suite::samples::{Sample, tetrahedra};
+use femtile::linalg::sparse::matrix_market;
+use femtile_conformance::suite::amg_levels::matrix_is_preconditioned;
+use femtile_conformance::suite::samples::{Sample, definite_matrices, tetrahedra};
 
 /// The GPU, or a message that the test is skipped.
 fn gpu() -> Option<Cuda> {
@@ -122,5 +125,22 @@ fn assemblies_of_sample_meshes_agree_with_plain_assembly_on_a_gpu() {
         let sample = Sample::read(&file);
         sample.refill_agrees(&device);
         sample.patches_agree(&device);
+    }
+}
+
+#[test]
+fn multigrid_of_sample_meshes_and_matrices_keeps_its_promises_on_a_gpu() {
+    let test = "multigrid_of_sample_meshes_and_matrices_keeps_its_promises_on_a_gpu";
+    let (Some(device), cpu) = (gpu(), Cpu::new(0).unwrap()) else { return };
+    for file in tetrahedra(test) {
+        let sample = Sample::read(&file);
+        let Ok(system) = sample.problem.assemble::<f64, _>(&cpu) else { continue };
+        matrix_is_preconditioned(&device, &system.matrix.copy_to(&device).unwrap(), 1, &sample.name);
+        println!("{}: {} rows", sample.name, system.matrix.n_rows());
+    }
+    for (file, block_size) in definite_matrices(test) {
+        let a = matrix_market::read::<f64>(&file).unwrap().matrix.copy_to(&device).unwrap();
+        matrix_is_preconditioned(&device, &a, block_size, &file.display().to_string());
+        println!("{}: {} rows", file.display(), a.n_rows());
     }
 }

@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use femtile::device::Cuda;
+use femtile::device::{Cuda, Reference};
 use femtile_conformance::emulator::Emulator;
+use femtile_conformance::suite::amg_levels::matrix_is_preconditioned;
 use femtile_conformance::suite::block_tridiagonal::SMALL_BLOCKS;
 use femtile_conformance::suite::formats::SMALL_FORMATS;
 use femtile_conformance::suite::samples::{Sample, tetrahedra};
@@ -52,5 +53,20 @@ fn assembly_on_a_sample_mesh_agrees_with_plain_assembly() {
         let sample = Sample::read(&file);
         assert!(sample.refill_agrees(&device).is_some(), "{} is refused", sample.name);
         sample.patches_agree(&device);
+    }
+}
+
+/// The smallest sample meshes.
+#[test]
+fn multigrid_on_sample_meshes_keeps_its_promises() {
+    let test = "multigrid_on_sample_meshes_keeps_its_promises";
+    let mut files = tetrahedra(test);
+    files.sort_by_key(|file| file.metadata().map_or(u64::MAX, |data| data.len()));
+    for device in devices(test) {
+        for file in files.iter().take(3) {
+            let sample = Sample::read(file);
+            let Ok(system) = sample.problem.assemble::<f64, _>(&Reference) else { continue };
+            matrix_is_preconditioned(&device, &system.matrix.copy_to(&device).unwrap(), 1, &sample.name);
+        }
     }
 }

@@ -1,7 +1,5 @@
 //! Multigrid on sample meshes and matrices: symmetric, positive, a contraction, and few iterations.
 
-use std::path::{Path, PathBuf};
-
 use femtile::amg::{Amg, AmgConfig, PatchFormat, Smoother};
 use femtile::case::{self, Case, Silent};
 use femtile::device::{Buffer, Cpu};
@@ -12,7 +10,7 @@ use femtile::linalg::precondition::Jacobi;
 use femtile::linalg::sparse::{Csr, matrix_market};
 use femtile::linalg::{LinearOperator, Preconditioner};
 use femtile_conformance::suite::problems::Random;
-use femtile_conformance::suite::samples::{Sample, tetrahedra};
+use femtile_conformance::suite::samples::{Sample, definite_matrices, tetrahedra};
 
 type Matrix = Csr<f64, Cpu>;
 
@@ -104,38 +102,15 @@ fn patches_smooth_on_sample_meshes_of_tetrahedra() {
     }
 }
 
-/// The positive definite ones, with rows of a node each where the problem has several.
-const DEFINITE: [(&str, usize); 9] = [
-    ("airfoil.mtx", 1),
-    ("ani4.mtx", 1),
-    ("bar.mtx", 1),
-    ("bcsstk13.mtx", 1),
-    ("beam_hex_dof459_np2.mtx", 3),
-    ("beam_tet_dof2475_np4.mtx", 3),
-    ("knot.mtx", 1),
-    ("local_disc_galerkin_diffusion.mtx", 1),
-    ("unit_cube.mtx", 1),
-];
-
-fn matrices() -> Option<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
-    let folder = std::env::var_os("FEMTILE_SAMPLES").map_or_else(beside, PathBuf::from).join("matrices");
-    folder.is_dir().then_some(folder)
-}
-
 #[test]
 fn sample_matrices_that_are_definite_are_solved() {
-    let Some(folder) = matrices() else {
-        eprintln!("SKIPPED: sample_matrices_that_are_definite_are_solved: no samples (set FEMTILE_SAMPLES)");
-        return;
-    };
     let cpu = Cpu::new(2).unwrap();
-    for (name, block_size) in DEFINITE {
-        let file = folder.join(name);
+    for (file, block_size) in definite_matrices("sample_matrices_that_are_definite_are_solved") {
+        let name = file.file_name().unwrap().to_string_lossy();
         let a = matrix_market::read::<f64>(&file).unwrap().matrix.copy_to(&cpu).unwrap();
         for smoother in [AmgConfig::default().smoother, PATCHES] {
             let config = AmgConfig { block_size, smoother, ..AmgConfig::default() };
-            let found = iterations(name, &cpu, &a, &config);
+            let found = iterations(&name, &cpu, &a, &config);
             println!("{name}, {smoother:?}: {} rows, {found} iterations", a.n_rows());
         }
     }

@@ -8,7 +8,7 @@ use super::rows::{RowAccess, Rows};
 /// Steps of Lanczos' method; the largest eigenvalue is found within some percent, unless it belongs to few rows.
 pub(crate) const STEPS: usize = 4;
 /// What the estimate is raised by, as it comes from below.
-pub(crate) const MARGIN: f64 = 1.05;
+const MARGIN: f64 = 1.05;
 /// Jacobi's damping, over the largest eigenvalue.
 pub(crate) const DAMPING: f64 = 4.0 / 3.0;
 /// Eigenvalues may exceed the estimate by this factor and do no harm: Jacobi's method and Chebyshev polynomials for
@@ -89,7 +89,7 @@ pub(crate) fn largest_of(diagonal: &[f64], beside: &[f64]) -> f64 {
     MARGIN * largest_of_tridiagonal(diagonal, beside)
 }
 
-/// $\lambda_\max(M^{-1} A)$ from below, where `solve` gives $M^{-1}$ of its second argument and M is symmetric positive
+/// $\lambda_\max(M^{-1} A)$, from below but for a margin, where `solve` gives $M^{-1}$ of its second argument and M is symmetric positive
 /// definite. Starts from D times a vector without structure.
 ///
 /// # Cost

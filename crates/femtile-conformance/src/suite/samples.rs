@@ -1,4 +1,4 @@
-//! Assembly on sample meshes, held to plain assembly.
+//! Sample meshes and matrices; assembly on the former, held to plain assembly.
 
 use std::path::{Path, PathBuf};
 
@@ -125,12 +125,38 @@ fn agree(expected: &OnHost, found: &OnHost, slack: &[f64], name: &str) {
     }
 }
 
+/// The folder of samples, whether or not there is one.
+fn folder() -> PathBuf {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
+    std::env::var_os("FEMTILE_SAMPLES").map_or_else(beside, PathBuf::from)
+}
+
+/// The sample matrices that are positive definite, with rows of a node each where the problem has several; none where
+/// there are no samples, with a message that `test` is skipped.
+pub fn definite_matrices(test: &str) -> Vec<(PathBuf, usize)> {
+    const DEFINITE: [(&str, usize); 9] = [
+        ("airfoil.mtx", 1),
+        ("ani4.mtx", 1),
+        ("bar.mtx", 1),
+        ("bcsstk13.mtx", 1),
+        ("beam_hex_dof459_np2.mtx", 3),
+        ("beam_tet_dof2475_np4.mtx", 3),
+        ("knot.mtx", 1),
+        ("local_disc_galerkin_diffusion.mtx", 1),
+        ("unit_cube.mtx", 1),
+    ];
+    let folder = folder().join("matrices");
+    if !folder.is_dir() {
+        eprintln!("SKIPPED: {test}: no samples (set FEMTILE_SAMPLES)");
+        return Vec::new();
+    }
+    DEFINITE.map(|(name, block_size)| (folder.join(name), block_size)).to_vec()
+}
+
 /// The sample meshes of tetrahedra, sorted by name; none where there are no samples, with a message that
 /// `test` is skipped.
 pub fn tetrahedra(test: &str) -> Vec<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
-    let folder = std::env::var_os("FEMTILE_SAMPLES").map_or_else(beside, PathBuf::from);
-    let Ok(entries) = std::fs::read_dir(folder.join("meshes/tet")) else {
+    let Ok(entries) = std::fs::read_dir(folder().join("meshes/tet")) else {
         eprintln!("SKIPPED: {test}: no samples (set FEMTILE_SAMPLES)");
         return Vec::new();
     };
