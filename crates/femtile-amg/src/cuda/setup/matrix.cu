@@ -8,15 +8,14 @@ __device__ inline double unit(u64 i, u32 stream) {
     return (double)(mixed(i ^ (u64)stream << 56) >> 11) * (1.0 / 4503599627370496.0) - 1.0;
 }
 
-// Sum of what the blocks of a grid have left, known to all threads of this one.
+// Sum of what the blocks of a grid have left, known to all threads of this one. It may be called again at once: the sum
+// has barriers of its own.
 __device__ inline double total(const double* partials, u32 n) {
     FEMTILE_SHARED double known;
     const double sum = sum_partials(partials, n);
     if (threadIdx.x == 0) known = sum;
     __syncthreads();
-    const double result = known;
-    __syncthreads();
-    return result;
+    return known;
 }
 
 // The diagonal; the first row whose own entry is not positive or that has one which is not finite; the longest row;

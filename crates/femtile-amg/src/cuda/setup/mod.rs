@@ -1,7 +1,8 @@
 //! A level set up where its matrix lies: groups, prolongator and Galerkin product on a GPU.
 //!
-//! The host reads sizes, the numbers of open nodes, and eight numbers of Lanczos' method; all else stays. What is added
-//! in floating point is added in a fixed order, so levels have the same bits in every run.
+//! The host reads sizes, the numbers of open nodes, what tells whether the matrix is sound, and eight numbers of Lanczos'
+//! method; all else stays. What is added in floating point is added in a fixed order, so levels have the same bits in
+//! every run.
 
 mod aggregate;
 mod matrix;
@@ -104,7 +105,7 @@ pub(super) fn coarsen<H: Scalar>(
     let coarse_weights = graph.weigh(&parts, weights)?;
     let q = prolong::tentative::<H>(&parts, weights, &coarse_weights)?;
     let p = prolong::prolongator(&rows, &graph, &parts, &q, largest)?;
-    let r = prolong::transpose(&p, parts.n)?;
+    let Some(r) = prolong::transpose(&p)? else { return Ok(None) };
     let Some(ap) = product::product(a, &p)? else { return Ok(None) };
     let Some(coarse) = product::product(&r, &ap)? else { return Ok(None) };
     let coarse = prolong::sorted(coarse)?;

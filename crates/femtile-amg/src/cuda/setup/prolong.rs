@@ -81,11 +81,11 @@ pub(super) fn prolongator<H: Scalar>(
     unsafe { Csr::from_kernels(parts.n, starts, columns, values) }
 }
 
-/// The transpose.
-pub(super) fn transpose<H: Scalar>(p: &Csr<H, Cuda>, n_cols: usize) -> Result<Csr<H, Cuda>, LinalgError> {
+/// The transpose; none of a matrix whose offsets have 64 bits.
+pub(super) fn transpose<H: Scalar>(p: &Csr<H, Cuda>) -> Result<Option<Csr<H, Cuda>>, LinalgError> {
     let device = p.values().device();
-    let Some(rows) = Rows::new(p) else { return Err(LinalgError::HostHook) };
-    let (n_entries, program) = (p.n_nonzeros(), program::<H>());
+    let Some(rows) = Rows::new(p) else { return Ok(None) };
+    let (n_cols, n_entries, program) = (p.n_cols(), p.n_nonzeros(), program::<H>());
     let mut lengths = Buffer::zeros(device, n_cols)?;
     let arguments = (lengths.write(), p.columns().read(), n_entries as u64);
     let kernel = Kernel::<ColumnLengths>::new("amg_column_lengths");
@@ -100,7 +100,8 @@ pub(super) fn transpose<H: Scalar>(p: &Csr<H, Cuda>, n_cols: usize) -> Result<Cs
     // SAFETY: each column takes as many entries as it has.
     unsafe { device.launch(&program, &kernel, Launch::over(rows.n(), THREADS), arguments) }?;
     // SAFETY: offsets are running sums and columns rows of p; their order is put right at once.
-    sorted(unsafe { Csr::from_kernels(p.n_rows(), starts, columns, values) }?)
+    let unsorted = unsafe { Csr::from_kernels(p.n_rows(), starts, columns, values) }?;
+    Ok(Some(sorted(unsorted)?))
 }
 
 /// The same matrix, its columns in order.

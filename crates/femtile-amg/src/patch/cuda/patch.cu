@@ -87,7 +87,7 @@ __device__ inline T product(const Inside& inside, const Patch& patch, const T* x
     return patch.diagonal[i] * x[i] + sum;
 }
 
-// g = M^-1 r; r is complete before, g after.
+// g = M^-1 r; each thread has its own entries of r before, g is complete after.
 __device__ inline void solve(const Inside& inside, Patch& patch, u32 inner) {
     for (u32 i = threadIdx.x; i < patch.n; i += blockDim.x) patch.g[i] = patch.scale[i] * patch.r[i];
     __syncthreads();
@@ -109,7 +109,6 @@ extern "C" __global__ void patch_relax_from_zero(T* x, T* r, const T* b, Inside 
     FEMTILE_DYNAMIC_SHARED(T, shared);
     Patch patch = load(inside, shared);
     for (u32 i = threadIdx.x; i < patch.n; i += blockDim.x) patch.r[i] = b[patch.begin + i];
-    __syncthreads();
     solve(inside, patch, inner);
     for (u32 i = threadIdx.x; i < patch.n; i += blockDim.x) {
         const T own = omega * patch.g[i];
@@ -133,7 +132,6 @@ extern "C" __global__ void patch_relax(T* x, const T* b, Inside inside, T omega,
     for (u32 i = threadIdx.x; i < patch.n; i += blockDim.x) {
         patch.r[i] = b[patch.begin + i] - product(inside, patch, patch.next, i);
     }
-    __syncthreads();
     solve(inside, patch, inner);
     for (u32 i = threadIdx.x; i < patch.n; i += blockDim.x) x[patch.begin + i] += omega * patch.g[i];
 }
