@@ -17,7 +17,7 @@ use crate::setup::patches::Patches;
 use crate::setup::prolong::Smoothing;
 use crate::setup::rows::{RowAccess, Rows, inverse};
 use crate::setup::spectrum::Scaling;
-use crate::setup::strength::Strength;
+use crate::setup::strength::{Strength, flags_of};
 use crate::setup::tentative::{NearNullspace, Tentative};
 use crate::{AmgConfig, AmgError, Smoother};
 
@@ -167,11 +167,11 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
                 return self.end(a, &diagonal, block);
             }
             let thresholds = self.thresholds(number);
-            let mut strength = match self.known.graph.filter(|_| number == 0) {
+            let Strength { graph, mut is_strong } = match self.known.graph.filter(|_| number == 0) {
                 Some(graph) => Strength::on(graph, &a, &diagonal, block, thresholds[1]),
                 None => Strength::new(&a, &diagonal, block, thresholds),
             };
-            let Partition { mut aggregates, patches } = self.partition(&strength.graph, block);
+            let Partition { mut aggregates, patches } = self.partition(&graph, block);
             let n_coarse = aggregates.n * b.n_vectors;
             if n_coarse as f64 > LEAST_GAIN * a.n_rows() as f64 || n_coarse == 0 {
                 return self.end(a, &diagonal, block);
@@ -186,9 +186,9 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
                 b = b.permuted(order);
                 aggregates.of_node =
                     patches.nodes.iter().map(|&node| aggregates.of_node[node as usize]).collect();
-                strength = Strength::new(&a, &diagonal, block, thresholds);
+                is_strong = flags_of(&a, &diagonal, block, thresholds[1]);
             }
-            (a, b) = self.coarsen(a, &diagonal, &b, (&aggregates, patches.as_ref(), &strength), block)?;
+            (a, b) = self.coarsen(a, &diagonal, &b, (&aggregates, patches.as_ref(), &is_strong), block)?;
             block = b.n_vectors;
         }
     }
@@ -234,12 +234,11 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
         a: Rows<H>,
         diagonal: &[H],
         b: &NearNullspace,
-        (aggregates, patches, strength): (&Aggregates, Option<&Patches>, &Strength),
+        (aggregates, patches, is_strong): (&Aggregates, Option<&Patches>, &[bool]),
         block: usize,
     ) -> Result<(Rows<H>, NearNullspace), AmgError> {
         let scaling = Scaling::of_nodes(&a, diagonal, block);
         let tentative = Tentative::new(b, aggregates, block);
-        let is_strong = &strength.is_strong;
         let p = Smoothing {
             a: &a,
             is_strong,

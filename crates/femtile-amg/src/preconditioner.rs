@@ -12,7 +12,8 @@ use crate::setup::rows::to_unit;
 use crate::{AmgConfig, AmgError, Cycle};
 
 /// One cycle of smoothed-aggregation multigrid as a preconditioner: symmetric and positive definite for a symmetric
-/// positive definite matrix, but a K cycle, which is not linear. Levels are kept in the precision `H`, by default f32, vectors of the solve in `T`.
+/// positive definite matrix, but a K cycle, which is not linear. Levels are kept in the precision `H`, by default f32,
+/// vectors of the solve in `T`.
 ///
 /// # Cost
 /// About $2 + 2 s$ products on the finest level for s steps of the smoother before and after, times the operator

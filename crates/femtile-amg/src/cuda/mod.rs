@@ -49,7 +49,8 @@ impl<H: Scalar> Hook<H> for OnGpu {
     }
 }
 
-fn address<E: Element>(buffer: &Buffer<E, Cuda>) -> u64 {
+/// Where a buffer lies, for structures that kernels take.
+pub(crate) fn address<E: Element>(buffer: &Buffer<E, Cuda>) -> u64 {
     buffer.memory().address()
 }
 

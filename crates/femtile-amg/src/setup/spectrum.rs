@@ -36,7 +36,7 @@ impl<T: Scalar> Scaling<T> {
     /// # Source
     /// Lanczos' method: `[golub2013]`, section 10.1; row sums: `[baker2011]`, section 4.
     pub fn new(a: &Rows<T>, diagonal: &[T]) -> Self {
-        Self::up_to(a, diagonal, |largest, _| largest)
+        Self::up_to(a, diagonal, |largest, _, _| largest)
     }
 
     /// The same for nodes of several rows. Their sums are large everywhere, as entries of both signs cancel, and tell
@@ -45,11 +45,14 @@ impl<T: Scalar> Scaling<T> {
         if block == 1 {
             return Self::new(a, diagonal);
         }
-        Self::up_to(a, diagonal, |largest, ratios| largest.max(median(ratios)))
+        Self::up_to(a, diagonal, |largest, sums, inverse| {
+            let ratios = sums.iter().zip(inverse).map(|(sum, d)| sum * d.to_f64());
+            largest.max(median(&mut ratios.collect::<Vec<_>>()))
+        })
     }
 
-    /// Takes the eigenvalue that rows may seem to hold from the estimate and from the sums over the diagonal.
-    fn up_to(a: &Rows<T>, diagonal: &[T], usual: impl FnOnce(f64, &mut [f64]) -> f64) -> Self {
+    /// Takes the eigenvalue that rows may seem to hold from the estimate, the sums and the reciprocals of the diagonal.
+    fn up_to(a: &Rows<T>, diagonal: &[T], usual: impl FnOnce(f64, &[f64], &[T]) -> f64) -> Self {
         let mut inverse: Vec<T> = diagonal.par_iter().with_min_len(PIECE).map(|&d| T::ONE / d).collect();
         let divide = |z: &mut [T], r: &[T]| {
             let pieces = z.par_chunks_mut(PIECE).zip(r.par_chunks(PIECE)).zip(inverse.par_chunks(PIECE));
@@ -58,8 +61,7 @@ impl<T: Scalar> Scaling<T> {
         let largest = largest_eigenvalue(a, &inverse, STEPS, divide);
         let sum_of = |row: usize| a.row(row).1.iter().map(|value| value.to_f64().abs()).sum::<f64>();
         let sums: Vec<f64> = (0..a.n_rows()).into_par_iter().with_min_len(PIECE).map(sum_of).collect();
-        let mut ratios: Vec<f64> = sums.iter().zip(&inverse).map(|(sum, d)| sum * d.to_f64()).collect();
-        let most = HARMLESS * usual(largest, &mut ratios);
+        let most = HARMLESS * usual(largest, &sums, &inverse);
         inverse.par_iter_mut().zip(&sums).with_min_len(PIECE).for_each(|(inverse, sum)| {
             let least = T::from_f64(sum / most);
             if *inverse * least > T::ONE {
@@ -89,8 +91,8 @@ pub(crate) fn largest_of(diagonal: &[f64], beside: &[f64]) -> f64 {
     MARGIN * largest_of_tridiagonal(diagonal, beside)
 }
 
-/// $\lambda_\max(M^{-1} A)$, from below but for a margin, where `solve` gives $M^{-1}$ of its second argument and M is symmetric positive
-/// definite. Starts from D times a vector without structure.
+/// $\lambda_\max(M^{-1} A)$, from below but for a margin, where `solve` gives $M^{-1}$ of its second argument and M is
+/// symmetric positive definite. Starts from D times a vector without structure.
 ///
 /// # Cost
 /// A product and a call of `solve` a step.

@@ -42,7 +42,8 @@ impl Strength {
     }
 }
 
-fn flags_of<T: Scalar>(a: &Rows<T>, diagonal: &[T], block: usize, theta: f64) -> Vec<bool> {
+/// The entries that count with a threshold; those within a node do.
+pub(crate) fn flags_of<T: Scalar>(a: &Rows<T>, diagonal: &[T], block: usize, theta: f64) -> Vec<bool> {
     if block == 1 { of_scalars(a, diagonal, T::from_f64(theta * theta)) } else { of_blocks(a, block, theta) }
 }
 

@@ -1,10 +1,11 @@
 //! The smoother by patches on a GPU: a block a patch.
 
 use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Structure, Write};
-use femtile_device::{Buffer, Cuda, Element, Scalar};
+use femtile_device::{Buffer, Cuda, Scalar};
 use femtile_linalg::LinalgError;
 
 use super::{Inside, PatchKernels, PatchMatrix, PatchSmoother};
+use crate::cuda::address;
 
 static PATCHES: Program = Program { name: "amg_patches", source: include_str!("patch.cu"), headers: &[] };
 
@@ -29,10 +30,6 @@ fn program<H: Scalar>(format: &str) -> Specialisation {
 /// The programs of this folder, for checks that compile all of them.
 pub(crate) fn specialisations() -> impl Iterator<Item = Specialisation> {
     FORMATS.into_iter().flat_map(|format| [program::<f32>(format), program::<f64>(format)])
-}
-
-fn address<E: Element>(buffer: &Buffer<E, Cuda>) -> u64 {
-    buffer.memory().address()
 }
 
 /// The program for a matrix, the shape of its launch, and `struct Inside` of the kernels.

@@ -32,7 +32,8 @@ use watch::Watch;
 /// One product, and 10n values moved besides it with a diagonal preconditioner: the update of x waits
 /// for the pass that reads p anyway, and z is never stored. The flexible $\beta$ reads 2n values more.
 /// # Source
-/// `[hestenes1952]`; flexible: `[notay2000]`, section 2, with one direction kept; fusing `[kronbichler2022]`, section 2. Differs: x is updated together with p.
+/// `[hestenes1952]`; flexible: `[notay2000]`, section 2, with one direction kept; fusing `[kronbichler2022]`, section 2.
+/// Differs: x is updated together with p.
 #[derive(Debug, Clone, Default)]
 pub struct ConjugateGradient {
     config: CgConfig,
