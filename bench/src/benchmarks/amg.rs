@@ -22,7 +22,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
     let mut records = Vec::new();
     for cpu in options.cpus()? {
         for system in problem.systems(&cpu, nodes)? {
-            records.extend(on_cpu(&cpu, &system, peers.as_mut(), options)?);
+            records.extend(on_cpu(&cpu, system, peers.as_mut(), options)?);
         }
     }
     for absent in peers.iter().flat_map(|peers| &peers.absent) {
@@ -30,8 +30,9 @@ pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
     }
     if gpus().is_ok_and(|gpus| !gpus.is_empty()) {
         let device = Cuda::new(0)?;
+        device.overflow_to_host();
         for system in problem.systems(&device, nodes)? {
-            records.extend(on_gpu(&device, &system, options)?);
+            records.extend(on_gpu(&device, system, options)?);
         }
     }
     records.iter_mut().for_each(|record| record.set("nodes", nodes));
@@ -40,25 +41,25 @@ pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
 
 fn on_cpu(
     cpu: &Cpu,
-    system: &EllipticSystem<Cpu>,
+    system: EllipticSystem<Cpu>,
     mut peers: Option<&mut Peers>,
     options: &Options,
 ) -> Result<Vec<Record>, BenchError> {
-    let EllipticSystem { name, a, b } = system;
+    let EllipticSystem { name, mut a, b } = system;
     let how = Preconditioning::Amg(AmgConfig::default());
     if let Some(peers) = &peers {
-        peers.take(a, b)?;
+        peers.take(&a, &b)?;
     }
     let repeats = options.repeats(9).div_ceil(super::ROUNDS);
     let (mut ours, mut theirs) = (Solves::default(), Vec::new());
     let bandwidth = between_bandwidths(cpu, || {
-        ours.run((a, b), &how, repeats)?;
+        ours.run((&mut a, &b), &how, repeats)?;
         if let Some(peers) = &mut peers {
             join(&mut theirs, peers.solve(cpu.threads(), repeats));
         }
         Ok(())
     })?;
-    let mut records = records(cpu, name, a, &ours, ("read bandwidth", bandwidth.read_gb_per_s));
+    let mut records = records(cpu, &name, &a, &ours, ("read bandwidth", bandwidth.read_gb_per_s));
     if let Some(best) = theirs.iter().min_by(|a, b| a.seconds().total_cmp(&b.seconds())) {
         let seconds = ours.setup.median() + ours.solve.median();
         records[1].set("best_peer", best.name());
@@ -66,21 +67,27 @@ fn on_cpu(
     }
     records.iter_mut().for_each(|record| record.set("threads", cpu.threads()));
     for peer in &theirs {
-        records.extend(records_of_peer(cpu, name, peer));
+        records.extend(records_of_peer(cpu, &name, peer));
     }
     Ok(records)
 }
 
 fn on_gpu(
     device: &Cuda,
-    system: &EllipticSystem<Cuda>,
+    system: EllipticSystem<Cuda>,
     options: &Options,
 ) -> Result<Vec<Record>, BenchError> {
-    let EllipticSystem { name, a, b } = system;
+    let EllipticSystem { name, mut a, b } = system;
     let mut ours = Solves::default();
-    ours.run((a, b), &Preconditioning::Amg(AmgConfig::default()), options.repeats(9))?;
+    ours.run((&mut a, &b), &Preconditioning::Amg(AmgConfig::default()), options.repeats(9))?;
     let bound = ("copy bandwidth", 1e-9 * measure(device)?.copy_bytes_per_second);
-    Ok(records(device, name, a, &ours, bound))
+    let used = device.memory_use();
+    let mut records = records(device, &name, &a, &ours, bound);
+    for record in &mut records {
+        record.set("gpu_peak_gb", 1e-9 * used.near_peak as f64);
+        record.set("host_peak_gb", 1e-9 * used.far_peak as f64);
+    }
+    Ok(records)
 }
 
 fn records<D: SolveDevice>(

@@ -88,7 +88,7 @@ impl Solves {
     /// [`BenchError::Setting`] when a solve ends before the tolerance; what the device reports.
     pub fn run<D: SolveDevice>(
         &mut self,
-        (a, b): (&Csr<f64, D>, &Buffer<f64, D>),
+        (a, b): (&mut Csr<f64, D>, &Buffer<f64, D>),
         how: &Preconditioning,
         repeats: usize,
     ) -> Result<(), BenchError> {
@@ -124,7 +124,7 @@ impl Solves {
 }
 
 fn make<D: SolveDevice>(
-    a: &Csr<f64, D>,
+    a: &mut Csr<f64, D>,
     b: &Buffer<f64, D>,
     how: &Preconditioning,
 ) -> Result<Made<D>, BenchError> {
@@ -132,7 +132,7 @@ fn make<D: SolveDevice>(
         Preconditioning::None => (Box::new(Jacobi::identity(b.device(), b.len())?), 1.0, [0.0; 2]),
         Preconditioning::Jacobi => (Box::new(Jacobi::new(a)?), 1.0, [0.0; 2]),
         Preconditioning::Amg(config) => {
-            let amg = Amg::<f32, D>::new(a, None, config).map_err(of_amg)?;
+            let amg = Amg::<f32, D>::in_room_of(a, None, config).map_err(of_amg)?;
             let (complexity, cycle) = (amg.hierarchy().operator_complexity(), cycle(&amg));
             (Box::new(amg), complexity, cycle)
         }

@@ -6,6 +6,7 @@ use femtile_linalg::sparse::csr::Csr;
 use crate::kernels::AmgKernels;
 use crate::levels::{Groups, Known, Setup, near_nullspace_of};
 use crate::relaxation::Relaxation;
+use crate::room;
 use crate::setup::graph::Graph;
 use crate::{AmgConfig, AmgError};
 
@@ -122,8 +123,10 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
             return Err(AmgError::NotSquare { n_rows: a.n_rows(), n_cols: a.n_cols() });
         }
         config.check_for(a.n_rows())?;
+        let is_grouped_on_host = matches!(known.groups.first(), Some(Groups::OnHost(_)));
         let is_plain = near_nullspace.is_none()
             && known.graph.is_none()
+            && !is_grouped_on_host
             && config.block_size == 1
             && config.smoother.is_polynomial();
         let mut setup = Setup {
@@ -137,15 +140,19 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
             order: None,
             shapes: Vec::new(),
         };
-        let (rows, near_nullspace) = match if is_plain { setup.on_device(a)? } else { None } {
-            Some(rest) => rest,
-            None => {
-                let near_nullspace = near_nullspace_of(a.n_rows(), near_nullspace, config)?;
-                config.check_nodes(near_nullspace.n_vectors)?;
-                (setup.take(a)?, near_nullspace)
-            }
-        };
-        let coarsest = device.amg_on_host(|| setup.run(rows, near_nullspace))?;
+        let coarsest = device.leave_room(room::vectors::<T, H>(a.n_rows()), || {
+            let (rows, near_nullspace) = match if is_plain { setup.on_device(a)? } else { None } {
+                Some(rest) => rest,
+                None => {
+                    let near_nullspace = near_nullspace_of(a.n_rows(), near_nullspace, config)?;
+                    config.check_nodes(near_nullspace.n_vectors)?;
+                    (setup.take(a)?, near_nullspace)
+                }
+            };
+            let coarsest = device.amg_on_host(|| setup.run(rows, near_nullspace))?;
+            room::settle(&mut setup.levels)?;
+            Ok::<_, AmgError>(coarsest)
+        })?;
         let Setup { scale, levels, groups, order, shapes, .. } = setup;
         Ok(Self { levels, coarsest, groups, order, scale, shapes, config: config.clone() })
     }

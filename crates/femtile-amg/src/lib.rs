@@ -45,6 +45,7 @@ mod patch;
 mod preconditioner;
 mod reference;
 mod relaxation;
+mod room;
 mod setup;
 mod solver;
 

@@ -1,13 +1,14 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use femtile_device::{Buffer, Scalar};
+use femtile_device::{Buffer, Place, Scalar};
 use femtile_linalg::sparse::csr::Csr;
 use femtile_linalg::{LinalgError, Preconditioner};
 
 use crate::cycle::{Vectors, apply, vectors};
 use crate::hierarchy::Hierarchy;
 use crate::kernels::{AmgKernels, Convert};
+use crate::room::{is_tight, vectors_around};
 use crate::setup::rows::to_unit;
 use crate::{AmgConfig, AmgError, Cycle};
 
@@ -39,6 +40,25 @@ impl<H: Scalar, D: AmgKernels<H>> Amg<H, D> {
         config: &AmgConfig,
     ) -> Result<Self, AmgError> {
         Self::of(Hierarchy::new(a.values().device(), a, near_nullspace, config)?, a.values().device())
+    }
+
+    /// As [`Amg::new`], on a device whose memory may be too small: the matrix makes room for what is read more often, and
+    /// comes back as far as some is left.
+    ///
+    /// # Errors
+    /// As [`Hierarchy::new`].
+    pub fn in_room_of<T: Scalar>(
+        a: &mut Csr<T, D>,
+        near_nullspace: Option<&[f64]>,
+        config: &AmgConfig,
+    ) -> Result<Self, AmgError> {
+        if is_tight::<T, H, D>(a) {
+            a.move_to(Place::Far)?;
+        }
+        let amg = Self::new(a, near_nullspace, config)?;
+        let device = a.values().device().clone();
+        device.leave_room(vectors_around::<T>(a.n_rows()), || a.move_to(Place::Near))?;
+        Ok(amg)
     }
 
     /// With levels that are there already.

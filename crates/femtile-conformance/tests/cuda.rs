@@ -18,6 +18,7 @@ fn devices(_check: &str) -> Vec<Cuda> {
 femtile_conformance::linear_algebra!(devices, FULL);
 femtile_conformance::multigrid!(devices, FULL);
 femtile_conformance::multigrid_levels!(devices, FULL);
+femtile_conformance::little_memory!(devices, FULL);
 femtile_conformance::sparse!(devices, FULL);
 femtile_conformance::sparse_formats!(devices, FULL_FORMATS);
 femtile_conformance::kernel_headers!(devices, FULL);

@@ -24,6 +24,7 @@ fn devices(check: &str) -> Vec<Cuda> {
 femtile_conformance::linear_algebra!(devices, SMALL);
 femtile_conformance::multigrid!(devices, SMALL);
 femtile_conformance::multigrid_levels!(devices, SMALL);
+femtile_conformance::little_memory!(devices, SMALL);
 femtile_conformance::sparse!(devices, SMALL);
 femtile_conformance::sparse_formats!(devices, SMALL_FORMATS);
 femtile_conformance::kernel_headers!(devices, SMALL);

@@ -3,6 +3,15 @@ use std::fmt::Debug;
 
 use crate::{DeviceError, Element};
 
+/// Memory that a device can work on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Its own.
+    Near,
+    /// That of the host, where it reaches it through a bus.
+    Far,
+}
+
 /// Something that holds arrays and runs kernels: a CPU with its threads, or a GPU.
 ///
 /// Cloning a device clones a handle; all clones are the same device. Kernels are not methods of
@@ -60,6 +69,25 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
         work: &mut dyn FnMut() -> Result<(), E>,
     ) -> Result<(), E> {
         (0..times).try_for_each(|_| work())
+    }
+
+    /// Bytes that arrays may still take of [`Place::Near`], where those beyond go to [`Place::Far`]; else none.
+    fn room(&self) -> Option<usize> {
+        None
+    }
+
+    /// Does `work` with so many bytes of [`Place::Near`] left for what comes after it.
+    fn leave_room<R>(&self, _bytes: usize, work: impl FnOnce() -> R) -> R {
+        work()
+    }
+
+    /// Moves an array; says whether it is there then, which it is not where there is no such room.
+    fn relocate<T: Element>(
+        &self,
+        _memory: &mut Self::Memory<T>,
+        place: Place,
+    ) -> Result<bool, DeviceError> {
+        Ok(place == Place::Near)
     }
 
     /// How many kernels were launched so far; zero where work is not launched.
@@ -133,6 +161,15 @@ impl<T: Element, D: Device> Buffer<T, D> {
     /// The raw storage, for kernels that write.
     pub fn memory_mut(&mut self) -> &mut D::Memory<T> {
         &mut self.memory
+    }
+
+    /// Moves the values to other memory; says whether they are there then, which they are not where there is no such
+    /// room.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub fn move_to(&mut self, place: Place) -> Result<bool, DeviceError> {
+        self.device.relocate(&mut self.memory, place)
     }
 
     /// Holds a copy of `host` from now on, in the same memory if the length stays.

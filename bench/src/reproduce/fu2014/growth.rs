@@ -18,10 +18,10 @@ fn ways() -> [(&'static str, Preconditioning); 3] {
 /// Nodes, and iterations in each way.
 fn iterations<D: SolveDevice>(device: &D, refinements: usize) -> Result<(usize, [usize; 3]), BenchError> {
     let mesh = regular::mesh(refinements)?;
-    let system = system(device, &mesh)?;
+    let mut system = system(device, &mesh)?;
     let mut counts = [0; 3];
     for (count, (_, how)) in counts.iter_mut().zip(ways()) {
-        *count = solved(&system, &how, 1)?.iterations;
+        *count = solved(&mut system, &how, 1)?.iterations;
     }
     Ok((mesh.n_nodes(), counts))
 }

@@ -16,13 +16,13 @@ const MOST: usize = 6;
 /// Iterations with 1, 2, … inner ones.
 fn iterations<D: SolveDevice>(device: &D, refinements: usize) -> Result<Vec<usize>, BenchError> {
     let mesh = regular::mesh(refinements)?;
-    let system = system(device, &mesh)?;
-    let of = |inner| {
+    let mut system = system(device, &mesh)?;
+    let mut of = |inner| {
         let smoother = Smoother::Patch { inner, format: PatchFormat::FullRowEll };
         let config = AmgConfig { smoother, ..AmgConfig::default() };
-        Ok(solved(&system, &Preconditioning::Amg(config), 1)?.iterations)
+        Ok(solved(&mut system, &Preconditioning::Amg(config), 1)?.iterations)
     };
-    (1..=MOST).map(of).collect()
+    (1..=MOST).map(&mut of).collect()
 }
 
 pub(super) fn figure_7(session: &Session) -> Result<Figure, BenchError> {

@@ -23,7 +23,7 @@ fn iterations<D: SolveDevice>(
     mesh: &Mesh,
     how: &Preconditioning,
 ) -> Result<Vec<usize>, BenchError> {
-    let of = |inside: &f64| Ok(solved(&system(device, mesh, *inside)?, how, 1)?.iterations);
+    let of = |inside: &f64| Ok(solved(&mut system(device, mesh, *inside)?, how, 1)?.iterations);
     blobs::INSIDE.iter().map(of).collect()
 }
 

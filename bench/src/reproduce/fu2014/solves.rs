@@ -42,12 +42,12 @@ pub(super) fn system<D: SolveDevice>(device: &D, mesh: &Mesh) -> Result<Elliptic
 
 /// Solves in one way.
 pub(super) fn solved<D: SolveDevice>(
-    system: &EllipticSystem<D>,
+    system: &mut EllipticSystem<D>,
     how: &Preconditioning,
     repeats: usize,
 ) -> Result<Solves, BenchError> {
     let mut solves = Solves::default();
-    solves.run((&system.a, &system.b), how, repeats)?;
+    solves.run((&mut system.a, &system.b), how, repeats)?;
     Ok(solves)
 }
 
@@ -56,7 +56,7 @@ pub(super) fn amg() -> Preconditioning {
     Preconditioning::Amg(AmgConfig::default())
 }
 
-fn on_device<D: SolveDevice>(system: &EllipticSystem<D>, repeats: usize) -> Result<OnDevice, BenchError> {
+fn on_device<D: SolveDevice>(system: &mut EllipticSystem<D>, repeats: usize) -> Result<OnDevice, BenchError> {
     Ok(OnDevice { amg: solved(system, &amg(), repeats)?, cg: solved(system, &Preconditioning::None, 1)? })
 }
 
@@ -64,10 +64,10 @@ fn measured<'a>(session: &Session, case: &'a Case) -> Result<&'a Measured, Bench
     once(&case.measured, || {
         let Some(mesh) = case.mesh()? else { return Ok(Measured::default()) };
         let repeats = session.settings.repeats.max(1);
-        let on_cpu = system(&session.cpu, mesh)?;
-        let on_gpu = session.gpu.as_ref().map(|gpu| on_device(&system(&gpu.device, mesh)?, repeats));
+        let mut on_cpu = system(&session.cpu, mesh)?;
+        let on_gpu = session.gpu.as_ref().map(|gpu| on_device(&mut system(&gpu.device, mesh)?, repeats));
         Ok(Measured {
-            cpu: Some(on_device(&on_cpu, repeats)?),
+            cpu: Some(on_device(&mut on_cpu, repeats)?),
             gpu: on_gpu.transpose()?,
             peers: peers::solve(session, &on_cpu, repeats)?,
         })

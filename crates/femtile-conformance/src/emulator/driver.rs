@@ -31,6 +31,18 @@ impl Driver for Emulator {
         state.memory.free(address);
     }
 
+    fn allocate_on_host(&self, bytes: usize) -> Result<u64, DeviceError> {
+        let mut state = self.state();
+        state.not_recorded("allocating memory of the host")?;
+        state.memory.allocate_on_host(bytes).ok_or_else(|| {
+            refused("allocating memory of the host", format!("there is no room for {bytes} bytes"))
+        })
+    }
+
+    fn free_on_host(&self, address: u64) {
+        self.free(address);
+    }
+
     fn zero(&self, address: u64, bytes: usize) -> Result<(), DeviceError> {
         let mut state = self.state();
         state.not_recorded("clearing memory")?;

@@ -71,6 +71,8 @@ pub(super) struct Array {
     pub begin: u64,
     pub bytes: usize,
     pub is_live: bool,
+    /// Whether it takes none of the memory of the GPU.
+    pub is_on_host: bool,
 }
 
 /// What the runtime needs to know of the memory.
@@ -147,16 +149,25 @@ impl Memory {
     /// The address of a new array, whose values nobody may read before they are written.
     pub fn allocate(&mut self, bytes: usize, device: &str) -> Result<u64, DeviceError> {
         let (free, total) = self.bytes();
-        let offset = (bytes <= free).then(|| self.place(bytes)).flatten();
-        let Some(offset) = offset else {
-            return Err(DeviceError::OutOfMemory { device: device.into(), needed: bytes, free, total });
-        };
+        let begin = (bytes <= free).then(|| self.insert(bytes, false)).flatten();
+        let refusal = || DeviceError::OutOfMemory { device: device.into(), needed: bytes, free, total };
+        let begin = begin.ok_or_else(refusal)?;
         self.used += bytes;
+        Ok(begin)
+    }
+
+    /// As [`Memory::allocate`], for an array that takes none of the memory of the GPU.
+    pub fn allocate_on_host(&mut self, bytes: usize) -> Option<u64> {
+        self.insert(bytes, true)
+    }
+
+    fn insert(&mut self, bytes: usize, is_on_host: bool) -> Option<u64> {
+        let offset = self.place(bytes)?;
         self.next = (offset + bytes + GAP).next_multiple_of(ALIGNMENT);
         let begin = self.memory.base as u64 + offset as u64;
-        self.arrays.insert(offset, Array { begin, bytes, is_live: true });
+        self.arrays.insert(offset, Array { begin, bytes, is_live: true, is_on_host });
         self.mark(offset, bytes, OWNED);
-        Ok(begin)
+        Some(begin)
     }
 
     /// An offset where an array of `bytes` bytes touches no live one; arrays given back there are forgotten.
@@ -194,8 +205,8 @@ impl Memory {
         let offset = (address as usize).wrapping_sub(self.memory.base as usize);
         let Some(array) = self.arrays.get_mut(&offset).filter(|array| array.is_live) else { return false };
         array.is_live = false;
-        let bytes = array.bytes;
-        self.used -= bytes;
+        let Array { bytes, is_on_host, .. } = *array;
+        self.used -= if is_on_host { 0 } else { bytes };
         self.mark(offset, bytes, 0);
         if bytes >= LARGE {
             self.memory.give_back(offset, bytes);

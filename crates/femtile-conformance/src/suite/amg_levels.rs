@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use femtile::amg::{Amg, AmgConfig, AmgKernels, Coarsened, Parts as Groups};
+use femtile::amg::{Amg, AmgConfig, AmgKernels, AmgSolver, Coarsened, Graph, Parts as Groups};
 use femtile::device::{Buffer, Device, Reference, Scalar};
 use femtile::linalg::sparse::csr::Csr;
 use femtile::linalg::{LinearOperator, Preconditioner};
@@ -304,4 +304,21 @@ pub fn hierarchies_made_on_the_device_precondition<D: AmgDevice>(device: &D, sco
     assert_eq!(mx, apply(&amg, &x));
     let (shapes, levels) = (amg.hierarchy().shapes(), amg.hierarchy().shapes().len());
     assert!(levels >= 3 && shapes[1].n_rows == shapes[0].n_aggregates, "{}", amg.hierarchy());
+}
+
+/// Groups that follow a graph other than the matrix's stay when values change.
+pub fn groups_of_a_graph_outlive_a_refill<D: AmgDevice>(device: &D, scope: &Scope) {
+    let side = scope.side.max(42);
+    let n = side * side;
+    let a = laplacian::<f64>(side, &mut Random::new(13)).on(device);
+    let pairs: Vec<u32> =
+        (0..n as u32).filter(|i| (i + 1) % side as u32 != 0).flat_map(|i| [i, i + 1]).collect();
+    let lines = Graph::from_cells(n, 2, &pairs).unwrap();
+    let config = AmgConfig { coarse_rows: 12, ..AmgConfig::default() };
+    let mut solver = AmgSolver::<f64, D>::from_graph(&a, &lines, None, &config).unwrap();
+    let before = solver.hierarchy().to_string();
+    let from_matrix = AmgSolver::<f64, D>::from_matrix(&a, None, &config).unwrap();
+    assert_ne!(before, from_matrix.hierarchy().to_string());
+    solver.refill(&a).unwrap();
+    assert_eq!(before, solver.hierarchy().to_string());
 }

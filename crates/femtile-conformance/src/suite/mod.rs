@@ -11,6 +11,7 @@ pub mod ell_warp;
 pub mod formats;
 pub mod forms;
 pub mod headers;
+pub mod memory;
 pub mod patch_assembly;
 pub mod problems;
 pub mod refill;
@@ -194,7 +195,18 @@ macro_rules! multigrid {
 macro_rules! multigrid_levels {
     ($devices:path, $scope:expr) => {
         $crate::checks! { $devices, $scope;
-            amg_levels: levels_are_what_they_are_defined_to_be, hierarchies_made_on_the_device_precondition;
+            amg_levels: levels_are_what_they_are_defined_to_be, hierarchies_made_on_the_device_precondition,
+                groups_of_a_graph_outlive_a_refill;
+        }
+    };
+}
+
+/// Instantiates the checks of GPUs with too little memory as tests, for the devices that `$devices()` gives.
+#[macro_export]
+macro_rules! little_memory {
+    ($devices:path, $scope:expr) => {
+        $crate::checks! { $devices, $scope;
+            memory: arrays_without_room_go_to_the_host, hierarchies_without_room_have_the_same_bits;
         }
     };
 }

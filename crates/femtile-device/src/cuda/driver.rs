@@ -104,6 +104,13 @@ pub trait Driver: Debug + Send + Sync {
     /// Gives memory back once the work queued before has used it.
     fn free(&self, address: u64);
 
+    /// Memory of the host, `bytes` bytes (more than zero) at an address that kernels and copies can use, aligned to
+    /// 256, contents undefined.
+    fn allocate_on_host(&self, bytes: usize) -> Result<u64, DeviceError>;
+
+    /// Gives such memory back; waits for the work queued before.
+    fn free_on_host(&self, address: u64);
+
     /// Sets `bytes` bytes to zero.
     fn zero(&self, address: u64, bytes: usize) -> Result<(), DeviceError>;
 

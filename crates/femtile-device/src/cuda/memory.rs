@@ -1,23 +1,166 @@
-use super::Cuda;
-use crate::DeviceError;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// An array in the memory of a GPU; given back in the order of the stream when it is dropped.
+use super::Cuda;
+use crate::{DeviceError, Place};
+
+/// Arrays of fewer bytes take what is left for others: all of them together are no matter.
+const SMALL: usize = 1 << 20;
+
+/// The variable that says how much memory of a GPU may be taken.
+const VARIABLE: &str = "FEMTILE_CUDA_MEMORY";
+
+/// The bytes that the environment allows, or what is wrong with that.
+pub(super) fn allowed() -> Result<Option<usize>, String> {
+    let Some(text) = std::env::var_os(VARIABLE).filter(|text| !text.is_empty()) else { return Ok(None) };
+    let text = text.to_string_lossy();
+    let advice = || format!("{VARIABLE}={text} is no number of bytes; write one such as 8GiB or 500MB");
+    bytes_of(&text).map(Some).ok_or_else(advice)
+}
+
+fn bytes_of(text: &str) -> Option<usize> {
+    let text = text.trim();
+    let end = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let number: f64 = text[..end].trim().parse().ok()?;
+    let unit = match text[end..].trim() {
+        "" | "B" => 1.0,
+        "kB" => 1e3,
+        "MB" => 1e6,
+        "GB" => 1e9,
+        "KiB" => 1024.0,
+        "MiB" => 1024.0 * 1024.0,
+        "GiB" => 1024.0 * 1024.0 * 1024.0,
+        _ => return None,
+    };
+    let bytes = number * unit;
+    (bytes >= 0.0 && bytes < 1e18).then_some(bytes as usize)
+}
+
+/// Bytes that the arrays of a GPU take now, and took at most.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// In its own memory.
+    pub near: usize,
+    /// The most of these at once.
+    pub near_peak: usize,
+    /// In memory of the host.
+    pub far: usize,
+    /// The most of these at once.
+    pub far_peak: usize,
+}
+
+/// What goes where.
+#[derive(Debug, Clone, Copy)]
+struct Rules {
+    used: MemoryUse,
+    /// Bytes that arrays may take in the memory of the GPU.
+    limit: usize,
+    /// Bytes of these that are left for later.
+    left: usize,
+    /// Whether arrays that find no room there go to the host.
+    overflows: bool,
+}
+
+/// Keeps count of the arrays of a GPU.
+#[derive(Debug)]
+pub(super) struct Room {
+    rules: Mutex<Rules>,
+}
+
+impl Room {
+    pub fn new() -> Self {
+        let rules = Rules { used: MemoryUse::default(), limit: usize::MAX, left: 0, overflows: false };
+        Self { rules: Mutex::new(rules) }
+    }
+
+    fn rules(&self) -> MutexGuard<'_, Rules> {
+        self.rules.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn used(&self) -> MemoryUse {
+        self.rules().used
+    }
+
+    pub fn limit(&self, bytes: usize) {
+        self.rules().limit = bytes;
+    }
+
+    pub fn overflow(&self) {
+        self.rules().overflows = true;
+    }
+
+    /// Bytes that arrays may still take on the GPU where the others go to the host.
+    pub fn free(&self) -> Option<usize> {
+        let rules = self.rules();
+        rules.overflows.then(|| rules.limit.saturating_sub(rules.used.near + rules.left))
+    }
+
+    /// Leaves so many bytes more for later, or with a negative number fewer.
+    pub fn leave(&self, bytes: isize) {
+        let mut rules = self.rules();
+        rules.left = rules.left.saturating_add_signed(bytes);
+    }
+
+    fn count(&self, place: Place, bytes: isize) {
+        let used = &mut self.rules().used;
+        let (now, peak) = match place {
+            Place::Near => (&mut used.near, &mut used.near_peak),
+            Place::Far => (&mut used.far, &mut used.far_peak),
+        };
+        *now = now.saturating_add_signed(bytes);
+        *peak = (*peak).max(*now);
+    }
+}
+
+/// An array in the memory of a GPU, or in memory of the host that kernels reach; given back in the order of the
+/// stream when it is dropped.
 #[derive(Debug)]
 pub struct CudaMemory {
     device: Cuda,
     address: u64,
     bytes: usize,
+    place: Place,
 }
 
 impl CudaMemory {
     /// `bytes` bytes with undefined contents; none at all where that is zero.
     pub(super) fn new(device: &Cuda, bytes: usize) -> Result<Self, DeviceError> {
-        let address = if bytes == 0 { 0 } else { device.driver().allocate(bytes)? };
-        Ok(Self { device: device.clone(), address, bytes })
+        match Self::at(device, bytes, Place::Near) {
+            Err(DeviceError::OutOfMemory { .. }) if device.room().rules().overflows => {
+                Self::at(device, bytes, Place::Far)
+            }
+            made => made,
+        }
+    }
+
+    fn at(device: &Cuda, bytes: usize, place: Place) -> Result<Self, DeviceError> {
+        let address = match place {
+            _ if bytes == 0 => 0,
+            Place::Near => {
+                check(device, bytes)?;
+                device.driver().allocate(bytes)?
+            }
+            Place::Far => device.driver().allocate_on_host(bytes)?,
+        };
+        device.room().count(place, bytes as isize);
+        Ok(Self { device: device.clone(), address, bytes, place })
     }
 
     pub(super) fn zero(&self) -> Result<(), DeviceError> {
         if self.bytes == 0 { Ok(()) } else { self.device.driver().zero(self.address, self.bytes) }
+    }
+
+    /// Moves the array; says whether it is there then, which it is not where there is no room.
+    pub(super) fn relocate(&mut self, place: Place) -> Result<bool, DeviceError> {
+        if self.place == place || self.bytes == 0 {
+            return Ok(true);
+        }
+        let moved = match Self::at(&self.device, self.bytes, place) {
+            Err(DeviceError::OutOfMemory { .. }) => return Ok(false),
+            moved => moved?,
+        };
+        self.device.driver().copy(moved.address, self.address, self.bytes)?;
+        *self = moved;
+        Ok(true)
     }
 
     /// Where it begins, in the address space of the GPU; 0 when it is empty.
@@ -26,10 +169,44 @@ impl CudaMemory {
     }
 }
 
+/// Refuses an array that would take more than there may be, or what is left for others.
+fn check(device: &Cuda, bytes: usize) -> Result<(), DeviceError> {
+    let Rules { used, limit, left, .. } = *device.room().rules();
+    let left = if bytes < SMALL { 0 } else { left };
+    let free = limit.saturating_sub(used.near);
+    if bytes.saturating_add(left) <= free {
+        return Ok(());
+    }
+    let properties = device.properties();
+    let device = format!("{device} ({})", properties.name);
+    Err(DeviceError::OutOfMemory { device, needed: bytes, free, total: limit.min(properties.memory_bytes) })
+}
+
 impl Drop for CudaMemory {
     fn drop(&mut self) {
-        if self.bytes > 0 {
-            self.device.driver().free(self.address);
+        if self.bytes == 0 {
+            return;
+        }
+        self.device.room().count(self.place, -(self.bytes as isize));
+        match self.place {
+            Place::Near => self.device.driver().free(self.address),
+            Place::Far => self.device.driver().free_on_host(self.address),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bytes_of;
+
+    #[test]
+    fn numbers_of_bytes_have_units() {
+        let cases = [("8GiB", 8 << 30), (" 1.5 MB ", 1_500_000), ("12", 12), ("3 KiB", 3072), ("0", 0)];
+        for (text, bytes) in cases {
+            assert_eq!(bytes_of(text), Some(bytes), "{text}");
+        }
+        for text in ["", "GiB", "-1", "8 gigs", "1e30", "nan"] {
+            assert_eq!(bytes_of(text), None, "{text}");
         }
     }
 }

@@ -23,14 +23,15 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::{Device, DeviceError, Element};
+use crate::{Device, DeviceError, Element, Place};
 pub use cache::{CacheReport, clear_cache, report_cache};
 pub use compiler::{Binary, Compiler, Resources};
 pub use driver::{Driver, Event, Function, Graph, Launch, Properties, Transfer};
 use fault::Recent;
 pub use kernel::{Argument, Arguments, CheckDevice, Kernel, Read, Structure, TakeBytes, Write};
 pub use measure::{CudaCosts, measure, specialisations};
-pub use memory::CudaMemory;
+use memory::Room;
+pub use memory::{CudaMemory, MemoryUse};
 pub use nvidia::{Nvidia, gpus};
 pub use program::{
     COPY_HEADER, FEMTILE_HEADER, Header, MMA_HEADER, Program, RECIPROCAL_HEADER, STREAM_HEADER,
@@ -54,6 +55,7 @@ struct Inner {
     /// Launches since a recording began, while one is made.
     recorded: Mutex<Option<Vec<&'static str>>>,
     recent: Mutex<Recent>,
+    room: Room,
 }
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
@@ -64,7 +66,12 @@ impl Cuda {
     /// # Errors
     /// [`DeviceError::Absent`] with what to do where there is no such GPU, no driver, or no NVRTC.
     pub fn new(ordinal: usize) -> Result<Self, DeviceError> {
-        Ok(Self::with_driver(Arc::new(Nvidia::open(ordinal)?)))
+        let allowed = memory::allowed()
+            .map_err(|reason| DeviceError::Absent { requested: format!("cuda:{ordinal}"), reason })?;
+        let device = Self::with_driver(Arc::new(Nvidia::open(ordinal)?));
+        let (free, _) = device.driver().memory_bytes()?;
+        device.limit_memory(allowed.map_or(free, |allowed| allowed.min(free)));
+        Ok(device)
     }
 
     /// A device whose work a given driver carries out.
@@ -76,6 +83,7 @@ impl Cuda {
             n_launches: AtomicU64::new(0),
             recorded: Mutex::default(),
             recent: Mutex::default(),
+            room: Room::new(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -88,6 +96,26 @@ impl Cuda {
     /// What the GPU is.
     pub fn properties(&self) -> &Properties {
         self.inner.driver.properties()
+    }
+
+    /// Lets arrays take no more than so many bytes of the memory of the GPU.
+    pub fn limit_memory(&self, bytes: usize) {
+        self.inner.room.limit(bytes);
+    }
+
+    /// From now on arrays that find no room in the memory of the GPU go to memory of the host, where kernels read them
+    /// through the bus: slower by far, but of any size.
+    pub fn overflow_to_host(&self) {
+        self.inner.room.overflow();
+    }
+
+    /// Bytes that arrays take, and where.
+    pub fn memory_use(&self) -> MemoryUse {
+        self.inner.room.used()
+    }
+
+    fn room(&self) -> &Room {
+        &self.inner.room
     }
 
     /// A number that tells this device from all others of the process.
@@ -205,6 +233,22 @@ impl Device for Cuda {
         work: &mut dyn FnMut() -> Result<(), E>,
     ) -> Result<(), E> {
         recording.repeat(self, times, work)
+    }
+
+    fn room(&self) -> Option<usize> {
+        self.inner.room.free()
+    }
+
+    fn leave_room<R>(&self, bytes: usize, work: impl FnOnce() -> R) -> R {
+        let bytes = bytes.min(isize::MAX as usize) as isize;
+        self.inner.room.leave(bytes);
+        let done = work();
+        self.inner.room.leave(-bytes);
+        done
+    }
+
+    fn relocate<T: Element>(&self, memory: &mut CudaMemory, place: Place) -> Result<bool, DeviceError> {
+        memory.relocate(place)
     }
 
     fn kernel_launches(&self) -> u64 {

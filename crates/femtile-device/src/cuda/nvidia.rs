@@ -274,6 +274,21 @@ impl Driver for Nvidia {
         };
     }
 
+    fn allocate_on_host(&self, bytes: usize) -> Result<u64, DeviceError> {
+        self.enter()?;
+        // SAFETY: contents are documented as undefined. Addresses of pinned memory hold on both sides where they are
+        // 64 bits wide, which the driver asks of all devices since CUDA 12.
+        let memory = unsafe { result::malloc_host(bytes, sys::CU_MEMHOSTALLOC_DEVICEMAP) };
+        memory.map(|memory| memory as u64).map_err(|refusal| failed("pinning memory of the host", refusal))
+    }
+
+    fn free_on_host(&self, address: u64) {
+        if self.synchronize().is_ok() {
+            // SAFETY: the address came from `allocate_on_host` and is given back once, when no work can use it.
+            let _ = unsafe { result::free_host(address as *mut c_void) };
+        }
+    }
+
     fn zero(&self, address: u64, bytes: usize) -> Result<(), DeviceError> {
         self.enter()?;
         // SAFETY: the range is that of an allocation.
@@ -293,8 +308,9 @@ impl Driver for Nvidia {
 
     fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError> {
         self.enter()?;
-        // SAFETY: both ranges are those of allocations.
-        unsafe { result::memcpy_dtod_async(to, from, bytes, self.stream) }
+        // SAFETY: both ranges are those of allocations, on either side.
+        unsafe { sys::cuMemcpyAsync(to, from, bytes, self.stream) }
+            .result()
             .map_err(|refusal| failed("copying on the GPU", refusal))
     }
 

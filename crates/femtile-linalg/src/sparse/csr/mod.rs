@@ -8,7 +8,7 @@ mod kernels;
 mod reference;
 mod transpose;
 
-use femtile_device::{Buffer, Device, HostDevice, Scalar};
+use femtile_device::{Buffer, Device, HostDevice, Place, Scalar};
 
 use super::{Places, StoredMatrix};
 use crate::hooks::Hook;
@@ -181,6 +181,16 @@ impl<T: Scalar, D: Device> Csr<T, D> {
     /// Value of each entry.
     pub fn values(&self) -> &Buffer<T, D> {
         &self.values
+    }
+
+    /// Moves values and columns to other memory of the device, as far as there is room; says whether both are there
+    /// then.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub fn move_to(&mut self, place: Place) -> Result<bool, LinalgError> {
+        let has_values = self.values.move_to(place)?;
+        Ok(self.columns.move_to(place)? && has_values)
     }
 
     /// Bytes that one product must move: `n_nonzeros · (4 + size) + n_rows · (4 + 2 size)`.

@@ -1,0 +1,57 @@
+//! What goes where on a device whose own memory is too small for all.
+//!
+//! A cycle reads vectors in any order, the matrices of its levels in order and several times, the matrix that it is
+//! meant for once. So vectors stay, and of matrices those leave first that are read least.
+
+use femtile_device::{Device, Place, Scalar};
+use femtile_linalg::LinalgError;
+use femtile_linalg::sparse::csr::Csr;
+
+use crate::hierarchy::Level;
+
+/// What the set-up takes on a device beside the copy of the matrix, over that.
+const BESIDE: f64 = 2.0;
+/// Vectors of conjugate gradients besides right side and solution, and the latter.
+const N_AROUND: usize = 5;
+/// Vectors of a level.
+const N_OF_LEVEL: usize = 5;
+
+/// Bytes of vectors that a solve allocates once there is a preconditioner.
+pub(crate) fn vectors_around<T: Scalar>(n_rows: usize) -> usize {
+    N_AROUND * n_rows * size_of::<T>()
+}
+
+/// Bytes of all vectors that come after the set-up, those of coarser levels at most a quarter of those of the first.
+pub(crate) fn vectors<T: Scalar, H: Scalar>(n_rows: usize) -> usize {
+    vectors_around::<T>(n_rows) + N_OF_LEVEL * n_rows * size_of::<H>() * 5 / 4
+}
+
+/// Bytes of a copy of a matrix in another precision.
+fn copied<T: Scalar, H: Scalar, D: Device>(a: &Csr<T, D>) -> usize {
+    a.n_nonzeros() * (4 + size_of::<H>())
+}
+
+/// Whether levels may not find room beside the matrix.
+pub(crate) fn is_tight<T: Scalar, H: Scalar, D: Device>(a: &Csr<T, D>) -> bool {
+    let needed = (1.0 + BESIDE) * copied::<T, H, D>(a) as f64;
+    a.values().device().room().is_some_and(|room| (room as f64) < needed)
+}
+
+/// Moves the copy of a matrix away where the set-up would not find room beside it.
+pub(crate) fn make_room<H: Scalar, D: Device>(a: &mut Csr<H, D>) -> Result<(), LinalgError> {
+    let needed = BESIDE * copied::<H, H, D>(a) as f64;
+    if a.values().device().room().is_some_and(|room| (room as f64) < needed) {
+        a.move_to(Place::Far)?;
+    }
+    Ok(())
+}
+
+/// Brings matrices back as far as there is room, those of coarser levels first: they are the smaller ones.
+pub(crate) fn settle<H: Scalar, D: Device>(levels: &mut [Level<H, D>]) -> Result<(), LinalgError> {
+    for level in levels.iter_mut().rev() {
+        for matrix in [&mut level.a, &mut level.restriction, &mut level.prolongation] {
+            matrix.move_to(Place::Near)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! GPUs whose memory is too small: what finds no room goes to the host, and nothing but time is lost.
+
+use femtile::amg::{Amg, AmgConfig, PatchFormat, Smoother};
+use femtile::device::cuda::MemoryUse;
+use femtile::device::{Buffer, Cuda, Device, DeviceError, Place};
+use femtile::linalg::Preconditioner;
+use femtile::linalg::vector::VectorKernels;
+
+use super::Scope;
+use super::problems::{Random, laplacian};
+
+/// The same GPU with an account of its own, and so many bytes.
+fn limited(device: &Cuda, bytes: usize) -> Cuda {
+    let limited = Cuda::with_driver(device.driver().clone());
+    limited.limit_memory(bytes);
+    limited
+}
+
+const MIB: usize = 1 << 20;
+
+/// Arrays that find no room are refused, or go to the host where that is allowed and work there as others do.
+pub fn arrays_without_room_go_to_the_host(device: &Cuda, _scope: &Scope) {
+    let (n, device) = (3 * MIB / 16, limited(device, 3 * MIB));
+    let values = Random::new(31).vector::<f64>(n);
+    let first = Buffer::from_host(&device, &values).unwrap();
+    let second = Buffer::from_host(&device, &values).unwrap();
+    let error = Buffer::<f64, _>::zeros(&device, 1).unwrap_err();
+    assert!(matches!(error, DeviceError::OutOfMemory { needed: 8, free: 0, .. }), "{error}");
+    assert_eq!(device.room(), None);
+
+    device.overflow_to_host();
+    assert_eq!(device.room(), Some(0));
+    let mut third = Buffer::from_host(&device, &values).unwrap();
+    let half = 3 * MIB / 2;
+    let used = |near, far| MemoryUse { near, far, near_peak: 3 * MIB, far_peak: half };
+    assert_eq!(device.memory_use(), used(3 * MIB, half));
+    device.axpby(&mut third, 2.0, &first, 1.0).unwrap();
+    let tripled: Vec<f64> = values.iter().map(|value| 2.0 * value + value).collect();
+    assert_eq!(third.to_host().unwrap(), tripled);
+
+    assert!(!third.move_to(Place::Near).unwrap());
+    drop(second);
+    let had_room = device.leave_room(1, || third.move_to(Place::Near)).unwrap();
+    assert!(!had_room && device.room() == Some(half));
+    assert!(third.move_to(Place::Near).unwrap());
+    assert_eq!(device.memory_use(), used(3 * MIB, 0));
+    assert!(third.move_to(Place::Far).unwrap());
+    assert_eq!((third.to_host().unwrap(), device.memory_use()), (tripled, used(half, half)));
+    drop((first, third));
+    assert_eq!(device.memory_use(), used(0, 0));
+}
+
+/// Cycles of levels that find room in part or not at all have the bits of those that do.
+pub fn hierarchies_without_room_have_the_same_bits(device: &Cuda, scope: &Scope) {
+    let side = scope.side.max(42);
+    let n = side * side;
+    let mut random = Random::new(32);
+    let (parts, r) = (laplacian::<f64>(side, &mut random), random.vector::<f64>(n));
+    let patches = Smoother::Patch { inner: 3, format: PatchFormat::FullRowEll };
+    for smoother in [AmgConfig::default().smoother, patches] {
+        let config = AmgConfig { coarse_rows: 12, smoother, ..AmgConfig::default() };
+        let cycle = |device: &Cuda| {
+            let mut a = parts.on(device);
+            let b = Buffer::from_host(device, &r).unwrap();
+            let amg = Amg::<f32, Cuda>::in_room_of(&mut a, None, &config).unwrap();
+            let mut z = Buffer::from_vec(device, vec![f64::NAN; n]).unwrap();
+            amg.apply(&mut z, &b).unwrap();
+            z.to_host().unwrap()
+        };
+        let all = limited(device, usize::MAX);
+        let expected = cycle(&all);
+        let needed = all.memory_use().near_peak;
+        for limit in [needed, needed * 2 / 3, needed / 3, needed / 10, 0] {
+            let device = limited(device, limit);
+            device.overflow_to_host();
+            assert!(cycle(&device) == expected, "{limit} of {needed} bytes");
+            let used = device.memory_use();
+            assert!(used.near_peak <= limit && (limit == needed || used.far_peak > 0), "{used:?}");
+        }
+    }
+}
