@@ -6,7 +6,7 @@
 
 use femtile::amg::AmgConfig;
 use femtile::device::cuda::{gpus, measure};
-use femtile::device::{Cpu, Cuda};
+use femtile::device::{Cpu, Cuda, Device};
 use femtile::linalg::sparse::Csr;
 
 use super::between_bandwidths;
@@ -30,7 +30,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
     }
     if gpus().is_ok_and(|gpus| !gpus.is_empty()) {
         let device = Cuda::new(0)?;
-        device.overflow_to_host();
+        device.overflow_to_host(usize::MAX);
         for system in problem.systems(&device, nodes)? {
             records.extend(on_gpu(&device, system, options)?);
         }
@@ -72,16 +72,12 @@ fn on_cpu(
     Ok(records)
 }
 
-fn on_gpu(
-    device: &Cuda,
-    system: EllipticSystem<Cuda>,
-    options: &Options,
-) -> Result<Vec<Record>, BenchError> {
+fn on_gpu(device: &Cuda, system: EllipticSystem<Cuda>, options: &Options) -> Result<Vec<Record>, BenchError> {
     let EllipticSystem { name, mut a, b } = system;
     let mut ours = Solves::default();
     ours.run((&mut a, &b), &Preconditioning::Amg(AmgConfig::default()), options.repeats(9))?;
     let bound = ("copy bandwidth", 1e-9 * measure(device)?.copy_bytes_per_second);
-    let used = device.memory_use();
+    let used = device.memory_use().unwrap_or_default();
     let mut records = records(device, &name, &a, &ours, bound);
     for record in &mut records {
         record.set("gpu_peak_gb", 1e-9 * used.near_peak as f64);

@@ -2,13 +2,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use femtile_device::{Buffer, Place, Scalar};
+use femtile_linalg::krylov::cg::make_room;
 use femtile_linalg::sparse::csr::Csr;
 use femtile_linalg::{LinalgError, Preconditioner};
 
 use crate::cycle::{Vectors, apply, vectors};
 use crate::hierarchy::Hierarchy;
 use crate::kernels::{AmgKernels, Convert};
-use crate::room::{is_tight, vectors_around};
+use crate::room::is_tight;
 use crate::setup::rows::to_unit;
 use crate::{AmgConfig, AmgError, Cycle};
 
@@ -56,8 +57,7 @@ impl<H: Scalar, D: AmgKernels<H>> Amg<H, D> {
             a.move_to(Place::Far)?;
         }
         let amg = Self::new(a, near_nullspace, config)?;
-        let device = a.values().device().clone();
-        device.leave_room(vectors_around::<T>(a.n_rows()), || a.move_to(Place::Near))?;
+        make_room(a)?;
         Ok(amg)
     }
 

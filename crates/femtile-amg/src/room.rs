@@ -5,25 +5,19 @@
 
 use femtile_device::{Device, Place, Scalar};
 use femtile_linalg::LinalgError;
+use femtile_linalg::krylov::cg::vector_bytes;
 use femtile_linalg::sparse::csr::Csr;
 
 use crate::hierarchy::Level;
 
 /// What the set-up takes on a device beside the copy of the matrix, over that.
 const BESIDE: f64 = 2.0;
-/// Vectors of conjugate gradients besides right side and solution, and the latter.
-const N_AROUND: usize = 5;
 /// Vectors of a level.
 const N_OF_LEVEL: usize = 5;
 
-/// Bytes of vectors that a solve allocates once there is a preconditioner.
-pub(crate) fn vectors_around<T: Scalar>(n_rows: usize) -> usize {
-    N_AROUND * n_rows * size_of::<T>()
-}
-
 /// Bytes of all vectors that come after the set-up, those of coarser levels at most a quarter of those of the first.
 pub(crate) fn vectors<T: Scalar, H: Scalar>(n_rows: usize) -> usize {
-    vectors_around::<T>(n_rows) + N_OF_LEVEL * n_rows * size_of::<H>() * 5 / 4
+    vector_bytes::<T>(n_rows) + N_OF_LEVEL * n_rows * size_of::<H>() * 5 / 4
 }
 
 /// Bytes of a copy of a matrix in another precision.
@@ -46,12 +40,19 @@ pub(crate) fn make_room<H: Scalar, D: Device>(a: &mut Csr<H, D>) -> Result<(), L
     Ok(())
 }
 
-/// Brings matrices back as far as there is room, those of coarser levels first: they are the smaller ones.
+/// Brings matrices back as far as there is room, from the coarsest level on: those that a level is smoothed with are read
+/// several times a cycle, transfers once.
 pub(crate) fn settle<H: Scalar, D: Device>(levels: &mut [Level<H, D>]) -> Result<(), LinalgError> {
     for level in levels.iter_mut().rev() {
-        for matrix in [&mut level.a, &mut level.restriction, &mut level.prolongation] {
-            matrix.move_to(Place::Near)?;
+        if !level.a.move_to(Place::Near)? {
+            level.restriction.move_to(Place::Far)?;
+            level.prolongation.move_to(Place::Far)?;
+            level.a.move_to(Place::Near)?;
         }
+    }
+    for level in levels.iter_mut().rev() {
+        level.restriction.move_to(Place::Near)?;
+        level.prolongation.move_to(Place::Near)?;
     }
     Ok(())
 }

@@ -55,6 +55,19 @@ impl<H: Scalar, D: AmgKernels<H>> AmgSolver<H, D> {
         Self::of(Hierarchy::new(device, a, near_nullspace, config)?, device, near_nullspace)
     }
 
+    /// As [`AmgSolver::from_matrix`], on a device whose memory may be too small: see [`Amg::in_room_of`].
+    ///
+    /// # Errors
+    /// As [`Hierarchy::new`].
+    pub fn in_room_of<T: Scalar>(
+        a: &mut Csr<T, D>,
+        near_nullspace: Option<&[f64]>,
+        config: &AmgConfig,
+    ) -> Result<Self, AmgError> {
+        let amg = Amg::in_room_of(a, near_nullspace, config)?;
+        Ok(Self::around(amg, near_nullspace))
+    }
+
     /// Sets levels up with aggregates of the first one that follow a graph, see [`Graph::from_cells`]; other arguments as
     /// in [`Hierarchy::new`].
     ///
@@ -71,8 +84,11 @@ impl<H: Scalar, D: AmgKernels<H>> AmgSolver<H, D> {
     }
 
     fn of(hierarchy: Hierarchy<H, D>, device: &D, near_nullspace: Option<&[f64]>) -> Result<Self, AmgError> {
-        let near_nullspace = near_nullspace.map(<[f64]>::to_vec);
-        Ok(Self { amg: Amg::of(hierarchy, device)?, near_nullspace, cg: CgConfig::default() })
+        Ok(Self::around(Amg::of(hierarchy, device)?, near_nullspace))
+    }
+
+    fn around(amg: Amg<H, D>, near_nullspace: Option<&[f64]>) -> Self {
+        Self { amg, near_nullspace: near_nullspace.map(<[f64]>::to_vec), cg: CgConfig::default() }
     }
 
     /// Solves $A x = b$ from the values in `x`, with the matrix that the levels were set up for or one close to it.

@@ -64,6 +64,17 @@ impl Request {
         }
     }
 
+    /// The same GPU with an account of its own. Arrays for which it has no room go to the host: all of them where the GPU
+    /// is insisted on, else as many bytes as it has itself. With more, a processor is faster.
+    ///
+    /// Measured with 16 cores beside an H200, for multigrid.
+    pub(crate) fn with_overflow(self, device: &Cuda) -> Cuda {
+        let own = Cuda::with_driver(device.driver().clone());
+        own.limit_memory(device.memory_limit());
+        own.overflow_to_host(if self == Self::Auto { own.memory_limit() } else { usize::MAX });
+        own
+    }
+
     /// The device for a problem of `n` unknowns, beside a processor with so many threads.
     pub(crate) fn choose(self, opened: Option<Cuda>, n: usize, n_threads: usize) -> Choice {
         let cpu = |reason: String| Choice { device: Chosen::Cpu, reason };

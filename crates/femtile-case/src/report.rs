@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use femtile_device::MemoryUse;
 use femtile_linalg::krylov::Stop;
 use serde::Serialize;
 
@@ -129,6 +130,21 @@ pub struct Timings {
 pub struct MemoryReport {
     /// The most the process has held at once; null where the system does not say.
     pub peak: Option<u64>,
+    /// The most that arrays took of the memory of the GPU; null on the CPU.
+    pub gpu_peak: Option<usize>,
+    /// The most that arrays of the GPU took of the memory of the host; null on the CPU.
+    pub gpu_on_host_peak: Option<usize>,
+}
+
+impl MemoryReport {
+    /// What a device counts; what the process has held is filled in at the end.
+    pub(crate) fn of_device(used: Option<MemoryUse>) -> Self {
+        Self {
+            peak: None,
+            gpu_peak: used.map(|used| used.near_peak),
+            gpu_on_host_peak: used.map(|used| used.far_peak),
+        }
+    }
 }
 
 fn stop_name<S: serde::Serializer>(stop: &Stop, serializer: S) -> Result<S::Ok, S::Error> {

@@ -5,11 +5,11 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use femtile_amg::{Amg, AmgKernels, Convert, LevelShape};
-use femtile_device::{Buffer, Cpu, Cuda, Scalar};
+use femtile_device::{Buffer, Cpu, Cuda, MemoryUse, Scalar};
 use femtile_fem::{AssemblyKernels, BoundaryCondition, Coefficient, Form, System, assemble};
 use femtile_linalg::Preconditioner;
 use femtile_linalg::comm::Alone;
-use femtile_linalg::krylov::cg::{CgConfig, CgKernels, CgOutcome, ConjugateGradient};
+use femtile_linalg::krylov::cg::{CgConfig, CgKernels, CgOutcome, ConjugateGradient, make_room};
 use femtile_linalg::krylov::{Monitor, Stop};
 use femtile_linalg::precondition::Diagonal;
 use femtile_linalg::sparse::csr::CsrKernels;
@@ -78,7 +78,7 @@ fn run_in_pool(
     timings.space = clock.seconds();
     let mut stage = Solving { case, mesh: &mesh, checked: &checked, problem: &problem, warnings, timings };
     if let Chosen::Cuda(cuda) = device {
-        match stage.solve_on(&cuda, &reason, &mut clock) {
+        match stage.solve_on(&request.with_overflow(&cuda), &reason, &mut clock) {
             Err(error) if request == Request::Auto && is_out_of_memory(&error) => {
                 reason = error.to_string();
                 stage.warnings.push(format!("solved on the CPU: {reason}"));
@@ -144,6 +144,8 @@ impl Solving<'_> {
 
         let Solved { solution, outcome, levels } = solve(device, case, mesh, system, clock, &mut timings)?;
         warn_of_outcome(case, &outcome, &mut warnings);
+        let used = device.memory_use();
+        warnings.extend(used.and_then(warning_of_overflow));
 
         clock.begin(Stage::Write);
         let functionals = evaluate(&self.problem.functionals, &form, &solution)?;
@@ -166,7 +168,7 @@ impl Solving<'_> {
             time: None,
             functionals,
             timings_s: timings,
-            memory_bytes: MemoryReport { peak: None },
+            memory_bytes: MemoryReport::of_device(used),
             device: device.description(),
             device_reason: reason.into(),
             kernel_launches: device.kernel_launches(),
@@ -307,14 +309,14 @@ fn solve<D: SolveDevice>(
     device: &D,
     case: &Case,
     mesh: &Mesh,
-    system: System<f64, D>,
+    mut system: System<f64, D>,
     clock: &mut Clock<'_>,
     timings: &mut Timings,
 ) -> Result<Solved, CaseError> {
     let solver = &case.file.solver;
     clock.begin(Stage::Setup);
     let n = system.rhs.len();
-    let (preconditioner, levels) = preconditioner(device, solver, &system)?;
+    let (preconditioner, levels) = preconditioner(device, solver, &mut system)?;
     let mut x = Buffer::zeros(device, n)?;
     timings.setup = clock.seconds();
 
@@ -336,12 +338,12 @@ fn solve<D: SolveDevice>(
 /// Multigrid with levels in the precision `H`.
 fn multigrid<H: Scalar, D>(
     options: &AmgSection,
-    system: &System<f64, D>,
+    system: &mut System<f64, D>,
 ) -> Result<Preconditioning<D>, CaseError>
 where
     D: SolveDevice + AmgKernels<H> + Convert<f64, H> + Convert<H, f64>,
 {
-    let amg = Amg::<H, D>::new(&system.matrix, None, &options.config())?;
+    let amg = Amg::<H, D>::in_room_of(&mut system.matrix, None, &options.config())?;
     let level = |shape: &LevelShape| LevelReport {
         n_rows: shape.n_rows,
         n_nonzeros: shape.n_nonzeros,
@@ -354,8 +356,11 @@ where
 fn preconditioner<D: SolveDevice>(
     device: &D,
     solver: &SolverSection,
-    system: &System<f64, D>,
+    system: &mut System<f64, D>,
 ) -> Result<Preconditioning<D>, CaseError> {
+    if solver.preconditioner != PreconditionerName::Amg {
+        make_room(&mut system.matrix)?;
+    }
     Ok(match solver.preconditioner {
         PreconditionerName::None => (Box::new(Diagonal::identity(device, system.rhs.len())?), Vec::new()),
         PreconditionerName::Amg => {
@@ -368,6 +373,20 @@ fn preconditioner<D: SolveDevice>(
         PreconditionerName::Jacobi | PreconditionerName::Gmg => {
             (Box::new(Diagonal::new(&system.matrix)?), Vec::new())
         }
+    })
+}
+
+/// What to say of arrays that found no room in the memory of the GPU.
+fn warning_of_overflow(used: MemoryUse) -> Option<String> {
+    let MemoryUse { near_peak, far_peak, .. } = used;
+    let gigabytes = |bytes: usize| bytes as f64 * 1e-9;
+    (far_peak > 0).then(|| {
+        format!(
+            "the memory of the GPU was too small: {:.2} GB went to the host's, which the GPU reads slowly, beside {:.2} GB \
+             in its own; where most of it does, `cpu` is faster",
+            gigabytes(far_peak),
+            gigabytes(near_peak)
+        )
     })
 }
 

@@ -24,6 +24,10 @@ fn gpu(test: &str, memory: usize) -> Option<Cuda> {
 const PLENTY: usize = 256 << 20;
 
 fn small_case(device: &str, folder: &Path) -> Case {
+    small_case_with(device, "jacobi", folder)
+}
+
+fn small_case_with(device: &str, preconditioner: &str, folder: &Path) -> Case {
     let path = folder.join("case.toml");
     let text = format!(
         r#"
@@ -38,6 +42,7 @@ fn small_case(device: &str, folder: &Path) -> Case {
         dirichlet = "y"
         [solver]
         device = "{device}"
+        preconditioner = "{preconditioner}"
         tolerance = 1e-13
         [output]
         functionals = [{{ name = "top", kind = "max" }}, {{ name = "energy", kind = "energy" }}]
@@ -110,14 +115,29 @@ fn an_equation_in_time_has_the_same_results_on_a_gpu() {
 }
 
 #[test]
-fn too_little_memory_moves_a_case_to_the_cpu_unless_the_gpu_is_insisted_on() {
+fn too_little_memory_moves_a_case_to_the_cpu_or_its_arrays_to_the_host_where_the_gpu_is_insisted_on() {
     let Some(device) = gpu("too_little_memory", 10_000) else { return };
     let folder = tempfile::tempdir().unwrap();
-    let report = case::run_on(&small_case("auto", folder.path()), &device, &mut Silent).unwrap();
-    assert!(report.device.starts_with("cpu") && report.device_reason.contains("out of memory"));
-    assert!(report.warnings.iter().any(|warning| warning.contains("solved on the CPU")));
-    let error = case::run_on(&small_case("cuda", folder.path()), &device, &mut Silent).unwrap_err();
-    assert!(error.is_device_trouble() && error.to_string().contains("bytes were needed"), "{error}");
+    let on_cpu = case::run_on(&small_case("auto", folder.path()), &device, &mut Silent).unwrap();
+    assert!(on_cpu.device.starts_with("cpu") && on_cpu.device_reason.contains("out of memory"));
+    assert!(on_cpu.warnings.iter().any(|warning| warning.contains("solved on the CPU")));
+    assert_eq!(on_cpu.memory_bytes.gpu_peak, None);
+    for preconditioner in ["jacobi", "amg"] {
+        let case = small_case_with("cuda", preconditioner, folder.path());
+        let on_gpu = case::run_on(&case, &device, &mut Silent).unwrap();
+        assert_eq!(on_gpu.device, "cuda:0 (host emulator)");
+        for (name, value) in &on_gpu.functionals {
+            let expected = on_cpu.functionals[name];
+            assert!((value - expected).abs() <= 1e-10 * expected.abs(), "{name}: {value} {expected}");
+        }
+        assert!(
+            on_gpu.warnings.iter().any(|warning| warning.contains("the memory of the GPU was too small"))
+        );
+        let used = &on_gpu.memory_bytes;
+        assert!(used.gpu_peak.is_some_and(|peak| peak <= 10_000), "{used:?}");
+        assert!(used.gpu_on_host_peak.is_some_and(|peak| peak > 10_000), "{used:?}");
+    }
+    assert_eq!(device.memory_use().unwrap().far_peak, 0);
 }
 
 #[test]

@@ -12,6 +12,19 @@ pub enum Place {
     Far,
 }
 
+/// Bytes that the arrays of a device take now, and took at most.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// In its own memory.
+    pub near: usize,
+    /// The most of these at once.
+    pub near_peak: usize,
+    /// In memory of the host, reached through a bus.
+    pub far: usize,
+    /// The most of these at once.
+    pub far_peak: usize,
+}
+
 /// Something that holds arrays and runs kernels: a CPU with its threads, or a GPU.
 ///
 /// Cloning a device clones a handle; all clones are the same device. Kernels are not methods of
@@ -82,12 +95,13 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
     }
 
     /// Moves an array; says whether it is there then, which it is not where there is no such room.
-    fn relocate<T: Element>(
-        &self,
-        _memory: &mut Self::Memory<T>,
-        place: Place,
-    ) -> Result<bool, DeviceError> {
+    fn relocate<T: Element>(&self, _memory: &mut Self::Memory<T>, place: Place) -> Result<bool, DeviceError> {
         Ok(place == Place::Near)
+    }
+
+    /// What arrays take, where that is counted.
+    fn memory_use(&self) -> Option<MemoryUse> {
+        None
     }
 
     /// How many kernels were launched so far; zero where work is not launched.

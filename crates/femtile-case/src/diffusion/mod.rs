@@ -146,7 +146,7 @@ fn finish(
         time: Some(time_report(prepared, &outcome, timings.solve)),
         functionals: functional::evaluate(&prepared.functionals, grid, &u, time)?,
         timings_s: timings,
-        memory_bytes: MemoryReport { peak: None },
+        memory_bytes: MemoryReport::of_device(None),
         device,
         device_reason: reason.into(),
         kernel_launches,

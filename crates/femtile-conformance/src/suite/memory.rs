@@ -1,8 +1,7 @@
 //! GPUs whose memory is too small: what finds no room goes to the host, and nothing but time is lost.
 
 use femtile::amg::{Amg, AmgConfig, PatchFormat, Smoother};
-use femtile::device::cuda::MemoryUse;
-use femtile::device::{Buffer, Cuda, Device, DeviceError, Place};
+use femtile::device::{Buffer, Cuda, Device, DeviceError, MemoryUse, Place};
 use femtile::linalg::Preconditioner;
 use femtile::linalg::vector::VectorKernels;
 
@@ -28,12 +27,14 @@ pub fn arrays_without_room_go_to_the_host(device: &Cuda, _scope: &Scope) {
     assert!(matches!(error, DeviceError::OutOfMemory { needed: 8, free: 0, .. }), "{error}");
     assert_eq!(device.room(), None);
 
-    device.overflow_to_host();
+    device.overflow_to_host(2 * MIB);
     assert_eq!(device.room(), Some(0));
     let mut third = Buffer::from_host(&device, &values).unwrap();
     let half = 3 * MIB / 2;
     let used = |near, far| MemoryUse { near, far, near_peak: 3 * MIB, far_peak: half };
-    assert_eq!(device.memory_use(), used(3 * MIB, half));
+    assert_eq!(device.memory_use().unwrap(), used(3 * MIB, half));
+    let error = Buffer::<u8, _>::zeros(&device, MIB).unwrap_err();
+    assert!(matches!(error, DeviceError::OutOfMemory { .. }), "the host takes two MiB: {error}");
     device.axpby(&mut third, 2.0, &first, 1.0).unwrap();
     let tripled: Vec<f64> = values.iter().map(|value| 2.0 * value + value).collect();
     assert_eq!(third.to_host().unwrap(), tripled);
@@ -43,11 +44,11 @@ pub fn arrays_without_room_go_to_the_host(device: &Cuda, _scope: &Scope) {
     let had_room = device.leave_room(1, || third.move_to(Place::Near)).unwrap();
     assert!(!had_room && device.room() == Some(half));
     assert!(third.move_to(Place::Near).unwrap());
-    assert_eq!(device.memory_use(), used(3 * MIB, 0));
+    assert_eq!(device.memory_use().unwrap(), used(3 * MIB, 0));
     assert!(third.move_to(Place::Far).unwrap());
-    assert_eq!((third.to_host().unwrap(), device.memory_use()), (tripled, used(half, half)));
+    assert_eq!((third.to_host().unwrap(), device.memory_use().unwrap()), (tripled, used(half, half)));
     drop((first, third));
-    assert_eq!(device.memory_use(), used(0, 0));
+    assert_eq!(device.memory_use().unwrap(), used(0, 0));
 }
 
 /// Cycles of levels that find room in part or not at all have the bits of those that do.
@@ -69,12 +70,12 @@ pub fn hierarchies_without_room_have_the_same_bits(device: &Cuda, scope: &Scope)
         };
         let all = limited(device, usize::MAX);
         let expected = cycle(&all);
-        let needed = all.memory_use().near_peak;
+        let needed = all.memory_use().unwrap().near_peak;
         for limit in [needed, needed * 2 / 3, needed / 3, needed / 10, 0] {
             let device = limited(device, limit);
-            device.overflow_to_host();
+            device.overflow_to_host(usize::MAX);
             assert!(cycle(&device) == expected, "{limit} of {needed} bytes");
-            let used = device.memory_use();
+            let used = device.memory_use().unwrap();
             assert!(used.near_peak <= limit && (limit == needed || used.far_peak > 0), "{used:?}");
         }
     }

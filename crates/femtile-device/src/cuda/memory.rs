@@ -1,7 +1,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Cuda;
-use crate::{DeviceError, Place};
+use crate::{DeviceError, MemoryUse, Place};
 
 /// Arrays of fewer bytes take what is left for others: all of them together are no matter.
 const SMALL: usize = 1 << 20;
@@ -35,17 +35,20 @@ fn bytes_of(text: &str) -> Option<usize> {
     (bytes >= 0.0 && bytes < 1e18).then_some(bytes as usize)
 }
 
-/// Bytes that the arrays of a GPU take now, and took at most.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct MemoryUse {
-    /// In its own memory.
-    pub near: usize,
-    /// The most of these at once.
-    pub near_peak: usize,
-    /// In memory of the host.
-    pub far: usize,
-    /// The most of these at once.
-    pub far_peak: usize,
+/// Bytes that arrays may take on the host without driving others out: three quarters of what is available.
+pub(super) fn sensible_on_host() -> usize {
+    let number = |path: &str| std::fs::read_to_string(path).ok()?.trim().parse::<usize>().ok();
+    let of_system = || {
+        let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+        let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+        Some(1024 * line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()?)
+    };
+    let of_container = || {
+        let [most, now] = ["max", "current"].map(|which| number(&format!("/sys/fs/cgroup/memory.{which}")));
+        Some(most?.saturating_sub(now?))
+    };
+    let available = of_system().into_iter().chain(of_container()).min();
+    available.map_or(usize::MAX, |bytes| bytes / 4 * 3)
 }
 
 /// What goes where.
@@ -56,8 +59,8 @@ struct Rules {
     limit: usize,
     /// Bytes of these that are left for later.
     left: usize,
-    /// Whether arrays that find no room there go to the host.
-    overflows: bool,
+    /// Bytes that arrays which find no room there may take on the host, where they go there at all.
+    overflow: Option<usize>,
 }
 
 /// Keeps count of the arrays of a GPU.
@@ -67,8 +70,8 @@ pub(super) struct Room {
 }
 
 impl Room {
-    pub fn new() -> Self {
-        let rules = Rules { used: MemoryUse::default(), limit: usize::MAX, left: 0, overflows: false };
+    pub fn new(limit: usize) -> Self {
+        let rules = Rules { used: MemoryUse::default(), limit, left: 0, overflow: None };
         Self { rules: Mutex::new(rules) }
     }
 
@@ -80,18 +83,28 @@ impl Room {
         self.rules().used
     }
 
-    pub fn limit(&self, bytes: usize) {
+    pub fn limit(&self) -> usize {
+        self.rules().limit
+    }
+
+    pub fn limit_to(&self, bytes: usize) {
         self.rules().limit = bytes;
     }
 
-    pub fn overflow(&self) {
-        self.rules().overflows = true;
+    pub fn overflow(&self, most: usize) {
+        self.rules().overflow = Some(most);
+    }
+
+    /// Whether the host takes an array of so many bytes.
+    fn overflows(&self, bytes: usize) -> bool {
+        let rules = self.rules();
+        rules.overflow.is_some_and(|most| rules.used.far.saturating_add(bytes) <= most)
     }
 
     /// Bytes that arrays may still take on the GPU where the others go to the host.
     pub fn free(&self) -> Option<usize> {
         let rules = self.rules();
-        rules.overflows.then(|| rules.limit.saturating_sub(rules.used.near + rules.left))
+        rules.overflow.map(|_| rules.limit.saturating_sub(rules.used.near + rules.left))
     }
 
     /// Leaves so many bytes more for later, or with a negative number fewer.
@@ -125,7 +138,7 @@ impl CudaMemory {
     /// `bytes` bytes with undefined contents; none at all where that is zero.
     pub(super) fn new(device: &Cuda, bytes: usize) -> Result<Self, DeviceError> {
         match Self::at(device, bytes, Place::Near) {
-            Err(DeviceError::OutOfMemory { .. }) if device.room().rules().overflows => {
+            Err(DeviceError::OutOfMemory { .. }) if device.room().overflows(bytes) => {
                 Self::at(device, bytes, Place::Far)
             }
             made => made,
@@ -153,6 +166,9 @@ impl CudaMemory {
     pub(super) fn relocate(&mut self, place: Place) -> Result<bool, DeviceError> {
         if self.place == place || self.bytes == 0 {
             return Ok(true);
+        }
+        if place == Place::Far && !self.device.room().overflows(self.bytes) {
+            return Ok(false);
         }
         let moved = match Self::at(&self.device, self.bytes, place) {
             Err(DeviceError::OutOfMemory { .. }) => return Ok(false),

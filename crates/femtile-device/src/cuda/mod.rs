@@ -14,6 +14,7 @@ mod measure;
 mod memory;
 mod nvidia;
 mod nvrtc;
+mod pinned;
 mod program;
 mod recording;
 mod staging;
@@ -23,15 +24,15 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::{Device, DeviceError, Element, Place};
+use crate::{Device, DeviceError, Element, MemoryUse, Place};
 pub use cache::{CacheReport, clear_cache, report_cache};
 pub use compiler::{Binary, Compiler, Resources};
 pub use driver::{Driver, Event, Function, Graph, Launch, Properties, Transfer};
 use fault::Recent;
 pub use kernel::{Argument, Arguments, CheckDevice, Kernel, Read, Structure, TakeBytes, Write};
 pub use measure::{CudaCosts, measure, specialisations};
+pub use memory::CudaMemory;
 use memory::Room;
-pub use memory::{CudaMemory, MemoryUse};
 pub use nvidia::{Nvidia, gpus};
 pub use program::{
     COPY_HEADER, FEMTILE_HEADER, Header, MMA_HEADER, Program, RECIPROCAL_HEADER, STREAM_HEADER,
@@ -69,13 +70,15 @@ impl Cuda {
         let allowed = memory::allowed()
             .map_err(|reason| DeviceError::Absent { requested: format!("cuda:{ordinal}"), reason })?;
         let device = Self::with_driver(Arc::new(Nvidia::open(ordinal)?));
-        let (free, _) = device.driver().memory_bytes()?;
-        device.limit_memory(allowed.map_or(free, |allowed| allowed.min(free)));
+        if let Some(allowed) = allowed {
+            device.limit_memory(allowed.min(device.memory_limit()));
+        }
         Ok(device)
     }
 
     /// A device whose work a given driver carries out.
     pub fn with_driver(driver: Arc<dyn Driver>) -> Self {
+        let free = driver.memory_bytes().map_or(usize::MAX, |(free, _)| free);
         let inner = Inner {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             driver,
@@ -83,7 +86,7 @@ impl Cuda {
             n_launches: AtomicU64::new(0),
             recorded: Mutex::default(),
             recent: Mutex::default(),
-            room: Room::new(),
+            room: Room::new(free),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -100,18 +103,19 @@ impl Cuda {
 
     /// Lets arrays take no more than so many bytes of the memory of the GPU.
     pub fn limit_memory(&self, bytes: usize) {
-        self.inner.room.limit(bytes);
+        self.inner.room.limit_to(bytes);
     }
 
-    /// From now on arrays that find no room in the memory of the GPU go to memory of the host, where kernels read them
-    /// through the bus: slower by far, but of any size.
-    pub fn overflow_to_host(&self) {
-        self.inner.room.overflow();
+    /// Bytes that arrays may take of the memory of the GPU: at first what was free when it was opened, or less where
+    /// `FEMTILE_CUDA_MEMORY` says so.
+    pub fn memory_limit(&self) -> usize {
+        self.inner.room.limit()
     }
 
-    /// Bytes that arrays take, and where.
-    pub fn memory_use(&self) -> MemoryUse {
-        self.inner.room.used()
+    /// From now on arrays that find no room in the memory of the GPU go to memory of the host, where kernels reach them
+    /// through the bus, slower by far: up to `most` bytes, and to three quarters of what the host has available now.
+    pub fn overflow_to_host(&self, most: usize) {
+        self.inner.room.overflow(most.min(memory::sensible_on_host()));
     }
 
     fn room(&self) -> &Room {
@@ -249,6 +253,10 @@ impl Device for Cuda {
 
     fn relocate<T: Element>(&self, memory: &mut CudaMemory, place: Place) -> Result<bool, DeviceError> {
         memory.relocate(place)
+    }
+
+    fn memory_use(&self) -> Option<MemoryUse> {
+        Some(self.inner.room.used())
     }
 
     fn kernel_launches(&self) -> u64 {

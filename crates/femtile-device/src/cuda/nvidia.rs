@@ -10,6 +10,7 @@ use cudarc::driver::sys;
 use super::compiler::Compiler;
 use super::driver::{Driver, Event, Function, Graph, Launch, Properties, Transfer};
 use super::nvrtc::Nvrtc;
+use super::pinned::Pinned;
 use super::staging::Staging;
 use super::{Specialisation, cache, locate};
 use crate::DeviceError;
@@ -33,6 +34,8 @@ pub struct Nvidia {
     /// Names of kernels, for errors.
     names: Mutex<HashMap<u64, &'static str>>,
     staging: Mutex<Staging>,
+    /// Memory of the host that was given out, by its address.
+    pinned: Mutex<HashMap<u64, Pinned>>,
 }
 
 /// A loaded program; it stays loaded as long as the process.
@@ -175,6 +178,7 @@ impl Nvidia {
                 modules: Mutex::default(),
                 names: Mutex::default(),
                 staging: Mutex::default(),
+                pinned: Mutex::default(),
             })
         }
     }
@@ -188,6 +192,29 @@ impl Nvidia {
 
     fn staging(&self) -> MutexGuard<'_, Staging> {
         self.staging.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes that were given back and that the driver keeps for this process.
+    fn kept(&self) -> Result<usize, Refusal> {
+        use sys::CUmemPool_attribute_enum as P;
+        if !self.has_pool {
+            return Ok(0);
+        }
+        let mut bytes = [0u64; 2];
+        let which = [P::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, P::CU_MEMPOOL_ATTR_USED_MEM_CURRENT];
+        let device = result::device::get(self.properties.ordinal as c_int)?;
+        for (bytes, which) in bytes.iter_mut().zip(which) {
+            // SAFETY: both attributes are 64-bit numbers.
+            unsafe {
+                let pool = result::device::get_default_mem_pool(device)?;
+                result::mem_pool::get_attribute(pool, which, std::ptr::from_mut(bytes).cast())?;
+            }
+        }
+        Ok(bytes[0].saturating_sub(bytes[1]) as usize)
+    }
+
+    fn pinned(&self) -> MutexGuard<'_, HashMap<u64, Pinned>> {
+        self.pinned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn load(&self, program: &Specialisation) -> Result<Module, DeviceError> {
@@ -244,7 +271,8 @@ impl Driver for Nvidia {
 
     fn memory_bytes(&self) -> Result<(usize, usize), DeviceError> {
         self.enter()?;
-        result::mem_get_info().map_err(|refusal| failed("asking for free memory", refusal))
+        let asked = result::mem_get_info().and_then(|(free, total)| Ok((free + self.kept()?, total)));
+        asked.map_err(|refusal| failed("asking for free memory", refusal))
     }
 
     fn allocate(&self, bytes: usize) -> Result<u64, DeviceError> {
@@ -276,16 +304,19 @@ impl Driver for Nvidia {
 
     fn allocate_on_host(&self, bytes: usize) -> Result<u64, DeviceError> {
         self.enter()?;
-        // SAFETY: contents are documented as undefined. Addresses of pinned memory hold on both sides where they are
-        // 64 bits wide, which the driver asks of all devices since CUDA 12.
-        let memory = unsafe { result::malloc_host(bytes, sys::CU_MEMHOSTALLOC_DEVICEMAP) };
-        memory.map(|memory| memory as u64).map_err(|refusal| failed("pinning memory of the host", refusal))
+        let pinned = Pinned::new(bytes).and_then(|pinned| Ok((pinned.address()?, pinned)));
+        let (address, pinned) = pinned.map_err(|refusal| failed("pinning memory of the host", refusal))?;
+        self.pinned().insert(address, pinned);
+        Ok(address)
     }
 
     fn free_on_host(&self, address: u64) {
-        if self.synchronize().is_ok() {
-            // SAFETY: the address came from `allocate_on_host` and is given back once, when no work can use it.
-            let _ = unsafe { result::free_host(address as *mut c_void) };
+        // After a fault the driver keeps it until the process ends.
+        let waited = self.synchronize();
+        if let Some(pinned) = self.pinned().remove(&address)
+            && waited.is_err()
+        {
+            std::mem::forget(pinned);
         }
     }
 
@@ -465,6 +496,7 @@ impl Drop for Nvidia {
     fn drop(&mut self) {
         if self.enter().is_ok() {
             self.staging().release();
+            self.pinned().clear();
             // SAFETY: nobody can use the stream any more; the driver ends what is left in it first.
             let _ = unsafe { result::stream::destroy(self.stream) };
         }

@@ -6,6 +6,7 @@ mod cpu;
 pub(crate) mod cuda;
 mod kernels;
 mod reference;
+mod room;
 mod scalars;
 mod watch;
 
@@ -16,6 +17,7 @@ use crate::comm::Communicator;
 use crate::{LinalgError, LinearOperator, Preconditioner, error::need};
 pub use config::{CgConfig, CgOutcome};
 pub use kernels::CgKernels;
+pub use room::{make_room, vector_bytes};
 pub use scalars::{CgProgress, CgScalars};
 use watch::Watch;
 
