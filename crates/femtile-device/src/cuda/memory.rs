@@ -32,7 +32,7 @@ fn bytes_of(text: &str) -> Option<usize> {
         _ => return None,
     };
     let bytes = number * unit;
-    (bytes >= 0.0 && bytes < 1e18).then_some(bytes as usize)
+    (0.0..1e18).contains(&bytes).then_some(bytes as usize)
 }
 
 /// Bytes that arrays may take on the host without driving others out: three quarters of what is available.
