@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use femtile::device::{Cuda, Reference};
+use femtile::linalg::sparse::matrix_market;
 use femtile_conformance::emulator::Emulator;
 use femtile_conformance::suite::amg_levels::matrix_is_preconditioned;
 use femtile_conformance::suite::block_tridiagonal::SMALL_BLOCKS;
 use femtile_conformance::suite::formats::SMALL_FORMATS;
-use femtile_conformance::suite::samples::{Sample, tetrahedra};
+use femtile_conformance::suite::samples::{Sample, definite_matrices, tetrahedra};
 use femtile_conformance::suite::{self, SMALL, Scope};
 
 fn devices(check: &str) -> Vec<Cuda> {
@@ -57,17 +58,35 @@ fn assembly_on_a_sample_mesh_agrees_with_plain_assembly() {
     }
 }
 
-/// The smallest sample meshes.
-#[test]
-fn multigrid_on_sample_meshes_keeps_its_promises() {
-    let test = "multigrid_on_sample_meshes_keeps_its_promises";
+/// Sample meshes, the smallest first, and no more than so many.
+fn multigrid_on_meshes(test: &str, most: usize) {
     let mut files = tetrahedra(test);
     files.sort_by_key(|file| file.metadata().map_or(u64::MAX, |data| data.len()));
     for device in devices(test) {
-        for file in files.iter().take(3) {
+        for file in files.iter().take(most) {
             let sample = Sample::read(file);
             let Ok(system) = sample.problem.assemble::<f64, _>(&Reference) else { continue };
             matrix_is_preconditioned(&device, &system.matrix.copy_to(&device).unwrap(), 1, &sample.name);
+            println!("{}: {} rows", sample.name, system.matrix.n_rows());
+        }
+    }
+}
+
+#[test]
+fn multigrid_on_small_sample_meshes_keeps_its_promises() {
+    multigrid_on_meshes("multigrid_on_small_sample_meshes_keeps_its_promises", 3);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn multigrid_on_all_samples_keeps_its_promises() {
+    let test = "multigrid_on_all_samples_keeps_its_promises";
+    multigrid_on_meshes(test, usize::MAX);
+    for device in devices(test) {
+        for (file, block_size) in definite_matrices(test) {
+            let a = matrix_market::read::<f64>(&file).unwrap().matrix.copy_to(&device).unwrap();
+            matrix_is_preconditioned(&device, &a, block_size, &file.display().to_string());
+            println!("{}: {} rows", file.display(), a.n_rows());
         }
     }
 }

@@ -97,6 +97,9 @@ fn level<H: Scalar, D: AmgKernels<H>>(
     let rows = Rows::of(a);
     let groups = made.parts.of_node.to_host().unwrap();
     groups_are_connected_and_cover(&rows, &made.parts, &groups, of_graph);
+    let all = AmgConfig { least_aggregate: 1, ..AmgConfig::default() };
+    let parts = device.amg_coarsen(a, None, thresholds, &all, None).unwrap().expect("the same").parts;
+    roots_are_independent_and_maximal(&rows, &parts.of_node.to_host().unwrap(), parts.n, of_graph);
     scaling_bounds_the_spectrum(device, a, &rows, &made, tolerance);
     let p = Rows::of(&made.p);
     prolongator_is_the_smoothed_constant(&rows, &p, &made, &groups, of_smoothing, tolerance);
@@ -127,6 +130,24 @@ fn groups_are_connected_and_cover<D: Device>(rows: &Rows, parts: &Groups<D>, gro
         }
         assert_eq!(reached, inside, "a group is not connected");
     }
+}
+
+/// Where no group is dealt out, each has a root: a node all of whose neighbours are in the group with it, so that roots of
+/// two groups are more than two connections apart. Every node that has neighbours is within three of a root.
+fn roots_are_independent_and_maximal(rows: &Rows, groups: &[u32], n_groups: usize, theta: f64) {
+    let near: Vec<Vec<usize>> = (0..groups.len()).map(|node| rows.strong(node, theta)).collect();
+    let is_inside = |&node: &usize| near[node].iter().all(|&other| groups[other] == groups[node]);
+    let roots: Vec<usize> =
+        (0..groups.len()).filter(|&node| groups[node] != u32::MAX).filter(is_inside).collect();
+    let with_root: BTreeSet<u32> = roots.iter().map(|&root| groups[root]).collect();
+    assert_eq!(with_root.len(), n_groups, "groups without a root");
+    let mut reached: BTreeSet<usize> = roots.into_iter().collect();
+    for _ in 0..3 {
+        let around = |node: &usize| near[*node].iter().copied().chain([*node]);
+        reached = reached.iter().flat_map(around).collect();
+    }
+    let has_root = |node: usize| groups[node] == u32::MAX || reached.contains(&node);
+    assert!((0..groups.len()).all(has_root), "a node could be a root as well");
 }
 
 fn scaling_bounds_the_spectrum<H: Scalar, D: AmgKernels<H>>(
