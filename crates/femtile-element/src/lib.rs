@@ -1,4 +1,4 @@
-//! Reference cells: quadrature on simplices, shape functions, the map from the reference cell to a cell.
+//! Reference cells: quadrature, shape functions, the map from the reference cell to a cell.
 //!
 //! Points of a simplex are barycentric throughout: they are the values of the linear shape functions
 //! and need no map. Weights of a rule sum to one: they are multiplied by the measure of the cell.
@@ -7,6 +7,7 @@
 mod affine;
 mod lagrange;
 pub mod quadrature;
+pub mod tensor;
 
 pub use affine::Affine;
 pub use lagrange::P1;

@@ -1,10 +1,12 @@
-//! Quadrature on simplices: small symmetric rules for low degrees, conical products beyond.
+//! Quadrature: on simplices small symmetric rules for low degrees, conical products beyond; on lines Gauss's rules.
 
 mod conical;
 mod gauss;
+mod lobatto;
 mod symmetric;
 
 pub use gauss::{gauss_jacobi, gauss_legendre};
+pub use lobatto::gauss_lobatto;
 
 /// The highest degree that [`simplex`] offers.
 pub const MAX_DEGREE: usize = 30;

@@ -1,0 +1,5 @@
+//! Elements on squares and cubes: products of polynomials in one coordinate.
+
+mod lagrange;
+
+pub use lagrange::{Lagrange, Table};
