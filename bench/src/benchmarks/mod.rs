@@ -11,6 +11,7 @@ mod petsc;
 mod read_gmsh;
 mod refill;
 mod spmv;
+mod sum_factorization;
 mod tridiagonal;
 mod tridiagonal_cuda;
 
@@ -72,6 +73,11 @@ pub(crate) fn all() -> Vec<Benchmark> {
             run: cuda::run,
         },
         Benchmark { name: "spmv", summary: "sparse products in every format", run: spmv::run },
+        Benchmark {
+            name: "sum-factorization",
+            summary: "1-D tables times tensors of 3 to 9 values a side, against the rate of arithmetic",
+            run: sum_factorization::run,
+        },
         Benchmark {
             name: "tridiagonal",
             summary: "batches of tridiagonal systems along each axis, against a streamed triad and MKL",

@@ -9,6 +9,7 @@ pub mod dofs;
 mod error;
 pub mod forms;
 pub mod functionals;
+pub mod matrix_free;
 
 pub use assembly::{
     Assembly, AssemblyKernels, PatchAssembly, Problem, System, assemble, cuda_specialisations,

@@ -1,11 +1,13 @@
 //! The CPU: a pool of threads and the widest SIMD instructions found at run time.
 
+mod arithmetic;
 mod bandwidth;
 mod memory;
 mod parts;
 mod simd;
 mod team;
 mod vectorize;
+mod wide;
 
 use std::sync::Arc;
 
@@ -15,6 +17,7 @@ pub use memory::zeroed_vec;
 pub use parts::SharedMut;
 pub use simd::SimdLevel;
 use team::Team;
+pub use wide::Wide;
 
 /// More threads than any machine has cores: a typing error, not a wish.
 const MAX_THREADS: usize = 4096;

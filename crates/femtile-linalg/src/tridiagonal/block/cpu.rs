@@ -11,10 +11,10 @@ use femtile_device::cpu::{SharedMut, SimdLevel};
 use femtile_device::{Buffer, Cpu};
 use pulp::{Simd, WithSimd};
 
+use super::choosing::Choosing;
 use super::elimination::{Before, eliminate_row};
 use super::reference::{System, host_choice, note, slices, solve_each};
 use super::transpose::{MAX_LANES, gather, scatter};
-use super::wide::Wide;
 use super::{BlockBands, BlockOrder, BlockProblem, BlockShape, BlockTridiagonalKernels};
 use crate::LinalgError;
 use crate::tridiagonal::{Algorithm, Stability, Work};
@@ -61,7 +61,7 @@ impl<T: OnCpu> BlockTridiagonalKernels<T> for Cpu {
 }
 
 /// Numbers for which everything is compiled in this crate, once, and not where it is used.
-pub trait OnCpu: Wide {
+pub trait OnCpu: Choosing {
     /// Solves a batch with the vectors of a device.
     fn solve_on(cpu: &Cpu, batch: &Batch<'_, Self>);
 }
@@ -101,7 +101,7 @@ pub struct Batch<'a, T> {
     status: Mutex<&'a mut [u64]>,
 }
 
-impl<T: Wide> Batch<'_, T> {
+impl<T: Choosing> Batch<'_, T> {
     fn dispatch(&self, cpu: &Cpu) {
         match cpu.simd() {
             #[cfg(target_arch = "x86_64")]
@@ -267,7 +267,7 @@ struct Group<'a, 'b, T, const M: usize> {
     room: &'a mut [T],
 }
 
-impl<T: Wide, const M: usize> WithSimd for Group<'_, '_, T, M> {
+impl<T: Choosing, const M: usize> WithSimd for Group<'_, '_, T, M> {
     type Output = ();
 
     #[inline(always)]
@@ -300,7 +300,7 @@ impl<'a, V: Pod, const M: usize> Room<'a, V, M> {
 
     /// Eliminates row `row`, whose A and B are number `staged` of the chunk.
     #[inline(always)]
-    fn eliminate_row<S: Simd, T: Wide<Vector<S> = V>>(
+    fn eliminate_row<S: Simd, T: Choosing<Vector<S> = V>>(
         &mut self,
         simd: S,
         row: usize,
@@ -322,7 +322,7 @@ impl<'a, V: Pod, const M: usize> Room<'a, V, M> {
 
     /// $u_i = d_i^* - C_i^* u_{i+1}$, from the last row but one to the first.
     #[inline(always)]
-    fn substitute_back<S: Simd, T: Wide<Vector<S> = V>>(&mut self, simd: S) {
+    fn substitute_back<S: Simd, T: Choosing<Vector<S> = V>>(&mut self, simd: S) {
         for row in (0..self.c.len().saturating_sub(1)).rev() {
             let (c, (u, next)) = (&self.c[row], self.d.split_at_mut(row + 1));
             let (mut values, next) = (u[row], &next[0]);

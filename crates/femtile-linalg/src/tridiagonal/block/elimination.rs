@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use pulp::{Simd, WithSimd};
 
-use super::wide::Wide;
+use femtile_device::cpu::Wide;
+
+use super::choosing::Choosing;
 use crate::tridiagonal::Stability;
 
 /// Repeats a statement for each constant below M, so that every loop within has constant bounds.
@@ -36,7 +38,7 @@ pub(super) type Before<'a, T, S, const M: usize> =
 ///
 /// Differs from Gauss–Jordan elimination in that rows above a pivot are cleared last: M³ / 3 products less.
 #[inline(always)]
-pub(super) fn eliminate_row<T: Wide, S: Simd, const M: usize>(
+pub(super) fn eliminate_row<T: Choosing, S: Simd, const M: usize>(
     simd: S,
     before: Option<Before<'_, T, S, M>>,
     b: &Block<T, S, M>,
@@ -80,7 +82,7 @@ pub(super) fn eliminate_row<T: Wide, S: Simd, const M: usize>(
 
 /// Clears column K below the diagonal, keeping factors in its place.
 #[inline(always)]
-fn eliminate_below<T: Wide, S: Simd, const M: usize, const K: usize>(
+fn eliminate_below<T: Choosing, S: Simd, const M: usize, const K: usize>(
     simd: S,
     w: &mut Block<T, S, M>,
     d: &mut Column<T, S, M>,
@@ -104,7 +106,7 @@ fn eliminate_below<T: Wide, S: Simd, const M: usize, const K: usize>(
 
 /// Row `row` of X minus `factors` times the rows `others` of X, all times `scale`.
 #[inline(always)]
-fn subtract_rows<T: Wide, S: Simd, const M: usize>(
+fn subtract_rows<T: Choosing, S: Simd, const M: usize>(
     simd: S,
     factors: &Column<T, S, M>,
     others: Range<usize>,
@@ -127,7 +129,7 @@ fn subtract_rows<T: Wide, S: Simd, const M: usize>(
 
 /// $W := W - A X$.
 #[inline(always)]
-fn subtract_product<T: Wide, S: Simd, const M: usize>(
+fn subtract_product<T: Choosing, S: Simd, const M: usize>(
     simd: S,
     w: &mut Block<T, S, M>,
     a: &Block<T, S, M>,
@@ -148,7 +150,7 @@ fn subtract_product<T: Wide, S: Simd, const M: usize>(
 /// Gauss–Jordan elimination with row exchanges of W [X | x] = [C | d], for blocks of any size.
 ///
 /// One body for all sizes: it is the careful choice, not the fast one, and keeps the program small.
-struct Pivoted<'a, T: Wide, S: Simd> {
+struct Pivoted<'a, T: Choosing, S: Simd> {
     simd: S,
     w: &'a mut [T::Vector<S>],
     /// Empty in the last row.
@@ -157,7 +159,7 @@ struct Pivoted<'a, T: Wide, S: Simd> {
     flag: T::Vector<S>,
 }
 
-impl<T: Wide, S: Simd> Pivoted<'_, T, S> {
+impl<T: Choosing, S: Simd> Pivoted<'_, T, S> {
     /// Brings the largest entry of column k, from the diagonal down, into row k, lane by lane.
     #[inline(always)]
     fn raise_pivot(&mut self, k: usize) {
@@ -176,7 +178,7 @@ impl<T: Wide, S: Simd> Pivoted<'_, T, S> {
     }
 }
 
-impl<T: Wide, S: Simd> WithSimd for Pivoted<'_, T, S> {
+impl<T: Choosing, S: Simd> WithSimd for Pivoted<'_, T, S> {
     type Output = T::Vector<S>;
 
     /// Runs on the vectors that it was made for.
@@ -207,7 +209,7 @@ impl<T: Wide, S: Simd> WithSimd for Pivoted<'_, T, S> {
 
 /// Subtracts `factor` times a row from another; rows are given by where they begin and their length.
 #[inline(always)]
-fn subtract_row<T: Wide, S: Simd>(
+fn subtract_row<T: Choosing, S: Simd>(
     simd: S,
     rows: &mut [T::Vector<S>],
     (row, other, len): (usize, usize, usize),

@@ -24,6 +24,7 @@
 //! # }
 //! ```
 
+mod choosing;
 #[allow(unsafe_code)]
 pub(crate) mod cpu;
 #[allow(unsafe_code)]
@@ -35,7 +36,6 @@ mod reference;
 mod shape;
 mod solver;
 mod transpose;
-mod wide;
 
 pub use kernels::{BlockBands, BlockProblem, BlockTridiagonalKernels};
 pub use outcome::{BlockFailure, BlockOutcome};

@@ -1,0 +1,136 @@
+use femtile_device::Cpu;
+use femtile_device::cpu::{SimdLevel, Wide};
+use pulp::{Simd, WithSimd};
+
+use super::line::{Act, Mirrored, Plain};
+use super::{Factor, Parity, reference};
+
+/// How many tensors stand side by side.
+pub fn lanes<T: Wide>(cpu: &Cpu) -> usize {
+    match cpu.simd() {
+        #[cfg(target_arch = "x86_64")]
+        SimdLevel::Avx2 => T::lanes::<pulp::x86::V3>(),
+        #[cfg(target_arch = "x86_64")]
+        SimdLevel::Avx512 => T::lanes::<pulp::x86::V4>(),
+        _ => 1,
+    }
+}
+
+/// Products of all lines with a table of known sizes.
+struct Lines<'a, T, A, const M: usize, const N: usize> {
+    table: &'a A,
+    inner: usize,
+    x: &'a [T],
+    y: &'a mut [T],
+}
+
+impl<T: Wide, A: Act<T, M, N>, const M: usize, const N: usize> WithSimd for Lines<'_, T, A, M, N> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { table, inner, .. } = self;
+        let x: &[T::Vector<S>] = bytemuck::cast_slice(self.x);
+        let y: &mut [T::Vector<S>] = bytemuck::cast_slice_mut(self.y);
+        let n_outer = x.len() / (N * inner);
+        assert!(x.len() == n_outer * N * inner && y.len() == n_outer * M * inner);
+        for outer in 0..n_outer {
+            for k in 0..inner {
+                let (from, to) = (outer * N * inner + k, outer * M * inner + k);
+                // SAFETY: from + j inner is less than (outer + 1) N inner, which is the length of x at most.
+                let line = std::array::from_fn(|j| unsafe { *x.get_unchecked(from + j * inner) });
+                for (i, found) in table.act(simd, &line).into_iter().enumerate() {
+                    // SAFETY: as above, with M and y.
+                    unsafe { *y.get_unchecked_mut(to + i * inner) = found };
+                }
+            }
+        }
+    }
+}
+
+/// Where the processor has vectors; says whether it has.
+fn lines<T: Wide, A: Act<T, M, N>, const M: usize, const N: usize>(
+    cpu: &Cpu,
+    table: &A,
+    inner: usize,
+    x: &[T],
+    y: &mut [T],
+) -> bool {
+    let work = Lines::<T, A, M, N> { table, inner, x, y };
+    match cpu.simd() {
+        #[cfg(target_arch = "x86_64")]
+        SimdLevel::Avx2 if let Some(simd) = pulp::x86::V3::try_new() => Simd::vectorize(simd, work),
+        #[cfg(target_arch = "x86_64")]
+        SimdLevel::Avx512 if let Some(simd) = pulp::x86::V4::try_new() => Simd::vectorize(simd, work),
+        _ => return false,
+    }
+    true
+}
+
+/// A table of known sizes; none where it has others.
+fn sized<T, const M: usize, const N: usize>(entries: &[T]) -> Option<&[[T; N]; M]> {
+    entries.as_chunks::<N>().0.as_array()
+}
+
+fn mirrored<T: Wide, const M: usize, const N: usize>(
+    cpu: &Cpu,
+    factor: &Factor<T>,
+    inner: usize,
+    x: &[T],
+    y: &mut [T],
+) -> bool {
+    let (Some(even), Some(odd)) = (sized::<T, M, N>(&factor.halves[0]), sized(&factor.halves[1])) else {
+        return false;
+    };
+    if factor.parity == Parity::Odd {
+        lines(cpu, &Mirrored::<T, M, N, true> { even, odd }, inner, x, y)
+    } else {
+        lines(cpu, &Mirrored::<T, M, N, false> { even, odd }, inner, x, y)
+    }
+}
+
+fn square<T: Wide, const N: usize>(
+    cpu: &Cpu,
+    factor: &Factor<T>,
+    inner: usize,
+    x: &[T],
+    y: &mut [T],
+) -> bool {
+    match sized::<T, N, N>(&factor.entries) {
+        Some(entries) if factor.parity == Parity::None => lines(cpu, &Plain(entries), inner, x, y),
+        _ => mirrored::<T, N, N>(cpu, factor, inner, x, y),
+    }
+}
+
+/// Numbers whose products are compiled here, for each size up to that of degree ten.
+pub trait Contract: Wide {
+    /// As [`super::contract`], for lengths that fit.
+    fn contract_lines(cpu: &Cpu, factor: &Factor<Self>, inner: usize, x: &[Self], y: &mut [Self]);
+}
+
+macro_rules! contract {
+    ($t:ident: $($n:literal)*) => {
+        impl Contract for $t {
+            fn contract_lines(cpu: &Cpu, factor: &Factor<$t>, inner: usize, x: &[$t], y: &mut [$t]) {
+                let is_done = match (factor.n_rows, factor.n_cols) {
+                    $(
+                        ($n, $n) => square::<$t, $n>(cpu, factor, inner, x, y),
+                        (m, $n) if m == $n + 1 => mirrored::<$t, { $n + 1 }, $n>(cpu, factor, inner, x, y),
+                        ($n, n) if n == $n + 1 => mirrored::<$t, $n, { $n + 1 }>(cpu, factor, inner, x, y),
+                    )*
+                    _ => false,
+                };
+                if !is_done {
+                    let n_lanes = lanes::<$t>(cpu);
+                    cpu.vectorize(
+                        #[inline(always)]
+                        || reference::contract(factor, (inner, n_lanes), x, y),
+                    );
+                }
+            }
+        }
+    };
+}
+
+contract!(f32: 2 3 4 5 6 7 8 9 10 11);
+contract!(f64: 2 3 4 5 6 7 8 9 10 11);

@@ -1,0 +1,72 @@
+//! One line of a tensor, a vector of lanes for each of its entries.
+
+use femtile_device::cpu::Wide;
+use pulp::Simd;
+
+type V<T, S> = <T as Wide>::Vector<S>;
+
+/// $\sum_j s_j x_j$ over the first `n` entries, of which there is one at least.
+#[inline(always)]
+fn dot<T: Wide, S: Simd, const N: usize>(simd: S, s: &[T; N], x: &[V<T, S>; N], n: usize) -> V<T, S> {
+    let mut sum = T::product(simd, T::splat(simd, s[0]), x[0]);
+    for j in 1..n {
+        sum = T::plus_product(simd, sum, T::splat(simd, s[j]), x[j]);
+    }
+    sum
+}
+
+/// A line times a table.
+pub(super) trait Act<T: Wide, const M: usize, const N: usize> {
+    /// The table applied to a line.
+    fn act<S: Simd>(&self, simd: S, x: &[V<T, S>; N]) -> [V<T, S>; M];
+}
+
+/// A table as it is.
+pub(super) struct Plain<'a, T, const M: usize, const N: usize>(pub &'a [[T; N]; M]);
+
+impl<T: Wide, const M: usize, const N: usize> Act<T, M, N> for Plain<'_, T, M, N> {
+    #[inline(always)]
+    fn act<S: Simd>(&self, simd: S, x: &[V<T, S>; N]) -> [V<T, S>; M] {
+        let mut y = [T::splat(simd, T::ZERO); M];
+        for i in 0..M {
+            y[i] = dot::<T, S, N>(simd, &self.0[i], x, N);
+        }
+        y
+    }
+}
+
+/// The halves of a symmetric table with its sign.
+pub(super) struct Mirrored<'a, T, const M: usize, const N: usize, const IS_ODD: bool> {
+    pub even: &'a [[T; N]; M],
+    pub odd: &'a [[T; N]; M],
+}
+
+impl<T: Wide, const M: usize, const N: usize, const IS_ODD: bool> Act<T, M, N>
+    for Mirrored<'_, T, M, N, IS_ODD>
+{
+    #[inline(always)]
+    fn act<S: Simd>(&self, simd: S, x: &[V<T, S>; N]) -> [V<T, S>; M] {
+        let zero = T::splat(simd, T::ZERO);
+        let (mut sums, mut differences) = ([zero; N], [zero; N]);
+        for j in 0..N / 2 {
+            sums[j] = T::plus(simd, x[j], x[N - 1 - j]);
+            differences[j] = T::minus(simd, x[j], x[N - 1 - j]);
+        }
+        if N % 2 == 1 {
+            sums[N / 2] = x[N / 2];
+        }
+        let even = |i: usize| dot::<T, S, N>(simd, &self.even[i], &sums, N.div_ceil(2));
+        let odd =
+            |i: usize| if N == 1 { zero } else { dot::<T, S, N>(simd, &self.odd[i], &differences, N / 2) };
+        let mut y = [zero; M];
+        for i in 0..M / 2 {
+            let (e, o) = (even(i), odd(i));
+            y[i] = T::plus(simd, e, o);
+            y[M - 1 - i] = if IS_ODD { T::minus(simd, o, e) } else { T::minus(simd, e, o) };
+        }
+        if M % 2 == 1 {
+            y[M / 2] = if IS_ODD { odd(M / 2) } else { even(M / 2) };
+        }
+        y
+    }
+}

@@ -1,0 +1,143 @@
+//! Sum factorization: tensor-product polynomials evaluated one axis after another.
+//!
+//! Values of a polynomial of degree p at the $(p+1)^3$ points of a cube cost $3 (p+1)^4$ multiplications instead of
+//! $(p+1)^6$. Several tensors stand side by side, a lane each, so that every instruction works on as many cells.
+
+#[allow(unsafe_code)]
+mod cpu;
+mod line;
+mod reference;
+#[cfg(test)]
+mod tests;
+
+use femtile_device::{Cpu, Scalar};
+use femtile_element::tensor::Table;
+
+pub use cpu::{Contract, lanes};
+pub use reference::contract as contract_plainly;
+
+/// How a table looks from the other end of its axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parity {
+    /// $s_{m-1-i,\,n-1-j} = s_{ij}$, as values of symmetric shapes at symmetric points have it.
+    Even,
+    /// $s_{m-1-i,\,n-1-j} = -s_{ij}$, as their slopes have it.
+    Odd,
+    /// Neither.
+    None,
+}
+
+/// A table for products along an axis of tensors.
+///
+/// Where it is symmetric it is split into an even and an odd part of a quarter of its entries each, which act on sums and
+/// differences of values at mirror images: half of the multiplications.
+///
+/// # Source
+/// `[solomonoff1992]`; `[kronbichler2022]`, section 2.1.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Factor<T> {
+    n_rows: usize,
+    n_cols: usize,
+    /// `[n_rows][n_cols]`.
+    entries: Vec<T>,
+    /// Its even and odd parts, where it is symmetric, as [`halves`] gives them.
+    halves: [Vec<T>; 2],
+    parity: Parity,
+}
+
+/// Entries that should mirror each other may differ by so much, relative to the largest.
+const ROUNDING: f64 = 1e-12;
+
+impl<T: Scalar> Factor<T> {
+    /// With the parity that the table has.
+    pub fn new(table: &Table) -> Self {
+        let largest = table.entries.iter().fold(0.0_f64, |largest, entry| largest.max(entry.abs()));
+        let is_mirrored = |sign: f64| {
+            let pairs = table.entries.iter().zip(table.entries.iter().rev());
+            pairs.into_iter().all(|(a, b)| (a - sign * b).abs() <= ROUNDING * largest)
+        };
+        let parity = match (is_mirrored(1.0), is_mirrored(-1.0)) {
+            (true, _) => Parity::Even,
+            (_, true) => Parity::Odd,
+            _ => Parity::None,
+        };
+        Self::with_parity(table, parity)
+    }
+
+    /// Taken for one with this parity: with [`Parity::None`] always right, and slower.
+    pub fn with_parity(table: &Table, parity: Parity) -> Self {
+        let rounded = |entries: &[f64]| entries.iter().map(|&entry| T::from_f64(entry)).collect();
+        let halves = if parity == Parity::None { Default::default() } else { halves(table) };
+        Self {
+            n_rows: table.n_points,
+            n_cols: table.n_shapes,
+            entries: rounded(&table.entries),
+            halves: halves.map(|half| rounded(&half)),
+            parity,
+        }
+    }
+
+    /// Entries of a line afterwards.
+    pub fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// Entries of a line before.
+    pub fn n_cols(&self) -> usize {
+        self.n_cols
+    }
+
+    /// How it looks from the other end.
+    pub fn parity(&self) -> Parity {
+        self.parity
+    }
+
+    /// Additions or subtractions, and multiplications with or without addition, for a line.
+    pub fn operations(&self) -> [usize; 2] {
+        let (m, n) = (self.n_rows, self.n_cols);
+        if self.parity == Parity::None {
+            return [0, m * n];
+        }
+        let middle = if self.parity == Parity::Even { n.div_ceil(2) } else { n / 2 };
+        let products = m / 2 * (n.div_ceil(2) + n / 2) + m % 2 * middle;
+        [2 * (n / 2) + 2 * (m / 2), products]
+    }
+}
+
+/// $\tfrac12 (s_{ij} + s_{i,\,n-1-j})$, the middle column as it is, and $\tfrac12 (s_{ij} - s_{i,\,n-1-j})$; of these the
+/// first half of the rows and columns is used.
+fn halves(table: &Table) -> [Vec<f64>; 2] {
+    let n = table.n_shapes;
+    let of = |sign: f64| {
+        let entry = move |at: usize| {
+            let (row, column) = (table.row(at / n), at % n);
+            if 2 * column + 1 == n { row[column] } else { 0.5 * (row[column] + sign * row[n - 1 - column]) }
+        };
+        (0..table.entries.len()).map(entry).collect()
+    };
+    [of(1.0), of(-1.0)]
+}
+
+/// The table applied to every line of tensors along an axis: $y_{o i k} = \sum_j s_{ij} x_{o j k}$.
+///
+/// # Shapes
+/// `x: [outer][n_cols][inner][lanes]`, `y: [outer][n_rows][inner][lanes]` with [`lanes`] tensors side by side; `inner` is
+/// the number of entries along the faster axes.
+/// # Cost
+/// [`Factor::operations`] a line; x is read and y written once. One thread.
+/// # Panics
+/// When the lengths do not fit together.
+pub fn contract<T: Contract>(cpu: &Cpu, factor: &Factor<T>, inner: usize, x: &[T], y: &mut [T]) {
+    let stripe = inner * lanes::<T>(cpu);
+    let fits = |n: usize, len: usize| stripe > 0 && len.is_multiple_of(n * stripe);
+    let n_outer = x.len() / (factor.n_cols * stripe).max(1);
+    assert!(
+        fits(factor.n_cols, x.len()) && y.len() == n_outer * factor.n_rows * stripe,
+        "{} and {} entries are no tensors with lines of {} and {} and {inner} entries inside",
+        x.len(),
+        y.len(),
+        factor.n_cols,
+        factor.n_rows
+    );
+    T::contract_lines(cpu, factor, inner, x, y);
+}

@@ -1,0 +1,134 @@
+use femtile_device::Cpu;
+use femtile_device::cpu::SimdLevel;
+use femtile_element::quadrature::gauss_legendre;
+use femtile_element::tensor::{Lagrange, Table};
+
+use super::{Contract, Factor, Parity, contract, contract_plainly, lanes};
+
+/// Numbers between −1 and 1 without pattern.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
+    }
+}
+
+/// A random table with this parity; the middle entry of an odd one is zero.
+fn table(n_points: usize, n_shapes: usize, parity: Parity, random: &mut Random) -> Table {
+    let n = n_points * n_shapes;
+    let mut entries: Vec<f64> = (0..n).map(|_| random.next()).collect();
+    for i in 0..n.div_ceil(2) {
+        match parity {
+            Parity::Even => entries[n - 1 - i] = entries[i],
+            Parity::Odd if 2 * i + 1 == n => entries[i] = 0.0,
+            Parity::Odd => entries[n - 1 - i] = -entries[i],
+            Parity::None => {}
+        }
+    }
+    Table { n_points, n_shapes, entries }
+}
+
+fn agree<T: Contract>(cpu: &Cpu, factor: &Factor<T>, [inner, outer]: [usize; 2], random: &mut Random) {
+    let n_lanes = lanes::<T>(cpu);
+    let len = |n: usize| outer * n * inner * n_lanes;
+    let x: Vec<T> = (0..len(factor.n_cols())).map(|_| T::from_f64(random.next())).collect();
+    let mut expected = vec![T::ZERO; len(factor.n_rows())];
+    let mut found = vec![T::from_f64(f64::NAN); expected.len()];
+    contract_plainly(factor, (inner, n_lanes), &x, &mut expected);
+    contract(cpu, factor, inner, &x, &mut found);
+    let tolerance = 30.0 * if size_of::<T>() == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
+    for (i, (e, f)) in expected.iter().zip(&found).enumerate() {
+        let error = (e.to_f64() - f.to_f64()).abs();
+        let (m, n, parity) = (factor.n_rows(), factor.n_cols(), factor.parity());
+        assert!(
+            error <= tolerance,
+            "{m} x {n}, {parity:?}, {inner} inside, {cpu:?}: entry {i} off by {error:e}"
+        );
+    }
+}
+
+#[test]
+fn lines_of_all_sizes_agree_with_plain_loops() {
+    let mut random = Random(1);
+    for level in SimdLevel::available() {
+        let cpu = Cpu::with_simd(1, level).unwrap();
+        for n in 1..=14_usize {
+            for m in [n.saturating_sub(1).max(1), n, n + 1, 3] {
+                for parity in [Parity::Even, Parity::Odd, Parity::None] {
+                    let table = table(m, n, parity, &mut random);
+                    for shape in [[1, 1], [1, 3], [2, 1], [5, 2], [3, 0]] {
+                        agree(&cpu, &Factor::<f64>::with_parity(&table, parity), shape, &mut random);
+                        agree(&cpu, &Factor::<f32>::with_parity(&table, parity), shape, &mut random);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_parity_of_tables_is_found() {
+    for degree in 1..=10 {
+        let shapes = Lagrange::gauss_lobatto(degree);
+        let (points, _) = gauss_legendre(degree + 2);
+        assert_eq!(Factor::<f64>::new(&shapes.values(&points)).parity(), Parity::Even);
+        assert_eq!(Factor::<f64>::new(&shapes.slopes(&points)).parity(), Parity::Odd);
+        assert_eq!(Factor::<f64>::new(&shapes.slopes(&points).transpose()).parity(), Parity::Odd);
+    }
+    let skew = Lagrange::new(vec![0.0, 0.3, 1.0]);
+    assert_eq!(Factor::<f64>::new(&skew.values(&[0.1, 0.9])).parity(), Parity::None);
+}
+
+#[test]
+fn six_by_six_takes_twelve_additions_and_eighteen_products() {
+    let shapes = Lagrange::gauss_lobatto(5);
+    let (points, _) = gauss_legendre(6);
+    assert_eq!(Factor::<f64>::new(&shapes.values(&points)).operations(), [12, 18]);
+    let plain = Factor::<f64>::with_parity(&shapes.values(&points), Parity::None);
+    assert_eq!(plain.operations(), [0, 36]);
+    assert_eq!(
+        Factor::<f64>::new(&Lagrange::gauss_lobatto(4).slopes(&gauss_legendre(5).0)).operations(),
+        [8, 12]
+    );
+}
+
+/// $\partial_z$ of a polynomial of degree (3, 3, 3) on the cube, axis by axis.
+#[test]
+fn a_polynomial_is_differentiated_axis_by_axis() {
+    let cpu = Cpu::new(1).unwrap();
+    let (shapes, (points, _)) = (Lagrange::gauss_lobatto(3), gauss_legendre(4));
+    let n_lanes = lanes::<f64>(&cpu);
+    let f = |x: f64, y: f64, z: f64| (1.0 + x * x) * (y - y * y * y) * (2.0 + z * z * z);
+    let slope = |x: f64, y: f64, z: f64| (1.0 + x * x) * (y - y * y * y) * 3.0 * z * z;
+    let sampled = |f: &dyn Fn(f64, f64, f64) -> f64, at: &[f64]| -> Vec<f64> {
+        let mut values = Vec::new();
+        for z in at {
+            for y in at {
+                for x in at {
+                    values.extend(std::iter::repeat_n(f(*x, *y, *z), n_lanes));
+                }
+            }
+        }
+        values
+    };
+    let [values, slopes] = [shapes.values(&points), shapes.slopes(&points)].map(|table| Factor::new(&table));
+    let mut x = sampled(&f, shapes.nodes());
+    for (factor, inner) in [(&values, 1), (&values, 4), (&slopes, 16)] {
+        let mut y = vec![f64::NAN; x.len()];
+        contract(&cpu, factor, inner, &x, &mut y);
+        x = y;
+    }
+    for (found, expected) in x.iter().zip(sampled(&slope, &points)) {
+        assert!((found - expected).abs() < 1e-13);
+    }
+}
+
+#[test]
+#[should_panic(expected = "are no tensors with lines of 4 and 5 and 2 entries inside")]
+fn lengths_that_do_not_fit_are_refused() {
+    let cpu = Cpu::new(1).unwrap();
+    let factor = Factor::<f64>::new(&Lagrange::gauss_lobatto(3).values(&gauss_legendre(5).0));
+    contract(&cpu, &factor, 2, &vec![0.0; 8 * lanes::<f64>(&cpu)], &mut [0.0; 3]);
+}
