@@ -2,4 +2,4 @@
 
 mod lagrange;
 
-pub use lagrange::{Lagrange, Table};
+pub use lagrange::{Lagrange, MAX_DEGREE, Table};
