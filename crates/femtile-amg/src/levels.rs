@@ -9,7 +9,7 @@ use crate::config::MOST_COARSE_ROWS;
 use crate::hierarchy::{Coarsest, Level, LevelShape};
 use crate::kernels::{AmgKernels, Coarsened, Parts};
 use crate::relaxation::Relaxation;
-use crate::room::make_room;
+use crate::room::make_room_for_set_up;
 use crate::setup::aggregate::aggregate;
 use crate::setup::coarse;
 use crate::setup::galerkin::galerkin;
@@ -99,7 +99,7 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
         }
         let Some((mut a, scale)) = self.device.amg_scaled(a)? else { return Ok(None) };
         self.scale = scale;
-        make_room(&mut a)?;
+        make_room_for_set_up(&mut a)?;
         let mut weights: Option<Buffer<u32, D>> = None;
         while a.n_rows() > FEW_ROWS.max(self.config.coarse_rows)
             && self.levels.len() + 1 < self.config.max_levels

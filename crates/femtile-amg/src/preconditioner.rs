@@ -1,7 +1,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use femtile_device::{Buffer, Place, Scalar};
+use femtile_device::{Buffer, Scalar};
 use femtile_linalg::krylov::cg::make_room;
 use femtile_linalg::sparse::csr::Csr;
 use femtile_linalg::{LinalgError, Preconditioner};
@@ -9,7 +9,7 @@ use femtile_linalg::{LinalgError, Preconditioner};
 use crate::cycle::{Vectors, apply, vectors};
 use crate::hierarchy::Hierarchy;
 use crate::kernels::{AmgKernels, Convert};
-use crate::room::is_tight;
+use crate::room::make_room_for_levels;
 use crate::setup::rows::to_unit;
 use crate::{AmgConfig, AmgError, Cycle};
 
@@ -53,9 +53,7 @@ impl<H: Scalar, D: AmgKernels<H>> Amg<H, D> {
         near_nullspace: Option<&[f64]>,
         config: &AmgConfig,
     ) -> Result<Self, AmgError> {
-        if is_tight::<T, H, D>(a) {
-            a.move_to(Place::Far)?;
-        }
+        make_room_for_levels::<T, H, D>(a)?;
         let amg = Self::new(a, near_nullspace, config)?;
         make_room(a)?;
         Ok(amg)

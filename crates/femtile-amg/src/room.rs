@@ -20,20 +20,24 @@ pub(crate) fn vectors<T: Scalar, H: Scalar>(n_rows: usize) -> usize {
     vector_bytes::<T>(n_rows) + N_OF_LEVEL * n_rows * size_of::<H>() * 5 / 4
 }
 
-/// Bytes of a copy of a matrix in another precision.
-fn copied<T: Scalar, H: Scalar, D: Device>(a: &Csr<T, D>) -> usize {
-    a.n_nonzeros() * (4 + size_of::<H>())
+/// Moves the given matrix away where its copy in the precision of the levels and the set-up would not find room beside it.
+pub(crate) fn make_room_for_levels<T: Scalar, H: Scalar, D: Device>(
+    a: &mut Csr<T, D>,
+) -> Result<(), LinalgError> {
+    leave_where_tight(a, (1.0 + BESIDE) * copied::<H>(a.n_nonzeros()))
 }
 
-/// Whether levels may not find room beside the matrix.
-pub(crate) fn is_tight<T: Scalar, H: Scalar, D: Device>(a: &Csr<T, D>) -> bool {
-    let needed = (1.0 + BESIDE) * copied::<T, H, D>(a) as f64;
-    a.values().device().room().is_some_and(|room| (room as f64) < needed)
+/// Moves that copy away where the set-up would not find room beside it.
+pub(crate) fn make_room_for_set_up<H: Scalar, D: Device>(a: &mut Csr<H, D>) -> Result<(), LinalgError> {
+    leave_where_tight(a, BESIDE * copied::<H>(a.n_nonzeros()))
 }
 
-/// Moves the copy of a matrix away where the set-up would not find room beside it.
-pub(crate) fn make_room<H: Scalar, D: Device>(a: &mut Csr<H, D>) -> Result<(), LinalgError> {
-    let needed = BESIDE * copied::<H, H, D>(a) as f64;
+/// Bytes of a matrix in the precision of the levels.
+fn copied<H: Scalar>(n_nonzeros: usize) -> f64 {
+    (n_nonzeros * (4 + size_of::<H>())) as f64
+}
+
+fn leave_where_tight<T: Scalar, D: Device>(a: &mut Csr<T, D>, needed: f64) -> Result<(), LinalgError> {
     if a.values().device().room().is_some_and(|room| (room as f64) < needed) {
         a.move_to(Place::Far)?;
     }
