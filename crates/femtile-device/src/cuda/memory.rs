@@ -70,8 +70,9 @@ pub(super) struct Room {
 }
 
 impl Room {
-    pub fn new(limit: usize) -> Self {
-        let rules = Rules { used: MemoryUse::default(), limit, left: 0, overflow: None };
+    /// No arrays, and no limit but the driver's.
+    pub fn new() -> Self {
+        let rules = Rules { used: MemoryUse::default(), limit: usize::MAX, left: 0, overflow: None };
         Self { rules: Mutex::new(rules) }
     }
 
@@ -79,18 +80,23 @@ impl Room {
         self.rules.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What arrays take.
     pub fn used(&self) -> MemoryUse {
         self.rules().used
     }
 
-    pub fn limit(&self) -> usize {
-        self.rules().limit
+    /// What they may take on the GPU where so many bytes are free there.
+    pub fn limit_with(&self, free: usize) -> usize {
+        let rules = self.rules();
+        rules.limit.min(rules.used.near.saturating_add(free))
     }
 
+    /// Lets them take so many bytes on the GPU.
     pub fn limit_to(&self, bytes: usize) {
         self.rules().limit = bytes;
     }
 
+    /// Lets them take so many on the host, where the GPU has no room.
     pub fn overflow(&self, most: usize) {
         self.rules().overflow = Some(most);
     }

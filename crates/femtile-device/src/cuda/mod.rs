@@ -15,6 +15,7 @@ mod memory;
 mod nvidia;
 mod nvrtc;
 mod pinned;
+mod pool;
 mod program;
 mod recording;
 mod staging;
@@ -71,14 +72,13 @@ impl Cuda {
             .map_err(|reason| DeviceError::Absent { requested: format!("cuda:{ordinal}"), reason })?;
         let device = Self::with_driver(Arc::new(Nvidia::open(ordinal)?));
         if let Some(allowed) = allowed {
-            device.limit_memory(allowed.min(device.memory_limit()));
+            device.limit_memory(allowed);
         }
         Ok(device)
     }
 
     /// A device whose work a given driver carries out.
     pub fn with_driver(driver: Arc<dyn Driver>) -> Self {
-        let free = driver.memory_bytes().map_or(usize::MAX, |(free, _)| free);
         let inner = Inner {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             driver,
@@ -86,7 +86,7 @@ impl Cuda {
             n_launches: AtomicU64::new(0),
             recorded: Mutex::default(),
             recent: Mutex::default(),
-            room: Room::new(free),
+            room: Room::new(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -106,15 +106,18 @@ impl Cuda {
         self.inner.room.limit_to(bytes);
     }
 
-    /// Bytes that arrays may take of the memory of the GPU: at first what was free when it was opened, or less where
-    /// `FEMTILE_CUDA_MEMORY` says so.
+    /// Bytes that arrays may take of the memory of the GPU: what they have and what is free now, or less where
+    /// `FEMTILE_CUDA_MEMORY` or [`Cuda::limit_memory`] say so.
     pub fn memory_limit(&self) -> usize {
-        self.inner.room.limit()
+        let free = self.driver().memory_bytes().map_or(usize::MAX, |(free, _)| free);
+        self.inner.room.limit_with(free)
     }
 
     /// From now on arrays that find no room in the memory of the GPU go to memory of the host, where kernels reach them
-    /// through the bus, slower by far: up to `most` bytes, and to three quarters of what the host has available now.
+    /// through the bus, slower by far: up to `most` bytes, and to three quarters of what the host has available now. On
+    /// the GPU they take no more than [`Cuda::memory_limit`] is now, so that others keep what they have.
     pub fn overflow_to_host(&self, most: usize) {
+        self.limit_memory(self.memory_limit());
         self.inner.room.overflow(most.min(memory::sensible_on_host()));
     }
 

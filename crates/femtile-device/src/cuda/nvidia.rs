@@ -12,7 +12,7 @@ use super::driver::{Driver, Event, Function, Graph, Launch, Properties, Transfer
 use super::nvrtc::Nvrtc;
 use super::pinned::Pinned;
 use super::staging::Staging;
-use super::{Specialisation, cache, locate};
+use super::{Specialisation, cache, locate, pool};
 use crate::DeviceError;
 
 /// The oldest driver that has all that is used: CUDA 12.0.
@@ -151,11 +151,10 @@ impl Nvidia {
     }
 
     fn with_compiler(ordinal: usize, version: c_int, compiler: Arc<Nvrtc>) -> Result<Self, Refusal> {
-        use sys::{CUdevice_attribute_enum as A, CUmemPool_attribute_enum as P};
+        use sys::CUdevice_attribute_enum as A;
         let properties = properties_of(ordinal, version)?;
         let device = result::device::get(ordinal as c_int)?;
-        // SAFETY: the device exists; its primary context is kept until the process ends; the pool's attribute is
-        // a 64-bit number, as it should be.
+        // SAFETY: the device exists; its primary context is kept until the process ends.
         unsafe {
             let context = result::primary_ctx::retain(device)?;
             result::ctx::set_current(context)?;
@@ -163,10 +162,7 @@ impl Nvidia {
             let has_pool =
                 result::device::get_attribute(device, A::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)? != 0;
             if has_pool {
-                let pool = result::device::get_default_mem_pool(device)?;
-                let mut keep = u64::MAX;
-                let threshold = P::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
-                result::mem_pool::set_attribute(pool, threshold, (&raw mut keep).cast())?;
+                pool::keep_all(ordinal)?;
             }
             Ok(Self {
                 properties,
@@ -192,25 +188,6 @@ impl Nvidia {
 
     fn staging(&self) -> MutexGuard<'_, Staging> {
         self.staging.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Bytes that were given back and that the driver keeps for this process.
-    fn kept(&self) -> Result<usize, Refusal> {
-        use sys::CUmemPool_attribute_enum as P;
-        if !self.has_pool {
-            return Ok(0);
-        }
-        let mut bytes = [0u64; 2];
-        let which = [P::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, P::CU_MEMPOOL_ATTR_USED_MEM_CURRENT];
-        let device = result::device::get(self.properties.ordinal as c_int)?;
-        for (bytes, which) in bytes.iter_mut().zip(which) {
-            // SAFETY: both attributes are 64-bit numbers.
-            unsafe {
-                let pool = result::device::get_default_mem_pool(device)?;
-                result::mem_pool::get_attribute(pool, which, std::ptr::from_mut(bytes).cast())?;
-            }
-        }
-        Ok(bytes[0].saturating_sub(bytes[1]) as usize)
     }
 
     fn pinned(&self) -> MutexGuard<'_, HashMap<u64, Pinned>> {
@@ -271,7 +248,8 @@ impl Driver for Nvidia {
 
     fn memory_bytes(&self) -> Result<(usize, usize), DeviceError> {
         self.enter()?;
-        let asked = result::mem_get_info().and_then(|(free, total)| Ok((free + self.kept()?, total)));
+        let kept = || if self.has_pool { pool::kept(self.properties.ordinal) } else { Ok(0) };
+        let asked = result::mem_get_info().and_then(|(free, total)| Ok((free + kept()?, total)));
         asked.map_err(|refusal| failed("asking for free memory", refusal))
     }
 

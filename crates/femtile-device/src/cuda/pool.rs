@@ -1,0 +1,33 @@
+//! What the driver keeps of memory that was given back.
+
+use std::ffi::c_int;
+
+use cudarc::driver::result::{self, DriverError as Refusal};
+use cudarc::driver::sys::CUmemPool_attribute_enum as Attribute;
+
+/// Has the driver keep all of it for this process, so that allocating is cheap.
+pub(super) fn keep_all(ordinal: usize) -> Result<(), Refusal> {
+    let mut keep = u64::MAX;
+    let threshold = Attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+    // SAFETY: the attribute is a 64-bit number.
+    unsafe {
+        let pool = result::device::get_default_mem_pool(result::device::get(ordinal as c_int)?)?;
+        result::mem_pool::set_attribute(pool, threshold, (&raw mut keep).cast())
+    }
+}
+
+/// Bytes that it keeps.
+pub(super) fn kept(ordinal: usize) -> Result<usize, Refusal> {
+    let attribute = |which| {
+        let mut bytes = 0_u64;
+        // SAFETY: the attributes below are 64-bit numbers.
+        unsafe {
+            let pool = result::device::get_default_mem_pool(result::device::get(ordinal as c_int)?)?;
+            result::mem_pool::get_attribute(pool, which, (&raw mut bytes).cast())?;
+        }
+        Ok(bytes)
+    };
+    let reserved = attribute(Attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)?;
+    let used = attribute(Attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT)?;
+    Ok(reserved.saturating_sub(used) as usize)
+}
