@@ -13,5 +13,5 @@ pub mod refine;
 
 pub use cell_kind::CellKind;
 pub use error::{MeshError, Place};
-pub use mesh::{Facets, Field, Mesh};
+pub use mesh::{Curved, Facets, Field, Mesh};
 pub use patches::Patches;

@@ -20,6 +20,29 @@ pub struct Facets {
     pub tags: Vec<i32>,
 }
 
+/// Curved shapes of quadrilaterals or hexahedra: each is the image of the unit square or cube under polynomials of some
+/// degree in each coordinate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curved {
+    /// Degree of the polynomials, at least 1.
+    pub order: usize,
+    /// Points that the images pass through; neighbours share those on their common side.
+    pub points: Vec<[f64; 3]>,
+    /// Points of each cell, evenly spaced on the square or cube, the first coordinate running fastest:
+    /// `[n_cells × (order + 1)^dimension]`.
+    pub cells: Vec<u32>,
+}
+
+impl Curved {
+    /// The highest order that is read and solved on.
+    pub const MAX_ORDER: usize = 9;
+
+    /// Number of points of one cell.
+    pub fn n_points(&self, dimension: usize) -> usize {
+        (self.order + 1).pow(dimension as u32)
+    }
+}
+
 /// A mesh of one kind of cell in two or three dimensions.
 ///
 /// In two dimensions the third coordinate of every point is zero. Tags and fields may be absent:
@@ -32,6 +55,8 @@ pub struct Mesh {
     pub kind: CellKind,
     /// Nodes of each cell, one cell after another: `[n_cells × kind.n_nodes()]`.
     pub cells: Vec<u32>,
+    /// Shapes of the cells, where they are more than their corners say. Corners stay where `points` has them.
+    pub curved: Option<Curved>,
     /// Region of each cell, or empty.
     pub cell_tags: Vec<i32>,
     /// Tagged facets; a facet may carry several tags and then stands here several times.
@@ -54,6 +79,7 @@ impl Mesh {
             points,
             kind,
             cells,
+            curved: None,
             cell_tags: Vec::new(),
             facets: Facets::default(),
             tag_names: BTreeMap::new(),
@@ -149,9 +175,47 @@ impl Mesh {
                 format!("{} tags for {} cells", self.cell_tags.len(), self.n_cells()),
             );
         }
+        self.validate_curved()?;
         self.validate_facets()?;
         validate_fields("cell_fields", &self.cell_fields, self.n_cells())?;
         validate_fields("node_fields", &self.node_fields, n_nodes)
+    }
+
+    fn validate_curved(&self) -> Result<(), MeshError> {
+        let invalid = |message| Err(MeshError::Invalid { field: "curved", message });
+        let Some(curved) = &self.curved else { return Ok(()) };
+        let (per_cell, n_points) = (curved.n_points(self.dimension()), curved.points.len());
+        if !matches!(self.kind, CellKind::Quadrilateral | CellKind::Hexahedron) {
+            return invalid(format!(
+                "{} cells with curved shapes; quadrilaterals and hexahedra may have them",
+                self.kind
+            ));
+        }
+        if !(1..=Curved::MAX_ORDER).contains(&curved.order) {
+            return invalid(format!("order {}; 1 to {} can be used", curved.order, Curved::MAX_ORDER));
+        }
+        if curved.cells.len() != self.n_cells() * per_cell {
+            let expected = self.n_cells() * per_cell;
+            return invalid(format!(
+                "{} indices; {} cells of order {} have {expected}",
+                curved.cells.len(),
+                self.n_cells(),
+                curved.order
+            ));
+        }
+        if let Some(i) = curved.cells.iter().position(|&point| point as usize >= n_points) {
+            return invalid(format!(
+                "cell {} uses point {}, but there are {n_points}",
+                i / per_cell,
+                curved.cells[i]
+            ));
+        }
+        match curved.points.iter().position(|p| p.iter().any(|x| !x.is_finite())) {
+            Some(i) => {
+                invalid(format!("point {i} has a coordinate that is not finite: {:?}", curved.points[i]))
+            }
+            None => Ok(()),
+        }
     }
 
     fn validate_facets(&self) -> Result<(), MeshError> {

@@ -98,6 +98,7 @@ impl Collector {
             points,
             kind,
             cells: cells.nodes,
+            curved: None,
             cell_tags: if tagged { cells.tags } else { Vec::new() },
             facets: Facets::default(),
             tag_names: BTreeMap::new(),

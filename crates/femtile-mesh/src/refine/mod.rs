@@ -49,6 +49,7 @@ pub fn uniform(mesh: &Mesh) -> Result<Mesh, MeshError> {
         facets: split_facets(mesh, &edges)?,
         kind: mesh.kind,
         cells,
+        curved: None,
         points,
         cell_tags: repeated(&mesh.cell_tags, n_children),
         tag_names: mesh.tag_names.clone(),
