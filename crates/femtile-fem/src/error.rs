@@ -12,6 +12,33 @@ pub enum FemError {
         /// Kind of the cells.
         kind: CellKind,
     },
+    /// The cells are not products of intervals, of which elements of higher degree are made here.
+    #[error(
+        "elements of this space are for quadrilaterals and hexahedra; this mesh has {kind} cells: take degree 1 there"
+    )]
+    NoTensorCells {
+        /// Kind of the cells.
+        kind: CellKind,
+    },
+    /// A degree that no element has.
+    #[error("degree {degree} is not offered: 1 to {highest} are, on {kind} cells")]
+    Degree {
+        /// The degree.
+        degree: usize,
+        /// Kind of the cells.
+        kind: CellKind,
+        /// The highest degree on such cells.
+        highest: usize,
+    },
+    /// More unknowns than 32 bits can number.
+    #[error(
+        "{n_dofs:.0} degrees of freedom; at most {} can be numbered: take a coarser mesh or a lower degree",
+        u32::MAX
+    )]
+    TooManyDofs {
+        /// How many there would be.
+        n_dofs: f64,
+    },
     /// A form on another mesh than the one that assembly was prepared for.
     #[error(
         "assembly was prepared for a mesh of {} nodes and {} cells, the form has {} and {}: prepare it anew",

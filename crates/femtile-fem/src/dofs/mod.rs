@@ -1,10 +1,13 @@
 //! Degrees of freedom: which unknowns there are and which of them each cell sees.
 
+mod tensor;
+
 use std::ops::Range;
 
 use femtile_mesh::{CellKind, Mesh};
 
 use crate::FemError;
+pub use tensor::{Group, MAX_DEGREE, Orientation, TensorSpace};
 
 /// The space of continuous functions that are linear on each cell: one degree of freedom a node.
 ///

@@ -1,0 +1,85 @@
+//! Axes for all cells under which neighbours see what they share alike.
+//!
+//! Edges that face each other across a square belong to one class, which gets one direction; the axes of a cell follow
+//! the order of their classes. What remains are classes that return to themselves reversed or meet themselves in a cell.
+
+use super::entities::Shared;
+use super::orientation::Orientation;
+
+/// Classes of edges, each edge with or against the direction of its class.
+struct Classes {
+    /// The edge above each in its tree, itself at the top, and whether it runs against it.
+    above: Vec<(u32, bool)>,
+}
+
+impl Classes {
+    fn new(n_edges: usize) -> Self {
+        Self { above: (0..n_edges as u32).map(|edge| (edge, false)).collect() }
+    }
+
+    /// The edge on top and whether this one runs against it.
+    fn find(&mut self, edge: u32) -> (u32, bool) {
+        let (mut top, mut against) = self.above[edge as usize];
+        while self.above[top as usize].0 != top {
+            let (next, turn) = self.above[top as usize];
+            (top, against) = (next, against ^ turn);
+        }
+        self.above[edge as usize] = (top, against);
+        (top, against)
+    }
+
+    /// Puts two edges into one class; where they are in one already, it stays as it is.
+    fn join(&mut self, a: u32, b: u32, against: bool) {
+        let ((a, of_a), (b, of_b)) = (self.find(a), self.find(b));
+        if a != b {
+            self.above[b as usize] = (a, of_a ^ of_b ^ against);
+        }
+    }
+}
+
+/// Axes for each cell, in the order of the cells.
+pub(super) fn align(cell_corners: &[u32], edges: &Shared, d: usize) -> Vec<Orientation> {
+    let (n_cells, n_locals, across) = (cell_corners.len() >> d, edges.locals.len(), 1 << (d - 1));
+    // Edges along each axis, by their place in `locals`.
+    let along: Vec<Vec<usize>> = (0..d)
+        .map(|axis| {
+            let is_along = |&local: &usize| super::entities::digits(edges.locals[local])[axis] == 1;
+            (0..n_locals).filter(is_along).collect()
+        })
+        .collect();
+    let descends = |place: usize| {
+        let mut nodes = edges.nodes(cell_corners, place);
+        nodes.next() > nodes.next()
+    };
+    let mut classes = Classes::new(edges.len());
+    for cell in 0..n_cells {
+        for along in &along {
+            let first = cell * n_locals + along[0];
+            for &local in &along[1..across] {
+                let other = cell * n_locals + local;
+                let against = descends(first) ^ descends(other);
+                classes.join(edges.numbers[first], edges.numbers[other], against);
+            }
+        }
+    }
+    // A class has the direction in which the first cell meets it, and the rank of that meeting.
+    let mut met: Vec<Option<(u32, bool)>> = vec![None; edges.len()];
+    let mut n_met = 0;
+    let mut orientations = Vec::with_capacity(n_cells);
+    for cell in 0..n_cells {
+        let mut axes = [(u32::MAX, false, 2u8); 3];
+        for (axis, along) in along.iter().enumerate() {
+            let place = cell * n_locals + along[0];
+            let (top, against) = classes.find(edges.numbers[place]);
+            let runs = against ^ descends(place);
+            let (rank, direction) = *met[top as usize].get_or_insert_with(|| {
+                n_met += 1;
+                (n_met - 1, runs)
+            });
+            axes[axis] = (rank, runs ^ direction, axis as u8);
+        }
+        axes[..d].sort_by_key(|axis| axis.0);
+        orientations.push(Orientation { axes: axes.map(|axis| axis.2), flips: axes.map(|axis| axis.1) });
+    }
+    orientations
+}

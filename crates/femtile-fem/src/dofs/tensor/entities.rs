@@ -1,0 +1,111 @@
+//! Vertices, edges, faces and the inside of squares and cubes.
+//!
+//! A cell of dimension d has $3^d$ of them; entity $t_0 + 3 t_1 + 9 t_2$ lies at the lower end of axis a where $t_a = 0$,
+//! at the upper where $t_a = 2$, and extends along it where $t_a = 1$.
+
+use rayon::prelude::*;
+
+/// Digits of an entity.
+#[inline]
+pub(super) const fn digits(entity: usize) -> [usize; 3] {
+    [entity % 3, entity / 3 % 3, entity / 9]
+}
+
+/// Number of axes along which an entity of a cell extends.
+pub(super) fn dimension(entity: usize, d: usize) -> usize {
+    digits(entity)[..d].iter().filter(|&&digit| digit == 1).count()
+}
+
+/// Entities of a cell that extend along so many axes.
+pub(super) fn of_dimension(extent: usize, d: usize) -> Vec<usize> {
+    (0..3usize.pow(d as u32)).filter(|&entity| dimension(entity, d) == extent).collect()
+}
+
+/// Corners of an entity, by their bits: the lowest axis along which it extends runs fastest.
+pub(super) fn corners(entity: usize, d: usize) -> Vec<usize> {
+    let mut corners = vec![0];
+    for (axis, digit) in digits(entity).into_iter().take(d).enumerate() {
+        match digit {
+            0 => {}
+            2 => corners.iter_mut().for_each(|corner| *corner |= 1 << axis),
+            _ => {
+                let upper: Vec<usize> = corners.iter().map(|corner| corner | 1 << axis).collect();
+                corners.extend(upper);
+            }
+        }
+    }
+    corners
+}
+
+/// Entities of one dimension that several cells share, numbered.
+pub(super) struct Shared {
+    /// Which of a cell's entities they are.
+    pub locals: Vec<usize>,
+    /// Corners of each of these.
+    corners: Vec<Vec<usize>>,
+    /// Number of each: `[n_cells][locals]`.
+    pub numbers: Vec<u32>,
+    /// The first cell's place among `numbers` that has it: `[len]`.
+    leaders: Vec<u32>,
+    per_cell: usize,
+}
+
+impl Shared {
+    /// Of a dimension below that of the cells, whose corners are `[n_cells][2^d]`.
+    ///
+    /// An edge is known by its two corners, a face by the lowest three.
+    pub fn number(cell_corners: &[u32], extent: usize, d: usize) -> Self {
+        let per_cell = 1 << d;
+        let locals = of_dimension(extent, d);
+        let corners: Vec<Vec<usize>> = locals.iter().map(|&entity| self::corners(entity, d)).collect();
+        let n_locals = locals.len();
+        let key = |place: usize| {
+            let cell = &cell_corners[place / n_locals * per_cell..][..per_cell];
+            let mut nodes = [u32::MAX; 4];
+            let own = &corners[place % n_locals];
+            for (node, &corner) in nodes.iter_mut().zip(own) {
+                *node = cell[corner];
+            }
+            nodes[..own.len()].sort_unstable();
+            let third = if own.len() == 2 { 0 } else { nodes[2] };
+            u128::from(nodes[0]) << 96 | u128::from(nodes[1]) << 64 | u128::from(third) << 32 | place as u128
+        };
+        let n_places = cell_corners.len() / per_cell * n_locals;
+        let mut keys: Vec<u128> = (0..n_places).into_par_iter().map(key).collect();
+        keys.par_sort_unstable();
+        let (mut numbers, mut leaders) = (vec![0; n_places], Vec::new());
+        for group in keys.chunk_by(|a, b| a >> 32 == b >> 32) {
+            let number = leaders.len() as u32;
+            leaders.push(group[0] as u32);
+            group.iter().for_each(|&key| numbers[key as u32 as usize] = number);
+        }
+        Self { locals, corners, numbers, leaders, per_cell }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.leaders.len()
+    }
+
+    /// Nodes at the corners of the entity at a place of [`Self::numbers`], in the order of its cell.
+    pub fn nodes<'a>(&'a self, cell_corners: &'a [u32], place: usize) -> impl Iterator<Item = u32> + 'a {
+        let cell = &cell_corners[place / self.locals.len() * self.per_cell..];
+        self.corners[place % self.locals.len()].iter().map(|&corner| cell[corner])
+    }
+
+    /// The place of the first cell that has the same entity.
+    pub fn leader(&self, place: usize) -> usize {
+        self.leaders[self.numbers[place] as usize] as usize
+    }
+
+    /// Whether a cell sees its entity as the first cell that has it.
+    pub fn agrees(&self, cell_corners: &[u32], place: usize) -> bool {
+        let leader = self.leader(place);
+        leader == place || self.nodes(cell_corners, place).eq(self.nodes(cell_corners, leader))
+    }
+
+    /// Whether all cells do.
+    pub fn all_agree(&self, cell_corners: &[u32]) -> bool {
+        (0..self.numbers.len()).into_par_iter().all(|place| self.agrees(cell_corners, place))
+    }
+}

@@ -1,0 +1,319 @@
+//! Continuous piecewise polynomials of any degree on quadrilaterals and hexahedra.
+
+mod align;
+mod entities;
+mod numbering;
+mod order;
+mod orientation;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use femtile_element::tensor::Lagrange;
+use femtile_mesh::{CellKind, Mesh};
+use rayon::prelude::*;
+
+use crate::FemError;
+use entities::Shared;
+pub use numbering::Group;
+pub use orientation::Orientation;
+
+/// The space of continuous functions that are polynomials of degree p in each coordinate of the reference cell.
+///
+/// Cells are visited along a curve that fills space (`order`), in groups; degrees of freedom are numbered as these groups
+/// meet them. Those of a vertex, an edge, a face or the inside of a cell follow each other, in the order in which all
+/// cells see them wherever axes can be found for that; so $3^d$ numbers say which degrees of freedom a cell has. Nodes lie
+/// at Gauss–Lobatto points.
+///
+/// # Source
+/// `[kronbichler2022]`, sections 2.2 and 5.3.
+#[derive(Debug, Clone)]
+pub struct TensorSpace<'a> {
+    mesh: &'a Mesh,
+    degree: usize,
+    n_dofs: usize,
+    order: Vec<u32>,
+    orientations: Vec<Orientation>,
+    /// Nodes at the corners: `[n_cells][2^d]`, by bits.
+    corners: Vec<u32>,
+    /// First degree of freedom of each entity: `[n_cells][3^d]`.
+    firsts: Vec<u32>,
+    /// All degrees of freedom of cells that see something otherwise than the first cell that has it.
+    irregular: BTreeMap<u32, Vec<u32>>,
+    groups: Vec<Group>,
+}
+
+/// The highest degree of a space.
+pub const MAX_DEGREE: usize = 10;
+
+/// VTK's number of each corner of a cell, by its bits.
+const VTK_CORNERS: [usize; 8] = [0, 1, 3, 2, 4, 5, 7, 6];
+
+impl<'a> TensorSpace<'a> {
+    /// The space of a degree on a mesh.
+    ///
+    /// # Cost
+    /// Sorts the edges and faces of all cells, 16 bytes each.
+    /// # Errors
+    /// [`FemError::NoTensorCells`] for triangles and tetrahedra, [`FemError::Degree`] for a degree that is not between
+    /// 1 and [`MAX_DEGREE`], [`FemError::TooManyDofs`] when they cannot be numbered.
+    pub fn new(mesh: &'a Mesh, degree: usize) -> Result<Self, FemError> {
+        if !matches!(mesh.kind, CellKind::Quadrilateral | CellKind::Hexahedron) {
+            return Err(FemError::NoTensorCells { kind: mesh.kind });
+        }
+        if !(1..=MAX_DEGREE).contains(&degree) {
+            return Err(FemError::Degree { degree, kind: mesh.kind, highest: MAX_DEGREE });
+        }
+        let d = mesh.dimension();
+        let order = order::along_curve(mesh);
+        let mut corners: Vec<u32> = order
+            .par_iter()
+            .flat_map_iter(|&cell| {
+                let nodes = mesh.cell(cell as usize);
+                VTK_CORNERS[..1 << d].iter().map(|&corner| nodes[corner])
+            })
+            .collect();
+        let mut orientations = vec![Orientation::IDENTITY; order.len()];
+        let mut edges = Shared::number(&corners, 1, d);
+        let mut faces = (d == 3).then(|| Shared::number(&corners, 2, d));
+        let all_agree = |shared: &Shared, corners: &[u32]| shared.all_agree(corners);
+        if !(all_agree(&edges, &corners) && faces.as_ref().is_none_or(|faces| all_agree(faces, &corners))) {
+            orientations = align::align(&corners, &edges, d);
+            turn(&mut corners, &orientations, d);
+            edges = Shared::number(&corners, 1, d);
+            faces = (d == 3).then(|| Shared::number(&corners, 2, d));
+        }
+        let shared: Vec<&Shared> = std::iter::once(&edges).chain(&faces).collect();
+        let (mut firsts, n_entities) = entity_numbers(mesh.n_nodes(), &corners, &shared, d);
+        too_many(&shared, &order, degree, d, mesh.n_nodes())?;
+        let groups = numbering::number(&mut firsts, n_entities, degree, d);
+        let n_dofs = groups.last().map_or(0, |group| group.dofs.end);
+        let mut space = Self {
+            mesh,
+            degree,
+            n_dofs,
+            order,
+            orientations,
+            corners,
+            firsts,
+            irregular: BTreeMap::new(),
+            groups,
+        };
+        space.irregular = space.find_irregular(&shared);
+        Ok(space)
+    }
+
+    /// The mesh.
+    pub fn mesh(&self) -> &'a Mesh {
+        self.mesh
+    }
+
+    /// Degree of the polynomials in each coordinate.
+    pub fn degree(&self) -> usize {
+        self.degree
+    }
+
+    /// Number of degrees of freedom.
+    pub fn n_dofs(&self) -> usize {
+        self.n_dofs
+    }
+
+    /// Number of cells.
+    pub fn n_cells(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Dimension of the cells: 2 or 3.
+    pub fn dimension(&self) -> usize {
+        self.mesh.dimension()
+    }
+
+    /// Degrees of freedom of a cell.
+    pub fn dofs_per_cell(&self) -> usize {
+        (self.degree + 1).pow(self.dimension() as u32)
+    }
+
+    /// The cell of the mesh at each position in the order of visits.
+    pub fn order(&self) -> &[u32] {
+        &self.order
+    }
+
+    /// Axes of the cell at a position.
+    pub fn orientation(&self, position: usize) -> Orientation {
+        self.orientations[position]
+    }
+
+    /// Nodes of the mesh at the corners of the cell at a position, the first axis fastest.
+    pub fn corners(&self, position: usize) -> &[u32] {
+        let n = 1 << self.dimension();
+        &self.corners[position * n..(position + 1) * n]
+    }
+
+    /// First degree of freedom of each entity of the cell at a position: `[3^d]`.
+    pub fn firsts(&self, position: usize) -> &[u32] {
+        let n = 3usize.pow(self.dimension() as u32);
+        &self.firsts[position * n..(position + 1) * n]
+    }
+
+    /// All degrees of freedom of the cell at a position, where they are not in the order that [`Self::firsts`] implies.
+    pub fn irregular(&self, position: usize) -> Option<&[u32]> {
+        self.irregular.get(&(position as u32)).map(Vec::as_slice)
+    }
+
+    /// Number of cells for which [`Self::irregular`] says something.
+    pub fn n_irregular(&self) -> usize {
+        self.irregular.len()
+    }
+
+    /// Cells that are visited together.
+    pub fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+
+    /// Polynomials along an axis.
+    pub fn shapes(&self) -> Lagrange {
+        Lagrange::gauss_lobatto(self.degree)
+    }
+
+    /// Writes the degrees of freedom of the cell at a position, the first axis fastest.
+    ///
+    /// # Panics
+    /// When `dofs` has not [`Self::dofs_per_cell`] entries.
+    pub fn cell_dofs(&self, position: usize, dofs: &mut [u32]) {
+        match self.irregular(position) {
+            Some(list) => dofs.copy_from_slice(list),
+            None => regular_dofs(self.firsts(position), self.degree, self.dimension(), dofs),
+        }
+    }
+
+    /// Degrees of freedom of cells that see an edge or a face otherwise than the first cell that has it.
+    fn find_irregular(&self, shared: &[&Shared]) -> BTreeMap<u32, Vec<u32>> {
+        let d = self.dimension();
+        let mut irregular = BTreeMap::new();
+        if self.degree < 3 {
+            // One unknown on an edge or face has but one order.
+            return irregular;
+        }
+        for shared in shared {
+            for place in 0..shared.numbers.len() {
+                if shared.agrees(&self.corners, place) {
+                    continue;
+                }
+                let (position, local) =
+                    (place / shared.locals.len(), shared.locals[place % shared.locals.len()]);
+                let dofs = irregular.entry(position as u32).or_insert_with(|| {
+                    let mut dofs = vec![0; self.dofs_per_cell()];
+                    regular_dofs(self.firsts(position), self.degree, d, &mut dofs);
+                    dofs
+                });
+                let own: Vec<u32> = shared.nodes(&self.corners, place).collect();
+                let first: Vec<u32> = shared.nodes(&self.corners, shared.leader(place)).collect();
+                self.reorder(dofs, local, self.firsts(position)[local], &own, &first);
+            }
+        }
+        irregular
+    }
+
+    /// Writes the degrees of freedom of one entity, whose corners the cell sees as `own` and the numbering as `first`.
+    fn reorder(&self, dofs: &mut [u32], local: usize, begin: u32, own: &[u32], first: &[u32]) {
+        let (n, m) = (self.degree + 1, self.degree - 1);
+        // The numbering's axes in terms of the cell's: where its origin lies, and to where its first axis leads.
+        let at = |node: u32| own.iter().position(|&other| other == node).unwrap_or(0);
+        let (origin, along) = (at(first[0]), at(first[1]));
+        let is_swapped = origin ^ along == 2;
+        let strides: Vec<usize> =
+            (0..3).filter(|&a| entities::digits(local)[a] == 1).map(|a| n.pow(a as u32)).collect();
+        let base: usize =
+            (0..3).map(|a| entities::digits(local)[a] / 2 * self.degree * n.pow(a as u32)).sum();
+        let n_second = if strides.len() == 2 { m } else { 1 };
+        for second in 0..n_second {
+            for one in 0..m {
+                let own_index = [one, second];
+                let place: usize =
+                    strides.iter().zip(own_index).map(|(stride, index)| stride * (index + 1)).sum();
+                let turned: [usize; 2] = std::array::from_fn(|a| {
+                    if origin >> a & 1 == 1 { m - 1 - own_index[a] } else { own_index[a] }
+                });
+                let [u, v] = if is_swapped { [turned[1], turned[0]] } else { turned };
+                let v = if strides.len() == 2 { v } else { 0 };
+                dofs[base + place] = begin + (u + m * v) as u32;
+            }
+        }
+    }
+}
+
+/// Degrees of freedom of a cell whose entities begin at `firsts`.
+fn regular_dofs(firsts: &[u32], degree: usize, d: usize, dofs: &mut [u32]) {
+    let n = degree + 1;
+    assert_eq!(dofs.len(), n.pow(d as u32), "degrees of freedom of a cell");
+    for (at, dof) in dofs.iter_mut().enumerate() {
+        let (mut entity, mut inside, mut stride) = (0, 0, 1);
+        for axis in 0..d {
+            let index = at / n.pow(axis as u32) % n;
+            let digit = if index == 0 { 0 } else { 1 + index / degree };
+            entity += digit * 3usize.pow(axis as u32);
+            if digit == 1 {
+                inside += (index - 1) * stride;
+                stride *= degree - 1;
+            }
+        }
+        *dof = firsts[entity] + inside as u32;
+    }
+}
+
+/// Corners in the axes of their cells.
+fn turn(corners: &mut [u32], orientations: &[Orientation], d: usize) {
+    for (cell, orientation) in corners.chunks_exact_mut(1 << d).zip(orientations) {
+        let given: [u32; 8] = std::array::from_fn(|corner| cell.get(corner).copied().unwrap_or(0));
+        for (corner, node) in cell.iter_mut().enumerate() {
+            *node = given[orientation.given([corner & 1, corner >> 1 & 1, corner >> 2], 2)];
+        }
+    }
+}
+
+/// Numbers of all entities, `[n_cells][3^d]`: vertices as nodes of the mesh, then edges, faces, cells; and how many.
+fn entity_numbers(n_nodes: usize, corners: &[u32], shared: &[&Shared], d: usize) -> (Vec<u32>, usize) {
+    let (per_cell, n_corners) = (3usize.pow(d as u32), 1 << d);
+    let vertices: Vec<(usize, usize)> = entities::of_dimension(0, d)
+        .into_iter()
+        .map(|local| (local, entities::corners(local, d)[0]))
+        .collect();
+    let inside = per_cell / 2;
+    let n_shared: usize = shared.iter().map(|shared| shared.len()).sum();
+    let n_cells = corners.len() / n_corners;
+    let mut numbers = vec![0; n_cells * per_cell];
+    numbers.par_chunks_exact_mut(per_cell).enumerate().for_each(|(cell, numbers)| {
+        for &(local, corner) in &vertices {
+            numbers[local] = corners[cell * n_corners + corner];
+        }
+        let mut before = n_nodes;
+        for shared in shared {
+            let n_locals = shared.locals.len();
+            for (i, &local) in shared.locals.iter().enumerate() {
+                numbers[local] = before as u32 + shared.numbers[cell * n_locals + i];
+            }
+            before += shared.len();
+        }
+        numbers[inside] = (before + cell) as u32;
+    });
+    (numbers, n_nodes + n_shared + n_cells)
+}
+
+/// Fails where there are more degrees of freedom than can be numbered.
+fn too_many(
+    shared: &[&Shared],
+    order: &[u32],
+    degree: usize,
+    d: usize,
+    n_nodes: usize,
+) -> Result<(), FemError> {
+    let inner = |extent: usize| (degree as f64 - 1.0).powi(extent as i32);
+    let of_shared =
+        shared.iter().zip(1..).map(|(shared, extent)| shared.len() as f64 * inner(extent)).sum::<f64>();
+    let n_dofs = n_nodes as f64 + of_shared + order.len() as f64 * inner(d);
+    match n_dofs < f64::from(u32::MAX) {
+        true => Ok(()),
+        false => Err(FemError::TooManyDofs { n_dofs }),
+    }
+}

@@ -1,0 +1,191 @@
+use femtile_mesh::generate::{BoxConfig, BoxSplit, box_mesh};
+use femtile_mesh::{CellKind, Mesh};
+
+use super::*;
+
+/// Numbers that look random, the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % n
+    }
+}
+
+fn cubes(cells: [usize; 3]) -> Mesh {
+    box_mesh(&BoxConfig { cells, split: BoxSplit::Hexahedron, ..BoxConfig::default() }).unwrap()
+}
+
+fn squares(nx: usize, ny: usize) -> Mesh {
+    let point = |i: usize| [(i % (nx + 1)) as f64, (i / (nx + 1)) as f64, 0.0];
+    let cell = |c: usize| {
+        let first = (c / nx * (nx + 1) + c % nx) as u32;
+        let above = first + nx as u32 + 1;
+        [first, first + 1, above + 1, above]
+    };
+    let points = (0..(nx + 1) * (ny + 1)).map(point).collect();
+    Mesh::new(points, CellKind::Quadrilateral, (0..nx * ny).flat_map(cell).collect()).unwrap()
+}
+
+/// Turns every cell about, without mirroring it.
+fn shuffle(mesh: &mut Mesh, random: &mut Random) {
+    let n = mesh.kind.n_nodes();
+    let d = mesh.dimension();
+    for cell in mesh.cells.chunks_exact_mut(n) {
+        let orientation = loop {
+            let axes = [[0, 1, 2], [1, 0, 2], [0, 2, 1], [2, 1, 0], [1, 2, 0], [2, 0, 1]]
+                [random.below(if d == 2 { 2 } else { 6 })];
+            let flips = std::array::from_fn(|a| a < d && random.below(2) == 1);
+            let found = Orientation { axes, flips };
+            if !found.is_mirrored() {
+                break found;
+            }
+        };
+        let mut lexicographic: Vec<u32> = VTK_CORNERS[..n].iter().map(|&corner| cell[corner]).collect();
+        turn(&mut lexicographic, &[orientation], d);
+        for (&corner, node) in VTK_CORNERS.iter().zip(lexicographic) {
+            cell[corner] = node;
+        }
+    }
+}
+
+/// Hexahedra around a ring; the last meets the first after a turn by so many quarters.
+fn ring(n_cells: usize, quarters: usize) -> Mesh {
+    let corner = |i: usize, k: usize| {
+        let (angle, turn) =
+            (i as f64 / n_cells as f64 * std::f64::consts::TAU, (i * quarters) as f64 / n_cells as f64);
+        let own = (k as f64 + turn) * std::f64::consts::FRAC_PI_2;
+        let radius = 3.0 + own.cos();
+        [radius * angle.cos(), radius * angle.sin(), own.sin()]
+    };
+    let points = (0..n_cells).flat_map(|i| (0..4).map(move |k| corner(i, k))).collect();
+    let cell = |i: usize| {
+        let shift = if i + 1 == n_cells { quarters } else { 0 };
+        let next = (i + 1) % n_cells;
+        (0..8).map(move |k| if k < 4 { 4 * i + k } else { 4 * next + (k - 4 + shift) % 4 } as u32)
+    };
+    Mesh::new(points, CellKind::Hexahedron, (0..n_cells).flat_map(cell).collect()).unwrap()
+}
+
+/// Every node of every cell, in space.
+fn check_that_cells_agree(space: &TensorSpace<'_>) {
+    let (n, d) = (space.degree() + 1, space.dimension());
+    let nodes = space.shapes().nodes().to_vec();
+    let mut places = vec![None; space.n_dofs()];
+    let mut dofs = vec![0; space.dofs_per_cell()];
+    for position in 0..space.n_cells() {
+        space.cell_dofs(position, &mut dofs);
+        let corners = space.corners(position);
+        for (at, &dof) in dofs.iter().enumerate() {
+            let x: [f64; 3] =
+                std::array::from_fn(|a| if a < d { nodes[at / n.pow(a as u32) % n] } else { 0.0 });
+            let mut place = [0.0; 3];
+            for (bits, &node) in corners.iter().enumerate() {
+                let weight: f64 =
+                    (0..d).map(|a| if bits >> a & 1 == 1 { x[a] } else { 1.0 - x[a] }).product();
+                (0..3).for_each(|a| place[a] += weight * space.mesh().points[node as usize][a]);
+            }
+            let known: &mut [f64; 3] = places[dof as usize].get_or_insert(place);
+            let distance: f64 = (0..3).map(|a| (known[a] - place[a]).abs()).sum();
+            assert!(distance < 1e-12, "cell at {position}, entry {at}: {known:?} and {place:?}");
+        }
+    }
+    assert!(places.iter().all(Option::is_some), "a degree of freedom without a cell");
+}
+
+#[test]
+fn boxes_have_a_node_at_each_point_of_their_grid() {
+    for degree in 1..=5 {
+        let mesh = cubes([3, 2, 5]);
+        let space = TensorSpace::new(&mesh, degree).unwrap();
+        assert_eq!(space.n_dofs(), (3 * degree + 1) * (2 * degree + 1) * (5 * degree + 1));
+        assert_eq!(space.n_irregular(), 0);
+        check_that_cells_agree(&space);
+        let mesh = squares(7, 3);
+        let space = TensorSpace::new(&mesh, degree).unwrap();
+        assert_eq!(space.n_dofs(), (7 * degree + 1) * (3 * degree + 1));
+        check_that_cells_agree(&space);
+    }
+}
+
+#[test]
+fn cells_turned_about_still_see_what_they_share_alike() {
+    let mut random = Random(7);
+    for mut mesh in [cubes([3, 4, 2]), squares(5, 4), cubes([1, 1, 1]), cubes([2, 1, 1])] {
+        shuffle(&mut mesh, &mut random);
+        for degree in 1..=5 {
+            let space = TensorSpace::new(&mesh, degree).unwrap();
+            assert_eq!(space.n_irregular(), 0, "axes can be found for a box");
+            check_that_cells_agree(&space);
+        }
+    }
+}
+
+#[test]
+fn rings_that_close_after_a_turn_have_irregular_cells() {
+    for quarters in 0..4 {
+        let mut mesh = ring(9, quarters);
+        for is_shuffled in [false, true] {
+            if is_shuffled {
+                shuffle(&mut mesh, &mut Random(quarters as u64));
+            }
+            let space = TensorSpace::new(&mesh, 4).unwrap();
+            assert_eq!(space.n_irregular() > 0, quarters > 0, "{quarters} quarters of a turn");
+            let (edges, faces) = (9 * 8, 9 * 5);
+            assert_eq!(space.n_dofs(), 9 * 4 + edges * 3 + faces * 9 + 9 * 27);
+            check_that_cells_agree(&space);
+        }
+    }
+}
+
+#[test]
+fn groups_tile_cells_and_unknowns() {
+    let mesh = cubes([12, 11, 10]);
+    for degree in [1, 3] {
+        let space = TensorSpace::new(&mesh, degree).unwrap();
+        let (mut cells, mut dofs) = (0, 0);
+        let mut of_cell = vec![0; space.dofs_per_cell()];
+        let mut met = vec![(usize::MAX, 0); space.n_dofs()];
+        for (number, group) in space.groups().iter().enumerate() {
+            assert_eq!((group.cells.start, group.dofs.start), (cells, dofs));
+            (cells, dofs) = (group.cells.end, group.dofs.end);
+            for position in group.cells.clone() {
+                space.cell_dofs(position, &mut of_cell);
+                for &dof in &of_cell {
+                    let (first, last) = &mut met[dof as usize];
+                    (*first, *last) = ((*first).min(number), number);
+                }
+            }
+        }
+        for (dof, (first, last)) in met.into_iter().enumerate() {
+            let group = &space.groups()[first];
+            assert!(group.dofs.contains(&dof));
+            assert_eq!(first == last, dof < group.dofs.start + group.n_inner);
+        }
+        assert_eq!((cells, dofs), (space.n_cells(), space.n_dofs()));
+        let mut seen = space.order().to_vec();
+        seen.sort_unstable();
+        assert!(seen.into_iter().eq(0..space.n_cells() as u32));
+    }
+}
+
+#[test]
+fn cells_follow_blocks_of_two_by_two_by_two() {
+    let mesh = cubes([6, 6, 6]);
+    let space = TensorSpace::new(&mesh, 1).unwrap();
+    for block in space.order().chunks_exact(8) {
+        let place = |cell: u32| [cell % 6, cell / 6 % 6, cell / 36];
+        assert!(block.iter().all(|&cell| place(cell).map(|i| i / 2) == place(block[0]).map(|i| i / 2)));
+    }
+}
+
+#[test]
+fn other_cells_and_degrees_are_refused() {
+    let mesh = box_mesh(&BoxConfig::default()).unwrap();
+    assert!(matches!(TensorSpace::new(&mesh, 2), Err(FemError::NoTensorCells { .. })));
+    let mesh = cubes([1, 1, 1]);
+    for degree in [0, 11] {
+        assert!(matches!(TensorSpace::new(&mesh, degree), Err(FemError::Degree { .. })));
+    }
+}
