@@ -8,10 +8,10 @@ use crate::{cite, documents};
 
 /// The tests whose results depend on the SIMD path, as nextest selects them; of all that is built, so that nothing is
 /// built anew with the features of some packages alone.
-const OF_KERNELS: &str =
-    "package(femtile-device) | package(femtile-fem) | (package(femtile-conformance) & binary(linalg))";
+const OF_KERNELS: &str = "package(femtile-device) | package(femtile-fem) | package(femtile-tensor) | (package(femtile-conformance) & binary(linalg))";
 /// The same for `cargo test`.
-const KERNEL_PACKAGES: [&str; 4] = ["--package", "femtile-device", "--package", "femtile-fem"];
+const KERNEL_PACKAGES: [&str; 6] =
+    ["--package", "femtile-device", "--package", "femtile-fem", "--package", "femtile-tensor"];
 
 /// Runs every check; true when none failed.
 pub fn validate(root: &Path) -> bool {

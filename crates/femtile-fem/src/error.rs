@@ -39,6 +39,20 @@ pub enum FemError {
         /// How many there would be.
         n_dofs: f64,
     },
+    /// A cell that folds over itself.
+    #[error(
+        "cell {cell} is turned inside out at {}: its Jacobian is {value:e} there; mend the mesh, or straighten curved cells \
+         (a lower order of its geometry)",
+        place(point)
+    )]
+    Inverted {
+        /// Number of the cell.
+        cell: usize,
+        /// The point.
+        point: [f64; 3],
+        /// Determinant of the Jacobian of the map there, positive in a sound cell.
+        value: f64,
+    },
     /// A form on another mesh than the one that assembly was prepared for.
     #[error(
         "assembly was prepared for a mesh of {} nodes and {} cells, the form has {} and {}: prepare it anew",

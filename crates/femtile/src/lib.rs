@@ -13,5 +13,6 @@ pub use femtile_expression as expression;
 pub use femtile_fem as fem;
 pub use femtile_linalg as linalg;
 pub use femtile_mesh as mesh;
+pub use femtile_tensor as tensor;
 pub use femtile_time as time;
 pub use multigrid::amg_from_mesh;

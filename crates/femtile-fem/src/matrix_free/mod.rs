@@ -1,3 +1,3 @@
 //! Operators that are applied cell by cell and never stored.
 
-pub mod sum_factorization;
+pub mod geometry;

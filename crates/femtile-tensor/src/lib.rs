@@ -3,6 +3,10 @@
 //! Values of a polynomial of degree p at the $(p+1)^3$ points of a cube cost $3 (p+1)^4$ multiplications instead of
 //! $(p+1)^6$. Several tensors stand side by side, a lane each, so that every instruction works on as many cells.
 
+#![deny(unsafe_code)]
+// Loops over rows and columns carry the indices of the formulas they compute.
+#![allow(clippy::needless_range_loop)]
+
 #[allow(unsafe_code)]
 mod cpu;
 mod line;
