@@ -2,7 +2,9 @@ use femtile_device::Cpu;
 use femtile_device::cpu::{SimdLevel, Wide};
 use pulp::{Simd, WithSimd};
 
+use super::gradient::{Gradient, Metric};
 use super::line::{Act, Mirrored, Plain};
+use super::separable::Separable;
 use super::{Factor, Parity, reference};
 
 /// How many tensors stand side by side.
@@ -48,15 +50,8 @@ impl<T: Wide, A: Act<T, M, N>, const M: usize, const N: usize> WithSimd for Line
     }
 }
 
-/// Where the processor has vectors; says whether it has.
-fn lines<T: Wide, A: Act<T, M, N>, const M: usize, const N: usize>(
-    cpu: &Cpu,
-    table: &A,
-    inner: usize,
-    x: &[T],
-    y: &mut [T],
-) -> bool {
-    let work = Lines::<T, A, M, N> { table, inner, x, y };
+/// Runs the work where the processor has vectors; says whether it has.
+fn with_vectors(cpu: &Cpu, work: impl WithSimd<Output = ()>) -> bool {
     match cpu.simd() {
         #[cfg(target_arch = "x86_64")]
         SimdLevel::Avx2 if let Some(simd) = pulp::x86::V3::try_new() => Simd::vectorize(simd, work),
@@ -65,6 +60,16 @@ fn lines<T: Wide, A: Act<T, M, N>, const M: usize, const N: usize>(
         _ => return false,
     }
     true
+}
+
+fn lines<T: Wide, A: Act<T, M, N>, const M: usize, const N: usize>(
+    cpu: &Cpu,
+    table: &A,
+    inner: usize,
+    x: &[T],
+    y: &mut [T],
+) -> bool {
+    with_vectors(cpu, Lines::<T, A, M, N> { table, inner, x, y })
 }
 
 /// A table of known sizes; none where it has others.
@@ -102,14 +107,64 @@ fn square<T: Wide, const N: usize>(
     }
 }
 
-/// Numbers whose products are compiled here, for each size up to that of degree ten.
+fn halves_of<T, const N: usize>(factor: &Factor<T>) -> Option<[&[[T; N]; N]; 2]> {
+    Some([sized(&factor.halves[0])?, sized(&factor.halves[1])?])
+}
+
+fn separable<T: Wide, const N: usize>(
+    cpu: &Cpu,
+    [mass, stiffness]: [&Factor<T>; 2],
+    coefficients: &[T],
+    x: &mut [T],
+    scratch: &mut [T],
+) -> bool {
+    let (Some(mass), Some(stiffness)) = (halves_of::<T, N>(mass), halves_of(stiffness)) else { return false };
+    let (first, second) = scratch.split_at_mut(x.len());
+    let scratch = [first, &mut second[..x.len()]];
+    with_vectors(cpu, Separable { mass, stiffness, coefficients, x, scratch })
+}
+
+fn gradient<T: Wide, const N: usize>(
+    cpu: &Cpu,
+    [slope, transposed]: [&Factor<T>; 2],
+    metric: Metric<'_, T>,
+    u: &mut [T],
+    scratch: &mut [T],
+) -> bool {
+    let (Some(slope), Some(transposed)) = (halves_of::<T, N>(slope), halves_of(transposed)) else {
+        return false;
+    };
+    let scratch = &mut scratch[..u.len() + 2 * (u.len() / N)];
+    with_vectors(cpu, Gradient { slope, transposed, metric, u, scratch })
+}
+
+/// Numbers whose products are compiled here: along lines for each size up to that of degree ten, of whole cubes up to that
+/// of degree eight.
 pub trait Contract: Wide {
     /// As [`super::contract`], for lengths that fit.
     fn contract_lines(cpu: &Cpu, factor: &Factor<Self>, inner: usize, x: &[Self], y: &mut [Self]);
+
+    /// As [`super::separable`], for lengths that fit; says whether it was done.
+    fn separable_cubes(
+        cpu: &Cpu,
+        matrices: [&Factor<Self>; 2],
+        coefficients: &[Self],
+        x: &mut [Self],
+        scratch: &mut [Self],
+    ) -> bool;
+
+    /// As [`super::gradient`], for lengths that fit; says whether it was done.
+    fn gradient_cubes(
+        cpu: &Cpu,
+        slopes: [&Factor<Self>; 2],
+        metric: Metric<'_, Self>,
+        u: &mut [Self],
+        scratch: &mut [Self],
+    ) -> bool;
 }
 
 macro_rules! contract {
-    ($t:ident: $($n:literal)*) => {
+    ($t:ident: lines $($n:literal)*; cubes $($m:literal)*) => {
         impl Contract for $t {
             fn contract_lines(cpu: &Cpu, factor: &Factor<$t>, inner: usize, x: &[$t], y: &mut [$t]) {
                 let is_done = match (factor.n_rows, factor.n_cols) {
@@ -128,9 +183,41 @@ macro_rules! contract {
                     );
                 }
             }
+
+            fn separable_cubes(
+                cpu: &Cpu,
+                matrices: [&Factor<$t>; 2],
+                coefficients: &[$t],
+                x: &mut [$t],
+                scratch: &mut [$t],
+            ) -> bool {
+                let n = matrices[0].n_rows;
+                matrices.iter().all(|matrix| matrix.is_square(n, Parity::Even))
+                    && match n {
+                        $($m => separable::<$t, $m>(cpu, matrices, coefficients, x, scratch),)*
+                        _ => false,
+                    }
+            }
+
+            fn gradient_cubes(
+                cpu: &Cpu,
+                slopes: [&Factor<$t>; 2],
+                metric: Metric<'_, $t>,
+                u: &mut [$t],
+                scratch: &mut [$t],
+            ) -> bool {
+                let n = slopes[0].n_rows;
+                slopes.iter().all(|slope| slope.is_square(n, Parity::Odd))
+                    && match n {
+                        $($m => gradient::<$t, $m>(cpu, slopes, metric, u, scratch),)*
+                        _ => false,
+                    }
+            }
         }
     };
 }
 
-contract!(f32: 2 3 4 5 6 7 8 9 10 11);
-contract!(f64: 2 3 4 5 6 7 8 9 10 11);
+// Cubes up to those of degree eight: larger ones leave the nearest cache, and the time to compile them grows with the
+// square of their size.
+contract!(f32: lines 2 3 4 5 6 7 8 9 10 11; cubes 2 3 4 5 6 7 8 9);
+contract!(f64: lines 2 3 4 5 6 7 8 9 10 11; cubes 2 3 4 5 6 7 8 9);

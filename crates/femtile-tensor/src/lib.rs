@@ -9,16 +9,19 @@
 
 #[allow(unsafe_code)]
 mod cpu;
+mod gradient;
 mod line;
 mod reference;
-#[cfg(test)]
-mod tests;
+mod separable;
 
 use femtile_device::{Cpu, Scalar};
 use femtile_element::tensor::Table;
 
 pub use cpu::{Contract, lanes};
-pub use reference::contract as contract_plainly;
+pub use gradient::Metric;
+pub use reference::{
+    contract as contract_plainly, gradient as gradient_plainly, separable as separable_plainly,
+};
 
 /// How a table looks from the other end of its axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,6 +99,10 @@ impl<T: Scalar> Factor<T> {
         self.parity
     }
 
+    fn is_square(&self, n: usize, parity: Parity) -> bool {
+        self.n_rows == n && self.n_cols == n && self.parity == parity
+    }
+
     /// Additions or subtractions, and multiplications with or without addition, for a line.
     pub fn operations(&self) -> [usize; 2] {
         let (m, n) = (self.n_rows, self.n_cols);
@@ -144,4 +151,63 @@ pub fn contract<T: Contract>(cpu: &Cpu, factor: &Factor<T>, inner: usize, x: &[T
         factor.n_rows
     );
     T::contract_lines(cpu, factor, inner, x, y);
+}
+
+/// An operator that is a sum of products of 1-D matrices, applied to tensors of three axes in place:
+/// $$ x \leftarrow (c_0\, K_x M_y M_z + c_1\, M_x K_y M_z + c_2\, M_x M_y K_z + c_3\, M_x M_y M_z)\, x. $$
+///
+/// # Shapes
+/// `matrices`: M and K; `coefficients: [4][lanes]`, `x: [n][n][n][lanes]`; `scratch` has twice the length of `x` at least.
+/// # Cost
+/// Seven products with a matrix, for matrices that are symmetric from either end.
+/// # Panics
+/// When the lengths do not fit together.
+pub fn separable<T: Contract>(
+    cpu: &Cpu,
+    matrices: [&Factor<T>; 2],
+    coefficients: &[T],
+    x: &mut [T],
+    scratch: &mut [T],
+) {
+    let (n, n_lanes) = (matrices[0].n_rows, lanes::<T>(cpu));
+    fit_cube(n, n_lanes, x.len());
+    assert!(
+        coefficients.len() == 4 * n_lanes && scratch.len() >= 2 * x.len(),
+        "coefficients or scratch do not fit"
+    );
+    if !T::separable_cubes(cpu, matrices, coefficients, x, scratch) {
+        let lines =
+            |factor: &Factor<T>, inner, x: &[T], y: &mut [T]| T::contract_lines(cpu, factor, inner, x, y);
+        reference::separable_by(matrices, n_lanes, coefficients, x, lines);
+    }
+}
+
+/// Slopes of tensors of three axes, something done to them at every point, and the transposes of the slopes, in place:
+/// $$ u \leftarrow \sum_{a,b} D_a^\mathsf{T} G_{ab} D_b u + \mu u. $$
+///
+/// # Shapes
+/// `slopes`: D and its transpose; `u: [n][n][n][lanes]`; `scratch` has twice the length of `u` at least.
+/// # Cost
+/// Six products with a table; planes of slopes stay in the nearest cache.
+/// # Panics
+/// When the lengths do not fit together.
+pub fn gradient<T: Contract>(
+    cpu: &Cpu,
+    slopes: [&Factor<T>; 2],
+    metric: Metric<'_, T>,
+    u: &mut [T],
+    scratch: &mut [T],
+) {
+    let (n, n_lanes) = (slopes[0].n_rows, lanes::<T>(cpu));
+    fit_cube(n, n_lanes, u.len());
+    assert!(metric.fits(n, n_lanes) && scratch.len() >= 2 * u.len(), "the metric or scratch do not fit");
+    if !T::gradient_cubes(cpu, slopes, metric, u, scratch) {
+        let lines =
+            |factor: &Factor<T>, inner, x: &[T], y: &mut [T]| T::contract_lines(cpu, factor, inner, x, y);
+        reference::gradient_by(slopes, n_lanes, metric, u, lines);
+    }
+}
+
+fn fit_cube(n: usize, n_lanes: usize, len: usize) {
+    assert_eq!(len, n * n * n * n_lanes, "values of {n_lanes} cubes with {n} entries a side");
 }

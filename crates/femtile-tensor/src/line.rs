@@ -3,16 +3,54 @@
 use femtile_device::cpu::Wide;
 use pulp::Simd;
 
-type V<T, S> = <T as Wide>::Vector<S>;
+pub(crate) type V<T, S> = <T as Wide>::Vector<S>;
 
 /// $\sum_j s_j x_j$ over the first `n` entries, of which there is one at least.
 #[inline(always)]
-fn dot<T: Wide, S: Simd, const N: usize>(simd: S, s: &[T; N], x: &[V<T, S>; N], n: usize) -> V<T, S> {
+pub(crate) fn dot<T: Wide, S: Simd, const N: usize>(
+    simd: S,
+    s: &[T; N],
+    x: &[V<T, S>; N],
+    n: usize,
+) -> V<T, S> {
     let mut sum = T::product(simd, T::splat(simd, s[0]), x[0]);
     for j in 1..n {
         sum = T::plus_product(simd, sum, T::splat(simd, s[j]), x[j]);
     }
     sum
+}
+
+/// Sums of values at mirror images, the middle one as it is, and differences.
+#[inline(always)]
+pub(crate) fn split<T: Wide, S: Simd, const N: usize>(simd: S, x: &[V<T, S>; N]) -> [[V<T, S>; N]; 2] {
+    let zero = T::splat(simd, T::ZERO);
+    let (mut sums, mut differences) = ([zero; N], [zero; N]);
+    for j in 0..N / 2 {
+        sums[j] = T::plus(simd, x[j], x[N - 1 - j]);
+        differences[j] = T::minus(simd, x[j], x[N - 1 - j]);
+    }
+    if N % 2 == 1 {
+        sums[N / 2] = x[N / 2];
+    }
+    [sums, differences]
+}
+
+/// A line whose first half is the sum of an even and an odd part and whose second is their difference, with the sign that
+/// a table has which changes it from either end.
+#[inline(always)]
+pub(crate) fn combined<T: Wide, S: Simd, const M: usize, const IS_ODD: bool>(
+    simd: S,
+    [even, odd]: &[[V<T, S>; M]; 2],
+) -> [V<T, S>; M] {
+    let mut y = [T::splat(simd, T::ZERO); M];
+    for i in 0..M / 2 {
+        y[i] = T::plus(simd, even[i], odd[i]);
+        y[M - 1 - i] = if IS_ODD { T::minus(simd, odd[i], even[i]) } else { T::minus(simd, even[i], odd[i]) };
+    }
+    if M % 2 == 1 {
+        y[M / 2] = if IS_ODD { odd[M / 2] } else { even[M / 2] };
+    }
+    y
 }
 
 /// A line times a table.
@@ -46,27 +84,17 @@ impl<T: Wide, const M: usize, const N: usize, const IS_ODD: bool> Act<T, M, N>
 {
     #[inline(always)]
     fn act<S: Simd>(&self, simd: S, x: &[V<T, S>; N]) -> [V<T, S>; M] {
+        let line = split::<T, S, N>(simd, x);
         let zero = T::splat(simd, T::ZERO);
-        let (mut sums, mut differences) = ([zero; N], [zero; N]);
-        for j in 0..N / 2 {
-            sums[j] = T::plus(simd, x[j], x[N - 1 - j]);
-            differences[j] = T::minus(simd, x[j], x[N - 1 - j]);
+        let mut halves = [[zero; M]; 2];
+        for i in 0..M.div_ceil(2) {
+            halves[0][i] = dot::<T, S, N>(simd, &self.even[i], &line[0], N.div_ceil(2));
         }
-        if N % 2 == 1 {
-            sums[N / 2] = x[N / 2];
+        if N > 1 {
+            for i in 0..M.div_ceil(2) {
+                halves[1][i] = dot::<T, S, N>(simd, &self.odd[i], &line[1], N / 2);
+            }
         }
-        let even = |i: usize| dot::<T, S, N>(simd, &self.even[i], &sums, N.div_ceil(2));
-        let odd =
-            |i: usize| if N == 1 { zero } else { dot::<T, S, N>(simd, &self.odd[i], &differences, N / 2) };
-        let mut y = [zero; M];
-        for i in 0..M / 2 {
-            let (e, o) = (even(i), odd(i));
-            y[i] = T::plus(simd, e, o);
-            y[M - 1 - i] = if IS_ODD { T::minus(simd, o, e) } else { T::minus(simd, e, o) };
-        }
-        if M % 2 == 1 {
-            y[M / 2] = if IS_ODD { odd(M / 2) } else { even(M / 2) };
-        }
-        y
+        combined::<T, S, M, IS_ODD>(simd, &halves)
     }
 }

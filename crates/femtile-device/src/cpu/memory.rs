@@ -16,6 +16,38 @@ pub fn zeroed_vec<T: Element>(len: usize) -> Vec<T> {
     values
 }
 
+/// Zeros that begin with a cache line, so that no vector of theirs lies in two.
+#[derive(Debug)]
+pub struct Aligned<T> {
+    values: Vec<T>,
+    begin: usize,
+    len: usize,
+}
+
+impl<T: Element> Aligned<T> {
+    /// `len` zeros.
+    pub fn zeros(len: usize) -> Self {
+        const LINE: usize = 64;
+        let values: Vec<T> = zeroed_vec(len + LINE / size_of::<T>());
+        let begin = values.as_ptr().align_offset(LINE);
+        Self { values, begin, len }
+    }
+}
+
+impl<T> std::ops::Deref for Aligned<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.values[self.begin..self.begin + self.len]
+    }
+}
+
+impl<T> std::ops::DerefMut for Aligned<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.values[self.begin..self.begin + self.len]
+    }
+}
+
 #[cfg(target_os = "linux")]
 fn advise_large_pages<T>(values: &[T]) {
     const PAGE: usize = 4096;
@@ -37,6 +69,15 @@ fn advise_large_pages<T>(_values: &[T]) {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn aligned_values_begin_with_a_line() {
+        for n in [0, 1, 7, 100, 1 << 20] {
+            let mut values = Aligned::<f32>::zeros(n);
+            values.fill(1.0);
+            assert!(values.len() == n && values.as_ptr().addr().is_multiple_of(64));
+        }
+    }
 
     #[test]
     fn vectors_have_the_length_asked_for_and_are_zero() {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::{Device, DeviceError, Element, HostDevice};
 pub use bandwidth::Bandwidth;
-pub use memory::zeroed_vec;
+pub use memory::{Aligned, zeroed_vec};
 pub use parts::SharedMut;
 pub use simd::SimdLevel;
 use team::Team;

@@ -27,6 +27,22 @@ impl Table {
         &self.entries[point * self.n_shapes..(point + 1) * self.n_shapes]
     }
 
+    /// Integrals of products of two polynomials by a rule with these points: $\sum_q w_q s_{qi} s_{qj}$.
+    ///
+    /// # Panics
+    /// When there is not one weight a point.
+    #[must_use]
+    pub fn gram(&self, weights: &[f64]) -> Self {
+        assert_eq!(weights.len(), self.n_points, "weights of the points of the table");
+        let n = self.n_shapes;
+        let product = |i: usize, j: usize| {
+            let terms =
+                weights.iter().enumerate().map(|(point, w)| w * self.row(point)[i] * self.row(point)[j]);
+            terms.sum::<f64>()
+        };
+        Self { n_points: n, n_shapes: n, entries: (0..n * n).map(|at| product(at / n, at % n)).collect() }
+    }
+
     /// Rows and columns exchanged.
     #[must_use]
     pub fn transpose(&self) -> Self {

@@ -354,7 +354,7 @@ impl Points {
     }
 }
 
-fn not_negative(field: &'static str, values: &[f64], points: &Points) -> Result<(), FemError> {
+pub(crate) fn not_negative(field: &'static str, values: &[f64], points: &Points) -> Result<(), FemError> {
     match values.iter().position(|&value| value < 0.0) {
         Some(i) => {
             let (cell, point) = (points.cells[i] as usize, points.point(i));
@@ -364,12 +364,12 @@ fn not_negative(field: &'static str, values: &[f64], points: &Points) -> Result<
     }
 }
 
-fn indefinite(tensor: [[f64; 3]; 3], points: &Points, i: usize) -> FemError {
+pub(crate) fn indefinite(tensor: [[f64; 3]; 3], points: &Points, i: usize) -> FemError {
     FemError::Indefinite { field: "sigma", cell: points.cells[i] as usize, point: points.point(i), tensor }
 }
 
 /// Whether the leading block is symmetric to rounding and all its leading minors are positive.
-fn is_definite(t: &[[f64; 3]; 3], dimension: usize) -> bool {
+pub(crate) fn is_definite(t: &[[f64; 3]; 3], dimension: usize) -> bool {
     let block = || (0..dimension).flat_map(|i| (0..dimension).map(move |j| (i, j)));
     let largest = block().map(|(i, j)| t[i][j].abs()).fold(0.0, f64::max);
     if !block().all(|(i, j)| (t[i][j] - t[j][i]).abs() <= 1e-12 * largest) {

@@ -5,7 +5,7 @@
 //! $$ \int_\Omega \sigma\nabla u\cdot\nabla v + \lambda u v \,dx + \int_{\Gamma_R} c\,u v \,ds
 //!    = \int_\Omega f v \,dx + \int_{\Gamma_N} g v \,ds + \int_{\Gamma_R} c\,w v \,ds. $$
 
-mod cell_coefficients;
+pub(crate) mod cell_coefficients;
 mod coefficient;
 mod compiled;
 mod cuda;

@@ -1,3 +1,10 @@
 //! Operators that are applied cell by cell and never stored.
 
+mod cpu;
 pub mod geometry;
+mod metric;
+mod quadrature;
+
+pub use cpu::MatrixFree;
+pub use metric::Terms;
+pub use quadrature::CellRule;

@@ -1,9 +1,14 @@
+//! Products along lines and on cubes against plain loops.
+
 use femtile_device::Cpu;
 use femtile_device::cpu::SimdLevel;
 use femtile_element::quadrature::gauss_legendre;
 use femtile_element::tensor::{Lagrange, Table};
 
-use super::{Contract, Factor, Parity, contract, contract_plainly, lanes};
+use femtile_tensor::{
+    Contract, Factor, Metric, Parity, contract, contract_plainly, gradient, gradient_plainly, lanes,
+    separable, separable_plainly,
+};
 
 /// Numbers between −1 and 1 without pattern.
 struct Random(u64);
@@ -131,4 +136,63 @@ fn lengths_that_do_not_fit_are_refused() {
     let cpu = Cpu::new(1).unwrap();
     let factor = Factor::<f64>::new(&Lagrange::gauss_lobatto(3).values(&gauss_legendre(5).0));
     contract(&cpu, &factor, 2, &vec![0.0; 8 * lanes::<f64>(&cpu)], &mut [0.0; 3]);
+}
+
+fn random_values<T: Contract>(n: usize, random: &mut Random) -> Vec<T> {
+    (0..n).map(|_| T::from_f64(random.next())).collect()
+}
+
+fn check_close<T: Contract>(found: &[T], expected: &[T], what: &str) {
+    let largest = expected.iter().fold(1.0_f64, |largest, x| largest.max(x.to_f64().abs()));
+    let tolerance = 100.0 * if size_of::<T>() == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
+    for (i, (f, e)) in found.iter().zip(expected).enumerate() {
+        let error = (f.to_f64() - e.to_f64()).abs() / largest;
+        assert!(error <= tolerance, "{what}: entry {i} off by {error:e}");
+    }
+}
+
+fn cubes_agree<T: Contract>(cpu: &Cpu, n: usize, random: &mut Random) {
+    let n_lanes = lanes::<T>(cpu);
+    let len = n * n * n * n_lanes;
+    let mut scratch = vec![T::from_f64(f64::NAN); 2 * len];
+    let symmetric = || Parity::Even;
+    let matrices: [Factor<T>; 2] =
+        std::array::from_fn(|_| Factor::with_parity(&table(n, n, symmetric(), random), symmetric()));
+    let coefficients = random_values::<T>(4 * n_lanes, random);
+    let mut found = random_values::<T>(len, random);
+    let mut expected = found.clone();
+    separable(cpu, [&matrices[0], &matrices[1]], &coefficients, &mut found, &mut scratch);
+    separable_plainly([&matrices[0], &matrices[1]], n_lanes, &coefficients, &mut expected);
+    check_close(&found, &expected, &format!("separable, {n}, {cpu:?}"));
+
+    let slope = table(n, n, Parity::Odd, random);
+    let slopes = [slope.transpose(), slope].map(|table| Factor::<T>::with_parity(&table, Parity::Odd));
+    let slopes = [&slopes[1], &slopes[0]];
+    for has_mass in [false, true] {
+        let entries = random_values::<T>(7 * n_lanes, random);
+        let weights = random_values::<T>(n, random);
+        let stored = random_values::<T>(len * (6 + usize::from(has_mass)), random);
+        for metric in [
+            Metric::Constant { entries: &entries, weights: &weights, has_mass },
+            Metric::Stored { entries: &stored, has_mass },
+        ] {
+            let mut found = random_values::<T>(len, random);
+            let mut expected = found.clone();
+            gradient(cpu, slopes, metric, &mut found, &mut scratch);
+            gradient_plainly(slopes, n_lanes, metric, &mut expected);
+            check_close(&found, &expected, &format!("gradient, {n}, {has_mass}, {cpu:?}"));
+        }
+    }
+}
+
+#[test]
+fn cubes_of_all_sizes_agree_with_plain_loops() {
+    let mut random = Random(3);
+    for level in SimdLevel::available() {
+        let cpu = Cpu::with_simd(1, level).unwrap();
+        for n in 2..=13 {
+            cubes_agree::<f64>(&cpu, n, &mut random);
+            cubes_agree::<f32>(&cpu, n, &mut random);
+        }
+    }
 }

@@ -1,0 +1,198 @@
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use femtile_device::cpu::{Aligned, SharedMut};
+use femtile_device::{Buffer, Cpu};
+use femtile_linalg::hooks::Hook;
+use femtile_linalg::vector::sum::BLOCK;
+use femtile_linalg::{LinalgError, LinearOperator};
+use femtile_tensor::{Contract, lanes};
+
+use super::batches::Batches;
+use super::cells::Cells;
+use super::exchange::{clear_constrained, gather, scatter, share};
+use super::layout::Layout;
+use super::parts::Parts;
+use crate::FemError;
+use crate::dofs::{Group, TensorSpace};
+use crate::matrix_free::metric::{Metrics, Terms};
+use crate::matrix_free::quadrature::CellRule;
+
+/// The operator of ∫ σ∇u·∇v + λuv on a [`TensorSpace`], computed anew in every product and never stored.
+///
+/// Constrained rows and columns are those of the identity. Cells stand side by side, a lane each; every thread takes groups
+/// of them in order, and what cells of several threads share is summed afterwards in the order of the cells, so that
+/// products have the same bits on any number of threads.
+///
+/// # Cost
+/// Reads x and the metric of every cell, writes y once or twice; $O(p)$ operations an unknown.
+/// # Source
+/// `[kronbichler2022]`, section 2.
+#[derive(Debug)]
+pub struct MatrixFree<T: Contract> {
+    cpu: Cpu,
+    n_dofs: usize,
+    cells: Cells<T>,
+    layout: Layout,
+    batches: Batches<T>,
+    groups: Vec<Group>,
+    parts: Parts,
+    /// Constrained degrees of freedom, ascending.
+    constrained: Vec<u32>,
+    /// Of each thread, and of all.
+    scratch: Vec<Mutex<Aligned<T>>>,
+    shares: Mutex<Vec<T>>,
+}
+
+impl<T: Contract> MatrixFree<T> {
+    /// The operator of `terms` by a rule.
+    ///
+    /// `constrained` are whole entities, ascending: a vertex, or all of what lies inside an edge or face.
+    ///
+    /// # Errors
+    /// [`FemError::Inverted`] for cells that fold over, and what is wrong with a coefficient.
+    pub fn new(
+        cpu: &Cpu,
+        space: &TensorSpace<'_>,
+        terms: Terms<'_>,
+        rule: CellRule,
+        constrained: &[u32],
+    ) -> Result<Self, FemError> {
+        let n_lanes = lanes::<T>(cpu);
+        let cells = Cells::new(
+            space.degree(),
+            space.dimension(),
+            rule,
+            terms.sigma.is_some(),
+            terms.lambda.is_some(),
+        );
+        let layout = Layout::new(space.degree(), space.dimension());
+        let metrics = Metrics::new(space, terms, rule)?;
+        let batches = cpu.install(|| Batches::new(space, &metrics, &cells, &layout, n_lanes))?;
+        let is_constrained = |dof: usize| constrained.binary_search(&(dof as u32)).is_ok();
+        let parts = Parts::new(space, &batches, &layout, cpu.threads(), is_constrained);
+        let scratch = || Mutex::new(Aligned::zeros(cells.scratch_len(n_lanes)));
+        Ok(Self {
+            n_dofs: space.n_dofs(),
+            scratch: parts.groups.iter().map(|_| scratch()).collect(),
+            shares: Mutex::new(vec![T::ZERO; parts.n_shares]),
+            groups: space.groups().to_vec(),
+            constrained: constrained.to_vec(),
+            cpu: cpu.clone(),
+            cells,
+            layout,
+            batches,
+            parts,
+        })
+    }
+
+    /// Bytes of metrics and numbers of unknowns.
+    pub fn bytes(&self) -> usize {
+        self.batches.bytes()
+    }
+
+    /// $y = A x$.
+    fn product(&self, y: &mut [T], x: &[T]) {
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        let (y, shares) = (SharedMut::new(y), SharedMut::new(&mut shares[..]));
+        self.cpu.for_threads(|thread| {
+            if let Some(groups) = self.parts.groups.get(thread) {
+                // SAFETY: a thread writes what its groups meet first, and adds to what no other thread's cells have;
+                // shares belong to a cell.
+                unsafe { self.add_groups(groups.clone(), &y, x, &shares, thread) };
+            }
+        });
+        self.cpu.for_ranges(self.parts.shared.len(), 64, |range| {
+            for shared in &self.parts.shared[range] {
+                // SAFETY: entities do not overlap, and shares are read alone from now on.
+                let to = unsafe { y.range(shared.dofs.clone()) };
+                to.fill(T::ZERO);
+                for &begin in &shared.shares {
+                    // SAFETY: as above.
+                    let from = unsafe { shares.range(begin as usize..begin as usize + to.len()) };
+                    to.iter_mut().zip(from).for_each(|(to, from)| *to += *from);
+                }
+            }
+        });
+        for &dof in &self.constrained {
+            // SAFETY: the threads have ended.
+            unsafe { y.write(dof as usize, x[dof as usize]) };
+        }
+    }
+
+    /// The products of the cells of some groups.
+    ///
+    /// # Safety
+    /// As in [`Self::product`].
+    unsafe fn add_groups(
+        &self,
+        groups: Range<usize>,
+        y: &SharedMut<'_, T>,
+        x: &[T],
+        shares: &SharedMut<'_, T>,
+        thread: usize,
+    ) {
+        let mut scratch = self.scratch[thread].lock().unwrap_or_else(PoisonError::into_inner);
+        let scratch = &mut scratch[..];
+        let lanes = self.batches.lanes;
+        let n_local = self.layout.places.len() * lanes;
+        for group in &self.groups[groups] {
+            // SAFETY: no other group meets these first.
+            unsafe { y.range(group.dofs.clone()) }.fill(T::ZERO);
+            for batch in self.batches.of_cells(&group.cells) {
+                let (unknowns, firsts) = (self.batches.unknowns(batch), self.batches.firsts(batch));
+                let marks = self.parts.marks(batch);
+                self.cpu.vectorize(
+                    #[inline(always)]
+                    || gather(&mut scratch[..n_local], x, unknowns, &self.layout, lanes),
+                );
+                clear_constrained(scratch, marks, &self.layout, lanes);
+                self.cells.apply(&self.cpu, self.batches.metric(batch), scratch);
+                let sizes = (lanes, self.batches.n_active(batch));
+                // SAFETY: entities that other threads have are marked, and shares are those of this batch.
+                unsafe {
+                    self.cpu.vectorize(
+                        #[inline(always)]
+                        || scatter(y, scratch, (unknowns, firsts), marks, &self.layout, sizes),
+                    );
+                    share(shares, scratch, (unknowns, firsts), marks, &self.layout, lanes);
+                }
+            }
+        }
+    }
+}
+
+impl<T: Contract> LinearOperator<T, Cpu> for MatrixFree<T> {
+    fn n_rows(&self) -> usize {
+        self.n_dofs
+    }
+
+    fn n_cols(&self) -> usize {
+        self.n_dofs
+    }
+
+    fn device(&self) -> &Cpu {
+        &self.cpu
+    }
+
+    fn apply_with(
+        &self,
+        y: &mut Buffer<T, Cpu>,
+        x: &Buffer<T, Cpu>,
+        hook: &dyn Hook<T>,
+    ) -> Result<(), LinalgError> {
+        for (field, len) in [("y", y.len()), ("x", x.len())] {
+            if len != self.n_dofs {
+                return Err(LinalgError::Length { field, expected: self.n_dofs, found: len });
+            }
+        }
+        let n_blocks = self.n_dofs.div_ceil(BLOCK);
+        let rows = |block: usize| block * BLOCK..((block + 1) * BLOCK).min(self.n_dofs);
+        self.cpu.for_ranges(n_blocks, 8, |blocks| blocks.for_each(|block| hook.pre(rows(block))));
+        self.product(y.as_mut_slice(), x.as_slice());
+        let (x, y) = (x.as_slice(), y.as_slice());
+        let post = |block: usize| hook.post(rows(block), &x[rows(block)], &y[rows(block)]);
+        self.cpu.for_ranges(n_blocks, 8, |blocks| blocks.for_each(post));
+        Ok(())
+    }
+}

@@ -1,0 +1,191 @@
+//! What the map and the coefficients of a cell amount to at the points of a rule.
+
+use femtile_expression::TapeScratch;
+
+use super::geometry::{CellMap, CellMaps, determinant, inverse};
+use super::quadrature::CellRule;
+use crate::FemError;
+use crate::dofs::TensorSpace;
+use crate::forms::cell_coefficients::{indefinite, is_definite, not_negative};
+use crate::forms::{Coefficient, Compiled, Points};
+
+/// The terms of ∫ σ∇u·∇v + λuv.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Terms<'a> {
+    /// σ, where there is a first term.
+    pub sigma: Option<&'a Coefficient>,
+    /// λ, where there is a second.
+    pub lambda: Option<&'a Coefficient>,
+}
+
+/// $\lvert\det J\rvert\, J^{-1} \sigma J^{-\mathsf{T}}$ as xx, yy, zz, yz, xz, xy, and $\lambda \lvert\det J\rvert$.
+pub(super) type Entries = [f64; 7];
+
+/// How the metric of a cell varies; what serves one serves those before it as well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Variation {
+    /// The same at all points, and diagonal.
+    Diagonal,
+    /// The same at all points.
+    Constant,
+    /// Any.
+    Any,
+}
+
+/// Evaluates metrics.
+pub(super) struct Metrics<'a> {
+    space: &'a TensorSpace<'a>,
+    maps: CellMaps<'a>,
+    centre: CellMaps<'a>,
+    sigma: Option<Compiled<'a>>,
+    lambda: Option<Compiled<'a>>,
+    /// Whether coefficients have one value a cell.
+    by_cell: bool,
+    /// Weights at the points: `[n_q^d]`.
+    weights: Vec<f64>,
+}
+
+/// Room for one cell, kept from cell to cell.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    map: CellMap,
+    points: Points,
+    tensors: Vec<[[f64; 3]; 3]>,
+    scalars: Vec<f64>,
+    tape: TapeScratch,
+}
+
+impl<'a> Metrics<'a> {
+    pub fn new(space: &'a TensorSpace<'a>, terms: Terms<'a>, rule: CellRule) -> Result<Self, FemError> {
+        let (coordinates, weights) = rule.rule(space.degree());
+        let (n, d) = (coordinates.len(), space.dimension());
+        let weight = |at: usize| (0..d).map(|a| weights[at / n.pow(a as u32) % n]).product();
+        let mesh = space.mesh();
+        let is_by_cell =
+            |coefficient: Option<&Coefficient>| coefficient.is_none_or(Coefficient::is_constant_by_cell);
+        Ok(Self {
+            space,
+            maps: CellMaps::new(space, &coordinates),
+            centre: CellMaps::new(space, &[0.5]),
+            sigma: terms.sigma.map(|sigma| Compiled::tensor("sigma", sigma, mesh)).transpose()?,
+            lambda: terms.lambda.map(|lambda| Compiled::scalar("lambda", lambda, mesh)).transpose()?,
+            by_cell: is_by_cell(terms.sigma) && is_by_cell(terms.lambda),
+            weights: (0..n.pow(d as u32)).map(weight).collect(),
+        })
+    }
+
+    /// How the metric of the cell at a position varies, without looking at its points.
+    pub fn variation(&self, position: usize, scratch: &mut Scratch) -> Result<Variation, FemError> {
+        let nodes = self.maps.nodes(position);
+        let Some(rounding) = affine_to(&nodes, self.maps.order() + 1, self.space.dimension()) else {
+            return Ok(Variation::Any);
+        };
+        if !self.by_cell {
+            return Ok(Variation::Any);
+        }
+        let [xx, yy, zz, off @ .., _] = self.constant(position, scratch)?;
+        let size = xx.max(yy).max(zz);
+        let is_diagonal = off.iter().all(|entry| entry.abs() <= rounding * size);
+        Ok(if is_diagonal { Variation::Diagonal } else { Variation::Constant })
+    }
+
+    /// The metric of a cell in which it is the same at all points, without weights.
+    pub fn constant(&self, position: usize, scratch: &mut Scratch) -> Result<Entries, FemError> {
+        let mut found = Vec::with_capacity(1);
+        self.entries(&self.centre, position, scratch, &mut found)?;
+        Ok(found[0])
+    }
+
+    /// The metric at all points of a cell, with their weights: `[n_q^d]`.
+    pub fn at_points(
+        &self,
+        position: usize,
+        scratch: &mut Scratch,
+        found: &mut Vec<Entries>,
+    ) -> Result<(), FemError> {
+        self.entries(&self.maps, position, scratch, found)?;
+        for (entries, weight) in found.iter_mut().zip(&self.weights) {
+            entries.iter_mut().for_each(|entry| *entry *= weight);
+        }
+        Ok(())
+    }
+
+    fn entries(
+        &self,
+        maps: &CellMaps<'_>,
+        position: usize,
+        scratch: &mut Scratch,
+        found: &mut Vec<Entries>,
+    ) -> Result<(), FemError> {
+        let d = self.space.dimension();
+        maps.of_sound_cell(position, &mut scratch.map)?;
+        scratch.evaluate(self, self.space.order()[position])?;
+        found.clear();
+        for (at, jacobian) in scratch.map.jacobians.iter().enumerate() {
+            let (size, back) = (determinant(jacobian).abs(), inverse(jacobian));
+            let mut entries = [0.0; 7];
+            if self.sigma.is_some() {
+                let sigma = &scratch.tensors[at];
+                for (entry, (a, b)) in
+                    entries.iter_mut().zip([(0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1)])
+                {
+                    if a < d && b < d {
+                        let terms = (0..d).flat_map(|i| (0..d).map(move |j| (i, j)));
+                        *entry =
+                            size * terms.map(|(i, j)| back[a][i] * sigma[i][j] * back[b][j]).sum::<f64>();
+                    }
+                }
+            }
+            if self.lambda.is_some() {
+                entries[6] = size * scratch.scalars[at];
+            }
+            found.push(entries);
+        }
+        Ok(())
+    }
+}
+
+impl Scratch {
+    /// The coefficients at the points of the map.
+    fn evaluate(&mut self, metrics: &Metrics<'_>, cell: u32) -> Result<(), FemError> {
+        let d = metrics.space.dimension();
+        self.points.clear();
+        self.map.points.iter().for_each(|&point| self.points.push(cell, point));
+        if let Some(sigma) = &metrics.sigma {
+            self.tensors.resize(self.points.len(), [[0.0; 3]; 3]);
+            sigma.eval_tensor(&mut self.tensors, &self.points, d, &mut self.tape)?;
+            if let Some(i) = self.tensors.iter().position(|tensor| !is_definite(tensor, d)) {
+                return Err(indefinite(self.tensors[i], &self.points, i));
+            }
+        }
+        if let Some(lambda) = &metrics.lambda {
+            self.scalars.resize(self.points.len(), 0.0);
+            lambda.eval_scalar(&mut self.scalars, &self.points, &mut self.tape)?;
+            not_negative("lambda", &self.scalars, &self.points)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a map through these nodes is affine; then what rounding makes of entries that would be zero, relative to others.
+fn affine_to(nodes: &[[f64; 3]], n: usize, d: usize) -> Option<f64> {
+    let origin = nodes[0];
+    let step = |a: usize| -> [f64; 3] {
+        let last = nodes[(n - 1) * n.pow(a as u32)];
+        std::array::from_fn(|i| (last[i] - origin[i]) / (n - 1) as f64)
+    };
+    let steps: Vec<[f64; 3]> = (0..d).map(step).collect();
+    let size = nodes.iter().flatten().fold(0.0_f64, |size, x| size.max(x.abs()));
+    let rounding = 8.0 * f64::EPSILON * size;
+    for (at, node) in nodes.iter().enumerate() {
+        for i in 0..3 {
+            let expected = (0..d).fold(origin[i], |x, a| x + (at / n.pow(a as u32) % n) as f64 * steps[a][i]);
+            if (node[i] - expected).abs() > rounding {
+                return None;
+            }
+        }
+    }
+    let length = |step: &[f64; 3]| (n - 1) as f64 * step.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let shortest = steps.iter().map(length).fold(f64::INFINITY, f64::min);
+    Some((8.0 * rounding / shortest).min(1e-6))
+}

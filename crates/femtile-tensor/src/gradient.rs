@@ -1,0 +1,177 @@
+//! Slopes along all axes, something done to them at every point, and the transposes of the slopes.
+
+use femtile_device::cpu::Wide;
+use pulp::{Simd, WithSimd};
+
+use crate::line::{Act, Mirrored, V};
+use crate::separable::{cube_mut, plane_mut};
+
+/// What is done to the slopes g and the values u at the points of a rule: $h = G g$, $v = \mu u$, G symmetric.
+#[derive(Debug, Clone, Copy)]
+pub enum Metric<'a, T> {
+    /// The same at all points but for their weights, which are products of these along the axes.
+    Constant {
+        /// xx, yy, zz, yz, xz, xy and μ: `[7][lanes]`.
+        entries: &'a [T],
+        /// Weights along an axis: `[n]`.
+        weights: &'a [T],
+        /// Whether μ counts.
+        has_mass: bool,
+    },
+    /// Given at each point, with its weight.
+    Stored {
+        /// xx, yy, zz, yz, xz, xy and, where it counts, μ: `[n][n][n][6 or 7][lanes]`.
+        entries: &'a [T],
+        /// Whether μ counts.
+        has_mass: bool,
+    },
+}
+
+impl<T> Metric<'_, T> {
+    /// Whether μ counts.
+    pub fn has_mass(&self) -> bool {
+        let (Self::Constant { has_mass, .. } | Self::Stored { has_mass, .. }) = *self;
+        has_mass
+    }
+
+    /// Whether it is one for so many points a side.
+    pub(crate) fn fits(&self, n: usize, lanes: usize) -> bool {
+        match *self {
+            Self::Constant { entries, weights, .. } => entries.len() == 7 * lanes && weights.len() == n,
+            Self::Stored { entries, has_mass } => {
+                entries.len() == n * n * n * (6 + usize::from(has_mass)) * lanes
+            }
+        }
+    }
+}
+
+/// $u \leftarrow \sum_a D_a^\mathsf{T} h_a + v$ in place, with $g_a = D_a u$.
+pub(crate) struct Gradient<'a, T, const N: usize> {
+    /// Halves of D and of its transpose, which change their sign from either end.
+    pub slope: [&'a [[T; N]; N]; 2],
+    pub transposed: [&'a [[T; N]; N]; 2],
+    pub metric: Metric<'a, T>,
+    /// `[N][N][N][lanes]`.
+    pub u: &'a mut [T],
+    /// As long as `u`, and two planes.
+    pub scratch: &'a mut [T],
+}
+
+/// Values or slopes at the points of a plane.
+type Plane<T, S, const N: usize> = [[V<T, S>; N]; N];
+
+/// G and μ times what stands at a point.
+#[inline(always)]
+fn act_at<T: Wide, S: Simd>(
+    simd: S,
+    [xx, yy, zz, yz, xz, xy]: [V<T, S>; 6],
+    g: [V<T, S>; 3],
+) -> [V<T, S>; 3] {
+    let row =
+        |a, b, c| T::plus_product(simd, T::plus_product(simd, T::product(simd, a, g[0]), b, g[1]), c, g[2]);
+    [row(xx, xy, xz), row(xy, yy, yz), row(xz, yz, zz)]
+}
+
+impl<T: Wide, const N: usize> Gradient<'_, T, N> {
+    /// The metric on a plane of points; values become zero where no mass counts.
+    #[inline(always)]
+    fn act<S: Simd>(
+        simd: S,
+        metric: &Metric<'_, T>,
+        z: usize,
+        u: &mut Plane<T, S, N>,
+        gx: &mut Plane<T, S, N>,
+        gy: &mut Plane<T, S, N>,
+        gz: &mut Plane<T, S, N>,
+    ) {
+        match *metric {
+            Metric::Stored { entries, has_mass } => {
+                let entries: &[V<T, S>] = bytemuck::cast_slice(entries);
+                let width = if has_mass { 7 } else { 6 };
+                let plane = &entries[z * N * N * width..(z + 1) * N * N * width];
+                for (at, entries) in plane.chunks_exact(width).enumerate() {
+                    let (y, k) = (at / N, at % N);
+                    let &[xx, yy, zz, yz, xz, xy, ..] = entries else { return };
+                    let g = [gx[y][k], gy[y][k], gz[y][k]];
+                    [gx[y][k], gy[y][k], gz[y][k]] = act_at::<T, S>(simd, [xx, yy, zz, yz, xz, xy], g);
+                    if has_mass {
+                        u[y][k] = T::product(simd, u[y][k], entries[6]);
+                    }
+                }
+            }
+            Metric::Constant { entries, weights, has_mass } => {
+                let entries: &[V<T, S>] = bytemuck::cast_slice(entries);
+                let &[xx, yy, zz, yz, xz, xy, mu] = entries else { return };
+                for y in 0..N {
+                    for k in 0..N {
+                        let weight = T::splat(simd, weights[z] * weights[y] * weights[k]);
+                        let g = [gx[y][k], gy[y][k], gz[y][k]].map(|g| T::product(simd, weight, g));
+                        [gx[y][k], gy[y][k], gz[y][k]] = act_at::<T, S>(simd, [xx, yy, zz, yz, xz, xy], g);
+                        if has_mass {
+                            u[y][k] = T::product(simd, u[y][k], T::product(simd, weight, mu));
+                        }
+                    }
+                }
+            }
+        }
+        if !metric.has_mass() {
+            *u = [[T::splat(simd, T::ZERO); N]; N];
+        }
+    }
+}
+
+impl<T: Wide, const N: usize> WithSimd for Gradient<'_, T, N> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { slope, transposed, metric, u, scratch } = self;
+        let slope = Mirrored::<T, N, N, true> { even: slope[0], odd: slope[1] };
+        let transposed = Mirrored::<T, N, N, true> { even: transposed[0], odd: transposed[1] };
+        let (gz, planes) = scratch.split_at_mut(u.len());
+        let (gx, gy) = planes.split_at_mut(u.len() / N);
+        let (u, gz) = (cube_mut::<T, S, N>(u), cube_mut::<T, S, N>(gz));
+        let (gx, gy) = (plane_mut::<T, S, N>(gx), plane_mut::<T, S, N>(gy));
+        for y in 0..N {
+            for k in 0..N {
+                let found = slope.act(simd, &std::array::from_fn(|z| u[z][y][k]));
+                for z in 0..N {
+                    gz[z][y][k] = found[z];
+                }
+            }
+        }
+        for z in 0..N {
+            let plane = &mut u[z];
+            for y in 0..N {
+                gx[y] = slope.act(simd, &plane[y]);
+            }
+            for k in 0..N {
+                let found = slope.act(simd, &std::array::from_fn(|y| plane[y][k]));
+                for y in 0..N {
+                    gy[y][k] = found[y];
+                }
+            }
+            Self::act::<S>(simd, &metric, z, plane, gx, gy, &mut gz[z]);
+            for y in 0..N {
+                let found = transposed.act(simd, &gx[y]);
+                for k in 0..N {
+                    plane[y][k] = T::plus(simd, plane[y][k], found[k]);
+                }
+            }
+            for k in 0..N {
+                let found = transposed.act(simd, &std::array::from_fn(|y| gy[y][k]));
+                for y in 0..N {
+                    plane[y][k] = T::plus(simd, plane[y][k], found[y]);
+                }
+            }
+        }
+        for y in 0..N {
+            for k in 0..N {
+                let found = transposed.act(simd, &std::array::from_fn(|z| gz[z][y][k]));
+                for z in 0..N {
+                    u[z][y][k] = T::plus(simd, u[z][y][k], found[z]);
+                }
+            }
+        }
+    }
+}
