@@ -6,6 +6,7 @@ mod memory;
 mod parts;
 mod simd;
 mod team;
+pub mod vector;
 mod vectorize;
 mod wide;
 

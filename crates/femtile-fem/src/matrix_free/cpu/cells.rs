@@ -1,7 +1,7 @@
 //! The operator on some cells side by side, on values at their nodes.
 
 use femtile_device::Cpu;
-use femtile_element::tensor::Lagrange;
+use femtile_element::tensor::{Lagrange, Table};
 use femtile_tensor::{Contract, Factor, Metric, contract, gradient, lanes, separable};
 
 use crate::matrix_free::quadrature::CellRule;
@@ -20,14 +20,16 @@ pub(super) enum BatchMetric<'a, T> {
 /// Tables of an element with a rule.
 #[derive(Debug)]
 pub(super) struct Cells<T> {
-    d: usize,
+    pub d: usize,
     /// Nodes and points along an axis.
     pub n: usize,
     pub m: usize,
     has_stiffness: bool,
     has_mass: bool,
+    /// Shapes and their slopes at the points.
+    pub tables: [Table; 2],
     /// $\int \ell_i \ell_j$ and $\int \ell_i' \ell_j'$ by the rule.
-    matrices: [Factor<T>; 2],
+    pub matrices: [Factor<T>; 2],
     /// Values at the points, and its transpose; none where nodes and points are the same.
     values: Option<[Factor<T>; 2]>,
     /// Slopes at the points of polynomials through the points, and its transpose.
@@ -52,6 +54,7 @@ impl<T: Contract> Cells<T> {
             values: (!is_collocated).then(|| [Factor::new(&values), Factor::new(&values.transpose())]),
             slopes: [Factor::new(&at_points), Factor::new(&at_points.transpose())],
             weights: weights.iter().map(|&weight| T::from_f64(weight)).collect(),
+            tables: [values, slopes],
         }
     }
 
@@ -187,7 +190,7 @@ impl<T: Contract> Cells<T> {
     }
 
     /// The weight of a point.
-    fn weight(&self, at: usize) -> T {
+    pub fn weight(&self, at: usize) -> T {
         (0..self.d).fold(T::ONE, |weight, axis| weight * self.weights[at / self.m.pow(axis as u32) % self.m])
     }
 }

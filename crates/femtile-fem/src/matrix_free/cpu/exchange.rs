@@ -1,37 +1,194 @@
 //! Between vectors of all unknowns and the tensors of a batch.
 
-use femtile_device::Scalar;
-use femtile_device::cpu::SharedMut;
+use femtile_device::cpu::vector::{Lanes, Vector};
+use femtile_device::cpu::{SharedMut, SimdLevel};
+use femtile_device::{Cpu, Scalar};
 
 use super::batches::Unknowns;
 use super::layout::Layout;
 use super::parts::Mark;
 
 /// Values of a batch: `[(p + 1)^d][lanes]`.
-#[inline(always)]
-pub(super) fn gather<T: Scalar>(
+pub(super) fn gather<T: Lanes>(
+    cpu: &Cpu,
     local: &mut [T],
     x: &[T],
     unknowns: Unknowns<'_>,
     layout: &Layout,
     lanes: usize,
 ) {
-    match unknowns {
+    let firsts = match unknowns {
         Unknowns::All(list) => {
-            local.iter_mut().zip(list).for_each(|(value, &dof)| *value = x[dof as usize]);
+            return local.iter_mut().zip(list).for_each(|(value, &dof)| *value = x[dof as usize]);
         }
-        Unknowns::Firsts(firsts) => {
-            for (entity, firsts) in firsts.chunks_exact(lanes).enumerate() {
-                let places = layout.places(entity);
+        Unknowns::Firsts(firsts) => firsts,
+    };
+    let vectors = lanes_of::<T>(cpu.simd());
+    cpu.vectorize(
+        #[inline(always)]
+        || match cpu.simd() {
+            // SAFETY: the device has the level of the vectors.
+            #[cfg(target_arch = "x86_64")]
+            SimdLevel::Avx2 if lanes == vectors => unsafe {
+                transposed_in::<T, T::Avx2>(local, x, firsts, layout);
+            },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            SimdLevel::Avx512 if lanes == vectors => unsafe {
+                transposed_in::<T, T::Avx512>(local, x, firsts, layout);
+            },
+            _ => {
+                for (entity, firsts) in firsts.chunks_exact(lanes).enumerate() {
+                    let places = layout.places(entity);
+                    for (lane, &first) in firsts.iter().enumerate() {
+                        let from = &x[first as usize..first as usize + places.len()];
+                        for (&place, &value) in places.iter().zip(from) {
+                            local[place as usize * lanes + lane] = value;
+                        }
+                    }
+                }
+            }
+        },
+    );
+}
+
+/// Lanes of the vectors of a level; one without vectors.
+fn lanes_of<T: Lanes>(level: SimdLevel) -> usize {
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        SimdLevel::Avx2 => T::Avx2::LANES,
+        #[cfg(target_arch = "x86_64")]
+        SimdLevel::Avx512 => T::Avx512::LANES,
+        _ => 1,
+    }
+}
+
+/// The values of a run that a square of lanes is worth.
+const WORTH: usize = 3;
+
+/// The widest vector has so many lanes.
+const MOST_LANES: usize = 16;
+
+/// [`gather`], squares of unknowns and cells at a time.
+///
+/// # Safety
+/// The processor has the instructions of the vectors.
+#[inline(always)]
+unsafe fn transposed_in<T: Scalar, V: Vector<T>>(local: &mut [T], x: &[T], firsts: &[u32], layout: &Layout) {
+    let lanes = V::LANES;
+    assert!(local.len() == layout.places.len() * lanes && firsts.len() == layout.n_entities() * lanes);
+    let mut unused = [T::ZERO; MOST_LANES];
+    let (to, unused) = (local.as_mut_ptr(), unused.as_mut_ptr());
+    for (entity, firsts) in firsts.chunks_exact(lanes).enumerate() {
+        let places = layout.places(entity);
+        let last = firsts.iter().fold(0, |last, &first| last.max(first)) as usize;
+        assert!(last + places.len() <= x.len());
+        for (k, places) in places.chunks(lanes).enumerate() {
+            let begin = k * lanes;
+            if places.len() < WORTH || last + begin + lanes > x.len() {
                 for (lane, &first) in firsts.iter().enumerate() {
-                    let from = &x[first as usize..first as usize + places.len()];
-                    for (&place, &value) in places.iter().zip(from) {
-                        local[place as usize * lanes + lane] = value;
+                    for (j, &place) in places.iter().enumerate() {
+                        // SAFETY: the entity lies within x, and places within the tensor.
+                        unsafe {
+                            *to.add(place as usize * lanes + lane) =
+                                *x.get_unchecked(first as usize + begin + j);
+                        }
+                    }
+                }
+                continue;
+            }
+            // SAFETY: what is read lies within x, and places within the tensor; the processor has the instructions.
+            unsafe {
+                V::transpose(
+                    #[inline(always)]
+                    |lane| x.as_ptr().add(*firsts.get_unchecked(lane) as usize + begin),
+                    #[inline(always)]
+                    |j| places.get(j).map_or(unused, |&place| to.add(place as usize * lanes)),
+                );
+            }
+        }
+    }
+}
+
+/// Adds the values of the unmarked cells of a batch, squares of unknowns and cells at a time.
+///
+/// # Safety
+/// As [`scatter`], and the processor has the instructions of the vectors.
+#[inline(always)]
+unsafe fn transposed_out<T: Scalar, V: Vector<T>>(
+    y: &SharedMut<'_, T>,
+    local: &[T],
+    firsts: &[u32],
+    marked: &[u32; MOST_LANES],
+    layout: &Layout,
+    n_active: usize,
+) {
+    let lanes = V::LANES;
+    assert!(local.len() >= layout.places.len() * lanes);
+    let mut square = Square([T::ZERO; MOST_LANES * MOST_LANES]);
+    let rows = square.0.as_mut_ptr();
+    for (entity, firsts) in firsts.chunks_exact(lanes).enumerate() {
+        for (k, places) in layout.places(entity).chunks(lanes).enumerate() {
+            let is_square = places.len() >= WORTH;
+            if is_square {
+                // SAFETY: places lie within the tensor, rows within the square; the processor has the instructions.
+                unsafe {
+                    V::transpose(
+                        #[inline(always)]
+                        |j| {
+                            let place = places.get(j).copied().unwrap_or(0);
+                            local.as_ptr().add(place as usize * lanes)
+                        },
+                        #[inline(always)]
+                        |lane| rows.add(lane * lanes),
+                    );
+                }
+            }
+            for (lane, &first) in firsts[..n_active].iter().enumerate() {
+                if marked[lane] >> entity & 1 == 1 {
+                    continue;
+                }
+                let begin = first as usize + k * lanes;
+                // SAFETY: the entity is not marked, so the caller promises that it is ours alone.
+                let to = unsafe { y.range(begin..begin + places.len()) };
+                if is_square {
+                    // SAFETY: a row of the square.
+                    let row = unsafe { std::slice::from_raw_parts(rows.add(lane * lanes), places.len()) };
+                    add(to, row);
+                } else {
+                    for (to, &place) in to.iter_mut().zip(places) {
+                        // SAFETY: places lie within the tensor.
+                        *to += unsafe { *local.get_unchecked(place as usize * lanes + lane) };
                     }
                 }
             }
         }
     }
+}
+
+/// Rows that begin with a line of the cache.
+#[repr(align(64))]
+struct Square<T>([T; MOST_LANES * MOST_LANES]);
+
+/// Adds runs of as many values as a vector has, and of halves and quarters of that.
+#[inline(always)]
+fn add<T: Scalar>(to: &mut [T], from: &[T]) {
+    let (to, from) = add_runs::<T, 8>(to, from);
+    let (to, from) = add_runs::<T, 4>(to, from);
+    let (to, from) = add_runs::<T, 2>(to, from);
+    to.iter_mut().zip(from).for_each(|(to, from)| *to += *from);
+}
+
+#[inline(always)]
+fn add_runs<'a, T: Scalar, const N: usize>(to: &'a mut [T], from: &'a [T]) -> (&'a mut [T], &'a [T]) {
+    let (to_runs, to) = to.as_chunks_mut::<N>();
+    let (from_runs, from) = from.as_chunks::<N>();
+    for (to, from) in to_runs.iter_mut().zip(from_runs) {
+        for k in 0..N {
+            to[k] += from[k];
+        }
+    }
+    (to, from)
 }
 
 /// Zeros where a batch has a constrained entity.
@@ -47,8 +204,8 @@ pub(super) fn clear_constrained<T: Scalar>(local: &mut [T], marks: &[Mark], layo
 ///
 /// # Safety
 /// No other thread reads or writes meanwhile what belongs to entities that are not marked, of the first `n_active` cells.
-#[inline(always)]
-pub(super) unsafe fn scatter<T: Scalar>(
+pub(super) unsafe fn scatter<T: Lanes>(
+    cpu: &Cpu,
     y: &SharedMut<'_, T>,
     local: &[T],
     (unknowns, firsts): (Unknowns<'_>, &[u32]),
@@ -56,8 +213,41 @@ pub(super) unsafe fn scatter<T: Scalar>(
     layout: &Layout,
     (lanes, n_active): (usize, usize),
 ) {
-    let mut marked = [0_u32; 32];
+    let mut marked = [0_u32; MOST_LANES];
     marks.iter().for_each(|mark| marked[mark.lane as usize] |= 1 << mark.entity);
+    let is_regular = matches!(unknowns, Unknowns::Firsts(_)) && lanes == lanes_of::<T>(cpu.simd());
+    cpu.vectorize(
+        #[inline(always)]
+        || match cpu.simd() {
+            // SAFETY: as the caller promises; the device has the level of the vectors.
+            #[cfg(target_arch = "x86_64")]
+            SimdLevel::Avx2 if is_regular => unsafe {
+                transposed_out::<T, T::Avx2>(y, local, firsts, &marked, layout, n_active);
+            },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            SimdLevel::Avx512 if is_regular => unsafe {
+                transposed_out::<T, T::Avx512>(y, local, firsts, &marked, layout, n_active);
+            },
+            // SAFETY: as above.
+            _ => unsafe { scatter_plainly(y, local, (unknowns, firsts), &marked, layout, (lanes, n_active)) },
+        },
+    );
+}
+
+/// As [`scatter`], value by value.
+///
+/// # Safety
+/// As [`scatter`].
+#[inline(always)]
+unsafe fn scatter_plainly<T: Scalar>(
+    y: &SharedMut<'_, T>,
+    local: &[T],
+    (unknowns, firsts): (Unknowns<'_>, &[u32]),
+    marked: &[u32; MOST_LANES],
+    layout: &Layout,
+    (lanes, n_active): (usize, usize),
+) {
     for (entity, firsts) in firsts.chunks_exact(lanes).enumerate() {
         let places = layout.places(entity);
         for (lane, &first) in firsts[..n_active].iter().enumerate() {
@@ -66,18 +256,13 @@ pub(super) unsafe fn scatter<T: Scalar>(
             }
             // SAFETY: the entity is not marked, so the caller promises that it is ours alone.
             let to = unsafe { y.range(first as usize..first as usize + places.len()) };
-            match unknowns {
-                Unknowns::Firsts(_) => {
-                    for (&place, to) in places.iter().zip(to) {
-                        *to += local[place as usize * lanes + lane];
-                    }
-                }
-                Unknowns::All(list) => {
-                    for &place in places {
-                        let at = place as usize * lanes + lane;
-                        to[(list[at] - first) as usize] += local[at];
-                    }
-                }
+            for (k, &place) in places.iter().enumerate() {
+                let at = place as usize * lanes + lane;
+                let k = match unknowns {
+                    Unknowns::Firsts(_) => k,
+                    Unknowns::All(list) => (list[at] - first) as usize,
+                };
+                to[k] += local[at];
             }
         }
     }

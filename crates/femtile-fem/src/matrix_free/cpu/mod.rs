@@ -2,6 +2,7 @@
 
 mod batches;
 mod cells;
+mod diagonal;
 #[allow(unsafe_code)]
 mod exchange;
 mod layout;

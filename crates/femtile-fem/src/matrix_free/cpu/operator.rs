@@ -1,6 +1,7 @@
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
+use femtile_device::cpu::vector::Lanes;
 use femtile_device::cpu::{Aligned, SharedMut};
 use femtile_device::{Buffer, Cpu};
 use femtile_linalg::hooks::Hook;
@@ -10,6 +11,7 @@ use femtile_tensor::{Contract, lanes};
 
 use super::batches::Batches;
 use super::cells::Cells;
+use super::diagonal::DiagonalTables;
 use super::exchange::{clear_constrained, gather, scatter, share};
 use super::layout::Layout;
 use super::parts::Parts;
@@ -29,7 +31,7 @@ use crate::matrix_free::quadrature::CellRule;
 /// # Source
 /// `[kronbichler2022]`, section 2.
 #[derive(Debug)]
-pub struct MatrixFree<T: Contract> {
+pub struct MatrixFree<T: Contract + Lanes> {
     cpu: Cpu,
     n_dofs: usize,
     cells: Cells<T>,
@@ -44,7 +46,7 @@ pub struct MatrixFree<T: Contract> {
     shares: Mutex<Vec<T>>,
 }
 
-impl<T: Contract> MatrixFree<T> {
+impl<T: Contract + Lanes> MatrixFree<T> {
     /// The operator of `terms` by a rule.
     ///
     /// `constrained` are whole entities, ascending: a vertex, or all of what lies inside an edge or face.
@@ -91,15 +93,38 @@ impl<T: Contract> MatrixFree<T> {
         self.batches.bytes()
     }
 
+    /// The diagonal of the operator.
+    pub fn diagonal(&self) -> Vec<T> {
+        let mut diagonal = vec![T::ZERO; self.n_dofs];
+        let tables = DiagonalTables::new(&self.cells);
+        self.sum(&mut diagonal, &|batch, scratch| {
+            self.cells.diagonal(&tables, &self.cpu, self.batches.metric(batch), scratch);
+        });
+        self.constrained.iter().for_each(|&dof| diagonal[dof as usize] = T::ONE);
+        diagonal
+    }
+
     /// $y = A x$.
     fn product(&self, y: &mut [T], x: &[T]) {
+        let lanes = self.batches.lanes;
+        let n_local = self.layout.places.len() * lanes;
+        self.sum(y, &|batch, scratch| {
+            gather(&self.cpu, &mut scratch[..n_local], x, self.batches.unknowns(batch), &self.layout, lanes);
+            clear_constrained(scratch, self.parts.marks(batch), &self.layout, lanes);
+            self.cells.apply(&self.cpu, self.batches.metric(batch), scratch);
+        });
+        self.constrained.iter().for_each(|&dof| y[dof as usize] = x[dof as usize]);
+    }
+
+    /// The sum of what `work` leaves for each batch at the beginning of its scratch.
+    fn sum(&self, y: &mut [T], work: &(dyn Fn(usize, &mut [T]) + Sync)) {
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         let (y, shares) = (SharedMut::new(y), SharedMut::new(&mut shares[..]));
         self.cpu.for_threads(|thread| {
             if let Some(groups) = self.parts.groups.get(thread) {
                 // SAFETY: a thread writes what its groups meet first, and adds to what no other thread's cells have;
                 // shares belong to a cell.
-                unsafe { self.add_groups(groups.clone(), &y, x, &shares, thread) };
+                unsafe { self.sum_groups(groups.clone(), &y, &shares, thread, work) };
             }
         });
         self.cpu.for_ranges(self.parts.shared.len(), 64, |range| {
@@ -114,55 +139,41 @@ impl<T: Contract> MatrixFree<T> {
                 }
             }
         });
-        for &dof in &self.constrained {
-            // SAFETY: the threads have ended.
-            unsafe { y.write(dof as usize, x[dof as usize]) };
-        }
     }
 
-    /// The products of the cells of some groups.
+    /// The part of [`Self::sum`] of some groups, on one thread.
     ///
     /// # Safety
-    /// As in [`Self::product`].
-    unsafe fn add_groups(
+    /// No other thread has the same groups or the same number.
+    unsafe fn sum_groups(
         &self,
         groups: Range<usize>,
         y: &SharedMut<'_, T>,
-        x: &[T],
         shares: &SharedMut<'_, T>,
         thread: usize,
+        work: &(dyn Fn(usize, &mut [T]) + Sync),
     ) {
         let mut scratch = self.scratch[thread].lock().unwrap_or_else(PoisonError::into_inner);
         let scratch = &mut scratch[..];
-        let lanes = self.batches.lanes;
-        let n_local = self.layout.places.len() * lanes;
         for group in &self.groups[groups] {
             // SAFETY: no other group meets these first.
             unsafe { y.range(group.dofs.clone()) }.fill(T::ZERO);
             for batch in self.batches.of_cells(&group.cells) {
-                let (unknowns, firsts) = (self.batches.unknowns(batch), self.batches.firsts(batch));
-                let marks = self.parts.marks(batch);
-                self.cpu.vectorize(
-                    #[inline(always)]
-                    || gather(&mut scratch[..n_local], x, unknowns, &self.layout, lanes),
-                );
-                clear_constrained(scratch, marks, &self.layout, lanes);
-                self.cells.apply(&self.cpu, self.batches.metric(batch), scratch);
+                work(batch, scratch);
+                let unknowns = (self.batches.unknowns(batch), self.batches.firsts(batch));
+                let (marks, lanes) = (self.parts.marks(batch), self.batches.lanes);
                 let sizes = (lanes, self.batches.n_active(batch));
                 // SAFETY: entities that other threads have are marked, and shares are those of this batch.
                 unsafe {
-                    self.cpu.vectorize(
-                        #[inline(always)]
-                        || scatter(y, scratch, (unknowns, firsts), marks, &self.layout, sizes),
-                    );
-                    share(shares, scratch, (unknowns, firsts), marks, &self.layout, lanes);
+                    scatter(&self.cpu, y, scratch, unknowns, marks, &self.layout, sizes);
+                    share(shares, scratch, unknowns, marks, &self.layout, lanes);
                 }
             }
         }
     }
 }
 
-impl<T: Contract> LinearOperator<T, Cpu> for MatrixFree<T> {
+impl<T: Contract + Lanes> LinearOperator<T, Cpu> for MatrixFree<T> {
     fn n_rows(&self) -> usize {
         self.n_dofs
     }

@@ -1,4 +1,5 @@
 use femtile_device::cpu::SimdLevel;
+use femtile_device::cpu::vector::Lanes;
 use femtile_device::{Buffer, Cpu};
 use femtile_element::tensor::Lagrange;
 use femtile_expression::Expression;
@@ -62,21 +63,24 @@ fn product(space: &TensorSpace<'_>, terms: Terms<'_>, rule: CellRule, x: &[f64])
             let weight: f64 =
                 (0..d).map(|a| weights[q_at(a)]).product::<f64>() * determinant(&map.jacobians[q]).abs();
             let back = inverse(&map.jacobians[q]);
-            let gradient = |i: usize| -> [f64; 3] {
-                std::array::from_fn(|k| (0..d).map(|a| shape(i, a) * back[a][k]).sum())
-            };
-            let sum = |f: &dyn Fn(usize) -> f64| {
-                dofs.iter().enumerate().map(|(i, &dof)| f(i) * x[dof as usize]).sum::<f64>()
-            };
-            let slope: [f64; 3] = std::array::from_fn(|k| sum(&|i| gradient(i)[k]));
-            let value = sum(&|i| shape(i, 9));
+            let n_local = dofs.len();
+            let gradients: Vec<[f64; 3]> = (0..n_local)
+                .map(|i| {
+                    let slopes: [f64; 3] = std::array::from_fn(|a| if a < d { shape(i, a) } else { 0.0 });
+                    std::array::from_fn(|k| (0..d).map(|a| slopes[a] * back[a][k]).sum())
+                })
+                .collect();
+            let at_point: Vec<f64> = (0..n_local).map(|i| shape(i, 9)).collect();
+            let local = dofs.iter().map(|&dof| x[dof as usize]);
+            let value: f64 = at_point.iter().zip(local.clone()).map(|(v, x)| v * x).sum();
+            let slope: [f64; 3] =
+                std::array::from_fn(|k| gradients.iter().zip(local.clone()).map(|(g, x)| g[k] * x).sum());
             let sigma = terms.sigma.map_or([[0.0; 3]; 3], |s| s.tensor_at(cell, tag, map.points[q]));
             let lambda = terms.lambda.map_or(0.0, |l| l.scalar_at(cell, tag, map.points[q]));
             let flux: [f64; 3] = std::array::from_fn(|i| (0..d).map(|j| sigma[i][j] * slope[j]).sum());
             for (i, &dof) in dofs.iter().enumerate() {
-                let g = gradient(i);
-                let stiffness: f64 = (0..d).map(|k| g[k] * flux[k]).sum();
-                y[dof as usize] += weight * (stiffness + lambda * value * shape(i, 9));
+                let stiffness: f64 = (0..d).map(|k| gradients[i][k] * flux[k]).sum();
+                y[dof as usize] += weight * (stiffness + lambda * value * at_point[i]);
             }
         }
     }
@@ -87,7 +91,7 @@ fn values(n: usize) -> Vec<f64> {
     (0..n).map(|i| ((i * 7919 % 1013) as f64 / 1013.0 - 0.4) * 1.7).collect()
 }
 
-fn check<T: Contract>(mesh: &Mesh, degree: usize, terms: Terms<'_>, rule: CellRule, tolerance: f64) {
+fn check<T: Contract + Lanes>(mesh: &Mesh, degree: usize, terms: Terms<'_>, rule: CellRule, tolerance: f64) {
     let space = TensorSpace::new(mesh, degree).unwrap();
     let x = values(space.n_dofs());
     let expected = product(&space, terms, rule, &x);
@@ -104,9 +108,28 @@ fn check<T: Contract>(mesh: &Mesh, degree: usize, terms: Terms<'_>, rule: CellRu
                 let error = (y.to_f64() - e).abs() / size;
                 assert!(error <= tolerance, "degree {degree}, {rule:?}, {cpu:?}: entry {i} off by {error:e}");
             }
+            if space.n_dofs() < 200 {
+                check_diagonal(&a, &cpu, tolerance);
+            }
             let first = first.get_or_insert_with(|| y.as_slice().to_vec());
             assert!(first == y.as_slice(), "bits differ with {threads} threads");
         }
+    }
+}
+
+/// The diagonal against products with unit vectors.
+fn check_diagonal<T: Contract + Lanes>(a: &MatrixFree<T>, cpu: &Cpu, tolerance: f64) {
+    let diagonal = a.diagonal();
+    let size = diagonal.iter().fold(0.0_f64, |size, x| size.max(x.to_f64().abs()));
+    let mut y = Buffer::from_vec(cpu, diagonal.clone()).unwrap();
+    for (i, entry) in diagonal.iter().enumerate().step_by(7) {
+        let mut unit = vec![T::ZERO; diagonal.len()];
+        unit[i] = T::ONE;
+        a.apply(&mut y, &Buffer::from_vec(cpu, unit).unwrap()).unwrap();
+        assert!(
+            (y.as_slice()[i].to_f64() - entry.to_f64()).abs() <= tolerance * size,
+            "entry {i} of the diagonal"
+        );
     }
 }
 

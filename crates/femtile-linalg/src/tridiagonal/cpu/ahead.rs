@@ -3,7 +3,7 @@
 use femtile_device::Scalar;
 
 use super::LINE;
-use super::vector::prefetch;
+use femtile_device::cpu::vector::prefetch;
 
 /// Lines of the cache that come next, in the order of memory of the bands and the right side at once: the processor
 /// reads ahead of itself where several long streams go on side by side.

@@ -7,10 +7,7 @@ pub(crate) mod panel;
 mod plan;
 mod stream;
 pub(crate) mod sweep;
-pub(crate) mod vector;
 mod worker;
-#[cfg(target_arch = "x86_64")]
-mod x86;
 
 use std::any::TypeId;
 

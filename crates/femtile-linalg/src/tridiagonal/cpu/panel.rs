@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use femtile_device::Scalar;
 
-use super::vector::Vector;
+use femtile_device::cpu::vector::Vector;
 use crate::tridiagonal::{LineAxis, Lines};
 
 /// Rows of lanes to read: the value of (row, lane) at `first + row * stride + lane`.

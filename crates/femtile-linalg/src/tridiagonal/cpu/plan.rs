@@ -7,7 +7,6 @@ use femtile_device::cpu::SimdLevel;
 
 use super::LINE;
 use super::sweep::{Batch, Elimination};
-use super::vector::{Lanes, Vector};
 use super::worker::solve_panels;
 use crate::LinalgError;
 use crate::tridiagonal::factored::cpu::Factored;
@@ -15,6 +14,7 @@ use crate::tridiagonal::periodic::cpu::Periodic;
 use crate::tridiagonal::pivoted::cpu::Pivoted;
 use crate::tridiagonal::thomas::cpu::Thomas;
 use crate::tridiagonal::{Ends, Stability};
+use femtile_device::cpu::vector::{Lanes, Vector};
 
 /// Gives room for so many values.
 type MemoryOf<'m, T> = &'m mut dyn FnMut(usize) -> Result<*mut T, LinalgError>;
@@ -173,9 +173,9 @@ mod tests {
     use std::sync::atomic::AtomicU64;
 
     use super::super::sweep::Source;
-    use super::super::vector::Plain;
     use super::*;
     use crate::tridiagonal::{Algorithm, Layout, Problem};
+    use femtile_device::cpu::vector::Plain;
 
     /// The plan for arrays that begin at some address, which nobody reads.
     fn plan(shape: &[usize], axis: usize, address: usize, is_in_place: bool, threads: usize) -> Plan {

@@ -3,7 +3,7 @@
 use femtile_device::Scalar;
 
 use super::LINE;
-use super::vector::Vector;
+use femtile_device::cpu::vector::Vector;
 
 /// Whether all rows from `start` on, `stride` apart, begin lines of the cache.
 #[inline(always)]

@@ -7,8 +7,8 @@ use femtile_device::{Buffer, Cpu, Scalar};
 
 use super::ahead::Ahead;
 use super::panel::{Rows, RowsMut};
-use super::vector::Vector;
 use crate::tridiagonal::{BandRule, Bands, Problem};
+use femtile_device::cpu::vector::Vector;
 
 /// Bytes of a row that either sweep goes over while it asks for another line ahead: both ask for all there is.
 const STEP: usize = 128;

@@ -10,10 +10,10 @@ use super::panel::{Places, Rows};
 use super::plan::Plan;
 use super::stream::{self, stream_copy};
 use super::sweep::{Batch, Elimination, Memory, Source};
-use super::vector::{Lanes, Vector, fence};
 use super::{LINE, MIN_ENTRIES, failures};
 use crate::LinalgError;
 use crate::tridiagonal::BandRule;
+use femtile_device::cpu::vector::{Lanes, Vector, fence};
 
 /// The memory of one thread, and the panel that it is at.
 struct Worker<'a, 'b, T, V, E> {

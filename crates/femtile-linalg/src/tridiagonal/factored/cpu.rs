@@ -4,9 +4,9 @@ use super::{FactoredKernels, Factors};
 use crate::LinalgError;
 use crate::tridiagonal::cpu::solve_panels;
 use crate::tridiagonal::cpu::sweep::{At, Batch, Elimination};
-use crate::tridiagonal::cpu::vector::Vector;
 use crate::tridiagonal::thomas::cpu::substitute;
 use crate::tridiagonal::{Bands, Ends, Problem, Work};
+use femtile_device::cpu::vector::Vector;
 
 impl<T: Scalar> FactoredKernels<T> for Cpu {
     fn factored_solve(

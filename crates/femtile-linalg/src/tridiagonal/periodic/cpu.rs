@@ -1,7 +1,7 @@
 use femtile_device::Scalar;
 
 use crate::tridiagonal::cpu::sweep::{At, BEHIND, Elimination};
-use crate::tridiagonal::cpu::vector::Vector;
+use femtile_device::cpu::vector::Vector;
 
 /// Elimination of rings; lanes do what the reference does. Kept are $c^*$, $d^*$ and $q^*$ of all rows but the last.
 pub(crate) struct Periodic;

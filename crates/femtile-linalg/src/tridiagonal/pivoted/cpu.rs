@@ -1,7 +1,7 @@
 use femtile_device::Scalar;
 
 use crate::tridiagonal::cpu::sweep::{At, BEHIND, Elimination};
-use crate::tridiagonal::cpu::vector::Vector;
+use femtile_device::cpu::vector::Vector;
 
 /// Elimination with exchanged rows; lanes do what the reference does. Kept are the two upper bands and the value.
 pub(crate) struct Pivoted;

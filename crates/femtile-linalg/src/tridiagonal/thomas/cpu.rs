@@ -1,7 +1,7 @@
 use femtile_device::Scalar;
 
 use crate::tridiagonal::cpu::sweep::{At, BEHIND, Elimination};
-use crate::tridiagonal::cpu::vector::Vector;
+use femtile_device::cpu::vector::Vector;
 
 /// Elimination row by row; lanes do what the reference does. Kept are $c^*$ and $d^*$; the row behind goes along.
 pub(crate) struct Thomas;

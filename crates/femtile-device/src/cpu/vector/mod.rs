@@ -1,14 +1,14 @@
-//! Vectors of lanes, a system in each: the few acts of elimination, and transposes.
-
-use femtile_device::Scalar;
+//! Numbers side by side in a register: the few acts of elimination, and transposes.
 
 #[cfg(target_arch = "x86_64")]
-use super::x86;
+mod x86;
+
+use crate::Scalar;
 
 /// Numbers side by side in one register.
 ///
 /// A value exists only where the processor has the instructions: the ways to make one are unsafe.
-pub(crate) trait Vector<T: Scalar>: Copy {
+pub trait Vector<T: Scalar>: Copy {
     /// How many numbers.
     const LANES: usize;
     /// A yes or no for each lane.
@@ -83,7 +83,7 @@ pub(crate) trait Vector<T: Scalar>: Copy {
 
 /// Makes what was written past the cache visible to others.
 #[inline(always)]
-pub(crate) fn fence() {
+pub fn fence() {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 processor has this instruction.
     unsafe {
@@ -93,7 +93,7 @@ pub(crate) fn fence() {
 
 /// Asks for a line of memory that is needed later, in the second-level cache; any address will do.
 #[inline(always)]
-pub(crate) fn prefetch<T>(address: *const T) {
+pub fn prefetch<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 processor has this instruction, and it never faults.
     unsafe {
@@ -104,7 +104,7 @@ pub(crate) fn prefetch<T>(address: *const T) {
 }
 
 /// The vectors of a precision, by SIMD level.
-pub(crate) trait Lanes: Scalar {
+pub trait Lanes: Scalar {
     /// Without explicit vectors.
     type Plain: Vector<Self>;
     /// 256 bits.
@@ -133,7 +133,7 @@ impl Lanes for f32 {
 
 /// An array that the compiler may put into whatever registers there are.
 #[derive(Clone, Copy)]
-pub(crate) struct Plain<T, const N: usize>([T; N]);
+pub struct Plain<T, const N: usize>([T; N]);
 
 impl<T: Scalar, const N: usize> Plain<T, N> {
     #[inline(always)]
@@ -227,8 +227,8 @@ impl<T: Scalar, const N: usize> Vector<T> for Plain<T, N> {
 
 #[cfg(test)]
 mod tests {
-    use femtile_device::Cpu;
-    use femtile_device::cpu::SimdLevel;
+    use crate::Cpu;
+    use crate::cpu::SimdLevel;
 
     use super::*;
 

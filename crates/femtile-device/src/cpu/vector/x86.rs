@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::vector::Vector;
+use super::Vector;
 
 macro_rules! vector {
     (
@@ -17,7 +17,7 @@ macro_rules! vector {
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy)]
-        pub(crate) struct $name($raw);
+        pub struct $name($raw);
 
         // In what follows a value of the type shows that the processor has the instructions.
         impl Vector<$t> for $name {

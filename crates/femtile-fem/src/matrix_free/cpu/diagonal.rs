@@ -1,0 +1,78 @@
+//! The diagonal of the operator on the cells of a batch.
+
+use femtile_device::Cpu;
+use femtile_element::tensor::Table;
+use femtile_tensor::{Contract, Factor, Parity, contract, lanes};
+
+use super::cells::{BatchMetric, Cells};
+
+/// Products of entries of two tables, transposed: values with values, slopes with values, slopes with slopes.
+#[derive(Debug)]
+pub(super) struct DiagonalTables<T>([Factor<T>; 3]);
+
+impl<T: Contract> DiagonalTables<T> {
+    pub fn new(cells: &Cells<T>) -> Self {
+        let [values, slopes] = &cells.tables;
+        let product = |a: &Table, b: &Table| {
+            let entries = a.entries.iter().zip(&b.entries).map(|(a, b)| a * b).collect();
+            Factor::with_parity(&Table { entries, ..a.clone() }.transpose(), Parity::None)
+        };
+        Self([product(values, values), product(slopes, values), product(slopes, slopes)])
+    }
+}
+
+/// Axes of the entries of a metric; those beside the diagonal count twice.
+const AXES: [[usize; 2]; 6] = [[0, 0], [1, 1], [2, 2], [1, 2], [0, 2], [0, 1]];
+
+impl<T: Contract> Cells<T> {
+    /// $\sum_q \sum_{ab} G_{ab}\, \partial_a\varphi_i\, \partial_b\varphi_i + \mu \varphi_i^2$ for every node, at the beginning
+    /// of `scratch`.
+    pub fn diagonal(
+        &self,
+        tables: &DiagonalTables<T>,
+        cpu: &Cpu,
+        metric: BatchMetric<'_, T>,
+        scratch: &mut [T],
+    ) {
+        let n_lanes = lanes::<T>(cpu);
+        let kept = match metric {
+            BatchMetric::Diagonal(_) => vec![0, 1, 2, 6],
+            BatchMetric::Constant(_) | BatchMetric::Stored(_) => self.stored_entries(),
+        };
+        let n_points = self.m.pow(self.d as u32);
+        let mut sum = vec![T::ZERO; self.n.pow(self.d as u32) * n_lanes];
+        let mut at_points = vec![T::ZERO; n_points * n_lanes];
+        for &entry in &kept {
+            for (at, values) in at_points.chunks_exact_mut(n_lanes).enumerate() {
+                for (lane, value) in values.iter_mut().enumerate() {
+                    *value = self.entry(metric, entry, at, lane, n_lanes);
+                }
+            }
+            let times = if matches!(entry, 3..=5) { T::ONE + T::ONE } else { T::ONE };
+            let slopes =
+                |axis: usize| AXES.get(entry).map_or(0, |axes| axes.iter().filter(|&&a| a == axis).count());
+            let mut values = at_points.clone();
+            for axis in 0..self.d {
+                let table = &tables.0[slopes(axis)];
+                let mut next = vec![T::ZERO; values.len() / table.n_cols() * table.n_rows()];
+                contract(cpu, table, self.n.pow(axis as u32), &values, &mut next);
+                values = next;
+            }
+            sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += times * value);
+        }
+        scratch[..sum.len()].copy_from_slice(&sum);
+    }
+
+    /// One entry of the metric at a point, with its weight.
+    fn entry(&self, metric: BatchMetric<'_, T>, entry: usize, at: usize, lane: usize, lanes: usize) -> T {
+        match metric {
+            BatchMetric::Diagonal(entries) => self.weight(at) * entries[entry.min(3) * lanes + lane],
+            BatchMetric::Constant(entries) => self.weight(at) * entries[entry * lanes + lane],
+            BatchMetric::Stored(entries) => {
+                let stored = self.stored_entries();
+                let place = stored.iter().position(|&other| other == entry).unwrap_or(0);
+                entries[(at * stored.len() + place) * lanes + lane]
+            }
+        }
+    }
+}
