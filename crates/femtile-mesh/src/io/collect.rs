@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-use super::lagrange::{complete, corner_places};
+use super::lagrange::complete;
+use crate::tensor::corner_places;
 use crate::{CellKind, Curved, Facets, Field, Mesh, MeshError, Place};
 
 /// Cells of mixed kinds in the order of a file, with their tags.
@@ -233,7 +234,7 @@ pub(super) fn is_tag_name(name: &str) -> bool {
 }
 
 /// Puts a planar mesh at z = 0; a surface in space is refused.
-fn flatten(path: &Path, points: &mut [[f64; 3]]) -> Result<(), MeshError> {
+pub(super) fn flatten(path: &Path, points: &mut [[f64; 3]]) -> Result<(), MeshError> {
     let Some(&[_, _, height]) = points.first() else { return Ok(()) };
     let size = points.iter().flatten().fold(0.0f64, |size, x| size.max(x.abs()));
     if let Some(node) = points.iter().position(|p| (p[2] - height).abs() > 1e-12 * size) {

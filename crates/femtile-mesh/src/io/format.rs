@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{gmsh, medit, tetgen, vtk, vtu};
+use super::{gmsh, medit, mfem, tetgen, vtk, vtu};
 use crate::{Mesh, MeshError, Place};
 
 /// Reads a mesh file; its extension says the format.
@@ -12,13 +12,20 @@ use crate::{Mesh, MeshError, Place};
 /// of the format.
 pub fn read(path: &Path) -> Result<Mesh, MeshError> {
     match extension(path).as_str() {
-        "mesh" => medit::read(path),
+        "mesh" => read_mesh(path),
         "msh" => gmsh::read(path),
         "node" | "ele" => tetgen::read(path),
         "vtk" => vtk::read(path),
         "vtu" => vtu::read(path),
-        _ => Err(unknown(path, "read", ".node/.ele, .mesh (MEDIT), .msh (Gmsh), .vtk, .vtu")),
+        _ => Err(unknown(path, "read", ".node/.ele, .mesh (MEDIT, MFEM), .msh (Gmsh), .vtk, .vtu")),
     }
+}
+
+/// `.mesh` is the extension of two formats: the first line tells.
+fn read_mesh(path: &Path) -> Result<Mesh, MeshError> {
+    let bytes = std::fs::read(path);
+    let bytes = bytes.map_err(|source| MeshError::Io { path: path.into(), action: "read", source })?;
+    if mfem::is_mfem(&bytes) { mfem::parse(path, &bytes) } else { medit::parse(path, &bytes) }
 }
 
 /// Writes a mesh file; its extension says the format. It takes its name only when it is complete.

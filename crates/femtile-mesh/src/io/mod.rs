@@ -6,6 +6,7 @@ mod format;
 pub mod gmsh;
 mod lagrange;
 pub mod medit;
+pub mod mfem;
 mod number;
 mod scanner;
 pub mod tetgen;

@@ -3,5 +3,5 @@
 mod numbering;
 mod serendipity;
 
-pub(super) use numbering::{Numbering, corner_places};
+pub(super) use numbering::Numbering;
 pub(super) use serendipity::complete;

@@ -1,5 +1,6 @@
 //! Where the points of a quadrilateral or hexahedron of higher order stand in files.
 
+use crate::tensor::CORNERS;
 use crate::{CellKind, Curved};
 
 /// Marks a point that a serendipity cell does not have.
@@ -7,10 +8,6 @@ pub(in crate::io) const MISSING: u32 = u32::MAX;
 
 /// A point of the lattice of a cell, each coordinate from 0 to the order.
 type Lattice = [usize; 3];
-
-/// Corners of the unit square or cube as VTK orders them.
-const CORNERS: [Lattice; 8] =
-    [[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 1]];
 
 /// The order in which a format lists the points of a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,12 +63,6 @@ impl Numbering {
     pub(in crate::io) fn order_of(kind: CellKind, n_points: usize) -> Option<usize> {
         (1..=Curved::MAX_ORDER).find(|order| (order + 1).pow(kind.dimension() as u32) == n_points)
     }
-}
-
-/// Place of each corner, as VTK orders them, among the points of a cell.
-pub(in crate::io) fn corner_places(kind: CellKind, order: usize) -> impl Iterator<Item = usize> {
-    let row = order + 1;
-    CORNERS[..kind.n_nodes()].iter().map(move |[i, j, k]| order * (i + row * (j + row * k)))
 }
 
 /// The point `step / order` of the way from one corner to another.
@@ -162,6 +153,7 @@ fn vtk_cube(order: usize, is_old: bool) -> Vec<Lattice> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tensor::corner_places;
 
     const KINDS: [CellKind; 2] = [CellKind::Quadrilateral, CellKind::Hexahedron];
 
