@@ -46,6 +46,19 @@ pub fn write(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
     }
 }
 
+/// Refuses a mesh of curved cells in a format that is written straight.
+pub(super) fn refuse_curved(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
+    if mesh.curved.is_none() {
+        return Ok(());
+    }
+    Err(MeshError::Unsupported {
+        path: path.into(),
+        place: Place::Whole,
+        what: "writing curved cells in this format".into(),
+        advice: "write .vtu".into(),
+    })
+}
+
 fn extension(path: &Path) -> String {
     path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase()
 }

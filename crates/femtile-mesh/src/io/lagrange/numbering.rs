@@ -50,6 +50,11 @@ impl Numbering {
         self
     }
 
+    /// Place of each point of the file in lexicographic order.
+    pub(in crate::io) fn places(&self) -> &[usize] {
+        &self.places
+    }
+
     /// The points of a cell in lexicographic order, [`MISSING`] where the file has none.
     pub(in crate::io) fn arrange(&self, points: &[u32], arranged: &mut Vec<u32>) {
         arranged.clear();
