@@ -45,9 +45,12 @@ impl Rule {
     }
 }
 
-/// The rules that cells of one order are measured by.
-struct Rules {
+/// The rules that the cells of a mesh are measured by, and their points.
+struct Rules<'a> {
+    kind: CellKind,
     dimension: usize,
+    order: usize,
+    points: &'a [[f64; 3]],
     /// Exact for the Jacobian, of degree $dg - 1$ in each coordinate.
     measure: Rule,
     /// Of $g + 1$ points, where operators see the Jacobian.
@@ -64,10 +67,14 @@ struct Shape {
     lowest: (usize, f64),
 }
 
-impl Rules {
-    fn new(dimension: usize, order: usize) -> Self {
+impl<'a> Rules<'a> {
+    fn new(kind: CellKind, order: usize, points: &'a [[f64; 3]]) -> Self {
+        let dimension = kind.dimension();
         Self {
+            kind,
             dimension,
+            order,
+            points,
             measure: Rule::gauss(order, (dimension * order).div_ceil(2)),
             quadrature: Rule::gauss(order, order + 1),
             corners: Rule::new(order, &[0.0, 1.0], vec![0.5; 2]),
@@ -100,6 +107,35 @@ impl Rules {
             lowest,
         }
     }
+
+    fn orient_cell(
+        &self,
+        cell: usize,
+        corners: &mut [u32],
+        places: &mut [u32],
+        total: &mut Shapes,
+    ) -> Result<(), CheckError> {
+        let points: Vec<[f64; 3]> = places.iter().map(|&point| self.points[point as usize]).collect();
+        let shape = self.shape(&points);
+        if !shape.is_certain {
+            let n = points.len() as f64;
+            let at = std::array::from_fn(|d| points.iter().map(|p| p[d]).sum::<f64>() / n);
+            return Err(CheckError::Degenerate { cell, measure: shape.measure, at });
+        }
+        let (point, jacobian) = shape.lowest;
+        // A value that is no number is refused as well.
+        if jacobian.is_nan() || jacobian <= 0.0 {
+            let at = apply(&vec![&self.quadrature.values; self.dimension], &points)[point];
+            return Err(CheckError::Folded { cell, at, jacobian });
+        }
+        if shape.measure < 0.0 {
+            turn_over(self.kind, corners);
+            exchange_axes(self.order + 1, places);
+            total.n_flipped += 1;
+        }
+        total.add(cell, shape.measure.abs(), shape.quality);
+        Ok(())
+    }
 }
 
 fn determinant([a, b, c]: &[[f64; 3]; 3]) -> f64 {
@@ -118,9 +154,9 @@ fn extent(columns: &[[f64; 3]; 3]) -> f64 {
 /// first whose Jacobian is not positive at one of $g + 1$ Gauss points an axis.
 pub(super) fn orient(mesh: &mut Mesh) -> Option<Result<Shapes, CheckError>> {
     let (kind, curved) = (mesh.kind, mesh.curved.as_mut()?);
-    let rules = Rules::new(kind.dimension(), curved.order);
     let (n, n_points) = (kind.n_nodes(), curved.n_points(kind.dimension()));
     let Curved { order, points, cells } = curved;
+    let rules = Rules::new(kind, *order, points);
     let blocks: Vec<_> = mesh
         .cells
         .par_chunks_mut(CELLS_PER_BLOCK * n)
@@ -131,45 +167,12 @@ pub(super) fn orient(mesh: &mut Mesh) -> Option<Result<Shapes, CheckError>> {
             let mut total = Shapes::new(first);
             let both = corners.chunks_exact_mut(n).zip(cells.chunks_exact_mut(n_points));
             for (cell, (corners, shape)) in (first..).zip(both) {
-                orient_cell(&rules, kind, *order, points, cell, corners, shape, &mut total)?;
+                rules.orient_cell(cell, corners, shape, &mut total)?;
             }
             Ok(total)
         })
         .collect();
     Some(Shapes::sum(blocks))
-}
-
-#[allow(clippy::too_many_arguments)]
-fn orient_cell(
-    rules: &Rules,
-    kind: CellKind,
-    order: usize,
-    points: &[[f64; 3]],
-    cell: usize,
-    corners: &mut [u32],
-    places: &mut [u32],
-    total: &mut Shapes,
-) -> Result<(), CheckError> {
-    let of_cell: Vec<[f64; 3]> = places.iter().map(|&point| points[point as usize]).collect();
-    let shape = rules.shape(&of_cell);
-    if !shape.is_certain {
-        let n = of_cell.len() as f64;
-        let at = std::array::from_fn(|d| of_cell.iter().map(|p| p[d]).sum::<f64>() / n);
-        return Err(CheckError::Degenerate { cell, measure: shape.measure, at });
-    }
-    let (point, jacobian) = shape.lowest;
-    // Written so that a value that is no number is refused as well.
-    if !(jacobian > 0.0) {
-        let at = apply(&vec![&rules.quadrature.values; rules.dimension], &of_cell)[point];
-        return Err(CheckError::Folded { cell, at, jacobian });
-    }
-    if shape.measure < 0.0 {
-        turn_over(kind, corners);
-        exchange_axes(order + 1, places);
-        total.n_flipped += 1;
-    }
-    total.add(cell, shape.measure.abs(), shape.quality);
-    Ok(())
 }
 
 /// Exchanges the first two axes of a grid of points.

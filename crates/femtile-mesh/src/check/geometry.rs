@@ -95,8 +95,8 @@ fn orient_block(
             return Err(CheckError::Degenerate { cell, measure: shape.measure, at: centroid(points, nodes) });
         }
         let (at, jacobian) = shape.lowest;
-        // Written so that a value that is no number is refused as well.
-        if !(jacobian > 0.0) {
+        // A value that is no number is refused as well.
+        if jacobian.is_nan() || jacobian <= 0.0 {
             return Err(CheckError::Folded { cell, at: straight(points, nodes, at), jacobian });
         }
         if shape.measure < 0.0 {

@@ -25,7 +25,7 @@ impl Default for DeformConfig {
 pub fn deform(mesh: &mut Mesh, config: &DeformConfig) -> Result<(), MeshError> {
     let DeformConfig { amplitude, order } = *config;
     // The Jacobian of the map is 1 − 3.63 a at least in three dimensions, 1 − π a in two.
-    if !(amplitude.abs() < 0.25) {
+    if amplitude.is_nan() || amplitude.abs() >= 0.25 {
         let message = format!("{amplitude}; between -0.25 and 0.25, else cells fold");
         return Err(MeshError::Invalid { field: "amplitude", message });
     }

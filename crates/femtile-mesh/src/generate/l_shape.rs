@@ -57,8 +57,7 @@ pub fn l_shape(config: &LShapeConfig) -> Result<Mesh, MeshError> {
     let dimension = mesh.dimension();
     let names: Vec<&str> = SIDES[..2 * dimension].iter().copied().chain(["notch"]).collect();
     tag_boundary(&mut mesh, &names, |at| {
-        let is_at =
-            |side: usize| at[side / 2] == if side % 2 == 0 { lower[side / 2] } else { upper[side / 2] };
+        let is_at = |side: usize| at[side / 2] == [lower, upper][side % 2][side / 2];
         (0..2 * dimension).find(|&side| is_at(side)).unwrap_or(2 * dimension)
     });
     Ok(mesh)
