@@ -94,7 +94,11 @@ fn ball_of(radius: f64, h: f64, cell: CellName, order: usize) -> Result<Mesh, Me
             // An edge of a block is a quarter of a circle, the way from the cube inside to the sphere about half a radius.
             let count = |length: f64| (length / h * (1.0 - 1e-12)).ceil().max(1.0) as usize;
             let (cells, layers) = (count(std::f64::consts::FRAC_PI_2 * radius), count(0.5 * radius));
-            hexahedral_ball(&HexahedralBallConfig { radius, cells, layers, order })
+            let made = hexahedral_ball(&HexahedralBallConfig { radius, cells, layers, order });
+            made.map_err(|error| match error {
+                MeshError::Invalid { field: "cells", message } => MeshError::Invalid { field: "h", message },
+                other => other,
+            })
         }
         CellName::Hexahedron => wrong("h", &format!("{h} is not a positive, finite length")),
     }
@@ -140,7 +144,7 @@ mod tests {
             ("kind = \"ball\", h = 0.5, order = 2", "order: tetrahedra are straight"),
             ("kind = \"ball\", h = 0.5, cell = \"tetrahedron-5\"", "cell: a ball"),
             ("kind = \"ball\", h = 0.0, cell = \"hexahedron\"", "h: 0"),
-            ("kind = \"ball\", h = 1e-9, cell = \"hexahedron\"", "cells"),
+            ("kind = \"ball\", h = 1e-9, cell = \"hexahedron\"", "h: this mesh would have"),
             ("kind = \"shell\", cells = 1, layers = 0", "cells: "),
             ("kind = \"l_shape\", cells = 0", "cells: "),
         ] {

@@ -167,3 +167,50 @@ fn broken_files_are_refused_with_the_line() {
     let curved = parse(&format!("{triangle}{nodes}")).unwrap_err().to_string();
     assert!(curved.contains("triangle cells with nodes of order 2"), "{curved}");
 }
+
+const WORDS: [&str; 12] =
+    ["0", "-1", "1", "3", "5", "9", "99999999", "4294967295", "9223372036854775807", "nan", "x", ""];
+
+/// Replaces words of a text by others.
+fn mutated(text: &str, changes: &[(f64, usize)]) -> String {
+    let mut lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(' ').collect()).collect();
+    for &(share, word) in changes {
+        let n_words: usize = lines.iter().map(Vec::len).sum();
+        let at = (share * n_words as f64) as usize;
+        if let Some(found) = lines.iter_mut().flatten().nth(at) {
+            *found = WORDS[word];
+        }
+    }
+    lines.iter().map(|line| line.join(" ")).collect::<Vec<_>>().join("\n")
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_change_of_words_makes_the_reader_panic(
+        changes in proptest::collection::vec((0.0..1.0f64, 0..WORDS.len()), 1..4),
+        collection in proptest::sample::select(&["H1_2D_P2", "L2_2D_P2", "Cubic", "H1_2D_P9", "Linear"][..]),
+    ) {
+        let text = mutated(&two_squares(collection, 1, &CONTINUOUS), &changes);
+        if let Ok(mut mesh) = parse(&text) {
+            mesh.validate().unwrap();
+            let _ = check(&mut mesh, &CheckConfig::default());
+        }
+    }
+
+    #[test]
+    fn cubes_that_repeat_vertices_are_numbered_without_a_panic(
+        vertices in proptest::collection::vec(0..10u32, 16),
+        order in 2..4usize,
+    ) {
+        let cells: Vec<String> = vertices.chunks(8).map(|cell| {
+            let words: Vec<String> = cell.iter().map(u32::to_string).collect();
+            format!("1 5 {}", words.join(" "))
+        }).collect();
+        let mut text = format!("MFEM mesh v1.0\ndimension\n3\nelements\n2\n{}\nboundary\n0\nvertices\n10\nnodes\n", cells.join("\n"));
+        text += &format!("FiniteElementSpace\nFiniteElementCollection: H1_3D_P{order}\nVDim: 3\nOrdering: 0\n");
+        text += &"0.5\n".repeat(3 * 200);
+        if let Ok(mesh) = parse(&text) {
+            mesh.validate().unwrap();
+        }
+    }
+}
