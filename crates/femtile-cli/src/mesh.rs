@@ -71,6 +71,9 @@ fn info(mesh: &Mesh) -> String {
         mesh.n_cells(),
         mesh.kind
     );
+    if let Some(curved) = &mesh.curved {
+        text += &format!("shapes    of order {}, {} points\n", curved.order, curved.points.len());
+    }
     text += &tags("regions", &mesh.cell_tags, mesh, mesh.dimension());
     text += &tags("boundary", &mesh.facets.tags, mesh, mesh.dimension() - 1);
     for (what, fields) in [("cell", &mesh.cell_fields), ("node", &mesh.node_fields)] {

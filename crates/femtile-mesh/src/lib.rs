@@ -4,7 +4,9 @@
 mod cell_kind;
 mod error;
 mod mesh;
+mod numbering;
 mod patches;
+mod tensor;
 
 pub mod check;
 pub mod generate;

@@ -102,14 +102,42 @@ fn linear_fields_stay_linear_and_cells_inherit() {
 
 #[test]
 fn what_cannot_be_refined_is_refused() {
-    let hexahedra = box_mesh(&BoxConfig { split: BoxSplit::Hexahedron, ..BoxConfig::default() }).unwrap();
-    assert!(uniform(&hexahedra).unwrap_err().to_string().contains("hexahedron"));
-    let squares = SquareConfig { split: SquareSplit::Quadrilateral, ..SquareConfig::default() };
-    assert!(uniform(&square(&squares).unwrap()).is_err());
     let mut mesh = box_mesh(&BoxConfig { cells: [2; 3], ..BoxConfig::default() }).unwrap();
     mesh.facets.nodes.extend([0, 1, 26]);
     mesh.facets.tags.push(9);
     assert!(uniform(&mesh).unwrap_err().to_string().contains("1–26"));
+    let segments = Mesh::new(vec![[0.0; 3], [1.0; 3]], CellKind::Segment, vec![0, 1]).unwrap();
+    assert!(uniform(&segments).unwrap_err().to_string().contains("segment"));
+    let split = BoxSplit::Hexahedron;
+    let mut mesh = box_mesh(&BoxConfig { cells: [2; 3], split, ..BoxConfig::default() }).unwrap();
+    mesh.facets.nodes.extend([0, 1, 26, 25]);
+    mesh.facets.tags.push(9);
+    assert!(uniform(&mesh).unwrap_err().to_string().contains("[1, 26]"));
+}
+
+#[test]
+fn refined_boxes_of_boxes_are_the_boxes_with_twice_the_cells() {
+    let split = BoxSplit::Hexahedron;
+    let make = |cells| box_mesh(&BoxConfig { cells, split, ..BoxConfig::default() }).unwrap();
+    let mut coarse = make([2, 3, 1]);
+    coarse.cell_tags = vec![1, 2, 3, 4, 5, 6];
+    let product = |p: &[f64; 3]| [p[0] * p[1] * p[2], p[0] - 2.0 * p[2]];
+    let values: Vec<f64> = coarse.points.iter().flat_map(product).collect();
+    coarse.node_fields.insert("product".into(), Field { n_components: 2, values });
+    let (fine, other) = (uniform(&coarse).unwrap(), make([4, 6, 2]));
+    assert_eq!((fine.n_nodes(), fine.n_cells()), (other.n_nodes(), other.n_cells()));
+    assert_eq!(fine.points[..coarse.n_nodes()], coarse.points);
+    let report = sound(&fine);
+    assert!((report.volume - 1.0).abs() < 1e-13 && report.n_components == 1);
+    assert!((0..48).all(|cell| fine.cell_tags[cell] == 1 + cell as i32 / 8));
+    for (p, found) in fine.points.iter().zip(fine.node_fields["product"].values.chunks(2)) {
+        assert!((0..2).all(|c| (found[c] - product(p)[c]).abs() < 1e-14));
+    }
+    let squares =
+        SquareConfig { cells: [3, 2], split: SquareSplit::Quadrilateral, ..SquareConfig::default() };
+    let fine = uniform(&square(&squares).unwrap()).unwrap();
+    assert_eq!((fine.n_nodes(), fine.n_cells(), fine.facets.tags.len()), (35, 24, 20));
+    assert!((sound(&fine).volume - 1.0).abs() < 1e-13);
 }
 
 #[test]

@@ -11,15 +11,39 @@ pub enum CellName {
     /// Five tetrahedra a cube, mirrored from cube to cube.
     #[serde(rename = "tetrahedron-5")]
     Tetrahedron5,
-    /// Hexahedra; no equation is solved on them yet.
+    /// Hexahedra, which may be curved.
     Hexahedron,
+}
+
+/// Kinds of cell that a generator of plane meshes can make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlaneCellName {
+    /// Two triangles a square.
+    #[default]
+    Triangle,
+    /// Quadrilaterals, which may be curved.
+    Quadrilateral,
+}
+
+/// Domains with a re-entrant corner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LShapeName {
+    /// The square from −1 to 1 without x > 0, y < 0.
+    #[default]
+    Plane,
+    /// The same times 0 < z < 1.
+    Extruded,
+    /// The cube from −1 to 1 without x > 0, y < 0, z > 0: Fichera's corner.
+    Corner,
 }
 
 /// A mesh made by formula.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Generator {
-    /// A box of tetrahedra; tags xmin, xmax, ymin, ymax, zmin, zmax.
+    /// A box of tetrahedra or hexahedra; tags xmin, xmax, ymin, ymax, zmin, zmax.
     Box {
         /// Number of cubes along x, y, z.
         cells: [usize; 3],
@@ -32,17 +56,32 @@ pub enum Generator {
         /// Corner with the largest coordinates.
         #[serde(default = "ones3")]
         upper: [f64; 3],
+        /// How far the middle moves along each axis, in sides of the box; the sides stay.
+        #[serde(default)]
+        deform: f64,
+        /// Degree of the shapes of hexahedra, 1 to 9.
+        #[serde(default = "straight")]
+        order: usize,
     },
-    /// A rectangle of triangles; tags xmin, xmax, ymin, ymax.
+    /// A rectangle of triangles or quadrilaterals; tags xmin, xmax, ymin, ymax.
     Square {
         /// Number of squares along x, y.
         cells: [usize; 2],
+        /// What each square becomes.
+        #[serde(default)]
+        cell: PlaneCellName,
         /// Corner with the smallest coordinates.
         #[serde(default = "origin2")]
         lower: [f64; 2],
         /// Corner with the largest coordinates.
         #[serde(default = "ones2")]
         upper: [f64; 2],
+        /// How far the middle moves along each axis, in sides of the rectangle; the sides stay.
+        #[serde(default)]
+        deform: f64,
+        /// Degree of the shapes of quadrilaterals, 1 to 9.
+        #[serde(default = "straight")]
+        order: usize,
     },
     /// The nodes of a box, evenly spaced, for equations in time; tags xmin, xmax, ymin, ymax, zmin, zmax.
     Grid {
@@ -62,6 +101,36 @@ pub enum Generator {
         radius: f64,
         /// Length of an edge, about.
         h: f64,
+        /// Kind of the cells: tetrahedron or hexahedron.
+        #[serde(default)]
+        cell: CellName,
+        /// Degree of the shapes of hexahedra, 1 to 9.
+        #[serde(default = "straight")]
+        order: usize,
+    },
+    /// The space between two spheres about the origin, of hexahedra; tags inner, outer.
+    Shell {
+        /// Radius of the inner sphere.
+        #[serde(default = "half")]
+        inner: f64,
+        /// Radius of the outer sphere.
+        #[serde(default = "one")]
+        outer: f64,
+        /// Number of cells along an edge of each of the six blocks.
+        cells: usize,
+        /// Number of cells from the inner to the outer sphere.
+        layers: usize,
+        /// Degree of the shapes of cells, 1 to 9.
+        #[serde(default = "straight")]
+        order: usize,
+    },
+    /// An L of quadrilaterals or hexahedra; tags xmin, xmax, ymin, ymax, in space zmin, zmax, and notch.
+    LShape {
+        /// Which part of the square or cube from -1 to 1 is there.
+        #[serde(default)]
+        shape: LShapeName,
+        /// Number of cells along each side of length one.
+        cells: usize,
     },
     /// A cylinder about the z axis; tags side, bottom, top.
     Cylinder {
@@ -96,6 +165,14 @@ fn origin2() -> [f64; 2] {
 
 fn ones2() -> [f64; 2] {
     [1.0; 2]
+}
+
+fn straight() -> usize {
+    1
+}
+
+fn half() -> f64 {
+    0.5
 }
 
 fn one() -> f64 {

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub use amg::{AmgSection, CycleName, LevelPrecision, PatchFormatName, SmootherName};
 pub use coefficient::{Entry, Value};
 pub use functional::Functional;
-pub use generator::{CellName, Generator};
+pub use generator::{CellName, Generator, LShapeName, PlaneCellName};
 pub use solver::{Method, Operator, Precision, PreconditionerName, SolverSection};
 pub use time::{CoefficientSource, SchemeName, TimeMethod, TimeSection};
 

@@ -40,6 +40,19 @@ pub enum CheckError {
         /// Its centroid.
         at: [f64; 3],
     },
+    /// The map to a quadrilateral or hexahedron turns some part of it inside out.
+    #[error(
+        "cell {cell} is folded near {at:?}: the Jacobian of its map is {jacobian:e} there, where its other parts have the \
+         other sign; move its points, or mesh it finer or with a lower order"
+    )]
+    Folded {
+        /// The cell.
+        cell: usize,
+        /// The quadrature point.
+        at: [f64; 3],
+        /// The Jacobian there, positive where the sign is that of the cell's measure.
+        jacobian: f64,
+    },
     /// Two cells have the same nodes.
     #[error("cells {first} and {second} near {at:?} have the same nodes; remove one of them")]
     DuplicateCells {

@@ -6,7 +6,7 @@ use super::CheckError;
 use crate::{CellKind, Mesh};
 
 /// Cells summed together; sums do not depend on the number of threads.
-const CELLS_PER_BLOCK: usize = 4096;
+pub(super) const CELLS_PER_BLOCK: usize = 4096;
 
 /// What the shape of one cell amounts to.
 #[derive(Debug, Clone, Copy)]
@@ -17,7 +17,12 @@ struct Shape {
     quality: f64,
     /// Whether the sign of the measure is certain in spite of rounding.
     is_certain: bool,
+    /// The Gauss point, in the unit square or cube, where the Jacobian is smallest, and that with the sign of the
+    /// measure; infinite for simplices.
+    lowest: ([f64; 3], f64),
 }
+
+const ANYWHERE: ([f64; 3], f64) = ([0.5; 3], f64::INFINITY);
 
 /// What all cells together amount to.
 #[derive(Debug, Clone, Copy)]
@@ -28,32 +33,49 @@ pub(super) struct Shapes {
     pub(super) worst_cell: usize,
 }
 
+impl Shapes {
+    /// Of no cell yet.
+    pub(super) fn new(first: usize) -> Self {
+        Self { measure: 0.0, n_flipped: 0, worst_quality: f64::INFINITY, worst_cell: first }
+    }
+
+    pub(super) fn add(&mut self, cell: usize, measure: f64, quality: f64) {
+        self.measure += measure;
+        if quality < self.worst_quality {
+            (self.worst_quality, self.worst_cell) = (quality, cell);
+        }
+    }
+
+    /// All blocks together, or the first fault.
+    pub(super) fn sum(blocks: Vec<Result<Self, CheckError>>) -> Result<Self, CheckError> {
+        let mut total = Self::new(0);
+        for block in blocks {
+            let block = block?;
+            total.n_flipped += block.n_flipped;
+            total.add(block.worst_cell, block.measure, block.worst_quality);
+        }
+        Ok(total)
+    }
+}
+
 /// Turns negatively oriented cells over and sums up the shapes of all.
 ///
 /// # Errors
-/// [`CheckError::Degenerate`] names the first cell whose measure is zero up to rounding.
+/// [`CheckError::Degenerate`] names the first cell whose measure is zero up to rounding, [`CheckError::Folded`] the
+/// first quadrilateral or hexahedron whose Jacobian has not one sign at its Gauss points.
 pub(super) fn orient(mesh: &mut Mesh) -> Result<Shapes, CheckError> {
+    if let Some(shapes) = super::curved::orient(mesh) {
+        return shapes;
+    }
     let (kind, points) = (mesh.kind, &mesh.points);
     let n = kind.n_nodes();
-    let blocks: Vec<Result<Shapes, (usize, f64)>> = mesh
+    let blocks: Vec<_> = mesh
         .cells
         .par_chunks_mut(CELLS_PER_BLOCK * n)
         .enumerate()
         .map(|(block, cells)| orient_block(kind, points, cells, block * CELLS_PER_BLOCK))
         .collect();
-    let mut total = Shapes { measure: 0.0, n_flipped: 0, worst_quality: f64::INFINITY, worst_cell: 0 };
-    for block in blocks {
-        let block = block.map_err(|(cell, measure)| CheckError::Degenerate {
-            cell,
-            measure,
-            at: centroid(&mesh.points, mesh.cell(cell)),
-        })?;
-        total.measure += block.measure;
-        total.n_flipped += block.n_flipped;
-        if block.worst_quality < total.worst_quality {
-            (total.worst_quality, total.worst_cell) = (block.worst_quality, block.worst_cell);
-        }
-    }
+    let mut total = Shapes::sum(blocks)?;
     if kind == CellKind::Tetrahedron {
         total.worst_quality = total.worst_quality.cbrt();
     }
@@ -65,27 +87,58 @@ fn orient_block(
     points: &[[f64; 3]],
     cells: &mut [u32],
     first: usize,
-) -> Result<Shapes, (usize, f64)> {
-    let mut total = Shapes { measure: 0.0, n_flipped: 0, worst_quality: f64::INFINITY, worst_cell: first };
+) -> Result<Shapes, CheckError> {
+    let mut total = Shapes::new(first);
     for (cell, nodes) in (first..).zip(cells.chunks_exact_mut(kind.n_nodes())) {
         let shape = shape(kind, points, nodes);
         if !shape.is_certain {
-            return Err((cell, shape.measure));
+            return Err(CheckError::Degenerate { cell, measure: shape.measure, at: centroid(points, nodes) });
+        }
+        let (at, jacobian) = shape.lowest;
+        // A value that is no number is refused as well.
+        if jacobian.is_nan() || jacobian <= 0.0 {
+            return Err(CheckError::Folded { cell, at: straight(points, nodes, at), jacobian });
         }
         if shape.measure < 0.0 {
             turn_over(kind, nodes);
             total.n_flipped += 1;
         }
-        total.measure += shape.measure.abs();
-        if shape.quality < total.worst_quality {
-            (total.worst_quality, total.worst_cell) = (shape.quality, cell);
-        }
+        total.add(cell, shape.measure.abs(), shape.quality);
     }
     Ok(total)
 }
 
+/// Image of a point of the unit square or cube.
+fn straight(points: &[[f64; 3]], nodes: &[u32], at: [f64; 3]) -> [f64; 3] {
+    let mut image = [0.0; 3];
+    for (i, &node) in nodes.iter().enumerate() {
+        let (weight, _) = corner_shape(i, if nodes.len() == 4 { [at[0], at[1], 0.0] } else { at });
+        image.iter_mut().zip(points[node as usize]).for_each(|(sum, x)| *sum += weight * x);
+    }
+    image
+}
+
+/// Value and gradient of the trilinear shape of a corner.
+fn corner_shape(corner: usize, [x, y, z]: [f64; 3]) -> (f64, [f64; 3]) {
+    let (at_x, at_y, at_z) = (matches!(corner % 4, 1 | 2), matches!(corner % 4, 2 | 3), corner >= 4);
+    let factor = |upper: bool, t: f64| if upper { (t, 1.0) } else { (1.0 - t, -1.0) };
+    let ((vx, dx), (vy, dy), (vz, dz)) = (factor(at_x, x), factor(at_y, y), factor(at_z, z));
+    (vx * vy * vz, [dx * vy * vz, vx * dy * vz, vx * vy * dz])
+}
+
+/// Two Gauss points a direction, which integrate the Jacobian of a trilinear map exactly.
+fn gauss(point: usize) -> [f64; 3] {
+    let gauss = [0.5 - 0.5 / 3f64.sqrt(), 0.5 + 0.5 / 3f64.sqrt()];
+    [gauss[point & 1], gauss[point >> 1 & 1], gauss[point >> 2]]
+}
+
+/// The smaller of two Jacobians with their points; one that is no number is the smallest.
+fn lower(a: ([f64; 3], f64), b: ([f64; 3], f64)) -> ([f64; 3], f64) {
+    if b.1.partial_cmp(&a.1).is_none_or(|order| order.is_lt()) { b } else { a }
+}
+
 /// Exchanges nodes so that the cell changes its orientation and keeps its shape.
-fn turn_over(kind: CellKind, nodes: &mut [u32]) {
+pub(super) fn turn_over(kind: CellKind, nodes: &mut [u32]) {
     match kind {
         CellKind::Segment => nodes.swap(0, 1),
         CellKind::Triangle => nodes.swap(1, 2),
@@ -111,7 +164,7 @@ fn shape(kind: CellKind, points: &[[f64; 3]], nodes: &[u32]) -> Shape {
     match kind {
         CellKind::Segment => {
             let length = p(1)[0] - p(0)[0];
-            Shape { measure: length, quality: 1.0, is_certain: length != 0.0 }
+            Shape { measure: length, quality: 1.0, is_certain: length != 0.0, lowest: ANYWHERE }
         }
         CellKind::Triangle => triangle(sub(p(1), p(0)), sub(p(2), p(0))),
         CellKind::Tetrahedron => tetrahedron(sub(p(1), p(0)), sub(p(2), p(0)), sub(p(3), p(0))),
@@ -128,6 +181,7 @@ fn triangle(a: [f64; 3], b: [f64; 3]) -> Shape {
         measure: area,
         quality: 4.0 * 3f64.sqrt() * area.abs() / squares,
         is_certain: (plus - minus).abs() > 8.0 * f64::EPSILON * (plus.abs() + minus.abs()),
+        lowest: ANYWHERE,
     }
 }
 
@@ -148,6 +202,7 @@ fn tetrahedron(a: [f64; 3], b: [f64; 3], c: [f64; 3]) -> Shape {
         measure: determinant / 6.0,
         quality: 432.0 * (determinant / (squares * squares.sqrt())).powi(2),
         is_certain: determinant.abs() > 16.0 * f64::EPSILON * permanent,
+        lowest: ANYWHERE,
     }
 }
 
@@ -155,14 +210,22 @@ fn quadrilateral(p: [[f64; 3]; 4]) -> Shape {
     let (a, b) = (sub(p[2], p[0]), sub(p[3], p[1]));
     let (plus, minus) = (a[0] * b[1], a[1] * b[0]);
     let area = 0.5 * (plus - minus);
-    let corner = |i: usize| {
+    let jacobian = |i: usize| {
         let (next, last) = (sub(p[(i + 1) % 4], p[i]), sub(p[(i + 3) % 4], p[i]));
-        area.signum() * cross(next, last)[2] / (square_of(next) * square_of(last)).sqrt()
+        let size = (square_of(next) * square_of(last)).sqrt();
+        (area.signum() * cross(next, last)[2], size)
+    };
+    let corners: [(f64, f64); 4] = std::array::from_fn(jacobian);
+    // The Jacobian of a bilinear map is bilinear itself.
+    let at_gauss = |q: usize| {
+        let at = [gauss(q)[0], gauss(q)[1], 0.0];
+        (at, (0..4).map(|i| corner_shape(i, at).0 * corners[i].0).sum())
     };
     Shape {
         measure: area,
-        quality: (0..4).map(corner).fold(1.0, f64::min).max(0.0),
+        quality: corners.iter().map(|(value, size)| value / size).fold(1.0, f64::min).max(0.0),
         is_certain: (plus - minus).abs() > 8.0 * f64::EPSILON * (plus.abs() + minus.abs()),
+        lowest: (0..4).map(at_gauss).fold(ANYWHERE, lower),
     }
 }
 
@@ -172,21 +235,17 @@ const HEXAHEDRON_CORNERS: [[usize; 3]; 8] =
 
 fn hexahedron(p: &[[f64; 3]; 8]) -> Shape {
     let (mut volume, mut size) = (0.0, 0.0);
-    // Two Gauss points a direction integrate the Jacobian of a trilinear map exactly.
-    let gauss = [0.5 - 0.5 / 3f64.sqrt(), 0.5 + 0.5 / 3f64.sqrt()];
-    for point in 0..8 {
-        let [x, y, z] = [gauss[point & 1], gauss[point >> 1 & 1], gauss[point >> 2]];
+    let mut jacobians = [0.0; 8];
+    for (q, jacobian) in jacobians.iter_mut().enumerate() {
         let mut columns = [[0.0; 3]; 3];
         for (i, corner) in p.iter().enumerate() {
-            let (at_x, at_y, at_z) = (matches!(i % 4, 1 | 2), matches!(i % 4, 2 | 3), i >= 4);
-            let factor = |upper: bool, t: f64| if upper { (t, 1.0) } else { (1.0 - t, -1.0) };
-            let ((vx, dx), (vy, dy), (vz, dz)) = (factor(at_x, x), factor(at_y, y), factor(at_z, z));
-            let gradient = [dx * vy * vz, vx * dy * vz, vx * vy * dz];
+            let (_, gradient) = corner_shape(i, gauss(q));
             for (column, g) in columns.iter_mut().zip(gradient) {
                 column.iter_mut().zip(corner).for_each(|(c, x)| *c += g * x);
             }
         }
-        volume += dot(columns[0], cross(columns[1], columns[2])) / 8.0;
+        *jacobian = dot(columns[0], cross(columns[1], columns[2]));
+        volume += *jacobian / 8.0;
         size += columns.iter().map(|&c| square_of(c)).product::<f64>().sqrt() / 8.0;
     }
     let corner = |(i, edges): (usize, &[usize; 3])| {
@@ -194,7 +253,9 @@ fn hexahedron(p: &[[f64; 3]; 8]) -> Shape {
         volume.signum() * dot(a, cross(b, c)) / (square_of(a) * square_of(b) * square_of(c)).sqrt()
     };
     let quality = HEXAHEDRON_CORNERS.iter().enumerate().map(corner).fold(1.0, f64::min).max(0.0);
-    Shape { measure: volume, quality, is_certain: volume.abs() > 64.0 * f64::EPSILON * size }
+    let at_gauss = |q: usize| (gauss(q), volume.signum() * jacobians[q]);
+    let lowest = (0..8).map(at_gauss).fold(ANYWHERE, lower);
+    Shape { measure: volume, quality, is_certain: volume.abs() > 64.0 * f64::EPSILON * size, lowest }
 }
 
 /// Mean of some points.

@@ -3,6 +3,7 @@
 mod boundary;
 mod clash;
 mod components;
+mod curved;
 mod error;
 mod geometry;
 mod half_facets;
@@ -50,6 +51,7 @@ pub fn check(mesh: &mut Mesh, config: &CheckConfig) -> Result<CheckReport, Check
     let mut n_merged = 0;
     if config.merge_duplicates && !duplicates.is_empty() {
         nodes::merge(mesh, &duplicates);
+        nodes::merge_curved(mesh, config.tolerance * diagonal(&mesh.points));
         refuse_repeated_nodes(mesh, true)?;
         nodes::drop_orphans(mesh);
         n_merged = std::mem::take(&mut duplicates).len();

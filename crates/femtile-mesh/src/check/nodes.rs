@@ -151,6 +151,13 @@ pub(super) fn merge(mesh: &mut Mesh, duplicates: &Duplicates) {
     }
 }
 
+/// Lets cells use one of the curved points that coincide.
+pub(super) fn merge_curved(mesh: &mut Mesh, tolerance: f64) {
+    let Some(curved) = &mut mesh.curved else { return };
+    let duplicates = find_duplicates(&curved.points, tolerance);
+    curved.cells.par_iter_mut().for_each(|point| *point = representative(&duplicates, *point));
+}
+
 /// The kept node of a pair, or the node itself.
 pub(super) fn representative(duplicates: &Duplicates, node: u32) -> u32 {
     match duplicates.binary_search_by_key(&node, |&(node, _)| node) {

@@ -2,7 +2,7 @@ use super::grid::{cells_are_positive, corners_are_ordered, counts_fit, cube, tic
 use crate::{CellKind, Facets, Mesh, MeshError};
 
 /// Names of the sides of a box; side `i` carries tag `i + 1`.
-const SIDES: [&str; 6] = ["xmin", "xmax", "ymin", "ymax", "zmin", "zmax"];
+pub(super) const SIDES: [&str; 6] = ["xmin", "xmax", "ymin", "ymax", "zmin", "zmax"];
 
 /// What becomes of each cube of a box.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! What all generators share: counts that fit, names of sides, points along an edge.
 
-use crate::{Mesh, MeshError};
+use crate::check::boundary_facets;
+use crate::{CellKind, Mesh, MeshError};
 
 /// Splits of a cube into positively oriented tetrahedra; corner `x + 2y + 4z` lies at (x, y, z).
 pub(super) mod cube {
@@ -88,5 +89,27 @@ pub(super) fn tag_facets<const N: usize>(mesh: &mut Mesh, parts: [(&str, Vec<u32
         mesh.facets.tags.resize(mesh.facets.tags.len() + nodes.len() / 3, tag);
         mesh.facets.nodes.extend(nodes);
         mesh.tag_names.insert((2, tag), name.to_owned());
+    }
+}
+
+/// Tags every boundary facet by a choice among names, numbered from 1, from the mean of its nodes; one part follows
+/// another.
+pub(super) fn tag_boundary(mesh: &mut Mesh, names: &[&str], choose: impl Fn([f64; 3]) -> usize) {
+    let boundary = boundary_facets(mesh);
+    let n = mesh.kind.facet_kind().map_or(1, CellKind::n_nodes);
+    let mean = |nodes: &[u32]| -> [f64; 3] {
+        std::array::from_fn(|d| {
+            nodes.iter().map(|&node| mesh.points[node as usize][d]).sum::<f64>() / n as f64
+        })
+    };
+    let chosen: Vec<usize> = boundary.nodes.chunks_exact(n).map(|nodes| choose(mean(nodes))).collect();
+    let facet_dimension = mesh.dimension() - 1;
+    for (part, name) in names.iter().enumerate() {
+        let tag = part as i32 + 1;
+        for (facet, _) in chosen.iter().enumerate().filter(|(_, chosen)| **chosen == part) {
+            mesh.facets.nodes.extend_from_slice(&boundary.nodes[facet * n..(facet + 1) * n]);
+            mesh.facets.tags.push(tag);
+        }
+        mesh.tag_names.insert((facet_dimension, tag), (*name).to_owned());
     }
 }

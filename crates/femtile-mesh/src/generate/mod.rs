@@ -1,16 +1,26 @@
-//! Meshes made by formula: boxes, rectangles, balls, cylinders, the idealised left ventricle.
+//! Meshes made by formula: boxes, rectangles, balls, shells, cylinders, L-shapes, the idealised left ventricle.
 
 mod ball;
+mod bend;
 mod box_mesh;
+mod cubed_sphere;
 mod cylinder;
+mod deform;
 mod disc;
 mod grid;
+mod hexahedral_ball;
+mod l_shape;
 mod layers;
+mod shell;
 mod square;
 mod ventricle;
 
 pub use ball::{BallConfig, ball};
 pub use box_mesh::{BoxConfig, BoxSplit, box_mesh};
 pub use cylinder::{CylinderConfig, cylinder};
+pub use deform::{DeformConfig, deform};
+pub use hexahedral_ball::{HexahedralBallConfig, hexahedral_ball};
+pub use l_shape::{LShape, LShapeConfig, l_shape};
+pub use shell::{ShellConfig, shell};
 pub use square::{SquareConfig, SquareSplit, square};
 pub use ventricle::{VentricleConfig, ventricle};

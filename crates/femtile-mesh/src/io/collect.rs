@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-use crate::{CellKind, Facets, Field, Mesh, MeshError, Place};
+use super::lagrange::complete;
+use crate::tensor::corner_places;
+use crate::{CellKind, Curved, Facets, Field, Mesh, MeshError, Place};
 
 /// Cells of mixed kinds in the order of a file, with their tags.
 #[derive(Debug, Default)]
@@ -19,19 +21,53 @@ struct Block {
     tags: Vec<i32>,
     /// Number of each cell among all entries of the file.
     entries: Vec<u32>,
+    /// Order of the first cell, where it is curved.
+    order: Option<usize>,
+    /// Order of a cell that differs from that of the first.
+    other_order: Option<usize>,
+    /// All points of curved cells in lexicographic order.
+    curved: Vec<u32>,
 }
 
-/// The mesh and, for each of its cells, its number among all entries of the file.
+impl Block {
+    /// Notes that the next cell is of `order`; whether all cells so far are.
+    fn is_of_order(&mut self, order: usize) -> bool {
+        let first = if self.tags.is_empty() { order } else { self.order.unwrap_or(1) };
+        if order != first {
+            self.other_order.get_or_insert(order);
+        }
+        self.order = (first > 1).then_some(first);
+        self.other_order.is_none()
+    }
+}
+
+/// The mesh and where the file has its parts.
 pub(super) struct Collected {
     pub mesh: Mesh,
+    /// For each cell, its number among all entries of the file.
     pub entries: Vec<u32>,
+    /// For each node, its number among the points of the file; none where all points are nodes.
+    pub nodes: Option<Vec<u32>>,
 }
 
 impl Collector {
     /// Adds one cell.
     pub(super) fn push(&mut self, kind: CellKind, nodes: impl IntoIterator<Item = u32>, tag: i32) {
         let block = self.blocks.entry(kind).or_default();
+        block.is_of_order(1);
         block.nodes.extend(nodes);
+        block.tags.push(tag);
+        block.entries.push(self.n_entries as u32);
+        self.n_entries += 1;
+    }
+
+    /// Adds one cell of higher order by its points in lexicographic order.
+    pub(super) fn push_curved(&mut self, kind: CellKind, order: usize, points: &[u32], tag: i32) {
+        let block = self.blocks.entry(kind).or_default();
+        if block.is_of_order(order) {
+            block.curved.extend_from_slice(points);
+        }
+        block.nodes.extend(corner_places(kind, order).map(|place| points[place]));
         block.tags.push(tag);
         block.entries.push(self.n_entries as u32);
         self.n_entries += 1;
@@ -69,7 +105,7 @@ impl Collector {
     /// The mesh. `tagged` says whether the file has tags at all; facets with tag 0 carry none.
     ///
     /// # Errors
-    /// [`MeshError::Unsupported`] for cells of two kinds of the highest dimension or curved surfaces,
+    /// [`MeshError::Unsupported`] for cells of two kinds or orders of the highest dimension or surfaces in space,
     /// [`MeshError::Parse`] for a file without cells or with indices out of range.
     pub(super) fn into_mesh(
         mut self,
@@ -93,6 +129,13 @@ impl Collector {
             flatten(path, &mut points)?;
         }
         let cells = self.blocks.remove(&kind).unwrap_or_default();
+        if let Some(other) = cells.other_order {
+            return Err(unsupported(
+                path,
+                format!("a mesh that mixes cells of order {} and {other}", cells.order.unwrap_or(1)),
+                "all cells of the highest dimension must have the same order",
+            ));
+        }
         let facets = kind.facet_kind().and_then(|facet| self.blocks.remove(&facet)).unwrap_or_default();
         let mut mesh = Mesh {
             points,
@@ -114,9 +157,43 @@ impl Collector {
                 }
             }
         }
+        let in_range = |nodes: &[u32]| nodes.iter().all(|&node| (node as usize) < mesh.points.len());
+        let nodes = match cells.order {
+            Some(order) if in_range(&mesh.cells) && in_range(&mesh.facets.nodes) => {
+                Some(bend(&mut mesh, order, cells.curved))
+            }
+            _ => None,
+        };
         mesh.validate().map_err(|error| parse(error.to_string()))?;
-        Ok(Collected { mesh, entries: cells.entries })
+        Ok(Collected { mesh, entries: cells.entries, nodes })
     }
+}
+
+/// Gives a mesh its curved shapes and leaves it the corners as nodes; returns their numbers in the file.
+fn bend(mesh: &mut Mesh, order: usize, mut cells: Vec<u32>) -> Vec<u32> {
+    let mut points = mesh.points.clone();
+    if order == 2 {
+        complete(mesh.kind, &mut cells, &mut points);
+    }
+    let nodes = compact(&mut mesh.points, &mut [&mut mesh.cells, &mut mesh.facets.nodes]);
+    compact(&mut points, &mut [&mut cells]);
+    mesh.curved = Some(Curved { order, points, cells });
+    nodes
+}
+
+/// Drops the points that no index names, keeps the order of the others and returns their old numbers.
+pub(super) fn compact(points: &mut Vec<[f64; 3]>, indices: &mut [&mut Vec<u32>]) -> Vec<u32> {
+    let mut new_number = vec![u32::MAX; points.len()];
+    indices.iter().flat_map(|part| part.iter()).for_each(|&point| new_number[point as usize] = 0);
+    let mut kept = Vec::new();
+    for (number, point) in new_number.iter_mut().zip(0u32..).filter(|(number, _)| **number == 0) {
+        *number = kept.len() as u32;
+        kept.push(point);
+    }
+    let renumber = |point: &mut u32| *point = new_number[*point as usize];
+    indices.iter_mut().flat_map(|part| part.iter_mut()).for_each(renumber);
+    *points = kept.iter().map(|&point| points[point as usize]).collect();
+    kept
 }
 
 /// Picks the entries of the mesh's cells out of a field over all entries of the file.
@@ -157,7 +234,7 @@ pub(super) fn is_tag_name(name: &str) -> bool {
 }
 
 /// Puts a planar mesh at z = 0; a surface in space is refused.
-fn flatten(path: &Path, points: &mut [[f64; 3]]) -> Result<(), MeshError> {
+pub(super) fn flatten(path: &Path, points: &mut [[f64; 3]]) -> Result<(), MeshError> {
     let Some(&[_, _, height]) = points.first() else { return Ok(()) };
     let size = points.iter().flatten().fold(0.0f64, |size, x| size.max(x.abs()));
     if let Some(node) = points.iter().position(|p| (p[2] - height).abs() > 1e-12 * size) {
@@ -173,43 +250,4 @@ fn flatten(path: &Path, points: &mut [[f64; 3]]) -> Result<(), MeshError> {
 
 fn unsupported(path: &Path, what: String, advice: &str) -> MeshError {
     MeshError::Unsupported { path: path.into(), place: Place::Whole, what, advice: advice.into() }
-}
-
-/// The cell kind of a VTK type number; none for points and lines of points, which meshes leave out.
-///
-/// # Errors
-/// [`MeshError::Unsupported`] with the name of the type.
-pub(super) fn vtk_kind(path: &Path, place: Place, vtk_type: i64) -> Result<Option<CellKind>, MeshError> {
-    let name = match vtk_type {
-        1 | 2 | 4 => return Ok(None),
-        3 => return Ok(Some(CellKind::Segment)),
-        5 => return Ok(Some(CellKind::Triangle)),
-        9 => return Ok(Some(CellKind::Quadrilateral)),
-        10 => return Ok(Some(CellKind::Tetrahedron)),
-        12 => return Ok(Some(CellKind::Hexahedron)),
-        6 => "triangle strip",
-        7 => "polygon",
-        8 => "pixel",
-        11 => "voxel",
-        13 => "wedge",
-        14 => "pyramid",
-        21 => "quadratic edge",
-        22 => "quadratic triangle",
-        23 => "quadratic quadrilateral",
-        24 => "quadratic tetrahedron",
-        25 => "quadratic hexahedron",
-        26 => "quadratic wedge",
-        27 => "quadratic pyramid",
-        28 => "biquadratic quadrilateral",
-        29 => "triquadratic hexahedron",
-        42 => "polyhedron",
-        68..=75 => "Lagrange cell",
-        _ => "unknown cell",
-    };
-    Err(MeshError::Unsupported {
-        path: path.into(),
-        place,
-        what: format!("VTK cell type {vtk_type} ({name})"),
-        advice: "linear triangles, quadrilaterals, tetrahedra and hexahedra can be read".into(),
-    })
 }

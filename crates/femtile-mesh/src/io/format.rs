@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{gmsh, medit, tetgen, vtk, vtu};
+use super::{gmsh, medit, mfem, tetgen, vtk, vtu};
 use crate::{Mesh, MeshError, Place};
 
 /// Reads a mesh file; its extension says the format.
@@ -12,13 +12,20 @@ use crate::{Mesh, MeshError, Place};
 /// of the format.
 pub fn read(path: &Path) -> Result<Mesh, MeshError> {
     match extension(path).as_str() {
-        "mesh" => medit::read(path),
+        "mesh" => read_mesh(path),
         "msh" => gmsh::read(path),
         "node" | "ele" => tetgen::read(path),
         "vtk" => vtk::read(path),
         "vtu" => vtu::read(path),
-        _ => Err(unknown(path, "read", ".node/.ele, .mesh (MEDIT), .msh (Gmsh), .vtk, .vtu")),
+        _ => Err(unknown(path, "read", ".node/.ele, .mesh (MEDIT, MFEM), .msh (Gmsh), .vtk, .vtu")),
     }
+}
+
+/// `.mesh` is the extension of two formats: the first line tells.
+fn read_mesh(path: &Path) -> Result<Mesh, MeshError> {
+    let bytes = std::fs::read(path);
+    let bytes = bytes.map_err(|source| MeshError::Io { path: path.into(), action: "read", source })?;
+    if mfem::is_mfem(&bytes) { mfem::parse(path, &bytes) } else { medit::parse(path, &bytes) }
 }
 
 /// Writes a mesh file; its extension says the format. It takes its name only when it is complete.
@@ -37,6 +44,19 @@ pub fn write(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
         }
         _ => Err(unknown(path, "written", ".node/.ele, .mesh (MEDIT), .msh (Gmsh), .vtu")),
     }
+}
+
+/// Refuses a mesh of curved cells in a format that is written straight.
+pub(super) fn refuse_curved(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
+    if mesh.curved.is_none() {
+        return Ok(());
+    }
+    Err(MeshError::Unsupported {
+        path: path.into(),
+        place: Place::Whole,
+        what: "writing curved cells in this format".into(),
+        advice: "write .vtu".into(),
+    })
 }
 
 fn extension(path: &Path) -> String {

@@ -4,12 +4,15 @@ mod atomic;
 mod collect;
 mod format;
 pub mod gmsh;
+mod lagrange;
 pub mod medit;
+pub mod mfem;
 mod number;
 mod scanner;
 pub mod tetgen;
 pub mod vti;
 pub mod vtk;
+mod vtk_cell;
 pub mod vtu;
 
 pub use atomic::write_atomically;

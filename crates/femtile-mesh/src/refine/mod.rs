@@ -1,6 +1,8 @@
 //! Refinement: every cell into similar smaller ones.
 
+mod boxes;
 mod edges;
+mod lattice;
 
 use rayon::prelude::*;
 
@@ -10,26 +12,34 @@ use edges::Edges;
 /// Lengths whose squares differ by less than this factor count as equal: rounding decides nothing.
 const CLEARLY_SHORTER: f64 = 1.0 - 1e-9;
 
-/// Splits every triangle into four and every tetrahedron into eight by the midpoints of their edges.
+/// Splits every triangle and quadrilateral into four and every tetrahedron and hexahedron into eight, by the midpoints of
+/// their edges.
 ///
 /// The octahedron inside a tetrahedron is cut along its shortest diagonal; among equals along one that
 /// does not start at the longest edge, which keeps Kuhn's tetrahedra similar. Old nodes keep their numbers, midpoints follow by their edge's nodes; the children of cell `c` are
 /// `4c…` or `8c…`, with its orientation. Tags and cell fields are inherited, tagged facets split, node
-/// fields interpolated. Midpoints stay on straight edges: a curved boundary is not followed.
+/// fields interpolated. Midpoints of simplices stay on straight edges: a curved boundary is not followed.
+///
+/// Child $i + 2j + 4k$ of a quadrilateral or hexahedron is the half $i$ of the first coordinate, $j$ of the second, $k$ of
+/// the third; new nodes are numbered in the order in which cells meet them. The children of a curved cell have its order
+/// and are together the same image of the unit square or cube.
 ///
 /// # Cost
 /// The new mesh, twelve bytes an edge, and 64 MiB.
 /// # Errors
-/// [`MeshError::Invalid`] for cells that are neither triangles nor tetrahedra, when the nodes or cells
+/// [`MeshError::Invalid`] for segments, when the nodes or cells
 /// become too many to number, and when a tagged facet has an edge that no cell has.
 /// # Source
 /// `[bey1995]` for tetrahedra. Differs: the shortest diagonal instead of a fixed one.
 pub fn uniform(mesh: &Mesh) -> Result<Mesh, MeshError> {
-    if !matches!(mesh.kind, CellKind::Triangle | CellKind::Tetrahedron) {
-        let message = format!("{} cells cannot be refined; triangles and tetrahedra can", mesh.kind);
+    if mesh.kind == CellKind::Segment {
+        let message = "segment cells cannot be refined".into();
         return Err(MeshError::Invalid { field: "kind", message });
     }
     mesh.validate()?;
+    if matches!(mesh.kind, CellKind::Quadrilateral | CellKind::Hexahedron) {
+        return boxes::split(mesh);
+    }
     let n_children = if mesh.kind == CellKind::Triangle { 4 } else { 8 };
     let edges = Edges::of(mesh);
     let (n_nodes, n_cells) = (mesh.n_nodes() + edges.len(), n_children * mesh.n_cells());

@@ -1,5 +1,6 @@
 //! Element types by Gmsh's numbers.
 
+use crate::io::lagrange::Numbering;
 use crate::io::scanner::Scanner;
 use crate::{CellKind, MeshError};
 
@@ -8,6 +9,12 @@ use crate::{CellKind, MeshError};
 pub(super) enum ElementType {
     Point,
     Cell(CellKind),
+    /// Of higher order, with so many nodes in all.
+    Curved {
+        kind: CellKind,
+        order: usize,
+        n_nodes: usize,
+    },
 }
 
 impl ElementType {
@@ -23,36 +30,54 @@ impl ElementType {
             3 => return Ok(Self::Cell(CellKind::Quadrilateral)),
             4 => return Ok(Self::Cell(CellKind::Tetrahedron)),
             5 => return Ok(Self::Cell(CellKind::Hexahedron)),
+            8 => return Ok(Self::complete(CellKind::Segment, 2)),
+            10 => return Ok(Self::complete(CellKind::Quadrilateral, 2)),
+            12 => return Ok(Self::complete(CellKind::Hexahedron, 2)),
+            16 => return Ok(Self::Curved { kind: CellKind::Quadrilateral, order: 2, n_nodes: 8 }),
+            17 => return Ok(Self::Curved { kind: CellKind::Hexahedron, order: 2, n_nodes: 20 }),
+            26..=28 => return Ok(Self::complete(CellKind::Segment, number as usize - 23)),
+            62..=65 => return Ok(Self::complete(CellKind::Segment, number as usize - 56)),
+            36..=38 => return Ok(Self::complete(CellKind::Quadrilateral, number as usize - 33)),
+            47..=50 => return Ok(Self::complete(CellKind::Quadrilateral, number as usize - 41)),
+            92..=98 => return Ok(Self::complete(CellKind::Hexahedron, number as usize - 89)),
             6 => "prism",
             7 => "pyramid",
-            8 => "line of order 2",
             9 => "triangle of order 2",
-            10 => "quadrilateral of order 2 with 9 nodes",
             11 => "tetrahedron of order 2",
-            12 => "hexahedron of order 2 with 27 nodes",
             13 => "prism of order 2 with 18 nodes",
             14 => "pyramid of order 2 with 14 nodes",
-            16 => "quadrilateral of order 2 with 8 nodes",
-            17 => "hexahedron of order 2 with 20 nodes",
             18 => "prism of order 2 with 15 nodes",
             19 => "pyramid of order 2 with 13 nodes",
             20..=25 => "triangle of higher order",
-            26..=28 => "line of higher order",
             29..=31 => "tetrahedron of higher order",
-            36..=38 => "quadrilateral of higher order",
-            92 | 93 => "hexahedron of higher order",
+            66 => "line of order 10",
+            51 => "quadrilateral of order 10",
             _ => "unknown or higher-order element",
         };
-        let advice = "linear triangles, quadrilaterals, tetrahedra and hexahedra can be read \
-                      (`Mesh.ElementOrder = 1`)";
+        let advice = "linear triangles and tetrahedra (`Mesh.ElementOrder = 1`), quadrilaterals and hexahedra of any \
+                      order to 9 can be read";
         Err(scanner.unsupported(format!("Gmsh element type {number} ({name})"), advice))
+    }
+
+    fn complete(kind: CellKind, order: usize) -> Self {
+        Self::Curved { kind, order, n_nodes: (order + 1).pow(kind.dimension() as u32) }
+    }
+
+    /// The order of nodes of a curved quadrilateral or hexahedron; of curved lines only the ends matter.
+    pub(super) fn numbering(self) -> Option<Numbering> {
+        match self {
+            Self::Curved { kind, order, n_nodes } if kind != CellKind::Segment => {
+                Some(Numbering::gmsh(kind, order).first(n_nodes))
+            }
+            _ => None,
+        }
     }
 
     /// The kind of a cell; none for a point.
     pub(super) const fn kind(self) -> Option<CellKind> {
         match self {
             Self::Point => None,
-            Self::Cell(kind) => Some(kind),
+            Self::Cell(kind) | Self::Curved { kind, .. } => Some(kind),
         }
     }
 
@@ -60,6 +85,7 @@ impl ElementType {
         match self {
             Self::Point => 1,
             Self::Cell(kind) => kind.n_nodes(),
+            Self::Curved { n_nodes, .. } => n_nodes,
         }
     }
 

@@ -7,6 +7,7 @@ use super::entities::Entities;
 use super::nodes::Nodes;
 use super::source::Source;
 use crate::io::collect::Collector;
+use crate::io::lagrange::Numbering;
 use crate::{CellKind, MeshError};
 
 /// Elements of a file, sorted by kind.
@@ -16,6 +17,10 @@ pub(super) struct Elements {
     /// Cells of entities that belong to several physical groups.
     shared: Vec<Shared>,
     pub is_tagged: bool,
+    /// The last curved type that was met, with the order of its nodes.
+    numbering: Option<(ElementType, Numbering)>,
+    found: Vec<u32>,
+    arranged: Vec<u32>,
 }
 
 struct Shared {
@@ -130,21 +135,29 @@ impl Elements {
         element: ElementType,
         groups: &[i32],
     ) -> Result<(), MeshError> {
-        let mut found = [0; 8];
-        let n = element.n_nodes();
-        for slot in &mut found[..n] {
+        self.found.clear();
+        for _ in 0..element.n_nodes() {
             let number = source.size("a node of an element")?;
-            *slot = nodes.numbers.find(number).ok_or_else(|| {
+            self.found.push(nodes.numbers.find(number).ok_or_else(|| {
                 source.scanner.error(format!("an element uses node {number}, which `$Nodes` does not have"))
-            })?;
+            })?);
         }
         source.end_of_record("an element")?;
-        let ElementType::Cell(kind) = element else {
+        let Some(kind) = element.kind() else {
             self.collector.skip();
             return Ok(());
         };
         self.is_tagged |= groups.iter().any(|&group| group != 0);
-        self.collector.push(kind, found[..n].iter().copied(), groups[0]);
+        if self.numbering.as_ref().is_none_or(|(of, _)| *of != element) {
+            self.numbering = element.numbering().map(|numbering| (element, numbering));
+        }
+        match &self.numbering {
+            Some((_, numbering)) => {
+                numbering.arrange(&self.found, &mut self.arranged);
+                self.collector.push_curved(kind, numbering.order, &self.arranged, groups[0]);
+            }
+            None => self.collector.push(kind, self.found[..kind.n_nodes()].iter().copied(), groups[0]),
+        }
         Ok(())
     }
 

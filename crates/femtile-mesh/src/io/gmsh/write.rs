@@ -3,6 +3,7 @@ use std::io::{Result as IoResult, Write};
 use std::path::Path;
 
 use super::element_type::ElementType;
+use crate::io::format::refuse_curved;
 use crate::io::write_atomically;
 use crate::{CellKind, Mesh, MeshError, Place};
 
@@ -11,8 +12,9 @@ use crate::{CellKind, Mesh, MeshError, Place};
 /// Cells are written by tag, so their order changes when tags are mixed. Fields are left out.
 ///
 /// # Errors
-/// [`MeshError::Unsupported`] for negative tags, [`MeshError::Io`] when the file cannot be written.
+/// [`MeshError::Unsupported`] for negative tags and curved cells, [`MeshError::Io`] when the file cannot be written.
 pub fn write(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
+    refuse_curved(path, mesh)?;
     if let Some(tag) = mesh.cell_tags.iter().chain(&mesh.facets.tags).find(|&&tag| tag < 0) {
         return Err(MeshError::Unsupported {
             path: path.into(),

@@ -1,14 +1,16 @@
 use std::io::Write;
 use std::path::Path;
 
+use crate::io::format::refuse_curved;
 use crate::io::write_atomically;
 use crate::{CellKind, Mesh, MeshError};
 
 /// Writes a MEDIT file with cell and facet tags as references; names and fields are left out.
 ///
 /// # Errors
-/// [`MeshError::Io`] when the file cannot be written.
+/// [`MeshError::Unsupported`] for curved cells, [`MeshError::Io`] when the file cannot be written.
 pub fn write(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
+    refuse_curved(path, mesh)?;
     let dimension = mesh.dimension();
     write_atomically(path, |out| {
         writeln!(out, "MeshVersionFormatted 2\nDimension {dimension}\nVertices\n{}", mesh.n_nodes())?;

@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use crate::io::format::refuse_curved;
 use crate::io::write_atomically;
 use crate::{CellKind, Mesh, MeshError, Place};
 
@@ -10,6 +11,7 @@ use crate::{CellKind, Mesh, MeshError, Place};
 /// # Errors
 /// [`MeshError::Unsupported`] for cells other than triangles and tetrahedra, [`MeshError::Io`].
 pub fn write(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
+    refuse_curved(path, mesh)?;
     let facet_extension = match mesh.kind {
         CellKind::Triangle => "edge",
         CellKind::Tetrahedron => "face",

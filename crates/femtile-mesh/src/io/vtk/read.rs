@@ -3,8 +3,10 @@ use std::path::Path;
 use super::array::{Encoding, Number};
 use super::attributes::{Attributes, read_field, skip_metadata};
 use super::cells::Cells;
-use crate::io::collect::{Collector, pick_in_place, vtk_kind};
+use crate::io::collect::pick_in_place;
+use crate::io::number;
 use crate::io::scanner::{Scanner, show};
+use crate::io::vtk_cell::{VtkCells, vtk_cell};
 use crate::{Mesh, MeshError, Place};
 
 /// Reads a legacy VTK file of an unstructured grid, ASCII or binary, of versions 2 to 5.1.
@@ -26,29 +28,32 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
 /// [`MeshError::Parse`] and [`MeshError::Unsupported`] with the line, or with the byte after binary data.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
     let mut scanner = Scanner::new(path, bytes);
-    let encoding = begin(&mut scanner)?;
-    let mut file = File::default();
+    let (encoding, is_old) = begin(&mut scanner)?;
+    let mut file = File { is_old, ..File::default() };
     while let Some(word) = scanner.word() {
         file.read_section(word, &mut scanner, encoding)?;
     }
     file.into_mesh(path)
 }
 
-/// Reads the first three lines.
-fn begin(scanner: &mut Scanner<'_>) -> Result<Encoding, MeshError> {
-    if !scanner.rest_of_line().starts_with(b"# vtk DataFile Version") {
+/// Reads the first three lines: the encoding, and whether the version is one from before 5.1.
+fn begin(scanner: &mut Scanner<'_>) -> Result<(Encoding, bool), MeshError> {
+    let Some(version) = scanner.rest_of_line().strip_prefix(b"# vtk DataFile Version") else {
         return Err(scanner.error("a VTK file begins with `# vtk DataFile Version`"));
-    }
+    };
+    let is_old = number::real(version.trim_ascii()).is_some_and(|version| version < 5.1);
     scanner.rest_of_line();
     match scanner.expect("`ASCII` or `BINARY`")? {
-        b"ASCII" => Ok(Encoding::Ascii),
-        b"BINARY" => Ok(Encoding::Binary),
+        b"ASCII" => Ok((Encoding::Ascii, is_old)),
+        b"BINARY" => Ok((Encoding::Binary, is_old)),
         word => Err(scanner.error(format!("`ASCII` or `BINARY` should stand here, not `{}`", show(word)))),
     }
 }
 
 #[derive(Default)]
 struct File {
+    /// Whether Lagrange hexahedra are numbered as before VTK 9.
+    is_old: bool,
     points: Vec<[f64; 3]>,
     cells: Option<Cells>,
     types: Vec<u8>,
@@ -116,7 +121,7 @@ impl File {
         let types = Number::I32.integers(scanner, encoding, n, "types of cells")?;
         self.types = Vec::with_capacity(n);
         for vtk_type in types {
-            vtk_kind(scanner.path(), place, vtk_type)?;
+            vtk_cell(scanner.path(), place, vtk_type)?;
             self.types.push(vtk_type as u8);
         }
         Ok(())
@@ -128,39 +133,42 @@ impl File {
         if self.types.len() != cells.len() {
             return Err(parse("the file has no `CELL_TYPES` for its cells".into()));
         }
-        let mut collector = Collector::default();
+        let mut found = VtkCells::new(self.is_old);
         let tags = self.cell_data.tags;
         let n_points = self.points.len();
-        let added = cells.for_each(|cell, nodes| {
-            let Some(kind) =
-                vtk_kind(path, Place::Whole, i64::from(self.types[cell])).map_err(Problem::Mesh)?
-            else {
-                collector.skip();
+        let mut of_cell = Vec::new();
+        let added = cells.for_each(|number, points| {
+            let cell = vtk_cell(path, Place::Whole, i64::from(self.types[number])).map_err(Problem::Mesh)?;
+            let Some(cell) = cell else {
+                found.collector.skip();
                 return Ok(());
             };
-            if kind.n_nodes() != nodes.len() {
-                return Err(Problem::Message(format!("cell {cell} is a {kind} with {} nodes", nodes.len())));
-            }
-            if let Some(node) = nodes.iter().find(|&&node| !(0..n_points as i64).contains(&node)) {
-                let message = format!("cell {cell} uses point {node}, but there are {n_points} points");
+            if let Some(point) = points.iter().find(|&&point| !(0..n_points as i64).contains(&point)) {
+                let message = format!("cell {number} uses point {point}, but there are {n_points} points");
                 return Err(Problem::Message(message));
             }
-            let tag = tags.as_ref().map_or(0, |tags| tags[cell]);
-            collector.push(kind, nodes.iter().map(|&node| node as u32), tag);
-            Ok(())
+            of_cell.clear();
+            of_cell.extend(points.iter().map(|&point| point as u32));
+            let tag = tags.as_ref().map_or(0, |tags| tags[number]);
+            found.push(number, cell, &of_cell, tag).map_err(Problem::Message)
         });
         added.map_err(|problem| match problem {
             Problem::Message(message) => parse(message),
             Problem::Mesh(error) => error,
         })?;
         drop(cells);
-        let collected = collector.into_mesh(path, self.points, tags.is_some())?;
+        let collected = found.collector.into_mesh(path, self.points, tags.is_some())?;
         let mut mesh = collected.mesh;
         for (name, mut field) in self.cell_data.fields {
             pick_in_place(&collected.entries, &mut field);
             mesh.cell_fields.insert(name, field);
         }
-        mesh.node_fields = self.point_data.fields;
+        for (name, mut field) in self.point_data.fields {
+            if let Some(nodes) = &collected.nodes {
+                pick_in_place(nodes, &mut field);
+            }
+            mesh.node_fields.insert(name, field);
+        }
         Ok(mesh)
     }
 }

@@ -9,6 +9,8 @@ pub(super) type Problem = (usize, String);
 /// The head of a file, without the values of its arrays.
 #[derive(Debug, Default)]
 pub(super) struct Document<'a> {
+    /// Version of the format: 0.1 where the file says nothing.
+    pub version: (u32, u32),
     pub big_endian: bool,
     pub wide_header: bool,
     pub compressor: Option<String>,
@@ -107,6 +109,7 @@ fn start(
                     format!("the file holds a {kind}; only an UnstructuredGrid can be read"),
                 ));
             }
+            document.version = attribute("version")?.map_or((0, 1), |text| version(&text));
             document.big_endian = attribute("byte_order")?.is_some_and(|order| order == "BigEndian");
             document.wide_header = attribute("header_type")?.is_some_and(|kind| kind == "UInt64");
             document.compressor = attribute("compressor")?.filter(|name| !name.is_empty());
@@ -140,6 +143,12 @@ fn start(
         _ => {}
     }
     Ok(())
+}
+
+/// `2.1` as (2, 1); what is no number counts as 0.
+fn version(text: &str) -> (u32, u32) {
+    let mut parts = text.split('.').map(|part| part.trim().parse().unwrap_or(0));
+    (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
 }
 
 fn attribute(element: &BytesStart<'_>, name: &str, place: usize) -> Result<Option<String>, Problem> {

@@ -2,8 +2,10 @@
 
 mod array;
 mod document;
+mod encode;
 mod read;
+mod spread;
 mod write;
 
 pub use read::{parse, read};
-pub use write::{WriteOptions, write, write_with};
+pub use write::{LagrangeCells, WriteOptions, write, write_lagrange, write_with};

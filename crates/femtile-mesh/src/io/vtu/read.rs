@@ -3,7 +3,8 @@ use std::path::Path;
 
 use super::array::{Values, is_numeric, values};
 use super::document::{DataArray, Document, Piece, Problem, document};
-use crate::io::collect::{Collector, is_tag_name, pick, vtk_kind};
+use crate::io::collect::{is_tag_name, pick, pick_in_place};
+use crate::io::vtk_cell::{VtkCells, vtk_cell};
 use crate::{Field, Mesh, MeshError, Place};
 
 /// Reads a VTU file: ASCII, base64 or appended, plain or compressed with zlib, of one piece or several.
@@ -27,7 +28,7 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
     for piece in &document.pieces {
         grid.append(path, &document, piece)?;
     }
-    grid.into_mesh(path)
+    grid.into_mesh(path, document.version < (2, 1))
 }
 
 /// All pieces, one after another.
@@ -137,35 +138,44 @@ impl Grid {
         Ok(())
     }
 
-    fn into_mesh(self, path: &Path) -> Result<Mesh, MeshError> {
-        let mut collector = Collector::default();
+    /// `is_old` says that Lagrange hexahedra are numbered as before VTK 9.
+    fn into_mesh(self, path: &Path, is_old: bool) -> Result<Mesh, MeshError> {
+        let mut found = VtkCells::new(is_old);
         let mut begin = 0;
         for (cell, (&vtk_type, &end)) in self.types.iter().zip(&self.ends).enumerate() {
             let nodes = &self.connectivity[begin..end];
             begin = end;
-            match vtk_kind(path, Place::Whole, vtk_type)? {
-                None => collector.skip(),
-                Some(kind) if kind.n_nodes() == nodes.len() => {
-                    let tag = self.tags.as_ref().and_then(|tags| tags.get(cell)).copied().unwrap_or(0);
-                    collector.push(kind, nodes.iter().copied(), tag);
-                }
+            match vtk_cell(path, Place::Whole, vtk_type)? {
+                None => found.collector.skip(),
                 Some(kind) => {
-                    let message = format!("cell {cell} is a {kind} with {} nodes", nodes.len());
-                    return Err(MeshError::Parse { path: path.into(), place: Place::Whole, message });
+                    let tag = self.tags.as_ref().and_then(|tags| tags.get(cell)).copied().unwrap_or(0);
+                    let pushed = found.push(cell, kind, nodes, tag);
+                    pushed.map_err(|message| MeshError::Parse {
+                        path: path.into(),
+                        place: Place::Whole,
+                        message,
+                    })?;
                 }
             }
         }
-        let n_entries = collector.len();
-        let collected = collector.into_mesh(path, self.points, self.tags.is_some())?;
+        let n_entries = found.collector.len();
+        let n_points = self.points.len();
+        let collected = found.collector.into_mesh(path, self.points, self.tags.is_some())?;
         let mut mesh = collected.mesh;
         for (name, field) in &self.cell_data {
             if field.values.len() == n_entries * field.n_components {
                 mesh.cell_fields.insert(name.clone(), pick(&collected.entries, field));
             }
         }
-        let n_nodes = mesh.n_nodes();
-        let complete = |field: &Field| field.values.len() == n_nodes * field.n_components;
-        mesh.node_fields = self.point_data.into_iter().filter(|(_, field)| complete(field)).collect();
+        for (name, mut field) in self.point_data {
+            if field.values.len() != n_points * field.n_components {
+                continue;
+            }
+            if let Some(nodes) = &collected.nodes {
+                pick_in_place(nodes, &mut field);
+            }
+            mesh.node_fields.insert(name, field);
+        }
         Ok(mesh)
     }
 }

@@ -1,14 +1,10 @@
-use std::io::Write;
 use std::path::Path;
 
-use flate2::Compression;
-use flate2::write::ZlibEncoder;
-
+use super::encode::{Array, Head, sink_all, write_document};
+use super::spread::{node_points, spread};
 use crate::io::atomic::write_atomically;
+use crate::io::lagrange::Numbering;
 use crate::{CellKind, Field, Mesh, MeshError};
-
-/// Bytes of one compressed block: small enough to stay in cache, large enough to compress well.
-const BLOCK_BYTES: usize = 1 << 15;
 
 /// How a VTU file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -19,24 +15,52 @@ pub struct WriteOptions {
     pub facets: bool,
 }
 
-/// Takes the bytes of an array, block after block.
-type Sink<'a> = dyn FnMut(&[u8]) -> std::io::Result<()> + 'a;
+/// Quadrilaterals or hexahedra of some order, as solutions of higher order are written.
+#[derive(Debug, Clone, Copy)]
+pub struct LagrangeCells<'a> {
+    /// Quadrilateral or hexahedron.
+    pub kind: CellKind,
+    /// Degree in each coordinate; VTK 9 shows at most 10.
+    pub order: usize,
+    /// Points of all cells.
+    pub points: &'a [[f64; 3]],
+    /// Points of each cell, evenly spaced on the square or cube, the first coordinate running fastest:
+    /// `[n_cells × (order + 1)^dimension]`.
+    pub cells: &'a [u32],
+}
 
-/// Gives all bytes of an array to a sink.
-type Source<'a> = dyn Fn(&mut Sink<'_>) -> std::io::Result<()> + 'a;
+impl LagrangeCells<'_> {
+    fn n_of_cell(&self) -> usize {
+        (self.order + 1).pow(self.kind.dimension() as u32)
+    }
 
-/// One array of the file: its XML attributes and a source of its bytes.
-struct Array<'a> {
-    name: String,
-    kind: &'static str,
-    n_components: usize,
-    bytes: Box<Source<'a>>,
-    n_bytes: usize,
+    fn validate(&self) -> Result<(), MeshError> {
+        let invalid = |field, message| Err(MeshError::Invalid { field, message });
+        let n = self.n_of_cell();
+        if !matches!(self.kind, CellKind::Quadrilateral | CellKind::Hexahedron) || self.order == 0 {
+            let message = format!(
+                "{} cells of order {}; quadrilaterals and hexahedra from order 1",
+                self.kind, self.order
+            );
+            return invalid("kind", message);
+        }
+        if !self.cells.len().is_multiple_of(n) {
+            return invalid("cells", format!("{} indices do not divide into {n} a cell", self.cells.len()));
+        }
+        match self.cells.iter().position(|&point| point as usize >= self.points.len()) {
+            Some(i) => {
+                let (cell, point, n_points) = (i / n, self.cells[i], self.points.len());
+                invalid("cells", format!("cell {cell} uses point {point}, but there are {n_points}"))
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 /// Writes the mesh with its own fields and tags and further fields, uncompressed, for ParaView.
 ///
-/// Cell tags go into the cell array `tag`. The file appears under its name only when it is complete.
+/// Cell tags go into the cell array `tag`. Curved cells become Lagrange cells, and fields at nodes are interpolated to
+/// their points linearly in each coordinate of a cell. The file appears under its name only when it is complete.
 ///
 /// # Errors
 /// [`MeshError::Invalid`] when a field has not one entry for each node or cell, [`MeshError::Io`] when
@@ -61,26 +85,164 @@ pub fn write_with(
     cell_data: &[(&str, &Field)],
     options: WriteOptions,
 ) -> Result<(), MeshError> {
-    let n_facets = if options.facets { mesh.facets.tags.len() } else { 0 };
-    let n_cells = mesh.n_cells() + n_facets;
+    let facet = mesh.kind.facet_kind().filter(|_| options.facets && !mesh.facets.tags.is_empty());
+    let n_facets = if facet.is_some() { mesh.facets.tags.len() } else { 0 };
     let own = mesh.node_fields.iter().map(|(name, field)| (name.as_str(), field));
-    let points = fields("point_data", own.chain(point_data.iter().copied()), mesh.n_nodes(), 0)?;
+    let point_data = own.chain(point_data.iter().copied());
     let own = mesh.cell_fields.iter().map(|(name, field)| (name.as_str(), field));
     let mut cells = fields("cell_data", own.chain(cell_data.iter().copied()), mesh.n_cells(), n_facets)?;
     if !mesh.cell_tags.is_empty() || n_facets > 0 {
         cells.push(tags(mesh, n_facets));
     }
-    let coordinates = Array {
-        name: "Points".into(),
-        kind: "Float64",
-        n_components: 3,
-        n_bytes: mesh.n_nodes() * 24,
-        bytes: Box::new(|sink| sink_all(sink, mesh.points.iter().flatten().map(|x| x.to_le_bytes()))),
+    let facets = &mesh.facets.nodes[..facet.map_or(0, CellKind::n_nodes) * n_facets];
+    let Some(curved) = &mesh.curved else {
+        let grid = Grid {
+            points: &mesh.points,
+            cell_type: mesh.kind.vtk_type(),
+            places: (0..mesh.kind.n_nodes()).collect(),
+            cells: &mesh.cells,
+            facet,
+            facets,
+        };
+        return grid.write(path, fields("point_data", point_data, mesh.n_nodes(), 0)?, cells, options);
     };
-    let topology = topology(mesh, n_facets);
-    let groups =
-        [("PointData", points), ("CellData", cells), ("Points", vec![coordinates]), ("Cells", topology)];
-    write_atomically(path, |out| write_document(out, mesh.n_nodes(), n_cells, &groups, options.compress))
+    mesh.validate()?;
+    let checked: Vec<_> = point_data.collect();
+    fields("point_data", checked.iter().copied(), mesh.n_nodes(), 0)?;
+    let spread: Vec<_> = checked.iter().map(|(name, field)| (*name, spread(mesh, curved, field))).collect();
+    let of_points = spread.iter().map(|(name, field)| (*name, field));
+    let facets = node_points(mesh, curved, facets)?;
+    let lagrange =
+        LagrangeCells { kind: mesh.kind, order: curved.order, points: &curved.points, cells: &curved.cells };
+    let grid = Grid { facet, facets: &facets, ..Grid::of_lagrange(&lagrange) };
+    grid.write(path, fields("point_data", of_points, curved.points.len(), 0)?, cells, options)
+}
+
+/// Writes cells of any order with fields at all their points; curved meshes are written so as well.
+///
+/// `options.facets` has no meaning here. The file appears under its name only when it is complete.
+///
+/// # Errors
+/// [`MeshError::Invalid`] when cells are neither quadrilaterals nor hexahedra, an index is out of range or a field has not
+/// one entry for each point or cell, [`MeshError::Io`] when the file cannot be written.
+pub fn write_lagrange(
+    path: &Path,
+    cells: &LagrangeCells<'_>,
+    point_data: &[(&str, &Field)],
+    cell_data: &[(&str, &Field)],
+    options: WriteOptions,
+) -> Result<(), MeshError> {
+    cells.validate()?;
+    let n_cells = cells.cells.len() / cells.n_of_cell();
+    let of_points = fields("point_data", point_data.iter().copied(), cells.points.len(), 0)?;
+    let of_cells = fields("cell_data", cell_data.iter().copied(), n_cells, 0)?;
+    Grid::of_lagrange(cells).write(path, of_points, of_cells, options)
+}
+
+/// What a file holds: cells of one type, then facets by their corners.
+struct Grid<'a> {
+    points: &'a [[f64; 3]],
+    cell_type: u8,
+    /// Where each point that VTK lists stands among the points of a cell.
+    places: Vec<usize>,
+    cells: &'a [u32],
+    facet: Option<CellKind>,
+    facets: &'a [u32],
+}
+
+impl<'a> Grid<'a> {
+    fn of_lagrange(cells: &LagrangeCells<'a>) -> Self {
+        let cell_type = match (cells.order, cells.kind) {
+            (1, kind) => kind.vtk_type(),
+            (_, CellKind::Quadrilateral) => 70,
+            _ => 72,
+        };
+        let places = Numbering::vtk(cells.kind, cells.order, false).places().to_vec();
+        Self { points: cells.points, cell_type, places, cells: cells.cells, facet: None, facets: &[] }
+    }
+
+    fn n_cells(&self) -> usize {
+        self.cells.len() / self.places.len()
+    }
+
+    fn n_facets(&self) -> usize {
+        self.facet.map_or(0, |kind| self.facets.len() / kind.n_nodes())
+    }
+
+    fn write(
+        &self,
+        path: &Path,
+        point_data: Vec<Array<'_>>,
+        cell_data: Vec<Array<'_>>,
+        options: WriteOptions,
+    ) -> Result<(), MeshError> {
+        let coordinates = Array {
+            name: "Points".into(),
+            kind: "Float64",
+            n_components: 3,
+            n_bytes: self.points.len() * 24,
+            bytes: Box::new(|sink| sink_all(sink, self.points.iter().flatten().map(|x| x.to_le_bytes()))),
+        };
+        let groups = [
+            ("PointData", point_data),
+            ("CellData", cell_data),
+            ("Points", vec![coordinates]),
+            ("Cells", self.topology()),
+        ];
+        // From version 2.1 on, the upright edges of Lagrange hexahedra stand in the order of VTK 9.
+        let head = Head {
+            version: if self.cell_type >= 70 { "2.2" } else { "1.0" },
+            n_points: self.points.len(),
+            n_cells: self.n_cells() + self.n_facets(),
+            compress: options.compress,
+        };
+        write_atomically(path, |out| write_document(out, &head, &groups))
+    }
+
+    fn topology(&self) -> Vec<Array<'_>> {
+        let (n_cells, n_facets) = (self.n_cells(), self.n_facets());
+        let (per_cell, per_facet) = (self.places.len(), self.facet.map_or(0, CellKind::n_nodes));
+        let array = |name: &str, kind, n_bytes, bytes| Array {
+            name: name.into(),
+            kind,
+            n_components: 1,
+            n_bytes,
+            bytes,
+        };
+        vec![
+            array(
+                "connectivity",
+                "Int64",
+                8 * (self.cells.len() + self.facets.len()),
+                Box::new(|sink| {
+                    let cells = self.cells.chunks_exact(self.places.len());
+                    let nodes = cells.flat_map(|cell| self.places.iter().map(|&place| &cell[place]));
+                    let nodes = nodes.chain(self.facets);
+                    sink_all(sink, nodes.map(|&node| u64::from(node).to_le_bytes()))
+                }),
+            ),
+            array(
+                "offsets",
+                "Int64",
+                8 * (n_cells + n_facets),
+                Box::new(move |sink| {
+                    let cells = (1..=n_cells).map(move |i| i * per_cell);
+                    let facets = (1..=n_facets).map(move |i| n_cells * per_cell + i * per_facet);
+                    sink_all(sink, cells.chain(facets).map(|end| (end as u64).to_le_bytes()))
+                }),
+            ),
+            array(
+                "types",
+                "UInt8",
+                n_cells + n_facets,
+                Box::new(move |sink| {
+                    let cells = std::iter::repeat_n([self.cell_type], n_cells);
+                    let facet_type = self.facet.map_or(0, CellKind::vtk_type);
+                    sink_all(sink, cells.chain(std::iter::repeat_n([facet_type], n_facets)))
+                }),
+            ),
+        ]
+    }
 }
 
 fn fields<'a>(
@@ -123,129 +285,4 @@ fn tags(mesh: &Mesh, n_facets: usize) -> Array<'_> {
             sink_all(sink, cells.chain(of_facets.iter().copied()).map(i32::to_le_bytes))
         }),
     }
-}
-
-fn topology(mesh: &Mesh, n_facets: usize) -> Vec<Array<'_>> {
-    let facet = mesh.kind.facet_kind().filter(|_| n_facets > 0);
-    let per_facet = facet.map_or(0, CellKind::n_nodes);
-    let (per_cell, n_cells) = (mesh.kind.n_nodes(), mesh.n_cells());
-    let of_facets = &mesh.facets.nodes[..per_facet * n_facets];
-    let array =
-        |name: &str, kind, n_bytes, bytes| Array { name: name.into(), kind, n_components: 1, n_bytes, bytes };
-    vec![
-        array(
-            "connectivity",
-            "Int64",
-            8 * (mesh.cells.len() + of_facets.len()),
-            Box::new(move |sink| {
-                let nodes = mesh.cells.iter().chain(of_facets);
-                sink_all(sink, nodes.map(|&node| u64::from(node).to_le_bytes()))
-            }),
-        ),
-        array(
-            "offsets",
-            "Int64",
-            8 * (n_cells + n_facets),
-            Box::new(move |sink| {
-                let cells = (1..=n_cells).map(move |i| i * per_cell);
-                let facets = (1..=n_facets).map(move |i| n_cells * per_cell + i * per_facet);
-                sink_all(sink, cells.chain(facets).map(|end| (end as u64).to_le_bytes()))
-            }),
-        ),
-        array(
-            "types",
-            "UInt8",
-            n_cells + n_facets,
-            Box::new(move |sink| {
-                let cells = std::iter::repeat_n([mesh.kind.vtk_type()], n_cells);
-                let facets = std::iter::repeat_n([facet.map_or(0, CellKind::vtk_type)], n_facets);
-                sink_all(sink, cells.chain(facets))
-            }),
-        ),
-    ]
-}
-
-/// Gives all bytes to `sink` in blocks of [`BLOCK_BYTES`], the last one shorter.
-fn sink_all<const N: usize>(
-    sink: &mut Sink<'_>,
-    values: impl Iterator<Item = [u8; N]>,
-) -> std::io::Result<()> {
-    let mut block = Vec::with_capacity(BLOCK_BYTES);
-    for value in values {
-        block.extend_from_slice(&value);
-        if block.len() >= BLOCK_BYTES {
-            sink(&block)?;
-            block.clear();
-        }
-    }
-    if block.is_empty() { Ok(()) } else { sink(&block) }
-}
-
-fn write_document(
-    out: &mut dyn Write,
-    n_points: usize,
-    n_cells: usize,
-    groups: &[(&str, Vec<Array<'_>>)],
-    compress: bool,
-) -> std::io::Result<()> {
-    let compressed: Option<Vec<Vec<u8>>> = if compress {
-        let arrays = groups.iter().flat_map(|(_, arrays)| arrays);
-        Some(arrays.map(compressed).collect::<Result<_, _>>()?)
-    } else {
-        None
-    };
-    let compressor = if compress { " compressor=\"vtkZLibDataCompressor\"" } else { "" };
-    writeln!(out, "<?xml version=\"1.0\"?>")?;
-    writeln!(
-        out,
-        "<VTKFile type=\"UnstructuredGrid\" version=\"1.0\" byte_order=\"LittleEndian\" header_type=\"UInt64\"{compressor}>"
-    )?;
-    writeln!(out, "<UnstructuredGrid>\n<Piece NumberOfPoints=\"{n_points}\" NumberOfCells=\"{n_cells}\">")?;
-    let (mut offset, mut index) = (0, 0);
-    for (group, arrays) in groups {
-        writeln!(out, "<{group}>")?;
-        for Array { name, kind, n_components, n_bytes, .. } in arrays {
-            let name = quick_xml::escape::escape(name.as_str());
-            writeln!(
-                out,
-                "<DataArray type=\"{kind}\" Name=\"{name}\" NumberOfComponents=\"{n_components}\" \
-                 format=\"appended\" offset=\"{offset}\"/>"
-            )?;
-            offset += compressed.as_ref().map_or(8 + n_bytes, |arrays| arrays[index].len());
-            index += 1;
-        }
-        writeln!(out, "</{group}>")?;
-    }
-    write!(out, "</Piece>\n</UnstructuredGrid>\n<AppendedData encoding=\"raw\">\n_")?;
-    match compressed {
-        Some(arrays) => arrays.iter().try_for_each(|bytes| out.write_all(bytes))?,
-        None => {
-            for array in groups.iter().flat_map(|(_, arrays)| arrays) {
-                out.write_all(&(array.n_bytes as u64).to_le_bytes())?;
-                (array.bytes)(&mut |bytes| out.write_all(bytes))?;
-            }
-        }
-    }
-    writeln!(out, "\n</AppendedData>\n</VTKFile>")
-}
-
-/// Header (number of blocks, block size, size of the last one where it is short, compressed sizes), then blocks.
-fn compressed(array: &Array<'_>) -> std::io::Result<Vec<u8>> {
-    let (mut sizes, mut data, mut last) = (Vec::new(), Vec::new(), 0);
-    (array.bytes)(&mut |block| {
-        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
-        encoder.write_all(block)?;
-        let bytes = encoder.finish()?;
-        sizes.push(bytes.len() as u64);
-        data.extend_from_slice(&bytes);
-        last = block.len();
-        Ok(())
-    })?;
-    let short = if last == BLOCK_BYTES { 0 } else { last };
-    let mut result = Vec::with_capacity(24 + 8 * sizes.len() + data.len());
-    for number in [sizes.len() as u64, BLOCK_BYTES as u64, short as u64].into_iter().chain(sizes) {
-        result.extend_from_slice(&number.to_le_bytes());
-    }
-    result.extend_from_slice(&data);
-    Ok(result)
 }

@@ -1,0 +1,87 @@
+use super::box_mesh::{BoxConfig, BoxSplit, SIDES, box_mesh};
+use super::grid::tag_boundary;
+use super::square::{SquareConfig, SquareSplit, square};
+use crate::{Mesh, MeshError};
+
+/// Which part of a box is missing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LShape {
+    /// The square from −1 to 1 without its quadrant x > 0, y < 0, of quadrilaterals.
+    #[default]
+    Plane,
+    /// The same times 0 < z < 1, of hexahedra.
+    Extruded,
+    /// The cube from −1 to 1 without its octant x > 0, y < 0, z > 0, of hexahedra: Fichera's corner.
+    Corner,
+}
+
+/// A domain with a re-entrant corner.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LShapeConfig {
+    /// Which part of the box is missing.
+    pub shape: LShape,
+    /// Number of cells along each side of length one.
+    pub cells: usize,
+}
+
+impl Default for LShapeConfig {
+    fn default() -> Self {
+        Self { shape: LShape::Plane, cells: 8 }
+    }
+}
+
+/// An L of quadrilaterals or hexahedra.
+///
+/// Its outer sides are tagged `xmin`, `xmax`, `ymin`, `ymax` and, in space, `zmin`, `zmax`, numbers from 1, the sides that
+/// meet in the re-entrant corner `notch`, the number after.
+///
+/// # Errors
+/// [`MeshError::Invalid`] when there are no cells and, before anything is allocated, when nodes or cells are too many to
+/// number.
+pub fn l_shape(config: &LShapeConfig) -> Result<Mesh, MeshError> {
+    let n = config.cells;
+    let two = n.saturating_mul(2);
+    let (lower, upper, cells) = match config.shape {
+        LShape::Plane => ([-1.0, -1.0, 0.0], [1.0, 1.0, 0.0], [two, two, 0]),
+        LShape::Extruded => ([-1.0, -1.0, 0.0], [1.0; 3], [two, two, n]),
+        LShape::Corner => ([-1.0; 3], [1.0; 3], [two; 3]),
+    };
+    let mut mesh = if config.shape == LShape::Plane {
+        let plane = |p: [f64; 3]| [p[0], p[1]];
+        let (lower, upper, split) = (plane(lower), plane(upper), SquareSplit::Quadrilateral);
+        square(&SquareConfig { lower, upper, cells: [two; 2], split })?
+    } else {
+        box_mesh(&BoxConfig { lower, upper, cells, split: BoxSplit::Hexahedron })?
+    };
+    cut(&mut mesh, |[x, y, z]| x > 0.0 && y < 0.0 && (config.shape != LShape::Corner || z > 0.0));
+    let dimension = mesh.dimension();
+    let names: Vec<&str> = SIDES[..2 * dimension].iter().copied().chain(["notch"]).collect();
+    tag_boundary(&mut mesh, &names, |at| {
+        let is_at = |side: usize| at[side / 2] == [lower, upper][side % 2][side / 2];
+        (0..2 * dimension).find(|&side| is_at(side)).unwrap_or(2 * dimension)
+    });
+    Ok(mesh)
+}
+
+/// Removes the cells whose middle is in some part, and the nodes that no other cell has.
+fn cut(mesh: &mut Mesh, is_away: impl Fn([f64; 3]) -> bool) {
+    let n = mesh.kind.n_nodes();
+    let middle = |nodes: &[u32]| -> [f64; 3] {
+        std::array::from_fn(|d| {
+            nodes.iter().map(|&node| mesh.points[node as usize][d]).sum::<f64>() / n as f64
+        })
+    };
+    let kept = mesh.cells.chunks_exact(n).filter(|nodes| !is_away(middle(nodes)));
+    mesh.cells = kept.flatten().copied().collect();
+    mesh.facets = Default::default();
+    mesh.tag_names.clear();
+    let mut new_number = vec![u32::MAX; mesh.points.len()];
+    mesh.cells.iter().for_each(|&node| new_number[node as usize] = 0);
+    let mut points = Vec::new();
+    for (number, &point) in new_number.iter_mut().zip(&mesh.points).filter(|(number, _)| **number == 0) {
+        *number = points.len() as u32;
+        points.push(point);
+    }
+    mesh.cells.iter_mut().for_each(|node| *node = new_number[*node as usize]);
+    mesh.points = points;
+}

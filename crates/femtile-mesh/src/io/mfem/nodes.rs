@@ -1,0 +1,95 @@
+//! `nodes`: the shapes of cells as a function of a finite element space.
+
+use super::space::Space;
+use crate::io::scanner::Scanner;
+use crate::numbering::number;
+use crate::tensor::{apply, corner_places, evenly_spaced, ticks};
+use crate::{CellKind, Curved, MeshError};
+use femtile_element::tensor::Lagrange;
+
+/// Reads nodes; returns the vertices and, where cells are more than those say, their shapes.
+///
+/// # Errors
+/// [`MeshError::Unsupported`] for simplices of higher order and spaces that are not read, [`MeshError::Parse`] for
+/// missing numbers.
+pub(super) fn read_nodes(
+    scanner: &mut Scanner<'_>,
+    kind: CellKind,
+    cells: &[u32],
+    n_vertices: usize,
+) -> Result<(Vec<[f64; 3]>, Option<Curved>), MeshError> {
+    let space = Space::read(scanner)?;
+    if space.order == 1 && space.is_continuous {
+        return Ok((read_values(scanner, &space, n_vertices)?, None));
+    }
+    if kind.is_simplex() {
+        let what = format!("a mesh of {kind} cells with nodes of order {} or discontinuous", space.order);
+        return Err(scanner.unsupported(what, "quadrilaterals and hexahedra may be curved"));
+    }
+    let numbered = if space.is_continuous {
+        number(kind, cells, n_vertices, space.order, space.goes_around)
+            .map(|found| (found.cells, found.n_points))
+    } else {
+        let n = cells.len() / kind.n_nodes() * (space.order + 1).pow(kind.dimension() as u32);
+        // The file must hold them before they are numbered.
+        scanner.announce(n.saturating_mul(space.n_components), "coordinates of nodes", 2)?;
+        u32::try_from(n).ok().map(|count| ((0..count).collect(), n))
+    };
+    let too_many = || scanner.error(format!("more than {} nodes", u32::MAX));
+    let (numbers, n_values) = numbered.ok_or_else(too_many)?;
+    let values = read_values(scanner, &space, n_values)?;
+    let curved = bend(kind, &space, numbers, values);
+    Ok((corners(kind, cells, n_vertices, &curved), Some(curved)))
+}
+
+fn read_values(scanner: &mut Scanner<'_>, space: &Space, n: usize) -> Result<Vec<[f64; 3]>, MeshError> {
+    let n_components = space.n_components;
+    scanner.announce(n.saturating_mul(n_components), "coordinates of nodes", 2)?;
+    let mut values = vec![[0.0; 3]; n];
+    for i in 0..n * n_components {
+        let (value, d) =
+            if space.is_interleaved { (i / n_components, i % n_components) } else { (i % n, i / n) };
+        values[value][d] = scanner.coordinate()?;
+    }
+    Ok(values)
+}
+
+/// The same shapes by evenly spaced points; each point comes from the first cell that has it.
+fn bend(kind: CellKind, space: &Space, cells: Vec<u32>, values: Vec<[f64; 3]>) -> Curved {
+    let table = Lagrange::new(space.points.clone()).values(&ticks(space.order));
+    let tables = vec![&table; kind.dimension()];
+    let mut points = vec![[f64::NAN; 3]; values.len()];
+    if space.points == evenly_spaced(space.order).nodes() {
+        return Curved { order: space.order, points: values, cells };
+    }
+    let mut of_cell = Vec::new();
+    for cell in cells.chunks_exact((space.order + 1).pow(kind.dimension() as u32)) {
+        of_cell.clear();
+        of_cell.extend(cell.iter().map(|&value| values[value as usize]));
+        for (&point, found) in cell.iter().zip(apply(&tables, &of_cell)) {
+            if points[point as usize][0].is_nan() {
+                points[point as usize] = found;
+            }
+        }
+    }
+    // Vertices of boundary elements that no cell has.
+    points
+        .iter_mut()
+        .zip(values)
+        .filter(|(point, _)| point[0].is_nan())
+        .for_each(|(point, value)| *point = value);
+    Curved { order: space.order, points, cells }
+}
+
+/// Vertices where the first of their cells has them.
+fn corners(kind: CellKind, cells: &[u32], n_vertices: usize, curved: &Curved) -> Vec<[f64; 3]> {
+    let places: Vec<usize> = corner_places(kind, curved.order).collect();
+    let mut found = vec![None; n_vertices];
+    let shapes = curved.cells.chunks_exact(curved.n_points(kind.dimension()));
+    for (cell, shape) in cells.chunks_exact(kind.n_nodes()).zip(shapes) {
+        for (&vertex, &place) in cell.iter().zip(&places) {
+            found[vertex as usize].get_or_insert(curved.points[shape[place] as usize]);
+        }
+    }
+    found.into_iter().map(Option::unwrap_or_default).collect()
+}

@@ -1,0 +1,125 @@
+//! Cell types by VTK's numbers, as legacy and XML files use them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::collect::Collector;
+use super::lagrange::Numbering;
+use crate::{CellKind, Curved, MeshError, Place};
+
+/// What a cell type of VTK stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum VtkCell {
+    /// Straight edges, corners alone.
+    Linear(CellKind),
+    /// Order 2 with points on corners and edges.
+    Serendipity(CellKind),
+    /// Order 2, complete.
+    Quadratic(CellKind),
+    /// The number of points says the order.
+    Lagrange(CellKind),
+}
+
+/// The cell of a VTK type number; none for points and lines of points, which meshes leave out.
+///
+/// # Errors
+/// [`MeshError::Unsupported`] with the name of the type.
+pub(super) fn vtk_cell(path: &Path, place: Place, vtk_type: i64) -> Result<Option<VtkCell>, MeshError> {
+    let name = match vtk_type {
+        1 | 2 | 4 => return Ok(None),
+        3 => return Ok(Some(VtkCell::Linear(CellKind::Segment))),
+        5 => return Ok(Some(VtkCell::Linear(CellKind::Triangle))),
+        9 => return Ok(Some(VtkCell::Linear(CellKind::Quadrilateral))),
+        10 => return Ok(Some(VtkCell::Linear(CellKind::Tetrahedron))),
+        12 => return Ok(Some(VtkCell::Linear(CellKind::Hexahedron))),
+        21 => return Ok(Some(VtkCell::Quadratic(CellKind::Segment))),
+        23 => return Ok(Some(VtkCell::Serendipity(CellKind::Quadrilateral))),
+        25 => return Ok(Some(VtkCell::Serendipity(CellKind::Hexahedron))),
+        28 => return Ok(Some(VtkCell::Quadratic(CellKind::Quadrilateral))),
+        29 => return Ok(Some(VtkCell::Quadratic(CellKind::Hexahedron))),
+        68 => return Ok(Some(VtkCell::Lagrange(CellKind::Segment))),
+        70 => return Ok(Some(VtkCell::Lagrange(CellKind::Quadrilateral))),
+        72 => return Ok(Some(VtkCell::Lagrange(CellKind::Hexahedron))),
+        6 => "triangle strip",
+        7 => "polygon",
+        8 => "pixel",
+        11 => "voxel",
+        13 => "wedge",
+        14 => "pyramid",
+        22 => "quadratic triangle",
+        24 => "quadratic tetrahedron",
+        26 => "quadratic wedge",
+        27 => "quadratic pyramid",
+        42 => "polyhedron",
+        69 => "Lagrange triangle",
+        71 => "Lagrange tetrahedron",
+        73 | 74 => "Lagrange wedge or pyramid",
+        75..=81 => "Bézier cell",
+        _ => "unknown cell",
+    };
+    Err(MeshError::Unsupported {
+        path: path.into(),
+        place,
+        what: format!("VTK cell type {vtk_type} ({name})"),
+        advice: "linear triangles and tetrahedra, quadrilaterals and hexahedra of any order to 9 can be read"
+            .into(),
+    })
+}
+
+/// Cells of VTK on their way into a [`Collector`].
+#[derive(Debug, Default)]
+pub(super) struct VtkCells {
+    pub collector: Collector,
+    /// Whether the file has the order of Lagrange hexahedra from before VTK 9.
+    is_old: bool,
+    numberings: BTreeMap<(CellKind, bool, usize), Numbering>,
+    arranged: Vec<u32>,
+}
+
+impl VtkCells {
+    pub(super) fn new(is_old: bool) -> Self {
+        Self { is_old, ..Self::default() }
+    }
+
+    /// Adds cell number `number` of a file.
+    ///
+    /// # Errors
+    /// A message naming the cell when its type does not have so many points.
+    pub(super) fn push(
+        &mut self,
+        number: usize,
+        cell: VtkCell,
+        points: &[u32],
+        tag: i32,
+    ) -> Result<(), String> {
+        let n = points.len();
+        let (kind, order, has_faces) = match cell {
+            VtkCell::Linear(kind) => (kind, (n == kind.n_nodes()).then_some(1), true),
+            VtkCell::Quadratic(kind) => (kind, (n == 3usize.pow(kind.dimension() as u32)).then_some(2), true),
+            VtkCell::Serendipity(kind) => {
+                (kind, (n == if kind == CellKind::Hexahedron { 20 } else { 8 }).then_some(2), false)
+            }
+            VtkCell::Lagrange(kind) => (kind, Numbering::order_of(kind, n), true),
+        };
+        let Some(order) = order else {
+            return Err(match cell {
+                VtkCell::Lagrange(_) => format!(
+                    "cell {number} is a Lagrange {kind} with {n} points; the same order of 1 to {} in each \
+                     coordinate is needed",
+                    Curved::MAX_ORDER
+                ),
+                _ => format!("cell {number} is a {kind} with {n} nodes"),
+            });
+        };
+        if order == 1 || kind == CellKind::Segment {
+            self.collector.push(kind, points[..kind.n_nodes()].iter().copied(), tag);
+            return Ok(());
+        }
+        let is_old = self.is_old && matches!(cell, VtkCell::Lagrange(_));
+        let numbering = self.numberings.entry((kind, is_old && has_faces, n));
+        let numbering = numbering.or_insert_with(|| Numbering::vtk(kind, order, is_old).first(n));
+        numbering.arrange(points, &mut self.arranged);
+        self.collector.push_curved(kind, order, &self.arranged, tag);
+        Ok(())
+    }
+}
