@@ -19,12 +19,29 @@ fn cpu() -> Cpu {
     Cpu::new(2).unwrap()
 }
 
-/// A quarter of a ring between radii 1 and 2.
-fn ring(n: usize, order: usize) -> femtile_mesh::Mesh {
-    bent(blocks(2, n), order, |[x, y, _]| {
+/// A quarter of a ring between radii 1 and 2, or of a pipe.
+fn ring(dimension: usize, n: usize, order: usize) -> femtile_mesh::Mesh {
+    bent(blocks(dimension, n), order, |[x, y, z]| {
         let (radius, angle) = (1.0 + x, 0.5 * PI * y);
-        [radius * angle.cos(), radius * angle.sin(), 0.0]
+        [radius * angle.cos(), radius * angle.sin(), z]
     })
+}
+
+#[test]
+fn fluxes_and_robin_conditions_on_curved_sides_are_met() {
+    for (dimension, n, degree, tolerance) in [(2, 3, 6, 1e-7), (3, 2, 4, 1e-4)] {
+        let mut problem = Problem::new(ring(dimension, n, degree));
+        problem.source = constant(0.0);
+        // u = log r has the flux 1/2 outside and -1 = 3 (w - 0) inside.
+        let radius = |p: [f64; 3]| p[0].hypot(p[1]);
+        problem.on(|p| radius(p) > 2.0 - 1e-9, Condition::Neumann(constant(0.5)));
+        let robin = Condition::Robin { coefficient: constant(3.0), value: constant(-1.0 / 3.0) };
+        problem.on(|p| radius(p) < 1.0 + 1e-9, robin);
+        let space = TensorSpace::new(&problem.mesh, degree).unwrap();
+        let u = solve(&problem, &space, &cpu());
+        let error = functionals::error_l2(&space, &u, &parse("log(hypot(x, y))")).unwrap();
+        assert!(error < tolerance, "{dimension}-D: {error}");
+    }
 }
 
 #[test]
@@ -70,7 +87,7 @@ fn lifting_with_an_operator_gives_what_assembly_gives() {
 
 #[test]
 fn lengths_of_curved_sides_and_areas_are_those_of_a_ring() {
-    let mut problem = Problem::new(ring(2, 6));
+    let mut problem = Problem::new(ring(2, 2, 6));
     problem.on(|_| true, Condition::Neumann(constant(1.0)));
     let space = TensorSpace::new(&problem.mesh, 6).unwrap();
     assert!((functionals::measure(&space).unwrap() - 0.75 * PI).abs() < 1e-8);
@@ -166,7 +183,7 @@ fn values_are_found_in_bent_cells_and_points_outside_are_refused() {
         let FemError::Outside { distance, .. } = error else { panic!("{error}") };
         assert!((distance - 0.5).abs() < 1e-6, "{distance}");
     }
-    let ring = ring(2, 4);
+    let ring = ring(2, 2, 4);
     let space = TensorSpace::new(&ring, 1).unwrap();
     let u = vec![1.0; space.n_dofs()];
     let inside = [1.5 * (0.3f64).cos(), 1.5 * (0.3f64).sin(), 0.0];

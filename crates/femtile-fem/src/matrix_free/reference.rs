@@ -25,6 +25,9 @@ pub struct CellMatrices<'a> {
     gradients: Vec<[f64; 3]>,
 }
 
+/// At the points of a cell.
+type SigmaAndLambda = (Vec<[[f64; 3]; 3]>, Vec<f64>);
+
 impl<'a> CellMatrices<'a> {
     /// With a rule along each axis.
     ///
@@ -136,12 +139,7 @@ impl<'a> CellMatrices<'a> {
     }
 
     /// σ and λ at the points of a cell.
-    #[allow(clippy::type_complexity)]
-    fn coefficients_at(
-        &self,
-        position: usize,
-        map: &CellMap,
-    ) -> Result<(Vec<[[f64; 3]; 3]>, Vec<f64>), FemError> {
+    fn coefficients_at(&self, position: usize, map: &CellMap) -> Result<SigmaAndLambda, FemError> {
         let cell = self.space.order()[position];
         let (mut points, mut tape) = (Points::default(), TapeScratch::default());
         map.points.iter().for_each(|&point| points.push(cell, point));
@@ -203,7 +201,7 @@ mod tests {
         for (at, entry) in matrix.iter().enumerate() {
             // By the number of coordinates in which two corners differ.
             let expected = [1.0 / 3.0, 0.0, -1.0 / 12.0, -1.0 / 12.0];
-            let differing = (at / 8 ^ at % 8).count_ones();
+            let differing = ((at / 8) ^ (at % 8)).count_ones();
             assert!((entry - expected[differing as usize]).abs() < 1e-15, "{at}: {entry}");
         }
     }

@@ -54,6 +54,9 @@ pub struct TensorSystem<'a> {
     pub imbalance: f64,
 }
 
+/// What applies an operator: `apply(y, x)` overwrites all of `y` with $A x$.
+pub type Apply<'a> = dyn FnMut(&mut [f64], &[f64]) -> Result<(), FemError> + 'a;
+
 /// Sources have p + 2 points along each axis.
 const SOURCE_RULE: CellRule = CellRule::Gauss { extra: 1 };
 
@@ -109,11 +112,7 @@ impl<'a> TensorProblem<'a> {
     ///
     /// # Errors
     /// [`FemError::Incompatible`] when data of a pure Neumann problem do not balance; what `apply` reports.
-    pub fn lift(
-        &self,
-        device: &Cpu,
-        apply: &mut dyn FnMut(&mut [f64], &[f64]) -> Result<(), FemError>,
-    ) -> Result<TensorSystem<'a>, FemError> {
+    pub fn lift(&self, device: &Cpu, apply: &mut Apply<'_>) -> Result<TensorSystem<'a>, FemError> {
         let mut product = vec![0.0; self.space.n_dofs()];
         if self.constraints.values().iter().any(|&value| value != 0.0) {
             let mut given = vec![0.0; self.space.n_dofs()];
