@@ -60,7 +60,7 @@ fn hexahedra_converge_with_orders_p_plus_one_and_p() {
 }
 
 #[test]
-#[ignore = "half a minute"]
+#[ignore = "a quarter of a minute"]
 fn hexahedra_of_degree_four_converge_with_orders_five_and_four() {
     converges(4, 4, U3, |n| mixed(3, n, 4, &VARYING, "2"));
 }
