@@ -69,3 +69,20 @@ fn check_products(case: &Case, request: Request, kind: CellKind) -> Result<(), C
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn a_gpu_that_is_insisted_on_is_refused_for_hexahedra() {
+        let text = "[mesh]\nfile = \"a.vtu\"\n[solver]\ndevice = \"cuda\"\n";
+        let case = Case::parse(Path::new("case.toml"), text.into()).unwrap();
+        let request = Request::of(&case).unwrap();
+        let error = check_cells(&case, request, CellKind::Hexahedron).unwrap_err().to_string();
+        assert!(error.contains("solver.device") && error.contains("use \"cpu\" or \"auto\""), "{error}");
+        assert!(check_cells(&case, request, CellKind::Tetrahedron).is_ok());
+        assert!(check_cells(&case, Request::Auto, CellKind::Quadrilateral).is_ok());
+    }
+}
