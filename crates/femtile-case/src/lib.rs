@@ -9,7 +9,9 @@ mod device;
 mod diffusion;
 mod error;
 pub mod file;
+mod finish;
 mod functional;
+mod high_order;
 mod load;
 mod memory;
 mod mesh_source;
@@ -19,6 +21,7 @@ mod plot;
 mod progress;
 mod report;
 mod run;
+mod solve;
 
 pub use error::CaseError;
 pub use file::schema;

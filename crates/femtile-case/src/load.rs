@@ -1,6 +1,8 @@
 use std::path::{Path, PathBuf};
 
-use crate::file::{CaseFile, EquationKind, Operator, Precision, PreconditionerName};
+use femtile_fem::dofs::MAX_DEGREE;
+
+use crate::file::{CaseFile, EquationKind, Precision, PreconditionerName};
 use crate::place::{Key, inside_quotes, path_text, span_of};
 use crate::{CaseError, diffusion};
 
@@ -92,12 +94,7 @@ impl Case {
         } else {
             self.check_stationary()?;
         }
-        let degree = self.file.space.degree;
-        if degree != 1 {
-            let message =
-                format!("degree {degree} is not available yet; only linear elements (degree = 1) are");
-            return Err(self.wrong(&["space".into(), "degree".into()], message));
-        }
+        self.check_degree()?;
         for (i, section) in self.file.boundary.iter().enumerate() {
             let given = [
                 section.dirichlet.is_some(),
@@ -150,6 +147,21 @@ impl Case {
         Ok(())
     }
 
+    fn check_degree(&self) -> Result<(), CaseError> {
+        let degree = self.file.space.degree;
+        let wrong = |message: String| Err(self.wrong(&["space".into(), "degree".into()], message));
+        if self.file.equation.kind == EquationKind::Diffusion && degree != 1 {
+            return wrong("has no meaning here: a grid has no elements".into());
+        }
+        if !(1..=MAX_DEGREE).contains(&(degree as usize)) {
+            return wrong(format!(
+                "degree {degree} is not offered: 1 to {MAX_DEGREE} are on quadrilaterals and hexahedra, 1 on triangles and \
+                 tetrahedra"
+            ));
+        }
+        Ok(())
+    }
+
     fn check_mesh(&self) -> Result<(), CaseError> {
         let mesh = &self.file.mesh;
         if mesh.file.is_some() == mesh.generate.is_some() {
@@ -174,9 +186,6 @@ impl Case {
         }
         if solver.time_limit_s.is_some_and(|limit| !(0.0..=1e9).contains(&limit)) {
             return wrong("time_limit_s", "must be a number of seconds, not negative".into());
-        }
-        if solver.operator == Operator::MatrixFree {
-            return wrong("operator", "matrix-free operators are not available yet; use \"auto\"".into());
         }
         if solver.precision == Precision::Mixed {
             return wrong("precision", "mixed precision is not available yet; use \"f64\"".into());

@@ -1,6 +1,6 @@
 //! The folder of results and the files in it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use femtile_mesh::io::write_atomically;
 use femtile_mesh::{Field, Mesh, MeshError};
@@ -19,10 +19,15 @@ pub(crate) fn prepare(case: &Case) -> Result<(), CaseError> {
     })
 }
 
+/// Where the solution goes.
+pub(crate) fn solution_path(case: &Case) -> PathBuf {
+    case.file.output.directory.join("solution.vtu")
+}
+
 /// Writes `solution.vtu`: the mesh, its tags and fields, and u.
 pub(crate) fn write_solution(case: &Case, mesh: &Mesh, u: Vec<f64>) -> Result<(), MeshError> {
     let u = Field { n_components: 1, values: u };
-    femtile_mesh::io::vtu::write(&case.file.output.directory.join("solution.vtu"), mesh, &[("u", &u)], &[])
+    femtile_mesh::io::vtu::write(&solution_path(case), mesh, &[("u", &u)], &[])
 }
 
 /// Writes a report as JSON; the file appears only when it is complete.

@@ -2,6 +2,8 @@ use std::collections::BTreeMap;
 
 use femtile_device::MemoryUse;
 use femtile_linalg::krylov::Stop;
+use femtile_mesh::Mesh;
+use femtile_mesh::check::CheckReport;
 use serde::Serialize;
 
 /// How a case went; its JSON form is what scripts read.
@@ -49,11 +51,22 @@ pub struct MeshReport {
     pub volume: f64,
 }
 
+impl MeshReport {
+    /// Of a mesh that was checked.
+    pub(crate) fn new(mesh: &Mesh, checked: &CheckReport) -> Self {
+        let (n_nodes, n_cells) = (mesh.n_nodes(), mesh.n_cells());
+        Self { n_nodes, n_cells, n_orphans: checked.n_orphans, volume: checked.volume }
+    }
+}
+
 /// The space of finite elements.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SpaceReport {
     /// Degrees of freedom, constrained ones included.
     pub n_dofs: usize,
+    /// Polynomial degree of the elements; none on a grid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub degree: Option<usize>,
 }
 
 /// How the solve went.

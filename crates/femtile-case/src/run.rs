@@ -1,32 +1,24 @@
 //! Carries a case out: mesh, check, assembly, solve, results.
 
-use std::ops::ControlFlow;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use femtile_amg::{Amg, AmgKernels, Convert, LevelShape};
-use femtile_device::{Buffer, Cpu, Cuda, MemoryUse, Scalar};
-use femtile_fem::{AssemblyKernels, BoundaryCondition, Coefficient, Form, System, assemble};
-use femtile_linalg::Preconditioner;
-use femtile_linalg::comm::Alone;
-use femtile_linalg::krylov::cg::{CgConfig, CgKernels, CgOutcome, ConjugateGradient, make_room};
-use femtile_linalg::krylov::{Monitor, Stop};
-use femtile_linalg::precondition::Diagonal;
-use femtile_linalg::sparse::csr::CsrKernels;
+use femtile_device::{Cpu, Cuda};
+use femtile_fem::{BoundaryCondition, Coefficient, FemError, Form, assemble, functionals};
 use femtile_mesh::check::{BoundaryFacets, CheckConfig, CheckReport, boundary_facets, check};
 use femtile_mesh::{Mesh, refine};
 
 use crate::boundary::conditions;
 use crate::coefficient::coefficient;
 use crate::device::{Choice, Chosen, Request, is_out_of_memory};
-use crate::file::CycleName;
-use crate::file::{AmgSection, EquationKind, LevelPrecision, PreconditionerName, SolverSection, Value};
-use crate::functional::{Ready, evaluate, prepare};
+use crate::file::{EquationKind, Value};
+use crate::finish::{Finished, warning_of_imbalance, write_report};
+use crate::functional::{self, Kind, Ready, evaluate, prepare};
+use crate::high_order::{self, check_cells};
 use crate::mesh_source::mesh_of;
-use crate::report::{LevelReport, MemoryReport, MeshReport, SpaceReport};
-use crate::{
-    Case, CaseError, Progress, Report, SolveReport, Stage, Timings, diffusion, memory, output, plot,
-};
+use crate::report::{MeshReport, SpaceReport};
+use crate::solve::{SolveDevice, preconditioner, solve};
+use crate::{Case, CaseError, Progress, Report, Stage, Timings, diffusion, output};
 
 /// Carries out a case and writes its results, also when the solve ended without converging.
 ///
@@ -70,10 +62,17 @@ fn run_in_pool(
     }
     let mut timings = Timings::default();
     let (mesh, checked) = checked_mesh(case, &mut clock, &mut timings)?;
+    check_cells(case, request, mesh.kind)?;
+    if high_order::is_for(mesh.kind) {
+        return high_order::run(cpu, case, (&mesh, &checked), request, &mut clock, timings);
+    }
     let mut warnings = checked.warnings.clone();
 
     clock.begin(Stage::Space);
-    let problem = Prepared::new(case, &mesh, &mut warnings)?;
+    let zeros = vec![0.0; mesh.n_nodes()];
+    let value_at = |point| functionals::value_at(&mesh, &zeros, point);
+    let problem = Prepared::new(case, &mesh, &mut warnings, &value_at)?;
+    drop(zeros);
     let Choice { device, mut reason } = request.choose(opened, mesh.n_nodes(), cpu.threads());
     timings.space = clock.seconds();
     let mut stage = Solving { case, mesh: &mesh, checked: &checked, problem: &problem, warnings, timings };
@@ -102,6 +101,16 @@ impl Clock<'_> {
         self.progress.begin(stage);
     }
 
+    /// Does work that says which fraction of the stage is done, from any thread.
+    pub fn with_fractions<R>(&mut self, work: impl FnOnce(&(dyn Fn(f64) + Sync)) -> R) -> R {
+        let shared = Mutex::new(&mut *self.progress);
+        work(&|fraction| {
+            if let Ok(mut progress) = shared.try_lock() {
+                progress.fraction(fraction);
+            }
+        })
+    }
+
     /// Seconds since the stage began.
     pub fn seconds(&self) -> f64 {
         self.begun.elapsed().as_secs_f64()
@@ -127,60 +136,35 @@ impl Solving<'_> {
         let form = self.problem.form(mesh);
         let mut timings = self.timings.clone();
         clock.begin(Stage::Assemble);
-        let shared = Mutex::new(&mut *clock);
-        let system = assemble::<f64, D>(device, &form, &|fraction| {
-            if let Ok(mut clock) = shared.try_lock() {
-                clock.progress.fraction(fraction);
-            }
-        })?;
+        let mut system = clock.with_fractions(|progress| assemble::<f64, D>(device, &form, progress))?;
         timings.assemble = clock.seconds();
         let mut warnings = self.warnings.clone();
-        if system.imbalance > 1e-9 {
-            warnings.push(format!(
-                "source and flux of the pure Neumann problem balance up to {:.1e} of their size; the rest was projected away",
-                system.imbalance
-            ));
-        }
+        warnings.extend(warning_of_imbalance(system.imbalance));
 
-        let Solved { solution, outcome, levels } = solve(device, case, mesh, system, clock, &mut timings)?;
-        warn_of_outcome(case, &outcome, &mut warnings);
-        let used = device.memory_use();
-        warnings.extend(used.and_then(warning_of_overflow));
+        clock.begin(Stage::Setup);
+        let solver = &case.file.solver;
+        let (preconditioner, levels) = preconditioner(device, solver, &mut system.matrix)?;
+        let (a, m, b) = (&system.matrix, preconditioner.as_ref(), &system.rhs);
+        let (w, outcome) = solve(solver, a, m, b, clock, &mut timings)?;
+        let solution = system.solution(mesh, &w)?;
 
         clock.begin(Stage::Write);
-        let functionals = evaluate(&self.problem.functionals, &form, &solution)?;
-        let mut report = Report {
-            mesh: MeshReport {
-                n_nodes: mesh.n_nodes(),
-                n_cells: mesh.n_cells(),
-                n_orphans: self.checked.n_orphans,
-                volume: self.checked.volume,
-            },
-            space: SpaceReport { n_dofs: solution.len() },
-            solve: SolveReport {
-                iterations: outcome.iterations,
-                stop: outcome.stop,
-                relative_residual: outcome.relative_residual,
-                true_relative_residual: outcome.true_relative_residual,
-                residuals: outcome.residuals,
-                levels,
-            },
-            time: None,
-            functionals,
-            timings_s: timings,
-            memory_bytes: MemoryReport::of_device(used),
-            device: device.description(),
-            device_reason: reason.into(),
-            kernel_launches: device.kernel_launches(),
+        let value = |kind: &Kind| functional::value(kind, &form, &solution);
+        let finished = Finished {
+            mesh: MeshReport::new(mesh, self.checked),
+            space: SpaceReport { n_dofs: solution.len(), degree: Some(1) },
+            outcome,
+            levels,
+            functionals: evaluate(&self.problem.functionals, value)?,
+            timings,
             warnings,
-            citations: citations(case),
-            version: env!("CARGO_PKG_VERSION").into(),
+            citations: Vec::new(),
         };
-        write_results(case, mesh, solution, &report)?;
-        report.timings_s.write = clock.seconds();
-        report.memory_bytes.peak = memory::peak_bytes();
-        output::write_report(&case.file.output.directory.join("report.json"), &report)?;
-        Ok(report)
+        let report = finished.report(case, device, reason);
+        if case.file.output.vtu {
+            output::write_solution(case, mesh, solution)?;
+        }
+        write_report(case, report, clock)
     }
 }
 
@@ -208,17 +192,23 @@ fn checked_mesh(
 }
 
 /// All that a case says about its problem, in terms of the mesh.
-struct Prepared {
+pub(crate) struct Prepared {
     boundary: BoundaryFacets,
     sigma: Coefficient,
     lambda: Coefficient,
     source: Coefficient,
     conditions: Vec<BoundaryCondition>,
-    functionals: Vec<Ready>,
+    pub functionals: Vec<Ready>,
 }
 
 impl Prepared {
-    fn new(case: &Case, mesh: &Mesh, warnings: &mut Vec<String>) -> Result<Self, CaseError> {
+    /// `value_at` says of each point that a functional names whether it lies in the mesh.
+    pub fn new(
+        case: &Case,
+        mesh: &Mesh,
+        warnings: &mut Vec<String>,
+        value_at: &dyn Fn([f64; 3]) -> Result<f64, FemError>,
+    ) -> Result<Self, CaseError> {
         let equation = &case.file.equation;
         let of = |key: &str, value: &Value| coefficient(case, mesh, value, &["equation".into(), key.into()]);
         let scalar = |key: &str, value| {
@@ -231,187 +221,13 @@ impl Prepared {
         let source = scalar("source", &equation.source)?;
         let boundary = boundary_facets(mesh);
         let conditions = conditions(case, mesh, &boundary, warnings)?;
-        let functionals = prepare(case, mesh)?;
+        let functionals = prepare(case, value_at)?;
         Ok(Self { boundary, sigma, lambda, source, conditions, functionals })
     }
 
-    fn form<'a>(&'a self, mesh: &'a Mesh) -> Form<'a> {
+    /// The form on its mesh.
+    pub fn form<'a>(&'a self, mesh: &'a Mesh) -> Form<'a> {
         let Self { boundary, sigma, lambda, source, conditions, .. } = self;
         Form { mesh, boundary, sigma, lambda, source, conditions }
     }
-}
-
-/// The papers behind what was used.
-fn citations(case: &Case) -> Vec<String> {
-    let multigrid = if case.file.solver.preconditioner == PreconditionerName::Amg {
-        ["vanek1996", "fu2014"].as_slice()
-    } else {
-        &[]
-    };
-    let options = case.file.solver.amg.as_ref();
-    let is_k = options.is_some_and(|options| options.cycle == CycleName::K);
-    let flexible = if is_k { ["notay2000", "notay2010"].as_slice() } else { &[] };
-    ["hestenes1952"].iter().chain(multigrid).chain(flexible).map(|key| (*key).into()).collect()
-}
-
-/// Passes iterations on and stops when the user asks.
-struct Watch<'a> {
-    progress: &'a mut dyn Progress,
-    tolerance: f64,
-}
-
-impl Monitor for Watch<'_> {
-    fn iteration(&mut self, iteration: usize, relative_residual: f64) -> ControlFlow<Stop> {
-        self.progress.iteration(iteration, relative_residual, self.tolerance);
-        if self.progress.is_interrupted() {
-            ControlFlow::Break(Stop::Interrupted)
-        } else {
-            ControlFlow::Continue(())
-        }
-    }
-}
-
-/// A device that cases are solved on.
-trait SolveDevice:
-    AssemblyKernels<f64>
-    + CgKernels<f64>
-    + CsrKernels<f64>
-    + AmgKernels<f32>
-    + AmgKernels<f64>
-    + Convert<f64, f32>
-    + Convert<f32, f64>
-    + Convert<f64, f64>
-{
-}
-
-impl<D> SolveDevice for D where
-    D: AssemblyKernels<f64>
-        + CgKernels<f64>
-        + CsrKernels<f64>
-        + AmgKernels<f32>
-        + AmgKernels<f64>
-        + Convert<f64, f32>
-        + Convert<f32, f64>
-        + Convert<f64, f64>
-{
-}
-
-struct Solved {
-    solution: Vec<f64>,
-    outcome: CgOutcome,
-    levels: Vec<LevelReport>,
-}
-
-/// A preconditioner and what there is to tell of it.
-type Preconditioning<D> = (Box<dyn Preconditioner<f64, D>>, Vec<LevelReport>);
-
-fn solve<D: SolveDevice>(
-    device: &D,
-    case: &Case,
-    mesh: &Mesh,
-    mut system: System<f64, D>,
-    clock: &mut Clock<'_>,
-    timings: &mut Timings,
-) -> Result<Solved, CaseError> {
-    let solver = &case.file.solver;
-    clock.begin(Stage::Setup);
-    let n = system.rhs.len();
-    let (preconditioner, levels) = preconditioner(device, solver, &mut system)?;
-    let mut x = Buffer::zeros(device, n)?;
-    timings.setup = clock.seconds();
-
-    clock.begin(Stage::Solve);
-    let config = CgConfig {
-        tolerance: solver.tolerance,
-        max_iterations: solver.max_iterations,
-        time_limit: solver.time_limit_s.map(Duration::from_secs_f64),
-        ..CgConfig::default()
-    };
-    let mut watch = Watch { progress: &mut *clock.progress, tolerance: solver.tolerance };
-    let method = ConjugateGradient::new(config);
-    let (a, m, b) = (&system.matrix, preconditioner.as_ref(), &system.rhs);
-    let outcome = method.solve(&mut x, a, m, b, &Alone, &mut watch)?;
-    timings.solve = clock.seconds();
-    Ok(Solved { solution: system.solution(mesh, &x)?, outcome, levels })
-}
-
-/// Multigrid with levels in the precision `H`.
-fn multigrid<H: Scalar, D>(
-    options: &AmgSection,
-    system: &mut System<f64, D>,
-) -> Result<Preconditioning<D>, CaseError>
-where
-    D: SolveDevice + AmgKernels<H> + Convert<f64, H> + Convert<H, f64>,
-{
-    let amg = Amg::<H, D>::in_room_of(&mut system.matrix, None, &options.config())?;
-    let level = |shape: &LevelShape| LevelReport {
-        n_rows: shape.n_rows,
-        n_nonzeros: shape.n_nonzeros,
-        n_patches: Some(shape.n_patches).filter(|n| *n > 0),
-    };
-    let levels = amg.hierarchy().shapes().iter().map(level).collect();
-    Ok((Box::new(amg), levels))
-}
-
-fn preconditioner<D: SolveDevice>(
-    device: &D,
-    solver: &SolverSection,
-    system: &mut System<f64, D>,
-) -> Result<Preconditioning<D>, CaseError> {
-    if solver.preconditioner != PreconditionerName::Amg {
-        make_room(&mut system.matrix)?;
-    }
-    Ok(match solver.preconditioner {
-        PreconditionerName::None => (Box::new(Diagonal::identity(device, system.rhs.len())?), Vec::new()),
-        PreconditionerName::Amg => {
-            let options = solver.amg.clone().unwrap_or_default();
-            match options.precision {
-                LevelPrecision::Single => multigrid::<f32, D>(&options, system)?,
-                LevelPrecision::Double => multigrid::<f64, D>(&options, system)?,
-            }
-        }
-        PreconditionerName::Jacobi | PreconditionerName::Gmg => {
-            (Box::new(Diagonal::new(&system.matrix)?), Vec::new())
-        }
-    })
-}
-
-/// What to say of arrays that found no room in the memory of the GPU.
-fn warning_of_overflow(used: MemoryUse) -> Option<String> {
-    let MemoryUse { near_peak, far_peak, .. } = used;
-    let gigabytes = |bytes: usize| bytes as f64 * 1e-9;
-    (far_peak > 0).then(|| {
-        format!(
-            "the memory of the GPU was too small: {:.2} GB went to the host's, which the GPU reads slowly, beside {:.2} GB \
-             in its own; where most of it does, `cpu` is faster",
-            gigabytes(far_peak),
-            gigabytes(near_peak)
-        )
-    })
-}
-
-fn warn_of_outcome(case: &Case, outcome: &CgOutcome, warnings: &mut Vec<String>) {
-    if outcome.stop != Stop::Converged {
-        warnings.push(format!(
-            "the solve {} (‖r‖/‖b‖ = {:.2e} after {} iterations)",
-            outcome.stop, outcome.relative_residual, outcome.iterations
-        ));
-    } else if outcome.true_relative_residual > 10.0 * case.file.solver.tolerance {
-        warnings.push(format!(
-            "rounding keeps the true residual at {:.1e}, above the tolerance {:.1e}",
-            outcome.true_relative_residual, case.file.solver.tolerance
-        ));
-    }
-}
-
-fn write_results(case: &Case, mesh: &Mesh, solution: Vec<f64>, report: &Report) -> Result<(), CaseError> {
-    let output = &case.file.output;
-    if output.vtu {
-        output::write_solution(case, mesh, solution)?;
-    }
-    if output.plot {
-        let path = output.directory.join("residuals.svg");
-        plot::save_residual_plot(&path, &report.solve.residuals, case.file.solver.tolerance)?;
-    }
-    Ok(())
 }

@@ -62,7 +62,7 @@ fn settings_out_of_range_name_their_key() {
         ("tolerance = 0", ["solver.tolerance", "not positive"]),
         ("tolerance = -1e-3", ["solver.tolerance", "not positive"]),
         ("tolerance = nan", ["solver.tolerance", "not positive"]),
-        ("operator = \"matrix-free\"", ["solver.operator", "not available yet"]),
+        ("operator = \"matrix-free\"", ["solver.operator", "quadrilaterals"]),
         ("precision = \"mixed\"", ["solver.precision", "not available yet"]),
         ("preconditioner = \"gmg\"", ["solver.preconditioner", "not available yet"]),
         ("amg = {}", ["solver.amg", "preconditioner"]),
@@ -82,7 +82,8 @@ fn settings_out_of_range_name_their_key() {
     ] {
         refuses(&format!("{BOX}[solver]\n{line}\n"), &words);
     }
-    refuses(&format!("{BOX}[space]\ndegree = 2\n"), &["space.degree", "not available yet"]);
+    refuses(&format!("{BOX}[space]\ndegree = 2\n"), &["space.degree", "degree = 1"]);
+    refuses(&format!("{BOX}[space]\ndegree = 11\n"), &["space.degree", "1 to 10"]);
     refuses(&BOX.replace("[3, 3, 3]", "[0, 3, 3]"), &["cells"]);
     refuses(&BOX.replace("dirichlet = 0", ""), &["exactly one of `dirichlet`"]);
 }

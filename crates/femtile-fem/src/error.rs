@@ -228,6 +228,7 @@ impl FemError {
     pub fn cell(&self) -> Option<usize> {
         match *self {
             Self::Degenerate { cell, .. }
+            | Self::Inverted { cell, .. }
             | Self::NotFinite { cell, .. }
             | Self::Negative { cell, .. }
             | Self::Indefinite { cell, .. }

@@ -2,74 +2,13 @@
 
 mod common;
 
-use common::{Problem, constant, expression, unit_mesh};
+use common::manufactured::{CONSTANT, IDENTITY, Tensor, VARYING, manufactured as on_mesh, parse};
+use common::{Problem, unit_mesh};
 use femtile_device::Cpu;
-use femtile_expression::{Expression, Variable};
 use femtile_fem::functionals::{error_h1, error_l2};
-use femtile_fem::{Coefficient, Condition};
 
-const AXES: [Variable; 3] = [Variable::X, Variable::Y, Variable::Z];
-
-/// σ by rows as formulas.
-type Tensor = [[&'static str; 3]; 3];
-
-const IDENTITY: Tensor = [["1", "0", "0"], ["0", "1", "0"], ["0", "0", "1"]];
-const CONSTANT: Tensor = [["2", "0.5", "0.2"], ["0.5", "1.5", "-0.3"], ["0.2", "-0.3", "3"]];
-const VARYING: Tensor =
-    [["2+x*y", "0.3*sin(x)", "0.1*z"], ["0.3*sin(x)", "1.5+y^2", "0.2*x"], ["0.1*z", "0.2*x", "2+z"]];
-
-fn parse(text: &str) -> Expression {
-    Expression::parse(text).unwrap()
-}
-
-/// σ∇u, component by component.
-fn flux(u: &Expression, sigma: &Tensor, dimension: usize) -> Vec<Expression> {
-    let row = |i: usize| {
-        let terms = (0..dimension).map(|j| &parse(sigma[i][j]) * &u.derivative(AXES[j]));
-        terms.reduce(|sum, term| &sum + &term).unwrap()
-    };
-    (0..dimension).map(row).collect()
-}
-
-/// A problem that `u` solves exactly: Dirichlet at x = 0, Robin at y = 0, Neumann elsewhere, or Dirichlet everywhere.
 fn manufactured(dimension: usize, n: usize, u: &str, sigma: &Tensor, lambda: &str, mixed: bool) -> Problem {
-    let u = parse(u);
-    let flux = flux(&u, sigma, dimension);
-    let divergence = flux.iter().zip(AXES).map(|(q, axis)| q.derivative(axis));
-    let divergence = divergence.reduce(|sum, term| &sum + &term).unwrap();
-    let mut problem = Problem::new(unit_mesh(dimension, n));
-    problem.sigma = match parse(sigma[0][0]).as_constant() {
-        Some(1.0) => constant(1.0),
-        Some(_) => Coefficient::Tensor(sigma.map(|row| row.map(|entry| parse(entry).eval([0.0; 3])))),
-        None => Coefficient::TensorExpression(Box::new(sigma.map(|row| row.map(parse)))),
-    };
-    problem.lambda = expression(lambda);
-    problem.source = Coefficient::Expression(&(&parse(lambda) * &u) - &divergence);
-    if !mixed {
-        problem.on(|_| true, Condition::Dirichlet(Coefficient::Expression(u)));
-        return problem;
-    }
-    for axis in 0..dimension {
-        // The outward flux is that along the axis at its upper side, its negative at the lower one.
-        let upper = Condition::Neumann(Coefficient::Expression(flux[axis].clone()));
-        problem.on(|p| p[axis] > 1.0 - 1e-9, upper);
-        let outward = -&flux[axis];
-        let lower = match axis {
-            0 => Condition::Dirichlet(Coefficient::Expression(u.clone())),
-            1 => {
-                // c (w - u) = q with c = 2 + x, so w = u + q / c.
-                let c = parse("2 + x");
-                let value = &u + &(&outward / &c);
-                Condition::Robin {
-                    coefficient: Coefficient::Expression(c),
-                    value: Coefficient::Expression(value),
-                }
-            }
-            _ => Condition::Neumann(Coefficient::Expression(outward)),
-        };
-        problem.on(|p| p[axis] < 1e-9, lower);
-    }
-    problem
+    on_mesh(unit_mesh(dimension, n), u, sigma, lambda, mixed)
 }
 
 /// Asserts the orders over four refinements, judged on the last two.

@@ -68,7 +68,7 @@ pub struct MeshSection {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SpaceSection {
-    /// Polynomial degree of the elements; 1 at present.
+    /// Polynomial degree of the elements: 1 to 10 on quadrilaterals and hexahedra, 1 on triangles and tetrahedra.
     pub degree: u32,
 }
 

@@ -12,7 +12,7 @@ pub enum Operator {
     Auto,
     /// A sparse matrix.
     Assembled,
-    /// Computed on the fly; not available yet.
+    /// Computed on the fly, on quadrilaterals and hexahedra.
     MatrixFree,
 }
 
@@ -34,7 +34,7 @@ pub enum PreconditionerName {
     Jacobi,
     /// None.
     None,
-    /// Algebraic multigrid, its levels in single precision: iterations hardly grow with the mesh.
+    /// Algebraic multigrid, its levels in single precision: iterations hardly grow with the mesh. For degree 1.
     Amg,
     /// Geometric multigrid; not available yet.
     Gmg,

@@ -11,7 +11,7 @@ use crate::FemError;
 ///
 /// # Errors
 /// [`FemError::Floating`] when the mesh has several components and nothing holds one of them.
-pub(super) fn floats(
+pub(crate) fn floats(
     mesh: &Mesh,
     components: &Components,
     held: impl Fn(usize) -> bool,
@@ -33,6 +33,33 @@ pub(super) fn floats(
     let node = nodes.next().unwrap_or(0);
     let (n_components, n_nodes) = (components.count, 1 + nodes.count());
     Err(FemError::Floating { n_components, node, point: mesh.points[node], n_nodes })
+}
+
+/// How far sources and fluxes of a pure Neumann problem may be out of balance, relative to their size.
+///
+/// Data that balance exactly do so only up to quadrature and the approximation of curved boundaries
+/// once they are discrete; what is left is projected away.
+pub const BALANCE_TOLERANCE: f64 = 1e-2;
+
+/// Checks that the right side of a pure Neumann problem sums to zero up to [`BALANCE_TOLERANCE`], subtracts its mean and
+/// says how much that was, relative to its size.
+///
+/// `flux_integral` and `flux_size` are the sums of what facets added to `rhs` and of its absolute values.
+///
+/// # Errors
+/// [`FemError::Incompatible`] when it does not.
+pub(crate) fn balance(rhs: &mut [f64], flux_integral: f64, flux_size: f64) -> Result<f64, FemError> {
+    let total: f64 = rhs.iter().sum();
+    let size = rhs.iter().map(|b| b.abs()).sum::<f64>() + flux_size;
+    if total.abs() > BALANCE_TOLERANCE * size {
+        return Err(FemError::Incompatible { source_integral: total - flux_integral, flux_integral });
+    }
+    // The second pass removes what rounding of the first leaves.
+    for _ in 0..2 {
+        let mean = rhs.iter().sum::<f64>() / rhs.len() as f64;
+        rhs.iter_mut().for_each(|b| *b -= mean);
+    }
+    Ok(if size > 0.0 { total.abs() / size } else { 0.0 })
 }
 
 #[cfg(test)]

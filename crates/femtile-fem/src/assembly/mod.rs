@@ -6,7 +6,7 @@ mod cpu;
 mod cuda;
 mod element;
 mod facet_rows;
-mod floating;
+pub(crate) mod floating;
 mod kernels;
 mod nonzero;
 mod patch;
@@ -24,15 +24,10 @@ use crate::dofs::LinearSpace;
 use crate::forms::Form;
 use crate::{FemError, functionals};
 pub use cuda::specialisations as cuda_specialisations;
+pub use floating::BALANCE_TOLERANCE;
 pub use kernels::{Assembled, AssemblyKernels, Problem};
 pub use patch::PatchAssembly;
 pub use refill::Assembly;
-
-/// How far sources and fluxes of a pure Neumann problem may be out of balance, relative to their size.
-///
-/// Data that balance exactly do so only up to quadrature and the approximation of curved boundaries
-/// once they are discrete; what is left is projected away.
-pub const BALANCE_TOLERANCE: f64 = 1e-2;
 
 /// A linear system $A w = b$ and how to get the solution from $w$.
 #[derive(Debug)]
@@ -117,21 +112,10 @@ fn is_pure_neumann(
     })
 }
 
-/// Checks that the right side sums to zero up to [`BALANCE_TOLERANCE`] and subtracts its mean.
+/// As [`floating::balance`].
 fn balance(problem: &Problem<'_>, rhs: &mut [f64]) -> Result<f64, FemError> {
     let loads = || problem.facet_terms.iter().flat_map(|term| term.load);
-    let flux_integral = loads().sum::<f64>() + 0.0;
-    let total: f64 = rhs.iter().sum();
-    let size = rhs.iter().map(|b| b.abs()).sum::<f64>() + loads().map(f64::abs).sum::<f64>();
-    if total.abs() > BALANCE_TOLERANCE * size {
-        return Err(FemError::Incompatible { source_integral: total - flux_integral, flux_integral });
-    }
-    // The second pass removes what rounding of the first leaves.
-    for _ in 0..2 {
-        let mean = rhs.iter().sum::<f64>() / rhs.len() as f64;
-        rhs.iter_mut().for_each(|b| *b -= mean);
-    }
-    Ok(if size > 0.0 { total.abs() / size } else { 0.0 })
+    floating::balance(rhs, loads().sum::<f64>() + 0.0, loads().map(f64::abs).sum())
 }
 
 /// Whether a cell of this measure has a finite stiffness.

@@ -10,7 +10,9 @@
 use femtile_expression::TapeScratch;
 
 use crate::FemError;
+use crate::dofs::TensorSpace;
 use crate::forms::{Compiled, Condition, Form, Points};
+use crate::tensor::Sides;
 
 /// The constrained degrees of freedom and their values.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -30,29 +32,58 @@ impl Constraints {
         Self { dofs: Vec::new(), values: Vec::new(), mask: vec![0; n_words], rank: vec![0; n_words] }
     }
 
-    /// The Dirichlet conditions of a form; where several meet at a node, the last one holds.
+    /// The Dirichlet conditions of a form for linear elements; where several meet at a node, the last one holds.
     ///
     /// # Errors
     /// A boundary value that is not finite, by a cell at that node.
     pub(crate) fn dirichlet(form: &Form<'_>, winners: &[Option<u32>]) -> Result<Self, FemError> {
-        // (node, condition, cell), so that after sorting the last entry of each node is the one that holds.
-        let mut claims: Vec<(u32, u32, u32)> = Vec::new();
-        for (facet, winner) in winners.iter().enumerate() {
-            let Some(number) = *winner else { continue };
-            if matches!(form.conditions[number as usize].condition, Condition::Dirichlet(_)) {
-                let cell = form.boundary.cells[facet];
-                claims.extend(form.boundary.facet(facet).iter().map(|&node| (node, number, cell)));
+        let claims = dirichlet_facets(form, winners).flat_map(|(facet, number)| {
+            let cell = form.boundary.cells[facet];
+            form.boundary.facet(facet).iter().map(move |&node| (node, number, cell))
+        });
+        let place = |node: u32, cell: u32| (cell, form.mesh.points[node as usize]);
+        Self::from_claims(form, form.mesh.n_nodes(), claims.collect(), place)
+    }
+
+    /// The same for elements of any degree: all degrees of freedom of a closed facet have the values at their nodes.
+    ///
+    /// # Errors
+    /// A boundary value that is not finite, by a cell at that node.
+    pub(crate) fn dirichlet_of_any_degree(
+        space: &TensorSpace<'_>,
+        form: &Form<'_>,
+        winners: &[Option<u32>],
+    ) -> Result<Self, FemError> {
+        let sides = Sides::new(space, space.shapes().nodes());
+        let (mut claims, mut places) = (Vec::new(), Vec::new());
+        for (facet, number) in dirichlet_facets(form, winners) {
+            let side = sides.of_facet(form.boundary, facet);
+            for (dof, point) in sides.dofs(side).into_iter().zip(sides.map(side).points) {
+                claims.push((dof, number, places.len() as u32));
+                places.push((form.boundary.cells[facet], point));
             }
         }
+        Self::from_claims(form, space.n_dofs(), claims, |_, place| places[place as usize])
+    }
+
+    /// Of each degree of freedom, the last of the claims (degree of freedom, condition, anything) on it; `place` says in
+    /// which cell and where a degree of freedom lies by the third.
+    fn from_claims(
+        form: &Form<'_>,
+        n_dofs: usize,
+        mut claims: Vec<(u32, u32, u32)>,
+        place: impl Fn(u32, u32) -> (u32, [f64; 3]),
+    ) -> Result<Self, FemError> {
         claims.sort_unstable();
-        let mut constraints = Self::none(form.mesh.n_nodes());
+        let mut constraints = Self::none(n_dofs);
         let mut points = vec![Points::default(); form.conditions.len()];
         let mut holding = Vec::new();
         for group in claims.chunk_by(|a, b| a.0 == b.0) {
-            let (node, number, cell) = group[group.len() - 1];
+            let (dof, number, key) = group[group.len() - 1];
+            let (cell, point) = place(dof, key);
             holding.push(number as usize);
-            constraints.dofs.push(node);
-            points[number as usize].push(cell, form.mesh.points[node as usize]);
+            constraints.dofs.push(dof);
+            points[number as usize].push(cell, point);
         }
         let mut values = Vec::with_capacity(points.len());
         for (points, entry) in points.iter().zip(form.conditions) {
@@ -125,6 +156,16 @@ impl Constraints {
             u[dof as usize] = value;
         }
     }
+}
+
+/// Facets where a Dirichlet condition holds, and its number.
+pub(crate) fn dirichlet_facets<'a>(
+    form: &'a Form<'_>,
+    winners: &'a [Option<u32>],
+) -> impl Iterator<Item = (usize, u32)> + 'a {
+    let numbered = winners.iter().enumerate().filter_map(|(facet, winner)| Some((facet, (*winner)?)));
+    numbered
+        .filter(|&(_, number)| matches!(form.conditions[number as usize].condition, Condition::Dirichlet(_)))
 }
 
 fn dirichlet_values(form: &Form<'_>, condition: &Condition, points: &Points) -> Result<Vec<f64>, FemError> {

@@ -5,6 +5,7 @@ use femtile_element::quadrature::{self, Quadrature};
 use femtile_expression::TapeScratch;
 use femtile_mesh::Mesh;
 
+use super::checks::{definite, not_negative, positive};
 use super::compiled::{Compiled, Points};
 use super::{Coefficient, Form};
 use crate::FemError;
@@ -183,10 +184,7 @@ impl<'a> CellCoefficients<'a> {
         if compiled.is_scalar() {
             scratch.scalars.resize(n, 0.0);
             compiled.eval_scalar(&mut scratch.scalars, &scratch.points, &mut scratch.tape)?;
-            if let Some(i) = scratch.scalars.iter().position(|&value| value <= 0.0) {
-                let tensor = super::coefficient::multiple_of_identity(scratch.scalars[i]);
-                return Err(indefinite(tensor, &scratch.points, i));
-            }
+            positive(&scratch.scalars, &scratch.points)?;
             for (mean, values) in chunk.sigma[0].iter_mut().zip(scratch.scalars.chunks(n_q)) {
                 *mean = weighted(values.iter().copied(), rule);
             }
@@ -195,9 +193,7 @@ impl<'a> CellCoefficients<'a> {
         let dimension = self.mesh.dimension();
         scratch.tensors.resize(n, [[0.0; 3]; 3]);
         compiled.eval_tensor(&mut scratch.tensors, &scratch.points, dimension, &mut scratch.tape)?;
-        if let Some(i) = scratch.tensors.iter().position(|tensor| !is_definite(tensor, dimension)) {
-            return Err(indefinite(scratch.tensors[i], &scratch.points, i));
-        }
+        definite(&scratch.tensors, &scratch.points, dimension)?;
         for (lane, tensors) in scratch.tensors.chunks(n_q).enumerate() {
             for (entry, &(i, j)) in VOIGT.iter().enumerate() {
                 chunk.sigma[entry][lane] = weighted(tensors.iter().map(|t| 0.5 * (t[i][j] + t[j][i])), rule);
@@ -298,9 +294,7 @@ fn compile_sigma<'a>(
         _ if sigma.as_constant().is_some() || matches!(sigma, Coefficient::Tensor(_)) => {
             let mut tensor = [[[0.0; 3]; 3]];
             compiled.eval_tensor(&mut tensor, centre, mesh.dimension(), &mut TapeScratch::default())?;
-            if !is_definite(&tensor[0], mesh.dimension()) {
-                return Err(indefinite(tensor[0], centre, 0));
-            }
+            definite(&tensor, centre, mesh.dimension())?;
             Ok(Varying::Constant(match sigma.as_constant() {
                 Some(value) => Sigma::Scalar(value),
                 None => Sigma::Tensor(VOIGT.map(|(i, j)| 0.5 * (tensor[0][i][j] + tensor[0][j][i]))),
@@ -351,54 +345,5 @@ impl Points {
             Some(rule) => rule.points.iter().for_each(|point| self.push(cell, at(point))),
             None => self.push(cell, at(&[1.0 / nodes.len() as f64; 4])),
         }
-    }
-}
-
-pub(crate) fn not_negative(field: &'static str, values: &[f64], points: &Points) -> Result<(), FemError> {
-    match values.iter().position(|&value| value < 0.0) {
-        Some(i) => {
-            let (cell, point) = (points.cells[i] as usize, points.point(i));
-            Err(FemError::Negative { field, cell, point, value: values[i] })
-        }
-        None => Ok(()),
-    }
-}
-
-pub(crate) fn indefinite(tensor: [[f64; 3]; 3], points: &Points, i: usize) -> FemError {
-    FemError::Indefinite { field: "sigma", cell: points.cells[i] as usize, point: points.point(i), tensor }
-}
-
-/// Whether the leading block is symmetric to rounding and all its leading minors are positive.
-pub(crate) fn is_definite(t: &[[f64; 3]; 3], dimension: usize) -> bool {
-    let block = || (0..dimension).flat_map(|i| (0..dimension).map(move |j| (i, j)));
-    let largest = block().map(|(i, j)| t[i][j].abs()).fold(0.0, f64::max);
-    if !block().all(|(i, j)| (t[i][j] - t[j][i]).abs() <= 1e-12 * largest) {
-        return false;
-    }
-    // Entries are scaled so that minors of very large or small tensors neither overflow nor vanish.
-    let s = |i: usize, j: usize| t[i][j] / largest;
-    let second = s(0, 0) * s(1, 1) - s(0, 1) * s(1, 0);
-    let third = s(2, 0) * (s(0, 1) * s(1, 2) - s(0, 2) * s(1, 1))
-        - s(2, 1) * (s(0, 0) * s(1, 2) - s(0, 2) * s(1, 0))
-        + s(2, 2) * second;
-    s(0, 0) > 0.0 && second > 0.0 && (dimension < 3 || third > 0.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn definiteness_follows_the_leading_block() {
-        let tensor = [[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, -1.0]];
-        assert!(is_definite(&tensor, 2) && !is_definite(&tensor, 3));
-        let skew = [[2.0, 1.0, 0.0], [0.5, 2.0, 0.0], [0.0, 0.0, 1.0]];
-        assert!(!is_definite(&skew, 2));
-        for scale in [1e-200, 1e200] {
-            let tensor =
-                [[3.0, 1.0, 0.5], [1.0, 2.0, 0.2], [0.5, 0.2, 1.0]].map(|row| row.map(|x| x * scale));
-            assert!(is_definite(&tensor, 3));
-        }
-        assert!(!is_definite(&[[0.0; 3]; 3], 3));
     }
 }

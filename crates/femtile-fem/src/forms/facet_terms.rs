@@ -3,6 +3,7 @@
 use femtile_element::quadrature;
 use femtile_expression::TapeScratch;
 
+use super::checks::not_negative;
 use super::compiled::{Compiled, Points};
 use super::{Condition, Form};
 use crate::FemError;
@@ -96,10 +97,7 @@ fn push_terms(
         value.eval_scalar(&mut values, &points, &mut tape)?;
         if let Some(transfer) = transfer {
             transfer.eval_scalar(&mut transfers, &points, &mut tape)?;
-            if let Some(i) = transfers.iter().position(|&c| c < 0.0) {
-                let (field, cell) = ("robin.coefficient", points.cells[i] as usize);
-                return Err(FemError::Negative { field, cell, point: points.point(i), value: transfers[i] });
-            }
+            not_negative("robin.coefficient", &transfers, &points)?;
             values.iter_mut().zip(&transfers).for_each(|(value, c)| *value *= c);
         }
         for (i, &facet) in facets.iter().enumerate() {

@@ -5,12 +5,14 @@
 //! $$ \int_\Omega \sigma\nabla u\cdot\nabla v + \lambda u v \,dx + \int_{\Gamma_R} c\,u v \,ds
 //!    = \int_\Omega f v \,dx + \int_{\Gamma_N} g v \,ds + \int_{\Gamma_R} c\,w v \,ds. $$
 
-pub(crate) mod cell_coefficients;
+mod cell_coefficients;
+mod checks;
 mod coefficient;
 mod compiled;
 mod cuda;
 mod facet_terms;
 mod kinds;
+mod point_coefficients;
 
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
@@ -18,11 +20,13 @@ use femtile_mesh::check::BoundaryFacets;
 pub(crate) use cell_coefficients::{
     CHUNK, CellCoefficients, ChunkCoefficients, ChunkScratch, VOIGT, mass_entries,
 };
+pub(crate) use checks::{definite, not_negative};
 pub use coefficient::Coefficient;
 pub(crate) use compiled::{Compiled, Points};
 pub(crate) use cuda::{CudaForm, CudaFormData, Evaluated, OPERATIONS};
 pub(crate) use facet_terms::{FACET_ENTRIES, FacetTerm, facet_terms, winners};
 pub(crate) use kinds::for_every_form;
+pub(crate) use point_coefficients::PointCoefficients;
 
 /// What holds on a part of the boundary; $\sigma\,\partial u/\partial n$ is the flux into the domain.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,8 +6,7 @@ use super::geometry::{CellMap, CellMaps, determinant, inverse};
 use super::quadrature::CellRule;
 use crate::FemError;
 use crate::dofs::TensorSpace;
-use crate::forms::cell_coefficients::{indefinite, is_definite, not_negative};
-use crate::forms::{Coefficient, Compiled, Points};
+use crate::forms::{Coefficient, Compiled, Points, definite, not_negative};
 
 /// The terms of ∫ σ∇u·∇v + λuv.
 #[derive(Debug, Clone, Copy, Default)]
@@ -121,23 +120,26 @@ impl<'a> Metrics<'a> {
         maps.of_sound_cell(position, &mut scratch.map)?;
         scratch.evaluate(self, self.space.order()[position])?;
         found.clear();
+        // Of coefficients by cell there is one value for all points.
+        let at_point = |at: usize| if self.by_cell { 0 } else { at };
         for (at, jacobian) in scratch.map.jacobians.iter().enumerate() {
             let (size, back) = (determinant(jacobian).abs(), inverse(jacobian));
             let mut entries = [0.0; 7];
             if self.sigma.is_some() {
-                let sigma = &scratch.tensors[at];
+                let sigma = &scratch.tensors[at_point(at)];
+                let scaled: [[f64; 3]; 3] = std::array::from_fn(|a| {
+                    std::array::from_fn(|j| size * (0..d).map(|i| back[a][i] * sigma[i][j]).sum::<f64>())
+                });
                 for (entry, (a, b)) in
                     entries.iter_mut().zip([(0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1)])
                 {
                     if a < d && b < d {
-                        let terms = (0..d).flat_map(|i| (0..d).map(move |j| (i, j)));
-                        *entry =
-                            size * terms.map(|(i, j)| back[a][i] * sigma[i][j] * back[b][j]).sum::<f64>();
+                        *entry = (0..d).map(|j| scaled[a][j] * back[b][j]).sum();
                     }
                 }
             }
             if self.lambda.is_some() {
-                entries[6] = size * scratch.scalars[at];
+                entries[6] = size * scratch.scalars[at_point(at)];
             }
             found.push(entries);
         }
@@ -146,20 +148,19 @@ impl<'a> Metrics<'a> {
 }
 
 impl Scratch {
-    /// The coefficients at the points of the map.
+    /// The coefficients at the points of the map, or at the first of them where they are given by cell.
     fn evaluate(&mut self, metrics: &Metrics<'_>, cell: u32) -> Result<(), FemError> {
         let d = metrics.space.dimension();
+        let n_points = if metrics.by_cell { 1 } else { self.map.points.len() };
         self.points.clear();
-        self.map.points.iter().for_each(|&point| self.points.push(cell, point));
+        self.map.points[..n_points].iter().for_each(|&point| self.points.push(cell, point));
         if let Some(sigma) = &metrics.sigma {
-            self.tensors.resize(self.points.len(), [[0.0; 3]; 3]);
-            sigma.eval_tensor(&mut self.tensors, &self.points, d, &mut self.tape)?;
-            if let Some(i) = self.tensors.iter().position(|tensor| !is_definite(tensor, d)) {
-                return Err(indefinite(self.tensors[i], &self.points, i));
-            }
+            self.tensors.resize(n_points, [[0.0; 3]; 3]);
+            sigma.eval_tensor(&mut self.tensors[..n_points], &self.points, d, &mut self.tape)?;
+            definite(&self.tensors[..n_points], &self.points, d)?;
         }
         if let Some(lambda) = &metrics.lambda {
-            self.scalars.resize(self.points.len(), 0.0);
+            self.scalars.resize(n_points, 0.0);
             lambda.eval_scalar(&mut self.scalars, &self.points, &mut self.tape)?;
             not_negative("lambda", &self.scalars, &self.points)?;
         }

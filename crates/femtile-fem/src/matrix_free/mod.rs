@@ -4,6 +4,7 @@ mod cpu;
 pub mod geometry;
 mod metric;
 mod quadrature;
+pub mod reference;
 
 pub use cpu::MatrixFree;
 pub use metric::Terms;

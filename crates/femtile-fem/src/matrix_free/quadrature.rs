@@ -1,29 +1,72 @@
+//! Rules on quadrilaterals and hexahedra: products of one rule on a line.
+
 use femtile_element::quadrature::{gauss_legendre, gauss_lobatto};
 
-/// The rule of each axis by which cells are integrated.
+/// The rule along each axis of a cell with elements of degree p.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CellRule {
-    /// Gauss's rule with so many points more than the degree has nodes: p + 1 + `more`.
+    /// Gauss's rule with p + 1 points and so many more.
     Gauss {
-        /// Points more than p + 1.
-        more: usize,
+        /// Points beyond p + 1.
+        extra: usize,
     },
-    /// The Gauss–Lobatto rule at the p + 1 nodes: a diagonal mass matrix, not exact on any cell.
+    /// The Gauss–Lobatto rule with p + 1 points, which are the nodes of the element: less exact, and values need no
+    /// interpolation.
     GaussLobatto,
 }
 
 impl Default for CellRule {
+    /// Gauss's rule with p + 1 points.
     fn default() -> Self {
-        Self::Gauss { more: 0 }
+        Self::Gauss { extra: 0 }
     }
 }
 
 impl CellRule {
-    /// Points on [0, 1] and their weights, for elements of a degree.
-    pub fn rule(self, degree: usize) -> (Vec<f64>, Vec<f64>) {
+    /// Points along an axis.
+    pub fn n_points(self, degree: usize) -> usize {
         match self {
-            Self::Gauss { more } => gauss_legendre(degree + 1 + more),
-            Self::GaussLobatto => gauss_lobatto(degree + 1),
+            Self::Gauss { extra } => degree + 1 + extra,
+            Self::GaussLobatto => degree + 1,
+        }
+    }
+
+    /// Points on [0, 1], ascending, and their weights.
+    ///
+    /// # Panics
+    /// For degree 0 with [`Self::GaussLobatto`], which needs both ends.
+    pub fn rule(self, degree: usize) -> (Vec<f64>, Vec<f64>) {
+        let n = self.n_points(degree);
+        match self {
+            Self::Gauss { .. } => gauss_legendre(n),
+            Self::GaussLobatto => gauss_lobatto(n),
+        }
+    }
+
+    /// Weights of the product rule in `d` dimensions, the first axis fastest: `[n_points^d]`.
+    pub fn product_weights(self, degree: usize, d: usize) -> Vec<f64> {
+        let (_, weights) = self.rule(degree);
+        let times = |found: Vec<f64>| weights.iter().flat_map(|w| found.iter().map(move |f| w * f)).collect();
+        (0..d).fold(vec![1.0], |found, _| times(found))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn product_weights_sum_to_one_and_run_along_the_first_axis() {
+        for rule in [CellRule::default(), CellRule::Gauss { extra: 1 }, CellRule::GaussLobatto] {
+            let (points, weights) = rule.rule(3);
+            assert_eq!(points.len(), rule.n_points(3));
+            for d in 1..=3 {
+                let product = rule.product_weights(3, d);
+                assert_eq!(product.len(), points.len().pow(d as u32));
+                assert!((product.iter().sum::<f64>() - 1.0).abs() < 1e-14);
+            }
+            let product = rule.product_weights(3, 2);
+            assert!((product[1 + points.len() * 2] - weights[1] * weights[2]).abs() < 1e-16);
         }
     }
 }

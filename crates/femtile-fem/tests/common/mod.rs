@@ -1,6 +1,9 @@
 //! What the tests share: random numbers, disturbed meshes, a solve.
 #![allow(dead_code)]
 
+pub mod curved;
+pub mod manufactured;
+
 use femtile_device::{Buffer, Cpu, Device, Scalar};
 use femtile_expression::Expression;
 use femtile_fem::{AssemblyKernels, BoundaryCondition, Coefficient, Condition, Form, System, assemble};

@@ -30,6 +30,11 @@ impl<T: Scalar, D: VectorKernels<T>> Diagonal<T, D> {
         Ok(Self { inverse })
     }
 
+    /// With the diagonal $d$ itself, as operators without a matrix give it.
+    pub fn from_inverse(inverse: Buffer<T, D>) -> Self {
+        Self { inverse }
+    }
+
     /// No preconditioning: $d_i = 1$.
     pub fn identity(device: &D, n: usize) -> Result<Self, LinalgError> {
         let mut inverse = Buffer::zeros(device, n)?;

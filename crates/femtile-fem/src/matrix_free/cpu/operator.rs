@@ -19,6 +19,7 @@ use crate::FemError;
 use crate::dofs::{Group, TensorSpace};
 use crate::matrix_free::metric::{Metrics, Terms};
 use crate::matrix_free::quadrature::CellRule;
+use crate::tensor::FacetMatrix;
 
 /// The operator of ∫ σ∇u·∇v + λuv on a [`TensorSpace`], computed anew in every product and never stored.
 ///
@@ -41,6 +42,8 @@ pub struct MatrixFree<T: Contract + Lanes> {
     parts: Parts,
     /// Constrained degrees of freedom, ascending.
     constrained: Vec<u32>,
+    /// What facets add, without what is constrained.
+    facets: Vec<FacetMatrix>,
     /// Of each thread, and of all.
     scratch: Vec<Mutex<Aligned<T>>>,
     shares: Mutex<Vec<T>>,
@@ -80,12 +83,30 @@ impl<T: Contract + Lanes> MatrixFree<T> {
             shares: Mutex::new(vec![T::ZERO; parts.n_shares]),
             groups: space.groups().to_vec(),
             constrained: constrained.to_vec(),
+            facets: Vec::new(),
             cpu: cpu.clone(),
             cells,
             layout,
             batches,
             parts,
         })
+    }
+
+    /// With matrices on facets, of Robin conditions, added.
+    #[must_use]
+    pub fn with_facets(mut self, facets: &[FacetMatrix]) -> Self {
+        let is_free = |dof: u32| self.constrained.binary_search(&dof).is_err();
+        self.facets = facets.to_vec();
+        for FacetMatrix { dofs, entries } in &mut self.facets {
+            for (row, entries) in dofs.iter().zip(entries.chunks_exact_mut(dofs.len())) {
+                for (column, entry) in dofs.iter().zip(entries) {
+                    if !(is_free(*row) && is_free(*column)) {
+                        *entry = 0.0;
+                    }
+                }
+            }
+        }
+        self
     }
 
     /// Bytes of metrics and numbers of unknowns.
@@ -100,20 +121,63 @@ impl<T: Contract + Lanes> MatrixFree<T> {
         self.sum(&mut diagonal, &|batch, scratch| {
             self.cells.diagonal(&tables, &self.cpu, self.batches.metric(batch), scratch);
         });
+        for FacetMatrix { dofs, entries } in &self.facets {
+            for (i, &dof) in dofs.iter().enumerate() {
+                diagonal[dof as usize] += T::from_f64(entries[i * dofs.len() + i]);
+            }
+        }
         self.constrained.iter().for_each(|&dof| diagonal[dof as usize] = T::ONE);
         diagonal
     }
 
+    /// What the cells make of given values, for a right side: $y_F = A_{FF} x_F + A_{FC} x_C$ and $y_C = 0$.
+    ///
+    /// # Panics
+    /// When the lengths are not those of the operator.
+    pub fn apply_to_given(&self, y: &mut [T], x: &[T]) {
+        assert!(
+            y.len() == self.n_dofs && x.len() == self.n_dofs,
+            "vectors of {} entries are needed",
+            self.n_dofs
+        );
+        self.sum(y, &|batch, scratch| self.on_batch(batch, scratch, x));
+        self.constrained.iter().for_each(|&dof| y[dof as usize] = T::ZERO);
+    }
+
     /// $y = A x$.
     fn product(&self, y: &mut [T], x: &[T]) {
-        let lanes = self.batches.lanes;
-        let n_local = self.layout.places.len() * lanes;
-        self.sum(y, &|batch, scratch| {
-            gather(&self.cpu, &mut scratch[..n_local], x, self.batches.unknowns(batch), &self.layout, lanes);
-            clear_constrained(scratch, self.parts.marks(batch), &self.layout, lanes);
-            self.cells.apply(&self.cpu, self.batches.metric(batch), scratch);
-        });
+        if self.constrained.is_empty() {
+            self.sum(y, &|batch, scratch| self.on_batch(batch, scratch, x));
+        } else {
+            self.sum(y, &|batch, scratch| self.on_free(batch, scratch, x));
+        }
+        for FacetMatrix { dofs, entries } in &self.facets {
+            for (&dof, row) in dofs.iter().zip(entries.chunks_exact(dofs.len())) {
+                let products =
+                    row.iter().zip(dofs).map(|(&entry, &dof)| T::from_f64(entry) * x[dof as usize]);
+                y[dof as usize] = products.fold(y[dof as usize], |sum, product| sum + product);
+            }
+        }
         self.constrained.iter().for_each(|&dof| y[dof as usize] = x[dof as usize]);
+    }
+
+    /// The product of the cells of a batch.
+    fn on_batch(&self, batch: usize, scratch: &mut [T], x: &[T]) {
+        self.gather(batch, scratch, x);
+        self.cells.apply(&self.cpu, self.batches.metric(batch), scratch);
+    }
+
+    /// The same with constrained unknowns taken for zero.
+    fn on_free(&self, batch: usize, scratch: &mut [T], x: &[T]) {
+        self.gather(batch, scratch, x);
+        clear_constrained(scratch, self.parts.marks(batch), &self.layout, self.batches.lanes);
+        self.cells.apply(&self.cpu, self.batches.metric(batch), scratch);
+    }
+
+    fn gather(&self, batch: usize, scratch: &mut [T], x: &[T]) {
+        let lanes = self.batches.lanes;
+        let local = &mut scratch[..self.layout.places.len() * lanes];
+        gather(&self.cpu, local, x, self.batches.unknowns(batch), &self.layout, lanes);
     }
 
     /// The sum of what `work` leaves for each batch at the beginning of its scratch.

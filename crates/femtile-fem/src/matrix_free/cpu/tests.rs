@@ -134,7 +134,7 @@ fn check_diagonal<T: Contract + Lanes>(a: &MatrixFree<T>, cpu: &Cpu, tolerance: 
 }
 
 const RULES: [CellRule; 3] =
-    [CellRule::Gauss { more: 0 }, CellRule::Gauss { more: 1 }, CellRule::GaussLobatto];
+    [CellRule::Gauss { extra: 0 }, CellRule::Gauss { extra: 1 }, CellRule::GaussLobatto];
 
 fn skew([x, y, z]: [f64; 3]) -> [f64; 3] {
     [x + 0.3 * y + 0.1 * z, y - 0.2 * x, z + 0.4 * y]

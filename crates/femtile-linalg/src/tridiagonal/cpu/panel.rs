@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use femtile_device::Scalar;
 
-use femtile_device::cpu::vector::Vector;
 use crate::tridiagonal::{LineAxis, Lines};
+use femtile_device::cpu::vector::Vector;
 
 /// Rows of lanes to read: the value of (row, lane) at `first + row * stride + lane`.
 #[derive(Debug, Clone, Copy)]

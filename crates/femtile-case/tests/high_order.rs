@@ -1,0 +1,187 @@
+//! Cases on quadrilaterals and hexahedra.
+
+use std::path::Path;
+
+use femtile_case::{Case, CaseError, Report, Silent, run};
+use femtile_mesh::{CellKind, Mesh, io};
+
+const HEXAHEDRA: &str = r#"
+[mesh]
+generate = { kind = "box", cell = "hexahedron", cells = [3, 3, 3] }
+[space]
+degree = 3
+[equation]
+source = "4.75*sin(2*x + 1)*exp(y/2)*cos(z)"
+[[boundary]]
+where = "all"
+dirichlet = "sin(2*x + 1)*exp(y/2)*cos(z)"
+[[boundary]]
+where = "xmax"
+neumann = "2*cos(2*x + 1)*exp(y/2)*cos(z)"
+[output]
+functionals = [
+    { name = "l2", kind = "error_l2", exact = "sin(2*x + 1)*exp(y/2)*cos(z)" },
+    { name = "h1", kind = "error_h1", exact = "sin(2*x + 1)*exp(y/2)*cos(z)" },
+    { name = "centre", kind = "value_at", point = [0.5, 0.4, 0.3] },
+    { name = "max", kind = "max" },
+    { name = "integral", kind = "integral" },
+    { name = "norm", kind = "l2_norm" },
+    { name = "energy", kind = "energy" },
+]
+"#;
+
+/// Carries a case out in a folder.
+fn solve_in(folder: &Path, text: &str) -> Result<Report, CaseError> {
+    let mut case = Case::parse(&folder.join("case.toml"), text.into())?;
+    case.file.output.directory = folder.join("out");
+    run(&case, &mut Silent)
+}
+
+fn solve(text: &str) -> Result<Report, CaseError> {
+    solve_in(tempfile::tempdir().unwrap().path(), text)
+}
+
+/// The key that a case is refused for, what stands there in the file, and what is said.
+fn refused(text: &str) -> (String, String, String) {
+    match solve(text) {
+        Err(CaseError::Input { key, span, message, text, .. }) => {
+            let place = span.map(|span| text[span].to_string());
+            (key.unwrap_or_default(), place.unwrap_or_default(), message)
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn hexahedra_of_degree_three_meet_a_given_solution() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = solve_in(folder.path(), HEXAHEDRA).unwrap();
+    assert_eq!((report.space.n_dofs, report.space.degree), (1000, Some(3)));
+    assert!((report.mesh.volume - 1.0).abs() < 1e-12);
+    assert!(report.functionals["l2"] < 1e-4 && report.functionals["h1"] < 2e-3, "{:?}", report.functionals);
+    let exact = 2f64.sin() * 0.2f64.exp() * 0.3f64.cos();
+    let centre = report.functionals["centre"];
+    assert!((centre - exact).abs() < 2e-4, "{centre} instead of {exact}, {:?}", report.functionals);
+    assert!(report.functionals["max"] > exact && report.functionals["norm"] < report.functionals["max"]);
+    assert!(report.device_reason.contains("hexahedron"), "{}", report.device_reason);
+    for name in ["report.json", "residuals.svg", "solution.vtu"] {
+        assert!(folder.path().join("out").join(name).exists(), "{name}");
+    }
+    let written = io::read(&folder.path().join("out/solution.vtu")).unwrap();
+    let nodal = &written.node_fields["u"].values;
+    for (point, value) in written.points.iter().zip(nodal) {
+        let exact = (2.0 * point[0] + 1.0).sin() * (point[1] / 2.0).exp() * point[2].cos();
+        assert!((value - exact).abs() < 1e-3, "{point:?}: {value}");
+    }
+}
+
+#[test]
+fn quadrilaterals_from_a_file_take_robin_conditions_and_reaction() {
+    let n = 3;
+    let point = |i: usize| [(i % (n + 1)) as f64 / n as f64, (i / (n + 1)) as f64 / n as f64, 0.0];
+    let cell = |c: usize| {
+        let first = (c / n * (n + 1) + c % n) as u32;
+        let above = first + n as u32 + 1;
+        [first, first + 1, above + 1, above]
+    };
+    let points = (0..(n + 1) * (n + 1)).map(point).collect();
+    let mesh = Mesh::new(points, CellKind::Quadrilateral, (0..n * n).flat_map(cell).collect()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    io::vtu::write(&folder.path().join("squares.vtu"), &mesh, &[], &[]).unwrap();
+    // u = sin x · e^y solves −∇²u + u = u; the flux is that along the normal.
+    let report = solve_in(
+        folder.path(),
+        r#"
+        [mesh]
+        file = "squares.vtu"
+        [space]
+        degree = 5
+        [equation]
+        lambda = 1
+        source = "sin(x)*exp(y)"
+        [[boundary]]
+        where = "x < 1e-9"
+        dirichlet = 0
+        [[boundary]]
+        where = "y < 1e-9"
+        dirichlet = "sin(x)"
+        [[boundary]]
+        where = "x > 1 - 1e-9"
+        robin = { coefficient = 2, value = "sin(1)*exp(y) + cos(1)*exp(y)/2" }
+        [[boundary]]
+        where = "y > 1 - 1e-9"
+        neumann = "sin(x)*exp(1)"
+        [solver]
+        operator = "assembled"
+        preconditioner = "none"
+        tolerance = 1e-12
+        device = "cpu"
+        [output]
+        functionals = [{ name = "l2", kind = "error_l2", exact = "sin(x)*exp(y)" }]
+        "#,
+    )
+    .unwrap();
+    assert_eq!(report.space.n_dofs, 256);
+    assert_eq!(report.device_reason, "asked for");
+    assert!(report.functionals["l2"] < 1e-7, "{:?}", report.functionals);
+}
+
+#[test]
+fn multigrid_takes_trilinear_elements_alone() {
+    let linear = HEXAHEDRA.replace("degree = 3", "degree = 1");
+    let amg = format!("{linear}[solver]\npreconditioner = \"amg\"\n");
+    let report = solve(&amg).unwrap();
+    assert!(!report.solve.levels.is_empty() && report.functionals["l2"] < 0.1);
+    let (key, place, message) = refused(&amg.replace("degree = 1", "degree = 2"));
+    assert_eq!((key.as_str(), place.as_str()), ("solver.preconditioner", "\"amg\""));
+    assert!(message.contains("jacobi"), "{message}");
+}
+
+#[test]
+fn degrees_that_no_cell_has_are_refused_with_their_place() {
+    for degree in ["0", "11"] {
+        let (key, place, message) = refused(&HEXAHEDRA.replace("degree = 3", &format!("degree = {degree}")));
+        assert_eq!((key.as_str(), place.as_str()), ("space.degree", degree));
+        assert!(message.contains("1 to 10"), "{message}");
+    }
+}
+
+#[test]
+fn degree_two_on_tetrahedra_is_refused_with_advice() {
+    let tetrahedra = HEXAHEDRA.replace("cell = \"hexahedron\", ", "").replace("degree = 3", "degree = 2");
+    let (key, place, message) = refused(&tetrahedra);
+    assert_eq!((key.as_str(), place.as_str()), ("space.degree", "2"));
+    assert!(message.contains("degree = 1") && message.contains("hexahedron"), "{message}");
+    let matrix_free =
+        format!("{}[solver]\noperator = \"matrix-free\"\n", tetrahedra.replace("degree = 2", "degree = 1"));
+    let (key, _, message) = refused(&matrix_free);
+    assert!(key == "solver.operator" && message.contains("hexahedra"), "{message}");
+}
+
+#[test]
+fn points_outside_are_refused_before_the_solve() {
+    let (key, _, message) = refused(&HEXAHEDRA.replace("[0.5, 0.4, 0.3]", "[0.5, 0.4, 1.3]"));
+    assert_eq!(key, "output.functionals[2].point");
+    assert!(message.contains("outside"), "{message}");
+}
+
+#[test]
+fn pure_neumann_problems_have_mean_zero() {
+    let report = solve(
+        r#"
+        [mesh]
+        generate = { kind = "box", cell = "hexahedron", cells = [2, 2, 2] }
+        [space]
+        degree = 4
+        [equation]
+        source = "pi^2*cos(pi*x)"
+        [output]
+        functionals = [
+            { name = "mean", kind = "integral" },
+            { name = "l2", kind = "error_l2", exact = "cos(pi*x)" },
+        ]
+        "#,
+    )
+    .unwrap();
+    assert!(report.functionals["mean"].abs() < 1e-12 && report.functionals["l2"] < 1e-3);
+}

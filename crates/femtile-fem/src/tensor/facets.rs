@@ -1,0 +1,130 @@
+//! What Neumann and Robin conditions add, facet by facet.
+
+use femtile_expression::TapeScratch;
+
+use super::side::{Side, Sides, product_table};
+use crate::FemError;
+use crate::dofs::TensorSpace;
+use crate::forms::{Compiled, Condition, Form, Points, not_negative};
+use crate::matrix_free::CellRule;
+
+/// $\int c\,\varphi_i\varphi_j$ on a facet with a Robin condition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FacetMatrix {
+    /// Degrees of freedom of the closed facet: `[n]` with $n = (p + 1)^{d-1}$.
+    pub dofs: Vec<u32>,
+    /// Entries: `[n][n]`, symmetric.
+    pub entries: Vec<f64>,
+}
+
+/// The sum of fluxes, and that of their absolute values.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Flux {
+    pub integral: f64,
+    pub size: f64,
+}
+
+/// What all facets add.
+#[derive(Debug, Default)]
+pub(super) struct FacetTerms {
+    pub matrices: Vec<FacetMatrix>,
+    pub flux: Flux,
+    /// Facets where $c$ is positive somewhere.
+    pub reacting: Vec<u32>,
+}
+
+/// Facet integrals have p + 2 points along each axis.
+const RULE: CellRule = CellRule::Gauss { extra: 1 };
+
+/// What evaluates facet integrals.
+struct Facets<'a> {
+    form: Form<'a>,
+    sides: Sides<'a>,
+    /// `[n_q^(d − 1)]`.
+    weights: Vec<f64>,
+    /// Shapes at the points of a side: `[n_q^(d − 1)][(p + 1)^(d − 1)]`.
+    shapes: Vec<f64>,
+}
+
+/// Adds the loads of all Neumann and Robin facets to `load`, and collects the rest.
+///
+/// # Errors
+/// A datum that is not finite, or a transfer coefficient that is negative, by the cell of its facet.
+pub(super) fn facet_terms<'a>(
+    space: &'a TensorSpace<'a>,
+    form: &Form<'a>,
+    winners: &[Option<u32>],
+    load: &mut [f64],
+) -> Result<FacetTerms, FemError> {
+    let (points, _) = RULE.rule(space.degree());
+    let d = space.dimension() - 1;
+    let values = space.shapes().values(&points);
+    let facets = Facets {
+        form: *form,
+        sides: Sides::new(space, &points),
+        weights: RULE.product_weights(space.degree(), d),
+        shapes: product_table(&values, &values, d, None),
+    };
+    let mut terms = FacetTerms::default();
+    for (number, entry) in form.conditions.iter().enumerate() {
+        let (field, transfer, value) = match &entry.condition {
+            Condition::Dirichlet(_) => continue,
+            Condition::Neumann(flux) => ("neumann", None, flux),
+            Condition::Robin { coefficient, value } => ("robin.value", Some(coefficient), value),
+        };
+        let value = Compiled::scalar(field, value, form.mesh)?;
+        let transfer = transfer.map(|c| Compiled::scalar("robin.coefficient", c, form.mesh)).transpose()?;
+        for facet in (0..winners.len()).filter(|&facet| winners[facet] == Some(number as u32)) {
+            facets.add(facet, &value, transfer.as_ref(), load, &mut terms)?;
+        }
+    }
+    Ok(terms)
+}
+
+impl Facets<'_> {
+    fn add(
+        &self,
+        facet: usize,
+        value: &Compiled<'_>,
+        transfer: Option<&Compiled<'_>>,
+        load: &mut [f64],
+        terms: &mut FacetTerms,
+    ) -> Result<(), FemError> {
+        let side = self.sides.of_facet(self.form.boundary, facet);
+        let (points, measures) = self.points(facet, side);
+        let mut tape = TapeScratch::default();
+        let (mut values, mut transfers) = (vec![0.0; points.len()], vec![1.0; points.len()]);
+        value.eval_scalar(&mut values, &points, &mut tape)?;
+        if let Some(transfer) = transfer {
+            transfer.eval_scalar(&mut transfers, &points, &mut tape)?;
+            not_negative("robin.coefficient", &transfers, &points)?;
+        }
+        let dofs = self.sides.dofs(side);
+        let n = dofs.len();
+        let shape = |q: usize, i: usize| self.shapes[q * n + i];
+        for (i, &dof) in dofs.iter().enumerate() {
+            let of_point = |q: usize| measures[q] * transfers[q] * values[q] * shape(q, i);
+            let own = (0..measures.len()).map(of_point).sum::<f64>();
+            load[dof as usize] += own;
+            terms.flux.integral += own;
+            terms.flux.size += own.abs();
+        }
+        if transfer.is_some() && transfers.iter().any(|&c| c > 0.0) {
+            let of_point =
+                |at: usize, q: usize| measures[q] * transfers[q] * shape(q, at / n) * shape(q, at % n);
+            let entry = |at: usize| (0..measures.len()).map(|q| of_point(at, q)).sum();
+            terms.matrices.push(FacetMatrix { dofs, entries: (0..n * n).map(entry).collect() });
+            terms.reacting.push(facet as u32);
+        }
+        Ok(())
+    }
+
+    /// The points of a facet and the areas that they stand for.
+    fn points(&self, facet: usize, side: Side) -> (Points, Vec<f64>) {
+        let map = self.sides.map(side);
+        let mut points = Points::default();
+        map.points.iter().for_each(|&point| points.push(self.form.boundary.cells[facet], point));
+        let measures = map.measures.iter().zip(&self.weights).map(|(measure, weight)| measure * weight);
+        (points, measures.collect())
+    }
+}

@@ -1,0 +1,138 @@
+//! Numbers that a solution of any degree is judged by; names and errors are those of [`crate::functionals`].
+//!
+//! Vectors have one entry a degree of freedom, which is the value at a node. Sums are added cell after cell: the same bits
+//! for any number of threads.
+
+mod inverse_map;
+mod point;
+
+use femtile_expression::{Expression, TapeScratch, Variable};
+
+use super::{CellPoints, Evaluation, check_length};
+use crate::FemError;
+use crate::dofs::TensorSpace;
+use crate::forms::{Coefficient, Compiled, Form, PointCoefficients};
+pub use crate::functionals::{max, min};
+use crate::matrix_free::CellRule;
+pub use point::value_at;
+
+/// For functions of the space alone.
+const RULE: CellRule = CellRule::Gauss { extra: 1 };
+/// For errors against functions that are no polynomials.
+const ERROR_RULE: CellRule = CellRule::Gauss { extra: 2 };
+
+/// Area or volume of the cells as they are curved.
+///
+/// # Errors
+/// [`FemError::Inverted`] where a cell is folded.
+pub fn measure(space: &TensorSpace<'_>) -> Result<f64, FemError> {
+    Evaluation::new(space, RULE).sum(|points| Ok(points.weights.iter().sum()))
+}
+
+/// $\int_\Omega u$.
+///
+/// # Errors
+/// [`FemError::Length`] when `u` does not have one entry a degree of freedom, [`FemError::Inverted`] where a cell is folded.
+pub fn integral(space: &TensorSpace<'_>, u: &[f64]) -> Result<f64, FemError> {
+    integrate(space, u, |u| u)
+}
+
+/// $\sqrt{\int_\Omega u^2}$.
+///
+/// # Errors
+/// As [`integral`].
+pub fn l2_norm(space: &TensorSpace<'_>, u: &[f64]) -> Result<f64, FemError> {
+    Ok(integrate(space, u, |u| u * u)?.sqrt())
+}
+
+fn integrate(
+    space: &TensorSpace<'_>,
+    u: &[f64],
+    of_value: impl Fn(f64) -> f64 + Sync,
+) -> Result<f64, FemError> {
+    check_length(space, u)?;
+    let evaluation = Evaluation::new(space, RULE);
+    evaluation.sum(|points| {
+        let values = evaluation.values(&points.gather(u));
+        Ok(values.into_iter().zip(&points.weights).map(|(value, weight)| weight * of_value(value)).sum())
+    })
+}
+
+/// $\|u - u_\text{exact}\|_{L^2}$ by Gauss's rule with p + 3 points along each axis.
+///
+/// # Errors
+/// As [`integral`], and [`FemError::NotFinite`] where the exact solution is not finite.
+pub fn error_l2(space: &TensorSpace<'_>, u: &[f64], exact: &Expression) -> Result<f64, FemError> {
+    check_length(space, u)?;
+    let exact = Coefficient::Expression(exact.clone());
+    let exact = Compiled::scalar("exact", &exact, space.mesh())?;
+    let evaluation = Evaluation::new(space, ERROR_RULE);
+    let square = evaluation.sum(|points| {
+        let (found, exact) = (evaluation.values(&points.gather(u)), points.eval(&exact)?);
+        let terms = found.iter().zip(exact).zip(&points.weights);
+        Ok(terms.map(|((found, exact), weight)| weight * (found - exact) * (found - exact)).sum())
+    })?;
+    Ok(square.sqrt())
+}
+
+/// The seminorm $\|\nabla u - \nabla u_\text{exact}\|_{L^2}$, with exact derivatives, by the rule of [`error_l2`].
+///
+/// # Errors
+/// As [`integral`], and [`FemError::NotFinite`] where the gradient of the exact solution is not finite.
+pub fn error_h1(space: &TensorSpace<'_>, u: &[f64], exact: &Expression) -> Result<f64, FemError> {
+    check_length(space, u)?;
+    let axes = &[Variable::X, Variable::Y, Variable::Z][..space.dimension()];
+    let parts: Vec<Coefficient> =
+        axes.iter().map(|&axis| Coefficient::Expression(exact.derivative(axis))).collect();
+    let parts = parts.iter().map(|part| Compiled::scalar("gradient of exact", part, space.mesh()));
+    let parts = parts.collect::<Result<Vec<_>, _>>()?;
+    let evaluation = Evaluation::new(space, ERROR_RULE);
+    let square = evaluation.sum(|points| {
+        let found = evaluation.gradients(&points.gather(u), points);
+        let mut sum = 0.0;
+        for (axis, part) in parts.iter().enumerate() {
+            let terms = found.iter().zip(points.eval(part)?).zip(&points.weights);
+            sum +=
+                terms.map(|((g, exact), weight)| weight * (g[axis] - exact) * (g[axis] - exact)).sum::<f64>();
+        }
+        Ok(sum)
+    })?;
+    Ok(square.sqrt())
+}
+
+/// $\int_\Omega \sigma\nabla u\cdot\nabla u + \lambda u^2$, without a factor ½ and without the boundary.
+///
+/// By the rule of the operator, Gauss's with p + 1 points along each axis, so that this is $u^\mathsf{T} A u$.
+///
+/// # Errors
+/// As [`integral`]; a coefficient that is out of its range.
+pub fn energy(space: &TensorSpace<'_>, form: &Form<'_>, u: &[f64]) -> Result<f64, FemError> {
+    check_length(space, u)?;
+    let coefficients = PointCoefficients::new(form.mesh, form.sigma, form.lambda)?;
+    let evaluation = Evaluation::new(space, CellRule::default());
+    evaluation.sum(|points| {
+        let nodal = points.gather(u);
+        let (values, gradients) = (evaluation.values(&nodal), evaluation.gradients(&nodal, points));
+        let densities = densities(&coefficients, points, &values, &gradients)?;
+        Ok(densities.iter().zip(&points.weights).map(|(density, weight)| weight * density).sum())
+    })
+}
+
+/// $\sigma g\cdot g + \lambda u^2$ at the points of a cell.
+fn densities(
+    coefficients: &PointCoefficients<'_>,
+    points: &CellPoints,
+    values: &[f64],
+    gradients: &[[f64; 3]],
+) -> Result<Vec<f64>, FemError> {
+    let (places, mut tape) = (points.to_points(), TapeScratch::default());
+    let (mut sigma, mut lambda) = (vec![[[0.0; 3]; 3]; values.len()], vec![0.0; values.len()]);
+    coefficients.sigma(&mut sigma, &places, &mut tape)?;
+    coefficients.lambda(&mut lambda, &places, &mut tape)?;
+    let density = |q: usize| {
+        let (s, g) = (&sigma[q], gradients[q]);
+        let flux = |i: usize| s[i][0] * g[0] + s[i][1] * g[1] + s[i][2] * g[2];
+        g[0] * flux(0) + g[1] * flux(1) + g[2] * flux(2) + lambda[q] * values[q] * values[q]
+    };
+    Ok((0..values.len()).map(density).collect())
+}

@@ -1,0 +1,48 @@
+//! Whether something ties the solution to a value.
+
+use femtile_mesh::check::components;
+
+use crate::FemError;
+use crate::assembly::floating;
+use crate::constraints::dirichlet_facets;
+use crate::dofs::TensorSpace;
+use crate::forms::{Compiled, Form, not_negative};
+use crate::tensor::{Evaluation, SOURCE_RULE};
+
+/// Whether λ = 0 and nothing on the boundary holds the solution, so that it is determined up to a constant.
+///
+/// # Errors
+/// [`FemError::Floating`] when that is so of one component of several; a λ that is not finite or negative.
+pub(super) fn is_pure_neumann(
+    space: &TensorSpace<'_>,
+    form: &Form<'_>,
+    winners: &[Option<u32>],
+    reacting: &[u32],
+) -> Result<bool, FemError> {
+    if form.lambda.as_constant().is_some_and(|lambda| lambda > 0.0) {
+        return Ok(false);
+    }
+    let mut held = vec![false; form.mesh.n_nodes()];
+    let facets = dirichlet_facets(form, winners).map(|(facet, _)| facet);
+    for facet in facets.chain(reacting.iter().map(|&facet| facet as usize)) {
+        form.boundary.facet(facet).iter().for_each(|&node| held[node as usize] = true);
+    }
+    if form.lambda.as_constant() != Some(0.0) {
+        for cell in reacting_cells(space, form)? {
+            form.mesh.cell(cell as usize).iter().for_each(|&node| held[node as usize] = true);
+        }
+    }
+    floating::floats(form.mesh, &components(form.mesh), |node| held[node])
+}
+
+/// Cells where λ is positive somewhere.
+fn reacting_cells(space: &TensorSpace<'_>, form: &Form<'_>) -> Result<Vec<u32>, FemError> {
+    let lambda = Compiled::scalar("lambda", form.lambda, form.mesh)?;
+    let evaluation = Evaluation::new(space, SOURCE_RULE);
+    let cells = evaluation.map(|points| {
+        let values = points.eval(&lambda)?;
+        not_negative("lambda", &values, &points.to_points())?;
+        Ok(values.iter().any(|&value| value > 0.0).then_some(points.cell))
+    })?;
+    Ok(cells.into_iter().flatten().collect())
+}

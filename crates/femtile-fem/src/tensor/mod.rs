@@ -1,0 +1,179 @@
+//! Problems on spaces of any degree on quadrilaterals and hexahedra.
+//!
+//! [`TensorProblem`] is all of a form but its operator; [`TensorProblem::lift`] makes a right side of it with whatever
+//! applies the operator, [`assemble()`] with the matrix at the same time.
+
+mod assemble;
+mod evaluation;
+mod even_points;
+mod facets;
+pub mod functionals;
+mod held;
+mod side;
+mod sparsity;
+
+use femtile_device::{Buffer, Cpu};
+
+use crate::FemError;
+use crate::assembly::floating;
+use crate::constraints::Constraints;
+use crate::dofs::TensorSpace;
+use crate::forms::{Compiled, Form, winners};
+use crate::matrix_free::CellRule;
+pub use assemble::assemble;
+pub(crate) use evaluation::{CellPoints, Evaluation};
+pub use even_points::{EvenPoints, at_even_points};
+pub use facets::FacetMatrix;
+use facets::{FacetTerms, Flux};
+pub(crate) use side::Sides;
+
+/// The load, what is given and what facets add: a form on a space, without the operator of its cells.
+#[derive(Debug)]
+pub struct TensorProblem<'a> {
+    space: &'a TensorSpace<'a>,
+    form: Form<'a>,
+    constraints: Constraints,
+    facet_matrices: Vec<FacetMatrix>,
+    /// Before boundary values are lifted.
+    load: Vec<f64>,
+    flux: Flux,
+    is_pure_neumann: bool,
+}
+
+/// The right side of a linear system $A w = b$ and how to get the solution from $w$.
+///
+/// As with [`crate::System`], rows and columns of constrained degrees of freedom are those of the identity.
+#[derive(Debug)]
+pub struct TensorSystem<'a> {
+    space: &'a TensorSpace<'a>,
+    /// The right side with boundary values lifted, zero where constrained.
+    pub rhs: Buffer<f64, Cpu>,
+    /// The degrees of freedom whose value is given.
+    pub constraints: Constraints,
+    /// Whether only the gradient of the solution is determined, which then has mean zero.
+    pub is_pure_neumann: bool,
+    /// In a pure Neumann problem, how much of the right side was projected away, relative to its size.
+    pub imbalance: f64,
+}
+
+/// What applies an operator: `apply(y, x)` overwrites all of `y` with $A x$.
+pub type Apply<'a> = dyn FnMut(&mut [f64], &[f64]) -> Result<(), FemError> + 'a;
+
+/// Sources have p + 2 points along each axis.
+const SOURCE_RULE: CellRule = CellRule::Gauss { extra: 1 };
+
+impl<'a> TensorProblem<'a> {
+    /// Evaluates the source and the boundary conditions of a form on a space of its mesh.
+    ///
+    /// # Errors
+    /// A folded cell, a datum that is not finite, a negative λ or transfer coefficient, a component of the mesh that
+    /// nothing holds; see [`FemError`].
+    pub fn new(space: &'a TensorSpace<'a>, form: &Form<'a>) -> Result<Self, FemError> {
+        let winners = winners(form)?;
+        let constraints = Constraints::dirichlet_of_any_degree(space, form, &winners)?;
+        let mut load = vec![0.0; space.n_dofs()];
+        if form.source.as_constant() != Some(0.0) {
+            let source = Compiled::scalar("source", form.source, form.mesh)?;
+            Evaluation::new(space, SOURCE_RULE).add_moments(&mut load, |points| points.eval(&source))?;
+        }
+        let FacetTerms { matrices, flux, reacting } = facets::facet_terms(space, form, &winners, &mut load)?;
+        let is_pure_neumann = held::is_pure_neumann(space, form, &winners, &reacting)?;
+        Ok(Self { space, form: *form, constraints, facet_matrices: matrices, load, flux, is_pure_neumann })
+    }
+
+    /// The space.
+    pub fn space(&self) -> &'a TensorSpace<'a> {
+        self.space
+    }
+
+    /// The form.
+    pub fn form(&self) -> &Form<'a> {
+        &self.form
+    }
+
+    /// The degrees of freedom whose value is given.
+    pub fn constraints(&self) -> &Constraints {
+        &self.constraints
+    }
+
+    /// What Robin conditions add to the matrix.
+    pub fn facet_matrices(&self) -> &[FacetMatrix] {
+        &self.facet_matrices
+    }
+
+    /// Whether only the gradient of the solution is determined.
+    pub fn is_pure_neumann(&self) -> bool {
+        self.is_pure_neumann
+    }
+
+    /// The right side, where `apply(y, x)` is $y = A x$ for the operator of the cells alone, with nothing constrained.
+    ///
+    /// $$ b_F = f_F - (A g)_F, \qquad b_C = 0 $$
+    ///
+    /// `apply` is not called where all given values are zero.
+    ///
+    /// # Errors
+    /// [`FemError::Incompatible`] when data of a pure Neumann problem do not balance; what `apply` reports.
+    pub fn lift(&self, device: &Cpu, apply: &mut Apply<'_>) -> Result<TensorSystem<'a>, FemError> {
+        let mut product = vec![0.0; self.space.n_dofs()];
+        if self.constraints.values().iter().any(|&value| value != 0.0) {
+            let mut given = vec![0.0; self.space.n_dofs()];
+            self.constraints.impose(&mut given);
+            apply(&mut product, &given)?;
+            self.add_facets(&mut product, &given);
+        }
+        self.lifted(device, product)
+    }
+
+    /// $y \mathrel{+}= R x$ with the matrices of all facets.
+    pub fn add_facets(&self, y: &mut [f64], x: &[f64]) {
+        for FacetMatrix { dofs, entries } in &self.facet_matrices {
+            for (&dof, row) in dofs.iter().zip(entries.chunks_exact(dofs.len())) {
+                let products = row.iter().zip(dofs).map(|(entry, &dof)| entry * x[dof as usize]);
+                y[dof as usize] += products.sum::<f64>();
+            }
+        }
+    }
+
+    /// The right side, where `product` is $A g$.
+    fn lifted(&self, device: &Cpu, product: Vec<f64>) -> Result<TensorSystem<'a>, FemError> {
+        let mut rhs = product;
+        rhs.iter_mut().zip(&self.load).for_each(|(b, load)| *b = load - *b);
+        self.constraints.dofs().iter().for_each(|&dof| rhs[dof as usize] = 0.0);
+        let Flux { integral, size } = self.flux;
+        let imbalance =
+            if self.is_pure_neumann { floating::balance(&mut rhs, integral + 0.0, size)? } else { 0.0 };
+        Ok(TensorSystem {
+            space: self.space,
+            rhs: Buffer::from_vec(device, rhs)?,
+            constraints: self.constraints.clone(),
+            is_pure_neumann: self.is_pure_neumann,
+            imbalance,
+        })
+    }
+}
+
+impl TensorSystem<'_> {
+    /// The solution $u$ from the solution $w$ of the system: boundary values put in, mean removed where it is free.
+    ///
+    /// # Errors
+    /// [`FemError::Length`] when `w` does not belong to the space.
+    pub fn solution(&self, w: &Buffer<f64, Cpu>) -> Result<Vec<f64>, FemError> {
+        let mut u = w.to_host()?;
+        check_length(self.space, &u)?;
+        self.constraints.impose(&mut u);
+        if self.is_pure_neumann {
+            let mean = functionals::integral(self.space, &u)? / functionals::measure(self.space)?;
+            u.iter_mut().for_each(|u| *u -= mean);
+        }
+        Ok(u)
+    }
+}
+
+/// Refuses a vector that does not have one entry a degree of freedom.
+pub(crate) fn check_length(space: &TensorSpace<'_>, u: &[f64]) -> Result<(), FemError> {
+    match u.len() == space.n_dofs() {
+        true => Ok(()),
+        false => Err(FemError::Length { field: "u", found: u.len(), expected: space.n_dofs() }),
+    }
+}

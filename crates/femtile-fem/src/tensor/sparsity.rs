@@ -1,0 +1,63 @@
+//! The pattern of the matrix: which free degrees of freedom share a cell.
+
+use femtile_linalg::sparse::csr::HostOffsets;
+use rayon::prelude::*;
+
+use crate::constraints::Constraints;
+use crate::dofs::TensorSpace;
+
+/// Rows and their columns, ascending; constrained rows have their diagonal alone, and no other row has their columns.
+pub(super) struct Pattern {
+    pub offsets: HostOffsets,
+    pub columns: Vec<u32>,
+}
+
+impl Pattern {
+    /// Of a space.
+    ///
+    /// # Cost
+    /// Four bytes a degree of freedom of each cell, and the columns twice for a moment.
+    pub fn new(space: &TensorSpace<'_>, constraints: &Constraints) -> Self {
+        let n = space.dofs_per_cell();
+        let mut dofs = vec![0; space.n_cells() * n];
+        dofs.par_chunks_exact_mut(n).enumerate().for_each(|(cell, dofs)| space.cell_dofs(cell, dofs));
+        let (starts, cells) = cells_of_dofs(&dofs, n, space.n_dofs());
+        let row = |row: usize| -> Vec<u32> {
+            if constraints.contains(row) {
+                return vec![row as u32];
+            }
+            let cells = &cells[starts[row]..starts[row + 1]];
+            let mut columns: Vec<u32> =
+                cells.iter().flat_map(|&cell| &dofs[cell as usize * n..][..n]).copied().collect();
+            columns.sort_unstable();
+            columns.dedup();
+            columns.retain(|&column| !constraints.contains(column as usize));
+            columns
+        };
+        let rows: Vec<Vec<u32>> = (0..space.n_dofs()).into_par_iter().map(row).collect();
+        let offsets = HostOffsets::from_row_lengths(rows.iter().map(Vec::len));
+        Self { offsets, columns: rows.concat() }
+    }
+
+    /// Where the entry at a row and column lies, if there is one.
+    pub fn place(&self, row: usize, column: u32) -> Option<usize> {
+        let begin = self.offsets.get(row);
+        let columns = &self.columns[begin..self.offsets.get(row + 1)];
+        columns.binary_search(&column).ok().map(|at| begin + at)
+    }
+}
+
+/// Positions of the cells that have each degree of freedom, ascending, and where each list begins.
+fn cells_of_dofs(dofs: &[u32], n: usize, n_dofs: usize) -> (Vec<usize>, Vec<u32>) {
+    let mut starts = vec![0; n_dofs + 2];
+    dofs.iter().for_each(|&dof| starts[dof as usize + 2] += 1);
+    (2..starts.len()).for_each(|at| starts[at] += starts[at - 1]);
+    let mut cells = vec![0; dofs.len()];
+    for (at, &dof) in dofs.iter().enumerate() {
+        // Filling moves each start to its end, which is the next one's start.
+        let next = &mut starts[dof as usize + 1];
+        cells[*next] = (at / n) as u32;
+        *next += 1;
+    }
+    (starts, cells)
+}

@@ -1,0 +1,76 @@
+//! Meshes of quadrilaterals and hexahedra, bent, and solves on them.
+
+use femtile_device::{Buffer, Cpu};
+use femtile_fem::dofs::TensorSpace;
+use femtile_fem::matrix_free::CellRule;
+use femtile_fem::matrix_free::reference::CellMatrices;
+use femtile_fem::tensor::{TensorProblem, assemble};
+use femtile_linalg::comm::Alone;
+use femtile_linalg::krylov::Stop;
+use femtile_linalg::krylov::cg::{CgConfig, ConjugateGradient};
+use femtile_linalg::precondition::Jacobi;
+use femtile_mesh::generate::{BoxConfig, BoxSplit, box_mesh};
+use femtile_mesh::{CellKind, Curved, Mesh};
+
+use super::Problem;
+
+/// `n^d` squares or cubes of the unit square or cube.
+pub fn blocks(dimension: usize, n: usize) -> Mesh {
+    if dimension == 3 {
+        let config = BoxConfig { cells: [n; 3], split: BoxSplit::Hexahedron, ..BoxConfig::default() };
+        return box_mesh(&config).unwrap();
+    }
+    let point = |i: usize| [(i % (n + 1)) as f64 / n as f64, (i / (n + 1)) as f64 / n as f64, 0.0];
+    let cell = |c: usize| {
+        let first = (c / n * (n + 1) + c % n) as u32;
+        let above = first + n as u32 + 1;
+        [first, first + 1, above + 1, above]
+    };
+    let points = (0..(n + 1) * (n + 1)).map(point).collect();
+    Mesh::new(points, CellKind::Quadrilateral, (0..n * n).flat_map(cell).collect()).unwrap()
+}
+
+/// The mesh with its straight, axis-parallel cells bent by a map that is interpolated in each of them.
+pub fn bent(mut mesh: Mesh, order: usize, map: impl Fn([f64; 3]) -> [f64; 3]) -> Mesh {
+    let d = mesh.dimension();
+    let (mut points, mut cells) = (Vec::new(), Vec::new());
+    for cell in 0..mesh.n_cells() {
+        let corner = |i: usize| mesh.points[mesh.cell(cell)[i] as usize];
+        let (low, high) = (corner(0), corner(if d == 2 { 2 } else { 6 }));
+        for at in 0..(order + 1).pow(d as u32) {
+            let t = |a: usize| (at / (order + 1).pow(a as u32) % (order + 1)) as f64 / order as f64;
+            cells.push(points.len() as u32);
+            points.push(map(std::array::from_fn(|a| low[a] + t(a) * (high[a] - low[a]))));
+        }
+    }
+    mesh.points.iter_mut().for_each(|point| *point = map(*point));
+    mesh.curved = Some(Curved { order, points, cells });
+    mesh.validate().unwrap();
+    mesh
+}
+
+/// The unit square or cube bent inside: $x_d \mathrel{+}= 0.1 \prod_e \sin \pi x_e$.
+pub fn waves(dimension: usize, n: usize, order: usize) -> Mesh {
+    bent(blocks(dimension, n), order, |mut p| {
+        let wave = p[..dimension].iter().map(|x| (std::f64::consts::PI * x).sin()).product::<f64>();
+        p[..dimension].iter_mut().for_each(|x| *x += 0.1 * wave);
+        p
+    })
+}
+
+/// The solution with the assembled matrix by conjugate gradients to 1e-12.
+pub fn solve(problem: &Problem, space: &TensorSpace<'_>, device: &Cpu) -> Vec<f64> {
+    device.install(|| {
+        let form = problem.form();
+        let cells = CellMatrices::new(space, form.sigma, form.lambda, CellRule::default()).unwrap();
+        let tensor_problem = TensorProblem::new(space, &form).unwrap();
+        let (matrix, system) = assemble(device, &tensor_problem, &cells, &|_| ()).unwrap();
+        let preconditioner = Jacobi::new(&matrix).unwrap();
+        let mut w = Buffer::zeros(device, space.n_dofs()).unwrap();
+        let outcome = ConjugateGradient::new(CgConfig { tolerance: 1e-12, ..CgConfig::default() })
+            .solve(&mut w, &matrix, &preconditioner, &system.rhs, &Alone, &mut ())
+            .unwrap();
+        assert_eq!(outcome.stop, Stop::Converged, "{outcome:?}");
+        system.solution(&w).unwrap()
+    })
+}
