@@ -1,6 +1,7 @@
 //! Slopes along all axes, something done to them at every point, and the transposes of the slopes.
 
 use femtile_device::cpu::Wide;
+use femtile_device::cpu::vector::prefetch;
 use pulp::{Simd, WithSimd};
 
 use crate::line::{Act, Mirrored, V};
@@ -92,6 +93,10 @@ impl<T: Wide, const N: usize> Gradient<'_, T, N> {
                 for (at, entries) in plane.chunks_exact(width).enumerate() {
                     let (y, k) = (at / N, at % N);
                     let &[xx, yy, zz, yz, xz, xy, ..] = entries else { return };
+                    // What the next plane needs, or the next cells: they follow in memory.
+                    for entry in 0..width {
+                        prefetch(entries.as_ptr().wrapping_add(N * N * width + entry));
+                    }
                     let g = [gx[y][k], gy[y][k], gz[y][k]];
                     [gx[y][k], gy[y][k], gz[y][k]] = act_at::<T, S>(simd, [xx, yy, zz, yz, xz, xy], g);
                     if has_mass {

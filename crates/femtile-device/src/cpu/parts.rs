@@ -62,6 +62,22 @@ impl<'a, T> SharedMut<'a, T> {
         unsafe { std::slice::from_raw_parts_mut(self.pointer.add(range.start), range.len()) }
     }
 
+    /// The first of `len` elements.
+    ///
+    /// # Safety
+    /// They lie within the slice, and no other thread reads or writes them meanwhile.
+    #[inline(always)]
+    pub unsafe fn range_unchecked(&self, begin: usize, len: usize) -> *mut T {
+        debug_assert!(begin + len <= self.len);
+        // SAFETY: the caller promises that the elements exist.
+        unsafe { self.pointer.add(begin) }
+    }
+
+    /// Where an element lies, for asking for it ahead of time; any index will do.
+    pub fn address(&self, index: usize) -> *const T {
+        self.pointer.wrapping_add(index)
+    }
+
     /// Overwrites one element.
     ///
     /// # Safety

@@ -99,12 +99,14 @@ unsafe fn transposed_in<T: Scalar, V: Vector<T>>(local: &mut [T], x: &[T], first
             }
             // SAFETY: what is read lies within x, and places within the tensor; the processor has the instructions.
             unsafe {
-                V::transpose(
-                    #[inline(always)]
-                    |lane| x.as_ptr().add(*firsts.get_unchecked(lane) as usize + begin),
-                    #[inline(always)]
-                    |j| places.get(j).map_or(unused, |&place| to.add(place as usize * lanes)),
-                );
+                let from = |lane: usize| x.as_ptr().add(*firsts.get_unchecked(lane) as usize + begin);
+                if places.len() == lanes {
+                    V::transpose(from, |j| to.add(*places.get_unchecked(j) as usize * lanes));
+                } else {
+                    V::transpose(from, |j| {
+                        places.get(j).map_or(unused, |&place| to.add(place as usize * lanes))
+                    });
+                }
             }
         }
     }
@@ -149,16 +151,18 @@ unsafe fn transposed_out<T: Scalar, V: Vector<T>>(
                     continue;
                 }
                 let begin = first as usize + k * lanes;
-                // SAFETY: the entity is not marked, so the caller promises that it is ours alone.
-                let to = unsafe { y.range(begin..begin + places.len()) };
-                if is_square {
-                    // SAFETY: a row of the square.
-                    let row = unsafe { std::slice::from_raw_parts(rows.add(lane * lanes), places.len()) };
-                    add(to, row);
-                } else {
-                    for (to, &place) in to.iter_mut().zip(places) {
-                        // SAFETY: places lie within the tensor.
-                        *to += unsafe { *local.get_unchecked(place as usize * lanes + lane) };
+                // SAFETY: the entity is not marked, so the caller promises that it is ours alone, and a row of the square
+                // or a place of the tensor is read.
+                unsafe {
+                    let (to, row) = (y.range_unchecked(begin, places.len()), rows.add(lane * lanes));
+                    if places.len() == lanes {
+                        V::load(to).add(V::load(row)).store(to);
+                    } else if is_square {
+                        add(to, row, places.len());
+                    } else {
+                        for (j, &place) in places.iter().enumerate() {
+                            *to.add(j) += *local.get_unchecked(place as usize * lanes + lane);
+                        }
                     }
                 }
             }
@@ -170,25 +174,43 @@ unsafe fn transposed_out<T: Scalar, V: Vector<T>>(
 #[repr(align(64))]
 struct Square<T>([T; MOST_LANES * MOST_LANES]);
 
-/// Adds runs of as many values as a vector has, and of halves and quarters of that.
+/// Adds fewer values than a vector has, in runs of eight, four, two and one.
+///
+/// # Safety
+/// So many values can be read and written.
 #[inline(always)]
-fn add<T: Scalar>(to: &mut [T], from: &[T]) {
-    let (to, from) = add_runs::<T, 8>(to, from);
-    let (to, from) = add_runs::<T, 4>(to, from);
-    let (to, from) = add_runs::<T, 2>(to, from);
-    to.iter_mut().zip(from).for_each(|(to, from)| *to += *from);
-}
-
-#[inline(always)]
-fn add_runs<'a, T: Scalar, const N: usize>(to: &'a mut [T], from: &'a [T]) -> (&'a mut [T], &'a [T]) {
-    let (to_runs, to) = to.as_chunks_mut::<N>();
-    let (from_runs, from) = from.as_chunks::<N>();
-    for (to, from) in to_runs.iter_mut().zip(from_runs) {
-        for k in 0..N {
-            to[k] += from[k];
+unsafe fn add<T: Scalar>(to: *mut T, from: *const T, len: usize) {
+    let mut done = 0;
+    // SAFETY: runs end at `len`.
+    unsafe {
+        if len & 8 != 0 {
+            add_run::<T, 8>(to, from);
+            done = 8;
+        }
+        if len & 4 != 0 {
+            add_run::<T, 4>(to.add(done), from.add(done));
+            done += 4;
+        }
+        if len & 2 != 0 {
+            add_run::<T, 2>(to.add(done), from.add(done));
+            done += 2;
+        }
+        if len & 1 != 0 {
+            add_run::<T, 1>(to.add(done), from.add(done));
         }
     }
-    (to, from)
+}
+
+/// # Safety
+/// N values can be read and written.
+#[inline(always)]
+unsafe fn add_run<T: Scalar, const N: usize>(to: *mut T, from: *const T) {
+    // SAFETY: as the caller promises; arrays have the alignment of their elements.
+    unsafe {
+        let (mut sum, from) = (to.cast::<[T; N]>().read(), from.cast::<[T; N]>().read());
+        (0..N).for_each(|k| sum[k] += from[k]);
+        to.cast::<[T; N]>().write(sum);
+    }
 }
 
 /// Zeros where a batch has a constrained entity.

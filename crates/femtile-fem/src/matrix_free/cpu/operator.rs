@@ -1,7 +1,7 @@
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use femtile_device::cpu::vector::Lanes;
+use femtile_device::cpu::vector::{Lanes, prefetch};
 use femtile_device::cpu::{Aligned, SharedMut};
 use femtile_device::{Buffer, Cpu};
 use femtile_linalg::hooks::Hook;
@@ -118,7 +118,7 @@ impl<T: Contract + Lanes> MatrixFree<T> {
     pub fn diagonal(&self) -> Vec<T> {
         let mut diagonal = vec![T::ZERO; self.n_dofs];
         let tables = DiagonalTables::new(&self.cells);
-        self.sum(&mut diagonal, &|batch, scratch| {
+        self.sum(&mut diagonal, &[], &|batch, scratch| {
             self.cells.diagonal(&tables, &self.cpu, self.batches.metric(batch), scratch);
         });
         for FacetMatrix { dofs, entries } in &self.facets {
@@ -140,16 +140,16 @@ impl<T: Contract + Lanes> MatrixFree<T> {
             "vectors of {} entries are needed",
             self.n_dofs
         );
-        self.sum(y, &|batch, scratch| self.on_batch(batch, scratch, x));
+        self.sum(y, x, &|batch, scratch| self.on_batch(batch, scratch, x));
         self.constrained.iter().for_each(|&dof| y[dof as usize] = T::ZERO);
     }
 
     /// $y = A x$.
     fn product(&self, y: &mut [T], x: &[T]) {
         if self.constrained.is_empty() {
-            self.sum(y, &|batch, scratch| self.on_batch(batch, scratch, x));
+            self.sum(y, x, &|batch, scratch| self.on_batch(batch, scratch, x));
         } else {
-            self.sum(y, &|batch, scratch| self.on_free(batch, scratch, x));
+            self.sum(y, x, &|batch, scratch| self.on_free(batch, scratch, x));
         }
         for FacetMatrix { dofs, entries } in &self.facets {
             for (&dof, row) in dofs.iter().zip(entries.chunks_exact(dofs.len())) {
@@ -180,15 +180,15 @@ impl<T: Contract + Lanes> MatrixFree<T> {
         gather(&self.cpu, local, x, self.batches.unknowns(batch), &self.layout, lanes);
     }
 
-    /// The sum of what `work` leaves for each batch at the beginning of its scratch.
-    fn sum(&self, y: &mut [T], work: &(dyn Fn(usize, &mut [T]) + Sync)) {
+    /// The sum of what `work` leaves for each batch at the beginning of its scratch; `x` is what it reads.
+    fn sum(&self, y: &mut [T], x: &[T], work: &(dyn Fn(usize, &mut [T]) + Sync)) {
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         let (y, shares) = (SharedMut::new(y), SharedMut::new(&mut shares[..]));
         self.cpu.for_threads(|thread| {
             if let Some(groups) = self.parts.groups.get(thread) {
                 // SAFETY: a thread writes what its groups meet first, and adds to what no other thread's cells have;
                 // shares belong to a cell.
-                unsafe { self.sum_groups(groups.clone(), &y, &shares, thread, work) };
+                unsafe { self.sum_groups(groups.clone(), (&y, x), &shares, thread, work) };
             }
         });
         self.cpu.for_ranges(self.parts.shared.len(), 64, |range| {
@@ -212,17 +212,26 @@ impl<T: Contract + Lanes> MatrixFree<T> {
     unsafe fn sum_groups(
         &self,
         groups: Range<usize>,
-        y: &SharedMut<'_, T>,
+        (y, x): (&SharedMut<'_, T>, &[T]),
         shares: &SharedMut<'_, T>,
         thread: usize,
         work: &(dyn Fn(usize, &mut [T]) + Sync),
     ) {
         let mut scratch = self.scratch[thread].lock().unwrap_or_else(PoisonError::into_inner);
         let scratch = &mut scratch[..];
-        for group in &self.groups[groups] {
+        for number in groups {
+            let group = &self.groups[number];
+            let ahead = self.groups.get(number + 1).map_or(0..0, |next| next.dofs.clone());
             // SAFETY: no other group meets these first.
             unsafe { y.range(group.dofs.clone()) }.fill(T::ZERO);
-            for batch in self.batches.of_cells(&group.cells) {
+            let batches = self.batches.of_cells(&group.cells);
+            let n_batches = batches.len();
+            for (done, batch) in batches.enumerate() {
+                let part = |done: usize| ahead.start + ahead.len() * done / n_batches;
+                for dof in (part(done)..part(done + 1)).step_by(64 / size_of::<T>()) {
+                    prefetch(x.as_ptr().wrapping_add(dof));
+                    prefetch(y.address(dof));
+                }
                 work(batch, scratch);
                 let unknowns = (self.batches.unknowns(batch), self.batches.firsts(batch));
                 let (marks, lanes) = (self.parts.marks(batch), self.batches.lanes);
