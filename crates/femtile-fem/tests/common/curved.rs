@@ -2,13 +2,14 @@
 
 use femtile_device::{Buffer, Cpu};
 use femtile_fem::dofs::TensorSpace;
-use femtile_fem::matrix_free::CellRule;
 use femtile_fem::matrix_free::reference::CellMatrices;
-use femtile_fem::tensor::{TensorProblem, assemble};
+use femtile_fem::matrix_free::{CellRule, MatrixFree, Terms};
+use femtile_fem::tensor::{TensorProblem, TensorSystem, assemble};
 use femtile_linalg::comm::Alone;
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::{CgConfig, ConjugateGradient};
-use femtile_linalg::precondition::Jacobi;
+use femtile_linalg::precondition::{Diagonal, Jacobi};
+use femtile_linalg::{LinearOperator, Preconditioner};
 use femtile_mesh::generate::{BoxConfig, BoxSplit, box_mesh};
 use femtile_mesh::{CellKind, Curved, Mesh};
 
@@ -58,6 +59,28 @@ pub fn waves(dimension: usize, n: usize, order: usize) -> Mesh {
     })
 }
 
+/// The solution without a matrix by conjugate gradients to 1e-12.
+pub fn solve_without_matrix(problem: &Problem, space: &TensorSpace<'_>, device: &Cpu) -> Vec<f64> {
+    device.install(|| {
+        let form = problem.form();
+        let tensor_problem = TensorProblem::new(space, &form).unwrap();
+        let terms = Terms { sigma: Some(form.sigma), lambda: Some(form.lambda) };
+        let constrained = tensor_problem.constraints().dofs();
+        let a = MatrixFree::<f64>::new(device, space, terms, CellRule::default(), constrained)
+            .unwrap()
+            .with_facets(tensor_problem.facet_matrices());
+        let system = tensor_problem
+            .lift(device, &mut |y, x| {
+                a.apply_to_given(y, x);
+                Ok(())
+            })
+            .unwrap();
+        let inverse: Vec<f64> = a.diagonal().into_iter().map(f64::recip).collect();
+        let preconditioner = Diagonal::from_inverse(Buffer::from_vec(device, inverse).unwrap());
+        converged(&a, &preconditioner, &system, device)
+    })
+}
+
 /// The solution with the assembled matrix by conjugate gradients to 1e-12.
 pub fn solve(problem: &Problem, space: &TensorSpace<'_>, device: &Cpu) -> Vec<f64> {
     device.install(|| {
@@ -66,11 +89,20 @@ pub fn solve(problem: &Problem, space: &TensorSpace<'_>, device: &Cpu) -> Vec<f6
         let tensor_problem = TensorProblem::new(space, &form).unwrap();
         let (matrix, system) = assemble(device, &tensor_problem, &cells, &|_| ()).unwrap();
         let preconditioner = Jacobi::new(&matrix).unwrap();
-        let mut w = Buffer::zeros(device, space.n_dofs()).unwrap();
-        let outcome = ConjugateGradient::new(CgConfig { tolerance: 1e-12, ..CgConfig::default() })
-            .solve(&mut w, &matrix, &preconditioner, &system.rhs, &Alone, &mut ())
-            .unwrap();
-        assert_eq!(outcome.stop, Stop::Converged, "{outcome:?}");
-        system.solution(&w).unwrap()
+        converged(&matrix, &preconditioner, &system, device)
     })
+}
+
+fn converged(
+    a: &dyn LinearOperator<f64, Cpu>,
+    preconditioner: &dyn Preconditioner<f64, Cpu>,
+    system: &TensorSystem<'_>,
+    device: &Cpu,
+) -> Vec<f64> {
+    let mut w = Buffer::zeros(device, system.rhs.len()).unwrap();
+    let outcome = ConjugateGradient::new(CgConfig { tolerance: 1e-12, ..CgConfig::default() })
+        .solve(&mut w, a, preconditioner, &system.rhs, &Alone, &mut ())
+        .unwrap();
+    assert_eq!(outcome.stop, Stop::Converged, "{outcome:?}");
+    system.solution(&w).unwrap()
 }
