@@ -10,6 +10,8 @@ pub struct Options {
     pub threads: Option<usize>,
     /// Nodes along a side of the box; each benchmark states its default in its records.
     pub nodes: Option<usize>,
+    /// Degree of the elements, for benchmarks of several.
+    pub degree: Option<usize>,
     /// What is solved, for benchmarks of solvers.
     pub problem: Option<Elliptic>,
     /// Whether the same is measured with other libraries, for benchmarks that do not do so anyway.

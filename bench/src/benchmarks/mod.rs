@@ -2,6 +2,7 @@
 
 mod amg;
 mod assembly;
+mod bake_off;
 mod bandwidth;
 mod block_tridiagonal;
 mod cg;
@@ -46,6 +47,26 @@ pub(crate) fn all() -> Vec<Benchmark> {
             name: "amg",
             summary: "conjugate gradients with multigrid to 1e-8 on that box: set-up and solve",
             run: amg::run,
+        },
+        Benchmark {
+            name: "laplace",
+            summary: "the Laplacian without a matrix on hexahedra, p + 1 Gauss points, degrees 3 to 8",
+            run: bake_off::laplace,
+        },
+        Benchmark {
+            name: "bp1",
+            summary: "bake-off problem 1: the mass matrix, p + 2 Gauss points",
+            run: bake_off::bp1,
+        },
+        Benchmark {
+            name: "bp3",
+            summary: "bake-off problem 3: the Laplacian, p + 2 Gauss points",
+            run: bake_off::bp3,
+        },
+        Benchmark {
+            name: "bp5",
+            summary: "bake-off problem 5: the Laplacian, p + 1 Gauss-Lobatto points",
+            run: bake_off::bp5,
         },
         Benchmark {
             name: "read-gmsh",

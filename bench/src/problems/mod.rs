@@ -1,5 +1,6 @@
 //! The problems that benchmarks share, each defined once.
 
+pub mod bake_off;
 pub mod blobs;
 mod by_cell;
 pub mod checkerboard;

@@ -262,6 +262,9 @@ pub struct BenchOptions {
     /// Nodes along a side of the box; each benchmark states its default in its records.
     #[arg(long)]
     pub nodes: Option<usize>,
+    /// Degree of the elements of `laplace`, `bp1`, `bp3` and `bp5`; by default 3 to 8.
+    #[arg(long, value_name = "P", value_parser = clap::value_parser!(u8).range(1..=10))]
+    pub degree: Option<u8>,
     /// What `amg` solves.
     #[arg(long, value_name = "NAME", value_parser = Elliptic::ALL.map(Elliptic::name))]
     pub problem: Option<String>,

@@ -17,6 +17,7 @@ pub fn run(options: &BenchOptions) -> Result<ExitCode, Failure> {
     let chosen = Options {
         threads: options.threads,
         nodes: options.nodes,
+        degree: options.degree.map(usize::from),
         problem: options.problem.as_deref().and_then(problem),
         peers: options.peers,
         systems: options.systems,
