@@ -1,6 +1,6 @@
 //! Degrees of freedom: which unknowns there are and which of them each cell sees.
 
-mod tensor;
+pub(crate) mod tensor;
 
 use std::ops::Range;
 

@@ -25,6 +25,27 @@ pub struct CellMatrices<'a> {
     gradients: Vec<[f64; 3]>,
 }
 
+/// What integrals need at a point.
+struct AtPoint<'a> {
+    /// σ and λ, times weight and volume.
+    conduction: [[f64; 3]; 3],
+    reaction: f64,
+    /// Shape functions and their gradients in space: `[n]`.
+    shapes: &'a [f64],
+    gradients: Vec<[f64; 3]>,
+}
+
+impl AtPoint<'_> {
+    /// σ times a gradient.
+    fn flux(&self, gradient: [f64; 3]) -> [f64; 3] {
+        self.conduction.map(|row| dot(row, gradient))
+    }
+}
+
+fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
 /// At the points of a cell.
 type SigmaAndLambda = (Vec<[[f64; 3]; 3]>, Vec<f64>);
 
@@ -79,37 +100,68 @@ impl<'a> CellMatrices<'a> {
     /// A cell that is folded, a coefficient that is not finite, a σ that is not symmetric positive definite, a λ that is
     /// negative.
     pub fn matrix(&self, position: usize) -> Result<Vec<f64>, FemError> {
+        let n = self.space.dofs_per_cell();
+        let mut matrix = vec![0.0; n * n];
+        self.for_points(position, |point| {
+            for (i, row) in matrix.chunks_exact_mut(n).enumerate() {
+                let (flux, reaction) = (point.flux(point.gradients[i]), point.reaction * point.shapes[i]);
+                for (j, entry) in row.iter_mut().enumerate() {
+                    *entry += dot(flux, point.gradients[j]) + reaction * point.shapes[j];
+                }
+            }
+        })?;
+        Ok(matrix)
+    }
+
+    /// That matrix times values at the nodes of the cell, without making it.
+    ///
+    /// # Cost
+    /// $O(n_q n)$, which is $O(p^{2d})$.
+    /// # Errors
+    /// Those of [`Self::matrix`].
+    /// # Panics
+    /// When there is not one value a degree of freedom of the cell.
+    pub fn product(&self, position: usize, x: &[f64]) -> Result<Vec<f64>, FemError> {
+        assert_eq!(x.len(), self.space.dofs_per_cell(), "values of a cell");
+        let mut y = vec![0.0; x.len()];
+        self.for_points(position, |point| {
+            let value: f64 = point.shapes.iter().zip(x).map(|(shape, x)| shape * x).sum();
+            let slopes = point.gradients.iter().zip(x);
+            let slope = slopes.fold([0.0; 3], |sum, (g, x)| std::array::from_fn(|a| sum[a] + g[a] * x));
+            let (flux, reaction) = (point.flux(slope), point.reaction * value);
+            for (i, y) in y.iter_mut().enumerate() {
+                *y += dot(flux, point.gradients[i]) + reaction * point.shapes[i];
+            }
+        })?;
+        Ok(y)
+    }
+
+    /// Calls `visit` for each point of the rule in a cell.
+    fn for_points(&self, position: usize, mut visit: impl FnMut(&AtPoint<'_>)) -> Result<(), FemError> {
         let mut map = CellMap::default();
         self.maps.of_sound_cell(position, &mut map)?;
         let (sigma, lambda) = self.coefficients_at(position, &map)?;
         let n = self.space.dofs_per_cell();
-        let mut matrix = vec![0.0; n * n];
         for (q, jacobian) in map.jacobians.iter().enumerate() {
             let volume = self.weights[q] * determinant(jacobian).abs();
             let inverse = inverse(jacobian);
             let physical = |g: &[f64; 3]| -> [f64; 3] {
                 std::array::from_fn(|i| (0..3).map(|a| inverse[a][i] * g[a]).sum())
             };
-            let gradients: Vec<[f64; 3]> = self.gradients[q * n..][..n].iter().map(physical).collect();
-            let shapes = &self.shapes[q * n..][..n];
-            for i in 0..n {
-                let flux: [f64; 3] = std::array::from_fn(|a| {
-                    volume * (0..3).map(|b| sigma[q][a][b] * gradients[i][b]).sum::<f64>()
-                });
-                let reaction = volume * lambda[q] * shapes[i];
-                for (j, entry) in matrix[i * n..][..n].iter_mut().enumerate() {
-                    let g = &gradients[j];
-                    *entry += flux[0] * g[0] + flux[1] * g[1] + flux[2] * g[2] + reaction * shapes[j];
-                }
-            }
+            visit(&AtPoint {
+                conduction: sigma[q].map(|row| row.map(|entry| volume * entry)),
+                reaction: volume * lambda[q],
+                shapes: &self.shapes[q * n..][..n],
+                gradients: self.gradients[q * n..][..n].iter().map(physical).collect(),
+            });
         }
-        Ok(matrix)
+        Ok(())
     }
 
     /// $y = A x$, where no degree of freedom is constrained and no facet adds anything.
     ///
     /// # Cost
-    /// A cell matrix for each cell.
+    /// That of [`Self::product`] for each cell.
     /// # Errors
     /// Those of [`Self::matrix`]; [`FemError::Length`] when a vector does not fit.
     pub fn apply(&self, y: &mut [f64], x: &[f64]) -> Result<(), FemError> {
@@ -123,10 +175,8 @@ impl<'a> CellMatrices<'a> {
         let of_cell = |position: usize| {
             let mut dofs = vec![0; n];
             self.space.cell_dofs(position, &mut dofs);
-            let matrix = self.matrix(position)?;
-            let row = |row: &[f64]| row.iter().zip(&dofs).map(|(a, &dof)| a * x[dof as usize]).sum();
-            let products: Vec<f64> = matrix.chunks_exact(n).map(row).collect();
-            Ok((dofs, products))
+            let values: Vec<f64> = dofs.iter().map(|&dof| x[dof as usize]).collect();
+            Ok((dofs, self.product(position, &values)?))
         };
         let parts: Vec<Result<_, FemError>> =
             (0..self.space.n_cells()).into_par_iter().map(of_cell).collect();
@@ -214,7 +264,8 @@ mod tests {
                 let space = TensorSpace::new(&mesh, degree).unwrap();
                 let n = space.dofs_per_cell();
                 let stiff = CellMatrices::new(&space, &sigma, &zero, rule).unwrap().matrix(0).unwrap();
-                let full = CellMatrices::new(&space, &sigma, &lambda, rule).unwrap().matrix(0).unwrap();
+                let cells = CellMatrices::new(&space, &sigma, &lambda, rule).unwrap();
+                let full = cells.matrix(0).unwrap();
                 for i in 0..n {
                     assert!(stiff[i * n..][..n].iter().sum::<f64>().abs() < 1e-12);
                     (0..n).for_each(|j| assert!((full[i * n + j] - full[j * n + i]).abs() < 1e-13));
@@ -227,6 +278,11 @@ mod tests {
                     assert!(energy(&stiff, &x) > 0.0 && energy(&full, &x) > energy(&stiff, &x));
                 }
                 assert!(energy(&full, &vec![1.0; n]) > 0.0);
+                let x: Vec<f64> = (0..n).map(|i| ((i * i + 2) as f64).cos()).collect();
+                for (row, product) in full.chunks_exact(n).zip(cells.product(0, &x).unwrap()) {
+                    let expected: f64 = row.iter().zip(&x).map(|(a, x)| a * x).sum();
+                    assert!((product - expected).abs() < 1e-12, "{product} instead of {expected}");
+                }
             }
         }
     }

@@ -6,7 +6,7 @@ mod numbering;
 mod order;
 mod orientation;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::BTreeMap;
 

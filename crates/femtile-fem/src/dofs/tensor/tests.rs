@@ -17,7 +17,8 @@ fn cubes(cells: [usize; 3]) -> Mesh {
     box_mesh(&BoxConfig { cells, split: BoxSplit::Hexahedron, ..BoxConfig::default() }).unwrap()
 }
 
-fn squares(nx: usize, ny: usize) -> Mesh {
+/// Squares of the plane with sides of one.
+pub(crate) fn squares(nx: usize, ny: usize) -> Mesh {
     let point = |i: usize| [(i % (nx + 1)) as f64, (i / (nx + 1)) as f64, 0.0];
     let cell = |c: usize| {
         let first = (c / nx * (nx + 1) + c % nx) as u32;
@@ -51,13 +52,13 @@ fn shuffle(mesh: &mut Mesh, random: &mut Random) {
 }
 
 /// Hexahedra around a ring; the last meets the first after a turn by so many quarters.
-fn ring(n_cells: usize, quarters: usize) -> Mesh {
+pub(crate) fn ring(n_cells: usize, quarters: usize) -> Mesh {
     let corner = |i: usize, k: usize| {
         let (angle, turn) =
             (i as f64 / n_cells as f64 * std::f64::consts::TAU, (i * quarters) as f64 / n_cells as f64);
         let own = (k as f64 + turn) * std::f64::consts::FRAC_PI_2;
         let radius = 3.0 + own.cos();
-        [radius * angle.cos(), radius * angle.sin(), own.sin()]
+        [radius * angle.cos(), -radius * angle.sin(), own.sin()]
     };
     let points = (0..n_cells).flat_map(|i| (0..4).map(move |k| corner(i, k))).collect();
     let cell = |i: usize| {

@@ -27,9 +27,10 @@ pub(super) struct Batches<T> {
     pub lanes: usize,
     pub n_cells: usize,
     firsts: Vec<u32>,
-    /// Lists of batches with an irregular cell, and where each begins.
+    /// Lists of batches with an irregular cell, their length, and where each begins.
     lists: Vec<u32>,
-    list_of: Vec<Option<u32>>,
+    list_len: usize,
+    list_of: Vec<Option<usize>>,
     variations: Vec<Variation>,
     /// Where the metric of each batch begins: `[n_batches + 1]`.
     begins: Vec<usize>,
@@ -76,6 +77,7 @@ impl<T: Contract> Batches<T> {
             n_cells: space.n_cells(),
             firsts,
             lists: Vec::new(),
+            list_len: space.dofs_per_cell() * lanes,
             list_of: vec![None; n_batches],
             variations,
             metrics: Aligned::zeros(begins[n_batches]),
@@ -87,15 +89,15 @@ impl<T: Contract> Batches<T> {
     }
 
     fn find_lists(&mut self, space: &TensorSpace<'_>, position: impl Fn(usize, usize) -> usize) {
-        let (lanes, n_local) = (self.lanes, space.dofs_per_cell());
-        let mut dofs = vec![0; n_local];
+        let lanes = self.lanes;
+        let mut dofs = vec![0; space.dofs_per_cell()];
         for batch in 0..self.len() {
             if (0..lanes).all(|lane| space.irregular(position(batch, lane)).is_none()) {
                 continue;
             }
             let begin = self.lists.len();
-            self.list_of[batch] = Some((begin / (n_local * lanes)) as u32);
-            self.lists.resize(begin + n_local * lanes, 0);
+            self.list_of[batch] = Some(begin);
+            self.lists.resize(begin + self.list_len, 0);
             for lane in 0..lanes {
                 space.cell_dofs(position(batch, lane), &mut dofs);
                 let list = self.lists[begin..].chunks_exact_mut(lanes);
@@ -162,10 +164,7 @@ impl<T: Contract> Batches<T> {
         let per_batch = self.firsts.len() / self.len();
         match self.list_of[batch] {
             None => Unknowns::Firsts(&self.firsts[batch * per_batch..(batch + 1) * per_batch]),
-            Some(list) => {
-                let per_list = self.lists.len() / self.n_irregular();
-                Unknowns::All(&self.lists[list as usize * per_list..(list as usize + 1) * per_list])
-            }
+            Some(begin) => Unknowns::All(&self.lists[begin..begin + self.list_len]),
         }
     }
 
@@ -173,11 +172,6 @@ impl<T: Contract> Batches<T> {
     pub fn firsts(&self, batch: usize) -> &[u32] {
         let per_batch = self.firsts.len() / self.len();
         &self.firsts[batch * per_batch..(batch + 1) * per_batch]
-    }
-
-    /// Number of batches with a list.
-    fn n_irregular(&self) -> usize {
-        self.list_of.iter().flatten().count()
     }
 
     pub fn metric(&self, batch: usize) -> BatchMetric<'_, T> {
