@@ -60,7 +60,7 @@ impl<T: Contract> Cells<T> {
 
     /// Whether a diagonal metric has a short cut.
     pub fn is_separable(&self) -> bool {
-        self.d == 3 && self.has_stiffness
+        self.d == 3
     }
 
     /// Which of the seven entries of a metric are stored for each point.

@@ -189,7 +189,7 @@ fn constrained_rows_are_those_of_the_identity() {
         let space = TensorSpace::new(&mesh, degree).unwrap();
         // All that lies in the plane x = 0.
         let mut constrained: Vec<u32> = (0..space.n_cells())
-            .filter(|&position| space.order()[position] % 3 == 0)
+            .filter(|&position| space.order()[position].is_multiple_of(3))
             .flat_map(|position| {
                 let mut dofs = vec![0; space.dofs_per_cell()];
                 space.cell_dofs(position, &mut dofs);
