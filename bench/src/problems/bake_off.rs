@@ -3,7 +3,7 @@
 use femtile::device::Cpu;
 use femtile::fem::Coefficient;
 use femtile::fem::dofs::TensorSpace;
-use femtile::fem::matrix_free::{CellRule, MatrixFree, Terms};
+use femtile::fem::matrix_free::{CellRule, MatrixFree, MatrixFreeConfig, Terms};
 use femtile::mesh::Mesh;
 use femtile::mesh::generate::{BoxConfig, BoxSplit, DeformConfig, box_mesh, deform};
 
@@ -57,7 +57,12 @@ impl BakeOff {
             Self::Bp1 => Terms { sigma: None, lambda: Some(&one) },
             _ => Terms { sigma: Some(&one), lambda: None },
         };
-        Ok(MatrixFree::new(cpu, space, terms, self.rule(), &[])?)
+        Ok(MatrixFree::new(
+            cpu,
+            space,
+            terms,
+            MatrixFreeConfig { rule: self.rule(), ..MatrixFreeConfig::default() },
+        )?)
     }
 }
 

@@ -11,7 +11,7 @@ use common::manufactured::{VARYING, manufactured, parse};
 use femtile_device::{Buffer, Cpu};
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::matrix_free::reference::CellMatrices;
-use femtile_fem::matrix_free::{CellRule, MatrixFree, Terms};
+use femtile_fem::matrix_free::{CellRule, MatrixFree, MatrixFreeConfig, Terms};
 use femtile_fem::tensor::functionals::{error_h1, error_l2};
 use femtile_linalg::LinearOperator;
 use femtile_mesh::check::{CheckConfig, check};
@@ -73,8 +73,9 @@ fn operators_agree(name: &str, mesh: &Mesh, degree: usize) {
     let [x, z]: [Vec<f64>; 2] =
         std::array::from_fn(|_| (0..space.n_dofs()).map(|_| random.unit() - 0.5).collect());
     let terms = Terms { sigma: Some(sigma), lambda: Some(&one) };
-    let a = MatrixFree::<f64>::new(&cpu, &space, terms, rule, &[])
-        .unwrap_or_else(|error| panic!("{name}: {error}"));
+    let a =
+        MatrixFree::<f64>::new(&cpu, &space, terms, MatrixFreeConfig { rule, ..MatrixFreeConfig::default() })
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
     let found = product(&a, &x);
     let mut expected = vec![0.0; x.len()];
     CellMatrices::new(&space, sigma, &one, rule).unwrap().apply(&mut expected, &x).unwrap();
@@ -89,8 +90,13 @@ fn operators_agree(name: &str, mesh: &Mesh, degree: usize) {
         "{name}: not symmetric"
     );
     assert!(dot(&x, &found) > 0.0, "{name}: not positive");
-    let stiffness =
-        MatrixFree::<f64>::new(&cpu, &space, Terms { sigma: Some(sigma), lambda: None }, rule, &[]).unwrap();
+    let stiffness = MatrixFree::<f64>::new(
+        &cpu,
+        &space,
+        Terms { sigma: Some(sigma), lambda: None },
+        MatrixFreeConfig { rule, ..MatrixFreeConfig::default() },
+    )
+    .unwrap();
     let slope = product(&stiffness, &vec![1.0; x.len()]);
     let largest = stiffness.diagonal().into_iter().fold(0.0, f64::max);
     assert!(slope.iter().all(|y| y.abs() <= 1e-11 * largest), "{name}: constants have a slope");

@@ -3,8 +3,9 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use femtile_device::Scalar;
+use femtile_device::{Buffer, Device, Scalar};
 
+use crate::LinalgError;
 use crate::vector::sum::{BLOCK, block_dot, combine, n_blocks};
 
 /// What an operator calls around ranges of rows of $y = A x$.
@@ -29,6 +30,51 @@ pub trait Hook<T: Scalar>: Sync {
     fn cuda(&self) -> Option<CudaHook> {
         None
     }
+}
+
+/// Work on ranges of both vectors of $y = A x$ while they pass through a cache.
+///
+/// # Contract
+/// - Ranges given to `pre` tile `0..n` exactly once. It sees a range before the first read of `x` and the first write of
+///   `y` in it, and may change `x` there; `y` still holds what it held before the product.
+/// - Ranges given to `post` are the tiles of the operator, `0..`[`MergedOperator::n_tiles`], each exactly once after the
+///   last write of `y` in it. They are the same in every product and for any number of threads, so that what is kept for
+///   each of them does not depend on that number.
+/// - Calls come from several threads at once, in any order that the above allows.
+///
+/// # Source
+/// `[kronbichler2022]`, section 5.1.
+pub trait MergedHook<T: Scalar>: Sync {
+    /// Called some time before `pre` with rows that will soon be needed, so that they can be asked for.
+    fn ahead(&self, _rows: Range<usize>) {}
+
+    /// Called before `x[rows]` is read.
+    fn pre(&self, _rows: Range<usize>, _x: &mut [T], _y: &[T]) {}
+
+    /// Called when `y[rows]` is complete.
+    fn post(&self, _tile: usize, _rows: Range<usize>, _x: &[T], _y: &[T]) {}
+}
+
+impl<T: Scalar> MergedHook<T> for NoHook {}
+
+/// An operator that lets work on its vectors happen within its own loop.
+///
+/// # Source
+/// `[kronbichler2022]`, section 5.
+pub trait MergedOperator<T: Scalar, D: Device>: Send + Sync {
+    /// Number of ranges that `post` is called with.
+    fn n_tiles(&self) -> usize;
+
+    /// $y = A x$ with `hook` called around ranges of rows as [`MergedHook`] promises.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] when `y` or `x` do not fit.
+    fn apply_merged(
+        &self,
+        y: &mut Buffer<T, D>,
+        x: &mut Buffer<T, D>,
+        hook: &dyn MergedHook<T>,
+    ) -> Result<(), LinalgError>;
 }
 
 /// A hook as kernels on a GPU see it: a structure that is compiled into the kernel and passed by value.

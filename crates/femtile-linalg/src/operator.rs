@@ -1,6 +1,7 @@
 use femtile_device::{Buffer, Device, Scalar};
 
-use crate::{LinalgError, hooks::Hook};
+use crate::LinalgError;
+use crate::hooks::{Hook, MergedOperator};
 
 /// A linear map $y = A x$ between vectors on one device, stored or computed on the fly.
 pub trait LinearOperator<T: Scalar, D: Device>: Send + Sync {
@@ -31,6 +32,11 @@ pub trait LinearOperator<T: Scalar, D: Device>: Send + Sync {
         x: &Buffer<T, D>,
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError>;
+
+    /// The same operator with work on its vectors merged into its loop, where it has such a loop.
+    fn merged(&self) -> Option<&dyn MergedOperator<T, D>> {
+        None
+    }
 }
 
 /// An approximate inverse $z = M^{-1} r$, symmetric and positive definite where CG uses it.
@@ -44,6 +50,12 @@ pub trait Preconditioner<T: Scalar, D: Device>: Send + Sync {
     /// The diagonal of $M^{-1}$ where that is all there is: a Krylov method then fuses it into its own passes.
     fn diagonal(&self) -> Option<&Buffer<T, D>> {
         None
+    }
+
+    /// The diagonal of $M^{-1}$ where it is the same for so many consecutive rows each, as for components of a vector
+    /// field: entries and that number.
+    fn shared_diagonal(&self) -> Option<(&Buffer<T, D>, usize)> {
+        self.diagonal().map(|diagonal| (diagonal, 1))
     }
 
     /// Whether $M^{-1}$ is the same linear map in every application; where it is not, conjugate gradients take the

@@ -2,7 +2,7 @@
 
 use femtile_device::{Buffer, Cpu};
 use femtile_fem::matrix_free::reference::CellMatrices;
-use femtile_fem::matrix_free::{CellRule, MatrixFree, Terms};
+use femtile_fem::matrix_free::{CellRule, MatrixFree, MatrixFreeConfig, Terms};
 use femtile_fem::tensor::{TensorProblem, TensorSystem, assemble};
 use femtile_linalg::precondition::Diagonal;
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
@@ -76,8 +76,9 @@ fn matrix_free<'a>(
     let lambda = (form.lambda.as_constant() != Some(0.0)).then_some(form.lambda);
     let terms = Terms { sigma: Some(form.sigma), lambda };
     let constrained = problem.constraints().dofs();
-    let operator = MatrixFree::new(cpu, problem.space(), terms, CellRule::default(), constrained)?
-        .with_facets(problem.facet_matrices());
+    let facets = problem.facet_matrices();
+    let config = MatrixFreeConfig { constrained, facets, ..MatrixFreeConfig::default() };
+    let operator = MatrixFree::new(cpu, problem.space(), terms, config)?;
     let system = problem.lift(cpu, &mut |y, x| {
         operator.apply_to_given(y, x);
         Ok(())

@@ -47,6 +47,12 @@ impl<'a, T> SharedMut<'a, T> {
         Self { pointer: slice.as_mut_ptr(), len: slice.len(), slice: PhantomData }
     }
 
+    /// Number of elements.
+    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
     /// The elements of `range`.
     ///
     /// # Safety

@@ -3,7 +3,7 @@
 use femtile_device::{Buffer, Cpu};
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::matrix_free::reference::CellMatrices;
-use femtile_fem::matrix_free::{CellRule, MatrixFree, Terms};
+use femtile_fem::matrix_free::{CellRule, MatrixFree, MatrixFreeConfig, Terms};
 use femtile_fem::tensor::{TensorProblem, TensorSystem, assemble};
 use femtile_linalg::comm::Alone;
 use femtile_linalg::krylov::Stop;
@@ -66,9 +66,9 @@ pub fn solve_without_matrix(problem: &Problem, space: &TensorSpace<'_>, device: 
         let tensor_problem = TensorProblem::new(space, &form).unwrap();
         let terms = Terms { sigma: Some(form.sigma), lambda: Some(form.lambda) };
         let constrained = tensor_problem.constraints().dofs();
-        let a = MatrixFree::<f64>::new(device, space, terms, CellRule::default(), constrained)
-            .unwrap()
-            .with_facets(tensor_problem.facet_matrices());
+        let facets = tensor_problem.facet_matrices();
+        let config = MatrixFreeConfig { constrained, facets, ..MatrixFreeConfig::default() };
+        let a = MatrixFree::<f64>::new(device, space, terms, config).unwrap();
         let system = tensor_problem
             .lift(device, &mut |y, x| {
                 a.apply_to_given(y, x);

@@ -17,12 +17,46 @@ pub(super) enum BatchMetric<'a, T> {
     Stored(&'a [T]),
 }
 
+/// One entry of the metric at a point: a weight, and a factor for each lane; zero where there are none.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EntryAt<'a, T> {
+    weight: T,
+    lanes: &'a [T],
+}
+
+impl<T: Contract> EntryAt<'_, T> {
+    /// The entry of a lane times a value.
+    pub fn of(&self, lane: usize, value: T) -> T {
+        self.lanes.get(lane).map_or(T::ZERO, |&factor| self.weight * factor * value)
+    }
+
+    /// Multiplies the values of all lanes.
+    fn scale(&self, values: &mut [T]) {
+        if self.lanes.is_empty() {
+            return values.fill(T::ZERO);
+        }
+        values.iter_mut().zip(self.lanes).for_each(|(value, &factor)| *value *= self.weight * factor);
+    }
+}
+
+/// Which of the seven entries of a metric a form needs.
+fn stored_entries(d: usize, has_stiffness: bool, has_mass: bool) -> Vec<usize> {
+    let stiffness: &[usize] = match (has_stiffness, d) {
+        (false, _) => &[],
+        (true, 2) => &[0, 1, 5],
+        (true, _) => &[0, 1, 2, 3, 4, 5],
+    };
+    stiffness.iter().copied().chain(has_mass.then_some(6)).collect()
+}
+
 /// Tables of an element with a rule.
 #[derive(Debug)]
 pub(super) struct Cells<T> {
+    /// Dimension.
     pub d: usize,
-    /// Nodes and points along an axis.
+    /// Nodes along an axis.
     pub n: usize,
+    /// Points along an axis.
     pub m: usize,
     has_stiffness: bool,
     has_mass: bool,
@@ -35,6 +69,8 @@ pub(super) struct Cells<T> {
     /// Slopes at the points of polynomials through the points, and its transpose.
     slopes: [Factor<T>; 2],
     weights: Vec<T>,
+    /// Which of the seven entries of a metric are stored for each point.
+    stored: Vec<usize>,
 }
 
 impl<T: Contract> Cells<T> {
@@ -55,6 +91,7 @@ impl<T: Contract> Cells<T> {
             slopes: [Factor::new(&at_points), Factor::new(&at_points.transpose())],
             weights: weights.iter().map(|&weight| T::from_f64(weight)).collect(),
             tables: [values, slopes],
+            stored: stored_entries(d, has_stiffness, has_mass),
         }
     }
 
@@ -64,57 +101,42 @@ impl<T: Contract> Cells<T> {
     }
 
     /// Which of the seven entries of a metric are stored for each point.
-    pub fn stored_entries(&self) -> Vec<usize> {
-        let stiffness: &[usize] = match (self.has_stiffness, self.d) {
-            (false, _) => &[],
-            (true, 2) => &[0, 1, 5],
-            (true, _) => &[0, 1, 2, 3, 4, 5],
-        };
-        stiffness.iter().copied().chain(self.has_mass.then_some(6)).collect()
+    pub fn stored_entries(&self) -> &[usize] {
+        &self.stored
     }
 
-    /// Length of the buffer that [`Self::apply`] works in, of which the first part is the tensor.
-    pub fn scratch_len(&self, lanes: usize) -> usize {
-        5 * self.n.max(self.m).pow(self.d as u32) * lanes
+    /// Points of a cell.
+    pub fn n_points(&self) -> usize {
+        self.m.pow(self.d as u32)
     }
 
-    /// $v = A u$ for the cells of a batch; `u` is the beginning of `scratch`, `v` comes to lie there.
-    pub fn apply(&self, cpu: &Cpu, metric: BatchMetric<'_, T>, scratch: &mut [T]) {
-        let n_lanes = lanes::<T>(cpu);
-        let len = self.n.pow(self.d as u32) * n_lanes;
+    /// Length of the buffer that [`Self::apply`] works in.
+    pub fn room_len(&self, lanes: usize) -> usize {
+        4 * self.n.max(self.m).pow(self.d as u32) * lanes
+    }
+
+    /// $u \leftarrow A u$ for one component of the cells of a batch: `[(p + 1)^d][lanes]`.
+    pub fn apply(&self, cpu: &Cpu, metric: BatchMetric<'_, T>, u: &mut [T], room: &mut [T]) {
         if let (BatchMetric::Diagonal(coefficients), true) = (metric, self.is_separable()) {
-            let (u, rest) = scratch.split_at_mut(len);
-            return separable(cpu, [&self.matrices[0], &self.matrices[1]], coefficients, u, rest);
+            return separable(cpu, [&self.matrices[0], &self.matrices[1]], coefficients, u, room);
         }
-        let room = self.m.pow(self.d as u32) * n_lanes;
-        let (u, rest) = scratch.split_at_mut(self.n.max(self.m).pow(self.d as u32) * n_lanes);
-        let (at_points, rest) = rest.split_at_mut(room);
+        let (at_points, room) = room.split_at_mut(self.n_points() * lanes::<T>(cpu));
         match &self.values {
-            None => at_points.copy_from_slice(&u[..len]),
-            Some([values, _]) => self.along_all(cpu, values, &mut u[..], len, at_points, rest),
+            None => at_points.copy_from_slice(u),
+            Some([values, _]) => self.along_all(cpu, values, u, at_points, room),
         }
-        self.act(cpu, metric, at_points, rest);
+        self.act(cpu, metric, at_points, room);
         match &self.values {
-            None => u[..len].copy_from_slice(at_points),
-            Some([_, transposed]) => self.along_all(cpu, transposed, at_points, room, &mut u[..len], rest),
+            None => u.copy_from_slice(at_points),
+            Some([_, transposed]) => self.along_all(cpu, transposed, at_points, u, room),
         }
     }
 
     /// A table along every axis.
-    fn along_all(
-        &self,
-        cpu: &Cpu,
-        table: &Factor<T>,
-        from: &mut [T],
-        len: usize,
-        to: &mut [T],
-        room: &mut [T],
-    ) {
+    fn along_all(&self, cpu: &Cpu, table: &Factor<T>, from: &[T], to: &mut [T], room: &mut [T]) {
         let n_lanes = lanes::<T>(cpu);
         let (rows, cols) = (table.n_rows(), table.n_cols());
-        // The last axis first, so that entries of the slower axes are fewer where the table makes lines longer.
         let size = |done: usize| cols.pow((self.d - done) as u32) * rows.pow(done as u32) * n_lanes;
-        let from = &from[..len];
         if self.d == 2 {
             let half = &mut room[..size(1)];
             contract(cpu, table, 1, from, half);
@@ -146,51 +168,59 @@ impl<T: Contract> Cells<T> {
     /// As [`Self::act`] in two dimensions or without slopes.
     fn act_plainly(&self, cpu: &Cpu, metric: BatchMetric<'_, T>, u: &mut [T], room: &mut [T]) {
         let n_lanes = lanes::<T>(cpu);
-        let (first, second) = room.split_at_mut(u.len());
-        let second = &mut second[..u.len()];
         let [slope, transposed] = &self.slopes;
+        let (first, room) = room.split_at_mut(u.len());
+        let (second, room) = room.split_at_mut(u.len());
         if self.has_stiffness {
             contract(cpu, slope, 1, u, first);
             contract(cpu, slope, self.m, u, second);
         }
-        let stored = self.stored_entries();
-        let place = |entry: usize| stored.iter().position(|&other| other == entry);
-        let places = [0, 1, 5, 6].map(place);
-        for at in 0..u.len() / n_lanes {
-            let (entries, width, scale) = match metric {
-                BatchMetric::Diagonal(entries) | BatchMetric::Constant(entries) => {
-                    (entries, None, self.weight(at))
+        for at in 0..self.n_points() {
+            let lanes = at * n_lanes..(at + 1) * n_lanes;
+            let entry = |entry: usize| self.entries_at(metric, entry, at, n_lanes);
+            if self.has_stiffness {
+                let [xx, yy, xy] = [0, 1, 5].map(entry);
+                let slopes = first[lanes.clone()].iter_mut().zip(&mut second[lanes.clone()]);
+                for (lane, (along_x, along_y)) in slopes.enumerate() {
+                    let (x, y) = (*along_x, *along_y);
+                    (*along_x, *along_y) = (xx.of(lane, x) + xy.of(lane, y), xy.of(lane, x) + yy.of(lane, y));
                 }
-                BatchMetric::Stored(entries) => {
-                    let width = stored.len() * n_lanes;
-                    (&entries[at * width..(at + 1) * width], Some(()), T::ONE)
-                }
-            };
-            for lane in 0..n_lanes {
-                let i = at * n_lanes + lane;
-                let entry = |k: usize| match (width, places[k]) {
-                    (None, _) => scale * entries[[0, 1, 5, 6][k] * n_lanes + lane],
-                    (Some(()), Some(place)) => entries[place * n_lanes + lane],
-                    (Some(()), None) => T::ZERO,
-                };
-                if self.has_stiffness {
-                    let (gx, gy, xy) = (first[i], second[i], entry(2));
-                    (first[i], second[i]) = (entry(0) * gx + xy * gy, xy * gx + entry(1) * gy);
-                }
-                u[i] = if self.has_mass { entry(3) * u[i] } else { T::ZERO };
             }
+            entry(6).scale(&mut u[lanes]);
         }
         if self.has_stiffness {
-            let product = &mut vec![T::ZERO; u.len()];
+            let product = &mut room[..u.len()];
             for (inner, slopes) in [(1, &*first), (self.m, &*second)] {
                 contract(cpu, transposed, inner, slopes, product);
-                u.iter_mut().zip(product.iter()).for_each(|(u, product)| *u += *product);
+                u.iter_mut().zip(&*product).for_each(|(u, product)| *u += *product);
             }
         }
     }
 
+    /// One entry of the metric at a point, of all lanes.
+    pub fn entries_at<'a>(
+        &self,
+        metric: BatchMetric<'a, T>,
+        entry: usize,
+        at: usize,
+        n_lanes: usize,
+    ) -> EntryAt<'a, T> {
+        let (place, entries, weight) = match metric {
+            BatchMetric::Diagonal(entries) => {
+                ([0, 1, 2, 6].iter().position(|&kept| kept == entry), entries, self.weight(at))
+            }
+            BatchMetric::Constant(entries) => (Some(entry), entries, self.weight(at)),
+            BatchMetric::Stored(entries) => {
+                let width = self.stored.len() * n_lanes;
+                let place = self.stored.iter().position(|&kept| kept == entry);
+                (place, &entries[at * width..(at + 1) * width], T::ONE)
+            }
+        };
+        EntryAt { weight, lanes: place.map_or(&[], |place| &entries[place * n_lanes..(place + 1) * n_lanes]) }
+    }
+
     /// The weight of a point.
-    pub fn weight(&self, at: usize) -> T {
+    fn weight(&self, at: usize) -> T {
         (0..self.d).fold(T::ONE, |weight, axis| weight * self.weights[at / self.m.pow(axis as u32) % self.m])
     }
 }

@@ -25,28 +25,15 @@ impl<T: Contract> DiagonalTables<T> {
 const AXES: [[usize; 2]; 6] = [[0, 0], [1, 1], [2, 2], [1, 2], [0, 2], [0, 1]];
 
 impl<T: Contract> Cells<T> {
-    /// $\sum_q \sum_{ab} G_{ab}\, \partial_a\varphi_i\, \partial_b\varphi_i + \mu \varphi_i^2$ for every node, at the beginning
-    /// of `scratch`.
-    pub fn diagonal(
-        &self,
-        tables: &DiagonalTables<T>,
-        cpu: &Cpu,
-        metric: BatchMetric<'_, T>,
-        scratch: &mut [T],
-    ) {
+    /// $\sum_q \sum_{ab} G_{ab}\, \partial_a\varphi_i\, \partial_b\varphi_i + \mu \varphi_i^2$ for every node, written to `sum`.
+    pub fn diagonal(&self, tables: &DiagonalTables<T>, cpu: &Cpu, metric: BatchMetric<'_, T>, sum: &mut [T]) {
         let n_lanes = lanes::<T>(cpu);
-        let kept = match metric {
-            BatchMetric::Diagonal(_) => vec![0, 1, 2, 6],
-            BatchMetric::Constant(_) | BatchMetric::Stored(_) => self.stored_entries(),
-        };
-        let n_points = self.m.pow(self.d as u32);
-        let mut sum = vec![T::ZERO; self.n.pow(self.d as u32) * n_lanes];
-        let mut at_points = vec![T::ZERO; n_points * n_lanes];
-        for &entry in &kept {
+        sum.fill(T::ZERO);
+        let mut at_points = vec![T::ZERO; self.n_points() * n_lanes];
+        for &entry in self.stored_entries() {
             for (at, values) in at_points.chunks_exact_mut(n_lanes).enumerate() {
-                for (lane, value) in values.iter_mut().enumerate() {
-                    *value = self.entry(metric, entry, at, lane, n_lanes);
-                }
+                let entry = self.entries_at(metric, entry, at, n_lanes);
+                values.iter_mut().enumerate().for_each(|(lane, value)| *value = entry.of(lane, T::ONE));
             }
             let times = if matches!(entry, 3..=5) { T::ONE + T::ONE } else { T::ONE };
             let slopes =
@@ -59,20 +46,6 @@ impl<T: Contract> Cells<T> {
                 values = next;
             }
             sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += times * value);
-        }
-        scratch[..sum.len()].copy_from_slice(&sum);
-    }
-
-    /// One entry of the metric at a point, with its weight.
-    fn entry(&self, metric: BatchMetric<'_, T>, entry: usize, at: usize, lane: usize, lanes: usize) -> T {
-        match metric {
-            BatchMetric::Diagonal(entries) => self.weight(at) * entries[entry.min(3) * lanes + lane],
-            BatchMetric::Constant(entries) => self.weight(at) * entries[entry * lanes + lane],
-            BatchMetric::Stored(entries) => {
-                let stored = self.stored_entries();
-                let place = stored.iter().position(|&other| other == entry).unwrap_or(0);
-                entries[(at * stored.len() + place) * lanes + lane]
-            }
         }
     }
 }

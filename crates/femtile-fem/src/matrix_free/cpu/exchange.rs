@@ -1,66 +1,106 @@
 //! Between vectors of all unknowns and the tensors of a batch.
 
+use std::marker::PhantomData;
+
 use femtile_device::cpu::vector::{Lanes, Vector};
 use femtile_device::cpu::{SharedMut, SimdLevel};
 use femtile_device::{Cpu, Scalar};
 
-use super::batches::Unknowns;
 use super::layout::Layout;
+use super::numbers::Unknowns;
 use super::parts::Mark;
 
-/// Values of a batch: `[(p + 1)^d][lanes]`.
-pub(super) fn gather<T: Lanes>(
+/// A vector to gather from, of which other threads may be writing other parts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Source<'a, T> {
+    pointer: *const T,
+    len: usize,
+    slice: PhantomData<&'a [T]>,
+}
+
+// SAFETY: it stands for a `&[T]`; who reads from it promises that nobody writes there.
+unsafe impl<T: Sync> Sync for Source<'_, T> {}
+
+impl<'a, T> Source<'a, T> {
+    pub fn new(slice: &'a [T]) -> Self {
+        Self { pointer: slice.as_ptr(), len: slice.len(), slice: PhantomData }
+    }
+
+    /// Of a vector that is written at other places meanwhile.
+    pub fn of_shared(shared: &'a SharedMut<'_, T>) -> Self {
+        Self { pointer: shared.address(0), len: shared.len(), slice: PhantomData }
+    }
+
+    /// One element.
+    ///
+    /// # Safety
+    /// It lies within the vector, and nobody writes it meanwhile.
+    pub unsafe fn read(self, index: usize) -> T
+    where
+        T: Copy,
+    {
+        debug_assert!(index < self.len);
+        // SAFETY: as the caller promises.
+        unsafe { *self.pointer.add(index) }
+    }
+
+    /// Where an element lies, for asking for it ahead of time; any index will do.
+    pub fn address(&self, index: usize) -> *const T {
+        self.pointer.wrapping_add(index)
+    }
+}
+
+/// Values of a batch: `[components][(p + 1)^d][lanes]`.
+///
+/// # Safety
+/// No other thread writes rows of the batch meanwhile. What it may be writing behind the rows of an entity is read with
+/// them, and thrown away.
+pub(super) unsafe fn gather<T: Lanes>(
     cpu: &Cpu,
     local: &mut [T],
-    x: &[T],
+    x: Source<'_, T>,
     unknowns: Unknowns<'_>,
     layout: &Layout,
     lanes: usize,
 ) {
     let firsts = match unknowns {
         Unknowns::All(list) => {
-            return local.iter_mut().zip(list).for_each(|(value, &dof)| *value = x[dof as usize]);
+            return local.iter_mut().zip(list).for_each(|(value, &row)| {
+                assert!((row as usize) < x.len);
+                // SAFETY: the row lies within the vector, and nobody writes it.
+                *value = unsafe { *x.pointer.add(row as usize) };
+            });
         }
         Unknowns::Firsts(firsts) => firsts,
     };
-    let vectors = lanes_of::<T>(cpu.simd());
     cpu.vectorize(
         #[inline(always)]
         || match cpu.simd() {
             // SAFETY: the device has the level of the vectors.
             #[cfg(target_arch = "x86_64")]
-            SimdLevel::Avx2 if lanes == vectors => unsafe {
+            SimdLevel::Avx2 => unsafe {
                 transposed_in::<T, T::Avx2>(local, x, firsts, layout);
             },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            SimdLevel::Avx512 if lanes == vectors => unsafe {
+            SimdLevel::Avx512 => unsafe {
                 transposed_in::<T, T::Avx512>(local, x, firsts, layout);
             },
             _ => {
                 for (entity, firsts) in firsts.chunks_exact(lanes).enumerate() {
                     let places = layout.places(entity);
                     for (lane, &first) in firsts.iter().enumerate() {
-                        let from = &x[first as usize..first as usize + places.len()];
-                        for (&place, &value) in places.iter().zip(from) {
-                            local[place as usize * lanes + lane] = value;
+                        assert!(first as usize + places.len() <= x.len);
+                        for (k, &place) in places.iter().enumerate() {
+                            // SAFETY: the entity lies within the vector, and nobody writes its rows.
+                            local[place as usize * lanes + lane] =
+                                unsafe { *x.pointer.add(first as usize + k) };
                         }
                     }
                 }
             }
         },
     );
-}
-
-/// Lanes of the vectors of a level; one without vectors.
-fn lanes_of<T: Lanes>(level: SimdLevel) -> usize {
-    match level {
-        #[cfg(target_arch = "x86_64")]
-        SimdLevel::Avx2 => T::Avx2::LANES,
-        #[cfg(target_arch = "x86_64")]
-        SimdLevel::Avx512 => T::Avx512::LANES,
-        _ => 1,
-    }
 }
 
 /// The values of a run that a square of lanes is worth.
@@ -72,9 +112,14 @@ const MOST_LANES: usize = 16;
 /// [`gather`], squares of unknowns and cells at a time.
 ///
 /// # Safety
-/// The processor has the instructions of the vectors.
+/// As [`gather`], and the processor has the instructions of the vectors.
 #[inline(always)]
-unsafe fn transposed_in<T: Scalar, V: Vector<T>>(local: &mut [T], x: &[T], firsts: &[u32], layout: &Layout) {
+unsafe fn transposed_in<T: Scalar, V: Vector<T>>(
+    local: &mut [T],
+    x: Source<'_, T>,
+    firsts: &[u32],
+    layout: &Layout,
+) {
     let lanes = V::LANES;
     assert!(local.len() == layout.places.len() * lanes && firsts.len() == layout.n_entities() * lanes);
     let mut unused = [T::ZERO; MOST_LANES];
@@ -82,16 +127,16 @@ unsafe fn transposed_in<T: Scalar, V: Vector<T>>(local: &mut [T], x: &[T], first
     for (entity, firsts) in firsts.chunks_exact(lanes).enumerate() {
         let places = layout.places(entity);
         let last = firsts.iter().fold(0, |last, &first| last.max(first)) as usize;
-        assert!(last + places.len() <= x.len());
+        assert!(last + places.len() <= x.len);
         for (k, places) in places.chunks(lanes).enumerate() {
             let begin = k * lanes;
-            if places.len() < WORTH || last + begin + lanes > x.len() {
+            if places.len() < WORTH || last + begin + lanes > x.len {
                 for (lane, &first) in firsts.iter().enumerate() {
                     for (j, &place) in places.iter().enumerate() {
                         // SAFETY: the entity lies within x, and places within the tensor.
                         unsafe {
                             *to.add(place as usize * lanes + lane) =
-                                *x.get_unchecked(first as usize + begin + j);
+                                *x.pointer.add(first as usize + begin + j);
                         }
                     }
                 }
@@ -99,7 +144,7 @@ unsafe fn transposed_in<T: Scalar, V: Vector<T>>(local: &mut [T], x: &[T], first
             }
             // SAFETY: what is read lies within x, and places within the tensor; the processor has the instructions.
             unsafe {
-                let from = |lane: usize| x.as_ptr().add(*firsts.get_unchecked(lane) as usize + begin);
+                let from = |lane: usize| x.pointer.add(*firsts.get_unchecked(lane) as usize + begin);
                 if places.len() == lanes {
                     V::transpose(from, |j| to.add(*places.get_unchecked(j) as usize * lanes));
                 } else {
@@ -126,7 +171,7 @@ unsafe fn transposed_out<T: Scalar, V: Vector<T>>(
     n_active: usize,
 ) {
     let lanes = V::LANES;
-    assert!(local.len() >= layout.places.len() * lanes);
+    assert!(local.len() >= layout.places.len() * lanes && firsts.len() == layout.n_entities() * lanes);
     let mut square = Square([T::ZERO; MOST_LANES * MOST_LANES]);
     let rows = square.0.as_mut_ptr();
     for (entity, firsts) in firsts.chunks_exact(lanes).enumerate() {
@@ -237,7 +282,7 @@ pub(super) unsafe fn scatter<T: Lanes>(
 ) {
     let mut marked = [0_u32; MOST_LANES];
     marks.iter().for_each(|mark| marked[mark.lane as usize] |= 1 << mark.entity);
-    let is_regular = matches!(unknowns, Unknowns::Firsts(_)) && lanes == lanes_of::<T>(cpu.simd());
+    let is_regular = matches!(unknowns, Unknowns::Firsts(_));
     cpu.vectorize(
         #[inline(always)]
         || match cpu.simd() {

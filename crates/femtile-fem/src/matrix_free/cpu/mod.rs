@@ -1,15 +1,19 @@
 //! The operator on a CPU: SIMD across cells, threads without atomics.
 
-mod batches;
+mod batch_metrics;
+#[allow(unsafe_code)]
+mod cell_loop;
 mod cells;
 mod diagonal;
 #[allow(unsafe_code)]
 mod exchange;
 mod layout;
-#[allow(unsafe_code)]
+mod numbers;
 mod operator;
 mod parts;
+mod schedule;
 #[cfg(test)]
 mod tests;
 
-pub use operator::MatrixFree;
+pub use cell_loop::{CellLoop, CellWork};
+pub use operator::{MatrixFree, MatrixFreeConfig};

@@ -2,10 +2,9 @@
 
 use std::ops::Range;
 
-use super::batches::Batches;
 use super::layout::Layout;
+use super::numbers::Numbers;
 use crate::dofs::{Group, TensorSpace};
-use femtile_tensor::Contract;
 
 /// An entity of a cell that its batch does not add to the result.
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +18,7 @@ pub(super) struct Mark {
 /// An entity that cells of several threads have.
 #[derive(Debug, Clone)]
 pub(super) struct Shared {
-    pub dofs: Range<usize>,
+    pub rows: Range<usize>,
     /// Where the shares of it begin, in the order in which one thread would add them.
     pub shares: Vec<u32>,
 }
@@ -37,11 +36,10 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// For a number of threads; `is_constrained` is asked about the first degree of freedom of an entity, which speaks
-    /// for all.
-    pub fn new<T: Contract>(
+    /// For a number of threads; `is_constrained` is asked about the first row of an entity, which speaks for all.
+    pub fn new(
         space: &TensorSpace<'_>,
-        batches: &Batches<T>,
+        numbers: &Numbers,
         layout: &Layout,
         n_threads: usize,
         is_constrained: impl Fn(usize) -> bool,
@@ -53,13 +51,13 @@ impl Parts {
         let owners = owners(space, layout, &groups);
         let mut parts =
             Self { groups, marks: Vec::new(), mark_begins: vec![0], shared: Vec::new(), n_shares: 0 };
-        // The place in `shared` of each entity that is, by its first degree of freedom.
-        let mut places = vec![u32::MAX; if owners.is_empty() { 0 } else { space.n_dofs() }];
-        for batch in 0..batches.len() {
-            let firsts = batches.firsts(batch);
+        // The place in `shared` of each entity that is, by its first row.
+        let mut places = vec![u32::MAX; owners.len()];
+        for batch in 0..numbers.n_batches() {
+            let firsts = numbers.firsts(batch);
             for entity in (0..layout.n_entities()).filter(|&entity| layout.len(entity) > 0) {
-                for lane in 0..batches.n_active(batch) {
-                    let first = firsts[entity * batches.lanes + lane] as usize;
+                for lane in 0..numbers.n_active(batch) {
+                    let first = firsts[entity * numbers.lanes + lane] as usize;
                     let share = if is_constrained(first) {
                         None
                     } else if owners.get(first) == Some(&SEVERAL) {
@@ -78,12 +76,17 @@ impl Parts {
     fn add_share(&mut self, first: usize, len: usize, places: &mut [u32]) -> u32 {
         if places[first] == u32::MAX {
             places[first] = self.shared.len() as u32;
-            self.shared.push(Shared { dofs: first..first + len, shares: Vec::new() });
+            self.shared.push(Shared { rows: first..first + len, shares: Vec::new() });
         }
         let share = self.n_shares as u32;
         self.shared[places[first] as usize].shares.push(share);
         self.n_shares += len;
         share
+    }
+
+    /// The thread that has a group.
+    pub fn of_group(&self, group: usize) -> usize {
+        self.groups.partition_point(|groups| groups.end <= group)
     }
 
     /// Marks of a batch.
@@ -95,19 +98,19 @@ impl Parts {
 /// Stands for an entity that several threads have.
 const SEVERAL: u16 = u16::MAX;
 
-/// The thread that has each entity, by its first degree of freedom; nothing where there is one thread.
+/// The thread that has each entity, by its first row; nothing where there is one thread.
 fn owners(space: &TensorSpace<'_>, layout: &Layout, parts: &[Range<usize>]) -> Vec<u16> {
     const NONE: u16 = u16::MAX - 1;
     if parts.len() == 1 {
         return Vec::new();
     }
-    let mut owners = vec![NONE; space.n_dofs()];
+    let mut owners = vec![NONE; space.n_dofs() * layout.components];
     for (part, groups) in parts.iter().enumerate() {
         let of = |group: &Group| group.cells.clone();
         for position in space.groups()[groups.clone()].iter().flat_map(of) {
             for (entity, &first) in space.firsts(position).iter().enumerate() {
                 if layout.len(entity) > 0 {
-                    let owner = &mut owners[first as usize];
+                    let owner = &mut owners[first as usize * layout.components];
                     *owner =
                         if matches!(*owner, NONE) || *owner == part as u16 { part as u16 } else { SEVERAL };
                 }

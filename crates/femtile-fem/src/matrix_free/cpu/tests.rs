@@ -52,7 +52,13 @@ fn check<T: Contract + Lanes>(mesh: &Mesh, degree: usize, terms: Terms<'_>, rule
         let mut first: Option<Vec<T>> = None;
         for threads in [1, 2, 3] {
             let cpu = Cpu::with_simd(threads, level).unwrap();
-            let a = MatrixFree::<T>::new(&cpu, &space, terms, rule, &[]).unwrap();
+            let a = MatrixFree::<T>::new(
+                &cpu,
+                &space,
+                terms,
+                MatrixFreeConfig { rule, ..MatrixFreeConfig::default() },
+            )
+            .unwrap();
             let from = Buffer::from_vec(&cpu, x.iter().map(|&x| T::from_f64(x)).collect()).unwrap();
             let mut y = Buffer::from_vec(&cpu, vec![T::from_f64(f64::NAN); x.len()]).unwrap();
             a.apply(&mut y, &from).unwrap();
@@ -167,7 +173,7 @@ fn groups_and_threads_share_unknowns() {
         let mut found: Vec<Vec<f64>> = Vec::new();
         for threads in [1, 2, 5] {
             let cpu = Cpu::new(threads).unwrap();
-            let a = MatrixFree::<f64>::new(&cpu, &space, terms, CellRule::default(), &[]).unwrap();
+            let a = MatrixFree::<f64>::new(&cpu, &space, terms, MatrixFreeConfig::default()).unwrap();
             let x = Buffer::from_vec(&cpu, values(space.n_dofs())).unwrap();
             let mut y = Buffer::from_vec(&cpu, vec![f64::NAN; space.n_dofs()]).unwrap();
             a.apply(&mut y, &x).unwrap();
@@ -207,7 +213,13 @@ fn constrained_rows_are_those_of_the_identity() {
         constrained.iter().for_each(|&dof| expected[dof as usize] = x[dof as usize]);
         for threads in [1, 2] {
             let cpu = Cpu::new(threads).unwrap();
-            let a = MatrixFree::<f64>::new(&cpu, &space, terms, CellRule::default(), &constrained).unwrap();
+            let a = MatrixFree::<f64>::new(
+                &cpu,
+                &space,
+                terms,
+                MatrixFreeConfig { constrained: &constrained, ..MatrixFreeConfig::default() },
+            )
+            .unwrap();
             let x = Buffer::from_vec(&cpu, x.clone()).unwrap();
             let mut y = Buffer::zeros(&cpu, space.n_dofs()).unwrap();
             a.apply(&mut y, &x).unwrap();

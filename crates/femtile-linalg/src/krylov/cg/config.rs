@@ -36,7 +36,7 @@ impl Default for CgConfig {
 }
 
 impl CgConfig {
-    pub(super) fn check(&self) -> Result<(), LinalgError> {
+    pub(in crate::krylov) fn check(&self) -> Result<(), LinalgError> {
         if self.tolerance > 0.0 && self.tolerance.is_finite() {
             return Ok(());
         }
@@ -64,7 +64,7 @@ pub struct CgOutcome {
 
 impl CgOutcome {
     /// The outcome where b is zero, and x with it.
-    pub(super) fn at_once() -> Self {
+    pub(in crate::krylov) fn at_once() -> Self {
         Self {
             stop: Stop::Converged,
             iterations: 0,

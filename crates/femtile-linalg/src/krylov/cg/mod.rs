@@ -8,10 +8,10 @@ mod kernels;
 mod reference;
 mod room;
 mod scalars;
-mod watch;
 
 use femtile_device::{Buffer, Scalar};
 
+use super::watch::Watch;
 use super::{Monitor, Stop};
 use crate::comm::Communicator;
 use crate::{LinalgError, LinearOperator, Preconditioner, error::need};
@@ -19,7 +19,6 @@ pub use config::{CgConfig, CgOutcome};
 pub use kernels::CgKernels;
 pub use room::{make_room, vector_bytes};
 pub use scalars::{CgProgress, CgScalars};
-use watch::Watch;
 
 /// Preconditioned conjugate gradients, with every vector update of an iteration in two passes.
 ///
@@ -195,7 +194,7 @@ fn residual<T: Scalar, D: CgKernels<T>, C: Communicator>(
     norm(device, &v.q, comm)
 }
 
-fn norm<T: Scalar, D: CgKernels<T>, C: Communicator>(
+pub(super) fn norm<T: Scalar, D: CgKernels<T>, C: Communicator>(
     device: &D,
     x: &Buffer<T, D>,
     comm: &C,

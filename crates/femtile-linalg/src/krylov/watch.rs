@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use super::{CgConfig, CgOutcome, CgProgress};
-use crate::krylov::{Monitor, Stop};
+use super::cg::{CgConfig, CgOutcome, CgProgress};
+use super::{Monitor, Stop};
 
 pub(super) struct Watch<'a> {
     config: &'a CgConfig,
