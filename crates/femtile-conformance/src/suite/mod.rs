@@ -12,6 +12,7 @@ pub mod formats;
 pub mod forms;
 pub mod headers;
 pub mod memory;
+pub mod merged_cg;
 pub mod patch_assembly;
 pub mod problems;
 pub mod refill;
@@ -94,6 +95,18 @@ macro_rules! linear_algebra {
             cg: cg_agrees_with_the_reference, flexible_cg_is_cg_where_nothing_changes, a_zero_right_side_gives_zero_at_once, a_good_start_ends_at_once,
                 every_stop_keeps_the_iterate_that_it_reports, an_indefinite_matrix_breaks_down_with_numbers,
                 how_often_the_host_looks_changes_nothing, a_right_side_that_is_not_finite_breaks_down_at_once;
+        }
+    };
+}
+
+/// Instantiates the checks of merged conjugate gradients as tests, for the devices that `$devices()` gives.
+#[macro_export]
+macro_rules! merged_cg {
+    ($devices:path, $scope:expr) => {
+        $crate::checks! { $devices, $scope;
+            merged_cg: merged_cg_agrees_with_plain_cg, an_almost_exact_step_claims_nothing,
+                merged_cg_ends_at_once_where_it_can, merged_cg_returns_the_iterate_that_it_reports,
+                merged_cg_breaks_down_with_numbers, merged_cg_refuses_what_is_no_diagonal;
         }
     };
 }

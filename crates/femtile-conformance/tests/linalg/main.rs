@@ -22,6 +22,7 @@ fn devices(_check: &str) -> Vec<Cpu> {
 }
 
 femtile_conformance::linear_algebra!(devices, FULL);
+femtile_conformance::merged_cg!(devices, FULL);
 femtile_conformance::multigrid!(devices, FULL);
 femtile_conformance::sparse!(devices, FULL);
 femtile_conformance::sparse_formats!(devices, FULL_FORMATS);
@@ -36,4 +37,10 @@ fn sliced_products_of_the_reference_agree_with_csr() {
     femtile_conformance::suite::ell_warp::ell_warp_products_agree_with_csr(&Reference, &FULL);
     femtile_conformance::suite::ell_warp::ell_warp_takes_new_values(&Reference, &FULL);
     femtile_conformance::suite::ell_warp::lanes_without_a_product_are_refused(&Reference, &FULL);
+}
+
+#[test]
+fn merged_conjugate_gradients_of_the_reference_agree_with_plain_ones() {
+    femtile_conformance::suite::merged_cg::merged_cg_agrees_with_plain_cg(&Reference, &FULL);
+    femtile_conformance::suite::merged_cg::merged_cg_returns_the_iterate_that_it_reports(&Reference, &FULL);
 }

@@ -1,6 +1,6 @@
 //! Preconditioners that need no more than the matrix.
 
-use femtile_device::{Buffer, Scalar};
+use femtile_device::{Buffer, HostDevice, Scalar};
 
 use crate::sparse::csr::{Csr, CsrKernels};
 use crate::vector::VectorKernels;
@@ -52,5 +52,42 @@ impl<T: Scalar, D: VectorKernels<T>> Preconditioner<T, D> for Diagonal<T, D> {
 
     fn diagonal(&self) -> Option<&Buffer<T, D>> {
         Some(&self.inverse)
+    }
+}
+
+/// A diagonal preconditioner whose entries stand for several consecutive rows each, such as the components of a field at
+/// one node.
+#[derive(Debug)]
+pub struct SharedDiagonal<T: Scalar, D: VectorKernels<T>> {
+    inverse: Buffer<T, D>,
+    repeats: usize,
+}
+
+impl<T: Scalar, D: VectorKernels<T>> SharedDiagonal<T, D> {
+    /// With entries of the inverse, each of `repeats` rows.
+    ///
+    /// # Panics
+    /// When `repeats` is zero.
+    pub fn new(inverse: Buffer<T, D>, repeats: usize) -> Self {
+        assert!(repeats > 0, "every entry stands for one row at least");
+        Self { inverse, repeats }
+    }
+}
+
+impl<T: Scalar, D: VectorKernels<T> + HostDevice> Preconditioner<T, D> for SharedDiagonal<T, D> {
+    fn apply(&self, z: &mut Buffer<T, D>, r: &Buffer<T, D>) -> Result<(), LinalgError> {
+        let n = self.inverse.len() * self.repeats;
+        need("z", n, z.len())?;
+        need("r", n, r.len())?;
+        let rows =
+            z.as_mut_slice().chunks_exact_mut(self.repeats).zip(r.as_slice().chunks_exact(self.repeats));
+        for ((z, r), &factor) in rows.zip(self.inverse.as_slice()) {
+            z.iter_mut().zip(r).for_each(|(z, &r)| *z = factor * r);
+        }
+        Ok(())
+    }
+
+    fn shared_diagonal(&self) -> Option<(&Buffer<T, D>, usize)> {
+        Some((&self.inverse, self.repeats))
     }
 }

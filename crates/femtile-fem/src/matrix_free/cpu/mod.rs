@@ -8,6 +8,8 @@ mod diagonal;
 #[allow(unsafe_code)]
 mod exchange;
 mod layout;
+#[cfg(test)]
+mod merged_tests;
 mod numbers;
 mod operator;
 mod parts;

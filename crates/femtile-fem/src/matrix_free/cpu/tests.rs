@@ -14,7 +14,7 @@ use crate::forms::Coefficient;
 use crate::matrix_free::reference::CellMatrices;
 use crate::matrix_free::{CellRule, Terms};
 
-fn cubes(cells: [usize; 3]) -> Mesh {
+pub(super) fn cubes(cells: [usize; 3]) -> Mesh {
     box_mesh(&BoxConfig {
         cells,
         upper: [1.0, 2.0, 1.5],
@@ -24,7 +24,7 @@ fn cubes(cells: [usize; 3]) -> Mesh {
     .unwrap()
 }
 
-fn deformed(mut mesh: Mesh, shift: impl Fn([f64; 3]) -> [f64; 3]) -> Mesh {
+pub(super) fn deformed(mut mesh: Mesh, shift: impl Fn([f64; 3]) -> [f64; 3]) -> Mesh {
     mesh.points.iter_mut().for_each(|point| *point = shift(*point));
     mesh
 }
@@ -39,7 +39,7 @@ fn product(space: &TensorSpace<'_>, terms: Terms<'_>, rule: CellRule, x: &[f64])
     y
 }
 
-fn values(n: usize) -> Vec<f64> {
+pub(super) fn values(n: usize) -> Vec<f64> {
     (0..n).map(|i| ((i * 7919 % 1013) as f64 / 1013.0 - 0.4) * 1.7).collect()
 }
 
@@ -98,7 +98,7 @@ fn skew([x, y, z]: [f64; 3]) -> [f64; 3] {
     [x + 0.3 * y + 0.1 * z, y - 0.2 * x, z + 0.4 * y]
 }
 
-fn bend([x, y, z]: [f64; 3]) -> [f64; 3] {
+pub(super) fn bend([x, y, z]: [f64; 3]) -> [f64; 3] {
     [x + 0.1 * (3.0 * y).sin() * (1.0 + z), y + 0.07 * (4.0 * x).cos(), z * (1.0 + 0.2 * x * y)]
 }
 

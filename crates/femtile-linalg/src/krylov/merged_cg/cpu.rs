@@ -4,6 +4,7 @@ use femtile_device::cpu::SharedMut;
 use femtile_device::cpu::vector::prefetch;
 use femtile_device::{Buffer, Cpu, Scalar};
 
+use super::products::Lanewise;
 use super::scalars::{Sums, Update};
 use super::{MergedCgKernels, MergedScalars, MergedVectors};
 use crate::hooks::{MergedHook, MergedOperator};
@@ -12,10 +13,7 @@ use crate::vector::sum::{BLOCK, n_blocks};
 use crate::{LinalgError, LinearOperator, error::need};
 
 /// Entries that are worked on at once, so that what is read by several loops stays in the nearest cache.
-const CHUNK: usize = 192;
-
-/// Sums are taken in so many lanes, whatever the processor has.
-const LANES: usize = 8;
+pub(super) const CHUNK: usize = 192;
 
 impl<T: Scalar> MergedCgKernels<T> for Cpu {
     fn merged_cg_pass(
@@ -77,9 +75,10 @@ impl<T: Scalar> MergedCgKernels<T> for Cpu {
             [x.as_mut_slice()],
             #[inline(always)]
             |rows, [x]| {
+                let mut room = [T::ZERO; CHUNK];
                 for (chunk, x) in chunks(rows).zip(x.chunks_mut(CHUNK)) {
-                    let d = scaling.of(chunk.clone());
-                    advance(x, &p[chunk.clone()], &r[chunk], &d, steps);
+                    let d = scaling.of(chunk.clone(), &mut room);
+                    advance(x, &p[chunk.clone()], &r[chunk], d, steps);
                 }
             },
         );
@@ -139,12 +138,12 @@ impl<T: Scalar> MergedHook<T> for Pass<'_, T> {
             || {
                 let parts = x.chunks_mut(CHUNK).zip(r.chunks_mut(CHUNK));
                 let parts = parts.zip(p.chunks_mut(CHUNK)).zip(v.chunks(CHUNK)).zip(chunks(rows));
+                let mut room = [T::ZERO; CHUNK];
                 for ((((x, r), p), v), rows) in parts {
-                    let d = self.diagonal.of(rows);
+                    let d = self.diagonal.of(rows, &mut room);
                     if of_p != T::ZERO {
-                        advance(x, p, r, &d, [of_p, of_late]);
+                        advance(x, p, r, d, [of_p, of_late]);
                     }
-                    let d = &d[..r.len()];
                     for (((r, p), &v), &d) in r.iter_mut().zip(p).zip(v).zip(d) {
                         *r -= alpha * v;
                         *p = d * *r + beta * *p;
@@ -160,52 +159,32 @@ impl<T: Scalar> MergedHook<T> for Pass<'_, T> {
         self.cpu.vectorize(
             #[inline(always)]
             || {
-                let mut lanes = [[0.0; LANES]; 7];
+                let mut found = Lanewise::default();
+                let mut room = [T::ZERO; CHUNK];
                 for (((p, v), r), rows) in
                     p.chunks(CHUNK).zip(v.chunks(CHUNK)).zip(r.chunks(CHUNK)).zip(chunks(rows))
                 {
-                    add_products(&mut lanes, p, v, r, &self.diagonal.of(rows));
+                    let d = self.diagonal.of(rows, &mut room);
+                    found.add(self.cpu.simd(), [p, v, r, d]);
                 }
-                *sums = lanes.map(|lanes| lanes.iter().sum());
+                *sums = found.total();
             },
         );
     }
 }
 
 /// The rows that [`slice::chunks`] would give.
+#[inline(always)]
 fn chunks(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     rows.clone().step_by(CHUNK).map(move |begin| begin..(begin + CHUNK).min(rows.end))
 }
 
 /// x += ς p + τ (p − D⁻¹ r).
 #[inline(always)]
-fn advance<T: Scalar>(x: &mut [T], p: &[T], r: &[T], d: &[T; CHUNK], [of_p, of_late]: [T; 2]) {
-    let d = &d[..x.len()];
+fn advance<T: Scalar>(x: &mut [T], p: &[T], r: &[T], d: &[T], [of_p, of_late]: [T; 2]) {
     for (((x, &p), &r), &d) in x.iter_mut().zip(p).zip(r).zip(d) {
         *x += of_p * p + of_late * (p - d * r);
     }
-}
-
-/// Adds the terms of the seven sums of a chunk, entry i in lane i modulo their number; products are rounded before.
-#[inline(always)]
-fn add_products<T: Scalar>(lanes: &mut [[f64; LANES]; 7], p: &[T], v: &[T], r: &[T], d: &[T; CHUNK]) {
-    let n = r.len();
-    let (p, v, d) = (&p[..n], &v[..n], &d[..n]);
-    let mut add = |i: usize, lane: usize| {
-        let [p, v, r, d] = [p[i], v[i], r[i], d[i]].map(T::to_f64);
-        let (dr, dv) = (d * r, d * v);
-        let terms = [r * r, p * v, r * v, v * v, r * dr, r * dv, v * dv];
-        for (lanes, term) in lanes.iter_mut().zip(terms) {
-            lanes[lane] += term;
-        }
-    };
-    let whole = n - n % LANES;
-    for start in (0..whole).step_by(LANES) {
-        for lane in 0..LANES {
-            add(start + lane, lane);
-        }
-    }
-    (whole..n).for_each(|i| add(i, i - whole));
 }
 
 /// Adds sums of tiles in a fixed binary tree.
@@ -235,21 +214,17 @@ impl<'a, T: Scalar> Scaling<'a, T> {
 
     /// The entries of at most [`CHUNK`] rows.
     #[inline(always)]
-    fn of(&self, rows: Range<usize>) -> [T; CHUNK] {
-        let mut found = [T::ZERO; CHUNK];
+    fn of<'b>(&'b self, rows: Range<usize>, room: &'b mut [T; CHUNK]) -> &'b [T] {
+        let n = rows.len();
         match self.repeats {
-            1 => found[..rows.len()].copy_from_slice(&self.entries[rows]),
-            times => {
-                let (mut entry, mut used) = (rows.start / times, rows.start % times);
-                for found in &mut found[..rows.len()] {
-                    *found = self.entries[entry];
-                    used += 1;
-                    if used == times {
-                        (entry, used) = (entry + 1, 0);
-                    }
-                }
+            1 => return &self.entries[rows],
+            3 if rows.start.is_multiple_of(3) && n.is_multiple_of(3) => {
+                let entries = &self.entries[rows.start / 3..rows.end / 3];
+                let (threes, _) = room.as_chunks_mut();
+                threes.iter_mut().zip(entries).for_each(|(three, &entry)| *three = [entry; 3]);
             }
+            times => room.iter_mut().zip(rows).for_each(|(to, row)| *to = self.entries[row / times]),
         }
-        found
+        &room[..n]
     }
 }

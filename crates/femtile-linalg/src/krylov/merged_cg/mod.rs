@@ -3,10 +3,10 @@
 #[allow(unsafe_code)]
 mod cpu;
 mod kernels;
+#[allow(unsafe_code)]
+mod products;
 mod reference;
 mod scalars;
-#[cfg(test)]
-mod tests;
 
 use femtile_device::{Buffer, Scalar};
 

@@ -81,6 +81,8 @@ impl<D: HostDevice> MergedScalars<D> {
         let Ok(sums) = <&Sums>::try_from(self.sums.as_slice()).copied() else { return };
         let (state, steps) = (self.base.state.as_mut_slice(), self.steps.as_mut_slice());
         let [gamma, a, b, c, d, e, f] = sums;
+        self.base.p_dot_q.as_mut_slice()[0] = a;
+        self.base.r_sums.as_mut_slice()[..2].copy_from_slice(&[gamma, d]);
         // The step of the iteration before, unless x has taken it already.
         let late = match steps[Self::IS_DUE] == 0.0 && state[CgScalars::<D>::ITERATION] > 0.0 {
             true => state[CgScalars::<D>::ALPHA] / state[CgScalars::<D>::BETA],
