@@ -2,7 +2,13 @@
 
 pub mod cg;
 mod monitor;
+pub mod pipelined_cg;
+mod preconditioning;
+mod residual;
+pub mod s_step_cg;
 mod stop;
+mod watch;
 
 pub use monitor::Monitor;
+pub use preconditioning::Preconditioning;
 pub use stop::Stop;

@@ -26,6 +26,9 @@ pub enum Stop {
 }
 
 impl Stop {
+    /// The quantity of a breakdown that too many steps taken together bring about as well as the matrix.
+    pub(super) const BLOCK_PIVOT: &'static str = "a pivot of PᵀAP";
+
     /// The name in reports.
     pub const fn name(self) -> &'static str {
         match self {
@@ -51,6 +54,14 @@ impl fmt::Display for Stop {
                 "stagnated: the tolerance is below what rounding allows, or the matrix is singular",
             ),
             Self::Diverged => f.write_str("diverged: the matrix is probably not positive definite"),
+            Self::Breakdown { quantity: Self::BLOCK_PIVOT, value } => {
+                write!(
+                    f,
+                    "broke down: {} = {value:e}; rounding does not allow so many steps at once: take fewer, or plain \
+                     conjugate gradients; where those break down as well, the matrix is not positive definite",
+                    Self::BLOCK_PIVOT
+                )
+            }
             Self::Breakdown { quantity, value } => {
                 write!(
                     f,
