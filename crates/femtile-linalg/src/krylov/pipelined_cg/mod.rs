@@ -228,14 +228,14 @@ impl<'a, T: Scalar, D: PipelinedCgKernels<T>, C: Communicator> Run<'a, T, D, C> 
 /// α and β from the sums, and from α and r·u of the iteration before; or which of them is not positive.
 fn step(sums: PipelinedCgSums, before: Option<(f64, f64)>) -> Result<PipelinedCgStep, Stop> {
     let PipelinedCgSums { r_dot_u, w_dot_u, .. } = sums;
-    let (beta, p_dot_ap) = match before {
-        None => (0.0, w_dot_u),
+    let (beta, p_dot_ap, name) = match before {
+        None => (0.0, w_dot_u, "p·Ap"),
         Some((alpha, r_dot_u_before)) => {
             let beta = r_dot_u / r_dot_u_before;
-            (beta, w_dot_u - beta * r_dot_u / alpha)
+            (beta, w_dot_u - beta * r_dot_u / alpha, Stop::RECURRED)
         }
     };
-    for (quantity, value) in [("r·u", r_dot_u), ("p·Ap", p_dot_ap)] {
+    for (quantity, value) in [("r·u", r_dot_u), (name, p_dot_ap)] {
         if !(value > 0.0 && value.is_finite()) {
             return Err(Stop::Breakdown { quantity, value });
         }
