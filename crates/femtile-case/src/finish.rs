@@ -6,7 +6,7 @@ use femtile_device::{Device, MemoryUse};
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::CgOutcome;
 
-use crate::file::{CycleName, PreconditionerName};
+use crate::file::{CycleName, Method, PreconditionerName};
 use crate::report::{LevelReport, MemoryReport, MeshReport, SpaceReport};
 use crate::run::Clock;
 use crate::{Case, CaseError, Report, SolveReport, Timings, memory, output, plot};
@@ -89,8 +89,16 @@ fn citations(case: &Case, operator: &[&'static str]) -> Vec<String> {
     let options = case.file.solver.amg.as_ref();
     let is_k = options.is_some_and(|options| options.cycle == CycleName::K);
     let flexible = if is_k { ["notay2000", "notay2010"].as_slice() } else { &[] };
+    let method = match case.file.solver.method {
+        Method::Cg => [].as_slice(),
+        Method::MergedCg => &["chronopoulos1989", "kronbichler2022"],
+        Method::PipelinedCg => &["ghysels2014", "kronbichler2022"],
+        Method::SStepCg => &["chronopoulos1989", "kronbichler2022"],
+    };
+    let operator = operator.iter().filter(|key| !method.contains(key));
     ["hestenes1952"]
         .iter()
+        .chain(method)
         .chain(operator)
         .chain(multigrid)
         .chain(flexible)

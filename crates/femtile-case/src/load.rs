@@ -2,7 +2,9 @@ use std::path::{Path, PathBuf};
 
 use femtile_fem::dofs::MAX_DEGREE;
 
-use crate::file::{CaseFile, EquationKind, Precision, PreconditionerName};
+use femtile_linalg::krylov::s_step_cg::MAX_STEPS;
+
+use crate::file::{CaseFile, CycleName, EquationKind, Method, Precision, PreconditionerName};
 use crate::place::{Key, inside_quotes, path_text, span_of};
 use crate::{CaseError, diffusion};
 
@@ -196,6 +198,7 @@ impl Case {
         if solver.gmg.is_some() {
             return wrong("gmg", "this table is reserved: geometric multigrid is not available yet".into());
         }
+        self.check_method()?;
         match &solver.amg {
             Some(_) if solver.preconditioner != PreconditionerName::Amg => {
                 wrong("amg", "these options need preconditioner = \"amg\"".into())
@@ -203,6 +206,46 @@ impl Case {
             Some(options) => options.check().or_else(|error| wrong("amg", error)),
             None => Ok(()),
         }
+    }
+
+    /// Refuses what the iterative method cannot do.
+    fn check_method(&self) -> Result<(), CaseError> {
+        let solver = &self.file.solver;
+        let wrong = |key: &str, message: String| Err(self.wrong(&["solver".into(), key.into()], message));
+        let (method, name) = (solver.method, solver.method.name());
+        match solver.steps {
+            Some(_) if method != Method::SStepCg => {
+                return wrong("steps", "steps at once need method = \"s-step-cg\"".into());
+            }
+            Some(steps) if !(1..=MAX_STEPS).contains(&steps) => {
+                let message = format!("{steps} is not between 1 and {MAX_STEPS}; 3 is a good choice");
+                return wrong("steps", message);
+            }
+            _ => {}
+        }
+        if solver.device.starts_with("cuda") && !method.is_for_gpus() {
+            return Err(self.needs_cpu());
+        }
+        let is_amg = solver.preconditioner == PreconditionerName::Amg;
+        let is_k = solver.amg.as_ref().is_some_and(|options| options.cycle == CycleName::K);
+        match method {
+            Method::SStepCg | Method::MergedCg if is_amg => wrong(
+                "method",
+                format!("{name} takes the preconditioners \"jacobi\" and \"none\"; use \"cg\""),
+            ),
+            Method::PipelinedCg if is_amg && is_k => {
+                wrong("method", format!("{name} cannot follow K cycles, which are no fixed map; use \"cg\""))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The error where a method that is for processors alone is asked of a GPU.
+    pub(crate) fn needs_cpu(&self) -> CaseError {
+        let name = self.file.solver.method.name();
+        let message =
+            format!("{name} runs on CPUs only: use device = \"cpu\" or \"auto\", or method = \"cg\"");
+        self.wrong(&["solver".into(), "method".into()], message)
     }
 }
 

@@ -73,7 +73,7 @@ fn run_in_pool(
     let value_at = |point| functionals::value_at(&mesh, &zeros, point);
     let problem = Prepared::new(case, &mesh, &mut warnings, &value_at)?;
     drop(zeros);
-    let Choice { device, mut reason } = request.choose(opened, mesh.n_nodes(), cpu.threads());
+    let Choice { device, mut reason } = choose(case, request, opened, mesh.n_nodes(), cpu.threads())?;
     timings.space = clock.seconds();
     let mut stage = Solving { case, mesh: &mesh, checked: &checked, problem: &problem, warnings, timings };
     if let Chosen::Cuda(cuda) = device {
@@ -86,6 +86,24 @@ fn run_in_pool(
         }
     }
     stage.solve_on(cpu, &reason, &mut clock)
+}
+
+/// The device for a problem of `n` unknowns; the processor for what GPUs do not carry out.
+fn choose(
+    case: &Case,
+    request: Request,
+    opened: Option<Cuda>,
+    n: usize,
+    n_threads: usize,
+) -> Result<Choice, CaseError> {
+    let method = case.file.solver.method;
+    if method.is_for_gpus() || request == Request::Cpu {
+        return Ok(request.choose(opened, n, n_threads));
+    }
+    match opened {
+        Some(_) => Err(case.needs_cpu()),
+        None => Ok(Choice { device: Chosen::Cpu, reason: format!("{} runs on CPUs only", method.name()) }),
+    }
 }
 
 /// Times the stages and passes them on.

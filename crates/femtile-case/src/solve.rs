@@ -1,19 +1,22 @@
-//! Preconditioners and conjugate gradients as a case asks for them.
+//! Preconditioners and iterative methods as a case asks for them.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
 
 use femtile_amg::{Amg, AmgKernels, Convert, LevelShape};
-use femtile_device::{Buffer, Scalar};
+use femtile_device::{Buffer, Cpu, Cuda, Scalar};
 use femtile_fem::AssemblyKernels;
 use femtile_linalg::comm::Alone;
 use femtile_linalg::krylov::cg::{CgConfig, CgKernels, CgOutcome, ConjugateGradient, make_room};
+use femtile_linalg::krylov::merged_cg::MergedCg;
+use femtile_linalg::krylov::pipelined_cg::PipelinedCg;
+use femtile_linalg::krylov::s_step_cg::{SStepCg, SStepCgConfig};
 use femtile_linalg::krylov::{Monitor, Stop};
 use femtile_linalg::precondition::Diagonal;
 use femtile_linalg::sparse::csr::{Csr, CsrKernels};
-use femtile_linalg::{LinearOperator, Preconditioner};
+use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
 
-use crate::file::{AmgSection, LevelPrecision, PreconditionerName, SolverSection};
+use crate::file::{AmgSection, LevelPrecision, Method, PreconditionerName, SolverSection};
 use crate::report::LevelReport;
 use crate::run::Clock;
 use crate::{CaseError, Progress, Stage, Timings};
@@ -46,25 +49,58 @@ pub(crate) trait SolveDevice:
     + Convert<f32, f64>
     + Convert<f64, f64>
 {
+    /// Solves $A x = b$ from `x` by the method of the case.
+    fn iterate(solver: &SolverSection, system: System<'_, Self>) -> Result<CgOutcome, LinalgError>;
 }
 
-impl<D> SolveDevice for D where
-    D: AssemblyKernels<f64>
-        + CgKernels<f64>
-        + CsrKernels<f64>
-        + AmgKernels<f32>
-        + AmgKernels<f64>
-        + Convert<f64, f32>
-        + Convert<f32, f64>
-        + Convert<f64, f64>
-{
+/// What an iterative method is given.
+pub(crate) struct System<'a, D: SolveDevice> {
+    x: &'a mut Buffer<f64, D>,
+    a: &'a dyn LinearOperator<f64, D>,
+    m: &'a dyn Preconditioner<f64, D>,
+    b: &'a Buffer<f64, D>,
+    monitor: &'a mut dyn Monitor,
+}
+
+impl SolveDevice for Cpu {
+    fn iterate(solver: &SolverSection, system: System<'_, Self>) -> Result<CgOutcome, LinalgError> {
+        let System { x, a, m, b, monitor } = system;
+        let cg = config(solver);
+        match solver.method {
+            Method::Cg => ConjugateGradient::new(cg).solve(x, a, m, b, &Alone, monitor),
+            Method::MergedCg => MergedCg::new(cg).solve(x, a, m, b, &Alone, monitor),
+            Method::PipelinedCg => PipelinedCg::new(cg).solve(x, a, m, b, &Alone, monitor),
+            Method::SStepCg => {
+                let steps = solver.steps.unwrap_or(SStepCgConfig::default().steps);
+                SStepCg::new(SStepCgConfig { cg, steps }).solve(x, a, m, b, &Alone, monitor)
+            }
+        }
+    }
+}
+
+impl SolveDevice for Cuda {
+    /// A case with a method that is not [for GPUs](Method::is_for_gpus) was refused when it was read.
+    fn iterate(solver: &SolverSection, system: System<'_, Self>) -> Result<CgOutcome, LinalgError> {
+        let System { x, a, m, b, monitor } = system;
+        ConjugateGradient::new(config(solver)).solve(x, a, m, b, &Alone, monitor)
+    }
+}
+
+/// The settings that all methods share.
+fn config(solver: &SolverSection) -> CgConfig {
+    CgConfig {
+        tolerance: solver.tolerance,
+        max_iterations: solver.max_iterations,
+        time_limit: solver.time_limit_s.map(Duration::from_secs_f64),
+        ..CgConfig::default()
+    }
 }
 
 /// A preconditioner and what there is to tell of it.
 pub(crate) type Preconditioning<D> = (Box<dyn Preconditioner<f64, D>>, Vec<LevelReport>);
 
-/// Conjugate gradients from zero, with the settings of a case.
-pub(crate) fn solve<D: CgKernels<f64>>(
+/// Solves from zero, with the method and the settings of a case.
+pub(crate) fn solve<D: SolveDevice>(
     solver: &SolverSection,
     a: &dyn LinearOperator<f64, D>,
     m: &dyn Preconditioner<f64, D>,
@@ -75,14 +111,8 @@ pub(crate) fn solve<D: CgKernels<f64>>(
     let mut x = Buffer::zeros(b.device(), b.len())?;
     timings.setup = clock.seconds();
     clock.begin(Stage::Solve);
-    let config = CgConfig {
-        tolerance: solver.tolerance,
-        max_iterations: solver.max_iterations,
-        time_limit: solver.time_limit_s.map(Duration::from_secs_f64),
-        ..CgConfig::default()
-    };
     let mut watch = Watch { progress: &mut *clock.progress, tolerance: solver.tolerance };
-    let outcome = ConjugateGradient::new(config).solve(&mut x, a, m, b, &Alone, &mut watch)?;
+    let outcome = D::iterate(solver, System { x: &mut x, a, m, b, monitor: &mut watch })?;
     timings.solve = clock.seconds();
     Ok((x, outcome))
 }

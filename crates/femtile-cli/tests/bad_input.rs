@@ -79,6 +79,16 @@ fn settings_out_of_range_name_their_key() {
         ),
         ("device = \"gpu\"", ["solver.device", "`gpu`"]),
         ("method = \"gmres\"", ["gmres", "cg"]),
+        ("method = \"s-step\"", ["did you mean", "s-step-cg"]),
+        ("method = \"s-step-cg\"\nsteps = 7", ["solver.steps", "between 1 and 6"]),
+        ("method = \"s-step-cg\"\nsteps = 0", ["solver.steps", "between 1 and 6"]),
+        ("steps = 3", ["solver.steps", "s-step-cg"]),
+        ("method = \"s-step-cg\"\npreconditioner = \"amg\"", ["solver.method", "jacobi"]),
+        ("method = \"pipelined-cg\"\ndevice = \"cuda\"", ["solver.method", "CPUs only"]),
+        (
+            "method = \"pipelined-cg\"\npreconditioner = \"amg\"\namg = { cycle = \"k\" }",
+            ["solver.method", "K cycles"],
+        ),
     ] {
         refuses(&format!("{BOX}[solver]\n{line}\n"), &words);
     }

@@ -49,6 +49,48 @@ pub fn all(mesh: &Mesh) -> Vec<MeshFiles> {
     all
 }
 
+/// Quadrilaterals and hexahedra, straight and curved, in the formats that have them.
+pub fn products() -> Vec<MeshFiles> {
+    let one = |name, text: String, parse| MeshFiles { name, files: vec![text.into_bytes()], parse };
+    vec![
+        one("MFEM straight", MFEM_STRAIGHT.into(), parse_mfem),
+        one("MFEM of order 2", mfem_curved("H1_2D_P2", 9), parse_mfem),
+        one("MFEM discontinuous", mfem_curved("L2_T1_2D_P2", 9), parse_mfem),
+        one("Gmsh of order 2", GMSH_CURVED.into(), parse_gmsh),
+        one("VTK of order 2", VTK_CURVED.into(), parse_vtk),
+    ]
+}
+
+/// A cube and a face of it, with attributes and a vertex that nothing uses.
+const MFEM_STRAIGHT: &str = "MFEM mesh v1.3\n# a cube\ndimension\n3\nelements\n1\n2 5 0 1 3 2 4 5 7 6\n\
+    attribute_sets\n1\n\"part\" 1 2\nboundary\n1\n7 3 0 2 3 1\nbdr_attribute_sets\n0\nvertices\n9\n3\n0 0 0\n1 0 0\n\
+    0 1 0\n1 1 0\n0 0 1\n1 0 1\n0 1 1\n1 1 1.5\n9 9 9\n";
+
+/// A square whose shape is a function of a space with `n_nodes` values.
+pub fn mfem_curved(collection: &str, n_nodes: usize) -> String {
+    let mut text = String::from(
+        "MFEM mesh v1.0\ndimension\n2\nelements\n1\n3 3 0 1 2 3\nboundary\n1\n9 1 0 1\nvertices\n4\nnodes\n\
+         FiniteElementSpace\n",
+    );
+    let _ = writeln!(text, "FiniteElementCollection: {collection}\nVDim: 2\nOrdering: 1\n");
+    (0..n_nodes).for_each(|i| _ = writeln!(text, "{:?} {:?}", (i % 3) as f64 / 2.0, (i / 3) as f64 / 2.0));
+    text
+}
+
+/// A square of nine nodes and a line of three.
+const GMSH_CURVED: &str = "$MeshFormat\n2.2 0 8\n$EndMeshFormat\n$Nodes\n9\n1 0 0 0\n2 2 0 0\n3 2 2 0\n4 0 2 0\n5 1 0.2 0\n\
+    6 2 1 0\n7 1 2 0\n8 0 1 0\n9 1 1 0\n$EndNodes\n$Elements\n2\n1 8 2 7 7 1 2 5\n2 10 2 5 5 1 2 3 4 5 6 7 8 9\n\
+    $EndElements\n";
+
+/// A Lagrange square of nine points with a field.
+const VTK_CURVED: &str = "# vtk DataFile Version 5.1\ntitle\nASCII\nDATASET UNSTRUCTURED_GRID\nPOINTS 9 double\n0 0 0 2 0 0\n\
+    2 2 0 0 2 0 1 0.2 0 2 1 0 1 2 0 0 1 0 1 1 0\nCELLS 1 10\n9 0 1 2 3 4 5 6 7 8\nCELL_TYPES 1\n70\nPOINT_DATA 9\n\
+    SCALARS u double 1\nLOOKUP_TABLE default\n0 1 2 3 4 5 6 7 8\n";
+
+fn parse_mfem(files: &[Vec<u8>]) -> Result<Mesh, MeshError> {
+    io::mfem::parse(Path::new("fuzz.mesh"), &files[0])
+}
+
 fn parse_tetgen(files: &[Vec<u8>]) -> Result<Mesh, MeshError> {
     io::tetgen::parse(Path::new("fuzz.node"), &files[0], &files[1], files.get(2).map(Vec::as_slice))
 }

@@ -9,7 +9,7 @@ use femtile::linalg::sparse::matrix_market::{self, ReadConfig, Symmetry, WriteCo
 use femtile::linalg::sparse::{Csr, Triplets};
 use femtile_conformance::allocation::{CountingAllocator, peak_of};
 use femtile_conformance::mesh_files::{self, MeshFiles};
-use femtile_mesh::generate::{BoxConfig, box_mesh};
+use femtile_mesh::generate::{BoxConfig, BoxSplit, DeformConfig, box_mesh, deform};
 use femtile_mesh::{Mesh, io};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -142,10 +142,63 @@ fn check(files: &MeshFiles) {
     }
 }
 
+/// Curved hexahedra as Femtile writes them.
+fn curved_vtu() -> MeshFiles {
+    let config = BoxConfig { cells: [2, 1, 1], split: BoxSplit::Hexahedron, ..BoxConfig::default() };
+    let mut mesh = box_mesh(&config).unwrap();
+    deform(&mut mesh, &DeformConfig { amplitude: 0.1, order: 2 }).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    io::write(&folder.path().join("curved.vtu"), &mesh).unwrap();
+    let files = vec![std::fs::read(folder.path().join("curved.vtu")).unwrap()];
+    let parse = |files: &[Vec<u8>]| io::vtu::parse(Path::new("fuzz.vtu"), &files[0]);
+    MeshFiles { name: "curved VTU", files, parse }
+}
+
+#[test]
+fn seeds_of_products_are_sound() {
+    for files in mesh_files::products().into_iter().chain([curved_vtu()]) {
+        let mesh = (files.parse)(&files.files).unwrap_or_else(|error| panic!("{}: {error}", files.name));
+        assert_eq!(mesh.curved.is_none(), files.name == "MFEM straight", "{}", files.name);
+    }
+}
+
+/// Small files of MFEM that announce, or imply, what would take gigabytes.
+#[test]
+fn counts_that_a_small_file_cannot_hold_take_no_memory() {
+    let good = mesh_files::mfem_curved("H1_2D_P2", 9);
+    let many = |n: usize, collection: &str| {
+        let cubes = "1 5 0 1 2 3 4 5 6 7\n".repeat(n);
+        format!(
+            "MFEM mesh v1.0\ndimension\n3\nelements\n{n}\n{cubes}boundary\n0\nvertices\n8\nnodes\nFiniteElementSpace\n\
+             FiniteElementCollection: {collection}\nVDim: 3\nOrdering: 0\n0 0 0\n"
+        )
+    };
+    let hostile = [
+        good.replacen("elements\n1\n", "elements\n4294967295\n", 1),
+        good.replacen("boundary\n1\n", "boundary\n9223372036854775807\n", 1),
+        good.replacen("vertices\n4\n", "vertices\n4294967295\n", 1),
+        good.replacen("3 3 0 1 2 3", "3 3 0 1 2 4294967294", 1).replacen(
+            "vertices\n4\n",
+            "vertices\n4294967295\n",
+            1,
+        ),
+        many(20_000, "H1_3D_P9"),
+        many(20_000, "L2_3D_P9"),
+        many(20_000, "H1_3D_P2"),
+    ];
+    for text in hostile {
+        let files = vec![text.into_bytes()];
+        let parse = |files: &[Vec<u8>]| io::mfem::parse(Path::new("fuzz.mesh"), &files[0]);
+        check(&MeshFiles { name: "MFEM", files, parse });
+    }
+}
+
 #[test]
 fn no_mutation_makes_a_reader_panic_hang_or_swell() {
     let mut seeds = mesh_files::all(&cube(1));
+    seeds.extend(mesh_files::products());
     seeds.extend(vtu_files());
+    seeds.push(curved_vtu());
     let mut runner = TestRunner::new(Config { cases: 400, failure_persistence: None, ..Config::default() });
     let changes = prop::collection::vec((mutations(), 0..3usize), 1..4);
     for seed in &seeds {

@@ -292,6 +292,40 @@ fn a_hanging_node_is_refused_in_two_and_in_three_dimensions() {
     assert!(matches!(error, CheckError::OverlappingFacets { first: 0..6, second: 6.., .. }), "{error}");
 }
 
+/// Two by two squares beside others, the interface at x = 1.
+fn hanging_squares(n: usize) -> Mesh {
+    let part = |x: f64, n: usize| {
+        let (lower, upper, split) = ([x, 0.0], [x + 1.0, 1.0], SquareSplit::Quadrilateral);
+        square(&SquareConfig { lower, upper, cells: [n; 2], split }).unwrap()
+    };
+    let mut mesh = part(0.0, 2);
+    append(&mut mesh, &part(1.0, n), [0.0; 3]);
+    mesh
+}
+
+/// The same of cubes.
+fn hanging_cubes(n: usize) -> Mesh {
+    let part = |n: usize| {
+        box_mesh(&BoxConfig { cells: [n; 3], split: BoxSplit::Hexahedron, ..BoxConfig::default() }).unwrap()
+    };
+    let mut mesh = part(2);
+    append(&mut mesh, &part(n), [1.0, 0.0, 0.0]);
+    mesh
+}
+
+#[test]
+fn hanging_nodes_of_squares_and_cubes_are_refused() {
+    let merge = CheckConfig { merge_duplicates: true, ..Default::default() };
+    for hanging in [hanging_squares, hanging_cubes] {
+        for n in [1, 3, 4] {
+            let error = check(&mut hanging(n), &merge).unwrap_err();
+            assert!(matches!(error, CheckError::OverlappingFacets { .. }), "{n}: {error}");
+        }
+        check(&mut hanging(2), &merge).unwrap();
+        check(&mut hanging(2), &CheckConfig::default()).unwrap();
+    }
+}
+
 #[test]
 fn parts_that_touch_in_an_edge_or_a_node_are_not_refused() {
     for (shift, n_pinched) in [([1.0, 1.0, 0.0], 2), ([1.0, 1.0, 1.0], 0)] {

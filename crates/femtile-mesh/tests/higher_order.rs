@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use femtile_mesh::check::{CheckConfig, CheckError, check};
 use femtile_mesh::{CellKind, Mesh, MeshError, io};
 
 /// One quadrilateral of order two and its boundary in a file of Gmsh; `middle` is left out of the serendipity cell.
@@ -99,4 +100,29 @@ fn wrong_counts_mixed_orders_and_curved_simplices_are_refused_by_name() {
     assert!(found.contains("quadratic triangle"), "{found}");
     let found = message(&[(23, &nine)]);
     assert!(found.contains("cell 0 is a quadrilateral with 9 nodes"), "{found}");
+}
+
+#[test]
+fn a_file_that_mixes_hexahedra_with_tetrahedra_is_refused_with_advice() {
+    let cells: [(u8, &[usize]); 2] = [(12, &[0, 1, 4, 3, 9, 10, 13, 12]), (10, &[1, 2, 5, 10])];
+    let message = vtk("5.1", &cells, &lattice(2, 3)).unwrap_err().to_string();
+    assert!(message.contains("mixes tetrahedron and hexahedron cells"), "{message}");
+    assert!(message.contains("split it"), "{message}");
+}
+
+#[test]
+fn a_file_whose_hexahedra_share_a_face_three_times_is_refused_with_advice() {
+    let mut points = lattice(2, 3);
+    // A third cell on the face x = 1 that the first two share, bent away from both.
+    points.extend([[2.0, 0.0, 3.0], [2.0, 1.0, 3.0], [2.0, 0.0, 4.0], [2.0, 1.0, 4.0]]);
+    let cells: [(u8, &[usize]); 3] = [
+        (12, &[0, 1, 4, 3, 9, 10, 13, 12]),
+        (12, &[1, 2, 5, 4, 10, 11, 14, 13]),
+        (12, &[1, 27, 28, 4, 10, 29, 30, 13]),
+    ];
+    let mut mesh = vtk("5.1", &cells, &points).unwrap();
+    let error = check(&mut mesh, &CheckConfig::default()).unwrap_err();
+    let CheckError::SharedFacet { cells, .. } = &error else { panic!("{error}") };
+    assert_eq!(cells[..], [0, 1, 2]);
+    assert!(error.to_string().contains("overlap"), "{error}");
 }

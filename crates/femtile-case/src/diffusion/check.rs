@@ -52,6 +52,8 @@ fn check_solver(case: &Case) -> Result<(), CaseError> {
     let (solver, default) = (&case.file.solver, SolverSection::default());
     let keys = [
         ("operator", solver.operator != default.operator),
+        ("method", solver.method != default.method),
+        ("steps", solver.steps != default.steps),
         ("preconditioner", solver.preconditioner != default.preconditioner),
         ("tolerance", solver.tolerance != default.tolerance),
         ("max_iterations", solver.max_iterations != default.max_iterations),

@@ -23,6 +23,30 @@ pub enum Method {
     /// Conjugate gradients.
     #[default]
     Cg,
+    /// The same with all vectors passed over once, within the loop over cells; on CPUs, with the diagonal or no
+    /// preconditioner.
+    MergedCg,
+    /// The same with one reduction and one pass over memory an iteration; on CPUs.
+    PipelinedCg,
+    /// The same, `steps` steps at once; on CPUs, with the diagonal or no preconditioner.
+    SStepCg,
+}
+
+impl Method {
+    /// The name in case files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cg => "cg",
+            Self::MergedCg => "merged-cg",
+            Self::PipelinedCg => "pipelined-cg",
+            Self::SStepCg => "s-step-cg",
+        }
+    }
+
+    /// Whether GPUs carry it out.
+    pub const fn is_for_gpus(self) -> bool {
+        matches!(self, Self::Cg)
+    }
 }
 
 /// Preconditioners.
@@ -61,6 +85,9 @@ pub struct SolverSection {
     pub operator: Operator,
     /// The iterative method.
     pub method: Method,
+    /// Steps that `s-step-cg` takes at once, 1 to 6; 3 when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<usize>,
     /// The preconditioner.
     pub preconditioner: PreconditionerName,
     /// The solve ends when ‖r‖ ≤ tolerance · ‖b‖, b taken after boundary values are lifted.
@@ -89,6 +116,7 @@ impl Default for SolverSection {
         Self {
             operator: Operator::Auto,
             method: Method::Cg,
+            steps: None,
             preconditioner: PreconditionerName::Jacobi,
             tolerance: 1e-10,
             max_iterations: 10_000,

@@ -5,6 +5,7 @@ mod cg;
 mod csr;
 mod formats;
 mod tridiagonal;
+mod variants;
 mod vector;
 
 use femtile::device::{Cpu, Reference, cpu::SimdLevel};

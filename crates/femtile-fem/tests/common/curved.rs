@@ -10,8 +10,8 @@ use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::{CgConfig, ConjugateGradient};
 use femtile_linalg::precondition::{Diagonal, Jacobi};
 use femtile_linalg::{LinearOperator, Preconditioner};
-use femtile_mesh::generate::{BoxConfig, BoxSplit, box_mesh};
-use femtile_mesh::{CellKind, Curved, Mesh};
+use femtile_mesh::generate::{BoxConfig, BoxSplit, SquareConfig, SquareSplit, box_mesh, square};
+use femtile_mesh::{Curved, Mesh};
 
 use super::Problem;
 
@@ -21,14 +21,8 @@ pub fn blocks(dimension: usize, n: usize) -> Mesh {
         let config = BoxConfig { cells: [n; 3], split: BoxSplit::Hexahedron, ..BoxConfig::default() };
         return box_mesh(&config).unwrap();
     }
-    let point = |i: usize| [(i % (n + 1)) as f64 / n as f64, (i / (n + 1)) as f64 / n as f64, 0.0];
-    let cell = |c: usize| {
-        let first = (c / n * (n + 1) + c % n) as u32;
-        let above = first + n as u32 + 1;
-        [first, first + 1, above + 1, above]
-    };
-    let points = (0..(n + 1) * (n + 1)).map(point).collect();
-    Mesh::new(points, CellKind::Quadrilateral, (0..n * n).flat_map(cell).collect()).unwrap()
+    let config = SquareConfig { cells: [n; 2], split: SquareSplit::Quadrilateral, ..SquareConfig::default() };
+    square(&config).unwrap()
 }
 
 /// The mesh with its straight, axis-parallel cells bent by a map that is interpolated in each of them.

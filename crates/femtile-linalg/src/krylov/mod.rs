@@ -3,8 +3,13 @@
 pub mod cg;
 pub mod merged_cg;
 mod monitor;
+pub mod pipelined_cg;
+mod preconditioning;
+mod residual;
+pub mod s_step_cg;
 mod stop;
 mod watch;
 
 pub use monitor::Monitor;
+pub use preconditioning::Preconditioning;
 pub use stop::Stop;

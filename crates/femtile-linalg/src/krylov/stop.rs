@@ -26,6 +26,12 @@ pub enum Stop {
 }
 
 impl Stop {
+    /// The quantity of a breakdown that too many steps taken together bring about as well as the matrix.
+    pub(super) const BLOCK_PIVOT: &'static str = "a pivot of PᵀAP";
+
+    /// The quantity of a breakdown that recurrences bring about as well as the matrix.
+    pub(super) const RECURRED: &'static str = "p·Ap, by recurrence,";
+
     /// The name in reports.
     pub const fn name(self) -> &'static str {
         match self {
@@ -52,13 +58,25 @@ impl fmt::Display for Stop {
             ),
             Self::Diverged => f.write_str("diverged: the matrix is probably not positive definite"),
             Self::Breakdown { quantity, value } => {
-                write!(
-                    f,
-                    "broke down: {quantity} = {value:e}; the matrix or the preconditioner is not positive definite"
-                )
+                write!(f, "broke down: {quantity} = {value:e}; {}", advice(quantity))
             }
             Self::Interrupted => f.write_str("interrupted"),
             Self::TimeLimit => f.write_str("reached the time limit"),
         }
+    }
+}
+
+/// What a quantity that is not positive tells.
+fn advice(quantity: &str) -> &'static str {
+    match quantity {
+        Stop::BLOCK_PIVOT => {
+            "rounding does not allow so many steps at once: take fewer, or plain conjugate gradients; where those break \
+             down as well, the matrix is not positive definite"
+        }
+        Stop::RECURRED => {
+            "rounding has overtaken the recurrences: take plain conjugate gradients; where those break down as well, the \
+             matrix or the preconditioner is not positive definite"
+        }
+        _ => "the matrix or the preconditioner is not positive definite",
     }
 }

@@ -9,7 +9,7 @@ use super::{Monitor, Stop};
 pub(super) struct Watch<'a> {
     config: &'a CgConfig,
     b_norm: f64,
-    /// r·r at the start and after each iteration seen.
+    /// r·r at the start and after each iteration seen; NaN where a method does not know it.
     pub(super) history: Vec<f64>,
     n_seen: usize,
     best: f64,
@@ -51,6 +51,9 @@ impl<'a> Watch<'a> {
         let mut asked = ControlFlow::Continue(());
         for iteration in self.n_seen..self.history.len() {
             let relative = self.relative(iteration);
+            if relative.is_nan() {
+                continue;
+            }
             if relative < self.best {
                 (self.best, self.best_iteration) = (relative, iteration);
             }
@@ -77,6 +80,34 @@ impl<'a> Watch<'a> {
         }
     }
 
+    /// How the last residual known ends a method that runs step by step on the host, if it does.
+    pub(super) fn verdict(&self) -> Option<Stop> {
+        if self.history.last().is_some_and(|&r_dot_r| self.is_met(r_dot_r)) {
+            Some(Stop::Converged)
+        } else if self.iteration() >= self.config.max_iterations {
+            Some(Stop::MaxIterations)
+        } else {
+            None
+        }
+    }
+
+    /// Whether this r·r meets the tolerance.
+    pub(super) fn is_met(&self, r_dot_r: f64) -> bool {
+        r_dot_r.sqrt() / self.b_norm <= self.config.tolerance
+    }
+
+    /// Puts a computed r·r in the place of that of a recurrence.
+    pub(super) fn correct(&mut self, r_dot_r: f64) {
+        if let Some(last) = self.history.last_mut() {
+            *last = r_dot_r;
+        }
+    }
+
+    /// Iterations seen.
+    pub(super) fn iteration(&self) -> usize {
+        self.history.len().saturating_sub(1)
+    }
+
     fn limits(&self, iteration: usize) -> ControlFlow<Stop> {
         let config = self.config;
         if config.time_limit.is_some_and(|limit| self.begun.elapsed() >= limit) {
@@ -96,7 +127,7 @@ impl<'a> Watch<'a> {
     }
 
     pub(super) fn outcome(self, stop: Stop, true_relative_residual: f64) -> CgOutcome {
-        let iterations = self.history.len().saturating_sub(1);
+        let iterations = self.iteration();
         CgOutcome {
             stop,
             iterations,

@@ -23,18 +23,59 @@ pub(crate) fn map_blocks<T: Scalar, S: Copy + Default + Send, const N: usize>(
     written: [&mut [T]; N],
     work: impl Fn(Range<usize>, [&mut [T]; N]) -> S + Sync,
 ) -> Vec<S> {
-    let mut results = vec![S::default(); n_blocks(n)];
-    let (shared_results, written) = (SharedMut::new(&mut results), written.map(SharedMut::new));
-    cpu.for_ranges(n_blocks(n), MIN_BLOCKS, |blocks| {
-        // SAFETY: the ranges of one `for_ranges` do not overlap.
-        let results = unsafe { shared_results.range(blocks.clone()) };
-        for (block, result) in blocks.zip(results) {
-            let range = block * BLOCK..((block + 1) * BLOCK).min(n);
+    let written = written.map(SharedMut::new);
+    collect_blocks(
+        cpu,
+        n,
+        #[inline(always)]
+        |range| {
             // SAFETY: each block is visited once, and blocks do not overlap.
             let parts = written.each_ref().map(|array| unsafe { array.range(range.clone()) });
+            work(range, parts)
+        },
+    )
+}
+
+/// [`map_blocks`] where the number of arrays is known at run time alone.
+///
+/// # Panics
+/// When an array of `written` is shorter than `n`.
+pub(crate) fn map_blocks_of<T: Scalar, S: Copy + Default + Send>(
+    cpu: &Cpu,
+    n: usize,
+    written: Vec<&mut [T]>,
+    work: impl Fn(Range<usize>, &mut [&mut [T]]) -> S + Sync,
+) -> Vec<S> {
+    let written: Vec<SharedMut<'_, T>> = written.into_iter().map(SharedMut::new).collect();
+    collect_blocks(
+        cpu,
+        n,
+        #[inline(always)]
+        |range| {
+            // SAFETY: each block is visited once, and blocks do not overlap.
+            let part = |array| unsafe { SharedMut::range(array, range.clone()) };
+            let mut parts: Vec<&mut [T]> = written.iter().map(part).collect();
+            work(range, &mut parts)
+        },
+    )
+}
+
+/// What `work` gives for each block of `0..n`, in their order.
+fn collect_blocks<S: Copy + Default + Send>(
+    cpu: &Cpu,
+    n: usize,
+    work: impl Fn(Range<usize>) -> S + Sync,
+) -> Vec<S> {
+    let mut results = vec![S::default(); n_blocks(n)];
+    let shared = SharedMut::new(&mut results);
+    cpu.for_ranges(n_blocks(n), MIN_BLOCKS, |blocks| {
+        // SAFETY: the ranges of one `for_ranges` do not overlap.
+        let results = unsafe { shared.range(blocks.clone()) };
+        for (block, result) in blocks.zip(results) {
+            let range = block * BLOCK..((block + 1) * BLOCK).min(n);
             *result = cpu.vectorize(
                 #[inline(always)]
-                || work(range, parts),
+                || work(range),
             );
         }
     });

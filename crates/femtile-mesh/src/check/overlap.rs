@@ -8,10 +8,15 @@ use rayon::prelude::*;
 use super::boundary::BoundaryFacets;
 use super::geometry::{cross, dot, square_of, sub};
 use super::nodes::hash;
-use crate::{CellKind, Mesh};
+use crate::Mesh;
 
 /// How far facets may be apart, or must overlap, in units of their size.
 const TOLERANCE: f64 = 1e-6;
+
+/// The most corners that a facet has.
+const MAX_CORNERS: usize = 4;
+
+type Corners = [[f64; 3]; MAX_CORNERS];
 
 /// A facet with what is needed to compare it.
 struct Patch {
@@ -24,7 +29,10 @@ struct Patch {
     size: f64,
 }
 
-/// The overlapping pair of facets (smaller, larger) that comes first, of simplex meshes.
+/// The overlapping pair of facets (smaller, larger) that comes first, of straight cells.
+///
+/// Facets of curved cells are not compared: their corners do not say whether they meet in between. Neither do faces of
+/// hexahedra count that lie in no common plane.
 ///
 /// `representative` gives nodes that coincide the same number, so that a crack is no overlap.
 ///
@@ -35,7 +43,7 @@ pub(super) fn overlapping_facets(
     boundary: &BoundaryFacets,
     representative: impl Fn(u32) -> u32 + Sync,
 ) -> Option<(usize, usize)> {
-    if !matches!(mesh.kind, CellKind::Triangle | CellKind::Tetrahedron) {
+    if mesh.curved.is_some() {
         return None;
     }
     let patches: Vec<Patch> =
@@ -82,7 +90,7 @@ fn is_legitimate(
     (a, b): (usize, usize),
 ) -> bool {
     let nodes = |facet| {
-        let mut nodes = [u32::MAX; 3];
+        let mut nodes = [u32::MAX; MAX_CORNERS];
         let given = boundary.facet(facet).iter();
         nodes.iter_mut().zip(given).for_each(|(to, &node)| *to = representative(node));
         nodes.sort_unstable();
@@ -91,8 +99,8 @@ fn is_legitimate(
     boundary.cells[a] == boundary.cells[b] || nodes(a) == nodes(b)
 }
 
-/// Corners of a facet; those of a segment are followed by its first one again.
-fn corners(mesh: &Mesh, boundary: &BoundaryFacets, patch: &Patch) -> [[f64; 3]; 3] {
+/// Corners of a facet in their order around it, which begins again where there are fewer.
+fn corners(mesh: &Mesh, boundary: &BoundaryFacets, patch: &Patch) -> Corners {
     let nodes = boundary.facet(patch.facet as usize);
     std::array::from_fn(|i| mesh.points[nodes[i % nodes.len()] as usize])
 }
@@ -138,10 +146,7 @@ fn may_overlap(a: &Patch, b: &Patch) -> bool {
 /// Whether two facets lie in one plane (line) and overlap by more than the tolerance.
 ///
 /// Separating axes: the facets are apart when their shadows on the normal of some edge are.
-fn cover_each_other(
-    (a, a_points): (&Patch, &[[f64; 3]; 3]),
-    (b, b_points): (&Patch, &[[f64; 3]; 3]),
-) -> bool {
+fn cover_each_other((a, a_points): (&Patch, &Corners), (b, b_points): (&Patch, &Corners)) -> bool {
     let slack = TOLERANCE * a.size.min(b.size);
     let (larger, origin, points) =
         if a.size >= b.size { (a, a_points[0], b_points) } else { (b, b_points[0], a_points) };
@@ -149,13 +154,13 @@ fn cover_each_other(
         return false;
     }
     let axes = [(a, a_points), (b, b_points)].into_iter().flat_map(|(patch, points)| {
-        let edges = (0..3).map(|i| sub(points[(i + 1) % 3], points[i]));
+        let edges = (0..MAX_CORNERS).map(|i| sub(points[(i + 1) % MAX_CORNERS], points[i]));
         let is_segment = points[2] == points[0];
         edges.map(move |edge| if is_segment { edge } else { cross(patch.normal, edge) })
     });
     axes.filter(|&axis| axis != [0.0; 3]).all(|axis| {
         let length = square_of(axis).sqrt();
-        let shadow = |points: &[[f64; 3]; 3]| {
+        let shadow = |points: &Corners| {
             let along = points.map(|p| dot(axis, sub(p, origin)) / length);
             (
                 along.iter().copied().fold(f64::INFINITY, f64::min),

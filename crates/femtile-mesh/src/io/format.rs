@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::file::bytes_of;
 use super::{gmsh, medit, mfem, tetgen, vtk, vtu};
 use crate::{Mesh, MeshError, Place};
 
@@ -23,8 +24,7 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
 
 /// `.mesh` is the extension of two formats: the first line tells.
 fn read_mesh(path: &Path) -> Result<Mesh, MeshError> {
-    let bytes = std::fs::read(path);
-    let bytes = bytes.map_err(|source| MeshError::Io { path: path.into(), action: "read", source })?;
+    let bytes = bytes_of(path)?;
     if mfem::is_mfem(&bytes) { mfem::parse(path, &bytes) } else { medit::parse(path, &bytes) }
 }
 

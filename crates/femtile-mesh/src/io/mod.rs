@@ -2,6 +2,7 @@
 
 mod atomic;
 mod collect;
+mod file;
 mod format;
 pub mod gmsh;
 mod lagrange;

@@ -1,4 +1,4 @@
-use femtile_mesh::generate::{BoxConfig, BoxSplit, box_mesh};
+use femtile_mesh::generate::{BoxConfig, BoxSplit, SquareConfig, SquareSplit, box_mesh, square};
 use femtile_mesh::{CellKind, Mesh};
 
 use super::*;
@@ -19,14 +19,8 @@ fn cubes(cells: [usize; 3]) -> Mesh {
 
 /// Squares of the plane with sides of one.
 pub(crate) fn squares(nx: usize, ny: usize) -> Mesh {
-    let point = |i: usize| [(i % (nx + 1)) as f64, (i / (nx + 1)) as f64, 0.0];
-    let cell = |c: usize| {
-        let first = (c / nx * (nx + 1) + c % nx) as u32;
-        let above = first + nx as u32 + 1;
-        [first, first + 1, above + 1, above]
-    };
-    let points = (0..(nx + 1) * (ny + 1)).map(point).collect();
-    Mesh::new(points, CellKind::Quadrilateral, (0..nx * ny).flat_map(cell).collect()).unwrap()
+    let (upper, split) = ([nx as f64, ny as f64], SquareSplit::Quadrilateral);
+    square(&SquareConfig { upper, cells: [nx, ny], split, ..SquareConfig::default() }).unwrap()
 }
 
 /// Turns every cell about, without mirroring it.

@@ -3,7 +3,7 @@ use std::time::Duration;
 use crate::LinalgError;
 use crate::krylov::Stop;
 
-/// Settings of conjugate gradients.
+/// Settings that all variants of conjugate gradients share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CgConfig {
     /// The solve ends when $\|r\|_2 \le$ `tolerance` $\cdot \|b\|_2$; positive. Default 1e-10.
@@ -58,7 +58,8 @@ pub struct CgOutcome {
     /// $\|b - A x\|_2 / \|b\|_2$ of the iterate returned, computed afresh; larger than the other where
     /// rounding keeps x from getting closer.
     pub true_relative_residual: f64,
-    /// $\|r\| / \|b\|$ before the first and after every iteration.
+    /// $\|r\| / \|b\|$ before the first and after every iteration; NaN after those that take a step together with the
+    /// next ones.
     pub residuals: Vec<f64>,
 }
 

@@ -11,10 +11,11 @@ mod scalars;
 
 use femtile_device::{Buffer, Scalar};
 
+use super::residual::{fits, norm, residual};
 use super::watch::Watch;
 use super::{Monitor, Stop};
 use crate::comm::Communicator;
-use crate::{LinalgError, LinearOperator, Preconditioner, error::need};
+use crate::{LinalgError, LinearOperator, Preconditioner};
 pub use config::{CgConfig, CgOutcome};
 pub use kernels::CgKernels;
 pub use room::{make_room, vector_bytes};
@@ -77,11 +78,9 @@ impl ConjugateGradient {
         monitor: &mut dyn Monitor,
     ) -> Result<CgOutcome, LinalgError> {
         self.config.check()?;
-        need("b", a.n_rows(), b.len())?;
-        need("x", a.n_rows(), x.len())?;
-        need("a", a.n_rows(), a.n_cols())?;
+        fits(a, x, b)?;
         let device = b.device().clone();
-        let b_norm = norm(&device, b, comm)?;
+        let b_norm = norm(b, comm)?;
         if b_norm == 0.0 {
             device.fill(x, T::ZERO)?;
             return Ok(CgOutcome::at_once());
@@ -94,7 +93,7 @@ impl ConjugateGradient {
         let scalars = CgScalars { is_flexible, ..scalars };
         let mut v = Vectors::new(x, a, b, m.diagonal().is_none(), scalars)?;
         let mut watch = Watch::new(&self.config, b_norm);
-        let r_norm = norm(&device, &v.r, comm)?;
+        let r_norm = norm(&v.r, comm)?;
         let mut stop = watch.start(r_norm * r_norm, monitor);
         m.expect(r_norm);
         if stop.is_continue() {
@@ -110,7 +109,8 @@ impl ConjugateGradient {
         }
         let settled = device.cg_settle(&mut v.scalars, &mut watch.history)?;
         let stop = watch.settle(settled, stop.break_value().unwrap_or(Stop::Converged), monitor);
-        let true_residual = residual(&device, &mut v, x, a, b, comm)? / b_norm;
+        residual(&mut v.q, a, x, b)?;
+        let true_residual = norm(&v.q, comm)? / b_norm;
         Ok(watch.outcome(stop, true_residual))
     }
 }
@@ -127,8 +127,7 @@ impl<T: Scalar, D: CgKernels<T>> Vectors<T, D> {
         let (n, device) = (b.len(), b.device());
         let z = if with_z { Some(Buffer::zeros(device, n)?) } else { None };
         let mut r = Buffer::zeros(device, n)?;
-        a.apply(&mut r, x)?;
-        device.axpby(&mut r, T::ONE, b, -T::ONE)?;
+        residual(&mut r, a, x, b)?;
         let (p, q) = (Buffer::zeros(device, n)?, Buffer::zeros(device, n)?);
         Ok(Self { r, p, q, z, scalars })
     }
@@ -178,28 +177,4 @@ fn iterate<T: Scalar, D: CgKernels<T>, C: Communicator>(
     device.cg_conjugation(&mut v.scalars)?;
     let z = v.z.as_ref().unwrap_or(&v.r);
     device.cg_direction(&mut v.p, x, z, m.diagonal(), &mut v.scalars)
-}
-
-/// ‖b − A x‖, through r and q.
-fn residual<T: Scalar, D: CgKernels<T>, C: Communicator>(
-    device: &D,
-    v: &mut Vectors<T, D>,
-    x: &Buffer<T, D>,
-    a: &dyn LinearOperator<T, D>,
-    b: &Buffer<T, D>,
-    comm: &C,
-) -> Result<f64, LinalgError> {
-    a.apply(&mut v.q, x)?;
-    device.axpby(&mut v.q, T::ONE, b, -T::ONE)?;
-    norm(device, &v.q, comm)
-}
-
-pub(super) fn norm<T: Scalar, D: CgKernels<T>, C: Communicator>(
-    device: &D,
-    x: &Buffer<T, D>,
-    comm: &C,
-) -> Result<f64, LinalgError> {
-    let mut square = Buffer::from_host(device, &[device.dot(x, x)?])?;
-    comm.sum(&mut square)?;
-    Ok(square.to_host()?[0].sqrt())
 }

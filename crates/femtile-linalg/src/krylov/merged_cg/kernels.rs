@@ -2,7 +2,8 @@ use femtile_device::{Buffer, Scalar};
 
 use super::MergedScalars;
 use crate::comm::Communicator;
-use crate::krylov::cg::{CgKernels, norm};
+use crate::krylov::cg::CgKernels;
+use crate::krylov::residual::{norm, residual};
 use crate::{LinalgError, LinearOperator};
 
 /// The vectors of a solve by merged conjugate gradients besides x and b.
@@ -25,8 +26,7 @@ impl<T: Scalar, D: CgKernels<T>> MergedVectors<T, D> {
     ) -> Result<Self, LinalgError> {
         let (n, device) = (b.len(), b.device());
         let mut r = Buffer::zeros(device, n)?;
-        a.apply(&mut r, x)?;
-        device.axpby(&mut r, T::ONE, b, -T::ONE)?;
+        residual(&mut r, a, x, b)?;
         Ok(Self { r, p: Buffer::zeros(device, n)?, v: Buffer::zeros(device, n)? })
     }
 
@@ -38,10 +38,8 @@ impl<T: Scalar, D: CgKernels<T>> MergedVectors<T, D> {
         b: &Buffer<T, D>,
         comm: &C,
     ) -> Result<f64, LinalgError> {
-        let device = b.device().clone();
-        a.apply(&mut self.v, x)?;
-        device.axpby(&mut self.v, T::ONE, b, -T::ONE)?;
-        norm(&device, &self.v, comm)
+        residual(&mut self.v, a, x, b)?;
+        norm(&self.v, comm)
     }
 }
 

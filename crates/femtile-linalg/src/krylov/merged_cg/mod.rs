@@ -10,7 +10,8 @@ mod scalars;
 
 use femtile_device::{Buffer, Scalar};
 
-use super::cg::{CgConfig, CgOutcome, CgScalars, norm};
+use super::cg::{CgConfig, CgOutcome, CgScalars};
+use super::residual::{fits, norm};
 use super::watch::Watch;
 use super::{Monitor, Stop};
 use crate::comm::Communicator;
@@ -64,13 +65,11 @@ impl MergedCg {
         monitor: &mut dyn Monitor,
     ) -> Result<CgOutcome, LinalgError> {
         self.config.check()?;
-        need("b", a.n_rows(), b.len())?;
-        need("x", a.n_rows(), x.len())?;
-        need("a", a.n_rows(), a.n_cols())?;
+        fits(a, x, b)?;
         let diagonal = m.shared_diagonal().ok_or_else(not_diagonal)?;
         need("diagonal", a.n_rows(), diagonal.0.len() * diagonal.1)?;
         let device = b.device().clone();
-        let b_norm = norm(&device, b, comm)?;
+        let b_norm = norm(b, comm)?;
         if b_norm == 0.0 {
             device.fill(x, T::ZERO)?;
             return Ok(CgOutcome::at_once());
@@ -79,7 +78,7 @@ impl MergedCg {
         let mut scalars = MergedScalars::new(&device, threshold, self.config.max_iterations, b.len())?;
         let mut vectors = MergedVectors::new(x, a, b)?;
         let mut watch = Watch::new(&self.config, b_norm);
-        let r_norm = norm(&device, &vectors.r, comm)?;
+        let r_norm = norm(&vectors.r, comm)?;
         let mut stop = watch.start(r_norm * r_norm, monitor);
         let stride = self.config.look_every.unwrap_or_else(|| device.cg_stride());
         let stride = stride.clamp(1, CgScalars::<D>::RING / 2);

@@ -5,6 +5,7 @@ use super::elements::{Elements, read_elements};
 use super::entities::{Entities, read_entities, read_names};
 use super::nodes::{Nodes, read_nodes};
 use super::source::{Encoding, Source};
+use crate::io::file::bytes_of;
 use crate::io::scanner::{Scanner, show};
 use crate::{Mesh, MeshError, Place};
 
@@ -13,9 +14,7 @@ use crate::{Mesh, MeshError, Place};
 /// # Errors
 /// [`MeshError::Io`] when the file cannot be read, else those of [`parse`].
 pub fn read(path: &Path) -> Result<Mesh, MeshError> {
-    let bytes = std::fs::read(path);
-    let bytes = bytes.map_err(|source| MeshError::Io { path: path.into(), action: "read", source })?;
-    parse(path, &bytes)
+    parse(path, &bytes_of(path)?)
 }
 
 /// Reads the bytes of a file of Gmsh; `path` serves messages only.

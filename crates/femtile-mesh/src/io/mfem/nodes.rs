@@ -26,11 +26,16 @@ pub(super) fn read_nodes(
         let what = format!("a mesh of {kind} cells with nodes of order {} or discontinuous", space.order);
         return Err(scanner.unsupported(what, "quadrilaterals and hexahedra may be curved"));
     }
+    let n_cells = cells.len() / kind.n_nodes();
+    let n_points = |along: usize| n_cells.saturating_mul(along.pow(kind.dimension() as u32));
     let numbered = if space.is_continuous {
+        // What is inside of cells alone bounds what numbering takes.
+        let n_inside = n_points(space.order - 1);
+        scanner.announce(n_inside.saturating_mul(space.n_components), "coordinates of nodes", 2)?;
         number(kind, cells, n_vertices, space.order, space.goes_around)
             .map(|found| (found.cells, found.n_points))
     } else {
-        let n = cells.len() / kind.n_nodes() * (space.order + 1).pow(kind.dimension() as u32);
+        let n = n_points(space.order + 1);
         // The file must hold them before they are numbered.
         scanner.announce(n.saturating_mul(space.n_components), "coordinates of nodes", 2)?;
         u32::try_from(n).ok().map(|count| ((0..count).collect(), n))

@@ -2,6 +2,7 @@ use std::path::Path;
 
 use super::nodes::read_nodes;
 use crate::io::collect::{Collector, flatten};
+use crate::io::file::bytes_of;
 use crate::io::scanner::{Scanner, show};
 use crate::{CellKind, Mesh, MeshError, Place};
 
@@ -10,9 +11,7 @@ use crate::{CellKind, Mesh, MeshError, Place};
 /// # Errors
 /// [`MeshError::Io`] when the file cannot be read, else those of [`parse`].
 pub fn read(path: &Path) -> Result<Mesh, MeshError> {
-    let bytes = std::fs::read(path);
-    let bytes = bytes.map_err(|source| MeshError::Io { path: path.into(), action: "read", source })?;
-    parse(path, &bytes)
+    parse(path, &bytes_of(path)?)
 }
 
 /// Reads the bytes of a mesh file of MFEM; `path` serves messages only.

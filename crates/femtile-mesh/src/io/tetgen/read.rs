@@ -1,8 +1,9 @@
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::index_base::index_base;
 use super::table::{Header, open, records};
 use crate::io::collect::Collector;
+use crate::io::file::bytes_of;
 use crate::io::scanner::Scanner;
 use crate::{CellKind, Field, Mesh, MeshError, Place};
 
@@ -12,12 +13,10 @@ use crate::{CellKind, Field, Mesh, MeshError, Place};
 /// # Errors
 /// [`MeshError::Io`] when a file cannot be read, else those of [`parse`].
 pub fn read(path: &Path) -> Result<Mesh, MeshError> {
-    let load =
-        |path: PathBuf| std::fs::read(&path).map_err(|source| MeshError::Io { path, action: "read", source });
-    let nodes = load(path.with_extension("node"))?;
-    let cells = load(path.with_extension("ele"))?;
+    let nodes = bytes_of(&path.with_extension("node"))?;
+    let cells = bytes_of(&path.with_extension("ele"))?;
     let facets = ["face", "edge"].map(|extension| path.with_extension(extension));
-    let facets = facets.into_iter().find(|path| path.exists()).map(load).transpose()?;
+    let facets = facets.iter().find(|path| path.exists()).map(|path| bytes_of(path)).transpose()?;
     parse(path, &nodes, &cells, facets.as_deref())
 }
 

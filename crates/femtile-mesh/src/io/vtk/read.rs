@@ -4,6 +4,7 @@ use super::array::{Encoding, Number};
 use super::attributes::{Attributes, read_field, skip_metadata};
 use super::cells::Cells;
 use crate::io::collect::pick_in_place;
+use crate::io::file::bytes_of;
 use crate::io::number;
 use crate::io::scanner::{Scanner, show};
 use crate::io::vtk_cell::{VtkCells, vtk_cell};
@@ -14,9 +15,7 @@ use crate::{Mesh, MeshError, Place};
 /// # Errors
 /// [`MeshError::Io`] when the file cannot be read, else those of [`parse`].
 pub fn read(path: &Path) -> Result<Mesh, MeshError> {
-    let bytes = std::fs::read(path);
-    let bytes = bytes.map_err(|source| MeshError::Io { path: path.into(), action: "read", source })?;
-    parse(path, &bytes)
+    parse(path, &bytes_of(path)?)
 }
 
 /// Reads the bytes of a legacy VTK file; `path` serves messages only.

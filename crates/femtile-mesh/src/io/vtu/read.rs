@@ -4,6 +4,7 @@ use std::path::Path;
 use super::array::{Values, is_numeric, values};
 use super::document::{DataArray, Document, Piece, Problem, document};
 use crate::io::collect::{is_tag_name, pick, pick_in_place};
+use crate::io::file::bytes_of;
 use crate::io::vtk_cell::{VtkCells, vtk_cell};
 use crate::{Field, Mesh, MeshError, Place};
 
@@ -12,9 +13,7 @@ use crate::{Field, Mesh, MeshError, Place};
 /// # Errors
 /// [`MeshError::Io`] when the file cannot be read, else those of [`parse`].
 pub fn read(path: &Path) -> Result<Mesh, MeshError> {
-    let bytes = std::fs::read(path);
-    let bytes = bytes.map_err(|source| MeshError::Io { path: path.into(), action: "read", source })?;
-    parse(path, &bytes)
+    parse(path, &bytes_of(path)?)
 }
 
 /// Reads the bytes of a VTU file; `path` serves messages only.

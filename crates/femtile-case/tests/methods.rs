@@ -1,0 +1,94 @@
+//! The iterative methods that a case may name.
+
+use std::path::Path;
+
+use femtile_case::{Case, CaseError, Report, Silent, run};
+use femtile_linalg::krylov::Stop;
+
+const BALL: &str = r#"
+[mesh]
+generate = { kind = "box", cells = [7, 6, 5] }
+[equation]
+sigma = "1 + x"
+source = "1 + y"
+[[boundary]]
+where = "xmin"
+dirichlet = "z"
+[output]
+functionals = [{ name = "energy", kind = "energy" }]
+"#;
+
+const HEXAHEDRA: &str = r#"
+[mesh]
+generate = { kind = "box", cell = "hexahedron", cells = [3, 3, 3] }
+[space]
+degree = 3
+[equation]
+source = 1
+[[boundary]]
+where = "all"
+dirichlet = 0
+[output]
+functionals = [{ name = "energy", kind = "energy" }]
+"#;
+
+fn solve(text: &str) -> Result<Report, CaseError> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut case = Case::parse(&folder.path().join("case.toml"), text.into())?;
+    case.file.output.directory = folder.path().join("out");
+    run(&case, &mut Silent)
+}
+
+#[test]
+fn every_method_solves_the_same_case() {
+    for case in [BALL, HEXAHEDRA] {
+        let plain = solve(case).unwrap();
+        for (lines, steps, key) in [
+            ("method = \"cg\"", 1, "hestenes1952"),
+            ("method = \"merged-cg\"", 1, "kronbichler2022"),
+            ("method = \"merged-cg\"\npreconditioner = \"none\"", 0, "kronbichler2022"),
+            ("method = \"pipelined-cg\"", 1, "ghysels2014"),
+            ("method = \"pipelined-cg\"\npreconditioner = \"none\"", 0, "ghysels2014"),
+            ("method = \"s-step-cg\"", 3, "chronopoulos1989"),
+            ("method = \"s-step-cg\"\nsteps = 2", 2, "chronopoulos1989"),
+            ("method = \"s-step-cg\"\nsteps = 4\npreconditioner = \"none\"", 0, "chronopoulos1989"),
+        ] {
+            let report = solve(&format!("{case}[solver]\n{lines}\n")).unwrap();
+            assert_eq!(report.solve.stop, Stop::Converged, "{lines}");
+            let (found, expected) = (report.functionals["energy"], plain.functionals["energy"]);
+            assert!((found - expected).abs() <= 1e-8 * expected, "{lines}: {found} is not {expected}");
+            assert!(report.citations.iter().any(|cited| cited == key), "{lines}: {:?}", report.citations);
+            assert!(report.solve.true_relative_residual <= 2e-10);
+            if steps > 0 {
+                let expected = plain.solve.iterations.next_multiple_of(steps);
+                assert!(report.solve.iterations.abs_diff(expected) <= steps, "{lines}");
+            }
+        }
+    }
+}
+
+#[test]
+fn pipelined_conjugate_gradients_take_multigrid() {
+    let lines = "preconditioner = \"amg\"\nmethod";
+    let report = |method| solve(&format!("{BALL}[solver]\n{lines} = \"{method}\"\n")).unwrap();
+    let (plain, pipelined) = (report("cg"), report("pipelined-cg"));
+    assert_eq!(pipelined.solve.stop, Stop::Converged);
+    assert!(pipelined.solve.iterations.abs_diff(plain.solve.iterations) <= 1);
+}
+
+#[test]
+fn the_device_is_the_processor_where_gpus_have_no_such_method() {
+    let report = solve(&format!("{BALL}[solver]\nmethod = \"pipelined-cg\"\n")).unwrap();
+    assert_eq!(report.device_reason, "pipelined-cg runs on CPUs only");
+    for device in ["cuda", "cuda:1"] {
+        let text = format!("{BALL}[solver]\nmethod = \"s-step-cg\"\ndevice = \"{device}\"\n");
+        let CaseError::Input { key, span, message, text, .. } =
+            Case::parse(Path::new("case.toml"), text).unwrap_err()
+        else {
+            panic!("not an error of input")
+        };
+        assert_eq!(key.as_deref(), Some("solver.method"));
+        assert_eq!(span.map(|span| &text[span]), Some("\"s-step-cg\""));
+        assert!(message.contains("s-step-cg runs on CPUs only") && message.contains("method = \"cg\""));
+    }
+}

@@ -1,0 +1,40 @@
+//! What every Krylov method asks before its first iteration and after its last.
+
+use femtile_device::{Buffer, Scalar};
+
+use crate::comm::Communicator;
+use crate::vector::VectorKernels;
+use crate::{LinalgError, LinearOperator, error::need};
+
+/// Refuses a system whose parts differ in size.
+pub(super) fn fits<T: Scalar, D: VectorKernels<T>>(
+    a: &dyn LinearOperator<T, D>,
+    x: &Buffer<T, D>,
+    b: &Buffer<T, D>,
+) -> Result<(), LinalgError> {
+    need("b", a.n_rows(), b.len())?;
+    need("x", a.n_rows(), x.len())?;
+    need("a", a.n_rows(), a.n_cols())
+}
+
+/// r = b − A x.
+pub(super) fn residual<T: Scalar, D: VectorKernels<T>>(
+    r: &mut Buffer<T, D>,
+    a: &dyn LinearOperator<T, D>,
+    x: &Buffer<T, D>,
+    b: &Buffer<T, D>,
+) -> Result<(), LinalgError> {
+    a.apply(r, x)?;
+    b.device().axpby(r, T::ONE, b, -T::ONE)
+}
+
+/// ‖x‖₂ over all ranks.
+pub(super) fn norm<T: Scalar, D: VectorKernels<T>, C: Communicator>(
+    x: &Buffer<T, D>,
+    comm: &C,
+) -> Result<f64, LinalgError> {
+    let device = x.device();
+    let mut square = Buffer::from_host(device, &[device.dot(x, x)?])?;
+    comm.sum(&mut square)?;
+    Ok(square.to_host()?[0].sqrt())
+}

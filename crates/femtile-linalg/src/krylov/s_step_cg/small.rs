@@ -1,0 +1,138 @@
+//! Matrices with a row and a column for each step of a block.
+
+use std::ops::{Index, IndexMut};
+
+use super::MAX_STEPS;
+
+/// As many numbers as a block has steps.
+pub type SmallVector = [f64; MAX_STEPS];
+
+/// A small matrix by rows; what lies beyond the steps of a block is not looked at.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct SmallMatrix([SmallVector; MAX_STEPS]);
+
+impl Index<(usize, usize)> for SmallMatrix {
+    type Output = f64;
+
+    fn index(&self, (row, column): (usize, usize)) -> &f64 {
+        &self.0[row][column]
+    }
+}
+
+impl IndexMut<(usize, usize)> for SmallMatrix {
+    fn index_mut(&mut self, (row, column): (usize, usize)) -> &mut f64 {
+        &mut self.0[row][column]
+    }
+}
+
+impl SmallMatrix {
+    /// Its numbers by rows.
+    pub(super) fn values(&self) -> &[f64] {
+        self.0.as_flattened()
+    }
+
+    /// From numbers by rows.
+    pub(super) fn from_values(values: &[f64]) -> Self {
+        let mut matrix = Self::default();
+        matrix.0.as_flattened_mut().copy_from_slice(&values[..MAX_STEPS * MAX_STEPS]);
+        matrix
+    }
+
+    /// The sum of two.
+    pub(super) fn plus(mut self, other: Self) -> Self {
+        let values = self.0.as_flattened_mut().iter_mut();
+        values.zip(other.values()).for_each(|(value, other)| *value += other);
+        self
+    }
+}
+
+/// The lower Cholesky factor of the leading rows of a matrix, as many as are positive definite.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Factor {
+    lower: SmallMatrix,
+    /// Rows that it has.
+    pub rank: usize,
+}
+
+impl Factor {
+    /// Factors the first `n` rows and columns of a symmetric matrix, of which the upper half is read, and gives the
+    /// first pivot that is no more than `tolerance` of its diagonal entry, if there is one.
+    ///
+    /// The test is the same however rows and columns are scaled.
+    /// # Source
+    /// `[golub2013]`, section 4.2.
+    pub fn new(a: &SmallMatrix, n: usize, tolerance: f64) -> (Self, Option<f64>) {
+        let mut factor = Self::default();
+        let lower = &mut factor.lower;
+        for i in 0..n {
+            for j in 0..i {
+                let known: f64 = (0..j).map(|k| lower[(i, k)] * lower[(j, k)]).sum();
+                lower[(i, j)] = (a[(j, i)] - known) / lower[(j, j)];
+            }
+            let pivot = a[(i, i)] - (0..i).map(|k| lower[(i, k)].powi(2)).sum::<f64>();
+            let is_sound = pivot > tolerance * a[(i, i)] && pivot > 0.0 && pivot.is_finite();
+            if !is_sound {
+                return (factor, Some(pivot));
+            }
+            lower[(i, i)] = pivot.sqrt();
+            factor.rank = i + 1;
+        }
+        (factor, None)
+    }
+
+    /// Replaces the first entries of `x`, as many as there are rows, by the solution; the others by zero.
+    pub fn solve(&self, x: &mut SmallVector) {
+        let (lower, n) = (&self.lower, self.rank);
+        for i in 0..n {
+            let known: f64 = (0..i).map(|k| lower[(i, k)] * x[k]).sum();
+            x[i] = (x[i] - known) / lower[(i, i)];
+        }
+        for i in (0..n).rev() {
+            let known: f64 = (i + 1..n).map(|k| lower[(k, i)] * x[k]).sum();
+            x[i] = (x[i] - known) / lower[(i, i)];
+        }
+        x[n..].fill(0.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from_rows(rows: &[&[f64]]) -> SmallMatrix {
+        let mut matrix = SmallMatrix::default();
+        for (i, row) in rows.iter().enumerate() {
+            row.iter().enumerate().for_each(|(j, value)| matrix[(i, j)] = *value);
+        }
+        matrix
+    }
+
+    #[test]
+    fn a_positive_definite_matrix_is_solved() {
+        let a = from_rows(&[&[4.0, 2.0, 0.0], &[2.0, 5.0, 2.0], &[0.0, 2.0, 2.0]]);
+        let (factor, pivot) = Factor::new(&a, 3, 1e-14);
+        assert_eq!((factor.rank, pivot), (3, None));
+        let mut x = [8.0, 18.0, 10.0, 7.0, 7.0, 7.0];
+        factor.solve(&mut x);
+        assert_eq!(x, [1.0, 2.0, 3.0, 0.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn the_leading_rows_serve_where_a_pivot_is_not_positive() {
+        let a = from_rows(&[&[4.0, 2.0, 2.0], &[2.0, 1.0, 1.0], &[2.0, 1.0, 9.0]]);
+        let (factor, pivot) = Factor::new(&a, 3, 1e-14);
+        assert_eq!((factor.rank, pivot), (1, Some(0.0)));
+        let mut x = [2.0; MAX_STEPS];
+        factor.solve(&mut x);
+        assert_eq!(x, [0.5, 0.0, 0.0, 0.0, 0.0, 0.0]);
+        assert_eq!(Factor::new(&from_rows(&[&[f64::NAN]]), 1, 1e-14).0.rank, 0);
+        assert_eq!(Factor::new(&from_rows(&[&[-1.0]]), 1, 1e-14).1, Some(-1.0));
+    }
+
+    #[test]
+    fn scaling_rows_and_columns_alike_changes_no_verdict() {
+        let a = from_rows(&[&[1e40, 1e20], &[1e20, 1.0 + 1e-9]]);
+        assert_eq!(Factor::new(&a, 2, 1e-14).0.rank, 2);
+        assert_eq!(Factor::new(&a, 2, 1e-8).0.rank, 1);
+    }
+}
