@@ -45,8 +45,10 @@ pub trait Hook<T: Scalar>: Sync {
 /// # Source
 /// `[kronbichler2022]`, section 5.1.
 pub trait MergedHook<T: Scalar>: Sync {
-    /// Called some time before `pre` with rows that will soon be needed, so that they can be asked for.
-    fn ahead(&self, _rows: Range<usize>) {}
+    /// Where vectors begin that `pre` reads, so that the loop can ask for their next rows ahead of time.
+    fn reads(&self) -> Vec<*const T> {
+        Vec::new()
+    }
 
     /// Called before `x[rows]` is read.
     fn pre(&self, _rows: Range<usize>, _x: &mut [T], _y: &[T]) {}

@@ -4,11 +4,12 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use femtile_device::Cpu;
-use femtile_device::cpu::vector::{Lanes, prefetch};
+use femtile_device::cpu::vector::Lanes;
 use femtile_device::cpu::{Aligned, SharedMut};
 use femtile_linalg::hooks::MergedHook;
 use femtile_tensor::{Contract, lanes};
 
+use super::ahead::Ahead;
 use super::exchange::{Source, clear_constrained, gather, scatter, share};
 use super::layout::Layout;
 use super::numbers::Numbers;
@@ -134,14 +135,14 @@ impl<T: Contract + Lanes> CellLoop<T> {
             let (x, y) = unsafe { (&*x.range(rows.clone()), &*y.range(rows.clone())) };
             hook.post(tile, rows, x, y);
         };
-        let around = Around { ahead: &|rows| hook.ahead(rows), pre: &pre, post: &post };
+        let around = Around { reads: &|| hook.reads(), pre: &pre, post: &post };
         self.run(&y, Source::of_shared(&x), Constrained::Identity, op_cell, &around);
     }
 
     /// $y = A x$ without anything around it.
     pub(super) fn apply(&self, y: &mut [T], x: &[T], constrained: Constrained, op_cell: CellWork<'_, T>) {
         self.assert_lengths(y, x);
-        let around = Around { ahead: &|_| (), pre: &|_| (), post: &|_| () };
+        let around = Around { reads: &Vec::new, pre: &|_| (), post: &|_| () };
         self.run(&SharedMut::new(y), Source::new(x), constrained, op_cell, &around);
     }
 
@@ -192,7 +193,7 @@ impl<T: Contract + Lanes> CellLoop<T> {
         x: Source<'_, T>,
         constrained: Constrained,
         op_cell: CellWork<'_, T>,
-        around: &Around<'_>,
+        around: &Around<'_, T>,
     ) {
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         let shares = SharedMut::new(&mut shares[..]);
@@ -207,10 +208,13 @@ impl<T: Contract + Lanes> CellLoop<T> {
         self.cpu.for_threads(|thread| {
             let Some(groups) = self.parts.groups.get(thread) else { return };
             let mut scratch = self.scratch[thread].lock().unwrap_or_else(PoisonError::into_inner);
+            let mut ahead =
+                Ahead::new([x.address(0), y.address(0)].into_iter().chain((around.reads)()).collect());
             for group in groups.clone() {
+                let room = (&mut scratch[..], &mut ahead);
                 // SAFETY: a thread writes rows that its groups alone touch; what others touch as well is marked and
                 // goes to shares, which belong to a cell. Rows of several threads have been prepared above.
-                unsafe { self.run_group(group, (y, x), &shares, constrained, op_cell, around, &mut scratch) };
+                unsafe { self.run_group(group, (y, x), &shares, constrained, op_cell, around, room) };
                 let completed = schedule.completed.of(group);
                 completed.iter().for_each(|&tile| self.complete(tile as usize, (y, x), constrained, around));
             }
@@ -240,8 +244,8 @@ impl<T: Contract + Lanes> CellLoop<T> {
         shares: &SharedMut<'_, T>,
         constrained: Constrained,
         op_cell: CellWork<'_, T>,
-        around: &Around<'_>,
-        scratch: &mut [T],
+        around: &Around<'_, T>,
+        (scratch, ahead): (&mut [T], &mut Ahead<T>),
     ) {
         for rows in self.schedule.begun.of(number) {
             (around.pre)(rows.clone());
@@ -256,15 +260,11 @@ impl<T: Contract + Lanes> CellLoop<T> {
         let (local, room) = scratch.split_at_mut(self.layout.places.len() * lanes);
         for (done, batch) in batches.enumerate() {
             let part = |done: usize| next.start + next.len() * done / n_batches;
-            let soon = part(done)..part(done + 1);
-            for row in soon.clone().step_by(64 / size_of::<T>()) {
-                prefetch(x.address(row));
-                prefetch(y.address(row));
-            }
-            (around.ahead)(soon);
+            // Reading and writing an entity are a step each.
+            ahead.begin(part(done)..part(done + 1), 2 * self.layout.n_entities());
             let (unknowns, marks) = (self.numbers.unknowns(batch), self.parts.marks(batch));
             // SAFETY: rows of this batch are written by nobody else.
-            unsafe { gather(&self.cpu, local, x, unknowns, &self.layout, lanes) };
+            unsafe { gather(&self.cpu, local, x, unknowns, &self.layout, (lanes, ahead)) };
             if constrained == Constrained::Identity {
                 clear_constrained(local, marks, &self.layout, lanes);
             }
@@ -273,7 +273,7 @@ impl<T: Contract + Lanes> CellLoop<T> {
             let sizes = (lanes, self.numbers.n_active(batch));
             // SAFETY: entities that other threads have are marked, and shares are those of this batch.
             unsafe {
-                scatter(&self.cpu, y, local, unknowns, marks, &self.layout, sizes);
+                scatter(&self.cpu, y, local, unknowns, marks, &self.layout, sizes, ahead);
                 share(shares, local, unknowns, marks, &self.layout, lanes);
             }
         }
@@ -285,7 +285,7 @@ impl<T: Contract + Lanes> CellLoop<T> {
         tile: usize,
         (y, x): (&SharedMut<'_, T>, Source<'_, T>),
         constrained: Constrained,
-        around: &Around<'_>,
+        around: &Around<'_, T>,
     ) {
         for &row in &self.constrained[self.constrained_begins[tile]..self.constrained_begins[tile + 1]] {
             // SAFETY: the row lies in the tile, which is this thread's now.
@@ -335,8 +335,8 @@ impl<T: Contract + Lanes> CellLoop<T> {
 }
 
 /// What happens beside the work on cells.
-struct Around<'a> {
-    ahead: &'a (dyn Fn(Range<usize>) + Sync),
+struct Around<'a, T> {
+    reads: &'a (dyn Fn() -> Vec<*const T> + Sync),
     pre: &'a (dyn Fn(Range<usize>) + Sync),
     post: &'a (dyn Fn(usize) + Sync),
 }

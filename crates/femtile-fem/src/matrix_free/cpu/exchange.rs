@@ -6,6 +6,7 @@ use femtile_device::cpu::vector::{Lanes, Vector};
 use femtile_device::cpu::{SharedMut, SimdLevel};
 use femtile_device::{Cpu, Scalar};
 
+use super::ahead::Ahead;
 use super::layout::Layout;
 use super::numbers::Unknowns;
 use super::parts::Mark;
@@ -61,7 +62,7 @@ pub(super) unsafe fn gather<T: Lanes>(
     x: Source<'_, T>,
     unknowns: Unknowns<'_>,
     layout: &Layout,
-    lanes: usize,
+    (lanes, ahead): (usize, &mut Ahead<T>),
 ) {
     let firsts = match unknowns {
         Unknowns::All(list) => {
@@ -79,12 +80,12 @@ pub(super) unsafe fn gather<T: Lanes>(
             // SAFETY: the device has the level of the vectors.
             #[cfg(target_arch = "x86_64")]
             SimdLevel::Avx2 => unsafe {
-                transposed_in::<T, T::Avx2>(local, x, firsts, layout);
+                transposed_in::<T, T::Avx2>(local, x, firsts, layout, ahead);
             },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             SimdLevel::Avx512 => unsafe {
-                transposed_in::<T, T::Avx512>(local, x, firsts, layout);
+                transposed_in::<T, T::Avx512>(local, x, firsts, layout, ahead);
             },
             _ => {
                 for (entity, firsts) in firsts.chunks_exact(lanes).enumerate() {
@@ -119,12 +120,14 @@ unsafe fn transposed_in<T: Scalar, V: Vector<T>>(
     x: Source<'_, T>,
     firsts: &[u32],
     layout: &Layout,
+    ahead: &mut Ahead<T>,
 ) {
     let lanes = V::LANES;
     assert!(local.len() == layout.places.len() * lanes && firsts.len() == layout.n_entities() * lanes);
     let mut unused = [T::ZERO; MOST_LANES];
     let (to, unused) = (local.as_mut_ptr(), unused.as_mut_ptr());
     for (entity, firsts) in firsts.chunks_exact(lanes).enumerate() {
+        ahead.step();
         let places = layout.places(entity);
         let last = firsts.iter().fold(0, |last, &first| last.max(first)) as usize;
         assert!(last + places.len() <= x.len);
@@ -168,13 +171,14 @@ unsafe fn transposed_out<T: Scalar, V: Vector<T>>(
     firsts: &[u32],
     marked: &[u32; MOST_LANES],
     layout: &Layout,
-    n_active: usize,
+    (n_active, ahead): (usize, &mut Ahead<T>),
 ) {
     let lanes = V::LANES;
     assert!(local.len() >= layout.places.len() * lanes && firsts.len() == layout.n_entities() * lanes);
     let mut square = Square([T::ZERO; MOST_LANES * MOST_LANES]);
     let rows = square.0.as_mut_ptr();
     for (entity, firsts) in firsts.chunks_exact(lanes).enumerate() {
+        ahead.step();
         for (k, places) in layout.places(entity).chunks(lanes).enumerate() {
             let is_square = places.len() >= WORTH;
             if is_square {
@@ -279,6 +283,7 @@ pub(super) unsafe fn scatter<T: Lanes>(
     marks: &[Mark],
     layout: &Layout,
     (lanes, n_active): (usize, usize),
+    ahead: &mut Ahead<T>,
 ) {
     let mut marked = [0_u32; MOST_LANES];
     marks.iter().for_each(|mark| marked[mark.lane as usize] |= 1 << mark.entity);
@@ -289,12 +294,12 @@ pub(super) unsafe fn scatter<T: Lanes>(
             // SAFETY: as the caller promises; the device has the level of the vectors.
             #[cfg(target_arch = "x86_64")]
             SimdLevel::Avx2 if is_regular => unsafe {
-                transposed_out::<T, T::Avx2>(y, local, firsts, &marked, layout, n_active);
+                transposed_out::<T, T::Avx2>(y, local, firsts, &marked, layout, (n_active, ahead));
             },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             SimdLevel::Avx512 if is_regular => unsafe {
-                transposed_out::<T, T::Avx512>(y, local, firsts, &marked, layout, n_active);
+                transposed_out::<T, T::Avx512>(y, local, firsts, &marked, layout, (n_active, ahead));
             },
             // SAFETY: as above.
             _ => unsafe { scatter_plainly(y, local, (unknowns, firsts), &marked, layout, (lanes, n_active)) },

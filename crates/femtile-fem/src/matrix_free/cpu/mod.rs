@@ -1,5 +1,6 @@
 //! The operator on a CPU: SIMD across cells, threads without atomics.
 
+mod ahead;
 mod batch_metrics;
 #[allow(unsafe_code)]
 mod cell_loop;

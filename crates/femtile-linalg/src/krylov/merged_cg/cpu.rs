@@ -1,7 +1,6 @@
 use std::ops::Range;
 
 use femtile_device::cpu::SharedMut;
-use femtile_device::cpu::vector::prefetch;
 use femtile_device::{Buffer, Cpu, Scalar};
 
 use super::products::Lanewise;
@@ -115,17 +114,10 @@ struct Pass<'a, T> {
 }
 
 impl<T: Scalar> MergedHook<T> for Pass<'_, T> {
-    fn ahead(&self, rows: Range<usize>) {
-        let moves_x = self.update.of_p != 0.0;
-        for row in rows.clone().step_by(64 / size_of::<T>()) {
-            prefetch(self.r.address(row));
-            if moves_x {
-                prefetch(self.x.address(row));
-            }
-        }
-        let times = self.diagonal.repeats;
-        let entries = &self.diagonal.entries[rows.start / times..rows.end.div_ceil(times)];
-        entries.iter().step_by(64 / size_of::<T>()).for_each(|entry| prefetch(entry));
+    fn reads(&self) -> Vec<*const T> {
+        let diagonal = (self.diagonal.repeats == 1).then_some(self.diagonal.entries.as_ptr());
+        let x = (self.update.of_p != 0.0).then(|| self.x.address(0));
+        std::iter::once(self.r.address(0)).chain(diagonal).chain(x).collect()
     }
 
     fn pre(&self, rows: Range<usize>, p: &mut [T], v: &[T]) {
