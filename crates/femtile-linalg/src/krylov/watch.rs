@@ -96,11 +96,12 @@ impl<'a> Watch<'a> {
         r_dot_r.sqrt() / self.b_norm <= self.config.tolerance
     }
 
-    /// Puts a computed r·r in the place of that of a recurrence.
+    /// Puts a computed r·r in the place of that of a recurrence; what the recurrence had reached no longer counts.
     pub(super) fn correct(&mut self, r_dot_r: f64) {
         if let Some(last) = self.history.last_mut() {
             *last = r_dot_r;
         }
+        (self.best, self.best_iteration) = (self.relative(self.iteration()), self.iteration());
     }
 
     /// Iterations seen.
