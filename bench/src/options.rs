@@ -2,6 +2,7 @@ use femtile::device::Cpu;
 
 use crate::BenchError;
 use crate::problems::Elliptic;
+use crate::problems::bake_off::{Method, Shape};
 
 /// What the user may choose of a benchmark; `None` leaves the choice to the benchmark.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -12,6 +13,10 @@ pub struct Options {
     pub nodes: Option<usize>,
     /// Degree of the elements, for benchmarks of several.
     pub degree: Option<usize>,
+    /// Shape of the cells, for bake-off problems; by default every one.
+    pub geometry: Option<Shape>,
+    /// Methods of which an iteration is timed, for bake-off problems; none for the product.
+    pub methods: Vec<Method>,
     /// What is solved, for benchmarks of solvers.
     pub problem: Option<Elliptic>,
     /// Whether the same is measured with other libraries, for benchmarks that do not do so anyway.

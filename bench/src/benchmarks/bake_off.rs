@@ -1,27 +1,52 @@
-//! $y = A x$ without a matrix on a cube of hexahedra, cells cubes and cells deformed, degrees 3 to 8: unknowns a second.
+//! The bake-off problems of CEED on a cube of hexahedra: unknowns a second of a product or of an iteration.
 //!
-//! Bytes are 24 an unknown (x read, y read before it is written, and written) and those of metrics and numbers of unknowns,
-//! once each. Vectors are some 24 MB each by default, and stay in a last-level cache of that size.
+//! Bytes of a product are 24 an unknown (x read, y read before it is written, and written) and those of metrics and numbers
+//! of unknowns, once each; of an iteration what its method moves at best, which [`Method::values`] says. Vectors are some
+//! 24 MB each by default, and stay in a last-level cache of that size.
 
 use femtile::device::{Buffer, Cpu};
 use femtile::fem::dofs::TensorSpace;
-use femtile::linalg::LinearOperator;
+use femtile::fem::matrix_free::MatrixFree;
+use femtile::linalg::comm::Alone;
+use femtile::linalg::krylov::Stop;
+use femtile::linalg::krylov::cg::{CgConfig, ConjugateGradient};
+use femtile::linalg::krylov::merged_cg::MergedCg;
+use femtile::linalg::krylov::pipelined_cg::PipelinedCg;
+use femtile::linalg::krylov::s_step_cg::{SStepCg, SStepCgConfig};
+use femtile::linalg::precondition::{Diagonal, SharedDiagonal};
+use femtile::linalg::{LinearOperator, Preconditioner};
 
+use super::stopwatch::Stopwatch;
 use super::{ROUNDS, between_bandwidths};
-use crate::problems::bake_off::{BakeOff, Shape};
+use crate::problems::bake_off::{BakeOff, Method, Shape};
 use crate::timing::Samples;
 use crate::{BenchError, Options, Record, Work};
 
+/// Iterations of one solve: then rounding has not ended it.
+const ITERATIONS: usize = 12;
+
 pub(super) fn bp1(options: &Options) -> Result<Vec<Record>, BenchError> {
     all(BakeOff::Bp1, options)
+}
+
+pub(super) fn bp2(options: &Options) -> Result<Vec<Record>, BenchError> {
+    all(BakeOff::Bp2, options)
 }
 
 pub(super) fn bp3(options: &Options) -> Result<Vec<Record>, BenchError> {
     all(BakeOff::Bp3, options)
 }
 
+pub(super) fn bp4(options: &Options) -> Result<Vec<Record>, BenchError> {
+    all(BakeOff::Bp4, options)
+}
+
 pub(super) fn bp5(options: &Options) -> Result<Vec<Record>, BenchError> {
     all(BakeOff::Bp5, options)
+}
+
+pub(super) fn bp6(options: &Options) -> Result<Vec<Record>, BenchError> {
+    all(BakeOff::Bp6, options)
 }
 
 pub(super) fn laplace(options: &Options) -> Result<Vec<Record>, BenchError> {
@@ -30,49 +55,149 @@ pub(super) fn laplace(options: &Options) -> Result<Vec<Record>, BenchError> {
 
 fn all(problem: BakeOff, options: &Options) -> Result<Vec<Record>, BenchError> {
     let degrees = options.degree.map_or(3..=8, |degree| degree..=degree);
+    let shapes = options.geometry.map_or(Shape::ALL.to_vec(), |shape| vec![shape]);
     let mut records = Vec::new();
     for cpu in options.cpus()? {
-        for shape in [Shape::Cartesian, Shape::Deformed] {
+        for &shape in &shapes {
             for degree in degrees.clone() {
-                records.push(product(&cpu, problem, shape, degree, options)?);
+                let case = Case { cpu: &cpu, problem, shape, degree };
+                records.extend(case.records(options)?);
             }
         }
     }
     Ok(records)
 }
 
-fn product(
-    cpu: &Cpu,
+/// One problem on one mesh.
+struct Case<'a> {
+    cpu: &'a Cpu,
     problem: BakeOff,
     shape: Shape,
     degree: usize,
-    options: &Options,
-) -> Result<Record, BenchError> {
-    let nodes = options.nodes(145)?;
-    let mesh = shape.mesh(((nodes - 1) / degree.max(1)).max(1))?;
-    let space = TensorSpace::new(&mesh, degree)?;
-    let a = problem.operator(cpu, &space)?;
-    let mut x = Buffer::zeros(cpu, space.n_dofs())?;
-    x.as_mut_slice().iter_mut().enumerate().for_each(|(i, x)| *x = (i % 17) as f64 * 0.1);
-    let mut y = Buffer::zeros(cpu, space.n_dofs())?;
-    a.apply(&mut y, &x)?;
-    let mut samples = Samples::default();
-    let bandwidth = between_bandwidths(cpu, || {
-        for _ in 0..options.repeats(60).div_ceil(ROUNDS) {
-            samples.time(|| cpu.install(|| a.apply(&mut y, &x)))?;
+}
+
+impl Case<'_> {
+    /// The product, or an iteration of each method that is asked for.
+    fn records(&self, options: &Options) -> Result<Vec<Record>, BenchError> {
+        // As many unknowns for any number of components.
+        let nodes = options.nodes(145)?;
+        let scale = (self.problem.components() as f64).cbrt();
+        let cells = (((nodes - 1) as f64 / scale) as usize / self.degree.max(1)).max(1);
+        let mesh = self.shape.mesh(cells)?;
+        let space = TensorSpace::new(&mesh, self.degree)?;
+        let a = self.problem.operator(self.cpu, &space)?;
+        let measured = |(name, samples, bytes, bandwidth): (&str, Samples, usize, f64)| {
+            let work = Work { bytes: bytes as f64, flops: 0.0 };
+            let name =
+                format!("{} {name}, {}, degree {}", self.problem.name(), self.shape.name(), self.degree);
+            let bound = ("read bandwidth", bandwidth);
+            let mut record = Record::against_bandwidth(&name, self.cpu, &samples, work, bound);
+            record.set("degree", self.degree);
+            record.set("n_dofs", a.n_rows());
+            record.set("n_cells", mesh.n_cells());
+            record.set("threads", self.cpu.threads());
+            record.set("mdof_per_s", 1e-6 * a.n_rows() as f64 / record.seconds_min);
+            record.set("mdof_per_s_median", 1e-6 * a.n_rows() as f64 / record.seconds_median);
+            record.set("operator_bytes_per_dof", a.bytes() as f64 / a.n_rows() as f64);
+            record
+        };
+        match options.methods.as_slice() {
+            [] => Ok(vec![measured(self.product(&a, options)?)]),
+            methods => {
+                let found: Result<Vec<_>, BenchError> =
+                    methods.iter().map(|&method| self.iteration(&a, method, options)).collect();
+                let mut records: Vec<Record> = found?.into_iter().map(measured).collect();
+                compare(methods, &mut records);
+                Ok(records)
+            }
         }
-        Ok(())
-    })?;
-    let work = Work { bytes: (24 * space.n_dofs() + a.bytes()) as f64, flops: 0.0 };
-    let bound = ("read bandwidth", bandwidth.read_gb_per_s);
-    let name = format!("{} product, {}, degree {degree}", problem.name(), shape.name());
-    let mut record = Record::against_bandwidth(&name, cpu, &samples, work, bound);
-    record.set("degree", degree);
-    record.set("n_dofs", space.n_dofs());
-    record.set("n_cells", mesh.n_cells());
-    record.set("threads", cpu.threads());
-    record.set("mdof_per_s", 1e-6 * space.n_dofs() as f64 / record.seconds_min);
-    record.set("mdof_per_s_median", 1e-6 * space.n_dofs() as f64 / record.seconds_median);
-    record.set("operator_bytes_per_dof", a.bytes() as f64 / space.n_dofs() as f64);
-    Ok(record)
+    }
+
+    fn product(
+        &self,
+        a: &MatrixFree<f64>,
+        options: &Options,
+    ) -> Result<(&'static str, Samples, usize, f64), BenchError> {
+        let x = wavy(self.cpu, a.n_rows())?;
+        let mut y = Buffer::zeros(self.cpu, a.n_rows())?;
+        a.apply(&mut y, &x)?;
+        let mut samples = Samples::default();
+        let bandwidth = between_bandwidths(self.cpu, || {
+            for _ in 0..options.repeats(60).div_ceil(ROUNDS) {
+                samples.time(|| self.cpu.install(|| a.apply(&mut y, &x)))?;
+            }
+            Ok(())
+        })?;
+        Ok(("product", samples, 24 * a.n_rows() + a.bytes(), bandwidth.read_gb_per_s))
+    }
+
+    /// An iteration with the diagonal as preconditioner, the mean over a few of one solve.
+    fn iteration(
+        &self,
+        a: &MatrixFree<f64>,
+        method: Method,
+        options: &Options,
+    ) -> Result<(&'static str, Samples, usize, f64), BenchError> {
+        let components = self.problem.components();
+        let mut b = Buffer::zeros(self.cpu, a.n_rows())?;
+        a.apply(&mut b, &wavy(self.cpu, a.n_rows())?)?;
+        let inverse: Vec<f64> = a.diagonal().into_iter().map(f64::recip).collect();
+        let of_nodes: Vec<f64> = inverse.iter().step_by(components).copied().collect();
+        let full = Diagonal::from_inverse(Buffer::from_vec(self.cpu, inverse)?);
+        let shared = SharedDiagonal::new(Buffer::from_vec(self.cpu, of_nodes)?, components);
+        let cg = CgConfig { tolerance: 1e-14, max_iterations: ITERATIONS, ..CgConfig::default() };
+        let mut watch = Stopwatch::default();
+        let mut x = Buffer::zeros(self.cpu, a.n_rows())?;
+        let bandwidth = between_bandwidths(self.cpu, || {
+            for _ in 0..options.repeats(60).div_ceil(ROUNDS * ITERATIONS) {
+                watch.begin();
+                x.as_mut_slice().fill(0.0);
+                let outcome = self.cpu.install(|| match method {
+                    Method::Pcg => {
+                        ConjugateGradient::new(cg.clone()).solve(&mut x, a, &full, &b, &Alone, &mut watch)
+                    }
+                    Method::MergedPcg => {
+                        let m: &dyn Preconditioner<f64, Cpu> = if components == 1 { &full } else { &shared };
+                        MergedCg::new(cg.clone()).solve(&mut x, a, m, &b, &Alone, &mut watch)
+                    }
+                    Method::PipelinedPcg => {
+                        PipelinedCg::new(cg.clone()).solve(&mut x, a, &full, &b, &Alone, &mut watch)
+                    }
+                    Method::SStepPcg => {
+                        let config = SStepCgConfig { cg: cg.clone(), steps: Method::STEPS };
+                        SStepCg::new(config).solve(&mut x, a, &full, &b, &Alone, &mut watch)
+                    }
+                })?;
+                match outcome.stop {
+                    Stop::MaxIterations | Stop::Converged => {}
+                    stop => {
+                        return Err(BenchError::Setting {
+                            field: "method",
+                            message: format!("the solve {stop}"),
+                        });
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        let bytes = 8.0 * method.values(components) * a.n_rows() as f64;
+        let products = method.products();
+        let bytes = bytes + products * a.bytes() as f64;
+        Ok((method.name(), watch.samples, bytes as usize, bandwidth.read_gb_per_s))
+    }
+}
+
+/// How many times as fast as plain conjugate gradients the other methods are, where these were measured.
+fn compare(methods: &[Method], records: &mut [Record]) {
+    let Some(plain) = methods.iter().position(|&method| method == Method::Pcg) else { return };
+    let seconds = records[plain].seconds_median;
+    for record in records.iter_mut() {
+        record.set("over_plain_pcg", seconds / record.seconds_median);
+    }
+}
+
+fn wavy(cpu: &Cpu, n: usize) -> Result<Buffer<f64, Cpu>, BenchError> {
+    let mut x = Buffer::zeros(cpu, n)?;
+    x.as_mut_slice().iter_mut().enumerate().for_each(|(i, x)| *x = (i % 17) as f64 * 0.1);
+    Ok(x)
 }

@@ -4,38 +4,16 @@
 //! (q is summed with p while the product has both in cache.) Not counted: that the cache reads q before
 //! the product writes it.
 
-use std::ops::ControlFlow;
-use std::time::Instant;
-
 use femtile::device::{Buffer, Cpu};
 use femtile::linalg::comm::Alone;
+use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::{CgConfig, ConjugateGradient};
-use femtile::linalg::krylov::{Monitor, Stop};
 use femtile::linalg::precondition::Jacobi;
 
+use super::stopwatch::Stopwatch;
 use super::{ROUNDS, between_bandwidths};
 use crate::problems::kuhn_box;
-use crate::timing::Samples;
 use crate::{BenchError, Options, Record, Work};
-
-/// Notes how long each iteration took.
-#[derive(Default)]
-struct Stopwatch {
-    last: Option<Instant>,
-    samples: Samples,
-}
-
-impl Monitor for Stopwatch {
-    fn iteration(&mut self, iteration: usize, _relative_residual: f64) -> ControlFlow<Stop> {
-        let now = Instant::now();
-        if let Some(last) = self.last.replace(now)
-            && iteration > 1
-        {
-            self.samples.push((now - last).as_secs_f64());
-        }
-        ControlFlow::Continue(())
-    }
-}
 
 pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
     let mut records: Vec<Record> =
@@ -59,7 +37,7 @@ fn iteration(cpu: &Cpu, options: &Options) -> Result<Record, BenchError> {
     let cg = ConjugateGradient::new(CgConfig { tolerance: 1e-14, max_iterations, ..CgConfig::default() });
     let mut watch = Stopwatch::default();
     let bandwidth = between_bandwidths(cpu, || {
-        watch.last = None;
+        watch.begin();
         x.as_mut_slice().fill(0.0);
         let outcome = cg.solve(&mut x, &a, &jacobi, &b, &Alone, &mut watch)?;
         match outcome.stop {

@@ -12,6 +12,7 @@ mod petsc;
 mod read_gmsh;
 mod refill;
 mod spmv;
+mod stopwatch;
 mod sum_factorization;
 mod tridiagonal;
 mod tridiagonal_cuda;
@@ -59,14 +60,29 @@ pub(crate) fn all() -> Vec<Benchmark> {
             run: bake_off::bp1,
         },
         Benchmark {
+            name: "bp2",
+            summary: "bake-off problem 2: as bp1, three components",
+            run: bake_off::bp2,
+        },
+        Benchmark {
             name: "bp3",
             summary: "bake-off problem 3: the Laplacian, p + 2 Gauss points",
             run: bake_off::bp3,
         },
         Benchmark {
+            name: "bp4",
+            summary: "bake-off problem 4: as bp3, three components",
+            run: bake_off::bp4,
+        },
+        Benchmark {
             name: "bp5",
             summary: "bake-off problem 5: the Laplacian, p + 1 Gauss-Lobatto points",
             run: bake_off::bp5,
+        },
+        Benchmark {
+            name: "bp6",
+            summary: "bake-off problem 6: as bp5, three components",
+            run: bake_off::bp6,
         },
         Benchmark {
             name: "read-gmsh",

@@ -1,4 +1,4 @@
-//! The bake-off problems of CEED with one component, on a cube of hexahedra: `bench/problems.md` has them all.
+//! The bake-off problems of CEED on a cube of hexahedra: `bench/problems.md` defines them.
 
 use femtile::device::Cpu;
 use femtile::fem::Coefficient;
@@ -14,10 +14,16 @@ use crate::BenchError;
 pub enum BakeOff {
     /// The mass matrix, p + 2 Gauss points an axis.
     Bp1,
+    /// The mass matrix of three components.
+    Bp2,
     /// The Laplacian, p + 2 Gauss points an axis.
     Bp3,
+    /// The same of three components.
+    Bp4,
     /// The Laplacian, p + 1 Gauss–Lobatto points an axis.
     Bp5,
+    /// The same of three components.
+    Bp6,
     /// The Laplacian, p + 1 Gauss points an axis, which is what cases take.
     Laplace,
 }
@@ -36,16 +42,27 @@ impl BakeOff {
     pub fn name(self) -> &'static str {
         match self {
             Self::Bp1 => "bp1",
+            Self::Bp2 => "bp2",
             Self::Bp3 => "bp3",
+            Self::Bp4 => "bp4",
             Self::Bp5 => "bp5",
+            Self::Bp6 => "bp6",
             Self::Laplace => "laplace",
+        }
+    }
+
+    /// Components of the field.
+    pub fn components(self) -> usize {
+        match self {
+            Self::Bp2 | Self::Bp4 | Self::Bp6 => 3,
+            _ => 1,
         }
     }
 
     fn rule(self) -> CellRule {
         match self {
-            Self::Bp1 | Self::Bp3 => CellRule::Gauss { extra: 1 },
-            Self::Bp5 => CellRule::GaussLobatto,
+            Self::Bp1 | Self::Bp2 | Self::Bp3 | Self::Bp4 => CellRule::Gauss { extra: 1 },
+            Self::Bp5 | Self::Bp6 => CellRule::GaussLobatto,
             Self::Laplace => CellRule::default(),
         }
     }
@@ -54,19 +71,74 @@ impl BakeOff {
     pub fn operator(self, cpu: &Cpu, space: &TensorSpace<'_>) -> Result<MatrixFree<f64>, BenchError> {
         let one = Coefficient::Constant(1.0);
         let terms = match self {
-            Self::Bp1 => Terms { sigma: None, lambda: Some(&one) },
+            Self::Bp1 | Self::Bp2 => Terms { sigma: None, lambda: Some(&one) },
             _ => Terms { sigma: Some(&one), lambda: None },
         };
+        let components = self.components();
         Ok(MatrixFree::new(
             cpu,
             space,
             terms,
-            MatrixFreeConfig { rule: self.rule(), ..MatrixFreeConfig::default() },
+            MatrixFreeConfig { rule: self.rule(), components, ..MatrixFreeConfig::default() },
         )?)
     }
 }
 
+/// What is timed of a solve, with the diagonal as preconditioner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Conjugate gradients in two passes beside the product.
+    Pcg,
+    /// Merged into the loop over cells.
+    MergedPcg,
+    /// Pipelined.
+    PipelinedPcg,
+    /// [`Method::STEPS`] steps at once.
+    SStepPcg,
+}
+
+impl Method {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Pcg, Self::MergedPcg, Self::PipelinedPcg, Self::SStepPcg];
+
+    /// Steps of [`Method::SStepPcg`]; 12 iterations are whole blocks of it.
+    pub const STEPS: usize = 3;
+
+    /// Its name on the command line and in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pcg => "pcg",
+            Self::MergedPcg => "merged-pcg",
+            Self::PipelinedPcg => "pipelined-pcg",
+            Self::SStepPcg => "s-step-pcg",
+        }
+    }
+
+    /// Values of vectors that an iteration reads and writes for each unknown at best, those of products included.
+    ///
+    /// # Source
+    /// `[kronbichler2022]`, Table 1, with a diagonal for each component, but for merged ones; ours where it differs: `cg` is
+    /// fused into two passes.
+    pub fn values(self, components: usize) -> f64 {
+        let steps = Self::STEPS as f64;
+        match self {
+            Self::Pcg => 10.0 + 3.0,
+            Self::MergedPcg => 7.0 + 1.0 / components as f64,
+            Self::PipelinedPcg => 15.0 + 3.0,
+            Self::SStepPcg => 10.0 + 11.0 / steps + 3.0 * self.products(),
+        }
+    }
+
+    /// Products of an iteration.
+    pub fn products(self) -> f64 {
+        if self == Self::SStepPcg { 1.0 + 1.0 / Self::STEPS as f64 } else { 1.0 }
+    }
+}
+
 impl Shape {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Cartesian, Self::Deformed];
+
     /// Its name in records.
     pub fn name(self) -> &'static str {
         match self {

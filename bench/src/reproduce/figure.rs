@@ -38,6 +38,8 @@ pub enum Quantity {
     Iterations,
     /// Nodes of a mesh.
     Nodes,
+    /// Numbers of a vector.
+    Values,
 }
 
 impl Quantity {
@@ -59,6 +61,7 @@ impl Quantity {
             Self::Milliseconds => "ms",
             Self::Iterations => "iterations",
             Self::Nodes => "nodes",
+            Self::Values => "values an unknown",
         }
     }
 }

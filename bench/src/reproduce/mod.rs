@@ -2,6 +2,7 @@
 
 mod figure;
 mod fu2014;
+mod kronbichler2022;
 mod laszlo2016;
 mod plot;
 mod session;
@@ -79,7 +80,11 @@ pub fn papers() -> Vec<Paper> {
     let paper = |key, summary, items| Paper { key, summary, items };
     vec![
         paper("cui2024", "multigrid with vertex-patch smoothers", vec![]),
-        paper("kronbichler2022", "conjugate gradients merged into matrix-free operators", vec![]),
+        paper(
+            "kronbichler2022",
+            "conjugate gradients merged into matrix-free operators",
+            kronbichler2022::items(),
+        ),
         paper("laszlo2016", "batched tridiagonal and block-tridiagonal solvers", laszlo2016::items()),
         paper("fu2014", "the pipeline of finite elements with algebraic multigrid", fu2014::items()),
         paper("wong2015", "ELL-WARP sparse products and cardiac simulation", wong2015::items()),

@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use femtile_bench::problems::Elliptic;
+use femtile_bench::problems::bake_off::{Method, Shape};
 
 /// Finite-element solves that keep their data in small tiles of fast memory.
 #[derive(Debug, Parser)]
@@ -262,9 +263,15 @@ pub struct BenchOptions {
     /// Nodes along a side of the box; each benchmark states its default in its records.
     #[arg(long)]
     pub nodes: Option<usize>,
-    /// Degree of the elements of `laplace`, `bp1`, `bp3` and `bp5`; by default 3 to 8.
+    /// Degree of the elements of `laplace` and `bp1` to `bp6`; by default 3 to 8.
     #[arg(long, value_name = "P", value_parser = clap::value_parser!(u8).range(1..=10))]
     pub degree: Option<u8>,
+    /// Shape of the cells of `laplace` and `bp1` to `bp6`; by default both.
+    #[arg(long, value_name = "NAME", value_parser = Shape::ALL.map(Shape::name))]
+    pub geometry: Option<String>,
+    /// Methods of which `laplace` and `bp1` to `bp6` time an iteration, with commas between; without it the product.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = Method::ALL.map(Method::name))]
+    pub method: Vec<String>,
     /// What `amg` solves.
     #[arg(long, value_name = "NAME", value_parser = Elliptic::ALL.map(Elliptic::name))]
     pub problem: Option<String>,

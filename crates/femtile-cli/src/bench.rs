@@ -2,6 +2,7 @@ use std::process::{Command, ExitCode};
 
 use comfy_table::{Table, presets};
 use femtile_bench::problems::Elliptic;
+use femtile_bench::problems::bake_off::{Method, Shape};
 use femtile_bench::{Options, Record};
 
 use crate::arguments::BenchOptions;
@@ -18,7 +19,13 @@ pub fn run(options: &BenchOptions) -> Result<ExitCode, Failure> {
         threads: options.threads,
         nodes: options.nodes,
         degree: options.degree.map(usize::from),
-        problem: options.problem.as_deref().and_then(problem),
+        geometry: named(&Shape::ALL, Shape::name, options.geometry.as_deref()),
+        methods: options
+            .method
+            .iter()
+            .filter_map(|name| named(&Method::ALL, Method::name, Some(name)))
+            .collect(),
+        problem: named(&Elliptic::ALL, Elliptic::name, options.problem.as_deref()),
         peers: options.peers,
         systems: options.systems,
         repeats: options.repeats,
@@ -36,8 +43,8 @@ pub fn run(options: &BenchOptions) -> Result<ExitCode, Failure> {
     }
 }
 
-fn problem(name: &str) -> Option<Elliptic> {
-    Elliptic::ALL.into_iter().find(|problem| problem.name() == name)
+fn named<T: Copy>(all: &[T], name_of: impl Fn(T) -> &'static str, name: Option<&str>) -> Option<T> {
+    all.iter().copied().find(|&one| Some(name_of(one)) == name)
 }
 
 fn table(records: &[Record]) -> String {

@@ -6,6 +6,6 @@ mod metric;
 mod quadrature;
 pub mod reference;
 
-pub use cpu::{CellLoop, CellWork, MatrixFree, MatrixFreeConfig};
+pub use cpu::{CellLoop, CellWork, MatrixFree, MatrixFreeConfig, Visit};
 pub use metric::Terms;
 pub use quadrature::CellRule;

@@ -170,6 +170,18 @@ impl<T: Contract + Lanes> CellLoop<T> {
         self.numbers.bytes()
     }
 
+    pub(super) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    pub(super) fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+
+    pub(super) fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+
     pub(super) fn numbers(&self) -> &Numbers {
         &self.numbers
     }
@@ -273,7 +285,7 @@ impl<T: Contract + Lanes> CellLoop<T> {
             let sizes = (lanes, self.numbers.n_active(batch));
             // SAFETY: entities that other threads have are marked, and shares are those of this batch.
             unsafe {
-                scatter(&self.cpu, y, local, unknowns, marks, &self.layout, sizes, ahead);
+                scatter(&self.cpu, y, local, unknowns, marks, &self.layout, (sizes, ahead));
                 share(shares, local, unknowns, marks, &self.layout, lanes);
             }
         }

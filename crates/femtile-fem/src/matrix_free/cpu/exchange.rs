@@ -282,8 +282,7 @@ pub(super) unsafe fn scatter<T: Lanes>(
     (unknowns, firsts): (Unknowns<'_>, &[u32]),
     marks: &[Mark],
     layout: &Layout,
-    (lanes, n_active): (usize, usize),
-    ahead: &mut Ahead<T>,
+    ((lanes, n_active), ahead): ((usize, usize), &mut Ahead<T>),
 ) {
     let mut marked = [0_u32; MOST_LANES];
     marks.iter().for_each(|mark| marked[mark.lane as usize] |= 1 << mark.entity);

@@ -25,20 +25,21 @@ struct Recorder<'a> {
     x: &'a [f64],
     y: &'a [f64],
     before: f64,
-    calls: Mutex<(Vec<Range<usize>>, Vec<(usize, Range<usize>)>)>,
+    begun: Mutex<Vec<Range<usize>>>,
+    completed: Mutex<Vec<(usize, Range<usize>)>>,
 }
 
 impl MergedHook<f64> for Recorder<'_> {
     fn pre(&self, rows: Range<usize>, x: &mut [f64], y: &[f64]) {
         assert!(y.iter().all(|&y| y == self.before), "y was written before {rows:?} began");
         x.copy_from_slice(&self.x[rows.clone()]);
-        self.calls.lock().unwrap().0.push(rows);
+        self.begun.lock().unwrap().push(rows);
     }
 
     fn post(&self, tile: usize, rows: Range<usize>, x: &[f64], y: &[f64]) {
         assert_eq!(x, &self.x[rows.clone()]);
         assert_eq!(y, &self.y[rows.clone()], "rows {rows:?} of tile {tile} were not complete");
-        self.calls.lock().unwrap().1.push((tile, rows));
+        self.completed.lock().unwrap().push((tile, rows));
     }
 }
 
@@ -91,12 +92,18 @@ fn work_around_the_loop_sees_each_range_before_its_first_read_and_after_its_last
                     let a = MatrixFree::<f64>::new(&cpu, &space, terms, config).unwrap();
                     let mut y = Buffer::from_vec(&cpu, vec![f64::NAN; x.len()]).unwrap();
                     a.apply(&mut y, &Buffer::from_vec(&cpu, x.clone()).unwrap()).unwrap();
-                    let recorder =
-                        Recorder { x: &x, y: &y.to_host().unwrap(), before: 7.0, calls: Mutex::default() };
+                    let recorder = Recorder {
+                        x: &x,
+                        y: &y.to_host().unwrap(),
+                        before: 7.0,
+                        begun: Mutex::default(),
+                        completed: Mutex::default(),
+                    };
                     let mut y = Buffer::from_vec(&cpu, vec![7.0; x.len()]).unwrap();
                     let mut given = Buffer::from_vec(&cpu, vec![f64::NAN; x.len()]).unwrap();
                     a.apply_merged(&mut y, &mut given, &recorder).unwrap();
-                    let (pre, mut post) = recorder.calls.into_inner().unwrap();
+                    let (pre, mut post) =
+                        (recorder.begun.into_inner().unwrap(), recorder.completed.into_inner().unwrap());
                     post.sort_by_key(|(tile, _)| *tile);
                     assert!(post.iter().enumerate().all(|(i, (tile, _))| i == *tile));
                     assert_eq!(post.len(), a.n_tiles());

@@ -17,6 +17,8 @@ mod parts;
 mod schedule;
 #[cfg(test)]
 mod tests;
+mod visits;
 
 pub use cell_loop::{CellLoop, CellWork};
 pub use operator::{MatrixFree, MatrixFreeConfig};
+pub use visits::Visit;
