@@ -30,5 +30,6 @@ pub(super) fn figure_5(session: &Session) -> Result<Figure, BenchError> {
          components, each numbered from what it alone touches to what others touch last."
     )];
     let title = "Ranges of vectors that are in use for at most so many batches of cells".to_owned();
-    Ok(figure(session, ("figure-5", title, Quantity::Percent), table, claims, notes))
+    let figure = figure(session, ("figure-5", title, Quantity::Percent), table, claims, notes);
+    Ok(Figure { abscissa: "batches", ..figure })
 }

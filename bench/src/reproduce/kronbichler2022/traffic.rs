@@ -107,7 +107,7 @@ fn moved(a: &MatrixFree<f64>, components: usize, cache_bytes: usize) -> [[f64; 2
 }
 
 pub(super) fn table_1(session: &Session) -> Result<Figure, BenchError> {
-    let (cells, cache_bytes) = if session.settings.small { (5, 128 << 10) } else { (20, 1 << 20) };
+    let (cells, cache_bytes) = if session.settings.small { (5, 128 << 10) } else { (24, 2 << 20) };
     let names = ["product", "PCG", "merged PCG"];
     let mut found: Vec<[f64; 2]> = Vec::new();
     for components in [3, 1] {

@@ -121,6 +121,46 @@ fn bend_flat([x, y, _]: [f64; 3]) -> [f64; 3] {
 }
 
 #[test]
+fn visits_begin_rows_before_cells_read_them_and_end_them_after_the_last_addition() {
+    let one = Coefficient::Constant(1.0);
+    let space_of = cubes([9, 8, 7]);
+    let space = TensorSpace::new(&space_of, 3).unwrap();
+    for (components, threads) in [(1, 1), (3, 1), (1, 4)] {
+        let cpu = Cpu::new(threads).unwrap();
+        let terms = Terms { sigma: Some(&one), lambda: None };
+        let config = MatrixFreeConfig { components, ..MatrixFreeConfig::default() };
+        let a = MatrixFree::<f64>::new(&cpu, &space, terms, config).unwrap();
+        // 0: untouched, 1: begun, 2: complete; and how often each row is added to.
+        let (mut states, mut added) = (vec![0; a.n_rows()], vec![0; a.n_rows()]);
+        let mut n_reads = 0;
+        a.cell_loop().visits(&mut |visit| match visit {
+            Visit::Before(rows) => states[rows].iter_mut().for_each(|state| {
+                assert_eq!(*state, 0);
+                *state = 1;
+            }),
+            Visit::Read(rows) => {
+                n_reads += rows.len();
+                assert!(states[rows].iter().all(|&state| state == 1));
+            }
+            Visit::Add(rows) => {
+                assert!(states[rows.clone()].iter().all(|&state| state == 1));
+                added[rows].iter_mut().for_each(|n| *n += 1);
+            }
+            Visit::After(rows) => states[rows].iter_mut().for_each(|state| {
+                assert_eq!(*state, 1);
+                *state = 2;
+            }),
+        });
+        assert!(states.iter().all(|&state| state == 2));
+        assert_eq!(n_reads, 9 * 8 * 7 * 64 * components);
+        assert_eq!(added.iter().sum::<usize>(), n_reads);
+        let lives: Vec<usize> = a.cell_loop().liveliness().collect();
+        assert_eq!(lives.len(), space.n_dofs().div_ceil(64));
+        assert!(lives.iter().all(|&life| (1..=space.groups().len()).contains(&life)));
+    }
+}
+
+#[test]
 fn components_have_the_operator_each() {
     let two = Coefficient::Constant(2.0);
     let terms = Terms { sigma: Some(&two), lambda: Some(&two) };
