@@ -1,0 +1,130 @@
+//! What the kernels are compiled for.
+
+use femtile_device::Scalar;
+use femtile_device::cuda::{COPY_HEADER, Header, Program, Specialisation};
+use femtile_linalg::hooks::{CudaHook, Hook, NoHook};
+
+use super::config::{Geometry, Shape};
+use super::tables;
+use crate::matrix_free::quadrature::CellRule;
+
+static APPLY: Program =
+    Program { name: "matrix_free", source: include_str!("matrix_free.cu"), headers: &HEADERS };
+const HEADERS: [Header; 4] = [
+    COPY_HEADER,
+    Header { name: "lines.cuh", text: include_str!("lines.cuh") },
+    Header { name: "exchange.cuh", text: include_str!("exchange.cuh") },
+    Header { name: "metric.cuh", text: include_str!("metric.cuh") },
+];
+static SUMS: Program = Program { name: "matrix_free_sums", source: include_str!("sums.cu"), headers: &[] };
+
+/// Rows that a block shows to a hook.
+pub(super) const ROWS: usize = 2048;
+
+/// All that tells one operator's kernel from another's.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Variant {
+    pub degree: usize,
+    pub rule: CellRule,
+    pub has_stiffness: bool,
+    pub has_mass: bool,
+    pub is_isotropic: bool,
+    /// Whether there are cells with lists of their unknowns.
+    pub has_lists: bool,
+    pub geometry: Geometry,
+    pub shape: Shape,
+}
+
+impl Variant {
+    /// Points along an axis.
+    pub fn n_points(&self) -> usize {
+        self.rule.n_points(self.degree)
+    }
+
+    /// Entries of a metric that is stored at points.
+    pub fn n_entries(&self) -> usize {
+        6 * usize::from(self.has_stiffness) + usize::from(self.has_mass)
+    }
+
+    /// Numbers that the metric of a batch takes where it is stored, whole packs of 16 bytes.
+    pub fn batch_entries<T>(&self) -> usize {
+        let n = self.n_points();
+        (n.pow(3) * self.n_entries() * self.shape.cells).next_multiple_of(16 / size_of::<T>())
+    }
+
+    /// Whether metrics go through shared memory.
+    fn is_staged(&self) -> bool {
+        self.shape.is_staged && self.geometry == Geometry::Stored && self.has_stiffness
+    }
+
+    /// Bytes of shared memory of a block.
+    pub fn shared_bytes<T>(&self) -> usize {
+        let n = self.n_points();
+        let tensors = 3 * self.shape.cells * n * n * (n | 1);
+        let staged = if self.is_staged() { self.batch_entries::<T>() } else { 0 };
+        (tensors + staged) * size_of::<T>()
+    }
+
+    /// The program that applies the operator.
+    pub fn program<T: Scalar>(&self, hook: &CudaHook) -> Specialisation {
+        let metric = match self.geometry {
+            Geometry::Stored => 0,
+            Geometry::Constant => 1,
+            Geometry::Trilinear => 2,
+        };
+        APPLY
+            .of::<T>()
+            .define("FEMTILE_DEGREE", self.degree)
+            .define("FEMTILE_POINTS", self.n_points())
+            .define("FEMTILE_COLLOCATED", u8::from(tables::is_collocated(self.degree, self.rule)))
+            .define("FEMTILE_STIFFNESS", u8::from(self.has_stiffness))
+            .define("FEMTILE_MASS", u8::from(self.has_mass))
+            .define("FEMTILE_ISOTROPIC", u8::from(self.is_isotropic))
+            .define("FEMTILE_LISTS", u8::from(self.has_lists))
+            .define("FEMTILE_METRIC", metric)
+            .define("FEMTILE_STAGED", u8::from(self.is_staged()))
+            .define("FEMTILE_CELLS", self.shape.cells)
+            .define("FEMTILE_THREADS", self.shape.threads(self.n_points()))
+            .define("FEMTILE_BLOCKS", self.shape.blocks)
+            .header("tables.cuh", tables::text(self.degree, self.rule))
+            .header("hook.cuh", hook.source)
+    }
+}
+
+/// The program of what comes after.
+pub(super) fn sums<T: Scalar>(hook: &CudaHook) -> Specialisation {
+    SUMS.of::<T>().define("FEMTILE_ROWS", ROWS).header("hook.cuh", hook.source)
+}
+
+/// The programs of this folder, for checks that compile them: all degrees, and of each kind of operator one.
+pub(crate) fn specialisations() -> Vec<Specialisation> {
+    let Some(hook) = &Hook::<f64>::cuda(&NoHook) else { return Vec::new() };
+    let variant = |degree, rule: CellRule, geometry| Variant {
+        degree,
+        rule,
+        has_stiffness: true,
+        has_mass: false,
+        is_isotropic: true,
+        has_lists: false,
+        geometry,
+        shape: Shape::of(rule.n_points(degree), geometry),
+    };
+    let mut programs = vec![sums::<f64>(hook), sums::<f32>(hook)];
+    for degree in 1..=10 {
+        programs.push(variant(degree, CellRule::GaussLobatto, Geometry::Stored).program::<f64>(hook));
+    }
+    for degree in [3, 5, 8] {
+        let bp3 = variant(degree, CellRule::Gauss { extra: 1 }, Geometry::Stored);
+        programs.push(bp3.program::<f64>(hook));
+        let bp1 = Variant { has_stiffness: false, has_mass: true, ..bp3 };
+        programs.push(bp1.program::<f64>(hook));
+        let helmholtz = Variant { has_mass: true, has_lists: true, is_isotropic: false, ..bp3 };
+        for geometry in [Geometry::Constant, Geometry::Trilinear] {
+            programs.push(variant(degree, CellRule::default(), geometry).program::<f64>(hook));
+            programs.push(variant(degree, CellRule::GaussLobatto, geometry).program::<f32>(hook));
+            let shape = Shape::of(helmholtz.n_points(), geometry);
+            programs.push(Variant { geometry, shape, ..helmholtz }.program::<f64>(hook));
+        }
+    }
+    programs
+}
