@@ -62,12 +62,11 @@ struct Case<'a> {
     geometry: Option<Geometry>,
     /// Cells of a block, cells of a group.
     cut: Option<(usize, usize)>,
-    is_staged: bool,
 }
 
 impl Case<'_> {
     fn config(&self) -> CudaMatrixFreeConfig {
-        let shape = self.cut.map(|(cells, _)| Shape { cells, blocks: 1, is_staged: self.is_staged });
+        let shape = self.cut.map(|(cells, _)| Shape { cells, blocks: 1 });
         let cells_per_group = self.cut.map(|(_, per_group)| per_group);
         CudaMatrixFreeConfig { geometry: self.geometry, shape, cells_per_group }
     }
@@ -133,7 +132,7 @@ pub fn products_agree_with_the_definition(device: &Cuda, scope: &Scope) {
     let mass = Terms { sigma: None, lambda: Some(&varying) };
     let (stored, trilinear) = (Some(Geometry::Stored), Some(Geometry::Trilinear));
     let case =
-        |degree, rule, terms, geometry, cut| Case { degree, rule, terms, geometry, cut, is_staged: false };
+        |degree, rule, terms, geometry, cut| Case { degree, rule, terms, geometry, cut };
     let cases = [
         case(3, LOBATTO, laplace, stored, Some((2, 2))),
         case(3, LOBATTO, laplace, stored, Some((2, 11))),
@@ -158,8 +157,6 @@ pub fn products_agree_with_the_definition(device: &Cuda, scope: &Scope) {
     let constant = Case { cut: None, ..case(2, GAUSS, anisotropic, None, None) };
     check::<f64>(device, &affine, &constant, &side(&affine, 2, 1), 1e-13);
     check::<f64>(device, &cubes([3, 1, 2]), &constant, &[], 1e-13);
-    let staged = Case { is_staged: true, ..case(3, LOBATTO, helmholtz, stored, Some((2, 11))) };
-    check::<f64>(device, &deformed(cubes([3, 2, 3]), bend), &staged, &[], 1e-13);
     let single = case(3, GAUSS, laplace, stored, None);
     check::<f32>(device, &deformed(cubes([3, 2, 3]), bend), &single, &[], 2e-6);
 }
@@ -177,7 +174,6 @@ pub fn cells_with_lists_agree_with_the_definition(device: &Cuda, _: &Scope) {
             terms,
             geometry: Some(Geometry::Stored),
             cut: Some(cut),
-            is_staged: false,
         };
         check::<f64>(device, &mesh, &case, &[], 1e-12);
         check::<f64>(device, &mesh, &case, &side(&mesh, 3, 4), 1e-12);
@@ -196,7 +192,7 @@ pub fn all_degrees_agree_with_the_definition(device: &Cuda, scope: &Scope) {
         for (k, rule) in rules.into_iter().enumerate() {
             for terms in [both, Terms { lambda: None, ..both }, Terms { sigma: None, ..both }] {
                 let geometry = geometries[(degree + k) % 3];
-                let case = Case { degree, rule, terms, geometry, cut: None, is_staged: false };
+                let case = Case { degree, rule, terms, geometry, cut: None };
                 check::<f64>(device, &mesh, &case, &side(&mesh, degree, 0), 1e-12);
                 if !scope.has_every_kind {
                     return;
@@ -216,7 +212,7 @@ pub fn cg_solves_without_a_matrix(device: &Cuda, _: &Scope) {
     let constrained = side(&mesh, 3, 0);
     let config = CudaMatrixFreeConfig {
         geometry: Some(Geometry::Stored),
-        shape: Some(Shape { cells: 2, blocks: 1, is_staged: false }),
+        shape: Some(Shape { cells: 2, blocks: 1 }),
         cells_per_group: Some(11),
     };
     let a = CudaMatrixFree::<f64>::new(device, &space, terms, LOBATTO, &constrained, config).unwrap();

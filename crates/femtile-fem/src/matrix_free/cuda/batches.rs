@@ -17,6 +17,7 @@ const ADDED: usize = 54;
 const SHARED: usize = 55;
 const CONSTRAINED: usize = 56;
 const LIST: usize = 57;
+const METRIC: usize = 58;
 
 /// Cells of a space, dealt out to blocks.
 ///
@@ -36,16 +37,23 @@ pub(super) struct Batches {
     pub shares: Shares,
 }
 
-/// Rows that several groups have, and where their shares lie, in the order in which they are added.
+/// Entities that several groups have, faces first, then edges, then vertices, and where their shares begin, in the order
+/// in which they are added.
 #[derive(Debug, Default)]
 pub(super) struct Shares {
-    /// Number of shares.
+    /// Number of values that are put aside.
     pub len: usize,
+    /// Faces, edges and vertices.
+    pub counts: [usize; 3],
+    /// First row of each.
     pub rows: Vec<u32>,
-    /// `[rows + 1]`.
+    /// The part of `places` of each edge and vertex: `[n_edges + n_vertices + 1]`; faces have two places each.
     pub begins: Vec<u32>,
     pub places: Vec<u32>,
 }
+
+/// First row, first share, length.
+type Run = (u32, u32, u32);
 
 /// Unknowns of each entity.
 fn lengths(degree: usize) -> [u32; ENTITIES] {
@@ -66,43 +74,47 @@ impl Batches {
         per_group: usize,
         constrained: &[u32],
     ) -> Result<Self, LinalgError> {
-        let n_cells = space.n_cells();
-        let per_group = per_group.max(cells);
-        let n_groups = n_cells.div_ceil(per_group);
-        let of_groups: Vec<Vec<u32>> = (0..n_groups)
-            .into_par_iter()
-            .map(|group| {
-                let positions = group * per_group..((group + 1) * per_group).min(n_cells);
-                if per_group == cells { alone(positions, cells) } else { apart(space, positions, cells) }
+        let is_alone = per_group <= cells;
+        let cuts = if is_alone { every(space.n_cells(), cells) } else { cuts(space, per_group) };
+        let of_groups: Vec<Vec<u32>> = cuts
+            .par_windows(2)
+            .map(|ends| {
+                let positions = ends[0]..ends[1];
+                if is_alone { alone(positions, cells) } else { apart(space, positions, cells) }
             })
             .collect();
         let mut begins = vec![0];
-        let mut slots = Vec::with_capacity(n_cells);
+        let mut slots = Vec::with_capacity(space.n_cells());
         for group in &of_groups {
             slots.extend_from_slice(group);
             begins.push((slots.len() / cells) as u32);
         }
-        // What counts for itself: a cell or a group.
-        let unit = if per_group == cells { 1 } else { per_group };
+        let mut units: Vec<u32> = (0..space.n_cells() as u32).collect();
+        if !is_alone {
+            for (group, ends) in cuts.windows(2).enumerate() {
+                units[ends[0]..ends[1]].fill(group as u32);
+            }
+        }
         let mut batches =
             Self { begins, slots, words: Vec::new(), lists: Vec::new(), shares: Shares::default() };
-        batches.write(space, unit, constrained)?;
+        batches.write(space, &units, constrained)?;
         Ok(batches)
     }
 
+    /// The words of all cells; `units` says of each cell what counts for itself with it: the cell or its group.
     fn write(
         &mut self,
         space: &TensorSpace<'_>,
-        unit: usize,
+        units: &[u32],
         constrained: &[u32],
     ) -> Result<(), LinalgError> {
         let lengths = lengths(space.degree());
-        let owners = owners(space, unit, &lengths);
+        let owners = owners(space, units, &lengths);
         let is_constrained = |first: u32| constrained.binary_search(&first).is_ok();
         // The unit that met an entity last, and where its values go, by first unknown.
         let (mut met, mut target) = (vec![NONE; space.n_dofs()], vec![0u32; space.n_dofs()]);
         let mut runs = Vec::new();
-        let mut n_shares = 0u64;
+        let (mut n_shares, mut n_met) = (0u64, 0);
         self.words = vec![0; self.slots.len() * WORDS];
         for (&position, words) in self.slots.iter().zip(self.words.chunks_exact_mut(WORDS)) {
             words[LIST] = NONE;
@@ -110,7 +122,9 @@ impl Batches {
                 words[..2 * ENTITIES].fill(NONE);
                 continue;
             }
-            let own = (position as usize / unit) as u32;
+            words[METRIC] = n_met;
+            n_met += 1;
+            let own = units[position as usize];
             for (entity, (&first, &len)) in space.firsts(position as usize).iter().zip(&lengths).enumerate() {
                 words[entity] = first;
                 words[TARGETS + entity] = first;
@@ -147,7 +161,7 @@ impl Batches {
                 format!("{n_shares} values between blocks cannot be numbered: take more cells a group");
             return Err(LinalgError::Setting { field: "cells_per_group", message });
         }
-        self.shares = Shares::new(runs, n_shares as usize);
+        self.shares = Shares::new(runs, n_shares as usize, lengths[4]);
         Ok(())
     }
 
@@ -159,16 +173,33 @@ impl Batches {
 }
 
 impl Shares {
-    /// From runs of (first row, first share, length).
-    fn new(mut runs: Vec<(u32, u32, u32)>, len: usize) -> Self {
+    /// From runs, where faces have so many unknowns.
+    fn new(mut runs: Vec<Run>, len: usize, of_face: u32) -> Self {
+        let per_edge = of_face.isqrt();
         runs.par_sort_unstable();
-        let mut shares = Self { len, begins: vec![0], ..Self::default() };
+        let (mut faces, mut others) = (Vec::new(), [Vec::new(), Vec::new()]);
         for runs in runs.chunk_by(|a, b| a.0 == b.0) {
-            for i in 0..runs[0].2 {
-                shares.rows.push(runs[0].0 + i);
-                shares.places.extend(runs.iter().map(|run| run.1 + i));
-                shares.begins.push(shares.places.len() as u32);
+            match runs {
+                // In degree two all entities have one unknown, and what has two shares counts as a face.
+                [first, second] if first.2 == of_face => faces.push([first.0, first.1, second.1]),
+                // A face that is met more often is as many edges as it has rows.
+                _ => {
+                    let part = if runs[0].2 == 1 { 1 } else { per_edge };
+                    let list = &mut others[usize::from(part == 1)];
+                    for i in (0..runs[0].2).step_by(part as usize) {
+                        list.push((runs[0].0 + i, runs.iter().map(|run| run.1 + i).collect::<Vec<u32>>()));
+                    }
+                }
             }
+        }
+        let counts = [faces.len(), others[0].len(), others[1].len()];
+        let rows = faces.iter().map(|face| face[0]).chain(others.iter().flatten().map(|other| other.0)).collect();
+        let mut shares =
+            Self { len, counts, rows, begins: vec![2 * faces.len() as u32], places: Vec::new() };
+        shares.places.extend(faces.iter().flat_map(|face| [face[1], face[2]]));
+        for (_, places) in others.iter().flatten() {
+            shares.places.extend(places);
+            shares.begins.push(shares.places.len() as u32);
         }
         shares
     }
@@ -178,16 +209,47 @@ impl Shares {
 const SEVERAL: u32 = u32::MAX - 1;
 
 /// The unit that has each entity, by its first unknown.
-fn owners(space: &TensorSpace<'_>, unit: usize, lengths: &[u32; ENTITIES]) -> Vec<u32> {
+fn owners(space: &TensorSpace<'_>, units: &[u32], lengths: &[u32; ENTITIES]) -> Vec<u32> {
     let mut owners = vec![NONE; space.n_dofs()];
-    for position in 0..space.n_cells() {
-        let own = (position / unit) as u32;
+    for (position, &own) in units.iter().enumerate() {
         for (&first, _) in space.firsts(position).iter().zip(lengths).filter(|(_, len)| **len > 0) {
             let owner = &mut owners[first as usize];
             *owner = if *owner == NONE || *owner == own { own } else { SEVERAL };
         }
     }
     owners
+}
+
+/// Ends of groups of so many cells.
+fn every(n_cells: usize, size: usize) -> Vec<usize> {
+    (0..n_cells).step_by(size).chain([n_cells]).collect()
+}
+
+/// Ends of groups of at most so many cells, and half as many at least, where the curve through the cells leaps farthest:
+/// there it leaves a cube, so that groups share as little as may be.
+fn cuts(space: &TensorSpace<'_>, most: usize) -> Vec<usize> {
+    let n_cells = space.n_cells();
+    let centre = |position: usize| -> [f64; 3] {
+        let corners = space.corners(position);
+        std::array::from_fn(|i| corners.iter().map(|&node| space.mesh().points[node as usize][i]).sum())
+    };
+    let leap = |position: usize| -> f64 {
+        let (a, b) = (centre(position - 1), centre(position));
+        (0..3).map(|i| (a[i] - b[i]).powi(2)).sum()
+    };
+    let leaps: Vec<f64> =
+        (0..n_cells).into_par_iter().map(|at| if at == 0 { 0.0 } else { leap(at) }).collect();
+    let mut cuts = vec![0];
+    let mut begin = 0;
+    while begin + most < n_cells {
+        let candidates = begin + most.div_ceil(2)..=begin + most;
+        // Leaps within a hundredth count as equal, and the last of these is taken.
+        let farthest = candidates.clone().map(|at| leaps[at]).fold(0.0, f64::max);
+        begin = candidates.rev().find(|&at| leaps[at] >= 0.99 * farthest).unwrap_or(begin + most);
+        cuts.push(begin);
+    }
+    cuts.push(n_cells);
+    cuts
 }
 
 /// One batch of neighbours.

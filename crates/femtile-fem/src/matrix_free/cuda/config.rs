@@ -1,5 +1,11 @@
 //! What may be chosen of the operator on a GPU.
 
+use super::tables;
+use crate::matrix_free::quadrature::CellRule;
+
+/// Registers of a multiprocessor.
+const REGISTERS: usize = 65_536;
+
 /// How an operator without a matrix comes by the metric of its cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Geometry {
@@ -18,8 +24,6 @@ pub struct Shape {
     pub cells: usize,
     /// Blocks that a multiprocessor is to have at once, which limits their registers.
     pub blocks: usize,
-    /// Whether stored metrics come through shared memory, asked for a batch of cells ahead.
-    pub is_staged: bool,
 }
 
 /// Settings of [`super::CudaMatrixFree`]; by default all is chosen.
@@ -34,21 +38,22 @@ pub struct CudaMatrixFreeConfig {
 }
 
 impl Shape {
-    /// As measured on an H200, for a number of points along an axis.
-    pub(super) fn of(n_points: usize, geometry: Geometry) -> Self {
-        let cells = match n_points {
+    /// For elements of a degree with a rule: as measured on an H200, where more blocks help until registers spill.
+    pub(super) fn of(degree: usize, rule: CellRule, geometry: Geometry) -> Self {
+        let n = rule.n_points(degree);
+        let cells = match n {
             ..=2 => 32,
-            3 => 16,
-            4 | 5 => 8,
-            6 | 7 => 4,
-            8 | 9 => 2,
+            3 | 4 => 8,
+            5 => 5,
+            6 => 4,
+            7 | 8 => 2,
             _ => 1,
         };
-        let threads = (cells * n_points * n_points).next_multiple_of(32);
-        // Registers for the lines that a thread holds.
-        let registers = 40 + 8 * n_points;
-        let blocks = (65_536 / (threads * registers)).clamp(1, 16);
-        Self { cells, blocks, is_staged: geometry == Geometry::Stored && false }
+        let interpolation = if tables::is_collocated(degree, rule) { 0 } else { 4 * n };
+        let of_corners = if geometry == Geometry::Trilinear { 60 } else { 0 };
+        let registers = 28 + 12 * n + interpolation + of_corners;
+        let shape = Self { cells, blocks: 1 };
+        Self { blocks: (REGISTERS / (shape.threads(n) * registers)).clamp(1, 16), ..shape }
     }
 
     /// Threads of a block.

@@ -6,7 +6,7 @@
 #include "lines.cuh"
 
 // Words of a cell: first unknowns of the 27 entities, where their values go, and marks, a bit an entity.
-const u32 CELL_WORDS = 64, TARGETS = 27, ADDED = 54, SHARED_MARKS = 55, CONSTRAINED = 56, LIST = 57;
+const u32 CELL_WORDS = 64, TARGETS = 27, ADDED = 54, SHARED_MARKS = 55, CONSTRAINED = 56, LIST = 57, METRIC_CELL = 58;
 const u32 NOTHING = 0xffffffffu;
 
 // The part of a cell that a column sees.
@@ -72,22 +72,29 @@ __device__ inline void gather(
     }
 }
 
-// Stores or adds the values of a column, to y or among the shares.
-__device__ inline void scatter(
-    T* y, T* shares, const T (&r)[N], const Column& column, const CellColumn& cell, const u32* lists) {
+// Where the values of a column go: to y or among the shares.
+struct Targets {
     T* to[3];
+
+    __device__ inline Targets(T* y, T* shares, const CellColumn& cell) {
 #pragma unroll
-    for (u32 d = 0; d < 3; ++d) to[d] = (cell.shared >> d & 1 ? shares : y) + cell.targets[d];
-    T sums[N];
-#pragma unroll
-    for (u32 k = 0; k < N; ++k) {
-        const u32 d = Column::digit(k);
-        const bool is_added = (cell.added >> d & 1) == 1;
-        sums[k] = is_added ? to[d][column.place(cell, lists, k)] : (T)0;
+        for (u32 d = 0; d < 3; ++d) to[d] = (cell.shared >> d & 1 ? shares : y) + cell.targets[d];
     }
+
+    // What batches before have left there; zeros where there is nothing yet.
+    __device__ inline void read(T (&before)[N], const Column& column, const CellColumn& cell, const u32* lists) const {
 #pragma unroll
-    for (u32 k = 0; k < N; ++k) {
-        const u32 d = Column::digit(k);
-        if ((cell.constrained >> d & 1) == 0) to[d][column.place(cell, lists, k)] = sums[k] + r[k];
+        for (u32 k = 0; k < N; ++k) {
+            const u32 d = Column::digit(k);
+            if (cell.added >> d & 1) before[k] = to[d][column.place(cell, lists, k)];
+        }
     }
-}
+
+    __device__ inline void write(const T (&sums)[N], const Column& column, const CellColumn& cell, const u32* lists) const {
+#pragma unroll
+        for (u32 k = 0; k < N; ++k) {
+            const u32 d = Column::digit(k);
+            if ((cell.constrained >> d & 1) == 0) to[d][column.place(cell, lists, k)] = sums[k];
+        }
+    }
+};

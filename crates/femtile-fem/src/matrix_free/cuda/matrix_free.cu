@@ -80,11 +80,14 @@ __device__ inline void integrate(T (&r)[N], const T (&at_points)[Q], const Place
 #endif
 }
 
-// D^T G D + mu on values at a column of points, which also lie in `values`; the metric of the next batch is asked for
-// once that of this one is no longer needed.
-template <typename Next>
+// D^T G D + mu on values at a column of points, which also lie in `values`; `of_cell` is the metric of the cell. Does
+// `meanwhile` when the metric is no longer needed.
+template <typename Meanwhile>
 __device__ inline void act(
-    T (&u)[Q], const Place& place, const Metric& metric, bool is_active, const Next& ask_for_next) {
+    T (&u)[Q], const Place& place, const T* of_cell, bool is_active, const Meanwhile& meanwhile) {
+#if FEMTILE_METRIC != 2
+    const Metric metric(of_cell, place.a, place.b, is_active);
+#endif
 #if FEMTILE_STIFFNESS
     if (is_active) {
         contract_line<Slopes>(place.along_x + place.x_line(), place.values + place.x_line(), 1);
@@ -92,9 +95,12 @@ __device__ inline void act(
     }
     T along_z[Q];
     contract<Slopes>(along_z, u);
-    Metric::wait();
     __syncthreads();
     if (is_active) {
+#if FEMTILE_METRIC == 2
+        // Not before, as it takes many registers.
+        const Metric metric(of_cell, place.a, place.b, is_active);
+#endif
         T *const x = place.along_x + place.z_line(), *const y = place.along_y + place.z_line();
 #pragma unroll
         for (u32 k = 0; k < Q; ++k) {
@@ -107,7 +113,7 @@ __device__ inline void act(
         }
     }
     __syncthreads();
-    ask_for_next();
+    meanwhile();
     if (is_active) {
         contract_line<Transposed<Slopes>>(place.along_x + place.x_line(), place.along_x + place.x_line(), 1);
         contract_line<Transposed<Slopes>>(place.along_y + place.y_line(), place.along_y + place.y_line(), ROW);
@@ -124,12 +130,16 @@ __device__ inline void act(
     }
 #else
     if (is_active) {
+#if FEMTILE_METRIC == 2
+        const Metric metric(of_cell, place.a, place.b, is_active);
+#endif
 #pragma unroll
         for (u32 k = 0; k < Q; ++k) {
             T none[3] = {};
             u[k] *= metric.act(none, k);
         }
     }
+    meanwhile();
 #endif
 }
 
@@ -138,33 +148,33 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS) ma
     T* y, T* shares, const T* x, const u32* begins, const u32* cells, const u32* lists, const T* metric, Hook hook) {
     if (hook.is_idle()) return;
     FEMTILE_DYNAMIC_SHARED(T, shared);
-    T* const staged = shared;
-    T* const tensors = shared + (FEMTILE_STAGED ? BATCH_ENTRIES : 0);
     const u32 cell = threadIdx.x / LAYER_POINTS;
     const bool is_active = cell < FEMTILE_CELLS;
-    const Place place(tensors, is_active ? cell : 0, threadIdx.x % LAYER_POINTS);
+    const u32 slot = is_active ? cell : 0;
+    const Place place(shared, slot, threadIdx.x % LAYER_POINTS);
     const bool is_node = is_active && place.is_node();
     const Column column(is_node ? place.a : 0, is_node ? place.b : 0);
     const u32 begin = begins[blockIdx.x], end = begins[blockIdx.x + 1];
-    const u64 slot = is_active ? cell : 0;
-    Metric::ask(staged, metric, begin);
-    CellColumn next = column.of_cell(cells + ((u64)begin * FEMTILE_CELLS + slot) * CELL_WORDS);
+    const u32* words = cells + ((u64)begin * FEMTILE_CELLS + slot) * CELL_WORDS;
+    CellColumn next = column.of_cell(words);
     for (u32 batch = begin; batch < end; ++batch) {
         const CellColumn now = next;
-        if (batch + 1 < end) {
-            next = column.of_cell(cells + ((u64)(batch + 1) * FEMTILE_CELLS + slot) * CELL_WORDS);
-        }
-        const bool has_nodes = is_node && !now.is_empty();
-        T nodes[N] = {}, u[Q] = {};
+        const T* const of_cell = metric + (u64)__ldg(words + METRIC_CELL) * CELL_NUMBERS;
+        words += FEMTILE_CELLS * CELL_WORDS;
+        if (batch + 1 < end) next = column.of_cell(words);
+        const bool has_cell = is_active && !now.is_empty(), has_nodes = is_node && has_cell;
+        const Targets targets(y, shares, now);
+        T nodes[N] = {}, before[N] = {}, u[Q] = {};
         if (has_nodes) gather(nodes, x, column, now, lists);
-        interpolate(u, nodes, place, is_active);
-        const Metric at_points(
-            staged, metric, batch, (u64)batch * FEMTILE_CELLS + slot, is_active ? place.a : 0,
-            is_active ? place.b : 0);
-        act(u, place, at_points, is_active, [&]() {
-            if (batch + 1 < end) Metric::ask(staged, metric, batch + 1);
+        interpolate(u, nodes, place, has_cell);
+        act(u, place, of_cell, has_cell, [&]() {
+            if (has_nodes) targets.read(before, column, now, lists);
         });
-        integrate(nodes, u, place, is_active);
-        if (has_nodes) scatter(y, shares, nodes, column, now, lists);
+        integrate(nodes, u, place, has_cell);
+        if (has_nodes) {
+#pragma unroll
+            for (u32 k = 0; k < N; ++k) nodes[k] += before[k];
+            targets.write(nodes, column, now, lists);
+        }
     }
 }

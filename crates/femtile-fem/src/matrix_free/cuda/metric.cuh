@@ -1,16 +1,15 @@
 // The metric at a column of points: G = |det J| J^-1 sigma J^-T with weights, as xx, yy, zz, yz, xz, xy, and mu.
 //
-// FEMTILE_METRIC 0: stored at all points, [batch][plane][entry][thread]. 1: one a cell, [cell][8]. 2: computed from the
-// eight corners of a cell and its coefficients, [cell][32].
+// FEMTILE_METRIC 0: stored at all points, [cell][plane][entry][point of the plane]. 1: one a cell, [cell][8]. 2: computed
+// from the eight corners of a cell and its coefficients, [cell][32].
 #pragma once
-#include "copy.cuh"
 #include "lines.cuh"
+#include "reciprocal.cuh"
 
 const u32 ENTRIES = 6 * FEMTILE_STIFFNESS + FEMTILE_MASS;
 const u32 MU = 6 * FEMTILE_STIFFNESS;
-const u32 SLOTS = FEMTILE_CELLS * LAYER_POINTS;
-// Of a batch, whole packs.
-const u64 BATCH_ENTRIES = ((u64)Q * ENTRIES * SLOTS + Pack<T>::N - 1) / Pack<T>::N * Pack<T>::N;
+// Numbers of a cell.
+const u32 CELL_NUMBERS = FEMTILE_METRIC == 0 ? Q * ENTRIES * LAYER_POINTS : FEMTILE_METRIC == 1 ? 8 : 32;
 
 __device__ inline void multiply(T (&g)[3], T xx, T yy, T zz, T yz, T xz, T xy) {
     const T x = g[0], y = g[1], z = g[2];
@@ -22,26 +21,17 @@ __device__ inline void multiply(T (&g)[3], T xx, T yy, T zz, T yz, T xz, T xy) {
 #if FEMTILE_METRIC == 0
 struct Metric {
     const T* entries;
+    T first[ENTRIES];
 
-#if FEMTILE_STAGED
-    // All entries of a batch are brought to shared memory by all threads; a barrier has to follow the wait.
-    static __device__ inline void ask(T* staged, const T* metric, u64 batch) {
-        const T* const from = metric + batch * BATCH_ENTRIES;
-        for (u32 i = threadIdx.x; i < BATCH_ENTRIES / Pack<T>::N; i += FEMTILE_THREADS) {
-            copy_async(reinterpret_cast<Pack<T>*>(staged) + i, reinterpret_cast<const Pack<T>*>(from) + i);
-        }
-        commit_copies();
+    // Asks for the first plane, so that it is under way when a cell's slopes are worked out.
+    __device__ inline Metric(const T* of_cell, u32 x, u32 y, bool is_active) : entries(of_cell + x + Q * y) {
+#pragma unroll
+        for (u32 e = 0; e < ENTRIES; ++e) first[e] = is_active ? __ldcs(entries + e * LAYER_POINTS) : (T)0;
     }
-    static __device__ inline void wait() { wait_for_copies<0>(); }
-    __device__ inline Metric(const T* staged, const T*, u64, u64, u32, u32) : entries(staged + threadIdx.x) {}
-    __device__ inline T entry(u32 plane, u32 e) const { return entries[(plane * ENTRIES + e) * SLOTS]; }
-#else
-    static __device__ inline void ask(T*, const T*, u64) {}
-    static __device__ inline void wait() {}
-    __device__ inline Metric(const T*, const T* metric, u64 batch, u64, u32, u32)
-        : entries(metric + batch * BATCH_ENTRIES + threadIdx.x) {}
-    __device__ inline T entry(u32 plane, u32 e) const { return __ldcs(entries + (plane * ENTRIES + e) * SLOTS); }
-#endif
+    __device__ inline T entry(u32 plane, u32 e) const {
+        return plane == 0 ? first[e] : __ldcs(entries + (plane * ENTRIES + e) * LAYER_POINTS);
+    }
+
     // Slopes become fluxes; gives what the value is multiplied with.
     __device__ inline T act(T (&g)[3], u32 plane) const {
 #if FEMTILE_STIFFNESS
@@ -61,11 +51,9 @@ __device__ inline T column_weight(u32 x, u32 y) { return WEIGHTS[x] * WEIGHTS[y]
 struct Metric {
     T g[7], weight;
 
-    static __device__ inline void ask(T*, const T*, u64) {}
-    static __device__ inline void wait() {}
-    __device__ inline Metric(const T*, const T* metric, u64, u64 cell, u32 x, u32 y) : weight(column_weight(x, y)) {
+    __device__ inline Metric(const T* of_cell, u32 x, u32 y, bool) : weight(column_weight(x, y)) {
 #pragma unroll
-        for (u32 e = 0; e < 7; ++e) g[e] = weight * __ldg(metric + 8 * cell + e);
+        for (u32 e = 0; e < 7; ++e) g[e] = weight * __ldg(of_cell + e);
     }
     __device__ inline T act(T (&slopes)[3], u32 plane) const {
         const T w = WEIGHTS[plane];
@@ -83,10 +71,8 @@ struct Metric {
     T a[2][3], b[3][3];
     T sigma[6], lambda, weight;
 
-    static __device__ inline void ask(T*, const T*, u64) {}
-    static __device__ inline void wait() {}
-    __device__ inline Metric(const T*, const T* metric, u64, u64 cell, u32 x, u32 y) : weight(column_weight(x, y)) {
-        const T* const given = metric + 32 * cell;
+    __device__ inline Metric(const T* of_cell, u32 x, u32 y, bool) : weight(column_weight(x, y)) {
+        const T* const given = of_cell;
         const T s = NODES[x], t = NODES[y];
 #pragma unroll
         for (u32 d = 0; d < 3; ++d) {
@@ -97,10 +83,10 @@ struct Metric {
                 const T c00 = __ldg(layer), c10 = __ldg(layer + 3), c01 = __ldg(layer + 6), c11 = __ldg(layer + 9);
                 const T along_x = (c10 - c00) + t * ((c11 - c01) - (c10 - c00));
                 const T along_y = (c01 - c00) + s * ((c11 - c10) - (c01 - c00));
-                const T at = c00 + s * (c10 - c00) + t * along_y;
+                const T point = c00 + s * (c10 - c00) + t * along_y;
                 (z == 0 ? low : high)[0] = along_x;
                 (z == 0 ? low : high)[1] = along_y;
-                b[2][d] = z == 0 ? -at : b[2][d] + at;
+                b[2][d] = z == 0 ? -point : b[2][d] + point;
             }
 #pragma unroll
             for (u32 axis = 0; axis < 2; ++axis) {
@@ -135,7 +121,7 @@ struct Metric {
 #pragma unroll
         for (u32 d = 0; d < 3; ++d) flux[d] = rows[0][d] * g[0] + rows[1][d] * g[1] + rows[2][d] * g[2];
         // |det| / det^2 = 1 / |det|.
-        T scale = w / (determinant < 0 ? -determinant : determinant);
+        T scale = w * reciprocal(determinant < 0 ? -determinant : determinant);
         if (FEMTILE_ISOTROPIC) {
             scale *= sigma[0];
         } else {

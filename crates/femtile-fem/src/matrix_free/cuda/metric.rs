@@ -10,10 +10,6 @@ use crate::FemError;
 use crate::dofs::TensorSpace;
 use crate::matrix_free::metric::{Entries, Metrics, Scratch, Variation};
 
-/// Numbers of a cell with a constant metric, and of a trilinear one.
-const CONSTANT: usize = 8;
-const TRILINEAR: usize = 32;
-
 /// Room for one cell.
 type Room = (Scratch, Vec<Entries>);
 
@@ -30,39 +26,27 @@ pub(super) fn cheapest(metrics: &Metrics<'_>, n_cells: usize) -> Result<Geometry
     })
 }
 
-/// Metrics of all batches as [`Geometry`] says.
+/// Metrics of all cells as [`Geometry`] says, in the order of their batches.
 pub(super) fn fill<T: Scalar>(
     metrics: &Metrics<'_>,
     space: &TensorSpace<'_>,
     batches: &Batches,
     variant: &Variant,
 ) -> Result<Vec<T>, FemError> {
-    let cells = variant.shape.cells;
-    let per_batch = match variant.geometry {
-        Geometry::Stored => variant.batch_entries::<T>(),
-        Geometry::Constant => CONSTANT * cells,
-        Geometry::Trilinear => TRILINEAR * cells,
-    };
-    let mut filled = vec![T::ZERO; batches.slots.len() / cells * per_batch];
-    filled.par_chunks_exact_mut(per_batch).zip(batches.slots.par_chunks_exact(cells)).try_for_each_init(
-        Room::default,
-        |room, (to, slots)| {
-            for (place, &position) in slots.iter().enumerate().filter(|(_, position)| **position != NONE) {
-                let position = position as usize;
-                match variant.geometry {
-                    Geometry::Stored => stored(metrics, variant, position, place, room, to)?,
-                    Geometry::Constant => {
-                        let entries = metrics.constant(position, &mut room.0)?;
-                        write(&mut to[CONSTANT * place..], &entries);
-                    }
-                    Geometry::Trilinear => {
-                        trilinear(metrics, space, position, room, &mut to[TRILINEAR * place..])?;
-                    }
-                }
+    let numbers = variant.cell_numbers();
+    let mut filled = vec![T::ZERO; space.n_cells() * numbers];
+    let positions: Vec<usize> =
+        batches.slots.iter().filter(|slot| **slot != NONE).map(|&slot| slot as usize).collect();
+    filled.par_chunks_exact_mut(numbers).zip(positions).try_for_each_init(Room::default, |room, (to, position)| {
+        match variant.geometry {
+            Geometry::Stored => stored(metrics, variant, position, room, to),
+            Geometry::Constant => {
+                write(to, &metrics.constant(position, &mut room.0)?);
+                Ok(())
             }
-            Ok::<(), FemError>(())
-        },
-    )?;
+            Geometry::Trilinear => trilinear(metrics, space, position, room, to),
+        }
+    })?;
     Ok(filled)
 }
 
@@ -70,22 +54,20 @@ fn write<T: Scalar>(to: &mut [T], from: &[f64]) {
     to.iter_mut().zip(from).for_each(|(to, &from)| *to = T::from_f64(from));
 }
 
-/// `[plane][entry][cell of the batch][point of the plane]`.
+/// `[plane][entry][point of the plane]`.
 fn stored<T: Scalar>(
     metrics: &Metrics<'_>,
     variant: &Variant,
     position: usize,
-    place: usize,
     (scratch, found): &mut Room,
     to: &mut [T],
 ) -> Result<(), FemError> {
     metrics.at_points(position, scratch, found)?;
     let layer = variant.n_points().pow(2);
     let kept = if variant.has_stiffness { 0..6 + usize::from(variant.has_mass) } else { 6..7 };
-    for (plane, entries) in found.chunks_exact(layer).enumerate() {
-        for (row, e) in kept.clone().enumerate() {
-            let begin = ((plane * kept.len() + row) * variant.shape.cells + place) * layer;
-            let to = &mut to[begin..begin + layer];
+    let planes = to.chunks_exact_mut(kept.len() * layer).zip(found.chunks_exact(layer));
+    for (to, entries) in planes {
+        for (to, e) in to.chunks_exact_mut(layer).zip(kept.clone()) {
             to.iter_mut().zip(entries).for_each(|(to, entries)| *to = T::from_f64(entries[e]));
         }
     }

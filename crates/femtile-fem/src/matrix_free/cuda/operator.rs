@@ -1,7 +1,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use femtile_device::cuda::{Kernel, Launch, Read, Structure, Write};
-use femtile_device::{Buffer, Cuda, Scalar};
+use femtile_device::{Buffer, Cuda, Element, Scalar};
 use femtile_linalg::hooks::{CudaHook, Hook, NoHook};
 use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_mesh::CellKind;
@@ -22,7 +22,7 @@ const THREADS: u32 = 256;
 const GROUPS: usize = 2048;
 
 type Apply<T> = (Write<T>, Write<T>, Read<T>, Read<u32>, Read<u32>, Read<u32>, Read<T>, Structure);
-type Sum<T> = (Write<T>, Read<T>, Read<u32>, Read<u32>, Read<u32>, u64, Structure);
+type Sum<T> = (Write<T>, Read<T>, Structure, Structure);
 type Keep<T> = (Write<T>, Read<T>, Read<u32>, u64, Structure);
 type Post<T> = (Read<T>, Read<T>, u64, Structure);
 
@@ -50,6 +50,8 @@ pub struct CudaMatrixFree<T: Scalar> {
     lists: Buffer<u32, Cuda>,
     metric: Buffer<T, Cuda>,
     shares: Mutex<Buffer<T, Cuda>>,
+    /// Faces, edges and vertices that groups share.
+    shared: [usize; 3],
     rows: Buffer<u32, Cuda>,
     row_begins: Buffer<u32, Cuda>,
     places: Buffer<u32, Cuda>,
@@ -79,7 +81,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
         }
         let metrics = Metrics::new(space, terms, rule)?;
         let geometry = geometry(&metrics, space, config.geometry)?;
-        let shape = config.shape.unwrap_or_else(|| Shape::of(rule.n_points(space.degree()), geometry));
+        let shape = config.shape.unwrap_or_else(|| Shape::of(space.degree(), rule, geometry));
         let per_group =
             config.cells_per_group.unwrap_or_else(|| cells_per_group(space.n_cells(), space.degree(), shape));
         let variant = Variant {
@@ -102,6 +104,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
             cells: Buffer::from_host(device, &batches.words)?,
             lists: Buffer::from_host(device, &batches.lists)?,
             shares: Mutex::new(Buffer::zeros(device, shares.len)?),
+            shared: shares.counts,
             rows: Buffer::from_host(device, &shares.rows)?,
             row_begins: Buffer::from_host(device, &shares.begins)?,
             places: Buffer::from_host(device, &shares.places)?,
@@ -153,18 +156,23 @@ impl<T: Scalar> CudaMatrixFree<T> {
         if shares.is_empty() {
             return Ok(());
         }
-        let arguments = (
-            y.write(),
-            shares.read(),
-            self.rows.read(),
-            self.row_begins.read(),
-            self.places.read(),
-            self.rows.len() as u64,
-            Structure(hook.arguments.clone()),
-        );
+        let per_edge = self.variant.degree - 1;
+        let [n_faces, n_edges, n_vertices] = self.shared;
+        let n_rows = n_faces * per_edge * per_edge + n_edges * per_edge + n_vertices;
+        // `struct Shares` of the kernel.
+        let entities = Structure(vec![
+            address(&self.rows),
+            address(&self.row_begins),
+            address(&self.places),
+            n_faces as u64,
+            n_edges as u64,
+            n_vertices as u64,
+            per_edge as u64,
+        ]);
+        let arguments = (y.write(), shares.read(), entities, Structure(hook.arguments.clone()));
         let kernel = Kernel::<Sum<T>>::new("matrix_free_sum");
-        let launch = Launch::over(self.rows.len(), THREADS);
-        // SAFETY: rows are unknowns, places lie among the shares.
+        let launch = Launch::over(n_rows, THREADS);
+        // SAFETY: rows begin runs of unknowns, places runs of shares, of the lengths that their kinds have.
         Ok(unsafe { self.device.launch(&sums::<T>(hook), &kernel, launch, arguments) }?)
     }
 
@@ -197,6 +205,10 @@ impl<T: Scalar> CudaMatrixFree<T> {
         // SAFETY: both vectors have an entry a row; what the hook touches is its maker's promise.
         Ok(unsafe { self.device.launch(&program, &kernel, launch, arguments) }?)
     }
+}
+
+fn address<E: Element>(buffer: &Buffer<E, Cuda>) -> u64 {
+    buffer.memory().address()
 }
 
 /// The geometry that was asked for where it serves, else the cheapest.

@@ -1,7 +1,7 @@
 //! What the kernels are compiled for.
 
 use femtile_device::Scalar;
-use femtile_device::cuda::{COPY_HEADER, Header, Program, Specialisation};
+use femtile_device::cuda::{Header, Program, RECIPROCAL_HEADER, Specialisation};
 use femtile_linalg::hooks::{CudaHook, Hook, NoHook};
 
 use super::config::{Geometry, Shape};
@@ -11,7 +11,7 @@ use crate::matrix_free::quadrature::CellRule;
 static APPLY: Program =
     Program { name: "matrix_free", source: include_str!("matrix_free.cu"), headers: &HEADERS };
 const HEADERS: [Header; 4] = [
-    COPY_HEADER,
+    RECIPROCAL_HEADER,
     Header { name: "lines.cuh", text: include_str!("lines.cuh") },
     Header { name: "exchange.cuh", text: include_str!("exchange.cuh") },
     Header { name: "metric.cuh", text: include_str!("metric.cuh") },
@@ -46,23 +46,19 @@ impl Variant {
         6 * usize::from(self.has_stiffness) + usize::from(self.has_mass)
     }
 
-    /// Numbers that the metric of a batch takes where it is stored, whole packs of 16 bytes.
-    pub fn batch_entries<T>(&self) -> usize {
-        let n = self.n_points();
-        (n.pow(3) * self.n_entries() * self.shape.cells).next_multiple_of(16 / size_of::<T>())
-    }
-
-    /// Whether metrics go through shared memory.
-    fn is_staged(&self) -> bool {
-        self.shape.is_staged && self.geometry == Geometry::Stored && self.has_stiffness
+    /// Numbers that the metric of a cell takes.
+    pub fn cell_numbers(&self) -> usize {
+        match self.geometry {
+            Geometry::Stored => self.n_points().pow(3) * self.n_entries(),
+            Geometry::Constant => 8,
+            Geometry::Trilinear => 32,
+        }
     }
 
     /// Bytes of shared memory of a block.
     pub fn shared_bytes<T>(&self) -> usize {
         let n = self.n_points();
-        let tensors = 3 * self.shape.cells * n * n * (n | 1);
-        let staged = if self.is_staged() { self.batch_entries::<T>() } else { 0 };
-        (tensors + staged) * size_of::<T>()
+        3 * self.shape.cells * n * n * (n | 1) * size_of::<T>()
     }
 
     /// The program that applies the operator.
@@ -82,7 +78,6 @@ impl Variant {
             .define("FEMTILE_ISOTROPIC", u8::from(self.is_isotropic))
             .define("FEMTILE_LISTS", u8::from(self.has_lists))
             .define("FEMTILE_METRIC", metric)
-            .define("FEMTILE_STAGED", u8::from(self.is_staged()))
             .define("FEMTILE_CELLS", self.shape.cells)
             .define("FEMTILE_THREADS", self.shape.threads(self.n_points()))
             .define("FEMTILE_BLOCKS", self.shape.blocks)
@@ -107,7 +102,7 @@ pub(crate) fn specialisations() -> Vec<Specialisation> {
         is_isotropic: true,
         has_lists: false,
         geometry,
-        shape: Shape::of(rule.n_points(degree), geometry),
+        shape: Shape::of(degree, rule, geometry),
     };
     let mut programs = vec![sums::<f64>(hook), sums::<f32>(hook)];
     for degree in 1..=10 {
@@ -122,7 +117,7 @@ pub(crate) fn specialisations() -> Vec<Specialisation> {
         for geometry in [Geometry::Constant, Geometry::Trilinear] {
             programs.push(variant(degree, CellRule::default(), geometry).program::<f64>(hook));
             programs.push(variant(degree, CellRule::GaussLobatto, geometry).program::<f32>(hook));
-            let shape = Shape::of(helmholtz.n_points(), geometry);
+            let shape = Shape::of(degree, helmholtz.rule, geometry);
             programs.push(Variant { geometry, shape, ..helmholtz }.program::<f64>(hook));
         }
     }
