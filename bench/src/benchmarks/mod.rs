@@ -3,6 +3,7 @@
 mod amg;
 mod assembly;
 mod bake_off;
+mod bake_off_cuda;
 mod bandwidth;
 mod block_tridiagonal;
 mod cg;
@@ -67,6 +68,11 @@ pub(crate) fn all() -> Vec<Benchmark> {
             name: "bp5",
             summary: "bake-off problem 5: the Laplacian, p + 1 Gauss-Lobatto points",
             run: bake_off::bp5,
+        },
+        Benchmark {
+            name: "bake-off-cuda",
+            summary: "on a GPU: bake-off problems 1, 3 and 5, product and Jacobi-CG iteration, degrees 3 to 8",
+            run: bake_off_cuda::run,
         },
         Benchmark {
             name: "read-gmsh",

@@ -131,8 +131,7 @@ pub fn products_agree_with_the_definition(device: &Cuda, scope: &Scope) {
     let anisotropic = Terms { sigma: Some(&tensor), lambda: Some(&two) };
     let mass = Terms { sigma: None, lambda: Some(&varying) };
     let (stored, trilinear) = (Some(Geometry::Stored), Some(Geometry::Trilinear));
-    let case =
-        |degree, rule, terms, geometry, cut| Case { degree, rule, terms, geometry, cut };
+    let case = |degree, rule, terms, geometry, cut| Case { degree, rule, terms, geometry, cut };
     let cases = [
         case(3, LOBATTO, laplace, stored, Some((2, 2))),
         case(3, LOBATTO, laplace, stored, Some((2, 11))),
@@ -168,13 +167,7 @@ pub fn cells_with_lists_agree_with_the_definition(device: &Cuda, _: &Scope) {
     assert!(TensorSpace::new(&mesh, 3).unwrap().n_irregular() > 0);
     for cut in [(2, 2), (2, 5)] {
         let terms = Terms { sigma: Some(&two), lambda: None };
-        let case = Case {
-            degree: 3,
-            rule: GAUSS,
-            terms,
-            geometry: Some(Geometry::Stored),
-            cut: Some(cut),
-        };
+        let case = Case { degree: 3, rule: GAUSS, terms, geometry: Some(Geometry::Stored), cut: Some(cut) };
         check::<f64>(device, &mesh, &case, &[], 1e-12);
         check::<f64>(device, &mesh, &case, &side(&mesh, 3, 4), 1e-12);
     }

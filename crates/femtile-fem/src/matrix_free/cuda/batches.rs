@@ -193,9 +193,9 @@ impl Shares {
             }
         }
         let counts = [faces.len(), others[0].len(), others[1].len()];
-        let rows = faces.iter().map(|face| face[0]).chain(others.iter().flatten().map(|other| other.0)).collect();
-        let mut shares =
-            Self { len, counts, rows, begins: vec![2 * faces.len() as u32], places: Vec::new() };
+        let rows =
+            faces.iter().map(|face| face[0]).chain(others.iter().flatten().map(|other| other.0)).collect();
+        let mut shares = Self { len, counts, rows, begins: vec![2 * faces.len() as u32], places: Vec::new() };
         shares.places.extend(faces.iter().flat_map(|face| [face[1], face[2]]));
         for (_, places) in others.iter().flatten() {
             shares.places.extend(places);

@@ -3,8 +3,9 @@
 use super::tables;
 use crate::matrix_free::quadrature::CellRule;
 
-/// Registers of a multiprocessor.
-const REGISTERS: usize = 65_536;
+/// Threads of a warp, and parts of a multiprocessor that hold warps each.
+const WARP: usize = 32;
+const SCHEDULERS: usize = 4;
 
 /// How an operator without a matrix comes by the metric of its cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -33,31 +34,47 @@ pub struct CudaMatrixFreeConfig {
     pub geometry: Option<Geometry>,
     /// How cells are dealt out.
     pub shape: Option<Shape>,
-    /// Cells that a block takes one batch after the other.
+    /// Cells that a block takes one batch after the other; no more than it has side by side make every cell share for itself.
     pub cells_per_group: Option<usize>,
 }
 
 impl Shape {
-    /// For elements of a degree with a rule: as measured on an H200, where more blocks help until registers spill.
-    pub(super) fn of(degree: usize, rule: CellRule, geometry: Geometry) -> Self {
+    /// For elements of a degree with a rule; `has_more` says that a cell has more than slopes of regular unknowns.
+    pub(super) fn of(degree: usize, rule: CellRule, geometry: Geometry, has_more: bool) -> Self {
         let n = rule.n_points(degree);
         let cells = match n {
             ..=2 => 32,
             3 | 4 => 8,
             5 => 5,
-            6 => 4,
+            6 => 3,
             7 | 8 => 2,
             _ => 1,
         };
-        let interpolation = if tables::is_collocated(degree, rule) { 0 } else { 4 * n };
-        let of_corners = if geometry == Geometry::Trilinear { 60 } else { 0 };
-        let registers = 28 + 12 * n + interpolation + of_corners;
+        let of_lines = warps(n, tables::is_collocated(degree, rule), geometry);
+        let most = if has_more { of_lines.min(3) } else { of_lines };
         let shape = Self { cells, blocks: 1 };
-        Self { blocks: (REGISTERS / (shape.threads(n) * registers)).clamp(1, 16), ..shape }
+        Self { blocks: (SCHEDULERS * most * WARP / shape.threads(n)).max(1), ..shape }
     }
 
     /// Threads of a block.
     pub(super) fn threads(self, n_points: usize) -> usize {
         (self.cells * n_points * n_points).next_multiple_of(32)
+    }
+}
+
+/// Warps that one scheduler is to hold, for so many points along an axis: as many as leave each thread the registers for
+/// its lines (255, 168, 128, 96, 80 and 72 for 2 to 7 warps), as the compiler and an H200 have it.
+fn warps(n: usize, is_collocated: bool, geometry: Geometry) -> usize {
+    match (geometry, is_collocated, n) {
+        (Geometry::Trilinear, _, ..=3) => 4,
+        (Geometry::Trilinear, true, 4 | 8) => 4,
+        (Geometry::Trilinear, true, 5..=7) | (Geometry::Trilinear, false, 4) => 3,
+        (Geometry::Trilinear, ..) => 2,
+        (_, _, ..=3) => 6,
+        (_, true, 4) => 7,
+        (_, _, 4 | 5) => 5,
+        (_, _, 6 | 7) | (Geometry::Stored, true, 8) => 4,
+        (_, _, 8) | (_, true, 9 | 11) => 3,
+        _ => 2,
     }
 }

@@ -13,6 +13,9 @@ const u32 P = FEMTILE_DEGREE, N = P + 1, Q = FEMTILE_POINTS, LAYER_POINTS = Q * 
 // read a row each, with y fastest, meet in no bank.
 const u32 ROW = Q | 1, LAYER = Q * ROW, TENSOR = Q * LAYER;
 
+// Whether there are registers for what is read before it is needed.
+const bool IS_EAGER = Q < 11;
+
 struct Values {
     static const u32 ROWS = Q, COLUMNS = N;
     static __device__ inline T at(u32 point, u32 node) { return VALUES[point * N + node]; }

@@ -168,9 +168,10 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS) ma
         if (has_nodes) gather(nodes, x, column, now, lists);
         interpolate(u, nodes, place, has_cell);
         act(u, place, of_cell, has_cell, [&]() {
-            if (has_nodes) targets.read(before, column, now, lists);
+            if (IS_EAGER && has_nodes) targets.read(before, column, now, lists);
         });
         integrate(nodes, u, place, has_cell);
+        if (!IS_EAGER && has_nodes) targets.read(before, column, now, lists);
         if (has_nodes) {
 #pragma unroll
             for (u32 k = 0; k < N; ++k) nodes[k] += before[k];

@@ -26,10 +26,12 @@ struct Metric {
     // Asks for the first plane, so that it is under way when a cell's slopes are worked out.
     __device__ inline Metric(const T* of_cell, u32 x, u32 y, bool is_active) : entries(of_cell + x + Q * y) {
 #pragma unroll
-        for (u32 e = 0; e < ENTRIES; ++e) first[e] = is_active ? __ldcs(entries + e * LAYER_POINTS) : (T)0;
+        for (u32 e = 0; e < (IS_EAGER ? ENTRIES : 0); ++e) {
+            first[e] = is_active ? __ldcs(entries + e * LAYER_POINTS) : (T)0;
+        }
     }
     __device__ inline T entry(u32 plane, u32 e) const {
-        return plane == 0 ? first[e] : __ldcs(entries + (plane * ENTRIES + e) * LAYER_POINTS);
+        return IS_EAGER && plane == 0 ? first[e] : __ldcs(entries + (plane * ENTRIES + e) * LAYER_POINTS);
     }
 
     // Slopes become fluxes; gives what the value is multiplied with.

@@ -37,16 +37,17 @@ pub(super) fn fill<T: Scalar>(
     let mut filled = vec![T::ZERO; space.n_cells() * numbers];
     let positions: Vec<usize> =
         batches.slots.iter().filter(|slot| **slot != NONE).map(|&slot| slot as usize).collect();
-    filled.par_chunks_exact_mut(numbers).zip(positions).try_for_each_init(Room::default, |room, (to, position)| {
-        match variant.geometry {
+    filled.par_chunks_exact_mut(numbers).zip(positions).try_for_each_init(
+        Room::default,
+        |room, (to, position)| match variant.geometry {
             Geometry::Stored => stored(metrics, variant, position, room, to),
             Geometry::Constant => {
                 write(to, &metrics.constant(position, &mut room.0)?);
                 Ok(())
             }
             Geometry::Trilinear => trilinear(metrics, space, position, room, to),
-        }
-    })?;
+        },
+    )?;
     Ok(filled)
 }
 

@@ -81,7 +81,10 @@ impl<T: Scalar> CudaMatrixFree<T> {
         }
         let metrics = Metrics::new(space, terms, rule)?;
         let geometry = geometry(&metrics, space, config.geometry)?;
-        let shape = config.shape.unwrap_or_else(|| Shape::of(space.degree(), rule, geometry));
+        let is_isotropic = terms.sigma.is_none_or(Coefficient::is_isotropic);
+        let has_lists = space.n_irregular() > 0;
+        let has_more = (terms.sigma.is_some() && terms.lambda.is_some()) || has_lists || !is_isotropic;
+        let shape = config.shape.unwrap_or_else(|| Shape::of(space.degree(), rule, geometry, has_more));
         let per_group =
             config.cells_per_group.unwrap_or_else(|| cells_per_group(space.n_cells(), space.degree(), shape));
         let variant = Variant {
@@ -89,8 +92,8 @@ impl<T: Scalar> CudaMatrixFree<T> {
             rule,
             has_stiffness: terms.sigma.is_some(),
             has_mass: terms.lambda.is_some(),
-            is_isotropic: terms.sigma.is_none_or(Coefficient::is_isotropic),
-            has_lists: space.n_irregular() > 0,
+            is_isotropic,
+            has_lists,
             geometry,
             shape,
         };
@@ -241,6 +244,7 @@ fn cells_per_group(n_cells: usize, degree: usize, shape: Shape) -> usize {
     let most = match degree {
         1 => 512,
         2 => 256,
+        3 | 4 => 128,
         _ => 64,
     };
     let enough = n_cells / GROUPS;

@@ -94,32 +94,32 @@ pub(super) fn sums<T: Scalar>(hook: &CudaHook) -> Specialisation {
 /// The programs of this folder, for checks that compile them: all degrees, and of each kind of operator one.
 pub(crate) fn specialisations() -> Vec<Specialisation> {
     let Some(hook) = &Hook::<f64>::cuda(&NoHook) else { return Vec::new() };
-    let variant = |degree, rule: CellRule, geometry| Variant {
+    let variant = |degree, rule: CellRule, geometry, has_mass: bool| Variant {
         degree,
         rule,
         has_stiffness: true,
-        has_mass: false,
-        is_isotropic: true,
-        has_lists: false,
+        has_mass,
+        is_isotropic: !has_mass,
+        has_lists: has_mass,
         geometry,
-        shape: Shape::of(degree, rule, geometry),
+        shape: Shape::of(degree, rule, geometry, has_mass),
     };
+    let more = CellRule::Gauss { extra: 1 };
     let mut programs = vec![sums::<f64>(hook), sums::<f32>(hook)];
     for degree in 1..=10 {
-        programs.push(variant(degree, CellRule::GaussLobatto, Geometry::Stored).program::<f64>(hook));
+        programs.push(variant(degree, CellRule::GaussLobatto, Geometry::Stored, false).program::<f64>(hook));
     }
     for degree in [3, 5, 8] {
-        let bp3 = variant(degree, CellRule::Gauss { extra: 1 }, Geometry::Stored);
+        let bp3 = variant(degree, more, Geometry::Stored, false);
         programs.push(bp3.program::<f64>(hook));
-        let bp1 = Variant { has_stiffness: false, has_mass: true, ..bp3 };
-        programs.push(bp1.program::<f64>(hook));
-        let helmholtz = Variant { has_mass: true, has_lists: true, is_isotropic: false, ..bp3 };
-        for geometry in [Geometry::Constant, Geometry::Trilinear] {
-            programs.push(variant(degree, CellRule::default(), geometry).program::<f64>(hook));
-            programs.push(variant(degree, CellRule::GaussLobatto, geometry).program::<f32>(hook));
-            let shape = Shape::of(degree, helmholtz.rule, geometry);
-            programs.push(Variant { geometry, shape, ..helmholtz }.program::<f64>(hook));
-        }
+        programs.push(Variant { has_stiffness: false, has_mass: true, ..bp3 }.program::<f64>(hook));
+    }
+    for (degree, geometry) in
+        [3, 5].into_iter().flat_map(|p| [(p, Geometry::Constant), (p, Geometry::Trilinear)])
+    {
+        programs.push(variant(degree, CellRule::default(), geometry, false).program::<f64>(hook));
+        programs.push(variant(degree, CellRule::GaussLobatto, geometry, false).program::<f32>(hook));
+        programs.push(variant(degree, more, geometry, true).program::<f64>(hook));
     }
     programs
 }
