@@ -3,6 +3,7 @@
 mod amg;
 mod assembly;
 mod bake_off;
+mod bake_off_cuda;
 mod bandwidth;
 mod block_tridiagonal;
 mod cg;
@@ -83,6 +84,11 @@ pub(crate) fn all() -> Vec<Benchmark> {
             name: "bp6",
             summary: "bake-off problem 6: as bp5, three components",
             run: bake_off::bp6,
+        },
+        Benchmark {
+            name: "bake-off-cuda",
+            summary: "on a GPU: bake-off problems 1, 3 and 5, product and Jacobi-CG iteration, degrees 3 to 8",
+            run: bake_off_cuda::run,
         },
         Benchmark {
             name: "read-gmsh",

@@ -1,9 +1,11 @@
 //! The bake-off problems of CEED on a cube of hexahedra: `bench/problems.md` defines them.
 
-use femtile::device::Cpu;
+use femtile::device::{Cpu, Cuda};
 use femtile::fem::Coefficient;
 use femtile::fem::dofs::TensorSpace;
-use femtile::fem::matrix_free::{CellRule, MatrixFree, MatrixFreeConfig, Terms};
+use femtile::fem::matrix_free::{
+    CellRule, CudaMatrixFree, CudaMatrixFreeConfig, Geometry, MatrixFree, MatrixFreeConfig, Terms,
+};
 use femtile::mesh::Mesh;
 use femtile::mesh::generate::{BoxConfig, BoxSplit, DeformConfig, box_mesh, deform};
 
@@ -70,17 +72,31 @@ impl BakeOff {
     /// The operator on a space, without conditions.
     pub fn operator(self, cpu: &Cpu, space: &TensorSpace<'_>) -> Result<MatrixFree<f64>, BenchError> {
         let one = Coefficient::Constant(1.0);
-        let terms = match self {
-            Self::Bp1 | Self::Bp2 => Terms { sigma: None, lambda: Some(&one) },
-            _ => Terms { sigma: Some(&one), lambda: None },
+        let config = MatrixFreeConfig {
+            rule: self.rule(),
+            components: self.components(),
+            ..MatrixFreeConfig::default()
         };
-        let components = self.components();
-        Ok(MatrixFree::new(
-            cpu,
-            space,
-            terms,
-            MatrixFreeConfig { rule: self.rule(), components, ..MatrixFreeConfig::default() },
-        )?)
+        Ok(MatrixFree::new(cpu, space, self.terms(&one), config)?)
+    }
+
+    /// The same on a GPU, which comes by its metrics in a given way.
+    pub fn cuda_operator(
+        self,
+        device: &Cuda,
+        space: &TensorSpace<'_>,
+        geometry: Geometry,
+    ) -> Result<CudaMatrixFree<f64>, BenchError> {
+        let one = Coefficient::Constant(1.0);
+        let config = CudaMatrixFreeConfig { geometry: Some(geometry), ..CudaMatrixFreeConfig::default() };
+        Ok(CudaMatrixFree::new(device, space, self.terms(&one), self.rule(), &[], config)?)
+    }
+
+    fn terms(self, one: &Coefficient) -> Terms<'_> {
+        match self {
+            Self::Bp1 | Self::Bp2 => Terms { sigma: None, lambda: Some(one) },
+            _ => Terms { sigma: Some(one), lambda: None },
+        }
     }
 }
 

@@ -32,6 +32,7 @@ femtile_conformance::kernel_headers!(devices, SMALL);
 femtile_conformance::assembly!(devices, SMALL);
 femtile_conformance::refill!(devices, SMALL);
 femtile_conformance::patch_assembly!(devices, SMALL);
+femtile_conformance::matrix_free!(devices, SMALL);
 femtile_conformance::tridiagonal!(devices, SMALL);
 femtile_conformance::block_tridiagonal!(devices, SMALL_BLOCKS);
 femtile_conformance::alternating_directions!(devices, SMALL);

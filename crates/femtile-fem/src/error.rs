@@ -20,6 +20,15 @@ pub enum FemError {
         /// Kind of the cells.
         kind: CellKind,
     },
+    /// Cells of which a GPU has no operator without a matrix.
+    #[error(
+        "operators without a matrix are for hexahedra on a GPU; this mesh has {kind} cells: take `MatrixFree` on a CPU, or \
+         assemble a matrix"
+    )]
+    HexahedraAlone {
+        /// Kind of the cells.
+        kind: CellKind,
+    },
     /// A degree that no element has.
     #[error("degree {degree} is not offered: 1 to {highest} are, on {kind} cells")]
     Degree {

@@ -12,9 +12,13 @@ pub mod functionals;
 pub mod matrix_free;
 pub mod tensor;
 
-pub use assembly::{
-    Assembly, AssemblyKernels, PatchAssembly, Problem, System, assemble, cuda_specialisations,
-};
+pub use assembly::{Assembly, AssemblyKernels, PatchAssembly, Problem, System, assemble};
 pub use constraints::Constraints;
 pub use error::FemError;
 pub use forms::{BoundaryCondition, Coefficient, Condition, Form};
+
+/// The GPU programs that this crate ships, for checks that compile all of them.
+pub fn cuda_specialisations() -> Vec<femtile_device::cuda::Specialisation> {
+    let products = matrix_free::cuda::specialisations();
+    assembly::cuda_specialisations().into_iter().chain(products).collect()
+}

@@ -11,6 +11,7 @@ pub mod ell_warp;
 pub mod formats;
 pub mod forms;
 pub mod headers;
+pub mod matrix_free;
 pub mod memory;
 pub mod merged_cg;
 pub mod patch_assembly;
@@ -220,6 +221,18 @@ macro_rules! little_memory {
     ($devices:path, $scope:expr) => {
         $crate::checks! { $devices, $scope;
             memory: arrays_without_room_go_to_the_host, hierarchies_without_room_have_the_same_bits;
+        }
+    };
+}
+
+/// Instantiates the checks of operators without a matrix, for the GPUs, real or emulated, that `$devices()` gives.
+#[macro_export]
+macro_rules! matrix_free {
+    ($devices:path, $scope:expr) => {
+        $crate::checks! { $devices, $scope;
+            matrix_free: products_agree_with_the_definition, cells_with_lists_agree_with_the_definition,
+                all_degrees_agree_with_the_definition, cg_solves_without_a_matrix,
+                what_has_no_operator_is_refused;
         }
     };
 }

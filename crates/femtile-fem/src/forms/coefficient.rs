@@ -66,6 +66,16 @@ impl Coefficient {
         }
     }
 
+    /// Whether its kind says that it is a multiple of the identity.
+    pub fn is_isotropic(&self) -> bool {
+        match self {
+            Self::Constant(_) | Self::Expression(_) => true,
+            Self::CellField(field) => field.n_components == 1,
+            Self::Tensor(_) | Self::TensorExpression(_) => false,
+            Self::ByTag(parts) => parts.values().all(Self::is_isotropic),
+        }
+    }
+
     /// Its value at a point of a cell, as a tensor by rows; not a number where nothing is defined.
     ///
     /// The plain counterpart of the evaluation in blocks that assembly uses.

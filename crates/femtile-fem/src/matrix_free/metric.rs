@@ -95,6 +95,21 @@ impl<'a> Metrics<'a> {
         Ok(found[0])
     }
 
+    /// Whether all cells are trilinear, or bilinear, and coefficients have one value in each.
+    pub fn is_trilinear(&self) -> bool {
+        self.by_cell && self.maps.order() == 1
+    }
+
+    /// σ as xx, yy, zz, yz, xz, xy and λ in a cell where they have one value; zeros for terms that there are not.
+    pub fn coefficients(&self, position: usize, scratch: &mut Scratch) -> Result<([f64; 6], f64), FemError> {
+        self.maps.of_sound_cell(position, &mut scratch.map)?;
+        scratch.evaluate(self, self.space.order()[position])?;
+        let sigma = self.sigma.as_ref().map_or([[0.0; 3]; 3], |_| scratch.tensors[0]);
+        let entry = |(a, b): (usize, usize)| 0.5 * (sigma[a][b] + sigma[b][a]);
+        let lambda = self.lambda.as_ref().map_or(0.0, |_| scratch.scalars[0]);
+        Ok(([(0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1)].map(entry), lambda))
+    }
+
     /// The metric at all points of a cell, with their weights: `[n_q^d]`.
     pub fn at_points(
         &self,

@@ -1,0 +1,244 @@
+//! Operators without a matrix on hexahedra, held to plain loops over dense shape functions.
+
+use femtile::device::{Buffer, Cuda, Scalar};
+use femtile::expression::Expression;
+use femtile::fem::dofs::TensorSpace;
+use femtile::fem::matrix_free::reference::CellMatrices;
+use femtile::fem::matrix_free::{CellRule, CudaMatrixFree, CudaMatrixFreeConfig, Geometry, Shape, Terms};
+use femtile::fem::{Coefficient, FemError};
+use femtile::linalg::LinearOperator;
+use femtile::linalg::comm::Alone;
+use femtile::linalg::krylov::cg::{CgConfig, ConjugateGradient};
+use femtile::linalg::precondition::Diagonal;
+use femtile::mesh::generate::{BoxConfig, BoxSplit, box_mesh};
+use femtile::mesh::{CellKind, Mesh};
+
+use super::Scope;
+use super::problems::Random;
+
+const GAUSS: CellRule = CellRule::Gauss { extra: 0 };
+const MORE_GAUSS: CellRule = CellRule::Gauss { extra: 1 };
+const LOBATTO: CellRule = CellRule::GaussLobatto;
+
+fn cubes(cells: [usize; 3]) -> Mesh {
+    let split = BoxSplit::Hexahedron;
+    box_mesh(&BoxConfig { cells, upper: [1.0, 2.0, 1.5], split, ..BoxConfig::default() }).unwrap()
+}
+
+fn deformed(mut mesh: Mesh, shift: impl Fn([f64; 3]) -> [f64; 3]) -> Mesh {
+    mesh.points.iter_mut().for_each(|point| *point = shift(*point));
+    mesh
+}
+
+fn skew([x, y, z]: [f64; 3]) -> [f64; 3] {
+    [x + 0.3 * y + 0.1 * z, y - 0.2 * x, z + 0.4 * y]
+}
+
+fn bend([x, y, z]: [f64; 3]) -> [f64; 3] {
+    [x + 0.1 * (3.0 * y).sin() * (1.0 + z), y + 0.07 * (4.0 * x).cos(), z * (1.0 + 0.2 * x * y)]
+}
+
+/// Hexahedra around a ring; the last meets the first after a quarter of a turn, so that some see faces otherwise.
+fn ring(n_cells: usize) -> Mesh {
+    let corner = |i: usize, k: usize| {
+        let part = i as f64 / n_cells as f64;
+        let own = (k as f64 + part) * std::f64::consts::FRAC_PI_2;
+        let (angle, radius) = (part * std::f64::consts::TAU, 3.0 + own.cos());
+        [radius * angle.cos(), -radius * angle.sin(), own.sin()]
+    };
+    let points = (0..n_cells).flat_map(|i| (0..4).map(move |k| corner(i, k))).collect();
+    let cell = |i: usize| {
+        let (next, shift) = ((i + 1) % n_cells, usize::from(i + 1 == n_cells));
+        (0..8).map(move |k| if k < 4 { 4 * i + k } else { 4 * next + (k - 4 + shift) % 4 } as u32)
+    };
+    Mesh::new(points, CellKind::Hexahedron, (0..n_cells).flat_map(cell).collect()).unwrap()
+}
+
+/// An operator and how it is cut.
+struct Case<'a> {
+    degree: usize,
+    rule: CellRule,
+    terms: Terms<'a>,
+    geometry: Option<Geometry>,
+    /// Cells of a block, cells of a group.
+    cut: Option<(usize, usize)>,
+}
+
+impl Case<'_> {
+    fn config(&self) -> CudaMatrixFreeConfig {
+        let shape = self.cut.map(|(cells, _)| Shape { cells, blocks: 1 });
+        let cells_per_group = self.cut.map(|(_, per_group)| per_group);
+        CudaMatrixFreeConfig { geometry: self.geometry, shape, cells_per_group }
+    }
+}
+
+/// The product by dense quadrature.
+fn expected(space: &TensorSpace<'_>, terms: Terms<'_>, rule: CellRule, x: &[f64]) -> Vec<f64> {
+    // A conductivity that vanishes beside any mass leaves the mass alone.
+    let (vanishing, zero) = (Coefficient::Constant(1e-100), Coefficient::Constant(0.0));
+    let (sigma, lambda) = (terms.sigma.unwrap_or(&vanishing), terms.lambda.unwrap_or(&zero));
+    let mut y = vec![f64::NAN; x.len()];
+    CellMatrices::new(space, sigma, lambda, rule).unwrap().apply(&mut y, x).unwrap();
+    y
+}
+
+/// Every entry is held to the reference, with some unknowns constrained and with none, and a second product to the bits
+/// of the first.
+fn check<T: Scalar>(device: &Cuda, mesh: &Mesh, case: &Case<'_>, constrained: &[u32], tolerance: f64) {
+    let space = TensorSpace::new(mesh, case.degree).unwrap();
+    let x: Vec<f64> = Random::new(7).vector(space.n_dofs());
+    let mut free = x.clone();
+    constrained.iter().for_each(|&dof| free[dof as usize] = 0.0);
+    let mut wanted = expected(&space, case.terms, case.rule, &free);
+    constrained.iter().for_each(|&dof| wanted[dof as usize] = x[dof as usize]);
+    let size = wanted.iter().fold(0.0_f64, |size, x| size.max(x.abs()));
+    let a =
+        CudaMatrixFree::<T>::new(device, &space, case.terms, case.rule, constrained, case.config()).unwrap();
+    let rounded: Vec<T> = x.iter().map(|&x| T::from_f64(x)).collect();
+    let from = Buffer::from_host(device, &rounded).unwrap();
+    let mut first: Option<Vec<T>> = None;
+    for _ in 0..2 {
+        let mut y = Buffer::from_host(device, &vec![T::from_f64(f64::NAN); x.len()]).unwrap();
+        a.apply(&mut y, &from).unwrap();
+        let found = y.to_host().unwrap();
+        for (i, (found, wanted)) in found.iter().zip(&wanted).enumerate() {
+            let error = (found.to_f64() - wanted).abs() / size;
+            let (degree, rule) = (case.degree, case.rule);
+            let what = format!("degree {degree}, {rule:?}, {:?}, {} cells", a.geometry(), mesh.n_cells());
+            assert!(error <= tolerance, "{what}: entry {i} is off by {error:e}");
+        }
+        assert!(*first.get_or_insert_with(|| found.clone()) == found, "bits differ from run to run");
+    }
+}
+
+/// All unknowns on the side x = 0 of the reference cell at a position.
+fn side(mesh: &Mesh, degree: usize, position: usize) -> Vec<u32> {
+    let space = TensorSpace::new(mesh, degree).unwrap();
+    let mut dofs = vec![0; space.dofs_per_cell()];
+    space.cell_dofs(position, &mut dofs);
+    let mut side: Vec<u32> = dofs.into_iter().step_by(degree + 1).collect();
+    side.sort_unstable();
+    side
+}
+
+/// Every term, rule and geometry, in blocks of one batch and of several, with and without constrained unknowns.
+pub fn products_agree_with_the_definition(device: &Cuda, scope: &Scope) {
+    let (one, two) = (Coefficient::Constant(1.0), Coefficient::Constant(2.0));
+    let tensor = Coefficient::Tensor([[2.0, 0.5, 0.1], [0.5, 1.0, 0.2], [0.1, 0.2, 3.0]]);
+    let varying = Coefficient::from(Expression::parse("1 + 0.3*x*y").unwrap());
+    let laplace = Terms { sigma: Some(&one), lambda: None };
+    let helmholtz = Terms { sigma: Some(&varying), lambda: Some(&two) };
+    let anisotropic = Terms { sigma: Some(&tensor), lambda: Some(&two) };
+    let mass = Terms { sigma: None, lambda: Some(&varying) };
+    let (stored, trilinear) = (Some(Geometry::Stored), Some(Geometry::Trilinear));
+    let case = |degree, rule, terms, geometry, cut| Case { degree, rule, terms, geometry, cut };
+    let cases = [
+        case(3, LOBATTO, laplace, stored, Some((2, 2))),
+        case(3, LOBATTO, laplace, stored, Some((2, 11))),
+        case(2, MORE_GAUSS, helmholtz, None, Some((2, 9))),
+        case(2, MORE_GAUSS, mass, None, Some((3, 7))),
+        case(2, GAUSS, anisotropic, trilinear, Some((1, 5))),
+        case(2, LOBATTO, mass, None, Some((2, 9))),
+        case(1, GAUSS, laplace, trilinear, Some((5, 5))),
+    ];
+    for case in &cases {
+        let mut sizes = vec![[1, 1, 1], [1, 1, 2], [3, 2, 3]];
+        if scope.has_every_kind {
+            sizes.extend([[5, 3, 1], [7, 5, 3]]);
+        }
+        for cells in sizes {
+            let mesh = deformed(cubes(cells), bend);
+            check::<f64>(device, &mesh, case, &[], 1e-13);
+            check::<f64>(device, &mesh, case, &side(&mesh, case.degree, 0), 1e-13);
+        }
+    }
+    let affine = deformed(cubes([2, 3, 1]), skew);
+    let constant = Case { cut: None, ..case(2, GAUSS, anisotropic, None, None) };
+    check::<f64>(device, &affine, &constant, &side(&affine, 2, 1), 1e-13);
+    check::<f64>(device, &cubes([3, 1, 2]), &constant, &[], 1e-13);
+    let single = case(3, GAUSS, laplace, stored, None);
+    check::<f32>(device, &deformed(cubes([3, 2, 3]), bend), &single, &[], 2e-6);
+}
+
+/// Cells that see a face otherwise than the first that has it.
+pub fn cells_with_lists_agree_with_the_definition(device: &Cuda, _: &Scope) {
+    let two = Coefficient::Constant(2.0);
+    let mesh = ring(5);
+    assert!(TensorSpace::new(&mesh, 3).unwrap().n_irregular() > 0);
+    for cut in [(2, 2), (2, 5)] {
+        let terms = Terms { sigma: Some(&two), lambda: None };
+        let case = Case { degree: 3, rule: GAUSS, terms, geometry: Some(Geometry::Stored), cut: Some(cut) };
+        check::<f64>(device, &mesh, &case, &[], 1e-12);
+        check::<f64>(device, &mesh, &case, &side(&mesh, 3, 4), 1e-12);
+    }
+}
+
+/// All degrees with all rules, as they are cut by default.
+pub fn all_degrees_agree_with_the_definition(device: &Cuda, scope: &Scope) {
+    let one = Coefficient::Constant(1.0);
+    let both = Terms { sigma: Some(&one), lambda: Some(&one) };
+    let geometries = [Some(Geometry::Stored), Some(Geometry::Trilinear), None];
+    let rules = [LOBATTO, GAUSS, MORE_GAUSS];
+    let degrees: &[usize] = if scope.has_every_kind { &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10] } else { &[5] };
+    for &degree in degrees {
+        let mesh = deformed(cubes([2, 1, 1]), bend);
+        for (k, rule) in rules.into_iter().enumerate() {
+            for terms in [both, Terms { lambda: None, ..both }, Terms { sigma: None, ..both }] {
+                let geometry = geometries[(degree + k) % 3];
+                let case = Case { degree, rule, terms, geometry, cut: None };
+                check::<f64>(device, &mesh, &case, &side(&mesh, degree, 0), 1e-12);
+                if !scope.has_every_kind {
+                    return;
+                }
+                check::<f32>(device, &mesh, &case, &[], 1e-5);
+            }
+        }
+    }
+}
+
+/// A solve with conjugate gradients, whose products also sum p·q, has the residual that it reports.
+pub fn cg_solves_without_a_matrix(device: &Cuda, _: &Scope) {
+    let two = Coefficient::Constant(2.0);
+    let terms = Terms { sigma: Some(&two), lambda: Some(&two) };
+    let mesh = deformed(cubes([3, 2, 3]), bend);
+    let space = TensorSpace::new(&mesh, 3).unwrap();
+    let constrained = side(&mesh, 3, 0);
+    let config = CudaMatrixFreeConfig {
+        geometry: Some(Geometry::Stored),
+        shape: Some(Shape { cells: 2, blocks: 1 }),
+        cells_per_group: Some(11),
+    };
+    let a = CudaMatrixFree::<f64>::new(device, &space, terms, LOBATTO, &constrained, config).unwrap();
+    let b = Random::new(11).vector::<f64>(space.n_dofs());
+    let right = Buffer::from_host(device, &b).unwrap();
+    let mut x = Buffer::zeros(device, b.len()).unwrap();
+    let cg = ConjugateGradient::new(CgConfig { tolerance: 1e-8, ..CgConfig::default() });
+    let none = Diagonal::identity(device, b.len()).unwrap();
+    let outcome = cg.solve(&mut x, &a, &none, &right, &Alone, &mut ()).unwrap();
+    assert!(outcome.stop == femtile::linalg::krylov::Stop::Converged, "{:?}", outcome.stop);
+    let x = x.to_host().unwrap();
+    let mut free = x.clone();
+    constrained.iter().for_each(|&dof| free[dof as usize] = 0.0);
+    let mut product = expected(&space, terms, LOBATTO, &free);
+    constrained.iter().for_each(|&dof| product[dof as usize] = x[dof as usize]);
+    let residual: f64 = product.iter().zip(&b).map(|(p, b)| (p - b).powi(2)).sum();
+    let size: f64 = b.iter().map(|b| b * b).sum();
+    assert!((residual / size).sqrt() < 2e-8, "{:e}", (residual / size).sqrt());
+}
+
+/// What a GPU does not offer is said.
+pub fn what_has_no_operator_is_refused(device: &Cuda, _: &Scope) {
+    let one = Coefficient::Constant(1.0);
+    let terms = Terms { sigma: Some(&one), lambda: None };
+    let points = vec![[0.0; 3], [1.0, 0.0, 0.0], [1.2, 1.0, 0.0], [0.1, 0.9, 0.0]];
+    let square = Mesh::new(points, CellKind::Quadrilateral, vec![0, 1, 2, 3]).unwrap();
+    let refused = |mesh: &Mesh, geometry| {
+        let space = TensorSpace::new(mesh, 2).unwrap();
+        let config = CudaMatrixFreeConfig { geometry, ..CudaMatrixFreeConfig::default() };
+        CudaMatrixFree::<f64>::new(device, &space, terms, GAUSS, &[], config).unwrap_err()
+    };
+    assert!(matches!(refused(&square, None), FemError::HexahedraAlone { kind: CellKind::Quadrilateral }));
+    let bent = deformed(cubes([1, 1, 2]), bend);
+    let said = refused(&bent, Some(Geometry::Constant)).to_string();
+    assert!(said.contains("Trilinear"), "{said}");
+}

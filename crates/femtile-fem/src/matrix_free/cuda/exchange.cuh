@@ -1,0 +1,100 @@
+// Between vectors of all unknowns and columns of nodes, one a thread.
+//
+// The unknowns of an entity (vertex, edge, face, inside) follow each other; a column along the third axis meets three of
+// them: below, inside, above.
+#pragma once
+#include "lines.cuh"
+
+// Words of a cell: first unknowns of the 27 entities, where their values go, and marks, a bit an entity.
+const u32 CELL_WORDS = 64, TARGETS = 27, ADDED = 54, SHARED_MARKS = 55, CONSTRAINED = 56, LIST = 57, METRIC_CELL = 58;
+const u32 NOTHING = 0xffffffffu;
+
+// The part of a cell that a column sees.
+struct CellColumn {
+    u32 firsts[3], targets[3];
+    u32 added, shared, constrained;  // bits 0, 1, 2 for the three entities
+    u32 list;
+
+    __device__ inline bool is_empty() const { return firsts[0] == NOTHING; }
+};
+
+// A column of nodes in any cell: its lowest entity, its place there, and how far apart its unknowns inside are.
+struct Column {
+    u32 entity, offset, stride, node;
+
+    __device__ inline Column(u32 x, u32 y) {
+        const u32 digit_x = digit(x), digit_y = digit(y);
+        const u32 width = digit_x == 1 ? P - 1 : 1;
+        entity = digit_x + 3 * digit_y;
+        offset = (digit_x == 1 ? x - 1 : 0) + (digit_y == 1 ? (y - 1) * width : 0);
+        stride = width * (digit_y == 1 ? P - 1 : 1);
+        node = x + N * y;
+    }
+
+    static __device__ inline u32 digit(u32 i) { return i == 0 ? 0 : i == P ? 2 : 1; }
+
+    __device__ inline CellColumn of_cell(const u32* words) const {
+        CellColumn cell;
+#pragma unroll
+        for (u32 d = 0; d < 3; ++d) {
+            cell.firsts[d] = __ldg(words + entity + 9 * d);
+            cell.targets[d] = __ldg(words + TARGETS + entity + 9 * d);
+        }
+        cell.added = marks(words, ADDED);
+        cell.shared = marks(words, SHARED_MARKS);
+        cell.constrained = marks(words, CONSTRAINED);
+        cell.list = FEMTILE_LISTS ? __ldg(words + LIST) : NOTHING;
+        return cell;
+    }
+
+    __device__ inline u32 marks(const u32* words, u32 word) const {
+        const u32 bits = __ldg(words + word) >> entity;
+        return (bits & 1) | (bits >> 8 & 2) | (bits >> 16 & 4);
+    }
+
+    // Place of node k in its entity.
+    __device__ inline u32 place(const CellColumn& cell, const u32* lists, u32 k) const {
+        if (FEMTILE_LISTS && cell.list != NOTHING) {
+            return __ldg(lists + (u64)cell.list + node + N * N * k) - cell.firsts[digit(k)];
+        }
+        return offset + (k > 0 && k < P ? (k - 1) * stride : 0);
+    }
+};
+
+// Values at the nodes of a column; zeros where constrained.
+__device__ inline void gather(
+    T (&u)[N], const T* x, const Column& column, const CellColumn& cell, const u32* lists) {
+#pragma unroll
+    for (u32 k = 0; k < N; ++k) {
+        const u32 d = Column::digit(k);
+        const bool is_free = (cell.constrained >> d & 1) == 0;
+        u[k] = is_free ? __ldg(x + cell.firsts[d] + column.place(cell, lists, k)) : (T)0;
+    }
+}
+
+// Where the values of a column go: to y or among the shares.
+struct Targets {
+    T* to[3];
+
+    __device__ inline Targets(T* y, T* shares, const CellColumn& cell) {
+#pragma unroll
+        for (u32 d = 0; d < 3; ++d) to[d] = (cell.shared >> d & 1 ? shares : y) + cell.targets[d];
+    }
+
+    // What batches before have left there; zeros where there is nothing yet.
+    __device__ inline void read(T (&before)[N], const Column& column, const CellColumn& cell, const u32* lists) const {
+#pragma unroll
+        for (u32 k = 0; k < N; ++k) {
+            const u32 d = Column::digit(k);
+            if (cell.added >> d & 1) before[k] = to[d][column.place(cell, lists, k)];
+        }
+    }
+
+    __device__ inline void write(const T (&sums)[N], const Column& column, const CellColumn& cell, const u32* lists) const {
+#pragma unroll
+        for (u32 k = 0; k < N; ++k) {
+            const u32 d = Column::digit(k);
+            if ((cell.constrained >> d & 1) == 0) to[d][column.place(cell, lists, k)] = sums[k];
+        }
+    }
+};

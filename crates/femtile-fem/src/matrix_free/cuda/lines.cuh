@@ -1,0 +1,66 @@
+// Products of 1-D tables with lines of a tensor, which a thread holds in registers.
+//
+// Tables lie in constant memory and are read at places known when a kernel is compiled, so that an entry is an operand
+// of the multiplication and costs no load.
+#pragma once
+#include "femtile.cuh"
+#include "tables.cuh"
+
+// Nodes and points along an axis, and points of a layer.
+const u32 P = FEMTILE_DEGREE, N = P + 1, Q = FEMTILE_POINTS, LAYER_POINTS = Q * Q;
+
+// Where entry (x, y, z) of a tensor lies in shared memory: x + ROW y + LAYER z. Rows are odd, so that neighbours that
+// read a row each, with y fastest, meet in no bank.
+const u32 ROW = Q | 1, LAYER = Q * ROW, TENSOR = Q * LAYER;
+
+// Whether there are registers for what is read before it is needed.
+const bool IS_EAGER = Q < 11;
+
+struct Values {
+    static const u32 ROWS = Q, COLUMNS = N;
+    static __device__ inline T at(u32 point, u32 node) { return VALUES[point * N + node]; }
+};
+
+struct Slopes {
+    static const u32 ROWS = Q, COLUMNS = Q;
+    static __device__ inline T at(u32 point, u32 other) { return SLOPES[point * Q + other]; }
+};
+
+template <typename Table>
+struct Transposed {
+    static const u32 ROWS = Table::COLUMNS, COLUMNS = Table::ROWS;
+    static __device__ inline T at(u32 row, u32 column) { return Table::at(column, row); }
+};
+
+// to_i = sum_j table_ij from_j.
+template <typename Table>
+__device__ inline void contract(T (&to)[Table::ROWS], const T (&from)[Table::COLUMNS]) {
+#pragma unroll
+    for (u32 i = 0; i < Table::ROWS; ++i) {
+        T sum = Table::at(i, 0) * from[0];
+#pragma unroll
+        for (u32 j = 1; j < Table::COLUMNS; ++j) sum += Table::at(i, j) * from[j];
+        to[i] = sum;
+    }
+}
+
+template <u32 LENGTH>
+__device__ inline void load_line(T (&line)[LENGTH], const T* from, u32 stride) {
+#pragma unroll
+    for (u32 i = 0; i < LENGTH; ++i) line[i] = from[i * stride];
+}
+
+template <u32 LENGTH>
+__device__ inline void store_line(T* to, const T (&line)[LENGTH], u32 stride) {
+#pragma unroll
+    for (u32 i = 0; i < LENGTH; ++i) to[i * stride] = line[i];
+}
+
+// A table along one line in shared memory, and the products to another or the same place.
+template <typename Table>
+__device__ inline void contract_line(T* to, const T* from, u32 stride) {
+    T line[Table::COLUMNS], products[Table::ROWS];
+    load_line(line, from, stride);
+    contract<Table>(products, line);
+    store_line(to, products, stride);
+}

@@ -1,0 +1,181 @@
+// y = A x for the operator of sigma grad u . grad v + lambda u v on hexahedra, computed cell by cell:
+//   A = sum over cells of  R^T B^T (D^T G D + mu) B R,
+// where R takes the unknowns of a cell, B their values at the points, D slopes there, G and mu stand for the metric.
+//
+// A block takes batches of cells one after the other. A thread has a column of nodes and of points along the third axis
+// in registers; along the other two, lines are read from shared memory, a line a thread. Cells of a batch have nothing in
+// common, and what a block meets again in a later batch it adds to: so sums have a fixed order without atomics. What
+// several blocks meet goes to places of its own, which matrix_free_sum adds.
+#include "femtile.cuh"
+#include "hook.cuh"
+#include "lines.cuh"
+#include "exchange.cuh"
+#include "metric.cuh"
+
+// Of a thread, in a cell of its batch: lines of three tensors.
+struct Place {
+    T *values, *along_x, *along_y;
+    u32 a, b;
+
+    __device__ inline Place(T* shared, u32 cell, u32 within) {
+        values = shared + cell * 3 * TENSOR;
+        along_x = values + TENSOR;
+        along_y = along_x + TENSOR;
+        a = within % Q;
+        b = within / Q;
+    }
+    // Where a line begins along the first, second and third axis.
+    __device__ inline u32 x_line() const { return a * ROW + b * LAYER; }
+    __device__ inline u32 y_line() const { return a + b * LAYER; }
+    __device__ inline u32 z_line() const { return a + b * ROW; }
+    // Whether there are nodes here, of lines and of columns.
+    __device__ inline bool is_first_node() const { return a < N; }
+    __device__ inline bool is_node() const { return a < N && b < N; }
+};
+
+// u becomes its values at a column of points; these also lie in `values`.
+__device__ inline void interpolate(T (&at_points)[Q], const T (&u)[N], const Place& place, bool is_active) {
+#if FEMTILE_COLLOCATED
+#pragma unroll
+    for (u32 k = 0; k < Q; ++k) at_points[k] = u[k];
+    if (is_active && FEMTILE_STIFFNESS) store_line(place.values + place.z_line(), at_points, LAYER);
+    __syncthreads();
+#else
+    if (is_active && place.is_node()) {
+        contract<Values>(at_points, u);
+        store_line(place.values + place.z_line(), at_points, LAYER);
+    }
+    __syncthreads();
+    if (is_active && place.is_first_node()) {
+        contract_line<Values>(place.values + place.x_line(), place.values + place.x_line(), 1);
+    }
+    __syncthreads();
+    if (is_active) contract_line<Values>(place.values + place.y_line(), place.values + place.y_line(), ROW);
+    __syncthreads();
+    if (is_active) load_line(at_points, place.values + place.z_line(), LAYER);
+#endif
+}
+
+// The transpose of it.
+__device__ inline void integrate(T (&r)[N], const T (&at_points)[Q], const Place& place, bool is_active) {
+#if FEMTILE_COLLOCATED
+#pragma unroll
+    for (u32 k = 0; k < N; ++k) r[k] = at_points[k];
+#else
+    if (is_active) {
+        T line[N];
+        contract<Transposed<Values>>(line, at_points);
+        store_line(place.values + place.z_line(), line, LAYER);
+    }
+    __syncthreads();
+    if (is_active && place.b < N) {
+        contract_line<Transposed<Values>>(place.values + place.y_line(), place.values + place.y_line(), ROW);
+    }
+    __syncthreads();
+    if (is_active && place.is_node()) {
+        contract_line<Transposed<Values>>(place.values + place.x_line(), place.values + place.x_line(), 1);
+    }
+    __syncthreads();
+    if (is_active && place.is_node()) load_line(r, place.values + place.z_line(), LAYER);
+#endif
+}
+
+// D^T G D + mu on values at a column of points, which also lie in `values`; `of_cell` is the metric of the cell. Does
+// `meanwhile` when the metric is no longer needed.
+template <typename Meanwhile>
+__device__ inline void act(
+    T (&u)[Q], const Place& place, const T* of_cell, bool is_active, const Meanwhile& meanwhile) {
+#if FEMTILE_METRIC != 2
+    const Metric metric(of_cell, place.a, place.b, is_active);
+#endif
+#if FEMTILE_STIFFNESS
+    if (is_active) {
+        contract_line<Slopes>(place.along_x + place.x_line(), place.values + place.x_line(), 1);
+        contract_line<Slopes>(place.along_y + place.y_line(), place.values + place.y_line(), ROW);
+    }
+    T along_z[Q];
+    contract<Slopes>(along_z, u);
+    __syncthreads();
+    if (is_active) {
+#if FEMTILE_METRIC == 2
+        // Not before, as it takes many registers.
+        const Metric metric(of_cell, place.a, place.b, is_active);
+#endif
+        T *const x = place.along_x + place.z_line(), *const y = place.along_y + place.z_line();
+#pragma unroll
+        for (u32 k = 0; k < Q; ++k) {
+            T g[3] = {x[k * LAYER], y[k * LAYER], along_z[k]};
+            const T mu = metric.act(g, k);
+            x[k * LAYER] = g[0];
+            y[k * LAYER] = g[1];
+            along_z[k] = g[2];
+            u[k] = FEMTILE_MASS ? mu * u[k] : (T)0;
+        }
+    }
+    __syncthreads();
+    meanwhile();
+    if (is_active) {
+        contract_line<Transposed<Slopes>>(place.along_x + place.x_line(), place.along_x + place.x_line(), 1);
+        contract_line<Transposed<Slopes>>(place.along_y + place.y_line(), place.along_y + place.y_line(), ROW);
+    }
+    T sums[Q];
+    contract<Transposed<Slopes>>(sums, along_z);
+    __syncthreads();
+    if (is_active) {
+#pragma unroll
+        for (u32 k = 0; k < Q; ++k) {
+            const u32 at = place.z_line() + k * LAYER;
+            u[k] += sums[k] + (place.along_x[at] + place.along_y[at]);
+        }
+    }
+#else
+    if (is_active) {
+#if FEMTILE_METRIC == 2
+        const Metric metric(of_cell, place.a, place.b, is_active);
+#endif
+#pragma unroll
+        for (u32 k = 0; k < Q; ++k) {
+            T none[3] = {};
+            u[k] *= metric.act(none, k);
+        }
+    }
+    meanwhile();
+#endif
+}
+
+// Block i takes the batches from begins[i] to begins[i + 1].
+extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS) matrix_free_apply(
+    T* y, T* shares, const T* x, const u32* begins, const u32* cells, const u32* lists, const T* metric, Hook hook) {
+    if (hook.is_idle()) return;
+    FEMTILE_DYNAMIC_SHARED(T, shared);
+    const u32 cell = threadIdx.x / LAYER_POINTS;
+    const bool is_active = cell < FEMTILE_CELLS;
+    const u32 slot = is_active ? cell : 0;
+    const Place place(shared, slot, threadIdx.x % LAYER_POINTS);
+    const bool is_node = is_active && place.is_node();
+    const Column column(is_node ? place.a : 0, is_node ? place.b : 0);
+    const u32 begin = begins[blockIdx.x], end = begins[blockIdx.x + 1];
+    const u32* words = cells + ((u64)begin * FEMTILE_CELLS + slot) * CELL_WORDS;
+    CellColumn next = column.of_cell(words);
+    for (u32 batch = begin; batch < end; ++batch) {
+        const CellColumn now = next;
+        const T* const of_cell = metric + (u64)__ldg(words + METRIC_CELL) * CELL_NUMBERS;
+        words += FEMTILE_CELLS * CELL_WORDS;
+        if (batch + 1 < end) next = column.of_cell(words);
+        const bool has_cell = is_active && !now.is_empty(), has_nodes = is_node && has_cell;
+        const Targets targets(y, shares, now);
+        T nodes[N] = {}, before[N] = {}, u[Q] = {};
+        if (has_nodes) gather(nodes, x, column, now, lists);
+        interpolate(u, nodes, place, has_cell);
+        act(u, place, of_cell, has_cell, [&]() {
+            if (IS_EAGER && has_nodes) targets.read(before, column, now, lists);
+        });
+        integrate(nodes, u, place, has_cell);
+        if (!IS_EAGER && has_nodes) targets.read(before, column, now, lists);
+        if (has_nodes) {
+#pragma unroll
+            for (u32 k = 0; k < N; ++k) nodes[k] += before[k];
+            targets.write(nodes, column, now, lists);
+        }
+    }
+}

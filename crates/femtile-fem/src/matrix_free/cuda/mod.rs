@@ -1,0 +1,13 @@
+//! The operator on an NVIDIA GPU: columns of nodes in registers, lines in shared memory, no atomics.
+
+mod batches;
+mod config;
+mod metric;
+#[allow(unsafe_code)]
+mod operator;
+mod program;
+mod tables;
+
+pub use config::{CudaMatrixFreeConfig, Geometry, Shape};
+pub use operator::CudaMatrixFree;
+pub(crate) use program::specialisations;

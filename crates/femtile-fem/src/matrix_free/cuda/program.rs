@@ -1,0 +1,125 @@
+//! What the kernels are compiled for.
+
+use femtile_device::Scalar;
+use femtile_device::cuda::{Header, Program, RECIPROCAL_HEADER, Specialisation};
+use femtile_linalg::hooks::{CudaHook, Hook, NoHook};
+
+use super::config::{Geometry, Shape};
+use super::tables;
+use crate::matrix_free::quadrature::CellRule;
+
+static APPLY: Program =
+    Program { name: "matrix_free", source: include_str!("matrix_free.cu"), headers: &HEADERS };
+const HEADERS: [Header; 4] = [
+    RECIPROCAL_HEADER,
+    Header { name: "lines.cuh", text: include_str!("lines.cuh") },
+    Header { name: "exchange.cuh", text: include_str!("exchange.cuh") },
+    Header { name: "metric.cuh", text: include_str!("metric.cuh") },
+];
+static SUMS: Program = Program { name: "matrix_free_sums", source: include_str!("sums.cu"), headers: &[] };
+
+/// Rows that a block shows to a hook.
+pub(super) const ROWS: usize = 2048;
+
+/// All that tells one operator's kernel from another's.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Variant {
+    pub degree: usize,
+    pub rule: CellRule,
+    pub has_stiffness: bool,
+    pub has_mass: bool,
+    pub is_isotropic: bool,
+    /// Whether there are cells with lists of their unknowns.
+    pub has_lists: bool,
+    pub geometry: Geometry,
+    pub shape: Shape,
+}
+
+impl Variant {
+    /// Points along an axis.
+    pub fn n_points(&self) -> usize {
+        self.rule.n_points(self.degree)
+    }
+
+    /// Entries of a metric that is stored at points.
+    pub fn n_entries(&self) -> usize {
+        6 * usize::from(self.has_stiffness) + usize::from(self.has_mass)
+    }
+
+    /// Numbers that the metric of a cell takes.
+    pub fn cell_numbers(&self) -> usize {
+        match self.geometry {
+            Geometry::Stored => self.n_points().pow(3) * self.n_entries(),
+            Geometry::Constant => 8,
+            Geometry::Trilinear => 32,
+        }
+    }
+
+    /// Bytes of shared memory of a block.
+    pub fn shared_bytes<T>(&self) -> usize {
+        let n = self.n_points();
+        3 * self.shape.cells * n * n * (n | 1) * size_of::<T>()
+    }
+
+    /// The program that applies the operator.
+    pub fn program<T: Scalar>(&self, hook: &CudaHook) -> Specialisation {
+        let metric = match self.geometry {
+            Geometry::Stored => 0,
+            Geometry::Constant => 1,
+            Geometry::Trilinear => 2,
+        };
+        APPLY
+            .of::<T>()
+            .define("FEMTILE_DEGREE", self.degree)
+            .define("FEMTILE_POINTS", self.n_points())
+            .define("FEMTILE_COLLOCATED", u8::from(tables::is_collocated(self.degree, self.rule)))
+            .define("FEMTILE_STIFFNESS", u8::from(self.has_stiffness))
+            .define("FEMTILE_MASS", u8::from(self.has_mass))
+            .define("FEMTILE_ISOTROPIC", u8::from(self.is_isotropic))
+            .define("FEMTILE_LISTS", u8::from(self.has_lists))
+            .define("FEMTILE_METRIC", metric)
+            .define("FEMTILE_CELLS", self.shape.cells)
+            .define("FEMTILE_THREADS", self.shape.threads(self.n_points()))
+            .define("FEMTILE_BLOCKS", self.shape.blocks)
+            .header("tables.cuh", tables::text(self.degree, self.rule))
+            .header("hook.cuh", hook.source)
+    }
+}
+
+/// The program of what comes after.
+pub(super) fn sums<T: Scalar>(hook: &CudaHook) -> Specialisation {
+    SUMS.of::<T>().define("FEMTILE_ROWS", ROWS).header("hook.cuh", hook.source)
+}
+
+/// The programs of this folder, for checks that compile them: all degrees, and of each kind of operator one.
+pub(crate) fn specialisations() -> Vec<Specialisation> {
+    let Some(hook) = &Hook::<f64>::cuda(&NoHook) else { return Vec::new() };
+    let variant = |degree, rule: CellRule, geometry, has_mass: bool| Variant {
+        degree,
+        rule,
+        has_stiffness: true,
+        has_mass,
+        is_isotropic: !has_mass,
+        has_lists: has_mass,
+        geometry,
+        shape: Shape::of(degree, rule, geometry, has_mass),
+    };
+    let more = CellRule::Gauss { extra: 1 };
+    let mut programs = vec![sums::<f64>(hook), sums::<f32>(hook)];
+    for degree in 1..=10 {
+        programs.push(variant(degree, CellRule::GaussLobatto, Geometry::Stored, false).program::<f64>(hook));
+    }
+    for degree in [3, 5, 8] {
+        let bp3 = variant(degree, more, Geometry::Stored, false);
+        programs.push(bp3.program::<f64>(hook));
+        programs.push(Variant { has_stiffness: false, has_mass: true, ..bp3 }.program::<f64>(hook));
+    }
+    for (degree, geometry) in
+        [3, 5].into_iter().flat_map(|p| [(p, Geometry::Constant), (p, Geometry::Trilinear)])
+    {
+        programs.push(variant(degree, CellRule::default(), geometry, false).program::<f64>(hook));
+        programs.push(variant(degree, CellRule::GaussLobatto, geometry, false).program::<f32>(hook));
+        programs.push(variant(degree, more, geometry, true).program::<f64>(hook));
+    }
+    programs
+}
