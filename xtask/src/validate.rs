@@ -38,7 +38,7 @@ fn component(checks: &mut Checks, name: &str, subcommand: &str, arguments: &[&st
     }
 }
 
-/// Unit and integration tests, the examples among them, then those of the kernels on each SIMD path.
+/// Unit and integration tests, the examples among them, then those of the kernels on each other SIMD path.
 fn tests(checks: &mut Checks) {
     let has_nextest = has("nextest");
     let (before, after): (&[&str], &[&str]) = if has_nextest {
@@ -49,8 +49,12 @@ fn tests(checks: &mut Checks) {
     };
     checks.cargo("tests", &[before, &["--workspace"], after].concat(), &[]);
     let of_kernels: &[&str] = if has_nextest { &["--workspace", "-E", OF_KERNELS] } else { &KERNEL_PACKAGES };
-    for level in ["scalar", "avx2", "avx512"] {
-        if offers(level) {
+    let levels = ["scalar", "avx2", "avx512"];
+    let best = levels.into_iter().rfind(|level| offers(level));
+    for level in levels {
+        if Some(level) == best {
+            // The path of all tests above.
+        } else if offers(level) {
             let arguments = [before, of_kernels, after].concat();
             checks.cargo(&format!("tests, {level}"), &arguments, &[("FEMTILE_SIMD", level)]);
         } else {
