@@ -3,6 +3,8 @@
 //! `cargo run -p femtile-conformance --bin kernels [-- --all]`; `cargo xtask kernels` calls it.
 
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use femtile::device::cuda::{Compiler, Specialisation, nvrtc};
 
@@ -20,12 +22,22 @@ fn main() -> ExitCode {
     };
     println!("{}", compiler.version());
     println!("{:<6} {:>5} {:>7} {:>6}  kernel, program", "arch", "regs", "shared", "spills");
-    let mut counts = Counts::default();
-    for program in femtile_conformance::specialisations(all) {
-        for architecture in ARCHITECTURES {
-            compile(&*compiler, &program, architecture, &mut counts);
+    let programs = femtile_conformance::specialisations(all);
+    let jobs: Vec<_> = programs
+        .iter()
+        .flat_map(|program| ARCHITECTURES.map(|architecture| (program, architecture)))
+        .collect();
+    let (next, counts) = (AtomicUsize::new(0), Mutex::new(Counts::default()));
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let Some(&(program, architecture)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    compile(&*compiler, program, architecture, &counts);
+                }
+            });
         }
-    }
+    });
+    let counts = counts.into_inner().unwrap_or_else(PoisonError::into_inner);
     println!(
         "{} kernels, {} that spill, {} that do not compile",
         counts.kernels, counts.spill, counts.broken
@@ -44,8 +56,15 @@ struct Counts {
     broken: usize,
 }
 
-fn compile(compiler: &dyn Compiler, program: &Specialisation, architecture: (u32, u32), counts: &mut Counts) {
-    let binary = match compiler.compile(program, architecture) {
+fn compile(
+    compiler: &dyn Compiler,
+    program: &Specialisation,
+    architecture: (u32, u32),
+    counts: &Mutex<Counts>,
+) {
+    let compiled = compiler.compile(program, architecture);
+    let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+    let binary = match compiled {
         Ok(binary) => binary,
         Err(error) => {
             println!("{error}");
