@@ -68,6 +68,9 @@ impl<T: Contract + Lanes> CellLoop<T> {
     ///
     /// # Errors
     /// [`FemError::TooManyDofs`] where rows cannot be numbered with 32 bits.
+    ///
+    /// # Panics
+    /// When constrained unknowns do not ascend, or they or those of facets are none of the space.
     pub fn new(
         cpu: &Cpu,
         space: &TensorSpace<'_>,
@@ -80,6 +83,10 @@ impl<T: Contract + Lanes> CellLoop<T> {
         if n_rows >= u32::MAX as usize {
             return Err(FemError::TooManyDofs { n_dofs: n_rows as f64 });
         }
+        // Vectors are indexed by these without a check later.
+        let is_unknown = |&dof: &u32| (dof as usize) < space.n_dofs();
+        assert!(constrained.is_sorted() && constrained.iter().all(is_unknown), "constrained unknowns");
+        assert!(facets.iter().all(|facet| facet.dofs.iter().all(is_unknown)), "unknowns of facets");
         let n_lanes = lanes::<T>(cpu);
         let layout = Layout::new(space.degree(), space.dimension(), components);
         let numbers = cpu.install(|| Numbers::new(space, &layout, n_lanes));

@@ -8,7 +8,7 @@ use super::scalars::{Sums, Update};
 use super::{MergedCgKernels, MergedScalars, MergedVectors};
 use crate::hooks::{MergedHook, MergedOperator};
 use crate::vector::cpu::map_blocks;
-use crate::vector::sum::{BLOCK, n_blocks};
+use crate::vector::sum::{BLOCK, combine_with, n_blocks};
 use crate::{LinalgError, LinearOperator, error::need};
 
 /// Entries that are worked on at once, so that what is read by several loops stays in the nearest cache.
@@ -45,7 +45,8 @@ impl<T: Scalar> MergedCgKernels<T> for Cpu {
             Some(a) => a.apply_merged(v, p, &pass)?,
             None => three_passes(self, v, p, a, &pass)?,
         }
-        scalars.sums.as_mut_slice().copy_from_slice(&combine(&sums));
+        let total = combine_with(&sums, |left, right| std::array::from_fn(|k| left[k] + right[k]));
+        scalars.sums.as_mut_slice().copy_from_slice(&total);
         Ok(())
     }
 
@@ -61,8 +62,7 @@ impl<T: Scalar> MergedCgKernels<T> for Cpu {
         diagonal: (&Buffer<T, Self>, usize),
         scalars: &MergedScalars<Self>,
     ) -> Result<(), LinalgError> {
-        let steps = scalars.steps.as_slice();
-        let steps = [steps[MergedScalars::<Self>::OF_P], steps[MergedScalars::<Self>::OF_LATE]];
+        let steps = scalars.not_taken();
         if steps == [0.0, 0.0] {
             return Ok(());
         }
@@ -176,19 +176,6 @@ fn chunks(rows: Range<usize>) -> impl Iterator<Item = Range<usize>> {
 fn advance<T: Scalar>(x: &mut [T], p: &[T], r: &[T], d: &[T], [of_p, of_late]: [T; 2]) {
     for (((x, &p), &r), &d) in x.iter_mut().zip(p).zip(r).zip(d) {
         *x += of_p * p + of_late * (p - d * r);
-    }
-}
-
-/// Adds sums of tiles in a fixed binary tree.
-fn combine(sums: &[Sums]) -> Sums {
-    match sums {
-        [] => Sums::default(),
-        [one] => *one,
-        many => {
-            let (left, right) = many.split_at(many.len().next_power_of_two() / 2);
-            let (left, right) = (combine(left), combine(right));
-            std::array::from_fn(|k| left[k] + right[k])
-        }
     }
 }
 

@@ -54,8 +54,7 @@ impl<T: Scalar> MergedCgKernels<T> for Reference {
         diagonal: (&Buffer<T, Self>, usize),
         scalars: &MergedScalars<Self>,
     ) -> Result<(), LinalgError> {
-        let steps = scalars.steps.as_slice();
-        let (of_p, of_late) = (T::from_f64(steps[0]), T::from_f64(steps[1]));
+        let [of_p, of_late] = scalars.not_taken().map(T::from_f64);
         for row in 0..x.len() {
             let p = vectors.p.as_slice()[row];
             x.as_mut_slice()[row] += of_p * p + of_late * (p - scaled(diagonal, &vectors.r, row));

@@ -73,12 +73,19 @@ impl<D: HostDevice> MergedScalars<D> {
         }
     }
 
+    /// What x is still to take of p and of $p - D^{-1} r$ once the method has ended.
+    pub(super) fn not_taken(&self) -> [f64; 2] {
+        let steps = self.steps.as_slice();
+        [steps[Self::OF_P], steps[Self::OF_LATE]]
+    }
+
     /// [`super::MergedCgKernels::merged_cg_step`] where the host can address the device's memory.
     pub(super) fn step<T: Scalar>(&mut self) {
         if self.has_ended() {
             return;
         }
-        let Ok(sums) = <&Sums>::try_from(self.sums.as_slice()).copied() else { return };
+        let mut sums = Sums::default();
+        sums.copy_from_slice(self.sums.as_slice());
         let (state, steps) = (self.base.state.as_mut_slice(), self.steps.as_mut_slice());
         let [gamma, a, b, c, d, e, f] = sums;
         self.base.p_dot_q.as_mut_slice()[0] = a;
