@@ -86,17 +86,33 @@ pub trait MergedOperator<T: Scalar, D: Device>: Send + Sync {
 /// answer in all threads; the kernel then does nothing), `void post(u64 row, const T* x, T y)` (called by one thread
 /// once for each row, after `y` was computed) and `void finish()` (called by all threads of a block at the end).
 /// A kernel has threads in a line and at most one block for each [`CudaHook::ROWS`] rows, begun.
+///
+/// Where `is_product`, all that the hook wants is $x^\mathsf{T} y$, and an operator may give parts of it in place of rows, by
+/// `void add(double part)`, in as many kernels as it likes: the last two fields then say how many blocks the kernels before
+/// have, and how many there are in all of them ([`CudaHook::in_part`]).
 #[derive(Debug, Clone, PartialEq)]
 pub struct CudaHook {
     /// The definition of `struct Hook`; the kernel has included `femtile.cuh` before.
     pub source: &'static str,
     /// The fields, in order.
     pub arguments: Vec<u64>,
+    /// Whether parts of $x^\mathsf{T} y$ serve as well as rows.
+    pub is_product: bool,
 }
 
 impl CudaHook {
     /// Rows that a block of threads takes at least.
     pub const ROWS: usize = 64;
+
+    /// The fields for a kernel that comes after kernels of `n_before` blocks, of `n_blocks` in all; where rows are wanted, as
+    /// they are.
+    pub fn in_part(&self, n_before: usize, n_blocks: usize) -> Vec<u64> {
+        let mut fields = self.arguments.clone();
+        if let Some(part) = fields.last_chunk_mut().filter(|_| self.is_product) {
+            *part = [n_before as u64, n_blocks as u64];
+        }
+        fields
+    }
 }
 
 /// The hook that does nothing.
@@ -105,7 +121,7 @@ pub struct NoHook;
 
 impl<T: Scalar> Hook<T> for NoHook {
     fn cuda(&self) -> Option<CudaHook> {
-        Some(CudaHook { source: include_str!("no_hook.cuh"), arguments: vec![0] })
+        Some(CudaHook { source: include_str!("no_hook.cuh"), arguments: vec![0], is_product: false })
     }
 }
 

@@ -21,16 +21,14 @@ pub use operator::{LinearOperator, Preconditioner};
 
 /// The GPU programs that this crate ships, for checks that compile all of them.
 pub fn cuda_specialisations() -> Vec<Specialisation> {
-    let hooks = [
-        hooks::CudaHook::none(),
-        hooks::CudaHook { source: krylov::cg::cuda::ProductHook::source(), arguments: vec![0; 5] },
-    ];
+    let hooks = [hooks::CudaHook::none(), krylov::cg::cuda::product_hook()];
     let products = hooks.iter().flat_map(sparse::cuda::hooked_specialisations);
     vector::cuda::specialisations()
         .into_iter()
         .chain(products)
         .chain(sparse::cuda::specialisations())
         .chain(krylov::cg::cuda::specialisations())
+        .chain(krylov::merged_cg::cuda::specialisations())
         .chain(tridiagonal::cuda::specialisations())
         .chain(tridiagonal::block::cuda::specialisations())
         .collect()

@@ -33,11 +33,11 @@ pub fn specialisations() -> Vec<Specialisation> {
 }
 
 fn residual_hook(arguments: Vec<u64>) -> CudaHook {
-    CudaHook { source: include_str!("residual_hook.cuh"), arguments }
+    CudaHook { source: include_str!("residual_hook.cuh"), arguments, is_product: false }
 }
 
 fn step_hook(arguments: Vec<u64>) -> CudaHook {
-    CudaHook { source: include_str!("step_hook.cuh"), arguments }
+    CudaHook { source: include_str!("step_hook.cuh"), arguments, is_product: false }
 }
 
 /// A hook that has a body for GPUs alone.

@@ -8,7 +8,8 @@ use femtile::fem::matrix_free::{CellRule, CudaMatrixFree, CudaMatrixFreeConfig, 
 use femtile::fem::{Coefficient, FemError};
 use femtile::linalg::LinearOperator;
 use femtile::linalg::comm::Alone;
-use femtile::linalg::krylov::cg::{CgConfig, ConjugateGradient};
+use femtile::linalg::krylov::cg::{CgConfig, CgOutcome, ConjugateGradient};
+use femtile::linalg::krylov::merged_cg::MergedCg;
 use femtile::linalg::precondition::Diagonal;
 use femtile::mesh::generate::{BoxConfig, BoxSplit, box_mesh};
 use femtile::mesh::{CellKind, Mesh};
@@ -224,6 +225,62 @@ pub fn cg_solves_without_a_matrix(device: &Cuda, _: &Scope) {
     let residual: f64 = product.iter().zip(&b).map(|(p, b)| (p - b).powi(2)).sum();
     let size: f64 = b.iter().map(|b| b * b).sum();
     assert!((residual / size).sqrt() < 2e-8, "{:e}", (residual / size).sqrt());
+}
+
+/// The solution and residuals of plain and of merged conjugate gradients, twenty iterations of them.
+fn both_ways(device: &Cuda, mesh: &Mesh, case: &Case<'_>, constrained: &[u32]) -> [(Vec<f64>, CgOutcome); 2] {
+    let space = TensorSpace::new(mesh, case.degree).unwrap();
+    let n = space.n_dofs();
+    let a = CudaMatrixFree::<f64>::new(device, &space, case.terms, case.rule, constrained, case.config())
+        .unwrap();
+    let mut random = Random::new(23);
+    let right = Buffer::from_host(device, &random.vector::<f64>(n)).unwrap();
+    let start = random.vector::<f64>(n);
+    let inverse: Vec<f64> = random.vector::<f64>(n).iter().map(|x| 1.5 + x).collect();
+    let m = Diagonal::from_inverse(Buffer::from_host(device, &inverse).unwrap());
+    let config = CgConfig { tolerance: 1e-10, max_iterations: 20, ..CgConfig::default() };
+    [false, true].map(|is_merged| {
+        let mut x = Buffer::from_host(device, &start).unwrap();
+        let outcome = match is_merged {
+            true => MergedCg::new(config.clone()).solve(&mut x, &a, &m, &right, &Alone, &mut ()),
+            false => ConjugateGradient::new(config.clone()).solve(&mut x, &a, &m, &right, &Alone, &mut ()),
+        };
+        (x.to_host().unwrap(), outcome.unwrap())
+    })
+}
+
+/// Conjugate gradients merged with the product go the way of plain ones, whatever blocks have: their residuals, their
+/// iterate and, when done again, all bits.
+pub fn merged_cg_goes_the_way_of_plain_cg(device: &Cuda, scope: &Scope) {
+    let two = Coefficient::Constant(2.0);
+    let terms = Terms { sigma: Some(&two), lambda: Some(&two) };
+    let case = |degree, rule, geometry, cut| Case { degree, rule, terms, geometry, cut };
+    let (stored, trilinear) = (Some(Geometry::Stored), Some(Geometry::Trilinear));
+    let mut cases = vec![
+        (deformed(cubes([3, 2, 3]), bend), case(3, LOBATTO, stored, Some((2, 7)))),
+        (deformed(cubes([1, 1, 1]), bend), case(2, MORE_GAUSS, stored, Some((2, 2)))),
+        (ring(5), case(3, GAUSS, trilinear, Some((2, 5)))),
+    ];
+    if scope.has_every_kind {
+        cases.push((deformed(cubes([4, 3, 5]), bend), case(5, GAUSS, trilinear, None)));
+        cases.push((deformed(cubes([9, 8, 7]), bend), case(4, MORE_GAUSS, stored, Some((5, 64)))));
+        cases.push((deformed(cubes([6, 5, 5]), bend), case(1, GAUSS, stored, Some((8, 8)))));
+    }
+    for (mesh, case) in &cases {
+        for constrained in [vec![], side(mesh, case.degree, 0)] {
+            let [(expected, plain), (x, merged)] = both_ways(device, mesh, case, &constrained);
+            assert_eq!(merged.residuals.len(), plain.residuals.len());
+            for (found, wanted) in merged.residuals.iter().zip(&plain.residuals) {
+                assert!((found - wanted).abs() <= 1e-8 * wanted + 1e-12, "{found:e} {wanted:e}");
+            }
+            let size = expected.iter().fold(0.0_f64, |size, x| size.max(x.abs()));
+            for (row, (x, expected)) in x.iter().zip(&expected).enumerate() {
+                assert!((x - expected).abs() <= 1e-9 * size, "row {row}: {x} {expected}");
+            }
+            let [_, (again, _)] = both_ways(device, mesh, case, &constrained);
+            assert!(again == x, "bits differ from run to run");
+        }
+    }
 }
 
 /// What a GPU does not offer is said.

@@ -62,20 +62,24 @@ __device__ inline double block_sum(double value) {
     return value;
 }
 
-// Whether this block is the last of the grid to call it; what the other blocks wrote before is then visible.
+// Whether this block is the last of n to call it with the same counter; what the other blocks wrote before is then
+// visible.
 //
-// All threads call it, after their block's results are written by thread 0. `counter` is 0 before the launch and
-// again after it.
-__device__ inline bool is_last_block(u32* counter) {
+// All threads call it, after their block's results are written by thread 0. `counter` is 0 before the first call and
+// again after the last.
+__device__ inline bool is_last_of(u32* counter, u32 n) {
     FEMTILE_SHARED bool is_last;
     if (threadIdx.x == 0) {
         __threadfence();
-        is_last = atomicAdd(counter, 1u) == gridDim.x - 1;
+        is_last = atomicAdd(counter, 1u) == n - 1;
         if (is_last) *counter = 0;
     }
     __syncthreads();
     return is_last;
 }
+
+// Whether this block is the last of the grid to call it.
+__device__ inline bool is_last_block(u32* counter) { return is_last_of(counter, gridDim.x); }
 
 // Sum of the partial sums of all blocks in a fixed order, known to thread 0; for the last block of a grid.
 __device__ inline double sum_partials(const double* partials, u32 n) {

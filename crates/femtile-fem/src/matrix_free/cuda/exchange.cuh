@@ -11,11 +11,15 @@ const u32 NOTHING = 0xffffffffu;
 
 // The part of a cell that a column sees.
 struct CellColumn {
-    u32 firsts[3], targets[3];
-    u32 added, shared, constrained;  // bits 0, 1, 2 for the three entities
+    u32 firsts[3];
+    u32 marks;  // bits 0, 1, 2 for the three entities; added, shared, constrained
     u32 list;
 
     __device__ inline bool is_empty() const { return firsts[0] == NOTHING; }
+    // Whether a batch before had the d-th entity, several groups have it, and its unknowns are free.
+    __device__ inline bool is_added(u32 d) const { return marks >> d & 1; }
+    __device__ inline bool is_shared(u32 d) const { return marks >> (3 + d) & 1; }
+    __device__ inline bool is_free(u32 d) const { return (marks >> (6 + d) & 1) == 0; }
 };
 
 // A column of nodes in any cell: its lowest entity, its place there, and how far apart its unknowns inside are.
@@ -36,13 +40,8 @@ struct Column {
     __device__ inline CellColumn of_cell(const u32* words) const {
         CellColumn cell;
 #pragma unroll
-        for (u32 d = 0; d < 3; ++d) {
-            cell.firsts[d] = __ldg(words + entity + 9 * d);
-            cell.targets[d] = __ldg(words + TARGETS + entity + 9 * d);
-        }
-        cell.added = marks(words, ADDED);
-        cell.shared = marks(words, SHARED_MARKS);
-        cell.constrained = marks(words, CONSTRAINED);
+        for (u32 d = 0; d < 3; ++d) cell.firsts[d] = __ldg(words + entity + 9 * d);
+        cell.marks = marks(words, ADDED) | marks(words, SHARED_MARKS) << 3 | marks(words, CONSTRAINED) << 6;
         cell.list = FEMTILE_LISTS ? __ldg(words + LIST) : NOTHING;
         return cell;
     }
@@ -67,34 +66,37 @@ __device__ inline void gather(
 #pragma unroll
     for (u32 k = 0; k < N; ++k) {
         const u32 d = Column::digit(k);
-        const bool is_free = (cell.constrained >> d & 1) == 0;
-        u[k] = is_free ? __ldg(x + cell.firsts[d] + column.place(cell, lists, k)) : (T)0;
+        u[k] = cell.is_free(d) ? __ldg(x + cell.firsts[d] + column.place(cell, lists, k)) : (T)0;
     }
 }
 
 // Where the values of a column go: to y or among the shares.
 struct Targets {
-    T* to[3];
+    T *y, *shares;
+    u32 places[3];
 
-    __device__ inline Targets(T* y, T* shares, const CellColumn& cell) {
+    __device__ inline Targets(T* y, T* shares, const Column& column, const u32* words) : y(y), shares(shares) {
 #pragma unroll
-        for (u32 d = 0; d < 3; ++d) to[d] = (cell.shared >> d & 1 ? shares : y) + cell.targets[d];
+        for (u32 d = 0; d < 3; ++d) places[d] = __ldg(words + TARGETS + column.entity + 9 * d);
+    }
+
+    __device__ inline T* at(const Column& column, const CellColumn& cell, const u32* lists, u32 k) const {
+        const u32 d = Column::digit(k);
+        return (cell.is_shared(d) ? shares : y) + (places[d] + column.place(cell, lists, k));
     }
 
     // What batches before have left there; zeros where there is nothing yet.
     __device__ inline void read(T (&before)[N], const Column& column, const CellColumn& cell, const u32* lists) const {
 #pragma unroll
         for (u32 k = 0; k < N; ++k) {
-            const u32 d = Column::digit(k);
-            if (cell.added >> d & 1) before[k] = to[d][column.place(cell, lists, k)];
+            if (cell.is_added(Column::digit(k))) before[k] = *at(column, cell, lists, k);
         }
     }
 
     __device__ inline void write(const T (&sums)[N], const Column& column, const CellColumn& cell, const u32* lists) const {
 #pragma unroll
         for (u32 k = 0; k < N; ++k) {
-            const u32 d = Column::digit(k);
-            if ((cell.constrained >> d & 1) == 0) to[d][column.place(cell, lists, k)] = sums[k];
+            if (cell.is_free(Column::digit(k))) *at(column, cell, lists, k) = sums[k];
         }
     }
 };

@@ -80,11 +80,23 @@ __device__ inline void integrate(T (&r)[N], const T (&at_points)[Q], const Place
 #endif
 }
 
+// Adds a point's part of x.A x, where that is asked for.
+__device__ inline void add_product(double& product, const T (&slope)[3], const T (&flux)[3], T value, T mu) {
+#if FEMTILE_PRODUCT
+#if FEMTILE_STIFFNESS
+    product += (double)slope[0] * flux[0] + (double)slope[1] * flux[1] + (double)slope[2] * flux[2];
+#endif
+#if FEMTILE_MASS
+    product += (double)mu * value * value;
+#endif
+#endif
+}
+
 // D^T G D + mu on values at a column of points, which also lie in `values`; `of_cell` is the metric of the cell. Does
-// `meanwhile` when the metric is no longer needed.
+// `meanwhile` when the metric is no longer needed, and adds the column's part of x.A x to `product`.
 template <typename Meanwhile>
 __device__ inline void act(
-    T (&u)[Q], const Place& place, const T* of_cell, bool is_active, const Meanwhile& meanwhile) {
+    T (&u)[Q], double& product, const Place& place, const T* of_cell, bool is_active, const Meanwhile& meanwhile) {
 #if FEMTILE_METRIC != 2
     const Metric metric(of_cell, place.a, place.b, is_active);
 #endif
@@ -104,8 +116,10 @@ __device__ inline void act(
         T *const x = place.along_x + place.z_line(), *const y = place.along_y + place.z_line();
 #pragma unroll
         for (u32 k = 0; k < Q; ++k) {
-            T g[3] = {x[k * LAYER], y[k * LAYER], along_z[k]};
+            const T slope[3] = {x[k * LAYER], y[k * LAYER], along_z[k]};
+            T g[3] = {slope[0], slope[1], slope[2]};
             const T mu = metric.act(g, k);
+            add_product(product, slope, g, u[k], mu);
             x[k * LAYER] = g[0];
             y[k * LAYER] = g[1];
             along_z[k] = g[2];
@@ -136,14 +150,17 @@ __device__ inline void act(
 #pragma unroll
         for (u32 k = 0; k < Q; ++k) {
             T none[3] = {};
-            u[k] *= metric.act(none, k);
+            const T mu = metric.act(none, k);
+            add_product(product, none, none, u[k], mu);
+            u[k] *= mu;
         }
     }
     meanwhile();
 #endif
 }
 
-// Block i takes the batches from begins[i] to begins[i + 1].
+// Block i takes the batches from begins[i] to begins[i + 1]. Where all that the hook wants is x.A x, it gets it from the
+// points.
 extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS) matrix_free_apply(
     T* y, T* shares, const T* x, const u32* begins, const u32* cells, const u32* lists, const T* metric, Hook hook) {
     if (hook.is_idle()) return;
@@ -157,17 +174,18 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS) ma
     const u32 begin = begins[blockIdx.x], end = begins[blockIdx.x + 1];
     const u32* words = cells + ((u64)begin * FEMTILE_CELLS + slot) * CELL_WORDS;
     CellColumn next = column.of_cell(words);
+    double product = 0.0;
     for (u32 batch = begin; batch < end; ++batch) {
         const CellColumn now = next;
         const T* const of_cell = metric + (u64)__ldg(words + METRIC_CELL) * CELL_NUMBERS;
+        const Targets targets(y, shares, column, words);
         words += FEMTILE_CELLS * CELL_WORDS;
         if (batch + 1 < end) next = column.of_cell(words);
         const bool has_cell = is_active && !now.is_empty(), has_nodes = is_node && has_cell;
-        const Targets targets(y, shares, now);
         T nodes[N] = {}, before[N] = {}, u[Q] = {};
         if (has_nodes) gather(nodes, x, column, now, lists);
         interpolate(u, nodes, place, has_cell);
-        act(u, place, of_cell, has_cell, [&]() {
+        act(u, product, place, of_cell, has_cell, [&]() {
             if (IS_EAGER && has_nodes) targets.read(before, column, now, lists);
         });
         integrate(nodes, u, place, has_cell);
@@ -178,4 +196,8 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS) ma
             targets.write(nodes, column, now, lists);
         }
     }
+#if FEMTILE_PRODUCT
+    hook.add(product);
+    hook.finish();
+#endif
 }

@@ -129,6 +129,11 @@ impl<T: Scalar> CudaMatrixFree<T> {
         self.bytes
     }
 
+    /// Blocks that have parts of x·y.
+    fn n_parts(&self) -> usize {
+        self.n_groups + self.constrained.len().div_ceil(THREADS as usize)
+    }
+
     /// What the cells make of x, without constrained rows and what groups share.
     fn queue_cells(
         &self,
@@ -147,10 +152,10 @@ impl<T: Scalar> CudaMatrixFree<T> {
             self.cells.read(),
             lists,
             self.metric.read(),
-            Structure(hook.arguments.clone()),
+            Structure(hook.in_part(0, self.n_parts())),
         );
-        let threads = self.variant.shape.threads(self.variant.n_points()) as u32;
-        let launch = Launch::line(self.n_groups, threads).shared(self.variant.shared_bytes::<T>());
+        let launch = Launch::line(self.n_groups, self.variant.threads() as u32)
+            .shared(self.variant.shared_bytes::<T>());
         let program = self.variant.program::<T>(hook);
         let kernel = Kernel::<Apply<T>>::new("matrix_free_apply");
         // SAFETY: the words of cells were made with the space, whose unknowns x and y have; shares have room for all
@@ -187,8 +192,8 @@ impl<T: Scalar> CudaMatrixFree<T> {
         hook: &CudaHook,
     ) -> Result<(), LinalgError> {
         let n = self.constrained.len();
-        let arguments =
-            (y.write(), x.read(), self.constrained.read(), n as u64, Structure(hook.arguments.clone()));
+        let fields = Structure(hook.in_part(self.n_groups, self.n_parts()));
+        let arguments = (y.write(), x.read(), self.constrained.read(), n as u64, fields);
         let kernel = Kernel::<Keep<T>>::new("matrix_free_keep");
         // SAFETY: constrained rows are unknowns.
         Ok(unsafe { self.device.launch(&sums::<T>(hook), &kernel, Launch::over(n, THREADS), arguments) }?)
@@ -276,12 +281,16 @@ impl<T: Scalar> LinearOperator<T, Cuda> for CudaMatrixFree<T> {
                 return Err(LinalgError::Length { field, expected: self.n_dofs, found: len });
             }
         }
-        let hook = hook.cuda().ok_or(LinalgError::HostHook)?;
+        let mut hook = hook.cuda().ok_or(LinalgError::HostHook)?;
+        // Parts of sums take no more room than a hook has.
+        hook.is_product &= self.n_parts() <= self.n_dofs.div_ceil(CudaHook::ROWS);
         self.queue_cells(y, x, &hook)?;
         if !self.constrained.is_empty() {
             self.queue_constrained(y, x, &hook)?;
         }
-        let nothing = Hook::<T>::cuda(&NoHook);
-        if nothing.as_ref() == Some(&hook) { Ok(()) } else { self.queue_post(y, x, hook) }
+        if hook.is_product || Hook::<T>::cuda(&NoHook).as_ref() == Some(&hook) {
+            return Ok(());
+        }
+        self.queue_post(y, x, hook)
     }
 }

@@ -3,6 +3,7 @@
 use femtile_device::Scalar;
 use femtile_device::cuda::{Header, Program, RECIPROCAL_HEADER, Specialisation};
 use femtile_linalg::hooks::{CudaHook, Hook, NoHook};
+use femtile_linalg::krylov::cg::product_hook;
 
 use super::config::{Geometry, Shape};
 use super::tables;
@@ -55,6 +56,11 @@ impl Variant {
         }
     }
 
+    /// Threads of a block.
+    pub fn threads(&self) -> usize {
+        self.shape.threads(self.n_points())
+    }
+
     /// Bytes of shared memory of a block.
     pub fn shared_bytes<T>(&self) -> usize {
         let n = self.n_points();
@@ -79,8 +85,9 @@ impl Variant {
             .define("FEMTILE_LISTS", u8::from(self.has_lists))
             .define("FEMTILE_METRIC", metric)
             .define("FEMTILE_CELLS", self.shape.cells)
-            .define("FEMTILE_THREADS", self.shape.threads(self.n_points()))
+            .define("FEMTILE_THREADS", self.threads())
             .define("FEMTILE_BLOCKS", self.shape.blocks)
+            .define("FEMTILE_PRODUCT", u8::from(hook.is_product))
             .header("tables.cuh", tables::text(self.degree, self.rule))
             .header("hook.cuh", hook.source)
     }
@@ -88,7 +95,10 @@ impl Variant {
 
 /// The program of what comes after.
 pub(super) fn sums<T: Scalar>(hook: &CudaHook) -> Specialisation {
-    SUMS.of::<T>().define("FEMTILE_ROWS", ROWS).header("hook.cuh", hook.source)
+    SUMS.of::<T>()
+        .define("FEMTILE_ROWS", ROWS)
+        .define("FEMTILE_PRODUCT", u8::from(hook.is_product))
+        .header("hook.cuh", hook.source)
 }
 
 /// The programs of this folder, for checks that compile them: all degrees, and of each kind of operator one.
@@ -105,21 +115,23 @@ pub(crate) fn specialisations() -> Vec<Specialisation> {
         shape: Shape::of(degree, rule, geometry, has_mass),
     };
     let more = CellRule::Gauss { extra: 1 };
-    let mut programs = vec![sums::<f64>(hook), sums::<f32>(hook)];
+    let product = &product_hook();
+    let mut programs = vec![sums::<f64>(hook), sums::<f32>(hook), sums::<f64>(product)];
     for degree in 1..=10 {
-        programs.push(variant(degree, CellRule::GaussLobatto, Geometry::Stored, false).program::<f64>(hook));
+        let bp5 = variant(degree, CellRule::GaussLobatto, Geometry::Stored, false);
+        programs.extend([bp5.program::<f64>(hook), bp5.program::<f64>(product)]);
     }
     for degree in [3, 5, 8] {
         let bp3 = variant(degree, more, Geometry::Stored, false);
         programs.push(bp3.program::<f64>(hook));
-        programs.push(Variant { has_stiffness: false, has_mass: true, ..bp3 }.program::<f64>(hook));
+        programs.push(Variant { has_stiffness: false, has_mass: true, ..bp3 }.program::<f64>(product));
     }
     for (degree, geometry) in
         [3, 5].into_iter().flat_map(|p| [(p, Geometry::Constant), (p, Geometry::Trilinear)])
     {
         programs.push(variant(degree, CellRule::default(), geometry, false).program::<f64>(hook));
         programs.push(variant(degree, CellRule::GaussLobatto, geometry, false).program::<f32>(hook));
-        programs.push(variant(degree, more, geometry, true).program::<f64>(hook));
+        programs.push(variant(degree, more, geometry, true).program::<f64>(product));
     }
     programs
 }

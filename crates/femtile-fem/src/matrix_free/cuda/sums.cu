@@ -39,11 +39,15 @@ extern "C" __global__ void matrix_free_sum(T* y, const T* values, Shares shares,
     y[shares.rows[(u32)shares.n_faces + entity] + within] = sum;
 }
 
-// y = x where it is constrained. A thread takes a row.
+// y = x where it is constrained; a part of x.y where that is asked for. A thread takes a row.
 extern "C" __global__ void matrix_free_keep(T* y, const T* x, const u32* rows, u64 n, Hook hook) {
     if (hook.is_idle()) return;
     const u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) y[rows[i]] = x[rows[i]];
+#if FEMTILE_PRODUCT
+    hook.add(i < n ? (double)x[rows[i]] * x[rows[i]] : 0.0);
+    hook.finish();
+#endif
 }
 
 // Shows every row to the hook. A block takes FEMTILE_ROWS rows.

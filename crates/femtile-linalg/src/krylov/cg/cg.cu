@@ -19,7 +19,7 @@ __device__ inline double conjugation(double rho, double p_dot_q, double r_dot_z,
 // r -= alpha q; r_sums = (r.r, r.D^-1 r), without the second where there is no diagonal.
 // Reads r, q, d, writes r. Vectors are asked for before the state is looked at, so that the two waits are one.
 extern "C" __global__ void cg_residual(
-    T* r, double* r_sums, double* partials, u32* counter, const T* q, const T* d, const double* p_addends,
+    T* r, double* r_sums, double* partials, u32* counters, const T* q, const T* d, const double* p_addends,
     const double* state, u64 n) {
     const double* current = state + CURRENT;
     const u64 tail = tail_entry(n);
@@ -48,7 +48,7 @@ extern "C" __global__ void cg_residual(
         sums[0] += (double)value * (double)value;
         if (FEMTILE_DIAGONAL) sums[FEMTILE_DIAGONAL] += (double)value * ((double)d[tail] * (double)value);
     }
-    leave_addends(r_sums, partials, counter, sums);
+    leave_addends(r_sums, partials, counters, sums);
 }
 
 // Moves the state to the next iteration, or ends the method.

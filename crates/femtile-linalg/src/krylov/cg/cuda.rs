@@ -8,7 +8,8 @@ use crate::{LinalgError, LinearOperator, error::need};
 
 type Scalars = CgScalars<Cuda>;
 
-const STATE: Header = Header { name: "state.cuh", text: include_str!("state.cuh") };
+/// The numbers of a solve, for kernels of other methods too.
+pub(crate) const STATE: Header = Header { name: "state.cuh", text: include_str!("state.cuh") };
 static CG: Program = Program { name: "cg", source: include_str!("cg.cu"), headers: &[SUMS, STATE] };
 
 /// Iterations that are recorded together: enough to hide what starting them costs the host, and few enough that
@@ -16,7 +17,7 @@ static CG: Program = Program { name: "cg", source: include_str!("cg.cu"), header
 const STRIDE: usize = 8;
 
 /// Numbers that a sum is kept as, as the kernels have it.
-const ADDENDS: usize = 64;
+pub(crate) const ADDENDS: usize = 64;
 
 type Residual<T> =
     (Write<T>, Write<f64>, Write<f64>, Write<u32>, Read<T>, Read<T>, Read<f64>, Read<f64>, u64);
@@ -42,24 +43,34 @@ pub(crate) fn specialisations() -> Vec<Specialisation> {
 }
 
 /// Sums $p^\mathsf{T} q$ in the kernel that computes q.
-pub(crate) struct ProductHook([u64; 5]);
+pub(crate) struct ProductHook([u64; 7]);
 
 impl ProductHook {
-    fn new(scalars: &mut Scalars) -> Self {
+    /// Leaves the addends from `place` on in `sums`.
+    pub(crate) fn new(scalars: &Scalars, sums: &Buffer<f64, Cuda>, place: usize) -> Self {
         let address = |buffer: &Buffer<f64, Cuda>| buffer.memory().address();
-        let counter = scalars.counter.memory().address();
-        Self([address(&scalars.p_dot_q), address(&scalars.partials), counter, address(&scalars.state), 0])
+        let counters = scalars.counters.memory().address();
+        let sum = address(sums) + (place * size_of::<f64>()) as u64;
+        Self([sum, address(&scalars.partials), counters, address(&scalars.state), 0, 0, 0])
     }
 
-    /// The source, for checks that compile all kernels with it.
-    pub(crate) fn source() -> &'static str {
-        concat!(include_str!("state.cuh"), include_str!("product_hook.cuh"))
+    fn of_kernels(&self) -> CudaHook {
+        CudaHook {
+            source: concat!(include_str!("state.cuh"), include_str!("product_hook.cuh")),
+            arguments: self.0.to_vec(),
+            is_product: true,
+        }
     }
+}
+
+/// The sum of $p^\mathsf{T} q$ without a place to go, for checks that compile operators with it.
+pub fn product_hook() -> CudaHook {
+    ProductHook([0; 7]).of_kernels()
 }
 
 impl<T: Scalar> Hook<T> for ProductHook {
     fn cuda(&self) -> Option<CudaHook> {
-        Some(CudaHook { source: Self::source(), arguments: self.0.to_vec() })
+        Some(self.of_kernels())
     }
 }
 
@@ -83,7 +94,7 @@ impl<T: Scalar> CgKernels<T> for Cuda {
         p: &Buffer<T, Self>,
         scalars: &mut Scalars,
     ) -> Result<(), LinalgError> {
-        a.apply_with(q, p, &ProductHook::new(scalars))
+        a.apply_with(q, p, &ProductHook::new(scalars, &scalars.p_dot_q, 0))
     }
 
     fn cg_start(&self, scalars: &mut Scalars) -> Result<(), LinalgError> {
@@ -111,7 +122,7 @@ impl<T: Scalar> CgKernels<T> for Cuda {
             r.write(),
             scalars.r_sums.write(),
             scalars.partials.write(),
-            scalars.counter.write(),
+            scalars.counters.write(),
             q.read(),
             d,
             scalars.p_dot_q.read(),
@@ -131,7 +142,7 @@ impl<T: Scalar> CgKernels<T> for Cuda {
         scalars: &mut Scalars,
     ) -> Result<(), LinalgError> {
         let result = Write::from(&mut scalars.r_sums, Scalars::R_DOT_Z * ADDENDS);
-        queue_dot(self, (result, scalars.partials.write(), scalars.counter.write()), r, z)
+        queue_dot(self, (result, scalars.partials.write(), scalars.counters.write()), r, z)
     }
 
     fn cg_q_dot_z(
@@ -141,7 +152,7 @@ impl<T: Scalar> CgKernels<T> for Cuda {
         scalars: &mut Scalars,
     ) -> Result<(), LinalgError> {
         let result = Write::from(&mut scalars.r_sums, Scalars::Q_DOT_Z * ADDENDS);
-        queue_dot(self, (result, scalars.partials.write(), scalars.counter.write()), q, z)
+        queue_dot(self, (result, scalars.partials.write(), scalars.counters.write()), q, z)
     }
 
     /// Nothing: the first block of `cg_direction` moves the state on.

@@ -17,6 +17,7 @@ use super::{Monitor, Stop};
 use crate::comm::Communicator;
 use crate::{LinalgError, LinearOperator, Preconditioner};
 pub use config::{CgConfig, CgOutcome};
+pub use cuda::product_hook;
 pub use kernels::CgKernels;
 pub use room::{make_room, vector_bytes};
 pub use scalars::{CgProgress, CgScalars};

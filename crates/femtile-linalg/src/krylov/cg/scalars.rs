@@ -14,8 +14,8 @@ pub struct CgScalars<D: Device> {
     pub state: Buffer<f64, D>,
     /// Room for partial sums, where the device asks for it.
     pub partials: Buffer<f64, D>,
-    /// Counts what is done within a kernel; zero between kernels.
-    pub counter: Buffer<u32, D>,
+    /// Count what is done within a kernel, one for each addend of a sum; zero between kernels.
+    pub counters: Buffer<u32, D>,
     /// Whether $\beta = -\alpha q^\mathsf{T} z / \rho$, which allows for a preconditioner that is not fixed.
     pub is_flexible: bool,
     /// A look at `state` that is under way.
@@ -89,7 +89,7 @@ impl<D: Device> CgScalars<D> {
             r_sums: Buffer::zeros(device, 3 * n_addends)?,
             state: Buffer::from_host(device, &state)?,
             partials: Buffer::zeros(device, n_partials)?,
-            counter: Buffer::zeros(device, 1)?,
+            counters: Buffer::zeros(device, n_addends)?,
             is_flexible: false,
             reading: None,
         })

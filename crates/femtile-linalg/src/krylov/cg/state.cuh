@@ -4,7 +4,8 @@
 // between read that copy: no kernel reads what it writes, so blocks need not wait for each other.
 //
 // A sum is kept as ADDENDS numbers, which whoever needs it adds up in a fixed order: where there are no more blocks
-// than that each leaves its own, otherwise the last block to finish leaves the total in the first.
+// than that each leaves its own, otherwise every ADDENDS-th block belongs to one of them, and the last of these to finish
+// leaves their sum.
 #pragma once
 
 const u32 RHO = 0, ALPHA = 1, BETA = 2, ITERATION = 3, END = 4, THRESHOLD = 5, LIMIT = 6, N_STATE = 7;
@@ -24,25 +25,37 @@ __device__ inline double sum_addends(const double* addends) {
     return sum;
 }
 
-// Sums N numbers of each thread of the grid into as many times ADDENDS; `partials` has room for N numbers a block.
+// Sums N numbers of each thread of n_blocks blocks into as many times ADDENDS; `partials` has room for N numbers a block,
+// `counters` are ADDENDS zeros. The blocks may be those of several kernels that follow each other.
 template <u32 N>
 __device__ inline void leave_addends(
-    double* addends, double* partials, u32* counter, const double (&of_thread)[N]) {
+    double* addends, double* partials, u32* counters, const double (&of_thread)[N], u32 block, u32 n_blocks) {
     double of_block[N];
     for (u32 s = 0; s < N; ++s) of_block[s] = block_sum(of_thread[s]);
-    const bool is_direct = gridDim.x <= ADDENDS;
+    const bool is_direct = n_blocks <= ADDENDS;
     if (threadIdx.x == 0) {
         for (u32 s = 0; s < N; ++s) {
             if (is_direct) {
-                addends[s * ADDENDS + blockIdx.x] = of_block[s];
+                addends[s * ADDENDS + block] = of_block[s];
             } else {
-                partials[s * gridDim.x + blockIdx.x] = of_block[s];
+                partials[s * n_blocks + block] = of_block[s];
             }
         }
     }
-    if (is_direct || !is_last_block(counter)) return;
+    const u32 addend = block % ADDENDS;
+    if (is_direct || !is_last_of(counters + addend, (n_blocks - addend + ADDENDS - 1) / ADDENDS)) return;
     for (u32 s = 0; s < N; ++s) {
-        const double sum = sum_partials(partials + s * gridDim.x, gridDim.x);
-        if (threadIdx.x == 0) addends[s * ADDENDS] = sum;
+        // Volatile, as a neighbour may lie in the cache from when this multiprocessor summed another addend.
+        const volatile double* const of_blocks = partials + s * n_blocks;
+        double sum = 0.0;
+        for (u32 i = addend + ADDENDS * threadIdx.x; i < n_blocks; i += ADDENDS * blockDim.x) sum += of_blocks[i];
+        sum = block_sum(sum);
+        if (threadIdx.x == 0) addends[s * ADDENDS + addend] = sum;
     }
+}
+
+// The same for all blocks of one kernel.
+template <u32 N>
+__device__ inline void leave_addends(double* addends, double* partials, u32* counters, const double (&of_thread)[N]) {
+    leave_addends(addends, partials, counters, of_thread, blockIdx.x, gridDim.x);
 }

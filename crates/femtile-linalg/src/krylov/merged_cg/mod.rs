@@ -2,6 +2,8 @@
 
 #[allow(unsafe_code)]
 mod cpu;
+#[allow(unsafe_code)]
+pub(crate) mod cuda;
 mod kernels;
 #[allow(unsafe_code)]
 mod products;

@@ -1,12 +1,12 @@
 //! The numbers of an iteration, and the step between its passes.
 
-use femtile_device::{Buffer, Device, DeviceError, HostDevice, Scalar};
+use femtile_device::{Buffer, Device, DeviceError, HostDevice, Reference, Scalar};
 
 use crate::krylov::cg::{CgKernels, CgScalars};
 
 /// The numbers of a solve by merged conjugate gradients.
 pub struct MergedScalars<D: Device> {
-    /// $\gamma, a, b, c, d, e, f$ as addends, summed over ranks together.
+    /// $\gamma, a, b, c, d, e, f$ in an order of the device's, as addends, summed over ranks together.
     pub sums: Buffer<f64, D>,
     /// α, β, the end and residuals, in the places of plain conjugate gradients.
     pub base: CgScalars<D>,
@@ -15,7 +15,7 @@ pub struct MergedScalars<D: Device> {
 }
 
 /// The seven sums of a pass.
-pub(super) type Sums = [f64; 7];
+pub(super) type Sums = [f64; MergedScalars::<Reference>::SUMS];
 
 impl<D: Device> MergedScalars<D> {
     /// Place in `steps` of what x takes of p.
@@ -24,6 +24,9 @@ impl<D: Device> MergedScalars<D> {
     pub const OF_LATE: usize = 1;
     /// Place in `steps` of 1 where x takes its steps in the next pass, and 0 where it waits.
     pub const IS_DUE: usize = 2;
+
+    /// Number of sums of a pass.
+    pub const SUMS: usize = 7;
 
     /// The least β that x may wait for: the direction before is a difference, known to about $\epsilon / \sqrt\beta$.
     pub const LEAST_BETA: f64 = 0.01;
@@ -40,7 +43,7 @@ impl<D: Device> MergedScalars<D> {
     {
         let (n_addends, n_partials) = (device.cg_addends(), device.cg_partials(n));
         Ok(Self {
-            sums: Buffer::zeros(device, 7 * n_addends)?,
+            sums: Buffer::zeros(device, Self::SUMS * n_addends)?,
             base: CgScalars::new(device, threshold, limit, n_addends, n_partials)?,
             steps: Buffer::zeros(device, 3)?,
         })

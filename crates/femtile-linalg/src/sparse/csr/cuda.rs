@@ -142,6 +142,6 @@ impl<T: Scalar> Csr<T, Cuda> {
 /// The hook that does nothing, as kernels know it.
 impl CudaHook {
     pub(crate) fn none() -> Self {
-        Hook::<f64>::cuda(&NoHook).unwrap_or(Self { source: "", arguments: Vec::new() })
+        Hook::<f64>::cuda(&NoHook).unwrap_or(Self { source: "", arguments: Vec::new(), is_product: false })
     }
 }

@@ -1,0 +1,9 @@
+//! The program as its users call it.
+
+mod bad_input;
+mod behaviour;
+mod common;
+mod examples;
+mod reproduce;
+mod spmv;
+mod tridiagonal;

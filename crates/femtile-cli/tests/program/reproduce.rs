@@ -1,0 +1,212 @@
+//! Figures of papers at a size that is done in seconds: all of them run, and what does not depend on the machine is
+//! what `papers/` promises.
+
+use crate::common;
+
+use common::{femtile, root, text};
+use serde_json::Value;
+
+/// The figures of a paper, small and without peers.
+fn figures(key: &str, more: &[&str]) -> Vec<Value> {
+    let arguments = ["reproduce", key, "--small", "--no-gpu", "--threads", "2", "--json", "-"];
+    let output = femtile().args(arguments).args(more).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn every_figure_of_laszlo2016_is_measured_and_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let found = figures("laszlo2016", &["--no-peers", "--output", folder.path().to_str().unwrap()]);
+    assert!(found.len() >= 11);
+    for figure in &found {
+        let item = figure["item"].as_str().unwrap();
+        let rows = figure["rows"].as_array().unwrap();
+        assert!(rows.iter().any(|row| row["library"] == "femtile" && row["kind"] == "cpu"), "{item}");
+        for row in rows {
+            assert!(row["seconds"].as_f64().unwrap() > 0.0 && row["ns"].as_f64().unwrap() > 0.0, "{item}");
+        }
+        let svg = std::fs::read_to_string(folder.path().join(format!("{item}.svg"))).unwrap();
+        let table = std::fs::read_to_string(folder.path().join(format!("{item}.txt"))).unwrap();
+        assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{item}");
+        // Figure 21 compares with a peer.
+        assert!(item == "figure-21" || (svg.contains("thomas") && table.contains("thomas")), "{table}");
+        assert!(folder.path().join(format!("{item}.json")).is_file());
+    }
+}
+
+fn expected() -> Value {
+    let expected = std::fs::read(root().join("papers/laszlo2016/expected.json")).unwrap();
+    serde_json::from_slice(&expected).unwrap()
+}
+
+#[test]
+fn bytes_are_counted_as_the_paper_counts_them() {
+    let values = &expected()["values_moved"];
+    for item in ["figure-7", "figure-18"] {
+        for row in figures("laszlo2016", &[item, "--no-peers"])[0]["rows"].as_array().unwrap() {
+            let bytes = if row["precision"] == "f32" { 4.0 } else { 8.0 };
+            let block = row["block"].to_string();
+            let n =
+                if block == "1" { &values["for an unknown"] } else { &values["for a row of blocks"][&block] };
+            let moved = row["gb_per_s"].as_f64().unwrap() * row["ns"].as_f64().unwrap();
+            assert!((moved - bytes * n.as_f64().unwrap()).abs() < 1e-9 * moved, "{row}");
+        }
+    }
+}
+
+#[test]
+fn algorithms_agree_with_thomas_as_the_paper_says() {
+    let (expected, found) = (expected(), figures("laszlo2016", &["agreement"]));
+    let rows = found[0]["rows"].as_array().unwrap();
+    assert!(!rows.is_empty());
+    for row in rows {
+        let bound = &expected["agreement"][row["precision"].as_str().unwrap()]["mean_square_at_most"];
+        assert!(row["mean_square"].as_f64().unwrap() <= bound.as_f64().unwrap(), "{row}");
+    }
+}
+
+/// The numbers of a column of a figure's table, by the names of its rows.
+fn column<'a>(figure: &'a Value, name: &str) -> Vec<(&'a str, f64)> {
+    let table = &figure["table"];
+    let columns = table["columns"].as_array().unwrap();
+    let column =
+        columns.iter().find(|column| column["name"] == name).unwrap_or_else(|| panic!("{name}: {figure}"));
+    let rows = table["rows"].as_array().unwrap().iter().map(|row| row.as_str().unwrap());
+    rows.zip(column["cells"].as_array().unwrap()).map(|(row, cell)| (row, cell.as_f64().unwrap())).collect()
+}
+
+fn item<'a>(figures: &'a [Value], name: &str) -> &'a Value {
+    figures.iter().find(|figure| figure["item"] == name).unwrap()
+}
+
+/// One number of an item's table.
+fn entry(figures: &[Value], name: &str, column: &str, row: &str) -> f64 {
+    let table = &item(figures, name)["table"];
+    let place =
+        |list: &Value, is: &dyn Fn(&Value) -> bool| list.as_array().unwrap().iter().position(is).unwrap();
+    let column = place(&table["columns"], &|other| other["name"] == column);
+    let row = place(&table["rows"], &|other| *other == row);
+    table["columns"][column]["cells"][row].as_f64().unwrap()
+}
+
+#[test]
+fn every_figure_of_wong2015_is_measured_and_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let found = figures("wong2015", &["--no-peers", "--output", folder.path().to_str().unwrap()]);
+    assert_eq!(found.len(), 17);
+    for figure in &found {
+        let item = figure["item"].as_str().unwrap();
+        let rows = figure["table"]["rows"].as_array().unwrap();
+        assert!(item == "figure-4" || [7, 15].contains(&rows.len()), "{item}: {} rows", rows.len());
+        let columns = figure["table"]["columns"].as_array().unwrap();
+        let ours = |column: &&Value| !column["name"].as_str().unwrap().contains("theirs");
+        assert!(columns.iter().filter(ours).any(|column| column["is_drawn"] == true), "{item}");
+        for column in columns {
+            assert_eq!(column["cells"].as_array().unwrap().len(), rows.len(), "{item}");
+        }
+        let svg = std::fs::read_to_string(folder.path().join(format!("{item}.svg"))).unwrap();
+        let table = std::fs::read_to_string(folder.path().join(format!("{item}.txt"))).unwrap();
+        assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{item}");
+        assert!(item == "figure-4" || (svg.contains("Heart 3K") && table.contains("Heart 3K")), "{table}");
+        assert!(table.contains("meshes cannot be had"), "{table}");
+        assert!(folder.path().join(format!("{item}.json")).is_file());
+    }
+    rates_count_twenty_bytes_a_nonzero(&found);
+}
+
+/// Times and rates of one session are of the same measurement.
+fn rates_count_twenty_bytes_a_nonzero(figures: &[Value]) {
+    let nonzeros = column(item(figures, "table-2"), "non-zeros");
+    let microseconds = column(item(figures, "table-3"), "K1 µs");
+    for (k, (matrix, rate)) in column(item(figures, "figure-12"), "K1").into_iter().enumerate() {
+        let bytes = 20.0 * nonzeros[k].1;
+        let moved = 1e3 * rate * microseconds[k].1;
+        assert!((moved - bytes).abs() < 1e-6 * bytes, "{matrix}: {moved} {bytes}");
+    }
+}
+
+#[test]
+fn sorting_rows_never_stores_more() {
+    let figures = figures("wong2015", &["table-6", "--no-peers"]);
+    for name in ["stored entries", "stored entries, windows of 256"] {
+        for (matrix, saved) in column(&figures[0], name) {
+            assert!(saved >= 0.0 && (!matrix.starts_with("Circuit") || saved > 10.0), "{matrix}: {saved} %");
+        }
+    }
+}
+
+#[test]
+fn every_table_of_fu2014_is_measured_and_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let found = figures("fu2014", &["--no-peers", "--output", folder.path().to_str().unwrap()]);
+    assert!(found.len() >= 7);
+    for figure in &found {
+        let item = figure["item"].as_str().unwrap();
+        let columns = figure["table"]["columns"].as_array().unwrap();
+        let is_ours = |column: &&Value| !column["name"].as_str().unwrap().contains("theirs");
+        let ours = columns.iter().filter(is_ours).filter(|column| column["is_drawn"] == true);
+        let first_of = |column: &Value| column["cells"][0].as_f64();
+        assert!(ours.filter_map(first_of).any(|cell| cell > 0.0), "{item}: {figure}");
+        let svg = std::fs::read_to_string(folder.path().join(format!("{item}.svg"))).unwrap();
+        assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{item}");
+    }
+    let regular = |item_name: &str, name: &str| entry(&found, item_name, name, "Regular");
+    assert_eq!((regular("table-1", "nodes"), regular("table-1", "cells")), (4_913.0, 24_576.0));
+    assert_eq!(regular("table-1", "nodes, theirs"), 274_625.0);
+    // Times and iterations of one session are of the same measurement.
+    let (solve, iteration) = (regular("table-5", "CPU"), regular("table-6", "CPU"));
+    assert!((solve / regular("table-5", "CPU, iterations") - iteration).abs() < 1e-9 * solve);
+    assert_eq!(regular("table-5", "CPU, iterations"), entry(&found, "figure-6", "multigrid", "4913"));
+    let materials = |name: &str, row: &str| entry(&found, "table-4", name, row);
+    for name in ["multigrid", "multigrid, Regular"] {
+        let growth = |name: &str| materials(name, "1 and 100") / materials(name, "1 and 1");
+        assert!(growth(name) < growth("patch, theirs"), "{name}");
+    }
+    assert!(materials("CG", "1 and 100") > 5.0 * materials("CG", "1 and 1"));
+}
+
+#[test]
+fn a_peer_that_is_not_there_is_named_with_how_to_install_it() {
+    let arguments = ["reproduce", "laszlo2016", "figure-11", "--small", "--no-gpu", "--threads", "1"];
+    let output =
+        femtile().args(arguments).env("FEMTILE_PYTHON", "no-such-python").env("PATH", "").output().unwrap();
+    let said = text(&output.stdout);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(said.contains("thomas (cpu, x)") && said.contains("GPU was not measured"), "{said}");
+    // The system's Python is tried as well.
+    if !said.contains("LAPACK of SciPy") {
+        assert!(
+            said.contains("LAPACK ?gtsv was not measured") && said.contains("pip install scipy"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn reordering_is_set_against_our_csr_where_no_other_library_is_there() {
+    let arguments = ["reproduce", "wong2015", "table-4", "--small", "--no-gpu", "--threads", "1"];
+    let output =
+        femtile().args(arguments).env("FEMTILE_PYTHON", "no-such-python").env("PATH", "").output().unwrap();
+    let said = text(&output.stdout);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    // The system's Python is tried as well.
+    if !said.contains("paid against MKL") {
+        assert!(said.contains("paid against our CSR"), "{said}");
+        assert!(said.contains("MKL was not measured") && said.contains("pip install mkl"), "{said}");
+    }
+}
+
+#[test]
+fn papers_and_items_that_do_not_exist_are_named_beside_those_that_do() {
+    for (arguments, words) in [
+        (&["reproduce", "nobody2000"][..], &["nobody2000", "laszlo2016"][..]),
+        (&["reproduce", "laszlo2016", "figure-99"], &["figure-99", "figure-10"]),
+        (&["reproduce", "cui2024"], &["cannot be reproduced yet", "papers/cui2024"]),
+    ] {
+        let output = femtile().args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let said = text(&output.stderr);
+        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+    }
+}

@@ -1,0 +1,221 @@
+//! Whole cases and the device itself on emulated CUDA.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use femtile::case::{self, Case, Report, Silent};
+use femtile::device::cuda::{Kernel, Launch, Program, Read, Write};
+use femtile::device::{Buffer, Cuda, Device, DeviceError};
+use femtile::linalg::vector::VectorKernels;
+use femtile_conformance::emulator::Emulator;
+
+/// An emulated GPU with so many bytes of memory, or a message that the test is skipped.
+fn gpu(test: &str, memory: usize) -> Option<Cuda> {
+    match Emulator::new() {
+        Ok(emulator) => Some(Cuda::with_driver(Arc::new(emulator.with_memory(memory)))),
+        Err(error) => {
+            eprintln!("SKIPPED: {test}: {error}");
+            None
+        }
+    }
+}
+
+const PLENTY: usize = 256 << 20;
+
+fn small_case(device: &str, folder: &Path) -> Case {
+    small_case_with(device, "jacobi", folder)
+}
+
+fn small_case_with(device: &str, preconditioner: &str, folder: &Path) -> Case {
+    let path = folder.join("case.toml");
+    let text = format!(
+        r#"
+        [mesh]
+        generate = {{ kind = "box", cells = [5, 6, 4] }}
+        [equation]
+        sigma = "1 + x*y"
+        lambda = 0.5
+        source = "sin(3*x) + z"
+        [[boundary]]
+        where = "x < 1e-9"
+        dirichlet = "y"
+        [solver]
+        device = "{device}"
+        preconditioner = "{preconditioner}"
+        tolerance = 1e-13
+        [output]
+        functionals = [{{ name = "top", kind = "max" }}, {{ name = "energy", kind = "energy" }}]
+        "#
+    );
+    std::fs::write(&path, text).unwrap();
+    let mut case = Case::load(&path).unwrap();
+    case.file.output.directory = folder.join("out");
+    case
+}
+
+fn agree(found: &Report, expected: &Report) {
+    assert!(found.solve.iterations.abs_diff(expected.solve.iterations) <= 1);
+    for (name, value) in &found.functionals {
+        let expected = expected.functionals[name];
+        assert!((value - expected).abs() <= 1e-10 * expected.abs(), "{name}: {value} {expected}");
+    }
+}
+
+#[test]
+fn a_case_has_the_same_results_on_a_gpu_and_counts_its_launches() {
+    let Some(device) = gpu("a_case_has_the_same_results_on_a_gpu", PLENTY) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let case = small_case("auto", folder.path());
+    let on_gpu = case::run_on(&case, &device, &mut Silent).unwrap();
+    let on_cpu = case::run(&case, &mut Silent).unwrap();
+    agree(&on_gpu, &on_cpu);
+    assert!(on_gpu.kernel_launches > 3 * on_gpu.solve.iterations as u64);
+    assert_eq!(on_gpu.device, "cuda:0 (host emulator)");
+    assert_eq!(on_cpu.kernel_launches, 0);
+}
+
+#[test]
+fn an_equation_in_time_has_the_same_results_on_a_gpu() {
+    let Some(device) = gpu("an_equation_in_time_has_the_same_results_on_a_gpu", PLENTY) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("case.toml");
+    let text = r#"
+        [mesh]
+        generate = { kind = "grid", nodes = [12, 9] }
+        [equation]
+        kind = "diffusion"
+        diffusion = [["1 + y", 0.2], [0.2, 1]]
+        source = "sin(t)*x"
+        initial = "x*y"
+        [[boundary]]
+        where = "xmin"
+        dirichlet = "t"
+        [[boundary]]
+        where = "ymax"
+        neumann = "cos(t)"
+        [time]
+        scheme = "craig-sneyd"
+        end = 0.5
+        steps = 3
+        rannacher_steps = 1
+        [output]
+        functionals = [{ name = "top", kind = "max" }, { name = "content", kind = "integral" }]
+        "#;
+    std::fs::write(&path, text).unwrap();
+    let mut case = Case::load(&path).unwrap();
+    case.file.output.directory = folder.path().join("out");
+    let on_gpu = case::run_on(&case, &device, &mut Silent).unwrap();
+    let on_cpu = case::run(&case, &mut Silent).unwrap();
+    for (name, value) in &on_gpu.functionals {
+        let expected = on_cpu.functionals[name];
+        assert!((value - expected).abs() <= 1e-12 * expected.abs(), "{name}: {value} {expected}");
+    }
+    assert!(on_gpu.kernel_launches > 20 && on_gpu.time.is_some_and(|time| time.steps == 3));
+}
+
+#[test]
+fn too_little_memory_moves_a_case_to_the_cpu_or_its_arrays_to_the_host_where_the_gpu_is_insisted_on() {
+    let Some(device) = gpu("too_little_memory", 10_000) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let on_cpu = case::run_on(&small_case("auto", folder.path()), &device, &mut Silent).unwrap();
+    assert!(on_cpu.device.starts_with("cpu") && on_cpu.device_reason.contains("out of memory"));
+    assert!(on_cpu.warnings.iter().any(|warning| warning.contains("solved on the CPU")));
+    assert_eq!(on_cpu.memory_bytes.gpu_peak, None);
+    for preconditioner in ["jacobi", "amg"] {
+        let case = small_case_with("cuda", preconditioner, folder.path());
+        let on_gpu = case::run_on(&case, &device, &mut Silent).unwrap();
+        assert_eq!(on_gpu.device, "cuda:0 (host emulator)");
+        for (name, value) in &on_gpu.functionals {
+            let expected = on_cpu.functionals[name];
+            assert!((value - expected).abs() <= 1e-10 * expected.abs(), "{name}: {value} {expected}");
+        }
+        assert!(
+            on_gpu.warnings.iter().any(|warning| warning.contains("the memory of the GPU was too small"))
+        );
+        let used = &on_gpu.memory_bytes;
+        assert!(used.gpu_peak.is_some_and(|peak| peak <= 10_000), "{used:?}");
+        assert!(used.gpu_on_host_peak.is_some_and(|peak| peak > 10_000), "{used:?}");
+    }
+    assert_eq!(device.memory_use().unwrap().far_peak, 0);
+}
+
+#[test]
+fn arrays_of_two_devices_do_not_meet() {
+    let test = "arrays_of_two_devices_do_not_meet";
+    let (Some(one), Some(other)) = (gpu(test, PLENTY), gpu(test, PLENTY)) else { return };
+    let (x, y) = (Buffer::<f64, _>::zeros(&one, 5).unwrap(), Buffer::<f64, _>::zeros(&other, 5).unwrap());
+    let error = one.dot(&x, &y).unwrap_err().to_string();
+    assert!(error.contains("argument 4 of vector_dot"), "{error}");
+}
+
+#[test]
+fn work_that_repeats_is_recorded_replayed_and_counted() {
+    let Some(device) = gpu("work_that_repeats_is_recorded_replayed_and_counted", PLENTY) else { return };
+    let mut x = Buffer::from_vec(&device, vec![1.0f64; 7]).unwrap();
+    let y = Buffer::from_vec(&device, vec![1.0f64; 7]).unwrap();
+    let (mut recording, mut n_calls) = (Default::default(), 0);
+    for round in 1..=4 {
+        device
+            .repeat(&mut recording, 3, &mut || {
+                n_calls += 1;
+                device.axpby(&mut x, 1.0, &y, 1.0)
+            })
+            .unwrap();
+        assert_eq!(x.to_host().unwrap(), vec![1.0 + 3.0 * f64::from(round); 7]);
+        assert_eq!(device.kernel_launches(), 3 * round as u64);
+    }
+    assert_eq!(n_calls, 6, "the first round is carried out, the second recorded");
+}
+
+#[test]
+fn a_read_under_way_brings_the_values_of_the_moment_when_it_began() {
+    let Some(device) = gpu("a_read_under_way", PLENTY) else { return };
+    let mut x = Buffer::from_vec(&device, vec![1.0f64, 2.0]).unwrap();
+    let reading = x.begin_read().unwrap();
+    device.fill(&mut x, 5.0).unwrap();
+    assert_eq!(device.end_read::<f64>(reading).unwrap(), [1.0, 2.0]);
+    assert_eq!(x.to_host().unwrap(), [5.0, 5.0]);
+}
+
+static SHIFT: Program = Program {
+    name: "shift",
+    source: r#"
+#include "femtile.cuh"
+extern "C" __global__ void shift(T* to, const T* from, u32 n) {
+    const u32 i = threadIdx.x;
+    if (i < n) to[i] = from[i + 1];
+}
+"#,
+    headers: &[],
+};
+
+#[test]
+fn a_kernel_that_leaves_its_array_is_named_with_the_place() {
+    let Some(device) = gpu("a_kernel_that_leaves_its_array_is_named", PLENTY) else { return };
+    let from = Buffer::from_vec(&device, vec![1.0f64; 4]).unwrap();
+    let mut to = Buffer::<f64, _>::zeros(&device, 4).unwrap();
+    let kernel = Kernel::<(Write<f64>, Read<f64>, u32)>::new("shift");
+    let mut run = |n: u32| {
+        // SAFETY: the emulator checks what the kernel touches before it does.
+        unsafe {
+            device.launch(&SHIFT.of::<f64>(), &kernel, Launch::line(1, 32), (to.write(), from.read(), n))
+        }
+    };
+    run(3).unwrap();
+    let error = run(4).unwrap_err();
+    assert!(matches!(&error, DeviceError::Fault { kernels, .. } if kernels == "shift"));
+    assert!(error.to_string().contains("thread (3, 0, 0)") && error.to_string().contains("out of bounds"));
+}
+
+#[test]
+fn parameters_other_than_those_of_the_source_are_refused() {
+    let Some(device) = gpu("parameters_other_than_those_of_the_source_are_refused", PLENTY) else { return };
+    let from = Buffer::from_vec(&device, vec![1.0f64; 4]).unwrap();
+    let mut to = Buffer::<f64, _>::zeros(&device, 4).unwrap();
+    let kernel = Kernel::<(Write<f64>, Read<f64>, u64)>::new("shift");
+    // SAFETY: the launch is refused.
+    let error = unsafe {
+        device.launch(&SHIFT.of::<f64>(), &kernel, Launch::line(1, 32), (to.write(), from.read(), 3))
+    };
+    assert!(error.unwrap_err().to_string().contains("parameter 2 of shift is `unsigned int`"));
+}

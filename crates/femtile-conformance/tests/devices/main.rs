@@ -1,0 +1,12 @@
+//! The conformance suite on GPUs, real and emulated, and the emulator itself.
+
+mod cuda;
+mod cuda_samples;
+#[cfg(target_os = "linux")]
+mod emulated;
+#[cfg(target_os = "linux")]
+mod emulated_cases;
+#[cfg(target_os = "linux")]
+mod emulator;
+#[cfg(target_os = "linux")]
+mod emulator_corners;

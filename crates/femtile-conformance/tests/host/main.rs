@@ -1,0 +1,8 @@
+//! The conformance suite on CPUs but for linear algebra, and files read and written.
+
+mod adi;
+mod assembly;
+mod fuzz_readers;
+mod multigrid;
+mod paraview;
+mod readers;

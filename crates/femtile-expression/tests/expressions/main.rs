@@ -1,0 +1,8 @@
+//! Expressions: values, laws, errors, and what pages say of them.
+
+mod common;
+mod cuda;
+mod documentation;
+mod errors;
+mod properties;
+mod values;

@@ -1,0 +1,12 @@
+//! Problems with known answers, on made and on real meshes.
+
+mod boundary;
+mod common;
+mod conformance;
+mod manufactured;
+mod nafems_t4;
+mod samples;
+mod tensor_orders;
+mod tensor_problems;
+mod tensor_samples;
+mod threads;

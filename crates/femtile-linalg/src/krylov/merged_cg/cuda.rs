@@ -1,0 +1,119 @@
+use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Structure, Write};
+use femtile_device::{Buffer, Cuda, Scalar};
+
+use super::{MergedCgKernels, MergedScalars, MergedVectors};
+use crate::krylov::cg::cuda::{ADDENDS, ProductHook, STATE};
+use crate::vector::cuda::{SUM_THREADS, SUMS, n_tiles};
+use crate::{LinalgError, LinearOperator, error::need};
+
+static MERGED_CG: Program =
+    Program { name: "merged_cg", source: include_str!("merged_cg.cu"), headers: &[SUMS, STATE] };
+
+/// Where $p^\mathsf{T} v$ lies among the sums.
+const P_DOT_V: usize = 6 * ADDENDS;
+
+type Scalars = MergedScalars<Cuda>;
+type Update<T> = (Write<T>, Write<T>, Write<T>, Read<T>, Structure, Read<f64>, Read<f64>, u64);
+type Sums<T> = (Write<f64>, Write<f64>, Write<u32>, Read<T>, Read<T>, Structure, Read<f64>, u64);
+type Finish<T> = (Write<T>, Read<T>, Read<T>, Structure, Read<f64>, u64);
+const STEP: Kernel<(Write<f64>, Write<f64>, Write<f64>, Write<f64>, Read<f64>)> =
+    Kernel::new("merged_cg_step");
+
+fn program<T: Scalar>() -> Specialisation {
+    MERGED_CG.of::<T>().define("FEMTILE_LEAST_BETA", Scalars::LEAST_BETA)
+}
+
+/// The programs of this folder, for checks that compile all of them.
+pub(crate) fn specialisations() -> Vec<Specialisation> {
+    vec![program::<f32>(), program::<f64>()]
+}
+
+/// `struct Diagonal` of the kernels, for so many rows.
+fn fields<T: Scalar>(
+    (inverse, n_rows): (&Buffer<T, Cuda>, usize),
+    n: usize,
+) -> Result<Structure, LinalgError> {
+    need("diagonal", n, inverse.len() * n_rows)?;
+    Ok(Structure(vec![inverse.memory().address(), n_rows as u64]))
+}
+
+fn launch(n: usize) -> Launch {
+    Launch::line(n_tiles(n), SUM_THREADS)
+}
+
+impl<T: Scalar> MergedCgKernels<T> for Cuda {
+    /// In three kernels: work within the loop over cells keeps their threads waiting longer than it saves.
+    fn merged_cg_pass(
+        &self,
+        x: &mut Buffer<T, Self>,
+        vectors: &mut MergedVectors<T, Self>,
+        a: &dyn LinearOperator<T, Self>,
+        diagonal: (&Buffer<T, Self>, usize),
+        scalars: &mut Scalars,
+    ) -> Result<(), LinalgError> {
+        let n = x.len();
+        let diagonal = fields(diagonal, n)?;
+        let MergedVectors { r, p, v } = vectors;
+        for (field, vector) in [("r", &*r), ("p", p), ("v", v)] {
+            need(field, n, vector.len())?;
+        }
+        let (state, steps) = (&scalars.base.state, &scalars.steps);
+        let arguments = (
+            x.write(),
+            r.write(),
+            p.write(),
+            v.read(),
+            diagonal.clone(),
+            state.read(),
+            steps.read(),
+            n as u64,
+        );
+        let kernel = Kernel::<Update<T>>::new("merged_cg_update");
+        // SAFETY: all vectors have n entries, and an entry of the diagonal stands for as many rows as it says.
+        unsafe { self.launch(&program::<T>(), &kernel, launch(n), arguments) }?;
+        a.apply_with(v, p, &ProductHook::new(&scalars.base, &scalars.sums, P_DOT_V))?;
+        let base = &mut scalars.base;
+        let arguments = (
+            scalars.sums.write(),
+            base.partials.write(),
+            base.counters.write(),
+            r.read(),
+            v.read(),
+            diagonal,
+            base.state.read(),
+            n as u64,
+        );
+        let kernel = Kernel::<Sums<T>>::new("merged_cg_sums");
+        // SAFETY: as above, and where partial sums are kept there is room for six a tile.
+        Ok(unsafe { self.launch(&program::<T>(), &kernel, launch(n), arguments) }?)
+    }
+
+    fn merged_cg_step(&self, scalars: &mut Scalars) -> Result<(), LinalgError> {
+        let base = &mut scalars.base;
+        let arguments = (
+            base.state.write(),
+            scalars.steps.write(),
+            base.p_dot_q.write(),
+            base.r_sums.write(),
+            scalars.sums.read(),
+        );
+        // SAFETY: the kernel touches numbers at the places that the constants name.
+        Ok(unsafe { self.launch(&program::<T>(), &STEP, Launch::line(1, 32), arguments) }?)
+    }
+
+    fn merged_cg_finish(
+        &self,
+        x: &mut Buffer<T, Self>,
+        vectors: &MergedVectors<T, Self>,
+        diagonal: (&Buffer<T, Self>, usize),
+        scalars: &Scalars,
+    ) -> Result<(), LinalgError> {
+        let n = x.len();
+        let diagonal = fields(diagonal, n)?;
+        let MergedVectors { r, p, .. } = vectors;
+        let arguments = (x.write(), r.read(), p.read(), diagonal, scalars.steps.read(), n as u64);
+        let kernel = Kernel::<Finish<T>>::new("merged_cg_finish");
+        // SAFETY: all vectors have n entries.
+        Ok(unsafe { self.launch(&program::<T>(), &kernel, launch(n), arguments) }?)
+    }
+}

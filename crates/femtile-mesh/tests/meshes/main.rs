@@ -1,0 +1,13 @@
+//! Meshes made, read, written, refined and checked.
+
+mod boxes;
+mod check;
+mod check_samples;
+mod curved_generators;
+mod higher_order;
+mod lagrange_vtu;
+mod mfem;
+mod refine;
+mod round;
+mod samples;
+mod vtu;
