@@ -64,7 +64,7 @@ fn run_in_pool(
     let (mesh, checked) = checked_mesh(case, &mut clock, &mut timings)?;
     check_cells(case, request, mesh.kind)?;
     if high_order::is_for(mesh.kind) {
-        return high_order::run(cpu, case, (&mesh, &checked), request, &mut clock, timings);
+        return high_order::run(cpu, case, (&mesh, &checked), (request, opened), &mut clock, timings);
     }
     let mut warnings = checked.warnings.clone();
 
@@ -89,7 +89,7 @@ fn run_in_pool(
 }
 
 /// The device for a problem of `n` unknowns; the processor for what GPUs do not carry out.
-fn choose(
+pub(crate) fn choose(
     case: &Case,
     request: Request,
     opened: Option<Cuda>,

@@ -5,7 +5,7 @@ use femtile_device::cuda::{Header, Program, RECIPROCAL_HEADER, Specialisation};
 use femtile_linalg::hooks::{CudaHook, Hook, NoHook};
 
 use super::config::{Geometry, Shape};
-use super::tables;
+use super::{facets, tables};
 use crate::matrix_free::quadrature::CellRule;
 
 static APPLY: Program =
@@ -106,6 +106,7 @@ pub(crate) fn specialisations() -> Vec<Specialisation> {
     };
     let more = CellRule::Gauss { extra: 1 };
     let mut programs = vec![sums::<f64>(hook), sums::<f32>(hook)];
+    programs.extend([facets::program::<f64>(hook), facets::program::<f32>(hook)]);
     for degree in 1..=10 {
         programs.push(variant(degree, CellRule::GaussLobatto, Geometry::Stored, false).program::<f64>(hook));
     }
