@@ -127,6 +127,25 @@ fn quadrilaterals_from_a_file_take_robin_conditions_and_reaction() {
 }
 
 #[test]
+fn every_rule_meets_a_given_solution_and_a_weak_one_is_warned_of() {
+    let rule = |name: &str| format!("degree = 3\nquadrature = \"{name}\"");
+    for (name, n_warnings) in [("gauss", 0), ("gauss-fine", 0), ("gauss-lobatto", 1)] {
+        for operator in ["matrix-free", "assembled"] {
+            let text = HEXAHEDRA.replace("degree = 3", &rule(name));
+            let report = solve(&format!("{text}[solver]\noperator = \"{operator}\"\n")).unwrap();
+            assert!(report.functionals["l2"] < 2e-4, "{name}: {:?}", report.functionals);
+            let said = report.warnings.iter().filter(|warning| warning.contains("too weak for degree 3"));
+            assert_eq!(said.count(), n_warnings, "{:?}", report.warnings);
+        }
+    }
+    let tetrahedra =
+        HEXAHEDRA.replace("cell = \"hexahedron\", ", "").replace("degree = 3", "quadrature = \"gauss-fine\"");
+    let (key, place, message) = refused(&tetrahedra);
+    assert_eq!((key.as_str(), place.as_str()), ("space.quadrature", "\"gauss-fine\""));
+    assert!(message.contains("tetrahedron") && message.contains("leave it out"), "{message}");
+}
+
+#[test]
 fn multigrid_takes_trilinear_elements_alone() {
     let linear = HEXAHEDRA.replace("degree = 3", "degree = 1");
     let amg = format!("{linear}[solver]\npreconditioner = \"amg\"\n");

@@ -5,6 +5,7 @@ mod coefficient;
 mod functional;
 mod generator;
 mod solver;
+mod space;
 mod time;
 
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ pub use coefficient::{Entry, Value};
 pub use functional::Functional;
 pub use generator::{CellName, Generator, LShapeName, PlaneCellName};
 pub use solver::{Method, Operator, Precision, PreconditionerName, SolverSection};
+pub use space::{Quadrature, SpaceSection};
 pub use time::{CoefficientSource, SchemeName, TimeMethod, TimeSection};
 
 /// A case: a mesh, an equation on it, what holds on its boundary, how to solve it, what to write.
@@ -62,20 +64,6 @@ pub struct MeshSection {
     /// How many times every cell is split into four (triangles) or eight (tetrahedra).
     #[serde(default)]
     pub refine: u32,
-}
-
-/// `[space]`: the finite elements.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct SpaceSection {
-    /// Polynomial degree of the elements: 1 to 10 on quadrilaterals and hexahedra, 1 on triangles and tetrahedra.
-    pub degree: u32,
-}
-
-impl Default for SpaceSection {
-    fn default() -> Self {
-        Self { degree: 1 }
-    }
 }
 
 /// Kinds of equation.

@@ -6,7 +6,7 @@ use femtile_mesh::CellKind;
 
 use super::operator::is_assembled;
 use crate::device::{Choice, Chosen, Request};
-use crate::file::{Operator, PreconditionerName};
+use crate::file::{Operator, PreconditionerName, Quadrature};
 use crate::{Case, CaseError, run};
 
 /// The device for a space; the processor for what GPUs do not carry out.
@@ -67,6 +67,11 @@ fn check_simplices(case: &Case, kind: CellKind) -> Result<(), CaseError> {
             }
         );
         return Err(case.wrong(&["space".into(), "degree".into()], message));
+    }
+    if case.file.space.quadrature != Quadrature::default() {
+        let message =
+            format!("is for quadrilaterals and hexahedra, and this mesh has {kind} cells: leave it out");
+        return Err(case.wrong(&["space".into(), "quadrature".into()], message));
     }
     if case.file.solver.operator == Operator::MatrixFree {
         let message = format!(

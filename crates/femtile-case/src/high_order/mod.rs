@@ -4,6 +4,7 @@ mod check;
 mod functional;
 mod operator;
 mod output;
+mod quadrature;
 
 use femtile_device::{Cpu, Cuda};
 use femtile_fem::dofs::TensorSpace;
@@ -39,6 +40,7 @@ pub(crate) fn run(
     let mut warnings = checked.warnings.clone();
     let degree = case.file.space.degree as usize;
     let space = TensorSpace::new(mesh, degree)?;
+    warnings.extend(quadrature::warnings(case.file.space.quadrature, &space));
     let zeros = vec![0.0; space.n_dofs()];
     let value_at = |point| functionals::value_at(&space, &zeros, point);
     let prepared = Prepared::new(case, mesh, &mut warnings, &value_at)?;

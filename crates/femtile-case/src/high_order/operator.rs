@@ -11,6 +11,7 @@ use femtile_linalg::krylov::cg::vector_bytes;
 use femtile_linalg::precondition::Diagonal;
 use femtile_linalg::{LinearOperator, Preconditioner};
 
+use super::quadrature;
 use crate::file::{self, PreconditionerName};
 use crate::report::LevelReport;
 use crate::run::Clock;
@@ -27,6 +28,7 @@ pub(super) trait OperatorDevice: SolveDevice {
         &self,
         on_cpu: MatrixFree<f64>,
         problem: &TensorProblem<'_>,
+        rule: CellRule,
     ) -> Result<Operator<Self>, FemError>;
 }
 
@@ -35,6 +37,7 @@ impl OperatorDevice for Cpu {
         &self,
         on_cpu: MatrixFree<f64>,
         _: &TensorProblem<'_>,
+        _: CellRule,
     ) -> Result<Operator<Self>, FemError> {
         Ok(Box::new(on_cpu))
     }
@@ -46,17 +49,15 @@ impl OperatorDevice for Cuda {
         &self,
         on_cpu: MatrixFree<f64>,
         problem: &TensorProblem<'_>,
+        rule: CellRule,
     ) -> Result<Operator<Self>, FemError> {
         drop(on_cpu);
         let (space, constrained) = (problem.space(), problem.constraints().dofs());
         let config = CudaMatrixFreeConfig::default();
-        let operator = CudaMatrixFree::new(self, space, terms(problem), RULE, constrained, config)?;
+        let operator = CudaMatrixFree::new(self, space, terms(problem), rule, constrained, config)?;
         Ok(Box::new(operator.with_facets(problem.facet_matrices())?))
     }
 }
-
-/// The rule of all cells.
-const RULE: CellRule = CellRule::Gauss { extra: 0 };
 
 /// The terms of a form, without a reaction that vanishes.
 fn terms<'a>(problem: &TensorProblem<'a>) -> Terms<'a> {
@@ -110,7 +111,8 @@ fn assembled<'a, D: OperatorDevice>(
     timings: &mut Timings,
 ) -> Result<Held<'a, D>, CaseError> {
     let form = problem.form();
-    let cells = CellMatrices::new(problem.space(), form.sigma, form.lambda, RULE)?;
+    let rule = quadrature::rule(case.file.space.quadrature);
+    let cells = CellMatrices::new(problem.space(), form.sigma, form.lambda, rule)?;
     let (mut matrix, system) =
         clock.with_fractions(|progress| assemble(device, problem, &cells, progress))?;
     timings.assemble = clock.seconds();
@@ -128,7 +130,8 @@ fn matrix_free<'a, D: OperatorDevice>(
     timings: &mut Timings,
 ) -> Result<Held<'a, D>, CaseError> {
     let (constrained, facets) = (problem.constraints().dofs(), problem.facet_matrices());
-    let config = MatrixFreeConfig { rule: RULE, constrained, facets, components: 1 };
+    let rule = quadrature::rule(case.file.space.quadrature);
+    let config = MatrixFreeConfig { rule, constrained, facets, components: 1 };
     let on_cpu = MatrixFree::new(cpu, problem.space(), terms(problem), config)?;
     let system = problem.lift(device, &mut |y, x| {
         on_cpu.apply_to_given(y, x);
@@ -142,7 +145,8 @@ fn matrix_free<'a, D: OperatorDevice>(
         _ => Diagonal::of_entries(device, on_cpu.diagonal())?,
     };
     // Vectors are read more often than what an operator stores.
-    let operator = device.leave_room(vector_bytes::<f64>(n), || device.without_matrix(on_cpu, problem))?;
+    let operator =
+        device.leave_room(vector_bytes::<f64>(n), || device.without_matrix(on_cpu, problem, rule))?;
     Ok(Held {
         operator,
         preconditioner: Box::new(preconditioner),
