@@ -10,6 +10,9 @@ use crate::file::{
 use crate::place::{Key, inside_quotes, path_text, span_of};
 use crate::{CaseError, diffusion};
 
+/// The most components of u.
+const MAX_COMPONENTS: usize = 64;
+
 /// A case file that has been read: its content, and its text for messages that point into it.
 #[derive(Debug, Clone)]
 pub struct Case {
@@ -152,10 +155,16 @@ impl Case {
     }
 
     fn check_space(&self) -> Result<(), CaseError> {
-        let SpaceSection { degree, quadrature } = self.file.space;
+        let SpaceSection { degree, components, quadrature } = self.file.space;
         let wrong = |key: &str, message: String| Err(self.wrong(&["space".into(), key.into()], message));
         if self.file.equation.kind == EquationKind::Diffusion && degree != 1 {
             return wrong("degree", "has no meaning here: a grid has no elements".into());
+        }
+        if self.file.equation.kind == EquationKind::Diffusion && components != 1 {
+            return wrong("components", "equations in time have one".into());
+        }
+        if !(1..=MAX_COMPONENTS).contains(&components) {
+            return wrong("components", format!("{components} is not between 1 and {MAX_COMPONENTS}"));
         }
         if self.file.equation.kind == EquationKind::Diffusion && quadrature != Quadrature::default() {
             return wrong("quadrature", "has no meaning here: a grid has no elements".into());

@@ -7,13 +7,15 @@ use serde::{Deserialize, Serialize};
 pub struct SpaceSection {
     /// Polynomial degree p of the elements: 1 to 10 on quadrilaterals and hexahedra, 1 on triangles and tetrahedra.
     pub degree: u32,
+    /// Components of u, each of which solves the equation: on quadrilaterals and hexahedra, without a matrix.
+    pub components: usize,
     /// How the operator is integrated on quadrilaterals and hexahedra.
     pub quadrature: Quadrature,
 }
 
 impl Default for SpaceSection {
     fn default() -> Self {
-        Self { degree: 1, quadrature: Quadrature::Gauss }
+        Self { degree: 1, components: 1, quadrature: Quadrature::Gauss }
     }
 }
 

@@ -21,7 +21,8 @@ pub(super) fn choose(
     n_threads: usize,
 ) -> Result<Choice, CaseError> {
     let Some(lack) = lack_of_gpus(case, space.mesh().kind) else {
-        return run::choose(case, request, opened, space.n_dofs(), n_threads);
+        let n = space.n_dofs() * case.file.space.components;
+        return run::choose(case, request, opened, n, n_threads);
     };
     if opened.is_some() {
         return Err(needs_cpu(case, &lack));
@@ -32,6 +33,9 @@ pub(super) fn choose(
 
 /// What GPUs lack for a case on such cells, if they lack anything but the method.
 fn lack_of_gpus(case: &Case, kind: CellKind) -> Option<String> {
+    if case.file.space.components != 1 {
+        return Some("u of several components is found on CPUs only".into());
+    }
     (kind != CellKind::Hexahedron && !is_assembled(case)).then(|| {
         format!("operators without a matrix are for hexahedra on GPUs, and this mesh has {kind} cells")
     })
@@ -39,7 +43,8 @@ fn lack_of_gpus(case: &Case, kind: CellKind) -> Option<String> {
 
 /// The error where a GPU is asked for what it lacks.
 fn needs_cpu(case: &Case, lack: &str) -> CaseError {
-    let message = format!("{lack}: use \"cpu\" or \"auto\", or operator = \"assembled\"");
+    let or = if case.file.space.components == 1 { ", or operator = \"assembled\"" } else { "" };
+    let message = format!("{lack}: use \"cpu\" or \"auto\"{or}");
     case.wrong(&["solver".into(), "device".into()], message)
 }
 
@@ -68,6 +73,13 @@ fn check_simplices(case: &Case, kind: CellKind) -> Result<(), CaseError> {
         );
         return Err(case.wrong(&["space".into(), "degree".into()], message));
     }
+    if case.file.space.components != 1 {
+        let message = format!(
+            "several components are for quadrilaterals and hexahedra, and this mesh has {kind} cells: solve for one after the \
+             other"
+        );
+        return Err(case.wrong(&["space".into(), "components".into()], message));
+    }
     if case.file.space.quadrature != Quadrature::default() {
         let message =
             format!("is for quadrilaterals and hexahedra, and this mesh has {kind} cells: leave it out");
@@ -85,6 +97,11 @@ fn check_simplices(case: &Case, kind: CellKind) -> Result<(), CaseError> {
 fn check_products(case: &Case, request: Request, kind: CellKind) -> Result<(), CaseError> {
     let (solver, degree) = (&case.file.solver, case.file.space.degree);
     let wrong = |key: &str, message: String| Err(case.wrong(&["solver".into(), key.into()], message));
+    if case.file.space.components != 1 && is_assembled(case) {
+        let message = "several components have an operator without a matrix alone: take operator = \"matrix-free\" and \
+                       preconditioner = \"jacobi\" or \"none\"";
+        return Err(case.wrong(&["space".into(), "components".into()], message));
+    }
     if let (Request::Cuda(_), Some(lack)) = (request, lack_of_gpus(case, kind)) {
         return Err(needs_cpu(case, &lack));
     }

@@ -5,6 +5,7 @@ mod functional;
 mod operator;
 mod output;
 mod quadrature;
+mod right_side;
 
 use femtile_device::{Cpu, Cuda};
 use femtile_fem::dofs::TensorSpace;
@@ -45,13 +46,13 @@ pub(crate) fn run(
     let value_at = |point| functionals::value_at(&space, &zeros, point);
     let prepared = Prepared::new(case, mesh, &mut warnings, &value_at)?;
     drop(zeros);
-    let form = prepared.form(mesh);
-    let problem = TensorProblem::new(&space, &form)?;
+    let of_component = |component| TensorProblem::new(&space, &prepared.form(mesh, component));
+    let problems = (0..case.file.space.components).map(of_component).collect::<Result<Vec<_>, _>>()?;
     let Choice { device, mut reason } = check::choose(case, request, opened, &space, cpu.threads())?;
     timings.space = clock.seconds();
 
     let mut solving =
-        Solving { cpu, case, checked, prepared: &prepared, problem: &problem, warnings, timings };
+        Solving { cpu, case, checked, prepared: &prepared, problems: &problems, warnings, timings };
     if let Chosen::Cuda(cuda) = device {
         match solving.solve_on(&request.with_overflow(&cuda), &reason, clock) {
             Err(error) if request == Request::Auto && is_out_of_memory(&error) => {
@@ -70,7 +71,8 @@ struct Solving<'a> {
     case: &'a Case,
     checked: &'a CheckReport,
     prepared: &'a Prepared,
-    problem: &'a TensorProblem<'a>,
+    /// Of each component.
+    problems: &'a [TensorProblem<'a>],
     warnings: Vec<String>,
     timings: Timings,
 }
@@ -82,24 +84,30 @@ impl Solving<'_> {
         reason: &str,
         clock: &mut Clock<'_>,
     ) -> Result<Report, CaseError> {
-        let (case, space) = (self.case, self.problem.space());
+        let (case, space) = (self.case, self.problems[0].space());
         let mut timings = self.timings.clone();
-        let Held { operator, preconditioner, levels, system, citations } =
-            hold((self.cpu, device), case, self.problem, clock, &mut timings)?;
+        let Held { operator, preconditioner, levels, right, citations } =
+            hold((self.cpu, device), case, self.problems, clock, &mut timings)?;
         let mut warnings = self.warnings.clone();
-        warnings.extend(warning_of_imbalance(system.imbalance));
+        warnings.extend(warning_of_imbalance(right.imbalance()));
         let (a, m) = (operator.as_ref(), preconditioner.as_ref());
-        let (w, outcome) = solve(&case.file.solver, a, m, &system.rhs, clock, &mut timings)?;
-        let solution = system.solution(&w)?;
+        let (w, outcome) = solve(&case.file.solver, a, m, right.values(), clock, &mut timings)?;
+        let solutions = right.solutions(&w)?;
 
         clock.begin(Stage::Write);
-        let value = |kind: &Kind| functional::value(kind, space, self.problem.form(), &solution);
+        let value = |kind: &Kind, component: usize| {
+            functional::value(kind, space, self.problems[component].form(), &solutions[component])
+        };
         let finished = Finished {
             mesh: MeshReport {
                 volume: functionals::measure(space)?,
                 ..MeshReport::new(space.mesh(), self.checked)
             },
-            space: SpaceReport { n_dofs: space.n_dofs(), degree: Some(space.degree()) },
+            space: SpaceReport {
+                n_dofs: w.len(),
+                degree: Some(space.degree()),
+                components: self.problems.len(),
+            },
             outcome,
             levels,
             functionals: evaluate(&self.prepared.functionals, value)?,
@@ -109,7 +117,7 @@ impl Solving<'_> {
         };
         let report = finished.report(case, device, reason);
         if case.file.output.vtu {
-            output::write_solution(case, space, &solution)?;
+            output::write_solution(case, space, &solutions)?;
         }
         write_report(case, report, clock)
     }

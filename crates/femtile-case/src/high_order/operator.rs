@@ -6,12 +6,13 @@ use femtile_fem::matrix_free::reference::CellMatrices;
 use femtile_fem::matrix_free::{
     CellRule, CudaMatrixFree, CudaMatrixFreeConfig, MatrixFree, MatrixFreeConfig, Terms,
 };
-use femtile_fem::tensor::{TensorProblem, TensorSystem, assemble};
+use femtile_fem::tensor::{TensorProblem, assemble};
 use femtile_linalg::krylov::cg::vector_bytes;
 use femtile_linalg::precondition::Diagonal;
 use femtile_linalg::{LinearOperator, Preconditioner};
 
 use super::quadrature;
+use super::right_side::RightSide;
 use crate::file::{self, PreconditionerName};
 use crate::report::LevelReport;
 use crate::run::Clock;
@@ -72,7 +73,7 @@ pub(super) struct Held<'a, D: SolveDevice> {
     pub preconditioner: Box<dyn Preconditioner<f64, D>>,
     /// The levels of multigrid.
     pub levels: Vec<LevelReport>,
-    pub system: TensorSystem<'a, D>,
+    pub right: RightSide<'a, D>,
     /// Keys of the papers behind the operator.
     pub citations: Vec<&'static str>,
 }
@@ -87,18 +88,18 @@ pub(super) fn is_assembled(case: &Case) -> bool {
     }
 }
 
-/// The operator that the case asks for, on a device beside a processor.
+/// The operator that the case asks for, on a device beside a processor; of several components a matrix was refused.
 pub(super) fn hold<'a, D: OperatorDevice>(
     (cpu, device): (&Cpu, &D),
     case: &Case,
-    problem: &'a TensorProblem<'a>,
+    problems: &'a [TensorProblem<'a>],
     clock: &mut Clock<'_>,
     timings: &mut Timings,
 ) -> Result<Held<'a, D>, CaseError> {
     clock.begin(Stage::Assemble);
     match is_assembled(case) {
-        true => assembled(device, case, problem, clock, timings),
-        false => matrix_free((cpu, device), case, problem, clock, timings),
+        true => assembled(device, case, &problems[0], clock, timings),
+        false => matrix_free((cpu, device), case, problems, clock, timings),
     }
 }
 
@@ -118,28 +119,35 @@ fn assembled<'a, D: OperatorDevice>(
     timings.assemble = clock.seconds();
     clock.begin(Stage::Setup);
     let (preconditioner, levels) = solve::preconditioner(device, &case.file.solver, &mut matrix)?;
-    Ok(Held { operator: Box::new(matrix), preconditioner, levels, system, citations: Vec::new() })
+    let right = RightSide::new(device, vec![system])?;
+    Ok(Held { operator: Box::new(matrix), preconditioner, levels, right, citations: Vec::new() })
 }
 
 /// Nothing stored but what the cells need.
 fn matrix_free<'a, D: OperatorDevice>(
     (cpu, device): (&Cpu, &D),
     case: &Case,
-    problem: &'a TensorProblem<'a>,
+    problems: &'a [TensorProblem<'a>],
     clock: &mut Clock<'_>,
     timings: &mut Timings,
 ) -> Result<Held<'a, D>, CaseError> {
+    // Components differ in what is given, not in where, and not in what facets add.
+    let (problem, components) = (&problems[0], problems.len());
     let (constrained, facets) = (problem.constraints().dofs(), problem.facet_matrices());
     let rule = quadrature::rule(case.file.space.quadrature);
-    let config = MatrixFreeConfig { rule, constrained, facets, components: 1 };
+    let config = MatrixFreeConfig { rule, constrained, facets, components };
     let on_cpu = MatrixFree::new(cpu, problem.space(), terms(problem), config)?;
-    let system = problem.lift(device, &mut |y, x| {
-        on_cpu.apply_to_given(y, x);
-        Ok(())
-    })?;
+    let lifted = |problem: &'a TensorProblem<'a>| {
+        problem.lift(device, &mut |y, x| {
+            apply_to_given(&on_cpu, components, y, x);
+            Ok(())
+        })
+    };
+    let systems = problems.iter().map(lifted).collect::<Result<Vec<_>, _>>()?;
+    let right = RightSide::new(device, systems)?;
     timings.assemble = clock.seconds();
     clock.begin(Stage::Setup);
-    let n = system.rhs.len();
+    let n = right.values().len();
     let preconditioner = match case.file.solver.preconditioner {
         PreconditionerName::None => Diagonal::identity(device, n)?,
         _ => Diagonal::of_entries(device, on_cpu.diagonal())?,
@@ -151,7 +159,18 @@ fn matrix_free<'a, D: OperatorDevice>(
         operator,
         preconditioner: Box::new(preconditioner),
         levels: Vec::new(),
-        system,
+        right,
         citations: vec!["kronbichler2022"],
     })
+}
+
+/// What the cells make of given values of one component.
+fn apply_to_given(operator: &MatrixFree<f64>, components: usize, y: &mut [f64], x: &[f64]) {
+    if components == 1 {
+        return operator.apply_to_given(y, x);
+    }
+    let (mut all_x, mut all_y) = (vec![0.0; x.len() * components], vec![0.0; x.len() * components]);
+    all_x.iter_mut().step_by(components).zip(x).for_each(|(to, from)| *to = *from);
+    operator.apply_to_given(&mut all_y, &all_x);
+    y.iter_mut().zip(all_y.iter().step_by(components)).for_each(|(to, from)| *to = *from);
 }
