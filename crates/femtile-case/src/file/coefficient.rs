@@ -39,7 +39,8 @@ pub enum Entry {
     Text(String),
 }
 
-const EXPECTED: &str = "a number, an expression in quotes, an array of rows or of components, { by_tag = { name = … } } or { field = \"name\" }";
+const EXPECTED: &str = "a number, an expression in quotes, an array of rows or of components, { by_tag = { name = … } } or \
+                        { field = \"name\" }";
 
 struct ValueVisitor;
 

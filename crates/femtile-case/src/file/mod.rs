@@ -87,7 +87,8 @@ pub struct EquationSection {
     pub sigma: Value,
     /// Helmholtz: reaction λ ≥ 0, in the forms of `sigma` but for tensors.
     pub lambda: Value,
-    /// Source f, in the forms of `sigma` but for tensors, or an array with an entry for each component; for diffusion a number or an expression in x, y, z and t.
+    /// Source f, in the forms of `sigma` but for tensors, or an array with an entry for each component; for diffusion a
+    /// number or an expression in x, y, z and t.
     pub source: Value,
     /// Diffusion: D, positive semidefinite: a number, an expression in x, y, z or a symmetric tensor; 1 when absent.
     #[serde(skip_serializing_if = "Option::is_none")]

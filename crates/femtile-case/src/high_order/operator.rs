@@ -1,6 +1,6 @@
 //! How the operator of a problem is held: the one place that decides, and the one where operators are made.
 
-use femtile_device::{Cpu, Cuda, Device};
+use femtile_device::{Cpu, Cuda};
 use femtile_fem::FemError;
 use femtile_fem::matrix_free::reference::CellMatrices;
 use femtile_fem::matrix_free::{

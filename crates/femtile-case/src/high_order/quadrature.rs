@@ -31,7 +31,7 @@ pub(super) fn warnings(name: Quadrature, space: &TensorSpace<'_>) -> Vec<String>
         let enough = if order == degree + 1 {
             "quadrature = \"gauss-fine\"".into()
         } else {
-            format!("degree = {}, or a mesh of lower order", order.min(10))
+            format!("degree = {order}, or a mesh of lower order")
         };
         format!(
             "quadrature = \"{}\" is too weak for the cells: {n_points} points along an axis do not see all of a map of \
