@@ -7,20 +7,21 @@ use femtile_fem::{BoundaryCondition, Condition};
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
 
-use crate::coefficient::{below, coefficient};
+use crate::coefficient::{below, of_component, scalar};
 use crate::file::BoundarySection;
 use crate::place::Key;
 use crate::{Case, CaseError};
 
-/// The conditions of a case, and warnings about those that hold nowhere.
+/// The conditions of a case, for each component of u, and warnings about those that hold nowhere.
 pub(crate) fn conditions(
     case: &Case,
     mesh: &Mesh,
     boundary: &BoundaryFacets,
     warnings: &mut Vec<String>,
-) -> Result<Vec<BoundaryCondition>, CaseError> {
-    let sections = case.file.boundary.iter().enumerate();
-    let one = |(i, section): (usize, &BoundarySection)| {
+) -> Result<Vec<Vec<BoundaryCondition>>, CaseError> {
+    let mut found: Vec<Vec<BoundaryCondition>> =
+        (0..case.file.space.components).map(|_| Vec::new()).collect();
+    for (i, section) in case.file.boundary.iter().enumerate() {
         let path: [Key; 2] = ["boundary".into(), i.into()];
         let facets = facets_of(case, mesh, boundary, &section.r#where, &below(&path, "where"))?;
         if facets.is_empty() {
@@ -29,32 +30,29 @@ pub(crate) fn conditions(
                 section.r#where
             ));
         }
-        Ok(BoundaryCondition { facets, condition: condition(case, mesh, section, &path)? })
-    };
-    sections.map(one).collect()
+        for (component, found) in found.iter_mut().enumerate() {
+            let condition = condition(case, mesh, section, component, &path)?;
+            found.push(BoundaryCondition { facets: facets.clone(), condition });
+        }
+    }
+    Ok(found)
 }
 
 fn condition(
     case: &Case,
     mesh: &Mesh,
     section: &BoundarySection,
+    component: usize,
     path: &[Key],
 ) -> Result<Condition, CaseError> {
-    let scalar = |value, path: &[Key]| {
-        let value = coefficient(case, mesh, value, path)?;
-        if value.is_scalar() {
-            Ok(value)
-        } else {
-            Err(case.wrong(path, "a number is needed here, not a tensor"))
-        }
-    };
+    let own = |value, path: &[Key]| of_component(case, mesh, value, component, path);
     Ok(match (&section.dirichlet, &section.neumann, &section.robin) {
-        (Some(value), ..) => Condition::Dirichlet(scalar(value, &below(path, "dirichlet"))?),
-        (_, Some(value), _) => Condition::Neumann(scalar(value, &below(path, "neumann"))?),
+        (Some(value), ..) => Condition::Dirichlet(own(value, &below(path, "dirichlet"))?),
+        (_, Some(value), _) => Condition::Neumann(own(value, &below(path, "neumann"))?),
         (.., Some(robin)) => {
             let path = below(path, "robin");
-            let transfer = scalar(&robin.coefficient, &below(&path, "coefficient"))?;
-            Condition::Robin { coefficient: transfer, value: scalar(&robin.value, &below(&path, "value"))? }
+            let transfer = scalar(case, mesh, &robin.coefficient, &below(&path, "coefficient"))?;
+            Condition::Robin { coefficient: transfer, value: own(&robin.value, &below(&path, "value"))? }
         }
         _ => {
             return Err(

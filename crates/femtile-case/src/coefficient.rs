@@ -21,6 +21,11 @@ pub(crate) fn coefficient(
         Value::Number(number) => Coefficient::Constant(*number),
         Value::Text(text) => expression(case, text, path)?.into(),
         Value::Tensor(rows) => tensor(case, mesh, rows, path)?,
+        Value::Components(_) => {
+            let message =
+                "one value is needed here, not an array of components; a tensor is an array of rows";
+            return Err(case.wrong(path, message));
+        }
         Value::ByTag { by_tag } => {
             let path = below(path, "by_tag");
             let mut parts = BTreeMap::new();
@@ -42,6 +47,45 @@ pub(crate) fn coefficient(
             })?)
         }
     })
+}
+
+/// The coefficient that stands at `path`, where a tensor has no meaning.
+pub(crate) fn scalar(
+    case: &Case,
+    mesh: &Mesh,
+    value: &Value,
+    path: &[Key],
+) -> Result<Coefficient, CaseError> {
+    let found = coefficient(case, mesh, value, path)?;
+    if found.is_scalar() { Ok(found) } else { Err(case.wrong(path, "a number is needed here, not a tensor")) }
+}
+
+/// The coefficient of one component: its entry of an array, or what all components have.
+pub(crate) fn of_component(
+    case: &Case,
+    mesh: &Mesh,
+    value: &Value,
+    component: usize,
+    path: &[Key],
+) -> Result<Coefficient, CaseError> {
+    let Value::Components(entries) = value else { return scalar(case, mesh, value, path) };
+    check_count(case, entries.len(), path)?;
+    Ok(match &entries[component] {
+        Entry::Number(number) => Coefficient::Constant(*number),
+        Entry::Text(text) => expression(case, text, &below(path, component))?.into(),
+    })
+}
+
+/// Refuses an array that has not one entry for each component.
+pub(crate) fn check_count(case: &Case, found: usize, path: &[Key]) -> Result<(), CaseError> {
+    let n = case.file.space.components;
+    if found == n {
+        return Ok(());
+    }
+    let message = format!(
+        "{found} entries, where u has components = {n} by [space]: give one for each, or one for all without brackets"
+    );
+    Err(case.wrong(path, message))
 }
 
 /// Parses an expression; an error points at the place inside the string.

@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use femtile_expression::Expression;
 use femtile_fem::{FemError, Form, functionals};
 
-use crate::coefficient::{below, expression};
-use crate::file::Functional;
+use crate::coefficient::{below, check_count, expression};
+use crate::file::{Exact, Functional};
 use crate::place::Key;
 use crate::{Case, CaseError};
 
 /// A functional ready to be evaluated.
 pub(crate) struct Ready {
     name: String,
+    component: usize,
     kind: Kind,
 }
 
@@ -32,11 +33,15 @@ pub(crate) enum Kind {
 type ValueAt<'a> = &'a dyn Fn([f64; 3]) -> Result<f64, FemError>;
 
 /// Parses what the functionals need and refuses points that `value_at` does not find, so that no solve is in vain.
+///
+/// Of several components each has its own functionals, `name[0]`, `name[1]`, ….
 pub(crate) fn prepare(case: &Case, value_at: ValueAt<'_>) -> Result<Vec<Ready>, CaseError> {
+    let n = case.file.space.components;
     let functionals = case.file.output.functionals.iter().enumerate();
-    let one = |(i, functional): (usize, &Functional)| {
+    let of_components = functionals.flat_map(|own| (0..n).map(move |component| (own, component)));
+    let one = |((i, functional), component): ((usize, &Functional), usize)| {
         let path: [Key; 3] = ["output".into(), "functionals".into(), i.into()];
-        let exact = |text: &String| expression(case, text, &below(&path, "exact"));
+        let exact = |given: &Exact| exact(case, given, component, &below(&path, "exact"));
         let kind = match functional {
             Functional::Max { .. } => Kind::Max,
             Functional::Min { .. } => Kind::Min,
@@ -46,12 +51,25 @@ pub(crate) fn prepare(case: &Case, value_at: ValueAt<'_>) -> Result<Vec<Ready>, 
             Functional::ValueAt { point, .. } => {
                 Kind::ValueAt(located(case, value_at, point, &below(&path, "point"))?)
             }
-            Functional::ErrorL2 { exact: text, .. } => Kind::ErrorL2(exact(text)?),
-            Functional::ErrorH1 { exact: text, .. } => Kind::ErrorH1(exact(text)?),
+            Functional::ErrorL2 { exact: given, .. } => Kind::ErrorL2(exact(given)?),
+            Functional::ErrorH1 { exact: given, .. } => Kind::ErrorH1(exact(given)?),
         };
-        Ok(Ready { name: functional.name().into(), kind })
+        let name = functional.name();
+        let name = if n == 1 { name.into() } else { format!("{name}[{component}]") };
+        Ok(Ready { name, component, kind })
     };
-    functionals.map(one).collect()
+    of_components.map(one).collect()
+}
+
+/// What a component is compared with.
+fn exact(case: &Case, given: &Exact, component: usize, path: &[Key]) -> Result<Expression, CaseError> {
+    match given {
+        Exact::All(text) => expression(case, text, path),
+        Exact::Each(texts) => {
+            check_count(case, texts.len(), path)?;
+            expression(case, &texts[component], &below(path, component))
+        }
+    }
 }
 
 fn located(case: &Case, value_at: ValueAt<'_>, point: &[f64], path: &[Key]) -> Result<[f64; 3], CaseError> {
@@ -64,12 +82,13 @@ fn located(case: &Case, value_at: ValueAt<'_>, point: &[f64], path: &[Key]) -> R
     Ok(point)
 }
 
-/// All functionals by name, each with what `value` says of it.
+/// All functionals by name, each with what `value` says of it for its component.
 pub(crate) fn evaluate(
     ready: &[Ready],
-    value: impl Fn(&Kind) -> Result<f64, FemError>,
+    value: impl Fn(&Kind, usize) -> Result<f64, FemError>,
 ) -> Result<BTreeMap<String, f64>, FemError> {
-    ready.iter().map(|Ready { name, kind }| Ok((name.clone(), value(kind)?))).collect()
+    let one = |Ready { name, component, kind }: &Ready| Ok((name.clone(), value(kind, *component)?));
+    ready.iter().map(one).collect()
 }
 
 /// The value for a solution `u` of linear elements.

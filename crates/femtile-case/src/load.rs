@@ -4,9 +4,14 @@ use femtile_fem::dofs::MAX_DEGREE;
 
 use femtile_linalg::krylov::s_step_cg::MAX_STEPS;
 
-use crate::file::{CaseFile, CycleName, EquationKind, Method, Precision, PreconditionerName};
+use crate::file::{
+    CaseFile, CycleName, EquationKind, Method, Precision, PreconditionerName, Quadrature, SpaceSection,
+};
 use crate::place::{Key, inside_quotes, path_text, span_of};
 use crate::{CaseError, diffusion};
+
+/// The most components of u.
+const MAX_COMPONENTS: usize = 64;
 
 /// A case file that has been read: its content, and its text for messages that point into it.
 #[derive(Debug, Clone)]
@@ -96,7 +101,7 @@ impl Case {
         } else {
             self.check_stationary()?;
         }
-        self.check_degree()?;
+        self.check_space()?;
         for (i, section) in self.file.boundary.iter().enumerate() {
             let given = [
                 section.dirichlet.is_some(),
@@ -149,17 +154,27 @@ impl Case {
         Ok(())
     }
 
-    fn check_degree(&self) -> Result<(), CaseError> {
-        let degree = self.file.space.degree;
-        let wrong = |message: String| Err(self.wrong(&["space".into(), "degree".into()], message));
+    fn check_space(&self) -> Result<(), CaseError> {
+        let SpaceSection { degree, components, quadrature } = self.file.space;
+        let wrong = |key: &str, message: String| Err(self.wrong(&["space".into(), key.into()], message));
         if self.file.equation.kind == EquationKind::Diffusion && degree != 1 {
-            return wrong("has no meaning here: a grid has no elements".into());
+            return wrong("degree", "has no meaning here: a grid has no elements".into());
+        }
+        if self.file.equation.kind == EquationKind::Diffusion && components != 1 {
+            return wrong("components", "equations in time have one".into());
+        }
+        if !(1..=MAX_COMPONENTS).contains(&components) {
+            return wrong("components", format!("{components} is not between 1 and {MAX_COMPONENTS}"));
+        }
+        if self.file.equation.kind == EquationKind::Diffusion && quadrature != Quadrature::default() {
+            return wrong("quadrature", "has no meaning here: a grid has no elements".into());
         }
         if !(1..=MAX_DEGREE).contains(&(degree as usize)) {
-            return wrong(format!(
+            let message = format!(
                 "degree {degree} is not offered: 1 to {MAX_DEGREE} are on quadrilaterals and hexahedra, 1 on triangles and \
                  tetrahedra"
-            ));
+            );
+            return wrong("degree", message);
         }
         Ok(())
     }

@@ -62,11 +62,18 @@ impl MeshReport {
 /// The space of finite elements.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SpaceReport {
-    /// Degrees of freedom, constrained ones included.
+    /// Degrees of freedom of all components, constrained ones included.
     pub n_dofs: usize,
     /// Polynomial degree of the elements; none on a grid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub degree: Option<usize>,
+    /// Components of u; left out where there is one.
+    #[serde(skip_serializing_if = "is_one")]
+    pub components: usize,
+}
+
+fn is_one(n: &usize) -> bool {
+    *n == 1
 }
 
 /// How the solve went.

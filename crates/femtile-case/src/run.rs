@@ -9,9 +9,9 @@ use femtile_mesh::check::{BoundaryFacets, CheckConfig, CheckReport, boundary_fac
 use femtile_mesh::{Mesh, refine};
 
 use crate::boundary::conditions;
-use crate::coefficient::coefficient;
+use crate::coefficient::{coefficient, of_component, scalar};
 use crate::device::{Choice, Chosen, Request, is_out_of_memory};
-use crate::file::{EquationKind, Value};
+use crate::file::EquationKind;
 use crate::finish::{Finished, warning_of_imbalance, write_report};
 use crate::functional::{self, Kind, Ready, evaluate, prepare};
 use crate::high_order::{self, check_cells};
@@ -64,7 +64,7 @@ fn run_in_pool(
     let (mesh, checked) = checked_mesh(case, &mut clock, &mut timings)?;
     check_cells(case, request, mesh.kind)?;
     if high_order::is_for(mesh.kind) {
-        return high_order::run(cpu, case, (&mesh, &checked), request, &mut clock, timings);
+        return high_order::run(cpu, case, (&mesh, &checked), (request, opened), &mut clock, timings);
     }
     let mut warnings = checked.warnings.clone();
 
@@ -89,7 +89,7 @@ fn run_in_pool(
 }
 
 /// The device for a problem of `n` unknowns; the processor for what GPUs do not carry out.
-fn choose(
+pub(crate) fn choose(
     case: &Case,
     request: Request,
     opened: Option<Cuda>,
@@ -151,7 +151,7 @@ impl Solving<'_> {
         D: SolveDevice,
     {
         let (case, mesh) = (self.case, self.mesh);
-        let form = self.problem.form(mesh);
+        let form = self.problem.form(mesh, 0);
         let mut timings = self.timings.clone();
         clock.begin(Stage::Assemble);
         let mut system = clock.with_fractions(|progress| assemble::<f64, D>(device, &form, progress))?;
@@ -167,10 +167,10 @@ impl Solving<'_> {
         let solution = system.solution(mesh, &w)?;
 
         clock.begin(Stage::Write);
-        let value = |kind: &Kind| functional::value(kind, &form, &solution);
+        let value = |kind: &Kind, _| functional::value(kind, &form, &solution);
         let finished = Finished {
             mesh: MeshReport::new(mesh, self.checked),
-            space: SpaceReport { n_dofs: solution.len(), degree: Some(1) },
+            space: SpaceReport { n_dofs: solution.len(), degree: Some(1), components: 1 },
             outcome,
             levels,
             functionals: evaluate(&self.problem.functionals, value)?,
@@ -214,8 +214,9 @@ pub(crate) struct Prepared {
     boundary: BoundaryFacets,
     sigma: Coefficient,
     lambda: Coefficient,
-    source: Coefficient,
-    conditions: Vec<BoundaryCondition>,
+    /// For each component of u.
+    sources: Vec<Coefficient>,
+    conditions: Vec<Vec<BoundaryCondition>>,
     pub functionals: Vec<Ready>,
 }
 
@@ -228,24 +229,21 @@ impl Prepared {
         value_at: &dyn Fn([f64; 3]) -> Result<f64, FemError>,
     ) -> Result<Self, CaseError> {
         let equation = &case.file.equation;
-        let of = |key: &str, value: &Value| coefficient(case, mesh, value, &["equation".into(), key.into()]);
-        let scalar = |key: &str, value| {
-            let found = of(key, value)?;
-            let wrong =
-                || case.wrong(&["equation".into(), key.into()], "a number is needed here, not a tensor");
-            if found.is_scalar() { Ok(found) } else { Err(wrong()) }
-        };
-        let (sigma, lambda) = (of("sigma", &equation.sigma)?, scalar("lambda", &equation.lambda)?);
-        let source = scalar("source", &equation.source)?;
+        let place = |key: &str| ["equation".into(), key.into()];
+        let sigma = coefficient(case, mesh, &equation.sigma, &place("sigma"))?;
+        let lambda = scalar(case, mesh, &equation.lambda, &place("lambda"))?;
+        let source = |component| of_component(case, mesh, &equation.source, component, &place("source"));
+        let sources = (0..case.file.space.components).map(source).collect::<Result<_, _>>()?;
         let boundary = boundary_facets(mesh);
         let conditions = conditions(case, mesh, &boundary, warnings)?;
         let functionals = prepare(case, value_at)?;
-        Ok(Self { boundary, sigma, lambda, source, conditions, functionals })
+        Ok(Self { boundary, sigma, lambda, sources, conditions, functionals })
     }
 
-    /// The form on its mesh.
-    pub fn form<'a>(&'a self, mesh: &'a Mesh) -> Form<'a> {
-        let Self { boundary, sigma, lambda, source, conditions, .. } = self;
+    /// The form of a component on its mesh.
+    pub fn form<'a>(&'a self, mesh: &'a Mesh, component: usize) -> Form<'a> {
+        let Self { boundary, sigma, lambda, sources, conditions, .. } = self;
+        let (source, conditions) = (&sources[component], &conditions[component]);
         Form { mesh, boundary, sigma, lambda, source, conditions }
     }
 }

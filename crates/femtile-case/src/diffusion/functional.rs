@@ -7,7 +7,7 @@ use femtile_time::adi::{Grid, values};
 
 use crate::coefficient::below;
 use crate::diffusion::problem::in_time;
-use crate::file::Functional;
+use crate::file::{Exact, Functional};
 use crate::place::Key;
 use crate::{Case, CaseError};
 
@@ -41,7 +41,12 @@ pub(super) fn prepare(case: &Case, grid: &Grid) -> Result<Vec<Ready>, CaseError>
                 values::check_point(grid, point).map_err(|error| case.wrong(&path, error.to_string()))?;
                 Kind::ValueAt(point.clone())
             }
-            Functional::ErrorL2 { exact, .. } => Kind::ErrorL2(in_time(case, exact, &below(&path, "exact"))?),
+            Functional::ErrorL2 { exact: Exact::All(exact), .. } => {
+                Kind::ErrorL2(in_time(case, exact, &below(&path, "exact"))?)
+            }
+            Functional::ErrorL2 { exact: Exact::Each(_), .. } => {
+                return Err(case.wrong(&below(&path, "exact"), "one expression is needed on a grid"));
+            }
             Functional::Energy { .. } | Functional::ErrorH1 { .. } => {
                 return Err(case.wrong(&below(&path, "kind"), "is not available on a grid"));
             }

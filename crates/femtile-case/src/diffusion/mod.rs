@@ -134,7 +134,7 @@ fn finish(
     let grid = &prepared.grid;
     let mut report = Report {
         mesh: mesh_report(grid),
-        space: SpaceReport { n_dofs: grid.n_nodes(), degree: None },
+        space: SpaceReport { n_dofs: grid.n_nodes(), degree: None, components: 1 },
         solve: SolveReport {
             iterations: steps,
             stop: stop_of(stop),

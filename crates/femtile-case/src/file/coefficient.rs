@@ -15,6 +15,8 @@ pub enum Value {
     Text(String),
     /// A symmetric tensor by rows: 2×2 or 3×3.
     Tensor(Vec<Vec<Entry>>),
+    /// A number or expression for each component of u.
+    Components(Vec<Entry>),
     /// One value for each tag of cells, by the tag's name or number.
     ByTag {
         /// The values.
@@ -27,7 +29,7 @@ pub enum Value {
     },
 }
 
-/// One entry of a tensor.
+/// One entry of a tensor, or of an array with one for each component.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Entry {
@@ -37,8 +39,8 @@ pub enum Entry {
     Text(String),
 }
 
-const EXPECTED: &str =
-    "a number, an expression in quotes, an array of rows, { by_tag = { name = … } } or { field = \"name\" }";
+const EXPECTED: &str = "a number, an expression in quotes, an array of rows or of components, { by_tag = { name = … } } or \
+                        { field = \"name\" }";
 
 struct ValueVisitor;
 
@@ -61,10 +63,21 @@ impl<'de> Visitor<'de> for ValueVisitor {
         Ok(Value::Text(text.into()))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<Value, A::Error> {
-        let mut tensor: Vec<Vec<Entry>> = Vec::new();
-        while let Some(row) = rows.next_element()? {
-            tensor.push(row);
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let (mut tensor, mut components) = (Vec::new(), Vec::new());
+        while let Some(item) = items.next_element()? {
+            match item {
+                Item::Row(row) => tensor.push(row),
+                Item::Entry(entry) => components.push(entry),
+            }
+        }
+        if tensor.is_empty() {
+            return Ok(Value::Components(components));
+        }
+        if !components.is_empty() {
+            return Err(de::Error::custom(
+                "rows of a tensor and entries of components cannot stand side by side",
+            ));
         }
         let n = tensor.len();
         if !(2..=3).contains(&n) || tensor.iter().any(|row| row.len() != n) {
@@ -91,6 +104,44 @@ impl<'de> Visitor<'de> for ValueVisitor {
 impl<'de> Deserialize<'de> for Value {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(ValueVisitor)
+    }
+}
+
+/// An item of an array: a row of a tensor, or the entry of a component.
+enum Item {
+    Row(Vec<Entry>),
+    Entry(Entry),
+}
+
+struct ItemVisitor;
+
+impl<'de> Visitor<'de> for ItemVisitor {
+    type Value = Item;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number, an expression in quotes, or a row of them")
+    }
+
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Item, E> {
+        EntryVisitor.visit_f64(value).map(Item::Entry)
+    }
+
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Item, E> {
+        EntryVisitor.visit_i64(value).map(Item::Entry)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Item, E> {
+        EntryVisitor.visit_str(text).map(Item::Entry)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, entries: A) -> Result<Item, A::Error> {
+        Vec::deserialize(de::value::SeqAccessDeserializer::new(entries)).map(Item::Row)
+    }
+}
+
+impl<'de> Deserialize<'de> for Item {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ItemVisitor)
     }
 }
 

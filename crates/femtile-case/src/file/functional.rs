@@ -41,16 +41,26 @@ pub enum Functional {
     ErrorL2 {
         /// Name in the report.
         name: String,
-        /// The exact solution, an expression in x, y, z.
-        exact: String,
+        /// The exact solution.
+        exact: Exact,
     },
     /// √∫|∇(u − exact)|².
     ErrorH1 {
         /// Name in the report.
         name: String,
-        /// The exact solution, an expression in x, y, z.
-        exact: String,
+        /// The exact solution.
+        exact: Exact,
     },
+}
+
+/// What a solution is compared with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "an expression in quotes, or an array with one for each component")]
+pub enum Exact {
+    /// An expression in x, y, z; on a grid in t as well.
+    All(String),
+    /// One for each component of u.
+    Each(Vec<String>),
 }
 
 impl Functional {

@@ -5,6 +5,7 @@ mod coefficient;
 mod functional;
 mod generator;
 mod solver;
+mod space;
 mod time;
 
 use std::path::PathBuf;
@@ -14,9 +15,10 @@ use serde::{Deserialize, Serialize};
 
 pub use amg::{AmgSection, CycleName, LevelPrecision, PatchFormatName, SmootherName};
 pub use coefficient::{Entry, Value};
-pub use functional::Functional;
+pub use functional::{Exact, Functional};
 pub use generator::{CellName, Generator, LShapeName, PlaneCellName};
 pub use solver::{Method, Operator, Precision, PreconditionerName, SolverSection};
+pub use space::{Quadrature, SpaceSection};
 pub use time::{CoefficientSource, SchemeName, TimeMethod, TimeSection};
 
 /// A case: a mesh, an equation on it, what holds on its boundary, how to solve it, what to write.
@@ -64,20 +66,6 @@ pub struct MeshSection {
     pub refine: u32,
 }
 
-/// `[space]`: the finite elements.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct SpaceSection {
-    /// Polynomial degree of the elements: 1 to 10 on quadrilaterals and hexahedra, 1 on triangles and tetrahedra.
-    pub degree: u32,
-}
-
-impl Default for SpaceSection {
-    fn default() -> Self {
-        Self { degree: 1 }
-    }
-}
-
 /// Kinds of equation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -99,7 +87,8 @@ pub struct EquationSection {
     pub sigma: Value,
     /// Helmholtz: reaction λ ≥ 0, in the forms of `sigma` but for tensors.
     pub lambda: Value,
-    /// Source f, in the forms of `sigma` but for tensors; for diffusion a number or an expression in x, y, z and t.
+    /// Source f, in the forms of `sigma` but for tensors, or an array with an entry for each component; for diffusion a
+    /// number or an expression in x, y, z and t.
     pub source: Value,
     /// Diffusion: D, positive semidefinite: a number, an expression in x, y, z or a symmetric tensor; 1 when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -138,10 +127,10 @@ pub struct BoundarySection {
     /// facet satisfy.
     #[serde(deserialize_with = "text_or_integer")]
     pub r#where: String,
-    /// The value of u.
+    /// The value of u; of several components all have it, or each its entry of an array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dirichlet: Option<Value>,
-    /// The flux σ ∂u/∂n into the domain.
+    /// The flux σ ∂u/∂n into the domain, as for `dirichlet`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub neumann: Option<Value>,
     /// Exchange with the outside: σ ∂u/∂n = coefficient · (value − u).
@@ -183,7 +172,7 @@ fn text_or_integer<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<
 pub struct RobinSection {
     /// Transfer coefficient, not negative.
     pub coefficient: Value,
-    /// The value outside.
+    /// The value outside, as for `dirichlet`.
     pub value: Value,
 }
 

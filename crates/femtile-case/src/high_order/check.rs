@@ -1,10 +1,52 @@
-//! What a case may ask for on the cells that its mesh has.
+//! What a case may ask for on the cells that its mesh has, and of which device.
 
+use femtile_device::Cuda;
+use femtile_fem::dofs::TensorSpace;
 use femtile_mesh::CellKind;
 
-use crate::device::Request;
-use crate::file::{Operator, PreconditionerName};
-use crate::{Case, CaseError};
+use super::operator::is_assembled;
+use crate::device::{Choice, Chosen, Request};
+use crate::file::{Operator, PreconditionerName, Quadrature};
+use crate::{Case, CaseError, run};
+
+/// The device for a space; the processor for what GPUs do not carry out.
+///
+/// # Errors
+/// [`CaseError::Input`] where a GPU is open and cannot carry the case out.
+pub(super) fn choose(
+    case: &Case,
+    request: Request,
+    opened: Option<Cuda>,
+    space: &TensorSpace<'_>,
+    n_threads: usize,
+) -> Result<Choice, CaseError> {
+    let Some(lack) = lack_of_gpus(case, space.mesh().kind) else {
+        let n = space.n_dofs() * case.file.space.components;
+        return run::choose(case, request, opened, n, n_threads);
+    };
+    if opened.is_some() {
+        return Err(needs_cpu(case, &lack));
+    }
+    let reason = if request == Request::Cpu { "asked for".into() } else { lack };
+    Ok(Choice { device: Chosen::Cpu, reason })
+}
+
+/// What GPUs lack for a case on such cells, if they lack anything but the method.
+fn lack_of_gpus(case: &Case, kind: CellKind) -> Option<String> {
+    if case.file.space.components != 1 {
+        return Some("u of several components is found on CPUs only".into());
+    }
+    (kind != CellKind::Hexahedron && !is_assembled(case)).then(|| {
+        format!("operators without a matrix are for hexahedra on GPUs, and this mesh has {kind} cells")
+    })
+}
+
+/// The error where a GPU is asked for what it lacks.
+fn needs_cpu(case: &Case, lack: &str) -> CaseError {
+    let or = if case.file.space.components == 1 { ", or operator = \"assembled\"" } else { "" };
+    let message = format!("{lack}: use \"cpu\" or \"auto\"{or}");
+    case.wrong(&["solver".into(), "device".into()], message)
+}
 
 /// Refuses what does not go with the cells of the mesh.
 ///
@@ -31,6 +73,18 @@ fn check_simplices(case: &Case, kind: CellKind) -> Result<(), CaseError> {
         );
         return Err(case.wrong(&["space".into(), "degree".into()], message));
     }
+    if case.file.space.components != 1 {
+        let message = format!(
+            "several components are for quadrilaterals and hexahedra, and this mesh has {kind} cells: solve for one after the \
+             other"
+        );
+        return Err(case.wrong(&["space".into(), "components".into()], message));
+    }
+    if case.file.space.quadrature != Quadrature::default() {
+        let message =
+            format!("is for quadrilaterals and hexahedra, and this mesh has {kind} cells: leave it out");
+        return Err(case.wrong(&["space".into(), "quadrature".into()], message));
+    }
     if case.file.solver.operator == Operator::MatrixFree {
         let message = format!(
             "matrix-free operators are for quadrilaterals and hexahedra, and this mesh has {kind} cells: use \"auto\""
@@ -43,11 +97,13 @@ fn check_simplices(case: &Case, kind: CellKind) -> Result<(), CaseError> {
 fn check_products(case: &Case, request: Request, kind: CellKind) -> Result<(), CaseError> {
     let (solver, degree) = (&case.file.solver, case.file.space.degree);
     let wrong = |key: &str, message: String| Err(case.wrong(&["solver".into(), key.into()], message));
-    if matches!(request, Request::Cuda(_)) {
-        return wrong(
-            "device",
-            format!("{kind} cells are solved on the CPU for now: use \"cpu\" or \"auto\""),
-        );
+    if case.file.space.components != 1 && is_assembled(case) {
+        let message = "several components have an operator without a matrix alone: take operator = \"matrix-free\" and \
+                       preconditioner = \"jacobi\" or \"none\"";
+        return Err(case.wrong(&["space".into(), "components".into()], message));
+    }
+    if let (Request::Cuda(_), Some(lack)) = (request, lack_of_gpus(case, kind)) {
+        return Err(needs_cpu(case, &lack));
     }
     if solver.preconditioner != PreconditionerName::Amg {
         return Ok(());
@@ -75,14 +131,25 @@ mod tests {
     use super::*;
     use std::path::Path;
 
+    fn case(solver: &str) -> Case {
+        let text = format!("[mesh]\nfile = \"a.vtu\"\n[solver]\ndevice = \"cuda\"\n{solver}");
+        Case::parse(Path::new("case.toml"), text).unwrap()
+    }
+
     #[test]
-    fn a_gpu_that_is_insisted_on_is_refused_for_hexahedra() {
-        let text = "[mesh]\nfile = \"a.vtu\"\n[solver]\ndevice = \"cuda\"\n";
-        let case = Case::parse(Path::new("case.toml"), text.into()).unwrap();
-        let request = Request::of(&case).unwrap();
-        let error = check_cells(&case, request, CellKind::Hexahedron).unwrap_err().to_string();
-        assert!(error.contains("solver.device") && error.contains("use \"cpu\" or \"auto\""), "{error}");
-        assert!(check_cells(&case, request, CellKind::Tetrahedron).is_ok());
-        assert!(check_cells(&case, Request::Auto, CellKind::Quadrilateral).is_ok());
+    fn a_gpu_that_is_insisted_on_takes_hexahedra_and_matrices() {
+        let case = |solver| (case(solver), Request::Cuda(0));
+        let (plain, request) = case("");
+        let said = check_cells(&plain, request, CellKind::Quadrilateral).unwrap_err().to_string();
+        assert!(said.contains("solver.device") && said.contains("quadrilateral"), "{said}");
+        assert!(said.contains("use \"cpu\" or \"auto\", or operator = \"assembled\""), "{said}");
+        for kind in [CellKind::Hexahedron, CellKind::Tetrahedron] {
+            check_cells(&plain, request, kind).unwrap();
+        }
+        check_cells(&plain, Request::Auto, CellKind::Quadrilateral).unwrap();
+        for solver in ["operator = \"assembled\"", "preconditioner = \"amg\""] {
+            let (assembled, request) = case(solver);
+            check_cells(&assembled, request, CellKind::Quadrilateral).unwrap();
+        }
     }
 }

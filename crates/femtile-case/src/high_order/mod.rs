@@ -4,14 +4,16 @@ mod check;
 mod functional;
 mod operator;
 mod output;
+mod quadrature;
+mod right_side;
 
-use femtile_device::Cpu;
+use femtile_device::{Cpu, Cuda};
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::{TensorProblem, functionals};
 use femtile_mesh::check::CheckReport;
 use femtile_mesh::{CellKind, Mesh};
 
-use crate::device::Request;
+use crate::device::{Choice, Chosen, Request, is_out_of_memory};
 use crate::finish::{Finished, warning_of_imbalance, write_report};
 use crate::functional::{Kind, evaluate};
 use crate::report::{MeshReport, SpaceReport};
@@ -19,19 +21,19 @@ use crate::run::{Clock, Prepared};
 use crate::solve::solve;
 use crate::{Case, CaseError, Report, Stage, Timings};
 pub(crate) use check::check_cells;
-use operator::{Held, hold};
+use operator::{Held, OperatorDevice, hold};
 
 /// Whether cases on such cells are carried out here.
 pub(crate) fn is_for(kind: CellKind) -> bool {
     matches!(kind, CellKind::Quadrilateral | CellKind::Hexahedron)
 }
 
-/// Carries a case out on the CPU.
+/// Carries a case out.
 pub(crate) fn run(
     cpu: &Cpu,
     case: &Case,
     (mesh, checked): (&Mesh, &CheckReport),
-    request: Request,
+    (request, opened): (Request, Option<Cuda>),
     clock: &mut Clock<'_>,
     mut timings: Timings,
 ) -> Result<Report, CaseError> {
@@ -39,44 +41,84 @@ pub(crate) fn run(
     let mut warnings = checked.warnings.clone();
     let degree = case.file.space.degree as usize;
     let space = TensorSpace::new(mesh, degree)?;
+    warnings.extend(quadrature::warnings(case.file.space.quadrature, &space));
     let zeros = vec![0.0; space.n_dofs()];
     let value_at = |point| functionals::value_at(&space, &zeros, point);
     let prepared = Prepared::new(case, mesh, &mut warnings, &value_at)?;
     drop(zeros);
-    let form = prepared.form(mesh);
-    let problem = TensorProblem::new(&space, &form)?;
+    let of_component = |component| TensorProblem::new(&space, &prepared.form(mesh, component));
+    let problems = (0..case.file.space.components).map(of_component).collect::<Result<Vec<_>, _>>()?;
+    let Choice { device, mut reason } = check::choose(case, request, opened, &space, cpu.threads())?;
     timings.space = clock.seconds();
 
-    let Held { operator, preconditioner, levels, system, citations } =
-        hold(cpu, case, &problem, clock, &mut timings)?;
-    warnings.extend(warning_of_imbalance(system.imbalance));
-    let (a, m) = (operator.as_ref(), preconditioner.as_ref());
-    let (w, outcome) = solve(&case.file.solver, a, m, &system.rhs, clock, &mut timings)?;
-    let solution = system.solution(&w)?;
-
-    clock.begin(Stage::Write);
-    let value = |kind: &Kind| functional::value(kind, &space, &form, &solution);
-    let finished = Finished {
-        mesh: MeshReport { volume: functionals::measure(&space)?, ..MeshReport::new(mesh, checked) },
-        space: SpaceReport { n_dofs: space.n_dofs(), degree: Some(degree) },
-        outcome,
-        levels,
-        functionals: evaluate(&prepared.functionals, value)?,
-        timings,
-        warnings,
-        citations,
-    };
-    let report = finished.report(case, cpu, &reason(request, mesh.kind));
-    if case.file.output.vtu {
-        output::write_solution(case, &space, &solution)?;
+    let mut solving =
+        Solving { cpu, case, checked, prepared: &prepared, problems: &problems, warnings, timings };
+    if let Chosen::Cuda(cuda) = device {
+        match solving.solve_on(&request.with_overflow(&cuda), &reason, clock) {
+            Err(error) if request == Request::Auto && is_out_of_memory(&error) => {
+                reason = error.to_string();
+                solving.warnings.push(format!("solved on the CPU: {reason}"));
+            }
+            done => return done,
+        }
     }
-    write_report(case, report, clock)
+    solving.solve_on(cpu, &reason, clock)
 }
 
-/// Why the CPU.
-fn reason(request: Request, kind: CellKind) -> String {
-    match request {
-        Request::Cpu => "asked for".into(),
-        _ => format!("{kind} cells are solved on the CPU for now"),
+/// A case whose space and problem are ready.
+struct Solving<'a> {
+    cpu: &'a Cpu,
+    case: &'a Case,
+    checked: &'a CheckReport,
+    prepared: &'a Prepared,
+    /// Of each component.
+    problems: &'a [TensorProblem<'a>],
+    warnings: Vec<String>,
+    timings: Timings,
+}
+
+impl Solving<'_> {
+    fn solve_on<D: OperatorDevice>(
+        &self,
+        device: &D,
+        reason: &str,
+        clock: &mut Clock<'_>,
+    ) -> Result<Report, CaseError> {
+        let (case, space) = (self.case, self.problems[0].space());
+        let mut timings = self.timings.clone();
+        let Held { operator, preconditioner, levels, right, citations } =
+            hold((self.cpu, device), case, self.problems, clock, &mut timings)?;
+        let mut warnings = self.warnings.clone();
+        warnings.extend(warning_of_imbalance(right.imbalance()));
+        let (a, m) = (operator.as_ref(), preconditioner.as_ref());
+        let (w, outcome) = solve(&case.file.solver, a, m, right.values(), clock, &mut timings)?;
+        let solutions = right.solutions(&w)?;
+
+        clock.begin(Stage::Write);
+        let value = |kind: &Kind, component: usize| {
+            functional::value(kind, space, self.problems[component].form(), &solutions[component])
+        };
+        let finished = Finished {
+            mesh: MeshReport {
+                volume: functionals::measure(space)?,
+                ..MeshReport::new(space.mesh(), self.checked)
+            },
+            space: SpaceReport {
+                n_dofs: w.len(),
+                degree: Some(space.degree()),
+                components: self.problems.len(),
+            },
+            outcome,
+            levels,
+            functionals: evaluate(&self.prepared.functionals, value)?,
+            timings,
+            warnings,
+            citations,
+        };
+        let report = finished.report(case, device, reason);
+        if case.file.output.vtu {
+            output::write_solution(case, space, &solutions)?;
+        }
+        write_report(case, report, clock)
     }
 }

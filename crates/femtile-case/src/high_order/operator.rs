@@ -1,111 +1,176 @@
 //! How the operator of a problem is held: the one place that decides, and the one where operators are made.
 
-use femtile_device::{Buffer, Cpu};
+use femtile_device::{Cpu, Cuda};
+use femtile_fem::FemError;
 use femtile_fem::matrix_free::reference::CellMatrices;
-use femtile_fem::matrix_free::{CellRule, MatrixFree, MatrixFreeConfig, Terms};
-use femtile_fem::tensor::{TensorProblem, TensorSystem, assemble};
+use femtile_fem::matrix_free::{
+    CellRule, CudaMatrixFree, CudaMatrixFreeConfig, MatrixFree, MatrixFreeConfig, Terms,
+};
+use femtile_fem::tensor::{TensorProblem, assemble};
+use femtile_linalg::krylov::cg::vector_bytes;
 use femtile_linalg::precondition::Diagonal;
-use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
+use femtile_linalg::{LinearOperator, Preconditioner};
 
-use crate::file::{Operator, PreconditionerName};
+use super::quadrature;
+use super::right_side::RightSide;
+use crate::file::{self, PreconditionerName};
 use crate::report::LevelReport;
 use crate::run::Clock;
-use crate::solve;
+use crate::solve::{self, SolveDevice};
 use crate::{Case, CaseError, Stage, Timings};
 
+/// An operator on any device.
+type Operator<D> = Box<dyn LinearOperator<f64, D>>;
+
+/// A device that operators of any degree are applied on.
+pub(super) trait OperatorDevice: SolveDevice {
+    /// The operator without a matrix, where `on_cpu` is the same on the processor.
+    fn without_matrix(
+        &self,
+        on_cpu: MatrixFree<f64>,
+        problem: &TensorProblem<'_>,
+        rule: CellRule,
+    ) -> Result<Operator<Self>, FemError>;
+}
+
+impl OperatorDevice for Cpu {
+    fn without_matrix(
+        &self,
+        on_cpu: MatrixFree<f64>,
+        _: &TensorProblem<'_>,
+        _: CellRule,
+    ) -> Result<Operator<Self>, FemError> {
+        Ok(Box::new(on_cpu))
+    }
+}
+
+impl OperatorDevice for Cuda {
+    /// What the processor has is given back first.
+    fn without_matrix(
+        &self,
+        on_cpu: MatrixFree<f64>,
+        problem: &TensorProblem<'_>,
+        rule: CellRule,
+    ) -> Result<Operator<Self>, FemError> {
+        drop(on_cpu);
+        let (space, constrained) = (problem.space(), problem.constraints().dofs());
+        let config = CudaMatrixFreeConfig::default();
+        let operator = CudaMatrixFree::new(self, space, terms(problem), rule, constrained, config)?;
+        Ok(Box::new(operator.with_facets(problem.facet_matrices())?))
+    }
+}
+
+/// The terms of a form, without a reaction that vanishes.
+fn terms<'a>(problem: &TensorProblem<'a>) -> Terms<'a> {
+    let form = problem.form();
+    let lambda = (form.lambda.as_constant() != Some(0.0)).then_some(form.lambda);
+    Terms { sigma: Some(form.sigma), lambda }
+}
+
 /// An operator with its preconditioner and its right side.
-pub(super) struct Held<'a> {
-    pub operator: Box<dyn LinearOperator<f64, Cpu> + 'a>,
-    pub preconditioner: Box<dyn Preconditioner<f64, Cpu> + 'a>,
+pub(super) struct Held<'a, D: SolveDevice> {
+    pub operator: Operator<D>,
+    pub preconditioner: Box<dyn Preconditioner<f64, D>>,
     /// The levels of multigrid.
     pub levels: Vec<LevelReport>,
-    pub system: TensorSystem<'a>,
+    pub right: RightSide<'a, D>,
     /// Keys of the papers behind the operator.
     pub citations: Vec<&'static str>,
 }
 
-/// The operator that the case asks for.
-pub(super) fn hold<'a>(
-    cpu: &Cpu,
+/// Whether a case has its matrix assembled.
+pub(super) fn is_assembled(case: &Case) -> bool {
+    match case.file.solver.operator {
+        file::Operator::MatrixFree => false,
+        file::Operator::Assembled => true,
+        // Multigrid is made from a matrix.
+        file::Operator::Auto => case.file.solver.preconditioner == PreconditionerName::Amg,
+    }
+}
+
+/// The operator that the case asks for, on a device beside a processor; of several components a matrix was refused.
+pub(super) fn hold<'a, D: OperatorDevice>(
+    (cpu, device): (&Cpu, &D),
     case: &Case,
-    problem: &'a TensorProblem<'a>,
+    problems: &'a [TensorProblem<'a>],
     clock: &mut Clock<'_>,
     timings: &mut Timings,
-) -> Result<Held<'a>, CaseError> {
-    match case.file.solver.operator {
-        Operator::MatrixFree => matrix_free(cpu, case, problem, clock, timings),
-        Operator::Assembled => assembled(cpu, case, problem, clock, timings),
-        Operator::Auto if needs_matrix(case) => assembled(cpu, case, problem, clock, timings),
-        Operator::Auto => matrix_free(cpu, case, problem, clock, timings),
+) -> Result<Held<'a, D>, CaseError> {
+    clock.begin(Stage::Assemble);
+    match is_assembled(case) {
+        true => assembled(device, case, &problems[0], clock, timings),
+        false => matrix_free((cpu, device), case, problems, clock, timings),
     }
 }
 
 /// A sparse matrix.
-fn assembled<'a>(
-    cpu: &Cpu,
+fn assembled<'a, D: OperatorDevice>(
+    device: &D,
     case: &Case,
     problem: &'a TensorProblem<'a>,
     clock: &mut Clock<'_>,
     timings: &mut Timings,
-) -> Result<Held<'a>, CaseError> {
-    clock.begin(Stage::Assemble);
+) -> Result<Held<'a, D>, CaseError> {
     let form = problem.form();
-    let cells = CellMatrices::new(problem.space(), form.sigma, form.lambda, CellRule::default())?;
-    let (mut matrix, system) = clock.with_fractions(|progress| assemble(cpu, problem, &cells, progress))?;
+    let rule = quadrature::rule(case.file.space.quadrature);
+    let cells = CellMatrices::new(problem.space(), form.sigma, form.lambda, rule)?;
+    let (mut matrix, system) =
+        clock.with_fractions(|progress| assemble(device, problem, &cells, progress))?;
     timings.assemble = clock.seconds();
     clock.begin(Stage::Setup);
-    let (preconditioner, levels) = solve::preconditioner(cpu, &case.file.solver, &mut matrix)?;
-    Ok(Held { operator: Box::new(matrix), preconditioner, levels, system, citations: Vec::new() })
-}
-
-/// Whether what the case asks for is made from a matrix.
-fn needs_matrix(case: &Case) -> bool {
-    case.file.solver.preconditioner == PreconditionerName::Amg
+    let (preconditioner, levels) = solve::preconditioner(device, &case.file.solver, &mut matrix)?;
+    let right = RightSide::new(device, vec![system])?;
+    Ok(Held { operator: Box::new(matrix), preconditioner, levels, right, citations: Vec::new() })
 }
 
 /// Nothing stored but what the cells need.
-fn matrix_free<'a>(
-    cpu: &Cpu,
+fn matrix_free<'a, D: OperatorDevice>(
+    (cpu, device): (&Cpu, &D),
     case: &Case,
-    problem: &'a TensorProblem<'a>,
+    problems: &'a [TensorProblem<'a>],
     clock: &mut Clock<'_>,
     timings: &mut Timings,
-) -> Result<Held<'a>, CaseError> {
-    clock.begin(Stage::Assemble);
-    let form = problem.form();
-    let lambda = (form.lambda.as_constant() != Some(0.0)).then_some(form.lambda);
-    let terms = Terms { sigma: Some(form.sigma), lambda };
-    let constrained = problem.constraints().dofs();
-    let facets = problem.facet_matrices();
-    let config = MatrixFreeConfig { constrained, facets, ..MatrixFreeConfig::default() };
-    let operator = MatrixFree::new(cpu, problem.space(), terms, config)?;
-    let system = problem.lift(cpu, &mut |y, x| {
-        operator.apply_to_given(y, x);
-        Ok(())
-    })?;
+) -> Result<Held<'a, D>, CaseError> {
+    // Components differ in what is given, not in where, and not in what facets add.
+    let (problem, components) = (&problems[0], problems.len());
+    let (constrained, facets) = (problem.constraints().dofs(), problem.facet_matrices());
+    let rule = quadrature::rule(case.file.space.quadrature);
+    let config = MatrixFreeConfig { rule, constrained, facets, components };
+    let on_cpu = MatrixFree::new(cpu, problem.space(), terms(problem), config)?;
+    let lifted = |problem: &'a TensorProblem<'a>| {
+        problem.lift(device, &mut |y, x| {
+            apply_to_given(&on_cpu, components, y, x);
+            Ok(())
+        })
+    };
+    let systems = problems.iter().map(lifted).collect::<Result<Vec<_>, _>>()?;
+    let right = RightSide::new(device, systems)?;
     timings.assemble = clock.seconds();
     clock.begin(Stage::Setup);
+    let n = right.values().len();
     let preconditioner = match case.file.solver.preconditioner {
-        PreconditionerName::None => Diagonal::identity(cpu, system.rhs.len())?,
-        _ => Diagonal::from_inverse(Buffer::from_vec(cpu, inverse(operator.diagonal())?)?),
+        PreconditionerName::None => Diagonal::identity(device, n)?,
+        _ => Diagonal::of_entries(device, on_cpu.diagonal())?,
     };
-    timings.setup = clock.seconds();
+    // Vectors are read more often than what an operator stores.
+    let operator =
+        device.leave_room(vector_bytes::<f64>(n), || device.without_matrix(on_cpu, problem, rule))?;
     Ok(Held {
-        operator: Box::new(operator),
+        operator,
         preconditioner: Box::new(preconditioner),
         levels: Vec::new(),
-        system,
+        right,
         citations: vec!["kronbichler2022"],
     })
 }
 
-/// One over each entry of a diagonal.
-fn inverse(mut diagonal: Vec<f64>) -> Result<Vec<f64>, LinalgError> {
-    for (row, entry) in diagonal.iter_mut().enumerate() {
-        if !(*entry > 0.0 && entry.is_finite()) {
-            return Err(LinalgError::Diagonal { row, value: *entry });
-        }
-        *entry = entry.recip();
+/// What the cells make of given values of one component.
+fn apply_to_given(operator: &MatrixFree<f64>, components: usize, y: &mut [f64], x: &[f64]) {
+    if components == 1 {
+        return operator.apply_to_given(y, x);
     }
-    Ok(diagonal)
+    let (mut all_x, mut all_y) = (vec![0.0; x.len() * components], vec![0.0; x.len() * components]);
+    all_x.iter_mut().step_by(components).zip(x).for_each(|(to, from)| *to = *from);
+    operator.apply_to_given(&mut all_y, &all_x);
+    y.iter_mut().zip(all_y.iter().step_by(components)).for_each(|(to, from)| *to = *from);
 }

@@ -94,6 +94,8 @@ fn settings_out_of_range_name_their_key() {
     }
     refuses(&format!("{BOX}[space]\ndegree = 2\n"), &["space.degree", "degree = 1"]);
     refuses(&format!("{BOX}[space]\ndegree = 11\n"), &["space.degree", "1 to 10"]);
+    refuses(&format!("{BOX}[space]\nquadrature = \"gauss-lobato\"\n"), &["did you mean `gauss-lobatto`?"]);
+    refuses(&format!("{BOX}[space]\nquadrature = \"gauss-fine\"\n"), &["space.quadrature", "leave it out"]);
     refuses(&BOX.replace("[3, 3, 3]", "[0, 3, 3]"), &["cells"]);
     refuses(&BOX.replace("dirichlet = 0", ""), &["exactly one of `dirichlet`"]);
 }
@@ -257,6 +259,7 @@ fn what_an_equation_in_time_cannot_mean_is_refused_where_it_stands() {
         ("dirichlet = \"t\"", "periodic = true", ["boundary", "one side of x is periodic"]),
         ("dirichlet = \"t\"", "robin = { coefficient = 1, value = 1 }", ["boundary[0].robin", "periodic"]),
         ("steps = 4", "steps = 0", ["time.steps", "at least 1"]),
+        ("[time]", "[space]\nquadrature = \"gauss-fine\"\n[time]", ["space.quadrature", "no elements"]),
         ("steps = 4", "steps = 4\nrannacher_steps = 5", ["time.rannacher_steps", "5 of 4"]),
         ("steps = 4", "steps = 4\nalgorithm = \"tomas\"", ["time.algorithm", "thomas"]),
         ("[time]\nend = 1\nsteps = 4", "", ["equation.kind", "[time]"]),

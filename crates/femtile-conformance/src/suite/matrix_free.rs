@@ -5,6 +5,7 @@ use femtile::expression::Expression;
 use femtile::fem::dofs::TensorSpace;
 use femtile::fem::matrix_free::reference::CellMatrices;
 use femtile::fem::matrix_free::{CellRule, CudaMatrixFree, CudaMatrixFreeConfig, Geometry, Shape, Terms};
+use femtile::fem::tensor::FacetMatrix;
 use femtile::fem::{Coefficient, FemError};
 use femtile::linalg::LinearOperator;
 use femtile::linalg::comm::Alone;
@@ -171,6 +172,53 @@ pub fn cells_with_lists_agree_with_the_definition(device: &Cuda, _: &Scope) {
         let case = Case { degree: 3, rule: GAUSS, terms, geometry: Some(Geometry::Stored), cut: Some(cut) };
         check::<f64>(device, &mesh, &case, &[], 1e-12);
         check::<f64>(device, &mesh, &case, &side(&mesh, 3, 4), 1e-12);
+    }
+}
+
+/// Matrices on facets that have rows in common, in part constrained, are added to what the cells make.
+pub fn facets_are_added_to_products(device: &Cuda, scope: &Scope) {
+    let one = Coefficient::Constant(1.0);
+    let terms = Terms { sigma: Some(&one), lambda: None };
+    let degrees: &[usize] = if scope.has_every_kind { &[1, 2, 3, 6] } else { &[2, 6] };
+    for &degree in degrees {
+        let mesh = deformed(cubes([1, 2, 2]), bend);
+        let space = TensorSpace::new(&mesh, degree).unwrap();
+        let facet = |position: usize| {
+            let dofs = side(&mesh, degree, position);
+            let factor: Vec<f64> = Random::new(position as u64).vector(dofs.len() * dofs.len());
+            let n = dofs.len();
+            let entries = (0..n * n).map(|at| factor[at] + factor[at % n * n + at / n]).collect();
+            FacetMatrix { dofs, entries }
+        };
+        let facets: Vec<FacetMatrix> = (0..4).map(facet).collect();
+        let x: Vec<f64> = Random::new(13).vector(space.n_dofs());
+        let from = Buffer::from_host(device, &x).unwrap();
+        for constrained in [Vec::new(), facets[1].dofs.clone()] {
+            let is_free = |dof: &u32| constrained.binary_search(dof).is_err();
+            let mut free = x.clone();
+            constrained.iter().for_each(|&dof| free[dof as usize] = 0.0);
+            let mut wanted = expected(&space, terms, GAUSS, &free);
+            for FacetMatrix { dofs, entries } in &facets {
+                for (&row, line) in dofs.iter().zip(entries.chunks_exact(dofs.len())) {
+                    let products = line.iter().zip(dofs).map(|(entry, &dof)| entry * free[dof as usize]);
+                    wanted[row as usize] += if is_free(&row) { products.sum() } else { 0.0 };
+                }
+            }
+            constrained.iter().for_each(|&dof| wanted[dof as usize] = x[dof as usize]);
+            let config = CudaMatrixFreeConfig::default();
+            let a = CudaMatrixFree::<f64>::new(device, &space, terms, GAUSS, &constrained, config).unwrap();
+            let bytes = a.bytes();
+            let a = a.with_facets(&facets).unwrap();
+            assert!(a.bytes() > bytes);
+            let mut y = Buffer::from_host(device, &vec![f64::NAN; x.len()]).unwrap();
+            a.apply(&mut y, &from).unwrap();
+            let size = wanted.iter().fold(0.0_f64, |size, x| size.max(x.abs()));
+            for (i, (found, wanted)) in y.to_host().unwrap().iter().zip(&wanted).enumerate() {
+                assert!((found - wanted).abs() <= 1e-13 * size, "degree {degree}, row {i}: {found} {wanted}");
+            }
+            let without = a.with_facets(&[]).unwrap();
+            assert_eq!(without.bytes(), bytes);
+        }
     }
 }
 

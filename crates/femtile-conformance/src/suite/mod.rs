@@ -231,7 +231,8 @@ macro_rules! matrix_free {
     ($devices:path, $scope:expr) => {
         $crate::checks! { $devices, $scope;
             matrix_free: products_agree_with_the_definition, cells_with_lists_agree_with_the_definition,
-                all_degrees_agree_with_the_definition, cg_solves_without_a_matrix, merged_cg_goes_the_way_of_plain_cg,
+                facets_are_added_to_products, all_degrees_agree_with_the_definition, cg_solves_without_a_matrix,
+                merged_cg_goes_the_way_of_plain_cg,
                 what_has_no_operator_is_refused;
         }
     };

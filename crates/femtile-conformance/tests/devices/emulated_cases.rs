@@ -74,6 +74,152 @@ fn a_case_has_the_same_results_on_a_gpu_and_counts_its_launches() {
     assert_eq!(on_cpu.kernel_launches, 0);
 }
 
+/// Curved hexahedra with every kind of condition.
+const HEXAHEDRA: &str = r#"
+[mesh]
+generate = { kind = "box", cell = "hexahedron", cells = [2, 3, 2], deform = 0.1, order = 2 }
+[space]
+degree = 3
+[equation]
+sigma = "1 + x*y"
+lambda = 0.5
+source = "sin(3*x) + z"
+[[boundary]]
+where = "xmin"
+dirichlet = "1 + y"
+[[boundary]]
+where = "ymax"
+robin = { coefficient = "2 + x", value = "z" }
+[[boundary]]
+where = "zmax"
+neumann = "x"
+[solver]
+tolerance = 1e-13
+device = "cuda"
+[output]
+functionals = [
+    { name = "top", kind = "max" },
+    { name = "energy", kind = "energy" },
+    { name = "inside", kind = "value_at", point = [0.3, 0.4, 0.5] },
+]
+"#;
+
+fn case_in(folder: &Path, text: &str) -> Case {
+    let mut case = Case::parse(&folder.join("case.toml"), text.into()).unwrap();
+    case.file.output.directory = folder.join("out");
+    case
+}
+
+#[test]
+fn elements_of_high_degree_have_the_same_results_on_a_gpu() {
+    let Some(device) = gpu("elements_of_high_degree_have_the_same_results_on_a_gpu", PLENTY) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let quadrilaterals = HEXAHEDRA
+        .replace(
+            "\"box\", cell = \"hexahedron\", cells = [2, 3, 2]",
+            "\"square\", cell = \"quadrilateral\", cells = [2, 3]",
+        )
+        .replace("zmax", "xmax")
+        .replace("[0.3, 0.4, 0.5]", "[0.3, 0.4, 0]");
+    for (text, solver) in [
+        (HEXAHEDRA, ""),
+        (HEXAHEDRA, "preconditioner = \"none\""),
+        (&HEXAHEDRA.replace(", order = 2", "").replace("\"1 + x*y\"", "2"), ""),
+        (&HEXAHEDRA.replace("degree = 3", "degree = 1"), "preconditioner = \"amg\""),
+        (&quadrilaterals, "operator = \"assembled\""),
+    ] {
+        let case = case_in(folder.path(), &text.replace("[solver]", &format!("[solver]\n{solver}")));
+        let on_gpu = case::run_on(&case, &device, &mut Silent).unwrap();
+        let mut elsewhere = case.clone();
+        elsewhere.file.solver.device = "cpu".into();
+        let on_cpu = case::run(&elsewhere, &mut Silent).unwrap();
+        agree(&on_gpu, &on_cpu);
+        assert_eq!(
+            (on_gpu.device.as_str(), on_gpu.device_reason.as_str()),
+            ("cuda:0 (host emulator)", "asked for")
+        );
+        assert!(on_gpu.kernel_launches > 3 * on_gpu.solve.iterations as u64);
+        assert!(on_gpu.solve.true_relative_residual < 1e-12, "{}", on_gpu.solve.true_relative_residual);
+        assert_eq!(on_gpu.citations, on_cpu.citations);
+        for (i, (found, expected)) in
+            on_gpu.solve.residuals.iter().zip(&on_cpu.solve.residuals).enumerate().take(20)
+        {
+            assert!((found - expected).abs() <= 1e-8 * expected, "residual {i}: {found:e} {expected:e}");
+        }
+    }
+}
+
+#[test]
+fn a_pure_neumann_problem_of_high_degree_is_solved_on_a_gpu() {
+    let Some(device) = gpu("a_pure_neumann_problem_of_high_degree", PLENTY) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let case = case_in(
+        folder.path(),
+        r#"
+        [mesh]
+        generate = { kind = "box", cell = "hexahedron", cells = [2, 2, 2] }
+        [space]
+        degree = 4
+        [equation]
+        source = "pi^2*cos(pi*x)"
+        [output]
+        functionals = [
+            { name = "mean", kind = "integral" },
+            { name = "l2", kind = "error_l2", exact = "cos(pi*x)" },
+        ]
+        "#,
+    );
+    let report = case::run_on(&case, &device, &mut Silent).unwrap();
+    assert!(report.functionals["mean"].abs() < 1e-12 && report.functionals["l2"] < 1e-3);
+    assert!(report.kernel_launches > 0);
+}
+
+#[test]
+fn what_a_gpu_lacks_for_high_degree_is_refused_with_what_to_take() {
+    let Some(device) = gpu("what_a_gpu_lacks_for_high_degree", PLENTY) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let quadrilaterals = r#"
+        [mesh]
+        generate = { kind = "square", cell = "quadrilateral", cells = [2, 2] }
+        [space]
+        degree = 2
+        [[boundary]]
+        where = "all"
+        dirichlet = 0
+        [solver]
+        device = "auto"
+        "#;
+    for text in [quadrilaterals, &quadrilaterals.replace("auto", "cuda")] {
+        let error =
+            case::run_on(&case_in(folder.path(), text), &device, &mut Silent).unwrap_err().to_string();
+        for words in ["solver.device", "quadrilateral", "operator = \"assembled\""] {
+            assert!(error.contains(words), "{error}");
+        }
+    }
+    let case = case_in(folder.path(), quadrilaterals);
+    let on_cpu = case::run(&case, &mut Silent).unwrap();
+    assert!(on_cpu.device_reason.contains("for hexahedra on GPUs"), "{}", on_cpu.device_reason);
+    let hexahedra = HEXAHEDRA.replace("device = \"cuda\"", "device = \"auto\"\nmethod = \"pipelined-cg\"");
+    let error =
+        case::run_on(&case_in(folder.path(), &hexahedra), &device, &mut Silent).unwrap_err().to_string();
+    assert!(error.contains("solver.method") && error.contains("pipelined-cg runs on CPUs only"), "{error}");
+}
+
+#[test]
+fn too_little_memory_for_high_degree_moves_it_to_the_cpu_or_its_arrays_to_the_host() {
+    let Some(device) = gpu("too_little_memory_for_high_degree", 10_000) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let insisted = case_in(folder.path(), HEXAHEDRA);
+    let on_gpu = case::run_on(&insisted, &device, &mut Silent).unwrap();
+    assert!(on_gpu.warnings.iter().any(|warning| warning.contains("the memory of the GPU was too small")));
+    assert!(on_gpu.memory_bytes.gpu_on_host_peak.is_some_and(|peak| peak > 10_000));
+    let case = case_in(folder.path(), &HEXAHEDRA.replace("\"cuda\"", "\"auto\""));
+    let on_cpu = case::run_on(&case, &device, &mut Silent).unwrap();
+    assert!(on_cpu.device.starts_with("cpu") && on_cpu.device_reason.contains("out of memory"));
+    assert!(on_cpu.warnings.iter().any(|warning| warning.contains("solved on the CPU")));
+    agree(&on_gpu, &on_cpu);
+}
+
 #[test]
 fn an_equation_in_time_has_the_same_results_on_a_gpu() {
     let Some(device) = gpu("an_equation_in_time_has_the_same_results_on_a_gpu", PLENTY) else { return };

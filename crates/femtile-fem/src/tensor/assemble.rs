@@ -1,6 +1,6 @@
 //! The matrix, for direct use and as a check of operators that store none.
 
-use femtile_device::Cpu;
+use femtile_device::Device;
 use femtile_linalg::sparse::csr::Csr;
 use rayon::prelude::*;
 
@@ -23,18 +23,18 @@ struct Filling<'a> {
 
 /// The matrix of a problem, with unit rows and columns for constrained degrees of freedom, and its right side.
 ///
-/// `progress` hears now and then which fraction is done.
+/// Threads of the host make it; `progress` hears now and then which fraction is done.
 ///
 /// # Cost
 /// $O(p^{3d})$ a cell for its matrix, $O(p^{2d})$ for its entries, 12 bytes each.
 /// # Errors
 /// Those of [`CellMatrices::matrix`] and of [`TensorProblem::lift`].
-pub fn assemble<'a>(
-    device: &Cpu,
+pub fn assemble<'a, D: Device>(
+    device: &D,
     problem: &TensorProblem<'a>,
     cells: &CellMatrices<'_>,
     progress: &(dyn Fn(f64) + Sync),
-) -> Result<(Csr<f64, Cpu>, TensorSystem<'a>), FemError> {
+) -> Result<(Csr<f64, D>, TensorSystem<'a, D>), FemError> {
     let space = problem.space();
     let pattern = Pattern::new(space, problem.constraints());
     let values = vec![0.0; pattern.columns.len()];

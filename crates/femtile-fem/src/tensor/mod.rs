@@ -12,7 +12,7 @@ mod held;
 mod side;
 mod sparsity;
 
-use femtile_device::{Buffer, Cpu};
+use femtile_device::{Buffer, Cpu, Device};
 
 use crate::FemError;
 use crate::assembly::floating;
@@ -44,10 +44,10 @@ pub struct TensorProblem<'a> {
 ///
 /// As with [`crate::System`], rows and columns of constrained degrees of freedom are those of the identity.
 #[derive(Debug)]
-pub struct TensorSystem<'a> {
+pub struct TensorSystem<'a, D: Device = Cpu> {
     space: &'a TensorSpace<'a>,
     /// The right side with boundary values lifted, zero where constrained.
-    pub rhs: Buffer<f64, Cpu>,
+    pub rhs: Buffer<f64, D>,
     /// The degrees of freedom whose value is given.
     pub constraints: Constraints,
     /// Whether only the gradient of the solution is determined, which then has mean zero.
@@ -106,7 +106,8 @@ impl<'a> TensorProblem<'a> {
         self.is_pure_neumann
     }
 
-    /// The right side, where `apply(y, x)` is $y = A x$ for the operator of the cells alone, with nothing constrained.
+    /// The right side on a device, where `apply(y, x)` is $y = A x$ for the operator of the cells alone, with nothing
+    /// constrained.
     ///
     /// $$ b_F = f_F - (A g)_F, \qquad b_C = 0 $$
     ///
@@ -114,7 +115,11 @@ impl<'a> TensorProblem<'a> {
     ///
     /// # Errors
     /// [`FemError::Incompatible`] when data of a pure Neumann problem do not balance; what `apply` reports.
-    pub fn lift(&self, device: &Cpu, apply: &mut Apply<'_>) -> Result<TensorSystem<'a>, FemError> {
+    pub fn lift<D: Device>(
+        &self,
+        device: &D,
+        apply: &mut Apply<'_>,
+    ) -> Result<TensorSystem<'a, D>, FemError> {
         let mut product = vec![0.0; self.space.n_dofs()];
         if self.constraints.values().iter().any(|&value| value != 0.0) {
             let mut given = vec![0.0; self.space.n_dofs()];
@@ -136,7 +141,7 @@ impl<'a> TensorProblem<'a> {
     }
 
     /// The right side, where `product` is $A g$.
-    fn lifted(&self, device: &Cpu, product: Vec<f64>) -> Result<TensorSystem<'a>, FemError> {
+    fn lifted<D: Device>(&self, device: &D, product: Vec<f64>) -> Result<TensorSystem<'a, D>, FemError> {
         let mut rhs = product;
         rhs.iter_mut().zip(&self.load).for_each(|(b, load)| *b = load - *b);
         self.constraints.dofs().iter().for_each(|&dof| rhs[dof as usize] = 0.0);
@@ -153,12 +158,12 @@ impl<'a> TensorProblem<'a> {
     }
 }
 
-impl TensorSystem<'_> {
+impl<D: Device> TensorSystem<'_, D> {
     /// The solution $u$ from the solution $w$ of the system: boundary values put in, mean removed where it is free.
     ///
     /// # Errors
     /// [`FemError::Length`] when `w` does not belong to the space.
-    pub fn solution(&self, w: &Buffer<f64, Cpu>) -> Result<Vec<f64>, FemError> {
+    pub fn solution(&self, w: &Buffer<f64, D>) -> Result<Vec<f64>, FemError> {
         let mut u = w.to_host()?;
         check_length(self.space, &u)?;
         self.constraints.impose(&mut u);

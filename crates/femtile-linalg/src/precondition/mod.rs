@@ -30,7 +30,22 @@ impl<T: Scalar, D: VectorKernels<T>> Diagonal<T, D> {
         Ok(Self { inverse })
     }
 
-    /// With the diagonal $d$ itself, as operators without a matrix give it.
+    /// Jacobi's preconditioner from the diagonal $a_{ii}$ itself, as operators without a matrix give it.
+    ///
+    /// # Errors
+    /// [`LinalgError::Diagonal`] naming the first row whose entry is not positive.
+    pub fn of_entries(device: &D, mut entries: Vec<T>) -> Result<Self, LinalgError> {
+        for (row, entry) in entries.iter_mut().enumerate() {
+            let value = entry.to_f64();
+            if !(value > 0.0 && value.is_finite()) {
+                return Err(LinalgError::Diagonal { row, value });
+            }
+            *entry = T::ONE / *entry;
+        }
+        Ok(Self { inverse: Buffer::from_vec(device, entries)? })
+    }
+
+    /// With $d$ itself.
     pub fn from_inverse(inverse: Buffer<T, D>) -> Self {
         Self { inverse }
     }

@@ -2,6 +2,8 @@
 
 mod batches;
 mod config;
+#[allow(unsafe_code)]
+mod facets;
 mod metric;
 #[allow(unsafe_code)]
 mod operator;

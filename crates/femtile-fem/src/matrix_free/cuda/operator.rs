@@ -8,6 +8,7 @@ use femtile_mesh::CellKind;
 
 use super::batches::Batches;
 use super::config::{CudaMatrixFreeConfig, Geometry, Shape};
+use super::facets::Facets;
 use super::metric;
 use super::program::{ROWS, Variant, sums};
 use crate::FemError;
@@ -15,6 +16,7 @@ use crate::dofs::TensorSpace;
 use crate::forms::Coefficient;
 use crate::matrix_free::metric::{Metrics, Terms};
 use crate::matrix_free::quadrature::CellRule;
+use crate::tensor::FacetMatrix;
 
 /// Threads of a block of what comes after the cells.
 const THREADS: u32 = 256;
@@ -56,6 +58,7 @@ pub struct CudaMatrixFree<T: Scalar> {
     row_begins: Buffer<u32, Cuda>,
     places: Buffer<u32, Cuda>,
     constrained: Buffer<u32, Cuda>,
+    facets: Option<Facets<T>>,
     bytes: usize,
 }
 
@@ -112,11 +115,27 @@ impl<T: Scalar> CudaMatrixFree<T> {
             row_begins: Buffer::from_host(device, &shares.begins)?,
             places: Buffer::from_host(device, &shares.places)?,
             constrained: Buffer::from_host(device, constrained)?,
+            facets: None,
             bytes: size_of::<T>() * (filled.len() + 2 * shares.len) + batches.bytes(),
             metric: Buffer::from_vec(device, filled)?,
             device: device.clone(),
             variant,
         })
+    }
+
+    /// The same with matrices on facets, of Robin conditions, added in place of those before.
+    ///
+    /// # Errors
+    /// [`FemError::TooManyDofs`] where rows of facets cannot be numbered with 32 bits, and what the device reports.
+    ///
+    /// # Panics
+    /// When facets differ in size.
+    pub fn with_facets(mut self, facets: &[FacetMatrix]) -> Result<Self, FemError> {
+        let bytes_of = |facets: &Option<Facets<T>>| facets.as_ref().map_or(0, Facets::bytes);
+        let before = bytes_of(&self.facets);
+        self.facets = Facets::new(&self.device, facets, &self.constrained.to_host()?)?;
+        self.bytes = self.bytes - before + bytes_of(&self.facets);
+        Ok(self)
     }
 
     /// How metrics are come by.
@@ -131,7 +150,8 @@ impl<T: Scalar> CudaMatrixFree<T> {
 
     /// Blocks that have parts of x·y.
     fn n_parts(&self) -> usize {
-        self.n_groups + self.constrained.len().div_ceil(THREADS as usize)
+        let of_facets = self.facets.as_ref().map_or(0, Facets::n_blocks);
+        self.n_groups + self.constrained.len().div_ceil(THREADS as usize) + of_facets
     }
 
     /// What the cells make of x, without constrained rows and what groups share.
@@ -215,7 +235,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
     }
 }
 
-fn address<E: Element>(buffer: &Buffer<E, Cuda>) -> u64 {
+pub(super) fn address<E: Element>(buffer: &Buffer<E, Cuda>) -> u64 {
     buffer.memory().address()
 }
 
@@ -287,6 +307,9 @@ impl<T: Scalar> LinearOperator<T, Cuda> for CudaMatrixFree<T> {
         self.queue_cells(y, x, &hook)?;
         if !self.constrained.is_empty() {
             self.queue_constrained(y, x, &hook)?;
+        }
+        if let Some(facets) = &self.facets {
+            facets.queue(y, x, &hook, [self.n_parts() - facets.n_blocks(), self.n_parts()])?;
         }
         if hook.is_product || Hook::<T>::cuda(&NoHook).as_ref() == Some(&hook) {
             return Ok(());

@@ -6,7 +6,7 @@ use femtile_linalg::hooks::{CudaHook, Hook, NoHook};
 use femtile_linalg::krylov::cg::product_hook;
 
 use super::config::{Geometry, Shape};
-use super::tables;
+use super::{facets, tables};
 use crate::matrix_free::quadrature::CellRule;
 
 static APPLY: Program =
@@ -117,6 +117,7 @@ pub(crate) fn specialisations() -> Vec<Specialisation> {
     let more = CellRule::Gauss { extra: 1 };
     let product = &product_hook();
     let mut programs = vec![sums::<f64>(hook), sums::<f32>(hook), sums::<f64>(product)];
+    programs.extend([facets::program::<f64>(product), facets::program::<f32>(hook)]);
     for degree in 1..=10 {
         let bp5 = variant(degree, CellRule::GaussLobatto, Geometry::Stored, false);
         programs.extend([bp5.program::<f64>(hook), bp5.program::<f64>(product)]);

@@ -1,0 +1,44 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[space]`: the finite elements.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SpaceSection {
+    /// Polynomial degree p of the elements: 1 to 10 on quadrilaterals and hexahedra, 1 on triangles and tetrahedra.
+    pub degree: u32,
+    /// Components of u, each of which solves the equation: on quadrilaterals and hexahedra, without a matrix.
+    pub components: usize,
+    /// How the operator is integrated on quadrilaterals and hexahedra.
+    pub quadrature: Quadrature,
+}
+
+impl Default for SpaceSection {
+    fn default() -> Self {
+        Self { degree: 1, components: 1, quadrature: Quadrature::Gauss }
+    }
+}
+
+/// Rules along each axis of a cell, for elements of degree p.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Quadrature {
+    /// Gauss's with p + 1 points.
+    #[default]
+    Gauss,
+    /// Gauss's with p + 2 points, for cells that bend and coefficients that vary within cells.
+    GaussFine,
+    /// Gauss–Lobatto's with p + 1 points, the nodes of the element: cheaper, and not exact for any coefficients.
+    GaussLobatto,
+}
+
+impl Quadrature {
+    /// The name in case files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Gauss => "gauss",
+            Self::GaussFine => "gauss-fine",
+            Self::GaussLobatto => "gauss-lobatto",
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The rule that the operator is integrated with, and whether it is enough.
+
+use femtile_fem::dofs::TensorSpace;
+use femtile_fem::matrix_free::CellRule;
+
+use crate::file::Quadrature;
+
+/// The rule of a name.
+pub(super) fn rule(name: Quadrature) -> CellRule {
+    match name {
+        Quadrature::Gauss => CellRule::Gauss { extra: 0 },
+        Quadrature::GaussFine => CellRule::Gauss { extra: 1 },
+        Quadrature::GaussLobatto => CellRule::GaussLobatto,
+    }
+}
+
+/// What to say of a rule that is too weak for the degree, or for how the cells bend.
+pub(super) fn warnings(name: Quadrature, space: &TensorSpace<'_>) -> Vec<String> {
+    let (degree, order) = (space.degree(), space.mesh().curved.as_ref().map_or(1, |curved| curved.order));
+    let is_inexact = name == Quadrature::GaussLobatto;
+    let n_points = rule(name).n_points(degree);
+    let of_degree = is_inexact.then(|| {
+        format!(
+            "quadrature = \"gauss-lobatto\" is too weak for degree {degree}: {n_points} points are exact up to degree {} \
+             along an axis, and products of two elements have {}; \"gauss\" is enough on straight cells",
+            2 * degree - 1,
+            2 * degree
+        )
+    });
+    let of_cells = (n_points <= order).then(|| {
+        let enough = if order == degree + 1 {
+            "quadrature = \"gauss-fine\"".into()
+        } else {
+            format!("degree = {order}, or a mesh of lower order")
+        };
+        format!(
+            "quadrature = \"{}\" is too weak for the cells: {n_points} points along an axis do not see all of a map of \
+             order {order}; take {enough}",
+            name.name()
+        )
+    });
+    of_degree.into_iter().chain(of_cells).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use femtile_mesh::generate::{BoxConfig, BoxSplit, DeformConfig, box_mesh, deform};
+
+    fn said(name: Quadrature, degree: usize, order: usize) -> Vec<String> {
+        let config = BoxConfig { cells: [1, 1, 1], split: BoxSplit::Hexahedron, ..BoxConfig::default() };
+        let mut mesh = box_mesh(&config).unwrap();
+        deform(&mut mesh, &DeformConfig { amplitude: 0.1, order }).unwrap();
+        warnings(name, &TensorSpace::new(&mesh, degree).unwrap())
+    }
+
+    #[test]
+    fn rules_that_are_too_weak_are_named_with_what_is_enough() {
+        for (name, degree, order) in
+            [(Quadrature::Gauss, 1, 1), (Quadrature::Gauss, 3, 3), (Quadrature::GaussFine, 2, 3)]
+        {
+            assert_eq!(said(name, degree, order), Vec::<String>::new());
+        }
+        let lobatto = said(Quadrature::GaussLobatto, 4, 2);
+        assert!(lobatto.len() == 1 && lobatto[0].contains("up to degree 7"), "{lobatto:?}");
+        let bent = said(Quadrature::Gauss, 2, 3);
+        assert!(bent.len() == 1 && bent[0].contains("\"gauss-fine\""), "{bent:?}");
+        let far = said(Quadrature::Gauss, 2, 4);
+        assert!(far.len() == 1 && far[0].contains("degree = 4"), "{far:?}");
+        assert_eq!(said(Quadrature::GaussLobatto, 2, 4).len(), 2);
+    }
+}

@@ -1,0 +1,35 @@
+// y += sum over facets of  P^T M P x,  row by row: the dense matrices of facets, of which a row may have several.
+#include "femtile.cuh"
+#include "hook.cuh"
+
+// Rows that facets have, and the lines of matrices that belong to each, from begins[i] to begins[i + 1]. A line has
+// `n` entries; that of number l begins at entries[l * n], and its facet has the unknowns dofs[l / n * n + j].
+struct Facets {
+    const u32* rows;
+    const u32* begins;
+    const u32* lines;
+    const u32* dofs;
+    u64 n_rows, n;
+};
+
+// A warp takes a row, its lanes the entries of a line. Adds to x.y where that is asked for.
+extern "C" __global__ void matrix_free_facets(T* y, const T* x, const T* entries, Facets facets, Hook hook) {
+    if (hook.is_idle()) return;
+    const u64 i = ((u64)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
+    const u32 lane = threadIdx.x % WARP, n = (u32)facets.n;
+    const bool has_row = i < facets.n_rows;
+    T sum = 0;
+    for (u32 k = has_row ? facets.begins[i] : 0; has_row && k < facets.begins[i + 1]; ++k) {
+        const u32 line = facets.lines[k];
+        const T* const of_line = entries + (u64)line * n;
+        const u32* const dofs = facets.dofs + line / n * n;
+        for (u32 j = lane; j < n; j += WARP) sum += of_line[j] * x[dofs[j]];
+    }
+    for (u32 half = WARP / 2; half > 0; half /= 2) sum += __shfl_xor_sync(FULL_WARP, sum, (int)half);
+    const bool is_first = has_row && lane == 0;
+    if (is_first) y[facets.rows[i]] += sum;
+#if FEMTILE_PRODUCT
+    hook.add(is_first ? (double)x[facets.rows[i]] * sum : 0.0);
+    hook.finish();
+#endif
+}
