@@ -5,6 +5,7 @@
 
 mod benchmarks;
 mod error;
+mod iterations;
 mod multigrid;
 mod options;
 mod peer;

@@ -38,6 +38,11 @@ impl Samples {
         self.seconds.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
+    /// The mean of all runs; NaN when there was none.
+    pub fn mean(&self) -> f64 {
+        self.seconds.iter().sum::<f64>() / self.seconds.len() as f64
+    }
+
     /// The median run; infinite when there was none.
     pub fn median(&self) -> f64 {
         let mut sorted = self.seconds.clone();
@@ -56,5 +61,6 @@ mod tests {
         assert_eq!(samples.median(), f64::INFINITY);
         [3.0, 1.0, 2.0].into_iter().for_each(|s| samples.push(s));
         assert_eq!((samples.median(), samples.min(), samples.len()), (2.0, 1.0, 3));
+        assert_eq!(samples.mean(), 2.0);
     }
 }

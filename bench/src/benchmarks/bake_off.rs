@@ -7,23 +7,13 @@
 use femtile::device::{Buffer, Cpu};
 use femtile::fem::dofs::TensorSpace;
 use femtile::fem::matrix_free::MatrixFree;
-use femtile::linalg::comm::Alone;
-use femtile::linalg::krylov::Stop;
-use femtile::linalg::krylov::cg::{CgConfig, ConjugateGradient};
-use femtile::linalg::krylov::merged_cg::MergedCg;
-use femtile::linalg::krylov::pipelined_cg::PipelinedCg;
-use femtile::linalg::krylov::s_step_cg::{SStepCg, SStepCgConfig};
-use femtile::linalg::precondition::{Diagonal, SharedDiagonal};
-use femtile::linalg::{LinearOperator, Preconditioner};
+use femtile::linalg::LinearOperator;
 
-use super::stopwatch::Stopwatch;
 use super::{ROUNDS, between_bandwidths};
+use crate::iterations::{ITERATIONS, Stopwatch, System, wavy};
 use crate::problems::bake_off::{BakeOff, Method, Shape};
 use crate::timing::Samples;
 use crate::{BenchError, Options, Record, Work};
-
-/// Iterations of one solve: then rounding has not ended it.
-const ITERATIONS: usize = 12;
 
 pub(super) fn bp1(options: &Options) -> Result<Vec<Record>, BenchError> {
     all(BakeOff::Bp1, options)
@@ -139,46 +129,11 @@ impl Case<'_> {
         options: &Options,
     ) -> Result<(&'static str, Samples, usize, f64), BenchError> {
         let components = self.problem.components();
-        let mut b = Buffer::zeros(self.cpu, a.n_rows())?;
-        a.apply(&mut b, &wavy(self.cpu, a.n_rows())?)?;
-        let inverse: Vec<f64> = a.diagonal().into_iter().map(f64::recip).collect();
-        let of_nodes: Vec<f64> = inverse.iter().step_by(components).copied().collect();
-        let full = Diagonal::from_inverse(Buffer::from_vec(self.cpu, inverse)?);
-        let shared = SharedDiagonal::new(Buffer::from_vec(self.cpu, of_nodes)?, components);
-        let cg = CgConfig { tolerance: 1e-14, max_iterations: ITERATIONS, ..CgConfig::default() };
+        let mut system = System::new(a, components, true)?;
         let mut watch = Stopwatch::default();
-        let mut x = Buffer::zeros(self.cpu, a.n_rows())?;
         let bandwidth = between_bandwidths(self.cpu, || {
-            for _ in 0..options.repeats(60).div_ceil(ROUNDS * ITERATIONS) {
-                watch.begin();
-                x.as_mut_slice().fill(0.0);
-                let outcome = self.cpu.install(|| match method {
-                    Method::Pcg => {
-                        ConjugateGradient::new(cg.clone()).solve(&mut x, a, &full, &b, &Alone, &mut watch)
-                    }
-                    Method::MergedPcg => {
-                        let m: &dyn Preconditioner<f64, Cpu> = if components == 1 { &full } else { &shared };
-                        MergedCg::new(cg.clone()).solve(&mut x, a, m, &b, &Alone, &mut watch)
-                    }
-                    Method::PipelinedPcg => {
-                        PipelinedCg::new(cg.clone()).solve(&mut x, a, &full, &b, &Alone, &mut watch)
-                    }
-                    Method::SStepPcg => {
-                        let config = SStepCgConfig { cg: cg.clone(), steps: Method::STEPS };
-                        SStepCg::new(config).solve(&mut x, a, &full, &b, &Alone, &mut watch)
-                    }
-                })?;
-                match outcome.stop {
-                    Stop::MaxIterations | Stop::Converged => {}
-                    stop => {
-                        return Err(BenchError::Setting {
-                            field: "method",
-                            message: format!("the solve {stop}"),
-                        });
-                    }
-                }
-            }
-            Ok(())
+            let solves = options.repeats(60).div_ceil(ROUNDS * ITERATIONS);
+            (0..solves).try_for_each(|_| system.solve(method, ITERATIONS, &mut watch))
         })?;
         let bytes = 8.0 * method.values(components) * a.n_rows() as f64;
         let products = method.products();
@@ -194,10 +149,4 @@ fn compare(methods: &[Method], records: &mut [Record]) {
     for record in records.iter_mut() {
         record.set("over_plain_pcg", seconds / record.seconds_median);
     }
-}
-
-fn wavy(cpu: &Cpu, n: usize) -> Result<Buffer<f64, Cpu>, BenchError> {
-    let mut x = Buffer::zeros(cpu, n)?;
-    x.as_mut_slice().iter_mut().enumerate().for_each(|(i, x)| *x = (i % 17) as f64 * 0.1);
-    Ok(x)
 }

@@ -54,7 +54,7 @@ fn records_of(
     let values: Vec<f64> = (0..n).map(|i| (i % 17) as f64 * 0.1).collect();
     let x = Buffer::from_vec(device, values)?;
     let product = product(&a, &x, options)?;
-    let iteration = iteration(device, &a, &x, options)?;
+    let iteration = iteration(device, &a, &x, options.repeats(20).div_ceil(4))?;
     let bytes = (16 * n + a.bytes()) as f64;
     let record = |what: &str, samples: &Samples, bytes: f64| {
         let bound = ("copy bandwidth", 1e-9 * costs.copy_bytes_per_second);
@@ -85,18 +85,18 @@ fn product(a: &CudaMatrixFree<f64>, x: &Buffer<f64, Cuda>, options: &Options) ->
 }
 
 /// Seconds of an iteration: the difference of a long and a short solve, which leaves out how they begin and end.
-fn iteration(
+pub(crate) fn iteration(
     device: &Cuda,
     a: &CudaMatrixFree<f64>,
     b: &Buffer<f64, Cuda>,
-    options: &Options,
+    repeats: usize,
 ) -> Result<Samples, BenchError> {
     // Passes take as long whatever the diagonal holds.
     let jacobi = Jacobi::identity(device, b.len())?;
     let mut x = Buffer::zeros(device, b.len())?;
     let mut samples = Samples::default();
     let (short, long) = (16, 96);
-    for round in 0..=options.repeats(20).div_ceil(4) {
+    for round in 0..=repeats {
         let mut seconds = |max_iterations| -> Result<f64, LinalgError> {
             let config = CgConfig { tolerance: 1e-200, max_iterations, ..CgConfig::default() };
             let cg = ConjugateGradient::new(CgConfig { stagnation_window: usize::MAX, ..config });

@@ -10,8 +10,8 @@ use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::{CgConfig, ConjugateGradient};
 use femtile::linalg::precondition::Jacobi;
 
-use super::stopwatch::Stopwatch;
 use super::{ROUNDS, between_bandwidths};
+use crate::iterations::Stopwatch;
 use crate::problems::kuhn_box;
 use crate::{BenchError, Options, Record, Work};
 

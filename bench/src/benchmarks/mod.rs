@@ -3,7 +3,7 @@
 mod amg;
 mod assembly;
 mod bake_off;
-mod bake_off_cuda;
+pub(crate) mod bake_off_cuda;
 mod bandwidth;
 mod block_tridiagonal;
 mod cg;
@@ -13,7 +13,6 @@ mod petsc;
 mod read_gmsh;
 mod refill;
 mod spmv;
-mod stopwatch;
 mod sum_factorization;
 mod tridiagonal;
 mod tridiagonal_cuda;

@@ -28,6 +28,8 @@ pub enum BakeOff {
     Bp6,
     /// The Laplacian, p + 1 Gauss points an axis, which is what cases take.
     Laplace,
+    /// The same of three components.
+    VectorLaplace,
 }
 
 /// Shapes of the cells.
@@ -50,13 +52,14 @@ impl BakeOff {
             Self::Bp5 => "bp5",
             Self::Bp6 => "bp6",
             Self::Laplace => "laplace",
+            Self::VectorLaplace => "vector-laplace",
         }
     }
 
     /// Components of the field.
     pub fn components(self) -> usize {
         match self {
-            Self::Bp2 | Self::Bp4 | Self::Bp6 => 3,
+            Self::Bp2 | Self::Bp4 | Self::Bp6 | Self::VectorLaplace => 3,
             _ => 1,
         }
     }
@@ -65,7 +68,7 @@ impl BakeOff {
         match self {
             Self::Bp1 | Self::Bp2 | Self::Bp3 | Self::Bp4 => CellRule::Gauss { extra: 1 },
             Self::Bp5 | Self::Bp6 => CellRule::GaussLobatto,
-            Self::Laplace => CellRule::default(),
+            Self::Laplace | Self::VectorLaplace => CellRule::default(),
         }
     }
 

@@ -40,7 +40,12 @@ pub enum Quantity {
     Nodes,
     /// Numbers of a vector.
     Values,
+    /// 10⁶ unknowns a second.
+    MdofPerS,
 }
+
+/// The horizontal axis of tables whose rows are numbers of unknowns.
+pub(super) const UNKNOWNS: &str = "unknowns";
 
 impl Quantity {
     /// What stands beside an axis.
@@ -62,6 +67,7 @@ impl Quantity {
             Self::Iterations => "iterations",
             Self::Nodes => "nodes",
             Self::Values => "values an unknown",
+            Self::MdofPerS => "10⁶ unknowns/s",
         }
     }
 }
@@ -136,7 +142,7 @@ pub struct Figure {
     pub title: String,
     /// What its vertical axis shows.
     pub quantity: Quantity,
-    /// What its horizontal axis shows: `length`, `block`, `axis` or `systems`.
+    /// What its horizontal axis shows: `length`, `block`, `axis`, `systems`, `unknowns`, or what the rows of its table are.
     pub abscissa: &'static str,
     /// Processor, GPU and sizes.
     pub setting: String,

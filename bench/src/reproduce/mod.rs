@@ -7,10 +7,12 @@ mod laszlo2016;
 mod plot;
 mod session;
 mod table;
+mod table_curves;
 mod table_plot;
 mod timing;
 mod wong2015;
 
+use figure::UNKNOWNS;
 pub use figure::{Absent, Claim, Figure, Quantity, Rates, Row, Series};
 pub use plot::svg;
 pub use session::Session;
@@ -31,6 +33,8 @@ pub struct Settings {
     pub step: usize,
     /// The most sparse products that are timed in a row; the paper's are 1,200.
     pub products: usize,
+    /// The most unknowns of an operator without a matrix; the paper's are 100 million.
+    pub unknowns: usize,
     /// How often each solve is timed.
     pub repeats: usize,
     /// Whether other libraries are measured.
@@ -47,6 +51,7 @@ impl Default for Settings {
             systems: 65_536,
             step: 64,
             products: 1200,
+            unknowns: 4_000_000,
             repeats: 5,
             peers: true,
             gpu: true,

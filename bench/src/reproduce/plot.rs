@@ -2,7 +2,7 @@
 
 use plotters::prelude::*;
 
-use super::{Figure, Series, table_plot};
+use super::{Figure, Series, UNKNOWNS, table_curves, table_plot};
 
 const CHART: (u32, u32) = (560, 440);
 pub(super) const INK: RGBColor = RGBColor(38, 50, 56);
@@ -23,10 +23,11 @@ pub(super) const CURVES: [RGBColor; 10] = [
 
 pub(super) type DrawError = DrawingAreaErrorKind<std::io::Error>;
 
-/// An SVG of curves on a logarithmic scale, or of the bars of a table; empty where nothing is to be drawn.
+/// An SVG of curves, or of the bars of a table; empty where nothing is to be drawn.
 pub fn svg(figure: &Figure) -> String {
     let mut svg = String::new();
     let drawn = match &figure.table {
+        Some(table) if figure.abscissa == UNKNOWNS => table_curves::draw(&mut svg, figure, table),
         Some(table) => table_plot::draw(&mut svg, figure, table),
         None => draw(&mut svg, figure),
     };
@@ -96,7 +97,7 @@ fn curves<B: DrawingBackend<ErrorType = std::io::Error>>(
             .label(&series.label)
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], style));
     }
-    legend(&mut chart)
+    legend(&mut chart, SeriesLabelPosition::UpperRight)
 }
 
 fn bars<B: DrawingBackend<ErrorType = std::io::Error>>(
@@ -136,7 +137,7 @@ fn bars<B: DrawingBackend<ErrorType = std::io::Error>>(
             .label(&series.label)
             .legend(move |(x, y)| Rectangle::new([(x, y - 4), (x + 16, y + 4)], style));
     }
-    legend(&mut chart)
+    legend(&mut chart, SeriesLabelPosition::UpperRight)
 }
 
 fn builder<'a, 'b, B: DrawingBackend>(
@@ -153,12 +154,13 @@ fn builder<'a, 'b, B: DrawingBackend>(
     builder
 }
 
-fn legend<'a, B: DrawingBackend<ErrorType = std::io::Error> + 'a, C: CoordTranslate>(
+pub(super) fn legend<'a, B: DrawingBackend<ErrorType = std::io::Error> + 'a, C: CoordTranslate>(
     chart: &mut ChartContext<'a, B, C>,
+    position: SeriesLabelPosition,
 ) -> Result<(), DrawError> {
     chart
         .configure_series_labels()
-        .position(SeriesLabelPosition::UpperRight)
+        .position(position)
         .background_style(WHITE.mix(0.85))
         .border_style(GRID)
         .label_font(("sans-serif", 11).with_color(INK))

@@ -3,7 +3,7 @@ use std::cell::OnceCell;
 use femtile::device::cuda::{gpus, measure};
 use femtile::device::{Cpu, Cuda, Device};
 
-use super::{Absent, Row, Settings, fu2014, wong2015};
+use super::{Absent, Row, Settings, fu2014, kronbichler2022, wong2015};
 use crate::BenchError;
 
 /// The devices of this machine, and what is measured once for several figures.
@@ -17,6 +17,7 @@ pub struct Session {
     pub(super) blocks: OnceCell<(Vec<Row>, Vec<Absent>)>,
     pub(super) wong2015: wong2015::Shared,
     pub(super) fu2014: fu2014::Shared,
+    pub(super) kronbichler2022: kronbichler2022::Shared,
 }
 
 /// A GPU and the rate at which it copies.
@@ -45,7 +46,8 @@ impl Session {
             None
         };
         let (wong2015, fu2014) = (wong2015::Shared::default(), fu2014::Shared::default());
-        Ok(Self { settings, cpu, triad_gb_per_s, gpu, blocks: OnceCell::new(), wong2015, fu2014 })
+        let (blocks, kronbichler2022) = (OnceCell::new(), kronbichler2022::Shared::default());
+        Ok(Self { settings, cpu, triad_gb_per_s, gpu, blocks, wong2015, fu2014, kronbichler2022 })
     }
 
     /// The machine in one line.

@@ -315,6 +315,9 @@ pub struct ReproduceOptions {
     /// The most sparse products that are timed in a row, as the paper's.
     #[arg(long, default_value_t = 1200, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub products: u32,
+    /// The most unknowns of operators without a matrix; the paper's are 100 million.
+    #[arg(long, default_value_t = 4_000_000, value_name = "N", value_parser = clap::value_parser!(u32).range(1000..))]
+    pub unknowns: u32,
     /// Threads of the CPU, of ours and of other libraries; 0 for all.
     #[arg(long, default_value_t = 0)]
     pub threads: usize,

@@ -26,6 +26,7 @@ pub fn run(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
         systems: options.systems as usize,
         step: options.step,
         products: options.products as usize,
+        unknowns: options.unknowns as usize,
         repeats: if options.small { 1 } else { options.repeats },
         peers: !options.no_peers,
         gpu: !options.no_gpu,

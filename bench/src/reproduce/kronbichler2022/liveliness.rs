@@ -1,6 +1,6 @@
 //! Figure 5: how long ranges of vectors are in use.
 
-use super::{Cell, Claim, Figure, Quantity, Session, Table, figure, with_laplacian};
+use super::{Cell, Claim, Figure, Problem, Quantity, Session, Table, figure};
 use crate::BenchError;
 
 /// Batches of cells from the first that touches a range to the last.
@@ -12,8 +12,8 @@ pub(super) fn figure_5(session: &Session) -> Result<Figure, BenchError> {
     // Theirs have about 615 batches of 32 cells and 1,229 of 16 on each rank.
     let cells = if session.settings.small { 4 } else { 28 };
     for (name, components) in [("vector Laplacian", 3), ("scalar Laplacian", 1)] {
-        let lives: Vec<usize> =
-            with_laplacian(session, cells, components, |a| a.cell_loop().liveliness().collect())?;
+        let lives: Vec<usize> = Problem::of_components(components)
+            .look(&session.cpu, cells, |a| a.cell_loop().liveliness().collect())?;
         let share =
             |most: usize| lives.iter().filter(|&&life| life <= most).count() as f64 / lives.len() as f64;
         at_once.push(100.0 * share(1));
@@ -29,7 +29,7 @@ pub(super) fn figure_5(session: &Session) -> Result<Figure, BenchError> {
         "Ranges of 64 nodes, {cells}³ cubes, degree 5, no conditions, one thread. Our batches are groups of 48 cells for any number of \
          components, each numbered from what it alone touches to what others touch last."
     )];
-    let title = "Ranges of vectors that are in use for at most so many batches of cells".to_owned();
-    let figure = figure(session, ("figure-5", title, Quantity::Percent), table, claims, notes);
-    Ok(Figure { abscissa: "batches", ..figure })
+    let title = "Ranges of vectors that are in use for at most so many batches of cells";
+    let what = ("figure-5", title, Quantity::Percent, "batches");
+    Ok(Figure { claims, notes, ..figure(session, what, table) })
 }
