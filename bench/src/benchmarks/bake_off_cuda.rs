@@ -1,7 +1,7 @@
 //! On a GPU: products without a matrix and iterations of Jacobi-CG on a cube of hexahedra, degrees 3 to 8.
 //!
 //! Bytes of a product are 16 an unknown (x read, y written) and those of metrics, of numbers of unknowns and of what groups
-//! of cells share; an iteration moves 80 an unknown more, and 16 where it takes p·q in a pass of its own.
+//! of cells share; an iteration moves 80 an unknown more, plain or merged.
 
 use femtile::device::cuda::{CudaCosts, measure};
 use femtile::device::{Buffer, Cpu, Cuda};
@@ -9,6 +9,7 @@ use femtile::fem::dofs::TensorSpace;
 use femtile::fem::matrix_free::{CudaMatrixFree, Geometry};
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::cg::{CgConfig, ConjugateGradient};
+use femtile::linalg::krylov::merged_cg::MergedCg;
 use femtile::linalg::precondition::Jacobi;
 use femtile::linalg::vector::VectorKernels;
 use femtile::linalg::{LinalgError, LinearOperator};
@@ -45,7 +46,7 @@ fn records_of(
     degree: usize,
     options: &Options,
     costs: CudaCosts,
-) -> Result<[Record; 2], BenchError> {
+) -> Result<[Record; 3], BenchError> {
     let nodes = options.nodes(369)?;
     let mesh = shape.mesh(((nodes - 1) / degree.max(1)).max(1))?;
     let space = Cpu::new(0)?.install(|| TensorSpace::new(&mesh, degree))?;
@@ -54,7 +55,8 @@ fn records_of(
     let values: Vec<f64> = (0..n).map(|i| (i % 17) as f64 * 0.1).collect();
     let x = Buffer::from_vec(device, values)?;
     let product = product(&a, &x, options)?;
-    let iteration = iteration(device, &a, &x, options.repeats(20).div_ceil(4))?;
+    let repeats = options.repeats(20).div_ceil(4);
+    let (plain, merged) = (plain_iteration(device, &a, &x, repeats)?, merged_iteration(device, &a, &x, repeats)?);
     let bytes = (16 * n + a.bytes()) as f64;
     let record = |what: &str, samples: &Samples, bytes: f64| {
         let bound = ("copy bandwidth", 1e-9 * costs.copy_bytes_per_second);
@@ -69,8 +71,12 @@ fn records_of(
         record.set("operator_bytes_per_dof", a.bytes() as f64 / n as f64);
         record
     };
-    let of_iteration = bytes + 96.0 * n as f64;
-    Ok([record("product", &product, bytes), record("jacobi-cg iteration", &iteration, of_iteration)])
+    let of_iteration = bytes + 80.0 * n as f64;
+    Ok([
+        record("product", &product, bytes),
+        record("jacobi-cg iteration", &plain, of_iteration),
+        record("merged jacobi-cg iteration", &merged, of_iteration),
+    ])
 }
 
 fn product(a: &CudaMatrixFree<f64>, x: &Buffer<f64, Cuda>, options: &Options) -> Result<Samples, BenchError> {
@@ -84,28 +90,55 @@ fn product(a: &CudaMatrixFree<f64>, x: &Buffer<f64, Cuda>, options: &Options) ->
     Ok(samples)
 }
 
-/// Seconds of an iteration: the difference of a long and a short solve, which leaves out how they begin and end.
-pub(crate) fn iteration(
+/// Seconds of an iteration of conjugate gradients.
+pub(crate) fn plain_iteration(
     device: &Cuda,
     a: &CudaMatrixFree<f64>,
     b: &Buffer<f64, Cuda>,
     repeats: usize,
 ) -> Result<Samples, BenchError> {
-    // Passes take as long whatever the diagonal holds.
-    let jacobi = Jacobi::identity(device, b.len())?;
+    iteration(b, repeats, |config, x| {
+        // Passes take as long whatever the diagonal holds.
+        let jacobi = Jacobi::identity(device, b.len())?;
+        let cg = ConjugateGradient::new(config);
+        device.time(|| cg.solve(x, a, &jacobi, b, &Alone, &mut ()).map(drop))
+    })
+}
+
+/// Seconds of an iteration of merged ones.
+pub(crate) fn merged_iteration(
+    device: &Cuda,
+    a: &CudaMatrixFree<f64>,
+    b: &Buffer<f64, Cuda>,
+    repeats: usize,
+) -> Result<Samples, BenchError> {
+    iteration(b, repeats, |config, x| {
+        let jacobi = Jacobi::identity(device, b.len())?;
+        let cg = MergedCg::new(config);
+        device.time(|| cg.solve(x, a, &jacobi, b, &Alone, &mut ()).map(drop))
+    })
+}
+
+/// Of solves that `seconds` takes the time of, the difference of a long and a short one, which leaves out how they begin and
+/// end.
+fn iteration(
+    b: &Buffer<f64, Cuda>,
+    repeats: usize,
+    seconds: impl Fn(CgConfig, &mut Buffer<f64, Cuda>) -> Result<f64, LinalgError>,
+) -> Result<Samples, BenchError> {
+    let device = b.device();
     let mut x = Buffer::zeros(device, b.len())?;
     let mut samples = Samples::default();
     let (short, long) = (16, 96);
     for round in 0..=repeats {
-        let mut seconds = |max_iterations| -> Result<f64, LinalgError> {
+        let mut seconds = |max_iterations| {
             let config = CgConfig { tolerance: 1e-200, max_iterations, ..CgConfig::default() };
-            let cg = ConjugateGradient::new(CgConfig { stagnation_window: usize::MAX, ..config });
             device.fill(&mut x, 0.0)?;
-            device.time(|| cg.solve(&mut x, a, &jacobi, b, &Alone, &mut ()).map(drop))
+            seconds(CgConfig { stagnation_window: usize::MAX, ..config }, &mut x)
         };
         let difference = seconds(long)? - seconds(short)?;
         if round > 0 {
-            samples.push(difference / f64::from(long as u32 - short as u32));
+            samples.push(difference / (long - short) as f64);
         }
     }
     Ok(samples)

@@ -82,7 +82,11 @@ impl SolveDevice for Cuda {
     /// A case with a method that is not [for GPUs](Method::is_for_gpus) was refused when it was read.
     fn iterate(solver: &SolverSection, system: System<'_, Self>) -> Result<CgOutcome, LinalgError> {
         let System { x, a, m, b, monitor } = system;
-        ConjugateGradient::new(config(solver)).solve(x, a, m, b, &Alone, monitor)
+        let cg = config(solver);
+        match solver.method {
+            Method::MergedCg => MergedCg::new(cg).solve(x, a, m, b, &Alone, monitor),
+            _ => ConjugateGradient::new(cg).solve(x, a, m, b, &Alone, monitor),
+        }
     }
 }
 

@@ -19,7 +19,8 @@ const GPU: &str = "GPU";
 type Iteration = fn(&Cuda, &CudaMatrixFree<f64>, &Buffer<f64, Cuda>, usize) -> Result<Samples, BenchError>;
 
 /// What a GPU is measured with.
-const ON_A_GPU: [(&str, Iteration); 1] = [(PLAIN, bake_off_cuda::iteration)];
+const ON_A_GPU: [(&str, Iteration); 2] =
+    [(PLAIN, bake_off_cuda::plain_iteration), (MERGED, bake_off_cuda::merged_iteration)];
 
 /// Millions of unknowns a second of all methods, near so many unknowns.
 fn on_gpu(session: &Session, device: &Cuda, n_unknowns: usize) -> Result<Vec<f64>, BenchError> {

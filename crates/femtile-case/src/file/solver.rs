@@ -23,7 +23,7 @@ pub enum Method {
     /// Conjugate gradients.
     #[default]
     Cg,
-    /// The same with all vectors passed over once, within the loop over cells; on CPUs, with the diagonal or no
+    /// The same with all vectors passed over once, on CPUs within the loop over cells; with the diagonal or no
     /// preconditioner.
     MergedCg,
     /// The same with one reduction and one pass over memory an iteration; on CPUs.
@@ -45,7 +45,7 @@ impl Method {
 
     /// Whether GPUs carry it out.
     pub const fn is_for_gpus(self) -> bool {
-        matches!(self, Self::Cg)
+        matches!(self, Self::Cg | Self::MergedCg)
     }
 }
 
