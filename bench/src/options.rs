@@ -1,4 +1,5 @@
 use femtile::device::Cpu;
+use femtile::fem::matrix_free::Geometry;
 
 use crate::BenchError;
 use crate::problems::Elliptic;
@@ -15,6 +16,8 @@ pub struct Options {
     pub degree: Option<usize>,
     /// Shape of the cells, for bake-off problems; by default every one.
     pub geometry: Option<Shape>,
+    /// How metrics of cells are come by, for bake-off problems; by default as it is cheapest.
+    pub metric: Option<Geometry>,
     /// Methods of which an iteration is timed, for bake-off problems; none for the product.
     pub methods: Vec<Method>,
     /// What is solved, for benchmarks of solvers.

@@ -75,7 +75,7 @@ impl Case<'_> {
         let cells = (((nodes - 1) as f64 / scale) as usize / self.degree.max(1)).max(1);
         let mesh = self.shape.mesh(cells)?;
         let space = TensorSpace::new(&mesh, self.degree)?;
-        let a = self.problem.operator(self.cpu, &space)?;
+        let a = self.problem.operator(self.cpu, &space, options.metric)?;
         let measured = |(name, samples, bytes, bandwidth): (&str, Samples, usize, f64)| {
             let work = Work { bytes: bytes as f64, flops: 0.0 };
             let name =
@@ -89,6 +89,8 @@ impl Case<'_> {
             record.set("mdof_per_s", 1e-6 * a.n_rows() as f64 / record.seconds_min);
             record.set("mdof_per_s_median", 1e-6 * a.n_rows() as f64 / record.seconds_median);
             record.set("operator_bytes_per_dof", a.bytes() as f64 / a.n_rows() as f64);
+            let metrics: Vec<&str> = a.geometries().iter().map(|(geometry, _)| geometry.name()).collect();
+            record.set("metrics", metrics.join(", "));
             record
         };
         match options.methods.as_slice() {

@@ -56,7 +56,8 @@ fn records_of(
     let x = Buffer::from_vec(device, values)?;
     let product = product(&a, &x, options)?;
     let repeats = options.repeats(20).div_ceil(4);
-    let (plain, merged) = (plain_iteration(device, &a, &x, repeats)?, merged_iteration(device, &a, &x, repeats)?);
+    let (plain, merged) =
+        (plain_iteration(device, &a, &x, repeats)?, merged_iteration(device, &a, &x, repeats)?);
     let bytes = (16 * n + a.bytes()) as f64;
     let record = |what: &str, samples: &Samples, bytes: f64| {
         let bound = ("copy bandwidth", 1e-9 * costs.copy_bytes_per_second);

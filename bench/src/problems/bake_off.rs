@@ -72,12 +72,18 @@ impl BakeOff {
         }
     }
 
-    /// The operator on a space, without conditions.
-    pub fn operator(self, cpu: &Cpu, space: &TensorSpace<'_>) -> Result<MatrixFree<f64>, BenchError> {
+    /// The operator on a space, without conditions, which comes by its metrics in a given way or the cheapest.
+    pub fn operator(
+        self,
+        cpu: &Cpu,
+        space: &TensorSpace<'_>,
+        geometry: Option<Geometry>,
+    ) -> Result<MatrixFree<f64>, BenchError> {
         let one = Coefficient::Constant(1.0);
         let config = MatrixFreeConfig {
             rule: self.rule(),
             components: self.components(),
+            geometry,
             ..MatrixFreeConfig::default()
         };
         Ok(MatrixFree::new(cpu, space, self.terms(&one), config)?)

@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use femtile::fem::matrix_free::Geometry;
 use femtile_bench::problems::Elliptic;
 use femtile_bench::problems::bake_off::{Method, Shape};
 
@@ -269,6 +270,9 @@ pub struct BenchOptions {
     /// Shape of the cells of `laplace` and `bp1` to `bp6`; by default both.
     #[arg(long, value_name = "NAME", value_parser = Shape::ALL.map(Shape::name))]
     pub geometry: Option<String>,
+    /// How metrics of the cells of `laplace` and `bp1` to `bp6` are come by; by default as it is cheapest.
+    #[arg(long, value_name = "NAME", value_parser = Geometry::ALL.map(Geometry::name))]
+    pub metric: Option<String>,
     /// Methods of which `laplace` and `bp1` to `bp6` time an iteration, with commas between; without it the product.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = Method::ALL.map(Method::name))]
     pub method: Vec<String>,

@@ -1,6 +1,7 @@
 use std::process::{Command, ExitCode};
 
 use comfy_table::{Table, presets};
+use femtile::fem::matrix_free::Geometry;
 use femtile_bench::problems::Elliptic;
 use femtile_bench::problems::bake_off::{Method, Shape};
 use femtile_bench::{Options, Record};
@@ -20,6 +21,7 @@ pub fn run(options: &BenchOptions) -> Result<ExitCode, Failure> {
         nodes: options.nodes,
         degree: options.degree.map(usize::from),
         geometry: named(&Shape::ALL, Shape::name, options.geometry.as_deref()),
+        metric: named(&Geometry::ALL, Geometry::name, options.metric.as_deref()),
         methods: options
             .method
             .iter()

@@ -2,6 +2,8 @@ use femtile_device::DeviceError;
 use femtile_linalg::LinalgError;
 use femtile_mesh::CellKind;
 
+use crate::matrix_free::Geometry;
+
 /// What can go wrong between a mesh with coefficients and a linear system or a functional.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -61,6 +63,22 @@ pub enum FemError {
         point: [f64; 3],
         /// Determinant of the Jacobian of the map there, positive in a sound cell.
         value: f64,
+    },
+    /// A way to come by the metric of cells that was asked for and does not serve them.
+    #[error(
+        "geometry {} does not serve cell {cell}: {reason}; take {}, or leave it open",
+        geometry.name(),
+        instead.name()
+    )]
+    UnfitGeometry {
+        /// What was asked for.
+        geometry: Geometry,
+        /// Number of the first cell that it does not serve.
+        cell: usize,
+        /// Why.
+        reason: &'static str,
+        /// What serves that cell.
+        instead: Geometry,
     },
     /// A form on another mesh than the one that assembly was prepared for.
     #[error(
@@ -238,6 +256,7 @@ impl FemError {
         match *self {
             Self::Degenerate { cell, .. }
             | Self::Inverted { cell, .. }
+            | Self::UnfitGeometry { cell, .. }
             | Self::NotFinite { cell, .. }
             | Self::Negative { cell, .. }
             | Self::Indefinite { cell, .. }

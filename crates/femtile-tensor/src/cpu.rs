@@ -4,6 +4,7 @@ use pulp::{Simd, WithSimd};
 
 use super::gradient::{Gradient, Metric};
 use super::line::{Act, Mirrored, Plain};
+use super::mapped::{Mapped, MappedPlane};
 use super::separable::Separable;
 use super::{Factor, Parity, reference};
 
@@ -60,6 +61,17 @@ fn with_vectors(cpu: &Cpu, work: impl WithSimd<Output = ()>) -> bool {
         _ => return false,
     }
     true
+}
+
+/// Runs the work on as many lanes as [`lanes`] says.
+fn with_lanes(cpu: &Cpu, work: impl WithSimd<Output = ()>) {
+    match cpu.simd() {
+        #[cfg(target_arch = "x86_64")]
+        SimdLevel::Avx2 if let Some(simd) = pulp::x86::V3::try_new() => Simd::vectorize(simd, work),
+        #[cfg(target_arch = "x86_64")]
+        SimdLevel::Avx512 if let Some(simd) = pulp::x86::V4::try_new() => Simd::vectorize(simd, work),
+        _ => Simd::vectorize(pulp::Scalar::new(), work),
+    }
 }
 
 fn lines<T: Wide, A: Act<T, M, N>, const M: usize, const N: usize>(
@@ -134,8 +146,20 @@ fn gradient<T: Wide, const N: usize>(
     let (Some(slope), Some(transposed)) = (halves_of::<T, N>(slope), halves_of(transposed)) else {
         return false;
     };
-    let scratch = &mut scratch[..u.len() + 2 * (u.len() / N)];
+    let room_len = metric.room_len(lanes::<T>(cpu));
+    let scratch = &mut scratch[..u.len() + 2 * (u.len() / N) + room_len];
     with_vectors(cpu, Gradient { slope, transposed, metric, u, scratch })
+}
+
+/// Plane by plane; `g` may be empty.
+fn mapped<T: Wide>(cpu: &Cpu, metric: Mapped<'_, T>, g: [&mut [T]; 3], u: &mut [T], room: &mut [T]) {
+    let n = metric.weights.len();
+    let len = u.len() / n;
+    let mut g = g.map(|g| g.chunks_exact_mut(len));
+    for (z, u) in u.chunks_exact_mut(len).enumerate() {
+        let g = g.each_mut().map(|planes| planes.next().unwrap_or_default());
+        with_lanes(cpu, MappedPlane { metric, z, g, u, room });
+    }
 }
 
 /// Numbers whose products are compiled here: along lines for each size up to that of degree ten, of whole cubes up to that
@@ -161,6 +185,15 @@ pub trait Contract: Wide {
         u: &mut [Self],
         scratch: &mut [Self],
     ) -> bool;
+
+    /// As [`super::act_mapped`], for lengths that fit.
+    fn act_mapped(
+        cpu: &Cpu,
+        metric: Mapped<'_, Self>,
+        g: [&mut [Self]; 3],
+        u: &mut [Self],
+        scratch: &mut [Self],
+    );
 }
 
 macro_rules! contract {
@@ -212,6 +245,16 @@ macro_rules! contract {
                         $($m => gradient::<$t, $m>(cpu, slopes, metric, u, scratch),)*
                         _ => false,
                     }
+            }
+
+            fn act_mapped(
+                cpu: &Cpu,
+                metric: Mapped<'_, $t>,
+                g: [&mut [$t]; 3],
+                u: &mut [$t],
+                scratch: &mut [$t],
+            ) {
+                mapped(cpu, metric, g, u, scratch);
             }
         }
     };

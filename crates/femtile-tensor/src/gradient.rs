@@ -5,6 +5,7 @@ use femtile_device::cpu::vector::prefetch;
 use pulp::{Simd, WithSimd};
 
 use crate::line::{Act, Mirrored, V};
+use crate::mapped::{Mapped, MappedPlane};
 use crate::separable::{cube_mut, plane_mut};
 
 /// What is done to the slopes g and the values u at the points of a rule: $h = G g$, $v = \mu u$, G symmetric.
@@ -26,13 +27,22 @@ pub enum Metric<'a, T> {
         /// Whether μ counts.
         has_mass: bool,
     },
+    /// Worked out at each point.
+    Mapped(Mapped<'a, T>),
 }
 
 impl<T> Metric<'_, T> {
     /// Whether μ counts.
     pub fn has_mass(&self) -> bool {
-        let (Self::Constant { has_mass, .. } | Self::Stored { has_mass, .. }) = *self;
-        has_mass
+        match self {
+            Self::Constant { has_mass, .. } | Self::Stored { has_mass, .. } => *has_mass,
+            Self::Mapped(mapped) => !mapped.lambda.is_empty(),
+        }
+    }
+
+    /// Values of room that it takes beside slopes.
+    pub(crate) fn room_len(&self, lanes: usize) -> usize {
+        if let Self::Mapped(mapped) = self { mapped.room_len(lanes) } else { 0 }
     }
 
     /// Whether it is one for so many points a side.
@@ -42,6 +52,7 @@ impl<T> Metric<'_, T> {
             Self::Stored { entries, has_mass } => {
                 entries.len() == n * n * n * (6 + usize::from(has_mass)) * lanes
             }
+            Self::Mapped(ref mapped) => !mapped.sigma.is_empty() && mapped.fits(n, lanes),
         }
     }
 }
@@ -54,7 +65,7 @@ pub(crate) struct Gradient<'a, T, const N: usize> {
     pub metric: Metric<'a, T>,
     /// `[N][N][N][lanes]`.
     pub u: &'a mut [T],
-    /// As long as `u`, and two planes.
+    /// As long as `u`, two planes, and room of the metric.
     pub scratch: &'a mut [T],
 }
 
@@ -81,11 +92,16 @@ impl<T: Wide, const N: usize> Gradient<'_, T, N> {
         metric: &Metric<'_, T>,
         z: usize,
         u: &mut Plane<T, S, N>,
-        gx: &mut Plane<T, S, N>,
-        gy: &mut Plane<T, S, N>,
-        gz: &mut Plane<T, S, N>,
+        [gx, gy, gz]: [&mut Plane<T, S, N>; 3],
+        room: &mut [T],
     ) {
         match *metric {
+            Metric::Mapped(metric) => {
+                let g = [gx, gy, gz].map(|g| bytemuck::cast_slice_mut(g.as_flattened_mut()));
+                let u = bytemuck::cast_slice_mut(u.as_flattened_mut());
+                // A function of its own: one serves cubes of all sizes.
+                return simd.vectorize(MappedPlane { metric, z, g, u, room });
+            }
             Metric::Stored { entries, has_mass } => {
                 let entries: &[V<T, S>] = bytemuck::cast_slice(entries);
                 let width = if has_mass { 7 } else { 6 };
@@ -134,7 +150,8 @@ impl<T: Wide, const N: usize> WithSimd for Gradient<'_, T, N> {
         let slope = Mirrored::<T, N, N, true> { even: slope[0], odd: slope[1] };
         let transposed = Mirrored::<T, N, N, true> { even: transposed[0], odd: transposed[1] };
         let (gz, planes) = scratch.split_at_mut(u.len());
-        let (gx, gy) = planes.split_at_mut(u.len() / N);
+        let (gx, rest) = planes.split_at_mut(u.len() / N);
+        let (gy, room) = rest.split_at_mut(u.len() / N);
         let (u, gz) = (cube_mut::<T, S, N>(u), cube_mut::<T, S, N>(gz));
         let (gx, gy) = (plane_mut::<T, S, N>(gx), plane_mut::<T, S, N>(gy));
         for y in 0..N {
@@ -156,7 +173,7 @@ impl<T: Wide, const N: usize> WithSimd for Gradient<'_, T, N> {
                     gy[y][k] = found[y];
                 }
             }
-            Self::act::<S>(simd, &metric, z, plane, gx, gy, &mut gz[z]);
+            Self::act::<S>(simd, &metric, z, plane, [gx, gy, &mut gz[z]], room);
             for y in 0..N {
                 let found = transposed.act(simd, &gx[y]);
                 for k in 0..N {

@@ -1,6 +1,6 @@
 use femtile_device::Scalar;
 
-use super::{Factor, Metric};
+use super::{Factor, Map, Mapped, Metric};
 
 /// As [`super::contract`] with `lanes` tensors side by side, by plain loops.
 #[inline(always)]
@@ -29,7 +29,8 @@ pub fn separable<T: Scalar>(matrices: [&Factor<T>; 2], lanes: usize, coefficient
 /// As [`super::gradient`] with `lanes` cubes side by side, by plain loops.
 pub fn gradient<T: Scalar>(slopes: [&Factor<T>; 2], lanes: usize, metric: Metric<'_, T>, u: &mut [T]) {
     let plainly = |factor: &Factor<T>, inner, x: &[T], y: &mut [T]| contract(factor, (inner, lanes), x, y);
-    gradient_by(slopes, lanes, metric, u, plainly);
+    let sizes = (slopes[0].n_rows, lanes);
+    gradient_by(slopes, u, plainly, |g, u| act(sizes, &metric, g, u));
 }
 
 /// Four terms, one after another, by products along an axis.
@@ -56,31 +57,20 @@ pub(crate) fn separable_by<T: Scalar>(
     x.copy_from_slice(&sum);
 }
 
-/// Each step for all points before the next, by products along an axis.
+/// Each step for all points before the next, by products along an axis; `act` is the metric.
 pub(crate) fn gradient_by<T: Scalar>(
     [slope, transposed]: [&Factor<T>; 2],
-    lanes: usize,
-    metric: Metric<'_, T>,
     u: &mut [T],
     contract: impl Fn(&Factor<T>, usize, &[T], &mut [T]),
+    act: impl FnOnce([&mut [T]; 3], &mut [T]),
 ) {
     let n = slope.n_rows;
-    let mut slopes: Vec<Vec<T>> = (0..3)
-        .map(|axis| {
-            let mut found = vec![T::ZERO; u.len()];
-            contract(slope, n.pow(axis as u32), u, &mut found);
-            found
-        })
-        .collect();
-    for (i, u) in u.iter_mut().enumerate() {
-        let (point, lane) = (i / lanes, i % lanes);
-        let (entry, mass) = entries(&metric, n, lanes, point, lane);
-        let g = [slopes[0][i], slopes[1][i], slopes[2][i]];
-        for a in 0..3 {
-            slopes[a][i] = entry(a, 0) * g[0] + entry(a, 1) * g[1] + entry(a, 2) * g[2];
-        }
-        *u = mass * *u;
-    }
+    let mut slopes: [Vec<T>; 3] = std::array::from_fn(|axis| {
+        let mut found = vec![T::ZERO; u.len()];
+        contract(slope, n.pow(axis as u32), u, &mut found);
+        found
+    });
+    act(slopes.each_mut().map(|slopes| &mut slopes[..]), u);
     let mut product = vec![T::ZERO; u.len()];
     for (axis, slopes) in slopes.iter().enumerate() {
         contract(transposed, n.pow(axis as u32), slopes, &mut product);
@@ -88,14 +78,31 @@ pub(crate) fn gradient_by<T: Scalar>(
     }
 }
 
+/// The metric at all points of all lanes.
+pub(crate) fn act<T: Scalar>(
+    (n, lanes): (usize, usize),
+    metric: &Metric<'_, T>,
+    g: [&mut [T]; 3],
+    u: &mut [T],
+) {
+    for (i, u) in u.iter_mut().enumerate() {
+        let (tensor, mass) = entries(metric, n, lanes, i / lanes, i % lanes);
+        let at = [g[0][i], g[1][i], g[2][i]];
+        for a in 0..3 {
+            g[a][i] = tensor[a][0] * at[0] + tensor[a][1] * at[1] + tensor[a][2] * at[2];
+        }
+        *u = mass * *u;
+    }
+}
+
 /// G by row and column, and μ, at a point of a lane.
-fn entries<'a, T: Scalar>(
-    metric: &Metric<'a, T>,
+fn entries<T: Scalar>(
+    metric: &Metric<'_, T>,
     n: usize,
     lanes: usize,
     point: usize,
     lane: usize,
-) -> (impl Fn(usize, usize) -> T + use<'a, T>, T) {
+) -> ([[T; 3]; 3], T) {
     let (of_point, weight, has_mass) = match *metric {
         Metric::Constant { entries, weights, has_mass } => {
             (entries, weights[point % n] * weights[point / n % n] * weights[point / (n * n)], has_mass)
@@ -104,9 +111,68 @@ fn entries<'a, T: Scalar>(
             let width = (6 + usize::from(has_mass)) * lanes;
             (&entries[point * width..(point + 1) * width], T::ONE, has_mass)
         }
+        Metric::Mapped(ref metric) => return mapped_entries(metric, lanes, point, lane),
     };
-    // By row plus column: xx, yy, zz on the diagonal, then yz, xz, xy.
-    let place = |a: usize, b: usize| if a == b { a } else { 6 - a - b };
-    let entry = move |a, b| weight * of_point[place(a, b) * lanes + lane];
-    (entry, if has_mass { weight * of_point[6 * lanes + lane] } else { T::ZERO })
+    let entry = |place: usize| weight * of_point[place * lanes + lane];
+    let mass = if has_mass { entry(6) } else { T::ZERO };
+    (symmetric(std::array::from_fn(entry)), mass)
+}
+
+/// A tensor by row and column from xx, yy, zz, yz, xz, xy.
+fn symmetric<T: Copy>([xx, yy, zz, yz, xz, xy]: [T; 6]) -> [[T; 3]; 3] {
+    [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
+}
+
+/// As [`entries`], by the definition.
+fn mapped_entries<T: Scalar>(
+    metric: &Mapped<'_, T>,
+    lanes: usize,
+    point: usize,
+    lane: usize,
+) -> ([[T; 3]; 3], T) {
+    let (inverse, volume) = inverse(metric, lanes, point, lane);
+    let sigma = match metric.sigma.len() / lanes {
+        0 => [T::ZERO; 6],
+        1 => std::array::from_fn(|entry| if entry < 3 { metric.sigma[lane] } else { T::ZERO }),
+        _ => std::array::from_fn(|entry| metric.sigma[entry * lanes + lane]),
+    };
+    let sigma = symmetric(sigma);
+    let mut tensor = [[T::ZERO; 3]; 3];
+    for (a, b) in (0..9).map(|at| (at / 3, at % 3)) {
+        for (i, j) in (0..9).map(|at| (at / 3, at % 3)) {
+            tensor[a][b] += volume * inverse[a][i] * sigma[i][j] * inverse[b][j];
+        }
+    }
+    (tensor, metric.lambda.get(lane).map_or(T::ZERO, |&lambda| volume * lambda))
+}
+
+/// $J^{-1}$ by rows, and $w \det J$.
+fn inverse<T: Scalar>(metric: &Mapped<'_, T>, lanes: usize, point: usize, lane: usize) -> ([[T; 3]; 3], T) {
+    let n = metric.weights.len();
+    let at = [point % n, point / n % n, point / (n * n)];
+    let (coefficients, k, tables) = match metric.map {
+        Map::Inverse(entries) => {
+            let entry = |at: usize| entries[(10 * point + at) * lanes + lane];
+            return ([0, 3, 6].map(|row| [row, row + 1, row + 2].map(entry)), entry(9));
+        }
+        Map::Polynomial { coefficients, order, tables } => (coefficients, order + 1, tables),
+    };
+    let mut jacobian = [[T::ZERO; 3]; 3];
+    for c in 0..k * k * k {
+        for axis in 0..3 {
+            let factor = |a: usize| tables[usize::from(a == axis)][at[a] * k + c / k.pow(a as u32) % k];
+            let product = factor(0) * factor(1) * factor(2);
+            for i in 0..3 {
+                jacobian[i][axis] += product * coefficients[(3 * c + i) * lanes + lane];
+            }
+        }
+    }
+    let column = |a: usize| jacobian.map(|row| row[a]);
+    let cross = |a: [T; 3], b: [T; 3]| {
+        [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+    };
+    let rows = [cross(column(1), column(2)), cross(column(2), column(0)), cross(column(0), column(1))];
+    let determinant: T = (0..3).map(|i| column(0)[i] * rows[0][i]).sum();
+    let weight = at.iter().fold(T::ONE, |weight, &at| weight * metric.weights[at]);
+    (rows.map(|row| row.map(|entry| entry / determinant)), weight * determinant)
 }

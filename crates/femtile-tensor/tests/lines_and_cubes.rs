@@ -6,8 +6,8 @@ use femtile_element::quadrature::gauss_legendre;
 use femtile_element::tensor::{Lagrange, Table};
 
 use femtile_tensor::{
-    Contract, Factor, Metric, Parity, contract, contract_plainly, gradient, gradient_plainly, lanes,
-    separable, separable_plainly,
+    Contract, Factor, Map, Mapped, Metric, Parity, contract, contract_plainly, gradient, gradient_plainly,
+    lanes, separable, separable_plainly,
 };
 
 /// Numbers between −1 and 1 without pattern.
@@ -181,6 +181,74 @@ fn cubes_agree<T: Contract>(cpu: &Cpu, n: usize, random: &mut Random) {
             gradient(cpu, slopes, metric, &mut found, &mut scratch);
             gradient_plainly(slopes, n_lanes, metric, &mut expected);
             check_close(&found, &expected, &format!("gradient, {n}, {has_mass}, {cpu:?}"));
+        }
+    }
+}
+
+/// Coefficients of the identity with random ones that are too small to fold it, and tables of powers or of others.
+fn bent_map<T: Contract>(
+    n: usize,
+    order: usize,
+    n_lanes: usize,
+    random: &mut Random,
+) -> (Vec<T>, [Vec<T>; 2]) {
+    let k = order + 1;
+    let points: Vec<f64> = (0..n).map(|at| (at as f64 + 0.5) / n as f64).collect();
+    let (mut coefficients, tables) = if order <= 2 {
+        let values = points.iter().flat_map(|x| (0..k).map(|i| x.powi(i as i32))).collect();
+        let slopes = points.iter().flat_map(|x| (0..k).map(|i| i as f64 * x.powi(i as i32 - 1))).collect();
+        // x along an axis: its first power there.
+        let one = |c: usize, i: usize| if c == k.pow(i as u32) { 1.0 } else { 0.0 };
+        ((0..3 * k * k * k).map(|at| one(at / 3, at % 3)).collect::<Vec<f64>>(), [values, slopes])
+    } else {
+        let nodes: Vec<f64> = (0..k).map(|i| i as f64 / order as f64).collect();
+        let shapes = Lagrange::new(nodes.clone());
+        let node = |at: usize| nodes[at / 3 / k.pow((at % 3) as u32) % k];
+        let tables = [shapes.values(&points).entries, shapes.slopes(&points).entries];
+        ((0..3 * k * k * k).map(node).collect(), tables)
+    };
+    coefficients.iter_mut().for_each(|c| *c += 0.01 / k.pow(3) as f64 * random.next());
+    let spread = coefficients.iter().flat_map(|&c| std::iter::repeat_n(T::from_f64(c), n_lanes)).collect();
+    (spread, tables.map(|table: Vec<f64>| table.into_iter().map(T::from_f64).collect()))
+}
+
+fn mapped_cubes_agree<T: Contract>(cpu: &Cpu, n: usize, random: &mut Random) {
+    let n_lanes = lanes::<T>(cpu);
+    let len = n * n * n * n_lanes;
+    let slope = table(n, n, Parity::Odd, random);
+    let slopes = [slope.transpose(), slope].map(|table| Factor::<T>::with_parity(&table, Parity::Odd));
+    let slopes = [&slopes[1], &slopes[0]];
+    let weights = random_values::<T>(n, random);
+    let inverses = random_values::<T>(10 * len, random);
+    let maps: Vec<_> = (1..=4).map(|order| (order, bent_map::<T>(n, order, n_lanes, random))).collect();
+    let polynomials = maps.iter().map(|(order, (coefficients, tables))| Map::Polynomial {
+        coefficients,
+        order: *order,
+        tables: [&tables[0], &tables[1]],
+    });
+    for map in polynomials.chain([Map::Inverse(&inverses)]) {
+        for (entries, has_mass) in [(1, false), (6, true)] {
+            let sigma = random_values::<T>(entries * n_lanes, random);
+            let lambda = random_values::<T>(if has_mass { n_lanes } else { 0 }, random);
+            let mapped = Mapped { map, weights: &weights, sigma: &sigma, lambda: &lambda };
+            let mut scratch = vec![T::from_f64(f64::NAN); 2 * len + mapped.room_len(n_lanes)];
+            let mut found = random_values::<T>(len, random);
+            let mut expected = found.clone();
+            gradient(cpu, slopes, Metric::Mapped(mapped), &mut found, &mut scratch);
+            gradient_plainly(slopes, n_lanes, Metric::Mapped(mapped), &mut expected);
+            check_close(&found, &expected, &format!("mapped, {n}, {entries}, {cpu:?}"));
+        }
+    }
+}
+
+#[test]
+fn metrics_from_maps_agree_with_plain_loops() {
+    let mut random = Random(5);
+    for level in SimdLevel::available() {
+        let cpu = Cpu::with_simd(1, level).unwrap();
+        for n in [2, 3, 4, 7, 10] {
+            mapped_cubes_agree::<f64>(&cpu, n, &mut random);
+            mapped_cubes_agree::<f32>(&cpu, n, &mut random);
         }
     }
 }

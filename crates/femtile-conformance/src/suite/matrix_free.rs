@@ -346,4 +346,6 @@ pub fn what_has_no_operator_is_refused(device: &Cuda, _: &Scope) {
     let bent = deformed(cubes([1, 1, 2]), bend);
     let said = refused(&bent, Some(Geometry::Constant)).to_string();
     assert!(said.contains("Trilinear"), "{said}");
+    let said = refused(&bent, Some(Geometry::Triquadratic)).to_string();
+    assert!(said.contains("is for CPUs: take Trilinear"), "{said}");
 }

@@ -86,7 +86,7 @@ impl<'a> CellMaps<'a> {
 }
 
 /// A table for each axis applied to a tensor of points.
-fn along_all(tensor: &[[f64; 3]], tables: &[&Table]) -> Vec<[f64; 3]> {
+pub(super) fn along_all(tensor: &[[f64; 3]], tables: &[&Table]) -> Vec<[f64; 3]> {
     let mut found = tensor.to_vec();
     let mut inner = 1;
     for table in tables {

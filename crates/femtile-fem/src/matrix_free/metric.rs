@@ -2,6 +2,7 @@
 
 use femtile_expression::TapeScratch;
 
+use super::curvature::Curvature;
 use super::geometry::{CellMap, CellMaps, determinant, inverse};
 use super::quadrature::CellRule;
 use crate::FemError;
@@ -36,6 +37,7 @@ pub(super) struct Metrics<'a> {
     space: &'a TensorSpace<'a>,
     maps: CellMaps<'a>,
     centre: CellMaps<'a>,
+    curvature: Curvature,
     sigma: Option<Compiled<'a>>,
     lambda: Option<Compiled<'a>>,
     /// Whether coefficients have one value a cell.
@@ -62,9 +64,11 @@ impl<'a> Metrics<'a> {
         let mesh = space.mesh();
         let is_by_cell =
             |coefficient: Option<&Coefficient>| coefficient.is_none_or(Coefficient::is_constant_by_cell);
+        let maps = CellMaps::new(space, &coordinates);
         Ok(Self {
             space,
-            maps: CellMaps::new(space, &coordinates),
+            curvature: Curvature::new(maps.order()),
+            maps,
             centre: CellMaps::new(space, &[0.5]),
             sigma: terms.sigma.map(|sigma| Compiled::tensor("sigma", sigma, mesh)).transpose()?,
             lambda: terms.lambda.map(|lambda| Compiled::scalar("lambda", lambda, mesh)).transpose()?,
@@ -100,6 +104,32 @@ impl<'a> Metrics<'a> {
         self.by_cell && self.maps.order() == 1
     }
 
+    /// Whether coefficients have one value a cell.
+    pub fn is_by_cell(&self) -> bool {
+        self.by_cell
+    }
+
+    /// Order of the polynomials with which the mesh gives its cells.
+    pub fn order(&self) -> usize {
+        self.curvature.order()
+    }
+
+    /// The order that the map of a hexahedron has: 1, 2, or that of the mesh.
+    pub fn order_of(&self, position: usize) -> usize {
+        self.curvature.order_of(&self.maps.nodes(position))
+    }
+
+    /// Coefficients of the map of a hexahedron, as [`Curvature::polynomial`] has them.
+    pub fn polynomial(&self, position: usize, order: usize) -> Vec<[f64; 3]> {
+        let is_mirrored = self.space.orientation(position).is_mirrored();
+        self.curvature.polynomial(&self.maps.nodes(position), order, is_mirrored)
+    }
+
+    /// Number in the mesh of the cell at a position.
+    pub fn cell(&self, position: usize) -> usize {
+        self.space.order()[position] as usize
+    }
+
     /// σ as xx, yy, zz, yz, xz, xy and λ in a cell where they have one value; zeros for terms that there are not.
     pub fn coefficients(&self, position: usize, scratch: &mut Scratch) -> Result<([f64; 6], f64), FemError> {
         self.maps.of_sound_cell(position, &mut scratch.map)?;
@@ -122,6 +152,16 @@ impl<'a> Metrics<'a> {
             entries.iter_mut().for_each(|entry| *entry *= weight);
         }
         Ok(())
+    }
+
+    /// $J^{-1}$ by rows and $w \lvert\det J\rvert$ at all points of a cell: `[n_q^d][10]`, one after another.
+    pub fn inverses(&self, position: usize, scratch: &mut Scratch) -> Result<Vec<f64>, FemError> {
+        self.maps.of_sound_cell(position, &mut scratch.map)?;
+        let of_point = |(jacobian, weight): (&[[f64; 3]; 3], &f64)| {
+            let volume = weight * determinant(jacobian).abs();
+            inverse(jacobian).into_iter().flatten().chain([volume])
+        };
+        Ok(scratch.map.jacobians.iter().zip(&self.weights).flat_map(of_point).collect())
     }
 
     fn entries(

@@ -2,12 +2,15 @@
 
 mod cpu;
 pub(crate) mod cuda;
+mod curvature;
 pub mod geometry;
 mod metric;
 mod quadrature;
 pub mod reference;
+mod treatment;
 
 pub use cpu::{CellLoop, CellWork, MatrixFree, MatrixFreeConfig, Visit};
-pub use cuda::{CudaMatrixFree, CudaMatrixFreeConfig, Geometry, Shape};
+pub use cuda::{CudaMatrixFree, CudaMatrixFreeConfig, Shape};
 pub use metric::Terms;
 pub use quadrature::CellRule;
+pub use treatment::Geometry;

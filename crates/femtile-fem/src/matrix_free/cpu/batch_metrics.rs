@@ -4,71 +4,72 @@ use femtile_device::cpu::Aligned;
 use femtile_tensor::Contract;
 use rayon::prelude::*;
 
-use super::cells::{BatchMetric, Cells};
+use super::cells::{BatchMetric, Cells, KnownMetric};
+use super::choice::Choice;
+use super::maps::MappedMetric;
 use super::numbers::Numbers;
 use crate::FemError;
-use crate::matrix_free::metric::{Entries, Metrics, Scratch, Variation};
+use crate::matrix_free::Geometry;
+use crate::matrix_free::metric::{Entries, Metrics, Scratch};
+
+/// What is kept of the cells of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Treatment {
+    /// The same at all points, and diagonal.
+    Diagonal,
+    /// The same at all points.
+    Constant,
+    /// The polynomial of the map, of some order, and coefficients.
+    Polynomial(usize),
+    /// The inverse Jacobian at all points, and coefficients.
+    Inverse,
+    /// The metric at all points.
+    Stored,
+}
 
 /// Metrics of all cells, batch by batch.
 #[derive(Debug)]
 pub(super) struct BatchMetrics<T> {
-    variations: Vec<Variation>,
+    treatments: Vec<Treatment>,
     /// Where the metric of each batch begins: `[n_batches + 1]`.
     begins: Vec<usize>,
     entries: Aligned<T>,
 }
 
 impl<T: Contract> BatchMetrics<T> {
-    pub fn new(metrics: &Metrics<'_>, cells: &Cells<T>, numbers: &Numbers) -> Result<Self, FemError> {
-        let lanes = numbers.lanes;
-        let variations = (0..numbers.n_batches())
-            .into_par_iter()
-            .map_init(Scratch::default, |scratch, batch| {
-                variation(metrics, cells, (0..lanes).map(|lane| numbers.position(batch, lane)), scratch)
-            })
-            .collect::<Result<Vec<_>, FemError>>()?;
+    /// With the treatment that a choice makes for each batch.
+    pub fn new(
+        metrics: &Metrics<'_>,
+        cells: &Cells<T>,
+        numbers: &Numbers,
+        choice: &Choice,
+    ) -> Result<Self, FemError> {
+        let treatments = choice.of_batches(metrics, numbers)?;
         let mut begins = vec![0];
-        for variation in &variations {
-            let len = match variation {
-                Variation::Diagonal => 4,
-                Variation::Constant => 7,
-                Variation::Any => cells.n_points() * cells.stored_entries().len(),
-            };
-            begins.push(begins[begins.len() - 1] + len * lanes);
+        for treatment in &treatments {
+            begins.push(begins[begins.len() - 1] + cells.n_numbers(*treatment) * numbers.lanes);
         }
-        let entries = Aligned::zeros(begins[variations.len()]);
-        let mut found = Self { variations, begins, entries };
-        found.fill(metrics, cells.stored_entries(), numbers)?;
+        let entries = Aligned::zeros(begins[treatments.len()]);
+        let mut found = Self { treatments, begins, entries };
+        found.fill(metrics, cells, numbers)?;
         Ok(found)
     }
 
-    fn fill(&mut self, metrics: &Metrics<'_>, stored: &[usize], numbers: &Numbers) -> Result<(), FemError> {
+    fn fill(&mut self, metrics: &Metrics<'_>, cells: &Cells<T>, numbers: &Numbers) -> Result<(), FemError> {
         let (lanes, mut rest) = (numbers.lanes, &mut self.entries[..]);
-        let mut parts = Vec::with_capacity(self.variations.len());
-        for (ends, variation) in self.begins.windows(2).zip(&self.variations) {
+        let mut parts = Vec::with_capacity(self.treatments.len());
+        for (ends, treatment) in self.begins.windows(2).zip(&self.treatments) {
             let (part, tail) = rest.split_at_mut(ends[1] - ends[0]);
-            parts.push((part, *variation));
+            parts.push((part, *treatment));
             rest = tail;
         }
-        let room = || (Scratch::default(), Vec::new());
         parts.into_par_iter().enumerate().try_for_each_init(
-            room,
-            |(scratch, entries), (batch, (part, variation))| {
+            Room::default,
+            |room, (batch, (part, treatment))| {
                 for lane in 0..lanes {
-                    let cell = numbers.position(batch, lane);
-                    match variation {
-                        Variation::Any => {
-                            metrics.at_points(cell, scratch, entries)?;
-                            fill(part, entries, stored, lanes, lane);
-                        }
-                        Variation::Constant => {
-                            *entries = vec![metrics.constant(cell, scratch)?];
-                            fill(part, entries, &[0, 1, 2, 3, 4, 5, 6], lanes, lane);
-                        }
-                        Variation::Diagonal => {
-                            *entries = vec![metrics.constant(cell, scratch)?];
-                            fill(part, entries, &[0, 1, 2, 6], lanes, lane);
-                        }
+                    room.collect(metrics, cells, treatment, numbers.position(batch, lane))?;
+                    for (to, number) in part.iter_mut().skip(lane).step_by(lanes).zip(&room.numbers) {
+                        *to = T::from_f64(*number);
                     }
                 }
                 Ok(())
@@ -79,10 +80,12 @@ impl<T: Contract> BatchMetrics<T> {
     /// The metric of a batch.
     pub fn of(&self, batch: usize) -> BatchMetric<'_, T> {
         let entries = &self.entries[self.begins[batch]..self.begins[batch + 1]];
-        match self.variations[batch] {
-            Variation::Diagonal => BatchMetric::Diagonal(entries),
-            Variation::Constant => BatchMetric::Constant(entries),
-            Variation::Any => BatchMetric::Stored(entries),
+        match self.treatments[batch] {
+            Treatment::Diagonal => BatchMetric::Known(KnownMetric::Diagonal(entries)),
+            Treatment::Constant => BatchMetric::Known(KnownMetric::Constant(entries)),
+            Treatment::Stored => BatchMetric::Known(KnownMetric::Stored(entries)),
+            Treatment::Polynomial(order) => BatchMetric::Mapped(MappedMetric { order: Some(order), entries }),
+            Treatment::Inverse => BatchMetric::Mapped(MappedMetric { order: None, entries }),
         }
     }
 
@@ -90,27 +93,75 @@ impl<T: Contract> BatchMetrics<T> {
     pub fn bytes(&self) -> usize {
         self.entries.len() * size_of::<T>()
     }
-}
 
-/// The simplest kind of metric that serves all cells of a batch.
-fn variation<T: Contract>(
-    metrics: &Metrics<'_>,
-    cells: &Cells<T>,
-    positions: impl Iterator<Item = usize>,
-    scratch: &mut Scratch,
-) -> Result<Variation, FemError> {
-    let mut worst = if cells.is_separable() { Variation::Diagonal } else { Variation::Constant };
-    for position in positions {
-        worst = worst.max(metrics.variation(position, scratch)?);
+    /// Cells by how their metric is come by, without those of which there are none.
+    pub fn geometries(&self, numbers: &Numbers) -> Vec<(Geometry, usize)> {
+        let cells_of = |geometry: Geometry| {
+            let batches = self.treatments.iter().enumerate();
+            let of_geometry = batches.filter(|(_, treatment)| treatment.geometry() == geometry);
+            of_geometry.map(|(batch, _)| numbers.n_active(batch)).sum()
+        };
+        let all = Geometry::ALL.map(|geometry| (geometry, cells_of(geometry)));
+        all.into_iter().filter(|(_, n_cells)| *n_cells > 0).collect()
     }
-    Ok(worst)
 }
 
-/// Writes one lane: `[points][kept][lanes]`.
-fn fill<T: Contract>(to: &mut [T], entries: &[Entries], kept: &[usize], lanes: usize, lane: usize) {
-    for (to, entries) in to.chunks_exact_mut(kept.len() * lanes).zip(entries) {
-        for (k, &entry) in kept.iter().enumerate() {
-            to[k * lanes + lane] = T::from_f64(entries[entry]);
+impl Treatment {
+    /// Whose treatment it is, in the words of users.
+    fn geometry(self) -> Geometry {
+        match self {
+            Self::Diagonal | Self::Constant => Geometry::Constant,
+            Self::Polynomial(1) => Geometry::Trilinear,
+            Self::Polynomial(2) => Geometry::Triquadratic,
+            Self::Polynomial(_) => Geometry::Isoparametric,
+            Self::Inverse => Geometry::Inverse,
+            Self::Stored => Geometry::Stored,
         }
+    }
+}
+
+/// Room for one cell.
+#[derive(Default)]
+struct Room {
+    scratch: Scratch,
+    entries: Vec<Entries>,
+    /// What is kept of the cell.
+    numbers: Vec<f64>,
+}
+
+impl Room {
+    /// Finds the numbers of the cell at a position.
+    fn collect<T: Contract>(
+        &mut self,
+        metrics: &Metrics<'_>,
+        cells: &Cells<T>,
+        treatment: Treatment,
+        position: usize,
+    ) -> Result<(), FemError> {
+        let Self { scratch, entries, numbers } = self;
+        numbers.clear();
+        match treatment {
+            Treatment::Diagonal => {
+                let all = metrics.constant(position, scratch)?;
+                numbers.extend([0, 1, 2, 6].map(|entry: usize| all[entry]));
+            }
+            Treatment::Constant => numbers.extend(metrics.constant(position, scratch)?),
+            Treatment::Stored => {
+                metrics.at_points(position, scratch, entries)?;
+                let kept = cells.stored_entries();
+                numbers.extend(entries.iter().flat_map(|all| kept.iter().map(|&entry| all[entry])));
+            }
+            Treatment::Polynomial(order) => {
+                numbers.extend(metrics.polynomial(position, order).as_flattened())
+            }
+            Treatment::Inverse => numbers.extend(metrics.inverses(position, scratch)?),
+        }
+        if matches!(treatment, Treatment::Polynomial(_) | Treatment::Inverse) {
+            let (sigma, lambda) = metrics.coefficients(position, scratch)?;
+            let [n_sigma, n_lambda] = cells.n_coefficients();
+            numbers.extend(&sigma[..n_sigma]);
+            numbers.extend(&[lambda][..n_lambda]);
+        }
+        Ok(())
     }
 }

@@ -2,13 +2,26 @@
 
 use femtile_device::Cpu;
 use femtile_element::tensor::{Lagrange, Table};
-use femtile_tensor::{Contract, Factor, Metric, contract, gradient, lanes, separable};
+use femtile_tensor::{Contract, Factor, Metric, act_mapped, contract, gradient, lanes, separable};
 
+use super::batch_metrics::Treatment;
+use super::maps::{MapTables, MappedMetric};
+use crate::dofs::TensorSpace;
+use crate::forms::Coefficient;
+use crate::matrix_free::metric::Terms;
 use crate::matrix_free::quadrature::CellRule;
 
 /// The metric of the cells of a batch.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum BatchMetric<'a, T> {
+    Known(KnownMetric<'a, T>),
+    /// Worked out at each point.
+    Mapped(MappedMetric<'a, T>),
+}
+
+/// A metric of which the entries are there.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum KnownMetric<'a, T> {
     /// $c_0, c_1, c_2, c_3$ of [`separable`].
     Diagonal(&'a [T]),
     /// The same at all points: `[7][lanes]`.
@@ -60,6 +73,8 @@ pub(super) struct Cells<T> {
     pub m: usize,
     has_stiffness: bool,
     has_mass: bool,
+    /// Numbers of σ that a cell has where it is one for all of its points: none, one or six.
+    n_sigma: usize,
     /// Shapes and their slopes at the points.
     pub tables: [Table; 2],
     /// $\int \ell_i \ell_j$ and $\int \ell_i' \ell_j'$ by the rule.
@@ -68,13 +83,16 @@ pub(super) struct Cells<T> {
     values: Option<[Factor<T>; 2]>,
     /// Slopes at the points of polynomials through the points, and its transpose.
     slopes: [Factor<T>; 2],
-    weights: Vec<T>,
+    pub weights: Vec<T>,
+    pub maps: MapTables<T>,
     /// Which of the seven entries of a metric are stored for each point.
     stored: Vec<usize>,
 }
 
 impl<T: Contract> Cells<T> {
-    pub fn new(degree: usize, d: usize, rule: CellRule, has_stiffness: bool, has_mass: bool) -> Self {
+    pub fn new(space: &TensorSpace<'_>, terms: Terms<'_>, rule: CellRule) -> Self {
+        let (degree, d) = (space.degree(), space.dimension());
+        let (has_stiffness, has_mass) = (terms.sigma.is_some(), terms.lambda.is_some());
         let (points, weights) = rule.rule(degree);
         let shapes = Lagrange::gauss_lobatto(degree);
         let (values, slopes) = (shapes.values(&points), shapes.slopes(&points));
@@ -86,23 +104,37 @@ impl<T: Contract> Cells<T> {
             m: points.len(),
             has_stiffness,
             has_mass,
+            n_sigma: terms.sigma.map_or(0, |sigma| if Coefficient::is_isotropic(sigma) { 1 } else { 6 }),
             matrices: [&values, &slopes].map(|table| Factor::new(&table.gram(&weights))),
             values: (!is_collocated).then(|| [Factor::new(&values), Factor::new(&values.transpose())]),
             slopes: [Factor::new(&at_points), Factor::new(&at_points.transpose())],
             weights: weights.iter().map(|&weight| T::from_f64(weight)).collect(),
+            maps: MapTables::new(space, &points),
             tables: [values, slopes],
             stored: stored_entries(d, has_stiffness, has_mass),
         }
     }
 
-    /// Whether a diagonal metric has a short cut.
-    pub fn is_separable(&self) -> bool {
-        self.d == 3
-    }
-
     /// Which of the seven entries of a metric are stored for each point.
     pub fn stored_entries(&self) -> &[usize] {
         &self.stored
+    }
+
+    /// Numbers of σ and of λ that a cell has where they are the same at all of its points.
+    pub fn n_coefficients(&self) -> [usize; 2] {
+        [self.n_sigma, usize::from(self.has_mass)]
+    }
+
+    /// Numbers that are kept of a cell.
+    pub fn n_numbers(&self, treatment: Treatment) -> usize {
+        let n_coefficients: usize = self.n_coefficients().iter().sum();
+        match treatment {
+            Treatment::Diagonal => 4,
+            Treatment::Constant => 7,
+            Treatment::Polynomial(order) => 3 * (order + 1).pow(3) + n_coefficients,
+            Treatment::Inverse => 10 * self.n_points() + n_coefficients,
+            Treatment::Stored => self.stored.len() * self.n_points(),
+        }
     }
 
     /// Points of a cell.
@@ -112,12 +144,13 @@ impl<T: Contract> Cells<T> {
 
     /// Length of the buffer that [`Self::apply`] works in.
     pub fn room_len(&self, lanes: usize) -> usize {
-        4 * self.n.max(self.m).pow(self.d as u32) * lanes
+        4 * self.n.max(self.m).pow(self.d as u32) * lanes + self.maps.room_len(lanes)
     }
 
     /// $u \leftarrow A u$ for one component of the cells of a batch: `[(p + 1)^d][lanes]`.
     pub fn apply(&self, cpu: &Cpu, metric: BatchMetric<'_, T>, u: &mut [T], room: &mut [T]) {
-        if let (BatchMetric::Diagonal(coefficients), true) = (metric, self.is_separable()) {
+        // Products of matrices along the axes are for cubes.
+        if let (BatchMetric::Known(KnownMetric::Diagonal(coefficients)), 3) = (metric, self.d) {
             return separable(cpu, [&self.matrices[0], &self.matrices[1]], coefficients, u, room);
         }
         let (at_points, room) = room.split_at_mut(self.n_points() * lanes::<T>(cpu));
@@ -153,20 +186,36 @@ impl<T: Contract> Cells<T> {
     /// The metric between slopes and their transposes, on values at the points.
     fn act(&self, cpu: &Cpu, metric: BatchMetric<'_, T>, u: &mut [T], room: &mut [T]) {
         let slopes = [&self.slopes[0], &self.slopes[1]];
-        if !self.has_stiffness || self.d == 2 {
-            return self.act_plainly(cpu, metric, u, room);
-        }
         let metric = match metric {
-            BatchMetric::Diagonal(entries) | BatchMetric::Constant(entries) => {
+            BatchMetric::Mapped(mapped) => {
+                let mapped = self.mapped(mapped, lanes::<T>(cpu));
+                if !self.has_stiffness {
+                    return act_mapped(cpu, mapped, [&mut [], &mut [], &mut []], u, room);
+                }
+                Metric::Mapped(mapped)
+            }
+            BatchMetric::Known(known) if !self.has_stiffness || self.d == 2 => {
+                return self.act_plainly(cpu, known, u, room);
+            }
+            BatchMetric::Known(KnownMetric::Diagonal(entries) | KnownMetric::Constant(entries)) => {
                 Metric::Constant { entries, weights: &self.weights, has_mass: self.has_mass }
             }
-            BatchMetric::Stored(entries) => Metric::Stored { entries, has_mass: self.has_mass },
+            BatchMetric::Known(KnownMetric::Stored(entries)) => {
+                Metric::Stored { entries, has_mass: self.has_mass }
+            }
         };
         gradient(cpu, slopes, metric, u, room);
     }
 
     /// As [`Self::act`] in two dimensions or without slopes.
-    fn act_plainly(&self, cpu: &Cpu, metric: BatchMetric<'_, T>, u: &mut [T], room: &mut [T]) {
+    fn act_plainly(&self, cpu: &Cpu, metric: KnownMetric<'_, T>, u: &mut [T], room: &mut [T]) {
+        if let (false, KnownMetric::Stored(entries)) = (self.has_stiffness, metric) {
+            // One entry a point.
+            return cpu.vectorize(
+                #[inline(always)]
+                || u.iter_mut().zip(entries).for_each(|(u, &entry)| *u *= entry),
+            );
+        }
         let n_lanes = lanes::<T>(cpu);
         let [slope, transposed] = &self.slopes;
         let (first, room) = room.split_at_mut(u.len());
@@ -200,17 +249,17 @@ impl<T: Contract> Cells<T> {
     /// One entry of the metric at a point, of all lanes.
     pub fn entries_at<'a>(
         &self,
-        metric: BatchMetric<'a, T>,
+        metric: KnownMetric<'a, T>,
         entry: usize,
         at: usize,
         n_lanes: usize,
     ) -> EntryAt<'a, T> {
         let (place, entries, weight) = match metric {
-            BatchMetric::Diagonal(entries) => {
+            KnownMetric::Diagonal(entries) => {
                 ([0, 1, 2, 6].iter().position(|&kept| kept == entry), entries, self.weight(at))
             }
-            BatchMetric::Constant(entries) => (Some(entry), entries, self.weight(at)),
-            BatchMetric::Stored(entries) => {
+            KnownMetric::Constant(entries) => (Some(entry), entries, self.weight(at)),
+            KnownMetric::Stored(entries) => {
                 let width = self.stored.len() * n_lanes;
                 let place = self.stored.iter().position(|&kept| kept == entry);
                 (place, &entries[at * width..(at + 1) * width], T::ONE)

@@ -4,7 +4,8 @@ use femtile_device::Cpu;
 use femtile_element::tensor::Table;
 use femtile_tensor::{Contract, Factor, Parity, contract, lanes};
 
-use super::cells::{BatchMetric, Cells};
+use super::cells::{BatchMetric, Cells, KnownMetric};
+use super::maps::AXES;
 
 /// Products of entries of two tables, transposed: values with values, slopes with values, slopes with slopes.
 #[derive(Debug)]
@@ -21,13 +22,18 @@ impl<T: Contract> DiagonalTables<T> {
     }
 }
 
-/// Axes of the entries of a metric; those beside the diagonal count twice.
-const AXES: [[usize; 2]; 6] = [[0, 0], [1, 1], [2, 2], [1, 2], [0, 2], [0, 1]];
-
 impl<T: Contract> Cells<T> {
     /// $\sum_q \sum_{ab} G_{ab}\, \partial_a\varphi_i\, \partial_b\varphi_i + \mu \varphi_i^2$ for every node, written to `sum`.
     pub fn diagonal(&self, tables: &DiagonalTables<T>, cpu: &Cpu, metric: BatchMetric<'_, T>, sum: &mut [T]) {
         let n_lanes = lanes::<T>(cpu);
+        let entries;
+        let metric = match metric {
+            BatchMetric::Known(known) => known,
+            BatchMetric::Mapped(mapped) => {
+                entries = self.made_known(cpu, mapped);
+                KnownMetric::Stored(&entries)
+            }
+        };
         sum.fill(T::ZERO);
         let mut at_points = vec![T::ZERO; self.n_points() * n_lanes];
         for &entry in self.stored_entries() {
@@ -35,6 +41,7 @@ impl<T: Contract> Cells<T> {
                 let entry = self.entries_at(metric, entry, at, n_lanes);
                 values.iter_mut().enumerate().for_each(|(lane, value)| *value = entry.of(lane, T::ONE));
             }
+            // Entries beside the diagonal count twice.
             let times = if matches!(entry, 3..=5) { T::ONE + T::ONE } else { T::ONE };
             let slopes =
                 |axis: usize| AXES.get(entry).map_or(0, |axes| axes.iter().filter(|&&a| a == axis).count());

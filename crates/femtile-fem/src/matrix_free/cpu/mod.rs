@@ -5,10 +5,14 @@ mod batch_metrics;
 #[allow(unsafe_code)]
 mod cell_loop;
 mod cells;
+mod choice;
 mod diagonal;
 #[allow(unsafe_code)]
 mod exchange;
+#[cfg(test)]
+mod geometry_tests;
 mod layout;
+mod maps;
 #[cfg(test)]
 mod merged_tests;
 mod numbers;

@@ -75,6 +75,11 @@ impl Numbers {
         }
     }
 
+    /// Number of cells.
+    pub fn n_cells(&self) -> usize {
+        self.n_cells
+    }
+
     /// Number of batches.
     pub fn n_batches(&self) -> usize {
         self.list_of.len()

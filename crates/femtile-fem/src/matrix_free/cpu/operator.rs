@@ -8,9 +8,11 @@ use femtile_tensor::{Contract, lanes};
 use super::batch_metrics::BatchMetrics;
 use super::cell_loop::{CellLoop, Constrained};
 use super::cells::Cells;
+use super::choice::Choice;
 use super::diagonal::DiagonalTables;
 use crate::FemError;
 use crate::dofs::TensorSpace;
+use crate::matrix_free::Geometry;
 use crate::matrix_free::metric::{Metrics, Terms};
 use crate::matrix_free::quadrature::CellRule;
 use crate::tensor::FacetMatrix;
@@ -21,7 +23,8 @@ use crate::tensor::FacetMatrix;
 /// operator; its values at a node are consecutive rows.
 ///
 /// # Cost
-/// Reads x and the metric of every cell, writes y once or twice; $O(p)$ operations an unknown.
+/// Reads x and the metric of every cell, or what it is computed from ([`Geometry`]), writes y once or twice; $O(p)$ operations
+/// an unknown.
 /// # Source
 /// `[kronbichler2022]`, section 2.
 #[derive(Debug)]
@@ -44,12 +47,14 @@ pub struct MatrixFreeConfig<'a> {
     pub facets: &'a [FacetMatrix],
     /// Components of the field.
     pub components: usize,
+    /// How the metrics of all cells are come by; by default the cheapest way for each batch of them.
+    pub geometry: Option<Geometry>,
 }
 
 impl Default for MatrixFreeConfig<'_> {
-    /// One component, Gauss's rule with p + 1 points, nothing constrained and no facets.
+    /// One component, Gauss's rule with p + 1 points, nothing constrained and no facets, metrics as it is cheapest.
     fn default() -> Self {
-        Self { rule: CellRule::default(), constrained: &[], facets: &[], components: 1 }
+        Self { rule: CellRule::default(), constrained: &[], facets: &[], components: 1, geometry: None }
     }
 }
 
@@ -57,26 +62,40 @@ impl<T: Contract + Lanes> MatrixFree<T> {
     /// The operator of `terms`.
     ///
     /// # Errors
-    /// [`FemError::Inverted`] for cells that fold over, and what is wrong with a coefficient.
+    /// [`FemError::Inverted`] for cells that fold over, [`FemError::UnfitGeometry`] for those that are not served by what
+    /// `config` asks for, and what is wrong with a coefficient.
     pub fn new(
         cpu: &Cpu,
         space: &TensorSpace<'_>,
         terms: Terms<'_>,
         config: MatrixFreeConfig<'_>,
     ) -> Result<Self, FemError> {
-        let MatrixFreeConfig { rule, constrained, facets, components } = config;
-        let (has_stiffness, has_mass) = (terms.sigma.is_some(), terms.lambda.is_some());
-        let cells = Cells::new(space.degree(), space.dimension(), rule, has_stiffness, has_mass);
+        let MatrixFreeConfig { rule, constrained, facets, components, geometry } = config;
+        let cells = Cells::new(space, terms, rule);
         let room_len = cells.room_len(lanes::<T>(cpu));
         let cell_loop = CellLoop::new(cpu, space, components, constrained, facets, room_len)?;
         let metrics = Metrics::new(space, terms, rule)?;
-        let metrics = cpu.install(|| BatchMetrics::new(&metrics, &cells, cell_loop.numbers()))?;
+        let choice = Choice {
+            geometry,
+            dimension: space.dimension(),
+            n_points: cells.m,
+            n_stored: cells.stored_entries().len(),
+            n_sigma: cells.n_coefficients()[0],
+            components,
+            number: size_of::<T>(),
+        };
+        let metrics = cpu.install(|| BatchMetrics::new(&metrics, &cells, cell_loop.numbers(), &choice))?;
         Ok(Self { cpu: cpu.clone(), cells, metrics, cell_loop, components })
     }
 
     /// Bytes of metrics and numbers of unknowns.
     pub fn bytes(&self) -> usize {
         self.metrics.bytes() + self.cell_loop.bytes()
+    }
+
+    /// How many cells come by their metric in which way; cells side by side have one way.
+    pub fn geometries(&self) -> Vec<(Geometry, usize)> {
+        self.metrics.geometries(self.cell_loop.numbers())
     }
 
     /// The loop over cells.

@@ -30,7 +30,7 @@ pub(super) fn deformed(mut mesh: Mesh, shift: impl Fn([f64; 3]) -> [f64; 3]) -> 
 }
 
 /// The product by dense quadrature.
-fn product(space: &TensorSpace<'_>, terms: Terms<'_>, rule: CellRule, x: &[f64]) -> Vec<f64> {
+pub(super) fn product(space: &TensorSpace<'_>, terms: Terms<'_>, rule: CellRule, x: &[f64]) -> Vec<f64> {
     // A conductivity that vanishes beside any mass leaves the mass alone.
     let (vanishing, zero) = (Coefficient::Constant(1e-100), Coefficient::Constant(0.0));
     let (sigma, lambda) = (terms.sigma.unwrap_or(&vanishing), terms.lambda.unwrap_or(&zero));

@@ -1,22 +1,12 @@
 //! What may be chosen of the operator on a GPU.
 
 use super::tables;
+use crate::matrix_free::Geometry;
 use crate::matrix_free::quadrature::CellRule;
 
 /// Threads of a warp, and parts of a multiprocessor that hold warps each.
 const WARP: usize = 32;
 const SCHEDULERS: usize = 4;
-
-/// How an operator without a matrix comes by the metric of its cells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Geometry {
-    /// Seven numbers a cell, where it is the same at all points of every cell.
-    Constant,
-    /// From the eight corners of a cell at every point, where cells are trilinear and coefficients are given by cell.
-    Trilinear,
-    /// Stored at all points.
-    Stored,
-}
 
 /// How cells are dealt out to the threads of a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -30,7 +20,7 @@ pub struct Shape {
 /// Settings of [`super::CudaMatrixFree`]; by default all is chosen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CudaMatrixFreeConfig {
-    /// How metrics are come by; by default the cheapest way there is.
+    /// How metrics are come by: constant, trilinear or stored; by default the cheapest way there is.
     pub geometry: Option<Geometry>,
     /// How cells are dealt out.
     pub shape: Option<Shape>,

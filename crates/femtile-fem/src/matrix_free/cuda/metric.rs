@@ -4,10 +4,10 @@ use femtile_device::Scalar;
 use rayon::prelude::*;
 
 use super::batches::{Batches, NONE};
-use super::config::Geometry;
 use super::program::Variant;
 use crate::FemError;
 use crate::dofs::TensorSpace;
+use crate::matrix_free::Geometry;
 use crate::matrix_free::metric::{Entries, Metrics, Scratch, Variation};
 
 /// Room for one cell.
@@ -40,12 +40,12 @@ pub(super) fn fill<T: Scalar>(
     filled.par_chunks_exact_mut(numbers).zip(positions).try_for_each_init(
         Room::default,
         |room, (to, position)| match variant.geometry {
-            Geometry::Stored => stored(metrics, variant, position, room, to),
             Geometry::Constant => {
                 write(to, &metrics.constant(position, &mut room.0)?);
                 Ok(())
             }
             Geometry::Trilinear => trilinear(metrics, space, position, room, to),
+            _ => stored(metrics, variant, position, room, to),
         },
     )?;
     Ok(filled)

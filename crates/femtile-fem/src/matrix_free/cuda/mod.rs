@@ -10,6 +10,6 @@ mod operator;
 mod program;
 mod tables;
 
-pub use config::{CudaMatrixFreeConfig, Geometry, Shape};
+pub use config::{CudaMatrixFreeConfig, Shape};
 pub use operator::CudaMatrixFree;
 pub(crate) use program::specialisations;

@@ -7,13 +7,14 @@ use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_mesh::CellKind;
 
 use super::batches::Batches;
-use super::config::{CudaMatrixFreeConfig, Geometry, Shape};
+use super::config::{CudaMatrixFreeConfig, Shape};
 use super::facets::Facets;
 use super::metric;
 use super::program::{ROWS, Variant, sums};
 use crate::FemError;
 use crate::dofs::TensorSpace;
 use crate::forms::Coefficient;
+use crate::matrix_free::Geometry;
 use crate::matrix_free::metric::{Metrics, Terms};
 use crate::matrix_free::quadrature::CellRule;
 use crate::tensor::FacetMatrix;
@@ -254,13 +255,16 @@ fn geometry(
         Some(wanted) if wanted == cheapest || (wanted == Geometry::Trilinear && metrics.is_trilinear()) => {
             Ok(wanted)
         }
-        Some(wanted) => Err(LinalgError::Setting {
-            field: "geometry",
-            message: format!(
-                "{wanted:?} does not serve these cells and coefficients: take {cheapest:?}, or leave it open"
-            ),
+        Some(wanted) => {
+            let offered = [Geometry::Constant, Geometry::Trilinear, Geometry::Stored];
+            let why = if offered.contains(&wanted) {
+                "does not serve these cells and coefficients"
+            } else {
+                "is for CPUs"
+            };
+            let message = format!("{wanted:?} {why}: take {cheapest:?}, or leave it open");
+            Err(LinalgError::Setting { field: "geometry", message }.into())
         }
-        .into()),
     }
 }
 

@@ -5,8 +5,9 @@ use femtile_device::cuda::{Header, Program, RECIPROCAL_HEADER, Specialisation};
 use femtile_linalg::hooks::{CudaHook, Hook, NoHook};
 use femtile_linalg::krylov::cg::product_hook;
 
-use super::config::{Geometry, Shape};
+use super::config::Shape;
 use super::{facets, tables};
+use crate::matrix_free::Geometry;
 use crate::matrix_free::quadrature::CellRule;
 
 static APPLY: Program =
@@ -32,6 +33,7 @@ pub(super) struct Variant {
     pub is_isotropic: bool,
     /// Whether there are cells with lists of their unknowns.
     pub has_lists: bool,
+    /// Constant, trilinear or stored.
     pub geometry: Geometry,
     pub shape: Shape,
 }
@@ -50,9 +52,9 @@ impl Variant {
     /// Numbers that the metric of a cell takes.
     pub fn cell_numbers(&self) -> usize {
         match self.geometry {
-            Geometry::Stored => self.n_points().pow(3) * self.n_entries(),
             Geometry::Constant => 8,
             Geometry::Trilinear => 32,
+            _ => self.n_points().pow(3) * self.n_entries(),
         }
     }
 
@@ -70,9 +72,9 @@ impl Variant {
     /// The program that applies the operator.
     pub fn program<T: Scalar>(&self, hook: &CudaHook) -> Specialisation {
         let metric = match self.geometry {
-            Geometry::Stored => 0,
             Geometry::Constant => 1,
             Geometry::Trilinear => 2,
+            _ => 0,
         };
         APPLY
             .of::<T>()

@@ -1,0 +1,276 @@
+//! Metrics that are worked out at every point from the maps of the cubes.
+
+use femtile_device::cpu::Wide;
+use femtile_device::cpu::vector::prefetch;
+use pulp::{Simd, WithSimd};
+
+use crate::line::V;
+
+/// $G = w \det J\, J^{-1} \sigma J^{-\mathsf{T}}$ and $\mu = w \lambda \det J$ by the map of each cube, with coefficients that
+/// are the same at all of its points.
+#[derive(Debug, Clone, Copy)]
+pub struct Mapped<'a, T> {
+    /// Where J comes from; its determinant is positive.
+    pub map: Map<'a, T>,
+    /// Weights w of the points along an axis: `[n]`.
+    pub weights: &'a [T],
+    /// σ, one number or xx, yy, zz, yz, xz, xy: `[1 or 6][lanes]`; nothing where slopes do not count.
+    pub sigma: &'a [T],
+    /// λ: `[lanes]`; nothing where it does not count.
+    pub lambda: &'a [T],
+}
+
+/// Where the Jacobian of a map comes from.
+#[derive(Debug, Clone, Copy)]
+pub enum Map<'a, T> {
+    /// From polynomials: $J = \partial x / \partial \xi$ of $x = \sum_{ijk} c_{ijk} f_i(\xi) f_j(\eta) f_k(\zeta)$.
+    Polynomial {
+        /// c, the first axis fastest: `[order + 1][order + 1][order + 1][3][lanes]`.
+        coefficients: &'a [T],
+        /// The highest degree of f. Where it is two at most, $f_i(\xi) = \xi^i$.
+        order: usize,
+        /// f and f' at the points: `[n][order + 1]` each.
+        tables: [&'a [T]; 2],
+    },
+    /// Given: $J^{-1}$ by rows, and $w \det J$: `[n][n][n][10][lanes]`.
+    Inverse(&'a [T]),
+}
+
+impl<T> Mapped<'_, T> {
+    /// Values of room that a plane of points takes.
+    pub fn room_len(&self, lanes: usize) -> usize {
+        match self.map {
+            Map::Polynomial { order, .. } => Self::room_of_order(order, lanes),
+            Map::Inverse(_) => 0,
+        }
+    }
+
+    /// The same for polynomials of an order.
+    pub fn room_of_order(order: usize, lanes: usize) -> usize {
+        let k = order + 1;
+        3 * (2 * k * k + 3 * k) * lanes
+    }
+
+    /// Whether it is one for so many points a side.
+    pub(crate) fn fits(&self, n: usize, lanes: usize) -> bool {
+        let map_fits = match self.map {
+            Map::Polynomial { coefficients, order, tables } => {
+                coefficients.len() == 3 * (order + 1).pow(3) * lanes
+                    && tables.iter().all(|table| table.len() == n * (order + 1))
+            }
+            Map::Inverse(entries) => entries.len() == 10 * n.pow(3) * lanes,
+        };
+        map_fits
+            && self.weights.len() == n
+            && [0, 1, 6].contains(&(self.sigma.len() / lanes))
+            && self.sigma.len().is_multiple_of(lanes)
+            && [0, lanes].contains(&self.lambda.len())
+    }
+}
+
+/// The metric on a plane of points, in place.
+pub(crate) struct MappedPlane<'a, T> {
+    pub metric: Mapped<'a, T>,
+    /// The plane's number along the last axis.
+    pub z: usize,
+    /// Slopes, `[n][n][lanes]`, or nothing.
+    pub g: [&'a mut [T]; 3],
+    /// Values, which become zero without λ.
+    pub u: &'a mut [T],
+    pub room: &'a mut [T],
+}
+
+/// A vector in space, for each lane.
+type Triple<T, S> = [V<T, S>; 3];
+
+/// What the metric of a point is made of: $G = s\, R \sigma R^\mathsf{T}$ and $\mu = v \lambda$.
+struct AtPoint<T: Wide, S: Simd> {
+    rows: [Triple<T, S>; 3],
+    scale: V<T, S>,
+    volume: V<T, S>,
+}
+
+impl<T: Wide> WithSimd for MappedPlane<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        match self.metric.map {
+            Map::Polynomial { order: 1, .. } => self.by_polynomials::<S, 2>(simd),
+            Map::Polynomial { order: 2, .. } => self.by_polynomials::<S, 3>(simd),
+            Map::Polynomial { .. } => self.by_polynomials::<S, 0>(simd),
+            Map::Inverse(entries) => self.by_inverses(simd, entries),
+        }
+    }
+}
+
+impl<T: Wide> MappedPlane<'_, T> {
+    /// By sums along one axis after another; with `K` powers, or without a number fixed here any functions.
+    #[inline(always)]
+    fn by_polynomials<S: Simd, const K: usize>(self, simd: S) {
+        let Self { metric, z, g, u, room } = self;
+        let Map::Polynomial { coefficients, order, tables } = metric.map else { return };
+        let k = if K == 0 { order + 1 } else { K };
+        let n = metric.weights.len();
+        let row_of = |table: usize, at: usize| &tables[table][at * k..][..k];
+        let coefficients = triples::<T, S>(coefficients);
+        let (values, rest) = triples_mut::<T, S>(room).split_at_mut(k * k);
+        let (slopes, rest) = rest.split_at_mut(k * k);
+        for at in 0..k * k {
+            let entry = |j: usize| coefficients[j * k * k + at];
+            values[at] = value::<T, S, K>(simd, row_of(0, z), entry);
+            slopes[at] = slope::<T, S, K>(simd, row_of(1, z), entry);
+        }
+        let (along_x, rest) = rest.split_at_mut(k);
+        let (along_y, along_z) = rest.split_at_mut(k);
+        let along_z = &mut along_z[..k];
+        let mut points = Points::<T, S>::new(simd, metric, g, u);
+        for y in 0..n {
+            let (f, df) = (row_of(0, y), row_of(1, y));
+            for i in 0..k {
+                along_x[i] = value::<T, S, K>(simd, f, |j| values[j * k + i]);
+                along_y[i] = slope::<T, S, K>(simd, df, |j| values[j * k + i]);
+                along_z[i] = value::<T, S, K>(simd, f, |j| slopes[j * k + i]);
+            }
+            let of_row = metric.weights[z] * metric.weights[y];
+            for x in 0..n {
+                let (f, df) = (row_of(0, x), row_of(1, x));
+                // Columns of J.
+                let jx = slope::<T, S, K>(simd, df, |i| along_x[i]);
+                let jy = value::<T, S, K>(simd, f, |i| along_y[i]);
+                let jz = value::<T, S, K>(simd, f, |i| along_z[i]);
+                // Rows of det J times its inverse.
+                let rows =
+                    [cross::<T, S>(simd, jy, jz), cross::<T, S>(simd, jz, jx), cross::<T, S>(simd, jx, jy)];
+                let determinant = dot3::<T, S>(simd, jx, rows[0]);
+                let weight = T::splat(simd, of_row * metric.weights[x]);
+                let scale = T::quotient(simd, weight, determinant);
+                let volume = T::product(simd, weight, determinant);
+                points.act(y * n + x, AtPoint { rows, scale, volume });
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn by_inverses<S: Simd>(self, simd: S, entries: &[T]) {
+        let Self { metric, z, g, u, .. } = self;
+        let layer = metric.weights.len().pow(2);
+        let entries: &[V<T, S>] = bytemuck::cast_slice(entries);
+        let mut points = Points::<T, S>::new(simd, metric, g, u);
+        for (at, given) in entries[10 * z * layer..][..10 * layer].as_chunks::<10>().0.iter().enumerate() {
+            for entry in given {
+                prefetch(std::ptr::from_ref(entry).wrapping_add(10 * layer));
+            }
+            let &[xx, xy, xz, yx, yy, yz, zx, zy, zz, volume] = given;
+            let rows = [[xx, xy, xz], [yx, yy, yz], [zx, zy, zz]];
+            points.act(at, AtPoint { rows, scale: volume, volume });
+        }
+    }
+}
+
+/// Values and slopes of a plane, and the coefficients.
+struct Points<'a, T: Wide, S: Simd> {
+    simd: S,
+    g: Option<[&'a mut [V<T, S>]; 3]>,
+    u: &'a mut [V<T, S>],
+    sigma: &'a [V<T, S>],
+    lambda: Option<V<T, S>>,
+}
+
+impl<'a, T: Wide, S: Simd> Points<'a, T, S> {
+    #[inline(always)]
+    fn new(simd: S, metric: Mapped<'a, T>, g: [&'a mut [T]; 3], u: &'a mut [T]) -> Self {
+        let sigma: &[V<T, S>] = bytemuck::cast_slice(metric.sigma);
+        let lambda: &[V<T, S>] = bytemuck::cast_slice(metric.lambda);
+        let g = (!sigma.is_empty()).then(|| g.map(|g| bytemuck::cast_slice_mut(g)));
+        Self { simd, g, u: bytemuck::cast_slice_mut(u), sigma, lambda: lambda.first().copied() }
+    }
+
+    /// The metric at a point.
+    #[inline(always)]
+    fn act(&mut self, at: usize, AtPoint { rows, scale, volume }: AtPoint<T, S>) {
+        let simd = self.simd;
+        if let Some([gx, gy, gz]) = &mut self.g {
+            let g = [gx[at], gy[at], gz[at]];
+            let mut flux: Triple<T, S> =
+                std::array::from_fn(|i| dot3::<T, S>(simd, [rows[0][i], rows[1][i], rows[2][i]], g));
+            let mut scale = scale;
+            match *self.sigma {
+                [sigma] => scale = T::product(simd, scale, sigma),
+                [xx, yy, zz, yz, xz, xy] => {
+                    let sigma = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]];
+                    flux = sigma.map(|row| dot3::<T, S>(simd, row, flux));
+                }
+                _ => {}
+            }
+            [gx[at], gy[at], gz[at]] = rows.map(|row| T::product(simd, scale, dot3::<T, S>(simd, row, flux)));
+        }
+        self.u[at] = match self.lambda {
+            Some(lambda) => T::product(simd, self.u[at], T::product(simd, volume, lambda)),
+            None => T::splat(simd, T::ZERO),
+        };
+    }
+}
+
+/// $\sum_j f_j x_j$; of `K` powers the first is one.
+#[inline(always)]
+fn value<T: Wide, S: Simd, const K: usize>(
+    simd: S,
+    f: &[T],
+    x: impl Fn(usize) -> Triple<T, S>,
+) -> Triple<T, S> {
+    sum::<T, S, K>(simd, f, 0, x)
+}
+
+/// $\sum_j f'_j x_j$; of `K` powers the first has none, and that of the second is one.
+#[inline(always)]
+fn slope<T: Wide, S: Simd, const K: usize>(
+    simd: S,
+    f: &[T],
+    x: impl Fn(usize) -> Triple<T, S>,
+) -> Triple<T, S> {
+    sum::<T, S, K>(simd, f, usize::from(K != 0), x)
+}
+
+/// From the entry at `first` on, which is one among powers.
+#[inline(always)]
+fn sum<T: Wide, S: Simd, const K: usize>(
+    simd: S,
+    f: &[T],
+    first: usize,
+    x: impl Fn(usize) -> Triple<T, S>,
+) -> Triple<T, S> {
+    let mut sum = x(first);
+    if K == 0 {
+        sum = sum.map(|x| T::product(simd, T::splat(simd, f[first]), x));
+    }
+    for j in first + 1..if K == 0 { f.len() } else { K } {
+        let (factor, x) = (T::splat(simd, f[j]), x(j));
+        for d in 0..3 {
+            sum[d] = T::plus_product(simd, sum[d], factor, x[d]);
+        }
+    }
+    sum
+}
+
+#[inline(always)]
+fn dot3<T: Wide, S: Simd>(simd: S, a: Triple<T, S>, b: Triple<T, S>) -> V<T, S> {
+    let sum = T::plus_product(simd, T::product(simd, a[0], b[0]), a[1], b[1]);
+    T::plus_product(simd, sum, a[2], b[2])
+}
+
+#[inline(always)]
+fn cross<T: Wide, S: Simd>(simd: S, a: Triple<T, S>, b: Triple<T, S>) -> Triple<T, S> {
+    let minor = |i: usize, j: usize| T::minus_product(simd, T::product(simd, a[i], b[j]), a[j], b[i]);
+    [minor(1, 2), minor(2, 0), minor(0, 1)]
+}
+
+#[inline(always)]
+fn triples<T: Wide, S: Simd>(values: &[T]) -> &[Triple<T, S>] {
+    bytemuck::cast_slice::<T, V<T, S>>(values).as_chunks::<3>().0
+}
+
+#[inline(always)]
+fn triples_mut<T: Wide, S: Simd>(values: &mut [T]) -> &mut [Triple<T, S>] {
+    bytemuck::cast_slice_mut::<T, V<T, S>>(values).as_chunks_mut::<3>().0
+}
