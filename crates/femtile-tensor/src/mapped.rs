@@ -117,9 +117,8 @@ impl<T: Wide> MappedPlane<'_, T> {
         let (values, rest) = triples_mut::<T, S>(room).split_at_mut(k * k);
         let (slopes, rest) = rest.split_at_mut(k * k);
         for at in 0..k * k {
-            let entry = |j: usize| coefficients[j * k * k + at];
-            values[at] = value::<T, S, K>(simd, row_of(0, z), entry);
-            slopes[at] = slope::<T, S, K>(simd, row_of(1, z), entry);
+            values[at] = value::<T, S, K>(simd, row_of(0, z), coefficients, (at, k * k));
+            slopes[at] = slope::<T, S, K>(simd, row_of(1, z), coefficients, (at, k * k));
         }
         let (along_x, rest) = rest.split_at_mut(k);
         let (along_y, along_z) = rest.split_at_mut(k);
@@ -128,17 +127,17 @@ impl<T: Wide> MappedPlane<'_, T> {
         for y in 0..n {
             let (f, df) = (row_of(0, y), row_of(1, y));
             for i in 0..k {
-                along_x[i] = value::<T, S, K>(simd, f, |j| values[j * k + i]);
-                along_y[i] = slope::<T, S, K>(simd, df, |j| values[j * k + i]);
-                along_z[i] = value::<T, S, K>(simd, f, |j| slopes[j * k + i]);
+                along_x[i] = value::<T, S, K>(simd, f, values, (i, k));
+                along_y[i] = slope::<T, S, K>(simd, df, values, (i, k));
+                along_z[i] = value::<T, S, K>(simd, f, slopes, (i, k));
             }
             let of_row = metric.weights[z] * metric.weights[y];
             for x in 0..n {
                 let (f, df) = (row_of(0, x), row_of(1, x));
                 // Columns of J.
-                let jx = slope::<T, S, K>(simd, df, |i| along_x[i]);
-                let jy = value::<T, S, K>(simd, f, |i| along_y[i]);
-                let jz = value::<T, S, K>(simd, f, |i| along_z[i]);
+                let jx = slope::<T, S, K>(simd, df, along_x, (0, 1));
+                let jy = value::<T, S, K>(simd, f, along_y, (0, 1));
+                let jz = value::<T, S, K>(simd, f, along_z, (0, 1));
                 // Rows of det J times its inverse.
                 let rows =
                     [cross::<T, S>(simd, jy, jz), cross::<T, S>(simd, jz, jx), cross::<T, S>(simd, jx, jy)];
@@ -191,19 +190,19 @@ impl<'a, T: Wide, S: Simd> Points<'a, T, S> {
     fn act(&mut self, at: usize, AtPoint { rows, scale, volume }: AtPoint<T, S>) {
         let simd = self.simd;
         if let Some([gx, gy, gz]) = &mut self.g {
-            let g = [gx[at], gy[at], gz[at]];
-            let mut flux: Triple<T, S> =
-                std::array::from_fn(|i| dot3::<T, S>(simd, [rows[0][i], rows[1][i], rows[2][i]], g));
+            let mut flux = product::<T, S>(simd, transposed::<T, S>(rows), [gx[at], gy[at], gz[at]]);
             let mut scale = scale;
             match *self.sigma {
                 [sigma] => scale = T::product(simd, scale, sigma),
                 [xx, yy, zz, yz, xz, xy] => {
-                    let sigma = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]];
-                    flux = sigma.map(|row| dot3::<T, S>(simd, row, flux));
+                    flux = product::<T, S>(simd, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], flux);
                 }
                 _ => {}
             }
-            [gx[at], gy[at], gz[at]] = rows.map(|row| T::product(simd, scale, dot3::<T, S>(simd, row, flux)));
+            let [x, y, z] = product::<T, S>(simd, rows, flux);
+            gx[at] = T::product(simd, scale, x);
+            gy[at] = T::product(simd, scale, y);
+            gz[at] = T::product(simd, scale, z);
         }
         self.u[at] = match self.lambda {
             Some(lambda) => T::product(simd, self.u[at], T::product(simd, volume, lambda)),
@@ -212,24 +211,28 @@ impl<'a, T: Wide, S: Simd> Points<'a, T, S> {
     }
 }
 
-/// $\sum_j f_j x_j$; of `K` powers the first is one.
+// Nothing below is a closure around arithmetic: one that is not inlined would have no vector instructions.
+
+/// $\sum_j f_j x_{b + j s}$ for b and s of `places`; of `K` powers the first is one.
 #[inline(always)]
 fn value<T: Wide, S: Simd, const K: usize>(
     simd: S,
     f: &[T],
-    x: impl Fn(usize) -> Triple<T, S>,
+    x: &[Triple<T, S>],
+    places: (usize, usize),
 ) -> Triple<T, S> {
-    sum::<T, S, K>(simd, f, 0, x)
+    sum::<T, S, K>(simd, f, 0, x, places)
 }
 
-/// $\sum_j f'_j x_j$; of `K` powers the first has none, and that of the second is one.
+/// The same with slopes for f; of `K` powers the first has none, and that of the second is one.
 #[inline(always)]
 fn slope<T: Wide, S: Simd, const K: usize>(
     simd: S,
     f: &[T],
-    x: impl Fn(usize) -> Triple<T, S>,
+    x: &[Triple<T, S>],
+    places: (usize, usize),
 ) -> Triple<T, S> {
-    sum::<T, S, K>(simd, f, usize::from(K != 0), x)
+    sum::<T, S, K>(simd, f, usize::from(K != 0), x, places)
 }
 
 /// From the entry at `first` on, which is one among powers.
@@ -238,14 +241,18 @@ fn sum<T: Wide, S: Simd, const K: usize>(
     simd: S,
     f: &[T],
     first: usize,
-    x: impl Fn(usize) -> Triple<T, S>,
+    x: &[Triple<T, S>],
+    (begin, step): (usize, usize),
 ) -> Triple<T, S> {
-    let mut sum = x(first);
+    let mut sum = x[begin + first * step];
     if K == 0 {
-        sum = sum.map(|x| T::product(simd, T::splat(simd, f[first]), x));
+        let factor = T::splat(simd, f[first]);
+        for d in 0..3 {
+            sum[d] = T::product(simd, factor, sum[d]);
+        }
     }
     for j in first + 1..if K == 0 { f.len() } else { K } {
-        let (factor, x) = (T::splat(simd, f[j]), x(j));
+        let (factor, x) = (T::splat(simd, f[j]), x[begin + j * step]);
         for d in 0..3 {
             sum[d] = T::plus_product(simd, sum[d], factor, x[d]);
         }
@@ -259,10 +266,30 @@ fn dot3<T: Wide, S: Simd>(simd: S, a: Triple<T, S>, b: Triple<T, S>) -> V<T, S> 
     T::plus_product(simd, sum, a[2], b[2])
 }
 
+/// A matrix by rows times a vector.
+#[inline(always)]
+fn product<T: Wide, S: Simd>(simd: S, rows: [Triple<T, S>; 3], x: Triple<T, S>) -> Triple<T, S> {
+    [dot3::<T, S>(simd, rows[0], x), dot3::<T, S>(simd, rows[1], x), dot3::<T, S>(simd, rows[2], x)]
+}
+
+#[inline(always)]
+fn transposed<T: Wide, S: Simd>([a, b, c]: [Triple<T, S>; 3]) -> [Triple<T, S>; 3] {
+    [[a[0], b[0], c[0]], [a[1], b[1], c[1]], [a[2], b[2], c[2]]]
+}
+
+/// $a b - c d$.
+#[inline(always)]
+fn minor<T: Wide, S: Simd>(simd: S, a: V<T, S>, b: V<T, S>, c: V<T, S>, d: V<T, S>) -> V<T, S> {
+    T::minus_product(simd, T::product(simd, a, b), c, d)
+}
+
 #[inline(always)]
 fn cross<T: Wide, S: Simd>(simd: S, a: Triple<T, S>, b: Triple<T, S>) -> Triple<T, S> {
-    let minor = |i: usize, j: usize| T::minus_product(simd, T::product(simd, a[i], b[j]), a[j], b[i]);
-    [minor(1, 2), minor(2, 0), minor(0, 1)]
+    [
+        minor::<T, S>(simd, a[1], b[2], a[2], b[1]),
+        minor::<T, S>(simd, a[2], b[0], a[0], b[2]),
+        minor::<T, S>(simd, a[0], b[1], a[1], b[0]),
+    ]
 }
 
 #[inline(always)]
