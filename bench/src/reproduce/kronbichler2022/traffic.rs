@@ -20,7 +20,7 @@ fn numbers(of: &[[f64; 2]], k: usize) -> Vec<Cell> {
 /// What one must know of the model.
 fn note(cells: &str, cache_bytes: usize) -> String {
     format!(
-        "A model: a cache of {} KiB that holds what was used last, before the vectors of the Laplacian of degree 5 on {cells}³ \
+        "A model: a cache of {} KiB that holds what was used last, before the vectors of the Laplacian of degree 5 on {cells} \
          cubes, one thread; metrics and numbers of unknowns are not counted. What is written is fetched before: the \
          product reads y as well, which their model does not count.",
         cache_bytes >> 10
@@ -63,7 +63,7 @@ pub(super) fn table_1(session: &Session) -> Result<Figure, BenchError> {
         },
     ];
     let notes = vec![
-        note(&cells.to_string(), cache_bytes),
+        note(&format!("{cells}³"), cache_bytes),
         "Theirs are the ideal of their Table 1; with one component their diagonal would be read three times as often. Our \
          plain iteration takes two passes beside the product."
             .into(),
@@ -184,7 +184,7 @@ pub(super) fn figure_7(session: &Session) -> Result<Figure, BenchError> {
         claim("merged PCG over merged CG, estimated", ratio(6, 4), over(6, 4)),
     ];
     let notes = vec![
-        note(&cells.to_string(), cache_bytes),
+        note(&format!("{cells}³"), cache_bytes),
         format!(
             "Estimates are those of Table 1 with their products, s-step with s = {STEPS} and 1 + 1/s products a step. \
              Counters are of two Xeon Gold 6230, as far as the text has them, with all that an operator with computed geometry \
