@@ -92,7 +92,7 @@ extern "C" __global__ void merged_cg_step(
 #pragma unroll
     for (u32 s = 0; s < N_SUMS; ++s) sums[s] = sum_addends(addends + s * ADDENDS);
     const double p_dot_v = sum_addends(addends + N_SUMS * ADDENDS);
-    if (state[END] != RUNNING || threadIdx.x > 0) return;
+    if (threadIdx.x > 0 || state[END] != RUNNING) return;
     const double r_dot_r = sums[0], r_dot_z = sums[3];
     p_dot_q[0] = p_dot_v;
     r_sums[0] = r_dot_r;
