@@ -16,8 +16,8 @@ type Scalars = MergedScalars<Cuda>;
 type Update<T> = (Write<T>, Write<T>, Write<T>, Read<T>, Structure, Read<f64>, Read<f64>, u64);
 type Sums<T> = (Write<f64>, Write<f64>, Write<u32>, Read<T>, Read<T>, Structure, Read<f64>, u64);
 type Finish<T> = (Write<T>, Read<T>, Read<T>, Structure, Read<f64>, u64);
-const STEP: Kernel<(Write<f64>, Write<f64>, Write<f64>, Write<f64>, Read<f64>)> =
-    Kernel::new("merged_cg_step");
+type Step = (Write<f64>, Write<f64>, Write<f64>, Write<f64>, Read<f64>);
+const STEP: Kernel<Step> = Kernel::new("merged_cg_step");
 
 fn program<T: Scalar>() -> Specialisation {
     MERGED_CG.of::<T>().define("FEMTILE_LEAST_BETA", Scalars::LEAST_BETA)
