@@ -50,8 +50,8 @@ pub(super) fn figure_2(session: &Session) -> Result<Figure, BenchError> {
             best.map(|(_, rate)| format!("{:.2}", of_copies(rate))),
         ),
     ];
-    let note = "BP4, p = 5: three components, p + 2 points; affine: cubes, p + 1 points. Inverse Jacobians that are loaded and \
-                points of a geometry of order two have no counterpart in Femtile.";
+    let note = "BP4, p = 5: three components, p + 2 points; affine: cubes, p + 1 points. What Femtile computes or \
+                loads otherwise is measured by `femtile bench bp4 --metric`.";
     let what = ("figure-2", "Products against size, by how metrics are come by");
     Ok(throughput(session, what, table, claims, note))
 }

@@ -77,7 +77,7 @@ impl Problem {
     ) -> Result<R, BenchError> {
         let mesh = self.shape.mesh(cells)?;
         let space = cpu.install(|| TensorSpace::new(&mesh, self.degree))?;
-        Ok(look(&self.operator.operator(cpu, &space)?))
+        Ok(look(&self.operator.operator(cpu, &space, None)?))
     }
 }
 
