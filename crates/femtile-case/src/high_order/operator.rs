@@ -135,7 +135,7 @@ fn matrix_free<'a, D: OperatorDevice>(
     let (problem, components) = (&problems[0], problems.len());
     let (constrained, facets) = (problem.constraints().dofs(), problem.facet_matrices());
     let rule = quadrature::rule(case.file.space.quadrature);
-    let config = MatrixFreeConfig { rule, constrained, facets, components };
+    let config = MatrixFreeConfig { rule, constrained, facets, components, geometry: None };
     let on_cpu = MatrixFree::new(cpu, problem.space(), terms(problem), config)?;
     let lifted = |problem: &'a TensorProblem<'a>| {
         problem.lift(device, &mut |y, x| {
