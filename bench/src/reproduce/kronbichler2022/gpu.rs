@@ -11,7 +11,8 @@ use crate::benchmarks::bake_off_cuda;
 use crate::problems::bake_off::BakeOff;
 use crate::timing::Samples;
 
-const PROBLEM: Problem = Problem { operator: BakeOff::Bp5, ..BASE };
+const GEOMETRY: Geometry = Geometry::Stored;
+const PROBLEM: Problem = Problem { operator: BakeOff::Bp5, geometry: Some(GEOMETRY), ..BASE };
 const CPU: &str = "CPU";
 const GPU: &str = "GPU";
 
@@ -26,7 +27,7 @@ const ON_A_GPU: [(&str, Iteration); 2] =
 fn on_gpu(session: &Session, device: &Cuda, n_unknowns: usize) -> Result<Vec<f64>, BenchError> {
     let mesh = PROBLEM.shape.mesh(PROBLEM.cells(n_unknowns))?;
     let space = session.cpu.install(|| TensorSpace::new(&mesh, PROBLEM.degree))?;
-    let a = PROBLEM.operator.cuda_operator(device, &space, Geometry::Stored)?;
+    let a = PROBLEM.operator.cuda_operator(device, &space, GEOMETRY)?;
     let n = space.n_dofs();
     let b = Buffer::from_vec(device, (0..n).map(|i| (i % 17) as f64 * 0.1).collect())?;
     let rate = |&(_, iteration): &(&str, Iteration)| {

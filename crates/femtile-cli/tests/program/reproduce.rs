@@ -187,7 +187,7 @@ fn every_figure_of_kronbichler2022_is_measured_and_drawn() {
         for column in ["plain", "merged"] {
             let rate = at("figure-11", &format!("p = 5, {column}"), row);
             assert!(rate > 0.0);
-            assert_eq!(rate, at("figure-12", &format!("tensor loaded, {column}"), row));
+            assert!(at("figure-12", &format!("27 points computed, {column}"), row) > 0.0);
             assert_eq!(rate, at("figure-13", &format!("BP4, {column}"), row));
         }
         assert_eq!(at("figure-8", "merged PCG", row), at("figure-11", "p = 5, merged", row));
