@@ -79,10 +79,6 @@ pub fn facets_where(mesh: &Mesh, boundary: &BoundaryFacets, holds: impl Fn([f64;
     all.filter(|&f| boundary.facet(f as usize).iter().all(|&n| holds(mesh.points[n as usize]))).collect()
 }
 
-pub fn whole(boundary: &BoundaryFacets, condition: Condition) -> Vec<BoundaryCondition> {
-    vec![BoundaryCondition { facets: (0..boundary.len() as u32).collect(), condition }]
-}
-
 /// A problem that owns its parts.
 pub struct Problem {
     pub mesh: Mesh,
