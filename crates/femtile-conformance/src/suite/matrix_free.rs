@@ -318,8 +318,11 @@ pub fn merged_cg_goes_the_way_of_plain_cg(device: &Cuda, scope: &Scope) {
         for constrained in [vec![], side(mesh, case.degree, 0)] {
             let [(expected, plain), (x, merged)] = both_ways(device, mesh, case, &constrained);
             assert_eq!(merged.residuals.len(), plain.residuals.len());
+            // Rounding is that of the largest residual, which the first step may shrink a lot.
+            let mut largest = 0.0_f64;
             for (found, wanted) in merged.residuals.iter().zip(&plain.residuals) {
-                assert!((found - wanted).abs() <= 1e-8 * wanted + 1e-12, "{found:e} {wanted:e}");
+                largest = largest.max(*wanted);
+                assert!((found - wanted).abs() <= 1e-8 * largest, "{found:e} {wanted:e}");
             }
             let size = expected.iter().fold(0.0_f64, |size, x| size.max(x.abs()));
             for (row, (x, expected)) in x.iter().zip(&expected).enumerate() {
