@@ -322,11 +322,11 @@ pub fn merged_cg_goes_the_way_of_plain_cg(device: &Cuda, scope: &Scope) {
             let mut largest = 0.0_f64;
             for (found, wanted) in merged.residuals.iter().zip(&plain.residuals) {
                 largest = largest.max(*wanted);
-                assert!((found - wanted).abs() <= 1e-8 * largest, "{found:e} {wanted:e}");
+                assert!((found - wanted).abs() <= 1e-7 * largest, "{found:e} {wanted:e}");
             }
             let size = expected.iter().fold(0.0_f64, |size, x| size.max(x.abs()));
             for (row, (x, expected)) in x.iter().zip(&expected).enumerate() {
-                assert!((x - expected).abs() <= 1e-9 * size, "row {row}: {x} {expected}");
+                assert!((x - expected).abs() <= 1e-7 * size, "row {row}: {x} {expected}");
             }
             let [_, (again, _)] = both_ways(device, mesh, case, &constrained);
             assert!(again == x, "bits differ from run to run");
