@@ -275,7 +275,8 @@ pub fn cg_solves_without_a_matrix(device: &Cuda, _: &Scope) {
     assert!((residual / size).sqrt() < 2e-8, "{:e}", (residual / size).sqrt());
 }
 
-/// The solution and residuals of plain and of merged conjugate gradients, twenty iterations of them.
+/// The iterate and residuals of plain and of merged conjugate gradients, eight iterations of them: later ones of so few
+/// unknowns show how rounding grows.
 fn both_ways(device: &Cuda, mesh: &Mesh, case: &Case<'_>, constrained: &[u32]) -> [(Vec<f64>, CgOutcome); 2] {
     let space = TensorSpace::new(mesh, case.degree).unwrap();
     let n = space.n_dofs();
@@ -286,7 +287,7 @@ fn both_ways(device: &Cuda, mesh: &Mesh, case: &Case<'_>, constrained: &[u32]) -
     let start = random.vector::<f64>(n);
     let inverse: Vec<f64> = random.vector::<f64>(n).iter().map(|x| 1.5 + x).collect();
     let m = Diagonal::from_inverse(Buffer::from_host(device, &inverse).unwrap());
-    let config = CgConfig { tolerance: 1e-10, max_iterations: 20, ..CgConfig::default() };
+    let config = CgConfig { tolerance: 1e-10, max_iterations: 8, ..CgConfig::default() };
     [false, true].map(|is_merged| {
         let mut x = Buffer::from_host(device, &start).unwrap();
         let outcome = match is_merged {
@@ -322,11 +323,11 @@ pub fn merged_cg_goes_the_way_of_plain_cg(device: &Cuda, scope: &Scope) {
             let mut largest = 0.0_f64;
             for (found, wanted) in merged.residuals.iter().zip(&plain.residuals) {
                 largest = largest.max(*wanted);
-                assert!((found - wanted).abs() <= 1e-7 * largest, "{found:e} {wanted:e}");
+                assert!((found - wanted).abs() <= 1e-10 * largest, "{found:e} {wanted:e}");
             }
             let size = expected.iter().fold(0.0_f64, |size, x| size.max(x.abs()));
             for (row, (x, expected)) in x.iter().zip(&expected).enumerate() {
-                assert!((x - expected).abs() <= 1e-7 * size, "row {row}: {x} {expected}");
+                assert!((x - expected).abs() <= 1e-9 * size, "row {row}: {x} {expected}");
             }
             let [_, (again, _)] = both_ways(device, mesh, case, &constrained);
             assert!(again == x, "bits differ from run to run");
