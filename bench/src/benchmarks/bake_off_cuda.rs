@@ -8,7 +8,7 @@ use femtile::device::{Buffer, Cpu, Cuda};
 use femtile::fem::dofs::TensorSpace;
 use femtile::fem::matrix_free::{CudaMatrixFree, Geometry};
 use femtile::linalg::comm::Alone;
-use femtile::linalg::krylov::cg::{CgConfig, ConjugateGradient};
+use femtile::linalg::krylov::cg::{CgConfig, CgOutcome, ConjugateGradient};
 use femtile::linalg::krylov::merged_cg::MergedCg;
 use femtile::linalg::precondition::Jacobi;
 use femtile::linalg::vector::VectorKernels;
@@ -31,8 +31,10 @@ pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
     let mut records = Vec::new();
     for degree in options.degree.map_or(3..=8, |degree| degree..=degree) {
         for (shape, geometry) in WAYS {
+            let mesh = shape.mesh(((options.nodes(369)? - 1) / degree.max(1)).max(1))?;
+            let space = Cpu::new(0)?.install(|| TensorSpace::new(&mesh, degree))?;
             for problem in [BakeOff::Bp1, BakeOff::Bp3, BakeOff::Bp5] {
-                records.extend(records_of(&device, problem, (shape, geometry), degree, options, costs)?);
+                records.extend(records_of(&device, problem, (shape, geometry), &space, options, costs)?);
             }
         }
     }
@@ -43,21 +45,17 @@ fn records_of(
     device: &Cuda,
     problem: BakeOff,
     (shape, geometry): (Shape, Geometry),
-    degree: usize,
+    space: &TensorSpace<'_>,
     options: &Options,
     costs: CudaCosts,
 ) -> Result<[Record; 3], BenchError> {
-    let nodes = options.nodes(369)?;
-    let mesh = shape.mesh(((nodes - 1) / degree.max(1)).max(1))?;
-    let space = Cpu::new(0)?.install(|| TensorSpace::new(&mesh, degree))?;
-    let a = problem.cuda_operator(device, &space, geometry)?;
-    let n = space.n_dofs();
+    let a = problem.cuda_operator(device, space, geometry)?;
+    let (n, degree) = (space.n_dofs(), space.degree());
     let values: Vec<f64> = (0..n).map(|i| (i % 17) as f64 * 0.1).collect();
     let x = Buffer::from_vec(device, values)?;
     let product = product(&a, &x, options)?;
     let repeats = options.repeats(20).div_ceil(4);
-    let (plain, merged) =
-        (plain_iteration(device, &a, &x, repeats)?, merged_iteration(device, &a, &x, repeats)?);
+    let (plain, merged) = (plain_iteration(&a, &x, repeats)?, merged_iteration(&a, &x, repeats)?);
     let bytes = (16 * n + a.bytes()) as f64;
     let record = |what: &str, samples: &Samples, bytes: f64| {
         let bound = ("copy bandwidth", 1e-9 * costs.copy_bytes_per_second);
@@ -66,7 +64,7 @@ fn records_of(
         let mut record = Record::against_bandwidth(&problem, device, samples, work, bound);
         record.set("degree", degree);
         record.set("n_dofs", n);
-        record.set("n_cells", mesh.n_cells());
+        record.set("n_cells", space.mesh().n_cells());
         record.set("mdof_per_s", 1e-6 * n as f64 / record.seconds_min);
         record.set("mdof_per_s_median", 1e-6 * n as f64 / record.seconds_median);
         record.set("operator_bytes_per_dof", a.bytes() as f64 / n as f64);
@@ -93,49 +91,42 @@ fn product(a: &CudaMatrixFree<f64>, x: &Buffer<f64, Cuda>, options: &Options) ->
 
 /// Seconds of an iteration of conjugate gradients.
 pub(crate) fn plain_iteration(
-    device: &Cuda,
     a: &CudaMatrixFree<f64>,
     b: &Buffer<f64, Cuda>,
     repeats: usize,
 ) -> Result<Samples, BenchError> {
-    iteration(b, repeats, |config, x| {
-        // Passes take as long whatever the diagonal holds.
-        let jacobi = Jacobi::identity(device, b.len())?;
-        let cg = ConjugateGradient::new(config);
-        device.time(|| cg.solve(x, a, &jacobi, b, &Alone, &mut ()).map(drop))
+    iteration(b, repeats, |config, x, jacobi| {
+        ConjugateGradient::new(config).solve(x, a, jacobi, b, &Alone, &mut ())
     })
 }
 
 /// Seconds of an iteration of merged ones.
 pub(crate) fn merged_iteration(
-    device: &Cuda,
     a: &CudaMatrixFree<f64>,
     b: &Buffer<f64, Cuda>,
     repeats: usize,
 ) -> Result<Samples, BenchError> {
-    iteration(b, repeats, |config, x| {
-        let jacobi = Jacobi::identity(device, b.len())?;
-        let cg = MergedCg::new(config);
-        device.time(|| cg.solve(x, a, &jacobi, b, &Alone, &mut ()).map(drop))
-    })
+    iteration(b, repeats, |config, x, jacobi| MergedCg::new(config).solve(x, a, jacobi, b, &Alone, &mut ()))
 }
 
-/// Of solves that `seconds` takes the time of, the difference of a long and a short one, which leaves out how they begin and
-/// end.
+/// The difference of a long and a short solve, which leaves out how they begin and end.
 fn iteration(
     b: &Buffer<f64, Cuda>,
     repeats: usize,
-    seconds: impl Fn(CgConfig, &mut Buffer<f64, Cuda>) -> Result<f64, LinalgError>,
+    solve: impl Fn(CgConfig, &mut Buffer<f64, Cuda>, &Jacobi<f64, Cuda>) -> Result<CgOutcome, LinalgError>,
 ) -> Result<Samples, BenchError> {
     let device = b.device();
     let mut x = Buffer::zeros(device, b.len())?;
+    // Passes take as long whatever the diagonal holds.
+    let jacobi = Jacobi::identity(device, b.len())?;
     let mut samples = Samples::default();
     let (short, long) = (16, 96);
     for round in 0..=repeats {
         let mut seconds = |max_iterations| {
             let config = CgConfig { tolerance: 1e-200, max_iterations, ..CgConfig::default() };
+            let config = CgConfig { stagnation_window: usize::MAX, ..config };
             device.fill(&mut x, 0.0)?;
-            seconds(CgConfig { stagnation_window: usize::MAX, ..config }, &mut x)
+            device.time(|| solve(config, &mut x, &jacobi).map(drop))
         };
         let difference = seconds(long)? - seconds(short)?;
         if round > 0 {

@@ -17,7 +17,7 @@ const CPU: &str = "CPU";
 const GPU: &str = "GPU";
 
 /// Times iterations, of so many solves.
-type Iteration = fn(&Cuda, &CudaMatrixFree<f64>, &Buffer<f64, Cuda>, usize) -> Result<Samples, BenchError>;
+type Iteration = fn(&CudaMatrixFree<f64>, &Buffer<f64, Cuda>, usize) -> Result<Samples, BenchError>;
 
 /// What a GPU is measured with.
 const ON_A_GPU: [(&str, Iteration); 2] =
@@ -31,7 +31,7 @@ fn on_gpu(session: &Session, device: &Cuda, n_unknowns: usize) -> Result<Vec<f64
     let n = space.n_dofs();
     let b = Buffer::from_vec(device, (0..n).map(|i| (i % 17) as f64 * 0.1).collect())?;
     let rate = |&(_, iteration): &(&str, Iteration)| {
-        let samples = iteration(device, &a, &b, session.settings.repeats)?;
+        let samples = iteration(&a, &b, session.settings.repeats)?;
         Ok(1e-6 * n as f64 / samples.min())
     };
     ON_A_GPU.iter().map(rate).collect()

@@ -84,10 +84,12 @@ impl RowBlocks {
         Self { n_rows, shift, parts: parts.collect() }
     }
 
+    /// How many blocks of rows there are.
     pub fn n_blocks(&self) -> usize {
         self.n_rows.div_ceil(1 << self.shift)
     }
 
+    /// The rows of a block.
     pub fn rows(&self, block: usize) -> Range<usize> {
         block << self.shift..((block + 1) << self.shift).min(self.n_rows)
     }

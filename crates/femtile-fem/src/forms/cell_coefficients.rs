@@ -74,6 +74,7 @@ pub(crate) struct ChunkScratch {
 }
 
 impl<'a> CellCoefficients<'a> {
+    /// Those of a form.
     pub fn new(form: &Form<'a>) -> Result<Self, FemError> {
         let mesh = form.mesh;
         let centre = Points::centroid(mesh);

@@ -18,6 +18,7 @@ pub(crate) struct Points {
 }
 
 impl Points {
+    /// Leaves none.
     pub fn clear(&mut self) {
         self.x.clear();
         self.y.clear();
@@ -25,6 +26,7 @@ impl Points {
         self.cells.clear();
     }
 
+    /// One more, in a cell.
     pub fn push(&mut self, cell: u32, point: [f64; 3]) {
         self.x.push(point[0]);
         self.y.push(point[1]);

@@ -1,26 +1,15 @@
 //! The sample meshes: counts, volumes and refinement agree with an independent assembly.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use femtile_mesh::check::{CheckConfig, CheckError, boundary_facets, check};
 use femtile_mesh::{io, refine};
 use serde_json::Value;
 
-/// The folder of samples, or a message that the test is skipped.
-fn samples(test: &str) -> Option<PathBuf> {
-    let folder = match std::env::var_os("FEMTILE_SAMPLES") {
-        Some(folder) => PathBuf::from(folder),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"),
-    };
-    let found = folder.join("reference/p1_invariants.json").is_file();
-    if !found {
-        eprintln!("SKIPPED: {test}: no samples (set FEMTILE_SAMPLES)");
-    }
-    found.then_some(folder)
-}
+use crate::samples::samples;
 
 fn reference(folder: &Path) -> serde_json::Map<String, Value> {
-    let text = std::fs::read_to_string(folder.join("reference/p1_invariants.json")).unwrap();
+    let text = std::fs::read_to_string(folder.join("p1_invariants.json")).unwrap();
     serde_json::from_str(&text).unwrap()
 }
 
@@ -30,9 +19,12 @@ fn count(entry: &Value, key: &str) -> usize {
 
 #[test]
 fn every_sample_has_the_counts_and_the_volume_of_the_reference() {
-    let Some(folder) = samples("every_sample_has_the_counts_and_the_volume_of_the_reference") else { return };
+    let Some(folder) = samples("reference", "every_sample_has_the_counts_and_the_volume_of_the_reference")
+    else {
+        return;
+    };
     for (name, entry) in reference(&folder) {
-        let mut mesh = io::read(&folder.join(&name)).unwrap();
+        let mut mesh = io::read(&folder.join("..").join(&name)).unwrap();
         let n_read = mesh.n_nodes();
         let n_boundary = boundary_facets(&mesh).len();
         assert_eq!(n_boundary, count(&entry, "boundary_faces"), "{name}");
@@ -57,9 +49,11 @@ fn every_sample_has_the_counts_and_the_volume_of_the_reference() {
 
 #[test]
 fn every_refined_sample_has_the_counts_of_the_reference() {
-    let Some(folder) = samples("every_refined_sample_has_the_counts_of_the_reference") else { return };
+    let Some(folder) = samples("reference", "every_refined_sample_has_the_counts_of_the_reference") else {
+        return;
+    };
     for (name, entry) in reference(&folder) {
-        let mesh = io::read(&folder.join(&name)).unwrap();
+        let mesh = io::read(&folder.join("..").join(&name)).unwrap();
         let fine = refine::uniform(&mesh).unwrap();
         let expected = &entry["after_one_uniform_refinement"];
         assert_eq!(fine.n_nodes(), count(expected, "nodes_incl_orphans"), "{name}");
@@ -70,9 +64,9 @@ fn every_refined_sample_has_the_counts_of_the_reference() {
 #[test]
 fn the_check_says_something_of_every_hexahedral_sample_that_can_be_read() {
     let test = "the_check_says_something_of_every_hexahedral_sample_that_can_be_read";
-    let Some(folder) = samples(test) else { return };
+    let Some(folder) = samples("meshes/hex", test) else { return };
     let mut n_checked = 0;
-    for entry in std::fs::read_dir(folder.join("meshes/hex")).unwrap() {
+    for entry in std::fs::read_dir(&folder).unwrap() {
         let path = entry.unwrap().path();
         // Curved meshes are not read yet.
         let Ok(mut mesh) = io::read(&path) else { continue };
@@ -85,8 +79,10 @@ fn the_check_says_something_of_every_hexahedral_sample_that_can_be_read() {
 
 #[test]
 fn the_sample_outside_the_reference_passes_the_check() {
-    let Some(folder) = samples("the_sample_outside_the_reference_passes_the_check") else { return };
-    let mut mesh = io::read(&folder.join("meshes/tet/arcane_spheres_in_sphere.msh")).unwrap();
+    let Some(folder) = samples("meshes/tet", "the_sample_outside_the_reference_passes_the_check") else {
+        return;
+    };
+    let mut mesh = io::read(&folder.join("arcane_spheres_in_sphere.msh")).unwrap();
     let report = check(&mut mesh, &CheckConfig::default()).unwrap();
     assert!(report.n_flipped == 0 && report.volume > 0.0 && report.n_components == 1, "{report:?}");
 }

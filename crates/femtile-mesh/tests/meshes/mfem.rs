@@ -1,14 +1,11 @@
 //! Meshes of MFEM: its own samples, and small files with all that can go wrong.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use femtile_mesh::check::{CheckConfig, CheckError, check};
 use femtile_mesh::{CellKind, Mesh, MeshError, io};
 
-fn samples() -> PathBuf {
-    let beside = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared"));
-    std::env::var_os("FEMTILE_SAMPLES").map_or_else(beside, PathBuf::from).join("meshes/hex")
-}
+use crate::samples::samples;
 
 /// Name, order, nodes, cells, tagged facets, points of curved cells.
 const SAMPLES: [(&str, usize, usize, usize, usize, usize); 9] = [
@@ -25,12 +22,9 @@ const SAMPLES: [(&str, usize, usize, usize, usize, usize); 9] = [
 
 #[test]
 fn samples_have_their_points_and_pass_the_check() {
-    if !samples().exists() {
-        eprintln!("SKIPPED: samples_have_their_points_and_pass_the_check: no samples (set FEMTILE_SAMPLES)");
-        return;
-    }
+    let Some(folder) = samples("meshes/hex", "samples_have_their_points_and_pass_the_check") else { return };
     for (name, order, n_nodes, n_cells, n_facets, n_points) in SAMPLES {
-        let mut mesh = io::read(&samples().join(name)).unwrap_or_else(|error| panic!("{error}"));
+        let mut mesh = io::read(&folder.join(name)).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(
             (mesh.n_nodes(), mesh.n_cells(), mesh.facets.tags.len()),
             (n_nodes, n_cells, n_facets),

@@ -23,9 +23,15 @@ const SAMPLES: [(&str, usize, usize, f64); 15] = [
     ("monkey8K.msh", 12448, 52864, 38398.92999226075),
 ];
 
-fn samples() -> PathBuf {
+/// A folder of the samples, such as `meshes/tet`; without it the test is skipped.
+pub(crate) fn samples(folder: &str, test: &str) -> Option<PathBuf> {
     let beside = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared"));
-    std::env::var_os("FEMTILE_SAMPLES").map_or_else(beside, PathBuf::from).join("meshes/tet")
+    let folder = std::env::var_os("FEMTILE_SAMPLES").map_or_else(beside, PathBuf::from).join(folder);
+    if !folder.exists() {
+        eprintln!("SKIPPED: {test}: no samples (set FEMTILE_SAMPLES)");
+        return None;
+    }
+    Some(folder)
 }
 
 fn volume(mesh: &Mesh) -> f64 {
@@ -34,12 +40,9 @@ fn volume(mesh: &Mesh) -> f64 {
 
 #[test]
 fn samples_have_the_counts_and_volume_of_the_reference() {
-    let folder = samples();
-    if !folder.exists() {
-        let test = "samples_have_the_counts_and_volume_of_the_reference";
-        eprintln!("SKIPPED: {test}: no samples (set FEMTILE_SAMPLES)");
+    let Some(folder) = samples("meshes/tet", "samples_have_the_counts_and_volume_of_the_reference") else {
         return;
-    }
+    };
     for (name, n_nodes, n_cells, expected) in SAMPLES {
         let mesh = io::read(&folder.join(name)).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!((mesh.n_nodes(), mesh.n_cells()), (n_nodes, n_cells), "{name}");
@@ -50,12 +53,9 @@ fn samples_have_the_counts_and_volume_of_the_reference() {
 
 #[test]
 fn binary_gmsh_samples_are_read_or_refused_by_name() {
-    let folder = samples();
-    if !folder.exists() {
-        let test = "binary_gmsh_samples_are_read_or_refused_by_name";
-        eprintln!("SKIPPED: {test}: no samples (set FEMTILE_SAMPLES)");
+    let Some(folder) = samples("meshes/tet", "binary_gmsh_samples_are_read_or_refused_by_name") else {
         return;
-    }
+    };
     let mesh =
         io::read(&folder.join("arcane_spheres_in_sphere.msh")).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(mesh.tag_names[&(2, 30)], "outerSphere");
@@ -68,13 +68,10 @@ fn binary_gmsh_samples_are_read_or_refused_by_name() {
 
 #[test]
 fn hexahedra_of_order_two_have_their_points_where_the_cube_has_them() {
-    let path = samples().join("../hex/arcane_3x3x3_cube_hexa27.msh");
-    if !path.exists() {
-        let test = "hexahedra_of_order_two_have_their_points_where_the_cube_has_them";
-        eprintln!("SKIPPED: {test}: no samples (set FEMTILE_SAMPLES)");
-        return;
-    }
-    let mesh = io::read(&path).unwrap_or_else(|error| panic!("{error}"));
+    let test = "hexahedra_of_order_two_have_their_points_where_the_cube_has_them";
+    let Some(folder) = samples("meshes/hex", test) else { return };
+    let mesh =
+        io::read(&folder.join("arcane_3x3x3_cube_hexa27.msh")).unwrap_or_else(|error| panic!("{error}"));
     let curved = mesh.curved.as_ref().unwrap();
     assert_eq!((mesh.n_nodes(), mesh.n_cells(), curved.order, curved.points.len()), (64, 27, 2, 343));
     assert_eq!(mesh.facets.tags.len(), 54);

@@ -9,12 +9,8 @@ mod choice;
 mod diagonal;
 #[allow(unsafe_code)]
 mod exchange;
-#[cfg(test)]
-mod geometry_tests;
 mod layout;
 mod maps;
-#[cfg(test)]
-mod merged_tests;
 mod numbers;
 mod operator;
 mod parts;

@@ -11,7 +11,7 @@ mod scalars;
 
 use femtile_device::{Buffer, Scalar};
 
-use super::residual::{fits, norm, residual};
+use super::residual::{fits, norm, residual, scale};
 use super::watch::Watch;
 use super::{Monitor, Stop};
 use crate::comm::Communicator;
@@ -81,11 +81,7 @@ impl ConjugateGradient {
         self.config.check()?;
         fits(a, x, b)?;
         let device = b.device().clone();
-        let b_norm = norm(b, comm)?;
-        if b_norm == 0.0 {
-            device.fill(x, T::ZERO)?;
-            return Ok(CgOutcome::at_once());
-        }
+        let Some(b_norm) = scale(x, b, comm)? else { return Ok(CgOutcome::at_once()) };
         let threshold = (self.config.tolerance * b_norm).powi(2);
         let (n_addends, n_partials) = (device.cg_addends(), device.cg_partials(b.len()));
         let limit = self.config.max_iterations;

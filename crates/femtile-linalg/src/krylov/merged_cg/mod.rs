@@ -13,7 +13,7 @@ mod scalars;
 use femtile_device::{Buffer, Scalar};
 
 use super::cg::{CgConfig, CgOutcome, CgScalars};
-use super::residual::{fits, norm};
+use super::residual::{fits, norm, scale};
 use super::watch::Watch;
 use super::{Monitor, Stop};
 use crate::comm::Communicator;
@@ -71,11 +71,7 @@ impl MergedCg {
         let diagonal = m.shared_diagonal().ok_or_else(not_diagonal)?;
         need("diagonal", a.n_rows(), diagonal.0.len() * diagonal.1)?;
         let device = b.device().clone();
-        let b_norm = norm(b, comm)?;
-        if b_norm == 0.0 {
-            device.fill(x, T::ZERO)?;
-            return Ok(CgOutcome::at_once());
-        }
+        let Some(b_norm) = scale(x, b, comm)? else { return Ok(CgOutcome::at_once()) };
         let threshold = (self.config.tolerance * b_norm).powi(2);
         let mut scalars = MergedScalars::new(&device, threshold, self.config.max_iterations, b.len())?;
         let mut vectors = MergedVectors::new(x, a, b)?;

@@ -7,7 +7,7 @@ mod reference;
 use femtile_device::{Buffer, HostDevice, Scalar};
 
 use super::cg::{CgConfig, CgOutcome, CgProgress};
-use super::residual::{fits, norm, residual};
+use super::residual::{fits, norm, residual, scale};
 use super::watch::Watch;
 use super::{Monitor, Preconditioning, Stop};
 use crate::comm::Communicator;
@@ -79,11 +79,7 @@ impl PipelinedCg {
                 "pipelined conjugate gradients need the same map in every iteration; use plain ones".into();
             return Err(LinalgError::Setting { field: "preconditioner", message });
         }
-        let b_norm = norm(b, comm)?;
-        if b_norm == 0.0 {
-            b.device().fill(x, T::ZERO)?;
-            return Ok(CgOutcome::at_once());
-        }
+        let Some(b_norm) = scale(x, b, comm)? else { return Ok(CgOutcome::at_once()) };
         let mut watch = Watch::new(&self.config, b_norm);
         let mut run = Run::new(a, m, b, comm)?;
         let r_norm = run.residual(x)?;

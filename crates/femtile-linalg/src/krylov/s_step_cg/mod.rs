@@ -9,7 +9,7 @@ mod small;
 use femtile_device::{Buffer, HostDevice, Scalar};
 
 use super::cg::{CgOutcome, CgProgress};
-use super::residual::{fits, norm};
+use super::residual::{fits, scale};
 use super::watch::Watch;
 use super::{Monitor, Preconditioning, Stop};
 use crate::comm::Communicator;
@@ -86,11 +86,7 @@ impl SStepCg {
                 return Err(LinalgError::Setting { field: "preconditioner", message });
             }
         };
-        let b_norm = norm(b, comm)?;
-        if b_norm == 0.0 {
-            b.device().fill(x, T::ZERO)?;
-            return Ok(CgOutcome::at_once());
-        }
+        let Some(b_norm) = scale(x, b, comm)? else { return Ok(CgOutcome::at_once()) };
         let mut watch = Watch::new(&self.config.cg, b_norm);
         let mut run = Run::new(a, d, b, comm, self.config.steps)?;
         run.residual(x)?;

@@ -9,8 +9,8 @@ use femtile_mesh::generate::{DeformConfig, deform};
 use femtile_mesh::{Field, Mesh};
 use femtile_tensor::Contract;
 
-use super::tests::{bend, cubes, deformed, product, values};
-use super::*;
+use super::super::*;
+use super::{bend, cubes, deformed, product, values};
 use crate::FemError;
 use crate::dofs::TensorSpace;
 use crate::dofs::tensor::tests::{ring, squares};

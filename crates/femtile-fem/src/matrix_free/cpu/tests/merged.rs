@@ -12,8 +12,8 @@ use femtile_linalg::krylov::merged_cg::MergedCg;
 use femtile_linalg::precondition::{Diagonal, SharedDiagonal};
 use femtile_linalg::{LinearOperator, Preconditioner};
 
-use super::tests::{bend, cubes, deformed, values};
-use super::*;
+use super::super::*;
+use super::{bend, cubes, deformed, values};
 use crate::dofs::TensorSpace;
 use crate::dofs::tensor::tests::{ring, squares};
 use crate::forms::Coefficient;

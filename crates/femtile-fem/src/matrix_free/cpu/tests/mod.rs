@@ -1,3 +1,6 @@
+mod geometry;
+mod merged;
+
 use femtile_device::cpu::SimdLevel;
 use femtile_device::cpu::vector::Lanes;
 use femtile_device::{Buffer, Cpu};
@@ -14,7 +17,7 @@ use crate::forms::Coefficient;
 use crate::matrix_free::reference::CellMatrices;
 use crate::matrix_free::{CellRule, Terms};
 
-pub(super) fn cubes(cells: [usize; 3]) -> Mesh {
+fn cubes(cells: [usize; 3]) -> Mesh {
     box_mesh(&BoxConfig {
         cells,
         upper: [1.0, 2.0, 1.5],
@@ -24,13 +27,13 @@ pub(super) fn cubes(cells: [usize; 3]) -> Mesh {
     .unwrap()
 }
 
-pub(super) fn deformed(mut mesh: Mesh, shift: impl Fn([f64; 3]) -> [f64; 3]) -> Mesh {
+fn deformed(mut mesh: Mesh, shift: impl Fn([f64; 3]) -> [f64; 3]) -> Mesh {
     mesh.points.iter_mut().for_each(|point| *point = shift(*point));
     mesh
 }
 
 /// The product by dense quadrature.
-pub(super) fn product(space: &TensorSpace<'_>, terms: Terms<'_>, rule: CellRule, x: &[f64]) -> Vec<f64> {
+fn product(space: &TensorSpace<'_>, terms: Terms<'_>, rule: CellRule, x: &[f64]) -> Vec<f64> {
     // A conductivity that vanishes beside any mass leaves the mass alone.
     let (vanishing, zero) = (Coefficient::Constant(1e-100), Coefficient::Constant(0.0));
     let (sigma, lambda) = (terms.sigma.unwrap_or(&vanishing), terms.lambda.unwrap_or(&zero));
@@ -39,7 +42,7 @@ pub(super) fn product(space: &TensorSpace<'_>, terms: Terms<'_>, rule: CellRule,
     y
 }
 
-pub(super) fn values(n: usize) -> Vec<f64> {
+fn values(n: usize) -> Vec<f64> {
     (0..n).map(|i| ((i * 7919 % 1013) as f64 / 1013.0 - 0.4) * 1.7).collect()
 }
 
@@ -98,7 +101,7 @@ fn skew([x, y, z]: [f64; 3]) -> [f64; 3] {
     [x + 0.3 * y + 0.1 * z, y - 0.2 * x, z + 0.4 * y]
 }
 
-pub(super) fn bend([x, y, z]: [f64; 3]) -> [f64; 3] {
+fn bend([x, y, z]: [f64; 3]) -> [f64; 3] {
     [x + 0.1 * (3.0 * y).sin() * (1.0 + z), y + 0.07 * (4.0 * x).cos(), z * (1.0 + 0.2 * x * y)]
 }
 
