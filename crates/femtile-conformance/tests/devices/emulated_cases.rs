@@ -124,6 +124,7 @@ fn elements_of_high_degree_have_the_same_results_on_a_gpu() {
     for (text, solver) in [
         (HEXAHEDRA, ""),
         (HEXAHEDRA, "preconditioner = \"none\""),
+        (HEXAHEDRA, "method = \"merged-cg\""),
         (&HEXAHEDRA.replace(", order = 2", "").replace("\"1 + x*y\"", "2"), ""),
         (&HEXAHEDRA.replace("degree = 3", "degree = 1"), "preconditioner = \"amg\""),
         (&quadrilaterals, "operator = \"assembled\""),
@@ -141,8 +142,12 @@ fn elements_of_high_degree_have_the_same_results_on_a_gpu() {
         assert!(on_gpu.kernel_launches > 3 * on_gpu.solve.iterations as u64);
         assert!(on_gpu.solve.true_relative_residual < 1e-12, "{}", on_gpu.solve.true_relative_residual);
         assert_eq!(on_gpu.citations, on_cpu.citations);
-        // Levels of multigrid are in single precision.
-        let n_compared = if solver.contains("amg") { 1 } else { 20 };
+        // Levels of multigrid are in single precision; rounding grows faster where residuals come of recurrences.
+        let n_compared = match solver {
+            _ if solver.contains("amg") => 1,
+            _ if solver.contains("merged") => 8,
+            _ => 20,
+        };
         let residuals = on_gpu.solve.residuals.iter().zip(&on_cpu.solve.residuals);
         for (i, (found, expected)) in residuals.take(n_compared).enumerate() {
             assert!((found - expected).abs() <= 1e-8 * expected, "residual {i}: {found:e} {expected:e}");
