@@ -6,8 +6,8 @@
 use femtile::device::cuda::measure;
 use femtile::device::{Buffer, Cpu, Cuda, DeviceError, Scalar};
 use femtile::linalg::LinalgError;
-use femtile::linalg::tridiagonal::Algorithm;
-use femtile::linalg::tridiagonal::block::{
+use femtile::tridiagonal::Algorithm;
+use femtile::tridiagonal::block::{
     BlockBands, BlockOrder, BlockShape, BlockTridiagonal, BlockTridiagonalConfig, BlockTridiagonalKernels,
 };
 use serde::Deserialize;

@@ -3,7 +3,7 @@
 //! Bytes: four values read and one written a row. Beside MKL's `?dtsvb` on the contiguous axis, where Python has it.
 
 use femtile::device::{Buffer, Cpu, Scalar};
-use femtile::linalg::tridiagonal::{Bands, Layout, Tridiagonal, TridiagonalConfig};
+use femtile::tridiagonal::{Bands, Layout, Tridiagonal, TridiagonalConfig};
 use serde::Deserialize;
 
 use super::{ROUNDS, VECTOR_BYTES};

@@ -2,8 +2,8 @@
 
 use femtile::device::cuda::{CudaCosts, measure};
 use femtile::device::{Buffer, Cuda, Scalar};
-use femtile::linalg::tridiagonal::{Bands, Layout, Tridiagonal, TridiagonalConfig};
 use femtile::linalg::vector::VectorKernels;
+use femtile::tridiagonal::{Bands, Layout, Tridiagonal, TridiagonalConfig};
 
 use crate::problems::tridiagonal::{Part, entries};
 use crate::timing::Samples;

@@ -4,7 +4,7 @@ use comfy_table::{Table, presets};
 use femtile::device::cpu::SimdLevel;
 use femtile::device::cuda::{self, CudaCosts, Properties};
 use femtile::device::{Cpu, Cuda, DeviceError};
-use femtile::linalg::tridiagonal::choice::{self, AxisKind, ChoiceRow, DeviceKind};
+use femtile::tridiagonal::choice::{self, AxisKind, ChoiceRow, DeviceKind};
 use serde_json::{Value, json};
 
 use crate::arguments::DevicesOptions;

@@ -16,6 +16,7 @@ pub fn specialisations(all: bool) -> Vec<Specialisation> {
     [
         femtile::device::cuda::specialisations(),
         femtile::linalg::cuda_specialisations(),
+        femtile::tridiagonal::cuda_specialisations(),
         suite::headers::specialisations(),
         forms.collect(),
         femtile::amg::cuda_specialisations(),

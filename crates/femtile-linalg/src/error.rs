@@ -66,6 +66,9 @@ pub enum LinalgError {
 }
 
 /// Refuses arrays of the wrong length.
-pub(crate) fn need(field: &'static str, expected: usize, found: usize) -> Result<(), LinalgError> {
+///
+/// # Errors
+/// [`LinalgError::Length`], with the name of the argument.
+pub fn need(field: &'static str, expected: usize, found: usize) -> Result<(), LinalgError> {
     if expected == found { Ok(()) } else { Err(LinalgError::Length { field, expected, found }) }
 }

@@ -11,12 +11,11 @@ pub mod krylov;
 mod operator;
 pub mod precondition;
 pub mod sparse;
-pub mod tridiagonal;
 pub mod vector;
 
 use femtile_device::cuda::Specialisation;
 
-pub use error::LinalgError;
+pub use error::{LinalgError, need};
 pub use operator::{LinearOperator, Preconditioner};
 
 /// The GPU programs that this crate ships, for checks that compile all of them.
@@ -29,7 +28,5 @@ pub fn cuda_specialisations() -> Vec<Specialisation> {
         .chain(sparse::cuda::specialisations())
         .chain(krylov::cg::cuda::specialisations())
         .chain(krylov::merged_cg::cuda::specialisations())
-        .chain(tridiagonal::cuda::specialisations())
-        .chain(tridiagonal::block::cuda::specialisations())
         .collect()
 }

@@ -15,4 +15,5 @@ pub use femtile_linalg as linalg;
 pub use femtile_mesh as mesh;
 pub use femtile_tensor as tensor;
 pub use femtile_time as time;
+pub use femtile_tridiagonal as tridiagonal;
 pub use multigrid::amg_from_mesh;

@@ -2,9 +2,7 @@
 
 use femtile::device::{Buffer, Scalar};
 use femtile::linalg::LinalgError;
-use femtile::linalg::tridiagonal::{
-    Algorithm, Bands, Layout, Tridiagonal, TridiagonalConfig, TridiagonalKernels,
-};
+use femtile::tridiagonal::{Algorithm, Bands, Layout, Tridiagonal, TridiagonalConfig, TridiagonalKernels};
 
 use super::scalar::{Grid, row};
 use super::{Claim, Figure, KEY, Quantity, Row, Session, no_gpu};

@@ -2,8 +2,8 @@
 
 use femtile::device::{Buffer, Cpu, Cuda, Scalar};
 use femtile::linalg::LinalgError;
-use femtile::linalg::tridiagonal::Algorithm;
-use femtile::linalg::tridiagonal::block::{
+use femtile::tridiagonal::Algorithm;
+use femtile::tridiagonal::block::{
     BlockBands, BlockOrder, BlockShape, BlockTridiagonal, BlockTridiagonalConfig, BlockTridiagonalKernels,
 };
 

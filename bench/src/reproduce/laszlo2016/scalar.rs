@@ -2,9 +2,7 @@
 
 use femtile::device::{Buffer, Cpu, Cuda, Scalar};
 use femtile::linalg::LinalgError;
-use femtile::linalg::tridiagonal::{
-    Algorithm, Bands, Layout, Tridiagonal, TridiagonalConfig, TridiagonalKernels,
-};
+use femtile::tridiagonal::{Algorithm, Bands, Layout, Tridiagonal, TridiagonalConfig, TridiagonalKernels};
 
 use super::{Absent, Row, Session, no_gpu, peers};
 use crate::BenchError;

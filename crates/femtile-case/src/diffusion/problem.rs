@@ -1,8 +1,8 @@
 //! From the sections of a case file to the problem that the library advances.
 
 use femtile_expression::Expression;
-use femtile_linalg::tridiagonal::Algorithm;
 use femtile_time::adi::{AdiConfig, Coefficients, Grid, Problem, Scheme, Side};
+use femtile_tridiagonal::Algorithm;
 
 use super::check::placed;
 use super::functional::{Ready, prepare};

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use femtile::device::Scalar;
-use femtile::linalg::tridiagonal::{Ends, Layout, check};
+use femtile::tridiagonal::{Ends, Layout, check};
 use serde_json::json;
 
 use super::axis_of;

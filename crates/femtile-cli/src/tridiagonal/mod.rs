@@ -10,10 +10,10 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use femtile::device::{Buffer, Cpu, Cuda, Scalar};
-use femtile::linalg::tridiagonal::{
+use femtile::mesh::io::write_atomically;
+use femtile::tridiagonal::{
     Bands, Ends, Layout, Stability, Tridiagonal, TridiagonalConfig, TridiagonalKernels, TridiagonalOutcome,
 };
-use femtile::mesh::io::write_atomically;
 
 use crate::arguments::TridiagonalOptions;
 use crate::arrays::{Array, Output, Values, write_archive};

@@ -2,11 +2,11 @@
 
 use femtile::device::{Buffer, Scalar};
 use femtile::linalg::LinalgError;
-use femtile::linalg::tridiagonal::block::{
+use femtile::tridiagonal::block::{
     BlockBands, BlockFailure, BlockOrder, BlockOutcome, BlockShape, BlockTridiagonal, BlockTridiagonalConfig,
     BlockTridiagonalKernels,
 };
-use femtile::linalg::tridiagonal::{Algorithm, Stability};
+use femtile::tridiagonal::{Algorithm, Stability};
 
 use super::problems::Random;
 use super::vector::nan;

@@ -1,7 +1,5 @@
 use femtile::device::{Cpu, Reference, Scalar};
-use femtile::linalg::tridiagonal::{
-    Algorithm, Ends, TridiagonalConfig, TridiagonalKernels, TridiagonalOutcome,
-};
+use femtile::tridiagonal::{Algorithm, Ends, TridiagonalConfig, TridiagonalKernels, TridiagonalOutcome};
 use femtile_conformance::suite::FULL;
 use femtile_conformance::suite::problems::Random;
 use femtile_conformance::suite::tridiagonal::{Batch, row_major};

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use femtile_linalg::tridiagonal::Algorithm;
+use femtile_tridiagonal::Algorithm;
 
 use crate::TimeError;
 

@@ -2,7 +2,7 @@
 
 use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Structure, Write};
 use femtile_device::{Buffer, Cuda, Scalar};
-use femtile_linalg::tridiagonal::CudaBands;
+use femtile_tridiagonal::CudaBands;
 
 use super::cuda_text::{OperatorText, operator_text};
 use super::{AdiKernels, Arrays, ExplicitStage, Operator};

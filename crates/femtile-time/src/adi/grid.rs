@@ -1,4 +1,4 @@
-use femtile_linalg::tridiagonal::Layout;
+use femtile_tridiagonal::Layout;
 
 use crate::TimeError;
 

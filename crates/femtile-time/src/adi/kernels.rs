@@ -1,6 +1,6 @@
 use femtile_device::{Buffer, Scalar};
-use femtile_linalg::tridiagonal::TridiagonalKernels;
 use femtile_linalg::vector::VectorKernels;
+use femtile_tridiagonal::TridiagonalKernels;
 
 use super::Operator;
 use crate::TimeError;

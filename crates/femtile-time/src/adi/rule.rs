@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use femtile_device::Scalar;
-use femtile_linalg::tridiagonal::{BandRule, CudaBands};
+use femtile_tridiagonal::{BandRule, CudaBands};
 
 use super::line::{Sampler, Scratch};
 use super::operator::Operator;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use femtile_device::{Buffer, Scalar};
 use femtile_expression::Variable;
-use femtile_linalg::tridiagonal::BandRule;
 use femtile_linalg::vector::VectorKernels;
+use femtile_tridiagonal::BandRule;
 
 use super::line::{Sampler, Scratch};
 use super::operator::{Coefficient, Operator};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use femtile_device::{Buffer, Scalar};
 use femtile_expression::Expression;
-use femtile_linalg::tridiagonal::{Bands, Ends, Tridiagonal, TridiagonalConfig};
+use femtile_tridiagonal::{Bands, Ends, Tridiagonal, TridiagonalConfig};
 
 use super::boundary::{Dirichlet, Neumann};
 use super::line::{Sampler, Scratch};

@@ -2,7 +2,7 @@
 
 use femtile::device::{Buffer, Scalar};
 use femtile::linalg::LinalgError;
-use femtile::linalg::tridiagonal::{
+use femtile::tridiagonal::{
     Algorithm, Bands, Ends, Layout, Tridiagonal, TridiagonalConfig, TridiagonalKernels, TridiagonalOutcome,
 };
 

@@ -1,6 +1,6 @@
 use femtile::device::{Buffer, Scalar};
-use femtile::linalg::tridiagonal::factored::FactoredKernels;
-use femtile::linalg::tridiagonal::{Ends, FactoredTridiagonal, Layout};
+use femtile::tridiagonal::factored::FactoredKernels;
+use femtile::tridiagonal::{Ends, FactoredTridiagonal, Layout};
 
 use super::{Batch, TridiagonalDevice, row_major};
 use crate::suite::Scope;

@@ -6,8 +6,8 @@ mod rule;
 
 use femtile::device::{Buffer, Scalar};
 use femtile::linalg::LinalgError;
-use femtile::linalg::tridiagonal::factored::FactoredKernels;
-use femtile::linalg::tridiagonal::{
+use femtile::tridiagonal::factored::FactoredKernels;
+use femtile::tridiagonal::{
     Algorithm, Bands, Ends, Layout, Stability, Tridiagonal, TridiagonalConfig, TridiagonalKernels,
     TridiagonalOutcome,
 };

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use femtile::device::Scalar;
-use femtile::linalg::tridiagonal::{BandRule, CudaBands, Ends};
+use femtile::tridiagonal::{BandRule, CudaBands, Ends};
 
 /// Dominant bands in steps of a sixteenth, which both precisions hold exactly.
 #[derive(Debug, Clone, Copy)]

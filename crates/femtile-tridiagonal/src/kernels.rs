@@ -1,0 +1,57 @@
+use femtile_device::{Buffer, Device, Scalar};
+use femtile_linalg::LinalgError;
+
+use super::{Algorithm, Bands, Ends, Lines, Stability};
+
+/// A batch as kernels see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The systems.
+    pub lines: Lines,
+    /// The algorithm; never [`Algorithm::Auto`] once a device has chosen.
+    pub algorithm: Algorithm,
+    /// What stands beyond the first and the last row.
+    pub ends: Ends,
+    /// How small pivots are met.
+    pub stability: Stability,
+}
+
+/// Where a solver keeps what lasts from call to call.
+#[derive(Debug)]
+pub struct Work<T: Scalar, D: Device> {
+    /// Lines that failed so far, and the least `line * length + row` among them, at first [`u64::MAX`].
+    pub status: Buffer<u64, D>,
+    /// Room for intermediate values, made when first needed.
+    pub scratch: Option<Buffer<T, D>>,
+}
+
+/// What solves batches of tridiagonal systems.
+pub trait TridiagonalKernels<T: Scalar>: Device {
+    /// The algorithms that this device has; some may refuse some batches.
+    fn tridiagonal_algorithms(&self) -> &'static [Algorithm] {
+        &[Algorithm::Thomas]
+    }
+
+    /// The algorithm for a batch: the one that was asked for, or the fastest for [`Algorithm::Auto`].
+    ///
+    /// # Errors
+    /// [`LinalgError::Setting`] when this device has no such algorithm for such a batch.
+    fn tridiagonal_choice(&self, problem: &Problem) -> Result<Algorithm, LinalgError>;
+
+    /// Queues the solution of all lines into `u`, whose values are the right sides where `d` is none.
+    ///
+    /// Lines that fail are filled with NaN and noted in `work.status`.
+    ///
+    /// # Shapes
+    /// `u`, `d` and the bands hold what `problem.lines` reaches.
+    /// # Cost
+    /// Reads 4 values a row from arrays, or 1 with a rule; writes 1.
+    fn tridiagonal_solve(
+        &self,
+        problem: &Problem,
+        u: &mut Buffer<T, Self>,
+        bands: Bands<'_, T, Self>,
+        d: Option<&Buffer<T, Self>>,
+        work: &mut Work<T, Self>,
+    ) -> Result<(), LinalgError>;
+}

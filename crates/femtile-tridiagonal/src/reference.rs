@@ -1,0 +1,132 @@
+//! Plain loops over one line at a time: the oracle.
+
+use femtile_device::{Buffer, HostDevice, Reference, Scalar};
+use femtile_linalg::LinalgError;
+
+use super::hybrid::reference::hybrid;
+use super::pcr::reference::{cr, pcr};
+use super::periodic::reference::periodic;
+use super::pivoted::reference::pivoted;
+use super::thomas::reference::thomas;
+use super::{Algorithm, Bands, Ends, Problem, Stability, TridiagonalKernels, Work};
+
+impl<T: Scalar> TridiagonalKernels<T> for Reference {
+    fn tridiagonal_algorithms(&self) -> &'static [Algorithm] {
+        &HOST_ALGORITHMS
+    }
+
+    fn tridiagonal_choice(&self, problem: &Problem) -> Result<Algorithm, LinalgError> {
+        host_choice(problem)
+    }
+
+    fn tridiagonal_solve(
+        &self,
+        problem: &Problem,
+        u: &mut Buffer<T, Self>,
+        bands: Bands<'_, T, Self>,
+        d: Option<&Buffer<T, Self>>,
+        work: &mut Work<T, Self>,
+    ) -> Result<(), LinalgError> {
+        solve_lines(problem, u, bands, d, work);
+        Ok(())
+    }
+}
+
+/// What there is without a GPU.
+pub(crate) const HOST_ALGORITHMS: [Algorithm; 4] =
+    [Algorithm::Thomas, Algorithm::Pcr, Algorithm::Cr, Algorithm::Hybrid];
+
+/// The algorithm for a batch on the host: elimination, unless another one was asked for.
+pub(crate) fn host_choice(problem: &Problem) -> Result<Algorithm, LinalgError> {
+    refuse_pivoted_periodic(problem)?;
+    let refused = |message| Err(LinalgError::Setting { field: "algorithm", message });
+    match (problem.algorithm, problem.ends, problem.stability) {
+        (Algorithm::Auto | Algorithm::Thomas, _, _) => Ok(Algorithm::Thomas),
+        (other, _, _) if !HOST_ALGORITHMS.contains(&other) => {
+            let names = HOST_ALGORITHMS.map(Algorithm::name).join(", ");
+            refused(format!("`{other}` runs on a GPU; choose one of: {names}"))
+        }
+        (other, Ends::Open, Stability::Unpivoted) => Ok(other),
+        (other, _, _) => {
+            refused(format!("`{other}` solves open systems without pivoting here; choose `thomas`"))
+        }
+    }
+}
+
+/// Line by line.
+pub(crate) fn solve_lines<T: Scalar, D: HostDevice>(
+    problem: &Problem,
+    u: &mut Buffer<T, D>,
+    bands: Bands<'_, T, D>,
+    d: Option<&Buffer<T, D>>,
+    work: &mut Work<T, D>,
+) {
+    let n = problem.lines.length;
+    for line in 0..problem.lines.n_lines() {
+        let start = problem.lines.start(line);
+        let place = |row: usize| start + row * problem.lines.stride;
+        let right: &[T] = d.unwrap_or(u).as_slice();
+        let d: Vec<T> = (0..n).map(|row| right[place(row)]).collect();
+        let [a, b, c] = bands_of_line(problem, bands, line);
+        let values = solve_line(problem, &a, &b, &c, &d).unwrap_or_else(|row| {
+            let status = work.status.as_mut_slice();
+            status[0] += 1;
+            status[1] = status[1].min((line * n + row) as u64);
+            vec![T::from_f64(f64::NAN); n]
+        });
+        for (row, value) in values.into_iter().enumerate() {
+            u.as_mut_slice()[place(row)] = value;
+        }
+    }
+}
+
+/// Solves one system; `Err` is the row that fails.
+pub(crate) fn solve_line<T: Scalar>(
+    problem: &Problem,
+    a: &[T],
+    b: &[T],
+    c: &[T],
+    d: &[T],
+) -> Result<Vec<T>, usize> {
+    match (problem.algorithm, problem.ends, problem.stability) {
+        (Algorithm::Pcr, _, _) => pcr(a, b, c, d),
+        (Algorithm::Cr, _, _) => cr(a, b, c, d),
+        (Algorithm::Hybrid, _, _) => hybrid(a, b, c, d),
+        (_, Ends::Periodic, _) => periodic(a, b, c, d),
+        (_, Ends::Open, Stability::PartialPivoting) => pivoted(a, b, c, d),
+        (_, Ends::Open, Stability::Unpivoted) => thomas(a, b, c, d),
+    }
+}
+
+/// Pivoting between the ends of a ring would fill the whole matrix; no device offers it.
+pub(crate) fn refuse_pivoted_periodic(problem: &Problem) -> Result<(), LinalgError> {
+    if problem.ends == Ends::Periodic && problem.stability == Stability::PartialPivoting {
+        let message =
+            "periodic systems are solved without pivoting only: choose `Stability::Unpivoted`".into();
+        return Err(LinalgError::Setting { field: "stability", message });
+    }
+    Ok(())
+}
+
+/// The bands of one line.
+pub(crate) fn bands_of_line<T: Scalar, D: HostDevice>(
+    problem: &Problem,
+    bands: Bands<'_, T, D>,
+    line: usize,
+) -> [Vec<T>; 3] {
+    let n = problem.lines.length;
+    match bands {
+        Bands::Arrays { lower, diagonal, upper } => {
+            let start = problem.lines.band_start(line);
+            [lower, diagonal, upper].map(|band| {
+                (0..n).map(|row| band.as_slice()[start + row * problem.lines.band_stride]).collect()
+            })
+        }
+        Bands::Rule(rule) => {
+            let mut bands = [vec![T::ZERO; n], vec![T::ZERO; n], vec![T::ZERO; n]];
+            let [lower, diagonal, upper] = &mut bands;
+            rule.fill(line..line + 1, 0..n, lower, diagonal, upper);
+            bands
+        }
+    }
+}
