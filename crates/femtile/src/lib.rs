@@ -3,7 +3,7 @@
 //! This crate is what users import; it re-exports the chapters of the library and joins what they must not know of each
 //! other.
 
-mod multigrid;
+mod from_mesh;
 
 pub use femtile_amg as amg;
 pub use femtile_case as case;
@@ -13,7 +13,8 @@ pub use femtile_expression as expression;
 pub use femtile_fem as fem;
 pub use femtile_linalg as linalg;
 pub use femtile_mesh as mesh;
+pub use femtile_multigrid as multigrid;
 pub use femtile_tensor as tensor;
 pub use femtile_time as time;
 pub use femtile_tridiagonal as tridiagonal;
-pub use multigrid::amg_from_mesh;
+pub use from_mesh::amg_from_mesh;

@@ -1,0 +1,74 @@
+use femtile_device::DeviceError;
+use femtile_linalg::LinalgError;
+
+/// What can keep a hierarchy from being made or used.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MultigridError {
+    /// An operation on a device refused.
+    #[error(transparent)]
+    Linalg(#[from] LinalgError),
+    /// Neither squares nor cubes.
+    #[error("dimension {0}: boxes have 2 or 3")]
+    Dimension(usize),
+    /// Elements of a degree that is not offered.
+    #[error("degree {degree}: elements of degree 1 to {highest} are offered")]
+    Degree {
+        /// The degree asked for.
+        degree: usize,
+        /// The highest there is.
+        highest: usize,
+    },
+    /// A cell without extent.
+    #[error("axis {axis}, cell {cell}: a width of {width}, which has to be positive and finite")]
+    Width {
+        /// Which axis, counted from 0.
+        axis: usize,
+        /// Which cell along it, counted from 0.
+        cell: usize,
+        /// Its width.
+        width: f64,
+    },
+    /// No vertex lies inside, or too many do to be solved for at once.
+    #[error(
+        "axis {axis} has {cells} cells on the coarsest level, which is solved exactly: choose 2 to {most}, \
+         and more levels for finer grids"
+    )]
+    Coarsest {
+        /// Which axis, counted from 0.
+        axis: usize,
+        /// Cells along it.
+        cells: usize,
+        /// The most there may be.
+        most: usize,
+    },
+    /// No level, or more unknowns than numbers of 32 bits count.
+    #[error("{levels} levels: {message}")]
+    Levels {
+        /// How many were asked for.
+        levels: usize,
+        /// What is wrong and what to choose.
+        message: String,
+    },
+    /// A vector of another length than the grid has nodes.
+    #[error("{field}: {found} values where the grid has {expected} nodes, those on its boundary included")]
+    Length {
+        /// Which argument.
+        field: &'static str,
+        /// Values needed.
+        expected: usize,
+        /// Values given.
+        found: usize,
+    },
+}
+
+impl From<DeviceError> for MultigridError {
+    fn from(error: DeviceError) -> Self {
+        Self::Linalg(error.into())
+    }
+}
+
+/// Refuses vectors of the wrong length.
+pub(crate) fn need(field: &'static str, expected: usize, found: usize) -> Result<(), MultigridError> {
+    if expected == found { Ok(()) } else { Err(MultigridError::Length { field, expected, found }) }
+}

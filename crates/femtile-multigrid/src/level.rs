@@ -1,0 +1,37 @@
+use femtile_device::Cpu;
+use femtile_tensor::Contract;
+
+use crate::grid::BoxGrid;
+use crate::operator::BoxOperator;
+use crate::smoother::{Smoother, Sweep};
+use crate::transfer::Transfer;
+
+/// A level above the coarsest.
+#[derive(Debug, Clone)]
+pub(crate) struct Level<T> {
+    pub grid: BoxGrid,
+    pub operator: BoxOperator<T>,
+    pub sweep: Sweep<T>,
+    /// From the next coarser level.
+    pub transfer: Transfer<T>,
+}
+
+impl<T: Contract> Level<T> {
+    pub fn new(cpu: &Cpu, coarse: &BoxGrid, smoother: Smoother) -> Self {
+        let grid = coarse.refined();
+        Self {
+            operator: BoxOperator::new(cpu, &grid),
+            sweep: Sweep::new(cpu, &grid, smoother),
+            transfer: Transfer::new(coarse),
+            grid,
+        }
+    }
+}
+
+/// Vectors of a level: solution, right side and residual.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Vectors<T> {
+    pub x: Vec<T>,
+    pub b: Vec<T>,
+    pub r: Vec<T>,
+}

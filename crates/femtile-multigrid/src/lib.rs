@@ -1,0 +1,40 @@
+//! Geometric multigrid for −Δu = f on boxes of quadrilaterals and hexahedra of any degree, with smoothers that solve
+//! exactly on the cells around every vertex.
+//!
+//! ```
+//! use femtile_device::Cpu;
+//! use femtile_multigrid::{BoxGrid, Multigrid, MultigridConfig};
+//!
+//! let cpu = Cpu::new(0)?;
+//! // Cubic elements on 2 × 2 × 2 cubes, refined twice.
+//! let coarse = BoxGrid::unit(3, 3, 2)?;
+//! let multigrid = Multigrid::<f64>::new(&cpu, &coarse, 3, MultigridConfig::default())?;
+//! let b = multigrid.grid().load(|_| 1.0);
+//! let mut u = vec![0.0; b.len()];
+//! let outcome = multigrid.solve_full(&mut u, &b, 1e-9, 20)?;
+//! assert!(outcome.is_converged && outcome.cycles() <= 5);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![deny(unsafe_code)]
+
+mod axis;
+mod cycle;
+mod eigen;
+mod error;
+mod full;
+mod grid;
+mod level;
+mod operator;
+mod preconditioner;
+mod smoother;
+mod tensor;
+mod transfer;
+mod windows;
+
+pub use cycle::{Multigrid, MultigridConfig};
+pub use error::MultigridError;
+pub use full::FullOutcome;
+pub use grid::BoxGrid;
+pub use operator::BoxOperator;
+pub use preconditioner::GeometricMultigrid;
+pub use smoother::{PostOrder, Smoother};

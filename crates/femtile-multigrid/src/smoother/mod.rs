@@ -1,0 +1,55 @@
+//! What takes short waves out of the error: exact solves on patches of cells, or on single nodes, one after another.
+
+mod point;
+mod vertex_patch;
+
+use femtile_device::Cpu;
+use femtile_tensor::Contract;
+
+use crate::grid::BoxGrid;
+use point::PointGaussSeidel;
+pub(crate) use vertex_patch::Patches;
+
+/// On what the smoother solves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Smoother {
+    /// On the nodes inside the cells around every vertex, by colours.
+    #[default]
+    VertexPatch,
+    /// On every node by itself, in the order of their numbers and on one thread: to compare with.
+    Point,
+}
+
+/// In which order the smoother goes after the correction by the coarser level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PostOrder {
+    /// From the last to the first, so that a cycle is symmetric, as conjugate gradients need it.
+    #[default]
+    Reversed,
+    /// As before the correction.
+    Same,
+}
+
+/// A smoother of a level.
+#[derive(Debug, Clone)]
+pub(crate) enum Sweep<T> {
+    VertexPatch(Patches<T>),
+    Point(PointGaussSeidel<T>),
+}
+
+impl<T: Contract> Sweep<T> {
+    pub fn new(cpu: &Cpu, grid: &BoxGrid, smoother: Smoother) -> Self {
+        match smoother {
+            Smoother::VertexPatch => Self::VertexPatch(Patches::around_vertices(cpu, grid)),
+            Smoother::Point => Self::Point(PointGaussSeidel::new(grid)),
+        }
+    }
+
+    /// One step for A x = b.
+    pub fn step(&self, x: &mut [T], b: &[T], order: PostOrder) {
+        match self {
+            Self::VertexPatch(patches) => patches.step(x, b, order),
+            Self::Point(point) => point.step(x, b, order),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+use std::f64::consts::PI;
+
+use femtile_device::{Buffer, Cpu};
+use femtile_linalg::comm::Alone;
+use femtile_linalg::krylov::cg::{CgConfig, ConjugateGradient};
+use femtile_multigrid::{BoxGrid, GeometricMultigrid, Multigrid, MultigridConfig};
+use femtile_tensor::Contract;
+
+fn wave([x, y, z]: [f64; 3]) -> f64 {
+    (PI * x).sin() * (PI * y).sin() * if z == 0.0 { 1.0 } else { (PI * z).sin() }
+}
+
+/// The error of a sine on the unit square or cube with so many levels.
+fn error(dimension: usize, degree: usize, n_levels: usize) -> f64 {
+    let coarse = BoxGrid::unit(dimension, degree, 2).unwrap();
+    let cpu = Cpu::new(0).unwrap();
+    let multigrid = Multigrid::<f64>::new(&cpu, &coarse, n_levels, MultigridConfig::default()).unwrap();
+    let b = multigrid.grid().load(|at| dimension as f64 * PI * PI * wave(at));
+    let mut u = vec![f64::NAN; b.len()];
+    let outcome = multigrid.solve_full(&mut u, &b, 1e-11, 30).unwrap();
+    assert!(outcome.is_converged, "{outcome:?}");
+    multigrid.grid().error_l2(&u, wave, degree + 3)
+}
+
+#[test]
+fn errors_fall_with_the_order_of_the_elements() {
+    for (dimension, degree, n_levels) in
+        [(2, 1, 5), (2, 2, 4), (2, 3, 4), (2, 5, 3), (3, 1, 4), (3, 2, 3), (3, 3, 3)]
+    {
+        let order = (error(dimension, degree, n_levels - 1) / error(dimension, degree, n_levels)).log2();
+        assert!(order > degree as f64 + 0.8, "dimension {dimension}, degree {degree}: order {order}");
+    }
+}
+
+/// Iterations of conjugate gradients with a cycle in the precision `T`, and the solution.
+fn preconditioned<T: Contract>(coarse: &BoxGrid, n_levels: usize) -> (usize, Vec<f64>) {
+    let cpu = Cpu::new(0).unwrap();
+    let cycle = GeometricMultigrid::<T>::new(&cpu, coarse, n_levels).unwrap();
+    let double = Multigrid::<f64>::new(&cpu, coarse, n_levels, MultigridConfig::default()).unwrap();
+    let b = Buffer::from_vec(&cpu, double.grid().load(|[x, y, z]| 1.0 + x - y * y + z)).unwrap();
+    let mut x = Buffer::zeros(&cpu, b.len()).unwrap();
+    let method = ConjugateGradient::new(CgConfig { tolerance: 1e-10, ..CgConfig::default() });
+    let outcome = method.solve(&mut x, double.operator(), &cycle, &b, &Alone, &mut ()).unwrap();
+    assert!(outcome.true_relative_residual < 2e-10, "{outcome:?}");
+    (outcome.iterations, x.to_host().unwrap())
+}
+
+#[test]
+fn cycles_in_either_precision_precondition_alike() {
+    for (dimension, degree, n_levels, most) in
+        [(2, 1, 5, 9), (2, 4, 4, 6), (3, 1, 4, 9), (3, 3, 3, 6), (3, 4, 2, 6)]
+    {
+        let coarse = BoxGrid::unit(dimension, degree, 2).unwrap();
+        let (double, expected) = preconditioned::<f64>(&coarse, n_levels);
+        let (single, found) = preconditioned::<f32>(&coarse, n_levels);
+        assert!(double <= most && single <= double + 1, "{dimension} {degree}: {double}, {single}");
+        let size = expected.iter().fold(0.0_f64, |size, x| size.max(x.abs()));
+        for (found, expected) in found.iter().zip(&expected) {
+            assert!((found - expected).abs() < 1e-9 * size);
+        }
+    }
+}
+
+#[test]
+fn iterations_do_not_grow_with_the_level() {
+    for (dimension, degree, levels) in [(2, 2, [3, 6]), (2, 4, [2, 5]), (3, 2, [2, 4])] {
+        let coarse = BoxGrid::unit(dimension, degree, 2).unwrap();
+        let [few, many] = levels.map(|n_levels| preconditioned::<f64>(&coarse, n_levels).0);
+        assert!(many <= few + 2, "{dimension} {degree}: {few}, {many}");
+    }
+}

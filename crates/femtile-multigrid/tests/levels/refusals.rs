@@ -1,0 +1,58 @@
+use femtile_device::Cpu;
+use femtile_multigrid::{BoxGrid, Multigrid, MultigridConfig, MultigridError};
+
+fn refused(coarse: &BoxGrid, n_levels: usize) -> MultigridError {
+    Multigrid::<f64>::new(&Cpu::new(1).unwrap(), coarse, n_levels, MultigridConfig::default()).err().unwrap()
+}
+
+#[test]
+fn grids_out_of_range_are_named() {
+    let message = |degree: usize, widths: &[Vec<f64>]| BoxGrid::new(degree, widths).unwrap_err().to_string();
+    assert_eq!(message(1, &[vec![1.0]]), "dimension 1: boxes have 2 or 3");
+    assert!(message(0, &vec![vec![1.0]; 2]).starts_with("degree 0: "));
+    assert!(message(11, &vec![vec![1.0]; 3]).contains("degree 1 to 10"));
+    for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(message(1, &[vec![1.0], vec![1.0, bad]]).starts_with("axis 1, cell 1: "), "{bad}");
+    }
+    assert!(message(1, &[vec![], vec![1.0]]).starts_with("axis 0"));
+}
+
+#[test]
+fn levels_that_cannot_be_are_refused_before_anything_is_made() {
+    let one_cell = BoxGrid::unit(2, 3, 1).unwrap();
+    assert_eq!(refused(&one_cell, 2), MultigridError::Coarsest { axis: 0, cells: 1, most: 16 });
+    assert!(matches!(
+        refused(&BoxGrid::unit(3, 1, 17).unwrap(), 1),
+        MultigridError::Coarsest { cells: 17, .. }
+    ));
+    let coarse = BoxGrid::unit(3, 8, 2).unwrap();
+    assert!(refused(&coarse, 0).to_string().contains("at least one"));
+    let message = refused(&coarse, 12).to_string();
+    assert!(message.contains("GiB a vector"), "{message}");
+}
+
+#[test]
+fn vectors_of_another_length_are_refused_and_left_alone() {
+    let multigrid = Multigrid::<f64>::new(
+        &Cpu::new(1).unwrap(),
+        &BoxGrid::unit(2, 2, 2).unwrap(),
+        2,
+        MultigridConfig::default(),
+    )
+    .unwrap();
+    let (mut x, b) = (vec![7.0; 81], vec![1.0; 80]);
+    let expected = MultigridError::Length { field: "b", expected: 81, found: 80 };
+    assert_eq!(multigrid.v_cycle(&mut x, &b).unwrap_err(), expected);
+    assert_eq!(multigrid.solve_full(&mut x, &b, 1e-9, 5).unwrap_err(), expected);
+    assert!(x.iter().all(|&x| x == 7.0));
+}
+
+#[test]
+fn nothing_on_the_right_side_gives_zero() {
+    let cpu = Cpu::new(1).unwrap();
+    let multigrid =
+        Multigrid::<f64>::new(&cpu, &BoxGrid::unit(3, 2, 2).unwrap(), 2, MultigridConfig::default()).unwrap();
+    let mut x = vec![f64::NAN; multigrid.grid().n_nodes()];
+    let outcome = multigrid.solve_full(&mut x, &vec![0.0; 729], 1e-9, 5).unwrap();
+    assert!(outcome.is_converged && outcome.cycles() == 0 && x.iter().all(|&x| x == 0.0));
+}

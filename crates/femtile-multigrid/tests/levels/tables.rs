@@ -1,0 +1,47 @@
+use femtile_device::Cpu;
+use femtile_multigrid::{BoxGrid, Multigrid, MultigridConfig, PostOrder, Smoother};
+
+/// Cycles of full multigrid for f = 1 to 1e-9 with cells of 2^(1 − level), as `[cui2024]` counts levels.
+fn cycles(dimension: usize, degree: usize, level: usize, config: MultigridConfig) -> usize {
+    let coarse = BoxGrid::unit(dimension, degree, 2).unwrap();
+    let multigrid = Multigrid::<f64>::new(&Cpu::new(0).unwrap(), &coarse, level - 1, config).unwrap();
+    let b = multigrid.grid().load(|_| 1.0);
+    let mut x = vec![f64::NAN; b.len()];
+    let outcome = multigrid.solve_full(&mut x, &b, 1e-9, 60).unwrap();
+    assert!(outcome.is_converged, "{outcome:?}");
+    outcome.cycles()
+}
+
+/// Holds a row of a table to the printed one: in the better order no entry more than one above, and the sum not above.
+fn compare(dimension: usize, theirs: &[usize]) {
+    let of = |post| {
+        let config = MultigridConfig { post, ..MultigridConfig::default() };
+        (1..=theirs.len()).map(|degree| cycles(dimension, degree, 4, config)).collect::<Vec<_>>()
+    };
+    let ours = [PostOrder::Same, PostOrder::Reversed].map(of);
+    let better = ours.iter().min_by_key(|row| row.iter().sum::<usize>()).unwrap();
+    assert!(better.iter().zip(theirs).all(|(ours, theirs)| ours <= &(theirs + 1)), "{ours:?}");
+    assert!(better.iter().sum::<usize>() <= theirs.iter().sum(), "{ours:?}");
+}
+
+#[test]
+fn table_1_has_as_few_cycles_as_the_paper() {
+    compare(2, &[9, 5, 3, 3, 3, 2, 2, 2, 2, 2]);
+}
+
+#[test]
+fn table_2_has_as_few_cycles_as_the_paper() {
+    // Degrees beyond five are left to `femtile reproduce cui2024 table-2`.
+    compare(3, &[6, 5, 3, 3, 3]);
+}
+
+#[test]
+fn points_need_more_cycles_than_patches() {
+    let of = |smoother, degree| {
+        let config = MultigridConfig { smoother, post: PostOrder::Same };
+        cycles(3, degree, 3, config)
+    };
+    for degree in [2, 3] {
+        assert!(of(Smoother::Point, degree) >= 2 * of(Smoother::VertexPatch, degree), "degree {degree}");
+    }
+}
