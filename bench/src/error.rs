@@ -2,6 +2,7 @@ use femtile::device::DeviceError;
 use femtile::fem::FemError;
 use femtile::linalg::LinalgError;
 use femtile::mesh::MeshError;
+use femtile::multigrid::MultigridError;
 
 /// What can keep a benchmark from running.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +33,9 @@ pub enum BenchError {
     /// A mesh could not be made or read.
     #[error(transparent)]
     Mesh(#[from] MeshError),
+    /// A hierarchy of boxes could not be made.
+    #[error(transparent)]
+    Multigrid(#[from] MultigridError),
     /// Assembly failed.
     #[error(transparent)]
     Fem(Box<FemError>),

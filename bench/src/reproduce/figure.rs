@@ -107,6 +107,51 @@ pub struct Row {
     pub mean_square: Option<f64>,
 }
 
+/// Cycles of a multigrid solve.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Cycles {
+    /// The level, as the paper counts: $2^{L-1}$ cells a side.
+    pub level: usize,
+    /// The degree of the elements.
+    pub degree: usize,
+    /// What the smoother solves on.
+    pub smoother: &'static str,
+    /// Printed in the paper; none where it prints nothing.
+    pub theirs: Option<usize>,
+    /// With the smoother in reversed order after the correction.
+    pub ours_reversed: Option<usize>,
+    /// In the same order.
+    pub ours_same: Option<usize>,
+}
+
+/// The points of a figure.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Rows {
+    /// Timed solves of batches of systems.
+    Timed(Vec<Row>),
+    /// Counted cycles.
+    Counted(Vec<Cycles>),
+}
+
+impl From<Vec<Row>> for Rows {
+    fn from(rows: Vec<Row>) -> Self {
+        Self::Timed(rows)
+    }
+}
+
+impl std::ops::Deref for Rows {
+    type Target = [Row];
+
+    /// The timed ones.
+    fn deref(&self) -> &[Row] {
+        match self {
+            Self::Timed(rows) => rows,
+            Self::Counted(_) => &[],
+        }
+    }
+}
+
 /// What the paper says beside what was measured here.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Claim {
@@ -147,7 +192,7 @@ pub struct Figure {
     /// Processor, GPU and sizes.
     pub setting: String,
     /// All points.
-    pub rows: Vec<Row>,
+    pub rows: Rows,
     /// What the figure shows where its points are not those of batches of systems.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub table: Option<Table>,

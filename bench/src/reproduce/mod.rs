@@ -1,5 +1,6 @@
 //! Tables and figures of papers, regenerated: theirs beside ours, with the peers of this machine in the same run.
 
+mod cui2024;
 mod figure;
 mod fu2014;
 mod kronbichler2022;
@@ -13,7 +14,7 @@ mod timing;
 mod wong2015;
 
 use figure::UNKNOWNS;
-pub use figure::{Absent, Claim, Figure, Quantity, Rates, Row, Series};
+pub use figure::{Absent, Claim, Cycles, Figure, Quantity, Rates, Row, Rows, Series};
 pub use plot::svg;
 pub use session::Session;
 pub use table::{Cell, Column, Table};
@@ -35,6 +36,8 @@ pub struct Settings {
     pub products: usize,
     /// The most unknowns of an operator without a matrix; the paper's are 100 million.
     pub unknowns: usize,
+    /// The finest level of multigrid; level L has 2^(L − 1) cells a side.
+    pub max_level: usize,
     /// How often each solve is timed.
     pub repeats: usize,
     /// Whether other libraries are measured.
@@ -52,6 +55,7 @@ impl Default for Settings {
             step: 64,
             products: 1200,
             unknowns: 4_000_000,
+            max_level: 12,
             repeats: 5,
             peers: true,
             gpu: true,
@@ -84,7 +88,7 @@ pub struct Paper {
 pub fn papers() -> Vec<Paper> {
     let paper = |key, summary, items| Paper { key, summary, items };
     vec![
-        paper("cui2024", "multigrid with vertex-patch smoothers", vec![]),
+        paper("cui2024", "multigrid with vertex-patch smoothers", cui2024::items()),
         paper(
             "kronbichler2022",
             "conjugate gradients merged into matrix-free operators",

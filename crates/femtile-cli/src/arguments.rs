@@ -322,6 +322,9 @@ pub struct ReproduceOptions {
     /// The most unknowns of operators without a matrix; the paper's are 100 million.
     #[arg(long, default_value_t = 4_000_000, value_name = "N", value_parser = clap::value_parser!(u32).range(1000..))]
     pub unknowns: u32,
+    /// The finest level of multigrid, if its unknowns are not too many; level L has 2^(L − 1) cells a side.
+    #[arg(long, default_value_t = 12, value_name = "L", value_parser = clap::value_parser!(u32).range(4..=20))]
+    pub max_level: u32,
     /// Threads of the CPU, of ours and of other libraries; 0 for all.
     #[arg(long, default_value_t = 0)]
     pub threads: usize,

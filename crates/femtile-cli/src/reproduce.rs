@@ -27,6 +27,7 @@ pub fn run(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
         step: options.step,
         products: options.products as usize,
         unknowns: options.unknowns as usize,
+        max_level: options.max_level as usize,
         repeats: if options.small { 1 } else { options.repeats },
         peers: !options.no_peers,
         gpu: !options.no_gpu,
@@ -55,8 +56,7 @@ pub fn run(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
 fn list(papers: &[Paper]) -> String {
     let mut text = String::new();
     for paper in papers {
-        let none = if paper.items.is_empty() { "; nothing of it can be reproduced yet" } else { "" };
-        text += &format!("{:<16} {}{none}\n", paper.key, paper.summary);
+        text += &format!("{:<16} {}\n", paper.key, paper.summary);
         for item in &paper.items {
             text += &format!("    {:<12} {}\n", item.name, item.summary);
         }
@@ -73,11 +73,6 @@ fn chosen(key: &str, item: Option<&str>) -> Result<Vec<Item>, Failure> {
             list(&papers)
         )));
     };
-    if paper.items.is_empty() {
-        let item = item.unwrap_or("any item");
-        let message = format!("{item} of {key} cannot be reproduced yet: see papers/{key}/README.md");
-        return Err(Failure::message(message));
-    }
     let items: Vec<_> =
         paper.items.iter().copied().filter(|known| item.is_none_or(|item| known.name == item)).collect();
     if items.is_empty() {

@@ -130,9 +130,9 @@ mod tests {
                 let terms = (0..n * n).map(|at| s[at / n * n + i] * x[at] * s[at % n * n + j]);
                 terms.sum::<f64>()
             };
-            for i in 0..n {
+            for (i, value) in values.into_iter().enumerate() {
                 for j in 0..n {
-                    let (one, value) = if i == j { (1.0, values[i]) } else { (0.0, 0.0) };
+                    let (one, value) = if i == j { (1.0, value) } else { (0.0, 0.0) };
                     assert!((form(&m, i, j) - one).abs() < 1e-12, "mass {n} {i} {j}");
                     assert!((form(&a, i, j) - value).abs() < 1e-11, "stiffness {n} {i} {j}");
                 }

@@ -64,7 +64,7 @@ fn figure(
             "{}; f64, levels of multigrid in f32; theirs: GTX 580, Core i7-965",
             session.machine()
         ),
-        rows: Vec::new(),
+        rows: Vec::new().into(),
         table: Some(table),
         notes: Vec::new(),
         claims: Vec::new(),

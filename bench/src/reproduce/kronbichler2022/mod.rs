@@ -96,7 +96,7 @@ fn figure(
         quantity,
         abscissa,
         setting: session.machine(),
-        rows: Vec::new(),
+        rows: Vec::new().into(),
         table: Some(table),
         notes: Vec::new(),
         claims: Vec::new(),

@@ -31,7 +31,7 @@ pub(super) fn run(session: &Session) -> Result<Figure, BenchError> {
         abscissa: "length",
         setting: session.machine(),
         claims: claims(&rows),
-        rows,
+        rows: rows.into(),
         absent: no_gpu(session).into_iter().collect(),
         table: None,
         notes: Vec::new(),

@@ -67,7 +67,7 @@ fn figure(
         quantity: Quantity::Nanoseconds,
         abscissa,
         setting: session.machine(),
-        rows,
+        rows: rows.into(),
         table: None,
         notes: Vec::new(),
         claims,

@@ -97,7 +97,7 @@ fn figure(
         quantity,
         abscissa,
         setting: setting(session),
-        rows: Vec::new(),
+        rows: Vec::new().into(),
         table: Some(table),
         notes: Vec::new(),
         claims: Vec::new(),
