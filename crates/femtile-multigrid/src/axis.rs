@@ -35,6 +35,8 @@ pub(crate) fn matrices(degree: usize, widths: &[f64]) -> [Table; 2] {
 /// Mass and stiffness of a few cells.
 #[derive(Debug, Clone)]
 pub(crate) struct Line<T> {
+    /// Of the cells; none where there is no such axis.
+    pub widths: Vec<f64>,
     pub mass: Factor<T>,
     pub stiffness: Factor<T>,
 }
@@ -42,7 +44,7 @@ pub(crate) struct Line<T> {
 impl<T: Scalar> Line<T> {
     pub fn new(degree: usize, widths: &[f64]) -> Self {
         let [mass, stiffness] = matrices(degree, widths).map(|table| Factor::new(&table));
-        Self { mass, stiffness }
+        Self { widths: widths.to_vec(), mass, stiffness }
     }
 }
 

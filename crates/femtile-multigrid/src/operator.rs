@@ -5,7 +5,7 @@ use femtile_tensor::{Contract, lanes};
 
 use crate::axis::Line;
 use crate::grid::BoxGrid;
-use crate::tensor::Room;
+use crate::tensor::{Laplace, Room};
 use crate::windows::{Shared, Windows, gather, scatter};
 
 /// The Laplacian on a box, $a_{ij} = \int \nabla\varphi_i \cdot \nabla\varphi_j$ for nodes inside, without a matrix; vectors are
@@ -43,19 +43,23 @@ impl<T: Contract> BoxOperator<T> {
     fn add(&self, y: &mut [T], x: &[T], alpha: T) {
         let n = self.grid.n_nodes();
         assert!(x.len() == n && y.len() == n, "values of the nodes");
-        let shape = self.cells.shape;
-        let len = shape.n_nodes() * lanes::<T>(&self.cpu);
+        let offsets = &self.cells.offsets;
+        let n_lanes = lanes::<T>(&self.cpu);
+        let len = offsets.len() * n_lanes;
         let shared = Shared::new(y);
         for colour in 0..self.cells.colours.len() {
             self.cells.for_batches::<T>(&self.cpu, colour, |group, batches| {
                 let lines = [0, 1, 2].map(|axis| &self.cells.kinds[axis][group.kinds[axis]]);
+                let laplace = Laplace::new(lines, n_lanes);
                 let (mut room, mut values) = (Room::new(len), vec![T::ZERO; len]);
                 for firsts in batches {
-                    gather(shape, firsts, &mut values, |node| x[node]);
-                    room.laplace(&self.cpu, lines, &mut values);
+                    gather(&self.cpu, offsets, firsts, &mut values, |node| x[node]);
+                    laplace.apply(&self.cpu, &mut values, &mut room);
                     #[allow(unsafe_code)]
                     // SAFETY: cells of a colour share no node, and each is in one batch; their nodes exist.
-                    scatter(shape, firsts, &values, |node, value| unsafe { shared.add(node, alpha * value) });
+                    scatter(&self.cpu, offsets, firsts, &values, |node, value| unsafe {
+                        shared.add(node, alpha * value)
+                    });
                 }
             });
         }

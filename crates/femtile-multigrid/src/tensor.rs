@@ -1,33 +1,53 @@
 //! Sums of products of 1-D matrices applied to tensors side by side, and their inverses.
 
 use femtile_device::Cpu;
-use femtile_tensor::{Contract, contract};
+use femtile_tensor::{Contract, Parity, contract, separable};
 
 use crate::axis::{Line, PatchLine};
 
+/// Entries a side of the largest cubes that all products are compiled for at once.
+const MAX_CUBE: usize = 9;
+
 /// Room for tensors, kept from one batch to the next.
 #[derive(Debug)]
-pub(crate) struct Room<T> {
-    a: Vec<T>,
-    b: Vec<T>,
-    c: Vec<T>,
-    d: Vec<T>,
-}
+pub(crate) struct Room<T>(Vec<T>);
 
 impl<T: Contract> Room<T> {
-    /// For so many values.
+    /// For tensors of so many values.
     pub fn new(len: usize) -> Self {
-        let empty = || vec![T::ZERO; len];
-        Self { a: empty(), b: empty(), c: empty(), d: empty() }
+        Self(vec![T::ZERO; 4 * len])
+    }
+}
+
+/// $K_x M_y M_z + M_x K_y M_z + M_x M_y K_z$, the last term in three dimensions alone.
+#[derive(Debug)]
+pub(crate) struct Laplace<'a, T> {
+    lines: [&'a Line<T>; 3],
+    /// Of the three terms and of a fourth, for each lane, where matrices of one axis serve all of them.
+    coefficients: Option<Vec<T>>,
+}
+
+impl<'a, T: Contract> Laplace<'a, T> {
+    /// Of the matrices of each axis, for so many tensors side by side.
+    pub fn new(lines: [&'a Line<T>; 3], n_lanes: usize) -> Self {
+        let of_lane = |c: f64| std::iter::repeat_n(T::from_f64(c), n_lanes);
+        let coefficients = similar(lines).map(|terms| terms.into_iter().flat_map(of_lane).collect());
+        Self { lines, coefficients }
     }
 
-    /// $x \leftarrow (K_x M_y M_z + M_x K_y M_z + M_x M_y K_z) x$, the last term in three dimensions alone.
+    /// Applies it in place.
     ///
     /// # Source
     /// `[cui2024]`, eqs. (2.11) and (2.12); seven products, as section 3.1.1 shares them.
-    pub fn laplace(&mut self, cpu: &Cpu, [x_line, y_line, z_line]: [&Line<T>; 3], x: &mut [T]) {
-        let len = x.len();
-        let [a, b, c, d] = [&mut self.a, &mut self.b, &mut self.c, &mut self.d].map(|room| &mut room[..len]);
+    pub fn apply(&self, cpu: &Cpu, x: &mut [T], Room(room): &mut Room<T>) {
+        let [x_line, y_line, z_line] = self.lines;
+        if let Some(coefficients) = &self.coefficients {
+            return separable(cpu, [&x_line.mass, &x_line.stiffness], coefficients, x, room);
+        }
+        let (a, rest) = room.split_at_mut(x.len());
+        let (b, rest) = rest.split_at_mut(x.len());
+        let (c, rest) = rest.split_at_mut(x.len());
+        let d = &mut rest[..x.len()];
         let (n, m) = (x_line.mass.n_cols(), y_line.mass.n_cols());
         contract(cpu, &x_line.mass, 1, x, a);
         contract(cpu, &x_line.stiffness, 1, x, b);
@@ -43,36 +63,77 @@ impl<T: Contract> Room<T> {
         contract(cpu, &z_line.stiffness, n * m, b, d);
         add(cpu, x, d);
     }
+}
 
-    /// $x \leftarrow S\, (\Lambda_x + \Lambda_y + \Lambda_z)^{-1} S^\mathsf{T} x$ with $S = S_z \otimes S_y \otimes S_x$ and the
-    /// reciprocals of the sums.
-    ///
-    /// # Source
-    /// `[cui2024]`, eqs. (2.13) and (2.14).
-    pub fn solve(&mut self, cpu: &Cpu, lines: [&PatchLine<T>; 3], reciprocals: &[T], x: &mut [T]) {
-        let a = &mut self.a[..x.len()];
-        turn(cpu, lines, 0, x, a);
-        let n_lanes = x.len() / reciprocals.len();
+/// Coefficients with which the matrices of the first axis stand for those of all: lengths of the others over its own. None
+/// where they are no multiples, or nothing is compiled for them.
+fn similar<T: Contract>(lines: [&Line<T>; 3]) -> Option<[f64; 4]> {
+    let first = lines[0];
+    let is_even = [&first.mass, &first.stiffness].iter().all(|factor| factor.parity() == Parity::Even);
+    if !is_even || first.mass.n_cols() > MAX_CUBE || lines[2].widths.is_empty() {
+        return None;
+    }
+    let ratio = |line: &Line<T>| {
+        let ratios: Vec<f64> =
+            line.widths.iter().zip(&first.widths).map(|(other, own)| other / own).collect();
+        let is_multiple = line.widths.len() == first.widths.len()
+            && ratios.iter().all(|ratio| (ratio / ratios[0] - 1.0).abs() < 1e-14);
+        is_multiple.then_some(ratios[0])
+    };
+    let (y, z) = (ratio(lines[1])?, ratio(lines[2])?);
+    Some([y * z, z / y, y / z, 0.0])
+}
+
+/// $S\, (\Lambda_x + \Lambda_y + \Lambda_z)^{-1} S^\mathsf{T}$ with $S = S_z \otimes S_y \otimes S_x$, which solves on the nodes
+/// inside windows.
+///
+/// # Source
+/// `[cui2024]`, eqs. (2.13) and (2.14).
+#[derive(Debug)]
+pub(crate) struct Inverse<'a, T> {
+    lines: Vec<&'a PatchLine<T>>,
+    reciprocals: Vec<T>,
+}
+
+impl<'a, T: Contract> Inverse<'a, T> {
+    /// Of what the axes have; one that there is not is left out.
+    pub fn new(lines: [&'a PatchLine<T>; 3]) -> Self {
+        let [x, y, z] = lines.map(|line| &line.values);
+        let sums = z.iter().flat_map(|z| y.iter().flat_map(move |y| x.iter().map(move |x| x + y + z)));
+        let reciprocals = sums.map(|sum| T::from_f64(1.0 / sum)).collect();
+        let lines = lines.into_iter().filter(|line| !line.line.widths.is_empty()).collect();
+        Self { lines, reciprocals }
+    }
+
+    /// Applies it in place.
+    pub fn apply(&self, cpu: &Cpu, x: &mut [T], Room(room): &mut Room<T>) {
+        // An even number of products in all, so that the last one ends in x.
+        let (mut from, mut to) = (x, &mut room[..]);
+        for which in [0, 1] {
+            let mut inner = 1;
+            for line in &self.lines {
+                let len = from.len().min(to.len());
+                contract(cpu, &line.vectors[which], inner, &from[..len], &mut to[..len]);
+                std::mem::swap(&mut from, &mut to);
+                inner *= line.values.len();
+            }
+            if which == 0 {
+                let len = from.len().min(to.len());
+                self.divide(cpu, &mut from[..len]);
+            }
+        }
+    }
+
+    fn divide(&self, cpu: &Cpu, x: &mut [T]) {
+        let n_lanes = x.len() / self.reciprocals.len();
         cpu.vectorize(
             #[inline(always)]
             || {
-                for (x, factor) in x.chunks_exact_mut(n_lanes).zip(reciprocals) {
+                for (x, factor) in x.chunks_exact_mut(n_lanes).zip(&self.reciprocals) {
                     x.iter_mut().for_each(|x| *x *= *factor);
                 }
             },
         );
-        turn(cpu, lines, 1, x, a);
-    }
-}
-
-/// $x \leftarrow S^\mathsf{T} x$ or $x \leftarrow S x$, leaving out an axis that there is not.
-fn turn<T: Contract>(cpu: &Cpu, lines: [&PatchLine<T>; 3], which: usize, x: &mut [T], room: &mut [T]) {
-    let mut inner = 1;
-    for line in lines.into_iter().filter(|line| line.line.mass.n_cols() > 1) {
-        let factor = &line.vectors[which];
-        contract(cpu, factor, inner, x, room);
-        x.copy_from_slice(room);
-        inner *= factor.n_rows();
     }
 }
 
@@ -81,11 +142,4 @@ fn add<T: Contract>(cpu: &Cpu, y: &mut [T], x: &[T]) {
         #[inline(always)]
         || y.iter_mut().zip(x).for_each(|(y, x)| *y += *x),
     );
-}
-
-/// Reciprocals of the sums of eigenvalues.
-pub(crate) fn reciprocals<T: Contract>(lines: [&PatchLine<T>; 3]) -> Vec<T> {
-    let [x, y, z] = lines.map(|line| &line.values);
-    let sums = z.iter().flat_map(|z| y.iter().flat_map(move |y| x.iter().map(move |x| x + y + z)));
-    sums.map(|sum| T::from_f64(1.0 / sum)).collect()
 }

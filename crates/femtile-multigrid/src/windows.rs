@@ -25,38 +25,12 @@ pub(crate) struct Windows<L> {
     pub kinds: [Vec<L>; 3],
     /// $2^d$ colours, those without windows left out.
     pub colours: Vec<Vec<Group>>,
-    /// Nodes of a window along each axis, and of the grid along the first two.
-    pub shape: Shape,
-}
-
-/// The nodes of a window in those of the grid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Shape {
-    /// Along each axis of the window.
+    /// Nodes of a window along each axis.
     pub nodes: [usize; 3],
-    /// From one node to the next along each axis, in the grid.
-    pub strides: [usize; 3],
-}
-
-impl Shape {
-    pub fn n_nodes(self) -> usize {
-        self.nodes.iter().product()
-    }
-
-    /// The nodes inside.
-    pub fn inside(self) -> Self {
-        Self { nodes: self.nodes.map(|n| if n == 1 { 1 } else { n - 2 }), ..self }
-    }
-
-    /// From the first node of a window to the first one inside.
-    pub fn to_inside(self) -> usize {
-        (0..3).filter(|&axis| self.nodes[axis] > 1).map(|axis| self.strides[axis]).sum()
-    }
-
-    /// Distances of all nodes from the first.
-    fn offsets(self) -> impl Iterator<Item = usize> {
-        all(self.nodes).map(move |at| (0..3).map(|axis| at[axis] * self.strides[axis]).sum())
-    }
+    /// From the first node of a window to each of its nodes, in the numbers of the grid.
+    pub offsets: Vec<u32>,
+    /// The same to each node inside.
+    pub inside: Vec<u32>,
 }
 
 impl<L> Windows<L> {
@@ -90,7 +64,11 @@ impl<L> Windows<L> {
         });
         let colours = (0..8).map(|colour| groups(grid.degree(), &places, strides, colour));
         let colours = colours.filter(|groups| !groups.is_empty()).collect();
-        Self { kinds, colours, shape: Shape { nodes, strides } }
+        let first_inside = nodes.map(|n| usize::from(n > 1));
+        let offsets = offsets([0; 3], nodes, strides);
+        let inside =
+            self::offsets(first_inside, [0, 1, 2].map(|axis| nodes[axis] - 2 * first_inside[axis]), strides);
+        Self { kinds, colours, nodes, offsets, inside }
     }
 
     /// Calls `work` with the groups of a colour and lanes of windows of them, on all threads.
@@ -110,6 +88,13 @@ impl<L> Windows<L> {
     }
 }
 
+/// Distances to so many nodes along each axis from those places on.
+fn offsets(first: [usize; 3], nodes: [usize; 3], strides: [usize; 3]) -> Vec<u32> {
+    let offset =
+        |at: [usize; 3]| (0..3).map(|axis| (first[axis] + at[axis]) * strides[axis]).sum::<usize>() as u32;
+    all(nodes).map(offset).collect()
+}
+
 /// The windows of a colour by the bits of their places.
 fn groups(degree: usize, places: &[Vec<usize>; 3], strides: [usize; 3], colour: usize) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
@@ -127,25 +112,46 @@ fn groups(degree: usize, places: &[Vec<usize>; 3], strides: [usize; 3], colour: 
     groups
 }
 
-/// Values of windows side by side: `to: [nodes][lanes]`; lanes without a window have those of the last.
-pub(crate) fn gather<T: Scalar>(shape: Shape, firsts: &[u32], to: &mut [T], read: impl Fn(usize) -> T) {
-    let n_lanes = to.len() / shape.n_nodes();
-    let last = firsts.len() - 1;
-    for (offset, to) in shape.offsets().zip(to.chunks_exact_mut(n_lanes)) {
-        for (lane, to) in to.iter_mut().enumerate() {
-            *to = read(firsts[lane.min(last)] as usize + offset);
-        }
-    }
+/// Values of windows side by side: `to: [offsets][lanes]`; lanes without a window keep what they have.
+pub(crate) fn gather<T: Scalar>(
+    cpu: &Cpu,
+    offsets: &[u32],
+    firsts: &[u32],
+    to: &mut [T],
+    read: impl Fn(usize) -> T,
+) {
+    let n_lanes = to.len() / offsets.len();
+    cpu.vectorize(
+        #[inline(always)]
+        || {
+            for (offset, to) in offsets.iter().zip(to.chunks_exact_mut(n_lanes)) {
+                for (first, to) in firsts.iter().zip(to) {
+                    *to = read((first + offset) as usize);
+                }
+            }
+        },
+    );
 }
 
 /// Calls `act` with the node and the value of all nodes of windows.
-pub(crate) fn scatter<T: Scalar>(shape: Shape, firsts: &[u32], from: &[T], act: impl Fn(usize, T)) {
-    let n_lanes = from.len() / shape.n_nodes();
-    for (offset, from) in shape.offsets().zip(from.chunks_exact(n_lanes)) {
-        for (first, &value) in firsts.iter().zip(from) {
-            act(*first as usize + offset, value);
-        }
-    }
+pub(crate) fn scatter<T: Scalar>(
+    cpu: &Cpu,
+    offsets: &[u32],
+    firsts: &[u32],
+    from: &[T],
+    act: impl Fn(usize, T),
+) {
+    let n_lanes = from.len() / offsets.len();
+    cpu.vectorize(
+        #[inline(always)]
+        || {
+            for (offset, from) in offsets.iter().zip(from.chunks_exact(n_lanes)) {
+                for (first, &value) in firsts.iter().zip(from) {
+                    act((first + offset) as usize, value);
+                }
+            }
+        },
+    );
 }
 
 /// A vector of which threads change what is theirs alone.
@@ -160,6 +166,7 @@ impl<'a, T: Scalar> Shared<'a, T> {
     /// # Safety
     /// No other thread writes the entry meanwhile, which exists.
     #[allow(unsafe_code)]
+    #[inline(always)]
     pub unsafe fn get(&self, at: usize) -> T {
         // SAFETY: as the caller promises.
         unsafe { *self.0.range_unchecked(at, 1) }
@@ -168,6 +175,7 @@ impl<'a, T: Scalar> Shared<'a, T> {
     /// # Safety
     /// No other thread reads or writes the entry meanwhile, which exists.
     #[allow(unsafe_code)]
+    #[inline(always)]
     pub unsafe fn add(&self, at: usize, value: T) {
         // SAFETY: as the caller promises.
         unsafe { *self.0.range_unchecked(at, 1) += value }

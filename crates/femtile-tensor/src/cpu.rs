@@ -51,6 +51,48 @@ impl<T: Wide, A: Act<T, M, N>, const M: usize, const N: usize> WithSimd for Line
     }
 }
 
+/// Rows of a table of any size that are worked out at once, so that a value that is read serves all of them.
+const ROWS: usize = 4;
+
+/// The same with a table whose sizes nothing is compiled for.
+struct AnyLines<'a, T> {
+    factor: &'a Factor<T>,
+    inner: usize,
+    x: &'a [T],
+    y: &'a mut [T],
+}
+
+impl<T: Wide> WithSimd for AnyLines<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { factor: Factor { n_rows, n_cols, entries, .. }, inner, .. } = self;
+        let x: &[T::Vector<S>] = bytemuck::cast_slice(self.x);
+        let y: &mut [T::Vector<S>] = bytemuck::cast_slice_mut(self.y);
+        for (x, y) in x.chunks_exact(n_cols * inner).zip(y.chunks_exact_mut(n_rows * inner)) {
+            for k in 0..inner {
+                for first in (0..*n_rows).step_by(ROWS) {
+                    let rows: [&[T]; ROWS] = std::array::from_fn(|r| {
+                        let row = (first + r).min(n_rows - 1);
+                        &entries[row * n_cols..][..*n_cols]
+                    });
+                    let mut sums = [T::splat(simd, T::ZERO); ROWS];
+                    for j in 0..*n_cols {
+                        let value = x[j * inner + k];
+                        for r in 0..ROWS {
+                            sums[r] = T::plus_product(simd, sums[r], T::splat(simd, rows[r][j]), value);
+                        }
+                    }
+                    for r in 0..ROWS.min(n_rows - first) {
+                        y[(first + r) * inner + k] = sums[r];
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Runs the work where the processor has vectors; says whether it has.
 fn with_vectors(cpu: &Cpu, work: impl WithSimd<Output = ()>) -> bool {
     match cpu.simd() {
@@ -208,12 +250,8 @@ macro_rules! contract {
                     )*
                     _ => false,
                 };
-                if !is_done {
-                    let n_lanes = lanes::<$t>(cpu);
-                    cpu.vectorize(
-                        #[inline(always)]
-                        || reference::contract(factor, (inner, n_lanes), x, y),
-                    );
+                if !is_done && !with_vectors(cpu, AnyLines { factor, inner, x: &*x, y: &mut *y }) {
+                    reference::contract(factor, (inner, 1), x, y);
                 }
             }
 

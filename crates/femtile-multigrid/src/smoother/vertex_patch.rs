@@ -2,9 +2,9 @@ use femtile_device::Cpu;
 use femtile_tensor::{Contract, lanes};
 
 use super::PostOrder;
-use crate::axis::{Line, PatchLine};
+use crate::axis::PatchLine;
 use crate::grid::BoxGrid;
-use crate::tensor::{Room, reciprocals};
+use crate::tensor::{Inverse, Laplace, Room};
 use crate::windows::{Group, Shared, Windows, gather, scatter};
 
 /// Exact solves on the nodes inside patches of cells, one colour after another:
@@ -55,27 +55,23 @@ impl<T: Contract> Patches<T> {
     fn solve(&self, x: &Shared<'_, T>, b: &[T], group: &Group, batches: &mut dyn Iterator<Item = &[u32]>) {
         let n_lanes = lanes::<T>(&self.cpu);
         let lines = [0, 1, 2].map(|axis| &self.windows.kinds[axis][group.kinds[axis]]);
-        let matrices: [&Line<T>; 3] = lines.map(|line| &line.line);
-        let reciprocals = reciprocals(lines);
-        let shape = self.windows.shape;
-        let (inside, to_inside) = (shape.inside(), shape.to_inside());
-        let len = shape.n_nodes() * n_lanes;
+        let laplace = Laplace::new(lines.map(|line| &line.line), n_lanes);
+        let inverse = Inverse::new(lines);
+        let Windows { nodes, offsets, inside, .. } = &self.windows;
+        let len = offsets.len() * n_lanes;
         let (mut room, mut window) = (Room::new(len), vec![T::ZERO; len]);
-        let mut residual = vec![T::ZERO; inside.n_nodes() * n_lanes];
-        let mut firsts_inside = Vec::with_capacity(n_lanes);
+        let mut residual = vec![T::ZERO; inside.len() * n_lanes];
         for firsts in batches {
             #[allow(unsafe_code)]
             // SAFETY: patches of a colour change the nodes inside them alone, which no other of them has; the nodes exist.
-            gather(shape, firsts, &mut window, |node| unsafe { x.get(node) });
-            room.laplace(&self.cpu, matrices, &mut window);
-            firsts_inside.clear();
-            firsts_inside.extend(firsts.iter().map(|first| first + to_inside as u32));
-            gather(inside, &firsts_inside, &mut residual, |node| b[node]);
-            subtract_inside(shape.nodes, n_lanes, &mut residual, &window);
-            room.solve(&self.cpu, lines, &reciprocals, &mut residual);
+            gather(&self.cpu, offsets, firsts, &mut window, |node| unsafe { x.get(node) });
+            laplace.apply(&self.cpu, &mut window, &mut room);
+            gather(&self.cpu, inside, firsts, &mut residual, |node| b[node]);
+            subtract_inside(*nodes, n_lanes, &mut residual, &window);
+            inverse.apply(&self.cpu, &mut residual, &mut room);
             #[allow(unsafe_code)]
             // SAFETY: as above.
-            scatter(inside, &firsts_inside, &residual, |node, value| unsafe { x.add(node, value) });
+            scatter(&self.cpu, inside, firsts, &residual, |node, value| unsafe { x.add(node, value) });
         }
     }
 }
