@@ -1,5 +1,6 @@
 use femtile_element::quadrature::gauss_legendre;
 use femtile_element::tensor::{Lagrange, Table};
+use femtile_tensor::{Factor, contract_plainly};
 
 use crate::MultigridError;
 
@@ -109,12 +110,13 @@ impl BoxGrid {
     /// The right side $b_i = \int f \varphi_i$ by Gauss points, k + 1 a cell and axis; zero on the boundary.
     pub fn load(&self, f: impl Fn([f64; 3]) -> f64) -> Vec<f64> {
         let mut b = vec![0.0; self.n_nodes()];
-        self.visit_points(self.degree + 1, |nodes, shapes, point, weight| {
-            let value = weight * f(point);
-            for (&node, shape) in nodes.iter().zip(shapes) {
-                b[node] += value * shape;
+        let rule = CellRule::new(self, self.degree + 1);
+        for cell in all(rule.n_cells) {
+            let values = rule.points(cell).map(|(point, weight)| weight * f(point)).collect();
+            for (node, value) in self.nodes_of(cell).zip(through(&rule.to_nodes, values)) {
+                b[node] += value;
             }
-        });
+        }
         self.clear_boundary(&mut b);
         b
     }
@@ -125,49 +127,82 @@ impl BoxGrid {
     /// When there is not a value a node.
     pub fn error_l2(&self, u: &[f64], exact: impl Fn([f64; 3]) -> f64, n_points: usize) -> f64 {
         assert_eq!(u.len(), self.n_nodes(), "values of the nodes");
-        let mut square = 0.0;
-        self.visit_points(n_points, |nodes, shapes, point, weight| {
-            let value: f64 = nodes.iter().zip(shapes).map(|(&node, shape)| u[node] * shape).sum();
-            square += weight * (value - exact(point)).powi(2);
-        });
-        square.sqrt()
+        let rule = CellRule::new(self, n_points);
+        let of_cell = |cell| {
+            let values = through(&rule.to_points, self.nodes_of(cell).map(|node| u[node]).collect());
+            let terms =
+                rule.points(cell).zip(values).map(|((at, weight), u)| weight * (u - exact(at)).powi(2));
+            terms.sum::<f64>()
+        };
+        all(rule.n_cells).map(of_cell).sum::<f64>().sqrt()
     }
 
-    /// Calls `visit` with the nodes of a cell, their shape functions at a point of it, the point and its weight.
-    fn visit_points(&self, n_points: usize, mut visit: impl FnMut(&[usize], &[f64], [f64; 3], f64)) {
-        let lagrange = Lagrange::gauss_lobatto(self.degree);
-        let (points, weights) = gauss_legendre(n_points);
-        let table = lagrange.values(&points);
-        // An axis that there is not: one cell of one node and one point.
-        let single = Table { n_points: 1, n_shapes: 1, entries: vec![1.0] };
-        let has = self.widths.each_ref().map(|widths| !widths.is_empty());
-        let tables = has.map(|has| if has { &table } else { &single });
-        let n_cells = self.widths.each_ref().map(|widths| widths.len().max(1));
-        let begins = self.widths.each_ref().map(|widths| begins(widths));
+    /// The numbers of the nodes of a cell.
+    fn nodes_of(&self, cell: [usize; 3]) -> impl Iterator<Item = usize> {
         let [n, m, _] = self.nodes();
-        let (mut nodes, mut shapes) = (Vec::new(), Vec::new());
-        for cell in all(n_cells) {
-            nodes.clear();
-            let first: [usize; 3] = std::array::from_fn(|axis| self.degree * cell[axis]);
-            let numbers = all(tables.map(|table| table.n_shapes));
-            nodes
-                .extend(numbers.map(|at| ((first[2] + at[2]) * m + first[1] + at[1]) * n + first[0] + at[0]));
-            for q in all(tables.map(|table| table.n_points)) {
-                let rows: [&[f64]; 3] = std::array::from_fn(|axis| tables[axis].row(q[axis]));
-                shapes.clear();
-                shapes.extend(
-                    all(rows.map(<[f64]>::len)).map(|at| rows[0][at[0]] * rows[1][at[1]] * rows[2][at[2]]),
-                );
-                let (mut point, mut weight) = ([0.0; 3], 1.0);
-                for axis in (0..3).filter(|&axis| has[axis]) {
-                    let width = self.widths[axis][cell[axis]];
-                    point[axis] = begins[axis][cell[axis]] + width * points[q[axis]];
-                    weight *= width * weights[q[axis]];
-                }
-                visit(&nodes, &shapes, point, weight);
-            }
+        let first = cell.map(|cell| self.degree * cell);
+        let along = self.widths.each_ref().map(|widths| if widths.is_empty() { 1 } else { self.degree + 1 });
+        all(along).map(move |at| ((first[2] + at[2]) * m + first[1] + at[1]) * n + first[0] + at[0])
+    }
+}
+
+/// Gauss points of the cells of a grid.
+struct CellRule {
+    n_cells: [usize; 3],
+    /// Where cells begin, and their widths; of an axis that there is not, one of width one.
+    begins: [Vec<f64>; 3],
+    widths: [Vec<f64>; 3],
+    /// Along each axis, between 0 and 1, and their weights.
+    points: [Vec<f64>; 3],
+    weights: [Vec<f64>; 3],
+    /// Shape functions at points, and transposed.
+    to_points: [Factor<f64>; 3],
+    to_nodes: [Factor<f64>; 3],
+}
+
+impl CellRule {
+    fn new(grid: &BoxGrid, n_points: usize) -> Self {
+        let (points, weights) = gauss_legendre(n_points);
+        let shapes = Lagrange::gauss_lobatto(grid.degree).values(&points);
+        let one = || vec![1.0];
+        let single = Table { n_points: 1, n_shapes: 1, entries: one() };
+        let has = grid.widths.each_ref().map(|widths| !widths.is_empty());
+        let widths = [0, 1, 2].map(|axis| if has[axis] { grid.widths[axis].clone() } else { one() });
+        let tables = has.map(|has| if has { &shapes } else { &single });
+        Self {
+            n_cells: widths.each_ref().map(Vec::len),
+            begins: widths.each_ref().map(|widths| begins(widths)),
+            widths,
+            points: has.map(|has| if has { points.clone() } else { vec![0.0] }),
+            weights: has.map(|has| if has { weights.clone() } else { one() }),
+            to_points: tables.map(Factor::new),
+            to_nodes: tables.map(|table| Factor::new(&table.transpose())),
         }
     }
+
+    /// Points of a cell with their weights.
+    fn points(&self, cell: [usize; 3]) -> impl Iterator<Item = ([f64; 3], f64)> + '_ {
+        let of_axis = move |axis: usize, q: usize| {
+            let width = self.widths[axis][cell[axis]];
+            (self.begins[axis][cell[axis]] + width * self.points[axis][q], width * self.weights[axis][q])
+        };
+        all(self.points.each_ref().map(Vec::len)).map(move |q| {
+            let [x, y, z] = [0, 1, 2].map(|axis| of_axis(axis, q[axis]));
+            ([x.0, y.0, z.0], x.1 * y.1 * z.1)
+        })
+    }
+}
+
+/// Tables applied along all axes.
+fn through(factors: &[Factor<f64>; 3], mut values: Vec<f64>) -> Vec<f64> {
+    let mut inner = 1;
+    for factor in factors {
+        let mut next = vec![0.0; values.len() / factor.n_cols() * factor.n_rows()];
+        contract_plainly(factor, (inner, 1), &values, &mut next);
+        inner *= factor.n_rows();
+        values = next;
+    }
+    values
 }
 
 /// Where cells begin.
