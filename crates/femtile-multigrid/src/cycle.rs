@@ -7,8 +7,8 @@ use crate::level::{Level, Vectors};
 use crate::smoother::Patches;
 use crate::{BoxOperator, MultigridError, PostOrder, Smoother};
 
-/// The most cells along an axis of the coarsest level.
-const MAX_COARSE_CELLS: usize = 16;
+/// The most cells times degree along an axis of the coarsest level, whose solve takes the fourth power of them.
+const MAX_COARSE_NODES: usize = 32;
 
 /// What a cycle is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -50,9 +50,9 @@ impl<T: Contract> Multigrid<T> {
         config: MultigridConfig,
     ) -> Result<Self, MultigridError> {
         for axis in 0..coarse.dimension() {
-            let cells = coarse.widths(axis).len();
-            if !(2..=MAX_COARSE_CELLS).contains(&cells) {
-                return Err(MultigridError::Coarsest { axis, cells, most: MAX_COARSE_CELLS });
+            let (cells, most) = (coarse.widths(axis).len(), MAX_COARSE_NODES / coarse.degree());
+            if !(2..=most).contains(&cells) {
+                return Err(MultigridError::Coarsest { axis, cells, most });
             }
         }
         check_levels(coarse, n_levels)?;

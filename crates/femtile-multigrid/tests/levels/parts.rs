@@ -29,7 +29,7 @@ fn devices() -> impl Iterator<Item = Cpu> {
 #[test]
 fn the_operator_has_the_energy_of_polynomials() {
     // u = x (1 − x) y (1 − y) on the unit square: ∫|∇u|² = 2 · 1/3 · 1/30.
-    for degree in [2, 4, 10] {
+    for degree in [2, 5, 8] {
         let grid = BoxGrid::new(degree, &[vec![0.5, 0.2, 0.3], vec![0.25; 4]]).unwrap();
         let cpu = Cpu::new(1).unwrap();
         let a = BoxOperator::<f64>::new(&cpu, &grid);
