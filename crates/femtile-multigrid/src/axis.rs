@@ -43,7 +43,11 @@ pub(crate) struct Line<T> {
 
 impl<T: Scalar> Line<T> {
     pub fn new(degree: usize, widths: &[f64]) -> Self {
-        let [mass, stiffness] = matrices(degree, widths).map(|table| Factor::new(&table));
+        Self::of(widths, &matrices(degree, widths))
+    }
+
+    fn of(widths: &[f64], tables: &[Table; 2]) -> Self {
+        let [mass, stiffness] = tables.each_ref().map(Factor::new);
         Self { widths: widths.to_vec(), mass, stiffness }
     }
 }
@@ -68,7 +72,7 @@ impl<T: Scalar> PatchLine<T> {
         };
         let s = Table { n_points: values.len(), n_shapes: values.len(), entries: s };
         let vectors = [Factor::new(&s.transpose()), Factor::new(&s)];
-        Self { line: Line::new(degree, widths), vectors, values }
+        Self { line: Line::of(widths, &tables), vectors, values }
     }
 }
 
@@ -112,7 +116,6 @@ impl<T: Scalar> Banded<T> {
         let table = lagrange.values(&halves);
         let mut rows = Vec::with_capacity(2 * degree * n_cells + 1);
         for cell in 0..n_cells {
-            // The first node of a half is a node of the cell, or at most rounding away from what is no node.
             let row = |at: usize| (degree * cell, table.row(at).iter().map(|&s| T::from_f64(s)).collect());
             rows.extend((0..2 * degree).map(row));
         }

@@ -32,8 +32,7 @@ pub struct Multigrid<T> {
     coarsest: Patches<T>,
     /// Above the coarsest one.
     pub(crate) levels: Vec<Level<T>>,
-    /// On the finest grid.
-    operator: BoxOperator<T>,
+    coarse_operator: BoxOperator<T>,
     post: PostOrder,
 }
 
@@ -62,12 +61,11 @@ impl<T: Contract> Multigrid<T> {
             let level = Level::new(cpu, grid, config.smoother);
             levels.push(level);
         }
-        let finest = levels.last().map_or(coarse, |level| &level.grid);
         Ok(Self {
             cpu: cpu.clone(),
             coarse: coarse.clone(),
             coarsest: Patches::whole(cpu, coarse),
-            operator: BoxOperator::new(cpu, finest),
+            coarse_operator: BoxOperator::new(cpu, coarse),
             levels,
             post: config.post,
         })
@@ -85,7 +83,7 @@ impl<T: Contract> Multigrid<T> {
 
     /// The operator on the finest grid.
     pub fn operator(&self) -> &BoxOperator<T> {
-        &self.operator
+        self.levels.last().map_or(&self.coarse_operator, |level| &level.operator)
     }
 
     /// One step of the smoother on the finest grid, in the order before the correction by coarser levels or in the other.
@@ -109,7 +107,7 @@ impl<T: Contract> Multigrid<T> {
     /// `[cui2024]`, Alg. 2.1.
     pub fn v_cycle(&self, x: &mut [T], b: &[T]) -> Result<(), MultigridError> {
         self.fits(x, b)?;
-        self.cycle(self.levels.len(), x, b, &mut self.vectors());
+        self.cycle(x, b, &mut self.vectors());
         Ok(())
     }
 
@@ -119,36 +117,25 @@ impl<T: Contract> Multigrid<T> {
         need("b", n, b.len())
     }
 
-    /// Room for a cycle: residuals of all levels but the coarsest, solutions and right sides of all but the finest.
+    /// Room for a cycle: vectors of all levels but the coarsest.
     pub(crate) fn vectors(&self) -> Vec<Vectors<T>> {
-        let n_levels = self.levels.len() + 1;
-        let zeros = |len: usize| vec![T::ZERO; len];
-        let of = |level: usize| {
-            let n = self.grid_of(level).n_nodes();
-            let below = if level + 1 < n_levels { n } else { 0 };
-            Vectors { x: zeros(below), b: zeros(below), r: zeros(if level > 0 { n } else { 0 }) }
-        };
-        (0..n_levels).map(of).collect()
+        let zeros = |level: usize| vec![T::ZERO; self.grid_of(level).n_nodes()];
+        let of = |level: usize| Vectors { x: zeros(level - 1), b: zeros(level - 1), r: zeros(level) };
+        (1..=self.levels.len()).map(of).collect()
     }
 
-    /// A V-cycle that begins on a level; `vectors` are those of this and all coarser ones.
-    pub(crate) fn cycle(&self, level: usize, x: &mut [T], b: &[T], vectors: &mut [Vectors<T>]) {
-        let Some(above) = level.checked_sub(1) else {
+    /// A V-cycle that begins on the finest of the levels that `vectors` belong to.
+    pub(crate) fn cycle(&self, x: &mut [T], b: &[T], vectors: &mut [Vectors<T>]) {
+        let Some((own, coarser)) = vectors.split_last_mut() else {
             return self.coarsest.step(x, b, PostOrder::Same);
         };
-        let Level { operator, sweep, transfer, .. } = &self.levels[above];
-        let (coarser, own) = vectors.split_at_mut(level);
+        let Level { operator, sweep, transfer, .. } = &self.levels[coarser.len()];
         sweep.step(x, b, PostOrder::Same);
-        operator.residual(&mut own[0].r, b, x);
-        let mut below = std::mem::take(&mut coarser[above]);
-        transfer.restrict(&self.cpu, &mut below.b, &own[0].r);
-        below.x.fill(T::ZERO);
-        // The vectors of the level below are out, but for its residual.
-        std::mem::swap(&mut coarser[above].r, &mut below.r);
-        self.cycle(above, &mut below.x, &below.b, coarser);
-        std::mem::swap(&mut coarser[above].r, &mut below.r);
-        transfer.prolongate(&self.cpu, x, &below.x);
-        coarser[above] = below;
+        operator.residual(&mut own.r, b, x);
+        transfer.restrict(&self.cpu, &mut own.b, &own.r);
+        own.x.fill(T::ZERO);
+        self.cycle(&mut own.x, &own.b, coarser);
+        transfer.prolongate(&self.cpu, x, &own.x);
         sweep.step(x, b, self.post);
     }
 }

@@ -1,5 +1,6 @@
 use femtile_tensor::Contract;
 
+use crate::level::Vectors;
 use crate::{Multigrid, MultigridError};
 
 /// How full multigrid went.
@@ -53,17 +54,17 @@ impl<T: Contract> Multigrid<T> {
             if is_converged || residuals.len() > max_cycles || !relative.is_finite() {
                 return Ok(FullOutcome { residuals, is_converged });
             }
-            self.cycle(self.levels.len(), x, b, &mut vectors);
+            self.cycle(x, b, &mut vectors);
         }
     }
 
     /// The solution of the level below the finest, after a cycle on each.
-    fn start(&self, b: &[T], vectors: &mut [crate::level::Vectors<T>]) -> Vec<T> {
+    fn start(&self, b: &[T], vectors: &mut [Vectors<T>]) -> Vec<T> {
         let n_levels = self.levels.len();
-        let mut sides = vec![b.to_vec()];
+        let mut sides: Vec<Vec<T>> = Vec::new();
         for level in (0..n_levels).rev() {
             let mut side = vec![T::ZERO; self.grid_of(level).n_nodes()];
-            self.levels[level].transfer.restrict(&self.cpu, &mut side, &sides[sides.len() - 1]);
+            self.levels[level].transfer.restrict(&self.cpu, &mut side, sides.last().map_or(b, Vec::as_slice));
             sides.push(side);
         }
         let mut x = Vec::new();
@@ -72,7 +73,7 @@ impl<T: Contract> Multigrid<T> {
             if let Some(above) = level.checked_sub(1) {
                 self.levels[above].transfer.prolongate(&self.cpu, &mut next, &x);
             }
-            self.cycle(level, &mut next, &sides[n_levels - level], vectors);
+            self.cycle(&mut next, &sides[n_levels - 1 - level], &mut vectors[..level]);
             x = next;
         }
         x

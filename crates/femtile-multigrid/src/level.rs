@@ -28,8 +28,8 @@ impl<T: Contract> Level<T> {
     }
 }
 
-/// Vectors of a level: solution, right side and residual.
-#[derive(Debug, Clone, Default)]
+/// Vectors of a level: its residual, and solution and right side of the next coarser one.
+#[derive(Debug, Clone)]
 pub(crate) struct Vectors<T> {
     pub x: Vec<T>,
     pub b: Vec<T>,

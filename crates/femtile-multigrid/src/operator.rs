@@ -12,7 +12,7 @@ use crate::windows::{Shared, Windows, gather, scatter};
 /// zero on the boundary.
 ///
 /// # Cost
-/// Seven products with 1-D matrices a cell, three in two dimensions; cells side by side in lanes, those of a colour on all
+/// Seven products with 1-D matrices a cell, four in two dimensions; cells side by side in lanes, those of a colour on all
 /// threads, so that results have the same bits for any number of threads.
 /// # Source
 /// `[cui2024]`, section 2.3.

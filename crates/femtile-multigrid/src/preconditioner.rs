@@ -60,7 +60,7 @@ impl<T: Contract> Preconditioner<f64, Cpu> for GeometricMultigrid<T> {
             *b = T::from_f64(r / scale);
         }
         x.fill(T::ZERO);
-        self.multigrid.cycle(self.multigrid.levels.len(), x, b, vectors);
+        self.multigrid.cycle(x, b, vectors);
         for (z, x) in z.as_mut_slice().iter_mut().zip(x.iter()) {
             *z = scale * x.to_f64();
         }
