@@ -3,7 +3,7 @@
 use femtile_device::Scalar;
 use femtile_element::quadrature::gauss_legendre;
 use femtile_element::tensor::{Lagrange, Table};
-use femtile_tensor::Factor;
+use femtile_tensor::{Factor, Parity};
 
 use crate::eigen::generalized;
 
@@ -43,43 +43,135 @@ pub(crate) struct Line<T> {
 
 impl<T: Scalar> Line<T> {
     pub fn new(degree: usize, widths: &[f64]) -> Self {
-        Self::of(widths, &matrices(degree, widths))
-    }
-
-    fn of(widths: &[f64], tables: &[Table; 2]) -> Self {
-        let [mass, stiffness] = tables.each_ref().map(Factor::new);
+        let [mass, stiffness] = matrices(degree, widths).each_ref().map(Factor::new);
         Self { widths: widths.to_vec(), mass, stiffness }
     }
 }
 
-/// The same with what solves on the nodes between the ends, which are held at zero.
+/// What solves on the nodes between the ends of a few cells, in the basis S of generalized eigenvectors of the stiffness K
+/// and the mass M of these nodes: $S^\mathsf{T} M S = I$, $S^\mathsf{T} K S = \Lambda$.
+///
+/// P and Q are $S^\mathsf{T}$ times the rows of M and K of these nodes, in which the ends have columns; of no cells M is one
+/// and K zero.
 #[derive(Debug, Clone)]
 pub(crate) struct PatchLine<T> {
-    pub line: Line<T>,
-    /// $S^\mathsf{T}$ and S.
-    pub vectors: [Factor<T>; 2],
+    /// $\Lambda$.
     pub values: Vec<f64>,
+    /// $S^\mathsf{T}$.
+    pub forward: Factor<T>,
+    /// S.
+    pub back: Factor<T>,
+    /// The row of S of the node between two cells.
+    pub back_middle: Factor<T>,
+    /// P without the columns of the ends: the inverse of S.
+    pub inner: Factor<T>,
+    /// Rows of P and Q in turn.
+    pub both: Factor<T>,
+    /// Rows of (P 0) and (Q P) in turn: what follows `both` along another axis.
+    pub sums: Factor<T>,
+    /// Columns of the ends: those of Q, then those of P.
+    pub ends: Factor<T>,
 }
 
 impl<T: Scalar> PatchLine<T> {
     pub fn new(degree: usize, widths: &[f64]) -> Self {
         let tables = matrices(degree, widths);
+        let m = tables[0].n_shapes;
         let (values, s) = if widths.is_empty() {
             (vec![0.0], vec![1.0])
         } else {
             let [mass, stiffness] = tables.each_ref().map(inner);
-            generalized(tables[0].n_points - 2, &stiffness, &mass)
+            generalized(m - 2, &stiffness, &mass)
         };
-        let s = Table { n_points: values.len(), n_shapes: values.len(), entries: s };
-        let vectors = [Factor::new(&s.transpose()), Factor::new(&s)];
-        Self { line: Line::of(widths, &tables), vectors, values }
+        let n = values.len();
+        let square = |entries| Table { n_points: n, n_shapes: n, entries };
+        let back = square(s);
+        let [p, q] = tables.each_ref().map(|table| transformed(&back, table));
+        let zeros = vec![0.0; m];
+        let row = |table: &Table, i: usize| table.row(i).to_vec();
+        let of_rows = |rows: Vec<Vec<f64>>| {
+            let (n_points, n_shapes) = (rows.len(), rows[0].len());
+            Factor::with_parity(&Table { n_points, n_shapes, entries: rows.concat() }, Parity::None)
+        };
+        let is_inner = |j: usize| n == m || (j > 0 && j + 1 < m);
+        let chosen = |row: &[f64]| (0..m).filter(|j| is_inner(*j)).map(|j| row[j]).collect::<Vec<_>>();
+        Self {
+            forward: Factor::new(&back.transpose()),
+            back: Factor::new(&back),
+            back_middle: of_rows(vec![row(&back, n / 2)]),
+            inner: of_rows((0..n).map(|i| chosen(p.row(i))).collect()),
+            both: of_rows((0..n).flat_map(|i| [row(&p, i), row(&q, i)]).collect()),
+            sums: of_rows(
+                (0..n).flat_map(|i| [[p.row(i), &zeros].concat(), [q.row(i), p.row(i)].concat()]).collect(),
+            ),
+            ends: of_rows(
+                (0..n).map(|i| [&q, &p].map(|t| [t.row(i)[0], t.row(i)[m - 1]]).concat()).collect(),
+            ),
+            values,
+        }
     }
+}
+
+/// $S^\mathsf{T}$ times the rows of a matrix that S has.
+fn transformed(s: &Table, table: &Table) -> Table {
+    let (n, m) = (s.n_shapes, table.n_shapes);
+    let first = (m - n) / 2;
+    let entry = |at: usize| (0..n).map(|k| s.row(k)[at / m] * table.row(first + k)[at % m]).sum();
+    Table { n_points: n, n_shapes: m, entries: (0..n * m).map(entry).collect() }
 }
 
 /// A matrix without its first and last row and column.
 fn inner(table: &Table) -> Vec<f64> {
     let n = table.n_shapes;
     (1..n - 1).flat_map(|row| table.row(row)[1..n - 1].to_vec()).collect()
+}
+
+/// What carries functions of a cell over to its halves, and back.
+#[derive(Debug, Clone)]
+pub(crate) struct TransferLine<T> {
+    /// Values at the nodes of the halves but the last: 2k rows and k + 1 columns.
+    pub up: Factor<T>,
+    /// Its transpose.
+    pub down: Factor<T>,
+    /// $I^\mathsf{T} M$ and $I^\mathsf{T} K$ with all nodes of the halves.
+    pub down_energy: Line<T>,
+}
+
+impl<T: Scalar> TransferLine<T> {
+    pub fn new(degree: usize, widths: &[f64]) -> Self {
+        let halves: Vec<f64> = widths.iter().flat_map(|width| [0.5 * width; 2]).collect();
+        let whole = if widths.is_empty() { one() } else { embedding(degree) };
+        let n = whole.n_shapes;
+        let own = if widths.is_empty() { one() } else { rows(&whole, 2 * degree) };
+        let down = whole.transpose();
+        let [mass, stiffness] = matrices(degree, &halves).map(|table| {
+            let m = table.n_shapes;
+            let entry = |at: usize| (0..m).map(|k| down.row(at / m)[k] * table.row(k)[at % m]).sum();
+            Factor::new(&Table { n_points: n, n_shapes: m, entries: (0..n * m).map(entry).collect() })
+        });
+        Self {
+            up: Factor::new(&own),
+            down: Factor::new(&own.transpose()),
+            down_energy: Line { widths: widths.to_vec(), mass, stiffness },
+        }
+    }
+}
+
+fn one() -> Table {
+    Table { n_points: 1, n_shapes: 1, entries: vec![1.0] }
+}
+
+/// The first rows of a table.
+fn rows(table: &Table, n: usize) -> Table {
+    Table { n_points: n, n_shapes: table.n_shapes, entries: table.entries[..n * table.n_shapes].to_vec() }
+}
+
+/// Values at the nodes of the halves of a cell.
+fn embedding(degree: usize) -> Table {
+    let lagrange = Lagrange::gauss_lobatto(degree);
+    let nodes = lagrange.nodes();
+    let halves = (0..2 * degree).map(|i| 0.5 * (nodes[i % degree] + (i / degree) as f64)).chain([1.0]);
+    lagrange.values(&halves.collect::<Vec<_>>())
 }
 
 /// A matrix whose rows have their entries side by side.
@@ -107,36 +199,8 @@ impl<T: Scalar> Banded<T> {
         })
     }
 
-    /// Values at the nodes of halved cells of a function given at the nodes of so many cells.
-    pub fn embedding(degree: usize, n_cells: usize) -> Self {
-        let lagrange = Lagrange::gauss_lobatto(degree);
-        let nodes = lagrange.nodes();
-        let halves =
-            (0..2 * degree).map(|i| 0.5 * (nodes[i % degree] + (i / degree) as f64)).collect::<Vec<_>>();
-        let table = lagrange.values(&halves);
-        let mut rows = Vec::with_capacity(2 * degree * n_cells + 1);
-        for cell in 0..n_cells {
-            let row = |at: usize| (degree * cell, table.row(at).iter().map(|&s| T::from_f64(s)).collect());
-            rows.extend((0..2 * degree).map(row));
-        }
-        rows.push((degree * n_cells, vec![T::ONE]));
-        Self { rows, n_cols: degree * n_cells + 1 }
-    }
-
     /// The identity of one row.
     pub fn one() -> Self {
         Self { rows: vec![(0, vec![T::ONE])], n_cols: 1 }
-    }
-
-    /// Rows and columns exchanged.
-    pub fn transpose(&self) -> Self {
-        let mut rows = vec![(usize::MAX, Vec::new()); self.n_cols];
-        for (i, (first, entries)) in self.rows.iter().enumerate() {
-            for (column, entry) in rows[*first..].iter_mut().zip(entries) {
-                column.0 = column.0.min(i);
-                column.1.push(*entry);
-            }
-        }
-        Self { rows, n_cols: self.rows.len() }
     }
 }

@@ -27,7 +27,6 @@ pub struct MultigridConfig {
 /// `[cui2024]`, section 2.
 #[derive(Debug, Clone)]
 pub struct Multigrid<T> {
-    pub(crate) cpu: Cpu,
     coarse: BoxGrid,
     coarsest: Patches<T>,
     /// Above the coarsest one.
@@ -62,7 +61,6 @@ impl<T: Contract> Multigrid<T> {
             levels.push(level);
         }
         Ok(Self {
-            cpu: cpu.clone(),
             coarse: coarse.clone(),
             coarsest: Patches::whole(cpu, coarse),
             coarse_operator: BoxOperator::new(cpu, coarse),
@@ -117,25 +115,23 @@ impl<T: Contract> Multigrid<T> {
         need("b", n, b.len())
     }
 
-    /// Room for a cycle: vectors of all levels but the coarsest.
+    /// Room for a cycle: vectors of all levels but the finest.
     pub(crate) fn vectors(&self) -> Vec<Vectors<T>> {
         let zeros = |level: usize| vec![T::ZERO; self.grid_of(level).n_nodes()];
-        let of = |level: usize| Vectors { x: zeros(level - 1), b: zeros(level - 1), r: zeros(level) };
-        (1..=self.levels.len()).map(of).collect()
+        (0..self.levels.len()).map(|level| Vectors { x: zeros(level), b: zeros(level) }).collect()
     }
 
-    /// A V-cycle that begins on the finest of the levels that `vectors` belong to.
+    /// A V-cycle that begins on the level above those that `vectors` belong to.
     pub(crate) fn cycle(&self, x: &mut [T], b: &[T], vectors: &mut [Vectors<T>]) {
-        let Some((own, coarser)) = vectors.split_last_mut() else {
+        let Some((below, coarser)) = vectors.split_last_mut() else {
             return self.coarsest.step(x, b, PostOrder::Same);
         };
-        let Level { operator, sweep, transfer, .. } = &self.levels[coarser.len()];
+        let Level { sweep, transfer, .. } = &self.levels[coarser.len()];
         sweep.step(x, b, PostOrder::Same);
-        operator.residual(&mut own.r, b, x);
-        transfer.restrict(&self.cpu, &mut own.b, &own.r);
-        own.x.fill(T::ZERO);
-        self.cycle(&mut own.x, &own.b, coarser);
-        transfer.prolongate(&self.cpu, x, &own.x);
+        transfer.restrict_residual(&mut below.b, b, x);
+        below.x.fill(T::ZERO);
+        self.cycle(&mut below.x, &below.b, coarser);
+        transfer.prolongate(x, &below.x);
         sweep.step(x, b, self.post);
     }
 }

@@ -41,7 +41,7 @@ impl<T: Contract> Multigrid<T> {
         x.fill(T::ZERO);
         if let Some(finest) = self.levels.last() {
             let below = self.start(b, &mut vectors);
-            finest.transfer.prolongate(&self.cpu, x, &below);
+            finest.transfer.prolongate(x, &below);
         }
         let length = norm(b);
         let mut r = vec![T::ZERO; b.len()];
@@ -64,14 +64,14 @@ impl<T: Contract> Multigrid<T> {
         let mut sides: Vec<Vec<T>> = Vec::new();
         for level in (0..n_levels).rev() {
             let mut side = vec![T::ZERO; self.grid_of(level).n_nodes()];
-            self.levels[level].transfer.restrict(&self.cpu, &mut side, sides.last().map_or(b, Vec::as_slice));
+            self.levels[level].transfer.restrict(&mut side, sides.last().map_or(b, Vec::as_slice));
             sides.push(side);
         }
         let mut x = Vec::new();
         for level in 0..n_levels {
             let mut next = vec![T::ZERO; self.grid_of(level).n_nodes()];
             if let Some(above) = level.checked_sub(1) {
-                self.levels[above].transfer.prolongate(&self.cpu, &mut next, &x);
+                self.levels[above].transfer.prolongate(&mut next, &x);
             }
             self.cycle(&mut next, &sides[n_levels - 1 - level], &mut vectors[..level]);
             x = next;

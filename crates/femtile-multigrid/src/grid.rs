@@ -79,6 +79,12 @@ impl BoxGrid {
         self.widths.each_ref().map(|widths| self.degree * widths.len() + 1)
     }
 
+    /// From a node to the next along each axis, in their numbers.
+    pub(crate) fn strides(&self) -> [usize; 3] {
+        let [n, m, _] = self.nodes();
+        [1, n, n * m]
+    }
+
     /// The number of nodes, those on the boundary included.
     pub fn n_nodes(&self) -> usize {
         self.nodes().iter().product()

@@ -22,16 +22,15 @@ impl<T: Contract> Level<T> {
         Self {
             operator: BoxOperator::new(cpu, &grid),
             sweep: Sweep::new(cpu, &grid, smoother),
-            transfer: Transfer::new(coarse),
+            transfer: Transfer::new(cpu, coarse),
             grid,
         }
     }
 }
 
-/// Vectors of a level: its residual, and solution and right side of the next coarser one.
+/// Solution and right side of a level.
 #[derive(Debug, Clone)]
 pub(crate) struct Vectors<T> {
     pub x: Vec<T>,
     pub b: Vec<T>,
-    pub r: Vec<T>,
 }

@@ -1,3 +1,4 @@
+use femtile_device::cpu::{SharedMut, Source};
 use femtile_device::{Buffer, Cpu};
 use femtile_linalg::hooks::Hook;
 use femtile_linalg::{LinalgError, LinearOperator, need};
@@ -5,8 +6,9 @@ use femtile_tensor::{Contract, lanes};
 
 use crate::axis::Line;
 use crate::grid::BoxGrid;
+use crate::smoother::PostOrder;
 use crate::tensor::{Laplace, Room};
-use crate::windows::{Shared, Windows, gather, scatter};
+use crate::windows::{Batch, Rows, Windows, gather, scatter};
 
 /// The Laplacian on a box, $a_{ij} = \int \nabla\varphi_i \cdot \nabla\varphi_j$ for nodes inside, without a matrix; vectors are
 /// zero on the boundary.
@@ -21,13 +23,16 @@ pub struct BoxOperator<T> {
     cpu: Cpu,
     grid: BoxGrid,
     cells: Windows<Line<T>>,
+    rows: Rows,
 }
 
 impl<T: Contract> BoxOperator<T> {
     /// On a grid.
     pub fn new(cpu: &Cpu, grid: &BoxGrid) -> Self {
         let cells = Windows::new(grid, [1; 3], |widths| Line::new(grid.degree(), widths));
-        Self { cpu: cpu.clone(), grid: grid.clone(), cells }
+        let nodes = [0, 1, 2].map(|axis| if grid.widths(axis).is_empty() { 1 } else { grid.degree() + 1 });
+        let rows = Rows::new(grid.strides(), [0; 3], nodes);
+        Self { cpu: cpu.clone(), grid: grid.clone(), cells, rows }
     }
 
     /// $r = b - A x$.
@@ -43,26 +48,25 @@ impl<T: Contract> BoxOperator<T> {
     fn add(&self, y: &mut [T], x: &[T], alpha: T) {
         let n = self.grid.n_nodes();
         assert!(x.len() == n && y.len() == n, "values of the nodes");
-        let offsets = &self.cells.offsets;
         let n_lanes = lanes::<T>(&self.cpu);
-        let len = offsets.len() * n_lanes;
-        let shared = Shared::new(y);
-        for colour in 0..self.cells.colours.len() {
-            self.cells.for_batches::<T>(&self.cpu, colour, |group, batches| {
-                let lines = [0, 1, 2].map(|axis| &self.cells.kinds[axis][group.kinds[axis]]);
-                let laplace = Laplace::new(lines, n_lanes);
-                let (mut room, mut values) = (Room::new(len), vec![T::ZERO; len]);
-                for firsts in batches {
-                    gather(&self.cpu, offsets, firsts, &mut values, |node| x[node]);
-                    laplace.apply(&self.cpu, &mut values, &mut room);
-                    #[allow(unsafe_code)]
-                    // SAFETY: cells of a colour share no node, and each is in one batch; their nodes exist.
-                    scatter(&self.cpu, offsets, firsts, &values, |node, value| unsafe {
-                        shared.add(node, alpha * value)
-                    });
-                }
-            });
-        }
+        let (x, shared) = (Source::new(x), SharedMut::new(y));
+        let room = || (vec![T::ZERO; self.rows.n_nodes() * n_lanes], Room::default());
+        let of_cells = |(values, room): &mut (Vec<T>, Room<T>), batch: &Batch<'_>| {
+            #[allow(unsafe_code)]
+            // SAFETY: nobody writes x.
+            unsafe {
+                gather(&self.cpu, &self.rows, batch.firsts, values, x);
+            }
+            let lines = [0, 1, 2].map(|axis| &self.cells.kinds[axis][batch.kinds[axis]]);
+            let product = Laplace::of_cells(lines, n_lanes).apply(&self.cpu, values, room);
+            #[allow(unsafe_code)]
+            // SAFETY: cells that are gone through at once share no node.
+            unsafe {
+                let to = |to: &mut T, value| *to += alpha * value;
+                scatter(&self.cpu, &self.rows, batch.firsts, product, &shared, to);
+            }
+        };
+        self.cells.sweep::<T, _>(&self.cpu, PostOrder::Same, room, of_cells);
         self.grid.clear_boundary(y);
     }
 }

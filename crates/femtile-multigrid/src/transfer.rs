@@ -1,93 +1,155 @@
 use femtile_device::Cpu;
-use femtile_device::cpu::SharedMut;
-use femtile_tensor::Contract;
+use femtile_device::cpu::{SharedMut, Source};
+use femtile_tensor::{Contract, contract, lanes};
 
-use crate::axis::Banded;
+use crate::axis::TransferLine;
 use crate::grid::BoxGrid;
+use crate::smoother::PostOrder;
+use crate::tensor::{Laplace, Room};
+use crate::windows::{Batch, Rows, Windows, gather, scatter};
 
-/// Values that a thread makes at least.
-const MIN_VALUES: usize = 4096;
-
-/// The embedding of functions on a grid into those on the refined one, and its transpose, axis by axis.
+/// The embedding I of functions on a grid into those on the refined one, and its transpose, coarse cell by coarse cell.
 ///
+/// Of the nodes of the fine grid a coarse cell has those that no coarse cell before it along an axis has, so that each is
+/// read and written once; those on the far boundary, where functions vanish, belong to none.
+///
+/// # Cost
+/// The vectors once, and a product with a 1-D matrix for each axis.
 /// # Source
 /// `[cui2024]`, section 2.1.
 #[derive(Debug, Clone)]
 pub(crate) struct Transfer<T> {
+    cpu: Cpu,
     coarse: BoxGrid,
-    up: [Banded<T>; 3],
-    down: [Banded<T>; 3],
+    cells: Windows<TransferLine<T>>,
+    /// Nodes of a coarse cell; those of the fine grid that it has, and all of them.
+    nodes: [usize; 3],
+    of_coarse: Rows,
+    own: Rows,
+    all: Rows,
 }
 
 impl<T: Contract> Transfer<T> {
     /// From a grid to the one with its cells halved.
-    pub fn new(coarse: &BoxGrid) -> Self {
-        let up = [0, 1, 2].map(|axis| match coarse.widths(axis).len() {
-            0 => Banded::one(),
-            cells => Banded::embedding(coarse.degree(), cells),
-        });
-        let down = up.each_ref().map(Banded::transpose);
-        Self { coarse: coarse.clone(), up, down }
+    pub fn new(cpu: &Cpu, coarse: &BoxGrid) -> Self {
+        let (fine, k) = (coarse.refined().strides(), coarse.degree());
+        let cells = Windows::new(coarse, [1; 3], |widths| TransferLine::new(k, widths));
+        let nodes = |n: usize| [0, 1, 2].map(|axis| if coarse.widths(axis).is_empty() { 1 } else { n });
+        Self {
+            cpu: cpu.clone(),
+            coarse: coarse.clone(),
+            cells: cells.also_on(fine.map(|stride| 2 * k * stride)),
+            nodes: nodes(k + 1),
+            of_coarse: Rows::new(coarse.strides(), [0; 3], nodes(k + 1)),
+            own: Rows::new(fine, [0; 3], nodes(2 * k)),
+            all: Rows::new(fine, [0; 3], nodes(2 * k + 1)),
+        }
     }
 
     /// $x_\ell \leftarrow x_\ell + I x_{\ell-1}$.
-    pub fn prolongate(&self, cpu: &Cpu, fine: &mut [T], coarse: &[T]) {
-        let (mut from, mut sizes) = (coarse.to_vec(), self.coarse.nodes());
-        for axis in [2, 1] {
-            (from, sizes) = stretched(cpu, &self.up[axis], axis, sizes, &from);
-        }
-        along(cpu, &self.up[0], 1, &from, fine, true);
+    pub fn prolongate(&self, fine: &mut [T], coarse: &[T]) {
+        let (fine, coarse) = (SharedMut::new(fine), Source::new(coarse));
+        self.each_cell(|tensors, batch| {
+            tensors.x.resize(tensors.n_lanes * self.of_coarse.n_nodes(), T::ZERO);
+            #[allow(unsafe_code)]
+            // SAFETY: nobody writes the coarse vector.
+            unsafe {
+                gather(&self.cpu, &self.of_coarse, batch.firsts, &mut tensors.x, coarse);
+            }
+            self.along_all(batch, |line| &line.up, tensors);
+            #[allow(unsafe_code)]
+            // SAFETY: no two coarse cells have a fine node in common.
+            unsafe {
+                scatter(&self.cpu, &self.own, batch.others, &tensors.x, &fine, |to, value| *to += value);
+            }
+        });
     }
 
-    /// $r_{\ell-1} = I^\mathsf{T} r_\ell$ on nodes inside.
-    pub fn restrict(&self, cpu: &Cpu, coarse: &mut [T], fine: &[T]) {
-        let sizes = self.up.each_ref().map(|up| up.rows.len());
-        let (from, sizes) = stretched(cpu, &self.down[0], 0, sizes, fine);
-        let (from, sizes) = stretched(cpu, &self.down[1], 1, sizes, &from);
-        along(cpu, &self.down[2], sizes[0] * sizes[1], &from, coarse, false);
+    /// $b_{\ell-1} = I^\mathsf{T} b_\ell$ on nodes inside.
+    pub fn restrict(&self, coarse: &mut [T], b: &[T]) {
+        self.restrict_of(coarse, b, |_, _| {});
+    }
+
+    /// $b_{\ell-1} = I^\mathsf{T} (b_\ell - A x_\ell)$ on nodes inside, without the residual: of each coarse cell $I^\mathsf{T}$
+    /// times the matrix of its halves.
+    pub fn restrict_residual(&self, coarse: &mut [T], b: &[T], x: &[T]) {
+        let x = Source::new(x);
+        self.restrict_of(coarse, b, |tensors, batch| {
+            let Tensors { x: sum, energy, room, n_lanes, .. } = tensors;
+            energy.resize(*n_lanes * self.all.n_nodes(), T::ZERO);
+            #[allow(unsafe_code)]
+            // SAFETY: nobody writes x.
+            unsafe {
+                gather(&self.cpu, &self.all, batch.others, energy, x);
+            }
+            let lines = self.lines(batch);
+            let product = Laplace::of(lines.map(|line| &line.down_energy)).apply(&self.cpu, energy, room);
+            sum.iter_mut().zip(product).for_each(|(sum, product)| *sum -= *product);
+        });
+    }
+
+    /// What is restricted of b, and changed by `change`.
+    fn restrict_of(&self, coarse: &mut [T], b: &[T], change: impl Fn(&mut Tensors<T>, &Batch<'_>) + Sync) {
+        coarse.fill(T::ZERO);
+        let (shared, b) = (SharedMut::new(coarse), Source::new(b));
+        self.each_cell(|tensors, batch| {
+            tensors.x.resize(tensors.n_lanes * self.own.n_nodes(), T::ZERO);
+            #[allow(unsafe_code)]
+            // SAFETY: nobody writes b.
+            unsafe {
+                gather(&self.cpu, &self.own, batch.others, &mut tensors.x, b);
+            }
+            self.along_all(batch, |line| &line.down, tensors);
+            change(tensors, batch);
+            #[allow(unsafe_code)]
+            // SAFETY: neighbours are not gone through at once.
+            unsafe {
+                let to = |to: &mut T, value| *to += value;
+                scatter(&self.cpu, &self.of_coarse, batch.firsts, &tensors.x, &shared, to);
+            }
+        });
         self.coarse.clear_boundary(coarse);
     }
+
+    fn each_cell(&self, work: impl Fn(&mut Tensors<T>, &Batch<'_>) + Sync) {
+        let room = || Tensors::new(lanes::<T>(&self.cpu));
+        self.cells.sweep::<T, _>(&self.cpu, PostOrder::Same, room, work);
+    }
+
+    fn lines(&self, batch: &Batch<'_>) -> [&TransferLine<T>; 3] {
+        [0, 1, 2].map(|axis| &self.cells.kinds[axis][batch.kinds[axis]])
+    }
+
+    /// A matrix of each axis applied along it.
+    fn along_all(
+        &self,
+        batch: &Batch<'_>,
+        factor: impl Fn(&TransferLine<T>) -> &femtile_tensor::Factor<T>,
+        Tensors { x, next, .. }: &mut Tensors<T>,
+    ) {
+        let mut inner = 1;
+        for (line, _) in self.lines(batch).iter().zip(self.nodes).filter(|(_, n)| *n > 1) {
+            let factor = factor(line);
+            next.resize(x.len() / factor.n_cols() * factor.n_rows(), T::ZERO);
+            contract(&self.cpu, factor, inner, x, next);
+            std::mem::swap(x, next);
+            inner *= factor.n_rows();
+        }
+    }
 }
 
-/// A matrix applied along an axis of a tensor: the result and its sizes.
-fn stretched<T: Contract>(
-    cpu: &Cpu,
-    matrix: &Banded<T>,
-    axis: usize,
-    mut sizes: [usize; 3],
-    x: &[T],
-) -> (Vec<T>, [usize; 3]) {
-    sizes[axis] = matrix.rows.len();
-    let mut y = vec![T::ZERO; sizes.iter().product()];
-    along(cpu, matrix, sizes[..axis].iter().product(), x, &mut y, false);
-    (y, sizes)
+/// Values of coarse cells side by side.
+struct Tensors<T> {
+    n_lanes: usize,
+    x: Vec<T>,
+    next: Vec<T>,
+    /// On all nodes of the fine grid.
+    energy: Vec<T>,
+    room: Room<T>,
 }
 
-/// $y_{o i k} = \sum_j a_{ij} x_{o j k}$, or added to y; `inner` is the number of entries along the faster axes.
-fn along<T: Contract>(cpu: &Cpu, a: &Banded<T>, inner: usize, x: &[T], y: &mut [T], adds: bool) {
-    let n_rows = a.rows.len();
-    let n_stripes = y.len() / inner;
-    let shared = SharedMut::new(y);
-    cpu.for_ranges(n_stripes, MIN_VALUES.div_ceil(inner), |stripes| {
-        #[allow(unsafe_code)]
-        // SAFETY: ranges of stripes of different threads do not meet.
-        let y = unsafe { shared.range(stripes.start * inner..stripes.end * inner) };
-        cpu.vectorize(
-            #[inline(always)]
-            || {
-                for (stripe, y) in stripes.zip(y.chunks_exact_mut(inner)) {
-                    let (first, entries) = &a.rows[stripe % n_rows];
-                    let first = (stripe / n_rows * a.n_cols + first) * inner;
-                    if !adds {
-                        y.fill(T::ZERO);
-                    }
-                    for (entry, x) in entries.iter().zip(x[first..].chunks_exact(inner)) {
-                        for (y, x) in y.iter_mut().zip(x) {
-                            *y += *entry * *x;
-                        }
-                    }
-                }
-            },
-        );
-    });
+impl<T: Contract> Tensors<T> {
+    fn new(n_lanes: usize) -> Self {
+        Self { n_lanes, x: Vec::new(), next: Vec::new(), energy: Vec::new(), room: Room::default() }
+    }
 }

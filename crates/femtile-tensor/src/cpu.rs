@@ -1,12 +1,13 @@
 use femtile_device::Cpu;
+use femtile_device::cpu::vector::Lanes;
 use femtile_device::cpu::{SimdLevel, Wide};
 use pulp::{Simd, WithSimd};
 
 use super::gradient::{Gradient, Metric};
-use super::line::{Act, Mirrored, Plain};
+use super::line::{Act, Mirrored, Plain, V};
 use super::mapped::{Mapped, MappedPlane};
 use super::separable::Separable;
-use super::{Factor, Parity, reference};
+use super::{Factor, Parity};
 
 /// How many tensors stand side by side.
 pub fn lanes<T: Wide>(cpu: &Cpu) -> usize {
@@ -51,44 +52,74 @@ impl<T: Wide, A: Act<T, M, N>, const M: usize, const N: usize> WithSimd for Line
     }
 }
 
-/// Rows of a table of any size that are worked out at once, so that a value that is read serves all of them.
-const ROWS: usize = 4;
-
-/// The same with a table whose sizes nothing is compiled for.
+/// The same with a table whose sizes nothing is compiled for, or its products subtracted from what is there.
 struct AnyLines<'a, T> {
     factor: &'a Factor<T>,
     inner: usize,
     x: &'a [T],
     y: &'a mut [T],
+    subtracts: bool,
 }
+
+/// Rows of a table that are worked out at once at most, so that a value that is read serves all of them.
+const ROWS: usize = 8;
 
 impl<T: Wide> WithSimd for AnyLines<'_, T> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { factor: Factor { n_rows, n_cols, entries, .. }, inner, .. } = self;
+        let Self { factor: &Factor { n_rows, n_cols, ref entries, .. }, inner, subtracts, .. } = self;
         let x: &[T::Vector<S>] = bytemuck::cast_slice(self.x);
         let y: &mut [T::Vector<S>] = bytemuck::cast_slice_mut(self.y);
         for (x, y) in x.chunks_exact(n_cols * inner).zip(y.chunks_exact_mut(n_rows * inner)) {
-            for k in 0..inner {
-                for first in (0..*n_rows).step_by(ROWS) {
-                    let rows: [&[T]; ROWS] = std::array::from_fn(|r| {
-                        let row = (first + r).min(n_rows - 1);
-                        &entries[row * n_cols..][..*n_cols]
-                    });
-                    let mut sums = [T::splat(simd, T::ZERO); ROWS];
-                    for j in 0..*n_cols {
-                        let value = x[j * inner + k];
-                        for r in 0..ROWS {
-                            sums[r] = T::plus_product(simd, sums[r], T::splat(simd, rows[r][j]), value);
-                        }
-                    }
-                    for r in 0..ROWS.min(n_rows - first) {
-                        y[(first + r) * inner + k] = sums[r];
-                    }
+            let mut first = 0;
+            while first < n_rows {
+                let left = n_rows - first;
+                let n = if left < 2 * ROWS { left.div_ceil(left.div_ceil(ROWS)) } else { ROWS };
+                let rows = (&entries[first * n_cols..][..n * n_cols], inner, subtracts);
+                let y = &mut y[first * inner..][..n * inner];
+                match n {
+                    1 => some_rows::<T, S, 1>(simd, rows, x, y),
+                    2 => some_rows::<T, S, 2>(simd, rows, x, y),
+                    3 => some_rows::<T, S, 3>(simd, rows, x, y),
+                    4 => some_rows::<T, S, 4>(simd, rows, x, y),
+                    5 => some_rows::<T, S, 5>(simd, rows, x, y),
+                    6 => some_rows::<T, S, 6>(simd, rows, x, y),
+                    7 => some_rows::<T, S, 7>(simd, rows, x, y),
+                    _ => some_rows::<T, S, ROWS>(simd, rows, x, y),
                 }
+                first += n;
             }
+        }
+    }
+}
+
+/// R rows of a table, for the lines of one tensor.
+#[inline(always)]
+fn some_rows<T: Wide, S: Simd, const R: usize>(
+    simd: S,
+    (entries, inner, subtracts): (&[T], usize, bool),
+    x: &[V<T, S>],
+    y: &mut [V<T, S>],
+) {
+    let n_cols = entries.len() / R;
+    assert!(x.len() == n_cols * inner && y.len() == R * inner);
+    for k in 0..inner {
+        let mut sums = [T::splat(simd, T::ZERO); R];
+        for j in 0..n_cols {
+            // SAFETY: j inner + k is less than n_cols inner, the length of x.
+            let value = unsafe { *x.get_unchecked(j * inner + k) };
+            for r in 0..R {
+                // SAFETY: the table has R rows of as many entries.
+                let entry = unsafe { *entries.get_unchecked(r * n_cols + j) };
+                sums[r] = T::plus_product(simd, sums[r], T::splat(simd, entry), value);
+            }
+        }
+        for r in 0..R {
+            // SAFETY: y has R inner vectors.
+            let to = unsafe { y.get_unchecked_mut(r * inner + k) };
+            *to = if subtracts { T::minus(simd, *to, sums[r]) } else { sums[r] };
         }
     }
 }
@@ -206,9 +237,12 @@ fn mapped<T: Wide>(cpu: &Cpu, metric: Mapped<'_, T>, g: [&mut [T]; 3], u: &mut [
 
 /// Numbers whose products are compiled here: along lines for each size up to that of degree ten, of whole cubes up to that
 /// of degree eight.
-pub trait Contract: Wide {
+pub trait Contract: Wide + Lanes {
     /// As [`super::contract`], for lengths that fit.
     fn contract_lines(cpu: &Cpu, factor: &Factor<Self>, inner: usize, x: &[Self], y: &mut [Self]);
+
+    /// As [`super::subtract_contraction`], for lengths that fit.
+    fn subtract_lines(cpu: &Cpu, factor: &Factor<Self>, inner: usize, x: &[Self], y: &mut [Self]);
 
     /// As [`super::separable`], for lengths that fit; says whether it was done.
     fn separable_cubes(
@@ -250,9 +284,13 @@ macro_rules! contract {
                     )*
                     _ => false,
                 };
-                if !is_done && !with_vectors(cpu, AnyLines { factor, inner, x: &*x, y: &mut *y }) {
-                    reference::contract(factor, (inner, 1), x, y);
+                if !is_done {
+                    with_lanes(cpu, AnyLines { factor, inner, x, y, subtracts: false });
                 }
+            }
+
+            fn subtract_lines(cpu: &Cpu, factor: &Factor<$t>, inner: usize, x: &[$t], y: &mut [$t]) {
+                with_lanes(cpu, AnyLines { factor, inner, x, y, subtracts: true });
             }
 
             fn separable_cubes(

@@ -141,18 +141,34 @@ fn halves(table: &Table) -> [Vec<f64>; 2] {
 /// # Panics
 /// When the lengths do not fit together.
 pub fn contract<T: Contract>(cpu: &Cpu, factor: &Factor<T>, inner: usize, x: &[T], y: &mut [T]) {
-    let stripe = inner * lanes::<T>(cpu);
+    fit_lines(factor, inner * lanes::<T>(cpu), x.len(), y.len());
+    T::contract_lines(cpu, factor, inner, x, y);
+}
+
+/// The table applied to every line of tensors along an axis and subtracted: $y_{o i k} \leftarrow y_{o i k} - \sum_j s_{ij}
+/// x_{o j k}$.
+///
+/// # Shapes
+/// As [`contract`].
+/// # Cost
+/// A product an entry of the table and line; x is read, y read and written once. One thread.
+/// # Panics
+/// When the lengths do not fit together.
+pub fn subtract_contraction<T: Contract>(cpu: &Cpu, factor: &Factor<T>, inner: usize, x: &[T], y: &mut [T]) {
+    fit_lines(factor, inner * lanes::<T>(cpu), x.len(), y.len());
+    T::subtract_lines(cpu, factor, inner, x, y);
+}
+
+/// Panics unless tensors have lines of the lengths of a table, with so many values from one entry of a line to the next.
+fn fit_lines<T: Scalar>(factor: &Factor<T>, stripe: usize, x_len: usize, y_len: usize) {
     let fits = |n: usize, len: usize| stripe > 0 && len.is_multiple_of(n * stripe);
-    let n_outer = x.len() / (factor.n_cols * stripe).max(1);
+    let n_outer = x_len / (factor.n_cols * stripe).max(1);
     assert!(
-        fits(factor.n_cols, x.len()) && y.len() == n_outer * factor.n_rows * stripe,
-        "{} and {} entries are no tensors with lines of {} and {} and {inner} entries inside",
-        x.len(),
-        y.len(),
+        fits(factor.n_cols, x_len) && y_len == n_outer * factor.n_rows * stripe,
+        "{x_len} and {y_len} entries are no tensors with lines of {} and {} entries, {stripe} values apart",
         factor.n_cols,
         factor.n_rows
     );
-    T::contract_lines(cpu, factor, inner, x, y);
 }
 
 /// An operator that is a sum of products of 1-D matrices, applied to tensors of three axes in place:

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use crate::{Device, DeviceError, Element, HostDevice};
 pub use bandwidth::Bandwidth;
 pub use memory::{Aligned, zeroed_vec};
-pub use parts::SharedMut;
+pub use parts::{SharedMut, Source};
 pub use simd::SimdLevel;
 use team::Team;
 pub use wide::Wide;

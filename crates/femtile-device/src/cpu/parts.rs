@@ -95,3 +95,52 @@ impl<'a, T> SharedMut<'a, T> {
         unsafe { self.pointer.add(index).write(value) }
     }
 }
+
+/// A slice to read from, of which other threads may be writing other parts.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a, T> {
+    pointer: *const T,
+    len: usize,
+    slice: PhantomData<&'a [T]>,
+}
+
+// SAFETY: it stands for a `&[T]`; who reads from it promises that nobody writes there.
+unsafe impl<T: Sync> Sync for Source<'_, T> {}
+
+impl<'a, T> Source<'a, T> {
+    /// Of a slice that nobody writes.
+    pub fn new(slice: &'a [T]) -> Self {
+        Self { pointer: slice.as_ptr(), len: slice.len(), slice: PhantomData }
+    }
+
+    /// Of a slice that is written at other places meanwhile.
+    pub fn of_shared(shared: &'a SharedMut<'_, T>) -> Self {
+        Self { pointer: shared.pointer, len: shared.len, slice: PhantomData }
+    }
+
+    /// Number of elements.
+    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
+    pub fn len(self) -> usize {
+        self.len
+    }
+
+    /// One element.
+    ///
+    /// # Safety
+    /// It lies within the slice, and nobody writes it meanwhile.
+    #[inline(always)]
+    pub unsafe fn read(self, index: usize) -> T
+    where
+        T: Copy,
+    {
+        debug_assert!(index < self.len);
+        // SAFETY: as the caller promises.
+        unsafe { *self.pointer.add(index) }
+    }
+
+    /// Where an element lies; any index will do.
+    #[inline(always)]
+    pub fn address(self, index: usize) -> *const T {
+        self.pointer.wrapping_add(index)
+    }
+}

@@ -1,5 +1,6 @@
 //! What takes short waves out of the error: exact solves on patches of cells, or on single nodes, one after another.
 
+mod local;
 mod point;
 mod vertex_patch;
 

@@ -1,11 +1,12 @@
 use femtile_device::Cpu;
-use femtile_tensor::{Contract, lanes};
+use femtile_device::cpu::{SharedMut, Source};
+use femtile_tensor::Contract;
 
 use super::PostOrder;
+use super::local::{LocalSolve, Tensors, inner};
 use crate::axis::PatchLine;
 use crate::grid::BoxGrid;
-use crate::tensor::{Inverse, Laplace, Room};
-use crate::windows::{Group, Shared, Windows, gather, scatter};
+use crate::windows::{Batch, Rows, Windows, gather, scatter};
 
 /// Exact solves on the nodes inside patches of cells, one colour after another:
 /// $$ x \leftarrow x + R_j^\mathsf{T} A_j^{-1} (R_j b - \bar A_j \bar R_j x). $$
@@ -13,15 +14,32 @@ use crate::windows::{Group, Shared, Windows, gather, scatter};
 /// Patches of a colour stand side by side in lanes and are shared out among threads; they change nothing that another one
 /// reads, so that results have the same bits for any number of threads.
 ///
+/// Sides of patches lie between cells, so that no patch reads what is inside a cell: only the last one that has it writes it,
+/// all others the planes between their cells alone.
+///
 /// # Cost
-/// Seven products with 1-D matrices of 2k + 1 rows and six with 2k − 1 rows a patch, four and four in two dimensions; each
-/// node inside takes part in $2^d$ patches.
+/// Products with 1-D matrices of 2k − 1 rows, three with the nodes inside and a few with planes, a patch; six for the last
+/// patches of cells. Each node inside is read in $2^d$ right sides.
 /// # Source
-/// `[cui2024]`, Alg. 2.3, eqs. (2.8), (2.13) and (2.14).
+/// `[cui2024]`, Alg. 2.3, eqs. (2.8), (2.13) and (2.14); what is left out here follows from local solves being exact.
 #[derive(Debug, Clone)]
 pub(crate) struct Patches<T> {
     cpu: Cpu,
     windows: Windows<PatchLine<T>>,
+    /// Nodes of a patch along each axis.
+    nodes: [usize; 3],
+    /// Those inside.
+    inside: Rows,
+    /// Nodes around them, as [`Tensors`] has them: at the first and at the last place along the axis.
+    around: [Rows; 3],
+    /// The planes in the middle across each axis.
+    planes: [Rows; 3],
+}
+
+/// What solves on patches of these kinds.
+struct Known<'a, T> {
+    kinds: [usize; 3],
+    local: LocalSolve<'a, T>,
 }
 
 impl<T: Contract> Patches<T> {
@@ -37,55 +55,96 @@ impl<T: Contract> Patches<T> {
 
     fn of_cells(cpu: &Cpu, grid: &BoxGrid, cells: [usize; 3]) -> Self {
         let windows = Windows::new(grid, cells, |widths| PatchLine::new(grid.degree(), widths));
-        Self { cpu: cpu.clone(), windows }
+        let nodes = [0, 1, 2].map(|axis| match grid.widths(axis) {
+            [] => 1,
+            _ => grid.degree() * cells[axis] + 1,
+        });
+        let first = nodes.map(|n| usize::from(n > 1));
+        let across = |axis: usize, place: usize, mut first: [usize; 3], mut n: [usize; 3]| {
+            (first[axis], n[axis]) = (place, 1);
+            Rows::new(grid.strides(), first, n)
+        };
+        let n = nodes.map(inner);
+        let ends = |axis: usize, first: [usize; 3], of_axes: [usize; 3]| {
+            let [one, other] = [0, nodes[axis] - 1].map(|place| across(axis, place, first, of_axes));
+            one.in_turn(&other, if axis == 2 { n[1] } else { 1 })
+        };
+        Self {
+            cpu: cpu.clone(),
+            inside: Rows::new(grid.strides(), first, n),
+            around: [
+                ends(0, [0; 3], nodes),
+                ends(1, [1, 0, 0], [n[0], nodes[1], nodes[2]]),
+                ends(2, [1, 1, 0], [n[0], n[1], nodes[2]]),
+            ],
+            planes: [0, 1, 2].map(|axis| across(axis, n[axis] / 2 + 1, first, n)),
+            nodes,
+            windows,
+        }
     }
 
     /// All patches once.
     pub fn step(&self, x: &mut [T], b: &[T], order: PostOrder) {
-        let n_colours = self.windows.colours.len();
-        let x = Shared::new(x);
-        for step in 0..n_colours {
-            let colour = if order == PostOrder::Same { step } else { n_colours - 1 - step };
-            self.windows
-                .for_batches::<T>(&self.cpu, colour, |group, batches| self.solve(&x, b, group, batches));
+        let x = SharedMut::new(x);
+        let room = || (Tensors::new(&self.cpu, self.nodes), None);
+        self.windows.sweep::<T, _>(&self.cpu, order, room, |(tensors, known), batch| {
+            self.solve(&x, b, tensors, self.local(known, batch.kinds), batch);
+        });
+    }
+
+    /// What solves on patches of some kinds, made again where they are others than those known.
+    fn local<'a, 'k>(
+        &'a self,
+        known: &'k mut Option<Known<'a, T>>,
+        kinds: [usize; 3],
+    ) -> &'k LocalSolve<'a, T> {
+        let make = || LocalSolve::new([0, 1, 2].map(|axis| &self.windows.kinds[axis][kinds[axis]]));
+        if known.as_ref().is_none_or(|known| known.kinds != kinds) {
+            *known = None;
         }
+        &known.get_or_insert_with(|| Known { kinds, local: make() }).local
     }
 
     /// Some patches of a colour.
-    fn solve(&self, x: &Shared<'_, T>, b: &[T], group: &Group, batches: &mut dyn Iterator<Item = &[u32]>) {
-        let n_lanes = lanes::<T>(&self.cpu);
-        let lines = [0, 1, 2].map(|axis| &self.windows.kinds[axis][group.kinds[axis]]);
-        let laplace = Laplace::new(lines.map(|line| &line.line), n_lanes);
-        let inverse = Inverse::new(lines);
-        let Windows { nodes, offsets, inside, .. } = &self.windows;
-        let len = offsets.len() * n_lanes;
-        let (mut room, mut window) = (Room::new(len), vec![T::ZERO; len]);
-        let mut residual = vec![T::ZERO; inside.len() * n_lanes];
-        for firsts in batches {
+    fn solve(
+        &self,
+        x: &SharedMut<'_, T>,
+        b: &[T],
+        tensors: &mut Tensors<T>,
+        local: &LocalSolve<'_, T>,
+        batch: &Batch<'_>,
+    ) {
+        self.read(tensors, Source::of_shared(x), b, batch.firsts);
+        local.solve(&self.cpu, tensors);
+        let (rows, values) = if batch.is_last {
+            local.back(&self.cpu, tensors);
+            (std::slice::from_ref(&self.inside), std::slice::from_ref(&tensors.inside))
+        } else {
+            local.back_to_planes(&self.cpu, tensors);
+            (&self.planes[..], &tensors.planes[..])
+        };
+        for (rows, values) in rows.iter().zip(values).filter(|(_, values)| !values.is_empty()) {
             #[allow(unsafe_code)]
-            // SAFETY: patches of a colour change the nodes inside them alone, which no other of them has; the nodes exist.
-            gather(&self.cpu, offsets, firsts, &mut window, |node| unsafe { x.get(node) });
-            laplace.apply(&self.cpu, &mut window, &mut room);
-            gather(&self.cpu, inside, firsts, &mut residual, |node| b[node]);
-            subtract_inside(*nodes, n_lanes, &mut residual, &window);
-            inverse.apply(&self.cpu, &mut residual, &mut room);
-            #[allow(unsafe_code)]
-            // SAFETY: as above.
-            scatter(&self.cpu, inside, firsts, &residual, |node, value| unsafe { x.add(node, value) });
+            // SAFETY: patches that are gone through at once have no node inside in common, and read none of another.
+            unsafe {
+                scatter(&self.cpu, rows, batch.firsts, values, x, |to, value| *to = value);
+            }
         }
     }
-}
 
-/// Subtracts the nodes inside windows of so many nodes.
-fn subtract_inside<T: Contract>([n, m, l]: [usize; 3], n_lanes: usize, r: &mut [T], window: &[T]) {
-    let planes = if l == 1 { 0..1 } else { 1..l - 1 };
-    let mut rows = r.chunks_exact_mut((n - 2) * n_lanes);
-    for plane in planes {
-        for row in 1..m - 1 {
-            let first = ((plane * m + row) * n + 1) * n_lanes;
-            let Some(r) = rows.next() else { return };
-            for (r, value) in r.iter_mut().zip(&window[first..]) {
-                *r -= *value;
+    /// Right sides inside patches and values around them.
+    fn read(&self, tensors: &mut Tensors<T>, x: Source<'_, T>, b: &[T], firsts: &[u32]) {
+        #[allow(unsafe_code)]
+        // SAFETY: nobody writes b.
+        unsafe {
+            gather(&self.cpu, &self.inside, firsts, &mut tensors.inside, Source::new(b));
+        }
+        let around = self.around.iter().zip(&mut tensors.around);
+        for (rows, values) in around.filter(|(_, values)| !values.is_empty()) {
+            #[allow(unsafe_code)]
+            // SAFETY: nodes around patches are inside none of their colour, so that nobody writes them.
+            unsafe {
+                gather(&self.cpu, rows, firsts, values, x);
             }
         }
     }

@@ -5,12 +5,12 @@ use std::sync::{Mutex, PoisonError};
 
 use femtile_device::Cpu;
 use femtile_device::cpu::vector::Lanes;
-use femtile_device::cpu::{Aligned, SharedMut};
+use femtile_device::cpu::{Aligned, SharedMut, Source};
 use femtile_linalg::hooks::MergedHook;
 use femtile_tensor::{Contract, lanes};
 
 use super::ahead::Ahead;
-use super::exchange::{Source, clear_constrained, gather, scatter, share};
+use super::exchange::{clear_constrained, gather, scatter, share};
 use super::layout::Layout;
 use super::numbers::Numbers;
 use super::parts::Parts;

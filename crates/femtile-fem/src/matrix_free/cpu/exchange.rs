@@ -1,55 +1,13 @@
 //! Between vectors of all unknowns and the tensors of a batch.
 
-use std::marker::PhantomData;
-
 use femtile_device::cpu::vector::{Lanes, Vector};
-use femtile_device::cpu::{SharedMut, SimdLevel};
+use femtile_device::cpu::{SharedMut, SimdLevel, Source};
 use femtile_device::{Cpu, Scalar};
 
 use super::ahead::Ahead;
 use super::layout::Layout;
 use super::numbers::Unknowns;
 use super::parts::Mark;
-
-/// A vector to gather from, of which other threads may be writing other parts.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Source<'a, T> {
-    pointer: *const T,
-    len: usize,
-    slice: PhantomData<&'a [T]>,
-}
-
-// SAFETY: it stands for a `&[T]`; who reads from it promises that nobody writes there.
-unsafe impl<T: Sync> Sync for Source<'_, T> {}
-
-impl<'a, T> Source<'a, T> {
-    pub fn new(slice: &'a [T]) -> Self {
-        Self { pointer: slice.as_ptr(), len: slice.len(), slice: PhantomData }
-    }
-
-    /// Of a vector that is written at other places meanwhile.
-    pub fn of_shared(shared: &'a SharedMut<'_, T>) -> Self {
-        Self { pointer: shared.address(0), len: shared.len(), slice: PhantomData }
-    }
-
-    /// One element.
-    ///
-    /// # Safety
-    /// It lies within the vector, and nobody writes it meanwhile.
-    pub unsafe fn read(self, index: usize) -> T
-    where
-        T: Copy,
-    {
-        debug_assert!(index < self.len);
-        // SAFETY: as the caller promises.
-        unsafe { *self.pointer.add(index) }
-    }
-
-    /// Where an element lies, for asking for it ahead of time; any index will do.
-    pub fn address(&self, index: usize) -> *const T {
-        self.pointer.wrapping_add(index)
-    }
-}
 
 /// Values of a batch: `[components][(p + 1)^d][lanes]`.
 ///
@@ -67,9 +25,9 @@ pub(super) unsafe fn gather<T: Lanes>(
     let firsts = match unknowns {
         Unknowns::All(list) => {
             return local.iter_mut().zip(list).for_each(|(value, &row)| {
-                assert!((row as usize) < x.len);
+                assert!((row as usize) < x.len());
                 // SAFETY: the row lies within the vector, and nobody writes it.
-                *value = unsafe { *x.pointer.add(row as usize) };
+                *value = unsafe { x.read(row as usize) };
             });
         }
         Unknowns::Firsts(firsts) => firsts,
@@ -91,11 +49,10 @@ pub(super) unsafe fn gather<T: Lanes>(
                 for (entity, firsts) in firsts.chunks_exact(lanes).enumerate() {
                     let places = layout.places(entity);
                     for (lane, &first) in firsts.iter().enumerate() {
-                        assert!(first as usize + places.len() <= x.len);
+                        assert!(first as usize + places.len() <= x.len());
                         for (k, &place) in places.iter().enumerate() {
                             // SAFETY: the entity lies within the vector, and nobody writes its rows.
-                            local[place as usize * lanes + lane] =
-                                unsafe { *x.pointer.add(first as usize + k) };
+                            local[place as usize * lanes + lane] = unsafe { x.read(first as usize + k) };
                         }
                     }
                 }
@@ -130,16 +87,15 @@ unsafe fn transposed_in<T: Scalar, V: Vector<T>>(
         ahead.step();
         let places = layout.places(entity);
         let last = firsts.iter().fold(0, |last, &first| last.max(first)) as usize;
-        assert!(last + places.len() <= x.len);
+        assert!(last + places.len() <= x.len());
         for (k, places) in places.chunks(lanes).enumerate() {
             let begin = k * lanes;
-            if places.len() < WORTH || last + begin + lanes > x.len {
+            if places.len() < WORTH || last + begin + lanes > x.len() {
                 for (lane, &first) in firsts.iter().enumerate() {
                     for (j, &place) in places.iter().enumerate() {
                         // SAFETY: the entity lies within x, and places within the tensor.
                         unsafe {
-                            *to.add(place as usize * lanes + lane) =
-                                *x.pointer.add(first as usize + begin + j);
+                            *to.add(place as usize * lanes + lane) = x.read(first as usize + begin + j);
                         }
                     }
                 }
@@ -147,7 +103,7 @@ unsafe fn transposed_in<T: Scalar, V: Vector<T>>(
             }
             // SAFETY: what is read lies within x, and places within the tensor; the processor has the instructions.
             unsafe {
-                let from = |lane: usize| x.pointer.add(*firsts.get_unchecked(lane) as usize + begin);
+                let from = |lane: usize| x.address(*firsts.get_unchecked(lane) as usize + begin);
                 if places.len() == lanes {
                     V::transpose(from, |j| to.add(*places.get_unchecked(j) as usize * lanes));
                 } else {

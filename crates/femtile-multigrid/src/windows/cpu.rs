@@ -1,0 +1,194 @@
+//! Between vectors of all nodes and windows side by side in lanes, squares of nodes and windows at a time.
+
+use femtile_device::cpu::vector::{Lanes, Vector};
+use femtile_device::cpu::{SharedMut, SimdLevel, Source};
+use femtile_device::{Cpu, Scalar};
+
+use super::Rows;
+
+/// The nodes of a run that a square of lanes is worth.
+const WORTH: usize = 3;
+
+/// The widest vector has so many lanes.
+const MOST_LANES: usize = 16;
+
+/// Values of windows side by side, `to: [rows][len][lanes]`; lanes without a window have those of the last one.
+///
+/// # Safety
+/// Nobody writes the nodes of the rows meanwhile. What is being written behind a row is read with it, and thrown away.
+///
+/// # Panics
+/// When there is no window, or nodes lie beyond the vector.
+pub(crate) unsafe fn gather<T: Lanes>(
+    cpu: &Cpu,
+    rows: &Rows,
+    firsts: &[u32],
+    to: &mut [T],
+    x: Source<'_, T>,
+) {
+    fit(rows, firsts, to.len(), x.len());
+    cpu.vectorize(
+        #[inline(always)]
+        || match cpu.simd() {
+            // SAFETY: as the caller promises; the nodes exist, and the device has the level of the vectors.
+            #[cfg(target_arch = "x86_64")]
+            SimdLevel::Avx2 => unsafe { gather_squares::<T, T::Avx2>(rows, firsts, to, x) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            SimdLevel::Avx512 => unsafe { gather_squares::<T, T::Avx512>(rows, firsts, to, x) },
+            _ => {
+                for (offset, to) in rows.offsets.iter().zip(to.chunks_exact_mut(rows.len)) {
+                    for (k, to) in to.iter_mut().enumerate() {
+                        // SAFETY: as above; without vectors there is a single lane.
+                        *to = unsafe { x.read((firsts[0] + offset) as usize + k) };
+                    }
+                }
+            }
+        },
+    );
+}
+
+/// Calls `act` with the nodes of windows and their values, `from: [rows][len][lanes]`.
+///
+/// # Safety
+/// Nobody else reads or writes the nodes of the rows meanwhile.
+///
+/// # Panics
+/// When there is no window, or nodes lie beyond the vector.
+pub(crate) unsafe fn scatter<T: Lanes>(
+    cpu: &Cpu,
+    rows: &Rows,
+    firsts: &[u32],
+    from: &[T],
+    x: &SharedMut<'_, T>,
+    act: impl Fn(&mut T, T),
+) {
+    fit(rows, firsts, from.len(), x.len());
+    cpu.vectorize(
+        #[inline(always)]
+        || match cpu.simd() {
+            // SAFETY: as the caller promises; the nodes exist, and the device has the level of the vectors.
+            #[cfg(target_arch = "x86_64")]
+            SimdLevel::Avx2 => unsafe { scatter_squares::<T, T::Avx2>(rows, firsts, from, x, &act) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            SimdLevel::Avx512 => unsafe { scatter_squares::<T, T::Avx512>(rows, firsts, from, x, &act) },
+            _ => {
+                for (offset, from) in rows.offsets.iter().zip(from.chunks_exact(rows.len)) {
+                    // SAFETY: as above; without vectors there is a single lane.
+                    let to = unsafe { run(x, (firsts[0] + offset) as usize, rows.len) };
+                    to.iter_mut().zip(from).for_each(|(to, from)| act(to, *from));
+                }
+            }
+        },
+    );
+}
+
+/// Panics unless the nodes of windows exist and there is as much room as they take.
+fn fit(rows: &Rows, firsts: &[u32], len: usize, n_nodes: usize) {
+    let largest = |numbers: &[u32]| numbers.iter().fold(0, |largest, &number| largest.max(number)) as usize;
+    assert!(largest(firsts) + largest(&rows.offsets) + rows.len <= n_nodes, "nodes beyond the vector");
+    let n_lanes = len / rows.n_nodes();
+    assert!(len == rows.n_nodes() * n_lanes && (1..=n_lanes).contains(&firsts.len()), "no room for windows");
+}
+
+/// A run of a vector.
+///
+/// # Safety
+/// It lies within the vector, and nobody else reads or writes it meanwhile.
+#[inline(always)]
+#[expect(clippy::mut_from_ref, reason = "the caller keeps runs apart")]
+unsafe fn run<'a, T>(x: &'a SharedMut<'_, T>, begin: usize, len: usize) -> &'a mut [T] {
+    // SAFETY: as the caller promises.
+    unsafe { std::slice::from_raw_parts_mut(x.range_unchecked(begin, len), len) }
+}
+
+/// # Safety
+/// As [`gather`], nodes exist, and the processor has the instructions of the vectors.
+#[inline(always)]
+unsafe fn gather_squares<T: Scalar, V: Vector<T>>(
+    rows: &Rows,
+    firsts: &[u32],
+    to: &mut [T],
+    x: Source<'_, T>,
+) {
+    let lanes = V::LANES;
+    let mut first_of = [firsts[firsts.len() - 1] as usize; MOST_LANES];
+    first_of.iter_mut().zip(firsts).for_each(|(to, first)| *to = *first as usize);
+    let last = first_of.iter().fold(0, |last, first| last.max(*first));
+    let mut unused = [T::ZERO; MOST_LANES];
+    let unused = unused.as_mut_ptr();
+    for (offset, to) in rows.offsets.iter().zip(to.chunks_exact_mut(rows.len * lanes)) {
+        for (square, to) in to.chunks_mut(lanes * lanes).enumerate() {
+            let begin = *offset as usize + square * lanes;
+            let n = to.len() / lanes;
+            if n < WORTH || last + begin + lanes > x.len() {
+                for (k, to) in to.chunks_exact_mut(lanes).enumerate() {
+                    for (to, first) in to.iter_mut().zip(&first_of) {
+                        // SAFETY: the node exists, and nobody writes it.
+                        *to = unsafe { x.read(first + begin + k) };
+                    }
+                }
+                continue;
+            }
+            let to = to.as_mut_ptr();
+            // SAFETY: what is read lies within x, what is written in the n vectors of `to`; the processor has the instructions.
+            unsafe {
+                V::transpose(
+                    #[inline(always)]
+                    |lane| x.address(first_of[lane] + begin),
+                    #[inline(always)]
+                    |k| if k < n { to.add(k * lanes) } else { unused },
+                );
+            }
+        }
+    }
+}
+
+/// Rows that begin with a line of the cache.
+#[repr(align(64))]
+struct Square<T>([T; MOST_LANES * MOST_LANES]);
+
+/// # Safety
+/// As [`scatter`], nodes exist, and the processor has the instructions of the vectors.
+#[inline(always)]
+unsafe fn scatter_squares<T: Scalar, V: Vector<T>>(
+    rows: &Rows,
+    firsts: &[u32],
+    from: &[T],
+    x: &SharedMut<'_, T>,
+    act: &impl Fn(&mut T, T),
+) {
+    let lanes = V::LANES;
+    let mut square = Square([T::ZERO; MOST_LANES * MOST_LANES]);
+    for (offset, from) in rows.offsets.iter().zip(from.chunks_exact(rows.len * lanes)) {
+        for (number, from) in from.chunks(lanes * lanes).enumerate() {
+            let begin = *offset as usize + number * lanes;
+            let n = from.len() / lanes;
+            if n < WORTH {
+                for (k, from) in from.chunks_exact(lanes).enumerate() {
+                    for (&first, &value) in firsts.iter().zip(from) {
+                        // SAFETY: the node exists and is the caller's alone.
+                        act(unsafe { &mut run(x, first as usize + begin + k, 1)[0] }, value);
+                    }
+                }
+                continue;
+            }
+            let to = square.0.as_mut_ptr();
+            // SAFETY: the vectors of `from` are read, the last one again for want of others, and rows of the square written.
+            unsafe {
+                V::transpose(
+                    #[inline(always)]
+                    |k| from.as_ptr().add(k.min(n - 1) * lanes),
+                    #[inline(always)]
+                    |lane| to.add(lane * lanes),
+                );
+            }
+            for (&first, values) in firsts.iter().zip(square.0.chunks_exact(lanes)) {
+                // SAFETY: the run exists and is the caller's alone.
+                let to = unsafe { run(x, first as usize + begin, n) };
+                to.iter_mut().zip(values).for_each(|(to, value)| act(to, *value));
+            }
+        }
+    }
+}

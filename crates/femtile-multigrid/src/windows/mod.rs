@@ -1,0 +1,194 @@
+//! Windows of neighbouring cells: which there are, which are alike, and in which order they are gone through.
+
+#[allow(unsafe_code)]
+mod cpu;
+mod schedule;
+
+use femtile_device::Cpu;
+use femtile_tensor::{Contract, lanes};
+
+use crate::grid::{BoxGrid, all};
+use crate::smoother::PostOrder;
+pub(crate) use cpu::{gather, scatter};
+use schedule::{Row, rows_a_batch, rows_in_turn};
+
+/// Windows with the same widths side by side, no two of which have a node in common but on their boundaries.
+#[derive(Debug)]
+pub(crate) struct Batch<'a> {
+    /// Which of the kinds of each axis.
+    pub kinds: [usize; 3],
+    /// Whether some cell is in no window that comes later.
+    pub is_last: bool,
+    /// The first node of each window.
+    pub firsts: &'a [u32],
+    /// The same in the other grid that windows are also on.
+    pub others: &'a [u32],
+}
+
+/// Runs of neighbouring nodes along x, by what their first ones are away from the first node of a window.
+#[derive(Debug, Clone)]
+pub(crate) struct Rows {
+    pub offsets: Vec<u32>,
+    /// Nodes of each run.
+    pub len: usize,
+}
+
+impl Rows {
+    /// The nodes of a window from one on, so many along each axis, where nodes are so far from each other.
+    pub fn new(strides: [usize; 3], first: [usize; 3], [len, n, m]: [usize; 3]) -> Self {
+        let offset = |at: [usize; 3]| {
+            (0..3).map(|axis| (first[axis] + at[axis]) * strides[axis]).sum::<usize>() as u32
+        };
+        Self { offsets: all([1, n, m]).map(offset).collect(), len }
+    }
+
+    /// So many of these and as many of others of the same length, until all are there.
+    pub fn in_turn(&self, others: &Self, n: usize) -> Self {
+        let pairs = self.offsets.chunks(n).zip(others.offsets.chunks(n));
+        Self { offsets: pairs.flat_map(|(own, other)| [own, other].concat()).collect(), len: self.len }
+    }
+
+    /// Nodes of all runs.
+    pub fn n_nodes(&self) -> usize {
+        self.offsets.len() * self.len
+    }
+}
+
+/// All windows of so many cells, by colours: the numbers of cells before a window along x, y and z, even or odd, are the bits
+/// of its colour.
+///
+/// A slab of windows is gone through row by row, as soon as what the colours before need is done, so that its values are read
+/// from far away once instead of for every colour; slabs with an even number of cells before them, and then those with an
+/// odd one, are shared out among threads. All windows find what they would find colour by colour.
+///
+/// # Source
+/// `[cui2024]`, Figure 2, for the colours.
+#[derive(Debug, Clone)]
+pub(crate) struct Windows<L> {
+    /// What belongs to the widths along each axis.
+    pub kinds: [Vec<L>; 3],
+    places: [Vec<Place>; 3],
+    /// Nodes from a window to the next along each axis, here and in the other grid.
+    steps: [[usize; 3]; 2],
+}
+
+/// What windows at a place along an axis have in common.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    kind: usize,
+    /// Whether a cell along this axis is in no window that comes later, in either order.
+    is_last: [bool; 2],
+}
+
+impl<L: Sync> Windows<L> {
+    /// Windows of so many cells along each axis, one for every place where they fit; `make` is given the widths of the cells
+    /// of each kind along an axis.
+    pub fn new(grid: &BoxGrid, cells: [usize; 3], make: impl Fn(&[f64]) -> L) -> Self {
+        let mut kinds: [Vec<L>; 3] = Default::default();
+        let mut places: [Vec<Place>; 3] = Default::default();
+        for axis in 0..3 {
+            let mut known: Vec<&[f64]> = Vec::new();
+            let widths = grid.widths(axis);
+            if widths.is_empty() {
+                kinds[axis].push(make(&[]));
+                places[axis].push(Place { kind: 0, is_last: [true; 2] });
+                continue;
+            }
+            let last = widths.len() - cells[axis];
+            for (place, widths) in widths.windows(cells[axis]).enumerate() {
+                let kind = known.iter().position(|known| *known == widths).unwrap_or(known.len());
+                if kind == known.len() {
+                    known.push(widths);
+                    kinds[axis].push(make(widths));
+                }
+                // Later windows have odd places, but the first and the last cell are in one window alone.
+                let is_at_end = place == 0 || place == last;
+                let is_last = [place % 2 == 1 || is_at_end, place % 2 == 0 || is_at_end];
+                places[axis].push(Place { kind, is_last });
+            }
+        }
+        let steps = [grid.strides().map(|stride| grid.degree() * stride), [0; 3]];
+        Self { kinds, places, steps }
+    }
+
+    /// With the first nodes in another grid, where windows are so many nodes from each other along each axis.
+    pub fn also_on(mut self, steps: [usize; 3]) -> Self {
+        self.steps[1] = steps;
+        self
+    }
+
+    /// Calls `work` with all windows, lanes of them at once, and with what `room` makes for each thread.
+    pub fn sweep<T: Contract, R>(
+        &self,
+        cpu: &Cpu,
+        order: PostOrder,
+        room: impl Fn() -> R + Sync,
+        work: impl Fn(&mut R, &Batch<'_>) + Sync,
+    ) {
+        let n_lanes = lanes::<T>(cpu);
+        let [n_x, n_rows, n_slabs] = self.places.each_ref().map(Vec::len);
+        // In two dimensions rows are shared out.
+        let (rows, slabs, axis) = if n_slabs == 1 { (1, n_rows, 1) } else { (n_rows, n_slabs, 2) };
+        let rows = rows_in_turn(rows, order, rows_a_batch(n_x / 2, n_lanes));
+        for parity in parities(order) {
+            let n = (slabs + 1 - parity) / 2;
+            if n == 0 {
+                continue;
+            }
+            cpu.for_ranges(n, 1, |range| {
+                let mut room = room();
+                for slab in range {
+                    for rows in &rows {
+                        let at = |row: Row| {
+                            if axis == 2 { [row, 2 * slab + parity] } else { [2 * slab + parity, 0] }
+                        };
+                        let rows: Vec<[usize; 2]> = rows.iter().map(|row| at(*row)).collect();
+                        self.for_rows(&rows, (order, n_lanes), &mut |batch| work(&mut room, batch));
+                    }
+                }
+            });
+        }
+    }
+
+    /// Windows of rows at these places along y and z, none of which has a neighbour among them.
+    fn for_rows(
+        &self,
+        rows: &[[usize; 2]],
+        (order, n_lanes): (PostOrder, usize),
+        work: &mut dyn FnMut(&Batch<'_>),
+    ) {
+        let [x, y, z] = &self.places;
+        let kinds = |row: &[usize; 2]| [y[row[0]].kind, z[row[1]].kind];
+        let is_last = |at: [usize; 3]| {
+            (0..3).all(|axis| self.places[axis][at[axis]].is_last[usize::from(order != PostOrder::Same)])
+        };
+        for rows in rows.chunk_by(|one, other| kinds(one) == kinds(other)) {
+            for parity in parities(order) {
+                for kind in 0..self.kinds[0].len() {
+                    let along = (parity..x.len()).step_by(2).filter(|place| x[*place].kind == kind);
+                    let all = rows.iter().flat_map(|row| along.clone().map(|place| [place, row[0], row[1]]));
+                    let all: Vec<[usize; 3]> = all.collect();
+                    for windows in all.chunks(n_lanes) {
+                        let [firsts, others] = self.steps.map(|steps| {
+                            let first =
+                                |at: &[usize; 3]| (0..3).map(|axis| steps[axis] * at[axis]).sum::<usize>();
+                            windows.iter().map(|at| first(at) as u32).collect::<Vec<_>>()
+                        });
+                        let [of_y, of_z] = kinds(&rows[0]);
+                        work(&Batch {
+                            kinds: [kind, of_y, of_z],
+                            is_last: windows.iter().any(|at| is_last(*at)),
+                            firsts: &firsts,
+                            others: &others,
+                        });
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Which places come first.
+fn parities(order: PostOrder) -> [usize; 2] {
+    if order == PostOrder::Same { [0, 1] } else { [1, 0] }
+}
