@@ -1,10 +1,12 @@
 use femtile_device::Cpu;
+use femtile_linalg::LinearOperator;
 use femtile_tensor::Contract;
 
 use crate::error::need;
 use crate::grid::BoxGrid;
-use crate::level::{Level, Vectors};
+use crate::level::{Level, Room, Vectors};
 use crate::smoother::Patches;
+use crate::vector::{largest, narrow};
 use crate::{BoxOperator, MultigridError, PostOrder, Smoother};
 
 /// The most cells times degree along an axis of the coarsest level, whose solve takes the fourth power of them.
@@ -31,7 +33,9 @@ pub struct Multigrid<T> {
     coarsest: Patches<T>,
     /// Above the coarsest one.
     pub(crate) levels: Vec<Level<T>>,
-    coarse_operator: BoxOperator<T>,
+    operator: BoxOperator<T>,
+    /// The same in double precision, for residuals.
+    wide_operator: BoxOperator<f64>,
     post: PostOrder,
 }
 
@@ -60,10 +64,12 @@ impl<T: Contract> Multigrid<T> {
             let level = Level::new(cpu, grid, config.smoother);
             levels.push(level);
         }
+        let finest = levels.last().map_or(coarse, |level| &level.grid);
         Ok(Self {
+            operator: BoxOperator::new(cpu, finest),
+            wide_operator: BoxOperator::new(cpu, finest),
             coarse: coarse.clone(),
             coarsest: Patches::whole(cpu, coarse),
-            coarse_operator: BoxOperator::new(cpu, coarse),
             levels,
             post: config.post,
         })
@@ -81,7 +87,16 @@ impl<T: Contract> Multigrid<T> {
 
     /// The operator on the finest grid.
     pub fn operator(&self) -> &BoxOperator<T> {
-        self.levels.last().map_or(&self.coarse_operator, |level| &level.operator)
+        &self.operator
+    }
+
+    /// The same in double precision.
+    pub fn wide_operator(&self) -> &BoxOperator<f64> {
+        &self.wide_operator
+    }
+
+    pub(crate) fn cpu(&self) -> &Cpu {
+        self.operator.device()
     }
 
     /// One step of the smoother on the finest grid, in the order before the correction by coarser levels or in the other.
@@ -89,7 +104,7 @@ impl<T: Contract> Multigrid<T> {
     /// # Errors
     /// [`MultigridError::Length`] when a vector does not fit.
     pub fn smooth(&self, x: &mut [T], b: &[T], order: PostOrder) -> Result<(), MultigridError> {
-        self.fits(x, b)?;
+        self.fits(x.len(), b.len())?;
         match self.levels.last() {
             Some(level) => level.sweep.step(x, b, order),
             None => self.coarsest.step(x, b, order),
@@ -104,15 +119,31 @@ impl<T: Contract> Multigrid<T> {
     /// # Source
     /// `[cui2024]`, Alg. 2.1.
     pub fn v_cycle(&self, x: &mut [T], b: &[T]) -> Result<(), MultigridError> {
-        self.fits(x, b)?;
+        self.fits(x.len(), b.len())?;
         self.cycle(x, b, &mut self.vectors());
         Ok(())
     }
 
-    pub(crate) fn fits(&self, x: &[T], b: &[T]) -> Result<(), MultigridError> {
+    pub(crate) fn fits(&self, x: usize, b: usize) -> Result<(), MultigridError> {
         let n = self.grid().n_nodes();
-        need("x", n, x.len())?;
-        need("b", n, b.len())
+        need("x", n, x)?;
+        need("b", n, b)
+    }
+
+    /// Room for cycles from zero.
+    pub(crate) fn room(&self) -> Room<T> {
+        let zeros = vec![T::ZERO; self.grid().n_nodes()];
+        Room { x: zeros.clone(), b: zeros, vectors: self.vectors() }
+    }
+
+    /// Begins at zero with a right side over its largest entry, which is returned: in single precision only ratios of what is
+    /// small have to be kept, as cycles are linear.
+    pub(crate) fn take(&self, Room { x, b, .. }: &mut Room<T>, r: &[f64]) -> f64 {
+        let largest = largest(self.cpu(), r);
+        let scale = if largest > 0.0 && largest.is_finite() { largest } else { 1.0 };
+        narrow(self.cpu(), b, scale, r);
+        x.fill(T::ZERO);
+        scale
     }
 
     /// Room for a cycle: vectors of all levels but the finest.

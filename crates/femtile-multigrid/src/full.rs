@@ -1,6 +1,7 @@
 use femtile_tensor::Contract;
 
-use crate::level::Vectors;
+use crate::level::{Room, Vectors};
+use crate::vector::{add_wide, norm, widen};
 use crate::{Multigrid, MultigridError};
 
 /// How full multigrid went.
@@ -23,39 +24,53 @@ impl<T: Contract> Multigrid<T> {
     /// Full multigrid: from the coarsest level on each solution begins the next finer one, with a V-cycle on each; then
     /// V-cycles on the finest until $\|b - A x\| \le \varepsilon \|b\|$ or there were `max_cycles`. x is overwritten.
     ///
-    /// Right sides of coarser levels are restrictions of b. Cycles on the finest level are counted from its first.
+    /// Cycles are in the precision `T` and correct a solution in double precision by its residual: in single precision they
+    /// take half the time, and the error is that of double precision all the same. Right sides of coarser levels are
+    /// restrictions of b. Cycles on the finest level are counted from its first.
     ///
+    /// # Cost
+    /// Beside x and b a residual in double precision, and about 2.3 vectors in `T`.
     /// # Errors
     /// [`MultigridError::Length`] when a vector does not fit; not converging is an outcome.
     /// # Source
-    /// `[cui2024]`, Alg. 2.2.
+    /// `[cui2024]`, Alg. 2.2 and section 4.2.
     pub fn solve_full(
         &self,
-        x: &mut [T],
-        b: &[T],
+        x: &mut [f64],
+        b: &[f64],
         tolerance: f64,
         max_cycles: usize,
     ) -> Result<FullOutcome, MultigridError> {
-        self.fits(x, b)?;
-        let mut vectors = self.vectors();
-        x.fill(T::ZERO);
+        self.fits(x.len(), b.len())?;
+        let (cpu, mut room) = (self.cpu(), self.room());
+        x.fill(0.0);
         if let Some(finest) = self.levels.last() {
-            let below = self.start(b, &mut vectors);
-            finest.transfer.prolongate(x, &below);
+            let scale = self.take(&mut room, b);
+            let below = self.start(&room.b, &mut room.vectors);
+            finest.transfer.prolongate(&mut room.x, &below);
+            widen(cpu, x, scale, &room.x);
         }
-        let length = norm(b);
-        let mut r = vec![T::ZERO; b.len()];
+        let length = norm(cpu, b);
+        let mut r = vec![0.0; b.len()];
         let mut residuals = Vec::new();
         loop {
-            self.operator().residual(&mut r, b, x);
-            let relative = if length > 0.0 { norm(&r) / length } else { 0.0 };
+            self.wide_operator().residual(&mut r, b, x);
+            let relative = if length > 0.0 { norm(cpu, &r) / length } else { 0.0 };
             residuals.push(relative);
             let is_converged = relative <= tolerance;
             if is_converged || residuals.len() > max_cycles || !relative.is_finite() {
                 return Ok(FullOutcome { residuals, is_converged });
             }
-            self.cycle(x, b, &mut vectors);
+            let scale = self.correction(&mut room, &r);
+            add_wide(cpu, x, scale, &room.x);
         }
+    }
+
+    /// What one cycle from zero makes of a residual, but for the factor that is returned.
+    pub(crate) fn correction(&self, room: &mut Room<T>, r: &[f64]) -> f64 {
+        let scale = self.take(room, r);
+        self.cycle(&mut room.x, &room.b, &mut room.vectors);
+        scale
     }
 
     /// The solution of the level below the finest, after a cycle on each.
@@ -78,9 +93,4 @@ impl<T: Contract> Multigrid<T> {
         }
         x
     }
-}
-
-/// ‖x‖₂ in double precision.
-fn norm<T: Contract>(x: &[T]) -> f64 {
-    x.iter().map(|x| x.to_f64() * x.to_f64()).sum::<f64>().sqrt()
 }

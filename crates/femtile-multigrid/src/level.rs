@@ -2,7 +2,6 @@ use femtile_device::Cpu;
 use femtile_tensor::Contract;
 
 use crate::grid::BoxGrid;
-use crate::operator::BoxOperator;
 use crate::smoother::{Smoother, Sweep};
 use crate::transfer::Transfer;
 
@@ -10,7 +9,6 @@ use crate::transfer::Transfer;
 #[derive(Debug, Clone)]
 pub(crate) struct Level<T> {
     pub grid: BoxGrid,
-    pub operator: BoxOperator<T>,
     pub sweep: Sweep<T>,
     /// From the next coarser level.
     pub transfer: Transfer<T>,
@@ -19,12 +17,7 @@ pub(crate) struct Level<T> {
 impl<T: Contract> Level<T> {
     pub fn new(cpu: &Cpu, coarse: &BoxGrid, smoother: Smoother) -> Self {
         let grid = coarse.refined();
-        Self {
-            operator: BoxOperator::new(cpu, &grid),
-            sweep: Sweep::new(cpu, &grid, smoother),
-            transfer: Transfer::new(cpu, coarse),
-            grid,
-        }
+        Self { sweep: Sweep::new(cpu, &grid, smoother), transfer: Transfer::new(cpu, coarse), grid }
     }
 }
 
@@ -33,4 +26,12 @@ impl<T: Contract> Level<T> {
 pub(crate) struct Vectors<T> {
     pub x: Vec<T>,
     pub b: Vec<T>,
+}
+
+/// Room for a cycle from zero: solution and right side on the finest level, and vectors of all others.
+#[derive(Debug, Clone)]
+pub(crate) struct Room<T> {
+    pub x: Vec<T>,
+    pub b: Vec<T>,
+    pub vectors: Vec<Vectors<T>>,
 }

@@ -29,6 +29,7 @@ mod preconditioner;
 mod smoother;
 mod tensor;
 mod transfer;
+mod vector;
 mod windows;
 
 pub use cycle::{Multigrid, MultigridConfig};

@@ -4,7 +4,8 @@ use femtile_device::{Buffer, Cpu};
 use femtile_linalg::{LinalgError, Preconditioner, need};
 use femtile_tensor::Contract;
 
-use crate::level::Vectors;
+use crate::level::Room;
+use crate::vector::widen;
 use crate::{BoxGrid, Multigrid, MultigridConfig, MultigridError, PostOrder};
 
 /// One V-cycle from zero as a preconditioner, in the precision `T`, for solves in double precision: symmetric and positive
@@ -20,13 +21,6 @@ pub struct GeometricMultigrid<T> {
     room: Mutex<Room<T>>,
 }
 
-#[derive(Debug)]
-struct Room<T> {
-    x: Vec<T>,
-    b: Vec<T>,
-    vectors: Vec<Vectors<T>>,
-}
-
 impl<T: Contract> GeometricMultigrid<T> {
     /// Levels as in [`Multigrid::new`].
     ///
@@ -35,9 +29,8 @@ impl<T: Contract> GeometricMultigrid<T> {
     pub fn new(cpu: &Cpu, coarse: &BoxGrid, n_levels: usize) -> Result<Self, MultigridError> {
         let config = MultigridConfig { post: PostOrder::Reversed, ..MultigridConfig::default() };
         let multigrid = Multigrid::new(cpu, coarse, n_levels, config)?;
-        let zeros = vec![T::ZERO; multigrid.grid().n_nodes()];
-        let room = Room { x: zeros.clone(), b: zeros, vectors: multigrid.vectors() };
-        Ok(Self { multigrid, room: Mutex::new(room) })
+        let room = Mutex::new(multigrid.room());
+        Ok(Self { multigrid, room })
     }
 
     /// The levels.
@@ -52,18 +45,8 @@ impl<T: Contract> Preconditioner<f64, Cpu> for GeometricMultigrid<T> {
         need("z", n, z.len())?;
         need("r", n, r.len())?;
         let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
-        let Room { x, b, vectors } = &mut *room;
-        // In single precision only ratios of what is small have to be kept: the cycle is linear.
-        let largest = r.as_slice().iter().fold(0.0_f64, |largest, r| largest.max(r.abs()));
-        let scale = if largest > 0.0 && largest.is_finite() { largest } else { 1.0 };
-        for (b, r) in b.iter_mut().zip(r.as_slice()) {
-            *b = T::from_f64(r / scale);
-        }
-        x.fill(T::ZERO);
-        self.multigrid.cycle(x, b, vectors);
-        for (z, x) in z.as_mut_slice().iter_mut().zip(x.iter()) {
-            *z = scale * x.to_f64();
-        }
+        let scale = self.multigrid.correction(&mut room, r.as_slice());
+        widen(self.multigrid.cpu(), z.as_mut_slice(), scale, &room.x);
         Ok(())
     }
 }

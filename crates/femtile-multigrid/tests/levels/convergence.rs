@@ -11,10 +11,10 @@ fn wave([x, y, z]: [f64; 3]) -> f64 {
 }
 
 /// The error of a sine on the unit square or cube with so many levels.
-fn error(dimension: usize, degree: usize, n_levels: usize) -> f64 {
+fn error<T: Contract>(dimension: usize, degree: usize, n_levels: usize) -> f64 {
     let coarse = BoxGrid::unit(dimension, degree, 2).unwrap();
     let cpu = Cpu::new(0).unwrap();
-    let multigrid = Multigrid::<f64>::new(&cpu, &coarse, n_levels, MultigridConfig::default()).unwrap();
+    let multigrid = Multigrid::<T>::new(&cpu, &coarse, n_levels, MultigridConfig::default()).unwrap();
     let b = multigrid.grid().load(|at| dimension as f64 * PI * PI * wave(at));
     let mut u = vec![f64::NAN; b.len()];
     let outcome = multigrid.solve_full(&mut u, &b, 1e-11, 30).unwrap();
@@ -27,8 +27,14 @@ fn errors_fall_with_the_order_of_the_elements() {
     for (dimension, degree, n_levels) in
         [(2, 1, 5), (2, 2, 4), (2, 3, 4), (2, 5, 3), (3, 1, 4), (3, 2, 3), (3, 3, 3)]
     {
-        let order = (error(dimension, degree, n_levels - 1) / error(dimension, degree, n_levels)).log2();
+        let [coarse, fine] = [n_levels - 1, n_levels].map(|levels| error::<f64>(dimension, degree, levels));
+        let order = (coarse / fine).log2();
         assert!(order > degree as f64 + 0.8, "dimension {dimension}, degree {degree}: order {order}");
+        let single = error::<f32>(dimension, degree, n_levels);
+        assert!(
+            (single / fine - 1.0).abs() < 1e-5,
+            "dimension {dimension}, degree {degree}: {single}, {fine}"
+        );
     }
 }
 
