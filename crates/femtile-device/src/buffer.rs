@@ -34,7 +34,7 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
     type Memory<T: Element>: Send + Sync;
 
     /// What [`Device::repeat`] keeps from call to call.
-    type Recording: Default;
+    type Recording: Default + Debug + Send;
 
     /// A copy to the host that [`Device::begin_read`] has begun.
     type Readback;

@@ -1,13 +1,11 @@
-use femtile_device::Cpu;
-use femtile_linalg::LinearOperator;
-use femtile_tensor::Contract;
+use femtile_device::{Buffer, Cpu, Scalar};
+use femtile_linalg::LinalgError;
 
 use crate::error::need;
 use crate::grid::BoxGrid;
+use crate::kernels::BoxKernels;
 use crate::level::{Level, Room, Vectors};
-use crate::smoother::Patches;
-use crate::vector::{largest, narrow};
-use crate::{BoxOperator, MultigridError, PostOrder, Smoother};
+use crate::{MultigridError, PostOrder, Smoother};
 
 /// The most cells times degree along an axis of the coarsest level, whose solve takes the fourth power of them.
 const MAX_COARSE_NODES: usize = 32;
@@ -28,25 +26,24 @@ pub struct MultigridConfig {
 /// # Source
 /// `[cui2024]`, section 2.
 #[derive(Debug, Clone)]
-pub struct Multigrid<T> {
+pub struct Multigrid<T: Scalar, D: BoxKernels<T> = Cpu> {
+    device: D,
     coarse: BoxGrid,
-    coarsest: Patches<T>,
+    coarsest: D::Sweep,
     /// Above the coarsest one.
-    pub(crate) levels: Vec<Level<T>>,
-    operator: BoxOperator<T>,
-    /// The same in double precision, for residuals.
-    wide_operator: BoxOperator<f64>,
+    pub(crate) levels: Vec<Level<T, D>>,
+    operator: D::Operator,
     post: PostOrder,
 }
 
-impl<T: Contract> Multigrid<T> {
+impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
     /// So many levels, of which the first is solved exactly and each further one halves all cells.
     ///
     /// # Errors
     /// [`MultigridError::Coarsest`] where an axis of the coarsest grid has fewer than two cells or too many,
     /// [`MultigridError::Levels`] where there is none or the finest has too many nodes.
     pub fn new(
-        cpu: &Cpu,
+        device: &D,
         coarse: &BoxGrid,
         n_levels: usize,
         config: MultigridConfig,
@@ -58,21 +55,25 @@ impl<T: Contract> Multigrid<T> {
             }
         }
         check_levels(coarse, n_levels)?;
-        let mut levels: Vec<Level<T>> = Vec::new();
+        let mut levels: Vec<Level<T, D>> = Vec::new();
         for _ in 1..n_levels {
             let grid = levels.last().map_or(coarse, |level| &level.grid);
-            let level = Level::new(cpu, grid, config.smoother);
+            let level = Level::new(device, grid, config.smoother)?;
             levels.push(level);
         }
-        let finest = levels.last().map_or(coarse, |level| &level.grid);
         Ok(Self {
-            operator: BoxOperator::new(cpu, finest),
-            wide_operator: BoxOperator::new(cpu, finest),
+            operator: device.box_operator(levels.last().map_or(coarse, |level| &level.grid))?,
+            coarsest: device.box_coarsest(coarse)?,
             coarse: coarse.clone(),
-            coarsest: Patches::whole(cpu, coarse),
+            device: device.clone(),
             levels,
             post: config.post,
         })
+    }
+
+    /// Where it is carried out.
+    pub fn device(&self) -> &D {
+        &self.device
     }
 
     /// The finest grid.
@@ -81,35 +82,28 @@ impl<T: Contract> Multigrid<T> {
     }
 
     /// A grid, by its level from the coarsest, 0, on.
-    pub(crate) fn grid_of(&self, level: usize) -> &BoxGrid {
+    fn grid_of(&self, level: usize) -> &BoxGrid {
         level.checked_sub(1).map_or(&self.coarse, |above| &self.levels[above].grid)
     }
 
     /// The operator on the finest grid.
-    pub fn operator(&self) -> &BoxOperator<T> {
+    pub fn operator(&self) -> &D::Operator {
         &self.operator
-    }
-
-    /// The same in double precision.
-    pub fn wide_operator(&self) -> &BoxOperator<f64> {
-        &self.wide_operator
-    }
-
-    pub(crate) fn cpu(&self) -> &Cpu {
-        self.operator.device()
     }
 
     /// One step of the smoother on the finest grid, in the order before the correction by coarser levels or in the other.
     ///
     /// # Errors
     /// [`MultigridError::Length`] when a vector does not fit.
-    pub fn smooth(&self, x: &mut [T], b: &[T], order: PostOrder) -> Result<(), MultigridError> {
-        self.fits(x.len(), b.len())?;
-        match self.levels.last() {
-            Some(level) => level.sweep.step(x, b, order),
-            None => self.coarsest.step(x, b, order),
-        }
-        Ok(())
+    pub fn smooth(
+        &self,
+        x: &mut Buffer<T, D>,
+        b: &Buffer<T, D>,
+        order: PostOrder,
+    ) -> Result<(), MultigridError> {
+        self.fits(x, b)?;
+        let sweep = self.levels.last().map_or(&self.coarsest, |level| &level.sweep);
+        Ok(self.device.box_smooth(sweep, x, b, order)?)
     }
 
     /// One V-cycle for A x = b on the finest grid.
@@ -118,52 +112,59 @@ impl<T: Contract> Multigrid<T> {
     /// [`MultigridError::Length`] when a vector does not fit.
     /// # Source
     /// `[cui2024]`, Alg. 2.1.
-    pub fn v_cycle(&self, x: &mut [T], b: &[T]) -> Result<(), MultigridError> {
-        self.fits(x.len(), b.len())?;
-        self.cycle(x, b, &mut self.vectors());
-        Ok(())
+    pub fn v_cycle(&self, x: &mut Buffer<T, D>, b: &Buffer<T, D>) -> Result<(), MultigridError> {
+        self.fits(x, b)?;
+        let mut vectors = self.room()?.vectors;
+        let finest = self.finest_of(&mut vectors);
+        self.device.copy(&mut finest.x, x)?;
+        self.device.copy(&mut finest.b, b)?;
+        self.cycle(&mut vectors)?;
+        Ok(self.device.copy(x, &self.finest_of(&mut vectors).x)?)
     }
 
-    pub(crate) fn fits(&self, x: usize, b: usize) -> Result<(), MultigridError> {
+    fn fits(&self, x: &Buffer<T, D>, b: &Buffer<T, D>) -> Result<(), MultigridError> {
         let n = self.grid().n_nodes();
-        need("x", n, x)?;
-        need("b", n, b)
+        need("x", n, x.len())?;
+        need("b", n, b.len())
     }
 
-    /// Room for cycles from zero.
-    pub(crate) fn room(&self) -> Room<T> {
-        let zeros = vec![T::ZERO; self.grid().n_nodes()];
-        Room { x: zeros.clone(), b: zeros, vectors: self.vectors() }
+    /// Room for cycles.
+    pub(crate) fn room(&self) -> Result<Room<T, D>, MultigridError> {
+        let of_level = |level: usize| Vectors::zeros(&self.device, self.grid_of(level));
+        let vectors = (0..=self.levels.len()).map(of_level).collect::<Result<_, _>>()?;
+        Ok(Room { vectors, recording: D::Recording::default() })
     }
 
-    /// Begins at zero with a right side over its largest entry, which is returned: in single precision only ratios of what is
-    /// small have to be kept, as cycles are linear.
-    pub(crate) fn take(&self, Room { x, b, .. }: &mut Room<T>, r: &[f64]) -> f64 {
-        let largest = largest(self.cpu(), r);
-        let scale = if largest > 0.0 && largest.is_finite() { largest } else { 1.0 };
-        narrow(self.cpu(), b, scale, r);
-        x.fill(T::ZERO);
-        scale
+    /// The vectors of the finest level.
+    pub(crate) fn finest<'r>(&self, room: &'r mut Room<T, D>) -> &'r mut Vectors<T, D> {
+        self.finest_of(&mut room.vectors)
     }
 
-    /// Room for a cycle: vectors of all levels but the finest.
-    pub(crate) fn vectors(&self) -> Vec<Vectors<T>> {
-        let zeros = |level: usize| vec![T::ZERO; self.grid_of(level).n_nodes()];
-        (0..self.levels.len()).map(|level| Vectors { x: zeros(level), b: zeros(level) }).collect()
+    fn finest_of<'r>(&self, vectors: &'r mut [Vectors<T, D>]) -> &'r mut Vectors<T, D> {
+        &mut vectors[self.levels.len()]
     }
 
-    /// A V-cycle that begins on the level above those that `vectors` belong to.
-    pub(crate) fn cycle(&self, x: &mut [T], b: &[T], vectors: &mut [Vectors<T>]) {
-        let Some((below, coarser)) = vectors.split_last_mut() else {
-            return self.coarsest.step(x, b, PostOrder::Same);
+    /// A V-cycle from zero on the finest of these levels.
+    pub(crate) fn cycle_from_zero(&self, vectors: &mut [Vectors<T, D>]) -> Result<(), LinalgError> {
+        let finest = vectors.len() - 1;
+        self.device.fill(&mut vectors[finest].x, T::ZERO)?;
+        self.cycle(vectors)
+    }
+
+    /// A V-cycle on the finest of these levels, of which there is one at least.
+    pub(crate) fn cycle(&self, vectors: &mut [Vectors<T, D>]) -> Result<(), LinalgError> {
+        let device = &self.device;
+        let (coarser, finest) = vectors.split_at_mut(vectors.len() - 1);
+        let Vectors { x, b } = &mut finest[0];
+        let Some(below) = coarser.len().checked_sub(1) else {
+            return device.box_smooth(&self.coarsest, x, b, PostOrder::Same);
         };
-        let Level { sweep, transfer, .. } = &self.levels[coarser.len()];
-        sweep.step(x, b, PostOrder::Same);
-        transfer.restrict_residual(&mut below.b, b, x);
-        below.x.fill(T::ZERO);
-        self.cycle(&mut below.x, &below.b, coarser);
-        transfer.prolongate(x, &below.x);
-        sweep.step(x, b, self.post);
+        let Level { sweep, transfer, .. } = &self.levels[below];
+        device.box_smooth(sweep, x, b, PostOrder::Same)?;
+        device.box_restrict_residual(transfer, &mut coarser[below].b, b, x)?;
+        self.cycle_from_zero(coarser)?;
+        device.box_prolongate(transfer, x, &coarser[below].x)?;
+        device.box_smooth(sweep, x, b, self.post)
     }
 }
 

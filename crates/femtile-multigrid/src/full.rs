@@ -1,7 +1,10 @@
-use femtile_tensor::Contract;
+use femtile_device::{Buffer, Scalar};
+use femtile_linalg::LinalgError;
+use femtile_linalg::vector::VectorKernels;
 
-use crate::level::{Room, Vectors};
-use crate::vector::{add_wide, norm, widen};
+use crate::error::need;
+use crate::kernels::BoxKernels;
+use crate::level::{Level, Room};
 use crate::{Multigrid, MultigridError};
 
 /// How full multigrid went.
@@ -20,7 +23,7 @@ impl FullOutcome {
     }
 }
 
-impl<T: Contract> Multigrid<T> {
+impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64>> Multigrid<T, D> {
     /// Full multigrid: from the coarsest level on each solution begins the next finer one, with a V-cycle on each; then
     /// V-cycles on the finest until $\|b - A x\| \le \varepsilon \|b\|$ or there were `max_cycles`. x is overwritten.
     ///
@@ -36,61 +39,85 @@ impl<T: Contract> Multigrid<T> {
     /// `[cui2024]`, Alg. 2.2 and section 4.2.
     pub fn solve_full(
         &self,
-        x: &mut [f64],
-        b: &[f64],
+        x: &mut Buffer<f64, D>,
+        b: &Buffer<f64, D>,
         tolerance: f64,
         max_cycles: usize,
     ) -> Result<FullOutcome, MultigridError> {
-        self.fits(x.len(), b.len())?;
-        let (cpu, mut room) = (self.cpu(), self.room());
-        x.fill(0.0);
-        if let Some(finest) = self.levels.last() {
-            let scale = self.take(&mut room, b);
-            let below = self.start(&room.b, &mut room.vectors);
-            finest.transfer.prolongate(&mut room.x, &below);
-            widen(cpu, x, scale, &room.x);
+        let (device, n) = (self.device(), self.grid().n_nodes());
+        need("x", n, x.len())?;
+        need("b", n, b.len())?;
+        let length = self.norm(b)?;
+        if length == 0.0 {
+            VectorKernels::<f64>::fill(device, x, 0.0)?;
+            return Ok(FullOutcome { residuals: vec![0.0], is_converged: true });
         }
-        let length = norm(cpu, b);
-        let mut r = vec![0.0; b.len()];
+        let wide = BoxKernels::<f64>::box_operator(device, self.grid())?;
+        let mut room = self.room()?;
+        self.start(&mut room, b, length)?;
+        device.box_widen(x, length, &self.finest(&mut room).x, 0.0)?;
+        let mut r = Buffer::zeros(device, n)?;
         let mut residuals = Vec::new();
         loop {
-            self.wide_operator().residual(&mut r, b, x);
-            let relative = if length > 0.0 { norm(cpu, &r) / length } else { 0.0 };
-            residuals.push(relative);
-            let is_converged = relative <= tolerance;
-            if is_converged || residuals.len() > max_cycles || !relative.is_finite() {
+            device.box_residual(&wide, &mut r, b, x)?;
+            let norm = self.norm(&r)?;
+            residuals.push(norm / length);
+            let is_converged = norm <= tolerance * length;
+            if is_converged || residuals.len() > max_cycles || !norm.is_finite() {
                 return Ok(FullOutcome { residuals, is_converged });
             }
-            let scale = self.correction(&mut room, &r);
-            add_wide(cpu, x, scale, &room.x);
+            self.correction(&mut room, &r, norm)?;
+            device.box_widen(x, norm, &self.finest(&mut room).x, 1.0)?;
         }
     }
 
-    /// What one cycle from zero makes of a residual, but for the factor that is returned.
-    pub(crate) fn correction(&self, room: &mut Room<T>, r: &[f64]) -> f64 {
-        let scale = self.take(room, r);
-        self.cycle(&mut room.x, &room.b, &mut room.vectors);
-        scale
+    /// ‖x‖₂.
+    pub(crate) fn norm(&self, x: &Buffer<f64, D>) -> Result<f64, LinalgError> {
+        Ok(self.device().dot(x, x)?.sqrt())
     }
 
-    /// The solution of the level below the finest, after a cycle on each.
-    fn start(&self, b: &[T], vectors: &mut [Vectors<T>]) -> Vec<T> {
-        let n_levels = self.levels.len();
-        let mut sides: Vec<Vec<T>> = Vec::new();
-        for level in (0..n_levels).rev() {
-            let mut side = vec![T::ZERO; self.grid_of(level).n_nodes()];
-            self.levels[level].transfer.restrict(&mut side, sides.last().map_or(b, Vec::as_slice));
-            sides.push(side);
+    /// What one cycle from zero makes of r over a number of its size, on the finest level: in single precision only ratios of
+    /// what is small have to be kept, as cycles are linear.
+    pub(crate) fn correction(
+        &self,
+        room: &mut Room<T, D>,
+        r: &Buffer<f64, D>,
+        size: f64,
+    ) -> Result<(), LinalgError> {
+        let device = self.device();
+        device.box_narrow(&mut self.finest(room).b, 1.0 / size, r)?;
+        let Room { vectors, recording } = room;
+        device.repeat(recording, 1, &mut || self.cycle_from_zero(vectors))
+    }
+
+    /// What the solution of the level below, after a cycle on each from the coarsest on, is on the finest, for b over its size.
+    fn start(&self, room: &mut Room<T, D>, b: &Buffer<f64, D>, size: f64) -> Result<(), LinalgError> {
+        let device = self.device();
+        device.box_narrow(&mut self.finest(room).b, 1.0 / size, b)?;
+        let vectors = &mut room.vectors;
+        for level in (0..self.levels.len()).rev() {
+            let (coarse, fine) = vectors.split_at_mut(level + 1);
+            device.box_restrict(&self.levels[level].transfer, &mut coarse[level].b, &fine[0].b)?;
         }
-        let mut x = Vec::new();
-        for level in 0..n_levels {
-            let mut next = vec![T::ZERO; self.grid_of(level).n_nodes()];
-            if let Some(above) = level.checked_sub(1) {
-                self.levels[above].transfer.prolongate(&mut next, &x);
+        // A cycle on a level leaves nothing of the right sides below, which those of the start come from anew.
+        let sides = self.levels.iter().zip(vectors.iter()).map(|(_, below)| copy(device, &below.b));
+        let sides = sides.collect::<Result<Vec<_>, _>>()?;
+        self.cycle_from_zero(&mut vectors[..1])?;
+        for (level, Level { transfer, .. }) in self.levels.iter().enumerate() {
+            let (coarse, fine) = vectors.split_at_mut(level + 1);
+            VectorKernels::<T>::fill(device, &mut fine[0].x, T::ZERO)?;
+            device.box_prolongate(transfer, &mut fine[0].x, &coarse[level].x)?;
+            if let Some(side) = sides.get(level + 1) {
+                VectorKernels::<T>::copy(device, &mut fine[0].b, side)?;
+                self.cycle(&mut vectors[..level + 2])?;
             }
-            self.cycle(&mut next, &sides[n_levels - 1 - level], &mut vectors[..level]);
-            x = next;
         }
-        x
+        Ok(())
     }
+}
+
+fn copy<T: Scalar, D: VectorKernels<T>>(device: &D, x: &Buffer<T, D>) -> Result<Buffer<T, D>, LinalgError> {
+    let mut y = Buffer::zeros(device, x.len())?;
+    device.copy(&mut y, x)?;
+    Ok(y)
 }

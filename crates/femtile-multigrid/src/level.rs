@@ -1,37 +1,45 @@
-use femtile_device::Cpu;
-use femtile_tensor::Contract;
+use femtile_device::{Buffer, Scalar};
 
+use crate::MultigridError;
 use crate::grid::BoxGrid;
-use crate::smoother::{Smoother, Sweep};
-use crate::transfer::Transfer;
+use crate::kernels::BoxKernels;
+use crate::smoother::Smoother;
 
 /// A level above the coarsest.
 #[derive(Debug, Clone)]
-pub(crate) struct Level<T> {
+pub(crate) struct Level<T: Scalar, D: BoxKernels<T>> {
     pub grid: BoxGrid,
-    pub sweep: Sweep<T>,
+    pub sweep: D::Sweep,
     /// From the next coarser level.
-    pub transfer: Transfer<T>,
+    pub transfer: D::Transfer,
 }
 
-impl<T: Contract> Level<T> {
-    pub fn new(cpu: &Cpu, coarse: &BoxGrid, smoother: Smoother) -> Self {
+impl<T: Scalar, D: BoxKernels<T>> Level<T, D> {
+    pub fn new(device: &D, coarse: &BoxGrid, smoother: Smoother) -> Result<Self, MultigridError> {
         let grid = coarse.refined();
-        Self { sweep: Sweep::new(cpu, &grid, smoother), transfer: Transfer::new(cpu, coarse), grid }
+        Ok(Self { sweep: device.box_sweep(&grid, smoother)?, transfer: device.box_transfer(coarse)?, grid })
     }
 }
 
 /// Solution and right side of a level.
-#[derive(Debug, Clone)]
-pub(crate) struct Vectors<T> {
-    pub x: Vec<T>,
-    pub b: Vec<T>,
+#[derive(Debug)]
+pub(crate) struct Vectors<T: Scalar, D: BoxKernels<T>> {
+    pub x: Buffer<T, D>,
+    pub b: Buffer<T, D>,
 }
 
-/// Room for a cycle from zero: solution and right side on the finest level, and vectors of all others.
-#[derive(Debug, Clone)]
-pub(crate) struct Room<T> {
-    pub x: Vec<T>,
-    pub b: Vec<T>,
-    pub vectors: Vec<Vectors<T>>,
+impl<T: Scalar, D: BoxKernels<T>> Vectors<T, D> {
+    pub fn zeros(device: &D, grid: &BoxGrid) -> Result<Self, MultigridError> {
+        let zeros = || Buffer::zeros(device, grid.n_nodes());
+        Ok(Self { x: zeros()?, b: zeros()? })
+    }
+}
+
+/// Room for cycles from zero.
+#[derive(Debug)]
+pub(crate) struct Room<T: Scalar, D: BoxKernels<T>> {
+    /// Of all levels, the coarsest first.
+    pub vectors: Vec<Vectors<T, D>>,
+    /// The cycle of these vectors.
+    pub recording: D::Recording,
 }

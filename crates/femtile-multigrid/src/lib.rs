@@ -2,15 +2,15 @@
 //! exactly on the cells around every vertex.
 //!
 //! ```
-//! use femtile_device::Cpu;
+//! use femtile_device::{Buffer, Cpu};
 //! use femtile_multigrid::{BoxGrid, Multigrid, MultigridConfig};
 //!
 //! let cpu = Cpu::new(0)?;
 //! // Cubic elements on 2 × 2 × 2 cubes, refined twice.
 //! let coarse = BoxGrid::unit(3, 3, 2)?;
-//! let multigrid = Multigrid::<f64>::new(&cpu, &coarse, 3, MultigridConfig::default())?;
-//! let b = multigrid.grid().load(|_| 1.0);
-//! let mut u = vec![0.0; b.len()];
+//! let multigrid = Multigrid::<f32>::new(&cpu, &coarse, 3, MultigridConfig::default())?;
+//! let b = Buffer::from_vec(&cpu, multigrid.grid().load(|_| 1.0))?;
+//! let mut u = Buffer::zeros(&cpu, b.len())?;
 //! let outcome = multigrid.solve_full(&mut u, &b, 1e-9, 20)?;
 //! assert!(outcome.is_converged && outcome.cycles() <= 5);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -18,24 +18,27 @@
 #![deny(unsafe_code)]
 
 mod axis;
+#[allow(unsafe_code)]
+mod cpu;
 mod cycle;
 mod eigen;
 mod error;
 mod full;
 mod grid;
+mod kernels;
 mod level;
 mod operator;
 mod preconditioner;
 mod smoother;
 mod tensor;
 mod transfer;
-mod vector;
 mod windows;
 
 pub use cycle::{Multigrid, MultigridConfig};
 pub use error::MultigridError;
 pub use full::FullOutcome;
 pub use grid::BoxGrid;
+pub use kernels::BoxKernels;
 pub use operator::BoxOperator;
 pub use preconditioner::GeometricMultigrid;
 pub use smoother::{PostOrder, Smoother};

@@ -1,11 +1,10 @@
 use std::sync::{Mutex, PoisonError};
 
-use femtile_device::{Buffer, Cpu};
+use femtile_device::{Buffer, Cpu, Scalar};
 use femtile_linalg::{LinalgError, Preconditioner, need};
-use femtile_tensor::Contract;
 
+use crate::kernels::BoxKernels;
 use crate::level::Room;
-use crate::vector::widen;
 use crate::{BoxGrid, Multigrid, MultigridConfig, MultigridError, PostOrder};
 
 /// One V-cycle from zero as a preconditioner, in the precision `T`, for solves in double precision: symmetric and positive
@@ -16,37 +15,38 @@ use crate::{BoxGrid, Multigrid, MultigridConfig, MultigridError, PostOrder};
 /// # Source
 /// `[cui2024]`, section 4.2.
 #[derive(Debug)]
-pub struct GeometricMultigrid<T> {
-    multigrid: Multigrid<T>,
-    room: Mutex<Room<T>>,
+pub struct GeometricMultigrid<T: Scalar, D: BoxKernels<T> = Cpu> {
+    multigrid: Multigrid<T, D>,
+    room: Mutex<Room<T, D>>,
 }
 
-impl<T: Contract> GeometricMultigrid<T> {
+impl<T: Scalar, D: BoxKernels<T>> GeometricMultigrid<T, D> {
     /// Levels as in [`Multigrid::new`].
     ///
     /// # Errors
     /// As [`Multigrid::new`].
-    pub fn new(cpu: &Cpu, coarse: &BoxGrid, n_levels: usize) -> Result<Self, MultigridError> {
+    pub fn new(device: &D, coarse: &BoxGrid, n_levels: usize) -> Result<Self, MultigridError> {
         let config = MultigridConfig { post: PostOrder::Reversed, ..MultigridConfig::default() };
-        let multigrid = Multigrid::new(cpu, coarse, n_levels, config)?;
-        let room = Mutex::new(multigrid.room());
+        let multigrid = Multigrid::new(device, coarse, n_levels, config)?;
+        let room = Mutex::new(multigrid.room()?);
         Ok(Self { multigrid, room })
     }
 
     /// The levels.
-    pub fn multigrid(&self) -> &Multigrid<T> {
+    pub fn multigrid(&self) -> &Multigrid<T, D> {
         &self.multigrid
     }
 }
 
-impl<T: Contract> Preconditioner<f64, Cpu> for GeometricMultigrid<T> {
-    fn apply(&self, z: &mut Buffer<f64, Cpu>, r: &Buffer<f64, Cpu>) -> Result<(), LinalgError> {
+impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64>> Preconditioner<f64, D> for GeometricMultigrid<T, D> {
+    fn apply(&self, z: &mut Buffer<f64, D>, r: &Buffer<f64, D>) -> Result<(), LinalgError> {
         let n = self.multigrid.grid().n_nodes();
         need("z", n, z.len())?;
         need("r", n, r.len())?;
         let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
-        let scale = self.multigrid.correction(&mut room, r.as_slice());
-        widen(self.multigrid.cpu(), z.as_mut_slice(), scale, &room.x);
-        Ok(())
+        let norm = self.multigrid.norm(r)?;
+        let size = if norm > 0.0 && norm.is_finite() { norm } else { 1.0 };
+        self.multigrid.correction(&mut room, r, size)?;
+        self.multigrid.device().box_widen(z, size, &self.multigrid.finest(&mut room).x, 0.0)
     }
 }

@@ -18,7 +18,7 @@ use crate::windows::{Batch, Rows, Windows, gather, scatter};
 /// # Source
 /// `[cui2024]`, section 2.1.
 #[derive(Debug, Clone)]
-pub(crate) struct Transfer<T> {
+pub struct Transfer<T> {
     cpu: Cpu,
     coarse: BoxGrid,
     cells: Windows<TransferLine<T>>,

@@ -1,5 +1,6 @@
 //! Tables 1 to 3: full multigrid for −Δu = 1 to 1e-9, counted.
 
+use femtile::device::Buffer;
 use femtile::multigrid::{BoxGrid, Multigrid, MultigridConfig, PostOrder, Smoother};
 
 use super::{Claim, Cycles, Figure, Session, Table, figure};
@@ -104,8 +105,8 @@ fn both(
         let config = MultigridConfig { smoother, post };
         // Level 2 has two cells a side, and is the first with a vertex inside.
         let multigrid = Multigrid::<f64>::new(&session.cpu, &coarse, level - 1, config)?;
-        let b = multigrid.grid().load(|_| 1.0);
-        let mut x = vec![0.0; b.len()];
+        let b = Buffer::from_vec(&session.cpu, multigrid.grid().load(|_| 1.0))?;
+        let mut x = Buffer::zeros(&session.cpu, b.len())?;
         let outcome = multigrid.solve_full(&mut x, &b, TOLERANCE, MAX_CYCLES)?;
         Ok(outcome.is_converged.then(|| outcome.cycles()))
     };

@@ -33,7 +33,7 @@ pub enum PostOrder {
 
 /// A smoother of a level.
 #[derive(Debug, Clone)]
-pub(crate) enum Sweep<T> {
+pub enum Sweep<T> {
     VertexPatch(Patches<T>),
     Point(PointGaussSeidel<T>),
 }

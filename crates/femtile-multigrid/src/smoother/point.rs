@@ -11,7 +11,7 @@ use crate::grid::{BoxGrid, all};
 /// # Source
 /// `[cui2024]`, Table 3.
 #[derive(Debug, Clone)]
-pub(crate) struct PointGaussSeidel<T> {
+pub struct PointGaussSeidel<T> {
     grid: BoxGrid,
     /// Mass and stiffness of each axis.
     axes: [[Banded<T>; 2]; 3],

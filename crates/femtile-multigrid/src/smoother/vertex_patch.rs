@@ -23,7 +23,7 @@ use crate::windows::{Batch, Rows, Windows, gather, scatter};
 /// # Source
 /// `[cui2024]`, Alg. 2.3, eqs. (2.8), (2.13) and (2.14); what is left out here follows from local solves being exact.
 #[derive(Debug, Clone)]
-pub(crate) struct Patches<T> {
+pub struct Patches<T> {
     cpu: Cpu,
     windows: Windows<PatchLine<T>>,
     /// Nodes of a patch along each axis.

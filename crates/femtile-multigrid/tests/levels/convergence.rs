@@ -1,25 +1,28 @@
 use std::f64::consts::PI;
 
-use femtile_device::{Buffer, Cpu};
+use femtile_device::{Buffer, Cpu, Scalar};
 use femtile_linalg::comm::Alone;
 use femtile_linalg::krylov::cg::{CgConfig, ConjugateGradient};
-use femtile_multigrid::{BoxGrid, GeometricMultigrid, Multigrid, MultigridConfig};
-use femtile_tensor::Contract;
+use femtile_multigrid::{BoxGrid, BoxKernels, GeometricMultigrid, Multigrid, MultigridConfig};
 
 fn wave([x, y, z]: [f64; 3]) -> f64 {
     (PI * x).sin() * (PI * y).sin() * if z == 0.0 { 1.0 } else { (PI * z).sin() }
 }
 
 /// The error of a sine on the unit square or cube with so many levels.
-fn error<T: Contract>(dimension: usize, degree: usize, n_levels: usize) -> f64 {
+fn error<T: Scalar>(dimension: usize, degree: usize, n_levels: usize) -> f64
+where
+    Cpu: BoxKernels<T>,
+{
     let coarse = BoxGrid::unit(dimension, degree, 2).unwrap();
     let cpu = Cpu::new(0).unwrap();
     let multigrid = Multigrid::<T>::new(&cpu, &coarse, n_levels, MultigridConfig::default()).unwrap();
     let b = multigrid.grid().load(|at| dimension as f64 * PI * PI * wave(at));
-    let mut u = vec![f64::NAN; b.len()];
+    let b = Buffer::from_vec(&cpu, b).unwrap();
+    let mut u = Buffer::from_vec(&cpu, vec![f64::NAN; b.len()]).unwrap();
     let outcome = multigrid.solve_full(&mut u, &b, 1e-11, 30).unwrap();
     assert!(outcome.is_converged, "{outcome:?}");
-    multigrid.grid().error_l2(&u, wave, degree + 3)
+    multigrid.grid().error_l2(u.as_slice(), wave, degree + 3)
 }
 
 #[test]
@@ -39,7 +42,10 @@ fn errors_fall_with_the_order_of_the_elements() {
 }
 
 /// Iterations of conjugate gradients with a cycle in the precision `T`, and the solution.
-fn preconditioned<T: Contract>(coarse: &BoxGrid, n_levels: usize) -> (usize, Vec<f64>) {
+fn preconditioned<T: Scalar>(coarse: &BoxGrid, n_levels: usize) -> (usize, Vec<f64>)
+where
+    Cpu: BoxKernels<T>,
+{
     let cpu = Cpu::new(0).unwrap();
     let cycle = GeometricMultigrid::<T>::new(&cpu, coarse, n_levels).unwrap();
     let double = Multigrid::<f64>::new(&cpu, coarse, n_levels, MultigridConfig::default()).unwrap();

@@ -1,6 +1,6 @@
 //! Plain algebra on matrices that an operator is asked for column by column.
 
-use femtile_device::{Buffer, Cpu};
+use femtile_device::{Buffer, Cpu, Element};
 use femtile_linalg::LinearOperator;
 use femtile_multigrid::BoxGrid;
 
@@ -70,4 +70,9 @@ pub fn dot(x: &[f64], y: &[f64]) -> f64 {
 
 pub fn largest(x: &[f64]) -> f64 {
     x.iter().fold(0.0, |largest, x| x.abs().max(largest))
+}
+
+/// A copy on a device.
+pub fn on<T: Element>(cpu: &Cpu, x: &[T]) -> Buffer<T, Cpu> {
+    Buffer::from_host(cpu, x).unwrap()
 }

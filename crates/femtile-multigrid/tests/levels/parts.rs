@@ -5,7 +5,7 @@ use femtile_multigrid::{
     BoxGrid, BoxOperator, GeometricMultigrid, Multigrid, MultigridConfig, PostOrder, Smoother,
 };
 
-use crate::dense::{dot, inside, largest, matrix, random, solve};
+use crate::dense::{dot, inside, largest, matrix, on, random, solve};
 
 /// Grids of odd and even counts of cells, equal and unequal widths.
 fn grids() -> Vec<BoxGrid> {
@@ -37,14 +37,15 @@ fn the_operator_has_the_energy_of_polynomials() {
         // the test u is found from −Δu = 2 (x − x² + y − y²) instead.
         let b = grid.load(|[x, y, _]| 2.0 * (x - x * x + y - y * y));
         let multigrid = Multigrid::<f64>::new(&cpu, &grid, 1, MultigridConfig::default()).unwrap();
-        let mut u = vec![0.0; b.len()];
-        multigrid.v_cycle(&mut u, &b).unwrap();
+        let mut u = on(&cpu, &vec![0.0; b.len()]);
+        multigrid.v_cycle(&mut u, &on(&cpu, &b)).unwrap();
+        let u = u.as_slice();
         let exact = |[x, y, _]: [f64; 3]| x * (1.0 - x) * y * (1.0 - y);
-        assert!(grid.error_l2(&u, exact, degree + 2) < 1e-13, "degree {degree}");
-        let x = Buffer::from_vec(&cpu, u.clone()).unwrap();
+        assert!(grid.error_l2(u, exact, degree + 2) < 1e-13, "degree {degree}");
+        let x = on(&cpu, u);
         let mut y = Buffer::from_vec(&cpu, vec![f64::NAN; u.len()]).unwrap();
         a.apply(&mut y, &x).unwrap();
-        assert!((dot(&u, y.as_slice()) - 1.0 / 45.0).abs() < 1e-14, "degree {degree}");
+        assert!((dot(u, y.as_slice()) - 1.0 / 45.0).abs() < 1e-14, "degree {degree}");
     }
 }
 
@@ -132,15 +133,16 @@ fn a_step_of_patches_is_that_of_the_definition() {
             sequential(&a, &order, &mut expected, &b);
             for cpu in devices() {
                 let multigrid = Multigrid::<f64>::new(&cpu, &coarse, 2, config).unwrap();
-                let mut x = begin.clone();
-                multigrid.smooth(&mut x, &b, post).unwrap();
-                let difference: Vec<f64> = x.iter().zip(&expected).map(|(x, e)| x - e).collect();
+                let mut x = on(&cpu, &begin);
+                multigrid.smooth(&mut x, &on(&cpu, &b), post).unwrap();
+                let difference: Vec<f64> = x.as_slice().iter().zip(&expected).map(|(x, e)| x - e).collect();
                 assert!(largest(&difference) < 1e-11 * largest(&expected), "{cpu:?}, {post:?}");
                 let multigrid = Multigrid::<f32>::new(&cpu, &coarse, 2, config).unwrap();
-                let mut x: Vec<f32> = begin.iter().map(|x| *x as f32).collect();
-                let b: Vec<f32> = b.iter().map(|b| *b as f32).collect();
-                multigrid.smooth(&mut x, &b, post).unwrap();
-                let difference: Vec<f64> = x.iter().zip(&expected).map(|(x, e)| f64::from(*x) - e).collect();
+                let single = |x: &[f64]| on(&cpu, &x.iter().map(|x| *x as f32).collect::<Vec<_>>());
+                let mut x = single(&begin);
+                multigrid.smooth(&mut x, &single(&b), post).unwrap();
+                let difference: Vec<f64> =
+                    x.as_slice().iter().zip(&expected).map(|(x, e)| f64::from(*x) - e).collect();
                 assert!(largest(&difference) < 1e-3 * largest(&expected), "{cpu:?}, {post:?}, f32");
             }
             order.reverse();
@@ -164,9 +166,9 @@ fn a_step_of_points_is_gauss_seidels() {
             sequential(&a, &order, &mut expected, &b);
             let config = MultigridConfig { smoother: Smoother::Point, post };
             let multigrid = Multigrid::<f64>::new(&cpu, &coarse, 2, config).unwrap();
-            let mut x = begin.clone();
-            multigrid.smooth(&mut x, &b, post).unwrap();
-            let difference: Vec<f64> = x.iter().zip(&expected).map(|(x, e)| x - e).collect();
+            let mut x = on(&cpu, &begin);
+            multigrid.smooth(&mut x, &on(&cpu, &b), post).unwrap();
+            let difference: Vec<f64> = x.as_slice().iter().zip(&expected).map(|(x, e)| x - e).collect();
             assert!(largest(&difference) < 1e-12 * largest(&expected), "{post:?}");
             order.reverse();
         }
@@ -184,10 +186,11 @@ fn the_coarsest_level_is_solved_exactly() {
         let expected = solve(&a, grid.n_nodes(), &nodes, &right);
         for cpu in devices() {
             let multigrid = Multigrid::<f64>::new(&cpu, &grid, 1, MultigridConfig::default()).unwrap();
-            let mut x = vec![0.0; b.len()];
-            multigrid.v_cycle(&mut x, &b).unwrap();
+            let mut x = on(&cpu, &vec![0.0; b.len()]);
+            multigrid.v_cycle(&mut x, &on(&cpu, &b)).unwrap();
+            let x = x.as_slice();
             for (&node, expected) in nodes.iter().zip(&expected) {
-                assert!((x[node] - expected).abs() < 1e-11 * largest(&x), "{cpu:?}, node {node}");
+                assert!((x[node] - expected).abs() < 1e-11 * largest(x), "{cpu:?}, node {node}");
             }
         }
     }

@@ -1,6 +1,8 @@
 use femtile_device::Cpu;
 use femtile_multigrid::{BoxGrid, Multigrid, MultigridConfig, MultigridError};
 
+use crate::dense::on;
+
 fn refused(coarse: &BoxGrid, n_levels: usize) -> MultigridError {
     Multigrid::<f64>::new(&Cpu::new(1).unwrap(), coarse, n_levels, MultigridConfig::default()).err().unwrap()
 }
@@ -33,18 +35,14 @@ fn levels_that_cannot_be_are_refused_before_anything_is_made() {
 
 #[test]
 fn vectors_of_another_length_are_refused_and_left_alone() {
-    let multigrid = Multigrid::<f64>::new(
-        &Cpu::new(1).unwrap(),
-        &BoxGrid::unit(2, 2, 2).unwrap(),
-        2,
-        MultigridConfig::default(),
-    )
-    .unwrap();
-    let (mut x, b) = (vec![7.0; 81], vec![1.0; 80]);
+    let cpu = Cpu::new(1).unwrap();
+    let coarse = BoxGrid::unit(2, 2, 2).unwrap();
+    let multigrid = Multigrid::<f64>::new(&cpu, &coarse, 2, MultigridConfig::default()).unwrap();
+    let (mut x, b) = (on(&cpu, &[7.0; 81]), on(&cpu, &[1.0; 80]));
     let expected = MultigridError::Length { field: "b", expected: 81, found: 80 };
     assert_eq!(multigrid.v_cycle(&mut x, &b).unwrap_err(), expected);
     assert_eq!(multigrid.solve_full(&mut x, &b, 1e-9, 5).unwrap_err(), expected);
-    assert!(x.iter().all(|&x| x == 7.0));
+    assert!(x.as_slice().iter().all(|&x| x == 7.0));
 }
 
 #[test]
@@ -52,7 +50,7 @@ fn nothing_on_the_right_side_gives_zero() {
     let cpu = Cpu::new(1).unwrap();
     let multigrid =
         Multigrid::<f64>::new(&cpu, &BoxGrid::unit(3, 2, 2).unwrap(), 2, MultigridConfig::default()).unwrap();
-    let mut x = vec![f64::NAN; multigrid.grid().n_nodes()];
-    let outcome = multigrid.solve_full(&mut x, &vec![0.0; 729], 1e-9, 5).unwrap();
-    assert!(outcome.is_converged && outcome.cycles() == 0 && x.iter().all(|&x| x == 0.0));
+    let mut x = on(&cpu, &vec![f64::NAN; multigrid.grid().n_nodes()]);
+    let outcome = multigrid.solve_full(&mut x, &on(&cpu, &vec![0.0; 729]), 1e-9, 5).unwrap();
+    assert!(outcome.is_converged && outcome.cycles() == 0 && x.as_slice().iter().all(|&x| x == 0.0));
 }

@@ -1,12 +1,15 @@
 use femtile_device::Cpu;
 use femtile_multigrid::{BoxGrid, Multigrid, MultigridConfig, PostOrder, Smoother};
 
+use crate::dense::on;
+
 /// Cycles of full multigrid for f = 1 to 1e-9 with cells of 2^(1 − level), as `[cui2024]` counts levels.
 fn cycles(dimension: usize, degree: usize, level: usize, config: MultigridConfig) -> usize {
     let coarse = BoxGrid::unit(dimension, degree, 2).unwrap();
-    let multigrid = Multigrid::<f64>::new(&Cpu::new(0).unwrap(), &coarse, level - 1, config).unwrap();
-    let b = multigrid.grid().load(|_| 1.0);
-    let mut x = vec![f64::NAN; b.len()];
+    let cpu = Cpu::new(0).unwrap();
+    let multigrid = Multigrid::<f64>::new(&cpu, &coarse, level - 1, config).unwrap();
+    let b = on(&cpu, &multigrid.grid().load(|_| 1.0));
+    let mut x = on(&cpu, &vec![f64::NAN; b.len()]);
     let outcome = multigrid.solve_full(&mut x, &b, 1e-9, 60).unwrap();
     assert!(outcome.is_converged, "{outcome:?}");
     outcome.cycles()

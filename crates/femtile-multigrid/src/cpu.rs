@@ -1,0 +1,130 @@
+use femtile_device::cpu::SharedMut;
+use femtile_device::{Buffer, Cpu};
+use femtile_linalg::LinalgError;
+use femtile_linalg::vector::sum::{BLOCK, n_blocks};
+use femtile_tensor::Contract;
+
+use crate::kernels::BoxKernels;
+use crate::smoother::{Patches, Sweep};
+use crate::transfer::Transfer;
+use crate::{BoxGrid, BoxOperator, MultigridError, PostOrder, Smoother};
+
+/// Blocks that a thread takes at least.
+const MIN_BLOCKS: usize = 4;
+
+/// Calls `work` with each element and the number of its place, on all threads.
+fn each<T: Send>(cpu: &Cpu, x: &mut [T], work: impl Fn(usize, &mut T) + Sync) {
+    let n = x.len();
+    let shared = SharedMut::new(x);
+    cpu.for_ranges(n_blocks(n), MIN_BLOCKS, |blocks| {
+        let range = blocks.start * BLOCK..(blocks.end * BLOCK).min(n);
+        // SAFETY: ranges of different threads do not meet.
+        let part = unsafe { shared.range(range.clone()) };
+        cpu.vectorize(
+            #[inline(always)]
+            || range.zip(part).for_each(|(at, x)| work(at, x)),
+        );
+    });
+}
+
+impl<T: Contract> BoxKernels<T> for Cpu {
+    type Operator = BoxOperator<T>;
+    type Sweep = Sweep<T>;
+    type Transfer = Transfer<T>;
+
+    fn box_operator(&self, grid: &BoxGrid) -> Result<BoxOperator<T>, MultigridError> {
+        Ok(BoxOperator::new(self, grid))
+    }
+
+    fn box_sweep(&self, grid: &BoxGrid, smoother: Smoother) -> Result<Sweep<T>, MultigridError> {
+        Ok(Sweep::new(self, grid, smoother))
+    }
+
+    fn box_coarsest(&self, grid: &BoxGrid) -> Result<Sweep<T>, MultigridError> {
+        Ok(Sweep::VertexPatch(Patches::whole(self, grid)))
+    }
+
+    fn box_transfer(&self, coarse: &BoxGrid) -> Result<Transfer<T>, MultigridError> {
+        Ok(Transfer::new(self, coarse))
+    }
+
+    fn box_residual(
+        &self,
+        a: &BoxOperator<T>,
+        r: &mut Buffer<T, Self>,
+        b: &Buffer<T, Self>,
+        x: &Buffer<T, Self>,
+    ) -> Result<(), LinalgError> {
+        a.residual(r.as_mut_slice(), b.as_slice(), x.as_slice());
+        Ok(())
+    }
+
+    fn box_smooth(
+        &self,
+        sweep: &Sweep<T>,
+        x: &mut Buffer<T, Self>,
+        b: &Buffer<T, Self>,
+        order: PostOrder,
+    ) -> Result<(), LinalgError> {
+        sweep.step(x.as_mut_slice(), b.as_slice(), order);
+        Ok(())
+    }
+
+    fn box_restrict(
+        &self,
+        transfer: &Transfer<T>,
+        coarse: &mut Buffer<T, Self>,
+        b: &Buffer<T, Self>,
+    ) -> Result<(), LinalgError> {
+        transfer.restrict(coarse.as_mut_slice(), b.as_slice());
+        Ok(())
+    }
+
+    fn box_restrict_residual(
+        &self,
+        transfer: &Transfer<T>,
+        coarse: &mut Buffer<T, Self>,
+        b: &Buffer<T, Self>,
+        x: &Buffer<T, Self>,
+    ) -> Result<(), LinalgError> {
+        transfer.restrict_residual(coarse.as_mut_slice(), b.as_slice(), x.as_slice());
+        Ok(())
+    }
+
+    fn box_prolongate(
+        &self,
+        transfer: &Transfer<T>,
+        x: &mut Buffer<T, Self>,
+        coarse: &Buffer<T, Self>,
+    ) -> Result<(), LinalgError> {
+        transfer.prolongate(x.as_mut_slice(), coarse.as_slice());
+        Ok(())
+    }
+
+    fn box_narrow(
+        &self,
+        y: &mut Buffer<T, Self>,
+        alpha: f64,
+        x: &Buffer<f64, Self>,
+    ) -> Result<(), LinalgError> {
+        let x = x.as_slice();
+        each(self, y.as_mut_slice(), |at, y| *y = T::from_f64(alpha * x[at]));
+        Ok(())
+    }
+
+    fn box_widen(
+        &self,
+        y: &mut Buffer<f64, Self>,
+        alpha: f64,
+        x: &Buffer<T, Self>,
+        beta: f64,
+    ) -> Result<(), LinalgError> {
+        let x = x.as_slice();
+        if beta == 0.0 {
+            each(self, y.as_mut_slice(), |at, y| *y = alpha * x[at].to_f64());
+        } else {
+            each(self, y.as_mut_slice(), |at, y| *y = alpha * x[at].to_f64() + beta * *y);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,92 @@
+use std::fmt::Debug;
+
+use femtile_device::{Buffer, Scalar};
+use femtile_linalg::vector::VectorKernels;
+use femtile_linalg::{LinalgError, LinearOperator};
+
+use crate::{BoxGrid, MultigridError, PostOrder, Smoother};
+
+/// What a device does on the levels of multigrid on boxes.
+///
+/// # Shapes
+/// Vectors have a value for each node of their grid, zero on the boundary.
+pub trait BoxKernels<T: Scalar>: VectorKernels<T> {
+    /// The operator on a grid.
+    type Operator: LinearOperator<T, Self> + Debug + Clone;
+    /// A smoother on a grid, or an exact solve.
+    type Sweep: Debug + Clone + Send + Sync;
+    /// What carries vectors between a grid and the refined one.
+    type Transfer: Debug + Clone + Send + Sync;
+
+    /// The operator on a grid.
+    fn box_operator(&self, grid: &BoxGrid) -> Result<Self::Operator, MultigridError>;
+
+    /// A smoother on a grid.
+    fn box_sweep(&self, grid: &BoxGrid, smoother: Smoother) -> Result<Self::Sweep, MultigridError>;
+
+    /// A smoother one step of which solves exactly.
+    fn box_coarsest(&self, grid: &BoxGrid) -> Result<Self::Sweep, MultigridError>;
+
+    /// Between a grid and the refined one.
+    fn box_transfer(&self, coarse: &BoxGrid) -> Result<Self::Transfer, MultigridError>;
+
+    /// $r = b - A x$. Reads 2n, writes n values.
+    fn box_residual(
+        &self,
+        a: &Self::Operator,
+        r: &mut Buffer<T, Self>,
+        b: &Buffer<T, Self>,
+        x: &Buffer<T, Self>,
+    ) -> Result<(), LinalgError>;
+
+    /// One step of a smoother for A x = b. What each of $2^d$ colours moves depends on the device.
+    fn box_smooth(
+        &self,
+        sweep: &Self::Sweep,
+        x: &mut Buffer<T, Self>,
+        b: &Buffer<T, Self>,
+        order: PostOrder,
+    ) -> Result<(), LinalgError>;
+
+    /// $b_{\ell-1} = I^\mathsf{T} b_\ell$ on nodes inside. Reads n values.
+    fn box_restrict(
+        &self,
+        transfer: &Self::Transfer,
+        coarse: &mut Buffer<T, Self>,
+        b: &Buffer<T, Self>,
+    ) -> Result<(), LinalgError>;
+
+    /// $b_{\ell-1} = I^\mathsf{T} (b_\ell - A x_\ell)$ on nodes inside. Reads 2n values.
+    fn box_restrict_residual(
+        &self,
+        transfer: &Self::Transfer,
+        coarse: &mut Buffer<T, Self>,
+        b: &Buffer<T, Self>,
+        x: &Buffer<T, Self>,
+    ) -> Result<(), LinalgError>;
+
+    /// $x_\ell \leftarrow x_\ell + I x_{\ell-1}$. Reads and writes n values.
+    fn box_prolongate(
+        &self,
+        transfer: &Self::Transfer,
+        x: &mut Buffer<T, Self>,
+        coarse: &Buffer<T, Self>,
+    ) -> Result<(), LinalgError>;
+
+    /// $y = \alpha x$ from double precision. Reads and writes n values.
+    fn box_narrow(
+        &self,
+        y: &mut Buffer<T, Self>,
+        alpha: f64,
+        x: &Buffer<f64, Self>,
+    ) -> Result<(), LinalgError>;
+
+    /// $y = \alpha x + \beta y$ in double precision, y not read where β is zero. Reads 2n, writes n values.
+    fn box_widen(
+        &self,
+        y: &mut Buffer<f64, Self>,
+        alpha: f64,
+        x: &Buffer<T, Self>,
+        beta: f64,
+    ) -> Result<(), LinalgError>;
+}
