@@ -55,25 +55,23 @@ pub(crate) fn inner(m: usize) -> usize {
 pub(crate) struct LocalSolve<'a, T> {
     lines: [&'a PatchLine<T>; 3],
     n_axes: usize,
-    /// One over the sums of eigenvalues.
+    /// One over the sums of eigenvalues, for each lane.
     reciprocals: Vec<T>,
-    /// Eigenvalues along x, and their sums with those along y.
+    /// Eigenvalues along x, and their sums with those along y, for each lane.
     values: [Vec<T>; 2],
 }
 
 impl<'a, T: Contract> LocalSolve<'a, T> {
     /// Of what the axes have.
-    pub fn new(lines: [&'a PatchLine<T>; 3]) -> Self {
+    pub fn new(cpu: &Cpu, lines: [&'a PatchLine<T>; 3]) -> Self {
         let [x, y, z] = lines.map(|line| &line.values);
         let of_plane = || y.iter().flat_map(|y| x.iter().map(move |x| x + y));
-        let reciprocals = z.iter().flat_map(|z| of_plane().map(move |sum| T::from_f64(1.0 / (sum + z))));
+        let in_lanes = |value: f64| std::iter::repeat_n(T::from_f64(value), lanes::<T>(cpu));
+        let reciprocals = z.iter().flat_map(|z| of_plane().map(move |sum| 1.0 / (sum + z)));
         Self {
             n_axes: if lines[2].both.n_cols() == 1 { 2 } else { 3 },
-            reciprocals: reciprocals.collect(),
-            values: [
-                x.iter().map(|x| T::from_f64(*x)).collect(),
-                of_plane().map(|sum| T::from_f64(sum)).collect(),
-            ],
+            reciprocals: reciprocals.flat_map(in_lanes).collect(),
+            values: [x.iter().copied().flat_map(in_lanes).collect(), of_plane().flat_map(in_lanes).collect()],
             lines,
         }
     }
@@ -176,28 +174,23 @@ fn part<T>(room: &mut [T], len: usize) -> &mut [T] {
     &mut room[..len]
 }
 
-/// $x_e \leftarrow f_e x_e$ in all lanes.
+/// $x_i \leftarrow f_i x_i$.
 fn scale<T: Contract>(cpu: &Cpu, x: &mut [T], factors: &[T]) {
-    let n_lanes = lanes::<T>(cpu);
     cpu.vectorize(
         #[inline(always)]
-        || {
-            for (x, factor) in x.chunks_exact_mut(n_lanes).zip(factors) {
-                x.iter_mut().for_each(|x| *x *= *factor);
-            }
-        },
+        || x.iter_mut().zip(factors).for_each(|(x, factor)| *x *= *factor),
     );
 }
 
-/// $y_e \leftarrow y_e + f_e x_e$ in all lanes, with the factors from the first again after the last.
+/// $y_i \leftarrow y_i + f_i x_i$, with the factors from the first again after the last.
 fn add_scaled<T: Contract>(cpu: &Cpu, y: &mut [T], x: &[T], factors: &[T]) {
-    let n_lanes = lanes::<T>(cpu);
     cpu.vectorize(
         #[inline(always)]
         || {
-            let pairs = y.chunks_exact_mut(n_lanes).zip(x.chunks_exact(n_lanes));
-            for ((y, x), factor) in pairs.zip(factors.iter().cycle()) {
-                y.iter_mut().zip(x).for_each(|(y, x)| *y += *factor * *x);
+            for (y, x) in y.chunks_exact_mut(factors.len()).zip(x.chunks_exact(factors.len())) {
+                for ((y, x), factor) in y.iter_mut().zip(x).zip(factors) {
+                    *y += *factor * *x;
+                }
             }
         },
     );

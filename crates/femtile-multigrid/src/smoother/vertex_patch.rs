@@ -98,7 +98,8 @@ impl<T: Contract> Patches<T> {
         known: &'k mut Option<Known<'a, T>>,
         kinds: [usize; 3],
     ) -> &'k LocalSolve<'a, T> {
-        let make = || LocalSolve::new([0, 1, 2].map(|axis| &self.windows.kinds[axis][kinds[axis]]));
+        let make =
+            || LocalSolve::new(&self.cpu, [0, 1, 2].map(|axis| &self.windows.kinds[axis][kinds[axis]]));
         if known.as_ref().is_none_or(|known| known.kinds != kinds) {
             *known = None;
         }
