@@ -5,7 +5,7 @@ use femtile_linalg::{LinalgError, Preconditioner, need};
 use femtile_tensor::Contract;
 
 use crate::level::Vectors;
-use crate::{BoxGrid, Multigrid, MultigridConfig, MultigridError, PostOrder};
+use crate::{BoxGrid, Multigrid, MultigridConfig, MultigridError, PostOrder, Smoother};
 
 /// One V-cycle from zero as a preconditioner, in the precision `T`, for solves in double precision: symmetric and positive
 /// definite, as it smooths in reversed order afterwards.
@@ -33,7 +33,20 @@ impl<T: Contract> GeometricMultigrid<T> {
     /// # Errors
     /// As [`Multigrid::new`].
     pub fn new(cpu: &Cpu, coarse: &BoxGrid, n_levels: usize) -> Result<Self, MultigridError> {
-        let config = MultigridConfig { post: PostOrder::Reversed, ..MultigridConfig::default() };
+        Self::with_smoother(cpu, coarse, n_levels, Smoother::default())
+    }
+
+    /// The same with a smoother of choice.
+    ///
+    /// # Errors
+    /// As [`Multigrid::new`].
+    pub fn with_smoother(
+        cpu: &Cpu,
+        coarse: &BoxGrid,
+        n_levels: usize,
+        smoother: Smoother,
+    ) -> Result<Self, MultigridError> {
+        let config = MultigridConfig { smoother, post: PostOrder::Reversed };
         let multigrid = Multigrid::new(cpu, coarse, n_levels, config)?;
         let zeros = vec![T::ZERO; multigrid.grid().n_nodes()];
         let room = Room { x: zeros.clone(), b: zeros, vectors: multigrid.vectors() };
