@@ -2,6 +2,8 @@
 
 mod check;
 mod functional;
+mod geometric;
+mod lattice;
 mod operator;
 mod output;
 mod quadrature;
