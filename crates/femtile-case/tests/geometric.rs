@@ -191,7 +191,9 @@ fn meshes_from_files_in_any_order_with_unequal_widths_are_boxes() {
     let x = vec![-1.0, -0.9, -0.8, -0.5, -0.2];
     let y = vec![3.0, 3.1, 3.2, 3.3, 3.4, 3.8, 4.2, 4.3, 4.4];
     let z = vec![0.0, 0.25, 0.5, 0.75, 1.0];
-    for lines in [vec![x.clone(), y.clone()], vec![x, y, z]] {
+    for mut lines in [vec![x.clone(), y.clone()], vec![x, y, z]] {
+        // As files in single precision have them.
+        lines.iter_mut().flatten().for_each(|x| *x = f64::from(*x as f32));
         let folder = tempfile::tempdir().unwrap();
         io::vtu::write(&folder.path().join("box.vtu"), &shuffled(&lines), &[], &[]).unwrap();
         let text = |solver| {

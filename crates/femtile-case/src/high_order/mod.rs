@@ -7,6 +7,7 @@ mod lattice;
 mod operator;
 mod output;
 mod quadrature;
+mod renumbered;
 mod right_side;
 
 use femtile_device::{Cpu, Cuda};
