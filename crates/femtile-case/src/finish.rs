@@ -81,10 +81,10 @@ pub(crate) fn warning_of_imbalance(imbalance: f64) -> Option<String> {
 
 /// The papers behind what was used.
 fn citations(case: &Case, operator: &[&'static str]) -> Vec<String> {
-    let multigrid = if case.file.solver.preconditioner == PreconditionerName::Amg {
-        ["vanek1996", "fu2014"].as_slice()
-    } else {
-        &[]
+    let multigrid = match case.file.solver.preconditioner {
+        PreconditionerName::Amg => ["vanek1996", "fu2014"].as_slice(),
+        PreconditionerName::Gmg => &["cui2024"],
+        PreconditionerName::Jacobi | PreconditionerName::None => &[],
     };
     let options = case.file.solver.amg.as_ref();
     let is_k = options.is_some_and(|options| options.cycle == CycleName::K);

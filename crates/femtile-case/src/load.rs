@@ -5,7 +5,8 @@ use femtile_fem::dofs::MAX_DEGREE;
 use femtile_linalg::krylov::s_step_cg::MAX_STEPS;
 
 use crate::file::{
-    CaseFile, CycleName, EquationKind, Method, Precision, PreconditionerName, Quadrature, SpaceSection,
+    CaseFile, CycleName, EquationKind, Method, Operator, Precision, PreconditionerName, Quadrature,
+    SpaceSection,
 };
 use crate::place::{Key, inside_quotes, path_text, span_of};
 use crate::{CaseError, diffusion};
@@ -207,13 +208,14 @@ impl Case {
         if solver.precision == Precision::Mixed {
             return wrong("precision", "mixed precision is not available yet; use \"f64\"".into());
         }
-        if solver.preconditioner == PreconditionerName::Gmg {
-            return wrong("preconditioner", "geometric multigrid is not available yet; use \"amg\"".into());
-        }
-        if solver.gmg.is_some() {
-            return wrong("gmg", "this table is reserved: geometric multigrid is not available yet".into());
-        }
         self.check_method()?;
+        if solver.preconditioner == PreconditionerName::Gmg && solver.operator == Operator::Assembled {
+            let message = "geometric multigrid is made from the cells, not from a matrix: use \"auto\" or \"matrix-free\"";
+            return wrong("operator", message.into());
+        }
+        if solver.gmg.is_some() && solver.preconditioner != PreconditionerName::Gmg {
+            return wrong("gmg", "these options need preconditioner = \"gmg\"".into());
+        }
         match &solver.amg {
             Some(_) if solver.preconditioner != PreconditionerName::Amg => {
                 wrong("amg", "these options need preconditioner = \"amg\"".into())
@@ -244,7 +246,7 @@ impl Case {
         let is_amg = solver.preconditioner == PreconditionerName::Amg;
         let is_k = solver.amg.as_ref().is_some_and(|options| options.cycle == CycleName::K);
         match method {
-            Method::SStepCg | Method::MergedCg if is_amg => wrong(
+            Method::SStepCg | Method::MergedCg if !solver.preconditioner.is_diagonal() => wrong(
                 "method",
                 format!("{name} takes the preconditioners \"jacobi\" and \"none\"; use \"cg\""),
             ),

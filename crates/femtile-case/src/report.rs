@@ -98,10 +98,11 @@ pub struct SolveReport {
 /// A level of multigrid.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LevelReport {
-    /// Rows of its matrix.
+    /// Rows of its matrix; of geometric multigrid, which has none, its unknowns.
     pub n_rows: usize,
-    /// Non-zeros of its matrix.
-    pub n_nonzeros: usize,
+    /// Non-zeros of its matrix, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub n_nonzeros: Option<usize>,
     /// Patches of its rows, where they smooth.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub n_patches: Option<usize>,

@@ -132,7 +132,7 @@ where
     let amg = Amg::<H, D>::in_room_of(matrix, None, &options.config())?;
     let level = |shape: &LevelShape| LevelReport {
         n_rows: shape.n_rows,
-        n_nonzeros: shape.n_nonzeros,
+        n_nonzeros: Some(shape.n_nonzeros),
         n_patches: Some(shape.n_patches).filter(|n| *n > 0),
     };
     let levels = amg.hierarchy().shapes().iter().map(level).collect();
@@ -157,6 +157,7 @@ pub(crate) fn preconditioner<D: SolveDevice>(
                 LevelPrecision::Double => multigrid::<f64, D>(&options, matrix)?,
             }
         }
+        // Geometric multigrid was refused beside a matrix.
         PreconditionerName::Jacobi | PreconditionerName::Gmg => {
             (Box::new(Diagonal::new(matrix)?), Vec::new())
         }

@@ -84,15 +84,18 @@ fn listen() -> Result<Arc<AtomicBool>, Failure> {
     Ok(flag)
 }
 
-/// Rows of each level, patches where there are any, and what all cost together.
+/// Rows of each level, patches where there are any, and what the matrices of all cost together.
 fn levels(levels: &[LevelReport]) -> String {
     let rows: Vec<String> = levels.iter().map(|level| level.n_rows.to_string()).collect();
     let patches: Vec<String> = levels.iter().filter_map(|level| Some(level.n_patches?.to_string())).collect();
     let patches =
         if patches.is_empty() { String::new() } else { format!(" in {} patches", patches.join(", ")) };
-    let all: usize = levels.iter().map(|level| level.n_nonzeros).sum();
-    let first = levels.first().map_or(1, |level| level.n_nonzeros.max(1));
-    format!("{} rows{patches}, operator complexity {:.2}", rows.join(", "), all as f64 / first as f64)
+    let nonzeros: Vec<usize> = levels.iter().filter_map(|level| level.n_nonzeros).collect();
+    let complexity = nonzeros.first().map_or(String::new(), |&first| {
+        let all: usize = nonzeros.iter().sum();
+        format!(", operator complexity {:.2}", all as f64 / first.max(1) as f64)
+    });
+    format!("{} rows{patches}{complexity}", rows.join(", "))
 }
 
 fn summary(case: &Case, report: &Report) -> String {

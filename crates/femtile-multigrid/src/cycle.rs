@@ -40,7 +40,7 @@ impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
     /// So many levels, of which the first is solved exactly and each further one halves all cells.
     ///
     /// # Errors
-    /// [`MultigridError::Coarsest`] where an axis of the coarsest grid has fewer than two cells or too many,
+    /// [`MultigridError::Coarsest`] where an axis of the coarsest grid has no node inside or too many,
     /// [`MultigridError::Levels`] where there is none or the finest has too many nodes.
     pub fn new(
         device: &D,
@@ -50,8 +50,9 @@ impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
     ) -> Result<Self, MultigridError> {
         for axis in 0..coarse.dimension() {
             let (cells, most) = (coarse.widths(axis).len(), MAX_COARSE_NODES / coarse.degree());
-            if !(2..=most).contains(&cells) {
-                return Err(MultigridError::Coarsest { axis, cells, most });
+            let least = if coarse.degree() == 1 { 2 } else { 1 };
+            if !(least..=most).contains(&cells) {
+                return Err(MultigridError::Coarsest { axis, cells, least, most });
             }
         }
         check_levels(coarse, n_levels)?;

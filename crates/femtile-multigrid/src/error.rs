@@ -29,9 +29,9 @@ pub enum MultigridError {
         /// Its width.
         width: f64,
     },
-    /// No vertex lies inside, or too many do to be solved for at once.
+    /// No node lies inside, or too many do to be solved for at once.
     #[error(
-        "axis {axis} has {cells} cells on the coarsest level, which is solved exactly: choose 2 to {most}, \
+        "axis {axis} has {cells} cells on the coarsest level, which is solved exactly: choose {least} to {most}, \
          and more levels for finer grids"
     )]
     Coarsest {
@@ -39,6 +39,8 @@ pub enum MultigridError {
         axis: usize,
         /// Cells along it.
         cells: usize,
+        /// The fewest there may be.
+        least: usize,
         /// The most there may be.
         most: usize,
     },

@@ -59,6 +59,19 @@ impl BoxGrid {
         Self { degree: self.degree, widths: self.widths.each_ref().map(halve) }
     }
 
+    /// The box whose refinement this is: every two cells joined, where each axis has an even number of them above two and
+    /// the widths of each pair are the same.
+    pub fn coarsened(&self) -> Option<Self> {
+        let is_joinable = |widths: &Vec<f64>| {
+            let (pairs, rest) = widths.as_chunks::<2>();
+            widths.len() != 2 && rest.is_empty() && pairs.iter().all(|[first, second]| first == second)
+        };
+        let join =
+            |widths: &Vec<f64>| widths.as_chunks::<2>().0.iter().map(|[width, _]| 2.0 * width).collect();
+        let can_be = self.widths.iter().all(is_joinable);
+        can_be.then(|| Self { degree: self.degree, widths: self.widths.each_ref().map(join) })
+    }
+
     /// Two or three.
     pub fn dimension(&self) -> usize {
         self.widths.iter().filter(|widths| !widths.is_empty()).count()

@@ -5,7 +5,7 @@ use femtile_linalg::{LinalgError, Preconditioner, need};
 
 use crate::kernels::BoxKernels;
 use crate::level::Room;
-use crate::{BoxGrid, Multigrid, MultigridConfig, MultigridError, PostOrder};
+use crate::{BoxGrid, Multigrid, MultigridConfig, MultigridError, PostOrder, Smoother};
 
 /// One V-cycle from zero as a preconditioner, in the precision `T`, for solves in double precision: symmetric and positive
 /// definite, as it smooths in reversed order afterwards.
@@ -26,7 +26,20 @@ impl<T: Scalar, D: BoxKernels<T>> GeometricMultigrid<T, D> {
     /// # Errors
     /// As [`Multigrid::new`].
     pub fn new(device: &D, coarse: &BoxGrid, n_levels: usize) -> Result<Self, MultigridError> {
-        let config = MultigridConfig { post: PostOrder::Reversed, ..MultigridConfig::default() };
+        Self::with_smoother(device, coarse, n_levels, Smoother::default())
+    }
+
+    /// The same with a smoother of choice.
+    ///
+    /// # Errors
+    /// As [`Multigrid::new`].
+    pub fn with_smoother(
+        device: &D,
+        coarse: &BoxGrid,
+        n_levels: usize,
+        smoother: Smoother,
+    ) -> Result<Self, MultigridError> {
+        let config = MultigridConfig { smoother, post: PostOrder::Reversed };
         let multigrid = Multigrid::new(device, coarse, n_levels, config)?;
         let room = Mutex::new(multigrid.room()?);
         Ok(Self { multigrid, room })

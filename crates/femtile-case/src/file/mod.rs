@@ -4,6 +4,7 @@ mod amg;
 mod coefficient;
 mod functional;
 mod generator;
+mod gmg;
 mod solver;
 mod space;
 mod time;
@@ -17,6 +18,7 @@ pub use amg::{AmgSection, CycleName, LevelPrecision, PatchFormatName, SmootherNa
 pub use coefficient::{Entry, Value};
 pub use functional::{Exact, Functional};
 pub use generator::{CellName, Generator, LShapeName, PlaneCellName};
+pub use gmg::{BoxSmootherName, GmgSection};
 pub use solver::{Method, Operator, Precision, PreconditionerName, SolverSection};
 pub use space::{Quadrature, SpaceSection};
 pub use time::{CoefficientSource, SchemeName, TimeMethod, TimeSection};

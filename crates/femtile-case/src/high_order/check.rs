@@ -9,6 +9,9 @@ use crate::device::{Choice, Chosen, Request};
 use crate::file::{Operator, PreconditionerName, Quadrature};
 use crate::{Case, CaseError, run};
 
+/// What GPUs lack for geometric multigrid.
+pub(super) const GMG_LACK: &str = "geometric multigrid runs on CPUs only";
+
 /// The device for a space; the processor for what GPUs do not carry out.
 ///
 /// # Errors
@@ -33,6 +36,9 @@ pub(super) fn choose(
 
 /// What GPUs lack for a case on such cells, if they lack anything but the method.
 fn lack_of_gpus(case: &Case, kind: CellKind) -> Option<String> {
+    if case.file.solver.preconditioner == PreconditionerName::Gmg {
+        return Some(GMG_LACK.into());
+    }
     if case.file.space.components != 1 {
         return Some("u of several components is found on CPUs only".into());
     }
@@ -42,8 +48,12 @@ fn lack_of_gpus(case: &Case, kind: CellKind) -> Option<String> {
 }
 
 /// The error where a GPU is asked for what it lacks.
-fn needs_cpu(case: &Case, lack: &str) -> CaseError {
-    let or = if case.file.space.components == 1 { ", or operator = \"assembled\"" } else { "" };
+pub(super) fn needs_cpu(case: &Case, lack: &str) -> CaseError {
+    let or = match case.file.solver.preconditioner {
+        PreconditionerName::Gmg => ", or preconditioner = \"jacobi\"",
+        _ if case.file.space.components == 1 => ", or operator = \"assembled\"",
+        _ => "",
+    };
     let message = format!("{lack}: use \"cpu\" or \"auto\"{or}");
     case.wrong(&["solver".into(), "device".into()], message)
 }
@@ -91,6 +101,12 @@ fn check_simplices(case: &Case, kind: CellKind) -> Result<(), CaseError> {
         );
         return Err(case.wrong(&["solver".into(), "operator".into()], message));
     }
+    if case.file.solver.preconditioner == PreconditionerName::Gmg {
+        let message = format!(
+            "geometric multigrid is for boxes of quadrilaterals and hexahedra, and this mesh has {kind} cells: use \"amg\""
+        );
+        return Err(case.wrong(&["solver".into(), "preconditioner".into()], message));
+    }
     Ok(())
 }
 
@@ -101,6 +117,13 @@ fn check_products(case: &Case, request: Request, kind: CellKind) -> Result<(), C
         let message = "several components have an operator without a matrix alone: take operator = \"matrix-free\" and \
                        preconditioner = \"jacobi\" or \"none\"";
         return Err(case.wrong(&["space".into(), "components".into()], message));
+    }
+    if case.file.space.components != 1 && solver.preconditioner == PreconditionerName::Gmg {
+        return wrong(
+            "preconditioner",
+            "geometric multigrid is for one component: use \"jacobi\", or solve for one after the other"
+                .into(),
+        );
     }
     if let (Request::Cuda(_), Some(lack)) = (request, lack_of_gpus(case, kind)) {
         return Err(needs_cpu(case, &lack));

@@ -2,9 +2,12 @@
 
 mod check;
 mod functional;
+mod geometric;
+mod lattice;
 mod operator;
 mod output;
 mod quadrature;
+mod renumbered;
 mod right_side;
 
 use femtile_device::{Cpu, Cuda};

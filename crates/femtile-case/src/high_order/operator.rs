@@ -11,12 +11,12 @@ use femtile_linalg::krylov::cg::vector_bytes;
 use femtile_linalg::precondition::Diagonal;
 use femtile_linalg::{LinearOperator, Preconditioner};
 
-use super::quadrature;
 use super::right_side::RightSide;
+use super::{check, geometric, quadrature};
 use crate::file::{self, PreconditionerName};
 use crate::report::LevelReport;
 use crate::run::Clock;
-use crate::solve::{self, SolveDevice};
+use crate::solve::{self, Preconditioning, SolveDevice};
 use crate::{Case, CaseError, Stage, Timings};
 
 /// An operator on any device.
@@ -31,6 +31,10 @@ pub(super) trait OperatorDevice: SolveDevice {
         problem: &TensorProblem<'_>,
         rule: CellRule,
     ) -> Result<Operator<Self>, FemError>;
+
+    /// Geometric multigrid, where the device has it.
+    fn geometric(&self, case: &Case, problem: &TensorProblem<'_>)
+    -> Result<Preconditioning<Self>, CaseError>;
 }
 
 impl OperatorDevice for Cpu {
@@ -41,6 +45,14 @@ impl OperatorDevice for Cpu {
         _: CellRule,
     ) -> Result<Operator<Self>, FemError> {
         Ok(Box::new(on_cpu))
+    }
+
+    fn geometric(
+        &self,
+        case: &Case,
+        problem: &TensorProblem<'_>,
+    ) -> Result<Preconditioning<Self>, CaseError> {
+        geometric::preconditioner(self, case, problem)
     }
 }
 
@@ -57,6 +69,11 @@ impl OperatorDevice for Cuda {
         let config = CudaMatrixFreeConfig::default();
         let operator = CudaMatrixFree::new(self, space, terms(problem), rule, constrained, config)?;
         Ok(Box::new(operator.with_facets(problem.facet_matrices())?))
+    }
+
+    /// The processor was chosen for such cases.
+    fn geometric(&self, case: &Case, _: &TensorProblem<'_>) -> Result<Preconditioning<Self>, CaseError> {
+        Err(check::needs_cpu(case, check::GMG_LACK))
     }
 }
 
@@ -148,20 +165,18 @@ fn matrix_free<'a, D: OperatorDevice>(
     timings.assemble = clock.seconds();
     clock.begin(Stage::Setup);
     let n = right.values().len();
-    let preconditioner = match case.file.solver.preconditioner {
-        PreconditionerName::None => Diagonal::identity(device, n)?,
-        _ => Diagonal::of_entries(device, on_cpu.diagonal())?,
+    let (preconditioner, levels): Preconditioning<D> = match case.file.solver.preconditioner {
+        PreconditionerName::None => (Box::new(Diagonal::identity(device, n)?), Vec::new()),
+        PreconditionerName::Gmg => device.geometric(case, problem)?,
+        // Algebraic multigrid was refused without a matrix.
+        PreconditionerName::Jacobi | PreconditionerName::Amg => {
+            (Box::new(Diagonal::of_entries(device, on_cpu.diagonal())?), Vec::new())
+        }
     };
     // Vectors are read more often than what an operator stores.
     let operator =
         device.leave_room(vector_bytes::<f64>(n), || device.without_matrix(on_cpu, problem, rule))?;
-    Ok(Held {
-        operator,
-        preconditioner: Box::new(preconditioner),
-        levels: Vec::new(),
-        right,
-        citations: vec!["kronbichler2022"],
-    })
+    Ok(Held { operator, preconditioner, levels, right, citations: vec!["kronbichler2022"] })
 }
 
 /// What the cells make of given values of one component.

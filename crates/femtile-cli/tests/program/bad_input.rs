@@ -64,7 +64,7 @@ fn settings_out_of_range_name_their_key() {
         ("tolerance = nan", ["solver.tolerance", "not positive"]),
         ("operator = \"matrix-free\"", ["solver.operator", "quadrilaterals"]),
         ("precision = \"mixed\"", ["solver.precision", "not available yet"]),
-        ("preconditioner = \"gmg\"", ["solver.preconditioner", "not available yet"]),
+        ("preconditioner = \"gmg\"", ["solver.preconditioner", "quadrilaterals"]),
         ("amg = {}", ["solver.amg", "preconditioner"]),
         ("preconditioner = \"amg\"\namg = { strength = 2 }", ["solver.amg", "strength"]),
         ("preconditioner = \"amg\"\namg = { sweeps = 0 }", ["solver.amg", "smoother"]),

@@ -7,6 +7,16 @@ use femtile_multigrid::{
 
 use crate::dense::{dot, inside, largest, matrix, on, random, solve};
 
+#[test]
+fn boxes_whose_cells_come_in_pairs_are_refinements() {
+    for grid in grids() {
+        let is_coarse = (0..grid.dimension()).all(|axis| grid.widths(axis).len() > 1);
+        assert_eq!(grid.refined().coarsened(), is_coarse.then_some(grid));
+    }
+    let lacks = |x: &[f64]| BoxGrid::new(3, &[x.to_vec(), vec![1.0; 4]]).unwrap().coarsened().is_none();
+    assert!(lacks(&[1.0; 5]) && lacks(&[1.0; 2]) && lacks(&[1.0, 1.0, 2.0, 1.0]));
+}
+
 /// Grids of odd and even counts of cells, equal and unequal widths.
 fn grids() -> Vec<BoxGrid> {
     let uneven = |n: usize| (0..n).map(|i| 0.3 + 0.1 * (i * i % 5) as f64).collect::<Vec<_>>();
@@ -14,6 +24,7 @@ fn grids() -> Vec<BoxGrid> {
         BoxGrid::new(1, &[uneven(5), vec![0.5; 4]]).unwrap(),
         BoxGrid::new(2, &[vec![0.25; 4], uneven(3)]).unwrap(),
         BoxGrid::new(5, &[uneven(2), vec![0.5; 3]]).unwrap(),
+        BoxGrid::new(4, &[vec![0.7], vec![0.5; 3]]).unwrap(),
         BoxGrid::new(1, &[vec![0.2; 5], uneven(3), vec![0.25; 4]]).unwrap(),
         BoxGrid::new(2, &[uneven(3), vec![0.4; 2], vec![0.25; 3]]).unwrap(),
         BoxGrid::new(3, &[vec![0.5; 2], uneven(2), vec![0.25; 3]]).unwrap(),
@@ -198,11 +209,12 @@ fn the_coarsest_level_is_solved_exactly() {
 
 #[test]
 fn a_cycle_is_symmetric_and_positive_and_has_the_same_bits_on_all_threads() {
-    for coarse in grids() {
+    let smoothers = [Smoother::VertexPatch, Smoother::Point];
+    for (coarse, smoother) in grids().into_iter().flat_map(|grid| smoothers.map(|own| (grid.clone(), own))) {
         let mut bits = None;
         for threads in [1, 2, 3] {
             let cpu = Cpu::new(threads).unwrap();
-            let cycle = GeometricMultigrid::<f64>::new(&cpu, &coarse, 2).unwrap();
+            let cycle = GeometricMultigrid::<f64>::with_smoother(&cpu, &coarse, 2, smoother).unwrap();
             let grid = cycle.multigrid().grid().clone();
             let (x, y) = (random(&grid, 8), random(&grid, 9));
             let apply = |r: &[f64]| {

@@ -21,8 +21,8 @@ fn grids_out_of_range_are_named() {
 
 #[test]
 fn levels_that_cannot_be_are_refused_before_anything_is_made() {
-    let one_cell = BoxGrid::unit(2, 3, 1).unwrap();
-    assert_eq!(refused(&one_cell, 2), MultigridError::Coarsest { axis: 0, cells: 1, most: 10 });
+    let one_cell = BoxGrid::unit(2, 1, 1).unwrap();
+    assert_eq!(refused(&one_cell, 2), MultigridError::Coarsest { axis: 0, cells: 1, least: 2, most: 32 });
     assert!(matches!(
         refused(&BoxGrid::unit(3, 8, 5).unwrap(), 1),
         MultigridError::Coarsest { cells: 5, most: 4, .. }

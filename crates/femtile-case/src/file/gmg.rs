@@ -1,0 +1,38 @@
+use femtile_multigrid::Smoother;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::LevelPrecision;
+
+/// What smooths on every level of geometric multigrid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BoxSmootherName {
+    /// Exact solves on the cells around every vertex.
+    #[default]
+    VertexPatch,
+    /// A polynomial of products and the diagonal.
+    Chebyshev,
+    /// Gauss–Seidel's method, node by node on one thread: to compare with.
+    Point,
+}
+
+impl From<BoxSmootherName> for Smoother {
+    fn from(name: BoxSmootherName) -> Self {
+        match name {
+            BoxSmootherName::VertexPatch => Self::VertexPatch,
+            BoxSmootherName::Chebyshev => Self::Chebyshev,
+            BoxSmootherName::Point => Self::Point,
+        }
+    }
+}
+
+/// `[solver.gmg]`: options of geometric multigrid.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct GmgSection {
+    /// What smooths.
+    pub smoother: BoxSmootherName,
+    /// What the levels are kept in; the solve itself has 64 bits a number.
+    pub precision: LevelPrecision,
+}

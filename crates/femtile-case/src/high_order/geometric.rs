@@ -1,0 +1,162 @@
+//! Geometric multigrid of a case: the box behind its mesh, the boxes below, what is refused.
+
+use femtile_device::Cpu;
+use femtile_fem::tensor::TensorProblem;
+use femtile_linalg::Preconditioner;
+use femtile_linalg::precondition::Diagonal;
+use femtile_multigrid::{BoxGrid, GeometricMultigrid, MultigridError, Smoother};
+use femtile_tensor::Contract;
+
+use super::lattice::Lattice;
+use super::renumbered::{Numbers, Renumbered};
+use crate::file::{BoxSmootherName, GmgSection, LevelPrecision};
+use crate::report::LevelReport;
+use crate::solve::Preconditioning;
+use crate::{Case, CaseError};
+
+/// A cycle for −∇·(σ̄∇u) with u = 0 on the whole boundary, up to a factor, which conjugate gradients do not see.
+///
+/// σ̄ is the mean of the diagonal of σ over the box: entries that differ stretch the box instead. What else σ does and λ are
+/// left to the iterations.
+///
+/// # Errors
+/// [`CaseError::Input`] where the cells are no box, u is not given on the whole boundary, or the coarsest level is too large.
+pub(super) fn preconditioner(
+    cpu: &Cpu,
+    case: &Case,
+    problem: &TensorProblem<'_>,
+) -> Result<Preconditioning<Cpu>, CaseError> {
+    let space = problem.space();
+    let lattice = Lattice::of(space).map_err(|lack| {
+        refuse(case, &format!("needs a box of rectangular cells, and {lack}: use another mesh"))
+    })?;
+    let finest = finest(&lattice, problem).map_err(|error| refused(case, error))?;
+    let numbers = Numbers::new(lattice.nodes(space), problem.constraints().dofs());
+    if let Some(side) = free_side(&lattice, &finest, &numbers) {
+        let message = format!(
+            "needs u given on the whole boundary, and it is not on the side {side}: put a `dirichlet` there"
+        );
+        return Err(refuse(case, &message));
+    }
+    if numbers.constrained.len() == space.n_dofs() {
+        return Ok((Box::new(Diagonal::identity(cpu, space.n_dofs())?), Vec::new()));
+    }
+    let options = case.file.solver.gmg.clone().unwrap_or_default();
+    let hierarchy = Hierarchy::below(finest);
+    let levels = hierarchy.levels(&options);
+    let cycle: Result<Box<dyn Preconditioner<f64, Cpu>>, MultigridError> = match options.precision {
+        LevelPrecision::Single => hierarchy.cycle::<f32>(cpu, &options, numbers),
+        LevelPrecision::Double => hierarchy.cycle::<f64>(cpu, &options, numbers),
+    };
+    cycle.map(|cycle| (cycle, levels)).map_err(|error| refused(case, error))
+}
+
+/// The error where a case is none for geometric multigrid.
+fn refuse(case: &Case, message: &str) -> CaseError {
+    let message = format!("geometric multigrid {message}, or use \"jacobi\"");
+    case.wrong(&["solver".into(), "preconditioner".into()], message)
+}
+
+/// The same for what the hierarchy refuses, with what to do about cells that cannot be joined.
+fn refused(case: &Case, error: MultigridError) -> CaseError {
+    match error {
+        MultigridError::Linalg(error) => error.into(),
+        MultigridError::Coarsest { axis, cells, least, most } => {
+            let name = ["x", "y", "z"][axis];
+            let message = format!(
+                "joins cells in pairs of one width while every axis has an even number of them, and {cells} along {name} \
+                 remain on the coarsest level, which takes {least} to {most}: take 2, 4, 8, … times a few cells along each axis"
+            );
+            refuse(case, &message)
+        }
+        error => refuse(case, &format!("cannot be set up ({error}): use another mesh")),
+    }
+}
+
+/// The box of the mesh, stretched to where σ̄ is 1 and its longest side too.
+fn finest(lattice: &Lattice, problem: &TensorProblem<'_>) -> Result<BoxGrid, MultigridError> {
+    let space = problem.space();
+    let sigma = mean_diagonal(problem);
+    let mut widths = lattice.widths(space.dimension());
+    let stretch = |(widths, sigma): (&mut Vec<f64>, f64)| {
+        widths.iter_mut().for_each(|width| *width /= sigma.sqrt());
+        widths.iter().sum::<f64>()
+    };
+    let longest = widths.iter_mut().zip(sigma).map(stretch).fold(0.0, f64::max);
+    widths.iter_mut().flatten().for_each(|width| *width /= longest);
+    BoxGrid::new(space.degree(), &widths)
+}
+
+/// The mean of the diagonal entries of σ over the middles of all cells.
+fn mean_diagonal(problem: &TensorProblem<'_>) -> [f64; 3] {
+    let (space, sigma) = (problem.space(), problem.form().sigma);
+    if sigma.as_constant().is_some() {
+        return [1.0; 3];
+    }
+    let mesh = space.mesh();
+    let mut sums = [0.0; 3];
+    for cell in 0..mesh.n_cells() {
+        let nodes = mesh.cell(cell);
+        let sum = |axis: usize| nodes.iter().map(|&node| mesh.points[node as usize][axis]).sum::<f64>();
+        let middle = [0, 1, 2].map(|axis| sum(axis) / nodes.len() as f64);
+        let tag = mesh.cell_tags.get(cell).copied().unwrap_or(0);
+        let tensor = sigma.tensor_at(cell, tag, middle);
+        (0..3).for_each(|axis| sums[axis] += tensor[axis][axis]);
+    }
+    sums.map(|sum| sum / mesh.n_cells() as f64)
+}
+
+/// A side of the box on which u is not given everywhere.
+fn free_side(lattice: &Lattice, grid: &BoxGrid, numbers: &Numbers) -> Option<String> {
+    let along = grid.nodes();
+    let mut is_given = vec![false; numbers.node_of_dof.len()];
+    numbers.constrained.iter().for_each(|&dof| is_given[numbers.node_of_dof[dof as usize] as usize] = true);
+    let side_of = |node: usize| {
+        let at = [node % along[0], node / along[0] % along[1], node / (along[0] * along[1])];
+        let on_side = |axis: usize| at[axis] == 0 || at[axis] + 1 == along[axis];
+        (0..grid.dimension()).find(|&axis| on_side(axis)).map(|axis| (axis, at[axis] > 0))
+    };
+    let free = (0..is_given.len()).filter(|&node| !is_given[node]);
+    free.filter_map(side_of).next().map(|(axis, is_upper)| {
+        let place = lattice.ends(axis)[usize::from(is_upper)];
+        format!("{} = {place}", ["x", "y", "z"][axis])
+    })
+}
+
+/// Boxes, each with half as many cells along every axis as the next.
+struct Hierarchy {
+    /// The coarsest first.
+    grids: Vec<BoxGrid>,
+}
+
+impl Hierarchy {
+    fn below(finest: BoxGrid) -> Self {
+        let mut grids: Vec<BoxGrid> = std::iter::successors(Some(finest), BoxGrid::coarsened).collect();
+        grids.reverse();
+        Self { grids }
+    }
+
+    fn cycle<T: Contract>(
+        &self,
+        cpu: &Cpu,
+        options: &GmgSection,
+        numbers: Numbers,
+    ) -> Result<Box<dyn Preconditioner<f64, Cpu>>, MultigridError> {
+        let smoother = Smoother::from(options.smoother);
+        let cycle = GeometricMultigrid::<T>::with_smoother(cpu, &self.grids[0], self.grids.len(), smoother)?;
+        Ok(Box::new(Renumbered::new(cpu, cycle, numbers)?))
+    }
+
+    /// What there is to tell of the levels, the finest first.
+    fn levels(&self, options: &GmgSection) -> Vec<LevelReport> {
+        let has_patches = options.smoother == BoxSmootherName::VertexPatch;
+        let n_vertices =
+            |grid: &BoxGrid| (0..grid.dimension()).map(|axis| grid.widths(axis).len() - 1).product();
+        let level = |(level, grid): (usize, &BoxGrid)| LevelReport {
+            n_rows: grid.n_unknowns(),
+            n_nonzeros: None,
+            n_patches: (has_patches && level > 0).then(|| n_vertices(grid)),
+        };
+        self.grids.iter().enumerate().map(level).rev().collect()
+    }
+}
