@@ -18,6 +18,8 @@
 #![deny(unsafe_code)]
 
 mod axis;
+#[allow(unsafe_code)]
+mod cuda;
 mod cycle;
 mod eigen;
 mod error;
@@ -31,6 +33,10 @@ mod tensor;
 mod transfer;
 mod windows;
 
+pub use cuda::{
+    CudaBoxOperator, CudaPatches, CudaTransfer, PatchKernel, PatchShape,
+    specialisations as cuda_specialisations,
+};
 pub use cycle::{Multigrid, MultigridConfig};
 pub use error::MultigridError;
 pub use full::FullOutcome;

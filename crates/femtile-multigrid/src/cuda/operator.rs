@@ -1,0 +1,99 @@
+use femtile_device::cuda::{Kernel, Program, Read, Specialisation, Structure, Write};
+use femtile_device::{Buffer, Cuda, Scalar};
+
+use super::cells::{CELLS_HEADER, Cells};
+use super::constants::text;
+use super::shape::PatchShape;
+use super::{HIGHEST_DEGREE, check};
+use crate::MultigridError;
+use crate::axis::matrices;
+use crate::error::need;
+use crate::grid::BoxGrid;
+
+static OPERATOR: Program =
+    Program { name: "box_operator", source: include_str!("operator.cu"), headers: &[CELLS_HEADER] };
+
+type Residual<T> = (Write<T>, Read<T>, Read<T>, Read<T>, Structure);
+
+/// The Laplacian on a box of hexahedra, as [`BoxOperator`](crate::BoxOperator) has it, on a GPU.
+///
+/// # Cost
+/// A launch for each of eight colours of cells; each reads x and b and reads and writes r at the nodes of its cells. Seven
+/// products with 1-D matrices a cell.
+#[derive(Debug)]
+pub struct CudaBoxOperator<T: Scalar> {
+    device: Cuda,
+    grid: BoxGrid,
+    /// Of all cells along each axis.
+    widths: Buffer<T, Cuda>,
+}
+
+impl<T: Scalar> CudaBoxOperator<T> {
+    /// On a grid.
+    ///
+    /// # Errors
+    /// [`MultigridError::Gpu`] for grids with two axes or of too high a degree, and what the device reports.
+    pub fn new(device: &Cuda, grid: &BoxGrid) -> Result<Self, MultigridError> {
+        check(grid)?;
+        let widths = (0..3).flat_map(|axis| grid.widths(axis)).map(|&width| T::from_f64(width)).collect();
+        Ok(Self { device: device.clone(), grid: grid.clone(), widths: Buffer::from_vec(device, widths)? })
+    }
+
+    /// $r = b - A x$, zero on the boundary.
+    ///
+    /// # Errors
+    /// [`MultigridError::Length`] when a vector does not fit, and what the device reports.
+    pub fn residual(
+        &self,
+        r: &mut Buffer<T, Cuda>,
+        b: &Buffer<T, Cuda>,
+        x: &Buffer<T, Cuda>,
+    ) -> Result<(), MultigridError> {
+        for (field, len) in [("r", r.len()), ("b", b.len()), ("x", x.len())] {
+            need(field, self.grid.n_nodes(), len)?;
+        }
+        let program = program::<T>(self.grid.degree());
+        let kernel = Kernel::<Residual<T>>::new("box_residual");
+        for cells in Cells::colours(&self.grid) {
+            let arguments = (r.write(), b.read(), x.read(), self.widths.read(), cells.structure());
+            let launch = shape(self.grid.degree()).launch(cells.n, bytes::<T>(self.grid.degree()));
+            // SAFETY: cells lie in the grid, of whose nodes all vectors have values and of whose cells there are widths; those
+            // of a colour have no node in common.
+            unsafe { self.device.launch(&program, &kernel, launch, arguments) }?;
+        }
+        Ok(())
+    }
+}
+
+fn shape(degree: usize) -> PatchShape {
+    let team = (degree + 1) * (degree + 1);
+    PatchShape { team, teams: (128 / team).max(1), blocks: 1 }
+}
+
+/// Shared memory of a team.
+fn bytes<T>(degree: usize) -> usize {
+    let n = degree + 1;
+    2 * n * n * (n | 1) * size_of::<T>()
+}
+
+fn program<T: Scalar>(degree: usize) -> Specialisation {
+    let n = degree + 1;
+    let [mass, stiffness] = matrices(degree, &[1.0]).map(|table| table.entries);
+    let halves = |a: &[f64], n_rows: usize, sign: f64| -> Vec<f64> {
+        let entry =
+            |row: usize, column: usize| 0.5 * (a[row * n + column] + sign * a[row * n + n - 1 - column]);
+        (0..n_rows * n_rows).map(|at| entry(at / n_rows, at % n_rows)).collect()
+    };
+    let tables = text(&[
+        ("MASS_EVEN", halves(&mass, n.div_ceil(2), 1.0)),
+        ("MASS_ODD", halves(&mass, n / 2, -1.0)),
+        ("STIFFNESS_EVEN", halves(&stiffness, n.div_ceil(2), 1.0)),
+        ("STIFFNESS_ODD", halves(&stiffness, n / 2, -1.0)),
+    ]);
+    let program = OPERATOR.of::<T>().define("FEMTILE_DEGREE", degree).header("tables.cuh", tables);
+    shape(degree).define(program)
+}
+
+pub(super) fn specialisations() -> Vec<Specialisation> {
+    (1..=HIGHEST_DEGREE).flat_map(|degree| [program::<f64>(degree), program::<f32>(degree)]).collect()
+}

@@ -1,0 +1,176 @@
+mod fused;
+mod skeleton;
+mod tables;
+
+use femtile_device::cuda::{Kernel, Read, Specialisation, Structure, Write};
+use femtile_device::{Buffer, Cuda, Scalar};
+
+use super::shape::PatchShape;
+use super::{HIGHEST_DEGREE, check};
+use crate::error::need;
+use crate::grid::{BoxGrid, all};
+use crate::{MultigridError, PostOrder};
+use tables::Modes;
+
+type Solve<T> = (Write<T>, Read<T>, Read<T>, Structure);
+
+/// How patches are solved on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PatchKernel {
+    /// From the surfaces of patches alone, which lie between cells: no residual is computed, and what is inside cells is
+    /// written once a step.
+    #[default]
+    Skeleton,
+    /// The residual on a patch and the exact solve with it, as they are defined: to compare with.
+    Fused,
+}
+
+/// Exact solves on the nodes inside patches of 2 × 2 × 2 cells, one colour after another, on a GPU: what
+/// [`Multigrid::smooth`](crate::Multigrid::smooth) does.
+///
+/// # Cost
+/// A launch a colour. [`PatchKernel::Skeleton`] reads, of a patch, the $(2k - 1)^3$ values of b inside and the
+/// $(2k + 1)^3 - (2k - 1)^3$ of x on the surface, and writes $3 (2k - 1)^2 - 3 (2k - 1) + 1$ of x, all inside for the last
+/// patch that has a cell.
+/// # Source
+/// `[cui2024]`, Alg. 2.3, eqs. (2.8), (2.13) and (2.14). Differs: the solve does without the old values inside.
+#[derive(Debug)]
+pub struct CudaPatches<T: Scalar> {
+    device: Cuda,
+    grid: BoxGrid,
+    kernel: PatchKernel,
+    program: Specialisation,
+    shape: PatchShape,
+    /// Shared memory of a team.
+    bytes: usize,
+    /// Eigenvalues, and how modes meet the ends of a line through stiffness.
+    modes: Buffer<T, Cuda>,
+    /// What stiffness along each axis is multiplied by.
+    scales: [f64; 3],
+}
+
+impl<T: Scalar> CudaPatches<T> {
+    /// The cells around every vertex inside; shared out among threads as given, or as is known to be fast.
+    ///
+    /// # Errors
+    /// [`MultigridError::Gpu`] for grids with two axes or with cells that differ and for shapes that cannot be, and what the
+    /// device reports.
+    pub fn new(
+        device: &Cuda,
+        grid: &BoxGrid,
+        kernel: PatchKernel,
+        shape: Option<PatchShape>,
+    ) -> Result<Self, MultigridError> {
+        let widths = equal_widths(grid)?;
+        let degree = grid.degree();
+        let shape = shape.unwrap_or_else(|| kernel.shape::<T>(degree));
+        let (lines, bytes) = match kernel {
+            PatchKernel::Skeleton => (skeleton::lines(degree), skeleton::bytes::<T>(degree)),
+            PatchKernel::Fused => (fused::lines(degree), fused::bytes::<T>(degree)),
+        };
+        shape.check(lines)?;
+        let volume: f64 = widths.iter().product();
+        Ok(Self {
+            device: device.clone(),
+            grid: grid.clone(),
+            kernel,
+            program: kernel.program::<T>(degree, shape),
+            shape,
+            bytes,
+            modes: Buffer::from_vec(device, Modes::new(degree).by_thread())?,
+            scales: widths.map(|width| volume / (width * width)),
+        })
+    }
+
+    /// One step for A x = b.
+    ///
+    /// # Errors
+    /// [`MultigridError::Length`] when a vector does not fit, and what the device reports.
+    pub fn step(
+        &self,
+        x: &mut Buffer<T, Cuda>,
+        b: &Buffer<T, Cuda>,
+        order: PostOrder,
+    ) -> Result<(), MultigridError> {
+        need("x", self.grid.n_nodes(), x.len())?;
+        need("b", self.grid.n_nodes(), b.len())?;
+        let name = match self.kernel {
+            PatchKernel::Skeleton => "vertex_patch_skeleton",
+            PatchKernel::Fused => "vertex_patch_fused",
+        };
+        let kernel = Kernel::<Solve<T>>::new(name);
+        let mut colours: Vec<_> = all([2; 3]).collect();
+        if order == PostOrder::Reversed {
+            colours.reverse();
+        }
+        for places in colours {
+            let (n_patches, colour) = self.colour(places, order);
+            if n_patches == 0 {
+                continue;
+            }
+            let launch = self.shape.launch(n_patches, self.bytes);
+            let arguments = (x.write(), b.read(), self.modes.read(), Structure(colour));
+            // SAFETY: patches lie in the grid, of whose nodes x and b have values; those of a colour write the nodes inside
+            // them alone, which no other of them has, and modes are those of the degree.
+            unsafe { self.device.launch(&self.program, &kernel, launch, arguments) }?;
+        }
+        Ok(())
+    }
+
+    /// The patches with places of these parities: how many, and `struct Colour` of the kernels.
+    fn colour(&self, places: [usize; 3], order: PostOrder) -> (usize, Vec<u64>) {
+        let cells = [0, 1, 2].map(|axis| self.grid.widths(axis).len());
+        let counts = [0, 1, 2].map(|axis| (cells[axis] - places[axis]) / 2);
+        let [n, m, _] = self.grid.nodes();
+        let words = |numbers: [usize; 3]| numbers.map(|number| number as u64);
+        let mut colour = vec![n as u64, (n * m) as u64];
+        colour.extend([counts, places, cells].into_iter().flat_map(words));
+        colour.push(u64::from(order == PostOrder::Reversed));
+        colour.extend(self.scales.map(f64::to_bits));
+        (counts.iter().product(), colour)
+    }
+}
+
+impl PatchKernel {
+    fn shape<T: Scalar>(self, degree: usize) -> PatchShape {
+        match self {
+            Self::Skeleton => skeleton::shape::<T>(degree),
+            Self::Fused => fused::shape(degree),
+        }
+    }
+
+    fn program<T: Scalar>(self, degree: usize, shape: PatchShape) -> Specialisation {
+        match self {
+            Self::Skeleton => skeleton::program::<T>(degree, shape),
+            Self::Fused => fused::program::<T>(degree, shape),
+        }
+    }
+
+    fn shipped<T: Scalar>(self, degree: usize) -> Specialisation {
+        self.program::<T>(degree, self.shape::<T>(degree))
+    }
+}
+
+/// The programs of this folder.
+pub(super) fn specialisations() -> Vec<Specialisation> {
+    let of_degree = |degree| {
+        [PatchKernel::Skeleton, PatchKernel::Fused]
+            .map(|kernel| [kernel.shipped::<f64>(degree), kernel.shipped::<f32>(degree)])
+            .concat()
+    };
+    (1..=HIGHEST_DEGREE).flat_map(of_degree).collect()
+}
+
+/// The width of all cells along each axis.
+fn equal_widths(grid: &BoxGrid) -> Result<[f64; 3], MultigridError> {
+    check(grid)?;
+    for axis in 0..3 {
+        let widths = grid.widths(axis);
+        if let Some(other) = widths.iter().find(|&width| (width / widths[0] - 1.0).abs() > 1e-12) {
+            let message =
+                format!("axis {axis} has cells of widths {} and {other}: choose equal ones", widths[0]);
+            return Err(MultigridError::Gpu { message });
+        }
+    }
+    Ok([0, 1, 2].map(|axis| grid.widths(axis)[0]))
+}
