@@ -16,9 +16,9 @@ __device__ inline void store_line(T* to, const T (&line)[LENGTH], u64 stride) {
     for (u32 i = 0; i < LENGTH; ++i) to[i * stride] = line[i];
 }
 
-// Every `step`-th cell along each axis from `places` on: so many, of `cells`.
+// Of all cells those at `places` and at every so many from there on: how many along each axis.
 struct Cells {
-    u64 counts[3], places[3], cells[3], step;
+    u64 counts[3], places[3], steps[3], cells[3];
 
     __device__ inline u32 count() const { return (u32)(counts[0] * counts[1] * counts[2]); }
 };
@@ -32,7 +32,7 @@ struct Cell {
 #pragma unroll
         for (u32 axis = 0; axis < 3; ++axis) {
             const u32 count = (u32)cells.counts[axis];
-            at[axis] = (u32)cells.places[axis] + (u32)cells.step * (rest % count);
+            at[axis] = (u32)cells.places[axis] + (u32)cells.steps[axis] * (rest % count);
             rest /= count;
         }
     }

@@ -1,8 +1,9 @@
-// r = b - A x for the Laplacian on boxes, cells of a colour at once, of which no two have a node in common:
+// r = b - A x for the Laplacian on boxes, rows of cells along x of a colour at once, of which no two have a node in common:
 //   A = sum over cells of  K x M x M + M x K x M + M x M x K.
-// The first cell that has a node takes b, later ones subtract; rows of the boundary are zero.
+// The first row that has a node takes b, later ones subtract; rows of the boundary are zero.
 //
-// A team of threads takes a cell, a thread a line. Mass and stiffness are the same seen from either end, so that sums and
+// A team of threads goes along a row from cell to cell, a thread a line, and hands on what two cells share. It begins a cell
+// earlier, of which it takes nothing else. Mass and stiffness are the same seen from either end, so that sums and
 // differences of nodes that mirror each other halve the multiplications.
 #include "femtile.cuh"
 #include "cells.cuh"
@@ -60,55 +61,71 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS)
     box_residual(T* r, const T* b, const T* x, const T* widths, Cells cells) {
     FEMTILE_DYNAMIC_SHARED(T, shared);
     const u32 team = threadIdx.x / TEAM, own = threadIdx.x % TEAM, number = blockIdx.x * TEAMS + team;
-    const bool is_active = team < TEAMS && number < cells.count();
-    const Cell cell(cells, is_active ? number : 0);
-    const Nodes nodes(cells, cell, K);
-    T *const values = shared + (is_active ? team : 0) * 2 * TENSOR, *const others = values + TENSOR;
-    const u32 p = own % N, q = own / N;
-    const u64 column = nodes.first + p + q * nodes.row;
-    const T width_x = __ldg(widths + cell.at[0]), width_y = __ldg(widths + cells.cells[0] + cell.at[1]);
-    const T width_z = __ldg(widths + cells.cells[0] + cells.cells[1] + cell.at[2]);
+    const bool has_row = team < TEAMS && number < cells.count();
+    Cell cell(cells, has_row ? number : 0);
+    T *const values = shared + (has_row ? team : 0) * (2 * TENSOR + 2 * LAYER), *const others = values + TENSOR;
+    T* const handed = others + TENSOR;
+    const u32 p = own % N, q = own / N, begin = cell.at[0], n_cells = (u32)cells.cells[0];
+    const u32 end = begin + (u32)cells.steps[0] < n_cells ? begin + (u32)cells.steps[0] : n_cells;
+    const T width_y = __ldg(widths + n_cells + cell.at[1]);
+    const T width_z = __ldg(widths + n_cells + cells.cells[1] + cell.at[2]);
+    const bool is_zero = cell.is_on_boundary(cells, 1, q), is_first = cell.is_first(1, q);
 
-    if (is_active) {
-        T line[N];
-        load_line(line, x + column, nodes.layer);
-        store_line(values + p + q * ROW, line, LAYER);
-    }
-    __syncthreads();
-    if (is_active) {
-        T *const of_mass = values + p * ROW + q * LAYER, *const of_stiffness = others + p * ROW + q * LAYER;
-        T mass[N] = {}, stiffness[N] = {};
-        const Halves line(of_mass, 1);
-        add_product<Mass>(mass, line, width_x);
-        add_product<Stiffness>(stiffness, line, (T)1 / width_x);
-        store_line(of_mass, mass, 1);
-        store_line(of_stiffness, stiffness, 1);
-    }
-    __syncthreads();
-    if (is_active) {
-        T *const of_mass = values + p + q * LAYER, *const of_stiffness = others + p + q * LAYER;
-        T mass[N] = {}, stiffness[N] = {};
-        const Halves line(of_mass, ROW);
-        add_product<Mass>(mass, line, width_y);
-        add_product<Stiffness>(stiffness, line, (T)1 / width_y);
-        add_product<Mass>(stiffness, Halves(of_stiffness, ROW), width_y);
-        store_line(of_mass, mass, ROW);
-        store_line(of_stiffness, stiffness, ROW);
-    }
-    __syncthreads();
-    if (is_active) {
-        T product[N] = {};
-        add_product<Stiffness>(product, Halves(values + p + q * ROW, LAYER), (T)1 / width_z);
-        add_product<Mass>(product, Halves(others + p + q * ROW, LAYER), width_z);
-        const bool is_first = cell.is_first(0, p) && cell.is_first(1, q);
-        const bool is_zero = cell.is_on_boundary(cells, 0, p) || cell.is_on_boundary(cells, 1, q);
+    // As many turns as the longest row of a block has.
+    for (u32 turn = 0; turn <= (u32)cells.steps[0]; ++turn) {
+        cell.at[0] = begin + turn - 1;
+        const bool is_active = has_row && begin + turn > 0 && begin + turn <= end;
+        const u64 column = Nodes(cells, cell, K).first + p + q * Nodes(cells, cell, K).row;
+        const u64 layer = Nodes(cells, cell, K).layer;
+        if (is_active) {
+            T line[N];
+            load_line(line, x + column, layer);
+            store_line(values + p + q * ROW, line, LAYER);
+        }
+        __syncthreads();
+        if (is_active) {
+            const T width_x = __ldg(widths + cell.at[0]);
+            T *const of_mass = values + p * ROW + q * LAYER, *const of_stiffness = others + p * ROW + q * LAYER;
+            T mass[N] = {}, stiffness[N] = {};
+            const Halves line(of_mass, 1);
+            add_product<Mass>(mass, line, width_x);
+            add_product<Stiffness>(stiffness, line, (T)1 / width_x);
+            store_line(of_mass, mass, 1);
+            store_line(of_stiffness, stiffness, 1);
+        }
+        __syncthreads();
+        if (is_active) {
+            T *const of_mass = values + p + q * LAYER, *const of_stiffness = others + p + q * LAYER;
+            T mass[N] = {}, stiffness[N] = {};
+            const Halves line(of_mass, ROW);
+            add_product<Mass>(mass, line, width_y);
+            add_product<Stiffness>(stiffness, line, (T)1 / width_y);
+            add_product<Mass>(stiffness, Halves(of_stiffness, ROW), width_y);
+            store_line(of_mass, mass, ROW);
+            store_line(of_stiffness, stiffness, ROW);
+        }
+        __syncthreads();
+        if (is_active) {
+            T product[N] = {};
+            add_product<Stiffness>(product, Halves(values + p + q * ROW, LAYER), (T)1 / width_z);
+            add_product<Mass>(product, Halves(others + p + q * ROW, LAYER), width_z);
+            // Handed on to the next cell, while that before is read.
+            if (p == K) store_line(handed + turn % 2 * LAYER + q, product, ROW);
+            const bool is_end = cell.at[0] + 1 == n_cells;
+            if (turn > 0 && (p < K || is_end)) {
+                if (p == 0 && cell.at[0] > 0) {
 #pragma unroll
-        for (u32 i = 0; i < N; ++i) {
-            const u64 node = column + i * nodes.layer;
-            if (is_zero || cell.is_on_boundary(cells, 2, i)) {
-                r[node] = 0;
-            } else {
-                r[node] = (is_first && cell.is_first(2, i) ? __ldg(b + node) : r[node]) - product[i];
+                    for (u32 i = 0; i < N; ++i) product[i] += handed[(turn + 1) % 2 * LAYER + q + i * ROW];
+                }
+#pragma unroll
+                for (u32 i = 0; i < N; ++i) {
+                    const u64 node = column + i * layer;
+                    if (is_zero || cell.is_on_boundary(cells, 0, p) || cell.is_on_boundary(cells, 2, i)) {
+                        r[node] = 0;
+                    } else {
+                        r[node] = (is_first && cell.is_first(2, i) ? __ldg(b + node) : r[node]) - product[i];
+                    }
+                }
             }
         }
     }

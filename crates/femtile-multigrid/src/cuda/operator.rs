@@ -13,13 +13,16 @@ use crate::grid::BoxGrid;
 static OPERATOR: Program =
     Program { name: "box_operator", source: include_str!("operator.cu"), headers: &[CELLS_HEADER] };
 
+/// Cells that a team of threads goes along, after one that it takes nothing but the face of.
+const ROW_CELLS: usize = 16;
+
 type Residual<T> = (Write<T>, Read<T>, Read<T>, Read<T>, Structure);
 
 /// The Laplacian on a box of hexahedra, as [`BoxOperator`](crate::BoxOperator) has it, on a GPU.
 ///
 /// # Cost
-/// A launch for each of eight colours of cells; each reads x and b and reads and writes r at the nodes of its cells. Seven
-/// products with 1-D matrices a cell.
+/// A launch for each of four colours of rows of cells; each reads x and b and reads and writes r at the nodes of its cells.
+/// Seven products with 1-D matrices a cell.
 #[derive(Debug)]
 pub struct CudaBoxOperator<T: Scalar> {
     device: Cuda,
@@ -54,11 +57,11 @@ impl<T: Scalar> CudaBoxOperator<T> {
         }
         let program = program::<T>(self.grid.degree());
         let kernel = Kernel::<Residual<T>>::new("box_residual");
-        for cells in Cells::colours(&self.grid) {
+        for cells in Cells::rows(&self.grid, ROW_CELLS) {
             let arguments = (r.write(), b.read(), x.read(), self.widths.read(), cells.structure());
             let launch = shape(self.grid.degree()).launch(cells.n, bytes::<T>(self.grid.degree()));
-            // SAFETY: cells lie in the grid, of whose nodes all vectors have values and of whose cells there are widths; those
-            // of a colour have no node in common.
+            // SAFETY: rows lie in the grid, of whose nodes all vectors have values and of whose cells there are widths; those of a
+            // colour have no node in common, and of a row's parts each writes nodes of its own.
             unsafe { self.device.launch(&program, &kernel, launch, arguments) }?;
         }
         Ok(())
@@ -73,7 +76,7 @@ fn shape(degree: usize) -> PatchShape {
 /// Shared memory of a team.
 fn bytes<T>(degree: usize) -> usize {
     let n = degree + 1;
-    2 * n * n * (n | 1) * size_of::<T>()
+    2 * (n + 1) * n * (n | 1) * size_of::<T>()
 }
 
 fn program<T: Scalar>(degree: usize) -> Specialisation {

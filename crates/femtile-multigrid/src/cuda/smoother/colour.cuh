@@ -12,28 +12,37 @@ struct Colour {
     // What stiffness along each axis is multiplied by where cells have a width of one.
     double scales[3];
 
-    __device__ inline u32 n_patches() const { return (u32)(counts[0] * counts[1] * counts[2]); }
+    __device__ inline u32 count() const { return (u32)(counts[0] * counts[1] * counts[2]); }
 };
 
-// One of them.
+// One of them, by its place along each axis.
 struct Patch {
-    // The lowest node, which is a corner.
-    u64 first;
-    // Whether a cell of it is in no patch of a later colour.
-    bool is_last;
+    u32 at[3];
 
-    __device__ inline Patch(const Colour& colour, u32 patch) : first(0), is_last(true) {
-        const u64 strides[3] = {1, colour.row, colour.layer};
-        u32 rest = patch;
+    __device__ inline Patch(const Colour& colour, u32 number) {
+        u32 rest = number;
 #pragma unroll
         for (u32 axis = 0; axis < 3; ++axis) {
-            const u32 count = (u32)colour.counts[axis], parity = (u32)colour.places[axis];
-            const u32 place = parity + 2 * (rest % count);
+            const u32 count = (u32)colour.counts[axis];
+            at[axis] = (u32)colour.places[axis] + 2 * (rest % count);
             rest /= count;
-            first += (u64)(FEMTILE_DEGREE * place) * strides[axis];
-            // Colours go by their bits, so that along each axis the patch of one parity comes last, if it is there.
-            const bool is_later = parity != (u32)colour.is_reversed;
-            is_last = is_last && (is_later || place == 0 || place + 2 == (u32)colour.cells[axis]);
         }
+    }
+
+    // The lowest node, which is a corner.
+    __device__ inline u64 first(const Colour& colour) const {
+        return FEMTILE_DEGREE * (at[0] + at[1] * colour.row + at[2] * colour.layer);
+    }
+
+    // Whether a cell of it is in no patch of a later colour. Colours go by their bits, so that along each axis the patch of
+    // one parity comes last, if it is there.
+    __device__ inline bool is_last(const Colour& colour) const {
+        bool is_last = true;
+#pragma unroll
+        for (u32 axis = 0; axis < 3; ++axis) {
+            const bool is_later = at[axis] % 2 != (u32)colour.is_reversed;
+            is_last = is_last && (is_later || at[axis] == 0 || at[axis] + 2 == (u32)colour.cells[axis]);
+        }
+        return is_last;
     }
 };

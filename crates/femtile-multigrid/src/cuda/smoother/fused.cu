@@ -52,8 +52,8 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS)
     vertex_patch_fused(T* x, const T* b, const T* modes, Colour colour) {
     FEMTILE_DYNAMIC_SHARED(T, shared);
     const u32 team = threadIdx.x / TEAM, own = threadIdx.x % TEAM, patch_number = blockIdx.x * TEAMS + team;
-    const bool is_active = team < TEAMS && patch_number < colour.n_patches();
-    const Patch patch(colour, is_active ? patch_number : 0);
+    const bool is_active = team < TEAMS && patch_number < colour.count();
+    const u64 first = Patch(colour, is_active ? patch_number : 0).first(colour);
     T *const values = shared + (is_active ? team : 0) * 2 * TENSOR, *const others = values + TENSOR;
     const u32 p = own % M, q = own / M;
     const bool is_inside = is_active && p < N && q < N;
@@ -61,7 +61,7 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS)
 
     // Rows along x come in order, and so does each line of its own.
     for (u32 i = own; is_active && i < TENSOR; i += TEAM) {
-        values[i] = x[patch.first + i % M + i / M % M * colour.row + i / LAYER * colour.layer];
+        values[i] = x[first + i % M + i / M % M * colour.row + i / LAYER * colour.layer];
     }
     __syncthreads();
 
@@ -90,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS)
     T* const along_x = values + p * ROW + q * LAYER;
     T* const along_y = values + p + q * LAYER;
     T* const along_z = values + p + q * ROW;
-    const u64 column = patch.first + (p + 1) + (q + 1) * colour.row + colour.layer;
+    const u64 column = first + (p + 1) + (q + 1) * colour.row + colour.layer;
     if (is_inside) {
         T line[M], sums[N] = {};
         load_line(line, along_z, LAYER);

@@ -21,6 +21,11 @@ pub enum PatchKernel {
     /// written once a step.
     #[default]
     Skeleton,
+    /// The same, but every patch writes all inside: rows of values in place of single ones.
+    Whole,
+    /// As [`PatchKernel::Skeleton`], but rows of patches along x take two colours at once, the second one a patch behind the
+    /// first: half the launches, and values that both read are near.
+    Rows,
     /// The residual on a patch and the exact solve with it, as they are defined: to compare with.
     Fused,
 }
@@ -65,8 +70,8 @@ impl<T: Scalar> CudaPatches<T> {
         let degree = grid.degree();
         let shape = shape.unwrap_or_else(|| kernel.shape::<T>(degree));
         let (lines, bytes) = match kernel {
-            PatchKernel::Skeleton => (skeleton::lines(degree), skeleton::bytes::<T>(degree)),
             PatchKernel::Fused => (fused::lines(degree), fused::bytes::<T>(degree)),
+            _ => (skeleton::lines(degree), skeleton::bytes::<T>(degree)),
         };
         shape.check(lines)?;
         let volume: f64 = widths.iter().product();
@@ -95,32 +100,37 @@ impl<T: Scalar> CudaPatches<T> {
         need("x", self.grid.n_nodes(), x.len())?;
         need("b", self.grid.n_nodes(), b.len())?;
         let name = match self.kernel {
-            PatchKernel::Skeleton => "vertex_patch_skeleton",
             PatchKernel::Fused => "vertex_patch_fused",
+            _ => "vertex_patch_skeleton",
         };
         let kernel = Kernel::<Solve<T>>::new(name);
         let mut colours: Vec<_> = all([2; 3]).collect();
         if order == PostOrder::Reversed {
             colours.reverse();
         }
-        for places in colours {
-            let (n_patches, colour) = self.colour(places, order);
-            if n_patches == 0 {
+        let n_at_once = if self.kernel == PatchKernel::Rows { 2 } else { 1 };
+        for places in colours.into_iter().step_by(n_at_once) {
+            let (n, colour) = self.colour(places, order);
+            if n == 0 {
                 continue;
             }
-            let launch = self.shape.launch(n_patches, self.bytes);
+            let launch = self.shape.launch(n, self.bytes);
             let arguments = (x.write(), b.read(), self.modes.read(), Structure(colour));
             // SAFETY: patches lie in the grid, of whose nodes x and b have values; those of a colour write the nodes inside
-            // them alone, which no other of them has, and modes are those of the degree.
+            // them alone, which no other of them has, two colours along a row
+            // in turn; modes are those of the degree.
             unsafe { self.device.launch(&self.program, &kernel, launch, arguments) }?;
         }
         Ok(())
     }
 
-    /// The patches with places of these parities: how many, and `struct Colour` of the kernels.
+    /// The patches, or rows of them, with places of these parities: how many, and `struct Colour` of the kernels.
     fn colour(&self, places: [usize; 3], order: PostOrder) -> (usize, Vec<u64>) {
         let cells = [0, 1, 2].map(|axis| self.grid.widths(axis).len());
-        let counts = [0, 1, 2].map(|axis| (cells[axis] - places[axis]) / 2);
+        let mut counts = [0, 1, 2].map(|axis| (cells[axis] - places[axis]) / 2);
+        if self.kernel == PatchKernel::Rows {
+            counts[0] = 1;
+        }
         let [n, m, _] = self.grid.nodes();
         let words = |numbers: [usize; 3]| numbers.map(|number| number as u64);
         let mut colour = vec![n as u64, (n * m) as u64];
@@ -134,15 +144,15 @@ impl<T: Scalar> CudaPatches<T> {
 impl PatchKernel {
     fn shape<T: Scalar>(self, degree: usize) -> PatchShape {
         match self {
-            Self::Skeleton => skeleton::shape::<T>(degree),
             Self::Fused => fused::shape(degree),
+            _ => skeleton::shape::<T>(degree, self),
         }
     }
 
     fn program<T: Scalar>(self, degree: usize, shape: PatchShape) -> Specialisation {
         match self {
-            Self::Skeleton => skeleton::program::<T>(degree, shape),
             Self::Fused => fused::program::<T>(degree, shape),
+            _ => skeleton::program::<T>(degree, self, shape),
         }
     }
 
@@ -154,7 +164,7 @@ impl PatchKernel {
 /// The programs of this folder.
 pub(super) fn specialisations() -> Vec<Specialisation> {
     let of_degree = |degree| {
-        [PatchKernel::Skeleton, PatchKernel::Fused]
+        [PatchKernel::Skeleton, PatchKernel::Whole, PatchKernel::Rows, PatchKernel::Fused]
             .map(|kernel| [kernel.shipped::<f64>(degree), kernel.shipped::<f32>(degree)])
             .concat()
     };

@@ -20,6 +20,9 @@
 const u32 TEAM = FEMTILE_TEAM, TEAMS = FEMTILE_TEAMS;
 static_assert(TEAM >= N * N && TEAM >= 3 * N, "a thread has a line of the inside or of three planes");
 
+// Whether there are registers for what is read before it is needed.
+const bool IS_EAGER = FEMTILE_EAGER;
+
 // Where entry (x, y, z) lies in shared memory: x + ROW y + LAYER z; paddings that were found by counting conflicts.
 const u32 ROW = FEMTILE_ROW, LAYER = FEMTILE_LAYER, TENSOR = (N - 1) * (ROW + LAYER) + N;
 
@@ -44,25 +47,20 @@ struct SurfaceLine {
     }
 };
 
-extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS)
-    vertex_patch_skeleton(T* x, const T* b, const T* modes, Colour colour) {
-    FEMTILE_DYNAMIC_SHARED(T, shared);
-    const u32 team = threadIdx.x / TEAM, own = threadIdx.x % TEAM, patch_number = blockIdx.x * TEAMS + team;
-    const bool is_active = team < TEAMS && patch_number < colour.n_patches();
-    const Patch patch(colour, is_active ? patch_number : 0);
-    T* const values = shared + (is_active ? team : 0) * TEAM_VALUES;
+// Solves on a patch; `own` is the thread's number in its team, whose memory is `values`.
+__device__ inline void solve(
+    T* x, const T* b, const T* modes, const Colour& colour, const Patch& patch, T* values, u32 own, bool is_active) {
+    const bool is_last = FEMTILE_WHOLE || patch.is_last(colour);
+    const u64 lowest = patch.first(colour);
     T* const surface = values + TENSOR;
     T* const faces = surface + SURFACE_LINES * N;
-    T* const corner = x + patch.first;
+    T* const corner = x + lowest;
     const u32 p = own % N, q = own / N;
     const bool has_line = is_active && q < N;
-    const u64 column = patch.first + (p + 1) + (q + 1) * colour.row;
 
     T line[N];
-    if (has_line) {
-#pragma unroll
-        for (u32 i = 0; i < N; ++i) line[i] = __ldg(b + column + (i + 1) * colour.layer);
-    }
+    const T* const of_b = b + lowest + (p + 1) + (q + 1) * colour.row + colour.layer;
+    if (has_line && IS_EAGER) load_line(line, of_b, colour.layer);
     for (u32 i = own; is_active && i < SURFACE_LINES; i += TEAM) {
         const SurfaceLine of_surface(colour, i);
         T nodes[M], along[N];
@@ -71,6 +69,7 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS)
         store_line(surface + i * N, along, 1);
     }
     if (has_line) {
+        if (!IS_EAGER) load_line(line, of_b, colour.layer);
         test_modes(line);
         store_line(values + p + ROW * q, line, LAYER);
     }
@@ -111,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS)
             line[i] -= scale_x * of_x + of_y * face_y[i * N] + of_z * face_z[i * N];
             line[i] *= reciprocal(scale_x * LAMBDA[i] + rest);
         }
-        if (patch.is_last) {
+        if (is_last) {
             to_nodes(line, sum, difference);
         } else {
             own_face[0] = middle_node(line, 1, sum);
@@ -123,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS)
     // A thread's line of the result: of the whole inside along z, or of the planes x, y and z along z, z and y. What stands
     // at its ends is read long before it is needed.
     const u32 plane = own / N, at = own % N;
-    const bool is_whole = has_line && patch.is_last, is_plane = is_active && !patch.is_last && plane < 3;
+    const bool is_whole = has_line && is_last, is_plane = is_active && !is_last && plane < 3;
     const u64 first = is_whole ? (p + 1) + (q + 1) * colour.row
         : plane == 0           ? K + (at + 1) * colour.row
         : plane == 1           ? (at + 1) + K * colour.row
@@ -173,4 +172,31 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS)
             if (plane < 2 || j != MIDDLE) corner[first + (j + 1) * stride] = line[j];
         }
     }
+}
+
+// A team takes a patch; or, of a row of patches along x, all of two colours, first the one and then the other: where a patch
+// of the second colour has its neighbours behind it, its turn comes.
+extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS)
+    vertex_patch_skeleton(T* x, const T* b, const T* modes, Colour colour) {
+    FEMTILE_DYNAMIC_SHARED(T, shared);
+    const u32 team = threadIdx.x / TEAM, own = threadIdx.x % TEAM, number = blockIdx.x * TEAMS + team;
+    const bool is_active = team < TEAMS && number < colour.count();
+    Patch patch(colour, is_active ? number : 0);
+    T* const values = shared + (is_active ? team : 0) * TEAM_VALUES;
+#if FEMTILE_ROWS
+    const u32 n_cells = (u32)colour.cells[0];
+#pragma unroll 1
+    for (u32 turn = 0; colour.places[0] + turn / 2 * 2 < n_cells; ++turn) {
+        const int place = (int)(colour.places[0] + turn / 2 * 2) - (int)(turn % 2);
+        if (place < 0 || place + 2 > (int)n_cells) continue;
+        patch.at[0] = (u32)place;
+        // What follows from a thread's number is computed anew, as keeping it takes registers.
+        u32 number_in_team = own;
+        asm volatile("" : "+r"(number_in_team));
+        solve(x, b, modes, colour, patch, values, number_in_team, is_active);
+        __syncthreads();
+    }
+#else
+    solve(x, b, modes, colour, patch, values, own, is_active);
+#endif
 }

@@ -2,6 +2,7 @@ use femtile_device::Scalar;
 use femtile_device::cuda::{Header, Program, RECIPROCAL_HEADER, Specialisation};
 
 use super::super::shape::PatchShape;
+use super::PatchKernel;
 use super::tables::Modes;
 
 static SKELETON: Program = Program {
@@ -20,7 +21,7 @@ pub(super) fn lines(degree: usize) -> usize {
     (n * n).max(3 * n)
 }
 
-pub(super) fn shape<T: Scalar>(degree: usize) -> PatchShape {
+pub(super) fn shape<T: Scalar>(degree: usize, kernel: PatchKernel) -> PatchShape {
     let (team, teams, blocks) = match (degree, size_of::<T>()) {
         (1, _) => (8, 16, 4),
         (2, _) => (16, 8, 4),
@@ -28,8 +29,8 @@ pub(super) fn shape<T: Scalar>(degree: usize) -> PatchShape {
         (4, _) => (56, 4, 3),
         (5, _) => (81, 3, 2),
         (6, _) => (121, 1, 4),
-        (7, 8) => (169, 1, 3),
-        (7, _) => (169, 1, 4),
+        (7, 8) => (169, 1, if kernel == PatchKernel::Skeleton { 3 } else { 2 }),
+        (7, _) => (169, 1, if kernel == PatchKernel::Rows { 3 } else { 4 }),
         _ => (lines(degree), 1, 2),
     };
     PatchShape { team, teams, blocks }
@@ -42,11 +43,18 @@ pub(super) fn bytes<T: Scalar>(degree: usize) -> usize {
     ((n - 1) * (row + layer) + n + (6 * m + 2) * n + 6 * n * n) * size_of::<T>()
 }
 
-pub(super) fn program<T: Scalar>(degree: usize, shape: PatchShape) -> Specialisation {
+pub(super) fn program<T: Scalar>(degree: usize, kernel: PatchKernel, shape: PatchShape) -> Specialisation {
     let (row, layer) = paddings::<T>(2 * degree - 1);
+    let is_rows = kernel == PatchKernel::Rows;
+    // Where planes take more registers than there are, and what is read early.
+    let is_whole = kernel == PatchKernel::Whole || (is_rows && degree >= 7);
+    let is_eager = !(is_rows && [4, 7, 8].contains(&degree));
     let program = SKELETON
         .of::<T>()
         .define("FEMTILE_DEGREE", degree)
+        .define("FEMTILE_WHOLE", u8::from(is_whole))
+        .define("FEMTILE_ROWS", u8::from(is_rows))
+        .define("FEMTILE_EAGER", u8::from(is_eager))
         .define("FEMTILE_ROW", row)
         .define("FEMTILE_LAYER", layer)
         .header("tables.cuh", Modes::new(degree).text());
