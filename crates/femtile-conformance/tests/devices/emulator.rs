@@ -204,7 +204,7 @@ fn complaint(name: &str, change: impl Fn(&str, &str) -> String + Send + Sync + '
             return;
         }
         if name.starts_with("vertex_patch") {
-            suite::box_multigrid::steps_of_the_smoother_agree_with_the_reference(&device, &scope);
+            suite::box_multigrid::all_ways_to_solve_on_patches_agree(&device, &scope);
             return;
         }
         if name == "box_operator.cu" {

@@ -96,3 +96,48 @@ impl Modes {
         ])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values at nodes of which modes are taken are those values again, whatever stands at the ends.
+    #[test]
+    fn nodes_come_back_from_modes_and_ends() {
+        for degree in 1..=8 {
+            let modes = Modes::new(degree);
+            let (n, m) = (2 * degree - 1, 2 * degree + 1);
+            let line: Vec<f64> = (0..m).map(|a| (1.7 * a as f64 + 0.3).sin()).collect();
+            let of_line: Vec<f64> = modes
+                .p
+                .chunks_exact(m)
+                .map(|row| row.iter().zip(&line).map(|(p, value)| p * value).sum())
+                .collect();
+            for a in 0..n {
+                let inside: f64 = modes.s[a * n..][..n].iter().zip(&of_line).map(|(s, mode)| s * mode).sum();
+                let found = inside + modes.d[a][0] * line[0] + modes.d[a][1] * line[m - 1];
+                assert!((found - line[a + 1]).abs() < 1e-12, "degree {degree}, node {a}: {found}");
+            }
+        }
+    }
+
+    /// Ends meet modes of either parity through stiffness as their mirror images do.
+    #[test]
+    fn even_modes_stand_first_and_see_both_ends_alike() {
+        for degree in 1..=8 {
+            let modes = Modes::new(degree);
+            let (n, m) = (2 * degree - 1, 2 * degree + 1);
+            for mode in 0..n {
+                let sign = if mode < degree { 1.0 } else { -1.0 };
+                let mirrored = |a: usize| modes.s[a * n + mode] - sign * modes.s[(n - 1 - a) * n + mode];
+                assert!((0..n).all(|a| mirrored(a).abs() < 1e-14), "degree {degree}, mode {mode}");
+                let last: f64 = (0..n)
+                    .map(|row| modes.s[row * n + mode] * modes.stiffness[(row + 1) * m + m - 1])
+                    .sum::<f64>()
+                    - modes.values[mode] * modes.p[mode * m + m - 1];
+                let size = modes.values[mode].max(1.0);
+                assert!((last - sign * modes.q[mode]).abs() < 1e-11 * size, "degree {degree}, mode {mode}");
+            }
+        }
+    }
+}
