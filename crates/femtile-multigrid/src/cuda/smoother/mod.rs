@@ -55,7 +55,7 @@ pub struct CudaPatches<T: Scalar> {
 }
 
 impl<T: Scalar> CudaPatches<T> {
-    /// The cells around every vertex inside; shared out among threads as given, or as is known to be fast.
+    /// The cells around every vertex inside; shared out among threads as given, or as comes with the degree.
     ///
     /// # Errors
     /// [`MultigridError::Gpu`] for grids with two axes or with cells that differ and for shapes that cannot be, and what the
