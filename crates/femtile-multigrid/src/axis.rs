@@ -167,7 +167,7 @@ fn rows(table: &Table, n: usize) -> Table {
 }
 
 /// Values at the nodes of the halves of a cell.
-fn embedding(degree: usize) -> Table {
+pub(crate) fn embedding(degree: usize) -> Table {
     let lagrange = Lagrange::gauss_lobatto(degree);
     let nodes = lagrange.nodes();
     let halves = (0..2 * degree).map(|i| 0.5 * (nodes[i % degree] + (i / degree) as f64)).chain([1.0]);

@@ -62,6 +62,12 @@ pub enum MultigridError {
         /// Values given.
         found: usize,
     },
+    /// A grid that there are no kernels for.
+    #[error("not on a GPU: {message}")]
+    Gpu {
+        /// What is wrong and what to choose.
+        message: String,
+    },
 }
 
 impl From<DeviceError> for MultigridError {

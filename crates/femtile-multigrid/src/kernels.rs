@@ -1,8 +1,8 @@
 use std::fmt::Debug;
 
 use femtile_device::{Buffer, Scalar};
+use femtile_linalg::LinalgError;
 use femtile_linalg::vector::VectorKernels;
-use femtile_linalg::{LinalgError, LinearOperator};
 
 use crate::{BoxGrid, MultigridError, PostOrder, Smoother};
 
@@ -12,7 +12,7 @@ use crate::{BoxGrid, MultigridError, PostOrder, Smoother};
 /// Vectors have a value for each node of their grid, zero on the boundary.
 pub trait BoxKernels<T: Scalar>: VectorKernels<T> {
     /// The operator on a grid.
-    type Operator: LinearOperator<T, Self> + Debug + Clone;
+    type Operator: Debug + Clone + Send + Sync;
     /// A smoother on a grid, or an exact solve.
     type Sweep: Debug + Clone + Send + Sync;
     /// What carries vectors between a grid and the refined one.

@@ -20,6 +20,8 @@
 mod axis;
 #[allow(unsafe_code)]
 mod cpu;
+#[allow(unsafe_code)]
+mod cuda;
 mod cycle;
 mod eigen;
 mod error;
@@ -34,6 +36,10 @@ mod tensor;
 mod transfer;
 mod windows;
 
+pub use cuda::{
+    CudaBoxOperator, CudaPatches, CudaTransfer, PatchKernel, PatchShape,
+    specialisations as cuda_specialisations,
+};
 pub use cycle::{Multigrid, MultigridConfig};
 pub use error::MultigridError;
 pub use full::FullOutcome;

@@ -5,6 +5,7 @@ pub mod amg;
 pub mod amg_levels;
 pub mod assembly;
 pub mod block_tridiagonal;
+pub mod box_multigrid;
 pub mod cg;
 pub mod csr;
 pub mod ell_warp;
@@ -234,6 +235,18 @@ macro_rules! matrix_free {
                 facets_are_added_to_products, all_degrees_agree_with_the_definition, cg_solves_without_a_matrix,
                 merged_cg_goes_the_way_of_plain_cg,
                 what_has_no_operator_is_refused;
+        }
+    };
+}
+
+/// Instantiates the checks of multigrid on boxes, for the GPUs, real or emulated, that `$devices()` gives.
+#[macro_export]
+macro_rules! box_multigrid {
+    ($devices:path, $scope:expr) => {
+        $crate::checks! { $devices, $scope;
+            box_multigrid: shapes_of_blocks_change_nothing, steps_of_the_smoother_agree_with_the_reference, all_ways_to_solve_on_patches_agree,
+                residuals_agree_with_the_reference, transfers_keep_functions_and_integrals,
+                full_multigrid_takes_the_cycles_of_the_reference, grids_of_other_shapes_are_refused;
         }
     };
 }

@@ -27,6 +27,7 @@ femtile_conformance::assembly!(devices, FULL);
 femtile_conformance::refill!(devices, FULL);
 femtile_conformance::patch_assembly!(devices, FULL);
 femtile_conformance::matrix_free!(devices, FULL);
+femtile_conformance::box_multigrid!(devices, FULL);
 femtile_conformance::tridiagonal!(devices, FULL);
 femtile_conformance::block_tridiagonal!(devices, FULL_BLOCKS);
 femtile_conformance::alternating_directions!(devices, FULL);

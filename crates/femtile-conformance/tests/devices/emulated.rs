@@ -33,6 +33,7 @@ femtile_conformance::assembly!(devices, SMALL);
 femtile_conformance::refill!(devices, SMALL);
 femtile_conformance::patch_assembly!(devices, SMALL);
 femtile_conformance::matrix_free!(devices, SMALL);
+femtile_conformance::box_multigrid!(devices, SMALL);
 femtile_conformance::tridiagonal!(devices, SMALL);
 femtile_conformance::block_tridiagonal!(devices, SMALL_BLOCKS);
 femtile_conformance::alternating_directions!(devices, SMALL);

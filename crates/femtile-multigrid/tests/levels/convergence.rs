@@ -81,3 +81,15 @@ fn iterations_do_not_grow_with_the_level() {
         assert!(many <= few + 2, "{dimension} {degree}: {few}, {many}");
     }
 }
+
+#[test]
+fn full_multigrid_ends_where_nothing_but_rounding_is_left() {
+    let cpu = Cpu::new(0).unwrap();
+    let coarse = BoxGrid::unit(2, 4, 2).unwrap();
+    let multigrid = Multigrid::<f64>::new(&cpu, &coarse, 5, MultigridConfig::default()).unwrap();
+    let b = Buffer::from_vec(&cpu, multigrid.grid().load(|_| 1.0)).unwrap();
+    let mut u = Buffer::zeros(&cpu, b.len()).unwrap();
+    let outcome = multigrid.solve_full(&mut u, &b, 1e-30, 100).unwrap();
+    assert!(!outcome.is_converged && outcome.cycles() < 12, "{outcome:?}");
+    assert!(outcome.residuals.last().unwrap() < &1e-11);
+}

@@ -1,0 +1,294 @@
+//! Geometric multigrid on boxes, held to what processors do.
+
+use femtile::device::{Buffer, Cpu, Cuda, Scalar};
+use femtile::linalg::{LinalgError, Preconditioner};
+use femtile::multigrid::{
+    BoxGrid, BoxOperator, CudaBoxOperator, CudaPatches, CudaTransfer, GeometricMultigrid, Multigrid,
+    MultigridConfig, MultigridError, PatchKernel, PatchShape, PostOrder, Smoother,
+};
+use femtile::tensor::Contract;
+
+use super::Scope;
+use super::problems::Random;
+
+const KERNELS: [PatchKernel; 3] = [PatchKernel::Skeleton, PatchKernel::Whole, PatchKernel::Fused];
+
+/// The ways to solve that there are for a degree.
+fn kernels(degree: usize) -> impl Iterator<Item = PatchKernel> {
+    KERNELS.into_iter().chain((degree == 1).then_some(PatchKernel::Stencil))
+}
+
+/// A box of equal cells, of another width along each axis.
+fn cells(degree: usize, counts: [usize; 3]) -> BoxGrid {
+    let widths = |axis: usize| vec![[0.3, 0.2, 0.7][axis]; counts[axis]];
+    BoxGrid::new(degree, &[widths(0), widths(1), widths(2)]).unwrap()
+}
+
+/// Random values with zeros on the boundary.
+fn values<T: Scalar>(grid: &BoxGrid, random: &mut Random) -> Vec<T> {
+    let nodes = grid.nodes();
+    let mut x = random.vector(grid.n_nodes());
+    for (i, x) in x.iter_mut().enumerate() {
+        let at = [i % nodes[0], i / nodes[0] % nodes[1], i / (nodes[0] * nodes[1])];
+        if (0..3).any(|axis| at[axis] == 0 || at[axis] + 1 == nodes[axis]) {
+            *x = T::ZERO;
+        }
+    }
+    x
+}
+
+/// Every entry within a tolerance, relative to the largest.
+fn assert_close<T: Scalar>(found: &[T], wanted: &[T], tolerance: f64, what: &str) {
+    let size = wanted.iter().fold(0.0_f64, |size, x| size.max(x.to_f64().abs()));
+    for (i, (found, wanted)) in found.iter().zip(wanted).enumerate() {
+        let error = (found.to_f64() - wanted.to_f64()).abs();
+        assert!(error <= tolerance * size, "{what}: entry {i} is off by {error:e} of {size:e}");
+    }
+}
+
+/// A processor's multigrid whose finest grid is this one.
+fn reference<T: Contract>(grid: &BoxGrid) -> Multigrid<T> {
+    let halve = |axis: usize| {
+        let widths = grid.widths(axis);
+        vec![2.0 * widths[0]; widths.len() / 2]
+    };
+    let coarse = BoxGrid::new(grid.degree(), &[halve(0), halve(1), halve(2)]).unwrap();
+    Multigrid::new(&Cpu::new(1).unwrap(), &coarse, 2, MultigridConfig::default()).unwrap()
+}
+
+/// A step from random values; where nothing is read, there is no number.
+fn smooths<T: Contract>(
+    device: &Cuda,
+    degree: usize,
+    counts: [usize; 3],
+    kernel: PatchKernel,
+    tolerance: f64,
+) {
+    let grid = cells(degree, counts);
+    let mut random = Random::new(11);
+    let (start, b) = (values::<T>(&grid, &mut random), values::<T>(&grid, &mut random));
+    let on_device = Buffer::from_host(device, &b).unwrap();
+    let patches = CudaPatches::new(device, &grid, kernel, None).unwrap();
+    for order in [PostOrder::Same, PostOrder::Reversed] {
+        let (cpu, reference) = (Cpu::new(1).unwrap(), reference::<T>(&grid));
+        let mut wanted = Buffer::from_host(&cpu, &start).unwrap();
+        reference.smooth(&mut wanted, &Buffer::from_host(&cpu, &b).unwrap(), order).unwrap();
+        let mut x = Buffer::from_host(device, &start).unwrap();
+        patches.step(&mut x, &on_device, order).unwrap();
+        let what = format!("degree {degree}, {counts:?} cells, {kernel:?}, {order:?}");
+        assert_close(&x.to_host().unwrap(), wanted.as_slice(), tolerance, &what);
+    }
+}
+
+/// The smoother of every degree, on few and on many cells.
+pub fn steps_of_the_smoother_agree_with_the_reference(device: &Cuda, scope: &Scope) {
+    for (degree, counts) in [(1, [8, 4, 12]), (2, [4, 6, 4]), (3, [4, 4, 6]), (4, [4, 4, 4])] {
+        for kernel in kernels(degree) {
+            smooths::<f64>(device, degree, counts, kernel, 1e-12);
+            if scope.has_every_kind || degree == 3 || kernel == PatchKernel::Stencil {
+                smooths::<f32>(device, degree, counts, kernel, 1e-5);
+            }
+        }
+    }
+    if scope.has_every_kind {
+        for degree in 5..=8 {
+            for kernel in kernels(degree) {
+                smooths::<f64>(device, degree, [4, 6, 4], kernel, 1e-12);
+                smooths::<f32>(device, degree, [4, 4, 4], kernel, 2e-5);
+            }
+        }
+        // Rows that threads go along more than once.
+        smooths::<f64>(device, 1, [600, 4, 4], PatchKernel::Stencil, 1e-12);
+    }
+}
+
+/// All ways to solve give the same on grids of any number of cells, some without a patch of a colour or of any.
+pub fn all_ways_to_solve_on_patches_agree(device: &Cuda, _scope: &Scope) {
+    for (degree, counts) in [(1, [1, 2, 3]), (1, [7, 5, 3]), (2, [2, 2, 2]), (2, [3, 4, 5]), (3, [5, 2, 3])] {
+        let grid = cells(degree, counts);
+        let mut random = Random::new(5);
+        let (start, b) = (values::<f64>(&grid, &mut random), values::<f64>(&grid, &mut random));
+        let b = Buffer::from_host(device, &b).unwrap();
+        let step = |kernel, order| {
+            let mut x = Buffer::from_host(device, &start).unwrap();
+            CudaPatches::new(device, &grid, kernel, None).unwrap().step(&mut x, &b, order).unwrap();
+            x.to_host().unwrap()
+        };
+        for order in [PostOrder::Same, PostOrder::Reversed] {
+            let wanted = step(PatchKernel::Fused, order);
+            for kernel in kernels(degree) {
+                let what = format!("degree {degree}, {counts:?} cells, {kernel:?}, {order:?}");
+                assert_close(&step(kernel, order), &wanted, 1e-12, &what);
+            }
+        }
+    }
+}
+
+/// However patches are shared out, the bits are the same.
+pub fn shapes_of_blocks_change_nothing(device: &Cuda, _scope: &Scope) {
+    let grid = cells(2, [4, 4, 6]);
+    let mut random = Random::new(17);
+    let (start, b) = (values::<f64>(&grid, &mut random), values::<f64>(&grid, &mut random));
+    let b = Buffer::from_host(device, &b).unwrap();
+    let step = |shape| {
+        let mut x = Buffer::from_host(device, &start).unwrap();
+        let patches = CudaPatches::new(device, &grid, PatchKernel::Skeleton, shape).unwrap();
+        patches.step(&mut x, &b, PostOrder::Same).unwrap();
+        x.to_host().unwrap()
+    };
+    let wanted = step(None);
+    for (team, teams) in [(9, 1), (9, 7), (33, 3)] {
+        assert!(step(Some(PatchShape { team, teams, blocks: 1 })) == wanted, "{teams} teams of {team}");
+    }
+}
+
+/// A box of cells of many widths.
+fn uneven(degree: usize, counts: [usize; 3]) -> BoxGrid {
+    let widths =
+        |axis: usize| (0..counts[axis]).map(|cell| 0.2 + 0.1 * ((3 * cell + axis) % 4) as f64).collect();
+    BoxGrid::new(degree, &[widths(0), widths(1), widths(2)]).unwrap()
+}
+
+fn residual_agrees<T: Contract>(device: &Cuda, grid: &BoxGrid, tolerance: f64) {
+    let mut random = Random::new(3);
+    let (x, b) = (values::<T>(grid, &mut random), values::<T>(grid, &mut random));
+    let mut wanted = x.clone();
+    BoxOperator::new(&Cpu::new(1).unwrap(), grid).residual(&mut wanted, &b, &x);
+    let [x, b] = [x, b].map(|values| Buffer::from_host(device, &values).unwrap());
+    let mut r = Buffer::from_host(device, &vec![T::from_f64(f64::NAN); x.len()]).unwrap();
+    CudaBoxOperator::new(device, grid).unwrap().residual(&mut r, &b, &x).unwrap();
+    assert_close(&r.to_host().unwrap(), &wanted, tolerance, &format!("degree {}", grid.degree()));
+}
+
+/// Residuals of every degree, on cells that differ.
+pub fn residuals_agree_with_the_reference(device: &Cuda, scope: &Scope) {
+    let highest = if scope.has_every_kind { 8 } else { 4 };
+    for degree in 1..=highest {
+        residual_agrees::<f64>(device, &uneven(degree, [4, 3, 5]), 1e-12);
+        residual_agrees::<f32>(device, &uneven(degree, [1, 3, 2]), 1e-5);
+    }
+    // Equal cells, for which weights serve.
+    for counts in [[4, 3, 5], [1, 2, 1], [300, 2, 2]] {
+        residual_agrees::<f64>(device, &cells(1, counts), 1e-12);
+        residual_agrees::<f32>(device, &cells(1, counts), 1e-5);
+    }
+    // Rows in several parts.
+    residual_agrees::<f64>(device, &uneven(1, [37, 3, 2]), 1e-12);
+    residual_agrees::<f64>(device, &uneven(2, [32, 2, 3]), 1e-12);
+}
+
+fn transfers_nest<T: Contract>(device: &Cuda, coarse: &BoxGrid, tolerance: f64) {
+    let (cpu, fine) = (Cpu::new(1).unwrap(), coarse.refined());
+    let mut random = Random::new(9);
+    let (x, start) = (values::<T>(coarse, &mut random), values::<T>(&fine, &mut random));
+    let transfer = CudaTransfer::new(device, coarse).unwrap();
+    let on_device = Buffer::from_host(device, &x).unwrap();
+    let upwards = |start: &[T]| {
+        let mut on_fine = Buffer::from_host(device, start).unwrap();
+        transfer.prolongate(&mut on_fine, &on_device).unwrap();
+        on_fine.to_host().unwrap()
+    };
+    let what = format!("degree {}", coarse.degree());
+    let up = upwards(&vec![T::ZERO; fine.n_nodes()]);
+    // The same function on both grids: the same distance from a polynomial.
+    let exact = |[x, y, z]: [f64; 3]| 1.0 + x - 2.0 * y * z;
+    let distance = |grid: &BoxGrid, x: &[T]| {
+        let x: Vec<f64> = x.iter().map(|x| x.to_f64()).collect();
+        grid.error_l2(&x, exact, coarse.degree() + 2)
+    };
+    let (found, wanted) = (distance(&fine, &up), distance(coarse, &x));
+    assert!((found / wanted - 1.0).abs() <= tolerance, "{what}: {found} {wanted}");
+    let added: Vec<T> = up.iter().zip(&start).map(|(up, start)| *up + *start).collect();
+    assert_close(&upwards(&start), &added, tolerance, &what);
+    // Spaces are nested: the coarse operator is what the fine one is on coarse functions.
+    let product = |grid: &BoxGrid, x: &[T]| {
+        let mut r = vec![T::ZERO; x.len()];
+        BoxOperator::new(&cpu, grid).residual(&mut r, &vec![T::ZERO; x.len()], x);
+        r
+    };
+    let of_fine = Buffer::from_host(device, &product(&fine, &up)).unwrap();
+    let mut down = Buffer::from_host(device, &vec![T::from_f64(f64::NAN); x.len()]).unwrap();
+    transfer.restrict(&mut down, &of_fine).unwrap();
+    assert_close(&down.to_host().unwrap(), &product(coarse, &x), tolerance, &what);
+}
+
+/// Functions on a grid are the same ones on the refined grid, and so are integrals with them.
+pub fn transfers_keep_functions_and_integrals(device: &Cuda, scope: &Scope) {
+    let highest = if scope.has_every_kind { 8 } else { 4 };
+    for degree in 1..=highest {
+        transfers_nest::<f64>(device, &uneven(degree, [2, 3, 3]), 1e-11);
+        transfers_nest::<f32>(device, &uneven(degree, [3, 1, 2]), 1e-4);
+    }
+}
+
+/// A solve of a right side without symmetries, with cycles in the precision `T`.
+fn solves<T: Contract>(device: &Cuda, degree: usize, n_levels: usize) {
+    let coarse = BoxGrid::new(degree, &[vec![0.3; 2], vec![0.25; 2], vec![0.4; 2]]).unwrap();
+    let cpu = Cpu::new(1).unwrap();
+    let reference = Multigrid::<T>::new(&cpu, &coarse, n_levels, MultigridConfig::default()).unwrap();
+    let found = Multigrid::<T, Cuda>::new(device, &coarse, n_levels, MultigridConfig::default()).unwrap();
+    let b = reference.grid().load(|[x, y, z]| 1.0 + x - y * y + z);
+    let mut wanted = Buffer::zeros(&cpu, b.len()).unwrap();
+    let side = Buffer::from_host(&cpu, &b).unwrap();
+    let expected = reference.solve_full(&mut wanted, &side, 1e-10, 30).unwrap();
+    let mut x = Buffer::from_vec(device, vec![f64::NAN; b.len()]).unwrap();
+    let side = Buffer::from_host(device, &b).unwrap();
+    let outcome = found.solve_full(&mut x, &side, 1e-10, 30).unwrap();
+    assert!(outcome.is_converged && outcome.cycles() == expected.cycles(), "{outcome:?} {expected:?}");
+    let what = format!("degree {degree}, {n_levels} levels");
+    assert_close(&x.to_host().unwrap(), wanted.as_slice(), 1e-8, &what);
+    // A preconditioner of its own, twice, as recordings begin with the second.
+    let cycle = GeometricMultigrid::<T, Cuda>::new(device, &coarse, n_levels).unwrap();
+    let on_cpu = GeometricMultigrid::<T>::new(&cpu, &coarse, n_levels).unwrap();
+    let mut z = Buffer::from_host(&cpu, &b).unwrap();
+    on_cpu.apply(&mut z, &Buffer::from_host(&cpu, &b).unwrap()).unwrap();
+    let tolerance = if size_of::<T>() == 4 { 1e-5 } else { 1e-12 };
+    for _ in 0..3 {
+        let mut found = Buffer::from_vec(device, vec![f64::NAN; b.len()]).unwrap();
+        cycle.apply(&mut found, &side).unwrap();
+        assert_close(&found.to_host().unwrap(), z.as_slice(), tolerance, &what);
+    }
+}
+
+/// Full multigrid and its cycle as a preconditioner, as on processors.
+pub fn full_multigrid_takes_the_cycles_of_the_reference(device: &Cuda, scope: &Scope) {
+    solves::<f64>(device, 1, 3);
+    solves::<f32>(device, 2, 3);
+    solves::<f32>(device, 3, 2);
+    if scope.has_every_kind {
+        for degree in 4..=8 {
+            solves::<f64>(device, degree, 2);
+            solves::<f32>(device, degree, 3);
+        }
+        solves::<f32>(device, 1, 6);
+    }
+}
+
+/// Grids that the kernels are not for.
+pub fn grids_of_other_shapes_are_refused(device: &Cuda, _scope: &Scope) {
+    let new = |grid: &BoxGrid| CudaPatches::<f64>::new(device, grid, PatchKernel::default(), None);
+    let mut widths = [vec![0.5; 4], vec![0.5; 4], vec![0.5; 4]];
+    widths[1][2] = 0.4;
+    let grids = [BoxGrid::unit(2, 3, 4), BoxGrid::new(3, &widths), BoxGrid::unit(3, 9, 2)];
+    for (grid, said) in grids.into_iter().zip(["2 axes", "axis 1", "degree 9"]) {
+        let error = new(&grid.unwrap()).expect_err(said);
+        assert!(matches!(error, MultigridError::Gpu { .. }) && error.to_string().contains(said), "{error}");
+    }
+    let odd = BoxGrid::unit(3, 2, 3).unwrap();
+    let error = Multigrid::<f32, Cuda>::new(device, &odd, 2, MultigridConfig::default()).expect_err("odd");
+    assert!(error.to_string().contains("2 × 2 × 2"), "{error}");
+    let config = MultigridConfig { smoother: Smoother::Point, ..MultigridConfig::default() };
+    let coarse = BoxGrid::unit(3, 2, 2).unwrap();
+    let error = Multigrid::<f32, Cuda>::new(device, &coarse, 2, config).expect_err("points");
+    assert!(error.to_string().contains("Point"), "{error}");
+    let grid = cells(2, [4; 3]);
+    for (team, teams, field) in [(8, 2, "team"), (16, 0, "teams"), (16, 65, "teams")] {
+        let shape = Some(PatchShape { team, teams, blocks: 1 });
+        let said = CudaPatches::<f64>::new(device, &grid, PatchKernel::Skeleton, shape).expect_err(field);
+        assert!(said.to_string().contains(field), "{said}");
+    }
+    let mut short = Buffer::<f64, _>::zeros(device, grid.n_nodes() - 1).unwrap();
+    let b = Buffer::zeros(device, grid.n_nodes()).unwrap();
+    let said = new(&grid).unwrap().step(&mut short, &b, PostOrder::Same).expect_err("too short");
+    assert!(matches!(said, LinalgError::Length { field: "x", .. }), "{said}");
+}

@@ -1,0 +1,60 @@
+// The cells that a launch takes, a team of threads each, and whether a cell is the first one to have a node.
+#pragma once
+#include "femtile.cuh"
+
+const u32 K = FEMTILE_DEGREE;
+
+template <u32 LENGTH>
+__device__ inline void load_line(T (&line)[LENGTH], const T* from, u64 stride) {
+#pragma unroll
+    for (u32 i = 0; i < LENGTH; ++i) line[i] = from[i * stride];
+}
+
+template <u32 LENGTH>
+__device__ inline void store_line(T* to, const T (&line)[LENGTH], u64 stride) {
+#pragma unroll
+    for (u32 i = 0; i < LENGTH; ++i) to[i * stride] = line[i];
+}
+
+// Of all cells those at `places` and at every so many from there on: how many along each axis.
+struct Cells {
+    u64 counts[3], places[3], steps[3], cells[3];
+
+    __device__ inline u32 count() const { return (u32)(counts[0] * counts[1] * counts[2]); }
+};
+
+// One of them. Neighbours differ in parity along an axis, and even places come first.
+struct Cell {
+    u32 at[3];
+
+    __device__ inline Cell(const Cells& cells, u32 number) {
+        u32 rest = number;
+#pragma unroll
+        for (u32 axis = 0; axis < 3; ++axis) {
+            const u32 count = (u32)cells.counts[axis];
+            at[axis] = (u32)cells.places[axis] + (u32)cells.steps[axis] * (rest % count);
+            rest /= count;
+        }
+    }
+
+    // Whether nodes with this place in the cell along an axis were not met before, as far as this axis tells.
+    __device__ inline bool is_first(u32 axis, u32 node) const {
+        return (node > 0 && node < K) || at[axis] % 2 == 0;
+    }
+
+    __device__ inline bool is_on_boundary(const Cells& cells, u32 axis, u32 node) const {
+        const u32 place = K * at[axis] + node;
+        return place == 0 || place == K * (u32)cells.cells[axis];
+    }
+};
+
+// Nodes of a grid of cells with so many nodes a side, one shared: its rows, its layers and the lowest node of a cell.
+struct Nodes {
+    u64 row, layer, first;
+
+    __device__ inline Nodes(const Cells& cells, const Cell& cell, u32 per_cell) {
+        row = per_cell * cells.cells[0] + 1;
+        layer = row * (per_cell * cells.cells[1] + 1);
+        first = per_cell * (cell.at[0] + cell.at[1] * row + cell.at[2] * layer);
+    }
+};

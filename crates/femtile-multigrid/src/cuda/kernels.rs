@@ -1,0 +1,142 @@
+use std::sync::{Arc, Mutex, PoisonError};
+
+use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Write};
+use femtile_device::{Buffer, Cuda, Scalar};
+use femtile_linalg::LinalgError;
+
+use super::{CudaBoxOperator, CudaPatches, CudaTransfer, PatchKernel};
+use crate::kernels::BoxKernels;
+use crate::{BoxGrid, MultigridError, PostOrder, Smoother};
+
+static VECTOR: Program = Program { name: "box_vector", source: include_str!("vector.cu"), headers: &[] };
+const THREADS: u32 = 256;
+
+pub(super) fn specialisations() -> Vec<Specialisation> {
+    vec![VECTOR.of::<f64>(), VECTOR.of::<f32>()]
+}
+
+/// What carries vectors between a grid and the refined one, with room for a residual on it.
+#[derive(Debug)]
+pub struct CudaBoxTransfer<T: Scalar> {
+    transfer: CudaTransfer<T>,
+    operator: CudaBoxOperator<T>,
+    room: Mutex<Buffer<T, Cuda>>,
+}
+
+impl<T: Scalar> BoxKernels<T> for Cuda {
+    type Operator = Arc<CudaBoxOperator<T>>;
+    type Sweep = Arc<CudaPatches<T>>;
+    type Transfer = Arc<CudaBoxTransfer<T>>;
+
+    fn box_operator(&self, grid: &BoxGrid) -> Result<Self::Operator, MultigridError> {
+        Ok(Arc::new(CudaBoxOperator::new(self, grid)?))
+    }
+
+    fn box_sweep(&self, grid: &BoxGrid, smoother: Smoother) -> Result<Self::Sweep, MultigridError> {
+        if smoother != Smoother::VertexPatch {
+            let message = format!("smoother {smoother:?}: there are kernels for vertex patches");
+            return Err(MultigridError::Gpu { message });
+        }
+        Ok(Arc::new(CudaPatches::new(self, grid, PatchKernel::fastest::<T>(grid), None)?))
+    }
+
+    fn box_coarsest(&self, grid: &BoxGrid) -> Result<Self::Sweep, MultigridError> {
+        let cells = [0, 1, 2].map(|axis| grid.widths(axis).len());
+        if cells != [2; 3] {
+            let message = format!(
+                "{cells:?} cells on the coarsest level: GPUs solve on the patch of 2 × 2 × 2 cells, with more levels for \
+                 finer grids"
+            );
+            return Err(MultigridError::Gpu { message });
+        }
+        Ok(Arc::new(CudaPatches::new(self, grid, PatchKernel::Whole, None)?))
+    }
+
+    fn box_transfer(&self, coarse: &BoxGrid) -> Result<Self::Transfer, MultigridError> {
+        let fine = coarse.refined();
+        Ok(Arc::new(CudaBoxTransfer {
+            transfer: CudaTransfer::new(self, coarse)?,
+            operator: CudaBoxOperator::new(self, &fine)?,
+            room: Mutex::new(Buffer::zeros(self, fine.n_nodes())?),
+        }))
+    }
+
+    fn box_residual(
+        &self,
+        a: &Self::Operator,
+        r: &mut Buffer<T, Self>,
+        b: &Buffer<T, Self>,
+        x: &Buffer<T, Self>,
+    ) -> Result<(), LinalgError> {
+        a.residual(r, b, x)
+    }
+
+    fn box_smooth(
+        &self,
+        sweep: &Self::Sweep,
+        x: &mut Buffer<T, Self>,
+        b: &Buffer<T, Self>,
+        order: PostOrder,
+    ) -> Result<(), LinalgError> {
+        sweep.step(x, b, order)
+    }
+
+    fn box_restrict(
+        &self,
+        transfer: &Self::Transfer,
+        coarse: &mut Buffer<T, Self>,
+        b: &Buffer<T, Self>,
+    ) -> Result<(), LinalgError> {
+        transfer.transfer.restrict(coarse, b)
+    }
+
+    fn box_restrict_residual(
+        &self,
+        transfer: &Self::Transfer,
+        coarse: &mut Buffer<T, Self>,
+        b: &Buffer<T, Self>,
+        x: &Buffer<T, Self>,
+    ) -> Result<(), LinalgError> {
+        let mut r = transfer.room.lock().unwrap_or_else(PoisonError::into_inner);
+        transfer.operator.residual(&mut r, b, x)?;
+        transfer.transfer.restrict(coarse, &r)
+    }
+
+    fn box_prolongate(
+        &self,
+        transfer: &Self::Transfer,
+        x: &mut Buffer<T, Self>,
+        coarse: &Buffer<T, Self>,
+    ) -> Result<(), LinalgError> {
+        transfer.transfer.prolongate(x, coarse)
+    }
+
+    fn box_narrow(
+        &self,
+        y: &mut Buffer<T, Self>,
+        alpha: f64,
+        x: &Buffer<f64, Self>,
+    ) -> Result<(), LinalgError> {
+        let n = x.len();
+        femtile_linalg::need("y", n, y.len())?;
+        let kernel = Kernel::<(Write<T>, f64, Read<f64>, u64)>::new("box_narrow");
+        let arguments = (y.write(), alpha, x.read(), n as u64);
+        // SAFETY: both vectors have n values.
+        Ok(unsafe { self.launch(&VECTOR.of::<T>(), &kernel, Launch::over(n, THREADS), arguments) }?)
+    }
+
+    fn box_widen(
+        &self,
+        y: &mut Buffer<f64, Self>,
+        alpha: f64,
+        x: &Buffer<T, Self>,
+        beta: f64,
+    ) -> Result<(), LinalgError> {
+        let n = x.len();
+        femtile_linalg::need("y", n, y.len())?;
+        let kernel = Kernel::<(Write<f64>, f64, Read<T>, f64, u64)>::new("box_widen");
+        let arguments = (y.write(), alpha, x.read(), beta, n as u64);
+        // SAFETY: both vectors have n values.
+        Ok(unsafe { self.launch(&VECTOR.of::<T>(), &kernel, Launch::over(n, THREADS), arguments) }?)
+    }
+}

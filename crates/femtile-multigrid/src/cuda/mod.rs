@@ -1,0 +1,68 @@
+//! Smoother, residual and transfers on a GPU, on boxes of hexahedra.
+
+mod cells;
+mod constants;
+mod kernels;
+mod operator;
+mod shape;
+mod smoother;
+mod stencil;
+mod transfer;
+
+use femtile_device::cuda::Specialisation;
+
+use crate::MultigridError;
+use crate::grid::BoxGrid;
+pub use operator::CudaBoxOperator;
+pub use shape::PatchShape;
+pub use smoother::{CudaPatches, PatchKernel};
+pub use transfer::CudaTransfer;
+
+/// The highest degree that there are kernels for.
+const HIGHEST_DEGREE: usize = 8;
+
+/// The programs of this crate, for checks that compile all of them: of each degree and precision.
+pub fn specialisations() -> Vec<Specialisation> {
+    [
+        smoother::specialisations(),
+        operator::specialisations(),
+        transfer::specialisations(),
+        stencil::specialisations(),
+        kernels::specialisations(),
+    ]
+    .concat()
+}
+
+/// Refuses grids that there are no kernels for.
+fn check(grid: &BoxGrid) -> Result<(), MultigridError> {
+    let message = if grid.dimension() != 3 {
+        format!("{} axes: kernels are for hexahedra", grid.dimension())
+    } else if grid.degree() > HIGHEST_DEGREE {
+        format!("degree {}: there are kernels for 1 to {HIGHEST_DEGREE}", grid.degree())
+    } else {
+        return Ok(());
+    };
+    Err(MultigridError::Gpu { message })
+}
+
+/// The width of all cells along each axis.
+///
+/// # Errors
+/// [`MultigridError::Gpu`] where they differ.
+fn equal_widths(grid: &BoxGrid) -> Result<[f64; 3], MultigridError> {
+    for axis in 0..3 {
+        let widths = grid.widths(axis);
+        if let Some(other) = widths.iter().find(|&width| (width / widths[0] - 1.0).abs() > 1e-12) {
+            let message =
+                format!("axis {axis} has cells of widths {} and {other}: choose equal ones", widths[0]);
+            return Err(MultigridError::Gpu { message });
+        }
+    }
+    Ok([0, 1, 2].map(|axis| grid.widths(axis)[0]))
+}
+
+/// What stiffness along each axis is multiplied by where cells have these widths instead of one.
+fn scales(widths: [f64; 3]) -> [f64; 3] {
+    let volume: f64 = widths.iter().product();
+    widths.map(|width| volume / (width * width))
+}

@@ -1,0 +1,132 @@
+// r = b - A x for the Laplacian on boxes, rows of cells along x of a colour at once, of which no two have a node in common:
+//   A = sum over cells of  K x M x M + M x K x M + M x M x K.
+// The first row that has a node takes b, later ones subtract; rows of the boundary are zero.
+//
+// A team of threads goes along a row from cell to cell, a thread a line, and hands on what two cells share. It begins a cell
+// earlier, of which it takes nothing else. Mass and stiffness are the same seen from either end, so that sums and
+// differences of nodes that mirror each other halve the multiplications.
+#include "femtile.cuh"
+#include "cells.cuh"
+#include "tables.cuh"
+
+// Threads of a team and teams of a block.
+const u32 TEAM = FEMTILE_TEAM, TEAMS = FEMTILE_TEAMS;
+// Nodes of a line and its halves; rows in shared memory are odd, so that threads with a row each meet in few banks.
+const u32 N = K + 1, EVEN = (N + 1) / 2, ODD = N / 2, ROW = N | 1, LAYER = N * ROW, TENSOR = N * LAYER;
+
+// Sums and differences of a line.
+struct Halves {
+    T sums[EVEN], differences[EVEN];
+
+    __device__ inline Halves(const T* line, u32 stride) {
+#pragma unroll
+        for (u32 i = 0; i < ODD; ++i) {
+            const T low = line[i * stride], high = line[(N - 1 - i) * stride];
+            sums[i] = low + high;
+            differences[i] = low - high;
+        }
+        if (EVEN > ODD) sums[EVEN - 1] = line[(EVEN - 1) * stride];
+    }
+};
+
+struct Mass {
+    static __device__ inline T even(u32 i, u32 j) { return MASS_EVEN[i * EVEN + j]; }
+    static __device__ inline T odd(u32 i, u32 j) { return MASS_ODD[i * ODD + j]; }
+};
+
+struct Stiffness {
+    static __device__ inline T even(u32 i, u32 j) { return STIFFNESS_EVEN[i * EVEN + j]; }
+    static __device__ inline T odd(u32 i, u32 j) { return STIFFNESS_ODD[i * ODD + j]; }
+};
+
+// Adds a matrix times a line times a number.
+template <typename Matrix>
+__device__ inline void add_product(T (&to)[N], const Halves& line, T scale) {
+#pragma unroll
+    for (u32 i = 0; i < EVEN; ++i) {
+        T even = Matrix::even(i, 0) * line.sums[0], odd = 0;
+#pragma unroll
+        for (u32 j = 1; j < EVEN; ++j) even += Matrix::even(i, j) * line.sums[j];
+        if (i < ODD) {
+#pragma unroll
+            for (u32 j = 0; j < ODD; ++j) odd += Matrix::odd(i, j) * line.differences[j];
+        }
+        to[i] += scale * (even + odd);
+        if (i < ODD) to[N - 1 - i] += scale * (even - odd);
+    }
+}
+
+// `widths` has those of all cells along x, then y, then z.
+extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS)
+    box_residual(T* r, const T* b, const T* x, const T* widths, Cells cells) {
+    FEMTILE_DYNAMIC_SHARED(T, shared);
+    const u32 team = threadIdx.x / TEAM, own = threadIdx.x % TEAM, number = blockIdx.x * TEAMS + team;
+    const bool has_row = team < TEAMS && number < cells.count();
+    Cell cell(cells, has_row ? number : 0);
+    T *const values = shared + (has_row ? team : 0) * (2 * TENSOR + 2 * LAYER), *const others = values + TENSOR;
+    T* const handed = others + TENSOR;
+    const u32 p = own % N, q = own / N, begin = cell.at[0], n_cells = (u32)cells.cells[0];
+    const u32 end = begin + (u32)cells.steps[0] < n_cells ? begin + (u32)cells.steps[0] : n_cells;
+    const T width_y = __ldg(widths + n_cells + cell.at[1]);
+    const T width_z = __ldg(widths + n_cells + cells.cells[1] + cell.at[2]);
+    const bool is_zero = cell.is_on_boundary(cells, 1, q), is_first = cell.is_first(1, q);
+
+    // As many turns as the longest row of a block has.
+    for (u32 turn = 0; turn <= (u32)cells.steps[0]; ++turn) {
+        cell.at[0] = begin + turn - 1;
+        const bool is_active = has_row && begin + turn > 0 && begin + turn <= end;
+        const u64 column = Nodes(cells, cell, K).first + p + q * Nodes(cells, cell, K).row;
+        const u64 layer = Nodes(cells, cell, K).layer;
+        if (is_active) {
+            T line[N];
+            load_line(line, x + column, layer);
+            store_line(values + p + q * ROW, line, LAYER);
+        }
+        __syncthreads();
+        if (is_active) {
+            const T width_x = __ldg(widths + cell.at[0]);
+            T *const of_mass = values + p * ROW + q * LAYER, *const of_stiffness = others + p * ROW + q * LAYER;
+            T mass[N] = {}, stiffness[N] = {};
+            const Halves line(of_mass, 1);
+            add_product<Mass>(mass, line, width_x);
+            add_product<Stiffness>(stiffness, line, (T)1 / width_x);
+            store_line(of_mass, mass, 1);
+            store_line(of_stiffness, stiffness, 1);
+        }
+        __syncthreads();
+        if (is_active) {
+            T *const of_mass = values + p + q * LAYER, *const of_stiffness = others + p + q * LAYER;
+            T mass[N] = {}, stiffness[N] = {};
+            const Halves line(of_mass, ROW);
+            add_product<Mass>(mass, line, width_y);
+            add_product<Stiffness>(stiffness, line, (T)1 / width_y);
+            add_product<Mass>(stiffness, Halves(of_stiffness, ROW), width_y);
+            store_line(of_mass, mass, ROW);
+            store_line(of_stiffness, stiffness, ROW);
+        }
+        __syncthreads();
+        if (is_active) {
+            T product[N] = {};
+            add_product<Stiffness>(product, Halves(values + p + q * ROW, LAYER), (T)1 / width_z);
+            add_product<Mass>(product, Halves(others + p + q * ROW, LAYER), width_z);
+            // Handed on to the next cell, while that before is read.
+            if (p == K) store_line(handed + turn % 2 * LAYER + q, product, ROW);
+            const bool is_end = cell.at[0] + 1 == n_cells;
+            if (turn > 0 && (p < K || is_end)) {
+                if (p == 0 && cell.at[0] > 0) {
+#pragma unroll
+                    for (u32 i = 0; i < N; ++i) product[i] += handed[(turn + 1) % 2 * LAYER + q + i * ROW];
+                }
+#pragma unroll
+                for (u32 i = 0; i < N; ++i) {
+                    const u64 node = column + i * layer;
+                    if (is_zero || cell.is_on_boundary(cells, 0, p) || cell.is_on_boundary(cells, 2, i)) {
+                        r[node] = 0;
+                    } else {
+                        r[node] = (is_first && cell.is_first(2, i) ? __ldg(b + node) : r[node]) - product[i];
+                    }
+                }
+            }
+        }
+    }
+}

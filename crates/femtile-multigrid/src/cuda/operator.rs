@@ -1,0 +1,128 @@
+use femtile_device::cuda::{Kernel, Program, Read, Specialisation, Structure, Write};
+use femtile_device::{Buffer, Cuda, Scalar};
+use femtile_linalg::{LinalgError, need};
+
+use super::cells::{CELLS_HEADER, Cells};
+use super::constants::text;
+use super::shape::PatchShape;
+use super::smoother::colour;
+use super::{HIGHEST_DEGREE, check, equal_widths, scales, stencil};
+use crate::axis::matrices;
+use crate::grid::BoxGrid;
+use crate::{MultigridError, PostOrder};
+
+static OPERATOR: Program =
+    Program { name: "box_operator", source: include_str!("operator.cu"), headers: &[CELLS_HEADER] };
+
+/// Cells that a team of threads goes along, after one that it takes nothing but the face of.
+const ROW_CELLS: usize = 16;
+
+type ByWeights<T> = (Write<T>, Read<T>, Read<T>, Structure);
+type Residual<T> = (Write<T>, Read<T>, Read<T>, Read<T>, Structure);
+
+/// The Laplacian on a box of hexahedra, as [`BoxOperator`](crate::BoxOperator) has it, on a GPU.
+///
+/// # Cost
+/// A launch for each of four colours of rows of cells; each reads x and b and reads and writes r at the nodes of its cells.
+/// Seven products with 1-D matrices a cell.
+#[derive(Debug)]
+pub struct CudaBoxOperator<T: Scalar> {
+    device: Cuda,
+    grid: BoxGrid,
+    /// Of all cells along each axis.
+    widths: Buffer<T, Cuda>,
+    /// What stiffness along each axis is multiplied by, for degree one on equal cells, where weights serve.
+    scales: Option<[f64; 3]>,
+}
+
+impl<T: Scalar> CudaBoxOperator<T> {
+    /// On a grid.
+    ///
+    /// # Errors
+    /// [`MultigridError::Gpu`] for grids with two axes or of too high a degree, and what the device reports.
+    pub fn new(device: &Cuda, grid: &BoxGrid) -> Result<Self, MultigridError> {
+        check(grid)?;
+        let is_stencil = grid.degree() == 1 && stencil::fits::<T>(grid.nodes()[0]);
+        let scales = equal_widths(grid).ok().filter(|_| is_stencil).map(scales);
+        let widths = (0..3).flat_map(|axis| grid.widths(axis)).map(|&width| T::from_f64(width)).collect();
+        let widths = Buffer::from_vec(device, widths)?;
+        Ok(Self { device: device.clone(), grid: grid.clone(), widths, scales })
+    }
+
+    /// $r = b - A x$, zero on the boundary.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] when a vector does not fit, and what the device reports.
+    pub fn residual(
+        &self,
+        r: &mut Buffer<T, Cuda>,
+        b: &Buffer<T, Cuda>,
+        x: &Buffer<T, Cuda>,
+    ) -> Result<(), LinalgError> {
+        for (field, len) in [("r", r.len()), ("b", b.len()), ("x", x.len())] {
+            need(field, self.grid.n_nodes(), len)?;
+        }
+        if let Some(scales) = self.scales {
+            return self.by_weights(scales, r, b, x);
+        }
+        let program = program::<T>(self.grid.degree());
+        let kernel = Kernel::<Residual<T>>::new("box_residual");
+        for cells in Cells::rows(&self.grid, ROW_CELLS) {
+            let arguments = (r.write(), b.read(), x.read(), self.widths.read(), cells.structure());
+            let launch = shape(self.grid.degree()).launch(cells.n, bytes::<T>(self.grid.degree()));
+            // SAFETY: rows lie in the grid, of whose nodes all vectors have values and of whose cells there are widths; those of a
+            // colour have no node in common, and of a row's parts each writes nodes of its own.
+            unsafe { self.device.launch(&program, &kernel, launch, arguments) }?;
+        }
+        Ok(())
+    }
+
+    fn by_weights(
+        &self,
+        scales: [f64; 3],
+        r: &mut Buffer<T, Cuda>,
+        b: &Buffer<T, Cuda>,
+        x: &Buffer<T, Cuda>,
+    ) -> Result<(), LinalgError> {
+        let [n, n_rows, n_layers] = self.grid.nodes();
+        let all = colour(&self.grid, [0; 3], [0; 3], PostOrder::Same, scales);
+        let arguments = (r.write(), b.read(), x.read(), all);
+        let kernel = Kernel::<ByWeights<T>>::new("box_stencil_residual");
+        let launch = stencil::launch::<T>(n_rows * n_layers, n);
+        // SAFETY: rows are those of the grid, of whose nodes all vectors have values.
+        Ok(unsafe { self.device.launch(&stencil::program::<T>(n), &kernel, launch, arguments) }?)
+    }
+}
+
+fn shape(degree: usize) -> PatchShape {
+    let team = (degree + 1) * (degree + 1);
+    PatchShape { team, teams: (128 / team).max(1), blocks: 1 }
+}
+
+/// Shared memory of a team.
+fn bytes<T>(degree: usize) -> usize {
+    let n = degree + 1;
+    2 * (n + 1) * n * (n | 1) * size_of::<T>()
+}
+
+fn program<T: Scalar>(degree: usize) -> Specialisation {
+    let n = degree + 1;
+    let [mass, stiffness] = matrices(degree, &[1.0]).map(|table| table.entries);
+    let halves = |a: &[f64], n_rows: usize, sign: f64| -> Vec<f64> {
+        let entry =
+            |row: usize, column: usize| 0.5 * (a[row * n + column] + sign * a[row * n + n - 1 - column]);
+        (0..n_rows * n_rows).map(|at| entry(at / n_rows, at % n_rows)).collect()
+    };
+    let tables = text(&[
+        ("MASS_EVEN", halves(&mass, n.div_ceil(2), 1.0)),
+        ("MASS_ODD", halves(&mass, n / 2, -1.0)),
+        ("STIFFNESS_EVEN", halves(&stiffness, n.div_ceil(2), 1.0)),
+        ("STIFFNESS_ODD", halves(&stiffness, n / 2, -1.0)),
+    ]);
+    let program = OPERATOR.of::<T>().define("FEMTILE_DEGREE", degree).header("tables.cuh", tables);
+    shape(degree).define(program)
+}
+
+pub(super) fn specialisations() -> Vec<Specialisation> {
+    (1..=HIGHEST_DEGREE).flat_map(|degree| [program::<f64>(degree), program::<f32>(degree)]).collect()
+}

@@ -1,0 +1,52 @@
+use femtile_device::cuda::{Launch, Specialisation};
+
+use crate::MultigridError;
+
+/// The most threads of a block.
+const MAX_THREADS: usize = 1024;
+
+/// How patches or cells are shared out among threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PatchShape {
+    /// Threads that take one.
+    pub team: usize,
+    /// Such teams of a block.
+    pub teams: usize,
+    /// Blocks that a multiprocessor is to have registers for.
+    pub blocks: usize,
+}
+
+impl PatchShape {
+    /// Refuses teams of fewer threads than lines, and blocks that are empty or too large.
+    pub(super) fn check(&self, lines: usize) -> Result<(), MultigridError> {
+        let refuse = |message: String| Err(MultigridError::Gpu { message });
+        if self.team < lines {
+            return refuse(format!("team of {} threads: choose {lines} at least", self.team));
+        }
+        if !(1..=MAX_THREADS / self.team).contains(&self.teams) || self.blocks == 0 {
+            let most = MAX_THREADS / self.team;
+            return refuse(format!(
+                "{} teams in each of {} blocks: choose 1 to {most}",
+                self.teams, self.blocks
+            ));
+        }
+        Ok(())
+    }
+
+    fn threads(&self) -> usize {
+        (self.team * self.teams).next_multiple_of(32)
+    }
+
+    /// A launch for so many, with so many bytes of shared memory for a team.
+    pub(super) fn launch(&self, n: usize, bytes: usize) -> Launch {
+        Launch::line(n.div_ceil(self.teams), self.threads() as u32).shared(self.teams * bytes)
+    }
+
+    pub(super) fn define(&self, program: Specialisation) -> Specialisation {
+        program
+            .define("FEMTILE_TEAM", self.team)
+            .define("FEMTILE_TEAMS", self.teams)
+            .define("FEMTILE_THREADS", self.threads())
+            .define("FEMTILE_BLOCKS", self.blocks)
+    }
+}

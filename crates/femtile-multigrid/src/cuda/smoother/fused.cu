@@ -1,0 +1,123 @@
+// Exact solves on the nodes inside patches of 2 x 2 x 2 equal cells of which no two share such a node:
+//   x_i = x_i + A_ii^-1 (b - A x)_i,
+// the residual from the matrices of mass and stiffness of two cells, which the surface has part in, and the inverse in
+// the modes of the nodes inside.
+//
+// A team of threads takes a patch, a thread a line.
+#include "femtile.cuh"
+#include "reciprocal.cuh"
+#include "tables.cuh"
+#include "colour.cuh"
+
+// Threads of a team and teams of a block.
+const u32 TEAM = FEMTILE_TEAM, TEAMS = FEMTILE_TEAMS;
+// Nodes inside a line and with its ends; rows of both tensors are odd, so that threads with a row each meet in few banks.
+const u32 N = 2 * FEMTILE_DEGREE - 1, M = 2 * FEMTILE_DEGREE + 1, ROW = M, LAYER = M * M, TENSOR = M * LAYER;
+
+template <u32 LENGTH>
+__device__ inline void load_line(T (&line)[LENGTH], const T* from, u32 stride) {
+#pragma unroll
+    for (u32 i = 0; i < LENGTH; ++i) line[i] = from[i * stride];
+}
+
+template <u32 LENGTH>
+__device__ inline void store_line(T* to, const T (&line)[LENGTH], u32 stride) {
+#pragma unroll
+    for (u32 i = 0; i < LENGTH; ++i) to[i * stride] = line[i];
+}
+
+// Rows of a matrix of the nodes inside along a line with ends, times a number, added to what there is.
+#define ADD_PRODUCT(to, table, scale, line)                                         \
+    _Pragma("unroll") for (u32 i = 0; i < N; ++i) {                                 \
+        T sum = table[i * M] * line[0];                                             \
+        _Pragma("unroll") for (u32 j = 1; j < M; ++j) sum += table[i * M + j] * line[j]; \
+        to[i] += scale * sum;                                                       \
+    }
+
+// S^T or S along a line in shared memory.
+template <bool IS_TRANSPOSED>
+__device__ inline void vectors_along(T* values, u32 stride) {
+    T line[N];
+    load_line(line, values, stride);
+#pragma unroll
+    for (u32 i = 0; i < N; ++i) {
+        T sum = 0;
+#pragma unroll
+        for (u32 j = 0; j < N; ++j) sum += VECTORS[IS_TRANSPOSED ? j * N + i : i * N + j] * line[j];
+        values[i * stride] = sum;
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS)
+    vertex_patch_fused(T* x, const T* b, const T* modes, Colour colour) {
+    FEMTILE_DYNAMIC_SHARED(T, shared);
+    const u32 team = threadIdx.x / TEAM, own = threadIdx.x % TEAM, patch_number = blockIdx.x * TEAMS + team;
+    const bool is_active = team < TEAMS && patch_number < colour.count();
+    const u64 first = Patch(colour, is_active ? patch_number : 0).first(colour);
+    T *const values = shared + (is_active ? team : 0) * 2 * TENSOR, *const others = values + TENSOR;
+    const u32 p = own % M, q = own / M;
+    const bool is_inside = is_active && p < N && q < N;
+    const T scale_x = (T)colour.scales[0], scale_y = (T)colour.scales[1], scale_z = (T)colour.scales[2];
+
+    // Rows along x come in order, and so does each line of its own.
+    for (u32 i = own; is_active && i < TENSOR; i += TEAM) {
+        values[i] = x[first + i % M + i / M % M * colour.row + i / LAYER * colour.layer];
+    }
+    __syncthreads();
+
+    // M_x and K_x; then M_y M_x and K_y M_x + M_y K_x; then all three terms, at nodes inside.
+    if (is_active) {
+        T line[M], mass[N] = {}, stiffness[N] = {};
+        load_line(line, values + p * ROW + q * LAYER, 1);
+        ADD_PRODUCT(mass, MASS, (T)1, line);
+        ADD_PRODUCT(stiffness, STIFFNESS, scale_x, line);
+        store_line(values + p * ROW + q * LAYER, mass, 1);
+        store_line(others + p * ROW + q * LAYER, stiffness, 1);
+    }
+    __syncthreads();
+    if (is_active && p < N) {
+        T *const of_mass = values + p + q * LAYER, *const of_stiffness = others + p + q * LAYER;
+        T line[M], mass[N] = {}, stiffness[N] = {};
+        load_line(line, of_mass, ROW);
+        ADD_PRODUCT(mass, MASS, (T)1, line);
+        ADD_PRODUCT(stiffness, STIFFNESS, scale_y, line);
+        load_line(line, of_stiffness, ROW);
+        ADD_PRODUCT(stiffness, MASS, (T)1, line);
+        store_line(of_mass, mass, ROW);
+        store_line(of_stiffness, stiffness, ROW);
+    }
+    __syncthreads();
+    T* const along_x = values + p * ROW + q * LAYER;
+    T* const along_y = values + p + q * LAYER;
+    T* const along_z = values + p + q * ROW;
+    const u64 column = first + (p + 1) + (q + 1) * colour.row + colour.layer;
+    if (is_inside) {
+        T line[M], sums[N] = {};
+        load_line(line, along_z, LAYER);
+        ADD_PRODUCT(sums, STIFFNESS, scale_z, line);
+        load_line(line, others + p + q * ROW, LAYER);
+        ADD_PRODUCT(sums, MASS, (T)1, line);
+#pragma unroll
+        for (u32 i = 0; i < N; ++i) sums[i] = __ldg(b + column + i * colour.layer) - sums[i];
+        store_line(along_z, sums, LAYER);
+        vectors_along<true>(along_z, LAYER);
+    }
+    __syncthreads();
+    if (is_inside) vectors_along<true>(along_y, ROW);
+    __syncthreads();
+    if (is_inside) {
+        vectors_along<true>(along_x, 1);
+        const T rest = scale_y * __ldg(modes + p) + scale_z * __ldg(modes + q);
+#pragma unroll
+        for (u32 i = 0; i < N; ++i) along_x[i] *= reciprocal(scale_x * LAMBDA[i] + rest);
+        vectors_along<false>(along_x, 1);
+    }
+    __syncthreads();
+    if (is_inside) vectors_along<false>(along_y, ROW);
+    __syncthreads();
+    if (is_inside) {
+        vectors_along<false>(along_z, LAYER);
+#pragma unroll
+        for (u32 i = 0; i < N; ++i) x[column + i * colour.layer] += along_z[i * LAYER];
+    }
+}

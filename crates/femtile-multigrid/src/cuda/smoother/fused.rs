@@ -1,0 +1,38 @@
+use femtile_device::Scalar;
+use femtile_device::cuda::{Header, Program, RECIPROCAL_HEADER, Specialisation};
+
+use super::super::shape::PatchShape;
+use super::tables::Modes;
+
+static FUSED: Program = Program {
+    name: "vertex_patch_fused",
+    source: include_str!("fused.cu"),
+    headers: &[RECIPROCAL_HEADER, Header { name: "colour.cuh", text: include_str!("colour.cuh") }],
+};
+
+/// Lines that a team has a thread for each of.
+pub(super) fn lines(degree: usize) -> usize {
+    (2 * degree + 1).pow(2)
+}
+
+pub(super) fn shape(degree: usize) -> PatchShape {
+    let blocks = match degree {
+        ..5 => 4,
+        5 | 6 => 2,
+        _ => 1,
+    };
+    PatchShape { team: lines(degree), teams: (128 / lines(degree)).max(1), blocks }
+}
+
+/// Shared memory of a team.
+pub(super) fn bytes<T>(degree: usize) -> usize {
+    2 * (2 * degree + 1).pow(3) * size_of::<T>()
+}
+
+pub(super) fn program<T: Scalar>(degree: usize, shape: PatchShape) -> Specialisation {
+    let program = FUSED
+        .of::<T>()
+        .define("FEMTILE_DEGREE", degree)
+        .header("tables.cuh", Modes::new(degree).dense_text());
+    shape.define(program)
+}

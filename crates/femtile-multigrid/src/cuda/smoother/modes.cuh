@@ -1,0 +1,105 @@
+// Lines of nodes of two cells beside each other, and their modes: the vectors that diagonalize both mass and stiffness
+// of the nodes inside.
+//
+// The cells are equally wide, so that modes are even or odd: even ones stand first. Products take sums and differences of
+// nodes that mirror each other, which halves the multiplications. A line's ends act through modes as well: modes of a
+// line with ends are those of its part that no end has, in the sense of the mass.
+#pragma once
+#include "femtile.cuh"
+#include "tables.cuh"
+
+// Nodes inside a line and with its ends; even and odd modes.
+const u32 K = FEMTILE_DEGREE, N = 2 * K - 1, M = 2 * K + 1, EVEN = K, ODD = K - 1, MIDDLE = K - 1;
+
+template <u32 LENGTH>
+__device__ inline void load_line(T (&line)[LENGTH], const T* from, u64 stride) {
+#pragma unroll
+    for (u32 i = 0; i < LENGTH; ++i) line[i] = from[i * stride];
+}
+
+template <u32 LENGTH>
+__device__ inline void store_line(T* to, const T (&line)[LENGTH], u64 stride) {
+#pragma unroll
+    for (u32 i = 0; i < LENGTH; ++i) to[i * stride] = line[i];
+}
+
+// S^T of integrals over the nodes inside.
+__device__ inline void test_modes(T (&line)[N]) {
+    T sums[EVEN], differences[EVEN];
+#pragma unroll
+    for (u32 a = 0; a < ODD; ++a) {
+        sums[a] = line[a] + line[N - 1 - a];
+        differences[a] = line[a] - line[N - 1 - a];
+    }
+    sums[MIDDLE] = line[MIDDLE];
+#pragma unroll
+    for (u32 e = 0; e < EVEN; ++e) {
+        T sum = S_EVEN[e] * sums[0];
+#pragma unroll
+        for (u32 a = 1; a < EVEN; ++a) sum += S_EVEN[a * EVEN + e] * sums[a];
+        line[e] = sum;
+    }
+#pragma unroll
+    for (u32 o = 0; o < ODD; ++o) {
+        T sum = S_ODD[o] * differences[0];
+#pragma unroll
+        for (u32 a = 1; a < ODD; ++a) sum += S_ODD[a * ODD + o] * differences[a];
+        line[EVEN + o] = sum;
+    }
+}
+
+// Modes of values at nodes, ends included: P = S^T M.
+__device__ inline void to_modes(T (&modes)[N], const T (&line)[M]) {
+    T sums[EVEN + 1], differences[EVEN];
+#pragma unroll
+    for (u32 a = 0; a < EVEN; ++a) {
+        sums[a] = line[a] + line[M - 1 - a];
+        differences[a] = line[a] - line[M - 1 - a];
+    }
+    sums[EVEN] = line[EVEN];
+#pragma unroll
+    for (u32 e = 0; e < EVEN; ++e) {
+        T sum = P_EVEN[e * (EVEN + 1)] * sums[0];
+#pragma unroll
+        for (u32 a = 1; a <= EVEN; ++a) sum += P_EVEN[e * (EVEN + 1) + a] * sums[a];
+        modes[e] = sum;
+    }
+#pragma unroll
+    for (u32 o = 0; o < ODD; ++o) {
+        T sum = P_ODD[o * EVEN] * differences[0];
+#pragma unroll
+        for (u32 a = 1; a < EVEN; ++a) sum += P_ODD[o * EVEN + a] * differences[a];
+        modes[EVEN + o] = sum;
+    }
+}
+
+// Values at the nodes inside of modes and the sum and difference of what stands at the ends.
+__device__ inline void to_nodes(T (&line)[N], T sum_of_ends, T difference_of_ends) {
+    T even[EVEN], odd[EVEN];
+#pragma unroll
+    for (u32 a = 0; a < EVEN; ++a) {
+        even[a] = D_EVEN[a] * sum_of_ends;
+#pragma unroll
+        for (u32 e = 0; e < EVEN; ++e) even[a] += S_EVEN[a * EVEN + e] * line[e];
+    }
+#pragma unroll
+    for (u32 a = 0; a < ODD; ++a) {
+        odd[a] = D_ODD[a] * difference_of_ends;
+#pragma unroll
+        for (u32 o = 0; o < ODD; ++o) odd[a] += S_ODD[a * ODD + o] * line[EVEN + o];
+    }
+#pragma unroll
+    for (u32 a = 0; a < ODD; ++a) {
+        line[a] = even[a] + odd[a];
+        line[N - 1 - a] = even[a] - odd[a];
+    }
+    line[MIDDLE] = even[MIDDLE];
+}
+
+// The value in the middle, which odd modes have no part in; `stride` from one mode to the next.
+__device__ inline T middle_node(const T* modes, u32 stride, T sum_of_ends) {
+    T value = D_EVEN[MIDDLE] * sum_of_ends;
+#pragma unroll
+    for (u32 e = 0; e < EVEN; ++e) value += S_EVEN[MIDDLE * EVEN + e] * modes[e * stride];
+    return value;
+}

@@ -1,0 +1,85 @@
+use femtile_device::Scalar;
+use femtile_device::cuda::{Header, Program, RECIPROCAL_HEADER, Specialisation};
+
+use super::super::shape::PatchShape;
+use super::PatchKernel;
+use super::tables::Modes;
+
+static SKELETON: Program = Program {
+    name: "vertex_patch_skeleton",
+    source: include_str!("skeleton.cu"),
+    headers: &[
+        RECIPROCAL_HEADER,
+        Header { name: "modes.cuh", text: include_str!("modes.cuh") },
+        Header { name: "colour.cuh", text: include_str!("colour.cuh") },
+    ],
+};
+
+/// Lines that a team has a thread for each of: of the inside, and of three planes.
+pub(super) fn lines(degree: usize) -> usize {
+    let n = 2 * degree - 1;
+    (n * n).max(3 * n)
+}
+
+pub(super) fn shape<T: Scalar>(degree: usize, kernel: PatchKernel) -> PatchShape {
+    let (team, teams, blocks) = match (degree, size_of::<T>()) {
+        (1, _) => (8, 16, 4),
+        (2, _) => (16, 8, 4),
+        (3, _) => (25, 5, 5),
+        (4, _) => (56, 4, 3),
+        (5, _) => (81, 3, 2),
+        (6, _) => (121, 1, 4),
+        (7, 8) => (169, 1, if kernel == PatchKernel::Skeleton { 3 } else { 2 }),
+        (7, _) => (169, 1, 4),
+        _ => (lines(degree), 1, 2),
+    };
+    PatchShape { team, teams, blocks }
+}
+
+/// Shared memory of a team.
+pub(super) fn bytes<T: Scalar>(degree: usize) -> usize {
+    let (n, m) = (2 * degree - 1, 2 * degree + 1);
+    let (row, layer) = paddings::<T>(n);
+    ((n - 1) * (row + layer) + n + (6 * m + 2) * n + 6 * n * n) * size_of::<T>()
+}
+
+pub(super) fn program<T: Scalar>(degree: usize, kernel: PatchKernel, shape: PatchShape) -> Specialisation {
+    let (row, layer) = paddings::<T>(2 * degree - 1);
+    let program = SKELETON
+        .of::<T>()
+        .define("FEMTILE_DEGREE", degree)
+        .define("FEMTILE_WHOLE", u8::from(kernel == PatchKernel::Whole))
+        .define("FEMTILE_ROW", row)
+        .define("FEMTILE_LAYER", layer)
+        .header("tables.cuh", Modes::new(degree).text());
+    shape.define(program)
+}
+
+/// Distances of rows and layers of a cube of n values a side that make threads meet in banks least: all of n² threads read a
+/// line, first along z and then along y, x, y and z.
+fn paddings<T>(n: usize) -> (usize, usize) {
+    let mut best = (usize::MAX, (n, n * n));
+    for row in n..n + 3 {
+        for layer in row * n..row * n + 16 {
+            let of_axis =
+                |p: usize, q: usize| conflicts::<T>((0..n * n).map(|at| p * (at % n) + q * (at / n)));
+            let cost = 2 * of_axis(1, row) + 3 * of_axis(1, layer) + 2 * of_axis(row, layer);
+            if cost < best.0 {
+                best = (cost, (row, layer));
+            }
+        }
+    }
+    best.1
+}
+
+/// Accesses that wait for others: as many values as there are banks for are read at once, from a bank one.
+fn conflicts<T>(places: impl Iterator<Item = usize>) -> usize {
+    let n_banks = 128 / size_of::<T>();
+    let places: Vec<usize> = places.collect();
+    let of_access = |places: &[usize]| {
+        let mut counts = vec![0; n_banks];
+        places.iter().for_each(|place| counts[place % n_banks] += 1);
+        counts.into_iter().max().map_or(0, |most: usize| most - 1)
+    };
+    places.chunks(n_banks).map(of_access).sum()
+}

@@ -1,0 +1,133 @@
+// Between grids of cells and of the halves of these along each axis: values of coarse shape functions at fine nodes, and
+// the transpose of it.
+//
+// A team of threads takes a coarse cell and the fine nodes in it, but for those at its upper ends, which the next one has;
+// a thread takes a line.
+#include "femtile.cuh"
+#include "cells.cuh"
+#include "tables.cuh"
+
+// Threads of a team and teams of a block.
+const u32 TEAM = FEMTILE_TEAM, TEAMS = FEMTILE_TEAMS;
+// Coarse and fine nodes along a line; rows in shared memory are odd, so that threads with a row each meet in few banks.
+const u32 COARSE = K + 1, FINE = 2 * K, ROW = FINE | 1, LAYER = FINE * ROW, TENSOR = COARSE * LAYER;
+
+__device__ inline void to_fine(T (&fine)[FINE], const T (&coarse)[COARSE]) {
+#pragma unroll
+    for (u32 i = 0; i < FINE; ++i) {
+        T sum = VALUES[i * COARSE] * coarse[0];
+#pragma unroll
+        for (u32 j = 1; j < COARSE; ++j) sum += VALUES[i * COARSE + j] * coarse[j];
+        fine[i] = sum;
+    }
+}
+
+__device__ inline void to_coarse(T (&coarse)[COARSE], const T (&fine)[FINE]) {
+#pragma unroll
+    for (u32 j = 0; j < COARSE; ++j) {
+        T sum = VALUES[j] * fine[0];
+#pragma unroll
+        for (u32 i = 1; i < FINE; ++i) sum += VALUES[i * COARSE + j] * fine[i];
+        coarse[j] = sum;
+    }
+}
+
+__device__ inline void line_to_fine(T* line, u32 stride) {
+    T coarse[COARSE], fine[FINE];
+    load_line(coarse, line, stride);
+    to_fine(fine, coarse);
+    store_line(line, fine, stride);
+}
+
+__device__ inline void line_to_coarse(T* line, u32 stride) {
+    T coarse[COARSE], fine[FINE];
+    load_line(fine, line, stride);
+    to_coarse(coarse, fine);
+    store_line(line, coarse, stride);
+}
+
+// A line of a team: of coarse or fine nodes along the two other axes.
+struct Line {
+    u32 p, q;
+    bool is_there;
+
+    __device__ inline Line(bool is_active, u32 own, u32 n, u32 m) {
+        p = own % n;
+        q = own / n;
+        is_there = is_active && q < m;
+    }
+};
+
+// x = x + I x_coarse.
+extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS) box_prolong(T* x, const T* coarse_x, Cells cells) {
+    FEMTILE_DYNAMIC_SHARED(T, shared);
+    const u32 team = threadIdx.x / TEAM, own = threadIdx.x % TEAM, number = blockIdx.x * TEAMS + team;
+    const bool is_active = team < TEAMS && number < cells.count();
+    const Cell cell(cells, is_active ? number : 0);
+    const Nodes coarse_nodes(cells, cell, K), nodes(cells, cell, 2 * K);
+    T* const values = shared + (is_active ? team : 0) * TENSOR;
+    T coarse[COARSE], fine[FINE];
+
+    const Line loaded(is_active, own, COARSE, COARSE);
+    if (loaded.is_there) {
+        load_line(coarse, coarse_x + coarse_nodes.first + loaded.p + loaded.q * coarse_nodes.row, coarse_nodes.layer);
+        store_line(values + loaded.p + loaded.q * ROW, coarse, LAYER);
+    }
+    __syncthreads();
+    if (loaded.is_there) line_to_fine(values + loaded.p * ROW + loaded.q * LAYER, 1);
+    __syncthreads();
+    const Line along_y(is_active, own, FINE, COARSE);
+    if (along_y.is_there) line_to_fine(values + along_y.p + along_y.q * LAYER, ROW);
+    __syncthreads();
+    const Line along_z(is_active, own, FINE, FINE);
+    if (along_z.is_there) {
+        load_line(coarse, values + along_z.p + along_z.q * ROW, LAYER);
+        to_fine(fine, coarse);
+        T* const to = x + nodes.first + along_z.p + along_z.q * nodes.row;
+#pragma unroll
+        for (u32 i = 0; i < FINE; ++i) to[i * nodes.layer] += fine[i];
+    }
+}
+
+// r_coarse = I^T r, coarse cells of a colour at once; zero on the boundary.
+extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS) box_restrict(T* coarse_r, const T* r, Cells cells) {
+    FEMTILE_DYNAMIC_SHARED(T, shared);
+    const u32 team = threadIdx.x / TEAM, own = threadIdx.x % TEAM, number = blockIdx.x * TEAMS + team;
+    const bool is_active = team < TEAMS && number < cells.count();
+    const Cell cell(cells, is_active ? number : 0);
+    const Nodes coarse_nodes(cells, cell, K), nodes(cells, cell, 2 * K);
+    T* const values = shared + (is_active ? team : 0) * TENSOR;
+    T coarse[COARSE], fine[FINE];
+
+    const Line along_z(is_active, own, FINE, FINE);
+    if (along_z.is_there) {
+        const T* const from = r + nodes.first + along_z.p + along_z.q * nodes.row;
+#pragma unroll
+        for (u32 i = 0; i < FINE; ++i) fine[i] = __ldg(from + i * nodes.layer);
+        to_coarse(coarse, fine);
+        store_line(values + along_z.p + along_z.q * ROW, coarse, LAYER);
+    }
+    __syncthreads();
+    const Line along_y(is_active, own, FINE, COARSE);
+    if (along_y.is_there) line_to_coarse(values + along_y.p + along_y.q * LAYER, ROW);
+    __syncthreads();
+    const Line stored(is_active, own, COARSE, COARSE);
+    if (stored.is_there) line_to_coarse(values + stored.p * ROW + stored.q * LAYER, 1);
+    __syncthreads();
+    if (stored.is_there) {
+        const u32 p = stored.p, q = stored.q;
+        load_line(coarse, values + p + q * ROW, LAYER);
+        T* const to = coarse_r + coarse_nodes.first + p + q * coarse_nodes.row;
+        const bool is_first = cell.is_first(0, p) && cell.is_first(1, q);
+        const bool is_zero = cell.is_on_boundary(cells, 0, p) || cell.is_on_boundary(cells, 1, q);
+#pragma unroll
+        for (u32 i = 0; i < COARSE; ++i) {
+            T& sum = to[i * coarse_nodes.layer];
+            if (is_zero || cell.is_on_boundary(cells, 2, i)) {
+                sum = 0;
+            } else {
+                sum = is_first && cell.is_first(2, i) ? coarse[i] : sum + coarse[i];
+            }
+        }
+    }
+}
