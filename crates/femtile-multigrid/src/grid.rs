@@ -140,6 +140,37 @@ impl BoxGrid {
         b
     }
 
+    /// The same for a product $f = f_x f_y f_z$, whose factors are given by their axis and coordinate: the product of three right
+    /// sides of lines, which takes a multiplication a node.
+    pub fn load_of_product(&self, f: impl Fn(usize, f64) -> f64) -> Vec<f64> {
+        let rule = CellRule::new(self, self.degree + 1);
+        let [x, y, z] = [0, 1, 2].map(|axis| self.load_of_line(&rule, axis, &f));
+        let of_rows = z.iter().flat_map(|z| y.iter().map(move |y| z * y));
+        of_rows.flat_map(|row| x.iter().map(move |x| row * x)).collect()
+    }
+
+    /// Integrals along an axis; one where the box lacks it.
+    fn load_of_line(&self, rule: &CellRule, axis: usize, f: &impl Fn(usize, f64) -> f64) -> Vec<f64> {
+        if self.widths[axis].is_empty() {
+            return vec![1.0];
+        }
+        let mut b = vec![0.0; self.nodes()[axis]];
+        for (cell, (begin, width)) in rule.begins[axis].iter().zip(&self.widths[axis]).enumerate() {
+            let points = rule.points[axis].iter().zip(&rule.weights[axis]);
+            let values: Vec<f64> =
+                points.map(|(point, weight)| width * weight * f(axis, begin + width * point)).collect();
+            let mut of_nodes = vec![0.0; self.degree + 1];
+            contract_plainly(&rule.to_nodes[axis], (1, 1), &values, &mut of_nodes);
+            for (b, value) in b[self.degree * cell..].iter_mut().zip(of_nodes) {
+                *b += value;
+            }
+        }
+        if let [first, .., last] = &mut b[..] {
+            (*first, *last) = (0.0, 0.0);
+        }
+        b
+    }
+
     /// $\|u - u_\text{exact}\|_{L_2}$ by Gauss points, so many a cell and axis.
     ///
     /// # Panics

@@ -1,7 +1,7 @@
 //! Tables 1 to 3: full multigrid for −Δu = 1 to 1e-9, counted.
 
 use femtile::device::Buffer;
-use femtile::multigrid::{BoxGrid, Multigrid, MultigridConfig, PostOrder, Smoother};
+use femtile::multigrid::{BoxGrid, BoxKernels, Multigrid, MultigridConfig, PostOrder, Smoother};
 
 use super::{Claim, Cycles, Figure, Session, Table, figure};
 use crate::BenchError;
@@ -100,19 +100,35 @@ fn both(
     if nodes > session.settings.unknowns as f64 {
         return Ok(None);
     }
-    let count = |post| -> Result<Option<usize>, BenchError> {
-        let coarse = BoxGrid::unit(dimension, degree, 2)?;
-        let config = MultigridConfig { smoother, post };
-        // Level 2 has two cells a side, and is the first with a vertex inside.
-        let multigrid = Multigrid::<f64>::new(&session.cpu, &coarse, level - 1, config)?;
-        let b = Buffer::from_vec(&session.cpu, multigrid.grid().load(|_| 1.0))?;
-        let mut x = Buffer::zeros(&session.cpu, b.len())?;
-        let outcome = multigrid.solve_full(&mut x, &b, TOLERANCE, MAX_CYCLES)?;
-        Ok(outcome.is_converged.then(|| outcome.cycles()))
+    let coarse = BoxGrid::unit(dimension, degree, 2)?;
+    let on_gpu = session.gpu.as_ref().filter(|_| has_kernels(&coarse, smoother));
+    let count = |post| match on_gpu {
+        Some(gpu) => cycles(&gpu.device, &coarse, level, MultigridConfig { smoother, post }),
+        None => cycles(&session.cpu, &coarse, level, MultigridConfig { smoother, post }),
     };
     let (ours_reversed, ours_same) = (count(PostOrder::Reversed)?, count(PostOrder::Same)?);
     let smoother = if smoother == Smoother::Point { "point" } else { "vertex-patch" };
     Ok(Some(Cycles { level, degree, smoother, theirs, ours_reversed, ours_same }))
+}
+
+/// Whether GPUs have kernels for it.
+fn has_kernels(coarse: &BoxGrid, smoother: Smoother) -> bool {
+    coarse.dimension() == 3 && coarse.degree() <= 8 && smoother == Smoother::VertexPatch
+}
+
+/// Cycles of a solve in double precision; none where it does not converge.
+fn cycles<D: BoxKernels<f64>>(
+    device: &D,
+    coarse: &BoxGrid,
+    level: usize,
+    config: MultigridConfig,
+) -> Result<Option<usize>, BenchError> {
+    // Level 2 has two cells a side, and is the first with a vertex inside.
+    let multigrid = Multigrid::<f64, D>::new(device, coarse, level - 1, config)?;
+    let b = Buffer::from_vec(device, multigrid.grid().load_of_product(|_, _| 1.0))?;
+    let mut x = Buffer::zeros(device, b.len())?;
+    let outcome = multigrid.solve_full(&mut x, &b, TOLERANCE, MAX_CYCLES)?;
+    Ok(outcome.is_converged.then(|| outcome.cycles()))
 }
 
 /// Degrees by levels, theirs beside ours.

@@ -263,6 +263,24 @@ fn papers_and_items_that_do_not_exist_are_named_beside_those_that_do() {
 }
 
 #[test]
+fn cycles_in_single_precision_solve_to_the_same_error() {
+    let found = figures("cui2024", &["table-7", "--unknowns", "30000", "--repeats", "1"]);
+    let columns = found[0]["table"]["columns"].as_array().unwrap();
+    let column = |name: &str| {
+        let column = columns.iter().find(|column| column["name"] == name).unwrap();
+        column["cells"].as_array().unwrap().iter().map(|cell| cell.as_f64().unwrap()).collect::<Vec<_>>()
+    };
+    for (double, single) in column("L2 error, double").into_iter().zip(column("L2 error, single")) {
+        assert!((single / double - 1.0).abs() < 1e-3, "{single} {double}");
+    }
+    for (double, single) in column("cycles, double").into_iter().zip(column("cycles, single")) {
+        assert!(single <= double + 1.0, "{single} {double}");
+    }
+    let smoothing = figures("cui2024", &["figure-15", "--unknowns", "3000", "--repeats", "1"]);
+    assert_eq!(smoothing[0]["table"]["rows"].as_array().unwrap().len(), 8);
+}
+
+#[test]
 fn cycles_of_full_multigrid_are_as_few_as_in_the_paper() {
     for item in ["table-1", "table-2", "table-3"] {
         let found = figures("cui2024", &[item, "--unknowns", "30000"]);

@@ -230,3 +230,16 @@ fn a_cycle_is_symmetric_and_positive_and_has_the_same_bits_on_all_threads() {
         }
     }
 }
+
+#[test]
+fn right_sides_of_products_are_those_of_functions() {
+    for grid in grids() {
+        let of_axis = |axis: usize, x: f64| [1.0 + x, 2.0 - x * x, x.cos()][axis];
+        let is_flat = grid.dimension() == 2;
+        let found = grid.load_of_product(of_axis);
+        let expected =
+            grid.load(|[x, y, z]| of_axis(0, x) * of_axis(1, y) * if is_flat { 1.0 } else { of_axis(2, z) });
+        let difference: Vec<f64> = found.iter().zip(&expected).map(|(f, e)| f - e).collect();
+        assert!(largest(&difference) < 1e-14 * largest(&expected));
+    }
+}

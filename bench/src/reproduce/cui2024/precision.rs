@@ -1,0 +1,131 @@
+//! Table 7: solves with cycles in double and in single precision.
+
+use std::f64::consts::PI;
+use std::time::Instant;
+
+use femtile::device::{Buffer, Scalar};
+use femtile::multigrid::{BoxGrid, BoxKernels, Multigrid, MultigridConfig};
+
+use super::{Cell, Claim, Figure, Quantity, Session, Table, figure};
+use crate::BenchError;
+
+const TOLERANCE: f64 = 1e-9;
+const MAX_CYCLES: usize = 30;
+/// Evaluations of the exact solution that a second norm of the error may take.
+const MAX_POINTS: f64 = 2e9;
+/// Degrees, with level, cycles, error and seconds in double and single precision as printed.
+const PRINTED: [(usize, usize, usize, f64, [f64; 2]); 3] = [
+    (1, 10, 5, 1.12e-6, [3.391, 2.385]),
+    (3, 9, 3, 2.30e-13, [3.941, 2.418]),
+    (7, 8, 2, 2.89e-16, [5.891, 3.326]),
+];
+
+/// What a solve took and gave.
+struct Solve {
+    cycles: Option<usize>,
+    seconds: f64,
+    /// By as many points a cell and axis as there are nodes.
+    error: f64,
+    /// By three more, where that does not take too long.
+    true_error: Option<f64>,
+}
+
+pub(super) fn table_7(session: &Session) -> Result<Figure, BenchError> {
+    let mut rows = Vec::new();
+    let mut found = Vec::new();
+    for (degree, highest, ..) in PRINTED {
+        let level = level(session, degree, highest);
+        let solves = match &session.gpu {
+            Some(gpu) => both(&gpu.device, degree, level, session.settings.repeats)?,
+            None => both(&session.cpu, degree, level, session.settings.repeats)?,
+        };
+        rows.push(format!("Q{degree}, L = {level}"));
+        found.push(solves);
+    }
+    let column = |of: &dyn Fn(&[Solve; 2]) -> Cell| found.iter().map(of).collect::<Vec<_>>();
+    let cycles = |cycles: Option<usize>| cycles.map_or(Cell::Words("none"), Cell::Count);
+    let mut table = Table::new(rows).listed("cycles, theirs", PRINTED.map(|row| Cell::Count(row.2)).into());
+    for (k, name) in ["double", "single"].into_iter().enumerate() {
+        table = table
+            .listed(&format!("cycles, {name}"), column(&|both| cycles(both[k].cycles)))
+            .listed(&format!("L2 error, {name}"), column(&|both| Cell::Number(both[k].error)))
+            .drawn(&format!("ms, {name}"), column(&|both| Cell::Number(1e3 * both[k].seconds)));
+    }
+    let gain = |[double, single]: &[Solve; 2]| double.seconds / single.seconds;
+    table = table.listed("double over single", column(&|both| Cell::Number(gain(both))));
+    let claims = PRINTED.iter().zip(&found).map(|((degree, level, _, error, seconds), both)| {
+        let true_error = both[1].true_error.map_or(String::new(), |error| format!(" ({error:.2e} in truth)"));
+        Claim {
+            what: format!("Q{degree}, double over single precision; seconds and error in single"),
+            place: "Table 7",
+            theirs: format!("{:.2}×; {} s, {error:.2e} at L = {level}", seconds[0] / seconds[1], seconds[1]),
+            ours: Some(format!(
+                "{:.2}×; {:.4} s, {:.2e}{true_error}",
+                gain(both),
+                both[1].seconds,
+                both[1].error
+            )),
+        }
+    });
+    let notes = vec![format!(
+        "u = sin πx sin πy sin πz by full multigrid, residual reduced by 1e9, the same order of colours before and after; the \
+         outer iteration is in double precision. Errors by k + 1 Gauss points a cell and axis. Levels with at most {} unknowns \
+         (--unknowns); theirs are L = 10, 9 and 8 on an A100. Solves of what is in place, fastest of {}.",
+        session.settings.unknowns, session.settings.repeats
+    )];
+    let title = "Full multigrid with cycles in double and in single precision";
+    Ok(Figure {
+        quantity: Quantity::Milliseconds,
+        claims: claims.collect(),
+        notes,
+        ..figure(session, "table-7", title, Vec::new(), table)
+    })
+}
+
+/// The finest level with no more unknowns than are wanted.
+fn level(session: &Session, degree: usize, highest: usize) -> usize {
+    let fits = |level: &usize| {
+        let nodes = degree as f64 * 2f64.powi(*level as i32 - 1) - 1.0;
+        nodes.powi(3) <= session.settings.unknowns as f64
+    };
+    (3..=highest).rev().find(fits).unwrap_or(3)
+}
+
+/// With cycles in double, then in single precision.
+fn both<D: BoxKernels<f64> + BoxKernels<f32>>(
+    device: &D,
+    degree: usize,
+    level: usize,
+    repeats: usize,
+) -> Result<[Solve; 2], BenchError> {
+    Ok([solve::<f64, D>(device, degree, level, repeats)?, solve::<f32, D>(device, degree, level, repeats)?])
+}
+
+fn solve<T: Scalar, D: BoxKernels<f64> + BoxKernels<T>>(
+    device: &D,
+    degree: usize,
+    level: usize,
+    repeats: usize,
+) -> Result<Solve, BenchError> {
+    let coarse = BoxGrid::unit(3, degree, 2)?;
+    let multigrid = Multigrid::<T, D>::new(device, &coarse, level - 1, MultigridConfig::default())?;
+    let scale = (3.0 * PI * PI).cbrt();
+    let b = multigrid.grid().load_of_product(|_, x| scale * (PI * x).sin());
+    let b = Buffer::from_vec(device, b)?;
+    let mut x = Buffer::zeros(device, b.len())?;
+    let (mut seconds, mut cycles) = (f64::MAX, None);
+    for _ in 0..repeats.max(1) {
+        let begin = Instant::now();
+        let outcome = multigrid.solve_full(&mut x, &b, TOLERANCE, MAX_CYCLES)?;
+        seconds = seconds.min(begin.elapsed().as_secs_f64());
+        cycles = outcome.is_converged.then(|| outcome.cycles());
+    }
+    drop(b);
+    let wave = |at: [f64; 3]| at.map(|x| (PI * x).sin()).iter().product();
+    let (grid, u) = (multigrid.grid(), x.to_host()?);
+    let error = grid.error_l2(&u, wave, degree + 1);
+    let n_cells: f64 = (0..3).map(|axis| grid.widths(axis).len() as f64).product();
+    let is_cheap = n_cells * ((degree + 4) as f64).powi(3) <= MAX_POINTS;
+    let true_error = is_cheap.then(|| grid.error_l2(&u, wave, degree + 4));
+    Ok(Solve { cycles, seconds, error, true_error })
+}
