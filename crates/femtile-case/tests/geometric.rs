@@ -115,7 +115,8 @@ fn both_precisions_and_smoothers_precondition_and_are_told_of() {
         ("gmg = { precision = \"single\", smoother = \"vertex-patch\" }", default.solve.iterations),
         ("gmg = { smoother = \"point\" }", 20),
         ("gmg = { smoother = \"point\", precision = \"double\" }", 20),
-        ("method = \"pipelined-cg\"", default.solve.iterations + 2),
+        // Its recurrences feel the rounding of cycles in single precision.
+        ("method = \"pipelined-cg\"", default.solve.iterations + 5),
         ("operator = \"matrix-free\"", default.solve.iterations),
     ] {
         let (report, u) = solve(&text(solver));

@@ -1,6 +1,6 @@
 //! Figure 15: steps of the smoother by degree, on processors and with the kernels that a GPU has.
 
-use femtile::device::{Buffer, Cuda, Device, Scalar};
+use femtile::device::{Buffer, Cpu, Cuda, Device, Scalar};
 use femtile::multigrid::{
     BoxGrid, BoxKernels, CudaPatches, Multigrid, MultigridConfig, PatchKernel, PostOrder,
 };
@@ -80,20 +80,16 @@ fn on_gpu<T: Scalar>(
     Ok(Some(1e-6 * grid.n_unknowns() as f64 / fastest))
 }
 
+/// The same on processors, on the grid of a power of two of cells a side that comes closest.
 fn on_cpu<T: Scalar>(session: &Session, degree: usize) -> Result<Option<f64>, BenchError>
 where
-    femtile::device::Cpu: BoxKernels<T>,
+    Cpu: BoxKernels<T>,
 {
-    // Grids of odd counts have no coarser one; the coarsest of two levels may be too large to be solved exactly.
-    let mut levels = 2;
-    let mut coarsest = coarse(session, degree)?;
-    while let Some(next) = coarsest.coarsened() {
-        (coarsest, levels) = (next, levels + 1);
-    }
-    let Ok(multigrid) = Multigrid::<T>::new(&session.cpu, &coarsest, levels, MultigridConfig::default())
-    else {
-        return Ok(None);
-    };
+    // Halves of halves of two cells a side, as processors smooth levels above the coarsest.
+    let halvings = ((session.settings.unknowns as f64).cbrt() / (2 * degree) as f64).log2().round().max(1.0);
+    let coarsest = BoxGrid::unit(3, degree, 2)?;
+    let n_levels = 1 + halvings as usize;
+    let multigrid = Multigrid::<T>::new(&session.cpu, &coarsest, n_levels, MultigridConfig::default())?;
     let [mut x, b] = vectors::<T, _>(&session.cpu, multigrid.grid())?;
     let mut samples = Samples::default();
     multigrid.smooth(&mut x, &b, PostOrder::Same)?;
