@@ -13,7 +13,7 @@ use crate::{BoxGrid, BoxOperator, MultigridError, PostOrder, Smoother};
 const MIN_BLOCKS: usize = 4;
 
 /// Calls `work` with each element and the number of its place, on all threads.
-fn each<T: Send>(cpu: &Cpu, x: &mut [T], work: impl Fn(usize, &mut T) + Sync) {
+pub(crate) fn each<T: Send>(cpu: &Cpu, x: &mut [T], work: impl Fn(usize, &mut T) + Sync) {
     let n = x.len();
     let shared = SharedMut::new(x);
     cpu.for_ranges(n_blocks(n), MIN_BLOCKS, |blocks| {

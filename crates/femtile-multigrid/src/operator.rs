@@ -8,7 +8,7 @@ use crate::axis::Line;
 use crate::grid::BoxGrid;
 use crate::smoother::PostOrder;
 use crate::tensor::{Laplace, Room};
-use crate::windows::{Batch, Rows, Windows, gather, scatter};
+use crate::windows::{Known, Rows, Windows, gather, scatter};
 
 /// The Laplacian on a box, $a_{ij} = \int \nabla\varphi_i \cdot \nabla\varphi_j$ for nodes inside, without a matrix; vectors are
 /// zero on the boundary.
@@ -50,23 +50,30 @@ impl<T: Contract> BoxOperator<T> {
         assert!(x.len() == n && y.len() == n, "values of the nodes");
         let n_lanes = lanes::<T>(&self.cpu);
         let (x, shared) = (Source::new(x), SharedMut::new(y));
-        let room = || (vec![T::ZERO; self.rows.n_nodes() * n_lanes], Room::default());
-        let of_cells = |(values, room): &mut (Vec<T>, Room<T>), batch: &Batch<'_>| {
+        let room = || {
+            (
+                vec![T::ZERO; self.rows.n_nodes() * n_lanes],
+                Room::default(),
+                Known::<Laplace<'_, T>>::nothing(),
+            )
+        };
+        self.cells.sweep::<T, _>(&self.cpu, PostOrder::Same, room, |(values, room, known), batch| {
             #[allow(unsafe_code)]
             // SAFETY: nobody writes x.
             unsafe {
                 gather(&self.cpu, &self.rows, batch.firsts, values, x);
             }
-            let lines = [0, 1, 2].map(|axis| &self.cells.kinds[axis][batch.kinds[axis]]);
-            let product = Laplace::of_cells(lines, n_lanes).apply(&self.cpu, values, room);
+            let laplace = known.of(batch.kinds, || {
+                Laplace::of_cells([0, 1, 2].map(|axis| &self.cells.kinds[axis][batch.kinds[axis]]), n_lanes)
+            });
+            let product = laplace.apply(&self.cpu, values, room);
             #[allow(unsafe_code)]
             // SAFETY: cells that are gone through at once share no node.
             unsafe {
                 let to = |to: &mut T, value| *to += alpha * value;
                 scatter(&self.cpu, &self.rows, batch.firsts, product, &shared, to);
             }
-        };
-        self.cells.sweep::<T, _>(&self.cpu, PostOrder::Same, room, of_cells);
+        });
         self.grid.clear_boundary(y);
     }
 }

@@ -1,7 +1,7 @@
 //! Sums of products of 1-D matrices applied to tensors side by side.
 
 use femtile_device::Cpu;
-use femtile_tensor::{Contract, Parity, contract, separable};
+use femtile_tensor::{Contract, Factor, Parity, contract, separable};
 
 use crate::axis::Line;
 
@@ -65,7 +65,7 @@ impl<'a, T: Contract> Laplace<'a, T> {
 }
 
 /// A matrix applied to all lines along an axis.
-fn along<T: Contract>(cpu: &Cpu, factor: &femtile_tensor::Factor<T>, inner: usize, x: &[T], y: &mut Vec<T>) {
+fn along<T: Contract>(cpu: &Cpu, factor: &Factor<T>, inner: usize, x: &[T], y: &mut Vec<T>) {
     y.resize(x.len() / factor.n_cols() * factor.n_rows(), T::ZERO);
     contract(cpu, factor, inner, x, y);
 }

@@ -1,6 +1,6 @@
 use femtile_device::Cpu;
 use femtile_device::cpu::{SharedMut, Source};
-use femtile_tensor::{Contract, contract, lanes};
+use femtile_tensor::{Contract, Factor, contract, lanes};
 
 use crate::axis::TransferLine;
 use crate::grid::BoxGrid;
@@ -124,7 +124,7 @@ impl<T: Contract> Transfer<T> {
     fn along_all(
         &self,
         batch: &Batch<'_>,
-        factor: impl Fn(&TransferLine<T>) -> &femtile_tensor::Factor<T>,
+        factor: impl Fn(&TransferLine<T>) -> &Factor<T>,
         Tensors { x, next, .. }: &mut Tensors<T>,
     ) {
         let mut inner = 1;

@@ -36,6 +36,7 @@ pub(super) struct Renumbered<T: Contract> {
 }
 
 impl<T: Contract> Renumbered<T> {
+    /// A cycle with the numbers of a space.
     pub fn new(cpu: &Cpu, cycle: GeometricMultigrid<T>, numbers: Numbers) -> Result<Self, LinalgError> {
         let n = numbers.node_of_dof.len();
         let room = Mutex::new([Buffer::zeros(cpu, n)?, Buffer::zeros(cpu, n)?]);

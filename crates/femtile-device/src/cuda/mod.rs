@@ -37,7 +37,7 @@ use memory::Room;
 pub use nvidia::{Nvidia, gpus};
 pub use program::{
     COPY_HEADER, FEMTILE_HEADER, Header, MMA_HEADER, Program, RECIPROCAL_HEADER, STREAM_HEADER,
-    Specialisation, TILE_HEADER,
+    STRIDED_HEADER, Specialisation, TILE_HEADER,
 };
 pub use recording::{CudaReadback, CudaRecording};
 

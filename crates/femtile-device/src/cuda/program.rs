@@ -28,6 +28,9 @@ pub const COPY_HEADER: Header = Header { name: "copy.cuh", text: include_str!("h
 /// Loads of what is read once, past the first cache.
 pub const STREAM_HEADER: Header = Header { name: "stream.cuh", text: include_str!("headers/stream.cuh") };
 
+/// Lines of values that are so many apart.
+pub const STRIDED_HEADER: Header = Header { name: "strided.cuh", text: include_str!("headers/strided.cuh") };
+
 /// Reciprocals to about one unit in the last place, without the branches of a full division.
 pub const RECIPROCAL_HEADER: Header =
     Header { name: "reciprocal.cuh", text: include_str!("headers/reciprocal.cuh") };

@@ -1,20 +1,9 @@
 // The cells that a launch takes, a team of threads each, and whether a cell is the first one to have a node.
 #pragma once
 #include "femtile.cuh"
+#include "strided.cuh"
 
 const u32 K = FEMTILE_DEGREE;
-
-template <u32 LENGTH>
-__device__ inline void load_line(T (&line)[LENGTH], const T* from, u64 stride) {
-#pragma unroll
-    for (u32 i = 0; i < LENGTH; ++i) line[i] = from[i * stride];
-}
-
-template <u32 LENGTH>
-__device__ inline void store_line(T* to, const T (&line)[LENGTH], u64 stride) {
-#pragma unroll
-    for (u32 i = 0; i < LENGTH; ++i) to[i * stride] = line[i];
-}
 
 // Of all cells those at `places` and at every so many from there on: how many along each axis.
 struct Cells {

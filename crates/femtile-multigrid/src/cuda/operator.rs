@@ -1,4 +1,4 @@
-use femtile_device::cuda::{Kernel, Program, Read, Specialisation, Structure, Write};
+use femtile_device::cuda::{Kernel, Program, Read, STRIDED_HEADER, Specialisation, Structure, Write};
 use femtile_device::{Buffer, Cuda, Scalar};
 use femtile_linalg::{LinalgError, need};
 
@@ -11,8 +11,11 @@ use crate::axis::matrices;
 use crate::grid::BoxGrid;
 use crate::{MultigridError, PostOrder};
 
-static OPERATOR: Program =
-    Program { name: "box_operator", source: include_str!("operator.cu"), headers: &[CELLS_HEADER] };
+static OPERATOR: Program = Program {
+    name: "box_operator",
+    source: include_str!("operator.cu"),
+    headers: &[STRIDED_HEADER, CELLS_HEADER],
+};
 
 /// Cells that a team of threads goes along, after one that it takes nothing but the face of.
 const ROW_CELLS: usize = 16;
@@ -31,6 +34,7 @@ pub struct CudaBoxOperator<T: Scalar> {
     grid: BoxGrid,
     /// Of all cells along each axis.
     widths: Buffer<T, Cuda>,
+    program: Specialisation,
     /// What stiffness along each axis is multiplied by, for degree one on equal cells, where weights serve.
     scales: Option<[f64; 3]>,
 }
@@ -46,7 +50,11 @@ impl<T: Scalar> CudaBoxOperator<T> {
         let scales = equal_widths(grid).ok().filter(|_| is_stencil).map(scales);
         let widths = (0..3).flat_map(|axis| grid.widths(axis)).map(|&width| T::from_f64(width)).collect();
         let widths = Buffer::from_vec(device, widths)?;
-        Ok(Self { device: device.clone(), grid: grid.clone(), widths, scales })
+        let program = match scales {
+            Some(_) => stencil::program::<T>(grid.nodes()[0]),
+            None => program::<T>(grid.degree()),
+        };
+        Ok(Self { device: device.clone(), grid: grid.clone(), widths, program, scales })
     }
 
     /// $r = b - A x$, zero on the boundary.
@@ -65,14 +73,13 @@ impl<T: Scalar> CudaBoxOperator<T> {
         if let Some(scales) = self.scales {
             return self.by_weights(scales, r, b, x);
         }
-        let program = program::<T>(self.grid.degree());
         let kernel = Kernel::<Residual<T>>::new("box_residual");
         for cells in Cells::rows(&self.grid, ROW_CELLS) {
             let arguments = (r.write(), b.read(), x.read(), self.widths.read(), cells.structure());
             let launch = shape(self.grid.degree()).launch(cells.n, bytes::<T>(self.grid.degree()));
             // SAFETY: rows lie in the grid, of whose nodes all vectors have values and of whose cells there are widths; those of a
             // colour have no node in common, and of a row's parts each writes nodes of its own.
-            unsafe { self.device.launch(&program, &kernel, launch, arguments) }?;
+            unsafe { self.device.launch(&self.program, &kernel, launch, arguments) }?;
         }
         Ok(())
     }
@@ -90,7 +97,7 @@ impl<T: Scalar> CudaBoxOperator<T> {
         let kernel = Kernel::<ByWeights<T>>::new("box_stencil_residual");
         let launch = stencil::launch::<T>(n_rows * n_layers, n);
         // SAFETY: rows are those of the grid, of whose nodes all vectors have values.
-        Ok(unsafe { self.device.launch(&stencil::program::<T>(n), &kernel, launch, arguments) }?)
+        Ok(unsafe { self.device.launch(&self.program, &kernel, launch, arguments) }?)
     }
 }
 

@@ -1,4 +1,4 @@
-use femtile_device::cuda::{Kernel, Program, Read, Specialisation, Structure, Write};
+use femtile_device::cuda::{Kernel, Program, Read, STRIDED_HEADER, Specialisation, Structure, Write};
 use femtile_device::{Buffer, Cuda, Scalar};
 use femtile_linalg::{LinalgError, need};
 
@@ -10,8 +10,11 @@ use crate::MultigridError;
 use crate::axis::embedding;
 use crate::grid::BoxGrid;
 
-static TRANSFER: Program =
-    Program { name: "box_transfer", source: include_str!("transfer.cu"), headers: &[CELLS_HEADER] };
+static TRANSFER: Program = Program {
+    name: "box_transfer",
+    source: include_str!("transfer.cu"),
+    headers: &[STRIDED_HEADER, CELLS_HEADER],
+};
 
 type Transfer<T> = (Write<T>, Read<T>, Structure);
 

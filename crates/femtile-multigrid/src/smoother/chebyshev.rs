@@ -2,6 +2,7 @@ use femtile_device::Cpu;
 use femtile_tensor::{Contract, Factor, contract_plainly};
 
 use crate::axis::{Line, matrices};
+use crate::cpu::each;
 use crate::grid::{BoxGrid, all};
 use crate::operator::BoxOperator;
 
@@ -63,16 +64,9 @@ impl<T: Contract> Chebyshev<T> {
 
     /// $d = \beta d + \alpha D^{-1} r$, $x = x + d$.
     fn advance(&self, [x, direction]: [&mut [T]; 2], [keep, add]: [T; 2], r: &[T]) {
-        self.cpu.vectorize(
-            #[inline(always)]
-            || {
-                let given = r.iter().zip(&self.inverse_diagonal);
-                for ((x, d), (r, inverse)) in x.iter_mut().zip(direction).zip(given) {
-                    *d = keep * *d + add * *inverse * *r;
-                    *x += *d;
-                }
-            },
-        );
+        let inverse = &self.inverse_diagonal;
+        each(&self.cpu, direction, |at, d| *d = keep * *d + add * inverse[at] * r[at]);
+        each(&self.cpu, x, |at, x| *x += direction[at]);
     }
 }
 

@@ -6,7 +6,7 @@ use super::PostOrder;
 use super::local::{LocalSolve, Tensors, inner};
 use crate::axis::PatchLine;
 use crate::grid::BoxGrid;
-use crate::windows::{Batch, Rows, Windows, gather, scatter};
+use crate::windows::{Batch, Known, Rows, Windows, gather, scatter};
 
 /// Exact solves on the nodes inside patches of cells, one colour after another:
 /// $$ x \leftarrow x + R_j^\mathsf{T} A_j^{-1} (R_j b - \bar A_j \bar R_j x). $$
@@ -34,12 +34,6 @@ pub struct Patches<T> {
     around: [Rows; 3],
     /// The planes in the middle across each axis.
     planes: [Rows; 3],
-}
-
-/// What solves on patches of these kinds.
-struct Known<'a, T> {
-    kinds: [usize; 3],
-    local: LocalSolve<'a, T>,
 }
 
 impl<T: Contract> Patches<T> {
@@ -86,24 +80,13 @@ impl<T: Contract> Patches<T> {
     /// All patches once.
     pub fn step(&self, x: &mut [T], b: &[T], order: PostOrder) {
         let x = SharedMut::new(x);
-        let room = || (Tensors::new(&self.cpu, self.nodes), None);
+        let room = || (Tensors::new(&self.cpu, self.nodes), Known::nothing());
         self.windows.sweep::<T, _>(&self.cpu, order, room, |(tensors, known), batch| {
-            self.solve(&x, b, tensors, self.local(known, batch.kinds), batch);
+            let local = known.of(batch.kinds, || {
+                LocalSolve::new(&self.cpu, [0, 1, 2].map(|axis| &self.windows.kinds[axis][batch.kinds[axis]]))
+            });
+            self.solve(&x, b, tensors, local, batch);
         });
-    }
-
-    /// What solves on patches of some kinds, made again where they are others than those known.
-    fn local<'a, 'k>(
-        &'a self,
-        known: &'k mut Option<Known<'a, T>>,
-        kinds: [usize; 3],
-    ) -> &'k LocalSolve<'a, T> {
-        let make =
-            || LocalSolve::new(&self.cpu, [0, 1, 2].map(|axis| &self.windows.kinds[axis][kinds[axis]]));
-        if known.as_ref().is_none_or(|known| known.kinds != kinds) {
-            *known = None;
-        }
-        &known.get_or_insert_with(|| Known { kinds, local: make() }).local
     }
 
     /// Some patches of a colour.

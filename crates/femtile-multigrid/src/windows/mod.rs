@@ -9,6 +9,7 @@ use femtile_tensor::{Contract, lanes};
 
 use crate::grid::{BoxGrid, all};
 use crate::smoother::PostOrder;
+use cpu::MOST_LANES;
 pub(crate) use cpu::{gather, scatter};
 use schedule::{Row, rows_a_batch, rows_in_turn};
 
@@ -23,6 +24,23 @@ pub(crate) struct Batch<'a> {
     pub firsts: &'a [u32],
     /// The same in the other grid that windows are also on.
     pub others: &'a [u32],
+}
+
+/// What belongs to the kinds of the windows that came last, made again where others come.
+pub(crate) struct Known<L>(Option<([usize; 3], L)>);
+
+impl<L> Known<L> {
+    pub fn nothing() -> Self {
+        Self(None)
+    }
+
+    /// What `make` makes for these kinds.
+    pub fn of(&mut self, kinds: [usize; 3], make: impl FnOnce() -> L) -> &L {
+        if self.0.as_ref().is_some_and(|(known, _)| *known != kinds) {
+            self.0 = None;
+        }
+        &self.0.get_or_insert_with(|| (kinds, make())).1
+    }
 }
 
 /// Runs of neighbouring nodes along x, by what their first ones are away from the first node of a window.
@@ -172,14 +190,16 @@ impl<L: Sync> Windows<L> {
                         let [firsts, others] = self.steps.map(|steps| {
                             let first =
                                 |at: &[usize; 3]| (0..3).map(|axis| steps[axis] * at[axis]).sum::<usize>();
-                            windows.iter().map(|at| first(at) as u32).collect::<Vec<_>>()
+                            let mut firsts = [0; MOST_LANES];
+                            firsts.iter_mut().zip(windows).for_each(|(to, at)| *to = first(at) as u32);
+                            firsts
                         });
                         let [of_y, of_z] = kinds(&rows[0]);
                         work(&Batch {
                             kinds: [kind, of_y, of_z],
                             is_last: windows.iter().any(|at| is_last(*at)),
-                            firsts: &firsts,
-                            others: &others,
+                            firsts: &firsts[..windows.len()],
+                            others: &others[..windows.len()],
                         });
                     }
                 }

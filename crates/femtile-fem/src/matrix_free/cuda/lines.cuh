@@ -4,6 +4,7 @@
 // of the multiplication and costs no load.
 #pragma once
 #include "femtile.cuh"
+#include "strided.cuh"
 #include "tables.cuh"
 
 // Nodes and points along an axis, and points of a layer.
@@ -42,18 +43,6 @@ __device__ inline void contract(T (&to)[Table::ROWS], const T (&from)[Table::COL
         for (u32 j = 1; j < Table::COLUMNS; ++j) sum += Table::at(i, j) * from[j];
         to[i] = sum;
     }
-}
-
-template <u32 LENGTH>
-__device__ inline void load_line(T (&line)[LENGTH], const T* from, u32 stride) {
-#pragma unroll
-    for (u32 i = 0; i < LENGTH; ++i) line[i] = from[i * stride];
-}
-
-template <u32 LENGTH>
-__device__ inline void store_line(T* to, const T (&line)[LENGTH], u32 stride) {
-#pragma unroll
-    for (u32 i = 0; i < LENGTH; ++i) to[i * stride] = line[i];
 }
 
 // A table along one line in shared memory, and the products to another or the same place.

@@ -1,7 +1,7 @@
 //! What the kernels are compiled for.
 
 use femtile_device::Scalar;
-use femtile_device::cuda::{Header, Program, RECIPROCAL_HEADER, Specialisation};
+use femtile_device::cuda::{Header, Program, RECIPROCAL_HEADER, STRIDED_HEADER, Specialisation};
 use femtile_linalg::hooks::{CudaHook, Hook, NoHook};
 use femtile_linalg::krylov::cg::product_hook;
 
@@ -12,8 +12,9 @@ use crate::matrix_free::quadrature::CellRule;
 
 static APPLY: Program =
     Program { name: "matrix_free", source: include_str!("matrix_free.cu"), headers: &HEADERS };
-const HEADERS: [Header; 4] = [
+const HEADERS: [Header; 5] = [
     RECIPROCAL_HEADER,
+    STRIDED_HEADER,
     Header { name: "lines.cuh", text: include_str!("lines.cuh") },
     Header { name: "exchange.cuh", text: include_str!("exchange.cuh") },
     Header { name: "metric.cuh", text: include_str!("metric.cuh") },

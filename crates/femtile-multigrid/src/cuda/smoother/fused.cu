@@ -6,6 +6,7 @@
 // A team of threads takes a patch, a thread a line.
 #include "femtile.cuh"
 #include "reciprocal.cuh"
+#include "strided.cuh"
 #include "tables.cuh"
 #include "colour.cuh"
 
@@ -13,18 +14,6 @@
 const u32 TEAM = FEMTILE_TEAM, TEAMS = FEMTILE_TEAMS;
 // Nodes inside a line and with its ends; rows of both tensors are odd, so that threads with a row each meet in few banks.
 const u32 N = 2 * FEMTILE_DEGREE - 1, M = 2 * FEMTILE_DEGREE + 1, ROW = M, LAYER = M * M, TENSOR = M * LAYER;
-
-template <u32 LENGTH>
-__device__ inline void load_line(T (&line)[LENGTH], const T* from, u32 stride) {
-#pragma unroll
-    for (u32 i = 0; i < LENGTH; ++i) line[i] = from[i * stride];
-}
-
-template <u32 LENGTH>
-__device__ inline void store_line(T* to, const T (&line)[LENGTH], u32 stride) {
-#pragma unroll
-    for (u32 i = 0; i < LENGTH; ++i) to[i * stride] = line[i];
-}
 
 // Rows of a matrix of the nodes inside along a line with ends, times a number, added to what there is.
 #define ADD_PRODUCT(to, table, scale, line)                                         \

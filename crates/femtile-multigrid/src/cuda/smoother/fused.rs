@@ -1,5 +1,5 @@
 use femtile_device::Scalar;
-use femtile_device::cuda::{Header, Program, RECIPROCAL_HEADER, Specialisation};
+use femtile_device::cuda::{Header, Program, RECIPROCAL_HEADER, STRIDED_HEADER, Specialisation};
 
 use super::super::shape::PatchShape;
 use super::tables::Modes;
@@ -7,7 +7,11 @@ use super::tables::Modes;
 static FUSED: Program = Program {
     name: "vertex_patch_fused",
     source: include_str!("fused.cu"),
-    headers: &[RECIPROCAL_HEADER, Header { name: "colour.cuh", text: include_str!("colour.cuh") }],
+    headers: &[
+        RECIPROCAL_HEADER,
+        STRIDED_HEADER,
+        Header { name: "colour.cuh", text: include_str!("colour.cuh") },
+    ],
 };
 
 /// Lines that a team has a thread for each of.

@@ -6,22 +6,11 @@
 // line with ends are those of its part that no end has, in the sense of the mass.
 #pragma once
 #include "femtile.cuh"
+#include "strided.cuh"
 #include "tables.cuh"
 
 // Nodes inside a line and with its ends; even and odd modes.
 const u32 K = FEMTILE_DEGREE, N = 2 * K - 1, M = 2 * K + 1, EVEN = K, ODD = K - 1, MIDDLE = K - 1;
-
-template <u32 LENGTH>
-__device__ inline void load_line(T (&line)[LENGTH], const T* from, u64 stride) {
-#pragma unroll
-    for (u32 i = 0; i < LENGTH; ++i) line[i] = from[i * stride];
-}
-
-template <u32 LENGTH>
-__device__ inline void store_line(T* to, const T (&line)[LENGTH], u64 stride) {
-#pragma unroll
-    for (u32 i = 0; i < LENGTH; ++i) to[i * stride] = line[i];
-}
 
 // S^T of integrals over the nodes inside.
 __device__ inline void test_modes(T (&line)[N]) {

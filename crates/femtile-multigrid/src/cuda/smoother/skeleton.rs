@@ -1,5 +1,5 @@
 use femtile_device::Scalar;
-use femtile_device::cuda::{Header, Program, RECIPROCAL_HEADER, Specialisation};
+use femtile_device::cuda::{Header, Program, RECIPROCAL_HEADER, STRIDED_HEADER, Specialisation};
 
 use super::super::shape::PatchShape;
 use super::PatchKernel;
@@ -10,6 +10,7 @@ static SKELETON: Program = Program {
     source: include_str!("skeleton.cu"),
     headers: &[
         RECIPROCAL_HEADER,
+        STRIDED_HEADER,
         Header { name: "modes.cuh", text: include_str!("modes.cuh") },
         Header { name: "colour.cuh", text: include_str!("colour.cuh") },
     ],

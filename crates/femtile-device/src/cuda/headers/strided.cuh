@@ -1,0 +1,15 @@
+// Lines of values that are so many apart, between memory and registers.
+#pragma once
+#include "femtile.cuh"
+
+template <u32 LENGTH, typename Stride>
+__device__ inline void load_line(T (&line)[LENGTH], const T* from, Stride stride) {
+#pragma unroll
+    for (u32 i = 0; i < LENGTH; ++i) line[i] = from[i * stride];
+}
+
+template <u32 LENGTH, typename Stride>
+__device__ inline void store_line(T* to, const T (&line)[LENGTH], Stride stride) {
+#pragma unroll
+    for (u32 i = 0; i < LENGTH; ++i) to[i * stride] = line[i];
+}
