@@ -126,25 +126,26 @@ fn inner(table: &Table) -> Vec<f64> {
     (1..n - 1).flat_map(|row| table.row(row)[1..n - 1].to_vec()).collect()
 }
 
-/// What carries functions of a cell over to its halves, and back.
+/// What carries functions of a cell over to its parts, one or two halves, and back.
 #[derive(Debug, Clone)]
 pub(crate) struct TransferLine<T> {
-    /// Values at the nodes of the halves but the last: 2k rows and k + 1 columns.
+    /// Values at the nodes of the parts but the last: k rows for each and k + 1 columns.
     pub up: Factor<T>,
     /// Its transpose.
     pub down: Factor<T>,
-    /// $I^\mathsf{T} M$ and $I^\mathsf{T} K$ with all nodes of the halves.
+    /// $I^\mathsf{T} M$ and $I^\mathsf{T} K$ with all nodes of the parts.
     pub down_energy: Line<T>,
 }
 
 impl<T: Scalar> TransferLine<T> {
-    pub fn new(degree: usize, widths: &[f64]) -> Self {
-        let halves: Vec<f64> = widths.iter().flat_map(|width| [0.5 * width; 2]).collect();
-        let whole = if widths.is_empty() { one() } else { embedding(degree) };
+    pub fn new(degree: usize, widths: &[f64], n_parts: usize) -> Self {
+        let of_cell = |width: &f64| vec![width / n_parts as f64; n_parts];
+        let parts: Vec<f64> = widths.iter().flat_map(of_cell).collect();
+        let whole = if widths.is_empty() { one() } else { embedding(degree, n_parts) };
         let n = whole.n_shapes;
-        let own = if widths.is_empty() { one() } else { rows(&whole, 2 * degree) };
+        let own = if widths.is_empty() { one() } else { rows(&whole, n_parts * degree) };
         let down = whole.transpose();
-        let [mass, stiffness] = matrices(degree, &halves).map(|table| {
+        let [mass, stiffness] = matrices(degree, &parts).map(|table| {
             let m = table.n_shapes;
             let entry = |at: usize| (0..m).map(|k| down.row(at / m)[k] * table.row(k)[at % m]).sum();
             Factor::new(&Table { n_points: n, n_shapes: m, entries: (0..n * m).map(entry).collect() })
@@ -166,12 +167,12 @@ fn rows(table: &Table, n: usize) -> Table {
     Table { n_points: n, n_shapes: table.n_shapes, entries: table.entries[..n * table.n_shapes].to_vec() }
 }
 
-/// Values at the nodes of the halves of a cell.
-pub(crate) fn embedding(degree: usize) -> Table {
+/// Values at the nodes of the parts of a cell.
+pub(crate) fn embedding(degree: usize, n_parts: usize) -> Table {
     let lagrange = Lagrange::gauss_lobatto(degree);
     let nodes = lagrange.nodes();
-    let halves = (0..2 * degree).map(|i| 0.5 * (nodes[i % degree] + (i / degree) as f64)).chain([1.0]);
-    lagrange.values(&halves.collect::<Vec<_>>())
+    let at = |i: usize| (nodes[i % degree] + (i / degree) as f64) / n_parts as f64;
+    lagrange.values(&(0..n_parts * degree).map(at).chain([1.0]).collect::<Vec<_>>())
 }
 
 /// A matrix whose rows have their entries side by side.

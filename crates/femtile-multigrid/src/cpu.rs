@@ -44,8 +44,8 @@ impl<T: Contract> BoxKernels<T> for Cpu {
         Ok(Sweep::VertexPatch(Patches::whole(self, grid)))
     }
 
-    fn box_transfer(&self, coarse: &BoxGrid) -> Result<Transfer<T>, MultigridError> {
-        Ok(Transfer::new(self, coarse))
+    fn box_transfer(&self, coarse: &BoxGrid, fine: &BoxGrid) -> Result<Transfer<T>, MultigridError> {
+        Ok(Transfer::new(self, coarse, fine))
     }
 
     fn box_residual(

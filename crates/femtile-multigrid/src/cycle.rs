@@ -48,24 +48,34 @@ impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
         n_levels: usize,
         config: MultigridConfig,
     ) -> Result<Self, MultigridError> {
-        for axis in 0..coarse.dimension() {
-            let (cells, most) = (coarse.widths(axis).len(), MAX_COARSE_NODES / coarse.degree());
-            let least = if coarse.degree() == 1 { 2 } else { 1 };
-            if !(least..=most).contains(&cells) {
-                return Err(MultigridError::Coarsest { axis, cells, least, most });
-            }
-        }
+        check_coarsest(coarse)?;
         check_levels(coarse, n_levels)?;
-        let mut levels: Vec<Level<T, D>> = Vec::new();
-        for _ in 1..n_levels {
-            let grid = levels.last().map_or(coarse, |level| &level.grid);
-            let level = Level::new(device, grid, config.smoother)?;
-            levels.push(level);
-        }
+        let finer = |grid: &BoxGrid| Some(grid.refined());
+        let grids: Vec<_> = std::iter::successors(Some(coarse.clone()), finer).take(n_levels).collect();
+        Self::on_grids(device, &grids, config)
+    }
+
+    /// Levels of a given finest grid: as many as there are by [`BoxGrid::coarsened`], which joins cells along axes where they
+    /// are narrow.
+    ///
+    /// # Errors
+    /// As [`Multigrid::new`].
+    pub fn below(device: &D, finest: &BoxGrid, config: MultigridConfig) -> Result<Self, MultigridError> {
+        let mut grids: Vec<_> = std::iter::successors(Some(finest.clone()), BoxGrid::coarsened).collect();
+        grids.reverse();
+        check_coarsest(&grids[0])?;
+        check_nodes(finest, grids.len(), 1.0)?;
+        Self::on_grids(device, &grids, config)
+    }
+
+    /// On grids that refine each other, the coarsest first.
+    fn on_grids(device: &D, grids: &[BoxGrid], config: MultigridConfig) -> Result<Self, MultigridError> {
+        let levels = grids.windows(2).map(|pair| Level::new(device, &pair[0], &pair[1], config.smoother));
+        let levels = levels.collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
-            operator: device.box_operator(levels.last().map_or(coarse, |level| &level.grid))?,
-            coarsest: device.box_coarsest(coarse)?,
-            coarse: coarse.clone(),
+            operator: device.box_operator(levels.last().map_or(&grids[0], |level| &level.grid))?,
+            coarsest: device.box_coarsest(&grids[0])?,
+            coarse: grids[0].clone(),
             device: device.clone(),
             levels,
             post: config.post,
@@ -75,6 +85,11 @@ impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
     /// Where it is carried out.
     pub fn device(&self) -> &D {
         &self.device
+    }
+
+    /// The grids of all levels, the coarsest first.
+    pub fn grids(&self) -> impl DoubleEndedIterator<Item = &BoxGrid> {
+        (0..=self.levels.len()).map(|level| self.grid_of(level))
     }
 
     /// The finest grid.
@@ -169,21 +184,33 @@ impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
     }
 }
 
-fn check_levels(coarse: &BoxGrid, levels: usize) -> Result<(), MultigridError> {
-    let refuse = |message: String| Err(MultigridError::Levels { levels, message });
-    if levels == 0 {
-        return refuse("at least one is needed".into());
-    }
-    let nodes = |level: usize| -> f64 {
-        let along = |axis: usize| coarse.degree() as f64 * coarse.widths(axis).len() as f64;
-        (0..coarse.dimension()).map(|axis| along(axis) * 2f64.powi(level as i32) + 1.0).product()
-    };
-    let finest = nodes(levels - 1);
-    if finest > f64::from(u32::MAX) {
-        let gibibytes = 8.0 * finest / f64::from(1 << 30);
-        return refuse(format!(
-            "the finest grid would have {finest:.3e} nodes, {gibibytes:.0} GiB a vector; choose fewer"
-        ));
+fn check_coarsest(coarse: &BoxGrid) -> Result<(), MultigridError> {
+    for axis in 0..coarse.dimension() {
+        let (cells, most) = (coarse.widths(axis).len(), MAX_COARSE_NODES / coarse.degree());
+        let least = if coarse.degree() == 1 { 2 } else { 1 };
+        if !(least..=most).contains(&cells) {
+            return Err(MultigridError::Coarsest { axis, cells, least, most });
+        }
     }
     Ok(())
+}
+
+fn check_levels(coarse: &BoxGrid, levels: usize) -> Result<(), MultigridError> {
+    if levels == 0 {
+        return Err(MultigridError::Levels { levels, message: "at least one is needed".into() });
+    }
+    check_nodes(coarse, levels, 2f64.powi(levels as i32 - 1))
+}
+
+/// Refuses more nodes than there are numbers for, where the finest grid has so many times the cells of a grid along each axis.
+fn check_nodes(grid: &BoxGrid, levels: usize, cells: f64) -> Result<(), MultigridError> {
+    let along = |axis: usize| (grid.degree() * grid.widths(axis).len()) as f64 * cells + 1.0;
+    let nodes: f64 = (0..grid.dimension()).map(along).product();
+    if nodes <= f64::from(u32::MAX) {
+        return Ok(());
+    }
+    let gibibytes = 8.0 * nodes / f64::from(1 << 30);
+    let message =
+        format!("the finest grid would have {nodes:.3e} nodes, {gibibytes:.0} GiB a vector; choose fewer");
+    Err(MultigridError::Levels { levels, message })
 }

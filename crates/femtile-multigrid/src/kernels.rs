@@ -15,7 +15,7 @@ pub trait BoxKernels<T: Scalar>: VectorKernels<T> {
     type Operator: Debug + Clone + Send + Sync;
     /// A smoother on a grid, or an exact solve.
     type Sweep: Debug + Clone + Send + Sync;
-    /// What carries vectors between a grid and the refined one.
+    /// What carries vectors between a grid and a refined one.
     type Transfer: Debug + Clone + Send + Sync;
 
     /// The operator on a grid.
@@ -27,8 +27,8 @@ pub trait BoxKernels<T: Scalar>: VectorKernels<T> {
     /// A smoother one step of which solves exactly.
     fn box_coarsest(&self, grid: &BoxGrid) -> Result<Self::Sweep, MultigridError>;
 
-    /// Between a grid and the refined one.
-    fn box_transfer(&self, coarse: &BoxGrid) -> Result<Self::Transfer, MultigridError>;
+    /// Between a grid and one with cells halved along some axes.
+    fn box_transfer(&self, coarse: &BoxGrid, fine: &BoxGrid) -> Result<Self::Transfer, MultigridError>;
 
     /// $r = b - A x$. Reads 2n, writes n values.
     fn box_residual(

@@ -15,9 +15,17 @@ pub(crate) struct Level<T: Scalar, D: BoxKernels<T>> {
 }
 
 impl<T: Scalar, D: BoxKernels<T>> Level<T, D> {
-    pub fn new(device: &D, coarse: &BoxGrid, smoother: Smoother) -> Result<Self, MultigridError> {
-        let grid = coarse.refined();
-        Ok(Self { sweep: device.box_sweep(&grid, smoother)?, transfer: device.box_transfer(coarse)?, grid })
+    pub fn new(
+        device: &D,
+        coarse: &BoxGrid,
+        grid: &BoxGrid,
+        smoother: Smoother,
+    ) -> Result<Self, MultigridError> {
+        Ok(Self {
+            sweep: device.box_sweep(grid, smoother)?,
+            transfer: device.box_transfer(coarse, grid)?,
+            grid: grid.clone(),
+        })
     }
 }
 

@@ -39,8 +39,18 @@ impl<T: Scalar, D: BoxKernels<T>> GeometricMultigrid<T, D> {
         n_levels: usize,
         smoother: Smoother,
     ) -> Result<Self, MultigridError> {
-        let config = MultigridConfig { smoother, post: PostOrder::Reversed };
-        let multigrid = Multigrid::new(device, coarse, n_levels, config)?;
+        Self::of(Multigrid::new(device, coarse, n_levels, symmetric(smoother))?)
+    }
+
+    /// The same for a given finest grid, with levels as in [`Multigrid::below`].
+    ///
+    /// # Errors
+    /// As [`Multigrid::below`].
+    pub fn below(device: &D, finest: &BoxGrid, smoother: Smoother) -> Result<Self, MultigridError> {
+        Self::of(Multigrid::below(device, finest, symmetric(smoother))?)
+    }
+
+    fn of(multigrid: Multigrid<T, D>) -> Result<Self, MultigridError> {
         let room = Mutex::new(multigrid.room()?);
         Ok(Self { multigrid, room })
     }
@@ -49,6 +59,11 @@ impl<T: Scalar, D: BoxKernels<T>> GeometricMultigrid<T, D> {
     pub fn multigrid(&self) -> &Multigrid<T, D> {
         &self.multigrid
     }
+}
+
+/// Cycles that conjugate gradients take.
+fn symmetric(smoother: Smoother) -> MultigridConfig {
+    MultigridConfig { smoother, post: PostOrder::Reversed }
 }
 
 impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64>> Preconditioner<f64, D> for GeometricMultigrid<T, D> {

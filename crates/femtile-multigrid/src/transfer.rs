@@ -8,7 +8,8 @@ use crate::smoother::PostOrder;
 use crate::tensor::{Laplace, Room};
 use crate::windows::{Batch, Rows, Windows, gather, scatter};
 
-/// The embedding I of functions on a grid into those on the refined one, and its transpose, coarse cell by coarse cell.
+/// The embedding I of functions on a grid into those on one with cells halved along some axes, and its transpose, coarse cell
+/// by coarse cell.
 ///
 /// Of the nodes of the fine grid a coarse cell has those that no coarse cell before it along an axis has, so that each is
 /// read and written once; those on the far boundary, where functions vanish, belong to none.
@@ -30,19 +31,26 @@ pub struct Transfer<T> {
 }
 
 impl<T: Contract> Transfer<T> {
-    /// From a grid to the one with its cells halved.
-    pub fn new(cpu: &Cpu, coarse: &BoxGrid) -> Self {
-        let (fine, k) = (coarse.refined().strides(), coarse.degree());
-        let cells = Windows::new(coarse, [1; 3], |widths| TransferLine::new(k, widths));
-        let nodes = |n: usize| [0, 1, 2].map(|axis| if coarse.widths(axis).is_empty() { 1 } else { n });
+    /// From a grid to one with as many cells along some axes and twice as many along the others.
+    pub fn new(cpu: &Cpu, coarse: &BoxGrid, fine: &BoxGrid) -> Self {
+        let (strides, k) = (fine.strides(), coarse.degree());
+        let along = |axis: usize| match coarse.widths(axis).len() {
+            0 => 0,
+            cells => k * (fine.widths(axis).len() / cells),
+        };
+        let steps = [0, 1, 2].map(along);
+        let cells =
+            Windows::by_axis(coarse, [1; 3], |axis, widths| TransferLine::new(k, widths, steps[axis] / k));
+        let or_one = |n: [usize; 3]| [0, 1, 2].map(|axis| if steps[axis] == 0 { 1 } else { n[axis] });
+        let nodes = or_one([k + 1; 3]);
         Self {
             cpu: cpu.clone(),
             coarse: coarse.clone(),
-            cells: cells.also_on(fine.map(|stride| 2 * k * stride)),
-            nodes: nodes(k + 1),
-            of_coarse: Rows::new(coarse.strides(), [0; 3], nodes(k + 1)),
-            own: Rows::new(fine, [0; 3], nodes(2 * k)),
-            all: Rows::new(fine, [0; 3], nodes(2 * k + 1)),
+            cells: cells.also_on([0, 1, 2].map(|axis| steps[axis] * strides[axis])),
+            nodes,
+            of_coarse: Rows::new(coarse.strides(), [0; 3], nodes),
+            own: Rows::new(strides, [0; 3], or_one(steps)),
+            all: Rows::new(strides, [0; 3], or_one(steps.map(|n| n + 1))),
         }
     }
 

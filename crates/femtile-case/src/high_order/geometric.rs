@@ -2,7 +2,6 @@
 
 use femtile_device::Cpu;
 use femtile_fem::tensor::TensorProblem;
-use femtile_linalg::Preconditioner;
 use femtile_linalg::precondition::Diagonal;
 use femtile_multigrid::{BoxGrid, GeometricMultigrid, MultigridError, Smoother};
 use femtile_tensor::Contract;
@@ -42,13 +41,11 @@ pub(super) fn preconditioner(
         return Ok((Box::new(Diagonal::identity(cpu, space.n_dofs())?), Vec::new()));
     }
     let options = case.file.solver.gmg.clone().unwrap_or_default();
-    let hierarchy = Hierarchy::below(finest);
-    let levels = hierarchy.levels(&options);
-    let cycle: Result<Box<dyn Preconditioner<f64, Cpu>>, MultigridError> = match options.precision {
-        LevelPrecision::Single => hierarchy.cycle::<f32>(cpu, &options, numbers),
-        LevelPrecision::Double => hierarchy.cycle::<f64>(cpu, &options, numbers),
+    let cycle = match options.precision {
+        LevelPrecision::Single => cycle::<f32>(cpu, &finest, &options, numbers),
+        LevelPrecision::Double => cycle::<f64>(cpu, &finest, &options, numbers),
     };
-    cycle.map(|cycle| (cycle, levels)).map_err(|error| refused(case, error))
+    cycle.map_err(|error| refused(case, error))
 }
 
 /// The error where a case is none for geometric multigrid.
@@ -64,7 +61,7 @@ fn refused(case: &Case, error: MultigridError) -> CaseError {
         MultigridError::Coarsest { axis, cells, least, most } => {
             let name = ["x", "y", "z"][axis];
             let message = format!(
-                "joins cells in pairs of one width while every axis has an even number of them, and {cells} along {name} \
+                "joins cells in pairs of one width while an axis has an even number of them, and {cells} along {name} \
                  remain on the coarsest level, which takes {least} to {most}: take 2, 4, 8, … times a few cells along each axis"
             );
             refuse(case, &message)
@@ -123,40 +120,22 @@ fn free_side(lattice: &Lattice, grid: &BoxGrid, numbers: &Numbers) -> Option<Str
     })
 }
 
-/// Boxes, each with half as many cells along every axis as the next.
-struct Hierarchy {
-    /// The coarsest first.
-    grids: Vec<BoxGrid>,
-}
-
-impl Hierarchy {
-    fn below(finest: BoxGrid) -> Self {
-        let mut grids: Vec<BoxGrid> = std::iter::successors(Some(finest), BoxGrid::coarsened).collect();
-        grids.reverse();
-        Self { grids }
-    }
-
-    fn cycle<T: Contract>(
-        &self,
-        cpu: &Cpu,
-        options: &GmgSection,
-        numbers: Numbers,
-    ) -> Result<Box<dyn Preconditioner<f64, Cpu>>, MultigridError> {
-        let smoother = Smoother::from(options.smoother);
-        let cycle = GeometricMultigrid::<T>::with_smoother(cpu, &self.grids[0], self.grids.len(), smoother)?;
-        Ok(Box::new(Renumbered::new(cpu, cycle, numbers)?))
-    }
-
-    /// What there is to tell of the levels, the finest first.
-    fn levels(&self, options: &GmgSection) -> Vec<LevelReport> {
-        let has_patches = options.smoother == BoxSmootherName::VertexPatch;
-        let n_vertices =
-            |grid: &BoxGrid| (0..grid.dimension()).map(|axis| grid.widths(axis).len() - 1).product();
-        let level = |(level, grid): (usize, &BoxGrid)| LevelReport {
-            n_rows: grid.n_unknowns(),
-            n_nonzeros: None,
-            n_patches: (has_patches && level > 0).then(|| n_vertices(grid)),
-        };
-        self.grids.iter().enumerate().map(level).rev().collect()
-    }
+/// The cycle, and what there is to tell of its levels, the finest first.
+fn cycle<T: Contract>(
+    cpu: &Cpu,
+    finest: &BoxGrid,
+    options: &GmgSection,
+    numbers: Numbers,
+) -> Result<Preconditioning<Cpu>, MultigridError> {
+    let cycle = GeometricMultigrid::<T>::below(cpu, finest, Smoother::from(options.smoother))?;
+    let has_patches = options.smoother == BoxSmootherName::VertexPatch;
+    let n_vertices = |grid: &BoxGrid| (0..grid.dimension()).map(|axis| grid.widths(axis).len() - 1).product();
+    let level = |(level, grid): (usize, &BoxGrid)| LevelReport {
+        n_rows: grid.n_unknowns(),
+        n_nonzeros: None,
+        n_patches: (has_patches && level > 0).then(|| n_vertices(grid)),
+    };
+    let mut levels: Vec<_> = cycle.multigrid().grids().enumerate().map(level).collect();
+    levels.reverse();
+    Ok((Box::new(Renumbered::new(cpu, cycle, numbers)?), levels))
 }

@@ -52,11 +52,15 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
         Ok(Arc::new(CudaPatches::new(self, grid, PatchKernel::Whole, None)?))
     }
 
-    fn box_transfer(&self, coarse: &BoxGrid) -> Result<Self::Transfer, MultigridError> {
-        let fine = coarse.refined();
+    fn box_transfer(&self, coarse: &BoxGrid, fine: &BoxGrid) -> Result<Self::Transfer, MultigridError> {
+        if *fine != coarse.refined() {
+            let message = "cells are stretched so that levels halve some axes alone: choose widths within a \
+                           factor of two, and as many cells along each axis";
+            return Err(MultigridError::Gpu { message: message.into() });
+        }
         Ok(Arc::new(CudaBoxTransfer {
             transfer: CudaTransfer::new(self, coarse)?,
-            operator: CudaBoxOperator::new(self, &fine)?,
+            operator: CudaBoxOperator::new(self, fine)?,
             room: Mutex::new(Buffer::zeros(self, fine.n_nodes())?),
         }))
     }

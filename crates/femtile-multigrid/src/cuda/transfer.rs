@@ -102,7 +102,7 @@ fn bytes<T>(degree: usize) -> usize {
 }
 
 fn program<T: Scalar>(degree: usize) -> Specialisation {
-    let mut values = embedding(degree).entries;
+    let mut values = embedding(degree, 2).entries;
     values.truncate(2 * degree * (degree + 1));
     let tables = text(&[("VALUES", values)]);
     let program = TRANSFER.of::<T>().define("FEMTILE_DEGREE", degree).header("tables.cuh", tables);

@@ -102,13 +102,18 @@ impl<L: Sync> Windows<L> {
     /// Windows of so many cells along each axis, one for every place where they fit; `make` is given the widths of the cells
     /// of each kind along an axis.
     pub fn new(grid: &BoxGrid, cells: [usize; 3], make: impl Fn(&[f64]) -> L) -> Self {
+        Self::by_axis(grid, cells, |_, widths| make(widths))
+    }
+
+    /// The same where `make` is also given the axis.
+    pub fn by_axis(grid: &BoxGrid, cells: [usize; 3], make: impl Fn(usize, &[f64]) -> L) -> Self {
         let mut kinds: [Vec<L>; 3] = Default::default();
         let mut places: [Vec<Place>; 3] = Default::default();
         for axis in 0..3 {
             let mut known: Vec<&[f64]> = Vec::new();
             let widths = grid.widths(axis);
             if widths.is_empty() {
-                kinds[axis].push(make(&[]));
+                kinds[axis].push(make(axis, &[]));
                 places[axis].push(Place { kind: 0, is_last: [true; 2] });
                 continue;
             }
@@ -117,7 +122,7 @@ impl<L: Sync> Windows<L> {
                 let kind = known.iter().position(|known| *known == widths).unwrap_or(known.len());
                 if kind == known.len() {
                     known.push(widths);
-                    kinds[axis].push(make(widths));
+                    kinds[axis].push(make(axis, widths));
                 }
                 // Later windows have odd places, but the first and the last cell are in one window alone.
                 let is_at_end = place == 0 || place == last;

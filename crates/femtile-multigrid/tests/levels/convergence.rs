@@ -3,7 +3,9 @@ use std::f64::consts::PI;
 use femtile_device::{Buffer, Cpu, Scalar};
 use femtile_linalg::comm::Alone;
 use femtile_linalg::krylov::cg::{CgConfig, ConjugateGradient};
-use femtile_multigrid::{BoxGrid, BoxKernels, GeometricMultigrid, Multigrid, MultigridConfig};
+use femtile_multigrid::{
+    BoxGrid, BoxKernels, BoxOperator, GeometricMultigrid, Multigrid, MultigridConfig, Smoother,
+};
 
 fn wave([x, y, z]: [f64; 3]) -> f64 {
     (PI * x).sin() * (PI * y).sin() * if z == 0.0 { 1.0 } else { (PI * z).sin() }
@@ -46,15 +48,53 @@ fn preconditioned<T: Scalar>(coarse: &BoxGrid, n_levels: usize) -> (usize, Vec<f
 where
     Cpu: BoxKernels<T>,
 {
-    let cpu = Cpu::new(0).unwrap();
-    let cycle = GeometricMultigrid::<T>::new(&cpu, coarse, n_levels).unwrap();
-    let double = Multigrid::<f64>::new(&cpu, coarse, n_levels, MultigridConfig::default()).unwrap();
-    let b = Buffer::from_vec(&cpu, double.grid().load(|[x, y, z]| 1.0 + x - y * y + z)).unwrap();
-    let mut x = Buffer::zeros(&cpu, b.len()).unwrap();
+    iterations(&GeometricMultigrid::<T>::new(&Cpu::new(0).unwrap(), coarse, n_levels).unwrap())
+}
+
+/// The same with a cycle.
+fn iterations<T: Scalar>(cycle: &GeometricMultigrid<T>) -> (usize, Vec<f64>)
+where
+    Cpu: BoxKernels<T>,
+{
+    let (cpu, grid) = (cycle.multigrid().device(), cycle.multigrid().grid());
+    let b = Buffer::from_vec(cpu, grid.load(|[x, y, z]| 1.0 + x - y * y + z)).unwrap();
+    let mut x = Buffer::zeros(cpu, b.len()).unwrap();
     let method = ConjugateGradient::new(CgConfig { tolerance: 1e-10, ..CgConfig::default() });
-    let outcome = method.solve(&mut x, double.operator(), &cycle, &b, &Alone, &mut ()).unwrap();
+    let outcome = method.solve(&mut x, &BoxOperator::new(cpu, grid), cycle, &b, &Alone, &mut ()).unwrap();
     assert!(outcome.true_relative_residual < 2e-10, "{outcome:?}");
     (outcome.iterations, x.to_host().unwrap())
+}
+
+/// Iterations on a box with so many cells a side, their widths in these proportions, with levels below it.
+fn below(degree: usize, cells: usize, widths: &[f64]) -> usize {
+    let widths: Vec<_> = widths.iter().map(|width| vec![width / cells as f64; cells]).collect();
+    let grid = BoxGrid::new(degree, &widths).unwrap();
+    let cycle = GeometricMultigrid::<f64>::below(&Cpu::new(0).unwrap(), &grid, Smoother::VertexPatch);
+    iterations(&cycle.unwrap()).0
+}
+
+#[test]
+fn stretched_cells_take_at_most_twice_the_iterations() {
+    let stretched: [&[f64]; 5] =
+        [&[1.0, 100.0], &[100.0, 1.0], &[1.0, 1.0, 100.0], &[100.0, 1.0, 1.0], &[10.0, 1.0, 100.0]];
+    for degree in 1..=3 {
+        for widths in stretched {
+            let cells = if widths.len() == 2 { 32 } else { 8 };
+            let [expected, found] = [&vec![1.0; widths.len()], widths].map(|of| below(degree, cells, of));
+            assert!(found <= 2 * expected, "degree {degree}, {widths:?}: {found}, {expected}");
+        }
+    }
+    // One axis with many cells, the others with those of the coarsest level.
+    assert!(below(2, 4, &[1.0, 1.0, 4.0]) <= 8);
+}
+
+#[test]
+fn levels_join_narrow_cells_until_they_are_as_wide() {
+    let grid = BoxGrid::new(2, &[vec![1.0 / 16.0; 16], vec![0.5 / 32.0; 32], vec![1.0; 2]]).unwrap();
+    let cycle = Multigrid::<f32>::below(&Cpu::new(1).unwrap(), &grid, MultigridConfig::default()).unwrap();
+    let cells = |grid: &BoxGrid| [0, 1, 2].map(|axis| grid.widths(axis).len());
+    let expected = [[2, 2, 2], [4, 2, 2], [8, 4, 2], [16, 8, 2], [16, 16, 2], [16, 32, 2]];
+    assert_eq!(cycle.grids().map(cells).collect::<Vec<_>>(), expected);
 }
 
 #[test]

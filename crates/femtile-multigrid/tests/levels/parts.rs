@@ -9,12 +9,22 @@ use crate::dense::{dot, inside, largest, matrix, on, random, solve};
 
 #[test]
 fn boxes_whose_cells_come_in_pairs_are_refinements() {
-    for grid in grids() {
-        let is_coarse = (0..grid.dimension()).all(|axis| grid.widths(axis).len() > 1);
-        assert_eq!(grid.refined().coarsened(), is_coarse.then_some(grid));
+    let uneven = [vec![0.3, 0.4, 0.7], vec![0.4; 2], vec![0.4, 0.5]];
+    for grid in [&uneven[..2], &uneven].map(|widths| BoxGrid::new(4, widths).unwrap()) {
+        assert_eq!(grid.refined().coarsened(), Some(grid));
     }
-    let lacks = |x: &[f64]| BoxGrid::new(3, &[x.to_vec(), vec![1.0; 4]]).unwrap().coarsened().is_none();
-    assert!(lacks(&[1.0; 5]) && lacks(&[1.0; 2]) && lacks(&[1.0, 1.0, 2.0, 1.0]));
+    let coarsened = |widths: &[&[f64]]| {
+        let widths: Vec<_> = widths.iter().map(|widths| widths.to_vec()).collect();
+        let coarse = BoxGrid::new(3, &widths).unwrap().coarsened()?;
+        Some([0, 1, 2].map(|axis| coarse.widths(axis).to_vec()))
+    };
+    // Of axes that can be, those with narrow cells alone.
+    assert_eq!(coarsened(&[&[1.0; 4], &[0.8; 4]]), Some([vec![2.0; 2], vec![1.6; 2], vec![]]));
+    assert_eq!(coarsened(&[&[1.0; 4], &[0.5; 4]]), Some([vec![1.0; 4], vec![1.0; 2], vec![]]));
+    assert_eq!(coarsened(&[&[1.0; 4], &[0.1; 5]]), Some([vec![2.0; 2], vec![0.1; 5], vec![]]));
+    assert_eq!(coarsened(&[&[1.0; 4], &[0.1; 2]]), Some([vec![2.0; 2], vec![0.1; 2], vec![]]));
+    assert_eq!(coarsened(&[&[1.0; 5], &[1.0; 2]]), None);
+    assert_eq!(coarsened(&[&[1.0, 1.0, 2.0, 1.0], &[1.0; 2]]), None);
 }
 
 /// Grids of odd and even counts of cells, equal and unequal widths.
