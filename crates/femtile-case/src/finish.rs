@@ -94,6 +94,7 @@ fn citations(case: &Case, operator: &[&'static str]) -> Vec<String> {
         Method::MergedCg => &["chronopoulos1989", "kronbichler2022"],
         Method::PipelinedCg => &["ghysels2014", "kronbichler2022"],
         Method::SStepCg => &["chronopoulos1989", "kronbichler2022"],
+        Method::Gmres => &["saad1986"],
     };
     let operator = operator.iter().filter(|key| !method.contains(key));
     ["hestenes1952"]

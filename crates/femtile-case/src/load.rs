@@ -240,6 +240,18 @@ impl Case {
             }
             _ => {}
         }
+        match solver.restart {
+            Some(_) if method != Method::Gmres => {
+                return wrong("restart", "beginning anew needs method = \"gmres\"".into());
+            }
+            Some(0) => {
+                return wrong(
+                    "restart",
+                    "0 directions leave nothing to choose from; 30 are a good choice".into(),
+                );
+            }
+            _ => {}
+        }
         if solver.device.starts_with("cuda") && !method.is_for_gpus() {
             return Err(self.needs_cpu());
         }

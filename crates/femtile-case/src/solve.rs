@@ -8,6 +8,7 @@ use femtile_device::{Buffer, Cpu, Cuda, Scalar};
 use femtile_fem::AssemblyKernels;
 use femtile_linalg::comm::Alone;
 use femtile_linalg::krylov::cg::{CgConfig, CgKernels, CgOutcome, ConjugateGradient, make_room};
+use femtile_linalg::krylov::gmres::{Gmres, GmresConfig};
 use femtile_linalg::krylov::merged_cg::MergedCg;
 use femtile_linalg::krylov::pipelined_cg::PipelinedCg;
 use femtile_linalg::krylov::s_step_cg::{SStepCg, SStepCgConfig};
@@ -74,6 +75,7 @@ impl SolveDevice for Cpu {
                 let steps = solver.steps.unwrap_or(SStepCgConfig::default().steps);
                 SStepCg::new(SStepCgConfig { cg, steps }).solve(x, a, m, b, &Alone, monitor)
             }
+            Method::Gmres => gmres(solver).solve(x, a, m, b, &Alone, monitor),
         }
     }
 }
@@ -85,6 +87,7 @@ impl SolveDevice for Cuda {
         let cg = config(solver);
         match solver.method {
             Method::MergedCg => MergedCg::new(cg).solve(x, a, m, b, &Alone, monitor),
+            Method::Gmres => gmres(solver).solve(x, a, m, b, &Alone, monitor),
             _ => ConjugateGradient::new(cg).solve(x, a, m, b, &Alone, monitor),
         }
     }
@@ -98,6 +101,12 @@ fn config(solver: &SolverSection) -> CgConfig {
         time_limit: solver.time_limit_s.map(Duration::from_secs_f64),
         ..CgConfig::default()
     }
+}
+
+/// The generalized minimal residual method as the case asks for it.
+fn gmres(solver: &SolverSection) -> Gmres {
+    let restart = solver.restart.unwrap_or(GmresConfig::default().restart);
+    Gmres::new(GmresConfig { cg: config(solver), restart })
 }
 
 /// A preconditioner and what there is to tell of it.

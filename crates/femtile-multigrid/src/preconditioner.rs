@@ -50,7 +50,12 @@ impl<T: Scalar, D: BoxKernels<T>> GeometricMultigrid<T, D> {
         Self::of(Multigrid::below(device, finest, symmetric(smoother))?)
     }
 
-    fn of(multigrid: Multigrid<T, D>) -> Result<Self, MultigridError> {
+    /// The cycle of these levels; conjugate gradients take it where it smooths in [reversed order](PostOrder::Reversed)
+    /// afterwards, other methods in the same as well, which leaves less.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub fn of(multigrid: Multigrid<T, D>) -> Result<Self, MultigridError> {
         let room = Mutex::new(multigrid.room()?);
         Ok(Self { multigrid, room })
     }

@@ -30,6 +30,9 @@ pub enum Method {
     PipelinedCg,
     /// The same, `steps` steps at once; on CPUs, with the diagonal or no preconditioner.
     SStepCg,
+    /// The generalized minimal residual method, begun anew after `restart` directions: its residual never grows, and
+    /// preconditioners need not be symmetric.
+    Gmres,
 }
 
 impl Method {
@@ -40,12 +43,13 @@ impl Method {
             Self::MergedCg => "merged-cg",
             Self::PipelinedCg => "pipelined-cg",
             Self::SStepCg => "s-step-cg",
+            Self::Gmres => "gmres",
         }
     }
 
     /// Whether GPUs carry it out.
     pub const fn is_for_gpus(self) -> bool {
-        matches!(self, Self::Cg | Self::MergedCg)
+        matches!(self, Self::Cg | Self::MergedCg | Self::Gmres)
     }
 }
 
@@ -96,6 +100,9 @@ pub struct SolverSection {
     /// Steps that `s-step-cg` takes at once, 1 to 6; 3 when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<usize>,
+    /// Directions that `gmres` keeps, 1 or more; 30 when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restart: Option<usize>,
     /// The preconditioner.
     pub preconditioner: PreconditionerName,
     /// The solve ends when ‖r‖ ≤ tolerance · ‖b‖, b taken after boundary values are lifted.
@@ -125,6 +132,7 @@ impl Default for SolverSection {
             operator: Operator::Auto,
             method: Method::Cg,
             steps: None,
+            restart: None,
             preconditioner: PreconditionerName::Jacobi,
             tolerance: 1e-10,
             max_iterations: 10_000,

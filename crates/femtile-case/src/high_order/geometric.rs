@@ -3,12 +3,12 @@
 use femtile_device::Cpu;
 use femtile_fem::tensor::TensorProblem;
 use femtile_linalg::precondition::Diagonal;
-use femtile_multigrid::{BoxGrid, GeometricMultigrid, MultigridError, Smoother};
+use femtile_multigrid::{BoxGrid, GeometricMultigrid, Multigrid, MultigridConfig, MultigridError, PostOrder};
 use femtile_tensor::Contract;
 
 use super::lattice::Lattice;
 use super::renumbered::{Numbers, Renumbered};
-use crate::file::{BoxSmootherName, GmgSection, LevelPrecision};
+use crate::file::{BoxSmootherName, GmgSection, LevelPrecision, Method};
 use crate::report::LevelReport;
 use crate::solve::Preconditioning;
 use crate::{Case, CaseError};
@@ -41,9 +41,11 @@ pub(super) fn preconditioner(
         return Ok((Box::new(Diagonal::identity(cpu, space.n_dofs())?), Vec::new()));
     }
     let options = case.file.solver.gmg.clone().unwrap_or_default();
+    // What need not be symmetric smooths in the same order before and after, which takes off more.
+    let post = if case.file.solver.method == Method::Gmres { PostOrder::Same } else { PostOrder::Reversed };
     let cycle = match options.precision {
-        LevelPrecision::Single => cycle::<f32>(cpu, &finest, &options, numbers),
-        LevelPrecision::Double => cycle::<f64>(cpu, &finest, &options, numbers),
+        LevelPrecision::Single => cycle::<f32>(cpu, &finest, (&options, post), numbers),
+        LevelPrecision::Double => cycle::<f64>(cpu, &finest, (&options, post), numbers),
     };
     cycle.map_err(|error| refused(case, error))
 }
@@ -124,10 +126,11 @@ fn free_side(lattice: &Lattice, grid: &BoxGrid, numbers: &Numbers) -> Option<Str
 fn cycle<T: Contract>(
     cpu: &Cpu,
     finest: &BoxGrid,
-    options: &GmgSection,
+    (options, post): (&GmgSection, PostOrder),
     numbers: Numbers,
 ) -> Result<Preconditioning<Cpu>, MultigridError> {
-    let cycle = GeometricMultigrid::<T>::below(cpu, finest, Smoother::from(options.smoother))?;
+    let config = MultigridConfig { smoother: options.smoother.into(), post };
+    let cycle = GeometricMultigrid::<T>::of(Multigrid::below(cpu, finest, config)?)?;
     let has_patches = options.smoother == BoxSmootherName::VertexPatch;
     let n_vertices = |grid: &BoxGrid| (0..grid.dimension()).map(|axis| grid.widths(axis).len() - 1).product();
     let level = |(level, grid): (usize, &BoxGrid)| LevelReport {

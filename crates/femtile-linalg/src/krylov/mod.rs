@@ -1,6 +1,7 @@
 //! Krylov methods and how they end.
 
 pub mod cg;
+pub mod gmres;
 pub mod merged_cg;
 mod monitor;
 pub mod pipelined_cg;

@@ -47,8 +47,17 @@ pub(super) fn norm<T: Scalar, D: VectorKernels<T>, C: Communicator>(
     x: &Buffer<T, D>,
     comm: &C,
 ) -> Result<f64, LinalgError> {
+    Ok(dot(x, x, comm)?.sqrt())
+}
+
+/// $x^\mathsf{T} y$ over all ranks.
+pub(super) fn dot<T: Scalar, D: VectorKernels<T>, C: Communicator>(
+    x: &Buffer<T, D>,
+    y: &Buffer<T, D>,
+    comm: &C,
+) -> Result<f64, LinalgError> {
     let device = x.device();
-    let mut square = Buffer::from_host(device, &[device.dot(x, x)?])?;
-    comm.sum(&mut square)?;
-    Ok(square.to_host()?[0].sqrt())
+    let mut sum = Buffer::from_host(device, &[device.dot(x, y)?])?;
+    comm.sum(&mut sum)?;
+    Ok(sum.to_host()?[0])
 }

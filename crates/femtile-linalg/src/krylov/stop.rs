@@ -32,6 +32,9 @@ impl Stop {
     /// The quantity of a breakdown that recurrences bring about as well as the matrix.
     pub(super) const RECURRED: &'static str = "p·Ap, by recurrence,";
 
+    /// The quantity of a breakdown of the generalized minimal residual method.
+    pub(super) const PIVOT: &'static str = "a pivot of H";
+
     /// The name in reports.
     pub const fn name(self) -> &'static str {
         match self {
@@ -73,6 +76,7 @@ fn advice(quantity: &str) -> &'static str {
             "rounding does not allow so many steps at once: take fewer, or plain conjugate gradients; where those break \
              down as well, the matrix is not positive definite"
         }
+        Stop::PIVOT => "the matrix or the preconditioner is singular",
         Stop::RECURRED => {
             "rounding has overtaken the recurrences: take plain conjugate gradients; where those break down as well, the \
              matrix or the preconditioner is not positive definite"

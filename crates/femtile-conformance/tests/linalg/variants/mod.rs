@@ -1,6 +1,7 @@
 //! Variants of conjugate gradients against each other, against plain ones and against a direct solve.
 
 mod agreement;
+mod gmres;
 mod instability;
 mod stops;
 

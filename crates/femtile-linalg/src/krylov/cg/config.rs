@@ -3,7 +3,7 @@ use std::time::Duration;
 use crate::LinalgError;
 use crate::krylov::Stop;
 
-/// Settings that all variants of conjugate gradients share.
+/// Settings that all Krylov methods share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CgConfig {
     /// The solve ends when $\|r\|_2 \le$ `tolerance` $\cdot \|b\|_2$; positive. Default 1e-10.
@@ -45,7 +45,7 @@ impl CgConfig {
     }
 }
 
-/// How a solve by conjugate gradients went.
+/// How a solve by a Krylov method went.
 #[derive(Debug, Clone, PartialEq)]
 #[must_use = "a solve may end without converging: look at `stop`"]
 pub struct CgOutcome {

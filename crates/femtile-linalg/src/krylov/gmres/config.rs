@@ -1,0 +1,28 @@
+use crate::LinalgError;
+use crate::krylov::cg::CgConfig;
+
+/// Settings of the generalized minimal residual method.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GmresConfig {
+    /// Tolerance, limits and what else all methods share.
+    pub cg: CgConfig,
+    /// Directions kept before the method begins anew from its iterate, at least 1. Default 30.
+    pub restart: usize,
+}
+
+impl Default for GmresConfig {
+    fn default() -> Self {
+        Self { cg: CgConfig::default(), restart: 30 }
+    }
+}
+
+impl GmresConfig {
+    pub(super) fn check(&self) -> Result<(), LinalgError> {
+        self.cg.check()?;
+        if self.restart > 0 {
+            return Ok(());
+        }
+        let message = "0 directions leave nothing to choose from; 30 are a good choice".into();
+        Err(LinalgError::Setting { field: "restart", message })
+    }
+}

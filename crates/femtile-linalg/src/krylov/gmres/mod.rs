@@ -1,0 +1,213 @@
+//! The generalized minimal residual method.
+
+mod config;
+mod least_squares;
+
+use std::ops::ControlFlow;
+
+use femtile_device::{Buffer, Scalar};
+
+use super::cg::{CgOutcome, CgProgress};
+use super::residual::{dot, fits, norm, residual, scale};
+use super::watch::Watch;
+use super::{Monitor, Stop};
+use crate::comm::Communicator;
+use crate::vector::VectorKernels;
+use crate::{LinalgError, LinearOperator, Preconditioner};
+pub use config::GmresConfig;
+use least_squares::LeastSquares;
+
+/// The generalized minimal residual method, preconditioned from the right, begun anew after so many directions: for operators
+/// and preconditioners that need not be symmetric, such as cycles of multigrid that smooth in the same order before and after.
+///
+/// $$ A M^{-1} V = V_+ H, \quad V_+^\mathsf{T} V_+ = I, \quad x = x_0 + M^{-1} V \operatorname*{argmin}_y \|\beta e_1 - H y\| $$
+///
+/// The residual is that of x itself, as M stands on the right, and never grows. Unless M is a diagonal, what it made of each
+/// direction is kept, which is the flexible method: M need not be the same map every time, and where its levels are in single
+/// precision, their rounding does no harm.
+///
+/// What the small problem claims is believed within a factor of two of $b - A x$, computed afresh wherever the method begins
+/// anew or ends: where it claims more, the method goes on from there, and has [stagnated](Stop::Stagnated) where less than half
+/// was gained.
+///
+/// # Cost
+/// One product and one application of $M^{-1}$ an iteration; a product more, and an application where M is a diagonal, each time
+/// it begins anew; in the j-th iteration after that j + 1 sums, 4j + 2 vectors read and j + 1 written. Memory for `restart` + 2
+/// vectors where M is a diagonal, nearly twice as many where it is not, taken as they are needed.
+/// # Source
+/// `[saad1986]`, Alg. 4; flexible: `[saad1993]`, Alg. 2.2.
+#[derive(Debug, Clone, Default)]
+pub struct Gmres {
+    config: GmresConfig,
+}
+
+/// How far above the tolerance the computed residual may lie where the small problem has met it.
+const SLACK: f64 = 2.0;
+
+/// No more than this of the residual is left where beginning anew is worth it.
+const GAIN: f64 = 0.5;
+
+impl Gmres {
+    /// The method with these settings; [`CgConfig::look_every`](super::cg::CgConfig::look_every) has no meaning for it.
+    pub fn new(config: GmresConfig) -> Self {
+        Self { config }
+    }
+
+    /// Solves $A x = b$, starting from the values in `x` and leaving the last iterate there.
+    ///
+    /// A right side of zeros gives `x = 0` at once.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] when the vectors do not fit, [`LinalgError::Setting`] when a setting is out of its range. Not
+    /// converging is no error: see [`CgOutcome::stop`].
+    pub fn solve<T: Scalar, D: VectorKernels<T>, C: Communicator>(
+        &self,
+        x: &mut Buffer<T, D>,
+        a: &dyn LinearOperator<T, D>,
+        m: &dyn Preconditioner<T, D>,
+        b: &Buffer<T, D>,
+        comm: &C,
+        monitor: &mut dyn Monitor,
+    ) -> Result<CgOutcome, LinalgError> {
+        self.config.check()?;
+        fits(a, x, b)?;
+        let Some(b_norm) = scale(x, b, comm)? else { return Ok(CgOutcome::at_once()) };
+        let mut watch = Watch::new(&self.config.cg, b_norm);
+        let mut run = Run::new(a, m, b, comm)?;
+        let mut length = run.residual(x)?;
+        let mut stop = watch.start(length * length, monitor);
+        while stop.is_continue() {
+            let ended = run.directions(length, self.config.restart, &mut watch, monitor)?;
+            run.advance(x)?;
+            let before = std::mem::replace(&mut length, run.residual(x)?);
+            let is_believed = match ended {
+                Some(Stop::Converged) => length <= SLACK * self.config.cg.tolerance * b_norm,
+                _ => length <= SLACK * run.small.residual(),
+            };
+            stop = match ended {
+                Some(stop) if is_believed || stop != Stop::Converged => ControlFlow::Break(stop),
+                None if is_believed => ControlFlow::Continue(()),
+                _ => {
+                    watch.correct(length * length);
+                    let stalled = (length > GAIN * before).then_some(Stop::Stagnated);
+                    let progress =
+                        CgProgress { iteration: watch.iteration(), stop: stalled.or(watch.verdict()) };
+                    watch.look(progress, monitor)
+                }
+            };
+        }
+        Ok(watch.outcome(stop.break_value().unwrap_or(Stop::Converged), length / b_norm))
+    }
+}
+
+/// A solve under way.
+struct Run<'a, T: Scalar, D: VectorKernels<T>, C> {
+    a: &'a dyn LinearOperator<T, D>,
+    m: &'a dyn Preconditioner<T, D>,
+    b: &'a Buffer<T, D>,
+    comm: &'a C,
+    /// The directions, of length one.
+    v: Vec<Buffer<T, D>>,
+    /// What M makes of them: of the last one alone where it is a diagonal.
+    z: Vec<Buffer<T, D>>,
+    /// The residual, or what is to be the next direction.
+    w: Buffer<T, D>,
+    small: LeastSquares,
+    /// Columns of the small problem that the solution comes from.
+    n_columns: usize,
+}
+
+impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Run<'a, T, D, C> {
+    fn new(
+        a: &'a dyn LinearOperator<T, D>,
+        m: &'a dyn Preconditioner<T, D>,
+        b: &'a Buffer<T, D>,
+        comm: &'a C,
+    ) -> Result<Self, LinalgError> {
+        let w = Buffer::zeros(b.device(), b.len())?;
+        Ok(Self {
+            a,
+            m,
+            b,
+            comm,
+            v: Vec::new(),
+            z: Vec::new(),
+            w,
+            small: LeastSquares::new(0.0),
+            n_columns: 0,
+        })
+    }
+
+    /// b − A x in the place of the next direction, and its length.
+    fn residual(&mut self, x: &Buffer<T, D>) -> Result<f64, LinalgError> {
+        residual(&mut self.w, self.a, x, self.b)?;
+        norm(&self.w, self.comm)
+    }
+
+    /// Directions from the residual on, which has this length, until they are so many or something ends the method.
+    fn directions(
+        &mut self,
+        length: f64,
+        restart: usize,
+        watch: &mut Watch<'_>,
+        monitor: &mut dyn Monitor,
+    ) -> Result<Option<Stop>, LinalgError> {
+        self.m.expect(length);
+        (self.small, self.n_columns) = (LeastSquares::new(length), 0);
+        let mut length = length;
+        for place in 0..restart {
+            let column = self.direction(place, length)?;
+            length = column[place + 1];
+            let pivot = self.small.push(column);
+            if !(pivot > 0.0 && pivot.is_finite()) {
+                return Ok(Some(Stop::Breakdown { quantity: Stop::PIVOT, value: pivot }));
+            }
+            self.n_columns += 1;
+            let residual = self.small.residual();
+            watch.history.push(residual * residual);
+            let progress = CgProgress { iteration: watch.iteration(), stop: watch.verdict() };
+            if let Some(stop) = watch.look(progress, monitor).break_value() {
+                return Ok(Some(stop));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Makes what is to be the next direction, of this length, one, and works out the one after it: its column of H.
+    fn direction(&mut self, place: usize, length: f64) -> Result<Vec<f64>, LinalgError> {
+        let (device, n) = (self.b.device(), self.b.len());
+        let kept = if self.m.diagonal().is_some() { 0 } else { place };
+        for (vectors, last) in [(&mut self.v, place), (&mut self.z, kept)] {
+            if vectors.len() == last {
+                vectors.push(Buffer::zeros(device, n)?);
+            }
+        }
+        device.axpby(&mut self.v[place], T::from_f64(1.0 / length), &self.w, T::ZERO)?;
+        self.m.apply(&mut self.z[kept], &self.v[place])?;
+        self.a.apply(&mut self.w, &self.z[kept])?;
+        let mut column = Vec::with_capacity(place + 2);
+        for v in &self.v[..=place] {
+            let entry = dot(v, &self.w, self.comm)?;
+            device.axpby(&mut self.w, T::from_f64(-entry), v, T::ONE)?;
+            column.push(entry);
+        }
+        column.push(norm(&self.w, self.comm)?);
+        Ok(column)
+    }
+
+    /// $x \leftarrow x + M^{-1} V y$ with the best y.
+    fn advance(&mut self, x: &mut Buffer<T, D>) -> Result<(), LinalgError> {
+        let device = self.b.device();
+        let y = self.small.solve(self.n_columns).into_iter().map(T::from_f64);
+        if self.m.diagonal().is_none() {
+            return self.z.iter().zip(y).try_for_each(|(z, y)| device.axpby(x, y, z, T::ONE));
+        }
+        device.fill(&mut self.w, T::ZERO)?;
+        self.v.iter().zip(y).try_for_each(|(v, y)| device.axpby(&mut self.w, y, v, T::ONE))?;
+        if self.n_columns > 0 {
+            self.m.apply(&mut self.z[0], &self.w)?;
+            device.axpby(x, T::ONE, &self.z[0], T::ONE)?;
+        }
+        Ok(())
+    }
+}
