@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use femtile_amg::{Amg, AmgKernels, Convert, LevelShape};
+use femtile_amg::{Amg, AmgKernels, LevelShape};
 use femtile_device::{Buffer, Cpu, Cuda, Scalar};
 use femtile_fem::AssemblyKernels;
 use femtile_linalg::comm::Alone;
@@ -14,6 +14,7 @@ use femtile_linalg::krylov::s_step_cg::{SStepCg, SStepCgConfig};
 use femtile_linalg::krylov::{Monitor, Stop};
 use femtile_linalg::precondition::Diagonal;
 use femtile_linalg::sparse::csr::{Csr, CsrKernels};
+use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
 
 use crate::file::{AmgSection, LevelPrecision, Method, PreconditionerName, SolverSection};
