@@ -19,7 +19,11 @@ impl Default for PMultigridConfig {
 }
 
 impl PMultigridConfig {
-    pub(super) fn check(&self) -> Result<(), MultigridError> {
+    /// Whether all settings are in their ranges.
+    ///
+    /// # Errors
+    /// [`MultigridError::Setting`] for the first that is not.
+    pub fn check(&self) -> Result<(), MultigridError> {
         let wrong = |field: &'static str, message: String| Err(MultigridError::Setting { field, message });
         if !(1..=16).contains(&self.sweeps) {
             return wrong("sweeps", format!("{} are not between 1 and 16", self.sweeps));
