@@ -4,7 +4,7 @@ mod peers;
 
 use std::time::Instant;
 
-use femtile::amg::{Amg, AmgConfig, AmgError, AmgKernels, Convert};
+use femtile::amg::{Amg, AmgConfig, AmgError, AmgKernels};
 use femtile::device::{Buffer, Cpu, Cuda, DeviceError};
 use femtile::fem::AssemblyKernels;
 use femtile::linalg::Preconditioner;
@@ -13,6 +13,7 @@ use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::{CgConfig, CgKernels, ConjugateGradient};
 use femtile::linalg::precondition::Jacobi;
 use femtile::linalg::sparse::csr::{Csr, CsrKernels};
+use femtile::linalg::vector::Convert;
 
 use crate::BenchError;
 use crate::timing::Samples;

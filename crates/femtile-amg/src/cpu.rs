@@ -4,65 +4,11 @@ use std::ops::Range;
 
 use femtile_device::cpu::SharedMut;
 use femtile_device::{Buffer, Cpu, Scalar};
-use femtile_linalg::hooks::Hook;
+use femtile_linalg::LinalgError;
 use femtile_linalg::sparse::csr::{Csr, Offsets};
 use femtile_linalg::vector::VectorKernels;
-use femtile_linalg::vector::sum::BLOCK;
-use femtile_linalg::{LinalgError, LinearOperator};
 
-use crate::kernels::{AmgKernels, Convert, Smoothed, Step, Sweep, Swept};
-
-/// Entries that one thread takes at least.
-const MIN_LEN: usize = 4 * BLOCK;
-
-/// r = b − y for rows whose product y has just been computed.
-struct Residual<'a, H> {
-    b: &'a [H],
-    r: SharedMut<'a, H>,
-}
-
-impl<H: Scalar> Hook<H> for Residual<'_, H> {
-    fn post(&self, rows: Range<usize>, _: &[H], y: &[H]) {
-        // SAFETY: ranges given to `post` do not overlap.
-        let r = unsafe { self.r.range(rows.clone()) };
-        r.iter_mut().zip(&self.b[rows]).zip(y).for_each(|((r, &b), &y)| *r = b - y);
-    }
-}
-
-/// A step of a smoother for rows whose product has just been computed.
-struct Relax<'a, H> {
-    step: Step<H>,
-    b: &'a [H],
-    inverse_diagonal: &'a [H],
-    next: SharedMut<'a, H>,
-    direction: SharedMut<'a, H>,
-}
-
-impl<H: Scalar> Hook<H> for Relax<'_, H> {
-    fn post(&self, rows: Range<usize>, x: &[H], y: &[H]) {
-        let Step { alpha, beta, is_kept } = self.step;
-        let (b, inverse) = (&self.b[rows.clone()], &self.inverse_diagonal[rows.clone()]);
-        // SAFETY: ranges given to `post` do not overlap.
-        let next = unsafe { self.next.range(rows.clone()) };
-        let n = next.len();
-        let (x, y, b, inverse) = (&x[..n], &y[..n], &b[..n], &inverse[..n]);
-        if !is_kept && beta == H::ZERO {
-            for i in 0..n {
-                next[i] = x[i] + alpha * (inverse[i] * (b[i] - y[i]));
-            }
-            return;
-        }
-        // SAFETY: ranges given to `post` do not overlap.
-        let direction = unsafe { self.direction.range(rows) };
-        if beta == H::ZERO {
-            direction.fill(H::ZERO);
-        }
-        for i in 0..n {
-            direction[i] = beta * direction[i] + alpha * (inverse[i] * (b[i] - y[i]));
-            next[i] = x[i] + direction[i];
-        }
-    }
-}
+use crate::kernels::{AmgKernels, Sweep, Swept};
 
 /// What a sweep reads.
 struct BlockRows<'a, H> {
@@ -128,45 +74,6 @@ impl<H: Scalar> AmgKernels<H> for Cpu {
         self.install(work)
     }
 
-    fn amg_first_step(
-        &self,
-        x: &mut Buffer<H, Self>,
-        direction: &mut Buffer<H, Self>,
-        step: Step<H>,
-        inverse_diagonal: &Buffer<H, Self>,
-        b: &Buffer<H, Self>,
-    ) -> Result<(), LinalgError> {
-        let (inverse, b) = (inverse_diagonal.as_slice(), b.as_slice());
-        let (x, direction) = (SharedMut::new(x.as_mut_slice()), SharedMut::new(direction.as_mut_slice()));
-        self.for_ranges(b.len(), MIN_LEN, |rows| {
-            // SAFETY: ranges of one call do not overlap.
-            let (x, direction) = unsafe { (x.range(rows.clone()), direction.range(rows.clone())) };
-            let given = inverse[rows.clone()].iter().zip(&b[rows]);
-            x.iter_mut().zip(given).for_each(|(x, (&inverse, &b))| *x = step.alpha * (inverse * b));
-            if step.is_kept {
-                direction.copy_from_slice(x);
-            }
-        });
-        Ok(())
-    }
-
-    fn amg_step(
-        &self,
-        a: &dyn LinearOperator<H, Self>,
-        step: Step<H>,
-        vectors: Smoothed<'_, H, Self>,
-    ) -> Result<(), LinalgError> {
-        let Smoothed { b, inverse_diagonal, x, next, direction, product } = vectors;
-        let hook = Relax {
-            step,
-            b: b.as_slice(),
-            inverse_diagonal: inverse_diagonal.as_slice(),
-            next: SharedMut::new(next.as_mut_slice()),
-            direction: SharedMut::new(direction.as_mut_slice()),
-        };
-        a.apply_with(product, x, &hook)
-    }
-
     fn amg_sweep(
         &self,
         sweep: Sweep,
@@ -204,52 +111,5 @@ impl<H: Scalar> AmgKernels<H> for Cpu {
 
     fn amg_dot(&self, x: &Buffer<H, Self>, y: &Buffer<H, Self>) -> Result<f64, LinalgError> {
         self.dot(x, y)
-    }
-
-    fn amg_residual(
-        &self,
-        r: &mut Buffer<H, Self>,
-        product: &mut Buffer<H, Self>,
-        a: &dyn LinearOperator<H, Self>,
-        x: &Buffer<H, Self>,
-        b: &Buffer<H, Self>,
-    ) -> Result<(), LinalgError> {
-        a.apply_with(product, x, &Residual { b: b.as_slice(), r: SharedMut::new(r.as_mut_slice()) })
-    }
-}
-
-impl<T: Scalar, H: Scalar> Convert<T, H> for Cpu {
-    fn amg_convert(
-        &self,
-        y: &mut Buffer<H, Self>,
-        alpha: f64,
-        x: &Buffer<T, Self>,
-    ) -> Result<(), LinalgError> {
-        let x = x.as_slice();
-        let y = SharedMut::new(y.as_mut_slice());
-        self.for_ranges(x.len(), MIN_LEN, |rows| {
-            // SAFETY: ranges of one call do not overlap.
-            let y = unsafe { y.range(rows.clone()) };
-            y.iter_mut().zip(&x[rows]).for_each(|(y, &x)| *y = H::from_f64(alpha * x.to_f64()));
-        });
-        Ok(())
-    }
-
-    fn amg_gather(
-        &self,
-        y: &mut Buffer<H, Self>,
-        alpha: f64,
-        x: &Buffer<T, Self>,
-        order: &Buffer<u32, Self>,
-    ) -> Result<(), LinalgError> {
-        let (x, order) = (x.as_slice(), order.as_slice());
-        let y = SharedMut::new(y.as_mut_slice());
-        self.for_ranges(order.len(), MIN_LEN, |rows| {
-            // SAFETY: ranges of one call do not overlap.
-            let y = unsafe { y.range(rows.clone()) };
-            let pairs = y.iter_mut().zip(&order[rows]);
-            pairs.for_each(|(y, &at)| *y = H::from_f64(alpha * x[at as usize].to_f64()));
-        });
-        Ok(())
     }
 }

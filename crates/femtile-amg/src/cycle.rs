@@ -1,32 +1,28 @@
 //! One multigrid cycle from zero.
 
-use femtile_device::{Buffer, Scalar};
+use femtile_device::Scalar;
+use femtile_linalg::precondition::polynomial::Iterate;
 use femtile_linalg::sparse::csr::Csr;
 use femtile_linalg::{LinalgError, LinearOperator};
 
 use crate::Cycle;
 use crate::hierarchy::{Coarsest, Hierarchy, Level, LevelShape};
 use crate::inner::{Inner, solve_by_steps};
-use crate::kernels::{AmgKernels, Smoothed, Step, Sweep, Swept};
+use crate::kernels::{AmgKernels, Sweep, Swept};
 use crate::relaxation::{Kind, Relaxation};
 
 /// The vectors of a level.
 #[derive(Debug)]
 pub(crate) struct Vectors<H: Scalar, D: AmgKernels<H>> {
-    pub b: Buffer<H, D>,
-    pub x: Buffer<H, D>,
-    next: Buffer<H, D>,
-    direction: Buffer<H, D>,
-    product: Buffer<H, D>,
+    pub own: Iterate<H, D>,
     /// Where the level is solved by steps of conjugate gradients.
     pub(super) inner: Option<Inner<H, D>>,
 }
 
 impl<H: Scalar, D: AmgKernels<H>> Vectors<H, D> {
     fn new(device: &D, n: usize, has_inner: bool) -> Result<Self, LinalgError> {
-        let zeros = || Buffer::zeros(device, n);
         let inner = if has_inner { Some(Inner::new(device, n)?) } else { None };
-        Ok(Self { b: zeros()?, x: zeros()?, next: zeros()?, direction: zeros()?, product: zeros()?, inner })
+        Ok(Self { own: Iterate::zeros(device, n)?, inner })
     }
 
     /// Smooths from zero, in the order of rows before the coarser level.
@@ -38,15 +34,10 @@ impl<H: Scalar, D: AmgKernels<H>> Vectors<H, D> {
     ) -> Result<(), LinalgError> {
         match &by.kind {
             Kind::Patch(patch) => {
-                let (x, r) = (&mut self.x, &mut self.next);
-                device.patch_relax_from_zero(x, r, patch.smoother(&by.inverse_diagonal), &self.b)
+                let (x, r) = (&mut self.own.x, &mut self.own.next);
+                device.patch_relax_from_zero(x, r, patch.smoother(&by.inverse_diagonal), &self.own.b)
             }
-            Kind::Polynomial(steps) => {
-                let Some((first, rest)) = steps.split_first() else { return Ok(()) };
-                let (x, direction) = (&mut self.x, &mut self.direction);
-                device.amg_first_step(x, direction, *first, &by.inverse_diagonal, &self.b)?;
-                self.steps(device, a, &by.inverse_diagonal, rest)
-            }
+            Kind::Polynomial(steps) => self.own.relax_from_zero(a, steps, &by.inverse_diagonal),
             Kind::GaussSeidel { sweeps, .. } => {
                 self.sweep(device, Sweep::ForwardFromZero, a, by)?;
                 (1..*sweeps).try_for_each(|_| self.sweep(device, Sweep::Forward, a, by))
@@ -63,50 +54,25 @@ impl<H: Scalar, D: AmgKernels<H>> Vectors<H, D> {
     ) -> Result<(), LinalgError> {
         match &by.kind {
             // The other parts of it are there already.
-            Kind::Patch(patch) => device.patch_subtract_outside(&mut self.next, &patch.matrix, &self.x),
-            _ => self.residual(device, a),
+            Kind::Patch(patch) => {
+                device.patch_subtract_outside(&mut self.own.next, &patch.matrix, &self.own.x)
+            }
+            _ => self.own.residual(a),
         }
-    }
-
-    /// $r = b - A x$ into `next`.
-    fn residual(&mut self, device: &D, a: &Csr<H, D>) -> Result<(), LinalgError> {
-        device.amg_residual(&mut self.next, &mut self.product, a, &self.x, &self.b)
     }
 
     /// Smooths in the order of rows after the coarser level; `b` is undefined then.
     fn smooth(&mut self, device: &D, a: &Csr<H, D>, by: &Relaxation<H, D>) -> Result<(), LinalgError> {
         match &by.kind {
             Kind::Patch(patch) => {
-                device.patch_subtract_outside(&mut self.b, &patch.matrix, &self.x)?;
-                device.patch_relax(&mut self.x, patch.smoother(&by.inverse_diagonal), &self.b)
+                device.patch_subtract_outside(&mut self.own.b, &patch.matrix, &self.own.x)?;
+                device.patch_relax(&mut self.own.x, patch.smoother(&by.inverse_diagonal), &self.own.b)
             }
-            Kind::Polynomial(steps) => self.steps(device, a, &by.inverse_diagonal, steps),
+            Kind::Polynomial(steps) => self.own.relax(a, steps, &by.inverse_diagonal),
             Kind::GaussSeidel { sweeps, .. } => {
                 (0..*sweeps).try_for_each(|_| self.sweep(device, Sweep::Backward, a, by))
             }
         }
-    }
-
-    fn steps(
-        &mut self,
-        device: &D,
-        a: &Csr<H, D>,
-        inverse_diagonal: &Buffer<H, D>,
-        steps: &[Step<H>],
-    ) -> Result<(), LinalgError> {
-        for &step in steps {
-            let vectors = Smoothed {
-                b: &self.b,
-                inverse_diagonal,
-                x: &self.x,
-                next: &mut self.next,
-                direction: &mut self.direction,
-                product: &mut self.product,
-            };
-            device.amg_step(a, step, vectors)?;
-            std::mem::swap(&mut self.x, &mut self.next);
-        }
-        Ok(())
     }
 
     fn sweep(
@@ -117,8 +83,8 @@ impl<H: Scalar, D: AmgKernels<H>> Vectors<H, D> {
         by: &Relaxation<H, D>,
     ) -> Result<(), LinalgError> {
         let Kind::GaussSeidel { block, .. } = by.kind else { return Ok(()) };
-        let (x, before) = (&mut self.x, &mut self.next);
-        let vectors = Swept { b: &self.b, inverse_diagonal: &by.inverse_diagonal, x, before };
+        let (x, before) = (&mut self.own.x, &mut self.own.next);
+        let vectors = Swept { b: &self.own.b, inverse_diagonal: &by.inverse_diagonal, x, before };
         device.amg_sweep(sweep, a, block, vectors)
     }
 }
@@ -147,27 +113,27 @@ pub(crate) fn apply<H: Scalar, D: AmgKernels<H>>(
     (levels, coarsest): (&[Level<H, D>], &Coarsest<H, D>),
     vectors: &mut [Vectors<H, D>],
 ) -> Result<(), LinalgError> {
-    let Some((own, coarser)) = vectors.split_first_mut() else { return Ok(()) };
+    let Some((finest, coarser)) = vectors.split_first_mut() else { return Ok(()) };
     let Some((level, rest)) = levels.split_first() else {
         return match coarsest {
-            Coarsest::Direct(inverse) => inverse.apply(&mut own.x, &own.b),
+            Coarsest::Direct(inverse) => inverse.apply(&mut finest.own.x, &finest.own.b),
             Coarsest::Smoothed { a, relaxation } => {
-                own.smooth_from_zero(device, a, relaxation)?;
-                own.smooth(device, a, relaxation)
+                finest.smooth_from_zero(device, a, relaxation)?;
+                finest.smooth(device, a, relaxation)
             }
         };
     };
-    own.smooth_from_zero(device, &level.a, &level.relaxation)?;
+    finest.smooth_from_zero(device, &level.a, &level.relaxation)?;
     let visits = match kind {
         Cycle::W if !rest.is_empty() => 2,
         Cycle::V | Cycle::W | Cycle::K => 1,
     };
     for visit in 0..visits {
         match visit {
-            0 => own.first_residual(device, &level.a, &level.relaxation)?,
-            _ => own.residual(device, &level.a)?,
+            0 => finest.first_residual(device, &level.a, &level.relaxation)?,
+            _ => finest.own.residual(&level.a)?,
         }
-        level.restriction.apply(&mut coarser[0].b, &own.next)?;
+        level.restriction.apply(&mut coarser[0].own.b, &finest.own.next)?;
         match rest.first() {
             Some(next) if kind == Cycle::K => {
                 solve_by_steps(device, &next.a, coarser, &mut |coarser| {
@@ -176,7 +142,12 @@ pub(crate) fn apply<H: Scalar, D: AmgKernels<H>>(
             }
             _ => apply(device, kind, (rest, coarsest), coarser)?,
         }
-        device.amg_correct(&mut own.x, &mut own.product, &level.prolongation, &coarser[0].x)?;
+        device.amg_correct(
+            &mut finest.own.x,
+            &mut finest.own.product,
+            &level.prolongation,
+            &coarser[0].own.x,
+        )?;
     }
-    own.smooth(device, &level.a, &level.relaxation)
+    finest.smooth(device, &level.a, &level.relaxation)
 }

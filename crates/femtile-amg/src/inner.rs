@@ -1,6 +1,7 @@
 //! What a K cycle does on a coarser level: two steps of flexible conjugate gradients.
 
 use femtile_device::{Buffer, Scalar};
+use femtile_linalg::precondition::polynomial::Iterate;
 use femtile_linalg::sparse::csr::Csr;
 use femtile_linalg::{LinalgError, LinearOperator};
 
@@ -44,7 +45,8 @@ pub(crate) fn solve_by_steps<H: Scalar, D: AmgKernels<H>>(
     cycle: Precondition<'_, H, D>,
 ) -> Result<(), LinalgError> {
     cycle_and_keep(device, levels, cycle)?;
-    let Some(Vectors { b, x, inner: Some(Inner { c, v, w }), .. }) = levels.first_mut() else {
+    let Some(Vectors { own: Iterate { b, x, .. }, inner: Some(Inner { c, v, w }) }) = levels.first_mut()
+    else {
         return Ok(());
     };
     std::mem::swap(b, w);
@@ -58,7 +60,8 @@ pub(crate) fn solve_by_steps<H: Scalar, D: AmgKernels<H>>(
     let first = c_dot_b / c_dot_v;
     device.axpby(b, H::from_f64(-first), v, H::ONE)?;
     cycle_and_keep(device, levels, cycle)?;
-    let Some(Vectors { x: d, inner: Some(Inner { c, v, w }), .. }) = levels.first_mut() else {
+    let Some(Vectors { own: Iterate { x: d, .. }, inner: Some(Inner { c, v, w }) }) = levels.first_mut()
+    else {
         return Ok(());
     };
     let d_dot_b = device.amg_dot(d, w)?;
@@ -76,7 +79,7 @@ fn cycle_and_keep<H: Scalar, D: AmgKernels<H>>(
     levels: &mut [Vectors<H, D>],
     cycle: Precondition<'_, H, D>,
 ) -> Result<(), LinalgError> {
-    if let Some(Vectors { b, inner: Some(Inner { w, .. }), .. }) = levels.first_mut() {
+    if let Some(Vectors { own: Iterate { b, .. }, inner: Some(Inner { w, .. }) }) = levels.first_mut() {
         device.copy(w, b)?;
     }
     cycle(levels)

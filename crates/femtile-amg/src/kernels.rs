@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use femtile_device::{Buffer, Device, Scalar};
+use femtile_linalg::precondition::polynomial::PolynomialKernels;
 use femtile_linalg::sparse::csr::{Csr, CsrKernels};
-use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, LinearOperator};
 
 use crate::AmgConfig;
@@ -36,34 +36,6 @@ pub struct Coarsened<H: Scalar, D: Device> {
     pub weights: Buffer<u32, D>,
 }
 
-/// A step of a smoother: $d = \beta d + \alpha D^{-1} (b - A x)$, $x = x + d$.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Step<H> {
-    /// What the scaled residual is multiplied by.
-    pub alpha: H,
-    /// What the step before is multiplied by; it is not read where this is zero.
-    pub beta: H,
-    /// Whether another step reads this one.
-    pub is_kept: bool,
-}
-
-/// The vectors that a smoother works on.
-#[derive(Debug)]
-pub struct Smoothed<'a, H: Scalar, D: AmgKernels<H>> {
-    /// The right side.
-    pub b: &'a Buffer<H, D>,
-    /// The reciprocals of the diagonal.
-    pub inverse_diagonal: &'a Buffer<H, D>,
-    /// The iterate before the step.
-    pub x: &'a Buffer<H, D>,
-    /// The iterate after it.
-    pub next: &'a mut Buffer<H, D>,
-    /// The last step.
-    pub direction: &'a mut Buffer<H, D>,
-    /// Room for the product.
-    pub product: &'a mut Buffer<H, D>,
-}
-
 /// The order of rows in a sweep of Gauss–Seidel's method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sweep {
@@ -89,7 +61,7 @@ pub struct Swept<'a, H: Scalar, D: AmgKernels<H>> {
 }
 
 /// The acts of a multigrid cycle that a device carries out, all levels in the precision `H`.
-pub trait AmgKernels<H: Scalar>: VectorKernels<H> + CsrKernels<H> + PatchKernels<H> {
+pub trait AmgKernels<H: Scalar>: PolynomialKernels<H> + CsrKernels<H> + PatchKernels<H> {
     /// Runs the work of the host with as many threads as the device stands for.
     fn amg_on_host<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         work()
@@ -123,30 +95,6 @@ pub trait AmgKernels<H: Scalar>: VectorKernels<H> + CsrKernels<H> + PatchKernels
         Ok(None)
     }
 
-    /// $x = \alpha D^{-1} b$: the first step from zero; into `direction` as well where it is kept.
-    ///
-    /// # Cost
-    /// Reads 2n values, writes n, and n more where the step is kept.
-    fn amg_first_step(
-        &self,
-        x: &mut Buffer<H, Self>,
-        direction: &mut Buffer<H, Self>,
-        step: Step<H>,
-        inverse_diagonal: &Buffer<H, Self>,
-        b: &Buffer<H, Self>,
-    ) -> Result<(), LinalgError>;
-
-    /// A [`Step`] of a smoother, in the pass of the product.
-    ///
-    /// # Cost
-    /// One product; reads 3n values beside it, writes 2n, and n more are written and read where steps are kept.
-    fn amg_step(
-        &self,
-        a: &dyn LinearOperator<H, Self>,
-        step: Step<H>,
-        vectors: Smoothed<'_, H, Self>,
-    ) -> Result<(), LinalgError>;
-
     /// A sweep of Gauss–Seidel's method in each block of `block` rows, which see the iterate before the sweep of other
     /// blocks: $x = x + (\tilde D + L)^{-1} (b - A x)$ with the lower part L of the blocks, or the upper one.
     ///
@@ -166,19 +114,6 @@ pub trait AmgKernels<H: Scalar>: VectorKernels<H> + CsrKernels<H> + PatchKernels
         let message = "Gauss-Seidel sweeps need a CPU: choose Chebyshev".into();
         Err(LinalgError::Setting { field: "smoother", message })
     }
-
-    /// $r = b - A x$, in the pass of the product, for which `product` has room.
-    ///
-    /// # Cost
-    /// One product; reads n values beside it, writes n.
-    fn amg_residual(
-        &self,
-        r: &mut Buffer<H, Self>,
-        product: &mut Buffer<H, Self>,
-        a: &dyn LinearOperator<H, Self>,
-        x: &Buffer<H, Self>,
-        b: &Buffer<H, Self>,
-    ) -> Result<(), LinalgError>;
 
     /// $x^\mathsf{T} y$ on the host, which a K cycle needs at once.
     ///
@@ -205,30 +140,4 @@ pub trait AmgKernels<H: Scalar>: VectorKernels<H> + CsrKernels<H> + PatchKernels
         p.apply(product, e)?;
         self.axpby(x, H::ONE, product, H::ONE)
     }
-}
-
-/// Vectors between the precision of a solve and that of its hierarchy.
-pub trait Convert<T: Scalar, H: Scalar>: VectorKernels<T> + VectorKernels<H> {
-    /// $y = \alpha x$, rounded; both have the same length.
-    ///
-    /// # Cost
-    /// Reads and writes n values.
-    fn amg_convert(
-        &self,
-        y: &mut Buffer<H, Self>,
-        alpha: f64,
-        x: &Buffer<T, Self>,
-    ) -> Result<(), LinalgError>;
-
-    /// $y_i = \alpha x_{o_i}$, rounded, for an order o of all entries.
-    ///
-    /// # Cost
-    /// Reads n values and n numbers, writes n values.
-    fn amg_gather(
-        &self,
-        y: &mut Buffer<H, Self>,
-        alpha: f64,
-        x: &Buffer<T, Self>,
-        order: &Buffer<u32, Self>,
-    ) -> Result<(), LinalgError>;
 }

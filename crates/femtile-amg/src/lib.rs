@@ -53,7 +53,7 @@ pub use config::{AmgConfig, Cycle, PatchFormat, Smoother};
 pub use cuda::specialisations as cuda_specialisations;
 pub use error::AmgError;
 pub use hierarchy::{Hierarchy, LevelShape};
-pub use kernels::{AmgKernels, Coarsened, Convert, Parts, Smoothed, Step, Sweep, Swept};
+pub use kernels::{AmgKernels, Coarsened, Parts, Sweep, Swept};
 pub use patch::{Inside, Outside, PatchKernels, PatchMatrix, PatchSmoother};
 pub use preconditioner::Amg;
 pub use setup::graph::Graph;

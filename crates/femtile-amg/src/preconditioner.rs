@@ -4,11 +4,12 @@ use std::sync::{Mutex, PoisonError};
 use femtile_device::{Buffer, Scalar};
 use femtile_linalg::krylov::cg::make_room;
 use femtile_linalg::sparse::csr::Csr;
+use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, Preconditioner};
 
 use crate::cycle::{Vectors, apply, vectors};
 use crate::hierarchy::Hierarchy;
-use crate::kernels::{AmgKernels, Convert};
+use crate::kernels::AmgKernels;
 use crate::room::make_room_for_levels;
 use crate::setup::rows::to_unit;
 use crate::{AmgConfig, AmgError, Cycle};
@@ -100,15 +101,15 @@ impl<T: Scalar, H: Scalar, D: AmgKernels<H> + Convert<T, H> + Convert<H, T>> Pre
         let Some(finest) = vectors.first_mut() else { return Ok(()) };
         let range = f64::from_bits(self.range.load(Ordering::Relaxed));
         match &self.hierarchy.order {
-            Some([order, _]) => Convert::<T, H>::amg_gather(&device, &mut finest.b, range, r, order)?,
-            None => Convert::<T, H>::amg_convert(&device, &mut finest.b, range, r)?,
+            Some([order, _]) => Convert::<T, H>::gather(&device, &mut finest.own.b, range, r, order)?,
+            None => Convert::<T, H>::convert(&device, &mut finest.own.b, range, r)?,
         }
         let levels = (self.hierarchy.levels.as_slice(), &self.hierarchy.coarsest);
         apply(&device, self.hierarchy.config.cycle, levels, &mut vectors)?;
-        let (scale, x) = (self.hierarchy.scale / range, &vectors[0].x);
+        let (scale, x) = (self.hierarchy.scale / range, &vectors[0].own.x);
         match &self.hierarchy.order {
-            Some([_, places]) => Convert::<H, T>::amg_gather(&device, z, scale, x, places),
-            None => Convert::<H, T>::amg_convert(&device, z, scale, x),
+            Some([_, places]) => Convert::<H, T>::gather(&device, z, scale, x, places),
+            None => Convert::<H, T>::convert(&device, z, scale, x),
         }
     }
 

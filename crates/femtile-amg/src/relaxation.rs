@@ -2,10 +2,10 @@
 
 use femtile_device::{Buffer, Device, Scalar};
 use femtile_linalg::LinalgError;
+use femtile_linalg::precondition::polynomial::{Step, chebyshev};
 use rayon::prelude::*;
 
 use crate::Smoother;
-use crate::kernels::Step;
 use crate::patch::{PatchMatrix, PatchSmoother, outer_damping};
 use crate::setup::patches::Patches;
 use crate::setup::rows::{RowAccess, Rows};
@@ -55,9 +55,6 @@ impl<H: Scalar, D: Device> Patch<H, D> {
 
 impl<H: Scalar, D: Device> Relaxation<H, D> {
     /// For a matrix with this diagonal and scaling; its rows follow each other patch by patch where these smooth.
-    ///
-    /// # Source
-    /// `[saad2003]`, Algorithm 12.1, for Chebyshev polynomials.
     pub fn new(
         device: &D,
         smoother: Smoother,
@@ -98,27 +95,9 @@ fn steps<H: Scalar>(smoother: Smoother, largest: f64) -> Vec<Step<H>> {
         Smoother::Jacobi { sweeps } => {
             vec![Step { alpha: H::from_f64(DAMPING / largest), beta: H::ZERO, is_kept: false }; sweeps]
         }
-        Smoother::Chebyshev { degree } => chebyshev(degree, LOWER * largest, largest),
+        Smoother::Chebyshev { degree } => chebyshev(degree, [LOWER * largest, largest]),
         Smoother::GaussSeidel { .. } | Smoother::Patch { .. } => Vec::new(),
     }
-}
-
-fn chebyshev<H: Scalar>(degree: usize, low: f64, high: f64) -> Vec<Step<H>> {
-    let (centre, radius) = (0.5 * (high + low), 0.5 * (high - low));
-    let mut rho = radius / centre;
-    let mut steps = Vec::with_capacity(degree);
-    for k in 0..degree {
-        let (alpha, beta) = if k == 0 {
-            (1.0 / centre, 0.0)
-        } else {
-            let next = 1.0 / (2.0 * centre / radius - rho);
-            let pair = (2.0 * next / radius, next * rho);
-            rho = next;
-            pair
-        };
-        steps.push(Step { alpha: H::from_f64(alpha), beta: H::from_f64(beta), is_kept: degree > 1 });
-    }
-    steps
 }
 
 /// Reciprocals of a diagonal $\tilde D$ with which sweeps in blocks reduce the error: with M, its lower part in the

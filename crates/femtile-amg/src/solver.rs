@@ -2,9 +2,10 @@ use femtile_device::{Buffer, Scalar};
 use femtile_linalg::comm::Alone;
 use femtile_linalg::krylov::cg::{CgConfig, CgKernels, CgOutcome, ConjugateGradient};
 use femtile_linalg::sparse::csr::Csr;
+use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, LinearOperator};
 
-use crate::kernels::{AmgKernels, Convert};
+use crate::kernels::AmgKernels;
 use crate::{Amg, AmgConfig, AmgError, Graph, Hierarchy};
 
 /// Conjugate gradients with a cycle of multigrid as preconditioner, set up once for many right sides.

@@ -209,16 +209,24 @@ impl Case {
             return wrong("precision", "mixed precision is not available yet; use \"f64\"".into());
         }
         self.check_method()?;
-        if solver.preconditioner == PreconditionerName::Gmg && solver.operator == Operator::Assembled {
-            let message = "geometric multigrid is made from the cells, not from a matrix: use \"auto\" or \"matrix-free\"";
-            return wrong("operator", message.into());
+        if let (Some(name), Operator::Assembled) = (solver.preconditioner.of_cells(), solver.operator) {
+            let message =
+                format!("{name} is made from the cells, not from a matrix: use \"auto\" or \"matrix-free\"");
+            return wrong("operator", message);
         }
         if solver.gmg.is_some() && solver.preconditioner != PreconditionerName::Gmg {
             return wrong("gmg", "these options need preconditioner = \"gmg\"".into());
         }
+        match &solver.pmg {
+            Some(_) if solver.preconditioner != PreconditionerName::Pmg => {
+                return wrong("pmg", "these options need preconditioner = \"pmg\"".into());
+            }
+            Some(options) => options.check().or_else(|error| wrong("pmg", error))?,
+            None => {}
+        }
         match &solver.amg {
-            Some(_) if solver.preconditioner != PreconditionerName::Amg => {
-                wrong("amg", "these options need preconditioner = \"amg\"".into())
+            Some(_) if !solver.preconditioner.has_algebraic_levels() => {
+                wrong("amg", "these options need preconditioner = \"amg\" or \"pmg\"".into())
             }
             Some(options) => options.check().or_else(|error| wrong("amg", error)),
             None => Ok(()),
@@ -255,7 +263,7 @@ impl Case {
         if solver.device.starts_with("cuda") && !method.is_for_gpus() {
             return Err(self.needs_cpu());
         }
-        let is_amg = solver.preconditioner == PreconditionerName::Amg;
+        let is_amg = solver.preconditioner.has_algebraic_levels();
         let is_k = solver.amg.as_ref().is_some_and(|options| options.cycle == CycleName::K);
         match method {
             Method::SStepCg | Method::MergedCg if !solver.preconditioner.is_diagonal() => wrong(

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use femtile_amg::{Amg, AmgKernels, Convert, LevelShape};
+use femtile_amg::{Amg, AmgKernels, Hierarchy, LevelShape};
 use femtile_device::{Buffer, Cpu, Cuda, Scalar};
 use femtile_fem::AssemblyKernels;
 use femtile_linalg::comm::Alone;
@@ -15,6 +15,7 @@ use femtile_linalg::krylov::s_step_cg::{SStepCg, SStepCgConfig};
 use femtile_linalg::krylov::{Monitor, Stop};
 use femtile_linalg::precondition::Diagonal;
 use femtile_linalg::sparse::csr::{Csr, CsrKernels};
+use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
 
 use crate::file::{AmgSection, LevelPrecision, Method, PreconditionerName, SolverSection};
@@ -139,13 +140,18 @@ where
     D: SolveDevice + AmgKernels<H> + Convert<f64, H> + Convert<H, f64>,
 {
     let amg = Amg::<H, D>::in_room_of(matrix, None, &options.config())?;
+    let levels = level_reports(amg.hierarchy());
+    Ok((Box::new(amg), levels))
+}
+
+/// What there is to tell of levels that have a matrix each.
+pub(crate) fn level_reports<H: Scalar, D: AmgKernels<H>>(hierarchy: &Hierarchy<H, D>) -> Vec<LevelReport> {
     let level = |shape: &LevelShape| LevelReport {
         n_rows: shape.n_rows,
         n_nonzeros: Some(shape.n_nonzeros),
         n_patches: Some(shape.n_patches).filter(|n| *n > 0),
     };
-    let levels = amg.hierarchy().shapes().iter().map(level).collect();
-    Ok((Box::new(amg), levels))
+    hierarchy.shapes().iter().map(level).collect()
 }
 
 /// What the case asks for.
@@ -166,8 +172,8 @@ pub(crate) fn preconditioner<D: SolveDevice>(
                 LevelPrecision::Double => multigrid::<f64, D>(&options, matrix)?,
             }
         }
-        // Geometric multigrid was refused beside a matrix.
-        PreconditionerName::Jacobi | PreconditionerName::Gmg => {
+        // Multigrid on cells was refused beside a matrix.
+        PreconditionerName::Jacobi | PreconditionerName::Gmg | PreconditionerName::Pmg => {
             (Box::new(Diagonal::new(matrix)?), Vec::new())
         }
     })

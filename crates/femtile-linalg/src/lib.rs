@@ -16,7 +16,7 @@ pub mod vector;
 use femtile_device::cuda::Specialisation;
 
 pub use error::{LinalgError, need};
-pub use operator::{LinearOperator, Preconditioner};
+pub use operator::{LinearOperator, Preconditioner, Transfer};
 
 /// The GPU programs that this crate ships, for checks that compile all of them.
 pub fn cuda_specialisations() -> Vec<Specialisation> {
@@ -26,6 +26,7 @@ pub fn cuda_specialisations() -> Vec<Specialisation> {
         .into_iter()
         .chain(products)
         .chain(sparse::cuda::specialisations())
+        .chain(precondition::polynomial::cuda::specialisations())
         .chain(krylov::cg::cuda::specialisations())
         .chain(krylov::merged_cg::cuda::specialisations())
         .collect()

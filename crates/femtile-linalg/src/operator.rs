@@ -67,3 +67,24 @@ pub trait Preconditioner<T: Scalar, D: Device>: Send + Sync {
     /// Told before a solve how long its first residual is, so that what is kept in a lower precision can be scaled to it.
     fn expect(&self, _length: f64) {}
 }
+
+/// What carries vectors between a level of multigrid and the next coarser one, by an interpolation $I$.
+pub trait Transfer<T: Scalar, D: Device>: Send + Sync {
+    /// Length of vectors on the finer level.
+    fn n_fine(&self) -> usize;
+
+    /// Length of vectors on the coarser level.
+    fn n_coarse(&self) -> usize;
+
+    /// $x \leftarrow x + I e$.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] when `x` or `e` do not fit.
+    fn prolongate(&self, x: &mut Buffer<T, D>, e: &Buffer<T, D>) -> Result<(), LinalgError>;
+
+    /// $b = I^\mathsf{T} r$; every entry of `b` is overwritten.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] when `b` or `r` do not fit.
+    fn restrict(&self, b: &mut Buffer<T, D>, r: &Buffer<T, D>) -> Result<(), LinalgError>;
+}

@@ -62,6 +62,24 @@ pub enum MultigridError {
         /// Values given.
         found: usize,
     },
+    /// A level whose operator is none of a positive definite form, or that its device cannot carry out.
+    #[error("level {level}, which has {n_rows} rows: {source}")]
+    Level {
+        /// Which level, counted from the finest, 0.
+        level: usize,
+        /// Its rows.
+        n_rows: usize,
+        /// What is wrong.
+        source: LinalgError,
+    },
+    /// A setting is out of its range.
+    #[error("{field}: {message}")]
+    Setting {
+        /// Which setting.
+        field: &'static str,
+        /// What is wrong and what to choose.
+        message: String,
+    },
     /// A grid that there are no kernels for.
     #[error("not on a GPU: {message}")]
     Gpu {

@@ -1,14 +1,13 @@
 //! The diagonal that smoothers divide by, and the largest eigenvalue of $D^{-1} A$ with it.
 
 use femtile_device::Scalar;
+use femtile_linalg::precondition::polynomial::{largest_of_lanczos, start_of_lanczos};
 use rayon::prelude::*;
 
 use super::rows::{RowAccess, Rows};
 
 /// Steps of Lanczos' method; the largest eigenvalue is found within some percent, unless it belongs to few rows.
 pub(crate) const STEPS: usize = 4;
-/// What the estimate is raised by, as it comes from below.
-const MARGIN: f64 = 1.05;
 /// Jacobi's damping, over the largest eigenvalue.
 pub(crate) const DAMPING: f64 = 4.0 / 3.0;
 /// Eigenvalues may exceed the estimate by this factor and do no harm: Jacobi's method and Chebyshev polynomials for
@@ -86,11 +85,6 @@ pub(crate) fn share(largest: f64) -> f64 {
     1.0 / (HARMLESS * largest)
 }
 
-/// Where the spectrum ends, from the diagonal of Lanczos' matrix and what stands beside it.
-pub(crate) fn largest_of(diagonal: &[f64], beside: &[f64]) -> f64 {
-    MARGIN * largest_of_tridiagonal(diagonal, beside)
-}
-
 /// $\lambda_\max(M^{-1} A)$, from below but for a margin, where `solve` gives $M^{-1}$ of its second argument and M is
 /// symmetric positive definite. Starts from D times a vector without structure.
 ///
@@ -108,7 +102,7 @@ pub(crate) fn largest_eigenvalue<T: Scalar>(
         .par_iter()
         .enumerate()
         .with_min_len(PIECE)
-        .map(|(i, &d)| start::<T>(i as u64) / d)
+        .map(|(i, &d)| start_of_lanczos::<T>(i as u64) / d)
         .collect();
     let (mut v, mut before, mut w) = (vec![T::ZERO; n], vec![T::ZERO; n], vec![T::ZERO; n]);
     let (mut diagonal, mut beside) = (Vec::new(), Vec::new());
@@ -144,7 +138,7 @@ pub(crate) fn largest_eigenvalue<T: Scalar>(
         std::mem::swap(&mut before, &mut mv);
         std::mem::swap(&mut mv, &mut w);
     }
-    largest_of(&diagonal, &beside)
+    largest_of_lanczos(&diagonal, &beside)
 }
 
 fn dot<T: Scalar>(x: &[T], y: &[T]) -> f64 {
@@ -168,38 +162,7 @@ fn dot_of_row<T: Scalar>((columns, values): (&[u32], &[T]), x: &[T]) -> T {
     sums[0] + sums[1] + (sums[2] + sums[3]) + rest
 }
 
-/// A number between 0.5 and 1.5 with any sign, the same in every run.
-fn start<T: Scalar>(i: u64) -> T {
-    let mixed = (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let size = 0.5 + (mixed >> 40) as f64 / (1_u64 << 24) as f64;
-    T::from_f64(if mixed >> 39 & 1 == 0 { size } else { -size })
-}
-
 /// Adds what pieces of fixed length give in their order, so that the sum does not depend on the number of threads.
 fn sum(pieces: impl IndexedParallelIterator<Item = f64>) -> f64 {
     pieces.collect::<Vec<_>>().iter().sum()
-}
-
-/// By bisection with Sturm sequences.
-fn largest_of_tridiagonal(diagonal: &[f64], beside: &[f64]) -> f64 {
-    let at = |i: usize| beside.get(i).copied().unwrap_or(0.0);
-    let radius = |i: usize| at(i) + if i > 0 { at(i - 1) } else { 0.0 };
-    let mut high = diagonal.iter().enumerate().map(|(i, d)| d + radius(i)).fold(f64::MIN, f64::max);
-    let mut low = diagonal.iter().copied().fold(f64::MIN, f64::max);
-    for _ in 0..60 {
-        let middle = 0.5 * (low + high);
-        let mut pivot = 1.0;
-        let is_above = diagonal.iter().enumerate().all(|(i, d)| {
-            let square = if i > 0 { at(i - 1) * at(i - 1) } else { 0.0 };
-            pivot = middle - d - square / pivot;
-            pivot > 0.0
-        });
-        if is_above {
-            high = middle;
-        } else {
-            low = middle;
-        }
-    }
-    high
 }

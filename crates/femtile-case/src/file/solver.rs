@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AmgSection, GmgSection};
+use super::{AmgSection, GmgSection, PmgSection};
 
 /// How the operator is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -67,12 +67,29 @@ pub enum PreconditionerName {
     /// Geometric multigrid, its levels in single precision: a few iterations for every degree and any number of cells. On
     /// boxes of rectangular cells with u given on the whole boundary, on CPUs.
     Gmg,
+    /// p-multigrid, its levels in single precision: from the degree down to 1 without a matrix, algebraic multigrid below. On
+    /// quadrilaterals and hexahedra of any shape, on CPUs.
+    Pmg,
 }
 
 impl PreconditionerName {
     /// Whether it scales each row by itself, which is all that some methods take.
     pub const fn is_diagonal(self) -> bool {
         matches!(self, Self::Jacobi | Self::None)
+    }
+
+    /// Whether options of algebraic multigrid make sense beside it.
+    pub const fn has_algebraic_levels(self) -> bool {
+        matches!(self, Self::Amg | Self::Pmg)
+    }
+
+    /// What multigrid is called that is made from cells without a matrix; none for others.
+    pub const fn of_cells(self) -> Option<&'static str> {
+        match self {
+            Self::Gmg => Some("geometric multigrid"),
+            Self::Pmg => Some("p-multigrid"),
+            _ => None,
+        }
     }
 }
 
@@ -118,12 +135,15 @@ pub struct SolverSection {
     pub device: String,
     /// Threads of the CPU; 0 for all.
     pub threads: usize,
-    /// Options of algebraic multigrid.
+    /// Options of algebraic multigrid, also below p-multigrid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub amg: Option<AmgSection>,
     /// Options of geometric multigrid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gmg: Option<GmgSection>,
+    /// Options of p-multigrid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pmg: Option<PmgSection>,
 }
 
 impl Default for SolverSection {
@@ -142,6 +162,7 @@ impl Default for SolverSection {
             threads: 0,
             amg: None,
             gmg: None,
+            pmg: None,
         }
     }
 }

@@ -9,9 +9,6 @@ use crate::device::{Choice, Chosen, Request};
 use crate::file::{Operator, PreconditionerName, Quadrature};
 use crate::{Case, CaseError, run};
 
-/// What GPUs lack for geometric multigrid.
-pub(super) const GMG_LACK: &str = "geometric multigrid runs on CPUs only";
-
 /// The device for a space; the processor for what GPUs do not carry out.
 ///
 /// # Errors
@@ -35,9 +32,9 @@ pub(super) fn choose(
 }
 
 /// What GPUs lack for a case on such cells, if they lack anything but the method.
-fn lack_of_gpus(case: &Case, kind: CellKind) -> Option<String> {
-    if case.file.solver.preconditioner == PreconditionerName::Gmg {
-        return Some(GMG_LACK.into());
+pub(super) fn lack_of_gpus(case: &Case, kind: CellKind) -> Option<String> {
+    if let Some(name) = case.file.solver.preconditioner.of_cells() {
+        return Some(format!("{name} runs on CPUs only"));
     }
     if case.file.space.components != 1 {
         return Some("u of several components is found on CPUs only".into());
@@ -50,7 +47,7 @@ fn lack_of_gpus(case: &Case, kind: CellKind) -> Option<String> {
 /// The error where a GPU is asked for what it lacks.
 pub(super) fn needs_cpu(case: &Case, lack: &str) -> CaseError {
     let or = match case.file.solver.preconditioner {
-        PreconditionerName::Gmg => ", or preconditioner = \"jacobi\"",
+        PreconditionerName::Gmg | PreconditionerName::Pmg => ", or preconditioner = \"jacobi\"",
         _ if case.file.space.components == 1 => ", or operator = \"assembled\"",
         _ => "",
     };
@@ -101,9 +98,9 @@ fn check_simplices(case: &Case, kind: CellKind) -> Result<(), CaseError> {
         );
         return Err(case.wrong(&["solver".into(), "operator".into()], message));
     }
-    if case.file.solver.preconditioner == PreconditionerName::Gmg {
+    if let Some(name) = case.file.solver.preconditioner.of_cells() {
         let message = format!(
-            "geometric multigrid is for boxes of quadrilaterals and hexahedra, and this mesh has {kind} cells: use \"amg\""
+            "{name} is for quadrilaterals and hexahedra, and this mesh has {kind} cells: use \"amg\""
         );
         return Err(case.wrong(&["solver".into(), "preconditioner".into()], message));
     }
@@ -118,12 +115,10 @@ fn check_products(case: &Case, request: Request, kind: CellKind) -> Result<(), C
                        preconditioner = \"jacobi\" or \"none\"";
         return Err(case.wrong(&["space".into(), "components".into()], message));
     }
-    if case.file.space.components != 1 && solver.preconditioner == PreconditionerName::Gmg {
-        return wrong(
-            "preconditioner",
-            "geometric multigrid is for one component: use \"jacobi\", or solve for one after the other"
-                .into(),
-        );
+    if let (2.., Some(name)) = (case.file.space.components, solver.preconditioner.of_cells()) {
+        let message =
+            format!("{name} is for one component: use \"jacobi\", or solve for one after the other");
+        return wrong("preconditioner", message);
     }
     if let (Request::Cuda(_), Some(lack)) = (request, lack_of_gpus(case, kind)) {
         return Err(needs_cpu(case, &lack));
@@ -135,8 +130,8 @@ fn check_products(case: &Case, request: Request, kind: CellKind) -> Result<(), C
         return wrong(
             "preconditioner",
             format!(
-                "algebraic multigrid is for linear elements, not for degree {degree}: use \"jacobi\", or degree = 1 on a \
-                 finer mesh"
+                "algebraic multigrid is for linear elements, not for degree {degree}: use \"pmg\", which has it for degree 1 \
+                 below the others"
             ),
         );
     }

@@ -1,6 +1,7 @@
 //! Cases on quadrilaterals and hexahedra: elements of any degree, cells straight or curved.
 
 mod check;
+mod degrees;
 mod functional;
 mod geometric;
 mod lattice;

@@ -12,7 +12,7 @@ use femtile_linalg::precondition::Diagonal;
 use femtile_linalg::{LinearOperator, Preconditioner};
 
 use super::right_side::RightSide;
-use super::{check, geometric, quadrature};
+use super::{check, degrees, geometric, quadrature};
 use crate::file::{self, PreconditionerName};
 use crate::report::LevelReport;
 use crate::run::Clock;
@@ -32,9 +32,12 @@ pub(super) trait OperatorDevice: SolveDevice {
         rule: CellRule,
     ) -> Result<Operator<Self>, FemError>;
 
-    /// Geometric multigrid, where the device has it.
-    fn geometric(&self, case: &Case, problem: &TensorProblem<'_>)
-    -> Result<Preconditioning<Self>, CaseError>;
+    /// Multigrid without a matrix of the degree of the space, where the device has it.
+    fn multigrid_of_cells(
+        &self,
+        case: &Case,
+        problem: &TensorProblem<'_>,
+    ) -> Result<Preconditioning<Self>, CaseError>;
 }
 
 impl OperatorDevice for Cpu {
@@ -47,12 +50,15 @@ impl OperatorDevice for Cpu {
         Ok(Box::new(on_cpu))
     }
 
-    fn geometric(
+    fn multigrid_of_cells(
         &self,
         case: &Case,
         problem: &TensorProblem<'_>,
     ) -> Result<Preconditioning<Self>, CaseError> {
-        geometric::preconditioner(self, case, problem)
+        match case.file.solver.preconditioner {
+            PreconditionerName::Pmg => degrees::preconditioner(self, case, problem),
+            _ => geometric::preconditioner(self, case, problem),
+        }
     }
 }
 
@@ -72,13 +78,18 @@ impl OperatorDevice for Cuda {
     }
 
     /// The processor was chosen for such cases.
-    fn geometric(&self, case: &Case, _: &TensorProblem<'_>) -> Result<Preconditioning<Self>, CaseError> {
-        Err(check::needs_cpu(case, check::GMG_LACK))
+    fn multigrid_of_cells(
+        &self,
+        case: &Case,
+        problem: &TensorProblem<'_>,
+    ) -> Result<Preconditioning<Self>, CaseError> {
+        let lack = check::lack_of_gpus(case, problem.space().mesh().kind).unwrap_or_default();
+        Err(check::needs_cpu(case, &lack))
     }
 }
 
 /// The terms of a form, without a reaction that vanishes.
-fn terms<'a>(problem: &TensorProblem<'a>) -> Terms<'a> {
+pub(super) fn terms<'a>(problem: &TensorProblem<'a>) -> Terms<'a> {
     let form = problem.form();
     let lambda = (form.lambda.as_constant() != Some(0.0)).then_some(form.lambda);
     Terms { sigma: Some(form.sigma), lambda }
@@ -167,7 +178,7 @@ fn matrix_free<'a, D: OperatorDevice>(
     let n = right.values().len();
     let (preconditioner, levels): Preconditioning<D> = match case.file.solver.preconditioner {
         PreconditionerName::None => (Box::new(Diagonal::identity(device, n)?), Vec::new()),
-        PreconditionerName::Gmg => device.geometric(case, problem)?,
+        PreconditionerName::Gmg | PreconditionerName::Pmg => device.multigrid_of_cells(case, problem)?,
         // Algebraic multigrid was refused without a matrix.
         PreconditionerName::Jacobi | PreconditionerName::Amg => {
             (Box::new(Diagonal::of_entries(device, on_cpu.diagonal())?), Vec::new())

@@ -1,10 +1,11 @@
 //! Multigrid: what a cycle gives, and how many iterations a solve takes.
 
-use femtile::amg::{Amg, AmgConfig, AmgKernels, Convert, Cycle, PatchFormat, Smoother};
+use femtile::amg::{Amg, AmgConfig, AmgKernels, Cycle, PatchFormat, Smoother};
 use femtile::device::{Buffer, Reference, Scalar};
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::{CgConfig, CgKernels, ConjugateGradient};
+use femtile::linalg::vector::Convert;
 use femtile::linalg::{LinalgError, Preconditioner};
 
 use super::Scope;

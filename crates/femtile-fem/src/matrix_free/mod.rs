@@ -9,7 +9,7 @@ mod quadrature;
 pub mod reference;
 mod treatment;
 
-pub use cpu::{CellLoop, CellWork, MatrixFree, MatrixFreeConfig, Visit};
+pub use cpu::{CellLoop, CellWork, DegreeTransfer, MatrixFree, MatrixFreeConfig, Visit};
 pub use cuda::{CudaMatrixFree, CudaMatrixFreeConfig, Shape};
 pub use metric::Terms;
 pub use quadrature::CellRule;

@@ -1,6 +1,8 @@
 //! Preconditioners that need no more than the matrix.
 
-use femtile_device::{Buffer, HostDevice, Scalar};
+pub mod polynomial;
+
+use femtile_device::{Buffer, Device, HostDevice, Scalar};
 
 use crate::sparse::csr::{Csr, CsrKernels};
 use crate::vector::VectorKernels;
@@ -34,15 +36,8 @@ impl<T: Scalar, D: VectorKernels<T>> Diagonal<T, D> {
     ///
     /// # Errors
     /// [`LinalgError::Diagonal`] naming the first row whose entry is not positive.
-    pub fn of_entries(device: &D, mut entries: Vec<T>) -> Result<Self, LinalgError> {
-        for (row, entry) in entries.iter_mut().enumerate() {
-            let value = entry.to_f64();
-            if !(value > 0.0 && value.is_finite()) {
-                return Err(LinalgError::Diagonal { row, value });
-            }
-            *entry = T::ONE / *entry;
-        }
-        Ok(Self { inverse: Buffer::from_vec(device, entries)? })
+    pub fn of_entries(device: &D, entries: Vec<T>) -> Result<Self, LinalgError> {
+        Ok(Self { inverse: inverse_diagonal(device, entries)? })
     }
 
     /// With $d$ itself.
@@ -56,6 +51,24 @@ impl<T: Scalar, D: VectorKernels<T>> Diagonal<T, D> {
         device.fill(&mut inverse, T::ONE)?;
         Ok(Self { inverse })
     }
+}
+
+/// The reciprocals of the diagonal $a_{ii}$ of an operator.
+///
+/// # Errors
+/// [`LinalgError::Diagonal`] naming the first row whose entry is not positive.
+pub fn inverse_diagonal<T: Scalar, D: Device>(
+    device: &D,
+    mut entries: Vec<T>,
+) -> Result<Buffer<T, D>, LinalgError> {
+    for (row, entry) in entries.iter_mut().enumerate() {
+        let value = entry.to_f64();
+        if !(value > 0.0 && value.is_finite()) {
+            return Err(LinalgError::Diagonal { row, value });
+        }
+        *entry = T::ONE / *entry;
+    }
+    Ok(Buffer::from_vec(device, entries)?)
 }
 
 impl<T: Scalar, D: VectorKernels<T>> Preconditioner<T, D> for Diagonal<T, D> {

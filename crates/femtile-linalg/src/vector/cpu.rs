@@ -3,8 +3,8 @@ use std::ops::Range;
 use femtile_device::cpu::SharedMut;
 use femtile_device::{Buffer, Cpu, Scalar};
 
-use super::VectorKernels;
 use super::sum::{BLOCK, block_dot, block_sum, combine, n_blocks};
+use super::{Convert, VectorKernels};
 use crate::{LinalgError, error::need};
 
 /// Blocks that one thread takes at least: below this a second thread costs more than it brings.
@@ -181,5 +181,39 @@ impl<T: Scalar> VectorKernels<T> for Cpu {
                 block_sum(x.len(), |i| x[i].to_f64())
             },
         ))
+    }
+}
+
+/// Entries that one thread converts at least.
+const MIN_LEN: usize = MIN_BLOCKS * BLOCK;
+
+impl<T: Scalar, H: Scalar> Convert<T, H> for Cpu {
+    fn convert(&self, y: &mut Buffer<H, Self>, alpha: f64, x: &Buffer<T, Self>) -> Result<(), LinalgError> {
+        let x = x.as_slice();
+        let y = SharedMut::new(y.as_mut_slice());
+        self.for_ranges(x.len(), MIN_LEN, |rows| {
+            // SAFETY: ranges of one call do not overlap.
+            let y = unsafe { y.range(rows.clone()) };
+            y.iter_mut().zip(&x[rows]).for_each(|(y, &x)| *y = H::from_f64(alpha * x.to_f64()));
+        });
+        Ok(())
+    }
+
+    fn gather(
+        &self,
+        y: &mut Buffer<H, Self>,
+        alpha: f64,
+        x: &Buffer<T, Self>,
+        order: &Buffer<u32, Self>,
+    ) -> Result<(), LinalgError> {
+        let (x, order) = (x.as_slice(), order.as_slice());
+        let y = SharedMut::new(y.as_mut_slice());
+        self.for_ranges(order.len(), MIN_LEN, |rows| {
+            // SAFETY: ranges of one call do not overlap.
+            let y = unsafe { y.range(rows.clone()) };
+            let pairs = y.iter_mut().zip(&order[rows]);
+            pairs.for_each(|(y, &at)| *y = H::from_f64(alpha * x[at as usize].to_f64()));
+        });
+        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 use femtile_device::cuda::{Header, Kernel, Launch, Program, Read, Specialisation, Write};
 use femtile_device::{Buffer, Cuda, Scalar};
 
-use super::VectorKernels;
+use super::{Convert, VectorKernels};
 use crate::{LinalgError, error::need};
 
 /// Sums over blocks of a vector, for kernels that end in one.
@@ -10,6 +10,7 @@ pub(crate) const SUMS: Header = Header { name: "sums.cuh", text: include_str!("s
 pub(crate) const SUM_THREADS: u32 = 256;
 
 static VECTOR: Program = Program { name: "vector", source: include_str!("vector.cu"), headers: &[SUMS] };
+static CONVERT: Program = Program { name: "convert", source: include_str!("convert.cu"), headers: &[] };
 /// Bytes that a thread of an update takes: one pack.
 const BYTES: usize = 16;
 const THREADS: u32 = 256;
@@ -36,7 +37,17 @@ type Total<T> = (Write<f64>, Write<f64>, Write<u32>, Read<T>, u64, u32);
 /// The programs of this folder, for checks that compile all of them.
 pub(crate) fn specialisations() -> Vec<Specialisation> {
     let own = [VECTOR.of::<f32>(), VECTOR.of::<f64>()];
-    own.into_iter().chain(super::scan::specialisations()).collect()
+    let conversions = [
+        conversion::<f32, f64>(),
+        conversion::<f64, f32>(),
+        conversion::<f32, f32>(),
+        conversion::<f64, f64>(),
+    ];
+    own.into_iter().chain(conversions).chain(super::scan::specialisations()).collect()
+}
+
+fn conversion<H: Scalar, T: Scalar>() -> Specialisation {
+    CONVERT.of::<H>().define("FEMTILE_FROM", T::C_NAME)
 }
 
 fn update_launch<T: Scalar>(n: usize) -> Launch {
@@ -161,5 +172,28 @@ impl<T: Scalar> VectorKernels<T> for Cuda {
                 self.launch(&VECTOR.of::<T>(), &Kernel::<Total<T>>::new("vector_sum"), launch, arguments)
             }?)
         })
+    }
+}
+
+impl<T: Scalar, H: Scalar> Convert<T, H> for Cuda {
+    fn convert(&self, y: &mut Buffer<H, Self>, alpha: f64, x: &Buffer<T, Self>) -> Result<(), LinalgError> {
+        let arguments = (y.write(), alpha, x.read(), x.len() as u64);
+        let kernel = Kernel::<(Write<H>, f64, Read<T>, u64)>::new("vector_convert");
+        // SAFETY: both vectors have as many entries.
+        Ok(unsafe { self.launch(&conversion::<H, T>(), &kernel, Launch::over(x.len(), THREADS), arguments) }?)
+    }
+
+    fn gather(
+        &self,
+        y: &mut Buffer<H, Self>,
+        alpha: f64,
+        x: &Buffer<T, Self>,
+        order: &Buffer<u32, Self>,
+    ) -> Result<(), LinalgError> {
+        let n = x.len();
+        let arguments = (y.write(), alpha, x.read(), order.read(), n as u64);
+        let kernel = Kernel::<(Write<H>, f64, Read<T>, Read<u32>, u64)>::new("vector_gather");
+        // SAFETY: the order is one of all n entries of both vectors.
+        Ok(unsafe { self.launch(&conversion::<H, T>(), &kernel, Launch::over(n, THREADS), arguments) }?)
     }
 }

@@ -38,3 +38,24 @@ pub trait VectorKernels<T: Scalar>: Device {
     /// $\sum_i x_i$, kept in f64. Reads n values.
     fn sum(&self, x: &Buffer<T, Self>) -> Result<f64, LinalgError>;
 }
+
+/// Vectors between two precisions.
+pub trait Convert<T: Scalar, H: Scalar>: VectorKernels<T> + VectorKernels<H> {
+    /// $y = \alpha x$, rounded; both have the same length.
+    ///
+    /// # Cost
+    /// Reads and writes n values.
+    fn convert(&self, y: &mut Buffer<H, Self>, alpha: f64, x: &Buffer<T, Self>) -> Result<(), LinalgError>;
+
+    /// $y_i = \alpha x_{o_i}$, rounded, for an order o of all entries.
+    ///
+    /// # Cost
+    /// Reads n values and n numbers, writes n values.
+    fn gather(
+        &self,
+        y: &mut Buffer<H, Self>,
+        alpha: f64,
+        x: &Buffer<T, Self>,
+        order: &Buffer<u32, Self>,
+    ) -> Result<(), LinalgError>;
+}

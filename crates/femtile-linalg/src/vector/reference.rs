@@ -1,6 +1,6 @@
 use femtile_device::{Buffer, Reference, Scalar};
 
-use super::VectorKernels;
+use super::{Convert, VectorKernels};
 use crate::{LinalgError, error::need};
 
 impl<T: Scalar> VectorKernels<T> for Reference {
@@ -54,5 +54,25 @@ impl<T: Scalar> VectorKernels<T> for Reference {
 
     fn sum(&self, x: &Buffer<T, Self>) -> Result<f64, LinalgError> {
         Ok(x.as_slice().iter().map(|x| x.to_f64()).sum())
+    }
+}
+
+impl<T: Scalar, H: Scalar> Convert<T, H> for Reference {
+    fn convert(&self, y: &mut Buffer<H, Self>, alpha: f64, x: &Buffer<T, Self>) -> Result<(), LinalgError> {
+        let pairs = y.as_mut_slice().iter_mut().zip(x.as_slice());
+        pairs.for_each(|(y, x)| *y = H::from_f64(alpha * x.to_f64()));
+        Ok(())
+    }
+
+    fn gather(
+        &self,
+        y: &mut Buffer<H, Self>,
+        alpha: f64,
+        x: &Buffer<T, Self>,
+        order: &Buffer<u32, Self>,
+    ) -> Result<(), LinalgError> {
+        let pairs = y.as_mut_slice().iter_mut().zip(order.as_slice());
+        pairs.for_each(|(y, &at)| *y = H::from_f64(alpha * x.as_slice()[at as usize].to_f64()));
+        Ok(())
     }
 }

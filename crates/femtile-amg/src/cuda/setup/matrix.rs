@@ -1,10 +1,11 @@
 use femtile_device::cuda::{CudaReadback, Kernel, Launch, Program, Read, Specialisation, Structure, Write};
 use femtile_device::{Buffer, Cuda, Device, Scalar};
 use femtile_linalg::LinalgError;
+use femtile_linalg::precondition::polynomial::largest_of_lanczos;
 
 use super::{LANES, LONGEST, Rows, THREADS, by_lanes};
 use crate::check::is_symmetric;
-use crate::setup::spectrum::{STEPS, largest_of};
+use crate::setup::spectrum::STEPS;
 
 pub(super) static MATRIX: Program =
     Program { name: "amg_matrix", source: include_str!("matrix.cu"), headers: &[LANES] };
@@ -42,7 +43,7 @@ impl Lanczos {
                 _ => break,
             }
         }
-        Ok(largest_of(&diagonal, &beside))
+        Ok(largest_of_lanczos(&diagonal, &beside))
     }
 }
 

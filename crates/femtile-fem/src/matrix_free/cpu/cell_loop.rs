@@ -10,7 +10,7 @@ use femtile_linalg::hooks::MergedHook;
 use femtile_tensor::{Contract, lanes};
 
 use super::ahead::Ahead;
-use super::exchange::{clear_constrained, gather, scatter, share};
+use super::exchange::{clear_constrained, gather, marked, scatter, share};
 use super::layout::Layout;
 use super::numbers::Numbers;
 use super::parts::Parts;
@@ -197,6 +197,11 @@ impl<T: Contract + Lanes> CellLoop<T> {
         &self.facets
     }
 
+    /// Zeros where the cells of a batch have constrained unknowns.
+    pub(super) fn clear_constrained(&self, batch: usize, local: &mut [T]) {
+        clear_constrained(local, self.parts.marks(batch), &self.layout, self.numbers.lanes);
+    }
+
     pub(super) fn constrained(&self) -> &[u32] {
         &self.constrained
     }
@@ -292,7 +297,7 @@ impl<T: Contract + Lanes> CellLoop<T> {
             let sizes = (lanes, self.numbers.n_active(batch));
             // SAFETY: entities that other threads have are marked, and shares are those of this batch.
             unsafe {
-                scatter(&self.cpu, y, local, unknowns, marks, &self.layout, (sizes, ahead));
+                scatter(&self.cpu, y, local, unknowns, &marked(marks), &self.layout, (sizes, ahead));
                 share(shares, local, unknowns, marks, &self.layout, lanes);
             }
         }

@@ -67,6 +67,16 @@ const WORTH: usize = 3;
 /// The widest vector has so many lanes.
 const MOST_LANES: usize = 16;
 
+/// A bit for each entity of the cell in a lane that is marked.
+pub(super) type Marked = [u32; MOST_LANES];
+
+/// The bits of the marks of a batch.
+pub(super) fn marked(marks: &[Mark]) -> Marked {
+    let mut marked = [0; MOST_LANES];
+    marks.iter().for_each(|mark| marked[mark.lane as usize] |= 1 << mark.entity);
+    marked
+}
+
 /// [`gather`], squares of unknowns and cells at a time.
 ///
 /// # Safety
@@ -125,7 +135,7 @@ unsafe fn transposed_out<T: Scalar, V: Vector<T>>(
     y: &SharedMut<'_, T>,
     local: &[T],
     firsts: &[u32],
-    marked: &[u32; MOST_LANES],
+    marked: &Marked,
     layout: &Layout,
     (n_active, ahead): (usize, &mut Ahead<T>),
 ) {
@@ -236,12 +246,10 @@ pub(super) unsafe fn scatter<T: Lanes>(
     y: &SharedMut<'_, T>,
     local: &[T],
     (unknowns, firsts): (Unknowns<'_>, &[u32]),
-    marks: &[Mark],
+    marked: &Marked,
     layout: &Layout,
     ((lanes, n_active), ahead): ((usize, usize), &mut Ahead<T>),
 ) {
-    let mut marked = [0_u32; MOST_LANES];
-    marks.iter().for_each(|mark| marked[mark.lane as usize] |= 1 << mark.entity);
     let is_regular = matches!(unknowns, Unknowns::Firsts(_));
     cpu.vectorize(
         #[inline(always)]
@@ -249,15 +257,15 @@ pub(super) unsafe fn scatter<T: Lanes>(
             // SAFETY: as the caller promises; the device has the level of the vectors.
             #[cfg(target_arch = "x86_64")]
             SimdLevel::Avx2 if is_regular => unsafe {
-                transposed_out::<T, T::Avx2>(y, local, firsts, &marked, layout, (n_active, ahead));
+                transposed_out::<T, T::Avx2>(y, local, firsts, marked, layout, (n_active, ahead));
             },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             SimdLevel::Avx512 if is_regular => unsafe {
-                transposed_out::<T, T::Avx512>(y, local, firsts, &marked, layout, (n_active, ahead));
+                transposed_out::<T, T::Avx512>(y, local, firsts, marked, layout, (n_active, ahead));
             },
             // SAFETY: as above.
-            _ => unsafe { scatter_plainly(y, local, (unknowns, firsts), &marked, layout, (lanes, n_active)) },
+            _ => unsafe { scatter_plainly(y, local, (unknowns, firsts), marked, layout, (lanes, n_active)) },
         },
     );
 }
@@ -271,7 +279,7 @@ unsafe fn scatter_plainly<T: Scalar>(
     y: &SharedMut<'_, T>,
     local: &[T],
     (unknowns, firsts): (Unknowns<'_>, &[u32]),
-    marked: &[u32; MOST_LANES],
+    marked: &Marked,
     layout: &Layout,
     (lanes, n_active): (usize, usize),
 ) {

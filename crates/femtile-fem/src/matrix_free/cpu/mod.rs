@@ -6,6 +6,8 @@ mod batch_metrics;
 mod cell_loop;
 mod cells;
 mod choice;
+#[allow(unsafe_code)]
+mod degree_transfer;
 mod diagonal;
 #[allow(unsafe_code)]
 mod exchange;
@@ -20,5 +22,6 @@ mod tests;
 mod visits;
 
 pub use cell_loop::{CellLoop, CellWork};
+pub use degree_transfer::DegreeTransfer;
 pub use operator::{MatrixFree, MatrixFreeConfig};
 pub use visits::Visit;

@@ -1,3 +1,4 @@
+mod degree_transfer;
 mod geometry;
 mod merged;
 

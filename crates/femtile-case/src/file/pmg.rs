@@ -1,0 +1,32 @@
+use femtile_multigrid::PMultigridConfig;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::LevelPrecision;
+
+/// `[solver.pmg]`: options of p-multigrid; those of degree 1 are in `[solver.amg]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PmgSection {
+    /// The degree of the polynomial that smooths before and after the next lower degree, 1 to 16.
+    pub sweeps: usize,
+    /// What the levels are kept in; the solve itself has 64 bits a number.
+    pub precision: LevelPrecision,
+}
+
+impl Default for PmgSection {
+    fn default() -> Self {
+        Self { sweeps: PMultigridConfig::default().sweeps, precision: LevelPrecision::default() }
+    }
+}
+
+impl PmgSection {
+    /// Whether the options are in their ranges.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        let config = PMultigridConfig { sweeps: self.sweeps, ..PMultigridConfig::default() };
+        config.check().map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,150 @@
+//! p-multigrid of a case: spaces of falling degree on its mesh, and algebraic multigrid for degree 1.
+
+use femtile_amg::Amg;
+use femtile_device::Cpu;
+use femtile_device::cpu::vector::Lanes;
+use femtile_fem::dofs::TensorSpace;
+use femtile_fem::matrix_free::reference::CellMatrices;
+use femtile_fem::matrix_free::{CellRule, DegreeTransfer, MatrixFree, MatrixFreeConfig};
+use femtile_fem::tensor::{TensorProblem, assemble};
+use femtile_fem::{BoundaryCondition, Coefficient, Condition, FemError, Form};
+use femtile_linalg::Preconditioner;
+use femtile_linalg::vector::Convert;
+use femtile_multigrid::{PLevel, PMultigrid, PMultigridConfig};
+use femtile_tensor::Contract;
+
+use super::{operator, quadrature};
+use crate::file::{LevelPrecision, PmgSection};
+use crate::report::LevelReport;
+use crate::solve::{Preconditioning, level_reports};
+use crate::{Case, CaseError};
+
+/// A cycle for the operator of a problem, over the degrees of [`degrees`].
+///
+/// # Errors
+/// [`CaseError::Input`] where a level cannot be set up.
+pub(super) fn preconditioner(
+    cpu: &Cpu,
+    case: &Case,
+    problem: &TensorProblem<'_>,
+) -> Result<Preconditioning<Cpu>, CaseError> {
+    let options = case.file.solver.pmg.clone().unwrap_or_default();
+    match options.precision {
+        LevelPrecision::Single => with_levels::<f32>(cpu, case, problem, &options),
+        LevelPrecision::Double => with_levels::<f64>(cpu, case, problem, &options),
+    }
+}
+
+/// From a degree down to 1, each half of the one before, rounded up.
+fn degrees(highest: usize) -> Vec<usize> {
+    std::iter::successors(Some(highest), |&degree| (degree > 1).then(|| degree.div_ceil(2))).collect()
+}
+
+/// With levels in a precision.
+fn with_levels<T>(
+    cpu: &Cpu,
+    case: &Case,
+    problem: &TensorProblem<'_>,
+    options: &PmgSection,
+) -> Result<Preconditioning<Cpu>, CaseError>
+where
+    T: Contract + Lanes,
+    Cpu: Convert<T, f32> + Convert<f32, T> + Convert<T, f64> + Convert<f64, T>,
+{
+    let (form, conditions) = (problem.form(), homogeneous(problem.form().conditions));
+    let form = Form { source: &ZERO, conditions: &conditions, ..*form };
+    let of_degree = |degree: usize| TensorSpace::new(form.mesh, degree);
+    let spaces = degrees(problem.space().degree()).into_iter().skip(1).map(of_degree);
+    let spaces: Vec<TensorSpace<'_>> = spaces.collect::<Result<_, _>>()?;
+    let below = spaces.iter().map(|space| TensorProblem::new(space, &form));
+    let below: Vec<TensorProblem<'_>> = below.collect::<Result<_, _>>()?;
+    let problems: Vec<&TensorProblem<'_>> = std::iter::once(problem).chain(&below).collect();
+    let rule = quadrature::rule(case.file.space.quadrature);
+
+    let level = |pair: &[&TensorProblem<'_>]| level::<T>(cpu, pair[0], pair[1], rule);
+    let levels: Vec<PLevel<T, Cpu>> = problems.windows(2).map(level).collect::<Result<_, FemError>>()?;
+    let mut reports: Vec<LevelReport> = levels.iter().map(|level| without_matrix(&level.diagonal)).collect();
+    let lowest = problems[problems.len() - 1];
+    let (amg, of_amg) = algebraic::<T>(cpu, case, lowest, rule)?;
+    reports.extend(of_amg);
+    let config = PMultigridConfig { sweeps: options.sweeps, ..PMultigridConfig::default() };
+    let cycle = PMultigrid::new(cpu, levels, (amg, lowest.space().n_dofs()), config).map_err(|error| {
+        refuse(case, &format!("cannot be set up ({error}): check the coefficients and the shape of cells"))
+    })?;
+    Ok((Box::new(cycle), reports))
+}
+
+const ZERO: Coefficient = Coefficient::Constant(0.0);
+
+/// The same kinds of condition with data that are zero: all that an operator knows of them.
+fn homogeneous(conditions: &[BoundaryCondition]) -> Vec<BoundaryCondition> {
+    let of = |entry: &BoundaryCondition| BoundaryCondition {
+        facets: entry.facets.clone(),
+        condition: match &entry.condition {
+            Condition::Dirichlet(_) => Condition::Dirichlet(ZERO),
+            Condition::Neumann(_) => Condition::Neumann(ZERO),
+            Condition::Robin { coefficient, .. } => {
+                Condition::Robin { coefficient: coefficient.clone(), value: ZERO }
+            }
+        },
+    };
+    conditions.iter().map(of).collect()
+}
+
+/// The level of a problem above that of another.
+fn level<T: Contract + Lanes>(
+    cpu: &Cpu,
+    own: &TensorProblem<'_>,
+    below: &TensorProblem<'_>,
+    rule: CellRule,
+) -> Result<PLevel<T, Cpu>, FemError> {
+    let (constrained, facets) = (own.constraints().dofs(), own.facet_matrices());
+    let config = MatrixFreeConfig { rule, constrained, facets, ..MatrixFreeConfig::default() };
+    let operator = MatrixFree::<T>::new(cpu, own.space(), operator::terms(own), config)?;
+    let lower = (below.space(), below.constraints().dofs());
+    let transfer = DegreeTransfer::new(cpu, lower, (own.space(), constrained))?;
+    Ok(PLevel { diagonal: operator.diagonal(), operator: Box::new(operator), transfer: Box::new(transfer) })
+}
+
+fn without_matrix<T>(diagonal: &[T]) -> LevelReport {
+    LevelReport { n_rows: diagonal.len(), n_nonzeros: None, n_patches: None }
+}
+
+/// What preconditions vectors of a precision.
+type Lowest<T> = Box<dyn Preconditioner<T, Cpu>>;
+
+/// Algebraic multigrid for a problem of degree 1, and what there is to tell of it.
+fn algebraic<T>(
+    cpu: &Cpu,
+    case: &Case,
+    problem: &TensorProblem<'_>,
+    rule: CellRule,
+) -> Result<(Lowest<T>, Vec<LevelReport>), CaseError>
+where
+    T: Contract + Lanes,
+    Cpu: Convert<T, f32> + Convert<f32, T> + Convert<T, f64> + Convert<f64, T>,
+{
+    let form = problem.form();
+    let cells = CellMatrices::new(problem.space(), form.sigma, form.lambda, rule)?;
+    let (matrix, _) = assemble(cpu, problem, &cells, &|_| ())?;
+    let options = case.file.solver.amg.clone().unwrap_or_default();
+    let made = match options.precision {
+        LevelPrecision::Single => {
+            let amg = Amg::<f32, Cpu>::new(&matrix, None, &options.config())?;
+            let reports = level_reports(amg.hierarchy());
+            (Box::new(amg) as Lowest<T>, reports)
+        }
+        LevelPrecision::Double => {
+            let amg = Amg::<f64, Cpu>::new(&matrix, None, &options.config())?;
+            let reports = level_reports(amg.hierarchy());
+            (Box::new(amg) as Lowest<T>, reports)
+        }
+    };
+    Ok(made)
+}
+
+/// The error where a case is none for p-multigrid.
+fn refuse(case: &Case, message: &str) -> CaseError {
+    let message = format!("p-multigrid {message}, or use \"jacobi\"");
+    case.wrong(&["solver".into(), "preconditioner".into()], message)
+}

@@ -1,0 +1,90 @@
+//! The acts of polynomial smoothers on a GPU: in the kernels of products.
+
+use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Write};
+use femtile_device::{Buffer, Cuda, Scalar};
+
+use super::{PolynomialKernels, Relaxed, Step};
+use crate::hooks::{CudaHook, Hook};
+use crate::sparse::csr;
+use crate::{LinalgError, LinearOperator};
+
+static POLYNOMIAL: Program =
+    Program { name: "polynomial", source: include_str!("polynomial.cu"), headers: &[] };
+const THREADS: u32 = 256;
+
+type FromZero<T> = (Write<T>, Write<T>, Read<T>, Read<T>, T, u64);
+
+/// The programs of this folder, for checks that compile all of them.
+pub(crate) fn specialisations() -> Vec<Specialisation> {
+    let hooks = [residual_hook(vec![0; 2]), step_hook(vec![0; 6])];
+    let own = [POLYNOMIAL.of::<f32>(), POLYNOMIAL.of::<f64>()];
+    own.into_iter().chain(hooks.iter().flat_map(csr::cuda_specialisations)).collect()
+}
+
+fn residual_hook(arguments: Vec<u64>) -> CudaHook {
+    CudaHook { source: include_str!("residual_hook.cuh"), arguments, is_product: false }
+}
+
+fn step_hook(arguments: Vec<u64>) -> CudaHook {
+    CudaHook { source: include_str!("step_hook.cuh"), arguments, is_product: false }
+}
+
+/// A hook that has a body for GPUs alone.
+struct OnGpu(CudaHook);
+
+impl<T: Scalar> Hook<T> for OnGpu {
+    fn cuda(&self) -> Option<CudaHook> {
+        Some(self.0.clone())
+    }
+}
+
+fn address<T: Scalar>(buffer: &Buffer<T, Cuda>) -> u64 {
+    buffer.memory().address()
+}
+
+impl<T: Scalar> PolynomialKernels<T> for Cuda {
+    fn relax_from_zero(
+        &self,
+        x: &mut Buffer<T, Self>,
+        direction: &mut Buffer<T, Self>,
+        step: Step<T>,
+        inverse_diagonal: &Buffer<T, Self>,
+        b: &Buffer<T, Self>,
+    ) -> Result<(), LinalgError> {
+        let n = b.len();
+        let direction = if step.is_kept { direction.write() } else { Write::none() };
+        let arguments = (x.write(), direction, inverse_diagonal.read(), b.read(), step.alpha, n as u64);
+        let kernel = Kernel::<FromZero<T>>::new("relax_from_zero");
+        // SAFETY: all vectors of a system have n entries.
+        Ok(unsafe { self.launch(&POLYNOMIAL.of::<T>(), &kernel, Launch::over(n, THREADS), arguments) }?)
+    }
+
+    fn relax(
+        &self,
+        a: &dyn LinearOperator<T, Self>,
+        step: Step<T>,
+        vectors: Relaxed<'_, T, Self>,
+    ) -> Result<(), LinalgError> {
+        let Relaxed { b, inverse_diagonal, x, next, direction, product } = vectors;
+        let arguments = vec![
+            address(next),
+            if step.is_kept { address(direction) } else { 0 },
+            address(b),
+            address(inverse_diagonal),
+            step.alpha.to_f64().to_bits(),
+            step.beta.to_f64().to_bits(),
+        ];
+        a.apply_with(product, x, &OnGpu(step_hook(arguments)))
+    }
+
+    fn relax_residual(
+        &self,
+        r: &mut Buffer<T, Self>,
+        product: &mut Buffer<T, Self>,
+        a: &dyn LinearOperator<T, Self>,
+        x: &Buffer<T, Self>,
+        b: &Buffer<T, Self>,
+    ) -> Result<(), LinalgError> {
+        a.apply_with(product, x, &OnGpu(residual_hook(vec![address(r), address(b)])))
+    }
+}

@@ -1,0 +1,78 @@
+use femtile_device::{Buffer, Scalar};
+
+use super::{PolynomialKernels, Relaxed, Step};
+use crate::{LinalgError, LinearOperator};
+
+/// An iterate for $A x = b$ with the room that polynomials need.
+#[derive(Debug)]
+pub struct Iterate<T: Scalar, D: PolynomialKernels<T>> {
+    /// The right side.
+    pub b: Buffer<T, D>,
+    /// The iterate.
+    pub x: Buffer<T, D>,
+    /// Room for the next iterate, or for a residual.
+    pub next: Buffer<T, D>,
+    /// The last step.
+    direction: Buffer<T, D>,
+    /// Room for products.
+    pub product: Buffer<T, D>,
+}
+
+impl<T: Scalar, D: PolynomialKernels<T>> Iterate<T, D> {
+    /// For systems of `n` rows.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub fn zeros(device: &D, n: usize) -> Result<Self, LinalgError> {
+        let zeros = || Buffer::zeros(device, n);
+        Ok(Self { b: zeros()?, x: zeros()?, next: zeros()?, direction: zeros()?, product: zeros()? })
+    }
+
+    /// Takes the steps from zero, whatever `x` was; the first of them needs no product.
+    ///
+    /// # Errors
+    /// What the operator reports.
+    pub fn relax_from_zero(
+        &mut self,
+        a: &dyn LinearOperator<T, D>,
+        steps: &[Step<T>],
+        inverse_diagonal: &Buffer<T, D>,
+    ) -> Result<(), LinalgError> {
+        let Some((first, rest)) = steps.split_first() else { return Ok(()) };
+        a.device().relax_from_zero(&mut self.x, &mut self.direction, *first, inverse_diagonal, &self.b)?;
+        self.relax(a, rest, inverse_diagonal)
+    }
+
+    /// Takes the steps, a product each.
+    ///
+    /// # Errors
+    /// What the operator reports.
+    pub fn relax(
+        &mut self,
+        a: &dyn LinearOperator<T, D>,
+        steps: &[Step<T>],
+        inverse_diagonal: &Buffer<T, D>,
+    ) -> Result<(), LinalgError> {
+        for &step in steps {
+            let vectors = Relaxed {
+                b: &self.b,
+                inverse_diagonal,
+                x: &self.x,
+                next: &mut self.next,
+                direction: &mut self.direction,
+                product: &mut self.product,
+            };
+            a.device().relax(a, step, vectors)?;
+            std::mem::swap(&mut self.x, &mut self.next);
+        }
+        Ok(())
+    }
+
+    /// $r = b - A x$ into `next`.
+    ///
+    /// # Errors
+    /// What the operator reports.
+    pub fn residual(&mut self, a: &dyn LinearOperator<T, D>) -> Result<(), LinalgError> {
+        a.device().relax_residual(&mut self.next, &mut self.product, a, &self.x, &self.b)
+    }
+}

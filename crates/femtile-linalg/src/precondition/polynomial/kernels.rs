@@ -1,0 +1,72 @@
+use femtile_device::{Buffer, Scalar};
+
+use crate::vector::VectorKernels;
+use crate::{LinalgError, LinearOperator};
+
+/// A step of a smoother: $d = \beta d + \alpha D^{-1} (b - A x)$, $x = x + d$.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Step<T> {
+    /// What the scaled residual is multiplied by.
+    pub alpha: T,
+    /// What the step before is multiplied by; it is not read where this is zero.
+    pub beta: T,
+    /// Whether another step reads this one.
+    pub is_kept: bool,
+}
+
+/// The vectors that a smoother works on.
+#[derive(Debug)]
+pub struct Relaxed<'a, T: Scalar, D: PolynomialKernels<T>> {
+    /// The right side.
+    pub b: &'a Buffer<T, D>,
+    /// The reciprocals of the diagonal.
+    pub inverse_diagonal: &'a Buffer<T, D>,
+    /// The iterate before the step.
+    pub x: &'a Buffer<T, D>,
+    /// The iterate after it.
+    pub next: &'a mut Buffer<T, D>,
+    /// The last step.
+    pub direction: &'a mut Buffer<T, D>,
+    /// Room for the product.
+    pub product: &'a mut Buffer<T, D>,
+}
+
+/// The acts of polynomial smoothers.
+pub trait PolynomialKernels<T: Scalar>: VectorKernels<T> {
+    /// $x = \alpha D^{-1} b$: the first step from zero; into `direction` as well where it is kept.
+    ///
+    /// # Cost
+    /// Reads 2n values, writes n, and n more where the step is kept.
+    fn relax_from_zero(
+        &self,
+        x: &mut Buffer<T, Self>,
+        direction: &mut Buffer<T, Self>,
+        step: Step<T>,
+        inverse_diagonal: &Buffer<T, Self>,
+        b: &Buffer<T, Self>,
+    ) -> Result<(), LinalgError>;
+
+    /// A [`Step`] of a smoother, in the pass of the product.
+    ///
+    /// # Cost
+    /// One product; reads 3n values beside it, writes 2n, and n more are written and read where steps are kept.
+    fn relax(
+        &self,
+        a: &dyn LinearOperator<T, Self>,
+        step: Step<T>,
+        vectors: Relaxed<'_, T, Self>,
+    ) -> Result<(), LinalgError>;
+
+    /// $r = b - A x$, in the pass of the product, for which `product` has room.
+    ///
+    /// # Cost
+    /// One product; reads n values beside it, writes n.
+    fn relax_residual(
+        &self,
+        r: &mut Buffer<T, Self>,
+        product: &mut Buffer<T, Self>,
+        a: &dyn LinearOperator<T, Self>,
+        x: &Buffer<T, Self>,
+        b: &Buffer<T, Self>,
+    ) -> Result<(), LinalgError>;
+}

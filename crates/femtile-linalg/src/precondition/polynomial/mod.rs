@@ -1,0 +1,16 @@
+//! Smoothers that are polynomials in $D^{-1} A$: nothing but products and a diagonal, so they serve every operator.
+
+mod chebyshev;
+#[allow(unsafe_code)]
+mod cpu;
+#[allow(unsafe_code)]
+pub(crate) mod cuda;
+mod iterate;
+mod kernels;
+mod reference;
+mod spectrum;
+
+pub use chebyshev::chebyshev;
+pub use iterate::Iterate;
+pub use kernels::{PolynomialKernels, Relaxed, Step};
+pub use spectrum::{largest_eigenvalue, largest_of_lanczos, start_of_lanczos};

@@ -1,0 +1,100 @@
+//! Where the spectrum of $D^{-1} A$ ends, by Lanczos' method.
+
+use femtile_device::{Buffer, Scalar};
+
+use crate::vector::VectorKernels;
+use crate::{LinalgError, LinearOperator};
+
+/// What an estimate is raised by, as it comes from below.
+const MARGIN: f64 = 1.05;
+/// Lanczos' method ends where what is left of a product is so small beside it.
+const NOTHING: f64 = 1e-6;
+
+/// $\lambda_\max(D^{-1} A)$, from below but for a margin; 1 of a matrix without rows.
+///
+/// Starts from a vector without structure, the same in every run.
+///
+/// # Cost
+/// A product a step, and some ten passes over vectors.
+/// # Errors
+/// What the operator reports; [`LinalgError::Setting`] where the operator is not positive semidefinite.
+/// # Source
+/// `[golub2013]`, section 10.1.
+pub fn largest_eigenvalue<T: Scalar, D: VectorKernels<T>>(
+    a: &dyn LinearOperator<T, D>,
+    inverse_diagonal: &Buffer<T, D>,
+    steps: usize,
+) -> Result<f64, LinalgError> {
+    let (device, n) = (a.device(), a.n_rows());
+    // D v, orthogonal in the scalar product with D^(-1), and v, orthogonal in that with D.
+    let mut dv = Buffer::from_vec(device, (0..n as u64).map(start_of_lanczos).collect::<Vec<T>>())?;
+    let zeros = || Buffer::<T, D>::zeros(device, n);
+    let (mut v, mut before, mut w) = (zeros()?, zeros()?, zeros()?);
+    let (mut diagonal, mut beside) = (Vec::new(), Vec::new());
+    device.scale_by(&mut v, inverse_diagonal, &dv)?;
+    let mut length = device.dot(&v, &dv)?.sqrt();
+    for _ in 0..steps.min(n) {
+        let beta = beside.last().copied().unwrap_or(0.0);
+        for x in [&mut v, &mut dv] {
+            // Nothing is added: all of it is scaled.
+            device.axpby(x, T::ZERO, &w, T::from_f64(1.0 / length))?;
+        }
+        a.apply(&mut w, &v)?;
+        let alpha = device.dot(&v, &w)?;
+        if !(alpha >= 0.0 && alpha.is_finite()) {
+            let message = format!(
+                "the operator has the energy {alpha:e} for a vector of unit length: it is not positive definite"
+            );
+            return Err(LinalgError::Setting { field: "operator", message });
+        }
+        device.axpby(&mut w, T::from_f64(-beta), &before, T::ONE)?;
+        device.axpby(&mut w, T::from_f64(-alpha), &dv, T::ONE)?;
+        device.scale_by(&mut v, inverse_diagonal, &w)?;
+        length = device.dot(&v, &w)?.max(0.0).sqrt();
+        diagonal.push(alpha);
+        if length <= NOTHING * alpha {
+            break;
+        }
+        beside.push(length);
+        std::mem::swap(&mut before, &mut dv);
+        std::mem::swap(&mut dv, &mut w);
+    }
+    Ok(if diagonal.is_empty() { 1.0 } else { largest_of_lanczos(&diagonal, &beside) })
+}
+
+/// A number between 0.5 and 1.5 with any sign, the same in every run.
+pub fn start_of_lanczos<T: Scalar>(i: u64) -> T {
+    let mixed = (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let size = 0.5 + (mixed >> 40) as f64 / (1_u64 << 24) as f64;
+    T::from_f64(if mixed >> 39 & 1 == 0 { size } else { -size })
+}
+
+/// Where the spectrum ends, from the diagonal of Lanczos' matrix and what stands beside it: the largest eigenvalue of that
+/// matrix, with a margin.
+pub fn largest_of_lanczos(diagonal: &[f64], beside: &[f64]) -> f64 {
+    MARGIN * largest_of_tridiagonal(diagonal, beside)
+}
+
+/// By bisection with Sturm sequences.
+fn largest_of_tridiagonal(diagonal: &[f64], beside: &[f64]) -> f64 {
+    let at = |i: usize| beside.get(i).copied().unwrap_or(0.0);
+    let radius = |i: usize| at(i) + if i > 0 { at(i - 1) } else { 0.0 };
+    let mut high = diagonal.iter().enumerate().map(|(i, d)| d + radius(i)).fold(f64::MIN, f64::max);
+    let mut low = diagonal.iter().copied().fold(f64::MIN, f64::max);
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        let mut pivot = 1.0;
+        let is_above = diagonal.iter().enumerate().all(|(i, d)| {
+            let square = if i > 0 { at(i - 1) * at(i - 1) } else { 0.0 };
+            pivot = middle - d - square / pivot;
+            pivot > 0.0
+        });
+        if is_above {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    high
+}

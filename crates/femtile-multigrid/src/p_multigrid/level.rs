@@ -1,0 +1,74 @@
+use femtile_device::{Buffer, Scalar};
+use femtile_linalg::precondition::polynomial::{PolynomialKernels, Step, chebyshev, largest_eigenvalue};
+use femtile_linalg::{LinalgError, LinearOperator, Transfer};
+
+use super::PMultigridConfig;
+use crate::MultigridError;
+
+/// A level above the lowest: all that the caller makes of it.
+pub struct PLevel<T: Scalar, D: PolynomialKernels<T>> {
+    /// Its operator, with unit rows and columns where values are given.
+    pub operator: Box<dyn LinearOperator<T, D>>,
+    /// The diagonal of that.
+    pub diagonal: Vec<T>,
+    /// To the next lower level.
+    pub transfer: Box<dyn Transfer<T, D>>,
+}
+
+/// A level with its smoother.
+pub(super) struct Smoothed<T: Scalar, D: PolynomialKernels<T>> {
+    pub operator: Box<dyn LinearOperator<T, D>>,
+    pub transfer: Box<dyn Transfer<T, D>>,
+    pub inverse_diagonal: Buffer<T, D>,
+    pub steps: Vec<Step<T>>,
+    /// Of $D^{-1} A$.
+    pub largest: f64,
+}
+
+impl<T: Scalar, D: PolynomialKernels<T>> Smoothed<T, D> {
+    pub fn new(
+        device: &D,
+        number: usize,
+        level: PLevel<T, D>,
+        config: PMultigridConfig,
+    ) -> Result<Self, MultigridError> {
+        let PLevel { operator, diagonal, transfer } = level;
+        let n_rows = operator.n_rows();
+        let on_level = |source: LinalgError| MultigridError::Level { level: number, n_rows, source };
+        let inverse_diagonal =
+            femtile_linalg::precondition::inverse_diagonal(device, diagonal).map_err(on_level)?;
+        let largest = largest_eigenvalue(operator.as_ref(), &inverse_diagonal, config.eigenvalue_steps)
+            .map_err(on_level)?;
+        let steps = chebyshev(config.sweeps, [largest / config.range, largest]);
+        Ok(Self { operator, transfer, inverse_diagonal, steps, largest })
+    }
+
+    pub fn n_rows(&self) -> usize {
+        self.operator.n_rows()
+    }
+}
+
+/// Refuses levels that do not fit together.
+pub(super) fn check<T: Scalar, D: PolynomialKernels<T>>(
+    levels: &[PLevel<T, D>],
+    n_lowest: usize,
+) -> Result<(), MultigridError> {
+    let below = levels.iter().skip(1).map(|level| level.operator.n_rows()).chain([n_lowest]);
+    for (number, (level, n_coarse)) in levels.iter().zip(below).enumerate() {
+        let (n, transfer) = (level.operator.n_rows(), &level.transfer);
+        let is_fit = n == level.operator.n_cols()
+            && n == level.diagonal.len()
+            && (n, n_coarse) == (transfer.n_fine(), transfer.n_coarse());
+        if !is_fit {
+            let message = format!(
+                "level {number} has {n} rows, {} entries on its diagonal, and a transfer from {} to {} unknowns, where the \
+                 next one has {n_coarse}",
+                level.diagonal.len(),
+                transfer.n_fine(),
+                transfer.n_coarse()
+            );
+            return Err(MultigridError::Levels { levels: levels.len() + 1, message });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,126 @@
+//! Multigrid whose levels are spaces of falling degree on one mesh, with any preconditioner on the lowest.
+
+mod config;
+mod level;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Mutex, PoisonError};
+
+use femtile_device::{Buffer, Scalar};
+use femtile_linalg::precondition::polynomial::{Iterate, PolynomialKernels};
+use femtile_linalg::vector::{Convert, VectorKernels};
+use femtile_linalg::{LinalgError, Preconditioner, need};
+
+use crate::MultigridError;
+pub use config::PMultigridConfig;
+pub use level::PLevel;
+use level::Smoothed;
+
+/// One V-cycle from zero over spaces of falling degree, in the precision `T`, as a preconditioner for solves in double
+/// precision: symmetric and positive definite where that of the lowest degree is.
+///
+/// Every level above the lowest has an operator, its diagonal and a [`Transfer`](femtile_linalg::Transfer) to the next one;
+/// Chebyshev polynomials smooth, so nothing but products is asked of operators, and none needs a matrix.
+///
+/// # Cost
+/// Twice as many products on every level as the polynomials have degrees, and a product less on none.
+/// # Source
+/// `[fehn2020]`, `[sundar2015]`; smoother: `[adams2003]`.
+pub struct PMultigrid<T: Scalar, D: PolynomialKernels<T>> {
+    device: D,
+    /// The highest degree first.
+    levels: Vec<Smoothed<T, D>>,
+    lowest: Box<dyn Preconditioner<T, D>>,
+    room: Mutex<Room<T, D>>,
+}
+
+/// The vectors of a cycle.
+struct Room<T: Scalar, D: PolynomialKernels<T>> {
+    iterates: Vec<Iterate<T, D>>,
+    /// Right side and solution of the lowest degree.
+    b: Buffer<T, D>,
+    x: Buffer<T, D>,
+}
+
+impl<T: Scalar, D: PolynomialKernels<T>> PMultigrid<T, D> {
+    /// With levels from the highest degree down, and what preconditions the `n_lowest` unknowns below them; without levels
+    /// that alone.
+    ///
+    /// # Cost
+    /// [`PMultigridConfig::eigenvalue_steps`] products on every level.
+    /// # Errors
+    /// [`MultigridError::Setting`] for settings out of range, [`MultigridError::Levels`] where levels do not fit together,
+    /// [`MultigridError::Level`] where an operator is not positive definite or its diagonal is not positive.
+    pub fn new(
+        device: &D,
+        levels: Vec<PLevel<T, D>>,
+        (lowest, n_lowest): (Box<dyn Preconditioner<T, D>>, usize),
+        config: PMultigridConfig,
+    ) -> Result<Self, MultigridError> {
+        config.check()?;
+        level::check(&levels, n_lowest)?;
+        let smoothed = |(number, level)| Smoothed::new(device, number, level, config);
+        let levels: Vec<Smoothed<T, D>> =
+            levels.into_iter().enumerate().map(smoothed).collect::<Result<_, _>>()?;
+        let iterates = levels.iter().map(|level| Iterate::zeros(device, level.n_rows()));
+        let room = Mutex::new(Room {
+            iterates: iterates.collect::<Result<_, _>>()?,
+            b: Buffer::zeros(device, n_lowest)?,
+            x: Buffer::zeros(device, n_lowest)?,
+        });
+        Ok(Self { device: device.clone(), levels, lowest, room })
+    }
+
+    /// The largest eigenvalue of $D^{-1} A$ that the smoother of each level is made for, the highest degree first.
+    pub fn largest_eigenvalues(&self) -> impl Iterator<Item = f64> + '_ {
+        self.levels.iter().map(|level| level.largest)
+    }
+
+    /// A cycle for the right side of the first of some levels.
+    ///
+    /// # Source
+    /// `[fehn2020]`.
+    fn cycle(
+        &self,
+        levels: &[Smoothed<T, D>],
+        (iterates, b, x): (&mut [Iterate<T, D>], &mut Buffer<T, D>, &mut Buffer<T, D>),
+    ) -> Result<(), LinalgError> {
+        let (Some((level, coarser)), Some((own, rest))) = (levels.split_first(), iterates.split_first_mut())
+        else {
+            return self.lowest.apply(x, b);
+        };
+        own.relax_from_zero(level.operator.as_ref(), &level.steps, &level.inverse_diagonal)?;
+        own.residual(level.operator.as_ref())?;
+        let next_b = rest.first_mut().map_or(&mut *b, |next| &mut next.b);
+        level.transfer.restrict(next_b, &own.next)?;
+        self.cycle(coarser, (rest, b, x))?;
+        let next_x = rest.first().map_or(&*x, |next| &next.x);
+        level.transfer.prolongate(&mut own.x, next_x)?;
+        own.relax(level.operator.as_ref(), &level.steps, &level.inverse_diagonal)
+    }
+}
+
+impl<T: Scalar, D> Preconditioner<f64, D> for PMultigrid<T, D>
+where
+    D: PolynomialKernels<T> + VectorKernels<f64> + Convert<f64, T> + Convert<T, f64>,
+{
+    fn apply(&self, z: &mut Buffer<f64, D>, r: &Buffer<f64, D>) -> Result<(), LinalgError> {
+        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        let Room { iterates, b, x } = &mut *room;
+        let finest_b = iterates.first_mut().map_or(&mut *b, |finest| &mut finest.b);
+        need("z", finest_b.len(), z.len())?;
+        need("r", finest_b.len(), r.len())?;
+        // Residuals of any size become ones that every precision holds.
+        let length = VectorKernels::<f64>::dot(&self.device, r, r)?.sqrt();
+        let size = if length > 0.0 && length.is_finite() { length } else { 1.0 };
+        Convert::<f64, T>::convert(&self.device, finest_b, 1.0 / size, r)?;
+        self.cycle(&self.levels, (iterates, b, x))?;
+        let finest_x = iterates.first().map_or(&*x, |finest| &finest.x);
+        Convert::<T, f64>::convert(&self.device, z, size, finest_x)
+    }
+
+    fn is_fixed(&self) -> bool {
+        self.lowest.is_fixed()
+    }
+}
