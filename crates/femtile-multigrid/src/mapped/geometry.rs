@@ -273,12 +273,12 @@ impl CellMap {
         dot(x, cross(y, z))
     }
 
-    /// The diagonal of $\det J\, J^{-1} J^{-\mathsf{T}}$ in the middle of the cell.
-    pub fn diagonal_metric(&self) -> [f64; 3] {
+    /// $G = \det J\, J^{-1} J^{-\mathsf{T}}$ in the middle of the cell.
+    pub fn metric(&self) -> [[f64; 3]; 3] {
         let [x, y, z] = self.columns([0.5; 3]);
         let rows = [cross(y, z), cross(z, x), cross(x, y)];
         let determinant = dot(x, rows[0]);
-        rows.map(|row| dot(row, row) / determinant)
+        rows.map(|row| rows.map(|other| dot(row, other) / determinant))
     }
 
     /// Factors of products of powers of $2 \hat x - 1$ in twice the map, from its first corner on.

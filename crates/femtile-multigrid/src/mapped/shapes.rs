@@ -46,7 +46,10 @@ impl<T: Contract> Shapes<T> {
             let first: usize = (0..3).map(|axis| strides[axis] * cell[axis]).sum();
             let (map, c) = (geometry.map(cell), geometry.coefficient(cell));
             let of_cell: Vec<f64> = match kind {
-                ShapeKind::Rectangular => map.diagonal_metric().iter().map(|g| c * g).chain([0.0]).collect(),
+                ShapeKind::Rectangular => {
+                    let metric = map.metric();
+                    (0..3).map(|axis| c * metric[axis][axis]).chain([0.0]).collect()
+                }
                 ShapeKind::Bilinear => {
                     map.powers()[..4].iter().flat_map(|x| [x[0], x[1]]).chain([c]).collect()
                 }

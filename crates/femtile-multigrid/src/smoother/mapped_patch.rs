@@ -10,14 +10,17 @@ use crate::grid::{BoxGrid, all};
 use crate::mapped::{Geometry, MappedCells, ProductRoom};
 use crate::windows::{Batch, Rows, Windows, gather, scatter};
 
+/// What a weight is at least over the largest that a cell asks for: above one half.
+const LEAST_SHARE: f64 = 0.55;
+
 /// Approximate solves on the nodes inside the cells around every vertex, one colour after another, where cells have any shape
 /// and coefficient:
 /// $$ x \leftarrow x + R_j^\mathsf{T} \tilde A_j^{-1} R_j (b - A x), \qquad
 /// \tilde A_j = \sum_a g_a\, K_a \otimes M_b \otimes M_c. $$
 ///
 /// Matrices K and M are those of two cells of width one, the same for all patches, so that their eigenvectors are, too; $g_a$
-/// is the mean over the cells of the patch of the entries of $c \det J\, J^{-1} J^{-\mathsf{T}}$ on the diagonal, in their
-/// middles. Where coefficients jump, $A_j$ itself is factored.
+/// is the mean over the cells of the patch of the entries of $G = c \det J\, J^{-1} J^{-\mathsf{T}}$ on the diagonal, in their
+/// middles; more where one cell has much more than the others or is much skewed, so that no patch adds energy. Where coefficients jump, $A_j$ itself is factored.
 ///
 /// # Cost
 /// The matrices of all cells of each patch applied, so $2^d$ operators a step, and six products with 1-D matrices of 2k − 1
@@ -202,20 +205,29 @@ impl<T: Contract> MappedPatches<T> {
     }
 }
 
-/// The means of the metric over the cells of each patch.
+/// The weights of each patch: means over its cells, unless these leave out too much of one of them.
+///
+/// From $2 |G_{ab} \xi_a \xi_b| \le \rho_{ab} (G_{aa} \xi_a^2 + G_{bb} \xi_b^2)$ with $\rho_{ab} = |G_{ab}| / \sqrt{G_{aa}
+/// G_{bb}}$ follows what no cell exceeds; a surrogate above half of that takes energy off with every patch.
 fn weights<T: Contract>(geometry: &Geometry) -> Vec<[T; 3]> {
     let (n, strides, cells) = (geometry.n_corners(), geometry.corner_strides(), geometry.cells());
     let mut weights = vec![[T::ZERO; 3]; n.iter().product()];
     let along = [0, 1, 2].map(|axis| if strides[axis] == 0 { 1 } else { 2 });
     let share = 1.0 / along.iter().product::<usize>() as f64;
     for first in all([0, 1, 2].map(|axis| cells[axis] + 1 - along[axis])) {
-        let mut sum = [0.0; 3];
+        let (mut sum, mut largest) = ([0.0; 3], [0.0_f64; 3]);
         for part in all(along) {
             let cell = [0, 1, 2].map(|axis| first[axis] + part[axis]);
-            let metric = geometry.map(cell).diagonal_metric();
-            (0..3).for_each(|axis| sum[axis] += share * geometry.coefficient(cell) * metric[axis]);
+            let (g, c) = (geometry.map(cell).metric(), geometry.coefficient(cell));
+            for a in 0..3 {
+                let skew: f64 =
+                    (0..3).filter(|b| *b != a).map(|b| g[a][b].abs() / (g[a][a] * g[b][b]).sqrt()).sum();
+                sum[a] += share * c * g[a][a];
+                largest[a] = largest[a].max(c * g[a][a] * (1.0 + skew));
+            }
         }
-        weights[(0..3).map(|axis| strides[axis] * first[axis]).sum::<usize>()] = sum.map(T::from_f64);
+        weights[(0..3).map(|axis| strides[axis] * first[axis]).sum::<usize>()] =
+            [0, 1, 2].map(|a| T::from_f64(sum[a].max(LEAST_SHARE * largest[a])));
     }
     weights
 }
