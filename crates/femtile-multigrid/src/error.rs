@@ -56,7 +56,9 @@ pub enum MultigridError {
         cell: [usize; 3],
     },
     /// A smoother that is not offered for a grid.
-    #[error("points smooth on rectangular cells with a coefficient of one alone: choose vertex patches or Chebyshev's polynomial")]
+    #[error(
+        "points smooth on rectangular cells with a coefficient of one alone: choose vertex patches or Chebyshev's polynomial"
+    )]
     Points,
     /// A coarsest level that takes too much memory to solve exactly.
     #[error(

@@ -41,9 +41,7 @@ impl<T: Contract> BoxOperator<T> {
     pub fn new(cpu: &Cpu, grid: &BoxGrid) -> Self {
         let cells = match grid.mapping() {
             Some(geometry) => Cells::Mapped(MappedCells::new(grid, geometry)),
-            None => {
-                Cells::Plain(Windows::new(grid, [1; 3], |widths| Line::new(grid.degree(), widths)))
-            }
+            None => Cells::Plain(Windows::new(grid, [1; 3], |widths| Line::new(grid.degree(), widths))),
         };
         let nodes = [0, 1, 2].map(|axis| if grid.widths(axis).is_empty() { 1 } else { grid.degree() + 1 });
         let rows = Rows::new(grid.strides(), [0; 3], nodes);

@@ -2,9 +2,9 @@ use femtile_device::Cpu;
 use femtile_device::cpu::{SharedMut, Source};
 use femtile_tensor::{Contract, lanes};
 
+use super::Geometry;
 use super::product::{CellProduct, ProductRoom};
 use super::shapes::Shapes;
-use super::Geometry;
 use crate::grid::{BoxGrid, all};
 use crate::smoother::PostOrder;
 use crate::windows::{Rows, Windows, gather, scatter};

@@ -45,10 +45,9 @@ impl Geometry {
     fn check(&self) -> Result<(), MultigridError> {
         let n_corners = self.n_corners().iter().product();
         let n_cells = self.cells.iter().product();
-        for (field, expected, found) in [
-            ("corners", n_corners, self.corners.len()),
-            ("coefficients", n_cells, self.coefficients.len()),
-        ] {
+        for (field, expected, found) in
+            [("corners", n_corners, self.corners.len()), ("coefficients", n_cells, self.coefficients.len())]
+        {
             if expected != found {
                 return Err(MultigridError::Entries { field, expected, found });
             }
@@ -180,15 +179,13 @@ impl Geometry {
     /// With every cell halved along every axis by its map.
     pub fn refined(&self) -> Self {
         let coarse = self.n_corners();
-        let cells =
-            std::array::from_fn(|axis| if axis < self.dimension { 2 * self.cells[axis] } else { 1 });
+        let cells = std::array::from_fn(|axis| if axis < self.dimension { 2 * self.cells[axis] } else { 1 });
         let fine = coarse.map(|n| 2 * n - 1);
         let corner = |at: [usize; 3]| {
             // The corners that it lies in the middle of.
             let [low, high] = [0, 1].map(|up| at.map(|at| (at + up) / 2));
-            let near = (0..8).map(|bits: usize| {
-                self.corner([0, 1, 2].map(|axis| [low, high][bits >> axis & 1][axis]))
-            });
+            let near = (0..8)
+                .map(|bits: usize| self.corner([0, 1, 2].map(|axis| [low, high][bits >> axis & 1][axis])));
             near.fold([0.0; 3], |sum, near| [0, 1, 2].map(|i| sum[i] + 0.125 * near[i]))
         };
         Self {
@@ -222,7 +219,8 @@ impl Geometry {
             let first = twice(at);
             let parts = all([0, 1, 2].map(factor));
             let n = (1 << self.dimension) as f64;
-            parts.map(|part| self.coefficient([0, 1, 2].map(|axis| first[axis] + part[axis]))).sum::<f64>() / n
+            parts.map(|part| self.coefficient([0, 1, 2].map(|axis| first[axis] + part[axis]))).sum::<f64>()
+                / n
         };
         coarse.coefficients = all(cells).map(mean).collect();
         coarse.inverted().is_none().then_some(coarse)

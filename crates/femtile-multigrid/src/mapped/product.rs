@@ -38,7 +38,8 @@ impl<T: Contract> CellProduct<T> {
         let (values, slopes) = (shapes.values(&points), shapes.slopes(&points));
         let at_points = Lagrange::new(points.clone()).slopes(&points);
         let pair = |table: &Table| [Factor::new(table), Factor::new(&table.transpose())];
-        let powers = |of: &dyn Fn(f64) -> [f64; 2]| points.iter().flat_map(|x| of(*x)).map(T::from_f64).collect();
+        let powers =
+            |of: &dyn Fn(f64) -> [f64; 2]| points.iter().flat_map(|x| of(*x)).map(T::from_f64).collect();
         Self {
             kind,
             values: pair(&values),

@@ -40,7 +40,10 @@ impl Cholesky<f64> {
 
     /// Rounded.
     pub fn to<T: Scalar>(&self) -> Cholesky<T> {
-        Cholesky { width: self.width, entries: self.entries.iter().map(|&entry| T::from_f64(entry)).collect() }
+        Cholesky {
+            width: self.width,
+            entries: self.entries.iter().map(|&entry| T::from_f64(entry)).collect(),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::grid::{BoxGrid, all};
 use crate::mapped::{Geometry, for_matrices};
 
 /// The most bytes that a factor may take.
-const MOST_BYTES: usize = 256 << 20;
+const MOST_BYTES: usize = 64 << 20;
 
 /// The exact solve on all nodes inside a grid of cells of any shape, in double precision and on one thread.
 ///

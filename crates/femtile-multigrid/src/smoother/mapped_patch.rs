@@ -65,9 +65,7 @@ impl<T: Contract> MappedPatches<T> {
         let nodes = has.map(|has| if has { 2 * k + 1 } else { 1 });
         let strides = geometry.corner_strides();
         let parts = all(has.map(|has| if has { 2 } else { 1 }))
-            .map(|part| {
-                ((0..3).map(|axis| strides[axis] * part[axis]).sum(), part.map(|part| k * part))
-            })
+            .map(|part| ((0..3).map(|axis| strides[axis] * part[axis]).sum(), part.map(|part| k * part)))
             .collect();
         Self {
             cpu: cpu.clone(),
@@ -134,9 +132,8 @@ impl<T: Contract> MappedPatches<T> {
             }
             self.cells.shapes.load(batch.others, *offset, n_lanes, shape);
             self.cells.product.apply(&self.cpu, shape, of_cell, room);
-            let is_inside = |axis: usize, at: usize| {
-                self.nodes[axis] == 1 || (at > 0 && at + 1 < self.nodes[axis])
-            };
+            let is_inside =
+                |axis: usize, at: usize| self.nodes[axis] == 1 || (at > 0 && at + 1 < self.nodes[axis]);
             for ([_, y, z], from) in rows().zip(of_cell.chunks_exact(len)) {
                 if !is_inside(1, y) || !is_inside(2, z) {
                     continue;
