@@ -5,7 +5,7 @@ use femtile_linalg::vector::sum::{BLOCK, n_blocks};
 use femtile_tensor::Contract;
 
 use crate::kernels::BoxKernels;
-use crate::smoother::{Patches, Sweep};
+use crate::smoother::Sweep;
 use crate::transfer::Transfer;
 use crate::{BoxGrid, BoxOperator, MultigridError, PostOrder, Smoother};
 
@@ -37,11 +37,11 @@ impl<T: Contract> BoxKernels<T> for Cpu {
     }
 
     fn box_sweep(&self, grid: &BoxGrid, smoother: Smoother) -> Result<Sweep<T>, MultigridError> {
-        Ok(Sweep::new(self, grid, smoother))
+        Sweep::new(self, grid, smoother)
     }
 
     fn box_coarsest(&self, grid: &BoxGrid) -> Result<Sweep<T>, MultigridError> {
-        Ok(Sweep::VertexPatch(Patches::whole(self, grid)))
+        Sweep::coarsest(self, grid)
     }
 
     fn box_transfer(&self, coarse: &BoxGrid, fine: &BoxGrid) -> Result<Transfer<T>, MultigridError> {

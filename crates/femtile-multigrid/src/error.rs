@@ -29,6 +29,52 @@ pub enum MultigridError {
         /// Its width.
         width: f64,
     },
+    /// Lists of the cells or corners of a grid that are too short or too long.
+    #[error("{field}: {found} are given where the cells have {expected}")]
+    Entries {
+        /// Which list.
+        field: &'static str,
+        /// Entries needed.
+        expected: usize,
+        /// Entries given.
+        found: usize,
+    },
+    /// A coefficient that conducts nothing, or is no number.
+    #[error("cell {cell:?}: a coefficient of {coefficient}, which has to be positive and finite")]
+    Coefficient {
+        /// Which cell along each axis, counted from 0.
+        cell: [usize; 3],
+        /// Its coefficient.
+        coefficient: f64,
+    },
+    /// A cell that is turned inside out, or flat, somewhere.
+    #[error(
+        "cell {cell:?} is inverted: its corners have to follow each other along x, y and z, and its angles to be below 180°"
+    )]
+    Inverted {
+        /// Which cell along each axis, counted from 0.
+        cell: [usize; 3],
+    },
+    /// A smoother that is not offered for a grid.
+    #[error(
+        "points smooth on rectangular cells with a coefficient of one alone: choose vertex patches or Chebyshev's polynomial"
+    )]
+    Points,
+    /// A coarsest level that takes too much memory to solve exactly.
+    #[error(
+        "the {unknowns} unknowns of the coarsest level take {} MiB to solve exactly, and {} are allowed: choose a coarser one, \
+         and more levels",
+        bytes >> 20,
+        most >> 20
+    )]
+    Direct {
+        /// How many there are.
+        unknowns: usize,
+        /// What the factor would take.
+        bytes: usize,
+        /// What it may take.
+        most: usize,
+    },
     /// No node lies inside, or too many do to be solved for at once.
     #[error(
         "axis {axis} has {cells} cells on the coarsest level, which is solved exactly: choose {least} to {most}, \

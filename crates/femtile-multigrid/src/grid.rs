@@ -1,8 +1,11 @@
+use std::sync::Arc;
+
 use femtile_element::quadrature::gauss_legendre;
 use femtile_element::tensor::{Lagrange, Table};
 use femtile_tensor::{Factor, contract_plainly};
 
 use crate::MultigridError;
+use crate::mapped::{CellMap, Geometry};
 
 /// The highest degree of elements.
 pub(crate) const MAX_DEGREE: usize = 10;
@@ -11,7 +14,8 @@ pub(crate) const MAX_DEGREE: usize = 10;
 /// three more iterations at 1.9.
 const STRETCH: f64 = 1.5;
 
-/// A box of rectangular cells with elements of degree k, nodes at Gauss–Lobatto points.
+/// A box of cells with elements of degree k, nodes at Gauss–Lobatto points: rectangles, or cells of any shape and coefficient that
+/// stand in rows as those of a box do.
 ///
 /// Nodes are numbered along x first, then y, then z, those on the boundary included: vectors have an entry for each, zero
 /// on the boundary.
@@ -20,6 +24,8 @@ pub struct BoxGrid {
     degree: usize,
     /// Widths of cells; an axis that there is not has none.
     widths: [Vec<f64>; 3],
+    /// Corners and coefficients, where they are given.
+    geometry: Option<Arc<Geometry>>,
 }
 
 impl BoxGrid {
@@ -45,7 +51,37 @@ impl BoxGrid {
             }
         }
         let widths = std::array::from_fn(|axis| widths.get(axis).cloned().unwrap_or_default());
-        Ok(Self { degree, widths })
+        Ok(Self { degree, widths, geometry: None })
+    }
+
+    /// Cells of any shape, so many along each of two or three axes, each the image of a square or cube under the map that is
+    /// linear along each axis, for −∇·(c∇u) = f with a coefficient c for each cell.
+    ///
+    /// Where cells are rectangles along the axes and c is one, everything is done as for [`BoxGrid::new`]; of other cells
+    /// [`BoxGrid::widths`] are mean ones.
+    ///
+    /// # Shapes
+    /// `corners: [n_z + 1][n_y + 1][n_x + 1]`, a single layer in two dimensions; `coefficients: [n_z][n_y][n_x]`.
+    /// # Errors
+    /// As [`BoxGrid::new`], and [`MultigridError::Entries`], [`MultigridError::Coefficient`] and [`MultigridError::Inverted`].
+    pub fn mapped(
+        degree: usize,
+        cells: &[usize],
+        corners: Vec<[f64; 3]>,
+        coefficients: Vec<f64>,
+    ) -> Result<Self, MultigridError> {
+        Self::new(degree, &cells.iter().map(|&n| vec![1.0; n]).collect::<Vec<_>>())?;
+        Ok(Self::of_geometry(degree, Geometry::new(cells, corners, coefficients)?))
+    }
+
+    fn of_geometry(degree: usize, geometry: Geometry) -> Self {
+        let widths = [0, 1, 2].map(|axis| geometry.widths(axis));
+        Self { degree, widths, geometry: Some(Arc::new(geometry)) }
+    }
+
+    /// Corners and coefficients, where cells are no rectangles or a coefficient is not one.
+    pub(crate) fn mapping(&self) -> Option<&Geometry> {
+        self.geometry.as_deref().filter(|geometry| !geometry.is_plain())
     }
 
     /// The unit square or cube with so many cells a side.
@@ -56,11 +92,15 @@ impl BoxGrid {
         Self::new(degree, &vec![vec![1.0 / cells.max(1) as f64; cells]; dimension])
     }
 
-    /// The same box with every cell halved along every axis.
+    /// The same box with every cell halved along every axis; of a coarsened one, the box that its cells were joined from.
     #[must_use]
     pub fn refined(&self) -> Self {
+        if let Some(geometry) = &self.geometry {
+            let halves = || Self::of_geometry(self.degree, geometry.refined());
+            return geometry.finer().cloned().unwrap_or_else(halves);
+        }
         let halve = |widths: &Vec<f64>| widths.iter().flat_map(|width| [0.5 * width; 2]).collect();
-        Self { degree: self.degree, widths: self.widths.each_ref().map(halve) }
+        Self { degree: self.degree, widths: self.widths.each_ref().map(halve), geometry: None }
     }
 
     /// The box with every two cells joined along the axes where cells are narrow: those that have an even number of cells
@@ -68,16 +108,26 @@ impl BoxGrid {
     /// axis.
     ///
     /// Along a narrow axis unknowns are coupled the strongest, and what a smoother leaves is smooth there alone: on boxes with
-    /// stretched cells coarser levels are stretched less and less.
+    /// stretched cells coarser levels are stretched less and less. Of cells of any shape mean widths count; joined ones have the
+    /// outer corners of their parts and the mean of their coefficients, and remember what they were joined from. There is no such
+    /// box where no axis can be, or a joined cell would be inverted.
     pub fn coarsened(&self) -> Option<Self> {
         let narrowest = |widths: &Vec<f64>| is_joinable(widths).then(|| least(widths));
         let widths = self.widths.each_ref().map(narrowest);
         let least = least(widths.iter().flatten());
+        let is_narrow = |width: f64| width < STRETCH * least;
         let join = |axis: usize| match widths[axis] {
-            Some(width) if width < STRETCH * least => joined(&self.widths[axis]),
+            Some(width) if is_narrow(width) => joined(&self.widths[axis]),
             _ => self.widths[axis].clone(),
         };
-        least.is_finite().then(|| Self { degree: self.degree, widths: [0, 1, 2].map(join) })
+        if !least.is_finite() {
+            return None;
+        }
+        if let Some(geometry) = &self.geometry {
+            let factors = widths.map(|width| if width.is_some_and(is_narrow) { 2 } else { 1 });
+            return Some(Self::of_geometry(self.degree, geometry.coarsened(self, factors)?));
+        }
+        Some(Self { degree: self.degree, widths: [0, 1, 2].map(join), geometry: None })
     }
 
     /// Two or three.
@@ -149,8 +199,11 @@ impl BoxGrid {
     }
 
     /// The same for a product $f = f_x f_y f_z$, whose factors are given by their axis and coordinate: the product of three right
-    /// sides of lines, which takes a multiplication a node.
+    /// sides of lines, which takes a multiplication a node where no corners are given.
     pub fn load_of_product(&self, f: impl Fn(usize, f64) -> f64) -> Vec<f64> {
+        if self.geometry.is_some() {
+            return self.load(|at| (0..self.dimension()).map(|axis| f(axis, at[axis])).product());
+        }
         let rule = CellRule::new(self, self.degree + 1);
         let [x, y, z] = [0, 1, 2].map(|axis| self.load_of_line(&rule, axis, &f));
         let of_rows = z.iter().flat_map(|z| y.iter().map(move |y| z * y));
@@ -158,7 +211,7 @@ impl BoxGrid {
     }
 
     /// Integrals along an axis; one where the box lacks it.
-    fn load_of_line(&self, rule: &CellRule, axis: usize, f: &impl Fn(usize, f64) -> f64) -> Vec<f64> {
+    fn load_of_line(&self, rule: &CellRule<'_>, axis: usize, f: &impl Fn(usize, f64) -> f64) -> Vec<f64> {
         if self.widths[axis].is_empty() {
             return vec![1.0];
         }
@@ -221,7 +274,8 @@ fn least<'a>(widths: impl IntoIterator<Item = &'a f64>) -> f64 {
 }
 
 /// Gauss points of the cells of a grid.
-struct CellRule {
+struct CellRule<'a> {
+    geometry: Option<&'a Geometry>,
     n_cells: [usize; 3],
     /// Where cells begin, and their widths; of an axis that there is not, one of width one.
     begins: [Vec<f64>; 3],
@@ -234,8 +288,8 @@ struct CellRule {
     to_nodes: [Factor<f64>; 3],
 }
 
-impl CellRule {
-    fn new(grid: &BoxGrid, n_points: usize) -> Self {
+impl<'a> CellRule<'a> {
+    fn new(grid: &'a BoxGrid, n_points: usize) -> Self {
         let (points, weights) = gauss_legendre(n_points);
         let shapes = Lagrange::gauss_lobatto(grid.degree).values(&points);
         let one = || vec![1.0];
@@ -244,6 +298,7 @@ impl CellRule {
         let widths = [0, 1, 2].map(|axis| if has[axis] { grid.widths[axis].clone() } else { one() });
         let tables = has.map(|has| if has { &shapes } else { &single });
         Self {
+            geometry: grid.geometry.as_deref(),
             n_cells: widths.each_ref().map(Vec::len),
             begins: widths.each_ref().map(|widths| begins(widths)),
             widths,
@@ -260,10 +315,23 @@ impl CellRule {
             let width = self.widths[axis][cell[axis]];
             (self.begins[axis][cell[axis]] + width * self.points[axis][q], width * self.weights[axis][q])
         };
+        let map = self.geometry.map(|geometry| geometry.map(cell));
         all(self.points.each_ref().map(Vec::len)).map(move |q| {
+            if let Some(map) = map {
+                return self.mapped(&map, q);
+            }
             let [x, y, z] = [0, 1, 2].map(|axis| of_axis(axis, q[axis]));
             ([x.0, y.0, z.0], x.1 * y.1 * z.1)
         })
+    }
+}
+
+impl CellRule<'_> {
+    /// A point of a cell, and its weight.
+    fn mapped(&self, map: &CellMap, q: [usize; 3]) -> ([f64; 3], f64) {
+        let at = [0, 1, 2].map(|axis| self.points[axis][q[axis]]);
+        let weight: f64 = (0..3).map(|axis| self.weights[axis][q[axis]]).product();
+        (map.point(at), weight * map.determinant(at))
     }
 }
 

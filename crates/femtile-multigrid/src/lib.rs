@@ -1,5 +1,5 @@
-//! Geometric multigrid for −Δu = f on boxes of quadrilaterals and hexahedra of any degree, with smoothers that solve
-//! exactly on the cells around every vertex.
+//! Geometric multigrid for −∇·(c∇u) = f on boxes of quadrilaterals and hexahedra of any degree, also deformed ones, with
+//! smoothers that solve on the cells around every vertex, exactly where they are rectangles and c is one.
 //!
 //! ```
 //! use femtile_device::{Buffer, Cpu};
@@ -29,6 +29,7 @@ mod full;
 mod grid;
 mod kernels;
 mod level;
+mod mapped;
 mod operator;
 mod p_multigrid;
 mod preconditioner;

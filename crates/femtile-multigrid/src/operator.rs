@@ -6,15 +6,17 @@ use femtile_tensor::{Contract, lanes};
 
 use crate::axis::Line;
 use crate::grid::BoxGrid;
+use crate::mapped::MappedCells;
 use crate::smoother::PostOrder;
 use crate::tensor::{Laplace, Room};
 use crate::windows::{Known, Rows, Windows, gather, scatter};
 
-/// The Laplacian on a box, $a_{ij} = \int \nabla\varphi_i \cdot \nabla\varphi_j$ for nodes inside, without a matrix; vectors are
-/// zero on the boundary.
+/// The operator on a box, $a_{ij} = \int c\, \nabla\varphi_i \cdot \nabla\varphi_j$ for nodes inside, without a matrix; vectors
+/// are zero on the boundary.
 ///
 /// # Cost
-/// Seven products with 1-D matrices a cell, four in two dimensions; cells side by side in lanes, those of a colour on all
+/// Seven products with 1-D matrices a cell, four in two dimensions; of cells that are no rectangles twelve or eight, and the
+/// metric from corners at each of $(k+1)^d$ Gauss points; cells side by side in lanes, those of a colour on all
 /// threads, so that results have the same bits for any number of threads.
 /// # Source
 /// `[cui2024]`, section 2.3.
@@ -22,14 +24,25 @@ use crate::windows::{Known, Rows, Windows, gather, scatter};
 pub struct BoxOperator<T> {
     cpu: Cpu,
     grid: BoxGrid,
-    cells: Windows<Line<T>>,
+    cells: Cells<T>,
     rows: Rows,
+}
+
+/// What the operator does on cells.
+#[derive(Debug, Clone)]
+enum Cells<T> {
+    /// Of rectangles with a coefficient of one.
+    Plain(Windows<Line<T>>),
+    Mapped(MappedCells<T>),
 }
 
 impl<T: Contract> BoxOperator<T> {
     /// On a grid.
     pub fn new(cpu: &Cpu, grid: &BoxGrid) -> Self {
-        let cells = Windows::new(grid, [1; 3], |widths| Line::new(grid.degree(), widths));
+        let cells = match grid.mapping() {
+            Some(geometry) => Cells::Mapped(MappedCells::new(grid, geometry)),
+            None => Cells::Plain(Windows::new(grid, [1; 3], |widths| Line::new(grid.degree(), widths))),
+        };
         let nodes = [0, 1, 2].map(|axis| if grid.widths(axis).is_empty() { 1 } else { grid.degree() + 1 });
         let rows = Rows::new(grid.strides(), [0; 3], nodes);
         Self { cpu: cpu.clone(), grid: grid.clone(), cells, rows }
@@ -48,8 +61,16 @@ impl<T: Contract> BoxOperator<T> {
     fn add(&self, y: &mut [T], x: &[T], alpha: T) {
         let n = self.grid.n_nodes();
         assert!(x.len() == n && y.len() == n, "values of the nodes");
-        let n_lanes = lanes::<T>(&self.cpu);
         let (x, shared) = (Source::new(x), SharedMut::new(y));
+        match &self.cells {
+            Cells::Plain(cells) => self.add_plain(cells, &shared, x, alpha),
+            Cells::Mapped(cells) => cells.add(&self.cpu, &self.rows, &shared, x, alpha),
+        }
+        self.grid.clear_boundary(y);
+    }
+
+    fn add_plain(&self, cells: &Windows<Line<T>>, y: &SharedMut<'_, T>, x: Source<'_, T>, alpha: T) {
+        let n_lanes = lanes::<T>(&self.cpu);
         let room = || {
             (
                 vec![T::ZERO; self.rows.n_nodes() * n_lanes],
@@ -57,24 +78,23 @@ impl<T: Contract> BoxOperator<T> {
                 Known::<Laplace<'_, T>>::nothing(),
             )
         };
-        self.cells.sweep::<T, _>(&self.cpu, PostOrder::Same, room, |(values, room, known), batch| {
+        cells.sweep::<T, _>(&self.cpu, PostOrder::Same, room, |(values, room, known), batch| {
             #[allow(unsafe_code)]
             // SAFETY: nobody writes x.
             unsafe {
                 gather(&self.cpu, &self.rows, batch.firsts, values, x);
             }
             let laplace = known.of(batch.kinds, || {
-                Laplace::of_cells([0, 1, 2].map(|axis| &self.cells.kinds[axis][batch.kinds[axis]]), n_lanes)
+                Laplace::of_cells([0, 1, 2].map(|axis| &cells.kinds[axis][batch.kinds[axis]]), n_lanes)
             });
             let product = laplace.apply(&self.cpu, values, room);
             #[allow(unsafe_code)]
             // SAFETY: cells that are gone through at once share no node.
             unsafe {
                 let to = |to: &mut T, value| *to += alpha * value;
-                scatter(&self.cpu, &self.rows, batch.firsts, product, &shared, to);
+                scatter(&self.cpu, &self.rows, batch.firsts, product, y, to);
             }
         });
-        self.grid.clear_boundary(y);
     }
 }
 

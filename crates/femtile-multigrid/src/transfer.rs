@@ -4,6 +4,7 @@ use femtile_tensor::{Contract, Factor, contract, lanes};
 
 use crate::axis::TransferLine;
 use crate::grid::BoxGrid;
+use crate::operator::BoxOperator;
 use crate::smoother::PostOrder;
 use crate::tensor::{Laplace, Room};
 use crate::windows::{Batch, Rows, Windows, gather, scatter};
@@ -23,6 +24,8 @@ pub struct Transfer<T> {
     cpu: Cpu,
     coarse: BoxGrid,
     cells: Windows<TransferLine<T>>,
+    /// The operator on the fine grid, where its cells have no matrices of axes.
+    operator: Option<BoxOperator<T>>,
     /// Nodes of a coarse cell; those of the fine grid that it has, and all of them.
     nodes: [usize; 3],
     of_coarse: Rows,
@@ -46,6 +49,7 @@ impl<T: Contract> Transfer<T> {
         Self {
             cpu: cpu.clone(),
             coarse: coarse.clone(),
+            operator: fine.mapping().map(|_| BoxOperator::new(cpu, fine)),
             cells: cells.also_on([0, 1, 2].map(|axis| steps[axis] * strides[axis])),
             nodes,
             of_coarse: Rows::new(coarse.strides(), [0; 3], nodes),
@@ -79,8 +83,13 @@ impl<T: Contract> Transfer<T> {
     }
 
     /// $b_{\ell-1} = I^\mathsf{T} (b_\ell - A x_\ell)$ on nodes inside, without the residual: of each coarse cell $I^\mathsf{T}$
-    /// times the matrix of its halves.
+    /// times the matrix of its halves, where these are rectangles with a coefficient of one.
     pub fn restrict_residual(&self, coarse: &mut [T], b: &[T], x: &[T]) {
+        if let Some(operator) = &self.operator {
+            let mut r = vec![T::ZERO; b.len()];
+            operator.residual(&mut r, b, x);
+            return self.restrict(coarse, &r);
+        }
         let x = Source::new(x);
         self.restrict_of(coarse, b, |tensors, batch| {
             let Tensors { x: sum, energy, room, n_lanes, .. } = tensors;

@@ -37,6 +37,8 @@ pub fn specialisations() -> Vec<Specialisation> {
 fn check(grid: &BoxGrid) -> Result<(), MultigridError> {
     let message = if grid.dimension() != 3 {
         format!("{} axes: kernels are for hexahedra", grid.dimension())
+    } else if grid.mapping().is_some() {
+        "cells that are no rectangles, or whose coefficient is not one: choose a CPU".into()
     } else if grid.degree() > HIGHEST_DEGREE {
         format!("degree {}: there are kernels for 1 to {HIGHEST_DEGREE}", grid.degree())
     } else {

@@ -4,7 +4,10 @@ use femtile_tensor::{Contract, Factor, contract_plainly};
 use crate::axis::{Line, matrices};
 use crate::cpu::each;
 use crate::grid::{BoxGrid, all};
+use crate::mapped::{Geometry, for_matrices};
 use crate::operator::BoxOperator;
+
+use super::direct::of_cell;
 
 /// Products a step.
 const STEPS: usize = 4;
@@ -32,6 +35,9 @@ pub struct Chebyshev<T> {
 
 impl<T: Contract> Chebyshev<T> {
     pub fn new(cpu: &Cpu, grid: &BoxGrid) -> Self {
+        if let Some(geometry) = grid.mapping() {
+            return Self::mapped(cpu, grid, geometry);
+        }
         let kinds = [0, 1, 2].map(|axis| extremes(grid.widths(axis)));
         let of_cell = |at: [usize; 3]| largest_of_cell(grid, [0, 1, 2].map(|axis| &kinds[axis][at[axis]]));
         Self {
@@ -39,6 +45,31 @@ impl<T: Contract> Chebyshev<T> {
             operator: BoxOperator::new(cpu, grid),
             inverse_diagonal: inverse_diagonal(grid),
             largest: RAISE * all(kinds.each_ref().map(Vec::len)).map(of_cell).fold(0.0, f64::max),
+        }
+    }
+
+    /// Of cells of any shape and coefficient.
+    fn mapped(cpu: &Cpu, grid: &BoxGrid, geometry: &Geometry) -> Self {
+        let mut diagonal = vec![0.0; grid.n_nodes()];
+        let of_cell = of_cell(grid);
+        let mut largest = 0.0;
+        for_matrices(cpu, grid, geometry, |first, matrix| {
+            let own: Vec<f64> = matrix.iter().step_by(of_cell.len() + 1).copied().collect();
+            of_cell.iter().zip(&own).for_each(|(node, entry)| diagonal[first + node] += entry);
+            let product = |x: &[f64]| {
+                let row = |row: &[f64]| row.iter().zip(x).map(|(a, x)| a * x).sum();
+                matrix.chunks_exact(x.len()).map(row).collect::<Vec<f64>>()
+            };
+            largest = f64::max(largest, largest_of(&own, product));
+        });
+        let inverse = |(entry, at): (f64, [usize; 3])| {
+            if grid.is_on_boundary(at) { T::ZERO } else { T::from_f64(1.0 / entry) }
+        };
+        Self {
+            cpu: cpu.clone(),
+            operator: BoxOperator::new(cpu, grid),
+            inverse_diagonal: diagonal.into_iter().zip(all(grid.nodes())).map(inverse).collect(),
+            largest: RAISE * largest,
         }
     }
 
@@ -109,22 +140,27 @@ fn extremes(widths: &[f64]) -> Vec<Vec<f64>> {
     }
 }
 
-/// The largest eigenvalue of the matrix of a cell over its diagonal, by the power method.
+/// The largest eigenvalue of the matrix of a cell over its diagonal.
 fn largest_of_cell(grid: &BoxGrid, widths: [&Vec<f64>; 3]) -> f64 {
     let lines = widths.map(|widths| Line::<f64>::new(grid.degree(), widths));
     let axes = widths.map(|widths| diagonals(grid.degree(), widths));
     let sizes = lines.each_ref().map(|line| line.mass.n_cols());
     let diagonal: Vec<f64> = all(sizes).map(|at| entry(&axes, at)).collect();
+    largest_of(&diagonal, |x| apply(&lines, x))
+}
+
+/// The largest eigenvalue of a matrix over its diagonal, by the power method.
+fn largest_of(diagonal: &[f64], apply: impl Fn(&[f64]) -> Vec<f64>) -> f64 {
     // Something of every function.
     let mut x: Vec<f64> = (0..diagonal.len()).map(|i| (i as f64).mul_add(0.7, 1.0).sin()).collect();
     let mut largest = 0.0;
     for _ in 0..POWERS {
-        let y = apply(&lines, &x);
+        let y = apply(&x);
         let energy: f64 = x.iter().zip(&y).map(|(x, y)| x * y).sum();
-        let size: f64 = x.iter().zip(&diagonal).map(|(x, d)| x * d * x).sum();
+        let size: f64 = x.iter().zip(diagonal).map(|(x, d)| x * d * x).sum();
         largest = energy / size;
         let scale = size.sqrt().recip();
-        x = y.iter().zip(&diagonal).map(|(y, d)| scale * y / d).collect();
+        x = y.iter().zip(diagonal).map(|(y, d)| scale * y / d).collect();
     }
     largest
 }

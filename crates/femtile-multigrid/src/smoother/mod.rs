@@ -1,17 +1,24 @@
 //! What takes short waves out of the error: exact solves on patches of cells, or on single nodes, one after another.
 
 mod chebyshev;
+mod cholesky;
+mod direct;
+mod exact;
 mod local;
+mod mapped_patch;
 mod point;
 mod vertex_patch;
 
 use femtile_device::Cpu;
 use femtile_tensor::Contract;
 
+use crate::MultigridError;
 use crate::grid::BoxGrid;
 use chebyshev::Chebyshev;
+use direct::Direct;
+use mapped_patch::MappedPatches;
 use point::PointGaussSeidel;
-pub(crate) use vertex_patch::Patches;
+use vertex_patch::Patches;
 
 /// On what the smoother solves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,23 +46,39 @@ pub enum PostOrder {
 #[derive(Debug, Clone)]
 pub enum Sweep<T> {
     VertexPatch(Patches<T>),
+    MappedPatch(MappedPatches<T>),
+    Direct(Direct),
     Chebyshev(Chebyshev<T>),
     Point(PointGaussSeidel<T>),
 }
 
 impl<T: Contract> Sweep<T> {
-    pub fn new(cpu: &Cpu, grid: &BoxGrid, smoother: Smoother) -> Self {
-        match smoother {
-            Smoother::VertexPatch => Self::VertexPatch(Patches::around_vertices(cpu, grid)),
-            Smoother::Chebyshev => Self::Chebyshev(Chebyshev::new(cpu, grid)),
-            Smoother::Point => Self::Point(PointGaussSeidel::new(grid)),
-        }
+    pub fn new(cpu: &Cpu, grid: &BoxGrid, smoother: Smoother) -> Result<Self, MultigridError> {
+        Ok(match (smoother, grid.mapping()) {
+            (Smoother::VertexPatch, None) => Self::VertexPatch(Patches::around_vertices(cpu, grid)),
+            (Smoother::VertexPatch, Some(geometry)) => {
+                Self::MappedPatch(MappedPatches::new(cpu, grid, geometry))
+            }
+            (Smoother::Chebyshev, _) => Self::Chebyshev(Chebyshev::new(cpu, grid)),
+            (Smoother::Point, None) => Self::Point(PointGaussSeidel::new(grid)),
+            (Smoother::Point, Some(_)) => return Err(MultigridError::Points),
+        })
+    }
+
+    /// What solves exactly in one step.
+    pub fn coarsest(cpu: &Cpu, grid: &BoxGrid) -> Result<Self, MultigridError> {
+        Ok(match grid.mapping() {
+            None => Self::VertexPatch(Patches::whole(cpu, grid)),
+            Some(geometry) => Self::Direct(Direct::new(cpu, grid, geometry)?),
+        })
     }
 
     /// One step for A x = b.
     pub fn step(&self, x: &mut [T], b: &[T], order: PostOrder) {
         match self {
             Self::VertexPatch(patches) => patches.step(x, b, order),
+            Self::MappedPatch(patches) => patches.step(x, b, order),
+            Self::Direct(direct) => direct.solve(x, b),
             Self::Chebyshev(chebyshev) => chebyshev.step(x, b),
             Self::Point(point) => point.step(x, b, order),
         }

@@ -2,6 +2,7 @@
 
 mod convergence;
 mod dense;
+mod mapped;
 mod parts;
 mod refusals;
 mod tables;

@@ -41,7 +41,7 @@ fn grids() -> Vec<BoxGrid> {
     ]
 }
 
-fn devices() -> impl Iterator<Item = Cpu> {
+pub fn devices() -> impl Iterator<Item = Cpu> {
     SimdLevel::available()
         .into_iter()
         .flat_map(|level| [1, 3].map(|threads| Cpu::with_simd(threads, level).unwrap()))
@@ -101,7 +101,7 @@ fn the_operator_is_symmetric_and_positive_and_the_same_on_every_device() {
 
 /// Nodes inside the cells around each vertex inside, in the order of colours: the numbers of cells before a vertex along
 /// x, y and z, even or odd, are the bits of its colour.
-fn patches(grid: &BoxGrid) -> Vec<Vec<usize>> {
+pub fn patches(grid: &BoxGrid) -> Vec<Vec<usize>> {
     let [n, m, _] = grid.nodes();
     let degree = grid.degree();
     let counts = [0, 1, 2].map(|axis| grid.widths(axis).len());
@@ -126,7 +126,7 @@ fn patches(grid: &BoxGrid) -> Vec<Vec<usize>> {
 }
 
 /// `[cui2024]`, eq. (2.7) by dense solves.
-fn sequential(a: &[f64], patches: &[Vec<usize>], x: &mut [f64], b: &[f64]) {
+pub fn sequential(a: &[f64], patches: &[Vec<usize>], x: &mut [f64], b: &[f64]) {
     let n = b.len();
     for patch in patches {
         let r: Vec<f64> = patch.iter().map(|&i| b[i] - dot(&a[i * n..(i + 1) * n], x)).collect();

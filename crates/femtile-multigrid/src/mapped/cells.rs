@@ -1,0 +1,69 @@
+use femtile_device::Cpu;
+use femtile_device::cpu::{SharedMut, Source};
+use femtile_tensor::{Contract, lanes};
+
+use super::Geometry;
+use super::product::{CellProduct, ProductRoom};
+use super::shapes::Shapes;
+use crate::grid::{BoxGrid, all};
+use crate::smoother::PostOrder;
+use crate::windows::{Rows, Windows, gather, scatter};
+
+/// The largest cubes, by nodes a side, whose products of matrices are compiled at once.
+const MAX_CUBE: usize = 9;
+
+/// Cells of any shape with their coefficients.
+#[derive(Debug, Clone)]
+pub(crate) struct MappedCells<T> {
+    pub shapes: Shapes<T>,
+    pub product: CellProduct<T>,
+    windows: Windows<()>,
+}
+
+impl<T: Contract> MappedCells<T> {
+    pub fn new(grid: &BoxGrid, geometry: &Geometry) -> Self {
+        let shapes = Shapes::new(geometry, grid.dimension(), grid.degree() < MAX_CUBE);
+        Self {
+            product: CellProduct::new(grid.degree(), shapes.kind()),
+            shapes,
+            windows: Windows::new(grid, [1; 3], |_| ()).also_on(geometry.corner_strides()),
+        }
+    }
+
+    /// $y \leftarrow y + \alpha A x$, where rows are the nodes of a cell.
+    pub fn add(&self, cpu: &Cpu, rows: &Rows, y: &SharedMut<'_, T>, x: Source<'_, T>, alpha: T) {
+        let n_lanes = lanes::<T>(cpu);
+        let room = || (vec![T::ZERO; rows.n_nodes() * n_lanes], Vec::new(), ProductRoom::default());
+        self.windows.sweep::<T, _>(cpu, PostOrder::Same, room, |(u, shape, room), batch| {
+            #[allow(unsafe_code)]
+            // SAFETY: nobody writes x.
+            unsafe {
+                gather(cpu, rows, batch.firsts, u, x);
+            }
+            self.shapes.load(batch.others, 0, n_lanes, shape);
+            self.product.apply(cpu, shape, u, room);
+            #[allow(unsafe_code)]
+            // SAFETY: cells that are gone through at once share no node.
+            unsafe {
+                scatter(cpu, rows, batch.firsts, u, y, |to, value| *to += alpha * value);
+            }
+        });
+    }
+}
+
+/// Calls `work` with each cell of a grid, the number of its first node, and its matrix in double precision.
+pub(crate) fn for_matrices(
+    cpu: &Cpu,
+    grid: &BoxGrid,
+    geometry: &Geometry,
+    mut work: impl FnMut(usize, &[f64]),
+) {
+    let cells = MappedCells::<f64>::new(grid, geometry);
+    let (strides, of_corners) = (grid.strides(), geometry.corner_strides());
+    let mut room = ProductRoom::default();
+    for cell in all(geometry.cells()) {
+        let number = |strides: [usize; 3]| (0..3).map(|axis| strides[axis] * cell[axis]).sum::<usize>();
+        let matrix = cells.product.matrix(cpu, cells.shapes.of(number(of_corners)), &mut room);
+        work(grid.degree() * number(strides), &matrix);
+    }
+}

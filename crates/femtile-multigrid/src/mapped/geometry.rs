@@ -1,0 +1,300 @@
+use std::sync::Arc;
+
+use crate::MultigridError;
+use crate::grid::{BoxGrid, all};
+
+/// Corners that are off a line along an axis by less than this share of the box are on it.
+const STRAIGHT: f64 = 1e-12;
+
+/// Where the corners of cells are that stand in rows as those of a box do, and a coefficient of each cell.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Geometry {
+    dimension: usize,
+    /// Along each axis; one where there is no such axis.
+    cells: [usize; 3],
+    /// `[n_z + 1][n_y + 1][n_x + 1]`, a single layer where there is no third axis.
+    corners: Vec<[f64; 3]>,
+    /// `[n_z][n_y][n_x]`.
+    coefficients: Vec<f64>,
+    /// Whether cells are rectangles along the axes.
+    is_rectangular: bool,
+    /// The grid whose cells were joined.
+    finer: Option<Arc<BoxGrid>>,
+}
+
+impl Geometry {
+    /// Of so many cells along each of two or three axes.
+    ///
+    /// # Errors
+    /// [`MultigridError::Entries`] where there are too few or too many, [`MultigridError::Coefficient`] and
+    /// [`MultigridError::Inverted`] with the cell.
+    pub fn new(
+        cells: &[usize],
+        corners: Vec<[f64; 3]>,
+        coefficients: Vec<f64>,
+    ) -> Result<Self, MultigridError> {
+        let dimension = cells.len();
+        let cells = std::array::from_fn(|axis| cells.get(axis).copied().unwrap_or(1));
+        let mut geometry =
+            Self { dimension, cells, corners, coefficients, is_rectangular: false, finer: None };
+        geometry.check()?;
+        geometry.is_rectangular = geometry.rows_are_straight();
+        Ok(geometry)
+    }
+
+    fn check(&self) -> Result<(), MultigridError> {
+        let n_corners = self.n_corners().iter().product();
+        let n_cells = self.cells.iter().product();
+        for (field, expected, found) in
+            [("corners", n_corners, self.corners.len()), ("coefficients", n_cells, self.coefficients.len())]
+        {
+            if expected != found {
+                return Err(MultigridError::Entries { field, expected, found });
+            }
+        }
+        for (cell, &coefficient) in all(self.cells).zip(&self.coefficients) {
+            if !(coefficient > 0.0 && coefficient.is_finite()) {
+                return Err(MultigridError::Coefficient { cell, coefficient });
+            }
+        }
+        self.inverted().map_or(Ok(()), |cell| Err(MultigridError::Inverted { cell }))
+    }
+
+    /// A cell whose determinant is not positive in its corners and its middle.
+    fn inverted(&self) -> Option<[usize; 3]> {
+        let places = || all([2; 3]).map(|at| at.map(|at| at as f64)).chain([[0.5; 3]]);
+        let is_sound = |cell: [usize; 3]| {
+            let map = self.map(cell);
+            places().all(|at| map.determinant(at) > 0.0)
+        };
+        all(self.cells).find(|cell| !is_sound(*cell))
+    }
+
+    fn rows_are_straight(&self) -> bool {
+        let n = self.n_corners();
+        let lines = [0, 1, 2].map(|axis| self.line(axis));
+        (0..self.dimension).all(|axis| {
+            let line = &lines[axis];
+            let extent = (line[line.len() - 1] - line[0]).abs();
+            all(n)
+                .zip(&self.corners)
+                .all(|(at, corner)| (corner[axis] - line[at[axis]]).abs() <= STRAIGHT * extent)
+        })
+    }
+
+    /// Coordinates along an axis of the corners on its first line.
+    fn line(&self, axis: usize) -> Vec<f64> {
+        let corner = |i: usize| {
+            let mut at = [0; 3];
+            at[axis] = i;
+            self.corner(at)[axis]
+        };
+        (0..self.n_corners()[axis]).map(corner).collect()
+    }
+
+    /// Widths of the columns of cells along an axis, where cells are rectangles; of others the mean one for each. Those that
+    /// differ by rounding are made the same.
+    pub fn widths(&self, axis: usize) -> Vec<f64> {
+        if axis >= self.dimension {
+            return Vec::new();
+        }
+        if !self.is_plain() {
+            return vec![self.mean_length(axis); self.cells[axis]];
+        }
+        let mut known: Vec<f64> = Vec::new();
+        let width = |ends: &[f64]| {
+            let width = ends[1] - ends[0];
+            let is_same = |known: &&f64| (*known - width).abs() <= 1e-10 * width;
+            known.iter().find(is_same).copied().unwrap_or_else(|| {
+                known.push(width);
+                width
+            })
+        };
+        self.line(axis).windows(2).map(width).collect()
+    }
+
+    /// The mean length of the edges along an axis.
+    fn mean_length(&self, axis: usize) -> f64 {
+        let mut n = self.n_corners();
+        n[axis] -= 1;
+        let length = |mut at: [usize; 3]| {
+            let begin = self.corner(at);
+            at[axis] += 1;
+            let end = self.corner(at);
+            (0..3).map(|i| (end[i] - begin[i]).powi(2)).sum::<f64>().sqrt()
+        };
+        all(n).map(length).sum::<f64>() / n.iter().product::<usize>() as f64
+    }
+
+    /// Whether cells are rectangles along the axes.
+    pub fn is_rectangular(&self) -> bool {
+        self.is_rectangular
+    }
+
+    /// Whether the box is one of rectangles with a coefficient of one.
+    pub fn is_plain(&self) -> bool {
+        self.is_rectangular && self.coefficients.iter().all(|&coefficient| coefficient == 1.0)
+    }
+
+    /// Cells along each axis; one where there is no such axis.
+    pub fn cells(&self) -> [usize; 3] {
+        self.cells
+    }
+
+    /// Corners along each axis.
+    pub fn n_corners(&self) -> [usize; 3] {
+        std::array::from_fn(|axis| self.cells[axis] + usize::from(axis < self.dimension))
+    }
+
+    /// From a corner to the next along each axis, in their numbers; zero along an axis that there is not.
+    pub fn corner_strides(&self) -> [usize; 3] {
+        let [n, m, _] = self.n_corners();
+        [1, n, if self.dimension == 3 { n * m } else { 0 }]
+    }
+
+    fn corner(&self, at: [usize; 3]) -> [f64; 3] {
+        let [n, m, _] = self.n_corners();
+        self.corners[(at[2] * m + at[1]) * n + at[0]]
+    }
+
+    /// The coefficient of a cell.
+    pub fn coefficient(&self, cell: [usize; 3]) -> f64 {
+        let [n, m, _] = self.cells;
+        self.coefficients[(cell[2] * m + cell[1]) * n + cell[0]]
+    }
+
+    /// The map of the unit square or cube to a cell; a square is taken for a cube of height one.
+    pub fn map(&self, cell: [usize; 3]) -> CellMap {
+        let corners = std::array::from_fn(|bits| {
+            let up = [0, 1, 2].map(|axis| bits >> axis & 1);
+            if self.dimension == 3 {
+                return self.corner([0, 1, 2].map(|axis| cell[axis] + up[axis]));
+            }
+            let [x, y, _] = self.corner([cell[0] + up[0], cell[1] + up[1], 0]);
+            [x, y, up[2] as f64]
+        });
+        CellMap { corners }
+    }
+
+    /// With every cell halved along every axis by its map.
+    pub fn refined(&self) -> Self {
+        let coarse = self.n_corners();
+        let cells = std::array::from_fn(|axis| if axis < self.dimension { 2 * self.cells[axis] } else { 1 });
+        let fine = coarse.map(|n| 2 * n - 1);
+        let corner = |at: [usize; 3]| {
+            // The corners that it lies in the middle of.
+            let [low, high] = [0, 1].map(|up| at.map(|at| (at + up) / 2));
+            let near = (0..8)
+                .map(|bits: usize| self.corner([0, 1, 2].map(|axis| [low, high][bits >> axis & 1][axis])));
+            near.fold([0.0; 3], |sum, near| [0, 1, 2].map(|i| sum[i] + 0.125 * near[i]))
+        };
+        Self {
+            cells,
+            corners: all(fine).map(corner).collect(),
+            coefficients: all(cells)
+                .map(|at| self.coefficient([0, 1, 2].map(|axis| at[axis] * self.cells[axis] / cells[axis])))
+                .collect(),
+            finer: None,
+            dimension: self.dimension,
+            is_rectangular: self.is_rectangular,
+        }
+    }
+
+    /// With so many cells along each axis joined, one or two: every other corner along these, the mean of the coefficients. None
+    /// where a joined cell would be inverted.
+    pub fn coarsened(&self, finer: &BoxGrid, factors: [usize; 3]) -> Option<Self> {
+        let cells = [0, 1, 2].map(|axis| self.cells[axis] / factors[axis]);
+        let mut coarse = Self {
+            cells,
+            corners: Vec::new(),
+            coefficients: Vec::new(),
+            finer: Some(Arc::new(finer.clone())),
+            dimension: self.dimension,
+            is_rectangular: self.is_rectangular,
+        };
+        let first = |at: [usize; 3]| [0, 1, 2].map(|axis| factors[axis] * at[axis]);
+        coarse.corners = all(coarse.n_corners()).map(|at| self.corner(first(at))).collect();
+        let mean = |at: [usize; 3]| {
+            let first = first(at);
+            let (parts, n) = (all(factors), factors.iter().product::<usize>() as f64);
+            parts.map(|part| self.coefficient([0, 1, 2].map(|axis| first[axis] + part[axis]))).sum::<f64>()
+                / n
+        };
+        coarse.coefficients = all(cells).map(mean).collect();
+        coarse.inverted().is_none().then_some(coarse)
+    }
+
+    /// The grid whose cells were joined.
+    pub fn finer(&self) -> Option<&BoxGrid> {
+        self.finer.as_deref()
+    }
+}
+
+/// A map that is linear along each axis, by the corners that it takes those of the unit cube to, their bits the axes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CellMap {
+    corners: [[f64; 3]; 8],
+}
+
+impl CellMap {
+    /// Where a point of the unit cube comes to lie.
+    pub fn point(&self, at: [f64; 3]) -> [f64; 3] {
+        self.sum(|axis, up| if up { at[axis] } else { 1.0 - at[axis] })
+    }
+
+    /// Columns of $J = \partial x / \partial \hat x$.
+    pub fn columns(&self, at: [f64; 3]) -> [[f64; 3]; 3] {
+        [0, 1, 2].map(|along| {
+            self.sum(|axis, up| match (axis == along, up) {
+                (true, true) => 1.0,
+                (true, false) => -1.0,
+                (false, true) => at[axis],
+                (false, false) => 1.0 - at[axis],
+            })
+        })
+    }
+
+    fn sum(&self, factor: impl Fn(usize, bool) -> f64) -> [f64; 3] {
+        let mut sum = [0.0; 3];
+        for (bits, corner) in self.corners.iter().enumerate() {
+            let product: f64 = (0..3).map(|axis| factor(axis, bits >> axis & 1 == 1)).product();
+            (0..3).for_each(|i| sum[i] += product * corner[i]);
+        }
+        sum
+    }
+
+    /// $\det J$.
+    pub fn determinant(&self, at: [f64; 3]) -> f64 {
+        let [x, y, z] = self.columns(at);
+        dot(x, cross(y, z))
+    }
+
+    /// $G = \det J\, J^{-1} J^{-\mathsf{T}}$ in the middle of the cell.
+    pub fn metric(&self) -> [[f64; 3]; 3] {
+        let [x, y, z] = self.columns([0.5; 3]);
+        let rows = [cross(y, z), cross(z, x), cross(x, y)];
+        let determinant = dot(x, rows[0]);
+        rows.map(|row| rows.map(|other| dot(row, other) / determinant))
+    }
+
+    /// Factors of products of powers of $2 \hat x - 1$ in twice the map, from its first corner on.
+    pub fn powers(&self) -> [[f64; 3]; 8] {
+        let origin = self.corners[0];
+        std::array::from_fn(|powers| {
+            let mut sum = [0.0; 3];
+            for (bits, corner) in self.corners.iter().enumerate() {
+                let sign = if (powers & !bits).count_ones() % 2 == 1 { -0.25 } else { 0.25 };
+                (0..3).for_each(|i| sum[i] += sign * (corner[i] - origin[i]));
+            }
+            sum
+        })
+    }
+}
+
+fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+}

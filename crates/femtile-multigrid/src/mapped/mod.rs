@@ -1,0 +1,10 @@
+//! Cells of any shape, with coefficients: their maps, and products with their matrices.
+
+mod cells;
+mod geometry;
+mod product;
+mod shapes;
+
+pub(crate) use cells::{MappedCells, for_matrices};
+pub(crate) use geometry::{CellMap, Geometry};
+pub(crate) use product::ProductRoom;

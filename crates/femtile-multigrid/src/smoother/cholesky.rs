@@ -1,0 +1,96 @@
+use femtile_device::Scalar;
+
+/// The factor L of a symmetric positive definite matrix $A = L L^\mathsf{T}$ with a band of entries.
+///
+/// # Source
+/// `[golub2013]`, Alg. 4.3.5.
+#[derive(Debug, Clone)]
+pub(crate) struct Cholesky<T> {
+    /// Entries of a row up to its diagonal, which is given as its reciprocal.
+    width: usize,
+    /// `[n][width]`.
+    entries: Vec<T>,
+}
+
+impl Cholesky<f64> {
+    /// Of a matrix by its rows up to the diagonal, `[n][width]`, what lies before the first column left out.
+    ///
+    /// # Panics
+    /// When the matrix is not positive definite.
+    pub fn new(width: usize, mut entries: Vec<f64>) -> Self {
+        for i in 0..entries.len() / width {
+            let (above, row) = entries.split_at_mut(i * width);
+            let row = &mut row[..width];
+            let first = i.saturating_sub(width - 1);
+            for j in first..i {
+                // Row j up to column j; both rows from the first column that they have in common.
+                let other = &above[j * width..][..width];
+                let [own_at, other_at] = [width - 1 + j - i, width - 1];
+                let n = (j - first).min(other_at).min(own_at);
+                let sum: f64 = (1..=n).map(|k| row[own_at - k] * other[other_at - k]).sum();
+                row[own_at] = (row[own_at] - sum) * other[other_at];
+            }
+            let sum: f64 = row[..width - 1].iter().map(|l| l * l).sum();
+            let rest = row[width - 1] - sum;
+            assert!(rest > 0.0, "the matrix is not positive definite");
+            row[width - 1] = rest.sqrt().recip();
+        }
+        Self { width, entries }
+    }
+
+    /// Rounded.
+    pub fn to<T: Scalar>(&self) -> Cholesky<T> {
+        Cholesky {
+            width: self.width,
+            entries: self.entries.iter().map(|&entry| T::from_f64(entry)).collect(),
+        }
+    }
+}
+
+impl<T: Scalar> Cholesky<T> {
+    /// $x \leftarrow A^{-1} x$.
+    pub fn solve(&self, x: &mut [T]) {
+        let width = self.width;
+        for (i, row) in self.entries.chunks_exact(width).enumerate() {
+            let n = i.min(width - 1);
+            let known = &x[i - n..i];
+            let sum: T = row[width - 1 - n..width - 1].iter().zip(known).map(|(l, x)| *l * *x).sum();
+            x[i] = (x[i] - sum) * row[width - 1];
+        }
+        for (i, row) in self.entries.chunks_exact(width).enumerate().rev() {
+            let n = i.min(width - 1);
+            x[i] *= row[width - 1];
+            let found = x[i];
+            let to = x[i - n..i].iter_mut();
+            to.zip(&row[width - 1 - n..width - 1]).for_each(|(x, l)| *x -= *l * found);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn solutions_of_bands_have_small_residuals() {
+        for (n, width) in [(1, 1), (2, 2), (7, 3), (19, 19), (40, 6)] {
+            let entry = |i: usize, j: usize| {
+                let (low, high) = (i.min(j), i.max(j));
+                match high - low {
+                    0 => width as f64,
+                    gap if gap < width => (1.3 * low as f64 + 0.7 * high as f64).sin(),
+                    _ => 0.0,
+                }
+            };
+            let at = |i: usize, k: usize| (i + k + 1).checked_sub(width).map_or(0.0, |j| entry(i, j));
+            let rows = (0..n * width).map(|place| at(place / width, place % width)).collect();
+            let b: Vec<f64> = (0..n).map(|i| (i as f64).cos()).collect();
+            let (cholesky, mut x) = (Cholesky::new(width, rows), b.clone());
+            cholesky.solve(&mut x);
+            for i in 0..n {
+                let product: f64 = (0..n).map(|j| entry(i, j) * x[j]).sum();
+                assert!((product - b[i]).abs() < 1e-12, "{n} {width}, row {i}");
+            }
+        }
+    }
+}

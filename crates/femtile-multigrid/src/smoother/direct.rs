@@ -1,0 +1,75 @@
+use femtile_device::Cpu;
+use femtile_tensor::Contract;
+
+use super::cholesky::Cholesky;
+use crate::MultigridError;
+use crate::grid::{BoxGrid, all};
+use crate::mapped::{Geometry, for_matrices};
+
+/// The most bytes that a factor may take.
+const MOST_BYTES: usize = 64 << 20;
+
+/// The exact solve on all nodes inside a grid of cells of any shape, in double precision and on one thread.
+///
+/// # Cost
+/// With n unknowns, $b = k\, n_x n_y$ of them between neighbours across the slowest axis: $\mathcal{O}(n b^2)$ to set up, 2 n b
+/// multiplications a solve, n b numbers.
+#[derive(Debug, Clone)]
+pub struct Direct {
+    /// Nodes inside.
+    nodes: Vec<u32>,
+    factor: Cholesky<f64>,
+}
+
+impl Direct {
+    /// # Errors
+    /// [`MultigridError::Direct`] where the factor takes too much memory.
+    pub(crate) fn new(cpu: &Cpu, grid: &BoxGrid, geometry: &Geometry) -> Result<Self, MultigridError> {
+        let mut unknowns = vec![None; grid.n_nodes()];
+        let mut nodes = Vec::new();
+        for (node, at) in all(grid.nodes()).enumerate() {
+            if !grid.is_on_boundary(at) {
+                unknowns[node] = Some(nodes.len());
+                nodes.push(node as u32);
+            }
+        }
+        let of_cell = of_cell(grid);
+        let inside = grid.nodes().map(|n| n.max(3) - 2);
+        let [n, m, _] = inside;
+        let slowest = if grid.dimension() == 3 { n * m } else { n };
+        let (k, dimension) = (grid.degree(), grid.dimension());
+        let width = (k * (slowest + if dimension == 3 { n } else { 0 } + 1) + 1).min(nodes.len().max(1));
+        let bytes = nodes.len() * width * size_of::<f64>();
+        if bytes > MOST_BYTES {
+            return Err(MultigridError::Direct { unknowns: nodes.len(), bytes, most: MOST_BYTES });
+        }
+        let mut rows = vec![0.0; nodes.len() * width];
+        for_matrices(cpu, grid, geometry, |first, matrix| {
+            for (row, entries) in of_cell.iter().zip(matrix.chunks_exact(of_cell.len())) {
+                let Some(row) = unknowns[first + row] else { continue };
+                for (column, entry) in of_cell.iter().zip(entries) {
+                    if let Some(column) = unknowns[first + column].filter(|column| *column <= row) {
+                        rows[row * width + width - 1 + column - row] += entry;
+                    }
+                }
+            }
+        });
+        Ok(Self { nodes, factor: Cholesky::new(width, rows) })
+    }
+
+    /// Solves A x = b, whatever x was.
+    pub fn solve<T: Contract>(&self, x: &mut [T], b: &[T]) {
+        let mut values: Vec<f64> = self.nodes.iter().map(|&node| b[node as usize].to_f64()).collect();
+        self.factor.solve(&mut values);
+        for (&node, value) in self.nodes.iter().zip(values) {
+            x[node as usize] = T::from_f64(value);
+        }
+    }
+}
+
+/// The nodes of a cell, from its first one.
+pub(crate) fn of_cell(grid: &BoxGrid) -> Vec<usize> {
+    let along = [0, 1, 2].map(|axis| if grid.widths(axis).is_empty() { 1 } else { grid.degree() + 1 });
+    let strides = grid.strides();
+    all(along).map(|at| (0..3).map(|axis| strides[axis] * at[axis]).sum()).collect()
+}

@@ -1,0 +1,416 @@
+//! Cells of any shape and coefficient.
+
+use std::f64::consts::PI;
+
+use femtile_device::cpu::SimdLevel;
+use femtile_device::{Buffer, Cpu, Scalar};
+use femtile_element::quadrature::gauss_legendre;
+use femtile_element::tensor::Lagrange;
+use femtile_linalg::comm::Alone;
+use femtile_linalg::krylov::cg::{CgConfig, ConjugateGradient};
+use femtile_linalg::{LinearOperator, Preconditioner};
+use femtile_multigrid::{
+    BoxGrid, BoxKernels, BoxOperator, GeometricMultigrid, Multigrid, MultigridConfig, MultigridError,
+    PostOrder, Smoother,
+};
+
+use crate::dense::{dot, inside, largest, matrix, on, random};
+use crate::parts::{devices, patches, sequential};
+
+/// So many cells along each axis of the unit square or cube, their corners moved, with a coefficient by place.
+fn mapped(
+    degree: usize,
+    cells: &[usize],
+    map: impl Fn([f64; 3]) -> [f64; 3],
+    coefficient: impl Fn([usize; 3]) -> f64,
+) -> BoxGrid {
+    let n: [usize; 3] = std::array::from_fn(|axis| cells.get(axis).copied().unwrap_or(0));
+    let places = |n: [usize; 3]| {
+        let n = n.map(|n| n.max(1));
+        (0..n[0] * n[1] * n[2]).map(move |i| [i % n[0], i / n[0] % n[1], i / (n[0] * n[1])])
+    };
+    let corner = |at: [usize; 3]| map([0, 1, 2].map(|axis| at[axis] as f64 / n[axis].max(1) as f64));
+    let corners = places(n.map(|n| if n == 0 { 1 } else { n + 1 })).map(corner).collect();
+    BoxGrid::mapped(degree, cells, corners, places(n).map(coefficient).collect()).unwrap()
+}
+
+/// The box bent inwards and outwards by up to 15 % of its sides.
+fn bent(dimension: usize) -> impl Fn([f64; 3]) -> [f64; 3] {
+    move |at| {
+        let by: f64 = 0.15 * at[..dimension].iter().map(|t| (PI * t).sin()).product::<f64>();
+        let [x, y, z] = at;
+        [x + by, y - by, if dimension == 3 { z + by } else { 0.0 }]
+    }
+}
+
+/// Bent everywhere, its sides too.
+fn wavy([x, y, z]: [f64; 3]) -> [f64; 3] {
+    [x + 0.1 * (3.0 * y + z).sin(), y + 0.08 * (4.0 * x).sin(), z + 0.05 * z * (5.0 * x + y).cos()]
+}
+
+/// Turned by up to 45° along z; in two dimensions around the middle.
+fn twisted([x, y, z]: [f64; 3]) -> [f64; 3] {
+    let (x, y) = (x - 0.5, y - 0.5);
+    let (sine, cosine) = (0.25 * PI * z + 0.8 * (x * x + y * y)).sin_cos();
+    [cosine * x - sine * y, sine * x + cosine * y, z]
+}
+
+fn straight(at: [f64; 3]) -> [f64; 3] {
+    at
+}
+
+fn one(_: [usize; 3]) -> f64 {
+    1.0
+}
+
+/// Between 1 and 10⁴, by place.
+fn rough([x, y, z]: [usize; 3]) -> f64 {
+    10.0_f64.powf(2.0 + 2.0 * (12.9 * x as f64 + 78.2 * y as f64 + 37.7 * z as f64).sin())
+}
+
+/// The matrix by plain quadrature, rows and columns of the boundary zero.
+fn reference(
+    degree: usize,
+    cells: &[usize],
+    map: impl Fn([f64; 3]) -> [f64; 3],
+    coefficient: impl Fn([usize; 3]) -> f64,
+) -> Vec<f64> {
+    let d = cells.len();
+    let grid = mapped(degree, cells, &map, &coefficient);
+    let (n, [n_x, n_y, _]) = (grid.n_nodes(), grid.nodes());
+    let (points, weights) = gauss_legendre(degree + 1);
+    let shapes = Lagrange::gauss_lobatto(degree);
+    let (values, slopes) = (shapes.values(&points), shapes.slopes(&points));
+    let m = degree + 1;
+    let split = |i: usize, m: usize| [i % m, i / m % m, i / (m * m)];
+    let mut a = vec![0.0; n * n];
+    let n_cells: usize = cells.iter().product();
+    for cell in 0..n_cells {
+        let at = [cell % cells[0], cell / cells[0] % cells[1], cell / (cells[0] * cells[1])];
+        for q in 0..m.pow(d as u32) {
+            let q = split(q, m);
+            // J[i][a], its inverse by Cramer's rule.
+            let mut jacobian = [[0.0; 3], [0.0; 3], [0.0, 0.0, if d == 3 { 0.0 } else { 1.0 }]];
+            for bits in 0..1 << d {
+                let up = [0, 1, 2].map(|axis| bits >> axis & 1);
+                let x = map([0, 1, 2]
+                    .map(|axis| (at[axis] + up[axis]) as f64 / cells.get(axis).copied().unwrap_or(1) as f64));
+                for a in 0..d {
+                    let factor = |axis: usize| match (axis == a, up[axis] == 1) {
+                        (true, up) => [-1.0, 1.0][usize::from(up)],
+                        (false, true) => points[q[axis]],
+                        (false, false) => 1.0 - points[q[axis]],
+                    };
+                    let factor: f64 = (0..d).map(factor).product();
+                    (0..d).for_each(|i| jacobian[i][a] += factor * x[i]);
+                }
+            }
+            let minor = |i: usize, a: usize| {
+                let [[p, q], [r, s]] =
+                    [1, 2].map(|row| [1, 2].map(|column| jacobian[(i + row) % 3][(a + column) % 3]));
+                p * s - q * r
+            };
+            let determinant: f64 = (0..3).map(|a| jacobian[0][a] * minor(0, a)).sum();
+            let weight: f64 = (0..d).map(|axis| weights[q[axis]]).product::<f64>();
+            let gradient = |node: usize| {
+                let node = split(node, m);
+                let of_cell = [0, 1, 2].map(|a| {
+                    let factor =
+                        |axis: usize| (if axis == a { &slopes } else { &values }).row(q[axis])[node[axis]];
+                    if a < d { (0..d).map(factor).product() } else { 0.0 }
+                });
+                [0, 1, 2].map(|i| (0..3).map(|a| minor(i, a) / determinant * of_cell[a]).sum::<f64>())
+            };
+            let gradients: Vec<[f64; 3]> = (0..m.pow(d as u32)).map(gradient).collect();
+            let number = |node: usize| {
+                let node = split(node, m);
+                let along = [0, 1, 2].map(|axis| degree * at[axis] + node[axis]);
+                (along[2] * n_y + along[1]) * n_x + along[0]
+            };
+            for (i, of_row) in gradients.iter().enumerate() {
+                for (j, of_column) in gradients.iter().enumerate() {
+                    let product: f64 = (0..3).map(|i| of_row[i] * of_column[i]).sum();
+                    a[number(i) * n + number(j)] += coefficient(at) * weight * determinant * product;
+                }
+            }
+        }
+    }
+    let is_inside = inside(&grid).into_iter().fold(vec![false; n], |mut all, node| {
+        all[node] = true;
+        all
+    });
+    for (at, entry) in a.iter_mut().enumerate() {
+        if !is_inside[at / n] || !is_inside[at % n] {
+            *entry = 0.0;
+        }
+    }
+    a
+}
+
+fn difference(a: &[f64], b: &[f64]) -> f64 {
+    largest(&a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>())
+}
+
+#[test]
+fn the_operator_is_that_of_plain_quadrature() {
+    let shapes: [(usize, &[usize]); 7] = [
+        (1, &[5, 4]),
+        (3, &[2, 3]),
+        (7, &[1, 2]),
+        (1, &[3, 5, 2]),
+        (2, &[2, 3, 2]),
+        (4, &[1, 2, 1]),
+        (9, &[1, 1, 1]),
+    ];
+    for (degree, cells) in shapes {
+        for is_straight in [true, false] {
+            let map = |at| if is_straight { straight(at) } else { wavy(at) };
+            let grid = mapped(degree, cells, map, rough);
+            let expected = reference(degree, cells, map, rough);
+            let (n, size) = (grid.n_nodes(), largest(&expected));
+            let x = random(&grid, 3);
+            let ax: Vec<f64> = expected.chunks_exact(n).map(|row| dot(row, &x)).collect();
+            for cpu in devices() {
+                let a = BoxOperator::<f64>::new(&cpu, &grid);
+                let mut y = Buffer::from_vec(&cpu, vec![f64::NAN; n]).unwrap();
+                a.apply(&mut y, &on(&cpu, &x)).unwrap();
+                assert!(difference(y.as_slice(), &ax) < 1e-12 * size, "degree {degree}, {cpu:?}");
+                let single = BoxOperator::<f32>::new(&cpu, &grid);
+                let mut y = Buffer::from_vec(&cpu, vec![f32::NAN; n]).unwrap();
+                let narrow: Vec<f32> = x.iter().map(|x| *x as f32).collect();
+                single.apply(&mut y, &on(&cpu, &narrow)).unwrap();
+                let wide: Vec<f64> = y.as_slice().iter().map(|y| f64::from(*y)).collect();
+                assert!(difference(&wide, &ax) < 1e-4 * size, "degree {degree}, {cpu:?}, f32");
+            }
+        }
+    }
+}
+
+/// One step of the smoother on the refined grid.
+fn smoothed<T: Scalar>(cpu: &Cpu, coarse: &BoxGrid, x: &[f64], b: &[f64], order: PostOrder) -> Vec<f64>
+where
+    Cpu: BoxKernels<T>,
+{
+    let rounded = |x: &[f64]| on(cpu, &x.iter().map(|x| T::from_f64(*x)).collect::<Vec<_>>());
+    let multigrid = Multigrid::<T>::new(cpu, coarse, 2, MultigridConfig::default()).unwrap();
+    let mut x = rounded(x);
+    multigrid.smooth(&mut x, &rounded(b), order).unwrap();
+    x.as_slice().iter().map(|x| x.to_f64()).collect()
+}
+
+#[test]
+fn equal_rectangles_with_one_coefficient_are_smoothed_as_without() {
+    for (degree, cells) in [(3, &[2, 3][..]), (1, &[2, 2, 3]), (2, &[1, 2, 2])] {
+        let [with, without] = [3.0, 1.0].map(|c| mapped(degree, cells, straight, |_| c));
+        let fine = with.refined();
+        let (x, b) = (random(&fine, 1), random(&fine, 2));
+        let scaled: Vec<f64> = b.iter().map(|b| b / 3.0).collect();
+        for order in [PostOrder::Same, PostOrder::Reversed] {
+            for cpu in devices() {
+                let expected = smoothed::<f64>(&cpu, &without, &x, &scaled, order);
+                let found = smoothed::<f64>(&cpu, &with, &x, &b, order);
+                assert!(difference(&found, &expected) < 1e-11 * largest(&expected), "{degree} {cpu:?}");
+            }
+        }
+        let widths: Vec<Vec<f64>> = cells.iter().map(|&n| vec![1.0 / n as f64; n]).collect();
+        let cpu = Cpu::new(1).unwrap();
+        let expected =
+            smoothed::<f64>(&cpu, &BoxGrid::new(degree, &widths).unwrap(), &x, &b, PostOrder::Same);
+        assert_eq!(smoothed::<f64>(&cpu, &without, &x, &b, PostOrder::Same), expected);
+    }
+}
+
+#[test]
+fn patches_with_jumps_are_solved_exactly() {
+    // Every patch of the fine grid has coefficients of three sizes or more.
+    let jumps = |[x, y, z]: [usize; 3]| [1.0, 1e4, 30.0][(x + 2 * y + z) % 3];
+    for (degree, cells) in [(1, &[5, 4][..]), (3, &[3, 2]), (1, &[2, 3, 4]), (2, &[2, 2, 3])] {
+        for is_straight in [true, false] {
+            let map = |at| if is_straight { straight(at) } else { wavy(at) };
+            // A coarser grid than there is, so that the smoother is that of these cells.
+            let doubled: Vec<usize> = cells.iter().map(|n| 2 * n).collect();
+            let grid = mapped(degree, &doubled, map, jumps);
+            if grid.n_nodes() > 1300 {
+                continue;
+            }
+            let coarse = grid.coarsened().unwrap();
+            assert_eq!(coarse.refined(), grid);
+            let plain = Cpu::with_simd(1, SimdLevel::Scalar).unwrap();
+            let a = matrix(&BoxOperator::<f64>::new(&plain, &grid));
+            let (x, b) = (random(&grid, 1), random(&grid, 2));
+            let mut order = patches(&grid);
+            for post in [PostOrder::Same, PostOrder::Reversed] {
+                let mut expected = x.clone();
+                sequential(&a, &order, &mut expected, &b);
+                for cpu in devices() {
+                    let found = smoothed::<f64>(&cpu, &coarse, &x, &b, post);
+                    assert!(difference(&found, &expected) < 1e-9 * largest(&expected), "{degree} {cpu:?}");
+                    let found = smoothed::<f32>(&cpu, &coarse, &x, &b, post);
+                    assert!(
+                        difference(&found, &expected) < 2e-2 * largest(&expected),
+                        "{degree} {cpu:?} f32"
+                    );
+                }
+                order.reverse();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_cycle_on_cells_of_any_shape_is_symmetric_and_positive_and_has_the_same_bits_on_all_threads() {
+    for (degree, cells) in [(1, &[3, 4][..]), (3, &[2, 2]), (1, &[2, 3, 2]), (2, &[2, 1, 2])] {
+        for smoother in [Smoother::VertexPatch, Smoother::Chebyshev] {
+            let coarse = mapped(degree, cells, wavy, rough);
+            let mut bits = None;
+            for threads in [1, 2, 3] {
+                let cpu = Cpu::new(threads).unwrap();
+                let cycle = GeometricMultigrid::<f64>::with_smoother(&cpu, &coarse, 2, smoother).unwrap();
+                let grid = cycle.multigrid().grid().clone();
+                let (x, y) = (random(&grid, 8), random(&grid, 9));
+                let apply = |r: &[f64]| {
+                    let mut z = Buffer::from_vec(&cpu, vec![f64::NAN; r.len()]).unwrap();
+                    cycle.apply(&mut z, &on(&cpu, r)).unwrap();
+                    z.to_host().unwrap()
+                };
+                let (mx, my) = (apply(&x), apply(&y));
+                let size = dot(&mx, &x).max(dot(&my, &y));
+                assert!((dot(&mx, &y) - dot(&x, &my)).abs() < 1e-11 * size);
+                assert!(dot(&mx, &x) > 0.0 && dot(&my, &y) > 0.0);
+                assert_eq!(bits.get_or_insert_with(|| mx.clone()), &mx, "{threads} threads");
+            }
+        }
+    }
+}
+
+/// Iterations of conjugate gradients with a cycle in the precision `T`.
+fn iterations<T: Scalar>(coarse: &BoxGrid, n_levels: usize, smoother: Smoother) -> usize
+where
+    Cpu: BoxKernels<T>,
+{
+    let cpu = Cpu::new(0).unwrap();
+    let cycle = GeometricMultigrid::<T>::with_smoother(&cpu, coarse, n_levels, smoother).unwrap();
+    let grid = cycle.multigrid().grid();
+    let operator = BoxOperator::<f64>::new(&cpu, grid);
+    let b = Buffer::from_vec(&cpu, grid.load(|[x, y, z]| 1.0 + x - y * y + z)).unwrap();
+    let mut x = Buffer::zeros(&cpu, b.len()).unwrap();
+    let method = ConjugateGradient::new(CgConfig { tolerance: 1e-8, ..CgConfig::default() });
+    let outcome = method.solve(&mut x, &operator, &cycle, &b, &Alone, &mut ()).unwrap();
+    assert!(outcome.true_relative_residual < 2e-8, "{outcome:?}");
+    outcome.iterations
+}
+
+/// Grids whose counts are bounded, by names: bent, turned, and with a coefficient of 10⁴ beyond a plane, within an inclusion
+/// with corners, and in every other quarter or eighth.
+fn bounded(dimension: usize, degree: usize) -> [(&'static str, BoxGrid); 5] {
+    let high = |is_high: bool| if is_high { 1e4 } else { 1.0 };
+    let parts = |n: usize| vec![n; dimension];
+    [
+        ("bent", mapped(degree, &parts(2), bent(dimension), one)),
+        ("turned", mapped(degree, &parts(2), twisted, one)),
+        ("plane", mapped(degree, &parts(2), straight, |[x, ..]| high(x == 1))),
+        (
+            "inclusion",
+            mapped(degree, &parts(3), straight, |at| high(at[..dimension].iter().all(|&at| at == 1))),
+        ),
+        ("checkerboard", mapped(degree, &parts(2), straight, |[x, y, z]| high((x + y + z) % 2 == 1))),
+    ]
+}
+
+#[test]
+fn iterations_stay_within_twice_those_of_cubes() {
+    for (dimension, degree, n_levels) in
+        [(2, 1, 5), (2, 2, 4), (2, 3, 4), (2, 4, 3), (3, 1, 4), (3, 2, 3), (3, 3, 2), (3, 4, 2)]
+    {
+        let cubes = BoxGrid::unit(dimension, degree, 2).unwrap();
+        let expected = iterations::<f64>(&cubes, n_levels, Smoother::VertexPatch);
+        for (name, grid) in bounded(dimension, degree) {
+            let double = iterations::<f64>(&grid, n_levels, Smoother::VertexPatch);
+            let single = iterations::<f32>(&grid, n_levels, Smoother::VertexPatch);
+            assert!(
+                double <= 2 * expected && single <= 2 * expected,
+                "{name}, dimension {dimension}, degree {degree}: {double}, {single}, cubes {expected}"
+            );
+        }
+    }
+}
+
+#[test]
+fn iterations_on_cells_of_any_shape_do_not_grow_with_the_level() {
+    for (dimension, degree, levels) in [(2, 1, [3, 6]), (2, 3, [2, 4]), (3, 2, [2, 3])] {
+        for (name, grid) in bounded(dimension, degree) {
+            for smoother in [Smoother::VertexPatch, Smoother::Chebyshev] {
+                let [few, many] = levels.map(|n_levels| iterations::<f64>(&grid, n_levels, smoother));
+                assert!(many <= few + 3, "{name} {dimension} {degree} {smoother:?}: {few}, {many}");
+            }
+        }
+    }
+}
+
+#[test]
+fn patches_of_rough_coefficients_stay_ahead_of_none() {
+    for cells in [&[4, 4][..], &[4, 3, 2]] {
+        let grid = mapped(2, cells, wavy, rough);
+        assert!(iterations::<f64>(&grid, 2, Smoother::VertexPatch) < 40);
+    }
+}
+
+#[test]
+fn errors_on_bent_boxes_fall_with_the_order_of_the_elements() {
+    for (dimension, degree, n_cells) in [(2, 1, 8), (2, 2, 8), (2, 4, 4), (3, 1, 8), (3, 2, 4), (3, 3, 4)] {
+        let wave = |at: [f64; 3]| at[..dimension].iter().map(|x| (PI * x).sin()).product::<f64>();
+        let error = |n: usize| {
+            let mut grid = mapped(degree, &vec![n; dimension], bent(dimension), |_| 2.0);
+            let mut n_levels = 1;
+            while let Some(coarse) = grid.coarsened() {
+                (grid, n_levels) = (coarse, n_levels + 1);
+            }
+            let cpu = Cpu::new(0).unwrap();
+            let multigrid = Multigrid::<f64>::new(&cpu, &grid, n_levels, MultigridConfig::default()).unwrap();
+            let f = |at| 2.0 * dimension as f64 * PI * PI * wave(at);
+            let b = on(&cpu, &multigrid.grid().load(f));
+            let mut u = Buffer::from_vec(&cpu, vec![f64::NAN; b.len()]).unwrap();
+            assert!(multigrid.solve_full(&mut u, &b, 1e-9, 60).unwrap().is_converged);
+            multigrid.grid().error_l2(u.as_slice(), wave, degree + 3)
+        };
+        let order = (error(n_cells) / error(2 * n_cells)).log2();
+        assert!(order > degree as f64 + 0.75, "dimension {dimension}, degree {degree}: order {order}");
+    }
+}
+
+#[test]
+fn cells_that_cannot_be_are_named() {
+    let corners = || (0..12).map(|i| [f64::from(i % 4), f64::from(i / 4), 0.0]).collect::<Vec<_>>();
+    let refused = |corners, coefficients| BoxGrid::mapped(2, &[3, 2], corners, coefficients).unwrap_err();
+    assert_eq!(
+        refused(corners()[1..].to_vec(), vec![1.0; 6]),
+        MultigridError::Entries { field: "corners", expected: 12, found: 11 }
+    );
+    assert_eq!(
+        refused(corners(), vec![1.0; 7]),
+        MultigridError::Entries { field: "coefficients", expected: 6, found: 7 }
+    );
+    for bad in [0.0, -1.0, f64::INFINITY] {
+        let mut coefficients = vec![1.0; 6];
+        coefficients[4] = bad;
+        assert_eq!(
+            refused(corners(), coefficients),
+            MultigridError::Coefficient { cell: [1, 1, 0], coefficient: bad }
+        );
+    }
+    let mut turned = corners();
+    turned.swap(5, 6);
+    assert!(matches!(refused(turned, vec![1.0; 6]), MultigridError::Inverted { cell: [1, 0, 0] }));
+    assert_eq!(BoxGrid::mapped(2, &[3], corners(), vec![1.0; 3]).unwrap_err(), MultigridError::Dimension(1));
+}
+
+#[test]
+fn what_is_not_offered_for_cells_of_any_shape_is_refused() {
+    let cpu = Cpu::new(1).unwrap();
+    let coarse = mapped(1, &[2, 2], bent(2), one);
+    let config = MultigridConfig { smoother: Smoother::Point, ..MultigridConfig::default() };
+    assert_eq!(Multigrid::<f64>::new(&cpu, &coarse, 2, config).err(), Some(MultigridError::Points));
+    let large = mapped(1, &[32, 32, 32], bent(3), one);
+    let error = Multigrid::<f64>::new(&cpu, &large, 1, config).err().unwrap();
+    assert!(matches!(error, MultigridError::Direct { unknowns: 29791, .. }), "{error}");
+}
