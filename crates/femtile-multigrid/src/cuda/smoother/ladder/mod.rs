@@ -1,5 +1,6 @@
 //! The steps of `[cui2024]` on a GPU, to compare with.
 
+mod banks;
 mod kernel;
 mod program;
 
