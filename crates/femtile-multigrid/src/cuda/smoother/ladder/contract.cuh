@@ -11,7 +11,7 @@ __device__ inline void contract(const T* matrix, const T* from, u32 own, Use use
     constexpr u32 FAST = !IS_PACKED && AXIS == 0 ? 1 : 0, SLOW = IS_PACKED ? 1 : AXIS, LOOP = 3 - FAST - SLOW;
     constexpr u32 LENGTH = From::length(AXIS), LAYERS = To::length(LOOP), OF_THREAD = IS_CUBE ? 1 : LAYERS;
     // Long loops in full would keep more entries than there are registers for.
-    constexpr u32 UNROLLED = LENGTH <= 9 ? LENGTH : 3;
+    constexpr u32 UNROLLED = LENGTH <= 5 ? LENGTH : 3;
     const Place<To::length(FAST), To::length(SLOW), LAYERS> place(own);
     if (!place.is_active()) return;
     T sums[OF_THREAD] = {};

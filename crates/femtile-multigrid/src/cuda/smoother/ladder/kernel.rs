@@ -6,9 +6,11 @@ use super::super::super::shape::PatchShape;
 const WARP: usize = 32;
 /// The most threads of a block.
 const MAX_THREADS: usize = 1024;
-/// Shared memory of a multiprocessor that blocks are thought to share, and threads that there are to be registers for.
+/// Shared memory of a multiprocessor that blocks are thought to share, and threads that there are to be registers for: the
+/// fastest on an H200 of those whose registers suffice.
 const MEMORY: usize = 224 << 10;
-const THREADS: usize = 512;
+const DOUBLE_THREADS: usize = 768;
+const SINGLE_THREADS: usize = 1024;
 /// The highest degree of a dense inverse, whose size grows with the sixth power.
 const DENSE_DEGREE: usize = 4;
 
@@ -134,7 +136,8 @@ impl LadderKernel {
         let team = self.team::<T>(degree, pass);
         let teams = (128 / team).max(1);
         let of_memory = MEMORY / self.shared_bytes::<T>(degree, pass, teams);
-        let of_registers = THREADS / (team * teams);
+        let threads = if size_of::<T>() == 8 { DOUBLE_THREADS } else { SINGLE_THREADS };
+        let of_registers = threads / (team * teams);
         PatchShape { team, teams, blocks: of_memory.min(of_registers).max(1) }
     }
 
