@@ -46,6 +46,8 @@ pub enum Quantity {
 
 /// The horizontal axis of tables whose rows are numbers of unknowns.
 pub(super) const UNKNOWNS: &str = "unknowns";
+/// That of roofs.
+pub(super) const INTENSITY: &str = "operations a byte";
 
 impl Quantity {
     /// What stands beside an axis.

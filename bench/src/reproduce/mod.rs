@@ -10,11 +10,12 @@ mod session;
 mod table;
 mod table_curves;
 mod table_plot;
+mod table_roofs;
 mod timing;
 mod wong2015;
 
-use figure::UNKNOWNS;
 pub use figure::{Absent, Claim, Cycles, Figure, Quantity, Rates, Row, Rows, Series};
+use figure::{INTENSITY, UNKNOWNS};
 pub use plot::svg;
 pub use session::Session;
 pub use table::{Cell, Column, Table};

@@ -2,7 +2,7 @@
 
 use plotters::prelude::*;
 
-use super::{Figure, Series, UNKNOWNS, table_curves, table_plot};
+use super::{Figure, INTENSITY, Series, UNKNOWNS, table_curves, table_plot, table_roofs};
 
 const CHART: (u32, u32) = (560, 440);
 pub(super) const INK: RGBColor = RGBColor(38, 50, 56);
@@ -28,6 +28,7 @@ pub fn svg(figure: &Figure) -> String {
     let mut svg = String::new();
     let drawn = match &figure.table {
         Some(table) if figure.abscissa == UNKNOWNS => table_curves::draw(&mut svg, figure, table),
+        Some(table) if figure.abscissa == INTENSITY => table_roofs::draw(&mut svg, figure, table),
         Some(table) => table_plot::draw(&mut svg, figure, table),
         None => draw(&mut svg, figure),
     };

@@ -39,8 +39,8 @@ mod transfer;
 mod windows;
 
 pub use cuda::{
-    CudaBoxOperator, CudaPatches, CudaTransfer, PatchKernel, PatchShape,
-    specialisations as cuda_specialisations,
+    CudaBoxOperator, CudaPatchLadder, CudaPatches, CudaTransfer, LadderKernel, Layout, Passes, PatchKernel,
+    PatchPass, PatchShape, specialisations as cuda_specialisations,
 };
 pub use cycle::{Multigrid, MultigridConfig};
 pub use error::MultigridError;

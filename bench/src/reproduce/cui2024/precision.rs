@@ -3,7 +3,7 @@
 use std::f64::consts::PI;
 use std::time::Instant;
 
-use femtile::device::{Buffer, Scalar};
+use femtile::device::{Buffer, Device, Scalar};
 use femtile::multigrid::{BoxGrid, BoxKernels, Multigrid, MultigridConfig};
 
 use super::{Cell, Claim, Figure, Quantity, Session, Table, figure};
@@ -83,7 +83,7 @@ pub(super) fn table_7(session: &Session) -> Result<Figure, BenchError> {
 }
 
 /// The finest level with no more unknowns than are wanted.
-fn level(session: &Session, degree: usize, highest: usize) -> usize {
+pub(super) fn level(session: &Session, degree: usize, highest: usize) -> usize {
     let fits = |level: &usize| {
         let nodes = degree as f64 * 2f64.powi(*level as i32 - 1) - 1.0;
         nodes.powi(3) <= session.settings.unknowns as f64
@@ -101,12 +101,39 @@ fn both<D: BoxKernels<f64> + BoxKernels<f32>>(
     Ok([solve::<f64, D>(device, degree, level, repeats)?, solve::<f32, D>(device, degree, level, repeats)?])
 }
 
-fn solve<T: Scalar, D: BoxKernels<f64> + BoxKernels<T>>(
+/// A solve that is timed without looking at its error.
+pub(super) struct Timed {
+    pub n_unknowns: usize,
+    pub seconds: f64,
+}
+
+/// With cycles in double, then in single precision.
+pub(super) fn seconds_of<D: BoxKernels<f64> + BoxKernels<f32>>(
     device: &D,
     degree: usize,
     level: usize,
     repeats: usize,
-) -> Result<Solve, BenchError> {
+) -> Result<[Timed; 2], BenchError> {
+    let double = solution::<f64, D>(device, degree, level, repeats)?;
+    let single = solution::<f32, D>(device, degree, level, repeats)?;
+    Ok([(double.grid, double.seconds), (single.grid, single.seconds)]
+        .map(|(grid, seconds)| Timed { n_unknowns: grid.n_unknowns(), seconds }))
+}
+
+/// What a solve ends with.
+struct Solution<D: Device> {
+    grid: BoxGrid,
+    x: Buffer<f64, D>,
+    cycles: Option<usize>,
+    seconds: f64,
+}
+
+fn solution<T: Scalar, D: BoxKernels<f64> + BoxKernels<T>>(
+    device: &D,
+    degree: usize,
+    level: usize,
+    repeats: usize,
+) -> Result<Solution<D>, BenchError> {
     let coarse = BoxGrid::unit(3, degree, 2)?;
     let multigrid = Multigrid::<T, D>::new(device, &coarse, level - 1, MultigridConfig::default())?;
     let scale = (3.0 * PI * PI).cbrt();
@@ -120,9 +147,18 @@ fn solve<T: Scalar, D: BoxKernels<f64> + BoxKernels<T>>(
         seconds = seconds.min(begin.elapsed().as_secs_f64());
         cycles = outcome.is_converged.then(|| outcome.cycles());
     }
-    drop(b);
+    Ok(Solution { grid: multigrid.grid().clone(), x, cycles, seconds })
+}
+
+fn solve<T: Scalar, D: BoxKernels<f64> + BoxKernels<T>>(
+    device: &D,
+    degree: usize,
+    level: usize,
+    repeats: usize,
+) -> Result<Solve, BenchError> {
+    let Solution { grid, x, cycles, seconds } = solution::<T, D>(device, degree, level, repeats)?;
     let wave = |at: [f64; 3]| at.map(|x| (PI * x).sin()).iter().product();
-    let (grid, u) = (multigrid.grid(), x.to_host()?);
+    let u = x.to_host()?;
     let error = grid.error_l2(&u, wave, degree + 1);
     let n_cells: f64 = (0..3).map(|axis| grid.widths(axis).len() as f64).product();
     let is_cheap = n_cells * ((degree + 4) as f64).powi(3) <= MAX_POINTS;

@@ -3,8 +3,9 @@
 use femtile::device::{Buffer, Cpu, Cuda, Scalar};
 use femtile::linalg::{LinalgError, Preconditioner};
 use femtile::multigrid::{
-    BoxGrid, BoxOperator, CudaBoxOperator, CudaPatches, CudaTransfer, GeometricMultigrid, Multigrid,
-    MultigridConfig, MultigridError, PatchKernel, PatchShape, PostOrder, Smoother,
+    BoxGrid, BoxOperator, CudaBoxOperator, CudaPatchLadder, CudaPatches, CudaTransfer, GeometricMultigrid,
+    LadderKernel, Layout, Multigrid, MultigridConfig, MultigridError, Passes, PatchKernel, PatchShape,
+    PostOrder, Smoother,
 };
 use femtile::tensor::Contract;
 
@@ -121,6 +122,61 @@ pub fn all_ways_to_solve_on_patches_agree(device: &Cuda, _scope: &Scope) {
                 assert_close(&step(kernel, order), &wanted, 1e-12, &what);
             }
         }
+    }
+}
+
+/// The kernels that are there to compare with make the same step, on grids of any number of cells.
+pub fn kernels_to_compare_with_agree(device: &Cuda, scope: &Scope) {
+    for kernel in LadderKernel::all() {
+        compares::<f64>(device, kernel, 2, [2, 3, 5], 1e-12);
+    }
+    compares::<f64>(
+        device,
+        LadderKernel { passes: Passes::Fused, layout: Layout::Boundary },
+        1,
+        [5, 2, 3],
+        1e-12,
+    );
+    compares::<f32>(
+        device,
+        LadderKernel { passes: Passes::Separate, layout: Layout::Basic },
+        1,
+        [3, 2, 2],
+        1e-5,
+    );
+    if scope.has_every_kind {
+        for degree in 1..=8 {
+            for kernel in LadderKernel::all() {
+                compares::<f64>(device, kernel, degree, [3, 4, 5], 1e-12);
+                compares::<f32>(device, kernel, degree, [4, 3, 4], 5e-5);
+            }
+        }
+    }
+}
+
+/// Steps in either order beside those of the fused kernel, where the kernel is for the degree.
+fn compares<T: Contract>(
+    device: &Cuda,
+    kernel: LadderKernel,
+    degree: usize,
+    counts: [usize; 3],
+    tolerance: f64,
+) {
+    if kernel.lack::<T>(degree).is_some() {
+        return;
+    }
+    let grid = cells(degree, counts);
+    let mut random = Random::new(29);
+    let (start, b) = (values::<T>(&grid, &mut random), values::<T>(&grid, &mut random));
+    let b = Buffer::from_host(device, &b).unwrap();
+    let patches = CudaPatchLadder::new(device, &grid, kernel, None).unwrap();
+    let fused = CudaPatches::new(device, &grid, PatchKernel::Fused, None).unwrap();
+    for order in [PostOrder::Same, PostOrder::Reversed] {
+        let [mut x, mut wanted] = [(); 2].map(|()| Buffer::from_host(device, &start).unwrap());
+        fused.step(&mut wanted, &b, order).unwrap();
+        patches.step(&mut x, &b, order).unwrap();
+        let what = format!("degree {degree}, {counts:?} cells, {}, {order:?}", kernel.name());
+        assert_close(&x.to_host().unwrap(), &wanted.to_host().unwrap(), tolerance, &what);
     }
 }
 

@@ -15,7 +15,7 @@ use crate::MultigridError;
 use crate::grid::BoxGrid;
 pub use operator::CudaBoxOperator;
 pub use shape::PatchShape;
-pub use smoother::{CudaPatches, PatchKernel};
+pub use smoother::{CudaPatchLadder, CudaPatches, LadderKernel, Layout, Passes, PatchKernel, PatchPass};
 pub use transfer::CudaTransfer;
 
 /// The highest degree that there are kernels for.

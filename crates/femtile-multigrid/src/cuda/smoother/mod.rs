@@ -1,4 +1,5 @@
 mod fused;
+mod ladder;
 mod skeleton;
 mod tables;
 
@@ -10,6 +11,7 @@ use super::shape::PatchShape;
 use super::{HIGHEST_DEGREE, check, equal_widths, scales, stencil};
 use crate::grid::{BoxGrid, all};
 use crate::{MultigridError, PostOrder};
+pub use ladder::{CudaPatchLadder, LadderKernel, Layout, Passes, PatchPass};
 use tables::Modes;
 
 type Solve<T> = (Write<T>, Read<T>, Read<T>, Structure);
@@ -202,5 +204,5 @@ pub(super) fn specialisations() -> Vec<Specialisation> {
             .map(|kernel| [kernel.shipped::<f64>(degree), kernel.shipped::<f32>(degree)])
             .concat()
     };
-    (1..=HIGHEST_DEGREE).flat_map(of_degree).collect()
+    (1..=HIGHEST_DEGREE).flat_map(of_degree).chain(ladder::specialisations()).collect()
 }

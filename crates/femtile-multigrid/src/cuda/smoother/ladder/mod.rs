@@ -1,0 +1,201 @@
+//! The steps of `[cui2024]` on a GPU, to compare with.
+
+mod banks;
+mod kernel;
+mod program;
+
+use std::sync::{Mutex, PoisonError};
+
+use femtile_device::cuda::{Kernel, Read, Specialisation, Structure, Write};
+use femtile_device::{Buffer, Cuda, Scalar};
+use femtile_linalg::{LinalgError, need};
+
+pub use kernel::{LadderKernel, Layout, Passes, PatchPass};
+pub(super) use program::specialisations;
+
+use super::super::operator::CudaBoxOperator;
+use super::super::shape::PatchShape;
+use super::super::{check, equal_widths, scales};
+use super::colour;
+use crate::grid::{BoxGrid, all};
+use crate::{MultigridError, PostOrder};
+use program::tables;
+
+type Arguments<T> = (Write<T>, Read<T>, Write<T>, Read<T>, Structure);
+
+/// A pass with what it is launched with.
+#[derive(Debug)]
+struct Launched {
+    pass: PatchPass,
+    shape: PatchShape,
+    /// Shared memory of a team that the tables of a block are shared out to.
+    bytes: usize,
+    program: Specialisation,
+    of_data_alone: Specialisation,
+}
+
+/// The step of [`CudaPatches`](crate::CudaPatches) in one of the ways that `[cui2024]` compares.
+///
+/// # Cost
+/// A launch a colour and pass. With all passes in one, of each patch the $(2k + 1)^3$ values of x and $(2k - 1)^3$ of b are
+/// read, and $(2k - 1)^3$ of x written; with a pass for the residual it is written and read besides.
+/// # Source
+/// `[cui2024]`, Table 4 and section 4.1. Differs: rows of the boundary are left out of local residuals throughout.
+#[derive(Debug)]
+pub struct CudaPatchLadder<T: Scalar> {
+    device: Cuda,
+    grid: BoxGrid,
+    passes: Vec<Launched>,
+    tables: Buffer<T, Cuda>,
+    scales: [f64; 3],
+    /// What residuals of the whole grid are formed with.
+    operator: Option<CudaBoxOperator<T>>,
+    /// The residual between two passes.
+    residual: Mutex<Buffer<T, Cuda>>,
+}
+
+impl<T: Scalar> CudaPatchLadder<T> {
+    /// The cells around every vertex inside, shared out among threads as given, or as comes with the degree.
+    ///
+    /// # Errors
+    /// [`MultigridError::Gpu`] for grids that [`CudaPatches`](crate::CudaPatches) refuses, for degrees and precisions that
+    /// the kernel is not for, and for patches or shapes too large for a block; and what the device reports.
+    pub fn new(
+        device: &Cuda,
+        grid: &BoxGrid,
+        kernel: LadderKernel,
+        shape: Option<PatchShape>,
+    ) -> Result<Self, MultigridError> {
+        check(grid)?;
+        let scales = scales(equal_widths(grid)?);
+        if let Some(message) = kernel.lack::<T>(grid.degree()) {
+            return Err(MultigridError::Gpu { message });
+        }
+        let passes =
+            kernel.passes().iter().map(|&pass| Launched::new::<T>(device, grid, kernel, pass, shape));
+        let of_residual = if kernel.passes == Passes::Fused { 0 } else { grid.n_nodes() };
+        Ok(Self {
+            device: device.clone(),
+            grid: grid.clone(),
+            passes: passes.collect::<Result<_, _>>()?,
+            tables: Buffer::from_vec(device, tables(kernel, grid.degree(), scales))?,
+            scales,
+            operator: match kernel.passes {
+                Passes::Global => Some(CudaBoxOperator::new(device, grid)?),
+                _ => None,
+            },
+            residual: Mutex::new(Buffer::zeros(device, of_residual)?),
+        })
+    }
+
+    /// One step for A x = b.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] when a vector does not fit, and what the device reports.
+    pub fn step(
+        &self,
+        x: &mut Buffer<T, Cuda>,
+        b: &Buffer<T, Cuda>,
+        order: PostOrder,
+    ) -> Result<(), LinalgError> {
+        need("x", self.grid.n_nodes(), x.len())?;
+        need("b", self.grid.n_nodes(), b.len())?;
+        let mut residual = self.residual.lock().unwrap_or_else(PoisonError::into_inner);
+        for (n, colour) in self.colours(order) {
+            if let Some(operator) = &self.operator {
+                operator.residual(&mut residual, b, x)?;
+            }
+            for launched in &self.passes {
+                self.launch(launched, &launched.program, x, b, &mut residual, (n, colour.clone()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One of the passes of a step, of all colours: `is_data_alone` loads and stores what it would, and computes nothing.
+    /// For timing; x is no step afterwards.
+    ///
+    /// # Errors
+    /// As for [`CudaPatchLadder::step`]; a pass that the kernel does not have does nothing.
+    pub fn pass(
+        &self,
+        pass: PatchPass,
+        is_data_alone: bool,
+        x: &mut Buffer<T, Cuda>,
+        b: &Buffer<T, Cuda>,
+    ) -> Result<(), LinalgError> {
+        need("x", self.grid.n_nodes(), x.len())?;
+        need("b", self.grid.n_nodes(), b.len())?;
+        let mut residual = self.residual.lock().unwrap_or_else(PoisonError::into_inner);
+        for (n, colour) in self.colours(PostOrder::Same) {
+            for launched in self.passes.iter().filter(|launched| launched.pass == pass) {
+                let program = if is_data_alone { &launched.of_data_alone } else { &launched.program };
+                self.launch(launched, program, x, b, &mut residual, (n, colour.clone()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The colours that have patches: how many, and `struct Colour` of the kernels.
+    fn colours(&self, order: PostOrder) -> impl Iterator<Item = (usize, Structure)> {
+        let cells = [0, 1, 2].map(|axis| self.grid.widths(axis).len());
+        let mut colours: Vec<_> = all([2; 3]).collect();
+        if order == PostOrder::Reversed {
+            colours.reverse();
+        }
+        let of_places = move |places: [usize; 3]| {
+            let counts = [0, 1, 2].map(|axis| (cells[axis] - places[axis]) / 2);
+            (counts.iter().product(), colour(&self.grid, counts, places, order, self.scales))
+        };
+        colours.into_iter().map(of_places).filter(|(n, _)| *n > 0)
+    }
+
+    fn launch(
+        &self,
+        launched: &Launched,
+        program: &Specialisation,
+        x: &mut Buffer<T, Cuda>,
+        b: &Buffer<T, Cuda>,
+        residual: &mut Buffer<T, Cuda>,
+        (n, colour): (usize, Structure),
+    ) -> Result<(), LinalgError> {
+        let (b, r) = match launched.pass {
+            PatchPass::Residual => (b.read(), residual.write()),
+            PatchPass::Solve => (residual.read(), Write::none()),
+            PatchPass::Fused => (b.read(), Write::none()),
+        };
+        let kernel = Kernel::<Arguments<T>>::new("vertex_patch_ladder");
+        let launch = launched.shape.launch(n, launched.bytes);
+        let arguments = (x.write(), b, r, self.tables.read(), colour);
+        // SAFETY: patches lie in the grid, of whose nodes x, b and r have values, r where a pass writes it; patches of a
+        // colour write the nodes inside them alone, which no other of them has; tables are those of the degree.
+        Ok(unsafe { self.device.launch(program, &kernel, launch, arguments) }?)
+    }
+}
+
+impl Launched {
+    fn new<T: Scalar>(
+        device: &Cuda,
+        grid: &BoxGrid,
+        kernel: LadderKernel,
+        pass: PatchPass,
+        shape: Option<PatchShape>,
+    ) -> Result<Self, MultigridError> {
+        let degree = grid.degree();
+        let shape = shape.unwrap_or_else(|| kernel.shape::<T>(degree, pass));
+        shape.check(kernel.team::<T>(degree, pass))?;
+        let bytes = kernel.shared_bytes::<T>(degree, pass, shape.teams);
+        let most = device.properties().shared_bytes_per_block();
+        if bytes > most {
+            let message = format!(
+                "degree {degree}, {} patches a block: {bytes} bytes of shared memory, and a block has {most}: choose fewer \
+                 patches or a lower degree",
+                shape.teams
+            );
+            return Err(MultigridError::Gpu { message });
+        }
+        let program = |is_data_alone| kernel.program::<T>(degree, pass, shape, is_data_alone);
+        let bytes = bytes.div_ceil(shape.teams);
+        Ok(Self { pass, shape, bytes, program: program(false), of_data_alone: program(true) })
+    }
+}
