@@ -101,30 +101,9 @@ impl<T: Contract> BoxKernels<T> for Cpu {
         Ok(())
     }
 
-    fn box_narrow(
-        &self,
-        y: &mut Buffer<T, Self>,
-        alpha: f64,
-        x: &Buffer<f64, Self>,
-    ) -> Result<(), LinalgError> {
+    fn box_add(&self, y: &mut Buffer<f64, Self>, alpha: f64, x: &Buffer<T, Self>) -> Result<(), LinalgError> {
         let x = x.as_slice();
-        each(self, y.as_mut_slice(), |at, y| *y = T::from_f64(alpha * x[at]));
-        Ok(())
-    }
-
-    fn box_widen(
-        &self,
-        y: &mut Buffer<f64, Self>,
-        alpha: f64,
-        x: &Buffer<T, Self>,
-        beta: f64,
-    ) -> Result<(), LinalgError> {
-        let x = x.as_slice();
-        if beta == 0.0 {
-            each(self, y.as_mut_slice(), |at, y| *y = alpha * x[at].to_f64());
-        } else {
-            each(self, y.as_mut_slice(), |at, y| *y = alpha * x[at].to_f64() + beta * *y);
-        }
+        each(self, y.as_mut_slice(), |at, y| *y += alpha * x[at].to_f64());
         Ok(())
     }
 }

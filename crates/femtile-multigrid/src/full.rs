@@ -1,6 +1,6 @@
 use femtile_device::{Buffer, Scalar};
 use femtile_linalg::LinalgError;
-use femtile_linalg::vector::VectorKernels;
+use femtile_linalg::vector::{Convert, VectorKernels};
 
 use crate::error::need;
 use crate::kernels::BoxKernels;
@@ -56,7 +56,7 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64>> Multigrid<T, D> {
         let wide = BoxKernels::<f64>::box_operator(device, self.grid())?;
         let mut room = self.room()?;
         self.start(&mut room, b, length)?;
-        device.box_widen(x, length, &self.finest(&mut room).x, 0.0)?;
+        Convert::<T, f64>::convert(device, x, length, &self.finest(&mut room).x)?;
         let mut r = Buffer::zeros(device, n)?;
         let mut residuals = Vec::new();
         loop {
@@ -68,7 +68,7 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64>> Multigrid<T, D> {
                 return Ok(FullOutcome { residuals, is_converged });
             }
             self.correction(&mut room, &r, norm)?;
-            device.box_widen(x, norm, &self.finest(&mut room).x, 1.0)?;
+            device.box_add(x, norm, &self.finest(&mut room).x)?;
         }
     }
 
@@ -86,7 +86,7 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64>> Multigrid<T, D> {
         size: f64,
     ) -> Result<(), LinalgError> {
         let device = self.device();
-        device.box_narrow(&mut self.finest(room).b, 1.0 / size, r)?;
+        Convert::<f64, T>::convert(device, &mut self.finest(room).b, 1.0 / size, r)?;
         let Room { vectors, recording } = room;
         device.repeat(recording, 1, &mut || self.cycle_from_zero(vectors))
     }
@@ -94,7 +94,7 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64>> Multigrid<T, D> {
     /// What the solution of the level below, after a cycle on each from the coarsest on, is on the finest, for b over its size.
     fn start(&self, room: &mut Room<T, D>, b: &Buffer<f64, D>, size: f64) -> Result<(), LinalgError> {
         let device = self.device();
-        device.box_narrow(&mut self.finest(room).b, 1.0 / size, b)?;
+        Convert::<f64, T>::convert(device, &mut self.finest(room).b, 1.0 / size, b)?;
         let vectors = &mut room.vectors;
         for level in (0..self.levels.len()).rev() {
             let (coarse, fine) = vectors.split_at_mut(level + 1);

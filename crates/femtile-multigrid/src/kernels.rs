@@ -2,7 +2,7 @@ use std::fmt::Debug;
 
 use femtile_device::{Buffer, Scalar};
 use femtile_linalg::LinalgError;
-use femtile_linalg::vector::VectorKernels;
+use femtile_linalg::vector::{Convert, VectorKernels};
 
 use crate::{BoxGrid, MultigridError, PostOrder, Smoother};
 
@@ -10,7 +10,7 @@ use crate::{BoxGrid, MultigridError, PostOrder, Smoother};
 ///
 /// # Shapes
 /// Vectors have a value for each node of their grid, zero on the boundary.
-pub trait BoxKernels<T: Scalar>: VectorKernels<T> {
+pub trait BoxKernels<T: Scalar>: VectorKernels<T> + Convert<f64, T> + Convert<T, f64> {
     /// The operator on a grid.
     type Operator: Debug + Clone + Send + Sync;
     /// A smoother on a grid, or an exact solve.
@@ -73,20 +73,6 @@ pub trait BoxKernels<T: Scalar>: VectorKernels<T> {
         coarse: &Buffer<T, Self>,
     ) -> Result<(), LinalgError>;
 
-    /// $y = \alpha x$ from double precision. Reads and writes n values.
-    fn box_narrow(
-        &self,
-        y: &mut Buffer<T, Self>,
-        alpha: f64,
-        x: &Buffer<f64, Self>,
-    ) -> Result<(), LinalgError>;
-
-    /// $y = \alpha x + \beta y$ in double precision, y not read where β is zero. Reads 2n, writes n values.
-    fn box_widen(
-        &self,
-        y: &mut Buffer<f64, Self>,
-        alpha: f64,
-        x: &Buffer<T, Self>,
-        beta: f64,
-    ) -> Result<(), LinalgError>;
+    /// $y \leftarrow y + \alpha x$ in double precision. Reads 2n, writes n values.
+    fn box_add(&self, y: &mut Buffer<f64, Self>, alpha: f64, x: &Buffer<T, Self>) -> Result<(), LinalgError>;
 }

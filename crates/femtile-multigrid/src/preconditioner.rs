@@ -1,6 +1,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use femtile_device::{Buffer, Cpu, Scalar};
+use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, Preconditioner, need};
 
 use crate::kernels::BoxKernels;
@@ -80,6 +81,7 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64>> Preconditioner<f64, D> for G
         let norm = self.multigrid.norm(r)?;
         let size = if norm > 0.0 && norm.is_finite() { norm } else { 1.0 };
         self.multigrid.correction(&mut room, r, size)?;
-        self.multigrid.device().box_widen(z, size, &self.multigrid.finest(&mut room).x, 0.0)
+        let finest = self.multigrid.finest(&mut room);
+        Convert::<T, f64>::convert(self.multigrid.device(), z, size, &finest.x)
     }
 }

@@ -2,6 +2,7 @@
 
 use femtile::device::{Buffer, Cuda};
 use femtile::linalg::LinalgError;
+use femtile::linalg::vector::Convert;
 use femtile::multigrid::{BoxGrid, BoxKernels, CudaBoxOperator, CudaTransfer, Layout, PatchKernel};
 
 use super::step::{DEGREES, Step, fused, vectors};
@@ -171,8 +172,8 @@ fn outer(session: &Session, device: &Cuda, grid: &BoxGrid) -> Result<f64, BenchE
     let mut single = Buffer::<f32, _>::zeros(device, grid.n_nodes())?;
     let work = || -> Result<(), LinalgError> {
         operator.residual(&mut r, &b, &x)?;
-        device.box_narrow(&mut single, 1.0, &r)?;
-        device.box_widen(&mut x, 1e-9, &single, 1.0)
+        Convert::<f64, f32>::convert(device, &mut single, 1.0, &r)?;
+        device.box_add(&mut x, 1e-9, &single)
     };
     Ok(fastest(device, session.settings.repeats, work)?)
 }

@@ -1,7 +1,11 @@
 //! Geometric multigrid on boxes, held to what processors do.
 
 use femtile::device::{Buffer, Cpu, Cuda, Scalar};
-use femtile::linalg::{LinalgError, Preconditioner};
+use femtile::linalg::comm::Alone;
+use femtile::linalg::krylov::Stop;
+use femtile::linalg::krylov::cg::{CgConfig, ConjugateGradient};
+use femtile::linalg::krylov::gmres::{Gmres, GmresConfig};
+use femtile::linalg::{LinalgError, LinearOperator, Preconditioner};
 use femtile::multigrid::{
     BoxGrid, BoxOperator, CudaBoxOperator, CudaPatchLadder, CudaPatches, CudaTransfer, GeometricMultigrid,
     LadderKernel, Layout, Multigrid, MultigridConfig, MultigridError, Passes, PatchKernel, PatchShape,
@@ -212,8 +216,15 @@ fn residual_agrees<T: Contract>(device: &Cuda, grid: &BoxGrid, tolerance: f64) {
     BoxOperator::new(&Cpu::new(1).unwrap(), grid).residual(&mut wanted, &b, &x);
     let [x, b] = [x, b].map(|values| Buffer::from_host(device, &values).unwrap());
     let mut r = Buffer::from_host(device, &vec![T::from_f64(f64::NAN); x.len()]).unwrap();
-    CudaBoxOperator::new(device, grid).unwrap().residual(&mut r, &b, &x).unwrap();
-    assert_close(&r.to_host().unwrap(), &wanted, tolerance, &format!("degree {}", grid.degree()));
+    let operator = CudaBoxOperator::new(device, grid).unwrap();
+    operator.residual(&mut r, &b, &x).unwrap();
+    let what = format!("degree {}", grid.degree());
+    assert_close(&r.to_host().unwrap(), &wanted, tolerance, &what);
+    // A x = b - r.
+    let wanted: Vec<T> = b.to_host().unwrap().iter().zip(&wanted).map(|(b, r)| *b - *r).collect();
+    let mut y = Buffer::from_host(device, &vec![T::from_f64(f64::NAN); x.len()]).unwrap();
+    operator.apply(&mut y, &x).unwrap();
+    assert_close(&y.to_host().unwrap(), &wanted, tolerance, &format!("{what}, product"));
 }
 
 /// Residuals of every degree, on cells that differ.
@@ -303,6 +314,32 @@ fn solves<T: Contract>(device: &Cuda, degree: usize, n_levels: usize) {
         let mut found = Buffer::from_vec(device, vec![f64::NAN; b.len()]).unwrap();
         cycle.apply(&mut found, &side).unwrap();
         assert_close(&found.to_host().unwrap(), z.as_slice(), tolerance, &what);
+    }
+}
+
+/// Conjugate gradients and the generalized minimal residual method with cycles in single precision.
+pub fn krylov_methods_take_cycles_and_products(device: &Cuda, _scope: &Scope) {
+    let coarse = BoxGrid::unit(3, 2, 2).unwrap();
+    for post in [PostOrder::Reversed, PostOrder::Same] {
+        let config = MultigridConfig { post, ..MultigridConfig::default() };
+        let cycle = GeometricMultigrid::of(Multigrid::<f32, Cuda>::new(device, &coarse, 3, config).unwrap());
+        let cycle = cycle.unwrap();
+        let grid = cycle.multigrid().grid();
+        let a = CudaBoxOperator::<f64>::new(device, grid).unwrap();
+        let b = Buffer::from_vec(device, grid.load(|[x, y, z]| 1.0 + x - y * y + z)).unwrap();
+        let mut x = Buffer::zeros(device, b.len()).unwrap();
+        let outcome = match post {
+            PostOrder::Reversed => {
+                let method = ConjugateGradient::new(CgConfig::default());
+                method.solve(&mut x, &a, &cycle, &b, &Alone, &mut ()).unwrap()
+            }
+            PostOrder::Same => {
+                let method = Gmres::new(GmresConfig::default());
+                method.solve(&mut x, &a, &cycle, &b, &Alone, &mut ()).unwrap()
+            }
+        };
+        assert!(outcome.stop == Stop::Converged && outcome.iterations <= 9, "{outcome:?}");
+        assert!(outcome.true_relative_residual < 2e-10, "{outcome:?}");
     }
 }
 

@@ -115,31 +115,11 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
         transfer.transfer.prolongate(x, coarse)
     }
 
-    fn box_narrow(
-        &self,
-        y: &mut Buffer<T, Self>,
-        alpha: f64,
-        x: &Buffer<f64, Self>,
-    ) -> Result<(), LinalgError> {
+    fn box_add(&self, y: &mut Buffer<f64, Self>, alpha: f64, x: &Buffer<T, Self>) -> Result<(), LinalgError> {
         let n = x.len();
         femtile_linalg::need("y", n, y.len())?;
-        let kernel = Kernel::<(Write<T>, f64, Read<f64>, u64)>::new("box_narrow");
+        let kernel = Kernel::<(Write<f64>, f64, Read<T>, u64)>::new("box_add");
         let arguments = (y.write(), alpha, x.read(), n as u64);
-        // SAFETY: both vectors have n values.
-        Ok(unsafe { self.launch(&VECTOR.of::<T>(), &kernel, Launch::over(n, THREADS), arguments) }?)
-    }
-
-    fn box_widen(
-        &self,
-        y: &mut Buffer<f64, Self>,
-        alpha: f64,
-        x: &Buffer<T, Self>,
-        beta: f64,
-    ) -> Result<(), LinalgError> {
-        let n = x.len();
-        femtile_linalg::need("y", n, y.len())?;
-        let kernel = Kernel::<(Write<f64>, f64, Read<T>, f64, u64)>::new("box_widen");
-        let arguments = (y.write(), alpha, x.read(), beta, n as u64);
         // SAFETY: both vectors have n values.
         Ok(unsafe { self.launch(&VECTOR.of::<T>(), &kernel, Launch::over(n, THREADS), arguments) }?)
     }

@@ -1,4 +1,4 @@
-// r = b - A x for the Laplacian on boxes, rows of cells along x of a colour at once, of which no two have a node in common:
+// r = b - A x, or -A x without b, for the Laplacian on boxes, rows of cells along x of a colour at once, of which no two have a node in common:
 //   A = sum over cells of  K x M x M + M x K x M + M x M x K.
 // The first row that has a node takes b, later ones subtract; rows of the boundary are zero.
 //
@@ -123,7 +123,8 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS)
                     if (is_zero || cell.is_on_boundary(cells, 0, p) || cell.is_on_boundary(cells, 2, i)) {
                         r[node] = 0;
                     } else {
-                        r[node] = (is_first && cell.is_first(2, i) ? __ldg(b + node) : r[node]) - product[i];
+                        const T before = is_first && cell.is_first(2, i) ? (b ? __ldg(b + node) : 0) : r[node];
+                        r[node] = before - product[i];
                     }
                 }
             }

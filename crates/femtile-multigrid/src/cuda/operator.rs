@@ -1,6 +1,8 @@
-use femtile_device::cuda::{Kernel, Program, Read, STRIDED_HEADER, Specialisation, Structure, Write};
+use femtile_device::cuda::{Kernel, Launch, Program, Read, STRIDED_HEADER, Specialisation, Structure, Write};
 use femtile_device::{Buffer, Cuda, Scalar};
-use femtile_linalg::{LinalgError, need};
+use femtile_linalg::hooks::{CudaHook, Hook, NoHook};
+use femtile_linalg::krylov::cg::product_hook;
+use femtile_linalg::{LinalgError, LinearOperator, need};
 
 use super::cells::{CELLS_HEADER, Cells};
 use super::constants::text;
@@ -17,9 +19,13 @@ static OPERATOR: Program = Program {
     headers: &[STRIDED_HEADER, CELLS_HEADER],
 };
 
+static PRODUCT: Program = Program { name: "box_product", source: include_str!("product.cu"), headers: &[] };
+const THREADS: u32 = 256;
+
 /// Cells that a team of threads goes along, after one that it takes nothing but the face of.
 const ROW_CELLS: usize = 16;
 
+type Product<T> = (Write<T>, Read<T>, u64, Structure);
 type ByWeights<T> = (Write<T>, Read<T>, Read<T>, Structure);
 type Residual<T> = (Write<T>, Read<T>, Read<T>, Read<T>, Structure);
 
@@ -27,7 +33,7 @@ type Residual<T> = (Write<T>, Read<T>, Read<T>, Read<T>, Structure);
 ///
 /// # Cost
 /// A launch for each of four colours of rows of cells; each reads x and b and reads and writes r at the nodes of its cells.
-/// Seven products with 1-D matrices a cell.
+/// Seven products with 1-D matrices a cell. As an operator of Krylov methods it reads x and y and writes y once more.
 #[derive(Debug)]
 pub struct CudaBoxOperator<T: Scalar> {
     device: Cuda,
@@ -67,15 +73,20 @@ impl<T: Scalar> CudaBoxOperator<T> {
         b: &Buffer<T, Cuda>,
         x: &Buffer<T, Cuda>,
     ) -> Result<(), LinalgError> {
-        for (field, len) in [("r", r.len()), ("b", b.len()), ("x", x.len())] {
-            need(field, self.grid.n_nodes(), len)?;
-        }
+        need("b", self.grid.n_nodes(), b.len())?;
+        self.subtract(r, b.read(), x)
+    }
+
+    /// $r = b - A x$, or $-A x$ without b.
+    fn subtract(&self, r: &mut Buffer<T, Cuda>, b: Read<T>, x: &Buffer<T, Cuda>) -> Result<(), LinalgError> {
+        need("r", self.grid.n_nodes(), r.len())?;
+        need("x", self.grid.n_nodes(), x.len())?;
         if let Some(scales) = self.scales {
             return self.by_weights(scales, r, b, x);
         }
         let kernel = Kernel::<Residual<T>>::new("box_residual");
         for cells in Cells::rows(&self.grid, ROW_CELLS) {
-            let arguments = (r.write(), b.read(), x.read(), self.widths.read(), cells.structure());
+            let arguments = (r.write(), b, x.read(), self.widths.read(), cells.structure());
             let launch = shape(self.grid.degree()).launch(cells.n, bytes::<T>(self.grid.degree()));
             // SAFETY: rows lie in the grid, of whose nodes all vectors have values and of whose cells there are widths; those of a
             // colour have no node in common, and of a row's parts each writes nodes of its own.
@@ -88,17 +99,50 @@ impl<T: Scalar> CudaBoxOperator<T> {
         &self,
         scales: [f64; 3],
         r: &mut Buffer<T, Cuda>,
-        b: &Buffer<T, Cuda>,
+        b: Read<T>,
         x: &Buffer<T, Cuda>,
     ) -> Result<(), LinalgError> {
         let [n, n_rows, n_layers] = self.grid.nodes();
         let all = colour(&self.grid, [0; 3], [0; 3], PostOrder::Same, scales);
-        let arguments = (r.write(), b.read(), x.read(), all);
+        let arguments = (r.write(), b, x.read(), all);
         let kernel = Kernel::<ByWeights<T>>::new("box_stencil_residual");
         let launch = stencil::launch::<T>(n_rows * n_layers, n);
         // SAFETY: rows are those of the grid, of whose nodes all vectors have values.
         Ok(unsafe { self.device.launch(&self.program, &kernel, launch, arguments) }?)
     }
+}
+
+impl<T: Scalar> LinearOperator<T, Cuda> for CudaBoxOperator<T> {
+    fn n_rows(&self) -> usize {
+        self.grid.n_nodes()
+    }
+
+    fn n_cols(&self) -> usize {
+        self.grid.n_nodes()
+    }
+
+    fn device(&self) -> &Cuda {
+        &self.device
+    }
+
+    fn apply_with(
+        &self,
+        y: &mut Buffer<T, Cuda>,
+        x: &Buffer<T, Cuda>,
+        hook: &dyn Hook<T>,
+    ) -> Result<(), LinalgError> {
+        let hook = hook.cuda().ok_or(LinalgError::HostHook)?;
+        self.subtract(y, Read::none(), x)?;
+        let n = y.len();
+        let (program, kernel) = (of_product::<T>(&hook), Kernel::<Product<T>>::new("box_product"));
+        let arguments = (y.write(), x.read(), n as u64, Structure(hook.arguments));
+        // SAFETY: both vectors have n values; what the hook touches is its maker's promise.
+        Ok(unsafe { self.device.launch(&program, &kernel, Launch::over(n, THREADS), arguments) }?)
+    }
+}
+
+fn of_product<T: Scalar>(hook: &CudaHook) -> Specialisation {
+    PRODUCT.of::<T>().header("hook.cuh", hook.source)
 }
 
 fn shape(degree: usize) -> PatchShape {
@@ -131,5 +175,9 @@ fn program<T: Scalar>(degree: usize) -> Specialisation {
 }
 
 pub(super) fn specialisations() -> Vec<Specialisation> {
-    (1..=HIGHEST_DEGREE).flat_map(|degree| [program::<f64>(degree), program::<f32>(degree)]).collect()
+    let of_degree = |degree| [program::<f64>(degree), program::<f32>(degree)];
+    let hooks = [Some(product_hook()), Hook::<f64>::cuda(&NoHook)];
+    let of_hook = |hook: CudaHook| [of_product::<f64>(&hook), of_product::<f32>(&hook)];
+    let of_hooks = hooks.into_iter().flatten().flat_map(of_hook);
+    (1..=HIGHEST_DEGREE).flat_map(of_degree).chain(of_hooks).collect()
 }

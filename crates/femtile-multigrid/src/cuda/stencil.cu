@@ -66,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS)
     }
 }
 
-// r = b - A x, zero on the boundary.
+// r = b - A x, or -A x without b, zero on the boundary.
 extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS)
     box_stencil_residual(T* r, const T* b, const T* x, Colour colour) {
     FEMTILE_DYNAMIC_SHARED(T, shared);
@@ -82,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS)
         const Around around(weights, x + first + i, colour.row, colour.layer);
         const T own = x[first + i];
         next[i] = around.next + weights.next[0][0] * own;
-        r[first + i] = b[first + i] - around.own - weights.own[0][0] * own;
+        r[first + i] = (b ? b[first + i] : 0) - around.own - weights.own[0][0] * own;
     }
     __syncthreads();
     for (u32 i = threadIdx.x; i < n; i += FEMTILE_THREADS) {
