@@ -84,7 +84,7 @@ fn citations(case: &Case, operator: &[&'static str]) -> Vec<String> {
     let multigrid = match case.file.solver.preconditioner {
         PreconditionerName::Amg => ["vanek1996", "fu2014"].as_slice(),
         PreconditionerName::Gmg => &["cui2024"],
-        PreconditionerName::Pmg => &["fehn2020"],
+        PreconditionerName::Pmg => &["fehn2020", "vanek1996", "fu2014"],
         PreconditionerName::Jacobi | PreconditionerName::None => &[],
     };
     let options = case.file.solver.amg.as_ref();

@@ -1,4 +1,5 @@
 use femtile_device::{Buffer, Scalar};
+use femtile_linalg::precondition::inverse_diagonal;
 use femtile_linalg::precondition::polynomial::{PolynomialKernels, Step, chebyshev, largest_eigenvalue};
 use femtile_linalg::{LinalgError, LinearOperator, Transfer};
 
@@ -35,8 +36,7 @@ impl<T: Scalar, D: PolynomialKernels<T>> Smoothed<T, D> {
         let PLevel { operator, diagonal, transfer } = level;
         let n_rows = operator.n_rows();
         let on_level = |source: LinalgError| MultigridError::Level { level: number, n_rows, source };
-        let inverse_diagonal =
-            femtile_linalg::precondition::inverse_diagonal(device, diagonal).map_err(on_level)?;
+        let inverse_diagonal = inverse_diagonal(device, diagonal).map_err(on_level)?;
         let largest = largest_eigenvalue(operator.as_ref(), &inverse_diagonal, config.eigenvalue_steps)
             .map_err(on_level)?;
         let steps = chebyshev(config.sweeps, [largest / config.range, largest]);

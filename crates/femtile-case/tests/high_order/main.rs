@@ -1,5 +1,7 @@
 //! Cases on quadrilaterals and hexahedra.
 
+mod p_multigrid;
+
 use std::path::Path;
 
 use femtile_case::{Case, CaseError, Report, Silent, run};
