@@ -3,7 +3,7 @@ use femtile_device::Scalar;
 /// The factor L of a symmetric positive definite matrix $A = L L^\mathsf{T}$ with a band of entries.
 ///
 /// # Source
-/// `[golub2013]`, Alg. 4.3.5.
+/// `[golub2013]`, section 4.3.5.
 #[derive(Debug, Clone)]
 pub(crate) struct Cholesky<T> {
     /// Entries of a row up to its diagonal, which is given as its reciprocal.
