@@ -87,9 +87,9 @@ mod tests {
             let b: Vec<f64> = (0..n).map(|i| (i as f64).cos()).collect();
             let (cholesky, mut x) = (Cholesky::new(width, rows), b.clone());
             cholesky.solve(&mut x);
-            for i in 0..n {
+            for (i, b) in b.iter().enumerate() {
                 let product: f64 = (0..n).map(|j| entry(i, j) * x[j]).sum();
-                assert!((product - b[i]).abs() < 1e-12, "{n} {width}, row {i}");
+                assert!((product - b).abs() < 1e-12, "{n} {width}, row {i}");
             }
         }
     }

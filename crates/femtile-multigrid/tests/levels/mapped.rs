@@ -89,28 +89,28 @@ fn product(
             (along[2] * n_y + along[1]) * n_x + along[0]
         };
         for q in (0..m.pow(d as u32)).map(split) {
-            // J by row and column.
-            let mut jacobian = [[0.0; 3], [0.0; 3], [0.0, 0.0, if d == 3 { 0.0 } else { 1.0 }]];
+            // Columns of J.
+            let mut columns = [[0.0; 3], [0.0; 3], [0.0, 0.0, if d == 3 { 0.0 } else { 1.0 }]];
             for bits in 0..1 << d {
                 let up = [0, 1, 2].map(|axis| bits >> axis & 1);
                 let n = |axis: usize| cells.get(axis).copied().unwrap_or(1) as f64;
                 let corner = map([0, 1, 2].map(|axis| (at[axis] + up[axis]) as f64 / n(axis)));
-                for a in 0..d {
+                for (a, column) in columns.iter_mut().enumerate().take(d) {
                     let factor = |axis: usize| match (axis == a, up[axis] == 1) {
                         (true, up) => [-1.0, 1.0][usize::from(up)],
                         (false, true) => points[q[axis]],
                         (false, false) => 1.0 - points[q[axis]],
                     };
                     let factor: f64 = (0..d).map(factor).product();
-                    (0..d).for_each(|i| jacobian[i][a] += factor * corner[i]);
+                    (0..d).for_each(|i| column[i] += factor * corner[i]);
                 }
             }
             let minor = |i: usize, a: usize| {
                 let [[p, q], [r, s]] =
-                    [1, 2].map(|row| [1, 2].map(|column| jacobian[(i + row) % 3][(a + column) % 3]));
+                    [1, 2].map(|row| [1, 2].map(|column| columns[(a + column) % 3][(i + row) % 3]));
                 p * s - q * r
             };
-            let determinant: f64 = (0..3).map(|a| jacobian[0][a] * minor(0, a)).sum();
+            let determinant: f64 = (0..3).map(|a| columns[a][0] * minor(0, a)).sum();
             let weight = (0..d).map(|axis| weights[q[axis]]).product::<f64>();
             let scale = coefficient(at) * weight * determinant;
             let gradient = |node: usize| {
