@@ -224,15 +224,66 @@ fn stretched_cells_take_hardly_more_iterations() {
 }
 
 #[test]
-fn shapes_of_higher_order_are_boxes_where_they_are_straight() {
-    let curved = |deform: f64| {
-        let options = format!("cells = [4, 4], order = 2, deform = {deform}");
-        case(&mesh(2, 4).replace("cells = [4, 4]", &options), 3, "", GMG)
-    };
-    assert!(solve(&curved(0.0)).0.solve.iterations <= 12);
-    let (key, message) = refused(&curved(0.1));
-    assert_eq!(key, "solver.preconditioner");
-    assert!(message.contains("cell ") && message.contains("use \"jacobi\""), "{message}");
+fn deformed_and_curved_cells_take_hardly_more_iterations() {
+    for (dimension, cells) in [(2, 8), (3, 4)] {
+        for (degree, order) in [(1, 1), (3, 1), (2, 2), (3, 3)] {
+            let text = |deform: f64, solver: &str| {
+                let mesh = mesh(dimension, cells);
+                let options = format!("], order = {order}, deform = {deform} }}");
+                case(&mesh.replace("] }", &options), degree, "sigma = 2", solver)
+            };
+            let straight = solve(&text(0.0, GMG)).0.solve.iterations;
+            let (_, expected) = solve(&text(0.15, ""));
+            for smoother in ["vertex-patch", "chebyshev"] {
+                let (report, u) = solve(&text(0.15, &format!("{GMG}\ngmg.smoother = \"{smoother}\"")));
+                assert_close(&u, &expected);
+                let found = report.solve.iterations;
+                assert!(
+                    found <= 2 * straight,
+                    "{dimension} {degree} {order} {smoother}: {found}, {straight}"
+                );
+                assert_eq!(report.solve.levels.len(), if dimension == 2 { 3 } else { 2 });
+            }
+        }
+    }
+}
+
+#[test]
+fn coefficients_of_cells_with_jumps_take_hardly_more_iterations() {
+    for (dimension, cells) in [(2, 8), (3, 4)] {
+        for deform in [0.0, 0.1] {
+            let text = |sigma: &str, solver: &str| {
+                let mesh = mesh(dimension, cells).replace("] }", &format!("], deform = {deform} }}"));
+                let text = case(&mesh, 2, &format!("sigma = \"{sigma}\""), solver);
+                text.replace("1e-12", "1e-10")
+            };
+            let one = solve(&text("1", GMG)).0.solve.iterations;
+            // A wall through the middle of the box, of whole cells where these are not moved.
+            let wall = solve(&text("if(x < 0.5, 1, 10000)", GMG)).0.solve.iterations;
+            assert!(wall <= 2 * one, "{dimension} {deform}: {wall}, {one}");
+        }
+    }
+}
+
+#[test]
+fn cells_in_any_order_and_turned_are_rows() {
+    let lines = vec![vec![0.0, 0.3, 0.5, 0.6, 1.0], vec![0.0, 0.2, 0.4, 0.7, 1.1], vec![0.0, 0.5, 1.0]];
+    for dimension in [2, 3] {
+        let mut mesh = shuffled(&lines[..dimension]);
+        for [x, y, z] in &mut mesh.points {
+            (*x, *y, *z) = (*y + 0.1 * *x * *y, -*x + 0.1 * (3.0 * *y).sin(), *z * (1.0 + 0.1 * *x));
+        }
+        let folder = tempfile::tempdir().unwrap();
+        io::vtu::write(&folder.path().join("box.vtu"), &mesh, &[], &[]).unwrap();
+        let text = |solver| {
+            case("1", 2, "sigma = \"1 + y^2\"", solver).replace("generate = 1", "file = \"box.vtu\"")
+        };
+        let (_, expected) = solve_in(folder.path(), &text("")).unwrap();
+        let (report, u) = solve_in(folder.path(), &text(GMG)).unwrap();
+        assert_close(&u, &expected);
+        assert!(report.solve.iterations <= 25, "{}", report.solve.iterations);
+        assert_eq!(report.solve.levels.len(), if dimension == 2 { 2 } else { 1 });
+    }
 }
 
 #[test]
@@ -243,8 +294,14 @@ fn what_is_no_box_or_too_coarse_is_refused_with_advice() {
     let odd = case(&mesh(2, 35), 2, "", GMG);
     let half = gmg.replace("where = \"all\"", "where = \"xmin\"");
     let flux = gmg.replace("[solver]", "[[boundary]]\nwhere = \"ymax\"\nneumann = 1\n[solver]");
+    let deformed = mesh(2, 4).replace("] }", "], deform = 0.1 }");
+    let points = case(&deformed, 2, "", &format!("{GMG}\ngmg.smoother = \"point\""));
+    let bent_flux = case(&deformed, 2, "", GMG)
+        .replace("[solver]", "[[boundary]]\nwhere = \"ymax\"\nneumann = 1\n[solver]");
     for (text, key, words) in [
-        (l_shape, "solver.preconditioner", ["box of rectangular cells", "use \"jacobi\""]),
+        (points, "solver.preconditioner", ["smooths by points", "\"vertex-patch\""]),
+        (bent_flux, "solver.preconditioner", ["around the point (0.500, 1.000, 0.000)", "`dirichlet`"]),
+        (l_shape, "solver.preconditioner", ["cells do not fill the rows", "use \"jacobi\""]),
         (odd, "solver.preconditioner", ["35 along x", "1 to 16"]),
         (half, "solver.preconditioner", ["the side ", "`dirichlet`"]),
         (flux, "solver.preconditioner", ["the side y = 1", "`dirichlet`"]),

@@ -33,14 +33,14 @@ pub struct BoxOperator<T> {
 enum Cells<T> {
     /// Of rectangles with a coefficient of one.
     Plain(Windows<Line<T>>),
-    Mapped(MappedCells<T>),
+    Mapped(Box<MappedCells<T>>),
 }
 
 impl<T: Contract> BoxOperator<T> {
     /// On a grid.
     pub fn new(cpu: &Cpu, grid: &BoxGrid) -> Self {
         let cells = match grid.mapping() {
-            Some(geometry) => Cells::Mapped(MappedCells::new(grid, geometry)),
+            Some(geometry) => Cells::Mapped(Box::new(MappedCells::new(grid, geometry))),
             None => Cells::Plain(Windows::new(grid, [1; 3], |widths| Line::new(grid.degree(), widths))),
         };
         let nodes = [0, 1, 2].map(|axis| if grid.widths(axis).is_empty() { 1 } else { grid.degree() + 1 });

@@ -8,7 +8,7 @@ use super::LevelPrecision;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BoxSmootherName {
-    /// Exact solves on the cells around every vertex.
+    /// Solves on the cells around every vertex, exact where these are rectangles.
     #[default]
     VertexPatch,
     /// A polynomial of products and the diagonal.

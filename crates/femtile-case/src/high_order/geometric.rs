@@ -13,13 +13,17 @@ use crate::report::LevelReport;
 use crate::solve::Preconditioning;
 use crate::{Case, CaseError};
 
-/// A cycle for −∇·(σ̄∇u) with u = 0 on the whole boundary, up to a factor, which conjugate gradients do not see.
+/// Coefficients of cells that differ from their mean by less than this share are one.
+const CONSTANT: f64 = 1e-10;
+
+/// A cycle for −∇·(σ̄∇u) with u = 0 on the whole boundary, up to a factor, which conjugate gradients do not see, on the cells
+/// that the corners of the mesh span.
 ///
-/// σ̄ is the mean of the diagonal of σ over the box: entries that differ stretch the box instead. What else σ does and λ are
-/// left to the iterations.
+/// σ̄ has one number for each cell, the mean of the diagonal of σ in its middle; entries that differ everywhere alike stretch the
+/// box instead. What else σ does and λ are left to the iterations.
 ///
 /// # Errors
-/// [`CaseError::Input`] where the cells are no box, u is not given on the whole boundary, or the coarsest level is too large.
+/// [`CaseError::Input`] where the cells do not stand in rows, u is not given on the whole boundary, or the coarsest level is too large.
 pub(super) fn preconditioner(
     cpu: &Cpu,
     case: &Case,
@@ -27,9 +31,10 @@ pub(super) fn preconditioner(
 ) -> Result<Preconditioning<Cpu>, CaseError> {
     let space = problem.space();
     let lattice = Lattice::of(space).map_err(|lack| {
-        refuse(case, &format!("needs a box of rectangular cells, and {lack}: use another mesh"))
+        refuse(case, &format!("needs cells in rows like those of a box, and {lack}: use another mesh"))
     })?;
-    let finest = finest(&lattice, problem).map_err(|error| refused(case, error))?;
+    let options = case.file.solver.gmg.clone().unwrap_or_default();
+    let finest = finest(&lattice, problem, options.smoother).map_err(|error| refused(case, error))?;
     let numbers = Numbers::new(lattice.nodes(space), problem.constraints().dofs());
     if let Some(side) = free_side(&lattice, &finest, &numbers) {
         let message = format!(
@@ -40,7 +45,6 @@ pub(super) fn preconditioner(
     if numbers.constrained.len() == space.n_dofs() {
         return Ok((Box::new(Diagonal::identity(cpu, space.n_dofs())?), Vec::new()));
     }
-    let options = case.file.solver.gmg.clone().unwrap_or_default();
     // What need not be symmetric smooths in the same order before and after, which takes off more.
     let post = if case.file.solver.method == Method::Gmres { PostOrder::Same } else { PostOrder::Reversed };
     let cycle = match options.precision {
@@ -60,6 +64,10 @@ fn refuse(case: &Case, message: &str) -> CaseError {
 fn refused(case: &Case, error: MultigridError) -> CaseError {
     match error {
         MultigridError::Linalg(error) => error.into(),
+        MultigridError::Points => {
+            let message = "smooths by points on rectangular cells alone: take `smoother = \"vertex-patch\"`";
+            refuse(case, message)
+        }
         MultigridError::Coarsest { axis, cells, least, most } => {
             let name = ["x", "y", "z"][axis];
             let message = format!(
@@ -72,37 +80,62 @@ fn refused(case: &Case, error: MultigridError) -> CaseError {
     }
 }
 
-/// The box of the mesh, stretched to where σ̄ is 1 and its longest side too.
-fn finest(lattice: &Lattice, problem: &TensorProblem<'_>) -> Result<BoxGrid, MultigridError> {
-    let space = problem.space();
-    let sigma = mean_diagonal(problem);
-    let mut widths = lattice.widths(space.dimension());
-    let stretch = |(widths, sigma): (&mut Vec<f64>, f64)| {
-        widths.iter_mut().for_each(|width| *width /= sigma.sqrt());
-        widths.iter().sum::<f64>()
+/// The box of the mesh, stretched to where σ̄ is 1 in the mean and its longest side too; points smooth on rectangles as if it were
+/// 1 in all cells.
+fn finest(
+    lattice: &Lattice,
+    problem: &TensorProblem<'_>,
+    smoother: BoxSmootherName,
+) -> Result<BoxGrid, MultigridError> {
+    let (degree, d) = (problem.space().degree(), problem.space().dimension());
+    let sigma = diagonals(lattice, problem);
+    let means = means(&sigma);
+    let extent = |axis: usize| {
+        let along = || lattice.corners().iter().map(|corner| corner[axis]);
+        along().fold(f64::NEG_INFINITY, f64::max) - along().fold(f64::INFINITY, f64::min)
     };
-    let longest = widths.iter_mut().zip(sigma).map(stretch).fold(0.0, f64::max);
-    widths.iter_mut().flatten().for_each(|width| *width /= longest);
-    BoxGrid::new(space.degree(), &widths)
+    let roots = means.map(f64::sqrt);
+    let longest = (0..d).map(|axis| extent(axis) / roots[axis]).fold(0.0, f64::max);
+    let coefficient = |sigma: &[f64; 3]| (0..d).map(|axis| sigma[axis] / means[axis]).sum::<f64>() / d as f64;
+    let coefficients: Vec<f64> = sigma.iter().map(coefficient).collect();
+    let is_one =
+        smoother == BoxSmootherName::Point || coefficients.iter().all(|c| (c - 1.0).abs() < CONSTANT);
+    if let Some(mut widths) = lattice.widths().filter(|_| is_one) {
+        for (widths, root) in widths.iter_mut().zip(roots) {
+            widths.iter_mut().for_each(|width| *width /= root * longest);
+        }
+        return BoxGrid::new(degree, &widths);
+    }
+    let stretch = |corner: &[f64; 3]| {
+        [0, 1, 2].map(|axis| if axis < d { corner[axis] / (roots[axis] * longest) } else { 0.0 })
+    };
+    let corners = lattice.corners().iter().map(stretch).collect();
+    BoxGrid::mapped(degree, &lattice.n_cells()[..d], corners, coefficients)
 }
 
-/// The mean of the diagonal entries of σ over the middles of all cells.
-fn mean_diagonal(problem: &TensorProblem<'_>) -> [f64; 3] {
+/// The diagonal entries of σ in the middles of all cells, in the order of the box.
+fn diagonals(lattice: &Lattice, problem: &TensorProblem<'_>) -> Vec<[f64; 3]> {
     let (space, sigma) = (problem.space(), problem.form().sigma);
+    let mut found = vec![[1.0; 3]; space.n_cells()];
     if sigma.as_constant().is_some() {
-        return [1.0; 3];
+        return found;
     }
-    let mesh = space.mesh();
-    let mut sums = [0.0; 3];
-    for cell in 0..mesh.n_cells() {
+    let (mesh, [n_x, n_y, _]) = (space.mesh(), lattice.n_cells());
+    for (position, &cell) in space.order().iter().enumerate() {
+        let cell = cell as usize;
         let nodes = mesh.cell(cell);
         let sum = |axis: usize| nodes.iter().map(|&node| mesh.points[node as usize][axis]).sum::<f64>();
         let middle = [0, 1, 2].map(|axis| sum(axis) / nodes.len() as f64);
         let tag = mesh.cell_tags.get(cell).copied().unwrap_or(0);
         let tensor = sigma.tensor_at(cell, tag, middle);
-        (0..3).for_each(|axis| sums[axis] += tensor[axis][axis]);
+        let [x, y, z] = lattice.place(position);
+        found[(z * n_y + y) * n_x + x] = [0, 1, 2].map(|axis| tensor[axis][axis]);
     }
-    sums.map(|sum| sum / mesh.n_cells() as f64)
+    found
+}
+
+fn means(entries: &[[f64; 3]]) -> [f64; 3] {
+    [0, 1, 2].map(|axis| entries.iter().map(|entry| entry[axis]).sum::<f64>() / entries.len() as f64)
 }
 
 /// A side of the box on which u is not given everywhere.
@@ -116,10 +149,7 @@ fn free_side(lattice: &Lattice, grid: &BoxGrid, numbers: &Numbers) -> Option<Str
         (0..grid.dimension()).find(|&axis| on_side(axis)).map(|axis| (axis, at[axis] > 0))
     };
     let free = (0..is_given.len()).filter(|&node| !is_given[node]);
-    free.filter_map(side_of).next().map(|(axis, is_upper)| {
-        let place = lattice.ends(axis)[usize::from(is_upper)];
-        format!("{} = {place}", ["x", "y", "z"][axis])
-    })
+    free.filter_map(side_of).next().map(|(axis, is_upper)| lattice.side(axis, is_upper))
 }
 
 /// The cycle, and what there is to tell of its levels, the finest first.

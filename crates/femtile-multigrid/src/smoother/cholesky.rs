@@ -3,7 +3,7 @@ use femtile_device::Scalar;
 /// The factor L of a symmetric positive definite matrix $A = L L^\mathsf{T}$ with a band of entries.
 ///
 /// # Source
-/// `[golub2013]`, Alg. 4.3.5.
+/// `[golub2013]`, section 4.3.5.
 #[derive(Debug, Clone)]
 pub(crate) struct Cholesky<T> {
     /// Entries of a row up to its diagonal, which is given as its reciprocal.
@@ -87,9 +87,9 @@ mod tests {
             let b: Vec<f64> = (0..n).map(|i| (i as f64).cos()).collect();
             let (cholesky, mut x) = (Cholesky::new(width, rows), b.clone());
             cholesky.solve(&mut x);
-            for i in 0..n {
+            for (i, b) in b.iter().enumerate() {
                 let product: f64 = (0..n).map(|j| entry(i, j) * x[j]).sum();
-                assert!((product - b[i]).abs() < 1e-12, "{n} {width}, row {i}");
+                assert!((product - b).abs() < 1e-12, "{n} {width}, row {i}");
             }
         }
     }

@@ -23,7 +23,8 @@ use vertex_patch::Patches;
 /// On what the smoother solves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Smoother {
-    /// On the nodes inside the cells around every vertex, by colours.
+    /// On the nodes inside the cells around every vertex, by colours: exactly where these are rectangles with a coefficient of one or
+    /// coefficients jump, for a separable surrogate elsewhere.
     #[default]
     VertexPatch,
     /// On none: a polynomial of products and the diagonal. Less work a step, more cycles.
@@ -46,7 +47,7 @@ pub enum PostOrder {
 #[derive(Debug, Clone)]
 pub enum Sweep<T> {
     VertexPatch(Patches<T>),
-    MappedPatch(MappedPatches<T>),
+    MappedPatch(Box<MappedPatches<T>>),
     Direct(Direct),
     Chebyshev(Chebyshev<T>),
     Point(PointGaussSeidel<T>),
@@ -57,7 +58,7 @@ impl<T: Contract> Sweep<T> {
         Ok(match (smoother, grid.mapping()) {
             (Smoother::VertexPatch, None) => Self::VertexPatch(Patches::around_vertices(cpu, grid)),
             (Smoother::VertexPatch, Some(geometry)) => {
-                Self::MappedPatch(MappedPatches::new(cpu, grid, geometry))
+                Self::MappedPatch(Box::new(MappedPatches::new(cpu, grid, geometry)))
             }
             (Smoother::Chebyshev, _) => Self::Chebyshev(Chebyshev::new(cpu, grid)),
             (Smoother::Point, None) => Self::Point(PointGaussSeidel::new(grid)),

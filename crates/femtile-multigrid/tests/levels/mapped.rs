@@ -68,83 +68,74 @@ fn rough([x, y, z]: [usize; 3]) -> f64 {
     10.0_f64.powf(2.0 + 2.0 * (12.9 * x as f64 + 78.2 * y as f64 + 37.7 * z as f64).sin())
 }
 
-/// The matrix by plain quadrature, rows and columns of the boundary zero.
-fn reference(
-    degree: usize,
-    cells: &[usize],
+/// A product with the operator by plain quadrature; x is zero on the boundary.
+fn product(
+    (degree, cells): (usize, &[usize]),
     map: impl Fn([f64; 3]) -> [f64; 3],
     coefficient: impl Fn([usize; 3]) -> f64,
+    (grid, x): (&BoxGrid, &[f64]),
 ) -> Vec<f64> {
-    let d = cells.len();
-    let grid = mapped(degree, cells, &map, &coefficient);
-    let (n, [n_x, n_y, _]) = (grid.n_nodes(), grid.nodes());
-    let (points, weights) = gauss_legendre(degree + 1);
+    let (d, m, [n_x, n_y, _]) = (cells.len(), degree + 1, grid.nodes());
+    let (points, weights) = gauss_legendre(m);
     let shapes = Lagrange::gauss_lobatto(degree);
     let (values, slopes) = (shapes.values(&points), shapes.slopes(&points));
-    let m = degree + 1;
-    let split = |i: usize, m: usize| [i % m, i / m % m, i / (m * m)];
-    let mut a = vec![0.0; n * n];
-    let n_cells: usize = cells.iter().product();
-    for cell in 0..n_cells {
+    let split = |i: usize| [i % m, i / m % m, i / (m * m)];
+    let mut y = vec![0.0; x.len()];
+    for cell in 0..cells.iter().product() {
         let at = [cell % cells[0], cell / cells[0] % cells[1], cell / (cells[0] * cells[1])];
-        for q in 0..m.pow(d as u32) {
-            let q = split(q, m);
-            // J[i][a], its inverse by Cramer's rule.
-            let mut jacobian = [[0.0; 3], [0.0; 3], [0.0, 0.0, if d == 3 { 0.0 } else { 1.0 }]];
+        let number = |node: usize| {
+            let node = split(node);
+            let along = [0, 1, 2].map(|axis| degree * at[axis] + node[axis]);
+            (along[2] * n_y + along[1]) * n_x + along[0]
+        };
+        for q in (0..m.pow(d as u32)).map(split) {
+            // Columns of J.
+            let mut columns = [[0.0; 3], [0.0; 3], [0.0, 0.0, if d == 3 { 0.0 } else { 1.0 }]];
             for bits in 0..1 << d {
                 let up = [0, 1, 2].map(|axis| bits >> axis & 1);
-                let x = map([0, 1, 2]
-                    .map(|axis| (at[axis] + up[axis]) as f64 / cells.get(axis).copied().unwrap_or(1) as f64));
-                for a in 0..d {
+                let n = |axis: usize| cells.get(axis).copied().unwrap_or(1) as f64;
+                let corner = map([0, 1, 2].map(|axis| (at[axis] + up[axis]) as f64 / n(axis)));
+                for (a, column) in columns.iter_mut().enumerate().take(d) {
                     let factor = |axis: usize| match (axis == a, up[axis] == 1) {
                         (true, up) => [-1.0, 1.0][usize::from(up)],
                         (false, true) => points[q[axis]],
                         (false, false) => 1.0 - points[q[axis]],
                     };
                     let factor: f64 = (0..d).map(factor).product();
-                    (0..d).for_each(|i| jacobian[i][a] += factor * x[i]);
+                    (0..d).for_each(|i| column[i] += factor * corner[i]);
                 }
             }
             let minor = |i: usize, a: usize| {
                 let [[p, q], [r, s]] =
-                    [1, 2].map(|row| [1, 2].map(|column| jacobian[(i + row) % 3][(a + column) % 3]));
+                    [1, 2].map(|row| [1, 2].map(|column| columns[(a + column) % 3][(i + row) % 3]));
                 p * s - q * r
             };
-            let determinant: f64 = (0..3).map(|a| jacobian[0][a] * minor(0, a)).sum();
-            let weight: f64 = (0..d).map(|axis| weights[q[axis]]).product::<f64>();
+            let determinant: f64 = (0..3).map(|a| columns[a][0] * minor(0, a)).sum();
+            let weight = (0..d).map(|axis| weights[q[axis]]).product::<f64>();
+            let scale = coefficient(at) * weight * determinant;
             let gradient = |node: usize| {
-                let node = split(node, m);
+                let node = split(node);
                 let of_cell = [0, 1, 2].map(|a| {
-                    let factor =
-                        |axis: usize| (if axis == a { &slopes } else { &values }).row(q[axis])[node[axis]];
+                    let table = |axis: usize| if axis == a { &slopes } else { &values };
+                    let factor = |axis: usize| table(axis).row(q[axis])[node[axis]];
                     if a < d { (0..d).map(factor).product() } else { 0.0 }
                 });
                 [0, 1, 2].map(|i| (0..3).map(|a| minor(i, a) / determinant * of_cell[a]).sum::<f64>())
             };
             let gradients: Vec<[f64; 3]> = (0..m.pow(d as u32)).map(gradient).collect();
-            let number = |node: usize| {
-                let node = split(node, m);
-                let along = [0, 1, 2].map(|axis| degree * at[axis] + node[axis]);
-                (along[2] * n_y + along[1]) * n_x + along[0]
-            };
-            for (i, of_row) in gradients.iter().enumerate() {
-                for (j, of_column) in gradients.iter().enumerate() {
-                    let product: f64 = (0..3).map(|i| of_row[i] * of_column[i]).sum();
-                    a[number(i) * n + number(j)] += coefficient(at) * weight * determinant * product;
-                }
+            let mut flux = [0.0; 3];
+            for (node, gradient) in gradients.iter().enumerate() {
+                (0..3).for_each(|i| flux[i] += scale * gradient[i] * x[number(node)]);
+            }
+            for (node, gradient) in gradients.iter().enumerate() {
+                y[number(node)] += dot(gradient, &flux);
             }
         }
     }
-    let is_inside = inside(&grid).into_iter().fold(vec![false; n], |mut all, node| {
-        all[node] = true;
-        all
-    });
-    for (at, entry) in a.iter_mut().enumerate() {
-        if !is_inside[at / n] || !is_inside[at % n] {
-            *entry = 0.0;
-        }
-    }
-    a
+    let nodes = inside(grid);
+    let mut inner = vec![0.0; y.len()];
+    nodes.into_iter().for_each(|node| inner[node] = y[node]);
+    inner
 }
 
 fn difference(a: &[f64], b: &[f64]) -> f64 {
@@ -166,10 +157,9 @@ fn the_operator_is_that_of_plain_quadrature() {
         for is_straight in [true, false] {
             let map = |at| if is_straight { straight(at) } else { wavy(at) };
             let grid = mapped(degree, cells, map, rough);
-            let expected = reference(degree, cells, map, rough);
-            let (n, size) = (grid.n_nodes(), largest(&expected));
             let x = random(&grid, 3);
-            let ax: Vec<f64> = expected.chunks_exact(n).map(|row| dot(row, &x)).collect();
+            let ax = product((degree, cells), map, rough, (&grid, &x));
+            let (n, size) = (grid.n_nodes(), largest(&ax));
             for cpu in devices() {
                 let a = BoxOperator::<f64>::new(&cpu, &grid);
                 let mut y = Buffer::from_vec(&cpu, vec![f64::NAN; n]).unwrap();
@@ -337,7 +327,7 @@ fn iterations_stay_within_twice_those_of_cubes() {
 
 #[test]
 fn iterations_on_cells_of_any_shape_do_not_grow_with_the_level() {
-    for (dimension, degree, levels) in [(2, 1, [3, 6]), (2, 3, [2, 4]), (3, 2, [2, 3])] {
+    for (dimension, degree, levels) in [(2, 1, [3, 5]), (2, 3, [2, 4]), (3, 1, [3, 4])] {
         for (name, grid) in bounded(dimension, degree) {
             for smoother in [Smoother::VertexPatch, Smoother::Chebyshev] {
                 let [few, many] = levels.map(|n_levels| iterations::<f64>(&grid, n_levels, smoother));

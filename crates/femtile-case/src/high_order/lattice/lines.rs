@@ -1,0 +1,83 @@
+//! Lines along an axis that cells stand between.
+
+use std::collections::HashMap;
+
+use femtile_mesh::Mesh;
+
+/// Coordinates that differ by less than this share of the box are one, as single precision in a file leaves them.
+const COORDINATE_TOLERANCE: f64 = 1e-7;
+
+/// Widths that differ by less than this share are one.
+const WIDTH_TOLERANCE: f64 = 1e-4;
+
+/// Where cells begin and end along an axis.
+#[derive(Debug)]
+pub(super) struct Lines {
+    pub places: Vec<f64>,
+    /// The place of each coordinate that occurs, by its bits.
+    numbers: HashMap<u64, u32>,
+}
+
+impl Lines {
+    /// Through all of these coordinates.
+    pub fn through(coordinates: impl Iterator<Item = f64>) -> Self {
+        let mut numbers: HashMap<u64, u32> = coordinates.map(|x| (x.to_bits(), 0)).collect();
+        let mut sorted: Vec<f64> = numbers.keys().map(|&bits| f64::from_bits(bits)).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let extent = sorted.last().zip(sorted.first()).map_or(0.0, |(last, first)| last - first);
+        let mut places: Vec<f64> = Vec::new();
+        for x in sorted {
+            if places.last().is_none_or(|place| x - place > COORDINATE_TOLERANCE * extent) {
+                places.push(x);
+            }
+            numbers.insert(x.to_bits(), places.len() as u32 - 1);
+        }
+        Self { places, numbers }
+    }
+
+    /// The line through a coordinate; of nodes that no cell has there may be none.
+    pub fn number(&self, x: f64) -> u32 {
+        self.numbers.get(&x.to_bits()).copied().unwrap_or(u32::MAX)
+    }
+
+    /// Widths between them; each is the first of those that it hardly differs from.
+    pub fn widths(&self) -> Vec<f64> {
+        let mut known: Vec<f64> = Vec::new();
+        let mut last = 0;
+        let width = |ends: &[f64]| {
+            let width = ends[1] - ends[0];
+            let is_same = |known: &f64| (known - width).abs() <= WIDTH_TOLERANCE * width;
+            if !known.get(last).is_some_and(is_same) {
+                last = known.iter().position(is_same).unwrap_or(known.len());
+            }
+            if last == known.len() {
+                known.push(width);
+            }
+            known[last]
+        };
+        self.places.windows(2).map(width).collect()
+    }
+}
+
+/// Whether the shape of a rectangular cell is that of its corners.
+pub(super) fn is_straight(mesh: &Mesh, cell: usize) -> bool {
+    let Some(curved) = &mesh.curved else { return true };
+    let (d, n) = (mesh.dimension(), curved.order + 1);
+    let corner = |vtk: usize| mesh.points[mesh.cell(cell)[vtk] as usize];
+    let origin = corner(0);
+    let edges: Vec<[f64; 3]> = [1, 3, 4][..d].iter().map(|&vtk| difference(corner(vtk), origin)).collect();
+    let size = edges.iter().flatten().fold(0.0_f64, |most, edge| most.max(edge.abs()));
+    let points = curved.cells.chunks_exact(curved.n_points(d)).nth(cell).unwrap_or_default();
+    points.iter().enumerate().all(|(at, &point)| {
+        let mut rest = difference(curved.points[point as usize], origin);
+        for (axis, edge) in edges.iter().enumerate() {
+            let share = (at / n.pow(axis as u32) % n) as f64 / curved.order as f64;
+            (0..3).for_each(|i| rest[i] -= share * edge[i]);
+        }
+        rest.iter().all(|rest| rest.abs() <= WIDTH_TOLERANCE * size)
+    })
+}
+
+pub(super) fn difference(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [0, 1, 2].map(|axis| a[axis] - b[axis])
+}

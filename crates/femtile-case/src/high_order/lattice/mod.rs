@@ -1,0 +1,194 @@
+//! Meshes whose cells stand in rows as those of a box do, however cells and nodes are numbered.
+
+mod lines;
+mod walk;
+
+use femtile_fem::dofs::TensorSpace;
+
+use lines::{Lines, is_straight};
+
+/// Cells in rows along two or three axes.
+#[derive(Debug)]
+pub(super) struct Lattice {
+    dimension: usize,
+    /// Where cells begin and end along each axis, where all are rectangles along the axes.
+    lines: Option<[Lines; 3]>,
+    /// Corners of cells along each axis; one where there is no such axis.
+    along: [usize; 3],
+    /// `[n_z + 1][n_y + 1][n_x + 1]`.
+    corners: Vec<[f64; 3]>,
+    /// Of the cell at each position of the space.
+    cells: Vec<Cell>,
+}
+
+/// Where a cell stands, and how its axes lie in those of the box.
+#[derive(Debug, Clone, Copy)]
+struct Cell {
+    /// Lines through its first corner.
+    corner: [u32; 3],
+    /// The axis of the box along each of its own, and whether it runs backwards.
+    axes: [(u8, bool); 3],
+}
+
+impl Lattice {
+    /// Of the cells of a space: along the axes where they are rectangles, from neighbour to neighbour where they are not.
+    ///
+    /// # Errors
+    /// What keeps them from standing in rows.
+    pub fn of(space: &TensorSpace<'_>) -> Result<Self, String> {
+        Self::of_rectangles(space).map_or_else(|| Self::numbered(space, &walk::numbers(space)?, None), Ok)
+    }
+
+    /// Of rectangles along the axes.
+    fn of_rectangles(space: &TensorSpace<'_>) -> Option<Self> {
+        let mesh = space.mesh();
+        let mut has_cell = vec![false; mesh.n_nodes()];
+        mesh.cells.iter().for_each(|&node| has_cell[node as usize] = true);
+        let points = || mesh.points.iter().zip(&has_cell).filter_map(|(point, has)| has.then_some(point));
+        let lines = [0, 1, 2].map(|axis| Lines::through(points().map(|point| point[axis])));
+        let number = |point: &[f64; 3]| [0, 1, 2].map(|axis| lines[axis].number(point[axis]));
+        let numbers: Vec<[u32; 3]> = mesh.points.iter().map(number).collect();
+        let are_straight = (0..mesh.n_cells()).all(|cell| is_straight(mesh, cell));
+        are_straight.then(|| Self::numbered(space, &numbers, Some(lines)).ok()).flatten()
+    }
+
+    /// By the lines through each node of the mesh.
+    fn numbered(
+        space: &TensorSpace<'_>,
+        numbers: &[[u32; 3]],
+        lines: Option<[Lines; 3]>,
+    ) -> Result<Self, String> {
+        let number = |node: u32| numbers[node as usize];
+        let cell = |position: usize| {
+            let corners: Vec<[u32; 3]> = space.corners(position).iter().map(|&node| number(node)).collect();
+            Cell::between(&corners).ok_or_else(|| {
+                format!("cell {} does not stand in a row with its neighbours", space.order()[position])
+            })
+        };
+        let cells = (0..space.n_cells()).map(cell).collect::<Result<Vec<_>, _>>()?;
+        let of_cells = || (0..space.n_cells()).flat_map(|position| space.corners(position));
+        let last = |axis: usize| of_cells().map(|&node| number(node)[axis] as usize).max().unwrap_or(0);
+        let along = [0, 1, 2].map(|axis| last(axis) + 1);
+        let mut lattice = Self { dimension: space.dimension(), lines, along, corners: Vec::new(), cells };
+        lattice.is_full(space)?;
+        lattice.corners = vec![[0.0; 3]; along.iter().product()];
+        for &node in of_cells() {
+            let [x, y, z] = number(node).map(|at| at as usize);
+            lattice.corners[(z * along[1] + y) * along[0] + x] = space.mesh().points[node as usize];
+        }
+        Ok(lattice)
+    }
+
+    /// Whether there is a cell in every place, and no crack between them.
+    fn is_full(&self, space: &TensorSpace<'_>) -> Result<(), String> {
+        let n_places: usize = self.n_cells().iter().product();
+        if self.cells.len() != n_places {
+            let n_cells = self.cells.len();
+            return Err(format!(
+                "{n_cells} cells do not fill the rows that they stand in, which have room for {n_places}"
+            ));
+        }
+        let n_nodes: usize = self.n_nodes(space.degree()).iter().product();
+        if space.n_dofs() != n_nodes {
+            return Err(walk::CRACKS.into());
+        }
+        Ok(())
+    }
+
+    /// Cells along each axis; one where there is no such axis.
+    pub fn n_cells(&self) -> [usize; 3] {
+        self.along.map(|n| n.saturating_sub(1).max(1))
+    }
+
+    /// Nodes along each axis.
+    fn n_nodes(&self, degree: usize) -> [usize; 3] {
+        self.along.map(|n| degree * (n - 1) + 1)
+    }
+
+    /// Widths of the cells along each axis, those that differ by rounding made the same, where they are rectangles.
+    pub fn widths(&self) -> Option<Vec<Vec<f64>>> {
+        Some(self.lines.as_ref()?[..self.dimension].iter().map(Lines::widths).collect())
+    }
+
+    /// Corners of all cells, `[n_z + 1][n_y + 1][n_x + 1]`.
+    pub fn corners(&self) -> &[[f64; 3]] {
+        &self.corners
+    }
+
+    /// Cells before the one at a position along each axis.
+    pub fn place(&self, position: usize) -> [usize; 3] {
+        let mut place = self.cells[position].corner.map(|line| line as usize);
+        let axes = &self.cells[position].axes[..self.dimension];
+        axes.iter().filter(|(_, backwards)| *backwards).for_each(|(axis, _)| place[*axis as usize] -= 1);
+        place
+    }
+
+    /// Words for the lower or upper side across an axis.
+    pub fn side(&self, axis: usize, is_upper: bool) -> String {
+        if let Some(lines) = &self.lines {
+            let places = &lines[axis].places;
+            let place = if is_upper { places[places.len() - 1] } else { places[0] };
+            return format!("{} = {place}", ["x", "y", "z"][axis]);
+        }
+        let mut at = self.along.map(|n| n / 2);
+        at[axis] = if is_upper { self.along[axis] - 1 } else { 0 };
+        let [x, y, z] = self.corners[(at[2] * self.along[1] + at[1]) * self.along[0] + at[0]];
+        format!("around the point ({x:.3}, {y:.3}, {z:.3})")
+    }
+
+    /// The node of the box that each degree of freedom is, x running fastest.
+    ///
+    /// # Cost
+    /// Reads the degrees of freedom of all cells once.
+    pub fn nodes(&self, space: &TensorSpace<'_>) -> Vec<u32> {
+        let (degree, n) = (space.degree(), space.degree() + 1);
+        let [along_x, along_y, _] = self.n_nodes(degree);
+        let strides = [1, along_x as i64, (along_x * along_y) as i64];
+        let mut nodes = vec![0; space.n_dofs()];
+        let mut dofs = vec![0; space.dofs_per_cell()];
+        for (position, cell) in self.cells.iter().enumerate() {
+            space.cell_dofs(position, &mut dofs);
+            let first: i64 =
+                (0..3).map(|axis| degree as i64 * i64::from(cell.corner[axis]) * strides[axis]).sum();
+            let steps =
+                cell.axes.map(
+                    |(axis, backwards)| {
+                        if backwards { -strides[axis as usize] } else { strides[axis as usize] }
+                    },
+                );
+            for (at, &dof) in dofs.iter().enumerate() {
+                let at = [at % n, at / n % n, at / (n * n)];
+                let along: i64 = (0..3).map(|axis| at[axis] as i64 * steps[axis]).sum();
+                nodes[dof as usize] = (first + along) as u32;
+            }
+        }
+        nodes
+    }
+}
+
+impl Cell {
+    /// With corners on these lines, by bits, where they are the corners of a rectangle between lines that follow each other.
+    fn between(corners: &[[u32; 3]]) -> Option<Self> {
+        let d = corners.len().ilog2() as usize;
+        let mut axes = [(2, false); 3];
+        for own in 0..d {
+            let (from, to) = (corners[0], corners[1 << own]);
+            let axis = (0..3).find(|&axis| from[axis] != to[axis])?;
+            axes[own] = (axis as u8, to[axis] < from[axis]);
+        }
+        let cell = Self { corner: corners[0], axes };
+        let is_there = |(bits, corner): (usize, &[u32; 3])| cell.corner_at(bits, d) == Some(*corner);
+        corners.iter().enumerate().all(is_there).then_some(cell)
+    }
+
+    /// Lines through the corner of these bits.
+    fn corner_at(&self, bits: usize, d: usize) -> Option<[u32; 3]> {
+        let mut at = self.corner;
+        for (own, &(axis, backwards)) in self.axes[..d].iter().enumerate() {
+            let step = (bits >> own & 1) as u32;
+            let line = &mut at[axis as usize];
+            *line = if backwards { line.checked_sub(step)? } else { *line + step };
+        }
+        Some(at)
+    }
+}

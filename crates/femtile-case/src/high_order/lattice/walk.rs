@@ -1,0 +1,99 @@
+//! Rows of cells found from neighbour to neighbour.
+
+use std::collections::{HashMap, VecDeque};
+
+use femtile_fem::dofs::TensorSpace;
+
+/// What is said where cells lie beside each other without common nodes.
+pub(super) const CRACKS: &str =
+    "cells that touch do not share their nodes (merge = true in [mesh] joins them)";
+
+/// Nodes of a face, ascending.
+type Face = Vec<u32>;
+
+/// The lines through each node of the mesh, counted along three axes: those of the first cell, carried on from cell to cell,
+/// the first one turned round where they would be left-handed. Nodes that no cell has are on none.
+///
+/// # Errors
+/// Where cells do not hang together by faces.
+pub(super) fn numbers(space: &TensorSpace<'_>) -> Result<Vec<[u32; 3]>, String> {
+    let d = space.dimension();
+    let mut with_face: HashMap<Face, Vec<usize>> = HashMap::new();
+    for position in 0..space.n_cells() {
+        for side in 0..2 * d {
+            with_face.entry(face(space.corners(position), side)).or_default().push(position);
+        }
+    }
+    let mut found: Vec<Option<[i32; 3]>> = vec![None; space.mesh().n_nodes()];
+    let mut is_known = vec![false; space.n_cells()];
+    let mut waiting = VecDeque::new();
+    for (bits, &node) in space.corners(0).iter().enumerate() {
+        found[node as usize] = Some([0, 1, 2].map(|axis| (bits >> axis & 1) as i32));
+    }
+    is_known[0] = true;
+    waiting.push_back(0);
+    while let Some(position) = waiting.pop_front() {
+        for side in 0..2 * d {
+            let nodes = face(space.corners(position), side);
+            let outwards = step(space.corners(position), side, &found);
+            for &next in &with_face[&nodes] {
+                if !std::mem::replace(&mut is_known[next], true) {
+                    carry_on(space.corners(next), &nodes, outwards, &mut found);
+                    waiting.push_back(next);
+                }
+            }
+        }
+    }
+    if is_known.contains(&false) {
+        return Err(CRACKS.into());
+    }
+    Ok(from_zero(found, is_left_handed(space)))
+}
+
+/// The nodes of a side of a cell: across axis `side / 2`, the lower or the upper one.
+fn face(corners: &[u32], side: usize) -> Face {
+    let is_there = |bits: &usize| bits >> (side / 2) & 1 == side % 2;
+    let mut nodes: Face = (0..corners.len()).filter(is_there).map(|bits| corners[bits]).collect();
+    nodes.sort_unstable();
+    nodes
+}
+
+/// From a cell to its neighbour beyond a side.
+fn step(corners: &[u32], side: usize, found: &[Option<[i32; 3]>]) -> [i32; 3] {
+    let upper = (side % 2) << (side / 2);
+    let [from, to] =
+        [upper ^ (1 << (side / 2)), upper].map(|bits| found[corners[bits] as usize].unwrap_or_default());
+    [0, 1, 2].map(|axis| to[axis] - from[axis])
+}
+
+/// Lines through the nodes of a cell beyond a face.
+fn carry_on(corners: &[u32], face: &[u32], outwards: [i32; 3], found: &mut [Option<[i32; 3]>]) {
+    let is_on_face = |bits: usize| face.binary_search(&corners[bits]).is_ok();
+    for bits in (0..corners.len()).filter(|bits| !is_on_face(*bits)) {
+        let across = (0..corners.len().ilog2()).map(|axis| bits ^ (1 << axis)).find(|bits| is_on_face(*bits));
+        let near = across.and_then(|bits| found[corners[bits] as usize]).unwrap_or_default();
+        found[corners[bits] as usize].get_or_insert([0, 1, 2].map(|axis| near[axis] + outwards[axis]));
+    }
+}
+
+/// Counted from zero along each axis, along the first one backwards or not.
+fn from_zero(found: Vec<Option<[i32; 3]>>, backwards: bool) -> Vec<[u32; 3]> {
+    let turned: Vec<Option<[i32; 3]>> =
+        found.into_iter().map(|at| at.map(|[x, y, z]| [if backwards { -x } else { x }, y, z])).collect();
+    let least = [0, 1, 2].map(|axis| turned.iter().flatten().map(|at| at[axis]).min().unwrap_or(0));
+    let number = |at: Option<[i32; 3]>| {
+        at.map_or([u32::MAX; 3], |at| [0, 1, 2].map(|axis| (at[axis] - least[axis]) as u32))
+    };
+    turned.into_iter().map(number).collect()
+}
+
+/// Whether the axes of the first cell are, at its first corner.
+fn is_left_handed(space: &TensorSpace<'_>) -> bool {
+    let points = &space.mesh().points;
+    let corner = |bits: usize| points[space.corners(0)[bits] as usize];
+    let edge = |axis: usize| super::lines::difference(corner(1 << axis), corner(0));
+    let (x, y) = (edge(0), edge(1));
+    let z = if space.dimension() == 3 { edge(2) } else { [0.0, 0.0, 1.0] };
+    let cross = [0, 1, 2].map(|i| x[(i + 1) % 3] * y[(i + 2) % 3] - x[(i + 2) % 3] * y[(i + 1) % 3]);
+    (0..3).map(|i| cross[i] * z[i]).sum::<f64>() < 0.0
+}
