@@ -301,7 +301,7 @@ fn what_is_no_box_or_too_coarse_is_refused_with_advice() {
     for (text, key, words) in [
         (points, "solver.preconditioner", ["smooths by points", "\"vertex-patch\""]),
         (bent_flux, "solver.preconditioner", ["around the point (0.500, 1.000, 0.000)", "`dirichlet`"]),
-        (l_shape, "solver.preconditioner", ["cells do not fill the rows", "use \"jacobi\""]),
+        (l_shape, "solver.preconditioner", ["cells do not fill the rows", "use \"pmg\""]),
         (odd, "solver.preconditioner", ["35 along x", "1 to 16"]),
         (half, "solver.preconditioner", ["the side ", "`dirichlet`"]),
         (flux, "solver.preconditioner", ["the side y = 1", "`dirichlet`"]),

@@ -56,7 +56,7 @@ pub(super) fn preconditioner(
 
 /// The error where a case is none for geometric multigrid.
 fn refuse(case: &Case, message: &str) -> CaseError {
-    let message = format!("geometric multigrid {message}, or use \"jacobi\"");
+    let message = format!("geometric multigrid {message}, or use \"pmg\"");
     case.wrong(&["solver".into(), "preconditioner".into()], message)
 }
 
