@@ -63,14 +63,17 @@ fn assert_close(found: &[f64], expected: &[f64], what: &str) {
 #[test]
 fn solutions_are_those_of_jacobis_preconditioner_and_of_the_matrix() {
     for (mesh, degree) in [(BALL, 2), (BALL, 3), (WAVES, 2), (WAVES, 5), (CUBES, 4)] {
-        for (equation, boundary) in
-            [("sigma = \"2 + sin(3*x)*y\"", GIVEN), ("sigma = [[3, 1, 0], [1, 2, 0], [0, 0, 1]]\nlambda = \"1 + x^2\"", MIXED)]
-        {
-            let text = |solver: &str| case(mesh, degree, equation, boundary, solver).replace("1e-10", "1e-12");
+        for (equation, boundary) in [
+            ("sigma = \"2 + sin(3*x)*y\"", GIVEN),
+            ("sigma = [[3, 1, 0], [1, 2, 0], [0, 0, 1]]\nlambda = \"1 + x^2\"", MIXED),
+        ] {
+            let text =
+                |solver: &str| case(mesh, degree, equation, boundary, solver).replace("1e-10", "1e-12");
             let other = if degree < 4 { "operator = \"assembled\"" } else { "" };
             let (plain, expected) = converged(&text(other));
             for precision in ["single", "double"] {
-                let (report, u) = converged(&text(&format!("{PMG}\npmg = {{ precision = \"{precision}\" }}")));
+                let (report, u) =
+                    converged(&text(&format!("{PMG}\npmg = {{ precision = \"{precision}\" }}")));
                 assert_close(&u, &expected, &format!("{mesh}, degree {degree}, {precision}"));
                 let n = report.solve.iterations;
                 assert!(n < plain.solve.iterations.min(40), "degree {degree}: {n} iterations");
@@ -81,15 +84,20 @@ fn solutions_are_those_of_jacobis_preconditioner_and_of_the_matrix() {
 
 #[test]
 fn iterations_grow_neither_with_the_degree_nor_with_the_cells() {
-    for (mesh, coarse, fine, most) in
-        [(BALL, "h = 0.6", "h = 0.3", 20), (WAVES, "[6, 5]", "[24, 20]", 20), (CUBES, "[4, 4, 4]", "[8, 8, 8]", 20)]
-    {
+    for (mesh, coarse, fine, most) in [
+        (BALL, "h = 0.6", "h = 0.3", 11),
+        (WAVES, "[6, 5]", "[24, 20]", 14),
+        (CUBES, "[4, 4, 4]", "[8, 8, 8]", 10),
+    ] {
         for boundary in [GIVEN, MIXED] {
             for degree in [2, 3, 4, 6] {
-                let meshes = if degree < 4 { vec![mesh.into(), mesh.replace(coarse, fine)] } else { vec![mesh.into()] };
+                let meshes = if degree < 4 {
+                    vec![mesh.into(), mesh.replace(coarse, fine)]
+                } else {
+                    vec![mesh.into()]
+                };
                 for mesh in meshes {
                     let n = iterations(&case(&mesh, degree, "", boundary, PMG));
-                    eprintln!("{mesh} {degree} {n}");
                     assert!(n <= most, "{mesh}, degree {degree}: {n} iterations");
                 }
             }
@@ -103,8 +111,7 @@ fn jumps_of_the_coefficient_are_borne() {
         for degree in [2, 4] {
             let sigma = format!("sigma = \"if(x > 0.5 and y > 0.5 or z < 0.25, {jump}, 1)\"");
             let n = iterations(&case(CUBES, degree, &sigma, MIXED, PMG));
-            eprintln!("jump {jump} {degree} {n}");
-            assert!(n <= 25, "{jump}, degree {degree}: {n} iterations");
+            assert!(n <= 11, "{jump}, degree {degree}: {n} iterations");
         }
     }
 }
@@ -114,7 +121,9 @@ fn pure_neumann_problems_are_solved() {
     let boundary = "[[boundary]]\nwhere = \"all\"\nneumann = 0";
     for mesh in [WAVES, CUBES] {
         let text = |solver: &str| {
-            case(mesh, 3, "", boundary, solver).replace("exp(x)*(1 + y)", "cos(pi*x)").replace(", deform = 0.1", "")
+            case(mesh, 3, "", boundary, solver)
+                .replace("exp(x)*(1 + y)", "cos(pi*x)")
+                .replace(", deform = 0.1", "")
         };
         let (_, expected) = converged(&text(""));
         let (report, u) = converged(&text(PMG));
@@ -131,13 +140,15 @@ fn meshes_of_others_are_solved_in_few_iterations() {
         eprintln!("skipped: no sample meshes");
         return;
     }
-    for (name, degree) in
-        [("arcane_sphere_in_sphere.hexa.msh", 2), ("fichera-q3.mesh", 5), ("star-q3.mesh", 6), ("toroid-hex.mesh", 4)]
-    {
+    for (name, degree) in [
+        ("arcane_sphere_in_sphere.hexa.msh", 2),
+        ("fichera-q3.mesh", 5),
+        ("star-q3.mesh", 6),
+        ("toroid-hex.mesh", 4),
+    ] {
         let mesh = format!("file = {:?}\nmerge = true", folder.join(name));
         let n = iterations(&case(&mesh, degree, "lambda = 0.1", "", PMG));
-        eprintln!("{name} {n}");
-        assert!(n <= 30, "{name}: {n} iterations");
+        assert!(n <= 17, "{name}: {n} iterations");
     }
 }
 
@@ -147,7 +158,10 @@ fn levels_and_papers_are_told_of() {
     let levels: Vec<(usize, bool)> =
         report.solve.levels.iter().map(|level| (level.n_rows, level.n_nonzeros.is_some())).collect();
     let of_degree = |degree: usize| (4 * degree + 1).pow(3);
-    assert_eq!(levels[..4], [(of_degree(5), false), (of_degree(3), false), (of_degree(2), false), (125, true)]);
+    assert_eq!(
+        levels[..4],
+        [(of_degree(5), false), (of_degree(3), false), (of_degree(2), false), (125, true)]
+    );
     assert_eq!(report.citations, ["hestenes1952", "kronbichler2022", "fehn2020", "vanek1996", "fu2014"]);
     let text = case(CUBES, 5, "", GIVEN, &format!("{PMG}\namg = {{ coarse_rows = 20 }}"));
     let report = solve(&text).unwrap();
@@ -170,9 +184,12 @@ fn what_there_is_no_cycle_for_is_refused_with_advice() {
     let tetrahedra = text("").replace(", cell = \"hexahedron\"", "").replace("degree = 2", "degree = 1");
     for (text, key, words) in [
         (tetrahedra, "solver.preconditioner", ["tetrahedron", "\"amg\""]),
-        (text("").replace("degree = 2", "degree = 2\ncomponents = 2"), "solver.preconditioner", ["one component", "\"jacobi\""]),
+        (
+            text("").replace("degree = 2", "degree = 2\ncomponents = 2"),
+            "solver.preconditioner",
+            ["one component", "\"jacobi\""],
+        ),
         (text("operator = \"assembled\""), "solver.operator", ["not from a matrix", "\"auto\""]),
-        (text("device = \"cuda\""), "solver.device", ["CPUs only", "\"auto\""]),
         (text("method = \"merged-cg\""), "solver.method", ["jacobi", "\"cg\""]),
         (text("method = \"pipelined-cg\"\namg = { cycle = \"k\" }"), "solver.method", ["K cycles", "\"cg\""]),
         (text("pmg = { sweeps = 0 }"), "solver.pmg", ["sweeps", "between 1 and 16"]),
@@ -191,7 +208,11 @@ fn what_there_is_no_cycle_for_is_refused_with_advice() {
 fn k_cycles_below_and_other_methods_go_with_it() {
     let text = |solver: &str| case(BALL, 3, "", MIXED, &format!("{PMG}\n{solver}"));
     let (_, expected) = converged(&text(""));
-    for solver in ["amg = { cycle = \"k\", precision = \"double\" }", "method = \"pipelined-cg\"", "pmg = { sweeps = 5 }"] {
+    for solver in [
+        "amg = { cycle = \"k\", precision = \"double\" }",
+        "method = \"pipelined-cg\"",
+        "pmg = { sweeps = 5 }",
+    ] {
         let (report, u) = converged(&text(solver));
         assert_close(&u, &expected, solver);
         assert!(report.solve.iterations <= 25, "{solver}: {}", report.solve.iterations);
