@@ -170,4 +170,17 @@ mod tests {
             check_cells(&assembled, request, CellKind::Quadrilateral).unwrap();
         }
     }
+
+    #[test]
+    fn multigrid_of_cells_is_not_for_gpus() {
+        for (name, words) in
+            [("gmg", "geometric multigrid runs on CPUs"), ("pmg", "p-multigrid runs on CPUs")]
+        {
+            let case = case(&format!("preconditioner = \"{name}\""));
+            let error = check_cells(&case, Request::Cuda(0), CellKind::Hexahedron).unwrap_err().to_string();
+            assert!(error.contains("solver.device") && error.contains(words), "{error}");
+            assert!(error.contains("\"auto\"") && error.contains("\"jacobi\""), "{error}");
+            check_cells(&case, Request::Auto, CellKind::Hexahedron).unwrap();
+        }
+    }
 }

@@ -85,9 +85,9 @@ fn solutions_are_those_of_jacobis_preconditioner_and_of_the_matrix() {
 #[test]
 fn iterations_grow_neither_with_the_degree_nor_with_the_cells() {
     for (mesh, coarse, fine, most) in [
-        (BALL, "h = 0.6", "h = 0.3", 20),
-        (WAVES, "[6, 5]", "[24, 20]", 20),
-        (CUBES, "[4, 4, 4]", "[8, 8, 8]", 20),
+        (BALL, "h = 0.6", "h = 0.3", 11),
+        (WAVES, "[6, 5]", "[24, 20]", 14),
+        (CUBES, "[4, 4, 4]", "[8, 8, 8]", 10),
     ] {
         for boundary in [GIVEN, MIXED] {
             for degree in [2, 3, 4, 6] {
@@ -98,7 +98,6 @@ fn iterations_grow_neither_with_the_degree_nor_with_the_cells() {
                 };
                 for mesh in meshes {
                     let n = iterations(&case(&mesh, degree, "", boundary, PMG));
-                    eprintln!("{mesh} {degree} {n}");
                     assert!(n <= most, "{mesh}, degree {degree}: {n} iterations");
                 }
             }
@@ -112,8 +111,7 @@ fn jumps_of_the_coefficient_are_borne() {
         for degree in [2, 4] {
             let sigma = format!("sigma = \"if(x > 0.5 and y > 0.5 or z < 0.25, {jump}, 1)\"");
             let n = iterations(&case(CUBES, degree, &sigma, MIXED, PMG));
-            eprintln!("jump {jump} {degree} {n}");
-            assert!(n <= 25, "{jump}, degree {degree}: {n} iterations");
+            assert!(n <= 11, "{jump}, degree {degree}: {n} iterations");
         }
     }
 }
@@ -150,8 +148,7 @@ fn meshes_of_others_are_solved_in_few_iterations() {
     ] {
         let mesh = format!("file = {:?}\nmerge = true", folder.join(name));
         let n = iterations(&case(&mesh, degree, "lambda = 0.1", "", PMG));
-        eprintln!("{name} {n}");
-        assert!(n <= 30, "{name}: {n} iterations");
+        assert!(n <= 17, "{name}: {n} iterations");
     }
 }
 
@@ -193,7 +190,6 @@ fn what_there_is_no_cycle_for_is_refused_with_advice() {
             ["one component", "\"jacobi\""],
         ),
         (text("operator = \"assembled\""), "solver.operator", ["not from a matrix", "\"auto\""]),
-        (text("device = \"cuda\""), "solver.device", ["CPUs only", "\"auto\""]),
         (text("method = \"merged-cg\""), "solver.method", ["jacobi", "\"cg\""]),
         (text("method = \"pipelined-cg\"\namg = { cycle = \"k\" }"), "solver.method", ["K cycles", "\"cg\""]),
         (text("pmg = { sweeps = 0 }"), "solver.pmg", ["sweeps", "between 1 and 16"]),
