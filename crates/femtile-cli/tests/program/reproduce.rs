@@ -289,7 +289,7 @@ fn kernels_of_the_paper_are_counted_and_wait_for_a_gpu() {
     let found: Vec<_> = items.iter().flat_map(|item| figures("cui2024", &[item])).collect();
     let columns = found[0]["table"]["columns"].as_array().unwrap();
     let of_unknown: Vec<f64> =
-        columns[4]["cells"].as_array().unwrap().iter().flat_map(|c| c.as_f64()).collect();
+        columns[5]["cells"].as_array().unwrap().iter().flat_map(|c| c.as_f64()).collect();
     let [global, solve, residual, _, fused, boundary, skeleton] = of_unknown[..] else {
         panic!("{columns:?}")
     };
