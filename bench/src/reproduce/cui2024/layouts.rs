@@ -14,8 +14,9 @@ const DEGREE: usize = 3;
 /// Layouts, with milliseconds and conflicts a block as printed.
 const PRINTED_5: [(Layout, f64, usize); 3] =
     [(Layout::Basic, 28.23, 113), (Layout::LinearIndexing, 25.35, 163), (Layout::ConflictFree, 21.50, 0)];
-/// Degrees and launches, with milliseconds, those of data alone and blocks of a multiprocessor as printed.
-const PRINTED_6: [(usize, Passes, PatchPass, f64, f64, usize); 6] = [
+/// A degree and a launch, with milliseconds, those of data alone and blocks of a multiprocessor as printed.
+type Printed = (usize, Passes, PatchPass, f64, f64, usize);
+const PRINTED_6: [Printed; 6] = [
     (2, Passes::Fused, PatchPass::Fused, 6.85, 1.89, 3),
     (2, Passes::Separate, PatchPass::Residual, 5.58, 2.02, 3),
     (2, Passes::Separate, PatchPass::Solve, 1.66, 1.07, 8),
@@ -69,9 +70,7 @@ pub(super) fn table_6(session: &Session) -> Result<Figure, BenchError> {
         _ => "separate, solve",
     };
     let rows = PRINTED_6.iter().map(|row| format!("Q{}, {}", row.0, name(row.1, row.2))).collect();
-    let printed = |of: &dyn Fn(&(usize, Passes, PatchPass, f64, f64, usize)) -> Cell| {
-        PRINTED_6.iter().map(of).collect::<Vec<_>>()
-    };
+    let printed = |of: &dyn Fn(&Printed) -> Cell| PRINTED_6.iter().map(of).collect::<Vec<_>>();
     let mut table = Table::new(rows)
         .listed("ms, theirs", printed(&|row| Cell::Number(row.3)))
         .listed("ms, data alone, theirs", printed(&|row| Cell::Number(row.4)))

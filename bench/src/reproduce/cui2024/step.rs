@@ -35,7 +35,7 @@ pub(super) const fn paper(passes: Passes, layout: Layout) -> Step {
 #[derive(Debug)]
 pub(super) enum Ready<T: Scalar> {
     Shipped(CudaPatches<T>),
-    Paper(CudaPatchLadder<T>),
+    Paper(Box<CudaPatchLadder<T>>),
 }
 
 impl Step {
@@ -62,7 +62,7 @@ impl Step {
     ) -> Result<Ready<T>, BenchError> {
         Ok(match self {
             Self::Shipped(kernel) => Ready::Shipped(CudaPatches::new(device, grid, kernel, shape)?),
-            Self::Paper(kernel) => Ready::Paper(CudaPatchLadder::new(device, grid, kernel, shape)?),
+            Self::Paper(kernel) => Ready::Paper(Box::new(CudaPatchLadder::new(device, grid, kernel, shape)?)),
         })
     }
 

@@ -279,6 +279,29 @@ fn cycles_in_single_precision_solve_to_the_same_error() {
     }
     let smoothing = figures("cui2024", &["figure-15", "--unknowns", "3000", "--repeats", "1"]);
     assert_eq!(smoothing[0]["table"]["rows"].as_array().unwrap().len(), 8);
+    let by_size = figures("cui2024", &["figure-18", "--unknowns", "30000", "--repeats", "1"]);
+    assert!(by_size[0]["table"]["rows"].as_array().unwrap().len() >= 3, "{}", by_size[0]);
+}
+
+#[test]
+fn kernels_of_the_paper_are_counted_and_wait_for_a_gpu() {
+    let items = ["table-4", "table-5", "figure-9", "figure-11", "figure-20"];
+    let found: Vec<_> = items.iter().flat_map(|item| figures("cui2024", &[item])).collect();
+    let columns = found[0]["table"]["columns"].as_array().unwrap();
+    let of_unknown: Vec<f64> =
+        columns[5]["cells"].as_array().unwrap().iter().flat_map(|c| c.as_f64()).collect();
+    let [global, solve, residual, _, fused, boundary, skeleton] = of_unknown[..] else {
+        panic!("{columns:?}")
+    };
+    assert!(global + solve > residual + solve && residual + solve > fused, "{of_unknown:?}");
+    assert!(fused > boundary && boundary > skeleton, "{of_unknown:?}");
+    let layouts = found[1]["table"]["columns"].as_array().unwrap();
+    let counted = layouts.iter().find(|column| column["name"] == "conflicts a block, f64, counted").unwrap();
+    let counts: Vec<_> = counted["cells"].as_array().unwrap().iter().flat_map(|cell| cell.as_u64()).collect();
+    assert!(counts[0] > 0 && counts[2] == 0, "{counts:?}");
+    for (item, found) in items.iter().zip(&found).skip(1) {
+        assert_eq!(found["absent"][0]["peer"], "GPU", "{item}");
+    }
 }
 
 #[test]

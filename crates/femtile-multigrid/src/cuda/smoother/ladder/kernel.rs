@@ -66,7 +66,7 @@ pub enum PatchPass {
 }
 
 impl LadderKernel {
-    /// Every one, from the plainest on.
+    /// Every one: those with all in one launch from the plainest on, then the others.
     pub fn all() -> impl Iterator<Item = Self> {
         use Layout::{
             Basic, Boundary, ConflictFree, InverseMatrix, LinearIndexing, TensorCore, ThreadPerNode,
@@ -76,7 +76,7 @@ impl LadderKernel {
         let apart = [Passes::Global, Passes::Separate]
             .into_iter()
             .flat_map(|passes| [Basic, ConflictFree].map(|layout| (passes, layout)));
-        apart.chain(fused).map(|(passes, layout)| Self { passes, layout })
+        fused.into_iter().chain(apart).map(|(passes, layout)| Self { passes, layout })
     }
 
     /// Its name, such as `separate-conflict-free`; fused ones go by their layout.
