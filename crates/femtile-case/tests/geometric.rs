@@ -247,7 +247,7 @@ fn jumps_between_cells_take_hardly_more_iterations() {
 
 #[test]
 fn cells_in_any_order_and_turned_are_rows() {
-    let lines = vec![vec![0.0, 0.3, 0.5, 0.6, 1.0], vec![0.0, 0.2, 0.4, 0.7, 1.1], vec![0.0, 0.5, 1.0]];
+    let lines = [vec![0.0, 0.3, 0.5, 0.6, 1.0], vec![0.0, 0.2, 0.4, 0.7, 1.1], vec![0.0, 0.5, 1.0]];
     for dimension in [2, 3] {
         let mut mesh = shuffled(&lines[..dimension]);
         for [x, y, z] in &mut mesh.points {
