@@ -24,7 +24,7 @@ use level::Smoothed;
 /// Chebyshev polynomials smooth, so nothing but products is asked of operators, and none needs a matrix.
 ///
 /// # Cost
-/// Twice as many products on every level as the polynomials have degrees, and a product less on none.
+/// On every level above the lowest twice as many products as the polynomials have degrees.
 /// # Source
 /// `[fehn2020]`, `[sundar2015]`; smoother: `[adams2003]`.
 pub struct PMultigrid<T: Scalar, D: PolynomialKernels<T>> {
@@ -39,8 +39,7 @@ pub struct PMultigrid<T: Scalar, D: PolynomialKernels<T>> {
 struct Room<T: Scalar, D: PolynomialKernels<T>> {
     iterates: Vec<Iterate<T, D>>,
     /// Right side and solution of the lowest degree.
-    b: Buffer<T, D>,
-    x: Buffer<T, D>,
+    lowest: [Buffer<T, D>; 2],
 }
 
 impl<T: Scalar, D: PolynomialKernels<T>> PMultigrid<T, D> {
@@ -66,8 +65,7 @@ impl<T: Scalar, D: PolynomialKernels<T>> PMultigrid<T, D> {
         let iterates = levels.iter().map(|level| Iterate::zeros(device, level.n_rows()));
         let room = Mutex::new(Room {
             iterates: iterates.collect::<Result<_, _>>()?,
-            b: Buffer::zeros(device, n_lowest)?,
-            x: Buffer::zeros(device, n_lowest)?,
+            lowest: [Buffer::zeros(device, n_lowest)?, Buffer::zeros(device, n_lowest)?],
         });
         Ok(Self { device: device.clone(), levels, lowest, room })
     }
@@ -84,18 +82,20 @@ impl<T: Scalar, D: PolynomialKernels<T>> PMultigrid<T, D> {
     fn cycle(
         &self,
         levels: &[Smoothed<T, D>],
-        (iterates, b, x): (&mut [Iterate<T, D>], &mut Buffer<T, D>, &mut Buffer<T, D>),
+        iterates: &mut [Iterate<T, D>],
+        lowest: &mut [Buffer<T, D>; 2],
     ) -> Result<(), LinalgError> {
         let (Some((level, coarser)), Some((own, rest))) = (levels.split_first(), iterates.split_first_mut())
         else {
+            let [b, x] = lowest;
             return self.lowest.apply(x, b);
         };
         own.relax_from_zero(level.operator.as_ref(), &level.steps, &level.inverse_diagonal)?;
         own.residual(level.operator.as_ref())?;
-        let next_b = rest.first_mut().map_or(&mut *b, |next| &mut next.b);
+        let next_b = rest.first_mut().map_or(&mut lowest[0], |next| &mut next.b);
         level.transfer.restrict(next_b, &own.next)?;
-        self.cycle(coarser, (rest, b, x))?;
-        let next_x = rest.first().map_or(&*x, |next| &next.x);
+        self.cycle(coarser, rest, lowest)?;
+        let next_x = rest.first().map_or(&lowest[1], |next| &next.x);
         level.transfer.prolongate(&mut own.x, next_x)?;
         own.relax(level.operator.as_ref(), &level.steps, &level.inverse_diagonal)
     }
@@ -107,16 +107,16 @@ where
 {
     fn apply(&self, z: &mut Buffer<f64, D>, r: &Buffer<f64, D>) -> Result<(), LinalgError> {
         let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
-        let Room { iterates, b, x } = &mut *room;
-        let finest_b = iterates.first_mut().map_or(&mut *b, |finest| &mut finest.b);
+        let Room { iterates, lowest } = &mut *room;
+        let finest_b = iterates.first_mut().map_or(&mut lowest[0], |finest| &mut finest.b);
         need("z", finest_b.len(), z.len())?;
         need("r", finest_b.len(), r.len())?;
         // Residuals of any size become ones that every precision holds.
         let length = VectorKernels::<f64>::dot(&self.device, r, r)?.sqrt();
         let size = if length > 0.0 && length.is_finite() { length } else { 1.0 };
         Convert::<f64, T>::convert(&self.device, finest_b, 1.0 / size, r)?;
-        self.cycle(&self.levels, (iterates, b, x))?;
-        let finest_x = iterates.first().map_or(&*x, |finest| &finest.x);
+        self.cycle(&self.levels, iterates, lowest)?;
+        let finest_x = iterates.first().map_or(&lowest[1], |finest| &finest.x);
         Convert::<T, f64>::convert(&self.device, z, size, finest_x)
     }
 

@@ -145,9 +145,9 @@ where
     let (m, a) = (cycle::<T>(n, n_levels), line(n));
     let unit = |i: usize| (0..n).map(|j| f64::from(u8::from(i == j))).collect();
     let columns: Dense = (0..n).map(|i| applied(&m, unit(i))).collect();
-    for i in 0..n {
-        for j in 0..n {
-            let gap = (columns[i][j] - columns[j][i]).abs();
+    for (i, column) in columns.iter().enumerate() {
+        for (j, (entry, mirrored)) in column.iter().zip(columns.iter().map(|column| column[i])).enumerate() {
+            let gap = (entry - mirrored).abs();
             assert!(gap <= tolerance, "{n} nodes: entry {i}, {j} differs from its mirror image by {gap:e}");
         }
     }
