@@ -34,7 +34,7 @@ pub(super) const fn paper(passes: Passes, layout: Layout) -> Step {
 /// A kernel that is set up on a grid.
 #[derive(Debug)]
 pub(super) enum Ready<T: Scalar> {
-    Shipped(CudaPatches<T>),
+    Shipped(Box<CudaPatches<T>>),
     Paper(Box<CudaPatchLadder<T>>),
 }
 
@@ -61,7 +61,7 @@ impl Step {
         shape: Option<PatchShape>,
     ) -> Result<Ready<T>, BenchError> {
         Ok(match self {
-            Self::Shipped(kernel) => Ready::Shipped(CudaPatches::new(device, grid, kernel, shape)?),
+            Self::Shipped(kernel) => Ready::Shipped(Box::new(CudaPatches::new(device, grid, kernel, shape)?)),
             Self::Paper(kernel) => Ready::Paper(Box::new(CudaPatchLadder::new(device, grid, kernel, shape)?)),
         })
     }
