@@ -6,6 +6,7 @@ use femtile_linalg::{LinalgError, Preconditioner, need};
 
 use crate::kernels::BoxKernels;
 use crate::level::Room;
+use crate::size::Size;
 use crate::{BoxGrid, Multigrid, MultigridConfig, MultigridError, PostOrder, Smoother};
 
 /// One V-cycle from zero as a preconditioner, in the precision `T`, for solves in double precision: symmetric and positive
@@ -19,6 +20,7 @@ use crate::{BoxGrid, Multigrid, MultigridConfig, MultigridError, PostOrder, Smoo
 pub struct GeometricMultigrid<T: Scalar, D: BoxKernels<T> = Cpu> {
     multigrid: Multigrid<T, D>,
     room: Mutex<Room<T, D>>,
+    size: Size,
 }
 
 impl<T: Scalar, D: BoxKernels<T>> GeometricMultigrid<T, D> {
@@ -58,7 +60,7 @@ impl<T: Scalar, D: BoxKernels<T>> GeometricMultigrid<T, D> {
     /// What the device reports.
     pub fn of(multigrid: Multigrid<T, D>) -> Result<Self, MultigridError> {
         let room = Mutex::new(multigrid.room()?);
-        Ok(Self { multigrid, room })
+        Ok(Self { multigrid, room, size: Size::default() })
     }
 
     /// The levels.
@@ -78,10 +80,14 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64>> Preconditioner<f64, D> for G
         need("z", n, z.len())?;
         need("r", n, r.len())?;
         let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
-        let norm = self.multigrid.norm(r)?;
-        let size = if norm > 0.0 && norm.is_finite() { norm } else { 1.0 };
+        let size = self.size.get();
         self.multigrid.correction(&mut room, r, size)?;
         let finest = self.multigrid.finest(&mut room);
         Convert::<T, f64>::convert(self.multigrid.device(), z, size, &finest.x)
+    }
+
+    /// Solves that run at the same time should have residuals of like size: the last one that begins sets it.
+    fn expect(&self, length: f64) {
+        self.size.set(length);
     }
 }

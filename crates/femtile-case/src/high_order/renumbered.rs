@@ -62,6 +62,10 @@ impl<T: Contract> Preconditioner<f64, Cpu> for Renumbered<T> {
         }
         Ok(())
     }
+
+    fn expect(&self, length: f64) {
+        self.cycle.expect(length);
+    }
 }
 
 /// The entries with these numbers.

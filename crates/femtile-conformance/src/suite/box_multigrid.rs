@@ -53,12 +53,7 @@ fn assert_close<T: Scalar>(found: &[T], wanted: &[T], tolerance: f64, what: &str
 
 /// A processor's multigrid whose finest grid is this one.
 fn reference<T: Contract>(grid: &BoxGrid) -> Multigrid<T> {
-    let halve = |axis: usize| {
-        let widths = grid.widths(axis);
-        vec![2.0 * widths[0]; widths.len() / 2]
-    };
-    let coarse = BoxGrid::new(grid.degree(), &[halve(0), halve(1), halve(2)]).unwrap();
-    Multigrid::new(&Cpu::new(1).unwrap(), &coarse, 2, MultigridConfig::default()).unwrap()
+    Multigrid::below(&Cpu::new(1).unwrap(), grid, MultigridConfig::default()).unwrap()
 }
 
 /// A step from random values; where nothing is read, there is no number.
@@ -103,7 +98,7 @@ pub fn steps_of_the_smoother_agree_with_the_reference(device: &Cuda, scope: &Sco
             }
         }
         // Rows that threads go along more than once.
-        smooths::<f64>(device, 1, [600, 4, 4], PatchKernel::Stencil, 1e-12);
+        smooths::<f64>(device, 1, [512, 4, 4], PatchKernel::Stencil, 1e-12);
     }
 }
 

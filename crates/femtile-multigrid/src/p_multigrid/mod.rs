@@ -13,6 +13,7 @@ use femtile_linalg::vector::{Convert, VectorKernels};
 use femtile_linalg::{LinalgError, Preconditioner, need};
 
 use crate::MultigridError;
+use crate::size::Size;
 pub use config::PMultigridConfig;
 pub use level::PLevel;
 use level::Smoothed;
@@ -33,6 +34,7 @@ pub struct PMultigrid<T: Scalar, D: PolynomialKernels<T>> {
     levels: Vec<Smoothed<T, D>>,
     lowest: Box<dyn Preconditioner<T, D>>,
     room: Mutex<Room<T, D>>,
+    size: Size,
 }
 
 /// The vectors of a cycle.
@@ -67,7 +69,7 @@ impl<T: Scalar, D: PolynomialKernels<T>> PMultigrid<T, D> {
             iterates: iterates.collect::<Result<_, _>>()?,
             lowest: [Buffer::zeros(device, n_lowest)?, Buffer::zeros(device, n_lowest)?],
         });
-        Ok(Self { device: device.clone(), levels, lowest, room })
+        Ok(Self { device: device.clone(), levels, lowest, room, size: Size::default() })
     }
 
     /// The largest eigenvalue of $D^{-1} A$ that the smoother of each level is made for, the highest degree first.
@@ -111,9 +113,7 @@ where
         let finest_b = iterates.first_mut().map_or(&mut lowest[0], |finest| &mut finest.b);
         need("z", finest_b.len(), z.len())?;
         need("r", finest_b.len(), r.len())?;
-        // Residuals of any size become ones that every precision holds.
-        let length = VectorKernels::<f64>::dot(&self.device, r, r)?.sqrt();
-        let size = if length > 0.0 && length.is_finite() { length } else { 1.0 };
+        let size = self.size.get();
         Convert::<f64, T>::convert(&self.device, finest_b, 1.0 / size, r)?;
         self.cycle(&self.levels, iterates, lowest)?;
         let finest_x = iterates.first().map_or(&lowest[1], |finest| &finest.x);
@@ -122,5 +122,10 @@ where
 
     fn is_fixed(&self) -> bool {
         self.lowest.is_fixed()
+    }
+
+    /// Solves that run at the same time should have residuals of like size: the last one that begins sets it.
+    fn expect(&self, length: f64) {
+        self.size.set(length);
     }
 }

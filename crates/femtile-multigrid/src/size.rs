@@ -1,0 +1,26 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The length of the first residual of a solve, which vectors are divided by on the way to single precision; one until it is told.
+///
+/// Later residuals are shorter by as much as a solve reduces them, which single precision holds; their own length would have the
+/// host wait for a sum in every cycle.
+#[derive(Debug)]
+pub(crate) struct Size(AtomicU64);
+
+impl Default for Size {
+    fn default() -> Self {
+        Self(AtomicU64::new(1.0_f64.to_bits()))
+    }
+}
+
+impl Size {
+    /// What it is from now on; lengths that cannot be divided by are one.
+    pub fn set(&self, length: f64) {
+        let length = if length.is_normal() { length } else { 1.0 };
+        self.0.store(length.to_bits(), Ordering::Relaxed);
+    }
+
+    pub fn get(&self) -> f64 {
+        f64::from_bits(self.0.load(Ordering::Relaxed))
+    }
+}
