@@ -1,6 +1,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The length of the first residual of a solve, which vectors are divided by on the way to single precision; one until it is told.
+/// The power of two next below the length of the first residual of a solve, which vectors are divided by on the way to single
+/// precision, so that it changes no digit; one until it is told.
 ///
 /// Later residuals are shorter by as much as a solve reduces them, which single precision holds; their own length would have the
 /// host wait for a sum in every cycle.
@@ -14,10 +15,10 @@ impl Default for Size {
 }
 
 impl Size {
-    /// What it is from now on; lengths that cannot be divided by are one.
+    /// What it is from now on, by a length.
     pub fn set(&self, length: f64) {
-        let length = if length.is_normal() { length } else { 1.0 };
-        self.0.store(length.to_bits(), Ordering::Relaxed);
+        let size = if length.is_normal() { 2.0_f64.powi(length.log2().floor() as i32) } else { 1.0 };
+        self.0.store(size.to_bits(), Ordering::Relaxed);
     }
 
     pub fn get(&self) -> f64 {
