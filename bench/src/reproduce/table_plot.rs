@@ -14,8 +14,11 @@ const NAMES: u32 = 210;
 
 impl Quantity {
     /// Whether its values differ by more than a linear scale shows.
-    fn is_logarithmic(self) -> bool {
-        matches!(self, Self::Microseconds | Self::Milliseconds | Self::Products | Self::Iterations)
+    pub(super) fn is_logarithmic(self) -> bool {
+        matches!(
+            self,
+            Self::Nanoseconds | Self::Microseconds | Self::Milliseconds | Self::Products | Self::Iterations
+        )
     }
 }
 

@@ -2,7 +2,7 @@
 
 use plotters::prelude::*;
 
-use super::plot::{CURVES, DrawError, GRID, INK, legend, value_label};
+use super::plot::{CURVES, DrawError, GRID, INK, legend};
 use super::{Cell, Column, Figure, Table};
 
 const SIZE: (u32, u32) = (900, 520);
@@ -31,7 +31,7 @@ pub(super) fn draw(svg: &mut String, figure: &Figure, table: &Table) -> Result<(
         .x_desc(figure.abscissa)
         .y_desc(figure.quantity.label())
         .x_label_formatter(&|x| format!("{:.2}", 10f64.powf(*x)))
-        .y_label_formatter(&|y| if y.fract() == 0.0 { value_label(*y) } else { String::new() })
+        .y_label_formatter(&|y| format!("{:.0}", 10f64.powf(*y)))
         .draw()?;
     for (k, group) in table.columns.chunks_exact(3).enumerate() {
         let colour = CURVES[k % CURVES.len()];
