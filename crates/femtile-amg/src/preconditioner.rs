@@ -1,8 +1,8 @@
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use femtile_device::{Buffer, Scalar};
 use femtile_linalg::krylov::cg::make_room;
+use femtile_linalg::precondition::ResidualSize;
 use femtile_linalg::sparse::csr::Csr;
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, Preconditioner};
@@ -11,7 +11,6 @@ use crate::cycle::{Vectors, apply, vectors};
 use crate::hierarchy::Hierarchy;
 use crate::kernels::AmgKernels;
 use crate::room::make_room_for_levels;
-use crate::setup::rows::to_unit;
 use crate::{AmgConfig, AmgError, Cycle};
 
 /// One cycle of smoothed-aggregation multigrid as a preconditioner: symmetric and positive definite for a symmetric
@@ -27,8 +26,8 @@ use crate::{AmgConfig, AmgError, Cycle};
 pub struct Amg<H: Scalar, D: AmgKernels<H>> {
     hierarchy: Hierarchy<H, D>,
     vectors: Mutex<Vec<Vectors<H, D>>>,
-    /// The bits of the power of two that residuals are multiplied by, so that `H` holds them.
-    range: AtomicU64,
+    /// What residuals are divided by, so that `H` holds them.
+    size: ResidualSize,
 }
 
 impl<H: Scalar, D: AmgKernels<H>> Amg<H, D> {
@@ -63,7 +62,7 @@ impl<H: Scalar, D: AmgKernels<H>> Amg<H, D> {
     /// With levels that are there already.
     pub(crate) fn of(hierarchy: Hierarchy<H, D>, device: &D) -> Result<Self, AmgError> {
         let vectors = Mutex::new(vectors(device, &hierarchy)?);
-        Ok(Self { hierarchy, vectors, range: AtomicU64::new(1.0_f64.to_bits()) })
+        Ok(Self { hierarchy, vectors, size: ResidualSize::default() })
     }
 
     /// Takes over other values on the same pattern.
@@ -99,14 +98,14 @@ impl<T: Scalar, H: Scalar, D: AmgKernels<H> + Convert<T, H> + Convert<H, T>> Pre
         let device = r.device().clone();
         let mut vectors = self.vectors.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(finest) = vectors.first_mut() else { return Ok(()) };
-        let range = f64::from_bits(self.range.load(Ordering::Relaxed));
+        let size = self.size.get();
         match &self.hierarchy.order {
-            Some([order, _]) => Convert::<T, H>::gather(&device, &mut finest.own.b, range, r, order)?,
-            None => Convert::<T, H>::convert(&device, &mut finest.own.b, range, r)?,
+            Some([order, _]) => Convert::<T, H>::gather(&device, &mut finest.own.b, 1.0 / size, r, order)?,
+            None => Convert::<T, H>::convert(&device, &mut finest.own.b, 1.0 / size, r)?,
         }
         let levels = (self.hierarchy.levels.as_slice(), &self.hierarchy.coarsest);
         apply(&device, self.hierarchy.config.cycle, levels, &mut vectors)?;
-        let (scale, x) = (self.hierarchy.scale / range, &vectors[0].own.x);
+        let (scale, x) = (self.hierarchy.scale * size, &vectors[0].own.x);
         match &self.hierarchy.order {
             Some([_, places]) => Convert::<H, T>::gather(&device, z, scale, x, places),
             None => Convert::<H, T>::convert(&device, z, scale, x),
@@ -117,8 +116,8 @@ impl<T: Scalar, H: Scalar, D: AmgKernels<H> + Convert<T, H> + Convert<H, T>> Pre
         self.hierarchy.config.cycle != Cycle::K
     }
 
-    /// Solves that run at the same time should have residuals of like size: the last one that begins sets the range.
+    /// Solves that run at the same time should have residuals of like size: the last one that begins sets it.
     fn expect(&self, length: f64) {
-        self.range.store(to_unit(length).to_bits(), Ordering::Relaxed);
+        self.size.set(length);
     }
 }

@@ -33,7 +33,6 @@ mod mapped;
 mod operator;
 mod p_multigrid;
 mod preconditioner;
-mod size;
 mod smoother;
 mod tensor;
 mod transfer;

@@ -1,16 +1,16 @@
 use std::sync::{Mutex, PoisonError};
 
 use femtile_device::{Buffer, Cpu, Scalar};
+use femtile_linalg::precondition::ResidualSize;
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, Preconditioner, need};
 
 use crate::kernels::BoxKernels;
 use crate::level::Room;
-use crate::size::Size;
 use crate::{BoxGrid, Multigrid, MultigridConfig, MultigridError, PostOrder, Smoother};
 
 /// One V-cycle from zero as a preconditioner, in the precision `T`, for solves in double precision: symmetric and positive
-/// definite, as it smooths in reversed order afterwards.
+/// definite where it smooths in reversed order afterwards, as all do but those that [`GeometricMultigrid::of`] is given others.
 ///
 /// # Cost
 /// Two steps of the smoother and one product on the finest level, times $2^d / (2^d - 1)$ for all others.
@@ -20,7 +20,7 @@ use crate::{BoxGrid, Multigrid, MultigridConfig, MultigridError, PostOrder, Smoo
 pub struct GeometricMultigrid<T: Scalar, D: BoxKernels<T> = Cpu> {
     multigrid: Multigrid<T, D>,
     room: Mutex<Room<T, D>>,
-    size: Size,
+    size: ResidualSize,
 }
 
 impl<T: Scalar, D: BoxKernels<T>> GeometricMultigrid<T, D> {
@@ -60,7 +60,7 @@ impl<T: Scalar, D: BoxKernels<T>> GeometricMultigrid<T, D> {
     /// What the device reports.
     pub fn of(multigrid: Multigrid<T, D>) -> Result<Self, MultigridError> {
         let room = Mutex::new(multigrid.room()?);
-        Ok(Self { multigrid, room, size: Size::default() })
+        Ok(Self { multigrid, room, size: ResidualSize::default() })
     }
 
     /// The levels.

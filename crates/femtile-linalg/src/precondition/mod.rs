@@ -1,12 +1,14 @@
 //! Preconditioners that need no more than the matrix.
 
 pub mod polynomial;
+mod residual_size;
 
 use femtile_device::{Buffer, Device, HostDevice, Scalar};
 
 use crate::sparse::csr::{Csr, CsrKernels};
 use crate::vector::VectorKernels;
 use crate::{LinalgError, Preconditioner, error::need};
+pub use residual_size::ResidualSize;
 
 /// A diagonal preconditioner $z_i = d_i r_i$: Jacobi's, or none at all.
 #[derive(Debug)]

@@ -54,8 +54,8 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
 
     fn box_transfer(&self, coarse: &BoxGrid, fine: &BoxGrid) -> Result<Self::Transfer, MultigridError> {
         if *fine != coarse.refined() {
-            let message = "cells are stretched so that levels halve some axes alone: choose widths within a \
-                           factor of two, and as many cells along each axis";
+            let message = "cells are stretched so that levels halve some axes alone: choose widths that \
+                           differ by less than half, and as many cells along each axis";
             return Err(MultigridError::Gpu { message: message.into() });
         }
         Ok(Arc::new(CudaBoxTransfer {

@@ -8,12 +8,12 @@ mod tests;
 use std::sync::{Mutex, PoisonError};
 
 use femtile_device::{Buffer, Scalar};
+use femtile_linalg::precondition::ResidualSize;
 use femtile_linalg::precondition::polynomial::{Iterate, PolynomialKernels};
 use femtile_linalg::vector::{Convert, VectorKernels};
 use femtile_linalg::{LinalgError, Preconditioner, need};
 
 use crate::MultigridError;
-use crate::size::Size;
 pub use config::PMultigridConfig;
 pub use level::PLevel;
 use level::Smoothed;
@@ -34,7 +34,7 @@ pub struct PMultigrid<T: Scalar, D: PolynomialKernels<T>> {
     levels: Vec<Smoothed<T, D>>,
     lowest: Box<dyn Preconditioner<T, D>>,
     room: Mutex<Room<T, D>>,
-    size: Size,
+    size: ResidualSize,
 }
 
 /// The vectors of a cycle.
@@ -69,7 +69,7 @@ impl<T: Scalar, D: PolynomialKernels<T>> PMultigrid<T, D> {
             iterates: iterates.collect::<Result<_, _>>()?,
             lowest: [Buffer::zeros(device, n_lowest)?, Buffer::zeros(device, n_lowest)?],
         });
-        Ok(Self { device: device.clone(), levels, lowest, room, size: Size::default() })
+        Ok(Self { device: device.clone(), levels, lowest, room, size: ResidualSize::default() })
     }
 
     /// The largest eigenvalue of $D^{-1} A$ that the smoother of each level is made for, the highest degree first.

@@ -1,4 +1,5 @@
 use femtile_device::Cpu;
+use femtile_linalg::precondition::polynomial::{Step, chebyshev};
 use femtile_tensor::{Contract, Factor, contract_plainly};
 
 use crate::axis::{Line, matrices};
@@ -75,28 +76,17 @@ impl<T: Contract> Chebyshev<T> {
 
     /// One polynomial, which is symmetric in itself.
     pub fn step(&self, x: &mut [T], b: &[T]) {
-        let smallest = self.largest / RANGE;
-        let (middle, half) = (0.5 * (self.largest + smallest), 0.5 * (self.largest - smallest));
         let (mut r, mut direction) = (vec![T::ZERO; x.len()], vec![T::ZERO; x.len()]);
-        let mut ratio = half / middle;
-        for step in 0..STEPS {
+        for step in chebyshev::<T>(STEPS, [self.largest / RANGE, self.largest]) {
             self.operator.residual(&mut r, b, x);
-            let [keep, add] = if step == 0 {
-                [0.0, 1.0 / middle]
-            } else {
-                let next = 1.0 / (2.0 * middle / half - ratio);
-                let factors = [next * ratio, 2.0 * next / half];
-                ratio = next;
-                factors
-            };
-            self.advance([x, &mut direction], [keep, add].map(T::from_f64), &r);
+            self.advance([x, &mut direction], step, &r);
         }
     }
 
     /// $d = \beta d + \alpha D^{-1} r$, $x = x + d$.
-    fn advance(&self, [x, direction]: [&mut [T]; 2], [keep, add]: [T; 2], r: &[T]) {
+    fn advance(&self, [x, direction]: [&mut [T]; 2], Step { alpha, beta, .. }: Step<T>, r: &[T]) {
         let inverse = &self.inverse_diagonal;
-        each(&self.cpu, direction, |at, d| *d = keep * *d + add * inverse[at] * r[at]);
+        each(&self.cpu, direction, |at, d| *d = beta * *d + alpha * inverse[at] * r[at]);
         each(&self.cpu, x, |at, x| *x += direction[at]);
     }
 }

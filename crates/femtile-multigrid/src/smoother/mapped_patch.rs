@@ -8,7 +8,7 @@ use super::local::inner;
 use crate::axis::PatchLine;
 use crate::grid::{BoxGrid, all};
 use crate::mapped::{Geometry, MappedCells, ProductRoom};
-use crate::windows::{Batch, Rows, Windows, gather, scatter};
+use crate::windows::{Batch, MOST_LANES, Rows, Windows, gather, scatter};
 
 /// What a weight is at least over the largest that a cell asks for: above one half.
 const LEAST_SHARE: f64 = 0.55;
@@ -39,6 +39,8 @@ pub struct MappedPatches<T> {
     all: Rows,
     inside: Rows,
     line: PatchLine<T>,
+    /// $\Lambda$ of the line.
+    values: Vec<T>,
     /// $g_a$ of each patch, by the number of its first corner.
     weights: Vec<[T; 3]>,
     exact: ExactPatches<T>,
@@ -62,6 +64,7 @@ impl<T: Contract> MappedPatches<T> {
     pub(crate) fn new(cpu: &Cpu, grid: &BoxGrid, geometry: &Geometry) -> Self {
         let has = [0, 1, 2].map(|axis| !grid.widths(axis).is_empty());
         let k = grid.degree();
+        let line = PatchLine::new(k, &[1.0; 2]);
         let nodes = has.map(|has| if has { 2 * k + 1 } else { 1 });
         let strides = geometry.corner_strides();
         let parts = all(has.map(|has| if has { 2 } else { 1 }))
@@ -74,7 +77,8 @@ impl<T: Contract> MappedPatches<T> {
             parts,
             all: Rows::new(grid.strides(), [0; 3], nodes),
             inside: Rows::new(grid.strides(), has.map(usize::from), nodes.map(inner)),
-            line: PatchLine::new(k, &[1.0; 2]),
+            values: line.values.iter().map(|&value| T::from_f64(value)).collect(),
+            line,
             weights: weights(geometry),
             exact: ExactPatches::new(cpu, grid, geometry),
             nodes,
@@ -171,7 +175,7 @@ impl<T: Contract> MappedPatches<T> {
     /// $\tilde A_j^{-1}$ of all lanes.
     fn solve_separably(&self, r: &mut Vec<T>, next: &mut Vec<T>, corners: &[u32]) {
         let n_axes = if self.nodes[2] == 1 { 2 } else { 3 };
-        let n = self.line.values.len();
+        let n = self.values.len();
         let mut along_all = |factor, r: &mut Vec<T>| {
             for axis in 0..n_axes {
                 contract(&self.cpu, factor, n.pow(axis), r, next);
@@ -180,13 +184,13 @@ impl<T: Contract> MappedPatches<T> {
         };
         along_all(&self.line.forward, r);
         let n_lanes = lanes::<T>(&self.cpu);
-        let mut weights = [[T::ZERO; 64]; 3];
+        let mut weights = [[T::ZERO; MOST_LANES]; 3];
         for lane in 0..n_lanes {
             let of_lane = self.weights[corners[lane.min(corners.len() - 1)] as usize];
             (0..3).for_each(|axis| weights[axis][lane] = of_lane[axis]);
         }
-        let values: Vec<T> = self.line.values.iter().map(|&value| T::from_f64(value)).collect();
-        let value = |axis: u32, at: usize| if axis < n_axes { values[at / n.pow(axis) % n] } else { T::ZERO };
+        let value =
+            |axis: u32, at: usize| if axis < n_axes { self.values[at / n.pow(axis) % n] } else { T::ZERO };
         self.cpu.vectorize(
             #[inline(always)]
             || {

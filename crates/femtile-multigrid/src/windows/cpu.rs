@@ -10,7 +10,7 @@ use super::Rows;
 const WORTH: usize = 3;
 
 /// The widest vector has so many lanes.
-pub(super) const MOST_LANES: usize = 16;
+pub(crate) const MOST_LANES: usize = 16;
 
 /// Values of windows side by side, `to: [rows][len][lanes]`; lanes without a window have those of the last one.
 ///

@@ -9,8 +9,7 @@ use femtile_tensor::{Contract, lanes};
 
 use crate::grid::{BoxGrid, all};
 use crate::smoother::PostOrder;
-use cpu::MOST_LANES;
-pub(crate) use cpu::{gather, scatter};
+pub(crate) use cpu::{MOST_LANES, gather, scatter};
 use schedule::{Row, rows_a_batch, rows_in_turn};
 
 /// Windows with the same widths side by side, no two of which have a node in common but on their boundaries.
