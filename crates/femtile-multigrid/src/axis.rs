@@ -77,15 +77,8 @@ impl<T: Scalar> PatchLine<T> {
     pub fn new(degree: usize, widths: &[f64]) -> Self {
         let tables = matrices(degree, widths);
         let m = tables[0].n_shapes;
-        let (values, s) = if widths.is_empty() {
-            (vec![0.0], vec![1.0])
-        } else {
-            let [mass, stiffness] = tables.each_ref().map(inner);
-            generalized(m - 2, &stiffness, &mass)
-        };
+        let (values, back) = modes(&tables);
         let n = values.len();
-        let square = |entries| Table { n_points: n, n_shapes: n, entries };
-        let back = square(s);
         let [p, q] = tables.each_ref().map(|table| transformed(&back, table));
         let zeros = vec![0.0; m];
         let row = |table: &Table, i: usize| table.row(i).to_vec();
@@ -110,6 +103,20 @@ impl<T: Scalar> PatchLine<T> {
             values,
         }
     }
+}
+
+/// $\Lambda$ and S of the nodes between the ends of an axis with this mass and stiffness, $S^\mathsf{T} M S = I$ and
+/// $S^\mathsf{T} K S = \Lambda$; of no cells, 0 and 1.
+pub(crate) fn modes(tables: &[Table; 2]) -> (Vec<f64>, Table) {
+    let m = tables[0].n_shapes;
+    let (values, entries) = if m == 1 {
+        (vec![0.0], vec![1.0])
+    } else {
+        let [mass, stiffness] = tables.each_ref().map(inner);
+        generalized(m - 2, &stiffness, &mass)
+    };
+    let n = values.len();
+    (values, Table { n_points: n, n_shapes: n, entries })
 }
 
 /// $S^\mathsf{T}$ times the rows of a matrix that S has.

@@ -160,6 +160,12 @@ impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
         &mut vectors[self.levels.len()]
     }
 
+    /// A V-cycle from zero on all levels, launched as one where the device records.
+    pub(crate) fn recorded_cycle(&self, room: &mut Room<T, D>) -> Result<(), LinalgError> {
+        let Room { vectors, recording } = room;
+        self.device.repeat(recording, 1, &mut || self.cycle_from_zero(vectors))
+    }
+
     /// A V-cycle from zero on the finest of these levels.
     pub(crate) fn cycle_from_zero(&self, vectors: &mut [Vectors<T, D>]) -> Result<(), LinalgError> {
         let finest = vectors.len() - 1;

@@ -60,6 +60,15 @@ pub enum MultigridError {
         "points smooth on rectangular cells with a coefficient of one alone: choose vertex patches or Chebyshev's polynomial"
     )]
     Points,
+    /// Cells of any shape, one of them along an axis, which leaves no vertex inside.
+    #[error(
+        "axis {axis} has one layer of cells, and they are no rectangles with a coefficient of one: choose two or more for \
+         vertex patches, or Chebyshev's polynomial"
+    )]
+    Layer {
+        /// Which axis, counted from 0.
+        axis: usize,
+    },
     /// A coarsest level that takes too much memory to solve exactly.
     #[error(
         "the {unknowns} unknowns of the coarsest level take {} MiB to solve exactly, and {} are allowed: choose a coarser one, \

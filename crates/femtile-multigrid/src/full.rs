@@ -79,16 +79,9 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64>> Multigrid<T, D> {
 
     /// What one cycle from zero makes of r over a number of its size, on the finest level: in single precision only ratios of
     /// what is small have to be kept, as cycles are linear.
-    pub(crate) fn correction(
-        &self,
-        room: &mut Room<T, D>,
-        r: &Buffer<f64, D>,
-        size: f64,
-    ) -> Result<(), LinalgError> {
-        let device = self.device();
-        Convert::<f64, T>::convert(device, &mut self.finest(room).b, 1.0 / size, r)?;
-        let Room { vectors, recording } = room;
-        device.repeat(recording, 1, &mut || self.cycle_from_zero(vectors))
+    fn correction(&self, room: &mut Room<T, D>, r: &Buffer<f64, D>, size: f64) -> Result<(), LinalgError> {
+        Convert::<f64, T>::convert(self.device(), &mut self.finest(room).b, 1.0 / size, r)?;
+        self.recorded_cycle(room)
     }
 
     /// What the solution of the level below, after a cycle on each from the coarsest on, is on the finest, for b over its size.

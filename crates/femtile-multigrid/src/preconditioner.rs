@@ -21,6 +21,8 @@ pub struct GeometricMultigrid<T: Scalar, D: BoxKernels<T> = Cpu> {
     multigrid: Multigrid<T, D>,
     room: Mutex<Room<T, D>>,
     size: ResidualSize,
+    /// For vectors in another order: the entry of each node, and the node of each entry.
+    order: Option<[Buffer<u32, D>; 2]>,
 }
 
 impl<T: Scalar, D: BoxKernels<T>> GeometricMultigrid<T, D> {
@@ -60,7 +62,28 @@ impl<T: Scalar, D: BoxKernels<T>> GeometricMultigrid<T, D> {
     /// What the device reports.
     pub fn of(multigrid: Multigrid<T, D>) -> Result<Self, MultigridError> {
         let room = Mutex::new(multigrid.room()?);
-        Ok(Self { multigrid, room, size: ResidualSize::default() })
+        Ok(Self { multigrid, room, size: ResidualSize::default(), order: None })
+    }
+
+    /// The same for vectors whose entries stand in another order than the nodes of the grid: `nodes` has the node of each. They are
+    /// zero on the boundary as well.
+    ///
+    /// # Errors
+    /// [`MultigridError::Entries`] where `nodes` has not each node once, and what the device reports.
+    pub fn numbered(mut self, nodes: &[u32]) -> Result<Self, MultigridError> {
+        let (device, n) = (self.multigrid.device(), self.multigrid.grid().n_nodes());
+        let mut entries = vec![u32::MAX; n];
+        for (entry, &node) in nodes.iter().enumerate() {
+            if let Some(found) = entries.get_mut(node as usize) {
+                *found = entry as u32;
+            }
+        }
+        let n_found = entries.iter().filter(|&&entry| entry != u32::MAX).count();
+        if nodes.len() != n || n_found != n {
+            return Err(MultigridError::Entries { field: "nodes", expected: n, found: n_found });
+        }
+        self.order = Some([Buffer::from_vec(device, entries)?, Buffer::from_host(device, nodes)?]);
+        Ok(self)
     }
 
     /// The levels.
@@ -80,10 +103,18 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64>> Preconditioner<f64, D> for G
         need("z", n, z.len())?;
         need("r", n, r.len())?;
         let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
-        let size = self.size.get();
-        self.multigrid.correction(&mut room, r, size)?;
-        let finest = self.multigrid.finest(&mut room);
-        Convert::<T, f64>::convert(self.multigrid.device(), z, size, &finest.x)
+        let (device, size) = (self.multigrid.device(), self.size.get());
+        let b = &mut self.multigrid.finest(&mut room).b;
+        match &self.order {
+            Some([entries, _]) => Convert::<f64, T>::gather(device, b, 1.0 / size, r, entries)?,
+            None => Convert::<f64, T>::convert(device, b, 1.0 / size, r)?,
+        }
+        self.multigrid.recorded_cycle(&mut room)?;
+        let x = &self.multigrid.finest(&mut room).x;
+        match &self.order {
+            Some([_, nodes]) => Convert::<T, f64>::gather(device, z, size, x, nodes),
+            None => Convert::<T, f64>::convert(device, z, size, x),
+        }
     }
 
     /// Solves that run at the same time should have residuals of like size: the last one that begins sets it.

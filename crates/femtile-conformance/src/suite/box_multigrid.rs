@@ -239,18 +239,27 @@ pub fn residuals_agree_with_the_reference(device: &Cuda, scope: &Scope) {
     residual_agrees::<f64>(device, &uneven(2, [32, 2, 3]), 1e-12);
 }
 
-fn transfers_nest<T: Contract>(device: &Cuda, coarse: &BoxGrid, tolerance: f64) {
-    let (cpu, fine) = (Cpu::new(1).unwrap(), coarse.refined());
+/// The same box with cells in so many parts along each axis.
+fn parted(grid: &BoxGrid, parts: [usize; 3]) -> BoxGrid {
+    let of_axis = |axis: usize| {
+        let n = parts[axis];
+        grid.widths(axis).iter().flat_map(|width| vec![width / n as f64; n]).collect()
+    };
+    BoxGrid::new(grid.degree(), &[of_axis(0), of_axis(1), of_axis(2)]).unwrap()
+}
+
+fn transfers_nest<T: Contract>(device: &Cuda, coarse: &BoxGrid, parts: [usize; 3], tolerance: f64) {
+    let (cpu, fine) = (Cpu::new(1).unwrap(), parted(coarse, parts));
     let mut random = Random::new(9);
     let (x, start) = (values::<T>(coarse, &mut random), values::<T>(&fine, &mut random));
-    let transfer = CudaTransfer::new(device, coarse).unwrap();
+    let transfer = CudaTransfer::new(device, coarse, &fine).unwrap();
     let on_device = Buffer::from_host(device, &x).unwrap();
     let upwards = |start: &[T]| {
         let mut on_fine = Buffer::from_host(device, start).unwrap();
         transfer.prolongate(&mut on_fine, &on_device).unwrap();
         on_fine.to_host().unwrap()
     };
-    let what = format!("degree {}", coarse.degree());
+    let what = format!("degree {}, {parts:?} parts", coarse.degree());
     let up = upwards(&vec![T::ZERO; fine.n_nodes()]);
     // The same function on both grids: the same distance from a polynomial.
     let exact = |[x, y, z]: [f64; 3]| 1.0 + x - 2.0 * y * z;
@@ -278,8 +287,15 @@ fn transfers_nest<T: Contract>(device: &Cuda, coarse: &BoxGrid, tolerance: f64) 
 pub fn transfers_keep_functions_and_integrals(device: &Cuda, scope: &Scope) {
     let highest = if scope.has_every_kind { 8 } else { 4 };
     for degree in 1..=highest {
-        transfers_nest::<f64>(device, &uneven(degree, [2, 3, 3]), 1e-11);
-        transfers_nest::<f32>(device, &uneven(degree, [3, 1, 2]), 1e-4);
+        transfers_nest::<f64>(device, &uneven(degree, [2, 3, 3]), [2; 3], 1e-11);
+        transfers_nest::<f32>(device, &uneven(degree, [3, 1, 2]), [2; 3], 1e-4);
+    }
+    let highest = if scope.has_every_kind { 8 } else { 2 };
+    for degree in 1..=highest {
+        for parts in [[2, 1, 1], [1, 2, 1], [1, 1, 2], [2, 2, 1], [1, 2, 2]] {
+            transfers_nest::<f64>(device, &uneven(degree, [3, 2, 3]), parts, 1e-11);
+        }
+        transfers_nest::<f32>(device, &uneven(degree, [2, 3, 2]), [2, 1, 2], 1e-4);
     }
 }
 
@@ -309,6 +325,49 @@ fn solves<T: Contract>(device: &Cuda, degree: usize, n_levels: usize) {
         let mut found = Buffer::from_vec(device, vec![f64::NAN; b.len()]).unwrap();
         cycle.apply(&mut found, &side).unwrap();
         assert_close(&found.to_host().unwrap(), z.as_slice(), tolerance, &what);
+    }
+}
+
+/// A cycle below a grid beside that of the reference, with entries in the order of nodes and in the opposite one.
+fn cycles_agree<T: Contract>(device: &Cuda, finest: &BoxGrid, tolerance: f64) {
+    let cpu = Cpu::new(1).unwrap();
+    let cycle = || GeometricMultigrid::<T, Cuda>::below(device, finest, Smoother::VertexPatch).unwrap();
+    let reference = GeometricMultigrid::<T>::below(&cpu, finest, Smoother::VertexPatch).unwrap();
+    assert!(cycle().multigrid().grids().eq(reference.multigrid().grids()));
+    let mut r = values::<f64>(finest, &mut Random::new(41));
+    let mut z = Buffer::from_host(&cpu, &r).unwrap();
+    reference.apply(&mut z, &Buffer::from_host(&cpu, &r).unwrap()).unwrap();
+    let apply = |cycle: &GeometricMultigrid<T, Cuda>, r: &[f64]| {
+        let mut z = Buffer::from_vec(device, vec![f64::NAN; r.len()]).unwrap();
+        cycle.apply(&mut z, &Buffer::from_host(device, r).unwrap()).unwrap();
+        z.to_host().unwrap()
+    };
+    let cells = [0, 1, 2].map(|axis| finest.widths(axis).len());
+    let what = format!("degree {}, {cells:?} cells", finest.degree());
+    assert_close(&apply(&cycle(), &r), z.as_slice(), tolerance, &what);
+    let backwards: Vec<u32> = (0..finest.n_nodes() as u32).rev().collect();
+    r.reverse();
+    z.as_mut_slice().reverse();
+    let found = apply(&cycle().numbered(&backwards).unwrap(), &r);
+    assert_close(&found, z.as_slice(), tolerance, &what);
+}
+
+/// Boxes of any extents: levels that halve some axes alone, and coarsest ones of other than two cells a side.
+pub fn boxes_of_any_extents_take_the_cycle_of_the_reference(device: &Cuda, scope: &Scope) {
+    let of_widths = |degree, counts: [usize; 3], widths: [f64; 3]| {
+        let along = [0, 1, 2].map(|axis| vec![widths[axis]; counts[axis]]);
+        BoxGrid::new(degree, &along).unwrap()
+    };
+    cycles_agree::<f64>(device, &of_widths(1, [6, 4, 10], [0.2; 3]), 1e-12);
+    cycles_agree::<f64>(device, &of_widths(2, [4, 2, 3], [1.0, 2.0, 0.5]), 1e-12);
+    cycles_agree::<f32>(device, &of_widths(3, [2, 4, 4], [1.0, 0.3, 0.1]), 1e-5);
+    cycles_agree::<f64>(device, &of_widths(2, [2, 2, 2], [1.0; 3]), 1e-12);
+    if scope.has_every_kind {
+        for degree in 1..=8 {
+            cycles_agree::<f64>(device, &of_widths(degree, [12, 4, 2], [0.1, 0.1, 1.0]), 1e-11);
+            cycles_agree::<f32>(device, &of_widths(degree, [4, 8, 6], [1.0, 0.01, 0.1]), 1e-4);
+        }
+        cycles_agree::<f64>(device, &of_widths(1, [62, 32, 31], [0.1; 3]), 1e-12);
     }
 }
 
@@ -362,9 +421,18 @@ pub fn grids_of_other_shapes_are_refused(device: &Cuda, _scope: &Scope) {
         let error = new(&grid.unwrap()).expect_err(said);
         assert!(matches!(error, MultigridError::Gpu { .. }) && error.to_string().contains(said), "{error}");
     }
-    let odd = BoxGrid::unit(3, 2, 3).unwrap();
-    let error = Multigrid::<f32, Cuda>::new(device, &odd, 2, MultigridConfig::default()).expect_err("odd");
-    assert!(error.to_string().contains("2 × 2 × 2"), "{error}");
+    let (coarse, other) = (BoxGrid::unit(3, 2, 3).unwrap(), BoxGrid::unit(3, 2, 4).unwrap());
+    let error = CudaTransfer::<f64>::new(device, &coarse, &other).expect_err("no halves");
+    assert!(error.to_string().contains("halves"), "{error}");
+    let cycle = GeometricMultigrid::<f64, Cuda>::below(device, &other, Smoother::VertexPatch).unwrap();
+    let mut nodes: Vec<u32> = (0..other.n_nodes() as u32).collect();
+    nodes[3] = 5;
+    let layer = cells(2, [4, 1, 4]);
+    let error =
+        GeometricMultigrid::<f64, Cuda>::below(device, &layer, Smoother::VertexPatch).expect_err("one layer");
+    assert!(error.to_string().contains("axis 1 has one layer"), "{error}");
+    let error = cycle.numbered(&nodes).expect_err("twice");
+    assert!(matches!(error, MultigridError::Entries { field: "nodes", .. }), "{error}");
     let config = MultigridConfig { smoother: Smoother::Point, ..MultigridConfig::default() };
     let coarse = BoxGrid::unit(3, 2, 2).unwrap();
     let error = Multigrid::<f32, Cuda>::new(device, &coarse, 2, config).expect_err("points");

@@ -37,13 +37,13 @@ struct Cell {
     }
 };
 
-// Nodes of a grid of cells with so many nodes a side, one shared: its rows, its layers and the lowest node of a cell.
+// Nodes of a grid of cells with so many nodes along each axis, one shared: its rows, its layers and the lowest node of a cell.
 struct Nodes {
     u64 row, layer, first;
 
-    __device__ inline Nodes(const Cells& cells, const Cell& cell, u32 per_cell) {
-        row = per_cell * cells.cells[0] + 1;
-        layer = row * (per_cell * cells.cells[1] + 1);
-        first = per_cell * (cell.at[0] + cell.at[1] * row + cell.at[2] * layer);
+    __device__ inline Nodes(const Cells& cells, const Cell& cell, u32 n_x, u32 n_y, u32 n_z) {
+        row = n_x * cells.cells[0] + 1;
+        layer = row * (n_y * cells.cells[1] + 1);
+        first = n_x * cell.at[0] + n_y * cell.at[1] * row + n_z * cell.at[2] * layer;
     }
 };

@@ -4,6 +4,7 @@ use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Write}
 use femtile_device::{Buffer, Cuda, Scalar};
 use femtile_linalg::LinalgError;
 
+use super::coarsest::CudaCoarsest;
 use super::{CudaBoxOperator, CudaPatches, CudaTransfer, PatchKernel};
 use crate::kernels::BoxKernels;
 use crate::{BoxGrid, MultigridError, PostOrder, Smoother};
@@ -13,6 +14,15 @@ const THREADS: u32 = 256;
 
 pub(super) fn specialisations() -> Vec<Specialisation> {
     vec![VECTOR.of::<f64>(), VECTOR.of::<f32>()]
+}
+
+/// What smooths on a grid, or solves on it.
+#[derive(Debug)]
+pub enum CudaSweep<T: Scalar> {
+    /// Patches of cells around vertices, of which one may have all.
+    Patches(CudaPatches<T>),
+    /// All cells at once, in more than one launch.
+    Coarsest(CudaCoarsest<T>),
 }
 
 /// What carries vectors between a grid and the refined one, with room for a residual on it.
@@ -25,7 +35,7 @@ pub struct CudaBoxTransfer<T: Scalar> {
 
 impl<T: Scalar> BoxKernels<T> for Cuda {
     type Operator = Arc<CudaBoxOperator<T>>;
-    type Sweep = Arc<CudaPatches<T>>;
+    type Sweep = Arc<CudaSweep<T>>;
     type Transfer = Arc<CudaBoxTransfer<T>>;
 
     fn box_operator(&self, grid: &BoxGrid) -> Result<Self::Operator, MultigridError> {
@@ -37,29 +47,26 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
             let message = format!("smoother {smoother:?}: there are kernels for vertex patches");
             return Err(MultigridError::Gpu { message });
         }
-        Ok(Arc::new(CudaPatches::new(self, grid, PatchKernel::fastest::<T>(grid), None)?))
+        if let Some(axis) = (0..3).find(|&axis| grid.widths(axis).len() == 1) {
+            let message = format!("axis {axis} has one layer of cells: choose two or more");
+            return Err(MultigridError::Gpu { message });
+        }
+        let patches = CudaPatches::new(self, grid, PatchKernel::fastest::<T>(grid), None)?;
+        Ok(Arc::new(CudaSweep::Patches(patches)))
     }
 
     fn box_coarsest(&self, grid: &BoxGrid) -> Result<Self::Sweep, MultigridError> {
-        let cells = [0, 1, 2].map(|axis| grid.widths(axis).len());
-        if cells != [2; 3] {
-            let message = format!(
-                "{cells:?} cells on the coarsest level: GPUs solve on the patch of 2 × 2 × 2 cells, with more levels for \
-                 finer grids"
-            );
-            return Err(MultigridError::Gpu { message });
-        }
-        Ok(Arc::new(CudaPatches::new(self, grid, PatchKernel::Whole, None)?))
+        let is_patch = (0..3).all(|axis| matches!(grid.widths(axis), [one, other] if one == other));
+        Ok(Arc::new(if is_patch {
+            CudaSweep::Patches(CudaPatches::new(self, grid, PatchKernel::Whole, None)?)
+        } else {
+            CudaSweep::Coarsest(CudaCoarsest::new(self, grid)?)
+        }))
     }
 
     fn box_transfer(&self, coarse: &BoxGrid, fine: &BoxGrid) -> Result<Self::Transfer, MultigridError> {
-        if *fine != coarse.refined() {
-            let message = "cells are stretched so that levels halve some axes alone: choose widths that \
-                           differ by less than half, and as many cells along each axis";
-            return Err(MultigridError::Gpu { message: message.into() });
-        }
         Ok(Arc::new(CudaBoxTransfer {
-            transfer: CudaTransfer::new(self, coarse)?,
+            transfer: CudaTransfer::new(self, coarse, fine)?,
             operator: CudaBoxOperator::new(self, fine)?,
             room: Mutex::new(Buffer::zeros(self, fine.n_nodes())?),
         }))
@@ -82,7 +89,10 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
         b: &Buffer<T, Self>,
         order: PostOrder,
     ) -> Result<(), LinalgError> {
-        sweep.step(x, b, order)
+        match &**sweep {
+            CudaSweep::Patches(patches) => patches.step(x, b, order),
+            CudaSweep::Coarsest(coarsest) => coarsest.solve(x, b),
+        }
     }
 
     fn box_restrict(

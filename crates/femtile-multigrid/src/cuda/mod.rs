@@ -1,6 +1,7 @@
 //! Smoother, residual and transfers on a GPU, on boxes of hexahedra.
 
 mod cells;
+mod coarsest;
 mod constants;
 mod kernels;
 mod operator;
@@ -27,6 +28,7 @@ pub fn specialisations() -> Vec<Specialisation> {
         smoother::specialisations(),
         operator::specialisations(),
         transfer::specialisations(),
+        coarsest::specialisations(),
         stencil::specialisations(),
         kernels::specialisations(),
     ]

@@ -75,8 +75,8 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS)
     for (u32 turn = 0; turn <= (u32)cells.steps[0]; ++turn) {
         cell.at[0] = begin + turn - 1;
         const bool is_active = has_row && begin + turn > 0 && begin + turn <= end;
-        const u64 column = Nodes(cells, cell, K).first + p + q * Nodes(cells, cell, K).row;
-        const u64 layer = Nodes(cells, cell, K).layer;
+        const u64 column = Nodes(cells, cell, K, K, K).first + p + q * Nodes(cells, cell, K, K, K).row;
+        const u64 layer = Nodes(cells, cell, K, K, K).layer;
         if (is_active) {
             T line[N];
             load_line(line, x + column, layer);

@@ -1,5 +1,5 @@
-// Between grids of cells and of the halves of these along each axis: values of coarse shape functions at fine nodes, and
-// the transpose of it.
+// Between grids of cells and of the halves of these along some axes: values of coarse shape functions at fine nodes, and the
+// transpose of it.
 //
 // A team of threads takes a coarse cell and the fine nodes in it, but for those at its upper ends, which the next one has;
 // a thread takes a line.
@@ -9,12 +9,19 @@
 
 // Threads of a team and teams of a block.
 const u32 TEAM = FEMTILE_TEAM, TEAMS = FEMTILE_TEAMS;
-// Coarse and fine nodes along a line; rows in shared memory are odd, so that threads with a row each meet in few banks.
-const u32 COARSE = K + 1, FINE = 2 * K, ROW = FINE | 1, LAYER = FINE * ROW, TENSOR = COARSE * LAYER;
+// Nodes along a line of a coarse cell, and those of its parts along each axis: of two halves, or of the cell itself. Rows in
+// shared memory are odd, so that threads with a row each meet in few banks.
+const u32 COARSE = K + 1, FINE_X = FEMTILE_PARTS_X * K, FINE_Y = FEMTILE_PARTS_Y * K, FINE_Z = FEMTILE_PARTS_Z * K;
+const u32 ROW = 2 * K | 1, LAYER = 2 * K * ROW, TENSOR = COARSE * LAYER;
 
-__device__ inline void to_fine(T (&fine)[FINE], const T (&coarse)[COARSE]) {
+template <u32 N>
+__device__ inline void to_fine(T (&fine)[N], const T (&coarse)[COARSE]) {
 #pragma unroll
-    for (u32 i = 0; i < FINE; ++i) {
+    for (u32 i = 0; i < N; ++i) {
+        if (N == K) {
+            fine[i] = coarse[i];
+            continue;
+        }
         T sum = VALUES[i * COARSE] * coarse[0];
 #pragma unroll
         for (u32 j = 1; j < COARSE; ++j) sum += VALUES[i * COARSE + j] * coarse[j];
@@ -22,25 +29,32 @@ __device__ inline void to_fine(T (&fine)[FINE], const T (&coarse)[COARSE]) {
     }
 }
 
-__device__ inline void to_coarse(T (&coarse)[COARSE], const T (&fine)[FINE]) {
+template <u32 N>
+__device__ inline void to_coarse(T (&coarse)[COARSE], const T (&fine)[N]) {
 #pragma unroll
     for (u32 j = 0; j < COARSE; ++j) {
+        if (N == K) {
+            coarse[j] = j < K ? fine[j % K] : (T)0;
+            continue;
+        }
         T sum = VALUES[j] * fine[0];
 #pragma unroll
-        for (u32 i = 1; i < FINE; ++i) sum += VALUES[i * COARSE + j] * fine[i];
+        for (u32 i = 1; i < N; ++i) sum += VALUES[i * COARSE + j] * fine[i];
         coarse[j] = sum;
     }
 }
 
+template <u32 N>
 __device__ inline void line_to_fine(T* line, u32 stride) {
-    T coarse[COARSE], fine[FINE];
+    T coarse[COARSE], fine[N];
     load_line(coarse, line, stride);
     to_fine(fine, coarse);
     store_line(line, fine, stride);
 }
 
+template <u32 N>
 __device__ inline void line_to_coarse(T* line, u32 stride) {
-    T coarse[COARSE], fine[FINE];
+    T coarse[COARSE], fine[N];
     load_line(fine, line, stride);
     to_coarse(coarse, fine);
     store_line(line, coarse, stride);
@@ -64,9 +78,9 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS) box_prolong(T* x, 
     const u32 team = threadIdx.x / TEAM, own = threadIdx.x % TEAM, number = blockIdx.x * TEAMS + team;
     const bool is_active = team < TEAMS && number < cells.count();
     const Cell cell(cells, is_active ? number : 0);
-    const Nodes coarse_nodes(cells, cell, K), nodes(cells, cell, 2 * K);
+    const Nodes coarse_nodes(cells, cell, K, K, K), nodes(cells, cell, FINE_X, FINE_Y, FINE_Z);
     T* const values = shared + (is_active ? team : 0) * TENSOR;
-    T coarse[COARSE], fine[FINE];
+    T coarse[COARSE], fine[FINE_Z];
 
     const Line loaded(is_active, own, COARSE, COARSE);
     if (loaded.is_there) {
@@ -74,18 +88,18 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS) box_prolong(T* x, 
         store_line(values + loaded.p + loaded.q * ROW, coarse, LAYER);
     }
     __syncthreads();
-    if (loaded.is_there) line_to_fine(values + loaded.p * ROW + loaded.q * LAYER, 1);
+    if (loaded.is_there) line_to_fine<FINE_X>(values + loaded.p * ROW + loaded.q * LAYER, 1);
     __syncthreads();
-    const Line along_y(is_active, own, FINE, COARSE);
-    if (along_y.is_there) line_to_fine(values + along_y.p + along_y.q * LAYER, ROW);
+    const Line along_y(is_active, own, FINE_X, COARSE);
+    if (along_y.is_there) line_to_fine<FINE_Y>(values + along_y.p + along_y.q * LAYER, ROW);
     __syncthreads();
-    const Line along_z(is_active, own, FINE, FINE);
+    const Line along_z(is_active, own, FINE_X, FINE_Y);
     if (along_z.is_there) {
         load_line(coarse, values + along_z.p + along_z.q * ROW, LAYER);
         to_fine(fine, coarse);
         T* const to = x + nodes.first + along_z.p + along_z.q * nodes.row;
 #pragma unroll
-        for (u32 i = 0; i < FINE; ++i) to[i * nodes.layer] += fine[i];
+        for (u32 i = 0; i < FINE_Z; ++i) to[i * nodes.layer] += fine[i];
     }
 }
 
@@ -95,24 +109,24 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS) box_restrict(T* co
     const u32 team = threadIdx.x / TEAM, own = threadIdx.x % TEAM, number = blockIdx.x * TEAMS + team;
     const bool is_active = team < TEAMS && number < cells.count();
     const Cell cell(cells, is_active ? number : 0);
-    const Nodes coarse_nodes(cells, cell, K), nodes(cells, cell, 2 * K);
+    const Nodes coarse_nodes(cells, cell, K, K, K), nodes(cells, cell, FINE_X, FINE_Y, FINE_Z);
     T* const values = shared + (is_active ? team : 0) * TENSOR;
-    T coarse[COARSE], fine[FINE];
+    T coarse[COARSE], fine[FINE_Z];
 
-    const Line along_z(is_active, own, FINE, FINE);
+    const Line along_z(is_active, own, FINE_X, FINE_Y);
     if (along_z.is_there) {
         const T* const from = r + nodes.first + along_z.p + along_z.q * nodes.row;
 #pragma unroll
-        for (u32 i = 0; i < FINE; ++i) fine[i] = __ldg(from + i * nodes.layer);
+        for (u32 i = 0; i < FINE_Z; ++i) fine[i] = __ldg(from + i * nodes.layer);
         to_coarse(coarse, fine);
         store_line(values + along_z.p + along_z.q * ROW, coarse, LAYER);
     }
     __syncthreads();
-    const Line along_y(is_active, own, FINE, COARSE);
-    if (along_y.is_there) line_to_coarse(values + along_y.p + along_y.q * LAYER, ROW);
+    const Line along_y(is_active, own, FINE_X, COARSE);
+    if (along_y.is_there) line_to_coarse<FINE_Y>(values + along_y.p + along_y.q * LAYER, ROW);
     __syncthreads();
     const Line stored(is_active, own, COARSE, COARSE);
-    if (stored.is_there) line_to_coarse(values + stored.p * ROW + stored.q * LAYER, 1);
+    if (stored.is_there) line_to_coarse<FINE_X>(values + stored.p * ROW + stored.q * LAYER, 1);
     __syncthreads();
     if (stored.is_there) {
         const u32 p = stored.p, q = stored.q;

@@ -18,7 +18,8 @@ static TRANSFER: Program = Program {
 
 type Transfer<T> = (Write<T>, Read<T>, Structure);
 
-/// The embedding of functions on a box of hexahedra into those on the refined one, and its transpose, on a GPU.
+/// The embedding of functions on a box of hexahedra into those on one with cells halved along some axes, and its transpose, on a
+/// GPU.
 ///
 /// # Cost
 /// Up in one launch, down in one for each of eight colours of coarse cells; fine values are read once, and written once on
@@ -35,17 +36,27 @@ pub struct CudaTransfer<T: Scalar> {
 }
 
 impl<T: Scalar> CudaTransfer<T> {
-    /// From a grid to the one with its cells halved.
+    /// From a grid to one with as many cells along some axes and twice as many along the others.
     ///
     /// # Errors
-    /// [`MultigridError::Gpu`] for grids with two axes or of too high a degree.
-    pub fn new(device: &Cuda, coarse: &BoxGrid) -> Result<Self, MultigridError> {
+    /// [`MultigridError::Gpu`] for grids with two axes or of too high a degree, and where the second does not refine the first so.
+    pub fn new(device: &Cuda, coarse: &BoxGrid, fine: &BoxGrid) -> Result<Self, MultigridError> {
         check(coarse)?;
+        let cells = |grid: &BoxGrid, axis: usize| grid.widths(axis).len();
+        let parts = [0, 1, 2].map(|axis| cells(fine, axis) / cells(coarse, axis));
+        let is_refined = |axis: usize| {
+            (1..=2).contains(&parts[axis]) && cells(fine, axis) == parts[axis] * cells(coarse, axis)
+        };
+        if !(0..3).all(is_refined) || fine.degree() != coarse.degree() {
+            let message = "a grid that is none of halves of the coarser one's cells: choose one with as many cells along each \
+                           axis, or twice as many";
+            return Err(MultigridError::Gpu { message: message.into() });
+        }
         Ok(Self {
             device: device.clone(),
             coarse: coarse.clone(),
-            n_fine: coarse.refined().n_nodes(),
-            program: program::<T>(coarse.degree()),
+            n_fine: fine.n_nodes(),
+            program: program::<T>(coarse.degree(), parts),
             precision: std::marker::PhantomData,
         })
     }
@@ -101,14 +112,26 @@ fn bytes<T>(degree: usize) -> usize {
     (degree + 1) * fine * (fine | 1) * size_of::<T>()
 }
 
-fn program<T: Scalar>(degree: usize) -> Specialisation {
+/// For coarse cells of so many parts along each axis.
+fn program<T: Scalar>(degree: usize, parts: [usize; 3]) -> Specialisation {
     let mut values = embedding(degree, 2).entries;
     values.truncate(2 * degree * (degree + 1));
-    let tables = text(&[("VALUES", values)]);
-    let program = TRANSFER.of::<T>().define("FEMTILE_DEGREE", degree).header("tables.cuh", tables);
+    let program = TRANSFER
+        .of::<T>()
+        .define("FEMTILE_DEGREE", degree)
+        .define("FEMTILE_PARTS_X", parts[0])
+        .define("FEMTILE_PARTS_Y", parts[1])
+        .define("FEMTILE_PARTS_Z", parts[2])
+        .header("tables.cuh", text(&[("VALUES", values)]));
     shape(degree).define(program)
 }
 
+/// Of these, cells in halves along all axes, along the first and along the others stand for what levels of stretched boxes take.
 pub(super) fn specialisations() -> Vec<Specialisation> {
-    (1..=HIGHEST_DEGREE).flat_map(|degree| [program::<f64>(degree), program::<f32>(degree)]).collect()
+    let of_degree = |degree: usize| {
+        [[2; 3], [2, 1, 1], [1, 2, 2]]
+            .map(|parts| [program::<f64>(degree, parts), program::<f32>(degree, parts)])
+            .concat()
+    };
+    (1..=HIGHEST_DEGREE).flat_map(of_degree).collect()
 }

@@ -58,6 +58,9 @@ impl<T: Contract> Sweep<T> {
         Ok(match (smoother, grid.mapping()) {
             (Smoother::VertexPatch, None) => Self::VertexPatch(Patches::around_vertices(cpu, grid)),
             (Smoother::VertexPatch, Some(geometry)) => {
+                if let Some(axis) = (0..grid.dimension()).find(|&axis| grid.widths(axis).len() < 2) {
+                    return Err(MultigridError::Layer { axis });
+                }
                 Self::MappedPatch(Box::new(MappedPatches::new(cpu, grid, geometry)))
             }
             (Smoother::Chebyshev, _) => Self::Chebyshev(Chebyshev::new(cpu, grid)),

@@ -32,14 +32,14 @@ pub struct Patches<T> {
     inside: Rows,
     /// Nodes around them, as [`Tensors`] has them: at the first and at the last place along the axis.
     around: [Rows; 3],
-    /// The planes in the middle across each axis.
+    /// The planes between two cells across each axis; no nodes where the grid has one cell along it.
     planes: [Rows; 3],
 }
 
 impl<T: Contract> Patches<T> {
-    /// The cells around every vertex inside.
+    /// The cells around every vertex inside, or around every edge or face across an axis with one cell.
     pub fn around_vertices(cpu: &Cpu, grid: &BoxGrid) -> Self {
-        Self::of_cells(cpu, grid, [2; 3])
+        Self::of_cells(cpu, grid, [0, 1, 2].map(|axis| grid.widths(axis).len().min(2)))
     }
 
     /// One patch of all cells, which solves exactly.
@@ -71,7 +71,10 @@ impl<T: Contract> Patches<T> {
                 ends(1, [1, 0, 0], [n[0], nodes[1], nodes[2]]),
                 ends(2, [1, 1, 0], [n[0], n[1], nodes[2]]),
             ],
-            planes: [0, 1, 2].map(|axis| across(axis, n[axis] / 2 + 1, first, n)),
+            planes: [0, 1, 2].map(|axis| match cells[axis] {
+                2 => across(axis, n[axis] / 2 + 1, first, n),
+                _ => Rows::new(grid.strides(), [0; 3], [0; 3]),
+            }),
             nodes,
             windows,
         }
@@ -107,7 +110,7 @@ impl<T: Contract> Patches<T> {
             local.back_to_planes(&self.cpu, tensors);
             (&self.planes[..], &tensors.planes[..])
         };
-        for (rows, values) in rows.iter().zip(values).filter(|(_, values)| !values.is_empty()) {
+        for (rows, values) in rows.iter().zip(values).filter(|(rows, _)| rows.n_nodes() > 0) {
             #[allow(unsafe_code)]
             // SAFETY: patches that are gone through at once have no node inside in common, and read none of another.
             unsafe {

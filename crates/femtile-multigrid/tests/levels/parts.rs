@@ -100,23 +100,26 @@ fn the_operator_is_symmetric_and_positive_and_the_same_on_every_device() {
 }
 
 /// Nodes inside the cells around each vertex inside, in the order of colours: the numbers of cells before a vertex along
-/// x, y and z, even or odd, are the bits of its colour.
+/// x, y and z, even or odd, are the bits of its colour. A patch has the only cell of an axis with one.
 pub fn patches(grid: &BoxGrid) -> Vec<Vec<usize>> {
     let [n, m, _] = grid.nodes();
     let degree = grid.degree();
     let counts = [0, 1, 2].map(|axis| grid.widths(axis).len());
+    let places = counts.map(|count| count.max(2) - 1);
+    let along = |axis: usize, at: usize| match counts[axis] {
+        0 => 0..1,
+        count => degree * at + 1..degree * (at + count.min(2)),
+    };
     let mut found = Vec::new();
     for colour in 0..8 {
-        for z in 0..counts[2].max(2) - 1 {
-            for y in 0..counts[1] - 1 {
-                for x in 0..counts[0] - 1 {
+        for z in 0..places[2] {
+            for y in 0..places[1] {
+                for x in 0..places[0] {
                     if (x % 2) + 2 * (y % 2) + 4 * (z % 2) != colour {
                         continue;
                     }
-                    let along = |at: usize| degree * at + 1..degree * (at + 2);
-                    let planes = if counts[2] == 0 { 0..1 } else { along(z) };
-                    let nodes = planes
-                        .flat_map(|k| along(y).flat_map(move |j| along(x).map(move |i| (k * m + j) * n + i)));
+                    let row = |j: usize, k: usize| along(0, x).map(move |i| (k * m + j) * n + i);
+                    let nodes = along(2, z).flat_map(|k| along(1, y).flat_map(move |j| row(j, k)));
                     found.push(nodes.collect());
                 }
             }
@@ -138,10 +141,18 @@ pub fn sequential(a: &[f64], patches: &[Vec<usize>], x: &mut [f64], b: &[f64]) {
 
 #[test]
 fn a_step_of_patches_is_that_of_the_definition() {
-    for coarse in grids() {
+    // One layer of cells across an axis.
+    let layer = |degree: usize, counts: [usize; 3]| {
+        let widths = [0, 1, 2].map(|axis| vec![0.3; counts[axis]]);
+        let n_axes = widths.iter().filter(|widths| !widths.is_empty()).count();
+        BoxGrid::new(degree, &widths[..n_axes]).unwrap()
+    };
+    let layers =
+        [(2, [4, 1, 0]), (3, [1, 8, 0]), (2, [4, 1, 4]), (3, [1, 4, 2]), (2, [4, 6, 1]), (4, [1, 1, 4])];
+    let layers = layers.map(|(degree, counts)| layer(degree, counts));
+    for grid in grids().iter().map(BoxGrid::refined).chain(layers) {
         // The smoother of a level above the coarsest, where the grid stays small enough for dense solves.
         let config = MultigridConfig::default();
-        let grid = coarse.refined();
         if grid.n_nodes() > 1500 {
             continue;
         }
@@ -153,12 +164,13 @@ fn a_step_of_patches_is_that_of_the_definition() {
             let mut expected = begin.clone();
             sequential(&a, &order, &mut expected, &b);
             for cpu in devices() {
-                let multigrid = Multigrid::<f64>::new(&cpu, &coarse, 2, config).unwrap();
+                let multigrid = Multigrid::<f64>::below(&cpu, &grid, config).unwrap();
+                assert!(multigrid.grids().count() > 1);
                 let mut x = on(&cpu, &begin);
                 multigrid.smooth(&mut x, &on(&cpu, &b), post).unwrap();
                 let difference: Vec<f64> = x.as_slice().iter().zip(&expected).map(|(x, e)| x - e).collect();
                 assert!(largest(&difference) < 1e-11 * largest(&expected), "{cpu:?}, {post:?}");
-                let multigrid = Multigrid::<f32>::new(&cpu, &coarse, 2, config).unwrap();
+                let multigrid = Multigrid::<f32>::below(&cpu, &grid, config).unwrap();
                 let single = |x: &[f64]| on(&cpu, &x.iter().map(|x| *x as f32).collect::<Vec<_>>());
                 let mut x = single(&begin);
                 multigrid.smooth(&mut x, &single(&b), post).unwrap();

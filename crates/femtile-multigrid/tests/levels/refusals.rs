@@ -1,5 +1,5 @@
 use femtile_device::Cpu;
-use femtile_multigrid::{BoxGrid, Multigrid, MultigridConfig, MultigridError};
+use femtile_multigrid::{BoxGrid, Multigrid, MultigridConfig, MultigridError, Smoother};
 
 use crate::dense::on;
 
@@ -31,6 +31,19 @@ fn levels_that_cannot_be_are_refused_before_anything_is_made() {
     assert!(refused(&coarse, 0).to_string().contains("at least one"));
     let message = refused(&coarse, 12).to_string();
     assert!(message.contains("GiB a vector"), "{message}");
+}
+
+#[test]
+fn a_single_layer_of_bent_cells_has_no_patches() {
+    let mut corners: Vec<[f64; 3]> = (0..10).map(|i| [f64::from(i % 5), f64::from(i / 5), 0.0]).collect();
+    corners[2][1] = 0.2;
+    let grid = BoxGrid::mapped(2, &[4, 1], corners, vec![1.0; 4]).unwrap();
+    let below = |smoother| {
+        let config = MultigridConfig { smoother, ..MultigridConfig::default() };
+        Multigrid::<f64>::below(&Cpu::new(1).unwrap(), &grid, config).map(|_| ())
+    };
+    assert_eq!(below(Smoother::VertexPatch), Err(MultigridError::Layer { axis: 1 }));
+    assert_eq!(below(Smoother::Chebyshev), Ok(()));
 }
 
 #[test]

@@ -1,0 +1,111 @@
+use std::sync::{Mutex, PoisonError};
+
+use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Structure, Write};
+use femtile_device::{Buffer, Cuda, Scalar};
+use femtile_linalg::LinalgError;
+use femtile_linalg::vector::VectorKernels;
+
+use super::check;
+use crate::MultigridError;
+use crate::axis::{matrices, modes};
+use crate::grid::{BoxGrid, all};
+
+static CONTRACT: Program =
+    Program { name: "box_contract", source: include_str!("coarsest.cu"), headers: &[] };
+const THREADS: u32 = 128;
+
+type Contract<T> = (Write<T>, Read<T>, Read<T>, Structure);
+
+/// The exact solve on a box of few hexahedra, of any widths, by the eigenvectors of its axes.
+///
+/// # Cost
+/// A product with a 1-D matrix along each axis, there and back, in a launch each.
+/// # Source
+/// `[cui2024]`, eqs. (2.13)–(2.15), with all cells as the patch.
+#[derive(Debug)]
+pub struct CudaCoarsest<T: Scalar> {
+    device: Cuda,
+    /// Nodes inside along each axis.
+    n: [usize; 3],
+    /// From a node of the grid to the next along each axis.
+    strides: [usize; 3],
+    /// $S^\mathsf{T}$ and S of each axis.
+    matrices: [[Buffer<T, Cuda>; 3]; 2],
+    /// $1 / (\lambda_i + \lambda_j + \lambda_l)$.
+    inverse: Buffer<T, Cuda>,
+    room: Mutex<[Buffer<T, Cuda>; 2]>,
+}
+
+/// Values along each axis: the first of them, and the way from one to the next.
+#[derive(Clone, Copy)]
+struct Places {
+    first: usize,
+    strides: [usize; 3],
+}
+
+impl<T: Scalar> CudaCoarsest<T> {
+    /// Of all cells of a grid, two along an axis at least where the degree is one.
+    ///
+    /// # Errors
+    /// [`MultigridError::Gpu`] for grids that there are no kernels for, and what the device reports.
+    pub fn new(device: &Cuda, grid: &BoxGrid) -> Result<Self, MultigridError> {
+        check(grid)?;
+        let of_axes = [0, 1, 2].map(|axis| modes(&matrices(grid.degree(), grid.widths(axis))));
+        let n = of_axes.each_ref().map(|(values, _)| values.len());
+        let sum = |at: [usize; 3]| of_axes.iter().zip(at).map(|((values, _), at)| values[at]).sum::<f64>();
+        let inverse: Vec<T> = all(n).map(|at| T::from_f64(1.0 / sum(at))).collect();
+        let upload =
+            |entries: Vec<f64>| Buffer::from_vec(device, entries.into_iter().map(T::from_f64).collect());
+        let [x, y, z] = of_axes.each_ref().map(|(_, s)| upload(s.transpose().entries));
+        let forward = [x?, y?, z?];
+        let [x, y, z] = of_axes.map(|(_, s)| upload(s.entries));
+        let inverse = Buffer::from_vec(device, inverse)?;
+        let room = [Buffer::zeros(device, inverse.len())?, Buffer::zeros(device, inverse.len())?];
+        Ok(Self {
+            device: device.clone(),
+            n,
+            strides: grid.strides(),
+            matrices: [forward, [x?, y?, z?]],
+            inverse,
+            room: Mutex::new(room),
+        })
+    }
+
+    /// Solves A x = b where both are zero on the boundary.
+    pub(super) fn solve(&self, x: &mut Buffer<T, Cuda>, b: &Buffer<T, Cuda>) -> Result<(), LinalgError> {
+        let [forward, back] = &self.matrices;
+        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        let [one, other] = &mut *room;
+        let inside = Places { first: self.strides.iter().sum(), strides: self.strides };
+        let close = Places { first: 0, strides: [1, self.n[0], self.n[0] * self.n[1]] };
+        self.contract((one, close), (b, inside), forward, 0)?;
+        self.contract((other, close), (one, close), forward, 1)?;
+        self.contract((one, close), (other, close), forward, 2)?;
+        self.device.scale_by(other, &self.inverse, one)?;
+        self.contract((one, close), (other, close), back, 0)?;
+        self.contract((other, close), (one, close), back, 1)?;
+        self.contract((x, inside), (other, close), back, 2)
+    }
+
+    /// The matrix of an axis along it.
+    fn contract(
+        &self,
+        (y, to): (&mut Buffer<T, Cuda>, Places),
+        (x, from): (&Buffer<T, Cuda>, Places),
+        matrices: &[Buffer<T, Cuda>; 3],
+        axis: usize,
+    ) -> Result<(), LinalgError> {
+        let sides =
+            [from, to].into_iter().flat_map(|Places { first, strides }| [first].into_iter().chain(strides));
+        let words = self.n.into_iter().chain([axis]).chain(sides).map(|word| word as u64);
+        let kernel = Kernel::<Contract<T>>::new("box_contract");
+        let arguments = (y.write(), x.read(), matrices[axis].read(), Structure(words.collect()));
+        let launch = Launch::over(self.n.iter().product(), THREADS);
+        // SAFETY: both sides have the values inside the grid, and the matrix a row and a column for each along the axis.
+        Ok(unsafe { self.device.launch(&CONTRACT.of::<T>(), &kernel, launch, arguments) }?)
+    }
+}
+
+pub(super) fn specialisations() -> Vec<Specialisation> {
+    vec![CONTRACT.of::<f64>(), CONTRACT.of::<f32>()]
+}
