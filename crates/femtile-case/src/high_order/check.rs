@@ -4,9 +4,10 @@ use femtile_device::Cuda;
 use femtile_fem::dofs::TensorSpace;
 use femtile_mesh::CellKind;
 
+use super::geometric::Boxes;
 use super::operator::is_assembled;
 use crate::device::{Choice, Chosen, Request};
-use crate::file::{Operator, PreconditionerName, Quadrature};
+use crate::file::{BoxSmootherName, Operator, PreconditionerName, Quadrature};
 use crate::{Case, CaseError, run};
 
 /// The device for a space; the processor for what GPUs do not carry out.
@@ -14,13 +15,14 @@ use crate::{Case, CaseError, run};
 /// # Errors
 /// [`CaseError::Input`] where a GPU is open and cannot carry the case out.
 pub(super) fn choose(
-    case: &Case,
+    (case, boxes): (&Case, Option<&Boxes>),
     request: Request,
     opened: Option<Cuda>,
     space: &TensorSpace<'_>,
     n_threads: usize,
 ) -> Result<Choice, CaseError> {
-    let Some(lack) = lack_of_gpus(case, space.mesh().kind) else {
+    let of_boxes = || boxes.and_then(Boxes::lack_of_gpus);
+    let Some(lack) = lack_of_gpus(case, space.mesh().kind).or_else(of_boxes) else {
         let n = space.n_dofs() * case.file.space.components;
         return run::choose(case, request, opened, n, n_threads);
     };
@@ -33,8 +35,16 @@ pub(super) fn choose(
 
 /// What GPUs lack for a case on such cells, if they lack anything but the method.
 pub(super) fn lack_of_gpus(case: &Case, kind: CellKind) -> Option<String> {
-    if let Some(name) = case.file.solver.preconditioner.of_cells() {
-        return Some(format!("{name} runs on CPUs only"));
+    let solver = &case.file.solver;
+    let is_gmg = solver.preconditioner == PreconditionerName::Gmg;
+    if is_gmg && solver.gmg.as_ref().is_some_and(|gmg| gmg.smoother != BoxSmootherName::default()) {
+        return Some("geometric multigrid smooths on vertex patches alone on GPUs".into());
+    }
+    if is_gmg && kind != CellKind::Hexahedron {
+        return Some(format!("geometric multigrid is for hexahedra on GPUs, and this mesh has {kind} cells"));
+    }
+    if solver.preconditioner == PreconditionerName::Pmg {
+        return Some("p-multigrid runs on CPUs only".into());
     }
     if case.file.space.components != 1 {
         return Some("u of several components is found on CPUs only".into());
@@ -172,15 +182,23 @@ mod tests {
     }
 
     #[test]
-    fn multigrid_of_cells_is_not_for_gpus() {
-        for (name, words) in
-            [("gmg", "geometric multigrid runs on CPUs"), ("pmg", "p-multigrid runs on CPUs")]
-        {
-            let case = case(&format!("preconditioner = \"{name}\""));
-            let error = check_cells(&case, Request::Cuda(0), CellKind::Hexahedron).unwrap_err().to_string();
+    fn multigrid_of_cells_says_what_gpus_lack() {
+        let hexahedra = CellKind::Hexahedron;
+        for (solver, kind, words) in [
+            ("preconditioner = \"pmg\"", hexahedra, "p-multigrid runs on CPUs"),
+            ("preconditioner = \"gmg\"", CellKind::Quadrilateral, "this mesh has quadrilateral"),
+            (
+                "preconditioner = \"gmg\"\ngmg = { smoother = \"chebyshev\" }",
+                hexahedra,
+                "vertex patches alone",
+            ),
+        ] {
+            let case = case(solver);
+            let error = check_cells(&case, Request::Cuda(0), kind).unwrap_err().to_string();
             assert!(error.contains("solver.device") && error.contains(words), "{error}");
             assert!(error.contains("\"auto\"") && error.contains("\"jacobi\""), "{error}");
-            check_cells(&case, Request::Auto, CellKind::Hexahedron).unwrap();
+            check_cells(&case, Request::Auto, kind).unwrap();
         }
+        check_cells(&case("preconditioner = \"gmg\""), Request::Cuda(0), hexahedra).unwrap();
     }
 }

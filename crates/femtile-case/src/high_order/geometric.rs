@@ -1,20 +1,59 @@
 //! Geometric multigrid of a case: the box behind its mesh, the boxes below, what is refused.
 
-use femtile_device::Cpu;
+use femtile_device::Scalar;
 use femtile_fem::tensor::TensorProblem;
 use femtile_linalg::precondition::Diagonal;
-use femtile_multigrid::{BoxGrid, GeometricMultigrid, Multigrid, MultigridConfig, MultigridError, PostOrder};
-use femtile_tensor::Contract;
+use femtile_multigrid::{
+    BoxGrid, BoxKernels, GeometricMultigrid, Multigrid, MultigridConfig, MultigridError, PostOrder, Smoother,
+};
 
 use super::lattice::Lattice;
-use super::renumbered::{Numbers, Renumbered};
-use crate::file::{BoxSmootherName, GmgSection, LevelPrecision, Method};
+use crate::file::{BoxSmootherName, LevelPrecision, Method};
 use crate::report::LevelReport;
-use crate::solve::Preconditioning;
+use crate::solve::{Preconditioning, SolveDevice};
 use crate::{Case, CaseError};
 
 /// Coefficients of cells that differ from their mean by less than this share are one.
 const CONSTANT: f64 = 1e-10;
+
+/// The box behind the mesh of a case.
+pub(super) struct Boxes {
+    finest: BoxGrid,
+    /// The node of the box that each degree of freedom is.
+    nodes: Vec<u32>,
+    /// Whether all values are given; if not, those on the boundary are.
+    is_known: bool,
+}
+
+impl Boxes {
+    /// Of a case that asks for geometric multigrid.
+    ///
+    /// # Errors
+    /// [`CaseError::Input`] where the cells do not stand in rows or u is not given on the whole boundary.
+    pub fn of(case: &Case, problem: &TensorProblem<'_>) -> Result<Self, CaseError> {
+        let space = problem.space();
+        let lattice = Lattice::of(space).map_err(|lack| {
+            refuse(case, &format!("needs cells in rows like those of a box, and {lack}: use another mesh"))
+        })?;
+        let smoother = case.file.solver.gmg.clone().unwrap_or_default().smoother;
+        let finest = finest(&lattice, problem, smoother).map_err(|error| refused(case, error))?;
+        let (nodes, given) = (lattice.nodes(space), problem.constraints().dofs());
+        if let Some((axis, is_upper)) = free_side(&finest, &nodes, given) {
+            let side = lattice.side(axis, is_upper);
+            let message = format!(
+                "needs u given on the whole boundary, and it is not on the side {side}: put a `dirichlet` there"
+            );
+            return Err(refuse(case, &message));
+        }
+        Ok(Self { is_known: given.len() == space.n_dofs(), finest, nodes })
+    }
+
+    /// What GPUs lack for it, if they lack anything.
+    pub fn lack_of_gpus(&self) -> Option<String> {
+        let lack = femtile_multigrid::lack_of_gpus(&self.finest)?;
+        Some(format!("geometric multigrid on this mesh runs on CPUs only ({lack})"))
+    }
+}
 
 /// A cycle for −∇·(σ̄∇u) with u = 0 on the whole boundary, up to a factor, which conjugate gradients do not see, on the cells
 /// that the corners of the mesh span.
@@ -23,33 +62,25 @@ const CONSTANT: f64 = 1e-10;
 /// box instead. What else σ does and λ are left to the iterations.
 ///
 /// # Errors
-/// [`CaseError::Input`] where the cells do not stand in rows, u is not given on the whole boundary, or the coarsest level is too large.
-pub(super) fn preconditioner(
-    cpu: &Cpu,
+/// [`CaseError::Input`] where there are no levels for the box.
+pub(super) fn preconditioner<D>(
+    device: &D,
     case: &Case,
-    problem: &TensorProblem<'_>,
-) -> Result<Preconditioning<Cpu>, CaseError> {
-    let space = problem.space();
-    let lattice = Lattice::of(space).map_err(|lack| {
-        refuse(case, &format!("needs cells in rows like those of a box, and {lack}: use another mesh"))
-    })?;
+    boxes: &Boxes,
+) -> Result<Preconditioning<D>, CaseError>
+where
+    D: SolveDevice + BoxKernels<f32> + BoxKernels<f64>,
+{
+    if boxes.is_known {
+        return Ok((Box::new(Diagonal::identity(device, boxes.nodes.len())?), Vec::new()));
+    }
     let options = case.file.solver.gmg.clone().unwrap_or_default();
-    let finest = finest(&lattice, problem, options.smoother).map_err(|error| refused(case, error))?;
-    let numbers = Numbers::new(lattice.nodes(space), problem.constraints().dofs());
-    if let Some(side) = free_side(&lattice, &finest, &numbers) {
-        let message = format!(
-            "needs u given on the whole boundary, and it is not on the side {side}: put a `dirichlet` there"
-        );
-        return Err(refuse(case, &message));
-    }
-    if numbers.constrained.len() == space.n_dofs() {
-        return Ok((Box::new(Diagonal::identity(cpu, space.n_dofs())?), Vec::new()));
-    }
     // What need not be symmetric smooths in the same order before and after, which takes off more.
     let post = if case.file.solver.method == Method::Gmres { PostOrder::Same } else { PostOrder::Reversed };
+    let config = MultigridConfig { smoother: options.smoother.into(), post };
     let cycle = match options.precision {
-        LevelPrecision::Single => cycle::<f32>(cpu, &finest, (&options, post), numbers),
-        LevelPrecision::Double => cycle::<f64>(cpu, &finest, (&options, post), numbers),
+        LevelPrecision::Single => cycle::<f32, D>(device, boxes, config),
+        LevelPrecision::Double => cycle::<f64, D>(device, boxes, config),
     };
     cycle.map_err(|error| refused(case, error))
 }
@@ -138,37 +169,39 @@ fn means(entries: &[[f64; 3]]) -> [f64; 3] {
     [0, 1, 2].map(|axis| entries.iter().map(|entry| entry[axis]).sum::<f64>() / entries.len() as f64)
 }
 
-/// A side of the box on which u is not given everywhere.
-fn free_side(lattice: &Lattice, grid: &BoxGrid, numbers: &Numbers) -> Option<String> {
+/// A side of the box on which u is not given everywhere, by its axis and whether it is the upper one.
+fn free_side(grid: &BoxGrid, nodes: &[u32], given: &[u32]) -> Option<(usize, bool)> {
     let along = grid.nodes();
-    let mut is_given = vec![false; numbers.node_of_dof.len()];
-    numbers.constrained.iter().for_each(|&dof| is_given[numbers.node_of_dof[dof as usize] as usize] = true);
+    let mut is_given = vec![false; nodes.len()];
+    given.iter().for_each(|&dof| is_given[nodes[dof as usize] as usize] = true);
     let side_of = |node: usize| {
         let at = [node % along[0], node / along[0] % along[1], node / (along[0] * along[1])];
         let on_side = |axis: usize| at[axis] == 0 || at[axis] + 1 == along[axis];
         (0..grid.dimension()).find(|&axis| on_side(axis)).map(|axis| (axis, at[axis] > 0))
     };
-    let free = (0..is_given.len()).filter(|&node| !is_given[node]);
-    free.filter_map(side_of).next().map(|(axis, is_upper)| lattice.side(axis, is_upper))
+    (0..is_given.len()).filter(|&node| !is_given[node]).find_map(side_of)
 }
 
 /// The cycle, and what there is to tell of its levels, the finest first.
-fn cycle<T: Contract>(
-    cpu: &Cpu,
-    finest: &BoxGrid,
-    (options, post): (&GmgSection, PostOrder),
-    numbers: Numbers,
-) -> Result<Preconditioning<Cpu>, MultigridError> {
-    let config = MultigridConfig { smoother: options.smoother.into(), post };
-    let cycle = GeometricMultigrid::<T>::of(Multigrid::below(cpu, finest, config)?)?;
-    let has_patches = options.smoother == BoxSmootherName::VertexPatch;
+fn cycle<T, D>(
+    device: &D,
+    boxes: &Boxes,
+    config: MultigridConfig,
+) -> Result<Preconditioning<D>, MultigridError>
+where
+    T: Scalar,
+    D: SolveDevice + BoxKernels<T> + BoxKernels<f64>,
+{
+    let multigrid = Multigrid::<T, D>::below(device, &boxes.finest, config)?;
+    let has_patches = config.smoother == Smoother::VertexPatch;
     let n_vertices = |grid: &BoxGrid| (0..grid.dimension()).map(|axis| grid.widths(axis).len() - 1).product();
     let level = |(level, grid): (usize, &BoxGrid)| LevelReport {
         n_rows: grid.n_unknowns(),
         n_nonzeros: None,
         n_patches: (has_patches && level > 0).then(|| n_vertices(grid)),
     };
-    let mut levels: Vec<_> = cycle.multigrid().grids().enumerate().map(level).collect();
+    let mut levels: Vec<_> = multigrid.grids().enumerate().map(level).collect();
     levels.reverse();
-    Ok((Box::new(Renumbered::new(cpu, cycle, numbers)?), levels))
+    let cycle = GeometricMultigrid::of(multigrid)?.numbered(&boxes.nodes)?;
+    Ok((Box::new(cycle), levels))
 }

@@ -8,7 +8,6 @@ mod lattice;
 mod operator;
 mod output;
 mod quadrature;
-mod renumbered;
 mod right_side;
 
 use femtile_device::{Cpu, Cuda};
@@ -18,6 +17,7 @@ use femtile_mesh::check::CheckReport;
 use femtile_mesh::{CellKind, Mesh};
 
 use crate::device::{Choice, Chosen, Request, is_out_of_memory};
+use crate::file::PreconditionerName;
 use crate::finish::{Finished, warning_of_imbalance, write_report};
 use crate::functional::{Kind, evaluate};
 use crate::report::{MeshReport, SpaceReport};
@@ -25,6 +25,7 @@ use crate::run::{Clock, Prepared};
 use crate::solve::solve;
 use crate::{Case, CaseError, Report, Stage, Timings};
 pub(crate) use check::check_cells;
+use geometric::Boxes;
 use operator::{Held, OperatorDevice, hold};
 
 /// Whether cases on such cells are carried out here.
@@ -52,11 +53,16 @@ pub(crate) fn run(
     drop(zeros);
     let of_component = |component| TensorProblem::new(&space, &prepared.form(mesh, component));
     let problems = (0..case.file.space.components).map(of_component).collect::<Result<Vec<_>, _>>()?;
-    let Choice { device, mut reason } = check::choose(case, request, opened, &space, cpu.threads())?;
+    let boxes = match case.file.solver.preconditioner {
+        PreconditionerName::Gmg => Some(Boxes::of(case, &problems[0])?),
+        _ => None,
+    };
+    let asked = (case, boxes.as_ref());
+    let Choice { device, mut reason } = check::choose(asked, request, opened, &space, cpu.threads())?;
     timings.space = clock.seconds();
 
-    let mut solving =
-        Solving { cpu, case, checked, prepared: &prepared, problems: &problems, warnings, timings };
+    let (prepared, problems) = (&prepared, &problems[..]);
+    let mut solving = Solving { cpu, case, checked, prepared, problems, boxes, warnings, timings };
     if let Chosen::Cuda(cuda) = device {
         match solving.solve_on(&request.with_overflow(&cuda), &reason, clock) {
             Err(error) if request == Request::Auto && is_out_of_memory(&error) => {
@@ -77,6 +83,8 @@ struct Solving<'a> {
     prepared: &'a Prepared,
     /// Of each component.
     problems: &'a [TensorProblem<'a>],
+    /// For geometric multigrid.
+    boxes: Option<Boxes>,
     warnings: Vec<String>,
     timings: Timings,
 }
@@ -91,7 +99,7 @@ impl Solving<'_> {
         let (case, space) = (self.case, self.problems[0].space());
         let mut timings = self.timings.clone();
         let Held { operator, preconditioner, levels, right, citations } =
-            hold((self.cpu, device), case, self.problems, clock, &mut timings)?;
+            hold((self.cpu, device), case, (self.problems, self.boxes.as_ref()), clock, &mut timings)?;
         let mut warnings = self.warnings.clone();
         warnings.extend(warning_of_imbalance(right.imbalance()));
         let (a, m) = (operator.as_ref(), preconditioner.as_ref());

@@ -10,7 +10,9 @@ use femtile_fem::tensor::{TensorProblem, assemble};
 use femtile_linalg::krylov::cg::vector_bytes;
 use femtile_linalg::precondition::Diagonal;
 use femtile_linalg::{LinearOperator, Preconditioner};
+use femtile_multigrid::BoxKernels;
 
+use super::geometric::Boxes;
 use super::right_side::RightSide;
 use super::{check, degrees, geometric, quadrature};
 use crate::file::{self, PreconditionerName};
@@ -23,7 +25,7 @@ use crate::{Case, CaseError, Stage, Timings};
 type Operator<D> = Box<dyn LinearOperator<f64, D>>;
 
 /// A device that operators of any degree are applied on.
-pub(super) trait OperatorDevice: SolveDevice {
+pub(super) trait OperatorDevice: SolveDevice + BoxKernels<f32> + BoxKernels<f64> {
     /// The operator without a matrix, where `on_cpu` is the same on the processor.
     fn without_matrix(
         &self,
@@ -32,8 +34,8 @@ pub(super) trait OperatorDevice: SolveDevice {
         rule: CellRule,
     ) -> Result<Operator<Self>, FemError>;
 
-    /// Multigrid without a matrix of the degree of the space, where the device has it.
-    fn multigrid_of_cells(
+    /// Multigrid over degrees, where the device has it.
+    fn p_multigrid(
         &self,
         case: &Case,
         problem: &TensorProblem<'_>,
@@ -50,15 +52,12 @@ impl OperatorDevice for Cpu {
         Ok(Box::new(on_cpu))
     }
 
-    fn multigrid_of_cells(
+    fn p_multigrid(
         &self,
         case: &Case,
         problem: &TensorProblem<'_>,
     ) -> Result<Preconditioning<Self>, CaseError> {
-        match case.file.solver.preconditioner {
-            PreconditionerName::Pmg => degrees::preconditioner(self, case, problem),
-            _ => geometric::preconditioner(self, case, problem),
-        }
+        degrees::preconditioner(self, case, problem)
     }
 }
 
@@ -78,7 +77,7 @@ impl OperatorDevice for Cuda {
     }
 
     /// The processor was chosen for such cases.
-    fn multigrid_of_cells(
+    fn p_multigrid(
         &self,
         case: &Case,
         problem: &TensorProblem<'_>,
@@ -120,14 +119,14 @@ pub(super) fn is_assembled(case: &Case) -> bool {
 pub(super) fn hold<'a, D: OperatorDevice>(
     (cpu, device): (&Cpu, &D),
     case: &Case,
-    problems: &'a [TensorProblem<'a>],
+    (problems, boxes): (&'a [TensorProblem<'a>], Option<&Boxes>),
     clock: &mut Clock<'_>,
     timings: &mut Timings,
 ) -> Result<Held<'a, D>, CaseError> {
     clock.begin(Stage::Assemble);
     match is_assembled(case) {
         true => assembled(device, case, &problems[0], clock, timings),
-        false => matrix_free((cpu, device), case, problems, clock, timings),
+        false => matrix_free((cpu, device), case, (problems, boxes), clock, timings),
     }
 }
 
@@ -155,7 +154,7 @@ fn assembled<'a, D: OperatorDevice>(
 fn matrix_free<'a, D: OperatorDevice>(
     (cpu, device): (&Cpu, &D),
     case: &Case,
-    problems: &'a [TensorProblem<'a>],
+    (problems, boxes): (&'a [TensorProblem<'a>], Option<&Boxes>),
     clock: &mut Clock<'_>,
     timings: &mut Timings,
 ) -> Result<Held<'a, D>, CaseError> {
@@ -176,11 +175,12 @@ fn matrix_free<'a, D: OperatorDevice>(
     timings.assemble = clock.seconds();
     clock.begin(Stage::Setup);
     let n = right.values().len();
-    let (preconditioner, levels): Preconditioning<D> = match case.file.solver.preconditioner {
-        PreconditionerName::None => (Box::new(Diagonal::identity(device, n)?), Vec::new()),
-        PreconditionerName::Gmg | PreconditionerName::Pmg => device.multigrid_of_cells(case, problem)?,
-        // Algebraic multigrid was refused without a matrix.
-        PreconditionerName::Jacobi | PreconditionerName::Amg => {
+    let (preconditioner, levels): Preconditioning<D> = match (case.file.solver.preconditioner, boxes) {
+        (PreconditionerName::None, _) => (Box::new(Diagonal::identity(device, n)?), Vec::new()),
+        (PreconditionerName::Gmg, Some(boxes)) => geometric::preconditioner(device, case, boxes)?,
+        (PreconditionerName::Pmg, _) => device.p_multigrid(case, problem)?,
+        // Algebraic multigrid was refused without a matrix, and there are boxes for geometric multigrid.
+        (PreconditionerName::Jacobi | PreconditionerName::Amg | PreconditionerName::Gmg, _) => {
             (Box::new(Diagonal::of_entries(device, on_cpu.diagonal())?), Vec::new())
         }
     };

@@ -155,6 +155,60 @@ fn elements_of_high_degree_have_the_same_results_on_a_gpu() {
     }
 }
 
+/// A box for geometric multigrid, of other extents along each axis.
+const BOX: &str = r#"
+[mesh]
+generate = { kind = "box", cell = "hexahedron", cells = [6, 4, 8], upper = [1, 2, 0.5] }
+[space]
+degree = 2
+[equation]
+source = "sin(3*x) + z"
+[[boundary]]
+where = "all"
+dirichlet = "1 + y"
+[solver]
+preconditioner = "gmg"
+device = "cuda"
+[output]
+functionals = [{ name = "top", kind = "max" }, { name = "energy", kind = "energy" }]
+"#;
+
+#[test]
+fn geometric_multigrid_of_a_case_is_the_same_on_a_gpu() {
+    let Some(device) = gpu("geometric_multigrid_of_a_case", PLENTY) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for (from, to) in [
+        ("", ""),
+        ("\"gmg\"", "\"gmg\"\nmethod = \"gmres\""),
+        ("\"gmg\"", "\"gmg\"\ngmg = { precision = \"double\" }"),
+        ("[equation]", "[equation]\nsigma = [[2, 0, 0], [0, 1, 0], [0, 0, 9]]\nlambda = 1"),
+    ] {
+        let case = case_in(folder.path(), &if from.is_empty() { BOX.into() } else { BOX.replace(from, to) });
+        let on_gpu = case::run_on(&case, &device, &mut Silent).unwrap();
+        let mut elsewhere = case.clone();
+        elsewhere.file.solver.device = "cpu".into();
+        let on_cpu = case::run(&elsewhere, &mut Silent).unwrap();
+        agree(&on_gpu, &on_cpu);
+        assert!(on_gpu.solve.iterations <= 12, "{}", on_gpu.solve.iterations);
+        assert_eq!(on_gpu.solve.levels, on_cpu.solve.levels);
+        assert!(on_gpu.solve.levels.len() > 1 && on_gpu.kernel_launches > 0);
+    }
+    for (from, to, words) in [
+        ("upper", "deform = 0.1, upper", "no rectangles"),
+        ("[equation]", "[equation]\nsigma = \"1 + x\"", "coefficient is not one"),
+        ("cells = [6, 4, 8]", "cells = [6, 1, 8]", "one layer of cells"),
+        ("degree = 2", "degree = 9", "degree 9"),
+    ] {
+        let case = case_in(folder.path(), &BOX.replace(from, to));
+        let error = case::run_on(&case, &device, &mut Silent).unwrap_err().to_string();
+        assert!(error.contains("solver.device") && error.contains(words), "{error}");
+        let on_cpu =
+            case::run(&case_in(folder.path(), &BOX.replace(from, to).replace("cuda", "auto")), &mut Silent);
+        let reason = on_cpu.unwrap().device_reason;
+        assert!(reason.contains("runs on CPUs only") && reason.contains(words), "{reason}");
+    }
+}
+
 #[test]
 fn a_pure_neumann_problem_of_high_degree_is_solved_on_a_gpu() {
     let Some(device) = gpu("a_pure_neumann_problem_of_high_degree", PLENTY) else { return };

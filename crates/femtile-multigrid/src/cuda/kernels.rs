@@ -5,7 +5,7 @@ use femtile_device::{Buffer, Cuda, Scalar};
 use femtile_linalg::LinalgError;
 
 use super::coarsest::CudaCoarsest;
-use super::{CudaBoxOperator, CudaPatches, CudaTransfer, PatchKernel};
+use super::{CudaBoxOperator, CudaPatches, CudaTransfer, PatchKernel, check_patches};
 use crate::kernels::BoxKernels;
 use crate::{BoxGrid, MultigridError, PostOrder, Smoother};
 
@@ -47,10 +47,7 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
             let message = format!("smoother {smoother:?}: there are kernels for vertex patches");
             return Err(MultigridError::Gpu { message });
         }
-        if let Some(axis) = (0..3).find(|&axis| grid.widths(axis).len() == 1) {
-            let message = format!("axis {axis} has one layer of cells: choose two or more");
-            return Err(MultigridError::Gpu { message });
-        }
+        check_patches(grid)?;
         let patches = CudaPatches::new(self, grid, PatchKernel::fastest::<T>(grid), None)?;
         Ok(Arc::new(CudaSweep::Patches(patches)))
     }

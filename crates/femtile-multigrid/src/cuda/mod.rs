@@ -49,6 +49,22 @@ fn check(grid: &BoxGrid) -> Result<(), MultigridError> {
     Err(MultigridError::Gpu { message })
 }
 
+/// What GPUs lack for levels of vertex patches below a grid, if they lack anything.
+pub fn lack_of_gpus(grid: &BoxGrid) -> Option<String> {
+    match check_patches(grid) {
+        Err(MultigridError::Gpu { message }) => Some(message),
+        _ => None,
+    }
+}
+
+/// Refuses grids whose vertex patches there are no kernels for.
+fn check_patches(grid: &BoxGrid) -> Result<(), MultigridError> {
+    check(grid)?;
+    equal_widths(grid)?;
+    let Some(axis) = (0..3).find(|&axis| grid.widths(axis).len() == 1) else { return Ok(()) };
+    Err(MultigridError::Gpu { message: format!("axis {axis} has one layer of cells: choose two or more") })
+}
+
 /// The width of all cells along each axis.
 ///
 /// # Errors
