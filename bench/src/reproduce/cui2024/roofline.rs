@@ -184,11 +184,11 @@ impl Operation {
                 fastest(device, repeats, || operator.residual(&mut r, b, x))?
             }
             Self::Restriction => {
-                let transfer = CudaTransfer::<f64>::new(device, coarse)?;
+                let transfer = CudaTransfer::<f64>::new(device, coarse, grid)?;
                 fastest(device, repeats, || transfer.restrict(&mut low, b))?
             }
             _ => {
-                let transfer = CudaTransfer::<f64>::new(device, coarse)?;
+                let transfer = CudaTransfer::<f64>::new(device, coarse, grid)?;
                 fastest(device, repeats, || transfer.prolongate(x, &low))?
             }
         })

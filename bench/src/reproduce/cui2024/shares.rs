@@ -150,7 +150,7 @@ fn iteration(
         let operator = CudaBoxOperator::<f32>::new(device, grid)?;
         let mut r = Buffer::zeros(device, grid.n_nodes())?;
         let residual = fastest(device, repeats, || operator.residual(&mut r, &b, &x))?;
-        let transfer = CudaTransfer::<f32>::new(device, coarse)?;
+        let transfer = CudaTransfer::<f32>::new(device, coarse, grid)?;
         let mut low = Buffer::zeros(device, coarse.n_nodes())?;
         let transfer = fastest(device, repeats, || {
             transfer.restrict(&mut low, &r)?;
