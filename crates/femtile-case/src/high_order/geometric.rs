@@ -171,6 +171,10 @@ fn means(entries: &[[f64; 3]]) -> [f64; 3] {
 
 /// A side of the box on which u is not given everywhere, by its axis and whether it is the upper one.
 fn free_side(grid: &BoxGrid, nodes: &[u32], given: &[u32]) -> Option<(usize, bool)> {
+    // Values are given on the boundary alone, so that their number tells.
+    if given.len() == grid.n_nodes() - grid.n_unknowns() {
+        return None;
+    }
     let along = grid.nodes();
     let mut is_given = vec![false; nodes.len()];
     given.iter().for_each(|&dof| is_given[nodes[dof as usize] as usize] = true);

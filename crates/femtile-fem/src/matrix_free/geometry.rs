@@ -55,16 +55,23 @@ impl<'a> CellMaps<'a> {
     /// The map of the cell at a position.
     pub fn of_cell(&self, position: usize, map: &mut CellMap) {
         let (nodes, d) = (self.nodes(position), self.space.dimension());
-        map.points = along_all(&nodes, &vec![&self.values; d]);
-        map.jacobians.clear();
-        map.jacobians.resize(map.points.len(), [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]);
+        // Of what follows from the axes so far: values first, then what has a slope along each of them.
+        let mut found = vec![nodes];
         for axis in 0..d {
-            let tables: Vec<&Table> =
-                (0..d).map(|a| if a == axis { &self.slopes } else { &self.values }).collect();
-            for (jacobian, column) in map.jacobians.iter_mut().zip(along_all(&nodes, &tables)) {
+            let slopes = along(&found[0], &self.slopes, self.values.n_points.pow(axis as u32));
+            let rise =
+                |tensor: &Vec<[f64; 3]>| along(tensor, &self.values, self.values.n_points.pow(axis as u32));
+            found = found.iter().map(rise).collect();
+            found.push(slopes);
+        }
+        map.jacobians.clear();
+        map.jacobians.resize(found[0].len(), [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]);
+        for (axis, columns) in found[1..].iter().enumerate() {
+            for (jacobian, column) in map.jacobians.iter_mut().zip(columns) {
                 (0..d).for_each(|i| jacobian[i][axis] = column[i]);
             }
         }
+        map.points = found.swap_remove(0);
     }
 
     /// The map of the cell at a position, whose Jacobians are positive once its axes are right-handed.
@@ -87,25 +94,25 @@ impl<'a> CellMaps<'a> {
 
 /// A table for each axis applied to a tensor of points.
 pub(super) fn along_all(tensor: &[[f64; 3]], tables: &[&Table]) -> Vec<[f64; 3]> {
-    let mut found = tensor.to_vec();
-    let mut inner = 1;
+    let (mut found, mut inner) = (tensor.to_vec(), 1);
     for table in tables {
-        let (m, n) = (table.n_points, table.n_shapes);
-        let outer = found.len() / (n * inner);
-        let mut next = vec![[0.0; 3]; outer * m * inner];
-        for o in 0..outer {
-            for row in 0..m {
-                for (column, factor) in table.row(row).iter().enumerate() {
-                    for k in 0..inner {
-                        let from = found[(o * n + column) * inner + k];
-                        let to = &mut next[(o * m + row) * inner + k];
-                        (0..3).for_each(|i| to[i] += factor * from[i]);
-                    }
-                }
+        found = along(&found, table, inner);
+        inner *= table.n_points;
+    }
+    found
+}
+
+/// A table applied along the axis of a tensor before which there are so many entries.
+fn along(tensor: &[[f64; 3]], table: &Table, inner: usize) -> Vec<[f64; 3]> {
+    let (m, n) = (table.n_points, table.n_shapes);
+    let mut found = vec![[0.0; 3]; tensor.len() / n * m];
+    for (to, from) in found.chunks_exact_mut(m * inner).zip(tensor.chunks_exact(n * inner)) {
+        for (row, to) in to.chunks_exact_mut(inner).enumerate() {
+            for (factor, from) in table.row(row).iter().zip(from.chunks_exact(inner)) {
+                let pairs = to.as_flattened_mut().iter_mut().zip(from.as_flattened());
+                pairs.for_each(|(to, from)| *to += factor * from);
             }
         }
-        inner *= m;
-        found = next;
     }
     found
 }

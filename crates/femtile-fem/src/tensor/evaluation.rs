@@ -139,19 +139,32 @@ impl<'a> Evaluation<'a> {
             at_points.iter_mut().zip(&points.weights).for_each(|(value, weight)| *value *= weight);
             Ok((self.moments(&at_points), points.dofs))
         };
+        // The cells of a block are worked on while those before are added, one after another.
+        let mut ready = Vec::new();
         for block in (0..self.space.n_cells()).step_by(CELLS) {
             let cells = block..(block + CELLS).min(self.space.n_cells());
-            let parts: Vec<Result<_, FemError>> = cells.into_par_iter().map(of_cell).collect();
-            for part in parts {
-                let (moments, dofs) = part?;
-                dofs.iter().zip(moments).for_each(|(&dof, moment)| out[dof as usize] += moment);
-            }
+            let work = || cells.into_par_iter().map(of_cell).collect();
+            let (parts, added) = rayon::join(work, || add(out, ready));
+            added?;
+            ready = parts;
         }
-        Ok(())
+        add(out, ready)
     }
 }
 
-/// Cells whose contributions are in memory together.
+/// What cells have for their degrees of freedom.
+type Part = Result<(Vec<f64>, Vec<u32>), FemError>;
+
+/// Adds the parts of some cells, in their order.
+fn add(out: &mut [f64], parts: Vec<Part>) -> Result<(), FemError> {
+    for part in parts {
+        let (moments, dofs) = part?;
+        dofs.iter().zip(moments).for_each(|(&dof, moment)| out[dof as usize] += moment);
+    }
+    Ok(())
+}
+
+/// Cells that are worked on at once.
 const CELLS: usize = 1024;
 
 /// A table for each axis, the first axis fastest.

@@ -1,8 +1,7 @@
 //! Lines along an axis that cells stand between.
 
-use std::collections::HashMap;
-
 use femtile_mesh::Mesh;
+use rayon::prelude::*;
 
 /// Coordinates that differ by less than this share of the box are one, as single precision in a file leaves them.
 const COORDINATE_TOLERANCE: f64 = 1e-7;
@@ -14,30 +13,31 @@ const WIDTH_TOLERANCE: f64 = 1e-4;
 #[derive(Debug)]
 pub(super) struct Lines {
     pub places: Vec<f64>,
-    /// The place of each coordinate that occurs, by its bits.
-    numbers: HashMap<u64, u32>,
+    /// Coordinates that occur, ascending, and the place of each.
+    coordinates: Vec<f64>,
+    numbers: Vec<u32>,
 }
 
 impl Lines {
     /// Through all of these coordinates.
-    pub fn through(coordinates: impl Iterator<Item = f64>) -> Self {
-        let mut numbers: HashMap<u64, u32> = coordinates.map(|x| (x.to_bits(), 0)).collect();
-        let mut sorted: Vec<f64> = numbers.keys().map(|&bits| f64::from_bits(bits)).collect();
-        sorted.sort_unstable_by(f64::total_cmp);
-        let extent = sorted.last().zip(sorted.first()).map_or(0.0, |(last, first)| last - first);
-        let mut places: Vec<f64> = Vec::new();
-        for x in sorted {
+    pub fn through(mut coordinates: Vec<f64>) -> Self {
+        coordinates.par_sort_unstable_by(f64::total_cmp);
+        coordinates.dedup_by_key(|x| x.to_bits());
+        let extent = coordinates.last().zip(coordinates.first()).map_or(0.0, |(last, first)| last - first);
+        let (mut places, mut numbers): (Vec<f64>, Vec<u32>) = (Vec::new(), Vec::new());
+        for &x in &coordinates {
             if places.last().is_none_or(|place| x - place > COORDINATE_TOLERANCE * extent) {
                 places.push(x);
             }
-            numbers.insert(x.to_bits(), places.len() as u32 - 1);
+            numbers.push(places.len() as u32 - 1);
         }
-        Self { places, numbers }
+        Self { places, coordinates, numbers }
     }
 
     /// The line through a coordinate; of nodes that no cell has there may be none.
     pub fn number(&self, x: f64) -> u32 {
-        self.numbers.get(&x.to_bits()).copied().unwrap_or(u32::MAX)
+        let at = self.coordinates.binary_search_by(|other| other.total_cmp(&x));
+        at.map_or(u32::MAX, |at| self.numbers[at])
     }
 
     /// Widths between them; each is the first of those that it hardly differs from.

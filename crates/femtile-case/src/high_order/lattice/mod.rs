@@ -3,7 +3,10 @@
 mod lines;
 mod walk;
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use femtile_fem::dofs::TensorSpace;
+use rayon::prelude::*;
 
 use lines::{Lines, is_straight};
 
@@ -45,10 +48,10 @@ impl Lattice {
         let mut has_cell = vec![false; mesh.n_nodes()];
         mesh.cells.iter().for_each(|&node| has_cell[node as usize] = true);
         let points = || mesh.points.iter().zip(&has_cell).filter_map(|(point, has)| has.then_some(point));
-        let lines = [0, 1, 2].map(|axis| Lines::through(points().map(|point| point[axis])));
+        let lines = [0, 1, 2].map(|axis| Lines::through(points().map(|point| point[axis]).collect()));
         let number = |point: &[f64; 3]| [0, 1, 2].map(|axis| lines[axis].number(point[axis]));
-        let numbers: Vec<[u32; 3]> = mesh.points.iter().map(number).collect();
-        let are_straight = (0..mesh.n_cells()).all(|cell| is_straight(mesh, cell));
+        let numbers: Vec<[u32; 3]> = mesh.points.par_iter().map(number).collect();
+        let are_straight = (0..mesh.n_cells()).into_par_iter().all(|cell| is_straight(mesh, cell));
         are_straight.then(|| Self::numbered(space, &numbers, Some(lines)).ok()).flatten()
     }
 
@@ -60,19 +63,21 @@ impl Lattice {
     ) -> Result<Self, String> {
         let number = |node: u32| numbers[node as usize];
         let cell = |position: usize| {
-            let corners: Vec<[u32; 3]> = space.corners(position).iter().map(|&node| number(node)).collect();
-            Cell::between(&corners).ok_or_else(|| {
+            let corners = space.corners(position);
+            let at: [[u32; 3]; 8] = std::array::from_fn(|bits| number(corners[bits % corners.len()]));
+            Cell::between(&at[..corners.len()]).ok_or_else(|| {
                 format!("cell {} does not stand in a row with its neighbours", space.order()[position])
             })
         };
-        let cells = (0..space.n_cells()).map(cell).collect::<Result<Vec<_>, _>>()?;
-        let of_cells = || (0..space.n_cells()).flat_map(|position| space.corners(position));
-        let last = |axis: usize| of_cells().map(|&node| number(node)[axis] as usize).max().unwrap_or(0);
-        let along = [0, 1, 2].map(|axis| last(axis) + 1);
+        let cells = (0..space.n_cells()).into_par_iter().map(cell).collect::<Result<Vec<_>, _>>()?;
+        let larger = |a: [u32; 3], b: [u32; 3]| [0, 1, 2].map(|axis| a[axis].max(b[axis]));
+        let last = |position| space.corners(position).iter().map(|&node| number(node)).fold([0; 3], larger);
+        let last = (0..space.n_cells()).into_par_iter().map(last).reduce(|| [0; 3], larger);
+        let along = last.map(|last| last as usize + 1);
         let mut lattice = Self { dimension: space.dimension(), lines, along, corners: Vec::new(), cells };
         lattice.is_full(space)?;
         lattice.corners = vec![[0.0; 3]; along.iter().product()];
-        for &node in of_cells() {
+        for &node in (0..space.n_cells()).flat_map(|position| space.corners(position)) {
             let [x, y, z] = number(node).map(|at| at as usize);
             lattice.corners[(z * along[1] + y) * along[0] + x] = space.mesh().points[node as usize];
         }
@@ -141,28 +146,27 @@ impl Lattice {
     /// # Cost
     /// Reads the degrees of freedom of all cells once.
     pub fn nodes(&self, space: &TensorSpace<'_>) -> Vec<u32> {
-        let (degree, n) = (space.degree(), space.degree() + 1);
+        let (degree, n) = (space.degree(), space.degree() as i64 + 1);
         let [along_x, along_y, _] = self.n_nodes(degree);
         let strides = [1, along_x as i64, (along_x * along_y) as i64];
-        let mut nodes = vec![0; space.n_dofs()];
-        let mut dofs = vec![0; space.dofs_per_cell()];
-        for (position, cell) in self.cells.iter().enumerate() {
-            space.cell_dofs(position, &mut dofs);
+        let nodes: Vec<AtomicU32> = (0..space.n_dofs()).into_par_iter().map(|_| AtomicU32::new(0)).collect();
+        let of_cell = |dofs: &mut Vec<u32>, (position, cell): (usize, &Cell)| {
+            space.cell_dofs(position, dofs);
             let first: i64 =
                 (0..3).map(|axis| degree as i64 * i64::from(cell.corner[axis]) * strides[axis]).sum();
-            let steps =
-                cell.axes.map(
-                    |(axis, backwards)| {
-                        if backwards { -strides[axis as usize] } else { strides[axis as usize] }
-                    },
-                );
-            for (at, &dof) in dofs.iter().enumerate() {
-                let at = [at % n, at / n % n, at / (n * n)];
-                let along: i64 = (0..3).map(|axis| at[axis] as i64 * steps[axis]).sum();
-                nodes[dof as usize] = (first + along) as u32;
+            let step = |(axis, backwards): (u8, bool)| {
+                if backwards { -strides[axis as usize] } else { strides[axis as usize] }
+            };
+            let steps = cell.axes.map(step);
+            for (&dof, at) in dofs.iter().zip((0..).map(|at: i64| [at % n, at / n % n, at / (n * n)])) {
+                let along: i64 = (0..3).map(|axis| at[axis] * steps[axis]).sum();
+                // Cells that have a degree of freedom in common find the same node.
+                nodes[dof as usize].store((first + along) as u32, Ordering::Relaxed);
             }
-        }
-        nodes
+        };
+        let cells = self.cells.par_iter().enumerate();
+        cells.for_each_init(|| vec![0; space.dofs_per_cell()], of_cell);
+        nodes.into_par_iter().map(AtomicU32::into_inner).collect()
     }
 }
 

@@ -39,6 +39,8 @@ pub struct TensorSpace<'a> {
     corners: Vec<u32>,
     /// First degree of freedom of each entity: `[n_cells][3^d]`.
     firsts: Vec<u32>,
+    /// The entity that each node of a cell lies in, and its place there.
+    places: Vec<[u32; 2]>,
     /// All degrees of freedom of cells that see something otherwise than the first cell that has it.
     irregular: BTreeMap<u32, Vec<u32>>,
     groups: Vec<Group>,
@@ -97,6 +99,7 @@ impl<'a> TensorSpace<'a> {
             orientations,
             corners,
             firsts,
+            places: places(degree, d),
             irregular: BTreeMap::new(),
             groups,
         };
@@ -183,13 +186,21 @@ impl<'a> TensorSpace<'a> {
     pub fn cell_dofs(&self, position: usize, dofs: &mut [u32]) {
         match self.irregular(position) {
             Some(list) => dofs.copy_from_slice(list),
-            None => regular_dofs(self.firsts(position), self.degree, self.dimension(), dofs),
+            None => self.regular_dofs(position, dofs),
+        }
+    }
+
+    /// The same of a cell that sees all entities as the first cell that has them.
+    fn regular_dofs(&self, position: usize, dofs: &mut [u32]) {
+        assert_eq!(dofs.len(), self.places.len(), "degrees of freedom of a cell");
+        let firsts = self.firsts(position);
+        for (dof, [entity, place]) in dofs.iter_mut().zip(&self.places) {
+            *dof = firsts[*entity as usize] + place;
         }
     }
 
     /// Degrees of freedom of cells that see an edge or a face otherwise than the first cell that has it.
     fn find_irregular(&self, shared: &[&Shared]) -> BTreeMap<u32, Vec<u32>> {
-        let d = self.dimension();
         let mut irregular = BTreeMap::new();
         if self.degree < 3 {
             // One unknown on an edge or face has but one order.
@@ -204,7 +215,7 @@ impl<'a> TensorSpace<'a> {
                     (place / shared.locals.len(), shared.locals[place % shared.locals.len()]);
                 let dofs = irregular.entry(position as u32).or_insert_with(|| {
                     let mut dofs = vec![0; self.dofs_per_cell()];
-                    regular_dofs(self.firsts(position), self.degree, d, &mut dofs);
+                    self.regular_dofs(position, &mut dofs);
                     dofs
                 });
                 let own: Vec<u32> = shared.nodes(&self.corners, place).collect();
@@ -243,11 +254,10 @@ impl<'a> TensorSpace<'a> {
     }
 }
 
-/// Degrees of freedom of a cell whose entities begin at `firsts`.
-fn regular_dofs(firsts: &[u32], degree: usize, d: usize, dofs: &mut [u32]) {
+/// The entity that each node of a cell lies in, and its place there.
+fn places(degree: usize, d: usize) -> Vec<[u32; 2]> {
     let n = degree + 1;
-    assert_eq!(dofs.len(), n.pow(d as u32), "degrees of freedom of a cell");
-    for (at, dof) in dofs.iter_mut().enumerate() {
+    let place = |at: usize| {
         let (mut entity, mut inside, mut stride) = (0, 0, 1);
         for axis in 0..d {
             let index = at / n.pow(axis as u32) % n;
@@ -258,8 +268,9 @@ fn regular_dofs(firsts: &[u32], degree: usize, d: usize, dofs: &mut [u32]) {
                 stride *= degree - 1;
             }
         }
-        *dof = firsts[entity] + inside as u32;
-    }
+        [entity as u32, inside as u32]
+    };
+    (0..n.pow(d as u32)).map(place).collect()
 }
 
 /// Corners in the axes of their cells.
