@@ -17,12 +17,12 @@ pub(super) fn specialisations() -> Vec<Specialisation> {
 }
 
 /// What smooths on a grid, or solves on it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum CudaSweep<T: Scalar> {
     /// Patches of cells around vertices, of which one may have all.
-    Patches(CudaPatches<T>),
+    Patches(Arc<CudaPatches<T>>),
     /// All cells at once, in more than one launch.
-    Coarsest(CudaCoarsest<T>),
+    Coarsest(Arc<CudaCoarsest<T>>),
 }
 
 /// What carries vectors between a grid and the refined one, with room for a residual on it.
@@ -35,7 +35,7 @@ pub struct CudaBoxTransfer<T: Scalar> {
 
 impl<T: Scalar> BoxKernels<T> for Cuda {
     type Operator = Arc<CudaBoxOperator<T>>;
-    type Sweep = Arc<CudaSweep<T>>;
+    type Sweep = CudaSweep<T>;
     type Transfer = Arc<CudaBoxTransfer<T>>;
 
     fn box_operator(&self, grid: &BoxGrid) -> Result<Self::Operator, MultigridError> {
@@ -49,16 +49,16 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
         }
         check_patches(grid)?;
         let patches = CudaPatches::new(self, grid, PatchKernel::fastest::<T>(grid), None)?;
-        Ok(Arc::new(CudaSweep::Patches(patches)))
+        Ok(CudaSweep::Patches(Arc::new(patches)))
     }
 
     fn box_coarsest(&self, grid: &BoxGrid) -> Result<Self::Sweep, MultigridError> {
         let is_patch = (0..3).all(|axis| matches!(grid.widths(axis), [one, other] if one == other));
-        Ok(Arc::new(if is_patch {
-            CudaSweep::Patches(CudaPatches::new(self, grid, PatchKernel::Whole, None)?)
+        Ok(if is_patch {
+            CudaSweep::Patches(Arc::new(CudaPatches::new(self, grid, PatchKernel::Whole, None)?))
         } else {
-            CudaSweep::Coarsest(CudaCoarsest::new(self, grid)?)
-        }))
+            CudaSweep::Coarsest(Arc::new(CudaCoarsest::new(self, grid)?))
+        })
     }
 
     fn box_transfer(&self, coarse: &BoxGrid, fine: &BoxGrid) -> Result<Self::Transfer, MultigridError> {
@@ -86,7 +86,7 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
         b: &Buffer<T, Self>,
         order: PostOrder,
     ) -> Result<(), LinalgError> {
-        match &**sweep {
+        match sweep {
             CudaSweep::Patches(patches) => patches.step(x, b, order),
             CudaSweep::Coarsest(coarsest) => coarsest.solve(x, b),
         }
