@@ -161,7 +161,8 @@ fn cycle<T: Contract>(
 ) -> Result<Preconditioning<Cpu>, MultigridError> {
     let config = MultigridConfig { smoother: options.smoother.into(), post };
     let cycle = GeometricMultigrid::<T>::of(Multigrid::below(cpu, finest, config)?)?;
-    let has_patches = options.smoother == BoxSmootherName::VertexPatch;
+    let has_patches =
+        matches!(options.smoother, BoxSmootherName::VertexPatch | BoxSmootherName::AdditivePatch);
     let n_vertices = |grid: &BoxGrid| (0..grid.dimension()).map(|axis| grid.widths(axis).len() - 1).product();
     let level = |(level, grid): (usize, &BoxGrid)| LevelReport {
         n_rows: grid.n_unknowns(),
