@@ -56,13 +56,21 @@ impl<T: Contract> AdditivePatches<T> {
     /// What the operator reports.
     pub fn new(cpu: &Cpu, grid: &BoxGrid) -> Result<Self, LinalgError> {
         let mut patches = Self::undamped(cpu, grid);
-        let largest = match patches.solves {
-            Solves::Exact(_) => Self::undamped(cpu, &grid.sample()).largest()?,
-            Solves::Mapped(_) => patches.largest()?,
+        let damping = match patches.solves {
+            Solves::Exact(_) => AdditivePatches::<f64>::damping(cpu, grid)?,
+            Solves::Mapped(_) => LARGEST / patches.largest()?,
         };
-        let root = T::from_f64((LARGEST / largest).sqrt());
+        let root = T::from_f64(damping.sqrt());
         patches.shares.iter_mut().for_each(|share| *share *= root);
         Ok(patches)
+    }
+
+    /// $\omega$ on a grid of rectangles.
+    ///
+    /// # Errors
+    /// What the operator reports.
+    pub fn damping(cpu: &Cpu, grid: &BoxGrid) -> Result<f64, LinalgError> {
+        Ok(LARGEST / Self::undamped(cpu, &grid.sample()).largest()?)
     }
 
     /// With $\omega = 1$.
@@ -113,13 +121,14 @@ impl<T: Contract> AdditivePatches<T> {
 
 /// The hat of a vertex on the nodes inside its patch.
 fn hats(grid: &BoxGrid) -> Vec<f64> {
-    let k = grid.degree();
-    let nodes = Lagrange::gauss_lobatto(k).nodes().to_vec();
-    let line = |axis: usize| match grid.widths(axis) {
-        [] => vec![1.0],
-        _ => (1..2 * k).map(|i| if i <= k { nodes[i] } else { 1.0 - nodes[i - k] }).collect(),
-    };
+    let line = |axis: usize| if grid.widths(axis).is_empty() { vec![1.0] } else { hat(grid.degree()) };
     products([0, 1, 2].map(line))
+}
+
+/// The same along an axis.
+pub(crate) fn hat(degree: usize) -> Vec<f64> {
+    let nodes = Lagrange::gauss_lobatto(degree).nodes().to_vec();
+    (1..2 * degree).map(|i| if i <= degree { nodes[i] } else { 1.0 - nodes[i - degree] }).collect()
 }
 
 /// The sum of the hats of all vertices inside, on each node; one where there is none.

@@ -15,7 +15,7 @@ use femtile_tensor::Contract;
 
 use crate::MultigridError;
 use crate::grid::BoxGrid;
-use additive_patch::AdditivePatches;
+pub(crate) use additive_patch::{AdditivePatches, hat};
 use chebyshev::Chebyshev;
 use direct::Direct;
 pub(crate) use local::scale;
