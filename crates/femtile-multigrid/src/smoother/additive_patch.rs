@@ -47,7 +47,7 @@ pub struct AdditivePatches<T> {
 /// What solves on patches.
 #[derive(Debug, Clone)]
 enum Solves<T> {
-    Exact(Patches<T>),
+    Exact(Box<Patches<T>>),
     Mapped(Box<MappedPatches<T>>),
 }
 
@@ -76,7 +76,7 @@ impl<T: Contract> AdditivePatches<T> {
     /// With $\omega = 1$.
     fn undamped(cpu: &Cpu, grid: &BoxGrid) -> Self {
         let solves = match grid.mapping() {
-            None => Solves::Exact(Patches::around_vertices(cpu, grid)),
+            None => Solves::Exact(Box::new(Patches::around_vertices(cpu, grid))),
             Some(geometry) => Solves::Mapped(Box::new(MappedPatches::new(cpu, grid, geometry))),
         };
         let in_lanes = |hat: f64| repeat_n(T::from_f64(hat.sqrt()), lanes::<T>(cpu));

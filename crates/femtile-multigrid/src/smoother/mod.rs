@@ -54,7 +54,7 @@ pub enum PostOrder {
 pub enum Sweep<T> {
     VertexPatch(Patches<T>),
     MappedPatch(Box<MappedPatches<T>>),
-    AdditivePatch(AdditivePatches<T>),
+    AdditivePatch(Box<AdditivePatches<T>>),
     Direct(Direct),
     Chebyshev(Chebyshev<T>),
     Point(PointGaussSeidel<T>),
@@ -67,7 +67,7 @@ impl<T: Contract> Sweep<T> {
             (Smoother::VertexPatch, Some(geometry)) => {
                 Self::MappedPatch(Box::new(MappedPatches::new(cpu, grid, geometry)))
             }
-            (Smoother::AdditivePatch, _) => Self::AdditivePatch(AdditivePatches::new(cpu, grid)?),
+            (Smoother::AdditivePatch, _) => Self::AdditivePatch(Box::new(AdditivePatches::new(cpu, grid)?)),
             (Smoother::Chebyshev, _) => Self::Chebyshev(Chebyshev::new(cpu, grid)),
             (Smoother::Point, None) => Self::Point(PointGaussSeidel::new(grid)),
             (Smoother::Point, Some(_)) => return Err(MultigridError::Points),
