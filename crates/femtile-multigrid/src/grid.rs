@@ -10,6 +10,9 @@ use crate::mapped::{CellMap, Geometry};
 /// The highest degree of elements.
 pub(crate) const MAX_DEGREE: usize = 10;
 
+/// Nodes along an axis of a sample, if cells are no larger.
+const SAMPLE: usize = 16;
+
 /// From this ratio of widths on an axis waits until the cells of others are as wide: bilinear elements, which feel it most, take
 /// three more iterations at 1.9.
 const STRETCH: f64 = 1.5;
@@ -128,6 +131,19 @@ impl BoxGrid {
             return Some(Self::of_geometry(self.degree, geometry.coarsened(self, factors)?));
         }
         Some(Self { degree: self.degree, widths: [0, 1, 2].map(join), geometry: None })
+    }
+
+    /// A box of few cells of this kind: of the narrowest and of the widest along each axis, as many of each.
+    pub(crate) fn sample(&self) -> Self {
+        let n = SAMPLE.div_ceil(2 * self.degree).max(2);
+        let some = |widths: &Vec<f64>| {
+            if widths.len() <= 2 * n {
+                return widths.clone();
+            }
+            let widest = widths.iter().copied().fold(0.0, f64::max);
+            [vec![least(widths); n], vec![widest; n]].concat()
+        };
+        Self { degree: self.degree, widths: self.widths.each_ref().map(some), geometry: None }
     }
 
     /// Two or three.

@@ -11,6 +11,8 @@ pub enum BoxSmootherName {
     /// Solves on the cells around every vertex, exact where these are rectangles.
     #[default]
     VertexPatch,
+    /// The same, all with one residual: less work a step where cells are no rectangles.
+    AdditivePatch,
     /// A polynomial of products and the diagonal.
     Chebyshev,
     /// Gauss–Seidel's method, node by node on one thread: to compare with.
@@ -21,6 +23,7 @@ impl From<BoxSmootherName> for Smoother {
     fn from(name: BoxSmootherName) -> Self {
         match name {
             BoxSmootherName::VertexPatch => Self::VertexPatch,
+            BoxSmootherName::AdditivePatch => Self::AdditivePatch,
             BoxSmootherName::Chebyshev => Self::Chebyshev,
             BoxSmootherName::Point => Self::Point,
         }

@@ -3,11 +3,12 @@
 use femtile_device::Cuda;
 use femtile_fem::dofs::TensorSpace;
 use femtile_mesh::CellKind;
+use femtile_multigrid::Smoother;
 
 use super::geometric::Boxes;
 use super::operator::is_assembled;
 use crate::device::{Choice, Chosen, Request};
-use crate::file::{BoxSmootherName, Operator, PreconditionerName, Quadrature};
+use crate::file::{GmgSection, Operator, PreconditionerName, Quadrature};
 use crate::{Case, CaseError, run};
 
 /// The device for a space; the processor for what GPUs do not carry out.
@@ -37,8 +38,9 @@ pub(super) fn choose(
 pub(super) fn lack_of_gpus(case: &Case, kind: CellKind) -> Option<String> {
     let solver = &case.file.solver;
     let is_gmg = solver.preconditioner == PreconditionerName::Gmg;
-    if is_gmg && solver.gmg.as_ref().is_some_and(|gmg| gmg.smoother != BoxSmootherName::default()) {
-        return Some("geometric multigrid smooths on vertex patches alone on GPUs".into());
+    let has_patches = |gmg: &GmgSection| Smoother::from(gmg.smoother).has_patches();
+    if is_gmg && !solver.gmg.as_ref().is_none_or(has_patches) {
+        return Some("geometric multigrid smooths on patches alone on GPUs".into());
     }
     if is_gmg && kind != CellKind::Hexahedron {
         return Some(format!("geometric multigrid is for hexahedra on GPUs, and this mesh has {kind} cells"));
@@ -187,11 +189,7 @@ mod tests {
         for (solver, kind, words) in [
             ("preconditioner = \"pmg\"", hexahedra, "p-multigrid runs on CPUs"),
             ("preconditioner = \"gmg\"", CellKind::Quadrilateral, "this mesh has quadrilateral"),
-            (
-                "preconditioner = \"gmg\"\ngmg = { smoother = \"chebyshev\" }",
-                hexahedra,
-                "vertex patches alone",
-            ),
+            ("preconditioner = \"gmg\"\ngmg = { smoother = \"chebyshev\" }", hexahedra, "on patches alone"),
         ] {
             let case = case(solver);
             let error = check_cells(&case, Request::Cuda(0), kind).unwrap_err().to_string();

@@ -4,7 +4,7 @@ use femtile_device::Scalar;
 use femtile_fem::tensor::TensorProblem;
 use femtile_linalg::precondition::Diagonal;
 use femtile_multigrid::{
-    BoxGrid, BoxKernels, GeometricMultigrid, Multigrid, MultigridConfig, MultigridError, PostOrder, Smoother,
+    BoxGrid, BoxKernels, GeometricMultigrid, Multigrid, MultigridConfig, MultigridError, PostOrder,
 };
 
 use super::lattice::Lattice;
@@ -197,12 +197,14 @@ where
     D: SolveDevice + BoxKernels<T> + BoxKernels<f64>,
 {
     let multigrid = Multigrid::<T, D>::below(device, &boxes.finest, config)?;
-    let has_patches = config.smoother == Smoother::VertexPatch;
-    let n_vertices = |grid: &BoxGrid| (0..grid.dimension()).map(|axis| grid.widths(axis).len() - 1).product();
+    let has_patches = config.smoother.has_patches();
+    // A patch has the one cell of an axis that there may be, or two.
+    let along = |grid: &BoxGrid, axis: usize| grid.widths(axis).len().max(2) - 1;
+    let n_patches = |grid: &BoxGrid| (0..grid.dimension()).map(|axis| along(grid, axis)).product();
     let level = |(level, grid): (usize, &BoxGrid)| LevelReport {
         n_rows: grid.n_unknowns(),
         n_nonzeros: None,
-        n_patches: (has_patches && level > 0).then(|| n_vertices(grid)),
+        n_patches: (has_patches && level > 0).then(|| n_patches(grid)),
     };
     let mut levels: Vec<_> = multigrid.grids().enumerate().map(level).collect();
     levels.reverse();

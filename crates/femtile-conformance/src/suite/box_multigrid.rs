@@ -51,9 +51,12 @@ fn assert_close<T: Scalar>(found: &[T], wanted: &[T], tolerance: f64, what: &str
     }
 }
 
-/// A processor's multigrid whose finest grid is this one.
-fn reference<T: Contract>(grid: &BoxGrid) -> Multigrid<T> {
-    Multigrid::below(&Cpu::new(1).unwrap(), grid, MultigridConfig::default()).unwrap()
+/// A processor's multigrid whose finest grid is this one, with the smoother of a kernel.
+fn reference<T: Contract>(grid: &BoxGrid, kernel: PatchKernel) -> Multigrid<T> {
+    let is_additive = kernel == PatchKernel::Additive;
+    let smoother = if is_additive { Smoother::AdditivePatch } else { Smoother::VertexPatch };
+    let config = MultigridConfig { smoother, ..MultigridConfig::default() };
+    Multigrid::below(&Cpu::new(1).unwrap(), grid, config).unwrap()
 }
 
 /// A step from random values; where nothing is read, there is no number.
@@ -70,7 +73,7 @@ fn smooths<T: Contract>(
     let on_device = Buffer::from_host(device, &b).unwrap();
     let patches = CudaPatches::new(device, &grid, kernel, None).unwrap();
     for order in [PostOrder::Same, PostOrder::Reversed] {
-        let (cpu, reference) = (Cpu::new(1).unwrap(), reference::<T>(&grid));
+        let (cpu, reference) = (Cpu::new(1).unwrap(), reference::<T>(&grid, kernel));
         let mut wanted = Buffer::from_host(&cpu, &start).unwrap();
         reference.smooth(&mut wanted, &Buffer::from_host(&cpu, &b).unwrap(), order).unwrap();
         let mut x = Buffer::from_host(device, &start).unwrap();
@@ -83,7 +86,7 @@ fn smooths<T: Contract>(
 /// The smoother of every degree, on few and on many cells.
 pub fn steps_of_the_smoother_agree_with_the_reference(device: &Cuda, scope: &Scope) {
     for (degree, counts) in [(1, [8, 4, 12]), (2, [4, 6, 4]), (3, [4, 4, 6]), (4, [4, 4, 4])] {
-        for kernel in kernels(degree) {
+        for kernel in kernels(degree).chain([PatchKernel::Additive]) {
             smooths::<f64>(device, degree, counts, kernel, 1e-12);
             if scope.has_every_kind || degree == 3 || kernel == PatchKernel::Stencil {
                 smooths::<f32>(device, degree, counts, kernel, 1e-5);
@@ -92,7 +95,7 @@ pub fn steps_of_the_smoother_agree_with_the_reference(device: &Cuda, scope: &Sco
     }
     if scope.has_every_kind {
         for degree in 5..=8 {
-            for kernel in kernels(degree) {
+            for kernel in kernels(degree).chain([PatchKernel::Additive]) {
                 smooths::<f64>(device, degree, [4, 6, 4], kernel, 1e-12);
                 smooths::<f32>(device, degree, [4, 4, 4], kernel, 2e-5);
             }
@@ -300,11 +303,12 @@ pub fn transfers_keep_functions_and_integrals(device: &Cuda, scope: &Scope) {
 }
 
 /// A solve of a right side without symmetries, with cycles in the precision `T`.
-fn solves<T: Contract>(device: &Cuda, degree: usize, n_levels: usize) {
+fn solves<T: Contract>(device: &Cuda, degree: usize, n_levels: usize, smoother: Smoother) {
     let coarse = BoxGrid::new(degree, &[vec![0.3; 2], vec![0.25; 2], vec![0.4; 2]]).unwrap();
     let cpu = Cpu::new(1).unwrap();
-    let reference = Multigrid::<T>::new(&cpu, &coarse, n_levels, MultigridConfig::default()).unwrap();
-    let found = Multigrid::<T, Cuda>::new(device, &coarse, n_levels, MultigridConfig::default()).unwrap();
+    let config = MultigridConfig { smoother, ..MultigridConfig::default() };
+    let reference = Multigrid::<T>::new(&cpu, &coarse, n_levels, config).unwrap();
+    let found = Multigrid::<T, Cuda>::new(device, &coarse, n_levels, config).unwrap();
     let b = reference.grid().load(|[x, y, z]| 1.0 + x - y * y + z);
     let mut wanted = Buffer::zeros(&cpu, b.len()).unwrap();
     let side = Buffer::from_host(&cpu, &b).unwrap();
@@ -316,8 +320,8 @@ fn solves<T: Contract>(device: &Cuda, degree: usize, n_levels: usize) {
     let what = format!("degree {degree}, {n_levels} levels");
     assert_close(&x.to_host().unwrap(), wanted.as_slice(), 1e-8, &what);
     // A preconditioner of its own, twice, as recordings begin with the second.
-    let cycle = GeometricMultigrid::<T, Cuda>::new(device, &coarse, n_levels).unwrap();
-    let on_cpu = GeometricMultigrid::<T>::new(&cpu, &coarse, n_levels).unwrap();
+    let cycle = GeometricMultigrid::<T, Cuda>::with_smoother(device, &coarse, n_levels, smoother).unwrap();
+    let on_cpu = GeometricMultigrid::<T>::with_smoother(&cpu, &coarse, n_levels, smoother).unwrap();
     let mut z = Buffer::from_host(&cpu, &b).unwrap();
     on_cpu.apply(&mut z, &Buffer::from_host(&cpu, &b).unwrap()).unwrap();
     let tolerance = if size_of::<T>() == 4 { 1e-5 } else { 1e-12 };
@@ -399,15 +403,19 @@ pub fn krylov_methods_take_cycles_and_products(device: &Cuda, _scope: &Scope) {
 
 /// Full multigrid and its cycle as a preconditioner, as on processors.
 pub fn full_multigrid_takes_the_cycles_of_the_reference(device: &Cuda, scope: &Scope) {
-    solves::<f64>(device, 1, 3);
-    solves::<f32>(device, 2, 3);
-    solves::<f32>(device, 3, 2);
+    let [patches, additive] = [Smoother::VertexPatch, Smoother::AdditivePatch];
+    solves::<f64>(device, 1, 3, patches);
+    solves::<f32>(device, 2, 3, patches);
+    solves::<f32>(device, 3, 2, patches);
+    solves::<f64>(device, 2, 3, additive);
     if scope.has_every_kind {
         for degree in 4..=8 {
-            solves::<f64>(device, degree, 2);
-            solves::<f32>(device, degree, 3);
+            solves::<f64>(device, degree, 2, patches);
+            solves::<f32>(device, degree, 3, patches);
+            solves::<f32>(device, degree, 3, additive);
         }
-        solves::<f32>(device, 1, 6);
+        solves::<f32>(device, 1, 6, patches);
+        solves::<f32>(device, 1, 6, additive);
     }
 }
 

@@ -43,13 +43,16 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
     }
 
     fn box_sweep(&self, grid: &BoxGrid, smoother: Smoother) -> Result<Self::Sweep, MultigridError> {
-        if smoother != Smoother::VertexPatch {
-            let message = format!("smoother {smoother:?}: there are kernels for vertex patches");
-            return Err(MultigridError::Gpu { message });
-        }
+        let kernel = match smoother {
+            Smoother::VertexPatch => PatchKernel::fastest::<T>(grid),
+            Smoother::AdditivePatch => PatchKernel::Additive,
+            Smoother::Chebyshev | Smoother::Point => {
+                let message = format!("smoother {smoother:?}: there are kernels for vertex patches");
+                return Err(MultigridError::Gpu { message });
+            }
+        };
         check_patches(grid)?;
-        let patches = CudaPatches::new(self, grid, PatchKernel::fastest::<T>(grid), None)?;
-        Ok(CudaSweep::Patches(Arc::new(patches)))
+        Ok(CudaSweep::Patches(Arc::new(CudaPatches::new(self, grid, kernel, None)?)))
     }
 
     fn box_coarsest(&self, grid: &BoxGrid) -> Result<Self::Sweep, MultigridError> {

@@ -76,6 +76,13 @@ impl<'a, T: Contract> LocalSolve<'a, T> {
         }
     }
 
+    /// From residuals to corrections inside: $A_{ii}^{-1} r_i$.
+    pub fn correct(&self, cpu: &Cpu, inside: &mut Vec<T>, next: &mut Vec<T>) {
+        self.along_all(cpu, |line| &line.forward, inside, next);
+        scale(cpu, inside, &self.reciprocals);
+        self.along_all(cpu, |line| &line.back, inside, next);
+    }
+
     /// From right sides inside and values around to the solution in the basis of eigenvectors, inside.
     pub fn solve(&self, cpu: &Cpu, tensors: &mut Tensors<T>) {
         let Tensors { inside, next, around, room, .. } = tensors;
@@ -175,7 +182,7 @@ fn part<T>(room: &mut [T], len: usize) -> &mut [T] {
 }
 
 /// $x_i \leftarrow f_i x_i$.
-fn scale<T: Contract>(cpu: &Cpu, x: &mut [T], factors: &[T]) {
+pub(crate) fn scale<T: Contract>(cpu: &Cpu, x: &mut [T], factors: &[T]) {
     cpu.vectorize(
         #[inline(always)]
         || x.iter_mut().zip(factors).for_each(|(x, factor)| *x *= *factor),

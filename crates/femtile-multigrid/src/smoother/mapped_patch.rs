@@ -1,3 +1,5 @@
+use std::mem::swap;
+
 use femtile_device::Cpu;
 use femtile_device::cpu::{SharedMut, Source};
 use femtile_tensor::{Contract, contract, lanes};
@@ -88,10 +90,44 @@ impl<T: Contract> MappedPatches<T> {
     /// All patches once.
     pub fn step(&self, x: &mut [T], b: &[T], order: PostOrder) {
         let x = SharedMut::new(x);
+        self.windows.sweep::<T, _>(
+            &self.cpu,
+            order,
+            || self.room(),
+            |tensors, batch| {
+                #[allow(unsafe_code)]
+                // SAFETY: nobody writes b; nodes on the boundary of patches are inside none of their colour.
+                unsafe {
+                    gather(&self.cpu, &self.inside, batch.firsts, &mut tensors.r, Source::new(b));
+                    gather(&self.cpu, &self.all, batch.firsts, &mut tensors.x, Source::of_shared(&x));
+                }
+                self.subtract_products(tensors, batch);
+                self.solve(tensors, batch);
+                #[allow(unsafe_code)]
+                // SAFETY: patches that are gone through at once have no node inside in common.
+                unsafe {
+                    scatter(&self.cpu, &self.inside, batch.firsts, &tensors.r, &x, |to, value| *to += value);
+                }
+            },
+        );
+    }
+
+    /// $z \leftarrow z + \sum_j R_j^\mathsf{T} W_j \tilde A_j^{-1} W_j R_j r$, with the weights W of a patch in lanes.
+    pub fn add_corrections(&self, z: &mut [T], r: &[T], weights: &[T]) {
+        let (room, patch) = (|| self.room(), (&self.inside, weights));
+        self.windows.add_corrections(&self.cpu, patch, z, r, room, |tensors, values, batch| {
+            swap(values, &mut tensors.r);
+            self.solve(tensors, batch);
+            swap(values, &mut tensors.r);
+        });
+    }
+
+    /// Room for as many patches as there are lanes.
+    fn room(&self) -> Tensors<T> {
         let n_lanes = lanes::<T>(&self.cpu);
         let zeros = |n: usize| vec![T::ZERO; n * n_lanes];
         let n_inside = self.inside.n_nodes();
-        let room = || Tensors {
+        Tensors {
             x: zeros(self.all.n_nodes()),
             r: zeros(n_inside),
             next: zeros(n_inside),
@@ -99,22 +135,7 @@ impl<T: Contract> MappedPatches<T> {
             shape: Vec::new(),
             room: ProductRoom::default(),
             exact: Vec::new(),
-        };
-        self.windows.sweep::<T, _>(&self.cpu, order, room, |tensors, batch| {
-            #[allow(unsafe_code)]
-            // SAFETY: nobody writes b; nodes on the boundary of patches are inside none of their colour.
-            unsafe {
-                gather(&self.cpu, &self.inside, batch.firsts, &mut tensors.r, Source::new(b));
-                gather(&self.cpu, &self.all, batch.firsts, &mut tensors.x, Source::of_shared(&x));
-            }
-            self.subtract_products(tensors, batch);
-            self.solve(tensors, batch);
-            #[allow(unsafe_code)]
-            // SAFETY: patches that are gone through at once have no node inside in common.
-            unsafe {
-                scatter(&self.cpu, &self.inside, batch.firsts, &tensors.r, &x, |to, value| *to += value);
-            }
-        });
+        }
     }
 
     /// Nodes of a cell along each axis.
@@ -179,7 +200,7 @@ impl<T: Contract> MappedPatches<T> {
         let mut along_all = |factor, r: &mut Vec<T>| {
             for axis in 0..n_axes {
                 contract(&self.cpu, factor, n.pow(axis), r, next);
-                std::mem::swap(r, next);
+                swap(r, next);
             }
         };
         along_all(&self.line.forward, r);

@@ -1,5 +1,6 @@
-//! What takes short waves out of the error: exact solves on patches of cells, or on single nodes, one after another.
+//! What takes short waves out of the error: solves on patches of cells, or on single nodes, one after another or at once.
 
+mod additive_patch;
 mod chebyshev;
 mod cholesky;
 mod direct;
@@ -14,8 +15,10 @@ use femtile_tensor::Contract;
 
 use crate::MultigridError;
 use crate::grid::BoxGrid;
+pub(crate) use additive_patch::{AdditivePatches, hat};
 use chebyshev::Chebyshev;
 use direct::Direct;
+pub(crate) use local::scale;
 use mapped_patch::MappedPatches;
 use point::PointGaussSeidel;
 use vertex_patch::Patches;
@@ -27,10 +30,20 @@ pub enum Smoother {
     /// coefficients jump, for a separable surrogate elsewhere.
     #[default]
     VertexPatch,
+    /// On the same nodes, all with the same residual, weighted by hats: a step is symmetric in itself and its residual is that of the
+    /// whole grid, so that it takes less work where cells are no rectangles.
+    AdditivePatch,
     /// On none: a polynomial of products and the diagonal. Less work a step, more cycles.
     Chebyshev,
     /// On every node by itself, in the order of their numbers and on one thread: to compare with.
     Point,
+}
+
+impl Smoother {
+    /// Whether it solves on patches of cells.
+    pub fn has_patches(self) -> bool {
+        matches!(self, Self::VertexPatch | Self::AdditivePatch)
+    }
 }
 
 /// In which order the smoother goes after the correction by the coarser level.
@@ -48,6 +61,7 @@ pub enum PostOrder {
 pub enum Sweep<T> {
     VertexPatch(Patches<T>),
     MappedPatch(Box<MappedPatches<T>>),
+    AdditivePatch(Box<AdditivePatches<T>>),
     Direct(Direct),
     Chebyshev(Chebyshev<T>),
     Point(PointGaussSeidel<T>),
@@ -55,14 +69,19 @@ pub enum Sweep<T> {
 
 impl<T: Contract> Sweep<T> {
     pub fn new(cpu: &Cpu, grid: &BoxGrid, smoother: Smoother) -> Result<Self, MultigridError> {
+        let layer = || (0..grid.dimension()).find(|&axis| grid.widths(axis).len() == 1);
+        if smoother.has_patches()
+            && grid.mapping().is_some()
+            && let Some(axis) = layer()
+        {
+            return Err(MultigridError::Layer { axis });
+        }
         Ok(match (smoother, grid.mapping()) {
             (Smoother::VertexPatch, None) => Self::VertexPatch(Patches::around_vertices(cpu, grid)),
             (Smoother::VertexPatch, Some(geometry)) => {
-                if let Some(axis) = (0..grid.dimension()).find(|&axis| grid.widths(axis).len() < 2) {
-                    return Err(MultigridError::Layer { axis });
-                }
                 Self::MappedPatch(Box::new(MappedPatches::new(cpu, grid, geometry)))
             }
+            (Smoother::AdditivePatch, _) => Self::AdditivePatch(Box::new(AdditivePatches::new(cpu, grid)?)),
             (Smoother::Chebyshev, _) => Self::Chebyshev(Chebyshev::new(cpu, grid)),
             (Smoother::Point, None) => Self::Point(PointGaussSeidel::new(grid)),
             (Smoother::Point, Some(_)) => return Err(MultigridError::Points),
@@ -82,6 +101,7 @@ impl<T: Contract> Sweep<T> {
         match self {
             Self::VertexPatch(patches) => patches.step(x, b, order),
             Self::MappedPatch(patches) => patches.step(x, b, order),
+            Self::AdditivePatch(patches) => patches.step(x, b),
             Self::Direct(direct) => direct.solve(x, b),
             Self::Chebyshev(chebyshev) => chebyshev.step(x, b),
             Self::Point(point) => point.step(x, b, order),

@@ -85,11 +85,28 @@ impl<T: Contract> Patches<T> {
         let x = SharedMut::new(x);
         let room = || (Tensors::new(&self.cpu, self.nodes), Known::nothing());
         self.windows.sweep::<T, _>(&self.cpu, order, room, |(tensors, known), batch| {
-            let local = known.of(batch.kinds, || {
-                LocalSolve::new(&self.cpu, [0, 1, 2].map(|axis| &self.windows.kinds[axis][batch.kinds[axis]]))
-            });
-            self.solve(&x, b, tensors, local, batch);
+            self.solve(&x, b, tensors, self.local(known, batch), batch);
         });
+    }
+
+    /// $z \leftarrow z + \sum_j R_j^\mathsf{T} W_j A_j^{-1} W_j R_j r$, with the weights W of a patch in lanes.
+    pub fn add_corrections(&self, z: &mut [T], r: &[T], weights: &[T]) {
+        let room = || (vec![T::ZERO; weights.len()], Known::nothing());
+        let patch = (&self.inside, weights);
+        self.windows.add_corrections(&self.cpu, patch, z, r, room, |(next, known), values, batch| {
+            self.local(known, batch).correct(&self.cpu, values, next);
+        });
+    }
+
+    /// What patches of the kinds of a batch are solved with.
+    fn local<'k, 's>(
+        &'s self,
+        known: &'k mut Known<LocalSolve<'s, T>>,
+        batch: &Batch<'_>,
+    ) -> &'k LocalSolve<'s, T> {
+        known.of(batch.kinds, || {
+            LocalSolve::new(&self.cpu, [0, 1, 2].map(|axis| &self.windows.kinds[axis][batch.kinds[axis]]))
+        })
     }
 
     /// Some patches of a colour.

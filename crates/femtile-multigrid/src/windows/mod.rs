@@ -5,10 +5,11 @@ mod cpu;
 mod schedule;
 
 use femtile_device::Cpu;
+use femtile_device::cpu::{SharedMut, Source};
 use femtile_tensor::{Contract, lanes};
 
 use crate::grid::{BoxGrid, all};
-use crate::smoother::PostOrder;
+use crate::smoother::{PostOrder, scale};
 pub(crate) use cpu::{MOST_LANES, gather, scatter};
 use schedule::{Row, rows_a_batch, rows_in_turn};
 
@@ -170,6 +171,36 @@ impl<L: Sync> Windows<L> {
                 }
             });
         }
+    }
+
+    /// $z \leftarrow z + \sum_j R_j^\mathsf{T} W \tilde A_j^{-1} W R_j r$, where $R_j$ takes the nodes inside window j and `solve`
+    /// is $\tilde A_j^{-1}$ of values side by side; weights W are the same for all windows, in lanes.
+    pub fn add_corrections<T: Contract, R>(
+        &self,
+        cpu: &Cpu,
+        (inside, weights): (&Rows, &[T]),
+        z: &mut [T],
+        r: &[T],
+        room: impl Fn() -> R + Sync,
+        solve: impl Fn(&mut R, &mut Vec<T>, &Batch<'_>) + Sync,
+    ) {
+        let (z, r) = (SharedMut::new(z), Source::new(r));
+        let room = || (vec![T::ZERO; weights.len()], room());
+        self.sweep::<T, _>(cpu, PostOrder::Same, room, |(values, room), batch| {
+            #[allow(unsafe_code)]
+            // SAFETY: nobody writes r.
+            unsafe {
+                gather(cpu, inside, batch.firsts, values, r);
+            }
+            scale(cpu, values, weights);
+            solve(room, values, batch);
+            scale(cpu, values, weights);
+            #[allow(unsafe_code)]
+            // SAFETY: windows that are gone through at once have no node inside in common.
+            unsafe {
+                scatter(cpu, inside, batch.firsts, values, &z, |to, value| *to += value);
+            }
+        });
     }
 
     /// Windows of rows at these places along y and z, none of which has a neighbour among them.

@@ -7,6 +7,8 @@ use femtile_multigrid::{
     BoxGrid, BoxKernels, BoxOperator, GeometricMultigrid, Multigrid, MultigridConfig, Smoother,
 };
 
+const PATCHES: [Smoother; 2] = [Smoother::VertexPatch, Smoother::AdditivePatch];
+
 fn wave([x, y, z]: [f64; 3]) -> f64 {
     (PI * x).sin() * (PI * y).sin() * if z == 0.0 { 1.0 } else { (PI * z).sin() }
 }
@@ -44,11 +46,12 @@ fn errors_fall_with_the_order_of_the_elements() {
 }
 
 /// Iterations of conjugate gradients with a cycle in the precision `T`, and the solution.
-fn preconditioned<T: Scalar>(coarse: &BoxGrid, n_levels: usize) -> (usize, Vec<f64>)
+fn preconditioned<T: Scalar>(coarse: &BoxGrid, n_levels: usize, smoother: Smoother) -> (usize, Vec<f64>)
 where
     Cpu: BoxKernels<T>,
 {
-    iterations(&GeometricMultigrid::<T>::new(&Cpu::new(0).unwrap(), coarse, n_levels).unwrap())
+    let cpu = Cpu::new(0).unwrap();
+    iterations(&GeometricMultigrid::<T>::with_smoother(&cpu, coarse, n_levels, smoother).unwrap())
 }
 
 /// The same with a cycle.
@@ -66,10 +69,10 @@ where
 }
 
 /// Iterations on a box with so many cells a side, their widths in these proportions, with levels below it.
-fn below(degree: usize, cells: usize, widths: &[f64]) -> usize {
+fn below(degree: usize, cells: usize, widths: &[f64], smoother: Smoother) -> usize {
     let widths: Vec<_> = widths.iter().map(|width| vec![width / cells as f64; cells]).collect();
     let grid = BoxGrid::new(degree, &widths).unwrap();
-    let cycle = GeometricMultigrid::<f64>::below(&Cpu::new(0).unwrap(), &grid, Smoother::VertexPatch);
+    let cycle = GeometricMultigrid::<f64>::below(&Cpu::new(0).unwrap(), &grid, smoother);
     iterations(&cycle.unwrap()).0
 }
 
@@ -80,12 +83,16 @@ fn stretched_cells_take_at_most_twice_the_iterations() {
     for degree in 1..=3 {
         for widths in stretched {
             let cells = if widths.len() == 2 { 32 } else { 8 };
-            let [expected, found] = [&vec![1.0; widths.len()], widths].map(|of| below(degree, cells, of));
+            let [smoother, other] = PATCHES;
+            let of = |of: &[f64], smoother| below(degree, cells, of, smoother);
+            let (expected, found) = (of(&vec![1.0; widths.len()], smoother), of(widths, smoother));
             assert!(found <= 2 * expected, "degree {degree}, {widths:?}: {found}, {expected}");
+            let found = of(widths, other);
+            assert!(found <= 3 * expected, "{other:?}, degree {degree}, {widths:?}: {found}, {expected}");
         }
     }
     // One axis with many cells, the others with those of the coarsest level.
-    assert!(below(2, 4, &[1.0, 1.0, 4.0]) <= 8);
+    assert!(below(2, 4, &[1.0, 1.0, 4.0], Smoother::VertexPatch) <= 8);
 }
 
 #[test]
@@ -103,8 +110,8 @@ fn cycles_in_either_precision_precondition_alike() {
         [(2, 1, 5, 9), (2, 4, 4, 6), (3, 1, 4, 9), (3, 3, 3, 6), (3, 4, 2, 6)]
     {
         let coarse = BoxGrid::unit(dimension, degree, 2).unwrap();
-        let (double, expected) = preconditioned::<f64>(&coarse, n_levels);
-        let (single, found) = preconditioned::<f32>(&coarse, n_levels);
+        let (double, expected) = preconditioned::<f64>(&coarse, n_levels, Smoother::VertexPatch);
+        let (single, found) = preconditioned::<f32>(&coarse, n_levels, Smoother::VertexPatch);
         assert!(double <= most && single <= double + 1, "{dimension} {degree}: {double}, {single}");
         let size = expected.iter().fold(0.0_f64, |size, x| size.max(x.abs()));
         for (found, expected) in found.iter().zip(&expected) {
@@ -117,8 +124,24 @@ fn cycles_in_either_precision_precondition_alike() {
 fn iterations_do_not_grow_with_the_level() {
     for (dimension, degree, levels) in [(2, 2, [3, 6]), (2, 4, [2, 5]), (3, 2, [2, 4])] {
         let coarse = BoxGrid::unit(dimension, degree, 2).unwrap();
-        let [few, many] = levels.map(|n_levels| preconditioned::<f64>(&coarse, n_levels).0);
-        assert!(many <= few + 2, "{dimension} {degree}: {few}, {many}");
+        for smoother in PATCHES {
+            let [few, many] = levels.map(|n_levels| preconditioned::<f64>(&coarse, n_levels, smoother).0);
+            assert!(many <= few + 2, "{dimension} {degree} {smoother:?}: {few}, {many}");
+        }
+    }
+}
+
+#[test]
+fn additive_patches_take_at_most_an_iteration_more() {
+    for (dimension, degree, n_levels) in
+        [(2, 1, 6), (2, 2, 5), (2, 3, 5), (2, 5, 4), (2, 7, 4), (3, 1, 4), (3, 2, 3), (3, 3, 3), (3, 5, 2)]
+    {
+        let coarse = BoxGrid::unit(dimension, degree, 2).unwrap();
+        let [one_by_one, at_once] =
+            PATCHES.map(|smoother| preconditioned::<f64>(&coarse, n_levels, smoother).0);
+        assert!(at_once <= one_by_one + 1, "{dimension} {degree}: {one_by_one}, {at_once}");
+        let single = preconditioned::<f32>(&coarse, n_levels, Smoother::AdditivePatch).0;
+        assert!(single <= at_once + 1, "{dimension} {degree}: {single}, {at_once}");
     }
 }
 

@@ -15,7 +15,7 @@ use femtile_multigrid::{
 };
 
 use crate::dense::{dot, inside, largest, matrix, on, random};
-use crate::parts::{devices, patches, sequential};
+use crate::parts::{adds_up_what_patches_find, devices, patches, sequential};
 
 /// So many cells along each axis of the unit square or cube, their corners moved, with a coefficient by place.
 fn mapped(
@@ -225,6 +225,7 @@ fn patches_with_jumps_are_solved_exactly() {
             }
             let coarse = grid.coarsened().unwrap();
             assert_eq!(coarse.refined(), grid);
+            adds_up_what_patches_find(&coarse.refined(), 1e-9);
             let plain = Cpu::with_simd(1, SimdLevel::Scalar).unwrap();
             let a = matrix(&BoxOperator::<f64>::new(&plain, &grid));
             let (x, b) = (random(&grid, 1), random(&grid, 2));
@@ -250,7 +251,7 @@ fn patches_with_jumps_are_solved_exactly() {
 #[test]
 fn a_cycle_on_cells_of_any_shape_is_symmetric_and_positive_and_has_the_same_bits_on_all_threads() {
     for (degree, cells) in [(1, &[3, 4][..]), (3, &[2, 2]), (1, &[2, 3, 2]), (2, &[2, 1, 2])] {
-        for smoother in [Smoother::VertexPatch, Smoother::Chebyshev] {
+        for smoother in [Smoother::VertexPatch, Smoother::AdditivePatch, Smoother::Chebyshev] {
             let coarse = mapped(degree, cells, wavy, rough);
             let mut bits = None;
             for threads in [1, 2, 3] {
@@ -329,7 +330,7 @@ fn iterations_stay_within_twice_those_of_cubes() {
 fn iterations_on_cells_of_any_shape_do_not_grow_with_the_level() {
     for (dimension, degree, levels) in [(2, 1, [3, 5]), (2, 3, [2, 4]), (3, 1, [3, 4])] {
         for (name, grid) in bounded(dimension, degree) {
-            for smoother in [Smoother::VertexPatch, Smoother::Chebyshev] {
+            for smoother in [Smoother::VertexPatch, Smoother::AdditivePatch, Smoother::Chebyshev] {
                 let [few, many] = levels.map(|n_levels| iterations::<f64>(&grid, n_levels, smoother));
                 assert!(many <= few + 3, "{name} {dimension} {degree} {smoother:?}: {few}, {many}");
             }

@@ -1,5 +1,8 @@
+use std::collections::BTreeMap;
+
 use femtile_device::cpu::SimdLevel;
 use femtile_device::{Buffer, Cpu};
+use femtile_element::tensor::Lagrange;
 use femtile_linalg::{LinearOperator, Preconditioner};
 use femtile_multigrid::{
     BoxGrid, BoxOperator, GeometricMultigrid, Multigrid, MultigridConfig, PostOrder, Smoother,
@@ -139,18 +142,21 @@ pub fn sequential(a: &[f64], patches: &[Vec<usize>], x: &mut [f64], b: &[f64]) {
     }
 }
 
-#[test]
-fn a_step_of_patches_is_that_of_the_definition() {
-    // One layer of cells across an axis.
-    let layer = |degree: usize, counts: [usize; 3]| {
+/// Boxes with one layer of cells across an axis.
+fn layers() -> impl Iterator<Item = BoxGrid> {
+    let layer = |(degree, counts): (usize, [usize; 3])| {
         let widths = [0, 1, 2].map(|axis| vec![0.3; counts[axis]]);
         let n_axes = widths.iter().filter(|widths| !widths.is_empty()).count();
         BoxGrid::new(degree, &widths[..n_axes]).unwrap()
     };
     let layers =
         [(2, [4, 1, 0]), (3, [1, 8, 0]), (2, [4, 1, 4]), (3, [1, 4, 2]), (2, [4, 6, 1]), (4, [1, 1, 4])];
-    let layers = layers.map(|(degree, counts)| layer(degree, counts));
-    for grid in grids().iter().map(BoxGrid::refined).chain(layers) {
+    layers.into_iter().map(layer)
+}
+
+#[test]
+fn a_step_of_patches_is_that_of_the_definition() {
+    for grid in grids().iter().map(BoxGrid::refined).chain(layers()) {
         // The smoother of a level above the coarsest, where the grid stays small enough for dense solves.
         let config = MultigridConfig::default();
         if grid.n_nodes() > 1500 {
@@ -179,6 +185,108 @@ fn a_step_of_patches_is_that_of_the_definition() {
                 assert!(largest(&difference) < 1e-3 * largest(&expected), "{cpu:?}, {post:?}, f32");
             }
             order.reverse();
+        }
+    }
+}
+
+/// Square roots of the hats of the vertices of patches at the nodes inside these, over the sums of all hats there.
+fn weights(grid: &BoxGrid, patches: &[Vec<usize>]) -> Vec<Vec<f64>> {
+    let ([n, m, _], k) = (grid.nodes(), grid.degree());
+    let line = Lagrange::gauss_lobatto(k).nodes().to_vec();
+    let split = |node: usize| [node % n, node / n % m, node / (n * m)];
+    let hat = |node: usize, vertex: usize| -> f64 {
+        let (node, vertex) = (split(node), split(vertex));
+        (0..3).map(|axis| 1.0 - line[node[axis].abs_diff(vertex[axis])]).product()
+    };
+    let hats = |patch: &Vec<usize>| patch.iter().map(|&node| hat(node, patch[patch.len() / 2])).collect();
+    let mut found: Vec<Vec<f64>> = patches.iter().map(hats).collect();
+    let mut sums = vec![0.0; grid.n_nodes()];
+    let pairs = || patches.iter().flatten().copied();
+    pairs().zip(found.iter().flatten()).for_each(|(node, hat)| sums[node] += hat);
+    pairs().zip(found.iter_mut().flatten()).for_each(|(node, hat)| *hat = (*hat / sums[node]).sqrt());
+    found
+}
+
+/// Holds a step of additive patches to its definition by dense solves, up to one factor.
+pub fn adds_up_what_patches_find(grid: &BoxGrid, tolerance: f64) {
+    let config = MultigridConfig { smoother: Smoother::AdditivePatch, ..MultigridConfig::default() };
+    let plain = Cpu::with_simd(1, SimdLevel::Scalar).unwrap();
+    let (a, n) = (matrix(&BoxOperator::<f64>::new(&plain, grid)), grid.n_nodes());
+    let (begin, b) = (random(grid, 1), random(grid, 2));
+    let patches = patches(grid);
+    let mut z = vec![0.0; n];
+    for (patch, weights) in patches.iter().zip(weights(grid, &patches)) {
+        let residual = |node: usize| b[node] - dot(&a[node * n..(node + 1) * n], &begin);
+        let r: Vec<f64> = patch.iter().zip(&weights).map(|(&node, w)| w * residual(node)).collect();
+        let found = solve(&a, n, patch, &r);
+        patch.iter().zip(weights).zip(found).for_each(|((&node, w), found)| z[node] += w * found);
+    }
+    let mut bits = BTreeMap::new();
+    for (cpu, post) in
+        devices().flat_map(|cpu| [PostOrder::Same, PostOrder::Reversed].map(|post| (cpu.clone(), post)))
+    {
+        let multigrid = Multigrid::<f64>::below(&cpu, grid, config).unwrap();
+        let mut x = on(&cpu, &begin);
+        multigrid.smooth(&mut x, &on(&cpu, &b), post).unwrap();
+        let step: Vec<f64> = x.as_slice().iter().zip(&begin).map(|(x, begin)| x - begin).collect();
+        let damping = dot(&step, &z) / dot(&z, &z);
+        let difference: Vec<f64> = step.iter().zip(&z).map(|(step, z)| step - damping * z).collect();
+        assert!(largest(&difference) < tolerance * largest(&step), "{cpu:?}, {}", grid.degree());
+        assert_eq!(bits.entry(cpu.simd()).or_insert_with(|| step.clone()), &step, "{cpu:?}, {post:?}");
+        let multigrid = Multigrid::<f32>::below(&cpu, grid, config).unwrap();
+        let single = |x: &[f64]| on(&cpu, &x.iter().map(|x| *x as f32).collect::<Vec<_>>());
+        let mut x = single(&begin);
+        multigrid.smooth(&mut x, &single(&b), post).unwrap();
+        let steps = x.as_slice().iter().zip(&begin).map(|(x, begin)| f64::from(*x) - begin);
+        let difference: Vec<f64> = steps.zip(&z).map(|(step, z)| step - damping * z).collect();
+        assert!(largest(&difference) < 1e5 * tolerance.max(1e-8) * largest(&step), "{cpu:?}, f32");
+    }
+}
+
+#[test]
+fn a_step_of_additive_patches_is_that_of_the_definition() {
+    let grids = grids().iter().map(BoxGrid::refined).chain(layers()).collect::<Vec<_>>();
+    for grid in grids.iter().filter(|grid| grid.n_nodes() <= 1500) {
+        adds_up_what_patches_find(grid, 1e-10);
+    }
+}
+
+/// The largest eigenvalue of what a step takes off, after so many steps of the power method; no error may grow in energy.
+fn largest_of_steps(coarse: &BoxGrid, smoother: Smoother) -> f64 {
+    let cpu = Cpu::new(2).unwrap();
+    let config = MultigridConfig { smoother, ..MultigridConfig::default() };
+    let multigrid = Multigrid::<f64>::new(&cpu, coarse, 2, config).unwrap();
+    let grid = multigrid.grid();
+    let zero = on(&cpu, &vec![0.0; grid.n_nodes()]);
+    let energy = |x: &[f64]| {
+        let mut r = vec![f64::NAN; x.len()];
+        multigrid.operator().residual(&mut r, zero.as_slice(), x);
+        -dot(x, &r)
+    };
+    let mut x = random(grid, 11);
+    let mut ratio = 0.0;
+    for _ in 0..60 {
+        let before = energy(&x);
+        let mut after = on(&cpu, &x);
+        multigrid.smooth(&mut after, &zero, PostOrder::Same).unwrap();
+        assert!(energy(after.as_slice()) <= before, "an error grows");
+        let off: Vec<f64> = x.iter().zip(after.as_slice()).map(|(x, after)| x - after).collect();
+        ratio = (energy(&off) / before).sqrt();
+        x = off;
+    }
+    ratio
+}
+
+#[test]
+fn additive_patches_damp_all_errors_in_energy() {
+    let stretched = [[1.0, 1.0, 1.0], [1.0, 10.0, 1.0], [100.0, 1.0, 7.0]];
+    for (degree, n) in [(1, 8), (2, 4), (3, 3), (5, 2)] {
+        for (widths, dimension) in stretched.iter().flat_map(|widths| [(widths, 2), (widths, 3)]) {
+            let along =
+                |axis: usize| (0..n).map(|cell| widths[axis] * [1.0, 1.3][cell % 2]).collect::<Vec<_>>();
+            let coarse = BoxGrid::new(degree, &(0..dimension).map(along).collect::<Vec<_>>()).unwrap();
+            let largest = largest_of_steps(&coarse, Smoother::AdditivePatch);
+            assert!((1.1..1.5).contains(&largest), "degree {degree}, {widths:?}, {dimension}: {largest}");
         }
     }
 }
@@ -231,7 +339,7 @@ fn the_coarsest_level_is_solved_exactly() {
 
 #[test]
 fn a_cycle_is_symmetric_and_positive_and_has_the_same_bits_on_all_threads() {
-    let smoothers = [Smoother::VertexPatch, Smoother::Point];
+    let smoothers = [Smoother::VertexPatch, Smoother::AdditivePatch, Smoother::Point];
     for (coarse, smoother) in grids().into_iter().flat_map(|grid| smoothers.map(|own| (grid.clone(), own))) {
         let mut bits = None;
         for threads in [1, 2, 3] {

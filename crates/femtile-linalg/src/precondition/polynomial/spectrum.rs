@@ -10,7 +10,7 @@ const MARGIN: f64 = 1.05;
 /// Lanczos' method ends where what is left of a product is so small beside it.
 const NOTHING: f64 = 1e-6;
 
-/// $\lambda_\max(D^{-1} A)$, from below but for a margin; 1 of a matrix without rows.
+/// $\lambda_\max(D^{-1} A)$, from below but for a margin; 1 where there is none.
 ///
 /// Starts from a vector without structure, the same in every run.
 ///
@@ -25,17 +25,32 @@ pub fn largest_eigenvalue<T: Scalar, D: VectorKernels<T>>(
     inverse_diagonal: &Buffer<T, D>,
     steps: usize,
 ) -> Result<f64, LinalgError> {
+    largest_preconditioned(a, |v, r| a.device().scale_by(v, inverse_diagonal, r), steps)
+}
+
+/// $\lambda_\max(M^{-1} A)$ as above, where `solve` gives $M^{-1}$ of its second argument and is symmetric and not negative.
+///
+/// # Cost
+/// A product and a call of `solve` a step.
+/// # Errors
+/// As [`largest_eigenvalue`], and what `solve` reports.
+pub fn largest_preconditioned<T: Scalar, D: VectorKernels<T>>(
+    a: &dyn LinearOperator<T, D>,
+    solve: impl Fn(&mut Buffer<T, D>, &Buffer<T, D>) -> Result<(), LinalgError>,
+    steps: usize,
+) -> Result<f64, LinalgError> {
     let (device, n) = (a.device(), a.n_rows());
-    // D v, orthogonal in the scalar product with D^(-1), and v, orthogonal in that with D.
-    let mut dv = Buffer::from_vec(device, (0..n as u64).map(start_of_lanczos).collect::<Vec<T>>())?;
+    // M v, orthogonal in the scalar product with M^(-1), and v, orthogonal in that with M.
+    let mut mv = Buffer::from_vec(device, (0..n as u64).map(start_of_lanczos).collect::<Vec<T>>())?;
     let zeros = || Buffer::<T, D>::zeros(device, n);
     let (mut v, mut before, mut w) = (zeros()?, zeros()?, zeros()?);
     let (mut diagonal, mut beside) = (Vec::new(), Vec::new());
-    device.scale_by(&mut v, inverse_diagonal, &dv)?;
-    let mut length = device.dot(&v, &dv)?.sqrt();
-    for _ in 0..steps.min(n) {
+    solve(&mut v, &mv)?;
+    let mut length = device.dot(&v, &mv)?.sqrt();
+    let steps = if length > 0.0 { steps.min(n) } else { 0 };
+    for _ in 0..steps {
         let beta = beside.last().copied().unwrap_or(0.0);
-        for x in [&mut v, &mut dv] {
+        for x in [&mut v, &mut mv] {
             // Nothing is added: all of it is scaled.
             device.axpby(x, T::ZERO, &w, T::from_f64(1.0 / length))?;
         }
@@ -48,16 +63,16 @@ pub fn largest_eigenvalue<T: Scalar, D: VectorKernels<T>>(
             return Err(LinalgError::Setting { field: "operator", message });
         }
         device.axpby(&mut w, T::from_f64(-beta), &before, T::ONE)?;
-        device.axpby(&mut w, T::from_f64(-alpha), &dv, T::ONE)?;
-        device.scale_by(&mut v, inverse_diagonal, &w)?;
+        device.axpby(&mut w, T::from_f64(-alpha), &mv, T::ONE)?;
+        solve(&mut v, &w)?;
         length = device.dot(&v, &w)?.max(0.0).sqrt();
         diagonal.push(alpha);
         if length <= NOTHING * alpha {
             break;
         }
         beside.push(length);
-        std::mem::swap(&mut before, &mut dv);
-        std::mem::swap(&mut dv, &mut w);
+        std::mem::swap(&mut before, &mut mv);
+        std::mem::swap(&mut mv, &mut w);
     }
     Ok(if diagonal.is_empty() { 1.0 } else { largest_of_lanczos(&diagonal, &beside) })
 }

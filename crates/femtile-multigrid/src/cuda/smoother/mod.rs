@@ -1,3 +1,4 @@
+mod additive;
 mod fused;
 mod ladder;
 mod skeleton;
@@ -11,6 +12,7 @@ use super::shape::PatchShape;
 use super::{HIGHEST_DEGREE, check, equal_widths, scales, stencil};
 use crate::grid::{BoxGrid, all};
 use crate::{MultigridError, PostOrder};
+use additive::Additive;
 pub use ladder::{CudaPatchLadder, LadderKernel, Layout, Passes, PatchPass};
 use tables::Modes;
 
@@ -29,6 +31,9 @@ pub enum PatchKernel {
     Stencil,
     /// The residual on a patch and the exact solve with it, as they are defined: to compare with.
     Fused,
+    /// One residual for all patches and the exact solves with it, added up with weights: the step of
+    /// [`Smoother::AdditivePatch`](crate::Smoother::AdditivePatch), not that of the others.
+    Additive,
 }
 
 /// Exact solves on the nodes inside patches of 2 × 2 × 2 cells, one colour after another, on a GPU: what
@@ -49,10 +54,11 @@ pub struct CudaPatches<T: Scalar> {
     shape: PatchShape,
     /// Shared memory of a team.
     bytes: usize,
-    /// Eigenvalues, and how modes meet the ends of a line through stiffness.
+    /// Eigenvalues, and how modes meet the ends of a line through stiffness or what weights additive patches have.
     modes: Buffer<T, Cuda>,
-    /// What stiffness along each axis is multiplied by.
+    /// What stiffness along each axis is multiplied by; over the damping of additive patches, so that inverses are damped.
     scales: [f64; 3],
+    additive: Option<Additive<T>>,
 }
 
 impl<T: Scalar> CudaPatches<T> {
@@ -80,9 +86,14 @@ impl<T: Scalar> CudaPatches<T> {
         let shape = shape.unwrap_or_else(|| kernel.shape::<T>(degree));
         let (lines, bytes) = match kernel {
             PatchKernel::Fused => (fused::lines(degree), fused::bytes::<T>(degree)),
+            PatchKernel::Additive => (additive::lines(degree), additive::bytes::<T>(degree)),
             _ => (skeleton::lines(degree), skeleton::bytes::<T>(degree)),
         };
         shape.check(lines)?;
+        let is_additive = kernel == PatchKernel::Additive;
+        let additive = if is_additive { Some(Additive::new(device, grid)?) } else { None };
+        let damping = additive.as_ref().map_or(1.0, |additive| additive.damping);
+        let modes = Modes::new(degree);
         Ok(Self {
             device: device.clone(),
             grid: grid.clone(),
@@ -93,8 +104,9 @@ impl<T: Scalar> CudaPatches<T> {
             },
             shape,
             bytes,
-            modes: Buffer::from_vec(device, Modes::new(degree).by_thread())?,
-            scales: scales(widths),
+            modes: Buffer::from_vec(device, if is_additive { modes.with_hats() } else { modes.by_thread() })?,
+            scales: scales(widths).map(|scale| scale / damping),
+            additive,
         })
     }
 
@@ -113,9 +125,12 @@ impl<T: Scalar> CudaPatches<T> {
         let name = match self.kernel {
             PatchKernel::Fused => "vertex_patch_fused",
             PatchKernel::Stencil => "box_stencil_solve",
+            PatchKernel::Additive => "vertex_patch_additive",
             _ => "vertex_patch_skeleton",
         };
         let kernel = Kernel::<Solve<T>>::new(name);
+        let residual = self.additive.as_ref().map(|additive| additive.residual(b, x)).transpose()?;
+        let b = residual.as_deref().unwrap_or(b);
         let mut colours: Vec<_> = all([2; 3]).collect();
         if order == PostOrder::Reversed {
             colours.reverse();
@@ -171,6 +186,7 @@ impl PatchKernel {
     fn program<T: Scalar>(self, degree: usize, shape: PatchShape) -> Specialisation {
         match self {
             Self::Fused => fused::program::<T>(degree, shape),
+            Self::Additive => additive::program::<T>(degree, shape),
             _ => skeleton::program::<T>(degree, self, shape),
         }
     }
@@ -200,7 +216,7 @@ pub(super) fn colour(
 /// The programs of this folder.
 pub(super) fn specialisations() -> Vec<Specialisation> {
     let of_degree = |degree| {
-        [PatchKernel::Skeleton, PatchKernel::Whole, PatchKernel::Fused]
+        [PatchKernel::Skeleton, PatchKernel::Whole, PatchKernel::Fused, PatchKernel::Additive]
             .map(|kernel| [kernel.shipped::<f64>(degree), kernel.shipped::<f32>(degree)])
             .concat()
     };

@@ -58,7 +58,7 @@ pub(super) fn program<T: Scalar>(degree: usize, kernel: PatchKernel, shape: Patc
 
 /// Distances of rows and layers of a cube of n values a side that make threads meet in banks least: all of n² threads read a
 /// line, first along z and then along y, x, y and z.
-fn paddings<T>(n: usize) -> (usize, usize) {
+pub(super) fn paddings<T>(n: usize) -> (usize, usize) {
     let mut best = (usize::MAX, (n, n * n));
     for row in n..n + 3 {
         for layer in row * n..row * n + 16 {

@@ -5,6 +5,7 @@ use femtile_device::Scalar;
 use super::super::constants::text;
 use crate::axis::matrices;
 use crate::eigen::generalized;
+use crate::smoother::hat;
 
 /// $S$ and $\Lambda$ of two cells of width one, even modes first, with what else kernels multiply with.
 ///
@@ -59,6 +60,12 @@ impl Modes {
     /// What threads of one mode each read: eigenvalues, then Q.
     pub fn by_thread<T: Scalar>(&self) -> Vec<T> {
         self.values.iter().chain(&self.q).map(|&value| T::from_f64(value)).collect()
+    }
+
+    /// Eigenvalues, then the weights of additive patches along a line.
+    pub fn with_hats<T: Scalar>(&self) -> Vec<T> {
+        let hats = hat(self.degree).into_iter().map(f64::sqrt);
+        self.values.iter().copied().chain(hats).map(T::from_f64).collect()
     }
 
     /// The header `tables.cuh` with tables of sums and differences.

@@ -1,0 +1,81 @@
+// What patches of 2 x 2 x 2 equal cells find of one residual r, all with the same one:
+//   x_i = x_i + w_i A_ii^-1 w_i r_i,
+// with the inverse in the modes of the nodes inside. Weights w are products of those along each axis: the square root of
+// the hat of the patch's vertex, one in a cell on the boundary, which no other patch has along the axis.
+//
+// A team of threads takes a patch, a thread a line. Patches of a colour share no node that they change.
+#include "femtile.cuh"
+#include "reciprocal.cuh"
+#include "modes.cuh"
+#include "colour.cuh"
+
+// Threads of a team and teams of a block.
+const u32 TEAM = FEMTILE_TEAM, TEAMS = FEMTILE_TEAMS;
+static_assert(TEAM >= N * N, "a thread has a line of the inside");
+
+// Where entry (x, y, z) lies in shared memory: x + ROW y + LAYER z; paddings that were found by counting conflicts.
+const u32 ROW = FEMTILE_ROW, LAYER = FEMTILE_LAYER, TENSOR = (N - 1) * (ROW + LAYER) + N;
+
+// The weight of a node inside along an axis.
+__device__ inline T weight(const T* hats, const Colour& colour, const Patch& patch, u32 axis, u32 node) {
+    const bool is_first = node < MIDDLE && patch.at[axis] == 0;
+    const bool is_last = node > MIDDLE && patch.at[axis] + 2 == (u32)colour.cells[axis];
+    return is_first || is_last ? (T)1 : __ldg(hats + node);
+}
+
+extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS)
+    vertex_patch_additive(T* x, const T* r, const T* modes, Colour colour) {
+    FEMTILE_DYNAMIC_SHARED(T, shared);
+    const u32 team = threadIdx.x / TEAM, own = threadIdx.x % TEAM, number = blockIdx.x * TEAMS + team;
+    const bool is_active = team < TEAMS && number < colour.count();
+    const Patch patch(colour, is_active ? number : 0);
+    T* const values = shared + (is_active ? team : 0) * TENSOR;
+    const u32 p = own % N, q = own / N;
+    const bool has_line = is_active && q < N;
+
+    T *const along_x = values + ROW * p + LAYER * q, *const along_y = values + p + LAYER * q, *const along_z = values + p + ROW * q;
+    const u64 column = patch.first(colour) + (p + 1) + (q + 1) * colour.row + colour.layer;
+    const T* const hats = modes + N;
+    T line[N], weights[N];
+    if (has_line) {
+        const T of_column = weight(hats, colour, patch, 0, p) * weight(hats, colour, patch, 1, q);
+#pragma unroll
+        for (u32 i = 0; i < N; ++i) weights[i] = of_column * weight(hats, colour, patch, 2, i);
+        load_line(line, r + column, colour.layer);
+#pragma unroll
+        for (u32 i = 0; i < N; ++i) line[i] *= weights[i];
+        test_modes(line);
+        store_line(along_z, line, LAYER);
+    }
+    __syncthreads();
+    if (has_line) {
+        load_line(line, along_y, ROW);
+        test_modes(line);
+        store_line(along_y, line, ROW);
+    }
+    __syncthreads();
+    if (has_line) {
+        // Here p and q are modes along y and z.
+        const T scale_x = (T)colour.scales[0];
+        const T rest = (T)colour.scales[1] * __ldg(modes + p) + (T)colour.scales[2] * __ldg(modes + q);
+        load_line(line, along_x, 1);
+        test_modes(line);
+#pragma unroll
+        for (u32 i = 0; i < N; ++i) line[i] *= reciprocal(scale_x * LAMBDA[i] + rest);
+        to_nodes(line, 0, 0);
+        store_line(along_x, line, 1);
+    }
+    __syncthreads();
+    if (has_line) {
+        load_line(line, along_y, ROW);
+        to_nodes(line, 0, 0);
+        store_line(along_y, line, ROW);
+    }
+    __syncthreads();
+    if (has_line) {
+        load_line(line, along_z, LAYER);
+        to_nodes(line, 0, 0);
+#pragma unroll
+        for (u32 i = 0; i < N; ++i) x[column + i * colour.layer] += weights[i] * line[i];
+    }
+}

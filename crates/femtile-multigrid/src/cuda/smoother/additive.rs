@@ -1,0 +1,77 @@
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use femtile_device::cuda::{Header, Program, RECIPROCAL_HEADER, STRIDED_HEADER, Specialisation};
+use femtile_device::{Buffer, Cpu, Cuda, Scalar};
+use femtile_linalg::LinalgError;
+
+use super::super::CudaBoxOperator;
+use super::super::shape::PatchShape;
+use super::skeleton::paddings;
+use super::tables::Modes;
+use crate::MultigridError;
+use crate::grid::BoxGrid;
+use crate::smoother::AdditivePatches;
+
+static ADDITIVE: Program = Program {
+    name: "vertex_patch_additive",
+    source: include_str!("additive.cu"),
+    headers: &[
+        RECIPROCAL_HEADER,
+        STRIDED_HEADER,
+        Header { name: "modes.cuh", text: include_str!("modes.cuh") },
+        Header { name: "colour.cuh", text: include_str!("colour.cuh") },
+    ],
+};
+
+/// What a step with one residual for all patches takes besides.
+#[derive(Debug)]
+pub(super) struct Additive<T: Scalar> {
+    operator: CudaBoxOperator<T>,
+    residual: Mutex<Buffer<T, Cuda>>,
+    /// $\omega$.
+    pub damping: f64,
+}
+
+impl<T: Scalar> Additive<T> {
+    pub fn new(device: &Cuda, grid: &BoxGrid) -> Result<Self, MultigridError> {
+        Ok(Self {
+            operator: CudaBoxOperator::new(device, grid)?,
+            residual: Mutex::new(Buffer::zeros(device, grid.n_nodes())?),
+            damping: AdditivePatches::<f64>::damping(&Cpu::new(1)?, grid)?,
+        })
+    }
+
+    /// $b - A x$.
+    pub fn residual(
+        &self,
+        b: &Buffer<T, Cuda>,
+        x: &Buffer<T, Cuda>,
+    ) -> Result<MutexGuard<'_, Buffer<T, Cuda>>, LinalgError> {
+        let mut r = self.residual.lock().unwrap_or_else(PoisonError::into_inner);
+        self.operator.residual(&mut r, b, x)?;
+        Ok(r)
+    }
+}
+
+/// Lines that a team has a thread for each of.
+pub(super) fn lines(degree: usize) -> usize {
+    (2 * degree - 1).pow(2)
+}
+
+/// Shared memory of a team.
+pub(super) fn bytes<T: Scalar>(degree: usize) -> usize {
+    let n = 2 * degree - 1;
+    let (row, layer) = paddings::<T>(n);
+    ((n - 1) * (row + layer) + n) * size_of::<T>()
+}
+
+pub(super) fn program<T: Scalar>(degree: usize, shape: PatchShape) -> Specialisation {
+    let (row, layer) = paddings::<T>(2 * degree - 1);
+    let program = ADDITIVE
+        .of::<T>()
+        .define("FEMTILE_DEGREE", degree)
+        .define("FEMTILE_ROW", row)
+        .define("FEMTILE_LAYER", layer)
+        .header("tables.cuh", Modes::new(degree).text());
+    shape.define(program)
+}
