@@ -312,10 +312,10 @@ fn solves<T: Contract>(device: &Cuda, degree: usize, n_levels: usize, smoother: 
     let b = reference.grid().load(|[x, y, z]| 1.0 + x - y * y + z);
     let mut wanted = Buffer::zeros(&cpu, b.len()).unwrap();
     let side = Buffer::from_host(&cpu, &b).unwrap();
-    let expected = reference.solve_full(&mut wanted, &side, 1e-10, 30).unwrap();
+    let expected = reference.solve_full(&mut wanted, &side, 1e-10, 60).unwrap();
     let mut x = Buffer::from_vec(device, vec![f64::NAN; b.len()]).unwrap();
     let side = Buffer::from_host(device, &b).unwrap();
-    let outcome = found.solve_full(&mut x, &side, 1e-10, 30).unwrap();
+    let outcome = found.solve_full(&mut x, &side, 1e-10, 60).unwrap();
     assert!(outcome.is_converged && outcome.cycles() == expected.cycles(), "{outcome:?} {expected:?}");
     let what = format!("degree {degree}, {n_levels} levels");
     assert_close(&x.to_host().unwrap(), wanted.as_slice(), 1e-8, &what);
@@ -415,7 +415,7 @@ pub fn full_multigrid_takes_the_cycles_of_the_reference(device: &Cuda, scope: &S
             solves::<f32>(device, degree, 3, additive);
         }
         solves::<f32>(device, 1, 6, patches);
-        solves::<f32>(device, 1, 6, additive);
+        solves::<f32>(device, 1, 4, additive);
     }
 }
 
