@@ -50,6 +50,7 @@ pub(crate) trait SolveDevice:
     + Convert<f64, f32>
     + Convert<f32, f64>
     + Convert<f64, f64>
+    + Convert<f32, f32>
 {
     /// Solves $A x = b$ from `x` by the method of the case.
     fn iterate(solver: &SolverSection, system: System<'_, Self>) -> Result<CgOutcome, LinalgError>;

@@ -68,7 +68,7 @@ pub enum PreconditionerName {
     /// boxes, deformed ones too, with u given on the whole boundary, on CPUs.
     Gmg,
     /// p-multigrid, its levels in single precision: from the degree down to 1 without a matrix, algebraic multigrid below. On
-    /// quadrilaterals and hexahedra of any shape, on CPUs.
+    /// quadrilaterals and hexahedra of any shape; on GPUs on hexahedra.
     Pmg,
 }
 

@@ -35,7 +35,7 @@ pub(super) fn choose(
 }
 
 /// What GPUs lack for a case on such cells, if they lack anything but the method.
-pub(super) fn lack_of_gpus(case: &Case, kind: CellKind) -> Option<String> {
+fn lack_of_gpus(case: &Case, kind: CellKind) -> Option<String> {
     let solver = &case.file.solver;
     let is_gmg = solver.preconditioner == PreconditionerName::Gmg;
     let has_patches = |gmg: &GmgSection| Smoother::from(gmg.smoother).has_patches();
@@ -45,8 +45,8 @@ pub(super) fn lack_of_gpus(case: &Case, kind: CellKind) -> Option<String> {
     if is_gmg && kind != CellKind::Hexahedron {
         return Some(format!("geometric multigrid is for hexahedra on GPUs, and this mesh has {kind} cells"));
     }
-    if solver.preconditioner == PreconditionerName::Pmg {
-        return Some("p-multigrid runs on CPUs only".into());
+    if solver.preconditioner == PreconditionerName::Pmg && kind != CellKind::Hexahedron {
+        return Some(format!("p-multigrid is for hexahedra on GPUs, and this mesh has {kind} cells"));
     }
     if case.file.space.components != 1 {
         return Some("u of several components is found on CPUs only".into());
@@ -57,9 +57,10 @@ pub(super) fn lack_of_gpus(case: &Case, kind: CellKind) -> Option<String> {
 }
 
 /// The error where a GPU is asked for what it lacks.
-pub(super) fn needs_cpu(case: &Case, lack: &str) -> CaseError {
+fn needs_cpu(case: &Case, lack: &str) -> CaseError {
     let or = match case.file.solver.preconditioner {
-        PreconditionerName::Gmg | PreconditionerName::Pmg => ", or preconditioner = \"jacobi\"",
+        PreconditionerName::Gmg => ", or preconditioner = \"jacobi\"",
+        PreconditionerName::Pmg => ", or preconditioner = \"jacobi\" and operator = \"assembled\"",
         _ if case.file.space.components == 1 => ", or operator = \"assembled\"",
         _ => "",
     };
@@ -187,7 +188,7 @@ mod tests {
     fn multigrid_of_cells_says_what_gpus_lack() {
         let hexahedra = CellKind::Hexahedron;
         for (solver, kind, words) in [
-            ("preconditioner = \"pmg\"", hexahedra, "p-multigrid runs on CPUs"),
+            ("preconditioner = \"pmg\"", CellKind::Quadrilateral, "p-multigrid is for hexahedra on GPUs"),
             ("preconditioner = \"gmg\"", CellKind::Quadrilateral, "this mesh has quadrilateral"),
             ("preconditioner = \"gmg\"\ngmg = { smoother = \"chebyshev\" }", hexahedra, "on patches alone"),
         ] {
@@ -197,6 +198,8 @@ mod tests {
             assert!(error.contains("\"auto\"") && error.contains("\"jacobi\""), "{error}");
             check_cells(&case, Request::Auto, kind).unwrap();
         }
-        check_cells(&case("preconditioner = \"gmg\""), Request::Cuda(0), hexahedra).unwrap();
+        for name in ["gmg", "pmg"] {
+            check_cells(&case(&format!("preconditioner = \"{name}\"")), Request::Cuda(0), hexahedra).unwrap();
+        }
     }
 }

@@ -5,33 +5,60 @@ use femtile_device::Cpu;
 use femtile_device::cpu::vector::Lanes;
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::matrix_free::reference::CellMatrices;
-use femtile_fem::matrix_free::{CellRule, DegreeTransfer, MatrixFree, MatrixFreeConfig};
+use femtile_fem::matrix_free::{CellRule, MatrixFree, MatrixFreeConfig};
 use femtile_fem::tensor::{TensorProblem, assemble};
 use femtile_fem::{BoundaryCondition, Coefficient, Condition, FemError, Form};
 use femtile_linalg::Preconditioner;
+use femtile_linalg::precondition::polynomial::PolynomialKernels;
 use femtile_linalg::vector::Convert;
 use femtile_multigrid::{PLevel, PMultigrid, PMultigridConfig};
 use femtile_tensor::Contract;
 
-use super::{operator, quadrature};
+use super::operator::{CellDevice, OperatorDevice, terms};
+use super::quadrature;
 use crate::file::{LevelPrecision, PmgSection};
 use crate::report::LevelReport;
 use crate::solve::{Preconditioning, level_reports};
 use crate::{Case, CaseError};
 
-/// A cycle for the operator of a problem, over the degrees of [`degrees`].
+/// A device with levels in a precision.
+trait LevelDevice<T: Contract + Lanes>:
+    OperatorDevice
+    + CellDevice<T>
+    + PolynomialKernels<T>
+    + Convert<T, f32>
+    + Convert<f32, T>
+    + Convert<T, f64>
+    + Convert<f64, T>
+{
+}
+
+impl<T, D> LevelDevice<T> for D
+where
+    T: Contract + Lanes,
+    D: OperatorDevice
+        + CellDevice<T>
+        + PolynomialKernels<T>
+        + Convert<T, f32>
+        + Convert<f32, T>
+        + Convert<T, f64>
+        + Convert<f64, T>,
+{
+}
+
+/// A cycle for the operator of a problem, over the degrees of [`degrees`], on a device beside a processor.
 ///
 /// # Errors
 /// [`CaseError::Input`] where a level cannot be set up.
-pub(super) fn preconditioner(
-    cpu: &Cpu,
+pub(super) fn preconditioner<D: OperatorDevice>(
+    devices: (&Cpu, &D),
     case: &Case,
     problem: &TensorProblem<'_>,
-) -> Result<Preconditioning<Cpu>, CaseError> {
+) -> Result<Preconditioning<D>, CaseError> {
     let options = case.file.solver.pmg.clone().unwrap_or_default();
     match options.precision {
-        LevelPrecision::Single => with_levels::<f32>(cpu, case, problem, &options),
-        LevelPrecision::Double => with_levels::<f64>(cpu, case, problem, &options),
+        LevelPrecision::Single => with_levels::<f32, D>(devices, case, problem, &options),
+        LevelPrecision::Double => with_levels::<f64, D>(devices, case, problem, &options),
     }
 }
 
@@ -41,16 +68,12 @@ fn degrees(highest: usize) -> Vec<usize> {
 }
 
 /// With levels in a precision.
-fn with_levels<T>(
-    cpu: &Cpu,
+fn with_levels<T: Contract + Lanes, D: LevelDevice<T>>(
+    (cpu, device): (&Cpu, &D),
     case: &Case,
     problem: &TensorProblem<'_>,
     options: &PmgSection,
-) -> Result<Preconditioning<Cpu>, CaseError>
-where
-    T: Contract + Lanes,
-    Cpu: Convert<T, f32> + Convert<f32, T> + Convert<T, f64> + Convert<f64, T>,
-{
+) -> Result<Preconditioning<D>, CaseError> {
     let (form, conditions) = (problem.form(), homogeneous(problem.form().conditions));
     let form = Form { source: &ZERO, conditions: &conditions, ..*form };
     let of_degree = |degree: usize| TensorSpace::new(form.mesh, degree);
@@ -61,14 +84,14 @@ where
     let problems: Vec<&TensorProblem<'_>> = std::iter::once(problem).chain(&below).collect();
     let rule = quadrature::rule(case.file.space.quadrature);
 
-    let level = |pair: &[&TensorProblem<'_>]| level::<T>(cpu, pair[0], pair[1], rule);
-    let levels: Vec<PLevel<T, Cpu>> = problems.windows(2).map(level).collect::<Result<_, FemError>>()?;
+    let level = |pair: &[&TensorProblem<'_>]| level((cpu, device), pair[0], pair[1], rule);
+    let levels: Vec<PLevel<T, D>> = problems.windows(2).map(level).collect::<Result<_, FemError>>()?;
     let mut reports: Vec<LevelReport> = levels.iter().map(|level| without_matrix(&level.diagonal)).collect();
     let lowest = problems[problems.len() - 1];
-    let (amg, of_amg) = algebraic::<T>(cpu, case, lowest, rule)?;
+    let (amg, of_amg) = algebraic::<T, D>(device, case, lowest, rule)?;
     reports.extend(of_amg);
     let config = PMultigridConfig { sweeps: options.sweeps, ..PMultigridConfig::default() };
-    let cycle = PMultigrid::new(cpu, levels, (amg, lowest.space().n_dofs()), config).map_err(|error| {
+    let cycle = PMultigrid::new(device, levels, (amg, lowest.space().n_dofs()), config).map_err(|error| {
         refuse(case, &format!("cannot be set up ({error}): check the coefficients and the shape of cells"))
     })?;
     Ok((Box::new(cycle), reports))
@@ -91,19 +114,19 @@ fn homogeneous(conditions: &[BoundaryCondition]) -> Vec<BoundaryCondition> {
     conditions.iter().map(of).collect()
 }
 
-/// The level of a problem above that of another.
-fn level<T: Contract + Lanes>(
-    cpu: &Cpu,
+/// The level of a problem above that of another; the processor makes the diagonal.
+fn level<T: Contract + Lanes, D: CellDevice<T> + PolynomialKernels<T>>(
+    (cpu, device): (&Cpu, &D),
     own: &TensorProblem<'_>,
     below: &TensorProblem<'_>,
     rule: CellRule,
-) -> Result<PLevel<T, Cpu>, FemError> {
+) -> Result<PLevel<T, D>, FemError> {
     let (constrained, facets) = (own.constraints().dofs(), own.facet_matrices());
     let config = MatrixFreeConfig { rule, constrained, facets, ..MatrixFreeConfig::default() };
-    let operator = MatrixFree::<T>::new(cpu, own.space(), operator::terms(own), config)?;
-    let lower = (below.space(), below.constraints().dofs());
-    let transfer = DegreeTransfer::new(cpu, lower, (own.space(), constrained))?;
-    Ok(PLevel { diagonal: operator.diagonal(), operator: Box::new(operator), transfer: Box::new(transfer) })
+    let on_cpu = MatrixFree::<T>::new(cpu, own.space(), terms(own), config)?;
+    let diagonal = on_cpu.diagonal();
+    let operator = device.without_matrix(on_cpu, own, rule)?;
+    Ok(PLevel { operator, diagonal, transfer: device.transfer(below, own)? })
 }
 
 fn without_matrix<T>(diagonal: &[T]) -> LevelReport {
@@ -111,33 +134,29 @@ fn without_matrix<T>(diagonal: &[T]) -> LevelReport {
 }
 
 /// What preconditions vectors of a precision.
-type Lowest<T> = Box<dyn Preconditioner<T, Cpu>>;
+type Lowest<T, D> = Box<dyn Preconditioner<T, D>>;
 
 /// Algebraic multigrid for a problem of degree 1, and what there is to tell of it.
-fn algebraic<T>(
-    cpu: &Cpu,
+fn algebraic<T: Contract + Lanes, D: LevelDevice<T>>(
+    device: &D,
     case: &Case,
     problem: &TensorProblem<'_>,
     rule: CellRule,
-) -> Result<(Lowest<T>, Vec<LevelReport>), CaseError>
-where
-    T: Contract + Lanes,
-    Cpu: Convert<T, f32> + Convert<f32, T> + Convert<T, f64> + Convert<f64, T>,
-{
+) -> Result<(Lowest<T, D>, Vec<LevelReport>), CaseError> {
     let form = problem.form();
     let cells = CellMatrices::new(problem.space(), form.sigma, form.lambda, rule)?;
-    let (matrix, _) = assemble(cpu, problem, &cells, &|_| ())?;
+    let (matrix, _) = assemble(device, problem, &cells, &|_| ())?;
     let options = case.file.solver.amg.clone().unwrap_or_default();
     let made = match options.precision {
         LevelPrecision::Single => {
-            let amg = Amg::<f32, Cpu>::new(&matrix, None, &options.config())?;
+            let amg = Amg::<f32, D>::new(&matrix, None, &options.config())?;
             let reports = level_reports(amg.hierarchy());
-            (Box::new(amg) as Lowest<T>, reports)
+            (Box::new(amg) as Lowest<T, D>, reports)
         }
         LevelPrecision::Double => {
-            let amg = Amg::<f64, Cpu>::new(&matrix, None, &options.config())?;
+            let amg = Amg::<f64, D>::new(&matrix, None, &options.config())?;
             let reports = level_reports(amg.hierarchy());
-            (Box::new(amg) as Lowest<T>, reports)
+            (Box::new(amg) as Lowest<T, D>, reports)
         }
     };
     Ok(made)

@@ -1,20 +1,24 @@
 //! How the operator of a problem is held: the one place that decides, and the one where operators are made.
 
-use femtile_device::{Cpu, Cuda};
+use femtile_device::cpu::vector::Lanes;
+use femtile_device::{Cpu, Cuda, Device};
 use femtile_fem::FemError;
+use femtile_fem::dofs::TensorSpace;
 use femtile_fem::matrix_free::reference::CellMatrices;
 use femtile_fem::matrix_free::{
-    CellRule, CudaMatrixFree, CudaMatrixFreeConfig, MatrixFree, MatrixFreeConfig, Terms,
+    CellRule, CudaDegreeTransfer, CudaMatrixFree, CudaMatrixFreeConfig, DegreeTransfer, MatrixFree,
+    MatrixFreeConfig, Terms,
 };
 use femtile_fem::tensor::{TensorProblem, assemble};
 use femtile_linalg::krylov::cg::vector_bytes;
 use femtile_linalg::precondition::Diagonal;
-use femtile_linalg::{LinearOperator, Preconditioner};
+use femtile_linalg::{LinearOperator, Preconditioner, Transfer};
 use femtile_multigrid::BoxKernels;
+use femtile_tensor::Contract;
 
 use super::geometric::Boxes;
 use super::right_side::RightSide;
-use super::{check, degrees, geometric, quadrature};
+use super::{degrees, geometric, quadrature};
 use crate::file::{self, PreconditionerName};
 use crate::report::LevelReport;
 use crate::run::Clock;
@@ -22,69 +26,83 @@ use crate::solve::{self, Preconditioning, SolveDevice};
 use crate::{Case, CaseError, Stage, Timings};
 
 /// An operator on any device.
-type Operator<D> = Box<dyn LinearOperator<f64, D>>;
+type Operator<T, D> = Box<dyn LinearOperator<T, D>>;
 
-/// A device that operators of any degree are applied on.
-pub(super) trait OperatorDevice: SolveDevice + BoxKernels<f32> + BoxKernels<f64> {
+/// A device that goes through cells in a precision.
+pub(super) trait CellDevice<T: Contract + Lanes>: Device {
     /// The operator without a matrix, where `on_cpu` is the same on the processor.
     fn without_matrix(
         &self,
-        on_cpu: MatrixFree<f64>,
+        on_cpu: MatrixFree<T>,
         problem: &TensorProblem<'_>,
         rule: CellRule,
-    ) -> Result<Operator<Self>, FemError>;
+    ) -> Result<Operator<T, Self>, FemError>;
 
-    /// Multigrid over degrees, where the device has it.
-    fn p_multigrid(
+    /// Between the spaces of two problems on the same cells, the one of lower degree first.
+    fn transfer(
         &self,
-        case: &Case,
-        problem: &TensorProblem<'_>,
-    ) -> Result<Preconditioning<Self>, CaseError>;
+        coarse: &TensorProblem<'_>,
+        fine: &TensorProblem<'_>,
+    ) -> Result<Box<dyn Transfer<T, Self>>, FemError>;
 }
 
-impl OperatorDevice for Cpu {
+impl<T: Contract + Lanes> CellDevice<T> for Cpu {
     fn without_matrix(
         &self,
-        on_cpu: MatrixFree<f64>,
+        on_cpu: MatrixFree<T>,
         _: &TensorProblem<'_>,
         _: CellRule,
-    ) -> Result<Operator<Self>, FemError> {
+    ) -> Result<Operator<T, Self>, FemError> {
         Ok(Box::new(on_cpu))
     }
 
-    fn p_multigrid(
+    fn transfer(
         &self,
-        case: &Case,
-        problem: &TensorProblem<'_>,
-    ) -> Result<Preconditioning<Self>, CaseError> {
-        degrees::preconditioner(self, case, problem)
+        coarse: &TensorProblem<'_>,
+        fine: &TensorProblem<'_>,
+    ) -> Result<Box<dyn Transfer<T, Self>>, FemError> {
+        Ok(Box::new(DegreeTransfer::new(self, constrained(coarse), constrained(fine))?))
     }
 }
 
-impl OperatorDevice for Cuda {
+impl<T: Contract + Lanes> CellDevice<T> for Cuda {
     /// What the processor has is given back first.
     fn without_matrix(
         &self,
-        on_cpu: MatrixFree<f64>,
+        on_cpu: MatrixFree<T>,
         problem: &TensorProblem<'_>,
         rule: CellRule,
-    ) -> Result<Operator<Self>, FemError> {
+    ) -> Result<Operator<T, Self>, FemError> {
         drop(on_cpu);
-        let (space, constrained) = (problem.space(), problem.constraints().dofs());
+        let (space, constrained) = constrained(problem);
         let config = CudaMatrixFreeConfig::default();
         let operator = CudaMatrixFree::new(self, space, terms(problem), rule, constrained, config)?;
         Ok(Box::new(operator.with_facets(problem.facet_matrices())?))
     }
 
-    /// The processor was chosen for such cases.
-    fn p_multigrid(
+    fn transfer(
         &self,
-        case: &Case,
-        problem: &TensorProblem<'_>,
-    ) -> Result<Preconditioning<Self>, CaseError> {
-        let lack = check::lack_of_gpus(case, problem.space().mesh().kind).unwrap_or_default();
-        Err(check::needs_cpu(case, &lack))
+        coarse: &TensorProblem<'_>,
+        fine: &TensorProblem<'_>,
+    ) -> Result<Box<dyn Transfer<T, Self>>, FemError> {
+        Ok(Box::new(CudaDegreeTransfer::new(self, constrained(coarse), constrained(fine))?))
     }
+}
+
+/// A device that operators of any degree are applied on.
+pub(super) trait OperatorDevice:
+    SolveDevice + CellDevice<f32> + CellDevice<f64> + BoxKernels<f32> + BoxKernels<f64>
+{
+}
+
+impl<D: SolveDevice + CellDevice<f32> + CellDevice<f64> + BoxKernels<f32> + BoxKernels<f64>> OperatorDevice
+    for D
+{
+}
+
+/// The space of a problem with its constrained degrees of freedom.
+fn constrained<'p>(problem: &'p TensorProblem<'_>) -> (&'p TensorSpace<'p>, &'p [u32]) {
+    (problem.space(), problem.constraints().dofs())
 }
 
 /// The terms of a form, without a reaction that vanishes.
@@ -96,7 +114,7 @@ pub(super) fn terms<'a>(problem: &TensorProblem<'a>) -> Terms<'a> {
 
 /// An operator with its preconditioner and its right side.
 pub(super) struct Held<'a, D: SolveDevice> {
-    pub operator: Operator<D>,
+    pub operator: Operator<f64, D>,
     pub preconditioner: Box<dyn Preconditioner<f64, D>>,
     /// The levels of multigrid.
     pub levels: Vec<LevelReport>,
@@ -178,7 +196,7 @@ fn matrix_free<'a, D: OperatorDevice>(
     let (preconditioner, levels): Preconditioning<D> = match (case.file.solver.preconditioner, boxes) {
         (PreconditionerName::None, _) => (Box::new(Diagonal::identity(device, n)?), Vec::new()),
         (PreconditionerName::Gmg, Some(boxes)) => geometric::preconditioner(device, case, boxes)?,
-        (PreconditionerName::Pmg, _) => device.p_multigrid(case, problem)?,
+        (PreconditionerName::Pmg, _) => degrees::preconditioner((cpu, device), case, problem)?,
         // Algebraic multigrid was refused without a matrix, and there are boxes for geometric multigrid.
         (PreconditionerName::Jacobi | PreconditionerName::Amg | PreconditionerName::Gmg, _) => {
             (Box::new(Diagonal::of_entries(device, on_cpu.diagonal())?), Vec::new())

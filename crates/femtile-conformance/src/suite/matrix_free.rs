@@ -22,12 +22,12 @@ const GAUSS: CellRule = CellRule::Gauss { extra: 0 };
 const MORE_GAUSS: CellRule = CellRule::Gauss { extra: 1 };
 const LOBATTO: CellRule = CellRule::GaussLobatto;
 
-fn cubes(cells: [usize; 3]) -> Mesh {
+pub(super) fn cubes(cells: [usize; 3]) -> Mesh {
     let split = BoxSplit::Hexahedron;
     box_mesh(&BoxConfig { cells, upper: [1.0, 2.0, 1.5], split, ..BoxConfig::default() }).unwrap()
 }
 
-fn deformed(mut mesh: Mesh, shift: impl Fn([f64; 3]) -> [f64; 3]) -> Mesh {
+pub(super) fn deformed(mut mesh: Mesh, shift: impl Fn([f64; 3]) -> [f64; 3]) -> Mesh {
     mesh.points.iter_mut().for_each(|point| *point = shift(*point));
     mesh
 }
@@ -36,12 +36,12 @@ fn skew([x, y, z]: [f64; 3]) -> [f64; 3] {
     [x + 0.3 * y + 0.1 * z, y - 0.2 * x, z + 0.4 * y]
 }
 
-fn bend([x, y, z]: [f64; 3]) -> [f64; 3] {
+pub(super) fn bend([x, y, z]: [f64; 3]) -> [f64; 3] {
     [x + 0.1 * (3.0 * y).sin() * (1.0 + z), y + 0.07 * (4.0 * x).cos(), z * (1.0 + 0.2 * x * y)]
 }
 
 /// Hexahedra around a ring; the last meets the first after a quarter of a turn, so that some see faces otherwise.
-fn ring(n_cells: usize) -> Mesh {
+pub(super) fn ring(n_cells: usize) -> Mesh {
     let corner = |i: usize, k: usize| {
         let part = i as f64 / n_cells as f64;
         let own = (k as f64 + part) * std::f64::consts::FRAC_PI_2;
@@ -54,6 +54,12 @@ fn ring(n_cells: usize) -> Mesh {
         (0..8).map(move |k| if k < 4 { 4 * i + k } else { 4 * next + (k - 4 + shift) % 4 } as u32)
     };
     Mesh::new(points, CellKind::Hexahedron, (0..n_cells).flat_map(cell).collect()).unwrap()
+}
+
+/// One quadrilateral.
+pub(super) fn square() -> Mesh {
+    let points = vec![[0.0; 3], [1.0, 0.0, 0.0], [1.2, 1.0, 0.0], [0.1, 0.9, 0.0]];
+    Mesh::new(points, CellKind::Quadrilateral, vec![0, 1, 2, 3]).unwrap()
 }
 
 /// An operator and how it is cut.
@@ -114,7 +120,7 @@ fn check<T: Scalar>(device: &Cuda, mesh: &Mesh, case: &Case<'_>, constrained: &[
 }
 
 /// All unknowns on the side x = 0 of the reference cell at a position.
-fn side(mesh: &Mesh, degree: usize, position: usize) -> Vec<u32> {
+pub(super) fn side(mesh: &Mesh, degree: usize, position: usize) -> Vec<u32> {
     let space = TensorSpace::new(mesh, degree).unwrap();
     let mut dofs = vec![0; space.dofs_per_cell()];
     space.cell_dofs(position, &mut dofs);
@@ -339,14 +345,12 @@ pub fn merged_cg_goes_the_way_of_plain_cg(device: &Cuda, scope: &Scope) {
 pub fn what_has_no_operator_is_refused(device: &Cuda, _: &Scope) {
     let one = Coefficient::Constant(1.0);
     let terms = Terms { sigma: Some(&one), lambda: None };
-    let points = vec![[0.0; 3], [1.0, 0.0, 0.0], [1.2, 1.0, 0.0], [0.1, 0.9, 0.0]];
-    let square = Mesh::new(points, CellKind::Quadrilateral, vec![0, 1, 2, 3]).unwrap();
     let refused = |mesh: &Mesh, geometry| {
         let space = TensorSpace::new(mesh, 2).unwrap();
         let config = CudaMatrixFreeConfig { geometry, ..CudaMatrixFreeConfig::default() };
         CudaMatrixFree::<f64>::new(device, &space, terms, GAUSS, &[], config).unwrap_err()
     };
-    assert!(matches!(refused(&square, None), FemError::HexahedraAlone { kind: CellKind::Quadrilateral }));
+    assert!(matches!(refused(&square(), None), FemError::HexahedraAlone { kind: CellKind::Quadrilateral }));
     let bent = deformed(cubes([1, 1, 2]), bend);
     let said = refused(&bent, Some(Geometry::Constant)).to_string();
     assert!(said.contains("Trilinear"), "{said}");

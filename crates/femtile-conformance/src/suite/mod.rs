@@ -8,6 +8,7 @@ pub mod block_tridiagonal;
 pub mod box_multigrid;
 pub mod cg;
 pub mod csr;
+pub mod degree_transfer;
 pub mod ell_warp;
 pub mod formats;
 pub mod forms;
@@ -226,7 +227,7 @@ macro_rules! little_memory {
     };
 }
 
-/// Instantiates the checks of operators without a matrix, for the GPUs, real or emulated, that `$devices()` gives.
+/// Instantiates the checks of operators without a matrix and of transfers between their degrees, for the GPUs, real or emulated, that `$devices()` gives.
 #[macro_export]
 macro_rules! matrix_free {
     ($devices:path, $scope:expr) => {
@@ -235,6 +236,8 @@ macro_rules! matrix_free {
                 facets_are_added_to_products, all_degrees_agree_with_the_definition, cg_solves_without_a_matrix,
                 merged_cg_goes_the_way_of_plain_cg,
                 what_has_no_operator_is_refused;
+            degree_transfer: transfers_agree_with_those_of_the_processor, spaces_without_free_unknowns_have_transfers,
+                what_has_no_transfer_is_refused;
         }
     };
 }

@@ -211,12 +211,57 @@ fn geometric_multigrid_of_a_case_is_the_same_on_a_gpu() {
 }
 
 #[test]
+fn p_multigrid_of_a_case_is_the_same_on_a_gpu() {
+    let Some(device) = gpu("p_multigrid_of_a_case", PLENTY) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for (degree, solver) in [
+        (2, "preconditioner = \"pmg\""),
+        (3, "preconditioner = \"pmg\"\nmethod = \"gmres\""),
+        (
+            4,
+            "preconditioner = \"pmg\"\npmg = { precision = \"double\", sweeps = 2 }\namg = { precision = \"double\" }",
+        ),
+    ] {
+        let text = HEXAHEDRA
+            .replace("degree = 3", &format!("degree = {degree}"))
+            .replace("[solver]", &format!("[solver]\n{solver}"))
+            .replace("1e-13", "1e-12");
+        let case = case_in(folder.path(), &text);
+        let on_gpu = case::run_on(&case, &device, &mut Silent).unwrap();
+        let mut elsewhere = case.clone();
+        elsewhere.file.solver.device = "cpu".into();
+        let on_cpu = case::run(&elsewhere, &mut Silent).unwrap();
+        agree(&on_gpu, &on_cpu);
+        assert!(on_gpu.solve.iterations <= 25, "degree {degree}: {}", on_gpu.solve.iterations);
+        assert_eq!((&on_gpu.solve.levels, &on_gpu.citations), (&on_cpu.solve.levels, &on_cpu.citations));
+        assert!(on_gpu.device.starts_with("cuda") && on_gpu.kernel_launches > 0);
+    }
+    let squares = r#"
+        [mesh]
+        generate = { kind = "square", cell = "quadrilateral", cells = [3, 2] }
+        [space]
+        degree = 2
+        [[boundary]]
+        where = "all"
+        dirichlet = "x"
+        [solver]
+        device = "cuda"
+        preconditioner = "pmg"
+        "#;
+    let error = case::run_on(&case_in(folder.path(), squares), &device, &mut Silent).unwrap_err().to_string();
+    assert!(
+        error.contains("solver.device") && error.contains("p-multigrid is for hexahedra on GPUs"),
+        "{error}"
+    );
+    let on_cpu = case::run(&case_in(folder.path(), &squares.replace("cuda", "auto")), &mut Silent).unwrap();
+    assert!(on_cpu.device_reason.contains("p-multigrid is for hexahedra"), "{}", on_cpu.device_reason);
+}
+
+#[test]
 fn a_pure_neumann_problem_of_high_degree_is_solved_on_a_gpu() {
     let Some(device) = gpu("a_pure_neumann_problem_of_high_degree", PLENTY) else { return };
     let folder = tempfile::tempdir().unwrap();
-    let case = case_in(
-        folder.path(),
-        r#"
+    let text = r#"
         [mesh]
         generate = { kind = "box", cell = "hexahedron", cells = [2, 2, 2] }
         [space]
@@ -228,11 +273,15 @@ fn a_pure_neumann_problem_of_high_degree_is_solved_on_a_gpu() {
             { name = "mean", kind = "integral" },
             { name = "l2", kind = "error_l2", exact = "cos(pi*x)" },
         ]
-        "#,
-    );
-    let report = case::run_on(&case, &device, &mut Silent).unwrap();
-    assert!(report.functionals["mean"].abs() < 1e-12 && report.functionals["l2"] < 1e-3);
-    assert!(report.kernel_launches > 0);
+        [solver]
+        preconditioner = "jacobi"
+        "#;
+    for preconditioner in ["jacobi", "pmg"] {
+        let case = case_in(folder.path(), &text.replace("jacobi", preconditioner));
+        let report = case::run_on(&case, &device, &mut Silent).unwrap();
+        assert!(report.functionals["mean"].abs() < 1e-12 && report.functionals["l2"] < 1e-3);
+        assert!(report.kernel_launches > 0 && report.device.starts_with("cuda"));
+    }
 }
 
 #[test]

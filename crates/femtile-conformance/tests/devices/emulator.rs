@@ -203,6 +203,10 @@ fn complaint(name: &str, change: impl Fn(&str, &str) -> String + Send + Sync + '
             suite::matrix_free::merged_cg_goes_the_way_of_plain_cg(&device, &scope);
             return;
         }
+        if name == "degree_transfer.cu" {
+            suite::degree_transfer::transfers_agree_with_those_of_the_processor(&device, &scope);
+            return;
+        }
         if name == "vertex_patch_ladder.cu" {
             suite::box_multigrid::kernels_to_compare_with_agree(&device, &scope);
             return;

@@ -10,7 +10,7 @@ pub mod reference;
 mod treatment;
 
 pub use cpu::{CellLoop, CellWork, DegreeTransfer, MatrixFree, MatrixFreeConfig, Visit};
-pub use cuda::{CudaMatrixFree, CudaMatrixFreeConfig, Shape};
+pub use cuda::{CudaDegreeTransfer, CudaMatrixFree, CudaMatrixFreeConfig, Shape};
 pub use metric::Terms;
 pub use quadrature::CellRule;
 pub use treatment::Geometry;

@@ -56,7 +56,7 @@ pub(super) struct Shares {
 type Run = (u32, u32, u32);
 
 /// Unknowns of each entity.
-fn lengths(degree: usize) -> [u32; ENTITIES] {
+pub(super) fn lengths(degree: usize) -> [u32; ENTITIES] {
     std::array::from_fn(|entity| {
         let inner = (0..3).filter(|&axis| entity / 3usize.pow(axis) % 3 == 1).count();
         (degree as u32 - 1).pow(inner as u32)

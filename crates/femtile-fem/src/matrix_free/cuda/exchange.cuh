@@ -1,13 +1,10 @@
 // Between vectors of all unknowns and columns of nodes, one a thread.
-//
-// The unknowns of an entity (vertex, edge, face, inside) follow each other; a column along the third axis meets three of
-// them: below, inside, above.
 #pragma once
+#include "columns.cuh"
 #include "lines.cuh"
 
 // Words of a cell: first unknowns of the 27 entities, where their values go, and marks, a bit an entity.
 const u32 CELL_WORDS = 64, TARGETS = 27, ADDED = 54, SHARED_MARKS = 55, CONSTRAINED = 56, LIST = 57, METRIC_CELL = 58;
-const u32 NOTHING = 0xffffffffu;
 
 // The part of a cell that a column sees.
 struct CellColumn {
@@ -22,20 +19,9 @@ struct CellColumn {
     __device__ inline bool is_free(u32 d) const { return (marks >> (6 + d) & 1) == 0; }
 };
 
-// A column of nodes in any cell: its lowest entity, its place there, and how far apart its unknowns inside are.
-struct Column {
-    u32 entity, offset, stride, node;
-
-    __device__ inline Column(u32 x, u32 y) {
-        const u32 digit_x = digit(x), digit_y = digit(y);
-        const u32 width = digit_x == 1 ? P - 1 : 1;
-        entity = digit_x + 3 * digit_y;
-        offset = (digit_x == 1 ? x - 1 : 0) + (digit_y == 1 ? (y - 1) * width : 0);
-        stride = width * (digit_y == 1 ? P - 1 : 1);
-        node = x + N * y;
-    }
-
-    static __device__ inline u32 digit(u32 i) { return i == 0 ? 0 : i == P ? 2 : 1; }
+// A column of nodes in any cell.
+struct Column : EntityColumn<P> {
+    __device__ inline Column(u32 x, u32 y) : EntityColumn<P>(x, y) {}
 
     __device__ inline CellColumn of_cell(const u32* words) const {
         CellColumn cell;
@@ -56,7 +42,7 @@ struct Column {
         if (FEMTILE_LISTS && cell.list != NOTHING) {
             return __ldg(lists + (u64)cell.list + node + N * N * k) - cell.firsts[digit(k)];
         }
-        return offset + (k > 0 && k < P ? (k - 1) * stride : 0);
+        return place_of(k);
     }
 };
 

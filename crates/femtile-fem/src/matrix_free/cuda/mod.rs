@@ -3,6 +3,8 @@
 mod batches;
 mod config;
 #[allow(unsafe_code)]
+mod degree_transfer;
+#[allow(unsafe_code)]
 mod facets;
 mod metric;
 #[allow(unsafe_code)]
@@ -11,5 +13,6 @@ mod program;
 mod tables;
 
 pub use config::{CudaMatrixFreeConfig, Shape};
+pub use degree_transfer::CudaDegreeTransfer;
 pub use operator::CudaMatrixFree;
 pub(crate) use program::specialisations;

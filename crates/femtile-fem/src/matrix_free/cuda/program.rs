@@ -6,19 +6,26 @@ use femtile_linalg::hooks::{CudaHook, Hook, NoHook};
 use femtile_linalg::krylov::cg::product_hook;
 
 use super::config::Shape;
-use super::{facets, tables};
+use super::{degree_transfer, facets, tables};
 use crate::matrix_free::Geometry;
 use crate::matrix_free::quadrature::CellRule;
 
 static APPLY: Program =
     Program { name: "matrix_free", source: include_str!("matrix_free.cu"), headers: &HEADERS };
-const HEADERS: [Header; 5] = [
+const HEADERS: [Header; 7] = [
     RECIPROCAL_HEADER,
     STRIDED_HEADER,
+    CONTRACT_HEADER,
+    COLUMNS_HEADER,
     Header { name: "lines.cuh", text: include_str!("lines.cuh") },
     Header { name: "exchange.cuh", text: include_str!("exchange.cuh") },
     Header { name: "metric.cuh", text: include_str!("metric.cuh") },
 ];
+/// Tables along lines.
+pub(super) const CONTRACT_HEADER: Header =
+    Header { name: "contract.cuh", text: include_str!("contract.cuh") };
+/// Columns of nodes and their entities.
+pub(super) const COLUMNS_HEADER: Header = Header { name: "columns.cuh", text: include_str!("columns.cuh") };
 static SUMS: Program = Program { name: "matrix_free_sums", source: include_str!("sums.cu"), headers: &[] };
 
 /// Rows that a block shows to a hook.
@@ -137,5 +144,6 @@ pub(crate) fn specialisations() -> Vec<Specialisation> {
         programs.push(variant(degree, CellRule::GaussLobatto, geometry, false).program::<f32>(hook));
         programs.push(variant(degree, more, geometry, true).program::<f64>(product));
     }
+    programs.extend(degree_transfer::specialisations());
     programs
 }

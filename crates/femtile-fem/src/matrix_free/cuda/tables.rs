@@ -17,9 +17,17 @@ pub(super) fn text(degree: usize, rule: CellRule) -> String {
     let (points, weights) = rule.rule(degree);
     let values = Lagrange::gauss_lobatto(degree).values(&points);
     let slopes = Lagrange::new(points.clone()).slopes(&points);
+    header(&[
+        ("VALUES", &values.entries),
+        ("SLOPES", &slopes.entries),
+        ("NODES", &points),
+        ("WEIGHTS", &weights),
+    ])
+}
+
+/// A header with tables in constant memory.
+pub(super) fn header(tables: &[(&str, &[f64])]) -> String {
     let mut text = String::from("#pragma once\n#include \"femtile.cuh\"\n");
-    let tables: [(&str, &[f64]); 4] =
-        [("VALUES", &values.entries), ("SLOPES", &slopes.entries), ("NODES", &points), ("WEIGHTS", &weights)];
     for (name, entries) in tables {
         let _ = write!(text, "__constant__ T {name}[{}] = {{", entries.len());
         entries.iter().for_each(|entry| {
