@@ -1,5 +1,7 @@
 //! Matrices of one axis: of a few cells beside each other, and of all.
 
+use std::ops::Range;
+
 use femtile_device::Scalar;
 use femtile_element::quadrature::gauss_legendre;
 use femtile_element::tensor::{Lagrange, Table};
@@ -48,10 +50,10 @@ impl<T: Scalar> Line<T> {
     }
 }
 
-/// What solves on the nodes between the ends of a few cells, in the basis S of generalized eigenvectors of the stiffness K
+/// What solves on the nodes of a few cells but their ends, unless these are open, in the basis S of generalized eigenvectors of the stiffness K
 /// and the mass M of these nodes: $S^\mathsf{T} M S = I$, $S^\mathsf{T} K S = \Lambda$.
 ///
-/// P and Q are $S^\mathsf{T}$ times the rows of M and K of these nodes, in which the ends have columns; of no cells M is one
+/// P and Q are $S^\mathsf{T}$ times the rows of M and K of these nodes, in which closed ends have columns; of no cells M is one
 /// and K zero.
 #[derive(Debug, Clone)]
 pub(crate) struct PatchLine<T> {
@@ -61,82 +63,92 @@ pub(crate) struct PatchLine<T> {
     pub forward: Factor<T>,
     /// S.
     pub back: Factor<T>,
-    /// The row of S of the node between two cells.
+    /// The row of S of the node between two cells, or at the open end of one.
     pub back_middle: Factor<T>,
-    /// P without the columns of the ends: the inverse of S.
+    /// P without the columns of closed ends: the inverse of S.
     pub inner: Factor<T>,
     /// Rows of P and Q in turn.
     pub both: Factor<T>,
     /// Rows of (P 0) and (Q P) in turn: what follows `both` along another axis.
     pub sums: Factor<T>,
-    /// Columns of the ends: those of Q, then those of P.
+    /// Columns of closed ends: those of Q, then those of P.
     pub ends: Factor<T>,
 }
 
 impl<T: Scalar> PatchLine<T> {
-    pub fn new(degree: usize, widths: &[f64]) -> Self {
+    pub fn new(degree: usize, widths: &[f64], open: [bool; 2]) -> Self {
         let tables = matrices(degree, widths);
         let m = tables[0].n_shapes;
-        let (values, back) = modes(&tables);
+        let own = unknowns(m, open);
+        let (values, back) = modes(&tables, open);
         let n = values.len();
-        let [p, q] = tables.each_ref().map(|table| transformed(&back, table));
+        let [p, q] = tables.each_ref().map(|table| transformed(&back, table, own.start));
         let zeros = vec![0.0; m];
         let row = |table: &Table, i: usize| table.row(i).to_vec();
-        let of_rows = |rows: Vec<Vec<f64>>| {
-            let (n_points, n_shapes) = (rows.len(), rows[0].len());
-            Factor::with_parity(&Table { n_points, n_shapes, entries: rows.concat() }, Parity::None)
+        let of_rows = |n_shapes: usize, rows: Vec<Vec<f64>>| {
+            Factor::with_parity(
+                &Table { n_points: rows.len(), n_shapes, entries: rows.concat() },
+                Parity::None,
+            )
         };
-        let is_inner = |j: usize| n == m || (j > 0 && j + 1 < m);
-        let chosen = |row: &[f64]| (0..m).filter(|j| is_inner(*j)).map(|j| row[j]).collect::<Vec<_>>();
+        let inner = |row: &[f64]| row[own.clone()].to_vec();
+        let ends = |row: &[f64]| [&row[..own.start], &row[own.end..]].concat();
+        let middle = match open {
+            [true, false] => 0,
+            [false, true] => n - 1,
+            _ => n / 2,
+        };
         Self {
             forward: Factor::new(&back.transpose()),
             back: Factor::new(&back),
-            back_middle: of_rows(vec![row(&back, n / 2)]),
-            inner: of_rows((0..n).map(|i| chosen(p.row(i))).collect()),
-            both: of_rows((0..n).flat_map(|i| [row(&p, i), row(&q, i)]).collect()),
+            back_middle: of_rows(n, vec![row(&back, middle)]),
+            inner: of_rows(n, (0..n).map(|i| inner(p.row(i))).collect()),
+            both: of_rows(m, (0..n).flat_map(|i| [row(&p, i), row(&q, i)]).collect()),
             sums: of_rows(
+                2 * m,
                 (0..n).flat_map(|i| [[p.row(i), &zeros].concat(), [q.row(i), p.row(i)].concat()]).collect(),
             ),
             ends: of_rows(
-                (0..n).map(|i| [&q, &p].map(|t| [t.row(i)[0], t.row(i)[m - 1]]).concat()).collect(),
+                2 * (m - n),
+                (0..n).map(|i| [&q, &p].map(|table| ends(table.row(i))).concat()).collect(),
             ),
             values,
         }
     }
 }
 
-/// $\Lambda$ and S of the nodes between the ends of an axis with this mass and stiffness, $S^\mathsf{T} M S = I$ and
+/// Which of so many nodes of an axis have unknowns: all but closed ends, and the only node where there is no such axis.
+pub(crate) fn unknowns(n_nodes: usize, [low, high]: [bool; 2]) -> Range<usize> {
+    if n_nodes == 1 { 0..1 } else { usize::from(!low)..n_nodes - usize::from(!high) }
+}
+
+/// $\Lambda$ and S of the unknowns of an axis with this mass and stiffness, $S^\mathsf{T} M S = I$ and
 /// $S^\mathsf{T} K S = \Lambda$; of no cells, 0 and 1.
-pub(crate) fn modes(tables: &[Table; 2]) -> (Vec<f64>, Table) {
+pub(crate) fn modes(tables: &[Table; 2], open: [bool; 2]) -> (Vec<f64>, Table) {
     let m = tables[0].n_shapes;
+    let own = unknowns(m, open);
     let (values, entries) = if m == 1 {
         (vec![0.0], vec![1.0])
     } else {
-        let [mass, stiffness] = tables.each_ref().map(inner);
-        generalized(m - 2, &stiffness, &mass)
+        let inner = |table: &Table| -> Vec<f64> {
+            own.clone().flat_map(|row| table.row(row)[own.clone()].to_vec()).collect()
+        };
+        generalized(own.len(), &inner(&tables[1]), &inner(&tables[0]))
     };
-    let n = values.len();
-    (values, Table { n_points: n, n_shapes: n, entries })
+    (values, Table { n_points: own.len(), n_shapes: own.len(), entries })
 }
 
-/// $S^\mathsf{T}$ times the rows of a matrix that S has.
-fn transformed(s: &Table, table: &Table) -> Table {
+/// $S^\mathsf{T}$ times the rows of a matrix that S has, from the first of them on.
+fn transformed(s: &Table, table: &Table, first: usize) -> Table {
     let (n, m) = (s.n_shapes, table.n_shapes);
-    let first = (m - n) / 2;
     let entry = |at: usize| (0..n).map(|k| s.row(k)[at / m] * table.row(first + k)[at % m]).sum();
     Table { n_points: n, n_shapes: m, entries: (0..n * m).map(entry).collect() }
-}
-
-/// A matrix without its first and last row and column.
-fn inner(table: &Table) -> Vec<f64> {
-    let n = table.n_shapes;
-    (1..n - 1).flat_map(|row| table.row(row)[1..n - 1].to_vec()).collect()
 }
 
 /// What carries functions of a cell over to its parts, one or two halves, and back.
 #[derive(Debug, Clone)]
 pub(crate) struct TransferLine<T> {
-    /// Values at the nodes of the parts but the last: k rows for each and k + 1 columns.
+    /// Values at the nodes of the parts, the last one only where that end is open: k rows for each and k + 1 columns.
     pub up: Factor<T>,
     /// Its transpose.
     pub down: Factor<T>,
@@ -145,12 +157,13 @@ pub(crate) struct TransferLine<T> {
 }
 
 impl<T: Scalar> TransferLine<T> {
-    pub fn new(degree: usize, widths: &[f64], n_parts: usize) -> Self {
+    pub fn new(degree: usize, widths: &[f64], n_parts: usize, has_last: bool) -> Self {
         let of_cell = |width: &f64| vec![width / n_parts as f64; n_parts];
         let parts: Vec<f64> = widths.iter().flat_map(of_cell).collect();
         let whole = if widths.is_empty() { one() } else { embedding(degree, n_parts) };
         let n = whole.n_shapes;
-        let own = if widths.is_empty() { one() } else { rows(&whole, n_parts * degree) };
+        let n_own = n_parts * degree + usize::from(has_last);
+        let own = if widths.is_empty() { one() } else { rows(&whole, n_own) };
         let down = whole.transpose();
         let [mass, stiffness] = matrices(degree, &parts).map(|table| {
             let m = table.n_shapes;

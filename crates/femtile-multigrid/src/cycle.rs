@@ -19,10 +19,10 @@ pub struct MultigridConfig {
     pub post: PostOrder,
 }
 
-/// Geometric multigrid for −Δu = f with u = 0 on the boundary of a box.
+/// Geometric multigrid for −Δu = f with u = 0 on the boundary of a box but for its free sides.
 ///
 /// # Shapes
-/// Vectors have a value for each node of the finest grid, zero on the boundary.
+/// Vectors have a value for each node of the finest grid, zero where values are given.
 /// # Source
 /// `[cui2024]`, section 2.
 #[derive(Debug, Clone)]
@@ -193,7 +193,8 @@ impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
 fn check_coarsest(coarse: &BoxGrid) -> Result<(), MultigridError> {
     for axis in 0..coarse.dimension() {
         let (cells, most) = (coarse.widths(axis).len(), MAX_COARSE_NODES / coarse.degree());
-        let least = if coarse.degree() == 1 { 2 } else { 1 };
+        let has_unknown = coarse.degree() > 1 || coarse.free_sides()[axis] != [false; 2];
+        let least = if has_unknown { 1 } else { 2 };
         if !(least..=most).contains(&cells) {
             return Err(MultigridError::Coarsest { axis, cells, least, most });
         }

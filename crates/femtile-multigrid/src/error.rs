@@ -39,6 +39,11 @@ pub enum MultigridError {
         /// Entries given.
         found: usize,
     },
+    /// No side on which values are given.
+    #[error(
+        "all sides are free, so that solutions are known up to a constant alone: give values on one of them"
+    )]
+    Free,
     /// A coefficient that conducts nothing, or is no number.
     #[error("cell {cell:?}: a coefficient of {coefficient}, which has to be positive and finite")]
     Coefficient {
@@ -60,7 +65,7 @@ pub enum MultigridError {
         "points smooth on rectangular cells with a coefficient of one alone: choose vertex patches or Chebyshev's polynomial"
     )]
     Points,
-    /// Cells of any shape, one of them along an axis, which leaves no vertex inside.
+    /// Cells of any shape, one of them along an axis, and no free side across it, which leaves no vertex with an unknown.
     #[error(
         "axis {axis} has one layer of cells, and they are no rectangles with a coefficient of one: choose two or more for \
          vertex patches, or Chebyshev's polynomial"

@@ -10,6 +10,9 @@ use crate::mapped::{CellMap, Geometry};
 /// The highest degree of elements.
 pub(crate) const MAX_DEGREE: usize = 10;
 
+/// Values are given on all sides.
+const NONE_FREE: [[bool; 2]; 3] = [[false; 2]; 3];
+
 /// Nodes along an axis of a sample, if cells are no larger.
 const SAMPLE: usize = 16;
 
@@ -21,12 +24,14 @@ const STRETCH: f64 = 1.5;
 /// stand in rows as those of a box do.
 ///
 /// Nodes are numbered along x first, then y, then z, those on the boundary included: vectors have an entry for each, zero
-/// on the boundary.
+/// on the boundary but for [free sides](BoxGrid::with_free_sides).
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoxGrid {
     degree: usize,
     /// Widths of cells; an axis that there is not has none.
     widths: [Vec<f64>; 3],
+    /// Whether nothing is given on the lower and the upper side across each axis.
+    free: [[bool; 2]; 3],
     /// Corners and coefficients, where they are given.
     geometry: Option<Arc<Geometry>>,
 }
@@ -54,7 +59,7 @@ impl BoxGrid {
             }
         }
         let widths = std::array::from_fn(|axis| widths.get(axis).cloned().unwrap_or_default());
-        Ok(Self { degree, widths, geometry: None })
+        Ok(Self { degree, widths, free: NONE_FREE, geometry: None })
     }
 
     /// Cells of any shape, so many along each of two or three axes, each the image of a square or cube under the map that is
@@ -74,12 +79,30 @@ impl BoxGrid {
         coefficients: Vec<f64>,
     ) -> Result<Self, MultigridError> {
         Self::new(degree, &cells.iter().map(|&n| vec![1.0; n]).collect::<Vec<_>>())?;
-        Ok(Self::of_geometry(degree, Geometry::new(cells, corners, coefficients)?))
+        Ok(Self::of_geometry(degree, NONE_FREE, Geometry::new(cells, corners, coefficients)?))
     }
 
-    fn of_geometry(degree: usize, geometry: Geometry) -> Self {
+    fn of_geometry(degree: usize, free: [[bool; 2]; 3], geometry: Geometry) -> Self {
         let widths = [0, 1, 2].map(|axis| geometry.widths(axis));
-        Self { degree, widths, geometry: Some(Arc::new(geometry)) }
+        Self { degree, widths, free, geometry: Some(Arc::new(geometry)) }
+    }
+
+    /// The same box where the solution is not zero on some sides but has no flux through them, c ∂u/∂n = 0: the lower and the upper
+    /// one across each axis.
+    ///
+    /// # Errors
+    /// [`MultigridError::Free`] where all sides are free, so that a constant could be added to any solution.
+    pub fn with_free_sides(mut self, free: [[bool; 2]; 3]) -> Result<Self, MultigridError> {
+        if free[..self.dimension()].as_flattened().iter().all(|is_free| *is_free) {
+            return Err(MultigridError::Free);
+        }
+        self.free = std::array::from_fn(|axis| if axis < self.dimension() { free[axis] } else { [false; 2] });
+        Ok(self)
+    }
+
+    /// Whether the lower and the upper side across each axis are free.
+    pub fn free_sides(&self) -> [[bool; 2]; 3] {
+        self.free
     }
 
     /// Corners and coefficients, where cells are no rectangles or a coefficient is not one.
@@ -99,11 +122,11 @@ impl BoxGrid {
     #[must_use]
     pub fn refined(&self) -> Self {
         if let Some(geometry) = &self.geometry {
-            let halves = || Self::of_geometry(self.degree, geometry.refined());
+            let halves = || Self::of_geometry(self.degree, self.free, geometry.refined());
             return geometry.finer().cloned().unwrap_or_else(halves);
         }
         let halve = |widths: &Vec<f64>| widths.iter().flat_map(|width| [0.5 * width; 2]).collect();
-        Self { degree: self.degree, widths: self.widths.each_ref().map(halve), geometry: None }
+        self.with_widths(self.widths.each_ref().map(halve))
     }
 
     /// The box with every two cells joined along the axes where cells are narrow: those that have an even number of cells
@@ -128,9 +151,14 @@ impl BoxGrid {
         }
         if let Some(geometry) = &self.geometry {
             let factors = widths.map(|width| if width.is_some_and(is_narrow) { 2 } else { 1 });
-            return Some(Self::of_geometry(self.degree, geometry.coarsened(self, factors)?));
+            return Some(Self::of_geometry(self.degree, self.free, geometry.coarsened(self, factors)?));
         }
-        Some(Self { degree: self.degree, widths: [0, 1, 2].map(join), geometry: None })
+        Some(self.with_widths([0, 1, 2].map(join)))
+    }
+
+    /// A box of rectangles with other widths.
+    fn with_widths(&self, widths: [Vec<f64>; 3]) -> Self {
+        Self { degree: self.degree, widths, free: self.free, geometry: None }
     }
 
     /// A box of few cells of this kind: of the narrowest and of the widest along each axis, as many of each.
@@ -143,7 +171,7 @@ impl BoxGrid {
             let widest = widths.iter().copied().fold(0.0, f64::max);
             [vec![least(widths); n], vec![widest; n]].concat()
         };
-        Self { degree: self.degree, widths: self.widths.each_ref().map(some), geometry: None }
+        self.with_widths(self.widths.each_ref().map(some))
     }
 
     /// Two or three.
@@ -177,30 +205,45 @@ impl BoxGrid {
         self.nodes().iter().product()
     }
 
-    /// The number of unknowns: nodes inside.
-    pub fn n_unknowns(&self) -> usize {
-        (0..self.dimension()).map(|axis| self.nodes()[axis] - 2).product()
-    }
-
-    /// Whether a node, by its number along each axis, lies on the boundary.
-    pub(crate) fn is_on_boundary(&self, at: [usize; 3]) -> bool {
+    /// Unknowns along each axis, nodes but for ends that are not free; one where the box lacks it.
+    pub(crate) fn unknowns(&self) -> [usize; 3] {
+        let n_given = |axis: usize| self.free[axis].iter().filter(|is_free| !**is_free).count();
         let nodes = self.nodes();
-        (0..self.dimension()).any(|axis| at[axis] == 0 || at[axis] + 1 == nodes[axis])
+        std::array::from_fn(|axis| if axis < self.dimension() { nodes[axis] - n_given(axis) } else { 1 })
     }
 
-    /// Puts zeros on the boundary.
-    pub(crate) fn clear_boundary<T: Copy + Default>(&self, x: &mut [T]) {
+    /// The number of unknowns: nodes inside and on free sides alone.
+    pub fn n_unknowns(&self) -> usize {
+        self.unknowns().iter().product()
+    }
+
+    /// Whether a node, by its number along each axis, lies on a side where values are given.
+    pub(crate) fn is_given(&self, at: [usize; 3]) -> bool {
+        let nodes = self.nodes();
+        (0..self.dimension()).any(|axis| {
+            let [low, high] = self.free[axis];
+            (at[axis] == 0 && !low) || (at[axis] + 1 == nodes[axis] && !high)
+        })
+    }
+
+    /// Puts zeros where values are given.
+    pub(crate) fn clear_given<T: Copy + Default>(&self, x: &mut [T]) {
         let [n, m, _] = self.nodes();
         for (row, x) in x.chunks_exact_mut(n).enumerate() {
-            if self.is_on_boundary([1, row % m, row / m]) {
+            let at = |x: usize| [x, row % m, row / m];
+            if n > 2 && self.is_given(at(1)) {
                 x.fill(T::default());
-            } else {
-                (x[0], x[n - 1]) = (T::default(), T::default());
+                continue;
+            }
+            for end in [0, n - 1] {
+                if self.is_given(at(end)) {
+                    x[end] = T::default();
+                }
             }
         }
     }
 
-    /// The right side $b_i = \int f \varphi_i$ by Gauss points, k + 1 a cell and axis; zero on the boundary.
+    /// The right side $b_i = \int f \varphi_i$ by Gauss points, k + 1 a cell and axis; zero where values are given.
     pub fn load(&self, f: impl Fn([f64; 3]) -> f64) -> Vec<f64> {
         let mut b = vec![0.0; self.n_nodes()];
         let rule = CellRule::new(self, self.degree + 1);
@@ -210,7 +253,7 @@ impl BoxGrid {
                 b[node] += value;
             }
         }
-        self.clear_boundary(&mut b);
+        self.clear_given(&mut b);
         b
     }
 
@@ -242,8 +285,9 @@ impl BoxGrid {
                 *b += value;
             }
         }
-        if let [first, .., last] = &mut b[..] {
-            (*first, *last) = (0.0, 0.0);
+        let last = b.len() - 1;
+        for (end, is_free) in [0, last].into_iter().zip(self.free[axis]) {
+            b[end] *= f64::from(u8::from(is_free));
         }
         b
     }

@@ -9,10 +9,10 @@ use crate::grid::BoxGrid;
 use crate::mapped::MappedCells;
 use crate::smoother::PostOrder;
 use crate::tensor::{Laplace, Room};
-use crate::windows::{Known, Rows, Windows, gather, scatter};
+use crate::windows::{Known, Rows, Windows, cells, gather, scatter};
 
-/// The operator on a box, $a_{ij} = \int c\, \nabla\varphi_i \cdot \nabla\varphi_j$ for nodes inside, without a matrix; vectors
-/// are zero on the boundary.
+/// The operator on a box, $a_{ij} = \int c\, \nabla\varphi_i \cdot \nabla\varphi_j$ for nodes inside and on free sides, without a
+/// matrix; vectors are zero on all other sides.
 ///
 /// # Cost
 /// Seven products with 1-D matrices a cell, four in two dimensions; of cells that are no rectangles twelve or eight, and the
@@ -41,7 +41,9 @@ impl<T: Contract> BoxOperator<T> {
     pub fn new(cpu: &Cpu, grid: &BoxGrid) -> Self {
         let cells = match grid.mapping() {
             Some(geometry) => Cells::Mapped(Box::new(MappedCells::new(grid, geometry))),
-            None => Cells::Plain(Windows::new(grid, [1; 3], |widths| Line::new(grid.degree(), widths))),
+            None => Cells::Plain(Windows::new(grid, &cells(grid), |_, widths, _| {
+                Line::new(grid.degree(), widths)
+            })),
         };
         let nodes = [0, 1, 2].map(|axis| if grid.widths(axis).is_empty() { 1 } else { grid.degree() + 1 });
         let rows = Rows::new(grid.strides(), [0; 3], nodes);
@@ -57,7 +59,7 @@ impl<T: Contract> BoxOperator<T> {
         self.add(r, x, -T::ONE);
     }
 
-    /// $y \leftarrow y + \alpha A x$, with zeros on the boundary.
+    /// $y \leftarrow y + \alpha A x$, with zeros where values are given.
     fn add(&self, y: &mut [T], x: &[T], alpha: T) {
         let n = self.grid.n_nodes();
         assert!(x.len() == n && y.len() == n, "values of the nodes");
@@ -66,7 +68,7 @@ impl<T: Contract> BoxOperator<T> {
             Cells::Plain(cells) => self.add_plain(cells, &shared, x, alpha),
             Cells::Mapped(cells) => cells.add(&self.cpu, &self.rows, &shared, x, alpha),
         }
-        self.grid.clear_boundary(y);
+        self.grid.clear_given(y);
     }
 
     fn add_plain(&self, cells: &Windows<Line<T>>, y: &SharedMut<'_, T>, x: Source<'_, T>, alpha: T) {

@@ -7,13 +7,14 @@ use crate::grid::BoxGrid;
 use crate::operator::BoxOperator;
 use crate::smoother::PostOrder;
 use crate::tensor::{Laplace, Room};
-use crate::windows::{Batch, Rows, Windows, gather, scatter};
+use crate::windows::{Batch, ByOpen, Rows, Windows, cells_apart, gather, scatter};
 
 /// The embedding I of functions on a grid into those on one with cells halved along some axes, and its transpose, coarse cell
 /// by coarse cell.
 ///
 /// Of the nodes of the fine grid a coarse cell has those that no coarse cell before it along an axis has, so that each is
-/// read and written once; those on the far boundary, where functions vanish, belong to none.
+/// read and written once; those on the far boundary belong to the last cell where it is free, and to none where functions
+/// vanish.
 ///
 /// # Cost
 /// The vectors once, and a product with a 1-D matrix for each axis.
@@ -29,7 +30,7 @@ pub struct Transfer<T> {
     /// Nodes of a coarse cell; those of the fine grid that it has, and all of them.
     nodes: [usize; 3],
     of_coarse: Rows,
-    own: Rows,
+    own: ByOpen<Rows>,
     all: Rows,
 }
 
@@ -42,8 +43,10 @@ impl<T: Contract> Transfer<T> {
             cells => k * (fine.widths(axis).len() / cells),
         };
         let steps = [0, 1, 2].map(along);
-        let cells =
-            Windows::by_axis(coarse, [1; 3], |axis, widths| TransferLine::new(k, widths, steps[axis] / k));
+        let spans = cells_apart(coarse);
+        let cells = Windows::new(coarse, &spans, |axis, widths, [_, has_last]| {
+            TransferLine::new(k, widths, steps[axis] / k, has_last)
+        });
         let or_one = |n: [usize; 3]| [0, 1, 2].map(|axis| if steps[axis] == 0 { 1 } else { n[axis] });
         let nodes = or_one([k + 1; 3]);
         Self {
@@ -53,7 +56,10 @@ impl<T: Contract> Transfer<T> {
             cells: cells.also_on([0, 1, 2].map(|axis| steps[axis] * strides[axis])),
             nodes,
             of_coarse: Rows::new(coarse.strides(), [0; 3], nodes),
-            own: Rows::new(strides, [0; 3], or_one(steps)),
+            own: ByOpen::new(&spans, |spans| {
+                let n_own = |axis: usize| steps[axis] + usize::from(spans[axis].open[1]);
+                Rows::new(strides, [0; 3], or_one([0, 1, 2].map(n_own)))
+            }),
             all: Rows::new(strides, [0; 3], or_one(steps.map(|n| n + 1))),
         }
     }
@@ -72,17 +78,19 @@ impl<T: Contract> Transfer<T> {
             #[allow(unsafe_code)]
             // SAFETY: no two coarse cells have a fine node in common.
             unsafe {
-                scatter(&self.cpu, &self.own, batch.others, &tensors.x, &fine, |to, value| *to += value);
+                scatter(&self.cpu, self.own.of(batch.open), batch.others, &tensors.x, &fine, |to, value| {
+                    *to += value
+                });
             }
         });
     }
 
-    /// $b_{\ell-1} = I^\mathsf{T} b_\ell$ on nodes inside.
+    /// $b_{\ell-1} = I^\mathsf{T} b_\ell$ where nothing is given.
     pub fn restrict(&self, coarse: &mut [T], b: &[T]) {
         self.restrict_of(coarse, b, |_, _| {});
     }
 
-    /// $b_{\ell-1} = I^\mathsf{T} (b_\ell - A x_\ell)$ on nodes inside, without the residual: of each coarse cell $I^\mathsf{T}$
+    /// $b_{\ell-1} = I^\mathsf{T} (b_\ell - A x_\ell)$ where nothing is given, without the residual: of each coarse cell $I^\mathsf{T}$
     /// times the matrix of its halves, where these are rectangles with a coefficient of one.
     pub fn restrict_residual(&self, coarse: &mut [T], b: &[T], x: &[T]) {
         if let Some(operator) = &self.operator {
@@ -110,11 +118,12 @@ impl<T: Contract> Transfer<T> {
         coarse.fill(T::ZERO);
         let (shared, b) = (SharedMut::new(coarse), Source::new(b));
         self.each_cell(|tensors, batch| {
-            tensors.x.resize(tensors.n_lanes * self.own.n_nodes(), T::ZERO);
+            let own = self.own.of(batch.open);
+            tensors.x.resize(tensors.n_lanes * own.n_nodes(), T::ZERO);
             #[allow(unsafe_code)]
             // SAFETY: nobody writes b.
             unsafe {
-                gather(&self.cpu, &self.own, batch.others, &mut tensors.x, b);
+                gather(&self.cpu, own, batch.others, &mut tensors.x, b);
             }
             self.along_all(batch, |line| &line.down, tensors);
             change(tensors, batch);
@@ -125,7 +134,7 @@ impl<T: Contract> Transfer<T> {
                 scatter(&self.cpu, &self.of_coarse, batch.firsts, &tensors.x, &shared, to);
             }
         });
-        self.coarse.clear_boundary(coarse);
+        self.coarse.clear_given(coarse);
     }
 
     fn each_cell(&self, work: impl Fn(&mut Tensors<T>, &Batch<'_>) + Sync) {

@@ -25,10 +25,10 @@ type Contract<T> = (Write<T>, Read<T>, Read<T>, Structure);
 #[derive(Debug)]
 pub struct CudaCoarsest<T: Scalar> {
     device: Cuda,
-    /// Nodes inside along each axis.
+    /// Unknowns along each axis.
     n: [usize; 3],
-    /// From a node of the grid to the next along each axis.
-    strides: [usize; 3],
+    /// Where they are among the nodes of the grid.
+    inside: Places,
     /// $S^\mathsf{T}$ and S of each axis.
     matrices: [[Buffer<T, Cuda>; 3]; 2],
     /// $1 / (\lambda_i + \lambda_j + \lambda_l)$.
@@ -37,7 +37,7 @@ pub struct CudaCoarsest<T: Scalar> {
 }
 
 /// Values along each axis: the first of them, and the way from one to the next.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 struct Places {
     first: usize,
     strides: [usize; 3],
@@ -50,7 +50,9 @@ impl<T: Scalar> CudaCoarsest<T> {
     /// [`MultigridError::Gpu`] for grids that there are no kernels for, and what the device reports.
     pub fn new(device: &Cuda, grid: &BoxGrid) -> Result<Self, MultigridError> {
         check(grid)?;
-        let of_axes = [0, 1, 2].map(|axis| modes(&matrices(grid.degree(), grid.widths(axis))));
+        let free = grid.free_sides();
+        let of_axes = [0, 1, 2].map(|axis| modes(&matrices(grid.degree(), grid.widths(axis)), free[axis]));
+        let strides = grid.strides();
         let n = of_axes.each_ref().map(|(values, _)| values.len());
         let sum = |at: [usize; 3]| of_axes.iter().zip(at).map(|((values, _), at)| values[at]).sum::<f64>();
         let inverse: Vec<T> = all(n).map(|at| T::from_f64(1.0 / sum(at))).collect();
@@ -64,27 +66,29 @@ impl<T: Scalar> CudaCoarsest<T> {
         Ok(Self {
             device: device.clone(),
             n,
-            strides: grid.strides(),
+            inside: Places {
+                first: (0..3).filter(|&axis| !free[axis][0]).map(|axis| strides[axis]).sum(),
+                strides,
+            },
             matrices: [forward, [x?, y?, z?]],
             inverse,
             room: Mutex::new(room),
         })
     }
 
-    /// Solves A x = b where both are zero on the boundary.
+    /// Solves A x = b where both are zero where values are given.
     pub(super) fn solve(&self, x: &mut Buffer<T, Cuda>, b: &Buffer<T, Cuda>) -> Result<(), LinalgError> {
         let [forward, back] = &self.matrices;
         let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
         let [one, other] = &mut *room;
-        let inside = Places { first: self.strides.iter().sum(), strides: self.strides };
         let close = Places { first: 0, strides: [1, self.n[0], self.n[0] * self.n[1]] };
-        self.contract((one, close), (b, inside), forward, 0)?;
+        self.contract((one, close), (b, self.inside), forward, 0)?;
         self.contract((other, close), (one, close), forward, 1)?;
         self.contract((one, close), (other, close), forward, 2)?;
         self.device.scale_by(other, &self.inverse, one)?;
         self.contract((one, close), (other, close), back, 0)?;
         self.contract((other, close), (one, close), back, 1)?;
-        self.contract((x, inside), (other, close), back, 2)
+        self.contract((x, self.inside), (other, close), back, 2)
     }
 
     /// The matrix of an axis along it.

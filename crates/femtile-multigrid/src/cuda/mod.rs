@@ -41,6 +41,8 @@ fn check(grid: &BoxGrid) -> Result<(), MultigridError> {
         format!("{} axes: kernels are for hexahedra", grid.dimension())
     } else if grid.mapping().is_some() {
         "cells that are no rectangles, or whose coefficient is not one: choose a CPU".into()
+    } else if grid.free_sides() != [[false; 2]; 3] {
+        "free sides: choose a CPU".into()
     } else if grid.degree() > HIGHEST_DEGREE {
         format!("degree {}: there are kernels for 1 to {HIGHEST_DEGREE}", grid.degree())
     } else {

@@ -7,7 +7,7 @@ use super::product::{CellProduct, ProductRoom};
 use super::shapes::Shapes;
 use crate::grid::{BoxGrid, all};
 use crate::smoother::PostOrder;
-use crate::windows::{Rows, Windows, gather, scatter};
+use crate::windows::{self, Rows, Windows, gather, scatter};
 
 /// The largest cubes, by nodes a side, whose products of matrices are compiled at once.
 const MAX_CUBE: usize = 9;
@@ -26,7 +26,8 @@ impl<T: Contract> MappedCells<T> {
         Self {
             product: CellProduct::new(grid.degree(), shapes.kind()),
             shapes,
-            windows: Windows::new(grid, [1; 3], |_| ()).also_on(geometry.corner_strides()),
+            windows: Windows::new(grid, &windows::cells(grid), |_, _, _| ())
+                .also_on(geometry.corner_strides()),
         }
     }
 

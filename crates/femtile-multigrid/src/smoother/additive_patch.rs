@@ -11,6 +11,7 @@ use super::vertex_patch::Patches;
 use crate::cpu::each;
 use crate::grid::{BoxGrid, all};
 use crate::operator::BoxOperator;
+use crate::windows::{ByOpen, Span, patches};
 
 /// The largest eigenvalue of what a step takes off: the upper half of all is damped to a third at least.
 const LARGEST: f64 = 4.0 / 3.0;
@@ -22,7 +23,7 @@ const STEPS: usize = 12;
 /// \sum_j R_j^\mathsf{T} W_j^2 R_j = I. $$
 ///
 /// $W_j^2$ is diagonal: at each node the hat of vertex j, which falls linearly along each axis to zero where the patch ends,
-/// over the sum of the hats of all vertices inside, which is one but in cells on the boundary. Without weights a function on a
+/// over the sum of the hats of all vertices with an unknown, which is one but in cells where values are given. Without weights a function on a
 /// single cell, which each of $2^d$ patches finds, has an eigenvalue of $2^d$, and one across cells of about one; with
 /// hats none exceeds 1.5 on squares and cubes, whatever the degree.
 ///
@@ -39,7 +40,7 @@ pub struct AdditivePatches<T> {
     operator: BoxOperator<T>,
     solves: Solves<T>,
     /// Square roots of the hat of a vertex, on the nodes inside its patch, in lanes.
-    hats: Vec<T>,
+    hats: ByOpen<Vec<T>>,
     /// Square roots of $\omega$ over the sum of hats, on each node.
     shares: Vec<T>,
 }
@@ -84,8 +85,13 @@ impl<T: Contract> AdditivePatches<T> {
             cpu: cpu.clone(),
             operator: BoxOperator::new(cpu, grid),
             solves,
-            hats: hats(grid).into_iter().flat_map(in_lanes).collect(),
-            shares: sums_of_hats(grid).into_iter().map(|sum| T::from_f64(1.0 / sum.sqrt())).collect(),
+            hats: ByOpen::new(&patches(grid), |spans| {
+                hats(grid, spans).into_iter().flat_map(in_lanes).collect()
+            }),
+            shares: products(sums_of_hats(grid))
+                .into_iter()
+                .map(|sum| T::from_f64(1.0 / sum.sqrt()))
+                .collect(),
         }
     }
 
@@ -120,13 +126,16 @@ impl<T: Contract> AdditivePatches<T> {
 }
 
 /// The hat of a vertex on the nodes inside its patch.
-fn hats(grid: &BoxGrid) -> Vec<f64> {
-    let line = |axis: usize| match grid.widths(axis) {
-        [] => vec![1.0],
-        [_] => vec![1.0; grid.degree() - 1],
-        _ => hat(grid.degree()),
+fn hats(grid: &BoxGrid, spans: [&Span; 3]) -> Vec<f64> {
+    let k = grid.degree();
+    let line = |span: &Span| match (span.cells.len(), span.open) {
+        (0, _) => vec![1.0],
+        (1, [false, false]) => vec![1.0; k - 1],
+        (_, [true, _]) => hat(k).split_off(k - 1),
+        (_, [_, true]) => hat(k)[..k].to_vec(),
+        _ => hat(k),
     };
-    products([0, 1, 2].map(line))
+    products(spans.map(line))
 }
 
 /// The same along an axis.
@@ -135,20 +144,21 @@ pub(crate) fn hat(degree: usize) -> Vec<f64> {
     (1..2 * degree).map(|i| if i <= degree { nodes[i] } else { 1.0 - nodes[i - degree] }).collect()
 }
 
-/// The sum of the hats of all vertices inside, on each node; one where there is none.
-fn sums_of_hats(grid: &BoxGrid) -> Vec<f64> {
+/// The sum of the hats of all vertices with an unknown, on each node; one where there is none.
+fn sums_of_hats(grid: &BoxGrid) -> [Vec<f64>; 3] {
     let k = grid.degree();
     let nodes = Lagrange::gauss_lobatto(k).nodes().to_vec();
-    let line = |axis: usize| {
-        let n_cells = grid.widths(axis).len();
-        let sum = |node: usize| match (node / k, nodes[node % k]) {
-            (0, t) if n_cells > 1 && t > 0.0 => t,
-            (cell, t) if cell + 1 == n_cells && cell > 0 => 1.0 - t,
-            _ => 1.0,
+    [0, 1, 2].map(|axis| {
+        let (n_cells, [low, high]) = (grid.widths(axis).len(), grid.free_sides()[axis]);
+        let sum = |node: usize| {
+            let (cell, t) = (node / k, nodes[node % k]);
+            // Of the two hats of a cell.
+            let falling = if cell > 0 || low { 1.0 - t } else { 0.0 };
+            let rising = if cell + 1 < n_cells || high { t } else { 0.0 };
+            if falling + rising > 0.0 { falling + rising } else { 1.0 }
         };
         (0..grid.nodes()[axis]).map(sum).collect()
-    };
-    products([0, 1, 2].map(line))
+    })
 }
 
 /// What comes of values along each axis on all nodes.

@@ -14,8 +14,9 @@ use super::direct::of_cell;
 const STEPS: usize = 4;
 /// The largest eigenvalue over the smallest one that a step is to damp; coarser levels have those below.
 const RANGE: f64 = 15.0;
-/// Steps of the power method, and what its estimate, which comes from below, is raised by.
-const POWERS: usize = 30;
+/// Steps of the power method from a vector without relation to the matrix, and from that of another cell.
+const POWERS: [usize; 2] = [300, 30];
+/// What its estimate, which comes from below, is raised by.
 const RAISE: f64 = 1.05;
 
 /// Chebyshev's polynomial in $D^{-1} A$, D the diagonal of A, that damps its upper eigenvalues best: nothing but products.
@@ -53,7 +54,7 @@ impl<T: Contract> Chebyshev<T> {
     fn mapped(cpu: &Cpu, grid: &BoxGrid, geometry: &Geometry) -> Self {
         let mut diagonal = vec![0.0; grid.n_nodes()];
         let of_cell = of_cell(grid);
-        let mut largest = 0.0;
+        let (mut largest, mut x) = (0.0, Vec::new());
         for_matrices(cpu, grid, geometry, |first, matrix| {
             let own: Vec<f64> = matrix.iter().step_by(of_cell.len() + 1).copied().collect();
             of_cell.iter().zip(&own).for_each(|(node, entry)| diagonal[first + node] += entry);
@@ -61,10 +62,10 @@ impl<T: Contract> Chebyshev<T> {
                 let row = |row: &[f64]| row.iter().zip(x).map(|(a, x)| a * x).sum();
                 matrix.chunks_exact(x.len()).map(row).collect::<Vec<f64>>()
             };
-            largest = f64::max(largest, largest_of(&own, product));
+            largest = f64::max(largest, largest_of(&own, product, &mut x));
         });
         let inverse = |(entry, at): (f64, [usize; 3])| {
-            if grid.is_on_boundary(at) { T::ZERO } else { T::from_f64(1.0 / entry) }
+            if grid.is_given(at) { T::ZERO } else { T::from_f64(1.0 / entry) }
         };
         Self {
             cpu: cpu.clone(),
@@ -94,7 +95,7 @@ impl<T: Contract> Chebyshev<T> {
 /// One over the diagonal; zero on the boundary.
 fn inverse_diagonal<T: Contract>(grid: &BoxGrid) -> Vec<T> {
     let axes = [0, 1, 2].map(|axis| diagonals(grid.degree(), grid.widths(axis)));
-    let of = |at| if grid.is_on_boundary(at) { T::ZERO } else { T::from_f64(1.0 / entry(&axes, at)) };
+    let of = |at| if grid.is_given(at) { T::ZERO } else { T::from_f64(1.0 / entry(&axes, at)) };
     all(grid.nodes()).map(of).collect()
 }
 
@@ -136,21 +137,24 @@ fn largest_of_cell(grid: &BoxGrid, widths: [&Vec<f64>; 3]) -> f64 {
     let axes = widths.map(|widths| diagonals(grid.degree(), widths));
     let sizes = lines.each_ref().map(|line| line.mass.n_cols());
     let diagonal: Vec<f64> = all(sizes).map(|at| entry(&axes, at)).collect();
-    largest_of(&diagonal, |x| apply(&lines, x))
+    largest_of(&diagonal, |x| apply(&lines, x), &mut Vec::new())
 }
 
-/// The largest eigenvalue of a matrix over its diagonal, by the power method.
-fn largest_of(diagonal: &[f64], apply: impl Fn(&[f64]) -> Vec<f64>) -> f64 {
-    // Something of every function.
-    let mut x: Vec<f64> = (0..diagonal.len()).map(|i| (i as f64).mul_add(0.7, 1.0).sin()).collect();
+/// The largest eigenvalue of a matrix over its diagonal, by the power method from x on, which is left where it ends; from something
+/// of every function where x is empty.
+fn largest_of(diagonal: &[f64], apply: impl Fn(&[f64]) -> Vec<f64>, x: &mut Vec<f64>) -> f64 {
+    let n_steps = POWERS[usize::from(!x.is_empty())];
+    x.resize(diagonal.len(), 0.0);
+    // Something of every function, also beside what another cell's steps have left.
+    x.iter_mut().enumerate().for_each(|(i, x)| *x += 0.1 * (i as f64).mul_add(0.7, 1.0).sin());
     let mut largest = 0.0;
-    for _ in 0..POWERS {
-        let y = apply(&x);
+    for _ in 0..n_steps {
+        let y = apply(x);
         let energy: f64 = x.iter().zip(&y).map(|(x, y)| x * y).sum();
         let size: f64 = x.iter().zip(diagonal).map(|(x, d)| x * d * x).sum();
         largest = energy / size;
         let scale = size.sqrt().recip();
-        x = y.iter().zip(diagonal).map(|(y, d)| scale * y / d).collect();
+        *x = y.iter().zip(diagonal).map(|(y, d)| scale * y / d).collect();
     }
     largest
 }
@@ -185,12 +189,15 @@ mod tests {
             (1, vec![vec![0.25; 4]; 3]),
             (2, vec![vec![0.25; 4], vec![0.05; 4], vec![0.25; 3]]),
             (4, vec![vec![0.5; 3]; 3]),
+            (4, vec![vec![0.5; 4]; 2]),
+            (6, vec![vec![0.5; 2]; 3]),
         ] {
-            let grid = BoxGrid::new(degree, &widths).unwrap();
+            let free = [[true; 2], [false, true], [true; 2]];
+            let grid = BoxGrid::new(degree, &widths).unwrap().with_free_sides(free).unwrap();
             let chebyshev = Chebyshev::<f64>::new(&cpu, &grid);
             let mut x: Vec<f64> =
                 (0..grid.n_nodes()).map(|i| ((i * 7919 % 1009) as f64 - 504.0) / 504.0).collect();
-            grid.clear_boundary(&mut x);
+            grid.clear_given(&mut x);
             let mut largest = 0.0;
             let mut y = x.clone();
             for _ in 0..200 {

@@ -9,14 +9,14 @@ use crate::mapped::{Geometry, for_matrices};
 /// The most bytes that a factor may take.
 const MOST_BYTES: usize = 64 << 20;
 
-/// The exact solve on all nodes inside a grid of cells of any shape, in double precision and on one thread.
+/// The exact solve on all unknowns of a grid of cells of any shape, in double precision and on one thread.
 ///
 /// # Cost
 /// With n unknowns, $b = k\, n_x n_y$ of them between neighbours across the slowest axis: $\mathcal{O}(n b^2)$ to set up, 2 n b
 /// multiplications a solve, n b numbers.
 #[derive(Debug, Clone)]
 pub struct Direct {
-    /// Nodes inside.
+    /// The node of each unknown.
     nodes: Vec<u32>,
     factor: Cholesky<f64>,
 }
@@ -28,14 +28,13 @@ impl Direct {
         let mut unknowns = vec![None; grid.n_nodes()];
         let mut nodes = Vec::new();
         for (node, at) in all(grid.nodes()).enumerate() {
-            if !grid.is_on_boundary(at) {
+            if !grid.is_given(at) {
                 unknowns[node] = Some(nodes.len());
                 nodes.push(node as u32);
             }
         }
         let of_cell = of_cell(grid);
-        let inside = grid.nodes().map(|n| n.max(3) - 2);
-        let [n, m, _] = inside;
+        let [n, m, _] = grid.unknowns();
         let slowest = if grid.dimension() == 3 { n * m } else { n };
         let (k, dimension) = (grid.degree(), grid.dimension());
         let width = (k * (slowest + if dimension == 3 { n } else { 0 } + 1) + 1).min(nodes.len().max(1));

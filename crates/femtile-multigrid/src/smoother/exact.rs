@@ -1,12 +1,15 @@
 use std::collections::HashMap;
+use std::ops::Range;
 
 use femtile_device::Cpu;
 use femtile_tensor::Contract;
 
 use super::cholesky::Cholesky;
-use super::local::inner;
+use super::mapped_patch::cells_of;
+use crate::axis::unknowns;
 use crate::grid::{BoxGrid, all};
 use crate::mapped::{Geometry, MappedCells, ProductRoom};
+use crate::windows::{Span, patches};
 
 /// Coefficients in a patch whose ratio is larger jump.
 const JUMP: f64 = 4.0;
@@ -18,7 +21,7 @@ const ROUNDING: f64 = 1e-9;
 /// Factors of the matrices of patches in which coefficients jump; one for all patches that are alike but for their size.
 #[derive(Debug, Clone)]
 pub(crate) struct ExactPatches<T> {
-    /// Which factor a patch has, by the number of its first corner, and what its matrix is one over in units of the factored one.
+    /// Which factor a patch has, by the number of the corner that it is around, and what its matrix is one over in units of the factored one.
     of_patches: HashMap<u32, (u32, T)>,
     factors: Vec<Cholesky<T>>,
 }
@@ -42,28 +45,31 @@ impl<T: Contract> ExactPatches<T> {
         let local = LocalMatrices::new(grid, geometry);
         let (mut known, mut factors) = (HashMap::new(), Vec::new());
         let mut of_patches = HashMap::new();
+        let mut n_factored = 0;
         let mut room = ProductRoom::default();
-        for first in all([0, 1, 2].map(|axis| geometry.cells()[axis] + 1 - local.along[axis])) {
-            let cells = local.cells_at(first);
+        let spans = patches(grid);
+        for at in all(spans.each_ref().map(Vec::len)) {
+            let spans = [0, 1, 2].map(|axis| &spans[axis][at[axis]]);
+            let cells = cells_of(spans);
             if !jumps(geometry, &cells) {
                 continue;
             }
-            let corner = local.corner(first);
-            let (key, size) = local.key(&cells);
+            let (key, size) = local.key(spans, &cells);
             if !known.contains_key(&key) {
-                if (factors.len() + 1) * local.n_inside().pow(2) * size_of::<T>() > MOST_BYTES {
+                if n_factored + local.n_inside(spans).pow(2) > MOST_BYTES / size_of::<T>() {
                     continue;
                 }
                 known.insert(key.clone(), (factors.len() as u32, size));
-                factors.push(local.factor(cpu, &cells, &mut room).to());
+                n_factored += local.n_inside(spans).pow(2);
+                factors.push(local.factor(cpu, spans, &cells, &mut room).to());
             }
             let (kind, of_kind) = known[&key];
-            of_patches.insert(corner, (kind, T::from_f64(of_kind / size)));
+            of_patches.insert(local.corner(spans.map(Span::vertex)), (kind, T::from_f64(of_kind / size)));
         }
         Self { of_patches, factors }
     }
 
-    /// The exact solve of the patch with this first corner, where it has one.
+    /// The exact solve of the patch around a corner, where it has one.
     pub fn of(&self, corner: u32) -> Option<ExactSolve<'_, T>> {
         let &(kind, scale) = self.of_patches.get(&corner)?;
         Some(ExactSolve { factor: &self.factors[kind as usize], scale })
@@ -81,30 +87,26 @@ struct LocalMatrices<'a> {
     geometry: &'a Geometry,
     cells: MappedCells<f64>,
     degree: usize,
-    /// Cells of a patch along each axis, and nodes.
-    along: [usize; 3],
-    nodes: [usize; 3],
+    dimension: usize,
 }
 
 impl<'a> LocalMatrices<'a> {
     fn new(grid: &BoxGrid, geometry: &'a Geometry) -> Self {
-        let has = [0, 1, 2].map(|axis| !grid.widths(axis).is_empty());
-        let of = |with: usize| has.map(|has| if has { with } else { 1 });
         Self {
             geometry,
             cells: MappedCells::new(grid, geometry),
             degree: grid.degree(),
-            along: of(2),
-            nodes: of(2 * grid.degree() + 1),
+            dimension: grid.dimension(),
         }
     }
 
-    fn n_inside(&self) -> usize {
-        self.nodes.map(inner).iter().product()
+    /// The nodes inside a patch, of its own along each axis.
+    fn own(&self, spans: [&Span; 3]) -> [Range<usize>; 3] {
+        spans.map(|span| unknowns(self.degree * span.cells.len() + 1, span.open))
     }
 
-    fn cells_at(&self, first: [usize; 3]) -> Vec<[usize; 3]> {
-        all(self.along).map(|part| [0, 1, 2].map(|axis| first[axis] + part[axis])).collect()
+    fn n_inside(&self, spans: [&Span; 3]) -> usize {
+        self.own(spans).iter().map(ExactSizeIterator::len).product()
     }
 
     fn corner(&self, cell: [usize; 3]) -> u32 {
@@ -112,36 +114,43 @@ impl<'a> LocalMatrices<'a> {
         (0..3).map(|axis| strides[axis] * cell[axis]).sum::<usize>() as u32
     }
 
-    /// The shapes of cells in units of the first one, and its size, with which matrices grow.
-    fn key(&self, cells: &[[usize; 3]]) -> (Vec<i64>, f64) {
+    /// Open ends and the shapes of cells in units of the first one, and its size, with which matrices grow.
+    fn key(&self, spans: [&Span; 3], cells: &[[usize; 3]]) -> (Vec<i64>, f64) {
         let maps: Vec<_> = cells.iter().map(|&cell| self.geometry.map(cell)).collect();
-        let d = self.along.iter().filter(|n| **n > 1).count();
+        let d = self.dimension;
         let length = maps[0].determinant([0.5; 3]).abs().powf(1.0 / d as f64);
         let of_first = self.geometry.coefficient(cells[0]);
         let powers = maps.iter().flat_map(|map| map.powers().into_iter().take(1 << d).skip(1));
         let lengths = powers.flat_map(|power| power.into_iter().take(d)).map(|power| power / length);
         let coefficients = cells.iter().map(|&cell| (self.geometry.coefficient(cell) / of_first).ln());
         let rounded = lengths.chain(coefficients).map(|entry| (entry / ROUNDING).round() as i64);
-        (rounded.collect(), of_first * length.powi(d as i32 - 2))
+        let open = spans.into_iter().flat_map(|span| span.open).map(i64::from);
+        (open.chain(rounded).collect(), of_first * length.powi(d as i32 - 2))
     }
 
     /// The factor of the matrix of the nodes inside.
-    fn factor(&self, cpu: &Cpu, cells: &[[usize; 3]], room: &mut ProductRoom<f64>) -> Cholesky<f64> {
-        let (n, [i_x, i_y, _]) = (self.n_inside(), self.nodes.map(inner));
+    fn factor(
+        &self,
+        cpu: &Cpu,
+        spans: [&Span; 3],
+        cells: &[[usize; 3]],
+        room: &mut ProductRoom<f64>,
+    ) -> Cholesky<f64> {
+        let (n, own) = (self.n_inside(spans), self.own(spans));
         let mut rows = vec![0.0; n * n];
-        let of_cell: Vec<[usize; 3]> =
-            all(self.along.map(|n| if n > 1 { self.degree + 1 } else { 1 })).collect();
-        for (&cell, part) in cells.iter().zip(all(self.along)) {
+        let has = spans.map(|span| !span.cells.is_empty());
+        let of_cell: Vec<[usize; 3]> = all(has.map(|has| if has { self.degree + 1 } else { 1 })).collect();
+        for &cell in cells {
             let shape = self.cells.shapes.of(self.corner(cell) as usize);
             let matrix = self.cells.product.matrix(cpu, shape, room);
             let place = |at: &[usize; 3]| {
-                let mut inside = [0; 3];
-                for axis in (0..3).filter(|axis| self.nodes[*axis] > 1) {
-                    let of_patch = at[axis] + self.degree * part[axis];
-                    let is_inside = of_patch > 0 && of_patch + 1 < self.nodes[axis];
-                    inside[axis] = if is_inside { of_patch - 1 } else { return None };
-                }
-                Some((inside[2] * i_y + inside[1]) * i_x + inside[0])
+                let of_patch =
+                    [0, 1, 2].map(|axis| at[axis] + self.degree * (cell[axis] - spans[axis].cells.start));
+                let is_inside = (0..3).all(|axis| own[axis].contains(&of_patch[axis]));
+                is_inside.then(|| {
+                    let [x, y, z] = [0, 1, 2].map(|axis| of_patch[axis] - own[axis].start);
+                    (z * own[1].len() + y) * own[0].len() + x
+                })
             };
             let places: Vec<Option<usize>> = of_cell.iter().map(place).collect();
             for (row, entries) in places.iter().zip(matrix.chunks_exact(places.len())) {

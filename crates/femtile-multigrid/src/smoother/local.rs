@@ -10,12 +10,12 @@ use crate::axis::PatchLine;
 /// Values of windows side by side, and room to work in.
 #[derive(Debug)]
 pub(crate) struct Tensors<T> {
-    /// On the nodes inside, `[n_z][n_y][n_x][lanes]`.
+    /// On the nodes inside, those at open ends among them, `[n_z][n_y][n_x][lanes]`.
     pub inside: Vec<T>,
-    /// Around them: ends along x of all lines, `[m_z][m_y][2]`; ends along y of lines inside along x, `[m_z][2][n_x]`; ends
-    /// along z of those inside along x and y, `[2][n_y][n_x]`. None where there is no such axis.
+    /// Around them: the e closed ends along x of all lines, `[m_z][m_y][e]`; those along y of lines inside along x,
+    /// `[m_z][e][n_x]`; those along z of lines inside along x and y, `[e][n_y][n_x]`.
     pub around: [Vec<T>; 3],
-    /// On the planes in the middle across x, y and z.
+    /// On the planes in the middle across x, y and z, of which an open end is one.
     pub planes: [Vec<T>; 3],
     /// As long as `inside`.
     next: Vec<T>,
@@ -23,24 +23,33 @@ pub(crate) struct Tensors<T> {
 }
 
 impl<T: Contract> Tensors<T> {
-    /// For windows of so many nodes along each axis.
-    pub fn new(cpu: &Cpu, m: [usize; 3]) -> Self {
-        let zeros = |len: usize| vec![T::ZERO; len * lanes::<T>(cpu)];
-        let n = m.map(inner);
-        let or_none = |len: usize| zeros(if m[2] > 1 { len } else { 0 });
+    pub fn new() -> Self {
+        let none = || [(); 3].map(|()| Vec::new());
         Self {
-            inside: zeros(n.iter().product()),
-            next: zeros(n.iter().product()),
-            around: [zeros(m[2] * m[1] * 2), zeros(m[2] * 2 * n[0]), or_none(2 * n[1] * n[0])],
-            planes: [zeros(n[2] * n[1]), zeros(n[2] * n[0]), or_none(n[1] * n[0])],
-            room: [0, 1].map(|_| zeros(4 * (m[0] * m[1]).max(m[2] * m[0].max(m[1])))),
+            inside: Vec::new(),
+            around: none(),
+            planes: none(),
+            next: Vec::new(),
+            room: [Vec::new(), Vec::new()],
         }
     }
-}
 
-/// Nodes inside a line of so many; of an axis that there is not, the only one.
-pub(crate) fn inner(m: usize) -> usize {
-    if m == 1 { 1 } else { m - 2 }
+    /// Makes room for windows of so many nodes along each axis, n of them inside.
+    pub fn fit(&mut self, cpu: &Cpu, m: [usize; 3], n: [usize; 3]) {
+        let resize = |values: &mut Vec<T>, len: usize| values.resize(len * lanes::<T>(cpu), T::ZERO);
+        let ends = [0, 1, 2].map(|axis| m[axis] - n[axis]);
+        let around = [m[2] * m[1] * ends[0], m[2] * ends[1] * n[0], ends[2] * n[1] * n[0]];
+        let across_z = if m[2] > 1 { n[1] * n[0] } else { 0 };
+        resize(&mut self.inside, n.iter().product());
+        resize(&mut self.next, n.iter().product());
+        self.around.iter_mut().zip(around).for_each(|(values, len)| resize(values, len));
+        self.planes
+            .iter_mut()
+            .zip([n[2] * n[1], n[2] * n[0], across_z])
+            .for_each(|(values, len)| resize(values, len));
+        let of_room = 4 * (m[0] * m[1]).max(m[2] * m[0].max(m[1]));
+        self.room.iter_mut().for_each(|values| resize(values, of_room));
+    }
 }
 
 /// $x_i = A_{ii}^{-1} (b_i - A_{ib} x_b)$, where i are the nodes inside and b those around them: values that were inside do not
@@ -87,9 +96,13 @@ impl<'a, T: Contract> LocalSolve<'a, T> {
     pub fn solve(&self, cpu: &Cpu, tensors: &mut Tensors<T>) {
         let Tensors { inside, next, around, room, .. } = tensors;
         self.along_all(cpu, |line| &line.forward, inside, next);
-        self.subtract_x(cpu, inside, &around[0], room);
-        self.subtract_y(cpu, inside, &around[1], room);
-        if self.n_axes == 3 {
+        if !around[0].is_empty() {
+            self.subtract_x(cpu, inside, &around[0], room);
+        }
+        if !around[1].is_empty() {
+            self.subtract_y(cpu, inside, &around[1], room);
+        }
+        if !around[2].is_empty() {
             self.subtract_z(cpu, inside, &around[2], room);
         }
         scale(cpu, inside, &self.reciprocals);
@@ -98,22 +111,22 @@ impl<'a, T: Contract> LocalSolve<'a, T> {
     /// Ends along x: $Q_y P_z + P_y Q_z$ and $P_y P_z$ of their values.
     fn subtract_x(&self, cpu: &Cpu, inside: &mut [T], ends: &[T], [a, b]: &mut [Vec<T>; 2]) {
         let [x, y, z] = self.lines;
-        let m = y.both.n_cols();
+        let (m, e) = (y.both.n_cols(), x.ends.n_cols() / 2);
         let of_z = part(a, ends.len() / z.both.n_cols() * z.both.n_rows());
-        contract(cpu, &z.both, 2 * m, ends, of_z);
+        contract(cpu, &z.both, e * m, ends, of_z);
         let of_y = part(b, of_z.len() / (2 * m) * y.sums.n_rows());
-        contract(cpu, &y.sums, 2, of_z, of_y);
+        contract(cpu, &y.sums, e, of_z, of_y);
         subtract_contraction(cpu, &x.ends, 1, of_y, inside);
     }
 
     /// Ends along y: $\Lambda_x P_x P_z + P_x Q_z$ and $P_x P_z$ of their values inside along x.
     fn subtract_y(&self, cpu: &Cpu, inside: &mut [T], ends: &[T], [a, b]: &mut [Vec<T>; 2]) {
         let [x, y, z] = self.lines;
-        let n = x.values.len();
+        let (n, e) = (x.values.len(), y.ends.n_cols() / 2);
         let of_x = part(a, ends.len());
         contract(cpu, &x.inner, 1, ends, of_x);
         let of_z = part(b, ends.len() / z.both.n_cols() * z.both.n_rows());
-        contract(cpu, &z.both, 2 * n, of_x, of_z);
+        contract(cpu, &z.both, e * n, of_x, of_z);
         let len = of_z.len() / (2 * z.values.len());
         for pair in of_z.chunks_exact_mut(2 * len) {
             let (first, second) = pair.split_at_mut(len);

@@ -69,7 +69,9 @@ pub enum Sweep<T> {
 
 impl<T: Contract> Sweep<T> {
     pub fn new(cpu: &Cpu, grid: &BoxGrid, smoother: Smoother) -> Result<Self, MultigridError> {
-        let layer = || (0..grid.dimension()).find(|&axis| grid.widths(axis).len() == 1);
+        let has_no_vertex =
+            |axis: usize| grid.widths(axis).len() == 1 && grid.free_sides()[axis] == [false; 2];
+        let layer = || (0..grid.dimension()).find(|&axis| has_no_vertex(axis));
         if smoother.has_patches()
             && grid.mapping().is_some()
             && let Some(axis) = layer()

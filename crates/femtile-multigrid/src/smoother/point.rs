@@ -28,7 +28,7 @@ impl<T: Contract> PointGaussSeidel<T> {
 
     /// All nodes once.
     pub fn step(&self, x: &mut [T], b: &[T], order: PostOrder) {
-        let inside = all(self.grid.nodes()).filter(|&at| !self.grid.is_on_boundary(at));
+        let inside = all(self.grid.nodes()).filter(|&at| !self.grid.is_given(at));
         let mut nodes: Vec<[usize; 3]> = inside.collect();
         if order == PostOrder::Reversed {
             nodes.reverse();

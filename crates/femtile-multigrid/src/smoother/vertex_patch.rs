@@ -3,10 +3,10 @@ use femtile_device::cpu::{SharedMut, Source};
 use femtile_tensor::Contract;
 
 use super::PostOrder;
-use super::local::{LocalSolve, Tensors, inner};
-use crate::axis::PatchLine;
+use super::local::{LocalSolve, Tensors};
+use crate::axis::{PatchLine, unknowns};
 use crate::grid::BoxGrid;
-use crate::windows::{Batch, Known, Rows, Windows, gather, scatter};
+use crate::windows::{Batch, ByOpen, Known, Rows, Span, Spans, Windows, gather, patches, scatter, whole};
 
 /// Exact solves on the nodes inside patches of cells, one colour after another:
 /// $$ x \leftarrow x + R_j^\mathsf{T} A_j^{-1} (R_j b - \bar A_j \bar R_j x). $$
@@ -14,7 +14,7 @@ use crate::windows::{Batch, Known, Rows, Windows, gather, scatter};
 /// Patches of a colour stand side by side in lanes and are shared out among threads; they change nothing that another one
 /// reads, so that results have the same bits for any number of threads.
 ///
-/// Sides of patches lie between cells, so that no patch reads what is inside a cell: only the last one that has it writes it,
+/// On a free side patches have the nodes of that side as well, as if mirrored in it. Other sides lie between cells, so that no patch reads what is inside a cell: only the last one that has it writes it,
 /// all others the planes between their cells alone.
 ///
 /// # Cost
@@ -26,74 +26,96 @@ use crate::windows::{Batch, Known, Rows, Windows, gather, scatter};
 pub struct Patches<T> {
     cpu: Cpu,
     windows: Windows<PatchLine<T>>,
-    /// Nodes of a patch along each axis.
+    layouts: ByOpen<Layout>,
+}
+
+/// Where the nodes of patches are.
+#[derive(Debug, Clone)]
+struct Layout {
+    /// Nodes of a patch along each axis, and those inside.
     nodes: [usize; 3],
+    n_inside: [usize; 3],
     /// Those inside.
     inside: Rows,
-    /// Nodes around them, as [`Tensors`] has them: at the first and at the last place along the axis.
+    /// Nodes around them, as [`Tensors`] has them: at closed ends along the axis.
     around: [Rows; 3],
-    /// The planes between two cells across each axis; no nodes where the grid has one cell along it.
+    /// The planes between two cells or at an open end across each axis; no nodes where a patch has one cell and both ends closed.
     planes: [Rows; 3],
 }
 
-impl<T: Contract> Patches<T> {
-    /// The cells around every vertex inside, or around every edge or face across an axis with one cell.
-    pub fn around_vertices(cpu: &Cpu, grid: &BoxGrid) -> Self {
-        Self::of_cells(cpu, grid, [0, 1, 2].map(|axis| grid.widths(axis).len().min(2)))
-    }
-
-    /// One patch of all cells, which solves exactly.
-    pub fn whole(cpu: &Cpu, grid: &BoxGrid) -> Self {
-        Self::of_cells(cpu, grid, [0, 1, 2].map(|axis| grid.widths(axis).len()))
-    }
-
-    fn of_cells(cpu: &Cpu, grid: &BoxGrid, cells: [usize; 3]) -> Self {
-        let windows = Windows::new(grid, cells, |widths| PatchLine::new(grid.degree(), widths));
-        let nodes = [0, 1, 2].map(|axis| match grid.widths(axis) {
-            [] => 1,
-            _ => grid.degree() * cells[axis] + 1,
-        });
-        let first = nodes.map(|n| usize::from(n > 1));
+impl Layout {
+    fn new(grid: &BoxGrid, spans: [&Span; 3]) -> Self {
+        let nodes = spans.map(|span| grid.degree() * span.cells.len() + 1);
+        let own = [0, 1, 2].map(|axis| unknowns(nodes[axis], spans[axis].open));
+        let (first, n) = (own.each_ref().map(|own| own.start), own.each_ref().map(|own| own.len()));
         let across = |axis: usize, place: usize, mut first: [usize; 3], mut n: [usize; 3]| {
             (first[axis], n[axis]) = (place, 1);
             Rows::new(grid.strides(), first, n)
         };
-        let n = nodes.map(inner);
         let ends = |axis: usize, first: [usize; 3], of_axes: [usize; 3]| {
-            let [one, other] = [0, nodes[axis] - 1].map(|place| across(axis, place, first, of_axes));
-            one.in_turn(&other, if axis == 2 { n[1] } else { 1 })
+            let places = (0..own[axis].start).chain(own[axis].end..nodes[axis]);
+            let rows: Vec<Rows> = places.map(|place| across(axis, place, first, of_axes)).collect();
+            match &rows[..] {
+                [one, other] => one.in_turn(other, if axis == 2 { n[1] } else { 1 }),
+                [one] => one.clone(),
+                _ => Rows::none(),
+            }
+        };
+        let plane = |axis: usize| match (spans[axis].cells.len(), spans[axis].open) {
+            (1, [true, false]) => across(axis, 0, first, n),
+            (1, [false, true]) => across(axis, grid.degree(), first, n),
+            (2, _) => across(axis, grid.degree(), first, n),
+            _ => Rows::none(),
         };
         Self {
-            cpu: cpu.clone(),
             inside: Rows::new(grid.strides(), first, n),
             around: [
                 ends(0, [0; 3], nodes),
-                ends(1, [1, 0, 0], [n[0], nodes[1], nodes[2]]),
-                ends(2, [1, 1, 0], [n[0], n[1], nodes[2]]),
+                ends(1, [first[0], 0, 0], [n[0], nodes[1], nodes[2]]),
+                ends(2, [first[0], first[1], 0], [n[0], n[1], nodes[2]]),
             ],
-            planes: [0, 1, 2].map(|axis| match cells[axis] {
-                2 => across(axis, n[axis] / 2 + 1, first, n),
-                _ => Rows::new(grid.strides(), [0; 3], [0; 3]),
-            }),
+            planes: [0, 1, 2].map(plane),
+            n_inside: n,
             nodes,
-            windows,
+        }
+    }
+}
+
+impl<T: Contract> Patches<T> {
+    /// The cells around every vertex inside or on a free side, or around every edge or face across an axis with one cell.
+    pub fn around_vertices(cpu: &Cpu, grid: &BoxGrid) -> Self {
+        Self::of_spans(cpu, grid, &patches(grid))
+    }
+
+    /// One patch of all cells, which solves exactly.
+    pub fn whole(cpu: &Cpu, grid: &BoxGrid) -> Self {
+        Self::of_spans(cpu, grid, &whole(grid))
+    }
+
+    fn of_spans(cpu: &Cpu, grid: &BoxGrid, spans: &Spans) -> Self {
+        let line = |_, widths: &[f64], open| PatchLine::new(grid.degree(), widths, open);
+        Self {
+            cpu: cpu.clone(),
+            windows: Windows::new(grid, spans, line),
+            layouts: ByOpen::new(spans, |spans| Layout::new(grid, spans)),
         }
     }
 
     /// All patches once.
     pub fn step(&self, x: &mut [T], b: &[T], order: PostOrder) {
         let x = SharedMut::new(x);
-        let room = || (Tensors::new(&self.cpu, self.nodes), Known::nothing());
+        let room = || (Tensors::new(), Known::nothing());
         self.windows.sweep::<T, _>(&self.cpu, order, room, |(tensors, known), batch| {
             self.solve(&x, b, tensors, self.local(known, batch), batch);
         });
     }
 
-    /// $z \leftarrow z + \sum_j R_j^\mathsf{T} W_j A_j^{-1} W_j R_j r$, with the weights W of a patch in lanes.
-    pub fn add_corrections(&self, z: &mut [T], r: &[T], weights: &[T]) {
-        let room = || (vec![T::ZERO; weights.len()], Known::nothing());
-        let patch = (&self.inside, weights);
+    /// $z \leftarrow z + \sum_j R_j^\mathsf{T} W_j A_j^{-1} W_j R_j r$, with the weights W of patches in lanes.
+    pub(crate) fn add_corrections(&self, z: &mut [T], r: &[T], weights: &ByOpen<Vec<T>>) {
+        let room = || (Vec::new(), Known::nothing());
+        let patch = |batch: &Batch<'_>| (&self.layouts.of(batch.open).inside, &weights.of(batch.open)[..]);
         self.windows.add_corrections(&self.cpu, patch, z, r, room, |(next, known), values, batch| {
+            next.resize(values.len(), T::ZERO);
             self.local(known, batch).correct(&self.cpu, values, next);
         });
     }
@@ -118,14 +140,16 @@ impl<T: Contract> Patches<T> {
         local: &LocalSolve<'_, T>,
         batch: &Batch<'_>,
     ) {
-        self.read(tensors, Source::of_shared(x), b, batch.firsts);
+        let layout = self.layouts.of(batch.open);
+        tensors.fit(&self.cpu, layout.nodes, layout.n_inside);
+        self.read(tensors, layout, (Source::of_shared(x), b), batch.firsts);
         local.solve(&self.cpu, tensors);
         let (rows, values) = if batch.is_last {
             local.back(&self.cpu, tensors);
-            (std::slice::from_ref(&self.inside), std::slice::from_ref(&tensors.inside))
+            (std::slice::from_ref(&layout.inside), std::slice::from_ref(&tensors.inside))
         } else {
             local.back_to_planes(&self.cpu, tensors);
-            (&self.planes[..], &tensors.planes[..])
+            (&layout.planes[..], &tensors.planes[..])
         };
         for (rows, values) in rows.iter().zip(values).filter(|(rows, _)| rows.n_nodes() > 0) {
             #[allow(unsafe_code)]
@@ -137,13 +161,13 @@ impl<T: Contract> Patches<T> {
     }
 
     /// Right sides inside patches and values around them.
-    fn read(&self, tensors: &mut Tensors<T>, x: Source<'_, T>, b: &[T], firsts: &[u32]) {
+    fn read(&self, tensors: &mut Tensors<T>, layout: &Layout, (x, b): (Source<'_, T>, &[T]), firsts: &[u32]) {
         #[allow(unsafe_code)]
         // SAFETY: nobody writes b.
         unsafe {
-            gather(&self.cpu, &self.inside, firsts, &mut tensors.inside, Source::new(b));
+            gather(&self.cpu, &layout.inside, firsts, &mut tensors.inside, Source::new(b));
         }
-        let around = self.around.iter().zip(&mut tensors.around);
+        let around = layout.around.iter().zip(&mut tensors.around);
         for (rows, values) in around.filter(|(_, values)| !values.is_empty()) {
             #[allow(unsafe_code)]
             // SAFETY: nodes around patches are inside none of their colour, so that nobody writes them.

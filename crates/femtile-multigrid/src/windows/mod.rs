@@ -3,6 +3,9 @@
 #[allow(unsafe_code)]
 mod cpu;
 mod schedule;
+mod span;
+
+use std::ops::Range;
 
 use femtile_device::Cpu;
 use femtile_device::cpu::{SharedMut, Source};
@@ -12,12 +15,15 @@ use crate::grid::{BoxGrid, all};
 use crate::smoother::{PostOrder, scale};
 pub(crate) use cpu::{MOST_LANES, gather, scatter};
 use schedule::{Row, rows_a_batch, rows_in_turn};
+pub(crate) use span::{ByOpen, Span, Spans, cells, cells_apart, patches, whole};
 
 /// Windows with the same widths side by side, no two of which have a node in common but on their boundaries.
 #[derive(Debug)]
 pub(crate) struct Batch<'a> {
     /// Which of the kinds of each axis.
     pub kinds: [usize; 3],
+    /// Which ends along each axis are open.
+    pub open: [[bool; 2]; 3],
     /// Whether some cell is in no window that comes later.
     pub is_last: bool,
     /// The first node of each window.
@@ -26,20 +32,28 @@ pub(crate) struct Batch<'a> {
     pub others: &'a [u32],
 }
 
-/// What belongs to the kinds of the windows that came last, made again where others come.
-pub(crate) struct Known<L>(Option<([usize; 3], L)>);
+/// Kinds that are remembered: those of a slab between free sides, and more.
+const MAX_KNOWN: usize = 12;
+
+/// What belongs to the kinds of the windows that came last, made again where many others came between.
+pub(crate) struct Known<L>(Vec<([usize; 3], L)>);
 
 impl<L> Known<L> {
     pub fn nothing() -> Self {
-        Self(None)
+        Self(Vec::new())
     }
 
     /// What `make` makes for these kinds.
     pub fn of(&mut self, kinds: [usize; 3], make: impl FnOnce() -> L) -> &L {
-        if self.0.as_ref().is_some_and(|(known, _)| *known != kinds) {
-            self.0 = None;
-        }
-        &self.0.get_or_insert_with(|| (kinds, make())).1
+        let Self(known) = self;
+        let place = known.iter().position(|(of, _)| *of == kinds).unwrap_or_else(|| {
+            if known.len() == MAX_KNOWN {
+                known.clear();
+            }
+            known.push((kinds, make()));
+            known.len() - 1
+        });
+        &known[place].1
     }
 }
 
@@ -58,6 +72,11 @@ impl Rows {
             (0..3).map(|axis| (first[axis] + at[axis]) * strides[axis]).sum::<usize>() as u32
         };
         Self { offsets: all([1, n, m]).map(offset).collect(), len }
+    }
+
+    /// No nodes.
+    pub fn none() -> Self {
+        Self { offsets: Vec::new(), len: 0 }
     }
 
     /// So many of these and as many of others of the same length, until all are there.
@@ -94,40 +113,30 @@ pub(crate) struct Windows<L> {
 #[derive(Debug, Clone, Copy)]
 struct Place {
     kind: usize,
+    /// The first cell.
+    cell: usize,
+    open: [bool; 2],
     /// Whether a cell along this axis is in no window that comes later, in either order.
     is_last: [bool; 2],
 }
 
 impl<L: Sync> Windows<L> {
-    /// Windows of so many cells along each axis, one for every place where they fit; `make` is given the widths of the cells
-    /// of each kind along an axis.
-    pub fn new(grid: &BoxGrid, cells: [usize; 3], make: impl Fn(&[f64]) -> L) -> Self {
-        Self::by_axis(grid, cells, |_, widths| make(widths))
-    }
-
-    /// The same where `make` is also given the axis.
-    pub fn by_axis(grid: &BoxGrid, cells: [usize; 3], make: impl Fn(usize, &[f64]) -> L) -> Self {
+    /// Windows of these spans of cells along each axis; `make` is given the axis, the widths of the cells of each kind along it and
+    /// which of their ends are open.
+    pub fn new(grid: &BoxGrid, spans: &Spans, make: impl Fn(usize, &[f64], [bool; 2]) -> L) -> Self {
         let mut kinds: [Vec<L>; 3] = Default::default();
         let mut places: [Vec<Place>; 3] = Default::default();
         for axis in 0..3 {
-            let mut known: Vec<&[f64]> = Vec::new();
-            let widths = grid.widths(axis);
-            if widths.is_empty() {
-                kinds[axis].push(make(axis, &[]));
-                places[axis].push(Place { kind: 0, is_last: [true; 2] });
-                continue;
-            }
-            let last = widths.len() - cells[axis];
-            for (place, widths) in widths.windows(cells[axis]).enumerate() {
-                let kind = known.iter().position(|known| *known == widths).unwrap_or(known.len());
+            let mut known: Vec<(&[f64], [bool; 2])> = Vec::new();
+            for (place, span) in spans[axis].iter().enumerate() {
+                let key = (&grid.widths(axis)[span.cells.clone()], span.open);
+                let kind = known.iter().position(|known| *known == key).unwrap_or(known.len());
                 if kind == known.len() {
-                    known.push(widths);
-                    kinds[axis].push(make(axis, widths));
+                    known.push(key);
+                    kinds[axis].push(make(axis, key.0, key.1));
                 }
-                // Later windows have odd places, but the first and the last cell are in one window alone.
-                let is_at_end = place == 0 || place == last;
-                let is_last = [place % 2 == 1 || is_at_end, place % 2 == 0 || is_at_end];
-                places[axis].push(Place { kind, is_last });
+                let is_last = [false, true].map(|is_reversed| has_last(&spans[axis], place, is_reversed));
+                places[axis].push(Place { kind, cell: span.cells.start, open: span.open, is_last });
             }
         }
         let steps = [grid.strides().map(|stride| grid.degree() * stride), [0; 3]];
@@ -174,19 +183,21 @@ impl<L: Sync> Windows<L> {
     }
 
     /// $z \leftarrow z + \sum_j R_j^\mathsf{T} W \tilde A_j^{-1} W R_j r$, where $R_j$ takes the nodes inside window j and `solve`
-    /// is $\tilde A_j^{-1}$ of values side by side; weights W are the same for all windows, in lanes.
-    pub fn add_corrections<T: Contract, R>(
+    /// is $\tilde A_j^{-1}$ of values side by side; `patch` has these nodes and the weights W in lanes.
+    pub fn add_corrections<'p, T: Contract, R>(
         &self,
         cpu: &Cpu,
-        (inside, weights): (&Rows, &[T]),
+        patch: impl Fn(&Batch<'_>) -> (&'p Rows, &'p [T]) + Sync,
         z: &mut [T],
         r: &[T],
         room: impl Fn() -> R + Sync,
         solve: impl Fn(&mut R, &mut Vec<T>, &Batch<'_>) + Sync,
     ) {
         let (z, r) = (SharedMut::new(z), Source::new(r));
-        let room = || (vec![T::ZERO; weights.len()], room());
+        let room = || (Vec::new(), room());
         self.sweep::<T, _>(cpu, PostOrder::Same, room, |(values, room), batch| {
+            let (inside, weights) = patch(batch);
+            values.resize(weights.len(), T::ZERO);
             #[allow(unsafe_code)]
             // SAFETY: nobody writes r.
             unsafe {
@@ -223,8 +234,11 @@ impl<L: Sync> Windows<L> {
                     let all: Vec<[usize; 3]> = all.collect();
                     for windows in all.chunks(n_lanes) {
                         let [firsts, others] = self.steps.map(|steps| {
-                            let first =
-                                |at: &[usize; 3]| (0..3).map(|axis| steps[axis] * at[axis]).sum::<usize>();
+                            let first = |at: &[usize; 3]| {
+                                (0..3)
+                                    .map(|axis| steps[axis] * self.places[axis][at[axis]].cell)
+                                    .sum::<usize>()
+                            };
                             let mut firsts = [0; MOST_LANES];
                             firsts.iter_mut().zip(windows).for_each(|(to, at)| *to = first(at) as u32);
                             firsts
@@ -232,6 +246,7 @@ impl<L: Sync> Windows<L> {
                         let [of_y, of_z] = kinds(&rows[0]);
                         work(&Batch {
                             kinds: [kind, of_y, of_z],
+                            open: [0, 1, 2].map(|axis| self.places[axis][windows[0][axis]].open),
                             is_last: windows.iter().any(|at| is_last(*at)),
                             firsts: &firsts[..windows.len()],
                             others: &others[..windows.len()],
@@ -241,6 +256,16 @@ impl<L: Sync> Windows<L> {
             }
         }
     }
+}
+
+/// Whether a cell at this place is in no window at a place that comes later.
+fn has_last(spans: &[Span], place: usize, is_reversed: bool) -> bool {
+    let comes_later = (place % 2 == 1) == is_reversed;
+    let near =
+        [place.checked_sub(1), Some(place + 1)].into_iter().flatten().filter_map(|near| spans.get(near));
+    let is_in = |cell: usize| near.clone().any(|span| comes_later && span.cells.contains(&cell));
+    let Range { start, end } = spans[place].cells;
+    start == end || (start..end).any(|cell| !is_in(cell))
 }
 
 /// Which places come first.

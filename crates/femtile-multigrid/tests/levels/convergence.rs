@@ -45,6 +45,65 @@ fn errors_fall_with_the_order_of_the_elements() {
     }
 }
 
+/// Sides that are free in pairs of opposite ones, or not.
+const FREE: [[[bool; 2]; 3]; 3] = [
+    [[true, false], [false, true], [false; 2]],
+    [[true; 2], [false; 2], [true, false]],
+    [[true; 2], [true, false], [true; 2]],
+];
+
+#[test]
+fn errors_fall_with_the_order_of_the_elements_where_sides_are_free() {
+    for ((dimension, degree, n_levels), free) in
+        [(2, 1, 5), (2, 3, 4), (3, 1, 4), (3, 2, 3)].into_iter().flat_map(|of| FREE.map(|free| (of, free)))
+    {
+        // Quarters of a wave between ends, half of one between ends alike.
+        let factor = move |axis: usize, x: f64| match free[axis] {
+            [false, false] => (PI * x).sin(),
+            [true, false] => (0.5 * PI * x).cos(),
+            [false, true] => (0.5 * PI * x).sin(),
+            [true, true] => (PI * x).cos(),
+        };
+        let square = |axis: usize| if free[axis][0] == free[axis][1] { PI * PI } else { 0.25 * PI * PI };
+        let wave = |at: [f64; 3]| (0..dimension).map(|axis| factor(axis, at[axis])).product::<f64>();
+        let energy: f64 = (0..dimension).map(square).sum();
+        let error = |n_levels: usize| {
+            let coarse = BoxGrid::unit(dimension, degree, 2).unwrap().with_free_sides(free).unwrap();
+            let cpu = Cpu::new(0).unwrap();
+            let multigrid =
+                Multigrid::<f64>::new(&cpu, &coarse, n_levels, MultigridConfig::default()).unwrap();
+            let b = Buffer::from_vec(&cpu, multigrid.grid().load(|at| energy * wave(at))).unwrap();
+            let product = multigrid.grid().load_of_product(factor);
+            let off =
+                product.iter().zip(b.as_slice()).map(|(p, b)| (energy * p - b).abs()).fold(0.0, f64::max);
+            assert!(off < 1e-14, "{off}");
+            let mut u = Buffer::from_vec(&cpu, vec![f64::NAN; b.len()]).unwrap();
+            let outcome = multigrid.solve_full(&mut u, &b, 1e-11, 30).unwrap();
+            assert!(outcome.is_converged, "{outcome:?}");
+            multigrid.grid().error_l2(u.as_slice(), wave, degree + 3)
+        };
+        let order = (error(n_levels - 1) / error(n_levels)).log2();
+        assert!(order > degree as f64 + 0.8, "{dimension}, {degree}, {free:?}: order {order}");
+    }
+}
+
+#[test]
+fn free_sides_take_as_many_iterations() {
+    for (dimension, degree, n_levels) in [(2, 1, 5), (2, 2, 4), (2, 4, 4), (3, 1, 4), (3, 2, 3), (3, 3, 3)] {
+        for smoother in PATCHES.into_iter().chain([Smoother::Chebyshev]) {
+            let closed = BoxGrid::unit(dimension, degree, 2).unwrap();
+            let expected = preconditioned::<f64>(&closed, n_levels, smoother).0;
+            for free in FREE {
+                let grid = closed.clone().with_free_sides(free).unwrap();
+                let found = preconditioned::<f64>(&grid, n_levels, smoother).0;
+                let single = preconditioned::<f32>(&grid, n_levels, smoother).0;
+                assert!(found <= expected + 1, "{dimension} {degree} {smoother:?}: {found}, {expected}");
+                assert!(single <= found + 1, "{dimension} {degree} {smoother:?}: {single}, {found}");
+            }
+        }
+    }
+}
+
 /// Iterations of conjugate gradients with a cycle in the precision `T`, and the solution.
 fn preconditioned<T: Scalar>(coarse: &BoxGrid, n_levels: usize, smoother: Smoother) -> (usize, Vec<f64>)
 where

@@ -4,11 +4,14 @@ use femtile_device::{Buffer, Cpu, Element};
 use femtile_linalg::LinearOperator;
 use femtile_multigrid::BoxGrid;
 
-/// The nodes inside, in the order of their numbers.
+/// The nodes inside and on free sides, in the order of their numbers.
 pub fn inside(grid: &BoxGrid) -> Vec<usize> {
-    let [n, m, l] = grid.nodes();
-    let is_inside = |at: usize, n: usize| n == 1 || (at > 0 && at + 1 < n);
-    let node = |&i: &usize| is_inside(i % n, n) && is_inside(i / n % m, m) && is_inside(i / (n * m), l);
+    let ([n, m, l], free) = (grid.nodes(), grid.free_sides());
+    let is_inside = |axis: usize, at: usize, n: usize| {
+        n == 1 || ((at > 0 || free[axis][0]) && (at + 1 < n || free[axis][1]))
+    };
+    let node =
+        |&i: &usize| is_inside(0, i % n, n) && is_inside(1, i / n % m, m) && is_inside(2, i / (n * m), l);
     (0..grid.n_nodes()).filter(node).collect()
 }
 
@@ -50,7 +53,7 @@ pub fn solve(a: &[f64], n: usize, chosen: &[usize], b: &[f64]) -> Vec<f64> {
     rows.iter().map(|row| row[size]).collect()
 }
 
-/// Numbers between −1 and 1 on the nodes inside.
+/// Numbers between −1 and 1 on the nodes inside and on free sides.
 pub fn random(grid: &BoxGrid, seed: u64) -> Vec<f64> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {

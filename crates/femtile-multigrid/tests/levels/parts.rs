@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use femtile_device::cpu::SimdLevel;
 use femtile_device::{Buffer, Cpu};
@@ -30,8 +31,23 @@ fn boxes_whose_cells_come_in_pairs_are_refinements() {
     assert_eq!(coarsened(&[&[1.0, 1.0, 2.0, 1.0], &[1.0; 2]]), None);
 }
 
-/// Grids of odd and even counts of cells, equal and unequal widths.
+/// Grids of odd and even counts of cells, equal and unequal widths, and some of them with free sides.
 fn grids() -> Vec<BoxGrid> {
+    let (low, high, both, none) = ([true, false], [false, true], [true; 2], [false; 2]);
+    let sides = [
+        [low, both, none],
+        [both, high, none],
+        [high, none, none],
+        [low, none, none],
+        [both, low, high],
+        [low, high, both],
+        [none, both, both],
+    ];
+    let free = |(grid, free): (BoxGrid, _)| grid.with_free_sides(free).unwrap();
+    closed_grids().into_iter().chain(closed_grids().into_iter().zip(sides).map(free)).collect()
+}
+
+fn closed_grids() -> Vec<BoxGrid> {
     let uneven = |n: usize| (0..n).map(|i| 0.3 + 0.1 * (i * i % 5) as f64).collect::<Vec<_>>();
     vec![
         BoxGrid::new(1, &[uneven(5), vec![0.5; 4]]).unwrap(),
@@ -102,33 +118,49 @@ fn the_operator_is_symmetric_and_positive_and_the_same_on_every_device() {
     }
 }
 
-/// Nodes inside the cells around each vertex inside, in the order of colours: the numbers of cells before a vertex along
-/// x, y and z, even or odd, are the bits of its colour. A patch has the only cell of an axis with one.
-pub fn patches(grid: &BoxGrid) -> Vec<Vec<usize>> {
+/// Nodes with unknowns but those on the far sides of the cells around each vertex with one, in the order of colours: how many such
+/// vertices come before along x, y and z, even or odd, are the bits of its colour. The vertex comes with them. An axis with one
+/// cell and no such vertex has all of it.
+fn patches_with_vertices(grid: &BoxGrid) -> Vec<(usize, Vec<usize>)> {
     let [n, m, _] = grid.nodes();
-    let degree = grid.degree();
-    let counts = [0, 1, 2].map(|axis| grid.widths(axis).len());
-    let places = counts.map(|count| count.max(2) - 1);
-    let along = |axis: usize, at: usize| match counts[axis] {
-        0 => 0..1,
-        count => degree * at + 1..degree * (at + count.min(2)),
+    let (degree, nodes, free) = (grid.degree(), grid.nodes(), grid.free_sides());
+    // The node of each vertex, and the nodes of its patch.
+    let of_axis = |axis: usize| -> Vec<(usize, Range<usize>)> {
+        let cells = grid.widths(axis).len();
+        let [low, high] = free[axis].map(usize::from);
+        let unknowns = 1 - low..degree * cells + high;
+        let around = |vertex: usize| {
+            let node = degree * vertex;
+            (node, unknowns.start.max((node + 1).saturating_sub(degree))..unknowns.end.min(node + degree))
+        };
+        match (cells, 1 - low..cells + high) {
+            (0, _) => vec![(0, 0..1)],
+            (_, vertices) if vertices.is_empty() => vec![(nodes[axis] / 2, unknowns)],
+            (_, vertices) => vertices.map(around).collect(),
+        }
     };
+    let axes = [0, 1, 2].map(of_axis);
     let mut found = Vec::new();
     for colour in 0..8 {
-        for z in 0..places[2] {
-            for y in 0..places[1] {
-                for x in 0..places[0] {
+        for (z, of_z) in axes[2].iter().enumerate() {
+            for (y, of_y) in axes[1].iter().enumerate() {
+                for (x, of_x) in axes[0].iter().enumerate() {
                     if (x % 2) + 2 * (y % 2) + 4 * (z % 2) != colour {
                         continue;
                     }
-                    let row = |j: usize, k: usize| along(0, x).map(move |i| (k * m + j) * n + i);
-                    let nodes = along(2, z).flat_map(|k| along(1, y).flat_map(move |j| row(j, k)));
-                    found.push(nodes.collect());
+                    let row = |j: usize, k: usize| of_x.1.clone().map(move |i| (k * m + j) * n + i);
+                    let nodes = of_z.1.clone().flat_map(|k| of_y.1.clone().flat_map(move |j| row(j, k)));
+                    found.push(((of_z.0 * m + of_y.0) * n + of_x.0, nodes.collect()));
                 }
             }
         }
     }
     found
+}
+
+/// The nodes of these patches.
+pub fn patches(grid: &BoxGrid) -> Vec<Vec<usize>> {
+    patches_with_vertices(grid).into_iter().map(|(_, nodes)| nodes).collect()
 }
 
 /// `[cui2024]`, eq. (2.7) by dense solves.
@@ -151,7 +183,11 @@ fn layers() -> impl Iterator<Item = BoxGrid> {
     };
     let layers =
         [(2, [4, 1, 0]), (3, [1, 8, 0]), (2, [4, 1, 4]), (3, [1, 4, 2]), (2, [4, 6, 1]), (4, [1, 1, 4])];
-    layers.into_iter().map(layer)
+    let free = |grid: BoxGrid| {
+        let sides = grid.free_sides().map(|_| [false, true]);
+        grid.with_free_sides(sides).unwrap()
+    };
+    layers.map(layer).into_iter().chain(layers.map(layer).map(free))
 }
 
 #[test]
@@ -190,7 +226,7 @@ fn a_step_of_patches_is_that_of_the_definition() {
 }
 
 /// Square roots of the hats of the vertices of patches at the nodes inside these, over the sums of all hats there.
-fn weights(grid: &BoxGrid, patches: &[Vec<usize>]) -> Vec<Vec<f64>> {
+fn weights(grid: &BoxGrid, patches: &[(usize, Vec<usize>)]) -> Vec<Vec<f64>> {
     let ([n, m, _], k) = (grid.nodes(), grid.degree());
     let line = Lagrange::gauss_lobatto(k).nodes().to_vec();
     let split = |node: usize| [node % n, node / n % m, node / (n * m)];
@@ -198,10 +234,10 @@ fn weights(grid: &BoxGrid, patches: &[Vec<usize>]) -> Vec<Vec<f64>> {
         let (node, vertex) = (split(node), split(vertex));
         (0..3).map(|axis| 1.0 - line[node[axis].abs_diff(vertex[axis])]).product()
     };
-    let hats = |patch: &Vec<usize>| patch.iter().map(|&node| hat(node, patch[patch.len() / 2])).collect();
+    let hats = |(vertex, patch): &(usize, Vec<usize>)| patch.iter().map(|&node| hat(node, *vertex)).collect();
     let mut found: Vec<Vec<f64>> = patches.iter().map(hats).collect();
     let mut sums = vec![0.0; grid.n_nodes()];
-    let pairs = || patches.iter().flatten().copied();
+    let pairs = || patches.iter().flat_map(|(_, patch)| patch).copied();
     pairs().zip(found.iter().flatten()).for_each(|(node, hat)| sums[node] += hat);
     pairs().zip(found.iter_mut().flatten()).for_each(|(node, hat)| *hat = (*hat / sums[node]).sqrt());
     found
@@ -213,9 +249,9 @@ pub fn adds_up_what_patches_find(grid: &BoxGrid, tolerance: f64) {
     let plain = Cpu::with_simd(1, SimdLevel::Scalar).unwrap();
     let (a, n) = (matrix(&BoxOperator::<f64>::new(&plain, grid)), grid.n_nodes());
     let (begin, b) = (random(grid, 1), random(grid, 2));
-    let patches = patches(grid);
+    let patches = patches_with_vertices(grid);
     let mut z = vec![0.0; n];
-    for (patch, weights) in patches.iter().zip(weights(grid, &patches)) {
+    for ((_, patch), weights) in patches.iter().zip(weights(grid, &patches)) {
         let residual = |node: usize| b[node] - dot(&a[node * n..(node + 1) * n], &begin);
         let r: Vec<f64> = patch.iter().zip(&weights).map(|(&node, w)| w * residual(node)).collect();
         let found = solve(&a, n, patch, &r);

@@ -20,6 +20,21 @@ fn grids_out_of_range_are_named() {
 }
 
 #[test]
+fn one_side_at_least_has_to_be_given() {
+    let grid = || BoxGrid::unit(2, 1, 4).unwrap();
+    let error = grid().with_free_sides([[true; 2], [true; 2], [false; 2]]).unwrap_err();
+    assert_eq!(error, MultigridError::Free);
+    let free = [[true; 2], [true, false], [true; 2]];
+    assert_eq!(grid().with_free_sides(free).unwrap().free_sides(), [[true; 2], [true, false], [false; 2]]);
+    // A free side has unknowns where there is a single cell.
+    let strip = BoxGrid::new(1, &[vec![0.5; 4], vec![1.0]]).unwrap();
+    assert!(matches!(refused(&strip, 1), MultigridError::Coarsest { axis: 1, cells: 1, least: 2, .. }));
+    let strip = strip.with_free_sides([[false; 2], [false, true], [false; 2]]).unwrap();
+    assert_eq!(strip.n_unknowns(), 3);
+    assert!(Multigrid::<f64>::new(&Cpu::new(1).unwrap(), &strip, 2, MultigridConfig::default()).is_ok());
+}
+
+#[test]
 fn levels_that_cannot_be_are_refused_before_anything_is_made() {
     let one_cell = BoxGrid::unit(2, 1, 1).unwrap();
     assert_eq!(refused(&one_cell, 2), MultigridError::Coarsest { axis: 0, cells: 1, least: 2, most: 32 });
