@@ -255,6 +255,38 @@ fn deformed_and_curved_cells_take_hardly_more_iterations() {
 }
 
 #[test]
+fn sides_without_values_take_as_many_iterations() {
+    let flux = |side: &str| format!("[[boundary]]\nwhere = \"{side}\"\nneumann = \"1 + y\"\n");
+    let robin = "[[boundary]]\nwhere = \"ymin\"\nrobin = { coefficient = 0.5, value = \"x\" }\n";
+    let half = |text: &str| text.replace("where = \"all\"", "where = \"xmin\"");
+    let with = |more: String| move |text: &str| text.replace("[solver]", &format!("{more}[solver]"));
+    for (dimension, cells) in [(2, 8), (3, 4)] {
+        for (degree, deform) in [(1, 0.0), (3, 0.0), (2, 0.1)] {
+            let text = |solver: &str| {
+                let mesh = mesh(dimension, cells).replace("] }", &format!("], deform = {deform} }}"));
+                case(&mesh, degree, "sigma = 2", solver)
+            };
+            let closed = solve(&text(GMG)).0.solve.iterations;
+            let cases: [&dyn Fn(&str) -> String; 4] = [
+                &half,
+                &with(flux("ymax")),
+                &with(flux("xmin") + &flux("xmax")),
+                &with(flux("xmax") + robin),
+            ];
+            for change in cases {
+                let (_, expected) = solve(&change(&text("")));
+                for solver in ["", "gmg.smoother = \"chebyshev\"", "method = \"gmres\""] {
+                    let (report, u) = solve(&change(&text(&format!("{GMG}\n{solver}"))));
+                    assert_close(&u, &expected);
+                    let found = report.solve.iterations;
+                    assert!(found <= closed + 3, "{dimension} {degree} {solver}: {found}, {closed}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn jumps_between_cells_take_hardly_more_iterations() {
     for (dimension, cells) in [(2, 8), (3, 4)] {
         let text = |sigma: &str| {
@@ -294,19 +326,18 @@ fn what_is_no_box_or_too_coarse_is_refused_with_advice() {
     let gmg = square(GMG);
     let l_shape = case("{ kind = \"l_shape\", cells = 4 }", 2, "", GMG);
     let odd = case(&mesh(2, 35), 2, "", GMG);
-    let half = gmg.replace("where = \"all\"", "where = \"xmin\"");
-    let flux = gmg.replace("[solver]", "[[boundary]]\nwhere = \"ymax\"\nneumann = 1\n[solver]");
+    let part = gmg.replace("where = \"all\"", "where = \"x < 0.3\"");
+    let none = gmg.replace("dirichlet =", "neumann =").replace("[[bound", "lambda = 1\n[[bound");
     let deformed = mesh(2, 4).replace("] }", "], deform = 0.1 }");
     let points = case(&deformed, 2, "", &format!("{GMG}\ngmg.smoother = \"point\""));
-    let bent_flux = case(&deformed, 2, "", GMG)
-        .replace("[solver]", "[[boundary]]\nwhere = \"ymax\"\nneumann = 1\n[solver]");
+    let bent_part = case(&deformed, 2, "", GMG).replace("where = \"all\"", "where = \"y > 0.7\"");
     for (text, key, words) in [
         (points, "solver.preconditioner", ["smooths by points", "\"vertex-patch\""]),
-        (bent_flux, "solver.preconditioner", ["around the point (0.500, 1.000, 0.000)", "`dirichlet`"]),
+        (bent_part, "solver.preconditioner", ["around the point (0.000, 0.500, 0.000)", "`dirichlet`"]),
         (l_shape, "solver.preconditioner", ["cells do not fill the rows", "use \"pmg\""]),
         (odd, "solver.preconditioner", ["35 along x", "1 to 16"]),
-        (half, "solver.preconditioner", ["the side ", "`dirichlet`"]),
-        (flux, "solver.preconditioner", ["the side y = 1", "`dirichlet`"]),
+        (part, "solver.preconditioner", ["a part of the side y = 0", "`dirichlet`"]),
+        (none, "solver.preconditioner", ["on one side of the box", "`dirichlet`"]),
         (
             gmg.replace("degree = 2", "degree = 2\ncomponents = 2"),
             "solver.preconditioner",

@@ -65,7 +65,7 @@ pub enum PreconditionerName {
     /// Algebraic multigrid, its levels in single precision: iterations hardly grow with the mesh. For degree 1.
     Amg,
     /// Geometric multigrid, its levels in single precision: a few iterations for every degree and any number of cells. On
-    /// boxes, deformed ones too, with u given on the whole boundary; on GPUs where hexahedra are of one size.
+    /// boxes, deformed ones too, with u given on whole sides, one at least; on GPUs where hexahedra are of one size.
     Gmg,
     /// p-multigrid, its levels in single precision: from the degree down to 1 without a matrix, algebraic multigrid below. On
     /// quadrilaterals and hexahedra of any shape; on GPUs on hexahedra.

@@ -29,7 +29,7 @@ impl Boxes {
     /// Of a case that asks for geometric multigrid.
     ///
     /// # Errors
-    /// [`CaseError::Input`] where the cells do not stand in rows or u is not given on the whole boundary.
+    /// [`CaseError::Input`] where the cells do not stand in rows, or u is given on parts of sides or on none.
     pub fn of(case: &Case, problem: &TensorProblem<'_>) -> Result<Self, CaseError> {
         let space = problem.space();
         let lattice = Lattice::of(space).map_err(|lack| {
@@ -38,13 +38,17 @@ impl Boxes {
         let smoother = case.file.solver.gmg.clone().unwrap_or_default().smoother;
         let finest = finest(&lattice, problem, smoother).map_err(|error| refused(case, error))?;
         let (nodes, given) = (lattice.nodes(space), problem.constraints().dofs());
-        if let Some((axis, is_upper)) = free_side(&finest, &nodes, given) {
-            let side = lattice.side(axis, is_upper);
-            let message = format!(
-                "needs u given on the whole boundary, and it is not on the side {side}: put a `dirichlet` there"
-            );
-            return Err(refuse(case, &message));
-        }
+        let finest = with_free_sides(finest, &nodes, given).map_err(|lack| match lack {
+            Some((axis, is_upper)) => {
+                let side = lattice.side(axis, is_upper);
+                let message = format!(
+                    "needs u given everywhere or nowhere on each side, and it is on a part of the side {side}: put a \
+                     `dirichlet` on all of it"
+                );
+                refuse(case, &message)
+            }
+            None => refuse(case, "needs u given on one side of the box at least: put a `dirichlet` there"),
+        })?;
         Ok(Self { is_known: given.len() == space.n_dofs(), finest, nodes })
     }
 
@@ -55,11 +59,11 @@ impl Boxes {
     }
 }
 
-/// A cycle for −∇·(σ̄∇u) with u = 0 on the whole boundary, up to a factor, which conjugate gradients do not see, on the cells
+/// A cycle for −∇·(σ̄∇u) with u = 0 where it is given and without flux through all other sides, up to a factor, which conjugate gradients do not see, on the cells
 /// that the corners of the mesh span.
 ///
 /// σ̄ has one number for each cell, the mean of the diagonal of σ in its middle; entries that differ everywhere alike stretch the
-/// box instead. What else σ does and λ are left to the iterations.
+/// box instead. What else σ does, λ and the coefficients of Robin sides are left to the iterations.
 ///
 /// # Errors
 /// [`CaseError::Input`] where there are no levels for the box.
@@ -169,21 +173,45 @@ fn means(entries: &[[f64; 3]]) -> [f64; 3] {
     [0, 1, 2].map(|axis| entries.iter().map(|entry| entry[axis]).sum::<f64>() / entries.len() as f64)
 }
 
-/// A side of the box on which u is not given everywhere, by its axis and whether it is the upper one.
-fn free_side(grid: &BoxGrid, nodes: &[u32], given: &[u32]) -> Option<(usize, bool)> {
+/// The box with free sides where u is not given; in place of it a side on a part of which it is, by its axis and whether it is the
+/// upper one, or none where all are free.
+fn with_free_sides(grid: BoxGrid, nodes: &[u32], given: &[u32]) -> Result<BoxGrid, Option<(usize, bool)>> {
     // Values are given on the boundary alone, so that their number tells.
-    if given.len() == grid.n_nodes() - grid.n_unknowns() {
-        return None;
+    let is_complete = |grid: &BoxGrid| given.len() == grid.n_nodes() - grid.n_unknowns();
+    if is_complete(&grid) {
+        return Ok(grid);
     }
-    let along = grid.nodes();
     let mut is_given = vec![false; nodes.len()];
     given.iter().for_each(|&dof| is_given[nodes[dof as usize] as usize] = true);
-    let side_of = |node: usize| {
-        let at = [node % along[0], node / along[0] % along[1], node / (along[0] * along[1])];
-        let on_side = |axis: usize| at[axis] == 0 || at[axis] + 1 == along[axis];
-        (0..grid.dimension()).find(|&axis| on_side(axis)).map(|axis| (axis, at[axis] > 0))
+    let along = grid.nodes();
+    let sides = (0..grid.dimension()).flat_map(|axis| [(axis, false), (axis, true)]);
+    let (free, fixed): (Vec<_>, Vec<_>) =
+        sides.partition(|&of| nodes_of_side(along, of).any(|node| !is_given[node]));
+    let flags = [0, 1, 2].map(|axis| [false, true].map(|is_upper| free.contains(&(axis, is_upper))));
+    let grid = grid.with_free_sides(flags).map_err(|_| None)?;
+    if is_complete(&grid) {
+        return Ok(grid);
+    }
+    let has_part = |of: &(usize, bool)| {
+        let is_alone = |node: usize| !fixed.iter().any(|&other| lies_on(along, other, node));
+        nodes_of_side(along, *of).any(|node| is_given[node] && is_alone(node))
     };
-    (0..is_given.len()).filter(|&node| !is_given[node]).find_map(side_of)
+    Err(free.into_iter().find(has_part))
+}
+
+/// The numbers of the nodes on the lower or upper side across an axis of a grid with so many along each.
+fn nodes_of_side(along: [usize; 3], (axis, is_upper): (usize, bool)) -> impl Iterator<Item = usize> {
+    let strides = [1, along[0], along[0] * along[1]];
+    let first = if is_upper { (along[axis] - 1) * strides[axis] } else { 0 };
+    let [one, other] = [(axis + 1) % 3, (axis + 2) % 3];
+    (0..along[one] * along[other])
+        .map(move |i| first + i % along[one] * strides[one] + i / along[one] * strides[other])
+}
+
+/// Whether a node lies on a side.
+fn lies_on(along: [usize; 3], (axis, is_upper): (usize, bool), node: usize) -> bool {
+    let at = [node % along[0], node / along[0] % along[1], node / (along[0] * along[1])][axis];
+    at == if is_upper { along[axis] - 1 } else { 0 }
 }
 
 /// The cycle, and what there is to tell of its levels, the finest first.
@@ -198,8 +226,11 @@ where
 {
     let multigrid = Multigrid::<T, D>::below(device, &boxes.finest, config)?;
     let has_patches = config.smoother.has_patches();
-    // A patch has the one cell of an axis that there may be, or two.
-    let along = |grid: &BoxGrid, axis: usize| grid.widths(axis).len().max(2) - 1;
+    // A patch for each vertex with an unknown, or for the one cell of an axis that has none.
+    let along = |grid: &BoxGrid, axis: usize| {
+        let n_free = grid.free_sides()[axis].iter().filter(|is_free| **is_free).count();
+        (grid.widths(axis).len() + n_free).max(2) - 1
+    };
     let n_patches = |grid: &BoxGrid| (0..grid.dimension()).map(|axis| along(grid, axis)).product();
     let level = |(level, grid): (usize, &BoxGrid)| LevelReport {
         n_rows: grid.n_unknowns(),
