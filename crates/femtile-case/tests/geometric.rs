@@ -339,11 +339,6 @@ fn what_is_no_box_or_too_coarse_is_refused_with_advice() {
         (part, "solver.preconditioner", ["a part of the side y = 0", "`dirichlet`"]),
         (none, "solver.preconditioner", ["on one side of the box", "`dirichlet`"]),
         (
-            gmg.replace("degree = 2", "degree = 2\ncomponents = 2"),
-            "solver.preconditioner",
-            ["one component", "jacobi"],
-        ),
-        (
             case("{ kind = \"square\", cells = [4, 4] }", 1, "", GMG),
             "solver.preconditioner",
             ["triangle", "\"amg\""],

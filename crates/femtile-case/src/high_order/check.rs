@@ -125,13 +125,8 @@ fn check_products(case: &Case, request: Request, kind: CellKind) -> Result<(), C
     let wrong = |key: &str, message: String| Err(case.wrong(&["solver".into(), key.into()], message));
     if case.file.space.components != 1 && is_assembled(case) {
         let message = "several components have an operator without a matrix alone: take operator = \"matrix-free\" and \
-                       preconditioner = \"jacobi\" or \"none\"";
+                       preconditioner = \"pmg\", \"gmg\", \"jacobi\" or \"none\"";
         return Err(case.wrong(&["space".into(), "components".into()], message));
-    }
-    if let (2.., Some(name)) = (case.file.space.components, solver.preconditioner.of_cells()) {
-        let message =
-            format!("{name} is for one component: use \"jacobi\", or solve for one after the other");
-        return wrong("preconditioner", message);
     }
     if let (Request::Cuda(_), Some(lack)) = (request, lack_of_gpus(case, kind)) {
         return Err(needs_cpu(case, &lack));

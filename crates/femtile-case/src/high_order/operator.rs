@@ -11,8 +11,8 @@ use femtile_fem::matrix_free::{
 };
 use femtile_fem::tensor::{TensorProblem, assemble};
 use femtile_linalg::krylov::cg::vector_bytes;
-use femtile_linalg::precondition::Diagonal;
-use femtile_linalg::{LinearOperator, Preconditioner, Transfer};
+use femtile_linalg::precondition::{ByComponent, Diagonal};
+use femtile_linalg::{LinalgError, LinearOperator, Preconditioner, Transfer};
 use femtile_multigrid::BoxKernels;
 use femtile_tensor::Contract;
 
@@ -38,6 +38,14 @@ pub(super) trait CellDevice<T: Contract + Lanes>: Device {
         rule: CellRule,
     ) -> Result<Operator<T, Self>, FemError>;
 
+    /// A preconditioner for each of so many components by itself, of so many entries; of one it is that one.
+    fn by_component(
+        &self,
+        one: Box<dyn Preconditioner<T, Self>>,
+        n_entries: usize,
+        components: usize,
+    ) -> Result<Box<dyn Preconditioner<T, Self>>, LinalgError>;
+
     /// Between the spaces of two problems on the same cells, the one of lower degree first.
     fn transfer(
         &self,
@@ -54,6 +62,19 @@ impl<T: Contract + Lanes> CellDevice<T> for Cpu {
         _: CellRule,
     ) -> Result<Operator<T, Self>, FemError> {
         Ok(Box::new(on_cpu))
+    }
+
+    fn by_component(
+        &self,
+        one: Box<dyn Preconditioner<T, Self>>,
+        n_entries: usize,
+        components: usize,
+    ) -> Result<Box<dyn Preconditioner<T, Self>>, LinalgError> {
+        Ok(if components == 1 {
+            one
+        } else {
+            Box::new(ByComponent::new(self, one, (n_entries, components))?)
+        })
     }
 
     fn transfer(
@@ -78,6 +99,16 @@ impl<T: Contract + Lanes> CellDevice<T> for Cuda {
         let config = CudaMatrixFreeConfig::default();
         let operator = CudaMatrixFree::new(self, space, terms(problem), rule, constrained, config)?;
         Ok(Box::new(operator.with_facets(problem.facet_matrices())?))
+    }
+
+    /// Several components were refused.
+    fn by_component(
+        &self,
+        one: Box<dyn Preconditioner<T, Self>>,
+        _: usize,
+        _: usize,
+    ) -> Result<Box<dyn Preconditioner<T, Self>>, LinalgError> {
+        Ok(one)
     }
 
     fn transfer(
@@ -193,10 +224,13 @@ fn matrix_free<'a, D: OperatorDevice>(
     timings.assemble = clock.seconds();
     clock.begin(Stage::Setup);
     let n = right.values().len();
+    let of_all = |(one, levels): Preconditioning<D>| -> Result<Preconditioning<D>, LinalgError> {
+        Ok((CellDevice::<f64>::by_component(device, one, n / components, components)?, levels))
+    };
     let (preconditioner, levels): Preconditioning<D> = match (case.file.solver.preconditioner, boxes) {
         (PreconditionerName::None, _) => (Box::new(Diagonal::identity(device, n)?), Vec::new()),
-        (PreconditionerName::Gmg, Some(boxes)) => geometric::preconditioner(device, case, boxes)?,
-        (PreconditionerName::Pmg, _) => degrees::preconditioner((cpu, device), case, problem)?,
+        (PreconditionerName::Gmg, Some(boxes)) => of_all(geometric::preconditioner(device, case, boxes)?)?,
+        (PreconditionerName::Pmg, _) => of_all(degrees::preconditioner((cpu, device), case, problem)?)?,
         // Algebraic multigrid was refused without a matrix, and there are boxes for geometric multigrid.
         (PreconditionerName::Jacobi | PreconditionerName::Amg | PreconditionerName::Gmg, _) => {
             (Box::new(Diagonal::of_entries(device, on_cpu.diagonal())?), Vec::new())

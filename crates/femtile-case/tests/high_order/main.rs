@@ -166,10 +166,17 @@ fn components_are_what_cases_of_one_component_give() {
         let entry = text[begin..end].split(',').nth(component).unwrap().trim();
         text.replace(&text[begin - 1..=end], entry)
     };
-    let found: Vec<Report> = ["cg", "merged-cg", "pipelined-cg"]
-        .iter()
-        .map(|method| solve(&format!("{COMPONENTS}method = \"{method}\"\n")).unwrap())
-        .collect();
+    let solvers = [
+        "method = \"cg\"",
+        "method = \"merged-cg\"",
+        "method = \"pipelined-cg\"",
+        "preconditioner = \"pmg\"",
+        "preconditioner = \"gmg\"",
+        "preconditioner = \"gmg\"\ngmg = { smoother = \"chebyshev\", precision = \"double\" }",
+    ];
+    let found = solvers.map(|solver| solve(&format!("{COMPONENTS}{solver}\n")).unwrap());
+    let iterations = found.each_ref().map(|report| report.solve.iterations);
+    assert!(iterations[3..].iter().all(|few| 2 * few < iterations[0]), "{iterations:?}");
     assert_eq!((found[0].space.components, found[0].space.n_dofs), (3, 3 * 343));
     assert_eq!(found[0].functionals.len(), 12);
     for component in 0..3 {

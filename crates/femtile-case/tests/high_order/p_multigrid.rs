@@ -184,11 +184,6 @@ fn what_there_is_no_cycle_for_is_refused_with_advice() {
     let tetrahedra = text("").replace(", cell = \"hexahedron\"", "").replace("degree = 2", "degree = 1");
     for (text, key, words) in [
         (tetrahedra, "solver.preconditioner", ["tetrahedron", "\"amg\""]),
-        (
-            text("").replace("degree = 2", "degree = 2\ncomponents = 2"),
-            "solver.preconditioner",
-            ["one component", "\"jacobi\""],
-        ),
         (text("operator = \"assembled\""), "solver.operator", ["not from a matrix", "\"auto\""]),
         (text("method = \"merged-cg\""), "solver.method", ["jacobi", "\"cg\""]),
         (text("method = \"pipelined-cg\"\namg = { cycle = \"k\" }"), "solver.method", ["K cycles", "\"cg\""]),

@@ -1,5 +1,6 @@
 //! Preconditioners that need no more than the matrix.
 
+mod by_component;
 pub mod polynomial;
 mod residual_size;
 
@@ -8,6 +9,7 @@ use femtile_device::{Buffer, Device, HostDevice, Scalar};
 use crate::sparse::csr::{Csr, CsrKernels};
 use crate::vector::VectorKernels;
 use crate::{LinalgError, Preconditioner, error::need};
+pub use by_component::ByComponent;
 pub use residual_size::ResidualSize;
 
 /// A diagonal preconditioner $z_i = d_i r_i$: Jacobi's, or none at all.

@@ -1,0 +1,101 @@
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use femtile_device::{Buffer, Cpu, Scalar};
+use rayon::prelude::*;
+
+use crate::error::need;
+use crate::{LinalgError, Preconditioner};
+
+/// Entries that a thread takes at least.
+const MIN_LEN: usize = 4096;
+
+/// A preconditioner for each component of a vector field by itself, $z_c = M^{-1} r_c$, where the values of all components at a
+/// node stand side by side.
+///
+/// # Cost
+/// That of the one it is made of for each component, and two passes over the vectors; room for one component twice.
+pub struct ByComponent<T: Scalar> {
+    one: Box<dyn Preconditioner<T, Cpu>>,
+    n: usize,
+    /// Residual and correction of a component.
+    room: Mutex<[Buffer<T, Cpu>; 2]>,
+}
+
+impl<T: Scalar> fmt::Debug for ByComponent<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ByComponent").field("n", &self.n).finish_non_exhaustive()
+    }
+}
+
+impl<T: Scalar> ByComponent<T> {
+    /// For so many components of so many entries each.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub fn new(
+        cpu: &Cpu,
+        one: Box<dyn Preconditioner<T, Cpu>>,
+        (n_entries, n): (usize, usize),
+    ) -> Result<Self, LinalgError> {
+        let room = [Buffer::zeros(cpu, n_entries)?, Buffer::zeros(cpu, n_entries)?];
+        Ok(Self { one, n, room: Mutex::new(room) })
+    }
+}
+
+impl<T: Scalar> Preconditioner<T, Cpu> for ByComponent<T> {
+    fn apply(&self, z: &mut Buffer<T, Cpu>, r: &Buffer<T, Cpu>) -> Result<(), LinalgError> {
+        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        let [own_r, own_z] = &mut *room;
+        let (cpu, n) = (z.device().clone(), self.n);
+        need("z", own_r.len() * n, z.len())?;
+        need("r", own_r.len() * n, r.len())?;
+        for component in 0..n {
+            let (from, to) = (r.as_slice(), own_r.as_mut_slice());
+            cpu.install(|| {
+                let pairs = to.par_iter_mut().zip(from.par_chunks_exact(n)).with_min_len(MIN_LEN);
+                pairs.for_each(|(to, from)| *to = from[component]);
+            });
+            self.one.apply(own_z, own_r)?;
+            let (from, to) = (own_z.as_slice(), z.as_mut_slice());
+            cpu.install(|| {
+                let pairs = to.par_chunks_exact_mut(n).zip(from).with_min_len(MIN_LEN);
+                pairs.for_each(|(to, from)| to[component] = *from);
+            });
+        }
+        Ok(())
+    }
+
+    fn is_fixed(&self) -> bool {
+        self.one.is_fixed()
+    }
+
+    fn expect(&self, length: f64) {
+        self.one.expect(length);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::precondition::Diagonal;
+
+    #[test]
+    fn each_component_takes_the_same() {
+        let cpu = Cpu::new(2).unwrap();
+        for (n_entries, n) in [(0, 3), (1, 2), (5, 1), (20_011, 3)] {
+            let entries: Vec<f64> = (0..n_entries).map(|i| 1.0 + i as f64).collect();
+            let one = || Box::new(Diagonal::of_entries(&cpu, entries.clone()).unwrap());
+            let m = ByComponent::new(&cpu, one(), (n_entries, n)).unwrap();
+            let r: Vec<f64> = (0..n_entries * n).map(|i| (i as f64).sin()).collect();
+            let r = Buffer::from_vec(&cpu, r).unwrap();
+            let mut z = Buffer::from_vec(&cpu, vec![f64::NAN; r.len()]).unwrap();
+            m.apply(&mut z, &r).unwrap();
+            for (i, (z, r)) in z.as_slice().iter().zip(r.as_slice()).enumerate() {
+                assert_eq!(*z, r * (1.0 / (1.0 + (i / n) as f64)));
+            }
+            let mut short = Buffer::zeros(&cpu, n_entries * n + 1).unwrap();
+            assert!(matches!(m.apply(&mut short, &r), Err(LinalgError::Length { field: "z", .. })));
+        }
+    }
+}
