@@ -220,10 +220,11 @@ impl<T: Contract> MappedPatches<T> {
         along_all(|line| &line.forward, r);
         let n_lanes = lanes::<T>(&self.cpu);
         let vertex = self.layouts.of(batch.open).vertex;
+        let corners = batch.others;
         let mut weights = [[T::ZERO; MOST_LANES]; 3];
         for lane in 0..n_lanes {
-            let corner = batch.others[lane.min(batch.others.len() - 1)] + vertex;
-            (0..3).for_each(|axis| weights[axis][lane] = self.weights[corner as usize][axis]);
+            let of_lane = self.weights[(corners[lane.min(corners.len() - 1)] + vertex) as usize];
+            (0..3).for_each(|axis| weights[axis][lane] = of_lane[axis]);
         }
         self.cpu.vectorize(
             #[inline(always)]
