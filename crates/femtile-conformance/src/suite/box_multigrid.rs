@@ -29,13 +29,29 @@ fn cells(degree: usize, counts: [usize; 3]) -> BoxGrid {
     BoxGrid::new(degree, &[widths(0), widths(1), widths(2)]).unwrap()
 }
 
-/// Random values with zeros on the boundary.
+/// Free sides: a lower one, an upper one, opposite ones, and all but one.
+const FREE: [[[bool; 2]; 3]; 4] = [
+    [[true, false], [false; 2], [false; 2]],
+    [[false; 2], [false, true], [false, true]],
+    [[false; 2], [true; 2], [true, false]],
+    [[true; 2], [true; 2], [false, true]],
+];
+
+/// The same boxes with free sides.
+fn with_free_sides(grid: &BoxGrid) -> [BoxGrid; 4] {
+    FREE.map(|free| grid.clone().with_free_sides(free).unwrap())
+}
+
+/// Random values with zeros where values are given.
 fn values<T: Scalar>(grid: &BoxGrid, random: &mut Random) -> Vec<T> {
-    let nodes = grid.nodes();
+    let (nodes, free) = (grid.nodes(), grid.free_sides());
     let mut x = random.vector(grid.n_nodes());
     for (i, x) in x.iter_mut().enumerate() {
         let at = [i % nodes[0], i / nodes[0] % nodes[1], i / (nodes[0] * nodes[1])];
-        if (0..3).any(|axis| at[axis] == 0 || at[axis] + 1 == nodes[axis]) {
+        let is_given = |axis: usize| {
+            (at[axis] == 0 && !free[axis][0]) || (at[axis] + 1 == nodes[axis] && !free[axis][1])
+        };
+        if (0..3).any(is_given) {
             *x = T::ZERO;
         }
     }
@@ -67,18 +83,23 @@ fn smooths<T: Contract>(
     kernel: PatchKernel,
     tolerance: f64,
 ) {
-    let grid = cells(degree, counts);
+    smooths_on::<T>(device, &cells(degree, counts), kernel, tolerance);
+}
+
+fn smooths_on<T: Contract>(device: &Cuda, grid: &BoxGrid, kernel: PatchKernel, tolerance: f64) {
     let mut random = Random::new(11);
-    let (start, b) = (values::<T>(&grid, &mut random), values::<T>(&grid, &mut random));
+    let (start, b) = (values::<T>(grid, &mut random), values::<T>(grid, &mut random));
     let on_device = Buffer::from_host(device, &b).unwrap();
-    let patches = CudaPatches::new(device, &grid, kernel, None).unwrap();
+    let patches = CudaPatches::new(device, grid, kernel, None).unwrap();
     for order in [PostOrder::Same, PostOrder::Reversed] {
-        let (cpu, reference) = (Cpu::new(1).unwrap(), reference::<T>(&grid, kernel));
+        let (cpu, reference) = (Cpu::new(1).unwrap(), reference::<T>(grid, kernel));
         let mut wanted = Buffer::from_host(&cpu, &start).unwrap();
         reference.smooth(&mut wanted, &Buffer::from_host(&cpu, &b).unwrap(), order).unwrap();
         let mut x = Buffer::from_host(device, &start).unwrap();
         patches.step(&mut x, &on_device, order).unwrap();
-        let what = format!("degree {degree}, {counts:?} cells, {kernel:?}, {order:?}");
+        let (counts, free) = ([0, 1, 2].map(|axis| grid.widths(axis).len()), grid.free_sides());
+        let what =
+            format!("degree {}, {counts:?} cells, free {free:?}, {kernel:?}, {order:?}", grid.degree());
         assert_close(&x.to_host().unwrap(), wanted.as_slice(), tolerance, &what);
     }
 }
@@ -116,6 +137,68 @@ pub fn steps_of_additive_patches_agree_with_the_reference(device: &Cuda, scope: 
         for degree in 1..=8 {
             smooths::<f64>(device, degree, [4, 6, 4], additive, 1e-12);
             smooths::<f32>(device, degree, [4, 4, 4], additive, 2e-5);
+        }
+    }
+}
+
+/// Patches on free sides, in every kernel.
+pub fn free_sides_are_smoothed_as_by_the_reference(device: &Cuda, scope: &Scope) {
+    for (degree, counts) in [(1, [4, 6, 4]), (2, [4, 3, 2]), (3, [2, 4, 2])] {
+        for (i, grid) in with_free_sides(&cells(degree, counts)).into_iter().enumerate() {
+            for kernel in kernels(degree).chain([PatchKernel::Additive]) {
+                smooths_on::<f64>(device, &grid, kernel, 1e-12);
+                if scope.has_every_kind || i == 3 {
+                    smooths_on::<f32>(device, &grid, kernel, 1e-5);
+                }
+            }
+        }
+    }
+    // A layer of cells with a vertex on one side, or on both.
+    for free in [[true, false], [false, true], [true; 2]] {
+        let layer = cells(2, [4, 1, 4]).with_free_sides([[false; 2], free, [true, false]]).unwrap();
+        smooths_on::<f64>(device, &layer, PatchKernel::Skeleton, 1e-12);
+        smooths_on::<f64>(device, &layer, PatchKernel::Additive, 1e-12);
+    }
+    if scope.has_every_kind {
+        for grid in (4..=8).flat_map(|degree| with_free_sides(&cells(degree, [4, 6, 4]))) {
+            for kernel in KERNELS.into_iter().chain([PatchKernel::Additive]) {
+                smooths_on::<f64>(device, &grid, kernel, 1e-12);
+                smooths_on::<f32>(device, &grid, kernel, 2e-5);
+            }
+        }
+        for grid in with_free_sides(&cells(1, [512, 4, 4])) {
+            smooths_on::<f64>(device, &grid, PatchKernel::Stencil, 1e-12);
+        }
+    }
+}
+
+/// Residuals, transfers and cycles on boxes with free sides.
+pub fn cycles_with_free_sides_are_those_of_the_reference(device: &Cuda, scope: &Scope) {
+    let highest = if scope.has_every_kind { 8 } else { 2 };
+    for degree in 1..=highest {
+        for grid in with_free_sides(&uneven(degree, [4, 3, 2])) {
+            residual_agrees::<f64>(device, &grid, 1e-12);
+            residual_agrees::<f32>(device, &grid, 1e-5);
+        }
+        for grid in with_free_sides(&uneven(degree, [2, 1, 3])) {
+            transfers_nest::<f64>(device, &grid, [2; 3], 1e-11);
+            transfers_nest::<f64>(device, &grid, [1, 2, 1], 1e-11);
+            transfers_nest::<f32>(device, &grid, [2, 1, 2], 1e-4);
+        }
+    }
+    for grid in with_free_sides(&cells(1, [4, 3, 5])) {
+        residual_agrees::<f64>(device, &grid, 1e-12);
+        residual_agrees::<f32>(device, &grid, 1e-5);
+    }
+    for (degree, counts) in [(1, [4, 2, 6]), (2, [4, 4, 2]), (3, [4, 1, 2])] {
+        for grid in with_free_sides(&cells(degree, counts)).into_iter().skip(1) {
+            cycles_agree::<f64>(device, &grid, 1e-12);
+        }
+    }
+    if scope.has_every_kind {
+        for grid in (1..=8).flat_map(|degree| with_free_sides(&cells(degree, [8, 4, 6]))) {
+            cycles_agree::<f64>(device, &grid, 1e-11);
+            cycles_agree::<f32>(device, &grid, 1e-4);
         }
     }
 }
@@ -263,7 +346,8 @@ fn parted(grid: &BoxGrid, parts: [usize; 3]) -> BoxGrid {
         let n = parts[axis];
         grid.widths(axis).iter().flat_map(|width| vec![width / n as f64; n]).collect()
     };
-    BoxGrid::new(grid.degree(), &[of_axis(0), of_axis(1), of_axis(2)]).unwrap()
+    let parted = BoxGrid::new(grid.degree(), &[of_axis(0), of_axis(1), of_axis(2)]).unwrap();
+    parted.with_free_sides(grid.free_sides()).unwrap()
 }
 
 fn transfers_nest<T: Contract>(device: &Cuda, coarse: &BoxGrid, parts: [usize; 3], tolerance: f64) {
@@ -450,6 +534,10 @@ pub fn grids_of_other_shapes_are_refused(device: &Cuda, _scope: &Scope) {
     let cycle = GeometricMultigrid::<f64, Cuda>::below(device, &other, Smoother::VertexPatch).unwrap();
     let mut nodes: Vec<u32> = (0..other.n_nodes() as u32).collect();
     nodes[3] = 5;
+    let free = other.clone().with_free_sides(FREE[0]).unwrap();
+    let kernel = LadderKernel::all().next().unwrap();
+    let error = CudaPatchLadder::<f64>::new(device, &free, kernel, None).expect_err("free sides");
+    assert!(error.to_string().contains("free sides"), "{error}");
     let layer = cells(2, [4, 1, 4]);
     let error =
         GeometricMultigrid::<f64, Cuda>::below(device, &layer, Smoother::VertexPatch).expect_err("one layer");

@@ -5,9 +5,10 @@
 
 const u32 K = FEMTILE_DEGREE;
 
-// Of all cells those at `places` and at every so many from there on: how many along each axis.
+// Of all cells those at `places` and at every so many from there on: how many along each axis. Of the nodes along an axis those
+// from the lowest to the highest have unknowns.
 struct Cells {
-    u64 counts[3], places[3], steps[3], cells[3];
+    u64 counts[3], places[3], steps[3], cells[3], lowest[3], highest[3];
 
     __device__ inline u32 count() const { return (u32)(counts[0] * counts[1] * counts[2]); }
 };
@@ -27,13 +28,19 @@ struct Cell {
     }
 
     // Whether nodes with this place in the cell along an axis were not met before, as far as this axis tells.
-    __device__ inline bool is_first(u32 axis, u32 node) const {
-        return (node > 0 && node < K) || at[axis] % 2 == 0;
+    __device__ inline bool is_first(const Cells& cells, u32 axis, u32 node) const {
+        return (node > 0 && node < K) || at[axis] % 2 == 0 || (node == K && at[axis] + 1 == (u32)cells.cells[axis]);
     }
 
-    __device__ inline bool is_on_boundary(const Cells& cells, u32 axis, u32 node) const {
+    // Whether nodes with this place have values that are given, as far as this axis tells.
+    __device__ inline bool is_given(const Cells& cells, u32 axis, u32 node) const {
         const u32 place = K * at[axis] + node;
-        return place == 0 || place == K * (u32)cells.cells[axis];
+        return place < (u32)cells.lowest[axis] || place > (u32)cells.highest[axis];
+    }
+
+    // Whether no cell comes after it along an axis and the side behind it is free.
+    __device__ inline bool is_last_and_free(const Cells& cells, u32 axis) const {
+        return at[axis] + 1 == (u32)cells.cells[axis] && K * (at[axis] + 1) == (u32)cells.highest[axis];
     }
 };
 

@@ -1,5 +1,6 @@
 use femtile_device::cuda::{Header, Structure};
 
+use crate::axis::unknowns;
 use crate::grid::{BoxGrid, all};
 
 pub(super) const CELLS_HEADER: Header = Header { name: "cells.cuh", text: include_str!("cells.cuh") };
@@ -31,7 +32,9 @@ impl Cells {
     fn every(grid: &BoxGrid, steps: [usize; 3], places: [usize; 3]) -> Self {
         let cells = [0, 1, 2].map(|axis| grid.widths(axis).len());
         let counts = [0, 1, 2].map(|axis| (cells[axis] - places[axis]).div_ceil(steps[axis]));
-        let words = [counts, places, steps, cells].into_iter().flatten();
+        let nodes = [0, 1, 2].map(|axis| unknowns(grid.nodes()[axis], grid.free_sides()[axis]));
+        let (lowest, highest) = (nodes.each_ref().map(|n| n.start), nodes.each_ref().map(|n| n.end - 1));
+        let words = [counts, places, steps, cells, lowest, highest].into_iter().flatten();
         Self { n: counts.iter().product(), words: words.map(|word| word as u64).collect() }
     }
 

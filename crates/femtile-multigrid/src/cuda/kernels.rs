@@ -56,7 +56,8 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
     }
 
     fn box_coarsest(&self, grid: &BoxGrid) -> Result<Self::Sweep, MultigridError> {
-        let is_patch = (0..3).all(|axis| matches!(grid.widths(axis), [one, other] if one == other));
+        let is_pair = |axis: usize| matches!(grid.widths(axis), [one, other] if one == other);
+        let is_patch = (0..3).all(is_pair) && !grid.free_sides().as_flattened().contains(&true);
         Ok(if is_patch {
             CudaSweep::Patches(Arc::new(CudaPatches::new(self, grid, PatchKernel::Whole, None)?))
         } else {

@@ -41,8 +41,6 @@ fn check(grid: &BoxGrid) -> Result<(), MultigridError> {
         format!("{} axes: kernels are for hexahedra", grid.dimension())
     } else if grid.mapping().is_some() {
         "cells that are no rectangles, or whose coefficient is not one: choose a CPU".into()
-    } else if grid.free_sides() != [[false; 2]; 3] {
-        "free sides: choose a CPU".into()
     } else if grid.degree() > HIGHEST_DEGREE {
         format!("degree {}: there are kernels for 1 to {HIGHEST_DEGREE}", grid.degree())
     } else {
@@ -63,7 +61,8 @@ pub fn lack_of_gpus(grid: &BoxGrid) -> Option<String> {
 fn check_patches(grid: &BoxGrid) -> Result<(), MultigridError> {
     check(grid)?;
     equal_widths(grid)?;
-    let Some(axis) = (0..3).find(|&axis| grid.widths(axis).len() == 1) else { return Ok(()) };
+    let has_no_vertex = |&axis: &usize| grid.widths(axis).len() == 1 && grid.free_sides()[axis] == [false; 2];
+    let Some(axis) = (0..3).find(has_no_vertex) else { return Ok(()) };
     Err(MultigridError::Gpu { message: format!("axis {axis} has one layer of cells: choose two or more") })
 }
 

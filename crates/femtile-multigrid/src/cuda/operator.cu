@@ -1,6 +1,6 @@
 // r = b - A x, or -A x without b, for the Laplacian on boxes, rows of cells along x of a colour at once, of which no two have a node in common:
 //   A = sum over cells of  K x M x M + M x K x M + M x M x K.
-// The first row that has a node takes b, later ones subtract; rows of the boundary are zero.
+// The first row that has a node takes b, later ones subtract; rows of nodes whose values are given are zero.
 //
 // A team of threads goes along a row from cell to cell, a thread a line, and hands on what two cells share. It begins a cell
 // earlier, of which it takes nothing else. Mass and stiffness are the same seen from either end, so that sums and
@@ -69,7 +69,7 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS)
     const u32 end = begin + (u32)cells.steps[0] < n_cells ? begin + (u32)cells.steps[0] : n_cells;
     const T width_y = __ldg(widths + n_cells + cell.at[1]);
     const T width_z = __ldg(widths + n_cells + cells.cells[1] + cell.at[2]);
-    const bool is_zero = cell.is_on_boundary(cells, 1, q), is_first = cell.is_first(1, q);
+    const bool is_zero = cell.is_given(cells, 1, q), is_first = cell.is_first(cells, 1, q);
 
     // As many turns as the longest row of a block has.
     for (u32 turn = 0; turn <= (u32)cells.steps[0]; ++turn) {
@@ -120,10 +120,10 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS)
 #pragma unroll
                 for (u32 i = 0; i < N; ++i) {
                     const u64 node = column + i * layer;
-                    if (is_zero || cell.is_on_boundary(cells, 0, p) || cell.is_on_boundary(cells, 2, i)) {
+                    if (is_zero || cell.is_given(cells, 0, p) || cell.is_given(cells, 2, i)) {
                         r[node] = 0;
                     } else {
-                        const T before = is_first && cell.is_first(2, i) ? (b ? __ldg(b + node) : 0) : r[node];
+                        const T before = is_first && cell.is_first(cells, 2, i) ? (b ? __ldg(b + node) : 0) : r[node];
                         r[node] = before - product[i];
                     }
                 }

@@ -2,7 +2,8 @@
 //   a(dx, dy, dz) = s_x K_dx M_dy M_dz + s_y M_dx K_dy M_dz + s_z M_dx M_dy K_dz,  K = (-1 2 -1), M = (1 4 1) / 6.
 //
 // A block takes a row of nodes along x. The eight rows around it do not change meanwhile: what they add comes first, from
-// each value twice, once for the nodes beside it and once for its own.
+// each value twice, once for the nodes beside it and once for its own. Beyond a free side nodes have their mirror images, with
+// which integrals of nodes on the side are twice as large.
 #include "femtile.cuh"
 #include "reciprocal.cuh"
 #include "colour.cuh"
@@ -25,13 +26,32 @@ struct Weights {
     }
 };
 
+// A row of nodes along x: where it is, the way to the rows beside it, and by how much right sides are to be multiplied.
+struct Row {
+    u64 first;
+    long long below_y, above_y, below_z, above_z;
+    T factor;
+
+    __device__ inline Row(const Colour& colour, u64 y, u64 z) {
+        const long long row = (long long)colour.row, layer = (long long)colour.layer;
+        const bool is_low_y = y == 0, is_high_y = y == colour.cells[1], is_low_z = z == 0, is_high_z = z == colour.cells[2];
+        first = y * colour.row + z * colour.layer;
+        below_y = is_low_y ? row : -row;
+        above_y = is_high_y ? -row : row;
+        below_z = is_low_z ? layer : -layer;
+        above_z = is_high_z ? -layer : layer;
+        factor = (is_low_y || is_high_y ? (T)2 : (T)1) * (is_low_z || is_high_z ? (T)2 : (T)1);
+    }
+};
+
 // What the eight rows around one add at its nodes: with the weights of nodes at the same place, and of those next to it.
 struct Around {
     T own, next;
 
-    __device__ inline Around(const Weights& weights, const T* x, u64 row, u64 layer) {
-        const T y = x[-(long long)row] + x[row], z = x[-(long long)layer] + x[layer];
-        const T both = (x[-(long long)(layer + row)] + x[-(long long)(layer - row)]) + (x[layer - row] + x[layer + row]);
+    __device__ inline Around(const Weights& weights, const T* x, const Row& row) {
+        const T y = x[row.below_y] + x[row.above_y], z = x[row.below_z] + x[row.above_z];
+        const T both = (x[row.below_z + row.below_y] + x[row.below_z + row.above_y])
+            + (x[row.above_z + row.below_y] + x[row.above_z + row.above_y]);
         own = weights.own[1][0] * y + weights.own[0][1] * z + weights.own[1][1] * both;
         next = weights.next[1][0] * y + weights.next[0][1] * z + weights.next[1][1] * both;
     }
@@ -43,49 +63,57 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS)
     FEMTILE_DYNAMIC_SHARED(T, shared);
     const u32 n = (u32)colour.row, at = blockIdx.x;
     const u64 y = 1 + colour.places[1] + 2 * (at % colour.counts[1]), z = 1 + colour.places[2] + 2 * (at / colour.counts[1]);
-    const u64 first = y * colour.row + z * colour.layer;
+    const Row row(colour, y, z);
     T *const own = shared, *const next = shared + n, *const rest = shared + 2 * n;
     const Weights weights(colour.scales);
     for (u32 i = threadIdx.x; i < n; i += FEMTILE_THREADS) {
-        const Around around(weights, x + first + i, colour.row, colour.layer);
-        own[i] = x[first + i];
+        const Around around(weights, x + row.first + i, row);
+        own[i] = x[row.first + i];
         next[i] = around.next;
-        rest[i] = b[first + i] - around.own;
+        rest[i] = row.factor * (i == 0 || i + 1 == n ? (T)2 : (T)1) * b[row.first + i] - around.own;
     }
     __syncthreads();
     const T inverse = reciprocal(weights.own[0][0]);
     for (u32 turn = 0; turn < 2; ++turn) {
-        // The first node inside has an even place.
-        const u32 begin = 1 + (turn + (u32)colour.is_reversed) % 2;
-        for (u32 i = begin + 2 * threadIdx.x; i + 1 < n; i += 2 * FEMTILE_THREADS) {
-            const T sides = weights.next[0][0] * (own[i - 1] + own[i + 1]) + (next[i - 1] + next[i + 1]);
+        // The first node with an unknown has an even place.
+        const u32 begin = (u32)colour.first[0] + (turn + (u32)colour.is_reversed) % 2;
+        for (u32 i = begin + 2 * threadIdx.x; i <= (u32)colour.last[0]; i += 2 * FEMTILE_THREADS) {
+            const u32 below = i == 0 ? 1 : i - 1, above = i + 1 == n ? i - 1 : i + 1;
+            const T sides = weights.next[0][0] * (own[below] + own[above]) + (next[below] + next[above]);
             own[i] = (rest[i] - sides) * inverse;
-            x[first + i] = own[i];
+            x[row.first + i] = own[i];
         }
         __syncthreads();
     }
 }
 
-// r = b - A x, or -A x without b, zero on the boundary.
+// r = b - A x, or -A x without b, zero where values are given.
 extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS)
     box_stencil_residual(T* r, const T* b, const T* x, Colour colour) {
     FEMTILE_DYNAMIC_SHARED(T, shared);
     const u32 n = (u32)colour.row, n_rows = (u32)colour.cells[1] + 1;
-    const u64 y = blockIdx.x % n_rows, z = blockIdx.x / n_rows, first = y * colour.row + z * colour.layer;
-    if (y == 0 || y == colour.cells[1] || z == 0 || z == colour.cells[2]) {
+    const u64 y = blockIdx.x % n_rows, z = blockIdx.x / n_rows;
+    const Row row(colour, y, z);
+    const u64 first = row.first;
+    if (y < colour.first[1] || y > colour.last[1] || z < colour.first[2] || z > colour.last[2]) {
         for (u32 i = threadIdx.x; i < n; i += FEMTILE_THREADS) r[first + i] = 0;
         return;
     }
     T* const next = shared;
     const Weights weights(colour.scales);
     for (u32 i = threadIdx.x; i < n; i += FEMTILE_THREADS) {
-        const Around around(weights, x + first + i, colour.row, colour.layer);
+        const Around around(weights, x + first + i, row);
         const T own = x[first + i];
         next[i] = around.next + weights.next[0][0] * own;
-        r[first + i] = (b ? b[first + i] : 0) - around.own - weights.own[0][0] * own;
+        r[first + i] = around.own + weights.own[0][0] * own;
     }
     __syncthreads();
+    const T share = (T)1 / row.factor;
     for (u32 i = threadIdx.x; i < n; i += FEMTILE_THREADS) {
-        r[first + i] = i == 0 || i + 1 == n ? 0 : r[first + i] - (next[i - 1] + next[i + 1]);
+        const u32 below = i == 0 ? 1 : i - 1, above = i + 1 == n ? i - 1 : i + 1;
+        const T product = r[first + i] + (next[below] + next[above]);
+        const T of_ends = i == 0 || i + 1 == n ? (T)0.5 : (T)1;
+        const bool is_given = i < (u32)colour.first[0] || i > (u32)colour.last[0];
+        r[first + i] = is_given ? (T)0 : (b ? b[first + i] : 0) - share * of_ends * product;
     }
 }

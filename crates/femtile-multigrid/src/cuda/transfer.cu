@@ -1,8 +1,8 @@
 // Between grids of cells and of the halves of these along some axes: values of coarse shape functions at fine nodes, and the
 // transpose of it.
 //
-// A team of threads takes a coarse cell and the fine nodes in it, but for those at its upper ends, which the next one has;
-// a thread takes a line.
+// A team of threads takes a coarse cell and the fine nodes in it, but for those at its upper ends, which the next one has; where
+// upper sides are free, there is room for these nodes (FAR) and the last cells have them. A thread takes a line.
 #include "femtile.cuh"
 #include "cells.cuh"
 #include "tables.cuh"
@@ -11,14 +11,16 @@
 const u32 TEAM = FEMTILE_TEAM, TEAMS = FEMTILE_TEAMS;
 // Nodes along a line of a coarse cell, and those of its parts along each axis: of two halves, or of the cell itself. Rows in
 // shared memory are odd, so that threads with a row each meet in few banks.
-const u32 COARSE = K + 1, FINE_X = FEMTILE_PARTS_X * K, FINE_Y = FEMTILE_PARTS_Y * K, FINE_Z = FEMTILE_PARTS_Z * K;
-const u32 ROW = 2 * K | 1, LAYER = 2 * K * ROW, TENSOR = COARSE * LAYER;
+const u32 COARSE = K + 1, FAR = FEMTILE_FAR;
+const u32 PARTS_X = FEMTILE_PARTS_X, PARTS_Y = FEMTILE_PARTS_Y, PARTS_Z = FEMTILE_PARTS_Z;
+const u32 FINE_X = PARTS_X * K + FAR, FINE_Y = PARTS_Y * K + FAR, FINE_Z = PARTS_Z * K + FAR;
+const u32 FINE = 2 * K + FAR, ROW = FINE | 1, LAYER = FINE * ROW, TENSOR = COARSE * LAYER;
 
-template <u32 N>
-__device__ inline void to_fine(T (&fine)[N], const T (&coarse)[COARSE]) {
+template <u32 PARTS>
+__device__ inline void to_fine(T (&fine)[PARTS * K + FAR], const T (&coarse)[COARSE]) {
 #pragma unroll
-    for (u32 i = 0; i < N; ++i) {
-        if (N == K) {
+    for (u32 i = 0; i < PARTS * K + FAR; ++i) {
+        if (PARTS == 1) {
             fine[i] = coarse[i];
             continue;
         }
@@ -29,35 +31,41 @@ __device__ inline void to_fine(T (&fine)[N], const T (&coarse)[COARSE]) {
     }
 }
 
-template <u32 N>
-__device__ inline void to_coarse(T (&coarse)[COARSE], const T (&fine)[N]) {
+template <u32 PARTS>
+__device__ inline void to_coarse(T (&coarse)[COARSE], const T (&fine)[PARTS * K + FAR]) {
 #pragma unroll
     for (u32 j = 0; j < COARSE; ++j) {
-        if (N == K) {
-            coarse[j] = j < K ? fine[j % K] : (T)0;
+        if (PARTS == 1) {
+            coarse[j] = j < K + FAR ? fine[j % (K + FAR)] : (T)0;
             continue;
         }
         T sum = VALUES[j] * fine[0];
 #pragma unroll
-        for (u32 i = 1; i < N; ++i) sum += VALUES[i * COARSE + j] * fine[i];
+        for (u32 i = 1; i < PARTS * K + FAR; ++i) sum += VALUES[i * COARSE + j] * fine[i];
         coarse[j] = sum;
     }
 }
 
-template <u32 N>
+template <u32 PARTS>
 __device__ inline void line_to_fine(T* line, u32 stride) {
-    T coarse[COARSE], fine[N];
+    T coarse[COARSE], fine[PARTS * K + FAR];
     load_line(coarse, line, stride);
-    to_fine(fine, coarse);
+    to_fine<PARTS>(fine, coarse);
     store_line(line, fine, stride);
 }
 
-template <u32 N>
+template <u32 PARTS>
 __device__ inline void line_to_coarse(T* line, u32 stride) {
-    T coarse[COARSE], fine[N];
+    T coarse[COARSE], fine[PARTS * K + FAR];
     load_line(fine, line, stride);
-    to_coarse(coarse, fine);
+    to_coarse<PARTS>(coarse, fine);
     store_line(line, coarse, stride);
+}
+
+// Whether a coarse cell has its fine nodes with this place along an axis.
+template <u32 PARTS>
+__device__ inline bool has_node(const Cells& cells, const Cell& cell, u32 axis, u32 node) {
+    return FAR == 0 || node < PARTS * K || cell.is_last_and_free(cells, axis);
 }
 
 // A line of a team: of coarse or fine nodes along the two other axes.
@@ -72,13 +80,18 @@ struct Line {
     }
 };
 
+// Whether a coarse cell has the fine nodes of a line along z.
+__device__ inline bool has_line(const Cells& cells, const Cell& cell, const Line& line) {
+    return has_node<PARTS_X>(cells, cell, 0, line.p) && has_node<PARTS_Y>(cells, cell, 1, line.q);
+}
+
 // x = x + I x_coarse.
 extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS) box_prolong(T* x, const T* coarse_x, Cells cells) {
     FEMTILE_DYNAMIC_SHARED(T, shared);
     const u32 team = threadIdx.x / TEAM, own = threadIdx.x % TEAM, number = blockIdx.x * TEAMS + team;
     const bool is_active = team < TEAMS && number < cells.count();
     const Cell cell(cells, is_active ? number : 0);
-    const Nodes coarse_nodes(cells, cell, K, K, K), nodes(cells, cell, FINE_X, FINE_Y, FINE_Z);
+    const Nodes coarse_nodes(cells, cell, K, K, K), nodes(cells, cell, PARTS_X * K, PARTS_Y * K, PARTS_Z * K);
     T* const values = shared + (is_active ? team : 0) * TENSOR;
     T coarse[COARSE], fine[FINE_Z];
 
@@ -88,28 +101,30 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS) box_prolong(T* x, 
         store_line(values + loaded.p + loaded.q * ROW, coarse, LAYER);
     }
     __syncthreads();
-    if (loaded.is_there) line_to_fine<FINE_X>(values + loaded.p * ROW + loaded.q * LAYER, 1);
+    if (loaded.is_there) line_to_fine<PARTS_X>(values + loaded.p * ROW + loaded.q * LAYER, 1);
     __syncthreads();
     const Line along_y(is_active, own, FINE_X, COARSE);
-    if (along_y.is_there) line_to_fine<FINE_Y>(values + along_y.p + along_y.q * LAYER, ROW);
+    if (along_y.is_there) line_to_fine<PARTS_Y>(values + along_y.p + along_y.q * LAYER, ROW);
     __syncthreads();
     const Line along_z(is_active, own, FINE_X, FINE_Y);
-    if (along_z.is_there) {
+    if (along_z.is_there && has_line(cells, cell, along_z)) {
         load_line(coarse, values + along_z.p + along_z.q * ROW, LAYER);
-        to_fine(fine, coarse);
+        to_fine<PARTS_Z>(fine, coarse);
         T* const to = x + nodes.first + along_z.p + along_z.q * nodes.row;
 #pragma unroll
-        for (u32 i = 0; i < FINE_Z; ++i) to[i * nodes.layer] += fine[i];
+        for (u32 i = 0; i < FINE_Z; ++i) {
+            if (has_node<PARTS_Z>(cells, cell, 2, i)) to[i * nodes.layer] += fine[i];
+        }
     }
 }
 
-// r_coarse = I^T r, coarse cells of a colour at once; zero on the boundary.
+// r_coarse = I^T r, coarse cells of a colour at once; zero where values are given.
 extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS) box_restrict(T* coarse_r, const T* r, Cells cells) {
     FEMTILE_DYNAMIC_SHARED(T, shared);
     const u32 team = threadIdx.x / TEAM, own = threadIdx.x % TEAM, number = blockIdx.x * TEAMS + team;
     const bool is_active = team < TEAMS && number < cells.count();
     const Cell cell(cells, is_active ? number : 0);
-    const Nodes coarse_nodes(cells, cell, K, K, K), nodes(cells, cell, FINE_X, FINE_Y, FINE_Z);
+    const Nodes coarse_nodes(cells, cell, K, K, K), nodes(cells, cell, PARTS_X * K, PARTS_Y * K, PARTS_Z * K);
     T* const values = shared + (is_active ? team : 0) * TENSOR;
     T coarse[COARSE], fine[FINE_Z];
 
@@ -117,30 +132,33 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS) box_restrict(T* co
     if (along_z.is_there) {
         const T* const from = r + nodes.first + along_z.p + along_z.q * nodes.row;
 #pragma unroll
-        for (u32 i = 0; i < FINE_Z; ++i) fine[i] = __ldg(from + i * nodes.layer);
-        to_coarse(coarse, fine);
+        for (u32 i = 0; i < FINE_Z; ++i) {
+            const bool has_value = has_line(cells, cell, along_z) && has_node<PARTS_Z>(cells, cell, 2, i);
+            fine[i] = has_value ? __ldg(from + i * nodes.layer) : (T)0;
+        }
+        to_coarse<PARTS_Z>(coarse, fine);
         store_line(values + along_z.p + along_z.q * ROW, coarse, LAYER);
     }
     __syncthreads();
     const Line along_y(is_active, own, FINE_X, COARSE);
-    if (along_y.is_there) line_to_coarse<FINE_Y>(values + along_y.p + along_y.q * LAYER, ROW);
+    if (along_y.is_there) line_to_coarse<PARTS_Y>(values + along_y.p + along_y.q * LAYER, ROW);
     __syncthreads();
     const Line stored(is_active, own, COARSE, COARSE);
-    if (stored.is_there) line_to_coarse<FINE_X>(values + stored.p * ROW + stored.q * LAYER, 1);
+    if (stored.is_there) line_to_coarse<PARTS_X>(values + stored.p * ROW + stored.q * LAYER, 1);
     __syncthreads();
     if (stored.is_there) {
         const u32 p = stored.p, q = stored.q;
         load_line(coarse, values + p + q * ROW, LAYER);
         T* const to = coarse_r + coarse_nodes.first + p + q * coarse_nodes.row;
-        const bool is_first = cell.is_first(0, p) && cell.is_first(1, q);
-        const bool is_zero = cell.is_on_boundary(cells, 0, p) || cell.is_on_boundary(cells, 1, q);
+        const bool is_first = cell.is_first(cells, 0, p) && cell.is_first(cells, 1, q);
+        const bool is_zero = cell.is_given(cells, 0, p) || cell.is_given(cells, 1, q);
 #pragma unroll
         for (u32 i = 0; i < COARSE; ++i) {
             T& sum = to[i * coarse_nodes.layer];
-            if (is_zero || cell.is_on_boundary(cells, 2, i)) {
+            if (is_zero || cell.is_given(cells, 2, i)) {
                 sum = 0;
             } else {
-                sum = is_first && cell.is_first(2, i) ? coarse[i] : sum + coarse[i];
+                sum = is_first && cell.is_first(cells, 2, i) ? coarse[i] : sum + coarse[i];
             }
         }
     }

@@ -1,4 +1,4 @@
-use femtile_device::cuda::{Kernel, Program, Read, STRIDED_HEADER, Specialisation, Structure, Write};
+use femtile_device::cuda::{Kernel, Launch, Program, Read, STRIDED_HEADER, Specialisation, Structure, Write};
 use femtile_device::{Buffer, Cuda, Scalar};
 use femtile_linalg::{LinalgError, need};
 
@@ -31,6 +31,8 @@ pub struct CudaTransfer<T: Scalar> {
     device: Cuda,
     coarse: BoxGrid,
     n_fine: usize,
+    /// Whether some upper side is free, so that cells have nodes there.
+    has_far: bool,
     program: Specialisation,
     precision: std::marker::PhantomData<T>,
 }
@@ -52,16 +54,18 @@ impl<T: Scalar> CudaTransfer<T> {
                            axis, or twice as many";
             return Err(MultigridError::Gpu { message: message.into() });
         }
+        let has_far = coarse.free_sides().iter().any(|[_, is_free]| *is_free);
         Ok(Self {
             device: device.clone(),
             coarse: coarse.clone(),
             n_fine: fine.n_nodes(),
-            program: program::<T>(coarse.degree(), parts),
+            program: program::<T>(coarse.degree(), parts, has_far),
+            has_far,
             precision: std::marker::PhantomData,
         })
     }
 
-    /// $x_\ell \leftarrow x_\ell + I x_{\ell-1}$; both are zero on the boundary.
+    /// $x_\ell \leftarrow x_\ell + I x_{\ell-1}$; both are zero where values are given.
     ///
     /// # Errors
     /// [`LinalgError::Length`] when a vector does not fit, and what the device reports.
@@ -73,13 +77,13 @@ impl<T: Scalar> CudaTransfer<T> {
         self.fits(fine, coarse)?;
         let cells = Cells::all(&self.coarse);
         let arguments = (fine.write(), coarse.read(), cells.structure());
-        let launch = shape(self.coarse.degree()).launch(cells.n, bytes::<T>(self.coarse.degree()));
+        let launch = self.launch(cells.n);
         let kernel = Kernel::<Transfer<T>>::new("box_prolong");
         // SAFETY: cells lie in the grid, of whose nodes both vectors have values; each fine node that is written is in one cell.
         Ok(unsafe { self.device.launch(&self.program, &kernel, launch, arguments) }?)
     }
 
-    /// $r_{\ell-1} = I^\mathsf{T} r_\ell$ on nodes inside.
+    /// $r_{\ell-1} = I^\mathsf{T} r_\ell$ where nothing is given.
     ///
     /// # Errors
     /// [`LinalgError::Length`] when a vector does not fit, and what the device reports.
@@ -88,11 +92,17 @@ impl<T: Scalar> CudaTransfer<T> {
         let kernel = Kernel::<Transfer<T>>::new("box_restrict");
         for cells in Cells::colours(&self.coarse) {
             let arguments = (coarse.write(), fine.read(), cells.structure());
-            let launch = shape(self.coarse.degree()).launch(cells.n, bytes::<T>(self.coarse.degree()));
+            let launch = self.launch(cells.n);
             // SAFETY: as above; coarse cells of a colour have no node in common.
             unsafe { self.device.launch(&self.program, &kernel, launch, arguments) }?;
         }
         Ok(())
+    }
+
+    /// For so many coarse cells.
+    fn launch(&self, n: usize) -> Launch {
+        let degree = self.coarse.degree();
+        shape(degree, self.has_far).launch(n, bytes::<T>(degree, self.has_far))
     }
 
     fn fits(&self, fine: &Buffer<T, Cuda>, coarse: &Buffer<T, Cuda>) -> Result<(), LinalgError> {
@@ -101,36 +111,42 @@ impl<T: Scalar> CudaTransfer<T> {
     }
 }
 
-fn shape(degree: usize) -> PatchShape {
-    let team = 4 * degree * degree;
+/// Fine nodes of a coarse cell along an axis, at most.
+fn n_fine(degree: usize, has_far: bool) -> usize {
+    2 * degree + usize::from(has_far)
+}
+
+fn shape(degree: usize, has_far: bool) -> PatchShape {
+    let team = n_fine(degree, has_far).pow(2);
     PatchShape { team, teams: (128 / team).max(1), blocks: 1 }
 }
 
 /// Shared memory of a team.
-fn bytes<T>(degree: usize) -> usize {
-    let fine = 2 * degree;
+fn bytes<T>(degree: usize, has_far: bool) -> usize {
+    let fine = n_fine(degree, has_far);
     (degree + 1) * fine * (fine | 1) * size_of::<T>()
 }
 
 /// For coarse cells of so many parts along each axis.
-fn program<T: Scalar>(degree: usize, parts: [usize; 3]) -> Specialisation {
+fn program<T: Scalar>(degree: usize, parts: [usize; 3], has_far: bool) -> Specialisation {
     let mut values = embedding(degree, 2).entries;
-    values.truncate(2 * degree * (degree + 1));
+    values.truncate(n_fine(degree, has_far) * (degree + 1));
     let program = TRANSFER
         .of::<T>()
         .define("FEMTILE_DEGREE", degree)
+        .define("FEMTILE_FAR", u8::from(has_far))
         .define("FEMTILE_PARTS_X", parts[0])
         .define("FEMTILE_PARTS_Y", parts[1])
         .define("FEMTILE_PARTS_Z", parts[2])
         .header("tables.cuh", text(&[("VALUES", values)]));
-    shape(degree).define(program)
+    shape(degree, has_far).define(program)
 }
 
 /// Of these, cells in halves along all axes, along the first and along the others stand for what levels of stretched boxes take.
 pub(super) fn specialisations() -> Vec<Specialisation> {
     let of_degree = |degree: usize| {
-        [[2; 3], [2, 1, 1], [1, 2, 2]]
-            .map(|parts| [program::<f64>(degree, parts), program::<f32>(degree, parts)])
+        [([2; 3], false), ([2, 1, 1], false), ([1, 2, 2], false), ([2; 3], true)]
+            .map(|(parts, far)| [program::<f64>(degree, parts, far), program::<f32>(degree, parts, far)])
             .concat()
     };
     (1..=HIGHEST_DEGREE).flat_map(of_degree).collect()

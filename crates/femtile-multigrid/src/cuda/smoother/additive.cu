@@ -1,13 +1,15 @@
 // What patches of 2 x 2 x 2 equal cells find of one residual r, all with the same one:
 //   x_i = x_i + w_i A_ii^-1 w_i r_i,
 // with the inverse in the modes of the nodes inside. Weights w are products of those along each axis: the square root of
-// the hat of the patch's vertex, one in a cell on the boundary, which no other patch has along the axis.
+// the hat of the patch's vertex, one in a cell that no other patch has along the axis. Patches on free sides
+// (FEMTILE_IS_MIRRORED) are made whole by their mirror images.
 //
 // A team of threads takes a patch, a thread a line. Patches of a colour share no node that they change.
 #include "femtile.cuh"
 #include "reciprocal.cuh"
 #include "modes.cuh"
 #include "colour.cuh"
+#include "nodes.cuh"
 
 // Threads of a team and teams of a block.
 const u32 TEAM = FEMTILE_TEAM, TEAMS = FEMTILE_TEAMS;
@@ -16,10 +18,11 @@ static_assert(TEAM >= N * N, "a thread has a line of the inside");
 // Where entry (x, y, z) lies in shared memory: x + ROW y + LAYER z; paddings that were found by counting conflicts.
 const u32 ROW = FEMTILE_ROW, LAYER = FEMTILE_LAYER, TENSOR = (N - 1) * (ROW + LAYER) + N;
 
-// The weight of a node inside along an axis.
-__device__ inline T weight(const T* hats, const Colour& colour, const Patch& patch, u32 axis, u32 node) {
-    const bool is_first = node < MIDDLE && patch.at[axis] == 0;
-    const bool is_last = node > MIDDLE && patch.at[axis] + 2 == (u32)colour.cells[axis];
+// The weight of a node inside along an axis; a mirror image has that of its node, the other way from the middle.
+__device__ inline T weight(const T* hats, const Colour& colour, const Patch& patch, u32 axis, u32 place) {
+    const u32 node = has_node(colour, patch, axis, place + 1) ? place : N - 1 - place;
+    const bool is_first = node < MIDDLE && patch.has_first_alone(colour, axis);
+    const bool is_last = node > MIDDLE && patch.has_last_alone(colour, axis);
     return is_first || is_last ? (T)1 : __ldg(hats + node);
 }
 
@@ -34,16 +37,17 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS)
     const bool has_line = is_active && q < N;
 
     T *const along_x = values + ROW * p + LAYER * q, *const along_y = values + p + LAYER * q, *const along_z = values + p + ROW * q;
-    const u64 column = patch.first(colour) + (p + 1) + (q + 1) * colour.row + colour.layer;
+    const PatchNodes nodes(colour, patch);
     const T* const hats = modes + N;
     T line[N], weights[N];
     if (has_line) {
         const T of_column = weight(hats, colour, patch, 0, p) * weight(hats, colour, patch, 1, q);
 #pragma unroll
         for (u32 i = 0; i < N; ++i) weights[i] = of_column * weight(hats, colour, patch, 2, i);
-        load_line(line, r + column, colour.layer);
 #pragma unroll
-        for (u32 i = 0; i < N; ++i) line[i] *= weights[i];
+        for (u32 i = 0; i < N; ++i) {
+            line[i] = weights[i] * nodes.factor(p + 1, q + 1, i + 1) * r[nodes.node(p + 1, q + 1, i + 1)];
+        }
         test_modes(line);
         store_line(along_z, line, LAYER);
     }
@@ -76,6 +80,8 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS)
         load_line(line, along_z, LAYER);
         to_nodes(line, 0, 0);
 #pragma unroll
-        for (u32 i = 0; i < N; ++i) x[column + i * colour.layer] += weights[i] * line[i];
+        for (u32 i = 0; i < N; ++i) {
+            if (nodes.has(p + 1, q + 1, i + 1)) x[nodes.node(p + 1, q + 1, i + 1)] += weights[i] * line[i];
+        }
     }
 }

@@ -20,6 +20,7 @@ static ADDITIVE: Program = Program {
         STRIDED_HEADER,
         Header { name: "modes.cuh", text: include_str!("modes.cuh") },
         Header { name: "colour.cuh", text: include_str!("colour.cuh") },
+        Header { name: "nodes.cuh", text: include_str!("nodes.cuh") },
     ],
 };
 
@@ -65,11 +66,13 @@ pub(super) fn bytes<T: Scalar>(degree: usize) -> usize {
     ((n - 1) * (row + layer) + n) * size_of::<T>()
 }
 
-pub(super) fn program<T: Scalar>(degree: usize, shape: PatchShape) -> Specialisation {
+/// For patches on free sides or for all others.
+pub(super) fn program<T: Scalar>(degree: usize, shape: PatchShape, is_mirrored: bool) -> Specialisation {
     let (row, layer) = paddings::<T>(2 * degree - 1);
     let program = ADDITIVE
         .of::<T>()
         .define("FEMTILE_DEGREE", degree)
+        .define("FEMTILE_IS_MIRRORED", u8::from(is_mirrored))
         .define("FEMTILE_ROW", row)
         .define("FEMTILE_LAYER", layer)
         .header("tables.cuh", Modes::new(degree).text());

@@ -5,8 +5,11 @@
 struct Colour {
     // Nodes from one row, and from one layer of nodes to the next.
     u64 row, layer;
-    // Patches along each axis, where the first stands, and cells along each axis.
+    // Patches along each axis, how many cells are before the first, and cells along each axis; minus one cell before those around a
+    // vertex on a lower side that is free.
     u64 counts[3], places[3], cells[3];
+    // The first and the last vertex along each axis that has a patch. Parities are those of its number from the first one on.
+    u64 first[3], last[3];
     // Whether colours go from the last to the first.
     u64 is_reversed;
     // What stiffness along each axis is multiplied by where cells have a width of one.
@@ -15,7 +18,7 @@ struct Colour {
     __device__ inline u32 count() const { return (u32)(counts[0] * counts[1] * counts[2]); }
 };
 
-// One of them, by its place along each axis.
+// One of them, by the cells before it along each axis.
 struct Patch {
     u32 at[3];
 
@@ -29,7 +32,7 @@ struct Patch {
         }
     }
 
-    // The lowest node, which is a corner.
+    // The lowest node, which is a corner, where the grid has all cells of it.
     __device__ inline u64 first(const Colour& colour) const {
         return FEMTILE_DEGREE * (at[0] + at[1] * colour.row + at[2] * colour.layer);
     }
@@ -40,9 +43,18 @@ struct Patch {
         bool is_last = true;
 #pragma unroll
         for (u32 axis = 0; axis < 3; ++axis) {
-            const bool is_later = at[axis] % 2 != (u32)colour.is_reversed;
+            const bool is_later = (at[axis] + 1 - (u32)colour.first[axis]) % 2 != (u32)colour.is_reversed;
             is_last = is_last && (is_later || at[axis] == 0 || at[axis] + 2 == (u32)colour.cells[axis]);
         }
         return is_last;
+    }
+
+    // Whether no other patch has the first, or the last, of its two cells along an axis.
+    __device__ inline bool has_first_alone(const Colour& colour, u32 axis) const {
+        return at[axis] == 0 && colour.first[axis] == 1;
+    }
+
+    __device__ inline bool has_last_alone(const Colour& colour, u32 axis) const {
+        return at[axis] + 2 == (u32)colour.cells[axis] && colour.last[axis] + 1 == colour.cells[axis];
     }
 };

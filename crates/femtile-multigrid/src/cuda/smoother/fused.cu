@@ -3,12 +3,15 @@
 // the residual from the matrices of mass and stiffness of two cells, which the surface has part in, and the inverse in
 // the modes of the nodes inside.
 //
+// Patches on free sides (FEMTILE_IS_MIRRORED) are made whole by their mirror images.
+//
 // A team of threads takes a patch, a thread a line.
 #include "femtile.cuh"
 #include "reciprocal.cuh"
 #include "strided.cuh"
 #include "tables.cuh"
 #include "colour.cuh"
+#include "nodes.cuh"
 
 // Threads of a team and teams of a block.
 const u32 TEAM = FEMTILE_TEAM, TEAMS = FEMTILE_TEAMS;
@@ -42,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS)
     FEMTILE_DYNAMIC_SHARED(T, shared);
     const u32 team = threadIdx.x / TEAM, own = threadIdx.x % TEAM, patch_number = blockIdx.x * TEAMS + team;
     const bool is_active = team < TEAMS && patch_number < colour.count();
-    const u64 first = Patch(colour, is_active ? patch_number : 0).first(colour);
+    const PatchNodes nodes(colour, Patch(colour, is_active ? patch_number : 0));
     T *const values = shared + (is_active ? team : 0) * 2 * TENSOR, *const others = values + TENSOR;
     const u32 p = own % M, q = own / M;
     const bool is_inside = is_active && p < N && q < N;
@@ -50,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS)
 
     // Rows along x come in order, and so does each line of its own.
     for (u32 i = own; is_active && i < TENSOR; i += TEAM) {
-        values[i] = x[first + i % M + i / M % M * colour.row + i / LAYER * colour.layer];
+        values[i] = x[nodes.node(i % M, i / M % M, i / LAYER)];
     }
     __syncthreads();
 
@@ -79,7 +82,6 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS)
     T* const along_x = values + p * ROW + q * LAYER;
     T* const along_y = values + p + q * LAYER;
     T* const along_z = values + p + q * ROW;
-    const u64 column = first + (p + 1) + (q + 1) * colour.row + colour.layer;
     if (is_inside) {
         T line[M], sums[N] = {};
         load_line(line, along_z, LAYER);
@@ -87,7 +89,9 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS)
         load_line(line, others + p + q * ROW, LAYER);
         ADD_PRODUCT(sums, MASS, (T)1, line);
 #pragma unroll
-        for (u32 i = 0; i < N; ++i) sums[i] = __ldg(b + column + i * colour.layer) - sums[i];
+        for (u32 i = 0; i < N; ++i) {
+            sums[i] = nodes.factor(p + 1, q + 1, i + 1) * __ldg(b + nodes.node(p + 1, q + 1, i + 1)) - sums[i];
+        }
         store_line(along_z, sums, LAYER);
         vectors_along<true>(along_z, LAYER);
     }
@@ -107,6 +111,8 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS)
     if (is_inside) {
         vectors_along<false>(along_z, LAYER);
 #pragma unroll
-        for (u32 i = 0; i < N; ++i) x[column + i * colour.layer] += along_z[i * LAYER];
+        for (u32 i = 0; i < N; ++i) {
+            if (nodes.has(p + 1, q + 1, i + 1)) x[nodes.node(p + 1, q + 1, i + 1)] += along_z[i * LAYER];
+        }
     }
 }

@@ -11,6 +11,7 @@ static FUSED: Program = Program {
         RECIPROCAL_HEADER,
         STRIDED_HEADER,
         Header { name: "colour.cuh", text: include_str!("colour.cuh") },
+        Header { name: "nodes.cuh", text: include_str!("nodes.cuh") },
     ],
 };
 
@@ -33,10 +34,12 @@ pub(super) fn bytes<T>(degree: usize) -> usize {
     2 * (2 * degree + 1).pow(3) * size_of::<T>()
 }
 
-pub(super) fn program<T: Scalar>(degree: usize, shape: PatchShape) -> Specialisation {
+/// For patches on free sides or for all others.
+pub(super) fn program<T: Scalar>(degree: usize, shape: PatchShape, is_mirrored: bool) -> Specialisation {
     let program = FUSED
         .of::<T>()
         .define("FEMTILE_DEGREE", degree)
+        .define("FEMTILE_IS_MIRRORED", u8::from(is_mirrored))
         .header("tables.cuh", Modes::new(degree).dense_text());
     shape.define(program)
 }

@@ -58,11 +58,29 @@ pub struct CudaPatches<T: Scalar> {
     modes: Buffer<T, Cuda>,
     /// What stiffness along each axis is multiplied by; over the damping of additive patches, so that inverses are damped.
     scales: [f64; 3],
+    /// For patches on free sides.
+    mirrored: Option<Mirrored>,
     additive: Option<Additive<T>>,
 }
 
+/// The kernel for patches on free sides, which are made whole by their mirror images.
+#[derive(Debug)]
+struct Mirrored {
+    program: Specialisation,
+    shape: PatchShape,
+    bytes: usize,
+}
+
+/// Patches of a colour: how many along each axis, how many cells are before the first, minus one at a lower free side, and whether
+/// all of them are on a free side.
+struct Part {
+    counts: [usize; 3],
+    places: [usize; 3],
+    is_mirrored: bool,
+}
+
 impl<T: Scalar> CudaPatches<T> {
-    /// The cells around every vertex inside; shared out among threads as given, or as comes with the degree.
+    /// The cells around every vertex inside or on a free side; shared out among threads as given, or as comes with the degree.
     ///
     /// # Errors
     /// [`MultigridError::Gpu`] for grids with two axes or with cells that differ and for shapes that cannot be, and what the
@@ -94,6 +112,7 @@ impl<T: Scalar> CudaPatches<T> {
         let additive = if is_additive { Some(Additive::new(device, grid)?) } else { None };
         let damping = additive.as_ref().map_or(1.0, |additive| additive.damping);
         let modes = Modes::new(degree);
+        let has_free = grid.free_sides().as_flattened().contains(&true) && kernel != PatchKernel::Stencil;
         Ok(Self {
             device: device.clone(),
             grid: grid.clone(),
@@ -106,6 +125,7 @@ impl<T: Scalar> CudaPatches<T> {
             bytes,
             modes: Buffer::from_vec(device, if is_additive { modes.with_hats() } else { modes.by_thread() })?,
             scales: scales(widths).map(|scale| scale / damping),
+            mirrored: has_free.then(|| kernel.mirrored::<T>(degree)),
             additive,
         })
     }
@@ -122,13 +142,6 @@ impl<T: Scalar> CudaPatches<T> {
     ) -> Result<(), LinalgError> {
         need("x", self.grid.n_nodes(), x.len())?;
         need("b", self.grid.n_nodes(), b.len())?;
-        let name = match self.kernel {
-            PatchKernel::Fused => "vertex_patch_fused",
-            PatchKernel::Stencil => "box_stencil_solve",
-            PatchKernel::Additive => "vertex_patch_additive",
-            _ => "vertex_patch_skeleton",
-        };
-        let kernel = Kernel::<Solve<T>>::new(name);
         let residual = self.additive.as_ref().map(|additive| additive.residual(b, x)).transpose()?;
         let b = residual.as_deref().unwrap_or(b);
         let mut colours: Vec<_> = all([2; 3]).collect();
@@ -136,33 +149,96 @@ impl<T: Scalar> CudaPatches<T> {
             colours.reverse();
         }
         let n_at_once = if self.kernel == PatchKernel::Stencil { 2 } else { 1 };
-        for places in colours.into_iter().step_by(n_at_once) {
-            let (n, colour) = self.colour(places, order);
-            if n == 0 {
-                continue;
+        for parities in colours.into_iter().step_by(n_at_once) {
+            for part in self.parts(parities) {
+                self.launch(&part, x, b, order)?;
             }
-            let launch = match self.kernel {
-                PatchKernel::Stencil => stencil::launch::<T>(n, self.grid.nodes()[0]),
-                _ => self.shape.launch(n, self.bytes),
-            };
-            let arguments = (x.write(), b.read(), self.modes.read(), colour);
-            // SAFETY: patches lie in the grid, of whose nodes x and b have values; those of a colour write the nodes inside
-            // them alone, which no other of them has, two colours along a row in turn; modes are those of the degree.
-            unsafe { self.device.launch(&self.program, &kernel, launch, arguments) }?;
         }
         Ok(())
     }
 
-    /// The patches, or rows of them, with places of these parities: how many, and `struct Colour` of the kernels.
-    fn colour(&self, places: [usize; 3], order: PostOrder) -> (usize, Structure) {
-        let cells = [0, 1, 2].map(|axis| self.grid.widths(axis).len());
-        let mut counts = [0, 1, 2].map(|axis| (cells[axis] - places[axis]) / 2);
-        if self.kernel == PatchKernel::Stencil {
-            counts[0] = 1;
-        }
-        let structure = colour(&self.grid, counts, places, order, self.scales);
-        (counts.iter().product(), structure)
+    fn launch(
+        &self,
+        part: &Part,
+        x: &mut Buffer<T, Cuda>,
+        b: &Buffer<T, Cuda>,
+        order: PostOrder,
+    ) -> Result<(), LinalgError> {
+        let n = part.counts.iter().product();
+        let (program, name, launch) = match &self.mirrored {
+            Some(mirrored) if part.is_mirrored => {
+                (&mirrored.program, self.kernel.name_of_mirrored(), mirrored.shape.launch(n, mirrored.bytes))
+            }
+            _ if self.kernel == PatchKernel::Stencil => {
+                (&self.program, self.kernel.name(), stencil::launch::<T>(n, self.grid.nodes()[0]))
+            }
+            _ => (&self.program, self.kernel.name(), self.shape.launch(n, self.bytes)),
+        };
+        let colour = colour(&self.grid, part.counts, part.places, order, self.scales);
+        let arguments = (x.write(), b.read(), self.modes.read(), colour);
+        let kernel = Kernel::<Solve<T>>::new(name);
+        // SAFETY: patches, or their halves at free sides, lie in the grid, of whose nodes x and b have values; those of a colour write
+        // the nodes inside them alone, which no other of them has, two colours along a row in turn; modes are those of the degree.
+        Ok(unsafe { self.device.launch(program, &kernel, launch, arguments) }?)
     }
+
+    /// The patches whose numbers along each axis, from the first one with an unknown on, have these parities; rows of them for
+    /// kernels that take rows.
+    fn parts(&self, parities: [usize; 3]) -> Vec<Part> {
+        let of_all = [0, 1, 2].map(|axis| every_other(&self.grid, axis, parities[axis]));
+        if self.kernel == PatchKernel::Stencil {
+            let [_, y, z] = of_all;
+            let part = Part { counts: [1, y.1, z.1], places: [0, y.0, z.0], is_mirrored: false };
+            return if y.1 * z.1 > 0 { vec![part] } else { Vec::new() };
+        }
+        let inside = [0, 1, 2].map(|axis| every_other_inside(&self.grid, axis, parities[axis]));
+        let part = |along: [(usize, usize); 3], is_mirrored| Part {
+            counts: along.map(|(_, n)| n),
+            places: along.map(|(place, _)| place),
+            is_mirrored,
+        };
+        let mut parts = vec![part(inside, false)];
+        for (axis, &parity) in parities.iter().enumerate() {
+            for place in ends(&self.grid, axis, parity) {
+                // Those on sides across several axes belong to the first of these.
+                let along = [0, 1, 2].map(|other| match other {
+                    _ if other < axis => inside[other],
+                    _ if other > axis => of_all[other],
+                    _ => (place, 1),
+                });
+                parts.push(part(along, true));
+            }
+        }
+        parts.retain(|part| !part.counts.contains(&0));
+        parts
+    }
+}
+
+/// The first and the last vertex along an axis that has a patch.
+fn vertices(grid: &BoxGrid, axis: usize) -> [usize; 2] {
+    let [low, high] = grid.free_sides()[axis].map(usize::from);
+    [1 - low, grid.widths(axis).len() + high - 1]
+}
+
+/// Along an axis every other vertex with a patch, from the first or second one on: the cells before the first such patch, and how
+/// many there are.
+fn every_other(grid: &BoxGrid, axis: usize, parity: usize) -> (usize, usize) {
+    let [first, last] = vertices(grid, axis);
+    ((first + parity).wrapping_sub(1), (last + 2 - first - parity) / 2)
+}
+
+/// The same without vertices on sides.
+fn every_other_inside(grid: &BoxGrid, axis: usize, parity: usize) -> (usize, usize) {
+    let place = (vertices(grid, axis)[0] + parity + 1) % 2;
+    (place, (grid.widths(axis).len() - place) / 2)
+}
+
+/// The cells before the patches on free sides across an axis whose vertices have this parity.
+fn ends(grid: &BoxGrid, axis: usize, parity: usize) -> impl Iterator<Item = usize> {
+    let [first, last] = vertices(grid, axis);
+    let sides = [0, grid.widths(axis).len()].into_iter();
+    let has_patch = move |vertex: &usize| (first..=last).contains(vertex) && (vertex - first) % 2 == parity;
+    sides.filter(has_patch).map(|vertex| vertex.wrapping_sub(1))
 }
 
 impl PatchKernel {
@@ -183,12 +259,40 @@ impl PatchKernel {
         }
     }
 
+    fn name(self) -> &'static str {
+        match self {
+            Self::Fused => "vertex_patch_fused",
+            Self::Stencil => "box_stencil_solve",
+            Self::Additive => "vertex_patch_additive",
+            Self::Skeleton | Self::Whole => "vertex_patch_skeleton",
+        }
+    }
+
     fn program<T: Scalar>(self, degree: usize, shape: PatchShape) -> Specialisation {
         match self {
-            Self::Fused => fused::program::<T>(degree, shape),
-            Self::Additive => additive::program::<T>(degree, shape),
+            Self::Fused => fused::program::<T>(degree, shape, false),
+            Self::Additive => additive::program::<T>(degree, shape, false),
             _ => skeleton::program::<T>(degree, self, shape),
         }
+    }
+
+    /// What patches on free sides are solved on with: few of all, so that the kernels of the others are no larger for them.
+    fn mirrored<T: Scalar>(self, degree: usize) -> Mirrored {
+        if self == Self::Additive {
+            let shape = self.shape::<T>(degree);
+            let program = additive::program::<T>(degree, shape, true);
+            return Mirrored { program, shape, bytes: additive::bytes::<T>(degree) };
+        }
+        let shape = fused::shape(degree);
+        Mirrored {
+            program: fused::program::<T>(degree, shape, true),
+            shape,
+            bytes: fused::bytes::<T>(degree),
+        }
+    }
+
+    fn name_of_mirrored(self) -> &'static str {
+        if self == Self::Additive { self.name() } else { Self::Fused.name() }
     }
 
     fn shipped<T: Scalar>(self, degree: usize) -> Specialisation {
@@ -206,7 +310,8 @@ pub(super) fn colour(
 ) -> Structure {
     let cells = [0, 1, 2].map(|axis| grid.widths(axis).len());
     let [_, row, layer] = grid.strides();
-    let words = [counts, places, cells].into_iter().flatten();
+    let [first, last] = [0, 1].map(|end| [0, 1, 2].map(|axis| vertices(grid, axis)[end]));
+    let words = [counts, places, cells, first, last].into_iter().flatten();
     let mut fields: Vec<u64> = [row, layer].into_iter().chain(words).map(|word| word as u64).collect();
     fields.push(u64::from(order == PostOrder::Reversed));
     fields.extend(scales.map(f64::to_bits));
@@ -220,5 +325,12 @@ pub(super) fn specialisations() -> Vec<Specialisation> {
             .map(|kernel| [kernel.shipped::<f64>(degree), kernel.shipped::<f32>(degree)])
             .concat()
     };
-    (1..=HIGHEST_DEGREE).flat_map(of_degree).chain(ladder::specialisations()).collect()
+    let of_sides = |degree| {
+        [PatchKernel::Fused, PatchKernel::Additive]
+            .map(|kernel| [kernel.mirrored::<f64>(degree).program, kernel.mirrored::<f32>(degree).program])
+            .concat()
+    };
+    let degrees = 1..=HIGHEST_DEGREE;
+    let own = degrees.clone().flat_map(of_degree).chain(degrees.flat_map(of_sides));
+    own.chain(ladder::specialisations()).collect()
 }

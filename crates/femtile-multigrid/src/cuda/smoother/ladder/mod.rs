@@ -67,6 +67,10 @@ impl<T: Scalar> CudaPatchLadder<T> {
         shape: Option<PatchShape>,
     ) -> Result<Self, MultigridError> {
         check(grid)?;
+        if grid.free_sides().as_flattened().contains(&true) {
+            let message = "free sides: PatchKernel has kernels for them".into();
+            return Err(MultigridError::Gpu { message });
+        }
         let scales = scales(equal_widths(grid)?);
         if let Some(message) = kernel.lack::<T>(grid.degree()) {
             return Err(MultigridError::Gpu { message });
