@@ -183,6 +183,8 @@ fn geometric_multigrid_of_a_case_is_the_same_on_a_gpu() {
         ("\"gmg\"", "\"gmg\"\ngmg = { precision = \"double\" }"),
         ("\"gmg\"", "\"gmg\"\ngmg = { smoother = \"additive-patch\" }"),
         ("[equation]", "[equation]\nsigma = [[2, 0, 0], [0, 1, 0], [0, 0, 9]]\nlambda = 1"),
+        ("where = \"all\"", "where = \"zmax\""),
+        ("[solver]", "[[boundary]]\nwhere = \"xmin\"\nneumann = \"y\"\n[solver]\nmethod = \"gmres\""),
     ] {
         let case = case_in(folder.path(), &if from.is_empty() { BOX.into() } else { BOX.replace(from, to) });
         let on_gpu = case::run_on(&case, &device, &mut Silent).unwrap();
