@@ -18,9 +18,9 @@ pub(super) fn write_solution(
     let mesh = space.mesh();
     let order = space.degree().max(mesh.curved.as_ref().map_or(1, |curved| curved.order));
     let of_component = |u: &Vec<f64>| at_even_points(space, order, u);
-    let found = components.iter().map(of_component).collect::<Result<Vec<_>, _>>()?;
+    let mut found = components.iter().map(of_component).collect::<Result<Vec<_>, _>>()?;
+    let values = found.iter_mut().map(|found| std::mem::take(&mut found.values)).collect();
     let EvenPoints { points, cells, .. } = &found[0];
-    let values: Vec<Vec<f64>> = found.iter().map(|found| found.values.clone()).collect();
     let mut cell_data: Vec<(&str, &Field)> =
         mesh.cell_fields.iter().map(|(name, field)| (name.as_str(), field)).collect();
     let tags = Field { n_components: 1, values: mesh.cell_tags.iter().map(|&tag| f64::from(tag)).collect() };
@@ -28,7 +28,7 @@ pub(super) fn write_solution(
         cell_data.push(("tag", &tags));
     }
     let cells = LagrangeCells { kind: mesh.kind, order, points, cells };
-    let u = Field { n_components: components.len(), values: interleaved(&values) };
+    let u = Field { n_components: components.len(), values: interleaved(values) };
     write_lagrange(&output::solution_path(case), &cells, &[("u", &u)], &cell_data, WriteOptions::default())?;
     Ok(())
 }

@@ -17,7 +17,7 @@ impl<'a, D: Device> RightSide<'a, D> {
         let mut together = None;
         if systems.len() > 1 {
             let parts = systems.iter().map(|system| system.rhs.to_host()).collect::<Result<Vec<_>, _>>()?;
-            together = Some(Buffer::from_vec(device, interleaved(&parts))?);
+            together = Some(Buffer::from_vec(device, interleaved(parts))?);
         }
         Ok(Self { systems, together })
     }
@@ -48,7 +48,10 @@ impl<'a, D: Device> RightSide<'a, D> {
 }
 
 /// Parts of one length, an entry of each in turn.
-pub(super) fn interleaved(parts: &[Vec<f64>]) -> Vec<f64> {
+pub(super) fn interleaved(mut parts: Vec<Vec<f64>>) -> Vec<f64> {
+    if parts.len() == 1 {
+        return parts.remove(0);
+    }
     let n = parts.first().map_or(0, Vec::len);
     (0..n).flat_map(|i| parts.iter().map(move |part| part[i])).collect()
 }

@@ -8,6 +8,7 @@
 //! symmetric and positive definite when the original is; the norm of its right side is the norm after lifting.
 
 use femtile_expression::TapeScratch;
+use rayon::prelude::*;
 
 use crate::FemError;
 use crate::dofs::TensorSpace;
@@ -55,15 +56,15 @@ impl Constraints {
         winners: &[Option<u32>],
     ) -> Result<Self, FemError> {
         let sides = Sides::new(space, space.shapes().nodes());
-        let (mut claims, mut places) = (Vec::new(), Vec::new());
-        for (facet, number) in dirichlet_facets(form, winners) {
+        let facets: Vec<(usize, u32)> = dirichlet_facets(form, winners).collect();
+        let of_facet = |&(facet, number): &(usize, u32)| {
             let side = sides.of_facet(form.boundary, facet);
-            for (dof, point) in sides.dofs(side).into_iter().zip(sides.map(side).points) {
-                claims.push((dof, number, places.len() as u32));
-                places.push((form.boundary.cells[facet], point));
-            }
-        }
-        Self::from_claims(form, space.n_dofs(), claims, |_, place| places[place as usize])
+            let nodes = sides.dofs(side).into_iter().zip(sides.map(side).points);
+            nodes.map(move |(dof, point)| ((dof, number), (form.boundary.cells[facet], point)))
+        };
+        let (claims, places): (Vec<_>, Vec<_>) = facets.par_iter().flat_map_iter(of_facet).unzip();
+        let claims = claims.into_iter().zip(0..).map(|((dof, number), place)| (dof, number, place));
+        Self::from_claims(form, space.n_dofs(), claims.collect(), |_, place| places[place as usize])
     }
 
     /// Of each degree of freedom, the last of the claims (degree of freedom, condition, anything) on it; `place` says in
@@ -74,7 +75,7 @@ impl Constraints {
         mut claims: Vec<(u32, u32, u32)>,
         place: impl Fn(u32, u32) -> (u32, [f64; 3]),
     ) -> Result<Self, FemError> {
-        claims.sort_unstable();
+        claims.par_sort_unstable();
         let mut constraints = Self::none(n_dofs);
         let mut points = vec![Points::default(); form.conditions.len()];
         let mut holding = Vec::new();

@@ -26,6 +26,14 @@ impl Points {
         self.cells.clear();
     }
 
+    /// More, in a cell.
+    pub fn extend(&mut self, cell: u32, points: &[[f64; 3]]) {
+        for (axis, to) in [&mut self.x, &mut self.y, &mut self.z].into_iter().enumerate() {
+            to.extend(points.iter().map(|point| point[axis]));
+        }
+        self.cells.resize(self.x.len(), cell);
+    }
+
     /// One more, in a cell.
     pub fn push(&mut self, cell: u32, point: [f64; 3]) {
         self.x.push(point[0]);

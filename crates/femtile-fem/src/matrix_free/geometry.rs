@@ -2,6 +2,7 @@
 
 use femtile_element::tensor::{Lagrange, Table};
 
+use super::point_tables::{AtPoints, PointTables, along};
 use crate::FemError;
 use crate::dofs::TensorSpace;
 
@@ -9,9 +10,8 @@ use crate::dofs::TensorSpace;
 #[derive(Debug)]
 pub struct CellMaps<'a> {
     space: &'a TensorSpace<'a>,
-    /// The shapes along an axis, and their slopes, at the coordinates.
-    values: Table,
-    slopes: Table,
+    /// The shapes along an axis at the coordinates.
+    tables: PointTables,
 }
 
 /// Of one cell, for each product of coordinates, the first axis fastest: `[n_q^d]`.
@@ -22,6 +22,7 @@ pub struct CellMap {
     /// Jacobians by rows, $J_{ia} = \partial x_i / \partial \xi_a$; in two dimensions the third row and column are those of
     /// the identity.
     pub jacobians: Vec<[[f64; 3]; 3]>,
+    coordinates: AtPoints,
 }
 
 impl<'a> CellMaps<'a> {
@@ -29,19 +30,25 @@ impl<'a> CellMaps<'a> {
     pub fn new(space: &'a TensorSpace<'a>, coordinates: &[f64]) -> Self {
         let order = space.mesh().curved.as_ref().map_or(1, |curved| curved.order);
         let shapes = Lagrange::new((0..=order).map(|i| i as f64 / order as f64).collect());
-        Self { space, values: shapes.values(coordinates), slopes: shapes.slopes(coordinates) }
+        Self { space, tables: PointTables::new(&shapes, coordinates) }
     }
 
     /// Order of the polynomials of the map.
     pub fn order(&self) -> usize {
-        self.values.n_shapes - 1
+        self.tables.n_shapes() - 1
     }
 
     /// Points that the cell at a position passes through, the first axis fastest: `[(order + 1)^d]`.
     pub fn nodes(&self, position: usize) -> Vec<[f64; 3]> {
+        let mut nodes = Vec::with_capacity(self.tables.n_shapes().pow(self.space.dimension() as u32));
+        self.for_nodes(position, |node| nodes.push(node));
+        nodes
+    }
+
+    fn for_nodes(&self, position: usize, mut found: impl FnMut([f64; 3])) {
         let (space, mesh) = (self.space, self.space.mesh());
         let Some(curved) = &mesh.curved else {
-            return space.corners(position).iter().map(|&node| mesh.points[node as usize]).collect();
+            return space.corners(position).iter().for_each(|&node| found(mesh.points[node as usize]));
         };
         let (n, d) = (curved.order + 1, space.dimension());
         let per_cell = curved.n_points(d);
@@ -49,29 +56,36 @@ impl<'a> CellMaps<'a> {
         let orientation = space.orientation(position);
         // In two dimensions the third axis has one entry, whose index is the same in either order.
         let index = |at: usize| [at % n, at / n % n, if d == 3 { at / (n * n) } else { 0 }];
-        (0..per_cell).map(|at| curved.points[points[orientation.given(index(at), n)] as usize]).collect()
+        (0..per_cell).for_each(|at| found(curved.points[points[orientation.given(index(at), n)] as usize]));
+    }
+
+    /// Points of the cell at a position, one after another.
+    pub(crate) fn points(&self, position: usize, coordinates: &mut AtPoints) {
+        self.take_nodes(position, coordinates);
+        self.tables.evaluate(coordinates, self.space.dimension(), 3);
+    }
+
+    fn take_nodes(&self, position: usize, coordinates: &mut AtPoints) {
+        coordinates.values.clear();
+        self.for_nodes(position, |node| coordinates.values.extend(node));
     }
 
     /// The map of the cell at a position.
     pub fn of_cell(&self, position: usize, map: &mut CellMap) {
-        let (nodes, d) = (self.nodes(position), self.space.dimension());
-        // Of what follows from the axes so far: values first, then what has a slope along each of them.
-        let mut found = vec![nodes];
-        for axis in 0..d {
-            let slopes = along(&found[0], &self.slopes, self.values.n_points.pow(axis as u32));
-            let rise =
-                |tensor: &Vec<[f64; 3]>| along(tensor, &self.values, self.values.n_points.pow(axis as u32));
-            found = found.iter().map(rise).collect();
-            found.push(slopes);
-        }
-        map.jacobians.clear();
-        map.jacobians.resize(found[0].len(), [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]);
-        for (axis, columns) in found[1..].iter().enumerate() {
-            for (jacobian, column) in map.jacobians.iter_mut().zip(columns) {
-                (0..d).for_each(|i| jacobian[i][axis] = column[i]);
+        let (d, CellMap { points, jacobians, coordinates }) = (self.space.dimension(), map);
+        self.take_nodes(position, coordinates);
+        self.tables.differentiate(coordinates, d, 3);
+        let AtPoints { values, slopes, .. } = coordinates;
+        points.clear();
+        points.extend_from_slice(values.as_chunks().0);
+        jacobians.clear();
+        jacobians.resize(points.len(), [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]);
+        self.tables.for_points(d, |point, own| {
+            for (axis, slopes) in slopes[..d].iter().enumerate() {
+                let column = &slopes[3 * own[axis]..3 * own[axis] + d];
+                column.iter().enumerate().for_each(|(i, slope)| jacobians[point][i][axis] = *slope);
             }
-        }
-        map.points = found.swap_remove(0);
+        });
     }
 
     /// The map of the cell at a position, whose Jacobians are positive once its axes are right-handed.
@@ -94,27 +108,13 @@ impl<'a> CellMaps<'a> {
 
 /// A table for each axis applied to a tensor of points.
 pub(super) fn along_all(tensor: &[[f64; 3]], tables: &[&Table]) -> Vec<[f64; 3]> {
-    let (mut found, mut inner) = (tensor.to_vec(), 1);
+    let (mut found, mut next, mut inner) = (tensor.as_flattened().to_vec(), Vec::new(), 3);
     for table in tables {
-        found = along(&found, table, inner);
+        along(&mut next, &found, table, inner);
+        std::mem::swap(&mut found, &mut next);
         inner *= table.n_points;
     }
-    found
-}
-
-/// A table applied along the axis of a tensor before which there are so many entries.
-fn along(tensor: &[[f64; 3]], table: &Table, inner: usize) -> Vec<[f64; 3]> {
-    let (m, n) = (table.n_points, table.n_shapes);
-    let mut found = vec![[0.0; 3]; tensor.len() / n * m];
-    for (to, from) in found.chunks_exact_mut(m * inner).zip(tensor.chunks_exact(n * inner)) {
-        for (row, to) in to.chunks_exact_mut(inner).enumerate() {
-            for (factor, from) in table.row(row).iter().zip(from.chunks_exact(inner)) {
-                let pairs = to.as_flattened_mut().iter_mut().zip(from.as_flattened());
-                pairs.for_each(|(to, from)| *to += factor * from);
-            }
-        }
-    }
-    found
+    found.as_chunks().0.to_vec()
 }
 
 /// $\det J$.

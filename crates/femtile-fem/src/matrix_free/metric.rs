@@ -208,7 +208,7 @@ impl Scratch {
         let d = metrics.space.dimension();
         let n_points = if metrics.by_cell { 1 } else { self.map.points.len() };
         self.points.clear();
-        self.map.points[..n_points].iter().for_each(|&point| self.points.push(cell, point));
+        self.points.extend(cell, &self.map.points[..n_points]);
         if let Some(sigma) = &metrics.sigma {
             self.tensors.resize(n_points, [[0.0; 3]; 3]);
             sigma.eval_tensor(&mut self.tensors[..n_points], &self.points, d, &mut self.tape)?;

@@ -5,6 +5,7 @@ pub(crate) mod cuda;
 mod curvature;
 pub mod geometry;
 mod metric;
+pub(crate) mod point_tables;
 mod quadrature;
 pub mod reference;
 mod treatment;

@@ -192,7 +192,7 @@ impl<'a> CellMatrices<'a> {
     fn coefficients_at(&self, position: usize, map: &CellMap) -> Result<SigmaAndLambda, FemError> {
         let cell = self.space.order()[position];
         let (mut points, mut tape) = (Points::default(), TapeScratch::default());
-        map.points.iter().for_each(|&point| points.push(cell, point));
+        points.extend(cell, &map.points);
         let (mut sigma, mut lambda) = (vec![[[0.0; 3]; 3]; points.len()], vec![0.0; points.len()]);
         self.coefficients.sigma(&mut sigma, &points, &mut tape)?;
         self.coefficients.lambda(&mut lambda, &points, &mut tape)?;

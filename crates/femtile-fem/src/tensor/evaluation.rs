@@ -2,55 +2,67 @@
 
 use femtile_element::tensor::Table;
 use femtile_expression::TapeScratch;
-use femtile_tensor::{Factor, Parity, contract_plainly};
 use rayon::prelude::*;
 
 use crate::FemError;
-use crate::dofs::TensorSpace;
+use crate::dofs::{Group, TensorSpace};
 use crate::forms::{Compiled, Points};
 use crate::matrix_free::CellRule;
 use crate::matrix_free::geometry::{CellMap, CellMaps, determinant, inverse};
+use crate::matrix_free::point_tables::{AtPoints, PointTables};
 
 /// What is needed to evaluate functions of a space at the points of a rule.
 pub(crate) struct Evaluation<'a> {
     space: &'a TensorSpace<'a>,
     maps: CellMaps<'a>,
-    values: Factor<f64>,
-    slopes: Factor<f64>,
-    /// The transpose of `values`.
-    moments: Factor<f64>,
+    tables: PointTables,
+    /// The transpose of the values of shapes at points.
+    moments: Table,
     weights: Vec<f64>,
 }
 
 /// The points of a cell.
+#[derive(Debug, Default)]
 pub(crate) struct CellPoints {
     /// The cell of the mesh.
     pub cell: u32,
     /// Its degrees of freedom.
     pub dofs: Vec<u32>,
-    pub map: CellMap,
+    map: CellMap,
     /// Weights of the rule times the Jacobian's determinant: `[n_q^d]`.
     pub weights: Vec<f64>,
 }
 
+/// What was found at the points of a cell; kept from cell to cell, as all else that is worked with.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// By [`CellPoints::eval`].
+    pub given: Vec<f64>,
+    /// By [`Evaluation::values`] or [`Evaluation::gradients`].
+    pub function: AtPoints,
+    /// By [`Evaluation::gradients`].
+    pub gradients: Vec<[f64; 3]>,
+    pub points: Points,
+    pub tape: TapeScratch,
+}
+
 impl CellPoints {
-    /// Values of a function at the points.
-    pub fn eval(&self, function: &Compiled<'_>) -> Result<Vec<f64>, FemError> {
-        let mut values = vec![0.0; self.weights.len()];
-        function.eval_scalar(&mut values, &self.to_points(), &mut TapeScratch::default())?;
-        Ok(values)
+    /// Finds values of a given function at the points.
+    pub fn eval(&self, found: &mut Found, function: &Compiled<'_>) -> Result<(), FemError> {
+        found.given.resize(self.weights.len(), 0.0);
+        self.write_points(found);
+        function.eval_scalar(&mut found.given, &found.points, &mut found.tape)
     }
 
-    /// The points as coefficients take them.
-    pub fn to_points(&self) -> Points {
-        let mut points = Points::default();
-        self.map.points.iter().for_each(|&point| points.push(self.cell, point));
-        points
+    /// Finds the points as coefficients take them.
+    pub fn write_points(&self, found: &mut Found) {
+        found.points.clear();
+        found.points.extend(self.cell, &self.map.points);
     }
 
-    /// What a vector has on the cell.
-    pub fn gather(&self, u: &[f64]) -> Vec<f64> {
-        self.dofs.iter().map(|&dof| u[dof as usize]).collect()
+    fn gather(&self, found: &mut Found, u: &[f64]) {
+        found.function.values.clear();
+        found.function.values.extend(self.dofs.iter().map(|&dof| u[dof as usize]));
     }
 }
 
@@ -59,121 +71,167 @@ impl<'a> Evaluation<'a> {
     pub fn new(space: &'a TensorSpace<'a>, rule: CellRule) -> Self {
         let (points, _) = rule.rule(space.degree());
         let shapes = space.shapes();
-        let factor = |table: &Table| Factor::with_parity(table, Parity::None);
-        let values = shapes.values(&points);
         Self {
             space,
             maps: CellMaps::new(space, &points),
-            values: factor(&values),
-            slopes: factor(&shapes.slopes(&points)),
-            moments: factor(&values.transpose()),
+            moments: shapes.values(&points).transpose(),
+            tables: PointTables::new(&shapes, &points),
             weights: rule.product_weights(space.degree(), space.dimension()),
         }
     }
 
     /// The points of the cell at a position.
-    ///
-    /// # Errors
-    /// [`FemError::Inverted`] where the cell is folded.
-    pub fn points(&self, position: usize) -> Result<CellPoints, FemError> {
-        let (mut map, mut dofs) = (CellMap::default(), vec![0; self.space.dofs_per_cell()]);
-        self.maps.of_sound_cell(position, &mut map)?;
-        self.space.cell_dofs(position, &mut dofs);
-        let volumes = map.jacobians.iter().map(|jacobian| determinant(jacobian).abs());
-        let weights = self.weights.iter().zip(volumes).map(|(weight, volume)| weight * volume).collect();
-        Ok(CellPoints { cell: self.space.order()[position], dofs, map, weights })
+    fn write_points(&self, points: &mut CellPoints, position: usize) -> Result<(), FemError> {
+        points.cell = self.space.order()[position];
+        points.dofs.resize(self.space.dofs_per_cell(), 0);
+        self.space.cell_dofs(position, &mut points.dofs);
+        self.maps.of_sound_cell(position, &mut points.map)?;
+        let volumes = points.map.jacobians.iter().map(|jacobian| determinant(jacobian).abs());
+        points.weights.clear();
+        points.weights.extend(self.weights.iter().zip(volumes).map(|(weight, volume)| weight * volume));
+        Ok(())
     }
 
-    /// Values at the points of a function with these values at the nodes of a cell.
-    pub fn values(&self, nodal: &[f64]) -> Vec<f64> {
-        along_all(nodal, &[&self.values; 3][..self.space.dimension()])
+    /// Finds values of a function of the space at the points of a cell.
+    pub fn values(&self, found: &mut Found, points: &CellPoints, u: &[f64]) {
+        points.gather(found, u);
+        self.tables.evaluate(&mut found.function, self.space.dimension(), 1);
     }
 
-    /// Its gradients there.
-    pub fn gradients(&self, nodal: &[f64], points: &CellPoints) -> Vec<[f64; 3]> {
-        let mut found = vec![[0.0; 3]; points.weights.len()];
-        for axis in 0..self.space.dimension() {
-            let mut factors = [&self.values; 3];
-            factors[axis] = &self.slopes;
-            let slopes = along_all(nodal, &factors[..self.space.dimension()]);
-            for ((gradient, slope), jacobian) in found.iter_mut().zip(slopes).zip(&points.map.jacobians) {
-                let row = inverse(jacobian)[axis];
-                (0..3).for_each(|i| gradient[i] += row[i] * slope);
+    /// Finds gradients there, and values as well.
+    pub fn gradients(&self, found: &mut Found, points: &CellPoints, u: &[f64]) {
+        let d = self.space.dimension();
+        points.gather(found, u);
+        self.tables.differentiate(&mut found.function, d, 1);
+        found.gradients.clear();
+        self.tables.for_points(d, |point, own| {
+            let (mut gradient, back) = ([0.0; 3], inverse(&points.map.jacobians[point]));
+            for (axis, slopes) in found.function.slopes[..d].iter().enumerate() {
+                (0..3).for_each(|i| gradient[i] += back[axis][i] * slopes[own[axis]]);
             }
-        }
-        found
+            found.gradients.push(gradient);
+        });
     }
 
-    /// $\sum_q f_q \varphi_i(x_q)$ for each shape function.
-    pub fn moments(&self, at_points: &[f64]) -> Vec<f64> {
-        along_all(at_points, &[&self.moments; 3][..self.space.dimension()])
+    /// Turns a given function $f$ at the points into $\sum_q w_q f_q \varphi_i(x_q)$ for each shape function.
+    fn moments<'f>(&self, found: &'f mut Found, points: &CellPoints) -> &'f [f64] {
+        let Found { given, function, .. } = found;
+        function.values.clear();
+        function.values.extend(given.iter().zip(&points.weights).map(|(value, weight)| value * weight));
+        function.along_all(&self.moments, self.space.dimension(), 1);
+        &function.values
     }
 
     /// What `of_cell` says of each cell, by position.
     pub fn map<R: Send>(
         &self,
-        of_cell: impl Fn(&CellPoints) -> Result<R, FemError> + Sync,
+        of_cell: impl Fn(&mut Found, &CellPoints) -> Result<R, FemError> + Sync,
     ) -> Result<Vec<R>, FemError> {
-        let cells = (0..self.space.n_cells()).into_par_iter();
-        let found: Vec<_> = cells.map(|position| of_cell(&self.points(position)?)).collect();
-        found.into_iter().collect()
+        let n_cells = self.space.n_cells();
+        let of_block = |(found, points): &mut (Found, CellPoints), block: usize| {
+            let positions = block * CELLS..((block + 1) * CELLS).min(n_cells);
+            let of_position = |position| {
+                self.write_points(points, position)?;
+                of_cell(found, points)
+            };
+            positions.map(of_position).collect::<Result<Vec<R>, FemError>>()
+        };
+        let blocks = (0..n_cells.div_ceil(CELLS)).into_par_iter();
+        let found: Vec<_> = blocks.map_init(Default::default, of_block).collect();
+        let found = found.into_iter().collect::<Result<Vec<_>, _>>()?;
+        Ok(found.into_iter().flatten().collect())
     }
 
     /// The sum of what `of_cell` says of all cells: the same bits for any number of threads.
     pub fn sum(
         &self,
-        of_cell: impl Fn(&CellPoints) -> Result<f64, FemError> + Sync,
+        of_cell: impl Fn(&mut Found, &CellPoints) -> Result<f64, FemError> + Sync,
     ) -> Result<f64, FemError> {
         Ok(self.map(of_cell)?.into_iter().sum())
     }
 
-    /// Adds $\int f\varphi_i$ to a vector, where `term` gives f at the points of a cell.
+    /// Adds $\int f\varphi_i$ to a vector, cell after cell, where `given` finds f at the points of a cell.
+    ///
+    /// Groups of cells add to the degrees of freedom that they meet first; what others met before is put aside and added
+    /// while threads work on the groups after.
     pub fn add_moments(
         &self,
         out: &mut [f64],
-        term: impl Fn(&CellPoints) -> Result<Vec<f64>, FemError> + Sync,
+        given: impl Fn(&mut Found, &CellPoints) -> Result<(), FemError> + Sync,
     ) -> Result<(), FemError> {
-        let of_cell = |position| {
-            let points = self.points(position)?;
-            let mut at_points = term(&points)?;
-            at_points.iter_mut().zip(&points.weights).for_each(|(value, weight)| *value *= weight);
-            Ok((self.moments(&at_points), points.dofs))
+        let of_group = |room: &mut (Found, CellPoints), (group, own): (&Group, &mut [f64])| {
+            let (found, points) = room;
+            let mut aside = Vec::new();
+            for position in group.cells.clone() {
+                self.write_points(points, position)?;
+                given(found, points)?;
+                for (&dof, &moment) in points.dofs.iter().zip(self.moments(found, points)) {
+                    match (dof as usize).checked_sub(group.dofs.start) {
+                        Some(at) => own[at] += moment,
+                        None => aside.push((dof, moment)),
+                    }
+                }
+            }
+            Ok(aside)
         };
-        // The cells of a block are worked on while those before are added, one after another.
         let mut ready = Vec::new();
-        for block in (0..self.space.n_cells()).step_by(CELLS) {
-            let cells = block..(block + CELLS).min(self.space.n_cells());
-            let work = || cells.into_par_iter().map(of_cell).collect();
-            let (parts, added) = rayon::join(work, || add(out, ready));
-            added?;
-            ready = parts;
+        for groups in self.space.groups().chunks(GROUPS) {
+            let begin = groups[0].dofs.start;
+            let (before, own) = out.split_at_mut(begin);
+            let parts = groups.iter().zip(of_groups(groups, own)).collect::<Vec<_>>();
+            let work = || parts.into_par_iter().map_init(Default::default, of_group).collect::<Vec<_>>();
+            let (found, ()) = rayon::join(work, || add(before, ready));
+            ready = found.into_iter().collect::<Result<Vec<_>, FemError>>()?;
         }
-        add(out, ready)
+        add(out, ready);
+        Ok(())
     }
 }
 
-/// What cells have for their degrees of freedom.
-type Part = Result<(Vec<f64>, Vec<u32>), FemError>;
+/// Cells that a thread works on at once.
+const CELLS: usize = 64;
 
-/// Adds the parts of some cells, in their order.
-fn add(out: &mut [f64], parts: Vec<Part>) -> Result<(), FemError> {
-    for part in parts {
-        let (moments, dofs) = part?;
-        dofs.iter().zip(moments).for_each(|(&dof, moment)| out[dof as usize] += moment);
-    }
-    Ok(())
+/// Groups that are worked on while what those before put aside is added.
+const GROUPS: usize = 64;
+
+/// The parts of a vector that groups meet first, where it begins with that of the first group.
+pub(super) fn of_groups<'v, T>(groups: &[Group], mut values: &'v mut [T]) -> Vec<&'v mut [T]> {
+    let split = |group: &Group| values.split_off_mut(..group.dofs.len()).unwrap_or_default();
+    groups.iter().map(split).collect()
 }
 
-/// Cells that are worked on at once.
-const CELLS: usize = 1024;
+/// Adds what groups put aside, in their order.
+fn add(out: &mut [f64], aside: Vec<Vec<(u32, f64)>>) {
+    aside.into_iter().flatten().for_each(|(dof, moment)| out[dof as usize] += moment);
+}
 
-/// A table for each axis, the first axis fastest.
-fn along_all(tensor: &[f64], factors: &[&Factor<f64>]) -> Vec<f64> {
-    let (mut found, mut inner) = (tensor.to_vec(), 1);
-    for factor in factors {
-        let mut next = vec![0.0; found.len() / factor.n_cols() * factor.n_rows()];
-        contract_plainly(factor, (inner, 1), &found, &mut next);
-        (found, inner) = (next, inner * factor.n_rows());
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dofs::tensor::tests::squares;
+
+    #[test]
+    fn moments_have_the_bits_of_a_sum_cell_after_cell() {
+        let mesh = squares(83, 67);
+        let space = TensorSpace::new(&mesh, 10).unwrap();
+        assert!(space.groups().len() > GROUPS);
+        let evaluation = Evaluation::new(&space, CellRule::default());
+        let given = |found: &mut Found, points: &CellPoints| {
+            found.given.clear();
+            let value = |q: usize| 0.1 + f64::from(points.cell % 7) / (q + 1) as f64;
+            found.given.extend((0..points.weights.len()).map(value));
+            Ok(())
+        };
+        let mut expected = vec![0.0; space.n_dofs()];
+        let (mut found, mut points) = (Found::default(), CellPoints::default());
+        for position in 0..space.n_cells() {
+            evaluation.write_points(&mut points, position).unwrap();
+            given(&mut found, &points).unwrap();
+            let moments = evaluation.moments(&mut found, &points);
+            points.dofs.iter().zip(moments).for_each(|(&dof, moment)| expected[dof as usize] += moment);
+        }
+        let mut sums = vec![0.0; space.n_dofs()];
+        evaluation.add_moments(&mut sums, given).unwrap();
+        assert_eq!(sums, expected);
     }
-    found
 }

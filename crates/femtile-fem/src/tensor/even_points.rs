@@ -1,11 +1,13 @@
 //! Functions at evenly spaced points, as files have them.
 
-use femtile_element::tensor::{Lagrange, Table};
+use rayon::prelude::*;
 
 use super::check_length;
+use super::evaluation::of_groups;
 use crate::FemError;
-use crate::dofs::TensorSpace;
-use crate::matrix_free::geometry::{CellMap, CellMaps};
+use crate::dofs::{Group, TensorSpace};
+use crate::matrix_free::geometry::CellMaps;
+use crate::matrix_free::point_tables::AtPoints;
 
 /// A function at evenly spaced points of all cells.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,62 +27,90 @@ pub struct EvenPoints {
 pub fn at_even_points(space: &TensorSpace<'_>, order: usize, u: &[f64]) -> Result<EvenPoints, FemError> {
     check_length(space, u)?;
     // Points are numbered as the unknowns of a space of that order.
-    let shape = &if order == space.degree() { space.clone() } else { TensorSpace::new(space.mesh(), order)? };
-    let (n, d, per_cell) = (shape.degree() + 1, shape.dimension(), shape.dofs_per_cell());
-    let even: Vec<f64> = (0..n).map(|i| i as f64 / shape.degree() as f64).collect();
-    let values_at = Lagrange::gauss_lobatto(space.degree()).values(&even);
+    let own;
+    let shape = if order == space.degree() {
+        space
+    } else {
+        own = TensorSpace::new(space.mesh(), order)?;
+        &own
+    };
+    let even: Vec<f64> = (0..=order).map(|i| i as f64 / order as f64).collect();
+    let interpolation = space.shapes().values(&even);
     let maps = CellMaps::new(shape, &even);
     let (mut points, mut values) = (vec![[0.0; 3]; shape.n_dofs()], vec![0.0; shape.n_dofs()]);
+    let of_group = |room: &mut Room, group: &Group, points: &mut [[f64; 3]], values: &mut [f64]| {
+        for position in group.cells.clone() {
+            room.dofs.resize(space.dofs_per_cell(), 0);
+            space.cell_dofs(position, &mut room.dofs);
+            room.function.values.clear();
+            room.function.values.extend(room.dofs.iter().map(|&dof| u[dof as usize]));
+            room.function.along_all(&interpolation, space.dimension(), 1);
+            maps.points(position, &mut room.coordinates);
+            room.dofs.resize(shape.dofs_per_cell(), 0);
+            shape.cell_dofs(position, &mut room.dofs);
+            let found = room.coordinates.values.as_chunks().0.iter().zip(&room.function.values);
+            for (&number, (point, value)) in room.dofs.iter().zip(found) {
+                // Groups before have the other points.
+                if let Some(at) = (number as usize).checked_sub(group.dofs.start) {
+                    (points[at], values[at]) = (*point, *value);
+                }
+            }
+        }
+    };
+    let groups = shape.groups();
+    let parts = of_groups(groups, &mut points).into_iter().zip(of_groups(groups, &mut values));
+    let parts: Vec<_> = groups.iter().zip(parts).collect();
+    parts.into_par_iter().for_each_init(Room::default, |room, (group, (points, values))| {
+        of_group(room, group, points, values);
+    });
+    Ok(EvenPoints { points, values, cells: cells(shape) })
+}
+
+/// Room for a cell.
+#[derive(Default)]
+struct Room {
+    dofs: Vec<u32>,
+    function: AtPoints,
+    coordinates: AtPoints,
+}
+
+/// Degrees of freedom of each cell of the mesh, in its own axes.
+fn cells(shape: &TensorSpace<'_>) -> Vec<u32> {
+    let (n, d, per_cell) = (shape.degree() + 1, shape.dimension(), shape.dofs_per_cell());
+    let mut positions = vec![0u32; shape.n_cells()];
+    shape.order().iter().zip(0..).for_each(|(&cell, position)| positions[cell as usize] = position);
     let mut cells = vec![0; shape.n_cells() * per_cell];
-    let (mut map, mut own) = (CellMap::default(), vec![0; space.dofs_per_cell()]);
-    let mut numbers = vec![0; per_cell];
-    for position in 0..shape.n_cells() {
-        maps.of_cell(position, &mut map);
-        space.cell_dofs(position, &mut own);
-        shape.cell_dofs(position, &mut numbers);
-        let local: Vec<f64> = own.iter().map(|&dof| u[dof as usize]).collect();
-        let found = along_all(&values_at, &local, d);
-        let orientation = shape.orientation(position);
-        let cell = &mut cells[shape.order()[position] as usize * per_cell..][..per_cell];
+    let write = |numbers: &mut Vec<u32>, (cell, &position): (&mut [u32], &u32)| {
+        shape.cell_dofs(position as usize, numbers);
+        let orientation = shape.orientation(position as usize);
         for (at, &number) in numbers.iter().enumerate() {
-            (points[number as usize], values[number as usize]) = (map.points[at], found[at]);
             let third = if d == 3 { at / (n * n) } else { 0 };
             cell[orientation.given([at % n, at / n % n, third], n)] = number;
         }
-    }
-    Ok(EvenPoints { points, values, cells })
-}
-
-/// A table along every axis of a tensor.
-fn along_all(table: &Table, tensor: &[f64], d: usize) -> Vec<f64> {
-    let (m, n) = (table.n_points, table.n_shapes);
-    (0..d).fold(tensor.to_vec(), |from, axis| {
-        let inner = m.pow(axis as u32);
-        let entry = |to: usize| -> f64 {
-            let (outer, row, k) = (to / (m * inner), to / inner % m, to % inner);
-            let line = table.row(row).iter().enumerate();
-            line.map(|(column, factor)| factor * from[(outer * n + column) * inner + k]).sum()
-        };
-        (0..from.len() / n * m).map(entry).collect()
-    })
+    };
+    let of_cells = cells.par_chunks_exact_mut(per_cell).zip(&positions);
+    of_cells.for_each_init(|| vec![0; per_cell], write);
+    cells
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::matrix_free::geometry::CellMap;
     use femtile_mesh::generate::{BoxConfig, BoxSplit, box_mesh};
 
     #[test]
     fn polynomials_are_themselves_at_all_points_of_the_cells_in_their_own_axes() {
-        let config = BoxConfig { cells: [3, 2, 2], split: BoxSplit::Hexahedron, ..BoxConfig::default() };
+        let config = BoxConfig { cells: [7, 5, 5], split: BoxSplit::Hexahedron, ..BoxConfig::default() };
         let mut mesh = box_mesh(&config).unwrap();
         // One cell lies the other way round than its neighbours.
         let given: Vec<u32> = mesh.cells[8..16].to_vec();
         for (node, from) in mesh.cells[8..16].iter_mut().zip([1, 2, 3, 0, 5, 6, 7, 4]) {
             *node = given[from];
         }
-        let f = |[x, y, z]: [f64; 3]| x * x - 2.0 * y * z + z * z * x;
+        let f = |[x, y, z]: [f64; 3]| 1.0 + x * x - 2.0 * y * z + z * z * x;
         let space = TensorSpace::new(&mesh, 3).unwrap();
+        assert!(space.groups().len() > 1);
         let nodes = CellMaps::new(&space, space.shapes().nodes());
         let (mut map, mut dofs) = (CellMap::default(), vec![0; space.dofs_per_cell()]);
         let mut u = vec![f64::NAN; space.n_dofs()];

@@ -123,7 +123,7 @@ impl Facets<'_> {
     fn points(&self, facet: usize, side: Side) -> (Points, Vec<f64>) {
         let map = self.sides.map(side);
         let mut points = Points::default();
-        map.points.iter().for_each(|&point| points.push(self.form.boundary.cells[facet], point));
+        points.extend(self.form.boundary.cells[facet], &map.points);
         let measures = map.measures.iter().zip(&self.weights).map(|(measure, weight)| measure * weight);
         (points, measures.collect())
     }

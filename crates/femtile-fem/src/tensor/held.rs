@@ -39,10 +39,10 @@ pub(super) fn is_pure_neumann(
 fn reacting_cells(space: &TensorSpace<'_>, form: &Form<'_>) -> Result<Vec<u32>, FemError> {
     let lambda = Compiled::scalar("lambda", form.lambda, form.mesh)?;
     let evaluation = Evaluation::new(space, SOURCE_RULE);
-    let cells = evaluation.map(|points| {
-        let values = points.eval(&lambda)?;
-        not_negative("lambda", &values, &points.to_points())?;
-        Ok(values.iter().any(|&value| value > 0.0).then_some(points.cell))
+    let cells = evaluation.map(|found, points| {
+        points.eval(found, &lambda)?;
+        not_negative("lambda", &found.given, &found.points)?;
+        Ok(found.given.iter().any(|&value| value > 0.0).then_some(points.cell))
     })?;
     Ok(cells.into_iter().flatten().collect())
 }

@@ -21,7 +21,7 @@ use crate::dofs::TensorSpace;
 use crate::forms::{Compiled, Form, winners};
 use crate::matrix_free::CellRule;
 pub use assemble::assemble;
-pub(crate) use evaluation::{CellPoints, Evaluation};
+pub(crate) use evaluation::{CellPoints, Evaluation, Found};
 pub use even_points::{EvenPoints, at_even_points};
 pub use facets::FacetMatrix;
 use facets::{FacetTerms, Flux};
@@ -74,7 +74,8 @@ impl<'a> TensorProblem<'a> {
         let mut load = vec![0.0; space.n_dofs()];
         if form.source.as_constant() != Some(0.0) {
             let source = Compiled::scalar("source", form.source, form.mesh)?;
-            Evaluation::new(space, SOURCE_RULE).add_moments(&mut load, |points| points.eval(&source))?;
+            let evaluation = Evaluation::new(space, SOURCE_RULE);
+            evaluation.add_moments(&mut load, |found, points| points.eval(found, &source))?;
         }
         let FacetTerms { matrices, flux, reacting } = facets::facet_terms(space, form, &winners, &mut load)?;
         let is_pure_neumann = held::is_pure_neumann(space, form, &winners, &reacting)?;

@@ -21,8 +21,8 @@ pub(crate) struct Sides<'a> {
     maps: CellMaps<'a>,
     /// Position of each cell of the mesh.
     positions: Vec<u32>,
-    values: Table,
-    slopes: Table,
+    /// Shapes of a side at its points, then with the slope along each of its axes, as [`product_table`] has them.
+    shapes: Vec<Vec<f64>>,
 }
 
 /// Points of a side for each product of coordinates, the first axis fastest, and what area they stand for.
@@ -42,7 +42,10 @@ impl<'a> Sides<'a> {
         let order = maps.order();
         let shapes = Lagrange::new((0..=order).map(|i| i as f64 / order as f64).collect());
         let (values, slopes) = (shapes.values(coordinates), shapes.slopes(coordinates));
-        Self { space, maps, positions, values, slopes }
+        let d = space.dimension() - 1;
+        let sloped = std::iter::once(None).chain((0..d).map(Some));
+        let shapes = sloped.map(|sloped| product_table(&values, &slopes, d, sloped)).collect();
+        Self { space, maps, positions, shapes }
     }
 
     /// The side that a boundary facet is.
@@ -78,9 +81,9 @@ impl<'a> Sides<'a> {
     pub fn map(&self, side: Side) -> SideMap {
         let nodes = self.maps.nodes(side.position);
         let nodes: Vec<[f64; 3]> = self.entries(side, self.maps.order() + 1).map(|at| nodes[at]).collect();
-        let d = self.space.dimension() - 1;
-        let points = self.combine(&nodes, None);
-        let tangents: Vec<Vec<[f64; 3]>> = (0..d).map(|axis| self.combine(&nodes, Some(axis))).collect();
+        let mut combined = self.shapes.iter().map(|shapes| combine(&nodes, shapes));
+        let points = combined.next().unwrap_or_default();
+        let tangents: Vec<Vec<[f64; 3]>> = combined.collect();
         let measure = |q: usize| match &tangents[..] {
             [along] => length(along[q]),
             [first, second, ..] => length(cross(first[q], second[q])),
@@ -88,16 +91,14 @@ impl<'a> Sides<'a> {
         };
         SideMap { measures: (0..points.len()).map(measure).collect(), points }
     }
+}
 
-    /// Nodes combined with the shapes of a side, with the slope along one of its axes.
-    fn combine(&self, nodes: &[[f64; 3]], sloped: Option<usize>) -> Vec<[f64; 3]> {
-        let d = self.space.dimension() - 1;
-        let weights = product_table(&self.values, &self.slopes, d, sloped);
-        let point = |row: &[f64]| {
-            std::array::from_fn(|i| row.iter().zip(nodes).map(|(weight, node)| weight * node[i]).sum())
-        };
-        weights.chunks_exact(nodes.len()).map(point).collect()
-    }
+/// Nodes of a side combined with shapes at each point.
+fn combine(nodes: &[[f64; 3]], shapes: &[f64]) -> Vec<[f64; 3]> {
+    let point = |row: &[f64]| {
+        std::array::from_fn(|i| row.iter().zip(nodes).map(|(weight, node)| weight * node[i]).sum())
+    };
+    shapes.chunks_exact(nodes.len()).map(point).collect()
 }
 
 /// Products of shapes along `d` axes, with the slope along one of them: `[n_q^d][n^d]`, the first axis fastest.

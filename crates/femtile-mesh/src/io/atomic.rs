@@ -13,7 +13,7 @@ use crate::MeshError;
 /// [`MeshError::Io`] with the path.
 pub fn write_atomically(
     path: &Path,
-    write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+    write: impl FnOnce(&mut (dyn Write + Send)) -> std::io::Result<()>,
 ) -> Result<(), MeshError> {
     let result = || {
         // A device or a pipe is written to; renaming a file over it would replace it.

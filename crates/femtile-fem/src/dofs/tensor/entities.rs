@@ -3,6 +3,9 @@
 //! A cell of dimension d has $3^d$ of them; entity $t_0 + 3 t_1 + 9 t_2$ lies at the lower end of axis a where $t_a = 0$,
 //! at the upper where $t_a = 2$, and extends along it where $t_a = 1$.
 
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use rayon::prelude::*;
 
 /// Digits of an entity.
@@ -73,12 +76,7 @@ impl Shared {
         let n_places = cell_corners.len() / per_cell * n_locals;
         let mut keys: Vec<u128> = (0..n_places).into_par_iter().map(key).collect();
         keys.par_sort_unstable();
-        let (mut numbers, mut leaders) = (vec![0; n_places], Vec::new());
-        for group in keys.chunk_by(|a, b| a >> 32 == b >> 32) {
-            let number = leaders.len() as u32;
-            leaders.push(group[0] as u32);
-            group.iter().for_each(|&key| numbers[key as u32 as usize] = number);
-        }
+        let (numbers, leaders) = number_runs(&keys);
         Self { locals, corners, numbers, leaders, per_cell }
     }
 
@@ -107,5 +105,53 @@ impl Shared {
     /// Whether all cells do.
     pub fn all_agree(&self, cell_corners: &[u32]) -> bool {
         (0..self.numbers.len()).into_par_iter().all(|place| self.agrees(cell_corners, place))
+    }
+}
+
+/// Keys of a piece that a thread numbers.
+const PIECE: usize = 1 << 16;
+
+/// The number of the run of equal leading words that each last word of the sorted keys stands in, and the first of each run.
+fn number_runs(keys: &[u128]) -> (Vec<u32>, Vec<u32>) {
+    let begins = |at: usize| at == 0 || keys[at - 1] >> 32 != keys[at] >> 32;
+    let pieces: Vec<Range<usize>> =
+        (0..keys.len()).step_by(PIECE).map(|at| at..(at + PIECE).min(keys.len())).collect();
+    let leaders_of = |piece: &Range<usize>| -> Vec<u32> {
+        piece.clone().filter(|&at| begins(at)).map(|at| keys[at] as u32).collect()
+    };
+    let leaders: Vec<Vec<u32>> = pieces.par_iter().map(leaders_of).collect();
+    let counts = leaders.iter().scan(0, |before, leaders| {
+        let begin = *before;
+        *before += leaders.len() as u32;
+        Some(begin)
+    });
+    let numbers: Vec<AtomicU32> = keys.par_iter().map(|_| AtomicU32::new(0)).collect();
+    pieces.into_par_iter().zip(counts.collect::<Vec<u32>>()).for_each(|(piece, mut next)| {
+        for at in piece {
+            next += u32::from(begins(at));
+            numbers[keys[at] as u32 as usize].store(next - 1, Ordering::Relaxed);
+        }
+    });
+    (numbers.into_par_iter().map(AtomicU32::into_inner).collect(), leaders.concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_numbered_as_one_thread_would_across_pieces() {
+        for n in [0, 1, 2, PIECE - 1, 2 * PIECE + 7] {
+            // Runs of one to five keys, and their last words in another order.
+            let run = |i: usize| (i / 15 * 5 + [0, 1, 1, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 4][i % 15]) as u128;
+            let mut keys: Vec<u128> = (0..n).map(|i| run(i) << 32 | (i * 7919 % n.max(1)) as u128).collect();
+            keys.sort_unstable();
+            let (numbers, leaders) = number_runs(&keys);
+            let groups: Vec<&[u128]> = keys.chunk_by(|a, b| a >> 32 == b >> 32).collect();
+            assert_eq!(leaders, groups.iter().map(|group| group[0] as u32).collect::<Vec<_>>());
+            for (number, group) in groups.iter().enumerate() {
+                assert!(group.iter().all(|&key| numbers[key as u32 as usize] == number as u32), "{n}");
+            }
+        }
     }
 }

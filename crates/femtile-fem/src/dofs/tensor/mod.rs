@@ -174,6 +174,13 @@ impl<'a> TensorSpace<'a> {
         &self.groups
     }
 
+    /// Whether each degree of freedom is one of these.
+    pub(crate) fn marks(&self, dofs: &[u32]) -> Vec<bool> {
+        let mut is_marked = vec![false; self.n_dofs];
+        dofs.iter().for_each(|&dof| is_marked[dof as usize] = true);
+        is_marked
+    }
+
     /// Polynomials along an axis.
     pub fn shapes(&self) -> Lagrange {
         Lagrange::gauss_lobatto(self.degree)
@@ -207,10 +214,9 @@ impl<'a> TensorSpace<'a> {
             return irregular;
         }
         for shared in shared {
-            for place in 0..shared.numbers.len() {
-                if shared.agrees(&self.corners, place) {
-                    continue;
-                }
+            let places = (0..shared.numbers.len()).into_par_iter();
+            let disagreeing = places.filter(|&place| !shared.agrees(&self.corners, place));
+            for place in disagreeing.collect::<Vec<usize>>() {
                 let (position, local) =
                     (place / shared.locals.len(), shared.locals[place % shared.locals.len()]);
                 let dofs = irregular.entry(position as u32).or_insert_with(|| {

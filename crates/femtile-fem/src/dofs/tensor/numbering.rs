@@ -1,6 +1,9 @@
 //! First degree of freedom of each entity.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use rayon::prelude::*;
 
 use super::entities;
 
@@ -37,33 +40,121 @@ pub(super) fn number(entities: &mut [u32], n_entities: usize, degree: usize, d: 
     let n_dofs_of: Vec<u32> =
         (0..per_cell).map(|local| (degree - 1).pow(entities::dimension(local, d) as u32) as u32).collect();
     let size = cells_of_group(degree, d);
-    let mut last = vec![0u32; n_entities];
-    for (group, cells) in entities.chunks(size * per_cell).enumerate() {
-        cells.iter().for_each(|&entity| last[entity as usize] = group as u32);
-    }
-    let mut first = vec![u32::MAX; n_entities];
-    let (mut groups, mut next) = (Vec::new(), 0u32);
-    for (group, cells) in entities.chunks(size * per_cell).enumerate() {
-        let begin = next;
-        let mut take = |is_wanted: &dyn Fn(u32) -> bool| {
-            for cell in cells.chunks_exact(per_cell) {
-                for (&entity, n) in cell.iter().zip(&n_dofs_of) {
-                    if first[entity as usize] == u32::MAX && is_wanted(last[entity as usize]) {
-                        first[entity as usize] = next;
-                        next += n;
-                    }
-                }
+    let Meetings { first, last } = Meetings::new(entities, n_entities, size * per_cell);
+    // What a group meets first, in the order of its cells: the entity, its length, and whether no group after has it.
+    let met = |group: usize, cells: &[u32], found: &mut dyn FnMut(u32, u32, bool)| {
+        for (at, &entity) in cells.iter().enumerate() {
+            if first[entity as usize] == (group * size * per_cell + at) as u64 {
+                found(entity, n_dofs_of[at % per_cell], last[entity as usize] == group as u32);
             }
-            next
-        };
-        let inner = take(&|last| last == group as u32);
-        let end = take(&|_| true);
+        }
+    };
+    let parts = || entities.par_chunks(size * per_cell).enumerate();
+    let count = |(group, cells): (usize, &[u32])| {
+        let (mut n_inner, mut n_outer) = (0, 0);
+        met(group, cells, &mut |_, n, is_inner| *(if is_inner { &mut n_inner } else { &mut n_outer }) += n);
+        [n_inner as usize, n_outer as usize]
+    };
+    let counts: Vec<[usize; 2]> = parts().map(count).collect();
+    let mut groups: Vec<Group> = Vec::with_capacity(counts.len());
+    for (group, [n_inner, n_outer]) in counts.into_iter().enumerate() {
+        let begin = groups.last().map_or(0, |group| group.dofs.end);
         groups.push(Group {
             cells: group * size..((group + 1) * size).min(n_cells),
-            dofs: begin as usize..end as usize,
-            n_inner: (inner - begin) as usize,
+            dofs: begin..begin + n_inner + n_outer,
+            n_inner,
         });
     }
-    entities.iter_mut().for_each(|entity| *entity = first[*entity as usize]);
+    let begins: Vec<AtomicU32> = (0..n_entities).into_par_iter().map(|_| AtomicU32::new(0)).collect();
+    parts().zip(&groups).for_each(|((number, cells), group)| {
+        let mut next = [group.dofs.start as u32, (group.dofs.start + group.n_inner) as u32];
+        met(number, cells, &mut |entity, n, is_inner| {
+            let next = &mut next[usize::from(!is_inner)];
+            begins[entity as usize].store(*next, Ordering::Relaxed);
+            *next += n;
+        });
+    });
+    entities.par_iter_mut().for_each(|entity| *entity = begins[*entity as usize].load(Ordering::Relaxed));
     groups
+}
+
+/// When cells that are visited in order meet each entity.
+struct Meetings {
+    /// The first place among the entities of all cells.
+    first: Vec<u64>,
+    /// The last group.
+    last: Vec<u32>,
+}
+
+impl Meetings {
+    /// With so many entities of cells to a group.
+    fn new(entities: &[u32], n_entities: usize, per_group: usize) -> Self {
+        let first: Vec<AtomicU64> =
+            (0..n_entities).into_par_iter().map(|_| AtomicU64::new(u64::MAX)).collect();
+        let last: Vec<AtomicU32> = (0..n_entities).into_par_iter().map(|_| AtomicU32::new(0)).collect();
+        entities.par_chunks(per_group).enumerate().for_each(|(group, cells)| {
+            for (place, &entity) in (group as u64 * per_group as u64..).zip(cells) {
+                let (first, last) = (&first[entity as usize], &last[entity as usize]);
+                // To look first costs less than to change.
+                if first.load(Ordering::Relaxed) > place {
+                    first.fetch_min(place, Ordering::Relaxed);
+                }
+                if last.load(Ordering::Relaxed) < group as u32 {
+                    last.fetch_max(group as u32, Ordering::Relaxed);
+                }
+            }
+        });
+        Self {
+            first: first.into_par_iter().map(AtomicU64::into_inner).collect(),
+            last: last.into_par_iter().map(AtomicU32::into_inner).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Group by group: first what no group after has, then the rest, as cells meet it.
+    fn one_after_another(entities: &mut [u32], n_entities: usize, degree: usize, d: usize) -> Vec<Group> {
+        let (per_cell, size) = (3usize.pow(d as u32), cells_of_group(degree, d));
+        let n_cells = entities.len() / per_cell;
+        let mut last = vec![0; n_entities];
+        for (group, cells) in entities.chunks(size * per_cell).enumerate() {
+            cells.iter().for_each(|&entity| last[entity as usize] = group);
+        }
+        let (mut first, mut groups, mut next) = (vec![u32::MAX; n_entities], Vec::new(), 0);
+        for (group, cells) in entities.chunks(size * per_cell).enumerate() {
+            let (begin, mut n_inner) = (next, 0);
+            for is_inner in [true, false] {
+                for (at, &entity) in cells.iter().enumerate() {
+                    let entity = entity as usize;
+                    if first[entity] == u32::MAX && (!is_inner || last[entity] == group) {
+                        first[entity] = next as u32;
+                        next += (degree - 1).pow(entities::dimension(at % per_cell, d) as u32);
+                    }
+                }
+                n_inner = if is_inner { next - begin } else { n_inner };
+            }
+            let cells = group * size..((group + 1) * size).min(n_cells);
+            groups.push(Group { cells, dofs: begin..next, n_inner });
+        }
+        entities.iter_mut().for_each(|entity| *entity = first[*entity as usize]);
+        groups
+    }
+
+    #[test]
+    fn entities_are_numbered_as_one_thread_would_number_them() {
+        for (n_cells, degree, d) in [(0, 2, 3), (1, 1, 2), (37, 10, 3), (1009, 3, 2), (499, 4, 3)] {
+            let per_cell = 3usize.pow(d as u32);
+            let n_entities = n_cells * per_cell / 3 + per_cell;
+            // Any table will do: neighbours in it have entities in common, and so have some that are far apart.
+            let entity = |at: usize| ((at / 3 + at * at % 101 * (at % 7 / 6)) % n_entities) as u32;
+            let given: Vec<u32> = (0..n_cells * per_cell).map(entity).collect();
+            let (mut found, mut expected) = (given.clone(), given);
+            let groups = number(&mut found, n_entities, degree, d);
+            assert_eq!(groups, one_after_another(&mut expected, n_entities, degree, d));
+            assert_eq!(found, expected, "{n_cells} cells of degree {degree}");
+        }
+    }
 }

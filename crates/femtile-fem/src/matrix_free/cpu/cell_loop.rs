@@ -94,9 +94,9 @@ impl<T: Contract + Lanes> CellLoop<T> {
             let first = *dof * components as u32;
             first..first + components as u32
         };
+        let marks = space.marks(constrained);
         let constrained: Vec<u32> = constrained.iter().flat_map(rows).collect();
-        let is_constrained = |row: usize| constrained.binary_search(&(row as u32)).is_ok();
-        let parts = Parts::new(space, &numbers, &layout, cpu.threads(), is_constrained);
+        let parts = Parts::new(space, &numbers, &layout, cpu.threads(), |row| marks[row / components]);
         let facets: Vec<FacetMatrix> = (0..components as u32)
             .flat_map(|component| facets.iter().map(move |facet| (component, facet)))
             .map(|(component, facet)| free_facet(facet, components as u32, component, &constrained))

@@ -171,8 +171,7 @@ impl<T: Contract + Lanes> Transfer<T, Cpu> for DegreeTransfer<T> {
 
 /// Entities of the cells of each batch that an earlier cell has as well, or that are constrained.
 fn marked(space: &TensorSpace<'_>, numbers: &Numbers, layout: &Layout, constrained: &[u32]) -> Vec<Marked> {
-    let mut is_taken = vec![false; space.n_dofs()];
-    constrained.iter().for_each(|&dof| is_taken[dof as usize] = true);
+    let mut is_taken = space.marks(constrained);
     let mut of_batches = vec![Marked::default(); numbers.n_batches()];
     for (batch, marked) in of_batches.iter_mut().enumerate() {
         let firsts = numbers.firsts(batch).chunks_exact(numbers.lanes);

@@ -110,7 +110,7 @@ impl Batches {
     ) -> Result<(), LinalgError> {
         let lengths = lengths(space.degree());
         let owners = owners(space, units, &lengths);
-        let is_constrained = |first: u32| constrained.binary_search(&first).is_ok();
+        let is_constrained = space.marks(constrained);
         // The unit that met an entity last, and where its values go, by first unknown.
         let (mut met, mut target) = (vec![NONE; space.n_dofs()], vec![0u32; space.n_dofs()]);
         let mut runs = Vec::new();
@@ -132,7 +132,7 @@ impl Batches {
                     continue;
                 }
                 let at = first as usize;
-                if is_constrained(first) {
+                if is_constrained[at] {
                     words[CONSTRAINED] |= 1 << entity;
                     continue;
                 }
@@ -177,7 +177,7 @@ impl Shares {
     fn new(mut runs: Vec<Run>, len: usize, of_face: u32) -> Self {
         let per_edge = of_face.isqrt();
         runs.par_sort_unstable();
-        let (mut faces, mut others) = (Vec::new(), [Vec::new(), Vec::new()]);
+        let (mut faces, mut others) = (Vec::new(), [Others::default(), Others::default()]);
         for runs in runs.chunk_by(|a, b| a.0 == b.0) {
             match runs {
                 // In degree two all entities have one unknown, and what has two shares counts as a face.
@@ -185,23 +185,49 @@ impl Shares {
                 // A face that is met more often is as many edges as it has rows.
                 _ => {
                     let part = if runs[0].2 == 1 { 1 } else { per_edge };
-                    let list = &mut others[usize::from(part == 1)];
-                    for i in (0..runs[0].2).step_by(part as usize) {
-                        list.push((runs[0].0 + i, runs.iter().map(|run| run.1 + i).collect::<Vec<u32>>()));
-                    }
+                    (0..runs[0].2)
+                        .step_by(part as usize)
+                        .for_each(|i| others[usize::from(part == 1)].add(runs, i));
                 }
             }
         }
-        let counts = [faces.len(), others[0].len(), others[1].len()];
-        let rows =
-            faces.iter().map(|face| face[0]).chain(others.iter().flatten().map(|other| other.0)).collect();
-        let mut shares = Self { len, counts, rows, begins: vec![2 * faces.len() as u32], places: Vec::new() };
-        shares.places.extend(faces.iter().flat_map(|face| [face[1], face[2]]));
-        for (_, places) in others.iter().flatten() {
-            shares.places.extend(places);
-            shares.begins.push(shares.places.len() as u32);
+        let [edges, vertices] = others;
+        let counts = [faces.len(), edges.rows.len(), vertices.rows.len()];
+        let of_faces = || faces.iter().map(|face| face[0]);
+        let n_of_faces = 2 * faces.len() as u32;
+        let after_edges = n_of_faces + edges.places.len() as u32;
+        let ends = edges.ends.iter().map(|end| n_of_faces + end);
+        let ends = ends.chain(vertices.ends.iter().map(|end| after_edges + end));
+        Self {
+            len,
+            counts,
+            rows: of_faces().chain(edges.rows).chain(vertices.rows).collect(),
+            begins: std::iter::once(n_of_faces).chain(ends).collect(),
+            places: faces
+                .iter()
+                .flat_map(|face| [face[1], face[2]])
+                .chain(edges.places)
+                .chain(vertices.places)
+                .collect(),
         }
-        shares
+    }
+}
+
+/// Edges or vertices that several units have.
+#[derive(Default)]
+struct Others {
+    rows: Vec<u32>,
+    /// Where the places of each end.
+    ends: Vec<u32>,
+    places: Vec<u32>,
+}
+
+impl Others {
+    /// What begins with row `i` of some runs of the same rows.
+    fn add(&mut self, runs: &[Run], i: u32) {
+        self.rows.push(runs[0].0 + i);
+        self.places.extend(runs.iter().map(|run| run.1 + i));
+        self.ends.push(self.places.len() as u32);
     }
 }
 

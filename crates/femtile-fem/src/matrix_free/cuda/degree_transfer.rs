@@ -201,7 +201,7 @@ pub(super) fn specialisations() -> Vec<Specialisation> {
 /// constrained.
 fn own(space: &TensorSpace<'_>, constrained: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let lengths = lengths(space.degree());
-    let mut is_taken = marked(space, constrained);
+    let mut is_taken = space.marks(constrained);
     let mut words = vec![NONE; space.n_cells() * WORDS];
     let mut lists = Vec::new();
     for (position, words) in words.chunks_exact_mut(WORDS).enumerate() {
@@ -221,7 +221,7 @@ fn own(space: &TensorSpace<'_>, constrained: &[u32]) -> (Vec<u32>, Vec<u32>) {
 
 /// Unknowns of all cells, but for constrained ones.
 fn unknowns(space: &TensorSpace<'_>, constrained: &[u32]) -> Vec<u32> {
-    let is_constrained = marked(space, constrained);
+    let is_constrained = space.marks(constrained);
     let n = space.dofs_per_cell();
     let mut unknowns = vec![0; space.n_cells() * n];
     unknowns.par_chunks_exact_mut(n).enumerate().for_each(|(position, unknowns)| {
@@ -230,12 +230,6 @@ fn unknowns(space: &TensorSpace<'_>, constrained: &[u32]) -> Vec<u32> {
         held.for_each(|unknown| *unknown = NONE);
     });
     unknowns
-}
-
-fn marked(space: &TensorSpace<'_>, dofs: &[u32]) -> Vec<bool> {
-    let mut is_marked = vec![false; space.n_dofs()];
-    dofs.iter().for_each(|&dof| is_marked[dof as usize] = true);
-    is_marked
 }
 
 /// Where each of so many unknowns is among those of all cells, ascending, and where its places begin.

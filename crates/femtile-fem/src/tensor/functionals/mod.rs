@@ -6,9 +6,9 @@
 mod inverse_map;
 mod point;
 
-use femtile_expression::{Expression, TapeScratch, Variable};
+use femtile_expression::{Expression, Variable};
 
-use super::{CellPoints, Evaluation, check_length};
+use super::{CellPoints, Evaluation, Found, check_length};
 use crate::FemError;
 use crate::dofs::TensorSpace;
 use crate::forms::{Coefficient, Compiled, Form, PointCoefficients};
@@ -26,7 +26,7 @@ const ERROR_RULE: CellRule = CellRule::Gauss { extra: 2 };
 /// # Errors
 /// [`FemError::Inverted`] where a cell is folded.
 pub fn measure(space: &TensorSpace<'_>) -> Result<f64, FemError> {
-    Evaluation::new(space, RULE).sum(|points| Ok(points.weights.iter().sum()))
+    Evaluation::new(space, RULE).sum(|_, points| Ok(points.weights.iter().sum()))
 }
 
 /// $\int_\Omega u$.
@@ -52,9 +52,10 @@ fn integrate(
 ) -> Result<f64, FemError> {
     check_length(space, u)?;
     let evaluation = Evaluation::new(space, RULE);
-    evaluation.sum(|points| {
-        let values = evaluation.values(&points.gather(u));
-        Ok(values.into_iter().zip(&points.weights).map(|(value, weight)| weight * of_value(value)).sum())
+    evaluation.sum(|found, points| {
+        evaluation.values(found, points, u);
+        let values = found.function.values.iter().zip(&points.weights);
+        Ok(values.map(|(value, weight)| weight * of_value(*value)).sum())
     })
 }
 
@@ -67,9 +68,10 @@ pub fn error_l2(space: &TensorSpace<'_>, u: &[f64], exact: &Expression) -> Resul
     let exact = Coefficient::Expression(exact.clone());
     let exact = Compiled::scalar("exact", &exact, space.mesh())?;
     let evaluation = Evaluation::new(space, ERROR_RULE);
-    let square = evaluation.sum(|points| {
-        let (found, exact) = (evaluation.values(&points.gather(u)), points.eval(&exact)?);
-        let terms = found.iter().zip(exact).zip(&points.weights);
+    let square = evaluation.sum(|found, points| {
+        evaluation.values(found, points, u);
+        points.eval(found, &exact)?;
+        let terms = found.function.values.iter().zip(&found.given).zip(&points.weights);
         Ok(terms.map(|((found, exact), weight)| weight * (found - exact) * (found - exact)).sum())
     })?;
     Ok(square.sqrt())
@@ -87,11 +89,12 @@ pub fn error_h1(space: &TensorSpace<'_>, u: &[f64], exact: &Expression) -> Resul
     let parts = parts.iter().map(|part| Compiled::scalar("gradient of exact", part, space.mesh()));
     let parts = parts.collect::<Result<Vec<_>, _>>()?;
     let evaluation = Evaluation::new(space, ERROR_RULE);
-    let square = evaluation.sum(|points| {
-        let found = evaluation.gradients(&points.gather(u), points);
+    let square = evaluation.sum(|found, points| {
+        evaluation.gradients(found, points, u);
         let mut sum = 0.0;
         for (axis, part) in parts.iter().enumerate() {
-            let terms = found.iter().zip(points.eval(part)?).zip(&points.weights);
+            points.eval(found, part)?;
+            let terms = found.gradients.iter().zip(&found.given).zip(&points.weights);
             sum +=
                 terms.map(|((g, exact), weight)| weight * (g[axis] - exact) * (g[axis] - exact)).sum::<f64>();
         }
@@ -110,29 +113,29 @@ pub fn energy(space: &TensorSpace<'_>, form: &Form<'_>, u: &[f64]) -> Result<f64
     check_length(space, u)?;
     let coefficients = PointCoefficients::new(form.mesh, form.sigma, form.lambda)?;
     let evaluation = Evaluation::new(space, CellRule::default());
-    evaluation.sum(|points| {
-        let nodal = points.gather(u);
-        let (values, gradients) = (evaluation.values(&nodal), evaluation.gradients(&nodal, points));
-        let densities = densities(&coefficients, points, &values, &gradients)?;
+    evaluation.sum(|found, points| {
+        evaluation.gradients(found, points, u);
+        let densities = densities(found, &coefficients, points)?;
         Ok(densities.iter().zip(&points.weights).map(|(density, weight)| weight * density).sum())
     })
 }
 
 /// $\sigma g\cdot g + \lambda u^2$ at the points of a cell.
 fn densities(
+    found: &mut Found,
     coefficients: &PointCoefficients<'_>,
     points: &CellPoints,
-    values: &[f64],
-    gradients: &[[f64; 3]],
 ) -> Result<Vec<f64>, FemError> {
-    let (places, mut tape) = (points.to_points(), TapeScratch::default());
-    let (mut sigma, mut lambda) = (vec![[[0.0; 3]; 3]; values.len()], vec![0.0; values.len()]);
-    coefficients.sigma(&mut sigma, &places, &mut tape)?;
-    coefficients.lambda(&mut lambda, &places, &mut tape)?;
+    points.write_points(found);
+    let Found { given: lambda, function, gradients, points, tape } = found;
+    let mut sigma = vec![[[0.0; 3]; 3]; points.len()];
+    lambda.resize(points.len(), 0.0);
+    coefficients.sigma(&mut sigma, points, tape)?;
+    coefficients.lambda(lambda, points, tape)?;
     let density = |q: usize| {
-        let (s, g) = (&sigma[q], gradients[q]);
+        let (s, g, u) = (&sigma[q], gradients[q], function.values[q]);
         let flux = |i: usize| s[i][0] * g[0] + s[i][1] * g[1] + s[i][2] * g[2];
-        g[0] * flux(0) + g[1] * flux(1) + g[2] * flux(2) + lambda[q] * values[q] * values[q]
+        g[0] * flux(0) + g[1] * flux(1) + g[2] * flux(2) + lambda[q] * u * u
     };
-    Ok((0..values.len()).map(density).collect())
+    Ok((0..points.len()).map(density).collect())
 }

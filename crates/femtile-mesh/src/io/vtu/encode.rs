@@ -1,18 +1,20 @@
 //! Arrays of a VTU file and the document around them.
 
 use std::io::Write;
+use std::ops::Range;
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
+use rayon::prelude::*;
 
 /// Bytes of one compressed block: small enough to stay in cache, large enough to compress well.
 const BLOCK_BYTES: usize = 1 << 15;
 
-/// Takes the bytes of an array, block after block.
-pub(super) type Sink<'a> = dyn FnMut(&[u8]) -> std::io::Result<()> + 'a;
+/// Bytes that threads make while those before are written.
+const PIECE_BYTES: usize = 1 << 22;
 
-/// Gives all bytes of an array to a sink.
-pub(super) type Source<'a> = dyn Fn(&mut Sink<'_>) -> std::io::Result<()> + 'a;
+/// Writes the bytes of an array from some byte on, where a value begins, into a slice that ends with one.
+pub(super) type Source<'a> = dyn Fn(usize, &mut [u8]) + Sync + 'a;
 
 /// One array of the file: its XML attributes and a source of its bytes.
 pub(super) struct Array<'a> {
@@ -31,32 +33,69 @@ pub(super) struct Head {
     pub compress: bool,
 }
 
-/// Gives all bytes to `sink` in blocks of [`BLOCK_BYTES`], the last one shorter.
-pub(super) fn sink_all<const N: usize>(
-    sink: &mut Sink<'_>,
-    values: impl Iterator<Item = [u8; N]>,
-) -> std::io::Result<()> {
-    let mut block = Vec::with_capacity(BLOCK_BYTES);
-    for value in values {
-        block.extend_from_slice(&value);
-        if block.len() >= BLOCK_BYTES {
-            sink(&block)?;
-            block.clear();
-        }
+/// A source from the bytes of each value; `values` gives them from some value on.
+pub(super) fn source<'a, const N: usize, I: Iterator<Item = [u8; N]>>(
+    values: impl Fn(usize) -> I + Sync + 'a,
+) -> Box<Source<'a>> {
+    Box::new(move |first, bytes| {
+        let to = bytes.as_chunks_mut::<N>().0;
+        to.iter_mut().zip(values(first / N)).for_each(|(to, value)| *to = value);
+    })
+}
+
+impl Array<'_> {
+    /// Ranges of so many bytes, the last one shorter.
+    fn ranges(&self, size: usize) -> impl Iterator<Item = Range<usize>> {
+        let n_bytes = self.n_bytes;
+        (0..n_bytes).step_by(size).map(move |begin| begin..(begin + size).min(n_bytes))
     }
-    if block.is_empty() { Ok(()) } else { sink(&block) }
+
+    /// Bytes of a range, made by all threads.
+    fn fill(&self, bytes: &mut Vec<u8>, range: Range<usize>) {
+        bytes.resize(range.len(), 0);
+        let blocks = bytes.par_chunks_mut(BLOCK_BYTES).enumerate();
+        blocks.for_each(|(block, bytes)| (self.bytes)(range.start + block * BLOCK_BYTES, bytes));
+    }
+
+    /// Writes all bytes, made piece by piece while the piece before is written.
+    fn write(&self, out: &mut (dyn Write + Send)) -> std::io::Result<()> {
+        let [mut ready, mut next] = [Vec::new(), Vec::new()];
+        for range in self.ranges(PIECE_BYTES) {
+            let (written, ()) = rayon::join(|| out.write_all(&ready), || self.fill(&mut next, range));
+            written?;
+            std::mem::swap(&mut ready, &mut next);
+        }
+        out.write_all(&ready)
+    }
+
+    /// Header (number of blocks, block size, size of the last one where it is short, compressed sizes), then blocks.
+    fn compressed(&self) -> std::io::Result<Vec<u8>> {
+        let ranges: Vec<Range<usize>> = self.ranges(BLOCK_BYTES).collect();
+        let compressed = |range: &Range<usize>| {
+            let mut bytes = vec![0; range.len()];
+            (self.bytes)(range.start, &mut bytes);
+            let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+            encoder.write_all(&bytes)?;
+            encoder.finish()
+        };
+        let blocks: Vec<Vec<u8>> = ranges.par_iter().map(compressed).collect::<std::io::Result<_>>()?;
+        let sizes = blocks.iter().map(|block| block.len() as u64);
+        let head = [blocks.len(), BLOCK_BYTES, self.n_bytes % BLOCK_BYTES].map(|number| number as u64);
+        let head = head.into_iter().chain(sizes).flat_map(u64::to_le_bytes);
+        Ok(head.chain(blocks.iter().flatten().copied()).collect())
+    }
 }
 
 /// Writes the whole file: heads of arrays in XML, then their bytes.
 pub(super) fn write_document(
-    out: &mut dyn Write,
+    out: &mut (dyn Write + Send),
     head: &Head,
     groups: &[(&str, Vec<Array<'_>>)],
 ) -> std::io::Result<()> {
     let Head { version, n_points, n_cells, compress } = *head;
     let compressed: Option<Vec<Vec<u8>>> = if compress {
         let arrays = groups.iter().flat_map(|(_, arrays)| arrays);
-        Some(arrays.map(compressed).collect::<Result<_, _>>()?)
+        Some(arrays.map(Array::compressed).collect::<Result<_, _>>()?)
     } else {
         None
     };
@@ -88,30 +127,9 @@ pub(super) fn write_document(
         None => {
             for array in groups.iter().flat_map(|(_, arrays)| arrays) {
                 out.write_all(&(array.n_bytes as u64).to_le_bytes())?;
-                (array.bytes)(&mut |bytes| out.write_all(bytes))?;
+                array.write(out)?;
             }
         }
     }
     writeln!(out, "\n</AppendedData>\n</VTKFile>")
-}
-
-/// Header (number of blocks, block size, size of the last one where it is short, compressed sizes), then blocks.
-fn compressed(array: &Array<'_>) -> std::io::Result<Vec<u8>> {
-    let (mut sizes, mut data, mut last) = (Vec::new(), Vec::new(), 0);
-    (array.bytes)(&mut |block| {
-        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
-        encoder.write_all(block)?;
-        let bytes = encoder.finish()?;
-        sizes.push(bytes.len() as u64);
-        data.extend_from_slice(&bytes);
-        last = block.len();
-        Ok(())
-    })?;
-    let short = if last == BLOCK_BYTES { 0 } else { last };
-    let mut result = Vec::with_capacity(24 + 8 * sizes.len() + data.len());
-    for number in [sizes.len() as u64, BLOCK_BYTES as u64, short as u64].into_iter().chain(sizes) {
-        result.extend_from_slice(&number.to_le_bytes());
-    }
-    result.extend_from_slice(&data);
-    Ok(result)
 }

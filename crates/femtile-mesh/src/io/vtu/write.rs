@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use super::encode::{Array, Head, sink_all, write_document};
+use super::encode::{Array, Head, source, write_document};
 use super::spread::{node_points, spread};
 use crate::io::atomic::write_atomically;
 use crate::io::lagrange::Numbering;
@@ -181,7 +181,7 @@ impl<'a> Grid<'a> {
             kind: "Float64",
             n_components: 3,
             n_bytes: self.points.len() * 24,
-            bytes: Box::new(|sink| sink_all(sink, self.points.iter().flatten().map(|x| x.to_le_bytes()))),
+            bytes: source(|first| self.points.as_flattened()[first..].iter().map(|x| x.to_le_bytes())),
         };
         let groups = [
             ("PointData", point_data),
@@ -214,31 +214,31 @@ impl<'a> Grid<'a> {
                 "connectivity",
                 "Int64",
                 8 * (self.cells.len() + self.facets.len()),
-                Box::new(|sink| {
-                    let cells = self.cells.chunks_exact(self.places.len());
+                source(move |first| {
+                    let begin = first.min(self.cells.len()) / per_cell * per_cell;
+                    let cells = self.cells[begin..].chunks_exact(per_cell);
                     let nodes = cells.flat_map(|cell| self.places.iter().map(|&place| &cell[place]));
-                    let nodes = nodes.chain(self.facets);
-                    sink_all(sink, nodes.map(|&node| u64::from(node).to_le_bytes()))
+                    let nodes = nodes.chain(self.facets).skip(first - begin);
+                    nodes.map(|&node| u64::from(node).to_le_bytes())
                 }),
             ),
             array(
                 "offsets",
                 "Int64",
                 8 * (n_cells + n_facets),
-                Box::new(move |sink| {
-                    let cells = (1..=n_cells).map(move |i| i * per_cell);
-                    let facets = (1..=n_facets).map(move |i| n_cells * per_cell + i * per_facet);
-                    sink_all(sink, cells.chain(facets).map(|end| (end as u64).to_le_bytes()))
+                source(move |first| {
+                    let end =
+                        move |i: usize| i.min(n_cells) * per_cell + i.saturating_sub(n_cells) * per_facet;
+                    (first + 1..).map(move |i| (end(i) as u64).to_le_bytes())
                 }),
             ),
             array(
                 "types",
                 "UInt8",
                 n_cells + n_facets,
-                Box::new(move |sink| {
-                    let cells = std::iter::repeat_n([self.cell_type], n_cells);
+                source(move |first| {
                     let facet_type = self.facet.map_or(0, CellKind::vtk_type);
-                    sink_all(sink, cells.chain(std::iter::repeat_n([facet_type], n_facets)))
+                    (first..).map(move |i| [if i < n_cells { self.cell_type } else { facet_type }])
                 }),
             ),
         ]
@@ -259,14 +259,16 @@ fn fields<'a>(
             return Err(MeshError::Invalid { field: what, message });
         }
         let padding = n_padding * field.n_components;
-        let values = move || field.values.iter().copied().chain(std::iter::repeat_n(f64::NAN, padding));
         arrays.retain(|array| array.name != name);
         arrays.push(Array {
             name: name.into(),
             kind: "Float64",
             n_components: field.n_components,
             n_bytes: 8 * (field.values.len() + padding),
-            bytes: Box::new(move |sink| sink_all(sink, values().map(f64::to_le_bytes))),
+            bytes: source(move |first| {
+                let own = &field.values[first.min(field.values.len())..];
+                own.iter().copied().chain(std::iter::repeat(f64::NAN)).map(f64::to_le_bytes)
+            }),
         });
     }
     Ok(arrays)
@@ -280,9 +282,52 @@ fn tags(mesh: &Mesh, n_facets: usize) -> Array<'_> {
         kind: "Int32",
         n_components: 1,
         n_bytes: 4 * (mesh.n_cells() + n_facets),
-        bytes: Box::new(move |sink| {
+        bytes: source(move |first| {
             let cells = mesh.cell_tags.iter().copied().chain(std::iter::repeat_n(0, untagged));
-            sink_all(sink, cells.chain(of_facets.iter().copied()).map(i32::to_le_bytes))
+            cells.chain(of_facets.iter().copied()).skip(first).map(i32::to_le_bytes)
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bytes of an array, made in pieces of so many.
+    fn bytes(array: &Array<'_>, size: usize) -> Vec<u8> {
+        let mut bytes = vec![0; array.n_bytes];
+        bytes.chunks_mut(size).enumerate().for_each(|(i, piece)| (array.bytes)(i * size, piece));
+        bytes
+    }
+
+    #[test]
+    fn pieces_of_arrays_join_across_cells_and_facets() {
+        let cells: Vec<u32> = (0..5 * 9).map(|i| i * 31 % 45).collect();
+        let facets: Vec<u32> = (0..3 * 2).collect();
+        let grid = Grid {
+            facet: Some(CellKind::Segment),
+            facets: &facets,
+            ..Grid::of_lagrange(&LagrangeCells {
+                kind: CellKind::Quadrilateral,
+                order: 2,
+                points: &[],
+                cells: &cells,
+            })
+        };
+        let nodes = cells.chunks(9).flat_map(|cell| grid.places.iter().map(|&place| u64::from(cell[place])));
+        let nodes: Vec<u64> = nodes.chain(facets.iter().map(|&node| u64::from(node))).collect();
+        let ends: Vec<u64> = vec![9, 18, 27, 36, 45, 47, 49, 51];
+        let expected =
+            [nodes, ends].map(|numbers| numbers.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>());
+        let field = Field { n_components: 3, values: (0..21).map(f64::from).collect() };
+        let padded = fields("cell_data", [("u", &field)].into_iter(), 7, 2).unwrap();
+        let numbers = (0..21).map(f64::from).chain([f64::NAN; 6]);
+        let numbers: Vec<u8> = numbers.flat_map(f64::to_le_bytes).collect();
+        for size in [8, 16, 40, 72, 80, 1000] {
+            let [connectivity, offsets, types] = &grid.topology()[..] else { panic!("three arrays") };
+            assert_eq!([bytes(connectivity, size), bytes(offsets, size)], expected, "{size}");
+            assert_eq!(bytes(types, size), [70, 70, 70, 70, 70, 3, 3, 3]);
+            assert_eq!(bytes(&padded[0], size), numbers);
+        }
     }
 }
