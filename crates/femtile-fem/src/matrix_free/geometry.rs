@@ -15,13 +15,14 @@ pub struct CellMaps<'a> {
 }
 
 /// Of one cell, for each product of coordinates, the first axis fastest: `[n_q^d]`.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default)]
 pub struct CellMap {
     /// Points x.
     pub points: Vec<[f64; 3]>,
     /// Jacobians by rows, $J_{ia} = \partial x_i / \partial \xi_a$; in two dimensions the third row and column are those of
     /// the identity.
     pub jacobians: Vec<[[f64; 3]; 3]>,
+    /// Kept from cell to cell.
     coordinates: AtPoints,
 }
 

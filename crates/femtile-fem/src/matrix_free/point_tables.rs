@@ -3,7 +3,7 @@
 use femtile_element::tensor::{Lagrange, Table};
 
 /// Polynomials along an axis at points, and their slopes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(crate) struct PointTables {
     values: Table,
     /// Of linear polynomials, whose slopes are the same everywhere, at one point alone.
@@ -11,7 +11,7 @@ pub(crate) struct PointTables {
 }
 
 /// A function of some components on a cell, and room that is kept from cell to cell.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct AtPoints {
     /// At nodes, then at points: `[n_q^d][components]`, the first axis fastest.
     pub values: Vec<f64>,

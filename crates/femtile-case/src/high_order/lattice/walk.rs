@@ -1,15 +1,47 @@
 //! Rows of cells found from neighbour to neighbour.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use femtile_fem::dofs::TensorSpace;
+use rayon::prelude::*;
 
 /// What is said where cells lie beside each other without common nodes.
 pub(super) const CRACKS: &str =
     "cells that touch do not share their nodes (merge = true in [mesh] joins them)";
 
-/// Nodes of a face, ascending.
-type Face = Vec<u32>;
+/// Nodes of a face, ascending; the largest number stands for those that an edge has not.
+type Face = [u32; 4];
+
+/// Which cells have the faces of each cell.
+struct Faces {
+    n_sides: usize,
+    /// Faces of all cells, sorted, each with its place: `n_sides` times the position of the cell, and the side.
+    sorted: Vec<(Face, usize)>,
+    /// Where those that are the face at a place begin and end: `[n_cells][n_sides]`.
+    runs: Vec<[usize; 2]>,
+}
+
+impl Faces {
+    fn new(space: &TensorSpace<'_>) -> Self {
+        let n_sides = 2 * space.dimension();
+        let places = (0..space.n_cells() * n_sides).into_par_iter();
+        let of_place = |place| (face(space.corners(place / n_sides), place % n_sides), place);
+        let mut sorted: Vec<(Face, usize)> = places.map(of_place).collect();
+        sorted.par_sort_unstable();
+        let (mut runs, mut begin) = (vec![[0; 2]; sorted.len()], 0);
+        for run in sorted.chunk_by(|a, b| a.0 == b.0) {
+            run.iter().for_each(|(_, place)| runs[*place] = [begin, begin + run.len()]);
+            begin += run.len();
+        }
+        Self { n_sides, sorted, runs }
+    }
+
+    /// Positions of the cells, ascending, that have the face at a side of one of them.
+    fn cells(&self, position: usize, side: usize) -> impl Iterator<Item = usize> {
+        let [begin, end] = self.runs[position * self.n_sides + side];
+        self.sorted[begin..end].iter().map(|(_, place)| place / self.n_sides)
+    }
+}
 
 /// The lines through each node of the mesh, counted along three axes: those of the first cell, carried on from cell to cell,
 /// the first one turned round where they would be left-handed. Nodes that no cell has are on none.
@@ -18,12 +50,7 @@ type Face = Vec<u32>;
 /// Where cells do not hang together by faces.
 pub(super) fn numbers(space: &TensorSpace<'_>) -> Result<Vec<[u32; 3]>, String> {
     let d = space.dimension();
-    let mut with_face: HashMap<Face, Vec<usize>> = HashMap::new();
-    for position in 0..space.n_cells() {
-        for side in 0..2 * d {
-            with_face.entry(face(space.corners(position), side)).or_default().push(position);
-        }
-    }
+    let faces = Faces::new(space);
     let mut found: Vec<Option<[i32; 3]>> = vec![None; space.mesh().n_nodes()];
     let mut is_known = vec![false; space.n_cells()];
     let mut waiting = VecDeque::new();
@@ -36,7 +63,7 @@ pub(super) fn numbers(space: &TensorSpace<'_>) -> Result<Vec<[u32; 3]>, String> 
         for side in 0..2 * d {
             let nodes = face(space.corners(position), side);
             let outwards = step(space.corners(position), side, &found);
-            for &next in &with_face[&nodes] {
+            for next in faces.cells(position, side) {
                 if !std::mem::replace(&mut is_known[next], true) {
                     carry_on(space.corners(next), &nodes, outwards, &mut found);
                     waiting.push_back(next);
@@ -53,7 +80,9 @@ pub(super) fn numbers(space: &TensorSpace<'_>) -> Result<Vec<[u32; 3]>, String> 
 /// The nodes of a side of a cell: across axis `side / 2`, the lower or the upper one.
 fn face(corners: &[u32], side: usize) -> Face {
     let is_there = |bits: &usize| bits >> (side / 2) & 1 == side % 2;
-    let mut nodes: Face = (0..corners.len()).filter(is_there).map(|bits| corners[bits]).collect();
+    let mut nodes: Face = [u32::MAX; 4];
+    let found = (0..corners.len()).filter(is_there).map(|bits| corners[bits]);
+    nodes.iter_mut().zip(found).for_each(|(to, node)| *to = node);
     nodes.sort_unstable();
     nodes
 }
@@ -96,4 +125,50 @@ fn is_left_handed(space: &TensorSpace<'_>) -> bool {
     let z = if space.dimension() == 3 { edge(2) } else { [0.0, 0.0, 1.0] };
     let cross = [0, 1, 2].map(|i| x[(i + 1) % 3] * y[(i + 2) % 3] - x[(i + 2) % 3] * y[(i + 1) % 3]);
     (0..3).map(|i| cross[i] * z[i]).sum::<f64>() < 0.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use femtile_mesh::Mesh;
+    use femtile_mesh::generate::{BoxConfig, BoxSplit, SquareConfig, SquareSplit, box_mesh, square};
+
+    /// Cells in an order that has nothing to do with where they are.
+    fn shuffled(mut mesh: Mesh) -> Mesh {
+        let (n, per_cell) = (mesh.n_cells(), mesh.kind.n_nodes());
+        let cells = (0..n).flat_map(|cell| mesh.cell(cell * 101 % n).to_vec()).collect::<Vec<u32>>();
+        assert_eq!(cells.len(), n * per_cell);
+        mesh.cells = cells;
+        mesh
+    }
+
+    #[test]
+    fn nodes_of_a_box_are_on_the_lines_that_they_were_made_on() {
+        let split = BoxSplit::Hexahedron;
+        let cubes = |cells| box_mesh(&BoxConfig { cells, split, ..BoxConfig::default() }).unwrap();
+        let split = SquareSplit::Quadrilateral;
+        let squares = |cells| square(&SquareConfig { cells, split, ..SquareConfig::default() }).unwrap();
+        for (mesh, [nx, ny]) in [
+            (cubes([1, 1, 1]), [1, 1]),
+            (cubes([7, 3, 5]), [7, 3]),
+            (cubes([2, 1, 13]), [2, 1]),
+            (squares([5, 11]), [5, 11]),
+        ] {
+            let mesh = shuffled(mesh);
+            let space = TensorSpace::new(&mesh, 2).unwrap();
+            let made =
+                |node: usize| [node % (nx + 1), node / (nx + 1) % (ny + 1), node / ((nx + 1) * (ny + 1))];
+            let expected: Vec<[u32; 3]> =
+                (0..mesh.n_nodes()).map(|node| made(node).map(|at| at as u32)).collect();
+            assert_eq!(numbers(&space).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn cells_that_hang_together_by_an_edge_alone_are_refused() {
+        let config = BoxConfig { cells: [2, 2, 1], split: BoxSplit::Hexahedron, ..BoxConfig::default() };
+        let mut mesh = box_mesh(&config).unwrap();
+        mesh.cells = [mesh.cell(0), mesh.cell(3)].concat();
+        assert_eq!(numbers(&TensorSpace::new(&mesh, 1).unwrap()).unwrap_err(), CRACKS);
+    }
 }
