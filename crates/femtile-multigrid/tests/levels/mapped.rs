@@ -355,7 +355,8 @@ fn free_sides_of_any_shape_take_few_more_iterations() {
                 let [closed, one, other] =
                     with_free_sides(&grid).map(|grid| iterations::<f64>(&grid, n_levels, smoother));
                 let found = one.max(other);
-                assert!(found <= closed + 2, "{name} {dimension} {degree} {smoother:?}: {found}, {closed}");
+                let most = closed + if smoother == Smoother::AdditivePatch { 3 } else { 2 };
+                assert!(found <= most, "{name} {dimension} {degree} {smoother:?}: {found}, {closed}");
             }
         }
     }
