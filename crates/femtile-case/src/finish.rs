@@ -39,6 +39,8 @@ impl Finished {
                 stop: outcome.stop,
                 relative_residual: outcome.relative_residual,
                 true_relative_residual: outcome.true_relative_residual,
+                algebraic_error_estimate: outcome.energy_error,
+                energy_norm: outcome.energy_norm,
                 residuals: outcome.residuals,
                 levels: self.levels,
             },

@@ -30,6 +30,6 @@ pub use mesh_source::generate;
 pub use output::write_report;
 pub use place::Key;
 pub use plot::{residual_plot, save_residual_plot};
-pub use progress::{Progress, Silent, Stage};
+pub use progress::{Progress, Silent, SolvedSystem, Stage};
 pub use report::{LevelReport, Report, SolveReport, TimeReport, Timings};
 pub use run::{run, run_on};

@@ -1,3 +1,5 @@
+use crate::CaseError;
+
 /// The stages of a case, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
@@ -43,10 +45,36 @@ pub trait Progress: Send {
     /// The solve has done so many iterations.
     fn iteration(&mut self, _iteration: usize, _relative_residual: f64, _tolerance: f64) {}
 
+    /// The linear system has been solved, or its solve has ended otherwise; results are written next.
+    fn solved(&mut self, _system: &dyn SolvedSystem) {}
+
     /// Whether the solve should stop at the next iteration, keeping what there is.
     fn is_interrupted(&self) -> bool {
         false
     }
+}
+
+/// A linear system $A x = b$ whose solve has ended, wherever it lies: for those who check it by other means.
+///
+/// Rows are those of the solver, with unit rows where values are given.
+pub trait SolvedSystem {
+    /// The right side $b$.
+    ///
+    /// # Errors
+    /// What the device reports; so in all functions.
+    fn right_side(&self) -> Result<Vec<f64>, CaseError>;
+
+    /// The solution $x$ that was found.
+    ///
+    /// # Errors
+    /// As above.
+    fn solution(&self) -> Result<Vec<f64>, CaseError>;
+
+    /// $A v$.
+    ///
+    /// # Errors
+    /// As above, and where `v` has another length.
+    fn apply(&self, v: &[f64]) -> Result<Vec<f64>, CaseError>;
 }
 
 /// Nobody is told anything.

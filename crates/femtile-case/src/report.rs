@@ -88,6 +88,10 @@ pub struct SolveReport {
     pub relative_residual: f64,
     /// ‖b − Ax‖/‖b‖ at the end, computed afresh; null where nothing is iterated.
     pub true_relative_residual: f64,
+    /// An estimate of the energy norm of the error that the iteration leaves, from above; null where the method has none.
+    pub algebraic_error_estimate: Option<f64>,
+    /// The energy norm of the solution of the linear system, to compare the estimate with; null where nothing is iterated.
+    pub energy_norm: f64,
     /// ‖r‖/‖b‖ before the first and after every iteration.
     pub residuals: Vec<f64>,
     /// The levels of multigrid, the finest first; none without it.

@@ -17,7 +17,7 @@ use crate::functional::{self, Kind, Ready, evaluate, prepare};
 use crate::high_order::{self, check_cells};
 use crate::mesh_source::mesh_of;
 use crate::report::{MeshReport, SpaceReport};
-use crate::solve::{SolveDevice, preconditioner, solve};
+use crate::solve::{SolveDevice, preconditioner, solve, without_constants};
 use crate::{Case, CaseError, Progress, Report, Stage, Timings, diffusion, output};
 
 /// Carries out a case and writes its results, also when the solve ended without converging.
@@ -161,7 +161,9 @@ impl Solving<'_> {
 
         clock.begin(Stage::Setup);
         let solver = &case.file.solver;
-        let (preconditioner, levels) = preconditioner(device, solver, &mut system.matrix)?;
+        let made = preconditioner(device, solver, &mut system.matrix)?;
+        let (preconditioner, levels) =
+            without_constants(device, made, system.rhs.len(), system.is_pure_neumann)?;
         let (a, m, b) = (&system.matrix, preconditioner.as_ref(), &system.rhs);
         let (w, outcome) = solve(solver, a, m, b, clock, &mut timings)?;
         let solution = system.solution(mesh, &w)?;

@@ -13,7 +13,7 @@ use femtile_linalg::krylov::merged_cg::MergedCg;
 use femtile_linalg::krylov::pipelined_cg::PipelinedCg;
 use femtile_linalg::krylov::s_step_cg::{SStepCg, SStepCgConfig};
 use femtile_linalg::krylov::{Monitor, Stop};
-use femtile_linalg::precondition::Diagonal;
+use femtile_linalg::precondition::{Diagonal, MeanFree};
 use femtile_linalg::sparse::csr::{Csr, CsrKernels};
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
@@ -21,7 +21,7 @@ use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
 use crate::file::{AmgSection, LevelPrecision, Method, PreconditionerName, SolverSection};
 use crate::report::LevelReport;
 use crate::run::Clock;
-use crate::{CaseError, Progress, Stage, Timings};
+use crate::{CaseError, Progress, SolvedSystem, Stage, Timings};
 
 /// Passes iterations on and stops when the user asks.
 struct Watch<'a> {
@@ -129,7 +129,46 @@ pub(crate) fn solve<D: SolveDevice>(
     let mut watch = Watch { progress: &mut *clock.progress, tolerance: solver.tolerance };
     let outcome = D::iterate(solver, System { x: &mut x, a, m, b, monitor: &mut watch })?;
     timings.solve = clock.seconds();
+    clock.progress.solved(&Solved { a, b, x: &x });
     Ok((x, outcome))
+}
+
+/// A system for those who check it.
+struct Solved<'a, D: SolveDevice> {
+    a: &'a dyn LinearOperator<f64, D>,
+    b: &'a Buffer<f64, D>,
+    x: &'a Buffer<f64, D>,
+}
+
+impl<D: SolveDevice> SolvedSystem for Solved<'_, D> {
+    fn right_side(&self) -> Result<Vec<f64>, CaseError> {
+        Ok(self.b.to_host()?)
+    }
+
+    fn solution(&self) -> Result<Vec<f64>, CaseError> {
+        Ok(self.x.to_host()?)
+    }
+
+    fn apply(&self, v: &[f64]) -> Result<Vec<f64>, CaseError> {
+        let v = Buffer::from_host(self.b.device(), v)?;
+        let mut y = Buffer::zeros(self.b.device(), v.len())?;
+        self.a.apply(&mut y, &v)?;
+        Ok(y.to_host()?)
+    }
+}
+
+/// The same on a system of so many unknowns whose solution is determined up to a constant, if it is: what multigrid makes of a
+/// residual then has mean zero. A diagonal enlarges no constants, and stays one.
+pub(crate) fn without_constants<D: SolveDevice>(
+    device: &D,
+    (of, levels): Preconditioning<D>,
+    n: usize,
+    is_pure_neumann: bool,
+) -> Result<Preconditioning<D>, LinalgError> {
+    if !is_pure_neumann || of.diagonal().is_some() {
+        return Ok((of, levels));
+    }
+    Ok((Box::new(MeanFree::new(device, n, of)?), levels))
 }
 
 /// Multigrid with levels in the precision `H`.

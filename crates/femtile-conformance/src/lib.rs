@@ -5,6 +5,7 @@ use femtile::device::cuda::Specialisation;
 pub mod allocation;
 #[cfg(target_os = "linux")]
 pub mod emulator;
+pub mod error_study;
 pub mod mesh_files;
 pub mod suite;
 

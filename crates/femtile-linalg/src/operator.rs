@@ -33,6 +33,14 @@ pub trait LinearOperator<T: Scalar, D: Device>: Send + Sync {
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError>;
 
+    /// The reciprocals of the diagonal $a_{ii}$, where they are at hand; none where they are not.
+    ///
+    /// # Errors
+    /// [`LinalgError::Diagonal`] naming the first row whose entry is not positive.
+    fn inverse_diagonal(&self) -> Result<Option<Buffer<T, D>>, LinalgError> {
+        Ok(None)
+    }
+
     /// The same operator with work on its vectors merged into its loop, where it has such a loop.
     fn merged(&self) -> Option<&dyn MergedOperator<T, D>> {
         None

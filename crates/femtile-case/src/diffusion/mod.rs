@@ -140,6 +140,8 @@ fn finish(
             stop: stop_of(stop),
             relative_residual: f64::NAN,
             true_relative_residual: f64::NAN,
+            algebraic_error_estimate: None,
+            energy_norm: f64::NAN,
             residuals: Vec::new(),
             levels: Vec::new(),
         },

@@ -22,7 +22,7 @@ use super::{degrees, geometric, quadrature};
 use crate::file::{self, PreconditionerName};
 use crate::report::LevelReport;
 use crate::run::Clock;
-use crate::solve::{self, Preconditioning, SolveDevice};
+use crate::solve::{self, Preconditioning, SolveDevice, without_constants};
 use crate::{Case, CaseError, Stage, Timings};
 
 /// An operator on any device.
@@ -194,7 +194,8 @@ fn assembled<'a, D: OperatorDevice>(
         clock.with_fractions(|progress| assemble(device, problem, &cells, progress))?;
     timings.assemble = clock.seconds();
     clock.begin(Stage::Setup);
-    let (preconditioner, levels) = solve::preconditioner(device, &case.file.solver, &mut matrix)?;
+    let made = solve::preconditioner(device, &case.file.solver, &mut matrix)?;
+    let (preconditioner, levels) = without_constants(device, made, system.rhs.len(), system.is_pure_neumann)?;
     let right = RightSide::new(device, vec![system])?;
     Ok(Held { operator: Box::new(matrix), preconditioner, levels, right, citations: Vec::new() })
 }
@@ -224,7 +225,9 @@ fn matrix_free<'a, D: OperatorDevice>(
     timings.assemble = clock.seconds();
     clock.begin(Stage::Setup);
     let n = right.values().len();
-    let of_all = |(one, levels): Preconditioning<D>| -> Result<Preconditioning<D>, LinalgError> {
+    let is_pure_neumann = right.is_pure_neumann();
+    let of_all = |one: Preconditioning<D>| -> Result<Preconditioning<D>, LinalgError> {
+        let (one, levels) = without_constants(device, one, n / components, is_pure_neumann)?;
         Ok((CellDevice::<f64>::by_component(device, one, n / components, components)?, levels))
     };
     let (preconditioner, levels): Preconditioning<D> = match (case.file.solver.preconditioner, boxes) {

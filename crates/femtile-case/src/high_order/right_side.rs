@@ -32,6 +32,11 @@ impl<'a, D: Device> RightSide<'a, D> {
         self.systems.iter().fold(0.0, |most, system| system.imbalance.max(most))
     }
 
+    /// Whether each component is determined up to a constant only.
+    pub fn is_pure_neumann(&self) -> bool {
+        self.systems.iter().any(|system| system.is_pure_neumann)
+    }
+
     /// The solution of each component from that of the system.
     pub fn solutions(&self, w: &Buffer<f64, D>) -> Result<Vec<Vec<f64>>, FemError> {
         let [several @ .., last] = &self.systems[..] else { return Ok(Vec::new()) };

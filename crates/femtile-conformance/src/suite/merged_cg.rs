@@ -164,7 +164,7 @@ pub fn merged_cg_breaks_down_with_numbers<D: MergedDevice>(device: &D, _: &Scope
     assert_eq!(outcome.stop, Stop::Breakdown { quantity: "p·Ap", value: -4.0 });
     assert_eq!(x, [0.0, 0.0]);
     let parts = laplacian::<f64>(3, &mut Random::new(1));
-    for bad in [f64::NAN, f64::INFINITY, 1e200] {
+    for bad in [f64::NAN, f64::INFINITY] {
         let (mut x, mut b) = (vec![0.0; 9], [1.0; 9]);
         b[4] = bad;
         let outcome = merged(device, &parts, &b, &mut x, config(1e-10), &mut ());

@@ -97,7 +97,8 @@ macro_rules! linear_algebra {
                 jacobi_names_the_row_whose_diagonal_is_not_positive;
             cg: cg_agrees_with_the_reference, flexible_cg_is_cg_where_nothing_changes, a_zero_right_side_gives_zero_at_once, a_good_start_ends_at_once,
                 every_stop_keeps_the_iterate_that_it_reports, an_indefinite_matrix_breaks_down_with_numbers,
-                how_often_the_host_looks_changes_nothing, a_right_side_that_is_not_finite_breaks_down_at_once;
+                how_often_the_host_looks_changes_nothing, a_right_side_that_is_not_finite_breaks_down_at_once,
+                right_sides_of_any_size_are_solved;
         }
     };
 }

@@ -1,7 +1,7 @@
 //! Updates, products and sums of vectors.
 
 use femtile::device::{Buffer, Device, Reference, Scalar};
-use femtile::linalg::vector::VectorKernels;
+use femtile::linalg::vector::{DeviceSum, VectorKernels};
 
 use super::problems::Random;
 use super::{LinearDevice, Scope};
@@ -24,6 +24,14 @@ fn agree<T: Scalar, D: VectorKernels<T>>(device: &D, n: usize, tolerance: f64) {
     assert_eq!(device.dot(&dx, &dy).unwrap().to_bits(), found.to_bits(), "a sum has the same bits again");
     let (found, expected) = (device.sum(&dx).unwrap(), oracle.sum(&rx).unwrap());
     assert!((found - expected).abs() <= 1e-15 * scale, "sum of {n}: {found} {expected}");
+
+    let mut free = Buffer::from_host(device, &x).unwrap();
+    let mut sum = DeviceSum::new(device, n).unwrap();
+    device.subtract_mean(&mut free, &mut sum).unwrap();
+    let mean = T::from_f64(expected / n as f64);
+    for (found, x) in free.to_host().unwrap().iter().zip(&x) {
+        assert!((*found - (*x - mean)).to_f64().abs() <= 4.0 * tolerance, "{found:?} without the mean");
+    }
 
     let mut copied = nan(device, n);
     device.copy(&mut copied, &dx).unwrap();

@@ -8,6 +8,7 @@ use femtile::device::cuda::{Kernel, Launch, Program, Read, Write};
 use femtile::device::{Buffer, Cuda, Device, DeviceError};
 use femtile::linalg::vector::VectorKernels;
 use femtile_conformance::emulator::Emulator;
+use femtile_conformance::error_study::{BOUND, Scope, study};
 
 /// An emulated GPU with so many bytes of memory, or a message that the test is skipped.
 fn gpu(test: &str, memory: usize) -> Option<Cuda> {
@@ -72,6 +73,16 @@ fn a_case_has_the_same_results_on_a_gpu_and_counts_its_launches() {
     assert!(on_gpu.kernel_launches > 3 * on_gpu.solve.iterations as u64);
     assert_eq!(on_gpu.device, "cuda:0 (host emulator)");
     assert_eq!(on_cpu.kernel_launches, 0);
+}
+
+#[test]
+fn whatever_converges_on_a_gpu_is_within_the_bound_of_a_direct_solve() {
+    let Some(device) = gpu("whatever_converges_on_a_gpu_is_within_the_bound", PLENTY) else { return };
+    let findings = study(0..15, Scope::Emulated, &mut |case, progress| case::run_on(case, &device, progress));
+    println!("largest error {:.1} tolerances", findings.worst);
+    let wrong = findings.wrong.join("\n");
+    assert!(findings.wrong.is_empty(), "{} beyond {BOUND} tolerances:\n{wrong}", findings.wrong.len());
+    assert!(findings.n_converged > 5, "{findings:?}");
 }
 
 /// Curved hexahedra with every kind of condition.

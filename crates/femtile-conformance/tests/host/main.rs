@@ -2,6 +2,7 @@
 
 mod adi;
 mod assembly;
+mod error_study;
 mod fuzz_readers;
 mod multigrid;
 mod paraview;

@@ -1,11 +1,14 @@
 //! Krylov methods and how they end.
 
+mod acceptance;
 pub mod cg;
+mod energy;
 pub mod gmres;
 pub mod merged_cg;
 mod monitor;
 pub mod pipelined_cg;
 mod preconditioning;
+mod rescaled;
 mod residual;
 pub mod s_step_cg;
 mod stop;

@@ -28,20 +28,6 @@ pub(super) fn residual<T: Scalar, D: VectorKernels<T>>(
     b.device().axpby(r, T::ONE, b, -T::ONE)
 }
 
-/// ‖b‖₂ over all ranks; none where it is zero, and x with it.
-pub(super) fn scale<T: Scalar, D: VectorKernels<T>, C: Communicator>(
-    x: &mut Buffer<T, D>,
-    b: &Buffer<T, D>,
-    comm: &C,
-) -> Result<Option<f64>, LinalgError> {
-    let b_norm = norm(b, comm)?;
-    if b_norm == 0.0 {
-        b.device().fill(x, T::ZERO)?;
-        return Ok(None);
-    }
-    Ok(Some(b_norm))
-}
-
 /// ‖x‖₂ over all ranks.
 pub(super) fn norm<T: Scalar, D: VectorKernels<T>, C: Communicator>(
     x: &Buffer<T, D>,

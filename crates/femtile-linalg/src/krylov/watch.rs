@@ -1,16 +1,16 @@
-//! Watches the residual and decides when to stop.
+//! Watches the residual of a run and decides when it ends.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use super::cg::{CgConfig, CgOutcome, CgProgress};
+use super::acceptance::{RunEnd, Size};
+use super::cg::{CgConfig, CgHistory, CgProgress};
 use super::{Monitor, Stop};
 
 pub(super) struct Watch<'a> {
     config: &'a CgConfig,
     b_norm: f64,
-    /// r·r at the start and after each iteration seen; NaN where a method does not know it.
-    pub(super) history: Vec<f64>,
+    pub(super) history: CgHistory,
     n_seen: usize,
     best: f64,
     best_iteration: usize,
@@ -22,7 +22,7 @@ impl<'a> Watch<'a> {
         Self {
             config,
             b_norm,
-            history: Vec::new(),
+            history: CgHistory::default(),
             n_seen: 0,
             best: f64::INFINITY,
             best_iteration: 0,
@@ -32,7 +32,7 @@ impl<'a> Watch<'a> {
 
     /// Whether there is anything to do with this residual to begin with.
     pub(super) fn start(&mut self, r_dot_r: f64, monitor: &mut dyn Monitor) -> ControlFlow<Stop> {
-        self.history.push(r_dot_r);
+        self.history.r_dot_r.push(r_dot_r);
         if !r_dot_r.is_finite() {
             return ControlFlow::Break(Stop::Breakdown { quantity: "r·r", value: r_dot_r });
         }
@@ -49,7 +49,7 @@ impl<'a> Watch<'a> {
     /// Convergence and breakdown come first, then what the monitor says, then the limits.
     pub(super) fn look(&mut self, progress: CgProgress, monitor: &mut dyn Monitor) -> ControlFlow<Stop> {
         let mut asked = ControlFlow::Continue(());
-        for iteration in self.n_seen..self.history.len() {
+        for iteration in self.n_seen..self.history.r_dot_r.len() {
             let relative = self.relative(iteration);
             if relative.is_nan() {
                 continue;
@@ -60,7 +60,7 @@ impl<'a> Watch<'a> {
             let answer = monitor.iteration(iteration, relative);
             asked = if asked.is_continue() { answer } else { asked };
         }
-        self.n_seen = self.history.len();
+        self.n_seen = self.history.r_dot_r.len();
         match progress.stop {
             Some(stop @ (Stop::Converged | Stop::Breakdown { .. })) => return ControlFlow::Break(stop),
             stop => {
@@ -71,18 +71,23 @@ impl<'a> Watch<'a> {
         self.limits(progress.iteration)
     }
 
-    /// Shows what came after the last look, and says why the solve ended: as `stop` says, unless what came
+    /// Shows what came after the last look, and says why the run ended: as `stop` says, unless what came
     /// after ended it by itself.
-    pub(super) fn settle(&mut self, progress: CgProgress, stop: Stop, monitor: &mut dyn Monitor) -> Stop {
+    pub(super) fn settle(
+        &mut self,
+        progress: CgProgress,
+        stop: ControlFlow<Stop>,
+        monitor: &mut dyn Monitor,
+    ) -> ControlFlow<Stop> {
         match self.look(progress, monitor) {
-            ControlFlow::Break(last @ (Stop::Converged | Stop::Breakdown { .. })) => last,
+            ControlFlow::Break(last @ (Stop::Converged | Stop::Breakdown { .. })) => ControlFlow::Break(last),
             _ => stop,
         }
     }
 
     /// How the last residual known ends a method that runs step by step on the host, if it does.
     pub(super) fn verdict(&self) -> Option<Stop> {
-        if self.history.last().is_some_and(|&r_dot_r| self.is_met(r_dot_r)) {
+        if self.history.r_dot_r.last().is_some_and(|&r_dot_r| self.is_met(r_dot_r)) {
             Some(Stop::Converged)
         } else if self.iteration() >= self.config.max_iterations {
             Some(Stop::MaxIterations)
@@ -98,7 +103,7 @@ impl<'a> Watch<'a> {
 
     /// Puts a computed r·r in the place of that of a recurrence; what the recurrence had reached no longer counts.
     pub(super) fn correct(&mut self, r_dot_r: f64) {
-        if let Some(last) = self.history.last_mut() {
+        if let Some(last) = self.history.r_dot_r.last_mut() {
             *last = r_dot_r;
         }
         (self.best, self.best_iteration) = (self.relative(self.iteration()), self.iteration());
@@ -106,7 +111,7 @@ impl<'a> Watch<'a> {
 
     /// Iterations seen.
     pub(super) fn iteration(&self) -> usize {
-        self.history.len().saturating_sub(1)
+        self.history.r_dot_r.len().saturating_sub(1)
     }
 
     fn limits(&self, iteration: usize) -> ControlFlow<Stop> {
@@ -124,17 +129,12 @@ impl<'a> Watch<'a> {
     }
 
     fn relative(&self, iteration: usize) -> f64 {
-        self.history.get(iteration).map_or(f64::NAN, |r_dot_r| r_dot_r.sqrt() / self.b_norm)
+        self.history.r_dot_r.get(iteration).map_or(f64::NAN, |r_dot_r| r_dot_r.sqrt() / self.b_norm)
     }
 
-    pub(super) fn outcome(self, stop: Stop, true_relative_residual: f64) -> CgOutcome {
-        let iterations = self.iteration();
-        CgOutcome {
-            stop,
-            iterations,
-            relative_residual: self.relative(iterations),
-            true_relative_residual,
-            residuals: (0..=iterations).map(|iteration| self.relative(iteration)).collect(),
-        }
+    /// What the run found; `preconditioned` is the residual at its start and at its end, where that is known.
+    pub(super) fn end(self, stop: ControlFlow<Stop>, preconditioned: Option<[Size; 2]>) -> RunEnd {
+        let stop = stop.break_value().unwrap_or(Stop::Converged);
+        RunEnd { stop, history: self.history, preconditioned }
     }
 }

@@ -1,6 +1,7 @@
 //! Preconditioners that need no more than the matrix.
 
 mod by_component;
+mod mean_free;
 pub mod polynomial;
 mod residual_size;
 
@@ -10,6 +11,7 @@ use crate::sparse::csr::{Csr, CsrKernels};
 use crate::vector::VectorKernels;
 use crate::{LinalgError, Preconditioner, error::need};
 pub use by_component::ByComponent;
+pub use mean_free::MeanFree;
 pub use residual_size::ResidualSize;
 
 /// A diagonal preconditioner $z_i = d_i r_i$: Jacobi's, or none at all.

@@ -4,7 +4,7 @@ use femtile_device::cpu::SharedMut;
 use femtile_device::{Buffer, Cpu, Scalar};
 
 use super::sum::{BLOCK, block_dot, block_sum, combine, n_blocks};
-use super::{Convert, VectorKernels};
+use super::{Convert, DeviceSum, VectorKernels};
 use crate::{LinalgError, error::need};
 
 /// Blocks that one thread takes at least: below this a second thread costs more than it brings.
@@ -181,6 +181,18 @@ impl<T: Scalar> VectorKernels<T> for Cpu {
                 block_sum(x.len(), |i| x[i].to_f64())
             },
         ))
+    }
+
+    fn subtract_mean(&self, x: &mut Buffer<T, Self>, _sum: &mut DeviceSum<Self>) -> Result<(), LinalgError> {
+        let (n, mean) = (x.len(), T::from_f64(self.sum(x)? / x.len() as f64));
+        map_blocks(
+            self,
+            n,
+            [x.as_mut_slice()],
+            #[inline(always)]
+            |_, [x]| x.iter_mut().for_each(|x| *x -= mean),
+        );
+        Ok(())
     }
 }
 

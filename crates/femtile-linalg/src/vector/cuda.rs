@@ -1,7 +1,7 @@
 use femtile_device::cuda::{Header, Kernel, Launch, Program, Read, Specialisation, Write};
 use femtile_device::{Buffer, Cuda, Scalar};
 
-use super::{Convert, VectorKernels};
+use super::{Convert, DeviceSum, VectorKernels};
 use crate::{LinalgError, error::need};
 
 /// Sums over blocks of a vector, for kernels that end in one.
@@ -32,6 +32,7 @@ type Copy<T> = (Write<T>, Read<T>, u64);
 type Axpby<T> = (Write<T>, T, Read<T>, T, u64);
 type ScaleBy<T> = (Write<T>, Read<T>, Read<T>, u64);
 type Dot<T> = (Write<f64>, Write<f64>, Write<u32>, Read<T>, Read<T>, u64, u32);
+type SubtractMean<T> = (Write<T>, Read<f64>, u64);
 type Total<T> = (Write<f64>, Write<f64>, Write<u32>, Read<T>, u64, u32);
 
 /// The programs of this folder, for checks that compile all of them.
@@ -73,6 +74,19 @@ pub(crate) fn queue_dot<T: Scalar>(
     let arguments = (result, partials, counter, x.read(), y.read(), x.len() as u64, of_block);
     // SAFETY: x and y have the length given; one partial sum is written a block.
     Ok(unsafe { device.launch(&VECTOR.of::<T>(), &Kernel::<Dot<T>>::new("vector_dot"), launch, arguments) }?)
+}
+
+/// Queues $\sum_i x_i$ into a number on the device, with room as for [`queue_dot`].
+fn queue_sum<T: Scalar>(
+    device: &Cuda,
+    (result, partials, counter): Sum,
+    x: &Buffer<T, Cuda>,
+) -> Result<(), LinalgError> {
+    let (launch, of_block) = sum_launch(x.len());
+    let arguments = (result, partials, counter, x.read(), x.len() as u64, of_block);
+    let kernel = Kernel::<Total<T>>::new("vector_sum");
+    // SAFETY: x has the length given; one partial sum is written a block.
+    Ok(unsafe { device.launch(&VECTOR.of::<T>(), &kernel, launch, arguments) }?)
 }
 
 /// Runs a kernel that sums n entries and brings the result to the host.
@@ -164,14 +178,19 @@ impl<T: Scalar> VectorKernels<T> for Cuda {
     }
 
     fn sum(&self, x: &Buffer<T, Self>) -> Result<f64, LinalgError> {
-        summed(self, x.len(), |(result, partials, counter)| {
-            let (launch, of_block) = sum_launch(x.len());
-            let arguments = (result, partials, counter, x.read(), x.len() as u64, of_block);
-            // SAFETY: x has the length given; one partial sum is written a block.
-            Ok(unsafe {
-                self.launch(&VECTOR.of::<T>(), &Kernel::<Total<T>>::new("vector_sum"), launch, arguments)
-            }?)
-        })
+        summed(self, x.len(), |sum| queue_sum(self, sum, x))
+    }
+
+    fn subtract_mean(&self, x: &mut Buffer<T, Self>, sum: &mut DeviceSum<Self>) -> Result<(), LinalgError> {
+        let n = x.len();
+        if n > sum.n {
+            return Err(LinalgError::Length { field: "sum", expected: n, found: sum.n });
+        }
+        queue_sum(self, (sum.result.write(), sum.partials.write(), sum.counter.write()), x)?;
+        let arguments = (x.write(), sum.result.read(), n as u64);
+        let kernel = Kernel::<SubtractMean<T>>::new("vector_subtract_mean");
+        // SAFETY: x has n entries, and the result is one number.
+        Ok(unsafe { self.launch(&VECTOR.of::<T>(), &kernel, update_launch::<T>(n), arguments) }?)
     }
 }
 

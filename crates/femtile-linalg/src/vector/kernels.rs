@@ -1,4 +1,4 @@
-use femtile_device::{Buffer, Device, Scalar};
+use femtile_device::{Buffer, Device, DeviceError, Scalar};
 
 use crate::LinalgError;
 
@@ -37,6 +37,38 @@ pub trait VectorKernels<T: Scalar>: Device {
 
     /// $\sum_i x_i$, kept in f64. Reads n values.
     fn sum(&self, x: &Buffer<T, Self>) -> Result<f64, LinalgError>;
+
+    /// $x_i \leftarrow x_i - \frac{1}{n} \sum_j x_j$, the sum kept in f64; the host does not wait. Reads 2n, writes n values.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] when `sum` was made for shorter vectors.
+    fn subtract_mean(&self, x: &mut Buffer<T, Self>, sum: &mut DeviceSum<Self>) -> Result<(), LinalgError>;
+}
+
+/// Memory for a sum that stays on its device.
+pub struct DeviceSum<D: Device> {
+    pub(super) n: usize,
+    pub(super) result: Buffer<f64, D>,
+    pub(super) partials: Buffer<f64, D>,
+    pub(super) counter: Buffer<u32, D>,
+}
+
+impl<D: Device> DeviceSum<D> {
+    /// Entries of a vector for each partial sum, at least.
+    const ENTRIES: usize = 2048;
+
+    /// For vectors of up to `n` entries.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub fn new(device: &D, n: usize) -> Result<Self, DeviceError> {
+        Ok(Self {
+            n,
+            result: Buffer::zeros(device, 1)?,
+            partials: Buffer::zeros(device, n.div_ceil(Self::ENTRIES))?,
+            counter: Buffer::zeros(device, 1)?,
+        })
+    }
 }
 
 /// Vectors between two precisions.

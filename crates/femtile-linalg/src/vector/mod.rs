@@ -9,4 +9,4 @@ mod reference;
 pub mod scan;
 pub mod sum;
 
-pub use kernels::{Convert, VectorKernels};
+pub use kernels::{Convert, DeviceSum, VectorKernels};

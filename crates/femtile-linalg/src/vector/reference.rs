@@ -1,6 +1,6 @@
 use femtile_device::{Buffer, Reference, Scalar};
 
-use super::{Convert, VectorKernels};
+use super::{Convert, DeviceSum, VectorKernels};
 use crate::{LinalgError, error::need};
 
 impl<T: Scalar> VectorKernels<T> for Reference {
@@ -54,6 +54,12 @@ impl<T: Scalar> VectorKernels<T> for Reference {
 
     fn sum(&self, x: &Buffer<T, Self>) -> Result<f64, LinalgError> {
         Ok(x.as_slice().iter().map(|x| x.to_f64()).sum())
+    }
+
+    fn subtract_mean(&self, x: &mut Buffer<T, Self>, _sum: &mut DeviceSum<Self>) -> Result<(), LinalgError> {
+        let mean = T::from_f64(self.sum(x)? / x.len() as f64);
+        x.as_mut_slice().iter_mut().for_each(|x| *x -= mean);
+        Ok(())
     }
 }
 

@@ -1,4 +1,4 @@
-// Vectors: fill, copy, axpby, scale_by, dot, sum. In updates a thread takes a pack of 16 bytes.
+// Vectors: fill, copy, axpby, scale_by, dot, sum, subtract_mean. In updates a thread takes a pack of 16 bytes.
 #include "femtile.cuh"
 #include "sums.cuh"
 
@@ -77,4 +77,15 @@ extern "C" __global__ void vector_sum(
     }
     if (const u64 i = tail_entry(n); i < n) sum += (double)x[i];
     sum_over_blocks(result, partials, counter, sum);
+}
+
+// x_i -= sum / n, where sum is that of all x_i. Reads and writes n values.
+extern "C" __global__ void vector_subtract_mean(T* x, const double* sum, u64 n) {
+    const T mean = (T)(*sum / (double)n);
+    if (const u64 pack = own_pack(); pack < n / Pack<T>::N) {
+        Pack<T> of_x = load_pack(x, pack);
+        for (u32 j = 0; j < Pack<T>::N; ++j) of_x.value[j] -= mean;
+        store_pack(x, pack, of_x);
+    }
+    if (const u64 i = own_tail(n); i < n) x[i] -= mean;
 }

@@ -71,7 +71,7 @@ fn a_matrix_whose_negative_eigenvalue_shows_late_is_not_called_solved() {
 
 #[test]
 fn a_right_side_that_is_not_finite_breaks_down_at_once() {
-    for bad in [f64::NAN, f64::INFINITY, 1e200] {
+    for bad in [f64::NAN, f64::INFINITY] {
         let mut system = grid(3);
         system.b[4] = bad;
         for method in Method::VARIANTS {

@@ -64,7 +64,8 @@ __device__ inline void conjugate(
     }
     const double iteration = current[ITERATION] + 1.0;
     state[ITERATION] = iteration;
-    state[RING_START + (u32)iteration % RING] = r_dot_r;
+    const double alpha = step_length(current[RHO], p_dot_q);
+    keep(state, iteration, r_dot_r, current[RHO], alpha);
     if (r_dot_r <= current[THRESHOLD]) {
         state[END] = CONVERGED;
     } else if (!is_positive(r_dot_z)) {
@@ -72,7 +73,7 @@ __device__ inline void conjugate(
     } else if (iteration >= current[LIMIT]) {
         state[END] = LIMIT_REACHED;
     }
-    state[ALPHA] = step_length(current[RHO], p_dot_q);
+    state[ALPHA] = alpha;
     state[BETA] = beta;
     state[RHO] = r_dot_z;
 }

@@ -6,7 +6,8 @@ use crate::krylov::Stop;
 /// Settings that all Krylov methods share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CgConfig {
-    /// The solve ends when $\|r\|_2 \le$ `tolerance` $\cdot \|b\|_2$; positive. Default 1e-10.
+    /// The solve ends when $\|r\|_2 \le$ `tolerance` $\cdot \|b\|_2$ and the preconditioned residual and the bound of the
+    /// energy error are of that order too; positive and below 1. Default 1e-10.
     pub tolerance: f64,
     /// The solve ends after this many iterations. Default 10,000.
     pub max_iterations: usize,
@@ -37,10 +38,10 @@ impl Default for CgConfig {
 
 impl CgConfig {
     pub(in crate::krylov) fn check(&self) -> Result<(), LinalgError> {
-        if self.tolerance > 0.0 && self.tolerance.is_finite() {
+        if self.tolerance > 0.0 && self.tolerance < 1.0 {
             return Ok(());
         }
-        let message = format!("{} is not a positive number; 1e-10 is a good choice", self.tolerance);
+        let message = format!("{} does not lie between 0 and 1; 1e-10 is a good choice", self.tolerance);
         Err(LinalgError::Setting { field: "tolerance", message })
     }
 }
@@ -51,9 +52,10 @@ impl CgConfig {
 pub struct CgOutcome {
     /// Why it ended.
     pub stop: Stop,
-    /// Iterations done; the iterate returned is that of the last one.
+    /// Iterations done; the iterate returned is that of the last one, or the best one after a breakdown, divergence or
+    /// stagnation.
     pub iterations: usize,
-    /// $\|r\|_2 / \|b\|_2$ of the recurrence at the end, on which the stop was decided.
+    /// $\|r\|_2 / \|b\|_2$ by the recurrence, of the iterate returned.
     pub relative_residual: f64,
     /// $\|b - A x\|_2 / \|b\|_2$ of the iterate returned, computed afresh; larger than the other where
     /// rounding keeps x from getting closer.
@@ -61,6 +63,12 @@ pub struct CgOutcome {
     /// $\|r\| / \|b\|$ before the first and after every iteration; NaN after those that take a step together with the
     /// next ones.
     pub residuals: Vec<f64>,
+    /// An estimate of the energy norm $\|x_* - x\|_A$ of the error against the exact solution of $A x = b$, from above as
+    /// far as the method has seen the smallest eigenvalue; none where the method does not have the coefficients of
+    /// conjugate gradients.
+    pub energy_error: Option<f64>,
+    /// The energy norm $\|x\|_A$ of the solution.
+    pub energy_norm: f64,
 }
 
 impl CgOutcome {
@@ -72,6 +80,8 @@ impl CgOutcome {
             relative_residual: 0.0,
             true_relative_residual: 0.0,
             residuals: vec![0.0],
+            energy_error: Some(0.0),
+            energy_norm: 0.0,
         }
     }
 }

@@ -1,7 +1,7 @@
 use femtile_device::cuda::{Header, Kernel, Launch, Program, Read, Specialisation, Write};
 use femtile_device::{Buffer, Cuda, Device, Scalar};
 
-use super::{CgKernels, CgProgress, CgScalars};
+use super::{CgHistory, CgKernels, CgProgress, CgScalars};
 use crate::hooks::{CudaHook, Hook};
 use crate::vector::cuda::{SUM_THREADS, SUMS, n_tiles, queue_dot};
 use crate::{LinalgError, LinearOperator, error::need};
@@ -191,11 +191,11 @@ impl<T: Scalar> CgKernels<T> for Cuda {
     }
 
     /// What was true one look ago: the stream goes on while the host reads.
-    fn cg_poll(&self, scalars: &mut Scalars, history: &mut Vec<f64>) -> Result<CgProgress, LinalgError> {
+    fn cg_poll(&self, scalars: &mut Scalars, history: &mut CgHistory) -> Result<CgProgress, LinalgError> {
         let reading = scalars.state.begin_read()?;
         match scalars.reading.replace(reading) {
             Some(before) => Ok(scalars.progress(&self.end_read(before)?, history)?),
-            None => Ok(CgProgress { iteration: history.len().saturating_sub(1), stop: None }),
+            None => Ok(CgProgress { iteration: history.r_dot_r.len().saturating_sub(1), stop: None }),
         }
     }
 }

@@ -1,6 +1,6 @@
 use femtile_device::{Buffer, Scalar};
 
-use super::{CgProgress, CgScalars};
+use super::{CgHistory, CgProgress, CgScalars};
 use crate::vector::VectorKernels;
 use crate::{LinalgError, LinearOperator};
 
@@ -89,14 +89,14 @@ pub trait CgKernels<T: Scalar>: VectorKernels<T> {
         scalars: &mut CgScalars<Self>,
     ) -> Result<(), LinalgError>;
 
-    /// Looks at the solve and appends to `history` the $r^\mathsf{T} r$ that it lacks.
+    /// Looks at the solve and appends to `history` the iterations that it lacks.
     ///
-    /// `history` holds one entry for the start and one for each iteration seen before. A device may tell what was
+    /// `history` holds $r^\mathsf{T} r$ of the start and what each iteration seen before has found. A device may tell what was
     /// true one look ago, so that it need not stand still meanwhile; [`CgKernels::cg_settle`] tells what is true.
     fn cg_poll(
         &self,
         scalars: &mut CgScalars<Self>,
-        history: &mut Vec<f64>,
+        history: &mut CgHistory,
     ) -> Result<CgProgress, LinalgError> {
         self.cg_settle(scalars, history)
     }
@@ -105,7 +105,7 @@ pub trait CgKernels<T: Scalar>: VectorKernels<T> {
     fn cg_settle(
         &self,
         scalars: &mut CgScalars<Self>,
-        history: &mut Vec<f64>,
+        history: &mut CgHistory,
     ) -> Result<CgProgress, LinalgError> {
         scalars.reading = None;
         let state = scalars.state.to_host()?;

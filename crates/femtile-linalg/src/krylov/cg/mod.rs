@@ -11,16 +11,17 @@ mod scalars;
 
 use femtile_device::{Buffer, Scalar};
 
-use super::residual::{fits, norm, residual, scale};
+use super::Monitor;
+use super::acceptance::{self, Run, RunEnd, Size, System};
+use super::residual::{norm, residual};
 use super::watch::Watch;
-use super::{Monitor, Stop};
 use crate::comm::Communicator;
 use crate::{LinalgError, LinearOperator, Preconditioner};
 pub use config::{CgConfig, CgOutcome};
 pub use cuda::product_hook;
 pub use kernels::CgKernels;
 pub use room::{make_room, vector_bytes};
-pub use scalars::{CgProgress, CgScalars};
+pub use scalars::{CgHistory, CgProgress, CgScalars, CgStep};
 
 /// Preconditioned conjugate gradients, with every vector update of an iteration in two passes.
 ///
@@ -62,9 +63,8 @@ impl ConjugateGradient {
     /// Solves $A x = b$, starting from the values in `x` and leaving the last iterate there.
     ///
     /// The method ends in the iteration whose residual first meets the tolerance, and `x` is the iterate of
-    /// that iteration, however rarely the host looks. A right side of zeros gives `x = 0` at once. Entries
-    /// of `b` below about 1e-154 count as zero and those above 1e154 break the method down: their squares
-    /// leave the range of f64.
+    /// that iteration, however rarely the host looks; it goes on from there where the error may be larger than the
+    /// residual tells (docs/krylov-methods.md). A right side of zeros gives `x = 0` at once.
     ///
     /// # Errors
     /// [`LinalgError::Length`] when the vectors do not fit, [`LinalgError::Setting`] when the tolerance
@@ -78,38 +78,60 @@ impl ConjugateGradient {
         comm: &C,
         monitor: &mut dyn Monitor,
     ) -> Result<CgOutcome, LinalgError> {
-        self.config.check()?;
-        fits(a, x, b)?;
-        let device = b.device().clone();
-        let Some(b_norm) = scale(x, b, comm)? else { return Ok(CgOutcome::at_once()) };
-        let threshold = (self.config.tolerance * b_norm).powi(2);
-        let (n_addends, n_partials) = (device.cg_addends(), device.cg_partials(b.len()));
-        let limit = self.config.max_iterations;
-        let scalars = CgScalars::new(&device, threshold, limit, n_addends, n_partials)?;
-        let is_flexible = m.diagonal().is_none() && !m.is_fixed();
-        let scalars = CgScalars { is_flexible, ..scalars };
-        let mut v = Vectors::new(x, a, b, m.diagonal().is_none(), scalars)?;
-        let mut watch = Watch::new(&self.config, b_norm);
-        let r_norm = norm(&v.r, comm)?;
-        let mut stop = watch.start(r_norm * r_norm, monitor);
-        m.expect(r_norm);
-        if stop.is_continue() {
-            start(&device, &mut v, m, comm)?;
-        }
-        let stride = self.config.look_every.unwrap_or_else(|| stride(&device, m));
-        let stride = stride.clamp(1, CgScalars::<D>::RING / 2);
-        let mut recording = D::Recording::default();
-        while stop.is_continue() {
-            device.repeat(&mut recording, stride, &mut || iterate(&device, x, a, m, &mut v, comm))?;
-            let progress = device.cg_poll(&mut v.scalars, &mut watch.history)?;
-            stop = watch.look(progress, monitor);
-        }
-        let settled = device.cg_settle(&mut v.scalars, &mut watch.history)?;
-        let stop = watch.settle(settled, stop.break_value().unwrap_or(Stop::Converged), monitor);
-        residual(&mut v.q, a, x, b)?;
-        let true_residual = norm(&v.q, comm)? / b_norm;
-        Ok(watch.outcome(stop, true_residual))
+        let system = System { a, m, b, comm };
+        acceptance::solve(x, system, &self.config, monitor, &mut run)
     }
+}
+
+/// One run from x until the recurrence meets the tolerance.
+fn run<T: Scalar, D: CgKernels<T>, C: Communicator>(
+    x: &mut Buffer<T, D>,
+    System { a, m, b, comm }: System<'_, T, D, C>,
+    Run { config, b_norm, monitor }: Run<'_>,
+) -> Result<RunEnd, LinalgError> {
+    let device = b.device().clone();
+    let threshold = (config.tolerance * b_norm).powi(2);
+    let (n_addends, n_partials) = (device.cg_addends(), device.cg_partials(b.len()));
+    let scalars = CgScalars::new(&device, threshold, config.max_iterations, n_addends, n_partials)?;
+    let is_flexible = m.diagonal().is_none() && !m.is_fixed();
+    let scalars = CgScalars { is_flexible, ..scalars };
+    let mut v = Vectors::new(x, a, b, m.diagonal().is_none(), scalars)?;
+    let mut watch = Watch::new(&config, b_norm);
+    let r_norm = norm(&v.r, comm)?;
+    let mut stop = watch.start(r_norm * r_norm, monitor);
+    m.expect(r_norm);
+    let mut first = None;
+    if stop.is_continue() {
+        start(&device, &mut v, m, comm)?;
+        first = v.z.is_some().then(|| norm(&v.p, comm)).transpose()?;
+    }
+    let stride = config.look_every.unwrap_or_else(|| stride(&device, m));
+    let stride = stride.clamp(1, CgScalars::<D>::RING / 2);
+    let mut recording = D::Recording::default();
+    while stop.is_continue() {
+        device.repeat(&mut recording, stride, &mut || iterate(&device, x, a, m, &mut v, comm))?;
+        let progress = device.cg_poll(&mut v.scalars, &mut watch.history)?;
+        stop = watch.look(progress, monitor);
+    }
+    let settled = device.cg_settle(&mut v.scalars, &mut watch.history)?;
+    let stop = watch.settle(settled, stop, monitor);
+    let preconditioned = sizes(first, &v, &watch, comm)?;
+    Ok(watch.end(stop, preconditioned))
+}
+
+/// The residual at the start, whose $\|M^{-1} r\|$ is `first`, and at the end, as a preconditioner that is no diagonal has
+/// left them.
+fn sizes<T: Scalar, D: CgKernels<T>, C: Communicator>(
+    first: Option<f64>,
+    v: &Vectors<T, D>,
+    watch: &Watch<'_>,
+    comm: &C,
+) -> Result<Option<[Size; 2]>, LinalgError> {
+    let (Some(z_norm), Some(z), Some(step)) = (first, &v.z, watch.history.steps.first()) else {
+        return Ok(None);
+    };
+    let rho = v.scalars.state.to_host()?[CgScalars::<D>::RHO];
+    Ok(Some([Size { rho: step.rho, z_norm }, Size { rho, z_norm: norm(z, comm)? }]))
 }
 
 impl<T: Scalar, D: CgKernels<T>> Vectors<T, D> {

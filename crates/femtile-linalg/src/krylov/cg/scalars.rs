@@ -31,6 +31,24 @@ pub struct CgProgress {
     pub stop: Option<Stop>,
 }
 
+/// The coefficients of one iteration of conjugate gradients.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CgStep {
+    /// $\rho = r^\mathsf{T} M^{-1} r$ before the step.
+    pub rho: f64,
+    /// The length $\alpha$ of the step, which lowers the squared energy norm of the error by $\alpha \rho$.
+    pub alpha: f64,
+}
+
+/// The numbers that a solve has found, iteration by iteration.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CgHistory {
+    /// $r^\mathsf{T} r$ at the start and after each iteration seen; NaN where a method does not know it.
+    pub r_dot_r: Vec<f64>,
+    /// One entry for each iteration where the method has the coefficients of conjugate gradients; else empty.
+    pub steps: Vec<CgStep>,
+}
+
 impl<D: Device> CgScalars<D> {
     /// Place of $r^\mathsf{T} r$ in `r_sums`.
     pub const R_DOT_R: usize = 0;
@@ -54,7 +72,8 @@ impl<D: Device> CgScalars<D> {
     /// Place in `state` of the number of iterations that ends the method.
     pub const LIMIT: usize = 6;
 
-    /// Place in `state` of a ring: $r^\mathsf{T} r$ after iteration i at place i modulo [`CgScalars::RING`] of it.
+    /// Place in `state` of a ring: what iteration i found at place i modulo [`CgScalars::RING`] of it, as
+    /// [`CgScalars::RING_WIDTH`] numbers: $r^\mathsf{T} r$ after it, then $\rho$ before it and $\alpha$.
     pub const RING_START: usize = 7;
 
     /// The method goes on.
@@ -70,8 +89,10 @@ impl<D: Device> CgScalars<D> {
     /// $r^\mathsf{T} z$ is not positive and finite though r is not zero.
     pub const BAD_R_DOT_Z: f64 = 5.0;
 
-    /// Residuals that are kept until the host looks.
+    /// Iterations that are kept until the host looks.
     pub const RING: usize = 64;
+    /// Numbers that are kept of an iteration.
+    pub const RING_WIDTH: usize = 3;
 
     /// The numbers before the first iteration, sums kept as `n_addends` numbers, with room for `n_partials` sums.
     pub fn new(
@@ -81,7 +102,7 @@ impl<D: Device> CgScalars<D> {
         n_addends: usize,
         n_partials: usize,
     ) -> Result<Self, DeviceError> {
-        let mut state = vec![0.0; Self::RING_START + Self::RING + Self::RING_START];
+        let mut state = vec![0.0; Self::RING_START + Self::RING * Self::RING_WIDTH + Self::RING_START];
         state[Self::THRESHOLD] = threshold;
         state[Self::LIMIT] = limit as f64;
         Ok(Self {
@@ -95,15 +116,23 @@ impl<D: Device> CgScalars<D> {
         })
     }
 
+    /// Place in `state` of what iteration i found.
+    pub(in crate::krylov) const fn ring_place(iteration: usize) -> usize {
+        Self::RING_START + iteration % Self::RING * Self::RING_WIDTH
+    }
+
     /// What a state read from the device tells: see [`super::CgKernels::cg_poll`].
-    pub(super) fn progress(&self, state: &[f64], history: &mut Vec<f64>) -> Result<CgProgress, DeviceError> {
-        let ring = &state[Self::RING_START..];
+    pub(super) fn progress(&self, state: &[f64], history: &mut CgHistory) -> Result<CgProgress, DeviceError> {
         let sum = |of: &Buffer<f64, D>, place: usize| -> Result<f64, DeviceError> {
             let n_addends = self.p_dot_q.len();
             Ok(of.to_host()?[place * n_addends..][..n_addends].iter().sum())
         };
         let iteration = state[Self::ITERATION] as usize;
-        history.extend((history.len()..=iteration).map(|i| ring[i % Self::RING]));
+        for i in history.r_dot_r.len()..=iteration {
+            let place = Self::ring_place(i);
+            history.r_dot_r.push(state[place]);
+            history.steps.push(CgStep { rho: state[place + 1], alpha: state[place + 2] });
+        }
         let breakdown = |quantity, value| Some(Stop::Breakdown { quantity, value });
         let stop = match state[Self::END] {
             Self::RUNNING => None,
@@ -158,7 +187,8 @@ pub(super) fn conjugation<D: HostDevice>(scalars: &mut CgScalars<D>) {
     }
     state[CgScalars::<D>::ITERATION] += 1.0;
     let iteration = state[CgScalars::<D>::ITERATION];
-    state[CgScalars::<D>::RING_START + iteration as usize % CgScalars::<D>::RING] = r_dot_r;
+    let found = [r_dot_r, state[CgScalars::<D>::RHO], state[CgScalars::<D>::ALPHA]];
+    state[CgScalars::<D>::ring_place(iteration as usize)..][..found.len()].copy_from_slice(&found);
     if r_dot_r <= state[CgScalars::<D>::THRESHOLD] {
         state[CgScalars::<D>::END] = CgScalars::<D>::CONVERGED;
     } else if !is_positive(r_dot_z) {

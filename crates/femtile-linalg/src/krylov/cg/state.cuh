@@ -9,10 +9,18 @@
 #pragma once
 
 const u32 RHO = 0, ALPHA = 1, BETA = 2, ITERATION = 3, END = 4, THRESHOLD = 5, LIMIT = 6, N_STATE = 7;
-const u32 RING_START = 7, RING = 64, CURRENT = RING_START + RING;
+const u32 RING_START = 7, RING = 64, RING_WIDTH = 3, CURRENT = RING_START + RING * RING_WIDTH;
 const u32 ADDENDS = 64;
 const double RUNNING = 0.0, CONVERGED = 1.0, LIMIT_REACHED = 2.0, BAD_P_DOT_Q = 3.0, BAD_R_DOT_R = 4.0,
              BAD_R_DOT_Z = 5.0;
+
+// Keeps what an iteration has found: r.r after it, rho before it and alpha.
+__device__ inline void keep(double* state, double iteration, double r_dot_r, double rho, double alpha) {
+    double* const found = state + RING_START + (u32)iteration % RING * RING_WIDTH;
+    found[0] = r_dot_r;
+    found[1] = rho;
+    found[2] = alpha;
+}
 
 __device__ inline bool is_finite(double value) { return value - value == 0.0; }
 __device__ inline bool is_positive(double value) { return value > 0.0 && is_finite(value); }

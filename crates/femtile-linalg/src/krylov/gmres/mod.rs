@@ -7,8 +7,9 @@ use std::ops::ControlFlow;
 
 use femtile_device::{Buffer, Scalar};
 
+use super::acceptance::{self, Run, RunEnd, System};
 use super::cg::{CgOutcome, CgProgress};
-use super::residual::{dot, fits, norm, residual, scale};
+use super::residual::{dot, norm, residual};
 use super::watch::Watch;
 use super::{Monitor, Stop};
 use crate::comm::Communicator;
@@ -70,38 +71,49 @@ impl Gmres {
         monitor: &mut dyn Monitor,
     ) -> Result<CgOutcome, LinalgError> {
         self.config.check()?;
-        fits(a, x, b)?;
-        let Some(b_norm) = scale(x, b, comm)? else { return Ok(CgOutcome::at_once()) };
-        let mut watch = Watch::new(&self.config.cg, b_norm);
-        let mut run = Run::new(a, m, b, comm)?;
-        let mut length = run.residual(x)?;
-        let mut stop = watch.start(length * length, monitor);
-        while stop.is_continue() {
-            let ended = run.directions(length, self.config.restart, &mut watch, monitor)?;
-            run.advance(x)?;
-            let before = std::mem::replace(&mut length, run.residual(x)?);
-            let is_believed = match ended {
-                Some(Stop::Converged) => length <= SLACK * self.config.cg.tolerance * b_norm,
-                _ => length <= SLACK * run.small.residual(),
-            };
-            stop = match ended {
-                Some(stop) if is_believed || stop != Stop::Converged => ControlFlow::Break(stop),
-                None if is_believed => ControlFlow::Continue(()),
-                _ => {
-                    watch.correct(length * length);
-                    let stalled = (length > GAIN * before).then_some(Stop::Stagnated);
-                    let progress =
-                        CgProgress { iteration: watch.iteration(), stop: stalled.or(watch.verdict()) };
-                    watch.look(progress, monitor)
-                }
-            };
-        }
-        Ok(watch.outcome(stop.break_value().unwrap_or(Stop::Converged), length / b_norm))
+        let restart = self.config.restart;
+        let system = System { a, m, b, comm };
+        acceptance::solve(x, system, &self.config.cg, monitor, &mut |x, system, asked| {
+            run(x, system, asked, restart)
+        })
     }
 }
 
-/// A solve under way.
-struct Run<'a, T: Scalar, D: VectorKernels<T>, C> {
+/// One run from x until the residual meets the tolerance.
+fn run<T: Scalar, D: VectorKernels<T>, C: Communicator>(
+    x: &mut Buffer<T, D>,
+    System { a, m, b, comm }: System<'_, T, D, C>,
+    Run { config, b_norm, monitor }: Run<'_>,
+    restart: usize,
+) -> Result<RunEnd, LinalgError> {
+    let mut watch = Watch::new(&config, b_norm);
+    let mut cycle = Cycle::new(a, m, b, comm)?;
+    let mut length = cycle.residual(x)?;
+    let mut stop = watch.start(length * length, monitor);
+    while stop.is_continue() {
+        let ended = cycle.directions(length, restart, &mut watch, monitor)?;
+        cycle.advance(x)?;
+        let before = std::mem::replace(&mut length, cycle.residual(x)?);
+        let is_believed = match ended {
+            Some(Stop::Converged) => length <= SLACK * config.tolerance * b_norm,
+            _ => length <= SLACK * cycle.small.residual(),
+        };
+        stop = match ended {
+            Some(stop) if is_believed || stop != Stop::Converged => ControlFlow::Break(stop),
+            None if is_believed => ControlFlow::Continue(()),
+            _ => {
+                watch.correct(length * length);
+                let stalled = (length > GAIN * before).then_some(Stop::Stagnated);
+                let progress = CgProgress { iteration: watch.iteration(), stop: stalled.or(watch.verdict()) };
+                watch.look(progress, monitor)
+            }
+        };
+    }
+    Ok(watch.end(stop, None))
+}
+
+/// The directions of a restart cycle.
+struct Cycle<'a, T: Scalar, D: VectorKernels<T>, C> {
     a: &'a dyn LinearOperator<T, D>,
     m: &'a dyn Preconditioner<T, D>,
     b: &'a Buffer<T, D>,
@@ -117,7 +129,7 @@ struct Run<'a, T: Scalar, D: VectorKernels<T>, C> {
     n_columns: usize,
 }
 
-impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Run<'a, T, D, C> {
+impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Cycle<'a, T, D, C> {
     fn new(
         a: &'a dyn LinearOperator<T, D>,
         m: &'a dyn Preconditioner<T, D>,
@@ -164,7 +176,7 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Run<'a, T, D, C> {
             }
             self.n_columns += 1;
             let residual = self.small.residual();
-            watch.history.push(residual * residual);
+            watch.history.r_dot_r.push(residual * residual);
             let progress = CgProgress { iteration: watch.iteration(), stop: watch.verdict() };
             if let Some(stop) = watch.look(progress, monitor).break_value() {
                 return Ok(Some(stop));

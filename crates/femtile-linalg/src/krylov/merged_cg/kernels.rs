@@ -1,9 +1,8 @@
 use femtile_device::{Buffer, Scalar};
 
 use super::MergedScalars;
-use crate::comm::Communicator;
 use crate::krylov::cg::CgKernels;
-use crate::krylov::residual::{norm, residual};
+use crate::krylov::residual::residual;
 use crate::{LinalgError, LinearOperator};
 
 /// The vectors of a solve by merged conjugate gradients besides x and b.
@@ -28,18 +27,6 @@ impl<T: Scalar, D: CgKernels<T>> MergedVectors<T, D> {
         let mut r = Buffer::zeros(device, n)?;
         residual(&mut r, a, x, b)?;
         Ok(Self { r, p: Buffer::zeros(device, n)?, v: Buffer::zeros(device, n)? })
-    }
-
-    /// ‖b − A x‖, through v.
-    pub(super) fn residual<C: Communicator>(
-        &mut self,
-        x: &Buffer<T, D>,
-        a: &dyn LinearOperator<T, D>,
-        b: &Buffer<T, D>,
-        comm: &C,
-    ) -> Result<f64, LinalgError> {
-        residual(&mut self.v, a, x, b)?;
-        norm(&self.v, comm)
     }
 }
 

@@ -113,7 +113,7 @@ extern "C" __global__ void merged_cg_step(
     const double beta = next_z > 0.0 ? next_z / r_dot_z : 0.0;
     const double iteration = state[ITERATION] + 1.0;
     state[ITERATION] = iteration;
-    state[RING_START + (u32)iteration % RING] = next > 0.0 ? next : rounding() * r_dot_r;
+    keep(state, iteration, next > 0.0 ? next : rounding() * r_dot_r, r_dot_z, alpha);
     if (next > 0.0 && next <= state[THRESHOLD]) {
         state[END] = CONVERGED;
     } else if (iteration >= state[LIMIT]) {

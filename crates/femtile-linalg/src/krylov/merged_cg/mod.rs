@@ -12,10 +12,11 @@ mod scalars;
 
 use femtile_device::{Buffer, Scalar};
 
+use super::Monitor;
+use super::acceptance::{self, Run, RunEnd, System};
 use super::cg::{CgConfig, CgOutcome, CgScalars};
-use super::residual::{fits, norm, scale};
+use super::residual::norm;
 use super::watch::Watch;
-use super::{Monitor, Stop};
 use crate::comm::Communicator;
 use crate::{LinalgError, LinearOperator, Preconditioner, error::need};
 pub use kernels::{MergedCgKernels, MergedVectors};
@@ -66,36 +67,43 @@ impl MergedCg {
         comm: &C,
         monitor: &mut dyn Monitor,
     ) -> Result<CgOutcome, LinalgError> {
-        self.config.check()?;
-        fits(a, x, b)?;
         let diagonal = m.shared_diagonal().ok_or_else(not_diagonal)?;
         need("diagonal", a.n_rows(), diagonal.0.len() * diagonal.1)?;
-        let device = b.device().clone();
-        let Some(b_norm) = scale(x, b, comm)? else { return Ok(CgOutcome::at_once()) };
-        let threshold = (self.config.tolerance * b_norm).powi(2);
-        let mut scalars = MergedScalars::new(&device, threshold, self.config.max_iterations, b.len())?;
-        let mut vectors = MergedVectors::new(x, a, b)?;
-        let mut watch = Watch::new(&self.config, b_norm);
-        let r_norm = norm(&vectors.r, comm)?;
-        let mut stop = watch.start(r_norm * r_norm, monitor);
-        let stride = self.config.look_every.unwrap_or_else(|| device.cg_stride());
-        let stride = stride.clamp(1, CgScalars::<D>::RING / 2);
-        let mut recording = D::Recording::default();
-        while stop.is_continue() {
-            device.repeat(&mut recording, stride, &mut || {
-                device.merged_cg_pass(x, &mut vectors, a, diagonal, &mut scalars)?;
-                comm.sum(&mut scalars.sums)?;
-                device.merged_cg_step(&mut scalars)
-            })?;
-            let progress = device.cg_poll(&mut scalars.base, &mut watch.history)?;
-            stop = watch.look(progress, monitor);
-        }
-        let settled = device.cg_settle(&mut scalars.base, &mut watch.history)?;
-        let stop = watch.settle(settled, stop.break_value().unwrap_or(Stop::Converged), monitor);
-        device.merged_cg_finish(x, &vectors, diagonal, &scalars)?;
-        let true_residual = vectors.residual(x, a, b, comm)? / b_norm;
-        Ok(watch.outcome(stop, true_residual))
+        let system = System { a, m, b, comm };
+        acceptance::solve(x, system, &self.config, monitor, &mut run)
     }
+}
+
+/// One run from x until the recurrence meets the tolerance.
+fn run<T: Scalar, D: MergedCgKernels<T>, C: Communicator>(
+    x: &mut Buffer<T, D>,
+    System { a, m, b, comm }: System<'_, T, D, C>,
+    Run { config, b_norm, monitor }: Run<'_>,
+) -> Result<RunEnd, LinalgError> {
+    let diagonal = m.shared_diagonal().ok_or_else(not_diagonal)?;
+    let device = b.device().clone();
+    let threshold = (config.tolerance * b_norm).powi(2);
+    let mut scalars = MergedScalars::new(&device, threshold, config.max_iterations, b.len())?;
+    let mut vectors = MergedVectors::new(x, a, b)?;
+    let mut watch = Watch::new(&config, b_norm);
+    let r_norm = norm(&vectors.r, comm)?;
+    let mut stop = watch.start(r_norm * r_norm, monitor);
+    let stride = config.look_every.unwrap_or_else(|| device.cg_stride());
+    let stride = stride.clamp(1, CgScalars::<D>::RING / 2);
+    let mut recording = D::Recording::default();
+    while stop.is_continue() {
+        device.repeat(&mut recording, stride, &mut || {
+            device.merged_cg_pass(x, &mut vectors, a, diagonal, &mut scalars)?;
+            comm.sum(&mut scalars.sums)?;
+            device.merged_cg_step(&mut scalars)
+        })?;
+        let progress = device.cg_poll(&mut scalars.base, &mut watch.history)?;
+        stop = watch.look(progress, monitor);
+    }
+    let settled = device.cg_settle(&mut scalars.base, &mut watch.history)?;
+    let stop = watch.settle(settled, stop, monitor);
+    device.merged_cg_finish(x, &vectors, diagonal, &scalars)?;
+    Ok(watch.end(stop, None))
 }
 
 fn not_diagonal() -> LinalgError {

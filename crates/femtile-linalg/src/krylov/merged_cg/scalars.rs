@@ -115,8 +115,8 @@ impl<D: HostDevice> MergedScalars<D> {
         let beta = predicted::<T>(d, e, f, alpha).map_or(0.0, |next| next / d);
         state[CgScalars::<D>::ITERATION] += 1.0;
         let iteration = state[CgScalars::<D>::ITERATION];
-        let place = CgScalars::<D>::RING_START + iteration as usize % CgScalars::<D>::RING;
-        state[place] = next.unwrap_or(rounding::<T>() * gamma);
+        let found = [next.unwrap_or(rounding::<T>() * gamma), d, alpha];
+        state[CgScalars::<D>::ring_place(iteration as usize)..][..found.len()].copy_from_slice(&found);
         if next.is_some_and(|next| next <= state[CgScalars::<D>::THRESHOLD]) {
             state[CgScalars::<D>::END] = CgScalars::<D>::CONVERGED;
         } else if iteration >= state[CgScalars::<D>::LIMIT] {

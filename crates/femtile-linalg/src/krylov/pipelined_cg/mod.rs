@@ -6,8 +6,9 @@ mod reference;
 
 use femtile_device::{Buffer, HostDevice, Scalar};
 
-use super::cg::{CgConfig, CgOutcome, CgProgress};
-use super::residual::{fits, norm, residual, scale};
+use super::acceptance::{self, Run, RunEnd, System};
+use super::cg::{CgConfig, CgOutcome, CgProgress, CgStep};
+use super::residual::{norm, residual};
 use super::watch::Watch;
 use super::{Monitor, Preconditioning, Stop};
 use crate::comm::Communicator;
@@ -72,33 +73,39 @@ impl PipelinedCg {
         comm: &C,
         monitor: &mut dyn Monitor,
     ) -> Result<CgOutcome, LinalgError> {
-        self.config.check()?;
-        fits(a, x, b)?;
         if !m.is_fixed() {
             let message =
                 "pipelined conjugate gradients need the same map in every iteration; use plain ones".into();
             return Err(LinalgError::Setting { field: "preconditioner", message });
         }
-        let Some(b_norm) = scale(x, b, comm)? else { return Ok(CgOutcome::at_once()) };
-        let mut watch = Watch::new(&self.config, b_norm);
-        let mut run = Run::new(a, m, b, comm)?;
-        let r_norm = run.residual(x)?;
-        let mut stop = watch.start(r_norm * r_norm, monitor);
-        m.expect(r_norm);
-        if stop.is_continue() {
-            run.begin(r_norm * r_norm)?;
-        }
-        while stop.is_continue() {
-            let ended = run.iterate(x, &mut watch)?;
-            stop = watch.look(CgProgress { iteration: watch.iteration(), stop: ended }, monitor);
-        }
-        let true_residual = run.residual(x)? / b_norm;
-        Ok(watch.outcome(stop.break_value().unwrap_or(Stop::Converged), true_residual))
+        let system = System { a, m, b, comm };
+        acceptance::solve(x, system, &self.config, monitor, &mut run)
     }
 }
 
-/// A solve under way.
-struct Run<'a, T: Scalar, D: HostDevice, C> {
+/// One run from x until the recurrence meets the tolerance.
+fn run<T: Scalar, D: PipelinedCgKernels<T>, C: Communicator>(
+    x: &mut Buffer<T, D>,
+    System { a, m, b, comm }: System<'_, T, D, C>,
+    Run { config, b_norm, monitor }: Run<'_>,
+) -> Result<RunEnd, LinalgError> {
+    let mut watch = Watch::new(&config, b_norm);
+    let mut recurrences = Recurrences::new(a, m, b, comm)?;
+    let r_norm = recurrences.residual(x)?;
+    let mut stop = watch.start(r_norm * r_norm, monitor);
+    m.expect(r_norm);
+    if stop.is_continue() {
+        recurrences.begin(r_norm * r_norm)?;
+    }
+    while stop.is_continue() {
+        let ended = recurrences.iterate(x, &mut watch)?;
+        stop = watch.look(CgProgress { iteration: watch.iteration(), stop: ended }, monitor);
+    }
+    Ok(watch.end(stop, None))
+}
+
+/// The recurrences of a run.
+struct Recurrences<'a, T: Scalar, D: HostDevice, C> {
     a: &'a dyn LinearOperator<T, D>,
     m: &'a dyn Preconditioner<T, D>,
     b: &'a Buffer<T, D>,
@@ -112,7 +119,7 @@ struct Run<'a, T: Scalar, D: HostDevice, C> {
     r_dot_r_begun: f64,
 }
 
-impl<'a, T: Scalar, D: PipelinedCgKernels<T>, C: Communicator> Run<'a, T, D, C> {
+impl<'a, T: Scalar, D: PipelinedCgKernels<T>, C: Communicator> Recurrences<'a, T, D, C> {
     fn new(
         a: &'a dyn LinearOperator<T, D>,
         m: &'a dyn Preconditioner<T, D>,
@@ -175,6 +182,7 @@ impl<'a, T: Scalar, D: PipelinedCgKernels<T>, C: Communicator> Run<'a, T, D, C> 
         let m = if matches!(self.by, Preconditioning::Identity) { &v.w } else { &v.m };
         self.a.apply(&mut v.n, m)?;
         self.before = Some((step.alpha, self.sums.r_dot_u));
+        watch.history.steps.push(CgStep { rho: self.sums.r_dot_u, alpha: step.alpha });
         let device = self.b.device();
         let sums = device.pipelined_cg_update(x, v, self.by, step)?;
         self.sums = over_ranks(device, sums, self.comm)?;
@@ -185,7 +193,7 @@ impl<'a, T: Scalar, D: PipelinedCgKernels<T>, C: Communicator> Run<'a, T, D, C> 
         if !r_dot_r.is_finite() {
             return Ok(Some(Stop::Breakdown { quantity: "r·r", value: r_dot_r }));
         }
-        watch.history.push(r_dot_r);
+        watch.history.r_dot_r.push(r_dot_r);
         match watch.verdict() {
             Some(Stop::Converged) => self.begin_anew(x, watch, Stop::Converged),
             other => Ok(other),
@@ -214,6 +222,7 @@ impl<'a, T: Scalar, D: PipelinedCgKernels<T>, C: Communicator> Run<'a, T, D, C> 
             Stop::Converged if !has_gained => Ok(Some(Stop::Stagnated)),
             breakdown if !has_gained => Ok(Some(breakdown)),
             _ => {
+                watch.history.steps.clear();
                 self.begin(r_dot_r)?;
                 Ok(watch.verdict())
             }

@@ -8,8 +8,9 @@ mod small;
 
 use femtile_device::{Buffer, HostDevice, Scalar};
 
+use super::acceptance::{self, Run, RunEnd, System};
 use super::cg::{CgOutcome, CgProgress};
-use super::residual::{fits, scale};
+use super::residual::fits;
 use super::watch::Watch;
 use super::{Monitor, Preconditioning, Stop};
 use crate::comm::Communicator;
@@ -86,24 +87,37 @@ impl SStepCg {
                 return Err(LinalgError::Setting { field: "preconditioner", message });
             }
         };
-        let Some(b_norm) = scale(x, b, comm)? else { return Ok(CgOutcome::at_once()) };
-        let mut watch = Watch::new(&self.config.cg, b_norm);
-        let mut run = Run::new(a, d, b, comm, self.config.steps)?;
-        run.residual(x)?;
-        run.r_dot_r_begun = run.r_dot_r;
-        let mut stop = watch.start(run.r_dot_r, monitor);
-        while stop.is_continue() {
-            let n_left = self.config.cg.max_iterations - watch.iteration();
-            let ended = run.take_block(x, self.config.steps.min(n_left), &mut watch)?;
-            stop = watch.look(CgProgress { iteration: watch.iteration(), stop: ended }, monitor);
-        }
-        let true_residual = run.r_dot_r.sqrt() / b_norm;
-        Ok(watch.outcome(stop.break_value().unwrap_or(Stop::Converged), true_residual))
+        let steps = self.config.steps;
+        let system = System { a, m, b, comm };
+        acceptance::solve(x, system, &self.config.cg, monitor, &mut |x, system, asked| {
+            run(x, system, asked, d, steps)
+        })
     }
 }
 
-/// A solve under way.
-struct Run<'a, T: Scalar, D: HostDevice, C> {
+/// One run from x until the residual meets the tolerance.
+fn run<T: Scalar, D: SStepCgKernels<T>, C: Communicator>(
+    x: &mut Buffer<T, D>,
+    System { a, b, comm, .. }: System<'_, T, D, C>,
+    Run { config, b_norm, monitor }: Run<'_>,
+    inverse_diagonal: Option<&Buffer<T, D>>,
+    steps: usize,
+) -> Result<RunEnd, LinalgError> {
+    let mut watch = Watch::new(&config, b_norm);
+    let mut blocks = Blocks::new(a, inverse_diagonal, b, comm, steps)?;
+    blocks.residual(x)?;
+    blocks.r_dot_r_begun = blocks.r_dot_r;
+    let mut stop = watch.start(blocks.r_dot_r, monitor);
+    while stop.is_continue() {
+        let n_left = config.max_iterations - watch.iteration();
+        let ended = blocks.take_block(x, steps.min(n_left), &mut watch)?;
+        stop = watch.look(CgProgress { iteration: watch.iteration(), stop: ended }, monitor);
+    }
+    Ok(watch.end(stop, None))
+}
+
+/// The blocks of a run.
+struct Blocks<'a, T: Scalar, D: HostDevice, C> {
     a: &'a dyn LinearOperator<T, D>,
     inverse_diagonal: Option<&'a Buffer<T, D>>,
     b: &'a Buffer<T, D>,
@@ -119,7 +133,7 @@ struct Run<'a, T: Scalar, D: HostDevice, C> {
     r_dot_r_begun: f64,
 }
 
-impl<'a, T: Scalar, D: SStepCgKernels<T>, C: Communicator> Run<'a, T, D, C> {
+impl<'a, T: Scalar, D: SStepCgKernels<T>, C: Communicator> Blocks<'a, T, D, C> {
     fn new(
         a: &'a dyn LinearOperator<T, D>,
         inverse_diagonal: Option<&'a Buffer<T, D>>,
@@ -215,8 +229,8 @@ impl<'a, T: Scalar, D: SStepCgKernels<T>, C: Communicator> Run<'a, T, D, C> {
         if !self.r_dot_r.is_finite() {
             return Ok(Some(Stop::Breakdown { quantity: "r·r", value: self.r_dot_r }));
         }
-        watch.history.extend(std::iter::repeat_n(f64::NAN, factor.rank - 1));
-        watch.history.push(self.r_dot_r);
+        watch.history.r_dot_r.extend(std::iter::repeat_n(f64::NAN, factor.rank - 1));
+        watch.history.r_dot_r.push(self.r_dot_r);
         self.before = factor;
         let verdict = watch.verdict();
         match bad_pivot {

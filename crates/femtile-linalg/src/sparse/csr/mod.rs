@@ -280,6 +280,12 @@ impl<T: Scalar, D: CsrKernels<T>> LinearOperator<T, D> for Csr<T, D> {
         need("x", self.n_cols, x.len())?;
         self.device().csr_apply(y, self, x, hook)
     }
+
+    fn inverse_diagonal(&self) -> Result<Option<Buffer<T, D>>, LinalgError> {
+        let mut inverse = Buffer::zeros(self.values.device(), self.n_rows)?;
+        self.values.device().csr_inverse_diagonal(&mut inverse, self)?;
+        Ok(Some(inverse))
+    }
 }
 
 fn check_structure(n_cols: usize, offsets: &HostOffsets, columns: &[u32]) -> Result<(), LinalgError> {

@@ -1,0 +1,423 @@
+//! What a solution must satisfy before a method says that it has converged, whatever the method.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use femtile_device::{Buffer, Scalar};
+
+use super::cg::{CgConfig, CgHistory, CgOutcome, CgStep};
+use super::energy::{energy_error, smallest_ritz_value};
+use super::rescaled::Rescaled;
+use super::residual::{dot, fits, norm, residual};
+use super::{Monitor, Stop};
+use crate::comm::Communicator;
+use crate::vector::VectorKernels;
+use crate::{LinalgError, LinearOperator, Preconditioner};
+
+/// How far above the tolerance the residual may lie that is computed afresh.
+const RESIDUAL_SLACK: f64 = 2.0;
+
+/// How far above the tolerance the preconditioned residual may lie.
+const PRECONDITIONED_SLACK: f64 = 5.0;
+
+/// How far above the tolerance the bound of the energy error may lie.
+const ENERGY_SLACK: f64 = 20.0;
+
+/// Steps on the residual equation that bound the energy error where a run has fewer of its own: with a diagonal
+/// preconditioner, and with any other.
+const PROBE: [usize; 2] = [8, 3];
+
+/// A run after the first must bring the worst test this much closer.
+const GAIN: f64 = 1.5;
+
+/// Runs without that gain, each asked for a hundred times more, before the solve counts as stagnated.
+const MAX_STALLS: i32 = 1;
+
+/// A run after the first has stagnated after this many iterations, and as many as there were before it, without a smaller
+/// residual: its tolerance may lie below rounding.
+const LATER_WINDOW: usize = 100;
+
+/// The parts of $A x = b$ and its preconditioner.
+pub(super) struct System<'a, T: Scalar, D: VectorKernels<T>, C> {
+    pub a: &'a dyn LinearOperator<T, D>,
+    pub m: &'a dyn Preconditioner<T, D>,
+    pub b: &'a Buffer<T, D>,
+    pub comm: &'a C,
+}
+
+impl<T: Scalar, D: VectorKernels<T>, C> Clone for System<'_, T, D, C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Scalar, D: VectorKernels<T>, C> Copy for System<'_, T, D, C> {}
+
+/// What one run of a method is asked for: `config` counts from the start of the run, and its tolerance is relative to
+/// `b_norm`.
+pub(super) struct Run<'a> {
+    pub config: CgConfig,
+    pub b_norm: f64,
+    pub monitor: &'a mut dyn Monitor,
+}
+
+/// How one run ended.
+pub(super) struct RunEnd {
+    pub stop: Stop,
+    pub history: CgHistory,
+    /// The preconditioned residual at the start and at the end, where the run knows it anyway.
+    pub preconditioned: Option<[Size; 2]>,
+}
+
+/// The size of a residual $r$ as a preconditioner sees it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Size {
+    /// $r^\mathsf{T} M^{-1} r$.
+    pub rho: f64,
+    /// $\|M^{-1} r\|_2$.
+    pub z_norm: f64,
+}
+
+impl Size {
+    /// The larger of the two ratios to another residual.
+    fn over(self, other: Self) -> f64 {
+        let energy = (self.rho.abs() / other.rho.abs()).sqrt();
+        let ratio = energy.max(self.z_norm / other.z_norm);
+        if ratio.is_nan() { 0.0 } else { ratio }
+    }
+}
+
+/// Solves by runs of a method until the solution passes all tests, or a run ends without meeting its tolerance.
+///
+/// 1. $\|b - A x\|_2 \le 2 \tau \|b\|_2$, computed afresh;
+/// 2. $\|M^{-1} r\|_2 \le 5 \tau \|M^{-1} b\|_2$ and $r^\mathsf{T} M^{-1} r \le (5 \tau)^2\, b^\mathsf{T} M^{-1} b$, so that rows
+///    with large entries do not hide the others;
+/// 3. the bound of the energy error ([`energy_error`]) is at most $20 \tau \|x\|_A$. A method without the coefficients of
+///    conjugate gradients, or with very few of them, has them from a few steps on $A e = r$.
+///
+/// Where rounding keeps the computed residual above the first, the recurrence having met the tolerance, the other two
+/// decide on the computed one. A test that fails sends the method on from where it is, with a smaller tolerance.
+///
+/// b is first scaled by a power of two where its squares would leave the range of numbers. A run that breaks down,
+/// diverges or stagnates leaves the best iterate that it had.
+///
+/// # Cost
+/// One product at the end; with a diagonal preconditioner two passes over it and r, or over it and b; for methods without
+/// coefficients eight steps of conjugate gradients, or three where the preconditioner is no diagonal.
+pub(super) fn solve<T: Scalar, D: VectorKernels<T>, C: Communicator>(
+    x: &mut Buffer<T, D>,
+    system: System<'_, T, D, C>,
+    config: &CgConfig,
+    monitor: &mut dyn Monitor,
+    run: &mut RunMethod<'_, T, D, C>,
+) -> Result<CgOutcome, LinalgError> {
+    config.check()?;
+    fits(system.a, x, system.b)?;
+    let Some(rescaled) = Rescaled::new(x, system.b, system.comm)? else {
+        return Ok(CgOutcome::at_once());
+    };
+    let system = System { b: rescaled.b(system.b), ..system };
+    let mut outcome = Solve::new(x, system, config, rescaled.b_norm)?.finish(x, monitor, run)?;
+    rescaled.restore(x, &mut outcome)?;
+    Ok(outcome)
+}
+
+/// One run of a method from x.
+pub(super) type RunMethod<'a, T, D, C> =
+    dyn FnMut(&mut Buffer<T, D>, System<'_, T, D, C>, Run<'_>) -> Result<RunEnd, LinalgError> + 'a;
+
+/// A solve under way.
+struct Solve<'a, T: Scalar, D: VectorKernels<T>, C> {
+    system: System<'a, T, D, C>,
+    config: &'a CgConfig,
+    b_norm: f64,
+    begun: Instant,
+    /// Where the present run began; none for zeros.
+    start: Option<Buffer<T, D>>,
+    /// The right side as the preconditioner sees it, once it is known.
+    of_b: Option<Size>,
+    /// The diagonal of the operator, where the preconditioner is the identity.
+    diagonal: Option<Buffer<T, D>>,
+    smallest_ritz: Option<f64>,
+    residuals: Vec<f64>,
+    /// That of the iterate which is left, where it is not the last one.
+    relative_residual: Option<f64>,
+    energy_error: Option<f64>,
+    energy_norm: f64,
+}
+
+/// What the tests say of an iterate.
+struct Verdict {
+    r_norm: f64,
+    /// The largest ratio of what is found to what is allowed; at most 1 where all tests are passed.
+    worst: f64,
+}
+
+impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
+    fn new(
+        x: &Buffer<T, D>,
+        system: System<'a, T, D, C>,
+        config: &'a CgConfig,
+        b_norm: f64,
+    ) -> Result<Self, LinalgError> {
+        let start = if norm(x, system.comm)? == 0.0 { None } else { Some(copy(x)?) };
+        Ok(Self {
+            system,
+            config,
+            b_norm,
+            begun: Instant::now(),
+            start,
+            of_b: None,
+            diagonal: None,
+            smallest_ritz: None,
+            residuals: Vec::new(),
+            relative_residual: None,
+            energy_error: None,
+            energy_norm: 0.0,
+        })
+    }
+
+    fn finish(
+        mut self,
+        x: &mut Buffer<T, D>,
+        monitor: &mut dyn Monitor,
+        run: &mut RunMethod<'_, T, D, C>,
+    ) -> Result<CgOutcome, LinalgError> {
+        let (mut tolerance, mut before, mut stalls) = (self.config.tolerance, f64::INFINITY, 0);
+        loop {
+            let end = self.run(x, tolerance, monitor, run)?;
+            let mut verdict = self.judge(x, &end)?;
+            let is_done = matches!(end.stop, Stop::Converged | Stop::Stagnated);
+            if is_done && verdict.worst <= 1.0 {
+                return Ok(self.outcome(Stop::Converged, verdict.r_norm));
+            }
+            if end.stop != Stop::Converged {
+                self.restore_best(x, &end, &mut verdict, run)?;
+                return Ok(self.outcome(end.stop, verdict.r_norm));
+            }
+            stalls += i32::from(verdict.worst * GAIN > before);
+            if stalls > MAX_STALLS || !verdict.worst.is_finite() {
+                return Ok(self.outcome(Stop::Stagnated, verdict.r_norm));
+            }
+            before = before.min(verdict.worst);
+            tolerance = verdict.r_norm / self.b_norm / (2.0 * verdict.worst * 100f64.powi(stalls));
+            self.start = Some(copy(x)?);
+        }
+    }
+
+    /// One run to a tolerance, with what is left of the limits.
+    fn run(
+        &mut self,
+        x: &mut Buffer<T, D>,
+        tolerance: f64,
+        monitor: &mut dyn Monitor,
+        run: &mut RunMethod<'_, T, D, C>,
+    ) -> Result<RunEnd, LinalgError> {
+        let done = self.residuals.len().saturating_sub(1);
+        let window = if self.residuals.is_empty() { usize::MAX } else { LATER_WINDOW + done };
+        let config = CgConfig {
+            tolerance,
+            stagnation_window: self.config.stagnation_window.min(window),
+            max_iterations: self.config.max_iterations - done,
+            time_limit: self.config.time_limit.map(|limit| limit.saturating_sub(self.begun.elapsed())),
+            ..self.config.clone()
+        };
+        let mut monitor = Later { done, monitor };
+        let is_first = self.start.is_none() && self.residuals.is_empty();
+        let end = run(x, self.system, Run { config, b_norm: self.b_norm, monitor: &mut monitor })?;
+        let relative = end.history.r_dot_r.iter().map(|r_dot_r| r_dot_r.sqrt() / self.b_norm);
+        self.residuals.extend(relative.skip(usize::from(done > 0)));
+        if is_first {
+            self.of_b = end.preconditioned.map(|[start, _]| start);
+        }
+        let ritz = smallest_ritz_value(&end.history.steps);
+        self.smallest_ritz = [self.smallest_ritz, ritz].into_iter().flatten().reduce(f64::min);
+        Ok(end)
+    }
+
+    fn judge(&mut self, x: &Buffer<T, D>, end: &RunEnd) -> Result<Verdict, LinalgError> {
+        let System { a, b, comm, .. } = self.system;
+        let n = b.len();
+        let mut r = Buffer::zeros(b.device(), n)?;
+        residual(&mut r, a, x, b)?;
+        let r_norm = norm(&r, comm)?;
+        let tolerance = self.config.tolerance;
+        let of_residual = r_norm / (RESIDUAL_SLACK * tolerance * self.b_norm);
+        let recurred = end.history.r_dot_r.last().map_or(f64::INFINITY, |r_dot_r| r_dot_r.sqrt());
+        let is_rounded = r_norm > RESIDUAL_SLACK * recurred.max(tolerance * self.b_norm);
+        let known = end.preconditioned.map(|[_, last]| last).filter(|_| !is_rounded);
+        let mut room = Buffer::zeros(b.device(), if known.is_some() && self.of_b.is_some() { 0 } else { n })?;
+        let of_b = match self.of_b {
+            Some(size) => size,
+            None => self.size_of_b(&mut room)?,
+        };
+        let size = match known {
+            Some(size) => size,
+            None => self.size(&r, &mut room)?,
+        };
+        drop(room);
+        self.energy_norm = (dot(x, b, comm)? - dot(x, &r, comm)?).max(0.0).sqrt();
+        let of_preconditioned = size.over(of_b) / (PRECONDITIONED_SLACK * tolerance);
+        self.energy_error = self.bound(end, (&mut r, r_norm), size, is_rounded)?;
+        let of_energy = self.energy_error.map(|error| error / (ENERGY_SLACK * tolerance * self.energy_norm));
+        let others = of_preconditioned.max(of_energy.unwrap_or(0.0));
+        let passes_by_energy = is_rounded && of_energy.is_some() && others <= 1.0;
+        let worst = if passes_by_energy { others } else { others.max(of_residual) };
+        Ok(Verdict { r_norm, worst: if r_norm.is_finite() { worst } else { f64::INFINITY } })
+    }
+
+    /// The bound of the energy error, from the steps of the run or of a few on the residual equation; r is used up.
+    fn bound(
+        &mut self,
+        end: &RunEnd,
+        (r, r_norm): (&mut Buffer<T, D>, f64),
+        size: Size,
+        is_rounded: bool,
+    ) -> Result<Option<f64>, LinalgError> {
+        let is_diagonal = self.system.m.shared_diagonal().is_some();
+        let n_steps = PROBE[usize::from(!is_diagonal)];
+        let steps = &end.history.steps;
+        let is_known = if is_diagonal { steps.len() >= n_steps } else { !steps.is_empty() };
+        if !is_known {
+            return self.probe(r, n_steps);
+        }
+        let rho = if self.diagonal.is_none() { size.rho } else { r_norm * r_norm };
+        Ok(self.smallest_ritz.map(|ritz| match is_rounded {
+            true => (rho / ritz).sqrt(),
+            false => energy_error(steps, rho, ritz),
+        }))
+    }
+
+    /// Takes steps of conjugate gradients on $A e = r$: what they find of the energy of e, and the bound of the rest.
+    fn probe(&mut self, r: &mut Buffer<T, D>, n_steps: usize) -> Result<Option<f64>, LinalgError> {
+        let System { a, b, comm, .. } = self.system;
+        let (device, n) = (b.device(), b.len());
+        let (mut z, mut q) = (Buffer::zeros(device, n)?, Buffer::zeros(device, n)?);
+        let mut rho = self.size(r, &mut z)?.rho;
+        let mut p = copy(&z)?;
+        let mut steps = Vec::new();
+        while steps.len() < n_steps && rho > 0.0 {
+            a.apply(&mut q, &p)?;
+            let alpha = rho / dot(&p, &q, comm)?;
+            if !(alpha > 0.0 && alpha.is_finite()) {
+                break;
+            }
+            steps.push(CgStep { rho, alpha });
+            device.axpby(r, T::from_f64(-alpha), &q, T::ONE)?;
+            let next = self.size(r, &mut z)?.rho;
+            device.axpby(&mut p, T::ONE, &z, T::from_f64(next / rho))?;
+            rho = next;
+        }
+        let ritz = smallest_ritz_value(&steps);
+        self.smallest_ritz = [self.smallest_ritz, ritz].into_iter().flatten().reduce(f64::min);
+        let found: f64 = steps.iter().map(|step| step.alpha * step.rho).sum();
+        Ok(self.smallest_ritz.map(|ritz| found.sqrt().hypot(energy_error(&steps, rho.max(0.0), ritz))))
+    }
+
+    /// The size of the right side; where the preconditioner turns out to be the identity, as the diagonal of the operator
+    /// sees it, if the operator tells.
+    fn size_of_b(&mut self, room: &mut Buffer<T, D>) -> Result<Size, LinalgError> {
+        let b = self.system.b;
+        let mut size = self.size(b, room)?;
+        if size.z_norm == self.b_norm && self.system.m.diagonal().is_some() {
+            self.diagonal = match self.system.a.inverse_diagonal() {
+                Err(LinalgError::Diagonal { .. }) => None,
+                found => found?,
+            };
+            size = self.size(b, room)?;
+        }
+        self.of_b = Some(size);
+        Ok(size)
+    }
+
+    fn size(&self, r: &Buffer<T, D>, z: &mut Buffer<T, D>) -> Result<Size, LinalgError> {
+        let System { m, comm, .. } = self.system;
+        match &self.diagonal {
+            Some(diagonal) => r.device().scale_by(z, diagonal, r)?,
+            None => m.apply(z, r)?,
+        }
+        Ok(Size { rho: dot(r, z, comm)?, z_norm: norm(z, comm)? })
+    }
+
+    /// Goes back to the best iterate of a run that ended badly, by running it again as far as that.
+    fn restore_best(
+        &mut self,
+        x: &mut Buffer<T, D>,
+        end: &RunEnd,
+        verdict: &mut Verdict,
+        run: &mut RunMethod<'_, T, D, C>,
+    ) -> Result<(), LinalgError> {
+        if !matches!(end.stop, Stop::Breakdown { .. } | Stop::Diverged | Stop::Stagnated) {
+            return Ok(());
+        }
+        let known = end.history.r_dot_r.iter().enumerate().filter(|(_, r_dot_r)| r_dot_r.is_finite());
+        let Some((best, least)) = known.min_by(|a, b| a.1.total_cmp(b.1)) else { return Ok(()) };
+        if verdict.r_norm <= RESIDUAL_SLACK * least.sqrt() {
+            return Ok(());
+        }
+        self.back_to_start(x)?;
+        let config = CgConfig {
+            tolerance: 0.0,
+            max_iterations: best,
+            stagnation_window: usize::MAX,
+            divergence_factor: f64::INFINITY,
+            time_limit: None,
+            look_every: self.config.look_every,
+        };
+        run(x, self.system, Run { config, b_norm: self.b_norm, monitor: &mut () })?;
+        let System { a, b, comm, .. } = self.system;
+        let mut r = Buffer::zeros(b.device(), b.len())?;
+        residual(&mut r, a, x, b)?;
+        verdict.r_norm = norm(&r, comm)?;
+        self.relative_residual = Some(least.sqrt() / self.b_norm);
+        let start = end.history.r_dot_r[0].sqrt();
+        if verdict.r_norm > start || verdict.r_norm.is_nan() {
+            self.back_to_start(x)?;
+            verdict.r_norm = start;
+            self.relative_residual = Some(start / self.b_norm);
+        }
+        self.energy_error = None;
+        Ok(())
+    }
+
+    fn back_to_start(&self, x: &mut Buffer<T, D>) -> Result<(), LinalgError> {
+        let device = self.system.b.device();
+        match &self.start {
+            Some(start) => device.copy(x, start),
+            None => device.fill(x, T::ZERO),
+        }
+    }
+
+    fn outcome(self, stop: Stop, r_norm: f64) -> CgOutcome {
+        CgOutcome {
+            stop,
+            iterations: self.residuals.len().saturating_sub(1),
+            relative_residual: self.relative_residual.or(self.residuals.last().copied()).unwrap_or(f64::NAN),
+            true_relative_residual: r_norm / self.b_norm,
+            residuals: self.residuals,
+            energy_error: self.energy_error,
+            energy_norm: self.energy_norm,
+        }
+    }
+}
+
+fn copy<T: Scalar, D: VectorKernels<T>>(x: &Buffer<T, D>) -> Result<Buffer<T, D>, LinalgError> {
+    let mut copy = Buffer::zeros(x.device(), x.len())?;
+    x.device().copy(&mut copy, x)?;
+    Ok(copy)
+}
+
+/// Counts the iterations of a run after those before it.
+struct Later<'a> {
+    done: usize,
+    monitor: &'a mut dyn Monitor,
+}
+
+impl Monitor for Later<'_> {
+    fn iteration(&mut self, iteration: usize, relative_residual: f64) -> ControlFlow<Stop> {
+        if iteration == 0 && self.done > 0 {
+            return ControlFlow::Continue(());
+        }
+        self.monitor.iteration(self.done + iteration, relative_residual)
+    }
+}
