@@ -6,6 +6,7 @@ pub mod allocation;
 #[cfg(target_os = "linux")]
 pub mod emulator;
 pub mod mesh_files;
+pub mod structure;
 pub mod suite;
 
 /// The GPU programs that Femtile ships: a representative set, or every one that a solve may ask for.

@@ -3,6 +3,8 @@
 mod adi;
 mod assembly;
 mod fuzz_readers;
+mod fuzz_structure;
+mod meshio;
 mod multigrid;
 mod paraview;
 mod readers;
