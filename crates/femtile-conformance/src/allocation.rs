@@ -1,12 +1,17 @@
-//! Counts the memory that a piece of code holds at once.
+//! Counts the memory that a piece of code holds at once, and bounds it.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::io::Write;
 
 thread_local! {
     /// Bytes this thread holds beyond those at the start of a measurement; freeing older ones makes it negative.
     static HELD: Cell<isize> = const { Cell::new(0) };
     static PEAK: Cell<isize> = const { Cell::new(0) };
+    /// Bytes that this thread may hold.
+    static LIMIT: Cell<isize> = const { Cell::new(isize::MAX) };
+    /// What this thread works on, for the message when it passes the limit.
+    static WORK: Cell<(&'static str, u64)> = const { Cell::new(("", 0)) };
 }
 
 /// The allocator of the system, counting for each thread on its own.
@@ -20,7 +25,20 @@ fn add(bytes: isize) {
     let _ = HELD.try_with(|held| {
         held.set(held.get() + bytes);
         let _ = PEAK.try_with(|peak| peak.set(peak.get().max(held.get())));
+        if LIMIT.try_with(Cell::get).is_ok_and(|limit| held.get() > limit) {
+            end(bytes);
+        }
     });
+}
+
+/// Ends the program, since allocators must not unwind: the limit is for tests alone.
+fn end(bytes: isize) {
+    // Words need memory, too.
+    LIMIT.set(isize::MAX);
+    let (name, number) = WORK.get();
+    let message = format!("{name}, input {number}: an allocation of {bytes} bytes passes the limit\n");
+    let _ = std::io::stderr().write_all(message.as_bytes());
+    std::process::abort();
 }
 
 // SAFETY: every call is handed to the allocator of the system unchanged; counting neither allocates
@@ -66,4 +84,15 @@ pub fn peak_of<R>(work: impl FnOnce() -> R) -> (R, usize) {
     HELD.set(held + HELD.get());
     PEAK.set(peak.max(HELD.get()));
     (result, usize::try_from(seen).unwrap_or(0))
+}
+
+/// As [`peak_of`], and ends the program with a message that names `work_on` when `work` would hold more than `limit`.
+pub fn peak_within<R>(limit: usize, work_on: (&'static str, u64), work: impl FnOnce() -> R) -> (R, usize) {
+    peak_of(|| {
+        LIMIT.set(isize::try_from(limit).unwrap_or(isize::MAX));
+        WORK.set(work_on);
+        let result = work();
+        LIMIT.set(isize::MAX);
+        result
+    })
 }

@@ -156,6 +156,12 @@ fn a_count_is_not_trusted_before_the_entries_are_there() {
     assert_refused(&format!("{BANNER}9 9 9999999999999\n1 1 1\n"), &["line 3", "9999999999998 of its"]);
     let text = format!("{BANNER}4000000000 4000000000 1\n1 1 1\n");
     assert_refused(&text, &["nearly all of 4000000000 rows are empty", "line 2"]);
+    let wide = format!("{BANNER}1 4294967295 0\n");
+    assert_refused(&wide, &["line 2: nearly all of 4294967295 columns are empty: 0 entries"]);
+    assert_refused(
+        "%%MatrixMarket matrix array real general\n0 4294967295\n",
+        &["nearly all of 4294967295 columns are empty"],
+    );
 }
 
 #[test]
@@ -244,6 +250,26 @@ fn compressed_files_are_told_by_their_first_bytes() -> Result<(), MatrixMarketEr
     let cut = &bytes[..bytes.len() - 12];
     let said = parse::<f64>(Path::new("a.mtx"), cut, &ReadConfig::default()).map(|_| ()).unwrap_err();
     assert!(said.to_string().starts_with("a.mtx: cannot read: "), "{said}");
+    Ok(())
+}
+
+#[test]
+fn a_line_without_end_is_refused_when_it_is_too_long() {
+    let packed = packed(&format!("{BANNER}{}", "7".repeat(3 << 20)));
+    assert!(packed.len() < 1 << 16, "it is small until it is read");
+    let said = parse::<f64>(Path::new("a.mtx.gz"), &*packed, &ReadConfig::default()).map(|_| ()).unwrap_err();
+    assert_eq!(
+        said.to_string(),
+        "a.mtx.gz: line 2: the line is longer than 1048576 bytes; is this a Matrix Market file?"
+    );
+}
+
+#[test]
+fn comments_are_kept_up_to_a_bound() -> Result<(), MatrixMarketError> {
+    let text = format!("{BANNER}% first\n{}1 1 1\n1 1 1.5D+00\n", "%\n".repeat(1 << 20));
+    let found = parsed::<f64>(&text)?;
+    assert_eq!((found.comments[0].as_str(), found.comments.len()), ("first", (1 << 18) / 24));
+    assert_eq!(rows(&found.matrix), [vec![(0, 1.5)]]);
     Ok(())
 }
 

@@ -1,5 +1,7 @@
 //! Arrays in the files of NumPy: `.npy`, and `.npz`, which is a ZIP archive of them.
 
+#[cfg(test)]
+mod fuzz;
 mod npy;
 mod zip;
 

@@ -16,10 +16,11 @@ pub fn read(mut from: impl Read, available: Option<u64>, place: &str) -> Result<
     let header = Header::parse(&text)
         .ok_or_else(|| ArrayError::format(place, format!("its header cannot be understood: {text:?}")))?;
     let (size, swapped) = kind(&header.descr, place)?;
-    let counted = header.shape.iter().try_fold(size, |bytes, &n| bytes.checked_mul(n));
-    let Some(bytes) = counted else {
+    // Sizes are multiplied without zeros, as NumPy does: strides must fit as well.
+    let Some(most) = header.shape.iter().try_fold(size, |bytes, &n| bytes.checked_mul(n.max(1))) else {
         return Err(ArrayError::format(place, format!("the shape {:?} is too large", header.shape)));
     };
+    let bytes = if header.shape.contains(&0) { 0 } else { most };
     if let Some(available) = available {
         let held = available.saturating_sub(header_len as u64);
         if held != bytes as u64 {
@@ -136,7 +137,7 @@ fn kind(descr: &str, place: &str) -> Result<(usize, bool), ArrayError> {
             "solve for the real and the imaginary part of the right side apart, where the bands are real",
         ),
         (_, "O", _) => ("Python objects".to_string(), "convert it with .astype('float64')"),
-        _ => (format!("`{descr}`"), "save the numbers alone, as float32 or float64"),
+        _ => (format!("`{}`", descr.escape_debug()), "save the numbers alone, as float32 or float64"),
     };
     Err(ArrayError::Type { place: place.into(), dtype, advice: advice.into() })
 }
@@ -264,6 +265,11 @@ mod tests {
         }
         let header = header.replace("1000)", "9999999999999)");
         assert!(refusal(&file(1, &header, &[0; 64]), true).contains("too large"));
+        let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (0, 18446744073709551615), }";
+        assert_eq!(
+            refusal(&file(1, header, &[]), true),
+            "x.npy: the shape [0, 18446744073709551615] is too large"
+        );
         let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }";
         for n in [0, 15, 17, 24] {
             for available in [false, true] {

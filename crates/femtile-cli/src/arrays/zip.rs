@@ -173,7 +173,8 @@ fn parse_directory(bytes: &[u8]) -> Option<Vec<Member>> {
         let narrow = [24, 20, 42].map(|k| u32_at(bytes, at + k));
         let [size, packed, offset] = widen([narrow[0]?, narrow[1]?, narrow[2]?], extra)?;
         members.push(Member {
-            name: String::from_utf8_lossy(bytes.get(name_from..extra_from)?).into_owned(),
+            // Names are printed, so control characters in them are escaped.
+            name: String::from_utf8_lossy(bytes.get(name_from..extra_from)?).escape_debug().to_string(),
             is_encrypted: u16_at(bytes, at + 8)? & 1 != 0,
             method: u16_at(bytes, at + 10)?,
             crc: u32_at(bytes, at + 16)?,

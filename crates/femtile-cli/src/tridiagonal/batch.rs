@@ -40,6 +40,7 @@ impl<T: Scalar> Batch<T> {
                 "all arrays are numbers without an axis: give the right side a shape (N,)",
             ));
         }
+        refuse_size(&shape).map_err(Failure::message)?;
         let band_shape = padded(&broadcast(&shapes[..3]).ok_or_else(disagree)?, shape.len());
         let [lower, diagonal, upper, rhs] = arrays;
         let is_fortran = rhs.is_fortran && rhs.shape == shape;
@@ -80,6 +81,22 @@ impl<T: Scalar> Batch<T> {
 pub fn tuple(shape: &[usize]) -> String {
     let sizes: Vec<_> = shape.iter().map(ToString::to_string).collect();
     if let [one] = &*sizes { format!("({one},)") } else { format!("({})", sizes.join(", ")) }
+}
+
+/// An array without entries may have axes of this product: flags are kept for systems of no rows, too.
+const MOST_EMPTY: usize = 1 << 20;
+
+/// Refuses a shape whose entries cannot be counted, or one without entries that would take memory all the same.
+fn refuse_size(shape: &[usize]) -> Result<(), String> {
+    let most = shape.iter().try_fold(1_usize, |n, &size| n.checked_mul(size.max(1)));
+    match most {
+        None => Err(format!("the arrays together have the shape {}, which is too large", tuple(shape))),
+        Some(most) if shape.contains(&0) && most > MOST_EMPTY => Err(format!(
+            "the shape {} has no entries, but axes of more than {MOST_EMPTY}: check how the files were written",
+            tuple(shape)
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// The shape that all of these become; none where they do not fit.
@@ -183,6 +200,25 @@ mod tests {
         assert_eq!(shape(&[&[], &[4], &[3, 1]]), Some(vec![3, 4]));
         assert_eq!(shape(&[&[0], &[1], &[2, 1]]), Some(vec![2, 0]));
         assert_eq!(shape(&[&[3, 4], &[3]]), None);
+    }
+
+    #[test]
+    fn shapes_that_no_memory_holds_are_refused() {
+        let empty = |shape: &[usize]| Array {
+            shape: shape.to_vec(),
+            is_fortran: false,
+            values: Values::F64(Vec::new()),
+        };
+        let said = refuse_size(&[0, 40_000_000_000]).unwrap_err();
+        assert!(said.contains("(0, 40000000000) has no entries"), "{said}");
+        let said = refuse_size(&[1 << 22; 3]).unwrap_err();
+        assert!(said.contains("(4194304, 4194304, 4194304), which is too large"), "{said}");
+        let batch = |rhs| {
+            let scalar = || array(&[], false);
+            Batch::<f64>::new([scalar(), scalar(), scalar(), rhs])
+        };
+        assert!(batch(empty(&[0, 40_000_000_000])).is_err());
+        assert_eq!(batch(empty(&[3, 0])).ok().unwrap().shape, [3, 0]);
     }
 
     #[test]

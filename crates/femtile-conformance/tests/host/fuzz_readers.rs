@@ -18,11 +18,11 @@ use proptest::test_runner::{Config, TestRunner};
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 /// Bytes that a reader may hold at once for a file of `n_bytes`.
-fn allowed(n_bytes: usize) -> usize {
+pub fn allowed(n_bytes: usize) -> usize {
     (1 << 20) + 16 * n_bytes
 }
 
-fn cube(n: usize) -> Mesh {
+pub fn cube(n: usize) -> Mesh {
     let mut mesh = box_mesh(&BoxConfig { cells: [n; 3], ..Default::default() }).unwrap();
     mesh.cell_tags = (0..mesh.n_cells()).map(|cell| 1 + (cell % 2) as i32).collect();
     mesh
@@ -119,16 +119,18 @@ fn mutate(file: &mut Vec<u8>, mutation: &Mutation) {
 }
 
 /// VTU files as VTK writes them.
-fn vtu_files() -> Vec<MeshFiles> {
+pub fn vtu_files() -> Vec<MeshFiles> {
     let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../femtile-mesh/tests/data"));
     let mut names: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     names.retain(|path| path.extension().is_some_and(|extension| extension == "vtu"));
     names.sort();
     let parse = |files: &[Vec<u8>]| io::vtu::parse(Path::new("fuzz.vtu"), &files[0]);
-    names
-        .iter()
-        .map(|path| MeshFiles { name: "VTU", files: vec![std::fs::read(path).unwrap()], parse })
-        .collect()
+    let file = |path: &PathBuf| MeshFiles {
+        name: path.file_name().unwrap().to_string_lossy().into_owned().leak(),
+        files: vec![std::fs::read(path).unwrap()],
+        parse,
+    };
+    names.iter().map(file).collect()
 }
 
 fn check(files: &MeshFiles) {
@@ -143,7 +145,7 @@ fn check(files: &MeshFiles) {
 }
 
 /// Curved hexahedra as Femtile writes them.
-fn curved_vtu() -> MeshFiles {
+pub fn curved_vtu() -> MeshFiles {
     let config = BoxConfig { cells: [2, 1, 1], split: BoxSplit::Hexahedron, ..BoxConfig::default() };
     let mut mesh = box_mesh(&config).unwrap();
     deform(&mut mesh, &DeformConfig { amplitude: 0.1, order: 2 }).unwrap();
@@ -229,7 +231,7 @@ fn tridiagonal(n: usize) -> Result<Csr<f64, Reference>, LinalgError> {
 }
 
 /// Matrix Market files of every kind that is read.
-fn matrix_files() -> Vec<Vec<u8>> {
+pub fn matrix_files() -> Vec<Vec<u8>> {
     let folder = tempfile::tempdir().unwrap();
     let kinds =
         [("a.mtx", Symmetry::General), ("a.mtx.gz", Symmetry::General), ("b.mtx", Symmetry::Symmetric)];
@@ -247,7 +249,7 @@ fn matrix_files() -> Vec<Vec<u8>> {
 }
 
 /// Bytes that the reader of matrices may hold: rows up to a million are taken on trust, empty or not.
-fn allowed_for_matrix(n_bytes: usize) -> usize {
+pub fn allowed_for_matrix(n_bytes: usize) -> usize {
     (48 << 20) + 64 * n_bytes
 }
 

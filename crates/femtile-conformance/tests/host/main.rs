@@ -4,6 +4,8 @@ mod adi;
 mod assembly;
 mod error_study;
 mod fuzz_readers;
+mod fuzz_structure;
+mod meshio;
 mod multigrid;
 mod paraview;
 mod readers;

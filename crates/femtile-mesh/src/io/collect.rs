@@ -196,17 +196,7 @@ pub(super) fn compact(points: &mut Vec<[f64; 3]>, indices: &mut [&mut Vec<u32>])
     kept
 }
 
-/// Picks the entries of the mesh's cells out of a field over all entries of the file.
-pub(super) fn pick(entries: &[u32], field: &Field) -> Field {
-    let n = field.n_components;
-    let values = entries.iter().flat_map(|&entry| {
-        let begin = entry as usize * n;
-        field.values[begin..begin + n].iter().copied()
-    });
-    Field { n_components: n, values: values.collect() }
-}
-
-/// As [`pick`], without a second array; `entries` ascend.
+/// Keeps of a field over all entries of a file those of the mesh's cells; `entries` ascend.
 pub(super) fn pick_in_place(entries: &[u32], field: &mut Field) {
     let n = field.n_components;
     for (cell, &entry) in entries.iter().enumerate() {

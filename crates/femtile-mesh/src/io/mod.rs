@@ -8,6 +8,7 @@ pub mod gmsh;
 mod lagrange;
 pub mod medit;
 pub mod mfem;
+mod name;
 mod number;
 mod scanner;
 pub mod tetgen;

@@ -34,12 +34,16 @@ const POWERS: [f64; 23] = [
 /// The double nearest to a decimal number.
 ///
 /// A significand up to $2^{53}$ and a power of ten up to $10^{22}$ are both exact, so that one product
-/// or quotient rounds correctly; every other word goes to the standard library.
+/// or quotient rounds correctly; every other word goes to the standard library. Fortran's exponents,
+/// as in `1.5D+00`, are read too.
 ///
 /// # Source
 /// `[clinger1990]`, the fast path of section 4.
 pub(super) fn real(word: &[u8]) -> Option<f64> {
-    short(word).or_else(|| std::str::from_utf8(word).ok()?.parse().ok())
+    short(word).or_else(|| {
+        let text = std::str::from_utf8(word).ok()?;
+        text.parse().ok().or_else(|| text.replace(['d', 'D'], "e").parse().ok())
+    })
 }
 
 fn short(word: &[u8]) -> Option<f64> {
@@ -67,7 +71,7 @@ fn short(word: &[u8]) -> Option<f64> {
     if n_digits == 0 || n_digits > 19 || significand > 1 << 53 {
         return None;
     }
-    if let [b'e' | b'E', tail @ ..] = rest {
+    if let [b'e' | b'E' | b'd' | b'D', tail @ ..] = rest {
         if tail.len() > 5 {
             return None;
         }
@@ -111,8 +115,20 @@ mod tests {
     }
 
     #[test]
+    fn exponents_of_fortran_are_read() {
+        for (word, value) in [
+            ("1.5D+00", 1.5),
+            ("-2d3", -2e3),
+            ("1D-310", 1e-310),
+            ("0.12345678901234567890D+02", 12.345678901234567890),
+        ] {
+            assert_eq!(real(word.as_bytes()), Some(value), "{word}");
+        }
+    }
+
+    #[test]
     fn words_that_are_no_numbers_are_none() {
-        for word in ["", "-", ".", "e5", "1e", "1x", "--1", "0x1p3", "1e+"] {
+        for word in ["", "-", ".", "e5", "1e", "1x", "--1", "0x1p3", "1e+", "1d", "D5", "1d2e3", "d"] {
             assert_eq!(real(word.as_bytes()), None, "{word}");
         }
         assert!(real(b"nan").is_some_and(f64::is_nan));

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::name::xml_name;
 use super::write_atomically;
 use crate::MeshError;
 
@@ -29,13 +30,14 @@ pub fn write(path: &Path, image: &Image, name: &str, values: &[f64]) -> Result<(
     let extent = image.nodes.map(|n| format!("0 {}", n - 1)).join(" ");
     let numbers = |values: [f64; 3]| values.map(|value| value.to_string()).join(" ");
     let (origin, spacing) = (numbers(image.origin), numbers(image.spacing));
+    let shown = xml_name(name);
     let head = format!(
         r#"<?xml version="1.0"?>
 <VTKFile type="ImageData" version="1.0" byte_order="LittleEndian" header_type="UInt64">
   <ImageData WholeExtent="{extent}" Origin="{origin}" Spacing="{spacing}">
     <Piece Extent="{extent}">
-      <PointData Scalars="{name}">
-        <DataArray type="Float64" Name="{name}" format="appended" offset="0"/>
+      <PointData Scalars="{shown}">
+        <DataArray type="Float64" Name="{shown}" format="appended" offset="0"/>
       </PointData>
       <CellData/>
     </Piece>
@@ -56,6 +58,16 @@ pub fn write(path: &Path, image: &Image, name: &str, values: &[f64]) -> Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_escaped() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("u.vti");
+        let image = Image { nodes: [1; 3], origin: [0.0; 3], spacing: [1.0; 3] };
+        write(&path, &image, "a<\u{1b}\">", &[1.0]).unwrap();
+        let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
+        assert!(text.contains(r#"Name="a&lt;\u{1b}&quot;&gt;""#), "{text}");
+    }
 
     #[test]
     fn the_bytes_behind_the_underscore_are_a_length_and_the_values() {

@@ -5,6 +5,7 @@ mod check;
 mod check_samples;
 mod curved_generators;
 mod higher_order;
+mod hostile;
 mod lagrange_vtu;
 mod mfem;
 mod refine;

@@ -8,6 +8,13 @@ use super::value::whole;
 
 const BANNER: &str = "%%MatrixMarket matrix coordinate real general";
 
+/// Matrices of up to this many rows and columns are read however few entries they have.
+const SIZE_ALWAYS: usize = 1 << 20;
+/// A matrix of more rows or columns must have an entry for this many of them: memory is taken for all.
+const SIZE_PER_ENTRY: usize = 4;
+/// Bytes of comments that are kept, line breaks and a word for each line included.
+const MOST_COMMENTS: usize = 1 << 18;
+
 /// How the entries are laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
@@ -142,12 +149,15 @@ fn wrong(lines: &Lines<'_>, word: &[u8], right: &str) -> MatrixMarketError {
 
 /// The comments below the banner; the line behind them is the current one then.
 fn comments(lines: &mut Lines<'_>) -> Result<Vec<String>, MatrixMarketError> {
-    let mut comments = Vec::new();
+    let (mut comments, mut n_kept) = (Vec::new(), 0);
     while lines.advance()? {
         let text = lines.text().trim_ascii();
         if let Some(comment) = text.strip_prefix(b"%") {
             let comment = comment.strip_prefix(b" ").unwrap_or(comment);
-            comments.push(String::from_utf8_lossy(comment).into_owned());
+            n_kept += comment.len() + size_of::<String>();
+            if n_kept <= MOST_COMMENTS {
+                comments.push(String::from_utf8_lossy(comment).into_owned());
+            }
         } else if !text.is_empty() {
             return Ok(comments);
         }
@@ -181,7 +191,20 @@ fn counts(lines: &Lines<'_>, layout: Layout, symmetry: Symmetry) -> Result<[usiz
              `general` in the banner"
         )));
     }
+    refuse_empty(lines, "rows", n_rows, n_entries)?;
+    refuse_empty(lines, "columns", n_cols, n_entries)?;
     Ok([n_rows, n_cols, n_entries])
+}
+
+/// Refuses a size that would take memory that no byte of the file stands for.
+fn refuse_empty(lines: &Lines<'_>, what: &str, n: usize, n_entries: usize) -> Result<(), MatrixMarketError> {
+    if n <= SIZE_ALWAYS || n / SIZE_PER_ENTRY <= n_entries {
+        return Ok(());
+    }
+    Err(lines.error(format!(
+        "nearly all of {n} {what} are empty: {n_entries} entries are announced; check the counts, or number the \
+         {what} that have entries anew"
+    )))
 }
 
 fn array_entries(n_rows: usize, n_cols: usize, symmetry: Symmetry) -> Option<usize> {

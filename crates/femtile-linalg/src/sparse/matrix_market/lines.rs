@@ -8,6 +8,8 @@ use flate2::bufread::MultiGzDecoder;
 use super::MatrixMarketError;
 
 const BUFFER_BYTES: usize = 1 << 17;
+/// Longer lines are refused: the format allows 1,024 characters, and a compressed line may have no end.
+const LONGEST_LINE: usize = 1 << 20;
 /// The first two bytes of every gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
@@ -39,14 +41,20 @@ impl<'a> Lines<'a> {
     #[inline]
     pub(super) fn advance(&mut self) -> Result<bool, MatrixMarketError> {
         self.text.clear();
-        match self.source.read_until(b'\n', &mut self.text) {
+        let mut source = (&mut self.source).take(LONGEST_LINE as u64 + 1);
+        match source.read_until(b'\n', &mut self.text) {
             Ok(0) => Ok(false),
-            Ok(_) => {
+            Ok(n) => {
                 self.number += 1;
-                Ok(true)
+                if n > LONGEST_LINE { Err(self.too_long()) } else { Ok(true) }
             }
             Err(source) => Err(MatrixMarketError::Io { path: self.path.clone(), action: "read", source }),
         }
+    }
+
+    #[cold]
+    fn too_long(&self) -> MatrixMarketError {
+        self.error(format!("the line is longer than {LONGEST_LINE} bytes; is this a Matrix Market file?"))
     }
 
     /// Moves to the next line that holds a word and is no comment.

@@ -36,7 +36,7 @@ pub struct MatrixMarket<T: Scalar> {
     pub field: Field,
     /// What the file says of its triangles.
     pub symmetry: Symmetry,
-    /// The comments below the banner, without their `%`.
+    /// The comments below the banner, without their `%`: the first 256 KiB of them.
     pub comments: Vec<String>,
     /// How many entries of the file were added to an earlier one of the same place.
     pub n_duplicates: usize,

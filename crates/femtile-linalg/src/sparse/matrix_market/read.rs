@@ -12,11 +12,6 @@ use super::value::{value, whole};
 use super::{MatrixMarket, MatrixMarketError};
 use crate::sparse::{Csr, Gathered, Triplets};
 
-/// Matrices of up to this many rows are read however few entries they have.
-const ROWS_ALWAYS: usize = 1 << 20;
-/// A matrix of more rows must have an entry for this many of them.
-const ROWS_PER_ENTRY: usize = 64;
-
 /// How a file is read.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReadConfig {
@@ -66,7 +61,6 @@ pub fn parse<T: Scalar>(
         Layout::Coordinate => coordinate(&mut lines, &header, &mut notes)?,
         Layout::Array => array(&mut lines, &header, &mut notes)?,
     };
-    refuse_empty_rows(&lines, &header, triplets.n_entries())?;
     let Gathered { matrix, n_not_finite, .. } = triplets.into_csr(&Reference)?;
     if n_not_finite > 0 {
         let message = format!("entries of the same place add up beyond the range of {}", T::NAME);
@@ -243,18 +237,6 @@ fn complete(lines: &Lines<'_>, header: &Header, n_read: usize) -> Result<(), Mat
         header.n_entries - n_read,
         header.n_entries,
         header.line
-    )))
-}
-
-/// Refuses a matrix whose rows would take memory that no byte of the file stands for.
-fn refuse_empty_rows(lines: &Lines<'_>, header: &Header, n_entries: usize) -> Result<(), MatrixMarketError> {
-    let Header { n_rows, line, .. } = *header;
-    if n_rows <= ROWS_ALWAYS || n_rows / ROWS_PER_ENTRY <= n_entries {
-        return Ok(());
-    }
-    Err(lines.error(format!(
-        "nearly all of {n_rows} rows are empty: the file holds {n_entries} entries; check the counts in line \
-         {line}, or number the rows that have entries anew"
     )))
 }
 

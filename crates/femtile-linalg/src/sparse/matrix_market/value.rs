@@ -23,10 +23,15 @@ pub(super) fn whole(word: &[u8]) -> Option<usize> {
 
 /// The number of type `T` nearest to the word.
 ///
-/// f32 is read from the word itself: by way of f64 it would be rounded twice.
+/// f32 is read from the word itself: by way of f64 it would be rounded twice. Fortran's exponents, as in `1.5D+00`,
+/// are read too.
 fn nearest<T: Scalar>(word: &[u8]) -> Option<T> {
     let word = std::str::from_utf8(word).ok()?;
-    let value = if T::NAME == f32::NAME { word.parse::<f32>().ok()?.into() } else { word.parse().ok()? };
+    let parse = |word: &str| match T::NAME == f32::NAME {
+        true => word.parse::<f32>().ok().map(f64::from),
+        false => word.parse().ok(),
+    };
+    let value = parse(word).or_else(|| parse(&word.replace(['d', 'D'], "e")))?;
     Some(T::from_f64(value))
 }
 
@@ -76,6 +81,15 @@ mod tests {
         assert_eq!(whole(b"18446744073709551615"), Some(usize::MAX));
         for word in ["", "-1", "+1", "1.0", "18446744073709551616", "99999999999999999999999"] {
             assert_eq!(whole(word.as_bytes()), None, "{word}");
+        }
+    }
+
+    #[test]
+    fn exponents_of_fortran_are_read() {
+        assert_eq!(nearest::<f64>(b"1.5D+00"), Some(1.5));
+        assert_eq!(nearest::<f32>(b"-2d-3"), Some(-2e-3));
+        for word in ["D", "1D", "D5", "1D2E3"] {
+            assert_eq!(nearest::<f64>(word.as_bytes()), None, "{word}");
         }
     }
 

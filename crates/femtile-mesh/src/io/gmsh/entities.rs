@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::source::Source;
 use crate::MeshError;
+use crate::io::name::printable;
 
 /// Physical groups of each entity by (dimension, tag); entities without groups are left out.
 pub(super) type Entities = BTreeMap<(usize, i32), Vec<i32>>;
@@ -51,7 +52,7 @@ pub(super) fn read_names(source: &mut Source<'_>) -> Result<BTreeMap<(usize, i32
         let name = quoted.strip_prefix(b"\"").and_then(|name| name.strip_suffix(b"\""));
         let name =
             name.ok_or_else(|| scanner.error("the name of a physical group should stand in quotes"))?;
-        names.insert((dimension, tag), String::from_utf8_lossy(name).into_owned());
+        names.insert((dimension, tag), printable(&String::from_utf8_lossy(name)).into_owned());
     }
     Ok(names)
 }

@@ -5,6 +5,9 @@ use std::path::Path;
 use crate::MeshError;
 use crate::io::scanner::Scanner;
 
+/// Most attributes of a record: each becomes a field, which takes memory of its own.
+const MOST_COLUMNS: usize = 1024;
+
 /// Counts of a header and whether what follows is binary.
 pub(super) struct Header {
     /// Number of records.
@@ -33,9 +36,12 @@ pub(super) fn open<'a>(
         }
         let count = crate::io::number::integer(word).and_then(|count| usize::try_from(count).ok());
         let (Some(count), Some(slot)) =
-            (count.filter(|&count| count < 1 << 16), header.counts.get_mut(n_counts))
+            (count.filter(|&count| count <= MOST_COLUMNS), header.counts.get_mut(n_counts))
         else {
-            return Err(scanner.error("the header should hold at most four counts and perhaps `BIN`"));
+            return Err(scanner.error(format!(
+                "the header should hold at most four counts and perhaps `BIN`, after the first one none above \
+                 {MOST_COLUMNS}"
+            )));
         };
         *slot = count;
         n_counts += 1;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::array::{Encoding, Number};
 use crate::io::collect::is_tag_name;
+use crate::io::name::printable;
 use crate::io::scanner::{Scanner, show};
 use crate::{Field, MeshError};
 
@@ -164,5 +165,5 @@ fn decode_name(word: &[u8]) -> String {
             }
         }
     }
-    String::from_utf8_lossy(&name).into_owned()
+    printable(&String::from_utf8_lossy(&name)).into_owned()
 }

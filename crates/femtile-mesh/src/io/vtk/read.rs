@@ -53,9 +53,9 @@ fn begin(scanner: &mut Scanner<'_>) -> Result<(Encoding, bool), MeshError> {
 struct File {
     /// Whether Lagrange hexahedra are numbered as before VTK 9.
     is_old: bool,
-    points: Vec<[f64; 3]>,
+    points: Option<Vec<[f64; 3]>>,
     cells: Option<Cells>,
-    types: Vec<u8>,
+    types: Option<Vec<u8>>,
     point_data: Attributes,
     cell_data: Attributes,
     /// Whether arrays belong to cells, to points or, before either, to neither.
@@ -78,15 +78,28 @@ impl File {
                 }
             }
             b"POINTS" => {
+                once(word, self.points.is_some(), scanner)?;
                 let n = scanner.integer("the number of points")?;
-                self.points = Number::parse(scanner)?.points(scanner, encoding, n)?;
+                self.points = Some(Number::parse(scanner)?.points(scanner, encoding, n)?);
             }
-            b"CELLS" => self.cells = Some(Cells::read(scanner, encoding)?),
-            b"CELL_TYPES" => self.read_types(scanner, encoding)?,
+            b"CELLS" => {
+                once(word, self.cells.is_some(), scanner)?;
+                self.cells = Some(Cells::read(scanner, encoding)?);
+            }
+            b"CELL_TYPES" => {
+                once(word, self.types.is_some(), scanner)?;
+                self.types = Some(self.read_types(scanner, encoding)?);
+            }
             b"METADATA" => skip_metadata(scanner),
             b"CELL_DATA" | b"POINT_DATA" => {
                 let of_cells = word == b"CELL_DATA";
-                let expected = if of_cells { self.types.len() } else { self.points.len() };
+                let (expected, before) = match of_cells {
+                    true => (self.types.as_ref().map(Vec::len), "CELL_TYPES"),
+                    false => (self.points.as_ref().map(Vec::len), "POINTS"),
+                };
+                let expected = expected.ok_or_else(|| {
+                    scanner.error(format!("the section `{}` should follow `{before}`", show(word)))
+                })?;
                 let n: usize = scanner.integer("the number of entries")?;
                 if n != expected {
                     let what = if of_cells { "cells" } else { "points" };
@@ -110,44 +123,44 @@ impl File {
         Ok(())
     }
 
-    fn read_types(&mut self, scanner: &mut Scanner<'_>, encoding: Encoding) -> Result<(), MeshError> {
+    fn read_types(&self, scanner: &mut Scanner<'_>, encoding: Encoding) -> Result<Vec<u8>, MeshError> {
         let n: usize = scanner.integer("the number of cells")?;
-        let n_cells = self.cells.as_ref().map_or(0, Cells::len);
+        let cells = self.cells.as_ref();
+        let cells = cells.ok_or_else(|| scanner.error("the section `CELL_TYPES` should follow `CELLS`"))?;
+        let n_cells = cells.len();
         if n != n_cells {
             return Err(scanner.error(format!("types of {n} cells, but there are {n_cells} cells")));
         }
         let place = scanner.place();
         let types = Number::I32.integers(scanner, encoding, n, "types of cells")?;
-        self.types = Vec::with_capacity(n);
-        for vtk_type in types {
+        let checked = types.into_iter().map(|vtk_type| {
             vtk_cell(scanner.path(), place, vtk_type)?;
-            self.types.push(vtk_type as u8);
-        }
-        Ok(())
+            Ok(vtk_type as u8)
+        });
+        checked.collect()
     }
 
     fn into_mesh(self, path: &Path) -> Result<Mesh, MeshError> {
         let parse = |message: String| MeshError::Parse { path: path.into(), place: Place::Whole, message };
         let cells = self.cells.ok_or_else(|| parse("the file has no `CELLS`".into()))?;
-        if self.types.len() != cells.len() {
-            return Err(parse("the file has no `CELL_TYPES` for its cells".into()));
-        }
+        let types = self.types.ok_or_else(|| parse("the file has no `CELL_TYPES`".into()))?;
+        let points = self.points.ok_or_else(|| parse("the file has no `POINTS`".into()))?;
         let mut found = VtkCells::new(self.is_old);
         let tags = self.cell_data.tags;
-        let n_points = self.points.len();
+        let n_points = points.len();
         let mut of_cell = Vec::new();
-        let added = cells.for_each(|number, points| {
-            let cell = vtk_cell(path, Place::Whole, i64::from(self.types[number])).map_err(Problem::Mesh)?;
+        let added = cells.for_each(|number, nodes| {
+            let cell = vtk_cell(path, Place::Whole, i64::from(types[number])).map_err(Problem::Mesh)?;
             let Some(cell) = cell else {
                 found.collector.skip();
                 return Ok(());
             };
-            if let Some(point) = points.iter().find(|&&point| !(0..n_points as i64).contains(&point)) {
+            if let Some(point) = nodes.iter().find(|&&point| !(0..n_points as i64).contains(&point)) {
                 let message = format!("cell {number} uses point {point}, but there are {n_points} points");
                 return Err(Problem::Message(message));
             }
             of_cell.clear();
-            of_cell.extend(points.iter().map(|&point| point as u32));
+            of_cell.extend(nodes.iter().map(|&point| point as u32));
             let tag = tags.as_ref().map_or(0, |tags| tags[number]);
             found.push(number, cell, &of_cell, tag).map_err(Problem::Message)
         });
@@ -156,7 +169,7 @@ impl File {
             Problem::Mesh(error) => error,
         })?;
         drop(cells);
-        let collected = found.collector.into_mesh(path, self.points, tags.is_some())?;
+        let collected = found.collector.into_mesh(path, points, tags.is_some())?;
         let mut mesh = collected.mesh;
         for (name, mut field) in self.cell_data.fields {
             pick_in_place(&collected.entries, &mut field);
@@ -170,6 +183,11 @@ impl File {
         }
         Ok(mesh)
     }
+}
+
+/// Refuses a section that a file may have once.
+fn once(section: &[u8], is_there: bool, scanner: &Scanner<'_>) -> Result<(), MeshError> {
+    if is_there { Err(scanner.error(format!("a second section `{}`", show(section)))) } else { Ok(()) }
 }
 
 enum Problem {

@@ -3,6 +3,9 @@
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
+use super::array::Kind;
+use crate::io::name::printable;
+
 /// What is wrong, with the byte where it was found.
 pub(super) type Problem = (usize, String);
 
@@ -27,41 +30,85 @@ pub(super) struct Piece<'a> {
     pub arrays: Vec<DataArray<'a>>,
 }
 
-/// One array: its type and where its values are.
+/// What an array belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Group {
+    PointData,
+    CellData,
+    Points,
+    Cells,
+}
+
+impl Group {
+    fn parse(element: &str) -> Option<Self> {
+        match element {
+            "PointData" => Some(Self::PointData),
+            "CellData" => Some(Self::CellData),
+            "Points" => Some(Self::Points),
+            "Cells" => Some(Self::Cells),
+            _ => None,
+        }
+    }
+}
+
+/// Where the values of an array stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format<'a> {
+    /// Within the element, as text.
+    Ascii(&'a [u8]),
+    /// Within the element, as base64.
+    Binary(&'a [u8]),
+    /// In the appended data, from this byte on.
+    Appended(usize),
+}
+
+/// One array of numbers: its type and where its values are.
 #[derive(Debug, Clone)]
 pub(super) struct DataArray<'a> {
-    /// `PointData`, `CellData`, `Points` or `Cells`.
-    pub group: String,
+    pub group: Group,
     pub name: String,
-    pub kind: String,
+    pub kind: Kind,
     pub n_components: usize,
-    pub format: String,
-    pub offset: usize,
-    pub text: &'a [u8],
+    pub format: Format<'a>,
     /// Byte of the file at which the element stands.
     pub place: usize,
 }
 
+/// The mark with which some editors begin a file in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Reads the XML of `bytes`; appended raw data, which is not XML, is cut off first.
 pub(super) fn document(bytes: &[u8]) -> Result<Document<'_>, Problem> {
+    let Some(rest) = bytes.strip_prefix(BYTE_ORDER_MARK) else { return without_mark(bytes) };
+    let shift = |(place, message)| (place + BYTE_ORDER_MARK.len(), message);
+    let mut document = without_mark(rest).map_err(shift)?;
+    let arrays = document.pieces.iter_mut().flat_map(|piece| &mut piece.arrays);
+    arrays.for_each(|array| array.place += BYTE_ORDER_MARK.len());
+    Ok(document)
+}
+
+fn without_mark(bytes: &[u8]) -> Result<Document<'_>, Problem> {
     let mut document = Document::default();
     let xml = cut_appended(bytes, &mut document)?;
     let mut reader = Reader::from_reader(xml);
     reader.config_mut().check_end_names = false;
-    let mut group = String::new();
+    let mut group = None;
     let mut open: Option<usize> = None;
     loop {
         let place = reader.buffer_position() as usize;
-        let event = reader.read_event().map_err(|e| (reader.error_position() as usize, e.to_string()))?;
+        let event = reader
+            .read_event()
+            .map_err(|e| (reader.error_position() as usize, printable(&e.to_string()).into_owned()))?;
         match event {
             Event::Eof => break,
             Event::Start(element) => {
-                start(&mut document, &mut group, &element, place)?;
-                if element.name().as_ref() == "DataArray" {
+                let is_array = start(&mut document, group, &element, place)?;
+                if is_array {
                     open = Some(reader.buffer_position() as usize);
                 }
+                group = Group::parse(element.name().as_ref()).or(group);
             }
-            Event::Empty(element) => start(&mut document, &mut group, &element, place)?,
+            Event::Empty(element) => _ = start(&mut document, group, &element, place)?,
             Event::End(element) => match element.name().as_ref() {
                 "DataArray" => {
                     let array = document.pieces.last_mut().and_then(|piece| piece.arrays.last_mut());
@@ -69,10 +116,13 @@ pub(super) fn document(bytes: &[u8]) -> Result<Document<'_>, Problem> {
                         // Information keys, which some arrays carry, follow the values.
                         let inner = &xml[begin.min(place)..place];
                         let end = inner.iter().position(|&b| b == b'<').unwrap_or(inner.len());
-                        array.text = &inner[..end];
+                        match &mut array.format {
+                            Format::Ascii(text) | Format::Binary(text) => *text = &inner[..end],
+                            Format::Appended(_) => {}
+                        }
                     }
                 }
-                "PointData" | "CellData" | "Points" | "Cells" => group.clear(),
+                name if Group::parse(name).is_some() => group = None,
                 _ => {}
             },
             _ => {}
@@ -94,15 +144,16 @@ fn cut_appended<'a>(bytes: &'a [u8], document: &mut Document<'a>) -> Result<&'a 
     Ok(&bytes[..begin])
 }
 
+/// Notes what an element says; whether it is an array that was taken up.
 fn start(
     document: &mut Document<'_>,
-    group: &mut String,
+    group: Option<Group>,
     element: &BytesStart<'_>,
     place: usize,
-) -> Result<(), Problem> {
+) -> Result<bool, Problem> {
     let attribute = |name: &str| attribute(element, name, place);
-    match element.name().as_ref() {
-        "VTKFile" => {
+    match (element.name().as_ref(), group) {
+        ("VTKFile", _) => {
             if let Some(kind) = attribute("type")?.filter(|kind| kind != "UnstructuredGrid") {
                 return Err((
                     place,
@@ -114,35 +165,51 @@ fn start(
             document.wide_header = attribute("header_type")?.is_some_and(|kind| kind == "UInt64");
             document.compressor = attribute("compressor")?.filter(|name| !name.is_empty());
         }
-        "Piece" => {
+        ("Piece", _) => {
             let n_points = number(attribute("NumberOfPoints")?, "NumberOfPoints", place)?;
             let n_cells = number(attribute("NumberOfCells")?, "NumberOfCells", place)?;
             document.pieces.push(Piece { n_points, n_cells, arrays: Vec::new() });
         }
-        name @ ("PointData" | "CellData" | "Points" | "Cells") => {
-            *group = name.to_string();
-        }
-        "DataArray" if !group.is_empty() => {
-            let components = attribute("NumberOfComponents")?;
-            let offset = attribute("offset")?;
-            let array = DataArray {
-                group: group.clone(),
-                name: attribute("Name")?.unwrap_or_default(),
-                kind: attribute("type")?.unwrap_or_default(),
-                n_components: components.map_or(Ok(1), |n| number(Some(n), "NumberOfComponents", place))?,
-                format: attribute("format")?.unwrap_or_else(|| "ascii".into()),
-                offset: offset.map_or(Ok(0), |n| number(Some(n), "offset", place))?,
-                text: &[],
-                place,
-            };
+        ("DataArray", Some(group)) => {
+            let Some(array) = data_array(element, group, place)? else { return Ok(false) };
             let Some(piece) = document.pieces.last_mut() else {
                 return Err((place, "a DataArray stands outside of any Piece".into()));
             };
             piece.arrays.push(array);
+            return Ok(true);
         }
         _ => {}
     }
-    Ok(())
+    Ok(false)
+}
+
+/// The head of an array; none for data that are no numbers, such as strings, which are passed over.
+fn data_array<'a>(
+    element: &BytesStart<'_>,
+    group: Group,
+    place: usize,
+) -> Result<Option<DataArray<'a>>, Problem> {
+    let attribute = |name: &str| attribute(element, name, place);
+    let name = attribute("Name")?.unwrap_or_default();
+    let kind = attribute("type")?.unwrap_or_default();
+    let Some(kind) = Kind::parse(&kind) else {
+        return match group {
+            Group::PointData | Group::CellData => Ok(None),
+            Group::Points | Group::Cells => Err((place, format!("array `{name}` has unknown type `{kind}`"))),
+        };
+    };
+    let components = attribute("NumberOfComponents")?;
+    let n_components = components.map_or(Ok(1), |n| number(Some(n), "NumberOfComponents", place))?;
+    let format = match attribute("format")?.as_deref() {
+        None | Some("ascii") => Format::Ascii(&[]),
+        Some("binary") => Format::Binary(&[]),
+        Some("appended") => {
+            let offset = attribute("offset")?;
+            Format::Appended(offset.map_or(Ok(0), |n| number(Some(n), "offset", place))?)
+        }
+        Some(other) => return Err((place, format!("array `{name}` has unknown format `{other}`"))),
+    };
+    Ok(Some(DataArray { group, name, kind, n_components, format, place }))
 }
 
 /// `2.1` as (2, 1); what is no number counts as 0.
@@ -152,10 +219,12 @@ fn version(text: &str) -> (u32, u32) {
 }
 
 fn attribute(element: &BytesStart<'_>, name: &str, place: usize) -> Result<Option<String>, Problem> {
-    let attribute = element.try_get_attribute(name).map_err(|e| (place, e.to_string()))?;
+    let attribute =
+        element.try_get_attribute(name).map_err(|e| (place, printable(&e.to_string()).into_owned()))?;
     let Some(attribute) = attribute else { return Ok(None) };
-    let text = quick_xml::escape::unescape(&attribute.value).map_err(|e| (place, e.to_string()))?;
-    Ok(Some(text.into_owned()))
+    let text = quick_xml::escape::unescape(&attribute.value)
+        .map_err(|e| (place, printable(&e.to_string()).into_owned()))?;
+    Ok(Some(printable(&text).into_owned()))
 }
 
 fn number(text: Option<String>, name: &str, place: usize) -> Result<usize, Problem> {

@@ -7,6 +7,8 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use rayon::prelude::*;
 
+use crate::io::name::xml_name;
+
 /// Bytes of one compressed block: small enough to stay in cache, large enough to compress well.
 const BLOCK_BYTES: usize = 1 << 15;
 
@@ -110,7 +112,7 @@ pub(super) fn write_document(
     for (group, arrays) in groups {
         writeln!(out, "<{group}>")?;
         for Array { name, kind, n_components, n_bytes, .. } in arrays {
-            let name = quick_xml::escape::escape(name.as_str());
+            let name = xml_name(name);
             writeln!(
                 out,
                 "<DataArray type=\"{kind}\" Name=\"{name}\" NumberOfComponents=\"{n_components}\" \
