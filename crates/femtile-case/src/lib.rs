@@ -26,7 +26,7 @@ mod solve;
 pub use error::CaseError;
 pub use file::schema;
 pub use load::Case;
-pub use mesh_source::generate;
+pub use mesh_source::{generate, refined};
 pub use output::write_report;
 pub use place::Key;
 pub use plot::{residual_plot, save_residual_plot};

@@ -5,7 +5,7 @@ use femtile_fem::dofs::MAX_DEGREE;
 use femtile_linalg::krylov::s_step_cg::MAX_STEPS;
 
 use crate::file::{
-    CaseFile, CycleName, EquationKind, Method, Operator, Precision, PreconditionerName, Quadrature,
+    Amount, CaseFile, CycleName, EquationKind, Method, Operator, Precision, PreconditionerName, Quadrature,
     SpaceSection,
 };
 use crate::place::{Key, inside_quotes, path_text, span_of};
@@ -204,6 +204,9 @@ impl Case {
         }
         if solver.time_limit_s.is_some_and(|limit| !(0.0..=1e9).contains(&limit)) {
             return wrong("time_limit_s", "must be a number of seconds, not negative".into());
+        }
+        if let Some(Err(message)) = solver.memory_limit.as_ref().map(Amount::bytes) {
+            return wrong("memory_limit", message);
         }
         if solver.precision == Precision::Mixed {
             return wrong("precision", "mixed precision is not available yet; use \"f64\"".into());

@@ -1,71 +1,192 @@
 //! The mesh that a case names: read from a file or made by formula.
 
+use femtile_mesh::check::{CheckConfig, CheckError};
 use femtile_mesh::generate::{
-    BallConfig, BoxConfig, BoxSplit, CylinderConfig, DeformConfig, HexahedralBallConfig, LShape,
+    BallConfig, BoxConfig, BoxSplit, Counts, CylinderConfig, DeformConfig, HexahedralBallConfig, LShape,
     LShapeConfig, ShellConfig, SquareConfig, SquareSplit, VentricleConfig, ball, box_mesh, cylinder, deform,
     hexahedral_ball, l_shape, shell, square, ventricle,
 };
-use femtile_mesh::{Mesh, MeshError, io};
+use femtile_mesh::{Mesh, MeshError, io, refine};
 
-use crate::file::{CellName, Generator, LShapeName, PlaneCellName};
-use crate::{Case, CaseError};
+use crate::file::{CellName, Generator, LShapeName, MeshSection, PlaneCellName};
+use crate::place::Key;
+use crate::{Case, CaseError, memory};
 
-/// Reads or makes the mesh of a case, refined as it asks.
-pub(crate) fn mesh_of(case: &Case) -> Result<Mesh, CaseError> {
+/// Reads or makes the mesh of a case, not yet refined, unless the case needs more memory than there may be; a GPU that
+/// is open has memory of its own.
+pub(crate) fn mesh_of(case: &Case, has_gpu: bool) -> Result<Mesh, CaseError> {
     let section = &case.file.mesh;
+    let refuse = |counts, place: &[Key]| match section.refine {
+        0 => memory::check(case, counts, has_gpu, place),
+        _ => memory::check(case, counts, has_gpu, &["mesh".into(), "refine".into()]),
+    };
     match (&section.file, &section.generate) {
-        (Some(file), _) => Ok(io::read(&case.folder().join(file))?),
-        (None, Some(generator)) => generate(generator).map_err(|error| match error {
-            MeshError::Invalid { field, message } => {
-                case.wrong(&["mesh".into(), "generate".into(), field.into()], message)
-            }
-            other => other.into(),
-        }),
+        (Some(file), _) => {
+            let mesh = io::read(&case.folder().join(file))?;
+            refuse(Counts::from(&mesh), &["mesh".into(), "file".into()])?;
+            Ok(mesh)
+        }
+        (None, Some(generator)) => {
+            let place = |field: &str| -> [Key; 3] { ["mesh".into(), "generate".into(), field.into()] };
+            let placed = |error| match error {
+                MeshError::Invalid { field, message } => case.wrong(&place(field), message),
+                other => other.into(),
+            };
+            let Plan { field, counts, make } = Plan::of(generator).map_err(placed)?;
+            refuse(counts, &place(field))?;
+            make().map_err(placed)
+        }
         (None, None) => Err(case.wrong(&["mesh".into()], "give exactly one of `file` and `generate`")),
     }
+}
+
+/// What the check of a case's mesh accepts and repairs.
+pub(crate) fn check_config(case: &Case) -> CheckConfig {
+    let MeshSection { merge, ref accept, .. } = case.file.mesh;
+    CheckConfig {
+        merge_duplicates: merge,
+        accept: accept.iter().map(|&name| name.into()).collect(),
+        ..CheckConfig::default()
+    }
+}
+
+/// The error of a check, which names the key that accepts what was found.
+pub(crate) fn placed(case: &Case, error: CheckError) -> CaseError {
+    match error.finding() {
+        Some(finding) => {
+            let name = finding.name();
+            let message =
+                format!("the mesh cannot be used: {error}; accept = [\"{name}\"] takes it as it is");
+            case.wrong(&["mesh".into(), "accept".into()], message)
+        }
+        None => error.into(),
+    }
+}
+
+/// A mesh refined uniformly, unless it becomes larger than the memory of the machine.
+///
+/// # Errors
+/// [`MeshError::Invalid`] with the memory that would be needed; those of [`refine::uniform`].
+pub fn refined(mut mesh: Mesh, times: u32) -> Result<Mesh, MeshError> {
+    if let Some(message) = memory::excess_of_mesh(Counts::from(&mesh), times) {
+        return Err(MeshError::Invalid { field: "times", message });
+    }
+    for _ in 0..times {
+        mesh = refine::uniform(&mesh)?;
+    }
+    Ok(mesh)
 }
 
 /// Makes a mesh by formula.
 ///
 /// # Errors
-/// [`MeshError::Invalid`] naming the setting that is out of range.
+/// [`MeshError::Invalid`] naming the setting that is out of range, or the memory that would be needed.
 pub fn generate(generator: &Generator) -> Result<Mesh, MeshError> {
-    match *generator {
-        Generator::Box { cells, cell, lower, upper, deform, order } => {
-            let split = match cell {
-                CellName::Tetrahedron => BoxSplit::Kuhn,
-                CellName::Tetrahedron5 => BoxSplit::Five,
-                CellName::Hexahedron => BoxSplit::Hexahedron,
-            };
-            deformed(box_mesh(&BoxConfig { lower, upper, cells, split })?, deform, order)
+    let Plan { field, counts, make } = Plan::of(generator)?;
+    match memory::excess_of_mesh(counts, 0) {
+        Some(message) => Err(MeshError::Invalid { field, message }),
+        None => make(),
+    }
+}
+
+/// A mesh that is still to be made.
+struct Plan {
+    /// The setting that says how fine it becomes.
+    field: &'static str,
+    counts: Counts,
+    make: Box<dyn FnOnce() -> Result<Mesh, MeshError>>,
+}
+
+impl Plan {
+    fn new(
+        field: &'static str,
+        counts: Result<Counts, MeshError>,
+        make: impl FnOnce() -> Result<Mesh, MeshError> + 'static,
+    ) -> Result<Self, MeshError> {
+        Ok(Self { field, counts: counts?, make: Box::new(make) })
+    }
+
+    /// # Errors
+    /// [`MeshError::Invalid`] naming the setting that is out of range.
+    fn of(generator: &Generator) -> Result<Self, MeshError> {
+        match *generator {
+            Generator::Box { cells, cell, lower, upper, deform, order } => {
+                let split = match cell {
+                    CellName::Tetrahedron => BoxSplit::Kuhn,
+                    CellName::Tetrahedron5 => BoxSplit::Five,
+                    CellName::Hexahedron => BoxSplit::Hexahedron,
+                };
+                let config = BoxConfig { lower, upper, cells, split };
+                let counts = config.counts().map(|counts| counts.with_order(order));
+                Self::new("cells", counts, move || deformed(box_mesh(&config)?, deform, order))
+            }
+            Generator::Square { cells, cell, lower, upper, deform, order } => {
+                let split = match cell {
+                    PlaneCellName::Triangle => SquareSplit::Triangles,
+                    PlaneCellName::Quadrilateral => SquareSplit::Quadrilateral,
+                };
+                let config = SquareConfig { lower, upper, cells, split };
+                let counts = config.counts().map(|counts| counts.with_order(order));
+                Self::new("cells", counts, move || deformed(square(&config)?, deform, order))
+            }
+            Generator::Grid { .. } => Err(MeshError::Invalid {
+                field: "kind",
+                message: "a grid is for equations in time (equation.kind = \"diffusion\"); a mesh of the same box is a \
+                          \"box\" or a \"square\""
+                    .into(),
+            }),
+            Generator::Ball { radius, h, cell, order } => Self::of_ball(radius, h, cell, order),
+            Generator::Shell { inner, outer, cells, layers, order } => {
+                let config = ShellConfig { inner, outer, cells, layers, order };
+                Self::new("cells", config.counts(), move || shell(&config))
+            }
+            Generator::LShape { shape, cells } => {
+                let shape = match shape {
+                    LShapeName::Plane => LShape::Plane,
+                    LShapeName::Extruded => LShape::Extruded,
+                    LShapeName::Corner => LShape::Corner,
+                };
+                let config = LShapeConfig { shape, cells };
+                Self::new("cells", config.counts(), move || l_shape(&config))
+            }
+            Generator::Cylinder { radius, height, h } => {
+                let config = CylinderConfig { radius, height, h };
+                Self::new("h", config.counts(), move || cylinder(&config))
+            }
+            Generator::Ventricle { h_mm } => {
+                let config = VentricleConfig { h_mm };
+                Self::new("h_mm", config.counts(), move || ventricle(&config))
+            }
         }
-        Generator::Square { cells, cell, lower, upper, deform, order } => {
-            let split = match cell {
-                PlaneCellName::Triangle => SquareSplit::Triangles,
-                PlaneCellName::Quadrilateral => SquareSplit::Quadrilateral,
-            };
-            deformed(square(&SquareConfig { lower, upper, cells, split })?, deform, order)
+    }
+
+    fn of_ball(radius: f64, h: f64, cell: CellName, order: usize) -> Result<Self, MeshError> {
+        let wrong = |field, message: &str| Err(MeshError::Invalid { field, message: message.into() });
+        match cell {
+            CellName::Tetrahedron if order == 1 => {
+                let config = BallConfig { radius, h };
+                Self::new("h", config.counts(), move || ball(&config))
+            }
+            CellName::Tetrahedron => {
+                wrong("order", "tetrahedra are straight; cell = \"hexahedron\" may be curved")
+            }
+            CellName::Tetrahedron5 => wrong("cell", "a ball has cells \"tetrahedron\" or \"hexahedron\""),
+            CellName::Hexahedron if h > 0.0 && h.is_finite() => {
+                // An edge of a block is a quarter of a circle, the way from the cube inside to the sphere about half a
+                // radius.
+                let count = |length: f64| (length / h * (1.0 - 1e-12)).ceil().max(1.0) as usize;
+                let (cells, layers) = (count(std::f64::consts::FRAC_PI_2 * radius), count(0.5 * radius));
+                let config = HexahedralBallConfig { radius, cells, layers, order };
+                let counts = config.counts().map_err(|error| match error {
+                    MeshError::Invalid { field: "cells", message } => {
+                        MeshError::Invalid { field: "h", message }
+                    }
+                    other => other,
+                });
+                Self::new("h", counts, move || hexahedral_ball(&config))
+            }
+            CellName::Hexahedron => wrong("h", &format!("{h} is not a positive, finite length")),
         }
-        Generator::Grid { .. } => Err(MeshError::Invalid {
-            field: "kind",
-            message: "a grid is for equations in time (equation.kind = \"diffusion\"); a mesh of the same box is a \"box\" \
-                      or a \"square\""
-                .into(),
-        }),
-        Generator::Ball { radius, h, cell, order } => ball_of(radius, h, cell, order),
-        Generator::Shell { inner, outer, cells, layers, order } => {
-            shell(&ShellConfig { inner, outer, cells, layers, order })
-        }
-        Generator::LShape { shape, cells } => {
-            let shape = match shape {
-                LShapeName::Plane => LShape::Plane,
-                LShapeName::Extruded => LShape::Extruded,
-                LShapeName::Corner => LShape::Corner,
-            };
-            l_shape(&LShapeConfig { shape, cells })
-        }
-        Generator::Cylinder { radius, height, h } => cylinder(&CylinderConfig { radius, height, h }),
-        Generator::Ventricle { h_mm } => ventricle(&VentricleConfig { h_mm }),
     }
 }
 
@@ -80,28 +201,6 @@ fn deformed(mut mesh: Mesh, amplitude: f64, order: usize) -> Result<Mesh, MeshEr
         })?;
     }
     Ok(mesh)
-}
-
-fn ball_of(radius: f64, h: f64, cell: CellName, order: usize) -> Result<Mesh, MeshError> {
-    let wrong = |field, message: &str| Err(MeshError::Invalid { field, message: message.into() });
-    match cell {
-        CellName::Tetrahedron if order == 1 => ball(&BallConfig { radius, h }),
-        CellName::Tetrahedron => {
-            wrong("order", "tetrahedra are straight; cell = \"hexahedron\" may be curved")
-        }
-        CellName::Tetrahedron5 => wrong("cell", "a ball has cells \"tetrahedron\" or \"hexahedron\""),
-        CellName::Hexahedron if h > 0.0 && h.is_finite() => {
-            // An edge of a block is a quarter of a circle, the way from the cube inside to the sphere about half a radius.
-            let count = |length: f64| (length / h * (1.0 - 1e-12)).ceil().max(1.0) as usize;
-            let (cells, layers) = (count(std::f64::consts::FRAC_PI_2 * radius), count(0.5 * radius));
-            let made = hexahedral_ball(&HexahedralBallConfig { radius, cells, layers, order });
-            made.map_err(|error| match error {
-                MeshError::Invalid { field: "cells", message } => MeshError::Invalid { field: "h", message },
-                other => other,
-            })
-        }
-        CellName::Hexahedron => wrong("h", &format!("{h} is not a positive, finite length")),
-    }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::file::EquationKind;
 use crate::finish::{Finished, warning_of_imbalance, write_report};
 use crate::functional::{self, Kind, Ready, evaluate, prepare};
 use crate::high_order::{self, check_cells};
-use crate::mesh_source::mesh_of;
+use crate::mesh_source::{check_config, mesh_of, placed};
 use crate::report::{MeshReport, SpaceReport};
 use crate::solve::{SolveDevice, preconditioner, solve, without_constants};
 use crate::{Case, CaseError, Progress, Report, Stage, Timings, diffusion, output};
@@ -61,7 +61,7 @@ fn run_in_pool(
         return diffusion::run(cpu, case, request, opened, &mut clock);
     }
     let mut timings = Timings::default();
-    let (mesh, checked) = checked_mesh(case, &mut clock, &mut timings)?;
+    let (mesh, checked) = checked_mesh(case, opened.is_some(), &mut clock, &mut timings)?;
     check_cells(case, request, mesh.kind)?;
     if high_order::is_for(mesh.kind) {
         return high_order::run(cpu, case, (&mesh, &checked), (request, opened), &mut clock, timings);
@@ -190,21 +190,23 @@ impl Solving<'_> {
 
 fn checked_mesh(
     case: &Case,
+    has_gpu: bool,
     clock: &mut Clock<'_>,
     timings: &mut Timings,
 ) -> Result<(Mesh, CheckReport), CaseError> {
     clock.begin(Stage::Read);
-    let mut mesh = mesh_of(case)?;
+    let mut mesh = mesh_of(case, has_gpu)?;
     timings.read = clock.seconds();
     clock.begin(Stage::Check);
-    let config = CheckConfig { merge_duplicates: case.file.mesh.merge, ..CheckConfig::default() };
-    let mut report = check(&mut mesh, &config)?;
+    let config = check_config(case);
+    let mut report = check(&mut mesh, &config).map_err(|error| placed(case, error))?;
     for _ in 0..case.file.mesh.refine {
         mesh = refine::uniform(&mesh)?;
     }
     if case.file.mesh.refine > 0 {
         let CheckReport { n_orphans, ref warnings, .. } = report;
-        report = CheckReport { warnings: warnings.clone(), ..check(&mut mesh, &CheckConfig::default())? };
+        let config = CheckConfig { merge_duplicates: false, ..config };
+        report = CheckReport { warnings: warnings.clone(), ..check(&mut mesh, &config)? };
         report.n_orphans = n_orphans;
     }
     timings.check = clock.seconds();

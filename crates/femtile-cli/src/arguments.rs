@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use femtile::fem::matrix_free::Geometry;
+use femtile::mesh::check::Finding;
 use femtile_bench::problems::Elliptic;
 use femtile_bench::problems::bake_off::{Method, Shape};
 
@@ -201,6 +202,9 @@ pub enum MeshCommand {
         /// Merge nodes that coincide first.
         #[arg(long)]
         merge: bool,
+        /// Findings that become warnings where the mesh would be refused for them, with commas between.
+        #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = Finding::ALL.map(Finding::name))]
+        accept: Vec<String>,
         /// Write the repaired mesh here.
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
@@ -212,7 +216,7 @@ pub enum MeshCommand {
         /// The file to write: .vtu, .msh, .mesh, .node.
         output: PathBuf,
     },
-    /// Split every cell into four (triangles) or eight (tetrahedra).
+    /// Split every cell into four (triangles, quadrilaterals) or eight (tetrahedra, hexahedra); segments are refused.
     Refine {
         /// The mesh file.
         file: PathBuf,

@@ -71,7 +71,9 @@ impl From<MeshError> for Failure {
 
 impl From<CheckError> for Failure {
     fn from(error: CheckError) -> Self {
-        Self::message(format!("the mesh cannot be used: {error}"))
+        let accept =
+            error.finding().map(|finding| format!("; --accept {} takes it as it is", finding.name()));
+        Self::message(format!("the mesh cannot be used: {error}{}", accept.unwrap_or_default()))
     }
 }
 

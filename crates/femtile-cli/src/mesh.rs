@@ -2,9 +2,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use femtile::case::file::Generator;
-use femtile::case::generate;
-use femtile::mesh::check::{CheckConfig, CheckReport, check};
-use femtile::mesh::{Mesh, io, refine};
+use femtile::case::{generate, refined};
+use femtile::mesh::check::{CheckConfig, CheckReport, Finding, check};
+use femtile::mesh::{Mesh, io};
 
 use crate::arguments::MeshCommand;
 use crate::failure::Failure;
@@ -14,25 +14,28 @@ use crate::print;
 pub fn run(command: &MeshCommand) -> Result<ExitCode, Failure> {
     match command {
         MeshCommand::Info { file } => print(&info(&io::read(file)?)),
-        MeshCommand::Check { file, merge, output } => {
+        MeshCommand::Check { file, merge, accept, output } => {
             let mut mesh = io::read(file)?;
-            let report =
-                check(&mut mesh, &CheckConfig { merge_duplicates: *merge, ..CheckConfig::default() })?;
+            let config = CheckConfig {
+                merge_duplicates: *merge,
+                accept: accept.iter().filter_map(|name| finding(name)).collect(),
+                ..CheckConfig::default()
+            };
+            let report = check(&mut mesh, &config)?;
             if let Some(output) = output {
                 io::write(output, &mesh)?;
             }
             print(&findings(&report))
         }
         MeshCommand::Convert { file, output } => write(output, &io::read(file)?),
-        MeshCommand::Refine { file, output, times } => {
-            let mut mesh = io::read(file)?;
-            for _ in 0..*times {
-                mesh = refine::uniform(&mesh)?;
-            }
-            write(output, &mesh)
-        }
+        MeshCommand::Refine { file, output, times } => write(output, &refined(io::read(file)?, *times)?),
         MeshCommand::Generate { generator, output } => write(output, &generate(&parse(generator)?)?),
     }
+}
+
+/// The finding of a name that the arguments allow.
+fn finding(name: &str) -> Option<Finding> {
+    Finding::ALL.into_iter().find(|finding| finding.name() == name)
 }
 
 fn parse(text: &str) -> Result<Generator, Failure> {

@@ -67,4 +67,7 @@ pub enum MeshError {
         /// What is wrong and where.
         message: String,
     },
+    /// Whoever asked for a mesh wanted the work to end.
+    #[error("the work on the mesh was interrupted")]
+    Interrupted,
 }

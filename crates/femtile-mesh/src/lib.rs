@@ -3,6 +3,7 @@
 
 mod cell_kind;
 mod error;
+mod interrupt;
 mod mesh;
 mod numbering;
 mod patches;
@@ -15,5 +16,6 @@ pub mod refine;
 
 pub use cell_kind::CellKind;
 pub use error::{MeshError, Place};
+pub use interrupt::IsInterrupted;
 pub use mesh::{Curved, Facets, Field, Mesh};
 pub use patches::Patches;

@@ -14,8 +14,11 @@ pub(crate) fn check(case: &Case) -> Result<(), CaseError> {
         let message = "diffusion is solved on a grid: generate = { kind = \"grid\", nodes = [65, 65] }";
         return wrong(&["mesh".into()], message);
     }
-    if file.mesh.refine > 0 || file.mesh.merge {
-        return wrong(&["mesh".into()], "a grid is neither refined nor merged; choose its `nodes`");
+    if file.mesh.refine > 0 || file.mesh.merge || !file.mesh.accept.is_empty() {
+        return wrong(
+            &["mesh".into()],
+            "a grid is neither refined nor merged nor checked; choose its `nodes`",
+        );
     }
     if file.time.is_none() {
         let message = "diffusion needs a [time] section with `end` and `steps`";

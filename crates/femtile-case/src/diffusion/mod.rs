@@ -14,7 +14,7 @@ use femtile_time::TimeError;
 use femtile_time::adi::{Adi, AdiKernels, AdiOutcome, AdiStop, Grid, StepMonitor};
 
 use crate::device::{Choice, Chosen, Request, is_out_of_memory};
-use crate::file::Precision;
+use crate::file::{Generator, Precision};
 use crate::report::{MemoryReport, MeshReport, SpaceReport};
 use crate::run::Clock;
 use crate::{Case, CaseError, Progress, Report, SolveReport, Stage, TimeReport, Timings, memory, output};
@@ -31,6 +31,9 @@ pub(crate) fn run(
     clock: &mut Clock<'_>,
 ) -> Result<Report, CaseError> {
     clock.begin(Stage::Space);
+    if let Some(n_nodes) = case.file.mesh.generate.as_ref().and_then(Generator::n_grid_nodes) {
+        memory::check_grid(case, n_nodes, opened.is_some())?;
+    }
     let prepared = Prepared::new(case)?;
     let Choice { device, mut reason } = request.choose(opened, prepared.grid.n_nodes(), cpu.threads());
     let mut warnings = Vec::new();

@@ -151,6 +151,21 @@ pub enum Generator {
     },
 }
 
+impl Generator {
+    /// Whether it is a grid with one axis.
+    pub(crate) fn is_line(&self) -> bool {
+        matches!(self, Self::Grid { nodes, .. } if nodes.len() == 1)
+    }
+
+    /// Number of nodes of a grid, in floating point as it may be large.
+    pub(crate) fn n_grid_nodes(&self) -> Option<f64> {
+        match self {
+            Self::Grid { nodes, .. } => Some(nodes.iter().map(|&n| n as f64).product()),
+            _ => None,
+        }
+    }
+}
+
 fn origin3() -> [f64; 3] {
     [0.0; 3]
 }

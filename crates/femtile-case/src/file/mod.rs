@@ -1,7 +1,9 @@
 //! The case file as it is written: every section, key and default.
 
 mod amg;
+mod amount;
 mod coefficient;
+mod finding;
 mod functional;
 mod generator;
 mod gmg;
@@ -16,7 +18,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use amg::{AmgSection, CycleName, LevelPrecision, PatchFormatName, SmootherName};
+pub use amount::Amount;
 pub use coefficient::{Entry, Value};
+pub use finding::FindingName;
 pub use functional::{Exact, Functional};
 pub use generator::{CellName, Generator, LShapeName, PlaneCellName};
 pub use gmg::{BoxSmootherName, GmgSection};
@@ -65,7 +69,10 @@ pub struct MeshSection {
     /// Merge nodes that coincide, which closes cracks.
     #[serde(default)]
     pub merge: bool,
-    /// How many times every cell is split into four (triangles) or eight (tetrahedra).
+    /// Findings of the mesh check that become warnings where the mesh would be refused for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accept: Vec<FindingName>,
+    /// How many times every cell is split: triangles and quadrilaterals into four, tetrahedra and hexahedra into eight.
     #[serde(default)]
     pub refine: u32,
 }

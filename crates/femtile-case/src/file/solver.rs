@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{AmgSection, GmgSection, PmgSection};
+use super::{AmgSection, Amount, GmgSection, PmgSection};
 
 /// How the operator is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -135,6 +135,10 @@ pub struct SolverSection {
     pub device: String,
     /// Threads of the CPU; 0 for all.
     pub threads: usize,
+    /// The most memory that a run may take: bytes, or a text such as "8 GB"; that of the machine, or of its control group,
+    /// when absent. What is estimated to need more is refused before it begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_limit: Option<Amount>,
     /// Options of algebraic multigrid, also below p-multigrid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub amg: Option<AmgSection>,
@@ -160,6 +164,7 @@ impl Default for SolverSection {
             precision: Precision::F64,
             device: "auto".into(),
             threads: 0,
+            memory_limit: None,
             amg: None,
             gmg: None,
             pmg: None,

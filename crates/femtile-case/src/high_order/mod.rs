@@ -26,6 +26,7 @@ use crate::solve::solve;
 use crate::{Case, CaseError, Report, Stage, Timings};
 pub(crate) use check::check_cells;
 use geometric::Boxes;
+pub(crate) use operator::is_assembled;
 use operator::{Held, OperatorDevice, hold};
 
 /// Whether cases on such cells are carried out here.

@@ -155,7 +155,7 @@ pub(super) struct Held<'a, D: SolveDevice> {
 }
 
 /// Whether a case has its matrix assembled.
-pub(super) fn is_assembled(case: &Case) -> bool {
+pub(crate) fn is_assembled(case: &Case) -> bool {
     match case.file.solver.operator {
         file::Operator::MatrixFree => false,
         file::Operator::Assembled => true,

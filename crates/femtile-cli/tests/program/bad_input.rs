@@ -285,3 +285,56 @@ fn what_an_equation_in_time_cannot_mean_is_refused_where_it_stands() {
     refuses(&format!("{BOX}[time]\nend = 1\nsteps = 1\n"), &["time", "diffusion"]);
     refuses(&BOX.replace("dirichlet = 0", "periodic = true"), &["boundary[0].periodic", "grids"]);
 }
+
+/// Two layers of cubes that cut the faces between them along different diagonals, in MEDIT's format.
+fn clashing_mesh() -> String {
+    let point = |i: usize| format!("{} {} {} 0\n", i & 1, i >> 1 & 1, i >> 2);
+    let points: String = (0..12).map(point).collect();
+    let kuhn = [[0, 1, 3, 7], [0, 5, 1, 7], [0, 3, 2, 7], [0, 2, 6, 7], [0, 4, 5, 7], [0, 6, 4, 7]];
+    let cell = |nodes: [usize; 4]| nodes.map(|node| (node + 1).to_string()).join(" ") + " 0\n";
+    // The upper cube is the lower one mirrored along x.
+    let upper = kuhn.map(|cell| cell.map(|node| (node ^ 1) + 4));
+    let cells: String = kuhn.into_iter().chain(upper).map(cell).collect();
+    format!("MeshVersionFormatted 2\nDimension 3\nVertices\n12\n{points}Tetrahedra\n12\n{cells}End\n")
+}
+
+#[test]
+fn what_the_check_refuses_can_be_accepted_by_its_name() {
+    let case = |accept: &str| {
+        let case = format!(
+            "[mesh]\nfile = \"clash.mesh\"\n{accept}\n[equation]\nsource = 1\n[[boundary]]\nwhere = \"z < 1e-9\"\n\
+             dirichlet = 0\n[solver]\ndevice = \"cpu\"\n"
+        );
+        let workplace = Workplace::new(&case);
+        std::fs::write(workplace.path("clash.mesh"), clashing_mesh()).unwrap();
+        workplace
+    };
+    let said = case("").refusal(&[], 2);
+    assert!(said.contains("overlap without coinciding"), "{said}");
+    assert!(said.contains("accept = [\"overlapping-facets\"] takes it as it is"), "{said}");
+    let said = case("accept = [\"gap\"]").refusal(&[], 2);
+    assert!(said.contains("overlap without coinciding"), "{said}");
+    let said = case("accept = [\"overlaping-facets\"]").refusal(&[], 2);
+    assert!(
+        said.contains("`overlaping-facets`") && said.contains("did you mean `overlapping-facets`?"),
+        "{said}"
+    );
+    let report = case("accept = [\"overlapping-facets\"]").report(&[], 0);
+    let warning = report["warnings"][0].as_str().unwrap().to_owned();
+    assert!(warning.starts_with("accepted (overlapping-facets): boundary facets of cells"), "{warning}");
+
+    let workplace = case("");
+    let check = |accept: &[&str]| {
+        let arguments = [&["mesh", "check", "clash.mesh"], accept].concat();
+        femtile().current_dir(workplace.folder.path()).args(arguments).output().unwrap()
+    };
+    let refused = check(&[]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("--accept"), "{}", text(&refused.stderr));
+    let accepted = check(&["--accept", "overlapping-facets,gap"]);
+    assert!(
+        accepted.status.success()
+            && text(&accepted.stdout).contains("warning   accepted (overlapping-facets)")
+    );
+    assert_eq!(check(&["--accept", "everything"]).status.code(), Some(2));
+}

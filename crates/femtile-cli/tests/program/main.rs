@@ -4,6 +4,7 @@ mod bad_input;
 mod behaviour;
 mod common;
 mod examples;
+mod memory;
 mod reproduce;
 mod spmv;
 mod tridiagonal;

@@ -1,5 +1,6 @@
 use super::half_facets::{FacetVisitor, HalfFacet, visit_facets};
 use crate::Mesh;
+use crate::interrupt::Interrupt;
 
 /// The facets that belong to one cell only: the boundary of the mesh.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -67,6 +68,6 @@ pub fn boundary_facets(mesh: &Mesh) -> BoundaryFacets {
             }
         }
     }
-    let found: Vec<Unshared> = visit_facets(mesh);
+    let found: Vec<Unshared> = visit_facets(mesh, Interrupt::NEVER);
     BoundaryFacets::collect(mesh, found.into_iter().flat_map(|part| part.0).collect())
 }

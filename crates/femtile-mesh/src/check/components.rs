@@ -1,4 +1,8 @@
 use crate::Mesh;
+use crate::interrupt::Interrupt;
+
+/// Groups that are joined before the next question whether to go on.
+const GROUPS_PER_BLOCK: usize = 1 << 20;
 
 /// The connected parts of a mesh; cells are connected when they share a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,13 +18,14 @@ pub struct Components {
 /// # Cost
 /// One pass over the cells, nearly linear; four bytes a node.
 pub fn components(mesh: &Mesh) -> Components {
-    connect(mesh.n_nodes(), mesh.kind.n_nodes(), &mesh.cells)
+    connect(mesh.n_nodes(), mesh.kind.n_nodes(), &mesh.cells, Interrupt::NEVER)
 }
 
-/// Parts of `n_nodes` nodes that groups of `n` indices join.
-pub(super) fn connect(n_nodes: usize, n: usize, groups: &[u32]) -> Components {
+/// Parts of `n_nodes` nodes that groups of `n` indices join; after an interrupt groups are missing.
+pub(super) fn connect(n_nodes: usize, n: usize, groups: &[u32], interrupt: Interrupt<'_>) -> Components {
     let mut parent = vec![u32::MAX; n_nodes];
-    for group in groups.chunks_exact(n) {
+    let blocks = groups.chunks(n * GROUPS_PER_BLOCK).take_while(|_| !interrupt.is_set());
+    for group in blocks.flat_map(|block| block.chunks_exact(n)) {
         let mut root = find(&mut parent, group[0]);
         for &node in &group[1..] {
             let other = find(&mut parent, node);

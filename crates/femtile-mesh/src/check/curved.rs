@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use super::CheckError;
 use super::geometry::{CELLS_PER_BLOCK, Shapes, cross, dot, square_of, turn_over};
+use crate::interrupt::Interrupt;
 use crate::tensor::{apply, evenly_spaced};
 use crate::{CellKind, Curved, Mesh};
 
@@ -152,7 +153,7 @@ fn extent(columns: &[[f64; 3]; 3]) -> f64 {
 /// # Errors
 /// [`CheckError::Degenerate`] names the first cell whose measure is zero up to rounding, [`CheckError::Folded`] the
 /// first whose Jacobian is not positive at one of $g + 1$ Gauss points an axis.
-pub(super) fn orient(mesh: &mut Mesh) -> Option<Result<Shapes, CheckError>> {
+pub(super) fn orient(mesh: &mut Mesh, interrupt: Interrupt<'_>) -> Option<Result<Shapes, CheckError>> {
     let (kind, curved) = (mesh.kind, mesh.curved.as_mut()?);
     let (n, n_points) = (kind.n_nodes(), curved.n_points(kind.dimension()));
     let Curved { order, points, cells } = curved;
@@ -163,6 +164,9 @@ pub(super) fn orient(mesh: &mut Mesh) -> Option<Result<Shapes, CheckError>> {
         .zip(cells.par_chunks_mut(CELLS_PER_BLOCK * n_points))
         .enumerate()
         .map(|(block, (corners, cells))| {
+            if interrupt.is_set() {
+                return Err(CheckError::Interrupted);
+            }
             let first = block * CELLS_PER_BLOCK;
             let mut total = Shapes::new(first);
             let both = corners.chunks_exact_mut(n).zip(cells.chunks_exact_mut(n_points));

@@ -1,4 +1,14 @@
+use super::Finding;
 use crate::MeshError;
+
+/// The most cells that a message lists.
+const MAX_LISTED: usize = 8;
+
+fn listed(cells: &[usize]) -> String {
+    let mut text: Vec<String> = cells.iter().take(MAX_LISTED).map(usize::to_string).collect();
+    text.extend((cells.len() > MAX_LISTED).then(|| "…".into()));
+    text.join(", ")
+}
 
 /// Why a mesh is refused; cells and nodes are counted from 0, as the mesh stands after its repairs.
 #[derive(Debug, thiserror::Error)]
@@ -65,8 +75,9 @@ pub enum CheckError {
     },
     /// A facet belongs to more than two cells.
     #[error(
-        "the facet with nodes {nodes:?} near {at:?} is shared by {} cells, {cells:?}; a facet joins two at most, so some of them overlap",
-        cells.len()
+        "the facet with nodes {nodes:?} near {at:?} is shared by {} cells, {}; a facet joins two at most, so some of them overlap",
+        cells.len(),
+        listed(cells)
     )]
     SharedFacet {
         /// Nodes of the facet.
@@ -102,4 +113,37 @@ pub enum CheckError {
         /// Centroid of the first cell's facet.
         at: [f64; 3],
     },
+    /// Thin gaps that are not by themselves.
+    #[error(
+        "thin gaps ({n}) lie side by side, the first beside cell {cell} near {at:?} with a longest edge of {longest_edge:.2e}: \
+         neighbours cut their common faces along different diagonals, and nothing flows between them; make the mesh anew \
+         so that neighbouring cells share whole facets"
+    )]
+    Gaps {
+        /// How many.
+        n: usize,
+        /// A cell at the first.
+        cell: usize,
+        /// Middle of the first.
+        at: [f64; 3],
+        /// Its longest edge.
+        longest_edge: f64,
+    },
+    /// Whoever asked for the check wanted it to end.
+    #[error("the mesh check was interrupted")]
+    Interrupted,
+}
+
+impl CheckError {
+    /// The name under which the settings accept it, if they can.
+    pub const fn finding(&self) -> Option<Finding> {
+        match self {
+            Self::DuplicateCells { .. } => Some(Finding::DuplicateCells),
+            Self::SharedFacet { .. } => Some(Finding::SharedFacet),
+            Self::FoldedCells { .. } => Some(Finding::FoldedCells),
+            Self::OverlappingFacets { .. } => Some(Finding::OverlappingFacets),
+            Self::Gaps { .. } => Some(Finding::Gap),
+            _ => None,
+        }
+    }
 }

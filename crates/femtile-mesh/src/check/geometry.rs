@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::CheckError;
+use crate::interrupt::Interrupt;
 use crate::{CellKind, Mesh};
 
 /// Cells summed together; sums do not depend on the number of threads.
@@ -62,9 +63,9 @@ impl Shapes {
 ///
 /// # Errors
 /// [`CheckError::Degenerate`] names the first cell whose measure is zero up to rounding, [`CheckError::Folded`] the
-/// first quadrilateral or hexahedron whose Jacobian has not one sign at its Gauss points.
-pub(super) fn orient(mesh: &mut Mesh) -> Result<Shapes, CheckError> {
-    if let Some(shapes) = super::curved::orient(mesh) {
+/// first quadrilateral or hexahedron whose Jacobian has not one sign at its Gauss points; [`CheckError::Interrupted`].
+pub(super) fn orient(mesh: &mut Mesh, interrupt: Interrupt<'_>) -> Result<Shapes, CheckError> {
+    if let Some(shapes) = super::curved::orient(mesh, interrupt) {
         return shapes;
     }
     let (kind, points) = (mesh.kind, &mesh.points);
@@ -73,7 +74,10 @@ pub(super) fn orient(mesh: &mut Mesh) -> Result<Shapes, CheckError> {
         .cells
         .par_chunks_mut(CELLS_PER_BLOCK * n)
         .enumerate()
-        .map(|(block, cells)| orient_block(kind, points, cells, block * CELLS_PER_BLOCK))
+        .map(|(block, cells)| match interrupt.is_set() {
+            true => Err(CheckError::Interrupted),
+            false => orient_block(kind, points, cells, block * CELLS_PER_BLOCK),
+        })
         .collect();
     let mut total = Shapes::sum(blocks)?;
     if kind == CellKind::Tetrahedron {

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rayon::prelude::*;
 
+use crate::interrupt::Interrupt;
 use crate::{CellKind, Mesh};
 
 /// Half-facets held at once by all threads together: 64 MiB of them for tetrahedra.
@@ -50,21 +51,26 @@ pub(super) trait FacetVisitor: Default + Send {
 
 /// Shows every facet of the mesh to a visitor and returns the visitors in the order of their ranges.
 ///
-/// What the visitors saw, read one after another, does not depend on the number of threads.
+/// What the visitors saw, read one after another, does not depend on the number of threads. After an interrupt
+/// facets are missing.
 ///
 /// # Cost
 /// $O(n \log d)$ for $n$ half-facets and $d$ of them at a node; [`BUDGET`] half-facets and four bytes
 /// a node beyond the mesh. A node that is the smallest of more half-facets than that needs room for them.
-pub(super) fn visit_facets<V: FacetVisitor>(mesh: &Mesh) -> Vec<V> {
+pub(super) fn visit_facets<V: FacetVisitor>(mesh: &Mesh, interrupt: Interrupt<'_>) -> Vec<V> {
     match mesh.kind {
-        CellKind::Segment => visit_with_budget::<0, V>(mesh, BUDGET),
-        CellKind::Triangle | CellKind::Quadrilateral => visit_with_budget::<1, V>(mesh, BUDGET),
-        CellKind::Tetrahedron => visit_with_budget::<2, V>(mesh, BUDGET),
-        CellKind::Hexahedron => visit_with_budget::<3, V>(mesh, BUDGET),
+        CellKind::Segment => visit_with_budget::<0, V>(mesh, BUDGET, interrupt),
+        CellKind::Triangle | CellKind::Quadrilateral => visit_with_budget::<1, V>(mesh, BUDGET, interrupt),
+        CellKind::Tetrahedron => visit_with_budget::<2, V>(mesh, BUDGET, interrupt),
+        CellKind::Hexahedron => visit_with_budget::<3, V>(mesh, BUDGET, interrupt),
     }
 }
 
-fn visit_with_budget<const K: usize, V: FacetVisitor>(mesh: &Mesh, budget: usize) -> Vec<V> {
+fn visit_with_budget<const K: usize, V: FacetVisitor>(
+    mesh: &Mesh,
+    budget: usize,
+    interrupt: Interrupt<'_>,
+) -> Vec<V> {
     let n_lanes = rayon::current_num_threads().max(1);
     let plan = Plan::new(mesh, (budget / n_lanes).max(1));
     let per_lane = plan.ranges.len().div_ceil(n_lanes).max(1);
@@ -73,7 +79,7 @@ fn visit_with_budget<const K: usize, V: FacetVisitor>(mesh: &Mesh, budget: usize
         .map(|ranges| {
             let mut visitor = V::default();
             let (mut facets, mut ends) = (Vec::<HalfFacet<K>>::new(), Vec::new());
-            for range in ranges {
+            for range in ranges.iter().take_while(|_| !interrupt.is_set()) {
                 gather(mesh, &plan, range, &mut facets, &mut ends);
                 visit_range(mesh, &mut facets, &ends, &mut visitor);
             }
@@ -272,6 +278,7 @@ mod tests {
     use super::{FacetVisitor, HalfFacet, visit_with_budget};
     use crate::Mesh;
     use crate::generate::{BoxConfig, BoxSplit, SquareConfig, box_mesh, square};
+    use crate::interrupt::Interrupt;
 
     #[derive(Default)]
     struct Groups(Vec<Vec<(u32, u8, bool)>>);
@@ -285,7 +292,7 @@ mod tests {
     fn assert_independent_of_the_budget<const K: usize>(mesh: &Mesh) {
         let groups = |budget, threads| -> Vec<_> {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            let parts = pool.install(|| visit_with_budget::<K, Groups>(mesh, budget));
+            let parts = pool.install(|| visit_with_budget::<K, Groups>(mesh, budget, Interrupt::NEVER));
             parts.into_iter().flat_map(|part| part.0).collect()
         };
         let whole = groups(usize::MAX, 1);

@@ -1,10 +1,10 @@
 //! What a mesh must satisfy before anything is solved on it: faults found, repaired or refused.
 
 mod boundary;
-mod clash;
 mod components;
 mod curved;
 mod error;
+mod finding;
 mod geometry;
 mod half_facets;
 mod nodes;
@@ -12,34 +12,52 @@ mod overlap;
 mod report;
 mod sharing;
 mod surface;
+mod voids;
 
 use rayon::prelude::*;
 
 pub use boundary::{BoundaryFacets, boundary_facets};
 pub use components::{Components, components};
 pub use error::CheckError;
+pub use finding::Finding;
 pub use report::{CheckConfig, CheckReport};
 
-use crate::{Mesh, MeshError};
+use crate::interrupt::Interrupt;
+use crate::{IsInterrupted, Mesh, MeshError};
 use nodes::Duplicates;
+use overlap::Identity;
+use voids::{Side, Void};
 
 /// Checks a mesh, repairs what can be repaired safely, and reports what it found.
 ///
 /// Repaired: cells of negative orientation are turned over, nodes without a cell are dropped (fields
-/// and facets follow), coinciding nodes are merged on request. Only warned of: slivers, cracks, several
-/// parts. Everything else that would make a solution wrong is refused. `docs/mesh-check.md` explains
-/// each finding. The report does not depend on the number of threads.
+/// and facets follow), coinciding nodes are merged on request. Only warned of: slivers, lone gaps, cracks, several
+/// parts, and what the settings accept. Everything else that would make a solution wrong is refused.
+/// `docs/mesh-check.md` explains each finding. The report does not depend on the number of threads.
 ///
 /// # Cost
 /// A few passes over the cells; beyond the mesh 16 bytes a node and 64 MiB.
 /// # Errors
 /// [`CheckError`] names the cells that make the mesh unusable; repairs made before stay made.
 pub fn check(mesh: &mut Mesh, config: &CheckConfig) -> Result<CheckReport, CheckError> {
+    check_interruptible(mesh, config, None)
+}
+
+/// As [`check`], and asks `is_interrupted` many times a second whether to end.
+///
+/// # Errors
+/// As [`check`]; [`CheckError::Interrupted`].
+pub fn check_interruptible(
+    mesh: &mut Mesh,
+    config: &CheckConfig,
+    is_interrupted: IsInterrupted<'_>,
+) -> Result<CheckReport, CheckError> {
     for (field, value) in [("tolerance", config.tolerance), ("sliver_quality", config.sliver_quality)] {
         if !(value.is_finite() && value >= 0.0) {
             return Err(CheckError::Setting { field, value });
         }
     }
+    let interrupt = Interrupt(is_interrupted);
     mesh.validate()?;
     if mesh.n_cells() > u32::MAX as usize {
         let message = format!("{} cells; at most {} can be numbered", mesh.n_cells(), u32::MAX);
@@ -47,7 +65,9 @@ pub fn check(mesh: &mut Mesh, config: &CheckConfig) -> Result<CheckReport, Check
     }
     refuse_repeated_nodes(mesh, false)?;
     let (n_orphans, n_stray) = nodes::drop_orphans(mesh);
-    let mut duplicates = nodes::find_duplicates(&mesh.points, config.tolerance * diagonal(&mesh.points));
+    go_on(interrupt)?;
+    let tolerance = config.tolerance * diagonal(&mesh.points);
+    let mut duplicates = nodes::find_duplicates(&mesh.points, tolerance);
     let mut n_merged = 0;
     if config.merge_duplicates && !duplicates.is_empty() {
         nodes::merge(mesh, &duplicates);
@@ -55,11 +75,21 @@ pub fn check(mesh: &mut Mesh, config: &CheckConfig) -> Result<CheckReport, Check
         refuse_repeated_nodes(mesh, true)?;
         nodes::drop_orphans(mesh);
         n_merged = std::mem::take(&mut duplicates).len();
+    } else if !duplicates.is_empty() {
+        duplicates = nodes::without_neighbours(mesh, duplicates, tolerance);
     }
-    let shapes = geometry::orient(mesh)?;
-    let (boundary, parts) = rayon::join(|| sharing::boundary_of_sound(mesh), || components(mesh).count);
-    let boundary = boundary?;
-    refuse_overlaps(mesh, &boundary, &duplicates)?;
+    go_on(interrupt)?;
+    let shapes = geometry::orient(mesh, interrupt)?;
+    let (shared, parts) = rayon::join(
+        || sharing::boundary(mesh, interrupt),
+        || components::connect(mesh.n_nodes(), mesh.kind.n_nodes(), &mesh.cells, interrupt).count,
+    );
+    go_on(interrupt)?;
+    let (boundary, findings) = shared;
+    let mut accepted = settle(findings, config)?;
+    let (gaps, findings) = overlaps(mesh, &boundary, &duplicates, interrupt);
+    go_on(interrupt)?;
+    accepted.extend(settle(findings, config)?);
     let mut report = CheckReport {
         n_orphans,
         n_merged,
@@ -68,12 +98,32 @@ pub fn check(mesh: &mut Mesh, config: &CheckConfig) -> Result<CheckReport, Check
         n_components: parts,
         n_boundary_facets: boundary.len(),
         n_boundary_components: surface::n_components(mesh, &boundary),
+        n_gaps: gaps.len(),
         n_pinched: surface::n_pinched(mesh, &boundary),
         n_tagged_inside: n_stray + surface::n_tagged_inside(mesh, &boundary),
+        warnings: accepted,
         ..CheckReport::new(mesh, &shapes)
     };
-    report.write_warnings(config.sliver_quality, duplicates.first().copied());
+    report.write_warnings(config.sliver_quality, duplicates.first().copied(), gaps.first());
     Ok(report)
+}
+
+fn go_on(interrupt: Interrupt<'_>) -> Result<(), CheckError> {
+    if interrupt.is_set() { Err(CheckError::Interrupted) } else { Ok(()) }
+}
+
+/// Warnings for the findings that are accepted; the first other one is the error.
+fn settle(findings: Vec<CheckError>, config: &CheckConfig) -> Result<Vec<String>, CheckError> {
+    let mut accepted = Vec::new();
+    for error in findings {
+        match error.finding() {
+            Some(finding) if config.accept.contains(&finding) => {
+                accepted.push(format!("accepted ({}): {error}", finding.name()));
+            }
+            _ => return Err(error),
+        }
+    }
+    Ok(accepted)
 }
 
 fn refuse_repeated_nodes(mesh: &Mesh, after_merge: bool) -> Result<(), CheckError> {
@@ -89,21 +139,49 @@ fn refuse_repeated_nodes(mesh: &Mesh, after_merge: bool) -> Result<(), CheckErro
     }
 }
 
-fn refuse_overlaps(
+/// Lone gaps, which are warned of, and what is refused where boundary facets meet that are not the same.
+fn overlaps(
     mesh: &Mesh,
     boundary: &BoundaryFacets,
     duplicates: &Duplicates,
-) -> Result<(), CheckError> {
+    interrupt: Interrupt<'_>,
+) -> (Vec<Void>, Vec<CheckError>) {
     let representative = |node| nodes::representative(duplicates, node);
-    let pair = overlap::overlapping_facets(mesh, boundary, representative);
-    let Some((a, b)) = pair.or_else(|| clash::clashing_facets(mesh, boundary, representative)) else {
-        return Ok(());
+    let voids = voids::voids(mesh, boundary, &representative);
+    let (lone, others): (Vec<Void>, Vec<Void>) = voids.into_iter().partition(|void| void.is_lone);
+    let numbered = lone.iter().enumerate();
+    let mut of_gaps: Vec<_> = numbered.flat_map(|(i, gap)| gap.facets.map(|facet| (facet, i))).collect();
+    of_gaps.sort_unstable();
+    let gap_of = |facet| {
+        let found = of_gaps.binary_search_by_key(&facet, |&(facet, _)| facet);
+        found.ok().map(|place| of_gaps[place].1)
     };
-    Err(CheckError::OverlappingFacets {
-        first: boundary.cells[a] as usize,
-        second: boundary.cells[b] as usize,
-        at: geometry::centroid(&mesh.points, boundary.facet(a)),
-    })
+    let identity = Identity {
+        representative: &representative,
+        has_duplicates: !duplicates.is_empty(),
+        share_a_gap: &|a, b| gap_of(a).is_some_and(|gap| gap_of(b) == Some(gap)),
+    };
+    let overlapping = overlap::overlapping_facets(mesh, boundary, &identity, interrupt);
+    let (overlaps, gaps): (Vec<Void>, Vec<Void>) =
+        others.into_iter().partition(|void| void.side == Side::Overlap);
+    let of_void = |void: &Void| {
+        let [first, rest @ ..] = void.facets;
+        let other = rest.into_iter().find(|&facet| boundary.cells[facet] != boundary.cells[first]);
+        (first, other.unwrap_or(first))
+    };
+    let overlapping =
+        overlapping.or_else(|| overlaps.first().map(of_void)).map(|(a, b)| CheckError::OverlappingFacets {
+            first: boundary.cells[a] as usize,
+            second: boundary.cells[b] as usize,
+            at: geometry::centroid(&mesh.points, boundary.facet(a)),
+        });
+    let gaps = gaps.first().map(|gap| CheckError::Gaps {
+        n: gaps.len(),
+        cell: boundary.cells[gap.facets[0]] as usize,
+        at: gap.at,
+        longest_edge: gap.longest_edge,
+    });
+    (lone, overlapping.into_iter().chain(gaps).collect())
 }
 
 /// Length of the diagonal of the box around all nodes.

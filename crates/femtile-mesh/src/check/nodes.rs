@@ -82,6 +82,22 @@ pub(super) fn find_duplicates(points: &[[f64; 3]], tolerance: f64) -> Duplicates
     duplicates
 }
 
+/// The duplicates but those that only seem to coincide because cells are small beside the mesh: nodes count as one within
+/// a tenth of the shortest edge at most.
+pub(super) fn without_neighbours(mesh: &Mesh, duplicates: Duplicates, tolerance: f64) -> Duplicates {
+    let of_cell = |nodes: &[u32]| {
+        let point = |i: usize| mesh.points[nodes[i] as usize];
+        let squares = (0..nodes.len()).flat_map(|i| (0..i).map(move |j| (i, j)));
+        squares.map(|(i, j)| square_of(sub(point(i), point(j)))).fold(f64::INFINITY, f64::min)
+    };
+    let cells = mesh.cells.par_chunks_exact(mesh.kind.n_nodes());
+    let shortest = cells.map(of_cell).reduce(|| f64::INFINITY, f64::min).sqrt();
+    match 0.1 * shortest < tolerance {
+        true => find_duplicates(&mesh.points, 0.1 * shortest),
+        false => duplicates,
+    }
+}
+
 /// Ascending nodes that share a bucket, or a bucket's margin, with another node.
 fn crowded_nodes(points: &[[f64; 3]], tolerance: f64) -> Vec<u32> {
     let indexed = points.par_iter().zip(0..points.len() as u32);

@@ -9,9 +9,13 @@ use super::boundary::BoundaryFacets;
 use super::geometry::{cross, dot, square_of, sub};
 use super::nodes::hash;
 use crate::Mesh;
+use crate::interrupt::Interrupt;
 
 /// How far facets may be apart, or must overlap, in units of their size.
 const TOLERANCE: f64 = 1e-6;
+
+/// The same in units of the height of their cells and of their own width, which are smaller where cells are flat.
+const TOLERANCE_ACROSS: f64 = 1e-3;
 
 /// The most corners that a facet has.
 const MAX_CORNERS: usize = 4;
@@ -27,6 +31,18 @@ struct Patch {
     /// Unit normal, outwards.
     normal: [f64; 3],
     size: f64,
+    /// How far the facet's cell reaches behind it.
+    height: f64,
+}
+
+/// Which facets stand for which.
+pub(super) struct Identity<'a> {
+    /// Gives nodes that coincide the same number, so that a crack is no overlap.
+    pub representative: &'a (dyn Fn(u32) -> u32 + Sync),
+    /// Whether any nodes coincide.
+    pub has_duplicates: bool,
+    /// Whether two facets enclose the same gap.
+    pub share_a_gap: &'a (dyn Fn(usize, usize) -> bool + Sync),
 }
 
 /// The overlapping pair of facets (smaller, larger) that comes first, of straight cells.
@@ -34,20 +50,24 @@ struct Patch {
 /// Facets of curved cells are not compared: their corners do not say whether they meet in between. Neither do faces of
 /// hexahedra count that lie in no common plane.
 ///
-/// `representative` gives nodes that coincide the same number, so that a crack is no overlap.
+/// After an interrupt pairs are missing.
 ///
 /// # Cost
-/// $O(n \log n)$ for $n$ facets of similar shape, a few hundred bytes each.
+/// $O(n \log n)$ for $n$ facets of similar shape, any number of them in the same place; a few hundred bytes each.
 pub(super) fn overlapping_facets(
     mesh: &Mesh,
     boundary: &BoundaryFacets,
-    representative: impl Fn(u32) -> u32 + Sync,
+    identity: &Identity<'_>,
+    interrupt: Interrupt<'_>,
 ) -> Option<(usize, usize)> {
     if mesh.curved.is_some() {
         return None;
     }
-    let patches: Vec<Patch> =
-        (0..boundary.len()).into_par_iter().filter_map(|i| patch(mesh, boundary.facet(i), i)).collect();
+    let facets = match identity.has_duplicates {
+        true => different_facets(boundary, identity.representative),
+        false => (0..boundary.len()).collect(),
+    };
+    let patches: Vec<Patch> = facets.into_par_iter().filter_map(|i| patch(mesh, boundary, i)).collect();
     let mut buckets: Vec<(u64, u32)> = patches
         .par_iter()
         .zip(0..patches.len() as u32)
@@ -59,19 +79,26 @@ pub(super) fn overlapping_facets(
         let (a, b) = (&patches[a as usize], &patches[b as usize]);
         let pair = (a.facet.min(b.facet) as usize, a.facet.max(b.facet) as usize);
         let overlap = may_overlap(a, b)
-            && !is_legitimate(boundary, &representative, pair)
+            && !is_legitimate(boundary, identity, pair)
             && cover_each_other((a, &corners(mesh, boundary, a)), (b, &corners(mesh, boundary, b)));
         overlap.then_some(pair)
     };
-    let alike = groups.par_iter().flat_map_iter(|group| {
-        (1..group.len()).flat_map(move |i| group[..i].iter().map(move |other| (group[i].1, other.1)))
-    });
-    let among_alike = alike.filter_map(|(a, b)| compare(a, b)).min();
+    let first_of_group = |group: &&[(u64, u32)]| {
+        let mut members: Vec<u32> = group.iter().map(|&(_, i)| i).collect();
+        if interrupt.is_set() {
+            members.clear();
+        }
+        near_pairs(&patches, &mut members).filter_map(|(a, b)| compare(a, b)).min()
+    };
+    let among_alike = groups.par_iter().filter_map(first_of_group).min();
 
     let mut levels: Vec<i32> = patches.iter().map(|patch| patch.level).collect();
     levels.sort_unstable();
     levels.dedup();
     let first_coarser = |(patch, i): (&Patch, u32)| {
+        if levels.last() == Some(&patch.level) || interrupt.is_set() {
+            return None;
+        }
         let coarser = levels.iter().filter(|&&level| level > patch.level);
         let others = coarser.flat_map(|&level| touched(patch, level)).flat_map(|bucket| {
             let start = groups.partition_point(|group| group[0].0 < bucket);
@@ -83,20 +110,70 @@ pub(super) fn overlapping_facets(
     among_alike.into_iter().chain(indexed.filter_map(first_coarser).min()).min()
 }
 
-/// Whether two facets are the faces of a crack, or of a cell so flat that its own facets meet.
-fn is_legitimate(
-    boundary: &BoundaryFacets,
-    representative: impl Fn(u32) -> u32,
-    (a, b): (usize, usize),
-) -> bool {
-    let nodes = |facet| {
-        let mut nodes = [u32::MAX; MAX_CORNERS];
-        let given = boundary.facet(facet).iter();
-        nodes.iter_mut().zip(given).for_each(|(to, &node)| *to = representative(node));
-        nodes.sort_unstable();
-        nodes
+/// Pairs of patches whose boxes meet along one axis: the one on which boxes are smallest beside the whole of them.
+fn near_pairs<'a>(patches: &'a [Patch], members: &'a mut [u32]) -> impl Iterator<Item = (u32, u32)> + 'a {
+    let spread = |axis: usize| {
+        let (mut low, mut high, mut sum) = (f64::INFINITY, f64::NEG_INFINITY, 0.0);
+        for patch in members.iter().map(|&i| &patches[i as usize]) {
+            (low, high) = (low.min(patch.lower[axis]), high.max(patch.upper[axis]));
+            sum += patch.upper[axis] - patch.lower[axis];
+        }
+        (high - low) / sum
     };
-    boundary.cells[a] == boundary.cells[b] || nodes(a) == nodes(b)
+    let axis = (0..3).max_by(|&a, &b| spread(a).total_cmp(&spread(b))).unwrap_or(0);
+    let lower = move |i: u32| patches[i as usize].lower[axis];
+    members.sort_unstable_by(|&a, &b| lower(a).total_cmp(&lower(b)));
+    let members = &*members;
+    members.iter().enumerate().flat_map(move |(place, &i)| {
+        let upper = patches[i as usize].upper[axis];
+        members[place + 1..].iter().take_while(move |&&j| lower(j) <= upper).map(move |&j| (i, j))
+    })
+}
+
+/// Of the facets with the same nodes and the same side the first ones of two cells, which stand for all.
+fn different_facets(boundary: &BoundaryFacets, representative: &(dyn Fn(u32) -> u32 + Sync)) -> Vec<usize> {
+    let mut keys: Vec<_> = (0..boundary.len())
+        .into_par_iter()
+        .map(|facet| {
+            (sorted_nodes(boundary, representative, facet), is_odd(boundary, representative, facet), facet)
+        })
+        .collect();
+    keys.par_sort_unstable();
+    let mut kept = Vec::with_capacity(keys.len());
+    for alike in keys.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+        let first = alike[0].2;
+        kept.push(first);
+        let is_other = |&&(_, _, facet): &&(_, _, usize)| boundary.cells[facet] != boundary.cells[first];
+        kept.extend(alike.iter().find(is_other).map(|&(_, _, facet)| facet));
+    }
+    kept.sort_unstable();
+    kept
+}
+
+fn sorted_nodes(
+    boundary: &BoundaryFacets,
+    representative: &(dyn Fn(u32) -> u32 + Sync),
+    facet: usize,
+) -> [u32; MAX_CORNERS] {
+    let mut nodes = [u32::MAX; MAX_CORNERS];
+    nodes.iter_mut().zip(boundary.facet(facet)).for_each(|(to, &node)| *to = representative(node));
+    nodes.sort_unstable();
+    nodes
+}
+
+/// Which way round the nodes of a facet are listed; facets of the same nodes that look opposite ways differ.
+fn is_odd(boundary: &BoundaryFacets, representative: &(dyn Fn(u32) -> u32 + Sync), facet: usize) -> bool {
+    let nodes = boundary.facet(facet);
+    let n = nodes.len();
+    let node = |i: usize| representative(nodes[i % n]);
+    let start = (0..n).min_by_key(|&i| node(i)).unwrap_or(0);
+    if n == 2 { start == 1 } else { node(start + 1) > node(start + n - 1) }
+}
+
+/// Whether two facets are the faces of a crack or of a gap, or of a cell so flat that its own facets meet.
+fn is_legitimate(boundary: &BoundaryFacets, identity: &Identity<'_>, (a, b): (usize, usize)) -> bool {
+    let nodes = |facet| sorted_nodes(boundary, identity.representative, facet);
+    boundary.cells[a] == boundary.cells[b] || nodes(a) == nodes(b) || (identity.share_a_gap)(a, b)
 }
 
 /// Corners of a facet in their order around it, which begins again where there are fewer.
@@ -105,7 +182,8 @@ fn corners(mesh: &Mesh, boundary: &BoundaryFacets, patch: &Patch) -> Corners {
     std::array::from_fn(|i| mesh.points[nodes[i % nodes.len()] as usize])
 }
 
-fn patch(mesh: &Mesh, nodes: &[u32], facet: usize) -> Option<Patch> {
+fn patch(mesh: &Mesh, boundary: &BoundaryFacets, facet: usize) -> Option<Patch> {
+    let nodes = boundary.facet(facet);
     let p = |i: usize| mesh.points[nodes[i] as usize];
     let (mut lower, mut upper) = (p(0), p(0));
     for i in 1..nodes.len() {
@@ -117,6 +195,8 @@ fn patch(mesh: &Mesh, nodes: &[u32], facet: usize) -> Option<Patch> {
     let a = sub(p(1), p(0));
     let normal = if nodes.len() == 2 { [a[1], -a[0], 0.0] } else { cross(a, sub(p(2), p(0))) };
     let length = square_of(normal).sqrt();
+    let depth = |&node: &u32| dot(normal, sub(mesh.points[node as usize], p(0))).abs() / length;
+    let cell = mesh.cell(boundary.cells[facet] as usize);
     // A facet without extent or normal covers nothing.
     (size > 0.0 && length > 0.0).then(|| Patch {
         facet: facet as u32,
@@ -125,6 +205,7 @@ fn patch(mesh: &Mesh, nodes: &[u32], facet: usize) -> Option<Patch> {
         upper: upper.map(|x| x + TOLERANCE * size),
         normal: normal.map(|x| x / length),
         size,
+        height: cell.iter().map(depth).fold(0.0, f64::max),
     })
 }
 
@@ -145,12 +226,16 @@ fn may_overlap(a: &Patch, b: &Patch) -> bool {
 
 /// Whether two facets lie in one plane (line) and overlap by more than the tolerance.
 ///
+/// Where cells are flat, so that opposite sides of one layer are nearer than the tolerance, their own height and width
+/// count.
+///
 /// Separating axes: the facets are apart when their shadows on the normal of some edge are.
 fn cover_each_other((a, a_points): (&Patch, &Corners), (b, b_points): (&Patch, &Corners)) -> bool {
     let slack = TOLERANCE * a.size.min(b.size);
+    let across = slack.min(TOLERANCE_ACROSS * a.height.min(b.height));
     let (larger, origin, points) =
         if a.size >= b.size { (a, a_points[0], b_points) } else { (b, b_points[0], a_points) };
-    if points.iter().any(|&p| dot(larger.normal, sub(p, origin)).abs() > slack) {
+    if points.iter().any(|&p| dot(larger.normal, sub(p, origin)).abs() > across) {
         return false;
     }
     let axes = [(a, a_points), (b, b_points)].into_iter().flat_map(|(patch, points)| {
@@ -168,6 +253,7 @@ fn cover_each_other((a, a_points): (&Patch, &Corners), (b, b_points): (&Patch, &
             )
         };
         let ((a_low, a_high), (b_low, b_high)) = (shadow(a_points), shadow(b_points));
-        a_high.min(b_high) - a_low.max(b_low) > slack
+        let width = (a_high - a_low).min(b_high - b_low);
+        a_high.min(b_high) - a_low.max(b_low) > slack.min(TOLERANCE_ACROSS * width)
     })
 }

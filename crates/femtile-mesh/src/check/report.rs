@@ -1,4 +1,6 @@
+use super::Finding;
 use super::geometry::Shapes;
+use super::voids::Void;
 use crate::{CellKind, Mesh};
 
 /// What the check looks for and what it may repair.
@@ -10,11 +12,13 @@ pub struct CheckConfig {
     pub tolerance: f64,
     /// Cells of a quality below this are warned of as slivers.
     pub sliver_quality: f64,
+    /// Findings that become warnings where the mesh would be refused for them.
+    pub accept: Vec<Finding>,
 }
 
 impl Default for CheckConfig {
     fn default() -> Self {
-        Self { merge_duplicates: false, tolerance: 1e-10, sliver_quality: 0.02 }
+        Self { merge_duplicates: false, tolerance: 1e-10, sliver_quality: 0.02, accept: Vec::new() }
     }
 }
 
@@ -52,6 +56,8 @@ pub struct CheckReport {
     pub n_boundary_facets: usize,
     /// Connected parts of the boundary: one more than there are holes in a mesh of one part.
     pub n_boundary_components: usize,
+    /// Thin tetrahedra that are missing inside the mesh.
+    pub n_gaps: usize,
     /// Edges (of triangles: nodes) in which more than two boundary facets meet.
     pub n_pinched: usize,
     /// Tagged facets that do not lie on the boundary: interfaces, or facets that no cell has.
@@ -79,14 +85,20 @@ impl CheckReport {
             n_components: 0,
             n_boundary_facets: 0,
             n_boundary_components: 0,
+            n_gaps: 0,
             n_pinched: 0,
             n_tagged_inside: 0,
             warnings: Vec::new(),
         }
     }
 
-    /// Puts the counts into sentences; `first_duplicate` is a pair of coinciding nodes.
-    pub(super) fn write_warnings(&mut self, sliver_quality: f64, first_duplicate: Option<(u32, u32)>) {
+    /// Puts the counts into sentences; `first_duplicate` is a pair of coinciding nodes, `first_gap` one of the gaps.
+    pub(super) fn write_warnings(
+        &mut self,
+        sliver_quality: f64,
+        first_duplicate: Option<(u32, u32)>,
+        first_gap: Option<&Void>,
+    ) {
         let mut warn = |warning: String| self.warnings.push(warning);
         if self.n_flipped > 0 {
             warn(format!(
@@ -116,6 +128,16 @@ impl CheckReport {
             let (quality, cell, at) = (self.worst_quality, self.worst_cell, self.worst_at);
             warn(format!(
                 "cell {cell} near {at:?} is a sliver: quality {quality:.2e}; the solve may need many iterations"
+            ));
+        }
+        if let Some(Void { at, volume, longest_edge, .. }) = first_gap {
+            let (many, first) = match self.n_gaps {
+                1 => ("a gap".into(), ""),
+                n => (count(n, "gap"), "the first "),
+            };
+            warn(format!(
+                "{many} in the mesh, {first}near {at:?}, of volume {volume:.2e} and longest edge {longest_edge:.2e}: a thin \
+                 tetrahedron is missing there; nothing flows through it"
             ));
         }
         if self.n_pinched > 0 {

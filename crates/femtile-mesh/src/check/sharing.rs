@@ -5,6 +5,7 @@ use super::boundary::BoundaryFacets;
 use super::geometry::centroid;
 use super::half_facets::{FacetVisitor, HalfFacet, visit_facets};
 use crate::Mesh;
+use crate::interrupt::Interrupt;
 
 /// What was seen in a range of facets; of each kind of fault only the one with the smallest cells.
 #[derive(Default)]
@@ -55,40 +56,37 @@ fn sorted_nodes(mesh: &Mesh, cell: u32) -> Vec<u32> {
     nodes
 }
 
-/// The boundary of a mesh whose cells share their facets as they must.
+/// The boundary of a mesh, and how its cells share their facets otherwise than they must: at most one finding of each
+/// kind, [`CheckError::DuplicateCells`], [`CheckError::SharedFacet`] and, where cells are simplices and so their
+/// orientation is known, [`CheckError::FoldedCells`]; each names the smallest cells concerned.
 ///
-/// # Errors
-/// [`CheckError::DuplicateCells`], [`CheckError::SharedFacet`] or, where cells are simplices and so
-/// their orientation is known, [`CheckError::FoldedCells`]; each names the smallest cells concerned.
-pub(super) fn boundary_of_sound(mesh: &Mesh) -> Result<BoundaryFacets, CheckError> {
+/// After an interrupt facets and findings are missing.
+pub(super) fn boundary(mesh: &Mesh, interrupt: Interrupt<'_>) -> (BoundaryFacets, Vec<CheckError>) {
     let mut total = Sharing::default();
-    for part in visit_facets::<Sharing>(mesh) {
+    for part in visit_facets::<Sharing>(mesh, interrupt) {
         total.unshared.extend(part.unshared);
         part.duplicate.into_iter().for_each(|found| keep_smaller(&mut total.duplicate, found));
         part.folded.into_iter().for_each(|found| keep_smaller(&mut total.folded, found));
         part.crowded.into_iter().for_each(|found| keep_smaller(&mut total.crowded, found));
     }
     let at = |cell: u32| centroid(&mesh.points, mesh.cell(cell as usize));
-    if let Some((first, second)) = total.duplicate {
-        return Err(CheckError::DuplicateCells {
-            first: first as usize,
-            second: second as usize,
-            at: at(first),
-        });
-    }
-    if let Some((cells, local)) = total.crowded {
+    let duplicate = total.duplicate.map(|(first, second)| CheckError::DuplicateCells {
+        first: first as usize,
+        second: second as usize,
+        at: at(first),
+    });
+    let crowded = total.crowded.map(|(cells, local)| {
         let of_first = mesh.cell(cells[0] as usize);
         let nodes: Vec<u32> = mesh.kind.facets()[local as usize].iter().map(|&i| of_first[i]).collect();
-        return Err(CheckError::SharedFacet {
+        CheckError::SharedFacet {
             at: centroid(&mesh.points, &nodes),
             nodes,
             cells: cells.into_iter().map(|cell| cell as usize).collect(),
-        });
-    }
-    match total.folded.filter(|_| mesh.kind.is_simplex()) {
-        Some((first, second)) => {
-            Err(CheckError::FoldedCells { first: first as usize, second: second as usize, at: at(first) })
         }
-        None => Ok(BoundaryFacets::collect(mesh, total.unshared)),
-    }
+    });
+    let folded = total.folded.filter(|_| mesh.kind.is_simplex()).map(|(first, second)| {
+        CheckError::FoldedCells { first: first as usize, second: second as usize, at: at(first) }
+    });
+    let findings = duplicate.into_iter().chain(crowded).chain(folded).collect();
+    (BoundaryFacets::collect(mesh, total.unshared), findings)
 }

@@ -3,6 +3,7 @@
 use super::boundary::BoundaryFacets;
 use super::components::connect;
 use super::nodes::{Duplicates, representative};
+use crate::interrupt::Interrupt;
 use crate::{CellKind, Mesh};
 
 /// Ascending nodes of a facet, padded with the largest number.
@@ -34,7 +35,7 @@ pub(super) fn n_crack_facets(boundary: &BoundaryFacets, duplicates: &Duplicates)
 /// Connected parts of the boundary; facets are connected when they share a node.
 pub(super) fn n_components(mesh: &Mesh, boundary: &BoundaryFacets) -> usize {
     let n = mesh.kind.facet_kind().map_or(1, CellKind::n_nodes);
-    connect(mesh.n_nodes(), n, &boundary.nodes).count
+    connect(mesh.n_nodes(), n, &boundary.nodes, Interrupt::NEVER).count
 }
 
 /// Edges of a surface, nodes of a curve, in which more than two boundary facets meet.

@@ -1,5 +1,6 @@
+use super::Counts;
 use super::disc::tangent;
-use super::grid::{counts_fit, cube, even_count, length_is_positive, tag_facets};
+use super::grid::{cube, even_count, length_is_positive, tag_facets};
 use crate::check::boundary_facets;
 use crate::{CellKind, Mesh, MeshError};
 
@@ -18,6 +19,23 @@ impl Default for BallConfig {
     }
 }
 
+impl BallConfig {
+    fn cubes_across(&self) -> f64 {
+        even_count(2.0 * self.radius / self.h)
+    }
+
+    /// How large the mesh becomes.
+    ///
+    /// # Errors
+    /// Those of [`ball`].
+    pub fn counts(&self) -> Result<Counts, MeshError> {
+        length_is_positive("radius", self.radius)?;
+        length_is_positive("h", self.h)?;
+        let n = self.cubes_across();
+        Counts::of("h", CellKind::Tetrahedron, (n + 1.0).powi(3), 6.0 * n.powi(3))
+    }
+}
+
 /// A ball of tetrahedra, its boundary tagged `surface` (1).
 ///
 /// A cube of cubes bent round: a shell of the cube is blended between a cube (inside) and a sphere
@@ -28,12 +46,8 @@ impl Default for BallConfig {
 /// [`MeshError::Invalid`] when a length is not positive and finite and, before anything is
 /// allocated, when nodes or cells are too many to number.
 pub fn ball(config: &BallConfig) -> Result<Mesh, MeshError> {
-    let BallConfig { radius, h } = *config;
-    length_is_positive("radius", radius)?;
-    length_is_positive("h", h)?;
-    let n = even_count(2.0 * radius / h);
-    counts_fit("h", (n + 1.0).powi(3), 6.0 * n.powi(3))?;
-    let n = n as usize;
+    config.counts()?;
+    let (radius, n) = (config.radius, config.cubes_across() as usize);
     let row = n + 1;
     let mut points = Vec::with_capacity(row * row * row);
     for i in 0..row * row * row {

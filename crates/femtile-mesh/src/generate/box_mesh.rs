@@ -1,4 +1,5 @@
-use super::grid::{cells_are_positive, corners_are_ordered, counts_fit, cube, ticks};
+use super::Counts;
+use super::grid::{cells_are_positive, corners_are_ordered, cube, ticks};
 use crate::{CellKind, Facets, Mesh, MeshError};
 
 /// Names of the sides of a box; side `i` carries tag `i + 1`.
@@ -53,6 +54,22 @@ impl Default for BoxConfig {
     }
 }
 
+impl BoxConfig {
+    /// How large the mesh becomes.
+    ///
+    /// # Errors
+    /// Those of [`box_mesh`].
+    pub fn counts(&self) -> Result<Counts, MeshError> {
+        cells_are_positive(&self.cells)?;
+        corners_are_ordered(&self.lower, &self.upper)?;
+        let n_cubes: f64 = self.cells.iter().map(|&n| n as f64).product();
+        let n_nodes: f64 = self.cells.iter().map(|&n| n as f64 + 1.0).product();
+        let kind = self.split.kind();
+        let per_cube = self.split.cells(0).len() / kind.n_nodes();
+        Counts::of("cells", kind, n_nodes, n_cubes * per_cube as f64)
+    }
+}
+
 /// A box of tetrahedra or hexahedra; node (i, j, k) is number `i + (nx + 1)(j + (ny + 1)k)`.
 ///
 /// Its sides are tagged `xmin`, `xmax`, `ymin`, `ymax`, `zmin`, `zmax`, numbers 1 to 6.
@@ -61,12 +78,7 @@ impl Default for BoxConfig {
 /// [`MeshError::Invalid`] when a direction has no cells, when the corners are not finite or not in
 /// order, and, before anything is allocated, when nodes or cells are too many to number.
 pub fn box_mesh(config: &BoxConfig) -> Result<Mesh, MeshError> {
-    cells_are_positive(&config.cells)?;
-    corners_are_ordered(&config.lower, &config.upper)?;
-    let n_cubes: f64 = config.cells.iter().map(|&n| n as f64).product();
-    let n_nodes: f64 = config.cells.iter().map(|&n| n as f64 + 1.0).product();
-    let kind = config.split.kind();
-    counts_fit("cells", n_nodes, n_cubes * (config.split.cells(0).len() / kind.n_nodes()) as f64)?;
+    let kind = config.counts()?.kind;
     let mut mesh = Mesh::new(points(config), kind, cells(config))?;
     mesh.facets = sides(config);
     for (side, name) in SIDES.iter().enumerate() {

@@ -1,6 +1,8 @@
 //! Blocks of hexahedra around a cube: each side of it carries layers of cells outwards.
 
+use super::Counts;
 use super::grid::cube;
+use crate::{CellKind, MeshError};
 
 /// A cube of `cells`³ cells, hollow or full, and `layers` of cells on each of its sides.
 ///
@@ -28,10 +30,11 @@ impl CubedSphere {
     }
 
     /// Numbers of nodes and cells of such blocks, before anything is allocated.
-    pub(super) fn counts(cells: usize, layers: usize, is_full: bool) -> (f64, f64) {
+    pub(super) fn counts(cells: usize, layers: usize, is_full: bool) -> Result<Counts, MeshError> {
         let (n, layers) = (cells as f64, layers as f64);
         let inside = if is_full { (n + 1.0).powi(3) } else { 6.0 * n * n + 2.0 };
-        (inside + layers * (6.0 * n * n + 2.0), if is_full { n.powi(3) } else { 0.0 } + 6.0 * n * n * layers)
+        let n_cells = if is_full { n.powi(3) } else { 0.0 } + 6.0 * n * n * layers;
+        Counts::of("cells", CellKind::Hexahedron, inside + layers * (6.0 * n * n + 2.0), n_cells)
     }
 
     /// Number of the node at place `at` of the cube, `layer` layers further out.

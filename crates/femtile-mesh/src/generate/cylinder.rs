@@ -1,5 +1,6 @@
+use super::Counts;
 use super::disc::{disc, n_disc_nodes};
-use super::grid::{counts_fit, even_count, length_is_positive};
+use super::grid::{even_count, length_is_positive};
 use super::layers::Layers;
 use crate::{CellKind, Mesh, MeshError};
 
@@ -20,6 +21,26 @@ impl Default for CylinderConfig {
     }
 }
 
+impl CylinderConfig {
+    /// Squares across a disc, and layers.
+    fn divisions(&self) -> (f64, f64) {
+        (even_count(2.0 * self.radius / self.h), (self.height / self.h).ceil().max(1.0))
+    }
+
+    /// How large the mesh becomes.
+    ///
+    /// # Errors
+    /// Those of [`cylinder`].
+    pub fn counts(&self) -> Result<Counts, MeshError> {
+        for (field, length) in [("radius", self.radius), ("height", self.height), ("h", self.h)] {
+            length_is_positive(field, length)?;
+        }
+        let (n, n_layers) = self.divisions();
+        let n_nodes = n_disc_nodes(n, 0.0) * (n_layers + 1.0);
+        Counts::of("h", CellKind::Tetrahedron, n_nodes, 6.0 * n * n * n_layers)
+    }
+}
+
 /// A cylinder of tetrahedra, tagged `side` (1), `bottom` (2) and `top` (3).
 ///
 /// Discs of squares bent round lie on top of each other; the boundary's nodes lie on the cylinder
@@ -29,12 +50,9 @@ impl Default for CylinderConfig {
 /// [`MeshError::Invalid`] when a length is not positive and finite and, before anything is
 /// allocated, when nodes or cells are too many to number.
 pub fn cylinder(config: &CylinderConfig) -> Result<Mesh, MeshError> {
-    let CylinderConfig { radius, height, h } = *config;
-    for (field, length) in [("radius", radius), ("height", height), ("h", h)] {
-        length_is_positive(field, length)?;
-    }
-    let (n, n_layers) = (even_count(2.0 * radius / h), (height / h).ceil().max(1.0));
-    counts_fit("h", n_disc_nodes(n, 0.0) * (n_layers + 1.0), 6.0 * n * n * n_layers)?;
+    config.counts()?;
+    let CylinderConfig { radius, height, .. } = *config;
+    let (n, n_layers) = config.divisions();
     let (n, n_layers) = (n as usize, n_layers as usize);
     let disc = disc(n, 0);
     let mut points = Vec::with_capacity(disc.nodes.len() * (n_layers + 1));

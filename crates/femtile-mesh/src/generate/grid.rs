@@ -1,4 +1,4 @@
-//! What all generators share: counts that fit, names of sides, points along an edge.
+//! What all generators share: settings that make sense, names of sides, points along an edge.
 
 use crate::check::boundary_facets;
 use crate::{CellKind, Mesh, MeshError};
@@ -15,19 +15,6 @@ pub(super) mod cube {
     ];
     /// One hexahedron, its corners as VTK orders them.
     pub const HEXAHEDRON: [usize; 8] = [0, 1, 3, 2, 4, 5, 7, 6];
-}
-
-/// Fails unless nodes and cells can be numbered in 32 bits; the counts are given in floating point.
-pub(super) fn counts_fit(field: &'static str, n_nodes: f64, n_cells: f64) -> Result<(), MeshError> {
-    let limit = f64::from(u32::MAX);
-    if n_nodes <= limit && n_cells <= limit {
-        return Ok(());
-    }
-    let (count, what) = if n_nodes > limit { (n_nodes, "nodes") } else { (n_cells, "cells") };
-    let message = format!(
-        "this mesh would have {count:.0} {what} and at most {limit:.0} can be numbered: ask for a coarser one"
-    );
-    Err(MeshError::Invalid { field, message })
 }
 
 /// Fails unless each number of cells is at least one.

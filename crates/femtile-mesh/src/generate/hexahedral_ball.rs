@@ -1,6 +1,7 @@
+use super::Counts;
 use super::bend::bend;
 use super::cubed_sphere::{CubedSphere, level, on_sphere};
-use super::grid::{cells_are_positive, counts_fit, length_is_positive, tag_boundary};
+use super::grid::{cells_are_positive, length_is_positive, tag_boundary};
 use crate::{CellKind, Mesh, MeshError};
 
 /// Half the side of the cube in the middle, in radii: its corners stay well inside the sphere.
@@ -25,6 +26,19 @@ impl Default for HexahedralBallConfig {
     }
 }
 
+impl HexahedralBallConfig {
+    /// How large the mesh becomes.
+    ///
+    /// # Errors
+    /// Those of [`hexahedral_ball`].
+    pub fn counts(&self) -> Result<Counts, MeshError> {
+        let Self { radius, cells, layers, order } = *self;
+        length_is_positive("radius", radius)?;
+        cells_are_positive(&[cells, layers])?;
+        Ok(CubedSphere::counts(cells, layers, true)?.with_order(order))
+    }
+}
+
 /// A ball of hexahedra, its boundary tagged `surface` (1): a cube inside and six blocks between it and the sphere.
 ///
 /// The points of boundary faces lie on the sphere, so that the volume converges with $O(h^{g+1})$ or better for cells of
@@ -34,11 +48,8 @@ impl Default for HexahedralBallConfig {
 /// [`MeshError::Invalid`] when the radius is not positive and finite, when there are no cells, when the order is out of
 /// range and, before anything is allocated, when nodes or cells are too many to number.
 pub fn hexahedral_ball(config: &HexahedralBallConfig) -> Result<Mesh, MeshError> {
+    config.counts()?;
     let HexahedralBallConfig { radius, cells, layers, order } = *config;
-    length_is_positive("radius", radius)?;
-    cells_are_positive(&[cells, layers])?;
-    let (n_nodes, n_cells) = CubedSphere::counts(cells, layers, true);
-    counts_fit("cells", n_nodes, n_cells)?;
     let blocks = CubedSphere::new(cells, layers, true);
     let mut mesh = Mesh::new(blocks.points(), CellKind::Hexahedron, blocks.hexahedra())?;
     tag_boundary(&mut mesh, &["surface"], |_| 0);

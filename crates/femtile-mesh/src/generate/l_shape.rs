@@ -1,3 +1,4 @@
+use super::Counts;
 use super::box_mesh::{BoxConfig, BoxSplit, SIDES, box_mesh};
 use super::grid::tag_boundary;
 use super::square::{SquareConfig, SquareSplit, square};
@@ -30,6 +31,49 @@ impl Default for LShapeConfig {
     }
 }
 
+/// The square or box that a part is cut out of.
+enum Whole {
+    Plane(SquareConfig),
+    Solid(BoxConfig),
+}
+
+impl LShapeConfig {
+    /// Corners of the whole.
+    fn corners(&self) -> ([f64; 3], [f64; 3]) {
+        match self.shape {
+            LShape::Plane => ([-1.0, -1.0, 0.0], [1.0, 1.0, 0.0]),
+            LShape::Extruded => ([-1.0, -1.0, 0.0], [1.0; 3]),
+            LShape::Corner => ([-1.0; 3], [1.0; 3]),
+        }
+    }
+
+    fn whole(&self) -> Whole {
+        let (n, two) = (self.cells, self.cells.saturating_mul(2));
+        let (lower, upper) = self.corners();
+        let solid = |cells| Whole::Solid(BoxConfig { lower, upper, cells, split: BoxSplit::Hexahedron });
+        match self.shape {
+            LShape::Plane => {
+                let (lower, upper) = ([lower[0], lower[1]], [upper[0], upper[1]]);
+                let split = SquareSplit::Quadrilateral;
+                Whole::Plane(SquareConfig { lower, upper, cells: [two; 2], split })
+            }
+            LShape::Extruded => solid([two, two, n]),
+            LShape::Corner => solid([two; 3]),
+        }
+    }
+
+    /// How large the mesh is before the part is cut out.
+    ///
+    /// # Errors
+    /// Those of [`l_shape`].
+    pub fn counts(&self) -> Result<Counts, MeshError> {
+        match self.whole() {
+            Whole::Plane(whole) => whole.counts(),
+            Whole::Solid(whole) => whole.counts(),
+        }
+    }
+}
+
 /// An L of quadrilaterals or hexahedra.
 ///
 /// Its outer sides are tagged `xmin`, `xmax`, `ymin`, `ymax` and, in space, `zmin`, `zmax`, numbers from 1, the sides that
@@ -39,19 +83,10 @@ impl Default for LShapeConfig {
 /// [`MeshError::Invalid`] when there are no cells and, before anything is allocated, when nodes or cells are too many to
 /// number.
 pub fn l_shape(config: &LShapeConfig) -> Result<Mesh, MeshError> {
-    let n = config.cells;
-    let two = n.saturating_mul(2);
-    let (lower, upper, cells) = match config.shape {
-        LShape::Plane => ([-1.0, -1.0, 0.0], [1.0, 1.0, 0.0], [two, two, 0]),
-        LShape::Extruded => ([-1.0, -1.0, 0.0], [1.0; 3], [two, two, n]),
-        LShape::Corner => ([-1.0; 3], [1.0; 3], [two; 3]),
-    };
-    let mut mesh = if config.shape == LShape::Plane {
-        let plane = |p: [f64; 3]| [p[0], p[1]];
-        let (lower, upper, split) = (plane(lower), plane(upper), SquareSplit::Quadrilateral);
-        square(&SquareConfig { lower, upper, cells: [two; 2], split })?
-    } else {
-        box_mesh(&BoxConfig { lower, upper, cells, split: BoxSplit::Hexahedron })?
+    let (lower, upper) = config.corners();
+    let mut mesh = match config.whole() {
+        Whole::Plane(whole) => square(&whole)?,
+        Whole::Solid(whole) => box_mesh(&whole)?,
     };
     cut(&mut mesh, |[x, y, z]| x > 0.0 && y < 0.0 && (config.shape != LShape::Corner || z > 0.0));
     let dimension = mesh.dimension();

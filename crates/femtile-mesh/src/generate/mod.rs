@@ -3,6 +3,7 @@
 mod ball;
 mod bend;
 mod box_mesh;
+mod counts;
 mod cubed_sphere;
 mod cylinder;
 mod deform;
@@ -17,6 +18,7 @@ mod ventricle;
 
 pub use ball::{BallConfig, ball};
 pub use box_mesh::{BoxConfig, BoxSplit, box_mesh};
+pub use counts::Counts;
 pub use cylinder::{CylinderConfig, cylinder};
 pub use deform::{DeformConfig, deform};
 pub use hexahedral_ball::{HexahedralBallConfig, hexahedral_ball};

@@ -1,6 +1,7 @@
+use super::Counts;
 use super::bend::bend;
 use super::cubed_sphere::{CubedSphere, level, on_sphere};
-use super::grid::{cells_are_positive, counts_fit, length_is_positive, tag_boundary};
+use super::grid::{cells_are_positive, length_is_positive, tag_boundary};
 use crate::{CellKind, Mesh, MeshError};
 
 /// The space between two spheres around the origin.
@@ -24,6 +25,24 @@ impl Default for ShellConfig {
     }
 }
 
+impl ShellConfig {
+    /// How large the mesh becomes.
+    ///
+    /// # Errors
+    /// Those of [`shell`].
+    pub fn counts(&self) -> Result<Counts, MeshError> {
+        let Self { inner, outer, cells, layers, order } = *self;
+        length_is_positive("inner", inner)?;
+        length_is_positive("outer", outer)?;
+        if outer <= inner {
+            let message = format!("{outer} does not exceed the inner radius {inner}");
+            return Err(MeshError::Invalid { field: "outer", message });
+        }
+        cells_are_positive(&[cells, layers])?;
+        Ok(CubedSphere::counts(cells, layers, false)?.with_order(order))
+    }
+}
+
 /// A shell of hexahedra, its boundary tagged `inner` (1) and `outer` (2).
 ///
 /// Six blocks as on a cubed sphere with evenly spaced angles. The points of boundary faces lie on the spheres, so that the
@@ -33,16 +52,8 @@ impl Default for ShellConfig {
 /// [`MeshError::Invalid`] when a radius is not positive and finite or the outer does not exceed the inner, when there are
 /// no cells, when the order is out of range and, before anything is allocated, when nodes or cells are too many to number.
 pub fn shell(config: &ShellConfig) -> Result<Mesh, MeshError> {
+    config.counts()?;
     let ShellConfig { inner, outer, cells, layers, order } = *config;
-    length_is_positive("inner", inner)?;
-    length_is_positive("outer", outer)?;
-    if outer <= inner {
-        let message = format!("{outer} does not exceed the inner radius {inner}");
-        return Err(MeshError::Invalid { field: "outer", message });
-    }
-    cells_are_positive(&[cells, layers])?;
-    let (n_nodes, n_cells) = CubedSphere::counts(cells, layers, false);
-    counts_fit("cells", n_nodes, n_cells)?;
     let blocks = CubedSphere::new(cells, layers, false);
     let mut mesh = Mesh::new(blocks.points(), CellKind::Hexahedron, blocks.hexahedra())?;
     tag_boundary(&mut mesh, &["inner", "outer"], |at| usize::from(level(at).0 > 1.5));

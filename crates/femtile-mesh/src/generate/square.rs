@@ -1,4 +1,5 @@
-use super::grid::{cells_are_positive, corners_are_ordered, counts_fit, ticks};
+use super::Counts;
+use super::grid::{cells_are_positive, corners_are_ordered, ticks};
 use crate::{CellKind, Facets, Mesh, MeshError};
 
 /// Names of the sides of a rectangle; side `i` carries tag `i + 1`.
@@ -12,6 +13,24 @@ pub enum SquareSplit {
     Triangles,
     /// The square itself, as a quadrilateral.
     Quadrilateral,
+}
+
+impl SquareSplit {
+    /// Kind of the cells.
+    fn kind(self) -> CellKind {
+        match self {
+            Self::Triangles => CellKind::Triangle,
+            Self::Quadrilateral => CellKind::Quadrilateral,
+        }
+    }
+
+    /// Cells that a square becomes, by its corners `x + 2y`.
+    fn corners(self) -> &'static [usize] {
+        match self {
+            Self::Triangles => &[0, 1, 3, 0, 3, 2],
+            Self::Quadrilateral => &[0, 1, 3, 2],
+        }
+    }
 }
 
 /// A rectangle of squares; the unit square in eight cells a side unless said otherwise.
@@ -33,6 +52,21 @@ impl Default for SquareConfig {
     }
 }
 
+impl SquareConfig {
+    /// How large the mesh becomes.
+    ///
+    /// # Errors
+    /// Those of [`square`].
+    pub fn counts(&self) -> Result<Counts, MeshError> {
+        cells_are_positive(&self.cells)?;
+        corners_are_ordered(&self.lower, &self.upper)?;
+        let [nx, ny] = self.cells.map(|n| n as f64);
+        let kind = self.split.kind();
+        let per_square = self.split.corners().len() / kind.n_nodes();
+        Counts::of("cells", kind, (nx + 1.0) * (ny + 1.0), nx * ny * per_square as f64)
+    }
+}
+
 /// A rectangle of triangles or quadrilaterals; node (i, j) is number `i + (nx + 1) j`.
 ///
 /// Its sides are tagged `xmin`, `xmax`, `ymin`, `ymax`, numbers 1 to 4.
@@ -41,16 +75,8 @@ impl Default for SquareConfig {
 /// [`MeshError::Invalid`] when a direction has no cells, when the corners are not finite or not in
 /// order, and, before anything is allocated, when nodes or cells are too many to number.
 pub fn square(config: &SquareConfig) -> Result<Mesh, MeshError> {
-    cells_are_positive(&config.cells)?;
-    corners_are_ordered(&config.lower, &config.upper)?;
-    let [nx, ny] = config.cells;
-    let (kind, corners): (_, &[usize]) = match config.split {
-        SquareSplit::Triangles => (CellKind::Triangle, &[0, 1, 3, 0, 3, 2]),
-        SquareSplit::Quadrilateral => (CellKind::Quadrilateral, &[0, 1, 3, 2]),
-    };
-    let n_cells = nx as f64 * ny as f64 * (corners.len() / kind.n_nodes()) as f64;
-    counts_fit("cells", (nx as f64 + 1.0) * (ny as f64 + 1.0), n_cells)?;
-
+    let kind = config.counts()?.kind;
+    let ([nx, ny], corners) = (config.cells, config.split.corners());
     let [x, y] = std::array::from_fn(|d| ticks(config.lower[d], config.upper[d], config.cells[d]));
     let mut points = Vec::with_capacity(x.len() * y.len());
     let mut cells = Vec::with_capacity(nx * ny * corners.len());

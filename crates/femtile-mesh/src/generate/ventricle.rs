@@ -1,5 +1,6 @@
+use super::Counts;
 use super::disc::{Disc, DiscNode, disc, n_disc_nodes};
-use super::grid::{counts_fit, even_count, length_is_positive, tag_facets, ticks};
+use super::grid::{even_count, length_is_positive, tag_facets, ticks};
 use super::layers::Layers;
 use crate::{CellKind, Field, Mesh, MeshError};
 
@@ -29,6 +30,27 @@ impl Default for VentricleConfig {
     }
 }
 
+impl VentricleConfig {
+    /// Squares across the apex, rings around it, layers of the wall.
+    fn divisions(&self) -> [f64; 3] {
+        let n = even_count(SQUARES_PER_MM / self.h_mm);
+        let n_layers = ((EPICARDIUM[0] - ENDOCARDIUM[0]) / self.h_mm).round().max(1.0);
+        [n, (RINGS_PER_SQUARE * n).ceil(), n_layers]
+    }
+
+    /// How large the mesh becomes.
+    ///
+    /// # Errors
+    /// Those of [`ventricle`].
+    pub fn counts(&self) -> Result<Counts, MeshError> {
+        length_is_positive("h_mm", self.h_mm)?;
+        let [n, n_rings, n_layers] = self.divisions();
+        let n_nodes = n_disc_nodes(n, n_rings) * (n_layers + 1.0);
+        let n_cells = 6.0 * n_layers * (n * n + 4.0 * n * n_rings);
+        Counts::of("h_mm", CellKind::Tetrahedron, n_nodes, n_cells)
+    }
+}
+
 /// An idealised left ventricle of tetrahedra, in millimetres: half an ellipsoidal shell, its apex below.
 ///
 /// Endocardium semi-axes 7, 7, 17, epicardium 10, 10, 20, cut off at the plane z = 5:
@@ -47,14 +69,8 @@ impl Default for VentricleConfig {
 /// # Source
 /// `[land2015]`, problem 2, for the geometry. Differs: one fibre field a cell; the mesh is ours.
 pub fn ventricle(config: &VentricleConfig) -> Result<Mesh, MeshError> {
-    let h = config.h_mm;
-    length_is_positive("h_mm", h)?;
-    let n = even_count(SQUARES_PER_MM / h);
-    let n_rings = (RINGS_PER_SQUARE * n).ceil();
-    let n_layers = ((EPICARDIUM[0] - ENDOCARDIUM[0]) / h).round().max(1.0);
-    let n_surface = n_disc_nodes(n, n_rings);
-    counts_fit("h_mm", n_surface * (n_layers + 1.0), 6.0 * n_layers * (n * n + 4.0 * n * n_rings))?;
-    let (n, n_rings, n_layers) = (n as usize, n_rings as usize, n_layers as usize);
+    config.counts()?;
+    let [n, n_rings, n_layers] = config.divisions().map(|n| n as usize);
 
     let disc = disc(n, n_rings);
     let layers = Layers { triangles: &disc.triangles, n_surface: disc.nodes.len(), n_layers };

@@ -1,12 +1,13 @@
 //! Quadrilaterals into four, hexahedra into eight.
 
 use super::lattice::Lattice;
-use super::{inherited, repeated};
+use super::{go_on, inherited, repeated};
+use crate::interrupt::Interrupt;
 use crate::tensor::{apply, corner_places, evenly_spaced, ticks};
 use crate::{CellKind, Curved, Facets, Field, Mesh, MeshError};
 
 /// Splits the cells of a mesh of quadrilaterals or hexahedra, which is valid.
-pub(super) fn split(mesh: &Mesh) -> Result<Mesh, MeshError> {
+pub(super) fn split(mesh: &Mesh, interrupt: Interrupt<'_>) -> Result<Mesh, MeshError> {
     let (kind, dimension) = (mesh.kind, mesh.dimension());
     let n_children = 1 << dimension;
     let too_many = |what: &str| MeshError::Invalid {
@@ -17,7 +18,8 @@ pub(super) fn split(mesh: &Mesh) -> Result<Mesh, MeshError> {
     if n_children * mesh.n_cells() > u32::MAX as usize || mesh.n_nodes() + n_new > u32::MAX as usize {
         return Err(too_many(&format!("{} cells and their nodes", n_children * mesh.n_cells())));
     }
-    let nodes = Lattice::new(dimension, 1, &lexicographic(mesh), mesh.n_nodes());
+    let nodes = Lattice::new(dimension, 1, &lexicographic(mesh), mesh.n_nodes(), interrupt);
+    go_on(interrupt)?;
     let flat = nodes.interpolate(3, mesh.points.as_flattened());
     let mut points = flat.as_chunks::<3>().0.to_vec();
     let curved = match &mesh.curved {
@@ -26,7 +28,10 @@ pub(super) fn split(mesh: &Mesh) -> Result<Mesh, MeshError> {
             if mesh.n_cells() * n + curved.points.len() > u32::MAX as usize {
                 return Err(too_many("points of curved cells"));
             }
-            Some(split_curved(dimension, curved, &nodes, &mut points))
+            let lattice =
+                Lattice::new(dimension, curved.order, &curved.cells, curved.points.len(), interrupt);
+            go_on(interrupt)?;
+            Some(split_curved(dimension, curved, (&nodes, &lattice), &mut points))
         }
         None => None,
     };
@@ -61,9 +66,13 @@ fn lexicographic(mesh: &Mesh) -> Vec<u32> {
 }
 
 /// The same polynomials on the children; new corners move to where they are.
-fn split_curved(dimension: usize, curved: &Curved, nodes: &Lattice, corners: &mut [[f64; 3]]) -> Curved {
+fn split_curved(
+    dimension: usize,
+    curved: &Curved,
+    (nodes, lattice): (&Lattice, &Lattice),
+    corners: &mut [[f64; 3]],
+) -> Curved {
     let order = curved.order;
-    let lattice = Lattice::new(dimension, order, &curved.cells, curved.points.len());
     let table = evenly_spaced(order).values(&ticks(2 * order));
     let tables = vec![&table; dimension];
     let n_fine = (2 * order + 1).pow(dimension as u32);

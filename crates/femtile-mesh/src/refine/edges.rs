@@ -1,6 +1,7 @@
 //! The edges of a mesh of simplices, numbered.
 
 use crate::Mesh;
+use crate::interrupt::Interrupt;
 
 /// Ends of edges held at once while they are collected: 64 MiB.
 const BUDGET: usize = 1 << 24;
@@ -14,15 +15,15 @@ pub(super) struct Edges {
 }
 
 impl Edges {
-    /// Collects the edges of simplices a range of smaller nodes at a time.
+    /// Collects the edges of simplices a range of smaller nodes at a time; after an interrupt edges are missing.
     ///
     /// # Cost
     /// Four bytes an edge and eight a node, and [`BUDGET`] ends; a pass over the cells for each range.
-    pub(super) fn of(mesh: &Mesh) -> Self {
-        Self::with_budget(mesh, BUDGET)
+    pub(super) fn of(mesh: &Mesh, interrupt: Interrupt<'_>) -> Self {
+        Self::with_budget(mesh, BUDGET, interrupt)
     }
 
-    fn with_budget(mesh: &Mesh, budget: usize) -> Self {
+    fn with_budget(mesh: &Mesh, budget: usize, interrupt: Interrupt<'_>) -> Self {
         let n_nodes = mesh.n_nodes();
         let mut counts = vec![0u32; n_nodes];
         each_edge(mesh, |low, _| counts[low as usize] += 1);
@@ -30,7 +31,7 @@ impl Edges {
         edges.offsets.push(0);
         let (mut found, mut cursors) = (Vec::new(), Vec::new());
         let mut start = 0;
-        while start < n_nodes {
+        while start < n_nodes && !interrupt.is_set() {
             // As many nodes as fit, one at least.
             let mut end = start;
             let mut held = 0;
@@ -99,15 +100,16 @@ fn each_edge(mesh: &Mesh, mut found: impl FnMut(u32, u32)) {
 mod tests {
     use super::Edges;
     use crate::generate::{BoxConfig, box_mesh};
+    use crate::interrupt::Interrupt;
 
     #[test]
     fn edges_do_not_depend_on_the_budget_and_are_found_again() {
         let mesh = box_mesh(&BoxConfig { cells: [3, 4, 2], ..BoxConfig::default() }).unwrap();
-        let whole = Edges::of(&mesh);
+        let whole = Edges::of(&mesh, Interrupt::NEVER);
         // Kuhn's split: an edge along each axis, each face diagonal and the cube's diagonal.
         assert_eq!(whole.len(), 3 * 5 * 3 + 4 * 4 * 3 + 4 * 5 * 2 + 12 * 3 + 6 * 5 + 8 * 4 + 24);
         for budget in [1, 7, 100] {
-            let edges = Edges::with_budget(&mesh, budget);
+            let edges = Edges::with_budget(&mesh, budget, Interrupt::NEVER);
             assert!(edges.offsets == whole.offsets && edges.ends == whole.ends);
         }
         for (number, [a, b]) in (0..).zip(whole.iter()) {

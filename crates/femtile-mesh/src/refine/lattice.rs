@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::interrupt::Interrupt;
+
 /// Each cell's points with those halfway between them.
 pub(super) struct Lattice {
     /// Points of each cell in lexicographic order: `[n_cells × (2 order + 1)^dimension]`.
@@ -15,10 +17,19 @@ pub(super) struct Lattice {
 
 const NONE: u32 = u32::MAX;
 
+/// Cells between two questions whether to go on.
+const CELLS_PER_BLOCK: usize = 1 << 14;
+
 impl Lattice {
     /// Refines lattices of `order` in lexicographic order over `n_old` points: old points keep their numbers, new ones
-    /// follow in the order in which cells meet them.
-    pub(super) fn new(dimension: usize, order: usize, cells: &[u32], n_old: usize) -> Self {
+    /// follow in the order in which cells meet them. After an interrupt cells are missing.
+    pub(super) fn new(
+        dimension: usize,
+        order: usize,
+        cells: &[u32],
+        n_old: usize,
+        interrupt: Interrupt<'_>,
+    ) -> Self {
         let (row, fine) = (order + 1, 2 * order + 1);
         let (n, n_fine) = (row.pow(dimension as u32), fine.pow(dimension as u32));
         let mut lattice = Self {
@@ -27,7 +38,8 @@ impl Lattice {
             between: HashMap::new(),
             n_old,
         };
-        for cell in cells.chunks_exact(n) {
+        let blocks = cells.chunks(n * CELLS_PER_BLOCK).take_while(|_| !interrupt.is_set());
+        for cell in blocks.flat_map(|block| block.chunks_exact(n)) {
             for place in 0..n_fine {
                 let at = [place % fine, place / fine % fine, place / (fine * fine)];
                 let parents = std::array::from_fn(|corner| {

@@ -6,7 +6,8 @@ mod lattice;
 
 use rayon::prelude::*;
 
-use crate::{CellKind, Facets, Field, Mesh, MeshError};
+use crate::interrupt::Interrupt;
+use crate::{CellKind, Facets, Field, IsInterrupted, Mesh, MeshError};
 use edges::Edges;
 
 /// Lengths whose squares differ by less than this factor count as equal: rounding decides nothing.
@@ -32,16 +33,26 @@ const CLEARLY_SHORTER: f64 = 1.0 - 1e-9;
 /// # Source
 /// `[bey1995]` for tetrahedra. Differs: the shortest diagonal instead of a fixed one.
 pub fn uniform(mesh: &Mesh) -> Result<Mesh, MeshError> {
+    uniform_interruptible(mesh, None)
+}
+
+/// As [`uniform`], and asks `is_interrupted` now and then whether to end.
+///
+/// # Errors
+/// As [`uniform`]; [`MeshError::Interrupted`].
+pub fn uniform_interruptible(mesh: &Mesh, is_interrupted: IsInterrupted<'_>) -> Result<Mesh, MeshError> {
+    let interrupt = Interrupt(is_interrupted);
     if mesh.kind == CellKind::Segment {
         let message = "segment cells cannot be refined".into();
         return Err(MeshError::Invalid { field: "kind", message });
     }
     mesh.validate()?;
     if matches!(mesh.kind, CellKind::Quadrilateral | CellKind::Hexahedron) {
-        return boxes::split(mesh);
+        return boxes::split(mesh, interrupt);
     }
     let n_children = if mesh.kind == CellKind::Triangle { 4 } else { 8 };
-    let edges = Edges::of(mesh);
+    let edges = Edges::of(mesh, interrupt);
+    go_on(interrupt)?;
     let (n_nodes, n_cells) = (mesh.n_nodes() + edges.len(), n_children * mesh.n_cells());
     if n_nodes.max(n_cells) > u32::MAX as usize {
         let message = format!("{n_nodes} nodes and {n_cells} cells after refinement; at most {}", u32::MAX);
@@ -53,7 +64,9 @@ pub fn uniform(mesh: &Mesh) -> Result<Mesh, MeshError> {
         let [a, b] = nodes.map(|node| mesh.points[node as usize]);
         std::array::from_fn(|d| 0.5 * a[d] + 0.5 * b[d])
     }));
+    go_on(interrupt)?;
     let cells = children(mesh, &edges, &points, n_children);
+    go_on(interrupt)?;
     let inherit = |field: &Field| inherited(field, n_children);
     Ok(Mesh {
         facets: split_facets(mesh, &edges)?,
@@ -70,6 +83,10 @@ pub fn uniform(mesh: &Mesh) -> Result<Mesh, MeshError> {
             .map(|(name, field)| (name.clone(), interpolated(field, &edges)))
             .collect(),
     })
+}
+
+fn go_on(interrupt: Interrupt<'_>) -> Result<(), MeshError> {
+    if interrupt.is_set() { Err(MeshError::Interrupted) } else { Ok(()) }
 }
 
 fn children(mesh: &Mesh, edges: &Edges, points: &[[f64; 3]], n_children: usize) -> Vec<u32> {

@@ -2,6 +2,7 @@
 
 mod boxes;
 mod check;
+mod check_overlaps;
 mod check_samples;
 mod curved_generators;
 mod higher_order;

@@ -121,8 +121,8 @@ impl Plan {
         let n_lines = lines.n_lines();
         let is_direct = inner.stride == 1 && inner.band_stride <= 1 && lines.stride != 1;
         if !is_direct || inner.count < V::LANES {
-            // Lines are gathered, or transposed: any of them make a panel.
-            let width = VECTORS * V::LANES;
+            // Lines are gathered, or transposed: any of them make a panel. Few long lines need no memory for more.
+            let width = (VECTORS * V::LANES).min(n_lines.next_multiple_of(V::LANES));
             let block = (BLOCK / (width * size)).clamp(16, 64);
             let (run, body, lanes) = (n_lines, n_lines, width);
             return Self { n_lines, run, head: 0, body, width, lanes, block, is_streamed };
@@ -215,6 +215,13 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn few_lines_take_no_memory_for_lanes_that_stay_empty() {
+        let lanes = |shape: &[usize]| plan(shape, shape.len() - 1, 1024, true, 2).lanes;
+        assert_eq!([lanes(&[1000]), lanes(&[3, 1000]), lanes(&[5, 1000])], [4, 4, 8]);
+        assert_eq!([lanes(&[16, 1000]), lanes(&[17, 1000])], [4 * VECTORS; 2]);
     }
 
     #[test]

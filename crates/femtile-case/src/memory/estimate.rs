@@ -1,0 +1,197 @@
+//! Bytes from counts, within a factor of two or so. `docs/case-files.md` says what is counted.
+
+use std::fmt;
+
+use femtile_mesh::CellKind;
+use femtile_mesh::generate::Counts;
+
+use crate::Case;
+use crate::file::{Entry, Method, PreconditionerName, Value};
+use crate::high_order;
+
+/// The program before it has read anything.
+const PROGRAM: f64 = 20e6;
+/// Bytes a node that the check holds at once.
+const CHECK_PER_NODE: f64 = 24.0;
+/// Bytes that the check takes for the sides of cells, at most and for each.
+const SIDES: f64 = 67e6;
+const PER_SIDE: f64 = 24.0;
+/// Bytes an unknown of vectors of conjugate gradients, and of what is written.
+const VECTORS: f64 = 64.0;
+const OUTPUT: f64 = 46.0;
+/// Directions that GMRES keeps unless a case says so.
+const RESTART: usize = 30;
+/// Bytes of an entry of a sparse matrix and of a row.
+const PER_ENTRY: f64 = 12.0;
+const PER_ROW: f64 = 8.0;
+/// Levels of algebraic multigrid: bytes for one of its matrix, and bytes a row.
+const AMG_SHARE: f64 = 0.9;
+const AMG_PER_ROW: f64 = 110.0;
+/// Bytes an unknown of levels without a matrix.
+const GMG_PER_ROW: f64 = 30.0;
+const PMG_PER_ROW: f64 = 20.0;
+/// Bytes a node of a grid: vectors, lines of systems, and coefficients where they are kept.
+const GRID: f64 = 40.0;
+const GRID_LINE: f64 = 128.0;
+const GRID_COEFFICIENTS: f64 = 75.0;
+/// Bytes a node of a grid beside a GPU.
+const GRID_BESIDE_GPU: f64 = 24.0;
+
+/// What the most demanding stage of a run holds, in bytes.
+#[derive(Debug, Clone)]
+pub(crate) struct Estimate(Vec<(&'static str, f64)>);
+
+impl Estimate {
+    /// All parts together.
+    pub(crate) fn total(&self) -> f64 {
+        self.0.iter().map(|(_, bytes)| bytes).sum()
+    }
+
+    fn larger(self, other: Self) -> Self {
+        if other.total() > self.total() { other } else { self }
+    }
+
+    /// Making a mesh and refining it so many times.
+    pub(crate) fn of_mesh(counts: Counts, refine: u32) -> Self {
+        let made = Self(vec![("program", PROGRAM), ("mesh", mesh(counts)), ("curving", curving(counts))]);
+        let Some(before) = refine.checked_sub(1) else { return made };
+        let (coarse, fine) = (counts.refined(before), counts.refined(refine));
+        let work = mesh(coarse) + refining(coarse);
+        made.larger(Self(vec![("program", PROGRAM), ("mesh", mesh(fine)), ("refinement", work)]))
+    }
+
+    /// A stationary case on a mesh of such counts, which is still to be refined; `on_gpu` without what a GPU holds.
+    pub(crate) fn of_case(case: &Case, counts: Counts, on_gpu: bool) -> Self {
+        let refine = case.file.mesh.refine;
+        let making = Self::of_mesh(counts, refine);
+        let fine = counts.refined(refine);
+        let n_sides = fine.n_cells * fine.kind.facets().len() as f64;
+        let check = CHECK_PER_NODE * fine.n_nodes + (PER_SIDE * n_sides).min(SIDES);
+        let checking = Self(vec![("program", PROGRAM), ("mesh", mesh(fine)), ("check", check)]);
+        making.larger(checking).larger(Self::of_solve(case, fine, on_gpu))
+    }
+
+    fn of_solve(case: &Case, counts: Counts, on_gpu: bool) -> Self {
+        let (solver, space) = (&case.file.solver, &case.file.space);
+        let d = counts.kind.dimension() as i32;
+        let is_tensor = high_order::is_for(counts.kind);
+        let p = if is_tensor { f64::from(space.degree) } else { 1.0 };
+        let n = (counts.n_cells * p.powi(d)).max(counts.n_nodes);
+        let n = if is_tensor { n } else { counts.n_nodes };
+        let n_all = n * space.components as f64;
+        let mut parts = vec![("program", PROGRAM), ("mesh", mesh(counts))];
+        parts.push(("space", if is_tensor { space_of_cells(counts) } else { 0.0 }));
+        let directions = match solver.method {
+            Method::Gmres => 8 * solver.restart.unwrap_or(RESTART).min(solver.max_iterations),
+            _ => 0,
+        };
+        parts.push(("vectors", (VECTORS + directions as f64) * n_all));
+        parts.push(("output", OUTPUT * n_all));
+        if on_gpu {
+            return Self(parts);
+        }
+        let is_assembled = !is_tensor || high_order::is_assembled(case);
+        let matrix = n * (PER_ENTRY * entries_per_row(counts.kind, p) + PER_ROW);
+        if is_assembled {
+            parts.push(("matrix", matrix));
+        } else if counts.order > 1 {
+            let metric = 8.0 * f64::from(d * (d + 1) / 2 + 1);
+            parts.push(("metrics of cells", metric * (p + 1.0).powi(d) * counts.n_cells));
+        }
+        parts.push((
+            "preconditioner",
+            match solver.preconditioner {
+                PreconditionerName::Jacobi | PreconditionerName::None => 0.0,
+                PreconditionerName::Amg => AMG_SHARE * matrix + AMG_PER_ROW * n,
+                PreconditionerName::Gmg => GMG_PER_ROW * n_all,
+                PreconditionerName::Pmg => p_multigrid(counts, p) + PMG_PER_ROW * n_all,
+            },
+        ));
+        Self(parts)
+    }
+
+    /// An equation in time on a grid.
+    pub(crate) fn of_grid(case: &Case, n_nodes: f64, on_gpu: bool) -> Self {
+        if on_gpu {
+            return Self(vec![("program", PROGRAM), ("vectors", GRID_BESIDE_GPU * n_nodes)]);
+        }
+        let equation = &case.file.equation;
+        let is_text = |entry: &Entry| matches!(entry, Entry::Text(_));
+        let is_variable = !matches!(equation.diffusion, None | Some(Value::Number(_) | Value::Tensor(_)))
+            || equation.convection.as_ref().is_some_and(|convection| convection.iter().any(is_text))
+            || equation.reaction.as_ref().is_some_and(is_text);
+        let is_line = case.file.mesh.generate.as_ref().is_some_and(|grid| grid.is_line());
+        let lines = if is_line { GRID_LINE } else { 0.0 };
+        let coefficients = if is_variable { GRID_COEFFICIENTS } else { 0.0 };
+        Self(vec![
+            ("program", PROGRAM),
+            ("vectors and output", GRID * n_nodes),
+            ("lines of systems", lines * n_nodes),
+            ("coefficients", coefficients * n_nodes),
+        ])
+    }
+}
+
+impl fmt::Display for Estimate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = self.0.iter().filter(|(_, bytes)| *bytes >= 0.01 * self.total());
+        let parts: Vec<String> = parts.map(|(what, bytes)| format!("{what} {}", amount(*bytes))).collect();
+        f.write_str(&parts.join(", "))
+    }
+}
+
+/// Bytes in words.
+pub(super) fn amount(bytes: f64) -> String {
+    let units = [(1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
+    match units.into_iter().find(|(unit, _)| bytes >= *unit) {
+        Some((unit, name)) => format!("{:.1} {name}", bytes / unit),
+        None => format!("{bytes:.0} B"),
+    }
+}
+
+/// Points and nodes of cells.
+fn mesh(counts: Counts) -> f64 {
+    let Counts { kind, n_nodes, n_cells, order } = counts;
+    let (d, order) = (kind.dimension() as i32, order as f64);
+    let shapes = if order > 1.0 { 24.0 * order.powi(d) + 4.0 * (order + 1.0).powi(d) } else { 0.0 };
+    24.0 * n_nodes + (4.0 * kind.n_nodes() as f64 + shapes) * n_cells
+}
+
+/// Numbering the points of curved cells.
+fn curving(counts: Counts) -> f64 {
+    let points = (counts.order as f64 + 1.0).powi(counts.kind.dimension() as i32);
+    if counts.order > 1 { 45.0 * points * counts.n_cells } else { 0.0 }
+}
+
+/// Edges of simplices, points between those of other cells.
+fn refining(coarse: Counts) -> f64 {
+    match coarse.kind {
+        CellKind::Hexahedron => 530.0 * coarse.n_cells,
+        CellKind::Quadrilateral => 150.0 * coarse.n_cells,
+        CellKind::Tetrahedron => 84.0 * coarse.n_nodes,
+        CellKind::Triangle | CellKind::Segment => 36.0 * coarse.n_nodes,
+    }
+}
+
+/// Numbers of unknowns, constraints and what operators without a matrix keep of cells.
+fn space_of_cells(counts: Counts) -> f64 {
+    let per_cell = if counts.kind.dimension() == 3 { 550.0 } else { 160.0 };
+    per_cell * counts.n_cells
+}
+
+/// Entries of a row of the matrix, on average.
+fn entries_per_row(kind: CellKind, p: f64) -> f64 {
+    match kind {
+        CellKind::Segment => 3.0,
+        CellKind::Triangle => 7.0,
+        CellKind::Tetrahedron => 15.0,
+        CellKind::Quadrilateral | CellKind::Hexahedron => (p + 2.0).powi(kind.dimension() as i32),
+    }
+}
+
+/// Spaces of lower degree, and the matrix of degree 1 with its levels.
+fn p_multigrid(counts: Counts, p: f64) -> f64 {
+    let n_levels = p.log2().ceil();
+    let lowest = counts.n_nodes * (PER_ENTRY * entries_per_row(counts.kind, 1.0) + PER_ROW);
+    n_levels * space_of_cells(counts) + (1.0 + AMG_SHARE) * lowest + AMG_PER_ROW * counts.n_nodes
+}

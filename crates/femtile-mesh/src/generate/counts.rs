@@ -1,0 +1,61 @@
+use crate::{CellKind, Mesh, MeshError};
+
+/// How large a mesh is, in floating point as it may be too large for memory: known before anything is allocated.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Counts {
+    /// Kind of the cells.
+    pub kind: CellKind,
+    /// Number of nodes.
+    pub n_nodes: f64,
+    /// Number of cells.
+    pub n_cells: f64,
+    /// Degree of the shapes of cells; 1 where they are straight.
+    pub order: usize,
+}
+
+impl Counts {
+    /// Counts that a generator aims at, of straight cells.
+    ///
+    /// # Errors
+    /// [`MeshError::Invalid`] of the field when nodes and cells cannot be numbered in 32 bits.
+    pub(super) fn of(
+        field: &'static str,
+        kind: CellKind,
+        n_nodes: f64,
+        n_cells: f64,
+    ) -> Result<Self, MeshError> {
+        let limit = f64::from(u32::MAX);
+        if n_nodes <= limit && n_cells <= limit {
+            return Ok(Self { kind, n_nodes, n_cells, order: 1 });
+        }
+        let (count, what) = if n_nodes > limit { (n_nodes, "nodes") } else { (n_cells, "cells") };
+        let message = format!(
+            "this mesh would have {count:.0} {what} and at most {limit:.0} can be numbered: ask for a coarser one"
+        );
+        Err(MeshError::Invalid { field, message })
+    }
+
+    /// The same of cells of a higher order.
+    #[must_use]
+    pub fn with_order(self, order: usize) -> Self {
+        Self { order, ..self }
+    }
+
+    /// After so many uniform refinements; nodes are rounded up, as if the boundary had none of its own.
+    #[must_use]
+    pub fn refined(self, times: u32) -> Self {
+        let factor = f64::from(1_u32 << self.kind.dimension()).powi(times.min(1000) as i32);
+        Self { n_nodes: factor * self.n_nodes, n_cells: factor * self.n_cells, ..self }
+    }
+}
+
+impl From<&Mesh> for Counts {
+    fn from(mesh: &Mesh) -> Self {
+        Self {
+            kind: mesh.kind,
+            n_nodes: mesh.n_nodes() as f64,
+            n_cells: mesh.n_cells() as f64,
+            order: mesh.curved.as_ref().map_or(1, |curved| curved.order),
+        }
+    }
+}

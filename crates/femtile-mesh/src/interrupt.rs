@@ -1,0 +1,15 @@
+/// Says whether work should end early; once it says yes it keeps saying so. Any thread may ask.
+pub type IsInterrupted<'a> = Option<&'a (dyn Fn() -> bool + Sync)>;
+
+/// Asks whether to go on.
+#[derive(Clone, Copy)]
+pub(crate) struct Interrupt<'a>(pub IsInterrupted<'a>);
+
+impl Interrupt<'_> {
+    /// Never interrupted.
+    pub(crate) const NEVER: Self = Self(None);
+
+    pub(crate) fn is_set(self) -> bool {
+        self.0.is_some_and(|is_interrupted| is_interrupted())
+    }
+}
