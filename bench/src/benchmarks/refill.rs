@@ -106,7 +106,7 @@ fn on_cpu<M: StoredMatrix<Cpu>>(
         }
         Ok(())
     })?;
-    let work = Work { bytes: assembly.fill_bytes(system.matrix.values_mut()) as f64, flops: 0.0 };
+    let work = Work { bytes: assembly.fill_bytes(&system.matrix.values_mut()) as f64, flops: 0.0 };
     let bound = ("read bandwidth", bandwidth.read_gb_per_s);
     let name = format!("refill, {format}, {}", ones.name);
     let mut record = Record::against_bandwidth(&name, cpu, &samples, work, bound);
@@ -229,7 +229,7 @@ where
             whole.time(|| assembly.refill(&mut system, &form))?;
         }
         let per_cell = coefficients.bytes();
-        let bytes = assembly.fill_bytes(system.matrix.values_mut()) + per_cell;
+        let bytes = assembly.fill_bytes(&system.matrix.values_mut()) + per_cell;
         let work = Work { bytes: bytes as f64, flops: 0.0 };
         let name = format!("refill, {format}, {}", coefficients.name);
         let mut record = Record::against_bandwidth(&name, device, &kernel, work, bound);

@@ -81,7 +81,9 @@ impl<H: Scalar> AmgKernels<H> for Cpu {
         block: usize,
         vectors: Swept<'_, H, Self>,
     ) -> Result<(), LinalgError> {
+        vectors.check(a)?;
         let Swept { b, inverse_diagonal, x, before } = vectors;
+        let block = block.max(1);
         if sweep != Sweep::ForwardFromZero {
             std::mem::swap(x, before);
         }

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use femtile_device::{Buffer, Device, Scalar};
 use femtile_linalg::precondition::polynomial::PolynomialKernels;
 use femtile_linalg::sparse::csr::{Csr, CsrKernels};
-use femtile_linalg::{LinalgError, LinearOperator};
+use femtile_linalg::{LinalgError, LinearOperator, need};
 
 use crate::AmgConfig;
 use crate::patch::PatchKernels;
@@ -12,9 +12,21 @@ use crate::patch::PatchKernels;
 #[derive(Debug, Clone)]
 pub struct Parts<D: Device> {
     /// Number of groups.
-    pub n: usize,
+    pub(crate) n: usize,
     /// The group of each node; all bits are set where it is in none.
-    pub of_node: Arc<Buffer<u32, D>>,
+    pub(crate) of_node: Arc<Buffer<u32, D>>,
+}
+
+impl<D: Device> Parts<D> {
+    /// Number of groups.
+    pub fn n(&self) -> usize {
+        self.n
+    }
+
+    /// The group of each node; all bits are set where it is in none.
+    pub fn of_node(&self) -> &Buffer<u32, D> {
+        &self.of_node
+    }
 }
 
 /// What a device makes of the matrix of a level: all that smooths it, and the next level.
@@ -60,6 +72,21 @@ pub struct Swept<'a, H: Scalar, D: AmgKernels<H>> {
     pub before: &'a mut Buffer<H, D>,
 }
 
+impl<H: Scalar, D: AmgKernels<H>> Swept<'_, H, D> {
+    /// Refuses vectors that do not fit a matrix, and matrices that are not square.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`], with the name of the argument.
+    pub(crate) fn check(&self, a: &Csr<H, D>) -> Result<(), LinalgError> {
+        let n = a.n_rows();
+        need("columns", n, a.n_cols())?;
+        need("b", n, self.b.len())?;
+        need("inverse_diagonal", n, self.inverse_diagonal.len())?;
+        need("x", n, self.x.len())?;
+        need("before", n, self.before.len())
+    }
+}
+
 /// The acts of a multigrid cycle that a device carries out, all levels in the precision `H`.
 pub trait AmgKernels<H: Scalar>: PolynomialKernels<H> + CsrKernels<H> + PatchKernels<H> {
     /// Runs the work of the host with as many threads as the device stands for.
@@ -103,7 +130,7 @@ pub trait AmgKernels<H: Scalar>: PolynomialKernels<H> + CsrKernels<H> + PatchKer
     /// # Cost
     /// One product, half of one from zero; reads 2n values beside it, writes n.
     /// # Errors
-    /// [`LinalgError::Setting`] on devices that have no such sweep.
+    /// [`LinalgError::Setting`] on devices that have no such sweep, [`LinalgError::Length`] when a vector does not fit.
     fn amg_sweep(
         &self,
         _sweep: Sweep,

@@ -54,7 +54,7 @@ pub use cuda::specialisations as cuda_specialisations;
 pub use error::AmgError;
 pub use hierarchy::{Hierarchy, LevelShape};
 pub use kernels::{AmgKernels, Coarsened, Parts, Sweep, Swept};
-pub use patch::{Inside, Outside, PatchKernels, PatchMatrix, PatchSmoother};
+pub use patch::{PatchKernels, PatchMatrix, PatchSmoother};
 pub use preconditioner::Amg;
 pub use setup::graph::Graph;
 pub use solver::AmgSolver;

@@ -52,10 +52,16 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
         Ok(memory)
     }
 
-    /// Copies `host` into `memory`; both have the same length.
+    /// Copies `host` into `memory`.
+    ///
+    /// # Errors
+    /// [`DeviceError::LengthMismatch`] when the lengths differ.
     fn upload<T: Element>(&self, memory: &mut Self::Memory<T>, host: &[T]) -> Result<(), DeviceError>;
 
-    /// Copies `memory` into `host`; both have the same length.
+    /// Copies `memory` into `host`.
+    ///
+    /// # Errors
+    /// [`DeviceError::LengthMismatch`] when the lengths differ.
     fn download<T: Element>(&self, host: &mut [T], memory: &Self::Memory<T>) -> Result<(), DeviceError>;
 
     /// The values where they are, if the host shares the memory.
@@ -63,7 +69,10 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
         None
     }
 
-    /// Begins a copy of `len` values to the host; work asked for later does not wait for it.
+    /// Begins a copy of all `len` values to the host; work asked for later does not wait for it.
+    ///
+    /// # Errors
+    /// [`DeviceError::LengthMismatch`] when the array has another length.
     fn begin_read<T: Element>(
         &self,
         memory: &Self::Memory<T>,
@@ -74,7 +83,8 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
     fn end_read<T: Element>(&self, readback: Self::Readback) -> Result<Vec<T>, DeviceError>;
 
     /// Does `work` `times` times in a row. A device that launches kernels may record them once and replay the
-    /// recording instead, so `work` must launch the same kernels on the same arrays every time.
+    /// recording instead, so `work` must launch the same kernels on the same arrays every time; where it does not, what is
+    /// computed is that of the recording. A recording is made anew once an array that it uses has been given back.
     fn repeat<E: From<DeviceError>>(
         &self,
         _recording: &mut Self::Recording,
@@ -172,11 +182,6 @@ impl<T: Element, D: Device> Buffer<T, D> {
         &self.memory
     }
 
-    /// The raw storage, for kernels that write.
-    pub fn memory_mut(&mut self) -> &mut D::Memory<T> {
-        &mut self.memory
-    }
-
     /// Moves the values to other memory; says whether they are there then, which they are not where there is no such
     /// room.
     ///
@@ -248,7 +253,48 @@ impl<T: Element, D: HostDevice> Buffer<T, D> {
     }
 }
 
-fn same_length(field: &'static str, expected: usize, found: usize) -> Result<(), DeviceError> {
+/// The values of a buffer, to be overwritten: it cannot be replaced, nor can their number change.
+#[derive(Debug)]
+pub struct BufferMut<'a, T: Element, D: Device>(&'a mut Buffer<T, D>);
+
+impl<'a, T: Element, D: Device> BufferMut<'a, T, D> {
+    /// The values of `buffer`.
+    pub fn new(buffer: &'a mut Buffer<T, D>) -> Self {
+        Self(buffer)
+    }
+
+    /// Overwrites all values with those of `host`.
+    ///
+    /// # Errors
+    /// [`DeviceError::LengthMismatch`] when the lengths differ.
+    pub fn upload(&mut self, host: &[T]) -> Result<(), DeviceError> {
+        self.0.upload(host)
+    }
+}
+
+impl<T: Element, D: HostDevice> BufferMut<'_, T, D> {
+    /// The values, in place and writable.
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
+        self.0.as_mut_slice()
+    }
+}
+
+impl<T: Element> BufferMut<'_, T, crate::Cuda> {
+    /// The array as an argument that a kernel writes.
+    pub fn write(&mut self) -> crate::cuda::Write<T> {
+        self.0.write()
+    }
+}
+
+impl<T: Element, D: Device> std::ops::Deref for BufferMut<'_, T, D> {
+    type Target = Buffer<T, D>;
+
+    fn deref(&self) -> &Buffer<T, D> {
+        self.0
+    }
+}
+
+pub(crate) fn same_length(field: &'static str, expected: usize, found: usize) -> Result<(), DeviceError> {
     if expected == found { Ok(()) } else { Err(DeviceError::LengthMismatch { field, expected, found }) }
 }
 

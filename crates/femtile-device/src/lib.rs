@@ -14,7 +14,7 @@ mod error;
 mod reference;
 mod scalar;
 
-pub use buffer::{Buffer, Device, HostDevice, MemoryUse, Place};
+pub use buffer::{Buffer, BufferMut, Device, HostDevice, MemoryUse, Place};
 pub use cpu::Cpu;
 pub use cuda::Cuda;
 pub use error::DeviceError;

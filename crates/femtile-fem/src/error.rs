@@ -91,6 +91,20 @@ pub enum FemError {
         /// Those of the mesh of the form.
         found: [usize; 2],
     },
+    /// A form on a mesh of the same size, but not the one that assembly was prepared for.
+    #[error(
+        "the mesh of the form is as large as the one that assembly was prepared for, but has other cells or points: \
+         prepare it anew"
+    )]
+    ChangedMesh,
+    /// A system or a prepared problem that belongs to another assembly, or was prepared before the last one.
+    #[error("the {field} is not this assembly's own: {advice}")]
+    OtherAssembly {
+        /// What it is.
+        field: &'static str,
+        /// What to do.
+        advice: &'static str,
+    },
     /// Conditions on the boundary where the inside of the domain alone is assembled.
     #[error(
         "an assembly by patches knows no conditions on the boundary, the form has {n_conditions}: leave them out, or use \

@@ -72,3 +72,9 @@ pub enum LinalgError {
 pub fn need(field: &'static str, expected: usize, found: usize) -> Result<(), LinalgError> {
     if expected == found { Ok(()) } else { Err(LinalgError::Length { field, expected, found }) }
 }
+
+/// Refuses vectors that do not fit the product of a matrix with so many rows and columns.
+pub(crate) fn need_product([n_rows, n_cols]: [usize; 2], y: usize, x: usize) -> Result<(), LinalgError> {
+    need("y", n_rows, y)?;
+    need("x", n_cols, x)
+}

@@ -1,7 +1,7 @@
 use femtile_device::cpu::SharedMut;
 use femtile_device::{Buffer, Cpu};
-use femtile_linalg::LinalgError;
 use femtile_linalg::vector::sum::{BLOCK, n_blocks};
+use femtile_linalg::{LinalgError, LinearOperator, need};
 use femtile_tensor::Contract;
 
 use crate::kernels::BoxKernels;
@@ -55,6 +55,10 @@ impl<T: Contract> BoxKernels<T> for Cpu {
         b: &Buffer<T, Self>,
         x: &Buffer<T, Self>,
     ) -> Result<(), LinalgError> {
+        let n = a.n_rows();
+        need("r", n, r.len())?;
+        need("b", n, b.len())?;
+        need("x", n, x.len())?;
         a.residual(r.as_mut_slice(), b.as_slice(), x.as_slice());
         Ok(())
     }
@@ -66,6 +70,7 @@ impl<T: Contract> BoxKernels<T> for Cpu {
         b: &Buffer<T, Self>,
         order: PostOrder,
     ) -> Result<(), LinalgError> {
+        need("b", x.len(), b.len())?;
         sweep.step(x.as_mut_slice(), b.as_slice(), order);
         Ok(())
     }
@@ -87,6 +92,7 @@ impl<T: Contract> BoxKernels<T> for Cpu {
         b: &Buffer<T, Self>,
         x: &Buffer<T, Self>,
     ) -> Result<(), LinalgError> {
+        need("x", b.len(), x.len())?;
         transfer.restrict_residual(coarse.as_mut_slice(), b.as_slice(), x.as_slice());
         Ok(())
     }
@@ -102,6 +108,7 @@ impl<T: Contract> BoxKernels<T> for Cpu {
     }
 
     fn box_add(&self, y: &mut Buffer<f64, Self>, alpha: f64, x: &Buffer<T, Self>) -> Result<(), LinalgError> {
+        need("y", x.len(), y.len())?;
         let x = x.as_slice();
         each(self, y.as_mut_slice(), |at, y| *y += alpha * x[at].to_f64());
         Ok(())

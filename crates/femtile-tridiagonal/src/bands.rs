@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use femtile_device::{Buffer, Device, Scalar};
 
+use super::CudaBands;
+
 /// The bands of all systems: $a_i u_{i-1} + b_i u_i + c_i u_{i+1} = d_i$.
 pub enum Bands<'a, T: Scalar, D: Device> {
     /// Arrays, each with a value for every entry of the right side unless the solver was told strides of their own.
@@ -44,17 +46,4 @@ pub trait BandRule<T: Scalar>: Send + Sync {
     fn cuda(&self) -> Option<CudaBands> {
         None
     }
-}
-
-/// A rule as kernels on a GPU see it: a structure that is compiled into the kernel and passed by value.
-///
-/// # Contract
-/// `source` defines `struct Bands` with 64-bit fields and
-/// `__device__ void row(u64 line, u32 row, T& lower, T& diagonal, T& upper) const`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CudaBands {
-    /// The definition of `struct Bands`; the kernel has included `femtile.cuh` before.
-    pub source: String,
-    /// The fields, in order; at least one.
-    pub arguments: Vec<u64>,
 }

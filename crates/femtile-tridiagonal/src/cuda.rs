@@ -15,6 +15,38 @@ pub(crate) const EQUATION: Header = Header { name: "equation.cuh", text: include
 /// u, d, a, b, c, the lines, the status, the rule of the bands.
 pub(crate) type Solve<T> = (Write<T>, Read<T>, Read<T>, Read<T>, Read<T>, Structure, Write<u64>, Structure);
 
+/// A rule as kernels on a GPU see it: a structure that is compiled into the kernel and passed by value.
+///
+/// # Contract
+/// The source defines `struct Bands` with 64-bit fields and
+/// `__device__ void row(u64 line, u32 row, T& lower, T& diagonal, T& upper) const`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CudaBands {
+    source: String,
+    arguments: Vec<u64>,
+}
+
+impl CudaBands {
+    /// The definition of `struct Bands`, for which the kernel has included `femtile.cuh` before, and its fields in order,
+    /// at least one.
+    ///
+    /// # Safety
+    /// The definition keeps the contract above, and follows no pointer.
+    pub unsafe fn new(source: String, arguments: Vec<u64>) -> Self {
+        Self { source, arguments }
+    }
+
+    /// The definition of `struct Bands`.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The fields, in order.
+    pub fn arguments(&self) -> &[u64] {
+        &self.arguments
+    }
+}
+
 /// Where the bands come from, as the source of a program says it.
 #[derive(Debug, Clone)]
 pub(crate) struct RuleSource {
@@ -64,7 +96,10 @@ impl<'a, T: Scalar> Batch<'a, T> {
             }
             Bands::Rule(rule) => {
                 let rule = rule.cuda().ok_or(LinalgError::HostHook)?;
-                ([Read::none(); 3], RuleSource { source: Some(rule.source), arguments: rule.arguments })
+                (
+                    [Read::none(); 3],
+                    RuleSource { source: Some(rule.source().into()), arguments: rule.arguments().into() },
+                )
             }
         };
         Ok(Self { u, d, bands, status, rule })
@@ -115,8 +150,13 @@ impl<T: Scalar> TridiagonalKernels<T> for Cuda {
         d: Option<&Buffer<T, Self>>,
         work: &mut Work<T, Self>,
     ) -> Result<(), LinalgError> {
+        let algorithm = TridiagonalKernels::<T>::tridiagonal_choice(self, problem)?;
+        if !problem.check(u, bands, d, work)? {
+            return Ok(());
+        }
+        let problem = &Problem { algorithm, ..problem.clone() };
         let batch = Batch::new(u, bands, d, work.status.write())?;
-        match problem.algorithm {
+        match algorithm {
             Algorithm::Hybrid => hybrid::cuda::solve(self, problem, batch),
             Algorithm::Pcr | Algorithm::Cr => pcr::cuda::solve(self, problem, batch),
             _ => thomas::cuda::solve(self, problem, batch, &mut work.scratch),

@@ -1,6 +1,8 @@
 use femtile_device::{Buffer, Device, Scalar};
 use femtile_linalg::LinalgError;
 
+use femtile_linalg::need;
+
 use super::{Algorithm, Bands, Ends, Lines, Stability};
 
 /// A batch as kernels see it.
@@ -14,6 +16,36 @@ pub struct Problem {
     pub ends: Ends,
     /// How small pivots are met.
     pub stability: Stability,
+}
+
+impl Problem {
+    /// Refuses arrays that the lines reach beyond; says whether there is anything to solve.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] with the first array that is too short, [`LinalgError::Setting`] for lines that cannot be.
+    pub(crate) fn check<T: Scalar, D: Device>(
+        &self,
+        u: &Buffer<T, D>,
+        bands: Bands<'_, T, D>,
+        d: Option<&Buffer<T, D>>,
+        work: &Work<T, D>,
+    ) -> Result<bool, LinalgError> {
+        need("status", 2, work.status.len())?;
+        let Some([array_len, band_len]) = self.lines.required_len()? else { return Ok(false) };
+        at_least("u", array_len, u.len())?;
+        at_least("d", array_len, d.map_or(array_len, Buffer::len))?;
+        if let Bands::Arrays { lower, diagonal, upper } = bands {
+            at_least("lower", band_len, lower.len())?;
+            at_least("diagonal", band_len, diagonal.len())?;
+            at_least("upper", band_len, upper.len())?;
+        }
+        Ok(true)
+    }
+}
+
+/// Refuses an array that is too short.
+pub(crate) fn at_least(field: &'static str, required: usize, found: usize) -> Result<(), LinalgError> {
+    if found < required { need(field, required, found) } else { Ok(()) }
 }
 
 /// Where a solver keeps what lasts from call to call.
@@ -46,6 +78,9 @@ pub trait TridiagonalKernels<T: Scalar>: Device {
     /// `u`, `d` and the bands hold what `problem.lines` reaches.
     /// # Cost
     /// Reads 4 values a row from arrays, or 1 with a rule; writes 1.
+    /// # Errors
+    /// [`LinalgError::Length`] when an array is too short; those of [`TridiagonalKernels::tridiagonal_choice`]; what the
+    /// device reports.
     fn tridiagonal_solve(
         &self,
         problem: &Problem,

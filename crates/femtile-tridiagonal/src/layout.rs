@@ -31,20 +31,15 @@ impl Layout {
     /// place.
     pub fn with_strides(shape: &[usize], strides: &[usize]) -> Result<Self, LinalgError> {
         let layout = Self::repeating(shape, strides)?;
-        let mut axes: Vec<usize> = (0..shape.len()).filter(|&axis| shape[axis] > 1).collect();
-        axes.sort_by_key(|&axis| strides[axis]);
-        let mut reached = 0;
-        for axis in axes {
-            if strides[axis] <= reached {
-                let message = format!(
-                    "axis {axis} of the shape {shape:?} has stride {}, but the axes inside it reach {reached} \
-                     entries: entries would share places; give it a stride of {} or more",
-                    strides[axis],
-                    reached + 1
-                );
-                return Err(LinalgError::Setting { field: "strides", message });
-            }
-            reached += (shape[axis] - 1) * strides[axis];
+        let axes = shape.iter().zip(strides).map(|(&n, &stride)| (n, stride));
+        if let Some((axis, reached)) = sharing_axis(axes) {
+            let message = format!(
+                "axis {axis} of the shape {shape:?} has stride {}, but the axes inside it reach {reached} \
+                 entries: entries would share places; give it a stride of {} or more",
+                strides[axis],
+                reached + 1
+            );
+            return Err(LinalgError::Setting { field: "strides", message });
         }
         Ok(layout)
     }
@@ -147,6 +142,21 @@ impl Layout {
     }
 }
 
+/// The first axis, given by entries and stride, along which entries may share places, and what those inside it reach; none
+/// where all entries are apart.
+fn sharing_axis(axes: impl Iterator<Item = (usize, usize)>) -> Option<(usize, usize)> {
+    let mut axes: Vec<_> = axes.enumerate().filter(|(_, (n, _))| *n > 1).collect();
+    axes.sort_by_key(|(_, (_, stride))| *stride);
+    let mut reached = 0;
+    for (axis, (n, stride)) in axes {
+        if stride <= reached {
+            return Some((axis, reached));
+        }
+        reached += (n - 1) * stride;
+    }
+    None
+}
+
 /// An axis along which lines stand side by side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineAxis {
@@ -204,6 +214,32 @@ impl Lines {
     /// Where the bands of a line begin.
     pub fn band_start(&self, line: usize) -> usize {
         self.sum(line, |axis| axis.band_stride)
+    }
+
+    /// Least lengths of the array and of its bands; none where there are no entries.
+    ///
+    /// # Errors
+    /// [`LinalgError::Setting`] when entries of the array share places, or are too many to count.
+    pub(crate) fn required_len(&self) -> Result<Option<[usize; 2]>, LinalgError> {
+        let along = LineAxis { count: self.length, stride: self.stride, band_stride: self.band_stride };
+        let axes: Vec<LineAxis> = std::iter::once(along).chain(self.axes).collect();
+        if axes.iter().any(|axis| axis.count == 0) {
+            return Ok(None);
+        }
+        let refuse = |message: &str| Err(LinalgError::Setting { field: "lines", message: message.into() });
+        let reach = |stride: fn(&LineAxis) -> usize| {
+            let extents = axes.iter().map(|axis| (axis.count - 1).checked_mul(stride(axis)));
+            extents.chain([Some(1)]).try_fold(0_usize, |sum, extent| sum.checked_add(extent?))
+        };
+        let n_entries = axes.iter().try_fold(1_usize, |product, axis| product.checked_mul(axis.count));
+        let lengths = reach(|axis| axis.stride).zip(reach(|axis| axis.band_stride));
+        let Some((lengths, _)) = lengths.zip(n_entries) else {
+            return refuse("there are more entries than memory can hold");
+        };
+        if sharing_axis(axes.iter().map(|axis| (axis.count, axis.stride))).is_some() {
+            return refuse("entries share places; take the lines of a `Layout` without repetition");
+        }
+        Ok(Some([lengths.0, lengths.1]))
     }
 
     fn sum(&self, mut line: usize, stride: impl Fn(&LineAxis) -> usize) -> usize {

@@ -47,8 +47,9 @@ mod thomas;
 
 use femtile_device::cuda::Specialisation;
 
-pub use bands::{BandRule, Bands, CudaBands};
+pub use bands::{BandRule, Bands};
 pub use config::{Algorithm, Ends, Stability, TridiagonalConfig};
+pub use cuda::CudaBands;
 pub use dominance::{Dominance, check};
 pub use factored::FactoredTridiagonal;
 pub use kernels::{Problem, TridiagonalKernels, Work};

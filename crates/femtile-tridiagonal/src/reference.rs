@@ -27,7 +27,10 @@ impl<T: Scalar> TridiagonalKernels<T> for Reference {
         d: Option<&Buffer<T, Self>>,
         work: &mut Work<T, Self>,
     ) -> Result<(), LinalgError> {
-        solve_lines(problem, u, bands, d, work);
+        host_choice(problem)?;
+        if problem.check(u, bands, d, work)? {
+            solve_lines(problem, u, bands, d, work);
+        }
         Ok(())
     }
 }

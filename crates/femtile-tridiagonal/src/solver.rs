@@ -1,6 +1,7 @@
 use femtile_device::{Buffer, Scalar};
-use femtile_linalg::{LinalgError, need};
+use femtile_linalg::LinalgError;
 
+use super::kernels::at_least;
 use super::{
     Algorithm, Bands, Layout, LineFailure, Problem, TridiagonalConfig, TridiagonalKernels,
     TridiagonalOutcome, Work,
@@ -141,14 +142,14 @@ impl<T: Scalar, D: TridiagonalKernels<T>> Tridiagonal<T, D> {
         bands: Bands<'_, T, D>,
         d: Option<&Buffer<T, D>>,
     ) -> Result<(), LinalgError> {
-        at_least("u", &self.layout, u)?;
+        at_least("u", self.layout.required_len(), u.len())?;
         if let Some(d) = d {
-            at_least("d", &self.layout, d)?;
+            at_least("d", self.layout.required_len(), d.len())?;
         }
         if let Bands::Arrays { lower, diagonal, upper } = bands {
-            at_least("lower", &self.bands, lower)?;
-            at_least("diagonal", &self.bands, diagonal)?;
-            at_least("upper", &self.bands, upper)?;
+            at_least("lower", self.bands.required_len(), lower.len())?;
+            at_least("diagonal", self.bands.required_len(), diagonal.len())?;
+            at_least("upper", self.bands.required_len(), upper.len())?;
         }
         if self.layout.n_entries() == 0 {
             return Ok(());
@@ -159,13 +160,3 @@ impl<T: Scalar, D: TridiagonalKernels<T>> Tridiagonal<T, D> {
 
 /// The status before anything failed.
 pub(super) const FRESH: [u64; 2] = [0, u64::MAX];
-
-/// Refuses an array that its layout reaches beyond.
-fn at_least<T: Scalar, D: TridiagonalKernels<T>>(
-    field: &'static str,
-    layout: &Layout,
-    array: &Buffer<T, D>,
-) -> Result<(), LinalgError> {
-    let required = layout.required_len();
-    if array.len() < required { need(field, required, array.len()) } else { Ok(()) }
-}

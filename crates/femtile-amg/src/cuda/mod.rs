@@ -4,9 +4,9 @@ mod setup;
 
 use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Write};
 use femtile_device::{Buffer, Cuda, Element, Scalar};
-use femtile_linalg::LinalgError;
 use femtile_linalg::sparse::csr::{Csr, Offsets};
 use femtile_linalg::vector::Convert;
+use femtile_linalg::{LinalgError, need};
 
 use crate::AmgConfig;
 use crate::kernels::{AmgKernels, Coarsened, Parts};
@@ -77,6 +77,8 @@ impl<H: Scalar> AmgKernels<H> for Cuda {
         config: &AmgConfig,
         known: Option<&Parts<Self>>,
     ) -> Result<Option<Coarsened<H, Self>>, LinalgError> {
+        need("columns", a.n_rows(), a.n_cols())?;
+        weights.map_or(Ok(()), |weights| need("weights", a.n_rows(), weights.len()))?;
         setup::coarsen(a, weights, thresholds, config.least_aggregate, known)
     }
 }

@@ -173,6 +173,7 @@ impl<H: Scalar> PatchKernels<H> for Cpu {
         by: PatchSmoother<'_, H, Self>,
         b: &Buffer<H, Self>,
     ) -> Result<(), LinalgError> {
+        by.matrix.need_vectors(&[("x", &*x), ("r", &*r), ("b", b), ("scale", by.scale)])?;
         let (by, b) = (Smoother::new(&by), b.as_slice());
         let (x, r) = (SharedMut::new(x.as_mut_slice()), SharedMut::new(r.as_mut_slice()));
         self.for_ranges(by.starts.len() - 1, MIN_PATCHES, |patches| {
@@ -197,6 +198,7 @@ impl<H: Scalar> PatchKernels<H> for Cpu {
         by: PatchSmoother<'_, H, Self>,
         b: &Buffer<H, Self>,
     ) -> Result<(), LinalgError> {
+        by.matrix.need_vectors(&[("x", &*x), ("b", b), ("scale", by.scale)])?;
         let (by, b) = (Smoother::new(&by), b.as_slice());
         let x = SharedMut::new(x.as_mut_slice());
         self.for_ranges(by.starts.len() - 1, MIN_PATCHES, |patches| {
@@ -220,6 +222,7 @@ impl<H: Scalar> PatchKernels<H> for Cpu {
         matrix: &PatchMatrix<H, Self>,
         x: &Buffer<H, Self>,
     ) -> Result<(), LinalgError> {
+        matrix.need_vectors(&[("y", &*y), ("x", x)])?;
         let outside = &matrix.outside;
         let (rows, offsets) = (outside.rows.as_slice(), outside.offsets.as_slice());
         let (columns, values) = (outside.columns.as_slice(), outside.values.as_slice());

@@ -18,6 +18,9 @@ pub struct PatchSmoother<'a, H: Scalar, D: Device> {
 }
 
 /// The acts of the smoother by patches.
+///
+/// # Errors
+/// [`LinalgError::Length`] when a vector has not an entry for each row.
 pub trait PatchKernels<H: Scalar>: Device {
     /// A step from zero with the part of its residual that needs no other patch:
     /// $x = \omega M^{-1} b$, $\tilde r = b - (A_I + A_D) x$.

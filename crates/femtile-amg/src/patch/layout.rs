@@ -1,7 +1,7 @@
 //! The format patchSPM.
 
 use femtile_device::{Buffer, Device, HostDevice, Scalar};
-use femtile_linalg::LinalgError;
+use femtile_linalg::{LinalgError, need};
 use rayon::prelude::*;
 
 use crate::PatchFormat;
@@ -18,20 +18,20 @@ use crate::setup::rows::{RowAccess, Rows};
 #[derive(Debug)]
 pub struct PatchMatrix<H: Scalar, D: Device> {
     /// The first row of each patch, and the end.
-    pub starts: Buffer<u32, D>,
+    pub(super) starts: Buffer<u32, D>,
     /// Rows of the largest patch.
-    pub most_rows: usize,
+    pub(super) most_rows: usize,
     /// $A_I$.
-    pub inside: Inside<H, D>,
+    pub(super) inside: Inside<H, D>,
     /// $A_B$.
-    pub outside: Outside<H, D>,
+    pub(super) outside: Outside<H, D>,
     /// $A_D$.
-    pub diagonal: Buffer<H, D>,
+    pub(super) diagonal: Buffer<H, D>,
 }
 
 /// The blocks of patches without their diagonals; rows and columns are counted from the first row of the patch.
 #[derive(Debug)]
-pub enum Inside<H: Scalar, D: Device> {
+pub(super) enum Inside<H: Scalar, D: Device> {
     /// Each block as wide as its longest row, the first entries of all rows, then the second ones, and so on; short rows
     /// are filled with zeros on the diagonal.
     FullRowEll {
@@ -66,15 +66,15 @@ pub enum Inside<H: Scalar, D: Device> {
 
 /// The entries that join two patches, by rows.
 #[derive(Debug)]
-pub struct Outside<H: Scalar, D: Device> {
+pub(super) struct Outside<H: Scalar, D: Device> {
     /// The rows that have any, ascending.
-    pub rows: Buffer<u32, D>,
+    pub(super) rows: Buffer<u32, D>,
     /// The first entry of each of these, and the end.
-    pub offsets: Buffer<u32, D>,
+    pub(super) offsets: Buffer<u32, D>,
     /// Column of each entry.
-    pub columns: Buffer<u32, D>,
+    pub(super) columns: Buffer<u32, D>,
     /// Value of each entry.
-    pub values: Buffer<H, D>,
+    pub(super) values: Buffer<H, D>,
 }
 
 impl<H: Scalar, D: Device> PatchMatrix<H, D> {
@@ -99,6 +99,14 @@ impl<H: Scalar, D: Device> PatchMatrix<H, D> {
     /// Number of patches.
     pub fn n_patches(&self) -> usize {
         self.starts.len() - 1
+    }
+
+    /// Refuses vectors that have not an entry for each row.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`], with the name of the argument.
+    pub(super) fn need_vectors(&self, vectors: &[(&'static str, &Buffer<H, D>)]) -> Result<(), LinalgError> {
+        vectors.iter().try_for_each(|(field, vector)| need(field, self.diagonal.len(), vector.len()))
     }
 }
 

@@ -14,4 +14,5 @@ mod tests;
 pub(crate) use cuda::specialisations as cuda_specialisations;
 pub(crate) use damping::outer_damping;
 pub use kernels::{PatchKernels, PatchSmoother};
-pub use layout::{Inside, Outside, PatchMatrix};
+pub use layout::PatchMatrix;
+use layout::Inside;

@@ -24,7 +24,7 @@ impl Driver for Emulator {
         state.memory.allocate(bytes, NAME)
     }
 
-    fn free(&self, address: u64) {
+    unsafe fn free(&self, address: u64) {
         let mut state = self.state();
         // Nobody is told here; who ends the recording is.
         let _ = state.not_recorded("giving memory back");
@@ -39,36 +39,37 @@ impl Driver for Emulator {
         })
     }
 
-    fn free_on_host(&self, address: u64) {
-        self.free(address);
+    unsafe fn free_on_host(&self, address: u64) {
+        // SAFETY: both kinds of memory are given back alike, and addresses of neither are touched.
+        unsafe { self.free(address) };
     }
 
-    fn zero(&self, address: u64, bytes: usize) -> Result<(), DeviceError> {
+    unsafe fn zero(&self, address: u64, bytes: usize) -> Result<(), DeviceError> {
         let mut state = self.state();
         state.not_recorded("clearing memory")?;
         state.memory.zero(address, bytes)
     }
 
-    fn upload(&self, to: u64, from: &[u8]) -> Result<(), DeviceError> {
+    unsafe fn upload(&self, to: u64, from: &[u8]) -> Result<(), DeviceError> {
         let mut state = self.state();
         state.not_recorded("copying to the GPU")?;
         state.memory.upload(to, from)
     }
 
-    fn download(&self, to: &mut [u8], from: u64) -> Result<(), DeviceError> {
+    unsafe fn download(&self, to: &mut [u8], from: u64) -> Result<(), DeviceError> {
         let mut state = self.state();
         state.not_recorded("copying from the GPU")?;
         to.copy_from_slice(&state.memory.download(from, to.len())?);
         Ok(())
     }
 
-    fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError> {
+    unsafe fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError> {
         let mut state = self.state();
         state.not_recorded("copying on the GPU")?;
         state.memory.copy(to, from, bytes)
     }
 
-    fn begin_download(&self, from: u64, bytes: usize) -> Result<Transfer, DeviceError> {
+    unsafe fn begin_download(&self, from: u64, bytes: usize) -> Result<Transfer, DeviceError> {
         let mut state = self.state();
         state.not_recorded("copying from the GPU")?;
         let copied = state.memory.download(from, bytes)?;
@@ -149,7 +150,7 @@ impl Driver for Emulator {
         Ok(Graph(handle))
     }
 
-    fn replay(&self, graph: Graph) -> Result<(), DeviceError> {
+    unsafe fn replay(&self, graph: Graph) -> Result<(), DeviceError> {
         let mut state = self.state();
         state.not_recorded("replaying a recording")?;
         let launches = state.graphs.get(&graph.0).cloned();
@@ -157,7 +158,7 @@ impl Driver for Emulator {
         launches.iter().try_for_each(|recorded| self.carry_out(&mut state, recorded))
     }
 
-    fn forget(&self, graph: Graph) {
+    unsafe fn forget(&self, graph: Graph) {
         self.state().graphs.remove(&graph.0);
     }
 
@@ -169,7 +170,7 @@ impl Driver for Emulator {
         Ok(Event(handle))
     }
 
-    fn seconds_between(&self, first: Event, second: Event) -> Result<f64, DeviceError> {
+    unsafe fn seconds_between(&self, first: Event, second: Event) -> Result<f64, DeviceError> {
         let mut state = self.state();
         let [first, second] = [first, second].map(|event| state.events.remove(&event.0));
         match (first, second) {

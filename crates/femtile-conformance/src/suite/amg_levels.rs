@@ -95,11 +95,11 @@ fn level<H: Scalar, D: AmgKernels<H>>(
     let config = AmgConfig::default();
     let Some(made) = device.amg_coarsen(a, None, thresholds, &config, None).unwrap() else { return false };
     let rows = Rows::of(a);
-    let groups = made.parts.of_node.to_host().unwrap();
+    let groups = made.parts.of_node().to_host().unwrap();
     groups_are_connected_and_cover(&rows, &made.parts, &groups, of_graph);
     let all = AmgConfig { least_aggregate: 1, ..AmgConfig::default() };
     let parts = device.amg_coarsen(a, None, thresholds, &all, None).unwrap().expect("the same").parts;
-    roots_are_independent_and_maximal(&rows, &parts.of_node.to_host().unwrap(), parts.n, of_graph);
+    roots_are_independent_and_maximal(&rows, &parts.of_node().to_host().unwrap(), parts.n(), of_graph);
     scaling_bounds_the_spectrum(device, a, &rows, &made, tolerance);
     let p = Rows::of(&made.p);
     prolongator_is_the_smoothed_constant(&rows, &p, &made, &groups, of_smoothing, tolerance);
@@ -113,7 +113,7 @@ fn level<H: Scalar, D: AmgKernels<H>>(
 }
 
 fn groups_are_connected_and_cover<D: Device>(rows: &Rows, parts: &Groups<D>, groups: &[u32], theta: f64) {
-    let mut members = vec![BTreeSet::new(); parts.n];
+    let mut members = vec![BTreeSet::new(); parts.n()];
     for (node, &group) in groups.iter().enumerate() {
         let is_alone = rows.strong(node, theta).is_empty();
         assert_eq!(group == u32::MAX, is_alone, "node {node}");
@@ -186,7 +186,7 @@ fn prolongator_is_the_smoothed_constant<H: Scalar, D: AmgKernels<H>>(
     theta: f64,
     tolerance: f64,
 ) {
-    let mut sizes = vec![0_u32; made.parts.n];
+    let mut sizes = vec![0_u32; made.parts.n()];
     groups.iter().filter(|group| **group != u32::MAX).for_each(|group| sizes[*group as usize] += 1);
     assert_eq!(sizes, made.weights.to_host().unwrap());
     let q = |node: usize, group: usize| {
@@ -232,7 +232,7 @@ fn transpose_and_product<H: Scalar, D: AmgKernels<H>>(
     for (row, entries) in p.0.iter().enumerate() {
         entries.iter().for_each(|&(column, value)| assert_eq!(r.entry(column, row), value));
     }
-    let mut expected = vec![std::collections::BTreeMap::new(); made.parts.n];
+    let mut expected = vec![std::collections::BTreeMap::new(); made.parts.n()];
     for (row, entries) in rows.0.iter().enumerate() {
         for &(middle, value) in entries {
             for &(i, left) in &p.0[row] {

@@ -226,7 +226,8 @@ fn a_thread_that_waits_for_another_block_is_ended() {
 fn memory_that_nobody_wrote_is_neither_read_by_kernels_nor_copied() {
     let Some(emulator) = emulator("memory_that_nobody_wrote") else { return };
     let (to, from) = (emulator.allocate(8 * N).unwrap(), emulator.allocate(8 * N).unwrap());
-    emulator.upload(from, &vec![0; 8 * (N - 1)]).unwrap();
+    // SAFETY: the emulator checks what is touched before it does.
+    unsafe { emulator.upload(from, &vec![0; 8 * (N - 1)]) }.unwrap();
     let signature = Kernel::<OneArray>::new("packs").signature();
     let function = emulator.function(&CORNERS.of::<f64>(), "packs", &signature).unwrap();
     let launch = |n: u32| {
@@ -241,7 +242,8 @@ fn memory_that_nobody_wrote_is_neither_read_by_kernels_nor_copied() {
         "{said}"
     );
     let fresh = emulator.allocate(16).unwrap();
-    let said = emulator.download(&mut [0; 16], fresh).unwrap_err().to_string();
+    // SAFETY: the emulator checks what is touched before it does.
+    let said = unsafe { emulator.download(&mut [0; 16], fresh) }.unwrap_err().to_string();
     assert!(said.contains("byte 0 of 16 was never written"), "{said}");
 }
 
@@ -250,15 +252,21 @@ fn only_launches_are_recorded_and_what_else_is_asked_for_spoils_the_recording() 
     let Some(emulator) = emulator("only_launches_are_recorded") else { return };
     let array = emulator.allocate(64).unwrap();
     emulator.begin_recording().unwrap();
-    assert!(emulator.zero(array, 64).is_err() && emulator.upload(array, &[1]).is_err());
+    // SAFETY: the emulator checks what is touched before it does.
+    unsafe { assert!(emulator.zero(array, 64).is_err() && emulator.upload(array, &[1]).is_err()) };
     assert!(emulator.allocate(8).is_err() && emulator.synchronize().is_err());
     assert!(emulator.end_recording().is_err());
-    emulator.zero(array, 64).unwrap();
+    // SAFETY: the emulator checks what is touched before it does.
+    unsafe { emulator.zero(array, 64) }.unwrap();
     emulator.begin_recording().unwrap();
     let graph = emulator.end_recording().unwrap();
-    emulator.replay(graph).unwrap();
-    emulator.forget(graph);
-    assert!(emulator.replay(graph).is_err() && emulator.end_recording().is_err());
+    // SAFETY: the emulator knows its graphs, and refuses others.
+    unsafe {
+        emulator.replay(graph).unwrap();
+        emulator.forget(graph);
+        assert!(emulator.replay(graph).is_err());
+    }
+    assert!(emulator.end_recording().is_err());
 }
 
 #[test]

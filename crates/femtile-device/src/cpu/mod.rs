@@ -12,6 +12,7 @@ mod wide;
 
 use std::sync::Arc;
 
+use crate::buffer::same_length;
 use crate::{Device, DeviceError, Element, HostDevice};
 pub use bandwidth::Bandwidth;
 pub use memory::{Aligned, zeroed_vec};
@@ -105,11 +106,13 @@ impl Device for Cpu {
     }
 
     fn upload<T: Element>(&self, memory: &mut Vec<T>, host: &[T]) -> Result<(), DeviceError> {
+        same_length("upload", memory.len(), host.len())?;
         memory.copy_from_slice(host);
         Ok(())
     }
 
     fn download<T: Element>(&self, host: &mut [T], memory: &Vec<T>) -> Result<(), DeviceError> {
+        same_length("download", host.len(), memory.len())?;
         host.copy_from_slice(memory);
         Ok(())
     }
@@ -119,7 +122,8 @@ impl Device for Cpu {
     }
 
     fn begin_read<T: Element>(&self, memory: &Vec<T>, len: usize) -> Result<Vec<u8>, DeviceError> {
-        Ok(bytemuck::cast_slice(&memory[..len]).to_vec())
+        same_length("begin_read", len, memory.len())?;
+        Ok(bytemuck::cast_slice(memory).to_vec())
     }
 
     fn end_read<T: Element>(&self, readback: Vec<u8>) -> Result<Vec<T>, DeviceError> {

@@ -87,7 +87,8 @@ impl Properties {
 
 /// One GPU with one stream of work, in which everything happens in the order asked for.
 ///
-/// Methods without a note return at once and leave the work to the stream. Addresses are those of device memory.
+/// Methods without a note return at once and leave the work to the stream. Addresses are those of device memory; methods
+/// that take addresses or handles are unsafe, as nothing else says that they are still good.
 pub trait Driver: Debug + Send + Sync {
     /// What the GPU is.
     fn properties(&self) -> &Properties;
@@ -102,29 +103,50 @@ pub trait Driver: Debug + Send + Sync {
     fn allocate(&self, bytes: usize) -> Result<u64, DeviceError>;
 
     /// Gives memory back once the work queued before has used it.
-    fn free(&self, address: u64);
+    ///
+    /// # Safety
+    /// The address came from [`Driver::allocate`] of this driver, and nothing uses it from now on.
+    unsafe fn free(&self, address: u64);
 
     /// Memory of the host, `bytes` bytes (more than zero) at an address that kernels and copies can use, aligned to
     /// 256, contents undefined.
     fn allocate_on_host(&self, bytes: usize) -> Result<u64, DeviceError>;
 
     /// Gives such memory back; waits for the work queued before.
-    fn free_on_host(&self, address: u64);
+    ///
+    /// # Safety
+    /// The address came from [`Driver::allocate_on_host`] of this driver, and nothing uses it from now on.
+    unsafe fn free_on_host(&self, address: u64);
 
     /// Sets `bytes` bytes to zero.
-    fn zero(&self, address: u64, bytes: usize) -> Result<(), DeviceError>;
+    ///
+    /// # Safety
+    /// They lie within one allocation of this driver.
+    unsafe fn zero(&self, address: u64, bytes: usize) -> Result<(), DeviceError>;
 
     /// Copies from the host; `from` may be reused when this returns.
-    fn upload(&self, to: u64, from: &[u8]) -> Result<(), DeviceError>;
+    ///
+    /// # Safety
+    /// As many bytes from `to` on lie within one allocation of this driver.
+    unsafe fn upload(&self, to: u64, from: &[u8]) -> Result<(), DeviceError>;
 
     /// Copies to the host and waits for it, hence for all work queued before.
-    fn download(&self, to: &mut [u8], from: u64) -> Result<(), DeviceError>;
+    ///
+    /// # Safety
+    /// As many bytes from `from` on lie within one allocation of this driver.
+    unsafe fn download(&self, to: &mut [u8], from: u64) -> Result<(), DeviceError>;
 
     /// Copies `bytes` bytes within the device.
-    fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError>;
+    ///
+    /// # Safety
+    /// Both ranges lie within allocations of this driver, and do not overlap.
+    unsafe fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError>;
 
     /// Begins a copy to the host at this point of the stream; work queued later goes on meanwhile.
-    fn begin_download(&self, from: u64, bytes: usize) -> Result<Transfer, DeviceError>;
+    ///
+    /// # Safety
+    /// The bytes lie within one allocation of this driver.
+    unsafe fn begin_download(&self, from: u64, bytes: usize) -> Result<Transfer, DeviceError>;
 
     /// Waits for a transfer and takes what it brought; each transfer is ended once.
     fn end_download(&self, transfer: Transfer) -> Result<Vec<u8>, DeviceError>;
@@ -163,16 +185,26 @@ pub trait Driver: Debug + Send + Sync {
     fn end_recording(&self) -> Result<Graph, DeviceError>;
 
     /// Queues all launches of a recording.
-    fn replay(&self, graph: Graph) -> Result<(), DeviceError>;
+    ///
+    /// # Safety
+    /// The graph came from [`Driver::end_recording`] of this driver and has not been forgotten; all memory that its
+    /// launches touch is still allocated.
+    unsafe fn replay(&self, graph: Graph) -> Result<(), DeviceError>;
 
     /// Forgets a recording.
-    fn forget(&self, graph: Graph);
+    ///
+    /// # Safety
+    /// The graph came from [`Driver::end_recording`] of this driver and has not been forgotten before.
+    unsafe fn forget(&self, graph: Graph);
 
     /// Marks this point of the stream.
     fn record_event(&self) -> Result<Event, DeviceError>;
 
     /// Waits for the second event and gives the seconds between the two; both are forgotten.
-    fn seconds_between(&self, first: Event, second: Event) -> Result<f64, DeviceError>;
+    ///
+    /// # Safety
+    /// Both are different ones that came from [`Driver::record_event`] of this driver and have not been forgotten before.
+    unsafe fn seconds_between(&self, first: Event, second: Event) -> Result<f64, DeviceError>;
 
     /// What compiles kernels, for reports: `NVRTC 13.0 (/path)` or why there is none.
     fn compiler(&self) -> String;

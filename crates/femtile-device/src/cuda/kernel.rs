@@ -87,6 +87,18 @@ impl<T: Element> Buffer<T, Cuda> {
         Read::from(self, 0)
     }
 
+    /// Where the array begins, for a [`Structure`]; launches do not know which device that one's arrays are on.
+    ///
+    /// # Errors
+    /// [`DeviceError::OtherDevice`] when it is not on `device`.
+    pub fn address_on(&self, device: &Cuda) -> Result<u64, DeviceError> {
+        if self.device().id() != device.id() {
+            let device = device.to_string();
+            return Err(DeviceError::OtherDevice { kernel: "a structure", argument: 0, device });
+        }
+        Ok(self.memory().address())
+    }
+
     /// The array as an argument that a kernel writes.
     pub fn write(&mut self) -> Write<T> {
         Write::from(self, 0)
@@ -235,10 +247,10 @@ impl Cuda {
             },
             &mut |bytes| {
                 // SAFETY: the types are those of the kernel, and the caller vouches for what it touches.
-                unsafe { self.driver().launch(function, &launch, bytes) }
+                unsafe { self.driver().launch(function, &launch, bytes) }?;
+                self.count_launch(kernel.name, bytes);
+                Ok(())
             },
-        )?;
-        self.count_launch(kernel.name);
-        Ok(())
+        )
     }
 }

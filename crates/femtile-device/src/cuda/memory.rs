@@ -1,6 +1,6 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::Cuda;
+use super::{Cuda, Transfer};
 use crate::{DeviceError, MemoryUse, Place};
 
 /// Arrays of fewer bytes take what is left for others: all of them together are no matter.
@@ -165,7 +165,11 @@ impl CudaMemory {
     }
 
     pub(super) fn zero(&self) -> Result<(), DeviceError> {
-        if self.bytes == 0 { Ok(()) } else { self.device.driver().zero(self.address, self.bytes) }
+        if self.bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: the bytes are those of this allocation.
+        unsafe { self.device.driver().zero(self.address, self.bytes) }
     }
 
     /// Moves the array; says whether it is there then, which it is not where there is no room.
@@ -180,7 +184,8 @@ impl CudaMemory {
             Err(DeviceError::OutOfMemory { .. }) => return Ok(false),
             moved => moved?,
         };
-        self.device.driver().copy(moved.address, self.address, self.bytes)?;
+        // SAFETY: both allocations have as many bytes.
+        unsafe { self.device.driver().copy(moved.address, self.address, self.bytes) }?;
         *self = moved;
         Ok(true)
     }
@@ -188,6 +193,57 @@ impl CudaMemory {
     /// Where it begins, in the address space of the GPU; 0 when it is empty.
     pub fn address(&self) -> u64 {
         self.address
+    }
+
+    /// Copies all bytes from the host.
+    pub(super) fn upload(&mut self, device: &Cuda, host: &[u8]) -> Result<(), DeviceError> {
+        self.check_copy("upload", device, self.bytes, host.len())?;
+        if host.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: the allocation is one of this device and has as many bytes.
+        unsafe { device.driver().upload(self.address, host) }
+    }
+
+    /// Copies all bytes to the host.
+    pub(super) fn download(&self, device: &Cuda, host: &mut [u8]) -> Result<(), DeviceError> {
+        self.check_copy("download", device, host.len(), self.bytes)?;
+        if host.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: the allocation is one of this device and has as many bytes.
+        unsafe { device.driver().download(host, self.address) }
+    }
+
+    /// Begins a copy of all bytes to the host; none where there are none.
+    pub(super) fn begin_download(
+        &self,
+        device: &Cuda,
+        bytes: usize,
+    ) -> Result<Option<Transfer>, DeviceError> {
+        self.check_copy("begin_read", device, bytes, self.bytes)?;
+        if bytes == 0 {
+            return Ok(None);
+        }
+        // SAFETY: the allocation is one of this device and has as many bytes.
+        unsafe { device.driver().begin_download(self.address, bytes) }.map(Some)
+    }
+
+    /// Refuses a copy between arrays of different sizes, or by another device than the one that holds this one.
+    fn check_copy(
+        &self,
+        field: &'static str,
+        device: &Cuda,
+        expected: usize,
+        found: usize,
+    ) -> Result<(), DeviceError> {
+        if self.device.id() != device.id() {
+            return Err(DeviceError::OtherDevice { kernel: field, argument: 0, device: device.to_string() });
+        }
+        if expected != found {
+            return Err(DeviceError::LengthMismatch { field, expected, found });
+        }
+        Ok(())
     }
 }
 
@@ -210,9 +266,14 @@ impl Drop for CudaMemory {
             return;
         }
         self.device.room().count(self.place, -(self.bytes as isize));
-        match self.place {
-            Place::Near => self.device.driver().free(self.address),
-            Place::Far => self.device.driver().free_on_host(self.address),
+        self.device.recordings().give_up(self.address, self.bytes);
+        // SAFETY: the address is that of this allocation, which ends here; recordings that know it are not replayed
+        // any more.
+        unsafe {
+            match self.place {
+                Place::Near => self.device.driver().free(self.address),
+                Place::Far => self.device.driver().free_on_host(self.address),
+            }
         }
     }
 }

@@ -39,6 +39,7 @@ pub use program::{
     COPY_HEADER, FEMTILE_HEADER, Header, MMA_HEADER, Program, RECIPROCAL_HEADER, STREAM_HEADER,
     STRIDED_HEADER, Specialisation, TILE_HEADER,
 };
+use recording::Recordings;
 pub use recording::{CudaReadback, CudaRecording};
 
 /// One NVIDIA GPU with one stream of work; clones are handles of the same stream.
@@ -54,8 +55,7 @@ struct Inner {
     driver: Arc<dyn Driver>,
     functions: Mutex<HashMap<(String, &'static str), Function>>,
     n_launches: AtomicU64,
-    /// Launches since a recording began, while one is made.
-    recorded: Mutex<Option<Vec<&'static str>>>,
+    recordings: Recordings,
     recent: Mutex<Recent>,
     room: Room,
 }
@@ -84,7 +84,7 @@ impl Cuda {
             driver,
             functions: Mutex::default(),
             n_launches: AtomicU64::new(0),
-            recorded: Mutex::default(),
+            recordings: Recordings::default(),
             recent: Mutex::default(),
             room: Room::new(),
         };
@@ -143,7 +143,9 @@ impl Cuda {
         let first = self.inner.driver.record_event()?;
         work()?;
         let second = self.inner.driver.record_event()?;
-        Ok(self.settled(self.inner.driver.seconds_between(first, second))?)
+        // SAFETY: both events are those recorded above.
+        let seconds = unsafe { self.inner.driver.seconds_between(first, second) };
+        Ok(self.settled(seconds)?)
     }
 
     fn function(
@@ -162,9 +164,13 @@ impl Cuda {
         Ok(function)
     }
 
-    fn count_launch(&self, name: &'static str) {
-        if let Some(recorded) = self.inner.recorded.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-            return recorded.push(name);
+    fn recordings(&self) -> &Recordings {
+        &self.inner.recordings
+    }
+
+    fn count_launch(&self, name: &'static str, arguments: &[&[u8]]) {
+        if self.inner.recordings.note(name, arguments) {
+            return;
         }
         self.inner.n_launches.fetch_add(1, Ordering::Relaxed);
         self.inner.recent.lock().unwrap_or_else(PoisonError::into_inner).push(name);
@@ -199,7 +205,7 @@ impl Device for Cuda {
     }
 
     fn allocate<T: Element>(&self, len: usize) -> Result<CudaMemory, DeviceError> {
-        let memory = CudaMemory::new(self, len * size_of::<T>())?;
+        let memory = CudaMemory::new(self, len.saturating_mul(size_of::<T>()))?;
         memory.zero()?;
         Ok(memory)
     }
@@ -211,21 +217,15 @@ impl Device for Cuda {
     }
 
     fn upload<T: Element>(&self, memory: &mut CudaMemory, host: &[T]) -> Result<(), DeviceError> {
-        if host.is_empty() {
-            return Ok(());
-        }
-        self.inner.driver.upload(memory.address(), bytemuck::cast_slice(host))
+        memory.upload(self, bytemuck::cast_slice(host))
     }
 
     fn download<T: Element>(&self, host: &mut [T], memory: &CudaMemory) -> Result<(), DeviceError> {
-        if host.is_empty() {
-            return Ok(());
-        }
-        self.settled(self.inner.driver.download(bytemuck::cast_slice_mut(host), memory.address()))
+        self.settled(memory.download(self, bytemuck::cast_slice_mut(host)))
     }
 
     fn begin_read<T: Element>(&self, memory: &CudaMemory, len: usize) -> Result<CudaReadback, DeviceError> {
-        CudaReadback::begin(self, memory, len * size_of::<T>())
+        CudaReadback::begin(self, memory, len.saturating_mul(size_of::<T>()))
     }
 
     fn end_read<T: Element>(&self, readback: CudaReadback) -> Result<Vec<T>, DeviceError> {

@@ -269,7 +269,7 @@ impl Driver for Nvidia {
         })
     }
 
-    fn free(&self, address: u64) {
+    unsafe fn free(&self, address: u64) {
         if self.enter().is_err() {
             return;
         }
@@ -288,7 +288,7 @@ impl Driver for Nvidia {
         Ok(address)
     }
 
-    fn free_on_host(&self, address: u64) {
+    unsafe fn free_on_host(&self, address: u64) {
         // After a fault the driver keeps it until the process ends.
         let waited = self.synchronize();
         if let Some(pinned) = self.pinned().remove(&address)
@@ -298,24 +298,24 @@ impl Driver for Nvidia {
         }
     }
 
-    fn zero(&self, address: u64, bytes: usize) -> Result<(), DeviceError> {
+    unsafe fn zero(&self, address: u64, bytes: usize) -> Result<(), DeviceError> {
         self.enter()?;
         // SAFETY: the range is that of an allocation.
         unsafe { result::memset_d8_async(address, 0, bytes, self.stream) }
             .map_err(|refusal| failed("clearing memory", refusal))
     }
 
-    fn upload(&self, to: u64, from: &[u8]) -> Result<(), DeviceError> {
+    unsafe fn upload(&self, to: u64, from: &[u8]) -> Result<(), DeviceError> {
         self.enter()?;
         self.staging().upload(self.stream, to, from)
     }
 
-    fn download(&self, to: &mut [u8], from: u64) -> Result<(), DeviceError> {
+    unsafe fn download(&self, to: &mut [u8], from: u64) -> Result<(), DeviceError> {
         self.enter()?;
         self.staging().download(self.stream, to, from)
     }
 
-    fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError> {
+    unsafe fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError> {
         self.enter()?;
         // SAFETY: both ranges are those of allocations, on either side.
         unsafe { sys::cuMemcpyAsync(to, from, bytes, self.stream) }
@@ -323,7 +323,7 @@ impl Driver for Nvidia {
             .map_err(|refusal| failed("copying on the GPU", refusal))
     }
 
-    fn begin_download(&self, from: u64, bytes: usize) -> Result<Transfer, DeviceError> {
+    unsafe fn begin_download(&self, from: u64, bytes: usize) -> Result<Transfer, DeviceError> {
         self.enter()?;
         self.staging().begin_download(self.stream, from, bytes)
     }
@@ -427,14 +427,14 @@ impl Driver for Nvidia {
         }
     }
 
-    fn replay(&self, graph: Graph) -> Result<(), DeviceError> {
+    unsafe fn replay(&self, graph: Graph) -> Result<(), DeviceError> {
         self.enter()?;
         // SAFETY: the graph came from `end_recording` and has not been forgotten.
         unsafe { result::graph::launch(graph.0 as sys::CUgraphExec, self.stream) }
             .map_err(|refusal| failed("replaying a recording", refusal))
     }
 
-    fn forget(&self, graph: Graph) {
+    unsafe fn forget(&self, graph: Graph) {
         if self.enter().is_ok() {
             // SAFETY: as above; the driver keeps it until its last replay has ended.
             let _ = unsafe { result::graph::exec_destroy(graph.0 as sys::CUgraphExec) };
@@ -451,7 +451,7 @@ impl Driver for Nvidia {
         recorded.map_err(|refusal| failed("marking a moment", refusal))
     }
 
-    fn seconds_between(&self, first: Event, second: Event) -> Result<f64, DeviceError> {
+    unsafe fn seconds_between(&self, first: Event, second: Event) -> Result<f64, DeviceError> {
         self.enter()?;
         let (first, second) = (first.0 as sys::CUevent, second.0 as sys::CUevent);
         // SAFETY: both events came from `record_event` and are used for the last time.

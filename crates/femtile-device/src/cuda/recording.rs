@@ -1,7 +1,7 @@
 //! Sequences of launches recorded once and replayed, and copies that the stream does not wait for.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::{Cuda, CudaMemory, Driver, Graph, Transfer};
 use crate::DeviceError;
@@ -10,7 +10,7 @@ use crate::DeviceError;
 ///
 /// The first call carries the work out as it comes, which compiles and loads what it needs; the second records
 /// it, and later ones replay the recording. Work that ends before that pays for no recording. Within the recording of other work
-/// its launches become part of that.
+/// its launches become part of that. Once an array that a recording knows is given back, it is recorded anew.
 #[derive(Debug, Default)]
 pub struct CudaRecording {
     n_calls: usize,
@@ -20,14 +20,114 @@ pub struct CudaRecording {
 #[derive(Debug)]
 struct Recorded {
     driver: Arc<dyn Driver>,
+    device: u64,
     graph: Graph,
     times: usize,
-    names: Vec<&'static str>,
+    launches: Arc<Launches>,
 }
 
 impl Drop for Recorded {
     fn drop(&mut self) {
-        self.driver.forget(self.graph);
+        // SAFETY: the graph is one of this driver, and it is forgotten here alone.
+        unsafe { self.driver.forget(self.graph) };
+    }
+}
+
+/// The launches of a recording.
+#[derive(Debug, Default)]
+struct Launches {
+    names: Vec<&'static str>,
+    /// All words of all arguments, ascending once the recording has ended; addresses of arrays are among them.
+    words: Vec<u64>,
+}
+
+impl Launches {
+    /// Whether an argument may point into an array.
+    fn may_touch(&self, address: u64, bytes: usize) -> bool {
+        let first = self.words.partition_point(|&word| word < address);
+        self.words.get(first).is_some_and(|&word| word - address < bytes as u64)
+    }
+}
+
+/// The recordings of a device, so that none is replayed that touches memory which was given back.
+#[derive(Debug, Default)]
+pub(super) struct Recordings(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// What was launched since a recording began, while one is made.
+    current: Option<Launches>,
+    /// Whether an array was given back meanwhile.
+    has_given_back: bool,
+    /// Recordings that may be replayed.
+    valid: Vec<Weak<Launches>>,
+}
+
+impl Recordings {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a launch to the recording that is being made; says whether one is.
+    pub fn note(&self, name: &'static str, arguments: &[&[u8]]) -> bool {
+        let mut state = self.state();
+        let Some(current) = &mut state.current else { return false };
+        current.names.push(name);
+        for argument in arguments {
+            current.words.extend(argument.as_chunks().0.iter().map(|&word| u64::from_ne_bytes(word)));
+        }
+        true
+    }
+
+    /// Forbids to replay what may touch an array that is given back now.
+    pub fn give_up(&self, address: u64, bytes: usize) {
+        let mut state = self.state();
+        state.has_given_back = true;
+        state.valid.retain(|launches| {
+            launches.upgrade().is_some_and(|launches| !launches.may_touch(address, bytes))
+        });
+    }
+
+    fn begin(&self) {
+        let mut state = self.state();
+        (state.current, state.has_given_back) = (Some(Launches::default()), false);
+    }
+
+    /// The launches of the recording, which may be replayed; none where an array was given back meanwhile.
+    fn end(&self) -> Option<Arc<Launches>> {
+        let mut state = self.state();
+        let mut launches = state.current.take().unwrap_or_default();
+        launches.words.sort_unstable();
+        launches.words.dedup();
+        let launches = Arc::new(launches);
+        if state.has_given_back {
+            return None;
+        }
+        state.valid.push(Arc::downgrade(&launches));
+        Some(launches)
+    }
+}
+
+impl Recorded {
+    /// Replays `times` rounds; says whether it could, which it cannot where memory was given back that it touches.
+    fn replay(&self, device: &Cuda, times: usize) -> Result<bool, DeviceError> {
+        if self.times != times || self.device != device.id() {
+            return Ok(false);
+        }
+        // Held until the launches are queued: what is given back later, is so after them.
+        let state = device.recordings().state();
+        if !state.valid.iter().any(|valid| std::ptr::eq(valid.as_ptr(), Arc::as_ptr(&self.launches))) {
+            return Ok(false);
+        }
+        // SAFETY: the graph is one of this driver and lives as long as this value; no array that it touches was given
+        // back.
+        unsafe { self.driver.replay(self.graph) }?;
+        drop(state);
+        let names = &self.launches.names;
+        device.inner.n_launches.fetch_add(names.len() as u64, Ordering::Relaxed);
+        let mut recent = device.inner.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        names.iter().for_each(|name| recent.push(name));
+        Ok(true)
     }
 }
 
@@ -38,8 +138,7 @@ impl CudaRecording {
         times: usize,
         work: &mut dyn FnMut() -> Result<(), E>,
     ) -> Result<(), E> {
-        let is_within_another =
-            device.inner.recorded.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        let is_within_another = device.recordings().state().current.is_some();
         if is_within_another {
             return (0..times).try_for_each(|_| work());
         }
@@ -47,37 +146,38 @@ impl CudaRecording {
         if self.n_calls == 1 {
             return (0..times).try_for_each(|_| work());
         }
-        if self.graph.as_ref().is_none_or(|recorded| recorded.times != times) {
-            self.graph = None;
-            self.graph = Some(record(device, times, work)?);
+        if let Some(recorded) = &self.graph
+            && recorded.replay(device, times)?
+        {
+            return Ok(());
         }
-        if let Some(recorded) = &self.graph {
-            device.driver().replay(recorded.graph)?;
-            device.inner.n_launches.fetch_add(recorded.names.len() as u64, Ordering::Relaxed);
-            let mut recent = device.inner.recent.lock().unwrap_or_else(PoisonError::into_inner);
-            recorded.names.iter().for_each(|name| recent.push(name));
+        self.graph = None;
+        self.graph = record(device, times, work)?;
+        match &self.graph {
+            Some(recorded) if recorded.replay(device, times)? => Ok(()),
+            _ => (0..times).try_for_each(|_| work()),
         }
-        Ok(())
     }
 }
 
-/// Records `times` rounds of `work`; the recording is ended also where the work fails.
+/// Records `times` rounds of `work`; the recording is ended also where the work fails. None where the work gives arrays
+/// back, so that it cannot be replayed.
 fn record<E: From<DeviceError>>(
     device: &Cuda,
     times: usize,
     work: &mut dyn FnMut() -> Result<(), E>,
-) -> Result<Recorded, E> {
-    let launches = |new| {
-        let mut recorded = device.inner.recorded.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::replace(&mut *recorded, new).unwrap_or_default()
-    };
-    device.driver().begin_recording()?;
-    launches(Some(Vec::new()));
+) -> Result<Option<Recorded>, E> {
+    let driver = device.driver().clone();
+    driver.begin_recording()?;
+    device.recordings().begin();
     let outcome = (0..times).try_for_each(|_| work());
-    let graph = device.driver().end_recording();
-    let names = launches(None);
+    let graph = driver.end_recording();
+    let launches = device.recordings().end();
     outcome?;
-    Ok(Recorded { driver: device.driver().clone(), graph: graph?, times, names })
+    let (graph, is_valid) = (graph?, launches.is_some());
+    let launches = launches.unwrap_or_default();
+    let recorded = Recorded { driver, device: device.id(), graph, times, launches };
+    Ok(is_valid.then_some(recorded))
 }
 
 /// A copy to the host that is under way.
@@ -89,9 +189,7 @@ pub struct CudaReadback {
 
 impl CudaReadback {
     pub(super) fn begin(device: &Cuda, memory: &CudaMemory, bytes: usize) -> Result<Self, DeviceError> {
-        let transfer =
-            if bytes == 0 { None } else { Some(device.driver().begin_download(memory.address(), bytes)?) };
-        Ok(Self { device: device.clone(), transfer })
+        Ok(Self { device: device.clone(), transfer: memory.begin_download(device, bytes)? })
     }
 
     pub(super) fn end(mut self) -> Result<Vec<u8>, DeviceError> {

@@ -1,3 +1,4 @@
+use crate::buffer::same_length;
 use crate::{Device, DeviceError, Element, HostDevice};
 
 /// The oracle: one thread, plain loops, nothing clever. Every other device is tested against it.
@@ -22,11 +23,13 @@ impl Device for Reference {
     }
 
     fn upload<T: Element>(&self, memory: &mut Vec<T>, host: &[T]) -> Result<(), DeviceError> {
+        same_length("upload", memory.len(), host.len())?;
         memory.copy_from_slice(host);
         Ok(())
     }
 
     fn download<T: Element>(&self, host: &mut [T], memory: &Vec<T>) -> Result<(), DeviceError> {
+        same_length("download", host.len(), memory.len())?;
         host.copy_from_slice(memory);
         Ok(())
     }
@@ -36,7 +39,8 @@ impl Device for Reference {
     }
 
     fn begin_read<T: Element>(&self, memory: &Vec<T>, len: usize) -> Result<Vec<u8>, DeviceError> {
-        Ok(bytemuck::cast_slice(&memory[..len]).to_vec())
+        same_length("begin_read", len, memory.len())?;
+        Ok(bytemuck::cast_slice(memory).to_vec())
     }
 
     fn end_read<T: Element>(&self, readback: Vec<u8>) -> Result<Vec<T>, DeviceError> {

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use femtile_device::cuda::{Header, Kernel, Launch, Program, Read, Specialisation, Structure, Write};
-use femtile_device::{Buffer, Cpu, Cuda, Element, Scalar};
+use femtile_device::{Buffer, BufferMut, Cpu, Cuda, Element, Scalar};
 use femtile_element::Affine;
 use femtile_linalg::sparse::Places;
 use femtile_linalg::sparse::csr::{Csr, Offsets};
@@ -92,7 +92,7 @@ impl<T: Scalar> AssemblyKernels<T> for Cuda {
         &self,
         kept: &mut nonzero::Kept,
         problem: &Problem<'_>,
-        values: &mut Buffer<V, Self>,
+        values: &mut BufferMut<'_, V, Self>,
         rhs: &mut Buffer<T, Self>,
     ) -> Result<(), FemError> {
         kept.queue(self, problem, values, rhs)
@@ -102,7 +102,7 @@ impl<T: Scalar> AssemblyKernels<T> for Cuda {
         &self,
         kept: &mut nonzero::Kept,
         problem: &Problem<'_>,
-        values: &mut Buffer<V, Self>,
+        values: &mut BufferMut<'_, V, Self>,
         rhs: &mut Buffer<T, Self>,
     ) -> Result<Vec<bool>, FemError> {
         kept.check(problem, values, rhs)

@@ -1,10 +1,11 @@
 use std::sync::Arc;
 
-use femtile_device::{Buffer, Device, Scalar};
+use femtile_device::{Buffer, BufferMut, Device, Scalar};
 use femtile_linalg::sparse::Places;
 use femtile_linalg::sparse::csr::Csr;
 use femtile_mesh::Mesh;
 
+use super::identity;
 use super::sparsity::Sparsity;
 use crate::FemError;
 use crate::constraints::Constraints;
@@ -16,6 +17,8 @@ pub struct Problem<'a> {
     pub(crate) facet_terms: Vec<FacetTerm>,
     pub(crate) constraints: Constraints,
     pub(crate) progress: &'a (dyn Fn(f64) + Sync),
+    /// Tells it from all others of the process.
+    pub(super) number: u64,
 }
 
 impl<'a> Problem<'a> {
@@ -26,6 +29,7 @@ impl<'a> Problem<'a> {
             facet_terms: facet_terms(form, &winners)?,
             constraints: Constraints::dirichlet(form, &winners)?,
             progress,
+            number: identity::fresh(),
         })
     }
 }
@@ -94,7 +98,7 @@ pub trait AssemblyKernels<T: Scalar>: Device {
         &self,
         kept: &mut Self::Kept,
         problem: &Problem<'_>,
-        values: &mut Buffer<V, Self>,
+        values: &mut BufferMut<'_, V, Self>,
         rhs: &mut Buffer<T, Self>,
     ) -> Result<(), FemError>;
 
@@ -106,7 +110,7 @@ pub trait AssemblyKernels<T: Scalar>: Device {
         &self,
         kept: &mut Self::Kept,
         problem: &Problem<'_>,
-        values: &mut Buffer<V, Self>,
+        values: &mut BufferMut<'_, V, Self>,
         rhs: &mut Buffer<T, Self>,
     ) -> Result<Vec<bool>, FemError>;
 

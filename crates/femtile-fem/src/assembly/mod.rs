@@ -7,6 +7,7 @@ mod cuda;
 mod element;
 mod facet_rows;
 pub(crate) mod floating;
+mod identity;
 mod kernels;
 mod nonzero;
 mod patch;
@@ -42,6 +43,8 @@ pub struct System<T: Scalar, D: Device, M = Csr<T, D>> {
     pub is_pure_neumann: bool,
     /// In a pure Neumann problem, how much of the right side was projected away, relative to its size.
     pub imbalance: f64,
+    /// The number of the assembly that made it, 0 where it was assembled once and for all.
+    made_by: u64,
 }
 
 /// Assembles the system of a form on a device.
@@ -66,7 +69,8 @@ pub fn assemble<T: Scalar, D: AssemblyKernels<T>>(
     let imbalance = if is_pure_neumann { balance(&problem, &mut rhs)? } else { 0.0 };
     let rhs: Vec<T> = rhs.into_iter().map(T::from_f64).collect();
     let rhs = Buffer::from_vec(device, rhs)?;
-    Ok(System { matrix, rhs, constraints: problem.constraints, is_pure_neumann, imbalance })
+    let constraints = problem.constraints;
+    Ok(System { matrix, rhs, constraints, is_pure_neumann, imbalance, made_by: 0 })
 }
 
 impl<T: Scalar, D: Device, M> System<T, D, M> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use femtile_device::{Buffer, Reference, Scalar};
+use femtile_device::{Buffer, BufferMut, Reference, Scalar};
 use femtile_element::{Affine, P1};
 use femtile_linalg::sparse::Places;
 use femtile_linalg::sparse::csr::{Csr, HostOffsets};
@@ -32,7 +32,7 @@ impl<T: Scalar> AssemblyKernels<T> for Reference {
         &self,
         kept: &mut Kept,
         problem: &Problem<'_>,
-        values: &mut Buffer<V, Self>,
+        values: &mut BufferMut<'_, V, Self>,
         rhs: &mut Buffer<T, Self>,
     ) -> Result<(), FemError> {
         let Assembled { matrix, rhs: sums, reacts } = AssemblyKernels::<f64>::assemble_system(self, problem)?;
@@ -53,7 +53,7 @@ impl<T: Scalar> AssemblyKernels<T> for Reference {
         &self,
         kept: &mut Kept,
         _: &Problem<'_>,
-        _: &mut Buffer<V, Self>,
+        _: &mut BufferMut<'_, V, Self>,
         _: &mut Buffer<T, Self>,
     ) -> Result<Vec<bool>, FemError> {
         Ok(std::mem::take(&mut kept.reacts))

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use femtile_device::{Buffer, Scalar};
+use femtile_linalg::need;
 use femtile_linalg::sparse::{Csr, StoredMatrix};
 use femtile_mesh::Mesh;
 use femtile_mesh::check::{Components, components};
 
+use super::identity::{self, MeshIdentity};
 use super::sparsity::{Sparsity, pattern};
 use super::{AssemblyKernels, Problem, System, balance, is_pure_neumann};
 use crate::FemError;
@@ -33,8 +35,14 @@ use crate::forms::Form;
 /// ```
 pub struct Assembly<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D> = Csr<T, D>> {
     device: D,
+    /// Tells it from all others of the process.
+    number: u64,
+    mesh: MeshIdentity,
     n_nodes: usize,
-    n_cells: usize,
+    /// Stored values of a matrix.
+    n_values: usize,
+    /// The number of the problem that was prepared last.
+    prepared: u64,
     kept: D::Kept,
     pattern: Arc<Sparsity>,
     components: Components,
@@ -61,11 +69,14 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
     pub fn in_format(device: &D, mesh: &Mesh, config: M::Config) -> Result<Self, FemError> {
         LinearSpace::new(mesh)?;
         let pattern = Arc::new(pattern(mesh)?.1);
-        let empty = M::zeros(device, &pattern.offsets, &pattern.columns, &config)?;
+        let mut empty = M::zeros(device, &pattern.offsets, &pattern.columns, &config)?;
         Ok(Self {
             device: device.clone(),
+            number: identity::fresh(),
+            mesh: MeshIdentity::of(mesh),
             n_nodes: mesh.n_nodes(),
-            n_cells: mesh.n_cells(),
+            n_values: empty.values_mut().len(),
+            prepared: 0,
             kept: device.keep(mesh, &pattern, empty.places()?)?,
             components: components(mesh),
             pattern,
@@ -89,6 +100,7 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
             constraints: crate::Constraints::none(self.n_nodes),
             is_pure_neumann: false,
             imbalance: 0.0,
+            made_by: self.number,
         };
         self.refill(&mut system, form)?;
         Ok(system)
@@ -101,8 +113,10 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
     /// # Cost
     /// No work on the pattern, and no memory that grows with the mesh, but what the conditions on the boundary take.
     /// # Errors
-    /// As [`super::assemble`]; the system is then undefined, but can be filled in again.
+    /// [`FemError::OtherMesh`], [`FemError::ChangedMesh`] or [`FemError::OtherAssembly`] where the mesh or the system is not
+    /// this assembly's; as [`super::assemble`], and the system is then undefined, but can be filled in again.
     pub fn refill(&mut self, system: &mut System<T, D, M>, form: &Form<'_>) -> Result<(), FemError> {
+        self.check_system(system)?;
         let problem = self.prepare(form)?;
         self.fill(system, &problem)?;
         system.constraints = problem.constraints;
@@ -112,14 +126,13 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
     /// What [`Assembly::refill`] does first: evaluates conditions, compiles coefficients, brings them to the device.
     ///
     /// # Errors
-    /// A mesh of another size; what the form is to blame for.
+    /// [`FemError::OtherMesh`] or [`FemError::ChangedMesh`] for another mesh; what the form is to blame for.
     pub fn prepare<'a>(&mut self, form: &Form<'a>) -> Result<Problem<'a>, FemError> {
-        let found = [form.mesh.n_nodes(), form.mesh.n_cells()];
-        if found != [self.n_nodes, self.n_cells] {
-            return Err(FemError::OtherMesh { expected: [self.n_nodes, self.n_cells], found });
-        }
+        self.mesh.check(form.mesh)?;
         let problem = Problem::new(form, &|_| ())?;
+        self.prepared = 0;
         self.device.load(&mut self.kept, &problem)?;
+        self.prepared = problem.number;
         Ok(problem)
     }
 
@@ -139,7 +152,9 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
     /// # Errors
     /// Those of [`Assembly::refill`] that are known at once.
     pub fn queue(&mut self, system: &mut System<T, D, M>, problem: &Problem<'_>) -> Result<(), FemError> {
-        self.device.queue(&mut self.kept, problem, system.matrix.values_mut(), &mut system.rhs)
+        self.check_problem(problem)?;
+        self.check_system(system)?;
+        self.device.queue(&mut self.kept, problem, &mut system.matrix.values_mut(), &mut system.rhs)
     }
 
     /// Waits for what was queued last and looks at what came of it; a pure Neumann problem is balanced.
@@ -147,8 +162,10 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
     /// # Errors
     /// As [`Assembly::refill`].
     pub fn check(&mut self, system: &mut System<T, D, M>, problem: &Problem<'_>) -> Result<(), FemError> {
+        self.check_problem(problem)?;
+        self.check_system(system)?;
         let System { matrix, rhs, .. } = system;
-        let reacts = self.device.check(&mut self.kept, problem, matrix.values_mut(), rhs)?;
+        let reacts = self.device.check(&mut self.kept, problem, &mut matrix.values_mut(), rhs)?;
         system.is_pure_neumann = is_pure_neumann(problem, &self.components, &reacts)?;
         system.imbalance = 0.0;
         if system.is_pure_neumann {
@@ -158,6 +175,25 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
             rhs.upload(&rounded)?;
         }
         Ok(())
+    }
+
+    /// Refuses a problem that is not the one prepared last.
+    fn check_problem(&self, problem: &Problem<'_>) -> Result<(), FemError> {
+        if problem.number == self.prepared {
+            return Ok(());
+        }
+        let advice = "prepare it with this assembly, and fill it in before the next one is prepared";
+        Err(FemError::OtherAssembly { field: "problem", advice })
+    }
+
+    /// Refuses a system that another assembly made, or whose arrays were replaced by others of another length.
+    fn check_system(&self, system: &mut System<T, D, M>) -> Result<(), FemError> {
+        if system.made_by != self.number {
+            let advice = "fill in one that `Assembly::system` of this assembly made";
+            return Err(FemError::OtherAssembly { field: "system", advice });
+        }
+        need("rhs", self.n_nodes, system.rhs.len())?;
+        Ok(need("values", self.n_values, system.matrix.values_mut().len())?)
     }
 
     /// Bytes that a filling must move: what it reads of the mesh and of lists, the right side and `values` once.

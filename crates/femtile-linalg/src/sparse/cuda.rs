@@ -30,10 +30,10 @@ pub(crate) fn specialisations() -> Vec<Specialisation> {
 }
 
 /// The programs of all formats with a hook, for checks that compile all of them.
-pub(crate) fn hooked_specialisations(hook: &CudaHook) -> Vec<Specialisation> {
+pub(crate) fn hooked_specialisations(hook: &CudaHook<'_>) -> Vec<Specialisation> {
     let passes = [HOOK_ROWS.of::<f32>(), HOOK_ROWS.of::<f64>()];
     [
-        passes.map(|pass| pass.header("hook.cuh", hook.source)).into(),
+        passes.map(|pass| pass.header("hook.cuh", hook.source())).into(),
         csr::cuda::specialisations(hook),
         ell::cuda::specialisations(hook),
         ell_warp::cuda::specialisations(hook),
@@ -93,15 +93,15 @@ impl<T: Scalar> HookKernels<T> for Cuda {
         hook: &dyn Hook<T>,
         product: impl FnOnce(&mut Buffer<T, Self>) -> Result<(), LinalgError>,
     ) -> Result<(), LinalgError> {
-        let hook = hook.cuda().ok_or(LinalgError::HostHook)?;
+        let hook = CudaHook::of(hook, [y.len(), x.len()])?;
         product(y)?;
         if hook == CudaHook::none() {
             return Ok(());
         }
-        let program = HOOK_ROWS.of::<T>().header("hook.cuh", hook.source);
+        let program = HOOK_ROWS.of::<T>().header("hook.cuh", hook.source());
         let (kernel, n) = (Kernel::<HookRows<T>>::new("hook_rows"), y.len());
-        let arguments = (y.read(), x.read(), n as u64, Structure(hook.arguments));
-        // SAFETY: y has n entries; what the hook touches is its maker's promise.
+        let arguments = (y.read(), x.read(), n as u64, hook.fields());
+        // SAFETY: x and y have n entries; what the hook touches is its maker's promise.
         Ok(unsafe { self.launch(&program, &kernel, Launch::over(n, HOOK_THREADS), arguments) }?)
     }
 }

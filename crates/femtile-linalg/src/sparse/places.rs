@@ -1,6 +1,6 @@
 //! Where the entries of rows lie among the stored values of a matrix.
 
-use femtile_device::{Buffer, Device, Scalar};
+use femtile_device::{BufferMut, Device, Scalar};
 
 use super::ell_warp::slices::stored_lane;
 use crate::LinalgError;
@@ -75,8 +75,16 @@ impl Places {
     }
 }
 
+/// What nobody else can implement.
+pub(super) mod sealed {
+    /// A format of this crate.
+    pub trait Sealed {}
+}
+
 /// A matrix on a device whose values can be written anew on the pattern that it has.
-pub trait StoredMatrix<D: Device>: Sized {
+///
+/// Those who write values trust its places, so the formats of this crate alone are such matrices.
+pub trait StoredMatrix<D: Device>: Sized + sealed::Sealed {
     /// Type of the values.
     type Value: Scalar;
     /// What says how it is laid out.
@@ -100,5 +108,5 @@ pub trait StoredMatrix<D: Device>: Sized {
     fn places(&self) -> Result<Places, LinalgError>;
 
     /// The values as they are stored; who writes them leaves padding zero.
-    fn values_mut(&mut self) -> &mut Buffer<Self::Value, D>;
+    fn values_mut(&mut self) -> BufferMut<'_, Self::Value, D>;
 }

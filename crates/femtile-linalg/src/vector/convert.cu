@@ -10,8 +10,10 @@ extern "C" __global__ void vector_convert(T* y, double alpha, const From* x, u64
     if (i < n) y[i] = (T)(alpha * (double)x[i]);
 }
 
-// y = alpha x in another order.
+// y = alpha x in another order; NaN where there is no such entry.
 extern "C" __global__ void vector_gather(T* y, double alpha, const From* x, const u32* order, u64 n) {
     const u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x;
-    if (i < n) y[i] = (T)(alpha * (double)x[order[i]]);
+    if (i >= n) return;
+    const u32 at = order[i];
+    y[i] = at < n ? (T)(alpha * (double)x[at]) : (T)(0.0 / 0.0);
 }

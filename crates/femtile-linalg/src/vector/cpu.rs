@@ -3,6 +3,7 @@ use std::ops::Range;
 use femtile_device::cpu::SharedMut;
 use femtile_device::{Buffer, Cpu, Scalar};
 
+use super::reference::entry;
 use super::sum::{BLOCK, block_dot, block_sum, combine, n_blocks};
 use super::{Convert, DeviceSum, VectorKernels};
 use crate::{LinalgError, error::need};
@@ -201,6 +202,7 @@ const MIN_LEN: usize = MIN_BLOCKS * BLOCK;
 
 impl<T: Scalar, H: Scalar> Convert<T, H> for Cpu {
     fn convert(&self, y: &mut Buffer<H, Self>, alpha: f64, x: &Buffer<T, Self>) -> Result<(), LinalgError> {
+        need("x", y.len(), x.len())?;
         let x = x.as_slice();
         let y = SharedMut::new(y.as_mut_slice());
         self.for_ranges(x.len(), MIN_LEN, |rows| {
@@ -218,13 +220,15 @@ impl<T: Scalar, H: Scalar> Convert<T, H> for Cpu {
         x: &Buffer<T, Self>,
         order: &Buffer<u32, Self>,
     ) -> Result<(), LinalgError> {
+        need("x", y.len(), x.len())?;
+        need("order", y.len(), order.len())?;
         let (x, order) = (x.as_slice(), order.as_slice());
         let y = SharedMut::new(y.as_mut_slice());
         self.for_ranges(order.len(), MIN_LEN, |rows| {
             // SAFETY: ranges of one call do not overlap.
             let y = unsafe { y.range(rows.clone()) };
             let pairs = y.iter_mut().zip(&order[rows]);
-            pairs.for_each(|(y, &at)| *y = H::from_f64(alpha * x[at as usize].to_f64()));
+            pairs.for_each(|(y, &at)| *y = H::from_f64(alpha * entry(x, at)));
         });
         Ok(())
     }

@@ -196,6 +196,7 @@ impl<T: Scalar> VectorKernels<T> for Cuda {
 
 impl<T: Scalar, H: Scalar> Convert<T, H> for Cuda {
     fn convert(&self, y: &mut Buffer<H, Self>, alpha: f64, x: &Buffer<T, Self>) -> Result<(), LinalgError> {
+        need("x", y.len(), x.len())?;
         let arguments = (y.write(), alpha, x.read(), x.len() as u64);
         let kernel = Kernel::<(Write<H>, f64, Read<T>, u64)>::new("vector_convert");
         // SAFETY: both vectors have as many entries.
@@ -209,10 +210,12 @@ impl<T: Scalar, H: Scalar> Convert<T, H> for Cuda {
         x: &Buffer<T, Self>,
         order: &Buffer<u32, Self>,
     ) -> Result<(), LinalgError> {
+        need("x", y.len(), x.len())?;
+        need("order", y.len(), order.len())?;
         let n = x.len();
         let arguments = (y.write(), alpha, x.read(), order.read(), n as u64);
         let kernel = Kernel::<(Write<H>, f64, Read<T>, Read<u32>, u64)>::new("vector_gather");
-        // SAFETY: the order is one of all n entries of both vectors.
+        // SAFETY: both vectors and the order have n entries; numbers past the last one are not followed.
         Ok(unsafe { self.launch(&conversion::<H, T>(), &kernel, Launch::over(n, THREADS), arguments) }?)
     }
 }

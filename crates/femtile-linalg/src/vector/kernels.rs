@@ -73,16 +73,20 @@ impl<D: Device> DeviceSum<D> {
 
 /// Vectors between two precisions.
 pub trait Convert<T: Scalar, H: Scalar>: VectorKernels<T> + VectorKernels<H> {
-    /// $y = \alpha x$, rounded; both have the same length.
+    /// $y = \alpha x$, rounded.
     ///
     /// # Cost
     /// Reads and writes n values.
+    /// # Errors
+    /// [`LinalgError::Length`] when the vectors differ in length.
     fn convert(&self, y: &mut Buffer<H, Self>, alpha: f64, x: &Buffer<T, Self>) -> Result<(), LinalgError>;
 
-    /// $y_i = \alpha x_{o_i}$, rounded, for an order o of all entries.
+    /// $y_i = \alpha x_{o_i}$, rounded, for an order o of all entries; NaN where x has no entry $o_i$.
     ///
     /// # Cost
     /// Reads n values and n numbers, writes n values.
+    /// # Errors
+    /// [`LinalgError::Length`] when the vectors and the order differ in length.
     fn gather(
         &self,
         y: &mut Buffer<H, Self>,

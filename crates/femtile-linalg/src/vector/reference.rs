@@ -65,6 +65,7 @@ impl<T: Scalar> VectorKernels<T> for Reference {
 
 impl<T: Scalar, H: Scalar> Convert<T, H> for Reference {
     fn convert(&self, y: &mut Buffer<H, Self>, alpha: f64, x: &Buffer<T, Self>) -> Result<(), LinalgError> {
+        need("x", y.len(), x.len())?;
         let pairs = y.as_mut_slice().iter_mut().zip(x.as_slice());
         pairs.for_each(|(y, x)| *y = H::from_f64(alpha * x.to_f64()));
         Ok(())
@@ -77,8 +78,15 @@ impl<T: Scalar, H: Scalar> Convert<T, H> for Reference {
         x: &Buffer<T, Self>,
         order: &Buffer<u32, Self>,
     ) -> Result<(), LinalgError> {
+        need("x", y.len(), x.len())?;
+        need("order", y.len(), order.len())?;
         let pairs = y.as_mut_slice().iter_mut().zip(order.as_slice());
-        pairs.for_each(|(y, &at)| *y = H::from_f64(alpha * x.as_slice()[at as usize].to_f64()));
+        pairs.for_each(|(y, &at)| *y = H::from_f64(alpha * entry(x.as_slice(), at)));
         Ok(())
     }
+}
+
+/// An entry by its number, and NaN where there is none.
+pub(super) fn entry<T: Scalar>(x: &[T], at: u32) -> f64 {
+    x.get(at as usize).map_or(f64::NAN, |x| x.to_f64())
 }

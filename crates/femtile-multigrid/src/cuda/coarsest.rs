@@ -2,8 +2,8 @@ use std::sync::{Mutex, PoisonError};
 
 use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Structure, Write};
 use femtile_device::{Buffer, Cuda, Scalar};
-use femtile_linalg::LinalgError;
 use femtile_linalg::vector::VectorKernels;
+use femtile_linalg::{LinalgError, need};
 
 use super::check;
 use crate::MultigridError;
@@ -25,6 +25,8 @@ type Contract<T> = (Write<T>, Read<T>, Read<T>, Structure);
 #[derive(Debug)]
 pub struct CudaCoarsest<T: Scalar> {
     device: Cuda,
+    /// Nodes of the grid.
+    n_nodes: usize,
     /// Unknowns along each axis.
     n: [usize; 3],
     /// Where they are among the nodes of the grid.
@@ -65,6 +67,7 @@ impl<T: Scalar> CudaCoarsest<T> {
         let room = [Buffer::zeros(device, inverse.len())?, Buffer::zeros(device, inverse.len())?];
         Ok(Self {
             device: device.clone(),
+            n_nodes: grid.n_nodes(),
             n,
             inside: Places {
                 first: (0..3).filter(|&axis| !free[axis][0]).map(|axis| strides[axis]).sum(),
@@ -78,6 +81,8 @@ impl<T: Scalar> CudaCoarsest<T> {
 
     /// Solves A x = b where both are zero where values are given.
     pub(super) fn solve(&self, x: &mut Buffer<T, Cuda>, b: &Buffer<T, Cuda>) -> Result<(), LinalgError> {
+        need("x", self.n_nodes, x.len())?;
+        need("b", self.n_nodes, b.len())?;
         let [forward, back] = &self.matrices;
         let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
         let [one, other] = &mut *room;

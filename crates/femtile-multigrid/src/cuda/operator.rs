@@ -1,6 +1,6 @@
 use femtile_device::cuda::{Kernel, Launch, Program, Read, STRIDED_HEADER, Specialisation, Structure, Write};
 use femtile_device::{Buffer, Cuda, Scalar};
-use femtile_linalg::hooks::{CudaHook, Hook, NoHook};
+use femtile_linalg::hooks::{CudaHook, Hook};
 use femtile_linalg::krylov::cg::product_hook;
 use femtile_linalg::{LinalgError, LinearOperator, need};
 
@@ -131,18 +131,18 @@ impl<T: Scalar> LinearOperator<T, Cuda> for CudaBoxOperator<T> {
         x: &Buffer<T, Cuda>,
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError> {
-        let hook = hook.cuda().ok_or(LinalgError::HostHook)?;
+        let hook = CudaHook::of(hook, [self.grid.n_nodes(); 2])?;
         self.subtract(y, Read::none(), x)?;
         let n = y.len();
         let (program, kernel) = (of_product::<T>(&hook), Kernel::<Product<T>>::new("box_product"));
-        let arguments = (y.write(), x.read(), n as u64, Structure(hook.arguments));
+        let arguments = (y.write(), x.read(), n as u64, hook.fields());
         // SAFETY: both vectors have n values; what the hook touches is its maker's promise.
         Ok(unsafe { self.device.launch(&program, &kernel, Launch::over(n, THREADS), arguments) }?)
     }
 }
 
-fn of_product<T: Scalar>(hook: &CudaHook) -> Specialisation {
-    PRODUCT.of::<T>().header("hook.cuh", hook.source)
+fn of_product<T: Scalar>(hook: &CudaHook<'_>) -> Specialisation {
+    PRODUCT.of::<T>().header("hook.cuh", hook.source())
 }
 
 fn shape(degree: usize) -> PatchShape {
@@ -176,8 +176,8 @@ fn program<T: Scalar>(degree: usize) -> Specialisation {
 
 pub(super) fn specialisations() -> Vec<Specialisation> {
     let of_degree = |degree| [program::<f64>(degree), program::<f32>(degree)];
-    let hooks = [Some(product_hook()), Hook::<f64>::cuda(&NoHook)];
-    let of_hook = |hook: CudaHook| [of_product::<f64>(&hook), of_product::<f32>(&hook)];
-    let of_hooks = hooks.into_iter().flatten().flat_map(of_hook);
+    let hooks = [product_hook(), CudaHook::none()];
+    let of_hook = |hook: CudaHook<'_>| [of_product::<f64>(&hook), of_product::<f32>(&hook)];
+    let of_hooks = hooks.into_iter().flat_map(of_hook);
     (1..=HIGHEST_DEGREE).flat_map(of_degree).chain(of_hooks).collect()
 }

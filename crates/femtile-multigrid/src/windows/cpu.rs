@@ -15,7 +15,7 @@ pub(crate) const MOST_LANES: usize = 16;
 /// Values of windows side by side, `to: [rows][len][lanes]`; lanes without a window have those of the last one.
 ///
 /// # Safety
-/// Nobody writes the nodes of the rows meanwhile. What is being written behind a row is read with it, and thrown away.
+/// Nobody writes the nodes of the rows meanwhile; nothing else is read.
 ///
 /// # Panics
 /// When there is no window, or nodes lie beyond the vector.
@@ -115,14 +115,11 @@ unsafe fn gather_squares<T: Scalar, V: Vector<T>>(
     let lanes = V::LANES;
     let mut first_of = [firsts[firsts.len() - 1] as usize; MOST_LANES];
     first_of.iter_mut().zip(firsts).for_each(|(to, first)| *to = *first as usize);
-    let last = first_of.iter().fold(0, |last, first| last.max(*first));
-    let mut unused = [T::ZERO; MOST_LANES];
-    let unused = unused.as_mut_ptr();
     for (offset, to) in rows.offsets.iter().zip(to.chunks_exact_mut(rows.len * lanes)) {
         for (square, to) in to.chunks_mut(lanes * lanes).enumerate() {
             let begin = *offset as usize + square * lanes;
             let n = to.len() / lanes;
-            if n < WORTH || last + begin + lanes > x.len() {
+            if n < WORTH {
                 for (k, to) in to.chunks_exact_mut(lanes).enumerate() {
                     for (to, first) in to.iter_mut().zip(&first_of) {
                         // SAFETY: the node exists, and nobody writes it.
@@ -134,12 +131,22 @@ unsafe fn gather_squares<T: Scalar, V: Vector<T>>(
             let to = to.as_mut_ptr();
             // SAFETY: what is read lies within x, what is written in the n vectors of `to`; the processor has the instructions.
             unsafe {
-                V::transpose(
-                    #[inline(always)]
-                    |lane| x.address(first_of[lane] + begin),
-                    #[inline(always)]
-                    |k| if k < n { to.add(k * lanes) } else { unused },
-                );
+                if n == lanes {
+                    V::transpose(
+                        #[inline(always)]
+                        |lane| x.address(first_of[lane] + begin),
+                        #[inline(always)]
+                        |k| to.add(k * lanes),
+                    );
+                } else {
+                    V::transpose_first(
+                        n,
+                        #[inline(always)]
+                        |lane| x.address(first_of[lane] + begin),
+                        #[inline(always)]
+                        |k| to.add(k * lanes),
+                    );
+                }
             }
         }
     }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use femtile_device::cpu::SharedMut;
 use femtile_device::{Buffer, Cpu, Scalar};
+use femtile_linalg::need;
 
 use super::line::{Sampler, Scratch};
 use super::operator::{Coefficient, Mixed, Operator, Place};
@@ -26,6 +27,7 @@ impl<T: Scalar> AdiKernels<T> for Cpu {
         arrays: &Arrays<T, Self>,
         stage: ExplicitStage,
     ) -> Result<(), TimeError> {
+        arrays.check(operator, w, u)?;
         let plan = Plan::new(operator, arrays, u.as_slice(), stage);
         self.for_lines(operator, w.as_mut_slice(), |node, out, room| {
             self.vectorize(
@@ -44,6 +46,7 @@ impl<T: Scalar> AdiKernels<T> for Cpu {
         arrays: &Arrays<T, Self>,
         scale: f64,
     ) -> Result<(), TimeError> {
+        arrays.check(operator, w, u)?;
         let stage = ExplicitStage { axis: None, scale, time: 0.0 };
         let plan = Plan::new(operator, arrays, u.as_slice(), stage);
         self.for_lines(operator, w.as_mut_slice(), |node, out, room| {
@@ -69,9 +72,12 @@ impl<T: Scalar> AdiKernels<T> for Cpu {
         nodes: &Buffer<u64, Self>,
         values: &Buffer<T, Self>,
     ) -> Result<(), TimeError> {
+        need("values", nodes.len(), values.len())?;
         let w = w.as_mut_slice();
         for (&node, &value) in nodes.as_slice().iter().zip(values.as_slice()) {
-            w[node as usize] = value;
+            if let Some(w) = w.get_mut(node as usize) {
+                *w = value;
+            }
         }
         Ok(())
     }
@@ -83,9 +89,12 @@ impl<T: Scalar> AdiKernels<T> for Cpu {
         values: &Buffer<T, Self>,
         scale: f64,
     ) -> Result<(), TimeError> {
+        need("values", nodes.len(), values.len())?;
         let (w, scale) = (w.as_mut_slice(), T::from_f64(scale));
         for (&node, &value) in nodes.as_slice().iter().zip(values.as_slice()) {
-            w[node as usize] += scale * value;
+            if let Some(w) = w.get_mut(node as usize) {
+                *w += scale * value;
+            }
         }
         Ok(())
     }

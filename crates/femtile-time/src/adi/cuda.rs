@@ -2,6 +2,7 @@
 
 use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Structure, Write};
 use femtile_device::{Buffer, Cuda, Scalar};
+use femtile_linalg::{LinalgError, need};
 use femtile_tridiagonal::CudaBands;
 
 use super::cuda_text::{OperatorText, operator_text};
@@ -16,8 +17,8 @@ const MAX_BLOCKS: usize = 65_535;
 
 type Explicit<T> = (Write<T>, Read<T>, Structure, f64, f64);
 type Mixed<T> = (Write<T>, Read<T>, Structure, f64);
-type Set<T> = (Write<T>, Read<u64>, Read<T>, u64);
-type Add<T> = (Write<T>, Read<u64>, Read<T>, f64, u64);
+type Set<T> = (Write<T>, Read<u64>, Read<T>, u64, u64);
+type Add<T> = (Write<T>, Read<u64>, Read<T>, f64, u64, u64);
 
 /// The programs of this folder, for checks that compile all of them.
 pub fn specialisations() -> Vec<Specialisation> {
@@ -86,19 +87,28 @@ fn fields(operator: &Operator) -> Vec<u64> {
 }
 
 /// The argument `struct Operator` of a kernel: its numbers, then the addresses of arrays.
-fn argument<T: Scalar>(operator: &Operator, arrays: &Arrays<T, Cuda>) -> Structure {
-    let address = |buffer: Option<&Buffer<T, Cuda>>| buffer.map_or(0, |buffer| buffer.memory().address());
+fn argument<T: Scalar>(
+    device: &Cuda,
+    operator: &Operator,
+    arrays: &Arrays<T, Cuda>,
+) -> Result<Structure, TimeError> {
+    let address = |buffer: Option<&Buffer<T, Cuda>>| buffer.map_or(Ok(0), |buffer| buffer.address_on(device));
     let mut all = fields(operator);
     all.push((-1.0 / arrays.tau).to_bits());
-    all.extend(arrays.bands.each_ref().map(|bands| address(bands.as_ref().map(|bands| &bands[0]))));
-    all.extend(arrays.bands.each_ref().map(|bands| address(bands.as_ref().map(|bands| &bands[2]))));
+    for band in [0, 2] {
+        for bands in &arrays.bands {
+            all.push(address(bands.as_ref().map(|bands| &bands[band])).map_err(LinalgError::from)?);
+        }
+    }
     let mut mixed = [0; 3];
     for (entry, array) in operator.mixed.iter().zip(&arrays.mixed) {
-        mixed[pair_of(entry.axes)] = address(array.as_ref());
+        mixed[pair_of(entry.axes)] = address(array.as_ref()).map_err(LinalgError::from)?;
     }
     all.extend(mixed);
-    all.extend([address(arrays.reaction.as_ref()), address(arrays.source.as_ref())]);
-    Structure(all)
+    for array in [&arrays.reaction, &arrays.source] {
+        all.push(address(array.as_ref()).map_err(LinalgError::from)?);
+    }
+    Ok(Structure(all))
 }
 
 /// The bands of the systems along an axis, for the kernels that solve them.
@@ -113,7 +123,8 @@ pub(super) fn bands(operator: &Operator, axis: usize, tau: f64) -> CudaBands {
          \x20       band_row(o, {axis}, tau, line, row, lower, diagonal, upper);\n    }}\n}};\n",
         operator_text(operator, OperatorText::default())
     );
-    CudaBands { source, arguments }
+    // SAFETY: no kernel that solves follows the pointers of `Operator`, which are null.
+    unsafe { CudaBands::new(source, arguments) }
 }
 
 impl<T: Scalar> AdiKernels<T> for Cuda {
@@ -125,8 +136,9 @@ impl<T: Scalar> AdiKernels<T> for Cuda {
         arrays: &Arrays<T, Self>,
         stage: ExplicitStage,
     ) -> Result<(), TimeError> {
+        arrays.check(operator, w, u)?;
         let program = program::<T>(&operator_text(operator, text_of(operator, arrays)), stage.axis);
-        let arguments = (w.write(), u.read(), argument(operator, arrays), stage.scale, stage.time);
+        let arguments = (w.write(), u.read(), argument(self, operator, arrays)?, stage.scale, stage.time);
         let kernel = Kernel::<Explicit<T>>::new("adi_explicit");
         // SAFETY: all arrays have an entry for each node of the grid.
         Ok(unsafe { self.launch(&program, &kernel, launch(operator), arguments) }?)
@@ -140,8 +152,9 @@ impl<T: Scalar> AdiKernels<T> for Cuda {
         arrays: &Arrays<T, Self>,
         scale: f64,
     ) -> Result<(), TimeError> {
+        arrays.check(operator, w, u)?;
         let program = program::<T>(&operator_text(operator, text_of(operator, arrays)), None);
-        let arguments = (w.write(), u.read(), argument(operator, arrays), scale);
+        let arguments = (w.write(), u.read(), argument(self, operator, arrays)?, scale);
         let kernel = Kernel::<Mixed<T>>::new("adi_mixed");
         // SAFETY: all arrays have an entry for each node of the grid.
         Ok(unsafe { self.launch(&program, &kernel, launch(operator), arguments) }?)
@@ -153,10 +166,11 @@ impl<T: Scalar> AdiKernels<T> for Cuda {
         nodes: &Buffer<u64, Self>,
         values: &Buffer<T, Self>,
     ) -> Result<(), TimeError> {
-        let n = nodes.len().min(values.len());
-        let arguments = (w.write(), nodes.read(), values.read(), n as u64);
+        need("values", nodes.len(), values.len())?;
+        let (n, n_nodes) = (nodes.len(), w.len() as u64);
+        let arguments = (w.write(), nodes.read(), values.read(), n as u64, n_nodes);
         let kernel = Kernel::<Set<T>>::new("adi_set");
-        // SAFETY: the nodes are places in w.
+        // SAFETY: there is a value for each number, and those past the end of w are left out.
         Ok(unsafe { self.launch(&SIDES.of::<T>(), &kernel, Launch::over(n, THREADS), arguments) }?)
     }
 
@@ -167,10 +181,11 @@ impl<T: Scalar> AdiKernels<T> for Cuda {
         values: &Buffer<T, Self>,
         scale: f64,
     ) -> Result<(), TimeError> {
-        let n = nodes.len().min(values.len());
-        let arguments = (w.write(), nodes.read(), values.read(), scale, n as u64);
+        need("values", nodes.len(), values.len())?;
+        let (n, n_nodes) = (nodes.len(), w.len() as u64);
+        let arguments = (w.write(), nodes.read(), values.read(), scale, n as u64, n_nodes);
         let kernel = Kernel::<Add<T>>::new("adi_add");
-        // SAFETY: the nodes are places in w.
+        // SAFETY: there is a value for each number, and those past the end of w are left out.
         Ok(unsafe { self.launch(&SIDES.of::<T>(), &kernel, Launch::over(n, THREADS), arguments) }?)
     }
 }

@@ -1,5 +1,6 @@
 use femtile_device::{Buffer, Scalar};
 use femtile_linalg::vector::VectorKernels;
+use femtile_linalg::{LinalgError, need};
 use femtile_tridiagonal::TridiagonalKernels;
 
 use super::Operator;
@@ -25,6 +26,21 @@ impl<T: Scalar, D: VectorKernels<T>> Arrays<T, D> {
     pub fn none(tau: f64) -> Self {
         Self { tau, bands: [None, None, None], reaction: None, mixed: Vec::new(), source: None }
     }
+
+    /// Refuses arrays and vectors that have not a value for each node of the operator's grid.
+    pub(super) fn check(
+        &self,
+        operator: &Operator,
+        w: &Buffer<T, D>,
+        u: &Buffer<T, D>,
+    ) -> Result<(), LinalgError> {
+        let n = operator.grid().n_nodes();
+        need("w", n, w.len())?;
+        need("u", n, u.len())?;
+        let bands = self.bands.iter().flatten().flatten();
+        let others = self.mixed.iter().chain([&self.reaction, &self.source]).flatten();
+        bands.chain(others).try_for_each(|array| need("arrays", n, array.len()))
+    }
 }
 
 /// What the explicit part of a stage computes.
@@ -42,6 +58,8 @@ pub struct ExplicitStage {
 ///
 /// # Shapes
 /// Vectors of values have an entry for each node of the operator's grid.
+/// # Errors
+/// [`LinalgError::Length`] when they, or the arrays, have not.
 pub trait AdiKernels<T: Scalar>: TridiagonalKernels<T> + VectorKernels<T> {
     /// Whether it reads the values of a formula faster than it computes them.
     fn adi_prefers_arrays(&self) -> bool {
@@ -74,7 +92,7 @@ pub trait AdiKernels<T: Scalar>: TridiagonalKernels<T> + VectorKernels<T> {
         scale: f64,
     ) -> Result<(), TimeError>;
 
-    /// $w_{p_i} = v_i$ at the nodes $p_i$, each named once.
+    /// $w_{p_i} = v_i$ at the nodes $p_i$, each named once; numbers past the last node are left out.
     fn adi_set(
         &self,
         w: &mut Buffer<T, Self>,
@@ -82,7 +100,7 @@ pub trait AdiKernels<T: Scalar>: TridiagonalKernels<T> + VectorKernels<T> {
         values: &Buffer<T, Self>,
     ) -> Result<(), TimeError>;
 
-    /// $w_{p_i} = w_{p_i} + s v_i$ at the nodes $p_i$, each named once.
+    /// $w_{p_i} = w_{p_i} + s v_i$ at the nodes $p_i$, each named once; numbers past the last node are left out.
     fn adi_add(
         &self,
         w: &mut Buffer<T, Self>,

@@ -1,6 +1,7 @@
 //! Node by node from the formulas, arrays or not: the oracle.
 
 use femtile_device::{Buffer, Reference, Scalar};
+use femtile_linalg::need;
 
 use super::{AdiKernels, Arrays, ExplicitStage, Operator};
 use crate::TimeError;
@@ -14,6 +15,7 @@ impl<T: Scalar> AdiKernels<T> for Reference {
         _: &Arrays<T, Self>,
         stage: ExplicitStage,
     ) -> Result<(), TimeError> {
+        Arrays::none(0.0).check(operator, w, u)?;
         let grid = operator.grid();
         let source = operator.source.formula.at_time(stage.time);
         let u = |i: usize| u.as_slice()[i].to_f64();
@@ -47,6 +49,7 @@ impl<T: Scalar> AdiKernels<T> for Reference {
         _: &Arrays<T, Self>,
         scale: f64,
     ) -> Result<(), TimeError> {
+        Arrays::none(0.0).check(operator, w, u)?;
         let u = |i: usize| u.as_slice()[i].to_f64();
         for node in operator.grid().all().filter(|&node| !operator.is_dirichlet(node)) {
             let added = scale * operator.mixed_at(node, &u);
@@ -61,8 +64,11 @@ impl<T: Scalar> AdiKernels<T> for Reference {
         nodes: &Buffer<u64, Self>,
         values: &Buffer<T, Self>,
     ) -> Result<(), TimeError> {
+        need("values", nodes.len(), values.len())?;
         for (&node, &value) in nodes.as_slice().iter().zip(values.as_slice()) {
-            w.as_mut_slice()[node as usize] = value;
+            if let Some(w) = w.as_mut_slice().get_mut(node as usize) {
+                *w = value;
+            }
         }
         Ok(())
     }
@@ -74,8 +80,11 @@ impl<T: Scalar> AdiKernels<T> for Reference {
         values: &Buffer<T, Self>,
         scale: f64,
     ) -> Result<(), TimeError> {
+        need("values", nodes.len(), values.len())?;
         for (&node, &value) in nodes.as_slice().iter().zip(values.as_slice()) {
-            w.as_mut_slice()[node as usize] += T::from_f64(scale) * value;
+            if let Some(w) = w.as_mut_slice().get_mut(node as usize) {
+                *w += T::from_f64(scale) * value;
+            }
         }
         Ok(())
     }

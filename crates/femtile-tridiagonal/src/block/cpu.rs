@@ -37,7 +37,11 @@ impl<T: OnCpu> BlockTridiagonalKernels<T> for Cpu {
         d: Option<&Buffer<T, Self>>,
         work: &mut Work<T, Self>,
     ) -> Result<(), LinalgError> {
-        if problem.algorithm == Algorithm::Pcr {
+        let algorithm = host_choice(problem, "a CPU")?;
+        if !problem.check(u, bands, d, work)? {
+            return Ok(());
+        }
+        if algorithm == Algorithm::Pcr {
             solve_each(problem, u, bands, d, work);
             return Ok(());
         }

@@ -99,6 +99,11 @@ impl<T: Scalar> BlockTridiagonalKernels<T> for Cuda {
         d: Option<&Buffer<T, Self>>,
         work: &mut Work<T, Self>,
     ) -> Result<(), LinalgError> {
+        let algorithm = BlockTridiagonalKernels::<T>::block_choice(self, problem)?;
+        if !problem.check(u, bands, d, work)? {
+            return Ok(());
+        }
+        let problem = &BlockProblem { algorithm, ..*problem };
         let shape = problem.shape;
         if shape.n_rows >= MAX_ROWS {
             let message = format!("{} block rows; a GPU takes less than {MAX_ROWS}", shape.n_rows);

@@ -1,5 +1,5 @@
 use femtile_device::{Buffer, Device, Scalar};
-use femtile_linalg::LinalgError;
+use femtile_linalg::{LinalgError, need};
 
 use super::BlockShape;
 use crate::{Algorithm, Stability, Work};
@@ -36,6 +36,30 @@ pub struct BlockProblem {
     pub stability: Stability,
 }
 
+impl BlockProblem {
+    /// Refuses arrays that have not the lengths of the shape; says whether there is anything to solve.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] with the first array of another length, [`LinalgError::Setting`] for a shape that cannot be.
+    pub(super) fn check<T: Scalar, D: Device>(
+        &self,
+        u: &Buffer<T, D>,
+        bands: BlockBands<'_, T, D>,
+        d: Option<&Buffer<T, D>>,
+        work: &Work<T, D>,
+    ) -> Result<bool, LinalgError> {
+        self.shape.check()?;
+        let (band_len, vector_len) = (self.shape.band_len(), self.shape.vector_len());
+        need("status", 2, work.status.len())?;
+        need("u", vector_len, u.len())?;
+        need("d", vector_len, d.map_or(vector_len, Buffer::len))?;
+        need("lower", band_len, bands.lower.len())?;
+        need("diagonal", band_len, bands.diagonal.len())?;
+        need("upper", band_len, bands.upper.len())?;
+        Ok(vector_len > 0)
+    }
+}
+
 /// What solves batches of block tridiagonal systems.
 pub trait BlockTridiagonalKernels<T: Scalar>: Device {
     /// The algorithm for a batch: the one that was asked for, or the fastest for [`Algorithm::Auto`].
@@ -49,10 +73,13 @@ pub trait BlockTridiagonalKernels<T: Scalar>: Device {
     /// Systems that fail are filled with NaN and noted in `work.status` as `system * n_rows + row`.
     ///
     /// # Shapes
-    /// `u`, `d`: N P M; each band: N P M²; neither N nor P is zero.
+    /// `u`, `d`: N P M; each band: N P M².
     /// # Cost
     /// Reads 3M² + M and writes M values a block row; some 14/3 M³ + 6M² operations. Where the intermediate
     /// $C^*$ and $d^*$ leave the caches, 2 (M² + M) values more.
+    /// # Errors
+    /// [`LinalgError::Length`] when an array has not the length of the shape; those of
+    /// [`BlockTridiagonalKernels::block_choice`]; what the device reports.
     fn block_solve(
         &self,
         problem: &BlockProblem,

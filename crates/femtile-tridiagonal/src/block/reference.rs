@@ -19,7 +19,9 @@ impl<T: Scalar> BlockTridiagonalKernels<T> for Reference {
         d: Option<&Buffer<T, Self>>,
         work: &mut Work<T, Self>,
     ) -> Result<(), LinalgError> {
-        solve_each(problem, u, bands, d, work);
+        if problem.check(u, bands, d, work)? {
+            solve_each(problem, u, bands, d, work);
+        }
         Ok(())
     }
 }

@@ -1,5 +1,5 @@
 use femtile_device::{Buffer, Scalar};
-use femtile_linalg::{LinalgError, need};
+use femtile_linalg::LinalgError;
 
 use super::{BlockBands, BlockFailure, BlockOutcome, BlockProblem, BlockShape, BlockTridiagonalKernels};
 use crate::{Algorithm, Stability, Work};
@@ -123,16 +123,6 @@ impl<T: Scalar, D: BlockTridiagonalKernels<T>> BlockTridiagonal<T, D> {
         bands: BlockBands<'_, T, D>,
         d: Option<&Buffer<T, D>>,
     ) -> Result<(), LinalgError> {
-        let shape = self.problem.shape;
-        let (band_len, vector_len) = (shape.band_len(), shape.vector_len());
-        need("u", vector_len, u.len())?;
-        need("d", vector_len, d.map_or(vector_len, Buffer::len))?;
-        need("lower", band_len, bands.lower.len())?;
-        need("diagonal", band_len, bands.diagonal.len())?;
-        need("upper", band_len, bands.upper.len())?;
-        if vector_len == 0 {
-            return Ok(());
-        }
         self.device.block_solve(&self.problem, u, bands, d, &mut self.work)
     }
 }

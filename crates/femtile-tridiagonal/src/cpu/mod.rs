@@ -41,8 +41,12 @@ impl<T: Scalar> TridiagonalKernels<T> for Cpu {
         d: Option<&Buffer<T, Self>>,
         work: &mut Work<T, Self>,
     ) -> Result<(), LinalgError> {
+        let algorithm = host_choice(problem)?;
+        if !problem.check(u, bands, d, work)? {
+            return Ok(());
+        }
         let batch = Batch::new(problem, u, bands, d);
-        let failed = if problem.algorithm == Algorithm::Thomas {
+        let failed = if algorithm == Algorithm::Thomas {
             solve_panels(self, &batch, false, &mut work.scratch)?
         } else {
             by_line::solve(self, &batch)

@@ -3,6 +3,7 @@ use femtile_device::{Buffer, Cpu, Scalar};
 use super::{FactoredKernels, Factors};
 use crate::cpu::solve_panels;
 use crate::cpu::sweep::{At, Batch, Elimination};
+use crate::reference::host_choice;
 use crate::thomas::cpu::substitute;
 use crate::{Bands, Ends, Problem, Work};
 use femtile_device::cpu::vector::Vector;
@@ -23,6 +24,10 @@ impl<T: Scalar> FactoredKernels<T> for Cpu {
             Ends::Periodic => (&factors.diagonal, &factors.upper),
         };
         let bands = Bands::Arrays { lower: &factors.lower, diagonal, upper };
+        host_choice(problem)?;
+        if !problem.check(u, bands, d, work)? {
+            return Ok(());
+        }
         solve_panels(self, &Batch::new(problem, u, bands, d), is_factored, &mut work.scratch).map(|_| ())
     }
 }

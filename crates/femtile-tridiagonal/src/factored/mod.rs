@@ -10,6 +10,7 @@ use femtile_device::cuda::Cuda;
 use femtile_device::{Buffer, Reference, Scalar};
 use femtile_linalg::LinalgError;
 
+use super::kernels::at_least;
 use super::reference::solve_line;
 use super::solver::FRESH;
 use super::{Algorithm, Ends, Layout, Problem, Stability, Work};
@@ -123,8 +124,7 @@ impl<T: Scalar, D: FactoredKernels<T>> FactoredTridiagonal<T, D> {
     }
 
     fn at_least(&self, field: &'static str, found: usize) -> Result<(), LinalgError> {
-        let required = self.layout.required_len();
-        if found < required { need(field, required, found) } else { Ok(()) }
+        at_least(field, self.layout.required_len(), found)
     }
 }
 

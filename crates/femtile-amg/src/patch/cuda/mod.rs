@@ -33,7 +33,10 @@ pub(crate) fn specialisations() -> impl Iterator<Item = Specialisation> {
 }
 
 /// The program for a matrix, the shape of its launch, and `struct Inside` of the kernels.
-fn launch<H: Scalar>(by: &PatchSmoother<'_, H, Cuda>) -> (Specialisation, Launch, Structure) {
+fn launch<H: Scalar>(
+    device: &Cuda,
+    by: &PatchSmoother<'_, H, Cuda>,
+) -> Result<(Specialisation, Launch, Structure), LinalgError> {
     let matrix = by.matrix;
     let (format, places, rows, columns, values) = match &matrix.inside {
         Inside::FullRowEll { starts, columns, values } => (0, starts, 0, columns, values),
@@ -47,16 +50,16 @@ fn launch<H: Scalar>(by: &PatchSmoother<'_, H, Cuda>) -> (Specialisation, Launch
     let vectors = if format == 2 { VECTORS + 1 } else { VECTORS };
     let shape = Launch::line(n_patches, threads as u32).shared(vectors * matrix.most_rows * size_of::<H>());
     let inside = Structure(vec![
-        address(&matrix.starts),
+        matrix.starts.address_on(device)?,
         address(places),
         rows,
         address(columns),
         address(values),
         address(&matrix.diagonal),
-        address(by.scale),
+        by.scale.address_on(device)?,
         matrix.most_rows as u64,
     ]);
-    (program::<H>(FORMATS[format]), shape, inside)
+    Ok((program::<H>(FORMATS[format]), shape, inside))
 }
 
 impl<H: Scalar> PatchKernels<H> for Cuda {
@@ -67,7 +70,8 @@ impl<H: Scalar> PatchKernels<H> for Cuda {
         by: PatchSmoother<'_, H, Self>,
         b: &Buffer<H, Self>,
     ) -> Result<(), LinalgError> {
-        let (program, shape, inside) = launch(&by);
+        by.matrix.need_vectors(&[("x", &*x), ("r", &*r), ("b", b), ("scale", by.scale)])?;
+        let (program, shape, inside) = launch(self, &by)?;
         let arguments = (x.write(), r.write(), b.read(), inside, by.omega, by.inner as u32);
         let kernel = Kernel::<FromZero<H>>::new("patch_relax_from_zero");
         // SAFETY: vectors have an entry for each row, patches hold each row once, at most `most_rows` of them, for which
@@ -81,7 +85,8 @@ impl<H: Scalar> PatchKernels<H> for Cuda {
         by: PatchSmoother<'_, H, Self>,
         b: &Buffer<H, Self>,
     ) -> Result<(), LinalgError> {
-        let (program, shape, inside) = launch(&by);
+        by.matrix.need_vectors(&[("x", &*x), ("b", b), ("scale", by.scale)])?;
+        let (program, shape, inside) = launch(self, &by)?;
         let arguments = (x.write(), b.read(), inside, by.omega, by.inner as u32);
         let kernel = Kernel::<Relax<H>>::new("patch_relax");
         // SAFETY: as for a step from zero.
@@ -94,6 +99,7 @@ impl<H: Scalar> PatchKernels<H> for Cuda {
         matrix: &PatchMatrix<H, Self>,
         x: &Buffer<H, Self>,
     ) -> Result<(), LinalgError> {
+        matrix.need_vectors(&[("y", &*y), ("x", x)])?;
         let outside = &matrix.outside;
         let n = outside.rows.len();
         let (rows, offsets) = (outside.rows.read(), outside.offsets.read());

@@ -58,6 +58,13 @@ pub trait Vector<T: Scalar>: Copy {
     /// As [`Vector::load`] and [`Vector::store`] for all of these pointers.
     unsafe fn transpose(from: impl Fn(usize) -> *const T, to: impl Fn(usize) -> *mut T);
 
+    /// [`Vector::transpose`] where the first `n` values alone of each `from(i)` are there: nothing else is read, and
+    /// `to(j)` asked for j below n alone.
+    ///
+    /// # Safety
+    /// The processor has the instructions, and so many values can be read; as [`Vector::store`] for the others.
+    unsafe fn transpose_first(n: usize, from: impl Fn(usize) -> *const T, to: impl Fn(usize) -> *mut T);
+
     /// Yes in all lanes.
     #[inline(always)]
     fn always(self) -> Self::Mask {
@@ -223,6 +230,16 @@ impl<T: Scalar, const N: usize> Vector<T> for Plain<T, N> {
             unsafe { to.cast::<[T; N]>().write(square.map(|row| row[j])) }
         }
     }
+
+    #[inline(always)]
+    unsafe fn transpose_first(n: usize, from: impl Fn(usize) -> *const T, to: impl Fn(usize) -> *mut T) {
+        for j in 0..n.min(N) {
+            // SAFETY: the caller lets n values be read from N places.
+            let column: [T; N] = std::array::from_fn(|i| unsafe { from(i).add(j).read() });
+            // SAFETY: the caller lets N values be written to n places.
+            unsafe { to(j).cast::<[T; N]>().write(column) }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -244,6 +261,25 @@ mod tests {
         );
         for (i, j) in (0..n).flat_map(|i| (0..n).map(move |j| (i, j))) {
             assert_eq!(to[j * n + i], from[i * n + j], "{i}, {j} of {n}");
+        }
+        (0..=n).for_each(|count| transposes_first::<T, V>(cpu, count));
+    }
+
+    /// The rows end with their last value, so that whatever is read behind belongs to the next one or to nothing.
+    fn transposes_first<T: Lanes, V: Vector<T>>(cpu: &Cpu, count: usize) {
+        let n = V::LANES;
+        let from: Vec<Box<[T]>> =
+            (0..n).map(|i| (0..count).map(|j| T::from_f64((i * n + j) as f64)).collect()).collect();
+        let mut to = vec![T::from_f64(-1.0); n * n];
+        let target = to.as_mut_ptr();
+        // SAFETY: each row holds `count` values, the target n × n, and the device has the level of the vectors.
+        cpu.vectorize(
+            #[inline(always)]
+            || unsafe { V::transpose_first(count, |i| from[i].as_ptr(), |j| target.add(j * n)) },
+        );
+        for (i, j) in (0..n).flat_map(|i| (0..n).map(move |j| (i, j))) {
+            let wanted = if j < count { from[i][j] } else { T::from_f64(-1.0) };
+            assert_eq!(to[j * n + i], wanted, "{i}, {j} of {n}, {count} a row");
         }
     }
 

@@ -14,6 +14,8 @@ macro_rules! vector {
         everywhere |$all:ident| $everywhere:expr;
         select |$m:ident, $yes:ident, $no:ident| $select:expr;
         transpose |$rows:ident| $transpose:expr;
+        first |$count:ident| $prefix:expr;
+        load |$these:ident, $from:ident| $load_these:expr;
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy)]
@@ -123,6 +125,31 @@ macro_rules! vector {
                     unsafe { $store(to(j), $rows[j]) };
                 }
             }
+
+            #[inline(always)]
+            unsafe fn transpose_first(
+                $count: usize,
+                from: impl Fn(usize) -> *const $t,
+                to: impl Fn(usize) -> *mut $t,
+            ) {
+                // SAFETY: the processor has the instructions, as the caller promises.
+                #[allow(unused_unsafe)]
+                let $these = unsafe { $prefix };
+                let $from = from(0);
+                // SAFETY: the caller lets the first numbers of these places be read; what is masked is not.
+                let mut $rows: [$raw; $n] = [unsafe { $load_these }; $n];
+                for i in 1..$n {
+                    let $from = from(i);
+                    // SAFETY: as above.
+                    $rows[i] = unsafe { $load_these };
+                }
+                // SAFETY: the processor has the instructions, as the caller promises.
+                unsafe { $transpose };
+                for j in 0..$count.min($n) {
+                    // SAFETY: the caller lets these places be written.
+                    unsafe { $store(to(j), $rows[j]) };
+                }
+            }
         }
     };
 }
@@ -147,6 +174,8 @@ vector! {
             _mm256_permute2f128_pd::<0x31>(high[0], high[1]),
         ];
     };
+    first |count| _mm256_cmpgt_epi64(_mm256_set1_epi64x(count as i64), _mm256_setr_epi64x(0, 1, 2, 3));
+    load |these, from| _mm256_maskload_pd(from, these);
 }
 
 vector! {
@@ -178,6 +207,8 @@ vector! {
             rows[i + 4] = _mm256_permute2f128_ps::<0x31>(x, y);
         }
     };
+    first |count| _mm256_cmpgt_epi32(_mm256_set1_epi32(count as i32), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+    load |these, from| _mm256_maskload_ps(from, these);
 }
 
 vector! {
@@ -207,6 +238,8 @@ vector! {
             rows[k + 6] = _mm512_shuffle_f64x2::<0xDD>(high[0], high[1]);
         }
     };
+    first |count| ((1_u32 << count.min(8)) - 1) as __mmask8;
+    load |these, from| _mm512_maskz_loadu_pd(these, from);
 }
 
 vector! {
@@ -243,4 +276,6 @@ vector! {
             rows[k + 12] = _mm512_shuffle_f32x4::<0xDD>(high[0], high[1]);
         }
     };
+    first |count| ((1_u32 << count.min(16)) - 1) as __mmask16;
+    load |these, from| _mm512_maskz_loadu_ps(these, from);
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use femtile_device::cpu::{SharedMut, zeroed_vec};
-use femtile_device::{Buffer, Cpu, Scalar};
+use femtile_device::{Buffer, BufferMut, Cpu, Scalar};
 use femtile_linalg::sparse::Places;
 use femtile_linalg::sparse::csr::{Csr, HostOffsets};
 use femtile_mesh::Mesh;
@@ -62,7 +62,7 @@ impl<T: Scalar> AssemblyKernels<T> for Cpu {
         &self,
         kept: &mut Kept,
         problem: &Problem<'_>,
-        values: &mut Buffer<V, Self>,
+        values: &mut BufferMut<'_, V, Self>,
         rhs: &mut Buffer<T, Self>,
     ) -> Result<(), FemError> {
         self.install(|| kept.fill(self, problem, values.as_mut_slice()))?;
@@ -74,7 +74,7 @@ impl<T: Scalar> AssemblyKernels<T> for Cpu {
         &self,
         kept: &mut Kept,
         _: &Problem<'_>,
-        _: &mut Buffer<V, Self>,
+        _: &mut BufferMut<'_, V, Self>,
         _: &mut Buffer<T, Self>,
     ) -> Result<Vec<bool>, FemError> {
         Ok(kept.reacts.clone())

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use femtile_device::cuda::{
     COPY_HEADER, Header, Kernel, Launch, Program, RECIPROCAL_HEADER, Specialisation, Structure, Write,
 };
-use femtile_device::{Buffer, Cpu, Cuda, Element, Scalar};
+use femtile_device::{Buffer, BufferMut, Cpu, Cuda, Element, Scalar};
 use femtile_linalg::sparse::Places;
 use femtile_mesh::{Mesh, Patches};
 
@@ -144,7 +144,7 @@ impl Kept {
         &mut self,
         device: &Cuda,
         problem: &Problem<'_>,
-        values: &mut Buffer<V, Cuda>,
+        values: &mut BufferMut<'_, V, Cuda>,
         rhs: &mut Buffer<T, Cuda>,
     ) -> Result<(), FemError> {
         match (&mut self.patches, &self.form) {
@@ -157,7 +157,7 @@ impl Kept {
     pub(in crate::assembly) fn check<T: Scalar, V: Scalar>(
         &mut self,
         problem: &Problem<'_>,
-        values: &mut Buffer<V, Cuda>,
+        values: &mut BufferMut<'_, V, Cuda>,
         rhs: &mut Buffer<T, Cuda>,
     ) -> Result<Vec<bool>, FemError> {
         if let (Some(patches), Some(_)) = (&mut self.patches, &self.form) {
@@ -195,7 +195,7 @@ impl Kept {
     fn fill_on_host<T: Scalar, V: Scalar>(
         &mut self,
         problem: &Problem<'_>,
-        values: &mut Buffer<V, Cuda>,
+        values: &mut BufferMut<'_, V, Cuda>,
         rhs: &mut Buffer<T, Cuda>,
     ) -> Result<(), FemError> {
         self.form = None;
@@ -407,7 +407,7 @@ impl OnGpu {
         device: &Cuda,
         problem: &Problem<'_>,
         form: &FormText,
-        values: &mut Buffer<V, Cuda>,
+        values: &mut BufferMut<'_, V, Cuda>,
         rhs: &mut Buffer<T, Cuda>,
     ) -> Result<(), FemError> {
         let Some(data) = &self.form else { return Ok(()) };

@@ -10,6 +10,7 @@ use femtile_linalg::sparse::csr::Csr;
 use femtile_mesh::{Mesh, Patches};
 
 use super::cuda::refuse;
+use super::identity::MeshIdentity;
 use super::kernels::{Assembled, AssemblyKernels, Problem};
 use super::sparsity::pattern;
 use crate::FemError;
@@ -44,7 +45,9 @@ const SIZES: [usize; 7] = [128, 96, 64, 48, 32, 24, 16];
 /// elements than a block has threads is made smaller.
 pub struct PatchAssembly<T: Scalar> {
     device: Cuda,
-    n_cells: usize,
+    mesh: MeshIdentity,
+    /// The number of the problem that was prepared last.
+    prepared: u64,
     order: Vec<u32>,
     upper: Csr<T, Cuda>,
     rhs: Buffer<T, Cuda>,
@@ -68,7 +71,8 @@ impl<T: Scalar> PatchAssembly<T> {
         let lists = fitting.unwrap_or_else(|| of_size(&SIZES[0]));
         Ok(Self {
             device: device.clone(),
-            n_cells: mesh.n_cells(),
+            mesh: MeshIdentity::of(mesh),
+            prepared: 0,
             upper: Csr::zeros(device, &lists.offsets, &lists.columns, &())?,
             rhs: Buffer::zeros(device, mesh.n_nodes())?,
             order: lists.order,
@@ -111,16 +115,13 @@ impl<T: Scalar> PatchAssembly<T> {
         if !form.conditions.is_empty() {
             return Err(FemError::HasConditions { n_conditions: form.conditions.len() });
         }
-        let [expected, found] =
-            [[self.order.len(), self.n_cells], [form.mesh.n_nodes(), form.mesh.n_cells()]];
-        if found != expected {
-            return Err(FemError::OtherMesh { expected, found });
-        }
+        self.mesh.check(form.mesh)?;
         let problem = Problem::new(form, &|_| ())?;
         self.is_on_gpu = match &mut self.patches {
             Some(patches) => patches.load(&self.device, form)?,
             None => false,
         };
+        self.prepared = problem.number;
         Ok(problem)
     }
 
@@ -130,6 +131,7 @@ impl<T: Scalar> PatchAssembly<T> {
     /// # Errors
     /// Those of [`PatchAssembly::assemble`] that are known at once.
     pub fn queue(&mut self, problem: &Problem<'_>) -> Result<(), FemError> {
+        self.check_problem(problem)?;
         match &mut self.patches {
             Some(patches) if self.is_on_gpu => patches.queue(&mut self.upper, &mut self.rhs),
             _ => self.fill_on_host(problem),
@@ -141,6 +143,7 @@ impl<T: Scalar> PatchAssembly<T> {
     /// # Errors
     /// A degenerate cell, a coefficient out of its range.
     pub fn check(&mut self, problem: &Problem<'_>) -> Result<(), FemError> {
+        self.check_problem(problem)?;
         let bad = match &mut self.patches {
             Some(patches) if self.is_on_gpu => patches.first_bad()?,
             _ => None,
@@ -150,6 +153,15 @@ impl<T: Scalar> PatchAssembly<T> {
             refuse(problem, cell)?;
             self.fill_on_host(problem)
         })
+    }
+
+    /// Refuses a problem that is not the one prepared last.
+    fn check_problem(&self, problem: &Problem<'_>) -> Result<(), FemError> {
+        if problem.number == self.prepared {
+            return Ok(());
+        }
+        let advice = "prepare it with this assembly, and assemble it before the next one is prepared";
+        Err(FemError::OtherAssembly { field: "problem", advice })
     }
 
     /// What the GPU cannot do: assembles the whole matrix on the host, and brings its upper half to the

@@ -12,8 +12,7 @@ use super::parts::Mark;
 /// Values of a batch: `[components][(p + 1)^d][lanes]`.
 ///
 /// # Safety
-/// No other thread writes rows of the batch meanwhile. What it may be writing behind the rows of an entity is read with
-/// them, and thrown away.
+/// No other thread writes rows of the batch meanwhile; nothing else is read.
 pub(super) unsafe fn gather<T: Lanes>(
     cpu: &Cpu,
     local: &mut [T],
@@ -91,8 +90,7 @@ unsafe fn transposed_in<T: Scalar, V: Vector<T>>(
 ) {
     let lanes = V::LANES;
     assert!(local.len() == layout.places.len() * lanes && firsts.len() == layout.n_entities() * lanes);
-    let mut unused = [T::ZERO; MOST_LANES];
-    let (to, unused) = (local.as_mut_ptr(), unused.as_mut_ptr());
+    let to = local.as_mut_ptr();
     for (entity, firsts) in firsts.chunks_exact(lanes).enumerate() {
         ahead.step();
         let places = layout.places(entity);
@@ -100,7 +98,7 @@ unsafe fn transposed_in<T: Scalar, V: Vector<T>>(
         assert!(last + places.len() <= x.len());
         for (k, places) in places.chunks(lanes).enumerate() {
             let begin = k * lanes;
-            if places.len() < WORTH || last + begin + lanes > x.len() {
+            if places.len() < WORTH {
                 for (lane, &first) in firsts.iter().enumerate() {
                     for (j, &place) in places.iter().enumerate() {
                         // SAFETY: the entity lies within x, and places within the tensor.
@@ -117,8 +115,8 @@ unsafe fn transposed_in<T: Scalar, V: Vector<T>>(
                 if places.len() == lanes {
                     V::transpose(from, |j| to.add(*places.get_unchecked(j) as usize * lanes));
                 } else {
-                    V::transpose(from, |j| {
-                        places.get(j).map_or(unused, |&place| to.add(place as usize * lanes))
+                    V::transpose_first(places.len(), from, |j| {
+                        to.add(*places.get_unchecked(j) as usize * lanes)
                     });
                 }
             }

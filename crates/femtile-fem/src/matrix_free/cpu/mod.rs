@@ -14,6 +14,7 @@ mod exchange;
 mod layout;
 mod maps;
 mod numbers;
+#[allow(unsafe_code)]
 mod operator;
 mod parts;
 mod schedule;

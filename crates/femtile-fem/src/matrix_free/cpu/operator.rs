@@ -188,7 +188,8 @@ impl<T: Contract + Lanes> LinearOperator<T, Cpu> for MatrixFree<T> {
     }
 }
 
-impl<T: Contract + Lanes> MergedOperator<T, Cpu> for MatrixFree<T> {
+// SAFETY: the loop over cells calls `pre` and `post` for each range once, as `schedule.rs` has it.
+unsafe impl<T: Contract + Lanes> MergedOperator<T, Cpu> for MatrixFree<T> {
     fn n_tiles(&self) -> usize {
         self.cell_loop.n_tiles()
     }

@@ -18,8 +18,8 @@ const WARP: usize = 32;
 type Add<T> = (Write<T>, Read<T>, Read<T>, Structure, Structure);
 
 /// The program that adds facets.
-pub(super) fn program<T: Scalar>(hook: &CudaHook) -> Specialisation {
-    FACETS.of::<T>().define("FEMTILE_PRODUCT", u8::from(hook.is_product)).header("hook.cuh", hook.source)
+pub(super) fn program<T: Scalar>(hook: &CudaHook<'_>) -> Specialisation {
+    FACETS.of::<T>().define("FEMTILE_PRODUCT", u8::from(hook.is_product())).header("hook.cuh", hook.source())
 }
 
 /// Matrices of facets, and for each row that they have the lines of matrices that belong to it.
@@ -98,7 +98,7 @@ impl<T: Scalar> Facets<T> {
         &self,
         y: &mut Buffer<T, Cuda>,
         x: &Buffer<T, Cuda>,
-        hook: &CudaHook,
+        hook: &CudaHook<'_>,
         [n_before, n_blocks]: [usize; 2],
     ) -> Result<(), LinalgError> {
         // `struct Facets` of the kernel.
@@ -110,7 +110,7 @@ impl<T: Scalar> Facets<T> {
             self.rows.len() as u64,
             self.n as u64,
         ]);
-        let fields = Structure(hook.in_part(n_before, n_blocks));
+        let fields = hook.in_part(n_before, n_blocks);
         let arguments = (y.write(), x.read(), self.entries.read(), lists, fields);
         let kernel = Kernel::<Add<T>>::new("matrix_free_facets");
         let device = self.entries.device();

@@ -2,7 +2,7 @@ use std::sync::{Mutex, PoisonError};
 
 use femtile_device::cuda::{Kernel, Launch, Read, Structure, Write};
 use femtile_device::{Buffer, Cuda, Element, Scalar};
-use femtile_linalg::hooks::{CudaHook, Hook, NoHook};
+use femtile_linalg::hooks::{CudaHook, Hook};
 use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_mesh::CellKind;
 
@@ -160,7 +160,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
         &self,
         y: &mut Buffer<T, Cuda>,
         x: &Buffer<T, Cuda>,
-        hook: &CudaHook,
+        hook: &CudaHook<'_>,
     ) -> Result<(), LinalgError> {
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
         let lists = if self.lists.is_empty() { Read::none() } else { self.lists.read() };
@@ -173,7 +173,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
             self.cells.read(),
             lists,
             self.metric.read(),
-            Structure(hook.in_part(0, self.n_parts())),
+            hook.in_part(0, self.n_parts()),
         );
         let launch = Launch::line(self.n_groups, self.variant.threads() as u32)
             .shared(self.variant.shared_bytes::<T>());
@@ -198,7 +198,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
             n_vertices as u64,
             per_edge as u64,
         ]);
-        let arguments = (y.write(), shares.read(), entities, Structure(hook.arguments.clone()));
+        let arguments = (y.write(), shares.read(), entities, hook.fields());
         let kernel = Kernel::<Sum<T>>::new("matrix_free_sum");
         let launch = Launch::over(n_rows, THREADS);
         // SAFETY: rows begin runs of unknowns, places runs of shares, of the lengths that their kinds have.
@@ -210,10 +210,10 @@ impl<T: Scalar> CudaMatrixFree<T> {
         &self,
         y: &mut Buffer<T, Cuda>,
         x: &Buffer<T, Cuda>,
-        hook: &CudaHook,
+        hook: &CudaHook<'_>,
     ) -> Result<(), LinalgError> {
         let n = self.constrained.len();
-        let fields = Structure(hook.in_part(self.n_groups, self.n_parts()));
+        let fields = hook.in_part(self.n_groups, self.n_parts());
         let arguments = (y.write(), x.read(), self.constrained.read(), n as u64, fields);
         let kernel = Kernel::<Keep<T>>::new("matrix_free_keep");
         // SAFETY: constrained rows are unknowns.
@@ -225,10 +225,10 @@ impl<T: Scalar> CudaMatrixFree<T> {
         &self,
         y: &Buffer<T, Cuda>,
         x: &Buffer<T, Cuda>,
-        hook: CudaHook,
+        hook: CudaHook<'_>,
     ) -> Result<(), LinalgError> {
         let program = sums::<T>(&hook);
-        let arguments = (y.read(), x.read(), self.n_dofs as u64, Structure(hook.arguments));
+        let arguments = (y.read(), x.read(), self.n_dofs as u64, hook.fields());
         let kernel = Kernel::<Post<T>>::new("matrix_free_post");
         let launch = Launch::line(self.n_dofs.div_ceil(ROWS), THREADS);
         // SAFETY: both vectors have an entry a row; what the hook touches is its maker's promise.
@@ -305,9 +305,11 @@ impl<T: Scalar> LinearOperator<T, Cuda> for CudaMatrixFree<T> {
                 return Err(LinalgError::Length { field, expected: self.n_dofs, found: len });
             }
         }
-        let mut hook = hook.cuda().ok_or(LinalgError::HostHook)?;
+        let mut hook = CudaHook::of(hook, [self.n_dofs; 2])?;
         // Parts of sums take no more room than a hook has.
-        hook.is_product &= self.n_parts() <= self.n_dofs.div_ceil(CudaHook::ROWS);
+        if self.n_parts() > self.n_dofs.div_ceil(CudaHook::ROWS) {
+            hook = hook.by_rows();
+        }
         self.queue_cells(y, x, &hook)?;
         if !self.constrained.is_empty() {
             self.queue_constrained(y, x, &hook)?;
@@ -315,7 +317,7 @@ impl<T: Scalar> LinearOperator<T, Cuda> for CudaMatrixFree<T> {
         if let Some(facets) = &self.facets {
             facets.queue(y, x, &hook, [self.n_parts() - facets.n_blocks(), self.n_parts()])?;
         }
-        if hook.is_product || Hook::<T>::cuda(&NoHook).as_ref() == Some(&hook) {
+        if hook.is_product() || hook == CudaHook::none() {
             return Ok(());
         }
         self.queue_post(y, x, hook)

@@ -43,33 +43,57 @@ pub(crate) fn specialisations() -> Vec<Specialisation> {
 }
 
 /// Sums $p^\mathsf{T} q$ in the kernel that computes q.
-pub(crate) struct ProductHook([u64; 7]);
+pub(crate) struct ProductHook {
+    fields: [u64; 7],
+    n_rows: usize,
+}
 
 impl ProductHook {
-    /// Leaves the addends from `place` on in `sums`.
-    pub(crate) fn new(scalars: &Scalars, sums: &Buffer<f64, Cuda>, place: usize) -> Self {
-        let address = |buffer: &Buffer<f64, Cuda>| buffer.memory().address();
-        let counters = scalars.counters.memory().address();
-        let sum = address(sums) + (place * size_of::<f64>()) as u64;
-        Self([sum, address(&scalars.partials), counters, address(&scalars.state), 0, 0, 0])
+    /// Leaves the addends from `place` on in `sums`, for vectors of `n` entries.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] when there is no room for them, or the numbers of the solve do not fit.
+    pub(crate) fn new(
+        device: &Cuda,
+        scalars: &Scalars,
+        (sums, place): (&Buffer<f64, Cuda>, usize),
+        n: usize,
+    ) -> Result<Self, LinalgError> {
+        need_room(scalars, n)?;
+        need("sums", place + ADDENDS, sums.len().min(place + ADDENDS))?;
+        let [sums, partials, state] = [sums, &scalars.partials, &scalars.state].map(|b| b.address_on(device));
+        let sum = sums? + (place * size_of::<f64>()) as u64;
+        let counters = scalars.counters.address_on(device)?;
+        Ok(Self { fields: [sum, partials?, counters, state?, 0, 0, 0], n_rows: n })
     }
 
-    fn of_kernels(&self) -> CudaHook {
-        CudaHook {
-            source: concat!(include_str!("state.cuh"), include_str!("product_hook.cuh")),
-            arguments: self.0.to_vec(),
-            is_product: true,
-        }
+    fn of_kernels(&self) -> CudaHook<'_> {
+        let source = concat!(include_str!("state.cuh"), include_str!("product_hook.cuh"));
+        // SAFETY: the arrays are those of a solve, which lives as long as the products with this hook; there is room for
+        // a partial sum of each block that a kernel with so many rows has.
+        unsafe { CudaHook::new(source, self.fields.to_vec(), Some(self.n_rows)).as_product() }
     }
+}
+
+/// Refuses numbers of a solve that are not those of vectors of `n` entries.
+pub(crate) fn need_room(scalars: &Scalars, n: usize) -> Result<(), LinalgError> {
+    let n_partials = CgKernels::<f64>::cg_partials(scalars.state.device(), n);
+    need("p_dot_q", ADDENDS, scalars.p_dot_q.len())?;
+    need("r_sums", 3 * ADDENDS, scalars.r_sums.len())?;
+    need("counters", ADDENDS, scalars.counters.len())?;
+    need("state", Scalars::STATE, scalars.state.len())?;
+    need("partials", n_partials, scalars.partials.len().min(n_partials))
 }
 
 /// The sum of $p^\mathsf{T} q$ without a place to go, for checks that compile operators with it.
-pub fn product_hook() -> CudaHook {
-    ProductHook([0; 7]).of_kernels()
+pub fn product_hook() -> CudaHook<'static> {
+    let source = concat!(include_str!("state.cuh"), include_str!("product_hook.cuh"));
+    // SAFETY: no kernel of an operator without rows has a block.
+    unsafe { CudaHook::new(source, vec![0; 7], Some(0)).as_product() }
 }
 
 impl<T: Scalar> Hook<T> for ProductHook {
-    fn cuda(&self) -> Option<CudaHook> {
+    fn cuda(&self) -> Option<CudaHook<'_>> {
         Some(self.of_kernels())
     }
 }
@@ -94,10 +118,12 @@ impl<T: Scalar> CgKernels<T> for Cuda {
         p: &Buffer<T, Self>,
         scalars: &mut Scalars,
     ) -> Result<(), LinalgError> {
-        a.apply_with(q, p, &ProductHook::new(scalars, &scalars.p_dot_q, 0))
+        let hook = ProductHook::new(self, scalars, (&scalars.p_dot_q, 0), p.len())?;
+        a.apply_with(q, p, &hook)
     }
 
     fn cg_start(&self, scalars: &mut Scalars) -> Result<(), LinalgError> {
+        need_room(scalars, 0)?;
         let arguments = (scalars.state.write(), scalars.r_sums.read());
         // SAFETY: the kernel touches the state and the sums at the places that the constants name.
         Ok(unsafe { self.launch(&program::<T>(true), &START, Launch::line(1, 32), arguments) }?)
@@ -117,6 +143,7 @@ impl<T: Scalar> CgKernels<T> for Cuda {
     ) -> Result<(), LinalgError> {
         need("q", r.len(), q.len())?;
         let d = diagonal(inverse_diagonal, r.len())?;
+        need_room(scalars, r.len())?;
         let n = r.len();
         let arguments = (
             r.write(),
@@ -141,6 +168,7 @@ impl<T: Scalar> CgKernels<T> for Cuda {
         z: &Buffer<T, Self>,
         scalars: &mut Scalars,
     ) -> Result<(), LinalgError> {
+        need_room(scalars, r.len())?;
         let result = Write::from(&mut scalars.r_sums, Scalars::R_DOT_Z * ADDENDS);
         queue_dot(self, (result, scalars.partials.write(), scalars.counters.write()), r, z)
     }
@@ -151,6 +179,7 @@ impl<T: Scalar> CgKernels<T> for Cuda {
         z: &Buffer<T, Self>,
         scalars: &mut Scalars,
     ) -> Result<(), LinalgError> {
+        need_room(scalars, q.len())?;
         let result = Write::from(&mut scalars.r_sums, Scalars::Q_DOT_Z * ADDENDS);
         queue_dot(self, (result, scalars.partials.write(), scalars.counters.write()), q, z)
     }
@@ -171,6 +200,7 @@ impl<T: Scalar> CgKernels<T> for Cuda {
         need("x", p.len(), x.len())?;
         need("z", p.len(), z.len())?;
         let d = diagonal(inverse_diagonal, p.len())?;
+        need_room(scalars, p.len())?;
         let n = p.len();
         let arguments = (
             p.write(),

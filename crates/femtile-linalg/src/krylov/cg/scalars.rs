@@ -76,6 +76,9 @@ impl<D: Device> CgScalars<D> {
     /// [`CgScalars::RING_WIDTH`] numbers: $r^\mathsf{T} r$ after it, then $\rho$ before it and $\alpha$.
     pub const RING_START: usize = 7;
 
+    /// Numbers in `state`.
+    pub const STATE: usize = Self::RING_START + Self::RING * Self::RING_WIDTH + Self::RING_START;
+
     /// The method goes on.
     pub const RUNNING: f64 = 0.0;
     /// The threshold is met.
@@ -102,7 +105,7 @@ impl<D: Device> CgScalars<D> {
         n_addends: usize,
         n_partials: usize,
     ) -> Result<Self, DeviceError> {
-        let mut state = vec![0.0; Self::RING_START + Self::RING * Self::RING_WIDTH + Self::RING_START];
+        let mut state = vec![0.0; Self::STATE];
         state[Self::THRESHOLD] = threshold;
         state[Self::LIMIT] = limit as f64;
         Ok(Self {

@@ -31,6 +31,7 @@ impl<T: Scalar> MergedCgKernels<T> for Cpu {
         for (field, vector) in [("x", x.len()), ("p", p.len()), ("v", v.len())] {
             need(field, n, vector)?;
         }
+        need_diagonal(diagonal, n)?;
         let merged = a.merged();
         let mut sums = vec![Sums::default(); merged.map_or(n_blocks(n), MergedOperator::n_tiles)];
         let pass = Pass {
@@ -62,6 +63,9 @@ impl<T: Scalar> MergedCgKernels<T> for Cpu {
         diagonal: (&Buffer<T, Self>, usize),
         scalars: &MergedScalars<Self>,
     ) -> Result<(), LinalgError> {
+        need("r", x.len(), vectors.r.len())?;
+        need("p", x.len(), vectors.p.len())?;
+        need_diagonal(diagonal, x.len())?;
         let steps = scalars.not_taken();
         if steps == [0.0, 0.0] {
             return Ok(());
@@ -85,6 +89,13 @@ impl<T: Scalar> MergedCgKernels<T> for Cpu {
     }
 }
 
+fn need_diagonal<T: Scalar>(
+    (entries, repeats): (&Buffer<T, Cpu>, usize),
+    n: usize,
+) -> Result<(), LinalgError> {
+    need("diagonal", n, entries.len().saturating_mul(repeats))
+}
+
 /// Updates, product and sums one after another, for operators without a loop to join.
 fn three_passes<T: Scalar>(
     cpu: &Cpu,
@@ -96,6 +107,7 @@ fn three_passes<T: Scalar>(
     let before = v.as_slice();
     map_blocks(cpu, p.len(), [p.as_mut_slice()], |rows, [p]| hook.pre(rows.clone(), p, &before[rows]));
     a.apply(v, p)?;
+    need("v", p.len(), v.len())?;
     let (p, v) = (p.as_slice(), v.as_slice());
     map_blocks::<T, (), 0>(cpu, p.len(), [], |rows, []| {
         hook.post(rows.start / BLOCK, rows.clone(), &p[rows.clone()], &v[rows]);

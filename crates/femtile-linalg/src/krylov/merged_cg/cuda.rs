@@ -2,7 +2,7 @@ use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Struct
 use femtile_device::{Buffer, Cuda, Scalar};
 
 use super::{MergedCgKernels, MergedScalars, MergedVectors};
-use crate::krylov::cg::cuda::{ADDENDS, ProductHook, STATE};
+use crate::krylov::cg::cuda::{ADDENDS, ProductHook, STATE, need_room};
 use crate::vector::cuda::{SUM_THREADS, SUMS, n_tiles};
 use crate::{LinalgError, LinearOperator, error::need};
 
@@ -30,11 +30,19 @@ pub(crate) fn specialisations() -> Vec<Specialisation> {
 
 /// `struct Diagonal` of the kernels, for so many rows.
 fn fields<T: Scalar>(
+    device: &Cuda,
     (inverse, n_rows): (&Buffer<T, Cuda>, usize),
     n: usize,
 ) -> Result<Structure, LinalgError> {
-    need("diagonal", n, inverse.len() * n_rows)?;
-    Ok(Structure(vec![inverse.memory().address(), n_rows as u64]))
+    need("diagonal", n, inverse.len().saturating_mul(n_rows))?;
+    Ok(Structure(vec![inverse.address_on(device)?, n_rows as u64]))
+}
+
+/// Refuses numbers of a solve that are not those of vectors of `n` entries.
+fn need_scalars(scalars: &Scalars, n: usize) -> Result<(), LinalgError> {
+    need("sums", Scalars::SUMS * ADDENDS, scalars.sums.len())?;
+    need("steps", Scalars::STEPS, scalars.steps.len())?;
+    need_room(&scalars.base, n)
 }
 
 fn launch(n: usize) -> Launch {
@@ -52,7 +60,8 @@ impl<T: Scalar> MergedCgKernels<T> for Cuda {
         scalars: &mut Scalars,
     ) -> Result<(), LinalgError> {
         let n = x.len();
-        let diagonal = fields(diagonal, n)?;
+        let diagonal = fields(self, diagonal, n)?;
+        need_scalars(scalars, n)?;
         let MergedVectors { r, p, v } = vectors;
         for (field, vector) in [("r", &*r), ("p", p), ("v", v)] {
             need(field, n, vector.len())?;
@@ -71,7 +80,8 @@ impl<T: Scalar> MergedCgKernels<T> for Cuda {
         let kernel = Kernel::<Update<T>>::new("merged_cg_update");
         // SAFETY: all vectors have n entries, and an entry of the diagonal stands for as many rows as it says.
         unsafe { self.launch(&program::<T>(), &kernel, launch(n), arguments) }?;
-        a.apply_with(v, p, &ProductHook::new(&scalars.base, &scalars.sums, P_DOT_V))?;
+        a.apply_with(v, p, &ProductHook::new(self, &scalars.base, (&scalars.sums, P_DOT_V), n)?)?;
+        need("v", n, v.len())?;
         let base = &mut scalars.base;
         let arguments = (
             scalars.sums.write(),
@@ -89,6 +99,7 @@ impl<T: Scalar> MergedCgKernels<T> for Cuda {
     }
 
     fn merged_cg_step(&self, scalars: &mut Scalars) -> Result<(), LinalgError> {
+        need_scalars(scalars, 0)?;
         let base = &mut scalars.base;
         let arguments = (
             base.state.write(),
@@ -109,8 +120,11 @@ impl<T: Scalar> MergedCgKernels<T> for Cuda {
         scalars: &Scalars,
     ) -> Result<(), LinalgError> {
         let n = x.len();
-        let diagonal = fields(diagonal, n)?;
+        let diagonal = fields(self, diagonal, n)?;
+        need_scalars(scalars, n)?;
         let MergedVectors { r, p, .. } = vectors;
+        need("r", n, r.len())?;
+        need("p", n, p.len())?;
         let arguments = (x.write(), r.read(), p.read(), diagonal, scalars.steps.read(), n as u64);
         let kernel = Kernel::<Finish<T>>::new("merged_cg_finish");
         // SAFETY: all vectors have n entries.

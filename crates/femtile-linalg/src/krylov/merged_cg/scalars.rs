@@ -25,6 +25,9 @@ impl<D: Device> MergedScalars<D> {
     /// Place in `steps` of 1 where x takes its steps in the next pass, and 0 where it waits.
     pub const IS_DUE: usize = 2;
 
+    /// Numbers in `steps`.
+    pub const STEPS: usize = 3;
+
     /// Number of sums of a pass.
     pub const SUMS: usize = 7;
 
@@ -45,7 +48,7 @@ impl<D: Device> MergedScalars<D> {
         Ok(Self {
             sums: Buffer::zeros(device, Self::SUMS * n_addends)?,
             base: CgScalars::new(device, threshold, limit, n_addends, n_partials)?,
-            steps: Buffer::zeros(device, 3)?,
+            steps: Buffer::zeros(device, Self::STEPS)?,
         })
     }
 }

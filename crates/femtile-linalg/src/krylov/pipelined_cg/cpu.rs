@@ -16,20 +16,26 @@ impl<T: Scalar> PipelinedCgKernels<T> for Cpu {
         by: Preconditioning<'_, T, Self>,
         step: PipelinedCgStep,
     ) -> Result<PipelinedCgSums, LinalgError> {
-        for (field, found) in [("x", x.len()), ("n", v.n.len())] {
-            need(field, v.r.len(), found)?;
-        }
+        let of_all = [("x", &*x), ("w", &v.w), ("n", &v.n), ("p", &v.p), ("s", &v.s), ("z", &v.z)];
+        need_vectors(v.r.len(), &of_all)?;
         let by_numbers = (T::from_f64(step.alpha), T::from_f64(step.beta));
         let sums = match by {
             Preconditioning::Identity => update_plain(self, x, v, by_numbers),
             Preconditioning::Diagonal(d) => {
-                need("inverse_diagonal", v.r.len(), d.len())?;
+                need_vectors(v.r.len(), &[("inverse_diagonal", d), ("m", &v.m)])?;
                 update_scaled(self, x, v, d.as_slice(), by_numbers)
             }
-            Preconditioning::General => update_general(self, x, v, by_numbers),
+            Preconditioning::General => {
+                need_vectors(v.r.len(), &[("m", &v.m), ("u", &v.u), ("q", &v.q)])?;
+                update_general(self, x, v, by_numbers)
+            }
         };
         Ok(combine_with(&sums, PipelinedCgSums::plus))
     }
+}
+
+fn need_vectors<T: Scalar>(n: usize, vectors: &[(&'static str, &Buffer<T, Cpu>)]) -> Result<(), LinalgError> {
+    vectors.iter().try_for_each(|(field, vector)| need(field, n, vector.len()))
 }
 
 impl PipelinedCgSums {

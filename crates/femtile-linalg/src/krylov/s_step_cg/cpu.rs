@@ -79,6 +79,7 @@ impl<T: Scalar> SStepCgKernels<T> for Cpu {
     ) -> Result<f64, LinalgError> {
         need("b", t_0.len(), b.len())?;
         need("v", t_0.len(), v.len())?;
+        inverse_diagonal.map_or(Ok(()), |d| need("inverse_diagonal", t_0.len(), d.len()))?;
         let (n, b, v) = (t_0.len(), b.as_slice(), v.as_slice());
         let d = inverse_diagonal.map(Buffer::as_slice);
         let partials = map_blocks(

@@ -6,9 +6,9 @@ use femtile_device::cpu::SharedMut;
 use femtile_device::{Buffer, Cpu, Scalar};
 
 use super::{PolynomialKernels, Relaxed, Step};
-use crate::hooks::Hook;
+use crate::hooks::{Claims, Hook};
 use crate::vector::sum::BLOCK;
-use crate::{LinalgError, LinearOperator};
+use crate::{LinalgError, LinearOperator, error::need};
 
 /// Entries that one thread takes at least.
 const MIN_LEN: usize = 4 * BLOCK;
@@ -17,11 +17,13 @@ const MIN_LEN: usize = 4 * BLOCK;
 struct Residual<'a, T> {
     b: &'a [T],
     r: SharedMut<'a, T>,
+    claims: Claims,
 }
 
 impl<T: Scalar> Hook<T> for Residual<'_, T> {
     fn post(&self, rows: Range<usize>, _: &[T], y: &[T]) {
-        // SAFETY: ranges given to `post` do not overlap.
+        self.claims.claim(&rows);
+        // SAFETY: these rows are handed out once.
         let r = unsafe { self.r.range(rows.clone()) };
         r.iter_mut().zip(&self.b[rows]).zip(y).for_each(|((r, &b), &y)| *r = b - y);
     }
@@ -34,13 +36,15 @@ struct Relax<'a, T> {
     inverse_diagonal: &'a [T],
     next: SharedMut<'a, T>,
     direction: SharedMut<'a, T>,
+    claims: Claims,
 }
 
 impl<T: Scalar> Hook<T> for Relax<'_, T> {
     fn post(&self, rows: Range<usize>, x: &[T], y: &[T]) {
         let Step { alpha, beta, is_kept } = self.step;
+        self.claims.claim(&rows);
         let (b, inverse) = (&self.b[rows.clone()], &self.inverse_diagonal[rows.clone()]);
-        // SAFETY: ranges given to `post` do not overlap.
+        // SAFETY: these rows are handed out once.
         let next = unsafe { self.next.range(rows.clone()) };
         let n = next.len();
         let (x, y, b, inverse) = (&x[..n], &y[..n], &b[..n], &inverse[..n]);
@@ -50,7 +54,7 @@ impl<T: Scalar> Hook<T> for Relax<'_, T> {
             }
             return;
         }
-        // SAFETY: ranges given to `post` do not overlap.
+        // SAFETY: these rows are handed out once.
         let direction = unsafe { self.direction.range(rows) };
         if beta == T::ZERO {
             direction.fill(T::ZERO);
@@ -71,6 +75,10 @@ impl<T: Scalar> PolynomialKernels<T> for Cpu {
         inverse_diagonal: &Buffer<T, Self>,
         b: &Buffer<T, Self>,
     ) -> Result<(), LinalgError> {
+        super::need_vectors(
+            b,
+            [("x", &*x), ("direction", &*direction), ("inverse_diagonal", inverse_diagonal)],
+        )?;
         let (inverse, b) = (inverse_diagonal.as_slice(), b.as_slice());
         let (x, direction) = (SharedMut::new(x.as_mut_slice()), SharedMut::new(direction.as_mut_slice()));
         self.for_ranges(b.len(), MIN_LEN, |rows| {
@@ -91,8 +99,10 @@ impl<T: Scalar> PolynomialKernels<T> for Cpu {
         step: Step<T>,
         vectors: Relaxed<'_, T, Self>,
     ) -> Result<(), LinalgError> {
+        super::need_relaxed(&vectors)?;
         let Relaxed { b, inverse_diagonal, x, next, direction, product } = vectors;
         let hook = Relax {
+            claims: Claims::new(b.len()),
             step,
             b: b.as_slice(),
             inverse_diagonal: inverse_diagonal.as_slice(),
@@ -110,6 +120,9 @@ impl<T: Scalar> PolynomialKernels<T> for Cpu {
         x: &Buffer<T, Self>,
         b: &Buffer<T, Self>,
     ) -> Result<(), LinalgError> {
-        a.apply_with(product, x, &Residual { b: b.as_slice(), r: SharedMut::new(r.as_mut_slice()) })
+        need("b", r.len(), b.len())?;
+        let claims = Claims::new(b.len());
+        let hook = Residual { b: b.as_slice(), r: SharedMut::new(r.as_mut_slice()), claims };
+        a.apply_with(product, x, &hook)
     }
 }

@@ -6,7 +6,7 @@ use femtile_device::{Buffer, Cuda, Scalar};
 use super::{PolynomialKernels, Relaxed, Step};
 use crate::hooks::{CudaHook, Hook};
 use crate::sparse::csr;
-use crate::{LinalgError, LinearOperator};
+use crate::{LinalgError, LinearOperator, error::need};
 
 static POLYNOMIAL: Program =
     Program { name: "polynomial", source: include_str!("polynomial.cu"), headers: &[] };
@@ -16,30 +16,29 @@ type FromZero<T> = (Write<T>, Write<T>, Read<T>, Read<T>, T, u64);
 
 /// The programs of this folder, for checks that compile all of them.
 pub(crate) fn specialisations() -> Vec<Specialisation> {
-    let hooks = [residual_hook(vec![0; 2]), step_hook(vec![0; 6])];
+    let hooks = [residual_hook(vec![0; 2], 0), step_hook(vec![0; 6], 0)];
     let own = [POLYNOMIAL.of::<f32>(), POLYNOMIAL.of::<f64>()];
     own.into_iter().chain(hooks.iter().flat_map(csr::cuda_specialisations)).collect()
 }
 
-fn residual_hook(arguments: Vec<u64>) -> CudaHook {
-    CudaHook { source: include_str!("residual_hook.cuh"), arguments, is_product: false }
+fn residual_hook(arguments: Vec<u64>, n: usize) -> CudaHook<'static> {
+    // SAFETY: the arguments are two vectors of n entries, which live as long as the products with this hook.
+    unsafe { CudaHook::new(include_str!("residual_hook.cuh"), arguments, Some(n)) }
 }
 
-fn step_hook(arguments: Vec<u64>) -> CudaHook {
-    CudaHook { source: include_str!("step_hook.cuh"), arguments, is_product: false }
+fn step_hook(arguments: Vec<u64>, n: usize) -> CudaHook<'static> {
+    // SAFETY: the arguments are four vectors of n entries, which live as long as the products with this hook, and two
+    // numbers.
+    unsafe { CudaHook::new(include_str!("step_hook.cuh"), arguments, Some(n)) }
 }
 
 /// A hook that has a body for GPUs alone.
-struct OnGpu(CudaHook);
+struct OnGpu<'a>(CudaHook<'a>);
 
-impl<T: Scalar> Hook<T> for OnGpu {
-    fn cuda(&self) -> Option<CudaHook> {
+impl<T: Scalar> Hook<T> for OnGpu<'_> {
+    fn cuda(&self) -> Option<CudaHook<'_>> {
         Some(self.0.clone())
     }
-}
-
-fn address<T: Scalar>(buffer: &Buffer<T, Cuda>) -> u64 {
-    buffer.memory().address()
 }
 
 impl<T: Scalar> PolynomialKernels<T> for Cuda {
@@ -51,6 +50,10 @@ impl<T: Scalar> PolynomialKernels<T> for Cuda {
         inverse_diagonal: &Buffer<T, Self>,
         b: &Buffer<T, Self>,
     ) -> Result<(), LinalgError> {
+        super::need_vectors(
+            b,
+            [("x", &*x), ("direction", &*direction), ("inverse_diagonal", inverse_diagonal)],
+        )?;
         let n = b.len();
         let direction = if step.is_kept { direction.write() } else { Write::none() };
         let arguments = (x.write(), direction, inverse_diagonal.read(), b.read(), step.alpha, n as u64);
@@ -65,16 +68,17 @@ impl<T: Scalar> PolynomialKernels<T> for Cuda {
         step: Step<T>,
         vectors: Relaxed<'_, T, Self>,
     ) -> Result<(), LinalgError> {
+        super::need_relaxed(&vectors)?;
         let Relaxed { b, inverse_diagonal, x, next, direction, product } = vectors;
         let arguments = vec![
-            address(next),
-            if step.is_kept { address(direction) } else { 0 },
-            address(b),
-            address(inverse_diagonal),
+            next.address_on(self)?,
+            if step.is_kept || step.beta != T::ZERO { direction.address_on(self)? } else { 0 },
+            b.address_on(self)?,
+            inverse_diagonal.address_on(self)?,
             step.alpha.to_f64().to_bits(),
             step.beta.to_f64().to_bits(),
         ];
-        a.apply_with(product, x, &OnGpu(step_hook(arguments)))
+        a.apply_with(product, x, &OnGpu(step_hook(arguments, b.len())))
     }
 
     fn relax_residual(
@@ -85,6 +89,8 @@ impl<T: Scalar> PolynomialKernels<T> for Cuda {
         x: &Buffer<T, Self>,
         b: &Buffer<T, Self>,
     ) -> Result<(), LinalgError> {
-        a.apply_with(product, x, &OnGpu(residual_hook(vec![address(r), address(b)])))
+        need("b", r.len(), b.len())?;
+        let arguments = vec![r.address_on(self)?, b.address_on(self)?];
+        a.apply_with(product, x, &OnGpu(residual_hook(arguments, b.len())))
     }
 }

@@ -1,7 +1,7 @@
-use femtile_device::{Buffer, Scalar};
+use femtile_device::{Buffer, Device, Scalar};
 
 use crate::vector::VectorKernels;
-use crate::{LinalgError, LinearOperator};
+use crate::{LinalgError, LinearOperator, error::need};
 
 /// A step of a smoother: $d = \beta d + \alpha D^{-1} (b - A x)$, $x = x + d$.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,7 +31,27 @@ pub struct Relaxed<'a, T: Scalar, D: PolynomialKernels<T>> {
     pub product: &'a mut Buffer<T, D>,
 }
 
+/// Refuses vectors that are not as long as the right side.
+pub(super) fn need_vectors<T: Scalar, D: Device, const N: usize>(
+    b: &Buffer<T, D>,
+    vectors: [(&'static str, &Buffer<T, D>); N],
+) -> Result<(), LinalgError> {
+    vectors.into_iter().try_for_each(|(field, vector)| need(field, b.len(), vector.len()))
+}
+
+/// Refuses the vectors of a step where they differ in length.
+pub(super) fn need_relaxed<T: Scalar, D: PolynomialKernels<T>>(
+    Relaxed { b, inverse_diagonal, x, next, direction, product }: &Relaxed<'_, T, D>,
+) -> Result<(), LinalgError> {
+    let inputs = [("inverse_diagonal", *inverse_diagonal), ("x", *x)];
+    need_vectors(b, inputs)?;
+    need_vectors(b, [("next", &**next), ("direction", &**direction), ("product", &**product)])
+}
+
 /// The acts of polynomial smoothers.
+///
+/// # Errors
+/// [`LinalgError::Length`] when vectors of one call differ in length.
 pub trait PolynomialKernels<T: Scalar>: VectorKernels<T> {
     /// $x = \alpha D^{-1} b$: the first step from zero; into `direction` as well where it is kept.
     ///

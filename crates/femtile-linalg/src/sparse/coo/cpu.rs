@@ -1,8 +1,8 @@
 use femtile_device::{Buffer, Cpu, Scalar};
 
 use super::{Coo, CooKernels};
-use crate::LinalgError;
 use crate::sparse::cpu::{TILE, dot_of_entries, sum_tiles};
+use crate::{LinalgError, error::need_product};
 
 impl<T: Scalar> CooKernels<T> for Cpu {
     fn coo_apply(
@@ -12,6 +12,7 @@ impl<T: Scalar> CooKernels<T> for Cpu {
         x: &Buffer<T, Self>,
         add: bool,
     ) -> Result<(), LinalgError> {
+        need_product([a.n_rows, a.n_cols], y.len(), x.len())?;
         let (y, x) = (y.as_mut_slice(), x.as_slice());
         if a.values.is_empty() {
             y.iter_mut().filter(|_| !add).for_each(|y| *y = T::ZERO);
@@ -36,7 +37,7 @@ impl<T: Scalar> CooKernels<T> for Cpu {
                     if !add {
                         y.fill(T::ZERO);
                     }
-                    // SAFETY: the matrix was made from a sound one, and `apply_with` has checked the length of x.
+                    // SAFETY: the matrix was made from a sound one, and the length of x was checked above.
                     sum_tile(y, rows.start, a, tile * TILE, x)
                 },
             );

@@ -2,10 +2,10 @@ use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Write}
 use femtile_device::{Buffer, Cuda, Scalar};
 
 use super::{Coo, CooKernels};
-use crate::LinalgError;
 use crate::sparse::TileKernels;
 use crate::sparse::cuda::{SEGMENT_THREADS, SEGMENTED, add_carries};
 use crate::vector::VectorKernels;
+use crate::{LinalgError, error::need_product};
 
 static COO: Program = Program { name: "coo", source: include_str!("coo.cu"), headers: &[SEGMENTED] };
 
@@ -28,6 +28,7 @@ impl<T: Scalar> CooKernels<T> for Cuda {
         x: &Buffer<T, Self>,
         add: bool,
     ) -> Result<(), LinalgError> {
+        need_product([a.n_rows, a.n_cols], y.len(), x.len())?;
         if a.has_empty_rows && !add {
             self.fill(y, T::ZERO)?;
         }
@@ -44,7 +45,7 @@ impl<T: Scalar> CooKernels<T> for Cuda {
             n as u64,
         );
         let launch = Launch::line(n.div_ceil(self.tile_entries()), SEGMENT_THREADS);
-        // SAFETY: the matrix was made from a sound one, the lengths of x and y were checked by the caller, and there
+        // SAFETY: the matrix was made from a sound one, the lengths of x and y were checked above, and there
         // is room for a carry a tile.
         unsafe { self.launch(&program::<T>(add), &Kernel::<Apply<T>>::new("coo_apply"), launch, arguments) }?;
         add_carries(y, &mut open, n)

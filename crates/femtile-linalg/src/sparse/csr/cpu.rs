@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use super::{Csr, CsrKernels, Offsets};
 use crate::LinalgError;
+use crate::error::{need, need_product};
 use crate::hooks::Hook;
 use crate::sparse::cpu::dot_of_entries;
 use crate::vector::sum::{BLOCK, n_blocks};
@@ -21,6 +22,7 @@ impl<T: Scalar> CsrKernels<T> for Cpu {
         x: &Buffer<T, Self>,
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError> {
+        need_product([a.n_rows, a.n_cols], y.len(), x.len())?;
         match &a.offsets {
             Offsets::Narrow(offsets) => apply_rows(self, y.as_mut_slice(), offsets.as_slice(), a, x, hook),
             Offsets::Wide(offsets) => apply_rows(self, y.as_mut_slice(), offsets.as_slice(), a, x, hook),
@@ -29,6 +31,7 @@ impl<T: Scalar> CsrKernels<T> for Cpu {
     }
 
     fn csr_inverse_diagonal(&self, d: &mut Buffer<T, Self>, a: &Csr<T, Self>) -> Result<(), LinalgError> {
+        need("d", a.n_rows, d.len())?;
         self.install(|| {
             d.as_mut_slice().par_chunks_mut(BLOCK).enumerate().try_for_each(|(block, d)| {
                 for (i, d) in d.iter_mut().enumerate() {
@@ -88,7 +91,7 @@ fn apply_rows<T: Scalar, O: Offset>(
                 #[inline(always)]
                 || {
                     // SAFETY: `Csr::from_parts` has checked that offsets ascend within the entries and that
-                    // every column is below `n_cols`, and `apply_with` that x has `n_cols` entries.
+                    // every column is below `n_cols`, and `csr_apply` that x has `n_cols` entries.
                     unsafe { product_of_rows(y, offsets, columns, values, x) }
                 },
             );

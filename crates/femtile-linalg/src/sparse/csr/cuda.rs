@@ -2,8 +2,9 @@ use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Struct
 use femtile_device::{Buffer, Cuda, Element, Scalar};
 
 use super::{Csr, CsrKernels, Offsets};
-use crate::hooks::{CudaHook, Hook, NoHook};
-use crate::{LinalgError, error::need};
+use crate::LinalgError;
+use crate::error::{need, need_product};
+use crate::hooks::{CudaHook, Hook};
 
 static CSR: Program = Program { name: "csr", source: include_str!("csr.cu"), headers: &[] };
 /// Rows of a block of threads, as the kernel has it.
@@ -15,12 +16,12 @@ const FEW: usize = 256;
 type Apply<T, O> = (Write<T>, Read<O>, Read<u32>, Read<T>, Read<T>, u64, Structure);
 type InverseDiagonal<T, O> = (Write<T>, Write<u64>, Read<O>, Read<u32>, Read<T>, u64);
 
-fn program<T: Scalar, O: Element>(hook: &CudaHook) -> Specialisation {
-    CSR.of::<T>().define("FEMTILE_OFFSET", O::C_NAME).header("hook.cuh", hook.source)
+fn program<T: Scalar, O: Element>(hook: &CudaHook<'_>) -> Specialisation {
+    CSR.of::<T>().define("FEMTILE_OFFSET", O::C_NAME).header("hook.cuh", hook.source())
 }
 
 /// The programs of this folder with a hook, for checks that compile all of them.
-pub fn specialisations(hook: &CudaHook) -> Vec<Specialisation> {
+pub fn specialisations(hook: &CudaHook<'_>) -> Vec<Specialisation> {
     vec![
         program::<f32, u32>(hook),
         program::<f32, u64>(hook),
@@ -34,7 +35,7 @@ fn apply<T: Scalar, O: Element>(
     a: &Csr<T, Cuda>,
     offsets: &Buffer<O, Cuda>,
     x: &Buffer<T, Cuda>,
-    hook: CudaHook,
+    hook: CudaHook<'_>,
 ) -> Result<(), LinalgError> {
     let program = program::<T, O>(&hook);
     let arguments = (
@@ -44,7 +45,7 @@ fn apply<T: Scalar, O: Element>(
         a.values.read(),
         x.read(),
         a.n_rows as u64,
-        Structure(hook.arguments),
+        hook.fields(),
     );
     let few = FEW * y.device().properties().n_multiprocessors;
     let (name, threads) =
@@ -52,7 +53,7 @@ fn apply<T: Scalar, O: Element>(
     let kernel = Kernel::<Apply<T, O>>::new(name);
     let launch = Launch::over(threads, ROWS);
     // SAFETY: the structure of the matrix was checked when it was made, and the lengths of x and y by the caller;
-    // what the hook touches is its maker's promise.
+    // what the hook touches is its maker's promise, who knows the number of rows.
     Ok(unsafe { y.device().clone().launch(&program, &kernel, launch, arguments) }?)
 }
 
@@ -79,7 +80,8 @@ impl<T: Scalar> CsrKernels<T> for Cuda {
         x: &Buffer<T, Self>,
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError> {
-        let hook = hook.cuda().ok_or(LinalgError::HostHook)?;
+        need_product([a.n_rows, a.n_cols], y.len(), x.len())?;
+        let hook = CudaHook::of(hook, [a.n_rows, a.n_cols])?;
         match &a.offsets {
             Offsets::Narrow(offsets) => apply(y, a, offsets, x, hook),
             Offsets::Wide(offsets) => apply(y, a, offsets, x, hook),
@@ -87,6 +89,7 @@ impl<T: Scalar> CsrKernels<T> for Cuda {
     }
 
     fn csr_inverse_diagonal(&self, d: &mut Buffer<T, Self>, a: &Csr<T, Self>) -> Result<(), LinalgError> {
+        need("d", a.n_rows, d.len())?;
         let mut bad = Buffer::from_host(self, &[u64::MAX])?;
         match &a.offsets {
             Offsets::Narrow(offsets) => inverse_diagonal(d, &mut bad, a, offsets)?,
@@ -136,12 +139,5 @@ impl<T: Scalar> Csr<T, Cuda> {
         need("columns", self.columns.len(), columns.len())?;
         need("values", columns.len(), values.len())?;
         Ok(Self { columns, values, ..self })
-    }
-}
-
-/// The hook that does nothing, as kernels know it.
-impl CudaHook {
-    pub(crate) fn none() -> Self {
-        Hook::<f64>::cuda(&NoHook).unwrap_or(Self { source: "", arguments: Vec::new(), is_product: false })
     }
 }

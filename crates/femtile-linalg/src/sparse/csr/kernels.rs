@@ -6,8 +6,10 @@ use crate::hooks::Hook;
 
 /// The acts on a CSR matrix that a device carries out.
 pub trait CsrKernels<T: Scalar>: Device {
-    /// $y = A x$ with the calls that [`Hook`] promises; lengths have been checked.
+    /// $y = A x$ with the calls that [`Hook`] promises.
     ///
+    /// # Errors
+    /// [`LinalgError::Length`] when `y` or `x` do not fit.
     /// # Cost
     /// Reads 12 bytes a non-zero and 12 a row, writes 8 a row (f64).
     fn csr_apply(

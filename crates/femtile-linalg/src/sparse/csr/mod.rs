@@ -8,8 +8,9 @@ mod kernels;
 mod reference;
 mod transpose;
 
-use femtile_device::{Buffer, Device, HostDevice, Place, Scalar};
+use femtile_device::{Buffer, BufferMut, Device, HostDevice, Place, Scalar};
 
+use super::places::sealed::Sealed;
 use super::{Places, StoredMatrix};
 use crate::hooks::Hook;
 use crate::{LinalgError, LinearOperator, error::need};
@@ -232,6 +233,8 @@ impl<T: Scalar, D: HostDevice> Csr<T, D> {
     }
 }
 
+impl<T: Scalar, D: Device> Sealed for Csr<T, D> {}
+
 impl<T: Scalar, D: Device> StoredMatrix<D> for Csr<T, D> {
     type Value = T;
     type Config = ();
@@ -252,8 +255,8 @@ impl<T: Scalar, D: Device> StoredMatrix<D> for Csr<T, D> {
         Ok(Places::rows(starts))
     }
 
-    fn values_mut(&mut self) -> &mut Buffer<T, D> {
-        &mut self.values
+    fn values_mut(&mut self) -> BufferMut<'_, T, D> {
+        BufferMut::new(&mut self.values)
     }
 }
 

@@ -1,9 +1,9 @@
 use femtile_device::{Buffer, Cpu, Scalar};
 
 use super::{Ell, EllKernels};
-use crate::LinalgError;
 use crate::hooks::Hook;
 use crate::vector::cpu::map_blocks;
+use crate::{LinalgError, error::need_product};
 
 /// Rows whose sums stay in the nearest cache while their entries are added column by column.
 const ROWS: usize = 256;
@@ -16,6 +16,7 @@ impl<T: Scalar> EllKernels<T> for Cpu {
         x: &Buffer<T, Self>,
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError> {
+        need_product([a.n_rows, a.n_cols], y.len(), x.len())?;
         let (n, x, is_square) = (a.n_rows, x.as_slice(), a.n_rows == a.n_cols);
         if is_square {
             hook.pre(0..n);

@@ -2,22 +2,22 @@ use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Struct
 use femtile_device::{Buffer, Cuda, Scalar};
 
 use super::{Ell, EllConfig, EllKernels};
-use crate::LinalgError;
 use crate::hooks::{CudaHook, Hook};
 use crate::sparse::cuda::BATCH;
+use crate::{LinalgError, error::need_product};
 
 static ELL: Program = Program { name: "ell", source: include_str!("ell.cu"), headers: &[BATCH] };
 const THREADS: u32 = 256;
 
 type Apply<T> = (Write<T>, Read<u32>, Read<u32>, Read<T>, Read<T>, u64, u32, u32, Structure);
 
-fn program<T: Scalar>(config: EllConfig, hook: &CudaHook) -> Specialisation {
+fn program<T: Scalar>(config: EllConfig, hook: &CudaHook<'_>) -> Specialisation {
     let lanes = ELL.of::<T>().define("FEMTILE_LANES", config.threads_per_row);
-    lanes.define("FEMTILE_LENGTHS", u8::from(config.lengths)).header("hook.cuh", hook.source)
+    lanes.define("FEMTILE_LENGTHS", u8::from(config.lengths)).header("hook.cuh", hook.source())
 }
 
 /// The programs of this folder with a hook, for checks that compile all of them.
-pub(crate) fn specialisations(hook: &CudaHook) -> Vec<Specialisation> {
+pub(crate) fn specialisations(hook: &CudaHook<'_>) -> Vec<Specialisation> {
     let threads = [1, 2, 4, 8, 16, 32].into_iter();
     let configs = threads.map(|threads_per_row| EllConfig { threads_per_row, lengths: true });
     let configs = configs.chain([EllConfig::PLAIN]);
@@ -32,7 +32,8 @@ impl<T: Scalar> EllKernels<T> for Cuda {
         x: &Buffer<T, Self>,
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError> {
-        let hook = hook.cuda().ok_or(LinalgError::HostHook)?;
+        need_product([a.n_rows, a.n_cols], y.len(), x.len())?;
+        let hook = CudaHook::of(hook, [a.n_rows, a.n_cols])?;
         let program = program::<T>(a.config, &hook);
         let rows = (THREADS as usize / a.config.threads_per_row).max(CudaHook::ROWS);
         let launch = Launch::line(a.n_rows.div_ceil(rows), THREADS);
@@ -45,9 +46,9 @@ impl<T: Scalar> EllKernels<T> for Cuda {
             a.n_rows as u64,
             a.pitch as u32,
             a.steps as u32,
-            Structure(hook.arguments),
+            hook.fields(),
         );
-        // SAFETY: the matrix was made from a sound one, and the lengths of x and y were checked by the caller; what
+        // SAFETY: the matrix was made from a sound one, and the lengths of x and y were checked above; what
         // the hook touches is its maker's promise.
         Ok(unsafe { self.launch(&program, &Kernel::<Apply<T>>::new("ell_apply"), launch, arguments) }?)
     }

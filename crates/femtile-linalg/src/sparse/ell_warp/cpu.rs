@@ -7,10 +7,10 @@ use super::columns::Columns;
 use super::reference::{sort_on_host, unsort_on_host};
 use super::refill::Refill;
 use super::{EllWarp, EllWarpConfig, EllWarpKernels};
-use crate::LinalgError;
 use crate::hooks::Hook;
 use crate::sparse::Csr;
 use crate::vector::sum::{BLOCK, n_blocks};
+use crate::{LinalgError, error::need_product};
 
 /// Stored entries that one thread takes at least: below this a second thread costs more than it brings.
 const MIN_ENTRIES: usize = 1 << 15;
@@ -27,6 +27,7 @@ impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Cpu {
         x: &Buffer<T, Self>,
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError> {
+        need_product([a.n_rows, a.n_cols], y.len(), x.len())?;
         let product = Product::new(a, x);
         match a.config.lanes {
             4 => apply::<T, V, 4>(self, &product, y, hook),
@@ -46,6 +47,7 @@ impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Cpu {
     }
 
     fn ell_warp_refill(&self, a: &mut EllWarp<T, Self, V>, csr: &Csr<V, Self>) -> Result<(), LinalgError> {
+        a.need_pattern_of(csr)?;
         let (refill, values) = Refill::new(a, csr);
         let (parts, starts) = (n_parts(self, values.len()), refill.starts());
         let shared = SharedMut::new(values);
@@ -61,20 +63,18 @@ impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Cpu {
         &self,
         to: &mut Buffer<T, Self>,
         from: &Buffer<T, Self>,
-        rows: &Buffer<u32, Self>,
+        a: &EllWarp<T, Self, V>,
     ) -> Result<(), LinalgError> {
-        sort_on_host(to, from, rows);
-        Ok(())
+        sort_on_host(to, from, a)
     }
 
     fn ell_warp_unsort(
         &self,
         to: &mut Buffer<T, Self>,
         from: &Buffer<T, Self>,
-        rows: &Buffer<u32, Self>,
+        a: &EllWarp<T, Self, V>,
     ) -> Result<(), LinalgError> {
-        unsort_on_host(to, from, rows);
-        Ok(())
+        unsort_on_host(to, from, a)
     }
 }
 

@@ -4,9 +4,10 @@ use femtile_device::{Buffer, Cuda, Element, Reference, Scalar};
 use super::columns::Columns;
 use super::slices::{LONG, WARP};
 use super::{EllWarp, EllWarpConfig, EllWarpKernels, IndexKind, Reduction, convert};
-use crate::LinalgError;
 use crate::hooks::{CudaHook, Hook};
 use crate::sparse::{Csr, Offsets};
+use crate::vector::VectorKernels;
+use crate::{LinalgError, error::need_product};
 
 static ELL_WARP: Program =
     Program { name: "ell_warp", source: include_str!("ell_warp.cu"), headers: &[STREAM_HEADER] };
@@ -40,7 +41,7 @@ struct Variant {
 }
 
 impl Variant {
-    fn program<T: Scalar, V: Scalar>(&self, hook: &CudaHook) -> Specialisation {
+    fn program<T: Scalar, V: Scalar>(&self, hook: &CudaHook<'_>) -> Specialisation {
         ELL_WARP
             .of::<T>()
             .define("FEMTILE_V", V::C_NAME)
@@ -51,7 +52,7 @@ impl Variant {
             .define("FEMTILE_SCATTERS", u8::from(self.scatters))
             .define("FEMTILE_DELTA", u8::from(self.delta))
             .define("FEMTILE_SHARED_SUMS", u8::from(self.shared_sums))
-            .header("hook.cuh", hook.source)
+            .header("hook.cuh", hook.source())
     }
 }
 
@@ -60,7 +61,7 @@ fn new_values<T: Scalar, O: Element>() -> Specialisation {
 }
 
 /// The programs of this folder with a hook, for checks that compile all of them.
-pub(crate) fn specialisations(hook: &CudaHook) -> Vec<Specialisation> {
+pub(crate) fn specialisations(hook: &CudaHook<'_>) -> Vec<Specialisation> {
     let plain = Variant { lanes: 32, folded: false, scatters: false, delta: false, shared_sums: false };
     let variants = [
         Variant { lanes: 64, delta: true, ..plain },
@@ -131,7 +132,7 @@ impl<T: Scalar, V: Scalar> EllWarp<T, Cuda, V> {
 
     /// A block for each long row and a warp for each slice, but no more blocks than a hook allows: then all blocks take
     /// both in turn. The number of blocks for long rows comes second.
-    fn launch(&self, hook: &CudaHook) -> (Launch, usize) {
+    fn launch(&self, hook: &CudaHook<'_>) -> (Launch, usize) {
         let threads = self.config.block_threads;
         let blocks = (self.layout.n_slices() * WARP).div_ceil(threads as usize) + self.n_longs();
         let most = self.n_rows.div_ceil(CudaHook::ROWS);
@@ -174,12 +175,14 @@ fn refill<T: Scalar, V: Scalar, O: Element>(
     Ok(unsafe { csr.values().device().launch(&new_values::<V, O>(), &kernel, launch, arguments) }?)
 }
 
-fn renumber<T: Scalar>(
+fn renumber<T: Scalar, V: Scalar>(
     kernel: &'static str,
     to: &mut Buffer<T, Cuda>,
     from: &Buffer<T, Cuda>,
-    rows: &Buffer<u32, Cuda>,
+    a: &EllWarp<T, Cuda, V>,
 ) -> Result<(), LinalgError> {
+    a.need_rows(to, from)?;
+    let Some(rows) = a.numbering() else { return a.values.device().copy(to, from) };
     let n = rows.len();
     let arguments = (to.write(), from.read(), rows.read(), n as u64);
     let launch = Launch::over(n, THREADS);
@@ -199,7 +202,8 @@ impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Cuda {
         x: &Buffer<T, Self>,
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError> {
-        let hook = hook.cuda().ok_or(LinalgError::HostHook)?;
+        need_product([a.n_rows, a.n_cols], y.len(), x.len())?;
+        let hook = CudaHook::of(hook, [a.n_rows, a.n_cols])?;
         let variant = a.variant();
         let (mut launch, n_dedicated) = a.launch(&hook);
         if variant.shared_sums {
@@ -207,9 +211,9 @@ impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Cuda {
         }
         let program = variant.program::<T, V>(&hook);
         let (layout, columns) = (a.layout_argument(n_dedicated), a.columns_argument());
-        let arguments = (y.write(), a.values.read(), x.read(), layout, columns, Structure(hook.arguments));
+        let arguments = (y.write(), a.values.read(), x.read(), layout, columns, hook.fields());
         let kernel = Kernel::<Apply<T, V>>::new("ell_warp_apply");
-        // SAFETY: layout and columns were checked when the matrix was made, the lengths of x and y by the caller;
+        // SAFETY: layout and columns were checked when the matrix was made, the lengths of x and y above;
         // what the hook touches is its maker's promise.
         Ok(unsafe { self.launch(&program, &kernel, launch, arguments) }?)
     }
@@ -219,6 +223,7 @@ impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Cuda {
         csr: &Csr<V, Self>,
         config: &EllWarpConfig,
     ) -> Result<EllWarp<T, Self, V>, LinalgError> {
+        config.check(<Self as EllWarpKernels<T, V>>::LANES, csr.n_rows(), csr.n_cols())?;
         let Some(window) = convert::window(config, csr.n_rows()) else {
             return EllWarp::from_csr(self, &csr.copy_to(&Reference)?, config);
         };
@@ -231,6 +236,7 @@ impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Cuda {
     }
 
     fn ell_warp_refill(&self, a: &mut EllWarp<T, Self, V>, csr: &Csr<V, Self>) -> Result<(), LinalgError> {
+        a.need_pattern_of(csr)?;
         match csr.offsets() {
             Offsets::Narrow(offsets) => refill(a, csr, offsets),
             Offsets::Wide(offsets) => refill(a, csr, offsets),
@@ -241,17 +247,17 @@ impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Cuda {
         &self,
         to: &mut Buffer<T, Self>,
         from: &Buffer<T, Self>,
-        rows: &Buffer<u32, Self>,
+        a: &EllWarp<T, Self, V>,
     ) -> Result<(), LinalgError> {
-        renumber("ell_warp_sort", to, from, rows)
+        renumber("ell_warp_sort", to, from, a)
     }
 
     fn ell_warp_unsort(
         &self,
         to: &mut Buffer<T, Self>,
         from: &Buffer<T, Self>,
-        rows: &Buffer<u32, Self>,
+        a: &EllWarp<T, Self, V>,
     ) -> Result<(), LinalgError> {
-        renumber("ell_warp_unsort", to, from, rows)
+        renumber("ell_warp_unsort", to, from, a)
     }
 }

@@ -10,8 +10,10 @@ pub trait EllWarpKernels<T: Scalar, V: Scalar>: Device {
     /// Lanes that slices may have here, powers of two.
     const LANES: &'static [usize];
 
-    /// $y = A x$ with the calls that [`Hook`] promises; lengths have been checked.
+    /// $y = A x$ with the calls that [`Hook`] promises.
     ///
+    /// # Errors
+    /// [`LinalgError::Length`] when `y` or `x` do not fit.
     /// # Cost
     /// Reads each stored value and its column once, 4 to 16 bytes a slice, x as often as caches let it go; writes y.
     /// # Source
@@ -24,35 +26,45 @@ pub trait EllWarpKernels<T: Scalar, V: Scalar>: Device {
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError>;
 
-    /// Lays the entries of `csr` out in slices; settings have been checked.
+    /// Lays the entries of `csr` out in slices.
     ///
     /// # Cost
     /// That of [`EllWarp::convert`].
+    /// # Errors
+    /// Those of [`EllWarp::from_csr`].
     fn ell_warp_convert(
         &self,
         csr: &Csr<V, Self>,
         config: &EllWarpConfig,
     ) -> Result<EllWarp<T, Self, V>, LinalgError>;
 
-    /// Takes the values of a matrix with the pattern that `a` was made from; its size has been checked.
+    /// Takes the values of a matrix with the pattern that `a` was made from.
     ///
+    /// # Errors
+    /// [`LinalgError::Length`] when `csr` has another number of rows or non-zeros.
     /// # Cost
     /// Reads and writes each value once; 4 bytes a row, with [`super::Numbering::SortedColumns`] 4 an entry as well.
     fn ell_warp_refill(&self, a: &mut EllWarp<T, Self, V>, csr: &Csr<V, Self>) -> Result<(), LinalgError>;
 
-    /// `to[place] = from[rows[place]]`; lengths have been checked.
+    /// `to[place] = from[rows[place]]`, with the row at each place of `a`.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] when a vector has not an entry for each row.
     fn ell_warp_sort(
         &self,
         to: &mut Buffer<T, Self>,
         from: &Buffer<T, Self>,
-        rows: &Buffer<u32, Self>,
+        a: &EllWarp<T, Self, V>,
     ) -> Result<(), LinalgError>;
 
-    /// `to[rows[place]] = from[place]`; lengths have been checked.
+    /// `to[rows[place]] = from[place]`, with the row at each place of `a`.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] when a vector has not an entry for each row.
     fn ell_warp_unsort(
         &self,
         to: &mut Buffer<T, Self>,
         from: &Buffer<T, Self>,
-        rows: &Buffer<u32, Self>,
+        a: &EllWarp<T, Self, V>,
     ) -> Result<(), LinalgError>;
 }

@@ -20,9 +20,10 @@ pub(crate) mod slices;
 
 use std::marker::PhantomData;
 
-use femtile_device::{Buffer, Device, HostDevice, Reference, Scalar};
+use femtile_device::{Buffer, BufferMut, Device, HostDevice, Reference, Scalar};
 
 use super::csr::{Csr, HostOffsets};
+use super::places::sealed::Sealed;
 use super::{Places, StoredMatrix};
 use crate::hooks::Hook;
 use crate::{LinalgError, LinearOperator, error::need};
@@ -231,9 +232,19 @@ impl<T: Scalar, D: Device, V: Scalar> EllWarp<T, D, V> {
     where
         D: EllWarpKernels<T, V>,
     {
-        need("rows of the new matrix", self.n_rows, csr.n_rows())?;
-        need("non-zeros of the new matrix", self.n_nonzeros, csr.n_nonzeros())?;
         csr.values().device().clone().ell_warp_refill(self, csr)
+    }
+
+    /// Refuses a matrix whose pattern has another size.
+    fn need_pattern_of(&self, csr: &Csr<V, D>) -> Result<(), LinalgError> {
+        need("rows of the new matrix", self.n_rows, csr.n_rows())?;
+        need("non-zeros of the new matrix", self.n_nonzeros, csr.n_nonzeros())
+    }
+
+    /// Refuses vectors that have not an entry for each row.
+    fn need_rows(&self, to: &Buffer<T, D>, from: &Buffer<T, D>) -> Result<(), LinalgError> {
+        need("to", self.n_rows, to.len())?;
+        need("from", self.n_rows, from.len())
     }
 
     /// Brings a vector into the numbering that the matrix is applied in.
@@ -242,14 +253,9 @@ impl<T: Scalar, D: Device, V: Scalar> EllWarp<T, D, V> {
     /// [`LinalgError::Length`] when a vector has not an entry for each row.
     pub fn sort(&self, to: &mut Buffer<T, D>, from: &Buffer<T, D>) -> Result<(), LinalgError>
     where
-        D: EllWarpKernels<T, V> + crate::vector::VectorKernels<T>,
+        D: EllWarpKernels<T, V>,
     {
-        need("to", self.n_rows, to.len())?;
-        need("from", self.n_rows, from.len())?;
-        match self.numbering() {
-            Some(rows) => self.values.device().ell_warp_sort(to, from, rows),
-            None => self.values.device().copy(to, from),
-        }
+        self.values.device().ell_warp_sort(to, from, self)
     }
 
     /// Brings a vector back into the numbering of the matrix that this one was made from.
@@ -258,14 +264,9 @@ impl<T: Scalar, D: Device, V: Scalar> EllWarp<T, D, V> {
     /// As [`EllWarp::sort`].
     pub fn unsort(&self, to: &mut Buffer<T, D>, from: &Buffer<T, D>) -> Result<(), LinalgError>
     where
-        D: EllWarpKernels<T, V> + crate::vector::VectorKernels<T>,
+        D: EllWarpKernels<T, V>,
     {
-        need("to", self.n_rows, to.len())?;
-        need("from", self.n_rows, from.len())?;
-        match self.numbering() {
-            Some(rows) => self.values.device().ell_warp_unsort(to, from, rows),
-            None => self.values.device().copy(to, from),
-        }
+        self.values.device().ell_warp_unsort(to, from, self)
     }
 
     /// How it is laid out.
@@ -314,6 +315,8 @@ fn bytes_of<V: Scalar, D: Device>(values: &Buffer<V, D>) -> Result<Vec<u8>, Lina
     Ok(bytemuck::cast_slice(&values.to_host()?).to_vec())
 }
 
+impl<T: Scalar, D: Device, V: Scalar> Sealed for EllWarp<T, D, V> {}
+
 impl<T: Scalar, D: EllWarpKernels<T, V>, V: Scalar> StoredMatrix<D> for EllWarp<T, D, V> {
     type Value = V;
     type Config = EllWarpConfig;
@@ -349,8 +352,8 @@ impl<T: Scalar, D: EllWarpKernels<T, V>, V: Scalar> StoredMatrix<D> for EllWarp<
         Ok(Places::slices(lanes, starts, of_rows, numbers))
     }
 
-    fn values_mut(&mut self) -> &mut Buffer<V, D> {
-        &mut self.values
+    fn values_mut(&mut self) -> BufferMut<'_, V, D> {
+        BufferMut::new(&mut self.values)
     }
 }
 

@@ -45,6 +45,7 @@ impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Reference {
     }
 
     fn ell_warp_refill(&self, a: &mut EllWarp<T, Self, V>, csr: &Csr<V, Self>) -> Result<(), LinalgError> {
+        a.need_pattern_of(csr)?;
         let (refill, values) = Refill::new(a, csr);
         refill.fill(0..refill.starts().len() - 1, values);
         Ok(())
@@ -54,37 +55,45 @@ impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Reference {
         &self,
         to: &mut Buffer<T, Self>,
         from: &Buffer<T, Self>,
-        rows: &Buffer<u32, Self>,
+        a: &EllWarp<T, Self, V>,
     ) -> Result<(), LinalgError> {
-        sort_on_host(to, from, rows);
-        Ok(())
+        sort_on_host(to, from, a)
     }
 
     fn ell_warp_unsort(
         &self,
         to: &mut Buffer<T, Self>,
         from: &Buffer<T, Self>,
-        rows: &Buffer<u32, Self>,
+        a: &EllWarp<T, Self, V>,
     ) -> Result<(), LinalgError> {
-        unsort_on_host(to, from, rows);
-        Ok(())
+        unsort_on_host(to, from, a)
     }
 }
 
-pub(super) fn sort_on_host<T: Scalar, D: HostDevice>(
+pub(super) fn sort_on_host<T: Scalar, D: HostDevice, V: Scalar>(
     to: &mut Buffer<T, D>,
     from: &Buffer<T, D>,
-    rows: &Buffer<u32, D>,
-) {
-    let from = from.as_slice();
-    to.as_mut_slice().iter_mut().zip(rows.as_slice()).for_each(|(to, &row)| *to = from[row as usize]);
+    a: &EllWarp<T, D, V>,
+) -> Result<(), LinalgError> {
+    a.need_rows(to, from)?;
+    let (to, from) = (to.as_mut_slice(), from.as_slice());
+    match a.numbering() {
+        Some(rows) => to.iter_mut().zip(rows.as_slice()).for_each(|(to, &row)| *to = from[row as usize]),
+        None => to.copy_from_slice(from),
+    }
+    Ok(())
 }
 
-pub(super) fn unsort_on_host<T: Scalar, D: HostDevice>(
+pub(super) fn unsort_on_host<T: Scalar, D: HostDevice, V: Scalar>(
     to: &mut Buffer<T, D>,
     from: &Buffer<T, D>,
-    rows: &Buffer<u32, D>,
-) {
-    let to = to.as_mut_slice();
-    from.as_slice().iter().zip(rows.as_slice()).for_each(|(&from, &row)| to[row as usize] = from);
+    a: &EllWarp<T, D, V>,
+) -> Result<(), LinalgError> {
+    a.need_rows(to, from)?;
+    let (to, from) = (to.as_mut_slice(), from.as_slice());
+    match a.numbering() {
+        Some(rows) => from.iter().zip(rows.as_slice()).for_each(|(&from, &row)| to[row as usize] = from),
+        None => to.copy_from_slice(from),
+    }
+    Ok(())
 }

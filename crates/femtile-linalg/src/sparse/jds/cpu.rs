@@ -4,9 +4,9 @@ use femtile_device::cpu::SharedMut;
 use femtile_device::{Buffer, Cpu, Scalar};
 
 use super::{Jds, JdsKernels};
-use crate::LinalgError;
 use crate::hooks::Hook;
 use crate::sparse::HookKernels;
+use crate::{LinalgError, error::need_product};
 
 /// Rows whose sums stay in the nearest cache while their entries are added column by column.
 const ROWS: usize = 256;
@@ -21,6 +21,7 @@ impl<T: Scalar> JdsKernels<T> for Cpu {
         x: &Buffer<T, Self>,
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError> {
+        need_product([a.rows.len(), a.n_cols], y.len(), x.len())?;
         self.hook_rows(y, x, hook, |y| {
             let (n, x) = (y.len(), x.as_slice());
             let shared = SharedMut::new(y.as_mut_slice());

@@ -2,21 +2,21 @@ use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Struct
 use femtile_device::{Buffer, Cuda, Scalar};
 
 use super::{Jds, JdsKernels};
-use crate::LinalgError;
 use crate::hooks::{CudaHook, Hook};
 use crate::sparse::cuda::BATCH;
+use crate::{LinalgError, error::need_product};
 
 static JDS: Program = Program { name: "jds", source: include_str!("jds.cu"), headers: &[BATCH] };
 const THREADS: u32 = 256;
 
 type Apply<T> = (Write<T>, Read<u32>, Read<u32>, Read<u32>, Read<u32>, Read<T>, Read<T>, u64, Structure);
 
-fn program<T: Scalar>(hook: &CudaHook) -> Specialisation {
-    JDS.of::<T>().header("hook.cuh", hook.source)
+fn program<T: Scalar>(hook: &CudaHook<'_>) -> Specialisation {
+    JDS.of::<T>().header("hook.cuh", hook.source())
 }
 
 /// The programs of this folder with a hook, for checks that compile all of them.
-pub(crate) fn specialisations(hook: &CudaHook) -> Vec<Specialisation> {
+pub(crate) fn specialisations(hook: &CudaHook<'_>) -> Vec<Specialisation> {
     vec![program::<f32>(hook), program::<f64>(hook)]
 }
 
@@ -28,7 +28,9 @@ impl<T: Scalar> JdsKernels<T> for Cuda {
         x: &Buffer<T, Self>,
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError> {
-        let hook = hook.cuda().ok_or(LinalgError::HostHook)?;
+        let shape = [a.rows.len(), a.n_cols];
+        need_product(shape, y.len(), x.len())?;
+        let hook = CudaHook::of(hook, shape)?;
         let program = program::<T>(&hook);
         let n = a.rows.len();
         let arguments = (
@@ -40,9 +42,9 @@ impl<T: Scalar> JdsKernels<T> for Cuda {
             a.values.read(),
             x.read(),
             n as u64,
-            Structure(hook.arguments),
+            hook.fields(),
         );
-        // SAFETY: the matrix was made from a sound one, and the lengths of x and y were checked by the caller; what
+        // SAFETY: the matrix was made from a sound one, and the lengths of x and y were checked above; what
         // the hook touches is its maker's promise.
         Ok(unsafe {
             self.launch(&program, &Kernel::<Apply<T>>::new("jds_apply"), Launch::over(n, THREADS), arguments)

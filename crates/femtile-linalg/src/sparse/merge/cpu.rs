@@ -3,9 +3,9 @@ use std::ops::Range;
 use femtile_device::{Buffer, Cpu, Scalar};
 
 use super::{Merge, MergeKernels};
-use crate::LinalgError;
 use crate::sparse::Offsets;
 use crate::sparse::cpu::{TILE, dot_of_entries, sum_tiles};
+use crate::{LinalgError, error::need_product};
 
 impl<T: Scalar> MergeKernels<T> for Cpu {
     fn merge_apply(
@@ -14,6 +14,7 @@ impl<T: Scalar> MergeKernels<T> for Cpu {
         a: &Merge<T, Self>,
         x: &Buffer<T, Self>,
     ) -> Result<(), LinalgError> {
+        need_product([a.matrix.n_rows(), a.matrix.n_cols()], y.len(), x.len())?;
         match a.matrix.offsets() {
             Offsets::Narrow(offsets) => {
                 apply(self, y, a, |row| offsets.as_slice()[row] as usize, x.as_slice())
@@ -38,7 +39,7 @@ fn apply<T: Scalar>(
     let (n_rows, tile_rows) = (y.len(), a.tile_rows.as_slice());
     let mut open = a.carries.lock();
     // SAFETY: entries of ascending tiles lie in ascending rows, and the last number is that of all rows; CSR matrices
-    // have columns below `n_cols`, and `apply_with` has checked that x has as many entries.
+    // have columns below `n_cols`, and `merge_apply` has checked that x has as many entries.
     unsafe {
         sum_tiles(
             cpu,

@@ -2,10 +2,10 @@ use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Write}
 use femtile_device::{Buffer, Cuda, Element, Scalar};
 
 use super::{Merge, MergeKernels};
-use crate::LinalgError;
 use crate::sparse::cuda::{SEGMENT_THREADS, SEGMENTED, add_carries};
 use crate::sparse::{Offsets, TileKernels};
 use crate::vector::VectorKernels;
+use crate::{LinalgError, error::need_product};
 
 static MERGE: Program = Program { name: "merge", source: include_str!("merge.cu"), headers: &[SEGMENTED] };
 
@@ -54,6 +54,7 @@ impl<T: Scalar> MergeKernels<T> for Cuda {
         a: &Merge<T, Self>,
         x: &Buffer<T, Self>,
     ) -> Result<(), LinalgError> {
+        need_product([a.matrix.n_rows(), a.matrix.n_cols()], y.len(), x.len())?;
         if a.n_nonzeros() == 0 {
             return self.fill(y, T::ZERO);
         }

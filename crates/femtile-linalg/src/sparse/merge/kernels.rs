@@ -6,8 +6,10 @@ use crate::sparse::{HookKernels, TileKernels};
 
 /// The act on a CSR matrix cut into tiles of entries that a device carries out.
 pub trait MergeKernels<T: Scalar>: HookKernels<T> + TileKernels {
-    /// $y = A x$; lengths have been checked.
+    /// $y = A x$.
     ///
+    /// # Errors
+    /// [`LinalgError::Length`] when `y` or `x` do not fit.
     /// # Cost
     /// Reads 12 bytes a non-zero and 12 a row, writes 8 a row (f64).
     fn merge_apply(

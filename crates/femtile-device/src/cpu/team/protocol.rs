@@ -1,11 +1,14 @@
-//! Threads that share out short pieces of work without a trip through the operating system.
+//! How jobs are handed to members, and how members wait for them.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{JoinHandle, Thread};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use super::sync::{
+    AtomicBool, AtomicU64, AtomicUsize, Builder, JoinHandle, Mutex, Ordering, Thread, available_parallelism,
+    park, yield_now,
+};
 
 /// How long a member waits in a loop before it goes to sleep; waking it again costs about as much.
 const SPIN: Duration = Duration::from_micros(10);
@@ -13,7 +16,7 @@ const SPIN: Duration = Duration::from_micros(10);
 /// A fixed set of threads, the caller among them, that run one closure each by their number.
 ///
 /// Members keep their numbers, so a range of memory that belongs to a number stays with one core.
-pub(super) struct Team {
+pub struct Team {
     shared: Arc<Shared>,
     members: Vec<JoinHandle<()>>,
     /// Held while a job runs; its value counts jobs.
@@ -35,8 +38,8 @@ struct Shared {
 
 impl Team {
     /// A team of `size` threads, one of which is whoever calls [`Team::run`].
-    pub(super) fn new(size: usize) -> std::io::Result<Self> {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    pub fn new(size: usize) -> std::io::Result<Self> {
+        let cores = available_parallelism().map_or(1, usize::from);
         let shared = Arc::new(Shared {
             job: AtomicU64::new(0),
             work: Mutex::new(None),
@@ -48,7 +51,7 @@ impl Team {
         let mut team = Self { shared, members: Vec::new(), turn: Mutex::new(0) };
         for number in 1..size {
             let shared = team.shared.clone();
-            let thread = std::thread::Builder::new().name(format!("femtile-team-{number}"));
+            let thread = Builder::new().name(format!("femtile-team-{number}"));
             team.members.push(thread.spawn(move || shared.serve(number))?);
         }
         Ok(team)
@@ -61,7 +64,7 @@ impl Team {
     ///
     /// # Panics
     /// When `work` panics in any part.
-    pub(super) fn run(&self, work: Work<'_>) {
+    pub fn run(&self, work: Work<'_>) {
         let size = self.members.len() + 1;
         let turn = if size == 1 { None } else { self.turn.try_lock().ok() };
         let Some(mut turn) = turn else {
@@ -138,70 +141,20 @@ impl Shared {
         }
         while !ready() {
             let Some(asleep) = asleep else {
-                std::thread::yield_now();
+                yield_now();
                 continue;
             };
             // The flag is raised before the last look, and whoever makes `ready` true looks at the
             // flag afterwards (both sequentially consistent): a wake-up cannot be lost.
             asleep.store(true, Ordering::SeqCst);
             if !ready() {
-                std::thread::park();
+                park();
             }
             asleep.store(false, Ordering::SeqCst);
         }
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_number_is_called_once_a_job() {
-        for size in [1, 2, 3, 5] {
-            let team = Team::new(size).expect("threads");
-            let calls: Vec<_> = (0..size).map(|_| AtomicUsize::new(0)).collect();
-            for job in 1..=500 {
-                team.run(&|number| {
-                    calls[number].fetch_add(1, Ordering::Relaxed);
-                });
-                assert!(calls.iter().all(|n| n.load(Ordering::Relaxed) == job));
-                if job % 100 == 0 {
-                    std::thread::sleep(Duration::from_millis(1));
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_call_from_inside_a_job_still_calls_every_number() {
-        let team = Team::new(3).expect("threads");
-        let calls = AtomicUsize::new(0);
-        team.run(&|_| {
-            team.run(&|_| {
-                calls.fetch_add(1, Ordering::Relaxed);
-            });
-        });
-        assert_eq!(calls.load(Ordering::Relaxed), 9);
-    }
-
-    #[test]
-    fn a_panic_of_a_member_reaches_the_caller_and_the_team_lives_on() {
-        let team = Team::new(2).expect("threads");
-        for number in 0..2 {
-            let result = catch_unwind(AssertUnwindSafe(|| {
-                team.run(&|i| assert!(i != number, "number {i} fails"));
-            }));
-            assert!(result.is_err());
-            let calls = AtomicUsize::new(0);
-            team.run(&|_| {
-                calls.fetch_add(1, Ordering::Relaxed);
-            });
-            assert_eq!(calls.load(Ordering::Relaxed), 2);
-        }
-    }
 }

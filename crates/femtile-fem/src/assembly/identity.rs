@@ -1,0 +1,78 @@
+//! What tells meshes, assemblies and problems apart that have the same counts.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use femtile_mesh::Mesh;
+
+use crate::FemError;
+
+/// A number that nothing else in the process has; never 0.
+pub(super) fn fresh() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// The counts of a mesh, and a hash of its cells and points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct MeshIdentity {
+    counts: [usize; 2],
+    hash: u64,
+}
+
+impl MeshIdentity {
+    /// Of a mesh.
+    ///
+    /// # Cost
+    /// Reads cells and points once.
+    pub fn of(mesh: &Mesh) -> Self {
+        let words: &[u32] = bytemuck::cast_slice(mesh.points.as_flattened());
+        let hash = hash(hash(0, &mesh.cells), words);
+        Self { counts: [mesh.n_nodes(), mesh.n_cells()], hash }
+    }
+
+    /// Refuses another mesh.
+    ///
+    /// # Errors
+    /// [`FemError::OtherMesh`] with the counts, [`FemError::ChangedMesh`] where they are the same.
+    pub fn check(&self, mesh: &Mesh) -> Result<(), FemError> {
+        let found = [mesh.n_nodes(), mesh.n_cells()];
+        if found != self.counts {
+            return Err(FemError::OtherMesh { expected: self.counts, found });
+        }
+        if *self == Self::of(mesh) { Ok(()) } else { Err(FemError::ChangedMesh) }
+    }
+}
+
+/// Goes on with a hash, in lanes of their own so that a processor has several multiplications under way.
+fn hash(seed: u64, words: &[u32]) -> u64 {
+    const LANES: usize = 8;
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mix = |hash: u64, word: u32| (hash ^ u64::from(word)).wrapping_mul(FACTOR).rotate_left(29);
+    let mut lanes = [seed; LANES];
+    let (whole, rest) = words.as_chunks::<LANES>();
+    for words in whole {
+        lanes.iter_mut().zip(words).for_each(|(lane, &word)| *lane = mix(*lane, word));
+    }
+    let folded = lanes
+        .into_iter()
+        .fold(words.len() as u64, |hash, lane| mix(mix(hash, lane as u32), (lane >> 32) as u32));
+    rest.iter().fold(folded, |hash, &word| mix(hash, word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_knows_every_word_and_its_place() {
+        let words: Vec<u32> = (0..21).collect();
+        for i in 0..words.len() {
+            for other in [words[i] ^ 1, words[i] ^ 1 << 31, words[(i + 1) % 21]] {
+                let mut changed = words.clone();
+                changed[i] = other;
+                assert_ne!(hash(7, &changed), hash(7, &words), "word {i} becomes {other}");
+            }
+        }
+        assert_ne!(hash(7, &words[..20]), hash(7, &words));
+    }
+}

@@ -1,0 +1,79 @@
+//! Work within the loops of operators on the host, and ranges that hooks may write.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use femtile_device::{Buffer, Device, Scalar};
+
+use crate::LinalgError;
+use crate::vector::sum::{BLOCK, n_blocks};
+
+/// Work on ranges of both vectors of $y = A x$ while they pass through a cache.
+///
+/// # Contract
+/// - Ranges given to `pre` tile `0..n` exactly once. It sees a range before the first read of `x` and the first write of
+///   `y` in it, and may change `x` there; `y` still holds what it held before the product.
+/// - Ranges given to `post` are the tiles of the operator, `0..`[`MergedOperator::n_tiles`], each exactly once after the
+///   last write of `y` in it. They are the same in every product and for any number of threads, so that what is kept for
+///   each of them does not depend on that number.
+/// - Calls come from several threads at once, in any order that the above allows.
+///
+/// # Source
+/// `[kronbichler2022]`, section 5.1.
+pub trait MergedHook<T: Scalar>: Sync {
+    /// Where vectors begin that `pre` reads, so that the loop can ask for their next rows ahead of time.
+    fn reads(&self) -> Vec<*const T> {
+        Vec::new()
+    }
+
+    /// Called before `x[rows]` is read.
+    fn pre(&self, _rows: Range<usize>, _x: &mut [T], _y: &[T]) {}
+
+    /// Called when `y[rows]` is complete.
+    fn post(&self, _tile: usize, _rows: Range<usize>, _x: &[T], _y: &[T]) {}
+}
+
+/// An operator that lets work on its vectors happen within its own loop.
+///
+/// # Safety
+/// An implementation keeps the contract of [`MergedHook`] to the letter: hooks write from several threads where they
+/// are called.
+/// # Source
+/// `[kronbichler2022]`, section 5.
+pub unsafe trait MergedOperator<T: Scalar, D: Device>: Send + Sync {
+    /// Number of ranges that `post` is called with.
+    fn n_tiles(&self) -> usize;
+
+    /// $y = A x$ with `hook` called around ranges of rows as [`MergedHook`] promises.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`] when `y` or `x` do not fit.
+    fn apply_merged(
+        &self,
+        y: &mut Buffer<T, D>,
+        x: &mut Buffer<T, D>,
+        hook: &dyn MergedHook<T>,
+    ) -> Result<(), LinalgError>;
+}
+
+/// Blocks of rows, each of which is handed out once: a hook that writes rows asks here first, as operators of users might
+/// break the contract of [`super::Hook`].
+#[derive(Debug)]
+pub(crate) struct Claims(Vec<AtomicBool>);
+
+impl Claims {
+    /// None handed out, of `n` rows.
+    pub fn new(n: usize) -> Self {
+        Self((0..n_blocks(n)).map(|_| AtomicBool::new(false)).collect())
+    }
+
+    /// Hands out rows.
+    ///
+    /// # Panics
+    /// When an operator has asked for them before, or for rows of several blocks.
+    pub fn claim(&self, rows: &Range<usize>) {
+        let is_one_block = rows.start.is_multiple_of(BLOCK) && rows.len() <= BLOCK;
+        let is_first = is_one_block && !self.0[rows.start / BLOCK].swap(true, Ordering::Relaxed);
+        assert!(is_first, "an operator calls its hook for rows {rows:?} against the contract of hooks");
+    }
+}

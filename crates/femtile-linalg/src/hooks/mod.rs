@@ -1,0 +1,79 @@
+//! Work that rides on the passes of an operator while its data is in cache.
+
+#[allow(unsafe_code)]
+mod cpu;
+#[allow(unsafe_code)]
+mod cuda;
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use femtile_device::Scalar;
+
+use crate::vector::sum::{BLOCK, block_dot, combine, n_blocks};
+pub(crate) use cpu::Claims;
+pub use cpu::{MergedHook, MergedOperator};
+pub use cuda::CudaHook;
+
+/// What an operator calls around ranges of rows of $y = A x$.
+///
+/// # Contract
+/// - The ranges given to `pre` tile `0..n` exactly once, and so do those given to `post`.
+/// - `pre` sees a range before the first read of `x` in it, `post` after the last write of `y` in it.
+/// - Ranges of `post` begin at multiples of [`BLOCK`] and are at most that long, so that sums over
+///   them do not depend on the number of threads.
+/// - Calls come from several threads at once, never twice for one range.
+///
+/// # Source
+/// `[kronbichler2022]`, section 3: operations before and after the cell loop.
+pub trait Hook<T: Scalar>: Sync {
+    /// Called before the first read of `x[rows]`.
+    fn pre(&self, _rows: Range<usize>) {}
+
+    /// Called after the last write of `y[rows]`; `x` and `y` are those ranges of the two vectors.
+    fn post(&self, _rows: Range<usize>, _x: &[T], _y: &[T]) {}
+
+    /// The same work for kernels on a GPU; none where there is only a body for the CPU.
+    fn cuda(&self) -> Option<CudaHook<'_>> {
+        None
+    }
+}
+
+/// The hook that does nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct NoHook;
+
+impl<T: Scalar> Hook<T> for NoHook {
+    fn cuda(&self) -> Option<CudaHook<'_>> {
+        Some(CudaHook::none())
+    }
+}
+
+impl<T: Scalar> MergedHook<T> for NoHook {}
+
+/// Sums $x^\mathsf{T} y$ while `y = A x` is computed, with the same bits for any number of threads.
+#[derive(Debug)]
+pub struct DotHook {
+    partials: Vec<AtomicU64>,
+}
+
+impl DotHook {
+    /// A sum over vectors of `n` entries.
+    pub fn new(n: usize) -> Self {
+        Self { partials: (0..n_blocks(n)).map(|_| AtomicU64::new(0)).collect() }
+    }
+
+    /// The sum, once the operator has been applied.
+    pub fn sum(&self) -> f64 {
+        let partials: Vec<f64> =
+            self.partials.iter().map(|bits| f64::from_bits(bits.load(Ordering::Relaxed))).collect();
+        combine(&partials)
+    }
+}
+
+impl<T: Scalar> Hook<T> for DotHook {
+    fn post(&self, rows: Range<usize>, x: &[T], y: &[T]) {
+        let partial = block_dot(x, y);
+        self.partials[rows.start / BLOCK].store(partial.to_bits(), Ordering::Relaxed);
+    }
+}
