@@ -48,6 +48,6 @@ pub use full::FullOutcome;
 pub use grid::BoxGrid;
 pub use kernels::BoxKernels;
 pub use operator::BoxOperator;
-pub use p_multigrid::{PLevel, PMultigrid, PMultigridConfig};
+pub use p_multigrid::{LineCell, LineCells, LineSolves, PLevel, PMultigrid, PMultigridConfig, SameUnknowns};
 pub use preconditioner::GeometricMultigrid;
 pub use smoother::{PostOrder, Smoother};

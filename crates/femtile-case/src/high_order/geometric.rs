@@ -226,16 +226,10 @@ where
 {
     let multigrid = Multigrid::<T, D>::below(device, &boxes.finest, config)?;
     let has_patches = config.smoother.has_patches();
-    // A patch for each vertex with an unknown, or for the one cell of an axis that has none.
-    let along = |grid: &BoxGrid, axis: usize| {
-        let n_free = grid.free_sides()[axis].iter().filter(|is_free| **is_free).count();
-        (grid.widths(axis).len() + n_free).max(2) - 1
-    };
-    let n_patches = |grid: &BoxGrid| (0..grid.dimension()).map(|axis| along(grid, axis)).product();
     let level = |(level, grid): (usize, &BoxGrid)| LevelReport {
         n_rows: grid.n_unknowns(),
         n_nonzeros: None,
-        n_patches: (has_patches && level > 0).then(|| n_patches(grid)),
+        n_patches: (has_patches && level > 0).then(|| BoxKernels::<T>::box_patches(device, grid)),
     };
     let mut levels: Vec<_> = multigrid.grids().enumerate().map(level).collect();
     levels.reverse();
