@@ -52,7 +52,8 @@ pub struct LevelShape {
     pub n_rows: usize,
     /// Non-zeros of its matrix.
     pub n_nonzeros: usize,
-    /// Aggregates of its nodes, which are the nodes of the next level; 0 on the coarsest one.
+    /// Aggregates of its nodes; 0 on the coarsest one. They are the nodes of the next level, which has a row more for each
+    /// mode of a sliver.
     pub n_aggregates: usize,
     /// Patches of its rows; 0 where none smooth.
     pub n_patches: usize,

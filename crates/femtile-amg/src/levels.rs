@@ -14,11 +14,12 @@ use crate::setup::aggregate::aggregate;
 use crate::setup::coarse;
 use crate::setup::galerkin::galerkin;
 use crate::setup::graph::{Aggregates, Graph, distance};
+use crate::setup::local_modes::{local_modes, with_modes};
 use crate::setup::patches::Patches;
 use crate::setup::prolong::Smoothing;
 use crate::setup::rows::{RowAccess, Rows, inverse};
 use crate::setup::spectrum::Scaling;
-use crate::setup::strength::{Strength, flags_of};
+use crate::setup::strength::Strength;
 use crate::setup::tentative::{NearNullspace, Tentative};
 use crate::{AmgConfig, AmgError, Smoother};
 
@@ -71,6 +72,16 @@ pub(crate) struct Setup<'a, H: Scalar, D: Device> {
     /// As [`Hierarchy::order`].
     pub order: Option<[Buffer<u32, D>; 2]>,
     pub shapes: Vec<LevelShape>,
+}
+
+/// What a level is coarsened by; rows are in the order of its patches, if it has some.
+struct Choice<H: Scalar> {
+    aggregates: Aggregates,
+    patches: Option<Patches>,
+    /// As [`Strength::is_strong`].
+    is_strong: Vec<bool>,
+    /// As [`local_modes`].
+    modes: Option<Rows<H>>,
 }
 
 /// A level without its prolongation, which has the numbers of the next level for columns.
@@ -168,13 +179,10 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
             if a.n_rows() <= self.config.coarse_rows || number + 1 == self.config.max_levels {
                 return self.end(a, &diagonal, block);
             }
-            let thresholds = self.thresholds(number);
-            let Strength { graph, mut is_strong } = match self.known.graph.filter(|_| number == 0) {
-                Some(graph) => Strength::on(graph, &a, &diagonal, block, thresholds[1]),
-                None => Strength::new(&a, &diagonal, block, thresholds),
-            };
+            let mut modes = modes_of(&a, &diagonal, &b, block);
+            let Strength { graph, mut is_strong } = self.strength(&a, &diagonal, &b, modes.as_ref(), block);
             let Partition { mut aggregates, patches } = self.partition(&graph, block);
-            let n_coarse = aggregates.n * b.n_vectors;
+            let n_coarse = aggregates.n * b.n_vectors + modes.as_ref().map_or(0, |modes| modes.n_cols);
             if n_coarse as f64 > LEAST_GAIN * a.n_rows() as f64 || n_coarse == 0 {
                 return self.end(a, &diagonal, block);
             }
@@ -188,10 +196,32 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
                 b = b.permuted(order);
                 aggregates.of_node =
                     patches.nodes.iter().map(|&node| aggregates.of_node[node as usize]).collect();
-                is_strong = flags_of(&a, &diagonal, block, thresholds[1]);
+                modes = modes.map(|modes| modes.with_rows(order));
+                is_strong = self.strength(&a, &diagonal, &b, modes.as_ref(), block).is_strong;
             }
-            (a, b) = self.coarsen(a, &diagonal, &b, (&aggregates, patches.as_ref(), &is_strong), block)?;
+            let choice = Choice { aggregates, patches, is_strong, modes };
+            (a, b) = self.coarsen(a, &diagonal, &b, &choice, block)?;
             block = b.n_vectors;
+        }
+    }
+
+    /// The connections of the matrix of the next level.
+    fn strength(
+        &self,
+        a: &Rows<H>,
+        diagonal: &[H],
+        b: &NearNullspace,
+        modes: Option<&Rows<H>>,
+        block: usize,
+    ) -> Strength {
+        let number = self.levels.len() + usize::from(self.open.is_some());
+        let (thresholds, is_first) = (self.thresholds(number), number == 0);
+        match self.known.graph.filter(|_| is_first) {
+            Some(graph) => Strength::on(graph, a, diagonal, block, thresholds[1]),
+            None if is_scalar(b, block) => {
+                Strength::of_scalars(a, diagonal, &b.values, modes, is_first, thresholds)
+            }
+            None => Strength::new(a, diagonal, block, thresholds),
         }
     }
 
@@ -236,21 +266,27 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
         a: Rows<H>,
         diagonal: &[H],
         b: &NearNullspace,
-        (aggregates, patches, is_strong): (&Aggregates, Option<&Patches>, &[bool]),
+        Choice { aggregates, patches, is_strong, modes }: &Choice<H>,
         block: usize,
     ) -> Result<(Rows<H>, NearNullspace), AmgError> {
+        let patches = patches.as_ref();
         let scaling = Scaling::of_nodes(&a, diagonal, block);
-        let tentative = Tentative::new(b, aggregates, block);
-        let p = Smoothing {
+        let mut tentative = Tentative::new(b, aggregates, block);
+        let mut p = Smoothing {
             a: &a,
             is_strong,
             aggregates,
             tentative: &tentative,
+            b: &b.values,
             block,
             largest: scaling.largest,
             most: scaling.most,
         }
         .prolongator();
+        if let Some(modes) = modes {
+            p = with_modes(&p, modes);
+            tentative.coarse.values.resize(p.n_cols, 0.0);
+        }
         let r = p.transpose();
         let mut coarse = galerkin(&a, &p, &r);
         if tentative.n_zero > 0 {
@@ -306,6 +342,16 @@ fn fill_zero_rows<H: Scalar>(a: &mut Rows<H>) {
             a.values[at] = H::ONE;
         }
     }
+}
+
+/// Whether nodes have one row and the near-nullspace one vector.
+fn is_scalar(b: &NearNullspace, block: usize) -> bool {
+    block == 1 && b.n_vectors == 1
+}
+
+/// The modes of slivers; none where nodes have several rows.
+fn modes_of<H: Scalar>(a: &Rows<H>, diagonal: &[H], b: &NearNullspace, block: usize) -> Option<Rows<H>> {
+    if is_scalar(b, block) { local_modes(a, diagonal, &b.values) } else { None }
 }
 
 /// The near-nullspace of a matrix: the one that is given, or constants.

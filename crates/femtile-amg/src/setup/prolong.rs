@@ -18,6 +18,8 @@ pub(crate) struct Smoothing<'a, T> {
     pub is_strong: &'a [bool],
     pub aggregates: &'a Aggregates,
     pub tentative: &'a Tentative<T>,
+    /// The near-nullspace, as [`super::tentative::NearNullspace::values`].
+    pub b: &'a [f64],
     /// Rows of a node.
     pub block: usize,
     /// As [`super::spectrum::Scaling::largest`].
@@ -28,9 +30,11 @@ pub(crate) struct Smoothing<'a, T> {
 
 impl<T: Scalar> Smoothing<'_, T> {
     /// $P = (I - \frac{4}{3\lambda} D_F^{-1} A_F) \tilde P$, where $A_F$ has the weak entries of A added to its diagonal
-    /// $D_F$, raised as in [`super::spectrum::Scaling`]; columns of its rows ascend. Rows of nodes in no aggregate stay
-    /// empty. With several vectors $A_F = A$: a weak entry has another factor in each of them, so no one number on the
-    /// diagonal stands for it.
+    /// $D_F$, raised as in [`super::spectrum::Scaling`]; columns of its rows ascend. A weak entry counts times
+    /// $b_j / b_i$, so that $A_F b = A b$ for the near-nullspace b, which is not constant on coarser levels: otherwise P
+    /// would not reproduce b, and on flat cells smooth vectors would get the energy of oscillating ones. Rows of nodes in
+    /// no aggregate stay empty. With several vectors $A_F = A$: a weak entry has another factor in each of them, so no one
+    /// number on the diagonal stands for it.
     ///
     /// # Source
     /// `[fu2014]`, eq. (6); `[vanek1996]`, section 4, for filter and damping.
@@ -61,7 +65,7 @@ impl<T: Scalar> Smoothing<'_, T> {
                     add(column as usize, -value);
                     others += value.abs();
                 } else {
-                    own += value;
+                    own += value * self.ratio(row, column as usize);
                 }
             }
             // (D / ω − A_F) q, over D / ω; a row whose weak entries outweigh its diagonal stays tentative.
@@ -91,6 +95,13 @@ impl<T: Scalar> Smoothing<'_, T> {
             let vector = (column as usize).wrapping_sub(first);
             *value = if vector < k { self.tentative.values[k * row + vector] } else { T::ZERO };
         }
+    }
+
+    /// What a weak entry is multiplied by on the diagonal.
+    #[inline(always)]
+    fn ratio(&self, row: usize, column: usize) -> T {
+        let is_scalar = self.tentative.n_vectors == 1 && column != row && self.b[row] != 0.0;
+        if is_scalar { T::from_f64(self.b[column] / self.b[row]) } else { T::ONE }
     }
 
     #[inline(always)]

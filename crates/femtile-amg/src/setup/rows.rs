@@ -288,6 +288,13 @@ impl<T: Scalar> Row<T> {
         self.n = n;
     }
 
+    /// The sum in a column so far.
+    #[inline(always)]
+    pub fn get(&self, column: u32) -> T {
+        let at = self.slots[column as usize] as usize;
+        if at < self.n && self.columns[at] == column { self.values[at] } else { T::ZERO }
+    }
+
     /// What there is so far.
     #[inline(always)]
     pub fn entries(&mut self) -> (&mut [u32], &mut [T]) {

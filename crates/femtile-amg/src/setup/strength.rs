@@ -3,6 +3,7 @@
 use femtile_device::Scalar;
 use rayon::prelude::*;
 
+use super::evolution::Evolution;
 use super::graph::Graph;
 use super::rows::{PIECE, Pieces, Row, RowAccess, Rows};
 
@@ -30,6 +31,33 @@ impl Strength {
         Self { graph, is_strong: flags_of(a, diagonal, block, of_smoothing) }
     }
 
+    /// The same for nodes of one row with a near-nullspace b of one vector, where positive entries may hide the direction
+    /// of strong coupling: there [`Evolution`] has to agree. Rows with `modes` are taken by sizes alone; on coarser levels
+    /// rows in which b is zero, modes of the level above, have no connections.
+    pub fn of_scalars<T: Scalar>(
+        a: &Rows<T>,
+        diagonal: &[T],
+        b: &[f64],
+        modes: Option<&Rows<T>>,
+        is_first: bool,
+        thresholds: [f64; 2],
+    ) -> Self {
+        let has_modes = |row: usize| modes.is_some_and(|modes| !modes.row(row).0.is_empty());
+        let evolution = Evolution::new(a, diagonal, b, is_first, has_modes);
+        let has_zeros = !is_first && b.contains(&0.0);
+        let [of_graph, is_strong] = thresholds.map(|theta| {
+            let mut flags = flags_of(a, diagonal, 1, theta);
+            if let Some(evolution) = &evolution {
+                evolution.restrict(a, &mut flags);
+            }
+            if has_zeros {
+                isolate_zeros(a, b, &mut flags);
+            }
+            flags
+        });
+        Self { graph: graph_of(a, &of_graph, 1), is_strong }
+    }
+
     /// With a graph that is there already.
     pub fn on<T: Scalar>(
         graph: &Graph,
@@ -43,8 +71,17 @@ impl Strength {
 }
 
 /// The entries that count with a threshold; those within a node do.
-pub(crate) fn flags_of<T: Scalar>(a: &Rows<T>, diagonal: &[T], block: usize, theta: f64) -> Vec<bool> {
+fn flags_of<T: Scalar>(a: &Rows<T>, diagonal: &[T], block: usize, theta: f64) -> Vec<bool> {
     if block == 1 { of_scalars(a, diagonal, T::from_f64(theta * theta)) } else { of_blocks(a, block, theta) }
+}
+
+/// Takes flags away from the rows and columns in which the near-nullspace is zero.
+fn isolate_zeros<T: Scalar>(a: &Rows<T>, b: &[f64], flags: &mut [bool]) {
+    for row in 0..a.n_rows() {
+        for at in a.offsets[row]..a.offsets[row + 1] {
+            flags[at] &= b[row] != 0.0 && b[a.columns[at] as usize] != 0.0;
+        }
+    }
 }
 
 /// Calls `work` for pieces of rows with the flags of their entries.

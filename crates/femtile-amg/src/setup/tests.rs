@@ -185,8 +185,18 @@ fn prolongator(a: &Rows<f64>) -> (Rows<f64>, Tentative<f64>) {
     let b = NearNullspace::constants(a.n_rows(), 1);
     let tentative = Tentative::new(&b, &aggregates, 1);
     let (is_strong, aggregates) = (is_strong.as_slice(), &aggregates);
-    let p = Smoothing { a, is_strong, aggregates, tentative: &tentative, block: 1, largest: 2.0, most: 2.5 }
-        .prolongator();
+    let (tentative_ref, b) = (&tentative, b.values.as_slice());
+    let p = Smoothing {
+        a,
+        is_strong,
+        aggregates,
+        tentative: tentative_ref,
+        b,
+        block: 1,
+        largest: 2.0,
+        most: 2.5,
+    }
+    .prolongator();
     (p, tentative)
 }
 

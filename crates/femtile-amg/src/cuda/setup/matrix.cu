@@ -18,22 +18,28 @@ __device__ inline double total(const double* partials, u32 n) {
     return known;
 }
 
-// The diagonal; the first row whose own entry is not positive or that has one which is not finite; the longest row;
-// and of each block of the grid its part of x·Ay − y·Ax and of the squares of all entries.
-extern "C" __global__ void amg_diagonal(T* diagonal, u32* bad, u32* longest, double* partials, Rows a) {
+// The diagonal; the first row whose own entry is not positive or that has one which is not finite; the length of the
+// longest row and the number of rows whose positive entries beside the diagonal exceed `doubtful` times that; and of each
+// block of the grid its part of x·Ay − y·Ax and of the squares of all entries.
+extern "C" __global__ void amg_diagonal(
+    T* diagonal, u32* bad, u32* counts, double* partials, Rows a, T doubtful) {
     const u64 rows_of_grid = gridDim.x * (u64)blockDim.x / LANES;
     const u32 place = threadIdx.x % WARP / LANES;
     double difference = 0, squares = 0;
-    u32 length = 0;
+    u32 length = 0, n_doubtful = 0;
     for (u64 first = row_of_lanes() - place; first < a.n; first += rows_of_grid) {
         const u64 row = first + place;
         const Range range = entries(a.offsets, row, a.n);
-        T own = 0, sum = 0;
+        T own = 0, sum = 0, positive = 0;
         double ax = 0, ay = 0;
         for (u32 e = range.begin + lane_of_row(); e < range.end; e += LANES) {
             const u32 column = a.columns[e];
             const T value = a.values[e];
-            if (column == row) own = value;
+            if (column == row) {
+                own = value;
+            } else if (value > 0) {
+                positive += value;
+            }
             sum += value;
             ax += (double)value * unit(column, 1);
             ay += (double)value * unit(column, 2);
@@ -41,6 +47,7 @@ extern "C" __global__ void amg_diagonal(T* diagonal, u32* bad, u32* longest, dou
         }
         own = lanes_sum(own);
         sum = lanes_sum(sum);
+        positive = lanes_sum(positive);
         ax = lanes_sum(ax);
         ay = lanes_sum(ay);
         if (row < a.n && lane_of_row() == 0) {
@@ -48,9 +55,11 @@ extern "C" __global__ void amg_diagonal(T* diagonal, u32* bad, u32* longest, dou
             if (!(own > 0 && sum - sum == 0)) atomicMin(bad, (u32)row);
             difference += unit(row, 1) * ay - unit(row, 2) * ax;
             length = max(length, range.end - range.begin);
+            n_doubtful += positive > doubtful * own;
         }
     }
-    if (lane_of_row() == 0) atomicMax(longest, length);
+    if (lane_of_row() == 0) atomicMax(&counts[0], length);
+    if (n_doubtful > 0) atomicAdd(&counts[1], n_doubtful);
     difference = block_sum(difference);
     squares = block_sum(squares);
     if (threadIdx.x == 0) {

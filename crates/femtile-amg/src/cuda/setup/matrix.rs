@@ -5,14 +5,18 @@ use femtile_linalg::precondition::polynomial::largest_of_lanczos;
 
 use super::{LANES, LONGEST, Rows, THREADS, by_lanes};
 use crate::check::is_symmetric;
+use crate::setup::evolution::DOUBTFUL;
 use crate::setup::spectrum::STEPS;
 
 pub(super) static MATRIX: Program =
     Program { name: "amg_matrix", source: include_str!("matrix.cu"), headers: &[LANES] };
+/// A matrix with more than this share of doubtful rows is the host's work, which measures their connections by evolution
+/// and finds the modes of slivers.
+const MOST_DOUBTFUL: f64 = 0.01;
 /// Blocks of a grid whose sums all blocks of the next kernel add up.
 const BLOCKS: usize = 1_056;
 
-type Diagonal<H> = (Write<H>, Write<u32>, Write<u32>, Write<f64>, Structure);
+type Diagonal<H> = (Write<H>, Write<u32>, Write<u32>, Write<f64>, Structure, H);
 type Start<H> = (Write<H>, Write<f64>, Read<H>, u64);
 type Product<H> = (Write<H>, Write<f64>, Read<f64>, Read<H>, Read<H>, Structure, u32);
 type Subtract<H> = (Write<H>, Write<f64>, Write<f64>, Read<f64>, Read<H>, Read<H>, u64, u32);
@@ -56,26 +60,29 @@ fn sums(n: usize) -> Launch {
     Launch::line(n.div_ceil(THREADS as usize).min(BLOCKS), THREADS)
 }
 
-/// Looks at a matrix and starts Lanczos' method; none where it is not sound, not symmetric, or has too long a row.
+/// Looks at a matrix and starts Lanczos' method; none where it is not sound, not symmetric, or has too long a row or too
+/// many doubtful ones.
 pub(super) fn look<H: Scalar>(rows: &Rows<'_, H>) -> Result<Option<Matrix<H>>, LinalgError> {
     let (device, n, program) = (rows.device, rows.n(), program(rows));
     let launch = sums(n * rows.lanes);
     let blocks = launch.grid[0] as usize;
     let mut diagonal = Buffer::zeros(device, n)?;
     let mut bad = Buffer::from_host(device, &[u32::MAX])?;
-    let mut longest = Buffer::zeros(device, 1)?;
+    let mut counts = Buffer::zeros(device, 2)?;
     let mut partials = Buffer::zeros(device, 2 * blocks)?;
-    let arguments = (diagonal.write(), bad.write(), longest.write(), partials.write(), rows.structure());
+    let (structure, doubtful) = (rows.structure(), H::from_f64(DOUBTFUL));
+    let arguments = (diagonal.write(), bad.write(), counts.write(), partials.write(), structure, doubtful);
     let kernel = Kernel::<Diagonal<H>>::new("amg_diagonal");
-    // SAFETY: the matrix is square, each row has an entry of the diagonal, each block two partial sums.
+    // SAFETY: the matrix is square, each row has an entry of the diagonal, each block two partial sums, and there are two counts.
     unsafe { device.launch(&program, &kernel, launch, arguments) }?;
     let lanczos = lanczos(rows, &diagonal)?;
-    let (bad, longest) = (bad.to_host()?[0], longest.to_host()?[0]);
+    let (bad, counts) = (bad.to_host()?[0], counts.to_host()?);
+    let is_plain = counts[0] <= LONGEST && f64::from(counts[1]) <= MOST_DOUBTFUL * n as f64;
     let partials: Vec<f64> = partials.to_host()?;
     let (difference, squares) = partials.split_at(blocks);
     let is_sound =
         bad == u32::MAX && is_symmetric(difference.iter().sum(), squares.iter().sum::<f64>().sqrt());
-    Ok((is_sound && longest <= LONGEST).then_some(Matrix { diagonal, lanczos }))
+    Ok((is_sound && is_plain).then_some(Matrix { diagonal, lanczos }))
 }
 
 fn lanczos<H: Scalar>(rows: &Rows<'_, H>, diagonal: &Buffer<H, Cuda>) -> Result<Lanczos, LinalgError> {

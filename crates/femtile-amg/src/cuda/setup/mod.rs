@@ -79,7 +79,8 @@ impl<'a, H: Scalar> Rows<'a, H> {
 }
 
 /// The next level of a matrix whose nodes have the weights `weights`, one each where there are none; none where the
-/// matrix is not sound or has a row that is too long: the host then says why, or does the work.
+/// matrix is not sound, has a row that is too long, or many whose positive entries hide the direction of strong coupling:
+/// the host then says why, or does the work.
 ///
 /// # Source
 /// `[fu2014]`, section 5.2.1; parallel independent sets: `[bell2012]`, section 3.2.
@@ -104,7 +105,7 @@ pub(super) fn coarsen<H: Scalar>(
     let inverse_diagonal = matrix::raise(&rows, &matrix.diagonal, share(largest))?;
     let coarse_weights = graph.weigh(&parts, weights)?;
     let q = prolong::tentative::<H>(&parts, weights, &coarse_weights)?;
-    let p = prolong::prolongator(&rows, &graph, &parts, &q, largest)?;
+    let p = prolong::prolongator(&rows, &graph, &parts, &q, weights, largest)?;
     let Some(r) = prolong::transpose(&p)? else { return Ok(None) };
     let Some(ap) = product::product(a, &p)? else { return Ok(None) };
     let Some(coarse) = product::product(&r, &ap)? else { return Ok(None) };

@@ -43,17 +43,19 @@ __device__ inline u32 add(u32* columns, T* values, u32 n, u32 column, T value) {
 }
 
 // (I - D_F^-1 A_F / (bound / D_F)) q, where A_F has the weak entries on its diagonal D_F. `share` times the absolute
-// sum is what D_F is raised to, `damping` what it is then multiplied by. A row whose weak entries outweigh its diagonal
-// stays as it is.
+// sum is what D_F is raised to, `damping` what it is then multiplied by. A weak entry counts times b_j / b_i, the roots of
+// the weights of nodes, so that P reproduces b. A row whose weak entries outweigh its diagonal stays as it is.
 extern "C" __global__ void amg_prolong_fill(
-    u32* columns, T* values, const u32* starts, const u32* strong, const u32* part, const T* q, Rows a, T share,
-    T damping) {
+    u32* columns, T* values, const u32* starts, const u32* strong, const u32* part, const T* q, const u32* weights,
+    Rows a, T share, T damping) {
     const u64 row = thread_of_grid();
     if (row >= a.n || part[row] == NONE) return;
     T own = 0, others = 0;
     for (u32 e = a.offsets[row]; e < a.offsets[row + 1]; ++e) {
         if (strong[e] == NONE) {
-            own += a.values[e];
+            const u32 column = a.columns[e];
+            const bool is_even = weights == 0 || weights[column] == weights[row];
+            own += is_even ? a.values[e] : a.values[e] * (T)sqrt((double)weights[column] / (double)weights[row]);
         } else {
             others += fabs(a.values[e]);
         }

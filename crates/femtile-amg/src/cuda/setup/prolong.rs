@@ -16,7 +16,7 @@ const SORTING: usize = 32;
 
 type Tentative<H> = (Write<H>, Read<u32>, Read<u32>, Read<u32>, u64);
 type Count = (Write<u32>, Read<u32>, Read<u32>, Read<u32>, u64);
-type Fill<H> = (Write<u32>, Write<H>, Read<u32>, Read<u32>, Read<u32>, Read<H>, Structure, H, H);
+type Fill<H> = (Write<u32>, Write<H>, Read<u32>, Read<u32>, Read<u32>, Read<H>, Read<u32>, Structure, H, H);
 type ColumnLengths = (Write<u32>, Read<u32>, u64);
 type Transpose<H> = (Write<u32>, Write<H>, Write<u32>, Read<u32>, Structure);
 type Sort<H> = (Write<u32>, Write<H>, Structure);
@@ -41,12 +41,13 @@ pub(super) fn tentative<H: Scalar>(
     Ok(q)
 }
 
-/// As [`crate::setup::prolong::Smoothing::prolongator`].
+/// As [`crate::setup::prolong::Smoothing::prolongator`]; `weights` are the squares of the near-nullspace.
 pub(super) fn prolongator<H: Scalar>(
     rows: &Rows<'_, H>,
     graph: &Neighbours<'_>,
     parts: &Parts<Cuda>,
     q: &Buffer<H, Cuda>,
+    weights: Option<&Numbers>,
     largest: f64,
 ) -> Result<Csr<H, Cuda>, LinalgError> {
     let (device, n, program) = (rows.device, rows.n(), program::<H>());
@@ -70,6 +71,7 @@ pub(super) fn prolongator<H: Scalar>(
         strong,
         of_node,
         q.read(),
+        weights.map_or(Read::none(), Buffer::read),
         structure,
         share,
         damping,

@@ -1,0 +1,212 @@
+//! Modes of a few nodes that neither aggregates nor a diagonal smoother can reduce, such as those of slivers.
+//!
+//! A flat tetrahedron adds $K s s^\mathsf{T}$ with a large K to the rows of its four nodes. The smoother divides by a
+//! diagonal of the size of K, so that it hardly moves what is orthogonal to s, while aggregates represent no more of it
+//! than the constant. What is missing are the other vectors on these nodes with $s^\mathsf{T} u = 0$.
+
+use femtile_device::Scalar;
+
+use super::rows::{Pieces, RowAccess, Rows};
+
+/// Nodes belong to one cluster where $|a_{ij}| > \tau \sqrt{a_{ii} a_{jj}}$ with the first of these, or with the next one
+/// where that makes clusters too large.
+const JOINED: [f64; 3] = [0.3, 0.5, 0.7];
+/// A cluster counts where some entry of it exceeds this positively, which cells of good shape do not reach, nor flat
+/// hexahedra.
+const OPPOSED: f64 = 0.5;
+/// Nodes of a cluster at most.
+const MOST_NODES: usize = 32;
+/// Nodes are free, not determined by others, where elimination leaves at most this share of their diagonal.
+const FREE: f64 = 0.1;
+/// Of so many rows one is a mode at most.
+const ROWS_OF_A_MODE: usize = 4;
+
+/// Columns for a prolongator: on each cluster of nodes that large entries of both signs join, the vectors which these
+/// entries hardly see, but one, as aggregates have the constant. None where there are none.
+///
+/// Elimination by the largest pivot leaves the free nodes; a mode is one at one of them, zero at the others, and takes the
+/// values of least energy elsewhere. Rows in which the near-nullspace b is zero, modes of the level above, are left out.
+///
+/// # Cost
+/// A pass over the non-zeros; a second one and $O(m^3)$ for each cluster of m nodes where there are some.
+pub(crate) fn local_modes<T: Scalar>(a: &Rows<T>, diagonal: &[T], b: &[f64]) -> Option<Rows<T>> {
+    if !has_opposed(a, diagonal, b) {
+        return None;
+    }
+    let mut modes = Rows { n_cols: a.n_rows(), offsets: vec![0], columns: Vec::new(), values: Vec::new() };
+    for nodes in clusters(a, diagonal, b) {
+        of_cluster(a, &nodes, &mut modes);
+    }
+    let n = modes.n_rows();
+    (n > 0 && n * ROWS_OF_A_MODE <= a.n_rows()).then(|| modes.transpose())
+}
+
+/// A prolongator with modes for further columns.
+pub(crate) fn with_modes<T: Scalar>(p: &Rows<T>, modes: &Rows<T>) -> Rows<T> {
+    let n_cols = p.n_cols + modes.n_cols;
+    let pieces = Pieces::build([p.n_rows(), n_cols], Vec::new, |numbers: &mut Vec<u32>, row, out| {
+        let (columns, values) = p.row(row);
+        out.extend(columns, values);
+        let (columns, values) = modes.row(row);
+        numbers.clear();
+        numbers.extend(columns.iter().map(|column| p.n_cols as u32 + column));
+        out.extend(numbers, values);
+    });
+    pieces.join()
+}
+
+/// An entry below the diagonal, relative to the diagonal entries of its row and its column.
+struct Joint {
+    nodes: [u32; 2],
+    share: f64,
+}
+
+/// Calls `found` for entries of a row below the diagonal whose squares exceed a share of the diagonal.
+fn for_large<T: Scalar>(
+    a: &Rows<T>,
+    diagonal: &[T],
+    b: &[f64],
+    least: f64,
+    row: usize,
+    mut found: impl FnMut(u32, T),
+) {
+    let (columns, values) = a.row(row);
+    let least = T::from_f64(least * least) * diagonal[row];
+    for (&column, &value) in columns.iter().zip(values) {
+        let (other, is_free) = (column as usize, b[row] != 0.0);
+        if other < row && value * value > least * diagonal[other] && is_free && b[other] != 0.0 {
+            found(column, value);
+        }
+    }
+}
+
+fn has_opposed<T: Scalar>(a: &Rows<T>, diagonal: &[T], b: &[f64]) -> bool {
+    use rayon::prelude::*;
+    (0..a.n_rows()).into_par_iter().with_min_len(4096).any(|row| {
+        let mut is_opposed = false;
+        for_large(a, diagonal, b, OPPOSED, row, |_, value| is_opposed |= value > T::ZERO);
+        is_opposed
+    })
+}
+
+/// The nodes of each cluster, ascending.
+fn clusters<T: Scalar>(a: &Rows<T>, diagonal: &[T], b: &[f64]) -> Vec<Vec<u32>> {
+    let mut joints = Vec::new();
+    for row in 0..a.n_rows() {
+        for_large(a, diagonal, b, JOINED[0], row, |column, value| {
+            let size = (diagonal[row].to_f64() * diagonal[column as usize].to_f64()).sqrt();
+            joints.push(Joint { nodes: [column, row as u32], share: value.to_f64() / size });
+        });
+    }
+    let mut is_wanted = vec![false; a.n_rows()];
+    let opposed = joints.iter().filter(|joint| joint.share > OPPOSED);
+    opposed.flat_map(|joint| joint.nodes).for_each(|node| is_wanted[node as usize] = true);
+    let mut clusters = Vec::new();
+    for least in JOINED {
+        for nodes in components(a.n_rows(), joints.iter().filter(|joint| joint.share.abs() > least)) {
+            if nodes.len() <= MOST_NODES && nodes.iter().any(|&node| is_wanted[node as usize]) {
+                nodes.iter().for_each(|&node| is_wanted[node as usize] = false);
+                clusters.push(nodes);
+            }
+        }
+    }
+    clusters
+}
+
+/// The connected components of more than one node, by their smallest nodes; the nodes of each ascend.
+fn components<'a>(n: usize, joints: impl Iterator<Item = &'a Joint>) -> Vec<Vec<u32>> {
+    let mut parents: Vec<u32> = (0..n as u32).collect();
+    for joint in joints {
+        let [one, other] = joint.nodes.map(|node| root(&mut parents, node));
+        parents[one.max(other) as usize] = one.min(other);
+    }
+    let mut components: Vec<Vec<u32>> = Vec::new();
+    let mut number = vec![u32::MAX; n];
+    for node in 0..n as u32 {
+        let first = root(&mut parents, node);
+        if first == node {
+            continue;
+        }
+        if number[first as usize] == u32::MAX {
+            number[first as usize] = components.len() as u32;
+            components.push(vec![first]);
+        }
+        components[number[first as usize] as usize].push(node);
+    }
+    components
+}
+
+/// The smallest node of a component; shortens the way to it.
+fn root(parents: &mut [u32], mut node: u32) -> u32 {
+    while parents[node as usize] != node {
+        parents[node as usize] = parents[parents[node as usize] as usize];
+        node = parents[node as usize];
+    }
+    node
+}
+
+/// Appends the modes of a cluster as rows, but that of its first free node.
+fn of_cluster<T: Scalar>(a: &Rows<T>, nodes: &[u32], modes: &mut Rows<T>) {
+    let n = nodes.len();
+    let mut block = dense(a, nodes);
+    let own: Vec<f64> = (0..n).map(|i| block[n * i + i]).collect();
+    let is_determined = eliminate(&mut block, &own);
+    // Below this a rounded matrix does not say whether the energy of a mode is positive.
+    let least = FREE.min(64.0 * T::EPSILON.to_f64());
+    let free: Vec<usize> = (0..n).filter(|&i| !is_determined[i]).collect();
+    for &mode in free.iter().skip(1).filter(|&&i| block[n * i + i] > least * own[i]) {
+        for (i, &node) in nodes.iter().enumerate() {
+            let value = match (i == mode, is_determined[i]) {
+                (true, _) => 1.0,
+                (false, true) => -block[n * i + mode],
+                (false, false) => 0.0,
+            };
+            if value != 0.0 {
+                modes.columns.push(node);
+                modes.values.push(T::from_f64(value));
+            }
+        }
+        modes.offsets.push(modes.columns.len());
+    }
+}
+
+/// The rows and columns of some nodes.
+fn dense<T: Scalar>(a: &Rows<T>, nodes: &[u32]) -> Vec<f64> {
+    let mut block = vec![0.0; nodes.len() * nodes.len()];
+    for (to, &node) in block.chunks_mut(nodes.len()).zip(nodes) {
+        let (columns, values) = a.row(node as usize);
+        for (column, value) in columns.iter().zip(values) {
+            if let Ok(at) = nodes.binary_search(column) {
+                to[at] = value.to_f64();
+            }
+        }
+    }
+    block
+}
+
+/// Eliminates nodes by the largest pivot relative to their diagonal entries `own`, and says which. Rows of these then give
+/// them by the others, with the sign turned, and the rest is the Schur complement.
+///
+/// # Source
+/// Gauss–Jordan elimination with diagonal pivoting, `[golub2013]`, section 4.2.
+fn eliminate(block: &mut [f64], own: &[f64]) -> Vec<bool> {
+    let n = own.len();
+    let mut is_determined = vec![false; n];
+    for _ in 0..n {
+        let share = |i: usize, block: &[f64]| block[n * i + i] / own[i];
+        let open = (0..n).filter(|&i| !is_determined[i]);
+        let Some(p) = open.max_by(|&i, &j| share(i, block).total_cmp(&share(j, block))) else { break };
+        if share(p, block) <= FREE {
+            break;
+        }
+        is_determined[p] = true;
+        let pivot = block[n * p + p];
+        block[n * p..n * (p + 1)].iter_mut().for_each(|value| *value /= pivot);
+        let row = block[n * p..n * (p + 1)].to_vec();
+        for i in (0..n).filter(|&i| i != p) {
+            let factor = block[n * i + p];
+            block[n * i..n * (i + 1)].iter_mut().zip(&row).for_each(|(value, p)| *value -= factor * p);
+        }
+    }
+    is_determined
+}
