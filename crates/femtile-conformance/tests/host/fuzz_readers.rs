@@ -291,3 +291,61 @@ fn a_reader_holds_at_most_sixteen_times_its_file() {
         eprintln!("{}: {:.1} bytes a byte of the file", files.name, peak as f64 / n_bytes as f64);
     }
 }
+
+/// Triangles in pieces, each with an array of numbers of one byte in the appended data; all arrays at one place if asked.
+fn pieces_of_bytes(n_pieces: usize, n_components: usize, is_shared: bool) -> Vec<u8> {
+    let mut text =
+        String::from("<VTKFile type=\"UnstructuredGrid\" header_type=\"UInt64\"><UnstructuredGrid>\n");
+    let n_bytes = 3 * n_components;
+    for piece in 0..n_pieces {
+        let offset = if is_shared { 0 } else { piece * (8 + n_bytes) };
+        text += &format!(
+            "<Piece NumberOfPoints=\"3\" NumberOfCells=\"1\"><PointData><DataArray type=\"UInt8\" Name=\"u\" \
+             NumberOfComponents=\"{n_components}\" format=\"appended\" offset=\"{offset}\"/></PointData><Points>\
+             <DataArray type=\"Float32\" NumberOfComponents=\"3\">0 0 0 1 0 0 0 1 0</DataArray></Points><Cells>\
+             <DataArray type=\"Int8\" Name=\"connectivity\">0 1 2</DataArray>\
+             <DataArray type=\"Int8\" Name=\"offsets\">3</DataArray>\
+             <DataArray type=\"Int8\" Name=\"types\">5</DataArray></Cells></Piece>\n"
+        );
+    }
+    let mut file = (text + "</UnstructuredGrid><AppendedData encoding=\"raw\">_").into_bytes();
+    for _ in 0..if is_shared { 1 } else { n_pieces } {
+        file.extend((n_bytes as u64).to_le_bytes());
+        file.resize(file.len() + n_bytes, 7);
+    }
+    file
+}
+
+#[test]
+fn pieces_with_numbers_of_one_byte_hold_at_most_twenty_four_times_their_file() {
+    for (n_pieces, n_components) in [(1, 1 << 20), (9, 1 << 17)] {
+        let file = pieces_of_bytes(n_pieces, n_components, false);
+        let (mesh, peak) = peak_of(|| io::vtu::parse(Path::new("a.vtu"), &file).unwrap());
+        assert_eq!(mesh.node_fields["u"].values.len(), 3 * n_pieces * n_components);
+        eprintln!("{n_pieces} pieces: {:.1} bytes a byte of the file", peak as f64 / file.len() as f64);
+        assert!(peak <= (1 << 20) + 24 * file.len(), "{peak} bytes for {}", file.len());
+    }
+}
+
+#[test]
+fn arrays_at_one_place_take_no_memory() {
+    let file = pieces_of_bytes(2000, 10_000, true);
+    let (result, peak) = peak_of(|| io::vtu::parse(Path::new("a.vtu"), &file));
+    let said = result.unwrap_err().to_string();
+    assert!(said.contains("some share bytes"), "{said}");
+    assert!(peak <= allowed(file.len()), "{peak} bytes for {}", file.len());
+}
+
+/// A million rows and columns are taken on trust; beyond them an entry stands for four of each.
+#[test]
+fn a_matrix_of_mostly_empty_rows_holds_at_most_what_its_bytes_allow() {
+    for symmetry in ["general", "symmetric"] {
+        let n = 300_000;
+        let head = format!("%%MatrixMarket matrix coordinate pattern {symmetry}\n{0} {0} {n}\n", 4 * n);
+        let file = (head + &"2 1\n".repeat(n)).into_bytes();
+        let parse = || matrix_market::parse::<f64>(Path::new("a.mtx"), &*file, &ReadConfig::default());
+        let (result, peak) = peak_of(parse);
+        assert_eq!(result.unwrap().matrix.n_rows(), 4 * n);
+        assert!(peak <= allowed_for_matrix(file.len()), "{peak} bytes for {}", file.len());
+    }
+}
