@@ -24,7 +24,7 @@ fn limit(case: Option<&Case>) -> Option<(f64, &'static str)> {
     let asked = case.and_then(|case| case.file.solver.memory_limit.as_ref());
     match asked.and_then(|amount| amount.bytes().ok()) {
         Some(bytes) => Some((bytes, "solver.memory_limit")),
-        None => machine::memory_bytes().map(|bytes| (bytes as f64, "this machine")),
+        None => machine::memory_bytes().map(|bytes| (bytes as f64, "this machine or its control group")),
     }
 }
 

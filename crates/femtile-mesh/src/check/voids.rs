@@ -43,6 +43,7 @@ pub(super) struct Void {
 struct Surface<'a> {
     mesh: &'a Mesh,
     boundary: &'a BoundaryFacets,
+    representative: &'a (dyn Fn(u32) -> u32 + Sync),
     faces: Vec<([u32; 3], usize)>,
     /// Each edge with the third node of each facet that has it.
     edges: Vec<([u32; 2], u32)>,
@@ -80,7 +81,7 @@ impl<'a> Surface<'a> {
     fn new(
         mesh: &'a Mesh,
         boundary: &'a BoundaryFacets,
-        representative: &(dyn Fn(u32) -> u32 + Sync),
+        representative: &'a (dyn Fn(u32) -> u32 + Sync),
     ) -> Self {
         let mut edges = Vec::with_capacity(3 * boundary.len());
         let mut faces = Vec::with_capacity(boundary.len());
@@ -94,7 +95,7 @@ impl<'a> Surface<'a> {
         }
         edges.par_sort_unstable();
         faces.par_sort_unstable();
-        Self { mesh, boundary, faces, edges }
+        Self { mesh, boundary, representative, faces, edges }
     }
 
     /// Where each face stands first.
@@ -129,8 +130,21 @@ impl<'a> Surface<'a> {
         apexes
     }
 
+    /// Whether a cell with facets on the boundary has these nodes, ascending, or nodes that coincide with them.
+    fn is_cell(&self, nodes: [u32; 4]) -> bool {
+        self.facets_of([nodes[0], nodes[1], nodes[2]]).iter().any(|&(_, facet)| {
+            let cell = self.mesh.cell(self.boundary.cells[facet] as usize);
+            let mut own: [u32; 4] = std::array::from_fn(|i| (self.representative)(cell[i]));
+            own.sort_unstable();
+            own == nodes
+        })
+    }
+
     /// What the facets around a tetrahedron enclose, if it is thin and no cell.
     fn void(&self, nodes: [u32; 4]) -> Option<Void> {
+        if self.is_cell(nodes) {
+            return None;
+        }
         let points = nodes.map(|node| self.mesh.points[node as usize]);
         let [a, b, c] = [1, 2, 3].map(|i| sub(points[i], points[0]));
         let volume = dot(a, cross(b, c)).abs() / 6.0;

@@ -87,6 +87,19 @@ fn a_lone_thin_gap_is_a_warning_with_its_place_and_size() {
 }
 
 #[test]
+fn a_sliver_with_nodes_of_its_own_leaves_no_gap_around_it() {
+    let mesh = ball(&BallConfig { radius: 1.0, h: 0.5 }).unwrap();
+    let slivers = (0..mesh.n_cells()).filter_map(|cell| Some((with_sliver(&mesh, cell, 0)?, cell)));
+    for (bent, cell) in slivers.take(50) {
+        let lone = Mesh::new(bent.points.clone(), bent.kind, bent.cell(cell).to_vec()).unwrap();
+        let mut cracked = without(&bent, cell);
+        append(&mut cracked, &lone, [0.0; 3]);
+        let report = checked(&mut cracked);
+        assert!(report.n_gaps == 0 && report.n_crack_facets > 0, "{cell}: {:?}", report.warnings);
+    }
+}
+
+#[test]
 fn two_gaps_that_do_not_meet_are_two_lone_gaps() {
     let mesh = cube(6);
     // Flattens the first cell of a cube far inside by moving one of its nodes.
