@@ -32,7 +32,7 @@ impl Stage {
     }
 }
 
-/// Who is told how a case goes on, and may end its solve.
+/// Who is told how a case goes on, and may end it.
 pub trait Progress: Send {
     /// A stage begins; the one before is over.
     fn begin(&mut self, _stage: Stage) {}
@@ -43,7 +43,7 @@ pub trait Progress: Send {
     /// The solve has done so many iterations.
     fn iteration(&mut self, _iteration: usize, _relative_residual: f64, _tolerance: f64) {}
 
-    /// Whether the solve should stop at the next iteration, keeping what there is.
+    /// Whether to stop: the solve at its next iteration, keeping what there is; all else before anything is written.
     fn is_interrupted(&self) -> bool {
         false
     }

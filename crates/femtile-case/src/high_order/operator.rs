@@ -172,7 +172,7 @@ pub(super) fn hold<'a, D: OperatorDevice>(
     clock: &mut Clock<'_>,
     timings: &mut Timings,
 ) -> Result<Held<'a, D>, CaseError> {
-    clock.begin(Stage::Assemble);
+    clock.begin(Stage::Assemble)?;
     match is_assembled(case) {
         true => assembled(device, case, &problems[0], clock, timings),
         false => matrix_free((cpu, device), case, (problems, boxes), clock, timings),
@@ -193,7 +193,7 @@ fn assembled<'a, D: OperatorDevice>(
     let (mut matrix, system) =
         clock.with_fractions(|progress| assemble(device, problem, &cells, progress))?;
     timings.assemble = clock.seconds();
-    clock.begin(Stage::Setup);
+    clock.begin(Stage::Setup)?;
     let (preconditioner, levels) = solve::preconditioner(device, &case.file.solver, &mut matrix)?;
     let right = RightSide::new(device, vec![system])?;
     Ok(Held { operator: Box::new(matrix), preconditioner, levels, right, citations: Vec::new() })
@@ -222,7 +222,7 @@ fn matrix_free<'a, D: OperatorDevice>(
     let systems = problems.iter().map(lifted).collect::<Result<Vec<_>, _>>()?;
     let right = RightSide::new(device, systems)?;
     timings.assemble = clock.seconds();
-    clock.begin(Stage::Setup);
+    clock.begin(Stage::Setup)?;
     let n = right.values().len();
     let of_all = |(one, levels): Preconditioning<D>| -> Result<Preconditioning<D>, LinalgError> {
         Ok((CellDevice::<f64>::by_component(device, one, n / components, components)?, levels))

@@ -4,6 +4,8 @@ mod bad_input;
 mod behaviour;
 mod common;
 mod examples;
+mod kills;
+mod process;
 mod reproduce;
 mod spmv;
 mod tridiagonal;

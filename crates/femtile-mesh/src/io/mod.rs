@@ -10,7 +10,9 @@ pub mod medit;
 pub mod mfem;
 mod number;
 mod scanner;
+mod staging;
 pub mod tetgen;
+mod unfinished;
 pub mod vti;
 pub mod vtk;
 mod vtk_cell;
@@ -18,3 +20,4 @@ pub mod vtu;
 
 pub use atomic::write_atomically;
 pub use format::{read, write};
+pub use staging::Staging;
