@@ -3,6 +3,8 @@
 //! `femtile bench` lists them and prints what they return.
 #![forbid(unsafe_code)]
 
+use std::io::Write;
+
 mod benchmarks;
 mod error;
 mod iterations;
@@ -18,6 +20,11 @@ mod timing;
 pub use error::BenchError;
 pub use options::Options;
 pub use record::{Record, Work};
+
+/// Says on standard error what is left out, as far as it can be written.
+fn skipped(what: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {what}");
+}
 
 /// A benchmark that can be run by name.
 #[derive(Debug, Clone, Copy)]

@@ -26,7 +26,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
         }
     }
     for absent in peers.iter().flat_map(|peers| &peers.absent) {
-        eprintln!("SKIPPED: {}: {}; {}", absent.peer, absent.reason, absent.install);
+        crate::skipped(format_args!("{}: {}; {}", absent.peer, absent.reason, absent.install));
     }
     if gpus().is_ok_and(|gpus| !gpus.is_empty()) {
         let device = Cuda::new(0)?;

@@ -34,7 +34,9 @@ pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
             records.extend(on_gpu::<f64>(&device, options)?);
             records.extend(on_gpu::<f32>(&device, options)?);
         }
-        Err(error @ DeviceError::Absent { .. }) => eprintln!("SKIPPED: block systems on a GPU: {error}"),
+        Err(error @ DeviceError::Absent { .. }) => {
+            crate::skipped(format_args!("block systems on a GPU: {error}"))
+        }
         Err(error) => return Err(error.into()),
     }
     Ok(records)
@@ -171,7 +173,7 @@ where
                 mkl.set("version", peer.library.as_str());
                 records.push(mkl);
             }
-            Err(reason) => eprintln!("SKIPPED: MKL's gbsv: {reason}"),
+            Err(reason) => crate::skipped(format_args!("MKL's gbsv: {reason}")),
         }
     }
     Ok(records)

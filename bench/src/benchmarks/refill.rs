@@ -44,7 +44,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
                 records.push(conversion(&device, &mesh, &config, options)?);
             }
         }
-        Err(error) => eprintln!("SKIPPED: refills on a GPU: {error}"),
+        Err(error) => crate::skipped(format_args!("refills on a GPU: {error}")),
     }
     records.iter_mut().for_each(|record| record.set("nodes", nodes));
     Ok(records)

@@ -88,7 +88,7 @@ fn measure_on<D: SparseKernels<f64> + Described + Stopwatch>(
     }
     match ask_peers(peer, a, threads, repeats)? {
         Ok(times) => times.into_iter().for_each(note),
-        Err(reason) => eprintln!("SKIPPED: {peer:?}: {reason}"),
+        Err(reason) => crate::skipped(format_args!("{peer:?}: {reason}")),
     }
     Ok(())
 }

@@ -100,22 +100,3 @@ impl Request {
         }
     }
 }
-
-/// Whether the GPU had too little memory, so that another device may do.
-pub(crate) fn is_out_of_memory(error: &CaseError) -> bool {
-    use femtile_amg::AmgError;
-    use femtile_fem::FemError;
-    use femtile_linalg::LinalgError;
-    use femtile_time::TimeError;
-    let device = match error {
-        CaseError::Device(device)
-        | CaseError::Linalg(LinalgError::Device(device))
-        | CaseError::Amg(AmgError::Linalg(LinalgError::Device(device)))
-        | CaseError::Fem(FemError::Device(device) | FemError::Linalg(LinalgError::Device(device)))
-        | CaseError::Time(TimeError::Device(device) | TimeError::Linalg(LinalgError::Device(device))) => {
-            device
-        }
-        _ => return false,
-    };
-    matches!(device, DeviceError::OutOfMemory { .. })
-}

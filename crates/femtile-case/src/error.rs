@@ -9,6 +9,8 @@ use femtile_mesh::MeshError;
 use femtile_mesh::check::CheckError;
 use femtile_time::TimeError;
 
+use crate::Stage;
+
 /// Why a case could not be carried out.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -59,6 +61,12 @@ pub enum CaseError {
     /// The device is not there or failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// The user has stopped the run before there was anything to keep.
+    #[error("interrupted while {}: nothing was written, earlier results are as they were", stage.label())]
+    Interrupted {
+        /// What was being done.
+        stage: Stage,
+    },
 }
 
 impl CaseError {

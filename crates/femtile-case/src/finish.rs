@@ -8,8 +8,7 @@ use femtile_linalg::krylov::cg::CgOutcome;
 
 use crate::file::{CycleName, Method, PreconditionerName};
 use crate::report::{LevelReport, MemoryReport, MeshReport, SpaceReport};
-use crate::run::Clock;
-use crate::{Case, CaseError, Report, SolveReport, Timings, memory, output, plot};
+use crate::{Case, Report, SolveReport, Timings};
 
 /// What a case ended with.
 pub(crate) struct Finished {
@@ -45,6 +44,7 @@ impl Finished {
                 levels: self.levels,
             },
             time: None,
+            files: BTreeMap::new(),
             functionals: self.functionals,
             timings_s: self.timings,
             memory_bytes: MemoryReport::of_device(used),
@@ -56,19 +56,6 @@ impl Finished {
             version: env!("CARGO_PKG_VERSION").into(),
         }
     }
-}
-
-/// Draws the residuals and writes the report, once everything else is written.
-pub(crate) fn write_report(case: &Case, mut report: Report, clock: &Clock<'_>) -> Result<Report, CaseError> {
-    let output = &case.file.output;
-    if output.plot {
-        let path = output.directory.join("residuals.svg");
-        plot::save_residual_plot(&path, &report.solve.residuals, case.file.solver.tolerance)?;
-    }
-    report.timings_s.write = clock.seconds();
-    report.memory_bytes.peak = memory::peak_bytes();
-    output::write_report(&output.directory.join("report.json"), &report)?;
-    Ok(report)
 }
 
 /// What to say of a right side that was projected, if anything.

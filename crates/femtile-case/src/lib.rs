@@ -22,6 +22,7 @@ mod progress;
 mod report;
 mod run;
 mod solve;
+mod verify;
 
 pub use error::CaseError;
 pub use file::schema;
@@ -31,5 +32,6 @@ pub use output::write_report;
 pub use place::Key;
 pub use plot::{residual_plot, save_residual_plot};
 pub use progress::{Progress, Silent, SolvedSystem, Stage};
-pub use report::{LevelReport, Report, SolveReport, TimeReport, Timings};
+pub use report::{FileReport, LevelReport, Report, SolveReport, TimeReport, Timings};
 pub use run::{run, run_on};
+pub use verify::{Misfit, verify};

@@ -1,33 +1,91 @@
 //! The folder of results and the files in it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use femtile_mesh::io::write_atomically;
+use femtile_linalg::krylov::Stop;
+use femtile_mesh::io::{Staging, write_atomically};
 use femtile_mesh::{Field, Mesh, MeshError};
 
-use crate::{Case, CaseError, Report};
+use crate::file::EquationKind;
+use crate::report::FileReport;
+use crate::run::Clock;
+use crate::{Case, CaseError, Report, memory, plot};
 
-/// Makes the folder of results and proves that files can be written there.
+/// The report, which is written last.
+pub(crate) const REPORT: &str = "report.json";
+/// The history of residuals.
+pub(crate) const PLOT: &str = "residuals.svg";
+/// The solution on a mesh and on a grid.
+pub(crate) const SOLUTIONS: [&str; 2] = ["solution.vtu", "solution.vti"];
+
+/// Makes the folder of results and proves that all files can be written there.
 pub(crate) fn prepare(case: &Case) -> Result<(), CaseError> {
     let folder = &case.file.output.directory;
-    let made = std::fs::create_dir_all(folder);
-    let tried = made.and_then(|()| tempfile::Builder::new().prefix(".femtile-").tempfile_in(folder));
-    tried.map(|_| ()).map_err(|source| CaseError::Io {
+    std::fs::create_dir_all(folder).map_err(|source| CaseError::Io {
         path: folder.clone(),
         action: "write results to",
         source,
-    })
+    })?;
+    Ok(Staging::new(folder)?.check(&names(case))?)
 }
 
-/// Where the solution goes.
-pub(crate) fn solution_path(case: &Case) -> PathBuf {
-    case.file.output.directory.join("solution.vtu")
+/// The names of the files that a case writes, the report last.
+fn names(case: &Case) -> Vec<&'static str> {
+    let is_in_time = case.file.equation.kind == EquationKind::Diffusion;
+    let output = &case.file.output;
+    let solution = output.vtu.then_some(SOLUTIONS[usize::from(is_in_time)]);
+    let plot = (output.plot && !is_in_time).then_some(PLOT);
+    solution.into_iter().chain(plot).chain([REPORT]).collect()
 }
 
-/// Writes `solution.vtu`: the mesh, its tags and fields, and u.
-pub(crate) fn write_solution(case: &Case, mesh: &Mesh, u: Vec<f64>) -> Result<(), MeshError> {
+/// Writes all files of a run, which replace those of an earlier one together; `solution` writes the first of them.
+///
+/// What an interrupted solve leaves replaces no results of one that ended by itself: then nothing is written, and a
+/// warning says so.
+pub(crate) fn write_results(
+    case: &Case,
+    mut report: Report,
+    clock: &Clock<'_>,
+    solution: impl FnOnce(&Path) -> Result<(), CaseError>,
+) -> Result<Report, CaseError> {
+    let (folder, names) = (&case.file.output.directory, names(case));
+    if report.solve.stop == Stop::Interrupted && holds_finished_results(folder) {
+        report.warnings.push(format!(
+            "nothing was written: {} holds results of a solve that was not interrupted; to keep what an interrupted one \
+             has reached, give it another folder",
+            folder.display()
+        ));
+        return Ok(report);
+    }
+    let staging = Staging::new(folder)?;
+    if case.file.output.vtu {
+        solution(&staging.path(names[0]))?;
+    }
+    if names.contains(&PLOT) {
+        plot::save_residual_plot(&staging.path(PLOT), &report.solve.residuals, case.file.solver.tolerance)?;
+    }
+    for &name in names.iter().filter(|name| **name != REPORT) {
+        report.files.insert(name.into(), FileReport::of(&staging.path(name))?);
+    }
+    report.timings_s.write = clock.seconds();
+    report.memory_bytes.peak = memory::peak_bytes();
+    write_report(&staging.path(REPORT), &report)?;
+    clock.go_on()?;
+    staging.commit(&names)?;
+    Ok(report)
+}
+
+/// Whether a run has written its report there that was not interrupted.
+fn holds_finished_results(folder: &Path) -> bool {
+    let text = std::fs::read(folder.join(REPORT)).unwrap_or_default();
+    let report: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
+    report.pointer("/solve/stop").is_some_and(|stop| stop != Stop::Interrupted.name())
+}
+
+/// Writes the mesh, its tags and fields, and u.
+pub(crate) fn write_solution(path: &Path, mesh: &Mesh, u: Vec<f64>) -> Result<(), CaseError> {
     let u = Field { n_components: 1, values: u };
-    femtile_mesh::io::vtu::write(&solution_path(case), mesh, &[("u", &u)], &[])
+    Ok(femtile_mesh::io::vtu::write(path, mesh, &[("u", &u)], &[])?)
 }
 
 /// Writes a report as JSON; the file appears only when it is complete.
@@ -36,4 +94,123 @@ pub(crate) fn write_solution(case: &Case, mesh: &Mesh, u: Vec<f64>) -> Result<()
 /// [`MeshError::Io`] with the path.
 pub fn write_report(path: &Path, report: &Report) -> Result<(), MeshError> {
     write_atomically(path, |out| writeln!(out, "{}", report.to_json()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Misfit, Progress, Silent, Stage, run, verify};
+
+    /// Asks for a stop when a stage begins.
+    struct StopIn(Stage, bool);
+
+    impl Progress for StopIn {
+        fn begin(&mut self, stage: Stage) {
+            self.1 |= stage == self.0;
+        }
+
+        fn is_interrupted(&self) -> bool {
+            self.1
+        }
+    }
+
+    fn case(folder: &Path, more: &str) -> Case {
+        let text = format!(
+            "[mesh]\ngenerate = {{ kind = \"square\", cells = [4, 5]{more} }}\n[equation]\nlambda = 1\nsource = \"x\"\n"
+        );
+        let path = folder.join("case.toml");
+        std::fs::write(&path, text).unwrap();
+        let mut case = Case::load(&path).unwrap();
+        case.file.output.directory = folder.join("out");
+        case
+    }
+
+    fn contents(case: &Case) -> Vec<(std::ffi::OsString, Vec<u8>)> {
+        let entries = std::fs::read_dir(&case.file.output.directory).unwrap().flatten();
+        let mut all: Vec<_> =
+            entries.map(|entry| (entry.file_name(), std::fs::read(entry.path()).unwrap())).collect();
+        all.sort();
+        all
+    }
+
+    #[test]
+    fn a_stop_before_the_end_of_the_solve_leaves_earlier_results_as_they_were() {
+        for more in ["", ", cell = \"quadrilateral\""] {
+            let folder = tempfile::tempdir().unwrap();
+            let case = case(folder.path(), more);
+            run(&case, &mut Silent).unwrap();
+            let earlier = contents(&case);
+            assert_eq!(earlier.len(), 3);
+            use Stage::{Assemble, Check, Read, Setup, Solve, Space, Write};
+            for stage in [Read, Check, Space, Assemble, Setup, Write] {
+                match run(&case, &mut StopIn(stage, false)) {
+                    Err(CaseError::Interrupted { stage: found }) => assert_eq!(found, stage),
+                    other => panic!("{stage:?}: {other:?}"),
+                }
+                assert!(contents(&case) == earlier, "{stage:?}");
+            }
+            let report = run(&case, &mut StopIn(Solve, false)).unwrap();
+            assert_eq!(report.solve.stop, Stop::Interrupted);
+            assert!(
+                report.files.is_empty() && report.warnings.last().unwrap().contains("nothing was written")
+            );
+            assert!(contents(&case) == earlier);
+        }
+    }
+
+    #[test]
+    fn what_an_interrupted_solve_has_reached_is_kept_until_another_run_is_done() {
+        let folder = tempfile::tempdir().unwrap();
+        let case = case(folder.path(), "");
+        for _ in 0..2 {
+            let report = run(&case, &mut StopIn(Stage::Solve, false)).unwrap();
+            assert_eq!((report.solve.stop, report.files.len()), (Stop::Interrupted, 2));
+            assert_eq!(verify(&case.file.output.directory).unwrap(), []);
+        }
+        assert_eq!(run(&case, &mut Silent).unwrap().solve.stop, Stop::Converged);
+        assert_eq!(verify(&case.file.output.directory).unwrap(), []);
+    }
+
+    #[test]
+    fn files_that_are_not_those_of_the_report_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut case = case(folder.path(), "");
+        let out = case.file.output.directory.clone();
+        assert!(matches!(verify(&out), Err(CaseError::Io { .. })));
+        run(&case, &mut Silent).unwrap();
+        assert_eq!(verify(&out).unwrap(), []);
+        let solution = out.join("solution.vtu");
+        let mut bytes = std::fs::read(&solution).unwrap();
+        *bytes.last_mut().unwrap() ^= 1;
+        std::fs::write(&solution, bytes).unwrap();
+        std::fs::remove_file(out.join("residuals.svg")).unwrap();
+        let (missing, changed) =
+            (Misfit::Missing("residuals.svg".into()), Misfit::Changed("solution.vtu".into()));
+        assert_eq!(verify(&out).unwrap(), [missing, changed]);
+        case.file.output.vtu = false;
+        run(&case, &mut Silent).unwrap();
+        assert_eq!(verify(&out).unwrap(), [Misfit::Foreign("solution.vtu".into())]);
+        for report in ["{}", "{\"files\": ", "[]"] {
+            std::fs::write(out.join("report.json"), report).unwrap();
+            assert!(matches!(verify(&out).unwrap()[..], [Misfit::Report(_)]), "{report}");
+        }
+        std::fs::remove_file(out.join("report.json")).unwrap();
+        assert!(matches!(verify(&out).unwrap()[..], [Misfit::Report(_)]));
+    }
+
+    #[test]
+    fn a_name_that_belongs_to_a_folder_is_seen_before_anything_is_computed() {
+        for name in ["solution.vtu", "residuals.svg", "report.json"] {
+            let folder = tempfile::tempdir().unwrap();
+            let mut case = case(folder.path(), "");
+            std::fs::create_dir_all(case.file.output.directory.join(name)).unwrap();
+            // Any stage would end the run in another way.
+            let error = run(&case, &mut StopIn(Stage::Read, false)).unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains("a folder has this name"), "{error}");
+            case.file.output.vtu = false;
+            case.file.output.plot = false;
+            let free = run(&case, &mut Silent).is_ok();
+            assert_eq!(free, name != "report.json");
+        }
+    }
 }

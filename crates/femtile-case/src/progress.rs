@@ -34,7 +34,7 @@ impl Stage {
     }
 }
 
-/// Who is told how a case goes on, and may end its solve.
+/// Who is told how a case goes on, and may end it.
 pub trait Progress: Send {
     /// A stage begins; the one before is over.
     fn begin(&mut self, _stage: Stage) {}
@@ -48,7 +48,7 @@ pub trait Progress: Send {
     /// The linear system has been solved, or its solve has ended otherwise; results are written next.
     fn solved(&mut self, _system: &dyn SolvedSystem) {}
 
-    /// Whether the solve should stop at the next iteration, keeping what there is.
+    /// Whether to stop: the solve at its next iteration, keeping what there is; all else before anything is written.
     fn is_interrupted(&self) -> bool {
         false
     }

@@ -1,10 +1,16 @@
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
 
 use femtile_device::MemoryUse;
 use femtile_linalg::krylov::Stop;
 use femtile_mesh::Mesh;
 use femtile_mesh::check::CheckReport;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::CaseError;
 
 /// How a case went; its JSON form is what scripts read.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -18,6 +24,8 @@ pub struct Report {
     /// The steps in time, of an equation that has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<TimeReport>,
+    /// The other files of the run by name; none where nothing was written.
+    pub files: BTreeMap<String, FileReport>,
     /// The functionals by name.
     pub functionals: BTreeMap<String, f64>,
     /// Seconds spent in each stage.
@@ -169,6 +177,36 @@ impl MemoryReport {
             gpu_peak: used.map(|used| used.near_peak),
             gpu_on_host_peak: used.map(|used| used.far_peak),
         }
+    }
+}
+
+/// A file of results, so that it can be told from that of another run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileReport {
+    /// Its size.
+    pub bytes: u64,
+    /// Its SHA-256 in hexadecimal digits.
+    pub sha256: String,
+}
+
+impl FileReport {
+    /// Size and sum of a file.
+    pub(crate) fn of(path: &Path) -> Result<Self, CaseError> {
+        let io = |source| CaseError::Io { path: path.into(), action: "read", source };
+        let mut reader = BufReader::with_capacity(1 << 18, File::open(path).map_err(io)?);
+        let (mut bytes, mut sum) = (0, Sha256::new());
+        loop {
+            let part = reader.fill_buf().map_err(io)?;
+            if part.is_empty() {
+                break;
+            }
+            sum.update(part);
+            let n = part.len();
+            bytes += n as u64;
+            reader.consume(n);
+        }
+        let sha256 = sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Self { bytes, sha256 })
     }
 }
 

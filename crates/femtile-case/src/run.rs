@@ -5,14 +5,16 @@ use std::time::Instant;
 
 use femtile_device::{Cpu, Cuda};
 use femtile_fem::{BoundaryCondition, Coefficient, FemError, Form, assemble, functionals};
-use femtile_mesh::check::{BoundaryFacets, CheckConfig, CheckReport, boundary_facets, check};
+use femtile_mesh::check::{
+    BoundaryFacets, CheckConfig, CheckReport, boundary_facets, check, check_interruptible,
+};
 use femtile_mesh::{Mesh, refine};
 
 use crate::boundary::conditions;
 use crate::coefficient::{coefficient, of_component, scalar};
-use crate::device::{Choice, Chosen, Request, is_out_of_memory};
+use crate::device::{Choice, Chosen, Request};
 use crate::file::EquationKind;
-use crate::finish::{Finished, warning_of_imbalance, write_report};
+use crate::finish::{Finished, warning_of_imbalance};
 use crate::functional::{self, Kind, Ready, evaluate, prepare};
 use crate::high_order::{self, check_cells};
 use crate::mesh_source::{check_config, mesh_of, placed};
@@ -33,7 +35,7 @@ pub fn run(case: &Case, progress: &mut dyn Progress) -> Result<Report, CaseError
 
 /// Carries out a case on a GPU that is open already, whatever the case says of its device.
 ///
-/// Where the case says `auto` and the GPU has not the memory, the CPU solves it and a warning says so.
+/// Where the case says `auto` and the GPU fails or has not the memory, the CPU solves it and a warning says so.
 ///
 /// # Errors
 /// As [`run`].
@@ -56,7 +58,7 @@ fn run_in_pool(
     opened: Option<Cuda>,
     progress: &mut dyn Progress,
 ) -> Result<Report, CaseError> {
-    let mut clock = Clock { progress, begun: Instant::now() };
+    let mut clock = Clock::new(progress);
     if case.file.equation.kind == EquationKind::Diffusion {
         return diffusion::run(cpu, case, request, opened, &mut clock);
     }
@@ -68,7 +70,7 @@ fn run_in_pool(
     }
     let mut warnings = checked.warnings.clone();
 
-    clock.begin(Stage::Space);
+    clock.begin(Stage::Space)?;
     let zeros = vec![0.0; mesh.n_nodes()];
     let value_at = |point| functionals::value_at(&mesh, &zeros, point);
     let problem = Prepared::new(case, &mesh, &mut warnings, &value_at)?;
@@ -78,7 +80,7 @@ fn run_in_pool(
     let mut stage = Solving { case, mesh: &mesh, checked: &checked, problem: &problem, warnings, timings };
     if let Chosen::Cuda(cuda) = device {
         match stage.solve_on(&request.with_overflow(&cuda), &reason, &mut clock) {
-            Err(error) if request == Request::Auto && is_out_of_memory(&error) => {
+            Err(error) if request == Request::Auto && error.is_device_trouble() => {
                 reason = error.to_string();
                 stage.warnings.push(format!("solved on the CPU: {reason}"));
             }
@@ -110,13 +112,34 @@ pub(crate) fn choose(
 pub(crate) struct Clock<'a> {
     pub progress: &'a mut dyn Progress,
     begun: Instant,
+    stage: Stage,
+    /// Whether the user had asked for a stop when results began to be written, which then are those of that moment.
+    stopped: bool,
 }
 
-impl Clock<'_> {
-    /// Starts the clock of a stage, and tells of it.
-    pub fn begin(&mut self, stage: Stage) {
-        self.begun = Instant::now();
+impl<'a> Clock<'a> {
+    fn new(progress: &'a mut dyn Progress) -> Self {
+        Self { progress, begun: Instant::now(), stage: Stage::Read, stopped: false }
+    }
+
+    /// Starts the clock of a stage, and tells of it; the user may have asked for a stop in the one before.
+    pub fn begin(&mut self, stage: Stage) -> Result<(), CaseError> {
+        match stage {
+            // A solve that was stopped leaves something to write.
+            Stage::Write => self.stopped = self.progress.is_interrupted(),
+            _ => self.go_on()?,
+        }
+        (self.begun, self.stage) = (Instant::now(), stage);
         self.progress.begin(stage);
+        Ok(())
+    }
+
+    /// Fails where the user asks for a stop of what is being done.
+    pub fn go_on(&self) -> Result<(), CaseError> {
+        match self.progress.is_interrupted() && !self.stopped {
+            true => Err(CaseError::Interrupted { stage: self.stage }),
+            false => Ok(()),
+        }
     }
 
     /// Does work that says which fraction of the stage is done, from any thread.
@@ -127,6 +150,12 @@ impl Clock<'_> {
                 progress.fraction(fraction);
             }
         })
+    }
+
+    /// Does work that asks now and then, from any thread, whether to end.
+    pub fn interruptible<R>(&mut self, work: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> R) -> R {
+        let shared = Mutex::new(&mut *self.progress);
+        work(&|| shared.try_lock().is_ok_and(|progress| progress.is_interrupted()))
     }
 
     /// Seconds since the stage began.
@@ -153,13 +182,13 @@ impl Solving<'_> {
         let (case, mesh) = (self.case, self.mesh);
         let form = self.problem.form(mesh, 0);
         let mut timings = self.timings.clone();
-        clock.begin(Stage::Assemble);
+        clock.begin(Stage::Assemble)?;
         let mut system = clock.with_fractions(|progress| assemble::<f64, D>(device, &form, progress))?;
         timings.assemble = clock.seconds();
         let mut warnings = self.warnings.clone();
         warnings.extend(warning_of_imbalance(system.imbalance));
 
-        clock.begin(Stage::Setup);
+        clock.begin(Stage::Setup)?;
         let solver = &case.file.solver;
         let made = preconditioner(device, solver, &mut system.matrix)?;
         let (preconditioner, levels) =
@@ -168,7 +197,7 @@ impl Solving<'_> {
         let (w, outcome) = solve(solver, a, m, b, clock, &mut timings)?;
         let solution = system.solution(mesh, &w)?;
 
-        clock.begin(Stage::Write);
+        clock.begin(Stage::Write)?;
         let value = |kind: &Kind, _| functional::value(kind, &form, &solution);
         let finished = Finished {
             mesh: MeshReport::new(mesh, self.checked),
@@ -181,10 +210,7 @@ impl Solving<'_> {
             citations: Vec::new(),
         };
         let report = finished.report(case, device, reason);
-        if case.file.output.vtu {
-            output::write_solution(case, mesh, solution)?;
-        }
-        write_report(case, report, clock)
+        output::write_results(case, report, clock, |path| output::write_solution(path, mesh, solution))
     }
 }
 
@@ -194,14 +220,18 @@ fn checked_mesh(
     clock: &mut Clock<'_>,
     timings: &mut Timings,
 ) -> Result<(Mesh, CheckReport), CaseError> {
-    clock.begin(Stage::Read);
+    clock.begin(Stage::Read)?;
     let mut mesh = mesh_of(case, has_gpu)?;
     timings.read = clock.seconds();
-    clock.begin(Stage::Check);
+    clock.begin(Stage::Check)?;
     let config = check_config(case);
-    let mut report = check(&mut mesh, &config).map_err(|error| placed(case, error))?;
+    let found = clock.interruptible(|stop| check_interruptible(&mut mesh, &config, Some(stop)));
+    clock.go_on()?;
+    let mut report = found.map_err(|error| placed(case, error))?;
     for _ in 0..case.file.mesh.refine {
-        mesh = refine::uniform(&mesh)?;
+        let finer = clock.interruptible(|stop| refine::uniform_interruptible(&mesh, Some(stop)));
+        clock.go_on()?;
+        mesh = finer?;
     }
     if case.file.mesh.refine > 0 {
         let CheckReport { n_orphans, ref warnings, .. } = report;

@@ -125,7 +125,7 @@ pub(crate) fn solve<D: SolveDevice>(
 ) -> Result<(Buffer<f64, D>, CgOutcome), CaseError> {
     let mut x = Buffer::zeros(b.device(), b.len())?;
     timings.setup = clock.seconds();
-    clock.begin(Stage::Solve);
+    clock.begin(Stage::Solve)?;
     let mut watch = Watch { progress: &mut *clock.progress, tolerance: solver.tolerance };
     let outcome = D::iterate(solver, System { x: &mut x, a, m, b, monitor: &mut watch })?;
     timings.solve = clock.seconds();

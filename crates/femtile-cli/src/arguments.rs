@@ -9,10 +9,12 @@ use femtile_bench::problems::bake_off::{Method, Shape};
 /// Finite-element solves that keep their data in small tiles of fast memory.
 #[derive(Debug, Parser)]
 #[command(
+    name = "femtile",
     version,
     about,
     after_help = "Exit codes: 0 converged, 1 not converged, or systems that cannot be solved \
-    (results are written), 2 bad input, 3 device trouble, 130 interrupted (results are written)."
+    (results are written), 2 bad input, or output that cannot be written, 3 device trouble, 130 interrupted (a solve \
+    writes what it has reached)."
 )]
 pub struct Arguments {
     #[command(subcommand)]
@@ -23,6 +25,11 @@ pub struct Arguments {
 pub enum Command {
     /// Solve the problem of a case file and write the solution, a report and a plot.
     Solve(SolveOptions),
+    /// Check that the files in a folder of results are those of one run; exit code 1 when not.
+    Verify {
+        /// The folder that `femtile solve` has written to.
+        folder: PathBuf,
+    },
     /// Solve batches of tridiagonal systems held in NumPy files.
     Tridiagonal(TridiagonalOptions),
     /// Time products with a sparse matrix in the formats that suit it.

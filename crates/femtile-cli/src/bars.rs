@@ -1,12 +1,13 @@
 //! Progress on a terminal: a bar for every stage that takes longer than a second.
 
 use std::io::IsTerminal;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use femtile::case::{Progress, Stage};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::interrupt::Interrupt;
 
 /// Work shorter than this shows nothing.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -17,7 +18,7 @@ const STEPS: u64 = 1000;
 /// Shows how work goes on, also while it says nothing, and hears Ctrl-C.
 pub struct Bars {
     shown: Option<Arc<Mutex<Shown>>>,
-    interrupted: Arc<AtomicBool>,
+    interrupt: Interrupt,
     first_residual: f64,
 }
 
@@ -33,9 +34,9 @@ struct Shown {
 
 impl Bars {
     /// Bars on standard error if that is a terminal and `quiet` is not asked for.
-    pub fn new(quiet: bool, interrupted: Arc<AtomicBool>) -> Self {
+    pub fn new(quiet: bool, interrupt: Interrupt) -> Self {
         let shown = (!quiet && std::io::stderr().is_terminal()).then(draw_in_the_background);
-        Self { shown, interrupted, first_residual: 1.0 }
+        Self { shown, interrupt, first_residual: 1.0 }
     }
 
     /// Shows `label` from now on, once it has taken longer than a second.
@@ -114,6 +115,7 @@ impl Shown {
 
 impl Progress for Bars {
     fn begin(&mut self, stage: Stage) {
+        self.interrupt.begin(stage);
         self.label(stage.label());
     }
 
@@ -141,6 +143,6 @@ impl Progress for Bars {
     }
 
     fn is_interrupted(&self) -> bool {
-        self.interrupted.load(Ordering::Relaxed)
+        self.interrupt.is_raised()
     }
 }

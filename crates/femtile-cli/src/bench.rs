@@ -8,7 +8,7 @@ use femtile_bench::{Options, Record};
 
 use crate::arguments::BenchOptions;
 use crate::failure::Failure;
-use crate::print;
+use crate::output::{check_target, is_stdout, print, print_data, to_json};
 
 /// `femtile bench`.
 pub fn run(options: &BenchOptions) -> Result<ExitCode, Failure> {
@@ -16,6 +16,7 @@ pub fn run(options: &BenchOptions) -> Result<ExitCode, Failure> {
         let lines = femtile_bench::list().into_iter().map(|b| format!("{:<18} {}\n", b.name, b.summary));
         return print(&lines.collect::<String>());
     };
+    options.json.as_deref().map_or(Ok(()), |path| check_target("--json", path))?;
     let chosen = Options {
         threads: options.threads,
         nodes: options.nodes,
@@ -34,9 +35,9 @@ pub fn run(options: &BenchOptions) -> Result<ExitCode, Failure> {
         commit: commit(),
     };
     let records = femtile_bench::run(name, &chosen).map_err(|e| Failure::message(e.to_string()))?;
-    let json = serde_json::to_string_pretty(&records).map_err(|e| Failure::message(e.to_string()))?;
+    let json = to_json(&records)?;
     match &options.json {
-        Some(path) if path.as_os_str() == "-" => print(&format!("{json}\n")),
+        Some(path) if is_stdout(path) => print_data(&format!("{json}\n")),
         Some(path) => {
             femtile::mesh::io::write_atomically(path, |out| writeln!(out, "{json}"))?;
             print(&table(&records))

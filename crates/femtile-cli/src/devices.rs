@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::DevicesOptions;
 use crate::failure::Failure;
-use crate::print;
+use crate::output::{print, print_data};
 
 /// Bytes of each vector that the bandwidth is measured with: longer than common last-level caches.
 const VECTOR_BYTES: usize = 64 << 20;
@@ -24,7 +24,7 @@ pub fn run(options: &DevicesOptions) -> Result<ExitCode, Failure> {
     if options.json {
         let mut all = vec![processor.json()];
         all.extend(gpus.iter().flatten().map(Gpu::json));
-        return print(&format!("{:#}\n", Value::from(all)));
+        return print_data(&format!("{:#}\n", Value::from(all)));
     }
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(["device", "what", "value"]);

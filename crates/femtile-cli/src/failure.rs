@@ -12,11 +12,14 @@ use femtile_bench::BenchError;
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, NamedSource, Report};
 
 use crate::arrays::ArrayError;
+use crate::output::{escape, say};
 
 /// Exit code of bad input.
 pub const BAD_INPUT: u8 = 2;
 /// Exit code of device trouble.
 pub const DEVICE: u8 = 3;
+/// Exit code of a run that the user stopped.
+pub const INTERRUPTED: u8 = 130;
 
 /// Why the program ends without a result.
 pub struct Failure {
@@ -27,7 +30,7 @@ pub struct Failure {
 impl Failure {
     /// A failure that a message alone describes.
     pub fn message(message: impl Into<String>) -> Self {
-        Self { report: Report::new(MietteDiagnostic::new(message)), code: BAD_INPUT }
+        Self { report: Report::new(diagnostic(&message.into())), code: BAD_INPUT }
     }
 
     /// Prints what went wrong and gives the exit code.
@@ -42,22 +45,32 @@ impl Failure {
         if handler.render_report(&mut text, self.report.as_ref()).is_err() {
             text = self.report.to_string();
         }
-        eprintln!("{}", text.trim_end());
+        say(&format!("{}\n", text.trim_end()));
         ExitCode::from(self.code)
     }
 }
 
+/// A message whose control characters no terminal obeys.
+fn diagnostic(message: &str) -> MietteDiagnostic {
+    MietteDiagnostic::new(escape(message))
+}
+
 impl From<CaseError> for Failure {
     fn from(error: CaseError) -> Self {
-        let code = if error.is_device_trouble() { DEVICE } else { BAD_INPUT };
+        let code = match &error {
+            CaseError::Interrupted { .. } => INTERRUPTED,
+            error if error.is_device_trouble() => DEVICE,
+            _ => BAD_INPUT,
+        };
         let report = match error {
             CaseError::Input { path, text, key, span: Some(span), message } => {
                 let label = LabeledSpan::new_with_span(None, span);
                 let key = key.map(|key| format!("{key}: ")).unwrap_or_default();
-                let diagnostic = MietteDiagnostic::new(format!("{key}{message}")).with_label(label);
-                Report::new(diagnostic).with_source_code(NamedSource::new(path.display().to_string(), text))
+                let diagnostic = diagnostic(&format!("{key}{message}")).with_label(label);
+                let path = escape(&path.to_string_lossy()).into_owned();
+                Report::new(diagnostic).with_source_code(NamedSource::new(path, escape(&text).into_owned()))
             }
-            other => Report::new(MietteDiagnostic::new(other.to_string())),
+            other => Report::new(diagnostic(&other.to_string())),
         };
         Self { report, code }
     }

@@ -6,25 +6,37 @@ mod bars;
 mod bench;
 mod devices;
 mod failure;
+mod interrupt;
 mod mesh;
 mod output;
 mod reproduce;
 mod solve;
 mod spmv;
 mod tridiagonal;
+mod verify;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
+use femtile::device::cpu::default_threads;
 
 use arguments::{Arguments, CacheCommand, Command};
 use failure::Failure;
+use output::print;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let done = match arguments.command {
+    match run(Arguments::parse()) {
+        Ok(code) => code,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    // Threads start with whatever uses them first: their number is settled before.
+    default_threads()?;
+    match arguments.command {
         Command::Solve(options) => solve::run(&options),
+        Command::Verify { folder } => verify::run(&folder),
         Command::Tridiagonal(options) => tridiagonal::run(&options),
         Command::Spmv(options) => spmv::run(&options),
         Command::Tune(options) => spmv::tune(&options),
@@ -40,10 +52,6 @@ fn main() -> ExitCode {
             print(&String::from_utf8_lossy(&script))
         }
         Command::Man => manual().and_then(|page| print(&page)),
-    };
-    match done {
-        Ok(code) => code,
-        Err(failure) => failure.report(),
     }
 }
 
@@ -70,12 +78,4 @@ fn manual() -> Result<String, Failure> {
         }
     }
     Ok(String::from_utf8_lossy(&pages).into_owned())
-}
-
-/// Writes text to standard output; a reader that has gone away is no error.
-fn print(text: &str) -> Result<ExitCode, Failure> {
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(ExitCode::SUCCESS),
-    }
 }

@@ -8,7 +8,7 @@ use femtile::mesh::{Mesh, io};
 
 use crate::arguments::MeshCommand;
 use crate::failure::Failure;
-use crate::print;
+use crate::output::print;
 
 /// `femtile mesh …`.
 pub fn run(command: &MeshCommand) -> Result<ExitCode, Failure> {

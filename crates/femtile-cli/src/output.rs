@@ -1,15 +1,69 @@
-//! Where reports go: to a person, and as JSON to a file or to standard output.
+//! What the program says, and where reports go: to a person, and as JSON to a file or to standard output.
 
+use std::borrow::Cow;
+use std::io::{ErrorKind, Write, stderr, stdout};
 use std::path::Path;
+use std::process::ExitCode;
 
 use femtile::mesh::io::write_atomically;
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::print;
 
-/// Refuses a file whose folder is missing, before anything is computed.
-pub fn check_folder(option: &str, file: &Path) -> Result<(), Failure> {
+/// Writes text to standard output; a reader that has gone away is no error.
+pub fn print(text: &str) -> Result<ExitCode, Failure> {
+    match write(&mut stdout().lock(), &escape(text)) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(cannot_print(&error)),
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Writes what another program reads to standard output, where it must arrive.
+pub fn print_data(text: &str) -> Result<ExitCode, Failure> {
+    write(&mut stdout().lock(), text).map_err(|error| cannot_print(&error))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes text to standard error, as far as it can be written: there is nowhere else to tell of it.
+pub fn say(text: &str) {
+    let _ = write(&mut stderr().lock(), text);
+}
+
+fn write(out: &mut dyn Write, text: &str) -> std::io::Result<()> {
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+fn cannot_print(error: &std::io::Error) -> Failure {
+    Failure::message(format!("cannot write to standard output: {error}"))
+}
+
+/// Makes control characters visible, which names in files may have and terminals obey, and keeps the number of bytes.
+pub fn escape(text: &str) -> Cow<'_, str> {
+    let is_hidden = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.contains(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let shown = |c: char| if is_hidden(c) { "?".repeat(c.len_utf8()) } else { c.into() };
+    Cow::Owned(text.chars().map(shown).collect())
+}
+
+/// Whether a file is asked for by `-`, which is standard output.
+pub fn is_stdout(file: &Path) -> bool {
+    file.as_os_str() == "-"
+}
+
+/// Refuses a file whose folder is missing or whose name is that of a folder, before anything is computed.
+pub fn check_target(option: &str, file: &Path) -> Result<(), Failure> {
+    if is_stdout(file) {
+        return Ok(());
+    }
+    if file.is_dir() {
+        return Err(Failure::message(format!(
+            "{option}: {} is a folder; add the name of a file",
+            file.display()
+        )));
+    }
     match file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         Some(folder) if !folder.is_dir() => {
             Err(Failure::message(format!("{option}: there is no folder {}; make it first", folder.display())))
@@ -18,19 +72,36 @@ pub fn check_folder(option: &str, file: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Writes a report as JSON where `--json` says, and its text to standard output unless JSON goes there.
-pub fn tell(json: Option<&Path>, quiet: bool, report: &impl Serialize, text: &str) -> Result<(), Failure> {
-    let content = serde_json::to_string_pretty(report).map_err(|e| Failure::message(e.to_string()))?;
-    let to_stdout = json.is_some_and(|path| path.as_os_str() == "-");
+/// Writes JSON where `--json` says, and text to standard output unless JSON goes there.
+pub fn tell(json: Option<&Path>, quiet: bool, content: &str, text: &str) -> Result<(), Failure> {
+    let to_stdout = json.is_some_and(is_stdout);
     if to_stdout {
-        print(&format!("{content}\n"))?;
+        print_data(&format!("{content}\n"))?;
     } else if let Some(path) = json {
         write_atomically(path, |out| writeln!(out, "{content}"))?;
     }
     if to_stdout && !quiet {
-        eprint!("{text}");
+        say(&escape(text));
     } else if !quiet {
         print(text)?;
     }
     Ok(())
+}
+
+/// A report as JSON.
+pub fn to_json(report: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string_pretty(report).map_err(|e| Failure::message(e.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_shown_and_places_in_the_text_stay() {
+        let text = "a\u{1b}[31mb\u{7}\r\n\tc\u{9b}é";
+        assert_eq!(escape(text), "a?[31mb??\n\tc??é");
+        assert_eq!(escape(text).len(), text.len());
+        assert!(matches!(escape("plain\n"), Cow::Borrowed(_)));
+    }
 }

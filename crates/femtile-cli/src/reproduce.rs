@@ -7,7 +7,7 @@ use femtile_bench::reproduce::{Cell, Figure, Item, Paper, Quantity, Session, Set
 
 use crate::arguments::ReproduceOptions;
 use crate::failure::Failure;
-use crate::print;
+use crate::output::{is_stdout, print, print_data, to_json};
 
 /// `femtile reproduce`.
 pub fn run(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
@@ -39,15 +39,15 @@ pub fn run(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
         if let Some(folder) = &options.output {
             write(folder, &figure)?;
         }
-        if options.json.as_ref().is_none_or(|path| path.as_os_str() != "-") {
+        if options.json.as_ref().is_none_or(|path| !is_stdout(path)) {
             print(&text(&figure))?;
         }
         figures.push(figure);
     }
     let Some(path) = &options.json else { return Ok(ExitCode::SUCCESS) };
     let json = json(&figures)?;
-    if path.as_os_str() == "-" {
-        return print(&json);
+    if is_stdout(path) {
+        return print_data(&json);
     }
     write_atomically(path, |out| out.write_all(json.as_bytes()))?;
     Ok(ExitCode::SUCCESS)
@@ -85,8 +85,7 @@ fn chosen(key: &str, item: Option<&str>) -> Result<Vec<Item>, Failure> {
 }
 
 fn json(figures: &[Figure]) -> Result<String, Failure> {
-    let text = serde_json::to_string_pretty(figures).map_err(|e| Failure::message(e.to_string()))?;
-    Ok(text + "\n")
+    Ok(to_json(&figures)? + "\n")
 }
 
 /// The three files of a figure.

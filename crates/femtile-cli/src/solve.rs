@@ -1,40 +1,23 @@
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use femtile::case::{self, Case, LevelReport, Report};
 use femtile::linalg::krylov::Stop;
 
 use crate::arguments::SolveOptions;
 use crate::bars::Bars;
-use crate::failure::Failure;
-use crate::print;
-
-/// Exit code of a solve that the user stopped.
-const INTERRUPTED: u8 = 130;
+use crate::failure::{Failure, INTERRUPTED};
+use crate::interrupt::Interrupt;
+use crate::output::{check_target, tell};
 
 /// `femtile solve`.
 pub fn run(options: &SolveOptions) -> Result<ExitCode, Failure> {
     let mut case = Case::load(&options.case)?;
     override_with(&mut case, options)?;
-    let mut bars = Bars::new(options.quiet, listen()?);
+    let mut bars = Bars::new(options.quiet, Interrupt::listen()?);
     let outcome = case::run(&case, &mut bars);
     drop(bars);
     let report = outcome?;
-    let to_stdout = options.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
-    if to_stdout {
-        print(&format!("{}\n", report.to_json()))?;
-    } else if let Some(path) = &options.json {
-        case::write_report(path, &report)?;
-    }
-    if !options.quiet {
-        let text = summary(&case, &report);
-        if to_stdout {
-            eprint!("{text}");
-        } else {
-            print(&text)?;
-        }
-    }
+    tell(options.json.as_deref(), options.quiet, &report.to_json(), &summary(&case, &report))?;
     Ok(match report.solve.stop {
         Stop::Converged => ExitCode::SUCCESS,
         Stop::Interrupted => ExitCode::from(INTERRUPTED),
@@ -62,26 +45,7 @@ fn override_with(case: &mut Case, options: &SolveOptions) -> Result<(), Failure>
         }
         file.solver.tolerance = tolerance;
     }
-    let folder = options.json.as_ref().and_then(|path| path.parent()).filter(|f| !f.as_os_str().is_empty());
-    match folder {
-        Some(folder) if !folder.is_dir() => {
-            Err(Failure::message(format!("--json: there is no folder {}; make it first", folder.display())))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// A flag that the first Ctrl-C raises; the second ends the program at once.
-fn listen() -> Result<Arc<AtomicBool>, Failure> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let raised = flag.clone();
-    let handler = move || {
-        if raised.swap(true, Ordering::Relaxed) {
-            std::process::exit(i32::from(INTERRUPTED));
-        }
-    };
-    ctrlc::set_handler(handler).map_err(|e| Failure::message(format!("cannot listen to Ctrl-C: {e}")))?;
-    Ok(flag)
+    options.json.as_deref().map_or(Ok(()), |path| check_target("--json", path))
 }
 
 /// Rows of each level, patches where there are any, and what the matrices of all cost together.
@@ -137,6 +101,8 @@ fn summary(case: &Case, report: &Report) -> String {
     for warning in &report.warnings {
         text += &format!("warning   {warning}\n");
     }
-    text += &format!("results   {}\n", case.file.output.directory.display());
+    if !report.files.is_empty() {
+        text += &format!("results   {}\n", case.file.output.directory.display());
+    }
     text
 }

@@ -4,6 +4,7 @@ mod check;
 mod functional;
 mod problem;
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -13,11 +14,12 @@ use femtile_mesh::io::vti;
 use femtile_time::TimeError;
 use femtile_time::adi::{Adi, AdiKernels, AdiOutcome, AdiStop, Grid, StepMonitor};
 
-use crate::device::{Choice, Chosen, Request, is_out_of_memory};
+use crate::device::{Choice, Chosen, Request};
 use crate::file::{Generator, Precision};
+use crate::output::write_results;
 use crate::report::{MemoryReport, MeshReport, SpaceReport};
 use crate::run::Clock;
-use crate::{Case, CaseError, Progress, Report, SolveReport, Stage, TimeReport, Timings, memory, output};
+use crate::{Case, CaseError, Progress, Report, SolveReport, Stage, TimeReport, Timings, memory};
 use problem::Prepared;
 
 pub(crate) use check::check;
@@ -30,7 +32,7 @@ pub(crate) fn run(
     opened: Option<Cuda>,
     clock: &mut Clock<'_>,
 ) -> Result<Report, CaseError> {
-    clock.begin(Stage::Space);
+    clock.begin(Stage::Space)?;
     if let Some(n_nodes) = case.file.mesh.generate.as_ref().and_then(Generator::n_grid_nodes) {
         memory::check_grid(case, n_nodes, opened.is_some())?;
     }
@@ -39,7 +41,7 @@ pub(crate) fn run(
     let mut warnings = Vec::new();
     if let Chosen::Cuda(cuda) = device {
         match in_precision(&cuda, case, &prepared, clock) {
-            Err(error) if request == Request::Auto && is_out_of_memory(&error) => {
+            Err(error) if request == Request::Auto && error.is_device_trouble() => {
                 reason = error.to_string();
                 warnings.push(format!("solved on the CPU: {reason}"));
             }
@@ -81,13 +83,13 @@ fn advance<T: Scalar, D: AdiKernels<T>>(
     clock: &mut Clock<'_>,
 ) -> Result<Done, CaseError> {
     let mut timings = Timings { space: clock.seconds(), ..Timings::default() };
-    clock.begin(Stage::Setup);
+    clock.begin(Stage::Setup)?;
     let placed = |error: TimeError| check::placed(case, error);
     let mut adi = Adi::<T, D>::new(device, &prepared.problem, prepared.config.clone()).map_err(placed)?;
     let mut u = adi.initial_values(&prepared.initial)?;
     timings.setup = clock.seconds();
 
-    clock.begin(Stage::Solve);
+    clock.begin(Stage::Solve)?;
     let limit = case.file.solver.time_limit_s.map(Duration::from_secs_f64);
     let mut watch =
         Watch { progress: &mut *clock.progress, steps: prepared.config.steps, begun: Instant::now(), limit };
@@ -128,14 +130,14 @@ fn finish(
     mut warnings: Vec<String>,
     clock: &mut Clock<'_>,
 ) -> Result<Report, CaseError> {
-    clock.begin(Stage::Write);
+    clock.begin(Stage::Write)?;
     let Done { u, outcome, device, kernel_launches, timings } = done;
     let AdiOutcome { stop, steps, time } = outcome;
     if stop != AdiStop::Finished {
         warnings.push(format!("the run {stop} (time {time} after {steps} steps)"));
     }
     let grid = &prepared.grid;
-    let mut report = Report {
+    let report = Report {
         mesh: mesh_report(grid),
         space: SpaceReport { n_dofs: grid.n_nodes(), degree: None, components: 1 },
         solve: SolveReport {
@@ -149,6 +151,7 @@ fn finish(
             levels: Vec::new(),
         },
         time: Some(time_report(prepared, &outcome, timings.solve)),
+        files: BTreeMap::new(),
         functionals: functional::evaluate(&prepared.functionals, grid, &u, time)?,
         timings_s: timings,
         memory_bytes: MemoryReport::of_device(None),
@@ -159,14 +162,10 @@ fn finish(
         citations: citations(prepared),
         version: env!("CARGO_PKG_VERSION").into(),
     };
-    if case.file.output.vtu {
+    write_results(case, report, clock, |path| {
         let image = vti::Image { nodes: grid.nodes(), origin: grid.lower(), spacing: grid.spacing() };
-        vti::write(&case.file.output.directory.join("solution.vti"), &image, "u", &u)?;
-    }
-    report.timings_s.write = clock.seconds();
-    report.memory_bytes.peak = memory::peak_bytes();
-    output::write_report(&case.file.output.directory.join("report.json"), &report)?;
-    Ok(report)
+        Ok(vti::write(path, &image, "u", &u)?)
+    })
 }
 
 fn mesh_report(grid: &Grid) -> MeshReport {

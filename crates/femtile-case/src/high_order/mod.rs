@@ -17,10 +17,11 @@ use femtile_fem::tensor::{TensorProblem, functionals};
 use femtile_mesh::check::CheckReport;
 use femtile_mesh::{CellKind, Mesh};
 
-use crate::device::{Choice, Chosen, Request, is_out_of_memory};
+use crate::device::{Choice, Chosen, Request};
 use crate::file::PreconditionerName;
-use crate::finish::{Finished, warning_of_imbalance, write_report};
+use crate::finish::{Finished, warning_of_imbalance};
 use crate::functional::{Kind, evaluate};
+use crate::output::write_results;
 use crate::report::{MeshReport, SpaceReport};
 use crate::run::{Clock, Prepared};
 use crate::solve::solve;
@@ -44,7 +45,7 @@ pub(crate) fn run(
     clock: &mut Clock<'_>,
     mut timings: Timings,
 ) -> Result<Report, CaseError> {
-    clock.begin(Stage::Space);
+    clock.begin(Stage::Space)?;
     let mut warnings = checked.warnings.clone();
     let degree = case.file.space.degree as usize;
     let space = TensorSpace::new(mesh, degree)?;
@@ -67,7 +68,7 @@ pub(crate) fn run(
     let mut solving = Solving { cpu, case, checked, prepared, problems, boxes, warnings, timings };
     if let Chosen::Cuda(cuda) = device {
         match solving.solve_on(&request.with_overflow(&cuda), &reason, clock) {
-            Err(error) if request == Request::Auto && is_out_of_memory(&error) => {
+            Err(error) if request == Request::Auto && error.is_device_trouble() => {
                 reason = error.to_string();
                 solving.warnings.push(format!("solved on the CPU: {reason}"));
             }
@@ -109,7 +110,7 @@ impl Solving<'_> {
         let (w, outcome) = solve(&case.file.solver, a, m, right.values(), clock, &mut timings)?;
         let solutions = right.solutions(&w)?;
 
-        clock.begin(Stage::Write);
+        clock.begin(Stage::Write)?;
         let value = |kind: &Kind, component: usize| {
             functional::value(kind, space, self.problems[component].form(), &solutions[component])
         };
@@ -131,9 +132,6 @@ impl Solving<'_> {
             citations,
         };
         let report = finished.report(case, device, reason);
-        if case.file.output.vtu {
-            output::write_solution(case, space, &solutions)?;
-        }
-        write_report(case, report, clock)
+        write_results(case, report, clock, |path| output::write_solution(path, space, &solutions))
     }
 }

@@ -211,7 +211,7 @@ pub(super) fn hold<'a, D: OperatorDevice>(
     clock: &mut Clock<'_>,
     timings: &mut Timings,
 ) -> Result<Held<'a, D>, CaseError> {
-    clock.begin(Stage::Assemble);
+    clock.begin(Stage::Assemble)?;
     match is_assembled(case) {
         true => assembled(device, case, &problems[0], clock, timings),
         false => matrix_free((cpu, device), case, (problems, boxes), clock, timings),
@@ -232,7 +232,7 @@ fn assembled<'a, D: OperatorDevice>(
     let (mut matrix, system) =
         clock.with_fractions(|progress| assemble(device, problem, &cells, progress))?;
     timings.assemble = clock.seconds();
-    clock.begin(Stage::Setup);
+    clock.begin(Stage::Setup)?;
     let made = solve::preconditioner(device, &case.file.solver, &mut matrix)?;
     let (preconditioner, levels) = without_constants(device, made, system.rhs.len(), system.is_pure_neumann)?;
     let right = RightSide::new(device, vec![system])?;
@@ -263,7 +263,7 @@ fn matrix_free<'a, D: OperatorDevice>(
     let systems = problems.iter().map(lifted).collect::<Result<Vec<_>, _>>()?;
     let right = RightSide::new(device, systems)?;
     timings.assemble = clock.seconds();
-    clock.begin(Stage::Setup);
+    clock.begin(Stage::Setup)?;
     let (n, mut warnings) = (right.values().len(), Vec::new());
     let is_pure_neumann = right.is_pure_neumann();
     let of_all = |one: Preconditioning<D>| -> Result<Preconditioning<D>, LinalgError> {

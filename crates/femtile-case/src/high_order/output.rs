@@ -1,17 +1,19 @@
 //! The solution as a file.
 
+use std::path::Path;
+
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::{EvenPoints, at_even_points};
 use femtile_mesh::Field;
 use femtile_mesh::io::vtu::{LagrangeCells, WriteOptions, write_lagrange};
 
 use super::right_side::interleaved;
-use crate::{Case, CaseError, output};
+use crate::CaseError;
 
-/// Writes `solution.vtu`: cells of the degree of the solution or of the order of the mesh, whichever is higher, with its
+/// Writes cells of the degree of the solution or of the order of the mesh, whichever is higher, with its
 /// values at their points, those of all components as one field.
 pub(super) fn write_solution(
-    case: &Case,
+    path: &Path,
     space: &TensorSpace<'_>,
     components: &[Vec<f64>],
 ) -> Result<(), CaseError> {
@@ -29,6 +31,6 @@ pub(super) fn write_solution(
     }
     let cells = LagrangeCells { kind: mesh.kind, order, points, cells };
     let u = Field { n_components: components.len(), values: interleaved(values) };
-    write_lagrange(&output::solution_path(case), &cells, &[("u", &u)], &cell_data, WriteOptions::default())?;
+    write_lagrange(path, &cells, &[("u", &u)], &cell_data, WriteOptions::default())?;
     Ok(())
 }

@@ -13,8 +13,7 @@ use femtile_bench::spmv::{Compared, SurveyConfig, Tuned, ask_peers, histogram_sv
 
 use crate::arguments::{ProductOptions, SpmvOptions, TuneOptions};
 use crate::failure::Failure;
-use crate::output::{check_folder, tell};
-use crate::print;
+use crate::output::{check_target, print, tell, to_json};
 use device::Device;
 use input::Input;
 use report::{DeviceReport, Report};
@@ -22,7 +21,7 @@ use report::{DeviceReport, Report};
 /// `femtile spmv`.
 pub fn run(options: &SpmvOptions) -> Result<ExitCode, Failure> {
     if let Some(path) = &options.histogram {
-        check_folder("--histogram", path)?;
+        check_target("--histogram", path)?;
     }
     let mut task = Task::new(options.file.as_deref(), &options.products)?;
     if let Some(path) = &options.histogram {
@@ -82,7 +81,7 @@ struct Task {
 
 impl Task {
     fn new(file: Option<&Path>, options: &ProductOptions) -> Result<Self, Failure> {
-        options.json.as_deref().map_or(Ok(()), |path| check_folder("--json", path))?;
+        options.json.as_deref().map_or(Ok(()), |path| check_target("--json", path))?;
         // Its absence shows before anything is read.
         let (devices, no_gpu) = device::open(options)?;
         let input = Input::read(file, options)?;
@@ -130,7 +129,8 @@ impl Task {
     }
 
     fn tell(&self, options: &ProductOptions) -> Result<ExitCode, Failure> {
-        tell(options.json.as_deref(), options.quiet, &self.report, &self.report.summary())?;
+        let json = to_json(&self.report)?;
+        tell(options.json.as_deref(), options.quiet, &json, &self.report.summary())?;
         Ok(ExitCode::SUCCESS)
     }
 }

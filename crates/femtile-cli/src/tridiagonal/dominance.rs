@@ -11,7 +11,7 @@ use super::batch::{Batch, tuple};
 use crate::arguments::TridiagonalOptions;
 use crate::arrays::Array;
 use crate::failure::Failure;
-use crate::output::tell;
+use crate::output::{tell, to_json};
 
 /// Reports how dominant the diagonals are; exit code 1 where rows are not.
 pub fn run<T: Scalar>(
@@ -41,6 +41,6 @@ pub fn run<T: Scalar>(
     for warning in warnings {
         text += &format!("warning   {warning}\n");
     }
-    tell(options.json.as_deref(), options.quiet, &report, &text)?;
+    tell(options.json.as_deref(), options.quiet, &to_json(&report)?, &text)?;
     Ok(ExitCode::from(u8::from(!found.is_dominant())))
 }

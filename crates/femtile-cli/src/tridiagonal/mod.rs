@@ -18,7 +18,7 @@ use femtile::tridiagonal::{
 use crate::arguments::TridiagonalOptions;
 use crate::arrays::{Array, Output, Values, write_archive};
 use crate::failure::Failure;
-use crate::output::{check_folder, tell};
+use crate::output::{check_target, tell, to_json};
 use batch::Batch;
 use report::{LISTED, Report};
 
@@ -26,9 +26,9 @@ use report::{LISTED, Report};
 pub fn run(options: &TridiagonalOptions) -> Result<ExitCode, Failure> {
     if let Some(output) = &options.output {
         check_name(output)?;
-        check_folder("--output", output)?;
+        check_target("--output", output)?;
     }
-    options.json.as_deref().map_or(Ok(()), |path| check_folder("--json", path))?;
+    options.json.as_deref().map_or(Ok(()), |path| check_target("--json", path))?;
     let config = TridiagonalConfig {
         algorithm: options.algorithm.parse()?,
         ends: if options.periodic { Ends::Periodic } else { Ends::Open },
@@ -58,7 +58,7 @@ pub fn run(options: &TridiagonalOptions) -> Result<ExitCode, Failure> {
         true => solve::<f64>(&task, device, arrays)?,
         false => solve::<f32>(&task, device, arrays)?,
     };
-    tell(options.json.as_deref(), options.quiet, &report, &report.summary())?;
+    tell(options.json.as_deref(), options.quiet, &to_json(&report)?, &report.summary())?;
     Ok(ExitCode::from(u8::from(report.n_failed > 0)))
 }
 

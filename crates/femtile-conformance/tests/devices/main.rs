@@ -10,3 +10,5 @@ mod emulated_cases;
 mod emulator;
 #[cfg(target_os = "linux")]
 mod emulator_corners;
+#[cfg(target_os = "linux")]
+mod failing;

@@ -21,8 +21,12 @@ pub use simd::SimdLevel;
 use team::Team;
 pub use wide::Wide;
 
-/// More threads than any machine has cores: a typing error, not a wish.
-const MAX_THREADS: usize = 4096;
+/// The most threads, for each core and on machines with few cores: with thousands a solve would not end.
+const MAX_THREADS_PER_CORE: usize = 4;
+const MAX_THREADS_ANYWHERE: usize = 256;
+
+/// The variables of the environment that stand for the number of threads where none is asked for.
+const VARIABLES: [&str; 2] = ["RAYON_NUM_THREADS", "RAYON_RS_NUM_CPUS"];
 
 /// The host processor with its own pool of threads.
 ///
@@ -55,13 +59,14 @@ impl Cpu {
     /// A CPU device with a given SIMD level.
     ///
     /// # Errors
-    /// [`DeviceError::SimdUnavailable`] when the processor lacks that level.
+    /// [`DeviceError::SimdUnavailable`] when the processor lacks that level; [`DeviceError::Threads`] when there are too
+    /// many.
     pub fn with_simd(threads: usize, simd: SimdLevel) -> Result<Self, DeviceError> {
         simd.require()?;
-        if threads > MAX_THREADS {
-            let reason = format!("at most {MAX_THREADS} are supported");
-            return Err(DeviceError::Threads { threads, reason });
-        }
+        let threads = match threads {
+            0 => default_threads()?,
+            _ => within_limit(threads, "")?,
+        };
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .thread_name(|i| format!("femtile-{i}"))
@@ -86,6 +91,36 @@ impl Cpu {
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         self.inner.pool.install(work)
     }
+}
+
+/// The number of threads where none is asked for: that of `RAYON_NUM_THREADS`, or one for each available core.
+///
+/// # Errors
+/// [`DeviceError::Threads`] when the variable asks for too many.
+pub fn default_threads() -> Result<usize, DeviceError> {
+    for name in VARIABLES {
+        let asked = std::env::var(name).ok().and_then(|value| value.parse().ok()).filter(|n| *n > 0);
+        if let Some(threads) = asked {
+            return within_limit(threads, &format!("{name} asks for them, but "));
+        }
+    }
+    Ok(n_cores())
+}
+
+fn n_cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// Refuses more threads than this machine carries; `who` begins the reason.
+fn within_limit(threads: usize, who: &str) -> Result<usize, DeviceError> {
+    let cores = n_cores();
+    let most = (MAX_THREADS_PER_CORE * cores).max(MAX_THREADS_ANYWHERE);
+    if threads <= most {
+        return Ok(threads);
+    }
+    let reason =
+        format!("{who}this machine has {cores} cores, on which at most {most} threads are supported");
+    Err(DeviceError::Threads { threads, reason })
 }
 
 impl Device for Cpu {

@@ -1,41 +1,137 @@
 //! Files that appear under their name only when they are complete.
 
-use std::io::{BufWriter, Write};
+use std::fs::{File, FileType, OpenOptions};
+use std::io::{BufWriter, Error, Result, Write};
 use std::path::Path;
 
+use tempfile::NamedTempFile;
+
+use super::unfinished::{PREFIX, hold, remove_stale};
 use crate::MeshError;
 
 /// Writes a file through a temporary one in the same folder, which then takes the name.
 ///
-/// What stood under the name before stays until then, also when writing fails.
+/// What stood under the name before stays until then, also when writing fails. Temporary files that killed programs
+/// have left in the folder are removed. A pipe or a character device is written to in place.
 ///
 /// # Errors
-/// [`MeshError::Io`] with the path.
+/// [`MeshError::Io`] with the path: the folder is missing or cannot be written to, the name is that of a folder, of a
+/// pipe that nobody reads, of a socket or of a disk.
 pub fn write_atomically(
     path: &Path,
-    write: impl FnOnce(&mut (dyn Write + Send)) -> std::io::Result<()>,
-) -> Result<(), MeshError> {
+    write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
+) -> std::result::Result<(), MeshError> {
     let result = || {
-        // A device or a pipe is written to; renaming a file over it would replace it.
-        if path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()) {
-            let mut out = BufWriter::new(std::fs::OpenOptions::new().write(true).open(path)?);
+        // Renaming a file over a pipe or a device would replace it.
+        if let Some(mut out) = special(path)?.map(BufWriter::new) {
             write(&mut out)?;
             return out.flush();
         }
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".femtile-");
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            builder.permissions(std::fs::Permissions::from_mode(0o666));
-        }
-        let file = builder.tempfile_in(folder.unwrap_or(Path::new(".")))?;
-        let mut out = BufWriter::with_capacity(1 << 18, file);
+        // A link stays, and what it leads to is replaced.
+        let target = path.canonicalize();
+        let path = target.as_deref().unwrap_or(path);
+        let mut out = BufWriter::with_capacity(1 << 18, temporary(path)?);
         write(&mut out)?;
         let file = out.into_inner().map_err(std::io::IntoInnerError::into_error)?;
         file.persist(path).map_err(|e| e.error)?;
         Ok(())
     };
     result().map_err(|source| MeshError::Io { path: path.into(), action: "write", source })
+}
+
+/// A temporary file beside `path`, held for as long as it is written.
+fn temporary(path: &Path) -> Result<NamedTempFile> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    remove_stale(folder);
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(PREFIX);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    loop {
+        let file = builder.tempfile_in(folder)?;
+        if hold(file.as_file(), file.path()) {
+            return Ok(file);
+        }
+    }
+}
+
+/// The pipe or device of this name, ready to be written to; none where the name is free or that of a file.
+fn special(path: &Path) -> Result<Option<File>> {
+    match path.metadata() {
+        Ok(found) if !found.is_file() => open_special(path, found.file_type()).map(Some),
+        _ => Ok(None),
+    }
+}
+
+#[cfg(unix)]
+fn open_special(path: &Path, kind: FileType) -> Result<File> {
+    use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+    let mut options = OpenOptions::new();
+    options.write(true);
+    if kind.is_fifo() {
+        // Opening a pipe waits for a reader: see first, without waiting, that there is one.
+        let probe = options.clone().custom_flags(libc::O_NONBLOCK).open(path);
+        let _kept_until_opened = probe.map_err(|error| match error.raw_os_error() {
+            Some(libc::ENXIO) => Error::other("it is a pipe that no program reads; start its reader first"),
+            _ => error,
+        })?;
+        return options.open(path);
+    }
+    match kind.is_char_device() {
+        true => options.open(path),
+        false => Err(refusal(kind)),
+    }
+}
+
+#[cfg(not(unix))]
+fn open_special(_path: &Path, kind: FileType) -> Result<File> {
+    Err(refusal(kind))
+}
+
+/// Why nothing is written under the name of what is no file.
+pub(super) fn refusal(kind: FileType) -> Error {
+    Error::other(match kind.is_dir() {
+        true => "a folder has this name; choose another name, or move the folder away",
+        false => "this name belongs to a pipe, a socket or a device; choose another name",
+    })
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    fn said(path: &Path) -> String {
+        write_atomically(path, |out| out.write_all(b"new")).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_is_no_file_is_written_to_or_refused_and_stays_what_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let [pipe, socket, inner] = ["pipe", "socket", "inner"].map(|name| folder.path().join(name));
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let _socket = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        std::fs::create_dir(&inner).unwrap();
+        assert!(said(&pipe).contains("a pipe that no program reads"), "{}", said(&pipe));
+        assert!(said(&socket).contains("a socket"), "{}", said(&socket));
+        assert!(said(&inner).contains("a folder has this name"), "{}", said(&inner));
+        write_atomically(Path::new("/dev/null"), |out| out.write_all(b"new")).unwrap();
+
+        let reader = Command::new("cat").arg(&pipe).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        while write_atomically(&pipe, |out| out.write_all(b"new")).is_err() {
+            std::thread::yield_now();
+        }
+        assert_eq!(reader.wait_with_output().unwrap().stdout, b"new");
+
+        let [file, link] = ["file", "link"].map(|name| folder.path().join(name));
+        std::fs::write(&file, b"old").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        write_atomically(&link, |out| out.write_all(b"new")).unwrap();
+        assert_eq!(std::fs::read(&file).unwrap(), b"new");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 5);
+    }
 }

@@ -11,7 +11,9 @@ pub mod mfem;
 mod name;
 mod number;
 mod scanner;
+mod staging;
 pub mod tetgen;
+mod unfinished;
 pub mod vti;
 pub mod vtk;
 mod vtk_cell;
@@ -19,3 +21,4 @@ pub mod vtu;
 
 pub use atomic::write_atomically;
 pub use format::{read, write};
+pub use staging::Staging;

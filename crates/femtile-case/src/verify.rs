@@ -1,0 +1,71 @@
+//! Whether the files in a folder of results are those of one run.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::CaseError;
+use crate::output::{PLOT, REPORT, SOLUTIONS};
+use crate::report::FileReport;
+
+/// What does not fit in a folder of results.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Misfit {
+    /// There is no report, or none that can be read.
+    #[error("report.json: {0}; the folder does not hold the complete results of a run: run the case again")]
+    Report(String),
+    /// A file that the report names is not there.
+    #[error("{0}: the file is missing, report.json names it")]
+    Missing(String),
+    /// A file is not the one that the run has written.
+    #[error(
+        "{0}: the file was changed or is of another run, its size or SHA-256 is not the one in report.json"
+    )]
+    Changed(String),
+    /// A file of results that the report does not name.
+    #[error("{0}: the file is of another run, report.json does not name it")]
+    Foreign(String),
+}
+
+/// What is read of a report.
+#[derive(Deserialize)]
+struct Sums {
+    files: BTreeMap<String, FileReport>,
+}
+
+/// Compares the files in a folder of results with the sums in its report; what it gives is empty where all fit.
+///
+/// # Errors
+/// [`CaseError::Io`] where the folder or a file in it cannot be read.
+pub fn verify(folder: &Path) -> Result<Vec<Misfit>, CaseError> {
+    let io = |source| CaseError::Io { path: folder.into(), action: "read", source };
+    std::fs::read_dir(folder).map_err(io)?;
+    let sums = match read(&folder.join(REPORT)) {
+        Ok(sums) => sums,
+        Err(reason) => return Ok(vec![Misfit::Report(reason)]),
+    };
+    let mut misfits = Vec::new();
+    for (name, expected) in &sums.files {
+        let path = folder.join(name);
+        if !path.is_file() {
+            misfits.push(Misfit::Missing(name.clone()));
+        } else if FileReport::of(&path)? != *expected {
+            misfits.push(Misfit::Changed(name.clone()));
+        }
+    }
+    let known = SOLUTIONS.into_iter().chain([PLOT]);
+    let foreign = known.filter(|name| !sums.files.contains_key(*name) && folder.join(name).exists());
+    misfits.extend(foreign.map(|name| Misfit::Foreign(name.into())));
+    Ok(misfits)
+}
+
+/// The sums in a report, or why there are none.
+fn read(report: &Path) -> Result<Sums, String> {
+    if !report.is_file() {
+        return Err("there is no such file".into());
+    }
+    let text = std::fs::read(report).map_err(|error| error.to_string())?;
+    serde_json::from_slice(&text).map_err(|_| "it has no sums of files".into())
+}

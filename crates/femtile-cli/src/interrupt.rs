@@ -1,0 +1,72 @@
+//! Ctrl-C and SIGTERM.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use femtile::case::{CaseError, Stage};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::{flag, low_level};
+
+use crate::failure::{Failure, INTERRUPTED};
+
+/// How often it is looked whether the user has asked for a stop.
+const TICK: Duration = Duration::from_millis(50);
+/// How long a stage that hears of it only at its end may go on.
+const PATIENCE: Duration = Duration::from_millis(600);
+
+/// Hears when the user asks for a stop.
+///
+/// A solve stops by itself at its next iteration and keeps what there is. Every other stage is given a moment; then the
+/// program ends, which leaves earlier results as they are, for files take their names only when all are complete.
+#[derive(Clone)]
+pub struct Interrupt {
+    raised: Arc<AtomicBool>,
+    stage: Arc<Mutex<Stage>>,
+}
+
+impl Interrupt {
+    /// Listens from now on; the second signal ends the program at once.
+    pub fn listen() -> Result<Self, Failure> {
+        let interrupt = Self { raised: Arc::default(), stage: Arc::new(Mutex::new(Stage::Read)) };
+        for signal in [SIGINT, SIGTERM] {
+            // In this order: only the second signal finds the flag raised.
+            let raised = || interrupt.raised.clone();
+            flag::register_conditional_shutdown(signal, i32::from(INTERRUPTED), raised())
+                .and_then(|_| flag::register(signal, raised()))
+                .map_err(|error| Failure::message(format!("cannot listen to Ctrl-C: {error}")))?;
+        }
+        let watched = interrupt.clone();
+        std::thread::spawn(move || watched.end_stages_that_do_not_hear());
+        Ok(interrupt)
+    }
+
+    /// Whether the user has asked for a stop.
+    pub fn is_raised(&self) -> bool {
+        self.raised.load(Ordering::Relaxed)
+    }
+
+    /// Says what is being done from now on; what follows a stage in which the user asked for a stop counts to it.
+    pub fn begin(&self, stage: Stage) {
+        if !self.is_raised() {
+            *self.stage.lock().unwrap_or_else(PoisonError::into_inner) = stage;
+        }
+    }
+
+    fn stage(&self) -> Stage {
+        *self.stage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn end_stages_that_do_not_hear(&self) {
+        while !self.is_raised() {
+            std::thread::sleep(TICK);
+        }
+        let stage = self.stage();
+        if stage != Stage::Solve {
+            std::thread::sleep(PATIENCE);
+            Failure::from(CaseError::Interrupted { stage }).report();
+            // Without what is done at an ordinary end: other threads are at work.
+            low_level::exit(i32::from(INTERRUPTED));
+        }
+    }
+}
