@@ -66,6 +66,12 @@ fn refuses(files: &[(&str, &[u8])], arguments: &[&str], words: &[&str]) {
     }
 }
 
+#[test]
+fn a_matrix_of_columns_without_entries_is_refused_before_it_takes_memory() {
+    let wide = b"%%MatrixMarket matrix coordinate real general\n1 4294967295 0\n";
+    refuses(&[("a.mtx", wide)], &["a.mtx"], &["line 2", "nearly all of 4294967295 columns are empty"]);
+}
+
 fn entries(report: &Value) -> &Vec<Value> {
     report["devices"][0]["entries"].as_array().unwrap()
 }

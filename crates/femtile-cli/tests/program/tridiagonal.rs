@@ -188,6 +188,17 @@ fn entries_that_are_not_finite_are_named() {
 }
 
 #[test]
+fn shapes_without_entries_that_would_take_memory_are_refused() {
+    for (shape, words) in [
+        (&[0, usize::MAX][..], "[0, 18446744073709551615] is too large"),
+        (&[0, 40_000_000_000], "(0, 40000000000) has no entries"),
+    ] {
+        let arguments = ["1", "3", "1", "d.npy", "--axis", "0", "-o", "u.npy"];
+        refuses(&[("d.npy", f64s(shape, &[]))], &arguments, &[words]);
+    }
+}
+
+#[test]
 fn shapes_that_disagree_are_all_shown() {
     let files = [("b.npy", f64s(&[2, 3], &[2.0; 6])), ("d.npy", f64s(&[2, 4], &[1.0; 8]))];
     refuses(

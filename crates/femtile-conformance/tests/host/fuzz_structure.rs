@@ -25,7 +25,7 @@ fn fuzz_all(readers: Vec<Reader<'_>>) {
 
 /// Readers of the same format, each with the files of the others to take parts from.
 fn fuzz_meshes(all: &[MeshFiles]) {
-    let reads: Vec<_> = all.iter().map(|files| read_mesh(files)).collect();
+    let reads: Vec<_> = all.iter().map(read_mesh).collect();
     let readers = all.iter().zip(&reads).enumerate().map(|(first, (files, read))| {
         let others = all.iter().skip(first).chain(all.iter().take(first));
         Reader { name: files.name, seeds: others.map(|files| files.files.clone()).collect(), allowed, read }
