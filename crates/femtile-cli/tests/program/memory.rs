@@ -33,7 +33,7 @@ fn meshes_that_need_more_than_the_limit_are_refused_with_the_figures() {
             "mesh.generate.cells",
             "TB",
         ),
-        ("generate = { kind = \"box\", cells = [6, 6, 6] }\nrefine = 10", "mesh.refine", "PB"),
+        ("generate = { kind = \"box\", cells = [6, 6, 6] }\nrefine = 10", "mesh.refine", "TB"),
     ] {
         let case = format!("{}memory_limit = \"8 GB\"\n", case(mesh, ""));
         let words = [
