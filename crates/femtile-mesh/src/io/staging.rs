@@ -77,15 +77,28 @@ impl Staging {
             |source| MeshError::Io { path, action: "write", source }
         };
         let _locked = lock(&self.folder).map_err(io(&self.folder))?;
-        let seal = names.last().map(|name| self.folder.join(name));
-        if let Some(seal) = seal.filter(|seal| seal.exists()) {
-            fs::remove_file(&seal).map_err(io(&seal))?;
-        }
-        for name in names {
+        let set_aside = |name: &&str| match fs::rename(self.folder.join(name), self.earlier(name)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(io(&self.folder.join(name))(error)),
+            _ => Ok(()),
+        };
+        let put = |name: &&str| {
             let path = self.folder.join(name);
-            fs::rename(self.path(name), &path).map_err(io(&path))?;
+            fs::rename(self.path(name), &path).map_err(io(&path))
+        };
+        // Into free names: replacing a file would wait for the disk, between two files of one run.
+        let moved = names.iter().rev().try_for_each(set_aside).and_then(|()| names.iter().try_for_each(put));
+        if moved.is_err() {
+            for name in names {
+                // Fails where there was no earlier file.
+                let _ = fs::rename(self.earlier(name), self.folder.join(name));
+            }
         }
-        Ok(())
+        moved
+    }
+
+    /// Where the earlier file of this name is kept until the new ones have taken their names.
+    fn earlier(&self, name: &str) -> PathBuf {
+        self.path(&format!("earlier-{name}"))
     }
 }
 
@@ -128,6 +141,9 @@ mod tests {
         fs::create_dir(folder.path().join("plot")).unwrap();
         let error = fourth.commit(&["solution", "plot", "report"]).unwrap_err().to_string();
         assert!(error.contains("plot: cannot write: a folder has this name"), "{error}");
+        assert_eq!((read("solution"), read("report")), ("first".into(), "first".into()));
+        // Earlier files come back when a later one cannot be moved.
+        assert!(stage("fifth").commit(&["solution", "missing", "report"]).is_err());
         assert_eq!((read("solution"), read("report")), ("first".into(), "first".into()));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
     }
