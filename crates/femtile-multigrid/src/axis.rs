@@ -63,7 +63,7 @@ pub(crate) struct PatchLine<T> {
     pub forward: Factor<T>,
     /// S.
     pub back: Factor<T>,
-    /// The row of S of the node between two cells, or at the open end of one.
+    /// The row of S of the node between the cells of a pair, or at the open end of one.
     pub back_middle: Factor<T>,
     /// P without the columns of closed ends: the inverse of S.
     pub inner: Factor<T>,
@@ -93,9 +93,9 @@ impl<T: Scalar> PatchLine<T> {
         };
         let inner = |row: &[f64]| row[own.clone()].to_vec();
         let ends = |row: &[f64]| [&row[..own.start], &row[own.end..]].concat();
-        let middle = match open {
-            [true, false] => 0,
-            [false, true] => n - 1,
+        let middle = match (widths.len(), open) {
+            (1, [true, false]) => 0,
+            (1, [false, true]) => n - 1,
             _ => n / 2,
         };
         Self {

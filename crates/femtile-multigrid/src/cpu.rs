@@ -7,6 +7,7 @@ use femtile_tensor::Contract;
 use crate::kernels::BoxKernels;
 use crate::smoother::Sweep;
 use crate::transfer::Transfer;
+use crate::windows::patches;
 use crate::{BoxGrid, BoxOperator, MultigridError, PostOrder, Smoother};
 
 /// Blocks that a thread takes at least.
@@ -38,6 +39,10 @@ impl<T: Contract> BoxKernels<T> for Cpu {
 
     fn box_sweep(&self, grid: &BoxGrid, smoother: Smoother) -> Result<Sweep<T>, MultigridError> {
         Sweep::new(self, grid, smoother)
+    }
+
+    fn box_patches(&self, grid: &BoxGrid) -> usize {
+        patches(grid, grid.thin_axes()).iter().map(Vec::len).product()
     }
 
     fn box_coarsest(&self, grid: &BoxGrid) -> Result<Sweep<T>, MultigridError> {

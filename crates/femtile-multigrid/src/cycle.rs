@@ -2,13 +2,10 @@ use femtile_device::{Buffer, Cpu, Scalar};
 use femtile_linalg::LinalgError;
 
 use crate::error::need;
-use crate::grid::BoxGrid;
+use crate::grid::{BoxGrid, MAX_COARSE_NODES};
 use crate::kernels::BoxKernels;
 use crate::level::{Level, Room, Vectors};
 use crate::{MultigridError, PostOrder, Smoother};
-
-/// The most cells times degree along an axis of the coarsest level, whose solve takes the fourth power of them.
-const MAX_COARSE_NODES: usize = 32;
 
 /// What a cycle is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

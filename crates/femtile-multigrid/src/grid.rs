@@ -13,6 +13,9 @@ pub(crate) const MAX_DEGREE: usize = 10;
 /// Values are given on all sides.
 const NONE_FREE: [[bool; 2]; 3] = [[false; 2]; 3];
 
+/// The most cells times degree along an axis of the coarsest level, whose solve takes the fourth power of them.
+pub(crate) const MAX_COARSE_NODES: usize = 32;
+
 /// Nodes along an axis of a sample, if cells are no larger.
 const SAMPLE: usize = 16;
 
@@ -154,6 +157,22 @@ impl BoxGrid {
             return Some(Self::of_geometry(self.degree, self.free, geometry.coarsened(self, factors)?));
         }
         Some(self.with_widths([0, 1, 2].map(join)))
+    }
+
+    /// The axes along which a patch takes all cells: those that cannot be [coarsened](Self::coarsened) any more while others
+    /// can, and whose cells are the narrowest by 3/2.
+    ///
+    /// Unknowns are coupled the strongest along such an axis, and no coarser level takes out what is smooth there, which is
+    /// nearly constant where its sides are free.
+    pub(crate) fn thin_axes(&self) -> [bool; 3] {
+        let [stuck, joinable]: [Vec<usize>; 2] = [false, true]
+            .map(|is| (0..self.dimension()).filter(|&a| is_joinable(&self.widths[a]) == is).collect());
+        let narrowest = least(joinable.iter().flat_map(|&axis| &self.widths[axis]));
+        let is_thin = |axis: usize| {
+            let is_small = self.degree * self.widths[axis].len() <= MAX_COARSE_NODES;
+            is_small && narrowest.is_finite() && STRETCH * least(&self.widths[axis]) <= narrowest
+        };
+        [0, 1, 2].map(|axis| stuck.contains(&axis) && is_thin(axis))
     }
 
     /// A box of rectangles with other widths.

@@ -24,6 +24,9 @@ pub trait BoxKernels<T: Scalar>: VectorKernels<T> + Convert<f64, T> + Convert<T,
     /// A smoother on a grid.
     fn box_sweep(&self, grid: &BoxGrid, smoother: Smoother) -> Result<Self::Sweep, MultigridError>;
 
+    /// How many patches such a smoother has, where it has some: one for each vertex with an unknown.
+    fn box_patches(&self, grid: &BoxGrid) -> usize;
+
     /// A smoother one step of which solves exactly.
     fn box_coarsest(&self, grid: &BoxGrid) -> Result<Self::Sweep, MultigridError>;
 

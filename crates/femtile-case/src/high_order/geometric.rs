@@ -57,6 +57,15 @@ impl Boxes {
         let lack = femtile_multigrid::lack_of_gpus(&self.finest)?;
         Some(format!("geometric multigrid on this mesh runs on CPUs only ({lack})"))
     }
+
+    /// Why a CPU is the better choice, where GPUs take more iterations.
+    pub fn gain_of_cpus(&self) -> Option<String> {
+        let axis = femtile_multigrid::thin_axis(&self.finest)?;
+        let name = ["x", "y", "z"][axis];
+        Some(format!(
+            "geometric multigrid takes fewer iterations on CPUs where a box is thin (here along {name})"
+        ))
+    }
 }
 
 /// A cycle for −∇·(σ̄∇u) with u = 0 where it is given and without flux through all other sides, up to a factor, which conjugate gradients do not see, on the cells
@@ -226,16 +235,10 @@ where
 {
     let multigrid = Multigrid::<T, D>::below(device, &boxes.finest, config)?;
     let has_patches = config.smoother.has_patches();
-    // A patch for each vertex with an unknown, or for the one cell of an axis that has none.
-    let along = |grid: &BoxGrid, axis: usize| {
-        let n_free = grid.free_sides()[axis].iter().filter(|is_free| **is_free).count();
-        (grid.widths(axis).len() + n_free).max(2) - 1
-    };
-    let n_patches = |grid: &BoxGrid| (0..grid.dimension()).map(|axis| along(grid, axis)).product();
     let level = |(level, grid): (usize, &BoxGrid)| LevelReport {
         n_rows: grid.n_unknowns(),
         n_nonzeros: None,
-        n_patches: (has_patches && level > 0).then(|| n_patches(grid)),
+        n_patches: (has_patches && level > 0).then(|| BoxKernels::<T>::box_patches(device, grid)),
     };
     let mut levels: Vec<_> = multigrid.grids().enumerate().map(level).collect();
     levels.reverse();

@@ -7,6 +7,7 @@ use femtile_linalg::LinalgError;
 use super::coarsest::CudaCoarsest;
 use super::{CudaBoxOperator, CudaPatches, CudaTransfer, PatchKernel, check_patches};
 use crate::kernels::BoxKernels;
+use crate::windows::patches;
 use crate::{BoxGrid, MultigridError, PostOrder, Smoother};
 
 static VECTOR: Program = Program { name: "box_vector", source: include_str!("vector.cu"), headers: &[] };
@@ -53,6 +54,10 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
         };
         check_patches(grid)?;
         Ok(CudaSweep::Patches(Arc::new(CudaPatches::new(self, grid, kernel, None)?)))
+    }
+
+    fn box_patches(&self, grid: &BoxGrid) -> usize {
+        patches(grid, [false; 3]).iter().map(Vec::len).product()
     }
 
     fn box_coarsest(&self, grid: &BoxGrid) -> Result<Self::Sweep, MultigridError> {

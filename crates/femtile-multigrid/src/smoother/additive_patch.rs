@@ -3,11 +3,12 @@ use std::iter::repeat_n;
 use femtile_device::{Buffer, Cpu};
 use femtile_element::tensor::Lagrange;
 use femtile_linalg::LinalgError;
-use femtile_linalg::precondition::polynomial::largest_preconditioned;
+use femtile_linalg::precondition::polynomial::{largest_preconditioned, start_of_lanczos};
 use femtile_tensor::{Contract, lanes};
 
 use super::mapped_patch::MappedPatches;
 use super::vertex_patch::Patches;
+use crate::axis::unknowns;
 use crate::cpu::each;
 use crate::grid::{BoxGrid, all};
 use crate::operator::BoxOperator;
@@ -56,9 +57,10 @@ impl<T: Contract> AdditivePatches<T> {
     /// # Errors
     /// What the operator reports.
     pub fn new(cpu: &Cpu, grid: &BoxGrid) -> Result<Self, LinalgError> {
-        let mut patches = Self::undamped(cpu, grid);
+        let thin = grid.thin_axes();
+        let mut patches = Self::undamped(cpu, grid, thin);
         let damping = match patches.solves {
-            Solves::Exact(_) => AdditivePatches::<f64>::damping(cpu, grid)?,
+            Solves::Exact(_) => AdditivePatches::<f64>::damping(cpu, grid, thin)?,
             Solves::Mapped(_) => LARGEST / patches.largest()?,
         };
         let root = T::from_f64(damping.sqrt());
@@ -66,29 +68,29 @@ impl<T: Contract> AdditivePatches<T> {
         Ok(patches)
     }
 
-    /// $\omega$ on a grid of rectangles.
+    /// $\omega$ on a grid of rectangles, where patches have all cells along the thin axes.
     ///
     /// # Errors
     /// What the operator reports.
-    pub fn damping(cpu: &Cpu, grid: &BoxGrid) -> Result<f64, LinalgError> {
-        Ok(LARGEST / Self::undamped(cpu, &grid.sample()).largest()?)
+    pub fn damping(cpu: &Cpu, grid: &BoxGrid, thin: [bool; 3]) -> Result<f64, LinalgError> {
+        Ok(LARGEST / Self::undamped(cpu, &grid.sample(), thin).largest()?)
     }
 
     /// With $\omega = 1$.
-    fn undamped(cpu: &Cpu, grid: &BoxGrid) -> Self {
+    fn undamped(cpu: &Cpu, grid: &BoxGrid, thin: [bool; 3]) -> Self {
         let solves = match grid.mapping() {
-            None => Solves::Exact(Box::new(Patches::around_vertices(cpu, grid))),
-            Some(geometry) => Solves::Mapped(Box::new(MappedPatches::new(cpu, grid, geometry))),
+            None => Solves::Exact(Box::new(Patches::around_vertices(cpu, grid, thin))),
+            Some(geometry) => Solves::Mapped(Box::new(MappedPatches::new(cpu, grid, geometry, thin))),
         };
         let in_lanes = |hat: f64| repeat_n(T::from_f64(hat.sqrt()), lanes::<T>(cpu));
         Self {
             cpu: cpu.clone(),
             operator: BoxOperator::new(cpu, grid),
             solves,
-            hats: ByOpen::new(&patches(grid), |spans| {
-                hats(grid, spans).into_iter().flat_map(in_lanes).collect()
+            hats: ByOpen::new(&patches(grid, thin), |spans| {
+                hats(grid, spans, thin).into_iter().flat_map(in_lanes).collect()
             }),
-            shares: products(sums_of_hats(grid))
+            shares: products(sums_of_hats(grid, thin))
                 .into_iter()
                 .map(|sum| T::from_f64(1.0 / sum.sqrt()))
                 .collect(),
@@ -121,21 +123,21 @@ impl<T: Contract> AdditivePatches<T> {
             each(&self.cpu, z, |at, z| *z *= self.shares[at]);
             Ok(())
         };
-        largest_preconditioned(&self.operator, correct, STEPS)
+        let start = (0..self.shares.len() as u64).map(start_of_lanczos).collect();
+        largest_preconditioned(&self.operator, start, correct, STEPS)
     }
 }
 
-/// The hat of a vertex on the nodes inside its patch.
-fn hats(grid: &BoxGrid, spans: [&Span; 3]) -> Vec<f64> {
+/// The hat of a vertex on the nodes inside its patch; ones along thin axes.
+fn hats(grid: &BoxGrid, spans: [&Span; 3], thin: [bool; 3]) -> Vec<f64> {
     let k = grid.degree();
-    let line = |span: &Span| match (span.cells.len(), span.open) {
-        (0, _) => vec![1.0],
-        (1, [false, false]) => vec![1.0; k - 1],
+    let line = |axis: usize| match (spans[axis].cells.len(), spans[axis].open) {
+        (n, open) if n < 2 && open == [false; 2] || thin[axis] => vec![1.0; unknowns(n * k + 1, open).len()],
         (_, [true, _]) => hat(k).split_off(k - 1),
         (_, [_, true]) => hat(k)[..k].to_vec(),
         _ => hat(k),
     };
-    products(spans.map(line))
+    products([0, 1, 2].map(line))
 }
 
 /// The same along an axis.
@@ -144,8 +146,8 @@ pub(crate) fn hat(degree: usize) -> Vec<f64> {
     (1..2 * degree).map(|i| if i <= degree { nodes[i] } else { 1.0 - nodes[i - degree] }).collect()
 }
 
-/// The sum of the hats of all vertices with an unknown, on each node; one where there is none.
-fn sums_of_hats(grid: &BoxGrid) -> [Vec<f64>; 3] {
+/// The sum of the hats of all vertices with an unknown, on each node; one where there is none, and along thin axes.
+fn sums_of_hats(grid: &BoxGrid, thin: [bool; 3]) -> [Vec<f64>; 3] {
     let k = grid.degree();
     let nodes = Lagrange::gauss_lobatto(k).nodes().to_vec();
     [0, 1, 2].map(|axis| {
@@ -155,7 +157,7 @@ fn sums_of_hats(grid: &BoxGrid) -> [Vec<f64>; 3] {
             // Of the two hats of a cell.
             let falling = if cell > 0 || low { 1.0 - t } else { 0.0 };
             let rising = if cell + 1 < n_cells || high { t } else { 0.0 };
-            if falling + rising > 0.0 { falling + rising } else { 1.0 }
+            if falling + rising > 0.0 && !thin[axis] { falling + rising } else { 1.0 }
         };
         (0..grid.nodes()[axis]).map(sum).collect()
     })

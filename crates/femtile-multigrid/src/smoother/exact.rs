@@ -9,7 +9,7 @@ use super::mapped_patch::cells_of;
 use crate::axis::unknowns;
 use crate::grid::{BoxGrid, all};
 use crate::mapped::{Geometry, MappedCells, ProductRoom};
-use crate::windows::{Span, patches};
+use crate::windows::{Span, Spans};
 
 /// Coefficients in a patch whose ratio is larger jump.
 const JUMP: f64 = 4.0;
@@ -41,13 +41,12 @@ impl<T: Contract> ExactSolve<'_, T> {
 }
 
 impl<T: Contract> ExactPatches<T> {
-    pub fn new(cpu: &Cpu, grid: &BoxGrid, geometry: &Geometry) -> Self {
+    pub fn new(cpu: &Cpu, grid: &BoxGrid, geometry: &Geometry, spans: &Spans) -> Self {
         let local = LocalMatrices::new(grid, geometry);
         let (mut known, mut factors) = (HashMap::new(), Vec::new());
         let mut of_patches = HashMap::new();
         let mut n_factored = 0;
         let mut room = ProductRoom::default();
-        let spans = patches(grid);
         for at in all(spans.each_ref().map(Vec::len)) {
             let spans = [0, 1, 2].map(|axis| &spans[axis][at[axis]]);
             let cells = cells_of(spans);

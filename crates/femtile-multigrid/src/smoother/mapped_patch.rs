@@ -20,7 +20,7 @@ const LEAST_SHARE: f64 = 0.55;
 /// $$ x \leftarrow x + R_j^\mathsf{T} \tilde A_j^{-1} R_j (b - A x), \qquad
 /// \tilde A_j = \sum_a g_a\, K_a \otimes M_b \otimes M_c. $$
 ///
-/// Matrices K and M are those of two cells of width one, of one at free sides, the same for all patches, so that their eigenvectors
+/// Matrices K and M are those of two cells of width one, of one at free sides, of all along a thin axis, the same for all patches, so that their eigenvectors
 /// are, too; $g_a$
 /// is the mean over the cells of the patch of the entries of $G = c \det J\, J^{-1} J^{-\mathsf{T}}$ on the diagonal, in their
 /// middles; more where one cell has much more than the others or is much skewed, so that no patch adds energy. Where coefficients jump, $A_j$ itself is factored.
@@ -105,8 +105,8 @@ struct Tensors<T> {
 }
 
 impl<T: Contract> MappedPatches<T> {
-    pub(crate) fn new(cpu: &Cpu, grid: &BoxGrid, geometry: &Geometry) -> Self {
-        let (spans, strides) = (patches(grid), geometry.corner_strides());
+    pub(crate) fn new(cpu: &Cpu, grid: &BoxGrid, geometry: &Geometry, thin: [bool; 3]) -> Self {
+        let (spans, strides) = (patches(grid, thin), geometry.corner_strides());
         let line = |_, widths: &[f64], open| {
             let line = PatchLine::new(grid.degree(), &vec![1.0; widths.len()], open);
             MappedLine { values: line.values.iter().map(|&value| T::from_f64(value)).collect(), line }
@@ -117,7 +117,7 @@ impl<T: Contract> MappedPatches<T> {
             cells: MappedCells::new(grid, geometry),
             layouts: ByOpen::new(&spans, |spans| Layout::new(grid, strides, spans)),
             weights: weights(geometry, &spans),
-            exact: ExactPatches::new(cpu, grid, geometry),
+            exact: ExactPatches::new(cpu, grid, geometry, &spans),
         }
     }
 

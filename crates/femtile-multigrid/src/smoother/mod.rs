@@ -17,6 +17,7 @@ use crate::MultigridError;
 use crate::grid::BoxGrid;
 pub(crate) use additive_patch::{AdditivePatches, hat};
 use chebyshev::Chebyshev;
+pub(crate) use cholesky::Cholesky;
 use direct::Direct;
 pub(crate) use local::scale;
 use mapped_patch::MappedPatches;
@@ -79,9 +80,11 @@ impl<T: Contract> Sweep<T> {
             return Err(MultigridError::Layer { axis });
         }
         Ok(match (smoother, grid.mapping()) {
-            (Smoother::VertexPatch, None) => Self::VertexPatch(Patches::around_vertices(cpu, grid)),
+            (Smoother::VertexPatch, None) => {
+                Self::VertexPatch(Patches::around_vertices(cpu, grid, grid.thin_axes()))
+            }
             (Smoother::VertexPatch, Some(geometry)) => {
-                Self::MappedPatch(Box::new(MappedPatches::new(cpu, grid, geometry)))
+                Self::MappedPatch(Box::new(MappedPatches::new(cpu, grid, geometry, grid.thin_axes())))
             }
             (Smoother::AdditivePatch, _) => Self::AdditivePatch(Box::new(AdditivePatches::new(cpu, grid)?)),
             (Smoother::Chebyshev, _) => Self::Chebyshev(Chebyshev::new(cpu, grid)),

@@ -39,7 +39,8 @@ struct Layout {
     inside: Rows,
     /// Nodes around them, as [`Tensors`] has them: at closed ends along the axis.
     around: [Rows; 3],
-    /// The planes between two cells or at an open end across each axis; no nodes where a patch has one cell and both ends closed.
+    /// What other patches read of this one: the planes between two cells or at an open end across each axis; no nodes where
+    /// patches have all cells along it.
     planes: [Rows; 3],
 }
 
@@ -64,7 +65,7 @@ impl Layout {
         let plane = |axis: usize| match (spans[axis].cells.len(), spans[axis].open) {
             (1, [true, false]) => across(axis, 0, first, n),
             (1, [false, true]) => across(axis, grid.degree(), first, n),
-            (2, _) => across(axis, grid.degree(), first, n),
+            (2, [false, false]) => across(axis, grid.degree(), first, n),
             _ => Rows::none(),
         };
         Self {
@@ -82,9 +83,10 @@ impl Layout {
 }
 
 impl<T: Contract> Patches<T> {
-    /// The cells around every vertex inside or on a free side, or around every edge or face across an axis with one cell.
-    pub fn around_vertices(cpu: &Cpu, grid: &BoxGrid) -> Self {
-        Self::of_spans(cpu, grid, &patches(grid))
+    /// The cells around every vertex inside or on a free side, or around every edge or face across an axis with one cell, all
+    /// cells along the thin axes.
+    pub fn around_vertices(cpu: &Cpu, grid: &BoxGrid, thin: [bool; 3]) -> Self {
+        Self::of_spans(cpu, grid, &patches(grid, thin))
     }
 
     /// One patch of all cells, which solves exactly.

@@ -40,11 +40,14 @@ pub(crate) fn cells_apart(grid: &BoxGrid) -> Spans {
     })
 }
 
-/// The cells around every vertex with an unknown, or all of an axis with one cell that has none.
-pub(crate) fn patches(grid: &BoxGrid) -> Spans {
+/// The cells around every vertex with an unknown, or all of an axis that has none, or is one of the `thin` ones.
+pub(crate) fn patches(grid: &BoxGrid, thin: [bool; 3]) -> Spans {
     let free = grid.free_sides();
     by_axis(grid, |axis, n| {
         let [low, high] = free[axis];
+        if thin[axis] {
+            return vec![Span::new(0..n, free[axis])];
+        }
         let around = |vertex: usize| {
             let cells = vertex.saturating_sub(1)..(vertex + 1).min(n);
             Span::new(cells, [vertex == 0, vertex == n])

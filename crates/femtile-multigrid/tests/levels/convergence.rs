@@ -155,6 +155,34 @@ fn stretched_cells_take_at_most_twice_the_iterations() {
 }
 
 #[test]
+fn thin_boxes_held_on_one_side_take_few_iterations() {
+    let held = |all: bool| [[false, !all], [!all; 2], [!all; 2]];
+    let cases: [(&[usize], &[f64]); 5] = [
+        (&[16, 16, 2], &[1.0, 1.0, 0.02]),
+        (&[8, 8, 3], &[1.0, 1.0, 0.03]),
+        (&[32, 2, 2], &[16.0, 1.0, 1.0]),
+        (&[16, 2, 2], &[30.0, 1.0, 1.0]),
+        (&[32, 1], &[32.0, 1.0]),
+    ];
+    for (cells, lengths) in cases {
+        for (degree, smoother) in [1, 2, 3].into_iter().flat_map(|degree| PATCHES.map(|of| (degree, of))) {
+            let widths = cells.iter().zip(lengths).map(|(&n, length)| vec![length / n as f64; n]);
+            let widths: Vec<_> = widths.collect();
+            for free in [held(false), held(true)] {
+                if degree == 1 && cells.contains(&1) && free == held(true) {
+                    continue;
+                }
+                let grid = BoxGrid::new(degree, &widths).unwrap().with_free_sides(free).unwrap();
+                let cycle = GeometricMultigrid::<f32>::below(&Cpu::new(1).unwrap(), &grid, smoother);
+                let found = iterations(&cycle.unwrap()).0;
+                let most = if smoother == Smoother::AdditivePatch { 20 } else { 12 };
+                assert!(found <= most, "{cells:?}, degree {degree}, {smoother:?}, {free:?}: {found}");
+            }
+        }
+    }
+}
+
+#[test]
 fn levels_join_narrow_cells_until_they_are_as_wide() {
     let grid = BoxGrid::new(2, &[vec![1.0 / 16.0; 16], vec![0.5 / 32.0; 32], vec![1.0; 2]]).unwrap();
     let cycle = Multigrid::<f32>::below(&Cpu::new(1).unwrap(), &grid, MultigridConfig::default()).unwrap();

@@ -363,6 +363,33 @@ fn free_sides_of_any_shape_take_few_more_iterations() {
 }
 
 #[test]
+fn thin_boxes_of_any_shape_held_on_one_side_take_few_iterations() {
+    let coefficient = |[x, y, _]: [usize; 3]| 1.0 + 0.1 * (x * y % 5) as f64;
+    for (degree, cells, lengths) in [
+        (1, [16, 16, 2], [1.0, 1.0, 0.01]),
+        (2, [16, 8, 2], [1.0, 1.0, 0.01]),
+        (1, [64, 2, 2], [64.0, 1.0, 1.0]),
+    ] {
+        let bend = |[x, y, z]: [f64; 3]| {
+            let [a, b, c] = lengths;
+            [a * x + 0.03 * (5.0 * y).sin(), b * y, c * (z + 0.1 * z * (1.0 - z) * (6.0 * x).sin())]
+        };
+        let grid = mapped(degree, &cells, bend, coefficient);
+        let grid = grid.with_free_sides([[false, true], [true; 2], [true; 2]]).unwrap();
+        for (smoother, most) in [(Smoother::VertexPatch, 20), (Smoother::AdditivePatch, 30)] {
+            let cpu = Cpu::new(2).unwrap();
+            let cycle = GeometricMultigrid::<f32>::below(&cpu, &grid, smoother).unwrap();
+            let b = on(&cpu, &grid.load(|[x, y, z]| 1.0 + x - y + z));
+            let mut x = on(&cpu, &vec![0.0; b.len()]);
+            let method = ConjugateGradient::new(CgConfig { tolerance: 1e-9, ..CgConfig::default() });
+            let operator = BoxOperator::<f64>::new(&cpu, &grid);
+            let found = method.solve(&mut x, &operator, &cycle, &b, &Alone, &mut ()).unwrap().iterations;
+            assert!(found <= most, "{cells:?}, degree {degree}, {smoother:?}: {found}");
+        }
+    }
+}
+
+#[test]
 fn iterations_on_cells_of_any_shape_do_not_grow_with_the_level() {
     for (dimension, degree, levels) in [(2, 1, [3, 5]), (2, 3, [2, 4]), (3, 1, [3, 4])] {
         for (name, grid) in bounded(dimension, degree) {

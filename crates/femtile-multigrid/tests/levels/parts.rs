@@ -118,12 +118,22 @@ fn the_operator_is_symmetric_and_positive_and_the_same_on_every_device() {
     }
 }
 
+/// Axes whose cells are not joined on the next level though they are narrower than those that are, by 3/2: patches have all cells
+/// along them.
+fn thin(grid: &BoxGrid) -> [bool; 3] {
+    let next = grid.coarsened();
+    let is_stuck = |axis: usize| next.as_ref().is_some_and(|next| next.widths(axis) == grid.widths(axis));
+    let joined = (0..grid.dimension()).filter(|&axis| !is_stuck(axis)).map(|axis| grid.widths(axis)[0]);
+    let narrowest = joined.fold(f64::INFINITY, f64::min);
+    [0, 1, 2].map(|axis| is_stuck(axis) && grid.widths(axis).first().is_some_and(|w| 1.5 * w <= narrowest))
+}
+
 /// Nodes with unknowns but those on the far sides of the cells around each vertex with one, in the order of colours: how many such
 /// vertices come before along x, y and z, even or odd, are the bits of its colour. The vertex comes with them. An axis with one
-/// cell and no such vertex has all of it.
+/// cell and no such vertex has all of it, and so have thin ones.
 fn patches_with_vertices(grid: &BoxGrid) -> Vec<(usize, Vec<usize>)> {
     let [n, m, _] = grid.nodes();
-    let (degree, nodes, free) = (grid.degree(), grid.nodes(), grid.free_sides());
+    let (degree, nodes, free, thin) = (grid.degree(), grid.nodes(), grid.free_sides(), thin(grid));
     // The node of each vertex, and the nodes of its patch.
     let of_axis = |axis: usize| -> Vec<(usize, Range<usize>)> {
         let cells = grid.widths(axis).len();
@@ -135,7 +145,7 @@ fn patches_with_vertices(grid: &BoxGrid) -> Vec<(usize, Vec<usize>)> {
         };
         match (cells, 1 - low..cells + high) {
             (0, _) => vec![(0, 0..1)],
-            (_, vertices) if vertices.is_empty() => vec![(nodes[axis] / 2, unknowns)],
+            (_, vertices) if vertices.is_empty() || thin[axis] => vec![(nodes[axis] / 2, unknowns)],
             (_, vertices) => vertices.map(around).collect(),
         }
     };
@@ -190,9 +200,31 @@ fn layers() -> impl Iterator<Item = BoxGrid> {
     layers.map(layer).into_iter().chain(layers.map(layer).map(free))
 }
 
+/// Boxes with axes of few narrow cells that no level joins, held on one side, on all but one, or on pairs of opposite ones.
+fn thin_boxes() -> impl Iterator<Item = BoxGrid> {
+    let boxes: [(usize, &[(usize, f64)]); 6] = [
+        (1, &[(4, 0.3), (3, 0.05)]),
+        (3, &[(2, 0.05), (4, 0.3)]),
+        (2, &[(4, 0.3), (1, 0.05)]),
+        (1, &[(4, 0.3), (4, 0.3), (2, 0.05)]),
+        (2, &[(2, 0.05), (2, 0.05), (4, 0.3)]),
+        (2, &[(4, 0.2), (2, 0.01), (2, 0.05)]),
+    ];
+    let sides = [
+        [[false, true], [true; 2], [true; 2]],
+        [[true, false], [false; 2], [false, true]],
+        [[true; 2], [true, false], [false; 2]],
+    ];
+    boxes.into_iter().flat_map(move |(degree, axes)| {
+        let widths: Vec<Vec<f64>> = axes.iter().map(|&(n, width)| vec![width; n]).collect();
+        sides.map(|free| BoxGrid::new(degree, &widths).unwrap().with_free_sides(free).unwrap())
+    })
+}
+
 #[test]
 fn a_step_of_patches_is_that_of_the_definition() {
-    for grid in grids().iter().map(BoxGrid::refined).chain(layers()) {
+    assert_eq!(thin_boxes().filter(|grid| thin(grid).contains(&true)).count(), 18);
+    for grid in grids().iter().map(BoxGrid::refined).chain(layers()).chain(thin_boxes()) {
         // The smoother of a level above the coarsest, where the grid stays small enough for dense solves.
         let config = MultigridConfig::default();
         if grid.n_nodes() > 1500 {
@@ -230,9 +262,11 @@ fn weights(grid: &BoxGrid, patches: &[(usize, Vec<usize>)]) -> Vec<Vec<f64>> {
     let ([n, m, _], k) = (grid.nodes(), grid.degree());
     let line = Lagrange::gauss_lobatto(k).nodes().to_vec();
     let split = |node: usize| [node % n, node / n % m, node / (n * m)];
+    let thin = thin(grid);
     let hat = |node: usize, vertex: usize| -> f64 {
         let (node, vertex) = (split(node), split(vertex));
-        (0..3).map(|axis| 1.0 - line[node[axis].abs_diff(vertex[axis])]).product()
+        let along = (0..3).filter(|&axis| !thin[axis]);
+        along.map(|axis| 1.0 - line[node[axis].abs_diff(vertex[axis])]).product()
     };
     let hats = |(vertex, patch): &(usize, Vec<usize>)| patch.iter().map(|&node| hat(node, *vertex)).collect();
     let mut found: Vec<Vec<f64>> = patches.iter().map(hats).collect();
@@ -281,7 +315,7 @@ pub fn adds_up_what_patches_find(grid: &BoxGrid, tolerance: f64) {
 
 #[test]
 fn a_step_of_additive_patches_is_that_of_the_definition() {
-    let grids = grids().iter().map(BoxGrid::refined).chain(layers()).collect::<Vec<_>>();
+    let grids = grids().iter().map(BoxGrid::refined).chain(layers()).chain(thin_boxes()).collect::<Vec<_>>();
     for grid in grids.iter().filter(|grid| grid.n_nodes() <= 1500) {
         adds_up_what_patches_find(grid, 1e-10);
     }

@@ -13,4 +13,6 @@ mod spectrum;
 pub use chebyshev::chebyshev;
 pub use iterate::Iterate;
 pub use kernels::{PolynomialKernels, Relaxed, Step};
-pub use spectrum::{largest_eigenvalue, largest_of_lanczos, largest_preconditioned, start_of_lanczos};
+pub use spectrum::{
+    largest_eigenvalue, largest_of_lanczos, largest_preconditioned, start_of_lanczos, start_of_rows,
+};

@@ -3,7 +3,7 @@
 use femtile_device::{Buffer, Scalar};
 
 use crate::vector::VectorKernels;
-use crate::{LinalgError, LinearOperator};
+use crate::{LinalgError, LinearOperator, need};
 
 /// What an estimate is raised by, as it comes from below.
 const MARGIN: f64 = 1.05;
@@ -12,7 +12,9 @@ const NOTHING: f64 = 1e-6;
 
 /// $\lambda_\max(D^{-1} A)$, from below but for a margin; 1 where there is none.
 ///
-/// Starts from a vector without structure, the same in every run.
+/// Starts from a vector without structure, the same in every run, in which every row has about the same part: what D measures
+/// is divided by its roots. So an estimate does not depend on how rows are scaled, as those of given values beside a large or a
+/// small coefficient are.
 ///
 /// # Cost
 /// A product a step, and some ten passes over vectors.
@@ -25,10 +27,18 @@ pub fn largest_eigenvalue<T: Scalar, D: VectorKernels<T>>(
     inverse_diagonal: &Buffer<T, D>,
     steps: usize,
 ) -> Result<f64, LinalgError> {
-    largest_preconditioned(a, |v, r| a.device().scale_by(v, inverse_diagonal, r), steps)
+    let start = start_of_rows(&inverse_diagonal.on_host()?);
+    largest_preconditioned(a, start, |v, r| a.device().scale_by(v, inverse_diagonal, r), steps)
 }
 
-/// $\lambda_\max(M^{-1} A)$ as above, where `solve` gives $M^{-1}$ of its second argument and is symmetric and not negative.
+/// A start in which every row has about the same part, by the reciprocals of the diagonal.
+pub fn start_of_rows<T: Scalar>(inverse_diagonal: &[T]) -> Vec<T> {
+    let root = |inverse: &T| T::from_f64(inverse.to_f64().sqrt().recip());
+    (0..).zip(inverse_diagonal).map(|(i, inverse)| start_of_lanczos::<T>(i) * root(inverse)).collect()
+}
+
+/// $\lambda_\max(M^{-1} A)$ as above, where `solve` gives $M^{-1}$ of its second argument and is symmetric and not negative, from
+/// $M^{-1}$ of `start` on.
 ///
 /// # Cost
 /// A product and a call of `solve` a step.
@@ -36,12 +46,14 @@ pub fn largest_eigenvalue<T: Scalar, D: VectorKernels<T>>(
 /// As [`largest_eigenvalue`], and what `solve` reports.
 pub fn largest_preconditioned<T: Scalar, D: VectorKernels<T>>(
     a: &dyn LinearOperator<T, D>,
+    start: Vec<T>,
     solve: impl Fn(&mut Buffer<T, D>, &Buffer<T, D>) -> Result<(), LinalgError>,
     steps: usize,
 ) -> Result<f64, LinalgError> {
     let (device, n) = (a.device(), a.n_rows());
     // M v, orthogonal in the scalar product with M^(-1), and v, orthogonal in that with M.
-    let mut mv = Buffer::from_vec(device, (0..n as u64).map(start_of_lanczos).collect::<Vec<T>>())?;
+    need("start", n, start.len())?;
+    let mut mv = Buffer::from_vec(device, start)?;
     let zeros = || Buffer::<T, D>::zeros(device, n);
     let (mut v, mut before, mut w) = (zeros()?, zeros()?, zeros()?);
     let (mut diagonal, mut beside) = (Vec::new(), Vec::new());

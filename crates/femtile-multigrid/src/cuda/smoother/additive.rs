@@ -38,7 +38,7 @@ impl<T: Scalar> Additive<T> {
         Ok(Self {
             operator: CudaBoxOperator::new(device, grid)?,
             residual: Mutex::new(Buffer::zeros(device, grid.n_nodes())?),
-            damping: AdditivePatches::<f64>::damping(&Cpu::new(1)?, grid)?,
+            damping: AdditivePatches::<f64>::damping(&Cpu::new(1)?, grid, [false; 3])?,
         })
     }
 
