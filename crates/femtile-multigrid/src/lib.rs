@@ -40,8 +40,7 @@ mod windows;
 
 pub use cuda::{
     CudaBoxOperator, CudaPatchLadder, CudaPatches, CudaTransfer, LadderKernel, Layout, Passes, PatchKernel,
-    PatchPass, PatchShape, lack_of_gpus, specialisations as cuda_specialisations,
-    thin_axis,
+    PatchPass, PatchShape, lack_of_gpus, specialisations as cuda_specialisations, thin_axis,
 };
 pub use cycle::{Multigrid, MultigridConfig};
 pub use error::MultigridError;
@@ -49,6 +48,6 @@ pub use full::FullOutcome;
 pub use grid::BoxGrid;
 pub use kernels::BoxKernels;
 pub use operator::BoxOperator;
-pub use p_multigrid::{PLevel, PMultigrid, PMultigridConfig};
+pub use p_multigrid::{LineCell, LineCells, LineSolves, PLevel, PMultigrid, PMultigridConfig, SameUnknowns};
 pub use preconditioner::GeometricMultigrid;
 pub use smoother::{PostOrder, Smoother};

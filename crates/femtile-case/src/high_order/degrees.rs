@@ -1,5 +1,7 @@
 //! p-multigrid of a case: spaces of falling degree on its mesh, and algebraic multigrid for degree 1.
 
+use std::ops::RangeInclusive;
+
 use femtile_amg::Amg;
 use femtile_device::Cpu;
 use femtile_device::cpu::vector::Lanes;
@@ -7,19 +9,23 @@ use femtile_fem::dofs::TensorSpace;
 use femtile_fem::matrix_free::reference::CellMatrices;
 use femtile_fem::matrix_free::{CellRule, MatrixFree, MatrixFreeConfig};
 use femtile_fem::tensor::{TensorProblem, assemble};
-use femtile_fem::{BoundaryCondition, Coefficient, Condition, FemError, Form};
-use femtile_linalg::Preconditioner;
+use femtile_fem::{BoundaryCondition, Coefficient, Condition, Form};
 use femtile_linalg::precondition::polynomial::PolynomialKernels;
 use femtile_linalg::vector::Convert;
-use femtile_multigrid::{PLevel, PMultigrid, PMultigridConfig};
+use femtile_linalg::{Preconditioner, Transfer};
+use femtile_multigrid::{PLevel, PMultigrid, PMultigridConfig, SameUnknowns};
 use femtile_tensor::Contract;
 
+use super::lines::has_flat_cells;
 use super::operator::{CellDevice, OperatorDevice, terms};
 use super::quadrature;
 use crate::file::{LevelPrecision, PmgSection};
 use crate::report::LevelReport;
 use crate::solve::{Preconditioning, level_reports};
 use crate::{Case, CaseError};
+
+/// Entries of an operator that leave products in single precision room on both sides.
+const SINGLE: RangeInclusive<f64> = 1e-28..=1e28;
 
 /// A device with levels in a precision.
 trait LevelDevice<T: Contract + Lanes>:
@@ -46,7 +52,13 @@ where
 {
 }
 
-/// A cycle for the operator of a problem, over the degrees of [`degrees`], on a device beside a processor.
+/// Whether single precision is too small for an operator with this diagonal, and the products that levels make of it.
+pub(super) fn is_beyond_single(diagonal: &[f64]) -> bool {
+    !diagonal.iter().all(|entry| SINGLE.contains(entry))
+}
+
+/// A cycle for the operator of a problem, over the degrees of [`degrees`], on a device beside a processor; in double precision
+/// where single is too small for it.
 ///
 /// # Errors
 /// [`CaseError::Input`] where a level cannot be set up.
@@ -54,11 +66,14 @@ pub(super) fn preconditioner<D: OperatorDevice>(
     devices: (&Cpu, &D),
     case: &Case,
     problem: &TensorProblem<'_>,
+    is_beyond_single: bool,
 ) -> Result<Preconditioning<D>, CaseError> {
     let options = case.file.solver.pmg.clone().unwrap_or_default();
     match options.precision {
-        LevelPrecision::Single => with_levels::<f32, D>(devices, case, problem, &options),
-        LevelPrecision::Double => with_levels::<f64, D>(devices, case, problem, &options),
+        LevelPrecision::Single if !is_beyond_single => {
+            with_levels::<f32, D>(devices, case, problem, (&options, false))
+        }
+        _ => with_levels::<f64, D>(devices, case, problem, (&options, is_beyond_single)),
     }
 }
 
@@ -72,7 +87,7 @@ fn with_levels<T: Contract + Lanes, D: LevelDevice<T>>(
     (cpu, device): (&Cpu, &D),
     case: &Case,
     problem: &TensorProblem<'_>,
-    options: &PmgSection,
+    (options, is_beyond_single): (&PmgSection, bool),
 ) -> Result<Preconditioning<D>, CaseError> {
     let (form, conditions) = (problem.form(), homogeneous(problem.form().conditions));
     let form = Form { source: &ZERO, conditions: &conditions, ..*form };
@@ -84,11 +99,19 @@ fn with_levels<T: Contract + Lanes, D: LevelDevice<T>>(
     let problems: Vec<&TensorProblem<'_>> = std::iter::once(problem).chain(&below).collect();
     let rule = quadrature::rule(case.file.space.quadrature);
 
-    let level = |pair: &[&TensorProblem<'_>]| level((cpu, device), pair[0], pair[1], rule);
-    let levels: Vec<PLevel<T, D>> = problems.windows(2).map(level).collect::<Result<_, FemError>>()?;
+    let level =
+        |pair: &[&TensorProblem<'_>]| level((cpu, device), pair[0], rule, device.transfer(pair[1], pair[0])?);
+    let mut levels: Vec<PLevel<T, D>> = problems.windows(2).map(level).collect::<Result<_, CaseError>>()?;
     let mut reports: Vec<LevelReport> = levels.iter().map(|level| without_matrix(&level.diagonal)).collect();
     let lowest = problems[problems.len() - 1];
-    let (amg, of_amg) = algebraic::<T, D>(device, case, lowest, rule)?;
+    if has_flat_cells(lowest) {
+        // Algebraic multigrid smooths by points.
+        let same = Box::new(SameUnknowns(lowest.space().n_dofs()));
+        levels.extend(
+            Some(self::level((cpu, device), lowest, rule, same)?).filter(|level| level.lines.is_some()),
+        );
+    }
+    let (amg, of_amg) = algebraic::<T, D>(device, case, lowest, rule, is_beyond_single)?;
     reports.extend(of_amg);
     let config = PMultigridConfig { sweeps: options.sweeps, ..PMultigridConfig::default() };
     let cycle = PMultigrid::new(device, levels, (amg, lowest.space().n_dofs()), config).map_err(|error| {
@@ -114,19 +137,19 @@ fn homogeneous(conditions: &[BoundaryCondition]) -> Vec<BoundaryCondition> {
     conditions.iter().map(of).collect()
 }
 
-/// The level of a problem above that of another; the processor makes the diagonal.
+/// The level of a problem; the processor makes the diagonal.
 fn level<T: Contract + Lanes, D: CellDevice<T> + PolynomialKernels<T>>(
     (cpu, device): (&Cpu, &D),
     own: &TensorProblem<'_>,
-    below: &TensorProblem<'_>,
     rule: CellRule,
-) -> Result<PLevel<T, D>, FemError> {
+    transfer: Box<dyn Transfer<T, D>>,
+) -> Result<PLevel<T, D>, CaseError> {
     let (constrained, facets) = (own.constraints().dofs(), own.facet_matrices());
     let config = MatrixFreeConfig { rule, constrained, facets, ..MatrixFreeConfig::default() };
     let on_cpu = MatrixFree::<T>::new(cpu, own.space(), terms(own), config)?;
     let diagonal = on_cpu.diagonal();
     let operator = device.without_matrix(on_cpu, own, rule)?;
-    Ok(PLevel { operator, diagonal, transfer: device.transfer(below, own)? })
+    Ok(PLevel { operator, lines: device.lines(own, &diagonal)?, diagonal, transfer })
 }
 
 fn without_matrix<T>(diagonal: &[T]) -> LevelReport {
@@ -142,12 +165,13 @@ fn algebraic<T: Contract + Lanes, D: LevelDevice<T>>(
     case: &Case,
     problem: &TensorProblem<'_>,
     rule: CellRule,
+    is_beyond_single: bool,
 ) -> Result<(Lowest<T, D>, Vec<LevelReport>), CaseError> {
     let form = problem.form();
     let cells = CellMatrices::new(problem.space(), form.sigma, form.lambda, rule)?;
     let (matrix, _) = assemble(device, problem, &cells, &|_| ())?;
     let options = case.file.solver.amg.clone().unwrap_or_default();
-    let made = match options.precision {
+    let made = match if is_beyond_single { LevelPrecision::Double } else { options.precision } {
         LevelPrecision::Single => {
             let amg = Amg::<f32, D>::new(&matrix, None, &options.config())?;
             let reports = level_reports(amg.hierarchy());

@@ -5,6 +5,7 @@ mod degrees;
 mod functional;
 mod geometric;
 mod lattice;
+mod lines;
 mod operator;
 mod output;
 mod quadrature;
@@ -98,10 +99,11 @@ impl Solving<'_> {
     ) -> Result<Report, CaseError> {
         let (case, space) = (self.case, self.problems[0].space());
         let mut timings = self.timings.clone();
-        let Held { operator, preconditioner, levels, right, citations } =
+        let Held { operator, preconditioner, levels, right, citations, warnings: of_levels } =
             hold((self.cpu, device), case, (self.problems, self.boxes.as_ref()), clock, &mut timings)?;
         let mut warnings = self.warnings.clone();
         warnings.extend(warning_of_imbalance(right.imbalance()));
+        warnings.extend(of_levels);
         let (a, m) = (operator.as_ref(), preconditioner.as_ref());
         let (w, outcome) = solve(&case.file.solver, a, m, right.values(), clock, &mut timings)?;
         let solutions = right.solutions(&w)?;

@@ -18,8 +18,8 @@ use femtile_tensor::Contract;
 
 use super::geometric::Boxes;
 use super::right_side::RightSide;
-use super::{degrees, geometric, quadrature};
-use crate::file::{self, PreconditionerName};
+use super::{degrees, geometric, lines, quadrature};
+use crate::file::{self, LevelPrecision, PreconditionerName};
 use crate::report::LevelReport;
 use crate::run::Clock;
 use crate::solve::{self, Preconditioning, SolveDevice};
@@ -45,6 +45,14 @@ pub(super) trait CellDevice<T: Contract + Lanes>: Device {
         n_entries: usize,
         components: usize,
     ) -> Result<Box<dyn Preconditioner<T, Self>>, LinalgError>;
+
+    /// Solves on the lines through flat cells, where a problem has any and the device carries them out; beside the diagonal of
+    /// its operator.
+    fn lines(
+        &self,
+        problem: &TensorProblem<'_>,
+        diagonal: &[T],
+    ) -> Result<Option<Box<dyn Preconditioner<T, Self>>>, LinalgError>;
 
     /// Between the spaces of two problems on the same cells, the one of lower degree first.
     fn transfer(
@@ -75,6 +83,15 @@ impl<T: Contract + Lanes> CellDevice<T> for Cpu {
         } else {
             Box::new(ByComponent::new(self, one, (n_entries, components))?)
         })
+    }
+
+    fn lines(
+        &self,
+        problem: &TensorProblem<'_>,
+        diagonal: &[T],
+    ) -> Result<Option<Box<dyn Preconditioner<T, Self>>>, LinalgError> {
+        let solves = lines::solves(self, problem, diagonal)?;
+        Ok(solves.map(|solves| Box::new(solves) as Box<dyn Preconditioner<T, Self>>))
     }
 
     fn transfer(
@@ -109,6 +126,15 @@ impl<T: Contract + Lanes> CellDevice<T> for Cuda {
         _: usize,
     ) -> Result<Box<dyn Preconditioner<T, Self>>, LinalgError> {
         Ok(one)
+    }
+
+    /// There is no kernel for them.
+    fn lines(
+        &self,
+        _: &TensorProblem<'_>,
+        _: &[T],
+    ) -> Result<Option<Box<dyn Preconditioner<T, Self>>>, LinalgError> {
+        Ok(None)
     }
 
     fn transfer(
@@ -152,6 +178,19 @@ pub(super) struct Held<'a, D: SolveDevice> {
     pub right: RightSide<'a, D>,
     /// Keys of the papers behind the operator.
     pub citations: Vec<&'static str>,
+    pub warnings: Vec<String>,
+}
+
+/// What is said where levels that were to be kept in single precision are not.
+const BEYOND_SINGLE: &str = "the levels of p-multigrid are kept in double precision: entries of the operator are too large or \
+                             too small for single precision";
+
+/// Whether a case asks for all levels of p-multigrid in double precision.
+fn is_in_double(case: &Case) -> bool {
+    let solver = &case.file.solver;
+    let of_levels = solver.pmg.clone().unwrap_or_default().precision;
+    let of_amg = solver.amg.clone().unwrap_or_default().precision;
+    [of_levels, of_amg].iter().all(|precision| *precision == LevelPrecision::Double)
 }
 
 /// Whether a case has its matrix assembled.
@@ -196,7 +235,8 @@ fn assembled<'a, D: OperatorDevice>(
     clock.begin(Stage::Setup);
     let (preconditioner, levels) = solve::preconditioner(device, &case.file.solver, &mut matrix)?;
     let right = RightSide::new(device, vec![system])?;
-    Ok(Held { operator: Box::new(matrix), preconditioner, levels, right, citations: Vec::new() })
+    let (citations, warnings) = (Vec::new(), Vec::new());
+    Ok(Held { operator: Box::new(matrix), preconditioner, levels, right, citations, warnings })
 }
 
 /// Nothing stored but what the cells need.
@@ -223,14 +263,20 @@ fn matrix_free<'a, D: OperatorDevice>(
     let right = RightSide::new(device, systems)?;
     timings.assemble = clock.seconds();
     clock.begin(Stage::Setup);
-    let n = right.values().len();
+    let (n, mut warnings) = (right.values().len(), Vec::new());
     let of_all = |(one, levels): Preconditioning<D>| -> Result<Preconditioning<D>, LinalgError> {
         Ok((CellDevice::<f64>::by_component(device, one, n / components, components)?, levels))
     };
     let (preconditioner, levels): Preconditioning<D> = match (case.file.solver.preconditioner, boxes) {
         (PreconditionerName::None, _) => (Box::new(Diagonal::identity(device, n)?), Vec::new()),
         (PreconditionerName::Gmg, Some(boxes)) => of_all(geometric::preconditioner(device, case, boxes)?)?,
-        (PreconditionerName::Pmg, _) => of_all(degrees::preconditioner((cpu, device), case, problem)?)?,
+        (PreconditionerName::Pmg, _) => {
+            let is_beyond_single = degrees::is_beyond_single(&on_cpu.diagonal());
+            if is_beyond_single && !is_in_double(case) {
+                warnings.push(BEYOND_SINGLE.into());
+            }
+            of_all(degrees::preconditioner((cpu, device), case, problem, is_beyond_single)?)?
+        }
         // Algebraic multigrid was refused without a matrix, and there are boxes for geometric multigrid.
         (PreconditionerName::Jacobi | PreconditionerName::Amg | PreconditionerName::Gmg, _) => {
             (Box::new(Diagonal::of_entries(device, on_cpu.diagonal())?), Vec::new())
@@ -239,7 +285,7 @@ fn matrix_free<'a, D: OperatorDevice>(
     // Vectors are read more often than what an operator stores.
     let operator =
         device.leave_room(vector_bytes::<f64>(n), || device.without_matrix(on_cpu, problem, rule))?;
-    Ok(Held { operator, preconditioner, levels, right, citations: vec!["kronbichler2022"] })
+    Ok(Held { operator, preconditioner, levels, right, citations: vec!["kronbichler2022"], warnings })
 }
 
 /// What the cells make of given values of one component.

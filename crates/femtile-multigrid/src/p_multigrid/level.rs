@@ -1,7 +1,9 @@
 use femtile_device::{Buffer, Scalar};
 use femtile_linalg::precondition::inverse_diagonal;
-use femtile_linalg::precondition::polynomial::{PolynomialKernels, Step, chebyshev, largest_eigenvalue};
-use femtile_linalg::{LinalgError, LinearOperator, Transfer};
+use femtile_linalg::precondition::polynomial::{
+    Iterate, PolynomialKernels, Step, chebyshev, largest_eigenvalue, largest_preconditioned, start_of_rows,
+};
+use femtile_linalg::{LinalgError, LinearOperator, Preconditioner, Transfer};
 
 use super::PMultigridConfig;
 use crate::MultigridError;
@@ -12,6 +14,8 @@ pub struct PLevel<T: Scalar, D: PolynomialKernels<T>> {
     pub operator: Box<dyn LinearOperator<T, D>>,
     /// The diagonal of that.
     pub diagonal: Vec<T>,
+    /// What polynomials take in place of its inverse: symmetric and positive definite.
+    pub lines: Option<Box<dyn Preconditioner<T, D>>>,
     /// To the next lower level.
     pub transfer: Box<dyn Transfer<T, D>>,
 }
@@ -20,9 +24,10 @@ pub struct PLevel<T: Scalar, D: PolynomialKernels<T>> {
 pub(super) struct Smoothed<T: Scalar, D: PolynomialKernels<T>> {
     pub operator: Box<dyn LinearOperator<T, D>>,
     pub transfer: Box<dyn Transfer<T, D>>,
-    pub inverse_diagonal: Buffer<T, D>,
-    pub steps: Vec<Step<T>>,
-    /// Of $D^{-1} A$.
+    inverse_diagonal: Buffer<T, D>,
+    lines: Option<Box<dyn Preconditioner<T, D>>>,
+    steps: Vec<Step<T>>,
+    /// Of $D^{-1} A$, or with lines in place of D.
     pub largest: f64,
 }
 
@@ -33,14 +38,37 @@ impl<T: Scalar, D: PolynomialKernels<T>> Smoothed<T, D> {
         level: PLevel<T, D>,
         config: PMultigridConfig,
     ) -> Result<Self, MultigridError> {
-        let PLevel { operator, diagonal, transfer } = level;
+        let PLevel { operator, diagonal, lines, transfer } = level;
         let n_rows = operator.n_rows();
         let on_level = |source: LinalgError| MultigridError::Level { level: number, n_rows, source };
         let inverse_diagonal = inverse_diagonal(device, diagonal).map_err(on_level)?;
-        let largest = largest_eigenvalue(operator.as_ref(), &inverse_diagonal, config.eigenvalue_steps)
-            .map_err(on_level)?;
+        let largest = match &lines {
+            Some(lines) => {
+                let start = start_of_rows(&inverse_diagonal.on_host()?);
+                let solve = |v: &mut Buffer<T, D>, r: &Buffer<T, D>| lines.apply(v, r);
+                largest_preconditioned(operator.as_ref(), start, solve, config.eigenvalue_steps)
+            }
+            None => largest_eigenvalue(operator.as_ref(), &inverse_diagonal, config.eigenvalue_steps),
+        }
+        .map_err(on_level)?;
         let steps = chebyshev(config.sweeps, [largest / config.range, largest]);
-        Ok(Self { operator, transfer, inverse_diagonal, steps, largest })
+        Ok(Self { operator, transfer, inverse_diagonal, lines, steps, largest })
+    }
+
+    /// Smooths from zero.
+    pub fn relax_from_zero(&self, own: &mut Iterate<T, D>) -> Result<(), LinalgError> {
+        match &self.lines {
+            Some(lines) => own.relax_from_zero_by(self.operator.as_ref(), &self.steps, lines.as_ref()),
+            None => own.relax_from_zero(self.operator.as_ref(), &self.steps, &self.inverse_diagonal),
+        }
+    }
+
+    /// Smooths.
+    pub fn relax(&self, own: &mut Iterate<T, D>) -> Result<(), LinalgError> {
+        match &self.lines {
+            Some(lines) => own.relax_by(self.operator.as_ref(), &self.steps, lines.as_ref()),
+            None => own.relax(self.operator.as_ref(), &self.steps, &self.inverse_diagonal),
+        }
     }
 
     pub fn n_rows(&self) -> usize {

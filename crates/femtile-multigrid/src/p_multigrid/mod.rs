@@ -1,7 +1,11 @@
 //! Multigrid whose levels are spaces of falling degree on one mesh, with any preconditioner on the lowest.
 
 mod config;
+#[allow(unsafe_code)]
+mod cpu;
 mod level;
+mod lines;
+mod same;
 #[cfg(test)]
 mod tests;
 
@@ -17,12 +21,15 @@ use crate::MultigridError;
 pub use config::PMultigridConfig;
 pub use level::PLevel;
 use level::Smoothed;
+pub use lines::{LineCell, LineCells, LineSolves};
+pub use same::SameUnknowns;
 
 /// One V-cycle from zero over spaces of falling degree, in the precision `T`, as a preconditioner for solves in double
 /// precision: symmetric and positive definite where that of the lowest degree is.
 ///
 /// Every level above the lowest has an operator, its diagonal and a [`Transfer`](femtile_linalg::Transfer) to the next one;
-/// Chebyshev polynomials smooth, so nothing but products is asked of operators, and none needs a matrix.
+/// Chebyshev polynomials smooth, so nothing but products is asked of operators, and none needs a matrix. Where cells are flat,
+/// [`LineSolves`] take the place of the diagonal.
 ///
 /// # Cost
 /// On every level above the lowest twice as many products as the polynomials have degrees.
@@ -92,14 +99,14 @@ impl<T: Scalar, D: PolynomialKernels<T>> PMultigrid<T, D> {
             let [b, x] = lowest;
             return self.lowest.apply(x, b);
         };
-        own.relax_from_zero(level.operator.as_ref(), &level.steps, &level.inverse_diagonal)?;
+        level.relax_from_zero(own)?;
         own.residual(level.operator.as_ref())?;
         let next_b = rest.first_mut().map_or(&mut lowest[0], |next| &mut next.b);
         level.transfer.restrict(next_b, &own.next)?;
         self.cycle(coarser, rest, lowest)?;
         let next_x = rest.first().map_or(&lowest[1], |next| &next.x);
         level.transfer.prolongate(&mut own.x, next_x)?;
-        own.relax(level.operator.as_ref(), &level.steps, &level.inverse_diagonal)
+        level.relax(own)
     }
 }
 

@@ -5,7 +5,10 @@ use femtile_linalg::Transfer;
 use femtile_linalg::sparse::Triplets;
 use femtile_linalg::sparse::csr::Csr;
 
+use femtile_element::tensor::Table;
+
 use super::*;
+use crate::axis::matrices;
 
 /// Rows of a dense matrix.
 type Dense = Vec<Vec<f64>>;
@@ -118,6 +121,7 @@ fn levels<T: Scalar>(n: usize, n_levels: usize) -> (Vec<PLevel<T, Cpu>>, Dense) 
         levels.push(PLevel {
             operator: Box::new(sparse::<T>(&a)),
             diagonal: (0..a.len()).map(|i| T::from_f64(a[i][i])).collect(),
+            lines: None,
             transfer: Box::new(Interpolation(rows)),
         });
         a = below;
@@ -211,6 +215,7 @@ fn eigenvalues_are_close_to_those_of_the_matrix() {
     let level = PLevel {
         operator: Box::new(sparse::<f64>(&a)),
         diagonal: vec![2.0; n],
+        lines: None,
         transfer: Box::new(Interpolation(p)),
     };
     let below: Box<dyn Preconditioner<f64, Cpu>> = Box::new(Exact(vec![vec![0.0; 33]; 33]));
@@ -218,6 +223,105 @@ fn eigenvalues_are_close_to_those_of_the_matrix() {
         .unwrap();
     let largest = m.largest_eigenvalues().next().unwrap();
     assert!((1.95..=2.1).contains(&largest), "{largest}");
+}
+
+#[test]
+fn eigenvalues_are_those_of_free_rows_whatever_the_scale_beside_given_ones() {
+    let n = 65;
+    let is_given = |i: usize| i % 16 == 0;
+    for scale in [1e-12, 1.0, 1e12] {
+        let entry = |i: usize, j: usize| match (is_given(i) || is_given(j), i.abs_diff(j)) {
+            (false, 0) => 2.0 * scale,
+            (false, 1) => -scale,
+            (true, 0) => 1.0,
+            _ => 0.0,
+        };
+        let a: Dense = (0..n).map(|i| (0..n).map(|j| entry(i, j)).collect()).collect();
+        let level = PLevel {
+            operator: Box::new(sparse::<f64>(&a)),
+            diagonal: (0..n).map(|i| entry(i, i)).collect(),
+            lines: None,
+            transfer: Box::new(Interpolation(interpolation(n))),
+        };
+        let below: Box<dyn Preconditioner<f64, Cpu>> = Box::new(Exact(vec![vec![0.0; 33]; 33]));
+        let cpu = Cpu::new(1).unwrap();
+        let m = PMultigrid::new(&cpu, vec![level], (below, 33), PMultigridConfig::default()).unwrap();
+        let largest = m.largest_eigenvalues().next().unwrap();
+        assert!((1.9..=2.1).contains(&largest), "{scale}: {largest}");
+    }
+}
+
+/// The unknowns of a row of square cells of degree 2 that lie side by side along y, and a wide one beside the first.
+fn flat_cells(number: usize, unknowns: &mut [u32]) -> LineCell {
+    let stiffness = if number < 3 { [0.1, 10.0, 0.0] } else { [1.0, 1.0, 0.0] };
+    for (local, unknown) in unknowns.iter_mut().enumerate() {
+        let (i, j) = (local % 3, local / 3);
+        *unknown = match (number, i) {
+            (3, 0) => 3 * j + 2,
+            (3, _) => 21 + 2 * j + i - 1,
+            _ => 3 * (2 * number + j) + i,
+        } as u32;
+    }
+    LineCell { stiffness, mass: 0.5 }
+}
+
+#[test]
+fn lines_are_solved_as_the_matrix_of_the_cells_has_them() {
+    let cells = LineCells { degree: 2, dimension: 2, n_cells: 4, cell: &flat_cells };
+    let n = 27;
+    // The matrix by its definition.
+    let [mass, stiffness] = matrices(2, &[1.0]);
+    let mut a = vec![vec![0.0; n]; n];
+    let mut unknowns = [0; 9];
+    for number in 0..4 {
+        let LineCell { stiffness: [x, y, _], mass: of_mass } = flat_cells(number, &mut unknowns);
+        for (i, &row) in unknowns.iter().enumerate() {
+            for (j, &column) in unknowns.iter().enumerate() {
+                let of = |table: &Table, axis: usize| table.row(i / [1, 3][axis] % 3)[j / [1, 3][axis] % 3];
+                let [m, k] = [&mass, &stiffness];
+                a[row as usize][column as usize] +=
+                    x * of(k, 0) * of(m, 1) + y * of(m, 0) * of(k, 1) + of_mass * of(m, 0) * of(m, 1);
+            }
+        }
+    }
+    a[4][4] += 0.7;
+    let cpu = Cpu::new(2).unwrap();
+    let diagonal: Vec<f64> = (0..n).map(|i| a[i][i]).collect();
+    let added = [(4, 0.7), (25, 0.3)].into_iter();
+    let solves = LineSolves::new(&cpu, &cells, &diagonal, &[0, 9], added).unwrap().unwrap();
+    // Rows of the three lines, of which given values shorten the first, and those of the wide cell by themselves.
+    let mut expected = vec![vec![0.0; n]; n];
+    let lines: Vec<Vec<usize>> = vec![
+        vec![3, 6],
+        vec![12, 15, 18],
+        (0..7).map(|j| 3 * j + 1).collect(),
+        (0..7).map(|j| 3 * j + 2).collect(),
+    ];
+    for line in
+        (0..n).map(|i| vec![i]).filter(|of| !lines.iter().flatten().any(|i| *i == of[0])).chain(lines.clone())
+    {
+        let own: Dense = line.iter().map(|&i| line.iter().map(|&j| a[i][j]).collect()).collect();
+        for (&i, row) in line.iter().zip(Exact::<f64>::of(&own).0) {
+            line.iter().zip(row).for_each(|(&j, entry)| expected[i][j] = entry);
+        }
+    }
+    for column in 0..n {
+        let unit = (0..n).map(|i| f64::from(u8::from(i == column))).collect();
+        for (row, z) in applied(&solves, unit).into_iter().enumerate() {
+            let wanted = expected[row][column];
+            assert!((z - wanted).abs() < 1e-12 * (1.0 + wanted.abs()), "{row}, {column}: {z}, {wanted}");
+        }
+    }
+    // A line that is far from the operator is left to the diagonal.
+    let mut other = diagonal.clone();
+    other[13] *= 5.0;
+    let solves = LineSolves::new(&cpu, &cells, &other, &[0, 9], std::iter::empty()).unwrap().unwrap();
+    let z = applied(&solves, vec![1.0; n]);
+    let is_alone = |row: usize| (z[row] * other[row] - 1.0).abs() < 1e-12;
+    assert!((0..7).all(|j| is_alone(3 * j + 1) && !is_alone(3 * j + 2)));
+    let none = |_: usize, unknowns: &mut [u32]| LineCell { stiffness: [1.0; 3], ..flat_cells(0, unknowns) };
+    let cubes = LineCells { degree: 2, dimension: 2, n_cells: 1, cell: &none };
+    assert!(LineSolves::new(&cpu, &cubes, &diagonal, &[], std::iter::empty()).unwrap().is_none());
 }
 
 /// What is said where levels, changed in some way, are refused.

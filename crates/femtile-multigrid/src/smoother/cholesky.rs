@@ -17,7 +17,12 @@ impl Cholesky<f64> {
     ///
     /// # Panics
     /// When the matrix is not positive definite.
-    pub fn new(width: usize, mut entries: Vec<f64>) -> Self {
+    pub fn new(width: usize, entries: Vec<f64>) -> Self {
+        Self::try_new(width, entries).expect("the matrix is positive definite")
+    }
+
+    /// The same; none where the matrix is not positive definite.
+    pub fn try_new(width: usize, mut entries: Vec<f64>) -> Option<Self> {
         for i in 0..entries.len() / width {
             let (above, row) = entries.split_at_mut(i * width);
             let row = &mut row[..width];
@@ -32,10 +37,12 @@ impl Cholesky<f64> {
             }
             let sum: f64 = row[..width - 1].iter().map(|l| l * l).sum();
             let rest = row[width - 1] - sum;
-            assert!(rest > 0.0, "the matrix is not positive definite");
+            if rest.is_nan() || rest <= 0.0 {
+                return None;
+            }
             row[width - 1] = rest.sqrt().recip();
         }
-        Self { width, entries }
+        Some(Self { width, entries })
     }
 
     /// Rounded.

@@ -1,7 +1,7 @@
 use femtile_device::{Buffer, Scalar};
 
 use super::{PolynomialKernels, Relaxed, Step};
-use crate::{LinalgError, LinearOperator};
+use crate::{LinalgError, LinearOperator, Preconditioner};
 
 /// An iterate for $A x = b$ with the room that polynomials need.
 #[derive(Debug)]
@@ -66,6 +66,50 @@ impl<T: Scalar, D: PolynomialKernels<T>> Iterate<T, D> {
             std::mem::swap(&mut self.x, &mut self.next);
         }
         Ok(())
+    }
+
+    /// As [`Iterate::relax_from_zero`] with $M^{-1}$ in place of the inverse diagonal.
+    ///
+    /// # Errors
+    /// What the operator and M report.
+    pub fn relax_from_zero_by(
+        &mut self,
+        a: &dyn LinearOperator<T, D>,
+        steps: &[Step<T>],
+        m: &dyn Preconditioner<T, D>,
+    ) -> Result<(), LinalgError> {
+        let Some((first, rest)) = steps.split_first() else { return Ok(()) };
+        m.apply(&mut self.product, &self.b)?;
+        a.device().fill(&mut self.x, T::ZERO)?;
+        self.advance(a.device(), *first)?;
+        self.relax_by(a, rest, m)
+    }
+
+    /// As [`Iterate::relax`] with $M^{-1}$ in place of the inverse diagonal.
+    ///
+    /// # Errors
+    /// What the operator and M report.
+    pub fn relax_by(
+        &mut self,
+        a: &dyn LinearOperator<T, D>,
+        steps: &[Step<T>],
+        m: &dyn Preconditioner<T, D>,
+    ) -> Result<(), LinalgError> {
+        for &step in steps {
+            self.residual(a)?;
+            m.apply(&mut self.product, &self.next)?;
+            self.advance(a.device(), step)?;
+        }
+        Ok(())
+    }
+
+    /// $d = \beta d + \alpha M^{-1} r$, $x = x + d$, of what `product` has.
+    fn advance(&mut self, device: &D, Step { alpha, beta, .. }: Step<T>) -> Result<(), LinalgError> {
+        if beta == T::ZERO {
+            device.fill(&mut self.direction, T::ZERO)?;
+        }
+        device.axpby(&mut self.direction, alpha, &self.product, beta)?;
+        device.axpby(&mut self.x, T::ONE, &self.direction, T::ONE)
     }
 
     /// $r = b - A x$ into `next`.

@@ -1,0 +1,71 @@
+//! Flat cells of a case: what lines through them are solved with.
+
+use femtile_device::Cpu;
+use femtile_device::cpu::vector::Lanes;
+use femtile_fem::tensor::{FacetMatrix, TensorProblem};
+use femtile_linalg::LinalgError;
+use femtile_multigrid::{LineCell, LineCells, LineSolves};
+use femtile_tensor::Contract;
+
+/// Whether a problem has flat cells.
+pub(super) fn has_flat_cells(problem: &TensorProblem<'_>) -> bool {
+    let space = problem.space();
+    (0..space.n_cells()).any(|position| cell(problem, position).stiff_axis(space.dimension()).is_some())
+}
+
+/// Solves on the lines through the flat cells of a problem, whose operator has this diagonal.
+///
+/// # Errors
+/// Where the diagonal is not positive.
+pub(super) fn solves<T: Contract + Lanes>(
+    cpu: &Cpu,
+    problem: &TensorProblem<'_>,
+    diagonal: &[T],
+) -> Result<Option<LineSolves<T>>, LinalgError> {
+    let space = problem.space();
+    let of_cell = |position: usize, dofs: &mut [u32]| {
+        space.cell_dofs(position, dofs);
+        cell(problem, position)
+    };
+    let (degree, dimension, n_cells) = (space.degree(), space.dimension(), space.n_cells());
+    let cells = LineCells { degree, dimension, n_cells, cell: &of_cell };
+    let of_facet = |FacetMatrix { dofs, entries }: &FacetMatrix| {
+        let diagonal = entries.iter().step_by(dofs.len() + 1).copied();
+        dofs.iter().copied().zip(diagonal).collect::<Vec<_>>()
+    };
+    let added = problem.facet_matrices().iter().flat_map(of_facet);
+    LineSolves::new(cpu, &cells, diagonal, problem.constraints().dofs(), added)
+}
+
+/// A cell by its corners, with the coefficients in its middle.
+fn cell(problem: &TensorProblem<'_>, position: usize) -> LineCell {
+    let (space, form) = (problem.space(), problem.form());
+    let (mesh, corners) = (space.mesh(), space.corners(position));
+    let share = 1.0 / corners.len() as f64;
+    let sum = |sign: &dyn Fn(usize) -> f64| {
+        let terms = corners.iter().enumerate().map(|(bits, &node)| (sign(bits), mesh.points[node as usize]));
+        terms.fold([0.0; 3], |sum, (sign, point)| [0, 1, 2].map(|i| sum[i] + share * sign * point[i]))
+    };
+    let middle = sum(&|_| 1.0);
+    let mut columns = [0, 1, 2].map(|axis| sum(&|bits| if bits >> axis & 1 == 1 { 2.0 } else { -2.0 }));
+    if space.dimension() == 2 {
+        columns[2] = [0.0, 0.0, 1.0];
+    }
+    let number = space.order()[position] as usize;
+    let tag = mesh.cell_tags.get(number).copied().unwrap_or(0);
+    let sigma = form.sigma.tensor_at(number, tag, middle);
+    let lambda = form.lambda.scalar_at(number, tag, middle);
+    let [x, y, z] = columns;
+    let rows = [cross(y, z), cross(z, x), cross(x, y)];
+    let volume = dot(x, rows[0]).abs();
+    let stiffness = rows.map(|row| dot(row, sigma.map(|of_sigma| dot(of_sigma, row))) / volume);
+    LineCell { stiffness, mass: lambda * volume }
+}
+
+fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+fn cross(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+}
