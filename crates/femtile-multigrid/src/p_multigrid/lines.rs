@@ -254,15 +254,15 @@ impl Bands {
         }
         let [mass, stiffness] = matrices(cells.degree, &[1.0]);
         let product = |cell: &LineCell, axis: usize, at: [usize; 3], i: usize, j: usize| {
-            let mut of_mass = cell.mass * mass.row(i)[j];
-            let (mut transverse, mut of_stiffness) = (1.0, cell.stiffness[axis] * stiffness.row(i)[j]);
+            let [of_mass, of_stiffness] = [&mass, &stiffness].map(|table| table.row(i)[j]);
+            let mut entry = cell.stiffness[axis] * of_stiffness + cell.mass * of_mass;
+            let mut across = 1.0;
             for other in (0..cells.dimension).filter(|&other| other != axis) {
                 let [m, k] = [&mass, &stiffness].map(|table| table.row(at[other])[at[other]]);
-                transverse *= m;
-                of_mass += cell.stiffness[other] * k / m * mass.row(i)[j];
+                across *= m;
+                entry += cell.stiffness[other] * k / m * of_mass;
             }
-            of_stiffness += of_mass;
-            transverse * of_stiffness
+            across * entry
         };
         cells.each(|cell, unknowns| {
             let places: Vec<(u32, usize)> = unknowns.iter().map(|&row| places[row as usize]).collect();
