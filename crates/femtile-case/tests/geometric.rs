@@ -136,6 +136,23 @@ fn both_precisions_and_smoothers_precondition_and_are_told_of() {
 }
 
 #[test]
+fn thin_boxes_held_on_one_side_take_few_iterations_and_a_cpu() {
+    for (cells, upper, thin) in [("[16, 16, 2]", "[1, 1, 0.02]", "z"), ("[32, 2, 2]", "[16, 1, 1]", "y")] {
+        for sigma in ["2", "\"2 + x\""] {
+            let mesh =
+                format!("{{ kind = \"box\", cell = \"hexahedron\", cells = {cells}, upper = {upper} }}");
+            let text = case(&mesh, 2, &format!("sigma = {sigma}"), GMG).replace("\"all\"", "\"xmin\"");
+            let report = solve(&text.replace("1e-12", "1e-9")).0;
+            let n = report.solve.iterations;
+            assert!(n <= 12, "{cells}, {sigma}: {n}");
+            if sigma == "2" {
+                assert!(report.device_reason.contains(&format!("along {thin}")), "{}", report.device_reason);
+            }
+        }
+    }
+}
+
+#[test]
 fn conductivity_along_the_axes_stretches_the_box() {
     let stretched = "{ kind = \"box\", cell = \"hexahedron\", cells = [4, 4, 4], upper = [10, 20, 10] }";
     let sigma = "sigma = [[1, 0, 0], [0, 4, 0], [0, 0, 1]]";

@@ -40,7 +40,7 @@ mod windows;
 
 pub use cuda::{
     CudaBoxOperator, CudaPatchLadder, CudaPatches, CudaTransfer, LadderKernel, Layout, Passes, PatchKernel,
-    PatchPass, PatchShape, lack_of_gpus, specialisations as cuda_specialisations,
+    PatchPass, PatchShape, lack_of_gpus, specialisations as cuda_specialisations, thin_axis,
 };
 pub use cycle::{Multigrid, MultigridConfig};
 pub use error::MultigridError;

@@ -22,8 +22,10 @@ pub(super) fn choose(
     space: &TensorSpace<'_>,
     n_threads: usize,
 ) -> Result<Choice, CaseError> {
+    let is_open = request == Request::Auto && opened.is_none();
     let of_boxes = || boxes.and_then(Boxes::lack_of_gpus);
-    let Some(lack) = lack_of_gpus(case, space.mesh().kind).or_else(of_boxes) else {
+    let gain = || boxes.filter(|_| is_open).and_then(Boxes::gain_of_cpus);
+    let Some(lack) = lack_of_gpus(case, space.mesh().kind).or_else(of_boxes).or_else(gain) else {
         let n = space.n_dofs() * case.file.space.components;
         return run::choose(case, request, opened, n, n_threads);
     };

@@ -57,6 +57,15 @@ impl Boxes {
         let lack = femtile_multigrid::lack_of_gpus(&self.finest)?;
         Some(format!("geometric multigrid on this mesh runs on CPUs only ({lack})"))
     }
+
+    /// Why a CPU is the better choice, where GPUs take more iterations.
+    pub fn gain_of_cpus(&self) -> Option<String> {
+        let axis = femtile_multigrid::thin_axis(&self.finest)?;
+        let name = ["x", "y", "z"][axis];
+        Some(format!(
+            "geometric multigrid takes fewer iterations on CPUs where a box is thin (here along {name})"
+        ))
+    }
 }
 
 /// A cycle for −∇·(σ̄∇u) with u = 0 where it is given and without flux through all other sides, up to a factor, which conjugate gradients do not see, on the cells

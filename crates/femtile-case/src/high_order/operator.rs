@@ -178,6 +178,7 @@ pub(super) struct Held<'a, D: SolveDevice> {
     pub right: RightSide<'a, D>,
     /// Keys of the papers behind the operator.
     pub citations: Vec<&'static str>,
+    /// What is to be told of the levels.
     pub warnings: Vec<String>,
 }
 

@@ -106,6 +106,38 @@ fn iterations_grow_neither_with_the_degree_nor_with_the_cells() {
 }
 
 #[test]
+fn coefficients_of_any_size_take_as_many_iterations() {
+    let text = |sigma: &str| case(CUBES, 3, &format!("sigma = {sigma}"), GIVEN, PMG);
+    let expected = iterations(&text("1"));
+    for (sigma, is_beyond) in [("1e12", false), ("1e-12", false), ("1e38", true), ("1e-40", true)] {
+        let report = converged(&text(sigma)).0;
+        assert!(report.solve.iterations <= expected + 1, "{sigma}: {}", report.solve.iterations);
+        let is_told = report.warnings.iter().any(|warning| warning.contains("kept in double precision"));
+        assert_eq!(is_told, is_beyond, "{sigma}: {:?}", report.warnings);
+    }
+}
+
+#[test]
+fn flat_cells_take_few_iterations() {
+    const HELD: &str = "[[boundary]]\nwhere = \"xmin\"\ndirichlet = 0";
+    let cubes = CUBES.replace("[4, 4, 4]", "[6, 6, 6], upper = [1, 1, 0.02]");
+    let bent = cubes.replace("0.02]", "0.02], deform = 0.03, order = 2");
+    let squares =
+        "generate = { kind = \"square\", cell = \"quadrilateral\", cells = [12, 12], upper = [1, 0.02] }";
+    for (mesh, equation, degrees, most) in [
+        (&cubes[..], "", [1, 2, 3], 16),
+        (squares, "", [1, 2, 3], 16),
+        (&cubes, "sigma = [[1, 0, 0], [0, 1, 0], [0, 0, 100]]", [1, 2, 3], 16),
+        (&bent, "sigma = \"2 + sin(7*x + 5*y)\"", [1, 2, 3], 35),
+    ] {
+        for degree in degrees {
+            let n = iterations(&case(mesh, degree, equation, HELD, PMG).replace("1e-10", "1e-8"));
+            assert!(n <= most, "{mesh}, {equation}, degree {degree}: {n} iterations");
+        }
+    }
+}
+
+#[test]
 fn jumps_of_the_coefficient_are_borne() {
     for jump in ["1e-3", "1e3", "1e6"] {
         for degree in [2, 4] {

@@ -14,6 +14,7 @@ use femtile_device::cuda::Specialisation;
 
 use crate::MultigridError;
 use crate::grid::BoxGrid;
+use crate::windows::patches;
 pub use operator::CudaBoxOperator;
 pub use shape::PatchShape;
 pub use smoother::{CudaPatchLadder, CudaPatches, LadderKernel, Layout, Passes, PatchKernel, PatchPass};
@@ -55,6 +56,16 @@ pub fn lack_of_gpus(grid: &BoxGrid) -> Option<String> {
         Err(MultigridError::Gpu { message }) => Some(message),
         _ => None,
     }
+}
+
+/// An axis along which CPUs solve on all cells at once on some level below a grid, and GPUs, whose patches end at the next layer,
+/// take more iterations.
+pub fn thin_axis(finest: &BoxGrid) -> Option<usize> {
+    let of_level = |grid: &BoxGrid| {
+        let (thin, spans) = (grid.thin_axes(), patches(grid, [false; 3]));
+        (0..3).find(|&axis| thin[axis] && spans[axis].len() > 1)
+    };
+    std::iter::successors(Some(finest.clone()), BoxGrid::coarsened).find_map(|grid| of_level(&grid))
 }
 
 /// Refuses grids whose vertex patches there are no kernels for.

@@ -14,6 +14,8 @@ use crate::smoother::Cholesky;
 
 /// From this ratio of the largest stiffness along an axis to the next one on a cell is flat: from 2 : 1 on.
 const FLAT: f64 = 4.0;
+/// Entries on the diagonal of an operator and of its surrogate that differ by a smaller factor are near.
+const NEAR: f64 = 4.0;
 /// Stands for no row.
 const NONE: u32 = u32::MAX;
 
@@ -98,7 +100,8 @@ struct Line<T> {
 }
 
 impl<T: Scalar> LineSolves<T> {
-    /// On the lines through the flat cells among these, none where there are none; `diagonal` is that of the operator, `constrained`
+    /// On the lines through the flat cells among these, none where there are none, but for lines on which the surrogate is far from
+    /// the operator, as on cells that are curved or in which coefficients jump; `diagonal` is that of the operator, `constrained`
     /// the rows with given values, `added` what their diagonals have beside the cells.
     ///
     /// # Errors
@@ -125,17 +128,25 @@ impl<T: Scalar> LineSolves<T> {
             return Ok(None);
         }
         let bands = Bands::new(cells, &lines, diagonal.len(), added);
-        let mut begin = 0;
-        let line = |line: &Vec<u32>| {
-            let range = begin..begin + line.len();
-            begin = range.end;
-            Line { factor: bands.factor(range.clone()).to(), range }
-        };
+        let (mut begin, mut rows, mut solves) = (0, Vec::new(), Vec::new());
+        for line in &lines {
+            let own = begin..begin + line.len();
+            begin = own.end;
+            let entries = line.iter().map(|&row| diagonal[row as usize].to_f64());
+            if bands.are_near(own.clone(), entries) {
+                let range = rows.len()..rows.len() + line.len();
+                solves.push(Line { range, factor: bands.factor(own).to() });
+                rows.extend(line);
+            }
+        }
+        if rows.is_empty() {
+            return Ok(None);
+        }
         Ok(Some(Self {
             device: device.clone(),
             inverse_diagonal: inverse_diagonal(device, diagonal.to_vec())?,
-            lines: lines.iter().map(line).collect(),
-            rows: lines.concat(),
+            lines: solves,
+            rows,
         }))
     }
 }
@@ -243,15 +254,15 @@ impl Bands {
         }
         let [mass, stiffness] = matrices(cells.degree, &[1.0]);
         let product = |cell: &LineCell, axis: usize, at: [usize; 3], i: usize, j: usize| {
-            let mut of_mass = cell.mass * mass.row(i)[j];
-            let (mut transverse, mut of_stiffness) = (1.0, cell.stiffness[axis] * stiffness.row(i)[j]);
+            let [of_mass, of_stiffness] = [&mass, &stiffness].map(|table| table.row(i)[j]);
+            let mut entry = cell.stiffness[axis] * of_stiffness + cell.mass * of_mass;
+            let mut across = 1.0;
             for other in (0..cells.dimension).filter(|&other| other != axis) {
                 let [m, k] = [&mass, &stiffness].map(|table| table.row(at[other])[at[other]]);
-                transverse *= m;
-                of_mass += cell.stiffness[other] * k / m * mass.row(i)[j];
+                across *= m;
+                entry += cell.stiffness[other] * k / m * of_mass;
             }
-            of_stiffness += of_mass;
-            transverse * of_stiffness
+            across * entry
         };
         cells.each(|cell, unknowns| {
             let places: Vec<(u32, usize)> = unknowns.iter().map(|&row| places[row as usize]).collect();
@@ -281,6 +292,12 @@ impl Bands {
         if one.0 != NONE && one.0 == other.0 && high - low < self.width {
             self.entries[high * self.width + self.width - 1 + low - high] += entry;
         }
+    }
+
+    /// Whether a line has about these entries on its diagonal: that of cells which are far from products of lines has not.
+    fn are_near(&self, rows: Range<usize>, diagonal: impl Iterator<Item = f64>) -> bool {
+        let own = rows.map(|row| self.entries[(row + 1) * self.width - 1]);
+        own.zip(diagonal).all(|(own, entry)| own <= NEAR * entry && entry <= NEAR * own)
     }
 
     /// The factor of a line; of its diagonal alone where entries that were left out make it no positive matrix.

@@ -312,6 +312,13 @@ fn lines_are_solved_as_the_matrix_of_the_cells_has_them() {
             assert!((z - wanted).abs() < 1e-12 * (1.0 + wanted.abs()), "{row}, {column}: {z}, {wanted}");
         }
     }
+    // A line that is far from the operator is left to the diagonal.
+    let mut other = diagonal.clone();
+    other[13] *= 5.0;
+    let solves = LineSolves::new(&cpu, &cells, &other, &[0, 9], std::iter::empty()).unwrap().unwrap();
+    let z = applied(&solves, vec![1.0; n]);
+    let is_alone = |row: usize| (z[row] * other[row] - 1.0).abs() < 1e-12;
+    assert!((0..7).all(|j| is_alone(3 * j + 1) && !is_alone(3 * j + 2)));
     let none = |_: usize, unknowns: &mut [u32]| LineCell { stiffness: [1.0; 3], ..flat_cells(0, unknowns) };
     let cubes = LineCells { degree: 2, dimension: 2, n_cells: 1, cell: &none };
     assert!(LineSolves::new(&cpu, &cubes, &diagonal, &[], std::iter::empty()).unwrap().is_none());
