@@ -38,6 +38,14 @@ impl Checks {
         });
     }
 
+    /// Runs a command that is none of `cargo` alone; what its lines say after `SKIPPED:` is kept.
+    pub fn run_command(&mut self, name: &str, command: Command) {
+        self.step(name, |checks| {
+            println!("{command:?}");
+            checks.command(command)
+        });
+    }
+
     /// Runs a program that the tests have built; what its lines say after `SKIPPED:` is kept.
     pub fn built(&mut self, name: &str, root: &Path, program: &str) {
         self.step(name, |checks| checks.command(built(root, program)));

@@ -1,7 +1,7 @@
 //! All checks, in the order in which they fail fastest.
 
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::step::{Checks, cargo};
 use crate::{cite, documents};
@@ -13,6 +13,10 @@ const OF_KERNELS: &str = "package(femtile-device) | package(femtile-fem) | packa
 const KERNEL_PACKAGES: [&str; 6] =
     ["--package", "femtile-device", "--package", "femtile-fem", "--package", "femtile-tensor"];
 
+/// How Miri goes through the tests.
+const FLAGS_OF_MIRI: &str =
+    "-Zmiri-tree-borrows -Zmiri-disable-isolation -Zmiri-permissive-provenance -Zmiri-ignore-leaks";
+
 /// Runs every check; true when none failed.
 pub fn validate(root: &Path) -> bool {
     let mut checks = Checks::default();
@@ -20,6 +24,7 @@ pub fn validate(root: &Path) -> bool {
     checks.step("citations", |_| cite::report(root));
     component(&mut checks, "lints", "clippy", &["--workspace", "--all-targets", "--", "-D", "warnings"]);
     tests(&mut checks);
+    memory(&mut checks);
     checks.built("kernels", root, "kernels");
     checks.cargo("doctests", &["test", "--workspace", "--doc", "--quiet"], &[]);
     let deny_warnings = [("RUSTDOCFLAGS", "-D warnings")];
@@ -63,6 +68,30 @@ fn tests(checks: &mut Checks) {
     }
     if cfg!(target_arch = "x86_64") {
         checks.skip("SIMD on other architectures", "this processor is an x86-64");
+    }
+}
+
+/// Kernels with `unsafe` on the scalar path under Miri, which sees every access outside of an array, every race of threads and
+/// every alias that must not be: a small set, as it takes a thousand times as long.
+fn memory(checks: &mut Checks) {
+    let miri = |arguments: &[&str]| {
+        let mut command = Command::new("rustup");
+        command.args(["run", "nightly", "cargo", "miri"]).args(arguments);
+        // The queues of rayon keep the rules of tree borrows, not the older ones, and turn numbers into pointers; its threads
+        // outlive a test.
+        command.env("MIRIFLAGS", FLAGS_OF_MIRI);
+        command
+    };
+    let silent = |mut command: Command| {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()
+    };
+    if silent(miri(&["--version"])).is_ok_and(|status| status.success()) {
+        checks.run_command("memory", miri(&["test", "--package", "femtile-fem", "--test", "scalar_paths"]));
+    } else {
+        checks.skip(
+            "memory",
+            "Miri is not installed: rustup toolchain install nightly --component miri,rust-src",
+        );
     }
 }
 

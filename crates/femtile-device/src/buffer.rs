@@ -130,7 +130,17 @@ pub trait HostDevice: Device {
 
 /// An array of `len` values that lives on one device.
 ///
-/// A buffer owns its memory and a handle of its device. Copies to and from the host are explicit.
+/// A buffer owns its memory and a handle of its device. Copies to and from the host are explicit. Kernels rely on its
+/// length, so nobody changes the memory behind it:
+///
+/// ```compile_fail,E0599
+/// # fn main() -> Result<(), femtile_device::DeviceError> {
+/// let cpu = femtile_device::Cpu::new(1)?;
+/// let mut x = femtile_device::Buffer::from_vec(&cpu, vec![1.0, 2.0])?;
+/// *x.memory_mut() = Vec::new();
+/// # Ok(())
+/// # }
+/// ```
 pub struct Buffer<T: Element, D: Device> {
     memory: D::Memory<T>,
     len: usize,
@@ -254,6 +264,17 @@ impl<T: Element, D: HostDevice> Buffer<T, D> {
 }
 
 /// The values of a buffer, to be overwritten: it cannot be replaced, nor can their number change.
+///
+/// ```compile_fail,E0594
+/// use femtile_device::{Buffer, BufferMut, Cpu};
+/// # fn main() -> Result<(), femtile_device::DeviceError> {
+/// let cpu = Cpu::new(1)?;
+/// let mut x = Buffer::from_vec(&cpu, vec![1.0, 2.0])?;
+/// let mut values = BufferMut::new(&mut x);
+/// *values = Buffer::zeros(&cpu, 1)?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct BufferMut<'a, T: Element, D: Device>(&'a mut Buffer<T, D>);
 

@@ -3,14 +3,24 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
 /// A value that may stand in a [`crate::Buffer`]: plain bytes, any bit pattern valid.
-pub trait Element: bytemuck::Pod + Debug + PartialEq + Send + Sync + 'static {
+///
+/// Kernels rely on the type that it is in CUDA C, so there are no others than those of this crate.
+pub trait Element: sealed::Sealed + bytemuck::Pod + Debug + PartialEq + Send + Sync + 'static {
     /// The same type in CUDA C.
     const C_NAME: &'static str;
 }
 
+/// What nobody else can implement.
+mod sealed {
+    /// A type that kernels know.
+    pub trait Sealed {}
+}
+
 macro_rules! element {
     ($($t:ident $name:literal),*) => {
-        $(impl Element for $t {
+        $(impl sealed::Sealed for $t {}
+
+        impl Element for $t {
             const C_NAME: &'static str = $name;
         })*
     };

@@ -43,38 +43,45 @@ impl Driver for Failing {
         self.inner.allocate(bytes)
     }
 
-    fn free(&self, address: u64) {
-        self.inner.free(address);
+    unsafe fn free(&self, address: u64) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { self.inner.free(address) };
     }
 
     fn allocate_on_host(&self, bytes: usize) -> Result<u64, DeviceError> {
         self.inner.allocate_on_host(bytes)
     }
 
-    fn free_on_host(&self, address: u64) {
-        self.inner.free_on_host(address);
+    unsafe fn free_on_host(&self, address: u64) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { self.inner.free_on_host(address) };
     }
 
-    fn zero(&self, address: u64, bytes: usize) -> Result<(), DeviceError> {
-        self.inner.zero(address, bytes)
+    unsafe fn zero(&self, address: u64, bytes: usize) -> Result<(), DeviceError> {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { self.inner.zero(address, bytes) }
     }
 
-    fn upload(&self, to: u64, from: &[u8]) -> Result<(), DeviceError> {
+    unsafe fn upload(&self, to: u64, from: &[u8]) -> Result<(), DeviceError> {
         self.alive()?;
-        self.inner.upload(to, from)
+        // SAFETY: the caller's promise is passed on.
+        unsafe { self.inner.upload(to, from) }
     }
 
-    fn download(&self, to: &mut [u8], from: u64) -> Result<(), DeviceError> {
+    unsafe fn download(&self, to: &mut [u8], from: u64) -> Result<(), DeviceError> {
         self.alive()?;
-        self.inner.download(to, from)
+        // SAFETY: the caller's promise is passed on.
+        unsafe { self.inner.download(to, from) }
     }
 
-    fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError> {
-        self.inner.copy(to, from, bytes)
+    unsafe fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<(), DeviceError> {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { self.inner.copy(to, from, bytes) }
     }
 
-    fn begin_download(&self, from: u64, bytes: usize) -> Result<Transfer, DeviceError> {
-        self.inner.begin_download(from, bytes)
+    unsafe fn begin_download(&self, from: u64, bytes: usize) -> Result<Transfer, DeviceError> {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { self.inner.begin_download(from, bytes) }
     }
 
     fn end_download(&self, transfer: Transfer) -> Result<Vec<u8>, DeviceError> {
@@ -115,21 +122,24 @@ impl Driver for Failing {
         self.inner.end_recording()
     }
 
-    fn replay(&self, graph: Graph) -> Result<(), DeviceError> {
+    unsafe fn replay(&self, graph: Graph) -> Result<(), DeviceError> {
         self.count()?;
-        self.inner.replay(graph)
+        // SAFETY: the caller's promise is passed on.
+        unsafe { self.inner.replay(graph) }
     }
 
-    fn forget(&self, graph: Graph) {
-        self.inner.forget(graph);
+    unsafe fn forget(&self, graph: Graph) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { self.inner.forget(graph) };
     }
 
     fn record_event(&self) -> Result<Event, DeviceError> {
         self.inner.record_event()
     }
 
-    fn seconds_between(&self, first: Event, second: Event) -> Result<f64, DeviceError> {
-        self.inner.seconds_between(first, second)
+    unsafe fn seconds_between(&self, first: Event, second: Event) -> Result<f64, DeviceError> {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { self.inner.seconds_between(first, second) }
     }
 
     fn compiler(&self) -> String {

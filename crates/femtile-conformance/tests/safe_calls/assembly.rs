@@ -42,10 +42,7 @@ fn rows_of_a_small_system_are_not_filled_by_a_large_assembly() {
 
 #[test]
 fn slices_of_a_small_system_are_not_filled_by_a_large_assembly() {
-    a_small_system_is_not_filled_by_a_large_assembly::<EllWarp<f64, Cpu>>(|| EllWarpConfig {
-        lanes: 8,
-        ..EllWarpConfig::default()
-    });
+    a_small_system_is_not_filled_by_a_large_assembly::<EllWarp<f64, Cpu>>(|| EllWarpConfig::new(8));
 }
 
 #[test]
@@ -81,5 +78,9 @@ fn another_mesh_with_as_many_nodes_and_cells_is_refused() {
         let refusal = assembly.refill(&mut system, &form(&other, &boundary));
         assert!(matches!(refusal, Err(FemError::ChangedMesh)), "{refusal:?}");
     }
-    assembly.refill(&mut system, &form(&mesh.clone(), &boundary)).unwrap();
+    let mut copied = mesh.clone();
+    assembly.refill(&mut system, &form(&copied, &boundary)).unwrap();
+    copied.cells.rotate_left(4);
+    let refusal = assembly.refill(&mut system, &form(&copied, &boundary));
+    assert!(matches!(refusal, Err(FemError::ChangedMesh)), "{refusal:?}");
 }

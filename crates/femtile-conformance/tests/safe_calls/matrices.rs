@@ -19,8 +19,7 @@ fn kernels_of_every_format_refuse_vectors_that_do_not_fit() {
     let a = matrix(&cpu, N);
     let (coo, merge) = (Coo::from_csr(&cpu, &a).unwrap(), Merge::from_csr(&cpu, &a).unwrap());
     let (ell, jds) = (Ell::from_csr(&cpu, &a, EllConfig::PLAIN).unwrap(), Jds::from_csr(&cpu, &a).unwrap());
-    let ell_warp: EllWarp<f64, Cpu> =
-        EllWarp::from_csr(&cpu, &a, &EllWarpConfig { lanes: 8, ..EllWarpConfig::default() }).unwrap();
+    let ell_warp: EllWarp<f64, Cpu> = EllWarp::from_csr(&cpu, &a, &EllWarpConfig::new(8)).unwrap();
     for (field, n_y, n_x) in [("x", N, 1), ("y", 1, N)] {
         let (mut y, x) = (zeros(&cpu, n_y), zeros(&cpu, n_x));
         let wanted = (field, N, 1);

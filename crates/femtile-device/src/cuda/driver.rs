@@ -88,7 +88,15 @@ impl Properties {
 /// One GPU with one stream of work, in which everything happens in the order asked for.
 ///
 /// Methods without a note return at once and leave the work to the stream. Addresses are those of device memory; methods
-/// that take addresses or handles are unsafe, as nothing else says that they are still good.
+/// that take addresses or handles are unsafe, as nothing else says that they are still good:
+///
+/// ```compile_fail,E0133
+/// use femtile_device::cuda::{Driver, Graph};
+///
+/// fn replay(driver: &dyn Driver) {
+///     let _ = driver.replay(Graph(1));
+/// }
+/// ```
 pub trait Driver: Debug + Send + Sync {
     /// What the GPU is.
     fn properties(&self) -> &Properties;

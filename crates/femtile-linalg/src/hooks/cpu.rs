@@ -67,13 +67,14 @@ impl Claims {
         Self((0..n_blocks(n)).map(|_| AtomicBool::new(false)).collect())
     }
 
-    /// Hands out rows.
+    /// Hands out rows, with all of the blocks that they are in.
     ///
     /// # Panics
-    /// When an operator has asked for them before, or for rows of several blocks.
+    /// When an operator has asked for some of them before, or for rows that do not begin with a block.
     pub fn claim(&self, rows: &Range<usize>) {
-        let is_one_block = rows.start.is_multiple_of(BLOCK) && rows.len() <= BLOCK;
-        let is_first = is_one_block && !self.0[rows.start / BLOCK].swap(true, Ordering::Relaxed);
+        let blocks = &self.0[rows.start / BLOCK..rows.end.div_ceil(BLOCK)];
+        let is_first = rows.start.is_multiple_of(BLOCK)
+            && blocks.iter().all(|block| !block.swap(true, Ordering::Relaxed));
         assert!(is_first, "an operator calls its hook for rows {rows:?} against the contract of hooks");
     }
 }

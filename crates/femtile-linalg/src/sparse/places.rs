@@ -107,6 +107,6 @@ pub trait StoredMatrix<D: Device>: Sized + sealed::Sealed {
     /// What the device reports.
     fn places(&self) -> Result<Places, LinalgError>;
 
-    /// The values as they are stored; who writes them leaves padding zero.
+    /// The values as they are stored, to be written in place; who writes them leaves padding zero.
     fn values_mut(&mut self) -> BufferMut<'_, Self::Value, D>;
 }

@@ -130,8 +130,11 @@ impl<T: Scalar> CudaMatrixFree<T> {
     /// [`FemError::TooManyDofs`] where rows of facets cannot be numbered with 32 bits, and what the device reports.
     ///
     /// # Panics
-    /// When facets differ in size.
+    /// When facets differ in size, or have unknowns that are none of the space.
     pub fn with_facets(mut self, facets: &[FacetMatrix]) -> Result<Self, FemError> {
+        // Vectors are indexed by these without a check later.
+        let is_unknown = |&dof: &u32| (dof as usize) < self.n_dofs;
+        assert!(facets.iter().all(|facet| facet.dofs.iter().all(is_unknown)), "unknowns of facets");
         let bytes_of = |facets: &Option<Facets<T>>| facets.as_ref().map_or(0, Facets::bytes);
         let before = bytes_of(&self.facets);
         self.facets = Facets::new(&self.device, facets, &self.constrained.to_host()?)?;
