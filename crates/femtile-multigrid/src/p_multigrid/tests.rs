@@ -228,7 +228,7 @@ fn eigenvalues_are_close_to_those_of_the_matrix() {
 #[test]
 fn eigenvalues_are_those_of_free_rows_whatever_the_scale_beside_given_ones() {
     let n = 65;
-    let is_given = |i: usize| i % 16 == 0;
+    let is_given = |i: usize| i.is_multiple_of(16);
     for scale in [1e-12, 1.0, 1e12] {
         let entry = |i: usize, j: usize| match (is_given(i) || is_given(j), i.abs_diff(j)) {
             (false, 0) => 2.0 * scale,
@@ -305,10 +305,10 @@ fn lines_are_solved_as_the_matrix_of_the_cells_has_them() {
             line.iter().zip(row).for_each(|(&j, entry)| expected[i][j] = entry);
         }
     }
-    for column in 0..n {
-        let unit = (0..n).map(|i| f64::from(u8::from(i == column))).collect();
-        for (row, z) in applied(&solves, unit).into_iter().enumerate() {
-            let wanted = expected[row][column];
+    let units = (0..n).map(|column| (0..n).map(|i| f64::from(u8::from(i == column))).collect());
+    for (column, unit) in units.enumerate() {
+        for (row, (z, wanted)) in applied(&solves, unit).into_iter().zip(&expected).enumerate() {
+            let wanted = wanted[column];
             assert!((z - wanted).abs() < 1e-12 * (1.0 + wanted.abs()), "{row}, {column}: {z}, {wanted}");
         }
     }
