@@ -161,7 +161,7 @@ impl Solving<'_> {
 
         clock.begin(Stage::Setup);
         let solver = &case.file.solver;
-        let (preconditioner, levels) = preconditioner(device, solver, &mut system.matrix)?;
+        let (preconditioner, levels) = preconditioner(device, solver, &mut system.matrix, &mut warnings)?;
         let (a, m, b) = (&system.matrix, preconditioner.as_ref(), &system.rhs);
         let (w, outcome) = solve(solver, a, m, b, clock, &mut timings)?;
         let solution = system.solution(mesh, &w)?;

@@ -98,9 +98,10 @@ impl Solving<'_> {
     ) -> Result<Report, CaseError> {
         let (case, space) = (self.case, self.problems[0].space());
         let mut timings = self.timings.clone();
-        let Held { operator, preconditioner, levels, right, citations } =
+        let Held { operator, preconditioner, levels, right, warnings: of_set_up, citations } =
             hold((self.cpu, device), case, (self.problems, self.boxes.as_ref()), clock, &mut timings)?;
         let mut warnings = self.warnings.clone();
+        warnings.extend(of_set_up);
         warnings.extend(warning_of_imbalance(right.imbalance()));
         let (a, m) = (operator.as_ref(), preconditioner.as_ref());
         let (w, outcome) = solve(&case.file.solver, a, m, right.values(), clock, &mut timings)?;

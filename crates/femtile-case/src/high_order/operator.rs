@@ -150,6 +150,8 @@ pub(super) struct Held<'a, D: SolveDevice> {
     /// The levels of multigrid.
     pub levels: Vec<LevelReport>,
     pub right: RightSide<'a, D>,
+    /// About the preconditioner.
+    pub warnings: Vec<String>,
     /// Keys of the papers behind the operator.
     pub citations: Vec<&'static str>,
 }
@@ -194,9 +196,12 @@ fn assembled<'a, D: OperatorDevice>(
         clock.with_fractions(|progress| assemble(device, problem, &cells, progress))?;
     timings.assemble = clock.seconds();
     clock.begin(Stage::Setup);
-    let (preconditioner, levels) = solve::preconditioner(device, &case.file.solver, &mut matrix)?;
+    let mut warnings = Vec::new();
+    let (preconditioner, levels) =
+        solve::preconditioner(device, &case.file.solver, &mut matrix, &mut warnings)?;
     let right = RightSide::new(device, vec![system])?;
-    Ok(Held { operator: Box::new(matrix), preconditioner, levels, right, citations: Vec::new() })
+    let operator = Box::new(matrix);
+    Ok(Held { operator, preconditioner, levels, right, warnings, citations: Vec::new() })
 }
 
 /// Nothing stored but what the cells need.
@@ -239,7 +244,8 @@ fn matrix_free<'a, D: OperatorDevice>(
     // Vectors are read more often than what an operator stores.
     let operator =
         device.leave_room(vector_bytes::<f64>(n), || device.without_matrix(on_cpu, problem, rule))?;
-    Ok(Held { operator, preconditioner, levels, right, citations: vec!["kronbichler2022"] })
+    let citations = vec!["kronbichler2022"];
+    Ok(Held { operator, preconditioner, levels, right, warnings: Vec::new(), citations })
 }
 
 /// What the cells make of given values of one component.
