@@ -74,10 +74,12 @@ impl Evolution {
     /// Takes flags away from entries with a doubtful row or column that neither of them finds near.
     pub fn restrict<T: Scalar>(&self, a: &Rows<T>, flags: &mut [bool]) {
         for row in 0..a.n_rows() {
-            for at in a.offsets[row]..a.offsets[row + 1] {
-                let column = a.columns[at] as usize;
-                if flags[at] && column != row && (self.is_doubtful[row] || self.is_doubtful[column]) {
-                    flags[at] = self.is_near[at] || self.is_near_from(a, column, row as u32);
+            let range = a.offsets[row]..a.offsets[row + 1];
+            let entries = flags[range.clone()].iter_mut().zip(&a.columns[range.clone()]);
+            for ((flag, &column), &is_near) in entries.zip(&self.is_near[range]) {
+                let column = column as usize;
+                if *flag && column != row && (self.is_doubtful[row] || self.is_doubtful[column]) {
+                    *flag = is_near || self.is_near_from(a, column, row as u32);
                 }
             }
         }

@@ -43,7 +43,7 @@ fn slivers(cpu: &Cpu, side: usize, k: f64) -> Matrix {
     let n = side.pow(3);
     let mut triplets = Triplets::new(n, n);
     let mut add = |nodes: &[usize], s: &[f64], k: f64| {
-        let is_free = |node: usize| node % side > 0;
+        let is_free = |node: usize| !node.is_multiple_of(side);
         for (&i, &s_i) in nodes.iter().zip(s) {
             for (&j, &s_j) in nodes.iter().zip(s) {
                 if is_free(i) && is_free(j) {
@@ -63,7 +63,7 @@ fn slivers(cpu: &Cpu, side: usize, k: f64) -> Matrix {
             add(&[i, i + 1, i + side, i + side + 1], &[1.0, -1.0, -1.0, 1.0], k);
         }
     }
-    (0..n).filter(|i| i % side == 0).for_each(|i| triplets.push(i, i, 1.0).unwrap());
+    (0..n).filter(|i| i.is_multiple_of(side)).for_each(|i| triplets.push(i, i, 1.0).unwrap());
     triplets.into_csr(cpu).unwrap().matrix
 }
 
