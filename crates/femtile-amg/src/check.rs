@@ -26,6 +26,20 @@ pub(crate) fn diagonal<T: Scalar>(a: &Rows<T>, scale: f64) -> Result<Vec<T>, Amg
     }
 }
 
+/// Diagonal entries must not be smaller, relative to a largest entry between 1 and 2: squares of entries are compared.
+pub(crate) fn smallest<T: Scalar>() -> f64 {
+    if T::EPSILON.to_f64() > 1e-10 { 1e-15 } else { 1e-140 }
+}
+
+/// Refuses a matrix whose largest entry is between 1 and 2, and that has a positive diagonal, where an entry on it is too
+/// small.
+pub(crate) fn range<T: Scalar>(diagonal: &[T]) -> Result<(), AmgError> {
+    match diagonal.iter().position(|own| own.to_f64() < smallest::<T>()) {
+        Some(row) => Err(AmgError::Range { row, ratio: diagonal[row].to_f64() }),
+        None => Ok(()),
+    }
+}
+
 /// What is wrong with a row.
 fn refuse_row<T: Scalar>(a: &Rows<T>, row: usize, scale: f64) -> Result<(), AmgError> {
     let (columns, values) = a.row(row);

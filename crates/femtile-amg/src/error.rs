@@ -29,6 +29,17 @@ pub enum AmgError {
         /// Its diagonal entry, 0 where there is none.
         value: f64,
     },
+    /// Entries of a row are so small beside others that the levels do not hold their products.
+    #[error(
+        "row {row}: the diagonal entry is {ratio:e} times the largest entry of the matrix, too little for levels in \
+         single precision; keep them in double precision"
+    )]
+    Range {
+        /// The first such row, counted from 0.
+        row: usize,
+        /// Its diagonal entry over the largest entry.
+        ratio: f64,
+    },
     /// An entry is not a finite number.
     #[error("row {row}, column {column}: the entry is {value}, not a finite number")]
     NotFinite {
@@ -77,6 +88,16 @@ pub enum AmgError {
         /// What is wrong and what to choose.
         message: String,
     },
+}
+
+impl AmgError {
+    /// Whether levels in double precision may do where those in single precision failed with this.
+    pub fn is_of_precision(&self) -> bool {
+        matches!(
+            self,
+            Self::Range { .. } | Self::Indefinite { .. } | Self::Diagonal { .. } | Self::NotFinite { .. }
+        )
+    }
 }
 
 impl From<DeviceError> for AmgError {

@@ -174,17 +174,18 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
                 checked => checked?,
             };
             if number == 0 {
+                check::range(&diagonal)?;
                 check::symmetry(&a, self.scale)?;
             }
             if a.n_rows() <= self.config.coarse_rows || number + 1 == self.config.max_levels {
-                return self.end(a, &diagonal, block);
+                return self.end(a, &diagonal, &b, block);
             }
             let mut modes = modes_of(&a, &diagonal, &b, block);
             let Strength { graph, mut is_strong } = self.strength(&a, &diagonal, &b, modes.as_ref(), block);
             let Partition { mut aggregates, patches } = self.partition(&graph, block);
             let n_coarse = aggregates.n * b.n_vectors + modes.as_ref().map_or(0, |modes| modes.n_cols);
             if n_coarse as f64 > LEAST_GAIN * a.n_rows() as f64 || n_coarse == 0 {
-                return self.end(a, &diagonal, block);
+                return self.end(a, &diagonal, &b, block);
             }
             let partition = Partition { aggregates: aggregates.clone(), patches: patches.clone() };
             self.groups.push(Groups::OnHost(partition));
@@ -308,7 +309,13 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
         Ok((coarse, tentative.coarse))
     }
 
-    fn end(&mut self, a: Rows<H>, diagonal: &[H], block: usize) -> Result<Coarsest<H, D>, AmgError> {
+    fn end(
+        &mut self,
+        a: Rows<H>,
+        diagonal: &[H],
+        b: &NearNullspace,
+        block: usize,
+    ) -> Result<Coarsest<H, D>, AmgError> {
         self.close(None)?;
         let n_rows = a.n_rows();
         let is_direct = n_rows <= MOST_COARSE_ROWS;
@@ -322,8 +329,9 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
             n_prolongator: 0,
         });
         if is_direct {
+            let b = Some(b.values.as_slice()).filter(|_| b.n_vectors == 1);
             let inverse =
-                coarse::inverse(&a).map_err(|(row, pivot)| AmgError::Indefinite { n_rows, row, pivot })?;
+                coarse::inverse(&a, b).map_err(|(row, pivot)| AmgError::Indefinite { n_rows, row, pivot })?;
             return Ok(Coarsest::Direct(inverse.into_device(self.device)?));
         }
         let scaling = Scaling::of_nodes(&a, diagonal, block);

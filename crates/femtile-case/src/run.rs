@@ -190,7 +190,7 @@ impl Solving<'_> {
 
         clock.begin(Stage::Setup)?;
         let solver = &case.file.solver;
-        let made = preconditioner(device, solver, &mut system.matrix)?;
+        let made = preconditioner(device, solver, &mut system.matrix, &mut warnings)?;
         let (preconditioner, levels) =
             without_constants(device, made, system.rhs.len(), system.is_pure_neumann)?;
         let (a, m, b) = (&system.matrix, preconditioner.as_ref(), &system.rhs);

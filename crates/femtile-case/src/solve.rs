@@ -194,11 +194,29 @@ pub(crate) fn level_reports<H: Scalar, D: AmgKernels<H>>(hierarchy: &Hierarchy<H
     hierarchy.shapes().iter().map(level).collect()
 }
 
+/// Multigrid with levels in single precision; in double precision, with a warning, where the matrix is none for that.
+fn multigrid_in_single<D: SolveDevice>(
+    options: &AmgSection,
+    matrix: &mut Csr<f64, D>,
+    warnings: &mut Vec<String>,
+) -> Result<Preconditioning<D>, CaseError> {
+    match multigrid::<f32, D>(options, matrix) {
+        Err(CaseError::Amg(error)) if error.is_of_precision() => {
+            let made = multigrid::<f64, D>(options, matrix)?;
+            warnings
+                .push(format!("multigrid keeps its levels in double precision, as single failed: {error}"));
+            Ok(made)
+        }
+        made => made,
+    }
+}
+
 /// What the case asks for.
 pub(crate) fn preconditioner<D: SolveDevice>(
     device: &D,
     solver: &SolverSection,
     matrix: &mut Csr<f64, D>,
+    warnings: &mut Vec<String>,
 ) -> Result<Preconditioning<D>, CaseError> {
     if solver.preconditioner != PreconditionerName::Amg {
         make_room(matrix)?;
@@ -208,7 +226,7 @@ pub(crate) fn preconditioner<D: SolveDevice>(
         PreconditionerName::Amg => {
             let options = solver.amg.clone().unwrap_or_default();
             match options.precision {
-                LevelPrecision::Single => multigrid::<f32, D>(&options, matrix)?,
+                LevelPrecision::Single => multigrid_in_single(&options, matrix, warnings)?,
                 LevelPrecision::Double => multigrid::<f64, D>(&options, matrix)?,
             }
         }

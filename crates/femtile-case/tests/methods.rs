@@ -92,3 +92,21 @@ fn the_device_is_the_processor_where_gpus_have_no_such_method() {
         assert!(message.contains("s-step-cg runs on CPUs only") && message.contains("method = \"cg\""));
     }
 }
+
+#[test]
+fn multigrid_takes_double_precision_where_single_does_not_hold_the_matrix() {
+    let case = |sigma: &str| {
+        format!(
+            "[mesh]\ngenerate = {{ kind = \"box\", cells = [7, 7, 7] }}\n[equation]\nsigma = {sigma}\nsource = 1\n\
+             [[boundary]]\nwhere = \"xmin\"\ndirichlet = 0\n[solver]\npreconditioner = \"amg\"\n"
+        )
+    };
+    let usual = solve(&case("1")).unwrap();
+    assert!(usual.warnings.is_empty(), "{:?}", usual.warnings);
+    for sigma in ["1e-40", "1e38", "\"if(x < 0.5, 1e-17, 1)\""] {
+        let report = solve(&case(sigma)).unwrap();
+        assert_eq!(report.solve.stop, Stop::Converged, "σ = {sigma}");
+        assert!(report.solve.iterations <= usual.solve.iterations + 12, "σ = {sigma}: {:?}", report.solve);
+        assert!(report.warnings.iter().any(|w| w.contains("double precision")), "{:?}", report.warnings);
+    }
+}

@@ -7,19 +7,31 @@ use super::rows::{RowAccess, Rows};
 /// A pivot this small against its diagonal entry is taken for zero.
 const SINGULAR: f64 = 1e-12;
 
-/// A symmetric matrix $G$ with $A G A = A$: the inverse where A is regular, else one in which unknowns that others
-/// determine stay zero. None where A is not positive semidefinite: the pivot and its row say where.
+/// A symmetric positive semidefinite matrix $G$ with $A G A = A$: the inverse where A is regular; where it maps the
+/// near-nullspace `b`, if that is one vector, to zero but for rounding, the pseudoinverse, so that nothing grows along b;
+/// else one in which unknowns that others determine stay zero. None where A is not positive semidefinite: the pivot and its
+/// row say where.
 ///
 /// # Cost
 /// $2 n^3 / 3$ operations.
 /// # Source
-/// Cholesky's factorisation, `[golub2013]`, section 4.2.
-pub(crate) fn inverse<T: Scalar>(a: &Rows<T>) -> Result<Rows<T>, (usize, f64)> {
+/// Cholesky's factorisation, `[golub2013]`, section 4.2. With $A b = 0$ and $|b| = 1$,
+/// $(A + \sigma b b^\mathsf{T})^{-1} = A^+ + \sigma^{-1} b b^\mathsf{T}$, from which the projection takes the last term.
+pub(crate) fn inverse<T: Scalar>(a: &Rows<T>, b: Option<&[f64]>) -> Result<Rows<T>, (usize, f64)> {
     let n = a.n_rows();
-    let l = factor(dense(a), n, tolerance::<T>())?;
+    let mut full = dense(a);
+    let nullspace = b.and_then(|b| unit_of_no_energy(&full, b, tolerance::<T>()));
+    if let Some(b) = &nullspace {
+        let shift = (0..n).map(|i| full[n * i + i]).sum::<f64>() / n as f64;
+        (0..n * n).for_each(|at| full[at] += shift * b[at / n] * b[at % n]);
+    }
+    let l = factor(full, n, tolerance::<T>())?;
     let mut columns_of = vec![0.0; n * n];
     for (i, column) in columns_of.chunks_mut(n.max(1)).enumerate() {
         solve(&l, n, i, column);
+    }
+    if let Some(b) = &nullspace {
+        project(&mut columns_of, b);
     }
     let entry = |i: usize, j: usize| 0.5 * (columns_of[n * i + j] + columns_of[n * j + i]);
     Ok(Rows {
@@ -28,6 +40,31 @@ pub(crate) fn inverse<T: Scalar>(a: &Rows<T>) -> Result<Rows<T>, (usize, f64)> {
         columns: (0..n).flat_map(|_| 0..n as u32).collect(),
         values: (0..n * n).map(|i| T::from_f64(entry(i / n, i % n))).collect(),
     })
+}
+
+/// A vector with length one, where a matrix maps it to nothing but rounding of the terms of each row: a sum over all rows
+/// would not see the few that hold a solution beside large coefficients.
+fn unit_of_no_energy(a: &[f64], b: &[f64], tolerance: f64) -> Option<Vec<f64>> {
+    let (n, length) = (b.len(), b.iter().map(|b| b * b).sum::<f64>().sqrt());
+    let is_zero = |row: usize| {
+        let terms = || a[n * row..n * (row + 1)].iter().zip(b).map(|(a, b)| a * b);
+        terms().sum::<f64>().abs() <= tolerance * terms().map(f64::abs).sum::<f64>()
+    };
+    (length > 0.0 && (0..n).all(is_zero)).then(|| b.iter().map(|b| b / length).collect())
+}
+
+/// Takes the part along a unit vector from all columns and rows.
+fn project(g: &mut [f64], b: &[f64]) {
+    let n = b.len();
+    for _ in 0..2 {
+        for column in g.chunks_mut(n) {
+            let along: f64 = column.iter().zip(b).map(|(g, b)| g * b).sum();
+            column.iter_mut().zip(b).for_each(|(g, b)| *g -= along * b);
+        }
+        for i in 0..n {
+            (0..i).for_each(|j| g.swap(n * i + j, n * j + i));
+        }
+    }
 }
 
 /// A matrix that was rounded is singular to the precision it was rounded to.

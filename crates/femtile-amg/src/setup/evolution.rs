@@ -25,8 +25,10 @@ pub(crate) struct Evolution {
 impl Evolution {
     /// Measures the connections of doubtful rows: a unit vector at node i is relaxed twice,
     /// $z = (I - \omega D^{-1} A)^2 e_i$, and node j is the nearer the less $z_i b_j / b_i$ differs from $z_j$, where b is
-    /// the near-nullspace: the measure is $|1 - z_i b_j / (b_i z_j)|$. None where no row is doubtful. Rows that `is_exempt`
-    /// names are taken by the size of their entries, and so are those in which b is zero.
+    /// the near-nullspace: the measure is $|1 - z_i b_j / (b_i z_j)|$. None where no row is doubtful. The smallest measure of
+    /// a row is that of entries that are `large`: beside a jump of coefficients, nodes on the other side follow closely and
+    /// are no measure. Rows that `is_exempt` names are taken by the size of their entries, and so are those in which b is
+    /// zero.
     ///
     /// # Cost
     /// A pass over the non-zeros; where rows are doubtful, two more and the rows of $A^2$ that belong to them.
@@ -37,6 +39,7 @@ impl Evolution {
         a: &Rows<T>,
         diagonal: &[T],
         b: &[f64],
+        large: &[bool],
         is_first: bool,
         is_exempt: impl Fn(usize) -> bool + Sync,
     ) -> Option<Self> {
@@ -57,7 +60,8 @@ impl Evolution {
             if is_doubtful[row] {
                 measure(a, diagonal, b, omega, row, sums, measures);
             }
-            let nearest = measures.iter().copied().fold(f64::INFINITY, f64::min);
+            let of_large = measures.iter().zip(&large[a.offsets[row]..]).filter(|(_, large)| **large);
+            let nearest = of_large.map(|(measure, _)| *measure).fold(f64::INFINITY, f64::min);
             for (i, &column) in a.row(row).0.iter().enumerate() {
                 let is_near = measures.get(i).is_some_and(|m| m.is_finite() && *m <= DROP * nearest);
                 out.push(column, if is_near { T::ONE } else { T::ZERO });
@@ -70,10 +74,12 @@ impl Evolution {
     /// Takes flags away from entries with a doubtful row or column that neither of them finds near.
     pub fn restrict<T: Scalar>(&self, a: &Rows<T>, flags: &mut [bool]) {
         for row in 0..a.n_rows() {
-            for at in a.offsets[row]..a.offsets[row + 1] {
-                let column = a.columns[at] as usize;
-                if flags[at] && column != row && (self.is_doubtful[row] || self.is_doubtful[column]) {
-                    flags[at] = self.is_near[at] || self.is_near_from(a, column, row as u32);
+            let range = a.offsets[row]..a.offsets[row + 1];
+            let entries = flags[range.clone()].iter_mut().zip(&a.columns[range.clone()]);
+            for ((flag, &column), &is_near) in entries.zip(&self.is_near[range]) {
+                let column = column as usize;
+                if *flag && column != row && (self.is_doubtful[row] || self.is_doubtful[column]) {
+                    *flag = is_near || self.is_near_from(a, column, row as u32);
                 }
             }
         }

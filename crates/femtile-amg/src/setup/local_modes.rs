@@ -17,7 +17,7 @@ const OPPOSED: f64 = 0.5;
 /// Nodes of a cluster at most.
 const MOST_NODES: usize = 32;
 /// Nodes are free, not determined by others, where elimination leaves at most this share of their diagonal.
-const FREE: f64 = 0.1;
+const FREE: f64 = 0.2;
 /// Of so many rows one is a mode at most.
 const ROWS_OF_A_MODE: usize = 4;
 

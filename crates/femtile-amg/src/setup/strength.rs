@@ -43,18 +43,14 @@ impl Strength {
         thresholds: [f64; 2],
     ) -> Self {
         let has_modes = |row: usize| modes.is_some_and(|modes| !modes.row(row).0.is_empty());
-        let evolution = Evolution::new(a, diagonal, b, is_first, has_modes);
-        let has_zeros = !is_first && b.contains(&0.0);
-        let [of_graph, is_strong] = thresholds.map(|theta| {
-            let mut flags = flags_of(a, diagonal, 1, theta);
-            if let Some(evolution) = &evolution {
-                evolution.restrict(a, &mut flags);
-            }
-            if has_zeros {
-                isolate_zeros(a, b, &mut flags);
-            }
-            flags
-        });
+        let mut flags = thresholds.map(|theta| flags_of(a, diagonal, 1, theta));
+        if !is_first && b.contains(&0.0) {
+            flags.iter_mut().for_each(|flags| isolate_zeros(a, b, flags));
+        }
+        if let Some(evolution) = Evolution::new(a, diagonal, b, &flags[0], is_first, has_modes) {
+            flags.iter_mut().for_each(|flags| evolution.restrict(a, flags));
+        }
+        let [of_graph, is_strong] = flags;
         Self { graph: graph_of(a, &of_graph, 1), is_strong }
     }
 

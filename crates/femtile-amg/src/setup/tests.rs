@@ -6,9 +6,11 @@ use proptest::prelude::*;
 
 use super::aggregate::aggregate;
 use super::coarse;
+use super::evolution::Evolution;
 use super::galerkin::galerkin;
 use super::graph::{Aggregates, Graph, NONE};
 use super::independent_set::independent_set;
+use super::local_modes::local_modes;
 use super::patches::{MOST_ROWS, Patches};
 use super::prolong::Smoothing;
 use super::rows::{RowAccess, Rows};
@@ -163,7 +165,7 @@ proptest! {
 
     #[test]
     fn the_coarsest_inverse_is_one(a in matrices()) {
-        let inverse = coarse::inverse(&a).unwrap();
+        let inverse = coarse::inverse(&a, None).unwrap();
         for i in 0..a.n_rows() {
             for j in 0..a.n_rows() {
                 let column: Vec<f64> = (0..a.n_rows()).map(|row| entry(&inverse, row, j)).collect();
@@ -261,7 +263,7 @@ fn small_aggregates_are_dealt_out_and_chains_keep_theirs() {
 #[test]
 fn a_singular_coarsest_matrix_is_solved_where_it_can_be() {
     let a = grid(5);
-    let inverse = coarse::inverse(&a).unwrap();
+    let inverse = coarse::inverse(&a, None).unwrap();
     // A right side that adds up to zero is one of the matrix.
     let b: Vec<f64> = (0..25).map(|i| i as f64 - 12.0).collect();
     let x: Vec<f64> = (0..25).map(|row| product(&inverse, row, &b)).collect();
@@ -275,7 +277,7 @@ fn a_negative_pivot_is_named() {
     let mut a = laplacian(3, &[(0, 1, 1.0), (1, 2, 1.0)], 0.5);
     let last = a.values.len() - 1;
     a.values[last] = 0.1;
-    assert_eq!(coarse::inverse(&a).unwrap_err().0, 2);
+    assert_eq!(coarse::inverse(&a, None).unwrap_err().0, 2);
 }
 
 #[test]
@@ -348,4 +350,163 @@ fn patches_of_large_graphs_are_full_but_not_too_full() {
         assert!(average >= least, "{name}: {average} rows a patch");
     }
     assert_eq!(Patches::in_order(1_001, 2).starts, [0, 400, 800, 1_200, 1_600, 2_000, 2_002]);
+}
+
+#[test]
+fn the_coarsest_solve_of_a_singular_matrix_has_nothing_along_the_near_nullspace() {
+    let a = grid(9);
+    let rounded = Rows {
+        n_cols: a.n_cols,
+        offsets: a.offsets.clone(),
+        columns: a.columns.clone(),
+        values: a.values.iter().map(|value| (value / 3.0) as f32).collect(),
+    };
+    let inverse = coarse::inverse(&rounded, Some(&[1.0; 81])).unwrap();
+    for row in 0..81 {
+        let (columns, values) = inverse.row(row);
+        let sum: f64 = values.iter().map(|value| f64::from(*value)).sum();
+        let largest = values.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
+        assert!(sum.abs() < 1e-5 * f64::from(largest) && largest < 10.0, "row {row}: {sum:e}, {largest:e}");
+        assert!(
+            columns.iter().zip(values).all(|(&column, value)| *value == inverse.row(column as usize).1[row])
+        );
+        // A G is the identity but for the mean.
+        for column in 0..81 {
+            let of_column: Vec<f64> = (0..81).map(|i| f64::from(inverse.row(i).1[column])).collect();
+            let expected = if row == column { 1.0 } else { 0.0 } - 1.0 / 81.0;
+            assert!((product(&a, row, &of_column) / 3.0 - expected).abs() < 1e-5);
+        }
+    }
+}
+
+/// $K \otimes M \otimes M + M \otimes K \otimes M + h^{-2} M \otimes M \otimes K$ on `n` points an axis: trilinear
+/// hexahedra whose third side is h times the others, without conditions, but for a factor.
+fn hexahedra(n: usize, h: f64) -> Rows<f64> {
+    let is_end = |i: usize| i == 0 || i + 1 == n;
+    let stiffness = |i: usize, j: usize| if i == j { if is_end(i) { 1.0 } else { 2.0 } } else { -1.0 };
+    let mass = |i: usize, j: usize| if i == j { if is_end(i) { 2.0 } else { 4.0 } } else { 1.0 };
+    let places = |row: usize| [row % n, row / n % n, row / (n * n)];
+    let mut rows = Rows { n_cols: n * n * n, offsets: vec![0], columns: vec![], values: vec![] };
+    for row in 0..n * n * n {
+        for column in 0..n * n * n {
+            let (at, to) = (places(row), places(column));
+            if (0..3).all(|d| at[d].abs_diff(to[d]) <= 1) {
+                let along = |axis: usize| -> f64 {
+                    (0..3)
+                        .map(|d| if d == axis { stiffness(at[d], to[d]) } else { mass(at[d], to[d]) })
+                        .product()
+                };
+                rows.columns.push(column as u32);
+                rows.values.push(along(0) + along(1) + along(2) / (h * h));
+            }
+        }
+        rows.offsets.push(rows.columns.len());
+    }
+    rows
+}
+
+#[test]
+fn evolution_connects_flat_hexahedra_along_their_short_side_alone() {
+    let (n, ones) = (6, [1.0; 216]);
+    let flat = hexahedra(n, 0.1);
+    let by_size = Strength::new(&flat, &diagonal(&flat), 1, [0.04; 2]).graph;
+    assert!(by_size.of(86).len() > 10, "sizes of entries tell it as well");
+    let graph = Strength::of_scalars(&flat, &diagonal(&flat), &ones, None, true, [0.04; 2]).graph;
+    for row in 0..n * n * n {
+        let layer = row / (n * n);
+        let below = (layer > 0).then(|| (row - n * n) as u32);
+        let above = (layer + 1 < n).then_some((row + n * n) as u32);
+        assert!(
+            graph.of(row).iter().copied().eq(below.into_iter().chain(above)),
+            "{row}: {:?}",
+            graph.of(row)
+        );
+    }
+}
+
+#[test]
+fn evolution_leaves_matrices_without_large_positive_entries_alone() {
+    for a in [hexahedra(5, 1.0), hexahedra(5, 0.8), grid(20)] {
+        let ones = vec![1.0; a.n_rows()];
+        let large = vec![true; a.columns.len()];
+        assert!(Evolution::new(&a, &diagonal(&a), &ones, &large, true, |_| false).is_none());
+        assert!(local_modes(&a, &diagonal(&a), &ones).is_none());
+    }
+}
+
+/// The grid with $K s s^\mathsf{T}$, s = (1, −1, −1, 1), on the corners of the square at row and column `at`.
+fn sliver(side: usize, at: usize, k: f64) -> Rows<f64> {
+    let mut a = grid(side);
+    let first = side * at + at;
+    let corners = [(first, 1.0), (first + 1, -1.0), (first + side, -1.0), (first + side + 1, 1.0)];
+    let mut full: Vec<std::collections::BTreeMap<u32, f64>> = (0..a.n_rows())
+        .map(|row| a.row(row).0.iter().copied().zip(a.row(row).1.iter().copied()).collect())
+        .collect();
+    for (i, s) in corners {
+        for (j, t) in corners {
+            *full[i].entry(j as u32).or_insert(0.0) += k * s * t;
+        }
+    }
+    (a.offsets, a.columns, a.values) = (vec![0], vec![], vec![]);
+    for row in full {
+        a.columns.extend(row.keys());
+        a.values.extend(row.values());
+        a.offsets.push(a.columns.len());
+    }
+    a
+}
+
+#[test]
+fn modes_of_a_sliver_are_those_that_it_does_not_see() {
+    let (side, at) = (7, 2);
+    let a = sliver(side, at, 1e4);
+    let modes = local_modes(&a, &diagonal(&a), &[1.0; 49]).unwrap();
+    assert_eq!(modes.n_cols, 2, "three vectors, of which the constant is in the aggregates");
+    for mode in 0..2 {
+        let u: Vec<f64> = (0..49).map(|row| entry(&modes, row, mode)).collect();
+        let energy: f64 = (0..49).map(|row| u[row] * product(&a, row, &u)).sum();
+        let length: f64 = u.iter().map(|u| u * u).sum();
+        assert!(length >= 1.0 && energy < 10.0 * length, "mode {mode}: energy {energy}");
+    }
+    // The grid has no modes, nor has what single precision cannot tell from a singular matrix.
+    assert!(local_modes(&grid(side), &[4.0; 49], &[1.0; 49]).is_none());
+    let steep = sliver(side, at, 1e15);
+    assert!(local_modes(&steep, &diagonal(&steep), &[1.0; 49]).is_none());
+}
+
+#[test]
+fn the_prolongator_reproduces_a_near_nullspace_that_is_not_constant_beside_weak_entries() {
+    // D A D maps the reciprocals of D to zero; entries along one axis are weak.
+    let side = 12;
+    let edges = |i: usize| {
+        let right = (i % side + 1 < side).then_some((i, i + 1, 1.0));
+        right.into_iter().chain((i + side < side * side).then_some((i, i + side, 1e-3)))
+    };
+    let mut a = laplacian(side * side, &(0..side * side).flat_map(edges).collect::<Vec<_>>(), 0.0);
+    let d = |row: usize| 1.0 + 0.5 * ((row / side) % 3) as f64;
+    for row in 0..a.n_rows() {
+        for at in a.offsets[row]..a.offsets[row + 1] {
+            a.values[at] *= d(row) * d(a.columns[at] as usize);
+        }
+    }
+    let b = NearNullspace { n_vectors: 1, values: (0..a.n_rows()).map(|row| 1.0 / d(row)).collect() };
+    let Strength { graph, is_strong } = Strength::new(&a, &diagonal(&a), 1, [0.1; 2]);
+    let aggregates = aggregate(&graph, |_| 1, 2, 9);
+    let tentative = Tentative::new(&b, &aggregates, 1);
+    let (aggregates, is_strong, of_b) = (&aggregates, is_strong.as_slice(), b.values.as_slice());
+    let smoothing = Smoothing {
+        a: &a,
+        is_strong,
+        aggregates,
+        tentative: &tentative,
+        b: of_b,
+        block: 1,
+        largest: 2.0,
+        most: 2.5,
+    };
+    let p = smoothing.prolongator();
+    for row in 0..a.n_rows() {
+        let found = product(&p, row, &tentative.coarse.values);
+        assert!((found - b.values[row]).abs() < 1e-12, "row {row}: {found}");
+    }
 }

@@ -307,6 +307,13 @@ fn bad_matrices_are_named() {
     assert!(value == 0.5 && mirror == 0.0 && asymmetry > 0.3, "{value} {mirror} {asymmetry}");
     let found = refused(&with(&[(0, 1, -2.0), (1, 0, -2.0)]), &default);
     assert!(matches!(found, AmgError::Indefinite { n_rows: 3, row: 1, .. }), "{found}");
+    let tiny = build(&[(0, 0, 1.0), (1, 1, 1e-20), (2, 2, 1.0)]);
+    let found = Amg::<f32, _>::new(&tiny, None, &default).unwrap_err();
+    assert!(
+        matches!(found, AmgError::Range { row: 1, ratio } if ratio > 0.0) && found.is_of_precision(),
+        "{found}"
+    );
+    assert!(Amg::<f64, _>::new(&tiny, None, &default).is_ok());
     let wide = Csr::from_parts(&cpu, 2, vec![0, 1].into(), vec![0], vec![1.0]).unwrap();
     assert_eq!(refused(&wide, &default), AmgError::NotSquare { n_rows: 1, n_cols: 2 });
     let not_a_number = Csr::from_parts(&cpu, 1, vec![0, 1].into(), vec![0], vec![f64::NAN]).unwrap();

@@ -234,11 +234,11 @@ fn assembled<'a, D: OperatorDevice>(
         clock.with_fractions(|progress| assemble(device, problem, &cells, progress))?;
     timings.assemble = clock.seconds();
     clock.begin(Stage::Setup)?;
-    let made = solve::preconditioner(device, &case.file.solver, &mut matrix)?;
+    let mut warnings = Vec::new();
+    let made = solve::preconditioner(device, &case.file.solver, &mut matrix, &mut warnings)?;
     let (preconditioner, levels) = without_constants(device, made, system.rhs.len(), system.is_pure_neumann)?;
     let right = RightSide::new(device, vec![system])?;
-    let (citations, warnings) = (Vec::new(), Vec::new());
-    Ok(Held { operator: Box::new(matrix), preconditioner, levels, right, citations, warnings })
+    Ok(Held { operator: Box::new(matrix), preconditioner, levels, right, citations: Vec::new(), warnings })
 }
 
 /// Nothing stored but what the cells need.

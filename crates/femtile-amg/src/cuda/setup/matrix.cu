@@ -18,11 +18,11 @@ __device__ inline double total(const double* partials, u32 n) {
     return known;
 }
 
-// The diagonal; the first row whose own entry is not positive or that has one which is not finite; the length of the
-// longest row and the number of rows whose positive entries beside the diagonal exceed `doubtful` times that; and of each
-// block of the grid its part of x·Ay − y·Ax and of the squares of all entries.
+// The diagonal; the first row whose own entry is not above `smallest` or that has one which is not finite; the length of
+// the longest row and the number of rows whose positive entries beside the diagonal exceed `doubtful` times that; and of
+// each block of the grid its part of x·Ay − y·Ax and of the squares of all entries.
 extern "C" __global__ void amg_diagonal(
-    T* diagonal, u32* bad, u32* counts, double* partials, Rows a, T doubtful) {
+    T* diagonal, u32* bad, u32* counts, double* partials, Rows a, T doubtful, T smallest) {
     const u64 rows_of_grid = gridDim.x * (u64)blockDim.x / LANES;
     const u32 place = threadIdx.x % WARP / LANES;
     double difference = 0, squares = 0;
@@ -52,7 +52,7 @@ extern "C" __global__ void amg_diagonal(
         ay = lanes_sum(ay);
         if (row < a.n && lane_of_row() == 0) {
             diagonal[row] = own;
-            if (!(own > 0 && sum - sum == 0)) atomicMin(bad, (u32)row);
+            if (!(own > smallest && sum - sum == 0)) atomicMin(bad, (u32)row);
             difference += unit(row, 1) * ay - unit(row, 2) * ax;
             length = max(length, range.end - range.begin);
             n_doubtful += positive > doubtful * own;

@@ -4,7 +4,7 @@ use femtile_linalg::LinalgError;
 use femtile_linalg::precondition::polynomial::largest_of_lanczos;
 
 use super::{LANES, LONGEST, Rows, THREADS, by_lanes};
-use crate::check::is_symmetric;
+use crate::check::{is_symmetric, smallest};
 use crate::setup::evolution::DOUBTFUL;
 use crate::setup::spectrum::STEPS;
 
@@ -16,7 +16,7 @@ const MOST_DOUBTFUL: f64 = 0.01;
 /// Blocks of a grid whose sums all blocks of the next kernel add up.
 const BLOCKS: usize = 1_056;
 
-type Diagonal<H> = (Write<H>, Write<u32>, Write<u32>, Write<f64>, Structure, H);
+type Diagonal<H> = (Write<H>, Write<u32>, Write<u32>, Write<f64>, Structure, H, H);
 type Start<H> = (Write<H>, Write<f64>, Read<H>, u64);
 type Product<H> = (Write<H>, Write<f64>, Read<f64>, Read<H>, Read<H>, Structure, u32);
 type Subtract<H> = (Write<H>, Write<f64>, Write<f64>, Read<f64>, Read<H>, Read<H>, u64, u32);
@@ -70,8 +70,9 @@ pub(super) fn look<H: Scalar>(rows: &Rows<'_, H>) -> Result<Option<Matrix<H>>, L
     let mut bad = Buffer::from_host(device, &[u32::MAX])?;
     let mut counts = Buffer::zeros(device, 2)?;
     let mut partials = Buffer::zeros(device, 2 * blocks)?;
-    let (structure, doubtful) = (rows.structure(), H::from_f64(DOUBTFUL));
-    let arguments = (diagonal.write(), bad.write(), counts.write(), partials.write(), structure, doubtful);
+    let [doubtful, smallest] = [DOUBTFUL, smallest::<H>()].map(H::from_f64);
+    let sums = (diagonal.write(), bad.write(), counts.write(), partials.write());
+    let arguments = (sums.0, sums.1, sums.2, sums.3, rows.structure(), doubtful, smallest);
     let kernel = Kernel::<Diagonal<H>>::new("amg_diagonal");
     // SAFETY: the matrix is square, each row has an entry of the diagonal, each block two partial sums, and there are two counts.
     unsafe { device.launch(&program, &kernel, launch, arguments) }?;
