@@ -8,7 +8,7 @@ use femtile_fem::{BoundaryCondition, Coefficient, FemError, Form, assemble, func
 use femtile_mesh::check::{BoundaryFacets, CheckConfig, CheckReport, boundary_facets, check};
 use femtile_mesh::{Mesh, refine};
 
-use crate::boundary::conditions;
+use crate::boundary::{check_data, conditions};
 use crate::coefficient::{coefficient, of_component, scalar};
 use crate::device::{Choice, Chosen, Request, is_out_of_memory};
 use crate::file::EquationKind;
@@ -16,6 +16,7 @@ use crate::finish::{Finished, warning_of_imbalance, write_report};
 use crate::functional::{self, Kind, Ready, evaluate, prepare};
 use crate::high_order::{self, check_cells};
 use crate::mesh_source::mesh_of;
+use crate::placed::placed;
 use crate::report::{MeshReport, SpaceReport};
 use crate::solve::{SolveDevice, preconditioner, solve};
 use crate::{Case, CaseError, Progress, Report, Stage, Timings, diffusion, output};
@@ -26,9 +27,12 @@ use crate::{Case, CaseError, Progress, Report, Stage, Timings, diffusion, output
 /// Everything that [`CaseError`] names. What can be known before the solve is refused before it: a GPU that is not
 /// there, a folder that cannot be written to, a point outside the mesh, an expression that does not parse.
 pub fn run(case: &Case, progress: &mut dyn Progress) -> Result<Report, CaseError> {
-    case.check()?;
-    let opened = Request::of(case)?.open()?;
-    run_opened(case, opened, progress)
+    let mut run = || {
+        case.check()?;
+        let opened = Request::of(case)?.open()?;
+        run_opened(case, opened, progress)
+    };
+    run().map_err(|error| placed(case, error))
 }
 
 /// Carries out a case on a GPU that is open already, whatever the case says of its device.
@@ -39,7 +43,7 @@ pub fn run(case: &Case, progress: &mut dyn Progress) -> Result<Report, CaseError
 /// As [`run`].
 pub fn run_on(case: &Case, device: &Cuda, progress: &mut dyn Progress) -> Result<Report, CaseError> {
     case.check()?;
-    run_opened(case, Some(device.clone()), progress)
+    run_opened(case, Some(device.clone()), progress).map_err(|error| placed(case, error))
 }
 
 fn run_opened(case: &Case, opened: Option<Cuda>, progress: &mut dyn Progress) -> Result<Report, CaseError> {
@@ -228,6 +232,7 @@ impl Prepared {
         warnings: &mut Vec<String>,
         value_at: &dyn Fn([f64; 3]) -> Result<f64, FemError>,
     ) -> Result<Self, CaseError> {
+        check_data(case, warnings)?;
         let equation = &case.file.equation;
         let place = |key: &str| ["equation".into(), key.into()];
         let sigma = coefficient(case, mesh, &equation.sigma, &place("sigma"))?;

@@ -51,7 +51,7 @@ impl From<CaseError> for Failure {
     fn from(error: CaseError) -> Self {
         let code = if error.is_device_trouble() { DEVICE } else { BAD_INPUT };
         let report = match error {
-            CaseError::Input { path, text, key, span: Some(span), message } => {
+            CaseError::Input { path, text, key, span: Some(span), message, .. } => {
                 let label = LabeledSpan::new_with_span(None, span);
                 let key = key.map(|key| format!("{key}: ")).unwrap_or_default();
                 let diagnostic = MietteDiagnostic::new(format!("{key}{message}")).with_label(label);

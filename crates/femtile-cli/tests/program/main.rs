@@ -4,6 +4,8 @@ mod bad_input;
 mod behaviour;
 mod common;
 mod examples;
+mod places;
 mod reproduce;
+mod simd;
 mod spmv;
 mod tridiagonal;
