@@ -36,3 +36,4 @@ pub use plot::{residual_plot, save_residual_plot};
 pub use progress::{Progress, Silent, Stage};
 pub use report::{LevelReport, Report, SolveReport, TimeReport, Timings};
 pub use run::{run, run_on};
+pub use wording::in_words;

@@ -75,8 +75,8 @@ fn found_and_expected(message: &str) -> Option<(&str, &str)> {
     rest.split_once(", expected ")
 }
 
-/// A message of the reader without its types.
-fn in_words(message: &str) -> String {
+/// A message of the TOML reader in the words of a case file, without its types.
+pub fn in_words(message: &str) -> String {
     let mut quoted = message.split('`').skip(1).step_by(2);
     if message.starts_with("unknown field ") {
         let name = quoted.next().unwrap_or_default();

@@ -184,6 +184,15 @@ fn initial_values_that_are_no_numbers_are_pointed_at() {
 }
 
 #[test]
+fn generators_on_the_command_line_are_refused_in_the_same_words() {
+    let output =
+        common::femtile().args(["mesh", "generate", "kind = \"box\", cells = 3", "a.vtu"]).output().unwrap();
+    let said = common::text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said.contains("an array of 3 entries is needed here, not 3"), "{said}");
+}
+
+#[test]
 fn a_case_file_is_refused_in_its_own_words() {
     for (from, to, words) in [
         (
