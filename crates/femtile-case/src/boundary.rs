@@ -8,11 +8,42 @@ use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
 
 use crate::coefficient::{below, of_component, scalar};
-use crate::file::BoundarySection;
+use crate::file::{BoundarySection, Entry, Value};
 use crate::place::Key;
-use crate::{Case, CaseError};
+use crate::{Case, CaseError, overlap};
 
-/// The conditions of a case, for each component of u, and warnings about those that hold nowhere.
+/// Refuses a case without anything that determines u, and warns of one in which u can only be zero.
+pub(crate) fn check_data(case: &Case, warnings: &mut Vec<String>) -> Result<(), CaseError> {
+    let (equation, boundary) = (&case.file.equation, &case.file.boundary);
+    if !is_zero(&equation.source) {
+        return Ok(());
+    }
+    if boundary.is_empty() && is_zero(&equation.lambda) {
+        let message = "nothing determines u: give a `source`, a `lambda`, or a condition in [[boundary]]";
+        return Err(case.wrong(&["equation".into()], message));
+    }
+    let given = |section: &BoundarySection| {
+        let robin = section.robin.as_ref().map(|robin| &robin.value);
+        [section.dirichlet.as_ref(), section.neumann.as_ref(), robin]
+            .into_iter()
+            .flatten()
+            .any(|value| !is_zero(value))
+    };
+    if !boundary.iter().any(given) {
+        warnings.push("source and all values on the boundary are zero, and so is u".into());
+    }
+    Ok(())
+}
+
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => *number == 0.0,
+        Value::Components(entries) => entries.iter().all(|entry| *entry == Entry::Number(0.0)),
+        _ => false,
+    }
+}
+
+/// The conditions of a case, for each component of u, and warnings about those that overlap.
 pub(crate) fn conditions(
     case: &Case,
     mesh: &Mesh,
@@ -21,20 +52,17 @@ pub(crate) fn conditions(
 ) -> Result<Vec<Vec<BoundaryCondition>>, CaseError> {
     let mut found: Vec<Vec<BoundaryCondition>> =
         (0..case.file.space.components).map(|_| Vec::new()).collect();
+    let mut holds = Vec::new();
     for (i, section) in case.file.boundary.iter().enumerate() {
         let path: [Key; 2] = ["boundary".into(), i.into()];
         let facets = facets_of(case, mesh, boundary, &section.r#where, &below(&path, "where"))?;
-        if facets.is_empty() {
-            warnings.push(format!(
-                "boundary[{i}] (where = \"{}\") holds on no facet of the boundary",
-                section.r#where
-            ));
-        }
+        holds.push(facets.clone());
         for (component, found) in found.iter_mut().enumerate() {
             let condition = condition(case, mesh, section, component, &path)?;
             found.push(BoundaryCondition { facets: facets.clone(), condition });
         }
     }
+    warnings.extend(overlap::warnings(case, &holds, boundary.len(), "facets"));
     Ok(found)
 }
 
@@ -75,7 +103,13 @@ fn facets_of(
     }
     let tags = tags_called(mesh, selection);
     if !tags.is_empty() {
-        return Ok(tagged(mesh, boundary, &tags));
+        let facets = tagged(mesh, boundary, &tags);
+        if facets.is_empty() {
+            let message =
+                format!("the tag `{selection}` is on no facet of the boundary; {}", known_tags(mesh));
+            return Err(case.wrong(path, message));
+        }
+        return Ok(facets);
     }
     let comparison = Comparison::parse(selection).map_err(|error| {
         let message =
@@ -89,7 +123,31 @@ fn facets_of(
     })?;
     let holds: Vec<bool> = mesh.points.iter().map(|&point| comparison.holds(point)).collect();
     let all_hold = |facet: &u32| boundary.facet(*facet as usize).iter().all(|&node| holds[node as usize]);
-    Ok((0..boundary.len() as u32).filter(all_hold).collect())
+    let facets: Vec<u32> = (0..boundary.len() as u32).filter(all_hold).collect();
+    if facets.is_empty() {
+        return Err(case.wrong(path, holds_nowhere(mesh, &holds)));
+    }
+    Ok(facets)
+}
+
+/// What to say of a comparison that holds on no facet.
+fn holds_nowhere(mesh: &Mesh, holds: &[bool]) -> String {
+    let range = |axis: usize| {
+        let values = || mesh.points.iter().map(|point| point[axis]);
+        let (lower, upper) =
+            (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+        format!("{} from {lower} to {upper}", ["x", "y", "z"][axis])
+    };
+    let extents: Vec<String> = (0..mesh.dimension()).map(range).collect();
+    let nodes = match holds.iter().filter(|&&holds| holds).count() {
+        0 => "on no node either".into(),
+        n => format!("{n} nodes satisfy it, but no facet with all of its nodes does"),
+    };
+    format!(
+        "this holds on no facet of the boundary ({nodes}); the mesh reaches {}: compare the unit of length (mm against m?) \
+         and leave room for rounding, as in \"x < 1e-9\"",
+        extents.join(", ")
+    )
 }
 
 fn tags_called(mesh: &Mesh, selection: &str) -> BTreeSet<i32> {

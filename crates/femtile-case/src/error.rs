@@ -39,6 +39,8 @@ pub enum CaseError {
         span: Option<Range<usize>>,
         /// What is wrong and what to do.
         message: String,
+        /// The error of a library or the system behind it, if there is one.
+        cause: Option<Box<CaseError>>,
     },
     /// The mesh could not be read or made.
     #[error(transparent)]
@@ -72,6 +74,9 @@ pub enum CaseError {
 impl CaseError {
     /// Whether the device, and not the input, is to blame.
     pub fn is_device_trouble(&self) -> bool {
+        if let Self::Input { cause: Some(cause), .. } = self {
+            return cause.is_device_trouble();
+        }
         matches!(
             self,
             Self::Device(_)

@@ -8,11 +8,28 @@ use crate::file::{
     Amount, CaseFile, CycleName, EquationKind, Method, Operator, Precision, PreconditionerName, Quadrature,
     SpaceSection,
 };
-use crate::place::{Key, inside_quotes, path_text, span_of};
+use crate::place::{Key, inside_quotes, line_of, path_text, span_of};
+use crate::wording::{Refusal, refusal};
 use crate::{CaseError, diffusion};
 
 /// The most components of u.
 const MAX_COMPONENTS: usize = 64;
+
+/// Whether a solve can end by this tolerance: between 0, which rounding keeps it from, and 1, where it would begin.
+///
+/// # Errors
+/// What is wrong, and what to write.
+pub fn check_tolerance(tolerance: f64) -> Result<(), String> {
+    if tolerance > 0.0 && tolerance < 1.0 {
+        return Ok(());
+    }
+    Err(match tolerance >= 1.0 {
+        true => {
+            format!("{tolerance} would call zero a solution: it has to be below 1; 1e-10 is a good choice")
+        }
+        false => format!("{tolerance} is not positive; 1e-10 is a good choice"),
+    })
+}
 
 /// A case file that has been read: its content, and its text for messages that point into it.
 #[derive(Debug, Clone)]
@@ -47,14 +64,21 @@ impl Case {
                 case.check()?;
                 Ok(case)
             }
-            Err(error) => Err(CaseError::Input {
-                path: path.into(),
-                key: None,
-                span: error.span(),
-                message: with_suggestion(error.message()),
-                text,
-            }),
+            Err(error) => {
+                let Refusal { key, span, message } = refusal(&text, &error);
+                Err(CaseError::Input { path: path.into(), key, span, message, text, cause: None })
+            }
         }
+    }
+
+    /// Whether a value is the one that the file has, and not one that an option of the program put in its place.
+    pub(crate) fn is_as_written<T: PartialEq>(&self, value: impl Fn(&CaseFile) -> &T) -> bool {
+        toml::from_str::<CaseFile>(&self.text).is_ok_and(|written| value(&written) == value(&self.file))
+    }
+
+    /// The line in which a key stands, counted from 1; none where it is not in the file.
+    pub(crate) fn line(&self, path: &[Key]) -> Option<usize> {
+        line_of(&self.text, path)
     }
 
     /// The folder that relative mesh files are relative to.
@@ -70,6 +94,7 @@ impl Case {
             key: Some(path_text(path)),
             span: span_of(&self.text, path),
             message: message.into(),
+            cause: None,
         }
     }
 
@@ -84,10 +109,12 @@ impl Case {
             let begin = inside_quotes(&self.text, &span);
             (begin + inner.start).min(span.end)..(begin + inner.end).min(span.end)
         });
-        let CaseError::Input { path, text, key, message, .. } = self.wrong(path, message) else {
-            unreachable!("`wrong` makes errors of input")
-        };
-        CaseError::Input { path, text, key, span, message }
+        match self.wrong(path, message) {
+            CaseError::Input { path, text, key, message, cause, .. } => {
+                CaseError::Input { path, text, key, span, message, cause }
+            }
+            other => other,
+        }
     }
 
     /// Checks again what the program's options may have changed, and what types cannot say.
@@ -196,11 +223,8 @@ impl Case {
     fn check_solver(&self) -> Result<(), CaseError> {
         let solver = &self.file.solver;
         let wrong = |key: &str, message: String| Err(self.wrong(&["solver".into(), key.into()], message));
-        if !(solver.tolerance > 0.0 && solver.tolerance.is_finite()) {
-            return wrong(
-                "tolerance",
-                format!("{} is not positive; 1e-10 is a good choice", solver.tolerance),
-            );
+        if let Err(message) = check_tolerance(solver.tolerance) {
+            return wrong("tolerance", message);
         }
         if solver.time_limit_s.is_some_and(|limit| !(0.0..=1e9).contains(&limit)) {
             return wrong("time_limit_s", "must be a number of seconds, not negative".into());
@@ -286,19 +310,5 @@ impl Case {
         let message =
             format!("{name} runs on CPUs only: use device = \"cpu\" or \"auto\", or method = \"cg\"");
         self.wrong(&["solver".into(), "method".into()], message)
-    }
-}
-
-/// Adds `did you mean` to serde's message about an unknown key or variant.
-fn with_suggestion(message: &str) -> String {
-    let mut quoted = message.split('`').skip(1).step_by(2);
-    let unknown = if message.contains("unknown ") { quoted.next() } else { None };
-    let Some(unknown) = unknown else { return message.into() };
-    let near = quoted.map(|name| (strsim::damerau_levenshtein(unknown, name), name)).min();
-    match near {
-        Some((distance, name)) if distance <= 1 + unknown.chars().count() / 3 => {
-            format!("{message}; did you mean `{name}`?")
-        }
-        _ => message.into(),
     }
 }

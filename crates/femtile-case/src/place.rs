@@ -58,6 +58,40 @@ pub(crate) fn span_of(text: &str, path: &[Key]) -> Option<Range<usize>> {
     Some(value.span())
 }
 
+/// Visits every value of a text with the steps to it, tables and arrays before what is in them.
+pub(crate) fn values(text: &str, visit: &mut dyn FnMut(&[Key], &Spanned<DeValue<'_>>)) {
+    let Ok(document) = DeTable::parse(text) else { return };
+    for (key, value) in document.get_ref() {
+        values_below(&mut vec![Key::Name(key.get_ref().to_string())], value, visit);
+    }
+}
+
+fn values_below(
+    path: &mut Vec<Key>,
+    value: &Spanned<DeValue<'_>>,
+    visit: &mut dyn FnMut(&[Key], &Spanned<DeValue<'_>>),
+) {
+    visit(path, value);
+    let mut inner = |key: Key, value: &Spanned<DeValue<'_>>| {
+        path.push(key);
+        values_below(path, value, visit);
+        path.pop();
+    };
+    match value.get_ref() {
+        DeValue::Table(table) => {
+            table.iter().for_each(|(key, value)| inner(Key::Name(key.get_ref().to_string()), value));
+        }
+        DeValue::Array(array) => array.iter().enumerate().for_each(|(i, value)| inner(i.into(), value)),
+        _ => {}
+    }
+}
+
+/// Number of the line, counted from 1, in which the value at `path` or the nearest one above it stands.
+pub(crate) fn line_of(text: &str, path: &[Key]) -> Option<usize> {
+    let begin = span_of(text, path)?.start;
+    Some(1 + text.as_bytes()[..begin].iter().filter(|&&byte| byte == b'\n').count())
+}
+
 fn child<'a, 'i>(value: &'a DeValue<'i>, key: &Key) -> Option<&'a Spanned<DeValue<'i>>> {
     match (value, key) {
         (DeValue::Table(table), Key::Name(name)) => {

@@ -10,14 +10,15 @@ use femtile_mesh::check::{
 };
 use femtile_mesh::{Mesh, refine};
 
-use crate::boundary::conditions;
+use crate::boundary::{check_data, conditions};
 use crate::coefficient::{coefficient, of_component, scalar};
 use crate::device::{Choice, Chosen, Request};
 use crate::file::EquationKind;
 use crate::finish::{Finished, warning_of_imbalance};
 use crate::functional::{self, Kind, Ready, evaluate, prepare};
 use crate::high_order::{self, check_cells};
-use crate::mesh_source::{check_config, mesh_of, placed};
+use crate::mesh_source::{self, check_config, mesh_of};
+use crate::placed::placed;
 use crate::report::{MeshReport, SpaceReport};
 use crate::solve::{SolveDevice, preconditioner, solve, without_constants};
 use crate::{Case, CaseError, Progress, Report, Stage, Timings, diffusion, output};
@@ -28,9 +29,12 @@ use crate::{Case, CaseError, Progress, Report, Stage, Timings, diffusion, output
 /// Everything that [`CaseError`] names. What can be known before the solve is refused before it: a GPU that is not
 /// there, a folder that cannot be written to, a point outside the mesh, an expression that does not parse.
 pub fn run(case: &Case, progress: &mut dyn Progress) -> Result<Report, CaseError> {
-    case.check()?;
-    let opened = Request::of(case)?.open()?;
-    run_opened(case, opened, progress)
+    let mut run = || {
+        case.check()?;
+        let opened = Request::of(case)?.open()?;
+        run_opened(case, opened, progress)
+    };
+    run().map_err(|error| placed(case, error))
 }
 
 /// Carries out a case on a GPU that is open already, whatever the case says of its device.
@@ -41,7 +45,7 @@ pub fn run(case: &Case, progress: &mut dyn Progress) -> Result<Report, CaseError
 /// As [`run`].
 pub fn run_on(case: &Case, device: &Cuda, progress: &mut dyn Progress) -> Result<Report, CaseError> {
     case.check()?;
-    run_opened(case, Some(device.clone()), progress)
+    run_opened(case, Some(device.clone()), progress).map_err(|error| placed(case, error))
 }
 
 fn run_opened(case: &Case, opened: Option<Cuda>, progress: &mut dyn Progress) -> Result<Report, CaseError> {
@@ -227,7 +231,7 @@ fn checked_mesh(
     let config = check_config(case);
     let found = clock.interruptible(|stop| check_interruptible(&mut mesh, &config, Some(stop)));
     clock.go_on()?;
-    let mut report = found.map_err(|error| placed(case, error))?;
+    let mut report = found.map_err(|error| mesh_source::placed(case, error))?;
     for _ in 0..case.file.mesh.refine {
         let finer = clock.interruptible(|stop| refine::uniform_interruptible(&mesh, Some(stop)));
         clock.go_on()?;
@@ -262,6 +266,7 @@ impl Prepared {
         warnings: &mut Vec<String>,
         value_at: &dyn Fn([f64; 3]) -> Result<f64, FemError>,
     ) -> Result<Self, CaseError> {
+        check_data(case, warnings)?;
         let equation = &case.file.equation;
         let place = |key: &str| ["equation".into(), key.into()];
         let sigma = coefficient(case, mesh, &equation.sigma, &place("sigma"))?;

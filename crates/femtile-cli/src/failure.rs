@@ -63,7 +63,7 @@ impl From<CaseError> for Failure {
             _ => BAD_INPUT,
         };
         let report = match error {
-            CaseError::Input { path, text, key, span: Some(span), message } => {
+            CaseError::Input { path, text, key, span: Some(span), message, .. } => {
                 let label = LabeledSpan::new_with_span(None, span);
                 let key = key.map(|key| format!("{key}: ")).unwrap_or_default();
                 let diagnostic = diagnostic(&format!("{key}{message}")).with_label(label);

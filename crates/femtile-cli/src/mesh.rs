@@ -49,7 +49,7 @@ fn parse(text: &str) -> Result<Generator, Failure> {
     parsed.map(|wrapper| wrapper.generate).map_err(|error| {
         Failure::message(format!(
             "generator: {}; for example: kind = \"box\", cells = [8, 8, 8]",
-            error.message()
+            femtile::case::in_words(error.message())
         ))
     })
 }

@@ -38,11 +38,7 @@ fn override_with(case: &mut Case, options: &SolveOptions) -> Result<(), Failure>
     file.solver.max_iterations = options.max_iterations.unwrap_or(file.solver.max_iterations);
     file.mesh.merge |= options.merge;
     if let Some(tolerance) = options.tolerance {
-        if !(tolerance > 0.0 && tolerance.is_finite()) {
-            return Err(Failure::message(format!(
-                "--tolerance {tolerance} is not positive; 1e-10 is a good choice"
-            )));
-        }
+        case::check_tolerance(tolerance).map_err(|error| Failure::message(format!("--tolerance {error}")))?;
         file.solver.tolerance = tolerance;
     }
     options.json.as_deref().map_or(Ok(()), |path| check_target("--json", path))

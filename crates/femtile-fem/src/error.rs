@@ -24,7 +24,7 @@ pub enum FemError {
     },
     /// Cells of which a GPU has no operator without a matrix.
     #[error(
-        "operators without a matrix are for hexahedra on a GPU; this mesh has {kind} cells: take `MatrixFree` on a CPU, or \
+        "operators without a matrix are for hexahedra on a GPU; this mesh has {kind} cells: solve on a CPU, or \
          assemble a matrix"
     )]
     HexahedraAlone {
@@ -107,8 +107,8 @@ pub enum FemError {
     },
     /// Conditions on the boundary where the inside of the domain alone is assembled.
     #[error(
-        "an assembly by patches knows no conditions on the boundary, the form has {n_conditions}: leave them out, or use \
-         `Assembly`"
+        "an assembly by patches knows no conditions on the boundary, the form has {n_conditions}: leave them out, or \
+         assemble by rows"
     )]
     HasConditions {
         /// How many the form has.

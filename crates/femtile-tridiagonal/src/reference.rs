@@ -104,8 +104,7 @@ pub(crate) fn solve_line<T: Scalar>(
 /// Pivoting between the ends of a ring would fill the whole matrix; no device offers it.
 pub(crate) fn refuse_pivoted_periodic(problem: &Problem) -> Result<(), LinalgError> {
     if problem.ends == Ends::Periodic && problem.stability == Stability::PartialPivoting {
-        let message =
-            "periodic systems are solved without pivoting only: choose `Stability::Unpivoted`".into();
+        let message = "periodic systems are solved without pivoting only: leave pivoting out".into();
         return Err(LinalgError::Setting { field: "stability", message });
     }
     Ok(())

@@ -12,8 +12,8 @@ const TOLERANCE: f64 = 1e-9;
 const MAX_CYCLES: usize = 100;
 /// The first level that the paper prints.
 const FIRST_LEVEL: usize = 4;
-/// The finest one for Gauss–Seidel, which forms every row of the matrix anew.
-const POINT_LEVEL: usize = 4;
+/// Entries of the matrix for each unknown that is allowed: point Gauss–Seidel forms every row anew.
+const POINT_ENTRIES: f64 = 100.0;
 
 /// Printed counts of a level, from degree one on.
 type Printed = (usize, &'static [usize]);
@@ -67,21 +67,37 @@ fn by_level(
 }
 
 pub(super) fn table_3(session: &Session) -> Result<Figure, BenchError> {
-    let level = POINT_LEVEL.min(last_level(session));
     let degrees = if session.settings.small { 2 } else { TABLE_3.len() };
     let mut rows = Vec::new();
     for (smoother, printed) in [(Smoother::Point, &TABLE_3[..]), (Smoother::VertexPatch, TABLE_2[0].1)] {
         for (k, &theirs) in printed.iter().enumerate().take(degrees) {
+            let level = point_level(session, k + 1);
             rows.extend(both(session, 3, (level, k + 1), smoother, Some(theirs))?);
         }
     }
     let notes = vec![
-        format!("Level {level}; theirs are of levels from which on counts stay the same."),
+        "Of each degree the finest level on which sweeps of point Gauss–Seidel are affordable, as --max-level and --unknowns \
+         allow; theirs are of levels from which on counts stay the same."
+            .into(),
         notes(session),
     ];
     let table = table(&rows, degrees);
     let title = "Cycles of full multigrid with point Gauss–Seidel and with vertex patches, 3 dimensions";
     Ok(Figure { notes, ..figure(session, "table-3", title, rows, table) })
+}
+
+/// The finest level in three dimensions whose matrix has not too many entries; the first one at least.
+fn point_level(session: &Session, degree: usize) -> usize {
+    let fits = |level: &usize| {
+        let nodes = unknowns(3, *level, degree);
+        nodes <= session.settings.unknowns as f64
+            && nodes * (2.0 * degree as f64 + 1.0).powi(3) <= POINT_ENTRIES * session.settings.unknowns as f64
+    };
+    (FIRST_LEVEL..=last_level(session)).rev().find(fits).unwrap_or(FIRST_LEVEL)
+}
+
+fn unknowns(dimension: usize, level: usize, degree: usize) -> f64 {
+    (degree as f64 * 2f64.powi(level as i32 - 1) - 1.0).powi(dimension as i32)
 }
 
 fn last_level(session: &Session) -> usize {
@@ -96,8 +112,7 @@ fn both(
     smoother: Smoother,
     theirs: Option<usize>,
 ) -> Result<Option<Cycles>, BenchError> {
-    let nodes = (degree as f64 * 2f64.powi(level as i32 - 1) - 1.0).powi(dimension as i32);
-    if nodes > session.settings.unknowns as f64 {
+    if unknowns(dimension, level, degree) > session.settings.unknowns as f64 {
         return Ok(None);
     }
     let coarse = BoxGrid::unit(dimension, degree, 2)?;

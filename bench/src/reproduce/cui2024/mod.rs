@@ -25,6 +25,7 @@ pub(super) fn items() -> Vec<Item> {
         item("table-5", "layouts of the fused kernel, with their bank conflicts", layouts::table_5),
         item("table-6", "fused and separate kernels, and their data alone", layouts::table_6),
         item("table-7", "full multigrid with cycles in double and in single precision", precision::table_7),
+        item("table-7-one", "the same solves with right side 1", precision::table_7_one),
         item(
             "figure-3",
             "solves on patches by a dense inverse and by fast diagonalization",

@@ -1,6 +1,6 @@
 //! Figure 18: time for an unknown by the number of them, with cycles in double and in single precision.
 
-use super::precision::{Timed, level, seconds_of};
+use super::precision::{Right, Timed, level, seconds_of};
 use super::{Cell, Figure, Quantity, Session, Table, figure};
 use crate::BenchError;
 use crate::reproduce::figure::UNKNOWNS;
@@ -15,8 +15,8 @@ pub(super) fn figure_18(session: &Session) -> Result<Figure, BenchError> {
         for level in FIRST_LEVEL..=level(session, degree, highest) {
             let repeats = session.settings.repeats;
             found.push(match &session.gpu {
-                Some(gpu) => (degree, seconds_of(&gpu.device, degree, level, repeats)?),
-                None => (degree, seconds_of(&session.cpu, degree, level, repeats)?),
+                Some(gpu) => (degree, seconds_of(&gpu.device, (degree, level), Right::Sine, repeats)?),
+                None => (degree, seconds_of(&session.cpu, (degree, level), Right::Sine, repeats)?),
             });
         }
     }

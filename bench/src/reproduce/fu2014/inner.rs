@@ -1,11 +1,9 @@
 //! Figure 7: iterations against the number of inner iterations of the smoother by patches.
 
-use femtile::amg::{AmgConfig, PatchFormat, Smoother};
-
-use super::solves::{solved, system};
+use super::solves::{patches, solved, system};
 use super::{Cell, Claim, Figure, Quantity, Session, Table, figure};
 use crate::BenchError;
-use crate::multigrid::{Preconditioning, SolveDevice};
+use crate::multigrid::SolveDevice;
 use crate::problems::regular;
 
 /// Refinements of the Regular mesh of the paper.
@@ -17,11 +15,7 @@ const MOST: usize = 6;
 fn iterations<D: SolveDevice>(device: &D, refinements: usize) -> Result<Vec<usize>, BenchError> {
     let mesh = regular::mesh(refinements)?;
     let mut system = system(device, &mesh)?;
-    let mut of = |inner| {
-        let smoother = Smoother::Patch { inner, format: PatchFormat::FullRowEll };
-        let config = AmgConfig { smoother, ..AmgConfig::default() };
-        Ok(solved(&mut system, &Preconditioning::Amg(config), 1)?.iterations)
-    };
+    let mut of = |inner| Ok(solved(&mut system, &patches(inner), 1)?.iterations);
     (1..=MOST).map(&mut of).collect()
 }
 

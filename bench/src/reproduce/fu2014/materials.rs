@@ -4,7 +4,7 @@ use femtile::device::Buffer;
 use femtile::mesh::Mesh;
 
 use super::peers::{self, methods};
-use super::solves::{amg, solved};
+use super::solves::{INNER, amg, patches, solved};
 use super::theirs::MATERIALS;
 use super::{Cell, Claim, Figure, Quantity, Session, Table, figure, times};
 use crate::BenchError;
@@ -44,9 +44,12 @@ fn ours(session: &Session, mesh: &Mesh, regular: &Mesh) -> Result<Counts, BenchE
     let mut counts = vec![
         ("multigrid", iterations(cpu, mesh, &amg())?),
         ("multigrid, Regular", iterations(cpu, regular, &amg())?),
+        ("patches", iterations(cpu, mesh, &patches(INNER))?),
+        ("patches, Regular", iterations(cpu, regular, &patches(INNER))?),
     ];
     if let Some(gpu) = &session.gpu {
         counts.push(("multigrid, GPU", iterations(&gpu.device, mesh, &amg())?));
+        counts.push(("patches, GPU", iterations(&gpu.device, mesh, &patches(INNER))?));
     }
     counts.push(("Jacobi-CG", iterations(cpu, mesh, &Preconditioning::Jacobi)?));
     counts.push(("CG", iterations(cpu, mesh, &Preconditioning::None)?));
@@ -65,6 +68,7 @@ fn claims(ours: &Counts) -> Vec<Claim> {
     };
     vec![
         claim("multigrid", &MATERIALS[0].1, "multigrid"),
+        claim("multigrid with the paper's patches", &MATERIALS[0].1, "patches"),
         claim("multigrid on the Regular mesh", &MATERIALS[0].1, "multigrid, Regular"),
         claim("CG", &MATERIALS[3].1, "CG"),
     ]

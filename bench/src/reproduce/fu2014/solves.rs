@@ -1,6 +1,6 @@
 //! Tables 3, 5 and 6: set-up, solves and iterations on all meshes.
 
-use femtile::amg::AmgConfig;
+use femtile::amg::{AmgConfig, PatchFormat, Smoother};
 use femtile::device::Buffer;
 use femtile::mesh::Mesh;
 
@@ -11,6 +11,9 @@ use super::{Cell, Claim, Figure, Quantity, Session, Table, all, figure, names, o
 use crate::BenchError;
 use crate::multigrid::{PeerSolves, Preconditioning, SolveDevice, Solves};
 use crate::problems::{EllipticSystem, kuhn_box};
+
+/// Inner iterations of the paper's smoother, section 6.2.3.
+pub(super) const INNER: usize = 3;
 
 /// What one mesh took; nothing of a mesh that is not there.
 #[derive(Debug, Default)]
@@ -26,10 +29,11 @@ impl Measured {
     }
 }
 
-/// Conjugate gradients with multigrid, and without anything.
+/// Conjugate gradients with multigrid by our defaults and by the paper's smoother, and without anything.
 #[derive(Debug)]
 pub(super) struct OnDevice {
     pub amg: Solves,
+    pub patch: Solves,
     pub cg: Solves,
 }
 
@@ -56,8 +60,18 @@ pub(super) fn amg() -> Preconditioning {
     Preconditioning::Amg(AmgConfig::default())
 }
 
+/// With the smoother of the paper: blocks of patches, each solved by so many iterations of Jacobi's method.
+pub(super) fn patches(inner: usize) -> Preconditioning {
+    let smoother = Smoother::Patch { inner, format: PatchFormat::FullRowEll };
+    Preconditioning::Amg(AmgConfig { smoother, ..AmgConfig::default() })
+}
+
 fn on_device<D: SolveDevice>(system: &mut EllipticSystem<D>, repeats: usize) -> Result<OnDevice, BenchError> {
-    Ok(OnDevice { amg: solved(system, &amg(), repeats)?, cg: solved(system, &Preconditioning::None, 1)? })
+    Ok(OnDevice {
+        amg: solved(system, &amg(), repeats)?,
+        patch: solved(system, &patches(INNER), repeats)?,
+        cg: solved(system, &Preconditioning::None, 1)?,
+    })
 }
 
 fn measured<'a>(session: &Session, case: &'a Case) -> Result<&'a Measured, BenchError> {
@@ -119,7 +133,9 @@ impl<'a> Filling<'a> {
         let figure = figure(session, (item, title, Quantity::Milliseconds, "mesh"), self.table);
         let absent = figure.absent.iter().cloned().chain(peers::absent(session)).chain(no_samples());
         let notes = vec![
-            "Boxes stand in for meshes that are not published; samples are scaled to a longest side of 4."
+            "Boxes stand in for meshes that are not published; samples are scaled to a longest side of 4.".into(),
+            "CPU and GPU: levels smoothed by Chebyshev polynomials, our default. Patches: the paper's smoother, 3 inner \
+             iterations."
                 .into(),
         ];
         Figure { absent: absent.collect(), claims, notes, ..figure }
@@ -134,8 +150,12 @@ fn of_regular(filling: &Filling<'_>, of: impl Fn(&OnDevice) -> f64) -> Option<f6
 
 pub(super) fn table_3(session: &Session) -> Result<Figure, BenchError> {
     let mut filling = Filling::new(session)?;
-    filling.ours("CPU", |measured| Some(1e3 * measured.on("CPU")?.amg.setup.min()));
-    filling.ours("GPU", |measured| Some(1e3 * measured.on("GPU")?.amg.setup.min()));
+    for device in ["CPU", "GPU"] {
+        filling.ours(device, |measured| Some(1e3 * measured.on(device)?.amg.setup.min()));
+        filling.ours(&format!("patches, {device}"), |measured| {
+            Some(1e3 * measured.on(device)?.patch.setup.min())
+        });
+    }
     filling.peers(|peer| 1e3 * peer.setup().min());
     for (k, name) in METHODS.into_iter().enumerate() {
         filling.theirs(&format!("{name}, theirs"), |theirs| 1e3 * theirs.setup[k]);
@@ -156,6 +176,12 @@ pub(super) fn table_5(session: &Session) -> Result<Figure, BenchError> {
     for device in ["CPU", "GPU"] {
         filling.ours(device, |measured| Some(1e3 * measured.on(device)?.amg.solve.min()));
         filling.counts(&format!("{device}, iterations"), |k| Some(measured[k].on(device)?.amg.iterations));
+        filling.ours(&format!("patches, {device}"), |measured| {
+            Some(1e3 * measured.on(device)?.patch.solve.min())
+        });
+        filling.counts(&format!("patches, {device}, iterations"), |k| {
+            Some(measured[k].on(device)?.patch.iterations)
+        });
         filling.ours(&format!("CG, {device}"), |measured| Some(1e3 * measured.on(device)?.cg.solve.min()));
         filling.counts(&format!("CG, {device}, iterations"), |k| Some(measured[k].on(device)?.cg.iterations));
     }
@@ -183,8 +209,10 @@ pub(super) fn table_5(session: &Session) -> Result<Figure, BenchError> {
 pub(super) fn table_6(session: &Session) -> Result<Figure, BenchError> {
     let of_one = |solves: &Solves| 1e3 * solves.solve.min() / solves.iterations.max(1) as f64;
     let mut filling = Filling::new(session)?;
-    filling.ours("CPU", |measured| Some(of_one(&measured.on("CPU")?.amg)));
-    filling.ours("GPU", |measured| Some(of_one(&measured.on("GPU")?.amg)));
+    for device in ["CPU", "GPU"] {
+        filling.ours(device, |measured| Some(of_one(&measured.on(device)?.amg)));
+        filling.ours(&format!("patches, {device}"), |measured| Some(of_one(&measured.on(device)?.patch)));
+    }
     filling.peers(|peer| 1e3 * peer.solve().min() / peer.iterations.max(1) as f64);
     for (k, name) in METHODS.into_iter().enumerate() {
         filling.theirs(&format!("{name}, theirs"), |theirs| theirs.iteration_ms[k]);

@@ -35,6 +35,12 @@ pub(crate) fn check(case: &Case) -> Result<(), CaseError> {
         }
     }
     check_solver(case)?;
+    let is_zero = file.equation.source == default.source && file.equation.initial.is_none();
+    if is_zero && file.boundary.is_empty() {
+        let message =
+            "nothing determines u: give an `initial` value, a `source`, or a condition in [[boundary]]";
+        return wrong(&["equation".into()], message);
+    }
     for (i, section) in file.boundary.iter().enumerate() {
         if section.robin.is_some() {
             let message = "sides of a grid are dirichlet, neumann or periodic";

@@ -12,7 +12,7 @@ use femtile_device::{Cpu, Cuda, Scalar};
 use femtile_linalg::krylov::Stop;
 use femtile_mesh::io::vti;
 use femtile_time::TimeError;
-use femtile_time::adi::{Adi, AdiKernels, AdiOutcome, AdiStop, Grid, StepMonitor};
+use femtile_time::adi::{Adi, AdiKernels, AdiOutcome, AdiStop, CellPeclet, Grid, Operator, StepMonitor};
 
 use crate::device::{Choice, Chosen, Request};
 use crate::file::{Generator, Precision};
@@ -38,7 +38,7 @@ pub(crate) fn run(
     }
     let prepared = Prepared::new(case)?;
     let Choice { device, mut reason } = request.choose(opened, prepared.grid.n_nodes(), cpu.threads());
-    let mut warnings = Vec::new();
+    let mut warnings = prepared.warnings.clone();
     if let Chosen::Cuda(cuda) = device {
         match in_precision(&cuda, case, &prepared, clock) {
             Err(error) if request == Request::Auto && error.is_device_trouble() => {
@@ -59,6 +59,7 @@ struct Done {
     device: String,
     kernel_launches: u64,
     timings: Timings,
+    warnings: Vec<String>,
 }
 
 fn in_precision<D>(
@@ -86,7 +87,7 @@ fn advance<T: Scalar, D: AdiKernels<T>>(
     clock.begin(Stage::Setup)?;
     let placed = |error: TimeError| check::placed(case, error);
     let mut adi = Adi::<T, D>::new(device, &prepared.problem, prepared.config.clone()).map_err(placed)?;
-    let mut u = adi.initial_values(&prepared.initial)?;
+    let mut u = adi.initial_values(&prepared.initial).map_err(placed)?;
     timings.setup = clock.seconds();
 
     clock.begin(Stage::Solve)?;
@@ -97,7 +98,28 @@ fn advance<T: Scalar, D: AdiKernels<T>>(
     let u = u.to_host()?.into_iter().map(Scalar::to_f64).collect();
     timings.solve = clock.seconds();
     let (device, kernel_launches) = (device.description(), device.kernel_launches());
-    Ok(Done { u, outcome, device, kernel_launches, timings })
+    let peclet = adi.operator().cell_peclet().filter(CellPeclet::may_oscillate);
+    let warnings = peclet.map(|peclet| warning_of_peclet(&peclet, adi.operator())).into_iter().collect();
+    Ok(Done { u, outcome, device, kernel_launches, timings, warnings })
+}
+
+/// What to say where centred differences may oscillate.
+fn warning_of_peclet(peclet: &CellPeclet, operator: &Operator) -> String {
+    let CellPeclet { largest, axis, point: [x, y, z], share_above_two } = *peclet;
+    let name = ["x", "y", "z"][axis];
+    let advice = match largest.is_finite() {
+        true => {
+            let grid = operator.grid();
+            let intervals = (grid.upper()[axis] - grid.lower()[axis]) / grid.spacing()[axis];
+            format!("take {:.0} nodes along {name} or more", 1.0 + (intervals * largest / 2.0).ceil())
+        }
+        false => "there is no diffusion at that node, so no grid is fine enough there".into(),
+    };
+    format!(
+        "the cell Péclet number |c|h/D along {name} is {largest:.3} at ({x}, {y}, {z}) and above 2 at {:.1} % of the nodes: \
+         centred differences may oscillate there, and u may leave the range of its data; {advice}",
+        100.0 * share_above_two
+    )
 }
 
 /// Passes steps on and stops when the user asks or the time allowed is over.
@@ -131,7 +153,8 @@ fn finish(
     clock: &mut Clock<'_>,
 ) -> Result<Report, CaseError> {
     clock.begin(Stage::Write)?;
-    let Done { u, outcome, device, kernel_launches, timings } = done;
+    let Done { u, outcome, device, kernel_launches, timings, warnings: of_run } = done;
+    warnings.extend(of_run);
     let AdiOutcome { stop, steps, time } = outcome;
     if stop != AdiStop::Finished {
         warnings.push(format!("the run {stop} (time {time} after {steps} steps)"));

@@ -9,7 +9,7 @@ use super::functional::{Ready, prepare};
 use crate::coefficient::{below, expression};
 use crate::file::{BoundarySection, CoefficientSource, Entry, Generator, SchemeName, TimeSection, Value};
 use crate::place::Key;
-use crate::{Case, CaseError};
+use crate::{Case, CaseError, overlap};
 
 /// Everything that a run needs.
 pub(super) struct Prepared {
@@ -18,19 +18,22 @@ pub(super) struct Prepared {
     pub config: AdiConfig,
     pub initial: Expression,
     pub functionals: Vec<Ready>,
+    /// About conditions that overlap.
+    pub warnings: Vec<String>,
 }
 
 impl Prepared {
     /// Reads the sections of a case.
     pub fn new(case: &Case) -> Result<Self, CaseError> {
-        let problem = problem(case)?;
+        let mut warnings = Vec::new();
+        let problem = problem(case, &mut warnings)?;
         let grid = problem.grid().map_err(|error| placed(case, error))?;
         let initial = match &case.file.equation.initial {
             Some(entry) => scalar(case, entry, &["equation".into(), "initial".into()])?,
             None => Expression::constant(0.0),
         };
         let functionals = prepare(case, &grid)?;
-        Ok(Self { problem, grid, config: config(case)?, initial, functionals })
+        Ok(Self { problem, grid, config: config(case)?, initial, functionals, warnings })
     }
 }
 
@@ -81,7 +84,7 @@ fn config(case: &Case) -> Result<AdiConfig, CaseError> {
     })
 }
 
-fn problem(case: &Case) -> Result<Problem, CaseError> {
+fn problem(case: &Case, warnings: &mut Vec<String>) -> Result<Problem, CaseError> {
     let Some(Generator::Grid { nodes, lower, upper }) = &case.file.mesh.generate else {
         return Err(case.wrong(&["mesh".into()], "diffusion is solved on a grid"));
     };
@@ -109,7 +112,7 @@ fn problem(case: &Case) -> Result<Problem, CaseError> {
         problem.reaction = scalar(case, entry, &path("reaction"))?;
     }
     problem.source = scalar_in_time(case, &equation.source, &path("source"))?;
-    problem.sides = sides(case, d)?;
+    problem.sides = sides(case, d, warnings)?;
     Ok(problem)
 }
 
@@ -144,9 +147,10 @@ fn tensor(case: &Case, value: &Value, d: usize, path: &[Key]) -> Result<[[Expres
 const SIDES: [&str; 6] = ["xmin", "xmax", "ymin", "ymax", "zmin", "zmax"];
 
 /// What holds on each side; a side that no entry names has zero flux, and of several entries the last one holds.
-fn sides(case: &Case, d: usize) -> Result<Vec<[Side; 2]>, CaseError> {
+fn sides(case: &Case, d: usize, warnings: &mut Vec<String>) -> Result<Vec<[Side; 2]>, CaseError> {
     let closed = || Side::Neumann(Expression::constant(0.0));
     let mut sides: Vec<[Side; 2]> = (0..d).map(|_| [closed(), closed()]).collect();
+    let mut holds: Vec<Vec<u32>> = Vec::new();
     for (i, section) in case.file.boundary.iter().enumerate() {
         let path: [Key; 2] = ["boundary".into(), i.into()];
         let named = SIDES[..2 * d].iter().position(|name| *name == section.r#where);
@@ -160,10 +164,12 @@ fn sides(case: &Case, d: usize) -> Result<Vec<[Side; 2]>, CaseError> {
             }
         };
         let side = side(case, section, &path)?;
+        holds.push(numbers.clone().map(|number| number as u32).collect());
         for number in numbers {
             sides[number / 2][number % 2] = side.clone();
         }
     }
+    warnings.extend(overlap::warnings(case, &holds, 2 * d, "sides"));
     Ok(sides)
 }
 

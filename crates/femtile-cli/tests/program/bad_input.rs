@@ -25,7 +25,7 @@ fn refuses(case: &str, words: &[&str]) {
 fn an_unknown_key_is_named_with_a_suggestion_and_its_line() {
     refuses(
         &BOX.replace("source", "sourse"),
-        &["unknown field `sourse`", "did you mean `source`?", "case.toml:5"],
+        &["unknown key `sourse`", "did you mean `source`?", "case.toml:5"],
     );
     refuses(&format!("{BOX}[solvr]\n"), &["`solvr`", "did you mean `solver`?"]);
     refuses(&BOX.replace("cells", "cell_count"), &["cell_count"]);

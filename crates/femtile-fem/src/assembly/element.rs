@@ -66,14 +66,20 @@ fn store<S: Simd>(lanes: &mut Lanes, v: usize, value: S::f64s) {
     S::as_mut_simd_f64s(lanes).0[v] = value;
 }
 
+/// $c + a b$, the product rounded before it is added, so that matrices have the same bits on every SIMD path.
+#[inline(always)]
+fn plus_product<S: Simd>(s: S, c: S::f64s, a: S::f64s, b: S::f64s) -> S::f64s {
+    s.add_f64s(c, s.mul_f64s(a, b))
+}
+
 #[inline(always)]
 fn dot<S: Simd>(s: S, a: [S::f64s; 3], b: [S::f64s; 3]) -> S::f64s {
-    s.mul_add_e_f64s(a[2], b[2], s.mul_add_e_f64s(a[1], b[1], s.mul_f64s(a[0], b[0])))
+    plus_product(s, plus_product(s, s.mul_f64s(a[0], b[0]), a[1], b[1]), a[2], b[2])
 }
 
 #[inline(always)]
 fn cross<S: Simd>(s: S, a: [S::f64s; 3], b: [S::f64s; 3]) -> [S::f64s; 3] {
-    let minor = |i: usize, j: usize| s.mul_add_e_f64s(a[i], b[j], s.neg_f64s(s.mul_f64s(a[j], b[i])));
+    let minor = |i: usize, j: usize| s.sub_f64s(s.mul_f64s(a[i], b[j]), s.mul_f64s(a[j], b[i]));
     [minor(1, 2), minor(2, 0), minor(0, 1)]
 }
 
@@ -173,11 +179,11 @@ fn finish<S: Simd, const N: usize, const P: usize>(
     store::<S>(&mut out.measure, v, measure);
     for a in 0..N {
         let mass = load::<S>(&c.mass[a], v);
-        store::<S>(&mut out.diagonal[a], v, s.mul_add_e_f64s(measure, mass, diagonal[a]));
+        store::<S>(&mut out.diagonal[a], v, plus_product(s, diagonal[a], measure, mass));
         store::<S>(&mut out.load[a], v, s.mul_f64s(measure, load::<S>(&c.load[a], v)));
     }
     for i in 0..P {
         let mass = load::<S>(&c.mass[4 + i], v);
-        store::<S>(&mut out.off_diagonal[i], v, s.mul_add_e_f64s(measure, mass, off_diagonal[i]));
+        store::<S>(&mut out.off_diagonal[i], v, plus_product(s, off_diagonal[i], measure, mass));
     }
 }

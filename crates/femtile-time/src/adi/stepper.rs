@@ -133,7 +133,8 @@ impl<T: Scalar, D: AdiKernels<T>> Adi<T, D> {
     /// The values of a formula at the nodes, those of the Dirichlet sides on them.
     ///
     /// # Errors
-    /// What the device reports.
+    /// [`TimeError::Coefficient`] for the first node where the formula is not a finite number of this precision; what
+    /// the device reports.
     pub fn initial_values(&self, formula: &Expression) -> Result<Buffer<T, D>, TimeError> {
         let grid = self.operator.grid();
         let sampler = Sampler::new(&Coefficient::new(&formula.at_time(self.config.start)));
@@ -142,7 +143,15 @@ impl<T: Scalar, D: AdiKernels<T>> Adi<T, D> {
         let mut values = Vec::with_capacity(grid.n_nodes());
         for number in 0..grid.n_nodes() / line.len() {
             sampler.line(grid, grid.node(0, number, 0), &mut line, &mut scratch);
-            values.extend(line.iter().map(|&value| T::from_f64(value)));
+            for (i, &value) in line.iter().enumerate() {
+                let rounded = T::from_f64(value);
+                if !rounded.to_f64().is_finite() {
+                    let (point, message) =
+                        (grid.point(grid.node(0, number, i)), "it has to be a finite number");
+                    return Err(TimeError::Coefficient { field: "initial", point, value, message });
+                }
+                values.push(rounded);
+            }
         }
         Ok(Buffer::from_vec(&self.device, values)?)
     }

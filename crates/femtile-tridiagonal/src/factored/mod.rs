@@ -133,7 +133,7 @@ fn check<T: Scalar>(problem: &Problem, [lower, diagonal, upper]: [&[T]; 3]) -> R
     let zeros = vec![T::ZERO; diagonal.len()];
     let Err(row) = solve_line(problem, lower, diagonal, upper, &zeros) else { return Ok(()) };
     let advice = match problem.ends {
-        Ends::Open => "check that row, or solve with partial pivoting by `Tridiagonal`",
+        Ends::Open => "check that row, or solve with partial pivoting, without factors that are kept",
         Ends::Periodic => "check that row: rings are solved without pivoting",
     };
     let message = format!("the pivot of row {row} is zero, lost to rounding or not finite: {advice}");

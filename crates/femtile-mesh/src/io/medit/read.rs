@@ -64,7 +64,7 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
 fn begin(scanner: &mut Scanner<'_>) -> Result<(), MeshError> {
     match scanner.expect("`MeshVersionFormatted`")? {
         b"MeshVersionFormatted" => scanner.integer::<i64>("the version").map(|_| ()),
-        b"MFEM" => Err(scanner.unsupported("a mesh file of MFEM", "`io::mfem` reads it")),
+        b"MFEM" => Err(scanner.unsupported("a mesh file of MFEM", "its name has to end in `.mesh`")),
         word => {
             Err(scanner
                 .error(format!("a MEDIT file begins with `MeshVersionFormatted`, not `{}`", show(word))))

@@ -1,0 +1,139 @@
+//! The place in the case file of what a library or the system refuses.
+
+use femtile_amg::AmgError;
+use femtile_device::DeviceError;
+use femtile_expression::Expression;
+use femtile_fem::FemError;
+use femtile_linalg::LinalgError;
+use femtile_mesh::MeshError;
+
+use crate::coefficient::below;
+use crate::file::{BoundarySection, Entry, Value};
+use crate::place::{Key, path_text, span_of};
+use crate::{Case, CaseError};
+
+/// The error, at the key of the case file that it is about, where it is about one.
+pub(crate) fn placed(case: &Case, error: CaseError) -> CaseError {
+    match place(case, &error) {
+        Some((path, message)) => CaseError::Input {
+            path: case.path.clone(),
+            text: case.text.clone(),
+            key: Some(path_text(&path)),
+            span: span_of(&case.text, &path),
+            message,
+            cause: Some(Box::new(error)),
+        },
+        None => error,
+    }
+}
+
+/// The key that an error is about, and what to say there.
+fn place(case: &Case, error: &CaseError) -> Option<(Vec<Key>, String)> {
+    let message = error.to_string();
+    match error {
+        CaseError::Mesh(MeshError::Io { path, action: "read", .. }) => mesh_file(case, path, message),
+        CaseError::Io { path, .. } if *path == case.file.output.directory => {
+            let is_written = case.is_as_written(|file| &file.output.directory);
+            is_written.then(|| (keys(&["output", "directory"]), message))
+        }
+        CaseError::Device(DeviceError::Absent { .. }) => {
+            let is_written = case.is_as_written(|file| &file.solver.device);
+            is_written.then(|| (keys(&["solver", "device"]), message))
+        }
+        CaseError::Device(DeviceError::Threads { .. }) => {
+            let is_written = case.is_as_written(|file| &file.solver.threads);
+            is_written.then(|| (keys(&["solver", "threads"]), message))
+        }
+        CaseError::Fem(error) => Some((of_problem(case, error)?, message)),
+        CaseError::Amg(AmgError::Linalg(LinalgError::Device(_))) => None,
+        CaseError::Amg(_) => Some((keys(&["solver", "preconditioner"]), message)),
+        _ => None,
+    }
+}
+
+fn keys(names: &[&str]) -> Vec<Key> {
+    names.iter().map(|&name| name.into()).collect()
+}
+
+fn mesh_file(case: &Case, found: &std::path::Path, message: String) -> Option<(Vec<Key>, String)> {
+    let file = case.file.mesh.file.as_ref()?;
+    let path = keys(&["mesh", "file"]);
+    if found.is_dir() {
+        return Some((path, format!("{} is a folder; a mesh file is needed", found.display())));
+    }
+    let folder = match case.folder().to_str() {
+        Some("") => "the current folder".into(),
+        _ => case.folder().display().to_string(),
+    };
+    let advice = match file.is_relative() {
+        true => format!("; a relative path begins in the folder of the case file, here {folder}"),
+        false => String::new(),
+    };
+    Some((path, message + &advice))
+}
+
+/// The key of the coefficient or condition that an error of the discretisation is about.
+fn of_problem(case: &Case, error: &FemError) -> Option<Vec<Key>> {
+    match error {
+        FemError::Incompatible { .. } => Some(unbalanced(case)),
+        FemError::NotFinite { field, point, value, .. } | FemError::Negative { field, point, value, .. } => {
+            of_field(case, field, Some((*point, *value)))
+        }
+        FemError::Indefinite { field, .. }
+        | FemError::MissingTag { field, .. }
+        | FemError::Shape { field, .. } => of_field(case, field, None),
+        _ => None,
+    }
+}
+
+/// The first flux, else the source.
+fn unbalanced(case: &Case) -> Vec<Key> {
+    match case.file.boundary.iter().position(|section| section.neumann.is_some()) {
+        Some(i) => vec!["boundary".into(), i.into(), "neumann".into()],
+        None => keys(&["equation", "source"]),
+    }
+}
+
+/// The key of a coefficient by the name that the discretisation gives it; of several conditions the one that has `value`
+/// at `point`.
+fn of_field(case: &Case, field: &str, found: Option<([f64; 3], f64)>) -> Option<Vec<Key>> {
+    if ["sigma", "lambda", "source"].contains(&field) {
+        return Some(keys(&["equation", field]));
+    }
+    let names: Vec<Key> = field.split('.').map(Key::from).collect();
+    let candidates = case.file.boundary.iter().enumerate();
+    let mut candidates = candidates.filter_map(|(i, section)| Some((i, value_called(section, field)?)));
+    let (i, _) = match (candidates.clone().count(), found) {
+        (1, _) => candidates.next()?,
+        (_, Some((point, value))) => candidates.find(|(_, given)| has_value(given, point, value))?,
+        _ => return None,
+    };
+    let condition: Vec<Key> = vec!["boundary".into(), i.into()];
+    Some(names.into_iter().fold(condition, |path, name| below(&path, name)))
+}
+
+fn value_called<'a>(section: &'a BoundarySection, field: &str) -> Option<&'a Value> {
+    match field {
+        "dirichlet" => section.dirichlet.as_ref(),
+        "neumann" => section.neumann.as_ref(),
+        "robin.coefficient" => section.robin.as_ref().map(|robin| &robin.coefficient),
+        "robin.value" => section.robin.as_ref().map(|robin| &robin.value),
+        _ => None,
+    }
+}
+
+/// Whether a coefficient, or a part of it, is `expected` at a point; NaN is like NaN.
+fn has_value(given: &Value, point: [f64; 3], expected: f64) -> bool {
+    let is = |value: f64| value == expected || (value.is_nan() && expected.is_nan());
+    let of_text = |text: &str| Expression::parse(text).is_ok_and(|formula| is(formula.eval(point)));
+    match given {
+        Value::Number(value) => is(*value),
+        Value::Text(text) => of_text(text),
+        Value::Components(entries) => entries.iter().any(|entry| match entry {
+            Entry::Number(value) => is(*value),
+            Entry::Text(text) => of_text(text),
+        }),
+        Value::ByTag { by_tag } => by_tag.values().any(|value| has_value(value, point, expected)),
+        Value::Tensor(_) | Value::Field { .. } => false,
+    }
+}

@@ -1,0 +1,269 @@
+//! What the TOML reader refuses, in terms of keys, numbers and quotes, and the value that is to blame.
+
+use std::ops::Range;
+
+use toml::de::DeValue;
+
+use crate::place::{Key, path_text, values};
+
+/// What is wrong with the text of a case file.
+pub(crate) struct Refusal {
+    /// The key of the value, such as `mesh.generate.cells`.
+    pub key: Option<String>,
+    pub span: Option<Range<usize>>,
+    pub message: String,
+}
+
+/// The reader's message in the words of a case file, at the value that it is about.
+pub(crate) fn refusal(text: &str, error: &toml::de::Error) -> Refusal {
+    let (message, span) = (error.message(), error.span());
+    let blamed = span.as_ref().and_then(|span| blamed(text, span, message));
+    let (key, span) = match blamed {
+        Some((path, span)) => (Some(path_text(&path)), Some(span)),
+        None => (None, span),
+    };
+    Refusal { key, span, message: in_words(message) }
+}
+
+/// The value at `span`; where it is a table, the one value in it that the message can be about.
+fn blamed(text: &str, span: &Range<usize>, message: &str) -> Option<(Vec<Key>, Range<usize>)> {
+    let mut whole = None;
+    let mut fitting = Vec::new();
+    values(text, &mut |path, value| {
+        let own = value.span();
+        if own == *span {
+            whole = Some((path.to_vec(), own, matches!(value.get_ref(), DeValue::Table(_))));
+        } else if span.start <= own.start && own.end <= span.end && fits(message, text, &own, value.get_ref())
+        {
+            fitting.push((path.to_vec(), own));
+        }
+    });
+    let (path, own, is_table) = whole?;
+    match (is_table, fitting.len()) {
+        (true, 1) => fitting.pop(),
+        _ => Some((path, own)),
+    }
+}
+
+/// Whether a message such as "invalid type: integer `3`, expected …" can be about a value.
+fn fits(message: &str, text: &str, span: &Range<usize>, value: &DeValue<'_>) -> bool {
+    if let Some(rest) = message.strip_prefix("invalid length ") {
+        let n: Option<usize> = rest.split(',').next().and_then(|n| n.parse().ok());
+        return matches!((value, n), (DeValue::Array(array), Some(n)) if array.len() == n);
+    }
+    let Some((found, _)) = found_and_expected(message) else { return false };
+    let number = || text[span.clone()].replace('_', "").parse::<f64>().ok();
+    let quoted = || found.split('`').nth(1);
+    match value {
+        DeValue::Integer(_) => found.starts_with("integer") && quoted().and_then(parsed) == number(),
+        DeValue::Float(_) => found.starts_with("floating") && quoted().and_then(parsed) == number(),
+        DeValue::Boolean(value) => quoted() == Some(if *value { "true" } else { "false" }),
+        DeValue::String(value) => found.strip_prefix("string ") == Some(&*format!("{value:?}")),
+        DeValue::Array(_) => found == "sequence",
+        DeValue::Table(_) => found == "map",
+        DeValue::Datetime(_) => false,
+    }
+}
+
+fn parsed(number: &str) -> Option<f64> {
+    number.parse().ok()
+}
+
+/// The two halves of "invalid type: …, expected …".
+fn found_and_expected(message: &str) -> Option<(&str, &str)> {
+    let rest = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "))?;
+    rest.split_once(", expected ")
+}
+
+/// A message of the TOML reader in the words of a case file, without its types.
+pub fn in_words(message: &str) -> String {
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    if message.starts_with("unknown field ") {
+        let name = quoted.next().unwrap_or_default();
+        return format!("unknown key `{name}`; {}", choices("the keys here are", name, quoted.collect()));
+    }
+    if message.starts_with("unknown variant ") {
+        let name = quoted.next().unwrap_or_default();
+        return format!("`{name}` is not offered here; {}", choices("choose one of", name, quoted.collect()));
+    }
+    if let Some(name) = message.strip_prefix("missing field ") {
+        return format!("the key {name} is missing");
+    }
+    if let Some((found, needed)) = found_and_expected(message) {
+        return format!("{} is needed here, not {}", expected(needed), given(found));
+    }
+    if let Some((found, needed)) =
+        message.strip_prefix("invalid length ").and_then(|rest| rest.split_once(", expected "))
+    {
+        return format!("{} is needed here, not of {found}", expected(needed));
+    }
+    match message {
+        "duplicate key" => "this key stands here a second time: keep one of the two".into(),
+        "wanted string or table" => "a name in quotes is needed here".into(),
+        other => other.into(),
+    }
+}
+
+/// `choose one of a, b`, and the name that was probably meant.
+fn choices(begin: &str, given: &str, names: Vec<&str>) -> String {
+    let near = names.iter().map(|name| (strsim::damerau_levenshtein(given, name), name)).min();
+    let list: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    let list = format!("{begin} {}", list.join(", "));
+    match near {
+        Some((distance, name)) if distance <= 1 + given.chars().count() / 3 => {
+            format!("{list}; did you mean `{name}`?")
+        }
+        _ => list,
+    }
+}
+
+/// What the reader asks for.
+fn expected(needed: &str) -> String {
+    if let Some(n) =
+        needed.strip_prefix("an array of length ").or_else(|| needed.strip_suffix(" elements in sequence"))
+    {
+        return format!("an array of {n} entries");
+    }
+    match needed {
+        "f64" | "f32" | "a float" => "a number",
+        "u32" => "a whole number from 0 to 4294967295",
+        "usize" | "u64" => "a whole number, 0 or more,",
+        "i32" | "i64" => "a whole number",
+        "a string" => "a text in quotes",
+        "path string" => "a path in quotes",
+        "a boolean" => "`true` or `false`",
+        "a sequence" => "an array in brackets",
+        "variant identifier" | "string or table" => "a name in quotes",
+        other if other.starts_with("enum ") => "a name in quotes",
+        other if ["struct ", "internally tagged enum "].iter().any(|begin| other.starts_with(begin)) => {
+            "a table, `{ key = value, … }`,"
+        }
+        other => other,
+    }
+    .into()
+}
+
+/// What the reader found.
+fn given(found: &str) -> &str {
+    let quoted = || found.split('`').nth(1).unwrap_or(found);
+    match found.split(' ').next() {
+        Some("integer" | "floating" | "boolean") => quoted(),
+        Some("string") => &found["string ".len()..],
+        Some("sequence") => "an array",
+        Some("map") => "a table",
+        _ => found,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::file::CaseFile;
+
+    use super::*;
+
+    /// What is said of a case with this text in place of a line of it, and what it points at.
+    fn said(section: &str) -> (String, String, String) {
+        let text = format!("mesh = {{ file = \"a.vtu\" }}\n{section}\n");
+        let error = toml::from_str::<CaseFile>(&text).unwrap_err();
+        let Refusal { key, span, message } = refusal(&text, &error);
+        (key.unwrap_or_default(), text[span.unwrap_or(0..0)].into(), message)
+    }
+
+    #[test]
+    fn types_are_told_in_the_words_of_a_case_file() {
+        for (section, key, place, message) in [
+            ("solver.tolerance = \"a\"", "solver.tolerance", "\"a\"", "a number is needed here, not \"a\""),
+            (
+                "solver.threads = -1",
+                "solver.threads",
+                "-1",
+                "a whole number, 0 or more, is needed here, not -1",
+            ),
+            ("solver.device = 3", "solver.device", "3", "a text in quotes is needed here, not 3"),
+            (
+                "space.degree = 1.5",
+                "space.degree",
+                "1.5",
+                "a whole number from 0 to 4294967295 is needed here, not 1.5",
+            ),
+            ("output.vtu = 1", "output.vtu", "1", "`true` or `false` is needed here, not 1"),
+            (
+                "output.directory = []",
+                "output.directory",
+                "[]",
+                "a path in quotes is needed here, not an array",
+            ),
+            (
+                "output.functionals = {}",
+                "output.functionals",
+                "{}",
+                "an array in brackets is needed here, not a table",
+            ),
+            ("solver.amg = 3", "solver.amg", "3", "a table, `{ key = value, … }`, is needed here, not 3"),
+            ("solver.method = [1]", "solver.method", "[1]", "a name in quotes is needed here"),
+            (
+                "solver.method = \"cq\"",
+                "solver.method",
+                "\"cq\"",
+                "`cq` is not offered here; choose one of `cg`, `merged-cg`, `pipelined-cg`, `s-step-cg`, `gmres`; did you mean `cg`?",
+            ),
+            (
+                "solver.a = 1",
+                "",
+                "a",
+                "unknown key `a`; the keys here are `operator`, `method`, `steps`, `restart`",
+            ),
+            ("[[boundary]]", "boundary[0]", "[[boundary]]", "the key `where` is missing"),
+            (
+                "[solver]\nthreads = 1\nthreads = 2",
+                "",
+                "threads",
+                "this key stands here a second time: keep one of the two",
+            ),
+        ] {
+            let found = said(section);
+            assert_eq!((found.0.as_str(), found.1.as_str()), (key, place), "{section}: {found:?}");
+            assert!(found.2.starts_with(message), "{section}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_value_inside_a_table_with_a_kind_is_found_by_what_it_is() {
+        let generated = |keys: &str| {
+            let text = format!("[mesh]\ngenerate = {{ kind = \"box\", {keys} }}\n");
+            let error = toml::from_str::<CaseFile>(&text).unwrap_err();
+            let Refusal { key, span, message } = refusal(&text, &error);
+            (key.unwrap_or_default(), text[span.unwrap_or(0..0)].to_owned(), message)
+        };
+        for (keys, key, place, message) in [
+            ("cells = [3, 3]", "cells", "[3, 3]", "an array of 3 entries is needed here, not of 2"),
+            (
+                "cells = [3, 3, 3, 3]",
+                "cells",
+                "[3, 3, 3, 3]",
+                "an array of 3 entries is needed here, not of 4",
+            ),
+            ("cells = 3", "cells", "3", "an array of 3 entries is needed here, not 3"),
+            ("cells = [3, 3, -1]", "cells[2]", "-1", "a whole number, 0 or more, is needed here, not -1"),
+            ("cells = [3, 3, 1.5]", "cells[2]", "1.5", "a whole number, 0 or more, is needed here, not 1.5"),
+            (
+                "cells = [3, 3, 3], upper = \"a\"",
+                "upper",
+                "\"a\"",
+                "an array of 3 entries is needed here, not \"a\"",
+            ),
+        ] {
+            let found = generated(keys);
+            assert_eq!(
+                (found.0, found.1.as_str(), found.2.as_str()),
+                (format!("mesh.generate.{key}"), place, message)
+            );
+        }
+        // Two values would fit: the table is pointed at.
+        let (key, _, message) = generated("cells = 3, order = 3");
+        assert_eq!(
+            (key.as_str(), message.as_str()),
+            ("mesh.generate", "an array of 3 entries is needed here, not 3")
+        );
+    }
+}
