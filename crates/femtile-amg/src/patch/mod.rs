@@ -14,5 +14,5 @@ mod tests;
 pub(crate) use cuda::specialisations as cuda_specialisations;
 pub(crate) use damping::outer_damping;
 pub use kernels::{PatchKernels, PatchSmoother};
-pub use layout::PatchMatrix;
 use layout::Inside;
+pub use layout::PatchMatrix;
