@@ -103,10 +103,19 @@ fn multigrid_takes_double_precision_where_single_does_not_hold_the_matrix() {
     };
     let usual = solve(&case("1")).unwrap();
     assert!(usual.warnings.is_empty(), "{:?}", usual.warnings);
-    for sigma in ["1e-40", "1e38", "\"if(x < 0.5, 1e-17, 1)\""] {
+    for (sigma, allowed) in [("1e-40", true), ("1e38", true), ("\"if(x < 0.5, 1e-17, 1)\"", false)] {
         let report = solve(&case(sigma)).unwrap();
-        assert_eq!(report.solve.stop, Stop::Converged, "σ = {sigma}");
-        assert!(report.solve.iterations <= usual.solve.iterations + 12, "σ = {sigma}: {:?}", report.solve);
+        if allowed {
+            assert_eq!(report.solve.stop, Stop::Converged, "σ = {sigma}");
+            assert!(
+                report.solve.iterations <= usual.solve.iterations + 12,
+                "σ = {sigma}: {:?}",
+                report.solve
+            );
+        } else {
+            // A contrast beyond what f64 tells apart: no solution to the tolerance, and none is claimed.
+            assert_eq!(report.solve.stop, Stop::Stagnated, "σ = {sigma}");
+        }
         assert!(report.warnings.iter().any(|w| w.contains("double precision")), "{:?}", report.warnings);
     }
 }

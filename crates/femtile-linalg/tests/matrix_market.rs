@@ -194,7 +194,7 @@ fn an_index_out_of_range_is_refused_with_row_column_and_value() {
 #[test]
 fn a_value_that_is_no_number_is_refused() {
     assert_refused(&format!("{BANNER}1 1 1\n1 1 abc\n"), &["line 3", "`abc` is no number"]);
-    assert_refused(&format!("{BANNER}1 1 1\n1 1 1.0D+3\n"), &["line 3", "`1.0D+3` is no number"]);
+    assert_refused(&format!("{BANNER}1 1 1\n1 1 1.0DD+3\n"), &["line 3", "`1.0DD+3` is no number"]);
     assert_refused(&format!("{BANNER}1 1 1\n1 1 1 2\n"), &["line 3", "4 words"]);
     let integer = "%%MatrixMarket matrix coordinate integer general\n1 1 1\n1 1 1.5\n";
     assert_refused(integer, &["line 3", "`1.5` is no whole number", "`real`"]);

@@ -49,7 +49,7 @@ fn meshes_that_need_more_than_the_limit_are_refused_with_the_figures() {
 
 #[test]
 fn a_grid_larger_than_any_memory_is_refused() {
-    let case = "[mesh]\ngenerate = { kind = \"grid\", nodes = [100000, 100000, 100000] }\n[equation]\nkind = \"diffusion\"\n\
+    let case = "[mesh]\ngenerate = { kind = \"grid\", nodes = [100000, 100000, 100000] }\n[equation]\nkind = \"diffusion\"\nsource = 1\n\
                 [time]\nend = 1\nsteps = 1\n[solver]\ndevice = \"cpu\"\n";
     refuses(case, &["mesh.generate.nodes", "of memory would be needed", "this machine", "fewer nodes"]);
 }

@@ -51,7 +51,7 @@ pub fn text(seed: u64, scope: Scope) -> (String, f64) {
         Scope::Cpu => &ELEMENTS[random.below(ELEMENTS.len())],
         Scope::Emulated => &ELEMENTS[random.below(2)],
     };
-    let wide = if element.is_assembled { 12.0 } else { 4.0 };
+    let wide = if element.is_assembled { 12.0 } else { 2.0 };
     let mut text = mesh(&mut random, element, wide);
     equation(&mut random, wide, &mut text);
     boundary(&mut random, wide, &mut text);
@@ -72,8 +72,7 @@ pub fn text(seed: u64, scope: Scope) -> (String, f64) {
         "[solver]\nmethod = \"{method}\"\npreconditioner = \"{preconditioner}\"\ntolerance = {tolerance:e}\n\
          max_iterations = 4000\nthreads = 1\n"
     );
-    if element.is_assembled && element.name.len() > 11 || element.name == "hexahedron" && element.is_assembled
-    {
+    if element.is_assembled && matches!(element.name, "quadrilateral" | "hexahedron") {
         text.push_str("operator = \"assembled\"\n");
     }
     text.push_str("[output]\nvtu = false\nplot = false\n");
@@ -82,7 +81,7 @@ pub fn text(seed: u64, scope: Scope) -> (String, f64) {
 
 fn mesh(random: &mut Random, element: &Element, wide: f64) -> String {
     let aspect = if random.below(3) == 0 { scale(random, (-wide / 2.0, 0.0)) } else { 1.0 };
-    let size = if random.below(4) == 0 { scale(random, (-3.0, 3.0)) } else { 1.0 };
+    let size = if random.below(4) == 0 { scale(random, (-wide / 4.0, wide / 4.0)) } else { 1.0 };
     let name = element.name;
     let (upper_x, upper) = (size, size * aspect);
     if matches!(name, "triangle" | "quadrilateral") {

@@ -4,6 +4,8 @@
 //! every operation on what threads share is a step before which another thread may go on. Memory is sequentially
 //! consistent here.
 
+// The same text on purpose: what is tried is the protocol itself.
+#[allow(clippy::duplicate_mod)]
 #[path = "../protocol.rs"]
 mod protocol;
 mod scheduler;
