@@ -23,9 +23,19 @@ const PRECONDITIONED_SLACK: f64 = 5.0;
 /// How far above the tolerance the bound of the energy error may lie.
 const ENERGY_SLACK: f64 = 20.0;
 
-/// Steps on the residual equation that bound the energy error where a run has fewer of its own: with a diagonal
-/// preconditioner, and with any other.
-const PROBE: [usize; 2] = [8, 3];
+/// Steps that a run must have for its coefficients to say something of the error: with a diagonal preconditioner, and with
+/// any other.
+const MIN_STEPS: [usize; 2] = [8, 3];
+
+/// Steps at most on the residual equation that bound the energy error where a run has fewer.
+const PROBE: [usize; 2] = [32, 3];
+
+/// They end where $r^\mathsf{T} M^{-1} r$ has fallen by this factor.
+const PROBED: f64 = 1e-8;
+
+/// In a system so small that few steps solve it, a residual that is no more than rounding may be this much larger along
+/// some error than it is computed to be.
+const ROUNDED: f64 = 10.0;
 
 /// A run after the first must bring the worst test this much closer.
 const GAIN: f64 = 1.5;
@@ -90,8 +100,8 @@ impl Size {
 /// Solves by runs of a method until the solution passes all tests, or a run ends without meeting its tolerance.
 ///
 /// 1. $\|b - A x\|_2 \le 2 \tau \|b\|_2$, computed afresh;
-/// 2. $\|M^{-1} r\|_2 \le 5 \tau \|M^{-1} b\|_2$ and $r^\mathsf{T} M^{-1} r \le (5 \tau)^2\, b^\mathsf{T} M^{-1} b$, so that rows
-///    with large entries do not hide the others;
+/// 2. $\|M^{-1} r\|_2 \le 5 \tau \|M^{-1} b\|_2$ and $r^\mathsf{T} M^{-1} r \le (5 \tau)^2\, b^\mathsf{T} M^{-1} b$, and the same with
+///    the diagonal of A where there is a matrix, so that rows with large entries do not hide the others;
 /// 3. the bound of the energy error ([`energy_error`]) is at most $20 \tau \|x\|_A$. A method without the coefficients of
 ///    conjugate gradients, or with very few of them, has them from a few steps on $A e = r$.
 ///
@@ -102,8 +112,8 @@ impl Size {
 /// diverges or stagnates leaves the best iterate that it had.
 ///
 /// # Cost
-/// One product at the end; with a diagonal preconditioner two passes over it and r, or over it and b; for methods without
-/// coefficients eight steps of conjugate gradients, or three where the preconditioner is no diagonal.
+/// One product at the end and a few passes over vectors; for methods without coefficients, and runs of less than eight
+/// steps, up to 32 steps of conjugate gradients with a diagonal preconditioner, three with any other.
 pub(super) fn solve<T: Scalar, D: VectorKernels<T>, C: Communicator>(
     x: &mut Buffer<T, D>,
     system: System<'_, T, D, C>,
@@ -263,7 +273,8 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
         };
         drop(room);
         self.energy_norm = (dot(x, b, comm)? - dot(x, &r, comm)?).max(0.0).sqrt();
-        let of_preconditioned = size.over(of_b) / (PRECONDITIONED_SLACK * tolerance);
+        let of_preconditioned =
+            size.over(of_b).max(self.by_diagonal(&r)?) / (PRECONDITIONED_SLACK * tolerance);
         self.energy_error = self.bound(end, (&mut r, r_norm), size, is_rounded)?;
         let of_energy = self.energy_error.map(|error| error / (ENERGY_SLACK * tolerance * self.energy_norm));
         let others = of_preconditioned.max(of_energy.unwrap_or(0.0));
@@ -274,18 +285,16 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
 
     /// The bound of the energy error, from the steps of the run or of a few on the residual equation; r is used up.
     fn bound(
-        &mut self,
+        &self,
         end: &RunEnd,
         (r, r_norm): (&mut Buffer<T, D>, f64),
         size: Size,
         is_rounded: bool,
     ) -> Result<Option<f64>, LinalgError> {
-        let is_diagonal = self.system.m.shared_diagonal().is_some();
-        let n_steps = PROBE[usize::from(!is_diagonal)];
+        let kind = usize::from(!self.is_diagonal());
         let steps = &end.history.steps;
-        let is_known = if is_diagonal { steps.len() >= n_steps } else { !steps.is_empty() };
-        if !is_known {
-            return self.probe(r, n_steps);
+        if steps.len() < MIN_STEPS[kind] {
+            return self.probe(r, PROBE[kind], is_rounded);
         }
         let rho = if self.diagonal.is_none() { size.rho } else { r_norm * r_norm };
         Ok(self.smallest_ritz.map(|ritz| match is_rounded {
@@ -295,14 +304,22 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
     }
 
     /// Takes steps of conjugate gradients on $A e = r$: what they find of the energy of e, and the bound of the rest.
-    fn probe(&mut self, r: &mut Buffer<T, D>, n_steps: usize) -> Result<Option<f64>, LinalgError> {
+    ///
+    /// Where r is no more than rounding, its direction says nothing: the bound is that of any residual of its size.
+    fn probe(
+        &self,
+        r: &mut Buffer<T, D>,
+        n_steps: usize,
+        is_rounded: bool,
+    ) -> Result<Option<f64>, LinalgError> {
         let System { a, b, comm, .. } = self.system;
         let (device, n) = (b.device(), b.len());
         let (mut z, mut q) = (Buffer::zeros(device, n)?, Buffer::zeros(device, n)?);
         let mut rho = self.size(r, &mut z)?.rho;
+        let first = rho;
         let mut p = copy(&z)?;
         let mut steps = Vec::new();
-        while steps.len() < n_steps && rho > 0.0 {
+        while steps.len() < n_steps && rho > PROBED * first {
             a.apply(&mut q, &p)?;
             let alpha = rho / dot(&p, &q, comm)?;
             if !(alpha > 0.0 && alpha.is_finite()) {
@@ -318,7 +335,10 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
         let of_run = self.smallest_ritz.filter(|_| self.diagonal.is_none());
         let ritz = [of_run, smallest_ritz_value(&steps)].into_iter().flatten().reduce(f64::min);
         let found: f64 = steps.iter().map(|step| step.alpha * step.rho).sum();
-        Ok(ritz.map(|ritz| found.sqrt().hypot(energy_error(&steps, rho.max(0.0), ritz))))
+        Ok(ritz.map(|ritz| match is_rounded {
+            true => ROUNDED * (first / ritz).sqrt(),
+            false => found.sqrt().hypot(energy_error(&steps, rho.max(0.0), ritz)),
+        }))
     }
 
     /// The size of the right side; where the preconditioner turns out to be the identity, as the diagonal of the operator
@@ -327,14 +347,39 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
         let b = self.system.b;
         let mut size = self.size(b, room)?;
         if size.z_norm == self.b_norm && self.system.m.diagonal().is_some() {
-            self.diagonal = match self.system.a.inverse_diagonal() {
-                Err(LinalgError::Diagonal { .. }) => None,
-                found => found?,
-            };
+            self.diagonal = self.inverse_diagonal()?;
             size = self.size(b, room)?;
         }
         self.of_b = Some(size);
         Ok(size)
+    }
+
+    fn is_diagonal(&self) -> bool {
+        self.system.m.shared_diagonal().is_some()
+    }
+
+    /// The residual over the right side as the diagonal of the operator sees them, where the preconditioner is another and the
+    /// operator tells: levels in single precision do not see all that a row can hide.
+    fn by_diagonal(&self, r: &Buffer<T, D>) -> Result<f64, LinalgError> {
+        if self.is_diagonal() {
+            return Ok(0.0);
+        }
+        let Some(diagonal) = self.inverse_diagonal()? else { return Ok(0.0) };
+        let System { b, comm, .. } = self.system;
+        let mut z = Buffer::zeros(b.device(), b.len())?;
+        let [of_r, of_b] = [r, b].map(|v| -> Result<Size, LinalgError> {
+            v.device().scale_by(&mut z, &diagonal, v)?;
+            Ok(Size { rho: dot(v, &z, comm)?, z_norm: norm(&z, comm)? })
+        });
+        Ok(of_r?.over(of_b?))
+    }
+
+    /// The reciprocals of the diagonal of the operator, where it tells and they are positive.
+    fn inverse_diagonal(&self) -> Result<Option<Buffer<T, D>>, LinalgError> {
+        match self.system.a.inverse_diagonal() {
+            Err(LinalgError::Diagonal { .. }) => Ok(None),
+            found => found,
+        }
     }
 
     fn size(&self, r: &Buffer<T, D>, z: &mut Buffer<T, D>) -> Result<Size, LinalgError> {
