@@ -37,6 +37,9 @@ const PROBED: f64 = 1e-8;
 /// some error than it is computed to be.
 const ROUNDED: f64 = 10.0;
 
+/// A Ritz value below this, relative to the largest pivot, is that of a null space.
+const SINGULAR: f64 = 1e-13;
+
 /// A run after the first must bring the worst test this much closer.
 const GAIN: f64 = 1.5;
 
@@ -331,6 +334,10 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
             device.axpby(&mut p, T::ONE, &z, T::from_f64(next / rho))?;
             rho = next;
         }
+        // What rounding leaves along the null space of a singular matrix is no error.
+        while smallest_ritz_value(&steps).is_some_and(|ritz| ritz < SINGULAR * largest_of(&steps)) {
+            rho = steps.pop().map_or(rho, |step| step.rho);
+        }
         // The values of a run without preconditioner are not those of the diagonal, which the probe has in its place.
         let of_run = self.smallest_ritz.filter(|_| self.diagonal.is_none());
         let ritz = [of_run, smallest_ritz_value(&steps)].into_iter().flatten().reduce(f64::min);
@@ -451,6 +458,11 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
             energy_norm: self.energy_norm,
         }
     }
+}
+
+/// The largest pivot $1 / \alpha$ of the tridiagonal matrix.
+fn largest_of(steps: &[CgStep]) -> f64 {
+    steps.iter().map(|step| 1.0 / step.alpha).fold(0.0, f64::max)
 }
 
 fn copy<T: Scalar, D: VectorKernels<T>>(x: &Buffer<T, D>) -> Result<Buffer<T, D>, LinalgError> {
