@@ -237,7 +237,7 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
         let config = CgConfig {
             tolerance,
             stagnation_window: self.config.stagnation_window.min(window),
-            max_iterations: self.config.max_iterations - done,
+            max_iterations: self.config.max_iterations.saturating_sub(done),
             time_limit: self.config.time_limit.map(|limit| limit.saturating_sub(self.begun.elapsed())),
             ..self.config.clone()
         };
@@ -245,7 +245,8 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
         let is_first = self.start.is_none() && self.residuals.is_empty();
         let end = run(x, self.system, Run { config, b_norm: self.b_norm, monitor: &mut monitor })?;
         let relative = end.history.r_dot_r.iter().map(|r_dot_r| r_dot_r.sqrt() / self.b_norm);
-        self.residuals.extend(relative.skip(usize::from(done > 0)));
+        // A later run begins with the residual that the one before has ended with.
+        self.residuals.extend(relative.skip(usize::from(!self.residuals.is_empty())));
         if is_first {
             self.of_b = end.preconditioned.map(|[start, _]| start);
         }
