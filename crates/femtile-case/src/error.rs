@@ -9,7 +9,7 @@ use femtile_mesh::MeshError;
 use femtile_mesh::check::CheckError;
 use femtile_time::TimeError;
 
-use crate::Stage;
+use femtile_solve::{Key, SolveError, Stage, path_text};
 
 /// Why a case could not be carried out.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +42,16 @@ pub enum CaseError {
         /// The error of a library or the system behind it, if there is one.
         cause: Option<Box<CaseError>>,
     },
+    /// A setting is wrong; its place in the case file is still to be found.
+    #[error("{}: {message}", path_text(path))]
+    Setting {
+        /// The keys that lead to it.
+        path: Vec<Key>,
+        /// Bytes of its text that the message is about, where it is an expression.
+        within: Option<Range<usize>>,
+        /// What is wrong and what to do.
+        message: String,
+    },
     /// The mesh could not be read or made.
     #[error(transparent)]
     Mesh(#[from] MeshError),
@@ -63,6 +73,9 @@ pub enum CaseError {
     /// The device is not there or failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// The problem could not be solved for another reason.
+    #[error(transparent)]
+    Other(SolveError),
     /// The user has stopped the run before there was anything to keep.
     #[error("interrupted while {}: nothing was written, earlier results are as they were", stage.label())]
     Interrupted {
@@ -85,5 +98,21 @@ impl CaseError {
                 | Self::Fem(FemError::Device(_) | FemError::Linalg(LinalgError::Device(_)))
                 | Self::Time(TimeError::Device(_) | TimeError::Linalg(LinalgError::Device(_)))
         )
+    }
+}
+
+impl From<SolveError> for CaseError {
+    fn from(error: SolveError) -> Self {
+        match error {
+            SolveError::Setting { path, within, message } => Self::Setting { path, within, message },
+            SolveError::Mesh(error) => Self::Mesh(error),
+            SolveError::Check(error) => Self::Check(error),
+            SolveError::Fem(error) => Self::Fem(error),
+            SolveError::Linalg(error) => Self::Linalg(error),
+            SolveError::Amg(error) => Self::Amg(error),
+            SolveError::Device(error) => Self::Device(error),
+            SolveError::Interrupted { stage } => Self::Interrupted { stage },
+            other => Self::Other(other),
+        }
     }
 }

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use femtile_expression::Expression;
-use femtile_fem::{FemError, Form, functionals};
+use femtile_fem::FemError;
+use femtile_solve::{Component, Discretization, Key, Solution, below, check_count, expression};
 
-use crate::coefficient::{below, check_count, expression};
 use crate::file::{Exact, Functional};
-use crate::place::Key;
 use crate::{Case, CaseError};
 
 /// A functional ready to be evaluated.
@@ -29,13 +28,11 @@ pub(crate) enum Kind {
     ErrorH1(Expression),
 }
 
-/// What looks for a point in a mesh.
-type ValueAt<'a> = &'a dyn Fn([f64; 3]) -> Result<f64, FemError>;
-
-/// Parses what the functionals need and refuses points that `value_at` does not find, so that no solve is in vain.
+/// Parses what the functionals need and refuses points outside the mesh, so that no solve is in vain.
 ///
 /// Of several components each has its own functionals, `name[0]`, `name[1]`, ….
-pub(crate) fn prepare(case: &Case, value_at: ValueAt<'_>) -> Result<Vec<Ready>, CaseError> {
+pub(crate) fn prepare(case: &Case, discretization: &Discretization<'_>) -> Result<Vec<Ready>, CaseError> {
+    check_points(case, discretization)?;
     let n = case.file.space.components;
     let functionals = case.file.output.functionals.iter().enumerate();
     let of_components = functionals.flat_map(|own| (0..n).map(move |component| (own, component)));
@@ -49,7 +46,7 @@ pub(crate) fn prepare(case: &Case, value_at: ValueAt<'_>) -> Result<Vec<Ready>, 
             Functional::Energy { .. } => Kind::Energy,
             Functional::Integral { .. } => Kind::Integral,
             Functional::ValueAt { point, .. } => {
-                Kind::ValueAt(located(case, value_at, point, &below(&path, "point"))?)
+                Kind::ValueAt(in_space(case, point, &below(&path, "point"))?)
             }
             Functional::ErrorL2 { exact: given, .. } => Kind::ErrorL2(exact(given)?),
             Functional::ErrorH1 { exact: given, .. } => Kind::ErrorH1(exact(given)?),
@@ -64,44 +61,52 @@ pub(crate) fn prepare(case: &Case, value_at: ValueAt<'_>) -> Result<Vec<Ready>, 
 /// What a component is compared with.
 fn exact(case: &Case, given: &Exact, component: usize, path: &[Key]) -> Result<Expression, CaseError> {
     match given {
-        Exact::All(text) => expression(case, text, path),
+        Exact::All(text) => Ok(expression(text, path)?),
         Exact::Each(texts) => {
-            check_count(case, texts.len(), path)?;
-            expression(case, &texts[component], &below(path, component))
+            check_count(texts.len(), case.file.space.components, path)?;
+            Ok(expression(&texts[component], &below(path, component))?)
         }
     }
 }
 
-fn located(case: &Case, value_at: ValueAt<'_>, point: &[f64], path: &[Key]) -> Result<[f64; 3], CaseError> {
-    let point = match *point {
-        [x, y] => [x, y, 0.0],
-        [x, y, z] => [x, y, z],
-        _ => return Err(case.wrong(path, "a point has two or three coordinates")),
-    };
-    value_at(point).map_err(|error| case.wrong(path, error.to_string()))?;
-    Ok(point)
+/// Refuses points that do not lie in the mesh.
+fn check_points(case: &Case, discretization: &Discretization<'_>) -> Result<(), CaseError> {
+    let (mut points, mut paths) = (Vec::new(), Vec::new());
+    for (i, functional) in case.file.output.functionals.iter().enumerate() {
+        if let Functional::ValueAt { point, .. } = functional {
+            let path: [Key; 4] = ["output".into(), "functionals".into(), i.into(), "point".into()];
+            points.push(in_space(case, point, &path)?);
+            paths.push(path);
+        }
+    }
+    discretization.check_points(&points).map_err(|(i, error)| case.wrong(&paths[i], error.to_string()))
 }
 
-/// All functionals by name, each with what `value` says of it for its component.
-pub(crate) fn evaluate(
-    ready: &[Ready],
-    value: impl Fn(&Kind, usize) -> Result<f64, FemError>,
-) -> Result<BTreeMap<String, f64>, FemError> {
-    let one = |Ready { name, component, kind }: &Ready| Ok((name.clone(), value(kind, *component)?));
+fn in_space(case: &Case, point: &[f64], path: &[Key]) -> Result<[f64; 3], CaseError> {
+    match *point {
+        [x, y] => Ok([x, y, 0.0]),
+        [x, y, z] => Ok([x, y, z]),
+        _ => Err(case.wrong(path, "a point has two or three coordinates")),
+    }
+}
+
+/// Returns all functionals of a solution by name.
+pub(crate) fn evaluate(ready: &[Ready], solution: &Solution<'_>) -> Result<BTreeMap<String, f64>, FemError> {
+    let one = |Ready { name, component, kind }: &Ready| {
+        Ok((name.clone(), value(kind, &solution.component(*component))?))
+    };
     ready.iter().map(one).collect()
 }
 
-/// The value for a solution `u` of linear elements.
-pub(crate) fn value(kind: &Kind, form: &Form<'_>, u: &[f64]) -> Result<f64, FemError> {
-    let mesh = form.mesh;
+fn value(kind: &Kind, u: &Component<'_>) -> Result<f64, FemError> {
     match kind {
-        Kind::Max => Ok(functionals::max(u)),
-        Kind::Min => Ok(functionals::min(u)),
-        Kind::L2Norm => functionals::l2_norm(mesh, u),
-        Kind::Energy => functionals::energy(form, u),
-        Kind::Integral => functionals::integral(mesh, u),
-        Kind::ValueAt(point) => functionals::value_at(mesh, u, *point),
-        Kind::ErrorL2(exact) => functionals::error_l2(mesh, u, exact),
-        Kind::ErrorH1(exact) => functionals::error_h1(mesh, u, exact),
+        Kind::Max => Ok(u.max()),
+        Kind::Min => Ok(u.min()),
+        Kind::L2Norm => u.l2_norm(),
+        Kind::Energy => u.energy(),
+        Kind::Integral => u.integral(),
+        Kind::ValueAt(point) => u.value_at(*point),
+        Kind::ErrorL2(exact) => u.error_l2(exact),
+        Kind::ErrorH1(exact) => u.error_h1(exact),
     }
 }

@@ -1,35 +1,12 @@
 use std::path::{Path, PathBuf};
 
-use femtile_fem::dofs::MAX_DEGREE;
+use femtile_solve::{Key, path_text};
 
-use femtile_linalg::krylov::s_step_cg::MAX_STEPS;
-
-use crate::file::{
-    Amount, CaseFile, CycleName, EquationKind, Method, Operator, Precision, PreconditionerName, Quadrature,
-    SpaceSection,
-};
-use crate::place::{Key, inside_quotes, line_of, path_text, span_of};
+use crate::file::{Amount, CaseFile, EquationKind, Method, Precision, PreconditionerName, Quadrature};
+use crate::place::{inside_quotes, line_of, span_of};
+use crate::placed::placed;
 use crate::wording::{Refusal, refusal};
 use crate::{CaseError, diffusion};
-
-/// The most components of u.
-const MAX_COMPONENTS: usize = 64;
-
-/// Whether a solve can end by this tolerance: between 0, which rounding keeps it from, and 1, where it would begin.
-///
-/// # Errors
-/// What is wrong, and what to write.
-pub fn check_tolerance(tolerance: f64) -> Result<(), String> {
-    if tolerance > 0.0 && tolerance < 1.0 {
-        return Ok(());
-    }
-    Err(match tolerance >= 1.0 {
-        true => {
-            format!("{tolerance} would call zero a solution: it has to be below 1; 1e-10 is a good choice")
-        }
-        false => format!("{tolerance} is not positive; 1e-10 is a good choice"),
-    })
-}
 
 /// A case file that has been read: its content, and its text for messages that point into it.
 #[derive(Debug, Clone)]
@@ -122,6 +99,10 @@ impl Case {
     /// # Errors
     /// [`CaseError::Input`] with the place of the first value that is wrong.
     pub fn check(&self) -> Result<(), CaseError> {
+        self.check_sections().map_err(|error| placed(self, error))
+    }
+
+    fn check_sections(&self) -> Result<(), CaseError> {
         self.check_mesh()?;
         self.check_solver()?;
         if self.file.equation.kind == EquationKind::Diffusion {
@@ -183,28 +164,21 @@ impl Case {
     }
 
     fn check_space(&self) -> Result<(), CaseError> {
-        let SpaceSection { degree, components, quadrature } = self.file.space;
-        let wrong = |key: &str, message: String| Err(self.wrong(&["space".into(), key.into()], message));
-        if self.file.equation.kind == EquationKind::Diffusion && degree != 1 {
-            return wrong("degree", "has no meaning here: a grid has no elements".into());
+        let space = &self.file.space;
+        let wrong = |key: &str, message: &str| Err(self.wrong(&["space".into(), key.into()], message));
+        if self.file.equation.kind == EquationKind::Diffusion {
+            let no_elements = "has no meaning here: a grid has no elements";
+            if space.degree != 1 {
+                return wrong("degree", no_elements);
+            }
+            if space.components != 1 {
+                return wrong("components", "equations in time have one");
+            }
+            if space.quadrature != Quadrature::default() {
+                return wrong("quadrature", no_elements);
+            }
         }
-        if self.file.equation.kind == EquationKind::Diffusion && components != 1 {
-            return wrong("components", "equations in time have one".into());
-        }
-        if !(1..=MAX_COMPONENTS).contains(&components) {
-            return wrong("components", format!("{components} is not between 1 and {MAX_COMPONENTS}"));
-        }
-        if self.file.equation.kind == EquationKind::Diffusion && quadrature != Quadrature::default() {
-            return wrong("quadrature", "has no meaning here: a grid has no elements".into());
-        }
-        if !(1..=MAX_DEGREE).contains(&(degree as usize)) {
-            let message = format!(
-                "degree {degree} is not offered: 1 to {MAX_DEGREE} are on quadrilaterals and hexahedra, 1 on triangles and \
-                 tetrahedra"
-            );
-            return wrong("degree", message);
-        }
-        Ok(())
+        Ok(self.space_config().check()?)
     }
 
     fn check_mesh(&self) -> Result<(), CaseError> {
@@ -223,9 +197,6 @@ impl Case {
     fn check_solver(&self) -> Result<(), CaseError> {
         let solver = &self.file.solver;
         let wrong = |key: &str, message: String| Err(self.wrong(&["solver".into(), key.into()], message));
-        if let Err(message) = check_tolerance(solver.tolerance) {
-            return wrong("tolerance", message);
-        }
         if solver.time_limit_s.is_some_and(|limit| !(0.0..=1e9).contains(&limit)) {
             return wrong("time_limit_s", "must be a number of seconds, not negative".into());
         }
@@ -235,80 +206,25 @@ impl Case {
         if solver.precision == Precision::Mixed {
             return wrong("precision", "mixed precision is not available yet; use \"f64\"".into());
         }
-        self.check_method()?;
-        if let (Some(name), Operator::Assembled) = (solver.preconditioner.of_cells(), solver.operator) {
-            let message =
-                format!("{name} is made from the cells, not from a matrix: use \"auto\" or \"matrix-free\"");
-            return wrong("operator", message);
+        if solver.steps.is_some() && solver.method != Method::SStepCg {
+            return wrong("steps", "steps at once need method = \"s-step-cg\"".into());
+        }
+        if solver.restart.is_some() && solver.method != Method::Gmres {
+            return wrong("restart", "beginning anew needs method = \"gmres\"".into());
         }
         if solver.gmg.is_some() && solver.preconditioner != PreconditionerName::Gmg {
             return wrong("gmg", "these options need preconditioner = \"gmg\"".into());
         }
-        match &solver.pmg {
-            Some(_) if solver.preconditioner != PreconditionerName::Pmg => {
-                return wrong("pmg", "these options need preconditioner = \"pmg\"".into());
-            }
-            Some(options) => options.check().or_else(|error| wrong("pmg", error))?,
-            None => {}
+        if solver.pmg.is_some() && solver.preconditioner != PreconditionerName::Pmg {
+            return wrong("pmg", "these options need preconditioner = \"pmg\"".into());
         }
         match &solver.amg {
             Some(_) if !solver.preconditioner.has_algebraic_levels() => {
-                wrong("amg", "these options need preconditioner = \"amg\" or \"pmg\"".into())
+                return wrong("amg", "these options need preconditioner = \"amg\" or \"pmg\"".into());
             }
-            Some(options) => options.check().or_else(|error| wrong("amg", error)),
-            None => Ok(()),
+            Some(options) => options.check().or_else(|error| wrong("amg", error))?,
+            None => {}
         }
-    }
-
-    /// Refuses what the iterative method cannot do.
-    fn check_method(&self) -> Result<(), CaseError> {
-        let solver = &self.file.solver;
-        let wrong = |key: &str, message: String| Err(self.wrong(&["solver".into(), key.into()], message));
-        let (method, name) = (solver.method, solver.method.name());
-        match solver.steps {
-            Some(_) if method != Method::SStepCg => {
-                return wrong("steps", "steps at once need method = \"s-step-cg\"".into());
-            }
-            Some(steps) if !(1..=MAX_STEPS).contains(&steps) => {
-                let message = format!("{steps} is not between 1 and {MAX_STEPS}; 3 is a good choice");
-                return wrong("steps", message);
-            }
-            _ => {}
-        }
-        match solver.restart {
-            Some(_) if method != Method::Gmres => {
-                return wrong("restart", "beginning anew needs method = \"gmres\"".into());
-            }
-            Some(0) => {
-                return wrong(
-                    "restart",
-                    "0 directions leave nothing to choose from; 30 are a good choice".into(),
-                );
-            }
-            _ => {}
-        }
-        if solver.device.starts_with("cuda") && !method.is_for_gpus() {
-            return Err(self.needs_cpu());
-        }
-        let is_amg = solver.preconditioner.has_algebraic_levels();
-        let is_k = solver.amg.as_ref().is_some_and(|options| options.cycle == CycleName::K);
-        match method {
-            Method::SStepCg | Method::MergedCg if !solver.preconditioner.is_diagonal() => wrong(
-                "method",
-                format!("{name} takes the preconditioners \"jacobi\" and \"none\"; use \"cg\""),
-            ),
-            Method::PipelinedCg if is_amg && is_k => {
-                wrong("method", format!("{name} cannot follow K cycles, which are no fixed map; use \"cg\""))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// The error where a method that is for processors alone is asked of a GPU.
-    pub(crate) fn needs_cpu(&self) -> CaseError {
-        let name = self.file.solver.method.name();
-        let message =
-            format!("{name} runs on CPUs only: use device = \"cpu\" or \"auto\", or method = \"cg\"");
-        self.wrong(&["solver".into(), "method".into()], message)
+        Ok(self.solver_config()?.check()?)
     }
 }

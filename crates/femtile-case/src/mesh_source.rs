@@ -7,9 +7,9 @@ use femtile_mesh::generate::{
     hexahedral_ball, l_shape, shell, square, ventricle,
 };
 use femtile_mesh::{Mesh, MeshError, io, refine};
+use femtile_solve::Key;
 
 use crate::file::{CellName, Generator, LShapeName, MeshSection, PlaneCellName};
-use crate::place::Key;
 use crate::{Case, CaseError, memory};
 
 /// Reads or makes the mesh of a case, not yet refined, unless the case needs more memory than there may be; a GPU that

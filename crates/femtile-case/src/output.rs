@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use femtile_linalg::krylov::Stop;
+use femtile_mesh::MeshError;
 use femtile_mesh::io::{Staging, write_atomically};
-use femtile_mesh::{Field, Mesh, MeshError};
+use femtile_solve::Stages;
+use femtile_solve::memory::peak_bytes;
 
 use crate::file::EquationKind;
 use crate::report::FileReport;
-use crate::run::Clock;
-use crate::{Case, CaseError, Report, memory, plot};
+use crate::{Case, CaseError, Report, plot};
 
 /// The report, which is written last.
 pub(crate) const REPORT: &str = "report.json";
@@ -45,7 +46,7 @@ fn names(case: &Case) -> Vec<&'static str> {
 pub(crate) fn write_results(
     case: &Case,
     mut report: Report,
-    clock: &Clock<'_>,
+    stages: &Stages<'_>,
     solution: impl FnOnce(&Path) -> Result<(), CaseError>,
 ) -> Result<Report, CaseError> {
     let (folder, names) = (&case.file.output.directory, names(case));
@@ -67,10 +68,10 @@ pub(crate) fn write_results(
     for &name in names.iter().filter(|name| **name != REPORT) {
         report.files.insert(name.into(), FileReport::of(&staging.path(name))?);
     }
-    report.timings_s.write = clock.seconds();
-    report.memory_bytes.peak = memory::peak_bytes();
+    report.timings_s = stages.timings().into();
+    report.memory_bytes.peak = peak_bytes();
     write_report(&staging.path(REPORT), &report)?;
-    clock.go_on()?;
+    stages.go_on()?;
     staging.commit(&names)?;
     Ok(report)
 }
@@ -80,12 +81,6 @@ fn holds_finished_results(folder: &Path) -> bool {
     let text = std::fs::read(folder.join(REPORT)).unwrap_or_default();
     let report: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
     report.pointer("/solve/stop").is_some_and(|stop| stop != Stop::Interrupted.name())
-}
-
-/// Writes the mesh, its tags and fields, and u.
-pub(crate) fn write_solution(path: &Path, mesh: &Mesh, u: Vec<f64>) -> Result<(), CaseError> {
-    let u = Field { n_components: 1, values: u };
-    Ok(femtile_mesh::io::vtu::write(path, mesh, &[("u", &u)], &[])?)
 }
 
 /// Writes a report as JSON; the file appears only when it is complete.

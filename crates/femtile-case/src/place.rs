@@ -1,46 +1,10 @@
 //! Finds the place of a key in the text of a case file.
 
-use std::fmt;
 use std::ops::Range;
 
+use femtile_solve::Key;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-
-/// One step on the way to a value: a key of a table or a position in an array.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Key {
-    /// A key of a table.
-    Name(String),
-    /// A position in an array.
-    Index(usize),
-}
-
-impl From<&str> for Key {
-    fn from(name: &str) -> Self {
-        Self::Name(name.into())
-    }
-}
-
-impl From<usize> for Key {
-    fn from(index: usize) -> Self {
-        Self::Index(index)
-    }
-}
-
-impl fmt::Display for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Name(name) => write!(f, ".{name}"),
-            Self::Index(index) => write!(f, "[{index}]"),
-        }
-    }
-}
-
-/// `boundary[1].dirichlet` for the steps to it.
-pub(crate) fn path_text(path: &[Key]) -> String {
-    let text: String = path.iter().map(ToString::to_string).collect();
-    text.trim_start_matches('.').into()
-}
 
 /// Bytes of `text` where the value at `path` stands, or the nearest value above it that stands there.
 pub(crate) fn span_of(text: &str, path: &[Key]) -> Option<Range<usize>> {

@@ -6,14 +6,20 @@ use femtile_expression::Expression;
 use femtile_fem::FemError;
 use femtile_linalg::LinalgError;
 use femtile_mesh::MeshError;
+use femtile_solve::{Key, below, path_text};
 
-use crate::coefficient::below;
 use crate::file::{BoundarySection, Entry, Value};
-use crate::place::{Key, path_text, span_of};
+use crate::place::span_of;
 use crate::{Case, CaseError};
 
 /// The error, at the key of the case file that it is about, where it is about one.
 pub(crate) fn placed(case: &Case, error: CaseError) -> CaseError {
+    if let CaseError::Setting { path, within, message } = error {
+        return match within {
+            Some(inner) => case.wrong_inside(&path, &inner, message),
+            None => case.wrong(&path, message),
+        };
+    }
     match place(case, &error) {
         Some((path, message)) => CaseError::Input {
             path: case.path.clone(),

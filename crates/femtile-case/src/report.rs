@@ -5,12 +5,12 @@ use std::path::Path;
 
 use femtile_device::MemoryUse;
 use femtile_linalg::krylov::Stop;
-use femtile_mesh::Mesh;
 use femtile_mesh::check::CheckReport;
+use femtile_solve::{Level, Solution};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::CaseError;
+use crate::{Case, CaseError};
 
 /// How a case went; its JSON form is what scripts read.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -57,14 +57,6 @@ pub struct MeshReport {
     pub n_orphans: usize,
     /// Length, area or volume.
     pub volume: f64,
-}
-
-impl MeshReport {
-    /// Of a mesh that was checked.
-    pub(crate) fn new(mesh: &Mesh, checked: &CheckReport) -> Self {
-        let (n_nodes, n_cells) = (mesh.n_nodes(), mesh.n_cells());
-        Self { n_nodes, n_cells, n_orphans: checked.n_orphans, volume: checked.volume }
-    }
 }
 
 /// The space of finite elements.
@@ -120,6 +112,13 @@ pub struct LevelReport {
     pub n_patches: Option<usize>,
 }
 
+impl From<&Level> for LevelReport {
+    fn from(level: &Level) -> Self {
+        let Level { n_rows, n_nonzeros, n_patches } = *level;
+        Self { n_rows, n_nonzeros, n_patches }
+    }
+}
+
 /// How time was stepped through.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TimeReport {
@@ -156,6 +155,13 @@ pub struct Timings {
     pub solve: f64,
     /// Functionals and files.
     pub write: f64,
+}
+
+impl From<femtile_solve::Timings> for Timings {
+    fn from(timings: femtile_solve::Timings) -> Self {
+        let femtile_solve::Timings { read, check, space, assemble, setup, solve, write } = timings;
+        Self { read, check, space, assemble, setup, solve, write }
+    }
 }
 
 /// Memory held.
@@ -215,6 +221,56 @@ fn stop_name<S: serde::Serializer>(stop: &Stop, serializer: S) -> Result<S::Ok, 
 }
 
 impl Report {
+    /// Describes a solution of a stationary case on a mesh that was checked.
+    pub(crate) fn of_solution(
+        case: &Case,
+        checked: &CheckReport,
+        solution: &Solution<'_>,
+        (functionals, warnings): (BTreeMap<String, f64>, Vec<String>),
+    ) -> Result<Self, CaseError> {
+        let (mesh, outcome) = (solution.discretization().mesh(), solution.outcome());
+        let n_components = solution.n_components();
+        let memory = solution.memory();
+        Ok(Self {
+            mesh: MeshReport {
+                n_nodes: mesh.n_nodes(),
+                n_cells: mesh.n_cells(),
+                n_orphans: checked.n_orphans,
+                // That of the check takes curved cells as straight.
+                volume: match solution.discretization().space() {
+                    Some(_) => solution.component(0).measure()?,
+                    None => checked.volume,
+                },
+            },
+            space: SpaceReport {
+                n_dofs: solution.discretization().n_dofs() * n_components,
+                degree: Some(case.file.space.degree as usize),
+                components: n_components,
+            },
+            solve: SolveReport {
+                iterations: outcome.iterations,
+                stop: outcome.stop,
+                relative_residual: outcome.relative_residual,
+                true_relative_residual: outcome.true_relative_residual,
+                algebraic_error_estimate: outcome.energy_error,
+                energy_norm: outcome.energy_norm,
+                residuals: outcome.residuals.clone(),
+                levels: solution.levels().iter().map(LevelReport::from).collect(),
+            },
+            time: None,
+            files: BTreeMap::new(),
+            functionals,
+            timings_s: Timings::default(),
+            memory_bytes: MemoryReport::of_device(memory),
+            device: solution.device().into(),
+            device_reason: solution.device_reason().into(),
+            kernel_launches: solution.kernel_launches(),
+            warnings,
+            citations: solution.citations().iter().map(|key| (*key).into()).collect(),
+            version: env!("CARGO_PKG_VERSION").into(),
+        })
+    }
+
     /// The report as JSON text.
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_else(|error| format!("{{\"error\": \"{error}\"}}"))

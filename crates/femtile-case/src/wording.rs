@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
+use femtile_solve::{Key, path_text};
 use toml::de::DeValue;
 
-use crate::place::{Key, path_text, values};
+use crate::place::values;
 
 /// What is wrong with the text of a case file.
 pub(crate) struct Refusal {

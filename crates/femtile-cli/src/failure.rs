@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
-use femtile::case::CaseError;
 use femtile::device::DeviceError;
 use femtile::linalg::LinalgError;
 use femtile::linalg::sparse::matrix_market::MatrixMarketError;
 use femtile::mesh::MeshError;
 use femtile::mesh::check::CheckError;
 use femtile_bench::BenchError;
+use femtile_case::CaseError;
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, NamedSource, Report};
 
 use crate::arrays::ArrayError;

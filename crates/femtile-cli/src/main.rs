@@ -40,7 +40,7 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Tridiagonal(options) => tridiagonal::run(&options),
         Command::Spmv(options) => spmv::run(&options),
         Command::Tune(options) => spmv::tune(&options),
-        Command::Schema => print(&format!("{:#}\n", femtile::case::schema())),
+        Command::Schema => print(&format!("{:#}\n", femtile_case::schema())),
         Command::Mesh(command) => mesh::run(&command),
         Command::Devices(options) => devices::run(&options),
         Command::Cache(CacheCommand::Clear) => clear_cache(),

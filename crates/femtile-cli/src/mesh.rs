@@ -1,10 +1,10 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use femtile::case::file::Generator;
-use femtile::case::{generate, refined};
 use femtile::mesh::check::{CheckConfig, CheckReport, Finding, check};
 use femtile::mesh::{Mesh, io};
+use femtile_case::file::Generator;
+use femtile_case::{generate, refined};
 
 use crate::arguments::MeshCommand;
 use crate::failure::Failure;
@@ -49,7 +49,7 @@ fn parse(text: &str) -> Result<Generator, Failure> {
     parsed.map(|wrapper| wrapper.generate).map_err(|error| {
         Failure::message(format!(
             "generator: {}; for example: kind = \"box\", cells = [8, 8, 8]",
-            femtile::case::in_words(error.message())
+            femtile_case::in_words(error.message())
         ))
     })
 }

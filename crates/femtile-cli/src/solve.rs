@@ -1,7 +1,7 @@
 use std::process::ExitCode;
 
-use femtile::case::{self, Case, LevelReport, Report};
 use femtile::linalg::krylov::Stop;
+use femtile_case::{Case, LevelReport, Report};
 
 use crate::arguments::SolveOptions;
 use crate::bars::Bars;
@@ -14,7 +14,7 @@ pub fn run(options: &SolveOptions) -> Result<ExitCode, Failure> {
     let mut case = Case::load(&options.case)?;
     override_with(&mut case, options)?;
     let mut bars = Bars::new(options.quiet, Interrupt::listen()?);
-    let outcome = case::run(&case, &mut bars);
+    let outcome = femtile_case::run(&case, &mut bars);
     drop(bars);
     let report = outcome?;
     tell(options.json.as_deref(), options.quiet, &report.to_json(), &summary(&case, &report))?;
@@ -38,7 +38,8 @@ fn override_with(case: &mut Case, options: &SolveOptions) -> Result<(), Failure>
     file.solver.max_iterations = options.max_iterations.unwrap_or(file.solver.max_iterations);
     file.mesh.merge |= options.merge;
     if let Some(tolerance) = options.tolerance {
-        case::check_tolerance(tolerance).map_err(|error| Failure::message(format!("--tolerance {error}")))?;
+        femtile_case::check_tolerance(tolerance)
+            .map_err(|error| Failure::message(format!("--tolerance {error}")))?;
         file.solver.tolerance = tolerance;
     }
     options.json.as_deref().map_or(Ok(()), |path| check_target("--json", path))

@@ -1,7 +1,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use femtile::case::verify;
+use femtile_case::verify;
 
 use crate::failure::Failure;
 use crate::output::print;

@@ -15,7 +15,7 @@ pub mod tensor;
 pub use assembly::{Assembly, AssemblyKernels, PatchAssembly, Problem, System, assemble};
 pub use constraints::Constraints;
 pub use error::FemError;
-pub use forms::{BoundaryCondition, Coefficient, Condition, Form};
+pub use forms::{BoundaryCondition, Coefficient, Condition, Form, PointFunction};
 
 /// The GPU programs that this crate ships, for checks that compile all of them.
 pub fn cuda_specialisations() -> Vec<femtile_device::cuda::Specialisation> {

@@ -6,7 +6,6 @@
 mod from_mesh;
 
 pub use femtile_amg as amg;
-pub use femtile_case as case;
 pub use femtile_device as device;
 pub use femtile_element as element;
 pub use femtile_expression as expression;
@@ -14,6 +13,7 @@ pub use femtile_fem as fem;
 pub use femtile_linalg as linalg;
 pub use femtile_mesh as mesh;
 pub use femtile_multigrid as multigrid;
+pub use femtile_solve as solve;
 pub use femtile_tensor as tensor;
 pub use femtile_time as time;
 pub use femtile_tridiagonal as tridiagonal;

@@ -1,9 +1,9 @@
 //! What a case of diffusion may not say, and where the library's refusals belong in its file.
 
+use femtile_solve::Key;
 use femtile_time::TimeError;
 
 use crate::file::{EquationSection, Functional, Generator, SolverSection};
-use crate::place::Key;
 use crate::{Case, CaseError};
 
 /// Refuses what has no meaning here, so that no key is passed over in silence.

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use femtile_expression::Expression;
+use femtile_solve::{Key, below};
 use femtile_time::adi::{Grid, values};
 
-use crate::coefficient::below;
 use crate::diffusion::problem::in_time;
 use crate::file::{Exact, Functional};
-use crate::place::Key;
 use crate::{Case, CaseError};
 
 /// A functional ready to be evaluated.

@@ -11,15 +11,14 @@ use std::time::{Duration, Instant};
 use femtile_device::{Cpu, Cuda, Scalar};
 use femtile_linalg::krylov::Stop;
 use femtile_mesh::io::vti;
+use femtile_solve::{Choice, Chosen, DeviceChoice, Progress, Stage, Stages};
 use femtile_time::TimeError;
 use femtile_time::adi::{Adi, AdiKernels, AdiOutcome, AdiStop, CellPeclet, Grid, Operator, StepMonitor};
 
-use crate::device::{Choice, Chosen, Request};
 use crate::file::{Generator, Precision};
 use crate::output::write_results;
 use crate::report::{MemoryReport, MeshReport, SpaceReport};
-use crate::run::Clock;
-use crate::{Case, CaseError, Progress, Report, SolveReport, Stage, TimeReport, Timings, memory};
+use crate::{Case, CaseError, Report, SolveReport, TimeReport, Timings, memory};
 use problem::Prepared;
 
 pub(crate) use check::check;
@@ -28,28 +27,28 @@ pub(crate) use check::check;
 pub(crate) fn run(
     cpu: &Cpu,
     case: &Case,
-    request: Request,
+    requested: DeviceChoice,
     opened: Option<Cuda>,
-    clock: &mut Clock<'_>,
+    stages: &mut Stages<'_>,
 ) -> Result<Report, CaseError> {
-    clock.begin(Stage::Space)?;
+    stages.begin(Stage::Space)?;
     if let Some(n_nodes) = case.file.mesh.generate.as_ref().and_then(Generator::n_grid_nodes) {
         memory::check_grid(case, n_nodes, opened.is_some())?;
     }
     let prepared = Prepared::new(case)?;
-    let Choice { device, mut reason } = request.choose(opened, prepared.grid.n_nodes(), cpu.threads());
+    let Choice { device, mut reason } = requested.choose(opened, prepared.grid.n_nodes(), cpu.threads());
     let mut warnings = prepared.warnings.clone();
     if let Chosen::Cuda(cuda) = device {
-        match in_precision(&cuda, case, &prepared, clock) {
-            Err(error) if request == Request::Auto && error.is_device_trouble() => {
+        match in_precision(&cuda, case, &prepared, stages) {
+            Err(error) if requested == DeviceChoice::Auto && error.is_device_trouble() => {
                 reason = error.to_string();
                 warnings.push(format!("solved on the CPU: {reason}"));
             }
-            done => return finish(case, &prepared, done?, &reason, warnings, clock),
+            done => return finish(case, &prepared, done?, &reason, warnings, stages),
         }
     }
-    let done = in_precision(cpu, case, &prepared, clock)?;
-    finish(case, &prepared, done, &reason, warnings, clock)
+    let done = in_precision(cpu, case, &prepared, stages)?;
+    finish(case, &prepared, done, &reason, warnings, stages)
 }
 
 /// What a run gives.
@@ -58,7 +57,6 @@ struct Done {
     outcome: AdiOutcome,
     device: String,
     kernel_launches: u64,
-    timings: Timings,
     warnings: Vec<String>,
 }
 
@@ -66,14 +64,14 @@ fn in_precision<D>(
     device: &D,
     case: &Case,
     prepared: &Prepared,
-    clock: &mut Clock<'_>,
+    stages: &mut Stages<'_>,
 ) -> Result<Done, CaseError>
 where
     D: AdiKernels<f64> + AdiKernels<f32>,
 {
     match case.file.solver.precision {
-        Precision::F32 => advance::<f32, D>(device, case, prepared, clock),
-        _ => advance::<f64, D>(device, case, prepared, clock),
+        Precision::F32 => advance::<f32, D>(device, case, prepared, stages),
+        _ => advance::<f64, D>(device, case, prepared, stages),
     }
 }
 
@@ -81,26 +79,22 @@ fn advance<T: Scalar, D: AdiKernels<T>>(
     device: &D,
     case: &Case,
     prepared: &Prepared,
-    clock: &mut Clock<'_>,
+    stages: &mut Stages<'_>,
 ) -> Result<Done, CaseError> {
-    let mut timings = Timings { space: clock.seconds(), ..Timings::default() };
-    clock.begin(Stage::Setup)?;
+    stages.begin(Stage::Setup)?;
     let placed = |error: TimeError| check::placed(case, error);
     let mut adi = Adi::<T, D>::new(device, &prepared.problem, prepared.config.clone()).map_err(placed)?;
     let mut u = adi.initial_values(&prepared.initial).map_err(placed)?;
-    timings.setup = clock.seconds();
-
-    clock.begin(Stage::Solve)?;
+    stages.begin(Stage::Solve)?;
     let limit = case.file.solver.time_limit_s.map(Duration::from_secs_f64);
     let mut watch =
-        Watch { progress: &mut *clock.progress, steps: prepared.config.steps, begun: Instant::now(), limit };
+        Watch { progress: stages.progress(), steps: prepared.config.steps, begun: Instant::now(), limit };
     let outcome = adi.run(&mut u, &mut watch)?;
     let u = u.to_host()?.into_iter().map(Scalar::to_f64).collect();
-    timings.solve = clock.seconds();
     let (device, kernel_launches) = (device.description(), device.kernel_launches());
     let peclet = adi.operator().cell_peclet().filter(CellPeclet::may_oscillate);
     let warnings = peclet.map(|peclet| warning_of_peclet(&peclet, adi.operator())).into_iter().collect();
-    Ok(Done { u, outcome, device, kernel_launches, timings, warnings })
+    Ok(Done { u, outcome, device, kernel_launches, warnings })
 }
 
 /// What to say where centred differences may oscillate.
@@ -150,10 +144,10 @@ fn finish(
     done: Done,
     reason: &str,
     mut warnings: Vec<String>,
-    clock: &mut Clock<'_>,
+    stages: &mut Stages<'_>,
 ) -> Result<Report, CaseError> {
-    clock.begin(Stage::Write)?;
-    let Done { u, outcome, device, kernel_launches, timings, warnings: of_run } = done;
+    stages.begin(Stage::Write)?;
+    let Done { u, outcome, device, kernel_launches, warnings: of_run } = done;
     warnings.extend(of_run);
     let AdiOutcome { stop, steps, time } = outcome;
     if stop != AdiStop::Finished {
@@ -173,10 +167,10 @@ fn finish(
             residuals: Vec::new(),
             levels: Vec::new(),
         },
-        time: Some(time_report(prepared, &outcome, timings.solve)),
+        time: Some(time_report(prepared, &outcome, stages.timings().solve)),
         files: BTreeMap::new(),
         functionals: functional::evaluate(&prepared.functionals, grid, &u, time)?,
-        timings_s: timings,
+        timings_s: Timings::default(),
         memory_bytes: MemoryReport::of_device(None),
         device,
         device_reason: reason.into(),
@@ -185,7 +179,7 @@ fn finish(
         citations: citations(prepared),
         version: env!("CARGO_PKG_VERSION").into(),
     };
-    write_results(case, report, clock, |path| {
+    write_results(case, report, stages, |path| {
         let image = vti::Image { nodes: grid.nodes(), origin: grid.lower(), spacing: grid.spacing() };
         Ok(vti::write(path, &image, "u", &u)?)
     })

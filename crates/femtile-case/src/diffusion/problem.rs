@@ -1,14 +1,13 @@
 //! From the sections of a case file to the problem that the library advances.
 
 use femtile_expression::Expression;
+use femtile_solve::{Key, below, expression, overlaps};
 use femtile_time::adi::{AdiConfig, Coefficients, Grid, Problem, Scheme, Side};
 use femtile_tridiagonal::Algorithm;
 
 use super::check::placed;
 use super::functional::{Ready, prepare};
-use crate::coefficient::{below, expression};
 use crate::file::{BoundarySection, CoefficientSource, Entry, Generator, SchemeName, TimeSection, Value};
-use crate::place::Key;
 use crate::{Case, CaseError, overlap};
 
 /// Everything that a run needs.
@@ -29,7 +28,7 @@ impl Prepared {
         let problem = problem(case, &mut warnings)?;
         let grid = problem.grid().map_err(|error| placed(case, error))?;
         let initial = match &case.file.equation.initial {
-            Some(entry) => scalar(case, entry, &["equation".into(), "initial".into()])?,
+            Some(entry) => scalar(entry, &["equation".into(), "initial".into()])?,
             None => Expression::constant(0.0),
         };
         let functionals = prepare(case, &grid)?;
@@ -42,10 +41,10 @@ pub(super) fn in_time(case: &Case, text: &str, path: &[Key]) -> Result<Expressio
     Expression::parse_in_time(text).map_err(|error| case.wrong_inside(path, &error.span, error.to_string()))
 }
 
-fn scalar(case: &Case, entry: &Entry, path: &[Key]) -> Result<Expression, CaseError> {
+fn scalar(entry: &Entry, path: &[Key]) -> Result<Expression, CaseError> {
     match entry {
         Entry::Number(number) => Ok(Expression::constant(*number)),
-        Entry::Text(text) => expression(case, text, path),
+        Entry::Text(text) => Ok(expression(text, path)?),
     }
 }
 
@@ -105,11 +104,11 @@ fn problem(case: &Case, warnings: &mut Vec<String>) -> Result<Problem, CaseError
             return Err(case.wrong(&path("convection"), message));
         }
         for (i, (to, entry)) in problem.convection.iter_mut().zip(convection).enumerate() {
-            *to = scalar(case, entry, &below(&path("convection"), i))?;
+            *to = scalar(entry, &below(&path("convection"), i))?;
         }
     }
     if let Some(entry) = &equation.reaction {
-        problem.reaction = scalar(case, entry, &path("reaction"))?;
+        problem.reaction = scalar(entry, &path("reaction"))?;
     }
     problem.source = scalar_in_time(case, &equation.source, &path("source"))?;
     problem.sides = sides(case, d, warnings)?;
@@ -123,12 +122,12 @@ fn tensor(case: &Case, value: &Value, d: usize, path: &[Key]) -> Result<[[Expres
     };
     match value {
         Value::Number(number) => Ok(multiple(Expression::constant(*number))),
-        Value::Text(text) => Ok(multiple(expression(case, text, path)?)),
+        Value::Text(text) => Ok(multiple(expression(text, path)?)),
         Value::Tensor(rows) if rows.len() == d => {
             let mut tensor = multiple(Expression::constant(0.0));
             for (i, row) in rows.iter().enumerate() {
                 for (j, entry) in row.iter().enumerate() {
-                    tensor[i][j] = scalar(case, entry, &below(&below(path, i), j))?;
+                    tensor[i][j] = scalar(entry, &below(&below(path, i), j))?;
                 }
             }
             Ok(tensor)
@@ -169,7 +168,8 @@ fn sides(case: &Case, d: usize, warnings: &mut Vec<String>) -> Result<Vec<[Side;
             sides[number / 2][number % 2] = side.clone();
         }
     }
-    warnings.extend(overlap::warnings(case, &holds, 2 * d, "sides"));
+    let is_all = |entry: usize| case.file.boundary[entry].r#where == "all";
+    warnings.extend(overlap::warnings(case, &overlaps(&holds, 2 * d, is_all), "sides"));
     Ok(sides)
 }
 

@@ -19,14 +19,3 @@ impl Default for PmgSection {
         Self { sweeps: PMultigridConfig::default().sweeps, precision: LevelPrecision::default() }
     }
 }
-
-impl PmgSection {
-    /// Whether the options are in their ranges.
-    ///
-    /// # Errors
-    /// What is wrong.
-    pub fn check(&self) -> Result<(), String> {
-        let config = PMultigridConfig { sweeps: self.sweeps, ..PMultigridConfig::default() };
-        config.check().map_err(|error| error.to_string())
-    }
-}

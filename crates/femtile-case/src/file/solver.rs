@@ -35,24 +35,6 @@ pub enum Method {
     Gmres,
 }
 
-impl Method {
-    /// The name in case files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Cg => "cg",
-            Self::MergedCg => "merged-cg",
-            Self::PipelinedCg => "pipelined-cg",
-            Self::SStepCg => "s-step-cg",
-            Self::Gmres => "gmres",
-        }
-    }
-
-    /// Whether GPUs carry it out.
-    pub const fn is_for_gpus(self) -> bool {
-        matches!(self, Self::Cg | Self::MergedCg | Self::Gmres)
-    }
-}
-
 /// Preconditioners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -73,23 +55,9 @@ pub enum PreconditionerName {
 }
 
 impl PreconditionerName {
-    /// Whether it scales each row by itself, which is all that some methods take.
-    pub const fn is_diagonal(self) -> bool {
-        matches!(self, Self::Jacobi | Self::None)
-    }
-
     /// Whether options of algebraic multigrid make sense beside it.
     pub const fn has_algebraic_levels(self) -> bool {
         matches!(self, Self::Amg | Self::Pmg)
-    }
-
-    /// What multigrid is called that is made from cells without a matrix; none for others.
-    pub const fn of_cells(self) -> Option<&'static str> {
-        match self {
-            Self::Gmg => Some("geometric multigrid"),
-            Self::Pmg => Some("p-multigrid"),
-            _ => None,
-        }
     }
 }
 

@@ -31,14 +31,3 @@ pub enum Quadrature {
     /// Gauss–Lobatto's with p + 1 points, the nodes of the element: cheaper, and not exact for any coefficients.
     GaussLobatto,
 }
-
-impl Quadrature {
-    /// The name in case files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Gauss => "gauss",
-            Self::GaussFine => "gauss-fine",
-            Self::GaussLobatto => "gauss-lobatto",
-        }
-    }
-}

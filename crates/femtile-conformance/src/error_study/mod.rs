@@ -6,8 +6,8 @@ mod direct;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use femtile::case::{Case, CaseError, Progress, Report, SolvedSystem};
 use femtile::linalg::krylov::Stop;
+use femtile_case::{Case, CaseError, Progress, Report, SolveError, SolvedSystem};
 
 pub use cases::{Scope, text};
 
@@ -109,7 +109,7 @@ impl Progress for Check {
 }
 
 /// $\|x - x_*\|_A / \|x_*\|_A$.
-fn relative_error(system: &dyn SolvedSystem) -> Result<f64, CaseError> {
+fn relative_error(system: &dyn SolvedSystem) -> Result<f64, SolveError> {
     let (b, x) = (system.right_side()?, system.solution()?);
     let n = b.len();
     let mut matrix = vec![0.0; n * n];

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use femtile::case::{self, Case, Report, Silent};
 use femtile::device::Cpu;
 use femtile::device::Cuda;
 use femtile::linalg::sparse::matrix_market;
+use femtile_case::{Case, Report, Silent};
 use femtile_conformance::suite::amg_levels::matrix_is_preconditioned;
 use femtile_conformance::suite::samples::{Sample, definite_matrices, tetrahedra};
 
@@ -40,17 +40,17 @@ fn case_of(folder: &Path, mesh: &str, equation: &str) -> Case {
 fn compare(name: &str, case: &Case, device: &Cuda) {
     let mut beside = case.clone();
     beside.file.solver.device = "cpu".into();
-    let on_cpu = match case::run(&beside, &mut Silent) {
+    let on_cpu = match femtile_case::run(&beside, &mut Silent) {
         Ok(report) => report,
         Err(refused) => {
-            let also = case::run_on(case, device, &mut Silent).unwrap_err();
+            let also = femtile_case::run_on(case, device, &mut Silent).unwrap_err();
             assert_eq!(also.to_string(), refused.to_string());
             println!("{name:<40} refused on both");
             return;
         }
     };
     let before = device_launches(device);
-    let on_gpu = case::run_on(case, device, &mut Silent).unwrap();
+    let on_gpu = femtile_case::run_on(case, device, &mut Silent).unwrap();
     let (gpu, cpu) = (on_gpu.solve.iterations, on_cpu.solve.iterations);
     let worst = worst(&on_gpu, &on_cpu);
     let histories = on_gpu.solve.residuals.iter().zip(&on_cpu.solve.residuals).take(20);

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use femtile::case::{self, Case, Report, Silent};
 use femtile::device::cuda::{Kernel, Launch, Program, Read, Write};
 use femtile::device::{Buffer, Cuda, Device, DeviceError};
 use femtile::linalg::vector::VectorKernels;
+use femtile_case::{Case, Report, Silent};
 use femtile_conformance::emulator::Emulator;
 use femtile_conformance::error_study::{BOUND, Scope, study};
 
@@ -67,8 +67,8 @@ fn a_case_has_the_same_results_on_a_gpu_and_counts_its_launches() {
     let Some(device) = gpu("a_case_has_the_same_results_on_a_gpu", PLENTY) else { return };
     let folder = tempfile::tempdir().unwrap();
     let case = small_case("auto", folder.path());
-    let on_gpu = case::run_on(&case, &device, &mut Silent).unwrap();
-    let on_cpu = case::run(&case, &mut Silent).unwrap();
+    let on_gpu = femtile_case::run_on(&case, &device, &mut Silent).unwrap();
+    let on_cpu = femtile_case::run(&case, &mut Silent).unwrap();
     agree(&on_gpu, &on_cpu);
     assert!(on_gpu.kernel_launches > 3 * on_gpu.solve.iterations as u64);
     assert_eq!(on_gpu.device, "cuda:0 (host emulator)");
@@ -78,7 +78,8 @@ fn a_case_has_the_same_results_on_a_gpu_and_counts_its_launches() {
 #[test]
 fn whatever_converges_on_a_gpu_is_within_the_bound_of_a_direct_solve() {
     let Some(device) = gpu("whatever_converges_on_a_gpu_is_within_the_bound", PLENTY) else { return };
-    let findings = study(0..15, Scope::Emulated, &mut |case, progress| case::run_on(case, &device, progress));
+    let findings =
+        study(0..15, Scope::Emulated, &mut |case, progress| femtile_case::run_on(case, &device, progress));
     println!("largest error {:.1} tolerances", findings.worst);
     let wrong = findings.wrong.join("\n");
     assert!(findings.wrong.is_empty(), "{} beyond {BOUND} tolerances:\n{wrong}", findings.wrong.len());
@@ -141,10 +142,10 @@ fn elements_of_high_degree_have_the_same_results_on_a_gpu() {
         (&quadrilaterals, "operator = \"assembled\""),
     ] {
         let case = case_in(folder.path(), &text.replace("[solver]", &format!("[solver]\n{solver}")));
-        let on_gpu = case::run_on(&case, &device, &mut Silent).unwrap();
+        let on_gpu = femtile_case::run_on(&case, &device, &mut Silent).unwrap();
         let mut elsewhere = case.clone();
         elsewhere.file.solver.device = "cpu".into();
-        let on_cpu = case::run(&elsewhere, &mut Silent).unwrap();
+        let on_cpu = femtile_case::run(&elsewhere, &mut Silent).unwrap();
         agree(&on_gpu, &on_cpu);
         assert_eq!(
             (on_gpu.device.as_str(), on_gpu.device_reason.as_str()),
@@ -198,10 +199,10 @@ fn geometric_multigrid_of_a_case_is_the_same_on_a_gpu() {
         ("[solver]", "[[boundary]]\nwhere = \"xmin\"\nneumann = \"y\"\n[solver]\nmethod = \"gmres\""),
     ] {
         let case = case_in(folder.path(), &if from.is_empty() { BOX.into() } else { BOX.replace(from, to) });
-        let on_gpu = case::run_on(&case, &device, &mut Silent).unwrap();
+        let on_gpu = femtile_case::run_on(&case, &device, &mut Silent).unwrap();
         let mut elsewhere = case.clone();
         elsewhere.file.solver.device = "cpu".into();
-        let on_cpu = case::run(&elsewhere, &mut Silent).unwrap();
+        let on_cpu = femtile_case::run(&elsewhere, &mut Silent).unwrap();
         agree(&on_gpu, &on_cpu);
         assert!(on_gpu.solve.iterations <= 12, "{}", on_gpu.solve.iterations);
         assert_eq!(on_gpu.solve.levels, on_cpu.solve.levels);
@@ -214,10 +215,12 @@ fn geometric_multigrid_of_a_case_is_the_same_on_a_gpu() {
         ("degree = 2", "degree = 9", "degree 9"),
     ] {
         let case = case_in(folder.path(), &BOX.replace(from, to));
-        let error = case::run_on(&case, &device, &mut Silent).unwrap_err().to_string();
+        let error = femtile_case::run_on(&case, &device, &mut Silent).unwrap_err().to_string();
         assert!(error.contains("solver.device") && error.contains(words), "{error}");
-        let on_cpu =
-            case::run(&case_in(folder.path(), &BOX.replace(from, to).replace("cuda", "auto")), &mut Silent);
+        let on_cpu = femtile_case::run(
+            &case_in(folder.path(), &BOX.replace(from, to).replace("cuda", "auto")),
+            &mut Silent,
+        );
         let reason = on_cpu.unwrap().device_reason;
         assert!(reason.contains("runs on CPUs only") && reason.contains(words), "{reason}");
     }
@@ -240,10 +243,10 @@ fn p_multigrid_of_a_case_is_the_same_on_a_gpu() {
             .replace("[solver]", &format!("[solver]\n{solver}"))
             .replace("1e-13", "1e-12");
         let case = case_in(folder.path(), &text);
-        let on_gpu = case::run_on(&case, &device, &mut Silent).unwrap();
+        let on_gpu = femtile_case::run_on(&case, &device, &mut Silent).unwrap();
         let mut elsewhere = case.clone();
         elsewhere.file.solver.device = "cpu".into();
-        let on_cpu = case::run(&elsewhere, &mut Silent).unwrap();
+        let on_cpu = femtile_case::run(&elsewhere, &mut Silent).unwrap();
         agree(&on_gpu, &on_cpu);
         assert!(on_gpu.solve.iterations <= 25, "degree {degree}: {}", on_gpu.solve.iterations);
         assert_eq!((&on_gpu.solve.levels, &on_gpu.citations), (&on_cpu.solve.levels, &on_cpu.citations));
@@ -261,12 +264,14 @@ fn p_multigrid_of_a_case_is_the_same_on_a_gpu() {
         device = "cuda"
         preconditioner = "pmg"
         "#;
-    let error = case::run_on(&case_in(folder.path(), squares), &device, &mut Silent).unwrap_err().to_string();
+    let error =
+        femtile_case::run_on(&case_in(folder.path(), squares), &device, &mut Silent).unwrap_err().to_string();
     assert!(
         error.contains("solver.device") && error.contains("p-multigrid is for hexahedra on GPUs"),
         "{error}"
     );
-    let on_cpu = case::run(&case_in(folder.path(), &squares.replace("cuda", "auto")), &mut Silent).unwrap();
+    let on_cpu =
+        femtile_case::run(&case_in(folder.path(), &squares.replace("cuda", "auto")), &mut Silent).unwrap();
     assert!(on_cpu.device_reason.contains("p-multigrid is for hexahedra"), "{}", on_cpu.device_reason);
 }
 
@@ -291,7 +296,7 @@ fn a_pure_neumann_problem_of_high_degree_is_solved_on_a_gpu() {
         "#;
     for preconditioner in ["jacobi", "pmg"] {
         let case = case_in(folder.path(), &text.replace("jacobi", preconditioner));
-        let report = case::run_on(&case, &device, &mut Silent).unwrap();
+        let report = femtile_case::run_on(&case, &device, &mut Silent).unwrap();
         assert!(report.functionals["mean"].abs() < 1e-12 && report.functionals["l2"] < 1e-3);
         assert!(report.kernel_launches > 0 && report.device.starts_with("cuda"));
     }
@@ -313,18 +318,20 @@ fn what_a_gpu_lacks_for_high_degree_is_refused_with_what_to_take() {
         device = "auto"
         "#;
     for text in [quadrilaterals, &quadrilaterals.replace("auto", "cuda")] {
-        let error =
-            case::run_on(&case_in(folder.path(), text), &device, &mut Silent).unwrap_err().to_string();
+        let error = femtile_case::run_on(&case_in(folder.path(), text), &device, &mut Silent)
+            .unwrap_err()
+            .to_string();
         for words in ["solver.device", "quadrilateral", "operator = \"assembled\""] {
             assert!(error.contains(words), "{error}");
         }
     }
     let case = case_in(folder.path(), quadrilaterals);
-    let on_cpu = case::run(&case, &mut Silent).unwrap();
+    let on_cpu = femtile_case::run(&case, &mut Silent).unwrap();
     assert!(on_cpu.device_reason.contains("for hexahedra on GPUs"), "{}", on_cpu.device_reason);
     let hexahedra = HEXAHEDRA.replace("device = \"cuda\"", "device = \"auto\"\nmethod = \"pipelined-cg\"");
-    let error =
-        case::run_on(&case_in(folder.path(), &hexahedra), &device, &mut Silent).unwrap_err().to_string();
+    let error = femtile_case::run_on(&case_in(folder.path(), &hexahedra), &device, &mut Silent)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("solver.method") && error.contains("pipelined-cg runs on CPUs only"), "{error}");
 }
 
@@ -333,11 +340,11 @@ fn too_little_memory_for_high_degree_moves_it_to_the_cpu_or_its_arrays_to_the_ho
     let Some(device) = gpu("too_little_memory_for_high_degree", 10_000) else { return };
     let folder = tempfile::tempdir().unwrap();
     let insisted = case_in(folder.path(), HEXAHEDRA);
-    let on_gpu = case::run_on(&insisted, &device, &mut Silent).unwrap();
+    let on_gpu = femtile_case::run_on(&insisted, &device, &mut Silent).unwrap();
     assert!(on_gpu.warnings.iter().any(|warning| warning.contains("the memory of the GPU was too small")));
     assert!(on_gpu.memory_bytes.gpu_on_host_peak.is_some_and(|peak| peak > 10_000));
     let case = case_in(folder.path(), &HEXAHEDRA.replace("\"cuda\"", "\"auto\""));
-    let on_cpu = case::run_on(&case, &device, &mut Silent).unwrap();
+    let on_cpu = femtile_case::run_on(&case, &device, &mut Silent).unwrap();
     assert!(on_cpu.device.starts_with("cpu") && on_cpu.device_reason.contains("out of memory"));
     assert!(on_cpu.warnings.iter().any(|warning| warning.contains("solved on the CPU")));
     agree(&on_gpu, &on_cpu);
@@ -373,8 +380,8 @@ fn an_equation_in_time_has_the_same_results_on_a_gpu() {
     std::fs::write(&path, text).unwrap();
     let mut case = Case::load(&path).unwrap();
     case.file.output.directory = folder.path().join("out");
-    let on_gpu = case::run_on(&case, &device, &mut Silent).unwrap();
-    let on_cpu = case::run(&case, &mut Silent).unwrap();
+    let on_gpu = femtile_case::run_on(&case, &device, &mut Silent).unwrap();
+    let on_cpu = femtile_case::run(&case, &mut Silent).unwrap();
     for (name, value) in &on_gpu.functionals {
         let expected = on_cpu.functionals[name];
         assert!((value - expected).abs() <= 1e-12 * expected.abs(), "{name}: {value} {expected}");
@@ -386,13 +393,13 @@ fn an_equation_in_time_has_the_same_results_on_a_gpu() {
 fn too_little_memory_moves_a_case_to_the_cpu_or_its_arrays_to_the_host_where_the_gpu_is_insisted_on() {
     let Some(device) = gpu("too_little_memory", 10_000) else { return };
     let folder = tempfile::tempdir().unwrap();
-    let on_cpu = case::run_on(&small_case("auto", folder.path()), &device, &mut Silent).unwrap();
+    let on_cpu = femtile_case::run_on(&small_case("auto", folder.path()), &device, &mut Silent).unwrap();
     assert!(on_cpu.device.starts_with("cpu") && on_cpu.device_reason.contains("out of memory"));
     assert!(on_cpu.warnings.iter().any(|warning| warning.contains("solved on the CPU")));
     assert_eq!(on_cpu.memory_bytes.gpu_peak, None);
     for preconditioner in ["jacobi", "amg"] {
         let case = small_case_with("cuda", preconditioner, folder.path());
-        let on_gpu = case::run_on(&case, &device, &mut Silent).unwrap();
+        let on_gpu = femtile_case::run_on(&case, &device, &mut Silent).unwrap();
         assert_eq!(on_gpu.device, "cuda:0 (host emulator)");
         for (name, value) in &on_gpu.functionals {
             let expected = on_cpu.functionals[name];

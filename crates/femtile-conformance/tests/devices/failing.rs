@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use femtile::case::{self, Case, Silent};
 use femtile::device::cuda::{Driver, Event, Function, Graph, Launch, Properties, Specialisation, Transfer};
 use femtile::device::{Cuda, DeviceError};
+use femtile_case::{Case, Silent};
 use femtile_conformance::emulator::Emulator;
 
 /// Launches and replays that are carried out before nothing is any more.
@@ -186,7 +186,7 @@ fn a_gpu_that_fails_in_the_middle_leaves_the_case_to_the_cpu_and_the_report_says
             let inner =
                 Emulator::new().map_err(|error| eprintln!("SKIPPED: a GPU that fails: {error}")).ok()?;
             let driver = Arc::new(Failing { inner, after, n_done: AtomicUsize::new(0) });
-            let outcome = case::run_on(case, &Cuda::with_driver(driver.clone()), &mut Silent);
+            let outcome = femtile_case::run_on(case, &Cuda::with_driver(driver.clone()), &mut Silent);
             Some((outcome, driver.n_done.load(Ordering::Relaxed)))
         };
         let Some((on_gpu, n_launches)) = run(&case, usize::MAX) else { return };

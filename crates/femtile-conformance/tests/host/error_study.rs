@@ -1,6 +1,5 @@
 //! A solve that says that it has converged is right.
 
-use femtile::case;
 use femtile_conformance::error_study::{BOUND, Scope, study};
 
 /// Cases of a run; `FEMTILE_STUDY_CASES` asks for another number, of other seeds from `FEMTILE_STUDY_SEED` on.
@@ -14,7 +13,8 @@ fn variable(name: &str) -> Option<u64> {
 fn whatever_converges_is_within_the_bound_of_a_direct_solve() {
     let first = variable("FEMTILE_STUDY_SEED").unwrap_or(0);
     let n = variable("FEMTILE_STUDY_CASES").unwrap_or(N_CASES);
-    let findings = study(first..first + n, Scope::Cpu, &mut |case, progress| case::run(case, progress));
+    let findings =
+        study(first..first + n, Scope::Cpu, &mut |case, progress| femtile_case::run(case, progress));
     println!(
         "{n} cases: {} converged, {} did not, {} refused; largest error {:.1} tolerances",
         findings.n_converged, findings.n_others, findings.n_refused, findings.worst

@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use femtile::case::Case;
 use femtile::linalg::sparse::matrix_market::{self, ReadConfig};
+use femtile_case::Case;
 use femtile_conformance::mesh_files::{self, MeshFiles};
 use femtile_conformance::structure::{Reader, fuzz};
 use flate2::Compression;

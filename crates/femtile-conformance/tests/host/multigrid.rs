@@ -1,7 +1,6 @@
 //! Multigrid on sample meshes and matrices: symmetric, positive, a contraction, and few iterations.
 
 use femtile::amg::{Amg, AmgConfig, PatchFormat, Smoother};
-use femtile::case::{self, Case, Silent};
 use femtile::device::{Buffer, Cpu};
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::Stop;
@@ -9,6 +8,7 @@ use femtile::linalg::krylov::cg::{CgConfig, ConjugateGradient};
 use femtile::linalg::precondition::Jacobi;
 use femtile::linalg::sparse::{Csr, matrix_market};
 use femtile::linalg::{LinearOperator, Preconditioner};
+use femtile_case::{Case, Silent};
 use femtile_conformance::suite::problems::Random;
 use femtile_conformance::suite::samples::{Sample, definite_matrices, tetrahedra};
 
@@ -142,7 +142,7 @@ fn options_of_case_files_give_the_same_solution() {
         std::fs::write(&path, text).unwrap();
         let mut case = Case::load(&path).unwrap();
         case.file.output.directory = folder.path().join(name);
-        let report = case::run(&case, &mut Silent).unwrap();
+        let report = femtile_case::run(&case, &mut Silent).unwrap();
         (report.functionals["energy"], report.solve.iterations, report.citations)
     };
     let (expected, _, _) = energy("jacobi", "");

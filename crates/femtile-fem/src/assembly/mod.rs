@@ -74,6 +74,12 @@ pub fn assemble<T: Scalar, D: AssemblyKernels<T>>(
 }
 
 impl<T: Scalar, D: Device, M> System<T, D, M> {
+    /// Parts with the matrix.
+    pub fn into_parts(self) -> (M, System<T, D, ()>) {
+        let Self { matrix, rhs, constraints, is_pure_neumann, imbalance, .. } = self;
+        (matrix, System { matrix: (), rhs, constraints, is_pure_neumann, imbalance, made_by: 0 })
+    }
+
     /// The solution $u$ from the solution $w$ of the system: boundary values put in, mean removed where it is free.
     ///
     /// # Errors

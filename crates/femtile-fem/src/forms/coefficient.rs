@@ -1,4 +1,6 @@
 use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
 
 use femtile_expression::Expression;
 use femtile_mesh::Field;
@@ -22,6 +24,37 @@ pub enum Coefficient {
     /// A value for each cell: 1 component for a scalar, 3 for the diagonal of a tensor, 6 for a symmetric
     /// tensor in the order xx, yy, zz, yz, xz, xy, 9 for a tensor by rows.
     CellField(Field),
+    /// A function of the point, evaluated on the CPU for every device.
+    Function(PointFunction),
+}
+
+/// A function of a point that several threads may call.
+#[derive(Clone)]
+pub struct PointFunction(Arc<dyn Fn([f64; 3]) -> f64 + Send + Sync>);
+
+impl PointFunction {
+    /// Wraps a closure.
+    pub fn new(function: impl Fn([f64; 3]) -> f64 + Send + Sync + 'static) -> Self {
+        Self(Arc::new(function))
+    }
+
+    /// Returns its value at a point.
+    pub fn at(&self, point: [f64; 3]) -> f64 {
+        (self.0)(point)
+    }
+}
+
+impl fmt::Debug for PointFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PointFunction(..)")
+    }
+}
+
+/// Functions are equal where they are the same one.
+impl PartialEq for PointFunction {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
 }
 
 impl From<f64> for Coefficient {
@@ -40,7 +73,7 @@ impl Coefficient {
     /// Whether it is a number everywhere, not a tensor.
     pub fn is_scalar(&self) -> bool {
         match self {
-            Self::Constant(_) | Self::Expression(_) => true,
+            Self::Constant(_) | Self::Expression(_) | Self::Function(_) => true,
             Self::Tensor(_) | Self::TensorExpression(_) => false,
             Self::ByTag(parts) => parts.values().all(Self::is_scalar),
             Self::CellField(field) => field.n_components == 1,
@@ -63,16 +96,26 @@ impl Coefficient {
             Self::Expression(expression) => expression.as_constant().is_some(),
             Self::TensorExpression(entries) => entries.iter().flatten().all(|e| e.as_constant().is_some()),
             Self::ByTag(parts) => parts.values().all(Self::is_constant_by_cell),
+            Self::Function(_) => false,
         }
     }
 
     /// Whether its kind says that it is a multiple of the identity.
     pub fn is_isotropic(&self) -> bool {
         match self {
-            Self::Constant(_) | Self::Expression(_) => true,
+            Self::Constant(_) | Self::Expression(_) | Self::Function(_) => true,
             Self::CellField(field) => field.n_components == 1,
             Self::Tensor(_) | Self::TensorExpression(_) => false,
             Self::ByTag(parts) => parts.values().all(Self::is_isotropic),
+        }
+    }
+
+    /// Returns whether a closure is in it, which GPUs cannot evaluate.
+    pub fn has_function(&self) -> bool {
+        match self {
+            Self::Function(_) => true,
+            Self::ByTag(parts) => parts.values().any(Self::has_function),
+            _ => false,
         }
     }
 
@@ -84,6 +127,7 @@ impl Coefficient {
             Self::Constant(value) => multiple_of_identity(*value),
             Self::Tensor(tensor) => *tensor,
             Self::Expression(expression) => multiple_of_identity(expression.eval(point)),
+            Self::Function(function) => multiple_of_identity(function.at(point)),
             Self::TensorExpression(entries) => {
                 std::array::from_fn(|i| std::array::from_fn(|j| entries[i][j].eval(point)))
             }
@@ -99,6 +143,7 @@ impl Coefficient {
         match self {
             Self::Constant(value) => *value,
             Self::Expression(expression) => expression.eval(point),
+            Self::Function(function) => function.at(point),
             Self::ByTag(parts) => parts.get(&tag).map_or(f64::NAN, |part| part.scalar_at(cell, tag, point)),
             Self::CellField(field) if field.n_components == 1 => field.values[cell],
             _ => f64::NAN,

@@ -3,8 +3,8 @@
 use femtile_expression::{Tape, TapeScratch};
 use femtile_mesh::{Field, Mesh};
 
-use super::Coefficient;
 use super::coefficient::{field_tensor, multiple_of_identity};
+use super::{Coefficient, PointFunction};
 use crate::FemError;
 
 /// Points of cells, in structure-of-arrays form for the tapes of expressions.
@@ -73,6 +73,7 @@ enum Tree<'a> {
     TensorExpression(Box<[[Tape; 3]; 3]>),
     ByTag(Vec<(i32, Tree<'a>)>),
     CellField(&'a Field),
+    Function(&'a PointFunction),
 }
 
 impl<'a> Compiled<'a> {
@@ -151,6 +152,9 @@ impl<'a> Compiled<'a> {
         match tree {
             Tree::Constant(value) => out.fill(*value),
             Tree::Expression(tape) => tape.eval_block(out, &points.x, &points.y, &points.z, scratch),
+            Tree::Function(function) => {
+                out.iter_mut().enumerate().for_each(|(i, out)| *out = function.at(points.point(i)));
+            }
             Tree::CellField(field) => {
                 out.iter_mut().zip(&points.cells).for_each(|(out, &cell)| *out = field.values[cell as usize]);
             }
@@ -193,6 +197,10 @@ impl<'a> Compiled<'a> {
                         out.iter_mut().zip(&values).for_each(|(out, value)| out[i][j] = *value);
                     }
                 }
+            }
+            Tree::Function(function) => {
+                let value = |i| multiple_of_identity(function.at(points.point(i)));
+                out.iter_mut().enumerate().for_each(|(i, out)| *out = value(i));
             }
             Tree::CellField(field) => {
                 let cells = out.iter_mut().zip(&points.cells);
@@ -254,6 +262,7 @@ fn compile<'a>(
         Coefficient::Constant(value) => Tree::Constant(*value),
         Coefficient::Tensor(tensor) => Tree::Tensor(*tensor),
         Coefficient::Expression(expression) => Tree::Expression(expression.tape()),
+        Coefficient::Function(function) => Tree::Function(function),
         Coefficient::TensorExpression(entries) => {
             Tree::TensorExpression(Box::new(std::array::from_fn(|i| {
                 std::array::from_fn(|j| entries[i][j].tape())

@@ -83,13 +83,17 @@ pub(crate) struct CudaFormData {
 }
 
 impl<'a> CudaForm<'a> {
-    /// The form with these coefficients, whose shapes are known to fit; none where it is too large for a kernel.
+    /// The form with these coefficients, whose shapes are known to fit; none where it is too large for a kernel or has
+    /// closures.
     pub fn new(
         dimension: usize,
         sigma: &'a Coefficient,
         lambda: &'a Coefficient,
         source: &'a Coefficient,
     ) -> Option<Self> {
+        if [sigma, lambda, source].iter().any(|coefficient| coefficient.has_function()) {
+            return None;
+        }
         let rule = rule_for(dimension);
         let constants =
             rule.iter().flat_map(|(point, weight)| [weight, point[0], point[1], point[2], point[3]]);
@@ -279,6 +283,8 @@ impl<'a> Writer<'a> {
                 )
             }
             Coefficient::CellField(field) => self.field_tensor(field),
+            // Refused before the form was compiled.
+            Coefficient::Function(_) => "return Tensor{0.0 / 0.0};".into(),
             Coefficient::ByTag(parts) => {
                 let parts = parts.iter().map(|(&tag, part)| (tag, self.tensor(part)));
                 let cases: Vec<_> = parts.collect();

@@ -1,9 +1,9 @@
-//! Which device carries out a case, and why.
+//! The device of a solve, and the reason for it.
 
 use femtile_device::cuda::gpus;
 use femtile_device::{Cuda, DeviceError};
 
-use crate::{Case, CaseError};
+use crate::{DeviceChoice, SolveError, SolverConfig};
 
 /// Unknowns from which a GPU is worth starting, at least and for each thread of the processor: below, the processor
 /// is done before a GPU is ready.
@@ -12,20 +12,9 @@ use crate::{Case, CaseError};
 const WORTH_A_GPU: usize = 100_000;
 const WORTH_A_GPU_A_THREAD: usize = 25_000;
 
-/// What the case file asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Request {
-    /// The best there is for the problem.
-    Auto,
-    /// The processor.
-    Cpu,
-    /// The GPU with this number.
-    Cuda(usize),
-}
-
-/// The device that a case is solved on.
+/// A device that is open.
 #[derive(Debug)]
-pub(crate) enum Chosen {
+pub enum Chosen {
     /// The processor.
     Cpu,
     /// A GPU.
@@ -34,30 +23,18 @@ pub(crate) enum Chosen {
 
 /// A device with the reason for it, as the report gives it.
 #[derive(Debug)]
-pub(crate) struct Choice {
+pub struct Choice {
+    /// The device.
     pub device: Chosen,
+    /// The reason.
     pub reason: String,
 }
 
-impl Request {
-    /// Reads `solver.device`.
-    pub(crate) fn of(case: &Case) -> Result<Self, CaseError> {
-        let requested = case.file.solver.device.as_str();
-        let number = requested.strip_prefix("cuda:").map(str::parse);
-        match (requested, number) {
-            ("auto", _) => Ok(Self::Auto),
-            ("cpu", _) => Ok(Self::Cpu),
-            ("cuda", _) => Ok(Self::Cuda(0)),
-            (_, Some(Ok(ordinal))) => Ok(Self::Cuda(ordinal)),
-            _ => {
-                let message = format!("there is no device `{requested}`; use auto, cpu, cuda or cuda:N");
-                Err(case.wrong(&["solver".into(), "device".into()], message))
-            }
-        }
-    }
-
+impl DeviceChoice {
     /// Opens a GPU that is insisted on, so that its absence shows before any work.
-    pub(crate) fn open(self) -> Result<Option<Cuda>, DeviceError> {
+    /// # Errors
+    /// [`DeviceError::Absent`] and what the driver reports.
+    pub fn open(self) -> Result<Option<Cuda>, DeviceError> {
         match self {
             Self::Cuda(ordinal) => Cuda::new(ordinal).map(Some),
             _ => Ok(None),
@@ -68,15 +45,15 @@ impl Request {
     /// is insisted on, else as many bytes as it has itself. With more, a processor is faster.
     ///
     /// Measured with 16 cores beside an H200, for multigrid.
-    pub(crate) fn with_overflow(self, device: &Cuda) -> Cuda {
+    pub fn with_overflow(self, device: &Cuda) -> Cuda {
         let own = Cuda::with_driver(device.driver().clone());
         own.limit_memory(device.memory_limit());
         own.overflow_to_host(if self == Self::Auto { own.memory_limit() } else { usize::MAX });
         own
     }
 
-    /// The device for a problem of `n` unknowns, beside a processor with so many threads.
-    pub(crate) fn choose(self, opened: Option<Cuda>, n: usize, n_threads: usize) -> Choice {
+    /// Chooses the device for a problem of `n` unknowns, beside a processor with `n_threads` threads.
+    pub fn choose(self, opened: Option<Cuda>, n: usize, n_threads: usize) -> Choice {
         let cpu = |reason: String| Choice { device: Chosen::Cpu, reason };
         if let Some(device) = opened {
             return Choice { device: Chosen::Cuda(device), reason: "asked for".into() };
@@ -98,5 +75,25 @@ impl Request {
             Err(DeviceError::Absent { reason, .. }) => cpu(format!("no GPU: {reason}")),
             Err(error) => cpu(error.to_string()),
         }
+    }
+}
+
+/// Chooses the device for a problem of `n` unknowns: the processor for methods that GPUs do not carry out.
+///
+/// # Errors
+/// [`SolveError::Setting`] where a GPU is open and does not carry out the method.
+pub(crate) fn choose(
+    config: &SolverConfig,
+    opened: Option<Cuda>,
+    n: usize,
+    n_threads: usize,
+) -> Result<Choice, SolveError> {
+    let method = config.method;
+    if method.is_for_gpus() || config.device == DeviceChoice::Cpu {
+        return Ok(config.device.choose(opened, n, n_threads));
+    }
+    match opened {
+        Some(_) => Err(config.method_needs_cpu()),
+        None => Ok(Choice { device: Chosen::Cpu, reason: format!("{} runs on CPUs only", method.name()) }),
     }
 }

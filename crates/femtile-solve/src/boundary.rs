@@ -1,103 +1,94 @@
-//! Which boundary facets the `where` of a condition names.
+//! Parts of the boundary, as conditions name them.
 
 use std::collections::{BTreeSet, HashMap};
 
 use femtile_expression::Condition as Comparison;
-use femtile_fem::{BoundaryCondition, Condition};
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
 
-use crate::coefficient::{below, of_component, scalar};
-use crate::file::{BoundarySection, Entry, Value};
-use crate::place::Key;
-use crate::{Case, CaseError, overlap};
+use crate::SolveError;
+use crate::setting::Key;
 
-/// Refuses a case without anything that determines u, and warns of one in which u can only be zero.
-pub(crate) fn check_data(case: &Case, warnings: &mut Vec<String>) -> Result<(), CaseError> {
-    let (equation, boundary) = (&case.file.equation, &case.file.boundary);
-    if !is_zero(&equation.source) {
-        return Ok(());
-    }
-    if boundary.is_empty() && is_zero(&equation.lambda) {
-        let message = "nothing determines u: give a `source`, a `lambda`, or a condition in [[boundary]]";
-        return Err(case.wrong(&["equation".into()], message));
-    }
-    let given = |section: &BoundarySection| {
-        let robin = section.robin.as_ref().map(|robin| &robin.value);
-        [section.dirichlet.as_ref(), section.neumann.as_ref(), robin]
-            .into_iter()
-            .flatten()
-            .any(|value| !is_zero(value))
-    };
-    if !boundary.iter().any(given) {
-        warnings.push("source and all values on the boundary are zero, and so is u".into());
-    }
-    Ok(())
+/// A part of the boundary of a mesh.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Region {
+    /// `all`, the name or the number of a tag, or a comparison such as `x < 1e-9` that all nodes of a facet satisfy.
+    Named(String),
+    /// Positions in the list that [`femtile_mesh::check::boundary_facets`] gives.
+    Facets(Vec<u32>),
 }
 
-fn is_zero(value: &Value) -> bool {
-    match value {
-        Value::Number(number) => *number == 0.0,
-        Value::Components(entries) => entries.iter().all(|entry| *entry == Entry::Number(0.0)),
-        _ => false,
+impl From<&str> for Region {
+    fn from(name: &str) -> Self {
+        Self::Named(name.into())
     }
 }
 
-/// The conditions of a case, for each component of u, and warnings about those that overlap.
-pub(crate) fn conditions(
-    case: &Case,
-    mesh: &Mesh,
-    boundary: &BoundaryFacets,
-    warnings: &mut Vec<String>,
-) -> Result<Vec<Vec<BoundaryCondition>>, CaseError> {
-    let mut found: Vec<Vec<BoundaryCondition>> =
-        (0..case.file.space.components).map(|_| Vec::new()).collect();
-    let mut holds = Vec::new();
-    for (i, section) in case.file.boundary.iter().enumerate() {
-        let path: [Key; 2] = ["boundary".into(), i.into()];
-        let facets = facets_of(case, mesh, boundary, &section.r#where, &below(&path, "where"))?;
-        holds.push(facets.clone());
-        for (component, found) in found.iter_mut().enumerate() {
-            let condition = condition(case, mesh, section, component, &path)?;
-            found.push(BoundaryCondition { facets: facets.clone(), condition });
+impl From<&String> for Region {
+    fn from(name: &String) -> Self {
+        Self::Named(name.clone())
+    }
+}
+
+impl From<Vec<u32>> for Region {
+    fn from(facets: Vec<u32>) -> Self {
+        Self::Facets(facets)
+    }
+}
+
+impl Region {
+    /// Returns whether it is the whole boundary by name.
+    pub(crate) fn is_all(&self) -> bool {
+        matches!(self, Self::Named(name) if name == "all")
+    }
+
+    /// Returns the name, if it has one.
+    pub(crate) fn name(&self) -> Option<&str> {
+        match self {
+            Self::Named(name) => Some(name),
+            Self::Facets(_) => None,
         }
     }
-    warnings.extend(overlap::warnings(case, &holds, boundary.len(), "facets"));
-    Ok(found)
+
+    /// Returns the positions of its facets in `boundary`, sorted; `path` is the setting that names it.
+    ///
+    /// # Errors
+    /// [`SolveError::Setting`] where it is no facet, with the tags or the extents of the mesh.
+    pub(crate) fn facets(
+        &self,
+        mesh: &Mesh,
+        boundary: &BoundaryFacets,
+        path: &[Key],
+    ) -> Result<Vec<u32>, SolveError> {
+        match self {
+            Self::Named(name) => facets_named(mesh, boundary, name, path),
+            Self::Facets(facets) => listed(boundary, facets, path),
+        }
+    }
 }
 
-fn condition(
-    case: &Case,
-    mesh: &Mesh,
-    section: &BoundarySection,
-    component: usize,
-    path: &[Key],
-) -> Result<Condition, CaseError> {
-    let own = |value, path: &[Key]| of_component(case, mesh, value, component, path);
-    Ok(match (&section.dirichlet, &section.neumann, &section.robin) {
-        (Some(value), ..) => Condition::Dirichlet(own(value, &below(path, "dirichlet"))?),
-        (_, Some(value), _) => Condition::Neumann(own(value, &below(path, "neumann"))?),
-        (.., Some(robin)) => {
-            let path = below(path, "robin");
-            let transfer = scalar(case, mesh, &robin.coefficient, &below(&path, "coefficient"))?;
-            Condition::Robin { coefficient: transfer, value: own(&robin.value, &below(&path, "value"))? }
-        }
-        _ => {
-            return Err(
-                case.wrong(path, "give exactly one of `dirichlet`, `neumann`, `robin` and `periodic`")
-            );
-        }
-    })
+/// Checks a list of facets and sorts it.
+fn listed(boundary: &BoundaryFacets, facets: &[u32], path: &[Key]) -> Result<Vec<u32>, SolveError> {
+    let n = boundary.len();
+    if let Some(&far) = facets.iter().find(|&&facet| facet as usize >= n) {
+        return Err(SolveError::setting(path, format!("there is no facet {far}: the boundary has {n}")));
+    }
+    if facets.is_empty() {
+        return Err(SolveError::setting(path, "the list of facets is empty: leave the condition out"));
+    }
+    let mut facets = facets.to_vec();
+    facets.sort_unstable();
+    facets.dedup();
+    Ok(facets)
 }
 
-/// Positions in `boundary`: `all`, else a tag's name, else its number, else a comparison.
-fn facets_of(
-    case: &Case,
+/// Returns positions in `boundary`: for `all`, else the name of a tag, else its number, else a comparison.
+fn facets_named(
     mesh: &Mesh,
     boundary: &BoundaryFacets,
     selection: &str,
     path: &[Key],
-) -> Result<Vec<u32>, CaseError> {
+) -> Result<Vec<u32>, SolveError> {
     if selection == "all" {
         return Ok((0..boundary.len() as u32).collect());
     }
@@ -107,7 +98,7 @@ fn facets_of(
         if facets.is_empty() {
             let message =
                 format!("the tag `{selection}` is on no facet of the boundary; {}", known_tags(mesh));
-            return Err(case.wrong(path, message));
+            return Err(SolveError::setting(path, message));
         }
         return Ok(facets);
     }
@@ -116,16 +107,16 @@ fn facets_of(
             format!("`{selection}` is neither a tag nor a comparison ({error}); {}", known_tags(mesh));
         let is_word = selection.chars().all(|c| c.is_alphanumeric() || "_- ".contains(c));
         if is_word {
-            case.wrong(path, format!("there is no tag `{selection}`; {}", known_tags(mesh)))
+            SolveError::setting(path, format!("there is no tag `{selection}`; {}", known_tags(mesh)))
         } else {
-            case.wrong_inside(path, &error.span, message)
+            SolveError::Setting { path: path.to_vec(), within: Some(error.span.clone()), message }
         }
     })?;
     let holds: Vec<bool> = mesh.points.iter().map(|&point| comparison.holds(point)).collect();
     let all_hold = |facet: &u32| boundary.facet(*facet as usize).iter().all(|&node| holds[node as usize]);
     let facets: Vec<u32> = (0..boundary.len() as u32).filter(all_hold).collect();
     if facets.is_empty() {
-        return Err(case.wrong(path, holds_nowhere(mesh, &holds)));
+        return Err(SolveError::setting(path, holds_nowhere(mesh, &holds)));
     }
     Ok(facets)
 }

@@ -1,4 +1,4 @@
-//! p-multigrid of a case: spaces of falling degree on its mesh, and algebraic multigrid for degree 1.
+//! p-multigrid on a mesh: spaces of falling degree, and algebraic multigrid for degree 1.
 
 use std::ops::RangeInclusive;
 
@@ -18,11 +18,8 @@ use femtile_tensor::Contract;
 
 use super::lines::has_flat_cells;
 use super::operator::{CellDevice, OperatorDevice, terms};
-use super::quadrature;
-use crate::file::{LevelPrecision, PmgSection};
-use crate::report::LevelReport;
-use crate::solve::{Preconditioning, level_reports};
-use crate::{Case, CaseError};
+use crate::preconditioner::{Level, Preconditioning, levels_of};
+use crate::{AmgOptions, LevelPrecision, PmgOptions, SolveError};
 
 /// Entries of an operator that leave products in single precision room on both sides.
 const SINGLE: RangeInclusive<f64> = 1e-28..=1e28;
@@ -61,19 +58,18 @@ pub(super) fn is_beyond_single(diagonal: &[f64]) -> bool {
 /// where single is too small for it.
 ///
 /// # Errors
-/// [`CaseError::Input`] where a level cannot be set up.
+/// [`SolveError::Setting`] where a level cannot be set up.
 pub(super) fn preconditioner<D: OperatorDevice>(
     devices: (&Cpu, &D),
-    case: &Case,
-    problem: &TensorProblem<'_>,
+    options: &PmgOptions,
+    problem: (&TensorProblem<'_>, CellRule),
     is_beyond_single: bool,
-) -> Result<Preconditioning<D>, CaseError> {
-    let options = case.file.solver.pmg.clone().unwrap_or_default();
+) -> Result<Preconditioning<D>, SolveError> {
     match options.precision {
         LevelPrecision::Single if !is_beyond_single => {
-            with_levels::<f32, D>(devices, case, problem, (&options, false))
+            with_levels::<f32, D>(devices, problem, (options, false))
         }
-        _ => with_levels::<f64, D>(devices, case, problem, (&options, is_beyond_single)),
+        _ => with_levels::<f64, D>(devices, problem, (options, is_beyond_single)),
     }
 }
 
@@ -85,10 +81,9 @@ fn degrees(highest: usize) -> Vec<usize> {
 /// With levels in a precision.
 fn with_levels<T: Contract + Lanes, D: LevelDevice<T>>(
     (cpu, device): (&Cpu, &D),
-    case: &Case,
-    problem: &TensorProblem<'_>,
-    (options, is_beyond_single): (&PmgSection, bool),
-) -> Result<Preconditioning<D>, CaseError> {
+    (problem, rule): (&TensorProblem<'_>, CellRule),
+    (options, is_beyond_single): (&PmgOptions, bool),
+) -> Result<Preconditioning<D>, SolveError> {
     let (form, conditions) = (problem.form(), homogeneous(problem.form().conditions));
     let form = Form { source: &ZERO, conditions: &conditions, ..*form };
     let of_degree = |degree: usize| TensorSpace::new(form.mesh, degree);
@@ -97,12 +92,11 @@ fn with_levels<T: Contract + Lanes, D: LevelDevice<T>>(
     let below = spaces.iter().map(|space| TensorProblem::new(space, &form));
     let below: Vec<TensorProblem<'_>> = below.collect::<Result<_, _>>()?;
     let problems: Vec<&TensorProblem<'_>> = std::iter::once(problem).chain(&below).collect();
-    let rule = quadrature::rule(case.file.space.quadrature);
 
     let level =
         |pair: &[&TensorProblem<'_>]| level((cpu, device), pair[0], rule, device.transfer(pair[1], pair[0])?);
-    let mut levels: Vec<PLevel<T, D>> = problems.windows(2).map(level).collect::<Result<_, CaseError>>()?;
-    let mut reports: Vec<LevelReport> = levels.iter().map(|level| without_matrix(&level.diagonal)).collect();
+    let mut levels: Vec<PLevel<T, D>> = problems.windows(2).map(level).collect::<Result<_, SolveError>>()?;
+    let mut reports: Vec<Level> = levels.iter().map(|level| without_matrix(&level.diagonal)).collect();
     let lowest = problems[problems.len() - 1];
     if has_flat_cells(lowest) {
         // Algebraic multigrid smooths by points.
@@ -111,11 +105,11 @@ fn with_levels<T: Contract + Lanes, D: LevelDevice<T>>(
             Some(self::level((cpu, device), lowest, rule, same)?).filter(|level| level.lines.is_some()),
         );
     }
-    let (amg, of_amg) = algebraic::<T, D>(device, case, lowest, rule, is_beyond_single)?;
+    let (amg, of_amg) = algebraic::<T, D>(device, &options.amg, lowest, rule, is_beyond_single)?;
     reports.extend(of_amg);
     let config = PMultigridConfig { sweeps: options.sweeps, ..PMultigridConfig::default() };
     let cycle = PMultigrid::new(device, levels, (amg, lowest.space().n_dofs()), config).map_err(|error| {
-        refuse(case, &format!("cannot be set up ({error}): check the coefficients and the shape of cells"))
+        refuse(&format!("cannot be set up ({error}): check the coefficients and the shape of cells"))
     })?;
     Ok((Box::new(cycle), reports))
 }
@@ -143,7 +137,7 @@ fn level<T: Contract + Lanes, D: CellDevice<T> + PolynomialKernels<T>>(
     own: &TensorProblem<'_>,
     rule: CellRule,
     transfer: Box<dyn Transfer<T, D>>,
-) -> Result<PLevel<T, D>, CaseError> {
+) -> Result<PLevel<T, D>, SolveError> {
     let (constrained, facets) = (own.constraints().dofs(), own.facet_matrices());
     let config = MatrixFreeConfig { rule, constrained, facets, ..MatrixFreeConfig::default() };
     let on_cpu = MatrixFree::<T>::new(cpu, own.space(), terms(own), config)?;
@@ -152,8 +146,8 @@ fn level<T: Contract + Lanes, D: CellDevice<T> + PolynomialKernels<T>>(
     Ok(PLevel { operator, lines: device.lines(own, &diagonal)?, diagonal, transfer })
 }
 
-fn without_matrix<T>(diagonal: &[T]) -> LevelReport {
-    LevelReport { n_rows: diagonal.len(), n_nonzeros: None, n_patches: None }
+fn without_matrix<T>(diagonal: &[T]) -> Level {
+    Level { n_rows: diagonal.len(), n_nonzeros: None, n_patches: None }
 }
 
 /// What preconditions vectors of a precision.
@@ -162,32 +156,30 @@ type Lowest<T, D> = Box<dyn Preconditioner<T, D>>;
 /// Algebraic multigrid for a problem of degree 1, and what there is to tell of it.
 fn algebraic<T: Contract + Lanes, D: LevelDevice<T>>(
     device: &D,
-    case: &Case,
+    options: &AmgOptions,
     problem: &TensorProblem<'_>,
     rule: CellRule,
     is_beyond_single: bool,
-) -> Result<(Lowest<T, D>, Vec<LevelReport>), CaseError> {
+) -> Result<(Lowest<T, D>, Vec<Level>), SolveError> {
     let form = problem.form();
     let cells = CellMatrices::new(problem.space(), form.sigma, form.lambda, rule)?;
     let (matrix, _) = assemble(device, problem, &cells, &|_| ())?;
-    let options = case.file.solver.amg.clone().unwrap_or_default();
     let made = match if is_beyond_single { LevelPrecision::Double } else { options.precision } {
         LevelPrecision::Single => {
-            let amg = Amg::<f32, D>::new(&matrix, None, &options.config())?;
-            let reports = level_reports(amg.hierarchy());
+            let amg = Amg::<f32, D>::new(&matrix, None, &options.config)?;
+            let reports = levels_of(amg.hierarchy());
             (Box::new(amg) as Lowest<T, D>, reports)
         }
         LevelPrecision::Double => {
-            let amg = Amg::<f64, D>::new(&matrix, None, &options.config())?;
-            let reports = level_reports(amg.hierarchy());
+            let amg = Amg::<f64, D>::new(&matrix, None, &options.config)?;
+            let reports = levels_of(amg.hierarchy());
             (Box::new(amg) as Lowest<T, D>, reports)
         }
     };
     Ok(made)
 }
 
-/// The error where a case is none for p-multigrid.
-fn refuse(case: &Case, message: &str) -> CaseError {
-    let message = format!("p-multigrid {message}, or use \"jacobi\"");
-    case.wrong(&["solver".into(), "preconditioner".into()], message)
+/// Returns the error where p-multigrid does not serve a problem.
+fn refuse(message: &str) -> SolveError {
+    SolveError::solver("preconditioner", format!("p-multigrid {message}, or use \"jacobi\""))
 }

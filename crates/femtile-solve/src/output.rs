@@ -1,22 +1,36 @@
-//! The solution as a file.
+//! Solutions as files.
 
 use std::path::Path;
 
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::{EvenPoints, at_even_points};
-use femtile_mesh::Field;
-use femtile_mesh::io::vtu::{LagrangeCells, WriteOptions, write_lagrange};
+use femtile_mesh::io::vtu::{self, LagrangeCells, WriteOptions, write_lagrange};
+use femtile_mesh::{Field, Mesh};
 
-use super::right_side::interleaved;
-use crate::CaseError;
+use crate::SolveError;
+use crate::discretization::Discretization;
+use crate::right_side::interleaved;
+
+/// Writes a solution with the mesh, its tags and its fields.
+pub(crate) fn write_vtu(
+    path: &Path,
+    discretization: &Discretization<'_>,
+    components: &[Vec<f64>],
+) -> Result<(), SolveError> {
+    match discretization.space() {
+        Some(space) => write_tensor(path, space, components),
+        None => write_simplices(path, discretization.mesh(), &components[0]),
+    }
+}
+
+fn write_simplices(path: &Path, mesh: &Mesh, u: &[f64]) -> Result<(), SolveError> {
+    let u = Field { n_components: 1, values: u.to_vec() };
+    Ok(vtu::write(path, mesh, &[("u", &u)], &[])?)
+}
 
 /// Writes cells of the degree of the solution or of the order of the mesh, whichever is higher, with its
 /// values at their points, those of all components as one field.
-pub(super) fn write_solution(
-    path: &Path,
-    space: &TensorSpace<'_>,
-    components: &[Vec<f64>],
-) -> Result<(), CaseError> {
+fn write_tensor(path: &Path, space: &TensorSpace<'_>, components: &[Vec<f64>]) -> Result<(), SolveError> {
     let mesh = space.mesh();
     let order = space.degree().max(mesh.curved.as_ref().map_or(1, |curved| curved.order));
     let of_component = |u: &Vec<f64>| at_even_points(space, order, u);

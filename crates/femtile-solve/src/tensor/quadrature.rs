@@ -3,7 +3,7 @@
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::matrix_free::CellRule;
 
-use crate::file::Quadrature;
+use crate::Quadrature;
 
 /// The rule of a name.
 pub(super) fn rule(name: Quadrature) -> CellRule {
@@ -15,7 +15,7 @@ pub(super) fn rule(name: Quadrature) -> CellRule {
 }
 
 /// What to say of a rule that is too weak for the degree, or for how the cells bend.
-pub(super) fn warnings(name: Quadrature, space: &TensorSpace<'_>) -> Vec<String> {
+pub(crate) fn warnings(name: Quadrature, space: &TensorSpace<'_>) -> Vec<String> {
     let (degree, order) = (space.degree(), space.mesh().curved.as_ref().map_or(1, |curved| curved.order));
     let is_inexact = name == Quadrature::GaussLobatto;
     let n_points = rule(name).n_points(degree);

@@ -1,23 +1,23 @@
-//! Geometric multigrid of a case: the box behind its mesh, the boxes below, what is refused.
+//! Geometric multigrid on a mesh: the box that its cells make, the boxes below, what is refused.
 
 use femtile_device::Scalar;
 use femtile_fem::tensor::TensorProblem;
 use femtile_linalg::precondition::Diagonal;
 use femtile_multigrid::{
-    BoxGrid, BoxKernels, GeometricMultigrid, Multigrid, MultigridConfig, MultigridError, PostOrder,
+    BoxGrid, BoxKernels, GeometricMultigrid, Multigrid, MultigridConfig, MultigridError, PostOrder, Smoother,
 };
 
 use super::lattice::Lattice;
-use crate::file::{BoxSmootherName, LevelPrecision, Method};
-use crate::report::LevelReport;
-use crate::solve::{Preconditioning, SolveDevice};
-use crate::{Case, CaseError};
+use crate::method::SolveDevice;
+use crate::preconditioner::{Level, Preconditioning};
+use crate::{GmgOptions, LevelPrecision, Method, SolveError};
 
 /// Coefficients of cells that differ from their mean by less than this share are one.
 const CONSTANT: f64 = 1e-10;
 
-/// The box behind the mesh of a case.
-pub(super) struct Boxes {
+/// The box that the cells of a mesh make.
+#[derive(Debug)]
+pub(crate) struct Boxes {
     finest: BoxGrid,
     /// The node of the box that each degree of freedom is.
     nodes: Vec<u32>,
@@ -26,17 +26,16 @@ pub(super) struct Boxes {
 }
 
 impl Boxes {
-    /// Of a case that asks for geometric multigrid.
+    /// Finds the box of a problem.
     ///
     /// # Errors
-    /// [`CaseError::Input`] where the cells do not stand in rows, or u is given on parts of sides or on none.
-    pub fn of(case: &Case, problem: &TensorProblem<'_>) -> Result<Self, CaseError> {
+    /// [`SolveError::Setting`] where the cells do not stand in rows, or u is given on parts of sides or on none.
+    pub fn of(options: &GmgOptions, problem: &TensorProblem<'_>) -> Result<Self, SolveError> {
         let space = problem.space();
         let lattice = Lattice::of(space).map_err(|lack| {
-            refuse(case, &format!("needs cells in rows like those of a box, and {lack}: use another mesh"))
+            refuse(&format!("needs cells in rows like those of a box, and {lack}: use another mesh"))
         })?;
-        let smoother = case.file.solver.gmg.clone().unwrap_or_default().smoother;
-        let finest = finest(&lattice, problem, smoother).map_err(|error| refused(case, error))?;
+        let finest = finest(&lattice, problem, options.smoother).map_err(refused)?;
         let (nodes, given) = (lattice.nodes(space), problem.constraints().dofs());
         let finest = with_free_sides(finest, &nodes, given).map_err(|lack| match lack {
             Some((axis, is_upper)) => {
@@ -45,9 +44,9 @@ impl Boxes {
                     "needs u given everywhere or nowhere on each side, and it is on a part of the side {side}: put a \
                      `dirichlet` on all of it"
                 );
-                refuse(case, &message)
+                refuse(&message)
             }
-            None => refuse(case, "needs u given on one side of the box at least: put a `dirichlet` there"),
+            None => refuse("needs u given on one side of the box at least: put a `dirichlet` there"),
         })?;
         Ok(Self { is_known: given.len() == space.n_dofs(), finest, nodes })
     }
@@ -75,42 +74,41 @@ impl Boxes {
 /// box instead. What else σ does, λ and the coefficients of Robin sides are left to the iterations.
 ///
 /// # Errors
-/// [`CaseError::Input`] where there are no levels for the box.
+/// [`SolveError::Setting`] where there are no levels for the box.
 pub(super) fn preconditioner<D>(
     device: &D,
-    case: &Case,
+    (options, method): (&GmgOptions, Method),
     boxes: &Boxes,
-) -> Result<Preconditioning<D>, CaseError>
+) -> Result<Preconditioning<D>, SolveError>
 where
     D: SolveDevice + BoxKernels<f32> + BoxKernels<f64>,
 {
     if boxes.is_known {
         return Ok((Box::new(Diagonal::identity(device, boxes.nodes.len())?), Vec::new()));
     }
-    let options = case.file.solver.gmg.clone().unwrap_or_default();
     // What need not be symmetric smooths in the same order before and after, which takes off more.
-    let post = if case.file.solver.method == Method::Gmres { PostOrder::Same } else { PostOrder::Reversed };
-    let config = MultigridConfig { smoother: options.smoother.into(), post };
+    let post = if matches!(method, Method::Gmres { .. }) { PostOrder::Same } else { PostOrder::Reversed };
+    let config = MultigridConfig { smoother: options.smoother, post };
     let cycle = match options.precision {
         LevelPrecision::Single => cycle::<f32, D>(device, boxes, config),
         LevelPrecision::Double => cycle::<f64, D>(device, boxes, config),
     };
-    cycle.map_err(|error| refused(case, error))
+    cycle.map_err(refused)
 }
 
-/// The error where a case is none for geometric multigrid.
-fn refuse(case: &Case, message: &str) -> CaseError {
+/// Returns the error where geometric multigrid does not serve a problem.
+fn refuse(message: &str) -> SolveError {
     let message = format!("geometric multigrid {message}, or use \"pmg\"");
-    case.wrong(&["solver".into(), "preconditioner".into()], message)
+    SolveError::solver("preconditioner", message)
 }
 
 /// The same for what the hierarchy refuses, with what to do about cells that cannot be joined.
-fn refused(case: &Case, error: MultigridError) -> CaseError {
+fn refused(error: MultigridError) -> SolveError {
     match error {
         MultigridError::Linalg(error) => error.into(),
         MultigridError::Points => {
             let message = "smooths by points on rectangular cells alone: take `smoother = \"vertex-patch\"`";
-            refuse(case, message)
+            refuse(message)
         }
         MultigridError::Coarsest { axis, cells, least, most } => {
             let name = ["x", "y", "z"][axis];
@@ -118,9 +116,9 @@ fn refused(case: &Case, error: MultigridError) -> CaseError {
                 "joins cells in pairs of one width while an axis has an even number of them, and {cells} along {name} \
                  remain on the coarsest level, which takes {least} to {most}: take 2, 4, 8, … times a few cells along each axis"
             );
-            refuse(case, &message)
+            refuse(&message)
         }
-        error => refuse(case, &format!("cannot be set up ({error}): use another mesh")),
+        error => refuse(&format!("cannot be set up ({error}): use another mesh")),
     }
 }
 
@@ -129,7 +127,7 @@ fn refused(case: &Case, error: MultigridError) -> CaseError {
 fn finest(
     lattice: &Lattice,
     problem: &TensorProblem<'_>,
-    smoother: BoxSmootherName,
+    smoother: Smoother,
 ) -> Result<BoxGrid, MultigridError> {
     let (degree, d) = (problem.space().degree(), problem.space().dimension());
     let sigma = diagonals(lattice, problem);
@@ -142,8 +140,7 @@ fn finest(
     let longest = (0..d).map(|axis| extent(axis) / roots[axis]).fold(0.0, f64::max);
     let coefficient = |sigma: &[f64; 3]| (0..d).map(|axis| sigma[axis] / means[axis]).sum::<f64>() / d as f64;
     let coefficients: Vec<f64> = sigma.iter().map(coefficient).collect();
-    let is_one =
-        smoother == BoxSmootherName::Point || coefficients.iter().all(|c| (c - 1.0).abs() < CONSTANT);
+    let is_one = smoother == Smoother::Point || coefficients.iter().all(|c| (c - 1.0).abs() < CONSTANT);
     if let Some(mut widths) = lattice.widths().filter(|_| is_one) {
         for (widths, root) in widths.iter_mut().zip(roots) {
             widths.iter_mut().for_each(|width| *width /= root * longest);
@@ -235,7 +232,7 @@ where
 {
     let multigrid = Multigrid::<T, D>::below(device, &boxes.finest, config)?;
     let has_patches = config.smoother.has_patches();
-    let level = |(level, grid): (usize, &BoxGrid)| LevelReport {
+    let level = |(level, grid): (usize, &BoxGrid)| Level {
         n_rows: grid.n_unknowns(),
         n_nonzeros: None,
         n_patches: (has_patches && level > 0).then(|| BoxKernels::<T>::box_patches(device, grid)),

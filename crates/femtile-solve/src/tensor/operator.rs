@@ -1,4 +1,4 @@
-//! How the operator of a problem is held: the one place that decides, and the one where operators are made.
+//! Operators and linear systems on quadrilaterals and hexahedra: assembled or without a matrix.
 
 use femtile_device::cpu::vector::Lanes;
 use femtile_device::{Cpu, Cuda, Device};
@@ -17,19 +17,20 @@ use femtile_multigrid::BoxKernels;
 use femtile_tensor::Contract;
 
 use super::geometric::Boxes;
-use super::right_side::RightSide;
 use super::{degrees, geometric, lines, quadrature};
-use crate::file::{self, LevelPrecision, PreconditionerName};
-use crate::report::LevelReport;
-use crate::run::Clock;
-use crate::solve::{self, Preconditioning, SolveDevice, without_constants};
-use crate::{Case, CaseError, Stage, Timings};
+use crate::method::SolveDevice;
+use crate::preconditioner::{self, Preconditioning, without_constants};
+use crate::right_side::RightSide;
+use crate::system::LinearSystem;
+use crate::{
+    LevelPrecision, PmgOptions, PreconditionerConfig, Quadrature, SolveError, SolverConfig, Stage, Stages,
+};
 
 /// An operator on any device.
 type Operator<T, D> = Box<dyn LinearOperator<T, D>>;
 
 /// A device that goes through cells in a precision.
-pub(super) trait CellDevice<T: Contract + Lanes>: Device {
+pub trait CellDevice<T: Contract + Lanes>: Device {
     /// The operator without a matrix, where `on_cpu` is the same on the processor.
     fn without_matrix(
         &self,
@@ -147,7 +148,7 @@ impl<T: Contract + Lanes> CellDevice<T> for Cuda {
 }
 
 /// A device that operators of any degree are applied on.
-pub(super) trait OperatorDevice:
+pub trait OperatorDevice:
     SolveDevice + CellDevice<f32> + CellDevice<f64> + BoxKernels<f32> + BoxKernels<f64>
 {
 }
@@ -169,90 +170,66 @@ pub(super) fn terms<'a>(problem: &TensorProblem<'a>) -> Terms<'a> {
     Terms { sigma: Some(form.sigma), lambda }
 }
 
-/// An operator with its preconditioner and its right side.
-pub(super) struct Held<'a, D: SolveDevice> {
-    pub operator: Operator<f64, D>,
-    pub preconditioner: Box<dyn Preconditioner<f64, D>>,
-    /// The levels of multigrid.
-    pub levels: Vec<LevelReport>,
-    pub right: RightSide<'a, D>,
-    /// Keys of the papers behind the operator.
-    pub citations: Vec<&'static str>,
-    /// What is to be told of the levels.
-    pub warnings: Vec<String>,
-}
-
 /// What is said where levels that were to be kept in single precision are not.
 const BEYOND_SINGLE: &str = "the levels of p-multigrid are kept in double precision: entries of the operator are too large or \
                              too small for single precision";
 
-/// Whether a case asks for all levels of p-multigrid in double precision.
-fn is_in_double(case: &Case) -> bool {
-    let solver = &case.file.solver;
-    let of_levels = solver.pmg.clone().unwrap_or_default().precision;
-    let of_amg = solver.amg.clone().unwrap_or_default().precision;
-    [of_levels, of_amg].iter().all(|precision| *precision == LevelPrecision::Double)
+/// Whether all levels of p-multigrid are asked for in double precision.
+fn is_in_double(options: &PmgOptions) -> bool {
+    [options.precision, options.amg.precision].iter().all(|precision| *precision == LevelPrecision::Double)
 }
 
-/// Whether a case has its matrix assembled.
-pub(crate) fn is_assembled(case: &Case) -> bool {
-    match case.file.solver.operator {
-        file::Operator::MatrixFree => false,
-        file::Operator::Assembled => true,
-        // Multigrid is made from a matrix.
-        file::Operator::Auto => case.file.solver.preconditioner == PreconditionerName::Amg,
-    }
-}
-
-/// The operator that the case asks for, on a device beside a processor; of several components a matrix was refused.
-pub(super) fn hold<'a, D: OperatorDevice>(
+/// Makes the linear system of the problems of all components on a device beside a processor.
+pub(crate) fn system<'a, D: OperatorDevice>(
     (cpu, device): (&Cpu, &D),
-    case: &Case,
+    (config, quadrature): (&SolverConfig, Quadrature),
     (problems, boxes): (&'a [TensorProblem<'a>], Option<&Boxes>),
-    clock: &mut Clock<'_>,
-    timings: &mut Timings,
-) -> Result<Held<'a, D>, CaseError> {
-    clock.begin(Stage::Assemble)?;
-    match is_assembled(case) {
-        true => assembled(device, case, &problems[0], clock, timings),
-        false => matrix_free((cpu, device), case, (problems, boxes), clock, timings),
+    stages: &mut Stages<'_>,
+) -> Result<LinearSystem<'a, D>, SolveError> {
+    stages.begin(Stage::Assemble)?;
+    let rule = quadrature::rule(quadrature);
+    match config.is_assembled() {
+        true => assembled(device, (config, rule), &problems[0], stages),
+        false => matrix_free((cpu, device), (config, rule), (problems, boxes), stages),
     }
 }
 
-/// A sparse matrix.
+/// With a sparse matrix, of one component.
 fn assembled<'a, D: OperatorDevice>(
     device: &D,
-    case: &Case,
+    (config, rule): (&SolverConfig, CellRule),
     problem: &'a TensorProblem<'a>,
-    clock: &mut Clock<'_>,
-    timings: &mut Timings,
-) -> Result<Held<'a, D>, CaseError> {
+    stages: &mut Stages<'_>,
+) -> Result<LinearSystem<'a, D>, SolveError> {
     let form = problem.form();
-    let rule = quadrature::rule(case.file.space.quadrature);
     let cells = CellMatrices::new(problem.space(), form.sigma, form.lambda, rule)?;
     let (mut matrix, system) =
-        clock.with_fractions(|progress| assemble(device, problem, &cells, progress))?;
-    timings.assemble = clock.seconds();
-    clock.begin(Stage::Setup)?;
+        stages.with_fractions(|progress| assemble(device, problem, &cells, progress))?;
+    stages.begin(Stage::Setup)?;
     let mut warnings = Vec::new();
-    let made = solve::preconditioner(device, &case.file.solver, &mut matrix, &mut warnings)?;
+    let made = preconditioner::preconditioner(device, &config.preconditioner, &mut matrix, &mut warnings)?;
     let (preconditioner, levels) = without_constants(device, made, system.rhs.len(), system.is_pure_neumann)?;
-    let right = RightSide::new(device, vec![system])?;
-    Ok(Held { operator: Box::new(matrix), preconditioner, levels, right, citations: Vec::new(), warnings })
+    let right = RightSide::Tensor(system);
+    Ok(LinearSystem {
+        operator: Box::new(matrix),
+        preconditioner,
+        levels,
+        right,
+        citations: Vec::new(),
+        warnings,
+    })
 }
 
-/// Nothing stored but what the cells need.
+/// Without a matrix.
 fn matrix_free<'a, D: OperatorDevice>(
     (cpu, device): (&Cpu, &D),
-    case: &Case,
+    (solver, rule): (&SolverConfig, CellRule),
     (problems, boxes): (&'a [TensorProblem<'a>], Option<&Boxes>),
-    clock: &mut Clock<'_>,
-    timings: &mut Timings,
-) -> Result<Held<'a, D>, CaseError> {
+    stages: &mut Stages<'_>,
+) -> Result<LinearSystem<'a, D>, SolveError> {
     // Components differ in what is given, not in where, and not in what facets add.
     let (problem, components) = (&problems[0], problems.len());
     let (constrained, facets) = (problem.constraints().dofs(), problem.facet_matrices());
-    let rule = quadrature::rule(case.file.space.quadrature);
     let config = MatrixFreeConfig { rule, constrained, facets, components, ..MatrixFreeConfig::default() };
     let on_cpu = MatrixFree::new(cpu, problem.space(), terms(problem), config)?;
     let lifted = |problem: &'a TensorProblem<'a>| {
@@ -262,34 +239,36 @@ fn matrix_free<'a, D: OperatorDevice>(
         })
     };
     let systems = problems.iter().map(lifted).collect::<Result<Vec<_>, _>>()?;
-    let right = RightSide::new(device, systems)?;
-    timings.assemble = clock.seconds();
-    clock.begin(Stage::Setup)?;
+    let right = RightSide::of_components(device, systems)?;
+    stages.begin(Stage::Setup)?;
     let (n, mut warnings) = (right.values().len(), Vec::new());
     let is_pure_neumann = right.is_pure_neumann();
     let of_all = |one: Preconditioning<D>| -> Result<Preconditioning<D>, LinalgError> {
         let (one, levels) = without_constants(device, one, n / components, is_pure_neumann)?;
         Ok((CellDevice::<f64>::by_component(device, one, n / components, components)?, levels))
     };
-    let (preconditioner, levels): Preconditioning<D> = match (case.file.solver.preconditioner, boxes) {
-        (PreconditionerName::None, _) => (Box::new(Diagonal::identity(device, n)?), Vec::new()),
-        (PreconditionerName::Gmg, Some(boxes)) => of_all(geometric::preconditioner(device, case, boxes)?)?,
-        (PreconditionerName::Pmg, _) => {
+    let (preconditioner, levels): Preconditioning<D> = match (&solver.preconditioner, boxes) {
+        (PreconditionerConfig::None, _) => (Box::new(Diagonal::identity(device, n)?), Vec::new()),
+        (PreconditionerConfig::Gmg(options), Some(boxes)) => {
+            of_all(geometric::preconditioner(device, (options, solver.method), boxes)?)?
+        }
+        (PreconditionerConfig::Pmg(options), _) => {
             let is_beyond_single = degrees::is_beyond_single(&on_cpu.diagonal());
-            if is_beyond_single && !is_in_double(case) {
+            if is_beyond_single && !is_in_double(options) {
                 warnings.push(BEYOND_SINGLE.into());
             }
-            of_all(degrees::preconditioner((cpu, device), case, problem, is_beyond_single)?)?
+            let problem = (problem, rule);
+            of_all(degrees::preconditioner((cpu, device), options, problem, is_beyond_single)?)?
         }
         // Algebraic multigrid was refused without a matrix, and there are boxes for geometric multigrid.
-        (PreconditionerName::Jacobi | PreconditionerName::Amg | PreconditionerName::Gmg, _) => {
+        (PreconditionerConfig::Jacobi | PreconditionerConfig::Amg(_) | PreconditionerConfig::Gmg(_), _) => {
             (Box::new(Diagonal::of_entries(device, on_cpu.diagonal())?), Vec::new())
         }
     };
     // Vectors are read more often than what an operator stores.
     let operator =
         device.leave_room(vector_bytes::<f64>(n), || device.without_matrix(on_cpu, problem, rule))?;
-    Ok(Held { operator, preconditioner, levels, right, citations: vec!["kronbichler2022"], warnings })
+    Ok(LinearSystem { operator, preconditioner, levels, right, citations: vec!["kronbichler2022"], warnings })
 }
 
 /// What the cells make of given values of one component.

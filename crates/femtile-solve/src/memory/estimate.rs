@@ -1,13 +1,11 @@
-//! Bytes from counts, within a factor of two or so. `docs/case-files.md` says what is counted.
+//! Bytes from counts, within a factor of about two. `docs/case-files.md` says what is counted.
 
 use std::fmt;
 
 use femtile_mesh::CellKind;
 use femtile_mesh::generate::Counts;
 
-use crate::Case;
-use crate::file::{Entry, Method, PreconditionerName, Value};
-use crate::high_order;
+use crate::{Method, PreconditionerConfig, SolverConfig, SpaceConfig, tensor};
 
 /// The program before it has read anything.
 const PROGRAM: f64 = 20e6;
@@ -19,8 +17,6 @@ const PER_SIDE: f64 = 24.0;
 /// Bytes an unknown of vectors of conjugate gradients, and of what is written.
 const VECTORS: f64 = 64.0;
 const OUTPUT: f64 = 46.0;
-/// Directions that GMRES keeps unless a case says so.
-const RESTART: usize = 30;
 /// Bytes of an entry of a sparse matrix and of a row.
 const PER_ENTRY: f64 = 12.0;
 const PER_ROW: f64 = 8.0;
@@ -30,29 +26,28 @@ const AMG_PER_ROW: f64 = 110.0;
 /// Bytes an unknown of levels without a matrix.
 const GMG_PER_ROW: f64 = 30.0;
 const PMG_PER_ROW: f64 = 20.0;
-/// Bytes a node of a grid: vectors, lines of systems, and coefficients where they are kept.
-const GRID: f64 = 40.0;
-const GRID_LINE: f64 = 128.0;
-const GRID_COEFFICIENTS: f64 = 75.0;
-/// Bytes a node of a grid beside a GPU.
-const GRID_BESIDE_GPU: f64 = 24.0;
-
-/// What the most demanding stage of a run holds, in bytes.
+/// Bytes that the most demanding stage of a run holds, by parts.
 #[derive(Debug, Clone)]
-pub(crate) struct Estimate(Vec<(&'static str, f64)>);
+pub struct Estimate(Vec<(&'static str, f64)>);
 
 impl Estimate {
-    /// All parts together.
-    pub(crate) fn total(&self) -> f64 {
+    /// Returns the estimate of a program that holds these parts, with the program itself.
+    pub fn of_parts(parts: &[(&'static str, f64)]) -> Self {
+        Self([("program", PROGRAM)].iter().chain(parts).copied().collect())
+    }
+
+    /// Returns the sum of all parts.
+    pub fn total(&self) -> f64 {
         self.0.iter().map(|(_, bytes)| bytes).sum()
     }
 
-    fn larger(self, other: Self) -> Self {
+    /// Returns the larger one of two estimates.
+    pub fn larger(self, other: Self) -> Self {
         if other.total() > self.total() { other } else { self }
     }
 
-    /// Making a mesh and refining it so many times.
-    pub(crate) fn of_mesh(counts: Counts, refine: u32) -> Self {
+    /// Estimates making a mesh and refining it `refine` times.
+    pub fn of_mesh(counts: Counts, refine: u32) -> Self {
         let made = Self(vec![("program", PROGRAM), ("mesh", mesh(counts)), ("curving", curving(counts))]);
         let Some(before) = refine.checked_sub(1) else { return made };
         let (coarse, fine) = (counts.refined(before), counts.refined(refine));
@@ -60,29 +55,34 @@ impl Estimate {
         made.larger(Self(vec![("program", PROGRAM), ("mesh", mesh(fine)), ("refinement", work)]))
     }
 
-    /// A stationary case on a mesh of such counts, which is still to be refined; `on_gpu` without what a GPU holds.
-    pub(crate) fn of_case(case: &Case, counts: Counts, on_gpu: bool) -> Self {
-        let refine = case.file.mesh.refine;
+    /// Estimates making, checking and solving on a mesh that is still to be refined `refine` times; `on_gpu` without
+    /// what a GPU holds.
+    pub fn of_run(
+        config: &SolverConfig,
+        space: &SpaceConfig,
+        (counts, refine): (Counts, u32),
+        on_gpu: bool,
+    ) -> Self {
         let making = Self::of_mesh(counts, refine);
         let fine = counts.refined(refine);
         let n_sides = fine.n_cells * fine.kind.facets().len() as f64;
         let check = CHECK_PER_NODE * fine.n_nodes + (PER_SIDE * n_sides).min(SIDES);
         let checking = Self(vec![("program", PROGRAM), ("mesh", mesh(fine)), ("check", check)]);
-        making.larger(checking).larger(Self::of_solve(case, fine, on_gpu))
+        making.larger(checking).larger(Self::of_solve(config, space, fine, on_gpu))
     }
 
-    fn of_solve(case: &Case, counts: Counts, on_gpu: bool) -> Self {
-        let (solver, space) = (&case.file.solver, &case.file.space);
+    /// Estimates a solve on a mesh that has been made.
+    pub fn of_solve(config: &SolverConfig, space: &SpaceConfig, counts: Counts, on_gpu: bool) -> Self {
         let d = counts.kind.dimension() as i32;
-        let is_tensor = high_order::is_for(counts.kind);
-        let p = if is_tensor { f64::from(space.degree) } else { 1.0 };
+        let is_tensor = tensor::is_for(counts.kind);
+        let p = if is_tensor { space.degree as f64 } else { 1.0 };
         let n = (counts.n_cells * p.powi(d)).max(counts.n_nodes);
         let n = if is_tensor { n } else { counts.n_nodes };
         let n_all = n * space.components as f64;
         let mut parts = vec![("program", PROGRAM), ("mesh", mesh(counts))];
         parts.push(("space", if is_tensor { space_of_cells(counts) } else { 0.0 }));
-        let directions = match solver.method {
-            Method::Gmres => 8 * solver.restart.unwrap_or(RESTART).min(solver.max_iterations),
+        let directions = match config.method {
+            Method::Gmres { restart } => 8 * restart.min(config.max_iterations),
             _ => 0,
         };
         parts.push(("vectors", (VECTORS + directions as f64) * n_all));
@@ -90,7 +90,7 @@ impl Estimate {
         if on_gpu {
             return Self(parts);
         }
-        let is_assembled = !is_tensor || high_order::is_assembled(case);
+        let is_assembled = !is_tensor || config.is_assembled();
         let matrix = n * (PER_ENTRY * entries_per_row(counts.kind, p) + PER_ROW);
         if is_assembled {
             parts.push(("matrix", matrix));
@@ -100,35 +100,14 @@ impl Estimate {
         }
         parts.push((
             "preconditioner",
-            match solver.preconditioner {
-                PreconditionerName::Jacobi | PreconditionerName::None => 0.0,
-                PreconditionerName::Amg => AMG_SHARE * matrix + AMG_PER_ROW * n,
-                PreconditionerName::Gmg => GMG_PER_ROW * n_all,
-                PreconditionerName::Pmg => p_multigrid(counts, p) + PMG_PER_ROW * n_all,
+            match &config.preconditioner {
+                PreconditionerConfig::Jacobi | PreconditionerConfig::None => 0.0,
+                PreconditionerConfig::Amg(_) => AMG_SHARE * matrix + AMG_PER_ROW * n,
+                PreconditionerConfig::Gmg(_) => GMG_PER_ROW * n_all,
+                PreconditionerConfig::Pmg(_) => p_multigrid(counts, p) + PMG_PER_ROW * n_all,
             },
         ));
         Self(parts)
-    }
-
-    /// An equation in time on a grid.
-    pub(crate) fn of_grid(case: &Case, n_nodes: f64, on_gpu: bool) -> Self {
-        if on_gpu {
-            return Self(vec![("program", PROGRAM), ("vectors", GRID_BESIDE_GPU * n_nodes)]);
-        }
-        let equation = &case.file.equation;
-        let is_text = |entry: &Entry| matches!(entry, Entry::Text(_));
-        let is_variable = !matches!(equation.diffusion, None | Some(Value::Number(_) | Value::Tensor(_)))
-            || equation.convection.as_ref().is_some_and(|convection| convection.iter().any(is_text))
-            || equation.reaction.as_ref().is_some_and(is_text);
-        let is_line = case.file.mesh.generate.as_ref().is_some_and(|grid| grid.is_line());
-        let lines = if is_line { GRID_LINE } else { 0.0 };
-        let coefficients = if is_variable { GRID_COEFFICIENTS } else { 0.0 };
-        Self(vec![
-            ("program", PROGRAM),
-            ("vectors and output", GRID * n_nodes),
-            ("lines of systems", lines * n_nodes),
-            ("coefficients", coefficients * n_nodes),
-        ])
     }
 }
 
@@ -140,8 +119,8 @@ impl fmt::Display for Estimate {
     }
 }
 
-/// Bytes in words.
-pub(super) fn amount(bytes: f64) -> String {
+/// Returns bytes with a unit.
+pub fn amount(bytes: f64) -> String {
     let units = [(1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
     match units.into_iter().find(|(unit, _)| bytes >= *unit) {
         Some((unit, name)) => format!("{:.1} {name}", bytes / unit),

@@ -1,4 +1,4 @@
-//! Flat cells of a case: what lines through them are solved with.
+//! Flat cells of a mesh, and exact solves on the lines of nodes through them.
 
 use femtile_device::Cpu;
 use femtile_device::cpu::vector::Lanes;

@@ -1,0 +1,59 @@
+//! Memory that a case takes, estimated before it begins.
+
+use femtile_mesh::generate::Counts;
+use femtile_solve::Key;
+use femtile_solve::memory::{Estimate, excess, refuse_excess};
+
+use crate::file::{Entry, Value};
+use crate::{Case, CaseError};
+
+/// Bytes a node of a grid: vectors, lines of systems, and coefficients where they are kept.
+const GRID: f64 = 40.0;
+const GRID_LINE: f64 = 128.0;
+const GRID_COEFFICIENTS: f64 = 75.0;
+/// Bytes a node of a grid beside a GPU.
+const GRID_BESIDE_GPU: f64 = 24.0;
+
+/// Returns a message where a mesh, refined `refine` times, needs more than the machine has.
+pub(crate) fn excess_of_mesh(counts: Counts, refine: u32) -> Option<String> {
+    excess(&Estimate::of_mesh(counts, refine), None, "ask for a coarser mesh")
+}
+
+/// Refuses a case whose mesh has such counts before its refinements and that needs more than there may be; a GPU that
+/// carries it out has memory of its own.
+pub(crate) fn check(case: &Case, counts: Counts, has_gpu: bool, place: &[Key]) -> Result<(), CaseError> {
+    let advice = "ask for a coarser mesh or a lighter preconditioner, or raise solver.memory_limit";
+    let (config, space) = (case.solver_config()?, case.space_config());
+    let counts = (counts, case.file.mesh.refine);
+    let estimate = |on_gpu| Estimate::of_run(&config, &space, counts, on_gpu);
+    Ok(refuse_excess(estimate, config.memory_limit, (config.device, has_gpu), (place, advice))?)
+}
+
+/// Refuses a case on a grid of `n_nodes` nodes that needs more than there may be.
+pub(crate) fn check_grid(case: &Case, n_nodes: f64, has_gpu: bool) -> Result<(), CaseError> {
+    let place: [Key; 3] = ["mesh".into(), "generate".into(), "nodes".into()];
+    let advice = "ask for fewer nodes, or raise solver.memory_limit";
+    let config = case.solver_config()?;
+    let estimate = |on_gpu| of_grid(case, n_nodes, on_gpu);
+    Ok(refuse_excess(estimate, config.memory_limit, (config.device, has_gpu), (&place, advice))?)
+}
+
+/// Estimates an equation in time on a grid.
+fn of_grid(case: &Case, n_nodes: f64, on_gpu: bool) -> Estimate {
+    if on_gpu {
+        return Estimate::of_parts(&[("vectors", GRID_BESIDE_GPU * n_nodes)]);
+    }
+    let equation = &case.file.equation;
+    let is_text = |entry: &Entry| matches!(entry, Entry::Text(_));
+    let is_variable = !matches!(equation.diffusion, None | Some(Value::Number(_) | Value::Tensor(_)))
+        || equation.convection.as_ref().is_some_and(|convection| convection.iter().any(is_text))
+        || equation.reaction.as_ref().is_some_and(is_text);
+    let is_line = case.file.mesh.generate.as_ref().is_some_and(|grid| grid.is_line());
+    let lines = if is_line { GRID_LINE } else { 0.0 };
+    let coefficients = if is_variable { GRID_COEFFICIENTS } else { 0.0 };
+    Estimate::of_parts(&[
+        ("vectors and output", GRID * n_nodes),
+        ("lines of systems", lines * n_nodes),
+        ("coefficients", coefficients * n_nodes),
+    ])
+}

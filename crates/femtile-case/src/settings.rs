@@ -1,0 +1,153 @@
+//! Sections of a case file in the terms of the library.
+
+use std::time::Duration;
+
+use femtile_mesh::Mesh;
+use femtile_multigrid::Smoother;
+use femtile_solve::{
+    AmgOptions, DeviceChoice, GmgOptions, Key, LevelPrecision, Method, OperatorKind, PmgOptions, Poisson,
+    PreconditionerConfig, SolverConfig, SpaceConfig,
+};
+
+use crate::file::{
+    self, AmgSection, Amount, BoxSmootherName, Entry, PreconditionerName, SpaceSection, Value,
+};
+use crate::{Case, CaseError};
+
+impl Case {
+    /// Returns the settings of the solve.
+    pub(crate) fn solver_config(&self) -> Result<SolverConfig, CaseError> {
+        let solver = &self.file.solver;
+        let amg = || amg_options(&solver.amg.clone().unwrap_or_default());
+        let memory_limit = solver.memory_limit.as_ref().map(Amount::bytes).transpose();
+        let memory_limit =
+            memory_limit.map_err(|message| self.wrong(&["solver".into(), "memory_limit".into()], message))?;
+        Ok(SolverConfig {
+            device: self.device()?,
+            threads: solver.threads,
+            memory_limit: memory_limit.map(|bytes| bytes as u64),
+            operator: match solver.operator {
+                file::Operator::Auto => OperatorKind::Auto,
+                file::Operator::Assembled => OperatorKind::Assembled,
+                file::Operator::MatrixFree => OperatorKind::MatrixFree,
+            },
+            method: match solver.method {
+                file::Method::Cg => Method::Cg,
+                file::Method::MergedCg => Method::MergedCg,
+                file::Method::PipelinedCg => Method::PipelinedCg,
+                file::Method::SStepCg => {
+                    Method::SStepCg { steps: solver.steps.unwrap_or_else(Method::default_steps) }
+                }
+                file::Method::Gmres => {
+                    Method::Gmres { restart: solver.restart.unwrap_or_else(Method::default_restart) }
+                }
+            },
+            preconditioner: match solver.preconditioner {
+                PreconditionerName::None => PreconditionerConfig::None,
+                PreconditionerName::Jacobi => PreconditionerConfig::Jacobi,
+                PreconditionerName::Amg => PreconditionerConfig::Amg(amg()),
+                PreconditionerName::Gmg => {
+                    let options = solver.gmg.clone().unwrap_or_default();
+                    let (smoother, precision) = (smoother(options.smoother), precision(options.precision));
+                    PreconditionerConfig::Gmg(GmgOptions { smoother, precision })
+                }
+                PreconditionerName::Pmg => {
+                    let options = solver.pmg.clone().unwrap_or_default();
+                    let (sweeps, precision) = (options.sweeps, precision(options.precision));
+                    PreconditionerConfig::Pmg(PmgOptions { sweeps, precision, amg: amg() })
+                }
+            },
+            tolerance: solver.tolerance,
+            max_iterations: solver.max_iterations,
+            time_limit: solver.time_limit_s.map(Duration::from_secs_f64),
+        })
+    }
+
+    /// Returns the device that is asked for.
+    pub(crate) fn device(&self) -> Result<DeviceChoice, CaseError> {
+        Ok(self.file.solver.device.parse::<DeviceChoice>()?)
+    }
+
+    /// Returns the settings of the elements.
+    pub(crate) fn space_config(&self) -> SpaceConfig {
+        let SpaceSection { degree, components, quadrature } = self.file.space;
+        SpaceConfig { degree: degree as usize, components, quadrature: quadrature.into() }
+    }
+
+    /// Returns the problem on the mesh.
+    pub(crate) fn problem<'m>(&self, mesh: &'m Mesh) -> Result<Poisson<'m>, CaseError> {
+        let (equation, space) = (&self.file.equation, self.space_config());
+        let mut problem = Poisson::new(mesh)
+            .sigma(&equation.sigma)
+            .lambda(&equation.lambda)
+            .source(&equation.source)
+            .degree(space.degree)
+            .components(space.components)
+            .quadrature(space.quadrature);
+        for (i, section) in self.file.boundary.iter().enumerate() {
+            let on = &section.r#where;
+            problem = match (&section.dirichlet, &section.neumann, &section.robin) {
+                (Some(value), ..) => problem.dirichlet(on, value)?,
+                (_, Some(value), _) => problem.neumann(on, value)?,
+                (.., Some(robin)) => problem.robin(on, &robin.coefficient, &robin.value)?,
+                _ => {
+                    let path: [Key; 2] = ["boundary".into(), i.into()];
+                    let message = "give exactly one of `dirichlet`, `neumann`, `robin` and `periodic`";
+                    return Err(self.wrong(&path, message));
+                }
+            };
+        }
+        Ok(problem)
+    }
+}
+
+/// Returns the options of algebraic multigrid of a section.
+fn amg_options(section: &AmgSection) -> AmgOptions {
+    AmgOptions { config: section.config(), precision: precision(section.precision) }
+}
+
+fn precision(name: file::LevelPrecision) -> LevelPrecision {
+    match name {
+        file::LevelPrecision::Single => LevelPrecision::Single,
+        file::LevelPrecision::Double => LevelPrecision::Double,
+    }
+}
+
+fn smoother(name: BoxSmootherName) -> Smoother {
+    name.into()
+}
+
+impl From<file::Quadrature> for femtile_solve::Quadrature {
+    fn from(name: file::Quadrature) -> Self {
+        match name {
+            file::Quadrature::Gauss => Self::Gauss,
+            file::Quadrature::GaussFine => Self::GaussFine,
+            file::Quadrature::GaussLobatto => Self::GaussLobatto,
+        }
+    }
+}
+
+impl From<&Entry> for femtile_solve::Entry {
+    fn from(entry: &Entry) -> Self {
+        match entry {
+            Entry::Number(number) => Self::Number(*number),
+            Entry::Text(text) => Self::Text(text.clone()),
+        }
+    }
+}
+
+impl From<&Value> for femtile_solve::Value {
+    fn from(value: &Value) -> Self {
+        let entries = |entries: &Vec<Entry>| entries.iter().map(femtile_solve::Entry::from).collect();
+        match value {
+            Value::Number(number) => Self::Number(*number),
+            Value::Text(text) => Self::Text(text.clone()),
+            Value::Tensor(rows) => Self::Tensor(rows.iter().map(entries).collect()),
+            Value::Components(given) => Self::Components(entries(given)),
+            Value::ByTag { by_tag } => {
+                Self::ByTag(by_tag.iter().map(|(name, value)| (name.clone(), value.into())).collect())
+            }
+            Value::Field { field } => Self::Field(field.clone()),
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Settings that the cells of a mesh do not allow, and devices that do not carry them out.
+
+use femtile_device::Cuda;
+use femtile_mesh::CellKind;
+
+use crate::device::{self, Choice, Chosen};
+use crate::tensor::{self, Boxes};
+use crate::{
+    DeviceChoice, OperatorKind, PreconditionerConfig, Quadrature, SolveError, SolverConfig, SpaceConfig,
+};
+
+/// Chooses the device for a space of `n` unknowns on quadrilaterals or hexahedra; the processor for what GPUs do not
+/// carry out.
+///
+/// # Errors
+/// [`SolveError::Setting`] where a GPU is open and does not carry it out.
+pub(crate) fn choose(
+    (config, boxes): (&SolverConfig, Option<&Boxes>),
+    opened: Option<Cuda>,
+    (kind, space, n): (CellKind, &SpaceConfig, usize),
+    n_threads: usize,
+) -> Result<Choice, SolveError> {
+    let is_open = config.device == DeviceChoice::Auto && opened.is_none();
+    let of_boxes = || boxes.and_then(Boxes::lack_of_gpus);
+    let gain = || boxes.filter(|_| is_open).and_then(Boxes::gain_of_cpus);
+    let Some(lack) = lack_of_gpus(config, space, kind).or_else(of_boxes).or_else(gain) else {
+        return device::choose(config, opened, n, n_threads);
+    };
+    if opened.is_some() {
+        return Err(needs_cpu(config, space, &lack));
+    }
+    let reason = if config.device == DeviceChoice::Cpu { "asked for".into() } else { lack };
+    Ok(Choice { device: Chosen::Cpu, reason })
+}
+
+/// Returns what GPUs lack for such cells, if they lack anything but the method.
+fn lack_of_gpus(config: &SolverConfig, space: &SpaceConfig, kind: CellKind) -> Option<String> {
+    let is_hexahedral = kind == CellKind::Hexahedron;
+    match &config.preconditioner {
+        PreconditionerConfig::Gmg(options) if !options.smoother.has_patches() => {
+            return Some("geometric multigrid smooths on patches alone on GPUs".into());
+        }
+        preconditioner if !is_hexahedral && preconditioner.of_cells().is_some() => {
+            let name = preconditioner.of_cells().unwrap_or_default();
+            return Some(format!("{name} is for hexahedra on GPUs, and this mesh has {kind} cells"));
+        }
+        _ => {}
+    }
+    if space.components != 1 {
+        return Some("u of several components is found on CPUs only".into());
+    }
+    (!is_hexahedral && !config.is_assembled()).then(|| {
+        format!("operators without a matrix are for hexahedra on GPUs, and this mesh has {kind} cells")
+    })
+}
+
+/// The error where a GPU is asked for what it lacks.
+fn needs_cpu(config: &SolverConfig, space: &SpaceConfig, lack: &str) -> SolveError {
+    let or = match config.preconditioner {
+        PreconditionerConfig::Gmg(_) => ", or preconditioner = \"jacobi\"",
+        PreconditionerConfig::Pmg(_) => ", or preconditioner = \"jacobi\" and operator = \"assembled\"",
+        _ if space.components == 1 => ", or operator = \"assembled\"",
+        _ => "",
+    };
+    let message = format!("{lack}: use \"cpu\" or \"auto\"{or}");
+    SolveError::solver("device", message)
+}
+
+/// Refuses what does not go with the cells of the mesh.
+///
+/// # Errors
+/// [`SolveError::Setting`] with the first one that does not.
+pub fn check_cells(config: &SolverConfig, space: &SpaceConfig, kind: CellKind) -> Result<(), SolveError> {
+    match tensor::is_for(kind) {
+        true => check_products(config, space, kind),
+        false => check_simplices(config, space, kind),
+    }
+}
+
+fn check_simplices(config: &SolverConfig, space: &SpaceConfig, kind: CellKind) -> Result<(), SolveError> {
+    let degree = space.degree;
+    if degree != 1 {
+        let message = format!(
+            "degree {degree} is for quadrilaterals and hexahedra, and this mesh has {kind} cells: take degree = 1, or a mesh \
+             of {}",
+            if kind == CellKind::Tetrahedron {
+                "hexahedra, as generate = { kind = \"box\", cell = \"hexahedron\", … } makes it"
+            } else {
+                "quadrilaterals"
+            }
+        );
+        return Err(SolveError::setting(&["space".into(), "degree".into()], message));
+    }
+    if space.components != 1 {
+        let message = format!(
+            "several components are for quadrilaterals and hexahedra, and this mesh has {kind} cells: solve for one after the \
+             other"
+        );
+        return Err(SolveError::setting(&["space".into(), "components".into()], message));
+    }
+    if space.quadrature != Quadrature::default() {
+        let message =
+            format!("is for quadrilaterals and hexahedra, and this mesh has {kind} cells: leave it out");
+        return Err(SolveError::setting(&["space".into(), "quadrature".into()], message));
+    }
+    if config.operator == OperatorKind::MatrixFree {
+        let message = format!(
+            "matrix-free operators are for quadrilaterals and hexahedra, and this mesh has {kind} cells: use \"auto\""
+        );
+        return Err(SolveError::setting(&["solver".into(), "operator".into()], message));
+    }
+    if let Some(name) = config.preconditioner.of_cells() {
+        let message = format!(
+            "{name} is for quadrilaterals and hexahedra, and this mesh has {kind} cells: use \"amg\""
+        );
+        return Err(SolveError::setting(&["solver".into(), "preconditioner".into()], message));
+    }
+    Ok(())
+}
+
+fn check_products(config: &SolverConfig, space: &SpaceConfig, kind: CellKind) -> Result<(), SolveError> {
+    let degree = space.degree;
+    let wrong = |key: &str, message: String| Err(SolveError::solver(key, message));
+    if space.components != 1 && config.is_assembled() {
+        let message = "several components have an operator without a matrix alone: take operator = \"matrix-free\" and \
+                       preconditioner = \"pmg\", \"gmg\", \"jacobi\" or \"none\"";
+        return Err(SolveError::setting(&["space".into(), "components".into()], message));
+    }
+    if let (DeviceChoice::Cuda(_), Some(lack)) = (config.device, lack_of_gpus(config, space, kind)) {
+        return Err(needs_cpu(config, space, &lack));
+    }
+    if !matches!(config.preconditioner, PreconditionerConfig::Amg(_)) {
+        return Ok(());
+    }
+    if degree != 1 {
+        return wrong(
+            "preconditioner",
+            format!(
+                "algebraic multigrid is for linear elements, not for degree {degree}: use \"pmg\", which has it for degree 1 \
+                 below the others"
+            ),
+        );
+    }
+    if config.operator == OperatorKind::MatrixFree {
+        return wrong(
+            "operator",
+            "algebraic multigrid needs the matrix: use \"assembled\" or \"auto\"".into(),
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AmgOptions, GmgOptions, PmgOptions};
+    use femtile_multigrid::Smoother;
+
+    fn on_gpu(preconditioner: PreconditionerConfig) -> SolverConfig {
+        SolverConfig { device: DeviceChoice::Cuda(0), preconditioner, ..SolverConfig::default() }
+    }
+
+    fn check(config: &SolverConfig, kind: CellKind) -> Result<(), SolveError> {
+        check_cells(config, &SpaceConfig::default(), kind)
+    }
+
+    #[test]
+    fn a_gpu_that_is_insisted_on_takes_hexahedra_and_matrices() {
+        let plain = on_gpu(PreconditionerConfig::Jacobi);
+        let said = check(&plain, CellKind::Quadrilateral).unwrap_err().to_string();
+        assert!(said.contains("solver.device") && said.contains("quadrilateral"), "{said}");
+        assert!(said.contains("use \"cpu\" or \"auto\", or operator = \"assembled\""), "{said}");
+        for kind in [CellKind::Hexahedron, CellKind::Tetrahedron] {
+            check(&plain, kind).unwrap();
+        }
+        check(&SolverConfig { device: DeviceChoice::Auto, ..plain.clone() }, CellKind::Quadrilateral)
+            .unwrap();
+        let assembled = SolverConfig { operator: OperatorKind::Assembled, ..plain };
+        for config in [assembled, on_gpu(PreconditionerConfig::Amg(AmgOptions::default()))] {
+            check(&config, CellKind::Quadrilateral).unwrap();
+        }
+    }
+
+    #[test]
+    fn multigrid_of_cells_says_what_gpus_lack() {
+        let (pmg, gmg) = (
+            PreconditionerConfig::Pmg(PmgOptions::default()),
+            PreconditionerConfig::Gmg(GmgOptions::default()),
+        );
+        let polynomial = GmgOptions { smoother: Smoother::Chebyshev, ..GmgOptions::default() };
+        for (preconditioner, kind, words) in [
+            (pmg.clone(), CellKind::Quadrilateral, "p-multigrid is for hexahedra on GPUs"),
+            (gmg.clone(), CellKind::Quadrilateral, "this mesh has quadrilateral"),
+            (PreconditionerConfig::Gmg(polynomial), CellKind::Hexahedron, "on patches alone"),
+        ] {
+            let config = on_gpu(preconditioner);
+            let error = check(&config, kind).unwrap_err().to_string();
+            assert!(error.contains("solver.device") && error.contains(words), "{error}");
+            assert!(error.contains("\"auto\"") && error.contains("\"jacobi\""), "{error}");
+            check(&SolverConfig { device: DeviceChoice::Auto, ..config }, kind).unwrap();
+        }
+        for preconditioner in [pmg, gmg] {
+            check(&on_gpu(preconditioner), CellKind::Hexahedron).unwrap();
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Values of coefficients as people give them, and what they stand for on a mesh.
+
+use std::collections::BTreeMap;
+
+use femtile_expression::Expression;
+use femtile_fem::{Coefficient, PointFunction};
+use femtile_mesh::Mesh;
+
+use crate::SolveError;
+use crate::setting::{Key, below};
+
+/// A number or tensor that may vary in space, not yet resolved on a mesh.
+///
+/// Numbers, expressions in quotes and closures convert into it:
+///
+/// ```
+/// use femtile_solve::Value;
+///
+/// let constant = Value::from(2.5);
+/// let formula = Value::from("1 + x*y");
+/// let closure = Value::from(|[x, y, _]: [f64; 3]| 1.0 + x * y);
+/// let tissue = Value::by_tag([("muscle", Value::from(0.2)), ("scar", Value::from(0.01))]);
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// The same number everywhere.
+    Number(f64),
+    /// An expression in x, y, z.
+    Text(String),
+    /// A function of the point, evaluated on the CPU for every device.
+    Function(PointFunction),
+    /// A symmetric tensor by rows: 2×2 or 3×3.
+    Tensor(Vec<Vec<Entry>>),
+    /// A number or expression for each component of u.
+    Components(Vec<Entry>),
+    /// One value for each tag of cells, by the tag's name or number.
+    ByTag(BTreeMap<String, Value>),
+    /// A cell field of the mesh: 1 component, 3 (a diagonal), 6 (xx, yy, zz, yz, xz, xy) or 9.
+    Field(String),
+    /// A coefficient that is resolved already.
+    Coefficient(Coefficient),
+}
+
+/// One entry of a tensor, or of an array with one for each component.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Entry {
+    /// A number.
+    Number(f64),
+    /// An expression in x, y, z.
+    Text(String),
+}
+
+impl From<f64> for Value {
+    fn from(number: f64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<Coefficient> for Value {
+    fn from(coefficient: Coefficient) -> Self {
+        Self::Coefficient(coefficient)
+    }
+}
+
+impl<F: Fn([f64; 3]) -> f64 + Send + Sync + 'static> From<F> for Value {
+    fn from(function: F) -> Self {
+        Self::Function(PointFunction::new(function))
+    }
+}
+
+impl Value {
+    /// Returns one value for each tag of cells, by the tag's name or number.
+    pub fn by_tag<N: Into<String>, V: Into<Value>>(parts: impl IntoIterator<Item = (N, V)>) -> Self {
+        Self::ByTag(parts.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+    }
+
+    /// Returns the cell field of the mesh with this name.
+    pub fn field(name: impl Into<String>) -> Self {
+        Self::Field(name.into())
+    }
+
+    /// Returns whether it is the number zero, for each component.
+    pub(crate) fn is_zero(&self) -> bool {
+        match self {
+            Self::Number(number) => *number == 0.0,
+            Self::Components(entries) => entries.iter().all(|entry| *entry == Entry::Number(0.0)),
+            Self::Coefficient(coefficient) => coefficient.as_constant() == Some(0.0),
+            _ => false,
+        }
+    }
+}
+
+/// Resolves a value on a mesh; `path` is the setting that it stands at.
+pub(crate) fn coefficient(mesh: &Mesh, value: &Value, path: &[Key]) -> Result<Coefficient, SolveError> {
+    Ok(match value {
+        Value::Number(number) => Coefficient::Constant(*number),
+        Value::Text(text) => expression(text, path)?.into(),
+        Value::Function(function) => Coefficient::Function(function.clone()),
+        Value::Coefficient(coefficient) => coefficient.clone(),
+        Value::Tensor(rows) => tensor(mesh, rows, path)?,
+        Value::Components(_) => {
+            let message =
+                "one value is needed here, not an array of components; a tensor is an array of rows";
+            return Err(SolveError::setting(path, message));
+        }
+        Value::ByTag(by_tag) => {
+            let path = below(path, "by_tag");
+            let mut parts = BTreeMap::new();
+            for (name, value) in by_tag {
+                let path = below(&path, name.as_str());
+                for tag in cell_tags(mesh, name, &path)? {
+                    parts.insert(tag, coefficient(mesh, value, &path)?);
+                }
+            }
+            Coefficient::ByTag(parts)
+        }
+        Value::Field(field) => {
+            let found = mesh.cell_fields.get(field).cloned();
+            Coefficient::CellField(found.ok_or_else(|| {
+                let names: Vec<_> = mesh.cell_fields.keys().map(String::as_str).collect();
+                let names = if names.is_empty() { "none".into() } else { names.join(", ") };
+                let message = format!("the mesh has no cell field `{field}`; it has: {names}");
+                SolveError::setting(&below(path, "field"), message)
+            })?)
+        }
+    })
+}
+
+/// Resolves a value where a tensor has no meaning.
+pub(crate) fn scalar(mesh: &Mesh, value: &Value, path: &[Key]) -> Result<Coefficient, SolveError> {
+    let found = coefficient(mesh, value, path)?;
+    match found.is_scalar() {
+        true => Ok(found),
+        false => Err(SolveError::setting(path, "a number is needed here, not a tensor")),
+    }
+}
+
+/// Resolves the value of one of `n` components: its entry of an array, or what all components have.
+pub(crate) fn of_component(
+    mesh: &Mesh,
+    value: &Value,
+    (component, n): (usize, usize),
+    path: &[Key],
+) -> Result<Coefficient, SolveError> {
+    let Value::Components(entries) = value else { return scalar(mesh, value, path) };
+    check_count(entries.len(), n, path)?;
+    Ok(match &entries[component] {
+        Entry::Number(number) => Coefficient::Constant(*number),
+        Entry::Text(text) => expression(text, &below(path, component))?.into(),
+    })
+}
+
+/// Refuses an array that has not one entry for each of `n` components.
+///
+/// # Errors
+/// [`SolveError::Setting`].
+pub fn check_count(found: usize, n: usize, path: &[Key]) -> Result<(), SolveError> {
+    if found == n {
+        return Ok(());
+    }
+    let message = format!(
+        "{found} entries, where u has components = {n} by [space]: give one for each, or one for all without brackets"
+    );
+    Err(SolveError::setting(path, message))
+}
+
+/// Parses an expression.
+///
+/// # Errors
+/// [`SolveError::Setting`] with the place inside the text.
+pub fn expression(text: &str, path: &[Key]) -> Result<Expression, SolveError> {
+    Expression::parse(text).map_err(|error| SolveError::Setting {
+        path: path.to_vec(),
+        within: Some(error.span.clone()),
+        message: error.to_string(),
+    })
+}
+
+fn tensor(mesh: &Mesh, rows: &[Vec<Entry>], path: &[Key]) -> Result<Coefficient, SolveError> {
+    let n = rows.len();
+    if n < mesh.dimension() {
+        let message = format!("a {n}×{n} tensor on a mesh of dimension {}", mesh.dimension());
+        return Err(SolveError::setting(path, message));
+    }
+    let mut numbers = [[0.0; 3]; 3];
+    let mut formulas: [[Expression; 3]; 3] = std::array::from_fn(|i| {
+        std::array::from_fn(|j| Expression::constant(f64::from(u8::from(i == j && i >= n))))
+    });
+    for (i, row) in rows.iter().enumerate() {
+        for (j, entry) in row.iter().enumerate() {
+            formulas[i][j] = match entry {
+                Entry::Number(number) => Expression::constant(*number),
+                Entry::Text(text) => expression(text, &below(&below(path, i), j))?,
+            };
+        }
+    }
+    for (i, j) in (0..9).map(|k| (k / 3, k % 3)) {
+        match formulas[i][j].as_constant() {
+            Some(value) => numbers[i][j] = value,
+            None => return Ok(Coefficient::TensorExpression(Box::new(formulas))),
+        }
+    }
+    Ok(Coefficient::Tensor(numbers))
+}
+
+/// Tags of cells that a name or number stands for.
+fn cell_tags(mesh: &Mesh, name: &str, path: &[Key]) -> Result<Vec<i32>, SolveError> {
+    let dimension = mesh.dimension();
+    let named = mesh.tag_names.iter().filter(|((d, _), known)| *d == dimension && known.as_str() == name);
+    let tags: Vec<i32> = named.map(|((_, tag), _)| *tag).collect();
+    if !tags.is_empty() {
+        return Ok(tags);
+    }
+    let mut known = mesh.cell_tags.clone();
+    known.sort_unstable();
+    known.dedup();
+    if let Ok(tag) = name.parse::<i32>()
+        && (known.contains(&tag) || (tag == 0 && known.is_empty()))
+    {
+        return Ok(vec![tag]);
+    }
+    let all = known.iter().map(|tag| match mesh.tag_names.get(&(dimension, *tag)) {
+        Some(name) => format!("{name} ({tag})"),
+        None => tag.to_string(),
+    });
+    let all: Vec<_> = all.collect();
+    let all = if all.is_empty() { "none".into() } else { all.join(", ") };
+    Err(SolveError::setting(path, format!("no cell has the tag `{name}`; tags of cells: {all}")))
+}

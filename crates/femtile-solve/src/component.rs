@@ -1,0 +1,115 @@
+use femtile_expression::Expression;
+use femtile_fem::dofs::TensorSpace;
+use femtile_fem::tensor::functionals as tensor;
+use femtile_fem::{FemError, Form, functionals as linear};
+
+/// One component of a solution, with the form that it solves.
+#[derive(Debug, Clone, Copy)]
+pub struct Component<'s> {
+    pub(crate) form: Form<'s>,
+    /// None for linear elements on simplices.
+    pub(crate) space: Option<&'s TensorSpace<'s>>,
+    pub(crate) values: &'s [f64],
+}
+
+impl<'s> Component<'s> {
+    /// Returns the values at the degrees of freedom; of linear elements these are the nodes of the mesh.
+    pub fn values(&self) -> &'s [f64] {
+        self.values
+    }
+
+    /// Returns the largest value at a degree of freedom.
+    pub fn max(&self) -> f64 {
+        linear::max(self.values)
+    }
+
+    /// Returns the smallest value at a degree of freedom.
+    pub fn min(&self) -> f64 {
+        linear::min(self.values)
+    }
+
+    /// Returns $\int u$.
+    ///
+    /// # Errors
+    /// A cell that folds over itself; so in all functionals.
+    pub fn integral(&self) -> Result<f64, FemError> {
+        match self.space {
+            Some(space) => tensor::integral(space, self.values),
+            None => linear::integral(self.form.mesh, self.values),
+        }
+    }
+
+    /// Returns the length, area or volume of the mesh.
+    ///
+    /// # Errors
+    /// As [`Component::integral`].
+    pub fn measure(&self) -> Result<f64, FemError> {
+        match self.space {
+            Some(space) => tensor::measure(space),
+            None => Ok(linear::measure(self.form.mesh)),
+        }
+    }
+
+    /// Returns the mean, $\int u / \int 1$.
+    ///
+    /// # Errors
+    /// As [`Component::integral`].
+    pub fn mean(&self) -> Result<f64, FemError> {
+        Ok(self.integral()? / self.measure()?)
+    }
+
+    /// Returns $\sqrt{\int u^2}$.
+    ///
+    /// # Errors
+    /// As [`Component::integral`].
+    pub fn l2_norm(&self) -> Result<f64, FemError> {
+        match self.space {
+            Some(space) => tensor::l2_norm(space, self.values),
+            None => linear::l2_norm(self.form.mesh, self.values),
+        }
+    }
+
+    /// Returns $\int \sigma \nabla u \cdot \nabla u + \lambda u^2$.
+    ///
+    /// # Errors
+    /// As [`Component::integral`].
+    pub fn energy(&self) -> Result<f64, FemError> {
+        match self.space {
+            Some(space) => tensor::energy(space, &self.form, self.values),
+            None => linear::energy(&self.form, self.values),
+        }
+    }
+
+    /// Returns the value at a point.
+    ///
+    /// # Errors
+    /// [`FemError`] where the point lies outside the mesh.
+    pub fn value_at(&self, point: [f64; 3]) -> Result<f64, FemError> {
+        match self.space {
+            Some(space) => tensor::value_at(space, self.values, point),
+            None => linear::value_at(self.form.mesh, self.values, point),
+        }
+    }
+
+    /// Returns $\sqrt{\int (u - u_*)^2}$ for an exact solution.
+    ///
+    /// # Errors
+    /// As [`Component::integral`].
+    pub fn error_l2(&self, exact: &Expression) -> Result<f64, FemError> {
+        match self.space {
+            Some(space) => tensor::error_l2(space, self.values, exact),
+            None => linear::error_l2(self.form.mesh, self.values, exact),
+        }
+    }
+
+    /// Returns $\sqrt{\int |\nabla (u - u_*)|^2}$ for an exact solution.
+    ///
+    /// # Errors
+    /// As [`Component::integral`].
+    pub fn error_h1(&self, exact: &Expression) -> Result<f64, FemError> {
+        match self.space {
+            Some(space) => tensor::error_h1(space, self.values, exact),
+            None => linear::error_h1(self.form.mesh, self.values, exact),
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! Settings of a solve.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use femtile_amg::{AmgConfig, Cycle};
+use femtile_linalg::krylov::gmres::GmresConfig;
+use femtile_linalg::krylov::s_step_cg::{MAX_STEPS, SStepCgConfig};
+use femtile_multigrid::{PMultigridConfig, Smoother};
+
+use crate::SolveError;
+
+/// Settings of a solve: the device, the iterative method and its preconditioner, when it ends.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SolverConfig {
+    /// The device.
+    pub device: DeviceChoice,
+    /// Threads of the CPU; 0 for all.
+    pub threads: usize,
+    /// The most bytes that a solve may take; those of the machine, or of its control group, where it is none.
+    pub memory_limit: Option<u64>,
+    /// The form of the operator.
+    pub operator: OperatorKind,
+    /// The iterative method.
+    pub method: Method,
+    /// The preconditioner.
+    pub preconditioner: PreconditionerConfig,
+    /// The solve ends when ‖r‖ ≤ tolerance · ‖b‖, `b` taken after boundary values are lifted, and the other tests of
+    /// docs/krylov-methods.md hold.
+    pub tolerance: f64,
+    /// The solve ends after this many iterations at the latest.
+    pub max_iterations: usize,
+    /// The solve ends after this time at the latest.
+    pub time_limit: Option<Duration>,
+}
+
+impl Default for SolverConfig {
+    fn default() -> Self {
+        Self {
+            device: DeviceChoice::Auto,
+            threads: 0,
+            memory_limit: None,
+            operator: OperatorKind::Auto,
+            method: Method::Cg,
+            preconditioner: PreconditionerConfig::Jacobi,
+            tolerance: 1e-10,
+            max_iterations: 10_000,
+            time_limit: None,
+        }
+    }
+}
+
+/// The device of a solve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DeviceChoice {
+    /// The fastest one for the problem that is there.
+    #[default]
+    Auto,
+    /// The processor.
+    Cpu,
+    /// The GPU with this number.
+    Cuda(usize),
+}
+
+impl FromStr for DeviceChoice {
+    type Err = SolveError;
+
+    /// Reads `auto`, `cpu`, `cuda` or `cuda:N`.
+    fn from_str(text: &str) -> Result<Self, SolveError> {
+        match (text, text.strip_prefix("cuda:").map(str::parse)) {
+            ("auto", _) => Ok(Self::Auto),
+            ("cpu", _) => Ok(Self::Cpu),
+            ("cuda", _) => Ok(Self::Cuda(0)),
+            (_, Some(Ok(ordinal))) => Ok(Self::Cuda(ordinal)),
+            _ => {
+                let message = format!("there is no device `{text}`; use auto, cpu, cuda or cuda:N");
+                Err(SolveError::solver("device", message))
+            }
+        }
+    }
+}
+
+/// The form of an operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OperatorKind {
+    /// The fastest one for the space and the preconditioner.
+    #[default]
+    Auto,
+    /// A sparse matrix.
+    Assembled,
+    /// Computed from the cells in every product, on quadrilaterals and hexahedra.
+    MatrixFree,
+}
+
+/// Iterative methods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Method {
+    /// Conjugate gradients.
+    #[default]
+    Cg,
+    /// Conjugate gradients that pass over all vectors once an iteration.
+    MergedCg,
+    /// Conjugate gradients with one reduction an iteration, on CPUs.
+    PipelinedCg,
+    /// Conjugate gradients that take several steps at once, on CPUs.
+    SStepCg {
+        /// Steps at once, 1 to 6.
+        steps: usize,
+    },
+    /// The generalized minimal residual method with restarts.
+    Gmres {
+        /// Directions before a restart.
+        restart: usize,
+    },
+}
+
+impl Method {
+    /// Steps of s-step conjugate gradients by default.
+    pub fn default_steps() -> usize {
+        SStepCgConfig::default().steps
+    }
+
+    /// Directions of GMRES by default.
+    pub fn default_restart() -> usize {
+        GmresConfig::default().restart
+    }
+
+    /// Returns the name, as in case files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cg => "cg",
+            Self::MergedCg => "merged-cg",
+            Self::PipelinedCg => "pipelined-cg",
+            Self::SStepCg { .. } => "s-step-cg",
+            Self::Gmres { .. } => "gmres",
+        }
+    }
+
+    /// Returns whether GPUs carry it out.
+    pub const fn is_for_gpus(self) -> bool {
+        matches!(self, Self::Cg | Self::MergedCg | Self::Gmres { .. })
+    }
+}
+
+/// A preconditioner with its options.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum PreconditionerConfig {
+    /// None.
+    None,
+    /// The diagonal of the matrix.
+    #[default]
+    Jacobi,
+    /// Algebraic multigrid, for linear elements and matrices.
+    Amg(AmgOptions),
+    /// Geometric multigrid, on boxes of quadrilaterals or hexahedra.
+    Gmg(GmgOptions),
+    /// p-multigrid with algebraic multigrid below, on quadrilaterals and hexahedra.
+    Pmg(PmgOptions),
+}
+
+impl PreconditionerConfig {
+    /// Returns whether it scales each row by itself, as merged and s-step conjugate gradients need.
+    pub const fn is_diagonal(&self) -> bool {
+        matches!(self, Self::Jacobi | Self::None)
+    }
+
+    /// Returns the name of a multigrid method that is made from cells, not from a matrix.
+    pub const fn of_cells(&self) -> Option<&'static str> {
+        match self {
+            Self::Gmg(_) => Some("geometric multigrid"),
+            Self::Pmg(_) => Some("p-multigrid"),
+            _ => None,
+        }
+    }
+
+    /// Returns the options of algebraic multigrid, where it is a part.
+    pub const fn amg(&self) -> Option<&AmgOptions> {
+        match self {
+            Self::Amg(amg) | Self::Pmg(PmgOptions { amg, .. }) => Some(amg),
+            _ => None,
+        }
+    }
+
+    /// Returns the keys of the papers behind it.
+    pub(crate) fn citations(&self) -> Vec<&'static str> {
+        let mut keys = match self {
+            Self::Amg(_) => vec!["vanek1996", "fu2014"],
+            Self::Gmg(_) => vec!["cui2024"],
+            Self::Pmg(_) => vec!["fehn2020", "vanek1996", "fu2014"],
+            Self::Jacobi | Self::None => Vec::new(),
+        };
+        if self.amg().is_some_and(|amg| amg.config.cycle == Cycle::K) {
+            keys.extend(["notay2000", "notay2010"]);
+        }
+        keys
+    }
+}
+
+/// Precision of the levels of multigrid; the solve around them has double precision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LevelPrecision {
+    /// 32 bits a number.
+    #[default]
+    Single,
+    /// 64 bits a number.
+    Double,
+}
+
+/// Options of algebraic multigrid.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct AmgOptions {
+    /// Settings of the hierarchy.
+    pub config: AmgConfig,
+    /// Precision of the levels.
+    pub precision: LevelPrecision,
+}
+
+/// Options of geometric multigrid.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct GmgOptions {
+    /// The smoother on every level.
+    pub smoother: Smoother,
+    /// Precision of the levels.
+    pub precision: LevelPrecision,
+}
+
+/// Options of p-multigrid.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PmgOptions {
+    /// Degree of the polynomial that smooths before and after the next lower degree, 1 to 16.
+    pub sweeps: usize,
+    /// Precision of the levels above degree 1.
+    pub precision: LevelPrecision,
+    /// Options of algebraic multigrid for degree 1.
+    pub amg: AmgOptions,
+}
+
+impl Default for PmgOptions {
+    fn default() -> Self {
+        let sweeps = PMultigridConfig::default().sweeps;
+        Self { sweeps, precision: LevelPrecision::default(), amg: AmgOptions::default() }
+    }
+}
+
+/// Checks that a solve can end by this tolerance.
+///
+/// # Errors
+/// What is wrong, and what to write.
+pub fn check_tolerance(tolerance: f64) -> Result<(), String> {
+    if tolerance > 0.0 && tolerance < 1.0 {
+        return Ok(());
+    }
+    Err(match tolerance >= 1.0 {
+        true => {
+            format!("{tolerance} would call zero a solution: it has to be below 1; 1e-10 is a good choice")
+        }
+        false => format!("{tolerance} is not positive; 1e-10 is a good choice"),
+    })
+}
+
+impl SolverConfig {
+    /// Checks what can be checked without a mesh.
+    ///
+    /// # Errors
+    /// [`SolveError::Setting`] with the first setting that is wrong.
+    pub fn check(&self) -> Result<(), SolveError> {
+        let wrong = |key: &str, message: String| Err(SolveError::solver(key, message));
+        if let Err(message) = check_tolerance(self.tolerance) {
+            return wrong("tolerance", message);
+        }
+        self.check_method()?;
+        if let (Some(name), OperatorKind::Assembled) = (self.preconditioner.of_cells(), self.operator) {
+            let message =
+                format!("{name} is made from the cells, not from a matrix: use \"auto\" or \"matrix-free\"");
+            return wrong("operator", message);
+        }
+        if let PreconditionerConfig::Pmg(options) = &self.preconditioner {
+            let config = PMultigridConfig { sweeps: options.sweeps, ..PMultigridConfig::default() };
+            config.check().or_else(|error| wrong("pmg", error.to_string()))?;
+        }
+        match self.preconditioner.amg() {
+            Some(amg) => amg.config.check().or_else(|error| wrong("amg", error.to_string())),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses what the iterative method cannot do.
+    fn check_method(&self) -> Result<(), SolveError> {
+        let wrong = |key: &str, message: String| Err(SolveError::solver(key, message));
+        let (method, name) = (self.method, self.method.name());
+        match method {
+            Method::SStepCg { steps } if !(1..=MAX_STEPS).contains(&steps) => {
+                return wrong(
+                    "steps",
+                    format!("{steps} is not between 1 and {MAX_STEPS}; 3 is a good choice"),
+                );
+            }
+            Method::Gmres { restart: 0 } => {
+                let message = "0 directions leave nothing to choose from; 30 are a good choice";
+                return wrong("restart", message.into());
+            }
+            _ => {}
+        }
+        if matches!(self.device, DeviceChoice::Cuda(_)) && !method.is_for_gpus() {
+            return Err(self.method_needs_cpu());
+        }
+        let is_k = self.preconditioner.amg().is_some_and(|amg| amg.config.cycle == Cycle::K);
+        match method {
+            Method::SStepCg { .. } | Method::MergedCg if !self.preconditioner.is_diagonal() => wrong(
+                "method",
+                format!("{name} takes the preconditioners \"jacobi\" and \"none\"; use \"cg\""),
+            ),
+            Method::PipelinedCg if is_k => {
+                wrong("method", format!("{name} cannot follow K cycles, which are no fixed map; use \"cg\""))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the error where a method that is for processors alone is asked of a GPU.
+    pub(crate) fn method_needs_cpu(&self) -> SolveError {
+        let message = format!(
+            "{} runs on CPUs only: use device = \"cpu\" or \"auto\", or method = \"cg\"",
+            self.method.name()
+        );
+        SolveError::solver("method", message)
+    }
+
+    /// Returns whether the operator on quadrilaterals and hexahedra is a matrix.
+    pub(crate) fn is_assembled(&self) -> bool {
+        match self.operator {
+            OperatorKind::MatrixFree => false,
+            OperatorKind::Assembled => true,
+            // Multigrid is made from a matrix.
+            OperatorKind::Auto => matches!(self.preconditioner, PreconditionerConfig::Amg(_)),
+        }
+    }
+
+    /// Returns the keys of the papers behind the method and the preconditioner, and of `operator`.
+    pub(crate) fn citations(&self, operator: &[&'static str]) -> Vec<&'static str> {
+        let method = match self.method {
+            Method::Cg => [].as_slice(),
+            Method::MergedCg => &["chronopoulos1989", "kronbichler2022"],
+            Method::PipelinedCg => &["ghysels2014", "kronbichler2022"],
+            Method::SStepCg { .. } => &["chronopoulos1989", "kronbichler2022"],
+            Method::Gmres { .. } => &["saad1986"],
+        };
+        let operator = operator.iter().filter(|key| !method.contains(key));
+        let of_solver = ["hestenes1952"].iter().chain(method).chain(operator).copied();
+        of_solver.chain(self.preconditioner.citations()).collect()
+    }
+}

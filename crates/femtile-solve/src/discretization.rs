@@ -1,0 +1,242 @@
+//! Problems on their spaces: coefficients resolved, conditions found, ready to be assembled and solved.
+
+use std::sync::Arc;
+
+use femtile_device::{Cpu, Cuda};
+use femtile_fem::dofs::TensorSpace;
+use femtile_fem::tensor::{TensorProblem, functionals as tensor_functionals};
+use femtile_fem::{BoundaryCondition, Coefficient, FemError, Form, assemble, functionals};
+use femtile_mesh::Mesh;
+use femtile_mesh::check::BoundaryFacets;
+
+use crate::check::{self, check_cells};
+use crate::device::{self, Choice, Chosen};
+use crate::overlap::Overlap;
+use crate::preconditioner::{self, without_constants};
+use crate::right_side::RightSide;
+use crate::solution::{Finished, Solution};
+use crate::system::LinearSystem;
+use crate::tensor::{self, Boxes, OperatorDevice};
+use crate::{DeviceChoice, PreconditionerConfig, SolveError, SolverConfig, SpaceConfig, Stage, Stages};
+
+/// A problem on its space, with coefficients and conditions in terms of the mesh.
+#[derive(Debug)]
+pub struct Discretization<'m> {
+    pub(crate) mesh: &'m Mesh,
+    pub(crate) boundary: Arc<BoundaryFacets>,
+    pub(crate) sigma: Coefficient,
+    pub(crate) lambda: Coefficient,
+    /// Of each component.
+    pub(crate) sources: Vec<Coefficient>,
+    pub(crate) conditions: Vec<Vec<BoundaryCondition>>,
+    pub(crate) config: SpaceConfig,
+    /// None for linear elements on simplices.
+    pub(crate) space: Option<TensorSpace<'m>>,
+    pub(crate) overlaps: Vec<Overlap>,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl<'m> Discretization<'m> {
+    /// Returns the mesh.
+    pub fn mesh(&self) -> &'m Mesh {
+        self.mesh
+    }
+
+    /// Returns the space of any degree; none for linear elements on simplices.
+    pub fn space(&self) -> Option<&TensorSpace<'m>> {
+        self.space.as_ref()
+    }
+
+    /// Returns the number of degrees of freedom of a component, constrained ones included.
+    pub fn n_dofs(&self) -> usize {
+        self.space.as_ref().map_or(self.mesh.n_nodes(), TensorSpace::n_dofs)
+    }
+
+    /// Returns conditions that take facets from others.
+    pub fn overlaps(&self) -> &[Overlap] {
+        &self.overlaps
+    }
+
+    /// Returns the form of a component.
+    pub fn form(&self, component: usize) -> Form<'_> {
+        Form {
+            mesh: self.mesh,
+            boundary: &self.boundary,
+            sigma: &self.sigma,
+            lambda: &self.lambda,
+            source: &self.sources[component],
+            conditions: &self.conditions[component],
+        }
+    }
+
+    /// Checks that points lie in the mesh.
+    ///
+    /// # Errors
+    /// The position of the first point that does not, with the reason.
+    pub fn check_points(&self, points: &[[f64; 3]]) -> Result<(), (usize, FemError)> {
+        if points.is_empty() {
+            return Ok(());
+        }
+        let zeros = vec![0.0; self.n_dofs()];
+        let locate = |point| match &self.space {
+            Some(space) => tensor_functionals::value_at(space, &zeros, point),
+            None => functionals::value_at(self.mesh, &zeros, point),
+        };
+        points.iter().enumerate().try_for_each(|(i, &point)| match locate(point) {
+            Ok(_) => Ok(()),
+            Err(error) => Err((i, error)),
+        })
+    }
+
+    /// Evaluates the data of the problem on the space.
+    ///
+    /// # Errors
+    /// A datum that is not finite, a component of the mesh that nothing holds, a preconditioner that does not serve.
+    pub fn weak_form(&self, config: &SolverConfig) -> Result<WeakForm<'_>, SolveError> {
+        let Some(space) = &self.space else { return Ok(WeakForm(Kind::Simplices(self.form(0)))) };
+        let of_component = |component| TensorProblem::new(space, &self.form(component));
+        let problems = (0..self.config.components).map(of_component).collect::<Result<Vec<_>, _>>()?;
+        let boxes = match &config.preconditioner {
+            PreconditionerConfig::Gmg(options) => Some(Boxes::of(options, &problems[0])?),
+            _ => None,
+        };
+        Ok(WeakForm(Kind::Tensor { problems, boxes, space: self.config }))
+    }
+
+    /// Solves on the device of the settings, or on a GPU that is open already; a processor takes over what a GPU that
+    /// was chosen by itself fails at.
+    ///
+    /// # Errors
+    /// [`SolveError`]; not converging is an outcome.
+    pub fn solve(
+        self,
+        cpu: &Cpu,
+        config: &SolverConfig,
+        opened: Option<Cuda>,
+        stages: &mut Stages<'_>,
+    ) -> Result<Solution<'m>, SolveError> {
+        config.check()?;
+        check_cells(config, &self.config, self.mesh.kind)?;
+        let weak = self.weak_form(config)?;
+        let Choice { device, mut reason } = weak.choose(config, opened, cpu.threads())?;
+        let mut warnings = self.warnings.clone();
+        if let Chosen::Cuda(cuda) = device {
+            let cuda = config.device.with_overflow(&cuda);
+            match weak.solve_on((cpu, &cuda), config, &reason, &warnings, stages) {
+                Err(error) if config.device == DeviceChoice::Auto && error.is_device_trouble() => {
+                    reason = error.to_string();
+                    warnings.push(format!("solved on the CPU: {reason}"));
+                }
+                done => {
+                    let finished = done?;
+                    drop(weak);
+                    return Ok(Solution::new(self, finished));
+                }
+            }
+        }
+        let finished = weak.solve_on((cpu, cpu), config, &reason, &warnings, stages)?;
+        drop(weak);
+        Ok(Solution::new(self, finished))
+    }
+}
+
+/// The data of a problem evaluated on its space: linear systems are made from it.
+#[derive(Debug)]
+pub struct WeakForm<'d>(Kind<'d>);
+
+#[derive(Debug)]
+enum Kind<'d> {
+    Simplices(Form<'d>),
+    Tensor {
+        /// Of each component.
+        problems: Vec<TensorProblem<'d>>,
+        /// For geometric multigrid.
+        boxes: Option<Boxes>,
+        space: SpaceConfig,
+    },
+}
+
+impl WeakForm<'_> {
+    /// Chooses the device.
+    fn choose(
+        &self,
+        config: &SolverConfig,
+        opened: Option<Cuda>,
+        n_threads: usize,
+    ) -> Result<Choice, SolveError> {
+        match &self.0 {
+            Kind::Simplices(form) => device::choose(config, opened, form.mesh.n_nodes(), n_threads),
+            Kind::Tensor { problems, boxes, space } => {
+                let own = problems[0].space();
+                let n = own.n_dofs() * problems.len();
+                let kind = own.mesh().kind;
+                check::choose((config, boxes.as_ref()), opened, (kind, space, n), n_threads)
+            }
+        }
+    }
+
+    /// Makes the linear system and its preconditioner on a device beside a processor.
+    ///
+    /// # Errors
+    /// [`SolveError`] where the operator or the preconditioner cannot be set up.
+    pub fn system<D: OperatorDevice>(
+        &self,
+        (cpu, device): (&Cpu, &D),
+        config: &SolverConfig,
+        stages: &mut Stages<'_>,
+    ) -> Result<LinearSystem<'_, D>, SolveError> {
+        match &self.0 {
+            Kind::Simplices(form) => of_simplices(device, config, form, stages),
+            Kind::Tensor { problems, boxes, space } => {
+                let config = (config, space.quadrature);
+                tensor::system((cpu, device), config, (problems, boxes.as_ref()), stages)
+            }
+        }
+    }
+
+    fn solve_on<D: OperatorDevice>(
+        &self,
+        (cpu, device): (&Cpu, &D),
+        config: &SolverConfig,
+        reason: &str,
+        warnings: &[String],
+        stages: &mut Stages<'_>,
+    ) -> Result<Finished, SolveError> {
+        let system = self.system((cpu, device), config, stages)?;
+        let mut warnings = warnings.to_vec();
+        warnings.extend(warning_of_imbalance(system.right.imbalance()));
+        warnings.extend_from_slice(&system.warnings);
+        let (w, outcome) = system.solve(config, stages)?;
+        let components = system.solutions(&w)?;
+        Ok(Finished::new(device, config, (components, outcome), system, reason, warnings))
+    }
+}
+
+/// The system of linear elements.
+fn of_simplices<'d, D: OperatorDevice>(
+    device: &D,
+    config: &SolverConfig,
+    form: &Form<'d>,
+    stages: &mut Stages<'_>,
+) -> Result<LinearSystem<'d, D>, SolveError> {
+    stages.begin(Stage::Assemble)?;
+    let system = stages.with_fractions(|progress| assemble::<f64, D>(device, form, progress))?;
+    stages.begin(Stage::Setup)?;
+    let (mut matrix, system) = system.into_parts();
+    let mut warnings = Vec::new();
+    let made = preconditioner::preconditioner(device, &config.preconditioner, &mut matrix, &mut warnings)?;
+    let (preconditioner, levels) = without_constants(device, made, system.rhs.len(), system.is_pure_neumann)?;
+    let right = RightSide::Simplices(form.mesh, system);
+    let operator = Box::new(matrix);
+    Ok(LinearSystem { operator, preconditioner, levels, right, citations: Vec::new(), warnings })
+}
+
+/// Returns what to say of a right side that was projected, if anything.
+fn warning_of_imbalance(imbalance: f64) -> Option<String> {
+    (imbalance > 1e-9).then(|| {
+        format!(
+            "source and flux of the pure Neumann problem balance up to {imbalance:.1e} of their size; the rest was projected \
+             away"
+        )
+    })
+}

@@ -1,0 +1,74 @@
+use std::ops::Range;
+
+use femtile_amg::AmgError;
+use femtile_device::DeviceError;
+use femtile_fem::FemError;
+use femtile_linalg::LinalgError;
+use femtile_mesh::MeshError;
+use femtile_mesh::check::CheckError;
+
+use crate::Stage;
+use crate::setting::{Key, path_text};
+
+/// A reason why a problem cannot be solved.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SolveError {
+    /// A setting is wrong, or does not go with the mesh or with other settings.
+    #[error("{}: {message}", path_text(path))]
+    Setting {
+        /// The setting, with the keys that it has in a case file: `solver.device`, `boundary[1].dirichlet`.
+        path: Vec<Key>,
+        /// Bytes of its text that the message is about, where it is an expression.
+        within: Option<Range<usize>>,
+        /// What is wrong and what to do.
+        message: String,
+    },
+    /// The mesh could not be read, made or written.
+    #[error(transparent)]
+    Mesh(#[from] MeshError),
+    /// The mesh cannot be solved on.
+    #[error("the mesh cannot be used: {0}")]
+    Check(#[from] CheckError),
+    /// The form could not be discretised.
+    #[error(transparent)]
+    Fem(#[from] FemError),
+    /// The solver refused its input.
+    #[error(transparent)]
+    Linalg(#[from] LinalgError),
+    /// Multigrid could not be set up.
+    #[error("multigrid cannot be set up: {0}")]
+    Amg(#[from] AmgError),
+    /// The device is not there or failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The user has asked for a stop before there was a solution.
+    #[error("interrupted while {}", stage.label())]
+    Interrupted {
+        /// What was being done.
+        stage: Stage,
+    },
+}
+
+impl SolveError {
+    /// Returns an error about a setting.
+    pub fn setting(path: &[Key], message: impl Into<String>) -> Self {
+        Self::Setting { path: path.to_vec(), within: None, message: message.into() }
+    }
+
+    /// Returns an error about a setting of `[solver]`.
+    pub(crate) fn solver(key: &str, message: impl Into<String>) -> Self {
+        Self::setting(&["solver".into(), key.into()], message)
+    }
+
+    /// Returns whether the device, and not the input, is to blame.
+    pub fn is_device_trouble(&self) -> bool {
+        matches!(
+            self,
+            Self::Device(_)
+                | Self::Linalg(LinalgError::Device(_))
+                | Self::Amg(AmgError::Linalg(LinalgError::Device(_)))
+                | Self::Fem(FemError::Device(_) | FemError::Linalg(LinalgError::Device(_)))
+        )
+    }
+}

@@ -1,0 +1,50 @@
+//! From a problem on a mesh, or a matrix, to its solution: devices, operators, preconditioners and methods by name.
+//!
+//! [`Poisson`] is an equation on a mesh, [`LinearSolver`] takes a matrix, [`SolverConfig`] says how to solve either.
+#![forbid(unsafe_code)]
+
+mod boundary;
+mod check;
+mod coefficient;
+mod component;
+mod config;
+mod device;
+mod discretization;
+mod error;
+mod matrix;
+pub mod memory;
+mod method;
+mod output;
+mod overlap;
+mod preconditioner;
+mod problem;
+mod progress;
+mod right_side;
+mod setting;
+mod solution;
+mod space;
+mod system;
+mod tensor;
+
+pub use boundary::Region;
+pub use check::check_cells;
+pub use coefficient::{Entry, Value, check_count, expression};
+pub use component::Component;
+pub use config::{
+    AmgOptions, DeviceChoice, GmgOptions, LevelPrecision, Method, OperatorKind, PmgOptions,
+    PreconditionerConfig, SolverConfig, check_tolerance,
+};
+pub use device::{Choice, Chosen};
+pub use discretization::{Discretization, WeakForm};
+pub use error::SolveError;
+pub use matrix::{LinearSolution, LinearSolver};
+pub use method::{Iteration, SolveDevice};
+pub use overlap::{Overlap, overlaps};
+pub use preconditioner::Level;
+pub use problem::Poisson;
+pub use progress::{Progress, Silent, SolvedSystem, Stage, Stages, Timings};
+pub use setting::{Key, below, path_text};
+pub use solution::Solution;
+pub use space::{MAX_COMPONENTS, Quadrature, SpaceConfig};
+pub use system::LinearSystem;
+pub use tensor::OperatorDevice;

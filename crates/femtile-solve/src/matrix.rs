@@ -1,0 +1,321 @@
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use femtile_amg::Amg;
+use femtile_device::{Buffer, Cpu, Cuda, Device};
+use femtile_linalg::krylov::Stop;
+use femtile_linalg::krylov::cg::CgOutcome;
+use femtile_linalg::precondition::Diagonal;
+use femtile_linalg::sparse::StoredMatrix;
+use femtile_linalg::sparse::csr::{Csr, Offsets};
+use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
+
+use crate::device::{self, Chosen};
+use crate::method::{SolveDevice, iterate};
+use crate::preconditioner::{Level, levels_of};
+use crate::{
+    AmgOptions, DeviceChoice, LevelPrecision, PreconditionerConfig, Progress, Silent, SolveError,
+    SolverConfig, Stages,
+};
+
+/// A solver for a symmetric positive definite matrix, set up once for many right sides.
+///
+/// ```
+/// use femtile_device::Cpu;
+/// use femtile_linalg::sparse::Triplets;
+/// use femtile_solve::{LinearSolver, SolverConfig};
+///
+/// let n = 1_000;
+/// let mut triplets = Triplets::new(n, n);
+/// for i in 0..n {
+///     triplets.push(i, i, 2.0)?;
+///     if i > 0 {
+///         triplets.push(i, i - 1, -1.0)?;
+///         triplets.push(i - 1, i, -1.0)?;
+///     }
+/// }
+/// let a = triplets.into_csr(&Cpu::new(0)?)?.matrix;
+/// let solution = LinearSolver::new(&a, &SolverConfig::default())?.solve(&vec![1.0; n])?;
+/// assert!(solution.has_converged());
+/// assert!((solution.x[0] - 0.5 * n as f64).abs() < 1e-6 * n as f64);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct LinearSolver {
+    config: SolverConfig,
+    device_reason: String,
+    warnings: Vec<String>,
+    near_nullspace: Option<Vec<f64>>,
+    /// A hash of the pattern.
+    pattern: u64,
+    cpu: Cpu,
+    on: On,
+}
+
+enum On {
+    Cpu(OnDevice<Cpu>),
+    Cuda(OnDevice<Cuda>),
+}
+
+/// The solution of a linear system.
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct LinearSolution {
+    /// The solution.
+    pub x: Vec<f64>,
+    /// The outcome of the iterations.
+    pub outcome: CgOutcome,
+}
+
+impl LinearSolution {
+    /// Returns whether the solve met its tolerance.
+    pub fn has_converged(&self) -> bool {
+        self.outcome.stop == Stop::Converged
+    }
+}
+
+impl LinearSolver {
+    /// Sets a solver up for a matrix, on the device of the settings.
+    ///
+    /// # Errors
+    /// [`SolveError::Setting`] where a setting does not go with a matrix, [`SolveError::Amg`] where multigrid cannot be
+    /// set up, [`SolveError::Linalg`] for a matrix that is not square.
+    pub fn new(a: &Csr<f64, Cpu>, config: &SolverConfig) -> Result<Self, SolveError> {
+        Self::build(a, None, config)
+    }
+
+    /// As [`LinearSolver::new`], with vectors on which the matrix is small: what algebraic multigrid keeps exact on its
+    /// coarse levels, one vector after the other, such as the rigid motions of elasticity.
+    ///
+    /// # Errors
+    /// As [`LinearSolver::new`]; where the length is no multiple of the number of rows.
+    pub fn with_near_nullspace(
+        a: &Csr<f64, Cpu>,
+        vectors: &[f64],
+        config: &SolverConfig,
+    ) -> Result<Self, SolveError> {
+        Self::build(a, Some(vectors), config)
+    }
+
+    fn build(
+        a: &Csr<f64, Cpu>,
+        near_nullspace: Option<&[f64]>,
+        config: &SolverConfig,
+    ) -> Result<Self, SolveError> {
+        config.check()?;
+        if a.n_rows() != a.n_cols() {
+            let message = format!("{} × {} is not square", a.n_rows(), a.n_cols());
+            return Err(LinalgError::Setting { field: "matrix", message }.into());
+        }
+        if let Some(name) = config.preconditioner.of_cells() {
+            let message = format!("{name} is made from the cells of a mesh: use \"amg\" for a matrix");
+            return Err(SolveError::solver("preconditioner", message));
+        }
+        let cpu = Cpu::new(config.threads)?;
+        let opened = config.device.open()?;
+        let choice = device::choose(config, opened, a.n_rows(), cpu.threads())?;
+        let (mut reason, mut warnings) = (choice.reason, Vec::new());
+        let mut on = None;
+        if let Chosen::Cuda(cuda) = choice.device {
+            let cuda = config.device.with_overflow(&cuda);
+            match OnDevice::new(&cuda, a, near_nullspace, config, &mut warnings) {
+                Ok(made) => on = Some(On::Cuda(made)),
+                Err(error) if config.device == DeviceChoice::Auto && error.is_device_trouble() => {
+                    reason = error.to_string();
+                    warnings.push(format!("solved on the CPU: {reason}"));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let on = match on {
+            Some(on) => on,
+            None => {
+                let made = cpu.install(|| OnDevice::new(&cpu, a, near_nullspace, config, &mut warnings));
+                On::Cpu(made?)
+            }
+        };
+        let near_nullspace = near_nullspace.map(<[f64]>::to_vec);
+        let pattern = pattern_of(a);
+        let config = config.clone();
+        Ok(Self { config, device_reason: reason, warnings, near_nullspace, pattern, cpu, on })
+    }
+
+    /// Solves $A x = b$ from zero.
+    ///
+    /// # Errors
+    /// [`SolveError::Linalg`] where the length of `b` is not that of a row, or an entry is not finite; not converging is
+    /// an outcome.
+    pub fn solve(&self, b: &[f64]) -> Result<LinearSolution, SolveError> {
+        self.solve_from(vec![0.0; b.len()], b, &mut Silent)
+    }
+
+    /// Solves from an initial guess and tells of the progress.
+    ///
+    /// # Errors
+    /// As [`LinearSolver::solve`].
+    pub fn solve_from(
+        &self,
+        x: Vec<f64>,
+        b: &[f64],
+        progress: &mut dyn Progress,
+    ) -> Result<LinearSolution, SolveError> {
+        let config = &self.config;
+        match &self.on {
+            On::Cpu(on) => self.cpu.install(|| on.solve(config, x, b, progress)),
+            On::Cuda(on) => on.solve(config, x, b, progress),
+        }
+    }
+
+    /// Takes over other values on the same pattern: multigrid keeps its groups.
+    ///
+    /// # Errors
+    /// [`SolveError::Linalg`] where the pattern is another one.
+    pub fn refill(&mut self, a: &Csr<f64, Cpu>) -> Result<(), SolveError> {
+        if pattern_of(a) != self.pattern {
+            let message = "has another pattern than the one that the solver was set up for".into();
+            return Err(LinalgError::Setting { field: "matrix", message }.into());
+        }
+        let near = self.near_nullspace.as_deref();
+        match &mut self.on {
+            On::Cpu(on) => self.cpu.install(|| on.refill(a, near)),
+            On::Cuda(on) => on.refill(a, near),
+        }
+    }
+
+    /// Returns the device, in words.
+    pub fn device(&self) -> String {
+        match &self.on {
+            On::Cpu(on) => on.matrix.values().device().description(),
+            On::Cuda(on) => on.matrix.values().device().description(),
+        }
+    }
+
+    /// Returns the reason for the device.
+    pub fn device_reason(&self) -> &str {
+        &self.device_reason
+    }
+
+    /// Returns the levels of multigrid, the finest first; none without multigrid.
+    pub fn levels(&self) -> Vec<Level> {
+        match &self.on {
+            On::Cpu(on) => on.preconditioner.levels(),
+            On::Cuda(on) => on.preconditioner.levels(),
+        }
+    }
+
+    /// Returns what the user should know of the setup.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+/// Returns a hash of the offsets and columns of a matrix.
+fn pattern_of(a: &Csr<f64, Cpu>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    a.n_cols().hash(&mut hasher);
+    match a.offsets() {
+        Offsets::Narrow(offsets) => offsets.as_slice().hash(&mut hasher),
+        Offsets::Wide(offsets) => offsets.as_slice().hash(&mut hasher),
+    }
+    a.columns().as_slice().hash(&mut hasher);
+    hasher.finish()
+}
+
+/// A matrix and its preconditioner on a device.
+struct OnDevice<D: SolveDevice> {
+    matrix: Csr<f64, D>,
+    preconditioner: OfMatrix<D>,
+}
+
+/// A preconditioner that takes over other values.
+enum OfMatrix<D: SolveDevice> {
+    Diagonal(Diagonal<f64, D>, bool),
+    Single(Box<Amg<f32, D>>),
+    Double(Box<Amg<f64, D>>),
+}
+
+impl<D: SolveDevice> OfMatrix<D> {
+    fn new(
+        matrix: &mut Csr<f64, D>,
+        near_nullspace: Option<&[f64]>,
+        config: &PreconditionerConfig,
+        warnings: &mut Vec<String>,
+    ) -> Result<Self, SolveError> {
+        Ok(match config {
+            PreconditionerConfig::None => {
+                let device = matrix.values().device().clone();
+                Self::Diagonal(Diagonal::identity(&device, matrix.n_rows())?, true)
+            }
+            PreconditionerConfig::Amg(AmgOptions { config, precision }) => {
+                if *precision == LevelPrecision::Single {
+                    match Amg::in_room_of(matrix, near_nullspace, config) {
+                        Err(error) if error.is_of_precision() => warnings.push(format!(
+                            "multigrid keeps its levels in double precision, as single failed: {error}"
+                        )),
+                        made => return Ok(Self::Single(Box::new(made?))),
+                    }
+                }
+                Self::Double(Box::new(Amg::in_room_of(matrix, near_nullspace, config)?))
+            }
+            // Multigrid on cells was refused.
+            _ => Self::Diagonal(Diagonal::new(matrix)?, false),
+        })
+    }
+
+    fn as_dyn(&self) -> &dyn Preconditioner<f64, D> {
+        match self {
+            Self::Diagonal(diagonal, _) => diagonal,
+            Self::Single(amg) => amg.as_ref(),
+            Self::Double(amg) => amg.as_ref(),
+        }
+    }
+
+    fn levels(&self) -> Vec<Level> {
+        match self {
+            Self::Diagonal(..) => Vec::new(),
+            Self::Single(amg) => levels_of(amg.hierarchy()),
+            Self::Double(amg) => levels_of(amg.hierarchy()),
+        }
+    }
+
+    fn refill(&mut self, a: &Csr<f64, D>, near_nullspace: Option<&[f64]>) -> Result<(), SolveError> {
+        match self {
+            Self::Diagonal(_, true) => {}
+            Self::Diagonal(diagonal, false) => *diagonal = Diagonal::new(a)?,
+            Self::Single(amg) => amg.refill(a, near_nullspace)?,
+            Self::Double(amg) => amg.refill(a, near_nullspace)?,
+        }
+        Ok(())
+    }
+}
+
+impl<D: SolveDevice> OnDevice<D> {
+    fn new(
+        device: &D,
+        a: &Csr<f64, Cpu>,
+        near_nullspace: Option<&[f64]>,
+        config: &SolverConfig,
+        warnings: &mut Vec<String>,
+    ) -> Result<Self, SolveError> {
+        let mut matrix = a.copy_to(device)?;
+        let preconditioner = OfMatrix::new(&mut matrix, near_nullspace, &config.preconditioner, warnings)?;
+        Ok(Self { matrix, preconditioner })
+    }
+
+    fn solve(
+        &self,
+        config: &SolverConfig,
+        x: Vec<f64>,
+        b: &[f64],
+        progress: &mut dyn Progress,
+    ) -> Result<LinearSolution, SolveError> {
+        let device = self.matrix.values().device();
+        let (mut x, b) = (Buffer::from_vec(device, x)?, Buffer::from_host(device, b)?);
+        let parts = (&self.matrix as &dyn LinearOperator<f64, D>, self.preconditioner.as_dyn());
+        let outcome = iterate(config, &mut x, parts, &b, &mut Stages::new(progress))?;
+        Ok(LinearSolution { x: x.to_host()?, outcome })
+    }
+
+    fn refill(&mut self, a: &Csr<f64, Cpu>, near_nullspace: Option<&[f64]>) -> Result<(), SolveError> {
+        self.matrix.values_mut().upload(a.values().as_slice())?;
+        self.preconditioner.refill(&self.matrix, near_nullspace)
+    }
+}

@@ -1,0 +1,56 @@
+//! Memory that a run takes, estimated from counts before anything is allocated, and the limit on it.
+
+mod estimate;
+mod machine;
+
+use femtile_device::cuda::gpus;
+
+use crate::setting::Key;
+use crate::{DeviceChoice, SolveError};
+pub use estimate::{Estimate, amount};
+
+/// Returns the most memory that this process has held so far, in bytes; none where the system does not say.
+pub fn peak_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+/// Returns the limit in bytes and its source; none where nothing limits.
+fn limit(asked: Option<u64>) -> Option<(f64, &'static str)> {
+    match asked {
+        Some(bytes) => Some((bytes as f64, "solver.memory_limit")),
+        None => machine::memory_bytes().map(|bytes| (bytes as f64, "this machine or its control group")),
+    }
+}
+
+/// Returns a message where an estimate exceeds the limit, which is that of the machine where `asked` is none.
+pub fn excess(estimate: &Estimate, asked: Option<u64>, advice: &str) -> Option<String> {
+    let (limit, whose) = limit(asked).filter(|(limit, _)| estimate.total() > *limit)?;
+    Some(format!(
+        "about {} of memory would be needed ({estimate}), and the limit of {whose} is {}: {advice}",
+        amount(estimate.total()),
+        amount(limit)
+    ))
+}
+
+/// Refuses what exceeds the limit on the processor, and on a GPU where there is one for it.
+///
+/// # Errors
+/// [`SolveError::Setting`] at `path` with the figures.
+pub fn refuse_excess(
+    estimate: impl Fn(bool) -> Estimate,
+    asked: Option<u64>,
+    (device, has_gpu): (DeviceChoice, bool),
+    (path, advice): (&[Key], &str),
+) -> Result<(), SolveError> {
+    let Some(mut message) = excess(&estimate(false), asked, advice) else { return Ok(()) };
+    if has_gpu || device == DeviceChoice::Auto && gpus().is_ok() {
+        match excess(&estimate(true), asked, advice) {
+            Some(beside_gpu) => message = beside_gpu,
+            None => return Ok(()),
+        }
+    }
+    Err(SolveError::setting(path, message))
+}

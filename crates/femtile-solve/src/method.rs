@@ -1,0 +1,145 @@
+//! Devices that problems are solved on, and iterative methods on them.
+
+use std::ops::ControlFlow;
+
+use femtile_amg::AmgKernels;
+use femtile_device::{Buffer, Cpu, Cuda};
+use femtile_fem::AssemblyKernels;
+use femtile_linalg::comm::Alone;
+use femtile_linalg::krylov::cg::{CgConfig, CgKernels, CgOutcome, ConjugateGradient};
+use femtile_linalg::krylov::gmres::{Gmres, GmresConfig};
+use femtile_linalg::krylov::merged_cg::MergedCg;
+use femtile_linalg::krylov::pipelined_cg::PipelinedCg;
+use femtile_linalg::krylov::s_step_cg::{SStepCg, SStepCgConfig};
+use femtile_linalg::krylov::{Monitor, Stop};
+use femtile_linalg::sparse::csr::CsrKernels;
+use femtile_linalg::vector::Convert;
+use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
+
+use crate::{Method, Progress, SolveError, SolvedSystem, SolverConfig, Stage, Stages};
+
+/// Passes iterations on and stops when the user asks.
+struct Watch<'a> {
+    progress: &'a mut dyn Progress,
+    tolerance: f64,
+}
+
+impl Monitor for Watch<'_> {
+    fn iteration(&mut self, iteration: usize, relative_residual: f64) -> ControlFlow<Stop> {
+        self.progress.iteration(iteration, relative_residual, self.tolerance);
+        if self.progress.is_interrupted() {
+            ControlFlow::Break(Stop::Interrupted)
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+}
+
+/// A device that problems are solved on: [`Cpu`] and [`Cuda`].
+pub trait SolveDevice:
+    AssemblyKernels<f64>
+    + CgKernels<f64>
+    + CsrKernels<f64>
+    + AmgKernels<f32>
+    + AmgKernels<f64>
+    + Convert<f64, f32>
+    + Convert<f32, f64>
+    + Convert<f64, f64>
+    + Convert<f32, f32>
+{
+    /// Solves $A x = b$ from `x` by the method of the settings.
+    #[doc(hidden)]
+    fn iterate(config: &SolverConfig, system: Iteration<'_, Self>) -> Result<CgOutcome, LinalgError>;
+}
+
+/// The input of an iterative method.
+#[doc(hidden)]
+pub struct Iteration<'a, D: SolveDevice> {
+    x: &'a mut Buffer<f64, D>,
+    a: &'a dyn LinearOperator<f64, D>,
+    m: &'a dyn Preconditioner<f64, D>,
+    b: &'a Buffer<f64, D>,
+    monitor: &'a mut dyn Monitor,
+}
+
+impl SolveDevice for Cpu {
+    fn iterate(config: &SolverConfig, system: Iteration<'_, Self>) -> Result<CgOutcome, LinalgError> {
+        let Iteration { x, a, m, b, monitor } = system;
+        let cg = cg_config(config);
+        match config.method {
+            Method::Cg => ConjugateGradient::new(cg).solve(x, a, m, b, &Alone, monitor),
+            Method::MergedCg => MergedCg::new(cg).solve(x, a, m, b, &Alone, monitor),
+            Method::PipelinedCg => PipelinedCg::new(cg).solve(x, a, m, b, &Alone, monitor),
+            Method::SStepCg { steps } => {
+                SStepCg::new(SStepCgConfig { cg, steps }).solve(x, a, m, b, &Alone, monitor)
+            }
+            Method::Gmres { restart } => {
+                Gmres::new(GmresConfig { cg, restart }).solve(x, a, m, b, &Alone, monitor)
+            }
+        }
+    }
+}
+
+impl SolveDevice for Cuda {
+    /// Settings with a method that is not [for GPUs](Method::is_for_gpus) were refused.
+    fn iterate(config: &SolverConfig, system: Iteration<'_, Self>) -> Result<CgOutcome, LinalgError> {
+        let Iteration { x, a, m, b, monitor } = system;
+        let cg = cg_config(config);
+        match config.method {
+            Method::MergedCg => MergedCg::new(cg).solve(x, a, m, b, &Alone, monitor),
+            Method::Gmres { restart } => {
+                Gmres::new(GmresConfig { cg, restart }).solve(x, a, m, b, &Alone, monitor)
+            }
+            _ => ConjugateGradient::new(cg).solve(x, a, m, b, &Alone, monitor),
+        }
+    }
+}
+
+/// Returns the settings that all methods share.
+fn cg_config(config: &SolverConfig) -> CgConfig {
+    CgConfig {
+        tolerance: config.tolerance,
+        max_iterations: config.max_iterations,
+        time_limit: config.time_limit,
+        ..CgConfig::default()
+    }
+}
+
+/// Solves $A x = b$ from `x`.
+pub(crate) fn iterate<D: SolveDevice>(
+    config: &SolverConfig,
+    x: &mut Buffer<f64, D>,
+    (a, m): (&dyn LinearOperator<f64, D>, &dyn Preconditioner<f64, D>),
+    b: &Buffer<f64, D>,
+    stages: &mut Stages<'_>,
+) -> Result<CgOutcome, SolveError> {
+    stages.begin(Stage::Solve)?;
+    let mut watch = Watch { progress: stages.progress(), tolerance: config.tolerance };
+    let outcome = D::iterate(config, Iteration { x, a, m, b, monitor: &mut watch })?;
+    stages.progress().solved(&Solved { a, b, x });
+    Ok(outcome)
+}
+
+/// A system for those who check it.
+struct Solved<'a, D: SolveDevice> {
+    a: &'a dyn LinearOperator<f64, D>,
+    b: &'a Buffer<f64, D>,
+    x: &'a Buffer<f64, D>,
+}
+
+impl<D: SolveDevice> SolvedSystem for Solved<'_, D> {
+    fn right_side(&self) -> Result<Vec<f64>, SolveError> {
+        Ok(self.b.to_host()?)
+    }
+
+    fn solution(&self) -> Result<Vec<f64>, SolveError> {
+        Ok(self.x.to_host()?)
+    }
+
+    fn apply(&self, v: &[f64]) -> Result<Vec<f64>, SolveError> {
+        let v = Buffer::from_host(self.b.device(), v)?;
+        let mut y = Buffer::zeros(self.b.device(), v.len())?;
+        self.a.apply(&mut y, &v)?;
+        Ok(y.to_host()?)
+    }
+}

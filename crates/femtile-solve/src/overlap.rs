@@ -1,0 +1,57 @@
+//! Conditions that take parts of the boundary from others.
+
+/// Parts of the boundary that one condition takes from an earlier one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Overlap {
+    /// The number of the condition that loses them.
+    pub loser: usize,
+    /// The number of the condition that holds there.
+    pub taker: usize,
+    /// How many parts it takes.
+    pub n_taken: usize,
+    /// How many parts the loser names.
+    pub n_named: usize,
+    /// How many of them the loser keeps, beside all takers.
+    pub n_kept: usize,
+}
+
+impl Overlap {
+    /// Returns the warning, with the names of both conditions and of the parts.
+    pub fn warning(&self, name: impl Fn(usize) -> String, noun: &str) -> String {
+        let left = if self.n_kept == 0 { ", which then holds nowhere" } else { "" };
+        format!(
+            "{} takes {} of the {} {noun} of {}{left}: where conditions overlap, the last one holds; put the one that shall \
+             hold last, or narrow the `where` of the other",
+            name(self.taker),
+            self.n_taken,
+            self.n_named,
+            name(self.loser)
+        )
+    }
+}
+
+/// Finds conditions whose parts, as `holds[condition]` lists them among `n_parts`, a later condition names as well.
+///
+/// A condition on `all` that keeps some of its parts is a default, and not found.
+pub fn overlaps(holds: &[Vec<u32>], n_parts: usize, is_all: impl Fn(usize) -> bool) -> Vec<Overlap> {
+    let mut winners = vec![0; n_parts];
+    for (condition, parts) in holds.iter().enumerate() {
+        parts.iter().for_each(|&part| winners[part as usize] = condition);
+    }
+    let mut found = Vec::new();
+    for (loser, parts) in holds.iter().enumerate() {
+        let mut lost = vec![0; holds.len()];
+        parts.iter().for_each(|&part| lost[winners[part as usize]] += 1);
+        let n_kept = std::mem::take(&mut lost[loser]);
+        let is_default = is_all(loser) && n_kept > 0;
+        let takers = lost.iter().enumerate().filter(|&(_, &n)| n > 0 && !is_default);
+        found.extend(takers.map(|(taker, &n_taken)| Overlap {
+            loser,
+            taker,
+            n_taken,
+            n_named: parts.len(),
+            n_kept,
+        }));
+    }
+    found
+}

@@ -1,0 +1,103 @@
+//! Preconditioners that are made from a matrix.
+
+use femtile_amg::{Amg, AmgKernels, Hierarchy, LevelShape};
+use femtile_device::Scalar;
+use femtile_linalg::krylov::cg::make_room;
+use femtile_linalg::precondition::{Diagonal, MeanFree};
+use femtile_linalg::sparse::csr::Csr;
+use femtile_linalg::vector::Convert;
+use femtile_linalg::{LinalgError, Preconditioner};
+
+use crate::method::SolveDevice;
+use crate::{AmgOptions, LevelPrecision, PreconditionerConfig, SolveError};
+
+/// A level of multigrid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Level {
+    /// Rows of its matrix; of geometric multigrid, which has none, its unknowns.
+    pub n_rows: usize,
+    /// Non-zeros of its matrix, where there is one.
+    pub n_nonzeros: Option<usize>,
+    /// Patches of its rows, where they smooth.
+    pub n_patches: Option<usize>,
+}
+
+/// A preconditioner with its levels, the finest first; none where it is no multigrid.
+pub(crate) type Preconditioning<D> = (Box<dyn Preconditioner<f64, D>>, Vec<Level>);
+
+/// Removes the mean from preconditioned residuals of `n` unknowns where the solution is determined up to a constant.
+///
+/// A diagonal enlarges no constants, and stays one.
+pub(crate) fn without_constants<D: SolveDevice>(
+    device: &D,
+    (of, levels): Preconditioning<D>,
+    n: usize,
+    is_pure_neumann: bool,
+) -> Result<Preconditioning<D>, LinalgError> {
+    if !is_pure_neumann || of.diagonal().is_some() {
+        return Ok((of, levels));
+    }
+    Ok((Box::new(MeanFree::new(device, n, of)?), levels))
+}
+
+/// Multigrid with levels in the precision `H`.
+fn multigrid<H: Scalar, D>(
+    options: &AmgOptions,
+    matrix: &mut Csr<f64, D>,
+) -> Result<Preconditioning<D>, SolveError>
+where
+    D: SolveDevice + AmgKernels<H> + Convert<f64, H> + Convert<H, f64>,
+{
+    let amg = Amg::<H, D>::in_room_of(matrix, None, &options.config)?;
+    let levels = levels_of(amg.hierarchy());
+    Ok((Box::new(amg), levels))
+}
+
+/// Describes levels that have a matrix each.
+pub(crate) fn levels_of<H: Scalar, D: AmgKernels<H>>(hierarchy: &Hierarchy<H, D>) -> Vec<Level> {
+    let level = |shape: &LevelShape| Level {
+        n_rows: shape.n_rows,
+        n_nonzeros: Some(shape.n_nonzeros),
+        n_patches: Some(shape.n_patches).filter(|n| *n > 0),
+    };
+    hierarchy.shapes().iter().map(level).collect()
+}
+
+/// Multigrid with levels in single precision; in double precision, with a warning, where the matrix is none for that.
+fn multigrid_in_single<D: SolveDevice>(
+    options: &AmgOptions,
+    matrix: &mut Csr<f64, D>,
+    warnings: &mut Vec<String>,
+) -> Result<Preconditioning<D>, SolveError> {
+    match multigrid::<f32, D>(options, matrix) {
+        Err(SolveError::Amg(error)) if error.is_of_precision() => {
+            let made = multigrid::<f64, D>(options, matrix)?;
+            warnings
+                .push(format!("multigrid keeps its levels in double precision, as single failed: {error}"));
+            Ok(made)
+        }
+        made => made,
+    }
+}
+
+/// Makes the preconditioner of the settings from a matrix; what is made from cells was refused beside one.
+pub(crate) fn preconditioner<D: SolveDevice>(
+    device: &D,
+    config: &PreconditionerConfig,
+    matrix: &mut Csr<f64, D>,
+    warnings: &mut Vec<String>,
+) -> Result<Preconditioning<D>, SolveError> {
+    if !matches!(config, PreconditionerConfig::Amg(_)) {
+        make_room(matrix)?;
+    }
+    Ok(match config {
+        PreconditionerConfig::None => (Box::new(Diagonal::identity(device, matrix.n_rows())?), Vec::new()),
+        PreconditionerConfig::Amg(options) => match options.precision {
+            LevelPrecision::Single => multigrid_in_single(options, matrix, warnings)?,
+            LevelPrecision::Double => multigrid::<f64, D>(options, matrix)?,
+        },
+        PreconditionerConfig::Jacobi | PreconditionerConfig::Gmg(_) | PreconditionerConfig::Pmg(_) => {
+            (Box::new(Diagonal::new(matrix)?), Vec::new())
+        }
+    })
+}

@@ -1,0 +1,196 @@
+//! The stages of a run, what they take, and who is told.
+
+use std::sync::Mutex;
+use std::time::Instant;
+
+use crate::SolveError;
+
+/// The stages of a run, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Reading or making the mesh.
+    Read,
+    /// Checking, repairing and refining it.
+    Check,
+    /// Boundary, coefficients, functionals.
+    Space,
+    /// Matrix and right side.
+    Assemble,
+    /// The preconditioner.
+    Setup,
+    /// The iterations.
+    Solve,
+    /// Functionals and files.
+    Write,
+}
+
+impl Stage {
+    /// What to show while it goes on.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Read => "reading the mesh",
+            Self::Check => "checking the mesh",
+            Self::Space => "preparing the form",
+            Self::Assemble => "assembling",
+            Self::Setup => "preparing the solver",
+            Self::Solve => "solving",
+            Self::Write => "writing results",
+        }
+    }
+}
+
+/// Receives the progress of a run, and may end it.
+pub trait Progress: Send {
+    /// A stage begins; the one before is over.
+    fn begin(&mut self, _stage: Stage) {}
+
+    /// This fraction of the stage is done.
+    fn fraction(&mut self, _fraction: f64) {}
+
+    /// The solve has done this many iterations.
+    fn iteration(&mut self, _iteration: usize, _relative_residual: f64, _tolerance: f64) {}
+
+    /// The linear system has been solved, or its solve has ended otherwise; results are written next.
+    fn solved(&mut self, _system: &dyn SolvedSystem) {}
+
+    /// Whether to stop: the solve at its next iteration, keeping what there is; all else before anything is written.
+    fn is_interrupted(&self) -> bool {
+        false
+    }
+}
+
+/// A linear system $A x = b$ whose solve has ended, wherever it lies: for those who check it by other means.
+///
+/// Rows are those of the solver, with unit rows where values are given.
+pub trait SolvedSystem {
+    /// The right side $b$.
+    ///
+    /// # Errors
+    /// What the device reports; so in all functions.
+    fn right_side(&self) -> Result<Vec<f64>, SolveError>;
+
+    /// The solution $x$ that was found.
+    ///
+    /// # Errors
+    /// As above.
+    fn solution(&self) -> Result<Vec<f64>, SolveError>;
+
+    /// $A v$.
+    ///
+    /// # Errors
+    /// As above, and where `v` has another length.
+    fn apply(&self, v: &[f64]) -> Result<Vec<f64>, SolveError>;
+}
+
+/// Receives nothing and never asks for a stop.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Silent;
+
+impl Progress for Silent {}
+
+/// Seconds spent in each stage.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Timings {
+    /// Reading or making the mesh.
+    pub read: f64,
+    /// Checking and refining it.
+    pub check: f64,
+    /// Boundary, coefficients, functionals.
+    pub space: f64,
+    /// Matrix and right side.
+    pub assemble: f64,
+    /// The preconditioner.
+    pub setup: f64,
+    /// The iterations.
+    pub solve: f64,
+    /// Functionals and files.
+    pub write: f64,
+}
+
+impl Timings {
+    fn of(&mut self, stage: Stage) -> &mut f64 {
+        match stage {
+            Stage::Read => &mut self.read,
+            Stage::Check => &mut self.check,
+            Stage::Space => &mut self.space,
+            Stage::Assemble => &mut self.assemble,
+            Stage::Setup => &mut self.setup,
+            Stage::Solve => &mut self.solve,
+            Stage::Write => &mut self.write,
+        }
+    }
+}
+
+/// Times the stages of a run and passes them on to a [`Progress`].
+pub struct Stages<'a> {
+    progress: &'a mut dyn Progress,
+    stage: Option<Stage>,
+    begun: Instant,
+    timings: Timings,
+    /// Whether the user had asked for a stop when results began to be written, which then are those of that moment.
+    stopped: bool,
+}
+
+impl<'a> Stages<'a> {
+    /// Begins before the first stage.
+    pub fn new(progress: &'a mut dyn Progress) -> Self {
+        Self { progress, stage: None, begun: Instant::now(), timings: Timings::default(), stopped: false }
+    }
+
+    /// Ends the stage before and begins another.
+    ///
+    /// # Errors
+    /// [`SolveError::Interrupted`] where the user has asked for a stop, unless results are to be written.
+    pub fn begin(&mut self, stage: Stage) -> Result<(), SolveError> {
+        match stage {
+            // A solve that was stopped leaves something to write.
+            Stage::Write => self.stopped = self.progress.is_interrupted(),
+            _ => self.go_on()?,
+        }
+        self.timings = self.timings();
+        (self.begun, self.stage) = (Instant::now(), Some(stage));
+        self.progress.begin(stage);
+        Ok(())
+    }
+
+    /// Checks whether the user asks for a stop.
+    ///
+    /// # Errors
+    /// [`SolveError::Interrupted`] with the stage.
+    pub fn go_on(&self) -> Result<(), SolveError> {
+        match self.progress.is_interrupted() && !self.stopped {
+            true => Err(SolveError::Interrupted { stage: self.stage.unwrap_or(Stage::Read) }),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns the seconds of each stage, of the present one those until now.
+    pub fn timings(&self) -> Timings {
+        let mut timings = self.timings;
+        if let Some(stage) = self.stage {
+            *timings.of(stage) = self.begun.elapsed().as_secs_f64();
+        }
+        timings
+    }
+
+    /// Returns whoever is told.
+    pub fn progress(&mut self) -> &mut dyn Progress {
+        self.progress
+    }
+
+    /// Does work that says which fraction of the stage is done, from any thread.
+    pub fn with_fractions<R>(&mut self, work: impl FnOnce(&(dyn Fn(f64) + Sync)) -> R) -> R {
+        let shared = Mutex::new(&mut *self.progress);
+        work(&|fraction| {
+            if let Ok(mut progress) = shared.try_lock() {
+                progress.fraction(fraction);
+            }
+        })
+    }
+
+    /// Does work that asks now and then, from any thread, whether to end.
+    pub fn interruptible<R>(&mut self, work: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> R) -> R {
+        let shared = Mutex::new(&mut *self.progress);
+        work(&|| shared.try_lock().is_ok_and(|progress| progress.is_interrupted()))
+    }
+}

@@ -1,0 +1,200 @@
+use std::path::Path;
+
+use femtile_device::MemoryUse;
+use femtile_fem::FemError;
+use femtile_linalg::krylov::Stop;
+use femtile_linalg::krylov::cg::CgOutcome;
+
+use crate::component::Component;
+use crate::discretization::Discretization;
+use crate::method::SolveDevice;
+use crate::output;
+use crate::preconditioner::Level;
+use crate::system::LinearSystem;
+use crate::{SolveError, SolverConfig};
+
+/// Results of a solve that do not belong to the mesh.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    components: Vec<Vec<f64>>,
+    outcome: CgOutcome,
+    levels: Vec<Level>,
+    device: String,
+    device_reason: String,
+    kernel_launches: u64,
+    memory: Option<MemoryUse>,
+    warnings: Vec<String>,
+    citations: Vec<&'static str>,
+}
+
+impl Finished {
+    /// Adds warnings about the solve and about arrays that found no room on the device.
+    pub fn new<D: SolveDevice>(
+        device: &D,
+        config: &SolverConfig,
+        (components, outcome): (Vec<Vec<f64>>, CgOutcome),
+        system: LinearSystem<'_, D>,
+        reason: &str,
+        mut warnings: Vec<String>,
+    ) -> Self {
+        warnings.extend(warning_of_outcome(config, &outcome));
+        let memory = device.memory_use();
+        warnings.extend(memory.and_then(warning_of_overflow));
+        Self {
+            components,
+            outcome,
+            levels: system.levels,
+            device: device.description(),
+            device_reason: reason.into(),
+            kernel_launches: device.kernel_launches(),
+            memory,
+            warnings,
+            citations: config.citations(&system.citations),
+        }
+    }
+}
+
+/// The solution of a problem on its mesh, with how it was found.
+#[derive(Debug)]
+#[must_use]
+pub struct Solution<'m> {
+    discretization: Discretization<'m>,
+    finished: Finished,
+}
+
+impl<'m> Solution<'m> {
+    pub(crate) fn new(discretization: Discretization<'m>, finished: Finished) -> Self {
+        Self { discretization, finished }
+    }
+
+    pub(crate) fn warn(&mut self, warnings: impl IntoIterator<Item = String>) {
+        self.finished.warnings.extend(warnings);
+    }
+
+    /// Returns the outcome of the iterations: how many, why they ended, residuals and the error estimate.
+    pub fn outcome(&self) -> &CgOutcome {
+        &self.finished.outcome
+    }
+
+    /// Returns whether the solve met its tolerance.
+    pub fn has_converged(&self) -> bool {
+        self.finished.outcome.stop == Stop::Converged
+    }
+
+    /// Returns the values of the first component at the degrees of freedom; of linear elements these are the nodes.
+    pub fn values(&self) -> &[f64] {
+        &self.finished.components[0]
+    }
+
+    /// Returns the number of components.
+    pub fn n_components(&self) -> usize {
+        self.finished.components.len()
+    }
+
+    /// Returns a component with its functionals.
+    ///
+    /// # Panics
+    /// Where there is no component with this number.
+    pub fn component(&self, component: usize) -> Component<'_> {
+        Component {
+            form: self.discretization.form(component),
+            space: self.discretization.space(),
+            values: &self.finished.components[component],
+        }
+    }
+
+    /// Returns the largest value of the first component.
+    pub fn max(&self) -> f64 {
+        self.component(0).max()
+    }
+
+    /// Returns the smallest value of the first component.
+    pub fn min(&self) -> f64 {
+        self.component(0).min()
+    }
+
+    /// Returns the first component at a point.
+    ///
+    /// # Errors
+    /// [`FemError`] where the point lies outside the mesh.
+    pub fn value_at(&self, point: [f64; 3]) -> Result<f64, FemError> {
+        self.component(0).value_at(point)
+    }
+
+    /// Returns the discretized problem.
+    pub fn discretization(&self) -> &Discretization<'m> {
+        &self.discretization
+    }
+
+    /// Returns the levels of multigrid, the finest first; none without multigrid.
+    pub fn levels(&self) -> &[Level] {
+        &self.finished.levels
+    }
+
+    /// Returns the device that did the work, in words.
+    pub fn device(&self) -> &str {
+        &self.finished.device
+    }
+
+    /// Returns the reason for the device.
+    pub fn device_reason(&self) -> &str {
+        &self.finished.device_reason
+    }
+
+    /// Returns the kernels launched, those of replayed recordings included; zero on a CPU.
+    pub fn kernel_launches(&self) -> u64 {
+        self.finished.kernel_launches
+    }
+
+    /// Returns the memory that arrays took, of devices that count it.
+    pub fn memory(&self) -> Option<MemoryUse> {
+        self.finished.memory
+    }
+
+    /// Returns what the user should know.
+    pub fn warnings(&self) -> &[String] {
+        &self.finished.warnings
+    }
+
+    /// Returns the keys of the papers behind the methods used, as in `references.bib`.
+    pub fn citations(&self) -> &[&'static str] {
+        &self.finished.citations
+    }
+
+    /// Writes the mesh with its tags and fields, and u, for ParaView; the file appears when it is complete.
+    ///
+    /// # Errors
+    /// [`SolveError::Mesh`] with the path.
+    pub fn write_vtu(&self, path: impl AsRef<Path>) -> Result<(), SolveError> {
+        output::write_vtu(path.as_ref(), &self.discretization, &self.finished.components)
+    }
+}
+
+/// Returns what to say of arrays that found no room in the memory of the GPU.
+fn warning_of_overflow(used: MemoryUse) -> Option<String> {
+    let MemoryUse { near_peak, far_peak, .. } = used;
+    let gigabytes = |bytes: usize| bytes as f64 * 1e-9;
+    (far_peak > 0).then(|| {
+        format!(
+            "the memory of the GPU was too small: {:.2} GB went to the host's, which the GPU reads slowly, beside {:.2} GB \
+             in its own; where most of it does, `cpu` is faster",
+            gigabytes(far_peak),
+            gigabytes(near_peak)
+        )
+    })
+}
+
+fn warning_of_outcome(config: &SolverConfig, outcome: &CgOutcome) -> Option<String> {
+    if outcome.stop != Stop::Converged {
+        return Some(format!(
+            "the solve {} (‖r‖/‖b‖ = {:.2e} after {} iterations)",
+            outcome.stop, outcome.relative_residual, outcome.iterations
+        ));
+    }
+    (outcome.true_relative_residual > 10.0 * config.tolerance).then(|| {
+        format!(
+            "rounding keeps the true residual at {:.1e}, above the tolerance {:.1e}",
+            outcome.true_relative_residual, config.tolerance
+        )
+    })
+}

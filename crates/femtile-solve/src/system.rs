@@ -1,0 +1,77 @@
+use femtile_device::Buffer;
+use femtile_fem::FemError;
+use femtile_linalg::krylov::cg::CgOutcome;
+use femtile_linalg::{LinearOperator, Preconditioner};
+
+use crate::method::{SolveDevice, iterate};
+use crate::preconditioner::Level;
+use crate::right_side::RightSide;
+use crate::{SolveError, SolverConfig, Stages};
+
+/// A linear system $A w = b$ with its preconditioner, on a device.
+///
+/// Rows of given values are those of the identity, their right side is zero.
+pub struct LinearSystem<'a, D: SolveDevice> {
+    pub(crate) operator: Box<dyn LinearOperator<f64, D>>,
+    pub(crate) preconditioner: Box<dyn Preconditioner<f64, D>>,
+    pub(crate) levels: Vec<Level>,
+    pub(crate) right: RightSide<'a, D>,
+    /// Keys of the papers behind the operator.
+    pub(crate) citations: Vec<&'static str>,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl<D: SolveDevice> LinearSystem<'_, D> {
+    /// Returns the operator $A$.
+    pub fn operator(&self) -> &dyn LinearOperator<f64, D> {
+        self.operator.as_ref()
+    }
+
+    /// Returns the preconditioner.
+    pub fn preconditioner(&self) -> &dyn Preconditioner<f64, D> {
+        self.preconditioner.as_ref()
+    }
+
+    /// Returns the right side $b$; of several components, their values alternate.
+    pub fn rhs(&self) -> &Buffer<f64, D> {
+        self.right.values()
+    }
+
+    /// Returns the levels of multigrid, the finest first; none without multigrid.
+    pub fn levels(&self) -> &[Level] {
+        &self.levels
+    }
+
+    /// Returns what the user should know of the operator and the preconditioner.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Returns whether the solution is determined up to a constant only.
+    pub fn is_pure_neumann(&self) -> bool {
+        self.right.is_pure_neumann()
+    }
+
+    /// Solves from zero.
+    ///
+    /// # Errors
+    /// What the method and the device report; not converging is an outcome.
+    pub fn solve(
+        &self,
+        config: &SolverConfig,
+        stages: &mut Stages<'_>,
+    ) -> Result<(Buffer<f64, D>, CgOutcome), SolveError> {
+        let b = self.rhs();
+        let mut w = Buffer::zeros(b.device(), b.len())?;
+        let outcome = iterate(config, &mut w, (self.operator(), self.preconditioner()), b, stages)?;
+        Ok((w, outcome))
+    }
+
+    /// Returns each component of u from a solution of the system: given values put in, a free mean removed.
+    ///
+    /// # Errors
+    /// [`FemError::Length`] where `w` does not belong to the system.
+    pub fn solutions(&self, w: &Buffer<f64, D>) -> Result<Vec<Vec<f64>>, FemError> {
+        self.right.solutions(w)
+    }
+}

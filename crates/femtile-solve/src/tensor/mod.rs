@@ -1,0 +1,20 @@
+//! Elements of any degree on quadrilaterals and hexahedra: operators, and multigrid that is made from cells.
+
+mod degrees;
+mod geometric;
+mod lattice;
+mod lines;
+mod operator;
+mod quadrature;
+
+use femtile_mesh::CellKind;
+
+pub(crate) use geometric::Boxes;
+pub use operator::OperatorDevice;
+pub(crate) use operator::system;
+pub(crate) use quadrature::warnings;
+
+/// Returns whether cells of this kind have elements of any degree.
+pub(crate) fn is_for(kind: CellKind) -> bool {
+    matches!(kind, CellKind::Quadrilateral | CellKind::Hexahedron)
+}
