@@ -1,7 +1,48 @@
 //! Femtile: finite-element solves that keep their data in small tiles of fast memory.
 //!
-//! This crate is what users import; it re-exports the chapters of the library and joins what they must not know of each
-//! other.
+//! A mesh, an equation on it and its solution:
+//!
+//! ```
+//! use femtile::mesh::generate::{BoxConfig, box_mesh};
+//! use femtile::{Poisson, SolverConfig};
+//!
+//! // Or Mesh::read("heart.msh")?
+//! let mesh = box_mesh(&BoxConfig { cells: [12, 12, 12], ..BoxConfig::default() })?;
+//! let problem = Poisson::new(&mesh)
+//!     .sigma("1 + x")
+//!     .source(|[x, y, z]: [f64; 3]| x * y * z)
+//!     .dirichlet("zmin", 1.0)?
+//!     .robin("x > 1 - 1e-9", 0.5, 0.0)?;
+//! let solution = problem.solve(&SolverConfig::default())?;
+//! println!("{} in {} iterations on {}", solution.max(), solution.outcome().iterations, solution.device());
+//! # assert!(solution.has_converged());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A symmetric positive definite matrix and its solution:
+//!
+//! ```
+//! use femtile::{AmgOptions, Cpu, LinearSolver, PreconditionerConfig, SolverConfig};
+//! use femtile::linalg::sparse::Triplets;
+//!
+//! let n = 1_000;
+//! let mut triplets = Triplets::new(n, n);
+//! for i in 0..n {
+//!     triplets.push(i, i, 2.0)?;
+//!     if i > 0 {
+//!         triplets.push(i, i - 1, -1.0)?;
+//!         triplets.push(i - 1, i, -1.0)?;
+//!     }
+//! }
+//! let a = triplets.into_csr(&Cpu::new(0)?)?.matrix;
+//! let preconditioner = PreconditionerConfig::Amg(AmgOptions::default());
+//! let solver = LinearSolver::new(&a, &SolverConfig { preconditioner, ..SolverConfig::default() })?;
+//! let solution = solver.solve(&vec![1.0; n])?;
+//! assert!(solution.has_converged());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The modules are the chapters of the library; `docs/library.md` leads from these programs to them.
 
 mod from_mesh;
 
@@ -17,4 +58,11 @@ pub use femtile_solve as solve;
 pub use femtile_tensor as tensor;
 pub use femtile_time as time;
 pub use femtile_tridiagonal as tridiagonal;
+
+pub use femtile_device::Cpu;
+pub use femtile_mesh::Mesh;
+pub use femtile_solve::{
+    AmgOptions, DeviceChoice, GmgOptions, LinearSolution, LinearSolver, Method, PmgOptions, Poisson,
+    PreconditionerConfig, Region, Solution, SolveError, SolverConfig, Value,
+};
 pub use from_mesh::amg_from_mesh;

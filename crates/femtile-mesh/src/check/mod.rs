@@ -14,6 +14,8 @@ mod sharing;
 mod surface;
 mod voids;
 
+use std::path::Path;
+
 use rayon::prelude::*;
 
 pub use boundary::{BoundaryFacets, boundary_facets};
@@ -41,6 +43,19 @@ use voids::{Side, Void};
 /// [`CheckError`] names the cells that make the mesh unusable; repairs made before stay made.
 pub fn check(mesh: &mut Mesh, config: &CheckConfig) -> Result<CheckReport, CheckError> {
     check_interruptible(mesh, config, None)
+}
+
+impl Mesh {
+    /// Reads a mesh file, checks it and repairs what can be repaired safely; [`crate::io::read`] and [`check`] do so
+    /// in two steps, with settings and a report.
+    ///
+    /// # Errors
+    /// As [`crate::io::read`] and [`check`].
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, CheckError> {
+        let mut mesh = crate::io::read(path.as_ref())?;
+        check(&mut mesh, &CheckConfig::default())?;
+        Ok(mesh)
+    }
 }
 
 /// As [`check`], and asks `is_interrupted` many times a second whether to end.
