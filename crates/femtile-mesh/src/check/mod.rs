@@ -16,6 +16,7 @@ mod voids;
 
 use rayon::prelude::*;
 
+pub(crate) use boundary::facets_until;
 pub use boundary::{BoundaryFacets, boundary_facets};
 pub use components::{Components, components};
 pub use error::CheckError;
