@@ -17,7 +17,7 @@ use femtile::tridiagonal::{
 };
 
 use crate::arguments::TridiagonalOptions;
-use crate::arrays::{Output, write_archive};
+use crate::arrays::{Announced, Output, write_archive};
 use crate::failure::Failure;
 use crate::output::{check_target, tell, to_json};
 use batch::{Batch, Form};
@@ -129,6 +129,23 @@ fn axis_of(axis: isize, shape: &[usize]) -> Result<usize, Failure> {
     Err(Failure::message(format!("--axis {axis}: the shape {shape} has the axes {} to {}", -n, n - 1)))
 }
 
+/// The axis of the systems and what solves them, unless there is less memory than that takes.
+fn solver_of<T: Scalar, D: TridiagonalKernels<T>>(
+    task: &Task<'_>,
+    device: &D,
+    form: &Form,
+    announced: &[Announced; 4],
+) -> Result<(usize, Tridiagonal<T, D>), Failure> {
+    let axis = axis_of(task.options.axis, &form.shape)?;
+    let layout = Layout::with_strides(&form.shape, &form.strides())?;
+    let solver = Tridiagonal::new(device, &layout, axis, task.config)?;
+    let solver = solver.with_band_strides(&form.band_strides())?;
+    Estimate::new(form, announced, size_of::<T>())
+        .with_solve(form, size_of::<T>(), solver.work_bytes()?, form.shape[axis])
+        .check()?;
+    Ok((axis, solver))
+}
+
 fn solve_on<T: Scalar, D: TridiagonalKernels<T>>(
     task: &Task<'_>,
     device: &D,
@@ -137,13 +154,7 @@ fn solve_on<T: Scalar, D: TridiagonalKernels<T>>(
 ) -> Result<Report, Failure> {
     let Task { options, config, output, begun } = *task;
     let form = Form::new(&input.announced)?;
-    let axis = axis_of(options.axis, &form.shape)?;
-    let layout = Layout::with_strides(&form.shape, &form.strides())?;
-    let solver = Tridiagonal::new(device, &layout, axis, config)?;
-    let mut solver = solver.with_band_strides(&form.band_strides())?;
-    Estimate::new(&form, &input.announced, size_of::<T>())
-        .with_solve(&form, size_of::<T>(), solver.work_bytes()?, form.shape[axis])
-        .check()?;
+    let (axis, mut solver) = solver_of::<T, D>(task, device, &form, &input.announced)?;
     let batch = Batch::<T>::new(form, input.read()?)?;
     let warnings = batch.non_finite(axis, config.ends == Ends::Open);
     let read = begun.elapsed().as_secs_f64();
