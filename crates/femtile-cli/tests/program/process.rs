@@ -159,8 +159,8 @@ fn control_characters_of_arguments_and_names_of_files_do_not_reach_the_terminal(
         &["solve", NAME],
         &["solve", "case.toml", "--device", NAME],
         &["mesh", "info", NAME],
-        &["mesh", "generate", NAME, "--output", "mesh.vtu"],
-        &["mesh", "generate", "kind = \"box\", cells = [1, 1, 1]", "--output", NAME],
+        &["mesh", "generate", NAME, "mesh.vtu"],
+        &["mesh", "generate", "kind = \"box\", cells = [1, 1, 1]", NAME],
         &["tridiagonal", NAME, "--check"],
         &["spmv", NAME],
         &["verify", NAME],
@@ -174,7 +174,9 @@ fn control_characters_of_arguments_and_names_of_files_do_not_reach_the_terminal(
     std::fs::copy(place.path("case.toml"), place.path(NAME)).unwrap();
     let named = SQUARE.to_owned() + "[output]\nfunctionals = [{ name = \"a\\u009bb\", kind = \"max\" }]\n";
     std::fs::write(place.path("named.toml"), named).unwrap();
-    for arguments in [&["solve", NAME, "--output", NAME][..], &["solve", "named.toml", "--json", "-"]] {
+    for arguments in
+        [&["solve", NAME, "--output", "out\u{1b}[2J"][..], &["solve", "named.toml", "--json", "-"]]
+    {
         let output = femtile().current_dir(place.folder.path()).args(arguments).output().unwrap();
         let said = text(&output.stdout) + &text(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{said}");
