@@ -260,7 +260,7 @@ mod tests {
             "kind = \"cylinder\"",
             "kind = \"ventricle\"",
         ] {
-            let text = format!("[mesh]\ngenerate = {{ {text} }}\n[equation]\nsource = 1\n");
+            let text = format!("[mesh]\ngenerate = {{ {text} }}\n[equation]\nlambda = 1\n");
             let case = Case::parse("case.toml".as_ref(), text).unwrap();
             let said = mesh_of_interruptible(&case, false, Some(&|| true)).unwrap_err();
             assert!(said.to_string().contains("interrupted"), "{said}");

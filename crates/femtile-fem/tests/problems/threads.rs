@@ -58,7 +58,8 @@ fn system_solution_and_functionals_have_the_same_bits_at_one_two_and_three_threa
 fn an_assembly_ends_once_its_progress_breaks() {
     use std::ops::ControlFlow::{Break, Continue};
     use std::sync::atomic::{AtomicUsize, Ordering};
-    let problem = Problem::new(unit_mesh(3, 21));
+    let mut problem = Problem::new(unit_mesh(3, 21));
+    problem.lambda = expression("1");
     let form = problem.form();
     for n_threads in [1, 3] {
         let device = Cpu::new(n_threads).unwrap();
