@@ -256,6 +256,9 @@ pub enum FemError {
         /// Number of nodes.
         expected: usize,
     },
+    /// Whoever asked for a system wanted the work to end.
+    #[error("the assembly was interrupted")]
+    Interrupted,
     /// A matrix or vector could not be made or used.
     #[error(transparent)]
     Linalg(#[from] LinalgError),

@@ -12,7 +12,9 @@ pub mod functionals;
 pub mod matrix_free;
 pub mod tensor;
 
-pub use assembly::{Assembly, AssemblyKernels, PatchAssembly, Problem, System, assemble};
+pub use assembly::{
+    Assembly, AssemblyKernels, PatchAssembly, Problem, System, assemble, assemble_interruptible,
+};
 pub use constraints::Constraints;
 pub use error::FemError;
 pub use forms::{BoundaryCondition, Coefficient, Condition, Form, PointFunction};

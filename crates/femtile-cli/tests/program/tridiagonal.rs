@@ -199,6 +199,16 @@ fn shapes_without_entries_that_would_take_memory_are_refused() {
 }
 
 #[test]
+fn a_batch_larger_than_any_memory_is_refused_with_figures_before_it_is_read() {
+    // Both have eight megabytes, and a product of eight terabytes.
+    let ones = vec![1.0; 1_000_000];
+    let files = [("d.npy", f64s(&[1_000_000, 1], &ones)), ("b.npy", f64s(&[1, 1_000_000], &ones))];
+    let words = ["arrays 8000.0 GB", "solution 8000.0 GB", "limit of this machine or its control group is"];
+    refuses(&files, &["-1", "b.npy", "-1", "d.npy", "--output", "u.npy"], &words);
+    refuses(&files, &["-1", "b.npy", "-1", "d.npy", "--check"], &["arrays 8000.0 GB", "solution 0.0 GB"]);
+}
+
+#[test]
 fn shapes_that_disagree_are_all_shown() {
     let files = [("b.npy", f64s(&[2, 3], &[2.0; 6])), ("d.npy", f64s(&[2, 4], &[1.0; 8]))];
     refuses(

@@ -20,7 +20,7 @@ use crate::constraints::Constraints;
 use crate::dofs::TensorSpace;
 use crate::forms::{Compiled, Form, winners};
 use crate::matrix_free::CellRule;
-pub use assemble::assemble;
+pub use assemble::{assemble, assemble_interruptible};
 pub(crate) use evaluation::{CellPoints, Evaluation, Found};
 pub use even_points::{EvenPoints, at_even_points};
 pub use facets::FacetMatrix;

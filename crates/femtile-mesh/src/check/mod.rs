@@ -18,6 +18,7 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
+pub(crate) use boundary::facets_until;
 pub use boundary::{BoundaryFacets, boundary_facets};
 pub use components::{Components, components};
 pub use error::CheckError;
