@@ -12,9 +12,9 @@ use super::{CellPoints, Evaluation, Found, check_length};
 use crate::FemError;
 use crate::dofs::TensorSpace;
 use crate::forms::{Coefficient, Compiled, Form, PointCoefficients};
-pub use crate::functionals::{max, min};
+pub use crate::functionals::{Line, max, min};
 use crate::matrix_free::CellRule;
-pub use point::value_at;
+pub use point::{along, value_at, values_at};
 
 /// For functions of the space alone.
 const RULE: CellRule = CellRule::Gauss { extra: 1 };
@@ -35,6 +35,14 @@ pub fn measure(space: &TensorSpace<'_>) -> Result<f64, FemError> {
 /// [`FemError::Length`] when `u` does not have one entry a degree of freedom, [`FemError::Inverted`] where a cell is folded.
 pub fn integral(space: &TensorSpace<'_>, u: &[f64]) -> Result<f64, FemError> {
     integrate(space, u, |u| u)
+}
+
+/// $\int_\Omega u\,/\,|\Omega|$.
+///
+/// # Errors
+/// As [`integral`].
+pub fn mean(space: &TensorSpace<'_>, u: &[f64]) -> Result<f64, FemError> {
+    Ok(integral(space, u)? / measure(space)?)
 }
 
 /// $\sqrt{\int_\Omega u^2}$.
