@@ -3,6 +3,7 @@
 mod boundary;
 mod common;
 mod conformance;
+mod fluxes;
 mod manufactured;
 mod nafems_t4;
 mod samples;

@@ -3,6 +3,7 @@
 //! Vectors have one entry a degree of freedom, which is the value at a node. Sums are added cell after cell: the same bits
 //! for any number of threads.
 
+mod flux;
 mod inverse_map;
 mod point;
 
@@ -14,6 +15,7 @@ use crate::dofs::TensorSpace;
 use crate::forms::{Coefficient, Compiled, Form, PointCoefficients};
 pub use crate::functionals::{Line, max, min};
 use crate::matrix_free::CellRule;
+pub use flux::{facet_fluxes, flux, reaction_integral, source_integral};
 pub use point::{along, value_at, values_at};
 
 /// For functions of the space alone.
