@@ -6,6 +6,7 @@ mod conformance;
 mod fluxes;
 mod manufactured;
 mod nafems_t4;
+mod recovery;
 mod samples;
 mod tensor_orders;
 mod tensor_problems;
