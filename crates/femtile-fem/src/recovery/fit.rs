@@ -15,7 +15,7 @@ pub(crate) struct Polynomial {
 /// The smallest share of a column of the least-squares matrix that has to be independent of those before it.
 ///
 /// Rows of cells that are slightly bent determine all terms, but amplify errors of the values many times over.
-const INDEPENDENT: f64 = 0.1;
+const INDEPENDENT: f64 = 0.02;
 /// The smallest pivot of a covariance, relative to its diagonal entry.
 const FLAT: f64 = 1e-12;
 

@@ -142,6 +142,8 @@ impl<'a> RecoveredGradient<'a> {
     ///
     /// by Gauss's rule with p + 2 points along each axis.
     ///
+    /// On coarse meshes of high degree, polynomials fitted from one side at the boundary make it up to a few times too large.
+    ///
     /// # Errors
     /// [`FemError::Inverted`] where a cell is folded; a coefficient that is out of its range.
     /// # Source
