@@ -37,7 +37,7 @@ use crate::forms::{
 /// [`FemError::Length`] when `u` does not have one entry a node, [`FemError::UnsupportedCells`] for cells that are not
 /// simplices, [`FemError::NoSuchFacet`] when a condition counts beyond the boundary, data out of their range.
 /// # Source
-/// `[carey1985]`, section 2, for the residual of constrained nodes. Differs: the residual is not converted to a nodal density.
+/// `[carey1985]`, for the residual of constrained nodes. Differs: the residual is not converted to a nodal density.
 pub fn facet_fluxes(form: &Form<'_>, u: &[f64]) -> Result<Vec<f64>, FemError> {
     LinearSpace::new(form.mesh)?;
     check_length(form.mesh, u)?;

@@ -33,7 +33,7 @@ pub fn value_at(mesh: &Mesh, u: &[f64], point: [f64; 3]) -> Result<f64, FemError
 /// The values of `u` at points, each by the first cell that contains it; none outside the mesh.
 ///
 /// # Cost
-/// A tree of boxes around the cells, then some ten cells a point.
+/// A tree of boxes around the cells, then a few cells a point.
 /// # Errors
 /// [`FemError::Length`] when `u` does not have one entry a node, [`FemError::UnsupportedCells`] for cells that are not
 /// simplices.

@@ -44,7 +44,7 @@ impl ErrorEstimate {
 /// distinct values, and nodes there have a gradient for each side. σ given by a formula is taken to be smooth.
 ///
 /// # Source
-/// `[zhang2005]`, section 2. Differs: patches grow by rings of cells, and coordinates are scaled by the covariance of the
+/// `[zhang2005]`. Differs: patches grow by rings of cells, and coordinates are scaled by the covariance of the
 /// points, so that the recovery does not depend on affine maps of the mesh.
 #[derive(Debug)]
 pub struct RecoveredGradient<'a> {

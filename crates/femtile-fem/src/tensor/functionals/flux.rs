@@ -19,8 +19,7 @@ use crate::tensor::{Evaluation, SOURCE_RULE, Side, Sides, check_length, product_
 /// $$ \sum_F \int_F n\cdot\sigma\nabla u = \int_\Omega \lambda u - \int_\Omega f $$
 ///
 /// with the integrals of [`reaction_integral`] and [`source_integral`]. `rule` is that of the operator that was solved with.
-/// On smooth solutions of degree p, fluxes through sides that end in edges converge with order p + 1, those through whole
-/// smooth boundaries with order 2p.
+/// On smooth solutions, fluxes through sides converge with order p + 1 at least, where the discrete gradient has order p.
 ///
 /// # Shapes
 /// `u: [n_dofs]`; the result has one entry a boundary facet.
@@ -30,7 +29,7 @@ use crate::tensor::{Evaluation, SOURCE_RULE, Side, Sides, check_length, product_
 /// [`FemError::Length`] when `u` does not have one entry a degree of freedom, [`FemError::Inverted`] where a cell at the
 /// boundary is folded, [`FemError::NoSuchFacet`] when a condition counts beyond the boundary, data out of their range.
 /// # Source
-/// `[carey1985]`, section 2.
+/// `[carey1985]`.
 pub fn facet_fluxes(
     space: &TensorSpace<'_>,
     form: &Form<'_>,
