@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::file::bytes_of;
-use super::{gmsh, medit, mfem, tetgen, vtk, vtu};
+use super::{abaqus, gmsh, medit, mfem, tetgen, vtk, vtu};
 use crate::{Mesh, MeshError, Place};
 
 /// Reads a mesh file; its extension says the format.
@@ -13,12 +13,17 @@ use crate::{Mesh, MeshError, Place};
 /// of the format.
 pub fn read(path: &Path) -> Result<Mesh, MeshError> {
     match extension(path).as_str() {
+        "inp" => abaqus::read(path),
         "mesh" => read_mesh(path),
         "msh" => gmsh::read(path),
         "node" | "ele" => tetgen::read(path),
         "vtk" => vtk::read(path),
         "vtu" => vtu::read(path),
-        _ => Err(unknown(path, "read", ".node/.ele, .mesh (MEDIT, MFEM), .msh (Gmsh), .vtk, .vtu")),
+        _ => Err(unknown(
+            path,
+            "read",
+            ".inp (Abaqus), .node/.ele, .mesh (MEDIT, MFEM), .msh (Gmsh), .vtk, .vtu",
+        )),
     }
 }
 
