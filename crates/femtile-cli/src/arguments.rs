@@ -201,6 +201,9 @@ pub enum MeshCommand {
     Info {
         /// The mesh file.
         file: PathBuf,
+        /// Print JSON in place of text.
+        #[arg(long)]
+        json: bool,
     },
     /// Check whether a mesh can be solved on; exit code 2 when not.
     Check {
@@ -222,6 +225,9 @@ pub enum MeshCommand {
         file: PathBuf,
         /// The file to write: .vtu, .msh, .mesh, .node.
         output: PathBuf,
+        /// Compress with zlib; .vtu alone.
+        #[arg(long)]
+        compress: bool,
     },
     /// Split every cell into four (triangles, quadrilaterals) or eight (tetrahedra, hexahedra); segments are refused.
     Refine {

@@ -22,5 +22,5 @@ mod vtk_cell;
 pub mod vtu;
 
 pub use atomic::write_atomically;
-pub use format::{read, write};
+pub use format::{read, write, write_compressed};
 pub use staging::Staging;

@@ -158,8 +158,8 @@ fn what_is_not_read_is_refused_by_name_and_line() {
         ("*INCLUDE, INPUT=a.inp\n", "line 6: the keyword `*INCLUDE` is not supported"),
         ("*NGEN\n1,2\n", "line 6: the keyword `*NGEN`"),
         ("*ELSET, ELSET=a, GENERATE\n5, 1\n", "line 7: `5, 1` is no range"),
-        ("*ELEMENT, TYPE=C3D4\n1,1,2,3,4\n*ELSET, ELSET=a\n1, 3\n", "line 8: the set `a` holds element 3"),
-        ("*ELEMENT, TYPE=C3D4\n1,1,2,3,4\n*ELSET, ELSET=a\nb\n", "line 8: the set `a` holds a set `B`"),
+        ("*ELEMENT, TYPE=C3D4\n1,1,2,3,4\n*ELSET, ELSET=a\n1, 3\n", "line 9: the set `a` holds element 3"),
+        ("*ELEMENT, TYPE=C3D4\n1,1,2,3,4\n*ELSET, ELSET=a\nb\n", "line 9: the set `a` holds a set `b`"),
         ("*ELEMENT, TYPE=C3D4\n1,1,2,3,4\n*ELSET, ELSET=a\na\n", "the set `a` holds sets within sets"),
         (
             "*ELEMENT, TYPE=C3D4\n1,1,2,3,4\n*SURFACE, NAME=f\n1, S5\n",

@@ -15,6 +15,14 @@ pub(super) struct Lines<'a> {
     line: usize,
 }
 
+/// Lines of data as the file has them, which take no memory of their own.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Data<'a> {
+    bytes: &'a [u8],
+    /// Number of the line before.
+    line: usize,
+}
+
 /// A keyword such as `*ELEMENT, TYPE=C3D4, ELSET=part`.
 pub(super) struct Keyword<'a> {
     /// In upper case, single blanks between words.
@@ -27,6 +35,11 @@ pub(super) struct Keyword<'a> {
 impl<'a> Lines<'a> {
     pub(super) fn new(path: &'a Path, bytes: &'a [u8]) -> Self {
         Self { path, rest: bytes, line: 0 }
+    }
+
+    /// Lines of data that were passed over before.
+    pub(super) fn of(path: &'a Path, data: Data<'a>) -> Self {
+        Self { path, rest: data.bytes, line: data.line }
     }
 
     /// The next line that is neither empty nor a comment, and its number, without taking it.
@@ -58,6 +71,13 @@ impl<'a> Lines<'a> {
     pub(super) fn data(&mut self) -> Option<&'a [u8]> {
         let (found, ..) = self.peek()?;
         if found.starts_with(b"*") { None } else { self.take() }
+    }
+
+    /// All lines of data up to the next keyword, to be read later.
+    pub(super) fn pass_over(&mut self) -> Data<'a> {
+        let (before, line) = (self.rest, self.line);
+        while self.data().is_some() {}
+        Data { bytes: &before[..before.len() - self.rest.len()], line }
     }
 
     /// The next keyword; lines of data before it are passed over.

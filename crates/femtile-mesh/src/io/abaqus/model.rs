@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::element_type::ElementType;
-use super::lines::{Keyword, Lines, Name, fields};
-use super::sets::Sets;
+use super::lines::{Data, Keyword, Lines, Name, fields};
+use super::sets::{Part, Sets};
 use crate::MeshError;
 use crate::io::scanner::show;
 
@@ -26,43 +26,57 @@ pub(super) struct Block {
 }
 
 /// A surface: a name, and sides of elements or nodes.
-pub(super) struct Surface {
+pub(super) struct Surface<'a> {
     pub name: String,
     pub line: usize,
-    pub parts: Vec<SurfacePart>,
     pub is_of_nodes: bool,
+    scope: &'static str,
+    data: Data<'a>,
 }
 
 /// One line of a surface: an element, a node or a set of them, and the side.
-pub(super) struct SurfacePart {
+pub(super) struct SurfacePart<'a> {
     /// Key of a set, or a number.
     pub of: String,
     pub scope: &'static str,
-    pub side: String,
+    pub side: &'a [u8],
+}
+
+impl<'a> Surface<'a> {
+    /// The lines of the surface.
+    pub(super) fn parts(&self) -> impl Iterator<Item = SurfacePart<'a>> {
+        let mut lines = Lines::of(Path::new(""), self.data);
+        let scope = self.scope;
+        std::iter::from_fn(move || {
+            let mut words = fields(lines.data()?);
+            let of = Name::new(words.next().unwrap_or_default()).key;
+            Some(SurfacePart { of, scope, side: words.next().unwrap_or_default() })
+        })
+    }
 }
 
 /// The content of a file.
 #[derive(Default)]
-pub(super) struct Model {
+pub(super) struct Model<'a> {
     pub points: Vec<[f64; 3]>,
     pub point_numbers: Vec<u64>,
     pub element_numbers: Vec<u64>,
     pub blocks: Vec<Block>,
     /// Numbers of the nodes of all elements.
     pub element_nodes: Vec<u32>,
-    pub node_sets: Sets,
-    pub element_sets: Sets,
+    pub node_sets: Sets<'a>,
+    pub element_sets: Sets<'a>,
     /// Sets of elements that a section names, with their scope: those of a material.
     pub sections: Vec<(String, &'static str)>,
-    pub surfaces: Vec<Surface>,
+    pub surfaces: Vec<Surface<'a>>,
     scope: Scope,
     n_parts: usize,
     n_instances: usize,
     translation: [f64; 3],
 }
 
-impl Model {
-    pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Self, MeshError> {
+impl<'a> Model<'a> {
+    pub(super) fn read(path: &'a Path, bytes: &'a [u8]) -> Result<Self, MeshError> {
         let mut lines = Lines::new(path, bytes);
         let mut model = Self::default();
         while let Some(keyword) = lines.keyword()? {
@@ -75,7 +89,7 @@ impl Model {
         Ok(model)
     }
 
-    fn keyword(&mut self, keyword: &Keyword<'_>, lines: &mut Lines<'_>) -> Result<(), MeshError> {
+    fn keyword(&mut self, keyword: &Keyword<'_>, lines: &mut Lines<'a>) -> Result<(), MeshError> {
         // Points of reference and connectors of an assembly are numbered apart, and are no part of a mesh.
         let is_of_assembly = self.scope == Scope::Assembly && !keyword.has("INSTANCE");
         match keyword.name.as_str() {
@@ -138,7 +152,7 @@ impl Model {
         self.enter(Scope::Instance)
     }
 
-    fn nodes(&mut self, keyword: &Keyword<'_>, lines: &mut Lines<'_>) -> Result<(), MeshError> {
+    fn nodes(&mut self, keyword: &Keyword<'_>, lines: &mut Lines<'a>) -> Result<(), MeshError> {
         refuse_input(keyword, lines)?;
         let system = keyword.value("SYSTEM").unwrap_or(b"R");
         if !system.eq_ignore_ascii_case(b"R") {
@@ -158,16 +172,15 @@ impl Model {
         }
         if let Some(name) = keyword.named("NSET") {
             let scope = self.scope_name();
-            let range = first as u32..self.points.len() as u32;
-            let set = self.node_sets.entry(&name, scope, keyword);
+            let part = Part::Members(first as u32..self.points.len() as u32);
+            let set = self.node_sets.add(&name, scope, keyword, part);
             // It names nodes as they are defined, not a part of the boundary.
             set.is_internal = true;
-            set.add(range);
         }
         Ok(())
     }
 
-    fn elements(&mut self, keyword: &Keyword<'_>, lines: &mut Lines<'_>) -> Result<(), MeshError> {
+    fn elements(&mut self, keyword: &Keyword<'_>, lines: &mut Lines<'a>) -> Result<(), MeshError> {
         refuse_input(keyword, lines)?;
         let kind = keyword.value("TYPE").ok_or_else(|| lines.error("`*ELEMENT` has no `TYPE`"))?;
         let kind = ElementType::parse(kind, lines)?;
@@ -199,12 +212,13 @@ impl Model {
         self.blocks.push(Block { kind, end });
         if let Some(name) = keyword.named("ELSET") {
             let scope = self.scope_name();
-            self.element_sets.entry(&name, scope, keyword).add(first as u32..end as u32);
+            let part = Part::Members(first as u32..end as u32);
+            self.element_sets.add(&name, scope, keyword, part);
         }
         Ok(())
     }
 
-    fn set(&mut self, keyword: &Keyword<'_>, lines: &mut Lines<'_>) -> Result<(), MeshError> {
+    fn set(&mut self, keyword: &Keyword<'_>, lines: &mut Lines<'a>) -> Result<(), MeshError> {
         refuse_input(keyword, lines)?;
         let name = keyword.named(&keyword.name);
         let name = name.ok_or_else(|| lines.error(format!("`*{}` names no set", keyword.name)))?;
@@ -215,10 +229,14 @@ impl Model {
             return Err(lines.unsupported("a set of the nodes of elements (`*NSET, ELSET=`)", advice));
         }
         let sets = if is_of_nodes { &mut self.node_sets } else { &mut self.element_sets };
-        sets.entry(&name, scope, keyword).read(lines, keyword.has("GENERATE"), scope)
+        let data = lines.pass_over();
+        let is_generated = keyword.has("GENERATE");
+        let part = if is_generated { Part::Ranges(data) } else { Part::List(data, scope) };
+        sets.add(&name, scope, keyword, part);
+        Ok(())
     }
 
-    fn surface(&mut self, keyword: &Keyword<'_>, lines: &mut Lines<'_>) -> Result<(), MeshError> {
+    fn surface(&mut self, keyword: &Keyword<'_>, lines: &mut Lines<'a>) -> Result<(), MeshError> {
         let name = keyword.named("NAME").ok_or_else(|| lines.error("`*SURFACE` has no `NAME`"))?;
         let kind = keyword.value("TYPE").unwrap_or(b"ELEMENT");
         let is_of_nodes = kind.eq_ignore_ascii_case(b"NODE");
@@ -230,16 +248,8 @@ impl Model {
             return Err(lines.unsupported("a surface combined of others", "list its elements and sides"));
         }
         let scope = self.scope_name();
-        let mut parts = Vec::new();
-        while let Some(line) = lines.data() {
-            let mut words = fields(line);
-            let of = Name::new(words.next().unwrap_or_default()).key;
-            let side = String::from_utf8_lossy(words.next().unwrap_or_default()).to_ascii_uppercase();
-            if !of.is_empty() {
-                parts.push(SurfacePart { of, scope, side });
-            }
-        }
-        self.surfaces.push(Surface { name: name.shown, line: keyword.line, parts, is_of_nodes });
+        let data = lines.pass_over();
+        self.surfaces.push(Surface { name: name.shown, line: keyword.line, is_of_nodes, scope, data });
         Ok(())
     }
 }

@@ -10,6 +10,8 @@ use super::sets::Resolver;
 use crate::io::collect::Collected;
 use crate::io::file::bytes_of;
 use crate::io::node_numbers::NodeNumbers;
+use crate::io::number;
+use crate::io::scanner::show;
 use crate::io::vtk_cell::VtkCells;
 use crate::{CellKind, Mesh, MeshError, Place};
 
@@ -80,7 +82,7 @@ struct Elements {
 }
 
 impl Elements {
-    fn new(path: &Path, model: &mut Model, numbers: &NodeNumbers) -> Result<Self, MeshError> {
+    fn new(path: &Path, model: &mut Model<'_>, numbers: &NodeNumbers) -> Result<Self, MeshError> {
         let mut elements =
             Self { blocks: Vec::new(), nodes: std::mem::take(&mut model.element_nodes), top: 0 };
         for node in &mut elements.nodes {
@@ -116,7 +118,7 @@ struct Reader<'a> {
     points: Vec<[f64; 3]>,
     n_bytes: usize,
     n_facets: usize,
-    model: &'a Model,
+    model: &'a Model<'a>,
     node_numbers: &'a NodeNumbers,
     element_numbers: &'a NodeNumbers,
     of_nodes: Resolver<'a>,
@@ -133,10 +135,9 @@ impl Reader<'_> {
         let sets = &self.model.element_sets;
         let find = |(key, scope): &(String, &str)| sets.find(key, scope);
         let sections: HashSet<usize> = self.model.sections.iter().filter_map(find).collect();
-        let of_surface = |part: &SurfacePart| sets.find(&part.of, part.scope);
+        let of_surface = |part: SurfacePart<'_>| sets.find(&part.of, part.scope);
         let surfaces = self.model.surfaces.iter().filter(|surface| !surface.is_of_nodes);
-        let sides: HashSet<usize> =
-            surfaces.flat_map(|surface| &surface.parts).filter_map(of_surface).collect();
+        let sides: HashSet<usize> = surfaces.flat_map(Surface::parts).filter_map(of_surface).collect();
         let n_elements = self.elements.blocks.last().map_or(0, |block| block.1);
         let mut tags = vec![0i32; n_elements];
         let mut is_of_section = vec![false; n_elements];
@@ -189,9 +190,9 @@ impl Reader<'_> {
         let model = self.model;
         let first = model.element_sets.sets.len() as i32 + 1;
         for (tag, surface) in (first..).zip(&model.surfaces).filter(|(_, surface)| !surface.is_of_nodes) {
-            for part in &surface.parts {
-                for element in self.elements_of(surface, part)? {
-                    self.push_side(surface, part, element, tag)?;
+            for part in surface.parts() {
+                for element in self.elements_of(surface, &part)? {
+                    self.push_side(surface, &part, element, tag)?;
                 }
             }
             self.names.push((self.elements.top.saturating_sub(1), tag, surface.name.clone()));
@@ -199,7 +200,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn elements_of(&mut self, surface: &Surface, part: &SurfacePart) -> Result<Vec<u32>, MeshError> {
+    fn elements_of(&mut self, surface: &Surface<'_>, part: &SurfacePart<'_>) -> Result<Vec<u32>, MeshError> {
         if let Some(set) = self.model.element_sets.find(&part.of, part.scope) {
             return self.of_elements.members(set);
         }
@@ -216,18 +217,19 @@ impl Reader<'_> {
 
     fn push_side(
         &mut self,
-        surface: &Surface,
-        part: &SurfacePart,
+        surface: &Surface<'_>,
+        part: &SurfacePart<'_>,
         element: u32,
         tag: i32,
     ) -> Result<(), MeshError> {
         let (kind, nodes) = self.elements.get(element);
         let kind = kind.kind();
         let is_facet = kind.dimension() + 1 == self.elements.top;
-        let (facet, local): (CellKind, &[usize]) = match part.side.as_str() {
-            "SPOS" | "SNEG" if is_facet => (kind, &[0, 1, 2, 3][..kind.n_nodes()]),
+        let (facet, local): (CellKind, &[usize]) = match part.side.to_ascii_uppercase().as_slice() {
+            b"SPOS" | b"SNEG" if is_facet => (kind, &[0, 1, 2, 3][..kind.n_nodes()]),
             side => {
-                let number = side.strip_prefix(['S', 'E']).and_then(|number| number.parse().ok());
+                let digits = side.strip_prefix(b"S").or_else(|| side.strip_prefix(b"E"));
+                let number = digits.and_then(number::integer).and_then(|number| usize::try_from(number).ok());
                 let found = number.and_then(|number| corners(kind, number));
                 match kind.facet_kind().filter(|_| kind.dimension() == self.elements.top).zip(found) {
                     Some(found) => found,
@@ -236,7 +238,7 @@ impl Reader<'_> {
                             "the surface `{}` names the side `{}` of a {kind}; sides are S1, S2, …, those of shells on \
                              solids SPOS and SNEG",
                             surface.name,
-                            part.side.escape_default()
+                            show(part.side)
                         );
                         return Err(error_at(self.path, surface.line, message));
                     }
@@ -275,7 +277,7 @@ impl Reader<'_> {
         let first = (model.element_sets.sets.len() + 1) as i32;
         for (tag, surface) in (first..).zip(&model.surfaces).filter(|(_, surface)| surface.is_of_nodes) {
             let mut nodes = Vec::new();
-            for part in &surface.parts {
+            for part in surface.parts() {
                 match model.node_sets.find(&part.of, part.scope) {
                     Some(set) => nodes.extend(self.of_nodes.members(set)?),
                     None => {
