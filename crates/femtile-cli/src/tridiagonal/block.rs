@@ -129,24 +129,11 @@ fn solve_on<T: Scalar, D: BlockTridiagonalKernels<T>>(
     let u = u.to_host()?;
     let axis = outer.len() - 1;
     let systems = &outer[..axis];
-    let is_failed = |system: usize| {
-        let first = system * shape.n_rows * block;
-        u8::from(outcome.n_failed > 0 && u.get(first).is_some_and(|value| value.to_f64().is_nan()))
-    };
-    let failed: Vec<u8> = (0..shape.n_systems).map(is_failed).collect();
+    let failed = flags(&u, &shape, outcome.n_failed);
     let whole = [&outer[..], &[block]].concat();
     write(output, &u, &whole, false, systems, &failed)?;
     let written = begun.elapsed().as_secs_f64();
 
-    let index = |system: usize| {
-        let places = index_of(system, &strides(systems, false));
-        places.into_iter().map(Some).chain([None, None]).collect()
-    };
-    let first_failure = outcome.first.map(|first| {
-        let mut index = index_of(first.system, &strides(systems, false));
-        index.push(first.row);
-        index
-    });
     let listed = (0..shape.n_systems).filter(|&system| failed[system] == 1).take(LISTED);
     Ok(Report {
         version: env!("CARGO_PKG_VERSION"),
@@ -163,10 +150,25 @@ fn solve_on<T: Scalar, D: BlockTridiagonalKernels<T>>(
         timings_s: [("read", read), ("upload", upload), ("solve", seconds), ("write", written)].into(),
         gb_per_s: 1e-9 * bytes as f64 / seconds,
         n_failed: outcome.n_failed,
-        failed: listed.map(index).collect(),
-        first_failure,
+        failed: listed.map(|system| of_system(system, systems)).collect(),
+        first_failure: outcome
+            .first
+            .map(|first| [index_of(first.system, &strides(systems, false)), vec![first.row]].concat()),
         warnings,
         output: output.into(),
         shape: whole,
     })
+}
+
+/// 1 for each system that failed; all of it is NaN.
+fn flags<T: Scalar>(u: &[T], shape: &BlockShape, n_failed: u64) -> Vec<u8> {
+    let first = |system: usize| u.get(system * shape.n_rows * shape.block);
+    let is_failed = |system| n_failed > 0 && first(system).is_some_and(|value| value.to_f64().is_nan());
+    (0..shape.n_systems).map(|system| u8::from(is_failed(system))).collect()
+}
+
+/// A system by its number; none stands for the rows, and for those of a block.
+fn of_system(system: usize, systems: &[usize]) -> Vec<Option<usize>> {
+    let places = index_of(system, &strides(systems, false));
+    places.into_iter().map(Some).chain([None, None]).collect()
 }
