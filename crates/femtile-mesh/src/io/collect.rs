@@ -171,6 +171,21 @@ impl Collector {
         self.n_entries
     }
 
+    /// The kind of all cells of a dimension.
+    fn only_kind(&self, path: &Path, dimension: usize) -> Result<CellKind, MeshError> {
+        let kinds: Vec<_> =
+            self.blocks.keys().copied().filter(|kind| kind.dimension() == dimension).collect();
+        let [kind] = kinds[..] else {
+            let names: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
+            return Err(unsupported(
+                path,
+                format!("a mesh that mixes {} cells", names.join(" and ")),
+                "split it, or mesh it with one kind",
+            ));
+        };
+        Ok(kind)
+    }
+
     /// The mesh. `tagged` says whether the file has tags at all; facets with tag 0 carry none.
     ///
     /// # Errors
@@ -185,15 +200,7 @@ impl Collector {
         let parse = |message| MeshError::Parse { path: path.into(), place: Place::Whole, message };
         let top = self.blocks.keys().map(|kind| kind.dimension()).max().filter(|&dimension| dimension > 1);
         let top = top.ok_or_else(|| parse("the file has no triangles, tetrahedra or other cells".into()))?;
-        let kinds: Vec<_> = self.blocks.keys().copied().filter(|kind| kind.dimension() == top).collect();
-        let [kind] = kinds[..] else {
-            let names: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
-            return Err(unsupported(
-                path,
-                format!("a mesh that mixes {} cells", names.join(" and ")),
-                "split it, or mesh it with one kind",
-            ));
-        };
+        let kind = self.only_kind(path, top)?;
         if top == 2 {
             flatten(path, &mut points)?;
         }
