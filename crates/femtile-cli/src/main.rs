@@ -8,6 +8,7 @@ mod devices;
 mod failure;
 mod interrupt;
 mod mesh;
+mod mesh_info;
 mod output;
 mod reproduce;
 mod solve;

@@ -142,7 +142,7 @@ pub fn tuple(shape: &[usize]) -> String {
 const MOST_EMPTY: usize = 1 << 20;
 
 /// Refuses a shape whose entries cannot be counted, or one without entries that would take memory all the same.
-fn refuse_size(shape: &[usize]) -> Result<(), String> {
+pub fn refuse_size(shape: &[usize]) -> Result<(), String> {
     let most = shape.iter().try_fold(1_usize, |n, &size| n.checked_mul(size.max(1)));
     match most {
         None => Err(format!("the arrays together have the shape {}, which is too large", tuple(shape))),
@@ -155,7 +155,7 @@ fn refuse_size(shape: &[usize]) -> Result<(), String> {
 }
 
 /// The shape that all of these become; none where they do not fit.
-fn broadcast(shapes: &[Vec<usize>]) -> Option<Vec<usize>> {
+pub fn broadcast(shapes: &[Vec<usize>]) -> Option<Vec<usize>> {
     let n = shapes.iter().map(Vec::len).max()?;
     let mut result = vec![1; n];
     for shape in shapes {
@@ -181,7 +181,7 @@ fn repeating(shape: &[usize], strides: &[usize]) -> Vec<usize> {
 }
 
 /// Where an entry of an array without gaps stands.
-fn index_of(at: usize, strides: &[usize]) -> Vec<usize> {
+pub fn index_of(at: usize, strides: &[usize]) -> Vec<usize> {
     let mut axes: Vec<usize> = (0..strides.len()).filter(|&axis| strides[axis] > 0).collect();
     axes.sort_by_key(|&axis| std::cmp::Reverse(strides[axis]));
     let (mut index, mut rest) = (vec![0; strides.len()], at);
@@ -206,7 +206,7 @@ fn lies_so(array_shape: &[usize], array_is_fortran: bool, shape: &[usize], is_fo
 }
 
 /// The numbers of an array in a given shape and order.
-fn laid_out<T: Scalar>(array: Array, shape: &[usize], is_fortran: bool) -> Result<Vec<T>, Failure> {
+pub fn laid_out<T: Scalar>(array: Array, shape: &[usize], is_fortran: bool) -> Result<Vec<T>, Failure> {
     let as_it_is = lies_so(&array.shape, array.is_fortran, shape, is_fortran);
     let from = strides_along(&array.shape, array.is_fortran, shape.len());
     let values = converted(array.values);

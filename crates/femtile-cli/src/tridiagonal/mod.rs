@@ -1,7 +1,9 @@
 //! `femtile tridiagonal`: batches of systems from NumPy files to NumPy files.
 
 mod batch;
+mod block;
 mod dominance;
+mod factored;
 mod input;
 mod memory;
 mod report;
@@ -58,9 +60,13 @@ pub fn run(options: &TridiagonalOptions) -> Result<ExitCode, Failure> {
         };
     };
     let task = Task { options, config, output, begun };
-    let report = match is_wide {
-        true => solve::<f64>(&task, device, input)?,
-        false => solve::<f32>(&task, device, input)?,
+    let report = match (is_wide, options.block, options.factored) {
+        (true, true, _) => block::solve::<f64>(&task, device, input.read()?)?,
+        (false, true, _) => block::solve::<f32>(&task, device, input.read()?)?,
+        (true, _, true) => factored::solve::<f64>(&task, device, input)?,
+        (false, _, true) => factored::solve::<f32>(&task, device, input)?,
+        (true, ..) => solve::<f64>(&task, device, input)?,
+        (false, ..) => solve::<f32>(&task, device, input)?,
     };
     tell(options.json.as_deref(), options.quiet, &to_json(&report)?, &report.summary())?;
     Ok(ExitCode::from(u8::from(report.n_failed > 0)))
@@ -176,7 +182,8 @@ fn solve_on<T: Scalar, D: TridiagonalKernels<T>>(
     let begun = Instant::now();
     let u = u.to_host()?;
     let failed = failed_systems(&u, &shape, &strides, axis, &outcome);
-    write(output, &u, &shape, is_fortran, axis, &failed)?;
+    let others = [&shape[..axis], &shape[axis + 1..]].concat();
+    write(output, &u, &shape, is_fortran, &others, &failed)?;
     let written = begun.elapsed().as_secs_f64();
 
     let length = shape[axis];
@@ -189,6 +196,7 @@ fn solve_on<T: Scalar, D: TridiagonalKernels<T>>(
         algorithm: solver.algorithm().name(),
         periodic: options.periodic,
         pivoting: options.pivoting,
+        block: None,
         axis,
         n_systems,
         length,
@@ -237,12 +245,13 @@ fn failed_systems<T: Scalar>(
     (0..n_systems).map(|number| u8::from(u[start(number)].to_f64().is_nan())).collect()
 }
 
+/// Writes the solution, and where there is room for it a flag for each system; `systems` is their shape.
 fn write<T: Scalar>(
     path: &Path,
     u: &[T],
     shape: &[usize],
     is_fortran: bool,
-    axis: usize,
+    systems: &[usize],
     failed: &[u8],
 ) -> Result<(), Failure> {
     let dtype = if size_of::<T>() == 4 { "f4" } else { "f8" };
@@ -250,7 +259,6 @@ fn write<T: Scalar>(
     if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy")) {
         return Ok(write_atomically(path, |out| u.write(out))?);
     }
-    let others = [&shape[..axis], &shape[axis + 1..]].concat();
-    let failed = Output { shape: &others, is_fortran: false, dtype: "b1", bytes: failed };
+    let failed = Output { shape: systems, is_fortran: false, dtype: "b1", bytes: failed };
     Ok(write_atomically(path, |out| write_archive(out, &[("u", u), ("failed", failed)]))?)
 }

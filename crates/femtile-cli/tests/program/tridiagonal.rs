@@ -8,7 +8,7 @@ use common::{Workplace, femtile, root, text};
 use serde_json::Value;
 
 /// A `.npy` file.
-fn npy(descr: &str, is_fortran: bool, shape: &[usize], numbers: &[u8]) -> Vec<u8> {
+pub fn npy(descr: &str, is_fortran: bool, shape: &[usize], numbers: &[u8]) -> Vec<u8> {
     let sizes: String = shape.iter().map(|n| format!("{n},")).collect();
     let order = if is_fortran { "True" } else { "False" };
     let header = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': ({sizes}), }}\n");
@@ -19,11 +19,11 @@ fn npy(descr: &str, is_fortran: bool, shape: &[usize], numbers: &[u8]) -> Vec<u8
     bytes
 }
 
-fn f64s(shape: &[usize], values: &[f64]) -> Vec<u8> {
+pub fn f64s(shape: &[usize], values: &[f64]) -> Vec<u8> {
     npy("<f8", false, shape, &values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>())
 }
 
-fn place(files: &[(&str, Vec<u8>)]) -> Workplace {
+pub fn place(files: &[(&str, Vec<u8>)]) -> Workplace {
     let place = Workplace::new("");
     for (name, bytes) in files {
         std::fs::write(place.path(name), bytes).unwrap();
@@ -31,18 +31,18 @@ fn place(files: &[(&str, Vec<u8>)]) -> Workplace {
     place
 }
 
-fn solve(place: &Workplace, arguments: &[&str]) -> Output {
+pub fn solve(place: &Workplace, arguments: &[&str]) -> Output {
     femtile().current_dir(place.folder.path()).arg("tridiagonal").args(arguments).output().unwrap()
 }
 
 /// The report of a solve that ends with `code`.
-fn report(place: &Workplace, arguments: &[&str], code: i32) -> Value {
+pub fn report(place: &Workplace, arguments: &[&str], code: i32) -> Value {
     let output = solve(place, &[arguments, &["--json", "-", "--quiet"]].concat());
     assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-fn refuses(files: &[(&str, Vec<u8>)], arguments: &[&str], words: &[&str]) {
+pub fn refuses(files: &[(&str, Vec<u8>)], arguments: &[&str], words: &[&str]) {
     let place = place(files);
     let output = solve(&place, arguments);
     let said = text(&output.stderr);
@@ -55,7 +55,7 @@ fn refuses(files: &[(&str, Vec<u8>)], arguments: &[&str], words: &[&str]) {
 }
 
 /// The numbers of a `.npy` file of ours.
-fn numbers(place: &Workplace, name: &str) -> Vec<f64> {
+pub fn numbers(place: &Workplace, name: &str) -> Vec<f64> {
     let bytes = std::fs::read(place.path(name)).unwrap();
     let header = 10 + u16::from_le_bytes([bytes[8], bytes[9]]) as usize;
     let wide = text(&bytes[..header]).contains("<f8");
@@ -71,7 +71,7 @@ const BANDS: [&str; 4] = ["-1", "2", "-1", "d.npy"];
 /// −u″ = 1 with three points is solved by 3/2, 2, 3/2.
 const SOLUTION: [f64; 3] = [1.5, 2.0, 1.5];
 
-fn assert_near(found: &[f64], expected: &[f64]) {
+pub fn assert_near(found: &[f64], expected: &[f64]) {
     assert_eq!(found.len(), expected.len(), "{found:?}");
     assert!(found.iter().zip(expected).all(|(f, e)| (f - e).abs() < 1e-6), "{found:?}");
 }
@@ -329,7 +329,7 @@ fn the_example_gives_what_it_promises() {
     }
 }
 
-fn numpy() -> Option<String> {
+pub fn numpy() -> Option<String> {
     let python = std::env::var("FEMTILE_PYTHON").unwrap_or_else(|_| "python3".into());
     let found = Command::new(&python).args(["-c", "import numpy"]).output();
     found.is_ok_and(|output| output.status.success()).then_some(python)

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use femtile::linalg::sparse::matrix_market::{self, ReadConfig};
 use femtile_case::Case;
 use femtile_conformance::mesh_files::{self, MeshFiles};
+use femtile_conformance::quadratic_files;
 use femtile_conformance::structure::{Reader, fuzz};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -46,7 +47,13 @@ fn read_mesh(files: &MeshFiles) -> impl Fn(&[Vec<u8>]) -> bool {
 /// Seeds whose name begins so.
 fn of_format(begin: &str) -> Vec<MeshFiles> {
     let all = mesh_files::all(&cube(1)).into_iter().chain(mesh_files::products());
+    let all = all.chain(quadratic_files::all(&cube(1), 0.01));
     all.filter(|files| files.name.starts_with(begin)).collect()
+}
+
+#[test]
+fn abaqus_files_of_any_structure_are_read_or_refused() {
+    fuzz_meshes(&of_format("Abaqus"));
 }
 
 #[test]

@@ -82,6 +82,7 @@ pub fn uniform_interruptible(mesh: &Mesh, is_interrupted: IsInterrupted<'_>) -> 
             .iter()
             .map(|(name, field)| (name.clone(), interpolated(field, &edges)))
             .collect(),
+        notes: mesh.notes.clone(),
     })
 }
 
