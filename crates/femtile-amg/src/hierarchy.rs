@@ -138,6 +138,7 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
             levels: Vec::new(),
             groups: Vec::new(),
             open: None,
+            inherited: Vec::new(),
             order: None,
             shapes: Vec::new(),
         };

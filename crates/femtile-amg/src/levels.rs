@@ -12,6 +12,7 @@ use crate::relaxation::Relaxation;
 use crate::room::make_room_for_set_up;
 use crate::setup::aggregate::aggregate;
 use crate::setup::coarse;
+use crate::setup::evolution::{doubtful_rows, inherited};
 use crate::setup::galerkin::galerkin;
 use crate::setup::graph::{Aggregates, Graph, distance};
 use crate::setup::local_modes::{local_modes, with_modes};
@@ -69,6 +70,8 @@ pub(crate) struct Setup<'a, H: Scalar, D: Device> {
     /// The last of them, until it is known in what order the next one has its rows.
     pub open: Option<Open<H, D>>,
     pub groups: Vec<Groups<D>>,
+    /// Rows of the next level that come from doubtful ones, as [`inherited`]; empty where none do.
+    pub inherited: Vec<bool>,
     /// As [`Hierarchy::order`].
     pub order: Option<[Buffer<u32, D>; 2]>,
     pub shapes: Vec<LevelShape>,
@@ -181,7 +184,8 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
                 return self.end(a, &diagonal, &b, block);
             }
             let mut modes = modes_of(&a, &diagonal, &b, block);
-            let Strength { graph, mut is_strong } = self.strength(&a, &diagonal, &b, modes.as_ref(), block);
+            let Strength { graph, mut is_strong, mut is_doubtful } =
+                self.strength(&a, &diagonal, &b, modes.as_ref(), block);
             let Partition { mut aggregates, patches } = self.partition(&graph, block);
             let n_coarse = aggregates.n * b.n_vectors + modes.as_ref().map_or(0, |modes| modes.n_cols);
             if n_coarse as f64 > LEAST_GAIN * a.n_rows() as f64 || n_coarse == 0 {
@@ -198,8 +202,12 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
                 aggregates.of_node =
                     patches.nodes.iter().map(|&node| aggregates.of_node[node as usize]).collect();
                 modes = modes.map(|modes| modes.with_rows(order));
-                is_strong = self.strength(&a, &diagonal, &b, modes.as_ref(), block).is_strong;
+                self.inherited = permuted_flags(&self.inherited, order);
+                Strength { is_strong, is_doubtful, .. } =
+                    self.strength(&a, &diagonal, &b, modes.as_ref(), block);
             }
+            let flags = if number == 0 { is_doubtful } else { std::mem::take(&mut self.inherited) };
+            self.inherited = inherited(&flags, &aggregates);
             let choice = Choice { aggregates, patches, is_strong, modes };
             (a, b) = self.coarsen(a, &diagonal, &b, &choice, block)?;
             block = b.n_vectors;
@@ -218,9 +226,14 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
         let number = self.levels.len() + usize::from(self.open.is_some());
         let (thresholds, is_first) = (self.thresholds(number), number == 0);
         match self.known.graph.filter(|_| is_first) {
+            Some(graph) if is_scalar(b, block) => Strength {
+                is_doubtful: doubtful_rows(a, diagonal, &b.values, None, |_| false),
+                ..Strength::on(graph, a, diagonal, block, thresholds[1])
+            },
             Some(graph) => Strength::on(graph, a, diagonal, block, thresholds[1]),
             None if is_scalar(b, block) => {
-                Strength::of_scalars(a, diagonal, &b.values, modes, is_first, thresholds)
+                let inherited = (!is_first).then_some(self.inherited.as_slice());
+                Strength::of_scalars(a, diagonal, &b.values, modes, inherited, thresholds)
             }
             None => Strength::new(a, diagonal, block, thresholds),
         }
@@ -350,6 +363,12 @@ fn fill_zero_rows<H: Scalar>(a: &mut Rows<H>) {
             a.values[at] = H::ONE;
         }
     }
+}
+
+/// Flags of rows in another order; empty ones stay empty, and rows beyond their end have none.
+fn permuted_flags(flags: &[bool], order: &[u32]) -> Vec<bool> {
+    let of_row = |&row: &u32| flags.get(row as usize) == Some(&true);
+    if flags.is_empty() { Vec::new() } else { order.iter().map(of_row).collect() }
 }
 
 /// Whether nodes have one row and the near-nullspace one vector.

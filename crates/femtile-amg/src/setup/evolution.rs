@@ -3,10 +3,12 @@
 use femtile_device::Scalar;
 use rayon::prelude::*;
 
+use super::graph::{Aggregates, NONE};
 use super::rows::{PIECE, Pieces, Row, RowAccess, Rows};
 
 /// A row is doubtful where its positive entries beside the diagonal add up to more than this share of the diagonal; on
-/// coarser levels, which inherit direction in smaller entries, to more than a third of it.
+/// coarser levels, which inherit direction in smaller entries, to more than a third of it, and only where the row comes from
+/// doubtful ones.
 pub(crate) const DOUBTFUL: f64 = 0.3;
 const COARSER: f64 = 1.0 / 3.0;
 /// Neighbours count whose measure is at most this multiple of the smallest one of the row.
@@ -17,7 +19,7 @@ const NOTHING: f64 = 1e-4;
 /// What evolution says of the entries of doubtful rows.
 #[derive(Debug)]
 pub(crate) struct Evolution {
-    is_doubtful: Vec<bool>,
+    pub is_doubtful: Vec<bool>,
     /// For each entry whether it counts by the measure of its row; false in rows that are not doubtful.
     is_near: Vec<bool>,
 }
@@ -28,7 +30,8 @@ impl Evolution {
     /// the near-nullspace: the measure is $|1 - z_i b_j / (b_i z_j)|$. None where no row is doubtful. The smallest measure of
     /// a row is that of entries that are `large`: beside a jump of coefficients, nodes on the other side follow closely and
     /// are no measure. Rows that `is_exempt` names are taken by the size of their entries, and so are those in which b is
-    /// zero.
+    /// zero, and on coarser levels those that [`inherited`] does not name: Galerkin products beside a jump have positive
+    /// entries that hide no direction.
     ///
     /// # Cost
     /// A pass over the non-zeros; where rows are doubtful, two more and the rows of $A^2$ that belong to them.
@@ -40,15 +43,10 @@ impl Evolution {
         diagonal: &[T],
         b: &[f64],
         large: &[bool],
-        is_first: bool,
+        inherited: Option<&[bool]>,
         is_exempt: impl Fn(usize) -> bool + Sync,
     ) -> Option<Self> {
-        let share = T::from_f64(if is_first { DOUBTFUL } else { COARSER * DOUBTFUL });
-        let is_doubtful: Vec<bool> = (0..a.n_rows())
-            .into_par_iter()
-            .with_min_len(PIECE)
-            .map(|row| positive_sum(a, row, b) > share * diagonal[row] && !is_exempt(row))
-            .collect();
+        let is_doubtful = doubtful_rows(a, diagonal, b, inherited, is_exempt);
         if !is_doubtful.contains(&true) {
             return None;
         }
@@ -89,6 +87,37 @@ impl Evolution {
         let place = || a.row(row).0.iter().position(|&other| other == column);
         self.is_doubtful[row] && place().is_some_and(|at| self.is_near[a.offsets[row] + at])
     }
+}
+
+/// For each row whether it is doubtful; those of coarser levels have to be `inherited`.
+pub(crate) fn doubtful_rows<T: Scalar>(
+    a: &Rows<T>,
+    diagonal: &[T],
+    b: &[f64],
+    inherited: Option<&[bool]>,
+    is_exempt: impl Fn(usize) -> bool + Sync,
+) -> Vec<bool> {
+    let share = T::from_f64(if inherited.is_none() { DOUBTFUL } else { COARSER * DOUBTFUL });
+    let may_be = |row: usize| inherited.is_none_or(|inherited| inherited.get(row) == Some(&true));
+    (0..a.n_rows())
+        .into_par_iter()
+        .with_min_len(PIECE)
+        .map(|row| may_be(row) && positive_sum(a, row, b) > share * diagonal[row] && !is_exempt(row))
+        .collect()
+}
+
+/// For each aggregate whether more than half of its nodes are doubtful or have inherited it; empty where none is.
+pub(crate) fn inherited(of_nodes: &[bool], aggregates: &Aggregates) -> Vec<bool> {
+    if !of_nodes.contains(&true) {
+        return Vec::new();
+    }
+    let mut balance = vec![0_i64; aggregates.n];
+    for (&part, &is_one) in aggregates.of_node.iter().zip(of_nodes) {
+        if part != NONE {
+            balance[part as usize] += if is_one { 1 } else { -1 };
+        }
+    }
+    balance.into_iter().map(|balance| balance > 0).collect()
 }
 
 /// The positive entries of a row beside the diagonal together, where the near-nullspace is not zero.
@@ -138,4 +167,42 @@ fn measure<T: Scalar>(
         let is_connected = column as usize != row && value != T::ZERO && ratio > NOTHING;
         if is_connected { (1.0 - 1.0 / ratio).abs() } else { f64::INFINITY }
     }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A ring on which every row has two neighbours beside it with entries −1 and two further ones with 0.4.
+    fn ring(n: usize) -> Rows<f64> {
+        let mut rows = Rows { n_cols: n, offsets: vec![0], columns: vec![], values: vec![] };
+        for row in 0..n {
+            for (step, value) in [(0, 1.3), (1, -1.0), (2, 0.4), (n - 2, 0.4), (n - 1, -1.0)] {
+                rows.columns.push(((row + step) % n) as u32);
+                rows.values.push(value);
+            }
+            rows.offsets.push(rows.columns.len());
+        }
+        rows
+    }
+
+    #[test]
+    fn rows_of_coarser_levels_are_doubtful_where_they_come_from_doubtful_ones_alone() {
+        let (a, ones) = (ring(12), [1.0; 12]);
+        let mut from = [false; 12];
+        from[3..7].fill(true);
+        let doubtful =
+            |inherited: Option<&[bool]>| doubtful_rows(&a, &[1.3; 12], &ones, inherited, |_| false);
+        assert_eq!(doubtful(None), [true; 12]);
+        assert_eq!(doubtful(Some(&from)), from);
+        assert_eq!(doubtful(Some(&[])), [false; 12]);
+    }
+
+    #[test]
+    fn an_aggregate_inherits_from_more_than_half_of_its_nodes() {
+        let aggregates = Aggregates { n: 3, of_node: vec![0, 0, 1, 1, 1, NONE, 2] };
+        let of_nodes = [true, false, true, true, false, true, false];
+        assert_eq!(inherited(&of_nodes, &aggregates), [false, true, false]);
+        assert_eq!(inherited(&[false; 7], &aggregates), [false; 0]);
+    }
 }

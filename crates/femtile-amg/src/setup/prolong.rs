@@ -4,7 +4,7 @@ use femtile_device::Scalar;
 
 use super::graph::{Aggregates, NONE};
 use super::rows::{Pieces, Row, RowAccess, Rows, sort_row};
-use super::spectrum::DAMPING;
+use super::spectrum::PROLONGED;
 use super::tentative::Tentative;
 
 /// Rows of more entries leave their weak ones out even with several vectors, or dense rows would fill the product.
@@ -29,7 +29,7 @@ pub(crate) struct Smoothing<'a, T> {
 }
 
 impl<T: Scalar> Smoothing<'_, T> {
-    /// $P = (I - \frac{4}{3\lambda} D_F^{-1} A_F) \tilde P$, where $A_F$ has the weak entries of A added to its diagonal
+    /// $P = (I - \frac{1.4}{\lambda} D_F^{-1} A_F) \tilde P$, where $A_F$ has the weak entries of A added to its diagonal
     /// $D_F$, raised as in [`super::spectrum::Scaling`]; columns of its rows ascend. A weak entry counts times
     /// $b_j / b_i$, so that $A_F b = A b$ for the near-nullspace b, which is not constant on coarser levels: otherwise P
     /// would not reproduce b, and on flat cells smooth vectors would get the energy of oscillating ones. Rows of nodes in
@@ -71,7 +71,7 @@ impl<T: Scalar> Smoothing<'_, T> {
             // (D / ω − A_F) q, over D / ω; a row whose weak entries outweigh its diagonal stays tentative.
             let least = T::from_f64(1.0 / self.most) * (own + others);
             let raised = if least > own { least } else { own };
-            let (bound, is_smoothed) = (raised * T::from_f64(self.largest / DAMPING), own > T::ZERO);
+            let (bound, is_smoothed) = (raised * T::from_f64(self.largest / PROLONGED), own > T::ZERO);
             add(row, if is_smoothed { bound - own } else { T::ZERO });
             let scale = T::ONE / bound;
             let (columns, values) = sums.entries();

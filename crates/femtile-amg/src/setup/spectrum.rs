@@ -10,8 +10,10 @@ use super::rows::{RowAccess, Rows};
 pub(crate) const STEPS: usize = 4;
 /// Jacobi's damping, over the largest eigenvalue.
 pub(crate) const DAMPING: f64 = 4.0 / 3.0;
+/// The same in prolongators: more than 4/3, as the estimate of the largest eigenvalue has a margin.
+pub(crate) const PROLONGED: f64 = 1.4;
 /// Eigenvalues may exceed the estimate by this factor and do no harm: Jacobi's method and Chebyshev polynomials for
-/// $[0.3 \lambda, \lambda]$ stay below one in magnitude up to $1.3 \lambda$.
+/// $[0.15 \lambda, 1.15 \lambda]$ stay below one in magnitude up to $1.3 \lambda$.
 pub(crate) const HARMLESS: f64 = 1.25;
 /// Entries that one piece of a sum has, whatever the number of threads.
 const PIECE: usize = 4096;
@@ -86,7 +88,8 @@ pub(crate) fn share(largest: f64) -> f64 {
 }
 
 /// $\lambda_\max(M^{-1} A)$, from below but for a margin, where `solve` gives $M^{-1}$ of its second argument and M is
-/// symmetric positive definite. Starts from D times a vector without structure.
+/// symmetric positive definite. Starts from the roots of D times a vector without structure, so that every row has about
+/// the same part: those of given values, which may be much larger than all others, hide none.
 ///
 /// # Cost
 /// A product and a call of `solve` a step.
@@ -98,11 +101,12 @@ pub(crate) fn largest_eigenvalue<T: Scalar>(
 ) -> f64 {
     let n = a.n_rows();
     // M v, orthogonal in the scalar product with M^(-1), and v, orthogonal in that with M, in which M^(-1) A is symmetric.
+    let root = |inverse: T| T::from_f64(inverse.to_f64().sqrt().recip());
     let mut mv: Vec<T> = inverse_diagonal
         .par_iter()
         .enumerate()
         .with_min_len(PIECE)
-        .map(|(i, &d)| start_of_lanczos::<T>(i as u64) / d)
+        .map(|(i, &inverse)| start_of_lanczos::<T>(i as u64) * root(inverse))
         .collect();
     let (mut v, mut before, mut w) = (vec![T::ZERO; n], vec![T::ZERO; n], vec![T::ZERO; n]);
     let (mut diagonal, mut beside) = (Vec::new(), Vec::new());

@@ -13,6 +13,8 @@ pub(crate) struct Strength {
     pub graph: Graph,
     /// For each entry of the matrix whether it counts in smoothing; those within a node do.
     pub is_strong: Vec<bool>,
+    /// As [`Evolution::is_doubtful`]; empty where no row is.
+    pub is_doubtful: Vec<bool>,
 }
 
 impl Strength {
@@ -28,30 +30,32 @@ impl Strength {
         [of_graph, of_smoothing]: [f64; 2],
     ) -> Self {
         let graph = graph_of(a, &flags_of(a, diagonal, block, of_graph), block);
-        Self { graph, is_strong: flags_of(a, diagonal, block, of_smoothing) }
+        Self { graph, is_strong: flags_of(a, diagonal, block, of_smoothing), is_doubtful: Vec::new() }
     }
 
     /// The same for nodes of one row with a near-nullspace b of one vector, where positive entries may hide the direction
-    /// of strong coupling: there [`Evolution`] has to agree. Rows with `modes` are taken by sizes alone; on coarser levels
-    /// rows in which b is zero, modes of the level above, have no connections.
+    /// of strong coupling: there [`Evolution`] has to agree. Rows with `modes` are taken by sizes alone. On coarser levels,
+    /// which say what rows have `inherited`, those in which b is zero, modes of the level above, have no connections.
     pub fn of_scalars<T: Scalar>(
         a: &Rows<T>,
         diagonal: &[T],
         b: &[f64],
         modes: Option<&Rows<T>>,
-        is_first: bool,
+        inherited: Option<&[bool]>,
         thresholds: [f64; 2],
     ) -> Self {
         let has_modes = |row: usize| modes.is_some_and(|modes| !modes.row(row).0.is_empty());
         let mut flags = thresholds.map(|theta| flags_of(a, diagonal, 1, theta));
-        if !is_first && b.contains(&0.0) {
+        if inherited.is_some() && b.contains(&0.0) {
             flags.iter_mut().for_each(|flags| isolate_zeros(a, b, flags));
         }
-        if let Some(evolution) = Evolution::new(a, diagonal, b, &flags[0], is_first, has_modes) {
+        let mut is_doubtful = Vec::new();
+        if let Some(evolution) = Evolution::new(a, diagonal, b, &flags[0], inherited, has_modes) {
             flags.iter_mut().for_each(|flags| evolution.restrict(a, flags));
+            is_doubtful = evolution.is_doubtful;
         }
         let [of_graph, is_strong] = flags;
-        Self { graph: graph_of(a, &of_graph, 1), is_strong }
+        Self { graph: graph_of(a, &of_graph, 1), is_strong, is_doubtful }
     }
 
     /// With a graph that is there already.
@@ -62,7 +66,11 @@ impl Strength {
         block: usize,
         of_smoothing: f64,
     ) -> Self {
-        Self { graph: graph.clone(), is_strong: flags_of(a, diagonal, block, of_smoothing) }
+        Self {
+            graph: graph.clone(),
+            is_strong: flags_of(a, diagonal, block, of_smoothing),
+            is_doubtful: Vec::new(),
+        }
     }
 }
 

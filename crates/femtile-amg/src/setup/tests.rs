@@ -182,7 +182,7 @@ fn product(a: &Rows<f64>, row: usize, x: &[f64]) -> f64 {
 }
 
 fn prolongator(a: &Rows<f64>) -> (Rows<f64>, Tentative<f64>) {
-    let Strength { graph, is_strong } = strength(a);
+    let Strength { graph, is_strong, .. } = strength(a);
     let aggregates = aggregate(&graph, |_| 1, 2, 9);
     let b = NearNullspace::constants(a.n_rows(), 1);
     let tentative = Tentative::new(&b, &aggregates, 1);
@@ -411,7 +411,7 @@ fn evolution_connects_flat_hexahedra_along_their_short_side_alone() {
     let flat = hexahedra(n, 0.1);
     let by_size = Strength::new(&flat, &diagonal(&flat), 1, [0.04; 2]).graph;
     assert!(by_size.of(86).len() > 10, "sizes of entries tell it as well");
-    let graph = Strength::of_scalars(&flat, &diagonal(&flat), &ones, None, true, [0.04; 2]).graph;
+    let graph = Strength::of_scalars(&flat, &diagonal(&flat), &ones, None, None, [0.04; 2]).graph;
     for row in 0..n * n * n {
         let layer = row / (n * n);
         let below = (layer > 0).then(|| (row - n * n) as u32);
@@ -429,7 +429,7 @@ fn evolution_leaves_matrices_without_large_positive_entries_alone() {
     for a in [hexahedra(5, 1.0), hexahedra(5, 0.8), grid(20)] {
         let ones = vec![1.0; a.n_rows()];
         let large = vec![true; a.columns.len()];
-        assert!(Evolution::new(&a, &diagonal(&a), &ones, &large, true, |_| false).is_none());
+        assert!(Evolution::new(&a, &diagonal(&a), &ones, &large, None, |_| false).is_none());
         assert!(local_modes(&a, &diagonal(&a), &ones).is_none());
     }
 }
@@ -490,7 +490,7 @@ fn the_prolongator_reproduces_a_near_nullspace_that_is_not_constant_beside_weak_
         }
     }
     let b = NearNullspace { n_vectors: 1, values: (0..a.n_rows()).map(|row| 1.0 / d(row)).collect() };
-    let Strength { graph, is_strong } = Strength::new(&a, &diagonal(&a), 1, [0.1; 2]);
+    let Strength { graph, is_strong, .. } = Strength::new(&a, &diagonal(&a), 1, [0.1; 2]);
     let aggregates = aggregate(&graph, |_| 1, 2, 9);
     let tentative = Tentative::new(&b, &aggregates, 1);
     let (aggregates, is_strong, of_b) = (&aggregates, is_strong.as_slice(), b.values.as_slice());

@@ -12,7 +12,7 @@ use super::amg::AmgDevice;
 use super::problems::{Parts, Random, laplacian};
 
 /// What the set-up takes for fixed: Jacobi's damping, and by how much eigenvalues may exceed their estimate.
-const DAMPING: f64 = 4.0 / 3.0;
+const DAMPING: f64 = 1.4;
 const HARMLESS: f64 = 1.25;
 
 /// A graph Laplacian on n nodes joined to near ones, some to none, some weakly or hardly; `reach` sets how many neighbours there

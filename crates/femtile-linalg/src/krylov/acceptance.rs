@@ -9,6 +9,7 @@ use super::cg::{CgConfig, CgHistory, CgOutcome, CgStep};
 use super::energy::{energy_error, smallest_ritz_value};
 use super::rescaled::Rescaled;
 use super::residual::{dot, fits, norm, residual};
+use super::rounding::unexplained;
 use super::{Monitor, Stop};
 use crate::comm::Communicator;
 use crate::vector::VectorKernels;
@@ -20,8 +21,9 @@ const RESIDUAL_SLACK: f64 = 2.0;
 /// How far above the tolerance the preconditioned residual may lie.
 const PRECONDITIONED_SLACK: f64 = 5.0;
 
-/// How far above the tolerance the bound of the energy error may lie.
-const ENERGY_SLACK: f64 = 20.0;
+/// How far above the tolerance the bound of the energy error may lie; the second where the residual is rounding, and the
+/// bound that of any residual of its size.
+const ENERGY_SLACK: [f64; 2] = [20.0, 50.0];
 
 /// Steps that a run must have for its coefficients to say something of the error: with a diagonal preconditioner, and with
 /// any other.
@@ -35,7 +37,7 @@ const PROBED: f64 = 1e-8;
 
 /// In a system so small that few steps solve it, a residual that is no more than rounding may be this much larger along
 /// some error than it is computed to be.
-const ROUNDED: f64 = 10.0;
+const ROUNDED: f64 = 25.0;
 
 /// A Ritz value below this, relative to the largest pivot, is that of a null space.
 const SINGULAR: f64 = 1e-13;
@@ -109,7 +111,9 @@ impl Size {
 ///    conjugate gradients, or with very few of them, has them from a few steps on $A e = r$.
 ///
 /// Where rounding keeps the computed residual above the first, the recurrence having met the tolerance, the other two
-/// decide on the computed one. A test that fails sends the method on from where it is, with a smaller tolerance.
+/// decide on the computed one: the second, with a preconditioner that is no diagonal, on the entries that rounding does not
+/// explain ([`unexplained`]), the third with $50 \tau$, as its bound is then that of any residual of this size. A test that
+/// fails sends the method on from where it is, with a smaller tolerance.
 ///
 /// b is first scaled by a power of two where its squares would leave the range of numbers. A run that breaks down,
 /// diverges or stagnates leaves the best iterate that it had.
@@ -275,12 +279,20 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
             Some(size) => size,
             None => self.size(&r, &mut room)?,
         };
+        let is_reduced = is_rounded && !self.is_diagonal();
+        let rest = if is_reduced { Some(unexplained(&r, x, self.system)?) } else { None };
+        let of_rest = match &rest {
+            Some(rest) => self.size(rest, &mut room)?,
+            None => size,
+        };
         drop(room);
         self.energy_norm = (dot(x, b, comm)? - dot(x, &r, comm)?).max(0.0).sqrt();
-        let of_preconditioned =
-            size.over(of_b).max(self.by_diagonal(&r)?) / (PRECONDITIONED_SLACK * tolerance);
+        let by_diagonal = self.by_diagonal(rest.as_ref().unwrap_or(&r))?;
+        let of_preconditioned = of_rest.over(of_b).max(by_diagonal) / (PRECONDITIONED_SLACK * tolerance);
+        drop(rest);
         self.energy_error = self.bound(end, (&mut r, r_norm), size, is_rounded)?;
-        let of_energy = self.energy_error.map(|error| error / (ENERGY_SLACK * tolerance * self.energy_norm));
+        let allowed = ENERGY_SLACK[usize::from(is_rounded)] * tolerance * self.energy_norm;
+        let of_energy = self.energy_error.map(|error| error / allowed);
         let others = of_preconditioned.max(of_energy.unwrap_or(0.0));
         let passes_by_energy = is_rounded && of_energy.is_some() && others <= 1.0;
         let worst = if passes_by_energy { others } else { others.max(of_residual) };

@@ -10,6 +10,7 @@ pub mod pipelined_cg;
 mod preconditioning;
 mod rescaled;
 mod residual;
+mod rounding;
 pub mod s_step_cg;
 mod stop;
 mod watch;

@@ -68,13 +68,14 @@ extern "C" __global__ void amg_diagonal(
     }
 }
 
-// A vector without structure, and the squares of its length in the scalar product with D.
+// A vector without structure over the roots of D, and the squares of its length in the scalar product with D: every row has
+// about the same part of it.
 extern "C" __global__ void amg_lanczos_start(T* v, double* squares, const T* diagonal, u64 n) {
     double sum = 0;
     for (u64 i = thread_of_grid(); i < n; i += gridDim.x * (u64)blockDim.x) {
         const u64 bits = mixed(i);
         const double size = 0.5 + (double)(bits >> 40) * (1.0 / 16777216.0);
-        const T value = (T)((bits >> 39 & 1) == 0 ? size : -size);
+        const T value = (T)(((bits >> 39 & 1) == 0 ? size : -size) / sqrt((double)diagonal[i]));
         v[i] = value;
         sum += (double)value * (double)value * (double)diagonal[i];
     }

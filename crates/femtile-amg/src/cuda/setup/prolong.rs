@@ -7,7 +7,7 @@ use femtile_linalg::vector::scan;
 use super::aggregate::Neighbours;
 use super::{LANES, Numbers, Rows, THREADS, by_lanes};
 use crate::kernels::Parts;
-use crate::setup::spectrum::{DAMPING, share};
+use crate::setup::spectrum::{PROLONGED, share};
 
 pub(super) static PROLONG: Program =
     Program { name: "amg_prolong", source: include_str!("prolong.cu"), headers: &[LANES] };
@@ -62,7 +62,7 @@ pub(super) fn prolongator<H: Scalar>(
     let starts = scan::starts(device, &lengths, &mut total, 0)?;
     let n_entries = total.to_host()?[0] as usize;
     let (mut columns, mut values) = (Buffer::zeros(device, n_entries)?, Buffer::zeros(device, n_entries)?);
-    let (share, damping) = (H::from_f64(share(largest)), H::from_f64(largest / DAMPING));
+    let (share, damping) = (H::from_f64(share(largest)), H::from_f64(largest / PROLONGED));
     let structure = rows.structure();
     let arguments = (
         columns.write(),
