@@ -58,11 +58,7 @@ impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
     /// # Errors
     /// As [`Multigrid::new`].
     pub fn below(device: &D, finest: &BoxGrid, config: MultigridConfig) -> Result<Self, MultigridError> {
-        let mut grids: Vec<_> = std::iter::successors(Some(finest.clone()), BoxGrid::coarsened).collect();
-        grids.reverse();
-        check_coarsest(&grids[0])?;
-        check_nodes(finest, grids.len(), 1.0)?;
-        Self::on_grids(device, &grids, config)
+        Self::on_grids(device, &grids_below(finest)?, config)
     }
 
     /// On grids that refine each other, the coarsest first.
@@ -185,6 +181,23 @@ impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
         device.box_prolongate(transfer, x, &coarser[below].x)?;
         device.box_smooth(sweep, x, b, self.post)
     }
+}
+
+/// Returns the grids of all levels below a finest one, the coarsest first.
+fn grids_below(finest: &BoxGrid) -> Result<Vec<BoxGrid>, MultigridError> {
+    let mut grids: Vec<_> = std::iter::successors(Some(finest.clone()), BoxGrid::coarsened).collect();
+    grids.reverse();
+    check_coarsest(&grids[0])?;
+    check_nodes(finest, grids.len(), 1.0)?;
+    Ok(grids)
+}
+
+/// Checks that there are levels below a finest grid, whatever the device.
+///
+/// # Errors
+/// As [`Multigrid::below`], before anything is set up.
+pub fn check_levels_below(finest: &BoxGrid) -> Result<(), MultigridError> {
+    grids_below(finest).map(drop)
 }
 
 fn check_coarsest(coarse: &BoxGrid) -> Result<(), MultigridError> {

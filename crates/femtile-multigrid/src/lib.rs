@@ -42,7 +42,7 @@ pub use cuda::{
     CudaBoxOperator, CudaPatchLadder, CudaPatches, CudaTransfer, LadderKernel, Layout, Passes, PatchKernel,
     PatchPass, PatchShape, lack_of_gpus, specialisations as cuda_specialisations, thin_axis,
 };
-pub use cycle::{Multigrid, MultigridConfig};
+pub use cycle::{Multigrid, MultigridConfig, check_levels_below};
 pub use error::MultigridError;
 pub use full::FullOutcome;
 pub use grid::BoxGrid;

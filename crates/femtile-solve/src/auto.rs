@@ -5,7 +5,7 @@
 use femtile_device::Cuda;
 use femtile_device::cuda::gpus;
 use femtile_fem::tensor::TensorProblem;
-use femtile_fem::{Coefficient, Condition, Form};
+use femtile_fem::{BoundaryCondition, Coefficient, Condition, Form};
 use femtile_mesh::{CellKind, Mesh};
 
 use crate::check::lack_of_gpus;
@@ -24,9 +24,14 @@ const SAMPLES: usize = 4096;
 const LEFT_OUT: f64 = 3.0;
 /// Largest over smallest coefficient of cells that geometric multigrid is chosen for.
 const CONTRAST: f64 = 100.0;
-/// Jacobi's method is chosen up to this many expected iterations, on simplices or a matrix and on cells without one:
-/// multigrid takes longer to set up.
-const JACOBI_ITERATIONS: f64 = 60.0;
+/// Expected iterations with the diagonal from which multigrid is faster, its setup included: on CPUs, on GPUs.
+const WORTH_AMG: [f64; 2] = [110.0, 450.0];
+const WORTH_GMG: [f64; 2] = [80.0, 150.0];
+/// The processor sets most of p-multigrid up, for GPUs too.
+const WORTH_PMG: [f64; 2] = [200.0, 2000.0];
+/// The same for elements of degree 5 and more.
+const WORTH_GMG_HIGH: [f64; 2] = [200.0, 300.0];
+const WORTH_PMG_HIGH: [f64; 2] = [140.0, 1000.0];
 
 /// A preconditioner with the reason for it.
 #[derive(Debug)]
@@ -77,19 +82,27 @@ pub(crate) fn choose(
     if let Some((preconditioner, reason)) = only(config, space) {
         return Ok(Chosen { preconditioner, boxes: None, reason });
     }
-    let form = discretization.form(0);
-    let data = Data::of(&form);
+    let data = Data::of(&discretization.form(0));
     let expected = data.jacobi_iterations(space.degree, config.tolerance);
-    if expected <= JACOBI_ITERATIONS {
-        let reason = format!("about {expected:.0} iterations are expected with the diagonal");
-        return Ok(Chosen { preconditioner: PreconditionerConfig::Jacobi, boxes: None, reason });
-    }
-    let (Some(problem), false) = (problem, config.operator == OperatorKind::Assembled) else {
-        return Ok(Chosen { preconditioner: amg(), boxes: None, reason: "for linear elements".into() });
-    };
     let n = discretization.n_dofs() * space.components;
     let has_gpu = opened.is_some()
         || config.device == DeviceChoice::Auto && n >= worth_a_gpu(n_threads) && gpus().is_ok();
+    let jacobi = || {
+        let reason = format!("about {expected:.0} iterations are expected with the diagonal");
+        Chosen { preconditioner: PreconditionerConfig::Jacobi, boxes: None, reason }
+    };
+    let is_enough = |worth: [f64; 2]| expected <= worth[usize::from(has_gpu)];
+    let is_high = space.degree > 4;
+    let amg_or_jacobi = |reason: String| match is_enough(WORTH_AMG) {
+        true => jacobi(),
+        false => Chosen { preconditioner: amg(), boxes: None, reason },
+    };
+    let (Some(problem), false) = (problem, config.operator == OperatorKind::Assembled) else {
+        return Ok(amg_or_jacobi("for linear elements".into()));
+    };
+    if is_enough(if is_high { WORTH_GMG_HIGH } else { WORTH_GMG }) {
+        return Ok(jacobi());
+    }
     let why_not = match geometric(config, &data, problem, has_gpu.then_some(space)) {
         Ok(boxes) => {
             let preconditioner = PreconditionerConfig::Gmg(GmgOptions::default());
@@ -98,8 +111,13 @@ pub(crate) fn choose(
         }
         Err(why_not) => format!("geometric multigrid does not serve: {why_not}"),
     };
-    let is_plain = space.degree == 1 && space.components == 1 && config.operator == OperatorKind::Auto;
-    let preconditioner = if is_plain { amg() } else { PreconditionerConfig::Pmg(PmgOptions::default()) };
+    if space.degree == 1 && space.components == 1 && config.operator == OperatorKind::Auto {
+        return Ok(amg_or_jacobi(why_not));
+    }
+    if is_enough(if is_high { WORTH_PMG_HIGH } else { WORTH_PMG }) {
+        return Ok(jacobi());
+    }
+    let preconditioner = PreconditionerConfig::Pmg(PmgOptions::default());
     Ok(Chosen { preconditioner, boxes: None, reason: why_not })
 }
 
@@ -128,15 +146,17 @@ fn geometric(
 /// Sizes of the mesh and its coefficients, from a sample of the cells.
 #[derive(Debug, Clone, Copy)]
 struct Data {
-    dimension: usize,
-    n_cells: usize,
-    is_simplicial: bool,
+    /// The length of an edge of the cells of a lattice, of which six tetrahedra or two triangles fill one.
+    width: f64,
     /// The longest extent of the mesh.
     length: f64,
-    /// Smallest and largest eigenvalue of σ, as far as the diagonal and the absolute sums of rows tell.
+    /// Half a wave of the smoothest mode: twice the volume over the part of the boundary where u is held.
+    half_wave: f64,
+    /// Smallest and largest mean of the diagonal of σ.
     sigma: [f64; 2],
-    /// Smallest and largest ratio of an entry of the diagonal of σ to its mean over the cells, within a cell.
+    /// Whether σ has entries aside of the diagonal.
     is_oblique: bool,
+    /// Smallest and largest λ.
     lambda: [f64; 2],
     /// The largest coefficient of exchange on the boundary.
     exchange: f64,
@@ -146,6 +166,7 @@ impl Data {
     fn of(form: &Form<'_>) -> Self {
         let mesh = form.mesh;
         let d = mesh.dimension();
+        let (mut volume, mut n_samples) = (0.0, 0_usize);
         let (mut sigma, mut lambda) = ([f64::INFINITY, 0.0_f64], [f64::INFINITY, 0.0_f64]);
         let mut is_oblique = false;
         let step = mesh.n_cells().div_ceil(SAMPLES).max(1);
@@ -156,6 +177,8 @@ impl Data {
             sigma = [sigma[0].min(trace), sigma[1].max(trace)];
             let aside = (0..d).flat_map(|i| (0..d).map(move |j| (i, j))).filter(|(i, j)| i != j);
             is_oblique |= aside.map(|(i, j)| tensor[i][j].abs()).fold(0.0, f64::max) > 0.1 * trace;
+            volume += volume_of(mesh, cell);
+            n_samples += 1;
             let value = form.lambda.scalar_at(cell, tag, middle);
             lambda = [lambda[0].min(value), lambda[1].max(value)];
         }
@@ -166,31 +189,25 @@ impl Data {
             _ => 0.0,
         };
         let exchange = form.conditions.iter().map(|given| coefficient(&given.condition)).fold(0.0, f64::max);
-        let n_cells = mesh.n_cells();
-        let is_simplicial = !tensor::is_for(mesh.kind);
-        Self {
-            dimension: d,
-            n_cells,
-            is_simplicial,
-            length: extent(mesh),
-            sigma,
-            is_oblique,
-            lambda,
-            exchange,
-        }
+        let mean = volume / n_samples.max(1) as f64;
+        let per_box = if tensor::is_for(mesh.kind) { 1.0 } else { [1.0, 1.0, 2.0, 6.0][d] };
+        let length = extent(mesh);
+        let held = area_held(form);
+        let half_wave = (2.0 * mean * mesh.n_cells() as f64 / held).min(2.0 * length);
+        let width = (per_box * mean).powf(1.0 / d as f64);
+        Self { width, length, half_wave, sigma, is_oblique, lambda, exchange }
     }
 
-    /// Estimates the iterations of conjugate gradients with the diagonal, from below.
+    /// Estimates the iterations of conjugate gradients with the diagonal, to about a factor of two.
     ///
-    /// With N cells along an axis, $\kappa \approx (4 p^4 N^2 \sigma + L^2 \lambda) / (\pi^2 \sigma + L^2 \lambda)$ and
-    /// $k \approx \tfrac{1}{2} \sqrt{\kappa} \ln(2 / \varepsilon)$.
+    /// Elements of degree p and width h have modes up to about $4 p^3 / h^2$ relative to the diagonal, and the smoothest
+    /// one of half a wave L has $\pi^2 / L^2$; λ/σ adds to both.
+    /// $k \approx 0.25 \sqrt{\kappa} \ln(2 / \varepsilon)$ is half of the bound by the condition number, as measured.
     fn jacobi_iterations(&self, degree: usize, tolerance: f64) -> f64 {
-        let per_box = if self.is_simplicial { [1.0, 1.0, 2.0, 6.0][self.dimension] } else { 1.0 };
-        let along = (self.n_cells as f64 / per_box).powf(1.0 / self.dimension as f64);
-        let reaction = self.length * self.length * self.lambda[0] / self.sigma[1];
-        let steep = 4.0 * (degree as f64).powi(4) * along * along;
-        let kappa = (steep + reaction) / (std::f64::consts::PI.powi(2) + reaction);
-        0.5 * kappa.sqrt() * (2.0 / tolerance).ln()
+        let reaction = self.lambda[0].max(0.0) / self.sigma[1];
+        let steepest = 4.0 * (degree as f64).powi(3) / self.width.powi(2) + reaction;
+        let smoothest = (std::f64::consts::PI / self.half_wave).powi(2) + reaction;
+        0.25 * (steepest / smoothest).sqrt() * (2.0 / tolerance).ln()
     }
 
     /// Says why geometric multigrid, which knows −∇·(σ̄∇u) alone, is not the choice.
@@ -210,6 +227,56 @@ impl Data {
         }
         Ok(())
     }
+}
+
+/// Returns the length, area or volume of a cell, of one that is no simplex from the slopes in its middle.
+fn volume_of(mesh: &Mesh, cell: usize) -> f64 {
+    let d = mesh.dimension();
+    let corners: Vec<[f64; 3]> = mesh.cell(cell).iter().map(|&node| mesh.points[node as usize]).collect();
+    let difference = |a: [f64; 3], b: [f64; 3]| [0, 1, 2].map(|i| a[i] - b[i]);
+    let edge = |axis: usize| match tensor::is_for(mesh.kind) {
+        false => difference(corners[axis + 1], corners[0]),
+        // Corners go around a face and then around the opposite one.
+        true => {
+            let upper: &[usize] = [&[1, 2, 5, 6][..], &[2, 3, 6, 7], &[4, 5, 6, 7]][axis];
+            let n = corners.len();
+            let share = 2.0 / n as f64;
+            (0..n).fold([0.0; 3], |sum, k| {
+                let sign = if upper.contains(&k) { share } else { -share };
+                [0, 1, 2].map(|i| sum[i] + sign * corners[k][i])
+            })
+        }
+    };
+    let [x, y] = [edge(0), if d > 1 { edge(1) } else { [0.0, 1.0, 0.0] }];
+    let z = if d > 2 { edge(2) } else { [0.0, 0.0, 1.0] };
+    let cross = [y[1] * z[2] - y[2] * z[1], y[2] * z[0] - y[0] * z[2], y[0] * z[1] - y[1] * z[0]];
+    let determinant = (0..3).map(|i| x[i] * cross[i]).sum::<f64>().abs();
+    if tensor::is_for(mesh.kind) { determinant } else { determinant / [1.0, 1.0, 2.0, 6.0][d] }
+}
+
+/// Returns the length or area of the facets where u is given or exchanged.
+fn area_held(form: &Form<'_>) -> f64 {
+    let holds = |given: &&BoundaryCondition| !matches!(given.condition, Condition::Neumann(_));
+    let facets = form.conditions.iter().filter(holds).flat_map(|given| &given.facets);
+    let point = |node: &u32| form.mesh.points[*node as usize];
+    let area = |facet: &u32| {
+        let nodes = form.boundary.facet(*facet as usize);
+        let from = |a: usize, b: usize| {
+            let (a, b) = (point(&nodes[a]), point(&nodes[b]));
+            [0, 1, 2].map(|i| b[i] - a[i])
+        };
+        let norm = |v: [f64; 3]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let half_cross = |x: [f64; 3], y: [f64; 3]| {
+            0.5 * norm([x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], x[0] * y[1] - x[1] * y[0]])
+        };
+        match nodes.len() {
+            2 => norm(from(0, 1)),
+            3 => half_cross(from(0, 1), from(0, 2)),
+            4 => half_cross(from(0, 2), from(1, 3)),
+            _ => 0.0,
+        }
+    };
+    facets.map(area).sum()
 }
 
 fn middle(mesh: &Mesh, cell: usize) -> [f64; 3] {

@@ -11,7 +11,7 @@ use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
 
 use crate::device::{self, Chosen};
 use crate::method::{SolveDevice, iterate};
-use crate::preconditioner::{Level, levels_of};
+use crate::preconditioner::{Level, double_in_place_of_single, levels_of};
 use crate::{
     AmgOptions, DeviceChoice, LevelPrecision, Method, PreconditionerConfig, Progress, Silent, SolveError,
     SolverConfig, Stages,
@@ -259,9 +259,9 @@ impl<D: SolveDevice> OfMatrix<D> {
             PreconditionerConfig::Amg(AmgOptions { config, precision }) => {
                 if *precision == LevelPrecision::Single {
                     match Amg::in_room_of(matrix, near_nullspace, config) {
-                        Err(error) if error.is_of_precision() => warnings.push(format!(
-                            "multigrid keeps its levels in double precision, as single failed: {error}"
-                        )),
+                        Err(error) if error.is_of_precision() => {
+                            warnings.push(double_in_place_of_single(&error));
+                        }
                         made => return Ok(Self::Single(Box::new(made?))),
                     }
                 }

@@ -1,6 +1,6 @@
 //! Preconditioners that are made from a matrix.
 
-use femtile_amg::{Amg, AmgKernels, Hierarchy, LevelShape};
+use femtile_amg::{Amg, AmgError, AmgKernels, Hierarchy, LevelShape};
 use femtile_device::Scalar;
 use femtile_linalg::krylov::cg::make_room;
 use femtile_linalg::precondition::{Diagonal, MeanFree};
@@ -72,12 +72,16 @@ fn multigrid_in_single<D: SolveDevice>(
     match multigrid::<f32, D>(options, matrix) {
         Err(SolveError::Amg(error)) if error.is_of_precision() => {
             let made = multigrid::<f64, D>(options, matrix)?;
-            warnings
-                .push(format!("multigrid keeps its levels in double precision, as single failed: {error}"));
+            warnings.push(double_in_place_of_single(&error));
             Ok(made)
         }
         made => made,
     }
+}
+
+/// Returns the warning about levels that were to be kept in single precision and are not.
+pub(crate) fn double_in_place_of_single(error: &AmgError) -> String {
+    format!("multigrid keeps its levels in double precision, as single failed: {error}")
 }
 
 /// Makes a preconditioner from a matrix; what is made from cells was refused beside one, and a choice has been made.

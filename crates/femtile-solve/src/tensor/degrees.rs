@@ -18,7 +18,7 @@ use femtile_tensor::Contract;
 
 use super::lines::has_flat_cells;
 use super::operator::{CellDevice, OperatorDevice, terms};
-use crate::preconditioner::{Level, Preconditioning, levels_of};
+use crate::preconditioner::{Level, Preconditioning, double_in_place_of_single, levels_of};
 use crate::{AmgOptions, LevelPrecision, PmgOptions, SolveError};
 
 /// Entries of an operator that leave products in single precision room on both sides.
@@ -64,12 +64,13 @@ pub(super) fn preconditioner<D: OperatorDevice>(
     options: &PmgOptions,
     problem: (&TensorProblem<'_>, CellRule),
     is_beyond_single: bool,
+    warnings: &mut Vec<String>,
 ) -> Result<Preconditioning<D>, SolveError> {
     match options.precision {
         LevelPrecision::Single if !is_beyond_single => {
-            with_levels::<f32, D>(devices, problem, (options, false))
+            with_levels::<f32, D>(devices, problem, (options, false), warnings)
         }
-        _ => with_levels::<f64, D>(devices, problem, (options, is_beyond_single)),
+        _ => with_levels::<f64, D>(devices, problem, (options, is_beyond_single), warnings),
     }
 }
 
@@ -83,6 +84,7 @@ fn with_levels<T: Contract + Lanes, D: LevelDevice<T>>(
     (cpu, device): (&Cpu, &D),
     (problem, rule): (&TensorProblem<'_>, CellRule),
     (options, is_beyond_single): (&PmgOptions, bool),
+    warnings: &mut Vec<String>,
 ) -> Result<Preconditioning<D>, SolveError> {
     let (form, conditions) = (problem.form(), homogeneous(problem.form().conditions));
     let form = Form { source: &ZERO, conditions: &conditions, ..*form };
@@ -105,7 +107,7 @@ fn with_levels<T: Contract + Lanes, D: LevelDevice<T>>(
             Some(self::level((cpu, device), lowest, rule, same)?).filter(|level| level.lines.is_some()),
         );
     }
-    let (amg, of_amg) = algebraic::<T, D>(device, &options.amg, lowest, rule, is_beyond_single)?;
+    let (amg, of_amg) = algebraic::<T, D>(device, &options.amg, lowest, rule, is_beyond_single, warnings)?;
     reports.extend(of_amg);
     let config = PMultigridConfig { sweeps: options.sweeps, ..PMultigridConfig::default() };
     let cycle = PMultigrid::new(device, levels, (amg, lowest.space().n_dofs()), config).map_err(|error| {
@@ -160,23 +162,24 @@ fn algebraic<T: Contract + Lanes, D: LevelDevice<T>>(
     problem: &TensorProblem<'_>,
     rule: CellRule,
     is_beyond_single: bool,
+    warnings: &mut Vec<String>,
 ) -> Result<(Lowest<T, D>, Vec<Level>), SolveError> {
     let form = problem.form();
     let cells = CellMatrices::new(problem.space(), form.sigma, form.lambda, rule)?;
     let (matrix, _) = assemble(device, problem, &cells, &|_| ())?;
-    let made = match if is_beyond_single { LevelPrecision::Double } else { options.precision } {
-        LevelPrecision::Single => {
-            let amg = Amg::<f32, D>::new(&matrix, None, &options.config)?;
-            let reports = levels_of(amg.hierarchy());
-            (Box::new(amg) as Lowest<T, D>, reports)
+    if !is_beyond_single && options.precision == LevelPrecision::Single {
+        match Amg::<f32, D>::new(&matrix, None, &options.config) {
+            Err(error) if error.is_of_precision() => warnings.push(double_in_place_of_single(&error)),
+            made => {
+                let amg = made?;
+                let levels = levels_of(amg.hierarchy());
+                return Ok((Box::new(amg), levels));
+            }
         }
-        LevelPrecision::Double => {
-            let amg = Amg::<f64, D>::new(&matrix, None, &options.config)?;
-            let reports = levels_of(amg.hierarchy());
-            (Box::new(amg) as Lowest<T, D>, reports)
-        }
-    };
-    Ok(made)
+    }
+    let amg = Amg::<f64, D>::new(&matrix, None, &options.config)?;
+    let levels = levels_of(amg.hierarchy());
+    Ok((Box::new(amg), levels))
 }
 
 /// Returns the error where p-multigrid does not serve a problem.

@@ -48,7 +48,11 @@ impl Boxes {
             }
             None => refuse("needs u given on one side of the box at least: put a `dirichlet` there"),
         })?;
-        Ok(Self { is_known: given.len() == space.n_dofs(), finest, nodes })
+        let is_known = given.len() == space.n_dofs();
+        if !is_known {
+            femtile_multigrid::check_levels_below(&finest).map_err(refused)?;
+        }
+        Ok(Self { is_known, finest, nodes })
     }
 
     /// What GPUs lack for it, if they lack anything.

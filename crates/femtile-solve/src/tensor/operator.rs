@@ -253,7 +253,9 @@ fn matrix_free<'a, D: OperatorDevice>(
                 warnings.push(BEYOND_SINGLE.into());
             }
             let problem = (problem, rule);
-            of_all(degrees::preconditioner((cpu, device), options, problem, is_beyond_single)?)?
+            let made =
+                degrees::preconditioner((cpu, device), options, problem, is_beyond_single, &mut warnings)?;
+            of_all(made)?
         }
         // Algebraic multigrid was refused without a matrix, there are boxes for geometric multigrid, and a choice has
         // been made.
