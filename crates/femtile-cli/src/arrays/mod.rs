@@ -77,6 +77,14 @@ impl Array {
         npy::read(BufReader::new(file), size.is_file().then_some(size.len()), &place)
     }
 
+    /// Returns the numbers in double precision.
+    pub fn into_f64(self) -> Vec<f64> {
+        match self.values {
+            Values::F32(values) => values.into_iter().map(f64::from).collect(),
+            Values::F64(values) => values,
+        }
+    }
+
     /// Strides in entries.
     pub fn strides(&self) -> Vec<usize> {
         strides(&self.shape, self.is_fortran)

@@ -9,24 +9,14 @@ const MAGIC: &[u8; 6] = b"\x93NUMPY";
 const LONGEST_HEADER: usize = 1 << 16;
 /// Numbers are read in parts of this many bytes, so that memory grows with what a file holds.
 const PART: usize = 1 << 20;
+/// Longer words than this are none.
+const LONGEST_WORD: usize = 64;
 
 /// Reads one array; `available` is the length of the file or member, where it is known.
 pub fn read(mut from: impl Read, available: Option<u64>, place: &str) -> Result<Array, ArrayError> {
-    let (text, header_len) = read_header(&mut from, place)?;
-    let header = Header::parse(&text)
-        .ok_or_else(|| ArrayError::format(place, format!("its header cannot be understood: {text:?}")))?;
+    let (header, before) = Header::read(&mut from, place)?;
     let (size, swapped) = kind(&header.descr, place)?;
-    // Sizes are multiplied without zeros, as NumPy does: strides must fit as well.
-    let Some(most) = header.shape.iter().try_fold(size, |bytes, &n| bytes.checked_mul(n.max(1))) else {
-        return Err(ArrayError::format(place, format!("the shape {:?} is too large", header.shape)));
-    };
-    let bytes = if header.shape.contains(&0) { 0 } else { most };
-    if let Some(available) = available {
-        let held = available.saturating_sub(header_len as u64);
-        if held != bytes as u64 {
-            return Err(disagree(place, &header.shape, bytes, held));
-        }
-    }
+    let bytes = header.bytes(size, before, available, place)?;
     let values = if size == 4 {
         Values::F32(numbers(from, bytes, available, place, &header.shape, |bytes| {
             let number = u32::from_le_bytes(bytes);
@@ -39,6 +29,59 @@ pub fn read(mut from: impl Read, available: Option<u64>, place: &str) -> Result<
         })?)
     };
     Ok(Array { shape: header.shape, is_fortran: header.is_fortran, values })
+}
+
+/// Reads an array of one axis of 32 or 64-bit integers.
+pub fn read_integers(
+    mut from: impl Read,
+    available: Option<u64>,
+    place: &str,
+) -> Result<Vec<i64>, ArrayError> {
+    let (header, before) = Header::read(&mut from, place)?;
+    let refuse = |message| Err(ArrayError::format(place, message));
+    let swapped = header.descr.starts_with('>');
+    let size = match header.descr.trim_start_matches(['<', '>', '=']) {
+        "i4" => 4,
+        "i8" => 8,
+        _ => {
+            let descr = header.descr.escape_debug();
+            return refuse(format!("int32 or int64 is needed here, and it holds `{descr}`"));
+        }
+    };
+    if header.shape.len() != 1 {
+        return refuse(format!("one axis is needed here, and its shape is {:?}", header.shape));
+    }
+    let bytes = header.bytes(size, before, available, place)?;
+    if size == 4 {
+        numbers(from, bytes, available, place, &header.shape, |bytes| {
+            let number = i32::from_le_bytes(bytes);
+            i64::from(if swapped { number.swap_bytes() } else { number })
+        })
+    } else {
+        numbers(from, bytes, available, place, &header.shape, |bytes| {
+            let number = i64::from_le_bytes(bytes);
+            if swapped { number.swap_bytes() } else { number }
+        })
+    }
+}
+
+/// Reads a word: an array without axes of bytes or of Unicode.
+pub fn read_word(mut from: impl Read, available: Option<u64>, place: &str) -> Result<String, ArrayError> {
+    let (header, before) = Header::read(&mut from, place)?;
+    let code = header.descr.trim_start_matches(['<', '>', '=', '|']);
+    let (kind, length) = code.split_at(usize::from(!code.is_empty() && code.is_char_boundary(1)));
+    let width = match kind {
+        "S" => 1,
+        "U" => 4,
+        _ => 0,
+    };
+    let length = length.parse::<usize>().ok().filter(|n| (1..=LONGEST_WORD).contains(n));
+    let (Some(length), true, true) = (length, width > 0, header.shape.is_empty()) else {
+        return Err(ArrayError::format(place, "a word is needed here"));
+    };
+    let bytes = header.bytes(width * length, before, available, place)?;
+    let letters: Vec<u8> = numbers(from, bytes, available, place, &header.shape, |[byte]: [u8; 1]| byte)?;
+    Ok(letters.into_iter().filter(|&letter| letter != 0).map(char::from).collect())
 }
 
 fn disagree(place: &str, shape: &[usize], announced: usize, held: u64) -> ArrayError {
@@ -93,6 +136,34 @@ struct Header {
 }
 
 impl Header {
+    /// Reads the header, and says how many bytes stand before the numbers.
+    fn read(from: &mut impl Read, place: &str) -> Result<(Self, usize), ArrayError> {
+        let (text, before) = read_header(from, place)?;
+        let header = Self::parse(&text)
+            .ok_or_else(|| ArrayError::format(place, format!("its header cannot be understood: {text:?}")))?;
+        Ok((header, before))
+    }
+
+    /// Returns the bytes of all entries, `size` each, once the file is known to hold as many.
+    fn bytes(
+        &self,
+        size: usize,
+        before: usize,
+        available: Option<u64>,
+        place: &str,
+    ) -> Result<usize, ArrayError> {
+        // Sizes are multiplied without zeros, as NumPy does: strides must fit as well.
+        let Some(most) = self.shape.iter().try_fold(size, |bytes, &n| bytes.checked_mul(n.max(1))) else {
+            return Err(ArrayError::format(place, format!("the shape {:?} is too large", self.shape)));
+        };
+        let bytes = if self.shape.contains(&0) { 0 } else { most };
+        let held = available.map(|available| available.saturating_sub(before as u64));
+        match held.filter(|&held| held != bytes as u64) {
+            Some(held) => Err(disagree(place, &self.shape, bytes, held)),
+            None => Ok(bytes),
+        }
+    }
+
     fn parse(text: &str) -> Option<Self> {
         let inner = text.strip_prefix('{')?.strip_suffix('}')?;
         let value = |key: &str| {
@@ -134,7 +205,7 @@ fn kind(descr: &str, place: &str) -> Result<(usize, bool), ArrayError> {
         ("b1", ..) => ("bool".to_string(), "convert it with .astype('float64')"),
         (_, "c", size) => (
             bits("complex", size),
-            "solve for the real and the imaginary part of the right side apart, where the bands are real",
+            "solve for the real and the imaginary part of the right side apart, where the matrix is real",
         ),
         (_, "O", _) => ("Python objects".to_string(), "convert it with .astype('float64')"),
         _ => (format!("`{}`", descr.escape_debug()), "save the numbers alone, as float32 or float64"),
@@ -254,6 +325,32 @@ mod tests {
             let header = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': (1,), }}");
             let said = refusal(&file(1, &header, &[0; 16]), true);
             assert!(said.contains(name) && said.contains("x.npy"), "{said}");
+        }
+    }
+
+    #[test]
+    fn integers_and_words_are_read_in_either_order_of_bytes() {
+        let header = |descr: &str, shape: &str| {
+            format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}")
+        };
+        let integers = |descr: &str, bytes: &[u8]| {
+            read_integers(&*file(1, &header(descr, "(2,)"), bytes), None, "x.npy").map_err(|e| e.to_string())
+        };
+        assert_eq!(integers("<i4", &[1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]).unwrap(), [1, -1]);
+        assert_eq!(integers(">i4", &[0, 0, 0, 1, 0, 0, 1, 0]).unwrap(), [1, 256]);
+        assert_eq!(integers("<i8", &[1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 1]).unwrap()[0], 1);
+        assert!(integers("<f8", &[0; 16]).unwrap_err().contains("int32 or int64"));
+        let matrix = file(1, &header("<i4", "(1, 2)"), &[0; 8]);
+        assert!(read_integers(&*matrix, None, "").unwrap_err().to_string().contains("one axis"));
+        let word =
+            |descr: &str, bytes: &[u8]| read_word(&*file(1, &header(descr, "()"), bytes), None, "").ok();
+        assert_eq!(word("|S3", b"csr").as_deref(), Some("csr"));
+        assert_eq!(word("|S4", b"csr\0").as_deref(), Some("csr"));
+        assert_eq!(word("<U2", b"a\0\0\0b\0\0\0").as_deref(), Some("ab"));
+        for (descr, bytes) in
+            [("<f8", &[0; 8][..]), ("|S0", &[]), ("|S99", &[65; 99]), ("", b"x"), ("é", b"x")]
+        {
+            assert_eq!(word(descr, bytes), None, "{descr}");
         }
     }
 

@@ -59,6 +59,24 @@ impl Archive {
 
     /// Reads the array of this name.
     pub fn read(&mut self, name: &str) -> Result<Array, ArrayError> {
+        self.read_with(name, |from, available, place| npy::read(from, available, place))
+    }
+
+    /// Reads the integers of this name.
+    pub fn read_integers(&mut self, name: &str) -> Result<Vec<i64>, ArrayError> {
+        self.read_with(name, |from, available, place| npy::read_integers(from, available, place))
+    }
+
+    /// Reads the word of this name.
+    pub fn read_word(&mut self, name: &str) -> Result<String, ArrayError> {
+        self.read_with(name, |from, available, place| npy::read_word(from, available, place))
+    }
+
+    fn read_with<R>(
+        &mut self,
+        name: &str,
+        parse: impl FnOnce(&mut dyn Read, Option<u64>, &str) -> Result<R, ArrayError>,
+    ) -> Result<R, ArrayError> {
         let place = format!("{}: {name}", self.place);
         let found = self.members.iter().find(|member| member.name.trim_end_matches(".npy") == name);
         let member = found.ok_or_else(|| ArrayError::format(&place, "there is no such member"))?;
@@ -97,7 +115,7 @@ impl Archive {
                 "the archive is damaged: it announces more bytes than there are",
             ));
         }
-        let array = npy::read(&mut summed, available, &place)?;
+        let array = parse(&mut summed, available, &place)?;
         if summed.crc.sum() != member.crc {
             return Err(ArrayError::format(&place, "the archive is damaged: the checksum does not agree"));
         }
