@@ -1,9 +1,13 @@
 //! Runs one command of the checks and keeps what it said.
 
 use std::io::{self, BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
 
 /// The checks so far: what failed and what was skipped.
 #[derive(Default)]
@@ -38,12 +42,47 @@ impl Checks {
         });
     }
 
-    /// Runs a command that is none of `cargo` alone; what its lines say after `SKIPPED:` is kept.
-    pub fn run_command(&mut self, name: &str, command: Command) {
+    /// Runs `preparation`, then `command`, which fails and is ended with all its processes when it takes longer than a limit.
+    pub fn run_limited(
+        &mut self,
+        name: &str,
+        preparation: Command,
+        command: Command,
+        (limit, advice): (Duration, &str),
+    ) {
         self.step(name, |checks| {
             println!("{command:?}");
-            checks.command(command)
+            checks.command(preparation) && checks.command_within(command, limit, advice)
         });
+    }
+
+    fn command_within(&mut self, mut command: Command, limit: Duration, advice: &str) -> bool {
+        let name = command.get_program().to_string_lossy().into_owned();
+        // A group of its own, so that what it starts ends with it.
+        command.process_group(0);
+        let (done, is_done) = mpsc::channel::<()>();
+        let is_late = Arc::new(AtomicBool::new(false));
+        let mut watch = None;
+        let watching = |group: u32| {
+            let is_late = is_late.clone();
+            watch = Some(std::thread::spawn(move || {
+                if is_done.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+                    is_late.store(true, Ordering::SeqCst);
+                    end_group(group);
+                }
+            }));
+        };
+        let result = self.run(command, watching);
+        drop(done);
+        watch.into_iter().for_each(|thread| drop(thread.join()));
+        if is_late.load(Ordering::SeqCst) {
+            println!("ended: longer than the limit of {} s; {advice}", limit.as_secs());
+            return false;
+        }
+        result.unwrap_or_else(|error| {
+            println!("cannot run {name}: {error}");
+            false
+        })
     }
 
     /// Runs a program that the tests have built; what its lines say after `SKIPPED:` is kept.
@@ -53,7 +92,7 @@ impl Checks {
 
     fn command(&mut self, command: Command) -> bool {
         let name = command.get_program().to_string_lossy().into_owned();
-        self.run(command).unwrap_or_else(|error| {
+        self.run(command, |_| ()).unwrap_or_else(|error| {
             println!("cannot run {name}: {error}");
             false
         })
@@ -84,13 +123,15 @@ impl Checks {
         }
     }
 
-    fn run(&mut self, mut command: Command) -> io::Result<bool> {
+    /// Runs a command and prints its lines; `started` receives its process number.
+    fn run(&mut self, mut command: Command, started: impl FnOnce(u32)) -> io::Result<bool> {
         let (reader, writer) = io::pipe()?;
         command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
         let child = command.spawn();
         // The command holds the writing ends; while it lives the reader would never see the end.
         drop(command);
         let mut child = child?;
+        started(child.id());
         let mut passing = Passing::default();
         for line in BufReader::new(reader).split(b'\n').map_while(Result::ok) {
             let line = String::from_utf8_lossy(&line);
@@ -119,6 +160,14 @@ impl Checks {
     }
 }
 
+/// Kills the processes of a group.
+fn end_group(group: u32) {
+    let ended = Command::new("kill").args(["-KILL", "--", &format!("-{group}")]).status();
+    if !ended.is_ok_and(|status| status.success()) {
+        println!("the processes of group {group} could not be ended");
+    }
+}
+
 /// Leaves out what nextest repeats of tests that passed; it is asked for only to find what they skipped.
 #[derive(Default)]
 struct Passing {
@@ -141,6 +190,21 @@ impl Passing {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_past_its_limit_fails_and_its_children_end() {
+        let shell = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            command
+        };
+        let mut checks = Checks::default();
+        // The reading end would wait for the inner shell as long as it lives.
+        let endless = shell("sh -c 'while :; do sleep 1; done' & wait");
+        assert!(!checks.command_within(endless, Duration::from_millis(50), "make it shorter"));
+        assert!(checks.command_within(shell("true"), Duration::from_secs(600), ""));
+        assert!(!checks.command_within(shell("false"), Duration::from_secs(600), ""));
+    }
 
     #[test]
     fn output_of_passing_tests_is_hidden_and_that_of_failing_ones_shown() {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime};
 
 use crate::step::{Checks, cargo};
 use crate::{cite, documents};
@@ -17,6 +18,18 @@ const KERNEL_PACKAGES: [&str; 6] =
 const FLAGS_OF_MIRI: &str =
     "-Zmiri-tree-borrows -Zmiri-disable-isolation -Zmiri-permissive-provenance -Zmiri-ignore-leaks";
 
+/// Part of the names of the tests that fuzz readers for a given time.
+const FUZZERS: &str = "of_any_structure";
+/// The same as nextest selects them.
+const FUZZER_TESTS: &str = "test(of_any_structure)";
+/// How many such tests there are; they share the cores.
+const N_FUZZERS: usize = 8;
+/// Seconds that all of them take together.
+const SECONDS_OF_FUZZING: usize = 60;
+
+/// Time limit of the tests under Miri, their compilation not counted.
+const LIMIT_OF_MIRI: Duration = Duration::from_secs(180);
+
 /// Runs every check; true when none failed.
 pub fn validate(root: &Path) -> bool {
     let mut checks = Checks::default();
@@ -24,6 +37,7 @@ pub fn validate(root: &Path) -> bool {
     checks.step("citations", |_| cite::report(root));
     component(&mut checks, "lints", "clippy", &["--workspace", "--all-targets", "--", "-D", "warnings"]);
     tests(&mut checks);
+    fuzzing(&mut checks);
     memory(&mut checks);
     checks.built("kernels", root, "kernels");
     checks.cargo("doctests", &["test", "--workspace", "--doc", "--quiet"], &[]);
@@ -71,6 +85,22 @@ fn tests(checks: &mut Checks) {
     }
 }
 
+/// Fuzzes the readers of files with inputs that no run had before; the command that is printed repeats them.
+fn fuzzing(checks: &mut Checks) {
+    let n_cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let seconds = (SECONDS_OF_FUZZING / N_FUZZERS.div_ceil(n_cores)).to_string();
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    // No reader reads a million inputs a second, so later runs begin after the last input of this one.
+    let first = since_1970.as_micros().to_string();
+    let arguments: &[&str] = if has("nextest") {
+        &["nextest", "run", "--workspace", "--no-fail-fast", "-E", FUZZER_TESTS, "--success-output", "final"]
+    } else {
+        &["test", "--workspace", "--tests", "--quiet", "--no-fail-fast", FUZZERS]
+    };
+    let environment = [("FEMTILE_FUZZ_FIRST", &*first), ("FEMTILE_FUZZ_SECONDS", &*seconds)];
+    checks.cargo("fuzzing", arguments, &environment);
+}
+
 /// Kernels with `unsafe` on the scalar path under Miri, which sees every access outside of an array, every race of threads and
 /// every alias that must not be: a small set, as it takes a thousand times as long.
 fn memory(checks: &mut Checks) {
@@ -86,7 +116,10 @@ fn memory(checks: &mut Checks) {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()
     };
     if silent(miri(&["--version"])).is_ok_and(|status| status.success()) {
-        checks.run_command("memory", miri(&["test", "--package", "femtile-fem", "--test", "scalar_paths"]));
+        let tests = ["test", "--package", "femtile-fem", "--test", "scalar_paths"];
+        let build = miri(&[&tests[..], &["--no-run"]].concat());
+        let advice = "make the sizes in femtile-fem/tests/scalar_paths.rs smaller";
+        checks.run_limited("memory", build, miri(&tests), (LIMIT_OF_MIRI, advice));
     } else {
         checks.skip(
             "memory",

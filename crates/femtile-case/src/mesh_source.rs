@@ -3,18 +3,26 @@
 use femtile_mesh::check::{CheckConfig, CheckError};
 use femtile_mesh::generate::{
     BallConfig, BoxConfig, BoxSplit, Counts, CylinderConfig, DeformConfig, HexahedralBallConfig, LShape,
-    LShapeConfig, ShellConfig, SquareConfig, SquareSplit, VentricleConfig, ball, box_mesh, cylinder, deform,
-    hexahedral_ball, l_shape, shell, square, ventricle,
+    LShapeConfig, ShellConfig, SquareConfig, SquareSplit, VentricleConfig, ball_interruptible,
+    box_mesh_interruptible, cylinder_interruptible, deform, hexahedral_ball, l_shape, shell, square,
+    ventricle_interruptible,
 };
-use femtile_mesh::{Mesh, MeshError, io, refine};
+use femtile_mesh::{IsInterrupted, Mesh, MeshError, io, refine};
 use femtile_solve::Key;
 
 use crate::file::{CellName, Generator, LShapeName, MeshSection, PlaneCellName};
 use crate::{Case, CaseError, memory};
 
 /// Reads or makes the mesh of a case, not yet refined, unless the case needs more memory than there may be; a GPU that
-/// is open has memory of its own.
-pub(crate) fn mesh_of(case: &Case, has_gpu: bool) -> Result<Mesh, CaseError> {
+/// is open has memory of its own. A generator asks `is_interrupted` now and then whether to end.
+///
+/// # Errors
+/// What the reader or the generator reports; [`MeshError::Interrupted`].
+pub(crate) fn mesh_of(
+    case: &Case,
+    has_gpu: bool,
+    is_interrupted: IsInterrupted<'_>,
+) -> Result<Mesh, CaseError> {
     let section = &case.file.mesh;
     let refuse = |counts, place: &[Key]| match section.refine {
         0 => memory::check(case, counts, has_gpu, place),
@@ -34,7 +42,7 @@ pub(crate) fn mesh_of(case: &Case, has_gpu: bool) -> Result<Mesh, CaseError> {
             };
             let Plan { field, counts, make } = Plan::of(generator).map_err(placed)?;
             refuse(counts, &place(field))?;
-            make().map_err(placed)
+            make(is_interrupted).map_err(placed)
         }
         (None, None) => Err(case.wrong(&["mesh".into()], "give exactly one of `file` and `generate`")),
     }
@@ -85,7 +93,7 @@ pub fn generate(generator: &Generator) -> Result<Mesh, MeshError> {
     let Plan { field, counts, make } = Plan::of(generator)?;
     match memory::excess_of_mesh(counts, 0) {
         Some(message) => Err(MeshError::Invalid { field, message }),
-        None => make(),
+        None => make(None),
     }
 }
 
@@ -94,14 +102,17 @@ struct Plan {
     /// The setting that says how fine it becomes.
     field: &'static str,
     counts: Counts,
-    make: Box<dyn FnOnce() -> Result<Mesh, MeshError>>,
+    make: Make,
 }
+
+/// Makes a mesh, and asks now and then whether to end.
+type Make = Box<dyn FnOnce(IsInterrupted<'_>) -> Result<Mesh, MeshError>>;
 
 impl Plan {
     fn new(
         field: &'static str,
         counts: Result<Counts, MeshError>,
-        make: impl FnOnce() -> Result<Mesh, MeshError> + 'static,
+        make: impl FnOnce(IsInterrupted<'_>) -> Result<Mesh, MeshError> + 'static,
     ) -> Result<Self, MeshError> {
         Ok(Self { field, counts: counts?, make: Box::new(make) })
     }
@@ -118,7 +129,9 @@ impl Plan {
                 };
                 let config = BoxConfig { lower, upper, cells, split };
                 let counts = config.counts().map(|counts| counts.with_order(order));
-                Self::new("cells", counts, move || deformed(box_mesh(&config)?, deform, order))
+                Self::new("cells", counts, move |stop| {
+                    deformed(box_mesh_interruptible(&config, stop)?, deform, order)
+                })
             }
             Generator::Square { cells, cell, lower, upper, deform, order } => {
                 let split = match cell {
@@ -127,7 +140,7 @@ impl Plan {
                 };
                 let config = SquareConfig { lower, upper, cells, split };
                 let counts = config.counts().map(|counts| counts.with_order(order));
-                Self::new("cells", counts, move || deformed(square(&config)?, deform, order))
+                Self::new("cells", counts, move |_| deformed(square(&config)?, deform, order))
             }
             Generator::Grid { .. } => Err(MeshError::Invalid {
                 field: "kind",
@@ -138,7 +151,7 @@ impl Plan {
             Generator::Ball { radius, h, cell, order } => Self::of_ball(radius, h, cell, order),
             Generator::Shell { inner, outer, cells, layers, order } => {
                 let config = ShellConfig { inner, outer, cells, layers, order };
-                Self::new("cells", config.counts(), move || shell(&config))
+                Self::new("cells", config.counts(), move |_| shell(&config))
             }
             Generator::LShape { shape, cells } => {
                 let shape = match shape {
@@ -147,15 +160,15 @@ impl Plan {
                     LShapeName::Corner => LShape::Corner,
                 };
                 let config = LShapeConfig { shape, cells };
-                Self::new("cells", config.counts(), move || l_shape(&config))
+                Self::new("cells", config.counts(), move |_| l_shape(&config))
             }
             Generator::Cylinder { radius, height, h } => {
                 let config = CylinderConfig { radius, height, h };
-                Self::new("h", config.counts(), move || cylinder(&config))
+                Self::new("h", config.counts(), move |stop| cylinder_interruptible(&config, stop))
             }
             Generator::Ventricle { h_mm } => {
                 let config = VentricleConfig { h_mm };
-                Self::new("h_mm", config.counts(), move || ventricle(&config))
+                Self::new("h_mm", config.counts(), move |stop| ventricle_interruptible(&config, stop))
             }
         }
     }
@@ -165,7 +178,7 @@ impl Plan {
         match cell {
             CellName::Tetrahedron if order == 1 => {
                 let config = BallConfig { radius, h };
-                Self::new("h", config.counts(), move || ball(&config))
+                Self::new("h", config.counts(), move |stop| ball_interruptible(&config, stop))
             }
             CellName::Tetrahedron => {
                 wrong("order", "tetrahedra are straight; cell = \"hexahedron\" may be curved")
@@ -183,7 +196,7 @@ impl Plan {
                     }
                     other => other,
                 });
-                Self::new("h", counts, move || hexahedral_ball(&config))
+                Self::new("h", counts, move |_| hexahedral_ball(&config))
             }
             CellName::Hexahedron => wrong("h", &format!("{h} is not a positive, finite length")),
         }
@@ -231,6 +244,22 @@ mod tests {
             let mesh = made(text).unwrap_or_else(|error| panic!("{text}: {error}"));
             assert_eq!(mesh.n_cells(), n_cells, "{text}");
             assert_eq!(mesh.curved.map_or(1, |curved| curved.order), order, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_interrupt_ends_a_generator() {
+        for text in [
+            "kind = \"box\", cells = [2, 2, 2]",
+            "kind = \"ball\"",
+            "kind = \"cylinder\"",
+            "kind = \"ventricle\"",
+        ] {
+            let text = format!("[mesh]\ngenerate = {{ {text} }}\n[equation]\nlambda = 1\n");
+            let case = Case::parse("case.toml".as_ref(), text).unwrap();
+            let said = mesh_of(&case, false, Some(&|| true)).unwrap_err();
+            assert!(said.to_string().contains("interrupted"), "{said}");
+            assert!(mesh_of(&case, false, Some(&|| false)).is_ok());
         }
     }
 

@@ -94,6 +94,15 @@ pub struct SolveReport {
     pub energy_norm: f64,
     /// ‖r‖/‖b‖ before the first and after every iteration.
     pub residuals: Vec<f64>,
+    /// The form of the operator: the format of its matrix, or `matrix-free`; none where nothing is iterated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operator: Option<String>,
+    /// The preconditioner; none where nothing is iterated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preconditioner: Option<&'static str>,
+    /// Why that preconditioner.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preconditioner_reason: Option<String>,
     /// The levels of multigrid, the finest first; none without it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub levels: Vec<LevelReport>,
@@ -255,6 +264,9 @@ impl Report {
                 algebraic_error_estimate: outcome.energy_error,
                 energy_norm: outcome.energy_norm,
                 residuals: outcome.residuals.clone(),
+                operator: Some(solution.operator().into()),
+                preconditioner: Some(solution.preconditioner()),
+                preconditioner_reason: Some(solution.preconditioner_reason().into()),
                 levels: solution.levels().iter().map(LevelReport::from).collect(),
             },
             time: None,

@@ -79,7 +79,9 @@ fn checked_mesh(
     stages: &mut Stages<'_>,
 ) -> Result<(Mesh, CheckReport), CaseError> {
     stages.begin(Stage::Read)?;
-    let mut mesh = mesh_of(case, has_gpu)?;
+    let made = stages.interruptible(|stop| mesh_of(case, has_gpu, Some(stop)));
+    stages.go_on()?;
+    let mut mesh = made?;
     stages.begin(Stage::Check)?;
     let config = check_config(case);
     let found = stages.interruptible(|stop| check_interruptible(&mut mesh, &config, Some(stop)));

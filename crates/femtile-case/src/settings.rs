@@ -5,12 +5,12 @@ use std::time::Duration;
 use femtile_mesh::Mesh;
 use femtile_multigrid::Smoother;
 use femtile_solve::{
-    AmgOptions, DeviceChoice, GmgOptions, Key, LevelPrecision, Method, OperatorKind, PmgOptions, Poisson,
-    PreconditionerConfig, SolverConfig, SpaceConfig,
+    AmgOptions, DeviceChoice, GmgOptions, Key, LevelPrecision, MatrixFormat, Method, OperatorKind,
+    PmgOptions, Poisson, PreconditionerConfig, SolverConfig, SpaceConfig,
 };
 
 use crate::file::{
-    self, AmgSection, Amount, BoxSmootherName, Entry, PreconditionerName, SpaceSection, Value,
+    self, AmgSection, Amount, BoxSmootherName, Entry, FormatName, PreconditionerName, SpaceSection, Value,
 };
 use crate::{Case, CaseError};
 
@@ -31,6 +31,11 @@ impl Case {
                 file::Operator::Assembled => OperatorKind::Assembled,
                 file::Operator::MatrixFree => OperatorKind::MatrixFree,
             },
+            format: match solver.format {
+                FormatName::Auto => MatrixFormat::Auto,
+                FormatName::Csr => MatrixFormat::Csr,
+                FormatName::EllWarp => MatrixFormat::EllWarp,
+            },
             method: match solver.method {
                 file::Method::Cg => Method::Cg,
                 file::Method::MergedCg => Method::MergedCg,
@@ -43,6 +48,7 @@ impl Case {
                 }
             },
             preconditioner: match solver.preconditioner {
+                PreconditionerName::Auto => PreconditionerConfig::Auto,
                 PreconditionerName::None => PreconditionerConfig::None,
                 PreconditionerName::Jacobi => PreconditionerConfig::Jacobi,
                 PreconditionerName::Amg => PreconditionerConfig::Amg(amg()),

@@ -130,9 +130,9 @@ pub struct SolveMatrixOptions {
     /// The iterative method; gmres for matrices that are not symmetric.
     #[arg(long, default_value = "cg", value_parser = ["cg", "merged-cg", "pipelined-cg", "s-step-cg", "gmres"])]
     pub method: String,
-    /// The preconditioner; by default amg, and jacobi where the matrix is not symmetric or the method needs a diagonal.
-    #[arg(long, value_parser = ["amg", "jacobi", "none"])]
-    pub preconditioner: Option<String>,
+    /// The preconditioner; auto is amg for cg and pipelined-cg, jacobi for the other methods.
+    #[arg(long, default_value = "auto", value_parser = ["auto", "amg", "jacobi", "none"])]
+    pub preconditioner: String,
     /// Vectors on which the matrix is small, such as rigid motions, as columns of a .npy file; for amg.
     #[arg(long, value_name = "FILE")]
     pub near_nullspace: Option<PathBuf>,
@@ -150,7 +150,9 @@ pub struct SolveMatrixOptions {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  femtile tridiagonal systems.npz --output u.npz\n  \
     femtile tridiagonal lower.npy diagonal.npy upper.npy rhs.npy --axis 0 --output u.npy\n  \
-    femtile tridiagonal -1 2.5 -1 rhs.npy --periodic --output u.npy")]
+    femtile tridiagonal -1 2.5 -1 rhs.npy --periodic --output u.npy\n  \
+    femtile tridiagonal blocks.npz --block --output u.npz\n  \
+    femtile tridiagonal -1 2.5 -1 rhs.npy --factored --output u.npy")]
 pub struct TridiagonalOptions {
     /// One .npz file with the members lower, diagonal, upper and rhs (or a, b, c and d), or four .npy files in this
     /// order, in which numbers may stand for constant bands. Shapes are broadcast as NumPy does.
@@ -172,6 +174,12 @@ pub struct TridiagonalOptions {
     /// the first.
     #[arg(long)]
     pub periodic: bool,
+    /// Entries are blocks of 2 to 10 rows: bands have the shape (…, N, M, M), the right side (…, N, M).
+    #[arg(long, conflicts_with_all = ["check", "periodic", "axis", "factored"])]
+    pub block: bool,
+    /// Eliminate once for all right sides: the bands are one matrix.
+    #[arg(long, conflicts_with_all = ["check", "pivoting", "algorithm"])]
+    pub factored: bool,
     /// Exchange rows where pivots are small: for matrices that are not diagonally dominant.
     #[arg(long)]
     pub pivoting: bool,
@@ -257,6 +265,9 @@ pub enum MeshCommand {
     Info {
         /// The mesh file.
         file: PathBuf,
+        /// Print JSON in place of text.
+        #[arg(long)]
+        json: bool,
     },
     /// Check whether a mesh can be solved on; exit code 2 when not.
     Check {
@@ -278,6 +289,9 @@ pub enum MeshCommand {
         file: PathBuf,
         /// The file to write: .vtu, .msh, .mesh, .node.
         output: PathBuf,
+        /// Compress with zlib; .vtu alone.
+        #[arg(long)]
+        compress: bool,
     },
     /// Split every cell into four (triangles, quadrilaterals) or eight (tetrahedra, hexahedra); segments are refused.
     Refine {

@@ -8,6 +8,7 @@ mod devices;
 mod failure;
 mod interrupt;
 mod mesh;
+mod mesh_info;
 mod output;
 mod reproduce;
 mod solve;
@@ -23,13 +24,27 @@ use femtile::device::cpu::default_threads;
 
 use arguments::{Arguments, CacheCommand, Command};
 use failure::Failure;
-use output::print;
+use output::{escape, print, say};
 
 fn main() -> ExitCode {
-    match run(Arguments::parse()) {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return refuse(&error),
+    };
+    match run(arguments) {
         Ok(code) => code,
         Err(failure) => failure.report(),
     }
+}
+
+/// Says what is wrong with the arguments, of which no terminal obeys a control character, or shows the help.
+fn refuse(error: &clap::Error) -> ExitCode {
+    let has_control = |argument: std::ffi::OsString| argument.to_string_lossy().contains(char::is_control);
+    if std::env::args_os().any(has_control) {
+        say(&escape(&error.render().to_string()));
+        return ExitCode::from(failure::BAD_INPUT);
+    }
+    error.exit()
 }
 
 fn run(arguments: Arguments) -> Result<ExitCode, Failure> {

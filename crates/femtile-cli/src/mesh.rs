@@ -8,12 +8,16 @@ use femtile_case::{generate, refined};
 
 use crate::arguments::MeshCommand;
 use crate::failure::Failure;
-use crate::output::print;
+use crate::mesh_info::{Info, notes};
+use crate::output::{print, print_data, to_json};
 
 /// `femtile mesh …`.
 pub fn run(command: &MeshCommand) -> Result<ExitCode, Failure> {
     match command {
-        MeshCommand::Info { file } => print(&info(&io::read(file)?)),
+        MeshCommand::Info { file, json } => {
+            let info = Info::new(file, &io::read(file)?);
+            if *json { print_data(&format!("{}\n", to_json(&info)?)) } else { print(&info.text()) }
+        }
         MeshCommand::Check { file, merge, accept, output } => {
             let mut mesh = io::read(file)?;
             let config = CheckConfig {
@@ -27,7 +31,12 @@ pub fn run(command: &MeshCommand) -> Result<ExitCode, Failure> {
             }
             print(&findings(&report))
         }
-        MeshCommand::Convert { file, output } => write(output, &io::read(file)?),
+        MeshCommand::Convert { file, output, compress: false } => write(output, &io::read(file)?),
+        MeshCommand::Convert { file, output, compress: true } => {
+            let mesh = io::read(file)?;
+            io::write_compressed(output, &mesh)?;
+            written(output, &mesh)
+        }
         MeshCommand::Refine { file, output, times } => write(output, &refined(io::read(file)?, *times)?),
         MeshCommand::Generate { generator, output } => write(output, &generate(&parse(generator)?)?),
     }
@@ -56,47 +65,13 @@ fn parse(text: &str) -> Result<Generator, Failure> {
 
 fn write(path: &Path, mesh: &Mesh) -> Result<ExitCode, Failure> {
     io::write(path, mesh)?;
-    print(&format!("{}: {} nodes, {} cells\n", path.display(), mesh.n_nodes(), mesh.n_cells()))
+    written(path, mesh)
 }
 
-fn info(mesh: &Mesh) -> String {
-    let mut lower = [f64::INFINITY; 3];
-    let mut upper = [f64::NEG_INFINITY; 3];
-    for point in &mesh.points {
-        for axis in 0..3 {
-            lower[axis] = lower[axis].min(point[axis]);
-            upper[axis] = upper[axis].max(point[axis]);
-        }
-    }
-    let mut text = format!(
-        "nodes     {}\ncells     {} of kind {}\nfrom      {lower:?}\nto        {upper:?}\n",
-        mesh.n_nodes(),
-        mesh.n_cells(),
-        mesh.kind
-    );
-    if let Some(curved) = &mesh.curved {
-        text += &format!("shapes    of order {}, {} points\n", curved.order, curved.points.len());
-    }
-    text += &tags("regions", &mesh.cell_tags, mesh, mesh.dimension());
-    text += &tags("boundary", &mesh.facets.tags, mesh, mesh.dimension() - 1);
-    for (what, fields) in [("cell", &mesh.cell_fields), ("node", &mesh.node_fields)] {
-        for (name, field) in fields {
-            text += &format!("field     {name}, {} numbers a {what}\n", field.n_components);
-        }
-    }
-    text
-}
-
-fn tags(label: &str, tags: &[i32], mesh: &Mesh, dimension: usize) -> String {
-    let mut counts = std::collections::BTreeMap::new();
-    for tag in tags {
-        *counts.entry(*tag).or_insert(0usize) += 1;
-    }
-    let line = |(tag, n): (&i32, &usize)| {
-        let name = mesh.tag_names.get(&(dimension, *tag)).map(|name| format!(" {name}")).unwrap_or_default();
-        format!("{label:<9} {tag}{name}: {n}\n")
-    };
-    counts.iter().map(line).collect()
+/// Tells what was written, and what the reader had left out.
+fn written(path: &Path, mesh: &Mesh) -> Result<ExitCode, Failure> {
+    let text = format!("{}: {} nodes, {} cells\n", path.display(), mesh.n_nodes(), mesh.n_cells());
+    print(&(text + &notes(&mesh.notes)))
 }
 
 fn findings(report: &CheckReport) -> String {

@@ -18,9 +18,9 @@ pub fn print(text: &str) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Writes what another program reads to standard output, where it must arrive.
-pub fn print_data(text: &str) -> Result<ExitCode, Failure> {
-    write(&mut stdout().lock(), text).map_err(|error| cannot_print(&error))?;
+/// Writes JSON to standard output, where it must arrive.
+pub fn print_data(json: &str) -> Result<ExitCode, Failure> {
+    write(&mut stdout().lock(), &escape_json(json)).map_err(|error| cannot_print(&error))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -46,6 +46,17 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     }
     let shown = |c: char| if is_hidden(c) { "?".repeat(c.len_utf8()) } else { c.into() };
     Cow::Owned(text.chars().map(shown).collect())
+}
+
+/// Writes the control characters in strings of JSON as `\u009b`, which terminals do not obey and readers understand; those
+/// below U+0020 are written so already.
+fn escape_json(json: &str) -> Cow<'_, str> {
+    let is_hidden = |c: char| c.is_control() && c != '\n';
+    if !json.contains(is_hidden) {
+        return Cow::Borrowed(json);
+    }
+    let shown = |c: char| if is_hidden(c) { format!("\\u{:04x}", u32::from(c)) } else { c.into() };
+    Cow::Owned(json.chars().map(shown).collect())
 }
 
 /// Whether a file is asked for by `-`, which is standard output.
@@ -103,5 +114,14 @@ mod tests {
         assert_eq!(escape(text), "a?[31mb??\n\tc??é");
         assert_eq!(escape(text).len(), text.len());
         assert!(matches!(escape("plain\n"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn json_without_control_characters_means_the_same() {
+        let value = serde_json::json!({ "a\u{9b}": ["b\u{1b}\u{7f}\n", "é"] });
+        let text = format!("{value:#}");
+        let shown = escape_json(&text);
+        assert!(text.contains('\u{9b}') && !shown.contains(|c: char| c.is_control() && c != '\n'), "{shown}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
     }
 }

@@ -95,6 +95,9 @@ fn summary(case: &Case, report: &Report) -> String {
         "mesh      {} nodes, {} cells, volume {:.6}\nsolve     {how}\ndevice    {}: {}\n",
         mesh.n_nodes, mesh.n_cells, mesh.volume, report.device, report.device_reason
     );
+    if let (Some(name), Some(reason)) = (solve.preconditioner, &solve.preconditioner_reason) {
+        text += &format!("precond.  {name}: {reason}\n");
+    }
     if !solve.levels.is_empty() {
         text += &format!("levels    {}\n", levels(&solve.levels));
     }

@@ -22,6 +22,7 @@ pub fn all(mesh: &Mesh) -> Vec<MeshFiles> {
     let mut all = vec![
         MeshFiles { name: "TetGen", files: tetgen(mesh), parse: parse_tetgen },
         MeshFiles { name: "Chaste binary", files: chaste(mesh), parse: parse_tetgen },
+        one("Abaqus", abaqus(mesh), |files| io::abaqus::parse(Path::new("fuzz.inp"), &files[0])),
         one("MEDIT", medit(mesh), |files| io::medit::parse(Path::new("fuzz.mesh"), &files[0])),
     ];
     for (name, encoding) in [
@@ -53,6 +54,9 @@ pub fn all(mesh: &Mesh) -> Vec<MeshFiles> {
 pub fn products() -> Vec<MeshFiles> {
     let one = |name, text: String, parse| MeshFiles { name, files: vec![text.into_bytes()], parse };
     vec![
+        one("Abaqus with a part", ABAQUS_PART.into(), |files| {
+            io::abaqus::parse(Path::new("fuzz.inp"), &files[0])
+        }),
         one("MFEM straight", MFEM_STRAIGHT.into(), parse_mfem),
         one("MFEM of order 2", mfem_curved("H1_2D_P2", 9), parse_mfem),
         one("MFEM discontinuous", mfem_curved("L2_T1_2D_P2", 9), parse_mfem),
@@ -238,6 +242,44 @@ fn medit(mesh: &Mesh) -> Vec<u8> {
     text.push_str("End\n");
     text.into_bytes()
 }
+
+/// Sets are listed first, in the order of their tags, so that their numbers are those.
+fn abaqus(mesh: &Mesh) -> Vec<u8> {
+    let mut text = String::from("*HEADING\na mesh\n");
+    let all = elements(mesh);
+    for tag in 1..=all.iter().map(|element| element.2).max().unwrap_or(0) {
+        let name = if tag == 1 { "first part".into() } else { format!("part {tag}") };
+        let _ = writeln!(text, "*ELSET, ELSET=\"{name}\"");
+        let of_tag = all.iter().enumerate().filter(|(_, element)| element.2 == tag);
+        of_tag.for_each(|(number, _)| _ = writeln!(text, "{},", 7 + 2 * number));
+    }
+    text.push_str("*NODE, NSET=ALL\n** nodes\n");
+    for (node, [x, y, z]) in mesh.points.iter().enumerate() {
+        let _ = writeln!(text, "{}, {x:?}, {y:?}, {z:?}", 10 + 3 * node);
+    }
+    let mut last = None;
+    for (number, (kind, nodes, _)) in all.iter().enumerate() {
+        if last.replace(*kind) != Some(*kind) {
+            let name = match kind {
+                CellKind::Segment => "T3D2",
+                CellKind::Triangle => "CPS3",
+                _ => "C3D4",
+            };
+            let _ = writeln!(text, "*ELEMENT,\n TYPE={name}");
+        }
+        let _ = write!(text, "{},", 7 + 2 * number);
+        nodes.iter().for_each(|node| _ = write!(text, " {},", 10 + 3 * node));
+        text.push('\n');
+    }
+    text.into_bytes()
+}
+
+/// Surfaces, sets of sets, ranges and a part with an instance.
+const ABAQUS_PART: &str = "*HEADING\na square\n*PART, NAME=P\n*NODE, NSET=all\n1,0,0\n2,1,0\n3,1,1\n4,0,1\n5,2,0\n6,2,1\n\
+    *ELEMENT, TYPE=CPS4, ELSET=body\n1,1,2,3,4\n2,2,5,6,3\n*ELSET, ELSET=two, GENERATE\n1,2,1\n*ELSET, ELSET=more\nbody, 2\n\
+    *NSET, NSET=left\n1,4\n*SOLID SECTION, ELSET=two, MATERIAL=m\n*END PART\n*ASSEMBLY\n*INSTANCE, NAME=P-1, PART=P\n1,0,0\n\
+    *END INSTANCE\n*ELSET, ELSET=right, INSTANCE=P-1\n2,\n*SURFACE, NAME=s\nright, S2\nP-1.more, S1\n*SURFACE, TYPE=NODE, \
+    NAME=n\nP-1.left\n*END ASSEMBLY\n";
 
 fn gmsh_type(kind: CellKind) -> i32 {
     match kind {

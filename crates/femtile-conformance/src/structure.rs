@@ -14,6 +14,8 @@ const LONGEST: Duration = Duration::from_secs(10);
 const LONGEST_FILE: usize = 1 << 16;
 /// Inputs for each reader, where no time is given for them.
 const N_INPUTS: u64 = 400;
+/// A reader with this many findings gets no more inputs.
+const MOST_FINDINGS: usize = 10;
 
 /// A reader under test: sound inputs of one or several files each, and what to hold it to.
 pub struct Reader<'a> {
@@ -27,40 +29,79 @@ pub struct Reader<'a> {
     pub read: &'a dyn Fn(&[Vec<u8>]) -> bool,
 }
 
-/// What came out of fuzzing a reader.
-#[derive(Debug, Clone, Default)]
-pub struct Outcome {
-    /// Inputs that were read.
-    pub n_inputs: u64,
-    /// Those that were accepted.
-    pub n_accepted: u64,
-    /// What was wrong, with the number of the input.
-    pub findings: Vec<String>,
+/// How many inputs each reader gets, and which.
+#[derive(Debug, Clone, Copy)]
+struct Plan {
+    /// Number of the first input.
+    first: u64,
+    /// Time for each reader; without it each reader gets [`N_INPUTS`].
+    time: Option<Duration>,
 }
 
-/// Changes the first input of a reader in many ways and reads what becomes of it.
+impl Plan {
+    /// Reads `FEMTILE_FUZZ_FIRST` and `FEMTILE_FUZZ_SECONDS`, which `n_readers` readers share.
+    fn of_environment(n_readers: usize) -> Self {
+        let variable = |name| std::env::var(name).ok();
+        let seconds = variable("FEMTILE_FUZZ_SECONDS").map(|text| text.parse().expect("a number of seconds"));
+        Self {
+            first: variable("FEMTILE_FUZZ_FIRST").map_or(0, |text| text.parse().expect("a whole number")),
+            time: seconds.map(|seconds: f64| Duration::from_secs_f64(seconds / n_readers as f64)),
+        }
+    }
+
+    fn goes_on(&self, n_inputs: u64, begun: Instant) -> bool {
+        self.time.map_or(n_inputs < N_INPUTS, |time| begun.elapsed() < time)
+    }
+}
+
+/// What came out of fuzzing a reader.
+#[derive(Debug, Clone, Default)]
+struct Outcome {
+    n_inputs: u64,
+    n_accepted: u64,
+    /// What was wrong, with the number of the input.
+    findings: Vec<String>,
+}
+
+/// Changes the first input of each reader in many ways and reads the results.
 ///
-/// The same inputs in every run, 400 of them; `FEMTILE_FUZZ_SECONDS` asks for as many as that time allows. The bytes of
-/// an input with a finding are written to the folder for temporary files.
+/// By default each reader gets the same 400 inputs in every run. `FEMTILE_FUZZ_SECONDS` is a time that the readers share
+/// instead, `FEMTILE_FUZZ_FIRST` the number of the first input: with the number of a finding it repeats that input. The
+/// bytes of an input with a finding are written to the folder for temporary files.
 ///
 /// # Panics
-/// When the first input is refused.
-pub fn fuzz(reader: &Reader<'_>) -> Outcome {
-    let seconds = std::env::var("FEMTILE_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
-    let seconds = seconds.map(Duration::from_secs_f64);
+/// When the first input of a reader is refused, or an input makes a reader panic, hang, swell or accept what is
+/// inconsistent.
+pub fn fuzz(readers: &[Reader<'_>]) {
+    let plan = Plan::of_environment(readers.len());
+    let mut findings = Vec::new();
+    for reader in readers {
+        let outcome = fuzz_reader(reader, plan);
+        let (n, n_accepted, last) =
+            (outcome.n_inputs, outcome.n_accepted, plan.first.wrapping_add(outcome.n_inputs));
+        eprintln!(
+            "{}: {n} inputs ({} to {}), {n_accepted} accepted",
+            reader.name,
+            plan.first,
+            last.wrapping_sub(1)
+        );
+        findings.extend(outcome.findings);
+    }
+    assert!(findings.is_empty(), "{}", findings.join("\n"));
+}
+
+fn fuzz_reader(reader: &Reader<'_>, plan: Plan) -> Outcome {
     assert!((reader.read)(&reader.seeds[0]), "{}: the seed is refused", reader.name);
     let begun = Instant::now();
     let mut outcome = Outcome::default();
-    while seconds.map_or(outcome.n_inputs < N_INPUTS, |seconds| begun.elapsed() < seconds) {
-        let input = input(reader, outcome.n_inputs);
-        match read(reader, outcome.n_inputs, &input) {
+    while plan.goes_on(outcome.n_inputs, begun) && outcome.findings.len() < MOST_FINDINGS {
+        let number = plan.first.wrapping_add(outcome.n_inputs);
+        let input = input(reader, number);
+        match read(reader, number, &input) {
             Ok(is_accepted) => outcome.n_accepted += u64::from(is_accepted),
-            Err(finding) => outcome.findings.push(save(reader.name, outcome.n_inputs, &input, finding)),
+            Err(finding) => outcome.findings.push(save(reader.name, number, &input, finding)),
         }
         outcome.n_inputs += 1;
-        if outcome.findings.len() == 10 {
-            break;
-        }
     }
     outcome
 }
@@ -99,7 +140,8 @@ fn save(name: &str, number: u64, input: &[Vec<u8>], finding: String) -> String {
         path.display().to_string()
     });
     let paths: Vec<_> = paths.collect();
-    format!("{name}, input {number}: {finding} ({})", paths.join(", "))
+    let files = paths.join(", ");
+    format!("{name}, input {number}: {finding} ({files}; FEMTILE_FUZZ_FIRST={number} repeats it)")
 }
 
 /// Numbers without pattern, the same for the same seed (SplitMix64).
@@ -316,4 +358,30 @@ fn nest(file: &mut Vec<u8>, random: &mut Random) {
     let n = random.one(&[1, 2, 100, 8000]).min(LONGEST_FILE / opening.len());
     let at = random.below(file.len());
     file.splice(at..at, opening.repeat(n).into_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inputs_of(plan: Plan) -> Vec<Vec<Vec<u8>>> {
+        let seen = std::cell::RefCell::new(Vec::new());
+        let read = |input: &[Vec<u8>]| {
+            seen.borrow_mut().push(input.to_vec());
+            true
+        };
+        let seeds = vec![vec![b"$Nodes\n12 7\n$End\n".to_vec()]];
+        fuzz_reader(&Reader { name: "numbers", seeds, allowed: |_| usize::MAX, read: &read }, plan);
+        // The first one is the seed.
+        seen.into_inner().split_off(1)
+    }
+
+    #[test]
+    fn the_number_of_an_input_repeats_it() {
+        let from_zero = inputs_of(Plan { first: 0, time: None });
+        assert_eq!(from_zero.len() as u64, N_INPUTS);
+        let from_seven = inputs_of(Plan { first: 7, time: None });
+        assert_eq!(from_zero[7..], from_seven[..from_zero.len() - 7]);
+        assert_ne!(from_zero[..100], from_seven[..100]);
+    }
 }

@@ -11,6 +11,7 @@ pub mod cpu;
 #[allow(unsafe_code)]
 pub mod cuda;
 mod error;
+mod host_memory;
 mod reference;
 mod scalar;
 
@@ -18,5 +19,6 @@ pub use buffer::{Buffer, BufferMut, Device, HostDevice, MemoryUse, Place};
 pub use cpu::Cpu;
 pub use cuda::Cuda;
 pub use error::DeviceError;
+pub use host_memory::host_memory_bytes;
 pub use reference::Reference;
 pub use scalar::{Element, Scalar};

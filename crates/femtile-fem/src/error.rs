@@ -205,6 +205,14 @@ pub enum FemError {
         /// Number of boundary facets.
         n_facets: usize,
     },
+    /// A set of boundary facets names one that does not exist.
+    #[error("facet {facet} was asked for, but the boundary has {n_facets} facets")]
+    FacetOutOfRange {
+        /// The facet.
+        facet: u32,
+        /// Number of boundary facets.
+        n_facets: usize,
+    },
     /// Sources and fluxes of a pure Neumann problem do not balance, so that it has no solution.
     #[error(
         "with λ = 0 and no Dirichlet or Robin condition a solution exists only if ∫ source + ∫ flux = 0, but they are \
@@ -256,6 +264,9 @@ pub enum FemError {
         /// Number of nodes.
         expected: usize,
     },
+    /// Whoever asked for a system wanted the work to end.
+    #[error("the assembly was interrupted")]
+    Interrupted,
     /// A matrix or vector could not be made or used.
     #[error(transparent)]
     Linalg(#[from] LinalgError),

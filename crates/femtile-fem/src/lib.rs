@@ -1,4 +1,4 @@
-//! Finite elements, linear on simplices and of any degree on quadrilaterals and hexahedra: spaces, constraints, forms, assembly, functionals.
+//! Finite elements, linear on simplices and of any degree on quadrilaterals and hexahedra: spaces, constraints, forms, assembly, functionals, recovered gradients.
 #![deny(unsafe_code)]
 // Loops over corners and axes carry the indices of the formulas they compute.
 #![allow(clippy::needless_range_loop)]
@@ -10,9 +10,12 @@ mod error;
 pub mod forms;
 pub mod functionals;
 pub mod matrix_free;
+pub mod recovery;
 pub mod tensor;
 
-pub use assembly::{Assembly, AssemblyKernels, PatchAssembly, Problem, System, assemble};
+pub use assembly::{
+    Assembly, AssemblyKernels, PatchAssembly, Problem, System, assemble, assemble_interruptible,
+};
 pub use constraints::Constraints;
 pub use error::FemError;
 pub use forms::{BoundaryCondition, Coefficient, Condition, Form, PointFunction};

@@ -1,3 +1,5 @@
+use crate::MeshError;
+
 /// Says whether work should end early; once it says yes it keeps saying so. Any thread may ask.
 pub type IsInterrupted<'a> = Option<&'a (dyn Fn() -> bool + Sync)>;
 
@@ -8,6 +10,11 @@ pub(crate) struct Interrupt<'a>(pub IsInterrupted<'a>);
 impl Interrupt<'_> {
     /// Never interrupted.
     pub(crate) const NEVER: Self = Self(None);
+
+    /// Fails once the work should end.
+    pub(crate) fn go_on(self) -> Result<(), MeshError> {
+        if self.is_set() { Err(MeshError::Interrupted) } else { Ok(()) }
+    }
 
     pub(crate) fn is_set(self) -> bool {
         self.0.is_some_and(|is_interrupted| is_interrupted())

@@ -67,6 +67,8 @@ pub struct Mesh {
     pub cell_fields: BTreeMap<String, Field>,
     /// Fields with one entry a node.
     pub node_fields: BTreeMap<String, Field>,
+    /// What the reader of a file left out, in sentences; the check repeats them among its warnings.
+    pub notes: Vec<String>,
 }
 
 impl Mesh {
@@ -85,6 +87,7 @@ impl Mesh {
             tag_names: BTreeMap::new(),
             cell_fields: BTreeMap::new(),
             node_fields: BTreeMap::new(),
+            notes: Vec::new(),
         };
         mesh.validate()?;
         Ok(mesh)

@@ -34,7 +34,7 @@ pub(crate) fn choose(
 }
 
 /// Returns what GPUs lack for such cells, if they lack anything but the method.
-fn lack_of_gpus(config: &SolverConfig, space: &SpaceConfig, kind: CellKind) -> Option<String> {
+pub(crate) fn lack_of_gpus(config: &SolverConfig, space: &SpaceConfig, kind: CellKind) -> Option<String> {
     let is_hexahedral = kind == CellKind::Hexahedron;
     match &config.preconditioner {
         PreconditionerConfig::Gmg(options) if !options.smoother.has_patches() => {

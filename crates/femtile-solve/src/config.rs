@@ -21,6 +21,8 @@ pub struct SolverConfig {
     pub memory_limit: Option<u64>,
     /// The form of the operator.
     pub operator: OperatorKind,
+    /// The format of a matrix in products.
+    pub format: MatrixFormat,
     /// The iterative method.
     pub method: Method,
     /// The preconditioner.
@@ -41,8 +43,9 @@ impl Default for SolverConfig {
             threads: 0,
             memory_limit: None,
             operator: OperatorKind::Auto,
+            format: MatrixFormat::Auto,
             method: Method::Cg,
-            preconditioner: PreconditionerConfig::Jacobi,
+            preconditioner: PreconditionerConfig::Auto,
             tolerance: 1e-10,
             max_iterations: 10_000,
             time_limit: None,
@@ -90,6 +93,18 @@ pub enum OperatorKind {
     Assembled,
     /// Computed from the cells in every product, on quadrilaterals and hexahedra.
     MatrixFree,
+}
+
+/// The format of an assembled matrix in the products of a solve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MatrixFormat {
+    /// ELL-WARP where it is expected to be faster, else compressed sparse rows.
+    #[default]
+    Auto,
+    /// Compressed sparse rows.
+    Csr,
+    /// Slices of rows, `[wong2015]`.
+    EllWarp,
 }
 
 /// Iterative methods.
@@ -145,10 +160,14 @@ impl Method {
 /// A preconditioner with its options.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum PreconditionerConfig {
+    /// The one that is expected to be fastest for the problem: geometric multigrid where it serves, p-multigrid on other
+    /// quadrilaterals and hexahedra of degree 2 and more, algebraic multigrid else; the diagonal where a few iterations
+    /// with it are enough.
+    #[default]
+    Auto,
     /// None.
     None,
     /// The diagonal of the matrix.
-    #[default]
     Jacobi,
     /// Algebraic multigrid, for linear elements and matrices.
     Amg(AmgOptions),
@@ -159,9 +178,21 @@ pub enum PreconditionerConfig {
 }
 
 impl PreconditionerConfig {
-    /// Returns whether it scales each row by itself, as merged and s-step conjugate gradients need.
+    /// Returns the name, as in case files.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::None => "none",
+            Self::Jacobi => "jacobi",
+            Self::Amg(_) => "amg",
+            Self::Gmg(_) => "gmg",
+            Self::Pmg(_) => "pmg",
+        }
+    }
+
+    /// Returns whether it scales each row by itself, or may be chosen to, as merged and s-step conjugate gradients need.
     pub const fn is_diagonal(&self) -> bool {
-        matches!(self, Self::Jacobi | Self::None)
+        matches!(self, Self::Auto | Self::Jacobi | Self::None)
     }
 
     /// Returns the name of a multigrid method that is made from cells, not from a matrix.
@@ -187,7 +218,7 @@ impl PreconditionerConfig {
             Self::Amg(_) => vec!["vanek1996", "fu2014"],
             Self::Gmg(_) => vec!["cui2024"],
             Self::Pmg(_) => vec!["fehn2020", "vanek1996", "fu2014"],
-            Self::Jacobi | Self::None => Vec::new(),
+            Self::Auto | Self::Jacobi | Self::None => Vec::new(),
         };
         if self.amg().is_some_and(|amg| amg.config.cycle == Cycle::K) {
             keys.extend(["notay2000", "notay2010"]);

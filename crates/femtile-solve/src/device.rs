@@ -12,6 +12,11 @@ use crate::{DeviceChoice, SolveError, SolverConfig};
 const WORTH_A_GPU: usize = 100_000;
 const WORTH_A_GPU_A_THREAD: usize = 25_000;
 
+/// Returns the unknowns from which a GPU is worth starting beside a processor with `n_threads` threads.
+pub(crate) fn worth_a_gpu(n_threads: usize) -> usize {
+    WORTH_A_GPU.max(WORTH_A_GPU_A_THREAD * n_threads)
+}
+
 /// A device that is open.
 #[derive(Debug)]
 pub enum Chosen {
@@ -61,7 +66,7 @@ impl DeviceChoice {
         if self == Self::Cpu {
             return cpu("asked for".into());
         }
-        let worth_a_gpu = WORTH_A_GPU.max(WORTH_A_GPU_A_THREAD * n_threads);
+        let worth_a_gpu = worth_a_gpu(n_threads);
         if n < worth_a_gpu {
             return cpu(format!(
                 "{n} unknowns are solved before a GPU is ready (from {worth_a_gpu} on it gains)"

@@ -6,11 +6,14 @@ use femtile_device::{Cpu, Cuda};
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::{TensorProblem, functionals as tensor_functionals};
 use femtile_fem::{BoundaryCondition, Coefficient, FemError, Form, assemble, functionals};
+use femtile_linalg::sparse::Format;
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
 
+use crate::auto;
 use crate::check::{self, check_cells};
 use crate::device::{self, Choice, Chosen};
+use crate::format::formatted;
 use crate::overlap::Overlap;
 use crate::preconditioner::{self, without_constants};
 use crate::right_side::RightSide;
@@ -88,19 +91,40 @@ impl<'m> Discretization<'m> {
         })
     }
 
-    /// Evaluates the data of the problem on the space.
+    /// Evaluates the data of the problem on the space, and chooses a preconditioner where the settings leave it open:
+    /// for a GPU that is open already, or for the devices that there are, beside a processor with `n_threads` threads.
     ///
     /// # Errors
     /// A datum that is not finite, a component of the mesh that nothing holds, a preconditioner that does not serve.
-    pub fn weak_form(&self, config: &SolverConfig) -> Result<WeakForm<'_>, SolveError> {
-        let Some(space) = &self.space else { return Ok(WeakForm(Kind::Simplices(self.form(0)))) };
-        let of_component = |component| TensorProblem::new(space, &self.form(component));
-        let problems = (0..self.config.components).map(of_component).collect::<Result<Vec<_>, _>>()?;
-        let boxes = match &config.preconditioner {
-            PreconditionerConfig::Gmg(options) => Some(Boxes::of(options, &problems[0])?),
-            _ => None,
+    pub fn weak_form(
+        &self,
+        config: &SolverConfig,
+        opened: Option<&Cuda>,
+        n_threads: usize,
+    ) -> Result<WeakForm<'_>, SolveError> {
+        config.check()?;
+        let of_component = |space, component| TensorProblem::new(space, &self.form(component));
+        let problems = match &self.space {
+            Some(space) => (0..self.config.components).map(|k| of_component(space, k)).collect(),
+            None => Ok(Vec::new()),
+        }?;
+        let (mut config, mut boxes, mut reason) = (config.clone(), None, String::from("asked for"));
+        match &config.preconditioner {
+            PreconditionerConfig::Auto => {
+                let chosen = auto::choose(&config, self, problems.first(), opened, n_threads)?;
+                (config.preconditioner, boxes, reason) = (chosen.preconditioner, chosen.boxes, chosen.reason);
+            }
+            PreconditionerConfig::Gmg(options) => {
+                boxes = problems.first().map(|problem| Boxes::of(options, problem)).transpose()?;
+            }
+            _ => {}
+        }
+        check_cells(&config, &self.config, self.mesh.kind)?;
+        let kind = match problems.is_empty() {
+            true => Kind::Simplices(self.form(0)),
+            false => Kind::Tensor { problems, boxes, space: self.config },
         };
-        Ok(WeakForm(Kind::Tensor { problems, boxes, space: self.config }))
+        Ok(WeakForm { kind, config, preconditioner_reason: reason })
     }
 
     /// Solves on the device of the settings, or on a GPU that is open already; a processor takes over what a GPU that
@@ -115,14 +139,13 @@ impl<'m> Discretization<'m> {
         opened: Option<Cuda>,
         stages: &mut Stages<'_>,
     ) -> Result<Solution<'m>, SolveError> {
-        config.check()?;
         check_cells(config, &self.config, self.mesh.kind)?;
-        let weak = self.weak_form(config)?;
-        let Choice { device, mut reason } = weak.choose(config, opened, cpu.threads())?;
+        let weak = self.weak_form(config, opened.as_ref(), cpu.threads())?;
+        let Choice { device, mut reason } = weak.choose(opened, cpu.threads())?;
         let mut warnings = self.warnings.clone();
         if let Chosen::Cuda(cuda) = device {
             let cuda = config.device.with_overflow(&cuda);
-            match weak.solve_on((cpu, &cuda), config, &reason, &warnings, stages) {
+            match weak.solve_on((cpu, &cuda), &reason, &warnings, stages) {
                 Err(error) if config.device == DeviceChoice::Auto && error.is_device_trouble() => {
                     reason = error.to_string();
                     warnings.push(format!("solved on the CPU: {reason}"));
@@ -134,15 +157,19 @@ impl<'m> Discretization<'m> {
                 }
             }
         }
-        let finished = weak.solve_on((cpu, cpu), config, &reason, &warnings, stages)?;
+        let finished = weak.solve_on((cpu, cpu), &reason, &warnings, stages)?;
         drop(weak);
         Ok(Solution::new(self, finished))
     }
 }
 
-/// The data of a problem evaluated on its space: linear systems are made from it.
+/// The data of a problem evaluated on its space, with a preconditioner that was chosen: linear systems are made from it.
 #[derive(Debug)]
-pub struct WeakForm<'d>(Kind<'d>);
+pub struct WeakForm<'d> {
+    kind: Kind<'d>,
+    config: SolverConfig,
+    preconditioner_reason: String,
+}
 
 #[derive(Debug)]
 enum Kind<'d> {
@@ -157,14 +184,20 @@ enum Kind<'d> {
 }
 
 impl WeakForm<'_> {
+    /// Returns the settings of the solve, with the preconditioner that was chosen.
+    pub fn config(&self) -> &SolverConfig {
+        &self.config
+    }
+
+    /// Returns the reason for the preconditioner.
+    pub fn preconditioner_reason(&self) -> &str {
+        &self.preconditioner_reason
+    }
+
     /// Chooses the device.
-    fn choose(
-        &self,
-        config: &SolverConfig,
-        opened: Option<Cuda>,
-        n_threads: usize,
-    ) -> Result<Choice, SolveError> {
-        match &self.0 {
+    fn choose(&self, opened: Option<Cuda>, n_threads: usize) -> Result<Choice, SolveError> {
+        let config = &self.config;
+        match &self.kind {
             Kind::Simplices(form) => device::choose(config, opened, form.mesh.n_nodes(), n_threads),
             Kind::Tensor { problems, boxes, space } => {
                 let own = problems[0].space();
@@ -182,10 +215,10 @@ impl WeakForm<'_> {
     pub fn system<D: OperatorDevice>(
         &self,
         (cpu, device): (&Cpu, &D),
-        config: &SolverConfig,
         stages: &mut Stages<'_>,
     ) -> Result<LinearSystem<'_, D>, SolveError> {
-        match &self.0 {
+        let config = &self.config;
+        match &self.kind {
             Kind::Simplices(form) => of_simplices(device, config, form, stages),
             Kind::Tensor { problems, boxes, space } => {
                 let config = (config, space.quadrature);
@@ -197,18 +230,18 @@ impl WeakForm<'_> {
     fn solve_on<D: OperatorDevice>(
         &self,
         (cpu, device): (&Cpu, &D),
-        config: &SolverConfig,
         reason: &str,
         warnings: &[String],
         stages: &mut Stages<'_>,
     ) -> Result<Finished, SolveError> {
-        let system = self.system((cpu, device), config, stages)?;
+        let (config, reasons) = (&self.config, [reason, &self.preconditioner_reason]);
+        let system = self.system((cpu, device), stages)?;
         let mut warnings = warnings.to_vec();
         warnings.extend(warning_of_imbalance(system.right.imbalance()));
         warnings.extend_from_slice(&system.warnings);
         let (w, outcome) = system.solve(config, stages)?;
         let components = system.solutions(&w)?;
-        Ok(Finished::new(device, config, (components, outcome), system, reason, warnings))
+        Ok(Finished::new(device, config, (components, outcome), system, reasons, warnings))
     }
 }
 
@@ -227,8 +260,9 @@ fn of_simplices<'d, D: OperatorDevice>(
     let made = preconditioner::preconditioner(device, &config.preconditioner, &mut matrix, &mut warnings)?;
     let (preconditioner, levels) = without_constants(device, made, system.rhs.len(), system.is_pure_neumann)?;
     let right = RightSide::Simplices(form.mesh, system);
-    let operator = Box::new(matrix);
-    Ok(LinearSystem { operator, preconditioner, levels, right, citations: Vec::new(), warnings })
+    let (operator, format) = formatted(matrix, config.format, &config.preconditioner)?;
+    let citations = if format == Format::Csr.name() { Vec::new() } else { vec!["wong2015"] };
+    Ok(LinearSystem { operator, format, preconditioner, levels, right, citations, warnings })
 }
 
 /// Returns what to say of a right side that was projected, if anything.

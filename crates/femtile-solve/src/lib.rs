@@ -3,6 +3,7 @@
 //! [`Poisson`] is an equation on a mesh, [`LinearSolver`] takes a matrix, [`SolverConfig`] says how to solve either.
 #![forbid(unsafe_code)]
 
+mod auto;
 mod boundary;
 mod check;
 mod coefficient;
@@ -11,6 +12,7 @@ mod config;
 mod device;
 mod discretization;
 mod error;
+mod format;
 mod matrix;
 pub mod memory;
 mod method;
@@ -31,7 +33,7 @@ pub use check::check_cells;
 pub use coefficient::{Entry, Value, check_count, expression};
 pub use component::Component;
 pub use config::{
-    AmgOptions, DeviceChoice, GmgOptions, LevelPrecision, Method, OperatorKind, PmgOptions,
+    AmgOptions, DeviceChoice, GmgOptions, LevelPrecision, MatrixFormat, Method, OperatorKind, PmgOptions,
     PreconditionerConfig, SolverConfig, check_tolerance,
 };
 pub use device::{Choice, Chosen};

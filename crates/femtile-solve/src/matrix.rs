@@ -13,7 +13,7 @@ use crate::device::{self, Chosen};
 use crate::method::{SolveDevice, iterate};
 use crate::preconditioner::{Level, levels_of};
 use crate::{
-    AmgOptions, DeviceChoice, LevelPrecision, PreconditionerConfig, Progress, Silent, SolveError,
+    AmgOptions, DeviceChoice, LevelPrecision, Method, PreconditionerConfig, Progress, Silent, SolveError,
     SolverConfig, Stages,
 };
 
@@ -100,6 +100,7 @@ impl LinearSolver {
         near_nullspace: Option<&[f64]>,
         config: &SolverConfig,
     ) -> Result<Self, SolveError> {
+        let config = &resolved(config);
         config.check()?;
         if a.n_rows() != a.n_cols() {
             let message = format!("{} × {} is not square", a.n_rows(), a.n_cols());
@@ -211,6 +212,17 @@ impl LinearSolver {
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
+}
+
+/// Returns the settings with a preconditioner in place of a choice: algebraic multigrid wherever the method takes it.
+fn resolved(config: &SolverConfig) -> SolverConfig {
+    let takes_multigrid = matches!(config.method, Method::Cg | Method::PipelinedCg);
+    let preconditioner = match &config.preconditioner {
+        PreconditionerConfig::Auto if takes_multigrid => PreconditionerConfig::Amg(AmgOptions::default()),
+        PreconditionerConfig::Auto => PreconditionerConfig::Jacobi,
+        given => given.clone(),
+    };
+    SolverConfig { preconditioner, ..config.clone() }
 }
 
 /// Returns a hash of the offsets and columns of a matrix.

@@ -12,7 +12,9 @@ use femtile_linalg::krylov::merged_cg::MergedCg;
 use femtile_linalg::krylov::pipelined_cg::PipelinedCg;
 use femtile_linalg::krylov::s_step_cg::{SStepCg, SStepCgConfig};
 use femtile_linalg::krylov::{Monitor, Stop};
+use femtile_linalg::sparse::choice::Described;
 use femtile_linalg::sparse::csr::CsrKernels;
+use femtile_linalg::sparse::ell_warp::EllWarpKernels;
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
 
@@ -40,6 +42,8 @@ pub trait SolveDevice:
     AssemblyKernels<f64>
     + CgKernels<f64>
     + CsrKernels<f64>
+    + EllWarpKernels<f64, f64>
+    + Described
     + AmgKernels<f32>
     + AmgKernels<f64>
     + Convert<f64, f32>

@@ -80,7 +80,7 @@ fn multigrid_in_single<D: SolveDevice>(
     }
 }
 
-/// Makes the preconditioner of the settings from a matrix; what is made from cells was refused beside one.
+/// Makes a preconditioner from a matrix; what is made from cells was refused beside one, and a choice has been made.
 pub(crate) fn preconditioner<D: SolveDevice>(
     device: &D,
     config: &PreconditionerConfig,
@@ -96,8 +96,6 @@ pub(crate) fn preconditioner<D: SolveDevice>(
             LevelPrecision::Single => multigrid_in_single(options, matrix, warnings)?,
             LevelPrecision::Double => multigrid::<f64, D>(options, matrix)?,
         },
-        PreconditionerConfig::Jacobi | PreconditionerConfig::Gmg(_) | PreconditionerConfig::Pmg(_) => {
-            (Box::new(Diagonal::new(matrix)?), Vec::new())
-        }
+        _ => (Box::new(Diagonal::new(matrix)?), Vec::new()),
     })
 }

@@ -21,6 +21,9 @@ pub(crate) struct Finished {
     levels: Vec<Level>,
     device: String,
     device_reason: String,
+    operator: String,
+    preconditioner: &'static str,
+    preconditioner_reason: String,
     kernel_launches: u64,
     memory: Option<MemoryUse>,
     warnings: Vec<String>,
@@ -34,7 +37,7 @@ impl Finished {
         config: &SolverConfig,
         (components, outcome): (Vec<Vec<f64>>, CgOutcome),
         system: LinearSystem<'_, D>,
-        reason: &str,
+        [device_reason, preconditioner_reason]: [&str; 2],
         mut warnings: Vec<String>,
     ) -> Self {
         warnings.extend(warning_of_outcome(config, &outcome));
@@ -45,7 +48,10 @@ impl Finished {
             outcome,
             levels: system.levels,
             device: device.description(),
-            device_reason: reason.into(),
+            device_reason: device_reason.into(),
+            operator: system.format,
+            preconditioner: config.preconditioner.name(),
+            preconditioner_reason: preconditioner_reason.into(),
             kernel_launches: device.kernel_launches(),
             memory,
             warnings,
@@ -139,6 +145,21 @@ impl<'m> Solution<'m> {
     /// Returns the reason for the device.
     pub fn device_reason(&self) -> &str {
         &self.finished.device_reason
+    }
+
+    /// Returns the form of the operator: the format of its matrix, or `matrix-free`.
+    pub fn operator(&self) -> &str {
+        &self.finished.operator
+    }
+
+    /// Returns the name of the preconditioner, as in case files.
+    pub fn preconditioner(&self) -> &'static str {
+        self.finished.preconditioner
+    }
+
+    /// Returns the reason for the preconditioner.
+    pub fn preconditioner_reason(&self) -> &str {
+        &self.finished.preconditioner_reason
     }
 
     /// Returns the kernels launched, those of replayed recordings included; zero on a CPU.

@@ -13,6 +13,8 @@ use crate::{SolveError, SolverConfig, Stages};
 /// Rows of given values are those of the identity, their right side is zero.
 pub struct LinearSystem<'a, D: SolveDevice> {
     pub(crate) operator: Box<dyn LinearOperator<f64, D>>,
+    /// The format of the operator: that of a matrix, or `matrix-free`.
+    pub(crate) format: String,
     pub(crate) preconditioner: Box<dyn Preconditioner<f64, D>>,
     pub(crate) levels: Vec<Level>,
     pub(crate) right: RightSide<'a, D>,
@@ -25,6 +27,11 @@ impl<D: SolveDevice> LinearSystem<'_, D> {
     /// Returns the operator $A$.
     pub fn operator(&self) -> &dyn LinearOperator<f64, D> {
         self.operator.as_ref()
+    }
+
+    /// Returns the format of the operator: that of a matrix, or `matrix-free`.
+    pub fn format(&self) -> &str {
+        &self.format
     }
 
     /// Returns the preconditioner.

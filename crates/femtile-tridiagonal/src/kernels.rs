@@ -70,6 +70,15 @@ pub trait TridiagonalKernels<T: Scalar>: Device {
     /// [`LinalgError::Setting`] when this device has no such algorithm for such a batch.
     fn tridiagonal_choice(&self, problem: &Problem) -> Result<Algorithm, LinalgError>;
 
+    /// Returns the bytes of the host's memory that a solve in place takes beyond its arrays, where no line fails.
+    ///
+    /// # Errors
+    /// Those of [`TridiagonalKernels::tridiagonal_choice`]; [`LinalgError::Setting`] for lines that cannot be.
+    fn tridiagonal_work_bytes(&self, _problem: &Problem) -> Result<u64, LinalgError> {
+        // A device with memory of its own takes none of the host's.
+        Ok(0)
+    }
+
     /// Queues the solution of all lines into `u`, whose values are the right sides where `d` is none.
     ///
     /// Lines that fail are filled with NaN and noted in `work.status`.

@@ -237,7 +237,7 @@ impl Lines {
             return refuse("there are more entries than memory can hold");
         };
         if sharing_axis(axes.iter().map(|axis| (axis.count, axis.stride))).is_some() {
-            return refuse("entries share places; take the lines of a `Layout` without repetition");
+            return refuse("entries share places; take the lines of an array in which no value repeats");
         }
         Ok(Some([lengths.0, lengths.1]))
     }

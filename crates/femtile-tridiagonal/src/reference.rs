@@ -19,6 +19,11 @@ impl<T: Scalar> TridiagonalKernels<T> for Reference {
         host_choice(problem)
     }
 
+    fn tridiagonal_work_bytes(&self, problem: &Problem) -> Result<u64, LinalgError> {
+        host_choice(problem)?;
+        Ok(bytes_by_line::<T>(problem, 1))
+    }
+
     fn tridiagonal_solve(
         &self,
         problem: &Problem,
@@ -33,6 +38,16 @@ impl<T: Scalar> TridiagonalKernels<T> for Reference {
         }
         Ok(())
     }
+}
+
+/// Values a row that solving one line at a time holds at most: copies of bands and right side, and rows reduced twice.
+const VALUES_BY_LINE: u64 = 10;
+
+/// Bytes that solving this many lines at once, each by itself, takes.
+pub(crate) fn bytes_by_line<T>(problem: &Problem, at_once: usize) -> u64 {
+    let n_lines = problem.lines.n_lines().min(at_once) as u64;
+    let values = (problem.lines.length as u64).saturating_mul(VALUES_BY_LINE).saturating_mul(n_lines);
+    values.saturating_mul(size_of::<T>() as u64)
 }
 
 /// What there is without a GPU.

@@ -67,6 +67,14 @@ impl<T: Scalar, D: TridiagonalKernels<T>> Tridiagonal<T, D> {
         self.problem.algorithm
     }
 
+    /// Returns the bytes of the host's memory that a solve in place takes beyond its arrays, where no line fails.
+    ///
+    /// # Errors
+    /// [`LinalgError::Setting`] when entries are too many to count.
+    pub fn work_bytes(&self) -> Result<u64, LinalgError> {
+        self.device.tridiagonal_work_bytes(&self.problem)
+    }
+
     /// Solves, `u` holding the right sides before; does not wait for a GPU.
     ///
     /// # Errors

@@ -61,6 +61,7 @@ fn check_solver(case: &Case) -> Result<(), CaseError> {
     let (solver, default) = (&case.file.solver, SolverSection::default());
     let keys = [
         ("operator", solver.operator != default.operator),
+        ("format", solver.format != default.format),
         ("method", solver.method != default.method),
         ("steps", solver.steps != default.steps),
         ("preconditioner", solver.preconditioner != default.preconditioner),

@@ -25,7 +25,7 @@ pub use functional::{Exact, Functional};
 pub use generator::{CellName, Generator, LShapeName, PlaneCellName};
 pub use gmg::{BoxSmootherName, GmgSection};
 pub use pmg::PmgSection;
-pub use solver::{Method, Operator, Precision, PreconditionerName, SolverSection};
+pub use solver::{FormatName, Method, Operator, Precision, PreconditionerName, SolverSection};
 pub use space::{Quadrature, SpaceSection};
 pub use time::{CoefficientSource, SchemeName, TimeMethod, TimeSection};
 

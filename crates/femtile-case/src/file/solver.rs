@@ -16,6 +16,19 @@ pub enum Operator {
     MatrixFree,
 }
 
+/// Formats of an assembled matrix in the products of a solve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FormatName {
+    /// ELL-WARP where it is expected to be faster, else compressed sparse rows.
+    #[default]
+    Auto,
+    /// Compressed sparse rows.
+    Csr,
+    /// Slices of rows.
+    EllWarp,
+}
+
 /// Iterative methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -39,8 +52,11 @@ pub enum Method {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PreconditionerName {
-    /// The diagonal of the matrix.
+    /// The one that is expected to be fastest: `gmg` where it serves, `pmg` on other quadrilaterals and hexahedra of degree 2
+    /// and more, `amg` else; `jacobi` where a few iterations with it are enough. The report says which, and why.
     #[default]
+    Auto,
+    /// The diagonal of the matrix.
     Jacobi,
     /// None.
     None,
@@ -80,6 +96,8 @@ pub enum Precision {
 pub struct SolverSection {
     /// How the operator is held.
     pub operator: Operator,
+    /// The format of an assembled matrix in products.
+    pub format: FormatName,
     /// The iterative method.
     pub method: Method,
     /// Steps that `s-step-cg` takes at once, 1 to 6; 3 when absent.
@@ -122,10 +140,11 @@ impl Default for SolverSection {
     fn default() -> Self {
         Self {
             operator: Operator::Auto,
+            format: FormatName::Auto,
             method: Method::Cg,
             steps: None,
             restart: None,
-            preconditioner: PreconditionerName::Jacobi,
+            preconditioner: PreconditionerName::Auto,
             tolerance: 1e-10,
             max_iterations: 10_000,
             time_limit_s: None,

@@ -78,7 +78,7 @@ fn is_sound(array: &Array) -> bool {
         Values::F32(values) => values.len(),
         Values::F64(values) => values.len(),
     };
-    array.strides().len() == array.shape.len() && array.shape.iter().product::<usize>() == n
+    array.shape.iter().product::<usize>() == n
 }
 
 #[test]
@@ -116,18 +116,11 @@ fn files_of_numpy_of_any_structure_are_read_or_refused() {
     };
     let alone = |files: Vec<Vec<u8>>| files.into_iter().map(|file| vec![file]).collect::<Vec<_>>();
     let reader = |name, seeds, read| Reader { name, seeds: alone(seeds), allowed, read };
-    let outcomes = [
+    fuzz(&[
         reader("npy of known length", arrays(), &of_known_length),
         reader("npy from a pipe", arrays(), &of_a_pipe),
         reader("npy of integers and words", integers(), &read_list),
         reader("npz, stored", vec![archive(), deflated()], &read_archive),
         reader("npz, deflated", vec![deflated(), archive()], &read_archive),
-    ]
-    .map(|reader| {
-        let outcome = fuzz(&reader);
-        eprintln!("{}: {} inputs, {} accepted", reader.name, outcome.n_inputs, outcome.n_accepted);
-        outcome
-    });
-    let findings: Vec<_> = outcomes.into_iter().flat_map(|outcome| outcome.findings).collect();
-    assert!(findings.is_empty(), "{}", findings.join("\n"));
+    ]);
 }

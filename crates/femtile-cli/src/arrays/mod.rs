@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
+pub use npy::Announced;
 pub use zip::{Archive, write as write_archive};
 
 /// Numbers of either precision.
@@ -70,11 +71,7 @@ impl Array {
 
     /// Reads a `.npy` file.
     pub fn read(path: &Path) -> Result<Self, ArrayError> {
-        let place = path.display().to_string();
-        let io = |source| ArrayError::io(&place, source);
-        let file = File::open(path).map_err(io)?;
-        let size = file.metadata().map_err(io)?;
-        npy::read(BufReader::new(file), size.is_file().then_some(size.len()), &place)
+        Opened::new(path)?.read()
     }
 
     /// Returns the numbers in double precision.
@@ -84,10 +81,54 @@ impl Array {
             Values::F64(values) => values,
         }
     }
+}
 
-    /// Strides in entries.
-    pub fn strides(&self) -> Vec<usize> {
-        strides(&self.shape, self.is_fortran)
+/// An array of which as much has been read as tells its size.
+pub struct Opened {
+    pub announced: Announced,
+    content: Content,
+}
+
+/// What of an array is read.
+enum Content {
+    /// All of it.
+    Array(Array),
+    /// The header of a file.
+    File(BufReader<File>, String),
+}
+
+impl Opened {
+    /// A number without axes.
+    pub fn scalar(value: f64) -> Self {
+        Self::of_array(Array::scalar(value))
+    }
+
+    /// Opens a `.npy` file and reads its header; all of it where it is a pipe, as who writes several of them may wait.
+    pub fn new(path: &Path) -> Result<Self, ArrayError> {
+        let place = path.display().to_string();
+        let io = |source| ArrayError::io(&place, source);
+        let file = File::open(path).map_err(io)?;
+        let size = file.metadata().map_err(io)?;
+        let mut file = BufReader::new(file);
+        if !size.is_file() {
+            return Ok(Self::of_array(npy::read(file, None, &place)?));
+        }
+        let announced = Announced::read(&mut file, Some(size.len()), &place)?;
+        Ok(Self { announced, content: Content::File(file, place) })
+    }
+
+    fn of_array(array: Array) -> Self {
+        let size = if matches!(array.values, Values::F32(_)) { 4 } else { 8 };
+        let announced = Announced::of_array(&array.shape, array.is_fortran, size);
+        Self { announced, content: Content::Array(array) }
+    }
+
+    /// Reads what is left.
+    pub fn read(self) -> Result<Array, ArrayError> {
+        match self.content {
+            Content::Array(array) => Ok(array),
+            Content::File(file, place) => self.announced.read_numbers(file, &place),
+        }
     }
 }
 

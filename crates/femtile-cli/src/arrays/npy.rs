@@ -12,23 +12,108 @@ const PART: usize = 1 << 20;
 /// Longer words than this are none.
 const LONGEST_WORD: usize = 64;
 
+/// An array as the header of its file announces it.
+#[derive(Debug, Clone)]
+pub struct Announced {
+    pub shape: Vec<usize>,
+    /// Whether the first axis is the contiguous one.
+    pub is_fortran: bool,
+    /// Bytes of a number, 4 or 8.
+    pub size: usize,
+    is_swapped: bool,
+    n_bytes: usize,
+    available: Option<u64>,
+}
+
+impl Announced {
+    /// An array that is there already.
+    pub fn of_array(shape: &[usize], is_fortran: bool, size: usize) -> Self {
+        let n_bytes = size * shape.iter().product::<usize>();
+        Self { shape: shape.to_vec(), is_fortran, size, is_swapped: false, n_bytes, available: None }
+    }
+
+    /// Bytes of the numbers.
+    pub fn n_bytes(&self) -> usize {
+        self.n_bytes
+    }
+
+    /// Reads the header; `available` is the length of the file or member, where it is known.
+    pub fn read(from: &mut impl Read, available: Option<u64>, place: &str) -> Result<Self, ArrayError> {
+        let (header, before) = Header::read(from, place)?;
+        let number = kind(&header.descr, place)?;
+        Self::of_header(header, number, before, available, place)
+    }
+
+    /// An array with entries of `size` bytes behind its header, which has `before` of them.
+    fn of_header(
+        header: Header,
+        (size, is_swapped): (usize, bool),
+        before: usize,
+        available: Option<u64>,
+        place: &str,
+    ) -> Result<Self, ArrayError> {
+        let Header { is_fortran, shape, .. } = header;
+        // Sizes are multiplied without zeros, as NumPy does: strides must fit as well.
+        let Some(most) = shape.iter().try_fold(size, |bytes, &n| bytes.checked_mul(n.max(1))) else {
+            return Err(ArrayError::format(place, format!("the shape {shape:?} is too large")));
+        };
+        let n_bytes = if shape.contains(&0) { 0 } else { most };
+        if let Some(available) = available {
+            let held = available.saturating_sub(before as u64);
+            if held != n_bytes as u64 {
+                return Err(disagree(place, &shape, n_bytes, held));
+            }
+        }
+        Ok(Self { shape, is_fortran, size, is_swapped, n_bytes, available })
+    }
+
+    /// Reads the numbers, which follow the header.
+    pub fn read_numbers(self, from: impl Read, place: &str) -> Result<Array, ArrayError> {
+        let is_swapped = self.is_swapped;
+        let values = if self.size == 4 {
+            Values::F32(self.numbers(from, place, |bytes| {
+                let number = u32::from_le_bytes(bytes);
+                f32::from_bits(if is_swapped { number.swap_bytes() } else { number })
+            })?)
+        } else {
+            Values::F64(self.numbers(from, place, |bytes| {
+                let number = u64::from_le_bytes(bytes);
+                f64::from_bits(if is_swapped { number.swap_bytes() } else { number })
+            })?)
+        };
+        Ok(Array { shape: self.shape, is_fortran: self.is_fortran, values })
+    }
+
+    fn numbers<T, const SIZE: usize>(
+        &self,
+        from: impl Read,
+        place: &str,
+        number: impl Fn([u8; SIZE]) -> T,
+    ) -> Result<Vec<T>, ArrayError> {
+        let io = |source| ArrayError::io(place, source);
+        let n_bytes = self.n_bytes;
+        // The shape is backed by the file's length where that is known; else memory doubles with what comes.
+        let mut values = Vec::with_capacity(if self.available.is_some() { n_bytes / SIZE } else { 0 });
+        let mut from = from.take(n_bytes as u64 + 1);
+        let mut part = Vec::with_capacity(PART.min(n_bytes + 1));
+        loop {
+            part.clear();
+            let read = from.by_ref().take(PART as u64).read_to_end(&mut part).map_err(io)?;
+            let held = values.len() * SIZE + read;
+            if held > n_bytes || (read < PART && held < n_bytes) {
+                return Err(disagree(place, &self.shape, n_bytes, held as u64));
+            }
+            values.extend(part.as_chunks::<SIZE>().0.iter().map(|&bytes| number(bytes)));
+            if read < PART {
+                return Ok(values);
+            }
+        }
+    }
+}
+
 /// Reads one array; `available` is the length of the file or member, where it is known.
 pub fn read(mut from: impl Read, available: Option<u64>, place: &str) -> Result<Array, ArrayError> {
-    let (header, before) = Header::read(&mut from, place)?;
-    let (size, swapped) = kind(&header.descr, place)?;
-    let bytes = header.bytes(size, before, available, place)?;
-    let values = if size == 4 {
-        Values::F32(numbers(from, bytes, available, place, &header.shape, |bytes| {
-            let number = u32::from_le_bytes(bytes);
-            f32::from_bits(if swapped { number.swap_bytes() } else { number })
-        })?)
-    } else {
-        Values::F64(numbers(from, bytes, available, place, &header.shape, |bytes| {
-            let number = u64::from_le_bytes(bytes);
-            f64::from_bits(if swapped { number.swap_bytes() } else { number })
-        })?)
-    };
-    Ok(Array { shape: header.shape, is_fortran: header.is_fortran, values })
+    Announced::read(&mut from, available, place)?.read_numbers(from, place)
 }
 
 /// Reads an array of one axis of 32 or 64-bit integers.
@@ -51,14 +136,14 @@ pub fn read_integers(
     if header.shape.len() != 1 {
         return refuse(format!("one axis is needed here, and its shape is {:?}", header.shape));
     }
-    let bytes = header.bytes(size, before, available, place)?;
+    let announced = Announced::of_header(header, (size, swapped), before, available, place)?;
     if size == 4 {
-        numbers(from, bytes, available, place, &header.shape, |bytes| {
+        announced.numbers(from, place, |bytes| {
             let number = i32::from_le_bytes(bytes);
             i64::from(if swapped { number.swap_bytes() } else { number })
         })
     } else {
-        numbers(from, bytes, available, place, &header.shape, |bytes| {
+        announced.numbers(from, place, |bytes| {
             let number = i64::from_le_bytes(bytes);
             if swapped { number.swap_bytes() } else { number }
         })
@@ -79,8 +164,8 @@ pub fn read_word(mut from: impl Read, available: Option<u64>, place: &str) -> Re
     let (Some(length), true, true) = (length, width > 0, header.shape.is_empty()) else {
         return Err(ArrayError::format(place, "a word is needed here"));
     };
-    let bytes = header.bytes(width * length, before, available, place)?;
-    let letters: Vec<u8> = numbers(from, bytes, available, place, &header.shape, |[byte]: [u8; 1]| byte)?;
+    let announced = Announced::of_header(header, (width * length, false), before, available, place)?;
+    let letters: Vec<u8> = announced.numbers(from, place, |[byte]: [u8; 1]| byte)?;
     Ok(letters.into_iter().filter(|&letter| letter != 0).map(char::from).collect())
 }
 
@@ -144,26 +229,6 @@ impl Header {
         Ok((header, before))
     }
 
-    /// Returns the bytes of all entries, `size` each, once the file is known to hold as many.
-    fn bytes(
-        &self,
-        size: usize,
-        before: usize,
-        available: Option<u64>,
-        place: &str,
-    ) -> Result<usize, ArrayError> {
-        // Sizes are multiplied without zeros, as NumPy does: strides must fit as well.
-        let Some(most) = self.shape.iter().try_fold(size, |bytes, &n| bytes.checked_mul(n.max(1))) else {
-            return Err(ArrayError::format(place, format!("the shape {:?} is too large", self.shape)));
-        };
-        let bytes = if self.shape.contains(&0) { 0 } else { most };
-        let held = available.map(|available| available.saturating_sub(before as u64));
-        match held.filter(|&held| held != bytes as u64) {
-            Some(held) => Err(disagree(place, &self.shape, bytes, held)),
-            None => Ok(bytes),
-        }
-    }
-
     fn parse(text: &str) -> Option<Self> {
         let inner = text.strip_prefix('{')?.strip_suffix('}')?;
         let value = |key: &str| {
@@ -216,33 +281,6 @@ fn kind(descr: &str, place: &str) -> Result<(usize, bool), ArrayError> {
 /// NumPy's name of a type, whose descriptions count bytes.
 fn bits(kind: &str, bytes: &str) -> String {
     bytes.parse().map_or_else(|_| kind.to_string(), |n: u32| format!("{kind}{}", n.saturating_mul(8)))
-}
-
-fn numbers<T, const SIZE: usize>(
-    from: impl Read,
-    bytes: usize,
-    available: Option<u64>,
-    place: &str,
-    shape: &[usize],
-    number: impl Fn([u8; SIZE]) -> T,
-) -> Result<Vec<T>, ArrayError> {
-    let io = |source| ArrayError::io(place, source);
-    // The shape is backed by the file's length where that is known; else memory doubles with what comes.
-    let mut values = Vec::with_capacity(if available.is_some() { bytes / SIZE } else { 0 });
-    let mut from = from.take(bytes as u64 + 1);
-    let mut part = Vec::with_capacity(PART.min(bytes + 1));
-    loop {
-        part.clear();
-        let read = from.by_ref().take(PART as u64).read_to_end(&mut part).map_err(io)?;
-        let held = values.len() * SIZE + read;
-        if held > bytes || (read < PART && held < bytes) {
-            return Err(disagree(place, shape, bytes, held as u64));
-        }
-        values.extend(part.as_chunks::<SIZE>().0.iter().map(|&bytes| number(bytes)));
-        if read < PART {
-            return Ok(values);
-        }
-    }
 }
 
 /// All that stands before the numbers, padded to a multiple of 64 bytes.

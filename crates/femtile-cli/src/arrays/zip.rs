@@ -7,7 +7,7 @@ use std::path::Path;
 use flate2::Crc;
 use flate2::read::DeflateDecoder;
 
-use super::{Array, ArrayError, Output, npy};
+use super::{Announced, Array, ArrayError, Output, npy};
 
 const END: u32 = 0x0605_4b50;
 const END_64_LOCATOR: u32 = 0x0706_4b50;
@@ -52,9 +52,20 @@ impl Archive {
         Ok(Self { file, place, members })
     }
 
+    /// The name of the file, for messages.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
     /// The names of the arrays.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.members.iter().map(|member| member.name.trim_end_matches(".npy"))
+    }
+
+    /// Reads the header of the array of this name.
+    pub fn announced(&mut self, name: &str) -> Result<Announced, ArrayError> {
+        let mut member = self.open_member(name)?;
+        Announced::read(&mut member.bytes, member.available, &member.place)
     }
 
     /// Reads the array of this name.
@@ -77,6 +88,19 @@ impl Archive {
         name: &str,
         parse: impl FnOnce(&mut dyn Read, Option<u64>, &str) -> Result<R, ArrayError>,
     ) -> Result<R, ArrayError> {
+        let mut member = self.open_member(name)?;
+        let array = parse(&mut member.bytes, member.available, &member.place)?;
+        if member.bytes.crc.sum() != member.crc {
+            return Err(ArrayError::format(
+                &member.place,
+                "the archive is damaged: the checksum does not agree",
+            ));
+        }
+        Ok(array)
+    }
+
+    /// The bytes of the array of this name.
+    fn open_member(&mut self, name: &str) -> Result<OpenMember<'_>, ArrayError> {
         let place = format!("{}: {name}", self.place);
         let found = self.members.iter().find(|member| member.name.trim_end_matches(".npy") == name);
         let member = found.ok_or_else(|| ArrayError::format(&place, "there is no such member"))?;
@@ -95,8 +119,15 @@ impl Archive {
         }
         let skipped = [26, 28].map(|at| i64::from(u16_at(&header, at).unwrap_or_default()));
         self.file.seek_relative(skipped.iter().sum()).map_err(io)?;
+        let held = self.file.metadata().map_err(io)?.len();
+        if member.packed > held || (member.method == 0 && member.packed != member.size) {
+            return Err(ArrayError::format(
+                &place,
+                "the archive is damaged: it announces more bytes than there are",
+            ));
+        }
         let packed = BufReader::new((&self.file).take(member.packed));
-        let mut summed: Summed<Box<dyn Read>> = match member.method {
+        let bytes: Summed<Box<dyn Read + '_>> = match member.method {
             0 => Summed::new(Box::new(packed)),
             8 => Summed::new(Box::new(DeflateDecoder::new(packed))),
             method => {
@@ -108,19 +139,17 @@ impl Archive {
         };
         // The size of a stored member is backed by the file, or reading ends early; that of a deflated one is not.
         let available = (member.method == 0).then_some(member.packed);
-        let held = self.file.metadata().map_err(io)?.len();
-        if member.packed > held || (member.method == 0 && member.packed != member.size) {
-            return Err(ArrayError::format(
-                &place,
-                "the archive is damaged: it announces more bytes than there are",
-            ));
-        }
-        let array = parse(&mut summed, available, &place)?;
-        if summed.crc.sum() != member.crc {
-            return Err(ArrayError::format(&place, "the archive is damaged: the checksum does not agree"));
-        }
-        Ok(array)
+        Ok(OpenMember { bytes, available, crc: member.crc, place })
     }
+}
+
+/// A member on its way out of the archive.
+struct OpenMember<'a> {
+    bytes: Summed<Box<dyn Read + 'a>>,
+    /// How many bytes there are, where that is known.
+    available: Option<u64>,
+    crc: u32,
+    place: String,
 }
 
 /// A reader that keeps the checksum of what it has read.

@@ -48,9 +48,9 @@ pub fn run(options: &SolveMatrixOptions) -> Result<ExitCode, Failure> {
     config.preconditioner = preconditioner(options, &config, is_symmetric)?;
     bars.label(Stage::Setup.label());
     let solver = timed(&mut timings.setup, || given.solver(&config))?;
-    let (x, outcomes) = timed(&mut timings.solve, || solve(&solver, &given.rhs, &mut bars))?;
+    let Solved { x, outcomes, was_interrupted } =
+        timed(&mut timings.solve, || solve(&solver, &given.rhs, &mut bars))?;
     bars.begin(Stage::Write);
-    let was_interrupted = outcomes.last().is_some_and(|outcome| outcome.stop == Stop::Interrupted);
     // What was reached is worth less than what an earlier solve may have found.
     let is_written = !was_interrupted || !options.output.exists();
     if is_written {
@@ -163,15 +163,18 @@ fn config(options: &SolveMatrixOptions) -> Result<SolverConfig, Failure> {
     })
 }
 
-/// The preconditioner that is asked for; without one multigrid, where matrix and method allow it.
+/// The preconditioner that is asked for; `auto` is multigrid where matrix and method allow it, as in the library.
 fn preconditioner(
     options: &SolveMatrixOptions,
     config: &SolverConfig,
     is_symmetric: bool,
 ) -> Result<PreconditionerConfig, Failure> {
-    let needs_diagonal = matches!(config.method, Method::MergedCg | Method::SStepCg { .. });
-    let by_default = if is_symmetric && !needs_diagonal { "amg" } else { "jacobi" };
-    let name = options.preconditioner.as_deref().unwrap_or(by_default);
+    let takes_multigrid = is_symmetric && matches!(config.method, Method::Cg | Method::PipelinedCg);
+    let name = match (options.preconditioner.as_str(), takes_multigrid) {
+        ("auto", true) => "amg",
+        ("auto", false) => "jacobi",
+        (given, _) => given,
+    };
     let is_amg = name == "amg";
     if is_amg && !is_symmetric {
         let message = "--preconditioner amg needs a symmetric matrix: take jacobi or none";
@@ -224,28 +227,34 @@ fn check_symmetry(
     Err(Failure::message(message))
 }
 
+/// Solutions, the outcome for each column that was begun, and whether the user has asked for a stop.
+struct Solved {
+    x: Vectors,
+    outcomes: Vec<CgOutcome>,
+    was_interrupted: bool,
+}
+
 /// Solves for one column after the other; of an interrupted solve, columns that were not begun are NaN.
-fn solve(
-    solver: &LinearSolver,
-    rhs: &Vectors,
-    bars: &mut Bars,
-) -> Result<(Vectors, Vec<CgOutcome>), Failure> {
+fn solve(solver: &LinearSolver, rhs: &Vectors, bars: &mut Bars) -> Result<Solved, Failure> {
     let (mut x, mut outcomes) = (Vec::with_capacity(rhs.values().len()), Vec::new());
+    let mut was_interrupted = false;
     for b in rhs.columns() {
         match solver.solve_from(vec![0.0; b.len()], b, bars) {
             Ok(solution) => {
                 x.extend(solution.x);
-                let stop = solution.outcome.stop;
+                was_interrupted = solution.outcome.stop == Stop::Interrupted;
                 outcomes.push(solution.outcome);
-                if stop == Stop::Interrupted {
-                    break;
-                }
             }
+            // Between two columns.
+            Err(SolveError::Interrupted { .. }) => was_interrupted = true,
             Err(error) => return Err(failed(error)),
+        }
+        if was_interrupted {
+            break;
         }
     }
     x.resize(rhs.values().len(), f64::NAN);
-    Ok((rhs.with_values(x), outcomes))
+    Ok(Solved { x: rhs.with_values(x), outcomes, was_interrupted })
 }
 
 /// What the library refuses, in terms of the options.

@@ -58,6 +58,10 @@ pub fn of_outcome(outcome: &CgOutcome) -> SolveReport {
         algebraic_error_estimate: outcome.energy_error,
         energy_norm: outcome.energy_norm,
         residuals: outcome.residuals.clone(),
+        // Those stand once for all columns.
+        operator: None,
+        preconditioner: None,
+        preconditioner_reason: None,
         levels: Vec::new(),
     }
 }

@@ -2,29 +2,24 @@
 
 use femtile::device::Scalar;
 
-use crate::arrays::{Array, Values, strides};
+use crate::arrays::{Announced, Array, Values, strides};
 use crate::failure::Failure;
 
 /// What the arrays are called in messages and files.
 pub const NAMES: [&str; 4] = ["lower", "diagonal", "upper", "rhs"];
 
-/// A batch as the solver takes it.
-pub struct Batch<T> {
+/// How the arrays of a batch lie once they are brought together.
+pub struct Form {
     pub shape: Vec<usize>,
-    /// Of the right side.
-    pub strides: Vec<usize>,
     /// Whether the right side's first axis is the contiguous one.
-    pub is_fortran: bool,
-    /// Lower, diagonal and upper; they share their strides.
-    pub bands: [Vec<T>; 3],
-    /// Zero where the bands repeat.
-    pub band_strides: Vec<usize>,
-    pub rhs: Vec<T>,
+    is_fortran: bool,
+    band_shape: Vec<usize>,
+    bands_are_fortran: bool,
 }
 
-impl<T: Scalar> Batch<T> {
-    /// Broadcasts lower, diagonal, upper and right side; what already lies as it is needed is not copied.
-    pub fn new(arrays: [Array; 4]) -> Result<Self, Failure> {
+impl Form {
+    /// Broadcasts lower, diagonal, upper and right side.
+    pub fn new(arrays: &[Announced; 4]) -> Result<Self, Failure> {
         let shapes = arrays.each_ref().map(|array| array.shape.clone());
         let disagree = || {
             let shown: Vec<_> =
@@ -42,15 +37,75 @@ impl<T: Scalar> Batch<T> {
         }
         refuse_size(&shape).map_err(Failure::message)?;
         let band_shape = padded(&broadcast(&shapes[..3]).ok_or_else(disagree)?, shape.len());
+        let is_fortran = arrays[3].is_fortran && arrays[3].shape == shape;
+        let bands_are_fortran = arrays[..3].iter().all(|band| band.is_fortran);
+        Ok(Self { shape, is_fortran, band_shape, bands_are_fortran })
+    }
+
+    /// Strides of the right side.
+    pub fn strides(&self) -> Vec<usize> {
+        strides(&self.shape, self.is_fortran)
+    }
+
+    /// Strides of the bands, zero where they repeat.
+    pub fn band_strides(&self) -> Vec<usize> {
+        repeating(&self.band_shape, &strides(&self.band_shape, self.bands_are_fortran))
+    }
+
+    /// Shape and order of an array, by its place among the four.
+    fn of_array(&self, number: usize) -> (&[usize], bool) {
+        if number < 3 { (&self.band_shape, self.bands_are_fortran) } else { (&self.shape, self.is_fortran) }
+    }
+
+    /// Bytes of the arrays of numbers of `size` bytes, and the most that is held until they are made from those of files.
+    pub fn bytes(&self, arrays: &[Announced; 4], size: usize) -> [f64; 2] {
+        let mut held: f64 = arrays.iter().map(|array| array.n_bytes() as f64).sum();
+        let mut peak = held;
+        // In the order of `Batch::new`.
+        for number in [3, 0, 1, 2] {
+            let (array, (shape, is_fortran)) = (&arrays[number], self.of_array(number));
+            let read = array.n_bytes() as f64;
+            let converted = read / array.size as f64 * size as f64;
+            if array.size != size {
+                peak = peak.max(held + converted);
+            }
+            held += converted - read;
+            if !lies_so(&array.shape, array.is_fortran, shape, is_fortran) {
+                let copy = shape.iter().map(|&n| n as f64).product::<f64>() * size as f64;
+                peak = peak.max(held + copy);
+                held += copy - converted;
+            }
+        }
+        [held, peak]
+    }
+}
+
+/// A batch as the solver takes it.
+pub struct Batch<T> {
+    pub shape: Vec<usize>,
+    /// Of the right side.
+    pub strides: Vec<usize>,
+    /// Whether the right side's first axis is the contiguous one.
+    pub is_fortran: bool,
+    /// Lower, diagonal and upper; they share their strides.
+    pub bands: [Vec<T>; 3],
+    /// Zero where the bands repeat.
+    pub band_strides: Vec<usize>,
+    pub rhs: Vec<T>,
+}
+
+impl<T: Scalar> Batch<T> {
+    /// Brings the arrays of a form together; what already lies as it is needed is not copied.
+    pub fn new(form: Form, arrays: [Array; 4]) -> Result<Self, Failure> {
         let [lower, diagonal, upper, rhs] = arrays;
-        let is_fortran = rhs.is_fortran && rhs.shape == shape;
-        let rhs = laid_out(rhs, &shape, is_fortran)?;
-        let bands_are_fortran = [&lower, &diagonal, &upper].iter().all(|band| band.is_fortran);
-        let lay = |band| laid_out(band, &band_shape, bands_are_fortran);
-        let bands = [lay(lower)?, lay(diagonal)?, lay(upper)?];
-        let band_strides = repeating(&band_shape, &strides(&band_shape, bands_are_fortran));
-        let strides = strides(&shape, is_fortran);
-        Ok(Self { strides, shape, is_fortran, bands, band_strides, rhs })
+        let lay = |array, number| {
+            let (shape, is_fortran) = form.of_array(number);
+            laid_out(array, shape, is_fortran)
+        };
+        let rhs = lay(rhs, 3)?;
+        let bands = [lay(lower, 0)?, lay(diagonal, 1)?, lay(upper, 2)?];
+        let (strides, band_strides) = (form.strides(), form.band_strides());
+        Ok(Self { strides, shape: form.shape, is_fortran: form.is_fortran, bands, band_strides, rhs })
     }
 
     /// The first entry of each array that is read and is not finite, such as `lower[3, 7]`.
@@ -87,7 +142,7 @@ pub fn tuple(shape: &[usize]) -> String {
 const MOST_EMPTY: usize = 1 << 20;
 
 /// Refuses a shape whose entries cannot be counted, or one without entries that would take memory all the same.
-fn refuse_size(shape: &[usize]) -> Result<(), String> {
+pub fn refuse_size(shape: &[usize]) -> Result<(), String> {
     let most = shape.iter().try_fold(1_usize, |n, &size| n.checked_mul(size.max(1)));
     match most {
         None => Err(format!("the arrays together have the shape {}, which is too large", tuple(shape))),
@@ -100,7 +155,7 @@ fn refuse_size(shape: &[usize]) -> Result<(), String> {
 }
 
 /// The shape that all of these become; none where they do not fit.
-fn broadcast(shapes: &[Vec<usize>]) -> Option<Vec<usize>> {
+pub fn broadcast(shapes: &[Vec<usize>]) -> Option<Vec<usize>> {
     let n = shapes.iter().map(Vec::len).max()?;
     let mut result = vec![1; n];
     for shape in shapes {
@@ -126,7 +181,7 @@ fn repeating(shape: &[usize], strides: &[usize]) -> Vec<usize> {
 }
 
 /// Where an entry of an array without gaps stands.
-fn index_of(at: usize, strides: &[usize]) -> Vec<usize> {
+pub fn index_of(at: usize, strides: &[usize]) -> Vec<usize> {
     let mut axes: Vec<usize> = (0..strides.len()).filter(|&axis| strides[axis] > 0).collect();
     axes.sort_by_key(|&axis| std::cmp::Reverse(strides[axis]));
     let (mut index, mut rest) = (vec![0; strides.len()], at);
@@ -137,13 +192,25 @@ fn index_of(at: usize, strides: &[usize]) -> Vec<usize> {
     index
 }
 
+/// Strides of an array along the axes of a shape of as many or more, zero along those where it repeats.
+fn strides_along(array_shape: &[usize], is_fortran: bool, n_axes: usize) -> Vec<usize> {
+    let own = strides(array_shape, is_fortran);
+    let own = [&vec![0; n_axes - array_shape.len()], &*own].concat();
+    repeating(&padded(array_shape, n_axes), &own)
+}
+
+/// Whether an array lies in a given shape and order as it is.
+fn lies_so(array_shape: &[usize], array_is_fortran: bool, shape: &[usize], is_fortran: bool) -> bool {
+    let from = strides_along(array_shape, array_is_fortran, shape.len());
+    padded(array_shape, shape.len()) == shape && from == repeating(shape, &strides(shape, is_fortran))
+}
+
 /// The numbers of an array in a given shape and order.
-fn laid_out<T: Scalar>(array: Array, shape: &[usize], is_fortran: bool) -> Result<Vec<T>, Failure> {
-    let from_shape = padded(&array.shape, shape.len());
-    let from = repeating(&from_shape, &padded_strides(&array, shape.len()));
-    let into = repeating(shape, &strides(shape, is_fortran));
+pub fn laid_out<T: Scalar>(array: Array, shape: &[usize], is_fortran: bool) -> Result<Vec<T>, Failure> {
+    let as_it_is = lies_so(&array.shape, array.is_fortran, shape, is_fortran);
+    let from = strides_along(&array.shape, array.is_fortran, shape.len());
     let values = converted(array.values);
-    if from_shape == shape && from == into {
+    if as_it_is {
         return Ok(values);
     }
     let n: usize = shape.iter().product();
@@ -172,10 +239,6 @@ fn laid_out<T: Scalar>(array: Array, shape: &[usize], is_fortran: bool) -> Resul
     Ok(result)
 }
 
-fn padded_strides(array: &Array, n: usize) -> Vec<usize> {
-    [&vec![0; n - array.shape.len()], &*array.strides()].concat()
-}
-
 fn converted<T: Scalar>(values: Values) -> Vec<T> {
     match values {
         Values::F32(values) => bytemuck::allocation::try_cast_vec(values)
@@ -192,6 +255,35 @@ mod tests {
     fn array(shape: &[usize], is_fortran: bool) -> Array {
         let n: usize = shape.iter().product();
         Array { shape: shape.to_vec(), is_fortran, values: Values::F64((0..n).map(|i| i as f64).collect()) }
+    }
+
+    /// A batch, and what its form says of memory.
+    fn batch<T: Scalar>(arrays: [Array; 4]) -> Result<(Batch<T>, [f64; 2]), Failure> {
+        let announced = arrays.each_ref().map(|array| Announced::of_array(&array.shape, array.is_fortran, 8));
+        let form = Form::new(&announced)?;
+        let bytes = form.bytes(&announced, size_of::<T>());
+        Ok((Batch::new(form, arrays)?, bytes))
+    }
+
+    /// Bytes of the arrays of a batch.
+    fn held<T>(batch: &Batch<T>) -> f64 {
+        let n: usize = batch.bands.iter().map(Vec::len).sum();
+        ((n + batch.rhs.len()) * size_of::<T>()) as f64
+    }
+
+    #[test]
+    fn the_memory_of_arrays_is_known_before_they_are_read() {
+        let band = array(&[1, 4], false);
+        let (made, bytes) =
+            batch::<f64>([band.clone(), band.clone(), band.clone(), array(&[3, 4], true)]).ok().unwrap();
+        assert_eq!((bytes, held(&made)), ([192.0, 192.0], 192.0));
+        // The right side is repeated while all others are held.
+        let (made, bytes) =
+            batch::<f64>([band.clone(), band.clone(), band.clone(), array(&[3, 1], false)]).ok().unwrap();
+        assert_eq!((bytes, held(&made)), ([192.0, 120.0 + 96.0], 192.0));
+        let (made, bytes) =
+            batch::<f32>([band.clone(), band.clone(), band, array(&[3, 4], false)]).ok().unwrap();
+        assert_eq!((bytes, held(&made)), ([96.0, 192.0 + 48.0], 96.0));
     }
 
     #[test]
@@ -213,18 +305,18 @@ mod tests {
         assert!(said.contains("(0, 40000000000) has no entries"), "{said}");
         let said = refuse_size(&[1 << 22; 3]).unwrap_err();
         assert!(said.contains("(4194304, 4194304, 4194304), which is too large"), "{said}");
-        let batch = |rhs| {
+        let with_rhs = |rhs| {
             let scalar = || array(&[], false);
-            Batch::<f64>::new([scalar(), scalar(), scalar(), rhs])
+            batch::<f64>([scalar(), scalar(), scalar(), rhs])
         };
-        assert!(batch(empty(&[0, 40_000_000_000])).is_err());
-        assert_eq!(batch(empty(&[3, 0])).ok().unwrap().shape, [3, 0]);
+        assert!(with_rhs(empty(&[0, 40_000_000_000])).is_err());
+        assert_eq!(with_rhs(empty(&[3, 0])).ok().unwrap().0.shape, [3, 0]);
     }
 
     #[test]
     fn bands_of_one_matrix_repeat_and_are_not_copied() {
         let band = array(&[1, 4], false);
-        let batch = Batch::<f64>::new([band.clone(), band.clone(), band, array(&[3, 4], true)]).ok().unwrap();
+        let (batch, _) = batch::<f64>([band.clone(), band.clone(), band, array(&[3, 4], true)]).ok().unwrap();
         assert_eq!((batch.band_strides, batch.bands[0].len()), (vec![0, 1], 4));
         assert_eq!((batch.strides, batch.is_fortran), (vec![1, 3], true));
     }
@@ -232,8 +324,8 @@ mod tests {
     #[test]
     fn arrays_that_lie_differently_are_brought_together() {
         let (lower, diagonal) = (array(&[], false), array(&[2, 3], true));
-        let batch =
-            Batch::<f32>::new([lower, diagonal, array(&[3], false), array(&[2, 1], false)]).ok().unwrap();
+        let arrays = [lower, diagonal, array(&[3], false), array(&[2, 1], false)];
+        let (batch, _) = batch::<f32>(arrays).ok().unwrap();
         assert_eq!((batch.shape, batch.strides), (vec![2, 3], vec![3, 1]));
         assert_eq!(batch.band_strides, [3, 1]);
         assert_eq!(batch.bands[0], [0.0; 6]);
@@ -250,7 +342,7 @@ mod tests {
             Array { shape: vec![2, 3], is_fortran: false, values: Values::F64(values) }
         };
         let sound = array(&[2, 3], false);
-        let batch = Batch::<f64>::new([with_nan(3), sound.clone(), with_nan(5), sound]).ok().unwrap();
+        let (batch, _) = batch::<f64>([with_nan(3), sound.clone(), with_nan(5), sound]).ok().unwrap();
         assert!(batch.non_finite(1, true).is_empty());
         assert_eq!(batch.non_finite(1, false), ["lower[1, 0] is NaN", "upper[1, 2] is NaN"]);
         assert_eq!(batch.non_finite(0, true).len(), 1);

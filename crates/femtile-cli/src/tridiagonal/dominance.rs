@@ -7,20 +7,19 @@ use femtile::tridiagonal::{Ends, Layout, check};
 use serde_json::json;
 
 use super::axis_of;
-use super::batch::{Batch, tuple};
+use super::batch::{Batch, Form, tuple};
+use super::input::Input;
+use super::memory::Estimate;
 use crate::arguments::TridiagonalOptions;
-use crate::arrays::Array;
 use crate::failure::Failure;
 use crate::output::{tell, to_json};
 
 /// Reports how dominant the diagonals are; exit code 1 where rows are not.
-pub fn run<T: Scalar>(
-    options: &TridiagonalOptions,
-    ends: Ends,
-    arrays: [Array; 4],
-) -> Result<ExitCode, Failure> {
-    let batch = Batch::<T>::new(arrays)?;
-    let axis = axis_of(options.axis, &batch.shape)?;
+pub fn run<T: Scalar>(options: &TridiagonalOptions, ends: Ends, input: Input) -> Result<ExitCode, Failure> {
+    let form = Form::new(&input.announced)?;
+    let axis = axis_of(options.axis, &form.shape)?;
+    Estimate::new(&form, &input.announced, size_of::<T>()).check()?;
+    let batch = Batch::<T>::new(form, input.read()?)?;
     let layout = Layout::with_strides(&batch.shape, &batch.strides)?;
     let [lower, diagonal, upper] = &batch.bands;
     let found = check(&layout, &batch.band_strides, axis, ends, [lower, diagonal, upper])?;

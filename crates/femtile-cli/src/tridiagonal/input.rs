@@ -3,24 +3,54 @@
 use std::path::Path;
 
 use super::batch::NAMES;
-use crate::arrays::{Archive, Array};
+use crate::arrays::{Announced, Archive, Array, Opened};
 use crate::failure::Failure;
 
 /// The short names of the arrays, as papers use them.
 const LETTERS: [&str; 4] = ["a", "b", "c", "d"];
 
-/// Reads lower, diagonal, upper and right side.
-pub fn read(files: &[String]) -> Result<[Array; 4], Failure> {
-    match files {
-        [archive] if !has_extension(archive, "npy") => members(Path::new(archive)),
-        [lower, diagonal, upper, rhs] => {
-            Ok([band(lower)?, band(diagonal)?, band(upper)?, Array::read(Path::new(rhs))?])
+/// Lower, diagonal, upper and right side, of which no more has been read than tells their sizes.
+pub struct Input {
+    pub announced: [Announced; 4],
+    source: Source,
+}
+
+enum Source {
+    Members(Archive, [&'static str; 4]),
+    Files([Opened; 4]),
+}
+
+impl Input {
+    /// Opens the files and reads the headers.
+    pub fn open(files: &[String]) -> Result<Self, Failure> {
+        match files {
+            [archive] if !has_extension(archive, "npy") => {
+                let mut archive = Archive::open(Path::new(archive))?;
+                let names = members(&archive)?;
+                let [lower, diagonal, upper, rhs] = names.map(|name| archive.announced(name));
+                let announced = [lower?, diagonal?, upper?, rhs?];
+                Ok(Self { announced, source: Source::Members(archive, names) })
+            }
+            [lower, diagonal, upper, rhs] => {
+                let files = [band(lower)?, band(diagonal)?, band(upper)?, Opened::new(Path::new(rhs))?];
+                let announced = files.each_ref().map(|file| file.announced.clone());
+                Ok(Self { announced, source: Source::Files(files) })
+            }
+            _ => Err(Failure::message(format!(
+                "{} files; give one .npz, or four .npy in this order: {}",
+                files.len(),
+                NAMES.join(", ")
+            ))),
         }
-        _ => Err(Failure::message(format!(
-            "{} files; give one .npz, or four .npy in this order: {}",
-            files.len(),
-            NAMES.join(", ")
-        ))),
+    }
+
+    /// Reads the arrays.
+    pub fn read(self) -> Result<[Array; 4], Failure> {
+        let [lower, diagonal, upper, rhs] = match self.source {
+            Source::Members(mut archive, names) => names.map(|name| archive.read(name)),
+            Source::Files(files) => files.map(Opened::read),
+        };
+        Ok([lower?, diagonal?, upper?, rhs?])
     }
 }
 
@@ -29,15 +59,15 @@ fn has_extension(file: &str, extension: &str) -> bool {
 }
 
 /// A file, or a number that stands for a constant band.
-fn band(file: &str) -> Result<Array, Failure> {
+fn band(file: &str) -> Result<Opened, Failure> {
     match file.parse() {
-        Ok(value) if !Path::new(file).exists() => Ok(Array::scalar(value)),
-        _ => Ok(Array::read(Path::new(file))?),
+        Ok(value) if !Path::new(file).exists() => Ok(Opened::scalar(value)),
+        _ => Ok(Opened::new(Path::new(file))?),
     }
 }
 
-fn members(path: &Path) -> Result<[Array; 4], Failure> {
-    let mut archive = Archive::open(path)?;
+/// The names of the members that hold the arrays.
+fn members(archive: &Archive) -> Result<[&'static str; 4], Failure> {
     let mut chosen = [""; 4];
     for ((chosen, name), letter) in chosen.iter_mut().zip(NAMES).zip(LETTERS) {
         let has = |wanted| archive.names().any(|found| found == wanted);
@@ -46,8 +76,7 @@ fn members(path: &Path) -> Result<[Array; 4], Failure> {
             (false, true) => letter,
             (both, _) => {
                 let found: Vec<_> = archive.names().collect();
-                let members = found.join(", ");
-                let file = path.display();
+                let (members, file) = (found.join(", "), archive.place());
                 return Err(Failure::message(if both {
                     format!(
                         "{file} has a member `{name}` and a member `{letter}`, which mean the same: keep one"
@@ -58,6 +87,5 @@ fn members(path: &Path) -> Result<[Array; 4], Failure> {
             }
         };
     }
-    let [lower, diagonal, upper, rhs] = chosen.map(|name| archive.read(name));
-    Ok([lower?, diagonal?, upper?, rhs?])
+    Ok(chosen)
 }

@@ -1,8 +1,11 @@
 //! `femtile tridiagonal`: batches of systems from NumPy files to NumPy files.
 
 mod batch;
+mod block;
 mod dominance;
+mod factored;
 mod input;
+mod memory;
 mod report;
 
 use std::path::Path;
@@ -16,10 +19,12 @@ use femtile::tridiagonal::{
 };
 
 use crate::arguments::TridiagonalOptions;
-use crate::arrays::{Array, Output, Values, write_archive};
+use crate::arrays::{Announced, Output, write_archive};
 use crate::failure::Failure;
 use crate::output::{check_target, tell, to_json};
-use batch::Batch;
+use batch::{Batch, Form};
+use input::Input;
+use memory::Estimate;
 use report::{LISTED, Report};
 
 /// `femtile tridiagonal`.
@@ -40,23 +45,28 @@ pub fn run(options: &TridiagonalOptions) -> Result<ExitCode, Failure> {
         None => None,
     };
     let begun = Instant::now();
-    let arrays = input::read(&options.files)?;
+    let input = Input::open(&options.files)?;
+    let announced = &input.announced;
     let is_wide = match options.precision.as_deref() {
         Some(precision) => precision == "f64",
         // A number given in place of a file takes the precision of the others.
-        None => arrays.iter().any(|a| matches!(a.values, Values::F64(_)) && !a.shape.is_empty()),
+        None => announced.iter().any(|array| array.size == 8 && !array.shape.is_empty()),
     };
-    let is_wide = is_wide || arrays.iter().all(|array| array.shape.is_empty());
+    let is_wide = is_wide || announced.iter().all(|array| array.shape.is_empty());
     let Some((device, output)) = device else {
         return match is_wide {
-            true => dominance::run::<f64>(options, config.ends, arrays),
-            false => dominance::run::<f32>(options, config.ends, arrays),
+            true => dominance::run::<f64>(options, config.ends, input),
+            false => dominance::run::<f32>(options, config.ends, input),
         };
     };
     let task = Task { options, config, output, begun };
-    let report = match is_wide {
-        true => solve::<f64>(&task, device, arrays)?,
-        false => solve::<f32>(&task, device, arrays)?,
+    let report = match (is_wide, options.block, options.factored) {
+        (true, true, _) => block::solve::<f64>(&task, device, input.read()?)?,
+        (false, true, _) => block::solve::<f32>(&task, device, input.read()?)?,
+        (true, _, true) => factored::solve::<f64>(&task, device, input)?,
+        (false, _, true) => factored::solve::<f32>(&task, device, input)?,
+        (true, ..) => solve::<f64>(&task, device, input)?,
+        (false, ..) => solve::<f32>(&task, device, input)?,
     };
     tell(options.json.as_deref(), options.quiet, &to_json(&report)?, &report.summary())?;
     Ok(ExitCode::from(u8::from(report.n_failed > 0)))
@@ -105,15 +115,14 @@ impl Device {
 
 const ASKED_FOR: &str = "asked for";
 
-fn solve<T: Scalar>(task: &Task<'_>, device: Device, arrays: [Array; 4]) -> Result<Report, Failure>
+fn solve<T: Scalar>(task: &Task<'_>, device: Device, input: Input) -> Result<Report, Failure>
 where
     Cpu: TridiagonalKernels<T>,
     Cuda: TridiagonalKernels<T>,
 {
-    let batch = Batch::<T>::new(arrays)?;
     match device {
-        Device::Cpu(cpu, reason) => solve_on(task, &cpu, reason, batch),
-        Device::Cuda(cuda) => solve_on(task, &cuda, ASKED_FOR, batch),
+        Device::Cpu(cpu, reason) => solve_on(task, &cpu, reason, input),
+        Device::Cuda(cuda) => solve_on(task, &cuda, ASKED_FOR, input),
     }
 }
 
@@ -126,17 +135,33 @@ fn axis_of(axis: isize, shape: &[usize]) -> Result<usize, Failure> {
     Err(Failure::message(format!("--axis {axis}: the shape {shape} has the axes {} to {}", -n, n - 1)))
 }
 
+/// The axis of the systems and what solves them, unless there is less memory than that takes.
+fn solver_of<T: Scalar, D: TridiagonalKernels<T>>(
+    task: &Task<'_>,
+    device: &D,
+    form: &Form,
+    announced: &[Announced; 4],
+) -> Result<(usize, Tridiagonal<T, D>), Failure> {
+    let axis = axis_of(task.options.axis, &form.shape)?;
+    let layout = Layout::with_strides(&form.shape, &form.strides())?;
+    let solver = Tridiagonal::new(device, &layout, axis, task.config)?;
+    let solver = solver.with_band_strides(&form.band_strides())?;
+    Estimate::new(form, announced, size_of::<T>())
+        .with_solve(form, size_of::<T>(), solver.work_bytes()?, form.shape[axis])
+        .check()?;
+    Ok((axis, solver))
+}
+
 fn solve_on<T: Scalar, D: TridiagonalKernels<T>>(
     task: &Task<'_>,
     device: &D,
     device_reason: &'static str,
-    batch: Batch<T>,
+    input: Input,
 ) -> Result<Report, Failure> {
     let Task { options, config, output, begun } = *task;
-    let axis = axis_of(options.axis, &batch.shape)?;
-    let layout = Layout::with_strides(&batch.shape, &batch.strides)?;
-    let solver = Tridiagonal::new(device, &layout, axis, config)?;
-    let mut solver = solver.with_band_strides(&batch.band_strides)?;
+    let form = Form::new(&input.announced)?;
+    let (axis, mut solver) = solver_of::<T, D>(task, device, &form, &input.announced)?;
+    let batch = Batch::<T>::new(form, input.read()?)?;
     let warnings = batch.non_finite(axis, config.ends == Ends::Open);
     let read = begun.elapsed().as_secs_f64();
 
@@ -157,7 +182,8 @@ fn solve_on<T: Scalar, D: TridiagonalKernels<T>>(
     let begun = Instant::now();
     let u = u.to_host()?;
     let failed = failed_systems(&u, &shape, &strides, axis, &outcome);
-    write(output, &u, &shape, is_fortran, axis, &failed)?;
+    let others = [&shape[..axis], &shape[axis + 1..]].concat();
+    write(output, &u, &shape, is_fortran, &others, &failed)?;
     let written = begun.elapsed().as_secs_f64();
 
     let length = shape[axis];
@@ -170,6 +196,7 @@ fn solve_on<T: Scalar, D: TridiagonalKernels<T>>(
         algorithm: solver.algorithm().name(),
         periodic: options.periodic,
         pivoting: options.pivoting,
+        block: None,
         axis,
         n_systems,
         length,
@@ -218,12 +245,13 @@ fn failed_systems<T: Scalar>(
     (0..n_systems).map(|number| u8::from(u[start(number)].to_f64().is_nan())).collect()
 }
 
+/// Writes the solution, and where there is room for it a flag for each system; `systems` is their shape.
 fn write<T: Scalar>(
     path: &Path,
     u: &[T],
     shape: &[usize],
     is_fortran: bool,
-    axis: usize,
+    systems: &[usize],
     failed: &[u8],
 ) -> Result<(), Failure> {
     let dtype = if size_of::<T>() == 4 { "f4" } else { "f8" };
@@ -231,7 +259,6 @@ fn write<T: Scalar>(
     if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy")) {
         return Ok(write_atomically(path, |out| u.write(out))?);
     }
-    let others = [&shape[..axis], &shape[axis + 1..]].concat();
-    let failed = Output { shape: &others, is_fortran: false, dtype: "b1", bytes: failed };
+    let failed = Output { shape: systems, is_fortran: false, dtype: "b1", bytes: failed };
     Ok(write_atomically(path, |out| write_archive(out, &[("u", u), ("failed", failed)]))?)
 }

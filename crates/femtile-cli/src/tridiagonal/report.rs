@@ -18,6 +18,9 @@ pub struct Report {
     pub algorithm: &'static str,
     pub periodic: bool,
     pub pivoting: bool,
+    /// Rows of a block, where entries are blocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block: Option<usize>,
     pub shape: Vec<usize>,
     pub axis: usize,
     pub n_systems: usize,
@@ -39,9 +42,10 @@ impl Report {
     /// What a person reads.
     pub fn summary(&self) -> String {
         let mut text = format!(
-            "systems   {} of length {} along axis {} of {}, {}\nsolve     {} on {}: {:.3e} s, {:.1} GB/s\n",
+            "systems   {} of length {}{} along axis {} of {}, {}\nsolve     {} on {}: {:.3e} s, {:.1} GB/s\n",
             self.n_systems,
             self.length,
+            self.block.map(|rows| format!(" in blocks of {rows}")).unwrap_or_default(),
             self.axis,
             tuple(&self.shape),
             self.precision,
@@ -67,6 +71,16 @@ impl Report {
                 shown.join(", "),
                 first[self.axis],
                 system(&first_system),
+            );
+        }
+        if self.first_failure.is_none() && self.n_failed > 0 {
+            let shown: Vec<_> = self.failed.iter().take(5).map(|index| system(index)).collect();
+            let more = if self.n_failed as usize > shown.len() { " …" } else { "" };
+            text += &format!(
+                "failed    {} systems, NaN in the results: {}{more}\n          an entry of the right side is not finite, \
+                 or the solution overflows\n",
+                self.n_failed,
+                shown.join(", "),
             );
         }
         for warning in &self.warnings {

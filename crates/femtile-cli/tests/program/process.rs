@@ -149,6 +149,45 @@ fn control_characters_of_files_do_not_reach_the_terminal() {
 }
 
 #[test]
+fn control_characters_of_arguments_and_names_of_files_do_not_reach_the_terminal() {
+    const NAME: &str = "a\u{1b}[2J\u{9b}b";
+    let place = Workplace::new(SQUARE);
+    let is_hidden = |c: char| c.is_control() && c != '\n';
+    let refused = [
+        &[NAME][..],
+        &["completions", NAME],
+        &["solve", NAME],
+        &["solve", "case.toml", "--device", NAME],
+        &["mesh", "info", NAME],
+        &["mesh", "generate", NAME, "mesh.vtu"],
+        &["mesh", "generate", "kind = \"box\", cells = [1, 1, 1]", NAME],
+        &["tridiagonal", NAME, "--check"],
+        &["spmv", NAME],
+        &["verify", NAME],
+        &["solve-matrix", NAME, "-o", "x.npy"],
+        &["solve", "case.toml", "--mesh", NAME],
+        &["solve", "case.toml", "--set", NAME],
+    ];
+    for arguments in refused {
+        let output = femtile().current_dir(place.folder.path()).args(arguments).output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(said.contains("b") && !said.contains(is_hidden), "{arguments:?}: {said:?}");
+    }
+    std::fs::copy(place.path("case.toml"), place.path(NAME)).unwrap();
+    let named = SQUARE.to_owned() + "[output]\nfunctionals = [{ name = \"a\\u009bb\", kind = \"max\" }]\n";
+    std::fs::write(place.path("named.toml"), named).unwrap();
+    for arguments in
+        [&["solve", NAME, "--output", "out\u{1b}[2J"][..], &["solve", "named.toml", "--json", "-"]]
+    {
+        let output = femtile().current_dir(place.folder.path()).args(arguments).output().unwrap();
+        let said = text(&output.stdout) + &text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        assert!(!said.contains(is_hidden), "{said:?}");
+    }
+}
+
+#[test]
 fn the_program_calls_itself_femtile() {
     let said = |argument| text(&femtile().arg(argument).output().unwrap().stdout);
     assert_eq!(said("--version"), format!("femtile {}\n", env!("CARGO_PKG_VERSION")));

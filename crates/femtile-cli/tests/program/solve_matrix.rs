@@ -1,5 +1,4 @@
-//! `femtile solve-matrix`: systems in files of Matrix Market, SciPy and NumPy are solved as they are meant, and what
-//! cannot be solved is refused by name.
+//! `femtile solve-matrix`: systems in files of Matrix Market, SciPy and NumPy, its report, its refusals.
 
 use crate::common;
 
@@ -128,12 +127,11 @@ fn methods_and_preconditioners_that_are_named_are_taken() {
     let (name, has_levels, n_jacobi) = solve(&["--preconditioner", "jacobi"]);
     assert!(name == "jacobi" && !has_levels && n_jacobi > 2 * n_amg, "{n_jacobi} {n_amg}");
     assert_eq!(solve(&["--preconditioner", "none"]).0, "none");
-    for method in ["merged-cg", "s-step-cg"] {
+    for method in ["merged-cg", "s-step-cg", "gmres"] {
         assert_eq!(solve(&["--method", method]).0, "jacobi");
     }
-    for method in ["pipelined-cg", "gmres"] {
-        assert_eq!(solve(&["--method", method]).0, "amg");
-    }
+    assert_eq!(solve(&["--method", "pipelined-cg", "--preconditioner", "auto"]).0, "amg");
+    assert_eq!(solve(&["--method", "gmres", "--preconditioner", "amg"]).0, "amg");
 }
 
 #[test]
@@ -168,7 +166,7 @@ fn matrices_that_are_not_symmetric_need_gmres() {
 }
 
 #[test]
-fn matrices_that_are_no_system_are_refused() {
+fn invalid_matrices_are_refused_with_the_reason() {
     let banner = "%%MatrixMarket matrix coordinate";
     for (file, words) in [
         (format!("{banner} real general\n2 3 1\n1 1 1\n"), &["2 × 3 is not square"][..]),
@@ -313,4 +311,39 @@ fn the_example_of_a_matrix_gives_what_it_promises() {
         let difference = largest - promise["value"].as_f64().unwrap();
         assert!(difference.abs() <= promise["tolerance"].as_f64().unwrap(), "{largest}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_solve_writes_what_it_has_reached_and_replaces_nothing() {
+    use std::process::Stdio;
+    use std::time::Duration;
+
+    let place = place(&[("l.mtx", laplace(300).into()), ("b.npy", f64s(&[90_000, 2], &[1.0; 180_000]))]);
+    let endless = ["--preconditioner", "jacobi", "--tolerance", "1e-300", "--max-iterations", "100000000"];
+    let interrupted = || {
+        let mut program = femtile();
+        program.current_dir(place.folder.path()).args(["solve-matrix", "l.mtx", "b.npy", "-o", "x.npy"]);
+        program.args(["--json", "-", "--quiet"]).args(endless);
+        let child = program.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(1500));
+        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    let found = interrupted();
+    assert_eq!((&found["solve"][0]["stop"], &found["output"]), (&"interrupted".into(), &"x.npy".into()));
+    assert_eq!(found["solve"].as_array().unwrap().len(), 1);
+    let x = numbers(&place, "x.npy");
+    assert!(x[..90_000].iter().all(|x| x.is_finite()) && x[90_000..].iter().all(|x| x.is_nan()));
+    std::fs::write(place.path("x.npy"), "an earlier result").unwrap();
+    let found = interrupted();
+    assert_eq!(found["output"], Value::Null);
+    assert!(
+        found["warnings"][1].as_str().unwrap().contains("x.npy was left as it is"),
+        "{}",
+        found["warnings"]
+    );
+    assert_eq!(std::fs::read(place.path("x.npy")).unwrap(), b"an earlier result");
 }

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use common::{Workplace, f64s, femtile, npy, numbers, numpy, root, text};
 use serde_json::Value;
 
-fn place(files: &[(&str, Vec<u8>)]) -> Workplace {
+pub fn place(files: &[(&str, Vec<u8>)]) -> Workplace {
     let place = Workplace::new("");
     for (name, bytes) in files {
         std::fs::write(place.path(name), bytes).unwrap();
@@ -15,18 +15,18 @@ fn place(files: &[(&str, Vec<u8>)]) -> Workplace {
     place
 }
 
-fn solve(place: &Workplace, arguments: &[&str]) -> Output {
+pub fn solve(place: &Workplace, arguments: &[&str]) -> Output {
     femtile().current_dir(place.folder.path()).arg("tridiagonal").args(arguments).output().unwrap()
 }
 
 /// The report of a solve that ends with `code`.
-fn report(place: &Workplace, arguments: &[&str], code: i32) -> Value {
+pub fn report(place: &Workplace, arguments: &[&str], code: i32) -> Value {
     let output = solve(place, &[arguments, &["--json", "-", "--quiet"]].concat());
     assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-fn refuses(files: &[(&str, Vec<u8>)], arguments: &[&str], words: &[&str]) {
+pub fn refuses(files: &[(&str, Vec<u8>)], arguments: &[&str], words: &[&str]) {
     let place = place(files);
     let output = solve(&place, arguments);
     let said = text(&output.stderr);
@@ -43,7 +43,7 @@ const BANDS: [&str; 4] = ["-1", "2", "-1", "d.npy"];
 /// −u″ = 1 with three points is solved by 3/2, 2, 3/2.
 const SOLUTION: [f64; 3] = [1.5, 2.0, 1.5];
 
-fn assert_near(found: &[f64], expected: &[f64]) {
+pub fn assert_near(found: &[f64], expected: &[f64]) {
     assert_eq!(found.len(), expected.len(), "{found:?}");
     assert!(found.iter().zip(expected).all(|(f, e)| (f - e).abs() < 1e-6), "{found:?}");
 }
@@ -168,6 +168,16 @@ fn shapes_without_entries_that_would_take_memory_are_refused() {
         let arguments = ["1", "3", "1", "d.npy", "--axis", "0", "-o", "u.npy"];
         refuses(&[("d.npy", f64s(shape, &[]))], &arguments, &[words]);
     }
+}
+
+#[test]
+fn a_batch_larger_than_any_memory_is_refused_with_figures_before_it_is_read() {
+    // Both have eight megabytes, and a product of eight terabytes.
+    let ones = vec![1.0; 1_000_000];
+    let files = [("d.npy", f64s(&[1_000_000, 1], &ones)), ("b.npy", f64s(&[1, 1_000_000], &ones))];
+    let words = ["arrays 8000.0 GB", "solution 8000.0 GB", "limit of this machine or its control group is"];
+    refuses(&files, &["-1", "b.npy", "-1", "d.npy", "--output", "u.npy"], &words);
+    refuses(&files, &["-1", "b.npy", "-1", "d.npy", "--check"], &["arrays 8000.0 GB", "solution 0.0 GB"]);
 }
 
 #[test]

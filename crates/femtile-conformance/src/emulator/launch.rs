@@ -42,7 +42,7 @@ pub(super) struct Recording {
 }
 
 pub(super) fn launch_error(kernel: &str, launch: &Launch, message: impl Into<String>) -> DeviceError {
-    DeviceError::Launch { kernel: kernel.into(), launch: format!("{launch:?}"), message: message.into() }
+    DeviceError::Launch { kernel: kernel.into(), launch: launch.to_string(), message: message.into() }
 }
 
 pub(super) fn aligned(bytes: &[u8]) -> Vec<u128> {

@@ -7,7 +7,7 @@ mod emulated;
 #[cfg(target_os = "linux")]
 mod emulated_cases;
 #[cfg(target_os = "linux")]
-mod emulated_closures;
+mod emulated_library;
 #[cfg(target_os = "linux")]
 mod emulator;
 #[cfg(target_os = "linux")]

@@ -99,3 +99,30 @@ fn meshio_reads_cells_groups_and_fields_of_gmsh_files() {
         assert!(values("sigma")[..n_facets].iter().all(Value::is_null), "facets have no value");
     }
 }
+
+#[test]
+fn abaqus_files_of_meshio_read_as_the_mesh_that_it_was_given() {
+    let Some(python) = python() else { return };
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("meshio/write_inp.py");
+    let folder = tempfile::tempdir().unwrap();
+    for mut mesh in meshes() {
+        // In the order of tags, as cells are written.
+        mesh.cell_tags =
+            (0..mesh.n_cells()).map(|cell| if 2 * cell < mesh.n_cells() { 1 } else { 3 }).collect();
+        let [from, to] = ["mesh.msh", "mesh.inp"].map(|name| folder.path().join(name));
+        io::write(&from, &mesh).unwrap();
+        let written = Command::new(&python).arg(&script).arg(&from).arg(&to).output().unwrap();
+        assert!(written.status.success(), "{}: {}", mesh.kind, String::from_utf8_lossy(&written.stderr));
+        let found = io::read(&to).unwrap_or_else(|error| panic!("{}: {error}", mesh.kind));
+        assert_eq!((found.kind, &found.points, &found.cells), (mesh.kind, &mesh.points, &mesh.cells));
+        let name = |tag: &i32| found.tag_names[&(mesh.dimension(), *tag)].clone();
+        let expected = mesh.cell_tags.iter().map(|tag| format!("tag{tag}"));
+        assert!(found.cell_tags.iter().map(name).eq(expected), "{}: {:?}", mesh.kind, found.tag_names);
+        let facet_name = |tag: &i32| &found.tag_names[&(mesh.dimension() - 1, *tag)];
+        assert!(found.facets.tags.iter().all(|tag| facet_name(tag) == "left"), "{}", mesh.kind);
+        let on_the_left = found.facets.nodes.iter().all(|&node| found.points[node as usize][0] == 0.0);
+        let n =
+            |cells: usize| if mesh.kind.is_simplex() && mesh.dimension() == 3 { 2 * cells } else { cells };
+        assert!(on_the_left && found.facets.tags.len() == n(4), "{}: {}", mesh.kind, found.facets.tags.len());
+    }
+}

@@ -3,7 +3,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use femtile::device::{Buffer, Cpu};
 use femtile::linalg::hooks::{Hook, NoHook};
 use femtile::linalg::precondition::polynomial::{PolynomialKernels, Relaxed, Step};
-use femtile::linalg::sparse::csr::CsrKernels;
+use femtile::linalg::sparse::csr::{Csr, CsrKernels, HostOffsets};
 use femtile::linalg::sparse::ell_warp::EllWarpKernels;
 use femtile::linalg::sparse::{
     Coo, Ell, EllConfig, EllWarp, EllWarpConfig, Jds, Merge, StoredMatrix, coo::CooKernels, ell::EllKernels,
@@ -36,6 +36,17 @@ fn kernels_of_every_format_refuse_vectors_that_do_not_fit() {
     refused(cpu.ell_warp_unsort(&mut zeros(&cpu, 1), &zeros(&cpu, N), &ell_warp), ("to", N, 1));
     let (mut filled, other) = (ell_warp, matrix(&cpu, N / 2));
     refused(cpu.ell_warp_refill(&mut filled, &other), ("rows of the new matrix", N, N / 2));
+}
+
+#[test]
+fn matrices_whose_rows_or_columns_32_bits_do_not_number_are_not_put_in_slices() {
+    let cpu = cpu();
+    let offsets = HostOffsets::from_row_lengths([0].into_iter());
+    let wide = Csr::<f64, Cpu>::from_parts(&cpu, 1 << 32, offsets, Vec::new(), Vec::new()).unwrap();
+    let config = EllWarpConfig::new(8);
+    for made in [EllWarp::<f64, Cpu>::from_csr(&cpu, &wide, &config), EllWarp::convert(&wide, &config)] {
+        assert!(matches!(made, Err(LinalgError::Setting { field: "columns", .. })), "{made:?}");
+    }
 }
 
 #[test]

@@ -32,6 +32,17 @@ pub struct Launch {
     pub shared_bytes: u32,
 }
 
+impl std::fmt::Display for Launch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { grid: [gx, gy, gz], block: [x, y, z], shared_bytes } = self;
+        write!(f, "{gx} × {gy} × {gz} blocks of {x} × {y} × {z} threads")?;
+        if *shared_bytes > 0 {
+            write!(f, " and {shared_bytes} bytes of shared memory")?;
+        }
+        Ok(())
+    }
+}
+
 impl Launch {
     /// `grid` blocks of `block` threads in a line.
     pub fn line(grid: usize, block: u32) -> Self {

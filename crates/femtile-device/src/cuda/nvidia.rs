@@ -381,7 +381,7 @@ impl Driver for Nvidia {
         started.map_err(|refusal| match failed("launching", refusal) {
             DeviceError::Driver { message, .. } => DeviceError::Launch {
                 kernel: name().unwrap_or_default().into(),
-                launch: format!("{launch:?}"),
+                launch: launch.to_string(),
                 message,
             },
             fault => fault,
@@ -391,7 +391,7 @@ impl Driver for Nvidia {
         }
         self.synchronize().map_err(|error| match error {
             DeviceError::Fault { message, .. } => {
-                let kernels = format!("{} with {launch:?}", name().unwrap_or_default());
+                let kernels = format!("{} with {launch}", name().unwrap_or_default());
                 DeviceError::Fault { kernels, message }
             }
             other => other,

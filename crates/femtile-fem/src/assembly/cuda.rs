@@ -139,7 +139,7 @@ fn assemble<T: Scalar>(
     let mesh = problem.coefficients.mesh;
     // Knows every node of every cell, hence no kernel is given one that does not exist.
     let (_, Sparsity { offsets, columns }) = pattern(mesh)?;
-    (problem.progress)(0.5);
+    problem.go_on(0.5)?;
     let mut out = Output::new(device, problem)?;
     let matrix = Csr::from_pattern(device, mesh.n_nodes(), offsets, columns, |offsets, columns| {
         let input = Input::new(device, problem, form)?;
@@ -157,7 +157,7 @@ fn assemble<T: Scalar>(
     if !reacts.contains(&true) {
         reacts.clear();
     }
-    (problem.progress)(1.0);
+    problem.go_on(1.0)?;
     Ok(Some(Assembled { matrix, rhs: out.rhs.to_host()?, reacts }))
 }
 

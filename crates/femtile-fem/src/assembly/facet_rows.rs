@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn rows_list_loads_and_entries_by_ascending_facet() {
-        let term = |nodes, matrix, load| FacetTerm { nodes, matrix, load, reacts: false };
+        let term = |nodes, matrix, load| FacetTerm { facet: 0, nodes, matrix, load, reacts: false };
         let terms = [
             term([5, 2, 2], [0.0; 6], [1.0, 2.0, 0.0]),
             term([2, 3, 3], [4.0, 5.0, 0.0, 6.0, 0.0, 0.0], [7.0, 8.0, 0.0]),

@@ -1,3 +1,4 @@
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use femtile_device::{Buffer, BufferMut, Device, Scalar};
@@ -11,18 +12,26 @@ use crate::FemError;
 use crate::constraints::Constraints;
 use crate::forms::{CellCoefficients, FacetTerm, Form, facet_terms, winners};
 
+/// Hears which fraction is done, from any thread, and says whether to go on.
+type Progress<'a> = &'a (dyn Fn(f64) -> ControlFlow<()> + Sync);
+
+/// Goes on to the end.
+pub(super) fn to_the_end(_fraction: f64) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
 /// A form made ready for assembly: coefficients compiled, boundary conditions turned into terms and constraints.
 pub struct Problem<'a> {
     pub(crate) coefficients: CellCoefficients<'a>,
     pub(crate) facet_terms: Vec<FacetTerm>,
     pub(crate) constraints: Constraints,
-    pub(crate) progress: &'a (dyn Fn(f64) + Sync),
+    progress: Progress<'a>,
     /// Tells it from all others of the process.
     pub(super) number: u64,
 }
 
 impl<'a> Problem<'a> {
-    pub(super) fn new(form: &Form<'a>, progress: &'a (dyn Fn(f64) + Sync)) -> Result<Self, FemError> {
+    pub(super) fn new(form: &Form<'a>, progress: Progress<'a>) -> Result<Self, FemError> {
         let winners = winners(form)?;
         Ok(Self {
             coefficients: CellCoefficients::new(form)?,
@@ -31,6 +40,14 @@ impl<'a> Problem<'a> {
             progress,
             number: identity::fresh(),
         })
+    }
+
+    /// Tells which fraction is done, and fails once the work should end.
+    pub(crate) fn go_on(&self, fraction: f64) -> Result<(), FemError> {
+        match (self.progress)(fraction) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(FemError::Interrupted),
+        }
     }
 }
 

@@ -15,6 +15,8 @@ mod reference;
 mod refill;
 mod sparsity;
 
+use std::ops::ControlFlow;
+
 use femtile_device::{Buffer, Device, Scalar};
 use femtile_linalg::sparse::csr::Csr;
 use femtile_mesh::Mesh;
@@ -58,6 +60,22 @@ pub fn assemble<T: Scalar, D: AssemblyKernels<T>>(
     device: &D,
     form: &Form<'_>,
     progress: &(dyn Fn(f64) + Sync),
+) -> Result<System<T, D>, FemError> {
+    let go_on = |fraction| {
+        progress(fraction);
+        ControlFlow::Continue(())
+    };
+    assemble_interruptible(device, form, &go_on)
+}
+
+/// As [`assemble`], and ends early once `progress` breaks.
+///
+/// # Errors
+/// Those of [`assemble`]; [`FemError::Interrupted`].
+pub fn assemble_interruptible<T: Scalar, D: AssemblyKernels<T>>(
+    device: &D,
+    form: &Form<'_>,
+    progress: &(dyn Fn(f64) -> ControlFlow<()> + Sync),
 ) -> Result<System<T, D>, FemError> {
     LinearSpace::new(form.mesh)?;
     let problem = Problem::new(form, progress)?;

@@ -9,6 +9,7 @@ use femtile_mesh::Mesh;
 use femtile_mesh::check::{Components, components};
 
 use super::identity::{self, MeshIdentity};
+use super::kernels::to_the_end;
 use super::sparsity::{Sparsity, pattern};
 use super::{AssemblyKernels, Problem, System, balance, is_pure_neumann};
 use crate::FemError;
@@ -129,7 +130,7 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
     /// [`FemError::OtherMesh`] or [`FemError::ChangedMesh`] for another mesh; what the form is to blame for.
     pub fn prepare<'a>(&mut self, form: &Form<'a>) -> Result<Problem<'a>, FemError> {
         self.mesh.check(form.mesh)?;
-        let problem = Problem::new(form, &|_| ())?;
+        let problem = Problem::new(form, &to_the_end)?;
         self.prepared = 0;
         self.device.load(&mut self.kept, &problem)?;
         self.prepared = problem.number;
@@ -189,7 +190,7 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
     /// Refuses a system that another assembly made, or whose arrays were replaced by others of another length.
     fn check_system(&self, system: &mut System<T, D, M>) -> Result<(), FemError> {
         if system.made_by != self.number {
-            let advice = "fill in one that `Assembly::system` of this assembly made";
+            let advice = "fill in one that this assembly made";
             return Err(FemError::OtherAssembly { field: "system", advice });
         }
         need("rhs", self.n_nodes, system.rhs.len())?;

@@ -14,6 +14,8 @@ const DEGREE: usize = 4;
 /// What one facet adds: $\int c\,\varphi_a\varphi_b$ and $\int (g + c\,w)\,\varphi_a$ over its corners.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct FacetTerm {
+    /// Position in the list of boundary facets.
+    pub facet: u32,
     /// Corners; in two dimensions the third repeats the second and its entries are zero.
     pub nodes: [u32; 3],
     /// Entries 00, 11, 22, 01, 02, 12.
@@ -22,6 +24,23 @@ pub(crate) struct FacetTerm {
     pub load: [f64; 3],
     /// Whether $c$ is positive somewhere on the facet.
     pub reacts: bool,
+}
+
+impl FacetTerm {
+    /// $\int (g + c\,(w - u))\,\varphi_a$ for each corner, the flux into the domain that the condition implies.
+    pub fn nodal_fluxes(&self, u: &[f64], n_corners: usize) -> [f64; 3] {
+        let mut fluxes = self.load;
+        let at = |a: usize| u[self.nodes[a] as usize];
+        for (value, (a, b)) in self.matrix.iter().zip(FACET_ENTRIES) {
+            if b < n_corners {
+                fluxes[a] -= value * at(b);
+                if a != b {
+                    fluxes[b] -= value * at(a);
+                }
+            }
+        }
+        fluxes
+    }
 }
 
 /// Row and column of the entries of [`FacetTerm::matrix`].
@@ -118,6 +137,7 @@ fn term(
     let nodes = form.boundary.facet(facet as usize);
     let measure = measure(&nodes.iter().map(|&n| form.mesh.points[n as usize]).collect::<Vec<_>>());
     let mut term = FacetTerm {
+        facet,
         nodes: [nodes[0], nodes[1], nodes[nodes.len() - 1]],
         matrix: [0.0; 6],
         load: [0.0; 3],
@@ -139,7 +159,7 @@ fn combine(corners: &[[f64; 3]], barycentric: &[f64; 4]) -> [f64; 3] {
 }
 
 /// Length of a segment or area of a triangle.
-fn measure(corners: &[[f64; 3]]) -> f64 {
+pub(crate) fn measure(corners: &[[f64; 3]]) -> f64 {
     let edge = |i: usize| -> [f64; 3] { std::array::from_fn(|axis| corners[i][axis] - corners[0][axis]) };
     let length = |v: [f64; 3]| (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]).sqrt();
     match corners.len() {

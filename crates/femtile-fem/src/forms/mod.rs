@@ -24,7 +24,7 @@ pub(crate) use checks::{definite, not_negative};
 pub use coefficient::{Coefficient, PointFunction};
 pub(crate) use compiled::{Compiled, Points};
 pub(crate) use cuda::{CudaForm, CudaFormData, Evaluated, OPERATIONS};
-pub(crate) use facet_terms::{FACET_ENTRIES, FacetTerm, facet_terms, winners};
+pub(crate) use facet_terms::{FACET_ENTRIES, FacetTerm, facet_terms, measure as facet_measure, winners};
 pub(crate) use kinds::for_every_form;
 pub(crate) use point_coefficients::PointCoefficients;
 

@@ -22,6 +22,14 @@ pub fn integral(mesh: &Mesh, u: &[f64]) -> Result<f64, FemError> {
     }))
 }
 
+/// $\int_\Omega u\,/\,|\Omega|$, exactly.
+///
+/// # Errors
+/// [`FemError::Length`] when `u` does not have one entry a node.
+pub fn mean(mesh: &Mesh, u: &[f64]) -> Result<f64, FemError> {
+    Ok(integral(mesh, u)? / measure(mesh))
+}
+
 /// $\sqrt{\int_\Omega u^2}$, exactly.
 ///
 /// On a simplex with corner values $u_a$ the mean of $u^2$ is $(\sum u_a^2 + (\sum u_a)^2) / ((d+1)(d+2))$.

@@ -2,9 +2,13 @@
 //!
 //! Sums run over fixed blocks of cells whose results are added in order: the same bits for any number of threads.
 
+pub(crate) mod box_tree;
 mod energy;
 mod errors;
+mod flux;
+pub(crate) mod given_facets;
 mod integrals;
+mod line;
 mod point;
 
 use femtile_mesh::Mesh;
@@ -13,8 +17,11 @@ use rayon::prelude::*;
 use crate::FemError;
 pub use energy::energy;
 pub use errors::{error_h1, error_l2};
-pub use integrals::{integral, l2_norm, measure};
-pub use point::value_at;
+pub use flux::{facet_fluxes, flux, reaction_integral, source_integral};
+pub(crate) use flux::{for_cells, times_sigma};
+pub use integrals::{integral, l2_norm, mean, measure};
+pub use line::Line;
+pub use point::{along, value_at, values_at};
 
 /// Cells summed together.
 const BLOCK: usize = 4096;
@@ -50,7 +57,7 @@ fn sum_blocks<E: Send>(
 }
 
 /// Corners of a cell and the values there.
-fn corners(mesh: &Mesh, u: &[f64], cell: u32) -> ([[f64; 3]; 4], [f64; 4], usize) {
+pub(crate) fn corners(mesh: &Mesh, u: &[f64], cell: u32) -> ([[f64; 3]; 4], [f64; 4], usize) {
     let nodes = mesh.cell(cell as usize);
     let (mut points, mut values) = ([[0.0; 3]; 4], [0.0; 4]);
     for (a, &node) in nodes.iter().enumerate() {

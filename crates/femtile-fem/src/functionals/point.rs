@@ -2,8 +2,10 @@ use femtile_element::Affine;
 use femtile_mesh::Mesh;
 use rayon::prelude::*;
 
-use super::{check_length, corners};
+use super::box_tree::{Bounds, BoxTree};
+use super::{Line, check_length, corners};
 use crate::FemError;
+use crate::dofs::LinearSpace;
 
 /// How far outside a cell a point may lie and still count as inside, in barycentric coordinates.
 const TOLERANCE: f64 = 1e-9;
@@ -18,11 +20,7 @@ const TOLERANCE: f64 = 1e-9;
 pub fn value_at(mesh: &Mesh, u: &[f64], point: [f64; 3]) -> Result<f64, FemError> {
     check_length(mesh, u)?;
     let cells = 0..mesh.n_cells() as u32;
-    let found = cells.clone().into_par_iter().find_map_first(|cell| {
-        let barycentric = barycentric_inside(mesh, cell, point)?;
-        let (_, values, _) = corners(mesh, u, cell);
-        Some(values.iter().zip(barycentric).map(|(value, shape)| value * shape).sum())
-    });
+    let found = cells.clone().into_par_iter().find_map_first(|cell| value_inside(mesh, u, cell, point));
     found.ok_or_else(|| {
         let nearest = cells.into_par_iter().map(|cell| (distance_to_cell(mesh, cell, point), cell));
         let none = || (f64::INFINITY, 0);
@@ -32,17 +30,53 @@ pub fn value_at(mesh: &Mesh, u: &[f64], point: [f64; 3]) -> Result<f64, FemError
     })
 }
 
+/// The values of `u` at points, each by the first cell that contains it; none outside the mesh.
+///
+/// # Cost
+/// A tree of boxes around the cells, then a few cells a point.
+/// # Errors
+/// [`FemError::Length`] when `u` does not have one entry a node, [`FemError::UnsupportedCells`] for cells that are not
+/// simplices.
+pub fn values_at(mesh: &Mesh, u: &[f64], points: &[[f64; 3]]) -> Result<Vec<Option<f64>>, FemError> {
+    LinearSpace::new(mesh)?;
+    check_length(mesh, u)?;
+    let boxes = (0..mesh.n_cells() as u32).into_par_iter().map(|cell| around(mesh, cell));
+    let tree = BoxTree::new(&boxes.collect::<Vec<_>>());
+    let value = |&point: &[f64; 3]| {
+        let found = tree.first(point, |cell| value_inside(mesh, u, cell, point));
+        found.map(|(_, value)| value)
+    };
+    Ok(points.par_iter().map(value).collect())
+}
+
+/// The values of `u` at `n` evenly spaced points from one point to another, both of them included.
+///
+/// # Errors
+/// As [`values_at`].
+pub fn along(mesh: &Mesh, u: &[f64], from: [f64; 3], to: [f64; 3], n: usize) -> Result<Line, FemError> {
+    let line = Line::new(from, to, n);
+    Ok(Line { values: values_at(mesh, u, &line.points)?, ..line })
+}
+
+/// The value at a point that lies in the cell.
+fn value_inside(mesh: &Mesh, u: &[f64], cell: u32, point: [f64; 3]) -> Option<f64> {
+    let barycentric = barycentric_inside(mesh, cell, point)?;
+    let (_, values, _) = corners(mesh, u, cell);
+    Some(values.iter().zip(barycentric).map(|(value, shape)| value * shape).sum())
+}
+
+/// A box that holds all points that count as inside the cell.
+fn around(mesh: &Mesh, cell: u32) -> Bounds {
+    let bounds = Bounds::around(mesh.cell(cell as usize).iter().map(|&node| mesh.points[node as usize]));
+    let least = if mesh.dimension() == 2 { 1.0 } else { 0.0 };
+    bounds.widened(bounds.size().map(|size| TOLERANCE * size.max(least)))
+}
+
 /// Barycentric coordinates of a point that lies in the cell.
 fn barycentric_inside(mesh: &Mesh, cell: u32, point: [f64; 3]) -> Option<[f64; 4]> {
     let nodes = mesh.cell(cell as usize);
-    for axis in 0..3 {
-        let coordinates = || nodes.iter().map(|&node| mesh.points[node as usize][axis]);
-        let (low, high) =
-            coordinates().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(x), h.max(x)));
-        let slack = TOLERANCE * (high - low).max(if mesh.dimension() == 2 { 1.0 } else { 0.0 });
-        if !(point[axis] >= low - slack && point[axis] <= high + slack) {
-            return None;
-        }
+    if !around(mesh, cell).contains(point) {
+        return None;
     }
     let corners: Vec<[f64; 3]> = nodes.iter().map(|&node| mesh.points[node as usize]).collect();
     let map = Affine::simplex(&corners);

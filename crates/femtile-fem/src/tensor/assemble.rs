@@ -1,5 +1,7 @@
 //! The matrix, for direct use and as a check of operators that store none.
 
+use std::ops::ControlFlow;
+
 use femtile_device::Device;
 use femtile_linalg::sparse::csr::Csr;
 use rayon::prelude::*;
@@ -35,6 +37,23 @@ pub fn assemble<'a, D: Device>(
     cells: &CellMatrices<'_>,
     progress: &(dyn Fn(f64) + Sync),
 ) -> Result<(Csr<f64, D>, TensorSystem<'a, D>), FemError> {
+    let go_on = |fraction| {
+        progress(fraction);
+        ControlFlow::Continue(())
+    };
+    assemble_interruptible(device, problem, cells, &go_on)
+}
+
+/// As [`assemble`], and ends early once `progress` breaks.
+///
+/// # Errors
+/// Those of [`assemble`]; [`FemError::Interrupted`].
+pub fn assemble_interruptible<'a, D: Device>(
+    device: &D,
+    problem: &TensorProblem<'a>,
+    cells: &CellMatrices<'_>,
+    progress: &(dyn Fn(f64) -> ControlFlow<()> + Sync),
+) -> Result<(Csr<f64, D>, TensorSystem<'a, D>), FemError> {
     let space = problem.space();
     let pattern = Pattern::new(space, problem.constraints());
     let values = vec![0.0; pattern.columns.len()];
@@ -48,7 +67,9 @@ pub fn assemble<'a, D: Device>(
             space.cell_dofs(position, &mut dofs);
             filling.add(&dofs, &matrix?);
         }
-        progress(block as f64 / space.n_cells() as f64);
+        if progress(block as f64 / space.n_cells() as f64).is_break() {
+            return Err(FemError::Interrupted);
+        }
     }
     problem.facet_matrices().iter().for_each(|facet| filling.add(&facet.dofs, &facet.entries));
     let Filling { pattern, values, product, .. } = filling.with_unit_rows();

@@ -9,7 +9,7 @@ use crate::dofs::{Group, TensorSpace};
 use crate::forms::{Compiled, Points};
 use crate::matrix_free::CellRule;
 use crate::matrix_free::geometry::{CellMap, CellMaps, determinant, inverse};
-use crate::matrix_free::point_tables::{AtPoints, PointTables};
+use crate::matrix_free::point_tables::{AtPoints, PointTables, along};
 
 /// What is needed to evaluate functions of a space at the points of a rule.
 pub(crate) struct Evaluation<'a> {
@@ -18,6 +18,8 @@ pub(crate) struct Evaluation<'a> {
     tables: PointTables,
     /// The transpose of the values of shapes at points.
     moments: Table,
+    /// The transpose of the slopes of shapes at points.
+    slope_moments: Table,
     weights: Vec<f64>,
 }
 
@@ -75,6 +77,7 @@ impl<'a> Evaluation<'a> {
             space,
             maps: CellMaps::new(space, &points),
             moments: shapes.values(&points).transpose(),
+            slope_moments: shapes.slopes(&points).transpose(),
             tables: PointTables::new(&shapes, &points),
             weights: rule.product_weights(space.degree(), space.dimension()),
         }
@@ -114,7 +117,7 @@ impl<'a> Evaluation<'a> {
     }
 
     /// Turns a given function $f$ at the points into $\sum_q w_q f_q \varphi_i(x_q)$ for each shape function.
-    fn moments<'f>(&self, found: &'f mut Found, points: &CellPoints) -> &'f [f64] {
+    pub fn moments<'f>(&self, found: &'f mut Found, points: &CellPoints) -> &'f [f64] {
         let Found { given, function, .. } = found;
         function.values.clear();
         function.values.extend(given.iter().zip(&points.weights).map(|(value, weight)| value * weight));
@@ -122,21 +125,56 @@ impl<'a> Evaluation<'a> {
         &function.values
     }
 
+    /// $\sum_q w_q (F_q \cdot \nabla\varphi_i + v_q \varphi_i)$ for each shape function, with F in place of the gradients that were
+    /// found and v in place of given values.
+    pub fn weak_moments(&self, found: &mut Found, points: &CellPoints) -> Vec<f64> {
+        let d = self.space.dimension();
+        let mut sum = self.moments(found, points).to_vec();
+        let inverses: Vec<[[f64; 3]; 3]> = points.map.jacobians.iter().map(inverse).collect();
+        for axis in 0..d {
+            let along_axis = |q: usize| -> f64 {
+                points.weights[q] * (0..3).map(|i| inverses[q][axis][i] * found.gradients[q][i]).sum::<f64>()
+            };
+            let mut part: Vec<f64> = (0..points.weights.len()).map(along_axis).collect();
+            let mut next = Vec::new();
+            for other in 0..d {
+                let table = if other == axis { &self.slope_moments } else { &self.moments };
+                along(&mut next, &part, table, table.n_points.pow(other as u32));
+                std::mem::swap(&mut next, &mut part);
+            }
+            sum.iter_mut().zip(&part).for_each(|(sum, part)| *sum += part);
+        }
+        sum
+    }
+
+    /// Replaces nodal values of a function with some components by its values at the points.
+    pub fn interpolate(&self, nodal: &mut AtPoints, components: usize) {
+        self.tables.evaluate(nodal, self.space.dimension(), components);
+    }
+
     /// What `of_cell` says of each cell, by position.
     pub fn map<R: Send>(
         &self,
         of_cell: impl Fn(&mut Found, &CellPoints) -> Result<R, FemError> + Sync,
     ) -> Result<Vec<R>, FemError> {
-        let n_cells = self.space.n_cells();
-        let of_block = |(found, points): &mut (Found, CellPoints), block: usize| {
-            let positions = block * CELLS..((block + 1) * CELLS).min(n_cells);
-            let of_position = |position| {
+        let positions: Vec<usize> = (0..self.space.n_cells()).collect();
+        self.map_at(&positions, |found, points, _| of_cell(found, points))
+    }
+
+    /// What `of_cell` says of the cells at some positions, which it receives last.
+    pub fn map_at<R: Send>(
+        &self,
+        positions: &[usize],
+        of_cell: impl Fn(&mut Found, &CellPoints, usize) -> Result<R, FemError> + Sync,
+    ) -> Result<Vec<R>, FemError> {
+        let of_block = |(found, points): &mut (Found, CellPoints), positions: &[usize]| {
+            let of_position = |&position: &usize| {
                 self.write_points(points, position)?;
-                of_cell(found, points)
+                of_cell(found, points, position)
             };
-            positions.map(of_position).collect::<Result<Vec<R>, FemError>>()
+            positions.iter().map(of_position).collect::<Result<Vec<R>, FemError>>()
         };
-        let blocks = (0..n_cells.div_ceil(CELLS)).into_par_iter();
+        let blocks = positions.par_chunks(CELLS);
         let found: Vec<_> = blocks.map_init(Default::default, of_block).collect();
         let found = found.into_iter().collect::<Result<Vec<_>, _>>()?;
         Ok(found.into_iter().flatten().collect())

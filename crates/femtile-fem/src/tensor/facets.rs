@@ -46,6 +46,18 @@ struct Facets<'a> {
     shapes: Vec<f64>,
 }
 
+/// What one facet with a Neumann or Robin condition adds.
+#[derive(Debug)]
+pub(super) struct FacetTerm {
+    pub facet: usize,
+    /// Degrees of freedom of the closed facet: `[n]`.
+    pub dofs: Vec<u32>,
+    /// $\int (g + c\,w)\,\varphi_i$: `[n]`.
+    pub load: Vec<f64>,
+    /// $\int c\,\varphi_i\varphi_j$: `[n][n]`; empty where $c$ is zero everywhere on the facet.
+    pub matrix: Vec<f64>,
+}
+
 /// Adds the loads of all Neumann and Robin facets to `load`, and collects the rest.
 ///
 /// # Errors
@@ -56,6 +68,31 @@ pub(super) fn facet_terms<'a>(
     winners: &[Option<u32>],
     load: &mut [f64],
 ) -> Result<FacetTerms, FemError> {
+    let mut terms = FacetTerms::default();
+    for_facets(space, form, winners, |term| {
+        for (&dof, &own) in term.dofs.iter().zip(&term.load) {
+            load[dof as usize] += own;
+            terms.flux.integral += own;
+            terms.flux.size += own.abs();
+        }
+        if !term.matrix.is_empty() {
+            terms.matrices.push(FacetMatrix { dofs: term.dofs, entries: term.matrix });
+            terms.reacting.push(term.facet as u32);
+        }
+    })?;
+    Ok(terms)
+}
+
+/// Calls `visit` with the term of each Neumann and Robin facet, by condition and then by facet.
+///
+/// # Errors
+/// As [`facet_terms`].
+pub(super) fn for_facets<'a>(
+    space: &'a TensorSpace<'a>,
+    form: &Form<'a>,
+    winners: &[Option<u32>],
+    mut visit: impl FnMut(FacetTerm),
+) -> Result<(), FemError> {
     let (points, _) = RULE.rule(space.degree());
     let d = space.dimension() - 1;
     let values = space.shapes().values(&points);
@@ -65,7 +102,6 @@ pub(super) fn facet_terms<'a>(
         weights: RULE.product_weights(space.degree(), d),
         shapes: product_table(&values, &values, d, None),
     };
-    let mut terms = FacetTerms::default();
     for (number, entry) in form.conditions.iter().enumerate() {
         let (field, transfer, value) = match &entry.condition {
             Condition::Dirichlet(_) => continue,
@@ -75,21 +111,19 @@ pub(super) fn facet_terms<'a>(
         let value = Compiled::scalar(field, value, form.mesh)?;
         let transfer = transfer.map(|c| Compiled::scalar("robin.coefficient", c, form.mesh)).transpose()?;
         for facet in (0..winners.len()).filter(|&facet| winners[facet] == Some(number as u32)) {
-            facets.add(facet, &value, transfer.as_ref(), load, &mut terms)?;
+            visit(facets.term(facet, &value, transfer.as_ref())?);
         }
     }
-    Ok(terms)
+    Ok(())
 }
 
 impl Facets<'_> {
-    fn add(
+    fn term(
         &self,
         facet: usize,
         value: &Compiled<'_>,
         transfer: Option<&Compiled<'_>>,
-        load: &mut [f64],
-        terms: &mut FacetTerms,
-    ) -> Result<(), FemError> {
+    ) -> Result<FacetTerm, FemError> {
         let side = self.sides.of_facet(self.form.boundary, facet);
         let (points, measures) = self.points(facet, side);
         let mut tape = TapeScratch::default();
@@ -102,21 +136,18 @@ impl Facets<'_> {
         let dofs = self.sides.dofs(side);
         let n = dofs.len();
         let shape = |q: usize, i: usize| self.shapes[q * n + i];
-        for (i, &dof) in dofs.iter().enumerate() {
-            let of_point = |q: usize| measures[q] * transfers[q] * values[q] * shape(q, i);
-            let own = (0..measures.len()).map(of_point).sum::<f64>();
-            load[dof as usize] += own;
-            terms.flux.integral += own;
-            terms.flux.size += own.abs();
-        }
+        let load = |i: usize| -> f64 {
+            (0..measures.len()).map(|q| measures[q] * transfers[q] * values[q] * shape(q, i)).sum()
+        };
+        let load = (0..n).map(load).collect();
+        let mut matrix = Vec::new();
         if transfer.is_some() && transfers.iter().any(|&c| c > 0.0) {
             let of_point =
                 |at: usize, q: usize| measures[q] * transfers[q] * shape(q, at / n) * shape(q, at % n);
             let entry = |at: usize| (0..measures.len()).map(|q| of_point(at, q)).sum();
-            terms.matrices.push(FacetMatrix { dofs, entries: (0..n * n).map(entry).collect() });
-            terms.reacting.push(facet as u32);
+            matrix = (0..n * n).map(entry).collect();
         }
-        Ok(())
+        Ok(FacetTerm { facet, dofs, load, matrix })
     }
 
     /// The points of a facet and the areas that they stand for.

@@ -9,6 +9,7 @@ mod even_points;
 mod facets;
 pub mod functionals;
 mod held;
+mod recovery;
 mod side;
 mod sparsity;
 
@@ -20,12 +21,13 @@ use crate::constraints::Constraints;
 use crate::dofs::TensorSpace;
 use crate::forms::{Compiled, Form, winners};
 use crate::matrix_free::CellRule;
-pub use assemble::assemble;
+pub use assemble::{assemble, assemble_interruptible};
 pub(crate) use evaluation::{CellPoints, Evaluation, Found};
 pub use even_points::{EvenPoints, at_even_points};
 pub use facets::FacetMatrix;
 use facets::{FacetTerms, Flux};
-pub(crate) use side::Sides;
+pub use recovery::RecoveredGradient;
+pub(crate) use side::{Side, Sides, product_table};
 
 /// The load, what is given and what facets add: a form on a space, without the operator of its cells.
 #[derive(Debug)]

@@ -15,6 +15,18 @@ pub(crate) struct Side {
     is_upper: bool,
 }
 
+impl Side {
+    /// The axis that the side is an end of.
+    pub fn axis(self) -> usize {
+        self.axis
+    }
+
+    /// Sign of the outward normal along that axis.
+    pub fn sign(self) -> f64 {
+        if self.is_upper { 1.0 } else { -1.0 }
+    }
+}
+
 /// Finds sides, their degrees of freedom, points and measures.
 pub(crate) struct Sides<'a> {
     space: &'a TensorSpace<'a>,
@@ -102,7 +114,7 @@ fn combine(nodes: &[[f64; 3]], shapes: &[f64]) -> Vec<[f64; 3]> {
 }
 
 /// Products of shapes along `d` axes, with the slope along one of them: `[n_q^d][n^d]`, the first axis fastest.
-pub(super) fn product_table(values: &Table, slopes: &Table, d: usize, sloped: Option<usize>) -> Vec<f64> {
+pub(crate) fn product_table(values: &Table, slopes: &Table, d: usize, sloped: Option<usize>) -> Vec<f64> {
     let (n_q, n) = (values.n_points, values.n_shapes);
     let factor = |a: usize, q: usize, i: usize| {
         let table = if sloped == Some(a) { slopes } else { values };

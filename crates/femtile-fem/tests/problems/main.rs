@@ -3,8 +3,10 @@
 mod boundary;
 mod common;
 mod conformance;
+mod fluxes;
 mod manufactured;
 mod nafems_t4;
+mod recovery;
 mod samples;
 mod tensor_orders;
 mod tensor_problems;

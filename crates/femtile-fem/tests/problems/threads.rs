@@ -6,7 +6,7 @@ use common::{Problem, Random, disturbed, expression, unit_mesh};
 use femtile_device::Cpu;
 use femtile_expression::Expression;
 use femtile_fem::functionals::{energy, error_h1, error_l2, integral, l2_norm, value_at};
-use femtile_fem::{Condition, System};
+use femtile_fem::{Condition, FemError, System, assemble_interruptible};
 
 fn bits(values: &[f64]) -> Vec<u64> {
     values.iter().map(|value| value.to_bits()).collect()
@@ -51,5 +51,33 @@ fn system_solution_and_functionals_have_the_same_bits_at_one_two_and_three_threa
             .collect();
         assert!(runs[0] == runs[1], "one thread against two");
         assert!(runs[0] == runs[2], "one thread against three");
+    }
+}
+
+#[test]
+fn an_assembly_ends_once_its_progress_breaks() {
+    use std::ops::ControlFlow::{Break, Continue};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let mut problem = Problem::new(unit_mesh(3, 21));
+    problem.lambda = expression("1");
+    let form = problem.form();
+    for n_threads in [1, 3] {
+        let device = Cpu::new(n_threads).unwrap();
+        let asked = AtomicUsize::new(0);
+        let after = |n: usize| {
+            asked.store(0, Ordering::Relaxed);
+            let progress =
+                |_| if asked.fetch_add(1, Ordering::Relaxed) < n { Continue(()) } else { Break(()) };
+            assemble_interruptible::<f64, Cpu>(&device, &form, &progress)
+        };
+        let whole: System<f64, Cpu> = problem.assemble(&device);
+        assert!(after(usize::MAX).unwrap().matrix.values().as_slice() == whole.matrix.values().as_slice());
+        let n_asked = asked.load(Ordering::Relaxed);
+        assert!(n_asked > 2 * n_threads, "{n_asked}");
+        for n in [0, 1, n_asked - 1] {
+            assert!(matches!(after(n), Err(FemError::Interrupted)), "{n}");
+            // Blocks that other threads have begun are ended.
+            assert!(asked.load(Ordering::Relaxed) <= n + n_threads, "{n}");
+        }
     }
 }

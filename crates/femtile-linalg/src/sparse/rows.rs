@@ -15,7 +15,7 @@ pub(super) fn offset<D: HostDevice>(offsets: &Offsets<D>, row: usize) -> usize {
 }
 
 /// Refuses matrices whose rows and columns do not all have 32-bit numbers below $2^{32} - 1$, which marks none.
-pub(super) fn need_narrow(n_rows: usize, n_cols: usize) -> Result<(), LinalgError> {
+pub(in crate::sparse) fn need_narrow(n_rows: usize, n_cols: usize) -> Result<(), LinalgError> {
     let (field, found) = if n_rows > n_cols { ("rows", n_rows) } else { ("columns", n_cols) };
     if found < u32::MAX as usize {
         return Ok(());

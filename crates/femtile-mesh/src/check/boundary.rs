@@ -59,6 +59,11 @@ impl BoundaryFacets {
 /// # Cost
 /// A few million half-facets at a time whatever the size of the mesh; about 1 µs for 10 cells and core.
 pub fn boundary_facets(mesh: &Mesh) -> BoundaryFacets {
+    facets_until(mesh, Interrupt::NEVER)
+}
+
+/// As [`boundary_facets`]; only some of them after an interrupt.
+pub(crate) fn facets_until(mesh: &Mesh, interrupt: Interrupt<'_>) -> BoundaryFacets {
     #[derive(Default)]
     struct Unshared(Vec<(u32, u8)>);
     impl FacetVisitor for Unshared {
@@ -68,6 +73,6 @@ pub fn boundary_facets(mesh: &Mesh) -> BoundaryFacets {
             }
         }
     }
-    let found: Vec<Unshared> = visit_facets(mesh, Interrupt::NEVER);
+    let found: Vec<Unshared> = visit_facets(mesh, interrupt);
     BoundaryFacets::collect(mesh, found.into_iter().flat_map(|part| part.0).collect())
 }

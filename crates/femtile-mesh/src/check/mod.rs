@@ -18,6 +18,7 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
+pub(crate) use boundary::facets_until;
 pub use boundary::{BoundaryFacets, boundary_facets};
 pub use components::{Components, components};
 pub use error::CheckError;
@@ -34,7 +35,7 @@ use voids::{Side, Void};
 ///
 /// Repaired: cells of negative orientation are turned over, nodes without a cell are dropped (fields
 /// and facets follow), coinciding nodes are merged on request. Only warned of: slivers, lone gaps, cracks, several
-/// parts, and what the settings accept. Everything else that would make a solution wrong is refused.
+/// parts, what a reader left out, and what the settings accept. Everything else that would make a solution wrong is refused.
 /// `docs/mesh-check.md` explains each finding. The report does not depend on the number of threads.
 ///
 /// # Cost
@@ -116,7 +117,7 @@ pub fn check_interruptible(
         n_gaps: gaps.len(),
         n_pinched: surface::n_pinched(mesh, &boundary),
         n_tagged_inside: n_stray + surface::n_tagged_inside(mesh, &boundary),
-        warnings: accepted,
+        warnings: mesh.notes.iter().cloned().chain(accepted).collect(),
         ..CheckReport::new(mesh, &shapes)
     };
     report.write_warnings(config.sliver_quality, duplicates.first().copied(), gaps.first());

@@ -1,8 +1,9 @@
 use super::Counts;
 use super::disc::tangent;
 use super::grid::{cube, even_count, length_is_positive, tag_facets};
-use crate::check::boundary_facets;
-use crate::{CellKind, Mesh, MeshError};
+use crate::check::facets_until;
+use crate::interrupt::Interrupt;
+use crate::{CellKind, IsInterrupted, Mesh, MeshError};
 
 /// A ball around the origin.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,16 +47,29 @@ impl BallConfig {
 /// [`MeshError::Invalid`] when a length is not positive and finite and, before anything is
 /// allocated, when nodes or cells are too many to number.
 pub fn ball(config: &BallConfig) -> Result<Mesh, MeshError> {
+    ball_interruptible(config, None)
+}
+
+/// As [`ball`], and asks `is_interrupted` after each layer whether to end.
+///
+/// # Errors
+/// As [`ball`]; [`MeshError::Interrupted`].
+pub fn ball_interruptible(config: &BallConfig, is_interrupted: IsInterrupted<'_>) -> Result<Mesh, MeshError> {
+    let interrupt = Interrupt(is_interrupted);
     config.counts()?;
     let (radius, n) = (config.radius, config.cubes_across() as usize);
     let row = n + 1;
     let mut points = Vec::with_capacity(row * row * row);
     for i in 0..row * row * row {
+        if i % (row * row) == 0 {
+            interrupt.go_on()?;
+        }
         let on_axis = |i: usize| 2.0 * i as f64 / n as f64 - 1.0;
         points.push(bend([i % row, i / row % row, i / (row * row)].map(on_axis)).map(|x| radius * x));
     }
-    let mut mesh = Mesh::new(points, CellKind::Tetrahedron, cells(n))?;
-    let surface = boundary_facets(&mesh).nodes;
+    let mut mesh = Mesh::new(points, CellKind::Tetrahedron, cells(n, interrupt)?)?;
+    let surface = facets_until(&mesh, interrupt).nodes;
+    interrupt.go_on()?;
     tag_facets(&mut mesh, [("surface", surface)]);
     Ok(mesh)
 }
@@ -71,10 +85,11 @@ fn bend(p: [f64; 3]) -> [f64; 3] {
     std::array::from_fn(|d| (1.0 - level) * p[d] / 3f64.sqrt() + level * level * on_cube[d] / length)
 }
 
-fn cells(n: usize) -> Vec<u32> {
+fn cells(n: usize, interrupt: Interrupt<'_>) -> Result<Vec<u32>, MeshError> {
     let row = n + 1;
     let mut cells = Vec::with_capacity(24 * n * n * n);
     for k in 0..n {
+        interrupt.go_on()?;
         for j in 0..n {
             for i in 0..n {
                 // Mirrored so that corner 0 of a cube is the innermost, corner 7 the outermost.
@@ -90,5 +105,5 @@ fn cells(n: usize) -> Vec<u32> {
             }
         }
     }
-    cells
+    Ok(cells)
 }

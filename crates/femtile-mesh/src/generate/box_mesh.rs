@@ -1,6 +1,7 @@
 use super::Counts;
 use super::grid::{cells_are_positive, corners_are_ordered, cube, ticks};
-use crate::{CellKind, Facets, Mesh, MeshError};
+use crate::interrupt::Interrupt;
+use crate::{CellKind, Facets, IsInterrupted, Mesh, MeshError};
 
 /// Names of the sides of a box; side `i` carries tag `i + 1`.
 pub(super) const SIDES: [&str; 6] = ["xmin", "xmax", "ymin", "ymax", "zmin", "zmax"];
@@ -78,8 +79,21 @@ impl BoxConfig {
 /// [`MeshError::Invalid`] when a direction has no cells, when the corners are not finite or not in
 /// order, and, before anything is allocated, when nodes or cells are too many to number.
 pub fn box_mesh(config: &BoxConfig) -> Result<Mesh, MeshError> {
+    box_mesh_interruptible(config, None)
+}
+
+/// As [`box_mesh`], and asks `is_interrupted` after each layer whether to end.
+///
+/// # Errors
+/// As [`box_mesh`]; [`MeshError::Interrupted`].
+pub fn box_mesh_interruptible(
+    config: &BoxConfig,
+    is_interrupted: IsInterrupted<'_>,
+) -> Result<Mesh, MeshError> {
+    let interrupt = Interrupt(is_interrupted);
     let kind = config.counts()?.kind;
-    let mut mesh = Mesh::new(points(config), kind, cells(config))?;
+    let mut mesh = Mesh::new(points(config, interrupt)?, kind, cells(config, interrupt)?)?;
+    interrupt.go_on()?;
     mesh.facets = sides(config);
     for (side, name) in SIDES.iter().enumerate() {
         mesh.tag_names.insert((2, side as i32 + 1), (*name).to_owned());
@@ -87,21 +101,23 @@ pub fn box_mesh(config: &BoxConfig) -> Result<Mesh, MeshError> {
     Ok(mesh)
 }
 
-fn points(config: &BoxConfig) -> Vec<[f64; 3]> {
+fn points(config: &BoxConfig, interrupt: Interrupt<'_>) -> Result<Vec<[f64; 3]>, MeshError> {
     let [x, y, z] = std::array::from_fn(|d| ticks(config.lower[d], config.upper[d], config.cells[d]));
     let mut points = Vec::with_capacity(x.len() * y.len() * z.len());
     for &z in &z {
+        interrupt.go_on()?;
         for &y in &y {
             points.extend(x.iter().map(|&x| [x, y, z]));
         }
     }
-    points
+    Ok(points)
 }
 
-fn cells(config: &BoxConfig) -> Vec<u32> {
+fn cells(config: &BoxConfig, interrupt: Interrupt<'_>) -> Result<Vec<u32>, MeshError> {
     let [nx, ny, nz] = config.cells;
     let mut cells = Vec::with_capacity(nx * ny * nz * config.split.cells(0).len());
     for k in 0..nz {
+        interrupt.go_on()?;
         for j in 0..ny {
             for i in 0..nx {
                 let corners = corners(config, [i, j, k]);
@@ -109,7 +125,7 @@ fn cells(config: &BoxConfig) -> Vec<u32> {
             }
         }
     }
-    cells
+    Ok(cells)
 }
 
 fn corners(config: &BoxConfig, [i, j, k]: [usize; 3]) -> [u32; 8] {

@@ -2,7 +2,8 @@ use super::Counts;
 use super::disc::{disc, n_disc_nodes};
 use super::grid::{even_count, length_is_positive};
 use super::layers::Layers;
-use crate::{CellKind, Mesh, MeshError};
+use crate::interrupt::Interrupt;
+use crate::{CellKind, IsInterrupted, Mesh, MeshError};
 
 /// An upright cylinder on the plane z = 0, its axis the z axis.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,6 +51,18 @@ impl CylinderConfig {
 /// [`MeshError::Invalid`] when a length is not positive and finite and, before anything is
 /// allocated, when nodes or cells are too many to number.
 pub fn cylinder(config: &CylinderConfig) -> Result<Mesh, MeshError> {
+    cylinder_interruptible(config, None)
+}
+
+/// As [`cylinder`], and asks `is_interrupted` after each layer whether to end.
+///
+/// # Errors
+/// As [`cylinder`]; [`MeshError::Interrupted`].
+pub fn cylinder_interruptible(
+    config: &CylinderConfig,
+    is_interrupted: IsInterrupted<'_>,
+) -> Result<Mesh, MeshError> {
+    let interrupt = Interrupt(is_interrupted);
     config.counts()?;
     let CylinderConfig { radius, height, .. } = *config;
     let (n, n_layers) = config.divisions();
@@ -57,13 +70,15 @@ pub fn cylinder(config: &CylinderConfig) -> Result<Mesh, MeshError> {
     let disc = disc(n, 0);
     let mut points = Vec::with_capacity(disc.nodes.len() * (n_layers + 1));
     for z in super::grid::ticks(0.0, height, n_layers) {
+        interrupt.go_on()?;
         points.extend(disc.nodes.iter().map(|node| {
             let r = radius * (node.radius / (0.5 * n as f64));
             [r * node.angle.cos(), r * node.angle.sin(), z]
         }));
     }
     let layers = Layers { triangles: &disc.triangles, n_surface: disc.nodes.len(), n_layers };
-    let mut mesh = Mesh::new(points, CellKind::Tetrahedron, layers.tetrahedra())?;
+    let mut mesh = Mesh::new(points, CellKind::Tetrahedron, layers.tetrahedra(interrupt)?)?;
+    interrupt.go_on()?;
     let [bottom, top] = layers.lids();
     super::grid::tag_facets(&mut mesh, [("side", layers.walls(&disc.rim)), ("bottom", bottom), ("top", top)]);
     Ok(mesh)

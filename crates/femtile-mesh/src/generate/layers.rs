@@ -1,5 +1,8 @@
 //! Layers of tetrahedra over a triangulated surface.
 
+use crate::MeshError;
+use crate::interrupt::Interrupt;
+
 /// Nodes that carry a layered mesh: node `i` of the surface becomes `i + layer × n_surface`.
 pub(super) struct Layers<'a> {
     /// Triangles of the surface, counter-clockwise seen from the layers above.
@@ -17,10 +20,11 @@ impl Layers<'_> {
     /// order, a path climbs from the bottom to the top one corner after another, as Kuhn's split does.
     /// So the wall between two prisms is cut from the smaller node below to the larger one above,
     /// whichever of the two looks at it.
-    pub fn tetrahedra(&self) -> Vec<u32> {
+    pub fn tetrahedra(&self, interrupt: Interrupt<'_>) -> Result<Vec<u32>, MeshError> {
         let n = self.n_surface as u32;
         let mut cells = Vec::with_capacity(12 * self.triangles.len() * self.n_layers);
         for layer in 0..self.n_layers as u32 {
+            interrupt.go_on()?;
             for triangle in self.triangles {
                 let mut sorted = *triangle;
                 sorted.sort_unstable();
@@ -32,7 +36,7 @@ impl Layers<'_> {
                 }
             }
         }
-        cells
+        Ok(cells)
     }
 
     /// The triangles on the walls over directed edges of the rim, outwards where the surface lies on

@@ -16,13 +16,13 @@ mod shell;
 mod square;
 mod ventricle;
 
-pub use ball::{BallConfig, ball};
-pub use box_mesh::{BoxConfig, BoxSplit, box_mesh};
+pub use ball::{BallConfig, ball, ball_interruptible};
+pub use box_mesh::{BoxConfig, BoxSplit, box_mesh, box_mesh_interruptible};
 pub use counts::Counts;
-pub use cylinder::{CylinderConfig, cylinder};
+pub use cylinder::{CylinderConfig, cylinder, cylinder_interruptible};
 pub use deform::{DeformConfig, deform};
 pub use hexahedral_ball::{HexahedralBallConfig, hexahedral_ball};
 pub use l_shape::{LShape, LShapeConfig, l_shape};
 pub use shell::{ShellConfig, shell};
 pub use square::{SquareConfig, SquareSplit, square};
-pub use ventricle::{VentricleConfig, ventricle};
+pub use ventricle::{VentricleConfig, ventricle, ventricle_interruptible};

@@ -2,7 +2,8 @@ use super::Counts;
 use super::disc::{Disc, DiscNode, disc, n_disc_nodes};
 use super::grid::{even_count, length_is_positive, tag_facets, ticks};
 use super::layers::Layers;
-use crate::{CellKind, Field, Mesh, MeshError};
+use crate::interrupt::Interrupt;
+use crate::{CellKind, Field, IsInterrupted, Mesh, MeshError};
 
 /// Semi-axes of the inner wall in mm: across, along.
 const ENDOCARDIUM: [f64; 2] = [7.0, 17.0];
@@ -69,17 +70,30 @@ impl VentricleConfig {
 /// # Source
 /// `[land2015]`, problem 2, for the geometry. Differs: one fibre field a cell; the mesh is ours.
 pub fn ventricle(config: &VentricleConfig) -> Result<Mesh, MeshError> {
+    ventricle_interruptible(config, None)
+}
+
+/// As [`ventricle`], and asks `is_interrupted` after each layer whether to end.
+///
+/// # Errors
+/// As [`ventricle`]; [`MeshError::Interrupted`].
+pub fn ventricle_interruptible(
+    config: &VentricleConfig,
+    is_interrupted: IsInterrupted<'_>,
+) -> Result<Mesh, MeshError> {
+    let interrupt = Interrupt(is_interrupted);
     config.counts()?;
     let [n, n_rings, n_layers] = config.divisions().map(|n| n as usize);
 
     let disc = disc(n, n_rings);
     let layers = Layers { triangles: &disc.triangles, n_surface: disc.nodes.len(), n_layers };
-    let points = points(&disc, (n / 2 + n_rings) as f64, n_layers);
-    let mut mesh = Mesh::new(points, CellKind::Tetrahedron, layers.tetrahedra())?;
+    let points = points(&disc, (n / 2 + n_rings) as f64, n_layers, interrupt)?;
+    let mut mesh = Mesh::new(points, CellKind::Tetrahedron, layers.tetrahedra(interrupt)?)?;
+    interrupt.go_on()?;
     let [inner, outer] = layers.lids();
     let base = layers.walls(&disc.rim);
     tag_facets(&mut mesh, [("endocardium", inner), ("epicardium", outer), ("base", base)]);
-    add_fields(&mut mesh, disc.nodes.len(), n_layers);
+    add_fields(&mut mesh, disc.nodes.len(), n_layers, interrupt)?;
     Ok(mesh)
 }
 
@@ -88,9 +102,15 @@ fn semi_axes(t: f64) -> [f64; 2] {
     std::array::from_fn(|i| (1.0 - t) * ENDOCARDIUM[i] + t * EPICARDIUM[i])
 }
 
-fn points(disc: &Disc, radius: f64, n_layers: usize) -> Vec<[f64; 3]> {
+fn points(
+    disc: &Disc,
+    radius: f64,
+    n_layers: usize,
+    interrupt: Interrupt<'_>,
+) -> Result<Vec<[f64; 3]>, MeshError> {
     let mut points = Vec::with_capacity(disc.nodes.len() * (n_layers + 1));
     for t in ticks(0.0, 1.0, n_layers) {
+        interrupt.go_on()?;
         let [across, along] = semi_axes(t);
         let opening = std::f64::consts::PI - (BASE / along).acos();
         points.extend(disc.nodes.iter().map(|node: &DiscNode| {
@@ -101,13 +121,22 @@ fn points(disc: &Disc, radius: f64, n_layers: usize) -> Vec<[f64; 3]> {
             [r * node.angle.cos(), -r * node.angle.sin(), z]
         }));
     }
-    points
+    Ok(points)
 }
 
-fn add_fields(mesh: &mut Mesh, n_surface: usize, n_layers: usize) {
+fn add_fields(
+    mesh: &mut Mesh,
+    n_surface: usize,
+    n_layers: usize,
+    interrupt: Interrupt<'_>,
+) -> Result<(), MeshError> {
+    let per_layer = (mesh.n_cells() / n_layers).max(1);
     let mut fibre = Vec::with_capacity(3 * mesh.n_cells());
     let mut transmural = Vec::with_capacity(mesh.n_cells());
     for cell in 0..mesh.n_cells() {
+        if cell % per_layer == 0 {
+            interrupt.go_on()?;
+        }
         let nodes = mesh.cell(cell);
         let layers: usize = nodes.iter().map(|&node| node as usize / n_surface).sum();
         let t = layers as f64 / (4 * n_layers) as f64;
@@ -119,6 +148,7 @@ fn add_fields(mesh: &mut Mesh, n_surface: usize, n_layers: usize) {
     }
     mesh.cell_fields.insert("fibre".into(), Field { n_components: 3, values: fibre });
     mesh.cell_fields.insert("transmural".into(), Field { n_components: 1, values: transmural });
+    Ok(())
 }
 
 /// Direction of the fibres at a point of depth `t`: between circumference and meridian.

@@ -27,6 +27,58 @@ struct Block {
     other_order: Option<usize>,
     /// All points of curved cells in lexicographic order.
     curved: Vec<u32>,
+    /// Simplices of order 2 among the cells.
+    straightened: Straightened,
+}
+
+/// Simplices that are read as straight.
+#[derive(Debug, Default)]
+struct Straightened {
+    n_cells: usize,
+    /// Largest distance of a node from the middle of the nearest edge, in units of the cell's longest edge.
+    farthest: f64,
+}
+
+/// That simplices of order 2 are read as straight; none where there are none of them.
+///
+/// `farthest` is the largest distance of a node on an edge from the middle of the nearest edge, in units of the cell's
+/// longest edge, where it is known.
+pub(super) fn note_of_straightened(kind: CellKind, n_cells: usize, farthest: Option<f64>) -> Option<String> {
+    let cells = match n_cells {
+        0 => return None,
+        1 => format!("a {kind} of order 2 is"),
+        n => format!("{n} {} of order 2 are", plural(kind)),
+    };
+    let shape = match farthest {
+        None => String::new(),
+        // Coordinates of six digits, as many files have them, place a node no better than that.
+        Some(farthest) if farthest > 1e-5 => format!(
+            "; some lie {farthest:.1e} longest edges away from the middle of an edge, and that curved shape is lost"
+        ),
+        Some(_) => ", all of which lie in the middle of edges".into(),
+    };
+    Some(format!("{cells} read as straight: midside nodes are dropped{shape}"))
+}
+
+fn plural(kind: CellKind) -> &'static str {
+    match kind {
+        CellKind::Tetrahedron => "tetrahedra",
+        CellKind::Triangle => "triangles",
+        _ => "cells",
+    }
+}
+
+/// Largest distance of a node of a simplex after its corners from the middle of the nearest edge.
+fn distance_from_middles(corners: &[[f64; 3]], nodes: &[[f64; 3]]) -> f64 {
+    let length = |a: [f64; 3]| a.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let edges = || (0..corners.len()).flat_map(|i| (0..i).map(move |j| (corners[i], corners[j])));
+    let longest = edges().map(|(a, b)| length(std::array::from_fn(|d| a[d] - b[d]))).fold(0.0, f64::max);
+    let nearest = |node: &[f64; 3]| {
+        let distances = edges().map(|(a, b)| length(std::array::from_fn(|d| node[d] - 0.5 * (a[d] + b[d]))));
+        distances.fold(f64::INFINITY, f64::min)
+    };
+    let farthest = nodes.iter().map(nearest).fold(0.0, f64::max);
+    if farthest > 0.0 { farthest / longest.max(f64::MIN_POSITIVE) } else { 0.0 }
 }
 
 impl Block {
@@ -73,6 +125,23 @@ impl Collector {
         self.n_entries += 1;
     }
 
+    /// Adds one simplex of order 2 by its corners and the nodes on its edges, of which the corners are kept.
+    ///
+    /// `points` are those of the file; an index beyond them is left to [`Collector::into_mesh`] to refuse.
+    pub(super) fn push_straightened(&mut self, kind: CellKind, nodes: &[u32], points: &[[f64; 3]], tag: i32) {
+        let (corners, _) = nodes.split_at(kind.n_nodes());
+        self.push(kind, corners.iter().copied(), tag);
+        let mut places = [[0.0; 3]; 10];
+        let places = &mut places[..nodes.len().min(10)];
+        for (place, &node) in places.iter_mut().zip(nodes) {
+            *place = points.get(node as usize).copied().unwrap_or_default();
+        }
+        let (corners, others) = places.split_at(kind.n_nodes());
+        let straightened = &mut self.blocks.entry(kind).or_default().straightened;
+        straightened.n_cells += 1;
+        straightened.farthest = straightened.farthest.max(distance_from_middles(corners, others));
+    }
+
     /// Passes over an entry that is neither cell nor facet, such as a point.
     pub(super) fn skip(&mut self) {
         self.n_entries += 1;
@@ -102,6 +171,21 @@ impl Collector {
         self.n_entries
     }
 
+    /// The kind of all cells of a dimension.
+    fn only_kind(&self, path: &Path, dimension: usize) -> Result<CellKind, MeshError> {
+        let kinds: Vec<_> =
+            self.blocks.keys().copied().filter(|kind| kind.dimension() == dimension).collect();
+        let [kind] = kinds[..] else {
+            let names: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
+            return Err(unsupported(
+                path,
+                format!("a mesh that mixes {} cells", names.join(" and ")),
+                "split it, or mesh it with one kind",
+            ));
+        };
+        Ok(kind)
+    }
+
     /// The mesh. `tagged` says whether the file has tags at all; facets with tag 0 carry none.
     ///
     /// # Errors
@@ -116,15 +200,7 @@ impl Collector {
         let parse = |message| MeshError::Parse { path: path.into(), place: Place::Whole, message };
         let top = self.blocks.keys().map(|kind| kind.dimension()).max().filter(|&dimension| dimension > 1);
         let top = top.ok_or_else(|| parse("the file has no triangles, tetrahedra or other cells".into()))?;
-        let kinds: Vec<_> = self.blocks.keys().copied().filter(|kind| kind.dimension() == top).collect();
-        let [kind] = kinds[..] else {
-            let names: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
-            return Err(unsupported(
-                path,
-                format!("a mesh that mixes {} cells", names.join(" and ")),
-                "split it, or mesh it with one kind",
-            ));
-        };
+        let kind = self.only_kind(path, top)?;
         if top == 2 {
             flatten(path, &mut points)?;
         }
@@ -137,6 +213,7 @@ impl Collector {
             ));
         }
         let facets = kind.facet_kind().and_then(|facet| self.blocks.remove(&facet)).unwrap_or_default();
+        let straightened = &cells.straightened;
         let mut mesh = Mesh {
             points,
             kind,
@@ -147,6 +224,9 @@ impl Collector {
             tag_names: BTreeMap::new(),
             cell_fields: BTreeMap::new(),
             node_fields: BTreeMap::new(),
+            notes: note_of_straightened(kind, straightened.n_cells, Some(straightened.farthest))
+                .into_iter()
+                .collect(),
         };
         if tagged {
             let per_facet = kind.facet_kind().map_or(1, CellKind::n_nodes);
@@ -159,10 +239,12 @@ impl Collector {
         }
         let in_range = |nodes: &[u32]| nodes.iter().all(|&node| (node as usize) < mesh.points.len());
         let nodes = match cells.order {
-            Some(order) if in_range(&mesh.cells) && in_range(&mesh.facets.nodes) => {
-                Some(bend(&mut mesh, order, cells.curved))
+            _ if !(in_range(&mesh.cells) && in_range(&mesh.facets.nodes)) => None,
+            Some(order) => Some(bend(&mut mesh, order, cells.curved)),
+            None if straightened.n_cells > 0 => {
+                Some(compact(&mut mesh.points, &mut [&mut mesh.cells, &mut mesh.facets.nodes]))
             }
-            _ => None,
+            None => None,
         };
         mesh.validate().map_err(|error| parse(error.to_string()))?;
         Ok(Collected { mesh, entries: cells.entries, nodes })

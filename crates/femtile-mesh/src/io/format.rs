@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::file::bytes_of;
-use super::{gmsh, medit, mfem, tetgen, vtk, vtu};
+use super::{abaqus, gmsh, medit, mfem, tetgen, vtk, vtu};
 use crate::{Mesh, MeshError, Place};
 
 /// Reads a mesh file; its extension says the format.
@@ -13,12 +13,17 @@ use crate::{Mesh, MeshError, Place};
 /// of the format.
 pub fn read(path: &Path) -> Result<Mesh, MeshError> {
     match extension(path).as_str() {
+        "inp" => abaqus::read(path),
         "mesh" => read_mesh(path),
         "msh" => gmsh::read(path),
         "node" | "ele" => tetgen::read(path),
         "vtk" => vtk::read(path),
         "vtu" => vtu::read(path),
-        _ => Err(unknown(path, "read", ".node/.ele, .mesh (MEDIT, MFEM), .msh (Gmsh), .vtk, .vtu")),
+        _ => Err(unknown(
+            path,
+            "read",
+            ".inp (Abaqus), .node/.ele, .mesh (MEDIT, MFEM), .msh (Gmsh), .vtk, .vtu",
+        )),
     }
 }
 
@@ -38,12 +43,30 @@ pub fn write(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
         "mesh" => medit::write(path, mesh),
         "msh" => gmsh::write(path, mesh),
         "node" | "ele" => tetgen::write(path, mesh),
-        "vtu" => {
-            let facets = !mesh.facets.tags.is_empty();
-            vtu::write_with(path, mesh, &[], &[], vtu::WriteOptions { facets, ..Default::default() })
-        }
+        "vtu" => write_vtu(path, mesh, false),
         _ => Err(unknown(path, "written", ".node/.ele, .mesh (MEDIT), .msh (Gmsh), .vtu")),
     }
+}
+
+/// Writes as [`write`] does, compressed with zlib.
+///
+/// # Errors
+/// [`MeshError::Unsupported`] for other files than `.vtu`; else those of [`write`].
+pub fn write_compressed(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
+    if extension(path) == "vtu" {
+        return write_vtu(path, mesh, true);
+    }
+    Err(MeshError::Unsupported {
+        path: path.into(),
+        place: Place::Whole,
+        what: "compressing a file of this format".into(),
+        advice: "write .vtu, or without compression".into(),
+    })
+}
+
+fn write_vtu(path: &Path, mesh: &Mesh, compress: bool) -> Result<(), MeshError> {
+    let facets = !mesh.facets.tags.is_empty();
+    vtu::write_with(path, mesh, &[], &[], vtu::WriteOptions { compress, facets })
 }
 
 /// Refuses a mesh of curved cells in a format that is written straight.

@@ -1,5 +1,6 @@
 //! Mesh files, one folder a format.
 
+pub mod abaqus;
 mod atomic;
 mod collect;
 mod file;
@@ -9,6 +10,7 @@ mod lagrange;
 pub mod medit;
 pub mod mfem;
 mod name;
+mod node_numbers;
 mod number;
 mod scanner;
 mod staging;
@@ -20,5 +22,5 @@ mod vtk_cell;
 pub mod vtu;
 
 pub use atomic::write_atomically;
-pub use format::{read, write};
+pub use format::{read, write, write_compressed};
 pub use staging::Staging;

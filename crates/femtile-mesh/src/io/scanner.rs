@@ -127,6 +127,13 @@ impl<'a> Scanner<'a> {
         self.clone().word()
     }
 
+    /// Number of words on the next line that has any.
+    pub(super) fn n_words_of_next_line(&self) -> usize {
+        let mut ahead = self.clone();
+        ahead.skip_blanks();
+        std::iter::from_fn(|| ahead.word_of_line()).count()
+    }
+
     /// The next word, which the file must have; `what` names it in the message.
     pub(super) fn expect(&mut self, what: &str) -> Result<&'a [u8], MeshError> {
         self.word().ok_or_else(|| self.error(format!("the file ends where {what} should stand")))

@@ -16,6 +16,8 @@ pub(super) enum VtkCell {
     Serendipity(CellKind),
     /// Order 2, complete.
     Quadratic(CellKind),
+    /// A triangle or tetrahedron of order 2.
+    QuadraticSimplex(CellKind),
     /// The number of points says the order.
     Lagrange(CellKind),
 }
@@ -33,11 +35,15 @@ pub(super) fn vtk_cell(path: &Path, place: Place, vtk_type: i64) -> Result<Optio
         10 => return Ok(Some(VtkCell::Linear(CellKind::Tetrahedron))),
         12 => return Ok(Some(VtkCell::Linear(CellKind::Hexahedron))),
         21 => return Ok(Some(VtkCell::Quadratic(CellKind::Segment))),
+        22 => return Ok(Some(VtkCell::QuadraticSimplex(CellKind::Triangle))),
+        24 => return Ok(Some(VtkCell::QuadraticSimplex(CellKind::Tetrahedron))),
         23 => return Ok(Some(VtkCell::Serendipity(CellKind::Quadrilateral))),
         25 => return Ok(Some(VtkCell::Serendipity(CellKind::Hexahedron))),
         28 => return Ok(Some(VtkCell::Quadratic(CellKind::Quadrilateral))),
         29 => return Ok(Some(VtkCell::Quadratic(CellKind::Hexahedron))),
         68 => return Ok(Some(VtkCell::Lagrange(CellKind::Segment))),
+        69 => return Ok(Some(VtkCell::Lagrange(CellKind::Triangle))),
+        71 => return Ok(Some(VtkCell::Lagrange(CellKind::Tetrahedron))),
         70 => return Ok(Some(VtkCell::Lagrange(CellKind::Quadrilateral))),
         72 => return Ok(Some(VtkCell::Lagrange(CellKind::Hexahedron))),
         6 => "triangle strip",
@@ -46,13 +52,9 @@ pub(super) fn vtk_cell(path: &Path, place: Place, vtk_type: i64) -> Result<Optio
         11 => "voxel",
         13 => "wedge",
         14 => "pyramid",
-        22 => "quadratic triangle",
-        24 => "quadratic tetrahedron",
         26 => "quadratic wedge",
         27 => "quadratic pyramid",
         42 => "polyhedron",
-        69 => "Lagrange triangle",
-        71 => "Lagrange tetrahedron",
         73 | 74 => "Lagrange wedge or pyramid",
         75..=81 => "Bézier cell",
         _ => "unknown cell",
@@ -61,7 +63,8 @@ pub(super) fn vtk_cell(path: &Path, place: Place, vtk_type: i64) -> Result<Optio
         path: path.into(),
         place,
         what: format!("VTK cell type {vtk_type} ({name})"),
-        advice: "linear triangles and tetrahedra, quadrilaterals and hexahedra of any order to 9 can be read"
+        advice: "triangles and tetrahedra of order 1 and 2, quadrilaterals and hexahedra of any order to 9 can be \
+                 read"
             .into(),
     })
 }
@@ -81,7 +84,7 @@ impl VtkCells {
         Self { is_old, ..Self::default() }
     }
 
-    /// Adds cell number `number` of a file.
+    /// Adds cell number `number` of a file; `coordinates` are those of all points of the file.
     ///
     /// # Errors
     /// A message naming the cell when its type does not have so many points.
@@ -90,6 +93,7 @@ impl VtkCells {
         number: usize,
         cell: VtkCell,
         points: &[u32],
+        coordinates: &[[f64; 3]],
         tag: i32,
     ) -> Result<(), String> {
         let n = points.len();
@@ -99,10 +103,19 @@ impl VtkCells {
             VtkCell::Serendipity(kind) => {
                 (kind, (n == if kind == CellKind::Hexahedron { 20 } else { 8 }).then_some(2), false)
             }
+            VtkCell::QuadraticSimplex(kind) => (kind, (n == n_quadratic(kind)).then_some(2), false),
+            VtkCell::Lagrange(kind @ (CellKind::Triangle | CellKind::Tetrahedron)) => {
+                let order =
+                    [(kind.n_nodes(), 1), (n_quadratic(kind), 2)].into_iter().find(|(count, _)| *count == n);
+                (kind, order.map(|(_, order)| order), false)
+            }
             VtkCell::Lagrange(kind) => (kind, Numbering::order_of(kind, n), true),
         };
         let Some(order) = order else {
             return Err(match cell {
+                VtkCell::Lagrange(CellKind::Triangle | CellKind::Tetrahedron) => {
+                    format!("cell {number} is a Lagrange {kind} with {n} points; order 1 and 2 can be read")
+                }
                 VtkCell::Lagrange(_) => format!(
                     "cell {number} is a Lagrange {kind} with {n} points; the same order of 1 to {} in each \
                      coordinate is needed",
@@ -115,6 +128,10 @@ impl VtkCells {
             self.collector.push(kind, points[..kind.n_nodes()].iter().copied(), tag);
             return Ok(());
         }
+        if kind.is_simplex() {
+            self.collector.push_straightened(kind, points, coordinates, tag);
+            return Ok(());
+        }
         let is_old = self.is_old && matches!(cell, VtkCell::Lagrange(_));
         let numbering = self.numberings.entry((kind, is_old && has_faces, n));
         let numbering = numbering.or_insert_with(|| Numbering::vtk(kind, order, is_old).first(n));
@@ -122,4 +139,10 @@ impl VtkCells {
         self.collector.push_curved(kind, order, &self.arranged, tag);
         Ok(())
     }
+}
+
+/// Number of points of a simplex of order 2.
+const fn n_quadratic(kind: CellKind) -> usize {
+    let n = kind.n_nodes();
+    n * (n + 1) / 2
 }

@@ -1,7 +1,7 @@
 //! Quadrilaterals into four, hexahedra into eight.
 
 use super::lattice::Lattice;
-use super::{go_on, inherited, repeated};
+use super::{inherited, repeated};
 use crate::interrupt::Interrupt;
 use crate::tensor::{apply, corner_places, evenly_spaced, ticks};
 use crate::{CellKind, Curved, Facets, Field, Mesh, MeshError};
@@ -19,7 +19,7 @@ pub(super) fn split(mesh: &Mesh, interrupt: Interrupt<'_>) -> Result<Mesh, MeshE
         return Err(too_many(&format!("{} cells and their nodes", n_children * mesh.n_cells())));
     }
     let nodes = Lattice::new(dimension, 1, &lexicographic(mesh), mesh.n_nodes(), interrupt);
-    go_on(interrupt)?;
+    interrupt.go_on()?;
     let flat = nodes.interpolate(3, mesh.points.as_flattened());
     let mut points = flat.as_chunks::<3>().0.to_vec();
     let curved = match &mesh.curved {
@@ -30,7 +30,7 @@ pub(super) fn split(mesh: &Mesh, interrupt: Interrupt<'_>) -> Result<Mesh, MeshE
             }
             let lattice =
                 Lattice::new(dimension, curved.order, &curved.cells, curved.points.len(), interrupt);
-            go_on(interrupt)?;
+            interrupt.go_on()?;
             Some(split_curved(dimension, curved, (&nodes, &lattice), &mut points))
         }
         None => None,
@@ -52,6 +52,7 @@ pub(super) fn split(mesh: &Mesh, interrupt: Interrupt<'_>) -> Result<Mesh, MeshE
         cell_fields: cell_fields.collect(),
         node_fields: mesh.node_fields.iter().map(|(name, field)| (name.clone(), node_field(field))).collect(),
         points,
+        notes: mesh.notes.clone(),
     })
 }
 

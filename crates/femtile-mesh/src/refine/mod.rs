@@ -52,7 +52,7 @@ pub fn uniform_interruptible(mesh: &Mesh, is_interrupted: IsInterrupted<'_>) -> 
     }
     let n_children = if mesh.kind == CellKind::Triangle { 4 } else { 8 };
     let edges = Edges::of(mesh, interrupt);
-    go_on(interrupt)?;
+    interrupt.go_on()?;
     let (n_nodes, n_cells) = (mesh.n_nodes() + edges.len(), n_children * mesh.n_cells());
     if n_nodes.max(n_cells) > u32::MAX as usize {
         let message = format!("{n_nodes} nodes and {n_cells} cells after refinement; at most {}", u32::MAX);
@@ -64,9 +64,9 @@ pub fn uniform_interruptible(mesh: &Mesh, is_interrupted: IsInterrupted<'_>) -> 
         let [a, b] = nodes.map(|node| mesh.points[node as usize]);
         std::array::from_fn(|d| 0.5 * a[d] + 0.5 * b[d])
     }));
-    go_on(interrupt)?;
+    interrupt.go_on()?;
     let cells = children(mesh, &edges, &points, n_children);
-    go_on(interrupt)?;
+    interrupt.go_on()?;
     let inherit = |field: &Field| inherited(field, n_children);
     Ok(Mesh {
         facets: split_facets(mesh, &edges)?,
@@ -82,11 +82,8 @@ pub fn uniform_interruptible(mesh: &Mesh, is_interrupted: IsInterrupted<'_>) -> 
             .iter()
             .map(|(name, field)| (name.clone(), interpolated(field, &edges)))
             .collect(),
+        notes: mesh.notes.clone(),
     })
-}
-
-fn go_on(interrupt: Interrupt<'_>) -> Result<(), MeshError> {
-    if interrupt.is_set() { Err(MeshError::Interrupted) } else { Ok(()) }
 }
 
 fn children(mesh: &Mesh, edges: &Edges, points: &[[f64; 3]], n_children: usize) -> Vec<u32> {

@@ -272,3 +272,30 @@ fn an_interrupt_ends_a_refinement() {
         assert_eq!(uniform_interruptible(&mesh, Some(&|| false)).unwrap(), uniform(&mesh).unwrap());
     }
 }
+
+#[test]
+fn an_interrupt_ends_a_generator_wherever_it_comes() {
+    use femtile_mesh::IsInterrupted;
+    use femtile_mesh::generate::{
+        BallConfig, CylinderConfig, VentricleConfig, ball_interruptible, box_mesh_interruptible,
+        cylinder_interruptible, ventricle_interruptible,
+    };
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let generators: [fn(IsInterrupted<'_>) -> Result<Mesh, MeshError>; 4] = [
+        |stop| box_mesh_interruptible(&BoxConfig::default(), stop),
+        |stop| ball_interruptible(&BallConfig::default(), stop),
+        |stop| cylinder_interruptible(&CylinderConfig::default(), stop),
+        |stop| ventricle_interruptible(&VentricleConfig { h_mm: 2.0 }, stop),
+    ];
+    for (number, generator) in generators.into_iter().enumerate() {
+        let asked = AtomicUsize::new(0);
+        let after = |n: usize| generator(Some(&|| asked.fetch_add(1, Ordering::Relaxed) >= n));
+        assert_eq!(after(usize::MAX).unwrap(), generator(None).unwrap(), "{number}");
+        let n_asked = asked.load(Ordering::Relaxed);
+        assert!(n_asked > 5, "{number}: {n_asked}");
+        for n in 0..n_asked {
+            asked.store(0, Ordering::Relaxed);
+            assert!(matches!(after(n), Err(MeshError::Interrupted)), "{number}, {n}");
+        }
+    }
+}

@@ -33,8 +33,8 @@ fn a_quadrilateral_of_order_two_keeps_its_corners_as_nodes_and_lines_as_facets()
         assert_eq!((curved.order, curved.cells), (2, vec![0, 4, 1, 7, 8, 5, 3, 6, 2]));
         assert_eq!(curved.points[8], [1.0, 1.0, 0.0]);
     }
-    let message = gmsh_square(9, 6).unwrap_err().to_string();
-    assert!(message.contains("triangle of order 2"), "{message}");
+    let message = gmsh_square(21, 9).unwrap_err().to_string();
+    assert!(message.contains("triangle of higher order"), "{message}");
 }
 
 /// A grid of VTK with points of a square at (i, j) / 3 and cells of given types.
@@ -96,8 +96,10 @@ fn wrong_counts_mixed_orders_and_curved_simplices_are_refused_by_name() {
     assert!(found.contains("order 2 and 1"), "{found}");
     let found = message(&[(9, &[2, 3, 11, 10]), (23, &nine[..8])]);
     assert!(found.contains("order 1 and 2"), "{found}");
-    let found = message(&[(22, &nine[..6])]);
-    assert!(found.contains("quadratic triangle"), "{found}");
+    let found = message(&[(22, &nine[..7])]);
+    assert!(found.contains("cell 0 is a triangle with 7 nodes"), "{found}");
+    let found = message(&[(69, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9])]);
+    assert!(found.contains("cell 0 is a Lagrange triangle with 10 points"), "{found}");
     let found = message(&[(23, &nine)]);
     assert!(found.contains("cell 0 is a quadrilateral with 9 nodes"), "{found}");
 }

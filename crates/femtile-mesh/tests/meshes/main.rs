@@ -1,5 +1,6 @@
 //! Meshes made, read, written, refined and checked.
 
+mod abaqus;
 mod boxes;
 mod check;
 mod check_overlaps;

@@ -159,7 +159,9 @@ fn broken_files_are_refused_with_the_line() {
     assert_eq!((straight.kind, straight.n_cells()), (CellKind::Triangle, 1));
     let nodes = "nodes\nFiniteElementSpace\nFiniteElementCollection: H1_2D_P2\nVDim: 2\nOrdering: 0\n0 0\n";
     let curved = parse(&format!("{triangle}{nodes}")).unwrap_err().to_string();
-    assert!(curved.contains("triangle cells with nodes of order 2"), "{curved}");
+    assert!(curved.contains("12 coordinates of nodes are announced"), "{curved}");
+    let cubic = parse(&format!("{triangle}{nodes}").replace("P2", "P3")).unwrap_err().to_string();
+    assert!(cubic.contains("triangle cells with nodes of order 3"), "{cubic}");
 }
 
 const WORDS: [&str; 12] =

@@ -48,7 +48,7 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
             Smoother::VertexPatch => PatchKernel::fastest::<T>(grid),
             Smoother::AdditivePatch => PatchKernel::Additive,
             Smoother::Chebyshev | Smoother::Point => {
-                let message = format!("smoother {smoother:?}: there are kernels for vertex patches");
+                let message = "of the smoothers only those on vertex patches have kernels".into();
                 return Err(MultigridError::Gpu { message });
             }
         };

@@ -5,7 +5,7 @@ use std::fmt;
 use femtile_mesh::CellKind;
 use femtile_mesh::generate::Counts;
 
-use crate::{Method, PreconditionerConfig, SolverConfig, SpaceConfig, tensor};
+use crate::{Method, PreconditionerConfig, SolverConfig, SpaceConfig, auto, tensor};
 
 /// The program before it has read anything.
 const PROGRAM: f64 = 20e6;
@@ -73,6 +73,11 @@ impl Estimate {
 
     /// Estimates a solve on a mesh that has been made.
     pub fn of_solve(config: &SolverConfig, space: &SpaceConfig, counts: Counts, on_gpu: bool) -> Self {
+        if config.preconditioner == PreconditionerConfig::Auto {
+            let preconditioner = auto::heaviest(config, space, counts.kind);
+            let config = SolverConfig { preconditioner, ..config.clone() };
+            return Self::of_solve(&config, space, counts, on_gpu);
+        }
         let d = counts.kind.dimension() as i32;
         let is_tensor = tensor::is_for(counts.kind);
         let p = if is_tensor { space.degree as f64 } else { 1.0 };
@@ -101,10 +106,10 @@ impl Estimate {
         parts.push((
             "preconditioner",
             match &config.preconditioner {
-                PreconditionerConfig::Jacobi | PreconditionerConfig::None => 0.0,
                 PreconditionerConfig::Amg(_) => AMG_SHARE * matrix + AMG_PER_ROW * n,
                 PreconditionerConfig::Gmg(_) => GMG_PER_ROW * n_all,
                 PreconditionerConfig::Pmg(_) => p_multigrid(counts, p) + PMG_PER_ROW * n_all,
+                _ => 0.0,
             },
         ));
         Self(parts)

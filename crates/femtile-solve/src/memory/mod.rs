@@ -1,9 +1,9 @@
 //! Memory that a run takes, estimated from counts before anything is allocated, and the limit on it.
 
 mod estimate;
-mod machine;
 
 use femtile_device::cuda::gpus;
+use femtile_device::host_memory_bytes;
 
 use crate::setting::Key;
 use crate::{DeviceChoice, SolveError};
@@ -21,7 +21,7 @@ pub fn peak_bytes() -> Option<u64> {
 fn limit(asked: Option<u64>) -> Option<(f64, &'static str)> {
     match asked {
         Some(bytes) => Some((bytes as f64, "solver.memory_limit")),
-        None => machine::memory_bytes().map(|bytes| (bytes as f64, "this machine or its control group")),
+        None => host_memory_bytes().map(|bytes| (bytes as f64, "this machine or its control group")),
     }
 }
 

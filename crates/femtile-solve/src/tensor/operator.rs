@@ -18,6 +18,7 @@ use femtile_tensor::Contract;
 
 use super::geometric::Boxes;
 use super::{degrees, geometric, lines, quadrature};
+use crate::format::formatted;
 use crate::method::SolveDevice;
 use crate::preconditioner::{self, Preconditioning, without_constants};
 use crate::right_side::RightSide;
@@ -210,14 +211,8 @@ fn assembled<'a, D: OperatorDevice>(
     let made = preconditioner::preconditioner(device, &config.preconditioner, &mut matrix, &mut warnings)?;
     let (preconditioner, levels) = without_constants(device, made, system.rhs.len(), system.is_pure_neumann)?;
     let right = RightSide::Tensor(system);
-    Ok(LinearSystem {
-        operator: Box::new(matrix),
-        preconditioner,
-        levels,
-        right,
-        citations: Vec::new(),
-        warnings,
-    })
+    let (operator, format) = formatted(matrix, config.format, &config.preconditioner)?;
+    Ok(LinearSystem { operator, format, preconditioner, levels, right, citations: Vec::new(), warnings })
 }
 
 /// Without a matrix.
@@ -260,15 +255,22 @@ fn matrix_free<'a, D: OperatorDevice>(
             let problem = (problem, rule);
             of_all(degrees::preconditioner((cpu, device), options, problem, is_beyond_single)?)?
         }
-        // Algebraic multigrid was refused without a matrix, and there are boxes for geometric multigrid.
-        (PreconditionerConfig::Jacobi | PreconditionerConfig::Amg(_) | PreconditionerConfig::Gmg(_), _) => {
-            (Box::new(Diagonal::of_entries(device, on_cpu.diagonal())?), Vec::new())
-        }
+        // Algebraic multigrid was refused without a matrix, there are boxes for geometric multigrid, and a choice has
+        // been made.
+        _ => (Box::new(Diagonal::of_entries(device, on_cpu.diagonal())?), Vec::new()),
     };
     // Vectors are read more often than what an operator stores.
     let operator =
         device.leave_room(vector_bytes::<f64>(n), || device.without_matrix(on_cpu, problem, rule))?;
-    Ok(LinearSystem { operator, preconditioner, levels, right, citations: vec!["kronbichler2022"], warnings })
+    Ok(LinearSystem {
+        operator,
+        format: "matrix-free".into(),
+        preconditioner,
+        levels,
+        right,
+        citations: vec!["kronbichler2022"],
+        warnings,
+    })
 }
 
 /// What the cells make of given values of one component.

@@ -1,4 +1,4 @@
-//! Solvers of a matrix: for many right sides, other values, near-nullspaces, and what they refuse.
+//! `LinearSolver`: many right sides, refills, near-nullspaces, precision of levels, refusals.
 
 use femtile_device::Cpu;
 use femtile_linalg::LinalgError;
@@ -128,7 +128,7 @@ fn one_solver_serves_many_right_sides() {
 }
 
 #[test]
-fn a_solve_from_the_solution_does_next_to_nothing() {
+fn an_initial_guess_that_solves_the_system_saves_iterations() {
     let a = grid(20, 10.0);
     let solver = LinearSolver::new(&a, &config(amg(LevelPrecision::Single))).unwrap();
     let b = right_side(400, 1);
@@ -197,7 +197,7 @@ fn levels_are_kept_in_double_precision_where_single_does_not_hold_the_matrix() {
 }
 
 #[test]
-fn what_is_no_system_is_refused() {
+fn matrices_and_vectors_that_form_no_system_are_refused() {
     let mut wide = Triplets::new(2, 3);
     wide.push(0, 0, 1.0).unwrap();
     let wide = wide.into_csr(&Cpu::new(1).unwrap()).unwrap().matrix;

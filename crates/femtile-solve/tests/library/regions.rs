@@ -1,4 +1,4 @@
-//! Parts of the boundary that there are not, and what is said of them.
+//! Messages about regions of the boundary that do not exist.
 
 use femtile_mesh::Mesh;
 use femtile_mesh::check::boundary_facets;
@@ -19,7 +19,7 @@ fn refusal(mesh: &Mesh, on: impl Into<Region>) -> (String, Option<std::ops::Rang
 }
 
 #[test]
-fn parts_that_are_no_facet_are_refused_with_what_there_is() {
+fn unknown_regions_are_refused_with_the_tags_and_the_extent_of_the_mesh() {
     let mesh = mesh();
     for (on, words) in [
         ("inlet", &["no tag `inlet`", "xmin (1)", "zmax (6)"][..]),
@@ -52,7 +52,7 @@ fn tags_that_no_facet_of_the_boundary_has_are_refused() {
 }
 
 #[test]
-fn lists_of_facets_are_checked_and_their_order_is_none() {
+fn lists_of_facets_are_checked_and_their_order_does_not_matter() {
     let mesh = mesh();
     let n = boundary_facets(&mesh).len() as u32;
     let (_, _, message) = refusal(&mesh, vec![0, n]);

@@ -1,4 +1,4 @@
-//! Values of coefficients: however they are given, they mean the same.
+//! Coefficients given as closures, expressions, numbers and resolved coefficients are equivalent.
 
 use femtile_fem::Coefficient;
 use femtile_mesh::Mesh;
@@ -48,7 +48,6 @@ fn a_closure_an_expression_and_a_coefficient_give_the_same_solution() {
         agree(&solution(mesh, |_, closure| closure.into()), &expected);
         let resolved = |text: &str| Coefficient::from(expression(text, &[]).unwrap());
         agree(&solution(mesh, |text, _| resolved(text).into()), &expected);
-        // A closure may hold data of its own, and of several names only the value counts.
         agree(&solution(mesh, |text, _| String::from(text).into()), &expected);
         let other = solution(mesh, |text, closure| match text {
             "x*x - y" => (move |point| 2.0 * closure(point)).into(),

@@ -14,12 +14,16 @@ use std::any::TypeId;
 use femtile_device::{Buffer, Cpu, Scalar};
 use femtile_linalg::LinalgError;
 
-use super::reference::{HOST_ALGORITHMS, host_choice};
+use super::reference::{HOST_ALGORITHMS, bytes_by_line, host_choice};
 use super::{Algorithm, Bands, Problem, TridiagonalKernels, Work};
-use sweep::Batch;
+use plan::MemoryOf;
+use sweep::{Batch, Source};
 
 /// Bytes of a line of the cache.
 pub(crate) const LINE: usize = 64;
+
+/// Batches of more entries than this are not planned: no memory holds them.
+const MOST_PLANNED: usize = 1 << 50;
 
 /// Entries below which a further thread costs more than it brings.
 const MIN_ENTRIES: usize = 8192;
@@ -31,6 +35,25 @@ impl<T: Scalar> TridiagonalKernels<T> for Cpu {
 
     fn tridiagonal_choice(&self, problem: &Problem) -> Result<Algorithm, LinalgError> {
         host_choice(problem)
+    }
+
+    fn tridiagonal_work_bytes(&self, problem: &Problem) -> Result<u64, LinalgError> {
+        if host_choice(problem)? != Algorithm::Thomas {
+            return Ok(bytes_by_line::<T>(problem, self.threads()));
+        }
+        let Some([array_len, _]) = problem.lines.required_len()? else { return Ok(0) };
+        if array_len > MOST_PLANNED {
+            return Ok(u64::MAX);
+        }
+        // No entry is read where there is no room to work in.
+        let nothing: *mut T = std::ptr::null_mut();
+        let batch = Batch::of_pointers(problem, nothing, nothing, Source::Arrays([nothing; 3]));
+        let mut len = 0;
+        plan_panels(self, &batch, false, &mut |values| {
+            len = values;
+            Ok(None)
+        })?;
+        Ok((len * size_of::<T>()) as u64)
     }
 
     fn tridiagonal_solve(
@@ -65,19 +88,27 @@ pub(super) fn solve_panels<T: Scalar>(
     is_factored: bool,
     scratch: &mut Option<Buffer<T, Cpu>>,
 ) -> Result<(u64, u64), LinalgError> {
-    let mut memory = |len: usize| {
+    plan_panels(cpu, batch, is_factored, &mut |len: usize| {
         if scratch.as_ref().is_none_or(|scratch| scratch.len() < len) {
             *scratch = Some(Buffer::zeros(cpu, len)?);
         }
-        // The room was just made where there was none.
-        Ok(scratch.as_mut().map_or(std::ptr::null_mut(), |scratch| scratch.as_mut_slice().as_mut_ptr()))
-    };
+        Ok(scratch.as_mut().map(|scratch| scratch.as_mut_slice().as_mut_ptr()))
+    })
+}
+
+/// Plans the panels, asks for memory, and solves where there is some.
+fn plan_panels<T: Scalar>(
+    cpu: &Cpu,
+    batch: &Batch<'_, T>,
+    is_factored: bool,
+    memory: MemoryOf<'_, T>,
+) -> Result<(u64, u64), LinalgError> {
     if TypeId::of::<T>() == TypeId::of::<f64>() {
         let batch = as_type::<T, f64>(batch);
-        plan::solve_f64(cpu, batch, is_factored, &mut |len| memory(len).map(<*mut T>::cast))
+        plan::solve_f64(cpu, batch, is_factored, &mut |len| Ok(memory(len)?.map(<*mut T>::cast)))
     } else {
         let batch = as_type::<T, f32>(batch);
-        plan::solve_f32(cpu, batch, is_factored, &mut |len| memory(len).map(<*mut T>::cast))
+        plan::solve_f32(cpu, batch, is_factored, &mut |len| Ok(memory(len)?.map(<*mut T>::cast)))
     }
 }
 

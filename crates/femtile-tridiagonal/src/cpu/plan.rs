@@ -7,7 +7,7 @@ use femtile_device::cpu::SimdLevel;
 
 use super::LINE;
 use super::sweep::{Batch, Elimination};
-use super::worker::solve_panels;
+use super::worker::{Shares, solve_panels};
 use crate::factored::cpu::Factored;
 use crate::periodic::cpu::Periodic;
 use crate::pivoted::cpu::Pivoted;
@@ -16,8 +16,8 @@ use crate::{Ends, Stability};
 use femtile_device::cpu::vector::{Lanes, Vector};
 use femtile_linalg::LinalgError;
 
-/// Gives room for so many values.
-type MemoryOf<'m, T> = &'m mut dyn FnMut(usize) -> Result<*mut T, LinalgError>;
+/// Gives room for so many values; without room nothing is solved.
+pub(super) type MemoryOf<'m, T> = &'m mut dyn FnMut(usize) -> Result<Option<*mut T>, LinalgError>;
 
 /// Most bytes of a row of a panel where lines stand side by side: long pieces of memory are read ahead, and each page
 /// of memory is visited few times.
@@ -90,7 +90,12 @@ fn run<T: Lanes, V: Vector<T>, E: Elimination<T, V>>(
     memory: MemoryOf<'_, T>,
 ) -> Result<(), LinalgError> {
     let plan = Plan::new::<T, V>(batch, E::SLOTS, cpu.threads());
-    solve_panels::<T, V, E>(cpu, batch, &plan, memory)
+    let shares = Shares::new::<T, V, E>(cpu, batch, &plan);
+    if let Some(memory) = memory(shares.len::<T>())? {
+        // SAFETY: who gives room has checked the arrays of the batch, and the room is as long as was asked for.
+        unsafe { solve_panels::<T, V, E>(cpu, batch, &plan, (&shares, memory)) }
+    }
+    Ok(())
 }
 
 /// How a batch is cut: runs of lines that stand side by side into a head, pieces of whole vectors and a tail.

@@ -310,6 +310,11 @@ impl<'a, T: Scalar> Batch<'a, T> {
             Bands::Rule(rule) => Source::Rule(rule),
         };
         let d = d.map_or(u.cast_const(), |d| d.as_slice().as_ptr());
+        Self::of_pointers(problem, u, d, bands)
+    }
+
+    /// Of arrays by their addresses; in place where `d` is `u`.
+    pub fn of_pointers(problem: &'a Problem, u: *mut T, d: *const T, bands: Source<'a, T>) -> Self {
         Self { problem, u, d, bands, n_failed: AtomicU64::new(0), first_failed: AtomicU64::new(u64::MAX) }
     }
 

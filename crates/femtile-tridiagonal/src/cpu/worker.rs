@@ -13,7 +13,6 @@ use super::sweep::{Batch, Elimination, Memory, Source};
 use super::{LINE, MIN_ENTRIES, failures};
 use crate::BandRule;
 use femtile_device::cpu::vector::{Lanes, Vector, fence};
-use femtile_linalg::LinalgError;
 
 /// The memory of one thread, and the panel that it is at.
 struct Worker<'a, 'b, T, V, E> {
@@ -44,19 +43,49 @@ fn pieces<T: Lanes, V: Vector<T>, E: Elimination<T, V>>(batch: &Batch<'_, T>, pl
         .map(|piece| piece.next_multiple_of(LINE / size_of::<T>()))
 }
 
+/// How threads share out the panels and the memory for them.
+pub(super) struct Shares {
+    parts: usize,
+    pieces: [usize; 7],
+}
+
+impl Shares {
+    pub(super) fn new<T: Lanes, V: Vector<T>, E: Elimination<T, V>>(
+        cpu: &Cpu,
+        batch: &Batch<'_, T>,
+        plan: &Plan,
+    ) -> Self {
+        let lines = &batch.problem.lines;
+        let most = (lines.length * lines.n_lines() / MIN_ENTRIES).max(1);
+        let parts = cpu.threads().min(plan.n_panels()).min(most);
+        Self { parts, pieces: pieces::<T, V, E>(batch, plan) }
+    }
+
+    /// Values of memory for each part.
+    fn each(&self) -> usize {
+        self.pieces.iter().sum()
+    }
+
+    /// Values of memory for all parts, wherever they begin in a line of the cache.
+    pub(super) fn len<T>(&self) -> usize {
+        self.parts * self.each() + LINE / size_of::<T>()
+    }
+}
+
 /// Solves all lines by one elimination on vectors of one kind.
-pub(super) fn solve_panels<T: Lanes, V: Vector<T>, E: Elimination<T, V>>(
+///
+/// # Safety
+/// `memory` holds [`Shares::len`] values for this batch and plan, and the arrays of the batch hold every entry of every
+/// line.
+pub(super) unsafe fn solve_panels<T: Lanes, V: Vector<T>, E: Elimination<T, V>>(
     cpu: &Cpu,
     batch: &Batch<'_, T>,
     plan: &Plan,
-    memory: &mut dyn FnMut(usize) -> Result<*mut T, LinalgError>,
-) -> Result<(), LinalgError> {
-    let lines = &batch.problem.lines;
+    (shares, memory): (&Shares, *mut T),
+) {
     let n_panels = plan.n_panels();
-    let parts = cpu.threads().min(n_panels).min((lines.length * lines.n_lines() / MIN_ENTRIES).max(1));
-    let pieces = pieces::<T, V, E>(batch, plan);
-    let each: usize = pieces.iter().sum();
-    let base = Shared(memory(parts * each + LINE / size_of::<T>())?);
+    let (parts, pieces, each) = (shares.parts, shares.pieces, shares.each());
+    let base = Shared(memory);
     let work = |part: usize| {
         if part >= parts {
             return;
@@ -83,12 +112,7 @@ pub(super) fn solve_panels<T: Lanes, V: Vector<T>, E: Elimination<T, V>>(
         );
         fence();
     };
-    if parts == 1 {
-        work(0)
-    } else {
-        cpu.for_threads(work)
-    }
-    Ok(())
+    if parts == 1 { work(0) } else { cpu.for_threads(work) }
 }
 
 /// A pointer to memory that threads have shares of.

@@ -15,14 +15,17 @@ __device__ inline u32 place(u32* keys, u32 slots, u32 column, bool& is_new) {
     return slot;
 }
 
-// Terms of each row, the most of them.
+// More terms than any table has room for; sums of a warp of them fit into 32 bits.
+const u32 MANY = 1u << 25;
+
+// Terms of each row, the most of them; of rows with MANY or more some number from MANY on.
 extern "C" __global__ void amg_product_bound(u32* most, const u32* b_offsets, Rows a) {
     const u64 row = row_of_lanes();
     const Range range = entries(a.offsets, row, a.n);
     u32 n = 0;
     for (u32 e = range.begin + lane_of_row(); e < range.end; e += LANES) {
         const u32 middle = a.columns[e];
-        n += b_offsets[middle + 1] - b_offsets[middle];
+        n = min(n, MANY) + min(b_offsets[middle + 1] - b_offsets[middle], MANY);
     }
     n = lanes_sum(n);
     if (lane_of_row() == 0) atomicMax(most, n);

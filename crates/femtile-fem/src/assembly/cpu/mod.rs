@@ -4,7 +4,7 @@ mod block;
 mod columns;
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use femtile_device::cpu::{SharedMut, zeroed_vec};
@@ -218,9 +218,13 @@ impl Plan {
     ) -> Result<(), FemError> {
         let facets = facets_by_block(problem, &self.blocks);
         let (n_done, n_blocks) = (AtomicUsize::new(0), self.blocks.n_blocks());
+        let is_interrupted = AtomicBool::new(false);
         let failures: Vec<FemError> = work
             .into_par_iter()
             .filter_map(|rows| {
+                if is_interrupted.load(Ordering::Relaxed) {
+                    return None;
+                }
                 let taken = self.pool.lock().ok().and_then(|mut pool| pool.pop());
                 let mut scratch = taken.unwrap_or_else(|| Scratch::new(problem));
                 scratch.coefficients = problem.coefficients.start_chunk();
@@ -237,10 +241,16 @@ impl Plan {
                 if let Ok(mut pool) = self.pool.lock() {
                     pool.push(scratch);
                 }
-                (problem.progress)((n_done.fetch_add(1, Ordering::Relaxed) + 1) as f64 / n_blocks as f64);
+                let n_done = n_done.fetch_add(1, Ordering::Relaxed) + 1;
+                if problem.go_on(n_done as f64 / n_blocks as f64).is_err() {
+                    is_interrupted.store(true, Ordering::Relaxed);
+                }
                 result.err()
             })
             .collect();
+        if is_interrupted.load(Ordering::Relaxed) {
+            return Err(FemError::Interrupted);
+        }
         // Which blocks fail does not depend on the order of work, so neither does the smallest cell among them.
         match failures.into_iter().min_by_key(FemError::cell) {
             Some(first) => Err(first),

@@ -11,7 +11,7 @@ use femtile_mesh::{Mesh, Patches};
 
 use super::cuda::refuse;
 use super::identity::MeshIdentity;
-use super::kernels::{Assembled, AssemblyKernels, Problem};
+use super::kernels::{Assembled, AssemblyKernels, Problem, to_the_end};
 use super::sparsity::pattern;
 use crate::FemError;
 use crate::dofs::LinearSpace;
@@ -116,7 +116,7 @@ impl<T: Scalar> PatchAssembly<T> {
             return Err(FemError::HasConditions { n_conditions: form.conditions.len() });
         }
         self.mesh.check(form.mesh)?;
-        let problem = Problem::new(form, &|_| ())?;
+        let problem = Problem::new(form, &to_the_end)?;
         self.is_on_gpu = match &mut self.patches {
             Some(patches) => patches.load(&self.device, form)?,
             None => false,

@@ -265,7 +265,7 @@ fn geometry(
             } else {
                 "is for CPUs"
             };
-            let message = format!("{wanted:?} {why}: take {cheapest:?}, or leave it open");
+            let message = format!("{} {why}: take {}, or leave it open", wanted.name(), cheapest.name());
             Err(LinalgError::Setting { field: "geometry", message }.into())
         }
     }

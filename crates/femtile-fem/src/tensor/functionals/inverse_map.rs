@@ -3,6 +3,7 @@
 use femtile_element::tensor::Lagrange;
 
 use crate::dofs::TensorSpace;
+use crate::functionals::box_tree::Bounds;
 use crate::matrix_free::geometry::{CellMaps, determinant, inverse};
 
 /// The maps of cells at points that differ from cell to cell.
@@ -17,13 +18,6 @@ const TOLERANCE: f64 = 1e-9;
 /// Steps of Newton's method.
 const MAX_STEPS: usize = 40;
 
-/// The box around a cell.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Around {
-    lower: [f64; 3],
-    upper: [f64; 3],
-}
-
 impl<'a> InverseMaps<'a> {
     pub fn new(space: &'a TensorSpace<'a>) -> Self {
         let maps = CellMaps::new(space, &[]);
@@ -36,21 +30,16 @@ impl<'a> InverseMaps<'a> {
     ///
     /// Straight cells lie in the box of their corners; curved ones may leave that of their points, by less than half of its
     /// size where they are of any use.
-    pub fn around(&self, position: usize) -> Around {
-        let (mut lower, mut upper) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
-        for node in self.maps.nodes(position) {
-            for i in 0..3 {
-                (lower[i], upper[i]) = (lower[i].min(node[i]), upper[i].max(node[i]));
-            }
-        }
+    pub fn around(&self, position: usize) -> Bounds {
+        let bounds = Bounds::around(self.maps.nodes(position));
         let share = if self.maps.order() == 1 { TOLERANCE } else { 0.5 };
-        let size = (0..3).map(|i| upper[i] - lower[i]).fold(0.0, f64::max);
-        Around { lower: lower.map(|x| x - share * size), upper: upper.map(|x| x + share * size) }
+        let size = bounds.size().into_iter().fold(0.0, f64::max);
+        bounds.widened([share * size; 3])
     }
 
     /// Coordinates on the reference cell of a point inside the cell at a position.
     pub fn inside(&self, position: usize, point: [f64; 3]) -> Option<[f64; 3]> {
-        if self.around(position).distance(point) > 0.0 {
+        if !self.around(position).contains(point) {
             return None;
         }
         let nodes = self.maps.nodes(position);
@@ -129,13 +118,5 @@ impl<'a> InverseMaps<'a> {
             }
         }
         (place, jacobian)
-    }
-}
-
-impl Around {
-    /// Distance from a point, zero inside.
-    pub fn distance(&self, point: [f64; 3]) -> f64 {
-        let beyond = |i: usize| (self.lower[i] - point[i]).max(point[i] - self.upper[i]).max(0.0);
-        (0..3).map(|i| beyond(i).powi(2)).sum::<f64>().sqrt()
     }
 }

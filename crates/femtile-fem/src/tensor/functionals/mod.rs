@@ -3,6 +3,7 @@
 //! Vectors have one entry a degree of freedom, which is the value at a node. Sums are added cell after cell: the same bits
 //! for any number of threads.
 
+mod flux;
 mod inverse_map;
 mod point;
 
@@ -12,9 +13,10 @@ use super::{CellPoints, Evaluation, Found, check_length};
 use crate::FemError;
 use crate::dofs::TensorSpace;
 use crate::forms::{Coefficient, Compiled, Form, PointCoefficients};
-pub use crate::functionals::{max, min};
+pub use crate::functionals::{Line, max, min};
 use crate::matrix_free::CellRule;
-pub use point::value_at;
+pub use flux::{facet_fluxes, flux, reaction_integral, source_integral};
+pub use point::{along, value_at, values_at};
 
 /// For functions of the space alone.
 const RULE: CellRule = CellRule::Gauss { extra: 1 };
@@ -35,6 +37,14 @@ pub fn measure(space: &TensorSpace<'_>) -> Result<f64, FemError> {
 /// [`FemError::Length`] when `u` does not have one entry a degree of freedom, [`FemError::Inverted`] where a cell is folded.
 pub fn integral(space: &TensorSpace<'_>, u: &[f64]) -> Result<f64, FemError> {
     integrate(space, u, |u| u)
+}
+
+/// $\int_\Omega u\,/\,|\Omega|$.
+///
+/// # Errors
+/// As [`integral`].
+pub fn mean(space: &TensorSpace<'_>, u: &[f64]) -> Result<f64, FemError> {
+    Ok(integral(space, u)? / measure(space)?)
 }
 
 /// $\sqrt{\int_\Omega u^2}$.

@@ -1,8 +1,10 @@
 use rayon::prelude::*;
 
+use super::Line;
 use super::inverse_map::InverseMaps;
 use crate::FemError;
 use crate::dofs::TensorSpace;
+use crate::functionals::box_tree::BoxTree;
 use crate::tensor::check_length;
 
 /// The value of `u` at a point, by the first cell on the way that contains it.
@@ -22,6 +24,43 @@ pub fn value_at(space: &TensorSpace<'_>, u: &[f64], point: [f64; 3]) -> Result<f
         Some((position, at)) => Ok(value_in(space, u, position, at)),
         None => Err(outside(space, &maps, point)),
     }
+}
+
+/// The values of `u` at points, each by the first cell on the way that contains it; none outside the mesh.
+///
+/// # Cost
+/// A tree of boxes around the cells; Newton's method for the maps of cells whose boxes hold a point.
+/// # Errors
+/// [`FemError::Length`] when `u` does not have one entry a degree of freedom.
+pub fn values_at(
+    space: &TensorSpace<'_>,
+    u: &[f64],
+    points: &[[f64; 3]],
+) -> Result<Vec<Option<f64>>, FemError> {
+    check_length(space, u)?;
+    let maps = InverseMaps::new(space);
+    let boxes = (0..space.n_cells()).into_par_iter().map(|position| maps.around(position));
+    let tree = BoxTree::new(&boxes.collect::<Vec<_>>());
+    let value = |&point: &[f64; 3]| {
+        let (position, at) = tree.first(point, |position| maps.inside(position as usize, point))?;
+        Some(value_in(space, u, position as usize, at))
+    };
+    Ok(points.par_iter().map(value).collect())
+}
+
+/// The values of `u` at `n` evenly spaced points from one point to another, both of them included.
+///
+/// # Errors
+/// As [`values_at`].
+pub fn along(
+    space: &TensorSpace<'_>,
+    u: &[f64],
+    from: [f64; 3],
+    to: [f64; 3],
+    n: usize,
+) -> Result<Line, FemError> {
+    let line = Line::new(from, to, n);
+    Ok(Line { values: values_at(space, u, &line.points)?, ..line })
 }
 
 /// The value at reference coordinates of the cell at a position.

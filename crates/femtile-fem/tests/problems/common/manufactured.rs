@@ -21,7 +21,7 @@ pub fn parse(text: &str) -> Expression {
 }
 
 /// σ∇u, component by component.
-fn flux(u: &Expression, sigma: &Tensor, dimension: usize) -> Vec<Expression> {
+pub fn flux(u: &Expression, sigma: &Tensor, dimension: usize) -> Vec<Expression> {
     let row = |i: usize| {
         let terms = (0..dimension).map(|j| &parse(sigma[i][j]) * &u.derivative(AXES[j]));
         terms.reduce(|sum, term| &sum + &term).unwrap()

@@ -120,11 +120,16 @@ impl Problem {
 
     /// The solution by conjugate gradients to 1e-12.
     pub fn solve(&self, device: &Cpu) -> Vec<f64> {
+        self.solve_to(1e-12, device)
+    }
+
+    /// The solution by conjugate gradients to a tolerance.
+    pub fn solve_to(&self, tolerance: f64, device: &Cpu) -> Vec<f64> {
         let system: System<f64, Cpu> = self.assemble(device);
         device.install(|| {
             let preconditioner = Jacobi::new(&system.matrix).unwrap();
             let mut w = Buffer::zeros(device, self.mesh.n_nodes()).unwrap();
-            let config = CgConfig { tolerance: 1e-12, ..CgConfig::default() };
+            let config = CgConfig { tolerance, ..CgConfig::default() };
             let outcome = ConjugateGradient::new(config)
                 .solve(&mut w, &system.matrix, &preconditioner, &system.rhs, &Alone, &mut ())
                 .unwrap();

@@ -61,7 +61,7 @@ impl<D: Device> Columns<D> {
                 let width = slices.columns(s).len() as u32;
                 // A long row is begun in several places at once, where only numbers serve.
                 let is_long = slices.longs.binary_search(&(s as u32)).is_ok();
-                if !is_long && fits(of_slice(s), lanes, bases[s]) { width } else { 2 * width }
+                if !is_long && fits(of_slice(s), lanes, bases[s]) { width } else { width.saturating_mul(2) }
             })
             .collect();
         let mut starts = Vec::with_capacity(sizes.len() + 1);
@@ -133,9 +133,10 @@ impl<D: HostDevice> Columns<D> {
 
 /// The number of columns of words of all slices, in 32 bits.
 pub(super) fn narrow_words(n: u64) -> Result<u32, LinalgError> {
-    u32::try_from(n).map_err(|_| LinalgError::Setting {
+    // All bits stand for a slice whose columns cannot be counted.
+    u32::try_from(n).ok().filter(|&n| n < u32::MAX).ok_or_else(|| LinalgError::Setting {
         field: "indices",
-        message: "there are 2³² columns of distances or more: keep 32-bit columns".into(),
+        message: "there are 2³² − 1 columns of distances or more: keep 32-bit columns".into(),
     })
 }
 
@@ -159,5 +160,17 @@ fn write_words(words: &mut [u16], columns: &[u32], lanes: usize, base: u32) {
         for (pair, &column) in words.as_chunks_mut::<2>().0.iter_mut().zip(columns) {
             *pair = [column as u16, (column >> 16) as u16];
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slice_whose_columns_cannot_be_counted_is_refused_alone_and_beside_others() {
+        let all_bits = u64::from(2_u32.pow(31).saturating_mul(2));
+        assert!(narrow_words(all_bits).is_err() && narrow_words(all_bits + 1).is_err());
+        assert_eq!(narrow_words(all_bits - 1).unwrap(), u32::MAX - 1);
     }
 }

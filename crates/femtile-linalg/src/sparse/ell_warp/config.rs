@@ -1,4 +1,5 @@
 use crate::LinalgError;
+use crate::sparse::rows::need_narrow;
 
 /// How rows are laid out in slices, and what stands for a column.
 ///
@@ -74,6 +75,7 @@ impl EllWarpConfig {
     /// Refuses what no layout follows from and lanes that a device has no product for, by the name of the
     /// setting.
     pub(super) fn check(&self, lanes: &[usize], n_rows: usize, n_cols: usize) -> Result<(), LinalgError> {
+        need_narrow(n_rows, n_cols)?;
         let bad = |field, message: String| Err(LinalgError::Setting { field, message });
         if !lanes.contains(&self.lanes) {
             return bad("lanes", format!("{} lanes; choose one of {lanes:?} on this device", self.lanes));

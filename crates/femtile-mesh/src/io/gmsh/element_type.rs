@@ -31,6 +31,8 @@ impl ElementType {
             4 => return Ok(Self::Cell(CellKind::Tetrahedron)),
             5 => return Ok(Self::Cell(CellKind::Hexahedron)),
             8 => return Ok(Self::complete(CellKind::Segment, 2)),
+            9 => return Ok(Self::Curved { kind: CellKind::Triangle, order: 2, n_nodes: 6 }),
+            11 => return Ok(Self::Curved { kind: CellKind::Tetrahedron, order: 2, n_nodes: 10 }),
             10 => return Ok(Self::complete(CellKind::Quadrilateral, 2)),
             12 => return Ok(Self::complete(CellKind::Hexahedron, 2)),
             16 => return Ok(Self::Curved { kind: CellKind::Quadrilateral, order: 2, n_nodes: 8 }),
@@ -42,8 +44,6 @@ impl ElementType {
             92..=98 => return Ok(Self::complete(CellKind::Hexahedron, number as usize - 89)),
             6 => "prism",
             7 => "pyramid",
-            9 => "triangle of order 2",
-            11 => "tetrahedron of order 2",
             13 => "prism of order 2 with 18 nodes",
             14 => "pyramid of order 2 with 14 nodes",
             18 => "prism of order 2 with 15 nodes",
@@ -54,8 +54,8 @@ impl ElementType {
             51 => "quadrilateral of order 10",
             _ => "unknown or higher-order element",
         };
-        let advice = "linear triangles and tetrahedra (`Mesh.ElementOrder = 1`), quadrilaterals and hexahedra of any \
-                      order to 9 can be read";
+        let advice = "triangles and tetrahedra of order 1 (`Mesh.ElementOrder = 1`) and 2, quadrilaterals and \
+                      hexahedra of any order to 9 can be read";
         Err(scanner.unsupported(format!("Gmsh element type {number} ({name})"), advice))
     }
 
@@ -63,10 +63,10 @@ impl ElementType {
         Self::Curved { kind, order, n_nodes: (order + 1).pow(kind.dimension() as u32) }
     }
 
-    /// The order of nodes of a curved quadrilateral or hexahedron; of curved lines only the ends matter.
+    /// The order of nodes of a curved quadrilateral or hexahedron; of curved simplices only the corners matter.
     pub(super) fn numbering(self) -> Option<Numbering> {
         match self {
-            Self::Curved { kind, order, n_nodes } if kind != CellKind::Segment => {
+            Self::Curved { kind, order, n_nodes } if !kind.is_simplex() => {
                 Some(Numbering::gmsh(kind, order).first(n_nodes))
             }
             _ => None,

@@ -156,6 +156,9 @@ impl Elements {
                 numbering.arrange(&self.found, &mut self.arranged);
                 self.collector.push_curved(kind, numbering.order, &self.arranged, groups[0]);
             }
+            None if kind.dimension() > 1 && element.n_nodes() > kind.n_nodes() => {
+                self.collector.push_straightened(kind, &self.found, &nodes.points, groups[0]);
+            }
             None => self.collector.push(kind, self.found[..kind.n_nodes()].iter().copied(), groups[0]),
         }
         Ok(())

@@ -3,7 +3,6 @@
 mod element_type;
 mod elements;
 mod entities;
-mod node_numbers;
 mod nodes;
 mod read;
 mod source;

@@ -1,8 +1,8 @@
 //! `$Nodes`.
 
-use super::node_numbers::NodeNumbers;
 use super::source::Source;
 use crate::MeshError;
+use crate::io::node_numbers::NodeNumbers;
 
 /// Nodes of a file and the numbers it gives them.
 pub(super) struct Nodes {

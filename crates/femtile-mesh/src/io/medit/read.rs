@@ -17,7 +17,7 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
 /// Reads the bytes of a MEDIT file; `path` serves messages only.
 ///
 /// The reference number of a cell is its tag, that of a facet too unless it is 0. Corners, ridges,
-/// normals and other blocks of numbers are passed over.
+/// normals and other blocks of numbers are passed over. Triangles and tetrahedra of order 2 are read as straight.
 ///
 /// # Errors
 /// [`MeshError::Parse`] and [`MeshError::Unsupported`] with the line at which the trouble begins.
@@ -28,7 +28,7 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
     let mut points = None;
     let mut collector = Collector::default();
     while let Some(word) = scanner.word() {
-        let kind = match word {
+        let (kind, n_nodes) = match word {
             b"End" => break,
             b"Dimension" => {
                 dimension = scanner.integer("the dimension")?;
@@ -41,17 +41,20 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
                 points = Some(vertices(&mut scanner, dimension)?);
                 continue;
             }
-            b"Edges" => CellKind::Segment,
-            b"Triangles" => CellKind::Triangle,
-            b"Quadrilaterals" => CellKind::Quadrilateral,
-            b"Tetrahedra" => CellKind::Tetrahedron,
-            b"Hexahedra" | b"Hexaedra" => CellKind::Hexahedron,
+            b"Edges" => (CellKind::Segment, 2),
+            b"EdgesP2" => (CellKind::Segment, 3),
+            b"Triangles" => (CellKind::Triangle, 3),
+            b"TrianglesP2" => (CellKind::Triangle, 6),
+            b"Quadrilaterals" => (CellKind::Quadrilateral, 4),
+            b"Tetrahedra" => (CellKind::Tetrahedron, 4),
+            b"TetrahedraP2" => (CellKind::Tetrahedron, 10),
+            b"Hexahedra" | b"Hexaedra" => (CellKind::Hexahedron, 8),
             word => {
                 pass_over(&mut scanner, word)?;
                 continue;
             }
         };
-        cells(&mut scanner, kind, points.as_ref().map_or(0, Vec::len), &mut collector)?;
+        cells(&mut scanner, kind, n_nodes, points.as_deref().unwrap_or_default(), &mut collector)?;
     }
     let points = points.ok_or_else(|| MeshError::Parse {
         path: path.into(),
@@ -90,12 +93,14 @@ fn vertices(scanner: &mut Scanner<'_>, dimension: usize) -> Result<Vec<[f64; 3]>
 fn cells(
     scanner: &mut Scanner<'_>,
     kind: CellKind,
-    n_points: usize,
+    n_nodes: usize,
+    points: &[[f64; 3]],
     collector: &mut Collector,
 ) -> Result<(), MeshError> {
-    let n = scanner.count("cells", 2 * (kind.n_nodes() + 1))?;
-    let mut nodes = [0; 8];
-    let nodes = &mut nodes[..kind.n_nodes()];
+    let n = scanner.count("cells", 2 * (n_nodes + 1))?;
+    let n_points = points.len();
+    let mut nodes = [0; 10];
+    let nodes = &mut nodes[..n_nodes];
     for _ in 0..n {
         for node in &mut *nodes {
             let number: usize = scanner.integer("a vertex")?;
@@ -108,7 +113,10 @@ fn cells(
         }
         let tag = scanner.integer("a reference")?;
         scanner.end_of_line("a cell")?;
-        collector.push(kind, nodes.iter().copied(), tag);
+        match n_nodes > kind.n_nodes() && kind != CellKind::Segment {
+            true => collector.push_straightened(kind, nodes, points, tag),
+            false => collector.push(kind, nodes[..kind.n_nodes()].iter().copied(), tag),
+        }
     }
     Ok(())
 }
@@ -117,10 +125,12 @@ fn cells(
 fn pass_over(scanner: &mut Scanner<'_>, keyword: &[u8]) -> Result<(), MeshError> {
     let what = format!("`{}`", show(keyword));
     const CELLS: [&[u8]; 3] = [b"Prisms", b"Pyramids", b"Wedges"];
-    // Blocks such as `TetrahedraP2` and `TrianglesOrdering` belong to curved cells.
-    let curved = [b"P2", b"P3", b"P4", b"Q2", b"Q3", b"Q4"].iter().any(|order| keyword.ends_with(*order));
+    // Blocks such as `TetrahedraP3` belong to curved cells, and `TrianglesP2Ordering` need not have corners first.
+    let name = keyword.strip_suffix(b"Ordering").unwrap_or(keyword);
+    let curved = [b"P2", b"P3", b"P4", b"Q2", b"Q3", b"Q4"].iter().any(|order| name.ends_with(*order));
     if CELLS.contains(&keyword) || curved {
-        let advice = "linear triangles, quadrilaterals, tetrahedra and hexahedra can be read";
+        let advice =
+            "triangles and tetrahedra of order 1 and 2, linear quadrilaterals and hexahedra can be read";
         return Err(scanner.unsupported(what, advice));
     }
     if !keyword.first().is_some_and(u8::is_ascii_alphabetic) {

@@ -7,7 +7,18 @@ use crate::tensor::{apply, corner_places, evenly_spaced, ticks};
 use crate::{CellKind, Curved, MeshError};
 use femtile_element::tensor::Lagrange;
 
-/// Reads nodes; returns the vertices and, where cells are more than those say, their shapes.
+/// What nodes say of cells.
+#[derive(Debug, Default)]
+pub(super) struct Nodes {
+    /// Coordinates of the vertices.
+    pub points: Vec<[f64; 3]>,
+    /// Shapes of the cells, where they are more than their vertices say.
+    pub curved: Option<Curved>,
+    /// Whether nodes on edges of simplices were left out.
+    pub is_straightened: bool,
+}
+
+/// Reads nodes.
 ///
 /// # Errors
 /// [`MeshError::Unsupported`] for simplices of higher order and spaces that are not read, [`MeshError::Parse`] for
@@ -17,14 +28,23 @@ pub(super) fn read_nodes(
     kind: CellKind,
     cells: &[u32],
     n_vertices: usize,
-) -> Result<(Vec<[f64; 3]>, Option<Curved>), MeshError> {
+) -> Result<Nodes, MeshError> {
     let space = Space::read(scanner)?;
     if space.order == 1 && space.is_continuous {
-        return Ok((read_values(scanner, &space, n_vertices)?, None));
+        return Ok(Nodes { points: read_values(scanner, &space, n_vertices)?, ..Nodes::default() });
+    }
+    if kind.is_simplex() && space.order == 2 && space.is_continuous {
+        // Vertices come first.
+        let mut points = read_values(scanner, &space, n_vertices + n_edges(kind, cells))?;
+        points.truncate(n_vertices);
+        return Ok(Nodes { points, curved: None, is_straightened: true });
     }
     if kind.is_simplex() {
         let what = format!("a mesh of {kind} cells with nodes of order {} or discontinuous", space.order);
-        return Err(scanner.unsupported(what, "quadrilaterals and hexahedra may be curved"));
+        return Err(scanner.unsupported(
+            what,
+            "quadrilaterals and hexahedra may be curved, and simplices of order 2 are read as straight",
+        ));
     }
     let n_cells = cells.len() / kind.n_nodes();
     let n_points = |along: usize| n_cells.saturating_mul(along.pow(kind.dimension() as u32));
@@ -44,7 +64,8 @@ pub(super) fn read_nodes(
     let (numbers, n_values) = numbered.ok_or_else(too_many)?;
     let values = read_values(scanner, &space, n_values)?;
     let curved = bend(kind, &space, numbers, values);
-    Ok((corners(kind, cells, n_vertices, &curved), Some(curved)))
+    let points = corners(kind, cells, n_vertices, &curved);
+    Ok(Nodes { points, curved: Some(curved), is_straightened: false })
 }
 
 fn read_values(scanner: &mut Scanner<'_>, space: &Space, n: usize) -> Result<Vec<[f64; 3]>, MeshError> {
@@ -57,6 +78,19 @@ fn read_values(scanner: &mut Scanner<'_>, space: &Space, n: usize) -> Result<Vec
         values[value][d] = scanner.coordinate()?;
     }
     Ok(values)
+}
+
+/// Number of edges of simplices.
+fn n_edges(kind: CellKind, cells: &[u32]) -> usize {
+    let n = kind.n_nodes();
+    let pairs = |cell: &[u32]| -> Vec<[u32; 2]> {
+        let pair = |i: usize, j: usize| [cell[i].min(cell[j]), cell[i].max(cell[j])];
+        (0..n).flat_map(|i| (0..i).map(move |j| pair(i, j))).collect()
+    };
+    let mut edges: Vec<[u32; 2]> = cells.chunks_exact(n).flat_map(pairs).collect();
+    edges.sort_unstable();
+    edges.dedup();
+    edges.len()
 }
 
 /// The same shapes by evenly spaced points; each point comes from the first cell that has it.

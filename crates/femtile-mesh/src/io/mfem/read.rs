@@ -1,7 +1,7 @@
 use std::path::Path;
 
-use super::nodes::read_nodes;
-use crate::io::collect::{Collector, flatten};
+use super::nodes::{Nodes, read_nodes};
+use crate::io::collect::{Collector, flatten, note_of_straightened};
 use crate::io::file::bytes_of;
 use crate::io::scanner::{Scanner, show};
 use crate::{CellKind, Mesh, MeshError, Place};
@@ -18,7 +18,7 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
 ///
 /// Attributes of elements are the tags of cells, those of boundary elements the tags of facets. Nodes in a finite
 /// element space become evenly spaced points of curved cells; where the space is discontinuous, as in periodic meshes,
-/// cells share none of them.
+/// cells share none of them. Triangles and tetrahedra of order 2 are read as straight.
 ///
 /// # Errors
 /// [`MeshError::Parse`] and [`MeshError::Unsupported`] with the line at which the trouble begins.
@@ -37,20 +37,23 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
     let boundary = read_elements(&mut scanner, dimension - 1, &mut collector)?;
     section(&mut scanner, b"vertices")?;
     let vertices = Vertices::new(&mut scanner, &[&elements.nodes, &boundary.nodes])?;
-    let (points, curved) = match scanner.peek() {
+    let mut nodes = match scanner.peek() {
         Some(b"nodes") => {
             scanner.word();
             let Some(kind) = elements.kind else {
                 return Err(scanner.unsupported("nodes of mixed kinds of cells", "mesh it with one kind"));
             };
             let cells: Vec<u32> = elements.nodes.iter().map(|&i| vertices.numbers[i as usize]).collect();
-            let (points, curved) = read_nodes(&mut scanner, kind, &cells, vertices.n_used)?;
-            (vertices.spread(&points), curved)
+            let nodes = read_nodes(&mut scanner, kind, &cells, vertices.n_used)?;
+            Nodes { points: vertices.spread(&nodes.points), ..nodes }
         }
-        _ => (vertices.read_points(&mut scanner)?, None),
+        _ => Nodes { points: vertices.read_points(&mut scanner)?, ..Nodes::default() },
     };
-    let mut mesh = collector.into_mesh(path, points, true)?.mesh;
-    mesh.curved = curved;
+    let mut mesh = collector.into_mesh(path, std::mem::take(&mut nodes.points), true)?.mesh;
+    if nodes.is_straightened {
+        mesh.notes.extend(note_of_straightened(mesh.kind, mesh.n_cells(), None));
+    }
+    mesh.curved = nodes.curved;
     if let Some(curved) = mesh.curved.as_mut().filter(|_| dimension == 2) {
         flatten(path, &mut curved.points)?;
     }

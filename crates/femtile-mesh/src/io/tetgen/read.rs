@@ -2,7 +2,7 @@ use std::path::Path;
 
 use super::index_base::index_base;
 use super::table::{Header, open, records};
-use crate::io::collect::Collector;
+use crate::io::collect::{Collected, Collector, pick_in_place};
 use crate::io::file::bytes_of;
 use crate::io::scanner::Scanner;
 use crate::{CellKind, Field, Mesh, MeshError, Place};
@@ -24,7 +24,7 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
 ///
 /// The first attribute of cells becomes their tags when it is whole numbers throughout; others become
 /// cell fields `attribute_0`, `attribute_1`, …, those of nodes likewise. The marker of facets is their tag.
-/// Each file tells by its own indices whether it numbers nodes from 0 or from 1.
+/// Each file tells by its own indices whether it numbers nodes from 0 or from 1. Cells of order 2 are read as straight.
 ///
 /// # Errors
 /// [`MeshError::Parse`] and [`MeshError::Unsupported`] with the line (in binary files the byte).
@@ -34,22 +34,27 @@ pub fn parse(path: &Path, node: &[u8], ele: &[u8], face: Option<&[u8]>) -> Resul
     let n_points = points.len();
     let ele_path = path.with_extension("ele");
     let (scanner, header) = open(&ele_path, ele, "cells", 8)?;
-    let kind = cell_kind(&scanner, &header, dimension)?;
-    let n_corners = kind.n_nodes();
-    let table = records(scanner, &header, n_corners, header.counts[1], "cells")?;
+    let (kind, n_nodes) = cell_kind(&scanner, &header, dimension)?;
+    let table = records(scanner, &header, n_nodes, header.counts[1], "cells")?;
     let base = index_base(table.nodes.iter().copied(), n_points, base);
     let tags = if table.n_attributes > 0 { table.tags(0) } else { None };
     let mut collector = Collector::default();
-    for (cell, corners) in table.nodes.chunks_exact(n_corners).enumerate() {
-        check_range(&ele_path, "cell", cell, corners, base, n_points)?;
+    let mut of_cell = Vec::with_capacity(n_nodes);
+    for (cell, nodes) in table.nodes.chunks_exact(n_nodes).enumerate() {
+        check_range(&ele_path, "cell", cell, nodes, base, n_points)?;
         let tag = tags.as_ref().map_or(0, |tags| tags[cell]);
-        collector.push(kind, corners.iter().map(|&node| (node - base) as u32), tag);
+        of_cell.clear();
+        of_cell.extend(nodes.iter().map(|&node| (node - base) as u32));
+        match n_nodes > kind.n_nodes() {
+            true => collector.push_straightened(kind, &of_cell, &points, tag),
+            false => collector.push(kind, of_cell.iter().copied(), tag),
+        }
     }
     if let (Some(face), Some(facet)) = (face, kind.facet_kind()) {
         let extension = if dimension == 3 { "face" } else { "edge" };
         facets(&path.with_extension(extension), face, facet, base, n_points, &mut collector)?;
     }
-    let mut mesh = collector.into_mesh(path, points, true)?.mesh;
+    let Collected { mut mesh, nodes: kept, .. } = collector.into_mesh(path, points, true)?;
     if tags.is_none() {
         mesh.cell_tags.clear();
     }
@@ -58,7 +63,11 @@ pub fn parse(path: &Path, node: &[u8], ele: &[u8], face: Option<&[u8]>) -> Resul
         mesh.cell_fields.insert(format!("attribute_{column}"), Field { n_components: 1, values });
     }
     for (column, values) in fields.into_iter().enumerate() {
-        mesh.node_fields.insert(format!("attribute_{column}"), Field { n_components: 1, values });
+        let mut field = Field { n_components: 1, values };
+        if let Some(kept) = &kept {
+            pick_in_place(kept, &mut field);
+        }
+        mesh.node_fields.insert(format!("attribute_{column}"), field);
     }
     Ok(mesh)
 }
@@ -133,17 +142,18 @@ fn text_node(
     scanner.end_of_line("a node")
 }
 
-fn cell_kind(scanner: &Scanner<'_>, header: &Header, dimension: usize) -> Result<CellKind, MeshError> {
+/// The kind of the cells, and the number of nodes of each: more than its corners where it is of order 2.
+fn cell_kind(
+    scanner: &Scanner<'_>,
+    header: &Header,
+    dimension: usize,
+) -> Result<(CellKind, usize), MeshError> {
     match (dimension, header.counts[0]) {
-        (3, 4) => Ok(CellKind::Tetrahedron),
-        (2, 3) => Ok(CellKind::Triangle),
-        (_, n @ (6 | 10)) => Err(scanner.unsupported(
-            format!("a mesh of quadratic cells with {n} nodes"),
-            "write linear cells (without the option -o2)",
-        )),
+        (3, n @ (4 | 10)) => Ok((CellKind::Tetrahedron, n)),
+        (2, n @ (3 | 6)) => Ok((CellKind::Triangle, n)),
         (_, n) => Err(scanner.unsupported(
             format!("a cell of {n} nodes in {dimension} dimensions"),
-            "3 nodes in two and 4 nodes in three dimensions can be read",
+            "3 or 6 nodes in two and 4 or 10 nodes in three dimensions can be read",
         )),
     }
 }
@@ -158,12 +168,16 @@ fn facets(
 ) -> Result<(), MeshError> {
     let (scanner, header) = open(path, bytes, "facets", 6)?;
     let n_corners = kind.n_nodes();
-    let table = records(scanner, &header, n_corners, header.counts[0], "facets")?;
+    // Triangles may have nodes on their edges, of which the header says nothing.
+    let n_words = scanner.n_words_of_next_line();
+    let is_quadratic = kind == CellKind::Triangle && !header.binary && n_words == 1 + 6 + header.counts[0];
+    let n_nodes = if is_quadratic { 6 } else { n_corners };
+    let table = records(scanner, &header, n_nodes, header.counts[0], "facets")?;
     let Some(tags) = (table.n_attributes > 0).then(|| table.tags(0)).flatten() else { return Ok(()) };
     let base = index_base(table.nodes.iter().copied(), n_points, base);
-    for (facet, (corners, &tag)) in table.nodes.chunks_exact(n_corners).zip(&tags).enumerate() {
-        check_range(path, "facet", facet, corners, base, n_points)?;
-        collector.push(kind, corners.iter().map(|&node| (node - base) as u32), tag);
+    for (facet, (nodes, &tag)) in table.nodes.chunks_exact(n_nodes).zip(&tags).enumerate() {
+        check_range(path, "facet", facet, nodes, base, n_points)?;
+        collector.push(kind, nodes[..n_corners].iter().map(|&node| (node - base) as u32), tag);
     }
     Ok(())
 }

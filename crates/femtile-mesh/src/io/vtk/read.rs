@@ -162,7 +162,7 @@ impl File {
             of_cell.clear();
             of_cell.extend(nodes.iter().map(|&point| point as u32));
             let tag = tags.as_ref().map_or(0, |tags| tags[number]);
-            found.push(number, cell, &of_cell, tag).map_err(Problem::Message)
+            found.push(number, cell, &of_cell, &points, tag).map_err(Problem::Message)
         });
         added.map_err(|problem| match problem {
             Problem::Message(message) => parse(message),

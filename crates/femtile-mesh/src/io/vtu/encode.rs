@@ -70,21 +70,42 @@ impl Array<'_> {
         out.write_all(&ready)
     }
 
-    /// Header (number of blocks, block size, size of the last one where it is short, compressed sizes), then blocks.
-    fn compressed(&self) -> std::io::Result<Vec<u8>> {
+    /// Compresses all bytes, a block each, by all threads.
+    fn compressed(&self) -> std::io::Result<Compressed> {
         let ranges: Vec<Range<usize>> = self.ranges(BLOCK_BYTES).collect();
-        let compressed = |range: &Range<usize>| {
-            let mut bytes = vec![0; range.len()];
-            (self.bytes)(range.start, &mut bytes);
-            let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
-            encoder.write_all(&bytes)?;
+        let compress = |bytes: &mut Vec<u8>, range: Range<usize>| {
+            bytes.resize(range.len(), 0);
+            (self.bytes)(range.start, bytes);
+            let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+            encoder.write_all(bytes)?;
             encoder.finish()
         };
-        let blocks: Vec<Vec<u8>> = ranges.par_iter().map(compressed).collect::<std::io::Result<_>>()?;
-        let sizes = blocks.iter().map(|block| block.len() as u64);
-        let head = [blocks.len(), BLOCK_BYTES, self.n_bytes % BLOCK_BYTES].map(|number| number as u64);
-        let head = head.into_iter().chain(sizes).flat_map(u64::to_le_bytes);
-        Ok(head.chain(blocks.iter().flatten().copied()).collect())
+        let blocks = ranges.into_par_iter().map_init(Vec::new, compress);
+        Ok(Compressed { blocks: blocks.collect::<std::io::Result<_>>()?, n_bytes: self.n_bytes })
+    }
+}
+
+/// An array in blocks of [`BLOCK_BYTES`], each compressed by itself.
+struct Compressed {
+    blocks: Vec<Vec<u8>>,
+    /// Bytes of the array as it was.
+    n_bytes: usize,
+}
+
+impl Compressed {
+    /// Bytes that it takes in the file.
+    fn len(&self) -> usize {
+        8 * (3 + self.blocks.len()) + self.blocks.iter().map(Vec::len).sum::<usize>()
+    }
+
+    /// Writes number of blocks, block size, size of the last one where it is short and compressed sizes, then the blocks.
+    fn write(self, out: &mut (dyn Write + Send)) -> std::io::Result<()> {
+        let head = [self.blocks.len(), BLOCK_BYTES, self.n_bytes % BLOCK_BYTES];
+        let sizes = self.blocks.iter().map(Vec::len);
+        for number in head.into_iter().chain(sizes) {
+            out.write_all(&(number as u64).to_le_bytes())?;
+        }
+        self.blocks.into_iter().try_for_each(|block| out.write_all(&block))
     }
 }
 
@@ -95,7 +116,8 @@ pub(super) fn write_document(
     groups: &[(&str, Vec<Array<'_>>)],
 ) -> std::io::Result<()> {
     let Head { version, n_points, n_cells, compress } = *head;
-    let compressed: Option<Vec<Vec<u8>>> = if compress {
+    // Heads of arrays say where their bytes stand, so all have to be compressed first.
+    let compressed: Option<Vec<Compressed>> = if compress {
         let arrays = groups.iter().flat_map(|(_, arrays)| arrays);
         Some(arrays.map(Array::compressed).collect::<Result<_, _>>()?)
     } else {
@@ -125,7 +147,7 @@ pub(super) fn write_document(
     }
     write!(out, "</Piece>\n</UnstructuredGrid>\n<AppendedData encoding=\"raw\">\n_")?;
     match compressed {
-        Some(arrays) => arrays.iter().try_for_each(|bytes| out.write_all(bytes))?,
+        Some(arrays) => arrays.into_iter().try_for_each(|array| array.write(out))?,
         None => {
             for array in groups.iter().flat_map(|(_, arrays)| arrays) {
                 out.write_all(&(array.n_bytes as u64).to_le_bytes())?;

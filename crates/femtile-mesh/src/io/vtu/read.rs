@@ -150,7 +150,7 @@ impl Grid {
                 None => found.collector.skip(),
                 Some(kind) => {
                     let tag = self.tags.as_ref().and_then(|tags| tags.get(cell)).copied().unwrap_or(0);
-                    let pushed = found.push(cell, kind, nodes, tag);
+                    let pushed = found.push(cell, kind, nodes, &self.points, tag);
                     pushed.map_err(|message| MeshError::Parse {
                         path: path.into(),
                         place: Place::Whole,

@@ -9,7 +9,8 @@ use crate::{CellKind, Field, Mesh, MeshError};
 /// How a VTU file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WriteOptions {
-    /// Compress with zlib: files a third of the size, written several times slower.
+    /// Compress with zlib at its fastest level, a block at a time by all threads. All compressed arrays are held in memory
+    /// before the first is written.
     pub compress: bool,
     /// Write tagged facets as cells too, after the cells of the mesh.
     pub facets: bool,

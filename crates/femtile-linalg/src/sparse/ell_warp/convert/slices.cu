@@ -125,7 +125,8 @@ extern "C" __global__ void ell_warp_sizes(u32* sizes, u32* bases, const u32* wid
     }
     fits = __all_sync(FULL_WARP, fits);
     if (threadIdx.x % WARP == 0) {
-        sizes[s] = fits ? widths[s] : 2 * widths[s];
+        // All bits where twice as many cannot be counted: the sum of all is refused then.
+        sizes[s] = fits ? widths[s] : widths[s] > 0x7fffffffu ? 0xffffffffu : 2 * widths[s];
         bases[s] = base;
     }
 }

@@ -68,7 +68,7 @@ impl<T: Scalar> CudaPatchLadder<T> {
     ) -> Result<Self, MultigridError> {
         check(grid)?;
         if grid.free_sides().as_flattened().contains(&true) {
-            let message = "free sides: PatchKernel has kernels for them".into();
+            let message = "free sides have other kernels, those of patches".into();
             return Err(MultigridError::Gpu { message });
         }
         let scales = scales(equal_widths(grid)?);

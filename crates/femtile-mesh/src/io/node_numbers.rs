@@ -1,4 +1,4 @@
-//! From the numbers that a file gives its nodes to their order in it.
+//! From the numbers that a file gives its nodes or elements to their order in it.
 
 /// Finds nodes by number: through a table where numbers lie close together, else by bisection.
 #[derive(Debug)]
@@ -36,6 +36,17 @@ impl NodeNumbers {
         match sorted.windows(2).find(|pair| pair[0].0 == pair[1].0) {
             Some(pair) => Err(pair[0].0),
             None => Ok(Self::Sorted(sorted)),
+        }
+    }
+
+    /// Passes on all numbers with their nodes.
+    pub(super) fn for_each(&self, mut each: impl FnMut(u64, u32)) {
+        match self {
+            Self::Table { first, nodes } => {
+                let numbered = (*first..).zip(nodes).filter(|(_, node)| **node != MISSING);
+                numbered.for_each(|(number, &node)| each(number, node));
+            }
+            Self::Sorted(sorted) => sorted.iter().for_each(|&(number, node)| each(number, node)),
         }
     }
 

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-/// The smaller one of what the machine has and what control groups allow; none where the system does not say.
-pub(super) fn memory_bytes() -> Option<u64> {
+/// Returns the bytes of memory of the machine, or what its control groups allow where that is less; none where the system
+/// does not say.
+pub fn host_memory_bytes() -> Option<u64> {
     memory_bytes_under(Path::new("/"))
 }
 

@@ -1,13 +1,25 @@
-//! Coefficients that a program gives as closures, on emulated CUDA.
+//! What programs give a GPU, on emulated CUDA: coefficients as closures, and kernels of their own.
 
 use std::sync::Arc;
 
-use femtile::device::Cuda;
+use femtile::device::cuda::{Kernel, Launch, Program, Read, Write};
+use femtile::device::{Buffer, Cuda};
 use femtile::mesh::Mesh;
 use femtile::mesh::generate::{BoxConfig, BoxSplit, box_mesh};
 use femtile::solve::{Silent, Stages};
 use femtile::{Cpu, Poisson, SolverConfig, Value};
 use femtile_conformance::emulator::Emulator;
+
+/// An emulated GPU, or a message that the test is skipped.
+fn gpu(test: &str) -> Option<Cuda> {
+    match Emulator::new() {
+        Ok(emulator) => Some(Cuda::with_driver(Arc::new(emulator))),
+        Err(error) => {
+            eprintln!("SKIPPED: {test}: {error}");
+            None
+        }
+    }
+}
 
 /// A problem with data from `value`, which gets a formula and the same as a closure.
 fn problem(mesh: &Mesh, value: impl Fn(&'static str, fn([f64; 3]) -> f64) -> Value) -> Poisson<'_> {
@@ -37,10 +49,7 @@ fn values(problem: &Poisson<'_>, gpu: Option<&Cuda>) -> Vec<f64> {
 
 #[test]
 fn closures_give_on_a_gpu_what_expressions_give_there_and_on_a_cpu() {
-    let gpu = match Emulator::new() {
-        Ok(emulator) => Cuda::with_driver(Arc::new(emulator)),
-        Err(error) => return eprintln!("SKIPPED: closures on an emulated GPU: {error}"),
-    };
+    let Some(gpu) = gpu("closures_give_on_a_gpu_what_expressions_give") else { return };
     for split in [BoxSplit::Kuhn, BoxSplit::Hexahedron] {
         let mesh = box_mesh(&BoxConfig { cells: [3, 3, 2], split, ..BoxConfig::default() }).unwrap();
         let expected = values(&problem(&mesh, |text, _| text.into()), None);
@@ -53,4 +62,20 @@ fn closures_give_on_a_gpu_what_expressions_give_there_and_on_a_cpu() {
             assert!(largest <= 1e-10 * size, "{largest:e} of {size}");
         }
     }
+}
+
+#[test]
+fn the_kernel_of_the_page_for_programs_does_what_the_page_says() {
+    let Some(device) = gpu("the_kernel_of_the_page_for_programs") else { return };
+    let page = include_str!("../../../../docs/library.md");
+    let source = page.split("source: r#\"").nth(1).and_then(|rest| rest.split("\"#").next());
+    let source = source.expect("the page has a kernel");
+    let program: &'static Program = Box::leak(Box::new(Program { name: "scale", source, headers: &[] }));
+    let x = Buffer::from_vec(&device, (0..1000).map(f64::from).collect()).unwrap();
+    let mut y = Buffer::from_vec(&device, vec![f64::NAN; 1000]).unwrap();
+    let kernel = Kernel::<(Write<f64>, Read<f64>, f64, u32)>::new("scale");
+    let arguments = (y.write(), x.read(), 2.0, 1000);
+    // SAFETY: the emulator checks what the kernel touches before it does.
+    unsafe { device.launch(&program.of::<f64>(), &kernel, Launch::over(1000, 256), arguments) }.unwrap();
+    assert!(y.to_host().unwrap().into_iter().eq((0..1000).map(|i| 2.0 * f64::from(i))));
 }

@@ -1,0 +1,79 @@
+//! `femtile mesh info` and `femtile mesh convert`.
+
+use serde_json::{Value, json};
+
+use crate::common::{Workplace, femtile, text};
+
+/// A tetrahedron of order 2 with a curved edge, in a set, and a surface.
+const ABAQUS: &str = "*NODE\n1,0,0,0\n2,2,0,0\n3,0,2,0\n4,0,0,2\n5,1,0.5,0\n6,1,1,0\n7,0,1,0\n8,0,0,1\n9,1,0,1\n10,0,1,1\n\
+    *ELEMENT, TYPE=C3D10, ELSET=Body\n1,1,2,3,4,5,6,7,8,9,10\n*SURFACE, NAME=Foot\n1, S1\n";
+
+fn mesh(place: &Workplace, arguments: &[&str], code: i32) -> String {
+    let output = femtile().current_dir(place.folder.path()).arg("mesh").args(arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
+    text(if code == 0 { &output.stdout } else { &output.stderr })
+}
+
+#[test]
+fn info_tells_the_same_as_text_and_as_json() {
+    let place = Workplace::new("");
+    std::fs::write(place.path("a.inp"), ABAQUS).unwrap();
+    let said = mesh(&place, &["info", "a.inp"], 0);
+    let found: Value = serde_json::from_str(&mesh(&place, &["info", "a.inp", "--json"], 0)).unwrap();
+    for (key, expected) in [
+        ("file", json!("a.inp")),
+        ("dimension", json!(3)),
+        ("n_nodes", json!(4)),
+        ("n_cells", json!(1)),
+        ("cell", json!("tetrahedron")),
+        ("lower", json!([0.0, 0.0, 0.0])),
+        ("upper", json!([2.0, 2.0, 2.0])),
+        ("curved", Value::Null),
+        ("regions", json!([{ "tag": 1, "name": "Body", "n": 1 }])),
+        ("boundary", json!([{ "tag": 2, "name": "Foot", "n": 1 }])),
+        ("cell_fields", json!([])),
+        ("node_fields", json!([])),
+    ] {
+        assert_eq!(found[key], expected, "{key}");
+    }
+    let note = found["notes"][0].as_str().unwrap();
+    assert!(note.contains("midside nodes are dropped") && found["notes"][1].is_null(), "{note}");
+    for words in ["cells     1 of kind tetrahedron", "regions   1 Body: 1", "boundary  2 Foot: 1", note] {
+        assert!(said.contains(words), "`{words}` is not in: {said}");
+    }
+    let fields = ["generate", "kind = \"ventricle\", h_mm = 5.0", "heart.vtu"];
+    mesh(&place, &fields, 0);
+    let found: Value = serde_json::from_str(&mesh(&place, &["info", "heart.vtu", "--json"], 0)).unwrap();
+    let names = found["cell_fields"].as_array().unwrap().iter().map(|field| &field["name"]);
+    assert!(names.into_iter().any(|name| name == "transmural"), "{found}");
+}
+
+#[test]
+fn what_a_reader_left_out_is_told_by_convert_and_check() {
+    let place = Workplace::new("");
+    std::fs::write(place.path("a.inp"), ABAQUS).unwrap();
+    for arguments in [&["convert", "a.inp", "a.msh"][..], &["check", "a.inp"]] {
+        let said = mesh(&place, arguments, 0);
+        assert!(said.contains("warning   a tetrahedron of order 2 is read as straight"), "{said}");
+        assert!(
+            said.contains("2.5e-1 longest edges away") || said.contains("curved shape is lost"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_compressed_mesh_is_smaller_and_reads_the_same() {
+    let place = Workplace::new("");
+    mesh(&place, &["generate", "kind = \"box\", cells = [12, 12, 12]", "plain.vtu"], 0);
+    mesh(&place, &["convert", "plain.vtu", "packed.vtu", "--compress"], 0);
+    mesh(&place, &["convert", "packed.vtu", "again.vtu"], 0);
+    let [plain, packed, again] =
+        ["plain.vtu", "packed.vtu", "again.vtu"].map(|name| std::fs::read(place.path(name)).unwrap());
+    assert_eq!(plain, again);
+    assert!(3 * packed.len() < plain.len(), "{} of {}", packed.len(), plain.len());
+    assert!(text(&packed[..400]).contains("vtkZLibDataCompressor"));
+    let said = mesh(&place, &["convert", "plain.vtu", "mesh.msh", "--compress"], 2);
+    assert!(said.contains("compressing a file of this format is not supported"), "{said}");
+    assert!(!place.path("mesh.msh").exists());
+}

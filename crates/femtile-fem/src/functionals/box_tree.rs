@@ -1,0 +1,155 @@
+//! A tree of boxes around the cells of a mesh, for finding the cells around points.
+
+use rayon::prelude::*;
+
+/// Boxes that share a parent.
+const WIDTH: usize = 8;
+/// Bits of each coordinate of a place on the curve.
+const BITS: u32 = 21;
+
+/// An axis-parallel box.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Bounds {
+    pub lower: [f64; 3],
+    pub upper: [f64; 3],
+}
+
+/// Boxes in the order of Morton's curve through their centres; eight neighbours share a parent.
+#[derive(Debug)]
+pub(crate) struct BoxTree {
+    /// The item in each box of the first level.
+    items: Vec<u32>,
+    /// From single boxes to the level that has one parent at most.
+    levels: Vec<Vec<Bounds>>,
+}
+
+impl Bounds {
+    /// Contains nothing.
+    const EMPTY: Self = Self { lower: [f64::INFINITY; 3], upper: [f64::NEG_INFINITY; 3] };
+
+    /// The smallest box around points.
+    pub fn around(points: impl IntoIterator<Item = [f64; 3]>) -> Self {
+        let point = |p: [f64; 3]| Self { lower: p, upper: p };
+        points.into_iter().fold(Self::EMPTY, |all, p| all.union(point(p)))
+    }
+
+    /// The smallest box around both.
+    fn union(self, other: Self) -> Self {
+        Self {
+            lower: std::array::from_fn(|a| self.lower[a].min(other.lower[a])),
+            upper: std::array::from_fn(|a| self.upper[a].max(other.upper[a])),
+        }
+    }
+
+    /// The box with its sides moved outwards along each axis.
+    pub fn widened(self, by: [f64; 3]) -> Self {
+        Self {
+            lower: std::array::from_fn(|a| self.lower[a] - by[a]),
+            upper: std::array::from_fn(|a| self.upper[a] + by[a]),
+        }
+    }
+
+    /// Lengths along the axes.
+    pub fn size(&self) -> [f64; 3] {
+        std::array::from_fn(|a| self.upper[a] - self.lower[a])
+    }
+
+    /// Whether a point lies in the closed box; false where a coordinate is not a number.
+    pub fn contains(&self, point: [f64; 3]) -> bool {
+        (0..3).all(|a| point[a] >= self.lower[a] && point[a] <= self.upper[a])
+    }
+
+    /// Distance from a point, zero inside.
+    pub fn distance(&self, point: [f64; 3]) -> f64 {
+        let beyond = |a: usize| (self.lower[a] - point[a]).max(point[a] - self.upper[a]).max(0.0);
+        (0..3).map(|a| beyond(a).powi(2)).sum::<f64>().sqrt()
+    }
+}
+
+impl BoxTree {
+    /// Of boxes, whose positions are the items.
+    ///
+    /// # Cost
+    /// Sorts the boxes; 55 bytes each.
+    pub fn new(boxes: &[Bounds]) -> Self {
+        let all = boxes.iter().fold(Bounds::EMPTY, |all, b| all.union(*b));
+        let size = all.size();
+        let key = |b: &Bounds| {
+            (0..3).fold(0, |key, a| {
+                let share = (0.5 * (b.lower[a] + b.upper[a]) - all.lower[a]) / size[a];
+                let steps = (share * f64::from(1 << BITS)) as u64;
+                key | spread(steps.min((1 << BITS) - 1)) << a
+            })
+        };
+        let mut keyed: Vec<(u64, u32)> =
+            boxes.par_iter().zip(0..boxes.len() as u32).map(|(b, i)| (key(b), i)).collect();
+        keyed.par_sort_unstable();
+        let items: Vec<u32> = keyed.into_iter().map(|(_, item)| item).collect();
+        let mut levels = vec![items.iter().map(|&item| boxes[item as usize]).collect::<Vec<_>>()];
+        while let Some(last) = levels.last().filter(|level| level.len() > WIDTH) {
+            let parent = |children: &[Bounds]| children.iter().fold(Bounds::EMPTY, |all, b| all.union(*b));
+            levels.push(last.chunks(WIDTH).map(parent).collect());
+        }
+        Self { items, levels }
+    }
+
+    /// The smallest item whose box contains the point and for which `found` returns something, with what it returns.
+    pub fn first<R>(&self, point: [f64; 3], found: impl Fn(u32) -> Option<R>) -> Option<(u32, R)> {
+        let mut best: Option<(u32, R)> = None;
+        let top = self.levels.len() - 1;
+        let mut open: Vec<(usize, usize)> = (0..self.levels[top].len()).map(|at| (top, at)).collect();
+        while let Some((level, at)) = open.pop() {
+            if !self.levels[level][at].contains(point) {
+                continue;
+            }
+            if level > 0 {
+                let end = ((at + 1) * WIDTH).min(self.levels[level - 1].len());
+                open.extend((at * WIDTH..end).map(|child| (level - 1, child)));
+                continue;
+            }
+            let item = self.items[at];
+            if best.as_ref().is_none_or(|(before, _)| item < *before)
+                && let Some(result) = found(item)
+            {
+                best = Some((item, result));
+            }
+        }
+        best
+    }
+}
+
+/// The bits of a coordinate, three apart.
+fn spread(coordinate: u64) -> u64 {
+    (0..BITS).fold(0, |key, bit| key | (coordinate >> bit & 1) << (3 * bit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_box_around_a_point_is_that_of_a_search_through_all() {
+        for n in [1usize, 7, 8, 9, 64, 65, 700] {
+            let coordinate = |i: usize, a: usize| ((i * [37, 61, 89][a]) % 101) as f64 / 100.0;
+            let boxes: Vec<Bounds> = (0..n)
+                .map(|i| {
+                    let lower: [f64; 3] = std::array::from_fn(|a| coordinate(i, a));
+                    Bounds { lower, upper: lower.map(|x| x + 0.02 + (i % 5) as f64 * 0.05) }
+                })
+                .collect();
+            let tree = BoxTree::new(&boxes);
+            let mut n_found = 0;
+            for k in 0..500 {
+                let point: [f64; 3] = std::array::from_fn(|a| ((k * [11, 17, 29][a]) % 113) as f64 / 110.0);
+                let is_wanted = |item: u32| item % 3 != 1;
+                let expected =
+                    (0..n as u32).find(|&item| is_wanted(item) && boxes[item as usize].contains(point));
+                let found = tree.first(point, |item| is_wanted(item).then_some(2 * item));
+                assert_eq!(found, expected.map(|item| (item, 2 * item)));
+                n_found += usize::from(expected.is_some());
+            }
+            assert!(n < 700 || n_found > 50, "{n} boxes: {n_found} points are in one");
+            assert_eq!(tree.first([f64::NAN, 0.5, 0.5], Some), None);
+        }
+    }
+}

@@ -1,0 +1,225 @@
+use femtile_element::Affine;
+use femtile_mesh::Mesh;
+use rayon::prelude::*;
+
+use super::given_facets::{GivenFacets, sum_of};
+use super::{BLOCK, check_length, corners, sum_blocks};
+use crate::FemError;
+use crate::constraints::dirichlet_facets;
+use crate::dofs::LinearSpace;
+use crate::forms::{
+    CHUNK, CellCoefficients, ChunkCoefficients, ChunkScratch, Form, VOIGT, facet_measure, facet_terms,
+    mass_entries, winners,
+};
+
+/// The flux **into** the domain through each boundary facet, $\int_F n\cdot\sigma\nabla u$ with the outward normal n.
+///
+/// The sign is that of Neumann data: positive where heat flows in; outflow is minus the result. On facets with a Neumann
+/// or Robin condition the flux is that of the condition, $\int_F g$ or $\int_F c\,(w - u)$, and zero where no condition holds.
+/// On Dirichlet facets it is the consistent flux: the residual
+///
+/// $$ r_i = a(u, \varphi_i) - \ell(\varphi_i) $$
+///
+/// of the equation of a constrained node, which assembly leaves out, is the flux through the Dirichlet facets around the
+/// node. It is divided among them by the flux of the discrete gradient, with the remainder in proportion to their
+/// measures. Hence, up to the residual of the solver and, in a pure Neumann problem, its imbalance,
+///
+/// $$ \sum_F \int_F n\cdot\sigma\nabla u = \int_\Omega \lambda u - \int_\Omega f $$
+///
+/// with the integrals of [`reaction_integral`] and [`source_integral`]. On smooth solutions fluxes through sides converge with
+/// order 2, where the discrete gradient has order 1.
+///
+/// # Shapes
+/// `u: [n_nodes]`; the result has one entry a boundary facet.
+/// # Cost
+/// Element matrices of the cells around Dirichlet nodes; one look at every cell.
+/// # Errors
+/// [`FemError::Length`] when `u` does not have one entry a node, [`FemError::UnsupportedCells`] for cells that are not
+/// simplices, [`FemError::NoSuchFacet`] when a condition counts beyond the boundary, data out of their range.
+/// # Source
+/// `[carey1985]`, for the residual of constrained nodes. Differs: the residual is not converted to a nodal density.
+pub fn facet_fluxes(form: &Form<'_>, u: &[f64]) -> Result<Vec<f64>, FemError> {
+    LinearSpace::new(form.mesh)?;
+    check_length(form.mesh, u)?;
+    let winners = winners(form)?;
+    let coefficients = CellCoefficients::new(form)?;
+    let n_corners = form.mesh.dimension();
+    let mut fluxes = vec![0.0; form.boundary.len()];
+    let facets: Vec<u32> = dirichlet_facets(form, &winners).map(|(facet, _)| facet as u32).collect();
+    let mut is_given = vec![false; form.mesh.n_nodes()];
+    for &facet in &facets {
+        form.boundary.facet(facet as usize).iter().for_each(|&node| is_given[node as usize] = true);
+    }
+    let mut residual =
+        if facets.is_empty() { Vec::new() } else { cell_residual(form, &coefficients, u, &is_given)? };
+    for term in facet_terms(form, &winners)? {
+        let own = term.nodal_fluxes(u, n_corners);
+        fluxes[term.facet as usize] = own[..n_corners].iter().sum();
+        for (&node, flux) in term.nodes[..n_corners].iter().zip(own) {
+            if is_given[node as usize] {
+                residual[node as usize] -= flux;
+            }
+        }
+    }
+    if !facets.is_empty() {
+        given_facets(form, &coefficients, u, &facets)?.distribute(&mut fluxes, residual);
+    }
+    Ok(fluxes)
+}
+
+/// The flux into the domain through a set of boundary facets, by [`facet_fluxes`].
+///
+/// `facets` are positions in the list of boundary facets, as those of [`crate::BoundaryCondition`]; each counts once. Fluxes
+/// through sets without a common facet add up to the flux through their union.
+///
+/// # Errors
+/// As [`facet_fluxes`], and [`FemError::FacetOutOfRange`] when a facet does not exist.
+pub fn flux(form: &Form<'_>, u: &[f64], facets: &[u32]) -> Result<f64, FemError> {
+    sum_of(&facet_fluxes(form, u)?, facets)
+}
+
+/// $\int_\Omega f$ with the quadrature of assembly.
+///
+/// # Errors
+/// [`FemError::UnsupportedCells`] for cells that are not simplices; a coefficient that is out of its range.
+pub fn source_integral(form: &Form<'_>) -> Result<f64, FemError> {
+    let n_corners = LinearSpace::new(form.mesh).map(|_| form.mesh.dimension() + 1)?;
+    integrate(form, |cell, c, lane| {
+        form.mesh.signed_measure(cell as usize).abs() * (0..n_corners).map(|a| c.load[a][lane]).sum::<f64>()
+    })
+}
+
+/// $\int_\Omega \lambda u$ with the quadrature of assembly.
+///
+/// # Errors
+/// As [`source_integral`], and [`FemError::Length`] when `u` does not have one entry a node.
+pub fn reaction_integral(form: &Form<'_>, u: &[f64]) -> Result<f64, FemError> {
+    LinearSpace::new(form.mesh)?;
+    check_length(form.mesh, u)?;
+    integrate(form, |cell, c, lane| {
+        let (_, values, _) = corners(form.mesh, u, cell);
+        form.mesh.signed_measure(cell as usize).abs()
+            * times_mass(form.mesh, c, lane, &values).iter().sum::<f64>()
+    })
+}
+
+fn integrate(
+    form: &Form<'_>,
+    of_cell: impl Fn(u32, &ChunkCoefficients, usize) -> f64 + Sync,
+) -> Result<f64, FemError> {
+    let coefficients = CellCoefficients::new(form)?;
+    sum_blocks(form.mesh, |cells| {
+        let mut sum = 0.0;
+        let cells: Vec<u32> = cells.collect();
+        for_cells(&coefficients, &cells, |cell, c, lane| sum += of_cell(cell, c, lane))?;
+        Ok(sum)
+    })
+}
+
+/// Calls `visit` with each cell, the coefficients of its chunk and its place there.
+pub(crate) fn for_cells(
+    coefficients: &CellCoefficients<'_>,
+    cells: &[u32],
+    mut visit: impl FnMut(u32, &ChunkCoefficients, usize),
+) -> Result<(), FemError> {
+    let (mut chunk, mut scratch) = (coefficients.start_chunk(), ChunkScratch::default());
+    for cells in cells.chunks(CHUNK) {
+        coefficients.eval(&mut chunk, cells, &mut scratch)?;
+        cells.iter().enumerate().for_each(|(lane, &cell)| visit(cell, &chunk, lane));
+    }
+    Ok(())
+}
+
+/// $\bar\sigma g$.
+pub(crate) fn times_sigma(c: &ChunkCoefficients, lane: usize, g: [f64; 3]) -> [f64; 3] {
+    if c.sigma_is_scalar {
+        return g.map(|g| c.sigma[0][lane] * g);
+    }
+    let mut product = [0.0; 3];
+    for (entry, (i, j)) in VOIGT.into_iter().enumerate() {
+        product[i] += c.sigma[entry][lane] * g[j];
+        if i != j {
+            product[j] += c.sigma[entry][lane] * g[i];
+        }
+    }
+    product
+}
+
+/// The mean of $\lambda u \varphi_a$ for each corner.
+fn times_mass(mesh: &Mesh, c: &ChunkCoefficients, lane: usize, values: &[f64; 4]) -> [f64; 4] {
+    let mut product = [0.0; 4];
+    for (moment, (a, b)) in mass_entries(mesh.dimension()) {
+        product[a] += c.mass[moment][lane] * values[b];
+        if a != b {
+            product[b] += c.mass[moment][lane] * values[a];
+        }
+    }
+    product
+}
+
+/// What cells contribute to $a(u, \varphi_i) - \ell(\varphi_i)$ at marked nodes; zero elsewhere.
+fn cell_residual(
+    form: &Form<'_>,
+    coefficients: &CellCoefficients<'_>,
+    u: &[f64],
+    is_marked: &[bool],
+) -> Result<Vec<f64>, FemError> {
+    let mesh = form.mesh;
+    let of_block = |block: usize| {
+        let cells = block * BLOCK..((block + 1) * BLOCK).min(mesh.n_cells());
+        let touches = |cell: &usize| mesh.cell(*cell).iter().any(|&node| is_marked[node as usize]);
+        let cells: Vec<u32> = cells.filter(touches).map(|cell| cell as u32).collect();
+        let mut found = Vec::new();
+        for_cells(coefficients, &cells, |cell, c, lane| {
+            let (points, values, n) = corners(mesh, u, cell);
+            let map = Affine::simplex(&points[..n]);
+            let flux = times_sigma(c, lane, map.gradient(&values));
+            let reaction = times_mass(mesh, c, lane, &values);
+            for (a, &node) in mesh.cell(cell as usize).iter().enumerate() {
+                if is_marked[node as usize] {
+                    let density = dot(flux, map.gradients[a]) + reaction[a] - c.load[a][lane];
+                    found.push((node, map.measure * density));
+                }
+            }
+        })?;
+        Ok(found)
+    };
+    let blocks = (0..mesh.n_cells().div_ceil(BLOCK)).into_par_iter();
+    let parts: Vec<Result<Vec<(u32, f64)>, FemError>> = blocks.map(of_block).collect();
+    let mut residual = vec![0.0; mesh.n_nodes()];
+    for part in parts {
+        part?.into_iter().for_each(|(node, value)| residual[node as usize] += value);
+    }
+    Ok(residual)
+}
+
+/// Dirichlet facets with the fluxes of the discrete gradient.
+///
+/// With corner o of the cell opposite to the facet, $n|F| = -d\,|T|\,\nabla\varphi_o$, and each node has a d-th of the flux.
+fn given_facets(
+    form: &Form<'_>,
+    coefficients: &CellCoefficients<'_>,
+    u: &[f64],
+    facets: &[u32],
+) -> Result<GivenFacets, FemError> {
+    let mesh = form.mesh;
+    let cells: Vec<u32> = facets.iter().map(|&facet| form.boundary.cells[facet as usize]).collect();
+    let mut given = GivenFacets::default();
+    let mut next = facets.iter();
+    for_cells(coefficients, &cells, |cell, c, lane| {
+        let Some(&facet) = next.next() else { return };
+        let nodes = form.boundary.facet(facet as usize);
+        let (points, values, n) = corners(mesh, u, cell);
+        let map = Affine::simplex(&points[..n]);
+        let flux = times_sigma(c, lane, map.gradient(&values));
+        let opposite = mesh.cell(cell as usize).iter().position(|node| !nodes.contains(node)).unwrap_or(0);
+        let own = -map.measure * dot(flux, map.gradients[opposite]);
+        let corners: Vec<[f64; 3]> = nodes.iter().map(|&node| mesh.points[node as usize]).collect();
+        given.push(facet, nodes, &vec![own; nodes.len()], facet_measure(&corners));
+    })?;
+    Ok(given)
+}
+
+fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}

@@ -1,0 +1,232 @@
+//! Polynomials fitted to values at scattered points by least squares.
+
+/// A polynomial of some total degree, $q(x) = \sum_k c_k\,T_{i_k}(\xi_1)\,T_{j_k}(\xi_2)\,T_{l_k}(\xi_3)$ with Chebyshev polynomials T
+/// and $\xi = F\,(x - x_0)$.
+#[derive(Debug, Clone)]
+pub(crate) struct Polynomial {
+    dimension: usize,
+    degree: usize,
+    centre: [f64; 3],
+    /// F, lower triangular.
+    frame: [[f64; 3]; 3],
+    coefficients: Vec<f64>,
+}
+
+/// The smallest share of a column of the least-squares matrix that has to be independent of those before it.
+///
+/// Rows of cells that are slightly bent determine all terms, but amplify errors of the values many times over.
+const INDEPENDENT: f64 = 0.02;
+/// The smallest pivot of a covariance, relative to its diagonal entry.
+const FLAT: f64 = 1e-12;
+
+impl Polynomial {
+    /// Fits a polynomial of a total degree to values at points; none where the points do not determine it
+    /// well, with one value to spare at least.
+    ///
+    /// Coordinates are taken such that the points have the identity for covariance, so that the fit does not depend on an
+    /// affine map of the points.
+    pub fn fit(dimension: usize, degree: usize, points: &[[f64; 3]], values: &[f64]) -> Option<Self> {
+        let n = n_terms(dimension, degree);
+        let m = points.len();
+        if m <= n {
+            return None;
+        }
+        let mut fit =
+            Self { dimension, degree, centre: [0.0; 3], frame: [[0.0; 3]; 3], coefficients: Vec::new() };
+        fit.centre = std::array::from_fn(|a| points.iter().map(|p| p[a]).sum::<f64>() / m as f64);
+        fit.frame = whitening(dimension, fit.centre, points)?;
+        let largest = points.iter().flat_map(|&p| fit.local(p)).fold(0.0, |x: f64, y| x.max(y.abs()));
+        fit.frame.iter_mut().flatten().for_each(|entry| *entry /= largest);
+        // By columns.
+        let mut matrix = vec![0.0; m * n];
+        for (row, &point) in points.iter().enumerate() {
+            let [x, y, z] = fit.local(point).map(|t| chebyshev(t, degree).0);
+            fit.for_terms(|k, [i, j, l]| matrix[k * m + row] = x[i] * y[j] * z[l]);
+        }
+        // Constants have no gradient: without the mean less is lost to rounding.
+        let mean = values.iter().sum::<f64>() / m as f64;
+        let mut right: Vec<f64> = values.iter().map(|value| value - mean).collect();
+        fit.coefficients = least_squares(&mut matrix, &mut right, n)?;
+        Some(fit)
+    }
+
+    /// $\nabla q$ at a point.
+    pub fn gradient(&self, point: [f64; 3]) -> [f64; 3] {
+        let [x, y, z] = self.local(point).map(|t| chebyshev(t, self.degree));
+        let mut local = [0.0; 3];
+        self.for_terms(|k, [i, j, l]| {
+            let c = self.coefficients[k];
+            local[0] += c * x.1[i] * y.0[j] * z.0[l];
+            local[1] += c * x.0[i] * y.1[j] * z.0[l];
+            local[2] += c * x.0[i] * y.0[j] * z.1[l];
+        });
+        std::array::from_fn(|a| (0..self.dimension).map(|b| self.frame[b][a] * local[b]).sum())
+    }
+
+    /// ξ of a point.
+    fn local(&self, point: [f64; 3]) -> [f64; 3] {
+        self.frame.map(|row| (0..3).map(|a| row[a] * (point[a] - self.centre[a])).sum())
+    }
+
+    /// Calls `visit` with the number and the exponents of each term.
+    fn for_terms(&self, mut visit: impl FnMut(usize, [usize; 3])) {
+        let mut k = 0;
+        for i in 0..=self.degree {
+            for j in 0..=self.degree - i {
+                for l in 0..=if self.dimension == 3 { self.degree - i - j } else { 0 } {
+                    visit(k, [i, j, l]);
+                    k += 1;
+                }
+            }
+        }
+    }
+}
+
+/// Number of terms of a polynomial of a total degree: $\binom{k + d}{d}$.
+fn n_terms(dimension: usize, degree: usize) -> usize {
+    (1..=dimension).fold(1, |n, a| n * (degree + a) / a)
+}
+
+/// $L^{-1}$ of the Cholesky factor of the covariance of points; none where they lie in a plane or on a line.
+fn whitening(dimension: usize, centre: [f64; 3], points: &[[f64; 3]]) -> Option<[[f64; 3]; 3]> {
+    let mut covariance = [[0.0; 3]; 3];
+    for point in points {
+        let offset: [f64; 3] = std::array::from_fn(|a| point[a] - centre[a]);
+        for a in 0..dimension {
+            (0..=a).for_each(|b| covariance[a][b] += offset[a] * offset[b] / points.len() as f64);
+        }
+    }
+    let (mut factor, mut inverse) = ([[0.0; 3]; 3], [[0.0; 3]; 3]);
+    for a in 0..dimension {
+        for b in 0..=a {
+            let known: f64 = (0..b).map(|k| factor[a][k] * factor[b][k]).sum();
+            let rest = covariance[a][b] - known;
+            if b < a {
+                factor[a][b] = rest / factor[b][b];
+            } else if rest > FLAT * covariance[a][a] {
+                factor[a][a] = f64::sqrt(rest);
+            } else {
+                return None;
+            }
+        }
+        inverse[a][a] = 1.0 / factor[a][a];
+        for b in 0..a {
+            let known: f64 = (b..a).map(|k| factor[a][k] * inverse[k][b]).sum();
+            inverse[a][b] = -known / factor[a][a];
+        }
+    }
+    Some(inverse)
+}
+
+/// Highest degree of a fitted polynomial.
+const MAX_DEGREE: usize = crate::dofs::MAX_DEGREE + 1;
+
+/// $T_0 … T_k$ and their slopes.
+fn chebyshev(t: f64, degree: usize) -> ([f64; MAX_DEGREE + 1], [f64; MAX_DEGREE + 1]) {
+    let (mut values, mut slopes) = ([0.0; MAX_DEGREE + 1], [0.0; MAX_DEGREE + 1]);
+    values[0] = 1.0;
+    (values[1], slopes[1]) = (t, 1.0);
+    for k in 2..=degree {
+        values[k] = 2.0 * t * values[k - 1] - values[k - 2];
+        slopes[k] = 2.0 * values[k - 1] + 2.0 * t * slopes[k - 1] - slopes[k - 2];
+    }
+    (values, slopes)
+}
+
+/// Solves $\min \|Ax - b\|$ for a matrix of `n` columns, one after another, by Householder reflections; none where a column
+/// depends on those before it.
+fn least_squares(matrix: &mut [f64], right: &mut [f64], n: usize) -> Option<Vec<f64>> {
+    let m = right.len();
+    let mut diagonal = vec![0.0; n];
+    for k in 0..n {
+        let (done, rest) = matrix.split_at_mut((k + 1) * m);
+        let column = &mut done[k * m..];
+        let size = norm(column);
+        let (known, vector) = column.split_at_mut(k);
+        let length = norm(vector);
+        if length.is_nan() || length <= INDEPENDENT * size {
+            return None;
+        }
+        debug_assert_eq!(known.len(), k);
+        diagonal[k] = if vector[0] > 0.0 { -length } else { length };
+        vector[0] -= diagonal[k];
+        let scale = 2.0 / vector.iter().map(|x| x * x).sum::<f64>();
+        let reflect = |other: &mut [f64]| {
+            let factor = scale * other[k..].iter().zip(&*vector).map(|(x, v)| x * v).sum::<f64>();
+            other[k..].iter_mut().zip(&*vector).for_each(|(x, v)| *x -= factor * v);
+        };
+        rest.chunks_exact_mut(m).for_each(reflect);
+        reflect(right);
+    }
+    let mut solution = vec![0.0; n];
+    for k in (0..n).rev() {
+        let known: f64 = (k + 1..n).map(|j| matrix[j * m + k] * solution[j]).sum();
+        solution[k] = (right[k] - known) / diagonal[k];
+    }
+    Some(solution)
+}
+
+fn norm(x: &[f64]) -> f64 {
+    x.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Points that fill a box, stretched and turned.
+    fn scattered(dimension: usize, n: usize, stretch: f64) -> Vec<[f64; 3]> {
+        let fraction = |i: usize, step: f64| (i as f64 * step).fract() - 0.5;
+        let point = |i: usize| {
+            let [x, y] = [fraction(i, 0.754_877_666), stretch * fraction(i, 0.569_840_291)];
+            let z = if dimension == 3 { fraction(i, 0.327_116_77) } else { 0.0 };
+            [5.0 + 0.8 * x - 0.6 * y, 0.6 * x + 0.8 * y - 7.0, z]
+        };
+        (0..n).map(point).collect()
+    }
+
+    #[test]
+    fn polynomials_of_the_degree_are_reproduced_on_points_in_any_affine_position() {
+        for dimension in [2, 3] {
+            for degree in 1..=5 {
+                for stretch in [1.0, 1e-4] {
+                    let points = scattered(dimension, 3 * n_terms(dimension, degree), stretch);
+                    let power = degree as i32;
+                    let f = |[x, y, z]: [f64; 3]| (0.2 * x + 0.1 * y - 0.3 * z).powi(power) + y - 2.0 * x;
+                    let values: Vec<f64> = points.iter().map(|&p| f(p)).collect();
+                    let fit = Polynomial::fit(dimension, degree, &points, &values).unwrap();
+                    for &p in &points[..5] {
+                        let inner = f64::from(power) * (0.2 * p[0] + 0.1 * p[1] - 0.3 * p[2]).powi(power - 1);
+                        let last = if dimension == 3 { -0.3 * inner } else { 0.0 };
+                        let expected = [0.2 * inner - 2.0, 0.1 * inner + 1.0, last];
+                        let found = fit.gradient(p);
+                        let tolerance = 1e-11 / stretch;
+                        assert!(
+                            (0..3).all(|a| (found[a] - expected[a]).abs() < tolerance),
+                            "{dimension} {degree} {stretch}: {found:?} instead of {expected:?}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn points_that_do_not_determine_a_polynomial_are_refused() {
+        let circle: Vec<[f64; 3]> = (0..12).map(|i| [f64::from(i).cos(), f64::from(i).sin(), 0.0]).collect();
+        // x² + y² is constant on a circle.
+        assert!(Polynomial::fit(2, 2, &circle, &[0.0; 12]).is_none());
+        assert!(Polynomial::fit(2, 1, &circle, &[0.0; 12]).is_some());
+        let line: Vec<[f64; 3]> = (0..12).map(|i| [f64::from(i), 2.0 * f64::from(i), 0.0]).collect();
+        assert!(Polynomial::fit(2, 1, &line, &[0.0; 12]).is_none());
+        assert!(Polynomial::fit(3, 1, &circle, &[0.0; 12]).is_none());
+        assert!(Polynomial::fit(2, 3, &circle[..9], &[0.0; 9]).is_none());
+    }
+
+    #[test]
+    fn terms_are_as_many_as_the_polynomials_of_the_degree() {
+        assert_eq!([1, 2, 3].map(|degree| n_terms(2, degree)), [3, 6, 10]);
+        assert_eq!([1, 2, 3].map(|degree| n_terms(3, degree)), [4, 10, 20]);
+        assert_eq!(n_terms(3, 11), 364);
+    }
+}

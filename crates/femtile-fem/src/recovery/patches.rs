@@ -1,0 +1,156 @@
+//! Patches of cells around vertices, and the polynomials fitted there.
+
+use rayon::prelude::*;
+
+use super::fit::Polynomial;
+use super::regions::Regions;
+
+/// Rings of cells around a vertex that a patch has at most.
+const MAX_RINGS: usize = 3;
+
+/// The elements whose function is recovered.
+pub(crate) trait Elements: Sync {
+    /// Number of cells.
+    fn n_cells(&self) -> usize;
+    /// Number of vertices.
+    fn n_vertices(&self) -> usize;
+    /// Vertices of a cell.
+    fn corners(&self, cell: u32) -> &[u32];
+    /// The cell of the mesh.
+    fn cell_of_mesh(&self, cell: u32) -> u32;
+    /// Adds the degrees of freedom of a cell whose values are fitted.
+    fn add_samples(&self, cell: u32, samples: &mut Vec<u32>);
+    /// Node of a degree of freedom.
+    fn point(&self, dof: u32) -> [f64; 3];
+    /// Dimension of the cells.
+    fn dimension(&self) -> usize;
+    /// Degree of the elements.
+    fn degree(&self) -> usize;
+}
+
+/// The cells around each vertex, ascending.
+#[derive(Debug)]
+pub(crate) struct Incidence {
+    starts: Vec<usize>,
+    cells: Vec<u32>,
+}
+
+impl Incidence {
+    /// Of all vertices.
+    pub fn new(elements: &impl Elements) -> Self {
+        let mut starts = vec![0; elements.n_vertices() + 2];
+        let cells = || 0..elements.n_cells() as u32;
+        cells().flat_map(|cell| elements.corners(cell)).for_each(|&vertex| starts[vertex as usize + 2] += 1);
+        (2..starts.len()).for_each(|at| starts[at] += starts[at - 1]);
+        let mut found = vec![0; starts[starts.len() - 1]];
+        for cell in cells() {
+            for &vertex in elements.corners(cell) {
+                // Filling moves each start to its end, which is the next one's start.
+                let next = &mut starts[vertex as usize + 1];
+                found[*next] = cell;
+                *next += 1;
+            }
+        }
+        Self { starts, cells: found }
+    }
+
+    /// Cells around a vertex.
+    pub fn around(&self, vertex: u32) -> &[u32] {
+        &self.cells[self.starts[vertex as usize]..self.starts[vertex as usize + 1]]
+    }
+}
+
+/// Something for each vertex and each region around it.
+#[derive(Debug)]
+pub(crate) struct ByRegion<R> {
+    starts: Vec<usize>,
+    regions: Vec<u32>,
+    values: Vec<R>,
+}
+
+impl<R: Send> ByRegion<R> {
+    /// What `found` makes of the polynomial fitted to `u` around each vertex in each of its regions; the polynomial is none
+    /// where the cells of the region are flat.
+    ///
+    /// # Source
+    /// `[zhang2005]`, `[naga2005]`: polynomial-preserving recovery, here with patches that grow until they determine the
+    /// polynomial.
+    pub fn new<E: Elements>(
+        elements: &E,
+        incidence: &Incidence,
+        regions: &Regions,
+        u: &[f64],
+        found: impl Fn(u32, Option<Polynomial>) -> R + Sync,
+    ) -> Self {
+        let (mut starts, mut pairs, mut own) = (vec![0], Vec::new(), Vec::new());
+        for vertex in 0..elements.n_vertices() as u32 {
+            own.clear();
+            own.extend(incidence.around(vertex).iter().map(|&cell| regions.of(elements.cell_of_mesh(cell))));
+            own.sort_unstable();
+            own.dedup();
+            pairs.extend(own.iter().map(|&region| (vertex, region)));
+            starts.push(pairs.len());
+        }
+        let patch = Patch { elements, incidence, regions, u };
+        let values = pairs
+            .par_iter()
+            .map(|&(vertex, region)| found(vertex, patch.polynomial(vertex, region)))
+            .collect();
+        Self { starts, regions: pairs.into_iter().map(|(_, region)| region).collect(), values }
+    }
+
+    /// Of a vertex in a region; none where no cell of the region touches it.
+    pub fn get(&self, vertex: u32, region: u32) -> Option<&R> {
+        let own = self.starts[vertex as usize]..self.starts[vertex as usize + 1];
+        let at = self.regions[own.clone()].iter().position(|&other| other == region)?;
+        self.values[own].get(at)
+    }
+}
+
+struct Patch<'a, E> {
+    elements: &'a E,
+    incidence: &'a Incidence,
+    regions: &'a Regions,
+    u: &'a [f64],
+}
+
+impl<E: Elements> Patch<'_, E> {
+    /// Of the highest degree up to that of the elements plus one that the cells of a region around a vertex determine.
+    fn polynomial(&self, vertex: u32, region: u32) -> Option<Polynomial> {
+        let is_inside = |cell: &u32| self.regions.of(self.elements.cell_of_mesh(*cell)) == region;
+        let first: Vec<u32> = self.incidence.around(vertex).iter().copied().filter(is_inside).collect();
+        let mut rings = vec![self.samples(&first)];
+        let mut cells = first;
+        for degree in (1..=self.elements.degree() + 1).rev() {
+            for ring in 0..MAX_RINGS {
+                if rings.len() <= ring {
+                    let around = cells.iter().flat_map(|&cell| self.elements.corners(cell));
+                    let mut wider: Vec<u32> = around
+                        .flat_map(|&vertex| self.incidence.around(vertex))
+                        .copied()
+                        .filter(is_inside)
+                        .collect();
+                    wider.sort_unstable();
+                    wider.dedup();
+                    rings.push(self.samples(&wider));
+                    cells = wider;
+                }
+                let (points, values) = &rings[ring];
+                let fit = Polynomial::fit(self.elements.dimension(), degree, points, values);
+                if fit.is_some() {
+                    return fit;
+                }
+            }
+        }
+        None
+    }
+
+    /// Nodes of cells, each once, and the values there.
+    fn samples(&self, cells: &[u32]) -> (Vec<[f64; 3]>, Vec<f64>) {
+        let mut dofs = Vec::new();
+        cells.iter().for_each(|&cell| self.elements.add_samples(cell, &mut dofs));
+        dofs.sort_unstable();
+        dofs.dedup();
+        dofs.into_iter().map(|dof| (self.elements.point(dof), self.u[dof as usize])).unzip()
+    }
+}

@@ -1,0 +1,273 @@
+//! Recovered gradients, error estimates, values at many points.
+
+use crate::common;
+
+use common::curved::{blocks, solve_without_matrix, waves};
+use common::manufactured::{IDENTITY, manufactured, parse};
+use common::{Problem, Random, constant, disturbed, expression, unit_mesh};
+use femtile_device::Cpu;
+use femtile_expression::{Expression, Variable};
+use femtile_fem::dofs::TensorSpace;
+use femtile_fem::tensor;
+use femtile_fem::{Coefficient, Condition, functionals, recovery};
+
+const U2: &str = "sin(2*x + 1)*exp(y/2) + x*y^2";
+const U3: &str = "sin(2*x + 1)*exp(y/2)*cos(z) + x*y*z";
+
+fn cpu() -> Cpu {
+    Cpu::new(2).unwrap()
+}
+
+fn exact_gradient(u: &str, dimension: usize) -> Vec<Expression> {
+    [Variable::X, Variable::Y, Variable::Z][..dimension]
+        .iter()
+        .map(|&axis| parse(u).derivative(axis))
+        .collect()
+}
+
+/// The largest error of a gradient at those nodes that are further than `margin` from the boundary of the unit box.
+fn largest_error(points: &[[f64; 3]], found: &[f64], exact: &[Expression], margin: f64) -> f64 {
+    let is_inside = |p: &[f64; 3]| p[..exact.len()].iter().all(|x| (margin..=1.0 - margin).contains(x));
+    let pairs = points.iter().zip(found.as_chunks::<3>().0).filter(|(p, _)| is_inside(p));
+    pairs.flat_map(|(p, g)| exact.iter().zip(g).map(|(e, g)| (e.eval(*p) - g).abs())).fold(0.0, f64::max)
+}
+
+#[test]
+fn quadratic_functions_have_their_gradient_at_all_nodes_of_disturbed_meshes() {
+    let mut random = Random(3);
+    for (dimension, n, u) in
+        [(2, 6, "1 + x - 2*y + x*y - 3*x^2 + y^2"), (3, 4, "x*y - 2*y*z + z^2 - x^2 + x - y")]
+    {
+        let mut problem = Problem::new(disturbed(unit_mesh(dimension, n), n, 0.4, &mut random));
+        problem.sigma = expression("1 + x");
+        let (exact, mesh) = (parse(u), &problem.mesh);
+        let values: Vec<f64> = mesh.points.iter().map(|&p| exact.eval(p)).collect();
+        let form = problem.form();
+        let recovered = recovery::RecoveredGradient::new(&form, &values).unwrap();
+        let gradient = recovered.at_nodes();
+        let parts = exact_gradient(u, dimension);
+        let error = largest_error(&mesh.points, &gradient, &parts, -1.0);
+        assert!(error < 1e-11, "{dimension}-D: {error:e}");
+        for ((p, g), q) in
+            mesh.points.iter().zip(gradient.chunks(3)).zip(recovered.flux_density().unwrap().chunks(3))
+        {
+            assert!((0..3).all(|a| (q[a] + (1.0 + p[0]) * g[a]).abs() < 1e-13));
+        }
+    }
+}
+
+#[test]
+fn polynomials_of_degree_p_plus_one_have_their_gradient_at_all_nodes() {
+    let functions = [
+        (2, 1, "x*y - x^2 + 2*y^2"),
+        (2, 2, "x^3 - 2*x*y^2"),
+        (2, 4, "x^5 - y^5 + x^2*y^3"),
+        (3, 2, "x*y*z - z^3"),
+    ];
+    for (dimension, degree, u) in functions {
+        let problem = Problem::new(waves(dimension, 3, 1));
+        let space = TensorSpace::new(&problem.mesh, degree).unwrap();
+        let exact = parse(u);
+        let (points, values) = nodal(&space, &exact);
+        let form = problem.form();
+        let found = tensor::RecoveredGradient::new(&space, &form, &values).unwrap().at_nodes();
+        let error = largest_error(&points, &found, &exact_gradient(u, dimension), -1.0);
+        assert!(error < 1e-9, "degree {degree} in {dimension}-D: {error:e}");
+    }
+}
+
+/// Nodes of a space and the values of a function there.
+fn nodal(space: &TensorSpace<'_>, f: &Expression) -> (Vec<[f64; 3]>, Vec<f64>) {
+    use femtile_fem::matrix_free::geometry::{CellMap, CellMaps};
+    let maps = CellMaps::new(space, space.shapes().nodes());
+    let (mut map, mut dofs) = (CellMap::default(), vec![0; space.dofs_per_cell()]);
+    let mut points = vec![[0.0; 3]; space.n_dofs()];
+    for position in 0..space.n_cells() {
+        maps.of_cell(position, &mut map);
+        space.cell_dofs(position, &mut dofs);
+        dofs.iter().zip(&map.points).for_each(|(&dof, &point)| points[dof as usize] = point);
+    }
+    let values = points.iter().map(|&point| f.eval(point)).collect();
+    (points, values)
+}
+
+#[test]
+fn gradients_of_linear_elements_are_recovered_with_order_two_and_estimates_become_exact() {
+    for (dimension, u, levels) in [(2, U2, [8, 16, 32]), (3, U3, [4, 8, 16])] {
+        let (mut errors, mut ratios) = (Vec::new(), Vec::new());
+        for n in levels {
+            let problem = manufactured(unit_mesh(dimension, n), u, &IDENTITY, "1", false);
+            let found = problem.solve(&cpu());
+            let form = problem.form();
+            let recovered = recovery::RecoveredGradient::new(&form, &found).unwrap();
+            let exact = exact_gradient(u, dimension);
+            errors.push(largest_error(&problem.mesh.points, &recovered.at_nodes(), &exact, 0.2));
+            let estimate = recovered.error_estimate().unwrap();
+            assert_eq!(estimate.cells.len(), problem.mesh.n_cells());
+            let sum = estimate.cells.iter().map(|cell| cell * cell).sum::<f64>().sqrt();
+            assert!((sum - estimate.total).abs() < 1e-12 * sum);
+            ratios.push(estimate.total / functionals::error_h1(&problem.mesh, &found, &parse(u)).unwrap());
+        }
+        let order = (errors[1] / errors[2]).log2();
+        assert!(order > 1.8, "{dimension}-D: order {order}, errors {errors:?}");
+        assert!(ratios.iter().all(|ratio| (0.5..2.0).contains(ratio)), "{dimension}-D: {ratios:?}");
+        let distance = |ratio: f64| (ratio - 1.0).abs();
+        assert!(
+            distance(ratios[2]) < 0.05 && distance(ratios[2]) < distance(ratios[0]),
+            "{dimension}-D: {ratios:?}"
+        );
+    }
+}
+
+#[test]
+fn gradients_of_any_degree_are_recovered_with_order_p_plus_one_and_estimates_become_exact() {
+    let cases = [
+        (2, U2, 1, [8, 16]),
+        (2, U2, 2, [8, 16]),
+        (2, U2, 3, [6, 12]),
+        (2, U2, 4, [12, 24]),
+        (3, U3, 1, [5, 10]),
+        (3, U3, 2, [4, 8]),
+    ];
+    for (dimension, u, degree, levels) in cases {
+        let (mut errors, mut ratios) = (Vec::new(), Vec::new());
+        for n in levels {
+            let problem = manufactured(blocks(dimension, n), u, &IDENTITY, "1", false);
+            let space = TensorSpace::new(&problem.mesh, degree).unwrap();
+            let found = solve_without_matrix(&problem, &space, &cpu());
+            let form = problem.form();
+            let recovered = tensor::RecoveredGradient::new(&space, &form, &found).unwrap();
+            let (points, _) = nodal(&space, &parse(u));
+            errors.push(largest_error(&points, &recovered.at_nodes(), &exact_gradient(u, dimension), 0.2));
+            let exact = tensor::functionals::error_h1(&space, &found, &parse(u)).unwrap();
+            ratios.push(recovered.error_estimate().unwrap().total / exact);
+        }
+        let order = (errors[0] / errors[1]).log2();
+        assert!(
+            order > degree as f64 + 0.6,
+            "degree {degree} in {dimension}-D: order {order}, errors {errors:?}"
+        );
+        assert!(
+            ratios.iter().all(|ratio| (0.5..2.0).contains(ratio)),
+            "degree {degree} in {dimension}-D: {ratios:?}"
+        );
+        assert!((ratios[1] - 1.0).abs() < 0.25, "degree {degree} in {dimension}-D: {ratios:?}");
+    }
+}
+
+#[test]
+fn estimates_on_bent_cells_are_within_a_factor_of_two() {
+    for (dimension, u, degree) in [(2, U2, 1), (2, U2, 2), (2, U2, 3), (3, U3, 2)] {
+        let problem = manufactured(waves(dimension, 6, degree), u, &IDENTITY, "1", true);
+        let space = TensorSpace::new(&problem.mesh, degree).unwrap();
+        let found = solve_without_matrix(&problem, &space, &cpu());
+        let form = problem.form();
+        let estimate =
+            tensor::RecoveredGradient::new(&space, &form, &found).unwrap().error_estimate().unwrap();
+        let ratio = estimate.total / tensor::functionals::error_h1(&space, &found, &parse(u)).unwrap();
+        assert!((0.5..2.0).contains(&ratio), "degree {degree} in {dimension}-D: {ratio}");
+    }
+}
+
+/// Two halves with conductivities 1 and 4 and flux 4 along x: u has a kink at x = 1/2.
+fn kinked(mut mesh: femtile_mesh::Mesh, by_field: bool) -> Problem {
+    let centre = |mesh: &femtile_mesh::Mesh, cell: usize| {
+        mesh.cell(cell).iter().map(|&node| mesh.points[node as usize][0]).sum::<f64>()
+            / mesh.kind.n_nodes() as f64
+    };
+    mesh.cell_tags = (0..mesh.n_cells()).map(|cell| i32::from(centre(&mesh, cell) > 0.5)).collect();
+    let mut problem = Problem::new(mesh);
+    let values = problem.mesh.cell_tags.iter().map(|&tag| if tag == 0 { 1.0 } else { 4.0 }).collect();
+    problem.sigma = match by_field {
+        true => Coefficient::CellField(femtile_mesh::Field { n_components: 1, values }),
+        false => Coefficient::ByTag([(0, constant(1.0)), (1, constant(4.0))].into()),
+    };
+    problem.source = constant(0.0);
+    problem.on(|p| p[0] < 1e-9, Condition::Dirichlet(constant(0.0)));
+    problem.on(|p| p[0] > 1.0 - 1e-9, Condition::Neumann(constant(4.0)));
+    problem
+}
+
+#[test]
+fn kinks_at_jumps_of_sigma_are_kept_and_cause_no_estimated_error() {
+    for by_field in [false, true] {
+        let problem = kinked(unit_mesh(2, 8), by_field);
+        let (u, form) = (problem.solve_to(1e-14, &cpu()), problem.form());
+        let recovered = recovery::RecoveredGradient::new(&form, &u).unwrap();
+        assert!(recovered.error_estimate().unwrap().total < 1e-10);
+        let flux = recovered.flux_density().unwrap();
+        assert!(flux.chunks(3).all(|q| (q[0] + 4.0).abs() < 1e-10 && q[1].abs() < 1e-10 && q[2] == 0.0));
+
+        let problem = kinked(blocks(2, 4), by_field);
+        let space = TensorSpace::new(&problem.mesh, 3).unwrap();
+        let (u, form) = (solve_without_matrix(&problem, &space, &cpu()), problem.form());
+        let recovered = tensor::RecoveredGradient::new(&space, &form, &u).unwrap();
+        assert!(recovered.error_estimate().unwrap().total < 1e-9);
+        assert!(recovered.flux_density().unwrap().chunks(3).all(|q| (q[0] + 4.0).abs() < 1e-9));
+    }
+}
+
+#[test]
+fn recovered_gradients_have_the_same_bits_at_any_number_of_threads() {
+    let problem = manufactured(unit_mesh(3, 6), U3, &IDENTITY, "1", true);
+    let u = problem.solve(&cpu());
+    let runs = [1, 3].map(|threads| {
+        Cpu::new(threads).unwrap().install(|| {
+            let form = problem.form();
+            let recovered = recovery::RecoveredGradient::new(&form, &u).unwrap();
+            let fluxes = functionals::facet_fluxes(&form, &u).unwrap();
+            let all = [recovered.at_nodes(), recovered.error_estimate().unwrap().cells, fluxes].concat();
+            all.into_iter().map(f64::to_bits).collect::<Vec<u64>>()
+        })
+    });
+    assert!(runs[0] == runs[1]);
+}
+
+#[test]
+fn values_at_many_points_are_those_of_one_point_at_a_time() {
+    let mut random = Random(11);
+    for dimension in [2, 3] {
+        let mesh = disturbed(unit_mesh(dimension, 7), 7, 0.4, &mut random);
+        let u: Vec<f64> = mesh.points.iter().map(|_| random.unit()).collect();
+        let point = |random: &mut Random| {
+            [0, 1, 2].map(|a| if a < dimension { 1.2 * random.unit() - 0.1 } else { 0.0 })
+        };
+        let points: Vec<[f64; 3]> =
+            (0..300).map(|_| point(&mut random)).chain(mesh.points.iter().copied()).collect();
+        let found = functionals::values_at(&mesh, &u, &points).unwrap();
+        let expected: Vec<Option<f64>> =
+            points.iter().map(|&point| functionals::value_at(&mesh, &u, point).ok()).collect();
+        assert_eq!(found, expected);
+        assert!(found.contains(&None) && found[300..].iter().all(Option::is_some));
+
+        let mesh = waves(dimension, 3, 2);
+        let space = TensorSpace::new(&mesh, 2).unwrap();
+        let u: Vec<f64> = (0..space.n_dofs()).map(|_| random.unit()).collect();
+        let found = tensor::functionals::values_at(&space, &u, &points[..60]).unwrap();
+        let one = |&point: &[f64; 3]| tensor::functionals::value_at(&space, &u, point).ok();
+        assert_eq!(found, points[..60].iter().map(one).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn means_and_values_along_a_line_are_those_of_a_linear_function() {
+    let u = parse("1 + x - 2*y");
+    let (from, to) = ([-0.25, 0.5, 0.0], [1.0, 0.5, 0.0]);
+    let mesh = unit_mesh(2, 5);
+    let values: Vec<f64> = mesh.points.iter().map(|&p| u.eval(p)).collect();
+    let space_mesh = waves(2, 3, 2);
+    let space = TensorSpace::new(&space_mesh, 2).unwrap();
+    let (_, of_space) = nodal(&space, &u);
+    assert!((functionals::mean(&mesh, &values).unwrap() - 0.5).abs() < 1e-14);
+    assert!((tensor::functionals::mean(&space, &of_space).unwrap() - 0.5).abs() < 1e-13);
+    for line in [
+        functionals::along(&mesh, &values, from, to, 6).unwrap(),
+        tensor::functionals::along(&space, &of_space, from, to, 6).unwrap(),
+    ] {
+        assert_eq!(line.arc_lengths, [0.0, 0.25, 0.5, 0.75, 1.0, 1.25]);
+        assert_eq!(line.values[0], None);
+        for (value, point) in line.values[1..].iter().zip(&line.points[1..]) {
+            assert!((value.unwrap() - point[0]).abs() < 1e-12, "{point:?}: {value:?}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Element types by Abaqus's names.
+
+use super::lines::Lines;
+use crate::io::scanner::show;
+use crate::io::vtk_cell::VtkCell;
+use crate::{CellKind, MeshError};
+
+/// A type of elements that is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ElementType {
+    pub cell: VtkCell,
+    pub n_nodes: usize,
+}
+
+/// Families of solids; behind their names stands the number of nodes.
+const SOLIDS: [&str; 4] = ["C3D", "DC3D", "AC3D", "DCC3D"];
+/// Families of plane elements, shells, membranes and surface elements.
+const PLANES: [&str; 17] = [
+    "CPS", "CPE", "CPEG", "CAX", "CGAX", "DC2D", "AC2D", "DCAX", "ACAX", "S", "DS", "M3D", "SFM3D", "R3D",
+    "STRI", "F3D", "FAX",
+];
+/// Lines of two nodes.
+const LINES: [&str; 7] = ["T2D2", "T3D2", "R2D2", "DC1D2", "B21", "B31", "B33"];
+
+impl ElementType {
+    /// The type of a name; letters behind it say how the element is integrated, not where its nodes are.
+    ///
+    /// # Errors
+    /// [`MeshError::Unsupported`] with the name.
+    pub(super) fn parse(name: &[u8], lines: &Lines<'_>) -> Result<Self, MeshError> {
+        let upper = String::from_utf8_lossy(name).to_ascii_uppercase();
+        let found = of_family(&upper, &SOLIDS, &solid)
+            .or_else(|| of_family(&upper, &PLANES, &plane))
+            .or_else(|| line(&upper));
+        found.ok_or_else(|| {
+            let advice = "triangles and tetrahedra of order 1 and 2, quadrilaterals (4, 8 nodes), hexahedra (8, 20 \
+                          nodes) and lines of two nodes can be read";
+            lines.unsupported(format!("the Abaqus element type `{}`", show(name)), advice)
+        })
+    }
+
+    /// The kind of its corners.
+    pub(super) fn kind(self) -> CellKind {
+        match self.cell {
+            VtkCell::Linear(kind)
+            | VtkCell::Serendipity(kind)
+            | VtkCell::Quadratic(kind)
+            | VtkCell::QuadraticSimplex(kind)
+            | VtkCell::Lagrange(kind) => kind,
+        }
+    }
+}
+
+fn of_family(
+    name: &str,
+    families: &[&str],
+    of_count: &dyn Fn(usize) -> Option<ElementType>,
+) -> Option<ElementType> {
+    families.iter().find_map(|family| {
+        let rest = name.strip_prefix(family)?;
+        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let is_variant = rest[end..].chars().all(|c| c.is_ascii_alphanumeric());
+        // `STRI65` has six nodes of five degrees of freedom.
+        let digits = if *family == "STRI" { rest.get(..1)? } else { &rest[..end] };
+        digits.parse().ok().filter(|_| is_variant).and_then(of_count)
+    })
+}
+
+fn solid(n_nodes: usize) -> Option<ElementType> {
+    let cell = match n_nodes {
+        4 => VtkCell::Linear(CellKind::Tetrahedron),
+        8 => VtkCell::Linear(CellKind::Hexahedron),
+        10 => VtkCell::QuadraticSimplex(CellKind::Tetrahedron),
+        20 => VtkCell::Serendipity(CellKind::Hexahedron),
+        _ => return None,
+    };
+    Some(ElementType { cell, n_nodes })
+}
+
+fn plane(n_nodes: usize) -> Option<ElementType> {
+    let cell = match n_nodes {
+        3 => VtkCell::Linear(CellKind::Triangle),
+        4 => VtkCell::Linear(CellKind::Quadrilateral),
+        6 => VtkCell::QuadraticSimplex(CellKind::Triangle),
+        8 => VtkCell::Serendipity(CellKind::Quadrilateral),
+        _ => return None,
+    };
+    Some(ElementType { cell, n_nodes })
+}
+
+fn line(name: &str) -> Option<ElementType> {
+    let is_variant = |rest: &str| rest.chars().all(|c| c.is_ascii_alphabetic());
+    let is_line = LINES.iter().any(|line| name.strip_prefix(line).is_some_and(is_variant));
+    is_line.then_some(ElementType { cell: VtkCell::Linear(CellKind::Segment), n_nodes: 2 })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn names_say_kind_and_number_of_nodes() {
+        let lines = Lines::new(Path::new("a.inp"), b"");
+        let of = |name: &str| {
+            ElementType::parse(name.as_bytes(), &lines).ok().map(|found| (found.kind(), found.n_nodes))
+        };
+        for (names, expected) in [
+            (&["C3D4", "c3d4h", "DC3D4", "AC3D4"][..], (CellKind::Tetrahedron, 4)),
+            (&["C3D10", "C3D10M", "C3D10MH"], (CellKind::Tetrahedron, 10)),
+            (&["C3D8", "C3D8R", "C3D8I", "C3D8RT", "DC3D8"], (CellKind::Hexahedron, 8)),
+            (&["C3D20", "C3D20RH"], (CellKind::Hexahedron, 20)),
+            (&["CPS3", "CPE3T", "S3", "S3R", "DC2D3", "STRI3", "M3D3", "R3D3"], (CellKind::Triangle, 3)),
+            (&["CPS6", "CPE6M", "S6", "STRI65"], (CellKind::Triangle, 6)),
+            (&["CPS4R", "CPE4I", "S4R5", "CPEG4", "CAX4"], (CellKind::Quadrilateral, 4)),
+            (&["CPS8R", "S8R5"], (CellKind::Quadrilateral, 8)),
+            (&["T3D2", "B31", "B31OS", "T2D2"], (CellKind::Segment, 2)),
+        ] {
+            for name in names {
+                assert_eq!(of(name), Some(expected), "{name}");
+            }
+        }
+        for name in
+            ["C3D6", "C3D15", "C3D5", "C3D27", "B32", "T3D3", "MASS", "SC8R", "S9R5", "C3D", "", "C3D4-"]
+        {
+            assert_eq!(of(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,367 @@
+use std::collections::HashSet;
+use std::path::Path;
+
+use super::element_type::ElementType;
+use super::faces::corners;
+use super::lines::error_at;
+use super::model::{Model, Surface, SurfacePart};
+use super::node_facets::NodeFacets;
+use super::sets::Resolver;
+use crate::io::collect::Collected;
+use crate::io::file::bytes_of;
+use crate::io::node_numbers::NodeNumbers;
+use crate::io::number;
+use crate::io::scanner::show;
+use crate::io::vtk_cell::VtkCells;
+use crate::{CellKind, Mesh, MeshError, Place};
+
+/// Reads an input file of Abaqus or CalculiX.
+///
+/// # Errors
+/// [`MeshError::Io`] when the file cannot be read, else those of [`parse`].
+pub fn read(path: &Path) -> Result<Mesh, MeshError> {
+    parse(path, &bytes_of(path)?)
+}
+
+/// Reads the bytes of an input file; `path` serves messages only.
+///
+/// Sets of elements are the tags of cells: of several that hold a cell the one that a section names, else the last.
+/// Sets of elements of one dimension less, surfaces, and sets of nodes that hold all nodes of facets of the boundary
+/// are the tags of facets. A file has one part and one instance at most.
+///
+/// # Errors
+/// [`MeshError::Parse`] and [`MeshError::Unsupported`] with the line at which the trouble begins.
+pub fn parse(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
+    let mut model = Model::read(path, bytes)?;
+    let numbers = |numbers: Vec<u64>, what: &str| {
+        let twice = |number| whole(path, format!("two {what} have the number {number}"));
+        NodeNumbers::new(&numbers).map_err(twice)
+    };
+    let node_numbers = numbers(std::mem::take(&mut model.point_numbers), "nodes")?;
+    let n_elements = model.element_numbers.len();
+    let element_numbers = numbers(std::mem::take(&mut model.element_numbers), "elements")?;
+    let elements = Elements::new(path, &mut model, &node_numbers)?;
+    let points = std::mem::take(&mut model.points);
+    let mut reader = Reader {
+        path,
+        n_bytes: bytes.len(),
+        n_facets: 0,
+        of_nodes: Resolver::new(path, &model.node_sets, &node_numbers, points.len(), "node", bytes.len()),
+        of_elements: Resolver::new(
+            path,
+            &model.element_sets,
+            &element_numbers,
+            n_elements,
+            "element",
+            bytes.len(),
+        ),
+        node_numbers: &node_numbers,
+        element_numbers: &element_numbers,
+        model: &model,
+        elements,
+        points,
+        names: Vec::new(),
+        cells: VtkCells::new(false),
+    };
+    reader.cells()?;
+    reader.surfaces()?;
+    reader.into_mesh()
+}
+
+fn whole(path: &Path, message: String) -> MeshError {
+    MeshError::Parse { path: path.into(), place: Place::Whole, message }
+}
+
+/// Elements with their nodes by the order of the file.
+struct Elements {
+    /// Type of each block, with the number of its last element and the place of its first node.
+    blocks: Vec<(ElementType, usize, usize)>,
+    nodes: Vec<u32>,
+    /// Highest dimension of an element.
+    top: usize,
+}
+
+impl Elements {
+    fn new(path: &Path, model: &mut Model<'_>, numbers: &NodeNumbers) -> Result<Self, MeshError> {
+        let mut elements =
+            Self { blocks: Vec::new(), nodes: std::mem::take(&mut model.element_nodes), top: 0 };
+        for node in &mut elements.nodes {
+            let number = *node;
+            let message = || whole(path, format!("an element uses node {number}, which no `*NODE` has"));
+            *node = numbers.find(number.into()).ok_or_else(message)?;
+        }
+        let (mut first, mut first_node) = (0, 0);
+        for block in &model.blocks {
+            elements.blocks.push((block.kind, block.end, first_node));
+            first_node += (block.end - first) * block.kind.n_nodes;
+            if block.end > first {
+                elements.top = elements.top.max(block.kind.kind().dimension());
+            }
+            first = block.end;
+        }
+        Ok(elements)
+    }
+
+    /// Type and nodes of an element.
+    fn get(&self, element: u32) -> (ElementType, &[u32]) {
+        let element = element as usize;
+        let block = self.blocks.partition_point(|(_, end, _)| *end <= element);
+        let (kind, _, first_node) = self.blocks[block];
+        let first = if block == 0 { 0 } else { self.blocks[block - 1].1 };
+        let begin = first_node + (element - first) * kind.n_nodes;
+        (kind, &self.nodes[begin..begin + kind.n_nodes])
+    }
+}
+
+struct Reader<'a> {
+    path: &'a Path,
+    points: Vec<[f64; 3]>,
+    n_bytes: usize,
+    n_facets: usize,
+    model: &'a Model<'a>,
+    node_numbers: &'a NodeNumbers,
+    element_numbers: &'a NodeNumbers,
+    of_nodes: Resolver<'a>,
+    of_elements: Resolver<'a>,
+    elements: Elements,
+    /// Dimension, tag and name of what carries tags.
+    names: Vec<(usize, i32, String)>,
+    cells: VtkCells,
+}
+
+impl Reader<'_> {
+    /// Adds all cells with the tags of their sets, and elements of one dimension less once for each of their sets.
+    fn cells(&mut self) -> Result<(), MeshError> {
+        let sets = &self.model.element_sets;
+        let find = |(key, scope): &(String, &str)| sets.find(key, scope);
+        let sections: HashSet<usize> = self.model.sections.iter().filter_map(find).collect();
+        let of_surface = |part: SurfacePart<'_>| sets.find(&part.of, part.scope);
+        let surfaces = self.model.surfaces.iter().filter(|surface| !surface.is_of_nodes);
+        let sides: HashSet<usize> = surfaces.flat_map(Surface::parts).filter_map(of_surface).collect();
+        let n_elements = self.elements.blocks.last().map_or(0, |block| block.1);
+        let mut tags = vec![0i32; n_elements];
+        let mut is_of_section = vec![false; n_elements];
+        for (number, set) in sets.sets.iter().enumerate() {
+            let (tag, is_section) = (number as i32 + 1, sections.contains(&number));
+            let is_region = is_section || !(set.is_internal || sides.contains(&number));
+            let mut has_facets = false;
+            for element in self.of_elements.members(number)? {
+                let (kind, nodes) = self.elements.get(element);
+                let dimension = kind.kind().dimension();
+                if dimension + 1 == self.elements.top && !set.is_internal {
+                    has_facets = true;
+                    let corners = &nodes[..kind.kind().n_nodes()];
+                    push_facet(&mut self.cells, kind.kind(), corners, tag);
+                    self.n_facets += 1;
+                    check_facets(self.path, self.n_facets, self.n_bytes)?;
+                }
+                let held = &mut is_of_section[element as usize];
+                if dimension == self.elements.top && is_region && (is_section || !*held) {
+                    tags[element as usize] = tag;
+                    *held |= is_section;
+                }
+            }
+            if has_facets {
+                self.names.push((self.elements.top - 1, tag, set.name.clone()));
+            }
+        }
+        drop(is_of_section);
+        self.push_cells(&tags)?;
+        let used: HashSet<i32> = tags.into_iter().collect();
+        let named = sets.sets.iter().enumerate().map(|(number, set)| (number as i32 + 1, set));
+        let named = named.filter(|(tag, _)| used.contains(tag));
+        self.names.extend(named.map(|(tag, set)| (self.elements.top, tag, set.name.clone())));
+        Ok(())
+    }
+
+    fn push_cells(&mut self, tags: &[i32]) -> Result<(), MeshError> {
+        for (element, &tag) in tags.iter().enumerate() {
+            let (kind, nodes) = self.elements.get(element as u32);
+            if kind.kind().dimension() == self.elements.top {
+                let pushed = self.cells.push(element, kind.cell, nodes, &self.points, tag);
+                pushed.map_err(|message| whole(self.path, message))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the sides of elements that surfaces name.
+    fn surfaces(&mut self) -> Result<(), MeshError> {
+        let model = self.model;
+        let first = model.element_sets.sets.len() as i32 + 1;
+        for (tag, surface) in (first..).zip(&model.surfaces).filter(|(_, surface)| !surface.is_of_nodes) {
+            for part in surface.parts() {
+                for element in self.elements_of(surface, &part)? {
+                    self.push_side(surface, &part, element, tag)?;
+                }
+            }
+            self.names.push((self.elements.top.saturating_sub(1), tag, surface.name.clone()));
+        }
+        Ok(())
+    }
+
+    fn elements_of(&mut self, surface: &Surface<'_>, part: &SurfacePart<'_>) -> Result<Vec<u32>, MeshError> {
+        if let Some(set) = self.model.element_sets.find(&part.of, part.scope) {
+            return self.of_elements.members(set);
+        }
+        let element = part.of.parse().ok().and_then(|number| self.element_numbers.find(number));
+        let missing = || {
+            let message = format!(
+                "the surface `{}` names the elements `{}`, which are not defined",
+                surface.name, part.of
+            );
+            error_at(self.path, surface.line, message)
+        };
+        Ok(vec![element.ok_or_else(missing)?])
+    }
+
+    fn push_side(
+        &mut self,
+        surface: &Surface<'_>,
+        part: &SurfacePart<'_>,
+        element: u32,
+        tag: i32,
+    ) -> Result<(), MeshError> {
+        let (kind, nodes) = self.elements.get(element);
+        let kind = kind.kind();
+        let is_facet = kind.dimension() + 1 == self.elements.top;
+        let (facet, local): (CellKind, &[usize]) = match part.side.to_ascii_uppercase().as_slice() {
+            b"SPOS" | b"SNEG" if is_facet => (kind, &[0, 1, 2, 3][..kind.n_nodes()]),
+            side => {
+                let digits = side.strip_prefix(b"S").or_else(|| side.strip_prefix(b"E"));
+                let number = digits.and_then(number::integer).and_then(|number| usize::try_from(number).ok());
+                let found = number.and_then(|number| corners(kind, number));
+                match kind.facet_kind().filter(|_| kind.dimension() == self.elements.top).zip(found) {
+                    Some(found) => found,
+                    None => {
+                        let message = format!(
+                            "the surface `{}` names the side `{}` of a {kind}; sides are S1, S2, …, those of shells on \
+                             solids SPOS and SNEG",
+                            surface.name,
+                            show(part.side)
+                        );
+                        return Err(error_at(self.path, surface.line, message));
+                    }
+                }
+            }
+        };
+        let mut side = [0; 4];
+        side.iter_mut().zip(local).for_each(|(to, &corner)| *to = nodes[corner]);
+        push_facet(&mut self.cells, facet, &side[..local.len()], tag);
+        self.n_facets += 1;
+        check_facets(self.path, self.n_facets, self.n_bytes)
+    }
+
+    /// The mesh, with facets that sets of nodes stand for.
+    fn into_mesh(mut self) -> Result<Mesh, MeshError> {
+        let sets = self.node_sets()?;
+        let top = self.elements.top;
+        drop(std::mem::take(&mut self.elements.nodes));
+        let cells = std::mem::take(&mut self.cells);
+        let points = std::mem::take(&mut self.points);
+        let n_points = points.len();
+        let Collected { mut mesh, nodes: kept, .. } = cells.collector.into_mesh(self.path, points, true)?;
+        if !self.names.iter().any(|(dimension, ..)| *dimension == top) {
+            mesh.cell_tags.clear();
+        }
+        mesh.tag_names =
+            self.names.into_iter().map(|(dimension, tag, name)| ((dimension, tag), name)).collect();
+        add_node_sets(self.path, &mut mesh, sets, kept, n_points, self.n_bytes)?;
+        Ok(mesh)
+    }
+
+    /// Tag, name and nodes of sets of nodes that may stand for parts of the boundary.
+    fn node_sets(&mut self) -> Result<Vec<NodeSet>, MeshError> {
+        let model = self.model;
+        let mut found = Vec::new();
+        let first = (model.element_sets.sets.len() + 1) as i32;
+        for (tag, surface) in (first..).zip(&model.surfaces).filter(|(_, surface)| surface.is_of_nodes) {
+            let mut nodes = Vec::new();
+            for part in surface.parts() {
+                match model.node_sets.find(&part.of, part.scope) {
+                    Some(set) => nodes.extend(self.of_nodes.members(set)?),
+                    None => {
+                        let node = part.of.parse().ok().and_then(|number| self.node_numbers.find(number));
+                        nodes.push(node.ok_or_else(|| {
+                            let (name, of) = (&surface.name, &part.of);
+                            let message =
+                                format!("the surface `{name}` names the nodes `{of}`, which are not defined");
+                            error_at(self.path, surface.line, message)
+                        })?);
+                    }
+                }
+            }
+            nodes.sort_unstable();
+            nodes.dedup();
+            found.push((tag, surface.name.clone(), nodes));
+        }
+        let first = first + model.surfaces.len() as i32;
+        for (number, set) in model.node_sets.sets.iter().enumerate().filter(|(_, set)| !set.is_internal) {
+            found.push((first + number as i32, set.name.clone(), self.of_nodes.members(number)?));
+        }
+        Ok(found)
+    }
+}
+
+type NodeSet = (i32, String, Vec<u32>);
+
+/// Adds the facets of the boundary that sets of nodes stand for; `kept` are the points that became nodes.
+fn add_node_sets(
+    path: &Path,
+    mesh: &mut Mesh,
+    sets: Vec<NodeSet>,
+    kept: Option<Vec<u32>>,
+    n_points: usize,
+    n_bytes: usize,
+) -> Result<(), MeshError> {
+    if sets.is_empty() {
+        return Ok(());
+    }
+    let new_number = kept.map(|kept| {
+        let mut new_number = vec![u32::MAX; n_points];
+        kept.iter().zip(0..).for_each(|(&point, node)| new_number[point as usize] = node);
+        new_number
+    });
+    let mut finder = NodeFacets::new(mesh, n_bytes);
+    let mut facets = Vec::new();
+    let mut names = Vec::new();
+    let mut n_facets = mesh.facets.tags.len();
+    let per_facet = mesh.kind.facet_kind().map_or(1, CellKind::n_nodes);
+    for (tag, name, mut nodes) in sets {
+        if let Some(new_number) = &new_number {
+            nodes.iter_mut().for_each(|node| *node = new_number[*node as usize]);
+            nodes.retain(|&node| node != u32::MAX);
+        }
+        let found = finder.of_set(&nodes).ok_or_else(|| too_many(path))?;
+        n_facets += found.len() / per_facet;
+        check_facets(path, n_facets, n_bytes)?;
+        if !found.is_empty() {
+            facets.push((tag, found));
+            names.push(((mesh.kind.dimension() - 1, tag), name));
+        }
+    }
+    for (tag, nodes) in facets {
+        mesh.facets.tags.resize(mesh.facets.tags.len() + nodes.len() / per_facet, tag);
+        mesh.facets.nodes.extend(nodes);
+    }
+    mesh.tag_names.extend(names);
+    Ok(())
+}
+
+fn push_facet(cells: &mut VtkCells, kind: CellKind, nodes: &[u32], tag: i32) {
+    cells.collector.push(kind, nodes.iter().copied(), tag);
+}
+
+/// Sets name elements again and again: without a bound a short file would stand for much memory.
+fn check_facets(path: &Path, n_facets: usize, n_bytes: usize) -> Result<(), MeshError> {
+    if n_facets > 64 + n_bytes / 8 { Err(too_many(path)) } else { Ok(()) }
+}
+
+fn too_many(path: &Path) -> MeshError {
+    MeshError::Unsupported {
+        path: path.into(),
+        place: Place::Whole,
+        what: "a mesh in which most facets belong to several sets and surfaces".into(),
+        advice: "put each part of the boundary into one or two".into(),
+    }
+}

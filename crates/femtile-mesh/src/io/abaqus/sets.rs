@@ -1,0 +1,213 @@
+//! Sets of nodes or elements: lists of numbers, ranges and other sets.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::Path;
+
+use super::lines::{Data, Keyword, Lines, Name, error_at, fields};
+use crate::MeshError;
+use crate::io::node_numbers::NodeNumbers;
+use crate::io::number;
+use crate::io::scanner::show;
+
+/// Sets may hold sets that hold sets, this deep.
+const DEEPEST: usize = 64;
+
+/// All sets of one sort in the order of the file.
+#[derive(Default)]
+pub(super) struct Sets<'a> {
+    pub sets: Vec<Set<'a>>,
+    by_key: HashMap<String, usize>,
+}
+
+/// One set as the file has it.
+pub(super) struct Set<'a> {
+    pub name: String,
+    /// Whether a program made it for its own use.
+    pub is_internal: bool,
+    /// Line that named it first.
+    line: usize,
+    parts: Vec<Part<'a>>,
+}
+
+/// What one keyword adds to a set.
+pub(super) enum Part<'a> {
+    /// Numbers and names of other sets, in a scope.
+    List(Data<'a>, &'static str),
+    /// Lines of first, last and step.
+    Ranges(Data<'a>),
+    /// Members in the order of the file: what the keyword itself defines.
+    Members(Range<u32>),
+}
+
+impl<'a> Sets<'a> {
+    /// Adds to the set of this name in a scope, which is made where there is none.
+    pub(super) fn add(
+        &mut self,
+        name: &Name,
+        scope: &str,
+        keyword: &Keyword<'_>,
+        part: Part<'a>,
+    ) -> &mut Set<'a> {
+        let key = format!("{scope}{}", name.key);
+        let number = *self.by_key.entry(key).or_insert_with(|| {
+            let (name, line) = (name.shown.clone(), keyword.line);
+            self.sets.push(Set { name, is_internal: false, line, parts: Vec::new() });
+            self.sets.len() - 1
+        });
+        let set = &mut self.sets[number];
+        set.is_internal |= keyword.has("INTERNAL");
+        set.parts.push(part);
+        set
+    }
+
+    /// The set that a key names in a scope, or outside of it; `part.set` names the set of a part.
+    pub(super) fn find(&self, key: &str, scope: &str) -> Option<usize> {
+        let within = self.by_key.get(&format!("{scope}{key}")).or_else(|| self.by_key.get(key));
+        let of_part = || self.by_key.get(key.split_once('.')?.1);
+        within.or_else(of_part).copied()
+    }
+}
+
+/// First, last and step of a line.
+fn range(lines: &Lines<'_>, line: &[u8]) -> Result<[u32; 3], MeshError> {
+    let mut range = [0, 0, 1];
+    let mut n = 0;
+    for word in fields(line) {
+        let Some(slot) = range.get_mut(n) else {
+            return Err(lines.error("a range of a set has a first, a last and a step"));
+        };
+        *slot = lines.integer(word, "a number of a range")?;
+        n += 1;
+    }
+    if n < 2 || range[2] == 0 || range[1] < range[0] {
+        let message = format!("`{}` is no range: first, last and a step are needed", show(line));
+        return Err(lines.error(message));
+    }
+    Ok(range)
+}
+
+/// Finds the members of sets, by their place in the file.
+pub(super) struct Resolver<'a> {
+    path: &'a Path,
+    sets: &'a Sets<'a>,
+    numbers: &'a NodeNumbers,
+    n_entities: usize,
+    /// `node` or `element`.
+    what: &'static str,
+    /// Members and steps of ranges that may still be looked at: a short list must not stand for much memory.
+    budget: usize,
+}
+
+impl<'a> Resolver<'a> {
+    pub(super) fn new(
+        path: &'a Path,
+        sets: &'a Sets<'a>,
+        numbers: &'a NodeNumbers,
+        n_entities: usize,
+        what: &'static str,
+        n_bytes: usize,
+    ) -> Self {
+        Self { path, sets, numbers, n_entities, what, budget: 1024 + n_bytes }
+    }
+
+    /// Members of a set, in ascending order.
+    pub(super) fn members(&mut self, set: usize) -> Result<Vec<u32>, MeshError> {
+        self.collect(set, 0)
+    }
+
+    fn collect(&mut self, number: usize, depth: usize) -> Result<Vec<u32>, MeshError> {
+        let sets = self.sets;
+        let set = &sets.sets[number];
+        if depth > DEEPEST {
+            let message = format!("the set `{}` holds sets within sets without end", set.name);
+            return Err(error_at(self.path, set.line, message));
+        }
+        self.spend(1, number)?;
+        let mut members: Vec<u32> = Vec::new();
+        for part in &set.parts {
+            match part {
+                Part::Members(range) => {
+                    self.spend(range.len(), number)?;
+                    members.extend(range.clone());
+                }
+                Part::List(data, scope) => self.list(*data, scope, (number, depth), &mut members)?,
+                Part::Ranges(data) => self.ranges(*data, number, &mut members)?,
+            }
+        }
+        members.sort_unstable();
+        members.dedup();
+        Ok(members)
+    }
+
+    fn list(
+        &mut self,
+        data: Data<'_>,
+        scope: &str,
+        (set, depth): (usize, usize),
+        members: &mut Vec<u32>,
+    ) -> Result<(), MeshError> {
+        let mut lines = Lines::of(self.path, data);
+        let name = &self.sets.sets[set].name;
+        while let Some(line) = lines.data() {
+            for word in fields(line).filter(|word| !word.is_empty()) {
+                self.spend(1, set)?;
+                if number::integer(word).is_some() {
+                    let wanted: u32 = lines.integer(word, "a member of a set")?;
+                    members.push(self.numbers.find(wanted.into()).ok_or_else(|| {
+                        let what = self.what;
+                        lines.error(format!(
+                            "the set `{name}` holds {what} {wanted}, which the file does not define"
+                        ))
+                    })?);
+                    continue;
+                }
+                let other = self.sets.find(&Name::new(word).key, scope).ok_or_else(|| {
+                    let other = show(word);
+                    lines.error(format!(
+                        "the set `{name}` holds a set `{other}`, which the file does not define"
+                    ))
+                })?;
+                members.extend(self.collect(other, depth + 1)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn ranges(&mut self, data: Data<'_>, set: usize, members: &mut Vec<u32>) -> Result<(), MeshError> {
+        let mut lines = Lines::of(self.path, data);
+        while let Some(line) = lines.data() {
+            let [first, last, step] = range(&lines, line)?;
+            let n_steps = ((last - first) / step) as usize + 1;
+            self.spend(n_steps.min(self.n_entities) + 1, set)?;
+            if n_steps <= self.n_entities {
+                let numbers = (first..=last).step_by(step as usize);
+                members.extend(numbers.filter_map(|wanted| self.numbers.find(wanted.into())));
+                continue;
+            }
+            let [first, last, step] = [first, last, step].map(u64::from);
+            let is_in =
+                |number: u64| (first..=last).contains(&number) && (number - first).is_multiple_of(step);
+            self.numbers.for_each(|number, entity| members.extend(is_in(number).then_some(entity)));
+        }
+        Ok(())
+    }
+
+    /// Takes `n` from the budget.
+    fn spend(&mut self, n: usize, set: usize) -> Result<(), MeshError> {
+        match self.budget.checked_sub(n) {
+            Some(left) => {
+                self.budget = left;
+                Ok(())
+            }
+            None => {
+                let set = &self.sets.sets[set];
+                let message = format!(
+                    "the set `{}` and those before it are longer than such a file can need",
+                    set.name
+                );
+                Err(error_at(self.path, set.line, message))
+            }
+        }
+    }
+}
