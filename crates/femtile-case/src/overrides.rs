@@ -117,8 +117,8 @@ fn keys(text: &str) -> Option<Vec<Key>> {
                 name
             }
         };
-        let is_plain = !name.is_empty() && !name.contains(|c: char| c.is_whitespace() && c != ' ');
-        path.push(is_plain.then(|| Key::from(name))?);
+        let is_plain = |c: char| c != ']' && !c.is_control();
+        path.push((!name.is_empty() && name.chars().all(is_plain)).then(|| Key::from(name))?);
         while let Some(index) = rest.strip_prefix('[') {
             let end = index.find(']')?;
             path.push(Key::Index(index[..end].trim().parse().ok()?));

@@ -53,7 +53,7 @@ fn of_format(begin: &str) -> Vec<MeshFiles> {
 
 #[test]
 fn abaqus_files_of_any_structure_are_read_or_refused() {
-    fuzz_meshes(&of_format("Abaqus"));
+    fuzz_meshes(&[of_format("Abaqus")]);
 }
 
 #[test]
