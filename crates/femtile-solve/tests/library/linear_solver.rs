@@ -27,7 +27,10 @@ fn grid(n: usize, jump: f64) -> Matrix {
     let sigma = |i: usize| if (i % n) * 2 < n { 1.0 } else { jump };
     let mut lower: Vec<(usize, usize, f64)> = (0..n * n).map(|i| (i, i, 0.1 * sigma(i))).collect();
     let neighbours = |i: usize| {
-        [(i % n > 0).then(|| i - 1), (i >= n).then(|| i - n)].into_iter().flatten().collect::<Vec<_>>()
+        [(!i.is_multiple_of(n)).then(|| i - 1), (i >= n).then(|| i - n)]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
     };
     for i in 0..n * n {
         for j in neighbours(i) {
