@@ -10,7 +10,7 @@ pub struct RecoveredGradient<'s>(Kind<'s>);
 
 #[derive(Debug)]
 enum Kind<'s> {
-    Linear(Linear<'s>),
+    Linear(Box<Linear<'s>>),
     Tensor(Box<Tensor<'s>>),
 }
 
@@ -18,7 +18,7 @@ impl<'s> RecoveredGradient<'s> {
     pub(crate) fn new(of: &Component<'s>) -> Result<Self, FemError> {
         Ok(Self(match of.space {
             Some(space) => Kind::Tensor(Box::new(Tensor::new(space, &of.form, of.values)?)),
-            None => Kind::Linear(Linear::new(&of.form, of.values)?),
+            None => Kind::Linear(Box::new(Linear::new(&of.form, of.values)?)),
         }))
     }
 
