@@ -42,6 +42,16 @@ pub enum CaseError {
         /// The error of a library or the system behind it, if there is one.
         cause: Option<Box<CaseError>>,
     },
+    /// A value that an option of the program puts into the case is wrong.
+    #[error("{option}: {message}")]
+    Option {
+        /// The option with its value.
+        option: String,
+        /// What is wrong and what to do.
+        message: String,
+        /// The error of a library or the system behind it, if there is one.
+        cause: Option<Box<CaseError>>,
+    },
     /// A setting is wrong; its place in the case file is still to be found.
     #[error("{}: {message}", path_text(path))]
     Setting {
@@ -85,9 +95,22 @@ pub enum CaseError {
 }
 
 impl CaseError {
+    /// An error of an option.
+    pub(crate) fn option(option: &str, message: impl Into<String>) -> Self {
+        Self::Option { option: option.into(), message: message.into(), cause: None }
+    }
+
+    /// The same error with the one behind it.
+    pub(crate) fn because_of(mut self, error: Self) -> Self {
+        if let Self::Input { cause, .. } | Self::Option { cause, .. } = &mut self {
+            *cause = Some(Box::new(error));
+        }
+        self
+    }
+
     /// Whether the device, and not the input, is to blame.
     pub fn is_device_trouble(&self) -> bool {
-        if let Self::Input { cause: Some(cause), .. } = self {
+        if let Self::Input { cause: Some(cause), .. } | Self::Option { cause: Some(cause), .. } = self {
             return cause.is_device_trouble();
         }
         matches!(

@@ -1,12 +1,13 @@
 use std::path::{Path, PathBuf};
 
 use femtile_solve::{Key, path_text};
+use toml::Table;
 
 use crate::file::{Amount, CaseFile, EquationKind, Method, Precision, PreconditionerName, Quadrature};
 use crate::place::{inside_quotes, line_of, span_of};
 use crate::placed::placed;
-use crate::wording::{Refusal, refusal};
-use crate::{CaseError, diffusion, functional};
+use crate::wording::{Refusal, in_words, refusal};
+use crate::{CaseError, Override, diffusion, functional};
 
 /// A case file that has been read: its content, and its text for messages that point into it.
 #[derive(Debug, Clone)]
@@ -17,6 +18,8 @@ pub struct Case {
     pub path: PathBuf,
     /// What it looks like.
     pub text: String,
+    /// What took the place of values of the text.
+    overrides: Vec<Override>,
 }
 
 impl Case {
@@ -25,9 +28,17 @@ impl Case {
     /// # Errors
     /// [`CaseError::Io`] when it cannot be read, else those of [`Case::parse`].
     pub fn load(path: &Path) -> Result<Self, CaseError> {
+        Self::load_with(path, Vec::new())
+    }
+
+    /// Reads a case file and puts other values in the place of some of its own.
+    ///
+    /// # Errors
+    /// As [`Case::load`]; [`CaseError::Option`] where one of these values is to blame.
+    pub fn load_with(path: &Path, overrides: Vec<Override>) -> Result<Self, CaseError> {
         let text = std::fs::read_to_string(path);
         let text = text.map_err(|source| CaseError::Io { path: path.into(), action: "read", source })?;
-        Self::parse(path, text)
+        Self::parse_with(path, text, overrides)
     }
 
     /// Parses the text of a case file; files it names are looked for beside `path`.
@@ -35,9 +46,17 @@ impl Case {
     /// # Errors
     /// [`CaseError::Input`] with the place of the first key or value that is wrong.
     pub fn parse(path: &Path, text: String) -> Result<Self, CaseError> {
-        match toml::from_str::<CaseFile>(&text) {
+        Self::parse_with(path, text, Vec::new())
+    }
+
+    /// Parses the text of a case file with other values in the place of some of its own.
+    ///
+    /// # Errors
+    /// As [`Case::parse`]; [`CaseError::Option`] where one of these values is to blame.
+    pub fn parse_with(path: &Path, text: String, overrides: Vec<Override>) -> Result<Self, CaseError> {
+        match content(&text, &overrides)? {
             Ok(file) => {
-                let case = Self { file, path: path.into(), text };
+                let case = Self { file, path: path.into(), text, overrides };
                 case.check()?;
                 Ok(case)
             }
@@ -63,14 +82,22 @@ impl Case {
         self.path.parent().unwrap_or(Path::new(""))
     }
 
-    /// An error at a key of the file.
+    /// An error at a key of the file, or of the option that has set it.
     pub(crate) fn wrong(&self, path: &[Key], message: impl Into<String>) -> CaseError {
+        let mut message = message.into();
+        // The last of several options has won.
+        if let Some(given) = self.overrides.iter().rfind(|given| given.sets(path)) {
+            return CaseError::option(given.option(), message);
+        }
+        if let Some(given) = self.overrides.iter().rfind(|given| given.sets_part_of(path)) {
+            message += &format!(" (with {})", given.option());
+        }
         CaseError::Input {
             path: self.path.clone(),
             text: self.text.clone(),
             key: Some(path_text(path)),
             span: span_of(&self.text, path),
-            message: message.into(),
+            message,
             cause: None,
         }
     }
@@ -219,4 +246,40 @@ impl Case {
         }
         Ok(self.solver_config()?.check()?)
     }
+}
+
+/// Parses a text with other values in it; the inner error is that of the text.
+fn content(text: &str, overrides: &[Override]) -> Result<Result<CaseFile, toml::de::Error>, CaseError> {
+    if overrides.is_empty() {
+        return Ok(toml::from_str(text));
+    }
+    let mut table: Table = match toml::from_str(text) {
+        Ok(table) => table,
+        Err(error) => return Ok(Err(error)),
+    };
+    let mut found = parsed(&table);
+    let mut blamed = None;
+    for given in overrides {
+        given.apply(&mut table)?;
+        let next = parsed(&table);
+        // An error that was there before this value is not of its making.
+        if let Err(message) = &next
+            && found.as_ref().err() != Some(message)
+        {
+            blamed = Some(given);
+        }
+        found = next;
+    }
+    match (found, blamed) {
+        (Ok(file), _) => Ok(Ok(file)),
+        (Err(message), Some(given)) => Err(CaseError::option(given.option(), in_words(&message))),
+        (Err(message), None) => Ok(toml::from_str(text)
+            .and_then(|_: CaseFile| Err(<toml::de::Error as serde::de::Error>::custom(message)))),
+    }
+}
+
+/// Returns the case that a table holds, or what is wrong with it.
+fn parsed(table: &Table) -> Result<CaseFile, String> {
+    let text = toml::to_string(table).map_err(|error| error.to_string())?;
+    toml::from_str(&text).map_err(|error| error.message().into())
 }

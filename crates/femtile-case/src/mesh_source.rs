@@ -251,9 +251,9 @@ mod tests {
     fn an_interrupt_ends_a_generator() {
         for text in [
             "kind = \"box\", cells = [2, 2, 2]",
-            "kind = \"ball\"",
-            "kind = \"cylinder\"",
-            "kind = \"ventricle\"",
+            "kind = \"ball\", h = 0.5",
+            "kind = \"cylinder\", h = 0.5",
+            "kind = \"ventricle\", h_mm = 5",
         ] {
             let text = format!("[mesh]\ngenerate = {{ {text} }}\n[equation]\nlambda = 1\n");
             let case = Case::parse("case.toml".as_ref(), text).unwrap();

@@ -6,10 +6,9 @@ use femtile_expression::Expression;
 use femtile_fem::FemError;
 use femtile_linalg::LinalgError;
 use femtile_mesh::MeshError;
-use femtile_solve::{Key, below, path_text};
+use femtile_solve::{Key, below};
 
 use crate::file::{BoundarySection, Entry, Value};
-use crate::place::span_of;
 use crate::{Case, CaseError};
 
 /// The error, at the key of the case file that it is about, where it is about one.
@@ -21,14 +20,7 @@ pub(crate) fn placed(case: &Case, error: CaseError) -> CaseError {
         };
     }
     match place(case, &error) {
-        Some((path, message)) => CaseError::Input {
-            path: case.path.clone(),
-            text: case.text.clone(),
-            key: Some(path_text(&path)),
-            span: span_of(&case.text, &path),
-            message,
-            cause: Some(Box::new(error)),
-        },
+        Some((path, message)) => case.wrong(&path, message).because_of(error),
         None => error,
     }
 }

@@ -74,7 +74,7 @@ fn solutions_are_those_of_jacobis_preconditioner() {
         for degree in [1, 2, 3, 5] {
             for equation in ["sigma = \"2 + sin(3*x)*y\"", "sigma = 5\nlambda = \"1 + x\""] {
                 let text = |solver| case(&mesh(dimension, cells), degree, equation, solver);
-                let (plain, expected) = solve(&text(""));
+                let (plain, expected) = solve(&text("preconditioner = \"jacobi\""));
                 let (report, u) = solve(&text(GMG));
                 assert_close(&u, &expected);
                 assert!(
@@ -103,7 +103,7 @@ fn iterations_are_few_for_every_degree_and_do_not_grow_with_the_cells() {
 #[test]
 fn both_precisions_and_smoothers_precondition_and_are_told_of() {
     let text = |solver: &str| case(&mesh(3, 8), 2, "", &format!("{GMG}\n{solver}"));
-    let (default, expected) = solve(&text(""));
+    let (default, expected) = solve(&text("preconditioner = \"jacobi\""));
     let levels = |report: &Report| -> Vec<(usize, Option<usize>)> {
         assert!(report.solve.levels.iter().all(|level| level.n_nonzeros.is_none()));
         report.solve.levels.iter().map(|level| (level.n_rows, level.n_patches)).collect()
@@ -224,7 +224,7 @@ fn meshes_from_files_in_any_order_with_unequal_widths_are_boxes() {
         let text = |solver| {
             case("1", 3, "sigma = \"1 + x^2\"", solver).replace("generate = 1", "file = \"box.vtu\"")
         };
-        let (_, expected) = solve_in(folder.path(), &text("")).unwrap();
+        let (_, expected) = solve_in(folder.path(), &text("preconditioner = \"jacobi\"")).unwrap();
         let (report, u) = solve_in(folder.path(), &text(GMG)).unwrap();
         assert_close(&u, &expected);
         assert!(report.solve.iterations <= 25, "{}", report.solve.iterations);
@@ -254,7 +254,7 @@ fn deformed_and_curved_cells_take_hardly_more_iterations() {
                 case(&mesh.replace("] }", &options), degree, "sigma = 2", solver)
             };
             let straight = solve(&text(0.0, GMG)).0.solve.iterations;
-            let (_, expected) = solve(&text(0.15, ""));
+            let (_, expected) = solve(&text(0.15, "preconditioner = \"jacobi\""));
             for smoother in ["vertex-patch", "additive-patch", "chebyshev"] {
                 let (report, u) = solve(&text(0.15, &format!("{GMG}\ngmg.smoother = \"{smoother}\"")));
                 assert_close(&u, &expected);
@@ -291,7 +291,7 @@ fn sides_without_values_take_as_many_iterations() {
                 &with(flux("xmax") + robin),
             ];
             for change in cases {
-                let (_, expected) = solve(&change(&text("")));
+                let (_, expected) = solve(&change(&text("preconditioner = \"jacobi\"")));
                 for solver in ["", "gmg.smoother = \"chebyshev\"", "method = \"gmres\""] {
                     let (report, u) = solve(&change(&text(&format!("{GMG}\n{solver}"))));
                     assert_close(&u, &expected);
@@ -329,7 +329,7 @@ fn cells_in_any_order_and_turned_are_rows() {
         let text = |solver| {
             case("1", 2, "sigma = \"1 + y^2\"", solver).replace("generate = 1", "file = \"box.vtu\"")
         };
-        let (_, expected) = solve_in(folder.path(), &text("")).unwrap();
+        let (_, expected) = solve_in(folder.path(), &text("preconditioner = \"jacobi\"")).unwrap();
         let (report, u) = solve_in(folder.path(), &text(GMG)).unwrap();
         assert_close(&u, &expected);
         assert!(report.solve.iterations <= 25, "{}", report.solve.iterations);

@@ -25,6 +25,8 @@ pub struct Arguments {
 pub enum Command {
     /// Solve the problem of a case file and write the solution, a report and a plot.
     Solve(SolveOptions),
+    /// Solve linear systems with a sparse matrix from a file.
+    SolveMatrix(SolveMatrixOptions),
     /// Check that the files in a folder of results are those of one run; exit code 1 when not.
     Verify {
         /// The folder that `femtile solve` has written to.
@@ -61,10 +63,19 @@ pub enum Command {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  femtile solve examples/02-ventricle/case.toml\n  \
-    femtile solve case.toml --threads 4 --output results --json - --quiet")]
+    femtile solve case.toml --threads 4 --output results --json - --quiet\n  \
+    femtile solve case.toml --mesh fine.msh --set solver.preconditioner=amg --set 'equation.source=sin(x)'")]
 pub struct SolveOptions {
-    /// The case file (TOML); `femtile schema` describes it.
+    /// The case file (TOML); `femtile schema` describes it. `-` reads it from standard input, with paths relative to the
+    /// current folder.
     pub case: PathBuf,
+    /// Set a value of the case: any key, such as solver.tolerance=1e-8 or boundary[0].dirichlet=2, with a value as it stands
+    /// in a case file; bare words are strings. May be given several times.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// The mesh file, in place of the mesh of the case.
+    #[arg(long, value_name = "FILE")]
+    pub mesh: Option<PathBuf>,
     /// Folder for the results, in place of `output.directory`.
     #[arg(short, long, value_name = "FOLDER")]
     pub output: Option<PathBuf>,
@@ -86,6 +97,51 @@ pub struct SolveOptions {
     /// Merge nodes that coincide, which closes cracks.
     #[arg(long)]
     pub merge: bool,
+    /// Say nothing but errors.
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  femtile solve-matrix A.mtx b.npy -o x.npy\n  \
+    femtile solve-matrix stiffness.npz loads.npy -o u.npy --block-size 3 --near-nullspace motions.npy\n  \
+    femtile solve-matrix A.mtx -o x.mtx --method gmres --preconditioner jacobi")]
+pub struct SolveMatrixOptions {
+    /// The matrix: a Matrix Market file, plain or compressed with gzip, or .npz as scipy.sparse.save_npz writes it.
+    pub matrix: PathBuf,
+    /// The right sides: .npy of shape (N,) or (N, K), Matrix Market, or `ones`, which is the default.
+    #[arg(value_name = "RHS")]
+    pub rhs: Option<PathBuf>,
+    /// The file to write the solutions to, in the shape of the right sides: .npy or .mtx.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// The device: auto, cpu, cuda, cuda:N.
+    #[arg(long, default_value = "auto")]
+    pub device: String,
+    /// Threads of the CPU; 0 for all.
+    #[arg(long, default_value_t = 0)]
+    pub threads: usize,
+    /// Relative residual to reach.
+    #[arg(long, default_value_t = 1e-10)]
+    pub tolerance: f64,
+    /// Limit of iterations for each right side.
+    #[arg(long, default_value_t = 10_000, value_name = "N")]
+    pub max_iterations: usize,
+    /// The iterative method; gmres for matrices that are not symmetric.
+    #[arg(long, default_value = "cg", value_parser = ["cg", "merged-cg", "pipelined-cg", "s-step-cg", "gmres"])]
+    pub method: String,
+    /// The preconditioner; auto is amg for cg and pipelined-cg, jacobi for the other methods.
+    #[arg(long, default_value = "auto", value_parser = ["auto", "amg", "jacobi", "none"])]
+    pub preconditioner: String,
+    /// Vectors on which the matrix is small, such as rigid motions, as columns of a .npy file; for amg.
+    #[arg(long, value_name = "FILE")]
+    pub near_nullspace: Option<PathBuf>,
+    /// Rows of a node, such as 3 for displacements in space; for amg.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub block_size: Option<u32>,
+    /// Write the report as JSON to this file; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
     /// Say nothing but errors.
     #[arg(short, long)]
     pub quiet: bool,

@@ -12,6 +12,7 @@ mod mesh_info;
 mod output;
 mod reproduce;
 mod solve;
+mod solve_matrix;
 mod spmv;
 mod tridiagonal;
 mod verify;
@@ -51,6 +52,7 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     default_threads()?;
     match arguments.command {
         Command::Solve(options) => solve::run(&options),
+        Command::SolveMatrix(options) => solve_matrix::run(&options),
         Command::Verify { folder } => verify::run(&folder),
         Command::Tridiagonal(options) => tridiagonal::run(&options),
         Command::Spmv(options) => spmv::run(&options),

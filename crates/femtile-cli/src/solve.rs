@@ -1,7 +1,8 @@
+use std::path::Path;
 use std::process::ExitCode;
 
 use femtile::linalg::krylov::Stop;
-use femtile_case::{Case, LevelReport, Report};
+use femtile_case::{Case, LevelReport, Override, Report};
 
 use crate::arguments::SolveOptions;
 use crate::bars::Bars;
@@ -11,7 +12,7 @@ use crate::output::{check_target, tell};
 
 /// `femtile solve`.
 pub fn run(options: &SolveOptions) -> Result<ExitCode, Failure> {
-    let mut case = Case::load(&options.case)?;
+    let mut case = load(options)?;
     override_with(&mut case, options)?;
     let mut bars = Bars::new(options.quiet, Interrupt::listen()?);
     let outcome = femtile_case::run(&case, &mut bars);
@@ -23,6 +24,19 @@ pub fn run(options: &SolveOptions) -> Result<ExitCode, Failure> {
         Stop::Interrupted => ExitCode::from(INTERRUPTED),
         _ => ExitCode::from(1),
     })
+}
+
+/// Reads the case, with what the program's options set in it.
+fn load(options: &SolveOptions) -> Result<Case, Failure> {
+    let mesh = options.mesh.iter().map(|file| Override::mesh("--mesh", file));
+    let values = options.set.iter().map(|text| Override::parse("--set", text));
+    let overrides = mesh.chain(values).collect::<Result<Vec<_>, _>>()?;
+    if options.case.as_os_str() != "-" {
+        return Ok(Case::load_with(&options.case, overrides)?);
+    }
+    let text = std::io::read_to_string(std::io::stdin().lock())
+        .map_err(|error| Failure::message(format!("standard input: {error}")))?;
+    Ok(Case::parse_with(Path::new("standard input"), text, overrides)?)
 }
 
 /// Puts the program's options into the case; an error names the option, not the file.
@@ -46,7 +60,7 @@ fn override_with(case: &mut Case, options: &SolveOptions) -> Result<(), Failure>
 }
 
 /// Rows of each level, patches where there are any, and what the matrices of all cost together.
-fn levels(levels: &[LevelReport]) -> String {
+pub fn levels(levels: &[LevelReport]) -> String {
     let rows: Vec<String> = levels.iter().map(|level| level.n_rows.to_string()).collect();
     let patches: Vec<String> = levels.iter().filter_map(|level| Some(level.n_patches?.to_string())).collect();
     let patches =

@@ -197,7 +197,11 @@ fn grids_below(finest: &BoxGrid) -> Result<Vec<BoxGrid>, MultigridError> {
 /// # Errors
 /// As [`Multigrid::below`], before anything is set up.
 pub fn check_levels_below(finest: &BoxGrid) -> Result<(), MultigridError> {
-    grids_below(finest).map(drop)
+    let grids = grids_below(finest)?;
+    match grids[0].mapping() {
+        Some(_) => crate::smoother::band_width(&grids[0]).map(drop),
+        None => Ok(()),
+    }
 }
 
 fn check_coarsest(coarse: &BoxGrid) -> Result<(), MultigridError> {

@@ -294,3 +294,103 @@ fn extent(mesh: &Mesh) -> f64 {
     };
     (0..mesh.dimension()).map(along).fold(0.0, f64::max)
 }
+
+#[cfg(test)]
+mod tests {
+    use femtile_mesh::generate::{
+        BallConfig, BoxConfig, BoxSplit, HexahedralBallConfig, ball, box_mesh, hexahedral_ball,
+    };
+
+    use super::*;
+    use crate::Poisson;
+
+    /// The name and the reason of what is chosen on a processor.
+    fn chosen(problem: &Poisson<'_>, config: &SolverConfig) -> (&'static str, String) {
+        let config = SolverConfig { device: DeviceChoice::Cpu, ..config.clone() };
+        let discretization = problem.discretize().unwrap();
+        let weak = discretization.weak_form(&config, None, 1).unwrap();
+        (weak.config().preconditioner.name(), weak.preconditioner_reason().into())
+    }
+
+    fn by_default(problem: &Poisson<'_>) -> &'static str {
+        chosen(problem, &SolverConfig::default()).0
+    }
+
+    fn cubes(n: usize, split: BoxSplit) -> Mesh {
+        box_mesh(&BoxConfig { cells: [n; 3], split, ..BoxConfig::default() }).unwrap()
+    }
+
+    #[test]
+    fn multigrid_is_chosen_by_cells_and_degree() {
+        let (tetrahedra, hexahedra) = (cubes(20, BoxSplit::Kuhn), cubes(16, BoxSplit::Hexahedron));
+        let round =
+            hexahedral_ball(&HexahedralBallConfig { cells: 8, layers: 4, ..Default::default() }).unwrap();
+        let held = |mesh| Poisson::new(mesh).source(1.0);
+        assert_eq!(by_default(&held(&tetrahedra).dirichlet("xmin", 0.0).unwrap()), "amg");
+        for degree in [1, 3] {
+            let problem = held(&hexahedra).degree(degree).dirichlet("xmin", 0.0).unwrap();
+            assert_eq!(by_default(&problem), "gmg");
+        }
+        let problem = held(&round).degree(6).dirichlet("z < 0", 0.0).unwrap();
+        let (name, reason) = chosen(&problem, &SolverConfig::default());
+        assert_eq!(name, "pmg");
+        assert!(reason.contains("in rows"), "{reason}");
+    }
+
+    #[test]
+    fn the_diagonal_is_chosen_where_few_iterations_are_expected() {
+        let small = ball(&BallConfig { radius: 1.0, h: 0.4 }).unwrap();
+        assert_eq!(by_default(&Poisson::new(&small).source(1.0).dirichlet("all", 0.0).unwrap()), "jacobi");
+        let fine = cubes(20, BoxSplit::Kuhn);
+        assert_eq!(by_default(&Poisson::new(&fine).source(1.0).lambda(1e6)), "jacobi");
+    }
+
+    #[test]
+    fn geometric_multigrid_gives_way_to_what_it_leaves_out() {
+        let mesh = cubes(32, BoxSplit::Hexahedron);
+        let problem = || Poisson::new(&mesh).source(1.0).degree(3).dirichlet("xmin", 0.0).unwrap();
+        assert_eq!(by_default(&problem()), "gmg");
+        for (changed, word) in [
+            (problem().lambda("if(x < 0.5, 0, 1000)"), "lambda"),
+            (problem().sigma("if(x < 0.5, 1, 1000)"), "sigma varies"),
+            (problem().robin("xmax", 100.0, 1.0).unwrap(), "exchange"),
+            (problem().dirichlet("x > 0.3", 1.0).unwrap(), "on a part of the side"),
+        ] {
+            let (name, reason) = chosen(&changed, &SolverConfig::default());
+            assert!(name != "gmg" && reason.contains(word), "{word}: {name}, {reason}");
+        }
+        let odd = cubes(70, BoxSplit::Hexahedron);
+        let (name, reason) = chosen(
+            &Poisson::new(&odd).degree(2).source(1.0).dirichlet("xmin", 0.0).unwrap(),
+            &SolverConfig::default(),
+        );
+        assert!(name == "pmg" && reason.contains("joins cells in pairs"), "{name}, {reason}");
+    }
+
+    #[test]
+    fn methods_and_operators_that_take_the_diagonal_alone_get_it() {
+        let mesh = cubes(20, BoxSplit::Hexahedron);
+        let problem = Poisson::new(&mesh).degree(2).source(1.0).dirichlet("xmin", 0.0).unwrap();
+        let merged = SolverConfig { method: Method::MergedCg, ..SolverConfig::default() };
+        let assembled = SolverConfig { operator: OperatorKind::Assembled, ..SolverConfig::default() };
+        for config in [merged, assembled] {
+            assert_eq!(chosen(&problem, &config).0, "jacobi");
+        }
+    }
+
+    #[test]
+    fn volumes_of_cells_and_areas_held_are_those_of_the_mesh() {
+        for split in [BoxSplit::Kuhn, BoxSplit::Hexahedron] {
+            let upper = [2.0, 3.0, 5.0];
+            let mesh =
+                box_mesh(&BoxConfig { cells: [3, 2, 4], upper, split, ..BoxConfig::default() }).unwrap();
+            let volume: f64 = (0..mesh.n_cells()).map(|cell| volume_of(&mesh, cell)).sum();
+            assert!((volume - 30.0).abs() < 1e-12, "{volume}");
+            let problem =
+                Poisson::new(&mesh).dirichlet("xmin", 0.0).unwrap().robin("zmax", 1.0, 0.0).unwrap();
+            let discretization = problem.discretize().unwrap();
+            let area = area_held(&discretization.form(0));
+            assert!((area - 21.0).abs() < 1e-12, "{area}");
+        }
+    }
+}

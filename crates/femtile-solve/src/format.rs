@@ -63,3 +63,38 @@ pub(crate) fn formatted<D: SolveDevice>(
 fn is_full<D: Device>(matrix: &EllWarp<f64, D>) -> bool {
     matrix.n_stored() as f64 <= PADDING * matrix.n_nonzeros() as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use femtile_mesh::generate::{BoxConfig, box_mesh};
+
+    use crate::{MatrixFormat, Poisson, PreconditionerConfig, Solution, SolverConfig};
+
+    fn solved(mesh: &femtile_mesh::Mesh, format: MatrixFormat) -> Solution<'_> {
+        let config =
+            SolverConfig { format, preconditioner: PreconditionerConfig::Jacobi, ..SolverConfig::default() };
+        let problem = Poisson::new(mesh).sigma("1 + x").source("y").dirichlet("xmin", 1.0).unwrap();
+        problem.solve(&config).unwrap()
+    }
+
+    #[test]
+    fn a_solution_does_not_depend_on_the_format() {
+        for cells in [[1, 1, 1], [7, 5, 3], [11, 13, 12]] {
+            let mesh = box_mesh(&BoxConfig { cells, ..BoxConfig::default() }).unwrap();
+            let [rows, slices] =
+                [MatrixFormat::Csr, MatrixFormat::EllWarp].map(|format| solved(&mesh, format));
+            assert_eq!(rows.operator(), "CSR");
+            assert!(slices.operator().starts_with("K1"), "{}", slices.operator());
+            assert!(slices.citations().contains(&"wong2015") && !rows.citations().contains(&"wong2015"));
+            for (a, b) in rows.values().iter().zip(slices.values()) {
+                assert!((a - b).abs() <= 1e-9 * rows.max().abs(), "{a} and {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn small_matrices_stay_in_compressed_rows() {
+        let mesh = box_mesh(&BoxConfig { cells: [8, 8, 8], ..BoxConfig::default() }).unwrap();
+        assert_eq!(solved(&mesh, MatrixFormat::Auto).operator(), "CSR");
+    }
+}

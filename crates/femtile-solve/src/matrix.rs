@@ -158,6 +158,12 @@ impl LinearSolver {
         b: &[f64],
         progress: &mut dyn Progress,
     ) -> Result<LinearSolution, SolveError> {
+        for (field, vector) in [("b", b), ("x", &x)] {
+            if let Some((i, value)) = vector.iter().enumerate().find(|(_, value)| !value.is_finite()) {
+                let message = format!("entry {i} (counted from 0) is {value}");
+                return Err(LinalgError::Setting { field, message }.into());
+            }
+        }
         let config = &self.config;
         match &self.on {
             On::Cpu(on) => self.cpu.install(|| on.solve(config, x, b, progress)),

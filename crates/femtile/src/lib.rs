@@ -66,3 +66,8 @@ pub use femtile_solve::{
     PreconditionerConfig, Region, Solution, SolveError, SolverConfig, Value,
 };
 pub use from_mesh::amg_from_mesh;
+
+/// The programs of docs/library.md, which are compiled and run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+mod library {}

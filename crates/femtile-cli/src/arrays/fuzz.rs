@@ -33,6 +33,18 @@ fn arrays() -> Vec<Vec<u8>> {
     ]
 }
 
+/// Integers of both sizes, and a word.
+fn integers() -> Vec<Vec<u8>> {
+    let file =
+        |descr: &str, shape: &[usize], bytes: &[u8]| [&npy::header(descr, false, shape), bytes].concat();
+    vec![
+        file("<i8", &[3], &[7; 24]),
+        file(">i4", &[3], &[7; 12]),
+        file("|S3", &[], b"csr"),
+        file("<U3", &[], b"c\0\0\0s\0\0\0r\0\0\0"),
+    ]
+}
+
 fn archive() -> Vec<u8> {
     let (mut bytes, numbers) = (Vec::new(), numbers(6));
     let array = |shape| Output { shape, is_fortran: false, dtype: "f8", bytes: &numbers };
@@ -95,11 +107,19 @@ fn files_of_numpy_of_any_structure_are_read_or_refused() {
         assert!(arrays.iter().all(is_sound));
         !arrays.is_empty()
     };
+    let read_list = |input: &[Vec<u8>]| {
+        let available = Some(input[0].len() as u64);
+        let word = npy::read_word(&*input[0], available, "a.npy");
+        let said = word.as_ref().err().map(ToString::to_string).unwrap_or_default();
+        assert!(!said.chars().any(char::is_control), "{said:?}");
+        npy::read_integers(&*input[0], available, "a.npy").is_ok() || word.is_ok()
+    };
     let alone = |files: Vec<Vec<u8>>| files.into_iter().map(|file| vec![file]).collect::<Vec<_>>();
     let reader = |name, seeds, read| Reader { name, seeds: alone(seeds), allowed, read };
     fuzz(&[
         reader("npy of known length", arrays(), &of_known_length),
         reader("npy from a pipe", arrays(), &of_a_pipe),
+        reader("npy of integers and words", integers(), &read_list),
         reader("npz, stored", vec![archive(), deflated()], &read_archive),
         reader("npz, deflated", vec![deflated(), archive()], &read_archive),
     ]);

@@ -68,6 +68,19 @@ impl Array {
     pub fn scalar(value: f64) -> Self {
         Self { shape: Vec::new(), is_fortran: false, values: Values::F64(vec![value]) }
     }
+
+    /// Reads a `.npy` file.
+    pub fn read(path: &Path) -> Result<Self, ArrayError> {
+        Opened::new(path)?.read()
+    }
+
+    /// Returns the numbers in double precision.
+    pub fn into_f64(self) -> Vec<f64> {
+        match self.values {
+            Values::F32(values) => values.into_iter().map(f64::from).collect(),
+            Values::F64(values) => values,
+        }
+    }
 }
 
 /// An array of which as much has been read as tells its size.

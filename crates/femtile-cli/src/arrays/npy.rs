@@ -9,6 +9,8 @@ const MAGIC: &[u8; 6] = b"\x93NUMPY";
 const LONGEST_HEADER: usize = 1 << 16;
 /// Numbers are read in parts of this many bytes, so that memory grows with what a file holds.
 const PART: usize = 1 << 20;
+/// Longer words than this are none.
+const LONGEST_WORD: usize = 64;
 
 /// An array as the header of its file announces it.
 #[derive(Debug, Clone)]
@@ -37,17 +39,27 @@ impl Announced {
 
     /// Reads the header; `available` is the length of the file or member, where it is known.
     pub fn read(from: &mut impl Read, available: Option<u64>, place: &str) -> Result<Self, ArrayError> {
-        let (text, header_len) = read_header(from, place)?;
-        let Header { descr, is_fortran, shape } = Header::parse(&text)
-            .ok_or_else(|| ArrayError::format(place, format!("its header cannot be understood: {text:?}")))?;
-        let (size, is_swapped) = kind(&descr, place)?;
+        let (header, before) = Header::read(from, place)?;
+        let number = kind(&header.descr, place)?;
+        Self::of_header(header, number, before, available, place)
+    }
+
+    /// An array with entries of `size` bytes behind its header, which has `before` of them.
+    fn of_header(
+        header: Header,
+        (size, is_swapped): (usize, bool),
+        before: usize,
+        available: Option<u64>,
+        place: &str,
+    ) -> Result<Self, ArrayError> {
+        let Header { is_fortran, shape, .. } = header;
         // Sizes are multiplied without zeros, as NumPy does: strides must fit as well.
         let Some(most) = shape.iter().try_fold(size, |bytes, &n| bytes.checked_mul(n.max(1))) else {
             return Err(ArrayError::format(place, format!("the shape {shape:?} is too large")));
         };
         let n_bytes = if shape.contains(&0) { 0 } else { most };
         if let Some(available) = available {
-            let held = available.saturating_sub(header_len as u64);
+            let held = available.saturating_sub(before as u64);
             if held != n_bytes as u64 {
                 return Err(disagree(place, &shape, n_bytes, held));
             }
@@ -104,6 +116,59 @@ pub fn read(mut from: impl Read, available: Option<u64>, place: &str) -> Result<
     Announced::read(&mut from, available, place)?.read_numbers(from, place)
 }
 
+/// Reads an array of one axis of 32 or 64-bit integers.
+pub fn read_integers(
+    mut from: impl Read,
+    available: Option<u64>,
+    place: &str,
+) -> Result<Vec<i64>, ArrayError> {
+    let (header, before) = Header::read(&mut from, place)?;
+    let refuse = |message| Err(ArrayError::format(place, message));
+    let swapped = header.descr.starts_with('>');
+    let size = match header.descr.trim_start_matches(['<', '>', '=']) {
+        "i4" => 4,
+        "i8" => 8,
+        _ => {
+            let descr = header.descr.escape_debug();
+            return refuse(format!("int32 or int64 is needed here, and it holds `{descr}`"));
+        }
+    };
+    if header.shape.len() != 1 {
+        return refuse(format!("one axis is needed here, and its shape is {:?}", header.shape));
+    }
+    let announced = Announced::of_header(header, (size, swapped), before, available, place)?;
+    if size == 4 {
+        announced.numbers(from, place, |bytes| {
+            let number = i32::from_le_bytes(bytes);
+            i64::from(if swapped { number.swap_bytes() } else { number })
+        })
+    } else {
+        announced.numbers(from, place, |bytes| {
+            let number = i64::from_le_bytes(bytes);
+            if swapped { number.swap_bytes() } else { number }
+        })
+    }
+}
+
+/// Reads a word: an array without axes of bytes or of Unicode.
+pub fn read_word(mut from: impl Read, available: Option<u64>, place: &str) -> Result<String, ArrayError> {
+    let (header, before) = Header::read(&mut from, place)?;
+    let code = header.descr.trim_start_matches(['<', '>', '=', '|']);
+    let (kind, length) = code.split_at(usize::from(!code.is_empty() && code.is_char_boundary(1)));
+    let width = match kind {
+        "S" => 1,
+        "U" => 4,
+        _ => 0,
+    };
+    let length = length.parse::<usize>().ok().filter(|n| (1..=LONGEST_WORD).contains(n));
+    let (Some(length), true, true) = (length, width > 0, header.shape.is_empty()) else {
+        return Err(ArrayError::format(place, "a word is needed here"));
+    };
+    let announced = Announced::of_header(header, (width * length, false), before, available, place)?;
+    let letters: Vec<u8> = announced.numbers(from, place, |[byte]: [u8; 1]| byte)?;
+    Ok(letters.into_iter().filter(|&letter| letter != 0).map(char::from).collect())
+}
+
 fn disagree(place: &str, shape: &[usize], announced: usize, held: u64) -> ArrayError {
     let message = format!(
         "the shape {shape:?} announces {announced} bytes of numbers, but there are {held}: it is damaged"
@@ -156,6 +221,14 @@ struct Header {
 }
 
 impl Header {
+    /// Reads the header, and says how many bytes stand before the numbers.
+    fn read(from: &mut impl Read, place: &str) -> Result<(Self, usize), ArrayError> {
+        let (text, before) = read_header(from, place)?;
+        let header = Self::parse(&text)
+            .ok_or_else(|| ArrayError::format(place, format!("its header cannot be understood: {text:?}")))?;
+        Ok((header, before))
+    }
+
     fn parse(text: &str) -> Option<Self> {
         let inner = text.strip_prefix('{')?.strip_suffix('}')?;
         let value = |key: &str| {
@@ -197,7 +270,7 @@ fn kind(descr: &str, place: &str) -> Result<(usize, bool), ArrayError> {
         ("b1", ..) => ("bool".to_string(), "convert it with .astype('float64')"),
         (_, "c", size) => (
             bits("complex", size),
-            "solve for the real and the imaginary part of the right side apart, where the bands are real",
+            "solve for the real and the imaginary part of the right side apart, where the matrix is real",
         ),
         (_, "O", _) => ("Python objects".to_string(), "convert it with .astype('float64')"),
         _ => (format!("`{}`", descr.escape_debug()), "save the numbers alone, as float32 or float64"),
@@ -290,6 +363,32 @@ mod tests {
             let header = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': (1,), }}");
             let said = refusal(&file(1, &header, &[0; 16]), true);
             assert!(said.contains(name) && said.contains("x.npy"), "{said}");
+        }
+    }
+
+    #[test]
+    fn integers_and_words_are_read_in_either_order_of_bytes() {
+        let header = |descr: &str, shape: &str| {
+            format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}")
+        };
+        let integers = |descr: &str, bytes: &[u8]| {
+            read_integers(&*file(1, &header(descr, "(2,)"), bytes), None, "x.npy").map_err(|e| e.to_string())
+        };
+        assert_eq!(integers("<i4", &[1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]).unwrap(), [1, -1]);
+        assert_eq!(integers(">i4", &[0, 0, 0, 1, 0, 0, 1, 0]).unwrap(), [1, 256]);
+        assert_eq!(integers("<i8", &[1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 1]).unwrap()[0], 1);
+        assert!(integers("<f8", &[0; 16]).unwrap_err().contains("int32 or int64"));
+        let matrix = file(1, &header("<i4", "(1, 2)"), &[0; 8]);
+        assert!(read_integers(&*matrix, None, "").unwrap_err().to_string().contains("one axis"));
+        let word =
+            |descr: &str, bytes: &[u8]| read_word(&*file(1, &header(descr, "()"), bytes), None, "").ok();
+        assert_eq!(word("|S3", b"csr").as_deref(), Some("csr"));
+        assert_eq!(word("|S4", b"csr\0").as_deref(), Some("csr"));
+        assert_eq!(word("<U2", b"a\0\0\0b\0\0\0").as_deref(), Some("ab"));
+        for (descr, bytes) in
+            [("<f8", &[0; 8][..]), ("|S0", &[]), ("|S99", &[65; 99]), ("", b"x"), ("é", b"x")]
+        {
+            assert_eq!(word(descr, bytes), None, "{descr}");
         }
     }
 

@@ -70,8 +70,26 @@ impl Archive {
 
     /// Reads the array of this name.
     pub fn read(&mut self, name: &str) -> Result<Array, ArrayError> {
+        self.read_with(name, |from, available, place| npy::read(from, available, place))
+    }
+
+    /// Reads the integers of this name.
+    pub fn read_integers(&mut self, name: &str) -> Result<Vec<i64>, ArrayError> {
+        self.read_with(name, |from, available, place| npy::read_integers(from, available, place))
+    }
+
+    /// Reads the word of this name.
+    pub fn read_word(&mut self, name: &str) -> Result<String, ArrayError> {
+        self.read_with(name, |from, available, place| npy::read_word(from, available, place))
+    }
+
+    fn read_with<R>(
+        &mut self,
+        name: &str,
+        parse: impl FnOnce(&mut dyn Read, Option<u64>, &str) -> Result<R, ArrayError>,
+    ) -> Result<R, ArrayError> {
         let mut member = self.open_member(name)?;
-        let array = npy::read(&mut member.bytes, member.available, &member.place)?;
+        let array = parse(&mut member.bytes, member.available, &member.place)?;
         if member.bytes.crc.sum() != member.crc {
             return Err(ArrayError::format(
                 &member.place,

@@ -17,7 +17,7 @@ pub struct Input {
 
 enum Source {
     Members(Archive, [&'static str; 4]),
-    Files([Opened; 4]),
+    Files(Box<[Opened; 4]>),
 }
 
 impl Input {
@@ -34,7 +34,7 @@ impl Input {
             [lower, diagonal, upper, rhs] => {
                 let files = [band(lower)?, band(diagonal)?, band(upper)?, Opened::new(Path::new(rhs))?];
                 let announced = files.each_ref().map(|file| file.announced.clone());
-                Ok(Self { announced, source: Source::Files(files) })
+                Ok(Self { announced, source: Source::Files(Box::new(files)) })
             }
             _ => Err(Failure::message(format!(
                 "{} files; give one .npz, or four .npy in this order: {}",
@@ -48,7 +48,7 @@ impl Input {
     pub fn read(self) -> Result<[Array; 4], Failure> {
         let [lower, diagonal, upper, rhs] = match self.source {
             Source::Members(mut archive, names) => names.map(|name| archive.read(name)),
-            Source::Files(files) => files.map(Opened::read),
+            Source::Files(files) => (*files).map(Opened::read),
         };
         Ok([lower?, diagonal?, upper?, rhs?])
     }

@@ -164,6 +164,9 @@ fn control_characters_of_arguments_and_names_of_files_do_not_reach_the_terminal(
         &["tridiagonal", NAME, "--check"],
         &["spmv", NAME],
         &["verify", NAME],
+        &["solve-matrix", NAME, "-o", "x.npy"],
+        &["solve", "case.toml", "--mesh", NAME],
+        &["solve", "case.toml", "--set", NAME],
     ];
     for arguments in refused {
         let output = femtile().current_dir(place.folder.path()).args(arguments).output().unwrap();

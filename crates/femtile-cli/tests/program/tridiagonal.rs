@@ -4,24 +4,8 @@ use crate::common;
 
 use std::process::{Command, Output};
 
-use common::{Workplace, femtile, root, text};
+use common::{Workplace, f64s, femtile, npy, numbers, numpy, root, text};
 use serde_json::Value;
-
-/// A `.npy` file.
-pub fn npy(descr: &str, is_fortran: bool, shape: &[usize], numbers: &[u8]) -> Vec<u8> {
-    let sizes: String = shape.iter().map(|n| format!("{n},")).collect();
-    let order = if is_fortran { "True" } else { "False" };
-    let header = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': ({sizes}), }}\n");
-    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    bytes.extend((header.len() as u16).to_le_bytes());
-    bytes.extend(header.as_bytes());
-    bytes.extend(numbers);
-    bytes
-}
-
-pub fn f64s(shape: &[usize], values: &[f64]) -> Vec<u8> {
-    npy("<f8", false, shape, &values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>())
-}
 
 pub fn place(files: &[(&str, Vec<u8>)]) -> Workplace {
     let place = Workplace::new("");
@@ -51,18 +35,6 @@ pub fn refuses(files: &[(&str, Vec<u8>)], arguments: &[&str], words: &[&str]) {
     let said = said.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
     for word in words {
         assert!(said.contains(word), "`{word}` is not in: {said}");
-    }
-}
-
-/// The numbers of a `.npy` file of ours.
-pub fn numbers(place: &Workplace, name: &str) -> Vec<f64> {
-    let bytes = std::fs::read(place.path(name)).unwrap();
-    let header = 10 + u16::from_le_bytes([bytes[8], bytes[9]]) as usize;
-    let wide = text(&bytes[..header]).contains("<f8");
-    let f4 = |b: &[u8]| f64::from(f32::from_le_bytes(b.try_into().unwrap()));
-    match wide {
-        true => bytes[header..].chunks(8).map(|b| f64::from_le_bytes(b.try_into().unwrap())).collect(),
-        false => bytes[header..].chunks(4).map(f4).collect(),
     }
 }
 
@@ -327,10 +299,4 @@ fn the_example_gives_what_it_promises() {
         let difference = u[63 * system + row] - entry["value"].as_f64().unwrap();
         assert!(difference.abs() <= expected["tolerance"].as_f64().unwrap(), "{entry}: {difference}");
     }
-}
-
-pub fn numpy() -> Option<String> {
-    let python = std::env::var("FEMTILE_PYTHON").unwrap_or_else(|_| "python3".into());
-    let found = Command::new(&python).args(["-c", "import numpy"]).output();
-    found.is_ok_and(|output| output.status.success()).then_some(python)
 }

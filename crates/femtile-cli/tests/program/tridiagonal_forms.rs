@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use crate::common::text;
-use crate::tridiagonal::{assert_near, f64s, npy, numbers, numpy, place, refuses, report, solve};
+use crate::common::{f64s, npy, numbers, numpy, text};
+use crate::tridiagonal::{assert_near, place, refuses, report, solve};
 
 /// Blocks of 2 × 2: entries of 2 systems of 3 rows that no two places share.
 fn bands() -> [Vec<f64>; 3] {

@@ -2,6 +2,7 @@
 
 mod adi;
 mod assembly;
+mod conditions;
 mod error_study;
 mod fuzz_readers;
 mod fuzz_structure;

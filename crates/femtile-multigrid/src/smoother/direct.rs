@@ -21,6 +21,23 @@ pub struct Direct {
     factor: Cholesky<f64>,
 }
 
+/// Returns the entries of a row of the factor, of a grid that is not too large to be factored.
+///
+/// # Errors
+/// [`MultigridError::Direct`] where the factor takes too much memory.
+pub(crate) fn band_width(grid: &BoxGrid) -> Result<usize, MultigridError> {
+    let [n, m, _] = grid.unknowns();
+    let slowest = if grid.dimension() == 3 { n * m } else { n };
+    let (k, unknowns) = (grid.degree(), grid.n_unknowns());
+    let width = k * (slowest + if grid.dimension() == 3 { n } else { 0 } + 1) + 1;
+    let width = width.min(unknowns.max(1));
+    let bytes = unknowns * width * size_of::<f64>();
+    match bytes > MOST_BYTES {
+        true => Err(MultigridError::Direct { unknowns, bytes, most: MOST_BYTES }),
+        false => Ok(width),
+    }
+}
+
 impl Direct {
     /// # Errors
     /// [`MultigridError::Direct`] where the factor takes too much memory.
@@ -33,15 +50,7 @@ impl Direct {
                 nodes.push(node as u32);
             }
         }
-        let of_cell = of_cell(grid);
-        let [n, m, _] = grid.unknowns();
-        let slowest = if grid.dimension() == 3 { n * m } else { n };
-        let (k, dimension) = (grid.degree(), grid.dimension());
-        let width = (k * (slowest + if dimension == 3 { n } else { 0 } + 1) + 1).min(nodes.len().max(1));
-        let bytes = nodes.len() * width * size_of::<f64>();
-        if bytes > MOST_BYTES {
-            return Err(MultigridError::Direct { unknowns: nodes.len(), bytes, most: MOST_BYTES });
-        }
+        let (of_cell, width) = (of_cell(grid), band_width(grid)?);
         let mut rows = vec![0.0; nodes.len() * width];
         for_matrices(cpu, grid, geometry, |first, matrix| {
             for (row, entries) in of_cell.iter().zip(matrix.chunks_exact(of_cell.len())) {

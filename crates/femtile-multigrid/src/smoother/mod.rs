@@ -19,6 +19,7 @@ pub(crate) use additive_patch::{AdditivePatches, hat};
 use chebyshev::Chebyshev;
 pub(crate) use cholesky::Cholesky;
 use direct::Direct;
+pub(crate) use direct::band_width;
 pub(crate) use local::scale;
 use mapped_patch::MappedPatches;
 use point::PointGaussSeidel;

@@ -1,0 +1,222 @@
+//! `LinearSolver`: many right sides, refills, near-nullspaces, precision of levels, refusals.
+
+use femtile_device::Cpu;
+use femtile_linalg::LinalgError;
+use femtile_linalg::sparse::{Csr, Triplets};
+use femtile_solve::{
+    AmgOptions, GmgOptions, LevelPrecision, LinearSolver, PreconditionerConfig, Silent, SolveError,
+    SolverConfig,
+};
+
+type Matrix = Csr<f64, Cpu>;
+
+/// A matrix from entries of its lower triangle.
+fn symmetric(n: usize, lower: impl IntoIterator<Item = (usize, usize, f64)>) -> Matrix {
+    let mut triplets = Triplets::new(n, n);
+    for (row, column, value) in lower {
+        triplets.push(row, column, value).unwrap();
+        if row != column {
+            triplets.push(column, row, value).unwrap();
+        }
+    }
+    triplets.into_csr(&Cpu::new(1).unwrap()).unwrap().matrix
+}
+
+/// −∇·(σ∇u) on n × n points between which σ varies by the factor `jump`.
+fn grid(n: usize, jump: f64) -> Matrix {
+    let sigma = |i: usize| if (i % n) * 2 < n { 1.0 } else { jump };
+    let mut lower: Vec<(usize, usize, f64)> = (0..n * n).map(|i| (i, i, 0.1 * sigma(i))).collect();
+    let neighbours = |i: usize| {
+        [(!i.is_multiple_of(n)).then(|| i - 1), (i >= n).then(|| i - n)]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+    };
+    for i in 0..n * n {
+        for j in neighbours(i) {
+            let value = 0.5 * (sigma(i) + sigma(j));
+            lower.extend([(i, j, -value), (i, i, value), (j, j, value)]);
+        }
+    }
+    symmetric(n * n, lower)
+}
+
+fn amg(precision: LevelPrecision) -> PreconditionerConfig {
+    PreconditionerConfig::Amg(AmgOptions { precision, ..AmgOptions::default() })
+}
+
+fn config(preconditioner: PreconditionerConfig) -> SolverConfig {
+    SolverConfig { preconditioner, ..SolverConfig::default() }
+}
+
+fn right_side(n: usize, seed: usize) -> Vec<f64> {
+    (0..n).map(|i| ((i * 7 + seed * 13) % 11) as f64 - 4.0).collect()
+}
+
+fn largest_difference(x: &[f64], y: &[f64]) -> f64 {
+    x.iter().zip(y).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max)
+}
+
+const ALL: [fn() -> PreconditionerConfig; 4] = [
+    || PreconditionerConfig::None,
+    || PreconditionerConfig::Jacobi,
+    || amg(LevelPrecision::Single),
+    || amg(LevelPrecision::Double),
+];
+
+#[test]
+fn a_solver_with_other_values_solves_as_a_new_one_does() {
+    let (first, doubled, other) = (grid(30, 1.0), grid(30, 1.0), grid(30, 50.0));
+    let b = right_side(900, 1);
+    for preconditioner in ALL {
+        let config = config(preconditioner());
+        let mut solver = LinearSolver::new(&first, &config).unwrap();
+        let before = solver.solve(&b).unwrap();
+        solver.refill(&other).unwrap();
+        let found = solver.solve(&b).unwrap();
+        let expected = LinearSolver::new(&other, &config).unwrap().solve(&b).unwrap();
+        assert!(found.has_converged() && expected.has_converged());
+        assert!(largest_difference(&before.x, &expected.x) > 1e-2, "the matrices have the same solution");
+        assert!(largest_difference(&found.x, &expected.x) < 1e-6, "{config:?}");
+        // Back to the first values, to the last bit.
+        solver.refill(&doubled).unwrap();
+        assert_eq!(solver.solve(&b).unwrap().x, before.x, "{config:?}");
+    }
+}
+
+#[test]
+fn another_pattern_is_refused_and_the_solver_stays_what_it_was() {
+    let a = grid(12, 1.0);
+    let b = right_side(144, 1);
+    for preconditioner in ALL {
+        let mut solver = LinearSolver::new(&a, &config(preconditioner())).unwrap();
+        let before = solver.solve(&b).unwrap().x;
+        let n = a.n_nonzeros();
+        let missing = symmetric(144, (0..144).map(|i| (i, i, 1.0)));
+        // As many rows and entries, in other places.
+        let moved = symmetric(
+            144,
+            (0..144)
+                .map(|i| (i, i, 9.0))
+                .chain((12..144).map(|i| (i, i - 12, -1.0)))
+                .chain((0..132).map(|i| (i + 2, i, -1.0))),
+        );
+        assert_eq!(moved.n_nonzeros(), n);
+        for other in [missing, moved, grid(11, 1.0)] {
+            let error = solver.refill(&other).unwrap_err();
+            assert!(
+                matches!(&error, SolveError::Linalg(LinalgError::Setting { field: "matrix", message })
+                    if message.contains("another pattern")),
+                "{error}"
+            );
+        }
+        assert_eq!(solver.solve(&b).unwrap().x, before);
+    }
+}
+
+#[test]
+fn one_solver_serves_many_right_sides() {
+    let a = grid(20, 10.0);
+    for preconditioner in ALL {
+        let config = config(preconditioner());
+        let solver = LinearSolver::new(&a, &config).unwrap();
+        for seed in 0..3 {
+            let b = right_side(400, seed);
+            let expected = LinearSolver::new(&a, &config).unwrap().solve(&b).unwrap();
+            let found = solver.solve(&b).unwrap();
+            assert_eq!(found.x, expected.x);
+            assert_eq!(found.outcome.iterations, expected.outcome.iterations);
+        }
+    }
+}
+
+#[test]
+fn an_initial_guess_that_solves_the_system_saves_iterations() {
+    let a = grid(20, 10.0);
+    let solver = LinearSolver::new(&a, &config(amg(LevelPrecision::Single))).unwrap();
+    let b = right_side(400, 1);
+    let solution = solver.solve(&b).unwrap();
+    let again = solver.solve_from(solution.x, &b, &mut Silent).unwrap();
+    assert!(again.has_converged());
+    assert!(again.outcome.iterations < solution.outcome.iterations / 2, "{}", again.outcome.iterations);
+}
+
+/// A matrix on which 1/d is small: a grid, its rows and columns multiplied by d.
+fn scaled_grid(n: usize, d: impl Fn(usize) -> f64) -> Matrix {
+    let plain = grid(n, 1.0);
+    let rows = (0..n * n).flat_map(|row| plain.row(row).map(move |(column, value)| (row, column, value)));
+    let lower = rows.filter(|(row, column, _)| column <= row);
+    let lower: Vec<_> = lower.map(|(row, column, value)| (row, column, value * d(row) * d(column))).collect();
+    symmetric(n * n, lower)
+}
+
+#[test]
+fn a_near_nullspace_makes_iterations_fewer_also_after_a_refill() {
+    let n = 40;
+    let d = |i: usize| 1.0 + 0.9 * (7.0 * i as f64).sin();
+    let a = scaled_grid(n, d);
+    let near: Vec<f64> = (0..n * n).map(|i| 1.0 / d(i)).collect();
+    let b = right_side(n * n, 2);
+    let config = config(amg(LevelPrecision::Double));
+    let without = LinearSolver::new(&a, &config).unwrap().solve(&b).unwrap();
+    let mut solver = LinearSolver::with_near_nullspace(&a, &near, &config).unwrap();
+    let with = solver.solve(&b).unwrap();
+    assert!(with.has_converged());
+    let [few, many] = [&with, &without].map(|solution| solution.outcome.iterations);
+    assert!(3 * few < 2 * many, "{few} {many}");
+    solver.refill(&a).unwrap();
+    assert_eq!(solver.solve(&b).unwrap().x, with.x);
+    for wrong in [&near[1..], &[]] {
+        let error = LinearSolver::with_near_nullspace(&a, wrong, &config).err().unwrap();
+        assert!(matches!(error, SolveError::Amg(_)), "{error}");
+    }
+}
+
+#[test]
+fn levels_are_kept_in_double_precision_where_single_does_not_hold_the_matrix() {
+    let block = grid(16, 1.0);
+    let n = 256;
+    let of = |offset: usize, factor: f64| {
+        let rows = (0..n).flat_map(|row| block.row(row).map(move |(column, value)| (row, column, value)));
+        let lower = rows.filter(|(row, column, _)| column <= row);
+        lower
+            .map(move |(row, column, value)| (row + offset, column + offset, value * factor))
+            .collect::<Vec<_>>()
+    };
+    let a = symmetric(2 * n, of(0, 1.0).into_iter().chain(of(n, 1e-20)));
+    let b: Vec<f64> = (0..2 * n).map(|row| a.row(row).map(|(_, value)| value).sum()).collect();
+    let sound = LinearSolver::new(&block, &config(amg(LevelPrecision::Single))).unwrap();
+    assert!(sound.warnings().is_empty(), "{:?}", sound.warnings());
+    let solver = LinearSolver::new(&a, &config(amg(LevelPrecision::Single))).unwrap();
+    assert!(
+        solver.warnings().iter().any(|text| text.contains("double precision")),
+        "{:?}",
+        solver.warnings()
+    );
+    assert!(!solver.levels().is_empty());
+    let solution = solver.solve(&b).unwrap();
+    assert!(solution.has_converged());
+    assert!(solution.x[..n].iter().all(|x| (x - 1.0).abs() < 1e-6));
+}
+
+#[test]
+fn matrices_and_vectors_that_form_no_system_are_refused() {
+    let mut wide = Triplets::new(2, 3);
+    wide.push(0, 0, 1.0).unwrap();
+    let wide = wide.into_csr(&Cpu::new(1).unwrap()).unwrap().matrix;
+    let said = LinearSolver::new(&wide, &SolverConfig::default()).err().unwrap().to_string();
+    assert!(said.contains("2 × 3 is not square"), "{said}");
+
+    let a = grid(4, 1.0);
+    let boxes = PreconditionerConfig::Gmg(GmgOptions::default());
+    let said = LinearSolver::new(&a, &config(boxes)).err().unwrap().to_string();
+    assert!(said.contains("solver.preconditioner") && said.contains("amg"), "{said}");
+
+    let solver = LinearSolver::new(&a, &SolverConfig::default()).unwrap();
+    assert!(matches!(solver.solve(&[1.0; 15]), Err(SolveError::Linalg(LinalgError::Length { .. }))));
+    let mut b = vec![1.0; 16];
+    b[3] = f64::NAN;
+    let said = solver.solve(&b).unwrap_err().to_string();
+    assert!(said.contains("entry 3 (counted from 0) is NaN"), "{said}");
+    assert!(solver.solve_from(vec![0.0; 15], &[1.0; 16], &mut Silent).is_err());
+}
