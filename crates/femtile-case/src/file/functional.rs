@@ -39,7 +39,7 @@ pub enum Functional {
     },
     /// u at a point, or at several; exactly one of `point` and `points`.
     ValueAt {
-        /// Name in the report; of several points name[0], name[1], ….
+        /// Name in the report; of several points `name[0]`, `name[1]`, ….
         name: String,
         /// Two or three coordinates.
         #[serde(default, skip_serializing_if = "Option::is_none")]
