@@ -7,7 +7,7 @@ use crate::file::{Amount, CaseFile, EquationKind, Method, Precision, Preconditio
 use crate::place::{inside_quotes, line_of, span_of};
 use crate::placed::placed;
 use crate::wording::{Refusal, in_words, refusal};
-use crate::{CaseError, Override, diffusion};
+use crate::{CaseError, Override, diffusion, functional};
 
 /// A case file that has been read: its content, and its text for messages that point into it.
 #[derive(Debug, Clone)]
@@ -150,15 +150,7 @@ impl Case {
                 return Err(self.wrong(&["boundary".into(), i.into()], message));
             }
         }
-        let mut names: Vec<&str> = Vec::new();
-        for (i, functional) in self.file.output.functionals.iter().enumerate() {
-            if names.contains(&functional.name()) {
-                let message = format!("a second functional is called `{}`", functional.name());
-                return Err(self.wrong(&["output".into(), "functionals".into(), i.into()], message));
-            }
-            names.push(functional.name());
-        }
-        Ok(())
+        functional::check(self)
     }
 
     /// Refuses what only an equation in time has.

@@ -8,16 +8,18 @@ use femtile_mesh::io::{Staging, write_atomically};
 use femtile_solve::Stages;
 use femtile_solve::memory::peak_bytes;
 
-use crate::file::EquationKind;
+use crate::file::{EquationKind, Functional};
 use crate::report::FileReport;
-use crate::{Case, CaseError, Report, plot};
+use crate::{Case, CaseError, Report, functional, plot};
 
 /// The report, which is written last.
 pub(crate) const REPORT: &str = "report.json";
 /// The history of residuals.
 pub(crate) const PLOT: &str = "residuals.svg";
-/// The solution on a mesh and on a grid.
-pub(crate) const SOLUTIONS: [&str; 2] = ["solution.vtu", "solution.vti"];
+/// The solution on a mesh.
+pub(crate) const MESH_SOLUTION: &str = "solution.vtu";
+/// The solution on a grid.
+pub(crate) const GRID_SOLUTION: &str = "solution.vti";
 
 /// Makes the folder of results and proves that all files can be written there.
 pub(crate) fn prepare(case: &Case) -> Result<(), CaseError> {
@@ -27,19 +29,27 @@ pub(crate) fn prepare(case: &Case) -> Result<(), CaseError> {
         action: "write results to",
         source,
     })?;
-    Ok(Staging::new(folder)?.check(&names(case))?)
+    let names = names(case);
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    Ok(Staging::new(folder)?.check(&names)?)
 }
 
 /// The names of the files that a case writes, the report last.
-fn names(case: &Case) -> Vec<&'static str> {
+fn names(case: &Case) -> Vec<String> {
     let is_in_time = case.file.equation.kind == EquationKind::Diffusion;
     let output = &case.file.output;
-    let solution = output.vtu.then_some(SOLUTIONS[usize::from(is_in_time)]);
+    let solution = output.vtu.then_some(if is_in_time { GRID_SOLUTION } else { MESH_SOLUTION });
     let plot = (output.plot && !is_in_time).then_some(PLOT);
-    solution.into_iter().chain(plot).chain([REPORT]).collect()
+    let lines = output.functionals.iter().filter_map(|functional| match functional {
+        Functional::Along { name, .. } => Some(functional::files(name)),
+        _ => None,
+    });
+    let names = solution.into_iter().chain(plot).map(String::from).chain(lines.flatten());
+    names.chain([REPORT.into()]).collect()
 }
 
-/// Writes all files of a run, which replace those of an earlier one together; `solution` writes the first of them.
+/// Writes all files of a run, which replace those of an earlier one together; `results` writes what is neither plot nor
+/// report.
 ///
 /// What an interrupted solve leaves replaces no results of one that ended by itself: then nothing is written, and a
 /// warning says so.
@@ -47,9 +57,10 @@ pub(crate) fn write_results(
     case: &Case,
     mut report: Report,
     stages: &Stages<'_>,
-    solution: impl FnOnce(&Path) -> Result<(), CaseError>,
+    results: impl FnOnce(&Staging) -> Result<(), CaseError>,
 ) -> Result<Report, CaseError> {
     let (folder, names) = (&case.file.output.directory, names(case));
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
     if report.solve.stop == Stop::Interrupted && holds_finished_results(folder) {
         report.warnings.push(format!(
             "nothing was written: {} holds results of a solve that was not interrupted; to keep what an interrupted one \
@@ -59,9 +70,7 @@ pub(crate) fn write_results(
         return Ok(report);
     }
     let staging = Staging::new(folder)?;
-    if case.file.output.vtu {
-        solution(&staging.path(names[0]))?;
-    }
+    results(&staging)?;
     if names.contains(&PLOT) {
         plot::save_residual_plot(&staging.path(PLOT), &report.solve.residuals, case.file.solver.tolerance)?;
     }

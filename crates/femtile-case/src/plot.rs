@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use femtile_fem::functionals::Line;
 use femtile_mesh::MeshError;
 use femtile_mesh::io::write_atomically;
 use plotters::prelude::*;
@@ -77,6 +78,83 @@ fn draw(
     root.present()
 }
 
+/// An SVG of functions along a line, a curve for each, with gaps where a function has no value.
+pub(crate) fn line_plot(name: &str, lines: &[Line]) -> String {
+    let mut svg = String::new();
+    if draw_lines(&mut svg, name, lines).is_err() {
+        svg.clear();
+    }
+    svg
+}
+
+fn draw_lines(
+    svg: &mut String,
+    name: &str,
+    lines: &[Line],
+) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
+    let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+    root.fill(&WHITE)?;
+    let length = lines.iter().flat_map(|line| line.arc_lengths.last()).copied().fold(0.0, f64::max);
+    let finite = || lines.iter().flat_map(|line| line.values.iter().flatten()).filter(|u| u.is_finite());
+    let (low, high) = (
+        finite().copied().fold(f64::INFINITY, f64::min),
+        finite().copied().fold(f64::NEG_INFINITY, f64::max),
+    );
+    let mut chart = ChartBuilder::on(&root)
+        .margin(14)
+        .margin_right(24)
+        .caption(name, ("sans-serif", 17).with_color(INK))
+        .x_label_area_size(44)
+        .y_label_area_size(72)
+        .build_cartesian_2d(0.0..if length > 0.0 { length } else { 1.0 }, range(low, high))?;
+    chart
+        .configure_mesh()
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(GRID)
+        .axis_style(INK)
+        .label_style(("sans-serif", 14).with_color(INK))
+        .axis_desc_style(("sans-serif", 15).with_color(INK))
+        .x_desc("distance along the line")
+        .y_desc("u")
+        .x_labels(8)
+        .y_labels(10)
+        .x_label_formatter(&|x| label(*x))
+        .y_label_formatter(&|u| label(*u))
+        .draw()?;
+    for (k, line) in lines.iter().enumerate() {
+        let colour = if k == 0 { CURVE.to_rgba() } else { Palette99::pick(k).to_rgba() };
+        let points: Vec<(f64, Option<f64>)> =
+            line.arc_lengths.iter().copied().zip(line.values.iter().copied()).collect();
+        for piece in points.chunk_by(|a, b| a.1.is_some() == b.1.is_some()) {
+            let curve = piece.iter().filter_map(|&(s, u)| Some((s, u.filter(|u| u.is_finite())?)));
+            chart.draw_series(LineSeries::new(curve, colour.stroke_width(2)))?;
+        }
+    }
+    root.present()
+}
+
+/// A range of numbers with room around them.
+fn range(low: f64, high: f64) -> std::ops::Range<f64> {
+    let room = 0.05 * (high - low);
+    // Rounding of a constant is no curve.
+    let least = 1e-6 * low.abs().max(high.abs());
+    match room.is_finite() {
+        true if room > least => low - room..high + room,
+        true if least > 0.0 => low - 1e5 * least..high + 1e5 * least,
+        _ => -1.0..1.0,
+    }
+}
+
+/// A number at an axis, without the digits of its rounding.
+fn label(x: f64) -> String {
+    let size = x.abs();
+    if size == 0.0 || (1e-3..1e5).contains(&size) {
+        let text = format!("{x:.4}");
+        return text.trim_end_matches('0').trim_end_matches('.').into();
+    }
+    if size < 1e-300 { "0".into() } else { format!("{x:.2e}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,6 +165,26 @@ mod tests {
         {
             let svg = residual_plot(residuals, 1e-10);
             assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{residuals:?}");
+        }
+    }
+    #[test]
+    fn every_line_gives_a_picture_with_a_curve_for_each_piece_inside_the_mesh() {
+        let line = |values: &[Option<f64>]| Line {
+            points: vec![[0.0; 3]; values.len()],
+            arc_lengths: (0..values.len()).map(|i| i as f64).collect(),
+            values: values.to_vec(),
+        };
+        for (values, n_curves) in [
+            (&[Some(0.0), Some(0.0)][..], 1),
+            (&[Some(1e-300), Some(1.0), None, None, Some(3.0), Some(2.0)], 2),
+            (&[None, Some(7.0), Some(7.0 + 1e-15), None], 1),
+            (&[Some(f64::NAN), Some(1e300), Some(-1e300)], 1),
+            (&[Some(f64::NAN); 3], 0),
+        ] {
+            let svg = line_plot("a < b", &[line(values)]);
+            assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{values:?}");
+            let colour = "stroke=\"#006992\"";
+            assert_eq!(svg.matches(colour).count(), n_curves, "{values:?}: {svg}");
         }
     }
 }

@@ -90,6 +90,9 @@ pub struct SolveReport {
     pub true_relative_residual: f64,
     /// An estimate of the energy norm of the error that the iteration leaves, from above; null where the method has none.
     pub algebraic_error_estimate: Option<f64>,
+    /// An estimate of the energy norm of the error of the finite elements; left out unless `[output] fields` has "error".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub discretization_error_estimate: Option<f64>,
     /// The energy norm of the solution of the linear system, to compare the estimate with; null where nothing is iterated.
     pub energy_norm: f64,
     /// ‖r‖/‖b‖ before the first and after every iteration.
@@ -262,6 +265,7 @@ impl Report {
                 relative_residual: outcome.relative_residual,
                 true_relative_residual: outcome.true_relative_residual,
                 algebraic_error_estimate: outcome.energy_error,
+                discretization_error_estimate: None,
                 energy_norm: outcome.energy_norm,
                 residuals: outcome.residuals.clone(),
                 operator: Some(solution.operator().into()),

@@ -2,11 +2,12 @@
 
 use femtile_device::{Cpu, Cuda};
 use femtile_mesh::check::{CheckConfig, CheckReport, check, check_interruptible};
+use femtile_mesh::io::vtu::WriteOptions;
 use femtile_mesh::{Mesh, refine};
-use femtile_solve::{Progress, SolverConfig, Stage, Stages, check_cells};
+use femtile_solve::{FieldConfig, Progress, SolverConfig, Stage, Stages, check_cells};
 
-use crate::file::EquationKind;
-use crate::functional::{evaluate, prepare};
+use crate::file::{EquationKind, FieldName};
+use crate::functional::{Evaluated, prepare};
 use crate::mesh_source::{self, check_config, mesh_of};
 use crate::placed::placed;
 use crate::{Case, CaseError, Report, diffusion, output, overlap};
@@ -68,9 +69,29 @@ fn stationary(
 
     stages.begin(Stage::Write)?;
     warnings.extend_from_slice(solution.warnings());
-    let functionals = evaluate(&functionals, &solution)?;
-    let report = Report::of_solution(case, &checked, &solution, (functionals, warnings))?;
-    output::write_results(case, report, stages, |path| Ok(solution.write_vtu(path)?))
+    let Evaluated { numbers, lines, citations } = functionals.evaluate(&solution)?;
+    let fields = solution.fields(field_config(case));
+    warnings.extend_from_slice(fields.left_out());
+    let mut report = Report::of_solution(case, &checked, &solution, (numbers, warnings))?;
+    report.solve.discretization_error_estimate = fields.error_estimate().map(|estimate| estimate.total);
+    report.citations.extend(citations.iter().chain(fields.citations()).map(|key| String::from(*key)));
+    output::write_results(case, report, stages, |staging| {
+        if case.file.output.vtu {
+            let options = WriteOptions { compress: case.file.output.compress, ..WriteOptions::default() };
+            solution.write_vtu_with(staging.path(output::MESH_SOLUTION), &fields, options)?;
+        }
+        Ok(lines.iter().try_for_each(|line| line.write(staging))?)
+    })
+}
+
+/// The fields to compute; those at nodes are for the file of the solution alone.
+fn field_config(case: &Case) -> FieldConfig {
+    let output = &case.file.output;
+    FieldConfig {
+        gradient: output.vtu && output.fields.contains(&FieldName::Gradient),
+        flux: output.vtu && output.fields.contains(&FieldName::Flux),
+        error: output.fields.contains(&FieldName::Error),
+    }
 }
 
 fn checked_mesh(

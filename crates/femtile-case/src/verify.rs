@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::CaseError;
-use crate::output::{PLOT, REPORT, SOLUTIONS};
+use crate::output::{GRID_SOLUTION, MESH_SOLUTION, PLOT, REPORT};
 use crate::report::FileReport;
 
 /// What does not fit in a folder of results.
@@ -55,7 +55,7 @@ pub fn verify(folder: &Path) -> Result<Vec<Misfit>, CaseError> {
             misfits.push(Misfit::Changed(name.clone()));
         }
     }
-    let known = SOLUTIONS.into_iter().chain([PLOT]);
+    let known = [MESH_SOLUTION, GRID_SOLUTION, PLOT].into_iter();
     let foreign = known.filter(|name| !sums.files.contains_key(*name) && folder.join(name).exists());
     misfits.extend(foreign.map(|name| Misfit::Foreign(name.into())));
     Ok(misfits)

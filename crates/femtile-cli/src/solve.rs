@@ -101,6 +101,9 @@ fn summary(case: &Case, report: &Report) -> String {
     if !solve.levels.is_empty() {
         text += &format!("levels    {}\n", levels(&solve.levels));
     }
+    if let Some(estimate) = solve.discretization_error_estimate {
+        text += &format!("error     {estimate:.3e} in the energy norm, estimated\n");
+    }
     for (name, value) in &report.functionals {
         text += &format!("{name:<9} {value:.10}\n");
     }

@@ -1,7 +1,11 @@
 use femtile_expression::Expression;
 use femtile_fem::dofs::TensorSpace;
+use femtile_fem::functionals::Line;
+use femtile_fem::matrix_free::CellRule;
 use femtile_fem::tensor::functionals as tensor;
 use femtile_fem::{FemError, Form, functionals as linear};
+
+use crate::RecoveredGradient;
 
 /// One component of a solution, with the form that it solves.
 #[derive(Debug, Clone, Copy)]
@@ -9,6 +13,8 @@ pub struct Component<'s> {
     pub(crate) form: Form<'s>,
     /// None for linear elements on simplices.
     pub(crate) space: Option<&'s TensorSpace<'s>>,
+    /// The rule of the operator, where there is a space.
+    pub(crate) rule: CellRule,
     pub(crate) values: &'s [f64],
 }
 
@@ -89,6 +95,83 @@ impl<'s> Component<'s> {
             Some(space) => tensor::value_at(space, self.values, point),
             None => linear::value_at(self.form.mesh, self.values, point),
         }
+    }
+
+    /// Returns the values at points, none outside the mesh.
+    ///
+    /// # Errors
+    /// As [`Component::integral`].
+    pub fn values_at(&self, points: &[[f64; 3]]) -> Result<Vec<Option<f64>>, FemError> {
+        match self.space {
+            Some(space) => tensor::values_at(space, self.values, points),
+            None => linear::values_at(self.form.mesh, self.values, points),
+        }
+    }
+
+    /// Returns the values at `n` evenly spaced points from one point to another, both of them included.
+    ///
+    /// # Errors
+    /// As [`Component::integral`].
+    pub fn along(&self, from: [f64; 3], to: [f64; 3], n: usize) -> Result<Line, FemError> {
+        match self.space {
+            Some(space) => tensor::along(space, self.values, from, to, n),
+            None => linear::along(self.form.mesh, self.values, from, to, n),
+        }
+    }
+
+    /// Returns the flux into the domain, $\int_F n\cdot\sigma\nabla u$, through each boundary facet.
+    ///
+    /// On Dirichlet facets it is the consistent flux, so that the sum over all facets balances source and reaction; see
+    /// [`femtile_fem::functionals::facet_fluxes`].
+    ///
+    /// # Errors
+    /// As [`Component::integral`].
+    pub fn facet_fluxes(&self) -> Result<Vec<f64>, FemError> {
+        match self.space {
+            Some(space) => tensor::facet_fluxes(space, &self.form, self.rule, self.values),
+            None => linear::facet_fluxes(&self.form, self.values),
+        }
+    }
+
+    /// Returns the flux into the domain through boundary facets, positions in the list of boundary facets; each counts once.
+    ///
+    /// # Errors
+    /// [`FemError::FacetOutOfRange`] where a facet does not exist, and as [`Component::integral`].
+    pub fn flux(&self, facets: &[u32]) -> Result<f64, FemError> {
+        match self.space {
+            Some(space) => tensor::flux(space, &self.form, self.rule, self.values, facets),
+            None => linear::flux(&self.form, self.values, facets),
+        }
+    }
+
+    /// Returns $\int f$ with the quadrature of the right side.
+    ///
+    /// # Errors
+    /// As [`Component::integral`].
+    pub fn source_integral(&self) -> Result<f64, FemError> {
+        match self.space {
+            Some(space) => tensor::source_integral(space, &self.form),
+            None => linear::source_integral(&self.form),
+        }
+    }
+
+    /// Returns $\int \lambda u$ with the quadrature of the operator.
+    ///
+    /// # Errors
+    /// As [`Component::integral`].
+    pub fn reaction_integral(&self) -> Result<f64, FemError> {
+        match self.space {
+            Some(space) => tensor::reaction_integral(space, &self.form, self.rule, self.values),
+            None => linear::reaction_integral(&self.form, self.values),
+        }
+    }
+
+    /// Returns the recovered gradient, one order more accurate than that of the elements on regular meshes.
+    ///
+    /// # Errors
+    /// As [`Component::integral`].
+    pub fn recovered_gradient(&self) -> Result<RecoveredGradient<'s>, FemError> {
+        RecoveredGradient::new(self)
     }
 
     /// Returns $\sqrt{\int (u - u_*)^2}$ for an exact solution.

@@ -20,7 +20,9 @@ use crate::right_side::RightSide;
 use crate::solution::{Finished, Solution};
 use crate::system::LinearSystem;
 use crate::tensor::{self, Boxes, OperatorDevice};
-use crate::{DeviceChoice, PreconditionerConfig, SolveError, SolverConfig, SpaceConfig, Stage, Stages};
+use crate::{
+    DeviceChoice, Key, PreconditionerConfig, Region, SolveError, SolverConfig, SpaceConfig, Stage, Stages,
+};
 
 /// A problem on its space, with coefficients and conditions in terms of the mesh.
 #[derive(Debug)]
@@ -81,14 +83,40 @@ impl<'m> Discretization<'m> {
             return Ok(());
         }
         let zeros = vec![0.0; self.n_dofs()];
+        let found = match &self.space {
+            Some(space) => tensor_functionals::values_at(space, &zeros, points),
+            None => functionals::values_at(self.mesh, &zeros, points),
+        };
+        let found = found.map_err(|error| (0, error))?;
+        // The search through all cells says which one is nearest, and how far away.
         let locate = |point| match &self.space {
             Some(space) => tensor_functionals::value_at(space, &zeros, point),
             None => functionals::value_at(self.mesh, &zeros, point),
         };
-        points.iter().enumerate().try_for_each(|(i, &point)| match locate(point) {
-            Ok(_) => Ok(()),
-            Err(error) => Err((i, error)),
-        })
+        let mut outside = found.iter().zip(points).enumerate().filter(|(_, (value, _))| value.is_none());
+        outside.try_for_each(|(i, (_, &point))| locate(point).map(|_| ()).map_err(|error| (i, error)))
+    }
+
+    /// Returns whether any of `n` evenly spaced points of a line lies in the mesh.
+    ///
+    /// # Errors
+    /// [`FemError`] where the cells cannot be searched.
+    pub fn meets_line(&self, from: [f64; 3], to: [f64; 3], n: usize) -> Result<bool, FemError> {
+        let zeros = vec![0.0; self.n_dofs()];
+        let line = match &self.space {
+            Some(space) => tensor_functionals::along(space, &zeros, from, to, n),
+            None => functionals::along(self.mesh, &zeros, from, to, n),
+        };
+        Ok(line?.values.iter().any(Option::is_some))
+    }
+
+    /// Returns the boundary facets of a region, sorted, as positions in the list of boundary facets; `path` is the setting
+    /// that names the region.
+    ///
+    /// # Errors
+    /// [`SolveError::Setting`] where it is no facet, with the tags or the extents of the mesh.
+    pub fn facets(&self, region: impl Into<Region>, path: &[Key]) -> Result<Vec<u32>, SolveError> {
+        region.into().facets(self.mesh, &self.boundary, path)
     }
 
     /// Evaluates the data of the problem on the space, and chooses a preconditioner where the settings leave it open:

@@ -4,47 +4,73 @@ use std::path::Path;
 
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::{EvenPoints, at_even_points};
-use femtile_mesh::io::vtu::{self, LagrangeCells, WriteOptions, write_lagrange};
+use femtile_mesh::io::vtu::{LagrangeCells, WriteOptions, write_lagrange, write_with};
 use femtile_mesh::{Field, Mesh};
 
-use crate::SolveError;
 use crate::discretization::Discretization;
 use crate::right_side::interleaved;
+use crate::{Fields, SolveError};
 
-/// Writes a solution with the mesh, its tags and its fields.
+/// Writes a solution with the mesh, its tags and its fields, and further fields.
 pub(crate) fn write_vtu(
     path: &Path,
-    discretization: &Discretization<'_>,
-    components: &[Vec<f64>],
+    (discretization, components): (&Discretization<'_>, &[Vec<f64>]),
+    fields: &Fields,
+    options: WriteOptions,
 ) -> Result<(), SolveError> {
     match discretization.space() {
-        Some(space) => write_tensor(path, space, components),
-        None => write_simplices(path, discretization.mesh(), &components[0]),
+        Some(space) => write_tensor(path, (space, components), fields, options),
+        None => write_simplices(path, (discretization.mesh(), &components[0]), fields, options),
     }
 }
 
-fn write_simplices(path: &Path, mesh: &Mesh, u: &[f64]) -> Result<(), SolveError> {
-    let u = Field { n_components: 1, values: u.to_vec() };
-    Ok(vtu::write(path, mesh, &[("u", &u)], &[])?)
+fn write_simplices(
+    path: &Path,
+    (mesh, u): (&Mesh, &[f64]),
+    fields: &Fields,
+    options: WriteOptions,
+) -> Result<(), SolveError> {
+    let scalar = |values: &[f64]| Field { n_components: 1, values: values.to_vec() };
+    let mut nodal = vec![("u", scalar(u))];
+    for (name, vectors) in &fields.vectors {
+        nodal.push((name, Field { n_components: 3, values: vectors.clone() }));
+    }
+    let error = fields.error_estimate().map(|estimate| scalar(&estimate.cells));
+    let cell_data: Vec<(&str, &Field)> = error.iter().map(|field| ("error", field)).collect();
+    let point_data: Vec<(&str, &Field)> = nodal.iter().map(|(name, field)| (*name, field)).collect();
+    Ok(write_with(path, mesh, &point_data, &cell_data, options)?)
 }
 
 /// Writes cells of the degree of the solution or of the order of the mesh, whichever is higher, with its
 /// values at their points, those of all components as one field.
-fn write_tensor(path: &Path, space: &TensorSpace<'_>, components: &[Vec<f64>]) -> Result<(), SolveError> {
+fn write_tensor(
+    path: &Path,
+    (space, components): (&TensorSpace<'_>, &[Vec<f64>]),
+    fields: &Fields,
+    options: WriteOptions,
+) -> Result<(), SolveError> {
     let mesh = space.mesh();
     let order = space.degree().max(mesh.curved.as_ref().map_or(1, |curved| curved.order));
     let of_component = |u: &Vec<f64>| at_even_points(space, order, u);
     let mut found = components.iter().map(of_component).collect::<Result<Vec<_>, _>>()?;
     let values = found.iter_mut().map(|found| std::mem::take(&mut found.values)).collect();
     let EvenPoints { points, cells, .. } = &found[0];
+    let u = Field { n_components: components.len(), values: interleaved(values) };
+    let mut nodal = vec![("u", u)];
+    for (name, vectors) in &fields.vectors {
+        let along = |axis: usize| vectors.iter().skip(axis).step_by(3).copied().collect::<Vec<f64>>();
+        let of_axis = |axis| Ok(at_even_points(space, order, &along(axis))?.values);
+        let axes = (0..3).map(of_axis).collect::<Result<Vec<_>, SolveError>>()?;
+        nodal.push((name, Field { n_components: 3, values: interleaved(axes) }));
+    }
+    let scalar = |values: Vec<f64>| Field { n_components: 1, values };
+    let tags = scalar(mesh.cell_tags.iter().map(|&tag| f64::from(tag)).collect());
+    let error = fields.error_estimate().map(|estimate| scalar(estimate.cells.clone()));
     let mut cell_data: Vec<(&str, &Field)> =
         mesh.cell_fields.iter().map(|(name, field)| (name.as_str(), field)).collect();
-    let tags = Field { n_components: 1, values: mesh.cell_tags.iter().map(|&tag| f64::from(tag)).collect() };
-    if !mesh.cell_tags.is_empty() {
-        cell_data.push(("tag", &tags));
-    }
+    cell_data.extend((!mesh.cell_tags.is_empty()).then_some(("tag", &tags)));
+    cell_data.extend(error.iter().map(|field| ("error", field)));
+    let point_data: Vec<(&str, &Field)> = nodal.iter().map(|(name, field)| (*name, field)).collect();
     let cells = LagrangeCells { kind: mesh.kind, order, points, cells };
-    let u = Field { n_components: components.len(), values: interleaved(values) };
-    write_lagrange(path, &cells, &[("u", &u)], &cell_data, WriteOptions::default())?;
-    Ok(())
+    Ok(write_lagrange(path, &cells, &point_data, &cell_data, options)?)
 }

@@ -2,16 +2,21 @@ use std::path::Path;
 
 use femtile_device::MemoryUse;
 use femtile_fem::FemError;
+use femtile_fem::functionals::Line;
+use femtile_fem::recovery::ErrorEstimate;
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::CgOutcome;
+use femtile_mesh::io::vtu::WriteOptions;
 
 use crate::component::Component;
 use crate::discretization::Discretization;
+use crate::fields::{self, FieldConfig, Fields};
 use crate::method::SolveDevice;
 use crate::output;
 use crate::preconditioner::Level;
 use crate::system::LinearSystem;
-use crate::{SolveError, SolverConfig};
+use crate::tensor;
+use crate::{RecoveredGradient, Region, SolveError, SolverConfig};
 
 /// Results of a solve that do not belong to the mesh.
 #[derive(Debug)]
@@ -105,6 +110,7 @@ impl<'m> Solution<'m> {
         Component {
             form: self.discretization.form(component),
             space: self.discretization.space(),
+            rule: tensor::rule(self.discretization.config.quadrature),
             values: &self.finished.components[component],
         }
     }
@@ -125,6 +131,60 @@ impl<'m> Solution<'m> {
     /// [`FemError`] where the point lies outside the mesh.
     pub fn value_at(&self, point: [f64; 3]) -> Result<f64, FemError> {
         self.component(0).value_at(point)
+    }
+
+    /// Returns the first component at points, none outside the mesh.
+    ///
+    /// # Errors
+    /// A cell that folds over itself.
+    pub fn values_at(&self, points: &[[f64; 3]]) -> Result<Vec<Option<f64>>, FemError> {
+        self.component(0).values_at(points)
+    }
+
+    /// Returns the first component at `n` evenly spaced points from one point to another, both of them included.
+    ///
+    /// # Errors
+    /// As [`Solution::values_at`].
+    pub fn along(&self, from: [f64; 3], to: [f64; 3], n: usize) -> Result<Line, FemError> {
+        self.component(0).along(from, to, n)
+    }
+
+    /// Returns the flux of a component into the domain, $\int n\cdot\sigma\nabla u$ over a part of the boundary: `all`, a tag, a
+    /// comparison or a list of facets.
+    ///
+    /// # Errors
+    /// [`SolveError::Setting`] where the region is no facet, and as [`Solution::values_at`].
+    /// # Panics
+    /// Where there is no component with this number.
+    pub fn flux(&self, component: usize, region: impl Into<Region>) -> Result<f64, SolveError> {
+        let facets = self.discretization.facets(region, &["region".into()])?;
+        Ok(self.component(component).flux(&facets)?)
+    }
+
+    /// Returns the recovered gradient of a component.
+    ///
+    /// # Errors
+    /// As [`Solution::values_at`].
+    /// # Panics
+    /// Where there is no component with this number.
+    pub fn recovered_gradient(&self, component: usize) -> Result<RecoveredGradient<'_>, FemError> {
+        self.component(component).recovered_gradient()
+    }
+
+    /// Returns the estimate of the discretization error of all components together in the energy seminorm, with the share of
+    /// each cell.
+    ///
+    /// # Errors
+    /// A coefficient that is out of its range.
+    pub fn error_estimate(&self) -> Result<ErrorEstimate, FemError> {
+        let of = |component| self.recovered_gradient(component)?.error_estimate();
+        Ok(fields::together((0..self.n_components()).map(of).collect::<Result<_, _>>()?))
+    }
+
+    /// Computes fields from the recovered gradients, to be written with the solution; one that cannot be computed is left out
+    /// with a reason.
+    pub fn fields(&self, config: FieldConfig) -> Fields {
+        Fields::new(self, config)
     }
 
     /// Returns the discretized problem.
@@ -187,7 +247,21 @@ impl<'m> Solution<'m> {
     /// # Errors
     /// [`SolveError::Mesh`] with the path.
     pub fn write_vtu(&self, path: impl AsRef<Path>) -> Result<(), SolveError> {
-        output::write_vtu(path.as_ref(), &self.discretization, &self.finished.components)
+        self.write_vtu_with(path, &Fields::default(), WriteOptions::default())
+    }
+
+    /// Writes as [`Solution::write_vtu`] does, with further fields and options of the file.
+    ///
+    /// # Errors
+    /// [`SolveError::Mesh`] with the path.
+    pub fn write_vtu_with(
+        &self,
+        path: impl AsRef<Path>,
+        fields: &Fields,
+        options: WriteOptions,
+    ) -> Result<(), SolveError> {
+        let of = (&self.discretization, self.finished.components.as_slice());
+        output::write_vtu(path.as_ref(), of, fields, options)
     }
 }
 

@@ -47,10 +47,20 @@ pub(crate) fn check(case: &Case) -> Result<(), CaseError> {
             return wrong(&["boundary".into(), i.into(), "robin".into()], message);
         }
     }
+    if !file.output.fields.is_empty() {
+        return wrong(&["output".into(), "fields".into()], "a grid has u alone");
+    }
+    if file.output.compress {
+        return wrong(&["output".into(), "compress".into()], "solution.vti is not compressed");
+    }
     for (i, functional) in file.output.functionals.iter().enumerate() {
-        if let Functional::Energy { .. } | Functional::ErrorH1 { .. } = functional {
+        if let Functional::Energy { .. }
+        | Functional::ErrorH1 { .. }
+        | Functional::Flux { .. }
+        | Functional::Along { .. } = functional
+        {
             let message =
-                "is not available on a grid; take max, min, integral, l2_norm, value_at or error_l2";
+                "is not available on a grid; take max, min, integral, mean, l2_norm, value_at or error_l2";
             return wrong(&["output".into(), "functionals".into(), i.into(), "kind".into()], message);
         }
     }

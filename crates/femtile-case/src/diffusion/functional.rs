@@ -21,6 +21,7 @@ enum Kind {
     Min,
     L2Norm,
     Integral,
+    Mean,
     ValueAt(Vec<f64>),
     ErrorL2(Expression),
 }
@@ -35,10 +36,14 @@ pub(super) fn prepare(case: &Case, grid: &Grid) -> Result<Vec<Ready>, CaseError>
             Functional::Min { .. } => Kind::Min,
             Functional::L2Norm { .. } => Kind::L2Norm,
             Functional::Integral { .. } => Kind::Integral,
-            Functional::ValueAt { point, .. } => {
-                let path = below(&path, "point");
-                values::check_point(grid, point).map_err(|error| case.wrong(&path, error.to_string()))?;
-                Kind::ValueAt(point.clone())
+            Functional::Mean { .. } => Kind::Mean,
+            Functional::ValueAt { name, point, points } => {
+                for (k, point) in points.iter().flatten().enumerate() {
+                    let kind = value_at(case, grid, point, &below(&below(&path, "points"), k))?;
+                    all.push(Ready { name: format!("{name}[{k}]"), kind });
+                }
+                let Some(point) = point else { continue };
+                value_at(case, grid, point, &below(&path, "point"))?
             }
             Functional::ErrorL2 { exact: Exact::All(exact), .. } => {
                 Kind::ErrorL2(in_time(case, exact, &below(&path, "exact"))?)
@@ -46,13 +51,22 @@ pub(super) fn prepare(case: &Case, grid: &Grid) -> Result<Vec<Ready>, CaseError>
             Functional::ErrorL2 { exact: Exact::Each(_), .. } => {
                 return Err(case.wrong(&below(&path, "exact"), "one expression is needed on a grid"));
             }
-            Functional::Energy { .. } | Functional::ErrorH1 { .. } => {
+            Functional::Energy { .. }
+            | Functional::ErrorH1 { .. }
+            | Functional::Flux { .. }
+            | Functional::Along { .. } => {
                 return Err(case.wrong(&below(&path, "kind"), "is not available on a grid"));
             }
         };
         all.push(Ready { name: functional.name().into(), kind });
     }
     Ok(all)
+}
+
+/// The value at a point, which is refused outside of the box.
+fn value_at(case: &Case, grid: &Grid, point: &[f64], path: &[Key]) -> Result<Kind, CaseError> {
+    values::check_point(grid, point).map_err(|error| case.wrong(path, error.to_string()))?;
+    Ok(Kind::ValueAt(point.to_vec()))
 }
 
 /// The values of all functionals of the field `u` at a time.
@@ -69,6 +83,10 @@ pub(super) fn evaluate(
             Kind::Min => u.iter().copied().fold(f64::INFINITY, f64::min),
             Kind::L2Norm => values::l2_norm(grid, u),
             Kind::Integral => values::integral(grid, u),
+            Kind::Mean => {
+                let lengths = (0..grid.dimension()).map(|axis| grid.upper()[axis] - grid.lower()[axis]);
+                values::integral(grid, u) / lengths.product::<f64>()
+            }
             Kind::ValueAt(point) => values::value_at(grid, u, point)?,
             Kind::ErrorL2(exact) => values::error_l2(grid, u, exact, time),
         };

@@ -16,7 +16,7 @@ use femtile_time::TimeError;
 use femtile_time::adi::{Adi, AdiKernels, AdiOutcome, AdiStop, CellPeclet, Grid, Operator, StepMonitor};
 
 use crate::file::{Generator, Precision};
-use crate::output::write_results;
+use crate::output::{GRID_SOLUTION, write_results};
 use crate::report::{MemoryReport, MeshReport, SpaceReport};
 use crate::{Case, CaseError, Report, SolveReport, TimeReport, Timings, memory};
 use problem::Prepared;
@@ -163,6 +163,7 @@ fn finish(
             relative_residual: f64::NAN,
             true_relative_residual: f64::NAN,
             algebraic_error_estimate: None,
+            discretization_error_estimate: None,
             energy_norm: f64::NAN,
             residuals: Vec::new(),
             operator: None,
@@ -182,9 +183,12 @@ fn finish(
         citations: citations(prepared),
         version: env!("CARGO_PKG_VERSION").into(),
     };
-    write_results(case, report, stages, |path| {
+    write_results(case, report, stages, |staging| {
         let image = vti::Image { nodes: grid.nodes(), origin: grid.lower(), spacing: grid.spacing() };
-        Ok(vti::write(path, &image, "u", &u)?)
+        if case.file.output.vtu {
+            vti::write(&staging.path(GRID_SOLUTION), &image, "u", &u)?;
+        }
+        Ok(())
     })
 }
 

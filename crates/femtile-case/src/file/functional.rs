@@ -1,6 +1,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::text_or_integer;
+
 /// A number computed from the solution u.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
@@ -30,12 +32,41 @@ pub enum Functional {
         /// Name in the report.
         name: String,
     },
-    /// u at a point.
-    ValueAt {
+    /// ∫u / ∫1.
+    Mean {
         /// Name in the report.
         name: String,
+    },
+    /// u at a point, or at several; exactly one of `point` and `points`.
+    ValueAt {
+        /// Name in the report; of several points `name[0]`, `name[1]`, ….
+        name: String,
         /// Two or three coordinates.
-        point: Vec<f64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        point: Option<Vec<f64>>,
+        /// An array of points.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        points: Option<Vec<Vec<f64>>>,
+    },
+    /// ∫ n·σ∇u over a part of the boundary, n pointing outwards: positive where heat flows in.
+    Flux {
+        /// Name in the report.
+        name: String,
+        /// The part of the boundary: `all`, the name or the number of a tag, or a comparison such as `x < 1e-9`.
+        #[serde(deserialize_with = "text_or_integer")]
+        r#where: String,
+    },
+    /// u along a straight line, as the files NAME.csv and NAME.svg.
+    Along {
+        /// Name of the files: letters, digits, `-` and `_`.
+        name: String,
+        /// The first point.
+        from: Vec<f64>,
+        /// The last point.
+        to: Vec<f64>,
+        /// Evenly spaced points, both ends among them; 2 to 1,000,000.
+        #[serde(default = "line_points")]
+        points: u32,
     },
     /// √∫(u − exact)².
     ErrorL2 {
@@ -51,6 +82,10 @@ pub enum Functional {
         /// The exact solution.
         exact: Exact,
     },
+}
+
+fn line_points() -> u32 {
+    101
 }
 
 /// What a solution is compared with.
@@ -72,7 +107,10 @@ impl Functional {
             | Self::L2Norm { name }
             | Self::Energy { name }
             | Self::Integral { name }
+            | Self::Mean { name }
             | Self::ValueAt { name, .. }
+            | Self::Flux { name, .. }
+            | Self::Along { name, .. }
             | Self::ErrorL2 { name, .. }
             | Self::ErrorH1 { name, .. } => name,
         }

@@ -197,13 +197,36 @@ pub struct OutputSection {
     pub vtu: bool,
     /// Draw the history of residuals as `residuals.svg`, where a solve has one.
     pub plot: bool,
+    /// Compress the arrays of `solution.vtu`.
+    pub compress: bool,
+    /// Fields to write into `solution.vtu` beside u.
+    pub fields: Vec<FieldName>,
     /// Numbers to compute from the solution, each under its name in the report.
     pub functionals: Vec<Functional>,
 }
 
+/// A field computed from the solution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FieldName {
+    /// The recovered gradient ∇u at the nodes.
+    Gradient,
+    /// The flux density −σ∇u at the nodes, from the recovered gradient.
+    Flux,
+    /// The estimated discretization error of each cell in the energy norm; its total goes into the report.
+    Error,
+}
+
 impl Default for OutputSection {
     fn default() -> Self {
-        Self { directory: "out".into(), vtu: true, plot: true, functionals: Vec::new() }
+        Self {
+            directory: "out".into(),
+            vtu: true,
+            plot: true,
+            compress: false,
+            fields: Vec::new(),
+            functionals: Vec::new(),
+        }
     }
 }
 

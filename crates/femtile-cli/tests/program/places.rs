@@ -83,6 +83,23 @@ fn devices_and_folders_are_pointed_at_unless_an_option_named_them() {
 }
 
 #[test]
+fn fluxes_through_parts_without_a_facet_and_unknown_fields_are_pointed_at() {
+    for (line, words) in [
+        (
+            "functionals = [{ name = \"q\", kind = \"flux\", where = \"lid\" }]",
+            ["case.toml:12:53", "output.functionals[0].where", "there is no tag `lid`"],
+        ),
+        (
+            "functionals = [{ name = \"q\", kind = \"along\", from = [0, 9], to = [1, 9] }]",
+            ["case.toml:12:16", "output.functionals[0]", "none of the 101 points"],
+        ),
+        ("fields = [\"gradiant\"]", ["case.toml:12:11", "output.fields[0]", "did you mean `gradient`?"]),
+    ] {
+        refuses(&square("directory = \"out\"", &format!("directory = \"out\"\n{line}")), 2, &words);
+    }
+}
+
+#[test]
 fn conditions_that_hold_nowhere_are_refused_with_the_extent_of_the_mesh() {
     let cube = "generate = { kind = \"box\", cells = [2, 2, 2], upper = [1, 2, 3] }";
     let case = SQUARE.replace("generate = { kind = \"square\", cells = [4, 4] }", cube);

@@ -12,7 +12,7 @@ use femtile_mesh::CellKind;
 pub(crate) use geometric::Boxes;
 pub use operator::OperatorDevice;
 pub(crate) use operator::system;
-pub(crate) use quadrature::warnings;
+pub(crate) use quadrature::{rule, warnings};
 
 /// Returns whether cells of this kind have elements of any degree.
 pub(crate) fn is_for(kind: CellKind) -> bool {

@@ -6,7 +6,7 @@ use femtile_fem::matrix_free::CellRule;
 use crate::Quadrature;
 
 /// The rule of a name.
-pub(super) fn rule(name: Quadrature) -> CellRule {
+pub(crate) fn rule(name: Quadrature) -> CellRule {
     match name {
         Quadrature::Gauss => CellRule::Gauss { extra: 0 },
         Quadrature::GaussFine => CellRule::Gauss { extra: 1 },

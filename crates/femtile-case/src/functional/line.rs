@@ -1,0 +1,96 @@
+//! Values along lines, as tables and pictures.
+
+use std::fmt::Write;
+
+use femtile_fem::FemError;
+use femtile_fem::functionals::Line;
+use femtile_mesh::MeshError;
+use femtile_mesh::io::{Staging, write_atomically};
+use femtile_solve::Solution;
+
+use crate::plot::line_plot;
+
+/// A straight line to be sampled.
+pub(crate) struct ReadyLine {
+    pub name: String,
+    pub from: [f64; 3],
+    pub to: [f64; 3],
+    pub n: usize,
+}
+
+/// The values of all components along a line.
+pub(crate) struct SampledLine {
+    name: String,
+    dimension: usize,
+    components: Vec<Line>,
+}
+
+/// The names of the files of a line.
+pub(crate) fn files(name: &str) -> [String; 2] {
+    [format!("{name}.csv"), format!("{name}.svg")]
+}
+
+impl ReadyLine {
+    /// Samples a solution.
+    pub(super) fn sample(&self, solution: &Solution<'_>) -> Result<SampledLine, FemError> {
+        let of = |component| solution.component(component).along(self.from, self.to, self.n);
+        Ok(SampledLine {
+            name: self.name.clone(),
+            dimension: solution.discretization().mesh().dimension(),
+            components: (0..solution.n_components()).map(of).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl SampledLine {
+    /// Writes both files.
+    pub(crate) fn write(&self, staging: &Staging) -> Result<(), MeshError> {
+        let [table, picture] = files(&self.name).map(|file| staging.path(&file));
+        write_atomically(&table, |out| out.write_all(self.csv().as_bytes()))?;
+        let svg = line_plot(&self.name, &self.components);
+        write_atomically(&picture, |out| out.write_all(svg.as_bytes()))
+    }
+
+    /// A row for each point: distance from the first, coordinates, the values of all components, empty outside the mesh.
+    fn csv(&self) -> String {
+        let n = self.components.len();
+        let of_component = |k: usize| if n == 1 { ",u".into() } else { format!(",u[{k}]") };
+        let mut text = format!("s,{}", ["x", "y", "z"][..self.dimension].join(","));
+        text.extend((0..n).map(of_component));
+        text.push('\n');
+        let Some(Line { points, arc_lengths, .. }) = self.components.first() else { return text };
+        for (i, (point, s)) in points.iter().zip(arc_lengths).enumerate() {
+            let _ = write!(text, "{s:?}");
+            point[..self.dimension].iter().for_each(|x| {
+                let _ = write!(text, ",{x:?}");
+            });
+            for line in &self.components {
+                let _ = match line.values[i] {
+                    Some(value) => write!(text, ",{value:?}"),
+                    None => write!(text, ","),
+                };
+            }
+            text.push('\n');
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_has_a_row_for_each_point_and_gaps_outside_the_mesh() {
+        let line = |values: [Option<f64>; 2]| Line {
+            points: vec![[0.0, 0.5, 0.0], [2.0, 0.5, 0.0]],
+            arc_lengths: vec![0.0, 2.0],
+            values: values.to_vec(),
+        };
+        let of = |components| SampledLine { name: "a".into(), dimension: 2, components };
+        let one = of(vec![line([Some(1e-20), None])]);
+        assert_eq!(one.csv(), "s,x,y,u\n0.0,0.0,0.5,1e-20\n2.0,2.0,0.5,\n");
+        let two = of(vec![line([Some(1.0), None]), line([Some(0.1), None])]);
+        assert_eq!(two.csv(), "s,x,y,u[0],u[1]\n0.0,0.0,0.5,1.0,0.1\n2.0,2.0,0.5,,\n");
+    }
+}

@@ -1,0 +1,206 @@
+//! The functionals of a case: checked before the solve, evaluated after it.
+
+mod check;
+mod line;
+
+use std::collections::BTreeMap;
+
+use femtile_expression::Expression;
+use femtile_fem::FemError;
+use femtile_solve::{Component, Discretization, Key, Solution, below, check_count, expression};
+
+pub(crate) use check::check;
+pub(crate) use line::{SampledLine, files};
+
+use crate::file::{Exact, Functional};
+use crate::{Case, CaseError};
+use line::ReadyLine;
+
+/// The functionals of a case, ready to be evaluated.
+pub(crate) struct Prepared {
+    numbers: Vec<Ready>,
+    lines: Vec<ReadyLine>,
+}
+
+/// Numbers of a component, ready to be evaluated.
+struct Ready {
+    name: String,
+    component: usize,
+    kind: Kind,
+}
+
+enum Kind {
+    Max,
+    Min,
+    L2Norm,
+    Energy,
+    Integral,
+    Mean,
+    ValueAt([f64; 3]),
+    ValuesAt(Vec<[f64; 3]>),
+    Flux(Vec<u32>),
+    ErrorL2(Expression),
+    ErrorH1(Expression),
+}
+
+/// The functionals of a solution.
+pub(crate) struct Evaluated {
+    pub numbers: BTreeMap<String, f64>,
+    pub lines: Vec<SampledLine>,
+    /// Keys of the papers behind them.
+    pub citations: Vec<&'static str>,
+}
+
+/// Parses what the functionals need; refuses points outside the mesh and parts of the boundary without a facet, so that no
+/// solve is in vain.
+///
+/// Of several components each has its own functionals, `name[0]`, `name[1]`, ….
+pub(crate) fn prepare(case: &Case, discretization: &Discretization<'_>) -> Result<Prepared, CaseError> {
+    check_points(case, discretization)?;
+    let n = case.file.space.components;
+    let mut prepared = Prepared { numbers: Vec::new(), lines: Vec::new() };
+    for (i, functional) in case.file.output.functionals.iter().enumerate() {
+        let path: [Key; 3] = ["output".into(), "functionals".into(), i.into()];
+        if let Functional::Along { from, to, points, .. } = functional {
+            prepared.lines.push(line(case, discretization, (functional.name(), from, to, *points), &path)?);
+            continue;
+        }
+        for component in 0..n {
+            let name = functional.name();
+            let name = if n == 1 { name.into() } else { format!("{name}[{component}]") };
+            let kind = kind(case, discretization, (functional, component), &path)?;
+            prepared.numbers.extend(kind.map(|kind| Ready { name, component, kind }));
+        }
+    }
+    Ok(prepared)
+}
+
+/// The numbers of a functional; none of a line.
+fn kind(
+    case: &Case,
+    discretization: &Discretization<'_>,
+    (functional, component): (&Functional, usize),
+    path: &[Key],
+) -> Result<Option<Kind>, CaseError> {
+    let exact = |given: &Exact| exact(case, given, component, &below(path, "exact"));
+    let several = |points: &[Vec<f64>]| {
+        let places = points.iter().enumerate().map(|(i, point)| (point, below(&below(path, "points"), i)));
+        places.map(|(point, path)| in_space(case, point, &path)).collect::<Result<_, _>>()
+    };
+    Ok(Some(match functional {
+        Functional::Max { .. } => Kind::Max,
+        Functional::Min { .. } => Kind::Min,
+        Functional::L2Norm { .. } => Kind::L2Norm,
+        Functional::Energy { .. } => Kind::Energy,
+        Functional::Integral { .. } => Kind::Integral,
+        Functional::Mean { .. } => Kind::Mean,
+        Functional::ValueAt { points: Some(points), .. } => Kind::ValuesAt(several(points)?),
+        Functional::ValueAt { point, .. } => {
+            let point = point.as_deref().unwrap_or_default();
+            Kind::ValueAt(in_space(case, point, &below(path, "point"))?)
+        }
+        Functional::Flux { r#where: region, .. } => {
+            Kind::Flux(discretization.facets(region, &below(path, "where"))?)
+        }
+        Functional::ErrorL2 { exact: given, .. } => Kind::ErrorL2(exact(given)?),
+        Functional::ErrorH1 { exact: given, .. } => Kind::ErrorH1(exact(given)?),
+        Functional::Along { .. } => return Ok(None),
+    }))
+}
+
+/// Refuses lines that do not meet the mesh.
+fn line(
+    case: &Case,
+    discretization: &Discretization<'_>,
+    (name, from, to, n): (&str, &[f64], &[f64], u32),
+    path: &[Key],
+) -> Result<ReadyLine, CaseError> {
+    let from = in_space(case, from, &below(path, "from"))?;
+    let to = in_space(case, to, &below(path, "to"))?;
+    let n = n as usize;
+    if !discretization.meets_line(from, to, n)? {
+        let message = format!("none of the {n} points of the line lies in the mesh");
+        return Err(case.wrong(path, message));
+    }
+    Ok(ReadyLine { name: name.into(), from, to, n })
+}
+
+/// What a component is compared with.
+fn exact(case: &Case, given: &Exact, component: usize, path: &[Key]) -> Result<Expression, CaseError> {
+    match given {
+        Exact::All(text) => Ok(expression(text, path)?),
+        Exact::Each(texts) => {
+            check_count(texts.len(), case.file.space.components, path)?;
+            Ok(expression(&texts[component], &below(path, component))?)
+        }
+    }
+}
+
+/// Refuses points that do not lie in the mesh.
+fn check_points(case: &Case, discretization: &Discretization<'_>) -> Result<(), CaseError> {
+    let (mut points, mut paths) = (Vec::new(), Vec::new());
+    for (i, functional) in case.file.output.functionals.iter().enumerate() {
+        let path: [Key; 3] = ["output".into(), "functionals".into(), i.into()];
+        let Functional::ValueAt { point: one, points: several, .. } = functional else { continue };
+        let one = one.iter().map(|point| (point, below(&path, "point")));
+        let several = several.iter().flatten().enumerate();
+        let several = several.map(|(k, point)| (point, below(&below(&path, "points"), k)));
+        for (point, path) in one.chain(several) {
+            points.push(in_space(case, point, &path)?);
+            paths.push(path);
+        }
+    }
+    discretization.check_points(&points).map_err(|(i, error)| case.wrong(&paths[i], error.to_string()))
+}
+
+fn in_space(case: &Case, point: &[f64], path: &[Key]) -> Result<[f64; 3], CaseError> {
+    match *point {
+        [x, y] => Ok([x, y, 0.0]),
+        [x, y, z] => Ok([x, y, z]),
+        _ => Err(case.wrong(path, "a point has two or three coordinates")),
+    }
+}
+
+impl Prepared {
+    /// Evaluates all functionals of a solution.
+    pub(crate) fn evaluate(&self, solution: &Solution<'_>) -> Result<Evaluated, FemError> {
+        let mut numbers = BTreeMap::new();
+        // Fluxes through all facets cost as much as those through one.
+        let mut fluxes: Vec<Option<Vec<f64>>> = vec![None; solution.n_components()];
+        for Ready { name, component, kind } in &self.numbers {
+            let values = values(kind, &solution.component(*component), &mut fluxes[*component])?;
+            let is_list = matches!(kind, Kind::ValuesAt(_));
+            let name = |i: usize| if is_list { format!("{name}[{i}]") } else { name.clone() };
+            numbers.extend(values.into_iter().enumerate().map(|(i, value)| (name(i), value)));
+        }
+        let lines = self.lines.iter().map(|line| line.sample(solution)).collect::<Result<_, _>>()?;
+        let has_fluxes = fluxes.iter().any(Option::is_some);
+        Ok(Evaluated { numbers, lines, citations: has_fluxes.then_some("carey1985").into_iter().collect() })
+    }
+}
+
+/// The values of a functional: one, or one for each of several points; `fluxes` keeps those through all facets.
+fn values(kind: &Kind, u: &Component<'_>, fluxes: &mut Option<Vec<f64>>) -> Result<Vec<f64>, FemError> {
+    Ok(vec![match kind {
+        Kind::Max => u.max(),
+        Kind::Min => u.min(),
+        Kind::L2Norm => u.l2_norm()?,
+        Kind::Energy => u.energy()?,
+        Kind::Integral => u.integral()?,
+        Kind::Mean => u.mean()?,
+        Kind::ValueAt(point) => u.value_at(*point)?,
+        Kind::ErrorL2(exact) => u.error_l2(exact)?,
+        Kind::ErrorH1(exact) => u.error_h1(exact)?,
+        Kind::Flux(facets) => {
+            let all = match fluxes {
+                Some(all) => all,
+                None => fluxes.insert(u.facet_fluxes()?),
+            };
+            facets.iter().map(|&facet| all[facet as usize]).sum()
+        }
+        Kind::ValuesAt(points) => {
+            let found = u.values_at(points)?.into_iter().zip(points);
+            return found.map(|(value, &point)| value.map_or_else(|| u.value_at(point), Ok)).collect();
+        }
+    }])
+}

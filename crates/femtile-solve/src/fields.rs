@@ -1,0 +1,115 @@
+//! Fields computed from recovered gradients, for files beside the solution.
+
+use femtile_fem::FemError;
+use femtile_fem::recovery::ErrorEstimate;
+
+use crate::Solution;
+
+/// Fields to compute from a solution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FieldConfig {
+    /// The recovered gradient at the nodes.
+    pub gradient: bool,
+    /// The flux density $-\sigma\nabla u$ at the nodes.
+    pub flux: bool,
+    /// The estimated discretization error of each cell.
+    pub error: bool,
+}
+
+/// Fields computed from a solution.
+#[derive(Debug, Clone, Default)]
+pub struct Fields {
+    /// The name and the vectors at the degrees of freedom, `[n_dofs × 3]`, of each field of a component.
+    pub(crate) vectors: Vec<(String, Vec<f64>)>,
+    error: Option<ErrorEstimate>,
+    citations: Vec<&'static str>,
+    left_out: Vec<String>,
+}
+
+impl Fields {
+    pub(crate) fn new(solution: &Solution<'_>, config: FieldConfig) -> Self {
+        let mut fields = Self::default();
+        if config == FieldConfig::default() {
+            return fields;
+        }
+        let n = solution.n_components();
+        let has_space = solution.discretization().space().is_some();
+        fields.citations.push(if has_space { "naga2005" } else { "zhang2005" });
+        fields.citations.extend(config.error.then_some("zienkiewicz1987"));
+        let mut estimates = Vec::new();
+        for component in 0..n {
+            let name = |name: &str| if n == 1 { name.into() } else { format!("{name}[{component}]") };
+            let gradient = match solution.recovered_gradient(component) {
+                Ok(gradient) => gradient,
+                Err(error) => {
+                    fields.leave_out(&name("gradient"), &error);
+                    continue;
+                }
+            };
+            if config.gradient {
+                fields.vectors.push((name("gradient"), gradient.at_nodes()));
+            }
+            if config.flux {
+                match gradient.flux_density() {
+                    Ok(flux) => fields.vectors.push((name("flux"), flux)),
+                    Err(error) => fields.leave_out(&name("flux"), &error),
+                }
+            }
+            if config.error {
+                match gradient.error_estimate() {
+                    Ok(estimate) => estimates.push(estimate),
+                    Err(error) => fields.leave_out("error", &error),
+                }
+            }
+        }
+        fields.error = (n > 0 && estimates.len() == n).then(|| together(estimates));
+        fields
+    }
+
+    /// Returns the estimate of the discretization error of all components together.
+    pub fn error_estimate(&self) -> Option<&ErrorEstimate> {
+        self.error.as_ref()
+    }
+
+    /// Returns the keys of the papers behind the fields, as in `references.bib`.
+    pub fn citations(&self) -> &[&'static str] {
+        &self.citations
+    }
+
+    /// Returns the reasons for fields that could not be computed.
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
+    }
+
+    fn leave_out(&mut self, name: &str, error: &FemError) {
+        self.left_out.push(format!("the field `{name}` is left out: {error}"));
+    }
+}
+
+/// Returns the estimate for all components, which add up in squares.
+pub(crate) fn together(estimates: Vec<ErrorEstimate>) -> ErrorEstimate {
+    let mut estimates = estimates.into_iter();
+    let first = estimates.next().unwrap_or(ErrorEstimate { cells: Vec::new(), total: 0.0 });
+    estimates.fold(first, |sum, next| ErrorEstimate {
+        cells: sum.cells.iter().zip(&next.cells).map(|(a, b)| a.hypot(*b)).collect(),
+        total: sum.total.hypot(next.total),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn estimates_of_components_add_up_in_squares() {
+        let of = |cells: &[f64], total| ErrorEstimate { cells: cells.to_vec(), total };
+        assert_eq!(together(vec![of(&[3.0, 1.0], 6.0)]), of(&[3.0, 1.0], 6.0));
+        let sum = together(vec![
+            of(&[3.0, 0.0], 3.0),
+            of(&[4.0, 12.0], 12.649_110_640_673_518),
+            of(&[0.0; 2], 0.0),
+        ]);
+        assert_eq!(sum.cells, [5.0, 12.0]);
+        assert!((sum.total - 13.0).abs() < 1e-14);
+    }
+}
