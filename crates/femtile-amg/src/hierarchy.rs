@@ -161,6 +161,11 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         Ok(Self { levels, coarsest, groups, order, scale, shapes, config: config.clone() })
     }
 
+    /// Returns the settings that it was set up with.
+    pub fn config(&self) -> &AmgConfig {
+        &self.config
+    }
+
     /// The levels, the finest first.
     pub fn shapes(&self) -> &[LevelShape] {
         &self.shapes

@@ -273,6 +273,21 @@ fn a_singular_coarsest_matrix_is_solved_where_it_can_be() {
 }
 
 #[test]
+fn the_inverse_of_an_only_level_is_definite() {
+    let edges = [(0, 1, 1.0), (1, 2, 3.0), (2, 0, 1.0), (3, 4, 1.0), (4, 5, 1e3), (5, 6, 1.0)];
+    for a in [laplacian(7, &edges, 0.0), grid(5)] {
+        let ones = vec![1.0; a.n_rows()];
+        for b in [None, Some(ones.as_slice())] {
+            let below = coarse::inverse(&a, b, false).unwrap();
+            assert!(below.n_zero > 0 && coarse::n_zero(&below.matrix, None).unwrap() > 0);
+            let only = coarse::inverse(&a, b, true).unwrap();
+            assert_eq!(only.n_zero, below.n_zero);
+            assert_eq!(coarse::n_zero(&only.matrix, None), Ok(0));
+        }
+    }
+}
+
+#[test]
 fn a_negative_pivot_is_named() {
     let mut a = laplacian(3, &[(0, 1, 1.0), (1, 2, 1.0)], 0.5);
     let last = a.values.len() - 1;
