@@ -256,7 +256,8 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
         Partition { aggregates, patches }
     }
 
-    /// Refuses a single level in a precision to which more of the matrix is zero than to its own.
+    /// Refuses a single level in a precision to which more of the matrix is zero than to its own, unless rounding makes the
+    /// matrix indefinite there.
     ///
     /// # Cost
     /// A factorization, where the matrix of the level is singular.
@@ -270,10 +271,10 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
         }
         let n_rows = a.n_rows();
         let b = near_nullspace_of(n_rows, near_nullspace, self.config)?;
-        let n_zero = coarse::n_zero(&Rows::<T>::of(a)?.0, b.if_one())
-            .map_err(|(row, pivot)| AmgError::Indefinite { n_rows, row, pivot })?;
-        match self.n_zero.checked_sub(n_zero) {
-            Some(n_lost) if n_lost > 0 => Err(AmgError::Resolution { n_rows, n_lost }),
+        match coarse::n_zero(&Rows::<T>::of(a)?.0, b.if_one()) {
+            Ok(n_zero) if n_zero < self.n_zero => {
+                Err(AmgError::Resolution { n_rows, n_lost: self.n_zero - n_zero })
+            }
             _ => Ok(()),
         }
     }
