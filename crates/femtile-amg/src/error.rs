@@ -40,6 +40,17 @@ pub enum AmgError {
         /// Its diagonal entry over the largest entry.
         ratio: f64,
     },
+    /// Single precision takes the matrix of the only level for singular in more directions than it is.
+    #[error(
+        "{n_lost} directions of the {n_rows} unknowns have too little energy for a level in single precision; keep it in \
+         double precision"
+    )]
+    Resolution {
+        /// Rows of the matrix.
+        n_rows: usize,
+        /// Directions that are taken for the null space and are none of it.
+        n_lost: usize,
+    },
     /// An entry is not a finite number.
     #[error("row {row}, column {column}: the entry is {value}, not a finite number")]
     NotFinite {
@@ -95,7 +106,11 @@ impl AmgError {
     pub fn is_of_precision(&self) -> bool {
         matches!(
             self,
-            Self::Range { .. } | Self::Indefinite { .. } | Self::Diagonal { .. } | Self::NotFinite { .. }
+            Self::Range { .. }
+                | Self::Resolution { .. }
+                | Self::Indefinite { .. }
+                | Self::Diagonal { .. }
+                | Self::NotFinite { .. }
         )
     }
 }

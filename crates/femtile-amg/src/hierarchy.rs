@@ -141,22 +141,29 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
             inherited: Vec::new(),
             order: None,
             shapes: Vec::new(),
+            n_zero: 0,
         };
         let coarsest = device.leave_room(room::vectors::<T, H>(a.n_rows()), || {
-            let (rows, near_nullspace) = match if is_plain { setup.on_device(a)? } else { None } {
+            let (rows, vectors) = match if is_plain { setup.on_device(a)? } else { None } {
                 Some(rest) => rest,
                 None => {
-                    let near_nullspace = near_nullspace_of(a.n_rows(), near_nullspace, config)?;
-                    config.check_nodes(near_nullspace.n_vectors)?;
-                    (setup.take(a)?, near_nullspace)
+                    let vectors = near_nullspace_of(a.n_rows(), near_nullspace, config)?;
+                    config.check_nodes(vectors.n_vectors)?;
+                    (setup.take(a)?, vectors)
                 }
             };
-            let coarsest = device.amg_on_host(|| setup.run(rows, near_nullspace))?;
+            let coarsest = device.amg_on_host(|| setup.run(rows, vectors))?;
+            device.amg_on_host(|| setup.check_resolution(a, near_nullspace))?;
             room::settle(&mut setup.levels)?;
             Ok::<_, AmgError>(coarsest)
         })?;
         let Setup { scale, levels, groups, order, shapes, .. } = setup;
         Ok(Self { levels, coarsest, groups, order, scale, shapes, config: config.clone() })
+    }
+
+    /// Returns the settings that it was set up with.
+    pub fn config(&self) -> &AmgConfig {
+        &self.config
     }
 
     /// The levels, the finest first.

@@ -75,6 +75,8 @@ pub(crate) struct Setup<'a, H: Scalar, D: Device> {
     /// As [`Hierarchy::order`].
     pub order: Option<[Buffer<u32, D>; 2]>,
     pub shapes: Vec<LevelShape>,
+    /// As [`coarse::Inverse::n_zero`] on the coarsest level.
+    pub n_zero: usize,
 }
 
 /// What a level is coarsened by; rows are in the order of its patches, if it has some.
@@ -254,6 +256,29 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
         Partition { aggregates, patches }
     }
 
+    /// Refuses a single level in a precision to which more of the matrix is zero than to its own, unless rounding makes the
+    /// matrix indefinite there.
+    ///
+    /// # Cost
+    /// A factorization, where the matrix of the level is singular.
+    pub fn check_resolution<T: Scalar>(
+        &self,
+        a: &Csr<T, D>,
+        near_nullspace: Option<&[f64]>,
+    ) -> Result<(), AmgError> {
+        if self.shapes.len() > 1 || self.n_zero == 0 || T::EPSILON.to_f64() >= H::EPSILON.to_f64() {
+            return Ok(());
+        }
+        let n_rows = a.n_rows();
+        let b = near_nullspace_of(n_rows, near_nullspace, self.config)?;
+        match coarse::n_zero(&Rows::<T>::of(a)?.0, b.if_one()) {
+            Ok(n_zero) if n_zero < self.n_zero => {
+                Err(AmgError::Resolution { n_rows, n_lost: self.n_zero - n_zero })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Ends the level above, or the way into the finest one: the rows of the next level are in this order.
     fn close(&mut self, order: Option<&[u32]>) -> Result<(), LinalgError> {
         let device = self.device;
@@ -342,10 +367,11 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
             n_prolongator: 0,
         });
         if is_direct {
-            let b = Some(b.values.as_slice()).filter(|_| b.n_vectors == 1);
-            let inverse =
-                coarse::inverse(&a, b).map_err(|(row, pivot)| AmgError::Indefinite { n_rows, row, pivot })?;
-            return Ok(Coarsest::Direct(inverse.into_device(self.device)?));
+            let is_only = self.shapes.len() == 1;
+            let coarse::Inverse { matrix, n_zero } = coarse::inverse(&a, b.if_one(), is_only)
+                .map_err(|(row, pivot)| AmgError::Indefinite { n_rows, row, pivot })?;
+            self.n_zero = n_zero;
+            return Ok(Coarsest::Direct(matrix.into_device(self.device)?));
         }
         let scaling = Scaling::of_nodes(&a, diagonal, block);
         let relaxation =

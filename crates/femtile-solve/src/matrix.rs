@@ -182,8 +182,8 @@ impl LinearSolver {
         }
         let near = self.near_nullspace.as_deref();
         match &mut self.on {
-            On::Cpu(on) => self.cpu.install(|| on.refill(a, near)),
-            On::Cuda(on) => on.refill(a, near),
+            On::Cpu(on) => self.cpu.install(|| on.refill(a, near, &mut self.warnings)),
+            On::Cuda(on) => on.refill(a, near, &mut self.warnings),
         }
     }
 
@@ -294,11 +294,24 @@ impl<D: SolveDevice> OfMatrix<D> {
         }
     }
 
-    fn refill(&mut self, a: &Csr<f64, D>, near_nullspace: Option<&[f64]>) -> Result<(), SolveError> {
+    /// Takes over other values; levels in single precision become ones in double where they fail with them.
+    fn refill(
+        &mut self,
+        a: &Csr<f64, D>,
+        near_nullspace: Option<&[f64]>,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), SolveError> {
         match self {
             Self::Diagonal(_, true) => {}
             Self::Diagonal(diagonal, false) => *diagonal = Diagonal::new(a)?,
-            Self::Single(amg) => amg.refill(a, near_nullspace)?,
+            Self::Single(amg) => match amg.refill(a, near_nullspace) {
+                Err(error) if error.is_of_precision() => {
+                    let amg = Amg::new(a, near_nullspace, amg.hierarchy().config())?;
+                    warnings.push(double_in_place_of_single(&error));
+                    *self = Self::Double(Box::new(amg));
+                }
+                refilled => refilled?,
+            },
             Self::Double(amg) => amg.refill(a, near_nullspace)?,
         }
         Ok(())
@@ -332,8 +345,45 @@ impl<D: SolveDevice> OnDevice<D> {
         Ok(LinearSolution { x: x.to_host()?, outcome })
     }
 
-    fn refill(&mut self, a: &Csr<f64, Cpu>, near_nullspace: Option<&[f64]>) -> Result<(), SolveError> {
+    fn refill(
+        &mut self,
+        a: &Csr<f64, Cpu>,
+        near_nullspace: Option<&[f64]>,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), SolveError> {
         self.matrix.values_mut().upload(a.values().as_slice())?;
-        self.preconditioner.refill(&self.matrix, near_nullspace)
+        self.preconditioner.refill(&self.matrix, near_nullspace, warnings)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use femtile_linalg::sparse::Triplets;
+
+    use super::*;
+
+    /// Stacks of three unknowns in a row, `strength` times as strongly connected as neighbours, the first stack held.
+    fn stacks(n: usize, strength: f64) -> Csr<f64, Cpu> {
+        let mut triplets = Triplets::new(3 * n, 3 * n);
+        (0..3).for_each(|i| triplets.push(i, i, 1.0).unwrap());
+        let within = (0..3 * n).filter(|i| i % 3 < 2).map(|i| (i, i + 1, strength));
+        for (a, b, weight) in within.chain((3..3 * n).map(|i| (i - 3, i, 1.0))) {
+            for (row, column, sign) in [(a, a, 1.0), (b, b, 1.0), (a, b, -1.0), (b, a, -1.0)] {
+                triplets.push(row, column, sign * weight).unwrap();
+            }
+        }
+        triplets.into_csr(&Cpu::new(1).unwrap()).unwrap().matrix
+    }
+
+    #[test]
+    fn values_beyond_single_precision_turn_levels_to_double_with_a_warning() {
+        let config = SolverConfig { device: DeviceChoice::Cpu, tolerance: 1e-6, ..SolverConfig::default() };
+        let mut solver = LinearSolver::new(&stacks(5, 2.0), &config).unwrap();
+        assert!(solver.warnings().is_empty(), "{:?}", solver.warnings());
+        solver.refill(&stacks(5, 1e7)).unwrap();
+        assert!(solver.warnings().iter().any(|warning| warning.contains("double precision")));
+        let solution = solver.solve(&[1.0; 15]).unwrap();
+        assert!(solution.has_converged());
+        assert!((solution.x[1] - 5.0).abs() < 1e-5, "{}", solution.x[1]);
     }
 }

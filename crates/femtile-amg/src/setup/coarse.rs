@@ -3,21 +3,78 @@
 use femtile_device::Scalar;
 
 use super::rows::{RowAccess, Rows};
+use crate::check;
 
 /// A pivot this small against its diagonal entry is taken for zero.
 const SINGULAR: f64 = 1e-12;
+
+/// The inverse of the matrix of the coarsest level.
+#[derive(Debug)]
+pub(crate) struct Inverse<T> {
+    pub matrix: Rows<T>,
+    /// Dimension of the null space that the precision of the matrix tells of.
+    pub n_zero: usize,
+}
 
 /// A symmetric positive semidefinite matrix $G$ with $A G A = A$: the inverse where A is regular; where it maps the
 /// near-nullspace `b`, if that is one vector, to zero but for rounding, the pseudoinverse, so that nothing grows along b;
 /// else one in which unknowns that others determine stay zero. None where A is not positive semidefinite: the pivot and its
 /// row say where.
 ///
+/// The preconditioner of a hierarchy that has no other level (`is_only`) must be definite, or residuals that it maps to zero
+/// would pass for none. The null space then has the size of the diagonal: $\sigma^{-1} b b^\mathsf{T}$ stays, and unknowns that
+/// others determine have the reciprocal of their diagonal entry.
+///
 /// # Cost
 /// $2 n^3 / 3$ operations.
 /// # Source
 /// Cholesky's factorisation, `[golub2013]`, section 4.2. With $A b = 0$ and $|b| = 1$,
 /// $(A + \sigma b b^\mathsf{T})^{-1} = A^+ + \sigma^{-1} b b^\mathsf{T}$, from which the projection takes the last term.
-pub(crate) fn inverse<T: Scalar>(a: &Rows<T>, b: Option<&[f64]>) -> Result<Rows<T>, (usize, f64)> {
+pub(crate) fn inverse<T: Scalar>(
+    a: &Rows<T>,
+    b: Option<&[f64]>,
+    is_only: bool,
+) -> Result<Inverse<T>, (usize, f64)> {
+    let n = a.n_rows();
+    let Factor { l, nullspace } = factor_of(a, b)?;
+    let mut columns_of = vec![0.0; n * n];
+    for (i, column) in columns_of.chunks_mut(n.max(1)).enumerate() {
+        solve(&l, n, i, column);
+    }
+    if is_only {
+        let zeros = (0..n).filter(|&i| l[n * i + i] == 0.0);
+        zeros.for_each(|i| columns_of[n * i + i] = 1.0 / check::diagonal_entry(a, i));
+    } else if let Some(b) = &nullspace {
+        project(&mut columns_of, b);
+    }
+    let entry = |i: usize, j: usize| 0.5 * (columns_of[n * i + j] + columns_of[n * j + i]);
+    let matrix = Rows {
+        n_cols: n,
+        offsets: (0..=n).map(|row| n * row).collect(),
+        columns: (0..n).flat_map(|_| 0..n as u32).collect(),
+        values: (0..n * n).map(|i| T::from_f64(entry(i / n, i % n))).collect(),
+    };
+    Ok(Inverse { matrix, n_zero: n_zero_of(&l, n, nullspace.is_some()) })
+}
+
+/// Returns the dimension of the null space of a matrix as far as its precision tells, as [`Inverse::n_zero`].
+pub(crate) fn n_zero<T: Scalar>(a: &Rows<T>, b: Option<&[f64]>) -> Result<usize, (usize, f64)> {
+    let Factor { l, nullspace } = factor_of(a, b)?;
+    Ok(n_zero_of(&l, a.n_rows(), nullspace.is_some()))
+}
+
+fn n_zero_of(l: &[f64], n: usize, has_nullspace: bool) -> usize {
+    usize::from(has_nullspace) + (0..n).filter(|&i| l[n * i + i] == 0.0).count()
+}
+
+/// The factor of a matrix, and the unit vector that was added to it, with the mean of the diagonal for energy, where the
+/// matrix maps it to nothing but rounding.
+struct Factor {
+    l: Vec<f64>,
+    nullspace: Option<Vec<f64>>,
+}
+
+fn factor_of<T: Scalar>(a: &Rows<T>, b: Option<&[f64]>) -> Result<Factor, (usize, f64)> {
     let n = a.n_rows();
     let mut full = dense(a);
     let nullspace = b.and_then(|b| unit_of_no_energy(&full, b, tolerance::<T>()));
@@ -25,21 +82,7 @@ pub(crate) fn inverse<T: Scalar>(a: &Rows<T>, b: Option<&[f64]>) -> Result<Rows<
         let shift = (0..n).map(|i| full[n * i + i]).sum::<f64>() / n as f64;
         (0..n * n).for_each(|at| full[at] += shift * b[at / n] * b[at % n]);
     }
-    let l = factor(full, n, tolerance::<T>())?;
-    let mut columns_of = vec![0.0; n * n];
-    for (i, column) in columns_of.chunks_mut(n.max(1)).enumerate() {
-        solve(&l, n, i, column);
-    }
-    if let Some(b) = &nullspace {
-        project(&mut columns_of, b);
-    }
-    let entry = |i: usize, j: usize| 0.5 * (columns_of[n * i + j] + columns_of[n * j + i]);
-    Ok(Rows {
-        n_cols: n,
-        offsets: (0..=n).map(|row| n * row).collect(),
-        columns: (0..n).flat_map(|_| 0..n as u32).collect(),
-        values: (0..n * n).map(|i| T::from_f64(entry(i / n, i % n))).collect(),
-    })
+    Ok(Factor { l: factor(full, n, tolerance::<T>())?, nullspace })
 }
 
 /// A vector with length one, where a matrix maps it to nothing but rounding of the terms of each row: a sum over all rows

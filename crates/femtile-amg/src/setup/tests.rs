@@ -165,7 +165,7 @@ proptest! {
 
     #[test]
     fn the_coarsest_inverse_is_one(a in matrices()) {
-        let inverse = coarse::inverse(&a, None).unwrap();
+        let inverse = coarse::inverse(&a, None, false).unwrap().matrix;
         for i in 0..a.n_rows() {
             for j in 0..a.n_rows() {
                 let column: Vec<f64> = (0..a.n_rows()).map(|row| entry(&inverse, row, j)).collect();
@@ -263,7 +263,7 @@ fn small_aggregates_are_dealt_out_and_chains_keep_theirs() {
 #[test]
 fn a_singular_coarsest_matrix_is_solved_where_it_can_be() {
     let a = grid(5);
-    let inverse = coarse::inverse(&a, None).unwrap();
+    let inverse = coarse::inverse(&a, None, false).unwrap().matrix;
     // A right side that adds up to zero is one of the matrix.
     let b: Vec<f64> = (0..25).map(|i| i as f64 - 12.0).collect();
     let x: Vec<f64> = (0..25).map(|row| product(&inverse, row, &b)).collect();
@@ -273,11 +273,26 @@ fn a_singular_coarsest_matrix_is_solved_where_it_can_be() {
 }
 
 #[test]
+fn the_inverse_of_an_only_level_is_definite() {
+    let edges = [(0, 1, 1.0), (1, 2, 3.0), (2, 0, 1.0), (3, 4, 1.0), (4, 5, 1e3), (5, 6, 1.0)];
+    for a in [laplacian(7, &edges, 0.0), grid(5)] {
+        let ones = vec![1.0; a.n_rows()];
+        for b in [None, Some(ones.as_slice())] {
+            let below = coarse::inverse(&a, b, false).unwrap();
+            assert!(below.n_zero > 0 && coarse::n_zero(&below.matrix, None).unwrap() > 0);
+            let only = coarse::inverse(&a, b, true).unwrap();
+            assert_eq!(only.n_zero, below.n_zero);
+            assert_eq!(coarse::n_zero(&only.matrix, None), Ok(0));
+        }
+    }
+}
+
+#[test]
 fn a_negative_pivot_is_named() {
     let mut a = laplacian(3, &[(0, 1, 1.0), (1, 2, 1.0)], 0.5);
     let last = a.values.len() - 1;
     a.values[last] = 0.1;
-    assert_eq!(coarse::inverse(&a, None).unwrap_err().0, 2);
+    assert_eq!(coarse::inverse(&a, None, false).unwrap_err().0, 2);
 }
 
 #[test]
@@ -361,7 +376,7 @@ fn the_coarsest_solve_of_a_singular_matrix_has_nothing_along_the_near_nullspace(
         columns: a.columns.clone(),
         values: a.values.iter().map(|value| (value / 3.0) as f32).collect(),
     };
-    let inverse = coarse::inverse(&rounded, Some(&[1.0; 81])).unwrap();
+    let inverse = coarse::inverse(&rounded, Some(&[1.0; 81]), false).unwrap().matrix;
     for row in 0..81 {
         let (columns, values) = inverse.row(row);
         let sum: f64 = values.iter().map(|value| f64::from(*value)).sum();

@@ -102,3 +102,43 @@ fn what_is_bad_in_a_large_matrix_is_named_by_its_row() {
     let found = with(1_301, 1_300, -3.0);
     assert!(matches!(found, AmgError::NotSymmetric { row: 1_300, column: 1_301, .. }), "{found}");
 }
+
+/// Stacks of three unknowns in a row, 10⁷ times as strongly connected as neighbours, the first stack held.
+fn stacks(cpu: &Cpu, n: usize) -> Matrix {
+    let mut triplets = Triplets::new(3 * n, 3 * n);
+    (0..3).for_each(|i| triplets.push(i, i, 1.0).unwrap());
+    let within = (0..3 * n).filter(|i| i % 3 < 2).map(|i| (i, i + 1, 1e7));
+    for (a, b, weight) in within.chain((3..3 * n).map(|i| (i - 3, i, 1.0))) {
+        for (row, column, sign) in [(a, a, 1.0), (b, b, 1.0), (a, b, -1.0), (b, a, -1.0)] {
+            triplets.push(row, column, sign * weight).unwrap();
+        }
+    }
+    triplets.into_csr(cpu).unwrap().matrix
+}
+
+#[test]
+fn a_single_level_that_single_precision_takes_for_singular_is_left_to_double() {
+    let cpu = Cpu::new(1).unwrap();
+    let a = stacks(&cpu, 5);
+    let found = Amg::<f32, _>::new(&a, None, &AmgConfig::default()).unwrap_err();
+    assert!(matches!(found, AmgError::Resolution { n_rows: 15, n_lost: 1..=5 }), "{found}");
+    assert!(found.is_of_precision());
+    let mut solver = AmgSolver::<f64, _>::from_matrix(&a, None, &AmgConfig::default()).unwrap();
+    solver.cg.tolerance = 1e-6;
+    let (b, mut x) = (Buffer::from_vec(&cpu, vec![1.0; 15]).unwrap(), Buffer::zeros(&cpu, 15).unwrap());
+    let outcome = solver.solve(&mut x, &a, &b).unwrap();
+    assert!(outcome.stop == Stop::Converged && outcome.iterations <= 3, "{outcome:?}");
+    // The load of all stacks goes through the first, which gives way by as much.
+    assert!((x.to_host().unwrap()[1] - 5.0).abs() < 1e-5);
+}
+
+#[test]
+fn a_single_level_that_is_singular_in_double_precision_as_well_stays_in_single() {
+    let cpu = Cpu::new(1).unwrap();
+    let pairs = |n: usize| (0..n).step_by(2).map(|i| (i, i + 1));
+    for a in [laplacian(&cpu, 100, square(10), 0.0), laplacian(&cpu, 60, pairs(60), 0.0)] {
+        let n = a.n_rows();
+        let b = (0..n).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
+        assert_eq!(solve(&solver(&a), &a, b).0, Stop::Converged);
+    }
+}
