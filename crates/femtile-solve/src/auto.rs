@@ -25,13 +25,13 @@ const LEFT_OUT: f64 = 3.0;
 /// Largest over smallest coefficient of cells that geometric multigrid is chosen for.
 const CONTRAST: f64 = 100.0;
 /// Expected iterations with the diagonal from which multigrid is faster, its setup included: on CPUs, on GPUs.
-const WORTH_AMG: [f64; 2] = [110.0, 450.0];
-const WORTH_GMG: [f64; 2] = [80.0, 150.0];
+const WORTH_AMG: [f64; 2] = [100.0, 450.0];
+const WORTH_GMG: [f64; 2] = [50.0, 150.0];
 /// The processor sets most of p-multigrid up, for GPUs too.
-const WORTH_PMG: [f64; 2] = [200.0, 2000.0];
+const WORTH_PMG: [f64; 2] = [60.0, 2000.0];
 /// The same for elements of degree 5 and more.
-const WORTH_GMG_HIGH: [f64; 2] = [200.0, 300.0];
-const WORTH_PMG_HIGH: [f64; 2] = [140.0, 1000.0];
+const WORTH_GMG_HIGH: [f64; 2] = [150.0, 300.0];
+const WORTH_PMG_HIGH: [f64; 2] = [60.0, 1000.0];
 
 /// A preconditioner with the reason for it.
 #[derive(Debug)]
