@@ -69,7 +69,7 @@ pub struct SolveOptions {
     /// The case file (TOML); `femtile schema` describes it. `-` reads it from standard input, with paths relative to the
     /// current folder.
     pub case: PathBuf,
-    /// Set a value of the case: any key, such as solver.tolerance=1e-8 or boundary[0].dirichlet=2, with a value as it stands
+    /// Set a value of the case: any key, such as `solver.tolerance=1e-8` or `boundary[0].dirichlet=2`, with a value as it stands
     /// in a case file; bare words are strings. May be given several times.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,

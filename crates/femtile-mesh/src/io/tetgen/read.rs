@@ -58,7 +58,9 @@ pub fn parse(path: &Path, node: &[u8], ele: &[u8], face: Option<&[u8]>) -> Resul
     if tags.is_none() {
         mesh.cell_tags.clear();
     }
-    for column in usize::from(tags.is_some())..table.n_attributes {
+    // Where the file of cells has none, the facets are the cells, and have no attributes.
+    let n_fields = if table.nodes.is_empty() { 0 } else { table.n_attributes };
+    for column in usize::from(tags.is_some())..n_fields {
         let values = table.column(column).collect();
         mesh.cell_fields.insert(format!("attribute_{column}"), Field { n_components: 1, values });
     }
@@ -197,4 +199,18 @@ fn check_range(
     let message =
         format!("{what} {record} (from 0) uses node {node}, but nodes are numbered {base} to {last}");
     Err(MeshError::Parse { path: path.into(), place: Place::Whole, message })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facets_that_are_the_cells_have_no_attributes_of_cells() {
+        let node = b"4 3 0 0\n0 0 0 0\n1 1 0 0\n2 0 1 0\n3 1 1 0\n";
+        let face = b"2 1\n0 0 1 2 5\n1 1 3 2 5\n";
+        let mesh = parse(Path::new("a.node"), node, b"0 4 2\n", Some(face)).unwrap();
+        mesh.validate().unwrap();
+        assert_eq!((mesh.n_cells(), mesh.cell_fields.len()), (2, 0));
+    }
 }
