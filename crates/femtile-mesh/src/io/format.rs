@@ -48,10 +48,10 @@ pub fn write(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
     }
 }
 
-/// Writes as [`write`] does, compressed with zlib.
+/// Writes as [`write()`] does, compressed with zlib.
 ///
 /// # Errors
-/// [`MeshError::Unsupported`] for other files than `.vtu`; else those of [`write`].
+/// [`MeshError::Unsupported`] for other files than `.vtu`; else those of [`write()`].
 pub fn write_compressed(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
     if extension(path) == "vtu" {
         return write_vtu(path, mesh, true);
