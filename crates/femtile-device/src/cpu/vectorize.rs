@@ -5,7 +5,9 @@ impl Cpu {
     ///
     /// `work` should be a closure marked `#[inline(always)]` with plain loops over slices: they are
     /// compiled once for each level. Arithmetic is the same at every level, bit for bit, because the
-    /// compiler neither reorders sums nor fuses products and sums on its own.
+    /// compiler neither reorders sums nor fuses products and sums on its own. Code that is generic over a
+    /// [`Vector`](super::vector::Vector) runs through [`Vector::vectorize`](super::vector::Vector::vectorize), which
+    /// compiles it for the level of that vector alone.
     #[inline(always)]
     pub fn vectorize<R>(&self, work: impl FnOnce() -> R) -> R {
         match self.simd() {
@@ -22,12 +24,12 @@ impl Cpu {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn avx2<R>(work: impl FnOnce() -> R) -> R {
+pub(super) fn avx2<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma")]
-fn avx512<R>(work: impl FnOnce() -> R) -> R {
+pub(super) fn avx512<R>(work: impl FnOnce() -> R) -> R {
     work()
 }

@@ -27,25 +27,32 @@ pub(crate) unsafe fn gather<T: Lanes>(
     x: Source<'_, T>,
 ) {
     fit(rows, firsts, to.len(), x.len());
-    cpu.vectorize(
-        #[inline(always)]
-        || match cpu.simd() {
-            // SAFETY: as the caller promises; the nodes exist, and the device has the level of the vectors.
-            #[cfg(target_arch = "x86_64")]
-            SimdLevel::Avx2 => unsafe { gather_squares::<T, T::Avx2>(rows, firsts, to, x) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            SimdLevel::Avx512 => unsafe { gather_squares::<T, T::Avx512>(rows, firsts, to, x) },
-            _ => {
-                for (offset, to) in rows.offsets.iter().zip(to.chunks_exact_mut(rows.len)) {
-                    for (k, to) in to.iter_mut().enumerate() {
-                        // SAFETY: as above; without vectors there is a single lane.
-                        *to = unsafe { x.read((firsts[0] + offset) as usize + k) };
-                    }
+    match cpu.simd() {
+        // SAFETY: as the caller promises; the nodes exist, and the device has the level of the vectors.
+        #[cfg(target_arch = "x86_64")]
+        SimdLevel::Avx2 => unsafe {
+            T::Avx2::vectorize(
+                #[inline(always)]
+                || gather_squares::<T, T::Avx2>(rows, firsts, to, x),
+            );
+        },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        SimdLevel::Avx512 => unsafe {
+            T::Avx512::vectorize(
+                #[inline(always)]
+                || gather_squares::<T, T::Avx512>(rows, firsts, to, x),
+            );
+        },
+        _ => {
+            for (offset, to) in rows.offsets.iter().zip(to.chunks_exact_mut(rows.len)) {
+                for (k, to) in to.iter_mut().enumerate() {
+                    // SAFETY: as above; without vectors there is a single lane.
+                    *to = unsafe { x.read((firsts[0] + offset) as usize + k) };
                 }
             }
-        },
-    );
+        }
+    }
 }
 
 /// Calls `act` with the nodes of windows and their values, `from: [rows][len][lanes]`.
@@ -64,24 +71,31 @@ pub(crate) unsafe fn scatter<T: Lanes>(
     act: impl Fn(&mut T, T),
 ) {
     fit(rows, firsts, from.len(), x.len());
-    cpu.vectorize(
-        #[inline(always)]
-        || match cpu.simd() {
-            // SAFETY: as the caller promises; the nodes exist, and the device has the level of the vectors.
-            #[cfg(target_arch = "x86_64")]
-            SimdLevel::Avx2 => unsafe { scatter_squares::<T, T::Avx2>(rows, firsts, from, x, &act) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            SimdLevel::Avx512 => unsafe { scatter_squares::<T, T::Avx512>(rows, firsts, from, x, &act) },
-            _ => {
-                for (offset, from) in rows.offsets.iter().zip(from.chunks_exact(rows.len)) {
-                    // SAFETY: as above; without vectors there is a single lane.
-                    let to = unsafe { run(x, (firsts[0] + offset) as usize, rows.len) };
-                    to.iter_mut().zip(from).for_each(|(to, from)| act(to, *from));
-                }
-            }
+    match cpu.simd() {
+        // SAFETY: as the caller promises; the nodes exist, and the device has the level of the vectors.
+        #[cfg(target_arch = "x86_64")]
+        SimdLevel::Avx2 => unsafe {
+            T::Avx2::vectorize(
+                #[inline(always)]
+                || scatter_squares::<T, T::Avx2>(rows, firsts, from, x, &act),
+            );
         },
-    );
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        SimdLevel::Avx512 => unsafe {
+            T::Avx512::vectorize(
+                #[inline(always)]
+                || scatter_squares::<T, T::Avx512>(rows, firsts, from, x, &act),
+            );
+        },
+        _ => {
+            for (offset, from) in rows.offsets.iter().zip(from.chunks_exact(rows.len)) {
+                // SAFETY: as above; without vectors there is a single lane.
+                let to = unsafe { run(x, (firsts[0] + offset) as usize, rows.len) };
+                to.iter_mut().zip(from).for_each(|(to, from)| act(to, *from));
+            }
+        }
+    }
 }
 
 /// Panics unless the nodes of windows exist and there is as much room as they take.

@@ -92,7 +92,8 @@ fn run<T: Lanes, V: Vector<T>, E: Elimination<T, V>>(
     let plan = Plan::new::<T, V>(batch, E::SLOTS, cpu.threads());
     let shares = Shares::new::<T, V, E>(cpu, batch, &plan);
     if let Some(memory) = memory(shares.len::<T>())? {
-        // SAFETY: who gives room has checked the arrays of the batch, and the room is as long as was asked for.
+        // SAFETY: who gives room has checked the arrays of the batch, and the room is as long as was asked for;
+        // `solve` chooses the vectors of the device's level.
         unsafe { solve_panels::<T, V, E>(cpu, batch, &plan, (&shares, memory)) }
     }
     Ok(())

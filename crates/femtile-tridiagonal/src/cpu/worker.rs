@@ -76,7 +76,7 @@ impl Shares {
 ///
 /// # Safety
 /// `memory` holds [`Shares::len`] values for this batch and plan, and the arrays of the batch hold every entry of every
-/// line.
+/// line; the processor has the instructions of the vectors.
 pub(super) unsafe fn solve_panels<T: Lanes, V: Vector<T>, E: Elimination<T, V>>(
     cpu: &Cpu,
     batch: &Batch<'_, T>,
@@ -100,16 +100,19 @@ pub(super) unsafe fn solve_panels<T: Lanes, V: Vector<T>, E: Elimination<T, V>>(
         });
         let mut worker = Worker::<T, V, E>::new(batch, plan, places);
         let end = n_panels * (part + 1) / parts;
-        cpu.vectorize(
-            #[inline(always)]
-            || {
-                for number in n_panels * part / parts..end {
-                    worker.next = if number + 1 < end { plan.panel(number + 1).start } else { usize::MAX };
-                    // SAFETY: panels do not share lines, and the device has the level of the vectors.
-                    unsafe { worker.solve(plan.panel(number)) };
-                }
-            },
-        );
+        // SAFETY: panels do not share lines, and the caller promises the instructions of the vectors.
+        unsafe {
+            V::vectorize(
+                #[inline(always)]
+                || {
+                    for number in n_panels * part / parts..end {
+                        worker.next =
+                            if number + 1 < end { plan.panel(number + 1).start } else { usize::MAX };
+                        worker.solve(plan.panel(number));
+                    }
+                },
+            );
+        }
         fence();
     };
     if parts == 1 { work(0) } else { cpu.for_threads(work) }

@@ -14,6 +14,15 @@ pub trait Vector<T: Scalar>: Copy {
     /// A yes or no for each lane.
     type Mask: Copy;
 
+    /// Runs `work` compiled for the instructions of this vector, and for no other.
+    ///
+    /// `work` should be a closure marked `#[inline(always)]`. Unlike [`Cpu::vectorize`](crate::Cpu::vectorize) it is
+    /// compiled once, for code that is generic over the vector already.
+    ///
+    /// # Safety
+    /// The processor has the instructions.
+    unsafe fn vectorize<R>(work: impl FnOnce() -> R) -> R;
+
     /// The numbers at `from`.
     ///
     /// # Safety
@@ -155,6 +164,11 @@ impl<T: Scalar, const N: usize> Vector<T> for Plain<T, N> {
     type Mask = [bool; N];
 
     #[inline(always)]
+    unsafe fn vectorize<R>(work: impl FnOnce() -> R) -> R {
+        work()
+    }
+
+    #[inline(always)]
     unsafe fn load(from: *const T) -> Self {
         // SAFETY: the caller lets N values be read; arrays have the alignment of their elements.
         Self(unsafe { from.cast::<[T; N]>().read() })
@@ -256,10 +270,12 @@ mod tests {
         let mut to = vec![T::ZERO; n * n];
         let target = to.as_mut_ptr();
         // SAFETY: both arrays hold n × n values, and the device has the level of the vectors.
-        cpu.vectorize(
-            #[inline(always)]
-            || unsafe { V::transpose(|i| from.as_ptr().add(i * n), |j| target.add(j * n)) },
-        );
+        unsafe {
+            V::vectorize(
+                #[inline(always)]
+                || V::transpose(|i| from.as_ptr().add(i * n), |j| target.add(j * n)),
+            );
+        }
         for (i, j) in (0..n).flat_map(|i| (0..n).map(move |j| (i, j))) {
             assert_eq!(to[j * n + i], from[i * n + j], "{i}, {j} of {n}");
         }
@@ -274,10 +290,12 @@ mod tests {
         let mut to = vec![T::from_f64(-1.0); n * n];
         let target = to.as_mut_ptr();
         // SAFETY: each row holds `count` values, the target n × n, and the device has the level of the vectors.
-        cpu.vectorize(
-            #[inline(always)]
-            || unsafe { V::transpose_first(count, |i| from[i].as_ptr(), |j| target.add(j * n)) },
-        );
+        unsafe {
+            V::vectorize(
+                #[inline(always)]
+                || V::transpose_first(count, |i| from[i].as_ptr(), |j| target.add(j * n)),
+            );
+        }
         for (i, j) in (0..n).flat_map(|i| (0..n).map(move |j| (i, j))) {
             let wanted = if j < count { from[i][j] } else { T::from_f64(-1.0) };
             assert_eq!(to[j * n + i], wanted, "{i}, {j} of {n}, {count} a row");

@@ -3,10 +3,11 @@
 use std::arch::x86_64::*;
 
 use super::Vector;
+use crate::cpu::vectorize::{avx2, avx512};
 
 macro_rules! vector {
     (
-        $(#[$doc:meta])* $name:ident($raw:ty) of $t:ident x $n:literal, mask $mask:ty;
+        $(#[$doc:meta])* $name:ident($raw:ty) of $t:ident x $n:literal, mask $mask:ty, run by $run:ident;
         $load:ident $splat:ident $store:ident $stream:ident $add:ident $sub:ident $mul:ident $div:ident;
         abs |$x:ident| $abs:expr;
         above |$ax:ident, $ay:ident| $above:expr;
@@ -25,6 +26,12 @@ macro_rules! vector {
         impl Vector<$t> for $name {
             const LANES: usize = $n;
             type Mask = $mask;
+
+            #[inline(always)]
+            unsafe fn vectorize<R>(work: impl FnOnce() -> R) -> R {
+                // SAFETY: the caller promises the instructions.
+                unsafe { $run(work) }
+            }
 
             #[inline(always)]
             unsafe fn load(from: *const $t) -> Self {
@@ -156,7 +163,7 @@ macro_rules! vector {
 
 vector! {
     /// Four numbers of double precision.
-    F64x4(__m256d) of f64 x 4, mask __m256d;
+    F64x4(__m256d) of f64 x 4, mask __m256d, run by avx2;
     _mm256_loadu_pd _mm256_set1_pd _mm256_storeu_pd _mm256_stream_pd
     _mm256_add_pd _mm256_sub_pd _mm256_mul_pd _mm256_div_pd;
     abs |x| _mm256_andnot_pd(_mm256_set1_pd(-0.0), x);
@@ -180,7 +187,7 @@ vector! {
 
 vector! {
     /// Eight numbers of single precision.
-    F32x8(__m256) of f32 x 8, mask __m256;
+    F32x8(__m256) of f32 x 8, mask __m256, run by avx2;
     _mm256_loadu_ps _mm256_set1_ps _mm256_storeu_ps _mm256_stream_ps
     _mm256_add_ps _mm256_sub_ps _mm256_mul_ps _mm256_div_ps;
     abs |x| _mm256_andnot_ps(_mm256_set1_ps(-0.0), x);
@@ -213,7 +220,7 @@ vector! {
 
 vector! {
     /// Eight numbers of double precision.
-    F64x8(__m512d) of f64 x 8, mask __mmask8;
+    F64x8(__m512d) of f64 x 8, mask __mmask8, run by avx512;
     _mm512_loadu_pd _mm512_set1_pd _mm512_storeu_pd _mm512_stream_pd
     _mm512_add_pd _mm512_sub_pd _mm512_mul_pd _mm512_div_pd;
     abs |x| _mm512_abs_pd(x);
@@ -244,7 +251,7 @@ vector! {
 
 vector! {
     /// Sixteen numbers of single precision.
-    F32x16(__m512) of f32 x 16, mask __mmask16;
+    F32x16(__m512) of f32 x 16, mask __mmask16, run by avx512;
     _mm512_loadu_ps _mm512_set1_ps _mm512_storeu_ps _mm512_stream_ps
     _mm512_add_ps _mm512_sub_ps _mm512_mul_ps _mm512_div_ps;
     abs |x| _mm512_abs_ps(x);

@@ -31,33 +31,36 @@ pub(super) unsafe fn gather<T: Lanes>(
         }
         Unknowns::Firsts(firsts) => firsts,
     };
-    cpu.vectorize(
-        #[inline(always)]
-        || match cpu.simd() {
-            // SAFETY: the device has the level of the vectors.
-            #[cfg(target_arch = "x86_64")]
-            SimdLevel::Avx2 => unsafe {
-                transposed_in::<T, T::Avx2>(local, x, firsts, layout, ahead);
-            },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            SimdLevel::Avx512 => unsafe {
-                transposed_in::<T, T::Avx512>(local, x, firsts, layout, ahead);
-            },
-            _ => {
-                for (entity, firsts) in firsts.chunks_exact(lanes).enumerate() {
-                    let places = layout.places(entity);
-                    for (lane, &first) in firsts.iter().enumerate() {
-                        assert!(first as usize + places.len() <= x.len());
-                        for (k, &place) in places.iter().enumerate() {
-                            // SAFETY: the entity lies within the vector, and nobody writes its rows.
-                            local[place as usize * lanes + lane] = unsafe { x.read(first as usize + k) };
-                        }
+    match cpu.simd() {
+        // SAFETY: the device has the level of the vectors.
+        #[cfg(target_arch = "x86_64")]
+        SimdLevel::Avx2 => unsafe {
+            T::Avx2::vectorize(
+                #[inline(always)]
+                || transposed_in::<T, T::Avx2>(local, x, firsts, layout, ahead),
+            );
+        },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        SimdLevel::Avx512 => unsafe {
+            T::Avx512::vectorize(
+                #[inline(always)]
+                || transposed_in::<T, T::Avx512>(local, x, firsts, layout, ahead),
+            );
+        },
+        _ => {
+            for (entity, firsts) in firsts.chunks_exact(lanes).enumerate() {
+                let places = layout.places(entity);
+                for (lane, &first) in firsts.iter().enumerate() {
+                    assert!(first as usize + places.len() <= x.len());
+                    for (k, &place) in places.iter().enumerate() {
+                        // SAFETY: the entity lies within the vector, and nobody writes its rows.
+                        local[place as usize * lanes + lane] = unsafe { x.read(first as usize + k) };
                     }
                 }
             }
-        },
-    );
+        }
+    }
 }
 
 /// The values of a run that a square of lanes is worth.
@@ -249,23 +252,26 @@ pub(super) unsafe fn scatter<T: Lanes>(
     ((lanes, n_active), ahead): ((usize, usize), &mut Ahead<T>),
 ) {
     let is_regular = matches!(unknowns, Unknowns::Firsts(_));
-    cpu.vectorize(
-        #[inline(always)]
-        || match cpu.simd() {
-            // SAFETY: as the caller promises; the device has the level of the vectors.
-            #[cfg(target_arch = "x86_64")]
-            SimdLevel::Avx2 if is_regular => unsafe {
-                transposed_out::<T, T::Avx2>(y, local, firsts, marked, layout, (n_active, ahead));
-            },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            SimdLevel::Avx512 if is_regular => unsafe {
-                transposed_out::<T, T::Avx512>(y, local, firsts, marked, layout, (n_active, ahead));
-            },
-            // SAFETY: as above.
-            _ => unsafe { scatter_plainly(y, local, (unknowns, firsts), marked, layout, (lanes, n_active)) },
+    match cpu.simd() {
+        // SAFETY: as the caller promises; the device has the level of the vectors.
+        #[cfg(target_arch = "x86_64")]
+        SimdLevel::Avx2 if is_regular => unsafe {
+            T::Avx2::vectorize(
+                #[inline(always)]
+                || transposed_out::<T, T::Avx2>(y, local, firsts, marked, layout, (n_active, ahead)),
+            );
         },
-    );
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        SimdLevel::Avx512 if is_regular => unsafe {
+            T::Avx512::vectorize(
+                #[inline(always)]
+                || transposed_out::<T, T::Avx512>(y, local, firsts, marked, layout, (n_active, ahead)),
+            );
+        },
+        // SAFETY: as above.
+        _ => unsafe { scatter_plainly(y, local, (unknowns, firsts), marked, layout, (lanes, n_active)) },
+    }
 }
 
 /// As [`scatter`], value by value.
