@@ -1,7 +1,9 @@
 //! Errors as a person sees them, and their exit codes.
 
+use std::ops::Range;
 use std::process::ExitCode;
 
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use femtile::device::DeviceError;
 use femtile::linalg::LinalgError;
 use femtile::linalg::sparse::matrix_market::MatrixMarketError;
@@ -9,7 +11,6 @@ use femtile::mesh::MeshError;
 use femtile::mesh::check::CheckError;
 use femtile_bench::BenchError;
 use femtile_case::CaseError;
-use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, NamedSource, Report};
 
 use crate::arrays::ArrayError;
 use crate::output::{escape, say};
@@ -23,36 +24,39 @@ pub const INTERRUPTED: u8 = 130;
 
 /// Why the program ends without a result.
 pub struct Failure {
-    report: Report,
+    message: String,
+    place: Option<Place>,
     code: u8,
+}
+
+/// Bytes of a file that a person wrote.
+struct Place {
+    path: String,
+    text: String,
+    span: Range<usize>,
 }
 
 impl Failure {
     /// A failure that a message alone describes.
     pub fn message(message: impl Into<String>) -> Self {
-        Self { report: Report::new(diagnostic(&message.into())), code: BAD_INPUT }
+        Self { message: escape(&message.into()).into_owned(), place: None, code: BAD_INPUT }
     }
 
     /// Prints what went wrong and gives the exit code.
     pub fn report(self) -> ExitCode {
-        let theme = if std::io::IsTerminal::is_terminal(&std::io::stderr()) {
-            GraphicalTheme::unicode()
-        } else {
-            GraphicalTheme::unicode_nocolor()
+        let is_terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
+        let renderer = if is_terminal { Renderer::styled() } else { Renderer::plain() };
+        let title = Level::ERROR.primary_title(&self.message);
+        let text = match &self.place {
+            Some(Place { path, text, span }) => {
+                let annotation = AnnotationKind::Primary.span(span.clone());
+                renderer.render(&[title.element(Snippet::source(text).path(path).annotation(annotation))])
+            }
+            None => renderer.render(&[Group::with_title(title)]),
         };
-        let mut text = String::new();
-        let handler = GraphicalReportHandler::new_themed(theme).with_width(100);
-        if handler.render_report(&mut text, self.report.as_ref()).is_err() {
-            text = self.report.to_string();
-        }
         say(&format!("{}\n", text.trim_end()));
         ExitCode::from(self.code)
     }
-}
-
-/// A message whose control characters no terminal obeys.
-fn diagnostic(message: &str) -> MietteDiagnostic {
-    MietteDiagnostic::new(escape(message))
 }
 
 impl From<CaseError> for Failure {
@@ -62,17 +66,16 @@ impl From<CaseError> for Failure {
             error if error.is_device_trouble() => DEVICE,
             _ => BAD_INPUT,
         };
-        let report = match error {
+        match error {
             CaseError::Input { path, text, key, span: Some(span), message, .. } => {
-                let label = LabeledSpan::new_with_span(None, span);
                 let key = key.map(|key| format!("{key}: ")).unwrap_or_default();
-                let diagnostic = diagnostic(&format!("{key}{message}")).with_label(label);
                 let path = escape(&path.to_string_lossy()).into_owned();
-                Report::new(diagnostic).with_source_code(NamedSource::new(path, escape(&text).into_owned()))
+                // Escaping keeps the number of bytes, so the span holds.
+                let place = Place { path, text: escape(&text).into_owned(), span };
+                Self { place: Some(place), code, ..Self::message(format!("{key}{message}")) }
             }
-            other => Report::new(diagnostic(&other.to_string())),
-        };
-        Self { report, code }
+            other => Self { code, ..Self::message(other.to_string()) },
+        }
     }
 }
 
