@@ -1,12 +1,14 @@
 //! The benchmarks of Femtile: each problem defined once, each record with the bound that it is held to.
 //!
-//! `femtile bench` lists them and prints what they return.
+//! The programs `femtile-bench` and `femtile-research` print what it returns; `femtile bench` and `femtile reproduce`
+//! run them.
 #![forbid(unsafe_code)]
 
 use std::io::Write;
 
 mod benchmarks;
 mod error;
+mod failure;
 mod iterations;
 mod multigrid;
 mod options;
@@ -18,6 +20,7 @@ pub mod spmv;
 mod timing;
 
 pub use error::BenchError;
+pub use failure::Failure;
 pub use options::Options;
 pub use record::{Record, Work};
 

@@ -1,10 +1,8 @@
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use femtile::fem::matrix_free::Geometry;
 use femtile::mesh::check::Finding;
-use femtile_bench::problems::Elliptic;
-use femtile_bench::problems::bake_off::{Method, Shape};
 
 /// Finite-element solves that keep their data in small tiles of fast memory.
 #[derive(Debug, Parser)]
@@ -48,10 +46,12 @@ pub enum Command {
     /// Look after the cache of compiled GPU kernels.
     #[command(subcommand)]
     Cache(CacheCommand),
-    /// List the benchmarks, or run one.
-    Bench(BenchOptions),
-    /// Regenerate a table or figure of a paper, theirs beside ours.
-    Reproduce(ReproduceOptions),
+    /// List the benchmarks, or run one, by the program femtile-bench.
+    #[command(disable_help_flag = true)]
+    Bench(Passed),
+    /// Regenerate a table or figure of a paper, theirs beside ours, by the program femtile-research.
+    #[command(disable_help_flag = true)]
+    Reproduce(Passed),
     /// Print a script that completes commands in a shell.
     Completions {
         /// The shell.
@@ -335,87 +335,10 @@ pub enum CacheCommand {
     Clear,
 }
 
+/// Arguments of another program.
 #[derive(Debug, Args)]
-pub struct BenchOptions {
-    /// The benchmark to run; without it all are listed.
-    pub name: Option<String>,
-    /// Threads of the CPU; by default one, then all.
-    #[arg(long)]
-    pub threads: Option<usize>,
-    /// Nodes along a side of the box; each benchmark states its default in its records.
-    #[arg(long)]
-    pub nodes: Option<usize>,
-    /// Degree of the elements of `laplace` and `bp1` to `bp6`; by default 3 to 8.
-    #[arg(long, value_name = "P", value_parser = clap::value_parser!(u8).range(1..=10))]
-    pub degree: Option<u8>,
-    /// Shape of the cells of `laplace` and `bp1` to `bp6`; by default both.
-    #[arg(long, value_name = "NAME", value_parser = Shape::ALL.map(Shape::name))]
-    pub geometry: Option<String>,
-    /// How metrics of the cells of `laplace` and `bp1` to `bp6` are come by; by default as it is cheapest.
-    #[arg(long, value_name = "NAME", value_parser = Geometry::ALL.map(Geometry::name))]
-    pub metric: Option<String>,
-    /// Methods of which `laplace` and `bp1` to `bp6` time an iteration, with commas between; without it the product.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = Method::ALL.map(Method::name))]
-    pub method: Vec<String>,
-    /// What `amg` solves.
-    #[arg(long, value_name = "NAME", value_parser = Elliptic::ALL.map(Elliptic::name))]
-    pub problem: Option<String>,
-    /// Let other libraries solve the same in `amg`.
-    #[arg(long)]
-    pub peers: bool,
-    /// Systems of a batch; by default as many as a benchmark states in its records.
-    #[arg(long)]
-    pub systems: Option<usize>,
-    /// How often the work is timed.
-    #[arg(long)]
-    pub repeats: Option<usize>,
-    /// Write the records as JSON to this file; `-` is standard output.
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  femtile reproduce laszlo2016 figure-11 --threads 1\n  \
-    femtile reproduce laszlo2016 --step 4 --output figures")]
-pub struct ReproduceOptions {
-    /// Key of the paper, as in references.bib; without it the papers and what can be reproduced are listed.
-    pub key: Option<String>,
-    /// The table or figure, such as figure-10; without it all of the paper.
-    pub item: Option<String>,
-    /// Folder for each figure as text, JSON and SVG.
-    #[arg(short, long, value_name = "FOLDER")]
-    pub output: Option<PathBuf>,
-    /// Write all figures as JSON to this file; `-` is standard output.
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-    /// A size that is done in seconds, to see that everything runs: its figures mean nothing.
-    #[arg(long)]
-    pub small: bool,
-    /// Systems in a batch, as the paper's; blocks of 7 and 8 rows have half of them.
-    #[arg(long, default_value_t = 65_536, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub systems: u32,
-    /// From one length of systems to the next; the paper's is 4.
-    #[arg(long, default_value_t = 64, value_name = "N")]
-    pub step: usize,
-    /// The most sparse products that are timed in a row, as the paper's.
-    #[arg(long, default_value_t = 1200, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub products: u32,
-    /// The most unknowns of operators without a matrix; the paper's are 100 million.
-    #[arg(long, default_value_t = 4_000_000, value_name = "N", value_parser = clap::value_parser!(u32).range(1000..))]
-    pub unknowns: u32,
-    /// The finest level of multigrid, if its unknowns are not too many; level L has 2^(L − 1) cells a side.
-    #[arg(long, default_value_t = 12, value_name = "L", value_parser = clap::value_parser!(u32).range(4..=20))]
-    pub max_level: u32,
-    /// Threads of the CPU, of ours and of other libraries; 0 for all.
-    #[arg(long, default_value_t = 0)]
-    pub threads: usize,
-    /// How often each solve is timed.
-    #[arg(long, default_value_t = 5, value_name = "N")]
-    pub repeats: usize,
-    /// Leave out other libraries.
-    #[arg(long)]
-    pub no_peers: bool,
-    /// Leave out the GPU.
-    #[arg(long)]
-    pub no_gpu: bool,
+pub struct Passed {
+    /// Arguments of that program; --help shows them.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub arguments: Vec<OsString>,
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::DevicesOptions;
 use crate::failure::Failure;
-use crate::output::{print, print_data};
+use femtile_terminal::{print, print_data};
 
 /// Bytes of each vector that the bandwidth is measured with: longer than common last-level caches.
 const VECTOR_BYTES: usize = 64 << 20;
@@ -17,14 +17,14 @@ const VECTOR_BYTES: usize = 64 << 20;
 /// `femtile devices`.
 pub fn run(options: &DevicesOptions) -> Result<ExitCode, Failure> {
     if options.kernels {
-        return print(&kernels(options.json));
+        return Ok(print(&kernels(options.json))?);
     }
     let processor = Processor::measure(options)?;
     let gpus = gpus();
     if options.json {
         let mut all = vec![processor.json()];
         all.extend(gpus.iter().flatten().map(Gpu::json));
-        return print_data(&format!("{:#}\n", Value::from(all)));
+        return Ok(print_data(&format!("{:#}\n", Value::from(all)))?);
     }
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(["device", "what", "value"]);
@@ -47,7 +47,7 @@ pub fn run(options: &DevicesOptions) -> Result<ExitCode, Failure> {
             .map_or_else(|advice| format!("No kernels: {advice}."), |found| format!("Kernels: {found}.")),
     );
     notes.push(cache());
-    print(&format!("{table}\n{}\n", notes.join("\n")))
+    Ok(print(&format!("{table}\n{}\n", notes.join("\n")))?)
 }
 
 /// The default algorithm for tridiagonal systems by device, axis, precision and length.

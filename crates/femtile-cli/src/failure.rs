@@ -13,7 +13,7 @@ use femtile_bench::BenchError;
 use femtile_case::CaseError;
 
 use crate::arrays::ArrayError;
-use crate::output::{escape, say};
+use femtile_terminal::{TerminalError, escape, say};
 
 /// Exit code of bad input.
 pub const BAD_INPUT: u8 = 2;
@@ -76,6 +76,12 @@ impl From<CaseError> for Failure {
             }
             other => Self { code, ..Self::message(other.to_string()) },
         }
+    }
+}
+
+impl From<TerminalError> for Failure {
+    fn from(error: TerminalError) -> Self {
+        Self::message(error.to_string())
     }
 }
 

@@ -3,14 +3,12 @@
 mod arguments;
 mod arrays;
 mod bars;
-mod bench;
+mod companion;
 mod devices;
 mod failure;
 mod interrupt;
 mod mesh;
 mod mesh_info;
-mod output;
-mod reproduce;
 mod solve;
 mod solve_matrix;
 mod spmv;
@@ -24,7 +22,7 @@ use femtile::device::cpu::default_threads;
 
 use arguments::{Arguments, CacheCommand, Command};
 use failure::Failure;
-use output::{escape, print, say};
+use femtile_terminal::{escape, print, say};
 
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
@@ -57,28 +55,29 @@ fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Tridiagonal(options) => tridiagonal::run(&options),
         Command::Spmv(options) => spmv::run(&options),
         Command::Tune(options) => spmv::tune(&options),
-        Command::Schema => print(&format!("{:#}\n", femtile_case::schema())),
+        Command::Schema => Ok(print(&format!("{:#}\n", femtile_case::schema()))?),
         Command::Mesh(command) => mesh::run(&command),
         Command::Devices(options) => devices::run(&options),
         Command::Cache(CacheCommand::Clear) => clear_cache(),
-        Command::Bench(options) => bench::run(&options),
-        Command::Reproduce(options) => reproduce::run(&options),
+        Command::Bench(options) => companion::BENCH.run(&options.arguments),
+        Command::Reproduce(options) => companion::REPRODUCE.run(&options.arguments),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "femtile", &mut script);
-            print(&String::from_utf8_lossy(&script))
+            Ok(print(&String::from_utf8_lossy(&script))?)
         }
-        Command::Man => manual().and_then(|page| print(&page)),
+        Command::Man => Ok(print(&manual()?)?),
     }
 }
 
 /// `femtile cache clear`.
 fn clear_cache() -> Result<ExitCode, Failure> {
     let removed = femtile::device::cuda::clear_cache()?;
-    match removed.folder {
-        Some(folder) => print(&format!("removed {} programs from {}\n", removed.n_entries, folder.display())),
-        None => print("there is no cache\n"),
-    }
+    let text = match removed.folder {
+        Some(folder) => format!("removed {} programs from {}\n", removed.n_entries, folder.display()),
+        None => "there is no cache\n".into(),
+    };
+    Ok(print(&text)?)
 }
 
 /// The manual page, and after it those of all commands.

@@ -9,14 +9,14 @@ use femtile_case::{generate, refined};
 use crate::arguments::MeshCommand;
 use crate::failure::Failure;
 use crate::mesh_info::{Info, notes};
-use crate::output::{print, print_data, to_json};
+use femtile_terminal::{print, print_data, to_json};
 
 /// `femtile mesh …`.
 pub fn run(command: &MeshCommand) -> Result<ExitCode, Failure> {
     match command {
         MeshCommand::Info { file, json } => {
             let info = Info::new(file, &io::read(file)?);
-            if *json { print_data(&format!("{}\n", to_json(&info)?)) } else { print(&info.text()) }
+            Ok(if *json { print_data(&format!("{}\n", to_json(&info)?)) } else { print(&info.text()) }?)
         }
         MeshCommand::Check { file, merge, accept, output } => {
             let mut mesh = io::read(file)?;
@@ -29,7 +29,7 @@ pub fn run(command: &MeshCommand) -> Result<ExitCode, Failure> {
             if let Some(output) = output {
                 io::write(output, &mesh)?;
             }
-            print(&findings(&report))
+            Ok(print(&findings(&report))?)
         }
         MeshCommand::Convert { file, output, compress: false } => write(output, &io::read(file)?),
         MeshCommand::Convert { file, output, compress: true } => {
@@ -71,7 +71,7 @@ fn write(path: &Path, mesh: &Mesh) -> Result<ExitCode, Failure> {
 /// Tells what was written, and what the reader had left out.
 fn written(path: &Path, mesh: &Mesh) -> Result<ExitCode, Failure> {
     let text = format!("{}: {} nodes, {} cells\n", path.display(), mesh.n_nodes(), mesh.n_cells());
-    print(&(text + &notes(&mesh.notes)))
+    Ok(print(&(text + &notes(&mesh.notes)))?)
 }
 
 fn findings(report: &CheckReport) -> String {

@@ -8,7 +8,7 @@ use crate::arguments::SolveOptions;
 use crate::bars::Bars;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt::Interrupt;
-use crate::output::{check_target, tell};
+use femtile_terminal::{check_target, tell};
 
 /// `femtile solve`.
 pub fn run(options: &SolveOptions) -> Result<ExitCode, Failure> {
@@ -56,7 +56,7 @@ fn override_with(case: &mut Case, options: &SolveOptions) -> Result<(), Failure>
             .map_err(|error| Failure::message(format!("--tolerance {error}")))?;
         file.solver.tolerance = tolerance;
     }
-    options.json.as_deref().map_or(Ok(()), |path| check_target("--json", path))
+    Ok(options.json.as_deref().map_or(Ok(()), |path| check_target("--json", path))?)
 }
 
 /// Rows of each level, patches where there are any, and what the matrices of all cost together.

@@ -23,7 +23,7 @@ use crate::arguments::SolveMatrixOptions;
 use crate::bars::Bars;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt::Interrupt;
-use crate::output::{check_target, tell, to_json};
+use femtile_terminal::{check_target, tell, to_json};
 use input::Input;
 use report::{MatrixReport, Report, Timings};
 use symmetry::first_asymmetry;

@@ -13,8 +13,8 @@ use femtile_bench::spmv::{Compared, SurveyConfig, Tuned, ask_peers, histogram_sv
 
 use crate::arguments::{ProductOptions, SpmvOptions, TuneOptions};
 use crate::failure::Failure;
-use crate::output::{check_target, print, tell, to_json};
 use device::Device;
+use femtile_terminal::{check_target, print, tell, to_json};
 use input::Input;
 use report::{DeviceReport, Report};
 
@@ -65,10 +65,11 @@ fn forget() -> Result<ExitCode, Failure> {
     let mut tuned = Tuned::read();
     let n = tuned.len();
     tuned.forget()?;
-    match tuned.path() {
-        Some(path) => print(&format!("removed {n} results of searches from {}\n", path.display())),
-        None => print("there is no cache\n"),
-    }
+    let text = match tuned.path() {
+        Some(path) => format!("removed {n} results of searches from {}\n", path.display()),
+        None => "there is no cache\n".into(),
+    };
+    Ok(print(&text)?)
 }
 
 /// A matrix, the devices that multiply it, and what has been found so far.

@@ -12,7 +12,7 @@ use super::input::Input;
 use super::memory::Estimate;
 use crate::arguments::TridiagonalOptions;
 use crate::failure::Failure;
-use crate::output::{tell, to_json};
+use femtile_terminal::{tell, to_json};
 
 /// Reports how dominant the diagonals are; exit code 1 where rows are not.
 pub fn run<T: Scalar>(options: &TridiagonalOptions, ends: Ends, input: Input) -> Result<ExitCode, Failure> {

@@ -21,8 +21,8 @@ use femtile::tridiagonal::{
 use crate::arguments::TridiagonalOptions;
 use crate::arrays::{Announced, Output, write_archive};
 use crate::failure::Failure;
-use crate::output::{check_target, tell, to_json};
 use batch::{Batch, Form};
+use femtile_terminal::{check_target, tell, to_json};
 use input::Input;
 use memory::Estimate;
 use report::{LISTED, Report};

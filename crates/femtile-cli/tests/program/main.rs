@@ -3,6 +3,7 @@
 mod bad_input;
 mod behaviour;
 mod common;
+mod companion;
 mod examples;
 mod kills;
 mod memory;
@@ -10,7 +11,6 @@ mod mesh;
 mod overrides;
 mod places;
 mod process;
-mod reproduce;
 mod simd;
 mod solve_matrix;
 mod spmv;

@@ -1,17 +1,72 @@
-use std::path::Path;
+//! `femtile-research`: regenerates tables and figures of papers; `femtile reproduce` runs it.
+
+#![forbid(unsafe_code)]
+
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::Parser;
 use comfy_table::{Table, presets};
 use femtile::mesh::io::write_atomically;
+use femtile_bench::Failure;
 use femtile_bench::reproduce::{Cell, Figure, Item, Paper, Quantity, Session, Settings, papers, svg};
+use femtile_terminal::{is_stdout, print, print_data, to_json};
 
-use crate::arguments::ReproduceOptions;
-use crate::failure::Failure;
-use crate::output::{is_stdout, print, print_data, to_json};
+/// Regenerate tables and figures of the papers that Femtile implements, theirs beside ours.
+#[derive(Debug, Parser)]
+#[command(name = "femtile-research", bin_name = "femtile reproduce", version)]
+#[command(after_help = "Examples:\n  femtile reproduce laszlo2016 figure-11 --threads 1\n  \
+    femtile reproduce laszlo2016 --step 4 --output figures")]
+struct ReproduceOptions {
+    /// Key of the paper, as in references.bib; without it the papers and what can be reproduced are listed.
+    key: Option<String>,
+    /// The table or figure, such as figure-10; without it all of the paper.
+    item: Option<String>,
+    /// Folder for each figure as text, JSON and SVG.
+    #[arg(short, long, value_name = "FOLDER")]
+    output: Option<PathBuf>,
+    /// Write all figures as JSON to this file; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// A size that is done in seconds, to see that everything runs: its figures mean nothing.
+    #[arg(long)]
+    small: bool,
+    /// Systems in a batch, as the paper's; blocks of 7 and 8 rows have half of them.
+    #[arg(long, default_value_t = 65_536, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    systems: u32,
+    /// From one length of systems to the next; the paper's is 4.
+    #[arg(long, default_value_t = 64, value_name = "N")]
+    step: usize,
+    /// The most sparse products that are timed in a row, as the paper's.
+    #[arg(long, default_value_t = 1200, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    products: u32,
+    /// The most unknowns of operators without a matrix; the paper's are 100 million.
+    #[arg(long, default_value_t = 4_000_000, value_name = "N", value_parser = clap::value_parser!(u32).range(1000..))]
+    unknowns: u32,
+    /// The finest level of multigrid, if its unknowns are not too many; level L has 2^(L − 1) cells a side.
+    #[arg(long, default_value_t = 12, value_name = "L", value_parser = clap::value_parser!(u32).range(4..=20))]
+    max_level: u32,
+    /// Threads of the CPU, of ours and of other libraries; 0 for all.
+    #[arg(long, default_value_t = 0)]
+    threads: usize,
+    /// How often each solve is timed.
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    repeats: usize,
+    /// Leave out other libraries.
+    #[arg(long)]
+    no_peers: bool,
+    /// Leave out the GPU.
+    #[arg(long)]
+    no_gpu: bool,
+}
 
-/// `femtile reproduce`.
-pub fn run(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
-    let Some(key) = &options.key else { return print(&list(&papers())) };
+fn main() -> ExitCode {
+    let options = ReproduceOptions::parse();
+    Failure::exit_code(|| run(&options))
+}
+
+fn run(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
+    let Some(key) = &options.key else { return Ok(print(&list(&papers()))?) };
     let items = chosen(key, options.item.as_deref())?;
     for folder in
         [&options.output, &options.json.as_ref().and_then(|file| file.parent().map(Path::to_path_buf))]
@@ -47,7 +102,7 @@ pub fn run(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
     let Some(path) = &options.json else { return Ok(ExitCode::SUCCESS) };
     let json = json(&figures)?;
     if is_stdout(path) {
-        return print_data(&json);
+        return Ok(print_data(&json)?);
     }
     write_atomically(path, |out| out.write_all(json.as_bytes()))?;
     Ok(ExitCode::SUCCESS)
@@ -68,7 +123,7 @@ fn list(papers: &[Paper]) -> String {
 fn chosen(key: &str, item: Option<&str>) -> Result<Vec<Item>, Failure> {
     let papers = papers();
     let Some(paper) = papers.iter().find(|paper| paper.key == key) else {
-        return Err(Failure::message(format!(
+        return Err(Failure::Argument(format!(
             "there is no paper `{key}`; the papers are:\n{}",
             list(&papers)
         )));
@@ -79,7 +134,7 @@ fn chosen(key: &str, item: Option<&str>) -> Result<Vec<Item>, Failure> {
         let names: Vec<_> = paper.items.iter().map(|item| item.name).collect();
         let item = item.unwrap_or_default();
         let names = names.join(", ");
-        return Err(Failure::message(format!("{key} has no item `{item}`; choose one of: {names}")));
+        return Err(Failure::Argument(format!("{key} has no item `{item}`; choose one of: {names}")));
     }
     Ok(items)
 }

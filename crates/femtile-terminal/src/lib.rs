@@ -1,26 +1,64 @@
-//! What the program says, and where reports go: to a person, and as JSON to a file or to standard output.
+//! Output of the programs: text to a person, JSON to a file or to standard output.
+
+#![forbid(unsafe_code)]
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, Write, stderr, stdout};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use femtile::mesh::io::write_atomically;
+use femtile_mesh::MeshError;
+use femtile_mesh::io::write_atomically;
 use serde::Serialize;
 
-use crate::failure::Failure;
+/// Output that could not be written, or has nowhere to go.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TerminalError {
+    /// Standard output took nothing.
+    #[error("cannot write to standard output: {0}")]
+    Print(std::io::Error),
+    /// A file was not written.
+    #[error(transparent)]
+    File(#[from] MeshError),
+    /// A folder has the name of a file to write.
+    #[error("{option}: {} is a folder; add the name of a file", path.display())]
+    Folder {
+        /// The option that names the file.
+        option: String,
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The folder of a file to write is missing.
+    #[error("{option}: there is no folder {}; make it first", folder.display())]
+    NoFolder {
+        /// The option that names the file.
+        option: String,
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A report is not JSON.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+}
 
 /// Writes text to standard output; a reader that has gone away is no error.
-pub fn print(text: &str) -> Result<ExitCode, Failure> {
+///
+/// # Errors
+/// See [`TerminalError`].
+pub fn print(text: &str) -> Result<ExitCode, TerminalError> {
     match write(&mut stdout().lock(), &escape(text)) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(cannot_print(&error)),
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(TerminalError::Print(error)),
         _ => Ok(ExitCode::SUCCESS),
     }
 }
 
 /// Writes JSON to standard output, where it must arrive.
-pub fn print_data(json: &str) -> Result<ExitCode, Failure> {
-    write(&mut stdout().lock(), &escape_json(json)).map_err(|error| cannot_print(&error))?;
+///
+/// # Errors
+/// See [`TerminalError`].
+pub fn print_data(json: &str) -> Result<ExitCode, TerminalError> {
+    write(&mut stdout().lock(), &escape_json(json)).map_err(TerminalError::Print)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -32,10 +70,6 @@ pub fn say(text: &str) {
 fn write(out: &mut dyn Write, text: &str) -> std::io::Result<()> {
     out.write_all(text.as_bytes())?;
     out.flush()
-}
-
-fn cannot_print(error: &std::io::Error) -> Failure {
-    Failure::message(format!("cannot write to standard output: {error}"))
 }
 
 /// Makes control characters visible, which names in files may have and terminals obey, and keeps the number of bytes.
@@ -65,26 +99,29 @@ pub fn is_stdout(file: &Path) -> bool {
 }
 
 /// Refuses a file whose folder is missing or whose name is that of a folder, before anything is computed.
-pub fn check_target(option: &str, file: &Path) -> Result<(), Failure> {
+///
+/// # Errors
+/// See [`TerminalError`].
+pub fn check_target(option: &str, file: &Path) -> Result<(), TerminalError> {
     if is_stdout(file) {
         return Ok(());
     }
     if file.is_dir() {
-        return Err(Failure::message(format!(
-            "{option}: {} is a folder; add the name of a file",
-            file.display()
-        )));
+        return Err(TerminalError::Folder { option: option.into(), path: file.into() });
     }
     match file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         Some(folder) if !folder.is_dir() => {
-            Err(Failure::message(format!("{option}: there is no folder {}; make it first", folder.display())))
+            Err(TerminalError::NoFolder { option: option.into(), folder: folder.into() })
         }
         _ => Ok(()),
     }
 }
 
 /// Writes JSON where `--json` says, and text to standard output unless JSON goes there.
-pub fn tell(json: Option<&Path>, quiet: bool, content: &str, text: &str) -> Result<(), Failure> {
+///
+/// # Errors
+/// See [`TerminalError`].
+pub fn tell(json: Option<&Path>, quiet: bool, content: &str, text: &str) -> Result<(), TerminalError> {
     let to_stdout = json.is_some_and(is_stdout);
     if to_stdout {
         print_data(&format!("{content}\n"))?;
@@ -100,8 +137,11 @@ pub fn tell(json: Option<&Path>, quiet: bool, content: &str, text: &str) -> Resu
 }
 
 /// A report as JSON.
-pub fn to_json(report: &impl Serialize) -> Result<String, Failure> {
-    serde_json::to_string_pretty(report).map_err(|e| Failure::message(e.to_string()))
+///
+/// # Errors
+/// See [`TerminalError`].
+pub fn to_json(report: &impl Serialize) -> Result<String, TerminalError> {
+    Ok(serde_json::to_string_pretty(report)?)
 }
 
 #[cfg(test)]

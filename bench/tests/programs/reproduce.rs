@@ -1,15 +1,13 @@
 //! Figures of papers at a size that is done in seconds: all of them run, and what does not depend on the machine is
 //! what `papers/` promises.
 
-use crate::common;
-
-use common::{femtile, root, text};
+use crate::{research, root, text};
 use serde_json::Value;
 
 /// The figures of a paper, small and without peers.
 fn figures(key: &str, more: &[&str]) -> Vec<Value> {
-    let arguments = ["reproduce", key, "--small", "--no-gpu", "--threads", "2", "--json", "-"];
-    let output = femtile().args(arguments).args(more).output().unwrap();
+    let arguments = [key, "--small", "--no-gpu", "--threads", "2", "--json", "-"];
+    let output = research().args(arguments).args(more).output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
 }
@@ -226,9 +224,9 @@ fn values_moved_are_those_of_their_methods(figures: &[Value]) {
 
 #[test]
 fn a_peer_that_is_not_there_is_named_with_how_to_install_it() {
-    let arguments = ["reproduce", "laszlo2016", "figure-11", "--small", "--no-gpu", "--threads", "1"];
+    let arguments = ["laszlo2016", "figure-11", "--small", "--no-gpu", "--threads", "1"];
     let output =
-        femtile().args(arguments).env("FEMTILE_PYTHON", "no-such-python").env("PATH", "").output().unwrap();
+        research().args(arguments).env("FEMTILE_PYTHON", "no-such-python").env("PATH", "").output().unwrap();
     let said = text(&output.stdout);
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(said.contains("thomas (cpu, x)") && said.contains("GPU was not measured"), "{said}");
@@ -243,9 +241,9 @@ fn a_peer_that_is_not_there_is_named_with_how_to_install_it() {
 
 #[test]
 fn reordering_is_set_against_our_csr_where_no_other_library_is_there() {
-    let arguments = ["reproduce", "wong2015", "table-4", "--small", "--no-gpu", "--threads", "1"];
+    let arguments = ["wong2015", "table-4", "--small", "--no-gpu", "--threads", "1"];
     let output =
-        femtile().args(arguments).env("FEMTILE_PYTHON", "no-such-python").env("PATH", "").output().unwrap();
+        research().args(arguments).env("FEMTILE_PYTHON", "no-such-python").env("PATH", "").output().unwrap();
     let said = text(&output.stdout);
     assert!(output.status.success(), "{}", text(&output.stderr));
     // The system's Python is tried as well.
@@ -258,11 +256,11 @@ fn reordering_is_set_against_our_csr_where_no_other_library_is_there() {
 #[test]
 fn papers_and_items_that_do_not_exist_are_named_beside_those_that_do() {
     for (arguments, words) in [
-        (&["reproduce", "nobody2000"][..], &["nobody2000", "laszlo2016"][..]),
-        (&["reproduce", "laszlo2016", "figure-99"], &["figure-99", "figure-10"]),
-        (&["reproduce", "cui2024", "figure-1"], &["cui2024 has no item `figure-1`", "table-1"]),
+        (&["nobody2000"][..], &["nobody2000", "laszlo2016"][..]),
+        (&["laszlo2016", "figure-99"], &["figure-99", "figure-10"]),
+        (&["cui2024", "figure-1"], &["cui2024 has no item `figure-1`", "table-1"]),
     ] {
-        let output = femtile().args(arguments).output().unwrap();
+        let output = research().args(arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(2));
         let said = text(&output.stderr);
         assert!(words.iter().all(|word| said.contains(word)), "{said}");

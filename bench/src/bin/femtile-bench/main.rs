@@ -1,0 +1,122 @@
+//! `femtile-bench`: times Femtile on this machine; `femtile bench` runs it.
+
+#![forbid(unsafe_code)]
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use clap::Parser;
+use comfy_table::{Table, presets};
+use femtile::fem::matrix_free::Geometry;
+use femtile_bench::problems::Elliptic;
+use femtile_bench::problems::bake_off::{Method, Shape};
+use femtile_bench::{Failure, Options, Record};
+use femtile_terminal::{check_target, is_stdout, print, print_data, to_json};
+
+/// Time Femtile on this machine, each problem beside the bound that it is held to.
+#[derive(Debug, Parser)]
+#[command(name = "femtile-bench", bin_name = "femtile bench", version)]
+struct BenchOptions {
+    /// The benchmark to run; without it all are listed.
+    name: Option<String>,
+    /// Threads of the CPU; by default one, then all.
+    #[arg(long)]
+    threads: Option<usize>,
+    /// Nodes along a side of the box; each benchmark states its default in its records.
+    #[arg(long)]
+    nodes: Option<usize>,
+    /// Degree of the elements of `laplace` and `bp1` to `bp6`; by default 3 to 8.
+    #[arg(long, value_name = "P", value_parser = clap::value_parser!(u8).range(1..=10))]
+    degree: Option<u8>,
+    /// Shape of the cells of `laplace` and `bp1` to `bp6`; by default both.
+    #[arg(long, value_name = "NAME", value_parser = Shape::ALL.map(Shape::name))]
+    geometry: Option<String>,
+    /// How metrics of the cells of `laplace` and `bp1` to `bp6` are come by; by default as it is cheapest.
+    #[arg(long, value_name = "NAME", value_parser = Geometry::ALL.map(Geometry::name))]
+    metric: Option<String>,
+    /// Methods of which `laplace` and `bp1` to `bp6` time an iteration, with commas between; without it the product.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = Method::ALL.map(Method::name))]
+    method: Vec<String>,
+    /// What `amg` solves.
+    #[arg(long, value_name = "NAME", value_parser = Elliptic::ALL.map(Elliptic::name))]
+    problem: Option<String>,
+    /// Let other libraries solve the same in `amg`.
+    #[arg(long)]
+    peers: bool,
+    /// Systems of a batch; by default as many as a benchmark states in its records.
+    #[arg(long)]
+    systems: Option<usize>,
+    /// How often the work is timed.
+    #[arg(long)]
+    repeats: Option<usize>,
+    /// Write the records as JSON to this file; `-` is standard output.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let options = BenchOptions::parse();
+    Failure::exit_code(|| run(&options))
+}
+
+fn run(options: &BenchOptions) -> Result<ExitCode, Failure> {
+    let Some(name) = &options.name else {
+        let lines = femtile_bench::list().into_iter().map(|b| format!("{:<18} {}\n", b.name, b.summary));
+        return Ok(print(&lines.collect::<String>())?);
+    };
+    options.json.as_deref().map_or(Ok(()), |path| check_target("--json", path))?;
+    let chosen = Options {
+        threads: options.threads,
+        nodes: options.nodes,
+        degree: options.degree.map(usize::from),
+        geometry: named(&Shape::ALL, Shape::name, options.geometry.as_deref()),
+        metric: named(&Geometry::ALL, Geometry::name, options.metric.as_deref()),
+        methods: options
+            .method
+            .iter()
+            .filter_map(|name| named(&Method::ALL, Method::name, Some(name)))
+            .collect(),
+        problem: named(&Elliptic::ALL, Elliptic::name, options.problem.as_deref()),
+        peers: options.peers,
+        systems: options.systems,
+        repeats: options.repeats,
+        commit: commit(),
+    };
+    let records = femtile_bench::run(name, &chosen)?;
+    let json = to_json(&records)?;
+    match &options.json {
+        Some(path) if is_stdout(path) => return Ok(print_data(&format!("{json}\n"))?),
+        Some(path) => femtile::mesh::io::write_atomically(path, |out| writeln!(out, "{json}"))?,
+        None => {}
+    }
+    Ok(print(&table(&records))?)
+}
+
+fn named<T: Copy>(all: &[T], name_of: impl Fn(T) -> &'static str, name: Option<&str>) -> Option<T> {
+    all.iter().copied().find(|&one| Some(name_of(one)) == name)
+}
+
+fn table(records: &[Record]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(["problem", "device", "seconds", "GB/s", "GFLOP/s", "of the bound", "bound"]);
+    for record in records {
+        table.add_row([
+            record.problem.clone(),
+            record.device.clone(),
+            format!("{:.3e}", record.seconds_median),
+            format!("{:.1}", record.gb_per_s),
+            format!("{:.2}", record.gflop_per_s),
+            format!("{:.2}", record.fraction_of_bound),
+            record.bound.clone(),
+        ]);
+    }
+    format!("{table}\n")
+}
+
+/// The commit of the folder the program is run in, where git knows one.
+fn commit() -> Option<String> {
+    let output = Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).output().ok()?;
+    let commit = String::from_utf8(output.stdout).ok()?.trim().to_string();
+    (output.status.success() && !commit.is_empty()).then_some(commit)
+}
