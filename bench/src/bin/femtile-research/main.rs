@@ -98,13 +98,15 @@ fn run(options: &ReproduceOptions) -> Result<ExitCode, Failure> {
             print(&text(&figure))?;
         }
         figures.push(figure);
+        // After each item, so that a run that is stopped keeps those that are done.
+        if let Some(path) = options.json.as_deref().filter(|path| !is_stdout(path)) {
+            let json = json(&figures)?;
+            write_atomically(path, |out| out.write_all(json.as_bytes()))?;
+        }
     }
-    let Some(path) = &options.json else { return Ok(ExitCode::SUCCESS) };
-    let json = json(&figures)?;
-    if is_stdout(path) {
-        return Ok(print_data(&json)?);
+    if options.json.as_deref().is_some_and(is_stdout) {
+        return Ok(print_data(&json(&figures)?)?);
     }
-    write_atomically(path, |out| out.write_all(json.as_bytes()))?;
     Ok(ExitCode::SUCCESS)
 }
 
