@@ -259,17 +259,16 @@ impl<T: Scalar, const N: usize> Vector<T> for Plain<T, N> {
 
 #[cfg(test)]
 mod tests {
-    use crate::Cpu;
     use crate::cpu::SimdLevel;
 
     use super::*;
 
-    fn transposes<T: Lanes, V: Vector<T>>(cpu: &Cpu) {
+    fn transposes<T: Lanes, V: Vector<T>>() {
         let n = V::LANES;
         let from: Vec<T> = (0..n * n).map(|k| T::from_f64(k as f64)).collect();
         let mut to = vec![T::ZERO; n * n];
         let target = to.as_mut_ptr();
-        // SAFETY: both arrays hold n × n values, and the device has the level of the vectors.
+        // SAFETY: both arrays hold n × n values, and the processor has the level of the vectors.
         unsafe {
             V::vectorize(
                 #[inline(always)]
@@ -279,17 +278,17 @@ mod tests {
         for (i, j) in (0..n).flat_map(|i| (0..n).map(move |j| (i, j))) {
             assert_eq!(to[j * n + i], from[i * n + j], "{i}, {j} of {n}");
         }
-        (0..=n).for_each(|count| transposes_first::<T, V>(cpu, count));
+        (0..=n).for_each(|count| transposes_first::<T, V>(count));
     }
 
     /// The rows end with their last value, so that whatever is read behind belongs to the next one or to nothing.
-    fn transposes_first<T: Lanes, V: Vector<T>>(cpu: &Cpu, count: usize) {
+    fn transposes_first<T: Lanes, V: Vector<T>>(count: usize) {
         let n = V::LANES;
         let from: Vec<Box<[T]>> =
             (0..n).map(|i| (0..count).map(|j| T::from_f64((i * n + j) as f64)).collect()).collect();
         let mut to = vec![T::from_f64(-1.0); n * n];
         let target = to.as_mut_ptr();
-        // SAFETY: each row holds `count` values, the target n × n, and the device has the level of the vectors.
+        // SAFETY: each row holds `count` values, the target n × n, and the processor has the level of the vectors.
         unsafe {
             V::vectorize(
                 #[inline(always)]
@@ -305,21 +304,20 @@ mod tests {
     #[test]
     fn every_vector_transposes_a_square_of_its_size() {
         for level in SimdLevel::available() {
-            let cpu = Cpu::with_simd(1, level).expect("a level that is available");
             match level {
                 #[cfg(target_arch = "x86_64")]
                 SimdLevel::Avx2 => {
-                    transposes::<f64, x86::F64x4>(&cpu);
-                    transposes::<f32, x86::F32x8>(&cpu);
+                    transposes::<f64, x86::F64x4>();
+                    transposes::<f32, x86::F32x8>();
                 }
                 #[cfg(target_arch = "x86_64")]
                 SimdLevel::Avx512 => {
-                    transposes::<f64, x86::F64x8>(&cpu);
-                    transposes::<f32, x86::F32x16>(&cpu);
+                    transposes::<f64, x86::F64x8>();
+                    transposes::<f32, x86::F32x16>();
                 }
                 _ => {
-                    transposes::<f64, Plain<f64, 4>>(&cpu);
-                    transposes::<f32, Plain<f32, 8>>(&cpu);
+                    transposes::<f64, Plain<f64, 4>>();
+                    transposes::<f32, Plain<f32, 8>>();
                 }
             }
         }
