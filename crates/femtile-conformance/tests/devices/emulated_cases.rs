@@ -194,6 +194,11 @@ fn geometric_multigrid_of_a_case_is_the_same_on_a_gpu() {
         ("\"gmg\"", "\"gmg\"\nmethod = \"gmres\""),
         ("\"gmg\"", "\"gmg\"\ngmg = { precision = \"double\" }"),
         ("\"gmg\"", "\"gmg\"\ngmg = { smoother = \"additive-patch\" }"),
+        ("\"gmg\"", "\"gmg\"\ngmg = { start = \"full\" }"),
+        (
+            "[[boundary]]\nwhere = \"all\"",
+            "[solver.gmg]\nstart = \"full\"\n[[boundary]]\nwhere = \"zmax\"\nrobin = { coefficient = 2, value = \"x\" }\n[[boundary]]\nwhere = \"xmin\"",
+        ),
         ("[equation]", "[equation]\nsigma = [[2, 0, 0], [0, 1, 0], [0, 0, 9]]\nlambda = 1"),
         ("where = \"all\"", "where = \"zmax\""),
         ("[solver]", "[[boundary]]\nwhere = \"xmin\"\nneumann = \"y\"\n[solver]\nmethod = \"gmres\""),
@@ -206,6 +211,8 @@ fn geometric_multigrid_of_a_case_is_the_same_on_a_gpu() {
         agree(&on_gpu, &on_cpu);
         assert!(on_gpu.solve.iterations <= 12, "{}", on_gpu.solve.iterations);
         assert_eq!(on_gpu.solve.levels, on_cpu.solve.levels);
+        assert_eq!(on_gpu.solve.start, on_cpu.solve.start);
+        assert_eq!(on_gpu.solve.start.is_some(), to.contains("full"));
         assert!(on_gpu.solve.levels.len() > 1 && on_gpu.kernel_launches > 0);
     }
     for (from, to, words) in [

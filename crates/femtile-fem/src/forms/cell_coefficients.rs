@@ -292,6 +292,7 @@ fn compile_sigma<'a>(
 ) -> Result<Varying<'a, Sigma>, FemError> {
     let compiled = Compiled::tensor("sigma", sigma, mesh)?;
     match sigma {
+        _ if sigma.as_constant() == Some(0.0) => Ok(Varying::Constant(Sigma::Scalar(0.0))),
         _ if sigma.as_constant().is_some() || matches!(sigma, Coefficient::Tensor(_)) => {
             let mut tensor = [[[0.0; 3]; 3]];
             compiled.eval_tensor(&mut tensor, centre, mesh.dimension(), &mut TapeScratch::default())?;
