@@ -22,7 +22,9 @@ fn all_ways_to_a_metric_give_one_solution_and_are_told_of() {
         assert_eq!(expected.solve.geometry.values().sum::<usize>(), 27);
         for &way in ways {
             let report = solve(&with(way, mesh)).unwrap();
-            assert_eq!(report.solve.geometry.iter().collect::<Vec<_>>(), [(&way, &27)], "{mesh}");
+            // All points of a straight cell are its corners.
+            let told = if way == "isoparametric" { "trilinear" } else { way };
+            assert_eq!(report.solve.geometry.iter().collect::<Vec<_>>(), [(&told, &27)], "{mesh}");
             for (name, value) in &report.functionals {
                 let close = (value - expected.functionals[name]).abs() <= 1e-10;
                 assert!(close, "{way}, {mesh}, {name}: {value} {}", expected.functionals[name]);

@@ -234,6 +234,34 @@ fn geometric_multigrid_of_a_case_is_the_same_on_a_gpu() {
 }
 
 #[test]
+fn projections_and_metrics_of_a_case_are_the_same_on_a_gpu() {
+    let Some(device) = gpu("projections_and_metrics_of_a_case", PLENTY) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let projected =
+        BOX.replace("[equation]", "[equation]\nsigma = 0\nlambda = \"1 + x\"").replace("\"gmg\"", "\"auto\"");
+    let metric = |way: &str| BOX.replace("\"gmg\"", &format!("\"jacobi\"\ngeometry = \"{way}\""));
+    for (text, way) in [
+        (projected.clone(), "constant"),
+        (projected.replace("[solver]", "[solver]\noperator = \"assembled\""), ""),
+        (projected.replace("hexahedron", "tetrahedron").replace("degree = 2", "degree = 1"), ""),
+        (metric("trilinear"), "trilinear"),
+        (metric("stored"), "stored"),
+    ] {
+        let case = case_in(folder.path(), &text);
+        let on_gpu = femtile_case::run_on(&case, &device, &mut Silent).unwrap();
+        let mut elsewhere = case.clone();
+        elsewhere.file.solver.device = "cpu".into();
+        let on_cpu = femtile_case::run(&elsewhere, &mut Silent).unwrap();
+        agree(&on_gpu, &on_cpu);
+        let found: Vec<&str> = on_gpu.solve.geometry.keys().copied().collect();
+        assert_eq!(found, if way.is_empty() { Vec::new() } else { vec![way] });
+    }
+    let error = femtile_case::run_on(&case_in(folder.path(), &metric("inverse")), &device, &mut Silent);
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("solver.geometry") && error.contains("is for CPUs"), "{error}");
+}
+
+#[test]
 fn p_multigrid_of_a_case_is_the_same_on_a_gpu() {
     let Some(device) = gpu("p_multigrid_of_a_case", PLENTY) else { return };
     let folder = tempfile::tempdir().unwrap();

@@ -387,6 +387,7 @@ mod tests {
         let fields =
             |n: i32| Coefficient::ByTag((0..n).map(|tag| (tag, field(1, 1.0))).collect::<BTreeMap<_, _>>());
         assert!(fits(&fields(256)) && !fits(&fields(257)));
+        assert!(fits(&Coefficient::Constant(1.0)) && !fits(&Coefficient::Constant(0.0)));
         let formula = |n: usize| {
             Expression::parse(&(0..n).map(|i| format!("{i}.5*sin({i}*x)")).collect::<Vec<_>>().join(" + "))
         };

@@ -3,7 +3,7 @@
 use femtile_expression::TapeScratch;
 use femtile_mesh::Mesh;
 
-use super::checks::{definite, not_negative};
+use super::checks::{definite, is_projection, not_negative};
 use super::{Coefficient, Compiled, Points};
 use crate::FemError;
 
@@ -12,7 +12,7 @@ pub(crate) struct PointCoefficients<'a> {
     sigma: Compiled<'a>,
     lambda: Compiled<'a>,
     dimension: usize,
-    /// Whether there is no conduction at all.
+    /// Whether there is a reaction alone.
     is_zero: bool,
 }
 
@@ -26,14 +26,14 @@ impl<'a> PointCoefficients<'a> {
             sigma: Compiled::tensor("sigma", sigma, mesh)?,
             lambda: Compiled::scalar("lambda", lambda, mesh)?,
             dimension: mesh.dimension(),
-            is_zero: sigma.as_constant() == Some(0.0),
+            is_zero: is_projection(sigma, lambda),
         })
     }
 
     /// σ at points as tensors that are symmetric to the last bit.
     ///
     /// # Errors
-    /// The first point where it is not finite, or not symmetric positive definite, but for the number zero.
+    /// The first point where it is not finite, or not symmetric positive definite, but for the number zero beside a λ.
     pub fn sigma(
         &self,
         out: &mut [[[f64; 3]; 3]],

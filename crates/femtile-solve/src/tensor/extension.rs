@@ -125,3 +125,68 @@ fn along(x: &[f64], nodes: [usize; 3], axis: usize, rows: &Rows) -> Vec<f64> {
     });
     y
 }
+
+#[cfg(test)]
+mod tests {
+    use femtile_fem::dofs::TensorSpace;
+    use femtile_mesh::generate::{BoxConfig, BoxSplit, box_mesh};
+
+    use super::*;
+
+    /// Grids of a degree, the coarsest first, with one free side.
+    fn grids(degree: usize) -> Vec<BoxGrid> {
+        let widths = [vec![0.1; 8], vec![0.1; 12], vec![0.3; 2]];
+        let free = [[false; 2], [false, true], [false; 2]];
+        let finest = BoxGrid::new(degree, &widths).unwrap().with_free_sides(free).unwrap();
+        let mut grids: Vec<_> = std::iter::successors(Some(finest), BoxGrid::coarsened).collect();
+        grids.reverse();
+        assert!(grids.len() > 2);
+        grids
+    }
+
+    fn interpolation(degree: usize) -> Interpolation {
+        let config = BoxConfig { cells: [1; 3], split: BoxSplit::Hexahedron, ..BoxConfig::default() };
+        Interpolation::of(&TensorSpace::new(&box_mesh(&config).unwrap(), degree).unwrap())
+    }
+
+    /// Any values.
+    fn values(n: usize) -> Vec<f64> {
+        (0..n).map(|i| ((i * 7919) % 1009) as f64 / 1009.0 - 0.5).collect()
+    }
+
+    #[test]
+    fn what_is_interpolated_to_halves_and_back_is_the_same() {
+        for degree in [1, 2, 5] {
+            let (grids, interpolation) = (grids(degree), interpolation(degree));
+            for pair in grids.windows(2) {
+                let coarse = values(pair[0].n_nodes());
+                let fine = along_axes(&coarse, &pair[0], &pair[1], |cells| interpolation.up(cells));
+                assert_eq!(fine.len(), pair[1].n_nodes());
+                let back = along_axes(&fine, &pair[1], &pair[0], |cells| interpolation.down(cells));
+                let same = back.iter().zip(&coarse).all(|(back, value)| (back - value).abs() < 1e-12);
+                assert!(same, "degree {degree}");
+            }
+        }
+    }
+
+    #[test]
+    fn extensions_have_the_given_values_and_are_bounded_by_them() {
+        for degree in [1, 3] {
+            let (grids, interpolation) = (grids(degree), interpolation(degree));
+            let finest = grids.last().unwrap();
+            let given = |at: usize| is_given(finest, at);
+            let n_given = (0..finest.n_nodes()).filter(|&at| given(at)).count();
+            assert_eq!(n_given, finest.n_nodes() - finest.n_unknowns());
+            let side: Vec<f64> = (0..finest.n_nodes()).map(|at| f64::from(u8::from(given(at)))).collect();
+            let extended = extension(&grids, &interpolation, side);
+            for (at, value) in extended.iter().enumerate() {
+                assert!(!given(at) || *value == 1.0, "degree {degree}, node {at}: {value}");
+                assert!(value.abs() < 2.0, "degree {degree}, node {at}: {value}");
+            }
+            // What is next to a side follows it.
+            let [n, m, _] = finest.nodes();
+            let middle = (n * m) * degree + n * (m / 2);
+            assert!((extended[middle + 1] - 1.0).abs() < 0.8, "{}", extended[middle + 1]);
+        }
+    }
+}

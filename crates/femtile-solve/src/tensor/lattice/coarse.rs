@@ -216,3 +216,49 @@ impl Side {
 fn places([n_x, n_y, n_z]: [usize; 3]) -> impl Iterator<Item = [usize; 3]> {
     (0..n_x * n_y * n_z).map(move |at| [at % n_x, at / n_x % n_y, at / (n_x * n_y)])
 }
+
+#[cfg(test)]
+mod tests {
+    use femtile_mesh::generate::{BoxConfig, BoxSplit, box_mesh};
+
+    use super::*;
+    use crate::Poisson;
+
+    #[test]
+    fn joined_cells_have_the_conditions_tags_and_means_of_their_parts() {
+        let config = BoxConfig { cells: [4, 2, 6], split: BoxSplit::Hexahedron, ..BoxConfig::default() };
+        let mut mesh = box_mesh(&config).unwrap();
+        let middle = |cell: usize, axis: usize| {
+            mesh.cell(cell).iter().map(|&node| mesh.points[node as usize][axis]).sum::<f64>() / 8.0
+        };
+        let x: Vec<f64> = (0..mesh.n_cells()).map(|cell| middle(cell, 0)).collect();
+        mesh.cell_tags = x.iter().map(|x| if *x < 0.5 { 3 } else { 5 }).collect();
+        let field = Field { n_components: 1, values: x.iter().map(|x| 1.0 + x).collect() };
+        let problem = Poisson::new(&mesh).sigma(Coefficient::CellField(field)).source(1.0);
+        let problem = problem.dirichlet("xmin", 2.0).unwrap().robin("zmax", 1.0, 1.0).unwrap();
+        let discretization = problem.degree(2).discretize().unwrap();
+        let space = discretization.space().unwrap();
+        let fine = TensorProblem::new(space, &discretization.form(0)).unwrap();
+        let lattice = Lattice::of(space).unwrap();
+        let coarse = CoarseProblem::new(&lattice, &fine, [2, 2, 3]).unwrap();
+
+        let (joined, form) = (coarse.mesh(), coarse.form());
+        assert_eq!((joined.n_cells(), joined.n_nodes()), (12, 36));
+        let Coefficient::CellField(means) = form.sigma else { panic!("{:?}", form.sigma) };
+        for cell in 0..12 {
+            let is_left = cell % 2 == 0;
+            assert_eq!(joined.cell_tags[cell], if is_left { 3 } else { 5 });
+            let mean = if is_left { 1.25 } else { 1.75 };
+            assert!((means.values[cell] - mean).abs() < 1e-14, "{}", means.values[cell]);
+        }
+        for (condition, (axis, at, n)) in form.conditions.iter().zip([(0, 0.0, 6), (2, 1.0, 4)]) {
+            assert_eq!(condition.facets.len(), n);
+            let nodes = condition.facets.iter().flat_map(|&facet| form.boundary.facet(facet as usize));
+            assert!(nodes.into_iter().all(|&node| joined.points[node as usize][axis] == at));
+        }
+        let space = TensorSpace::new(joined, 2).unwrap();
+        let mut nodes = coarse.nodes(&space).unwrap();
+        nodes.sort_unstable();
+        assert!(nodes.iter().enumerate().all(|(i, &node)| i == node as usize) && nodes.len() == 5 * 5 * 7);
+    }
+}
