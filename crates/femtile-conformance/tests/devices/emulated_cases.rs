@@ -241,7 +241,8 @@ fn projections_and_metrics_of_a_case_are_the_same_on_a_gpu() {
         BOX.replace("[equation]", "[equation]\nsigma = 0\nlambda = \"1 + x\"").replace("\"gmg\"", "\"auto\"");
     let metric = |way: &str| BOX.replace("\"gmg\"", &format!("\"jacobi\"\ngeometry = \"{way}\""));
     for (text, way) in [
-        (projected.clone(), "constant"),
+        (projected.clone(), "stored"),
+        (projected.replace("\"1 + x\"", "3"), "constant"),
         (projected.replace("[solver]", "[solver]\noperator = \"assembled\""), ""),
         (projected.replace("hexahedron", "tetrahedron").replace("degree = 2", "degree = 1"), ""),
         (metric("trilinear"), "trilinear"),
