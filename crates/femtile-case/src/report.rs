@@ -100,12 +100,18 @@ pub struct SolveReport {
     /// The form of the operator: the format of its matrix, or `matrix-free`; none where nothing is iterated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operator: Option<String>,
+    /// Cells by the way in which an operator without a matrix obtains their metric; empty with a matrix.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub geometry: BTreeMap<&'static str, usize>,
     /// The preconditioner; none where nothing is iterated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preconditioner: Option<&'static str>,
     /// Why that preconditioner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preconditioner_reason: Option<String>,
+    /// What the iterations began from, where that is not zero: `full multigrid`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<&'static str>,
     /// The levels of multigrid, the finest first; none without it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub levels: Vec<LevelReport>,
@@ -269,8 +275,10 @@ impl Report {
                 energy_norm: outcome.energy_norm,
                 residuals: outcome.residuals.clone(),
                 operator: Some(solution.operator().into()),
+                geometry: solution.geometries().iter().map(|(way, n)| (way.name(), *n)).collect(),
                 preconditioner: Some(solution.preconditioner()),
                 preconditioner_reason: Some(solution.preconditioner_reason().into()),
+                start: solution.has_full_start().then_some("full multigrid"),
                 levels: solution.levels().iter().map(LevelReport::from).collect(),
             },
             time: None,

@@ -36,6 +36,7 @@ impl Case {
                 FormatName::Csr => MatrixFormat::Csr,
                 FormatName::EllWarp => MatrixFormat::EllWarp,
             },
+            geometry: solver.geometry.into(),
             method: match solver.method {
                 file::Method::Cg => Method::Cg,
                 file::Method::MergedCg => Method::MergedCg,
@@ -55,7 +56,8 @@ impl Case {
                 PreconditionerName::Gmg => {
                     let options = solver.gmg.clone().unwrap_or_default();
                     let (smoother, precision) = (smoother(options.smoother), precision(options.precision));
-                    PreconditionerConfig::Gmg(GmgOptions { smoother, precision })
+                    let start = options.start.into();
+                    PreconditionerConfig::Gmg(GmgOptions { smoother, precision, start })
                 }
                 PreconditionerName::Pmg => {
                     let options = solver.pmg.clone().unwrap_or_default();

@@ -212,7 +212,7 @@ mod tests {
                 "solver.a = 1",
                 "",
                 "a",
-                "unknown key `a`; the keys here are `operator`, `format`, `method`, `steps`, `restart`",
+                "unknown key `a`; the keys here are `operator`, `format`, `geometry`, `method`, `steps`, `restart`",
             ),
             ("[[boundary]]", "boundary[0]", "[[boundary]]", "the key `where` is missing"),
             (

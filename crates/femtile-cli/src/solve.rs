@@ -98,6 +98,9 @@ fn summary(case: &Case, report: &Report) -> String {
     if let (Some(name), Some(reason)) = (solve.preconditioner, &solve.preconditioner_reason) {
         text += &format!("precond.  {name}: {reason}\n");
     }
+    if let Some(start) = solve.start {
+        text += &format!("start     {start}\n");
+    }
     if !solve.levels.is_empty() {
         text += &format!("levels    {}\n", levels(&solve.levels));
     }

@@ -1,6 +1,6 @@
 use std::sync::{Mutex, PoisonError};
 
-use femtile_device::{Buffer, Cpu, Scalar};
+use femtile_device::{Buffer, Cpu, Device, Scalar};
 use femtile_linalg::precondition::ResidualSize;
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, Preconditioner, need};
@@ -21,8 +21,8 @@ pub struct GeometricMultigrid<T: Scalar, D: BoxKernels<T> = Cpu> {
     multigrid: Multigrid<T, D>,
     room: Mutex<Room<T, D>>,
     size: ResidualSize,
-    /// For vectors in another order: the entry of each node, and the node of each entry.
-    order: Option<[Buffer<u32, D>; 2]>,
+    /// For vectors in another order.
+    order: Option<Numbering<D>>,
 }
 
 impl<T: Scalar, D: BoxKernels<T>> GeometricMultigrid<T, D> {
@@ -71,7 +71,29 @@ impl<T: Scalar, D: BoxKernels<T>> GeometricMultigrid<T, D> {
     /// # Errors
     /// [`MultigridError::Entries`] where `nodes` has not each node once, and what the device reports.
     pub fn numbered(mut self, nodes: &[u32]) -> Result<Self, MultigridError> {
-        let (device, n) = (self.multigrid.device(), self.multigrid.grid().n_nodes());
+        let n = self.multigrid.grid().n_nodes();
+        self.order = Some(Numbering::new(self.multigrid.device(), nodes, n)?);
+        Ok(self)
+    }
+
+    /// The levels.
+    pub fn multigrid(&self) -> &Multigrid<T, D> {
+        &self.multigrid
+    }
+}
+
+/// The order of vectors whose entries are not numbered as the nodes of a grid.
+#[derive(Debug)]
+pub(crate) struct Numbering<D: Device> {
+    /// The entry of each node.
+    entries: Buffer<u32, D>,
+    /// The node of each entry.
+    nodes: Buffer<u32, D>,
+}
+
+impl<D: Device> Numbering<D> {
+    /// Checks that `nodes` has each of `n` nodes once.
+    pub fn new(device: &D, nodes: &[u32], n: usize) -> Result<Self, MultigridError> {
         let mut entries = vec![u32::MAX; n];
         for (entry, &node) in nodes.iter().enumerate() {
             if let Some(found) = entries.get_mut(node as usize) {
@@ -82,13 +104,41 @@ impl<T: Scalar, D: BoxKernels<T>> GeometricMultigrid<T, D> {
         if nodes.len() != n || n_found != n {
             return Err(MultigridError::Entries { field: "nodes", expected: n, found: n_found });
         }
-        self.order = Some([Buffer::from_vec(device, entries)?, Buffer::from_host(device, nodes)?]);
-        Ok(self)
+        let (entries, nodes) = (Buffer::from_vec(device, entries), Buffer::from_host(device, nodes));
+        Ok(Self { entries: entries.map_err(LinalgError::from)?, nodes: nodes.map_err(LinalgError::from)? })
     }
 
-    /// The levels.
-    pub fn multigrid(&self) -> &Multigrid<T, D> {
-        &self.multigrid
+    /// The number of nodes.
+    pub fn n(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Takes a multiple of a vector to the order of nodes.
+    pub fn to_nodes<T: Scalar, H: Scalar>(
+        &self,
+        device: &D,
+        y: &mut Buffer<H, D>,
+        alpha: f64,
+        x: &Buffer<T, D>,
+    ) -> Result<(), LinalgError>
+    where
+        D: Convert<T, H>,
+    {
+        device.gather(y, alpha, x, &self.entries)
+    }
+
+    /// Takes a multiple of a vector in the order of nodes to that of entries.
+    pub fn to_entries<T: Scalar, H: Scalar>(
+        &self,
+        device: &D,
+        y: &mut Buffer<H, D>,
+        alpha: f64,
+        x: &Buffer<T, D>,
+    ) -> Result<(), LinalgError>
+    where
+        D: Convert<T, H>,
+    {
+        device.gather(y, alpha, x, &self.nodes)
     }
 }
 
@@ -106,13 +156,13 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64>> Preconditioner<f64, D> for G
         let (device, size) = (self.multigrid.device(), self.size.get());
         let b = &mut self.multigrid.finest(&mut room).b;
         match &self.order {
-            Some([entries, _]) => Convert::<f64, T>::gather(device, b, 1.0 / size, r, entries)?,
+            Some(order) => order.to_nodes(device, b, 1.0 / size, r)?,
             None => Convert::<f64, T>::convert(device, b, 1.0 / size, r)?,
         }
         self.multigrid.recorded_cycle(&mut room)?;
         let x = &self.multigrid.finest(&mut room).x;
         match &self.order {
-            Some([_, nodes]) => Convert::<T, f64>::gather(device, z, size, x, nodes),
+            Some(order) => order.to_entries(device, z, size, x),
             None => Convert::<T, f64>::convert(device, z, size, x),
         }
     }

@@ -109,6 +109,9 @@ fn check_simplices(config: &SolverConfig, space: &SpaceConfig, kind: CellKind) -
         );
         return Err(SolveError::setting(&["solver".into(), "operator".into()], message));
     }
+    if config.geometry.is_some() {
+        return Err(SolveError::solver("geometry", of_matrices()));
+    }
     if let Some(name) = config.preconditioner.of_cells() {
         let message = format!(
             "{name} is for quadrilaterals and hexahedra, and this mesh has {kind} cells: use \"amg\""
@@ -125,6 +128,9 @@ fn check_products(config: &SolverConfig, space: &SpaceConfig, kind: CellKind) ->
         let message = "several components have an operator without a matrix alone: take operator = \"matrix-free\" and \
                        preconditioner = \"pmg\", \"gmg\", \"jacobi\" or \"none\"";
         return Err(SolveError::setting(&["space".into(), "components".into()], message));
+    }
+    if config.geometry.is_some() && config.is_assembled() {
+        return wrong("geometry", of_matrices());
     }
     if let (DeviceChoice::Cuda(_), Some(lack)) = (config.device, lack_of_gpus(config, space, kind)) {
         return Err(needs_cpu(config, space, &lack));
@@ -148,6 +154,11 @@ fn check_products(config: &SolverConfig, space: &SpaceConfig, kind: CellKind) ->
         );
     }
     Ok(())
+}
+
+/// What is said of metrics of cells where there is a matrix.
+fn of_matrices() -> String {
+    "is for operators without a matrix, on quadrilaterals and hexahedra, and this one has a matrix: leave it out".into()
 }
 
 #[cfg(test)]

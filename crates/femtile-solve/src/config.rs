@@ -4,6 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use femtile_amg::{AmgConfig, Cycle};
+use femtile_fem::matrix_free::Geometry;
 use femtile_linalg::krylov::gmres::GmresConfig;
 use femtile_linalg::krylov::s_step_cg::{MAX_STEPS, SStepCgConfig};
 use femtile_multigrid::{PMultigridConfig, Smoother};
@@ -21,6 +22,9 @@ pub struct SolverConfig {
     pub memory_limit: Option<u64>,
     /// The form of the operator.
     pub operator: OperatorKind,
+    /// How an operator without a matrix obtains the metric of cells; the cheapest way for each batch of cells where it is
+    /// none.
+    pub geometry: Option<Geometry>,
     /// The format of a matrix in products.
     pub format: MatrixFormat,
     /// The iterative method.
@@ -43,6 +47,7 @@ impl Default for SolverConfig {
             threads: 0,
             memory_limit: None,
             operator: OperatorKind::Auto,
+            geometry: None,
             format: MatrixFormat::Auto,
             method: Method::Cg,
             preconditioner: PreconditionerConfig::Auto,
@@ -253,6 +258,20 @@ pub struct GmgOptions {
     pub smoother: Smoother,
     /// Precision of the levels.
     pub precision: LevelPrecision,
+    /// The iterate that the solve begins from.
+    pub start: GmgStart,
+}
+
+/// The iterate that a solve with geometric multigrid begins from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum GmgStart {
+    /// Zero.
+    #[default]
+    None,
+    /// Full multigrid: the solution on coarser cells, interpolated.
+    Full,
+    /// Full multigrid where it is expected to save more than it costs.
+    Auto,
 }
 
 /// Options of p-multigrid.

@@ -290,7 +290,17 @@ fn of_simplices<'d, D: OperatorDevice>(
     let right = RightSide::Simplices(form.mesh, system);
     let (operator, format) = formatted(matrix, config.format, &config.preconditioner)?;
     let citations = if format == Format::Csr.name() { Vec::new() } else { vec!["wong2015"] };
-    Ok(LinearSystem { operator, format, preconditioner, levels, right, citations, warnings })
+    Ok(LinearSystem {
+        operator,
+        format,
+        preconditioner,
+        levels,
+        right,
+        citations,
+        warnings,
+        geometries: Vec::new(),
+        start: None,
+    })
 }
 
 /// Returns what to say of a right side that was projected, if anything.

@@ -35,8 +35,8 @@ pub use check::check_cells;
 pub use coefficient::{Entry, Value, check_count, expression};
 pub use component::Component;
 pub use config::{
-    AmgOptions, DeviceChoice, GmgOptions, LevelPrecision, MatrixFormat, Method, OperatorKind, PmgOptions,
-    PreconditionerConfig, SolverConfig, check_tolerance,
+    AmgOptions, DeviceChoice, GmgOptions, GmgStart, LevelPrecision, MatrixFormat, Method, OperatorKind,
+    PmgOptions, PreconditionerConfig, SolverConfig, check_tolerance,
 };
 pub use device::{Choice, Chosen};
 pub use discretization::{Discretization, WeakForm};

@@ -14,7 +14,7 @@ use crate::method::{SolveDevice, iterate};
 use crate::preconditioner::{Level, double_in_place_of_single, levels_of};
 use crate::{
     AmgOptions, DeviceChoice, LevelPrecision, Method, PreconditionerConfig, Progress, Silent, SolveError,
-    SolverConfig, Stages,
+    SolverConfig, Stage, Stages,
 };
 
 /// A solver for a symmetric positive definite matrix, set up once for many right sides.
@@ -341,7 +341,9 @@ impl<D: SolveDevice> OnDevice<D> {
         let device = self.matrix.values().device();
         let (mut x, b) = (Buffer::from_vec(device, x)?, Buffer::from_host(device, b)?);
         let parts = (&self.matrix as &dyn LinearOperator<f64, D>, self.preconditioner.as_dyn());
-        let outcome = iterate(config, &mut x, parts, &b, &mut Stages::new(progress))?;
+        let stages = &mut Stages::new(progress);
+        stages.begin(Stage::Solve)?;
+        let outcome = iterate(config, &mut x, parts, &b, stages)?;
         Ok(LinearSolution { x: x.to_host()?, outcome })
     }
 

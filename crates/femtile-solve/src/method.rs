@@ -18,7 +18,7 @@ use femtile_linalg::sparse::ell_warp::EllWarpKernels;
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
 
-use crate::{Method, Progress, SolveError, SolvedSystem, SolverConfig, Stage, Stages};
+use crate::{Method, Progress, SolveError, SolvedSystem, SolverConfig, Stages};
 
 /// Passes iterations on and stops when the user asks.
 struct Watch<'a> {
@@ -109,7 +109,7 @@ fn cg_config(config: &SolverConfig) -> CgConfig {
     }
 }
 
-/// Solves $A x = b$ from `x`.
+/// Solves $A x = b$ from `x`; the stage has begun.
 pub(crate) fn iterate<D: SolveDevice>(
     config: &SolverConfig,
     x: &mut Buffer<f64, D>,
@@ -117,7 +117,6 @@ pub(crate) fn iterate<D: SolveDevice>(
     b: &Buffer<f64, D>,
     stages: &mut Stages<'_>,
 ) -> Result<CgOutcome, SolveError> {
-    stages.begin(Stage::Solve)?;
     let mut watch = Watch { progress: stages.progress(), tolerance: config.tolerance };
     let outcome = D::iterate(config, Iteration { x, a, m, b, monitor: &mut watch })?;
     stages.progress().solved(&Solved { a, b, x });

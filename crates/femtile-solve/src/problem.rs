@@ -91,7 +91,8 @@ impl<'m> Poisson<'m> {
         }
     }
 
-    /// Sets the conductivity σ, positive: a number or a symmetric tensor.
+    /// Sets the conductivity σ, positive: a number or a symmetric tensor. With the number zero and a positive λ, u is the
+    /// projection of f/λ onto the space.
     pub fn sigma(mut self, sigma: impl Into<Value>) -> Self {
         self.sigma = sigma.into();
         self
@@ -259,6 +260,11 @@ impl<'m> Poisson<'m> {
 
     /// Refuses a problem without anything that determines u, and warns of one in which u can only be zero.
     fn check_data(&self, warnings: &mut Vec<String>) -> Result<(), SolveError> {
+        if self.sigma.is_zero() && self.lambda.is_zero() {
+            let message =
+                "0 leaves λu = f, and lambda is 0 too: give a positive `lambda`, or a positive `sigma`";
+            return Err(SolveError::setting(&["equation".into(), "sigma".into()], message));
+        }
         if !self.source.is_zero() {
             return Ok(());
         }

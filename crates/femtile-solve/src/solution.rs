@@ -3,6 +3,7 @@ use std::path::Path;
 use femtile_device::MemoryUse;
 use femtile_fem::FemError;
 use femtile_fem::functionals::Line;
+use femtile_fem::matrix_free::Geometry;
 use femtile_fem::recovery::ErrorEstimate;
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::CgOutcome;
@@ -29,6 +30,8 @@ pub(crate) struct Finished {
     operator: String,
     preconditioner: &'static str,
     preconditioner_reason: String,
+    has_full_start: bool,
+    geometries: Vec<(Geometry, usize)>,
     kernel_launches: u64,
     memory: Option<MemoryUse>,
     warnings: Vec<String>,
@@ -51,6 +54,8 @@ impl Finished {
         Self {
             components,
             outcome,
+            has_full_start: system.has_full_start(),
+            geometries: system.geometries,
             levels: system.levels,
             device: device.description(),
             device_reason: device_reason.into(),
@@ -220,6 +225,16 @@ impl<'m> Solution<'m> {
     /// Returns the reason for the preconditioner.
     pub fn preconditioner_reason(&self) -> &str {
         &self.finished.preconditioner_reason
+    }
+
+    /// Returns how the metric of cells was obtained, and for how many of them; none with a matrix.
+    pub fn geometries(&self) -> &[(Geometry, usize)] {
+        &self.finished.geometries
+    }
+
+    /// Returns whether the iterations began with full multigrid.
+    pub fn has_full_start(&self) -> bool {
+        self.finished.has_full_start
     }
 
     /// Returns the kernels launched, those of replayed recordings included; zero on a CPU.

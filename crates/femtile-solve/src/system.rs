@@ -1,12 +1,14 @@
 use femtile_device::Buffer;
 use femtile_fem::FemError;
+use femtile_fem::matrix_free::Geometry;
 use femtile_linalg::krylov::cg::CgOutcome;
-use femtile_linalg::{LinearOperator, Preconditioner};
+use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
 
 use crate::method::{SolveDevice, iterate};
 use crate::preconditioner::Level;
 use crate::right_side::RightSide;
-use crate::{SolveError, SolverConfig, Stages};
+use crate::tensor::FullStart;
+use crate::{SolveError, SolverConfig, Stage, Stages};
 
 /// A linear system $A w = b$ with its preconditioner, on a device.
 ///
@@ -21,6 +23,10 @@ pub struct LinearSystem<'a, D: SolveDevice> {
     /// Keys of the papers behind the operator.
     pub(crate) citations: Vec<&'static str>,
     pub(crate) warnings: Vec<String>,
+    /// How the metric of cells is obtained, and for how many of them; none with a matrix.
+    pub(crate) geometries: Vec<(Geometry, usize)>,
+    /// Full multigrid, where the solve begins with it.
+    pub(crate) start: Option<FullStart<D>>,
 }
 
 impl<D: SolveDevice> LinearSystem<'_, D> {
@@ -32,6 +38,11 @@ impl<D: SolveDevice> LinearSystem<'_, D> {
     /// Returns the format of the operator: that of a matrix, or `matrix-free`.
     pub fn format(&self) -> &str {
         &self.format
+    }
+
+    /// Returns how the metric of cells is obtained, and for how many of them; none with a matrix.
+    pub fn geometries(&self) -> &[(Geometry, usize)] {
+        &self.geometries
     }
 
     /// Returns the preconditioner.
@@ -59,7 +70,24 @@ impl<D: SolveDevice> LinearSystem<'_, D> {
         self.right.is_pure_neumann()
     }
 
-    /// Solves from zero.
+    /// Returns whether the solve begins with full multigrid.
+    pub fn has_full_start(&self) -> bool {
+        self.start.is_some()
+    }
+
+    /// Returns the iterate that the solve begins from: zero, or that of full multigrid.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub fn start(&self) -> Result<Buffer<f64, D>, SolveError> {
+        let b = self.rhs();
+        Ok(match &self.start {
+            Some(start) => start.iterate(self.operator(), b)?,
+            None => Buffer::zeros(b.device(), b.len()).map_err(LinalgError::from)?,
+        })
+    }
+
+    /// Solves from [`LinearSystem::start`].
     ///
     /// # Errors
     /// What the method and the device report; not converging is an outcome.
@@ -69,7 +97,8 @@ impl<D: SolveDevice> LinearSystem<'_, D> {
         stages: &mut Stages<'_>,
     ) -> Result<(Buffer<f64, D>, CgOutcome), SolveError> {
         let b = self.rhs();
-        let mut w = Buffer::zeros(b.device(), b.len())?;
+        stages.begin(Stage::Solve)?;
+        let mut w = self.start()?;
         let outcome = iterate(config, &mut w, (self.operator(), self.preconditioner()), b, stages)?;
         Ok((w, outcome))
     }

@@ -169,6 +169,8 @@ fn finish(
             operator: None,
             preconditioner: None,
             preconditioner_reason: None,
+            start: None,
+            geometry: std::collections::BTreeMap::new(),
             levels: Vec::new(),
         },
         time: Some(time_report(prepared, &outcome, stages.timings().solve)),

@@ -1,4 +1,5 @@
 use femtile_multigrid::Smoother;
+use femtile_solve::GmgStart;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +31,29 @@ impl From<BoxSmootherName> for Smoother {
     }
 }
 
+/// What a solve with geometric multigrid begins from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GmgStartName {
+    /// Zero.
+    #[default]
+    None,
+    /// Full multigrid: the solution on coarser cells, interpolated.
+    Full,
+    /// Full multigrid where it is expected to save more than it costs.
+    Auto,
+}
+
+impl From<GmgStartName> for GmgStart {
+    fn from(name: GmgStartName) -> Self {
+        match name {
+            GmgStartName::None => Self::None,
+            GmgStartName::Full => Self::Full,
+            GmgStartName::Auto => Self::Auto,
+        }
+    }
+}
+
 /// `[solver.gmg]`: options of geometric multigrid.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -38,4 +62,6 @@ pub struct GmgSection {
     pub smoother: BoxSmootherName,
     /// What the levels are kept in; the solve itself has 64 bits a number.
     pub precision: LevelPrecision,
+    /// What the solve begins from.
+    pub start: GmgStartName,
 }

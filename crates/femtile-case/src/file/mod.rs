@@ -23,9 +23,9 @@ pub use coefficient::{Entry, Value};
 pub use finding::FindingName;
 pub use functional::{Exact, Functional};
 pub use generator::{CellName, Generator, LShapeName, PlaneCellName};
-pub use gmg::{BoxSmootherName, GmgSection};
+pub use gmg::{BoxSmootherName, GmgSection, GmgStartName};
 pub use pmg::PmgSection;
-pub use solver::{FormatName, Method, Operator, Precision, PreconditionerName, SolverSection};
+pub use solver::{FormatName, GeometryName, Method, Operator, Precision, PreconditionerName, SolverSection};
 pub use space::{Quadrature, SpaceSection};
 pub use time::{CoefficientSource, SchemeName, TimeMethod, TimeSection};
 

@@ -1,3 +1,4 @@
+use femtile_fem::matrix_free::Geometry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -90,6 +91,41 @@ pub enum Precision {
     Mixed,
 }
 
+/// How operators without a matrix obtain the metric of cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GeometryName {
+    /// The cheapest way for each batch of cells.
+    #[default]
+    Auto,
+    /// Seven numbers a cell, of parallelepipeds.
+    Constant,
+    /// Computed at every point from the corners of straight cells.
+    Trilinear,
+    /// The same from 27 points of cells of order 2.
+    Triquadratic,
+    /// The same from all points of a cell that the mesh gives.
+    Isoparametric,
+    /// The inverse Jacobian and its determinant, stored at all points.
+    Inverse,
+    /// The metric merged with σ and λ, stored at all points.
+    Stored,
+}
+
+impl From<GeometryName> for Option<Geometry> {
+    fn from(name: GeometryName) -> Self {
+        match name {
+            GeometryName::Auto => None,
+            GeometryName::Constant => Some(Geometry::Constant),
+            GeometryName::Trilinear => Some(Geometry::Trilinear),
+            GeometryName::Triquadratic => Some(Geometry::Triquadratic),
+            GeometryName::Isoparametric => Some(Geometry::Isoparametric),
+            GeometryName::Inverse => Some(Geometry::Inverse),
+            GeometryName::Stored => Some(Geometry::Stored),
+        }
+    }
+}
+
 /// `[solver]`: how the system is solved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -98,6 +134,8 @@ pub struct SolverSection {
     pub operator: Operator,
     /// The format of an assembled matrix in products.
     pub format: FormatName,
+    /// How an operator without a matrix obtains the metric of cells.
+    pub geometry: GeometryName,
     /// The iterative method.
     pub method: Method,
     /// Steps that `s-step-cg` takes at once, 1 to 6; 3 when absent.
@@ -141,6 +179,7 @@ impl Default for SolverSection {
         Self {
             operator: Operator::Auto,
             format: FormatName::Auto,
+            geometry: GeometryName::Auto,
             method: Method::Cg,
             steps: None,
             restart: None,

@@ -1,6 +1,8 @@
 //! Cases on quadrilaterals and hexahedra.
 
 mod p_multigrid;
+mod projection;
+mod treatment;
 
 use std::path::Path;
 

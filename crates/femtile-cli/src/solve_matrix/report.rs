@@ -63,6 +63,8 @@ pub fn of_outcome(outcome: &CgOutcome) -> SolveReport {
         operator: None,
         preconditioner: None,
         preconditioner_reason: None,
+        start: None,
+        geometry: std::collections::BTreeMap::new(),
         levels: Vec::new(),
     }
 }

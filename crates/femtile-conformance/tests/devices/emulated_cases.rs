@@ -194,6 +194,11 @@ fn geometric_multigrid_of_a_case_is_the_same_on_a_gpu() {
         ("\"gmg\"", "\"gmg\"\nmethod = \"gmres\""),
         ("\"gmg\"", "\"gmg\"\ngmg = { precision = \"double\" }"),
         ("\"gmg\"", "\"gmg\"\ngmg = { smoother = \"additive-patch\" }"),
+        ("\"gmg\"", "\"gmg\"\ngmg = { start = \"full\" }"),
+        (
+            "[[boundary]]\nwhere = \"all\"",
+            "[solver.gmg]\nstart = \"full\"\n[[boundary]]\nwhere = \"zmax\"\nrobin = { coefficient = 2, value = \"x\" }\n[[boundary]]\nwhere = \"xmin\"",
+        ),
         ("[equation]", "[equation]\nsigma = [[2, 0, 0], [0, 1, 0], [0, 0, 9]]\nlambda = 1"),
         ("where = \"all\"", "where = \"zmax\""),
         ("[solver]", "[[boundary]]\nwhere = \"xmin\"\nneumann = \"y\"\n[solver]\nmethod = \"gmres\""),
@@ -206,6 +211,8 @@ fn geometric_multigrid_of_a_case_is_the_same_on_a_gpu() {
         agree(&on_gpu, &on_cpu);
         assert!(on_gpu.solve.iterations <= 12, "{}", on_gpu.solve.iterations);
         assert_eq!(on_gpu.solve.levels, on_cpu.solve.levels);
+        assert_eq!(on_gpu.solve.start, on_cpu.solve.start);
+        assert_eq!(on_gpu.solve.start.is_some(), to.contains("full"));
         assert!(on_gpu.solve.levels.len() > 1 && on_gpu.kernel_launches > 0);
     }
     for (from, to, words) in [
@@ -224,6 +231,35 @@ fn geometric_multigrid_of_a_case_is_the_same_on_a_gpu() {
         let reason = on_cpu.unwrap().device_reason;
         assert!(reason.contains("runs on CPUs only") && reason.contains(words), "{reason}");
     }
+}
+
+#[test]
+fn projections_and_metrics_of_a_case_are_the_same_on_a_gpu() {
+    let Some(device) = gpu("projections_and_metrics_of_a_case", PLENTY) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let projected =
+        BOX.replace("[equation]", "[equation]\nsigma = 0\nlambda = \"1 + x\"").replace("\"gmg\"", "\"auto\"");
+    let metric = |way: &str| BOX.replace("\"gmg\"", &format!("\"jacobi\"\ngeometry = \"{way}\""));
+    for (text, way) in [
+        (projected.clone(), "stored"),
+        (projected.replace("\"1 + x\"", "3"), "constant"),
+        (projected.replace("[solver]", "[solver]\noperator = \"assembled\""), ""),
+        (projected.replace("hexahedron", "tetrahedron").replace("degree = 2", "degree = 1"), ""),
+        (metric("trilinear"), "trilinear"),
+        (metric("stored"), "stored"),
+    ] {
+        let case = case_in(folder.path(), &text);
+        let on_gpu = femtile_case::run_on(&case, &device, &mut Silent).unwrap();
+        let mut elsewhere = case.clone();
+        elsewhere.file.solver.device = "cpu".into();
+        let on_cpu = femtile_case::run(&elsewhere, &mut Silent).unwrap();
+        agree(&on_gpu, &on_cpu);
+        let found: Vec<&str> = on_gpu.solve.geometry.keys().copied().collect();
+        assert_eq!(found, if way.is_empty() { Vec::new() } else { vec![way] });
+    }
+    let error = femtile_case::run_on(&case_in(folder.path(), &metric("inverse")), &device, &mut Silent);
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("solver.geometry") && error.contains("is for CPUs"), "{error}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use femtile_element::quadrature::{self, Quadrature};
 use femtile_expression::TapeScratch;
 use femtile_mesh::Mesh;
 
-use super::checks::{definite, not_negative, positive};
+use super::checks::{definite, is_projection, not_negative, positive};
 use super::compiled::{Compiled, Points};
 use super::{Coefficient, Form};
 use crate::FemError;
@@ -94,7 +94,10 @@ impl<'a> CellCoefficients<'a> {
         if let Varying::Constant(value) = lambda {
             not_negative("lambda", &[value], &centre)?;
         }
-        let sigma = compile_sigma(form.sigma, mesh, &centre)?;
+        let sigma = match is_projection(form.sigma, form.lambda) {
+            true => Varying::Constant(Sigma::Scalar(0.0)),
+            false => compile_sigma(form.sigma, mesh, &centre)?,
+        };
         Ok(Self { mesh, form: *form, sigma, lambda, source, rule: rule_for(mesh.dimension()) })
     }
 

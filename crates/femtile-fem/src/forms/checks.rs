@@ -1,5 +1,6 @@
 //! What makes coefficients those of an elliptic problem, point by point.
 
+use super::Coefficient;
 use super::coefficient::multiple_of_identity;
 use super::compiled::Points;
 use crate::FemError;
@@ -21,6 +22,11 @@ pub(super) fn positive(values: &[f64], points: &Points) -> Result<(), FemError> 
         Some(i) => Err(indefinite(multiple_of_identity(values[i]), points, i)),
         None => Ok(()),
     }
+}
+
+/// Whether there is no conduction, and a reaction in its place.
+pub(super) fn is_projection(sigma: &Coefficient, lambda: &Coefficient) -> bool {
+    sigma.as_constant() == Some(0.0) && lambda.as_constant() != Some(0.0)
 }
 
 /// Refuses a conductivity that is not symmetric positive definite.

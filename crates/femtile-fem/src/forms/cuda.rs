@@ -84,14 +84,15 @@ pub(crate) struct CudaFormData {
 
 impl<'a> CudaForm<'a> {
     /// The form with these coefficients, whose shapes are known to fit; none where it is too large for a kernel or has
-    /// closures.
+    /// closures, or conducts nothing, which kernels take for a fault.
     pub fn new(
         dimension: usize,
         sigma: &'a Coefficient,
         lambda: &'a Coefficient,
         source: &'a Coefficient,
     ) -> Option<Self> {
-        if [sigma, lambda, source].iter().any(|coefficient| coefficient.has_function()) {
+        let has_function = [sigma, lambda, source].iter().any(|coefficient| coefficient.has_function());
+        if has_function || sigma.as_constant() == Some(0.0) {
             return None;
         }
         let rule = rule_for(dimension);
@@ -386,6 +387,7 @@ mod tests {
         let fields =
             |n: i32| Coefficient::ByTag((0..n).map(|tag| (tag, field(1, 1.0))).collect::<BTreeMap<_, _>>());
         assert!(fits(&fields(256)) && !fits(&fields(257)));
+        assert!(fits(&Coefficient::Constant(1.0)) && !fits(&Coefficient::Constant(0.0)));
         let formula = |n: usize| {
             Expression::parse(&(0..n).map(|i| format!("{i}.5*sin({i}*x)")).collect::<Vec<_>>().join(" + "))
         };

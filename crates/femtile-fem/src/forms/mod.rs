@@ -64,7 +64,7 @@ pub struct Form<'a> {
     pub mesh: &'a Mesh,
     /// Its boundary, that `conditions` count in.
     pub boundary: &'a BoundaryFacets,
-    /// Conductivity $\sigma$, symmetric positive definite.
+    /// Conductivity $\sigma$, symmetric positive definite, or the number zero: then $\lambda > 0$ makes it a projection.
     pub sigma: &'a Coefficient,
     /// Reaction $\lambda \ge 0$.
     pub lambda: &'a Coefficient,

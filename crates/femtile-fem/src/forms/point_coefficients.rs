@@ -3,7 +3,7 @@
 use femtile_expression::TapeScratch;
 use femtile_mesh::Mesh;
 
-use super::checks::{definite, not_negative};
+use super::checks::{definite, is_projection, not_negative};
 use super::{Coefficient, Compiled, Points};
 use crate::FemError;
 
@@ -12,6 +12,8 @@ pub(crate) struct PointCoefficients<'a> {
     sigma: Compiled<'a>,
     lambda: Compiled<'a>,
     dimension: usize,
+    /// Whether there is a reaction alone.
+    is_zero: bool,
 }
 
 impl<'a> PointCoefficients<'a> {
@@ -24,13 +26,14 @@ impl<'a> PointCoefficients<'a> {
             sigma: Compiled::tensor("sigma", sigma, mesh)?,
             lambda: Compiled::scalar("lambda", lambda, mesh)?,
             dimension: mesh.dimension(),
+            is_zero: is_projection(sigma, lambda),
         })
     }
 
     /// σ at points as tensors that are symmetric to the last bit.
     ///
     /// # Errors
-    /// The first point where it is not finite, or not symmetric positive definite.
+    /// The first point where it is not finite, or not symmetric positive definite, but for the number zero beside a λ.
     pub fn sigma(
         &self,
         out: &mut [[[f64; 3]; 3]],
@@ -38,7 +41,9 @@ impl<'a> PointCoefficients<'a> {
         tape: &mut TapeScratch,
     ) -> Result<(), FemError> {
         self.sigma.eval_tensor(out, points, self.dimension, tape)?;
-        definite(out, points, self.dimension)?;
+        if !self.is_zero {
+            definite(out, points, self.dimension)?;
+        }
         for t in out {
             *t = std::array::from_fn(|i| std::array::from_fn(|j| 0.5 * (t[i][j] + t[j][i])));
         }

@@ -199,6 +199,8 @@ fn coefficients_out_of_range_are_refused_with_cell_and_place() {
     problem.sigma = Coefficient::Tensor([[1.0, 0.2, 0.0], [0.1, 1.0, 0.0], [0.0, 0.0, 1.0]]);
     assert!(matches!(failure(&problem), FemError::Indefinite { .. }));
     problem.sigma = constant(0.0);
+    problem.assemble::<f64, Cpu>(&Cpu::new(2).unwrap());
+    problem.lambda = constant(0.0);
     assert!(matches!(failure(&problem), FemError::Indefinite { .. }));
 }
 

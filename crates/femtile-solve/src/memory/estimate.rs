@@ -5,7 +5,7 @@ use std::fmt;
 use femtile_mesh::CellKind;
 use femtile_mesh::generate::Counts;
 
-use crate::{Method, PreconditionerConfig, SolverConfig, SpaceConfig, auto, tensor};
+use crate::{GmgOptions, GmgStart, Method, PreconditionerConfig, SolverConfig, SpaceConfig, auto, tensor};
 
 /// The program before it has read anything.
 const PROGRAM: f64 = 20e6;
@@ -107,7 +107,7 @@ impl Estimate {
             "preconditioner",
             match &config.preconditioner {
                 PreconditionerConfig::Amg(_) => AMG_SHARE * matrix + AMG_PER_ROW * n,
-                PreconditionerConfig::Gmg(_) => GMG_PER_ROW * n_all,
+                PreconditionerConfig::Gmg(options) => GMG_PER_ROW * n_all + full_start(options, counts),
                 PreconditionerConfig::Pmg(_) => p_multigrid(counts, p) + PMG_PER_ROW * n_all,
                 _ => 0.0,
             },
@@ -161,6 +161,16 @@ fn refining(coarse: Counts) -> f64 {
 fn space_of_cells(counts: Counts) -> f64 {
     let per_cell = if counts.kind.dimension() == 3 { 550.0 } else { 160.0 };
     per_cell * counts.n_cells
+}
+
+/// Where cells stand, with their corners, and spaces and operators on coarser cells.
+fn full_start(options: &GmgOptions, counts: Counts) -> f64 {
+    let coarser = space_of_cells(counts) / (2.0_f64.powi(counts.kind.dimension() as i32) - 1.0);
+    if options.start == GmgStart::None {
+        0.0
+    } else {
+        40.0 * counts.n_cells + 36.0 * counts.n_nodes + coarser
+    }
 }
 
 /// Entries of a row of the matrix, on average.

@@ -144,7 +144,7 @@ fn level<T: Contract + Lanes, D: CellDevice<T> + PolynomialKernels<T>>(
     let config = MatrixFreeConfig { rule, constrained, facets, ..MatrixFreeConfig::default() };
     let on_cpu = MatrixFree::<T>::new(cpu, own.space(), terms(own), config)?;
     let diagonal = on_cpu.diagonal();
-    let operator = device.without_matrix(on_cpu, own, rule)?;
+    let (operator, _) = device.without_matrix(on_cpu, own, (rule, None))?;
     Ok(PLevel { operator, lines: device.lines(own, &diagonal)?, diagonal, transfer })
 }
 

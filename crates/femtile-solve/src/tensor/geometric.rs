@@ -10,7 +10,7 @@ use femtile_multigrid::{
 use super::lattice::Lattice;
 use crate::method::SolveDevice;
 use crate::preconditioner::{Level, Preconditioning};
-use crate::{GmgOptions, LevelPrecision, Method, SolveError};
+use crate::{GmgOptions, GmgStart, LevelPrecision, Method, SolveError};
 
 /// Coefficients of cells that differ from their mean by less than this share are one.
 const CONSTANT: f64 = 1e-10;
@@ -23,6 +23,8 @@ pub(crate) struct Boxes {
     nodes: Vec<u32>,
     /// Whether all values are given; if not, those on the boundary are.
     is_known: bool,
+    /// The rows of cells, kept for full multigrid.
+    lattice: Option<Lattice>,
 }
 
 impl Boxes {
@@ -32,6 +34,12 @@ impl Boxes {
     /// [`SolveError::Setting`] where the cells do not stand in rows, or u is given on parts of sides or on none.
     pub fn of(options: &GmgOptions, problem: &TensorProblem<'_>) -> Result<Self, SolveError> {
         let space = problem.space();
+        if problem.form().sigma.as_constant() == Some(0.0) {
+            return Err(SolveError::solver(
+                "preconditioner",
+                "geometric multigrid is for a positive sigma, and this one is 0: use \"jacobi\"",
+            ));
+        }
         let lattice = Lattice::of(space).map_err(|lack| {
             refuse(&format!("needs cells in rows like those of a box, and {lack}: use another mesh"))
         })?;
@@ -52,7 +60,33 @@ impl Boxes {
         if !is_known {
             femtile_multigrid::check_levels_below(&finest).map_err(refused)?;
         }
-        Ok(Self { is_known, finest, nodes })
+        let lattice = (options.start != GmgStart::None).then_some(lattice);
+        Ok(Self { is_known, finest, nodes, lattice })
+    }
+
+    /// The finest box.
+    pub fn finest(&self) -> &BoxGrid {
+        &self.finest
+    }
+
+    /// The node of the box that each degree of freedom is.
+    pub fn nodes(&self) -> &[u32] {
+        &self.nodes
+    }
+
+    /// Whether all values are given.
+    pub fn is_known(&self) -> bool {
+        self.is_known
+    }
+
+    /// Whether cells are rectangles along the axes.
+    pub fn are_rectangles(&self) -> bool {
+        self.lattice.as_ref().is_some_and(Lattice::has_rectangles)
+    }
+
+    /// The rows of cells, where full multigrid may need them.
+    pub(super) fn lattice(&self) -> Option<&Lattice> {
+        self.lattice.as_ref()
     }
 
     /// What GPUs lack for it, if they lack anything.
@@ -101,13 +135,13 @@ where
 }
 
 /// Returns the error where geometric multigrid does not serve a problem.
-fn refuse(message: &str) -> SolveError {
+pub(super) fn refuse(message: &str) -> SolveError {
     let message = format!("geometric multigrid {message}, or use \"pmg\"");
     SolveError::solver("preconditioner", message)
 }
 
 /// The same for what the hierarchy refuses, with what to do about cells that cannot be joined.
-fn refused(error: MultigridError) -> SolveError {
+pub(super) fn refused(error: MultigridError) -> SolveError {
     match error {
         MultigridError::Linalg(error) => error.into(),
         MultigridError::Points => {

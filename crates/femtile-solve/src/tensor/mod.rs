@@ -1,11 +1,13 @@
 //! Elements of any degree on quadrilaterals and hexahedra: operators, and multigrid that is made from cells.
 
 mod degrees;
+mod extension;
 mod geometric;
 mod lattice;
 mod lines;
 mod operator;
 mod quadrature;
+mod start;
 
 use femtile_mesh::CellKind;
 
@@ -13,6 +15,7 @@ pub(crate) use geometric::Boxes;
 pub use operator::OperatorDevice;
 pub(crate) use operator::system;
 pub(crate) use quadrature::{rule, warnings};
+pub(crate) use start::FullStart;
 
 /// Returns whether cells of this kind have elements of any degree.
 pub(crate) fn is_for(kind: CellKind) -> bool {

@@ -2,14 +2,14 @@
 
 use femtile_device::cpu::vector::Lanes;
 use femtile_device::{Cpu, Cuda, Device};
-use femtile_fem::FemError;
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::matrix_free::reference::CellMatrices;
 use femtile_fem::matrix_free::{
-    CellRule, CudaDegreeTransfer, CudaMatrixFree, CudaMatrixFreeConfig, DegreeTransfer, MatrixFree,
+    CellRule, CudaDegreeTransfer, CudaMatrixFree, CudaMatrixFreeConfig, DegreeTransfer, Geometry, MatrixFree,
     MatrixFreeConfig, Terms,
 };
 use femtile_fem::tensor::{TensorProblem, assemble};
+use femtile_fem::{Coefficient, FemError};
 use femtile_linalg::krylov::cg::vector_bytes;
 use femtile_linalg::precondition::{ByComponent, Diagonal};
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner, Transfer};
@@ -17,7 +17,9 @@ use femtile_multigrid::BoxKernels;
 use femtile_tensor::Contract;
 
 use super::geometric::Boxes;
+use super::start::FullStart;
 use super::{degrees, geometric, lines, quadrature};
+use crate::auto::is_full_start;
 use crate::format::formatted;
 use crate::method::SolveDevice;
 use crate::preconditioner::{self, Preconditioning, without_constants};
@@ -27,17 +29,20 @@ use crate::{
     LevelPrecision, PmgOptions, PreconditionerConfig, Quadrature, SolveError, SolverConfig, Stage, Stages,
 };
 
-/// An operator on any device.
-type Operator<T, D> = Box<dyn LinearOperator<T, D>>;
+/// An operator on any device, and how it obtains the metric of how many cells.
+type Operator<T, D> = (Box<dyn LinearOperator<T, D>>, Vec<(Geometry, usize)>);
 
 /// A device that goes through cells in a precision.
 pub trait CellDevice<T: Contract + Lanes>: Device {
-    /// The operator without a matrix, where `on_cpu` is the same on the processor.
+    /// Whether its operators are kernels beside those of the processor.
+    const HAS_KERNELS: bool;
+
+    /// The operator without a matrix, where `on_cpu` is the same on the processor, with metrics as they are asked for.
     fn without_matrix(
         &self,
         on_cpu: MatrixFree<T>,
         problem: &TensorProblem<'_>,
-        rule: CellRule,
+        rule: (CellRule, Option<Geometry>),
     ) -> Result<Operator<T, Self>, FemError>;
 
     /// A preconditioner for each of so many components by itself, of so many entries; of one it is that one.
@@ -65,13 +70,16 @@ pub trait CellDevice<T: Contract + Lanes>: Device {
 }
 
 impl<T: Contract + Lanes> CellDevice<T> for Cpu {
+    const HAS_KERNELS: bool = false;
+
     fn without_matrix(
         &self,
         on_cpu: MatrixFree<T>,
         _: &TensorProblem<'_>,
-        _: CellRule,
+        _: (CellRule, Option<Geometry>),
     ) -> Result<Operator<T, Self>, FemError> {
-        Ok(Box::new(on_cpu))
+        let geometries = on_cpu.geometries();
+        Ok((Box::new(on_cpu), geometries))
     }
 
     fn by_component(
@@ -106,18 +114,21 @@ impl<T: Contract + Lanes> CellDevice<T> for Cpu {
 }
 
 impl<T: Contract + Lanes> CellDevice<T> for Cuda {
+    const HAS_KERNELS: bool = true;
+
     /// What the processor has is given back first.
     fn without_matrix(
         &self,
         on_cpu: MatrixFree<T>,
         problem: &TensorProblem<'_>,
-        rule: CellRule,
+        (rule, geometry): (CellRule, Option<Geometry>),
     ) -> Result<Operator<T, Self>, FemError> {
         drop(on_cpu);
         let (space, constrained) = constrained(problem);
-        let config = CudaMatrixFreeConfig::default();
+        let config = CudaMatrixFreeConfig { geometry, ..CudaMatrixFreeConfig::default() };
         let operator = CudaMatrixFree::new(self, space, terms(problem), rule, constrained, config)?;
-        Ok(Box::new(operator.with_facets(problem.facet_matrices())?))
+        let geometries = vec![(operator.geometry(), space.n_cells())];
+        Ok((Box::new(operator.with_facets(problem.facet_matrices())?), geometries))
     }
 
     /// Several components were refused.
@@ -164,11 +175,11 @@ fn constrained<'p>(problem: &'p TensorProblem<'_>) -> (&'p TensorSpace<'p>, &'p 
     (problem.space(), problem.constraints().dofs())
 }
 
-/// The terms of a form, without a reaction that vanishes.
+/// The terms of a form, without a conduction or a reaction that vanishes.
 pub(super) fn terms<'a>(problem: &TensorProblem<'a>) -> Terms<'a> {
     let form = problem.form();
-    let lambda = (form.lambda.as_constant() != Some(0.0)).then_some(form.lambda);
-    Terms { sigma: Some(form.sigma), lambda }
+    let unless_zero = |of: &'a Coefficient| (of.as_constant() != Some(0.0)).then_some(of);
+    Terms { sigma: unless_zero(form.sigma), lambda: unless_zero(form.lambda) }
 }
 
 /// What is said where levels that were to be kept in single precision are not.
@@ -212,7 +223,17 @@ fn assembled<'a, D: OperatorDevice>(
     let (preconditioner, levels) = without_constants(device, made, system.rhs.len(), system.is_pure_neumann)?;
     let right = RightSide::Tensor(system);
     let (operator, format) = formatted(matrix, config.format, &config.preconditioner)?;
-    Ok(LinearSystem { operator, format, preconditioner, levels, right, citations: Vec::new(), warnings })
+    Ok(LinearSystem {
+        operator,
+        format,
+        preconditioner,
+        levels,
+        right,
+        citations: Vec::new(),
+        warnings,
+        geometries: Vec::new(),
+        start: None,
+    })
 }
 
 /// Without a matrix.
@@ -225,8 +246,11 @@ fn matrix_free<'a, D: OperatorDevice>(
     // Components differ in what is given, not in where, and not in what facets add.
     let (problem, components) = (&problems[0], problems.len());
     let (constrained, facets) = (problem.constraints().dofs(), problem.facet_matrices());
-    let config = MatrixFreeConfig { rule, constrained, facets, components, ..MatrixFreeConfig::default() };
-    let on_cpu = MatrixFree::new(cpu, problem.space(), terms(problem), config)?;
+    // What is asked for concerns the device that iterates.
+    let has_kernels = <D as CellDevice<f64>>::HAS_KERNELS;
+    let geometry = solver.geometry.filter(|_| !has_kernels);
+    let config = MatrixFreeConfig { rule, constrained, facets, components, geometry };
+    let on_cpu = MatrixFree::new(cpu, problem.space(), terms(problem), config).map_err(of_geometry)?;
     let lifted = |problem: &'a TensorProblem<'a>| {
         problem.lift(device, &mut |y, x| {
             apply_to_given(&on_cpu, components, y, x);
@@ -261,9 +285,19 @@ fn matrix_free<'a, D: OperatorDevice>(
         // been made.
         _ => (Box::new(Diagonal::of_entries(device, on_cpu.diagonal())?), Vec::new()),
     };
+    let start = match (&solver.preconditioner, boxes) {
+        (PreconditionerConfig::Gmg(options), Some(boxes))
+            if is_full_start(options.start, boxes, problem.space().degree(), has_kernels) =>
+        {
+            FullStart::new((cpu, device), options, boxes, (problems, rule))?
+        }
+        _ => None,
+    };
     // Vectors are read more often than what an operator stores.
-    let operator =
-        device.leave_room(vector_bytes::<f64>(n), || device.without_matrix(on_cpu, problem, rule))?;
+    let rule = (rule, solver.geometry);
+    let (operator, geometries) = device
+        .leave_room(vector_bytes::<f64>(n), || device.without_matrix(on_cpu, problem, rule))
+        .map_err(of_geometry)?;
     Ok(LinearSystem {
         operator,
         format: "matrix-free".into(),
@@ -272,7 +306,20 @@ fn matrix_free<'a, D: OperatorDevice>(
         right,
         citations: vec!["kronbichler2022"],
         warnings,
+        geometries,
+        start,
     })
+}
+
+/// Puts what is wrong with the metric that was asked for down to its setting.
+fn of_geometry(error: FemError) -> SolveError {
+    match error {
+        FemError::UnfitGeometry { .. } => SolveError::solver("geometry", error.to_string()),
+        FemError::Linalg(LinalgError::Setting { field: "geometry", message }) => {
+            SolveError::solver("geometry", message)
+        }
+        error => error.into(),
+    }
 }
 
 /// What the cells make of given values of one component.

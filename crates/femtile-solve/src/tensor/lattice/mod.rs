@@ -1,5 +1,6 @@
 //! Meshes whose cells stand in rows as those of a box do, however cells and nodes are numbered.
 
+mod coarse;
 mod lines;
 mod walk;
 
@@ -8,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use femtile_fem::dofs::TensorSpace;
 use rayon::prelude::*;
 
+pub(super) use coarse::CoarseProblem;
 use lines::{Lines, is_straight};
 
 /// Cells in rows along two or three axes.
@@ -115,6 +117,11 @@ impl Lattice {
         Some(self.lines.as_ref()?[..self.dimension].iter().map(Lines::widths).collect())
     }
 
+    /// Whether all cells are rectangles along the axes.
+    pub fn has_rectangles(&self) -> bool {
+        self.lines.is_some()
+    }
+
     /// Corners of all cells, `[n_z + 1][n_y + 1][n_x + 1]`.
     pub fn corners(&self) -> &[[f64; 3]] {
         &self.corners
@@ -126,6 +133,17 @@ impl Lattice {
         let axes = &self.cells[position].axes[..self.dimension];
         axes.iter().filter(|(_, backwards)| *backwards).for_each(|(axis, _)| place[*axis as usize] -= 1);
         place
+    }
+
+    /// Lines through each node of the mesh that a cell has.
+    fn numbers(&self, space: &TensorSpace<'_>) -> Vec<[u32; 3]> {
+        let mut numbers = vec![[0; 3]; space.mesh().n_nodes()];
+        for (position, cell) in self.cells.iter().enumerate() {
+            for (bits, &node) in space.corners(position).iter().enumerate() {
+                numbers[node as usize] = cell.corner_at(bits, self.dimension).unwrap_or(cell.corner);
+            }
+        }
+        numbers
     }
 
     /// Words for the lower or upper side across an axis.

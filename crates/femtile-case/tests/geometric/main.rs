@@ -1,5 +1,7 @@
 //! Cases with geometric multigrid.
 
+mod full_multigrid;
+
 use std::path::Path;
 
 use femtile_case::{Case, CaseError, Report, Silent, run};

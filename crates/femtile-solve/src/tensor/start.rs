@@ -1,0 +1,163 @@
+//! Full multigrid on a mesh: an iterate for the solve of a problem to begin from.
+
+use femtile_device::{Buffer, Cpu, Scalar};
+use femtile_fem::dofs::TensorSpace;
+use femtile_fem::matrix_free::{CellRule, MatrixFree, MatrixFreeConfig};
+use femtile_fem::tensor::TensorProblem;
+use femtile_linalg::{LinalgError, LinearOperator};
+use femtile_multigrid::{BoxGrid, BoxKernels, NestedIteration, NestedOperator};
+
+use super::extension::{Interpolation, extension};
+use super::geometric::{Boxes, refuse, refused};
+use super::lattice::CoarseProblem;
+use super::operator::{CellDevice, OperatorDevice, terms};
+use crate::method::SolveDevice;
+use crate::right_side::interleaved;
+use crate::{GmgOptions, LevelPrecision, SolveError};
+
+/// Adds to a vector what the levels below the finest make of a residual of one component.
+type Nested<D> = Box<dyn Fn(&mut Buffer<f64, D>, &Buffer<f64, D>) -> Result<(), LinalgError> + Send + Sync>;
+
+/// Full multigrid for the system of a problem.
+pub(crate) struct FullStart<D: SolveDevice> {
+    nested: Nested<D>,
+    components: usize,
+    /// Given values extended into the box, zero where they are given; none where all of them are zero.
+    extended: Option<Buffer<f64, D>>,
+}
+
+impl<D: SolveDevice> FullStart<D> {
+    /// Makes the levels below the finest, with the operators of the problem on them; none where there are no such levels.
+    ///
+    /// # Errors
+    /// [`SolveError::Setting`] where the problem has no like on coarser cells.
+    pub fn new(
+        (cpu, device): (&Cpu, &D),
+        options: &GmgOptions,
+        boxes: &Boxes,
+        (problems, rule): (&[TensorProblem<'_>], CellRule),
+    ) -> Result<Option<Self>, SolveError>
+    where
+        D: OperatorDevice,
+    {
+        let mut grids: Vec<BoxGrid> =
+            std::iter::successors(Some(boxes.finest().clone()), BoxGrid::coarsened).collect();
+        grids.reverse();
+        if grids.len() < 2 || boxes.is_known() {
+            return Ok(None);
+        }
+        let coarse = &grids[..grids.len() - 1];
+        let operators =
+            || coarse.iter().map(|grid| operator((cpu, device), boxes, (&problems[0], rule), grid));
+        let nested: Nested<D> = match options.precision {
+            LevelPrecision::Single => nested::<f32, D>(device, options, boxes, operators())?,
+            LevelPrecision::Double => nested::<f64, D>(device, options, boxes, operators())?,
+        };
+        let extended = extended(device, boxes, problems, &grids)?;
+        Ok(Some(Self { nested, components: problems.len(), extended }))
+    }
+
+    /// Returns an iterate for $A w = b$.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub fn iterate(
+        &self,
+        operator: &dyn LinearOperator<f64, D>,
+        b: &Buffer<f64, D>,
+    ) -> Result<Buffer<f64, D>, LinalgError> {
+        let device = operator.device();
+        let mut w = Buffer::zeros(device, b.len())?;
+        let Some(extended) = &self.extended else {
+            self.add(device, &mut w, b)?;
+            return Ok(w);
+        };
+        let mut r = Buffer::zeros(device, b.len())?;
+        operator.apply(&mut r, extended)?;
+        device.axpby(&mut r, 1.0, b, -1.0)?;
+        device.copy(&mut w, extended)?;
+        self.add(device, &mut w, &r)?;
+        Ok(w)
+    }
+
+    /// Component by component.
+    fn add(&self, device: &D, w: &mut Buffer<f64, D>, r: &Buffer<f64, D>) -> Result<(), LinalgError> {
+        if self.components == 1 {
+            return (self.nested)(w, r);
+        }
+        let (all_w, all_r) = (w.to_host()?, r.to_host()?);
+        let of =
+            |all: &[f64], component| all.iter().copied().skip(component).step_by(self.components).collect();
+        let one = |component: usize| {
+            let mut w = Buffer::from_vec(device, of(&all_w, component))?;
+            (self.nested)(&mut w, &Buffer::from_vec(device, of(&all_r, component))?)?;
+            Ok(w.to_host()?)
+        };
+        let parts = (0..self.components).map(one).collect::<Result<Vec<_>, LinalgError>>()?;
+        *w = Buffer::from_vec(device, interleaved(parts))?;
+        Ok(())
+    }
+}
+
+/// Levels in a precision.
+fn nested<T: Scalar, D: OperatorDevice + BoxKernels<T>>(
+    device: &D,
+    options: &GmgOptions,
+    boxes: &Boxes,
+    operators: impl Iterator<Item = Result<NestedOperator<D>, SolveError>>,
+) -> Result<Nested<D>, SolveError> {
+    let operators = operators.collect::<Result<Vec<_>, _>>()?;
+    let finest = (boxes.finest(), boxes.nodes());
+    let nested =
+        NestedIteration::<T, D>::new(device, finest, options.smoother, operators).map_err(refused)?;
+    Ok(Box::new(move |w, r| nested.add(w, r)))
+}
+
+/// The operator of a problem on the cells of a coarser grid; the processor makes what the device keeps of it.
+fn operator<D: OperatorDevice>(
+    (cpu, device): (&Cpu, &D),
+    boxes: &Boxes,
+    (problem, rule): (&TensorProblem<'_>, CellRule),
+    grid: &BoxGrid,
+) -> Result<NestedOperator<D>, SolveError> {
+    let lack = |why: String| refuse(&format!("cannot begin with full multigrid ({why}): leave `start` out"));
+    let lattice = boxes.lattice().ok_or_else(|| lack("there are no rows of cells".into()))?;
+    let cells = [0, 1, 2].map(|axis| grid.widths(axis).len().max(1));
+    let coarse = CoarseProblem::new(lattice, problem, cells)?;
+    let space = TensorSpace::new(coarse.mesh(), problem.space().degree())?;
+    let own = TensorProblem::new(&space, &coarse.form())?;
+    let (constrained, facets) = (own.constraints().dofs(), own.facet_matrices());
+    if constrained.len() != grid.n_nodes() - grid.n_unknowns() {
+        return Err(lack("other values are given on coarser cells".into()));
+    }
+    let config = MatrixFreeConfig { rule, constrained, facets, ..MatrixFreeConfig::default() };
+    let on_cpu = MatrixFree::<f64>::new(cpu, &space, terms(&own), config)?;
+    let (operator, _) = CellDevice::<f64>::without_matrix(device, on_cpu, &own, (rule, None))?;
+    Ok(NestedOperator { operator, nodes: coarse.nodes(&space).map_err(lack)? })
+}
+
+/// Given values of all components extended into the box.
+fn extended<D: OperatorDevice>(
+    device: &D,
+    boxes: &Boxes,
+    problems: &[TensorProblem<'_>],
+    grids: &[BoxGrid],
+) -> Result<Option<Buffer<f64, D>>, SolveError> {
+    let is_zero = |problem: &TensorProblem<'_>| problem.constraints().values().iter().all(|&g| g == 0.0);
+    if problems.iter().all(is_zero) {
+        return Ok(None);
+    }
+    let interpolation = Interpolation::of(problems[0].space());
+    let nodes = boxes.nodes();
+    let one = |problem: &TensorProblem<'_>| {
+        let (mut given, constraints) = (vec![0.0; nodes.len()], problem.constraints());
+        let of_dofs = constraints.dofs().iter().zip(constraints.values());
+        of_dofs.for_each(|(&dof, &value)| given[nodes[dof as usize] as usize] = value);
+        let values = extension(grids, &interpolation, given);
+        let mut own: Vec<f64> = nodes.iter().map(|&node| values[node as usize]).collect();
+        constraints.dofs().iter().for_each(|&dof| own[dof as usize] = 0.0);
+        own
+    };
+    let parts = problems.iter().map(one).collect();
+    Ok(Some(Buffer::from_vec(device, interleaved(parts)).map_err(LinalgError::from)?))
+}
