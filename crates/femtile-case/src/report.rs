@@ -100,6 +100,9 @@ pub struct SolveReport {
     /// The form of the operator: the format of its matrix, or `matrix-free`; none where nothing is iterated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operator: Option<String>,
+    /// Why that format of the matrix; none without a matrix.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format_reason: Option<String>,
     /// The preconditioner; none where nothing is iterated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preconditioner: Option<&'static str>,
@@ -122,12 +125,15 @@ pub struct LevelReport {
     /// Patches of its rows, where they smooth.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub n_patches: Option<usize>,
+    /// The format of its matrix, where products with it smooth.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
 }
 
 impl From<&Level> for LevelReport {
     fn from(level: &Level) -> Self {
-        let Level { n_rows, n_nonzeros, n_patches } = *level;
-        Self { n_rows, n_nonzeros, n_patches }
+        let Level { n_rows, n_nonzeros, n_patches, format } = *level;
+        Self { n_rows, n_nonzeros, n_patches, format: format.map(|format| format.name()) }
     }
 }
 
@@ -269,6 +275,7 @@ impl Report {
                 energy_norm: outcome.energy_norm,
                 residuals: outcome.residuals.clone(),
                 operator: Some(solution.operator().into()),
+                format_reason: solution.format_reason().map(str::to_owned),
                 preconditioner: Some(solution.preconditioner()),
                 preconditioner_reason: Some(solution.preconditioner_reason().into()),
                 levels: solution.levels().iter().map(LevelReport::from).collect(),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use femtile_amg::{AmgConfig, Cycle};
 use femtile_linalg::krylov::gmres::GmresConfig;
 use femtile_linalg::krylov::s_step_cg::{MAX_STEPS, SStepCgConfig};
+pub use femtile_linalg::sparse::MatrixFormat;
 use femtile_multigrid::{PMultigridConfig, Smoother};
 
 use crate::SolveError;
@@ -21,7 +22,7 @@ pub struct SolverConfig {
     pub memory_limit: Option<u64>,
     /// The form of the operator.
     pub operator: OperatorKind,
-    /// The format of a matrix in products.
+    /// The format of a matrix in products, that of the levels of algebraic multigrid as well.
     pub format: MatrixFormat,
     /// The iterative method.
     pub method: Method,
@@ -95,18 +96,6 @@ pub enum OperatorKind {
     MatrixFree,
 }
 
-/// The format of an assembled matrix in the products of a solve.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum MatrixFormat {
-    /// ELL-WARP where it is expected to be faster, else compressed sparse rows.
-    #[default]
-    Auto,
-    /// Compressed sparse rows.
-    Csr,
-    /// Slices of rows, `[wong2015]`.
-    EllWarp,
-}
-
 /// Iterative methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Method {
@@ -178,6 +167,18 @@ pub enum PreconditionerConfig {
 }
 
 impl PreconditionerConfig {
+    /// Takes a format for the levels of algebraic multigrid, unless it leaves the choice.
+    pub(crate) fn take_format(&mut self, format: MatrixFormat) {
+        let amg = match self {
+            Self::Amg(amg) => amg,
+            Self::Pmg(options) => &mut options.amg,
+            Self::Auto | Self::None | Self::Jacobi | Self::Gmg(_) => return,
+        };
+        if format != MatrixFormat::Auto {
+            amg.config.format = format;
+        }
+    }
+
     /// Returns the name, as in case files.
     pub const fn name(&self) -> &'static str {
         match self {

@@ -1,32 +1,38 @@
 //! The format of an assembled matrix in the products of a solve.
 
-use femtile_device::Device;
-use femtile_linalg::sparse::choice::Machine;
 use femtile_linalg::sparse::csr::Csr;
-use femtile_linalg::sparse::ell_warp::IndexKind;
-use femtile_linalg::sparse::{EllWarp, EllWarpConfig, Format};
+use femtile_linalg::sparse::{Format, ProductMatrix};
 use femtile_linalg::{LinalgError, LinearOperator};
 
 use crate::method::SolveDevice;
+use crate::preconditioner::Level;
 use crate::{MatrixFormat, PreconditionerConfig};
 
-/// Stored entries for each non-zero up to which slices of unsorted rows, and of rows sorted within windows, are taken.
-const PADDING: f64 = 1.12;
-/// Rows of a window where rows are sorted by length.
-const WINDOW: usize = 256;
-/// Rows from which a conversion is worth it: smaller matrices stay in the cache whatever their format.
-const LEAST_ROWS: [usize; 2] = [200_000, 20_000];
+/// Products of a solve with a diagonal as preconditioner, and with multigrid, as far as formats are chosen for them.
+const WITH_DIAGONAL: usize = 400;
+const WITH_MULTIGRID: usize = 10;
 
-/// An operator with the name of its format.
-pub(crate) type Formatted<D> = (Box<dyn LinearOperator<f64, D>>, String);
+/// An operator with its format and the reason for it.
+pub(crate) struct Formatted<D: SolveDevice> {
+    pub operator: Box<dyn LinearOperator<f64, D>>,
+    pub format: Format,
+    pub reason: String,
+}
+
+/// Returns the keys of the papers behind the formats of a matrix and of levels of multigrid.
+pub(crate) fn citations_of(format: Format, levels: &[Level]) -> Vec<&'static str> {
+    let formats = levels.iter().filter_map(|level| level.format).chain([format]);
+    if formats.into_iter().any(|format| matches!(format, Format::EllWarp(_))) {
+        vec!["wong2015"]
+    } else {
+        Vec::new()
+    }
+}
 
 /// Puts a matrix into the format of the settings, where it lies.
 ///
-/// By itself it takes ELL-WARP where solves take many products, which is with a diagonal as preconditioner, where the
-/// matrix is large and its rows fill slices.
-///
 /// # Cost
-/// A conversion moves the matrix once, about three products on a GPU; a second one where rows have to be sorted.
+/// As [`ProductMatrix::new`].
 /// # Errors
 /// What the device reports.
 pub(crate) fn formatted<D: SolveDevice>(
@@ -34,34 +40,9 @@ pub(crate) fn formatted<D: SolveDevice>(
     format: MatrixFormat,
     preconditioner: &PreconditionerConfig,
 ) -> Result<Formatted<D>, LinalgError> {
-    let device = matrix.values().device().clone();
-    let (lanes, least_rows) = match device.machine() {
-        Machine::Gpu { .. } => (64, LEAST_ROWS[1]),
-        Machine::Cpu { lanes } => (lanes, LEAST_ROWS[0]),
-    };
-    let is_wanted = match format {
-        MatrixFormat::Csr => false,
-        MatrixFormat::EllWarp => true,
-        MatrixFormat::Auto => preconditioner.is_diagonal() && matrix.n_rows() >= least_rows,
-    };
-    if !is_wanted {
-        return Ok((Box::new(matrix), Format::Csr.name()));
-    }
-    let plain = EllWarpConfig { indices: IndexKind::Delta, ..EllWarpConfig::new(lanes) };
-    let mut found = EllWarp::<f64, D>::convert(&matrix, &plain)?;
-    if !is_full(&found) {
-        drop(found);
-        found = EllWarp::convert(&matrix, &EllWarpConfig { window: WINDOW, ..plain })?;
-    }
-    if format == MatrixFormat::Auto && !is_full(&found) {
-        return Ok((Box::new(matrix), Format::Csr.name()));
-    }
-    let name = Format::EllWarp(*found.config()).name();
-    Ok((Box::new(found), name))
-}
-
-fn is_full<D: Device>(matrix: &EllWarp<f64, D>) -> bool {
-    matrix.n_stored() as f64 <= PADDING * matrix.n_nonzeros() as f64
+    let n_products = if preconditioner.is_diagonal() { WITH_DIAGONAL } else { WITH_MULTIGRID };
+    let (matrix, reason) = ProductMatrix::new(matrix, format, n_products)?;
+    Ok(Formatted { format: matrix.format(), operator: Box::new(matrix), reason })
 }
 
 #[cfg(test)]

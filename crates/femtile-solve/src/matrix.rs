@@ -217,11 +217,12 @@ impl LinearSolver {
 /// Returns the settings with a preconditioner in place of a choice: algebraic multigrid wherever the method takes it.
 fn resolved(config: &SolverConfig) -> SolverConfig {
     let takes_multigrid = matches!(config.method, Method::Cg | Method::PipelinedCg);
-    let preconditioner = match &config.preconditioner {
+    let mut preconditioner = match &config.preconditioner {
         PreconditionerConfig::Auto if takes_multigrid => PreconditionerConfig::Amg(AmgOptions::default()),
         PreconditionerConfig::Auto => PreconditionerConfig::Jacobi,
         given => given.clone(),
     };
+    preconditioner.take_format(config.format);
     SolverConfig { preconditioner, ..config.clone() }
 }
 

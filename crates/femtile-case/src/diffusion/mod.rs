@@ -169,6 +169,7 @@ fn finish(
             operator: None,
             preconditioner: None,
             preconditioner_reason: None,
+            format_reason: None,
             levels: Vec::new(),
         },
         time: Some(time_report(prepared, &outcome, stages.timings().solve)),

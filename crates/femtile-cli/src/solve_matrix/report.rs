@@ -63,6 +63,7 @@ pub fn of_outcome(outcome: &CgOutcome) -> SolveReport {
         operator: None,
         preconditioner: None,
         preconditioner_reason: None,
+        format_reason: None,
         levels: Vec::new(),
     }
 }

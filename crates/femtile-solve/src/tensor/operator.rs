@@ -18,7 +18,7 @@ use femtile_tensor::Contract;
 
 use super::geometric::Boxes;
 use super::{degrees, geometric, lines, quadrature};
-use crate::format::formatted;
+use crate::format::{Formatted, citations_of, formatted};
 use crate::method::SolveDevice;
 use crate::preconditioner::{self, Preconditioning, without_constants};
 use crate::right_side::RightSide;
@@ -211,8 +211,10 @@ fn assembled<'a, D: OperatorDevice>(
     let made = preconditioner::preconditioner(device, &config.preconditioner, &mut matrix, &mut warnings)?;
     let (preconditioner, levels) = without_constants(device, made, system.rhs.len(), system.is_pure_neumann)?;
     let right = RightSide::Tensor(system);
-    let (operator, format) = formatted(matrix, config.format, &config.preconditioner)?;
-    Ok(LinearSystem { operator, format, preconditioner, levels, right, citations: Vec::new(), warnings })
+    let Formatted { operator, format, reason } = formatted(matrix, config.format, &config.preconditioner)?;
+    let (citations, format_reason) = (citations_of(format, &levels), Some(reason));
+    let format = format.name();
+    Ok(LinearSystem { operator, format, format_reason, preconditioner, levels, right, citations, warnings })
 }
 
 /// Without a matrix.
@@ -267,6 +269,7 @@ fn matrix_free<'a, D: OperatorDevice>(
     Ok(LinearSystem {
         operator,
         format: "matrix-free".into(),
+        format_reason: None,
         preconditioner,
         levels,
         right,

@@ -4,8 +4,10 @@ mod candidates;
 mod machine;
 mod model;
 mod shape;
+mod sizes;
 mod statistics;
 
 pub use candidates::candidates;
 pub use machine::{Described, Machine};
 pub use model::{Estimate, estimates};
+pub(super) use sizes::Sizes;
