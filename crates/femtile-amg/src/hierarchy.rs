@@ -50,7 +50,7 @@ impl<H: Scalar, D: AmgKernels<H>> Level<H, D> {
         let ProductMatrix::Rows(a) = self.a else { return Ok(self) };
         let n_products = CYCLES * config.smoother.n_products();
         let format = if n_products > 0 { config.format } else { MatrixFormat::Csr };
-        Ok(Self { a: ProductMatrix::new(a, format, n_products)?.0, ..self })
+        Ok(Self { a: ProductMatrix::new(a, format, n_products, &[])?.0, ..self })
     }
 }
 

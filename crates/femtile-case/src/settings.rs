@@ -36,6 +36,7 @@ impl Case {
                 FormatName::Csr => MatrixFormat::Csr,
                 FormatName::EllWarp => MatrixFormat::EllWarp,
             },
+            remembered: self.remembered.clone(),
             method: match solver.method {
                 file::Method::Cg => Method::Cg,
                 file::Method::MergedCg => Method::MergedCg,

@@ -7,6 +7,7 @@ use femtile_amg::{AmgConfig, Cycle};
 use femtile_linalg::krylov::gmres::GmresConfig;
 use femtile_linalg::krylov::s_step_cg::{MAX_STEPS, SStepCgConfig};
 pub use femtile_linalg::sparse::MatrixFormat;
+pub use femtile_linalg::sparse::choice::Remembered;
 use femtile_multigrid::{PMultigridConfig, Smoother};
 
 use crate::SolveError;
@@ -24,6 +25,8 @@ pub struct SolverConfig {
     pub operator: OperatorKind,
     /// The format of a matrix in products, that of the levels of algebraic multigrid as well.
     pub format: MatrixFormat,
+    /// Formats that searches have found: [`MatrixFormat::Auto`] takes them for the matrices that they were found for.
+    pub remembered: Vec<Remembered>,
     /// The iterative method.
     pub method: Method,
     /// The preconditioner.
@@ -45,6 +48,7 @@ impl Default for SolverConfig {
             memory_limit: None,
             operator: OperatorKind::Auto,
             format: MatrixFormat::Auto,
+            remembered: Vec::new(),
             method: Method::Cg,
             preconditioner: PreconditionerConfig::Auto,
             tolerance: 1e-10,

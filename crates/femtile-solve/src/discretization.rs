@@ -288,7 +288,7 @@ fn of_simplices<'d, D: OperatorDevice>(
     let made = preconditioner::preconditioner(device, &config.preconditioner, &mut matrix, &mut warnings)?;
     let (preconditioner, levels) = without_constants(device, made, system.rhs.len(), system.is_pure_neumann)?;
     let right = RightSide::Simplices(form.mesh, system);
-    let Formatted { operator, format, reason } = formatted(matrix, config.format, &config.preconditioner)?;
+    let Formatted { operator, format, reason } = formatted(matrix, config)?;
     let (citations, format_reason) = (citations_of(format, &levels), Some(reason));
     let format = format.name();
     Ok(LinearSystem { operator, format, format_reason, preconditioner, levels, right, citations, warnings })

@@ -4,9 +4,9 @@ use femtile_linalg::sparse::csr::Csr;
 use femtile_linalg::sparse::{Format, ProductMatrix};
 use femtile_linalg::{LinalgError, LinearOperator};
 
+use crate::SolverConfig;
 use crate::method::SolveDevice;
 use crate::preconditioner::Level;
-use crate::{MatrixFormat, PreconditionerConfig};
 
 /// Products of a solve with a diagonal as preconditioner, and with multigrid, as far as formats are chosen for them.
 const WITH_DIAGONAL: usize = 400;
@@ -29,6 +29,18 @@ pub(crate) fn citations_of(format: Format, levels: &[Level]) -> Vec<&'static str
     }
 }
 
+/// Puts a matrix into the format of the settings, as [`formatted`] does, without hiding its kind.
+///
+/// # Errors
+/// What the device reports.
+pub(crate) fn product_matrix<D: SolveDevice>(
+    matrix: Csr<f64, D>,
+    config: &SolverConfig,
+) -> Result<(ProductMatrix<f64, D>, String), LinalgError> {
+    let n_products = if config.preconditioner.is_diagonal() { WITH_DIAGONAL } else { WITH_MULTIGRID };
+    ProductMatrix::new(matrix, config.format, n_products, &config.remembered)
+}
+
 /// Puts a matrix into the format of the settings, where it lies.
 ///
 /// # Cost
@@ -37,11 +49,9 @@ pub(crate) fn citations_of(format: Format, levels: &[Level]) -> Vec<&'static str
 /// What the device reports.
 pub(crate) fn formatted<D: SolveDevice>(
     matrix: Csr<f64, D>,
-    format: MatrixFormat,
-    preconditioner: &PreconditionerConfig,
+    config: &SolverConfig,
 ) -> Result<Formatted<D>, LinalgError> {
-    let n_products = if preconditioner.is_diagonal() { WITH_DIAGONAL } else { WITH_MULTIGRID };
-    let (matrix, reason) = ProductMatrix::new(matrix, format, n_products)?;
+    let (matrix, reason) = product_matrix(matrix, config)?;
     Ok(Formatted { format: matrix.format(), operator: Box::new(matrix), reason })
 }
 
@@ -49,7 +59,8 @@ pub(crate) fn formatted<D: SolveDevice>(
 mod tests {
     use femtile_mesh::generate::{BoxConfig, box_mesh};
 
-    use crate::{MatrixFormat, Poisson, PreconditionerConfig, Solution, SolverConfig};
+    use super::*;
+    use crate::{AmgOptions, MatrixFormat, Poisson, PreconditionerConfig, Solution};
 
     fn solved(mesh: &femtile_mesh::Mesh, format: MatrixFormat) -> Solution<'_> {
         let config =
@@ -74,8 +85,32 @@ mod tests {
     }
 
     #[test]
+    fn levels_of_multigrid_have_the_format_of_the_settings() {
+        let mesh = box_mesh(&BoxConfig { cells: [11, 13, 12], ..BoxConfig::default() }).unwrap();
+        let problem = Poisson::new(&mesh).sigma("1 + x").source("y").dirichlet("xmin", 1.0).unwrap();
+        let [rows, slices] = [MatrixFormat::Csr, MatrixFormat::EllWarp].map(|format| {
+            let preconditioner = PreconditionerConfig::Amg(AmgOptions::default());
+            problem.solve(&SolverConfig { format, preconditioner, ..SolverConfig::default() }).unwrap()
+        });
+        let is_in_rows = |level: &Level| level.format.map(|format| format == Format::Csr);
+        for (solution, expected) in [(&rows, true), (&slices, false)] {
+            let (coarsest, smoothed) = solution.levels().split_last().unwrap();
+            assert!(!smoothed.is_empty() && coarsest.format.is_none());
+            assert!(smoothed.iter().all(|level| is_in_rows(level) == Some(expected)), "{smoothed:?}");
+            assert_eq!(solution.citations().contains(&"wong2015"), !expected);
+        }
+        assert!(rows.outcome().iterations.abs_diff(slices.outcome().iterations) <= 1);
+        for (a, b) in rows.values().iter().zip(slices.values()) {
+            assert!((a - b).abs() <= 1e-9 * rows.max().abs(), "{a} and {b}");
+        }
+    }
+
+    #[test]
     fn small_matrices_stay_in_compressed_rows() {
         let mesh = box_mesh(&BoxConfig { cells: [8, 8, 8], ..BoxConfig::default() }).unwrap();
-        assert_eq!(solved(&mesh, MatrixFormat::Auto).operator(), "CSR");
+        let small = solved(&mesh, MatrixFormat::Auto);
+        assert!(small.format_reason().is_some_and(|reason| reason.starts_with("fewer than")));
+        assert_eq!(small.operator(), "CSR");
+        assert_eq!(solved(&mesh, MatrixFormat::Csr).format_reason(), Some("asked for"));
     }
 }

@@ -36,7 +36,7 @@ pub use coefficient::{Entry, Value, check_count, expression};
 pub use component::Component;
 pub use config::{
     AmgOptions, DeviceChoice, GmgOptions, LevelPrecision, MatrixFormat, Method, OperatorKind, PmgOptions,
-    PreconditionerConfig, SolverConfig, check_tolerance,
+    PreconditionerConfig, Remembered, SolverConfig, check_tolerance,
 };
 pub use device::{Choice, Chosen};
 pub use discretization::{Discretization, WeakForm};

@@ -2,7 +2,7 @@
 
 use femtile_device::{Buffer, Device, Place, Scalar};
 
-use super::choice::{Described, Machine, Sizes};
+use super::choice::{Described, Machine, Remembered, Sizes, remembered};
 use super::csr::{Csr, CsrKernels};
 use super::ell_warp::{EllWarp, EllWarpConfig, EllWarpKernels, IndexKind};
 use super::format::Format;
@@ -18,6 +18,9 @@ const LEAST_ROWS: [usize; 2] = [20_000, 200_000];
 /// Lanes of a slice on a GPU, and on a CPU, where they are the same for all SIMD levels, as the choice of the format shows
 /// in the bits of products.
 const LANES: [usize; 2] = [64, 8];
+
+/// The reason for a format that was remembered.
+const BY_SEARCH: &str = "found by a search";
 
 /// The format of a matrix in products.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,8 +44,8 @@ pub enum ProductMatrix<T: Scalar, D: Device> {
 }
 
 impl<T: Scalar, D: CsrKernels<T> + EllWarpKernels<T, T> + Described> ProductMatrix<T, D> {
-    /// Puts a matrix into a format where it lies; with [`MatrixFormat::Auto`] into the one in which `n_products` products,
-    /// with the conversion, are expected to be faster. The reason comes second.
+    /// Puts a matrix into a format where it lies; with [`MatrixFormat::Auto`] into the one that a search has found, else into
+    /// the one in which `n_products` products, with the conversion, are expected to be faster. The reason comes second.
     ///
     /// # Cost
     /// A conversion takes about three products on a GPU, 45 on a CPU, and has both matrices in memory; counting the entries
@@ -53,11 +56,15 @@ impl<T: Scalar, D: CsrKernels<T> + EllWarpKernels<T, T> + Described> ProductMatr
         matrix: Csr<T, D>,
         format: MatrixFormat,
         n_products: usize,
+        known: &[Remembered],
     ) -> Result<(Self, String), LinalgError> {
-        let (config, reason) = match format {
-            MatrixFormat::Csr => (None, "asked for".into()),
-            MatrixFormat::EllWarp => (Some(fullest(&matrix)?.0), "asked for".into()),
-            MatrixFormat::Auto => expected_fastest(&matrix, n_products)?,
+        let (config, reason) = match (format, remembered(known, &matrix)?) {
+            (MatrixFormat::Csr, _) => (None, "asked for".into()),
+            (MatrixFormat::EllWarp, _) => (Some(fullest(&matrix)?.0), "asked for".into()),
+            (MatrixFormat::Auto, Some(Format::Csr)) => (None, BY_SEARCH.into()),
+            (MatrixFormat::Auto, Some(Format::EllWarp(config))) => (Some(config), BY_SEARCH.into()),
+            // Solves have no other formats.
+            (MatrixFormat::Auto, _) => expected_fastest(&matrix, n_products)?,
         };
         Ok((Self::in_slices(matrix, config.as_ref())?, reason))
     }
@@ -199,5 +206,51 @@ impl<T: Scalar, D: CsrKernels<T> + EllWarpKernels<T, T> + Described> LinearOpera
 
     fn inverse_diagonal(&self) -> Result<Option<Buffer<T, D>>, LinalgError> {
         self.operator().inverse_diagonal()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use femtile_device::Cpu;
+
+    use super::*;
+    use crate::sparse::choice::{candidates, fingerprint};
+    use crate::sparse::csr::HostOffsets;
+
+    /// Rows of these lengths.
+    fn matrix(cpu: &Cpu, lengths: &[usize]) -> Csr<f64, Cpu> {
+        let offsets = HostOffsets::from_row_lengths(lengths.iter().copied());
+        let columns: Vec<u32> = lengths.iter().flat_map(|&length| 0..length as u32).collect();
+        let values = vec![1.0; columns.len()];
+        Csr::from_parts(cpu, lengths.len(), offsets, columns, values).unwrap()
+    }
+
+    #[test]
+    fn a_format_that_was_found_is_taken_for_its_matrix_on_its_device_alone() {
+        let cpu = Cpu::new(1).unwrap();
+        let (own, other) = ([1, 2, 3, 4], [1, 3, 2, 4]);
+        let is_slices = |format: &Format| matches!(format, Format::EllWarp(_));
+        let slices = candidates(&cpu.machine()).into_iter().find(is_slices).unwrap();
+        let known = |format: Format, device: &str| Remembered {
+            matrix: fingerprint(&matrix(&cpu, &own)),
+            device: device.into(),
+            format: format.name(),
+        };
+        let here = cpu.description();
+        let chosen = |lengths: &[usize], format, known| {
+            ProductMatrix::new(matrix(&cpu, lengths), format, 10, &[known]).unwrap()
+        };
+        let (found, reason) = chosen(&own, MatrixFormat::Auto, known(slices, &here));
+        assert_eq!((found.format(), reason.as_str()), (slices, BY_SEARCH));
+        assert_eq!(chosen(&own, MatrixFormat::Auto, known(Format::Csr, &here)).1, BY_SEARCH);
+        for (lengths, format, known) in [
+            (own, MatrixFormat::Csr, known(slices, &here)),
+            (own, MatrixFormat::Auto, known(slices, "another device")),
+            (own, MatrixFormat::Auto, known(Format::Merge, &here)),
+            (other, MatrixFormat::Auto, known(slices, &here)),
+        ] {
+            let (found, reason) = chosen(&lengths, format, known);
+            assert!(found.format() == Format::Csr && reason != BY_SEARCH, "{reason}");
+        }
     }
 }
