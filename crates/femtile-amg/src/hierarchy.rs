@@ -60,7 +60,7 @@ pub(crate) enum Coarsest<H: Scalar, D: Device> {
     /// Its inverse.
     Direct(Csr<H, D>),
     /// A matrix too large for that, which is smoothed only.
-    Smoothed { a: ProductMatrix<H, D>, relaxation: Relaxation<H, D> },
+    Smoothed { a: Box<ProductMatrix<H, D>>, relaxation: Relaxation<H, D> },
 }
 
 /// What a level is made of.
@@ -196,7 +196,7 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
     pub fn formats(&self) -> Vec<Format> {
         let smoothed = match &self.coarsest {
             Coarsest::Direct(_) => None,
-            Coarsest::Smoothed { a, .. } => Some(a),
+            Coarsest::Smoothed { a, .. } => Some(a.as_ref()),
         };
         self.levels.iter().map(|level| &level.a).chain(smoothed).map(ProductMatrix::format).collect()
     }

@@ -379,7 +379,8 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
         let scaling = Scaling::of_nodes(&a, diagonal, block);
         let relaxation =
             Relaxation::new(self.device, self.config.smoother, &a, diagonal, patches.as_ref(), scaling)?;
-        Ok(Coarsest::Smoothed { relaxation, a: ProductMatrix::Rows(a.into_device(self.device)?) })
+        let a = Box::new(ProductMatrix::Rows(a.into_device(self.device)?));
+        Ok(Coarsest::Smoothed { relaxation, a })
     }
 }
 
