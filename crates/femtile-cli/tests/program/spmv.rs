@@ -244,7 +244,8 @@ fn a_solve_takes_the_format_that_a_search_has_found() {
             .args(["--output".as_ref(), place.path("x.npy").as_os_str()])
             .output()
             .unwrap();
-        let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect(&text(&output.stderr));
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
         (report["operator"].clone(), report["format_reason"].clone())
     };
     // A matrix this small has no format that is the fastest in every search.
