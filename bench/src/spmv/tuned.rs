@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use etcetera::{BaseStrategy, choose_base_strategy};
 use femtile::device::{Device, HostDevice};
-use femtile::linalg::sparse::choice::{Described, candidates};
+use femtile::linalg::sparse::choice::{Described, Remembered, candidates, fingerprint};
 use femtile::linalg::sparse::{Csr, Format};
 use femtile::mesh::io::write_atomically;
 use serde::{Deserialize, Serialize};
@@ -105,6 +105,16 @@ impl Tuned {
         candidates(&device.machine()).into_iter().find(|format| format.name() == kept.format)
     }
 
+    /// Returns what was found beside this processor, for solves.
+    pub fn remembered(&self) -> Vec<Remembered> {
+        let beside = beside();
+        let of = |kept: &Kept| {
+            let (matrix, format) = (kept.matrix.clone(), kept.format.clone());
+            Some(Remembered { matrix, device: kept.device.strip_suffix(&beside)?.into(), format })
+        };
+        self.kept.iter().filter_map(of).collect()
+    }
+
     /// Keeps the result of a search; without a folder nothing is kept.
     ///
     /// # Errors
@@ -160,17 +170,11 @@ fn folder() -> Option<PathBuf> {
 
 /// A device, and the processor beside it: home folders are shared between machines.
 fn place<D: Device>(device: &D) -> String {
-    format!("{} on {}", device.description(), processor())
+    device.description() + &beside()
 }
 
-/// Rows, columns, non-zeros and the lengths of all rows in their order, the latter by FNV-1a in 64 bits.
-fn fingerprint<H: HostDevice>(a: &Csr<f64, H>) -> String {
-    const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
-    const PRIME: u64 = 0x0000_0100_0000_01b3;
-    let lengths = a.row_lengths();
-    let bytes = lengths.iter().flat_map(|length| length.to_le_bytes());
-    let hash = bytes.fold(BASIS, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME));
-    format!("{}x{}-{}-{hash:016x}", a.n_rows(), a.n_cols(), a.n_nonzeros())
+fn beside() -> String {
+    format!(" on {}", processor())
 }
 
 #[cfg(test)]
@@ -199,6 +203,9 @@ mod tests {
         let again = Tuned::read_from(path.clone());
         assert_eq!((again.len(), again.format(&Reference, &a)), (1, Some(Format::Merge)));
         assert_eq!(again.format(&Reference, &b), None);
+        let expected =
+            Remembered { matrix: fingerprint(&a), device: Reference.description(), format: "merge".into() };
+        assert_eq!(again.remembered(), [expected]);
         tuned.forget().unwrap();
         tuned.forget().unwrap();
         assert!(Tuned::read_from(path).is_empty());

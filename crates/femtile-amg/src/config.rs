@@ -1,3 +1,5 @@
+use femtile_linalg::sparse::MatrixFormat;
+
 use crate::AmgError;
 use crate::setup::patches::MOST_ROWS;
 
@@ -20,6 +22,10 @@ pub struct AmgConfig {
     pub smoother: Smoother,
     /// How levels are visited.
     pub cycle: Cycle,
+    /// The format of the matrices of levels on which a polynomial smooths; by default the one that is expected to be the
+    /// fastest of all with its conversion. The matrices of other levels, and transfers, which are applied once a cycle, are
+    /// kept in compressed sparse rows.
+    pub format: MatrixFormat,
 }
 
 /// What smooths errors that coarser levels cannot see; the same before and after the coarser level, so that the cycle
@@ -68,7 +74,15 @@ pub enum PatchFormat {
 impl Smoother {
     /// Whether it is a polynomial in $D^{-1} A$.
     pub(crate) fn is_polynomial(self) -> bool {
-        matches!(self, Self::Jacobi { .. } | Self::Chebyshev { .. })
+        self.n_products() > 0
+    }
+
+    /// Products with the matrix of a level in a V cycle, the residual included; 0 where it is no polynomial.
+    pub(crate) fn n_products(self) -> usize {
+        match self {
+            Self::Jacobi { sweeps: n } | Self::Chebyshev { degree: n } => 2 * n,
+            Self::GaussSeidel { .. } | Self::Patch { .. } => 0,
+        }
     }
 }
 
@@ -95,6 +109,7 @@ impl Default for AmgConfig {
             max_levels: 20,
             smoother: Smoother::Chebyshev { degree: 2 },
             cycle: Cycle::V,
+            format: MatrixFormat::Auto,
         }
     }
 }

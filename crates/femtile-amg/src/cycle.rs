@@ -2,7 +2,7 @@
 
 use femtile_device::Scalar;
 use femtile_linalg::precondition::polynomial::Iterate;
-use femtile_linalg::sparse::csr::Csr;
+use femtile_linalg::sparse::ProductMatrix;
 use femtile_linalg::{LinalgError, LinearOperator};
 
 use crate::Cycle;
@@ -29,7 +29,7 @@ impl<H: Scalar, D: AmgKernels<H>> Vectors<H, D> {
     fn smooth_from_zero(
         &mut self,
         device: &D,
-        a: &Csr<H, D>,
+        a: &ProductMatrix<H, D>,
         by: &Relaxation<H, D>,
     ) -> Result<(), LinalgError> {
         match &by.kind {
@@ -49,7 +49,7 @@ impl<H: Scalar, D: AmgKernels<H>> Vectors<H, D> {
     fn first_residual(
         &mut self,
         device: &D,
-        a: &Csr<H, D>,
+        a: &ProductMatrix<H, D>,
         by: &Relaxation<H, D>,
     ) -> Result<(), LinalgError> {
         match &by.kind {
@@ -62,7 +62,12 @@ impl<H: Scalar, D: AmgKernels<H>> Vectors<H, D> {
     }
 
     /// Smooths in the order of rows after the coarser level; `b` is undefined then.
-    fn smooth(&mut self, device: &D, a: &Csr<H, D>, by: &Relaxation<H, D>) -> Result<(), LinalgError> {
+    fn smooth(
+        &mut self,
+        device: &D,
+        a: &ProductMatrix<H, D>,
+        by: &Relaxation<H, D>,
+    ) -> Result<(), LinalgError> {
         match &by.kind {
             Kind::Patch(patch) => {
                 device.patch_subtract_outside(&mut self.own.b, &patch.matrix, &self.own.x)?;
@@ -79,13 +84,14 @@ impl<H: Scalar, D: AmgKernels<H>> Vectors<H, D> {
         &mut self,
         device: &D,
         sweep: Sweep,
-        a: &Csr<H, D>,
+        a: &ProductMatrix<H, D>,
         by: &Relaxation<H, D>,
     ) -> Result<(), LinalgError> {
-        let Kind::GaussSeidel { block, .. } = by.kind else { return Ok(()) };
+        // A level that is smoothed by sweeps stays in rows.
+        let (Kind::GaussSeidel { block, .. }, ProductMatrix::Rows(a)) = (&by.kind, a) else { return Ok(()) };
         let (x, before) = (&mut self.own.x, &mut self.own.next);
         let vectors = Swept { b: &self.own.b, inverse_diagonal: &by.inverse_diagonal, x, before };
-        device.amg_sweep(sweep, a, block, vectors)
+        device.amg_sweep(sweep, a, *block, vectors)
     }
 }
 

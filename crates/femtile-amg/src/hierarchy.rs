@@ -1,7 +1,9 @@
 use std::fmt;
 
 use femtile_device::{Buffer, Device, Scalar};
+use femtile_linalg::LinalgError;
 use femtile_linalg::sparse::csr::Csr;
+use femtile_linalg::sparse::{Format, MatrixFormat, ProductMatrix};
 
 use crate::kernels::AmgKernels;
 use crate::levels::{Groups, Known, Setup, near_nullspace_of};
@@ -9,6 +11,9 @@ use crate::relaxation::Relaxation;
 use crate::room;
 use crate::setup::graph::Graph;
 use crate::{AmgConfig, AmgError};
+
+/// Cycles of a solve, as far as formats of levels are chosen for one.
+const CYCLES: usize = 10;
 
 /// The matrices of all levels, the given one first, in the precision `H`.
 ///
@@ -30,10 +35,23 @@ pub struct Hierarchy<H: Scalar, D: Device> {
 /// A level that is smoothed, and the way to the next one.
 #[derive(Debug)]
 pub(crate) struct Level<H: Scalar, D: Device> {
-    pub a: Csr<H, D>,
+    pub a: ProductMatrix<H, D>,
     pub relaxation: Relaxation<H, D>,
     pub prolongation: Csr<H, D>,
     pub restriction: Csr<H, D>,
+}
+
+impl<H: Scalar, D: AmgKernels<H>> Level<H, D> {
+    /// Puts the matrix into the format of the settings where a polynomial smooths.
+    ///
+    /// # Cost
+    /// As [`ProductMatrix::new`].
+    fn in_format(self, config: &AmgConfig) -> Result<Self, LinalgError> {
+        let ProductMatrix::Rows(a) = self.a else { return Ok(self) };
+        let n_products = CYCLES * config.smoother.n_products();
+        let format = if n_products > 0 { config.format } else { MatrixFormat::Csr };
+        Ok(Self { a: ProductMatrix::new(a, format, n_products, &[])?.0, ..self })
+    }
 }
 
 /// The level that has no coarser one.
@@ -42,7 +60,7 @@ pub(crate) enum Coarsest<H: Scalar, D: Device> {
     /// Its inverse.
     Direct(Csr<H, D>),
     /// A matrix too large for that, which is smoothed only.
-    Smoothed { a: Csr<H, D>, relaxation: Relaxation<H, D> },
+    Smoothed { a: Box<ProductMatrix<H, D>>, relaxation: Relaxation<H, D> },
 }
 
 /// What a level is made of.
@@ -155,6 +173,9 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
             let coarsest = device.amg_on_host(|| setup.run(rows, vectors))?;
             device.amg_on_host(|| setup.check_resolution(a, near_nullspace))?;
             room::settle(&mut setup.levels)?;
+            let levels = std::mem::take(&mut setup.levels);
+            setup.levels =
+                levels.into_iter().map(|level| level.in_format(config)).collect::<Result<_, _>>()?;
             Ok::<_, AmgError>(coarsest)
         })?;
         let Setup { scale, levels, groups, order, shapes, .. } = setup;
@@ -169,6 +190,15 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
     /// The levels, the finest first.
     pub fn shapes(&self) -> &[LevelShape] {
         &self.shapes
+    }
+
+    /// Returns the format of the matrix of each level that is smoothed, the finest first.
+    pub fn formats(&self) -> Vec<Format> {
+        let smoothed = match &self.coarsest {
+            Coarsest::Direct(_) => None,
+            Coarsest::Smoothed { a, .. } => Some(a.as_ref()),
+        };
+        self.levels.iter().map(|level| &level.a).chain(smoothed).map(ProductMatrix::format).collect()
     }
 
     /// Non-zeros of all levels over those of the first: what a cycle costs, relative to the matrix.

@@ -2,7 +2,6 @@
 
 use femtile_device::{Buffer, Scalar};
 use femtile_linalg::precondition::polynomial::Iterate;
-use femtile_linalg::sparse::csr::Csr;
 use femtile_linalg::{LinalgError, LinearOperator};
 
 use crate::cycle::Vectors;
@@ -40,7 +39,7 @@ type Precondition<'a, H, D> = &'a mut dyn FnMut(&mut [Vectors<H, D>]) -> Result<
 /// `[notay2010]`, section 3. Differs: the second step is always done.
 pub(crate) fn solve_by_steps<H: Scalar, D: AmgKernels<H>>(
     device: &D,
-    a: &Csr<H, D>,
+    a: &dyn LinearOperator<H, D>,
     levels: &mut [Vectors<H, D>],
     cycle: Precondition<'_, H, D>,
 ) -> Result<(), LinalgError> {

@@ -2,7 +2,9 @@ use std::sync::Arc;
 
 use femtile_device::{Buffer, Device, Scalar};
 use femtile_linalg::precondition::polynomial::PolynomialKernels;
+use femtile_linalg::sparse::choice::Described;
 use femtile_linalg::sparse::csr::{Csr, CsrKernels};
+use femtile_linalg::sparse::ell_warp::EllWarpKernels;
 use femtile_linalg::{LinalgError, LinearOperator, need};
 
 use crate::AmgConfig;
@@ -88,7 +90,9 @@ impl<H: Scalar, D: AmgKernels<H>> Swept<'_, H, D> {
 }
 
 /// The acts of a multigrid cycle that a device carries out, all levels in the precision `H`.
-pub trait AmgKernels<H: Scalar>: PolynomialKernels<H> + CsrKernels<H> + PatchKernels<H> {
+pub trait AmgKernels<H: Scalar>:
+    PolynomialKernels<H> + CsrKernels<H> + EllWarpKernels<H, H> + PatchKernels<H> + Described
+{
     /// Runs the work of the host with as many threads as the device stands for.
     fn amg_on_host<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         work()

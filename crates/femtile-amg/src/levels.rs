@@ -2,6 +2,7 @@
 
 use femtile_device::{Buffer, Device, Scalar};
 use femtile_linalg::LinalgError;
+use femtile_linalg::sparse::ProductMatrix;
 use femtile_linalg::sparse::csr::Csr;
 
 use crate::check;
@@ -154,6 +155,7 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
         });
         self.groups.push(Groups::OnDevice(parts));
         let relaxation = Relaxation::polynomial(self.config.smoother, inverse_diagonal, largest);
+        let a = ProductMatrix::Rows(a);
         self.levels.push(Level { a, relaxation, prolongation: p, restriction: r });
         Ok((coarse, Some(weights)))
     }
@@ -295,6 +297,7 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
         }
         let (prolongation, restriction) =
             (prolongation.into_device(device)?, restriction.into_device(device)?);
+        let a = ProductMatrix::Rows(a);
         self.levels.push(Level { a, relaxation, prolongation, restriction });
         Ok(())
     }
@@ -376,7 +379,8 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
         let scaling = Scaling::of_nodes(&a, diagonal, block);
         let relaxation =
             Relaxation::new(self.device, self.config.smoother, &a, diagonal, patches.as_ref(), scaling)?;
-        Ok(Coarsest::Smoothed { relaxation, a: a.into_device(self.device)? })
+        let a = Box::new(ProductMatrix::Rows(a.into_device(self.device)?));
+        Ok(Coarsest::Smoothed { relaxation, a })
     }
 }
 

@@ -9,6 +9,7 @@ use femtile_linalg::krylov::cg::vector_bytes;
 use femtile_linalg::sparse::csr::Csr;
 
 use crate::hierarchy::Level;
+use crate::kernels::AmgKernels;
 
 /// What the set-up takes on a device beside the copy of the matrix, over that.
 const BESIDE: f64 = 2.0;
@@ -46,7 +47,7 @@ fn leave_where_tight<T: Scalar, D: Device>(a: &mut Csr<T, D>, needed: f64) -> Re
 
 /// Brings matrices back as far as there is room, from the coarsest level on: those that a level is smoothed with are read
 /// several times a cycle, transfers once.
-pub(crate) fn settle<H: Scalar, D: Device>(levels: &mut [Level<H, D>]) -> Result<(), LinalgError> {
+pub(crate) fn settle<H: Scalar, D: AmgKernels<H>>(levels: &mut [Level<H, D>]) -> Result<(), LinalgError> {
     for level in levels.iter_mut().rev() {
         if !level.a.move_to(Place::Near)? {
             level.restriction.move_to(Place::Far)?;

@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use femtile_solve::{Key, path_text};
+use femtile_solve::{Key, Remembered, path_text};
 use toml::Table;
 
 use crate::file::{Amount, CaseFile, EquationKind, Method, Precision, PreconditionerName, Quadrature};
@@ -20,6 +20,8 @@ pub struct Case {
     pub text: String,
     /// What took the place of values of the text.
     overrides: Vec<Override>,
+    /// Formats of matrices that searches have found on this machine.
+    pub remembered: Vec<Remembered>,
 }
 
 impl Case {
@@ -56,7 +58,8 @@ impl Case {
     pub fn parse_with(path: &Path, text: String, overrides: Vec<Override>) -> Result<Self, CaseError> {
         match content(&text, &overrides)? {
             Ok(file) => {
-                let case = Self { file, path: path.into(), text, overrides };
+                let (path, remembered) = (path.into(), Vec::new());
+                let case = Self { file, path, text, overrides, remembered };
                 case.check()?;
                 Ok(case)
             }

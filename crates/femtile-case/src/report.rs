@@ -103,6 +103,9 @@ pub struct SolveReport {
     /// Cells by the way in which an operator without a matrix obtains their metric; empty with a matrix.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub geometry: BTreeMap<&'static str, usize>,
+    /// Why that format of the matrix; none without a matrix.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format_reason: Option<String>,
     /// The preconditioner; none where nothing is iterated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preconditioner: Option<&'static str>,
@@ -128,12 +131,15 @@ pub struct LevelReport {
     /// Patches of its rows, where they smooth.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub n_patches: Option<usize>,
+    /// The format of its matrix, where products with it smooth.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
 }
 
 impl From<&Level> for LevelReport {
     fn from(level: &Level) -> Self {
-        let Level { n_rows, n_nonzeros, n_patches } = *level;
-        Self { n_rows, n_nonzeros, n_patches }
+        let Level { n_rows, n_nonzeros, n_patches, format } = *level;
+        Self { n_rows, n_nonzeros, n_patches, format: format.map(|format| format.name()) }
     }
 }
 
@@ -276,6 +282,7 @@ impl Report {
                 residuals: outcome.residuals.clone(),
                 operator: Some(solution.operator().into()),
                 geometry: solution.geometries().iter().map(|(way, n)| (way.name(), *n)).collect(),
+                format_reason: solution.format_reason().map(str::to_owned),
                 preconditioner: Some(solution.preconditioner()),
                 preconditioner_reason: Some(solution.preconditioner_reason().into()),
                 start: solution.has_full_start().then_some("full multigrid"),

@@ -37,6 +37,7 @@ impl Case {
                 FormatName::EllWarp => MatrixFormat::EllWarp,
             },
             geometry: solver.geometry.into(),
+            remembered: self.remembered.clone(),
             method: match solver.method {
                 file::Method::Cg => Method::Cg,
                 file::Method::MergedCg => Method::MergedCg,

@@ -2,6 +2,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use femtile::linalg::krylov::Stop;
+use femtile_bench::spmv::Tuned;
 use femtile_case::{Case, LevelReport, Override, Report};
 
 use crate::arguments::SolveOptions;
@@ -13,6 +14,7 @@ use femtile_terminal::{check_target, tell};
 /// `femtile solve`.
 pub fn run(options: &SolveOptions) -> Result<ExitCode, Failure> {
     let mut case = load(options)?;
+    case.remembered = Tuned::read().remembered();
     override_with(&mut case, options)?;
     let mut bars = Bars::new(options.quiet, Interrupt::listen()?);
     let outcome = femtile_case::run(&case, &mut bars);

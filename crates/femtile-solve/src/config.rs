@@ -7,6 +7,8 @@ use femtile_amg::{AmgConfig, Cycle};
 use femtile_fem::matrix_free::Geometry;
 use femtile_linalg::krylov::gmres::GmresConfig;
 use femtile_linalg::krylov::s_step_cg::{MAX_STEPS, SStepCgConfig};
+pub use femtile_linalg::sparse::MatrixFormat;
+pub use femtile_linalg::sparse::choice::Remembered;
 use femtile_multigrid::{PMultigridConfig, Smoother};
 
 use crate::SolveError;
@@ -25,8 +27,10 @@ pub struct SolverConfig {
     /// How an operator without a matrix obtains the metric of cells; the cheapest way for each batch of cells where it is
     /// none.
     pub geometry: Option<Geometry>,
-    /// The format of a matrix in products.
+    /// The format of a matrix in products, that of the levels of algebraic multigrid as well.
     pub format: MatrixFormat,
+    /// Formats that searches have found: [`MatrixFormat::Auto`] takes them for the matrices that they were found for.
+    pub remembered: Vec<Remembered>,
     /// The iterative method.
     pub method: Method,
     /// The preconditioner.
@@ -49,6 +53,7 @@ impl Default for SolverConfig {
             operator: OperatorKind::Auto,
             geometry: None,
             format: MatrixFormat::Auto,
+            remembered: Vec::new(),
             method: Method::Cg,
             preconditioner: PreconditionerConfig::Auto,
             tolerance: 1e-10,
@@ -98,18 +103,6 @@ pub enum OperatorKind {
     Assembled,
     /// Computed from the cells in every product, on quadrilaterals and hexahedra.
     MatrixFree,
-}
-
-/// The format of an assembled matrix in the products of a solve.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum MatrixFormat {
-    /// ELL-WARP where it is expected to be faster, else compressed sparse rows.
-    #[default]
-    Auto,
-    /// Compressed sparse rows.
-    Csr,
-    /// Slices of rows, `[wong2015]`.
-    EllWarp,
 }
 
 /// Iterative methods.
@@ -183,6 +176,18 @@ pub enum PreconditionerConfig {
 }
 
 impl PreconditionerConfig {
+    /// Takes a format for the levels of algebraic multigrid, unless it leaves the choice.
+    pub(crate) fn take_format(&mut self, format: MatrixFormat) {
+        let amg = match self {
+            Self::Amg(amg) => amg,
+            Self::Pmg(options) => &mut options.amg,
+            Self::Auto | Self::None | Self::Jacobi | Self::Gmg(_) => return,
+        };
+        if format != MatrixFormat::Auto {
+            amg.config.format = format;
+        }
+    }
+
     /// Returns the name, as in case files.
     pub const fn name(&self) -> &'static str {
         match self {

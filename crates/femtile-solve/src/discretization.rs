@@ -6,14 +6,13 @@ use femtile_device::{Cpu, Cuda};
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::tensor::{TensorProblem, functionals as tensor_functionals};
 use femtile_fem::{BoundaryCondition, Coefficient, FemError, Form, assemble, functionals};
-use femtile_linalg::sparse::Format;
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
 
 use crate::auto;
 use crate::check::{self, check_cells};
 use crate::device::{self, Choice, Chosen};
-use crate::format::formatted;
+use crate::format::{Formatted, citations_of, formatted};
 use crate::overlap::Overlap;
 use crate::preconditioner::{self, without_constants};
 use crate::right_side::RightSide;
@@ -147,6 +146,7 @@ impl<'m> Discretization<'m> {
             }
             _ => {}
         }
+        config.preconditioner.take_format(config.format);
         check_cells(&config, &self.config, self.mesh.kind)?;
         let kind = match problems.is_empty() {
             true => Kind::Simplices(self.form(0)),
@@ -288,11 +288,12 @@ fn of_simplices<'d, D: OperatorDevice>(
     let made = preconditioner::preconditioner(device, &config.preconditioner, &mut matrix, &mut warnings)?;
     let (preconditioner, levels) = without_constants(device, made, system.rhs.len(), system.is_pure_neumann)?;
     let right = RightSide::Simplices(form.mesh, system);
-    let (operator, format) = formatted(matrix, config.format, &config.preconditioner)?;
-    let citations = if format == Format::Csr.name() { Vec::new() } else { vec!["wong2015"] };
+    let Formatted { operator, format, reason } = formatted(matrix, config)?;
+    let (citations, format_reason) = (citations_of(format, &levels), Some(reason));
     Ok(LinearSystem {
         operator,
-        format,
+        format: format.name(),
+        format_reason,
         preconditioner,
         levels,
         right,

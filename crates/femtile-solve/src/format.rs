@@ -1,74 +1,66 @@
 //! The format of an assembled matrix in the products of a solve.
 
-use femtile_device::Device;
-use femtile_linalg::sparse::choice::Machine;
 use femtile_linalg::sparse::csr::Csr;
-use femtile_linalg::sparse::ell_warp::IndexKind;
-use femtile_linalg::sparse::{EllWarp, EllWarpConfig, Format};
+use femtile_linalg::sparse::{Format, ProductMatrix};
 use femtile_linalg::{LinalgError, LinearOperator};
 
+use crate::SolverConfig;
 use crate::method::SolveDevice;
-use crate::{MatrixFormat, PreconditionerConfig};
+use crate::preconditioner::Level;
 
-/// Stored entries for each non-zero up to which slices of unsorted rows, and of rows sorted within windows, are taken.
-const PADDING: f64 = 1.12;
-/// Rows of a window where rows are sorted by length.
-const WINDOW: usize = 256;
-/// Rows from which a conversion is worth it: smaller matrices stay in the cache whatever their format.
-const LEAST_ROWS: [usize; 2] = [200_000, 20_000];
+/// Products of a solve with a diagonal as preconditioner, and with multigrid, as far as formats are chosen for them.
+const WITH_DIAGONAL: usize = 400;
+const WITH_MULTIGRID: usize = 10;
 
-/// An operator with the name of its format.
-pub(crate) type Formatted<D> = (Box<dyn LinearOperator<f64, D>>, String);
+/// An operator with its format and the reason for it.
+pub(crate) struct Formatted<D: SolveDevice> {
+    pub operator: Box<dyn LinearOperator<f64, D>>,
+    pub format: Format,
+    pub reason: String,
+}
+
+/// Returns the keys of the papers behind the formats of a matrix and of levels of multigrid.
+pub(crate) fn citations_of(format: Format, levels: &[Level]) -> Vec<&'static str> {
+    let formats = levels.iter().filter_map(|level| level.format).chain([format]);
+    if formats.into_iter().any(|format| matches!(format, Format::EllWarp(_))) {
+        vec!["wong2015"]
+    } else {
+        Vec::new()
+    }
+}
+
+/// Puts a matrix into the format of the settings, as [`formatted`] does, without hiding its kind.
+///
+/// # Errors
+/// What the device reports.
+pub(crate) fn product_matrix<D: SolveDevice>(
+    matrix: Csr<f64, D>,
+    config: &SolverConfig,
+) -> Result<(ProductMatrix<f64, D>, String), LinalgError> {
+    let n_products = if config.preconditioner.is_diagonal() { WITH_DIAGONAL } else { WITH_MULTIGRID };
+    ProductMatrix::new(matrix, config.format, n_products, &config.remembered)
+}
 
 /// Puts a matrix into the format of the settings, where it lies.
 ///
-/// By itself it takes ELL-WARP where solves take many products, which is with a diagonal as preconditioner, where the
-/// matrix is large and its rows fill slices.
-///
 /// # Cost
-/// A conversion moves the matrix once, about three products on a GPU; a second one where rows have to be sorted.
+/// As [`ProductMatrix::new`].
 /// # Errors
 /// What the device reports.
 pub(crate) fn formatted<D: SolveDevice>(
     matrix: Csr<f64, D>,
-    format: MatrixFormat,
-    preconditioner: &PreconditionerConfig,
+    config: &SolverConfig,
 ) -> Result<Formatted<D>, LinalgError> {
-    let device = matrix.values().device().clone();
-    let (lanes, least_rows) = match device.machine() {
-        Machine::Gpu { .. } => (64, LEAST_ROWS[1]),
-        Machine::Cpu { lanes } => (lanes, LEAST_ROWS[0]),
-    };
-    let is_wanted = match format {
-        MatrixFormat::Csr => false,
-        MatrixFormat::EllWarp => true,
-        MatrixFormat::Auto => preconditioner.is_diagonal() && matrix.n_rows() >= least_rows,
-    };
-    if !is_wanted {
-        return Ok((Box::new(matrix), Format::Csr.name()));
-    }
-    let plain = EllWarpConfig { indices: IndexKind::Delta, ..EllWarpConfig::new(lanes) };
-    let mut found = EllWarp::<f64, D>::convert(&matrix, &plain)?;
-    if !is_full(&found) {
-        drop(found);
-        found = EllWarp::convert(&matrix, &EllWarpConfig { window: WINDOW, ..plain })?;
-    }
-    if format == MatrixFormat::Auto && !is_full(&found) {
-        return Ok((Box::new(matrix), Format::Csr.name()));
-    }
-    let name = Format::EllWarp(*found.config()).name();
-    Ok((Box::new(found), name))
-}
-
-fn is_full<D: Device>(matrix: &EllWarp<f64, D>) -> bool {
-    matrix.n_stored() as f64 <= PADDING * matrix.n_nonzeros() as f64
+    let (matrix, reason) = product_matrix(matrix, config)?;
+    Ok(Formatted { format: matrix.format(), operator: Box::new(matrix), reason })
 }
 
 #[cfg(test)]
 mod tests {
     use femtile_mesh::generate::{BoxConfig, box_mesh};
 
-    use crate::{MatrixFormat, Poisson, PreconditionerConfig, Solution, SolverConfig};
+    use super::*;
+    use crate::{AmgOptions, MatrixFormat, Poisson, PreconditionerConfig, Solution};
 
     fn solved(mesh: &femtile_mesh::Mesh, format: MatrixFormat) -> Solution<'_> {
         let config =
@@ -93,8 +85,32 @@ mod tests {
     }
 
     #[test]
+    fn levels_of_multigrid_have_the_format_of_the_settings() {
+        let mesh = box_mesh(&BoxConfig { cells: [11, 13, 12], ..BoxConfig::default() }).unwrap();
+        let problem = Poisson::new(&mesh).sigma("1 + x").source("y").dirichlet("xmin", 1.0).unwrap();
+        let [rows, slices] = [MatrixFormat::Csr, MatrixFormat::EllWarp].map(|format| {
+            let preconditioner = PreconditionerConfig::Amg(AmgOptions::default());
+            problem.solve(&SolverConfig { format, preconditioner, ..SolverConfig::default() }).unwrap()
+        });
+        let is_in_rows = |level: &Level| level.format.map(|format| format == Format::Csr);
+        for (solution, expected) in [(&rows, true), (&slices, false)] {
+            let (coarsest, smoothed) = solution.levels().split_last().unwrap();
+            assert!(!smoothed.is_empty() && coarsest.format.is_none());
+            assert!(smoothed.iter().all(|level| is_in_rows(level) == Some(expected)), "{smoothed:?}");
+            assert_eq!(solution.citations().contains(&"wong2015"), !expected);
+        }
+        assert!(rows.outcome().iterations.abs_diff(slices.outcome().iterations) <= 1);
+        for (a, b) in rows.values().iter().zip(slices.values()) {
+            assert!((a - b).abs() <= 1e-9 * rows.max().abs(), "{a} and {b}");
+        }
+    }
+
+    #[test]
     fn small_matrices_stay_in_compressed_rows() {
         let mesh = box_mesh(&BoxConfig { cells: [8, 8, 8], ..BoxConfig::default() }).unwrap();
-        assert_eq!(solved(&mesh, MatrixFormat::Auto).operator(), "CSR");
+        let small = solved(&mesh, MatrixFormat::Auto);
+        assert!(small.format_reason().is_some_and(|reason| reason.starts_with("fewer than")));
+        assert_eq!(small.operator(), "CSR");
+        assert_eq!(solved(&mesh, MatrixFormat::Csr).format_reason(), Some("asked for"));
     }
 }

@@ -36,7 +36,7 @@ pub use coefficient::{Entry, Value, check_count, expression};
 pub use component::Component;
 pub use config::{
     AmgOptions, DeviceChoice, GmgOptions, GmgStart, LevelPrecision, MatrixFormat, Method, OperatorKind,
-    PmgOptions, PreconditionerConfig, SolverConfig, check_tolerance,
+    PmgOptions, PreconditionerConfig, Remembered, SolverConfig, check_tolerance,
 };
 pub use device::{Choice, Chosen};
 pub use discretization::{Discretization, WeakForm};

@@ -5,11 +5,12 @@ use femtile_device::{Buffer, Cpu, Cuda, Device};
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_linalg::precondition::Diagonal;
-use femtile_linalg::sparse::StoredMatrix;
 use femtile_linalg::sparse::csr::{Csr, Offsets};
+use femtile_linalg::sparse::{Format, ProductMatrix, StoredMatrix};
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
 
 use crate::device::{self, Chosen};
+use crate::format::product_matrix;
 use crate::method::{SolveDevice, iterate};
 use crate::preconditioner::{Level, double_in_place_of_single, levels_of};
 use crate::{
@@ -190,14 +191,22 @@ impl LinearSolver {
     /// Returns the device, in words.
     pub fn device(&self) -> String {
         match &self.on {
-            On::Cpu(on) => on.matrix.values().device().description(),
-            On::Cuda(on) => on.matrix.values().device().description(),
+            On::Cpu(on) => on.matrix.device().description(),
+            On::Cuda(on) => on.matrix.device().description(),
         }
     }
 
     /// Returns the reason for the device.
     pub fn device_reason(&self) -> &str {
         &self.device_reason
+    }
+
+    /// Returns the format of the matrix in products, and the reason for it.
+    pub fn format(&self) -> (Format, &str) {
+        match &self.on {
+            On::Cpu(on) => (on.matrix.format(), &on.format_reason),
+            On::Cuda(on) => (on.matrix.format(), &on.format_reason),
+        }
     }
 
     /// Returns the levels of multigrid, the finest first; none without multigrid.
@@ -217,11 +226,12 @@ impl LinearSolver {
 /// Returns the settings with a preconditioner in place of a choice: algebraic multigrid wherever the method takes it.
 fn resolved(config: &SolverConfig) -> SolverConfig {
     let takes_multigrid = matches!(config.method, Method::Cg | Method::PipelinedCg);
-    let preconditioner = match &config.preconditioner {
+    let mut preconditioner = match &config.preconditioner {
         PreconditionerConfig::Auto if takes_multigrid => PreconditionerConfig::Amg(AmgOptions::default()),
         PreconditionerConfig::Auto => PreconditionerConfig::Jacobi,
         given => given.clone(),
     };
+    preconditioner.take_format(config.format);
     SolverConfig { preconditioner, ..config.clone() }
 }
 
@@ -239,7 +249,8 @@ fn pattern_of(a: &Csr<f64, Cpu>) -> u64 {
 
 /// A matrix and its preconditioner on a device.
 struct OnDevice<D: SolveDevice> {
-    matrix: Csr<f64, D>,
+    matrix: ProductMatrix<f64, D>,
+    format_reason: String,
     preconditioner: OfMatrix<D>,
 }
 
@@ -328,7 +339,8 @@ impl<D: SolveDevice> OnDevice<D> {
     ) -> Result<Self, SolveError> {
         let mut matrix = a.copy_to(device)?;
         let preconditioner = OfMatrix::new(&mut matrix, near_nullspace, &config.preconditioner, warnings)?;
-        Ok(Self { matrix, preconditioner })
+        let (matrix, format_reason) = product_matrix(matrix, config)?;
+        Ok(Self { matrix, format_reason, preconditioner })
     }
 
     fn solve(
@@ -338,7 +350,7 @@ impl<D: SolveDevice> OnDevice<D> {
         b: &[f64],
         progress: &mut dyn Progress,
     ) -> Result<LinearSolution, SolveError> {
-        let device = self.matrix.values().device();
+        let device = self.matrix.device();
         let (mut x, b) = (Buffer::from_vec(device, x)?, Buffer::from_host(device, b)?);
         let parts = (&self.matrix as &dyn LinearOperator<f64, D>, self.preconditioner.as_dyn());
         let stages = &mut Stages::new(progress);
@@ -353,8 +365,17 @@ impl<D: SolveDevice> OnDevice<D> {
         near_nullspace: Option<&[f64]>,
         warnings: &mut Vec<String>,
     ) -> Result<(), SolveError> {
-        self.matrix.values_mut().upload(a.values().as_slice())?;
-        self.preconditioner.refill(&self.matrix, near_nullspace, warnings)
+        match &mut self.matrix {
+            ProductMatrix::Rows(rows) => {
+                rows.values_mut().upload(a.values().as_slice())?;
+                self.preconditioner.refill(rows, near_nullspace, warnings)
+            }
+            ProductMatrix::Slices(slices) => {
+                let rows = a.copy_to(slices.device())?;
+                self.preconditioner.refill(&rows, near_nullspace, warnings)?;
+                Ok(slices.refill(&rows)?)
+            }
+        }
     }
 }
 

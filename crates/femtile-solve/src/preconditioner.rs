@@ -4,6 +4,7 @@ use femtile_amg::{Amg, AmgError, AmgKernels, Hierarchy, LevelShape};
 use femtile_device::Scalar;
 use femtile_linalg::krylov::cg::make_room;
 use femtile_linalg::precondition::{Diagonal, MeanFree};
+use femtile_linalg::sparse::Format;
 use femtile_linalg::sparse::csr::Csr;
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, Preconditioner};
@@ -20,6 +21,8 @@ pub struct Level {
     pub n_nonzeros: Option<usize>,
     /// Patches of its rows, where they smooth.
     pub n_patches: Option<usize>,
+    /// The format of its matrix, where products with it smooth.
+    pub format: Option<Format>,
 }
 
 /// A preconditioner with its levels, the finest first; none where it is no multigrid.
@@ -55,12 +58,14 @@ where
 
 /// Describes levels that have a matrix each.
 pub(crate) fn levels_of<H: Scalar, D: AmgKernels<H>>(hierarchy: &Hierarchy<H, D>) -> Vec<Level> {
-    let level = |shape: &LevelShape| Level {
+    let formats = hierarchy.formats();
+    let level = |(number, shape): (usize, &LevelShape)| Level {
         n_rows: shape.n_rows,
         n_nonzeros: Some(shape.n_nonzeros),
         n_patches: Some(shape.n_patches).filter(|n| *n > 0),
+        format: formats.get(number).copied().filter(|_| shape.n_patches == 0),
     };
-    hierarchy.shapes().iter().map(level).collect()
+    hierarchy.shapes().iter().enumerate().map(level).collect()
 }
 
 /// Multigrid with levels in single precision; in double precision, with a warning, where the matrix is none for that.

@@ -28,6 +28,7 @@ pub(crate) struct Finished {
     device: String,
     device_reason: String,
     operator: String,
+    format_reason: Option<String>,
     preconditioner: &'static str,
     preconditioner_reason: String,
     has_full_start: bool,
@@ -60,6 +61,7 @@ impl Finished {
             device: device.description(),
             device_reason: device_reason.into(),
             operator: system.format,
+            format_reason: system.format_reason,
             preconditioner: config.preconditioner.name(),
             preconditioner_reason: preconditioner_reason.into(),
             kernel_launches: device.kernel_launches(),
@@ -215,6 +217,11 @@ impl<'m> Solution<'m> {
     /// Returns the form of the operator: the format of its matrix, or `matrix-free`.
     pub fn operator(&self) -> &str {
         &self.finished.operator
+    }
+
+    /// Returns the reason for the format of the matrix; none without a matrix.
+    pub fn format_reason(&self) -> Option<&str> {
+        self.finished.format_reason.as_deref()
     }
 
     /// Returns the name of the preconditioner, as in case files.

@@ -17,6 +17,8 @@ pub struct LinearSystem<'a, D: SolveDevice> {
     pub(crate) operator: Box<dyn LinearOperator<f64, D>>,
     /// The format of the operator: that of a matrix, or `matrix-free`.
     pub(crate) format: String,
+    /// None without a matrix.
+    pub(crate) format_reason: Option<String>,
     pub(crate) preconditioner: Box<dyn Preconditioner<f64, D>>,
     pub(crate) levels: Vec<Level>,
     pub(crate) right: RightSide<'a, D>,
@@ -43,6 +45,11 @@ impl<D: SolveDevice> LinearSystem<'_, D> {
     /// Returns how the metric of cells is obtained, and for how many of them; none with a matrix.
     pub fn geometries(&self) -> &[(Geometry, usize)] {
         &self.geometries
+    }
+
+    /// Returns the reason for the format; none without a matrix.
+    pub fn format_reason(&self) -> Option<&str> {
+        self.format_reason.as_deref()
     }
 
     /// Returns the preconditioner.

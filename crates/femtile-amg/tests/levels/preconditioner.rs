@@ -5,7 +5,7 @@ use femtile_device::{Buffer, Cpu};
 use femtile_linalg::comm::Alone;
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::{CgConfig, CgOutcome, ConjugateGradient};
-use femtile_linalg::sparse::{Csr, Triplets};
+use femtile_linalg::sparse::{Csr, MatrixFormat, Triplets};
 use femtile_linalg::{LinearOperator, Preconditioner};
 
 type Matrix = Csr<f64, Cpu>;
@@ -185,20 +185,24 @@ fn right_sides_of_any_size_take_as_many_iterations_and_have_the_same_bits() {
 
 #[test]
 fn the_solution_has_the_same_bits_at_one_two_and_three_threads() {
-    let bits = |threads: usize, smoother, cycle| {
+    let bits = |threads: usize, smoother, cycle, format| {
         let cpu = cpu(threads);
         let a = cube(&cpu, 26, 10.0, 1e-3);
-        let (outcome, x) =
-            solve(&a, &cpu, &AmgConfig { smoother, cycle, ..AmgConfig::default() }, &random(a.n_rows(), 4));
+        let config = AmgConfig { smoother, cycle, format, ..AmgConfig::default() };
+        let (outcome, x) = solve(&a, &cpu, &config, &random(a.n_rows(), 4));
         (outcome.iterations, x.iter().map(|x| x.to_bits()).collect::<Vec<_>>())
     };
     let (chebyshev, seidel) = (Smoother::Chebyshev { degree: 2 }, Smoother::GaussSeidel { sweeps: 1 });
-    for (smoother, cycle) in
-        [(chebyshev, Cycle::V), (seidel, Cycle::V), (chebyshev, Cycle::K), (PATCHES, Cycle::V)]
-    {
-        let one = bits(1, smoother, cycle);
-        assert_eq!(one, bits(2, smoother, cycle));
-        assert_eq!(one, bits(3, smoother, cycle));
+    for (smoother, cycle, format) in [
+        (chebyshev, Cycle::V, MatrixFormat::Csr),
+        (chebyshev, Cycle::V, MatrixFormat::EllWarp),
+        (seidel, Cycle::V, MatrixFormat::Auto),
+        (chebyshev, Cycle::K, MatrixFormat::EllWarp),
+        (PATCHES, Cycle::V, MatrixFormat::Auto),
+    ] {
+        let one = bits(1, smoother, cycle, format);
+        assert_eq!(one, bits(2, smoother, cycle, format));
+        assert_eq!(one, bits(3, smoother, cycle, format));
     }
 }
 
@@ -207,7 +211,8 @@ fn a_refilled_hierarchy_is_that_of_the_new_values() {
     let cpu = cpu(1);
     let (a, other) = (cube(&cpu, 14, 1.0, 1e-3), cube(&cpu, 14, 1.0, 0.5));
     let larger = cube(&cpu, 16, 1.0, 0.5);
-    for config in [AmgConfig::default(), AmgConfig { smoother: PATCHES, ..AmgConfig::default() }] {
+    let in_slices = AmgConfig { format: MatrixFormat::EllWarp, ..AmgConfig::default() };
+    for config in [AmgConfig::default(), in_slices, AmgConfig { smoother: PATCHES, ..AmgConfig::default() }] {
         let mut amg = Amg::<f64, _>::new(&a, None, &config).unwrap();
         for (next, seed) in [(&other, 5), (&larger, 8)] {
             amg.refill(next, None).unwrap();

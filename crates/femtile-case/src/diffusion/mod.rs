@@ -171,6 +171,7 @@ fn finish(
             preconditioner_reason: None,
             start: None,
             geometry: std::collections::BTreeMap::new(),
+            format_reason: None,
             levels: Vec::new(),
         },
         time: Some(time_report(prepared, &outcome, stages.timings().solve)),

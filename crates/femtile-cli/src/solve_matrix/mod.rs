@@ -17,6 +17,7 @@ use femtile::linalg::sparse::Csr;
 use femtile::{
     AmgOptions, DeviceChoice, LinearSolver, Method, PreconditionerConfig, SolveError, SolverConfig,
 };
+use femtile_bench::spmv::Tuned;
 use femtile_case::{CaseError, LevelReport, Progress, Stage};
 
 use crate::arguments::SolveMatrixOptions;
@@ -113,6 +114,7 @@ fn report(
     if !is_written {
         warnings.push(format!("{} was left as it is: the solve was interrupted", options.output.display()));
     }
+    let (format, format_reason) = solver.format();
     Report {
         matrix: MatrixReport {
             file: options.matrix.clone(),
@@ -125,6 +127,8 @@ fn report(
         method: config.method.name(),
         preconditioner: name_of(&config.preconditioner),
         solve: outcomes.iter().map(report::of_outcome).collect(),
+        operator: format.name(),
+        format_reason: format_reason.into(),
         levels: solver.levels().iter().map(LevelReport::from).collect(),
         timings_s,
         device: solver.device(),
@@ -159,6 +163,7 @@ fn config(options: &SolveMatrixOptions) -> Result<SolverConfig, Failure> {
         method,
         tolerance: options.tolerance,
         max_iterations: options.max_iterations,
+        remembered: Tuned::read().remembered(),
         ..SolverConfig::default()
     })
 }

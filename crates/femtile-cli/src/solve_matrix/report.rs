@@ -18,6 +18,9 @@ pub struct Report {
     pub preconditioner: &'static str,
     /// Of each right side that was begun.
     pub solve: Vec<SolveReport>,
+    /// The format of the matrix in products.
+    pub operator: String,
+    pub format_reason: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub levels: Vec<LevelReport>,
     pub timings_s: Timings,
@@ -65,6 +68,7 @@ pub fn of_outcome(outcome: &CgOutcome) -> SolveReport {
         preconditioner_reason: None,
         start: None,
         geometry: std::collections::BTreeMap::new(),
+        format_reason: None,
         levels: Vec::new(),
     }
 }
@@ -95,6 +99,7 @@ impl Report {
         let MatrixReport { file, n_rows, n_nonzeros, .. } = &self.matrix;
         let mut text = format!("matrix    {}: {n_rows} rows, {n_nonzeros} non-zeros\n", file.display());
         text += &format!("solver    {} with {}\n", self.method, self.preconditioner);
+        text += &format!("format    {}: {}\n", self.operator, self.format_reason);
         text += &format!("solve     {}\n", self.outcomes());
         text += &format!("device    {}: {}\n", self.device, self.device_reason);
         if !self.levels.is_empty() {

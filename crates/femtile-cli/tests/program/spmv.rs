@@ -232,6 +232,34 @@ fn what_a_search_finds_is_used_until_it_is_forgotten() {
 }
 
 #[test]
+fn a_solve_takes_the_format_that_a_search_has_found() {
+    let definite = format!("{}4 4 1\n", SMALL.replace("4 4 6", "4 4 7"));
+    let place = place(&[("a.mtx", definite.as_bytes())]);
+    let found = report_of(&place, "tune", &["a.mtx"]);
+    let solved = || {
+        let output = femtile()
+            .env("FEMTILE_CACHE", place.path("cache"))
+            .args(["solve-matrix", "--device", "cpu", "--preconditioner", "jacobi", "--quiet", "--json", "-"])
+            .arg(place.path("a.mtx"))
+            .args(["--output".as_ref(), place.path("x.npy").as_os_str()])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        (report["operator"].clone(), report["format_reason"].clone())
+    };
+    // A matrix this small has no format that is the fastest in every search.
+    let formats = formats(&found);
+    let slices = formats.iter().find(|format| format.starts_with("K1")).unwrap();
+    let file = place.path("cache/tuned.json");
+    let kept = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, kept.replace(&format!("\"{}\"", formats[0]), &format!("\"{slices}\""))).unwrap();
+    assert_eq!(solved(), ((*slices).into(), "found by a search".into()));
+    said(&place, "tune", &["--forget"]);
+    assert_eq!(solved(), ("CSR".into(), "fewer than 200000 rows".into()));
+}
+
+#[test]
 fn results_of_searches_that_cannot_be_understood_are_passed_over_with_a_note() {
     let place = place(&[("a.mtx", SMALL.as_bytes())]);
     std::fs::create_dir(place.path("cache")).unwrap();

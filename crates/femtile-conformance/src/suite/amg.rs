@@ -5,6 +5,7 @@ use femtile::device::{Buffer, Reference, Scalar};
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::{CgConfig, CgKernels, ConjugateGradient};
+use femtile::linalg::sparse::{Format, MatrixFormat};
 use femtile::linalg::vector::Convert;
 use femtile::linalg::{LinalgError, Preconditioner};
 
@@ -61,6 +62,54 @@ pub fn cycles_agree_with_the_reference<D: AmgDevice>(device: &D, scope: &Scope) 
             close(&single, &apply::<f32, _>(device, &parts, &r, &config), 1e-4, &what);
         }
     }
+}
+
+/// Levels in slices of rows, all of them where they are asked for, against levels in compressed rows.
+pub fn cycles_do_not_depend_on_the_format_of_levels<D: AmgDevice>(device: &D, scope: &Scope) {
+    let n = scope.side * scope.side;
+    let mut random = Random::new(15);
+    let (parts, r) = (laplacian::<f64>(scope.side, &mut random), random.vector::<f64>(n));
+    for smoother in [Smoother::Jacobi { sweeps: 2 }, Smoother::Chebyshev { degree: 2 }] {
+        for cycle in [Cycle::V, Cycle::W] {
+            let rows = AmgConfig {
+                smoother,
+                cycle,
+                coarse_rows: 12,
+                format: MatrixFormat::Csr,
+                ..AmgConfig::default()
+            };
+            let slices = AmgConfig { format: MatrixFormat::EllWarp, ..rows.clone() };
+            let amg = Amg::<f32, D>::new(&parts.on(device), None, &slices).unwrap();
+            let formats = amg.hierarchy().formats();
+            assert!(formats.len() > 1 && formats.iter().all(|format| matches!(format, Format::EllWarp(_))));
+            let what = format!("{slices:?}");
+            let double = apply::<f64, _>(device, &parts, &r, &rows);
+            close(&double, &apply::<f64, _>(device, &parts, &r, &slices), 1e-12, &what);
+            let single = apply::<f32, _>(device, &parts, &r, &rows);
+            close(&single, &apply::<f32, _>(device, &parts, &r, &slices), 1e-4, &what);
+        }
+    }
+}
+
+/// Levels in slices take other values over, and give the same bits in every run.
+pub fn levels_in_slices_are_refilled<D: AmgDevice>(device: &D, scope: &Scope) {
+    let n = scope.side * scope.side;
+    let mut random = Random::new(16);
+    let [a, other] = [(); 2].map(|()| laplacian::<f64>(scope.side, &mut random).on(device));
+    let r = Buffer::from_vec(device, random.vector::<f64>(n)).unwrap();
+    let config = AmgConfig { coarse_rows: 12, format: MatrixFormat::EllWarp, ..AmgConfig::default() };
+    let z = |amg: &Amg<f32, D>| {
+        let mut z = Buffer::from_vec(device, vec![f64::NAN; n]).unwrap();
+        amg.apply(&mut z, &r).unwrap();
+        z.to_host().unwrap()
+    };
+    let mut amg = Amg::<f32, D>::new(&a, None, &config).unwrap();
+    let before = z(&amg);
+    amg.refill(&other, None).unwrap();
+    assert_ne!(z(&amg), before);
+    amg.refill(&a, None).unwrap();
+    assert_eq!(z(&amg), before);
+    assert!(amg.hierarchy().formats().iter().all(|format| *format != Format::Csr));
 }
 
 /// The smoother by patches with its blocks in every format, in both precisions; several patches, and one alone.

@@ -201,6 +201,8 @@ fn converts<V: Scalar, D: EllWarpKernels<V, V>>(device: &D, parts: &Parts<V>, co
         let found = EllWarp::<V, D>::convert(&csr, config).unwrap();
         let difference = found.difference(&expected).unwrap();
         assert_eq!(difference, None, "{}, {} rows", config.name(), csr.n_rows());
+        let n_stored = EllWarp::<V, D>::stored(&csr, config).unwrap();
+        assert_eq!(n_stored, expected.n_stored(), "{}, {} rows", config.name(), csr.n_rows());
     }
 }
 

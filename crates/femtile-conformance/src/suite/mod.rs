@@ -201,7 +201,8 @@ macro_rules! patch_assembly {
 macro_rules! multigrid {
     ($devices:path, $scope:expr) => {
         $crate::checks! { $devices, $scope;
-            amg: cycles_agree_with_the_reference, solves_with_multigrid_converge_as_on_the_reference,
+            amg: cycles_agree_with_the_reference, cycles_do_not_depend_on_the_format_of_levels,
+                levels_in_slices_are_refilled, solves_with_multigrid_converge_as_on_the_reference,
                 cycles_with_patches_agree_with_the_reference, cycles_with_patches_give_the_same_bits_again;
         }
     };

@@ -13,7 +13,8 @@ use crate::{LinalgError, error::need};
 /// # Contract
 /// `source` defines `struct Hook` with 64-bit fields and `__device__` methods `bool is_idle() const` (the same
 /// answer in all threads; the kernel then does nothing), `void post(u64 row, const T* x, T y)` (called by one thread
-/// once for each row, after `y` was computed) and `void finish()` (called by all threads of a block at the end).
+/// once for each row, after `y` was computed and stored, so that it may overwrite that entry) and `void finish()` (called
+/// by all threads of a block at the end).
 /// A kernel has threads in a line and at most one block for each [`CudaHook::ROWS`] rows, begun.
 ///
 /// Where `is_product`, all that the hook wants is $x^\mathsf{T} y$, and an operator may give parts of it in place of rows, by

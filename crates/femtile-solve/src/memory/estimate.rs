@@ -5,7 +5,9 @@ use std::fmt;
 use femtile_mesh::CellKind;
 use femtile_mesh::generate::Counts;
 
-use crate::{GmgOptions, GmgStart, Method, PreconditionerConfig, SolverConfig, SpaceConfig, auto, tensor};
+use crate::{
+    GmgOptions, GmgStart, MatrixFormat, Method, PreconditionerConfig, SolverConfig, SpaceConfig, auto, tensor,
+};
 
 /// The program before it has read anything.
 const PROGRAM: f64 = 20e6;
@@ -20,6 +22,11 @@ const OUTPUT: f64 = 46.0;
 /// Bytes of an entry of a sparse matrix and of a row.
 const PER_ENTRY: f64 = 12.0;
 const PER_ROW: f64 = 8.0;
+/// Bytes of an entry that a conversion to slices holds beside the matrix: its value, its column as a number and as a distance,
+/// padding. Levels in slices take no more than those in rows, which are converted once the set-up has given its room back.
+const PER_CONVERTED: f64 = 14.5;
+/// Rows of a matrix that may be put into slices without being asked for, as `ProductMatrix` has it for CPUs.
+const LEAST_SLICED: f64 = 200_000.0;
 /// Levels of algebraic multigrid: bytes for one of its matrix, and bytes a row.
 const AMG_SHARE: f64 = 0.9;
 const AMG_PER_ROW: f64 = 110.0;
@@ -99,6 +106,11 @@ impl Estimate {
         let matrix = n * (PER_ENTRY * entries_per_row(counts.kind, p) + PER_ROW);
         if is_assembled {
             parts.push(("matrix", matrix));
+            if may_be_in_slices(config, n) {
+                // Before vectors and output are there.
+                let converted = PER_CONVERTED * entries_per_row(counts.kind, p) - VECTORS - OUTPUT;
+                parts.push(("conversion", n * converted.max(0.0)));
+            }
         } else if counts.order > 1 {
             let metric = 8.0 * f64::from(d * (d + 1) / 2 + 1);
             parts.push(("metrics of cells", metric * (p + 1.0).powi(d) * counts.n_cells));
@@ -121,6 +133,15 @@ impl fmt::Display for Estimate {
         let parts = self.0.iter().filter(|(_, bytes)| *bytes >= 0.01 * self.total());
         let parts: Vec<String> = parts.map(|(what, bytes)| format!("{what} {}", amount(*bytes))).collect();
         f.write_str(&parts.join(", "))
+    }
+}
+
+/// Returns whether a matrix of `n` rows may be put into slices on a CPU.
+fn may_be_in_slices(config: &SolverConfig, n: f64) -> bool {
+    match config.format {
+        MatrixFormat::Csr => false,
+        MatrixFormat::EllWarp => true,
+        MatrixFormat::Auto => config.preconditioner.is_diagonal() && n >= LEAST_SLICED,
     }
 }
 

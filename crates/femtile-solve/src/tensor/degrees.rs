@@ -149,7 +149,7 @@ fn level<T: Contract + Lanes, D: CellDevice<T> + PolynomialKernels<T>>(
 }
 
 fn without_matrix<T>(diagonal: &[T]) -> Level {
-    Level { n_rows: diagonal.len(), n_nonzeros: None, n_patches: None }
+    Level { n_rows: diagonal.len(), n_nonzeros: None, n_patches: None, format: None }
 }
 
 /// What preconditions vectors of a precision.

@@ -274,6 +274,7 @@ where
         n_rows: grid.n_unknowns(),
         n_nonzeros: None,
         n_patches: (has_patches && level > 0).then(|| BoxKernels::<T>::box_patches(device, grid)),
+        format: None,
     };
     let mut levels: Vec<_> = multigrid.grids().enumerate().map(level).collect();
     levels.reverse();

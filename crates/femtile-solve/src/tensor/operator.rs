@@ -20,7 +20,7 @@ use super::geometric::Boxes;
 use super::start::FullStart;
 use super::{degrees, geometric, lines, quadrature};
 use crate::auto::is_full_start;
-use crate::format::formatted;
+use crate::format::{Formatted, citations_of, formatted};
 use crate::method::SolveDevice;
 use crate::preconditioner::{self, Preconditioning, without_constants};
 use crate::right_side::RightSide;
@@ -222,14 +222,16 @@ fn assembled<'a, D: OperatorDevice>(
     let made = preconditioner::preconditioner(device, &config.preconditioner, &mut matrix, &mut warnings)?;
     let (preconditioner, levels) = without_constants(device, made, system.rhs.len(), system.is_pure_neumann)?;
     let right = RightSide::Tensor(system);
-    let (operator, format) = formatted(matrix, config.format, &config.preconditioner)?;
+    let Formatted { operator, format, reason } = formatted(matrix, config)?;
+    let (citations, format_reason) = (citations_of(format, &levels), Some(reason));
     Ok(LinearSystem {
         operator,
-        format,
+        format: format.name(),
+        format_reason,
         preconditioner,
         levels,
         right,
-        citations: Vec::new(),
+        citations,
         warnings,
         geometries: Vec::new(),
         start: None,
@@ -301,6 +303,7 @@ fn matrix_free<'a, D: OperatorDevice>(
     Ok(LinearSystem {
         operator,
         format: "matrix-free".into(),
+        format_reason: None,
         preconditioner,
         levels,
         right,

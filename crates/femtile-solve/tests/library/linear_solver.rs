@@ -2,10 +2,10 @@
 
 use femtile_device::Cpu;
 use femtile_linalg::LinalgError;
-use femtile_linalg::sparse::{Csr, Triplets};
+use femtile_linalg::sparse::{Csr, Format, Triplets};
 use femtile_solve::{
-    AmgOptions, GmgOptions, LevelPrecision, LinearSolver, PreconditionerConfig, Silent, SolveError,
-    SolverConfig,
+    AmgOptions, GmgOptions, LevelPrecision, LinearSolver, MatrixFormat, PreconditionerConfig, Silent,
+    SolveError, SolverConfig,
 };
 
 type Matrix = Csr<f64, Cpu>;
@@ -68,9 +68,13 @@ const ALL: [fn() -> PreconditionerConfig; 4] = [
 fn a_solver_with_other_values_solves_as_a_new_one_does() {
     let (first, doubled, other) = (grid(30, 1.0), grid(30, 1.0), grid(30, 50.0));
     let b = right_side(900, 1);
-    for preconditioner in ALL {
-        let config = config(preconditioner());
+    let cases = ALL.iter().flat_map(|preconditioner| {
+        [MatrixFormat::Csr, MatrixFormat::EllWarp].map(|format| (preconditioner(), format))
+    });
+    for (preconditioner, format) in cases {
+        let config = SolverConfig { format, ..config(preconditioner) };
         let mut solver = LinearSolver::new(&first, &config).unwrap();
+        assert_eq!(solver.format().0 == Format::Csr, format == MatrixFormat::Csr);
         let before = solver.solve(&b).unwrap();
         solver.refill(&other).unwrap();
         let found = solver.solve(&b).unwrap();

@@ -5,7 +5,7 @@ use femtile_device::{Buffer, Cuda, Scalar};
 
 use super::{PolynomialKernels, Relaxed, Step};
 use crate::hooks::{CudaHook, Hook};
-use crate::sparse::csr;
+use crate::sparse::{csr, ell_warp};
 use crate::{LinalgError, LinearOperator, error::need};
 
 static POLYNOMIAL: Program =
@@ -18,7 +18,12 @@ type FromZero<T> = (Write<T>, Write<T>, Read<T>, Read<T>, T, u64);
 pub(crate) fn specialisations() -> Vec<Specialisation> {
     let hooks = [residual_hook(vec![0; 2], 0), step_hook(vec![0; 6], 0)];
     let own = [POLYNOMIAL.of::<f32>(), POLYNOMIAL.of::<f64>()];
-    own.into_iter().chain(hooks.iter().flat_map(csr::cuda_specialisations)).collect()
+    own.into_iter().chain(hooks.iter().flat_map(hooked)).collect()
+}
+
+/// The products that levels have, with a hook.
+fn hooked(hook: &CudaHook<'_>) -> Vec<Specialisation> {
+    [csr::cuda_specialisations(hook), ell_warp::cuda::specialisations(hook)].concat()
 }
 
 fn residual_hook(arguments: Vec<u64>, n: usize) -> CudaHook<'static> {
@@ -62,6 +67,8 @@ impl<T: Scalar> PolynomialKernels<T> for Cuda {
         Ok(unsafe { self.launch(&POLYNOMIAL.of::<T>(), &kernel, Launch::over(n, THREADS), arguments) }?)
     }
 
+    /// The product goes where the result does: the hook, which comes after it in the same thread, overwrites it, and the
+    /// memory sees one array written in place of two.
     fn relax(
         &self,
         a: &dyn LinearOperator<T, Self>,
@@ -69,7 +76,7 @@ impl<T: Scalar> PolynomialKernels<T> for Cuda {
         vectors: Relaxed<'_, T, Self>,
     ) -> Result<(), LinalgError> {
         super::need_relaxed(&vectors)?;
-        let Relaxed { b, inverse_diagonal, x, next, direction, product } = vectors;
+        let Relaxed { b, inverse_diagonal, x, next, direction, product: _ } = vectors;
         let arguments = vec![
             next.address_on(self)?,
             if step.is_kept || step.beta != T::ZERO { direction.address_on(self)? } else { 0 },
@@ -78,19 +85,20 @@ impl<T: Scalar> PolynomialKernels<T> for Cuda {
             step.alpha.to_f64().to_bits(),
             step.beta.to_f64().to_bits(),
         ];
-        a.apply_with(product, x, &OnGpu(step_hook(arguments, b.len())))
+        a.apply_with(next, x, &OnGpu(step_hook(arguments, b.len())))
     }
 
+    /// The product goes where the residual does, as in `relax`.
     fn relax_residual(
         &self,
         r: &mut Buffer<T, Self>,
-        product: &mut Buffer<T, Self>,
+        _product: &mut Buffer<T, Self>,
         a: &dyn LinearOperator<T, Self>,
         x: &Buffer<T, Self>,
         b: &Buffer<T, Self>,
     ) -> Result<(), LinalgError> {
         need("b", r.len(), b.len())?;
         let arguments = vec![r.address_on(self)?, b.address_on(self)?];
-        a.apply_with(product, x, &OnGpu(residual_hook(arguments, b.len())))
+        a.apply_with(r, x, &OnGpu(residual_hook(arguments, b.len())))
     }
 }

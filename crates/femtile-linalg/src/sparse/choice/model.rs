@@ -42,9 +42,10 @@ pub fn estimates<T: Scalar, H: HostDevice>(a: &Csr<T, H>, machine: &Machine) -> 
 }
 
 /// What a product in a format has to do.
-struct Work {
+#[derive(Clone, Copy)]
+pub(super) struct Work {
     /// Bytes of the matrix and of y, each moved once.
-    stream_bytes: f64,
+    pub stream_bytes: f64,
     /// Pieces that one warp, or one vector of a CPU, does from its description to its results.
     n_pieces: f64,
     /// Rounds of loads of all pieces.
@@ -52,7 +53,7 @@ struct Work {
     /// Columns of the widest piece.
     widest: f64,
     /// Stored entries.
-    n_stored: f64,
+    pub n_stored: f64,
     /// Logarithm of the lanes of a row, on average.
     fold: f64,
     lanes: usize,
@@ -76,7 +77,13 @@ impl Work {
     fn of_slices(statistics: &Statistics, config: &EllWarpConfig) -> Self {
         let has_distances = config.indices == IndexKind::Delta;
         let shape = Shape::of(statistics, config, batch(config.lanes, has_distances));
-        let (lanes, n) = (config.lanes as f64, statistics.n_rows as f64);
+        Self::of_shape(statistics.n_rows, &shape, config)
+    }
+
+    /// That of `n_rows` rows in slices of a known shape.
+    pub(super) fn of_shape(n_rows: usize, shape: &Shape, config: &EllWarpConfig) -> Self {
+        let has_distances = config.indices == IndexKind::Delta;
+        let (lanes, n) = (config.lanes as f64, n_rows as f64);
         let n_stored = shape.n_columns * lanes;
         let index_bytes =
             if has_distances { 2.0 * n_stored + 2.0 * shape.n_far_columns * lanes } else { 4.0 * n_stored };
@@ -122,7 +129,7 @@ impl Work {
         }
     }
 
-    fn of_csr(statistics: &Statistics) -> Self {
+    pub(super) fn of_csr(statistics: &Statistics) -> Self {
         let (n, n_nonzeros) = (statistics.n_rows as f64, statistics.n_nonzeros as f64);
         Self {
             stream_bytes: 12.0 * n_nonzeros + 12.0 * n,
@@ -145,9 +152,9 @@ impl Work {
 /// Warps that share a long row: those of a block.
 const WARPS_OF_BLOCK: f64 = 4.0;
 
-struct Gpu {
-    n_multiprocessors: usize,
-    cache_bytes: usize,
+pub(super) struct Gpu {
+    pub n_multiprocessors: usize,
+    pub cache_bytes: usize,
 }
 
 /// Multiprocessors of the GPU that the constants were fitted on, an H200.
@@ -155,7 +162,7 @@ const FITTED_MULTIPROCESSORS: f64 = 132.0;
 
 impl Gpu {
     /// $t = t_l + (t_m^p + t_c^p)^{1/p} + t_w$: launch, memory and chains of loads side by side, the last warp.
-    fn seconds(&self, statistics: &Statistics, work: &Work) -> f64 {
+    pub(super) fn seconds(&self, statistics: &Statistics, work: &Work) -> f64 {
         const EXPONENT: f64 = 2.15;
         const LAUNCH: f64 = 0.98e-6;
         const DESCRIBED: f64 = 0.51e-6;
@@ -205,7 +212,7 @@ impl Gpu {
 const ROUND: f64 = 1.25e-6;
 
 /// One core: the larger of bytes over bandwidth and of steps, which for rows of CSR include their ends.
-fn cpu_seconds(statistics: &Statistics, work: &Work) -> f64 {
+pub(super) fn cpu_seconds(statistics: &Statistics, work: &Work) -> f64 {
     const BANDWIDTH: f64 = 25e9;
     const STEP: f64 = 0.25e-9;
     const DISTANCE: f64 = 0.1e-9;

@@ -6,6 +6,7 @@ use femtile_device::{Buffer, Cpu, Scalar};
 use super::columns::Columns;
 use super::reference::{sort_on_host, unsort_on_host};
 use super::refill::Refill;
+use super::slices::Slices;
 use super::{EllWarp, EllWarpConfig, EllWarpKernels};
 use crate::hooks::Hook;
 use crate::sparse::Csr;
@@ -44,6 +45,10 @@ impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Cpu {
         config: &EllWarpConfig,
     ) -> Result<EllWarp<T, Self, V>, LinalgError> {
         EllWarp::from_csr(self, csr, config)
+    }
+
+    fn ell_warp_stored(&self, csr: &Csr<V, Self>, config: &EllWarpConfig) -> Result<usize, LinalgError> {
+        Ok(Slices::new(&csr.row_lengths(), config)?.n_stored())
     }
 
     fn ell_warp_refill(&self, a: &mut EllWarp<T, Self, V>, csr: &Csr<V, Self>) -> Result<(), LinalgError> {

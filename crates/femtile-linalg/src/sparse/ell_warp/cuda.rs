@@ -65,6 +65,7 @@ pub(crate) fn specialisations(hook: &CudaHook<'_>) -> Vec<Specialisation> {
     let plain = Variant { lanes: 32, folded: false, scatters: false, delta: false, shared_sums: false };
     let variants = [
         Variant { lanes: 64, delta: true, ..plain },
+        Variant { lanes: 64, delta: true, scatters: true, ..plain },
         Variant { folded: true, scatters: true, shared_sums: true, ..plain },
         Variant { lanes: 64, folded: true, delta: true, scatters: true, ..plain },
         plain,
@@ -233,6 +234,14 @@ impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Cuda {
         }?;
         self.ell_warp_refill(&mut made, csr)?;
         Ok(made)
+    }
+
+    fn ell_warp_stored(&self, csr: &Csr<V, Self>, config: &EllWarpConfig) -> Result<usize, LinalgError> {
+        config.check(<Self as EllWarpKernels<T, V>>::LANES, csr.n_rows(), csr.n_cols())?;
+        match csr.offsets() {
+            Offsets::Narrow(offsets) => convert::cuda::stored(csr, offsets, config),
+            Offsets::Wide(offsets) => convert::cuda::stored(csr, offsets, config),
+        }
     }
 
     fn ell_warp_refill(&self, a: &mut EllWarp<T, Self, V>, csr: &Csr<V, Self>) -> Result<(), LinalgError> {

@@ -38,6 +38,14 @@ pub trait EllWarpKernels<T: Scalar, V: Scalar>: Device {
         config: &EllWarpConfig,
     ) -> Result<EllWarp<T, Self, V>, LinalgError>;
 
+    /// Counts the entries that [`EllWarpKernels::ell_warp_convert`] would store, padding included.
+    ///
+    /// # Cost
+    /// Reads each offset twice; a GPU is waited for once.
+    /// # Errors
+    /// Those of [`EllWarp::from_csr`].
+    fn ell_warp_stored(&self, csr: &Csr<V, Self>, config: &EllWarpConfig) -> Result<usize, LinalgError>;
+
     /// Takes the values of a matrix with the pattern that `a` was made from.
     ///
     /// # Errors

@@ -163,6 +163,20 @@ impl<T: Scalar, D: Device, V: Scalar> EllWarp<T, D, V> {
         csr.values().device().ell_warp_convert(csr, config)
     }
 
+    /// Counts the entries that [`EllWarp::convert`] would store, padding included.
+    ///
+    /// # Cost
+    /// Reads each offset twice; a GPU is waited for once.
+    /// # Errors
+    /// Those of [`EllWarp::from_csr`].
+    pub fn stored(csr: &Csr<V, D>, config: &EllWarpConfig) -> Result<usize, LinalgError>
+    where
+        D: EllWarpKernels<T, V>,
+    {
+        config.check(D::LANES, csr.n_rows(), csr.n_cols())?;
+        csr.values().device().ell_warp_stored(csr, config)
+    }
+
     /// The name of the first array that differs from that of another matrix, to the bit; none where all are
     /// equal.
     ///

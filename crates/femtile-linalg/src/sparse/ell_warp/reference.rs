@@ -1,6 +1,7 @@
 use femtile_device::{Buffer, HostDevice, Reference, Scalar};
 
 use super::refill::Refill;
+use super::slices::Slices;
 use super::{EllWarp, EllWarpConfig, EllWarpKernels};
 use crate::LinalgError;
 use crate::hooks::Hook;
@@ -42,6 +43,10 @@ impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Reference {
         config: &EllWarpConfig,
     ) -> Result<EllWarp<T, Self, V>, LinalgError> {
         EllWarp::from_csr(self, csr, config)
+    }
+
+    fn ell_warp_stored(&self, csr: &Csr<V, Self>, config: &EllWarpConfig) -> Result<usize, LinalgError> {
+        Ok(Slices::new(&csr.row_lengths(), config)?.n_stored())
     }
 
     fn ell_warp_refill(&self, a: &mut EllWarp<T, Self, V>, csr: &Csr<V, Self>) -> Result<(), LinalgError> {

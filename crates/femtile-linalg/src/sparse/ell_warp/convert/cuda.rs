@@ -6,7 +6,7 @@ use femtile_device::{Buffer, Cuda, Element, Scalar};
 use crate::LinalgError;
 use crate::sparse::Csr;
 use crate::sparse::ell_warp::columns::{Columns, narrow_words};
-use crate::sparse::ell_warp::slices::{WARP, narrow_columns, slices_of_blocks};
+use crate::sparse::ell_warp::slices::{Slices, WARP, narrow_columns, slices_of_blocks};
 use crate::sparse::ell_warp::{EllWarp, EllWarpConfig, IndexKind, Layout};
 use crate::vector::scan;
 
@@ -68,20 +68,7 @@ pub(in crate::sparse::ell_warp) fn slices<T: Scalar, V: Scalar, O: Element>(
     window: usize,
 ) -> Result<EllWarp<T, Cuda, V>, LinalgError> {
     let (device, n_rows, lanes) = (csr.values().device(), csr.n_rows(), config.lanes);
-    let mut conversion = Conversion {
-        device,
-        program: program::<O>(),
-        offsets,
-        columns: csr.columns(),
-        rows: None,
-        n_rows,
-        n_slices: n_rows.div_ceil(lanes),
-        lanes,
-    };
-    let lengths = conversion.lengths()?;
-    if window > 1 {
-        conversion.rows = Some(conversion.order(&lengths, window)?);
-    }
+    let (conversion, lengths) = Conversion::begin(csr, offsets, lanes, window)?;
     let widths = conversion.widths()?;
     let mut totals = Buffer::zeros(device, 2)?;
     let starts = scan::starts(device, &widths, &mut totals, 0)?;
@@ -118,7 +105,52 @@ pub(in crate::sparse::ell_warp) fn slices<T: Scalar, V: Scalar, O: Element>(
     })
 }
 
-impl<O: Element> Conversion<'_, O> {
+/// Entries that [`slices`] would store, padding included.
+///
+/// # Errors
+/// As [`slices`].
+pub(in crate::sparse::ell_warp) fn stored<V: Scalar, O: Element>(
+    csr: &Csr<V, Cuda>,
+    offsets: &Buffer<O, Cuda>,
+    config: &EllWarpConfig,
+) -> Result<usize, LinalgError> {
+    let (device, lanes) = (csr.values().device(), config.lanes);
+    let Some(window) = super::window(config, csr.n_rows()) else {
+        let (_, lengths) = Conversion::begin(csr, offsets, lanes, 1)?;
+        return Ok(Slices::new(&lengths.to_host()?, config)?.n_stored());
+    };
+    let (conversion, _) = Conversion::begin(csr, offsets, lanes, window)?;
+    let mut totals = Buffer::zeros(device, 1)?;
+    scan::starts(device, &conversion.widths()?, &mut totals, 0)?;
+    Ok(narrow_columns(totals.to_host()?[0], lanes)? as usize * lanes)
+}
+
+impl<'a, O: Element> Conversion<'a, O> {
+    /// Sorts rows within windows, or leaves them where the window is 1; gives their lengths beside.
+    fn begin<V: Scalar>(
+        csr: &'a Csr<V, Cuda>,
+        offsets: &'a Buffer<O, Cuda>,
+        lanes: usize,
+        window: usize,
+    ) -> Result<(Self, Numbers), LinalgError> {
+        let n_rows = csr.n_rows();
+        let mut conversion = Self {
+            device: csr.values().device(),
+            program: program::<O>(),
+            offsets,
+            columns: csr.columns(),
+            rows: None,
+            n_rows,
+            n_slices: n_rows.div_ceil(lanes),
+            lanes,
+        };
+        let lengths = conversion.lengths()?;
+        if window > 1 {
+            conversion.rows = Some(conversion.order(&lengths, window)?);
+        }
+        Ok((conversion, lengths))
+    }
+
     /// `struct Matrix` of the kernels.
     fn matrix(&self) -> Structure {
         Structure(vec![
