@@ -65,13 +65,6 @@ pub enum PatchFormat {
     SymmetricCoo,
 }
 
-impl Smoother {
-    /// Whether it is a polynomial in $D^{-1} A$.
-    pub(crate) fn is_polynomial(self) -> bool {
-        matches!(self, Self::Jacobi { .. } | Self::Chebyshev { .. })
-    }
-}
-
 /// How often a cycle visits the next coarser level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

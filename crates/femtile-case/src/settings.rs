@@ -10,7 +10,8 @@ use femtile_solve::{
 };
 
 use crate::file::{
-    self, AmgSection, Amount, BoxSmootherName, Entry, FormatName, GraphName, PreconditionerName, SpaceSection, Value,
+    self, AmgSection, Amount, BoxSmootherName, Entry, FormatName, GraphName, PreconditionerName,
+    SpaceSection, Value,
 };
 use crate::{Case, CaseError};
 

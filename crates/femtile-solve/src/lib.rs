@@ -36,8 +36,8 @@ pub use check::check_cells;
 pub use coefficient::{Entry, Value, check_count, expression};
 pub use component::Component;
 pub use config::{
-    AmgGraph, AmgOptions, DeviceChoice, GmgOptions, LevelPrecision, MatrixFormat, Method, OperatorKind, PmgOptions,
-    PreconditionerConfig, SolverConfig, check_tolerance,
+    AmgGraph, AmgOptions, DeviceChoice, GmgOptions, LevelPrecision, MatrixFormat, Method, OperatorKind,
+    PmgOptions, PreconditionerConfig, SolverConfig, check_tolerance,
 };
 pub use device::{Choice, Chosen};
 pub use discretization::{Discretization, WeakForm};

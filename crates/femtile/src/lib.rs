@@ -60,8 +60,8 @@ pub use femtile_tridiagonal as tridiagonal;
 pub use femtile_device::Cpu;
 pub use femtile_mesh::Mesh;
 pub use femtile_solve::{
-    AmgGraph, AmgOptions, DeviceChoice, GmgOptions, LinearSolution, LinearSolver, Method, PmgOptions, Poisson,
-    PreconditionerConfig, Region, Solution, SolveError, SolverConfig, Value, amg_from_mesh,
+    AmgGraph, AmgOptions, DeviceChoice, GmgOptions, LinearSolution, LinearSolver, Method, PmgOptions,
+    Poisson, PreconditionerConfig, Region, Solution, SolveError, SolverConfig, Value, amg_from_mesh,
 };
 
 /// The programs of docs/library.md, which are compiled and run as tests.

@@ -79,7 +79,10 @@ impl Strength {
 fn is_alone<T: Scalar>(a: &Rows<T>, node: usize, block: usize) -> bool {
     (block * node..block * (node + 1)).all(|row| {
         let (columns, values) = a.row(row);
-        columns.iter().zip(values).all(|(&column, &value)| column as usize / block == node || value == T::ZERO)
+        columns
+            .iter()
+            .zip(values)
+            .all(|(&column, &value)| column as usize / block == node || value == T::ZERO)
     })
 }
 

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use femtile::amg::{Amg, AmgConfig, AmgKernels, AmgSolver, Coarsened, Graph, Parts as Groups};
+use femtile::amg::{
+    Amg, AmgConfig, AmgKernels, AmgSolver, Coarsened, Graph, Grouping, Parts as Groups, PatchFormat,
+    PatchSmoother, Patched, Smoother,
+};
 use femtile::device::{Buffer, Device, Reference, Scalar};
 use femtile::linalg::sparse::csr::Csr;
 use femtile::linalg::{LinearOperator, Preconditioner};
@@ -93,21 +96,30 @@ fn level<H: Scalar, D: AmgKernels<H>>(
 ) -> bool {
     let [of_graph, of_smoothing] = thresholds;
     let config = AmgConfig::default();
-    let Some(made) = device.amg_coarsen(a, None, thresholds, &config, None).unwrap() else { return false };
+    let Some(made) = device.amg_coarsen(a, None, thresholds, &config, Grouping::Connections).unwrap() else {
+        return false;
+    };
     let rows = Rows::of(a);
     let groups = made.parts.of_node().to_host().unwrap();
     groups_are_connected_and_cover(&rows, &made.parts, &groups, of_graph);
     let all = AmgConfig { least_aggregate: 1, ..AmgConfig::default() };
-    let parts = device.amg_coarsen(a, None, thresholds, &all, None).unwrap().expect("the same").parts;
+    let parts = device
+        .amg_coarsen(a, None, thresholds, &all, Grouping::Connections)
+        .unwrap()
+        .expect("the same")
+        .parts;
     roots_are_independent_and_maximal(&rows, &parts.of_node().to_host().unwrap(), parts.n(), of_graph);
     scaling_bounds_the_spectrum(device, a, &rows, &made, tolerance);
     let p = Rows::of(&made.p);
     prolongator_is_the_smoothed_constant(&rows, &p, &made, &groups, of_smoothing, tolerance);
     transpose_and_product(&rows, &p, &made, tolerance);
-    let again = device.amg_coarsen(a, None, thresholds, &config, None).unwrap().expect("the same");
+    let again =
+        device.amg_coarsen(a, None, thresholds, &config, Grouping::Connections).unwrap().expect("the same");
     assert_eq!(made.coarse.values().to_host().unwrap(), again.coarse.values().to_host().unwrap());
-    let kept =
-        device.amg_coarsen(a, None, thresholds, &config, Some(&made.parts)).unwrap().expect("the same");
+    let kept = device
+        .amg_coarsen(a, None, thresholds, &config, Grouping::Known(&made.parts))
+        .unwrap()
+        .expect("the same");
     assert_eq!(made.p.values().to_host().unwrap(), kept.p.values().to_host().unwrap());
     true
 }
@@ -303,28 +315,142 @@ fn dot(x: &[f64], y: &[f64]) -> f64 {
 }
 
 /// A hierarchy whose first levels the device has made: the same bits in every run, symmetric and positive, taken over
-/// when values change.
+/// when values change; by every smoother.
 pub fn hierarchies_made_on_the_device_precondition<D: AmgDevice>(device: &D, scope: &Scope) {
     let side = scope.side.max(42);
     let n = side * side;
     let mut random = Random::new(12);
     let a = laplacian::<f64>(side, &mut random).on(device);
     let (x, y) = (random.vector::<f64>(n), random.vector::<f64>(n));
-    let config = AmgConfig { coarse_rows: 12, ..AmgConfig::default() };
-    let mut amg = Amg::<f64, D>::new(&a, None, &config).unwrap();
-    let apply = |amg: &Amg<f64, D>, r: &[f64]| {
-        let mut z = Buffer::from_vec(device, vec![f64::NAN; n]).unwrap();
-        amg.apply(&mut z, &Buffer::from_host(device, r).unwrap()).unwrap();
-        z.to_host().unwrap()
+    for smoother in [
+        Smoother::Chebyshev { degree: 2 },
+        Smoother::Patch { inner: 3, format: PatchFormat::FullRowEll },
+        Smoother::Patch { inner: 2, format: PatchFormat::Csr },
+        Smoother::Patch { inner: 3, format: PatchFormat::SymmetricCoo },
+    ] {
+        let config = AmgConfig { coarse_rows: 12, smoother, ..AmgConfig::default() };
+        let mut amg = Amg::<f64, D>::new(&a, None, &config).unwrap();
+        let apply = |amg: &Amg<f64, D>, r: &[f64]| {
+            let mut z = Buffer::from_vec(device, vec![f64::NAN; n]).unwrap();
+            amg.apply(&mut z, &Buffer::from_host(device, r).unwrap()).unwrap();
+            z.to_host().unwrap()
+        };
+        let (mx, my) = (apply(&amg, &x), apply(&amg, &y));
+        assert!((dot(&mx, &y) - dot(&x, &my)).abs() < 1e-12 * dot(&mx, &mx).sqrt() * dot(&y, &y).sqrt());
+        assert!(dot(&mx, &x) > 0.0 && dot(&my, &y) > 0.0);
+        // Sums of blocks in this format come in any order.
+        let has_any_order = matches!(smoother, Smoother::Patch { format: PatchFormat::SymmetricCoo, .. });
+        let same = |found: &[f64]| {
+            let distance: f64 = mx.iter().zip(found).map(|(x, y)| (x - y) * (x - y)).sum();
+            assert!(distance <= if has_any_order { 1e-20 * dot(&mx, &mx) } else { 0.0 }, "{smoother:?}");
+        };
+        same(&apply(&Amg::<f64, D>::new(&a, None, &config).unwrap(), &x));
+        amg.refill(&a, None).unwrap();
+        same(&apply(&amg, &x));
+        let (shapes, levels) = (amg.hierarchy().shapes(), amg.hierarchy().shapes().len());
+        assert!(levels >= 3 && shapes[1].n_rows == shapes[0].n_aggregates, "{}", amg.hierarchy());
+        assert_eq!(shapes[0].n_patches > 0, matches!(smoother, Smoother::Patch { .. }));
+    }
+}
+
+/// Aggregates and patches of a device are those of the reference, number by number, unless an aggregate has more nodes than
+/// a patch may have, which devices leave to the host.
+pub fn double_partitions_are_those_of_the_reference<D: AmgDevice>(device: &D, scope: &Scope) {
+    let side = scope.side.max(30);
+    let pairs = |pairs: &mut dyn Iterator<Item = [u32; 2]>| pairs.flatten().collect::<Vec<u32>>();
+    let s = side as u32;
+    let across =
+        (0..s * s).flat_map(|i| [(i % s + 1 < s).then(|| [i, i + 1]), (i + s < s * s).then(|| [i, i + s])]);
+    let grid = Graph::from_cells(side * side, 2, &pairs(&mut across.flatten())).unwrap();
+    let of_matrix = |n: usize, reach: usize| {
+        let rows = Rows::of(&network::<f64>(n, reach, &mut Random::new(31)).on(&Reference));
+        let joined = (0..n).flat_map(|i| rows.strong(i, 0.0).into_iter().map(move |j| [i as u32, j as u32]));
+        Graph::from_cells(n, 2, &pairs(&mut joined.into_iter())).unwrap()
     };
-    let (mx, my) = (apply(&amg, &x), apply(&amg, &y));
-    assert!((dot(&mx, &y) - dot(&x, &my)).abs() < 1e-12 * dot(&mx, &mx).sqrt() * dot(&y, &y).sqrt());
-    assert!(dot(&mx, &x) > 0.0 && dot(&my, &y) > 0.0);
-    assert_eq!(mx, apply(&Amg::<f64, D>::new(&a, None, &config).unwrap(), &x));
-    amg.refill(&a, None).unwrap();
-    assert_eq!(mx, apply(&amg, &x));
-    let (shapes, levels) = (amg.hierarchy().shapes(), amg.hierarchy().shapes().len());
-    assert!(levels >= 3 && shapes[1].n_rows == shapes[0].n_aggregates, "{}", amg.hierarchy());
+    let star = Graph::from_cells(900, 2, &pairs(&mut (1..900).map(|i| [0, i]))).unwrap();
+    let none = Graph::from_cells(1_000, 2, &[]).unwrap();
+    // Blocks of a lattice, in which every node has 26 neighbours: patches are too heavy at first.
+    let corners = |i: u32| {
+        (0..8).map(move |k| i % 11 + k % 2 + 12 * (i / 11 % 11 + k / 2 % 2) + 144 * (i / 121 + k / 4))
+    };
+    let blocks =
+        Graph::from_cells(12 * 12 * 12, 8, &(0..1_331).flat_map(corners).collect::<Vec<_>>()).unwrap();
+    let (mut n_made, mut most) = (0, 0);
+    for (name, graph) in [
+        ("grid", grid),
+        ("blocks", blocks),
+        ("network", of_matrix(700, 3)),
+        ("dense network", of_matrix(1_100, 20)),
+        ("star", star),
+        ("none", none),
+    ] {
+        for least in [1, 9] {
+            let partition = AmgKernels::<f32>::amg_double_partition(&Reference, &graph, least).unwrap();
+            let expected = partition.expect("the reference leaves nothing out");
+            let mut sizes = vec![0; expected.n_aggregates];
+            expected
+                .of_node
+                .iter()
+                .filter(|part| **part != u32::MAX)
+                .for_each(|part| sizes[*part as usize] += 1);
+            match AmgKernels::<f32>::amg_double_partition(device, &graph, least).unwrap() {
+                Some(found) => assert_eq!(found, expected, "{name}, {least}"),
+                None => assert!(sizes.iter().any(|size| *size > 400), "{name}, {least}"),
+            }
+            n_made += expected.starts.len() - 1;
+            most = expected.starts.windows(2).map(|ends| ends[1] - ends[0]).max().unwrap_or(0).max(most);
+        }
+    }
+    assert!(n_made > 20 && most <= 400, "{n_made} patches of at most {most} rows");
+}
+
+/// The level that patches smooth: what its parts add up to, its prolongator and the next matrix.
+pub fn patched_levels_are_what_they_are_defined_to_be<D: AmgDevice>(device: &D, scope: &Scope) {
+    for parts in problems::<f64>(scope).into_iter().take(3) {
+        let a = parts.on(device);
+        for format in [PatchFormat::FullRowEll, PatchFormat::Csr, PatchFormat::SymmetricCoo] {
+            let config = AmgConfig { smoother: Smoother::Patch { inner: 3, format }, ..AmgConfig::default() };
+            let made = device.amg_coarsen(&a, None, [0.02, 0.001], &config, Grouping::Connections).unwrap();
+            let Some(made) = made else { continue };
+            let patched = made.patched.as_ref().expect("patches smooth");
+            let rows = Rows::of(&patched.a);
+            let sorted = |rows: &Rows| {
+                let mut all: Vec<u64> = (0..rows.0.len()).map(|row| rows.diagonal(row).to_bits()).collect();
+                all.sort_unstable();
+                all
+            };
+            assert!(rows.ascends() && sorted(&rows) == sorted(&Rows::of(&a)), "{format:?}");
+            assert!(patched.omega > 0.0 && patched.omega < 2.0, "{format:?}: {}", patched.omega);
+            parts_add_up(device, &rows, patched, &made.inverse_diagonal);
+            transpose_and_product(&rows, &Rows::of(&made.p), &made, 1e-13);
+        }
+    }
+}
+
+/// After a step from zero, what other patches add makes the residual whole.
+fn parts_add_up<D: AmgDevice>(
+    device: &D,
+    rows: &Rows,
+    Patched { matrix, .. }: &Patched<f64, D>,
+    scale: &Buffer<f64, D>,
+) {
+    let n = rows.0.len();
+    let b = Random::new(7).vector::<f64>(n);
+    let poisoned = || Buffer::from_vec(device, vec![f64::NAN; n]).unwrap();
+    let (mut x, mut r) = (poisoned(), poisoned());
+    let by = PatchSmoother { matrix, scale, inner: 3, omega: 0.75 };
+    device.patch_relax_from_zero(&mut x, &mut r, by, &Buffer::from_host(device, &b).unwrap()).unwrap();
+    device.patch_subtract_outside(&mut r, matrix, &x).unwrap();
+    let (x, r) = (x.to_host().unwrap(), r.to_host().unwrap());
+    for (row, entries) in rows.0.iter().enumerate() {
+        let ax: f64 = entries.iter().map(|&(column, value)| value * x[column]).sum();
+        assert!(
+            (r[row] - (b[row] - ax)).abs() < 1e-10 * (1.0 + ax.abs()),
+            "row {row}: {} {}",
+            r[row],
+            b[row] - ax
+        );
+    }
 }
 
 /// Groups that follow a graph other than the matrix's stay when values change.
@@ -335,11 +461,14 @@ pub fn groups_of_a_graph_outlive_a_refill<D: AmgDevice>(device: &D, scope: &Scop
     let pairs: Vec<u32> =
         (0..n as u32).filter(|i| (i + 1) % side as u32 != 0).flat_map(|i| [i, i + 1]).collect();
     let lines = Graph::from_cells(n, 2, &pairs).unwrap();
-    let config = AmgConfig { coarse_rows: 12, ..AmgConfig::default() };
-    let mut solver = AmgSolver::<f64, D>::from_graph(&a, &lines, None, &config).unwrap();
-    let before = solver.hierarchy().to_string();
-    let from_matrix = AmgSolver::<f64, D>::from_matrix(&a, None, &config).unwrap();
-    assert_ne!(before, from_matrix.hierarchy().to_string());
-    solver.refill(&a).unwrap();
-    assert_eq!(before, solver.hierarchy().to_string());
+    let patches = Smoother::Patch { inner: 3, format: PatchFormat::FullRowEll };
+    for smoother in [AmgConfig::default().smoother, patches] {
+        let config = AmgConfig { coarse_rows: 12, smoother, ..AmgConfig::default() };
+        let mut solver = AmgSolver::<f64, D>::from_graph(&a, &lines, None, &config).unwrap();
+        let before = solver.hierarchy().to_string();
+        let from_matrix = AmgSolver::<f64, D>::from_matrix(&a, None, &config).unwrap();
+        assert_ne!(before, from_matrix.hierarchy().to_string());
+        solver.refill(&a).unwrap();
+        assert_eq!(before, solver.hierarchy().to_string());
+    }
 }
