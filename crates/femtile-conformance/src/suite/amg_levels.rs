@@ -315,41 +315,71 @@ fn dot(x: &[f64], y: &[f64]) -> f64 {
 }
 
 /// A hierarchy whose first levels the device has made: the same bits in every run, symmetric and positive, taken over
-/// when values change; by every smoother.
+/// when values change; by every smoother. A chain has small groups, so that the device makes its second level as well.
 pub fn hierarchies_made_on_the_device_precondition<D: AmgDevice>(device: &D, scope: &Scope) {
-    let side = scope.side.max(42);
-    let n = side * side;
-    let mut random = Random::new(12);
-    let a = laplacian::<f64>(side, &mut random).on(device);
-    let (x, y) = (random.vector::<f64>(n), random.vector::<f64>(n));
+    let grid = laplacian::<f64>(scope.side.max(42), &mut Random::new(12)).on(device);
+    let patches = |inner, format| Smoother::Patch { inner, format };
     for smoother in [
         Smoother::Chebyshev { degree: 2 },
-        Smoother::Patch { inner: 3, format: PatchFormat::FullRowEll },
-        Smoother::Patch { inner: 2, format: PatchFormat::Csr },
-        Smoother::Patch { inner: 3, format: PatchFormat::SymmetricCoo },
+        patches(3, PatchFormat::FullRowEll),
+        patches(2, PatchFormat::Csr),
+        patches(3, PatchFormat::SymmetricCoo),
     ] {
-        let config = AmgConfig { coarse_rows: 12, smoother, ..AmgConfig::default() };
-        let mut amg = Amg::<f64, D>::new(&a, None, &config).unwrap();
-        let apply = |amg: &Amg<f64, D>, r: &[f64]| {
-            let mut z = Buffer::from_vec(device, vec![f64::NAN; n]).unwrap();
-            amg.apply(&mut z, &Buffer::from_host(device, r).unwrap()).unwrap();
-            z.to_host().unwrap()
-        };
-        let (mx, my) = (apply(&amg, &x), apply(&amg, &y));
-        assert!((dot(&mx, &y) - dot(&x, &my)).abs() < 1e-12 * dot(&mx, &mx).sqrt() * dot(&y, &y).sqrt());
-        assert!(dot(&mx, &x) > 0.0 && dot(&my, &y) > 0.0);
-        // Sums of blocks in this format come in any order.
-        let has_any_order = matches!(smoother, Smoother::Patch { format: PatchFormat::SymmetricCoo, .. });
-        let same = |found: &[f64]| {
-            let distance: f64 = mx.iter().zip(found).map(|(x, y)| (x - y) * (x - y)).sum();
-            assert!(distance <= if has_any_order { 1e-20 * dot(&mx, &mx) } else { 0.0 }, "{smoother:?}");
-        };
-        same(&apply(&Amg::<f64, D>::new(&a, None, &config).unwrap(), &x));
-        amg.refill(&a, None).unwrap();
-        same(&apply(&amg, &x));
-        let (shapes, levels) = (amg.hierarchy().shapes(), amg.hierarchy().shapes().len());
-        assert!(levels >= 3 && shapes[1].n_rows == shapes[0].n_aggregates, "{}", amg.hierarchy());
-        assert_eq!(shapes[0].n_patches > 0, matches!(smoother, Smoother::Patch { .. }));
+        preconditions(device, &grid, smoother, 1);
+    }
+    preconditions(device, &chain(10_000).on(device), patches(3, PatchFormat::FullRowEll), 1_500);
+}
+
+fn chain(n: usize) -> Parts<f64> {
+    let row = |i: usize| {
+        let others = [i.checked_sub(1), (i + 1 < n).then_some(i + 1)].into_iter().flatten();
+        let entries = others.map(|j| (j, -1.0)).chain([(i, 2.0 + 1e-4 * (i % 5) as f64)]);
+        let mut entries: Vec<(usize, f64)> = entries.collect();
+        entries.sort_by_key(|entry| entry.0);
+        entries
+    };
+    Parts::from_rows(n, (0..n).map(row).collect())
+}
+
+/// A cycle of levels, the second of which has more than `least` rows.
+fn preconditions<D: AmgDevice>(device: &D, a: &Csr<f64, D>, smoother: Smoother, least: usize) {
+    let (n, mut random) = (a.n_rows(), Random::new(12));
+    let (x, y) = (random.vector::<f64>(n), random.vector::<f64>(n));
+    let config = AmgConfig { coarse_rows: 12, smoother, ..AmgConfig::default() };
+    let mut amg = Amg::<f64, D>::new(a, None, &config).unwrap();
+    let apply = |amg: &Amg<f64, D>, r: &[f64]| {
+        let mut z = Buffer::from_vec(device, vec![f64::NAN; n]).unwrap();
+        amg.apply(&mut z, &Buffer::from_host(device, r).unwrap()).unwrap();
+        z.to_host().unwrap()
+    };
+    let (mx, my) = (apply(&amg, &x), apply(&amg, &y));
+    assert!((dot(&mx, &y) - dot(&x, &my)).abs() < 1e-12 * dot(&mx, &mx).sqrt() * dot(&y, &y).sqrt());
+    assert!(dot(&mx, &x) > 0.0 && dot(&my, &y) > 0.0);
+    // Sums of blocks in this format come in any order.
+    let has_any_order = matches!(smoother, Smoother::Patch { format: PatchFormat::SymmetricCoo, .. });
+    let same = |found: &[f64]| {
+        let distance: f64 = mx.iter().zip(found).map(|(x, y)| (x - y) * (x - y)).sum();
+        assert!(distance <= if has_any_order { 1e-20 * dot(&mx, &mx) } else { 0.0 }, "{smoother:?}");
+    };
+    same(&apply(&Amg::<f64, D>::new(a, None, &config).unwrap(), &x));
+    amg.refill(a, None).unwrap();
+    same(&apply(&amg, &x));
+    let (shapes, levels) = (amg.hierarchy().shapes(), amg.hierarchy().shapes().len());
+    assert!(levels >= 3 && shapes[1].n_rows == shapes[0].n_aggregates, "{}", amg.hierarchy());
+    assert!(shapes[1].n_rows > least, "{}", amg.hierarchy());
+    assert_eq!(shapes[0].n_patches > 0, matches!(smoother, Smoother::Patch { .. }));
+    let product = |x: &[f64]| {
+        let mut y = Buffer::from_vec(device, vec![f64::NAN; n]).unwrap();
+        a.apply(&mut y, &Buffer::from_host(device, x).unwrap()).unwrap();
+        y.to_host().unwrap()
+    };
+    let mut e = y;
+    for _ in 0..3 {
+        let before = dot(&e, &product(&e)).sqrt();
+        let correction = apply(&amg, &product(&e));
+        e.iter_mut().zip(correction).for_each(|(e, c)| *e -= c);
+        let after = dot(&e, &product(&e)).sqrt();
+        assert!(after < 0.8 * before, "{smoother:?}: an error becomes {} of what it was", after / before);
     }
 }
 
