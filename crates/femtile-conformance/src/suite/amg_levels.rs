@@ -20,7 +20,7 @@ const HARMLESS: f64 = 1.25;
 
 /// A graph Laplacian on n nodes joined to near ones, some to none, some weakly or hardly; `reach` sets how many neighbours there
 /// are.
-fn network<T: Scalar>(n: usize, reach: usize, random: &mut Random) -> Parts<T> {
+pub(super) fn network<T: Scalar>(n: usize, reach: usize, random: &mut Random) -> Parts<T> {
     let mut rows = vec![std::collections::BTreeMap::new(); n];
     for i in 0..n {
         *rows[i].entry(i).or_insert(0.0) += 1e-2;
@@ -56,10 +56,10 @@ fn problems<T: Scalar>(scope: &Scope) -> Vec<Parts<T>> {
 }
 
 /// A matrix by rows on the host.
-struct Rows(Vec<Vec<(usize, f64)>>);
+pub(super) struct Rows(Vec<Vec<(usize, f64)>>);
 
 impl Rows {
-    fn of<T: Scalar, D: Device>(a: &Csr<T, D>) -> Self {
+    pub(super) fn of<T: Scalar, D: Device>(a: &Csr<T, D>) -> Self {
         let host = a.copy_to(&Reference).unwrap();
         let row = |row| host.row(row).map(|(column, value)| (column, value.to_f64())).collect();
         Self((0..host.n_rows()).map(row).collect())
@@ -78,7 +78,7 @@ impl Rows {
     }
 
     /// Strong neighbours of a row.
-    fn strong(&self, row: usize, theta: f64) -> Vec<usize> {
+    pub(super) fn strong(&self, row: usize, theta: f64) -> Vec<usize> {
         let is_strong = |&(column, value): &(usize, f64)| {
             let least = theta * theta * self.diagonal(row) * self.diagonal(column);
             column != row && value * value > least && value != 0.0
@@ -381,63 +381,6 @@ fn preconditions<D: AmgDevice>(device: &D, a: &Csr<f64, D>, smoother: Smoother, 
         let after = dot(&e, &product(&e)).sqrt();
         assert!(after < 0.8 * before, "{smoother:?}: an error becomes {} of what it was", after / before);
     }
-}
-
-/// Aggregates and patches of a device are those of the reference, number by number, unless an aggregate has more nodes than
-/// a patch may have, which devices leave to the host.
-pub fn double_partitions_are_those_of_the_reference<D: AmgDevice>(device: &D, scope: &Scope) {
-    let side = scope.side.max(30);
-    let pairs = |pairs: &mut dyn Iterator<Item = [u32; 2]>| pairs.flatten().collect::<Vec<u32>>();
-    let s = side as u32;
-    let across =
-        (0..s * s).flat_map(|i| [(i % s + 1 < s).then(|| [i, i + 1]), (i + s < s * s).then(|| [i, i + s])]);
-    let grid = Graph::from_cells(side * side, 2, &pairs(&mut across.flatten())).unwrap();
-    let of_matrix = |n: usize, reach: usize| {
-        let rows = Rows::of(&network::<f64>(n, reach, &mut Random::new(31)).on(&Reference));
-        let joined = (0..n).flat_map(|i| rows.strong(i, 0.0).into_iter().map(move |j| [i as u32, j as u32]));
-        Graph::from_cells(n, 2, &pairs(&mut joined.into_iter())).unwrap()
-    };
-    let star = Graph::from_cells(900, 2, &pairs(&mut (1..900).map(|i| [0, i]))).unwrap();
-    let none = Graph::from_cells(1_000, 2, &[]).unwrap();
-    // Blocks of a lattice, in which every node has 26 neighbours: patches are too heavy at first.
-    let corners = |i: u32| {
-        (0..8).map(move |k| i % 11 + k % 2 + 12 * (i / 11 % 11 + k / 2 % 2) + 144 * (i / 121 + k / 4))
-    };
-    let blocks =
-        Graph::from_cells(12 * 12 * 12, 8, &(0..1_331).flat_map(corners).collect::<Vec<_>>()).unwrap();
-    let (mut n_made, mut n_patches, mut most) = (0, 0, 0);
-    for (name, graph) in [
-        ("grid", grid),
-        ("blocks", blocks),
-        ("network", of_matrix(700, 3)),
-        ("dense network", of_matrix(1_100, 20)),
-        ("star", star),
-        ("none", none),
-    ] {
-        for least in [1, 9] {
-            let partition = AmgKernels::<f32>::amg_double_partition(&Reference, &graph, least).unwrap();
-            let expected = partition.expect("the reference leaves nothing out");
-            let mut sizes = vec![0; expected.n_aggregates];
-            expected
-                .of_node
-                .iter()
-                .filter(|part| **part != u32::MAX)
-                .for_each(|part| sizes[*part as usize] += 1);
-            match AmgKernels::<f32>::amg_double_partition(device, &graph, least).unwrap() {
-                Some(found) => {
-                    assert_eq!(found, expected, "{name}, {least}");
-                    n_made += 1;
-                }
-                None => assert!(sizes.iter().any(|size| *size > 400), "{name}, {least}"),
-            }
-            n_patches += expected.starts.len() - 1;
-            most = expected.starts.windows(2).map(|ends| ends[1] - ends[0]).max().unwrap_or(0).max(most);
-        }
-    }
-    assert!(
-        n_made == 10 && n_patches > 20 && most <= 400,
-        "{n_made}: {n_patches} patches of at most {most} rows"
-    );
 }
 
 /// The level that patches smooth: what its parts add up to, its prolongator and the next matrix.
