@@ -2,9 +2,10 @@
 
 mod peers;
 
+use std::sync::Arc;
 use std::time::Instant;
 
-use femtile::amg::{Amg, AmgConfig, AmgError, AmgKernels};
+use femtile::amg::{Amg, AmgConfig, AmgError, AmgKernels, Graph};
 use femtile::device::{Buffer, Cpu, Cuda, DeviceError};
 use femtile::fem::AssemblyKernels;
 use femtile::linalg::Preconditioner;
@@ -63,6 +64,8 @@ pub(crate) enum Preconditioning {
     Jacobi,
     /// One cycle of multigrid, its levels in f32.
     Amg(AmgConfig),
+    /// The same with aggregates that follow a graph.
+    AmgOnGraph(AmgConfig, Arc<Graph>),
 }
 
 /// What solves of one system took, by the host's clock.
@@ -132,12 +135,16 @@ fn make<D: SolveDevice>(
     Ok(match how {
         Preconditioning::None => (Box::new(Jacobi::identity(b.device(), b.len())?), 1.0, [0.0; 2]),
         Preconditioning::Jacobi => (Box::new(Jacobi::new(a)?), 1.0, [0.0; 2]),
-        Preconditioning::Amg(config) => {
-            let amg = Amg::<f32, D>::in_room_of(a, None, config).map_err(of_amg)?;
-            let (complexity, cycle) = (amg.hierarchy().operator_complexity(), cycle(&amg));
-            (Box::new(amg), complexity, cycle)
+        Preconditioning::Amg(config) => made(Amg::in_room_of(a, None, config).map_err(of_amg)?),
+        Preconditioning::AmgOnGraph(config, graph) => {
+            made(Amg::in_room_on_graph(a, graph, None, config).map_err(of_amg)?)
         }
     })
+}
+
+fn made<D: SolveDevice>(amg: Amg<f32, D>) -> Made<D> {
+    let (complexity, cycle) = (amg.hierarchy().operator_complexity(), cycle(&amg));
+    (Box::new(amg), complexity, cycle)
 }
 
 fn of_amg(error: AmgError) -> BenchError {

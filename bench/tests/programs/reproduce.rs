@@ -162,9 +162,11 @@ fn every_table_of_fu2014_is_measured_and_drawn() {
         [("table-3", "patches, CPU"), ("table-6", "patches, CPU"), ("table-5", "patches, CPU, iterations")]
     {
         assert!(regular(item_name, name) > 0.0, "{item_name}");
+        let on_mesh = name.replace("patches, ", "patches on the mesh, ");
+        assert!(regular(item_name, &on_mesh) > 0.0, "{item_name}");
     }
     assert_eq!(regular("table-5", "patches, CPU, iterations"), entry(&found, "figure-7", "Regular", "3"));
-    for name in ["multigrid", "multigrid, Regular", "patches"] {
+    for name in ["multigrid", "multigrid, Regular", "patches", "patches on the mesh"] {
         let growth = |name: &str| materials(name, "1 and 100") / materials(name, "1 and 1");
         assert!(growth(name) < growth("patch, theirs"), "{name}");
     }
@@ -282,6 +284,15 @@ fn cycles_in_single_precision_solve_to_the_same_error() {
     for (double, single) in column("cycles, double").into_iter().zip(column("cycles, single")) {
         assert!(single <= double + 1.0, "{single} {double}");
     }
+    for (double, single) in
+        column("GMRES, iterations, double").into_iter().zip(column("GMRES, iterations, single"))
+    {
+        assert!((1.0..=9.0).contains(&double) && (single - double).abs() <= 1.0, "{single} {double}");
+    }
+    for (full, gmres) in column("L2 error, double").into_iter().zip(column("GMRES, L2 error, single")) {
+        assert!((gmres / full - 1.0).abs() < 1e-2, "{gmres} {full}");
+    }
+    assert!(column("GMRES, ms, single").into_iter().all(|ms| ms > 0.0));
     let one = figures("cui2024", &["table-7-one", "--unknowns", "30000", "--repeats", "1"]);
     let cycles = one[0]["table"]["columns"].as_array().unwrap();
     let cycles = cycles.iter().find(|column| column["name"] == "cycles, single").unwrap();

@@ -72,11 +72,6 @@ pub enum PatchFormat {
 }
 
 impl Smoother {
-    /// Whether it is a polynomial in $D^{-1} A$.
-    pub(crate) fn is_polynomial(self) -> bool {
-        self.n_products() > 0
-    }
-
     /// Products with the matrix of a level in a V cycle, the residual included; 0 where it is no polynomial.
     pub(crate) fn n_products(self) -> usize {
         match self {

@@ -1,4 +1,5 @@
 use std::fmt;
+use std::sync::Arc;
 
 use femtile_device::{Buffer, Device, Scalar};
 use femtile_linalg::LinalgError;
@@ -10,7 +11,7 @@ use crate::levels::{Groups, Known, Setup, near_nullspace_of};
 use crate::relaxation::Relaxation;
 use crate::room;
 use crate::setup::graph::Graph;
-use crate::{AmgConfig, AmgError};
+use crate::{AmgConfig, AmgError, Smoother};
 
 /// Cycles of a solve, as far as formats of levels are chosen for one.
 const CYCLES: usize = 10;
@@ -25,7 +26,7 @@ pub struct Hierarchy<H: Scalar, D: Device> {
     pub(crate) coarsest: Coarsest<H, D>,
     groups: Vec<Groups<D>>,
     /// The row of the given matrix at each place on the finest level, and the place of each row, where patches smooth.
-    pub(crate) order: Option<[Buffer<u32, D>; 2]>,
+    pub(crate) order: Option<[Arc<Buffer<u32, D>>; 2]>,
     /// The first matrix is the given one times this power of two.
     pub(crate) scale: f64,
     shapes: Vec<LevelShape>,
@@ -144,10 +145,9 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         config.check_for(a.n_rows())?;
         let is_grouped_on_host = matches!(known.groups.first(), Some(Groups::OnHost(_)));
         let is_plain = near_nullspace.is_none()
-            && known.graph.is_none()
             && !is_grouped_on_host
             && config.block_size == 1
-            && config.smoother.is_polynomial();
+            && !matches!(config.smoother, Smoother::GaussSeidel { .. });
         let mut setup = Setup {
             device,
             config,

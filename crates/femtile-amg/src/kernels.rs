@@ -7,8 +7,10 @@ use femtile_linalg::sparse::csr::{Csr, CsrKernels};
 use femtile_linalg::sparse::ell_warp::EllWarpKernels;
 use femtile_linalg::{LinalgError, LinearOperator, need};
 
-use crate::AmgConfig;
-use crate::patch::PatchKernels;
+use crate::patch::{PatchKernels, PatchMatrix};
+use crate::setup::patches::DoublePartition;
+use crate::setup::rows::Rows;
+use crate::{AmgConfig, Graph};
 
 /// Groups of the nodes of a level, each of which is a node of the next one.
 #[derive(Debug, Clone)]
@@ -17,6 +19,41 @@ pub struct Parts<D: Device> {
     pub(crate) n: usize,
     /// The group of each node; all bits are set where it is in none.
     pub(crate) of_node: Arc<Buffer<u32, D>>,
+    /// Where patches smooth.
+    pub(crate) order: Option<Arc<Order<D>>>,
+}
+
+/// Rows in an order in which those of a patch follow each other, and in it those of an aggregate.
+#[derive(Debug)]
+pub(crate) struct Order<D: Device> {
+    /// The row at each place.
+    pub rows: Arc<Buffer<u32, D>>,
+    /// The place of each row.
+    pub places: Arc<Buffer<u32, D>>,
+    /// The first place of each patch, and the end.
+    pub starts: Vec<u32>,
+}
+
+/// The groups that the nodes of a level are put in.
+#[derive(Debug)]
+pub enum Grouping<'a, D: Device> {
+    /// Around roots of the graph of strong connections.
+    Connections,
+    /// Around roots of a graph of the nodes.
+    Graph(&'a Graph),
+    /// Those of another matrix with as many rows.
+    Known(&'a Parts<D>),
+}
+
+/// A level in the order of its patches, and what smooths it.
+#[derive(Debug)]
+pub struct Patched<H: Scalar, D: Device> {
+    /// The matrix.
+    pub a: Csr<H, D>,
+    /// The matrix in three parts.
+    pub matrix: PatchMatrix<H, D>,
+    /// The outer damping.
+    pub omega: f64,
 }
 
 impl<D: Device> Parts<D> {
@@ -34,8 +71,10 @@ impl<D: Device> Parts<D> {
 /// What a device makes of the matrix of a level: all that smooths it, and the next level.
 #[derive(Debug)]
 pub struct Coarsened<H: Scalar, D: Device> {
-    /// The reciprocals of the diagonal, raised where that is needed.
+    /// The reciprocals of the diagonal, raised where that is needed; with patches times the damping within them.
     pub inverse_diagonal: Buffer<H, D>,
+    /// Where patches smooth; rows of P are in the order of the patches then.
+    pub patched: Option<Patched<H, D>>,
     /// Where the spectrum of the scaled matrix ends.
     pub largest: f64,
     /// The prolongator P.
@@ -110,8 +149,7 @@ pub trait AmgKernels<H: Scalar>:
 
     /// The next level of a matrix, with constants for its near-nullspace: `weights` are the numbers of nodes of the
     /// finest level in each node, one each where there are none; `thresholds` those of connections and of what
-    /// the prolongator is smoothed by, `known` groups to be taken as they are. None where
-    /// the host has to do it, or to say what is wrong with the matrix.
+    /// the prolongator is smoothed by. None where the host has to do it, or to say what is wrong with the matrix.
     ///
     /// # Cost
     /// Some fifteen passes over the non-zeros, and the Galerkin product.
@@ -121,9 +159,36 @@ pub trait AmgKernels<H: Scalar>:
         _weights: Option<&Buffer<u32, Self>>,
         _thresholds: [f64; 2],
         _config: &AmgConfig,
-        _known: Option<&Parts<Self>>,
+        _by: Grouping<'_, Self>,
     ) -> Result<Option<Coarsened<H, Self>>, LinalgError> {
         Ok(None)
+    }
+
+    /// The rows of a restriction in another order, and the prolongator that is its transpose.
+    ///
+    /// # Cost
+    /// Reads and writes the matrix three times.
+    #[allow(clippy::type_complexity)]
+    fn amg_reordered(
+        &self,
+        r: &Csr<H, Self>,
+        order: &Buffer<u32, Self>,
+    ) -> Result<(Csr<H, Self>, Csr<H, Self>), LinalgError> {
+        let r = Rows::as_is(r)?.with_rows(&order.to_host()?);
+        let p = r.transpose();
+        Ok((r.into_device(self)?, p.into_device(self)?))
+    }
+
+    /// Aggregates and patches of a graph in rounds, the same on every device; none where a device leaves them to the host.
+    ///
+    /// # Source
+    /// `[fu2014]`, section 5.2.1, the double partition.
+    fn amg_double_partition(
+        &self,
+        graph: &Graph,
+        least_aggregate: u32,
+    ) -> Result<Option<DoublePartition>, LinalgError> {
+        Ok(Some(DoublePartition::of(graph, least_aggregate)))
     }
 
     /// A sweep of Gauss–Seidel's method in each block of `block` rows, which see the iterate before the sweep of other

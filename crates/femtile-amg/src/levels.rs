@@ -1,5 +1,7 @@
 //! A hierarchy on its way, level by level.
 
+use std::sync::Arc;
+
 use femtile_device::{Buffer, Device, Scalar};
 use femtile_linalg::LinalgError;
 use femtile_linalg::sparse::ProductMatrix;
@@ -8,7 +10,7 @@ use femtile_linalg::sparse::csr::Csr;
 use crate::check;
 use crate::config::MOST_COARSE_ROWS;
 use crate::hierarchy::{Coarsest, Level, LevelShape};
-use crate::kernels::{AmgKernels, Coarsened, Parts};
+use crate::kernels::{AmgKernels, Coarsened, Grouping, Parts, Patched};
 use crate::relaxation::Relaxation;
 use crate::room::make_room_for_set_up;
 use crate::setup::aggregate::aggregate;
@@ -16,6 +18,7 @@ use crate::setup::coarse;
 use crate::setup::evolution::{doubtful_rows, inherited};
 use crate::setup::galerkin::galerkin;
 use crate::setup::graph::{Aggregates, Graph, distance};
+use crate::setup::independent_set::Visit;
 use crate::setup::local_modes::{local_modes, with_modes};
 use crate::setup::patches::Patches;
 use crate::setup::prolong::Smoothing;
@@ -74,7 +77,7 @@ pub(crate) struct Setup<'a, H: Scalar, D: Device> {
     /// Rows of the next level that come from doubtful ones, as [`inherited`]; empty where none do.
     pub inherited: Vec<bool>,
     /// As [`Hierarchy::order`].
-    pub order: Option<[Buffer<u32, D>; 2]>,
+    pub order: Option<[Arc<Buffer<u32, D>>; 2]>,
     pub shapes: Vec<LevelShape>,
     /// As [`coarse::Inverse::n_zero`] on the coarsest level.
     pub n_zero: usize,
@@ -122,12 +125,13 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
             && self.levels.len() + 1 < self.config.max_levels
         {
             let number = self.levels.len();
-            let known = match self.known.groups.get(number) {
-                Some(Groups::OnDevice(parts)) => Some(parts),
-                _ => None,
+            let by = match (self.known.groups.get(number), self.known.graph) {
+                (Some(Groups::OnDevice(parts)), _) => Grouping::Known(parts),
+                (_, Some(graph)) if number == 0 => Grouping::Graph(graph),
+                _ => Grouping::Connections,
             };
             let thresholds = self.thresholds(number);
-            let made = self.device.amg_coarsen(&a, weights.as_ref(), thresholds, self.config, known)?;
+            let made = self.device.amg_coarsen(&a, weights.as_ref(), thresholds, self.config, by)?;
             let Some(made) = made.filter(|made| made.parts.n as f64 <= LEAST_GAIN * a.n_rows() as f64) else {
                 break;
             };
@@ -145,16 +149,25 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
         a: Csr<H, D>,
         made: Coarsened<H, D>,
     ) -> Result<(Csr<H, D>, Option<Buffer<u32, D>>), AmgError> {
-        let Coarsened { inverse_diagonal, largest, p, r, coarse, parts, weights } = made;
+        let Coarsened { inverse_diagonal, patched, largest, p, r, coarse, parts, weights } = made;
+        if let Some(order) = &parts.order {
+            self.reorder(Arc::clone(&order.rows), Arc::clone(&order.places))?;
+        }
         self.shapes.push(LevelShape {
             n_rows: a.n_rows(),
             n_nonzeros: a.n_nonzeros(),
             n_aggregates: parts.n,
-            n_patches: 0,
+            n_patches: patched.as_ref().map_or(0, |patched| patched.matrix.n_patches()),
             n_prolongator: p.n_nonzeros(),
         });
         self.groups.push(Groups::OnDevice(parts));
-        let relaxation = Relaxation::polynomial(self.config.smoother, inverse_diagonal, largest);
+        let smoother = self.config.smoother;
+        let (a, relaxation) = match patched {
+            Some(Patched { a, matrix, omega }) => {
+                (a, Relaxation::by_patches(smoother, inverse_diagonal, matrix, omega))
+            }
+            None => (a, Relaxation::polynomial(smoother, inverse_diagonal, largest)),
+        };
         let a = ProductMatrix::Rows(a);
         self.levels.push(Level { a, relaxation, prolongation: p, restriction: r });
         Ok((coarse, Some(weights)))
@@ -252,7 +265,7 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
             _ => {}
         }
         let k = distance(graph.neighbours.len(), graph.n_nodes());
-        let aggregates = aggregate(graph, |_| 1, k, self.config.least_aggregate);
+        let aggregates = aggregate(graph, |_| 1, k, self.config.least_aggregate, Visit::ByNumber);
         let has_patches = matches!(self.config.smoother, Smoother::Patch { .. });
         let patches = has_patches.then(|| Patches::new(graph, &aggregates, block));
         Partition { aggregates, patches }
@@ -286,8 +299,9 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
         let device = self.device;
         let Some(Open { a, relaxation, mut prolongation, mut restriction }) = self.open.take() else {
             if let Some(order) = order {
-                let (order, places) = (order.to_vec(), inverse(order));
-                self.order = Some([Buffer::from_vec(device, order)?, Buffer::from_vec(device, places)?]);
+                let [order, places] = [order.to_vec(), inverse(order)];
+                let [order, places] = [Buffer::from_vec(device, order)?, Buffer::from_vec(device, places)?];
+                self.reorder(Arc::new(order), Arc::new(places))?;
             }
             return Ok(());
         };
@@ -299,6 +313,23 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
             (prolongation.into_device(device)?, restriction.into_device(device)?);
         let a = ProductMatrix::Rows(a);
         self.levels.push(Level { a, relaxation, prolongation, restriction });
+        Ok(())
+    }
+
+    /// The rows of the next level are in an order, and have these places in it: turns those of the way from the level
+    /// above, or into the finest one.
+    fn reorder(
+        &mut self,
+        order: Arc<Buffer<u32, D>>,
+        places: Arc<Buffer<u32, D>>,
+    ) -> Result<(), LinalgError> {
+        match self.levels.last_mut() {
+            Some(level) => {
+                (level.restriction, level.prolongation) =
+                    self.device.amg_reordered(&level.restriction, &order)?;
+            }
+            None => self.order = Some([order, places]),
+        }
         Ok(())
     }
 

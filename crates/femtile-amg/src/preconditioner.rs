@@ -11,7 +11,7 @@ use crate::cycle::{Vectors, apply, vectors};
 use crate::hierarchy::Hierarchy;
 use crate::kernels::AmgKernels;
 use crate::room::make_room_for_levels;
-use crate::{AmgConfig, AmgError, Cycle};
+use crate::{AmgConfig, AmgError, Cycle, Graph};
 
 /// One cycle of smoothed-aggregation multigrid as a preconditioner: symmetric and positive definite for a symmetric
 /// positive definite matrix, but a K cycle, which is not linear. Levels are kept in the precision `H`, by default f32,
@@ -55,6 +55,23 @@ impl<H: Scalar, D: AmgKernels<H>> Amg<H, D> {
     ) -> Result<Self, AmgError> {
         make_room_for_levels::<T, H, D>(a)?;
         let amg = Self::new(a, near_nullspace, config)?;
+        make_room(a)?;
+        Ok(amg)
+    }
+
+    /// As [`Amg::in_room_of`], with aggregates of the first level that follow a graph, such as that of a mesh.
+    ///
+    /// # Errors
+    /// As [`Hierarchy::with_graph`].
+    pub fn in_room_on_graph<T: Scalar>(
+        a: &mut Csr<T, D>,
+        graph: &Graph,
+        near_nullspace: Option<&[f64]>,
+        config: &AmgConfig,
+    ) -> Result<Self, AmgError> {
+        make_room_for_levels::<T, H, D>(a)?;
+        let device = a.values().device().clone();
+        let amg = Self::of(Hierarchy::with_graph(&device, a, graph, near_nullspace, config)?, &device)?;
         make_room(a)?;
         Ok(amg)
     }

@@ -85,6 +85,18 @@ impl<H: Scalar, D: Device> Relaxation<H, D> {
         Ok(Self { kind, inverse_diagonal: Buffer::from_vec(device, inverse)? })
     }
 
+    /// By patches, for a matrix in three parts and damped reciprocals of its diagonal that lie where the matrix does.
+    pub fn by_patches(
+        smoother: Smoother,
+        scale: Buffer<H, D>,
+        matrix: PatchMatrix<H, D>,
+        omega: f64,
+    ) -> Self {
+        let inner = if let Smoother::Patch { inner, .. } = smoother { inner } else { 1 };
+        let kind = Kind::Patch(Patch { matrix, inner, omega: H::from_f64(omega) });
+        Self { kind, inverse_diagonal: scale }
+    }
+
     /// By a polynomial, for reciprocals of a diagonal that lie where the matrix does.
     pub fn polynomial(smoother: Smoother, inverse_diagonal: Buffer<H, D>, largest: f64) -> Self {
         Self { kind: Kind::Polynomial(steps(smoother, largest)), inverse_diagonal }

@@ -5,12 +5,13 @@ use std::time::Duration;
 use femtile_mesh::Mesh;
 use femtile_multigrid::Smoother;
 use femtile_solve::{
-    AmgOptions, DeviceChoice, GmgOptions, Key, LevelPrecision, MatrixFormat, Method, OperatorKind,
+    AmgGraph, AmgOptions, DeviceChoice, GmgOptions, Key, LevelPrecision, MatrixFormat, Method, OperatorKind,
     PmgOptions, Poisson, PreconditionerConfig, SolverConfig, SpaceConfig,
 };
 
 use crate::file::{
-    self, AmgSection, Amount, BoxSmootherName, Entry, FormatName, PreconditionerName, SpaceSection, Value,
+    self, AmgSection, Amount, BoxSmootherName, Entry, FormatName, GraphName, PreconditionerName,
+    SpaceSection, Value,
 };
 use crate::{Case, CaseError};
 
@@ -112,7 +113,11 @@ impl Case {
 
 /// Returns the options of algebraic multigrid of a section.
 fn amg_options(section: &AmgSection) -> AmgOptions {
-    AmgOptions { config: section.config(), precision: precision(section.precision) }
+    let graph = match section.graph {
+        GraphName::Matrix => AmgGraph::Matrix,
+        GraphName::Mesh => AmgGraph::Mesh,
+    };
+    AmgOptions { config: section.config(), graph, precision: precision(section.precision) }
 }
 
 fn precision(name: file::LevelPrecision) -> LevelPrecision {

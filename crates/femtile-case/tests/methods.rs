@@ -119,3 +119,45 @@ fn multigrid_takes_double_precision_where_single_does_not_hold_the_matrix() {
         assert!(report.warnings.iter().any(|w| w.contains("double precision")), "{:?}", report.warnings);
     }
 }
+
+/// A box of flat cells, along which the matrix has strong entries only, held on one side.
+fn flat(cell: &str, solver: &str) -> String {
+    format!(
+        "[mesh]\ngenerate = {{ kind = \"box\", cell = \"{cell}\", cells = [12, 12, 12], upper = [1, 1, 0.1] }}\n\
+         [equation]\nsource = 1\n[[boundary]]\nwhere = \"xmin\"\ndirichlet = 0\n[output]\n\
+         functionals = [{{ name = \"energy\", kind = \"energy\" }}]\n[solver]\npreconditioner = \"amg\"\n{solver}\n"
+    )
+}
+
+#[test]
+fn aggregates_that_follow_the_mesh_make_other_levels_and_the_same_solution() {
+    for smoother in ["chebyshev", "patch"] {
+        let [matrix, mesh] = ["matrix", "mesh"].map(|graph| {
+            let amg = format!("amg = {{ graph = \"{graph}\", smoother = \"{smoother}\" }}");
+            solve(&flat("tetrahedron", &amg)).unwrap()
+        });
+        for report in [&matrix, &mesh] {
+            assert_eq!(report.solve.stop, Stop::Converged, "{smoother}");
+        }
+        assert!(mesh.solve.levels.len() > 1 && mesh.solve.levels != matrix.solve.levels, "{smoother}");
+        let (found, expected) = (mesh.functionals["energy"], matrix.functionals["energy"]);
+        assert!((found - expected).abs() <= 1e-8 * expected, "{smoother}: {found} is not {expected}");
+    }
+    assert_eq!(solve(&flat("tetrahedron", "amg = { graph = \"matrix\" }")).unwrap().solve.levels, {
+        solve(&flat("tetrahedron", "")).unwrap().solve.levels
+    });
+}
+
+#[test]
+fn aggregates_of_hexahedra_do_not_follow_the_mesh() {
+    for preconditioner in ["amg", "pmg"] {
+        let text = flat("hexahedron", "amg = { graph = \"mesh\" }")
+            .replace("\"amg\"", &format!("\"{preconditioner}\""));
+        let Err(CaseError::Input { key, span, message, .. }) = solve(&text) else {
+            panic!("{preconditioner}")
+        };
+        assert_eq!(key.as_deref(), Some("solver.amg.graph"), "{preconditioner}");
+        assert_eq!(span.map(|span| text[span].to_string()).as_deref(), Some("\"mesh\""), "{preconditioner}");
+        assert!(message.contains("hexahedron") && message.contains("\"matrix\""), "{message}");
+    }
+}

@@ -66,6 +66,11 @@ fn needs_cpu(config: &SolverConfig, space: &SpaceConfig, lack: &str) -> SolveErr
     SolveError::solver("device", message)
 }
 
+/// Returns the error where aggregates cannot follow a mesh.
+pub(crate) fn graph_error(message: String) -> SolveError {
+    SolveError::setting(&["solver".into(), "amg".into(), "graph".into()], message)
+}
+
 /// Refuses what does not go with the cells of the mesh.
 ///
 /// # Errors
@@ -135,6 +140,13 @@ fn check_products(config: &SolverConfig, space: &SpaceConfig, kind: CellKind) ->
     if let (DeviceChoice::Cuda(_), Some(lack)) = (config.device, lack_of_gpus(config, space, kind)) {
         return Err(needs_cpu(config, space, &lack));
     }
+    if config.preconditioner.needs_graph_of_mesh() {
+        let message = format!(
+            "the graph of a mesh is that of linear elements on triangles and tetrahedra, and this mesh has {kind} cells: use \
+             \"matrix\""
+        );
+        return Err(graph_error(message));
+    }
     if !matches!(config.preconditioner, PreconditionerConfig::Amg(_)) {
         return Ok(());
     }
@@ -164,7 +176,7 @@ fn of_matrices() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{AmgOptions, GmgOptions, PmgOptions};
+    use crate::{AmgGraph, AmgOptions, GmgOptions, PmgOptions};
     use femtile_multigrid::Smoother;
 
     fn on_gpu(preconditioner: PreconditionerConfig) -> SolverConfig {
@@ -189,6 +201,20 @@ mod tests {
         let assembled = SolverConfig { operator: OperatorKind::Assembled, ..plain };
         for config in [assembled, on_gpu(PreconditionerConfig::Amg(AmgOptions::default()))] {
             check(&config, CellKind::Quadrilateral).unwrap();
+        }
+    }
+
+    #[test]
+    fn aggregates_follow_the_cells_of_simplices_alone() {
+        let amg = AmgOptions { graph: AmgGraph::Mesh, ..AmgOptions::default() };
+        let pmg = PreconditionerConfig::Pmg(PmgOptions { amg: amg.clone(), ..PmgOptions::default() });
+        let with = |preconditioner| SolverConfig { preconditioner, ..SolverConfig::default() };
+        for preconditioner in [PreconditionerConfig::Amg(amg.clone()), pmg] {
+            let said = check(&with(preconditioner), CellKind::Hexahedron).unwrap_err().to_string();
+            assert!(said.contains("solver.amg.graph") && said.contains("\"matrix\""), "{said}");
+        }
+        for kind in [CellKind::Triangle, CellKind::Tetrahedron] {
+            check(&with(PreconditionerConfig::Amg(amg.clone())), kind).unwrap();
         }
     }
 

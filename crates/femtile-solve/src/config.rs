@@ -222,6 +222,11 @@ impl PreconditionerConfig {
         }
     }
 
+    /// Returns whether aggregates of algebraic multigrid follow the cells of a mesh.
+    pub(crate) fn needs_graph_of_mesh(&self) -> bool {
+        self.amg().is_some_and(|amg| amg.graph == AmgGraph::Mesh)
+    }
+
     /// Returns the keys of the papers behind it.
     pub(crate) fn citations(&self) -> Vec<&'static str> {
         let mut keys = match self {
@@ -247,11 +252,23 @@ pub enum LevelPrecision {
     Double,
 }
 
+/// The graph that the first aggregates of algebraic multigrid follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AmgGraph {
+    /// The entries of the matrix that are strong connections.
+    #[default]
+    Matrix,
+    /// The cells of the mesh, `[fu2014]`, whatever entries the matrix has; of triangles and tetrahedra.
+    Mesh,
+}
+
 /// Options of algebraic multigrid.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct AmgOptions {
     /// Settings of the hierarchy.
     pub config: AmgConfig,
+    /// The graph of the first level.
+    pub graph: AmgGraph,
     /// Precision of the levels.
     pub precision: LevelPrecision,
 }

@@ -285,7 +285,9 @@ fn of_simplices<'d, D: OperatorDevice>(
     stages.begin(Stage::Setup)?;
     let (mut matrix, system) = system.into_parts();
     let mut warnings = Vec::new();
-    let made = preconditioner::preconditioner(device, &config.preconditioner, &mut matrix, &mut warnings)?;
+    let mesh = Some(form.mesh);
+    let made =
+        preconditioner::preconditioner(device, &config.preconditioner, mesh, &mut matrix, &mut warnings)?;
     let (preconditioner, levels) = without_constants(device, made, system.rhs.len(), system.is_pure_neumann)?;
     let right = RightSide::Simplices(form.mesh, system);
     let Formatted { operator, format, reason } = formatted(matrix, config)?;

@@ -14,6 +14,7 @@ mod discretization;
 mod error;
 mod fields;
 mod format;
+mod from_mesh;
 mod matrix;
 pub mod memory;
 mod method;
@@ -35,13 +36,14 @@ pub use check::check_cells;
 pub use coefficient::{Entry, Value, check_count, expression};
 pub use component::Component;
 pub use config::{
-    AmgOptions, DeviceChoice, GmgOptions, GmgStart, LevelPrecision, MatrixFormat, Method, OperatorKind,
-    PmgOptions, PreconditionerConfig, Remembered, SolverConfig, check_tolerance,
+    AmgGraph, AmgOptions, DeviceChoice, GmgOptions, GmgStart, LevelPrecision, MatrixFormat, Method,
+    OperatorKind, PmgOptions, PreconditionerConfig, Remembered, SolverConfig, check_tolerance,
 };
 pub use device::{Choice, Chosen};
 pub use discretization::{Discretization, WeakForm};
 pub use error::SolveError;
 pub use fields::{FieldConfig, Fields};
+pub use from_mesh::amg_from_mesh;
 pub use matrix::{LinearSolution, LinearSolver};
 pub use method::{Iteration, SolveDevice};
 pub use overlap::{Overlap, overlaps};

@@ -9,6 +9,7 @@ use femtile_linalg::sparse::csr::{Csr, Offsets};
 use femtile_linalg::sparse::{Format, ProductMatrix, StoredMatrix};
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
 
+use crate::check::graph_error;
 use crate::device::{self, Chosen};
 use crate::format::product_matrix;
 use crate::method::{SolveDevice, iterate};
@@ -110,6 +111,9 @@ impl LinearSolver {
         if let Some(name) = config.preconditioner.of_cells() {
             let message = format!("{name} is made from the cells of a mesh: use \"amg\" for a matrix");
             return Err(SolveError::solver("preconditioner", message));
+        }
+        if config.preconditioner.needs_graph_of_mesh() {
+            return Err(graph_error("a matrix comes without a mesh: use \"matrix\"".into()));
         }
         let cpu = Cpu::new(config.threads)?;
         let opened = config.device.open()?;
@@ -273,7 +277,7 @@ impl<D: SolveDevice> OfMatrix<D> {
                 let device = matrix.values().device().clone();
                 Self::Diagonal(Diagonal::identity(&device, matrix.n_rows())?, true)
             }
-            PreconditionerConfig::Amg(AmgOptions { config, precision }) => {
+            PreconditionerConfig::Amg(AmgOptions { config, precision, .. }) => {
                 if *precision == LevelPrecision::Single {
                     match Amg::in_room_of(matrix, near_nullspace, config) {
                         Err(error) if error.is_of_precision() => {

@@ -1,6 +1,6 @@
 //! Preconditioners that are made from a matrix.
 
-use femtile_amg::{Amg, AmgError, AmgKernels, Hierarchy, LevelShape};
+use femtile_amg::{Amg, AmgError, AmgKernels, Graph, Hierarchy, LevelShape};
 use femtile_device::Scalar;
 use femtile_linalg::krylov::cg::make_room;
 use femtile_linalg::precondition::{Diagonal, MeanFree};
@@ -8,7 +8,9 @@ use femtile_linalg::sparse::Format;
 use femtile_linalg::sparse::csr::Csr;
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, Preconditioner};
+use femtile_mesh::Mesh;
 
+use crate::from_mesh::graph_of;
 use crate::method::SolveDevice;
 use crate::{AmgOptions, LevelPrecision, PreconditionerConfig, SolveError};
 
@@ -46,12 +48,16 @@ pub(crate) fn without_constants<D: SolveDevice>(
 /// Multigrid with levels in the precision `H`.
 fn multigrid<H: Scalar, D>(
     options: &AmgOptions,
+    graph: Option<&Graph>,
     matrix: &mut Csr<f64, D>,
 ) -> Result<Preconditioning<D>, SolveError>
 where
     D: SolveDevice + AmgKernels<H> + Convert<f64, H> + Convert<H, f64>,
 {
-    let amg = Amg::<H, D>::in_room_of(matrix, None, &options.config)?;
+    let amg = match graph {
+        Some(graph) => Amg::<H, D>::in_room_on_graph(matrix, graph, None, &options.config)?,
+        None => Amg::<H, D>::in_room_of(matrix, None, &options.config)?,
+    };
     let levels = levels_of(amg.hierarchy());
     Ok((Box::new(amg), levels))
 }
@@ -71,12 +77,13 @@ pub(crate) fn levels_of<H: Scalar, D: AmgKernels<H>>(hierarchy: &Hierarchy<H, D>
 /// Multigrid with levels in single precision; in double precision, with a warning, where the matrix is none for that.
 fn multigrid_in_single<D: SolveDevice>(
     options: &AmgOptions,
+    graph: Option<&Graph>,
     matrix: &mut Csr<f64, D>,
     warnings: &mut Vec<String>,
 ) -> Result<Preconditioning<D>, SolveError> {
-    match multigrid::<f32, D>(options, matrix) {
+    match multigrid::<f32, D>(options, graph, matrix) {
         Err(SolveError::Amg(error)) if error.is_of_precision() => {
-            let made = multigrid::<f64, D>(options, matrix)?;
+            let made = multigrid::<f64, D>(options, graph, matrix)?;
             warnings.push(double_in_place_of_single(&error));
             Ok(made)
         }
@@ -89,21 +96,25 @@ pub(crate) fn double_in_place_of_single(error: &AmgError) -> String {
     format!("multigrid keeps its levels in double precision, as single failed: {error}")
 }
 
-/// Makes a preconditioner from a matrix; what is made from cells was refused beside one, and a choice has been made.
+/// Makes a preconditioner from a matrix, on the nodes of `mesh` where it is one of linear elements; what is made from
+/// cells was refused beside one, and a choice has been made.
 pub(crate) fn preconditioner<D: SolveDevice>(
     device: &D,
     config: &PreconditionerConfig,
+    mesh: Option<&Mesh>,
     matrix: &mut Csr<f64, D>,
     warnings: &mut Vec<String>,
 ) -> Result<Preconditioning<D>, SolveError> {
+    let graph = mesh.filter(|_| config.needs_graph_of_mesh()).map(graph_of).transpose()?;
+    let graph = graph.as_ref();
     if !matches!(config, PreconditionerConfig::Amg(_)) {
         make_room(matrix)?;
     }
     Ok(match config {
         PreconditionerConfig::None => (Box::new(Diagonal::identity(device, matrix.n_rows())?), Vec::new()),
         PreconditionerConfig::Amg(options) => match options.precision {
-            LevelPrecision::Single => multigrid_in_single(options, matrix, warnings)?,
-            LevelPrecision::Double => multigrid::<f64, D>(options, matrix)?,
+            LevelPrecision::Single => multigrid_in_single(options, graph, matrix, warnings)?,
+            LevelPrecision::Double => multigrid::<f64, D>(options, graph, matrix)?,
         },
         _ => (Box::new(Diagonal::new(matrix)?), Vec::new()),
     })

@@ -44,8 +44,6 @@
 //!
 //! The modules are the chapters of the library; `docs/library.md` leads from these programs to them.
 
-mod from_mesh;
-
 pub use femtile_amg as amg;
 pub use femtile_device as device;
 pub use femtile_element as element;
@@ -62,10 +60,10 @@ pub use femtile_tridiagonal as tridiagonal;
 pub use femtile_device::Cpu;
 pub use femtile_mesh::Mesh;
 pub use femtile_solve::{
-    AmgOptions, DeviceChoice, GmgOptions, GmgStart, LinearSolution, LinearSolver, Method, PmgOptions,
-    Poisson, PreconditionerConfig, Region, Solution, SolveError, SolverConfig, Value,
+    AmgGraph, AmgOptions, DeviceChoice, GmgOptions, GmgStart, LinearSolution, LinearSolver, Method,
+    PmgOptions, Poisson, PreconditionerConfig, Region, Solution, SolveError, SolverConfig, Value,
+    amg_from_mesh,
 };
-pub use from_mesh::amg_from_mesh;
 
 /// The programs of docs/library.md, which are compiled and run as tests.
 #[cfg(doctest)]

@@ -4,6 +4,7 @@
 
 mod accesses;
 mod counts;
+mod gmres;
 mod layouts;
 mod precision;
 mod roofline;

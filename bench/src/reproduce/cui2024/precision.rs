@@ -6,10 +6,11 @@ use std::time::Instant;
 use femtile::device::{Buffer, Device, Scalar};
 use femtile::multigrid::{BoxGrid, BoxKernels, Multigrid, MultigridConfig};
 
+use super::gmres::{self, GmresDevice, Outcome};
 use super::{Cell, Claim, Figure, Quantity, Session, Table, figure};
 use crate::BenchError;
 
-const TOLERANCE: f64 = 1e-9;
+pub(super) const TOLERANCE: f64 = 1e-9;
 const MAX_CYCLES: usize = 30;
 /// Evaluations of the exact solution that a second norm of the error may take.
 const MAX_POINTS: f64 = 2e9;
@@ -56,23 +57,28 @@ fn by_precision(session: &Session, item: &'static str, right: Right) -> Result<F
         let level = level(session, degree, highest);
         let repeats = session.settings.repeats;
         found.push(match &session.gpu {
-            Some(gpu) => both(&gpu.device, (degree, level), right, repeats)?,
-            None => both(&session.cpu, (degree, level), right, repeats)?,
+            Some(gpu) => all(&gpu.device, (degree, level), right, repeats)?,
+            None => all(&session.cpu, (degree, level), right, repeats)?,
         });
         rows.push(format!("Q{degree}, L = {level}"));
     }
-    let column = |of: &dyn Fn(&[Solve; 2]) -> Cell| found.iter().map(of).collect::<Vec<_>>();
+    let column = |of: &dyn Fn(&[Solve; 4]) -> Cell| found.iter().map(of).collect::<Vec<_>>();
     let cycles = |cycles: Option<usize>| cycles.map_or(Cell::Words("none"), Cell::Count);
     let mut table = Table::new(rows).listed("cycles, theirs", PRINTED.map(|row| Cell::Count(row.2)).into());
-    for (k, name) in ["double", "single"].into_iter().enumerate() {
-        table = table.listed(&format!("cycles, {name}"), column(&|both| cycles(both[k].cycles)));
+    for (k, (method, name)) in
+        [("", "double"), ("", "single"), ("GMRES, ", "double"), ("GMRES, ", "single")].into_iter().enumerate()
+    {
+        let counted = if method.is_empty() { "cycles" } else { "iterations" };
+        table = table.listed(&format!("{method}{counted}, {name}"), column(&|all| cycles(all[k].cycles)));
         if right == Right::Sine {
-            table = table.listed(&format!("L2 error, {name}"), column(&|both| both[k].error.into()));
+            table = table.listed(&format!("{method}L2 error, {name}"), column(&|all| all[k].error.into()));
         }
-        table = table.drawn(&format!("ms, {name}"), column(&|both| Cell::Number(1e3 * both[k].seconds)));
+        table =
+            table.drawn(&format!("{method}ms, {name}"), column(&|all| Cell::Number(1e3 * all[k].seconds)));
     }
-    let gain = |[double, single]: &[Solve; 2]| double.seconds / single.seconds;
-    table = table.listed("double over single", column(&|both| Cell::Number(gain(both))));
+    let gain = |all: &[Solve; 4], k: usize| all[k].seconds / all[k + 1].seconds;
+    table = table.listed("double over single", column(&|all| Cell::Number(gain(all, 0))));
+    table = table.listed("GMRES, double over single", column(&|all| Cell::Number(gain(all, 2))));
     let claims = PRINTED.iter().zip(&found).map(|((degree, level, _, error, seconds), both)| {
         let of_error = both[1].error.map_or(String::new(), |error| format!(", {error:.2e}"));
         let true_error = both[1].true_error.map_or(String::new(), |error| format!(" ({error:.2e} in truth)"));
@@ -80,7 +86,13 @@ fn by_precision(session: &Session, item: &'static str, right: Right) -> Result<F
             what: format!("Q{degree}, double over single precision; seconds and error in single"),
             place: "Table 7",
             theirs: format!("{:.2}×; {} s, {error:.2e} at L = {level}", seconds[0] / seconds[1], seconds[1]),
-            ours: Some(format!("{:.2}×; {:.4} s{of_error}{true_error}", gain(both), both[1].seconds)),
+            ours: Some(format!(
+                "{:.2}×; {:.4} s{of_error}{true_error}; GMRES {:.2}×; {:.4} s",
+                gain(both, 0),
+                both[1].seconds,
+                gain(both, 2),
+                both[3].seconds
+            )),
         }
     });
     let problem = match right {
@@ -89,7 +101,7 @@ fn by_precision(session: &Session, item: &'static str, right: Right) -> Result<F
     };
     let notes = vec![format!(
         "{problem} Full multigrid, residual reduced by 1e9, the same order of colours before and after; the outer iteration is in \
-         double precision. Levels with at most {} unknowns (--unknowns); theirs are L = 10, 9 and 8 on an A100. Solves of what is \
+         double precision. GMRES, which is what they time, from zero with a V-cycle for preconditioner. Levels with at most {} unknowns (--unknowns); theirs are L = 10, 9 and 8 on an A100. Solves of what is \
          in place, fastest of {}.",
         session.settings.unknowns, session.settings.repeats
     )];
@@ -111,15 +123,30 @@ pub(super) fn level(session: &Session, degree: usize, highest: usize) -> usize {
     (3..=highest).rev().find(fits).unwrap_or(3)
 }
 
-/// With cycles in double, then in single precision.
-fn both<D: BoxKernels<f64> + BoxKernels<f32>>(
+/// Full multigrid with cycles in double, then in single precision, and GMRES with both.
+fn all<D: GmresDevice>(
+    device: &D,
+    of: (usize, usize),
+    right: Right,
+    repeats: usize,
+) -> Result<[Solve; 4], BenchError> {
+    Ok([
+        looked_at(solution::<f64, D>(device, of, right, repeats)?, of.0, right)?,
+        looked_at(solution::<f32, D>(device, of, right, repeats)?, of.0, right)?,
+        looked_at(by_gmres::<f64, D>(device, of, right, repeats)?, of.0, right)?,
+        looked_at(by_gmres::<f32, D>(device, of, right, repeats)?, of.0, right)?,
+    ])
+}
+
+fn by_gmres<T: Scalar, D: GmresDevice + BoxKernels<T>>(
     device: &D,
     (degree, level): (usize, usize),
     right: Right,
     repeats: usize,
-) -> Result<[Solve; 2], BenchError> {
-    let of = (degree, level);
-    Ok([solve::<f64, D>(device, of, right, repeats)?, solve::<f32, D>(device, of, right, repeats)?])
+) -> Result<Solution<D>, BenchError> {
+    let Outcome { grid, x, iterations, seconds } =
+        gmres::solve::<T, D>(device, (degree, level), |grid| load(grid, right), repeats)?;
+    Ok(Solution { grid, x, cycles: iterations, seconds })
 }
 
 /// A solve that is timed without looking at its error.
@@ -128,17 +155,22 @@ pub(super) struct Timed {
     pub seconds: f64,
 }
 
-/// With cycles in double, then in single precision.
-pub(super) fn seconds_of<D: BoxKernels<f64> + BoxKernels<f32>>(
+/// Full multigrid with cycles in double, then in single precision, and GMRES with both.
+pub(super) fn seconds_of<D: GmresDevice>(
     device: &D,
     (degree, level): (usize, usize),
     right: Right,
     repeats: usize,
-) -> Result<[Timed; 2], BenchError> {
+) -> Result<[Timed; 4], BenchError> {
     let double = solution::<f64, D>(device, (degree, level), right, repeats)?;
     let single = solution::<f32, D>(device, (degree, level), right, repeats)?;
-    Ok([(double.grid, double.seconds), (single.grid, single.seconds)]
-        .map(|(grid, seconds)| Timed { n_unknowns: grid.n_unknowns(), seconds }))
+    let of_gmres = [
+        by_gmres::<f64, D>(device, (degree, level), right, repeats)?,
+        by_gmres::<f32, D>(device, (degree, level), right, repeats)?,
+    ];
+    let [gmres_double, gmres_single] = of_gmres;
+    Ok([double, single, gmres_double, gmres_single]
+        .map(|Solution { grid, seconds, .. }| Timed { n_unknowns: grid.n_unknowns(), seconds }))
 }
 
 /// What a solve ends with.
@@ -157,12 +189,7 @@ fn solution<T: Scalar, D: BoxKernels<f64> + BoxKernels<T>>(
 ) -> Result<Solution<D>, BenchError> {
     let coarse = BoxGrid::unit(3, degree, 2)?;
     let multigrid = Multigrid::<T, D>::new(device, &coarse, level - 1, MultigridConfig::default())?;
-    let scale = (3.0 * PI * PI).cbrt();
-    let b = match right {
-        Right::Sine => multigrid.grid().load_of_product(|_, x| scale * (PI * x).sin()),
-        Right::One => multigrid.grid().load_of_product(|_, _| 1.0),
-    };
-    let b = Buffer::from_vec(device, b)?;
+    let b = Buffer::from_vec(device, load(multigrid.grid(), right))?;
     let mut x = Buffer::zeros(device, b.len())?;
     let (mut seconds, mut cycles) = (f64::MAX, None);
     for _ in 0..repeats.max(1) {
@@ -174,13 +201,21 @@ fn solution<T: Scalar, D: BoxKernels<f64> + BoxKernels<T>>(
     Ok(Solution { grid: multigrid.grid().clone(), x, cycles, seconds })
 }
 
-fn solve<T: Scalar, D: BoxKernels<f64> + BoxKernels<T>>(
-    device: &D,
-    (degree, level): (usize, usize),
+/// The load of a right side.
+fn load(grid: &BoxGrid, right: Right) -> Vec<f64> {
+    let scale = (3.0 * PI * PI).cbrt();
+    match right {
+        Right::Sine => grid.load_of_product(|_, x| scale * (PI * x).sin()),
+        Right::One => grid.load_of_product(|_, _| 1.0),
+    }
+}
+
+/// With the errors of a solution, where it is known.
+fn looked_at<D: Device>(
+    Solution { grid, x, cycles, seconds }: Solution<D>,
+    degree: usize,
     right: Right,
-    repeats: usize,
 ) -> Result<Solve, BenchError> {
-    let Solution { grid, x, cycles, seconds } = solution::<T, D>(device, (degree, level), right, repeats)?;
     if right == Right::One {
         return Ok(Solve { cycles, seconds, error: None, true_error: None });
     }

@@ -4,7 +4,7 @@ use femtile::device::Buffer;
 use femtile::mesh::Mesh;
 
 use super::peers::{self, methods};
-use super::solves::{INNER, amg, patches, solved};
+use super::solves::{INNER, amg, patches, patches_on_mesh, solved};
 use super::theirs::MATERIALS;
 use super::{Cell, Claim, Figure, Quantity, Session, Table, figure, times};
 use crate::BenchError;
@@ -46,10 +46,14 @@ fn ours(session: &Session, mesh: &Mesh, regular: &Mesh) -> Result<Counts, BenchE
         ("multigrid, Regular", iterations(cpu, regular, &amg())?),
         ("patches", iterations(cpu, mesh, &patches(INNER))?),
         ("patches, Regular", iterations(cpu, regular, &patches(INNER))?),
+        ("patches on the mesh", iterations(cpu, mesh, &patches_on_mesh(INNER, mesh)?)?),
+        ("patches on the mesh, Regular", iterations(cpu, regular, &patches_on_mesh(INNER, regular)?)?),
     ];
     if let Some(gpu) = &session.gpu {
         counts.push(("multigrid, GPU", iterations(&gpu.device, mesh, &amg())?));
         counts.push(("patches, GPU", iterations(&gpu.device, mesh, &patches(INNER))?));
+        let on_mesh = patches_on_mesh(INNER, mesh)?;
+        counts.push(("patches on the mesh, GPU", iterations(&gpu.device, mesh, &on_mesh)?));
     }
     counts.push(("Jacobi-CG", iterations(cpu, mesh, &Preconditioning::Jacobi)?));
     counts.push(("CG", iterations(cpu, mesh, &Preconditioning::None)?));

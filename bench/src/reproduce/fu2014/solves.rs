@@ -1,6 +1,8 @@
 //! Tables 3, 5 and 6: set-up, solves and iterations on all meshes.
 
-use femtile::amg::{AmgConfig, PatchFormat, Smoother};
+use std::sync::Arc;
+
+use femtile::amg::{AmgConfig, Graph, PatchFormat, Smoother};
 use femtile::device::Buffer;
 use femtile::mesh::Mesh;
 
@@ -29,13 +31,25 @@ impl Measured {
     }
 }
 
-/// Conjugate gradients with multigrid by our defaults and by the paper's smoother, and without anything.
+/// Conjugate gradients with multigrid by our defaults, by the paper's smoother, and by that with its aggregates, which follow
+/// the mesh; and without anything.
 #[derive(Debug)]
 pub(super) struct OnDevice {
     pub amg: Solves,
     pub patch: Solves,
+    pub on_mesh: Solves,
     pub cg: Solves,
 }
+
+/// Columns of ours, and which solves they show.
+type Column = (&'static str, fn(&OnDevice) -> &Solves);
+
+/// What tables 3, 5 and 6 have of each device.
+const COLUMNS: [Column; 3] = [
+    ("", |found| &found.amg),
+    ("patches, ", |found| &found.patch),
+    ("patches on the mesh, ", |found| &found.on_mesh),
+];
 
 /// The system of a mesh: −Δu + u, every entry of b one.
 pub(super) fn system<D: SolveDevice>(device: &D, mesh: &Mesh) -> Result<EllipticSystem<D>, BenchError> {
@@ -66,10 +80,23 @@ pub(super) fn patches(inner: usize) -> Preconditioning {
     Preconditioning::Amg(AmgConfig { smoother, ..AmgConfig::default() })
 }
 
-fn on_device<D: SolveDevice>(system: &mut EllipticSystem<D>, repeats: usize) -> Result<OnDevice, BenchError> {
+/// With the smoother of the paper, and aggregates around nodes of a mesh: `graph = "mesh"`.
+pub(super) fn patches_on_mesh(inner: usize, mesh: &Mesh) -> Result<Preconditioning, BenchError> {
+    let graph = Graph::from_cells(mesh.n_nodes(), mesh.kind.n_nodes(), &mesh.cells);
+    let graph = graph.map_err(|error| BenchError::Setting { field: "mesh", message: error.to_string() })?;
+    let smoother = Smoother::Patch { inner, format: PatchFormat::FullRowEll };
+    Ok(Preconditioning::AmgOnGraph(AmgConfig { smoother, ..AmgConfig::default() }, Arc::new(graph)))
+}
+
+fn on_device<D: SolveDevice>(
+    system: &mut EllipticSystem<D>,
+    mesh: &Mesh,
+    repeats: usize,
+) -> Result<OnDevice, BenchError> {
     Ok(OnDevice {
         amg: solved(system, &amg(), repeats)?,
         patch: solved(system, &patches(INNER), repeats)?,
+        on_mesh: solved(system, &patches_on_mesh(INNER, mesh)?, repeats)?,
         cg: solved(system, &Preconditioning::None, 1)?,
     })
 }
@@ -79,9 +106,10 @@ fn measured<'a>(session: &Session, case: &'a Case) -> Result<&'a Measured, Bench
         let Some(mesh) = case.mesh()? else { return Ok(Measured::default()) };
         let repeats = session.settings.repeats.max(1);
         let mut on_cpu = system(&session.cpu, mesh)?;
-        let on_gpu = session.gpu.as_ref().map(|gpu| on_device(&mut system(&gpu.device, mesh)?, repeats));
+        let on_gpu = session.gpu.as_ref();
+        let on_gpu = on_gpu.map(|gpu| on_device(&mut system(&gpu.device, mesh)?, mesh, repeats));
         Ok(Measured {
-            cpu: Some(on_device(&mut on_cpu, repeats)?),
+            cpu: Some(on_device(&mut on_cpu, mesh, repeats)?),
             gpu: on_gpu.transpose()?,
             peers: peers::solve(session, &on_cpu, repeats)?,
         })
@@ -135,7 +163,8 @@ impl<'a> Filling<'a> {
         let notes = vec![
             "Boxes stand in for meshes that are not published; samples are scaled to a longest side of 4.".into(),
             "CPU and GPU: levels smoothed by Chebyshev polynomials, our default. Patches: the paper's smoother, 3 inner \
-             iterations."
+             iterations; on the mesh: with its aggregates as well, which follow the graph of the mesh (graph = \"mesh\"). That \
+             graph is given, as in the paper."
                 .into(),
         ];
         Figure { absent: absent.collect(), claims, notes, ..figure }
@@ -151,10 +180,11 @@ fn of_regular(filling: &Filling<'_>, of: impl Fn(&OnDevice) -> f64) -> Option<f6
 pub(super) fn table_3(session: &Session) -> Result<Figure, BenchError> {
     let mut filling = Filling::new(session)?;
     for device in ["CPU", "GPU"] {
-        filling.ours(device, |measured| Some(1e3 * measured.on(device)?.amg.setup.min()));
-        filling.ours(&format!("patches, {device}"), |measured| {
-            Some(1e3 * measured.on(device)?.patch.setup.min())
-        });
+        for (kind, of) in COLUMNS {
+            filling.ours(&format!("{kind}{device}"), |measured| {
+                Some(1e3 * of(measured.on(device)?).setup.min())
+            });
+        }
     }
     filling.peers(|peer| 1e3 * peer.setup().min());
     for (k, name) in METHODS.into_iter().enumerate() {
@@ -174,14 +204,14 @@ pub(super) fn table_5(session: &Session) -> Result<Figure, BenchError> {
     let mut filling = Filling::new(session)?;
     let measured = filling.measured.clone();
     for device in ["CPU", "GPU"] {
-        filling.ours(device, |measured| Some(1e3 * measured.on(device)?.amg.solve.min()));
-        filling.counts(&format!("{device}, iterations"), |k| Some(measured[k].on(device)?.amg.iterations));
-        filling.ours(&format!("patches, {device}"), |measured| {
-            Some(1e3 * measured.on(device)?.patch.solve.min())
-        });
-        filling.counts(&format!("patches, {device}, iterations"), |k| {
-            Some(measured[k].on(device)?.patch.iterations)
-        });
+        for (kind, of) in COLUMNS {
+            filling.ours(&format!("{kind}{device}"), |measured| {
+                Some(1e3 * of(measured.on(device)?).solve.min())
+            });
+            filling.counts(&format!("{kind}{device}, iterations"), |k| {
+                Some(of(measured[k].on(device)?).iterations)
+            });
+        }
         filling.ours(&format!("CG, {device}"), |measured| Some(1e3 * measured.on(device)?.cg.solve.min()));
         filling.counts(&format!("CG, {device}, iterations"), |k| Some(measured[k].on(device)?.cg.iterations));
     }
@@ -210,8 +240,9 @@ pub(super) fn table_6(session: &Session) -> Result<Figure, BenchError> {
     let of_one = |solves: &Solves| 1e3 * solves.solve.min() / solves.iterations.max(1) as f64;
     let mut filling = Filling::new(session)?;
     for device in ["CPU", "GPU"] {
-        filling.ours(device, |measured| Some(of_one(&measured.on(device)?.amg)));
-        filling.ours(&format!("patches, {device}"), |measured| Some(of_one(&measured.on(device)?.patch)));
+        for (kind, of) in COLUMNS {
+            filling.ours(&format!("{kind}{device}"), |measured| Some(of_one(of(measured.on(device)?))));
+        }
     }
     filling.peers(|peer| 1e3 * peer.solve().min() / peer.iterations.max(1) as f64);
     for (k, name) in METHODS.into_iter().enumerate() {

@@ -8,10 +8,10 @@ use femtile_linalg::sparse::csr::{Csr, Offsets};
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, need};
 
-use crate::AmgConfig;
-use crate::kernels::{AmgKernels, Coarsened, Parts};
+use crate::kernels::{AmgKernels, Coarsened, Grouping};
 use crate::patch::cuda_specialisations as patches;
 use crate::setup::rows::to_unit;
+use crate::{AmgConfig, DoublePartition, Graph};
 
 static COPIES: Program = Program { name: "copies", source: include_str!("copies.cu"), headers: &[] };
 const THREADS: u32 = 256;
@@ -75,10 +75,30 @@ impl<H: Scalar> AmgKernels<H> for Cuda {
         weights: Option<&Buffer<u32, Self>>,
         thresholds: [f64; 2],
         config: &AmgConfig,
-        known: Option<&Parts<Self>>,
+        by: Grouping<'_, Self>,
     ) -> Result<Option<Coarsened<H, Self>>, LinalgError> {
         need("columns", a.n_rows(), a.n_cols())?;
         weights.map_or(Ok(()), |weights| need("weights", a.n_rows(), weights.len()))?;
-        setup::coarsen(a, weights, thresholds, config.least_aggregate, known)
+        if let Grouping::Graph(graph) = by {
+            need("graph", a.n_rows(), graph.n_nodes())?;
+        }
+        setup::coarsen((a, weights), thresholds, config, by)
+    }
+
+    fn amg_reordered(
+        &self,
+        r: &Csr<H, Self>,
+        order: &Buffer<u32, Self>,
+    ) -> Result<(Csr<H, Self>, Csr<H, Self>), LinalgError> {
+        need("order", r.n_rows(), order.len())?;
+        setup::reordered(r, order)
+    }
+
+    fn amg_double_partition(
+        &self,
+        graph: &Graph,
+        least_aggregate: u32,
+    ) -> Result<Option<DoublePartition>, LinalgError> {
+        setup::double_partition(self, graph, least_aggregate)
     }
 }

@@ -7,10 +7,10 @@ use crate::setup::rows::{RowAccess, Rows};
 use crate::setup::spectrum::largest_eigenvalue;
 
 /// $\omega \lambda$ for an estimate $\lambda$ of $\lambda_\max(M^{-1} A)$, below two by a margin.
-const OUTER: f64 = 1.4;
+pub(crate) const OUTER: f64 = 1.4;
 /// Steps of Lanczos' method. Flat cells at the border of two patches make eigenvalues that belong to few rows and that
 /// fewer steps do not find: four left a cycle indefinite on a sample mesh.
-const STEPS: usize = 12;
+pub(crate) const STEPS: usize = 12;
 
 /// $\omega$ such that $\omega \lambda_\max(M^{-1} A) < 2$, for steps $x = x + \omega M^{-1} (b - A x)$ by patches of rows
 /// that follow each other, `scale` being the damped reciprocals of the diagonal.

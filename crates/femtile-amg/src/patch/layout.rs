@@ -18,20 +18,20 @@ use crate::setup::rows::{RowAccess, Rows};
 #[derive(Debug)]
 pub struct PatchMatrix<H: Scalar, D: Device> {
     /// The first row of each patch, and the end.
-    pub(super) starts: Buffer<u32, D>,
+    pub(crate) starts: Buffer<u32, D>,
     /// Rows of the largest patch.
-    pub(super) most_rows: usize,
+    pub(crate) most_rows: usize,
     /// $A_I$.
-    pub(super) inside: Inside<H, D>,
+    pub(crate) inside: Inside<H, D>,
     /// $A_B$.
-    pub(super) outside: Outside<H, D>,
+    pub(crate) outside: Outside<H, D>,
     /// $A_D$.
-    pub(super) diagonal: Buffer<H, D>,
+    pub(crate) diagonal: Buffer<H, D>,
 }
 
 /// The blocks of patches without their diagonals; rows and columns are counted from the first row of the patch.
 #[derive(Debug)]
-pub(super) enum Inside<H: Scalar, D: Device> {
+pub(crate) enum Inside<H: Scalar, D: Device> {
     /// Each block as wide as its longest row, the first entries of all rows, then the second ones, and so on; short rows
     /// are filled with zeros on the diagonal.
     FullRowEll {
@@ -66,15 +66,15 @@ pub(super) enum Inside<H: Scalar, D: Device> {
 
 /// The entries that join two patches, by rows.
 #[derive(Debug)]
-pub(super) struct Outside<H: Scalar, D: Device> {
+pub(crate) struct Outside<H: Scalar, D: Device> {
     /// The rows that have any, ascending.
-    pub(super) rows: Buffer<u32, D>,
+    pub(crate) rows: Buffer<u32, D>,
     /// The first entry of each of these, and the end.
-    pub(super) offsets: Buffer<u32, D>,
+    pub(crate) offsets: Buffer<u32, D>,
     /// Column of each entry.
-    pub(super) columns: Buffer<u32, D>,
+    pub(crate) columns: Buffer<u32, D>,
     /// Value of each entry.
-    pub(super) values: Buffer<H, D>,
+    pub(crate) values: Buffer<H, D>,
 }
 
 impl<H: Scalar, D: Device> PatchMatrix<H, D> {
@@ -105,7 +105,7 @@ impl<H: Scalar, D: Device> PatchMatrix<H, D> {
     ///
     /// # Errors
     /// [`LinalgError::Length`], with the name of the argument.
-    pub(super) fn need_vectors(&self, vectors: &[(&'static str, &Buffer<H, D>)]) -> Result<(), LinalgError> {
+    pub(crate) fn need_vectors(&self, vectors: &[(&'static str, &Buffer<H, D>)]) -> Result<(), LinalgError> {
         vectors.iter().try_for_each(|(field, vector)| need(field, self.diagonal.len(), vector.len()))
     }
 }

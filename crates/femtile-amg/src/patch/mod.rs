@@ -12,7 +12,7 @@ mod reference;
 mod tests;
 
 pub(crate) use cuda::specialisations as cuda_specialisations;
-pub(crate) use damping::outer_damping;
+pub(crate) use damping::{OUTER, STEPS, outer_damping};
 pub use kernels::{PatchKernels, PatchSmoother};
-use layout::Inside;
 pub use layout::PatchMatrix;
+pub(crate) use layout::{Inside, Outside};

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::graph::{Aggregates, Graph, NONE};
-use super::independent_set::independent_set;
+use super::independent_set::{Visit, independent_set};
 
 /// Groups the nodes around a maximal independent set of distance `k`: neighbours of a root first, then, in rounds,
 /// each node joins the group with most of its neighbours. Groups of less than the weight `least` are given up, and
@@ -14,11 +14,17 @@ use super::independent_set::independent_set;
 /// # Source
 /// `[fu2014]`, section 5.2.1, steps 1–5. Differs: where groups are small on average, `least` is half of the average,
 /// so that chains and small graphs keep theirs; a group that no other can take over stays.
-pub(crate) fn aggregate(graph: &Graph, weight: impl Fn(usize) -> u32, k: usize, least: u32) -> Aggregates {
-    let mut parts = around(graph, &independent_set(graph, k));
-    allocate(graph, &mut parts);
+pub(crate) fn aggregate(
+    graph: &Graph,
+    weight: impl Fn(usize) -> u32,
+    k: usize,
+    least: u32,
+    visit: Visit,
+) -> Aggregates {
+    let mut parts = around(graph, &independent_set(graph, k, visit));
+    allocate(graph, &mut parts, visit.rounds(k));
     let weights = parts.weights(weight);
-    remove_small(graph, &weights, least, &mut parts);
+    remove_small(graph, &weights, least, visit.rounds(k + 1), &mut parts);
     parts
 }
 
@@ -43,11 +49,12 @@ fn around(graph: &Graph, roots: &[u32]) -> Aggregates {
 /// Marks the neighbours of several roots while roots are looked at.
 const SHARED: u32 = NONE - 1;
 
-/// Deals out nodes that are in no group, in rounds: all of a round see the groups as they were before it.
-fn allocate(graph: &Graph, parts: &mut Aggregates) {
+/// Deals out nodes that are in no group, in so many rounds at most: all of a round see the groups as they were before it.
+fn allocate(graph: &Graph, parts: &mut Aggregates, mut rounds: usize) {
     let alone = |node: &u32| parts.of_node[*node as usize] == NONE;
     let mut open: Vec<u32> = (0..graph.n_nodes() as u32).filter(alone).collect();
-    while !open.is_empty() {
+    while !open.is_empty() && rounds > 0 {
+        rounds -= 1;
         let of_node = &parts.of_node;
         let choices: Vec<u32> = open
             .par_iter()
@@ -75,7 +82,7 @@ fn most_frequent(parts: &mut [u32]) -> u32 {
 }
 
 /// Gives up groups below a weight, except those that no other group can take over.
-fn remove_small(graph: &Graph, sizes: &[u32], least: u32, parts: &mut Aggregates) {
+fn remove_small(graph: &Graph, sizes: &[u32], least: u32, rounds: usize, parts: &mut Aggregates) {
     let average = sizes.iter().sum::<u32>() / parts.n.max(1) as u32;
     let least = least.min(average / 2);
     if sizes.iter().all(|&size| size >= least) {
@@ -84,7 +91,7 @@ fn remove_small(graph: &Graph, sizes: &[u32], least: u32, parts: &mut Aggregates
     let before = parts.of_node.clone();
     let is_small = |part: u32| part != NONE && sizes[part as usize] < least;
     parts.of_node.iter_mut().filter(|part| is_small(**part)).for_each(|part| *part = NONE);
-    allocate(graph, parts);
+    allocate(graph, parts, rounds);
     for (part, &old) in parts.of_node.iter_mut().zip(&before) {
         if *part == NONE {
             *part = old;

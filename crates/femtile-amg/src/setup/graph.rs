@@ -58,6 +58,31 @@ impl Graph {
         &self.neighbours[self.offsets[node]..self.offsets[node + 1]]
     }
 
+    /// The graph without connections of nodes to themselves.
+    pub(crate) fn without_loops(&self) -> Self {
+        let mut kept = Self { offsets: vec![0], neighbours: Vec::with_capacity(self.neighbours.len()) };
+        for node in 0..self.n_nodes() {
+            kept.neighbours.extend(self.of(node).iter().filter(|&&other| other as usize != node));
+            kept.offsets.push(kept.neighbours.len());
+        }
+        kept
+    }
+
+    /// The graph without the connections of some nodes.
+    pub(crate) fn without(&self, is_alone: impl Fn(usize) -> bool + Sync) -> Self {
+        let alone: Vec<bool> = (0..self.n_nodes()).into_par_iter().with_min_len(256).map(&is_alone).collect();
+        if !alone.contains(&true) {
+            return self.clone();
+        }
+        let mut kept = Self { offsets: vec![0], neighbours: Vec::with_capacity(self.neighbours.len()) };
+        for node in 0..self.n_nodes() {
+            let others = self.of(node).iter().filter(|&&other| !alone[node] && !alone[other as usize]);
+            kept.neighbours.extend(others);
+            kept.offsets.push(kept.neighbours.len());
+        }
+        kept
+    }
+
     /// Whether a node has a neighbour besides itself.
     pub(crate) fn is_connected(&self, node: usize) -> bool {
         self.of(node).iter().any(|&other| other as usize != node)

@@ -5,7 +5,7 @@ pub(crate) mod coarse;
 pub(crate) mod evolution;
 pub(crate) mod galerkin;
 pub(crate) mod graph;
-mod independent_set;
+pub(crate) mod independent_set;
 pub(crate) mod local_modes;
 pub(crate) mod patches;
 pub(crate) mod prolong;

@@ -58,7 +58,8 @@ impl Strength {
         Self { graph: graph_of(a, &of_graph, 1), is_strong, is_doubtful }
     }
 
-    /// With a graph that is there already.
+    /// With a graph that is there already, less the connections of nodes that no entry of the matrix joins to others, as
+    /// those with given values.
     pub fn on<T: Scalar>(
         graph: &Graph,
         a: &Rows<T>,
@@ -67,11 +68,22 @@ impl Strength {
         of_smoothing: f64,
     ) -> Self {
         Self {
-            graph: graph.clone(),
+            graph: graph.without(|node| is_alone(a, node, block)),
             is_strong: flags_of(a, diagonal, block, of_smoothing),
             is_doubtful: Vec::new(),
         }
     }
+}
+
+/// Whether no entry that is not zero joins a node to others.
+fn is_alone<T: Scalar>(a: &Rows<T>, node: usize, block: usize) -> bool {
+    (block * node..block * (node + 1)).all(|row| {
+        let (columns, values) = a.row(row);
+        columns
+            .iter()
+            .zip(values)
+            .all(|(&column, &value)| column as usize / block == node || value == T::ZERO)
+    })
 }
 
 /// The entries that count with a threshold; those within a node do.

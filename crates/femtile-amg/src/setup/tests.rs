@@ -9,7 +9,7 @@ use super::coarse;
 use super::evolution::Evolution;
 use super::galerkin::galerkin;
 use super::graph::{Aggregates, Graph, NONE};
-use super::independent_set::independent_set;
+use super::independent_set::{Visit, independent_set};
 use super::local_modes::local_modes;
 use super::patches::{MOST_ROWS, Patches};
 use super::prolong::Smoothing;
@@ -93,9 +93,10 @@ fn distances(graph: &Graph, from: usize) -> Vec<usize> {
 
 proptest! {
     #[test]
-    fn independent_sets_are_independent_and_maximal(a in matrices(), k in 1..5_usize) {
+    fn independent_sets_are_independent_and_maximal(a in matrices(), k in 1..5_usize, is_by_number: bool) {
         let graph = strength(&a).graph;
-        let roots = independent_set(&graph, k);
+        let visit = if is_by_number { Visit::ByNumber } else { Visit::InRounds };
+        let roots = independent_set(&graph, k, visit);
         let mut is_covered = vec![false; graph.n_nodes()];
         for &root in &roots {
             let distances = distances(&graph, root as usize);
@@ -110,9 +111,10 @@ proptest! {
     }
 
     #[test]
-    fn aggregates_cover_what_is_connected_and_are_connected(a in matrices(), k in 1..4_usize, least in 1..12_u32) {
+    fn aggregates_cover_what_is_connected_and_are_connected(a in matrices(), k in 1..4_usize, least in 1..12_u32, is_by_number: bool) {
         let graph = strength(&a).graph;
-        let parts = aggregate(&graph, |_| 1, k, least);
+        let visit = if is_by_number { Visit::ByNumber } else { Visit::InRounds };
+        let parts = aggregate(&graph, |_| 1, k, least, visit);
         let members = parts.members();
         for node in 0..graph.n_nodes() {
             prop_assert_eq!(parts.of_node[node] != NONE, graph.is_connected(node));
@@ -183,7 +185,7 @@ fn product(a: &Rows<f64>, row: usize, x: &[f64]) -> f64 {
 
 fn prolongator(a: &Rows<f64>) -> (Rows<f64>, Tentative<f64>) {
     let Strength { graph, is_strong, .. } = strength(a);
-    let aggregates = aggregate(&graph, |_| 1, 2, 9);
+    let aggregates = aggregate(&graph, |_| 1, 2, 9, Visit::ByNumber);
     let b = NearNullspace::constants(a.n_rows(), 1);
     let tentative = Tentative::new(&b, &aggregates, 1);
     let (is_strong, aggregates) = (is_strong.as_slice(), &aggregates);
@@ -253,10 +255,10 @@ fn an_aggregate_with_too_few_rows_has_zero_columns() {
 fn small_aggregates_are_dealt_out_and_chains_keep_theirs() {
     let weights =
         |parts: &Aggregates| (0..parts.n).map(|part| parts.members().of(part).len()).collect::<Vec<_>>();
-    let square = aggregate(&strength(&grid(30)).graph, |_| 1, 3, 9);
+    let square = aggregate(&strength(&grid(30)).graph, |_| 1, 3, 9, Visit::ByNumber);
     assert!(weights(&square).iter().all(|&n| n >= 4), "{:?}", weights(&square));
     let chain: Vec<(usize, usize, f64)> = (0..99).map(|i| (i, i + 1, 1.0)).collect();
-    let chain = aggregate(&strength(&laplacian(100, &chain, 0.0)).graph, |_| 1, 2, 9);
+    let chain = aggregate(&strength(&laplacian(100, &chain, 0.0)).graph, |_| 1, 2, 9, Visit::ByNumber);
     assert!((30..40).contains(&chain.n), "{} aggregates", chain.n);
 }
 
@@ -337,7 +339,7 @@ proptest! {
         a in matrices(), k in 1..4_usize, block in prop::sample::select(vec![1, 3, 37, 400]),
     ) {
         let graph = strength(&a).graph;
-        let aggregates = aggregate(&graph, |_| 1, k, 3);
+        let aggregates = aggregate(&graph, |_| 1, k, 3, Visit::ByNumber);
         check_patches(&Patches::new(&graph, &aggregates, block), &aggregates, block);
     }
 }
@@ -358,7 +360,7 @@ fn patches_of_large_graphs_are_full_but_not_too_full() {
     ];
     for (name, a, k, least) in cases {
         let graph = strength(&a).graph;
-        let aggregates = aggregate(&graph, |_| 1, k, 9);
+        let aggregates = aggregate(&graph, |_| 1, k, 9, Visit::ByNumber);
         let patches = Patches::new(&graph, &aggregates, 1);
         check_patches(&patches, &aggregates, 1);
         let average = a.n_rows() / patches.n();
@@ -506,7 +508,7 @@ fn the_prolongator_reproduces_a_near_nullspace_that_is_not_constant_beside_weak_
     }
     let b = NearNullspace { n_vectors: 1, values: (0..a.n_rows()).map(|row| 1.0 / d(row)).collect() };
     let Strength { graph, is_strong, .. } = Strength::new(&a, &diagonal(&a), 1, [0.1; 2]);
-    let aggregates = aggregate(&graph, |_| 1, 2, 9);
+    let aggregates = aggregate(&graph, |_| 1, 2, 9, Visit::ByNumber);
     let tentative = Tentative::new(&b, &aggregates, 1);
     let (aggregates, is_strong, of_b) = (&aggregates, is_strong.as_slice(), b.values.as_slice());
     let smoothing = Smoothing {

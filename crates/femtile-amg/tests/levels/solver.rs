@@ -95,3 +95,29 @@ fn graphs_that_are_none_of_the_matrix_are_refused() {
     let larger = Graph::from_cells(mesh.n_nodes() + 1, 4, &mesh.cells).unwrap();
     wrong(AmgSolver::<f32, _>::from_graph(&a, &larger, None, &AmgConfig::default()).map(drop));
 }
+
+#[test]
+fn nodes_with_given_values_join_no_aggregate_of_a_mesh() {
+    let cpu = Cpu::new(2).unwrap();
+    let (mesh, a) = problem(&cpu, 1e-3);
+    let is_held = |row: usize| mesh.points[row][0] < 1e-9;
+    let mut triplets = Triplets::new(a.n_rows(), a.n_rows());
+    for row in 0..a.n_rows() {
+        for (column, value) in a.row(row) {
+            let (stays, value) = match is_held(row) || is_held(column) {
+                true => (row == column, 1.0),
+                false => (true, value),
+            };
+            if stays {
+                triplets.push(row, column, value).unwrap();
+            }
+        }
+    }
+    let held = triplets.into_csr(&cpu).unwrap().matrix;
+    let config = AmgConfig { strength: 0.0, ..AmgConfig::default() };
+    let from_matrix = AmgSolver::<f32, _>::from_matrix(&held, None, &config).unwrap();
+    let from_mesh = AmgSolver::<f32, _>::from_graph(&held, &graph(&mesh), None, &config).unwrap();
+    assert!(from_mesh.hierarchy().shapes().len() > 1);
+    assert_eq!(from_mesh.hierarchy().to_string(), from_matrix.hierarchy().to_string());
+    assert_eq!(solution(&from_mesh, &held), solution(&from_matrix, &held));
+}

@@ -54,12 +54,25 @@ pub enum LevelPrecision {
     Double,
 }
 
+/// The graph that the first aggregates follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GraphName {
+    /// The strong connections of the matrix.
+    #[default]
+    Matrix,
+    /// The cells of the mesh, of triangles or tetrahedra.
+    Mesh,
+}
+
 /// `[solver.amg]`: options of algebraic multigrid.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AmgSection {
     /// Entries below this share of their diagonals do not count as connections, halved from level to level.
     pub strength: f64,
+    /// The graph that the first aggregates follow.
+    pub graph: GraphName,
     /// What smooths.
     pub smoother: SmootherName,
     /// Sweeps before and after the coarser level, or the degree of the polynomial.
@@ -83,6 +96,7 @@ impl Default for AmgSection {
         let AmgConfig { strength, coarse_rows, .. } = AmgConfig::default();
         Self {
             strength,
+            graph: GraphName::default(),
             smoother: SmootherName::default(),
             sweeps: 2,
             inner: None,

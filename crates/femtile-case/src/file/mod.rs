@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use amg::{AmgSection, CycleName, LevelPrecision, PatchFormatName, SmootherName};
+pub use amg::{AmgSection, CycleName, GraphName, LevelPrecision, PatchFormatName, SmootherName};
 pub use amount::Amount;
 pub use coefficient::{Entry, Value};
 pub use finding::FindingName;

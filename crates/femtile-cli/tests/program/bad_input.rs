@@ -69,6 +69,7 @@ fn settings_out_of_range_name_their_key() {
         ("preconditioner = \"amg\"\namg = { strength = 2 }", ["solver.amg", "strength"]),
         ("preconditioner = \"amg\"\namg = { sweeps = 0 }", ["solver.amg", "smoother"]),
         ("preconditioner = \"amg\"\namg = { cycle = \"x\" }", ["`x`", "`v`"]),
+        ("preconditioner = \"amg\"\namg = { graph = \"cells\" }", ["`cells`", "`mesh`"]),
         ("preconditioner = \"amg\"\namg = { inner = 3 }", ["solver.amg", "inner"]),
         ("preconditioner = \"amg\"\namg = { patch_format = \"csr\" }", ["solver.amg", "patch_format"]),
         ("preconditioner = \"amg\"\namg = { smoother = \"patch\", inner = 0 }", ["solver.amg", "smoother"]),

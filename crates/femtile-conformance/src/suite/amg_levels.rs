@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use femtile::amg::{Amg, AmgConfig, AmgKernels, AmgSolver, Coarsened, Graph, Parts as Groups};
+use femtile::amg::{
+    Amg, AmgConfig, AmgKernels, AmgSolver, Coarsened, Graph, Grouping, Parts as Groups, PatchFormat,
+    PatchSmoother, Patched, Smoother,
+};
 use femtile::device::{Buffer, Device, Reference, Scalar};
 use femtile::linalg::sparse::csr::Csr;
 use femtile::linalg::{LinearOperator, Preconditioner};
@@ -17,7 +20,7 @@ const HARMLESS: f64 = 1.25;
 
 /// A graph Laplacian on n nodes joined to near ones, some to none, some weakly or hardly; `reach` sets how many neighbours there
 /// are.
-fn network<T: Scalar>(n: usize, reach: usize, random: &mut Random) -> Parts<T> {
+pub(super) fn network<T: Scalar>(n: usize, reach: usize, random: &mut Random) -> Parts<T> {
     let mut rows = vec![std::collections::BTreeMap::new(); n];
     for i in 0..n {
         *rows[i].entry(i).or_insert(0.0) += 1e-2;
@@ -53,10 +56,10 @@ fn problems<T: Scalar>(scope: &Scope) -> Vec<Parts<T>> {
 }
 
 /// A matrix by rows on the host.
-struct Rows(Vec<Vec<(usize, f64)>>);
+pub(super) struct Rows(Vec<Vec<(usize, f64)>>);
 
 impl Rows {
-    fn of<T: Scalar, D: Device>(a: &Csr<T, D>) -> Self {
+    pub(super) fn of<T: Scalar, D: Device>(a: &Csr<T, D>) -> Self {
         let host = a.copy_to(&Reference).unwrap();
         let row = |row| host.row(row).map(|(column, value)| (column, value.to_f64())).collect();
         Self((0..host.n_rows()).map(row).collect())
@@ -75,7 +78,7 @@ impl Rows {
     }
 
     /// Strong neighbours of a row.
-    fn strong(&self, row: usize, theta: f64) -> Vec<usize> {
+    pub(super) fn strong(&self, row: usize, theta: f64) -> Vec<usize> {
         let is_strong = |&(column, value): &(usize, f64)| {
             let least = theta * theta * self.diagonal(row) * self.diagonal(column);
             column != row && value * value > least && value != 0.0
@@ -93,21 +96,30 @@ fn level<H: Scalar, D: AmgKernels<H>>(
 ) -> bool {
     let [of_graph, of_smoothing] = thresholds;
     let config = AmgConfig::default();
-    let Some(made) = device.amg_coarsen(a, None, thresholds, &config, None).unwrap() else { return false };
+    let Some(made) = device.amg_coarsen(a, None, thresholds, &config, Grouping::Connections).unwrap() else {
+        return false;
+    };
     let rows = Rows::of(a);
     let groups = made.parts.of_node().to_host().unwrap();
     groups_are_connected_and_cover(&rows, &made.parts, &groups, of_graph);
     let all = AmgConfig { least_aggregate: 1, ..AmgConfig::default() };
-    let parts = device.amg_coarsen(a, None, thresholds, &all, None).unwrap().expect("the same").parts;
+    let parts = device
+        .amg_coarsen(a, None, thresholds, &all, Grouping::Connections)
+        .unwrap()
+        .expect("the same")
+        .parts;
     roots_are_independent_and_maximal(&rows, &parts.of_node().to_host().unwrap(), parts.n(), of_graph);
     scaling_bounds_the_spectrum(device, a, &rows, &made, tolerance);
     let p = Rows::of(&made.p);
     prolongator_is_the_smoothed_constant(&rows, &p, &made, &groups, of_smoothing, tolerance);
     transpose_and_product(&rows, &p, &made, tolerance);
-    let again = device.amg_coarsen(a, None, thresholds, &config, None).unwrap().expect("the same");
+    let again =
+        device.amg_coarsen(a, None, thresholds, &config, Grouping::Connections).unwrap().expect("the same");
     assert_eq!(made.coarse.values().to_host().unwrap(), again.coarse.values().to_host().unwrap());
-    let kept =
-        device.amg_coarsen(a, None, thresholds, &config, Some(&made.parts)).unwrap().expect("the same");
+    let kept = device
+        .amg_coarsen(a, None, thresholds, &config, Grouping::Known(&made.parts))
+        .unwrap()
+        .expect("the same");
     assert_eq!(made.p.values().to_host().unwrap(), kept.p.values().to_host().unwrap());
     true
 }
@@ -303,15 +315,38 @@ fn dot(x: &[f64], y: &[f64]) -> f64 {
 }
 
 /// A hierarchy whose first levels the device has made: the same bits in every run, symmetric and positive, taken over
-/// when values change.
+/// when values change; by every smoother. A chain has small groups, so that the device makes its second level as well.
 pub fn hierarchies_made_on_the_device_precondition<D: AmgDevice>(device: &D, scope: &Scope) {
-    let side = scope.side.max(42);
-    let n = side * side;
-    let mut random = Random::new(12);
-    let a = laplacian::<f64>(side, &mut random).on(device);
+    let grid = laplacian::<f64>(scope.side.max(42), &mut Random::new(12)).on(device);
+    let patches = |inner, format| Smoother::Patch { inner, format };
+    for smoother in [
+        Smoother::Chebyshev { degree: 2 },
+        patches(3, PatchFormat::FullRowEll),
+        patches(2, PatchFormat::Csr),
+        patches(3, PatchFormat::SymmetricCoo),
+    ] {
+        preconditions(device, &grid, smoother, 1);
+    }
+    preconditions(device, &chain(10_000).on(device), patches(3, PatchFormat::FullRowEll), 1_500);
+}
+
+fn chain(n: usize) -> Parts<f64> {
+    let row = |i: usize| {
+        let others = [i.checked_sub(1), (i + 1 < n).then_some(i + 1)].into_iter().flatten();
+        let entries = others.map(|j| (j, -1.0)).chain([(i, 2.0 + 1e-4 * (i % 5) as f64)]);
+        let mut entries: Vec<(usize, f64)> = entries.collect();
+        entries.sort_by_key(|entry| entry.0);
+        entries
+    };
+    Parts::from_rows(n, (0..n).map(row).collect())
+}
+
+/// A cycle of levels, the second of which has more than `least` rows.
+fn preconditions<D: AmgDevice>(device: &D, a: &Csr<f64, D>, smoother: Smoother, least: usize) {
+    let (n, mut random) = (a.n_rows(), Random::new(12));
     let (x, y) = (random.vector::<f64>(n), random.vector::<f64>(n));
-    let config = AmgConfig { coarse_rows: 12, ..AmgConfig::default() };
-    let mut amg = Amg::<f64, D>::new(&a, None, &config).unwrap();
+    let config = AmgConfig { coarse_rows: 12, smoother, ..AmgConfig::default() };
+    let mut amg = Amg::<f64, D>::new(a, None, &config).unwrap();
     let apply = |amg: &Amg<f64, D>, r: &[f64]| {
         let mut z = Buffer::from_vec(device, vec![f64::NAN; n]).unwrap();
         amg.apply(&mut z, &Buffer::from_host(device, r).unwrap()).unwrap();
@@ -320,11 +355,81 @@ pub fn hierarchies_made_on_the_device_precondition<D: AmgDevice>(device: &D, sco
     let (mx, my) = (apply(&amg, &x), apply(&amg, &y));
     assert!((dot(&mx, &y) - dot(&x, &my)).abs() < 1e-12 * dot(&mx, &mx).sqrt() * dot(&y, &y).sqrt());
     assert!(dot(&mx, &x) > 0.0 && dot(&my, &y) > 0.0);
-    assert_eq!(mx, apply(&Amg::<f64, D>::new(&a, None, &config).unwrap(), &x));
-    amg.refill(&a, None).unwrap();
-    assert_eq!(mx, apply(&amg, &x));
+    // Sums of blocks in this format come in any order.
+    let has_any_order = matches!(smoother, Smoother::Patch { format: PatchFormat::SymmetricCoo, .. });
+    let same = |found: &[f64]| {
+        let distance: f64 = mx.iter().zip(found).map(|(x, y)| (x - y) * (x - y)).sum();
+        assert!(distance <= if has_any_order { 1e-20 * dot(&mx, &mx) } else { 0.0 }, "{smoother:?}");
+    };
+    same(&apply(&Amg::<f64, D>::new(a, None, &config).unwrap(), &x));
+    amg.refill(a, None).unwrap();
+    same(&apply(&amg, &x));
     let (shapes, levels) = (amg.hierarchy().shapes(), amg.hierarchy().shapes().len());
     assert!(levels >= 3 && shapes[1].n_rows == shapes[0].n_aggregates, "{}", amg.hierarchy());
+    assert!(shapes[1].n_rows > least, "{}", amg.hierarchy());
+    assert_eq!(shapes[0].n_patches > 0, matches!(smoother, Smoother::Patch { .. }));
+    let product = |x: &[f64]| {
+        let mut y = Buffer::from_vec(device, vec![f64::NAN; n]).unwrap();
+        a.apply(&mut y, &Buffer::from_host(device, x).unwrap()).unwrap();
+        y.to_host().unwrap()
+    };
+    let mut e = y;
+    for _ in 0..3 {
+        let before = dot(&e, &product(&e)).sqrt();
+        let correction = apply(&amg, &product(&e));
+        e.iter_mut().zip(correction).for_each(|(e, c)| *e -= c);
+        let after = dot(&e, &product(&e)).sqrt();
+        assert!(after < 0.8 * before, "{smoother:?}: an error becomes {} of what it was", after / before);
+    }
+}
+
+/// The level that patches smooth: what its parts add up to, its prolongator and the next matrix.
+pub fn patched_levels_are_what_they_are_defined_to_be<D: AmgDevice>(device: &D, scope: &Scope) {
+    for parts in problems::<f64>(scope).into_iter().take(3) {
+        let a = parts.on(device);
+        for format in [PatchFormat::FullRowEll, PatchFormat::Csr, PatchFormat::SymmetricCoo] {
+            let config = AmgConfig { smoother: Smoother::Patch { inner: 3, format }, ..AmgConfig::default() };
+            let made = device.amg_coarsen(&a, None, [0.02, 0.001], &config, Grouping::Connections).unwrap();
+            let made = made.expect("no aggregate is larger than a patch");
+            let patched = made.patched.as_ref().expect("patches smooth");
+            let rows = Rows::of(&patched.a);
+            let sorted = |rows: &Rows| {
+                let mut all: Vec<u64> = (0..rows.0.len()).map(|row| rows.diagonal(row).to_bits()).collect();
+                all.sort_unstable();
+                all
+            };
+            assert!(rows.ascends() && sorted(&rows) == sorted(&Rows::of(&a)), "{format:?}");
+            assert!(patched.omega > 0.0 && patched.omega < 2.0, "{format:?}: {}", patched.omega);
+            parts_add_up(device, &rows, patched, &made.inverse_diagonal);
+            transpose_and_product(&rows, &Rows::of(&made.p), &made, 1e-13);
+        }
+    }
+}
+
+/// After a step from zero, what other patches add makes the residual whole.
+fn parts_add_up<D: AmgDevice>(
+    device: &D,
+    rows: &Rows,
+    Patched { matrix, .. }: &Patched<f64, D>,
+    scale: &Buffer<f64, D>,
+) {
+    let n = rows.0.len();
+    let b = Random::new(7).vector::<f64>(n);
+    let poisoned = || Buffer::from_vec(device, vec![f64::NAN; n]).unwrap();
+    let (mut x, mut r) = (poisoned(), poisoned());
+    let by = PatchSmoother { matrix, scale, inner: 3, omega: 0.75 };
+    device.patch_relax_from_zero(&mut x, &mut r, by, &Buffer::from_host(device, &b).unwrap()).unwrap();
+    device.patch_subtract_outside(&mut r, matrix, &x).unwrap();
+    let (x, r) = (x.to_host().unwrap(), r.to_host().unwrap());
+    for (row, entries) in rows.0.iter().enumerate() {
+        let ax: f64 = entries.iter().map(|&(column, value)| value * x[column]).sum();
+        assert!(
+            (r[row] - (b[row] - ax)).abs() < 1e-10 * (1.0 + ax.abs()),
+            "row {row}: {} {}",
+            r[row],
+            b[row] - ax
+        );
+    }
 }
 
 /// Groups that follow a graph other than the matrix's stay when values change.
@@ -335,11 +440,14 @@ pub fn groups_of_a_graph_outlive_a_refill<D: AmgDevice>(device: &D, scope: &Scop
     let pairs: Vec<u32> =
         (0..n as u32).filter(|i| (i + 1) % side as u32 != 0).flat_map(|i| [i, i + 1]).collect();
     let lines = Graph::from_cells(n, 2, &pairs).unwrap();
-    let config = AmgConfig { coarse_rows: 12, ..AmgConfig::default() };
-    let mut solver = AmgSolver::<f64, D>::from_graph(&a, &lines, None, &config).unwrap();
-    let before = solver.hierarchy().to_string();
-    let from_matrix = AmgSolver::<f64, D>::from_matrix(&a, None, &config).unwrap();
-    assert_ne!(before, from_matrix.hierarchy().to_string());
-    solver.refill(&a).unwrap();
-    assert_eq!(before, solver.hierarchy().to_string());
+    let patches = Smoother::Patch { inner: 3, format: PatchFormat::FullRowEll };
+    for smoother in [AmgConfig::default().smoother, patches] {
+        let config = AmgConfig { coarse_rows: 12, smoother, ..AmgConfig::default() };
+        let mut solver = AmgSolver::<f64, D>::from_graph(&a, &lines, None, &config).unwrap();
+        let before = solver.hierarchy().to_string();
+        let from_matrix = AmgSolver::<f64, D>::from_matrix(&a, None, &config).unwrap();
+        assert_ne!(before, from_matrix.hierarchy().to_string());
+        solver.refill(&a).unwrap();
+        assert_eq!(before, solver.hierarchy().to_string());
+    }
 }

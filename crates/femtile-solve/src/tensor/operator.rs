@@ -219,7 +219,8 @@ fn assembled<'a, D: OperatorDevice>(
         stages.with_fractions(|progress| assemble(device, problem, &cells, progress))?;
     stages.begin(Stage::Setup)?;
     let mut warnings = Vec::new();
-    let made = preconditioner::preconditioner(device, &config.preconditioner, &mut matrix, &mut warnings)?;
+    let made =
+        preconditioner::preconditioner(device, &config.preconditioner, None, &mut matrix, &mut warnings)?;
     let (preconditioner, levels) = without_constants(device, made, system.rhs.len(), system.is_pure_neumann)?;
     let right = RightSide::Tensor(system);
     let Formatted { operator, format, reason } = formatted(matrix, config)?;

@@ -4,8 +4,8 @@ use femtile_device::Cpu;
 use femtile_linalg::LinalgError;
 use femtile_linalg::sparse::{Csr, Format, Triplets};
 use femtile_solve::{
-    AmgOptions, GmgOptions, LevelPrecision, LinearSolver, MatrixFormat, PreconditionerConfig, Silent,
-    SolveError, SolverConfig,
+    AmgGraph, AmgOptions, GmgOptions, LevelPrecision, LinearSolver, MatrixFormat, PreconditionerConfig,
+    Silent, SolveError, SolverConfig,
 };
 
 type Matrix = Csr<f64, Cpu>;
@@ -223,4 +223,14 @@ fn matrices_and_vectors_that_form_no_system_are_refused() {
     let said = solver.solve(&b).unwrap_err().to_string();
     assert!(said.contains("entry 3 (counted from 0) is NaN"), "{said}");
     assert!(solver.solve_from(vec![0.0; 15], &[1.0; 16], &mut Silent).is_err());
+}
+
+#[test]
+fn a_matrix_has_no_mesh_that_aggregates_could_follow() {
+    let a = grid(4, 1.0);
+    let preconditioner =
+        PreconditionerConfig::Amg(AmgOptions { graph: AmgGraph::Mesh, ..AmgOptions::default() });
+    let solver = LinearSolver::new(&a, &SolverConfig { preconditioner, ..SolverConfig::default() });
+    let said = solver.err().expect("refused").to_string();
+    assert!(said.contains("solver.amg.graph") && said.contains("\"matrix\""), "{said}");
 }

@@ -69,6 +69,12 @@ extern "C" __global__ void amg_roots_spread(u64* to, const u64* from, const u32*
     if (row < n && lane_of_row() == 0) to[row] = largest;
 }
 
+// What nodes see where roots are kept apart by one edge.
+extern "C" __global__ void amg_roots_copy(u64* to, const u64* from, u64 n) {
+    const u64 i = thread_of_grid();
+    if (i < n) to[i] = from[i];
+}
+
 // Open nodes that see none before them become roots, those that see a root are out. `seen` has the largest standing one
 // edge less far; `n_open` the number of those that stay open.
 extern "C" __global__ void amg_roots_decide(
@@ -97,19 +103,23 @@ extern "C" __global__ void amg_roots_mark(u32* is_root, const u64* standing, u64
     if (i < n) is_root[i] = kind(standing[i]) == ROOT;
 }
 
-// Roots, each with its number, and their neighbours; as they are two edges apart or more, no node has several.
+// Roots, each with its number, and those of their neighbours that no other root has.
 extern "C" __global__ void amg_parts_start(
     u32* part, const u64* standing, const u32* numbers, const u32* offsets, const u32* near, u64 n) {
     const u64 row = row_of_lanes();
     const Range range = entries(offsets, row, n);
-    u32 found = 0;
+    u32 highest = 0, lowest = 0;
     for (u32 e = range.begin + lane_of_row(); e < range.end; e += LANES) {
         const u32 other = near[e];
-        if (kind(standing[other]) == ROOT) found = numbers[other] + 1;
+        if (kind(standing[other]) != ROOT) continue;
+        highest = max(highest, numbers[other] + 1);
+        lowest = max(lowest, NONE - numbers[other]);
     }
-    found = lanes_max(found);
+    highest = lanes_max(highest);
+    lowest = lanes_max(lowest);
     if (row >= n || lane_of_row() != 0) return;
-    part[row] = kind(standing[row]) == ROOT ? numbers[row] : found > 0 ? found - 1 : NONE;
+    const bool is_one = highest > 0 && highest - 1 == NONE - lowest;
+    part[row] = kind(standing[row]) == ROOT ? numbers[row] : is_one ? highest - 1 : NONE;
 }
 
 // A node in no part joins the one that most of its neighbours are in, the first of several.

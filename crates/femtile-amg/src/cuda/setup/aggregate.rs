@@ -5,7 +5,9 @@ use femtile_device::{Buffer, Cuda, Scalar};
 use femtile_linalg::LinalgError;
 use femtile_linalg::vector::scan;
 
+use super::graph::Lists;
 use super::{LANES, Numbers, Rows, THREADS, by_lanes, lanes_for};
+use crate::Graph;
 use crate::kernels::Parts;
 use crate::setup::graph::distance;
 
@@ -19,6 +21,7 @@ const MOST_ROUNDS: usize = 400;
 type Strong<H> = (Write<u32>, Write<u32>, Write<u64>, Read<H>, Structure, H, H);
 type Near<H> = (Write<u32>, Read<u32>, Read<H>, Structure, H);
 type RootsStart = (Write<u64>, Read<u32>, Read<u32>, u64);
+type Copy = (Write<u64>, Read<u64>, u64);
 type Spread = (Write<u64>, Read<u64>, Read<u32>, Read<u32>, u64);
 type Decide = (Write<u64>, Write<u32>, Read<u64>, Read<u32>, Read<u32>, u64);
 type Mark = (Write<u32>, Read<u64>, u64);
@@ -29,19 +32,43 @@ type Drop = (Write<u32>, Read<u32>, Read<u32>, u32, u64);
 type Restore = (Write<u32>, Write<u32>, Read<u32>, u64);
 type Number = (Write<u32>, Read<u32>, u64);
 
-/// The strong connections of a matrix.
+/// The connections of a matrix that prolongators are smoothed by, and the graph that its aggregates follow.
 pub(super) struct Neighbours<'a> {
-    device: &'a Cuda,
-    program: Specialisation,
-    /// For each entry of the matrix its column, or all bits where prolongators are not smoothed by it.
+    /// As [`strong`].
     pub strong: Numbers,
-    /// Where the strong neighbours of each node begin, and the end.
-    offsets: Numbers,
-    /// The strong neighbours.
-    near: Numbers,
-    n: usize,
+    pub linked: Linked<'a>,
+}
+
+/// A graph whose nodes are grouped.
+pub(super) struct Linked<'a> {
+    pub device: &'a Cuda,
+    program: Specialisation,
+    pub lists: Lists,
+    pub n: usize,
     lanes: usize,
-    n_connected: usize,
+    /// Nodes with neighbours, where their number is known.
+    n_connected: Option<usize>,
+}
+
+/// For each entry of a matrix its column, or all bits where prolongators are not smoothed by it; the number of connections
+/// of each row; and a count of rows that have any, with room for another.
+pub(super) fn strong<H: Scalar>(
+    rows: &Rows<'_, H>,
+    diagonal: &Buffer<H, Cuda>,
+    thresholds: [f64; 2],
+) -> Result<(Numbers, Numbers, Buffer<u64, Cuda>), LinalgError> {
+    let (device, n, program) = (rows.device, rows.n(), by_lanes::<H>(&AGGREGATE, rows.lanes));
+    let mut strong = Buffer::zeros(device, rows.a.n_nonzeros())?;
+    let mut lengths = Buffer::zeros(device, n)?;
+    let mut counts = Buffer::zeros(device, 2)?;
+    let [of_graph, of_smoothing] = thresholds.map(|theta| H::from_f64(theta * theta));
+    let (structure, connected) = (rows.structure(), counts.write());
+    let (strongs, lengthen) = (strong.write(), lengths.write());
+    let arguments = (strongs, lengthen, connected, diagonal.read(), structure, of_graph, of_smoothing);
+    let kernel = Kernel::<Strong<H>>::new("amg_strong");
+    // SAFETY: the matrix is square, with a mark for each entry.
+    unsafe { device.launch(&program, &kernel, Launch::over(n * rows.lanes, THREADS), arguments) }?;
+    Ok((strong, lengths, counts))
 }
 
 impl<'a> Neighbours<'a> {
@@ -51,36 +78,45 @@ impl<'a> Neighbours<'a> {
         diagonal: &Buffer<H, Cuda>,
         thresholds: [f64; 2],
     ) -> Result<Self, LinalgError> {
-        let (device, n, program) = (rows.device, rows.n(), by_lanes::<H>(&AGGREGATE, rows.lanes));
-        let mut strong = Buffer::zeros(device, rows.a.n_nonzeros())?;
-        let mut lengths = Buffer::zeros(device, n)?;
-        let mut counts = Buffer::zeros(device, 2)?;
-        let [of_graph, of_smoothing] = thresholds.map(|theta| H::from_f64(theta * theta));
-        let (structure, connected) = (rows.structure(), counts.write());
-        let (strongs, lengthen) = (strong.write(), lengths.write());
-        let arguments = (strongs, lengthen, connected, diagonal.read(), structure, of_graph, of_smoothing);
-        let kernel = Kernel::<Strong<H>>::new("amg_strong");
-        // SAFETY: the matrix is square, with a mark for each entry.
-        unsafe { device.launch(&program, &kernel, Launch::over(n * rows.lanes, THREADS), arguments) }?;
+        let (device, n) = (rows.device, rows.n());
+        let (strong, lengths, mut counts) = strong(rows, diagonal, thresholds)?;
         let offsets = scan::starts(device, &lengths, &mut counts, 1)?;
         let counts: Vec<u64> = counts.to_host()?;
         let [n_connected, n_strong] = [counts[0] as usize, counts[1] as usize];
         let mut near = Buffer::zeros(device, n_strong)?;
+        let of_graph = H::from_f64(thresholds[0] * thresholds[0]);
         let arguments = (near.write(), offsets.read(), diagonal.read(), rows.structure(), of_graph);
-        let kernel = Kernel::<Near<H>>::new("amg_near");
+        let (program, kernel) = (by_lanes::<H>(&AGGREGATE, rows.lanes), Kernel::<Near<H>>::new("amg_near"));
         // SAFETY: offsets are running sums of the numbers of entries that are counted in the same way.
         unsafe { device.launch(&program, &kernel, Launch::over(n, THREADS), arguments) }?;
-        let lanes = lanes_for(n_strong, n);
-        Ok(Self {
-            device,
-            program: by_lanes::<H>(&AGGREGATE, lanes),
-            strong,
-            offsets,
-            near,
-            n,
-            lanes,
-            n_connected,
-        })
+        Ok(Self { strong, linked: Linked::new::<H>(device, Lists { offsets, near }, Some(n_connected)) })
+    }
+
+    /// With a graph that is there already; none where its offsets need 64 bits.
+    pub fn on_graph<H: Scalar>(
+        rows: &Rows<'a, H>,
+        diagonal: &Buffer<H, Cuda>,
+        thresholds: [f64; 2],
+        graph: &Graph,
+    ) -> Result<Option<Self>, LinalgError> {
+        let Some(lists) = Lists::of_graph(rows, graph)? else { return Ok(None) };
+        let (strong, ..) = strong(rows, diagonal, thresholds)?;
+        Ok(Some(Self { strong, linked: Linked::new::<H>(rows.device, lists, None) }))
+    }
+}
+
+impl<'a> Linked<'a> {
+    /// With the number of nodes that have neighbours, where it is known.
+    pub fn new<H: Scalar>(device: &'a Cuda, lists: Lists, n_connected: Option<usize>) -> Self {
+        let n = lists.offsets.len() - 1;
+        let lanes = lanes_for(lists.near.len(), n);
+        Self { device, program: by_lanes::<H>(&AGGREGATE, lanes), lists, n, lanes, n_connected }
+    }
+
+    /// The graph on the host.
+    pub fn to_host(&self) -> Result<Graph, LinalgError> {
+        let offsets = self.lists.offsets.to_host()?.into_iter().map(|offset| offset as usize).collect();
+        Ok(Graph { offsets, neighbours: self.lists.near.to_host()? })
     }
 
     fn by_rows(&self) -> Launch {
@@ -91,22 +127,27 @@ impl<'a> Neighbours<'a> {
         Launch::over(self.n, THREADS)
     }
 
-    /// Groups of the nodes, as [`crate::setup::aggregate::aggregate`] makes them around other roots.
-    pub fn parts(&self, least: u32) -> Result<Parts<Cuda>, LinalgError> {
-        let k = distance(self.near.len(), self.n);
+    /// Connections between roots that [`crate::setup::aggregate`] takes on a level.
+    pub fn distance(&self) -> usize {
+        distance(self.lists.near.len(), self.n)
+    }
+
+    /// Groups of the nodes around roots that are more than `k` connections apart, as [`crate::setup::aggregate::aggregate`]
+    /// makes them in rounds; groups of less than the weight `least` are dealt out.
+    pub fn parts(&self, k: usize, least: u32, weights: Option<&Numbers>) -> Result<Parts<Cuda>, LinalgError> {
         let standing = self.roots(k)?;
         let (n, mut of_node) = self.around(&standing)?;
         for _ in 1..=k {
             of_node = self.join(&of_node)?;
         }
-        self.without_small(Parts { n, of_node: Arc::new(of_node) }, least, k)
+        self.without_small(Parts { n, of_node: Arc::new(of_node), order: None }, least, k, weights)
     }
 
     /// What each node is once the set of roots is complete.
     fn roots(&self, k: usize) -> Result<Buffer<u64, Cuda>, LinalgError> {
         let n = self.n as u64;
         let mut standing = Buffer::zeros(self.device, self.n)?;
-        let arguments = (standing.write(), self.offsets.read(), self.near.read(), n);
+        let arguments = (standing.write(), self.lists.offsets.read(), self.lists.near.read(), n);
         let kernel = Kernel::<RootsStart>::new("amg_roots_start");
         // SAFETY: each node has a standing; strong neighbours are nodes.
         unsafe { self.device.launch(&self.program, &kernel, self.by_rows(), arguments) }?;
@@ -114,17 +155,23 @@ impl<'a> Neighbours<'a> {
         for _ in 0..MOST_ROUNDS / ROUNDS {
             let mut n_open = Buffer::zeros(self.device, ROUNDS)?;
             for round in 0..ROUNDS {
+                if k == 1 {
+                    let kernel = Kernel::<Copy>::new("amg_roots_copy");
+                    let arguments = (seen[1].write(), standing.read(), n);
+                    // SAFETY: both have an entry for each node.
+                    unsafe { self.device.launch(&self.program, &kernel, self.by_nodes(), arguments) }?;
+                }
                 for step in 1..k {
                     let [to, last] = &mut seen;
                     let from = if step == 1 { standing.read() } else { last.read() };
-                    let arguments = (to.write(), from, self.offsets.read(), self.near.read(), n);
+                    let arguments = (to.write(), from, self.lists.offsets.read(), self.lists.near.read(), n);
                     let kernel = Kernel::<Spread>::new("amg_roots_spread");
                     // SAFETY: as above.
                     unsafe { self.device.launch(&self.program, &kernel, self.by_rows(), arguments) }?;
                     seen.swap(0, 1);
                 }
                 let open = Write::from(&mut n_open, round);
-                let (offsets, near) = (self.offsets.read(), self.near.read());
+                let (offsets, near) = (self.lists.offsets.read(), self.lists.near.read());
                 let arguments = (standing.write(), open, seen[1].read(), offsets, near, n);
                 let kernel = Kernel::<Decide>::new("amg_roots_decide");
                 // SAFETY: as above; each round has a number of open nodes.
@@ -146,7 +193,7 @@ impl<'a> Neighbours<'a> {
         unsafe { self.device.launch(&self.program, &kernel, self.by_nodes(), arguments) }?;
         let (numbers, n) = self.numbered(&is_root)?;
         let mut of_node = Buffer::zeros(self.device, self.n)?;
-        let (offsets, near) = (self.offsets.read(), self.near.read());
+        let (offsets, near) = (self.lists.offsets.read(), self.lists.near.read());
         let arguments = (of_node.write(), standing.read(), numbers.read(), offsets, near, self.n as u64);
         let kernel = Kernel::<PartsStart>::new("amg_parts_start");
         // SAFETY: as above.
@@ -163,7 +210,8 @@ impl<'a> Neighbours<'a> {
 
     fn join(&self, before: &Numbers) -> Result<Numbers, LinalgError> {
         let mut after = Buffer::zeros(self.device, self.n)?;
-        let arguments = (after.write(), before.read(), self.offsets.read(), self.near.read(), self.n as u64);
+        let arguments =
+            (after.write(), before.read(), self.lists.offsets.read(), self.lists.near.read(), self.n as u64);
         let kernel = Kernel::<Join>::new("amg_parts_join");
         // SAFETY: both have an entry for each node.
         unsafe { self.device.launch(&self.program, &kernel, self.by_rows(), arguments) }?;
@@ -171,11 +219,20 @@ impl<'a> Neighbours<'a> {
     }
 
     /// Deals parts of fewer than `least` nodes, or half of the average, out to others.
-    fn without_small(&self, parts: Parts<Cuda>, least: u32, k: usize) -> Result<Parts<Cuda>, LinalgError> {
+    fn without_small(
+        &self,
+        parts: Parts<Cuda>,
+        least: u32,
+        k: usize,
+        weights: Option<&Numbers>,
+    ) -> Result<Parts<Cuda>, LinalgError> {
         let n = self.n as u64;
-        let average = self.n_connected / parts.n.max(1);
-        let least = least.min(average as u32 / 2);
-        let sizes = self.weigh(&parts, None)?;
+        let sizes = weigh(&parts, weights)?;
+        let held = match (weights, self.n_connected) {
+            (None, Some(n_connected)) => n_connected as u32,
+            _ => sizes.to_host()?.into_iter().sum(),
+        };
+        let least = least.min(held / parts.n.max(1) as u32 / 2);
         let mut of_node = Buffer::zeros(self.device, self.n)?;
         let arguments = (of_node.write(), parts.of_node.read(), sizes.read(), least, n);
         let kernel = Kernel::<Drop>::new("amg_parts_drop");
@@ -194,17 +251,18 @@ impl<'a> Neighbours<'a> {
         let kernel = Kernel::<Number>::new("amg_parts_number");
         // SAFETY: as above.
         unsafe { self.device.launch(&self.program, &kernel, self.by_nodes(), arguments) }?;
-        Ok(Parts { n: n_kept, of_node: Arc::new(of_node) })
+        Ok(Parts { n: n_kept, of_node: Arc::new(of_node), order: None })
     }
+}
 
-    /// The weight of each part: the sum of those of its nodes, one each where there are none.
-    pub fn weigh(&self, parts: &Parts<Cuda>, weights: Option<&Numbers>) -> Result<Numbers, LinalgError> {
-        let mut sums = Buffer::zeros(self.device, parts.n)?;
-        let weights = weights.map_or(Read::none(), Buffer::read);
-        let arguments = (sums.write(), parts.of_node.read(), weights, self.n as u64);
-        let kernel = Kernel::<Weigh>::new("amg_parts_weigh");
-        // SAFETY: each node has an entry, each part a sum.
-        unsafe { self.device.launch(&self.program, &kernel, self.by_nodes(), arguments) }?;
-        Ok(sums)
-    }
+/// The weight of each part: the sum of those of its nodes, one each where there are none.
+pub(super) fn weigh(parts: &Parts<Cuda>, weights: Option<&Numbers>) -> Result<Numbers, LinalgError> {
+    let (device, n) = (parts.of_node.device(), parts.of_node.len());
+    let mut sums = Buffer::zeros(device, parts.n)?;
+    let weights = weights.map_or(Read::none(), Buffer::read);
+    let arguments = (sums.write(), parts.of_node.read(), weights, n as u64);
+    let (program, kernel) = (by_lanes::<f32>(&AGGREGATE, 4), Kernel::<Weigh>::new("amg_parts_weigh"));
+    // SAFETY: each node has an entry, each part a sum.
+    unsafe { device.launch(&program, &kernel, Launch::over(n, THREADS), arguments) }?;
+    Ok(sums)
 }

@@ -1,22 +1,30 @@
 //! A level set up where its matrix lies: groups, prolongator and Galerkin product on a GPU.
 //!
 //! The host reads sizes, the numbers of open nodes, what tells whether the matrix is sound, and eight numbers of Lanczos'
-//! method; all else stays. What is added in floating point is added in a fixed order, so levels have the same bits in
+//! method, and where patches smooth the weights and patches of aggregates; all else stays. What is added in floating point is added in a fixed order, so levels have the same bits in
 //! every run.
 
 mod aggregate;
+mod graph;
+mod layout;
 mod matrix;
+mod patches;
 mod product;
 mod prolong;
+
+use std::sync::Arc;
 
 use femtile_device::cuda::{Header, Program, Specialisation, Structure};
 use femtile_device::{Buffer, Cuda, Scalar};
 use femtile_linalg::LinalgError;
 use femtile_linalg::sparse::csr::{Csr, Offsets};
+use femtile_linalg::vector::VectorKernels;
 
 use super::address;
-use crate::kernels::{Coarsened, Parts};
-use crate::setup::spectrum::share;
+use crate::kernels::{Coarsened, Grouping, Parts, Patched};
+use crate::setup::spectrum::{DAMPING, share};
+use crate::{AmgConfig, DoublePartition, Graph, Smoother};
+use aggregate::Neighbours;
 
 const LANES: Header = Header { name: "lanes.cuh", text: include_str!("lanes.cuh") };
 /// Threads of a block.
@@ -47,8 +55,9 @@ pub(super) fn specialisations() -> Vec<Specialisation> {
             .into_iter()
             .flat_map(move |program| [by_lanes::<f32>(program, lanes), by_lanes::<f64>(program, lanes)])
     };
-    let prolong = [by_lanes::<f32>(&prolong::PROLONG, 32), by_lanes::<f64>(&prolong::PROLONG, 32)];
-    [4, 32].into_iter().flat_map(of_lanes).chain(prolong).collect()
+    let of_one = |(program, lanes)| [by_lanes::<f32>(program, lanes), by_lanes::<f64>(program, lanes)];
+    let others = [(&prolong::PROLONG, 32), (&graph::GRAPH, 4), (&patches::PATCHES, 32), (&layout::LAYOUT, 4)];
+    [4, 32].into_iter().flat_map(of_lanes).chain(others.into_iter().flat_map(of_one)).collect()
 }
 
 /// A matrix of a level as kernels see it.
@@ -79,36 +88,145 @@ impl<'a, H: Scalar> Rows<'a, H> {
 }
 
 /// The next level of a matrix whose nodes have the weights `weights`, one each where there are none; none where the
-/// matrix is not sound, has a row that is too long, or many whose positive entries hide the direction of strong coupling:
-/// the host then says why, or does the work.
+/// matrix is not sound, has a row that is too long, or many whose positive entries hide the direction of strong coupling,
+/// and where patches cannot be made of whole aggregates: the host then says why, or does the work.
 ///
 /// # Source
 /// `[fu2014]`, section 5.2.1; parallel independent sets: `[bell2012]`, section 3.2.
 pub(super) fn coarsen<H: Scalar>(
-    a: &Csr<H, Cuda>,
-    weights: Option<&Numbers>,
+    (a, weights): (&Csr<H, Cuda>, Option<&Numbers>),
     thresholds: [f64; 2],
-    least: u32,
-    known: Option<&Parts<Cuda>>,
+    config: &AmgConfig,
+    by: Grouping<'_, Cuda>,
 ) -> Result<Option<Coarsened<H, Cuda>>, LinalgError> {
     let Some(rows) = Rows::new(a) else { return Ok(None) };
     let Some(matrix) = matrix::look(&rows)? else { return Ok(None) };
-    let graph = aggregate::Neighbours::new(&rows, &matrix.diagonal, thresholds)?;
-    let parts = match known.filter(|known| known.of_node.len() == rows.n()) {
-        Some(known) => known.clone(),
-        None => graph.parts(least)?,
+    let diagonal = &matrix.diagonal;
+    let on_graph = match by {
+        Grouping::Graph(graph) => Neighbours::on_graph(&rows, diagonal, thresholds, graph)?,
+        _ => Some(Neighbours::new(&rows, diagonal, thresholds)?),
     };
+    let Some(graph) = on_graph else { return Ok(None) };
+    let Some(parts) = grouped::<H>(&graph, config, by)? else { return Ok(None) };
+    let largest = matrix.lanczos.end()?;
+    let Some(order) = &parts.order else {
+        let (strong, parts) = (&graph.strong, parts.clone());
+        return Numbered { rows, diagonal, strong, parts, weights }.coarsen(largest);
+    };
+    let a = graph::permuted(&rows, order)?;
+    let Some(rows) = Rows::new(&a) else { return Ok(None) };
+    let diagonal = graph::gather_values(diagonal, &order.rows)?;
+    let (strong, ..) = aggregate::strong(&rows, &diagonal, thresholds)?;
+    let of_node = Arc::new(graph::gather(&parts.of_node, &order.rows, order.rows.len())?);
+    let weights = weights.map(|weights| graph::gather(weights, &order.rows, weights.len())).transpose()?;
+    let numbered = Numbered {
+        rows,
+        diagonal: &diagonal,
+        strong: &strong,
+        parts: Parts { n: parts.n, of_node, order: None },
+        weights: weights.as_ref(),
+    };
+    let Some(made) = numbered.coarsen(largest)? else { return Ok(None) };
+    smoothed((a, diagonal), Coarsened { parts: parts.clone(), ..made }, config.smoother, &order.starts)
+}
+
+/// The groups of a level, in patches where these smooth; none where there are none, or patches are the host's work.
+fn grouped<H: Scalar>(
+    graph: &Neighbours<'_>,
+    config: &AmgConfig,
+    by: Grouping<'_, Cuda>,
+) -> Result<Option<Parts<Cuda>>, LinalgError> {
+    let has_patches = matches!(config.smoother, Smoother::Patch { .. });
+    if let Grouping::Known(known) = by
+        && known.of_node.len() == graph.linked.n
+        && known.order.is_some() == has_patches
+    {
+        return Ok(Some(known.clone()));
+    }
+    let mut parts = graph.linked.parts(graph.linked.distance(), config.least_aggregate, None)?;
     if parts.n == 0 {
         return Ok(None);
     }
-    let largest = matrix.lanczos.end()?;
-    let inverse_diagonal = matrix::raise(&rows, &matrix.diagonal, share(largest))?;
-    let coarse_weights = graph.weigh(&parts, weights)?;
-    let q = prolong::tentative::<H>(&parts, weights, &coarse_weights)?;
-    let p = prolong::prolongator(&rows, &graph, &parts, &q, weights, largest)?;
-    let Some(r) = prolong::transpose(&p)? else { return Ok(None) };
-    let Some(ap) = product::product(a, &p)? else { return Ok(None) };
-    let Some(coarse) = product::product(&r, &ap)? else { return Ok(None) };
-    let coarse = prolong::sorted(coarse)?;
-    Ok(Some(Coarsened { inverse_diagonal, largest, p, r, coarse, parts, weights: coarse_weights }))
+    if has_patches {
+        let Some(order) = patches::order::<H>(&graph.linked, &parts)? else { return Ok(None) };
+        parts.order = Some(Arc::new(order));
+    }
+    Ok(Some(parts))
+}
+
+/// A level in the order in which it is smoothed.
+struct Numbered<'a, H: Scalar> {
+    rows: Rows<'a, H>,
+    diagonal: &'a Buffer<H, Cuda>,
+    strong: &'a Numbers,
+    parts: Parts<Cuda>,
+    weights: Option<&'a Numbers>,
+}
+
+impl<H: Scalar> Numbered<'_, H> {
+    /// The next level, where the spectrum ends at `largest`; none where a row is too long.
+    fn coarsen(self, largest: f64) -> Result<Option<Coarsened<H, Cuda>>, LinalgError> {
+        let Self { rows, diagonal, strong, parts, weights } = self;
+        let inverse_diagonal = matrix::raise(&rows, diagonal, share(largest))?;
+        let coarse_weights = aggregate::weigh(&parts, weights)?;
+        let q = prolong::tentative::<H>(&parts, weights, &coarse_weights)?;
+        let p = prolong::prolongator(&rows, strong, &parts, &q, weights, largest)?;
+        let Some(r) = prolong::transpose(&p)? else { return Ok(None) };
+        let Some(ap) = product::product(rows.a, &p)? else { return Ok(None) };
+        let Some(coarse) = product::product(&r, &ap)? else { return Ok(None) };
+        let coarse = prolong::sorted(coarse)?;
+        let weights = coarse_weights;
+        Ok(Some(Coarsened { inverse_diagonal, patched: None, largest, p, r, coarse, parts, weights }))
+    }
+}
+
+/// A level with its smoother by patches; none where the matrix is not positive definite or too large.
+fn smoothed<H: Scalar>(
+    (a, diagonal): (Csr<H, Cuda>, Buffer<H, Cuda>),
+    made: Coarsened<H, Cuda>,
+    smoother: Smoother,
+    starts: &[u32],
+) -> Result<Option<Coarsened<H, Cuda>>, LinalgError> {
+    let Smoother::Patch { inner, format } = smoother else { return Ok(Some(made)) };
+    let Some(rows) = Rows::new(&a) else { return Ok(None) };
+    let Some(matrix) = layout::patch_matrix(&rows, diagonal, starts, format)? else { return Ok(None) };
+    let (device, inverse) = (rows.device, &made.inverse_diagonal);
+    let mut scale = Buffer::zeros(device, rows.n())?;
+    device.axpby(&mut scale, H::from_f64(DAMPING / made.largest), inverse, H::ZERO)?;
+    let Some(omega) = layout::outer_damping(&a, &matrix, &scale, inner)? else { return Ok(None) };
+    let patched = Some(Patched { a, matrix, omega });
+    Ok(Some(Coarsened { inverse_diagonal: scale, patched, ..made }))
+}
+
+/// The rows of a restriction in another order, and its transpose.
+#[allow(clippy::type_complexity)]
+pub(super) fn reordered<H: Scalar>(
+    r: &Csr<H, Cuda>,
+    order: &Numbers,
+) -> Result<(Csr<H, Cuda>, Csr<H, Cuda>), LinalgError> {
+    let too_many = || {
+        let message = "2³² entries or more do not fit patches: choose Chebyshev".into();
+        LinalgError::Setting { field: "smoother", message }
+    };
+    let r = graph::with_rows_of(r, order)?.ok_or_else(too_many)?;
+    let p = prolong::transpose(&r)?.ok_or_else(too_many)?;
+    Ok((r, p))
+}
+
+/// As [`DoublePartition::of`].
+pub(super) fn double_partition(
+    device: &Cuda,
+    graph: &Graph,
+    least: u32,
+) -> Result<Option<DoublePartition>, LinalgError> {
+    let Some(lists) = graph::Lists::new(device, graph)? else { return Ok(None) };
+    let linked = aggregate::Linked::new::<f32>(device, lists.without::<f32>(None)?, None);
+    let parts = linked.parts(linked.distance(), least, None)?;
+    let Some(order) = patches::order::<f32>(&linked, &parts)? else { return Ok(None) };
+    Ok(Some(DoublePartition {
+        n_aggregates: parts.n,
+        of_node: parts.of_node.to_host()?,
+        nodes: order.rows.to_host()?,
+        starts: order.starts,
+    }))
 }

@@ -4,7 +4,6 @@ use femtile_linalg::LinalgError;
 use femtile_linalg::sparse::csr::Csr;
 use femtile_linalg::vector::scan;
 
-use super::aggregate::Neighbours;
 use super::{LANES, Numbers, Rows, THREADS, by_lanes};
 use crate::kernels::Parts;
 use crate::setup::spectrum::{PROLONGED, share};
@@ -44,7 +43,7 @@ pub(super) fn tentative<H: Scalar>(
 /// As [`crate::setup::prolong::Smoothing::prolongator`]; `weights` are the squares of the near-nullspace.
 pub(super) fn prolongator<H: Scalar>(
     rows: &Rows<'_, H>,
-    graph: &Neighbours<'_>,
+    strong: &Numbers,
     parts: &Parts<Cuda>,
     q: &Buffer<H, Cuda>,
     weights: Option<&Numbers>,
@@ -52,7 +51,7 @@ pub(super) fn prolongator<H: Scalar>(
 ) -> Result<Csr<H, Cuda>, LinalgError> {
     let (device, n, program) = (rows.device, rows.n(), program::<H>());
     let launch = Launch::over(n, THREADS);
-    let (strong, of_node) = (graph.strong.read(), parts.of_node.read());
+    let (strong, of_node) = (strong.read(), parts.of_node.read());
     let mut lengths = Buffer::zeros(device, n)?;
     let arguments = (lengths.write(), rows.offsets.read(), strong, of_node, n as u64);
     let kernel = Kernel::<Count>::new("amg_prolong_count");

@@ -4,7 +4,7 @@ use super::super::graph::{Aggregates, Graph, NONE};
 use super::MOST_ROWS;
 
 /// Rounds at most; what is still too heavy then is cut.
-const ROUNDS: usize = 32;
+pub(crate) const ROUNDS: usize = 32;
 
 /// A unit that would leave its patch.
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +19,8 @@ struct Move {
 
 /// In rounds, each patch of more than [`MOST_ROWS`] gives up the one unit that leaves most willingly: one that fits where it
 /// goes, if there is any, then one with many neighbours there and few at home. The other patch stays the lighter of the
-/// two. Ends when no patch is too heavy, or nothing improves.
+/// two, and takes one unit a round, so that all patches decide by what they were before it. Ends when no patch is too heavy,
+/// or nothing moves.
 ///
 /// # Source
 /// `[fu2014]`, section 5.2.1, which leaves open what is desirable.
@@ -41,18 +42,21 @@ pub(super) fn exchange(graph: &Graph, weights: &[u32], parts: &mut Aggregates) {
                 *known = found;
             }
         }
-        let mut is_better = false;
-        for Move { unit, to, .. } in best.into_iter().flatten() {
-            let (from, to, weight) = (parts.of_node[unit] as usize, to as usize, weights[unit]);
-            // Others may have gone there in this round.
-            if sizes[to] + weight < sizes[from] {
-                sizes[from] -= weight;
-                sizes[to] += weight;
-                parts.of_node[unit] = to as u32;
-                is_better = true;
+        let mut taken: Vec<Option<Move>> = vec![None; parts.n];
+        for found in best.into_iter().flatten() {
+            let known = &mut taken[found.to as usize];
+            if known.is_none_or(|known| found.key() > known.key()) {
+                *known = Some(found);
             }
         }
-        if !is_better {
+        let mut is_moved = false;
+        for Move { unit, to, .. } in taken.into_iter().flatten() {
+            sizes[parts.of_node[unit] as usize] -= weights[unit];
+            sizes[to as usize] += weights[unit];
+            parts.of_node[unit] = to;
+            is_moved = true;
+        }
+        if !is_moved {
             return;
         }
     }

@@ -1,19 +1,23 @@
 //! Patches: groups of aggregates, each with so few rows that its block of the matrix is solved in fast memory.
 
+mod double;
 mod exchange;
 mod units;
 
 use super::aggregate::aggregate;
 use super::graph::{Aggregates, Graph, NONE};
+use super::independent_set::Visit;
+pub use double::DoublePartition;
+pub(crate) use exchange::ROUNDS;
 use exchange::exchange;
 use units::Units;
 
 /// Rows of a patch at most.
 pub(crate) const MOST_ROWS: u32 = 400;
 /// Patches of fewer rows are dealt out to others.
-const LEAST_ROWS: u32 = 100;
+pub(crate) const LEAST_ROWS: u32 = 100;
 /// Roots of patches are kept apart by paths of at most so many connections.
-const MOST_DISTANCE: usize = 4;
+pub(crate) const MOST_DISTANCE: usize = 4;
 
 /// Nodes in an order in which those of a patch follow each other, and in it those of an aggregate.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,21 +39,18 @@ impl Patches {
     /// `[fu2014]`, section 5.2.1. Differs: roots are further apart where nodes have few neighbours; a patch that is too
     /// heavy after some rounds of exchange is cut.
     pub fn new(graph: &Graph, aggregates: &Aggregates, block: usize) -> Self {
+        Self::around(graph, aggregates, block, Visit::ByNumber)
+    }
+
+    /// The same around roots that are taken in another order.
+    fn around(graph: &Graph, aggregates: &Aggregates, block: usize, visit: Visit) -> Self {
         let units = Units::new(graph, aggregates, block);
-        let mut parts = around_roots(&units);
+        let mut parts = around_roots(&units, visit);
         exchange(&units.graph, &units.weights, &mut parts);
-        let mut patches = cut(&units, &parts);
-        patches.extend(gathered(&units, &parts));
-        patches.sort_unstable_by_key(|patch| units.nodes_of(patch[0])[0]);
-        let rows = |patch: &Vec<u32>| patch.iter().map(|&unit| units.weights[unit as usize]).sum::<u32>();
-        let ends = patches.iter().scan(0, |end, patch| {
-            *end += rows(patch);
-            Some(*end)
-        });
-        Self {
-            starts: std::iter::once(0).chain(ends).collect(),
-            nodes: patches.iter().flatten().flat_map(|&unit| units.nodes_of(unit)).copied().collect(),
-        }
+        let first_node = |unit| units.nodes_of(unit)[0];
+        let (patches, starts) = in_order(&units.weights, first_node, &parts, &units.graph);
+        let nodes = patches.iter().flatten().flat_map(|&unit| units.nodes_of(unit)).copied().collect();
+        Self { starts, nodes }
     }
 
     /// Nodes without connections: as they follow each other.
@@ -70,31 +71,51 @@ impl Patches {
     }
 }
 
+/// The units of each patch, patches in the order of their first nodes, and the first row of each patch with the end.
+pub(crate) fn in_order(
+    weights: &[u32],
+    first_node: impl Fn(u32) -> u32,
+    parts: &Aggregates,
+    graph: &Graph,
+) -> (Vec<Vec<u32>>, Vec<u32>) {
+    let mut patches = cut((weights, graph), parts);
+    patches.extend(gathered(weights, parts));
+    patches.sort_unstable_by_key(|patch| first_node(patch[0]));
+    let rows = |patch: &Vec<u32>| patch.iter().map(|&unit| weights[unit as usize]).sum::<u32>();
+    let ends = patches.iter().scan(0, |end, patch| {
+        *end += rows(patch);
+        Some(*end)
+    });
+    let starts = std::iter::once(0).chain(ends).collect();
+    (patches, starts)
+}
+
 /// Units around roots that are more than one connection apart, or more where parts would be small on average.
-fn around_roots(units: &Units) -> Aggregates {
+fn around_roots(units: &Units, visit: Visit) -> Aggregates {
     let weight = |unit: usize| units.weights[unit];
-    let mut parts = aggregate(&units.graph, weight, 1, LEAST_ROWS);
+    let mut parts = aggregate(&units.graph, weight, 1, LEAST_ROWS, visit);
     for k in 2..=MOST_DISTANCE {
         let held: u32 = parts.weights(weight).iter().sum();
         if held >= parts.n as u32 * LEAST_ROWS {
             break;
         }
-        parts = aggregate(&units.graph, weight, k, LEAST_ROWS);
+        parts = aggregate(&units.graph, weight, k, LEAST_ROWS, visit);
     }
     parts
 }
 
-/// The units of each part; a part that is too heavy gives several patches, each a stretch of a breadth-first walk.
-fn cut(units: &Units, parts: &Aggregates) -> Vec<Vec<u32>> {
-    let (members, weights) = (parts.members(), parts.weights(|unit| units.weights[unit]));
-    let mut is_seen = vec![false; units.weights.len()];
+/// The units of each part; a part that is too heavy gives several patches, each a stretch of a breadth-first walk through
+/// the graph, which is not looked at where no part is.
+fn cut((of_unit, graph): (&[u32], &Graph), parts: &Aggregates) -> Vec<Vec<u32>> {
+    let (members, weights) = (parts.members(), parts.weights(|unit| of_unit[unit]));
+    let mut is_seen = vec![false; of_unit.len()];
     let mut patches = Vec::with_capacity(parts.n);
     for (part, &weight) in weights.iter().enumerate() {
         if weight <= MOST_ROWS {
             patches.push(members.of(part).to_vec());
         } else {
             let even = weight.div_ceil(weight.div_ceil(MOST_ROWS));
-            patches.extend(filled(units, walk(&units.graph, parts, members.of(part), &mut is_seen), even));
+            patches.extend(filled(of_unit, walk(graph, parts, members.of(part), &mut is_seen), even));
         }
     }
     patches
@@ -123,16 +144,16 @@ fn walk(graph: &Graph, parts: &Aggregates, members: &[u32], is_seen: &mut [bool]
 }
 
 /// The units in no part, as they follow each other.
-fn gathered(units: &Units, parts: &Aggregates) -> Vec<Vec<u32>> {
-    let alone = (0..units.weights.len() as u32).filter(|&unit| parts.of_node[unit as usize] == NONE);
-    filled(units, alone.collect(), MOST_ROWS)
+fn gathered(weights: &[u32], parts: &Aggregates) -> Vec<Vec<u32>> {
+    let alone = (0..weights.len() as u32).filter(|&unit| parts.of_node[unit as usize] == NONE);
+    filled(weights, alone.collect(), MOST_ROWS)
 }
 
 /// Stretches of units: each ends before it has more than [`MOST_ROWS`], and once it has `enough`.
-fn filled(units: &Units, order: Vec<u32>, enough: u32) -> Vec<Vec<u32>> {
+fn filled(weights: &[u32], order: Vec<u32>, enough: u32) -> Vec<Vec<u32>> {
     let (mut patches, mut own, mut weight) = (Vec::new(), Vec::new(), 0);
     for unit in order {
-        let more = units.weights[unit as usize];
+        let more = weights[unit as usize];
         if weight >= enough || weight + more > MOST_ROWS {
             patches.push(std::mem::take(&mut own));
             weight = 0;

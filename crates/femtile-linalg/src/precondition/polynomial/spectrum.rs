@@ -50,10 +50,23 @@ pub fn largest_preconditioned<T: Scalar, D: VectorKernels<T>>(
     solve: impl Fn(&mut Buffer<T, D>, &Buffer<T, D>) -> Result<(), LinalgError>,
     steps: usize,
 ) -> Result<f64, LinalgError> {
+    largest_from(a, Buffer::from_vec(a.device(), start)?, solve, steps)
+}
+
+/// As [`largest_preconditioned`], from a vector on the device.
+///
+/// # Errors
+/// As [`largest_preconditioned`].
+pub fn largest_from<T: Scalar, D: VectorKernels<T>>(
+    a: &dyn LinearOperator<T, D>,
+    start: Buffer<T, D>,
+    solve: impl Fn(&mut Buffer<T, D>, &Buffer<T, D>) -> Result<(), LinalgError>,
+    steps: usize,
+) -> Result<f64, LinalgError> {
     let (device, n) = (a.device(), a.n_rows());
     // M v, orthogonal in the scalar product with M^(-1), and v, orthogonal in that with M.
     need("start", n, start.len())?;
-    let mut mv = Buffer::from_vec(device, start)?;
+    let mut mv = start;
     let zeros = || Buffer::<T, D>::zeros(device, n);
     let (mut v, mut before, mut w) = (zeros()?, zeros()?, zeros()?);
     let (mut diagonal, mut beside) = (Vec::new(), Vec::new());

@@ -1,0 +1,32 @@
+use super::super::aggregate::aggregate;
+use super::super::graph::{Graph, distance};
+use super::super::independent_set::Visit;
+use super::Patches;
+
+/// The two partitions that a smoother by patches needs: nodes in aggregates, and aggregates in patches of at most 400 nodes.
+///
+/// # Source
+/// `[fu2014]`, section 5.2.1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DoublePartition {
+    /// Number of aggregates.
+    pub n_aggregates: usize,
+    /// The aggregate of each node; all bits are set where it is in none.
+    pub of_node: Vec<u32>,
+    /// The node at each place of an order in which those of a patch follow each other, and in it those of an aggregate.
+    pub nodes: Vec<u32>,
+    /// The first place of each patch, and the end.
+    pub starts: Vec<u32>,
+}
+
+impl DoublePartition {
+    /// Partitions a graph around roots that are found in rounds, on the host; aggregates of fewer nodes than `least` are
+    /// dealt out.
+    pub(crate) fn of(graph: &Graph, least: u32) -> Self {
+        let graph = graph.without_loops();
+        let k = distance(graph.neighbours.len(), graph.n_nodes());
+        let aggregates = aggregate(&graph, |_| 1, k, least, Visit::InRounds);
+        let Patches { nodes, starts } = Patches::around(&graph, &aggregates, 1, Visit::InRounds);
+        Self { n_aggregates: aggregates.n, of_node: aggregates.of_node, nodes, starts }
+    }
+}
