@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use femtile_solve::{Key, path_text};
+use femtile_solve::{Key, below, path_text};
 use toml::Table;
 
 use crate::file::{Amount, CaseFile, EquationKind, Method, Precision, PreconditionerName, Quadrature};
@@ -138,7 +138,18 @@ impl Case {
             self.check_stationary()?;
         }
         self.check_space()?;
+        self.check_boundary()?;
+        functional::check(self)
+    }
+
+    fn check_boundary(&self) -> Result<(), CaseError> {
         for (i, section) in self.file.boundary.iter().enumerate() {
+            let path: [Key; 2] = ["boundary".into(), i.into()];
+            if section.r#where.is_some() == section.nodes.is_some() {
+                let message =
+                    "give exactly one of `where`, a part of the boundary, and `nodes`, a comparison";
+                return Err(self.wrong(&path, message));
+            }
             let given = [
                 section.dirichlet.is_some(),
                 section.neumann.is_some(),
@@ -147,10 +158,15 @@ impl Case {
             ];
             if given.iter().filter(|&&given| given).count() != 1 {
                 let message = "give exactly one of `dirichlet`, `neumann`, `robin` and `periodic`";
-                return Err(self.wrong(&["boundary".into(), i.into()], message));
+                return Err(self.wrong(&path, message));
+            }
+            if section.nodes.is_some() && section.dirichlet.is_none() {
+                let message =
+                    "only `dirichlet` holds at nodes; fluxes go through parts of the boundary: take `where`";
+                return Err(self.wrong(&below(&path, "nodes"), message));
             }
         }
-        functional::check(self)
+        Ok(())
     }
 
     /// Refuses what only an equation in time has.

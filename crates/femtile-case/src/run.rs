@@ -58,12 +58,14 @@ fn stationary(
     opened: Option<Cuda>,
     stages: &mut Stages<'_>,
 ) -> Result<Report, CaseError> {
-    let (mesh, checked) = checked_mesh(case, opened.is_some(), stages)?;
+    let (mut mesh, checked) = checked_mesh(case, opened.is_some(), stages)?;
     check_cells(config, &case.space_config(), mesh.kind)?;
     stages.begin(Stage::Space)?;
-    let discretization = case.problem(&mesh)?.discretize()?;
     let mut warnings = checked.warnings.clone();
+    warnings.extend(overlap::warnings_of_regions(case, &case.tag_regions(&mut mesh)?));
+    let discretization = case.problem(&mesh)?.discretize()?;
     warnings.extend(overlap::warnings(case, discretization.overlaps(), "facets"));
+    warnings.extend(overlap::warnings(case, discretization.node_overlaps(), "nodes"));
     let functionals = prepare(case, &discretization)?;
     let solution = discretization.solve(cpu, config, opened, stages)?;
 

@@ -205,6 +205,16 @@ pub enum FemError {
         /// Number of boundary facets.
         n_facets: usize,
     },
+    /// A condition at nodes names a node that does not exist.
+    #[error("boundary condition {condition} names node {node}, but the mesh has {n_nodes} nodes")]
+    NoSuchNode {
+        /// Position of the condition in the list.
+        condition: usize,
+        /// The node.
+        node: u32,
+        /// Number of nodes of the mesh.
+        n_nodes: usize,
+    },
     /// A set of boundary facets names one that does not exist.
     #[error("facet {facet} was asked for, but the boundary has {n_facets} facets")]
     FacetOutOfRange {

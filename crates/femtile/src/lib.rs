@@ -62,8 +62,8 @@ pub use femtile_tridiagonal as tridiagonal;
 pub use femtile_device::Cpu;
 pub use femtile_mesh::Mesh;
 pub use femtile_solve::{
-    AmgOptions, DeviceChoice, GmgOptions, LinearSolution, LinearSolver, Method, PmgOptions, Poisson,
-    PreconditionerConfig, Region, Solution, SolveError, SolverConfig, Value,
+    AmgOptions, DeviceChoice, GmgOptions, LinearSolution, LinearSolver, Method, Nodes, PmgOptions, Poisson,
+    PreconditionerConfig, Region, Solution, SolveError, SolverConfig, Value, tag_regions,
 };
 pub use from_mesh::amg_from_mesh;
 
