@@ -363,6 +363,12 @@ pub struct BenchOptions {
     /// Let other libraries solve the same in `amg`.
     #[arg(long)]
     pub peers: bool,
+    /// Device of `defaults`: auto, cpu, cuda or cuda:N.
+    #[arg(long, value_name = "NAME")]
+    pub device: Option<String>,
+    /// Unknowns of the largest problems of `defaults`; by default 3,000,000.
+    #[arg(long, value_name = "N")]
+    pub unknowns: Option<usize>,
     /// Systems of a batch; by default as many as a benchmark states in its records.
     #[arg(long)]
     pub systems: Option<usize>,

@@ -2,6 +2,7 @@ use std::process::{Command, ExitCode};
 
 use comfy_table::{Table, presets};
 use femtile::fem::matrix_free::Geometry;
+use femtile::{DeviceChoice, SolveError};
 use femtile_bench::problems::Elliptic;
 use femtile_bench::problems::bake_off::{Method, Shape};
 use femtile_bench::{Options, Record};
@@ -30,6 +31,12 @@ pub fn run(options: &BenchOptions) -> Result<ExitCode, Failure> {
             .collect(),
         problem: named(&Elliptic::ALL, Elliptic::name, options.problem.as_deref()),
         peers: options.peers,
+        device: options
+            .device
+            .as_deref()
+            .map_or(Ok(DeviceChoice::Auto), str::parse)
+            .map_err(|error: SolveError| Failure::message(error.to_string()))?,
+        unknowns: options.unknowns,
         systems: options.systems,
         repeats: options.repeats,
         commit: commit(),
