@@ -67,9 +67,11 @@ impl Case {
         }
     }
 
-    /// Whether a value is the one that the file has, and not one that an option of the program put in its place.
+    /// Whether a value is the one of the file or of what was set by key, and not one that another option of the program put
+    /// in its place.
     pub(crate) fn is_as_written<T: PartialEq>(&self, value: impl Fn(&CaseFile) -> &T) -> bool {
-        toml::from_str::<CaseFile>(&self.text).is_ok_and(|written| value(&written) == value(&self.file))
+        let written = content(&self.text, &self.overrides);
+        matches!(written, Ok(Ok(written)) if value(&written) == value(&self.file))
     }
 
     /// The line in which a key stands, counted from 1; none where it is not in the file.

@@ -72,7 +72,9 @@ fn stationary(
     stages.begin(Stage::Write)?;
     warnings.extend_from_slice(solution.warnings());
     let Evaluated { numbers, lines, citations } = functionals.evaluate(&solution)?;
-    let fields = solution.fields(field_config(case));
+    // What a solve that was stopped leaves has no fields that take longer than to write it.
+    let fields = stages.interruptible(|stop| solution.fields_interruptible(field_config(case), stop));
+    stages.go_on()?;
     warnings.extend_from_slice(fields.left_out());
     let mut report = Report::of_solution(case, &checked, &solution, (numbers, warnings))?;
     report.solve.discretization_error_estimate = fields.error_estimate().map(|estimate| estimate.total);
@@ -87,7 +89,7 @@ fn stationary(
 }
 
 /// The fields to compute; those at nodes are for the file of the solution alone.
-fn field_config(case: &Case) -> FieldConfig {
+pub(crate) fn field_config(case: &Case) -> FieldConfig {
     let output = &case.file.output;
     FieldConfig {
         gradient: output.vtu && output.fields.contains(&FieldName::Gradient),

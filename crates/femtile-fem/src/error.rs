@@ -274,8 +274,8 @@ pub enum FemError {
         /// Number of nodes.
         expected: usize,
     },
-    /// Whoever asked for a system wanted the work to end.
-    #[error("the assembly was interrupted")]
+    /// Whoever asked for a system or a gradient wanted the work to end.
+    #[error("the work was interrupted")]
     Interrupted,
     /// A matrix or vector could not be made or used.
     #[error(transparent)]

@@ -116,7 +116,11 @@ fn facets_named(
     let all_hold = |facet: &u32| boundary.facet(*facet as usize).iter().all(|&node| holds[node as usize]);
     let facets: Vec<u32> = (0..boundary.len() as u32).filter(all_hold).collect();
     if facets.is_empty() {
-        return Err(SolveError::setting(path, holds_nowhere(mesh, &holds)));
+        let mut message = holds_nowhere(mesh, &holds);
+        if path.first() == Some(&"boundary".into()) && holds.contains(&true) {
+            message += "; `dirichlet` takes `nodes = \"…\"` in place of `where` to hold at nodes alone";
+        }
+        return Err(SolveError::setting(path, message));
     }
     Ok(facets)
 }

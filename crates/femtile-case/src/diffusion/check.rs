@@ -54,13 +54,19 @@ pub(crate) fn check(case: &Case) -> Result<(), CaseError> {
             return wrong(&["boundary".into(), i.into(), "robin".into()], message);
         }
     }
-    if !file.output.fields.is_empty() {
+    check_output(case)
+}
+
+fn check_output(case: &Case) -> Result<(), CaseError> {
+    let output = &case.file.output;
+    let wrong = |path: &[Key], message: &str| Err(case.wrong(path, message));
+    if !output.fields.is_empty() {
         return wrong(&["output".into(), "fields".into()], "a grid has u alone");
     }
-    if file.output.compress {
+    if output.compress {
         return wrong(&["output".into(), "compress".into()], "solution.vti is not compressed");
     }
-    for (i, functional) in file.output.functionals.iter().enumerate() {
+    for (i, functional) in output.functionals.iter().enumerate() {
         if let Functional::Energy { .. }
         | Functional::ErrorH1 { .. }
         | Functional::Flux { .. }

@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use femtile::fem::matrix_free::CellRule;
-use femtile::fem::{functionals, tensor};
 use femtile::mesh::CellKind;
 use femtile::mesh::check::{CheckConfig, boundary_facets, check};
 use femtile::mesh::io;
@@ -47,14 +45,7 @@ fn imbalance(mesh: &Mesh, degree: usize) -> Result<f64, SolveError> {
     let u = solution.component(0);
     let (source, reaction) = (u.source_integral()?, u.reaction_integral()?);
     let found = solution.flux(0, "all")?;
-    let form = solution.discretization().form(0);
-    let of_facets = match solution.discretization().space() {
-        Some(space) => {
-            tensor::functionals::facet_fluxes(space, &form, CellRule::default(), solution.values())
-        }
-        None => functionals::facet_fluxes(&form, solution.values()),
-    }?;
-    let gross: f64 = of_facets.iter().map(|flux| flux.abs()).sum();
+    let gross: f64 = u.facet_fluxes()?.iter().map(|flux| flux.abs()).sum();
     Ok((found - reaction + source).abs() / (gross + source.abs() + reaction.abs()))
 }
 

@@ -73,8 +73,8 @@ fn u_has_its_value_all_along_edges_whose_ends_are_named_and_not_beside_them() {
     for degree in [1, 2, 3, 5] {
         let mesh = cube(4, BoxSplit::Hexahedron);
         let problem = Poisson::new(&mesh).degree(degree).source(1.0).dirichlet("zmax", 0.0).unwrap();
-        let edge = format!("x < 1e-9 && y < 1e-9 && z < 1 - 1e-9");
-        let problem = problem.dirichlet_at_nodes(&edge, "z^2 - 1").unwrap();
+        let edge = "x < 1e-9 && y < 1e-9 && z < 1 - 1e-9";
+        let problem = problem.dirichlet_at_nodes(edge, "z^2 - 1").unwrap();
         for (name, solution) in solutions(&problem, &mesh, degree) {
             let value = |point| solution.value_at(point).unwrap();
             // Between the nodes of degree 1 the value is interpolated.
