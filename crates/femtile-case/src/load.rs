@@ -147,9 +147,14 @@ impl Case {
     fn check_boundary(&self) -> Result<(), CaseError> {
         for (i, section) in self.file.boundary.iter().enumerate() {
             let path: [Key; 2] = ["boundary".into(), i.into()];
-            if section.r#where.is_some() == section.nodes.is_some() {
-                let message =
-                    "give exactly one of `where`, a part of the boundary, and `nodes`, a comparison";
+            let contradiction = match (&section.r#where, &section.nodes) {
+                (None, None) => {
+                    Some("the key `where` is missing, or `nodes` for a `dirichlet` at single nodes")
+                }
+                (Some(_), Some(_)) => Some("give `where`, a part of the boundary, or `nodes`, not both"),
+                _ => None,
+            };
+            if let Some(message) = contradiction {
                 return Err(self.wrong(&path, message));
             }
             let given = [

@@ -82,12 +82,8 @@ fn overlaps_of_regions_and_nodes_are_told_with_their_lines() {
 #[test]
 fn keys_that_contradict_each_other_are_refused_at_their_place() {
     for (entry, key, words) in [
-        ("[[boundary]]\ndirichlet = 1", "boundary[0]", "exactly one of `where`"),
-        (
-            "[[boundary]]\nwhere = \"all\"\nnodes = \"x < 1\"\ndirichlet = 1",
-            "boundary[0]",
-            "exactly one of `where`",
-        ),
+        ("[[boundary]]\ndirichlet = 1", "boundary[0]", "the key `where` is missing"),
+        ("[[boundary]]\nwhere = \"all\"\nnodes = \"x < 1\"\ndirichlet = 1", "boundary[0]", "not both"),
         (
             "[[boundary]]\nnodes = \"x < 1\"\nneumann = 1",
             "boundary[0].nodes",
