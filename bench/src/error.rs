@@ -1,3 +1,4 @@
+use femtile::SolveError;
 use femtile::device::DeviceError;
 use femtile::fem::FemError;
 use femtile::linalg::LinalgError;
@@ -39,6 +40,9 @@ pub enum BenchError {
     /// Assembly failed.
     #[error(transparent)]
     Fem(Box<FemError>),
+    /// A problem could not be solved.
+    #[error(transparent)]
+    Solve(Box<SolveError>),
     /// A format gives a product that is not that of the matrix.
     #[error("{format} gives {found} in row {row} of the product where {expected} is right; please report it")]
     Product {
@@ -67,6 +71,12 @@ pub enum BenchError {
         /// What it said.
         reason: String,
     },
+}
+
+impl From<SolveError> for BenchError {
+    fn from(error: SolveError) -> Self {
+        Self::Solve(Box::new(error))
+    }
 }
 
 impl From<FemError> for BenchError {

@@ -1,3 +1,4 @@
+use femtile::DeviceChoice;
 use femtile::device::Cpu;
 use femtile::fem::matrix_free::Geometry;
 
@@ -24,6 +25,10 @@ pub struct Options {
     pub problem: Option<Elliptic>,
     /// Whether the same is measured with other libraries, for benchmarks that do not do so anyway.
     pub peers: bool,
+    /// The device, for benchmarks of whole solves.
+    pub device: DeviceChoice,
+    /// Unknowns of the largest problem, about, for benchmarks of whole solves.
+    pub unknowns: Option<usize>,
     /// Systems of a batch, for benchmarks of batches.
     pub systems: Option<usize>,
     /// How often the work is timed.

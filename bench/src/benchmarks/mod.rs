@@ -9,6 +9,7 @@ mod block_tridiagonal;
 mod cg;
 mod csr;
 mod cuda;
+mod defaults;
 mod petsc;
 mod read_gmsh;
 mod refill;
@@ -113,6 +114,11 @@ pub(crate) fn all() -> Vec<Benchmark> {
             name: "cuda",
             summary: "on a GPU: triad, dot, CSR product, Jacobi-CG iteration, launches and nodes",
             run: cuda::run,
+        },
+        Benchmark {
+            name: "defaults",
+            summary: "whole solves with what `auto` chooses beside every preconditioner, 1,000 to 3 million unknowns",
+            run: defaults::run,
         },
         Benchmark { name: "spmv", summary: "sparse products in every format", run: spmv::run },
         Benchmark {

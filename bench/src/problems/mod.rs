@@ -9,6 +9,7 @@ pub mod irregular_box;
 pub mod kuhn_box;
 pub mod profiles;
 pub mod regular;
+pub mod solves;
 pub mod tridiagonal;
 
 pub use by_cell::by_cell;

@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use femtile_solve::{Key, Remembered, path_text};
+use femtile_solve::{Key, Remembered, below, path_text};
 use toml::Table;
 
 use crate::file::{Amount, CaseFile, EquationKind, Method, Precision, PreconditionerName, Quadrature};
@@ -70,9 +70,11 @@ impl Case {
         }
     }
 
-    /// Whether a value is the one that the file has, and not one that an option of the program put in its place.
+    /// Whether a value is the one of the file or of what was set by key, and not one that another option of the program put
+    /// in its place.
     pub(crate) fn is_as_written<T: PartialEq>(&self, value: impl Fn(&CaseFile) -> &T) -> bool {
-        toml::from_str::<CaseFile>(&self.text).is_ok_and(|written| value(&written) == value(&self.file))
+        let written = content(&self.text, &self.overrides);
+        matches!(written, Ok(Ok(written)) if value(&written) == value(&self.file))
     }
 
     /// The line in which a key stands, counted from 1; none where it is not in the file.
@@ -141,7 +143,23 @@ impl Case {
             self.check_stationary()?;
         }
         self.check_space()?;
+        self.check_boundary()?;
+        functional::check(self)
+    }
+
+    fn check_boundary(&self) -> Result<(), CaseError> {
         for (i, section) in self.file.boundary.iter().enumerate() {
+            let path: [Key; 2] = ["boundary".into(), i.into()];
+            let contradiction = match (&section.r#where, &section.nodes) {
+                (None, None) => {
+                    Some("the key `where` is missing, or `nodes` for a `dirichlet` at single nodes")
+                }
+                (Some(_), Some(_)) => Some("give `where`, a part of the boundary, or `nodes`, not both"),
+                _ => None,
+            };
+            if let Some(message) = contradiction {
+                return Err(self.wrong(&path, message));
+            }
             let given = [
                 section.dirichlet.is_some(),
                 section.neumann.is_some(),
@@ -150,10 +168,15 @@ impl Case {
             ];
             if given.iter().filter(|&&given| given).count() != 1 {
                 let message = "give exactly one of `dirichlet`, `neumann`, `robin` and `periodic`";
-                return Err(self.wrong(&["boundary".into(), i.into()], message));
+                return Err(self.wrong(&path, message));
+            }
+            if section.nodes.is_some() && section.dirichlet.is_none() {
+                let message =
+                    "only `dirichlet` holds at nodes; fluxes go through parts of the boundary: take `where`";
+                return Err(self.wrong(&below(&path, "nodes"), message));
             }
         }
-        functional::check(self)
+        Ok(())
     }
 
     /// Refuses what only an equation in time has.

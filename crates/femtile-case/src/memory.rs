@@ -5,6 +5,7 @@ use femtile_solve::Key;
 use femtile_solve::memory::{Estimate, excess, refuse_excess};
 
 use crate::file::{Entry, Value};
+use crate::run::field_config;
 use crate::{Case, CaseError};
 
 /// Bytes a node of a grid: vectors, lines of systems, and coefficients where they are kept.
@@ -24,8 +25,11 @@ pub(crate) fn excess_of_mesh(counts: Counts, refine: u32) -> Option<String> {
 pub(crate) fn check(case: &Case, counts: Counts, has_gpu: bool, place: &[Key]) -> Result<(), CaseError> {
     let advice = "ask for a coarser mesh or a lighter preconditioner, or raise solver.memory_limit";
     let (config, space) = (case.solver_config()?, case.space_config());
-    let counts = (counts, case.file.mesh.refine);
-    let estimate = |on_gpu| Estimate::of_run(&config, &space, counts, on_gpu);
+    let (refine, fields) = (case.file.mesh.refine, field_config(case));
+    let estimate = |on_gpu| {
+        let of_run = Estimate::of_run(&config, &space, (counts, refine), on_gpu);
+        of_run.with_fields(fields, &space, counts.refined(refine))
+    };
     Ok(refuse_excess(estimate, config.memory_limit, (config.device, has_gpu), (place, advice))?)
 }
 

@@ -194,6 +194,19 @@ mod tests {
         case.file.output.vtu = false;
         run(&case, &mut Silent).unwrap();
         assert_eq!(verify(&out).unwrap(), [Misfit::Foreign("solution.vtu".into())]);
+        std::fs::remove_file(solution).unwrap();
+        // Tables and pictures of lines that the last run has not drawn, and others that are none of Femtile's.
+        let (from, to) = (vec![0.0, 0.5], vec![1.0, 0.5]);
+        let line = Functional::Along { name: "old".into(), from, to, points: 5 };
+        case.file.output.functionals = vec![line];
+        run(&case, &mut Silent).unwrap();
+        assert_eq!(verify(&out).unwrap(), []);
+        case.file.output.functionals.clear();
+        run(&case, &mut Silent).unwrap();
+        std::fs::write(out.join("notes.csv"), "s,t\n1,2\n").unwrap();
+        std::fs::write(out.join("logo.svg"), "<svg/>").unwrap();
+        let foreign = ["old.csv", "old.svg"].map(|name| Misfit::Foreign(name.into()));
+        assert_eq!(verify(&out).unwrap(), foreign);
         for report in ["{}", "{\"files\": ", "[]"] {
             std::fs::write(out.join("report.json"), report).unwrap();
             assert!(matches!(verify(&out).unwrap()[..], [Misfit::Report(_)]), "{report}");

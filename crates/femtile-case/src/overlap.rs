@@ -9,6 +9,16 @@ pub(crate) fn warnings(case: &Case, overlaps: &[Overlap], noun: &str) -> Vec<Str
     overlaps.iter().map(|overlap| overlap.warning(|entry| name(case, entry), noun)).collect()
 }
 
+/// Returns a warning for each region that takes cells from another.
+pub(crate) fn warnings_of_regions(case: &Case, overlaps: &[Overlap]) -> Vec<String> {
+    let name = |entry: usize| {
+        let path: [Key; 3] = ["region".into(), entry.into(), "where".into()];
+        let line = case.line(&path).map_or_else(String::new, |line| format!("line {line}, "));
+        format!("region[{entry}] ({line}\"{}\")", case.file.region[entry].name)
+    };
+    overlaps.iter().map(|overlap| overlap.warning(name, "cells")).collect()
+}
+
 /// `boundary[1] (line 7, robin on "all")`.
 fn name(case: &Case, entry: usize) -> String {
     let section = &case.file.boundary[entry];
@@ -18,7 +28,9 @@ fn name(case: &Case, entry: usize) -> String {
         (.., Some(_)) => "robin",
         _ => "periodic",
     };
-    let path: [Key; 3] = ["boundary".into(), entry.into(), "where".into()];
+    let (key, place) = section.place();
+    let preposition = if key == "nodes" { "at" } else { "on" };
+    let path: [Key; 3] = ["boundary".into(), entry.into(), key.into()];
     let line = case.line(&path).map_or_else(String::new, |line| format!("line {line}, "));
-    format!("boundary[{entry}] ({line}{kind} on \"{}\")", section.r#where)
+    format!("boundary[{entry}] ({line}{kind} {preposition} \"{place}\")")
 }

@@ -131,7 +131,10 @@ fn has_value(given: &Value, point: [f64; 3], expected: f64) -> bool {
             Entry::Number(value) => is(*value),
             Entry::Text(text) => of_text(text),
         }),
-        Value::ByTag { by_tag } => by_tag.values().any(|value| has_value(value, point, expected)),
+        Value::ByTag { by_tag, default } => {
+            let mut values = by_tag.values().chain(default.as_deref());
+            values.any(|value| has_value(value, point, expected))
+        }
         Value::Tensor(_) | Value::Field { .. } => false,
     }
 }

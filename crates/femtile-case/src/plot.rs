@@ -7,6 +7,9 @@ use femtile_mesh::MeshError;
 use femtile_mesh::io::write_atomically;
 use plotters::prelude::*;
 
+/// The label below values along a line.
+pub(crate) const DISTANCE: &str = "distance along the line";
+
 const SIZE: (u32, u32) = (760, 460);
 const INK: RGBColor = RGBColor(38, 50, 56);
 const CURVE: RGBColor = RGBColor(0, 105, 146);
@@ -114,7 +117,7 @@ fn draw_lines(
         .axis_style(INK)
         .label_style(("sans-serif", 14).with_color(INK))
         .axis_desc_style(("sans-serif", 15).with_color(INK))
-        .x_desc("distance along the line")
+        .x_desc(DISTANCE)
         .y_desc("u")
         .x_labels(8)
         .y_labels(10)

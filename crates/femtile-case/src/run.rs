@@ -58,19 +58,23 @@ fn stationary(
     opened: Option<Cuda>,
     stages: &mut Stages<'_>,
 ) -> Result<Report, CaseError> {
-    let (mesh, checked) = checked_mesh(case, opened.is_some(), stages)?;
+    let (mut mesh, checked) = checked_mesh(case, opened.is_some(), stages)?;
     check_cells(config, &case.space_config(), mesh.kind)?;
     stages.begin(Stage::Space)?;
-    let discretization = case.problem(&mesh)?.discretize()?;
     let mut warnings = checked.warnings.clone();
+    warnings.extend(overlap::warnings_of_regions(case, &case.tag_regions(&mut mesh)?));
+    let discretization = case.problem(&mesh)?.discretize()?;
     warnings.extend(overlap::warnings(case, discretization.overlaps(), "facets"));
+    warnings.extend(overlap::warnings(case, discretization.node_overlaps(), "nodes"));
     let functionals = prepare(case, &discretization)?;
     let solution = discretization.solve(cpu, config, opened, stages)?;
 
     stages.begin(Stage::Write)?;
     warnings.extend_from_slice(solution.warnings());
     let Evaluated { numbers, lines, citations } = functionals.evaluate(&solution)?;
-    let fields = solution.fields(field_config(case));
+    // What a solve that was stopped leaves has no fields that take longer than to write it.
+    let fields = stages.interruptible(|stop| solution.fields_interruptible(field_config(case), stop));
+    stages.go_on()?;
     warnings.extend_from_slice(fields.left_out());
     let mut report = Report::of_solution(case, &checked, &solution, (numbers, warnings))?;
     // Without conduction the energy knows no gradients, which the estimate compares.
@@ -88,7 +92,7 @@ fn stationary(
 }
 
 /// The fields to compute; those at nodes are for the file of the solution alone.
-fn field_config(case: &Case) -> FieldConfig {
+pub(crate) fn field_config(case: &Case) -> FieldConfig {
     let output = &case.file.output;
     FieldConfig {
         gradient: output.vtu && output.fields.contains(&FieldName::Gradient),

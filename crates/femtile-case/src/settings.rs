@@ -6,7 +6,7 @@ use femtile_mesh::Mesh;
 use femtile_multigrid::Smoother;
 use femtile_solve::{
     AmgGraph, AmgOptions, DeviceChoice, GmgOptions, Key, LevelPrecision, MatrixFormat, Method, OperatorKind,
-    PmgOptions, Poisson, PreconditionerConfig, SolverConfig, SpaceConfig,
+    Overlap, PmgOptions, Poisson, PreconditionerConfig, SolverConfig, SpaceConfig, tag_regions,
 };
 
 use crate::file::{
@@ -84,6 +84,12 @@ impl Case {
         SpaceConfig { degree: degree as usize, components, quadrature: quadrature.into() }
     }
 
+    /// Gives cells the tags of regions; returns regions that take cells from others.
+    pub(crate) fn tag_regions(&self, mesh: &mut Mesh) -> Result<Vec<Overlap>, CaseError> {
+        let regions: Vec<(&str, &str)> = self.file.region.iter().map(|r| (&*r.name, &*r.r#where)).collect();
+        Ok(tag_regions(mesh, &regions)?)
+    }
+
     /// Returns the problem on the mesh.
     pub(crate) fn problem<'m>(&self, mesh: &'m Mesh) -> Result<Poisson<'m>, CaseError> {
         let (equation, space) = (&self.file.equation, self.space_config());
@@ -95,8 +101,9 @@ impl Case {
             .components(space.components)
             .quadrature(space.quadrature);
         for (i, section) in self.file.boundary.iter().enumerate() {
-            let on = &section.r#where;
+            let (key, on) = section.place();
             problem = match (&section.dirichlet, &section.neumann, &section.robin) {
+                (Some(value), ..) if key == "nodes" => problem.dirichlet_at_nodes(on, value)?,
                 (Some(value), ..) => problem.dirichlet(on, value)?,
                 (_, Some(value), _) => problem.neumann(on, value)?,
                 (.., Some(robin)) => problem.robin(on, &robin.coefficient, &robin.value)?,
@@ -158,9 +165,10 @@ impl From<&Value> for femtile_solve::Value {
             Value::Text(text) => Self::Text(text.clone()),
             Value::Tensor(rows) => Self::Tensor(rows.iter().map(entries).collect()),
             Value::Components(given) => Self::Components(entries(given)),
-            Value::ByTag { by_tag } => {
-                Self::ByTag(by_tag.iter().map(|(name, value)| (name.clone(), value.into())).collect())
-            }
+            Value::ByTag { by_tag, default } => Self::ByTag {
+                parts: by_tag.iter().map(|(name, value)| (name.clone(), value.into())).collect(),
+                default: default.as_deref().map(|value| Box::new(value.into())),
+            },
             Value::Field { field } => Self::Field(field.clone()),
         }
     }

@@ -1,12 +1,15 @@
 //! Whether the files in a folder of results are those of one run.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::Path;
 
 use serde::Deserialize;
 
 use crate::CaseError;
+use crate::functional::is_header_of_line;
 use crate::output::{GRID_SOLUTION, MESH_SOLUTION, PLOT, REPORT};
+use crate::plot::DISTANCE;
 use crate::report::FileReport;
 
 /// What does not fit in a folder of results.
@@ -56,10 +59,41 @@ pub fn verify(folder: &Path) -> Result<Vec<Misfit>, CaseError> {
         }
     }
     let known = [MESH_SOLUTION, GRID_SOLUTION, PLOT].into_iter();
-    let foreign = known.filter(|name| !sums.files.contains_key(*name) && folder.join(name).exists());
-    misfits.extend(foreign.map(|name| Misfit::Foreign(name.into())));
+    let foreign = known.filter(|name| folder.join(name).exists()).map(String::from);
+    let mut foreign: Vec<String> = foreign.chain(lines(folder).map_err(io)?).collect();
+    foreign.retain(|name| !sums.files.contains_key(name));
+    misfits.extend(foreign.into_iter().map(Misfit::Foreign));
     Ok(misfits)
 }
+
+/// The names of files with values along lines, sorted; other tables and pictures are not Femtile's.
+fn lines(folder: &Path) -> std::io::Result<Vec<String>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        let is_line = match ending {
+            Some("csv") => begins(&path)?.lines().next().is_some_and(is_header_of_line),
+            Some("svg") => begins(&path)?.contains(DISTANCE),
+            _ => false,
+        };
+        found.extend(path.file_name().and_then(|name| name.to_str()).filter(|_| is_line).map(String::from));
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The text that a file begins with; pictures have their labels there.
+fn begins(path: &Path) -> std::io::Result<String> {
+    let mut bytes = Vec::new();
+    if path.is_file() {
+        std::fs::File::open(path)?.take(BEGINNING).read_to_end(&mut bytes)?;
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Bytes of a file that are looked at.
+const BEGINNING: u64 = 64 << 10;
 
 /// The sums in a report, or why there are none.
 fn read(report: &Path) -> Result<Sums, String> {

@@ -214,7 +214,7 @@ mod tests {
                 "a",
                 "unknown key `a`; the keys here are `operator`, `format`, `geometry`, `method`, `steps`, `restart`",
             ),
-            ("[[boundary]]", "boundary[0]", "[[boundary]]", "the key `where` is missing"),
+            ("[[region]]\nname = \"a\"", "region[0]", "[[region]]", "the key `where` is missing"),
             (
                 "[solver]\nthreads = 1\nthreads = 2",
                 "",

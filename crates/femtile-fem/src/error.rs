@@ -205,6 +205,16 @@ pub enum FemError {
         /// Number of boundary facets.
         n_facets: usize,
     },
+    /// A condition at nodes names a node that does not exist.
+    #[error("boundary condition {condition} names node {node}, but the mesh has {n_nodes} nodes")]
+    NoSuchNode {
+        /// Position of the condition in the list.
+        condition: usize,
+        /// The node.
+        node: u32,
+        /// Number of nodes of the mesh.
+        n_nodes: usize,
+    },
     /// A set of boundary facets names one that does not exist.
     #[error("facet {facet} was asked for, but the boundary has {n_facets} facets")]
     FacetOutOfRange {
@@ -264,8 +274,8 @@ pub enum FemError {
         /// Number of nodes.
         expected: usize,
     },
-    /// Whoever asked for a system wanted the work to end.
-    #[error("the assembly was interrupted")]
+    /// Whoever asked for a system or a gradient wanted the work to end.
+    #[error("the work was interrupted")]
     Interrupted,
     /// A matrix or vector could not be made or used.
     #[error(transparent)]

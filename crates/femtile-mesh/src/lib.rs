@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod cell_kind;
+mod cells;
 mod error;
 mod interrupt;
 mod mesh;
@@ -15,6 +16,7 @@ pub mod io;
 pub mod refine;
 
 pub use cell_kind::CellKind;
+pub use cells::MiddleMap;
 pub use error::{MeshError, Place};
 pub use interrupt::IsInterrupted;
 pub use mesh::{Curved, Facets, Field, Mesh};

@@ -116,20 +116,28 @@ fn facets_named(
     let all_hold = |facet: &u32| boundary.facet(*facet as usize).iter().all(|&node| holds[node as usize]);
     let facets: Vec<u32> = (0..boundary.len() as u32).filter(all_hold).collect();
     if facets.is_empty() {
-        return Err(SolveError::setting(path, holds_nowhere(mesh, &holds)));
+        let mut message = holds_nowhere(mesh, &holds);
+        if path.first() == Some(&"boundary".into()) && holds.contains(&true) {
+            message += "; `dirichlet` takes `nodes = \"…\"` in place of `where` to hold at nodes alone";
+        }
+        return Err(SolveError::setting(path, message));
     }
     Ok(facets)
 }
 
-/// What to say of a comparison that holds on no facet.
-fn holds_nowhere(mesh: &Mesh, holds: &[bool]) -> String {
+/// Returns `x from 0 to 1, y from 0 to 2`, the extents of a mesh.
+pub(crate) fn extents(mesh: &Mesh) -> String {
     let range = |axis: usize| {
         let values = || mesh.points.iter().map(|point| point[axis]);
         let (lower, upper) =
             (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
         format!("{} from {lower} to {upper}", ["x", "y", "z"][axis])
     };
-    let extents: Vec<String> = (0..mesh.dimension()).map(range).collect();
+    (0..mesh.dimension()).map(range).collect::<Vec<_>>().join(", ")
+}
+
+/// What to say of a comparison that holds on no facet.
+fn holds_nowhere(mesh: &Mesh, holds: &[bool]) -> String {
     let nodes = match holds.iter().filter(|&&holds| holds).count() {
         0 => "on no node either".into(),
         n => format!("{n} nodes satisfy it, but no facet with all of its nodes does"),
@@ -137,7 +145,7 @@ fn holds_nowhere(mesh: &Mesh, holds: &[bool]) -> String {
     format!(
         "this holds on no facet of the boundary ({nodes}); the mesh reaches {}: compare the unit of length (mm against m?) \
          and leave room for rounding, as in \"x < 1e-9\"",
-        extents.join(", ")
+        extents(mesh)
     )
 }
 

@@ -33,8 +33,13 @@ pub enum Value {
     Tensor(Vec<Vec<Entry>>),
     /// A number or expression for each component of u.
     Components(Vec<Entry>),
-    /// One value for each tag of cells, by the tag's name or number.
-    ByTag(BTreeMap<String, Value>),
+    /// One value for each tag of cells, by the tag's name or number, and that of all other cells.
+    ByTag {
+        /// The values.
+        parts: BTreeMap<String, Value>,
+        /// The value of cells with other tags; without it there must be none.
+        default: Option<Box<Value>>,
+    },
     /// A cell field of the mesh: 1 component, 3 (a diagonal), 6 (xx, yy, zz, yz, xz, xy) or 9.
     Field(String),
     /// A coefficient that is resolved already.
@@ -83,7 +88,17 @@ impl<F: Fn([f64; 3]) -> f64 + Send + Sync + 'static> From<F> for Value {
 impl Value {
     /// Returns one value for each tag of cells, by the tag's name or number.
     pub fn by_tag<N: Into<String>, V: Into<Value>>(parts: impl IntoIterator<Item = (N, V)>) -> Self {
-        Self::ByTag(parts.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+        let parts = parts.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        Self::ByTag { parts, default: None }
+    }
+
+    /// Returns a value by tag with this one for cells of other tags; any other value as it is.
+    #[must_use]
+    pub fn otherwise(self, value: impl Into<Value>) -> Self {
+        match self {
+            Self::ByTag { parts, .. } => Self::ByTag { parts, default: Some(Box::new(value.into())) },
+            other => other,
+        }
     }
 
     /// Returns the cell field of the mesh with this name.
@@ -115,17 +130,7 @@ pub(crate) fn coefficient(mesh: &Mesh, value: &Value, path: &[Key]) -> Result<Co
                 "one value is needed here, not an array of components; a tensor is an array of rows";
             return Err(SolveError::setting(path, message));
         }
-        Value::ByTag(by_tag) => {
-            let path = below(path, "by_tag");
-            let mut parts = BTreeMap::new();
-            for (name, value) in by_tag {
-                let path = below(&path, name.as_str());
-                for tag in cell_tags(mesh, name, &path)? {
-                    parts.insert(tag, coefficient(mesh, value, &path)?);
-                }
-            }
-            Coefficient::ByTag(parts)
-        }
+        Value::ByTag { parts, default } => by_tag(mesh, parts, default.as_deref(), path)?,
         Value::Field(field) => {
             let found = mesh.cell_fields.get(field).cloned();
             Coefficient::CellField(found.ok_or_else(|| {
@@ -136,6 +141,36 @@ pub(crate) fn coefficient(mesh: &Mesh, value: &Value, path: &[Key]) -> Result<Co
             })?)
         }
     })
+}
+
+/// Resolves values by tag; all tags of the mesh that have none take the default.
+fn by_tag(
+    mesh: &Mesh,
+    values: &BTreeMap<String, Value>,
+    default: Option<&Value>,
+    path: &[Key],
+) -> Result<Coefficient, SolveError> {
+    let place = below(path, "by_tag");
+    let mut parts = BTreeMap::new();
+    for (name, value) in values {
+        let path = below(&place, name.as_str());
+        for tag in cell_tags(mesh, name, &path)? {
+            parts.insert(tag, coefficient(mesh, value, &path)?);
+        }
+    }
+    if let Some(default) = default {
+        let value = coefficient(mesh, default, &below(path, "default"))?;
+        let mut tags = mesh.cell_tags.clone();
+        tags.sort_unstable();
+        tags.dedup();
+        if tags.is_empty() {
+            tags.push(0);
+        }
+        for tag in tags {
+            parts.entry(tag).or_insert_with(|| value.clone());
+        }
+    }
+    Ok(Coefficient::ByTag(parts))
 }
 
 /// Resolves a value where a tensor has no meaning.

@@ -2,6 +2,7 @@ use femtile_expression::Expression;
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::functionals::Line;
 use femtile_fem::matrix_free::CellRule;
+use femtile_fem::recovery::IsInterrupted;
 use femtile_fem::tensor::functionals as tensor;
 use femtile_fem::{FemError, Form, functionals as linear};
 
@@ -171,7 +172,18 @@ impl<'s> Component<'s> {
     /// # Errors
     /// As [`Component::integral`].
     pub fn recovered_gradient(&self) -> Result<RecoveredGradient<'s>, FemError> {
-        RecoveredGradient::new(self)
+        self.recovered_gradient_interruptible(&|| false)
+    }
+
+    /// Returns the recovered gradient, and asks now and then whether to end.
+    ///
+    /// # Errors
+    /// As [`Component::integral`]; [`FemError::Interrupted`].
+    pub fn recovered_gradient_interruptible(
+        &self,
+        is_interrupted: IsInterrupted<'_>,
+    ) -> Result<RecoveredGradient<'s>, FemError> {
+        RecoveredGradient::new(self, is_interrupted)
     }
 
     /// Returns $\sqrt{\int (u - u_*)^2}$ for an exact solution.

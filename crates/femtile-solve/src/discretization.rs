@@ -37,6 +37,7 @@ pub struct Discretization<'m> {
     /// None for linear elements on simplices.
     pub(crate) space: Option<TensorSpace<'m>>,
     pub(crate) overlaps: Vec<Overlap>,
+    pub(crate) node_overlaps: Vec<Overlap>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -59,6 +60,11 @@ impl<'m> Discretization<'m> {
     /// Returns conditions that take facets from others.
     pub fn overlaps(&self) -> &[Overlap] {
         &self.overlaps
+    }
+
+    /// Returns conditions that take nodes from those that name nodes.
+    pub fn node_overlaps(&self) -> &[Overlap] {
+        &self.node_overlaps
     }
 
     /// Returns the form of a component.

@@ -1,7 +1,7 @@
 //! Fields computed from recovered gradients, for files beside the solution.
 
 use femtile_fem::FemError;
-use femtile_fem::recovery::ErrorEstimate;
+use femtile_fem::recovery::{ErrorEstimate, IsInterrupted};
 
 use crate::Solution;
 
@@ -27,7 +27,11 @@ pub struct Fields {
 }
 
 impl Fields {
-    pub(crate) fn new(solution: &Solution<'_>, config: FieldConfig) -> Self {
+    pub(crate) fn new(
+        solution: &Solution<'_>,
+        config: FieldConfig,
+        is_interrupted: IsInterrupted<'_>,
+    ) -> Self {
         let mut fields = Self::default();
         if config == FieldConfig::default() {
             return fields;
@@ -39,24 +43,25 @@ impl Fields {
         let mut estimates = Vec::new();
         for component in 0..n {
             let name = |name: &str| if n == 1 { name.into() } else { format!("{name}[{component}]") };
-            let gradient = match solution.recovered_gradient(component) {
+            let found = solution.component(component).recovered_gradient_interruptible(is_interrupted);
+            let gradient = match found {
                 Ok(gradient) => gradient,
                 Err(error) => {
                     fields.leave_out(&name("gradient"), &error);
                     continue;
                 }
             };
+            let unless_stopped = || if is_interrupted() { Err(FemError::Interrupted) } else { Ok(()) };
             if config.gradient {
-                fields.vectors.push((name("gradient"), gradient.at_nodes()));
+                let field = unless_stopped().map(|()| gradient.at_nodes());
+                fields.take(name("gradient"), field);
             }
             if config.flux {
-                match gradient.flux_density() {
-                    Ok(flux) => fields.vectors.push((name("flux"), flux)),
-                    Err(error) => fields.leave_out(&name("flux"), &error),
-                }
+                let field = unless_stopped().and_then(|()| gradient.flux_density());
+                fields.take(name("flux"), field);
             }
             if config.error {
-                match gradient.error_estimate() {
+                match unless_stopped().and_then(|()| gradient.error_estimate()) {
                     Ok(estimate) => estimates.push(estimate),
                     Err(error) => fields.leave_out("error", &error),
                 }
@@ -79,6 +84,13 @@ impl Fields {
     /// Returns the reasons for fields that could not be computed.
     pub fn left_out(&self) -> &[String] {
         &self.left_out
+    }
+
+    fn take(&mut self, name: String, field: Result<Vec<f64>, FemError>) {
+        match field {
+            Ok(field) => self.vectors.push((name, field)),
+            Err(error) => self.leave_out(&name, &error),
+        }
     }
 
     fn leave_out(&mut self, name: &str, error: &FemError) {

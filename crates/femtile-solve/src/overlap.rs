@@ -20,7 +20,7 @@ impl Overlap {
     pub fn warning(&self, name: impl Fn(usize) -> String, noun: &str) -> String {
         let left = if self.n_kept == 0 { ", which then holds nowhere" } else { "" };
         format!(
-            "{} takes {} of the {} {noun} of {}{left}: where conditions overlap, the last one holds; put the one that shall \
+            "{} takes {} of the {} {noun} of {}{left}: where entries overlap, the last one holds; put the one that shall \
              hold last, or narrow the `where` of the other",
             name(self.taker),
             self.n_taken,

@@ -12,7 +12,8 @@ use crate::check::check_cells;
 use crate::coefficient::{Value, coefficient, of_component, scalar};
 use crate::discretization::Discretization;
 use crate::memory::{Estimate, refuse_excess};
-use crate::overlap::overlaps;
+use crate::nodes::{Nodes, facets_within};
+use crate::overlap::{Overlap, overlaps};
 use crate::setting::{Key, below};
 use crate::solution::Solution;
 use crate::{Progress, Quadrature, Silent, SolveError, SolverConfig, SpaceConfig, Stage, Stages, tensor};
@@ -48,9 +49,32 @@ pub struct Poisson<'m> {
 /// A condition as it was given.
 #[derive(Debug, Clone)]
 struct Given {
-    region: Region,
+    place: Place,
     facets: Vec<u32>,
     kind: Kind,
+}
+
+/// Where a condition was given.
+#[derive(Debug, Clone)]
+enum Place {
+    Boundary(Region),
+    /// With their numbers.
+    Nodes(Nodes, Vec<u32>),
+}
+
+impl Given {
+    /// Returns whether it is on the whole boundary by name.
+    fn is_on_all(&self) -> bool {
+        matches!(&self.place, Place::Boundary(region) if region.is_all())
+    }
+
+    /// Returns the nodes that were named themselves.
+    fn named_nodes(&self) -> Option<&[u32]> {
+        match &self.place {
+            Place::Boundary(_) => None,
+            Place::Nodes(_, nodes) => Some(nodes),
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -158,11 +182,51 @@ impl<'m> Poisson<'m> {
         self.condition(on.into(), kind)
     }
 
-    fn condition(mut self, region: Region, kind: Kind) -> Result<Self, SolveError> {
-        let path: [Key; 3] = ["boundary".into(), self.conditions.len().into(), "where".into()];
-        let facets = region.facets(self.mesh, &self.boundary, &path)?;
-        self.conditions.push(Given { region, facets, kind });
+    /// Gives u at nodes of the mesh, on its boundary or inside, and all along edges, faces and cells whose corners are all
+    /// among them.
+    ///
+    /// Single nodes, and in three dimensions lines too, are too small to hold a function of finite energy: but for fixing
+    /// a constant that is open, u has no limit under refinement.
+    ///
+    /// ```
+    /// use femtile_mesh::generate::{SquareConfig, square};
+    /// use femtile_solve::{Poisson, SolverConfig};
+    ///
+    /// // Fluxes alone leave a constant open, which one node settles.
+    /// let mesh = square(&SquareConfig { cells: [16, 16], ..SquareConfig::default() })?;
+    /// let problem = Poisson::new(&mesh)
+    ///     .neumann("xmin", -1.0)?
+    ///     .neumann("xmax", 1.0)?
+    ///     .dirichlet_at_nodes("x < 1e-9 && y < 1e-9", 5.0)?;
+    /// let solution = problem.solve(&SolverConfig::default())?;
+    /// assert!((solution.max() - 6.0).abs() < 1e-8);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`SolveError::Setting`] where there is no such node.
+    pub fn dirichlet_at_nodes(
+        mut self,
+        at: impl Into<Nodes>,
+        value: impl Into<Value>,
+    ) -> Result<Self, SolveError> {
+        let (at, path) = (at.into(), self.next_condition("nodes"));
+        let nodes = at.numbers(self.mesh, &path)?;
+        let facets = facets_within(self.mesh, &self.boundary, &nodes);
+        let kind = Kind::Dirichlet(value.into());
+        self.conditions.push(Given { place: Place::Nodes(at, nodes), facets, kind });
         Ok(self)
+    }
+
+    fn condition(mut self, region: Region, kind: Kind) -> Result<Self, SolveError> {
+        let facets = region.facets(self.mesh, &self.boundary, &self.next_condition("where"))?;
+        self.conditions.push(Given { place: Place::Boundary(region), facets, kind });
+        Ok(self)
+    }
+
+    /// Returns a setting of the condition that is given next.
+    fn next_condition(&self, key: &str) -> [Key; 3] {
+        ["boundary".into(), self.conditions.len().into(), key.into()]
     }
 
     /// Solves the problem.
@@ -196,8 +260,9 @@ impl<'m> Poisson<'m> {
             stages.begin(Stage::Space)?;
             let discretization = self.discretize()?;
             let names = |condition: usize| self.name(condition);
-            let overlapping: Vec<String> =
-                discretization.overlaps.iter().map(|overlap| overlap.warning(names, "facets")).collect();
+            let of_facets = discretization.overlaps.iter().map(|overlap| overlap.warning(names, "facets"));
+            let of_nodes = discretization.node_overlaps.iter().map(|overlap| overlap.warning(names, "nodes"));
+            let overlapping: Vec<String> = of_facets.chain(of_nodes).collect();
             let mut solution = discretization.solve(&cpu, config, opened, &mut stages)?;
             solution.warn(overlapping);
             Ok(solution)
@@ -221,7 +286,7 @@ impl<'m> Poisson<'m> {
         };
         warnings.extend(space.iter().flat_map(|space| tensor::warnings(self.space.quadrature, space)));
         let holds: Vec<Vec<u32>> = self.conditions.iter().map(|given| given.facets.clone()).collect();
-        let is_all = |condition: usize| self.conditions[condition].region.is_all();
+        let overlaps = overlaps(&holds, self.boundary.len(), |i| self.conditions[i].is_on_all());
         Ok(Discretization {
             mesh,
             boundary: self.boundary.clone(),
@@ -231,9 +296,34 @@ impl<'m> Poisson<'m> {
             conditions: (0..n).map(|component| self.conditions_of(component)).collect::<Result<_, _>>()?,
             config: self.space,
             space,
-            overlaps: overlaps(&holds, self.boundary.len(), is_all),
+            node_overlaps: self.node_overlaps(&overlaps),
+            overlaps,
             warnings,
         })
+    }
+
+    /// Returns conditions at nodes that lose some to later values; `found` are those that lose facets.
+    fn node_overlaps(&self, found: &[Overlap]) -> Vec<Overlap> {
+        if !self.conditions.iter().any(|given| given.named_nodes().is_some()) {
+            return Vec::new();
+        }
+        let held = |given: &Given| match (given.named_nodes(), &given.kind) {
+            (Some(nodes), _) => nodes.to_vec(),
+            (None, Kind::Dirichlet(_)) => {
+                let nodes = given.facets.iter().flat_map(|&facet| self.boundary.facet(facet as usize));
+                let mut nodes: Vec<u32> = nodes.copied().collect();
+                nodes.sort_unstable();
+                nodes.dedup();
+                nodes
+            }
+            (None, _) => Vec::new(),
+        };
+        let holds: Vec<Vec<u32>> = self.conditions.iter().map(held).collect();
+        let is_known =
+            |new: &Overlap| found.iter().any(|old| (old.loser, old.taker) == (new.loser, new.taker));
+        let mut overlaps = overlaps(&holds, self.mesh.n_nodes(), |_| false);
+        overlaps.retain(|new| self.conditions[new.loser].named_nodes().is_some() && !is_known(new));
+        overlaps
     }
 
     fn conditions_of(&self, component: usize) -> Result<Vec<BoundaryCondition>, SolveError> {
@@ -249,7 +339,13 @@ impl<'m> Poisson<'m> {
         let (mesh, which) = (self.mesh, (component, self.space.components));
         let path = below(path, given.kind.name());
         Ok(match &given.kind {
-            Kind::Dirichlet(value) => Condition::Dirichlet(of_component(mesh, value, which, &path)?),
+            Kind::Dirichlet(value) => {
+                let value = of_component(mesh, value, which, &path)?;
+                match given.named_nodes() {
+                    Some(nodes) => Condition::DirichletAtNodes { nodes: nodes.to_vec(), value },
+                    None => Condition::Dirichlet(value),
+                }
+            }
             Kind::Neumann(value) => Condition::Neumann(of_component(mesh, value, which, &path)?),
             Kind::Robin { coefficient, value } => Condition::Robin {
                 coefficient: scalar(mesh, coefficient, &below(&path, "coefficient"))?,
@@ -280,8 +376,12 @@ impl<'m> Poisson<'m> {
 
     /// Returns `boundary[1] (robin on "all")`.
     fn name(&self, condition: usize) -> String {
-        let Given { region, kind, .. } = &self.conditions[condition];
-        let on = region.name().map_or_else(String::new, |name| format!(" on \"{name}\""));
+        let Given { place, kind, .. } = &self.conditions[condition];
+        let (preposition, name) = match place {
+            Place::Boundary(region) => ("on", region.name()),
+            Place::Nodes(nodes, _) => ("at", nodes.name()),
+        };
+        let on = name.map_or_else(String::new, |name| format!(" {preposition} \"{name}\""));
         format!("boundary[{condition}] ({}{on})", kind.name())
     }
 }

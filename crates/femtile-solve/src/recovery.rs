@@ -1,5 +1,5 @@
 use femtile_fem::FemError;
-use femtile_fem::recovery::{ErrorEstimate, RecoveredGradient as Linear};
+use femtile_fem::recovery::{ErrorEstimate, IsInterrupted, RecoveredGradient as Linear};
 use femtile_fem::tensor::RecoveredGradient as Tensor;
 
 use crate::Component;
@@ -15,10 +15,11 @@ enum Kind<'s> {
 }
 
 impl<'s> RecoveredGradient<'s> {
-    pub(crate) fn new(of: &Component<'s>) -> Result<Self, FemError> {
+    pub(crate) fn new(of: &Component<'s>, stop: IsInterrupted<'_>) -> Result<Self, FemError> {
+        let (form, values) = (&of.form, of.values);
         Ok(Self(match of.space {
-            Some(space) => Kind::Tensor(Box::new(Tensor::new(space, &of.form, of.values)?)),
-            None => Kind::Linear(Box::new(Linear::new(&of.form, of.values)?)),
+            Some(space) => Kind::Tensor(Box::new(Tensor::new_interruptible(space, form, values, stop)?)),
+            None => Kind::Linear(Box::new(Linear::new_interruptible(form, values, stop)?)),
         }))
     }
 

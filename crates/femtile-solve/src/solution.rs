@@ -4,7 +4,7 @@ use femtile_device::MemoryUse;
 use femtile_fem::FemError;
 use femtile_fem::functionals::Line;
 use femtile_fem::matrix_free::Geometry;
-use femtile_fem::recovery::ErrorEstimate;
+use femtile_fem::recovery::{ErrorEstimate, IsInterrupted};
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_mesh::io::vtu::WriteOptions;
@@ -191,7 +191,12 @@ impl<'m> Solution<'m> {
     /// Computes fields from the recovered gradients, to be written with the solution; one that cannot be computed is left out
     /// with a reason.
     pub fn fields(&self, config: FieldConfig) -> Fields {
-        Fields::new(self, config)
+        self.fields_interruptible(config, &|| false)
+    }
+
+    /// Computes fields, and asks now and then whether to end, which leaves out those that are not done.
+    pub fn fields_interruptible(&self, config: FieldConfig, is_interrupted: IsInterrupted<'_>) -> Fields {
+        Fields::new(self, config, is_interrupted)
     }
 
     /// Returns the discretized problem.

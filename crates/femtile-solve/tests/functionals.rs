@@ -93,3 +93,34 @@ fn estimates_and_fields_are_those_of_the_recovered_gradient_of_every_component()
     assert_eq!(density.len(), 3 * solution.values().len());
     assert!(gradient.at_nodes().iter().zip(&density).all(|(g, q)| (g + q).abs() < 1e-12));
 }
+
+#[test]
+fn fields_that_are_interrupted_are_left_out_with_the_reason() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let (triangles, hexahedra) = (triangles(), hexahedra());
+    for (mesh, degree) in [(&triangles, 1), (&hexahedra, 2)] {
+        let problem = Poisson::new(mesh).degree(degree).source("x").dirichlet("xmin", 0.0).unwrap();
+        let solution = problem.solve(&config()).unwrap();
+        let all = FieldConfig { gradient: true, flux: true, error: true };
+        let n_asked = AtomicUsize::new(0);
+        let complete = solution.fields_interruptible(all, &|| {
+            n_asked.fetch_add(1, Ordering::Relaxed);
+            false
+        });
+        assert!(complete.left_out().is_empty() && complete.error_estimate().is_some());
+        let n_asked = n_asked.into_inner();
+        // Three times after the fits, of which there is one a vertex at least.
+        assert!(n_asked >= mesh.n_nodes() + 3, "{n_asked} for {} nodes", mesh.n_nodes());
+        for (limit, left_out) in [(0, vec!["gradient"]), (n_asked - 2, vec!["flux", "error"])] {
+            let asked = AtomicUsize::new(0);
+            let fields =
+                solution.fields_interruptible(all, &|| asked.fetch_add(1, Ordering::Relaxed) >= limit);
+            let expected: Vec<String> = left_out
+                .iter()
+                .map(|name| format!("the field `{name}` is left out: the work was interrupted"))
+                .collect();
+            assert_eq!(fields.left_out(), expected);
+            assert!(fields.error_estimate().is_none());
+        }
+    }
+}

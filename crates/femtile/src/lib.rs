@@ -60,9 +60,9 @@ pub use femtile_tridiagonal as tridiagonal;
 pub use femtile_device::Cpu;
 pub use femtile_mesh::Mesh;
 pub use femtile_solve::{
-    AmgGraph, AmgOptions, DeviceChoice, GmgOptions, GmgStart, LinearSolution, LinearSolver, Method,
+    AmgGraph, AmgOptions, DeviceChoice, GmgOptions, GmgStart, LinearSolution, LinearSolver, Method, Nodes,
     PmgOptions, Poisson, PreconditionerConfig, Region, Solution, SolveError, SolverConfig, Value,
-    amg_from_mesh,
+    amg_from_mesh, tag_regions,
 };
 
 /// The programs of docs/library.md, which are compiled and run as tests.

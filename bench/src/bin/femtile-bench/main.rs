@@ -8,6 +8,7 @@ use std::process::{Command, ExitCode};
 use clap::Parser;
 use comfy_table::{Table, presets};
 use femtile::fem::matrix_free::Geometry;
+use femtile::{DeviceChoice, SolveError};
 use femtile_bench::problems::Elliptic;
 use femtile_bench::problems::bake_off::{Method, Shape};
 use femtile_bench::{Failure, Options, Record};
@@ -43,6 +44,12 @@ struct BenchOptions {
     /// Let other libraries solve the same in `amg`.
     #[arg(long)]
     peers: bool,
+    /// Device of `defaults`: auto, cpu, cuda or cuda:N.
+    #[arg(long, value_name = "NAME")]
+    device: Option<String>,
+    /// Unknowns of the largest problems of `defaults`; by default 3,000,000.
+    #[arg(long, value_name = "N")]
+    unknowns: Option<usize>,
     /// Systems of a batch; by default as many as a benchmark states in its records.
     #[arg(long)]
     systems: Option<usize>,
@@ -78,6 +85,12 @@ fn run(options: &BenchOptions) -> Result<ExitCode, Failure> {
             .collect(),
         problem: named(&Elliptic::ALL, Elliptic::name, options.problem.as_deref()),
         peers: options.peers,
+        device: options
+            .device
+            .as_deref()
+            .map_or(Ok(DeviceChoice::Auto), str::parse)
+            .map_err(|error: SolveError| Failure::Argument(error.to_string()))?,
+        unknowns: options.unknowns,
         systems: options.systems,
         repeats: options.repeats,
         commit: commit(),

@@ -20,6 +20,9 @@ pub(crate) fn check(case: &Case) -> Result<(), CaseError> {
             "a grid is neither refined nor merged nor checked; choose its `nodes`",
         );
     }
+    if !file.region.is_empty() {
+        return wrong(&["region".into()], "a grid has no cells: put `if(…)` into the expressions");
+    }
     if file.time.is_none() {
         let message = "diffusion needs a [time] section with `end` and `steps`";
         return wrong(&["equation".into(), "kind".into()], message);
@@ -42,18 +45,28 @@ pub(crate) fn check(case: &Case) -> Result<(), CaseError> {
         return wrong(&["equation".into()], message);
     }
     for (i, section) in file.boundary.iter().enumerate() {
+        if section.nodes.is_some() {
+            let message = "a condition on a grid is for a side: `where = \"xmin\"`";
+            return wrong(&["boundary".into(), i.into(), "nodes".into()], message);
+        }
         if section.robin.is_some() {
             let message = "sides of a grid are dirichlet, neumann or periodic";
             return wrong(&["boundary".into(), i.into(), "robin".into()], message);
         }
     }
-    if !file.output.fields.is_empty() {
+    check_output(case)
+}
+
+fn check_output(case: &Case) -> Result<(), CaseError> {
+    let output = &case.file.output;
+    let wrong = |path: &[Key], message: &str| Err(case.wrong(path, message));
+    if !output.fields.is_empty() {
         return wrong(&["output".into(), "fields".into()], "a grid has u alone");
     }
-    if file.output.compress {
+    if output.compress {
         return wrong(&["output".into(), "compress".into()], "solution.vti is not compressed");
     }
-    for (i, functional) in file.output.functionals.iter().enumerate() {
+    for (i, functional) in output.functionals.iter().enumerate() {
         if let Functional::Energy { .. }
         | Functional::ErrorH1 { .. }
         | Functional::Flux { .. }

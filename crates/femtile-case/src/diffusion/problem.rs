@@ -152,8 +152,9 @@ fn sides(case: &Case, d: usize, warnings: &mut Vec<String>) -> Result<Vec<[Side;
     let mut holds: Vec<Vec<u32>> = Vec::new();
     for (i, section) in case.file.boundary.iter().enumerate() {
         let path: [Key; 2] = ["boundary".into(), i.into()];
-        let named = SIDES[..2 * d].iter().position(|name| *name == section.r#where);
-        let numbers = match (section.r#where.as_str(), named) {
+        let (_, place) = section.place();
+        let named = SIDES[..2 * d].iter().position(|name| *name == place);
+        let numbers = match (place, named) {
             (_, Some(number)) => number..number + 1,
             ("all", None) => 0..2 * d,
             (other, None) => {
@@ -168,7 +169,7 @@ fn sides(case: &Case, d: usize, warnings: &mut Vec<String>) -> Result<Vec<[Side;
             sides[number / 2][number % 2] = side.clone();
         }
     }
-    let is_all = |entry: usize| case.file.boundary[entry].r#where == "all";
+    let is_all = |entry: usize| case.file.boundary[entry].place() == ("where", "all");
     warnings.extend(overlap::warnings(case, &overlaps(&holds, 2 * d, is_all), "sides"));
     Ok(sides)
 }

@@ -21,6 +21,9 @@ pub enum Value {
     ByTag {
         /// The values.
         by_tag: BTreeMap<String, Value>,
+        /// The value of cells with other tags; without it there must be none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        default: Option<Box<Value>>,
     },
     /// A cell field of the mesh file: 1 component, 3 (a diagonal), 6 (xx, yy, zz, yz, xz, xy) or 9.
     Field {
@@ -39,7 +42,7 @@ pub enum Entry {
     Text(String),
 }
 
-const EXPECTED: &str = "a number, an expression in quotes, an array of rows or of components, { by_tag = { name = … } } or \
+const EXPECTED: &str = "a number, an expression in quotes, an array of rows or of components, { by_tag = { name = … }, default = … } or \
                         { field = \"name\" }";
 
 struct ValueVisitor;
@@ -87,16 +90,24 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let key: Option<String> = map.next_key()?;
-        let value = match key.as_deref() {
-            Some("by_tag") => Value::ByTag { by_tag: map.next_value()? },
-            Some("field") => Value::Field { field: map.next_value()? },
-            Some(other) => return Err(de::Error::unknown_field(other, &["by_tag", "field"])),
-            None => return Err(de::Error::custom(format!("expected {EXPECTED}"))),
-        };
-        match map.next_key::<String>()? {
-            Some(more) => Err(de::Error::custom(format!("`{more}` cannot stand beside `by_tag` or `field`"))),
-            None => Ok(value),
+        let (mut by_tag, mut default, mut field) = (None, None, None);
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "by_tag" if field.is_none() => by_tag = Some(map.next_value()?),
+                "default" if field.is_none() => default = Some(map.next_value()?),
+                "field" if by_tag.is_none() && default.is_none() => field = Some(map.next_value()?),
+                "by_tag" | "default" | "field" => {
+                    let message = "`field` cannot stand beside `by_tag` and `default`";
+                    return Err(de::Error::custom(message));
+                }
+                other => return Err(de::Error::unknown_field(other, &["by_tag", "default", "field"])),
+            }
+        }
+        match (by_tag, default, field) {
+            (Some(by_tag), default, _) => Ok(Value::ByTag { by_tag, default }),
+            (None, Some(_), _) => Err(de::Error::custom("`default` needs `by_tag` beside it")),
+            (None, None, Some(field)) => Ok(Value::Field { field }),
+            (None, None, None) => Err(de::Error::custom(format!("expected {EXPECTED}"))),
         }
     }
 }

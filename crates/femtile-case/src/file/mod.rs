@@ -35,6 +35,9 @@ pub use time::{CoefficientSource, SchemeName, TimeMethod, TimeSection};
 pub struct CaseFile {
     /// Where the mesh comes from.
     pub mesh: MeshSection,
+    /// Regions of cells by comparisons, for values by tag. Of several entries that hold in a cell the last one names it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub region: Vec<RegionSection>,
     /// The finite elements.
     #[serde(default)]
     pub space: SpaceSection,
@@ -75,6 +78,16 @@ pub struct MeshSection {
     /// How many times every cell is split: triangles and quadrilaterals into four, tetrahedra and hexahedra into eight.
     #[serde(default)]
     pub refine: u32,
+}
+
+/// A `[[region]]`: cells that get a tag with a name, in place of the one that they have.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RegionSection {
+    /// The name, for `by_tag`.
+    pub name: String,
+    /// A comparison such as `x^2 + y^2 < 0.25` that holds in the middle of the cells.
+    pub r#where: String,
 }
 
 /// Kinds of equation.
@@ -130,14 +143,18 @@ impl Default for EquationSection {
     }
 }
 
-/// A `[[boundary]]`: where, and exactly one of `dirichlet`, `neumann`, `robin`, `periodic`.
+/// A `[[boundary]]`: `where` or `nodes`, and exactly one of `dirichlet`, `neumann`, `robin`, `periodic`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BoundarySection {
     /// `all`, the name of a tag, the number of a tag, or a comparison such as `x < 1e-9` that all nodes of a
     /// facet satisfy.
-    #[serde(deserialize_with = "text_or_integer")]
-    pub r#where: String,
+    #[serde(default, deserialize_with = "some_text_or_integer", skip_serializing_if = "Option::is_none")]
+    pub r#where: Option<String>,
+    /// With `dirichlet`, in place of `where`: a comparison such as `x < 1e-9 && y < 1e-9` that nodes of the mesh satisfy;
+    /// u has the value at them, and along edges, faces and cells whose corners all satisfy it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<String>,
     /// The value of u; of several components all have it, or each its entry of an array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dirichlet: Option<Value>,
@@ -150,6 +167,16 @@ pub struct BoundarySection {
     /// The opposite side of the box again; of an equation in time, where both sides of an axis have it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub periodic: bool,
+}
+
+impl BoundarySection {
+    /// Returns the key that says where, and its value; empty where none is given.
+    pub(crate) fn place(&self) -> (&'static str, &str) {
+        match (&self.r#where, &self.nodes) {
+            (None, Some(nodes)) => ("nodes", nodes),
+            (place, _) => ("where", place.as_deref().unwrap_or_default()),
+        }
+    }
 }
 
 fn is_false(value: &bool) -> bool {
@@ -175,6 +202,13 @@ fn text_or_integer<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<
         }
     }
     deserializer.deserialize_any(Visitor)
+}
+
+/// The same of a key that may be left out.
+fn some_text_or_integer<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<String>, D::Error> {
+    text_or_integer(deserializer).map(Some)
 }
 
 /// The two numbers of a Robin condition σ ∂u/∂n = coefficient · (value − u).

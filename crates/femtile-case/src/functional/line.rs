@@ -30,6 +30,15 @@ pub(crate) fn files(name: &str) -> [String; 2] {
     [format!("{name}.csv"), format!("{name}.svg")]
 }
 
+/// Whether it is the first row of such a table.
+pub(crate) fn is_header_of_line(text: &str) -> bool {
+    let names: Vec<&str> = text.split(',').collect();
+    let n_axes = names.iter().skip(1).zip(["x", "y", "z"]).take_while(|(found, axis)| *found == axis).count();
+    let values = names.get(1 + n_axes..).unwrap_or_default();
+    let is_value = |name: &&str| *name == "u" || name.starts_with("u[");
+    names[0] == "s" && n_axes > 0 && !values.is_empty() && values.iter().all(is_value)
+}
+
 impl ReadyLine {
     /// Samples a solution.
     pub(super) fn sample(&self, solution: &Solution<'_>) -> Result<SampledLine, FemError> {
@@ -92,5 +101,11 @@ mod tests {
         assert_eq!(one.csv(), "s,x,y,u\n0.0,0.0,0.5,1e-20\n2.0,2.0,0.5,\n");
         let two = of(vec![line([Some(1.0), None]), line([Some(0.1), None])]);
         assert_eq!(two.csv(), "s,x,y,u[0],u[1]\n0.0,0.0,0.5,1.0,0.1\n2.0,2.0,0.5,,\n");
+        for header in [one.csv(), two.csv()].map(|text| text.lines().next().unwrap().to_string()) {
+            assert!(is_header_of_line(&header), "{header}");
+        }
+        for other in ["", "s", "s,u", "s,x", "x,y,u", "s,x,y,v", "s,x,y,u,v"] {
+            assert!(!is_header_of_line(other), "{other}");
+        }
     }
 }

@@ -10,7 +10,7 @@ use femtile_fem::FemError;
 use femtile_solve::{Component, Discretization, Key, Solution, below, check_count, expression};
 
 pub(crate) use check::check;
-pub(crate) use line::{SampledLine, files};
+pub(crate) use line::{SampledLine, files, is_header_of_line};
 
 use crate::file::{Exact, Functional};
 use crate::{Case, CaseError};

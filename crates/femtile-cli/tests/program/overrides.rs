@@ -73,6 +73,19 @@ fn an_invalid_value_is_reported_with_its_option_and_not_with_a_place_in_the_file
         assert!(said.contains(&format!("--set {option}")) && said.contains(words), "{option}: {said}");
         assert!(!said.contains("case.toml"), "{option}: {said}");
     }
+    std::fs::write(place.path("taken"), "").unwrap();
+    let taken = format!("output.directory={}", place.path("taken").display());
+    for (option, code, words) in [
+        ("solver.device=cuda:99", 3, "cuda:99"),
+        ("solver.threads=100000", 3, "100000"),
+        (taken.as_str(), 2, "cannot write results to"),
+    ] {
+        let said = place.refusal(&["--set", option], code);
+        assert!(said.contains(&format!("--set {option}")) && said.contains(words), "{option}: {said}");
+    }
+    // An option that is named beside is the one to blame.
+    let said = place.refusal(&["--set", "solver.threads=2", "--threads", "100000"], 3);
+    assert!(said.contains("100000") && !said.contains("--set"), "{said}");
     // Where file and option do not go together, the place is shown with the option.
     let said = place.refusal(&["--set", "mesh.file=a.msh"], 2);
     assert!(said.contains("exactly one of `file` and `generate` (with --set mesh.file=a.msh)"), "{said}");

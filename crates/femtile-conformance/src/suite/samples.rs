@@ -156,7 +156,20 @@ pub fn definite_matrices(test: &str) -> Vec<(PathBuf, usize)> {
 /// The sample meshes of tetrahedra, sorted by name; none where there are no samples, with a message that
 /// `test` is skipped.
 pub fn tetrahedra(test: &str) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(folder().join("meshes/tet")) else {
+    meshes("meshes/tet", test)
+}
+
+/// All sample meshes, sorted by name; none where there are no samples, with a message that `test` is skipped.
+pub fn all_meshes(test: &str) -> Vec<PathBuf> {
+    let mut files = meshes("meshes/tet", test);
+    if !files.is_empty() {
+        files.extend(meshes("meshes/hex", test));
+    }
+    files
+}
+
+fn meshes(kind: &str, test: &str) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder().join(kind)) else {
         eprintln!("SKIPPED: {test}: no samples (set FEMTILE_SAMPLES)");
         return Vec::new();
     };

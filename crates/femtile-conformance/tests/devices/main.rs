@@ -9,6 +9,8 @@ mod emulated_cases;
 #[cfg(target_os = "linux")]
 mod emulated_library;
 #[cfg(target_os = "linux")]
+mod emulated_places;
+#[cfg(target_os = "linux")]
 mod emulator;
 #[cfg(target_os = "linux")]
 mod emulator_corners;

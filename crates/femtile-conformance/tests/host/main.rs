@@ -4,6 +4,7 @@ mod adi;
 mod assembly;
 mod conditions;
 mod error_study;
+mod fluxes;
 mod fuzz_readers;
 mod fuzz_structure;
 mod meshio;

@@ -13,6 +13,7 @@ use rayon::prelude::*;
 use crate::FemError;
 use crate::dofs::TensorSpace;
 use crate::forms::{Compiled, Condition, Form, Points};
+use crate::matrix_free::geometry::{CellMap, CellMaps};
 use crate::tensor::Sides;
 
 /// The constrained degrees of freedom and their values.
@@ -43,10 +44,12 @@ impl Constraints {
             form.boundary.facet(facet).iter().map(move |&node| (node, number, cell))
         });
         let place = |node: u32, cell: u32| (cell, form.mesh.points[node as usize]);
-        Self::from_claims(form, form.mesh.n_nodes(), claims.collect(), place)
+        let claims = claims.chain(claims_at_nodes(form)?).collect();
+        Self::from_claims(form, form.mesh.n_nodes(), claims, place)
     }
 
-    /// The same for elements of any degree: all degrees of freedom of a closed facet have the values at their nodes.
+    /// The same for elements of any degree: all degrees of freedom of a closed facet, or of an entity whose corners are all
+    /// named, have the values at their nodes.
     ///
     /// # Errors
     /// A boundary value that is not finite, by a cell at that node.
@@ -62,7 +65,15 @@ impl Constraints {
             let nodes = sides.dofs(side).into_iter().zip(sides.map(side).points);
             nodes.map(move |(dof, point)| ((dof, number), (form.boundary.cells[facet], point)))
         };
-        let (claims, places): (Vec<_>, Vec<_>) = facets.par_iter().flat_map_iter(of_facet).unzip();
+        let (mut claims, mut places): (Vec<_>, Vec<_>) = facets.par_iter().flat_map_iter(of_facet).unzip();
+        dirichlet_nodes(form)?;
+        for (entry, number) in form.conditions.iter().zip(0..) {
+            if let Condition::DirichletAtNodes { nodes, .. } = &entry.condition {
+                let (more, places_of_more) = claims_on_entities(space, nodes, number);
+                claims.extend(more);
+                places.extend(places_of_more);
+            }
+        }
         let claims = claims.into_iter().zip(0..).map(|((dof, number), place)| (dof, number, place));
         Self::from_claims(form, space.n_dofs(), claims.collect(), |_, place| places[place as usize])
     }
@@ -165,13 +176,69 @@ pub(crate) fn dirichlet_facets<'a>(
     winners: &'a [Option<u32>],
 ) -> impl Iterator<Item = (usize, u32)> + 'a {
     let numbered = winners.iter().enumerate().filter_map(|(facet, winner)| Some((facet, (*winner)?)));
-    numbered
-        .filter(|&(_, number)| matches!(form.conditions[number as usize].condition, Condition::Dirichlet(_)))
+    numbered.filter(|&(_, number)| form.conditions[number as usize].condition.given_value().is_some())
 }
+
+/// Nodes of the mesh where a condition gives u, and its number.
+///
+/// # Errors
+/// [`FemError::NoSuchNode`] when a condition counts beyond the mesh.
+pub(crate) fn dirichlet_nodes(form: &Form<'_>) -> Result<Vec<(u32, u32)>, FemError> {
+    let n_nodes = form.mesh.n_nodes();
+    let mut found = Vec::new();
+    for (condition, entry) in form.conditions.iter().enumerate() {
+        let Condition::DirichletAtNodes { nodes, .. } = &entry.condition else { continue };
+        if let Some(&node) = nodes.iter().find(|&&node| node as usize >= n_nodes) {
+            return Err(FemError::NoSuchNode { condition, node, n_nodes });
+        }
+        found.extend(nodes.iter().map(|&node| (node, condition as u32)));
+    }
+    Ok(found)
+}
+
+/// Claims of conditions at nodes: node, condition, and the first cell that has the node.
+fn claims_at_nodes(form: &Form<'_>) -> Result<Vec<(u32, u32, u32)>, FemError> {
+    let named = dirichlet_nodes(form)?;
+    if named.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut cells = vec![u32::MAX; form.mesh.n_nodes()];
+    for cell in (0..form.mesh.n_cells()).rev() {
+        form.mesh.cell(cell).iter().for_each(|&node| cells[node as usize] = cell as u32);
+    }
+    // A node of no cell has no equation.
+    let claims = named.into_iter().map(|(node, number)| (node, number, cells[node as usize]));
+    Ok(claims.filter(|&(_, _, cell)| cell != u32::MAX).collect())
+}
+
+/// Claims of one condition at nodes: of each degree of freedom on an entity whose corners are all among them, with its
+/// cell and point.
+fn claims_on_entities(space: &TensorSpace<'_>, nodes: &[u32], number: u32) -> (Vec<Claim>, Vec<Place>) {
+    let mut is_named = vec![false; space.mesh().n_nodes()];
+    nodes.iter().for_each(|&node| is_named[node as usize] = true);
+    let maps = CellMaps::new(space, space.shapes().nodes());
+    let of_cell = |position: usize| {
+        let spanned = space.spanned_by(position, &is_named);
+        let (mut dofs, mut map) = (vec![0; space.dofs_per_cell()], CellMap::default());
+        if !spanned.is_empty() {
+            space.cell_dofs(position, &mut dofs);
+            maps.of_cell(position, &mut map);
+        }
+        let cell = space.order()[position];
+        spanned.into_iter().map(move |at| ((dofs[at], number), (cell, map.points[at])))
+    };
+    (0..space.n_cells()).into_par_iter().flat_map_iter(of_cell).unzip()
+}
+
+/// A degree of freedom and the condition that gives its value.
+type Claim = (u32, u32);
+
+/// A cell and a point in it.
+type Place = (u32, [f64; 3]);
 
 fn dirichlet_values(form: &Form<'_>, condition: &Condition, points: &Points) -> Result<Vec<f64>, FemError> {
     let mut values = vec![0.0; points.len()];
-    if let Condition::Dirichlet(coefficient) = condition {
+    if let Some(coefficient) = condition.given_value() {
         let compiled = Compiled::scalar("dirichlet", coefficient, form.mesh)?;
         compiled.eval_scalar(&mut values, points, &mut TapeScratch::default())?;
     }

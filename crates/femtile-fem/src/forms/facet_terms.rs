@@ -76,7 +76,7 @@ pub(crate) fn facet_terms(form: &Form<'_>, winners: &[Option<u32>]) -> Result<Ve
         facets.sort_unstable();
         facets.dedup();
         match &entry.condition {
-            Condition::Dirichlet(_) => {}
+            Condition::Dirichlet(_) | Condition::DirichletAtNodes { .. } => {}
             Condition::Neumann(flux) => {
                 let flux = Compiled::scalar("neumann", flux, form.mesh)?;
                 push_terms(form, &facets, &flux, None, &mut terms)?;

@@ -33,6 +33,14 @@ pub(crate) use point_coefficients::PointCoefficients;
 pub enum Condition {
     /// $u$ has this value.
     Dirichlet(Coefficient),
+    /// $u$ has this value at nodes of the mesh too, on its boundary or inside: at them and all along edges, faces and cells
+    /// whose corners are all among them.
+    DirichletAtNodes {
+        /// Numbers of nodes.
+        nodes: Vec<u32>,
+        /// The value of $u$.
+        value: Coefficient,
+    },
     /// $\sigma\,\partial u/\partial n$ has this value.
     Neumann(Coefficient),
     /// $\sigma\,\partial u/\partial n = c\,(w - u)$.
@@ -42,6 +50,16 @@ pub enum Condition {
         /// The outer value $w$.
         value: Coefficient,
     },
+}
+
+impl Condition {
+    /// Returns the value of $u$, if the condition gives it.
+    pub fn given_value(&self) -> Option<&Coefficient> {
+        match self {
+            Self::Dirichlet(value) | Self::DirichletAtNodes { value, .. } => Some(value),
+            Self::Neumann(_) | Self::Robin { .. } => None,
+        }
+    }
 }
 
 /// A condition and the boundary facets where it holds.
@@ -56,8 +74,8 @@ pub struct BoundaryCondition {
 /// The problem $-\nabla\cdot(\sigma\nabla u) + \lambda u = f$ on a mesh, with its boundary conditions.
 ///
 /// On a facet named by several conditions the last one holds; on nodes that Dirichlet facets share with
-/// others the Dirichlet value holds, that of the last condition where several meet. Facets that no
-/// condition names have zero flux.
+/// others the Dirichlet value holds, that of the last condition where several meet; so it does at nodes that are named
+/// themselves. Facets that no condition names have zero flux.
 #[derive(Debug, Clone, Copy)]
 pub struct Form<'a> {
     /// The mesh.

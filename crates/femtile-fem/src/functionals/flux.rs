@@ -26,7 +26,8 @@ use crate::forms::{
 ///
 /// $$ \sum_F \int_F n\cdot\sigma\nabla u = \int_\Omega \lambda u - \int_\Omega f $$
 ///
-/// with the integrals of [`reaction_integral`] and [`source_integral`]. On smooth solutions fluxes through sides converge with
+/// with the integrals of [`reaction_integral`] and [`source_integral`]. Without
+/// what enters at nodes that [`crate::Condition::DirichletAtNodes`] holds aside of Dirichlet facets. On smooth solutions fluxes through sides converge with
 /// order 2, where the discrete gradient has order 1.
 ///
 /// # Shapes

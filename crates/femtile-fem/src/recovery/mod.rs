@@ -16,6 +16,9 @@ pub(crate) use fit::Polynomial;
 pub(crate) use patches::{ByRegion, Elements, Incidence};
 pub(crate) use regions::Regions;
 
+/// Says whether work should end early; any thread asks.
+pub type IsInterrupted<'a> = &'a (dyn Fn() -> bool + Sync);
+
 /// An estimate of the discretisation error in the energy seminorm.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ErrorEstimate {
@@ -101,13 +104,26 @@ impl<'a> RecoveredGradient<'a> {
     /// [`FemError::UnsupportedCells`] for cells that are not simplices, [`FemError::Length`] when `u` does not have one entry
     /// a node.
     pub fn new(form: &Form<'a>, u: &'a [f64]) -> Result<Self, FemError> {
+        Self::new_interruptible(form, u, &|| false)
+    }
+
+    /// The same, while it asks at every node whether to end.
+    ///
+    /// # Errors
+    /// As [`Self::new`]; [`FemError::Interrupted`].
+    pub fn new_interruptible(
+        form: &Form<'a>,
+        u: &'a [f64],
+        is_interrupted: IsInterrupted<'_>,
+    ) -> Result<Self, FemError> {
         LinearSpace::new(form.mesh)?;
         check_length(form.mesh, u)?;
         let elements = Simplices(*form);
         let (regions, incidence) = (Regions::new(form.mesh, form.sigma), Incidence::new(&elements));
-        let gradients = ByRegion::new(&elements, &incidence, &regions, u, |node, polynomial| {
+        let gradient = |node: u32, polynomial: Option<Polynomial>| {
             polynomial.map_or([f64::NAN; 3], |polynomial| polynomial.gradient(elements.point(node)))
-        });
+        };
+        let gradients = ByRegion::new(&elements, &incidence, &regions, u, is_interrupted, gradient)?;
         Ok(Self { form: *form, u, regions, incidence, gradients })
     }
 

@@ -2,8 +2,10 @@
 
 use rayon::prelude::*;
 
+use super::IsInterrupted;
 use super::fit::Polynomial;
 use super::regions::Regions;
+use crate::FemError;
 
 /// Rings of cells around a vertex that a patch has at most.
 const MAX_RINGS: usize = 3;
@@ -75,13 +77,17 @@ impl<R: Send> ByRegion<R> {
     /// # Source
     /// `[zhang2005]`, `[naga2005]`: polynomial-preserving recovery, here with patches that grow until they determine the
     /// polynomial.
+    ///
+    /// # Errors
+    /// [`FemError::Interrupted`].
     pub fn new<E: Elements>(
         elements: &E,
         incidence: &Incidence,
         regions: &Regions,
         u: &[f64],
+        is_interrupted: IsInterrupted<'_>,
         found: impl Fn(u32, Option<Polynomial>) -> R + Sync,
-    ) -> Self {
+    ) -> Result<Self, FemError> {
         let (mut starts, mut pairs, mut own) = (vec![0], Vec::new(), Vec::new());
         for vertex in 0..elements.n_vertices() as u32 {
             own.clear();
@@ -92,11 +98,12 @@ impl<R: Send> ByRegion<R> {
             starts.push(pairs.len());
         }
         let patch = Patch { elements, incidence, regions, u };
-        let values = pairs
-            .par_iter()
-            .map(|&(vertex, region)| found(vertex, patch.polynomial(vertex, region)))
-            .collect();
-        Self { starts, regions: pairs.into_iter().map(|(_, region)| region).collect(), values }
+        let of_pair = |&(vertex, region): &(u32, u32)| match is_interrupted() {
+            true => Err(FemError::Interrupted),
+            false => Ok(found(vertex, patch.polynomial(vertex, region))),
+        };
+        let values = pairs.par_iter().map(of_pair).collect::<Result<_, _>>()?;
+        Ok(Self { starts, regions: pairs.into_iter().map(|(_, region)| region).collect(), values })
     }
 
     /// Of a vertex in a region; none where no cell of the region touches it.

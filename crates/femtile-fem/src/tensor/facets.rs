@@ -104,7 +104,7 @@ pub(super) fn for_facets<'a>(
     };
     for (number, entry) in form.conditions.iter().enumerate() {
         let (field, transfer, value) = match &entry.condition {
-            Condition::Dirichlet(_) => continue,
+            Condition::Dirichlet(_) | Condition::DirichletAtNodes { .. } => continue,
             Condition::Neumann(flux) => ("neumann", None, flux),
             Condition::Robin { coefficient, value } => ("robin.value", Some(coefficient), value),
         };

@@ -4,7 +4,7 @@ use femtile_mesh::check::components;
 
 use crate::FemError;
 use crate::assembly::floating;
-use crate::constraints::dirichlet_facets;
+use crate::constraints::{dirichlet_facets, dirichlet_nodes};
 use crate::dofs::TensorSpace;
 use crate::forms::{Compiled, Form, not_negative};
 use crate::tensor::{Evaluation, SOURCE_RULE};
@@ -27,6 +27,7 @@ pub(super) fn is_pure_neumann(
     for facet in facets.chain(reacting.iter().map(|&facet| facet as usize)) {
         form.boundary.facet(facet).iter().for_each(|&node| held[node as usize] = true);
     }
+    dirichlet_nodes(form)?.into_iter().for_each(|(node, _)| held[node as usize] = true);
     if form.lambda.as_constant() != Some(0.0) {
         for cell in reacting_cells(space, form)? {
             form.mesh.cell(cell as usize).iter().for_each(|&node| held[node as usize] = true);

@@ -8,7 +8,7 @@ use crate::forms::{Compiled, Form, PointCoefficients, Points};
 use crate::matrix_free::geometry::{CellMap, CellMaps};
 use crate::matrix_free::point_tables::AtPoints;
 use crate::recovery::{
-    ByRegion, Elements, ErrorEstimate, Incidence, Polynomial, Regions, dot, minus_product,
+    ByRegion, Elements, ErrorEstimate, Incidence, IsInterrupted, Polynomial, Regions, dot, minus_product,
 };
 
 /// The gradient of elements of degree p, by polynomial-preserving recovery.
@@ -90,12 +90,26 @@ impl<'a> RecoveredGradient<'a> {
     /// # Errors
     /// [`FemError::Length`] when `u` does not have one entry a degree of freedom.
     pub fn new(space: &'a TensorSpace<'a>, form: &Form<'a>, u: &'a [f64]) -> Result<Self, FemError> {
+        Self::new_interruptible(space, form, u, &|| false)
+    }
+
+    /// The same, while it asks at every vertex whether to end.
+    ///
+    /// # Errors
+    /// As [`Self::new`]; [`FemError::Interrupted`].
+    pub fn new_interruptible(
+        space: &'a TensorSpace<'a>,
+        form: &Form<'a>,
+        u: &'a [f64],
+        is_interrupted: IsInterrupted<'_>,
+    ) -> Result<Self, FemError> {
         check_length(space, u)?;
         let (nodes, d) = (space.shapes().nodes().to_vec(), space.dimension());
         let points = node_points(space, &nodes);
         let elements = TensorElements { space, points: &points, sampled: sampled(space.degree(), d) };
         let (regions, incidence) = (Regions::new(space.mesh(), form.sigma), Incidence::new(&elements));
-        let polynomials = ByRegion::new(&elements, &incidence, &regions, u, |_, polynomial| polynomial);
+        let polynomials =
+            ByRegion::new(&elements, &incidence, &regions, u, is_interrupted, |_, polynomial| polynomial)?;
         let weights = (0..space.dofs_per_cell()).flat_map(|at| {
             let coordinate = |a: usize| nodes[at / nodes.len().pow(a as u32) % nodes.len()];
             let factor = |corner: usize, a: usize| {

@@ -6,7 +6,8 @@ use femtile_mesh::CellKind;
 use femtile_mesh::generate::Counts;
 
 use crate::{
-    GmgOptions, GmgStart, MatrixFormat, Method, PreconditionerConfig, SolverConfig, SpaceConfig, auto, tensor,
+    FieldConfig, GmgOptions, GmgStart, MatrixFormat, Method, PreconditionerConfig, SolverConfig, SpaceConfig,
+    auto, tensor,
 };
 
 /// The program before it has read anything.
@@ -33,6 +34,9 @@ const AMG_PER_ROW: f64 = 110.0;
 /// Bytes an unknown of levels without a matrix.
 const GMG_PER_ROW: f64 = 30.0;
 const PMG_PER_ROW: f64 = 20.0;
+/// Recovered gradients: bytes of a vector, and of a fitted polynomial beside its coefficients.
+const VECTOR: f64 = 24.0;
+const POLYNOMIAL: f64 = 160.0;
 /// Bytes that the most demanding stage of a run holds, by parts.
 #[derive(Debug, Clone)]
 pub struct Estimate(Vec<(&'static str, f64)>);
@@ -128,6 +132,34 @@ impl Estimate {
     }
 }
 
+impl Estimate {
+    /// Returns the larger one of the estimate and that of computing fields after a solve on a mesh.
+    pub fn with_fields(self, fields: FieldConfig, space: &SpaceConfig, counts: Counts) -> Self {
+        let n_vectors = f64::from(u8::from(fields.gradient) + u8::from(fields.flux));
+        if n_vectors == 0.0 && !fields.error {
+            return self;
+        }
+        let is_tensor = tensor::is_for(counts.kind);
+        let (d, p) = (counts.kind.dimension() as i32, if is_tensor { space.degree as f64 } else { 1.0 });
+        let n = if is_tensor { (counts.n_cells * p.powi(d)).max(counts.n_nodes) } else { counts.n_nodes };
+        // Polynomials of degree p + 1 around vertices; of simplices their gradients alone are kept.
+        let n_terms = (1..=d).map(|k| (p + 1.0 + f64::from(k)) / f64::from(k)).product::<f64>();
+        let fits =
+            if is_tensor { (POLYNOMIAL + 8.0 * n_terms) * counts.n_nodes + VECTOR * n } else { VECTOR * n };
+        let incidence = 4.0 * counts.kind.n_nodes() as f64 * counts.n_cells + 16.0 * counts.n_nodes;
+        let components = space.components as f64;
+        let made = 2.0 * VECTOR * n + if fields.error { 24.0 * counts.n_cells } else { 0.0 };
+        self.larger(Self(vec![
+            ("program", PROGRAM),
+            ("mesh", mesh(counts)),
+            ("space", if is_tensor { space_of_cells(counts) } else { 0.0 }),
+            ("output", OUTPUT * n * components),
+            ("recovery", fits + incidence + made),
+            ("fields", VECTOR * n_vectors * n * components),
+        ]))
+    }
+}
+
 impl fmt::Display for Estimate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = self.0.iter().filter(|(_, bytes)| *bytes >= 0.01 * self.total());
@@ -209,4 +241,34 @@ fn p_multigrid(counts: Counts, p: f64) -> f64 {
     let n_levels = p.log2().ceil();
     let lowest = counts.n_nodes * (PER_ENTRY * entries_per_row(counts.kind, 1.0) + PER_ROW);
     n_levels * space_of_cells(counts) + (1.0 + AMG_SHARE) * lowest + AMG_PER_ROW * counts.n_nodes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_count_where_fits_hold_more_than_the_solve() {
+        let counts = Counts { kind: CellKind::Hexahedron, n_nodes: 1e6, n_cells: 1e6, order: 1 };
+        let config = SolverConfig { preconditioner: PreconditionerConfig::Jacobi, ..SolverConfig::default() };
+        let total = |degree: usize, fields: FieldConfig| {
+            let space = SpaceConfig { degree, ..SpaceConfig::default() };
+            let solve = Estimate::of_solve(&config, &space, counts, false);
+            (solve.total(), solve.with_fields(fields, &space, counts).total())
+        };
+        let all = FieldConfig { gradient: true, flux: true, error: true };
+        let (solve, with_none) = total(2, FieldConfig::default());
+        assert_eq!(solve, with_none);
+        // Degree 2: 8 unknowns a vertex of 46 for output, 72 while computed and 48 kept, polynomials of 20 terms.
+        let (solve, with_all) = total(2, all);
+        let expected = 20e6
+            + mesh(counts)
+            + space_of_cells(counts)
+            + 8e6 * (46.0 + 72.0 + 48.0)
+            + 1e6 * 320.0
+            + 1e6 * (32.0 + 16.0 + 24.0);
+        assert!((with_all - expected).abs() < 1.0 && with_all > solve, "{with_all} is not {expected}");
+        let error = FieldConfig { error: true, ..FieldConfig::default() };
+        assert!(total(2, error).1 < with_all);
+    }
 }

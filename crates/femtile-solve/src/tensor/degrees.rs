@@ -124,6 +124,9 @@ fn homogeneous(conditions: &[BoundaryCondition]) -> Vec<BoundaryCondition> {
         facets: entry.facets.clone(),
         condition: match &entry.condition {
             Condition::Dirichlet(_) => Condition::Dirichlet(ZERO),
+            Condition::DirichletAtNodes { nodes, .. } => {
+                Condition::DirichletAtNodes { nodes: nodes.clone(), value: ZERO }
+            }
             Condition::Neumann(_) => Condition::Neumann(ZERO),
             Condition::Robin { coefficient, .. } => {
                 Condition::Robin { coefficient: coefficient.clone(), value: ZERO }

@@ -45,17 +45,7 @@ impl Boxes {
         })?;
         let finest = finest(&lattice, problem, options.smoother).map_err(refused)?;
         let (nodes, given) = (lattice.nodes(space), problem.constraints().dofs());
-        let finest = with_free_sides(finest, &nodes, given).map_err(|lack| match lack {
-            Some((axis, is_upper)) => {
-                let side = lattice.side(axis, is_upper);
-                let message = format!(
-                    "needs u given everywhere or nowhere on each side, and it is on a part of the side {side}: put a \
-                     `dirichlet` on all of it"
-                );
-                refuse(&message)
-            }
-            None => refuse("needs u given on one side of the box at least: put a `dirichlet` there"),
-        })?;
+        let finest = with_free_sides(finest, &nodes, given).map_err(|lack| lack.refusal(&lattice))?;
         let is_known = given.len() == space.n_dofs();
         if !is_known {
             femtile_multigrid::check_levels_below(&finest).map_err(refused)?;
@@ -202,11 +192,8 @@ fn diagonals(lattice: &Lattice, problem: &TensorProblem<'_>) -> Vec<[f64; 3]> {
     let (mesh, [n_x, n_y, _]) = (space.mesh(), lattice.n_cells());
     for (position, &cell) in space.order().iter().enumerate() {
         let cell = cell as usize;
-        let nodes = mesh.cell(cell);
-        let sum = |axis: usize| nodes.iter().map(|&node| mesh.points[node as usize][axis]).sum::<f64>();
-        let middle = [0, 1, 2].map(|axis| sum(axis) / nodes.len() as f64);
         let tag = mesh.cell_tags.get(cell).copied().unwrap_or(0);
-        let tensor = sigma.tensor_at(cell, tag, middle);
+        let tensor = sigma.tensor_at(cell, tag, mesh.middle(cell));
         let [x, y, z] = lattice.place(position);
         found[(z * n_y + y) * n_x + x] = [0, 1, 2].map(|axis| tensor[axis][axis]);
     }
@@ -217,30 +204,53 @@ fn means(entries: &[[f64; 3]]) -> [f64; 3] {
     [0, 1, 2].map(|axis| entries.iter().map(|entry| entry[axis]).sum::<f64>() / entries.len() as f64)
 }
 
-/// The box with free sides where u is not given; in place of it a side on a part of which it is, by its axis and whether it is the
-/// upper one, or none where all are free.
-fn with_free_sides(grid: BoxGrid, nodes: &[u32], given: &[u32]) -> Result<BoxGrid, Option<(usize, bool)>> {
-    // Values are given on the boundary alone, so that their number tells.
-    let is_complete = |grid: &BoxGrid| given.len() == grid.n_nodes() - grid.n_unknowns();
-    if is_complete(&grid) {
+/// An end of an axis of a box: the axis, and whether it is the upper one.
+type Side = (usize, bool);
+
+/// What values that are given lack for geometric multigrid.
+enum Lack {
+    /// A side on all of which they are.
+    Side,
+    /// The rest of a side.
+    RestOf(Side),
+    /// That they are on sides alone.
+    Inside,
+}
+
+impl Lack {
+    fn refusal(self, lattice: &Lattice) -> SolveError {
+        match self {
+            Self::Side => refuse("needs u given on one side of the box at least: put a `dirichlet` there"),
+            Self::RestOf((axis, is_upper)) => refuse(&format!(
+                "needs u given everywhere or nowhere on each side, and it is on a part of the side {}: put a `dirichlet` on \
+                 all of it",
+                lattice.side(axis, is_upper)
+            )),
+            Self::Inside => refuse("needs u given on whole sides alone, and it is at nodes inside the box"),
+        }
+    }
+}
+
+/// The box with free sides where u is not given.
+fn with_free_sides(grid: BoxGrid, nodes: &[u32], given: &[u32]) -> Result<BoxGrid, Lack> {
+    if given.len() == nodes.len() {
         return Ok(grid);
     }
     let mut is_given = vec![false; nodes.len()];
     given.iter().for_each(|&dof| is_given[nodes[dof as usize] as usize] = true);
     let along = grid.nodes();
     let sides = (0..grid.dimension()).flat_map(|axis| [(axis, false), (axis, true)]);
-    let (free, fixed): (Vec<_>, Vec<_>) =
+    let (free, fixed): (Vec<Side>, Vec<Side>) =
         sides.partition(|&of| nodes_of_side(along, of).any(|node| !is_given[node]));
+    let is_on_fixed = |node: usize| fixed.iter().any(|&side| lies_on(along, side, node));
+    let has_aside = given.iter().any(|&dof| !is_on_fixed(nodes[dof as usize] as usize));
     let flags = [0, 1, 2].map(|axis| [false, true].map(|is_upper| free.contains(&(axis, is_upper))));
-    let grid = grid.with_free_sides(flags).map_err(|_| None)?;
-    if is_complete(&grid) {
+    let grid = if free.is_empty() { grid } else { grid.with_free_sides(flags).map_err(|_| Lack::Side)? };
+    if !has_aside {
         return Ok(grid);
     }
-    let has_part = |of: &(usize, bool)| {
-        let is_alone = |node: usize| !fixed.iter().any(|&other| lies_on(along, other, node));
-        nodes_of_side(along, *of).any(|node| is_given[node] && is_alone(node))
-    };
-    Err(free.into_iter().find(has_part))
+    let has_part = |of: &Side| nodes_of_side(along, *of).any(|node| is_given[node] && !is_on_fixed(node));
+    Err(free.into_iter().find(has_part).map_or(Lack::Inside, Lack::RestOf))
 }
 
 /// The numbers of the nodes on the lower or upper side across an axis of a grid with so many along each.

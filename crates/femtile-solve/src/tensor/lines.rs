@@ -4,6 +4,7 @@ use femtile_device::Cpu;
 use femtile_device::cpu::vector::Lanes;
 use femtile_fem::tensor::{FacetMatrix, TensorProblem};
 use femtile_linalg::LinalgError;
+use femtile_mesh::MiddleMap;
 use femtile_multigrid::{LineCell, LineCells, LineSolves};
 use femtile_tensor::Contract;
 
@@ -40,24 +41,17 @@ pub(super) fn solves<T: Contract + Lanes>(
 /// A cell by its corners, with the coefficients in its middle.
 fn cell(problem: &TensorProblem<'_>, position: usize) -> LineCell {
     let (space, form) = (problem.space(), problem.form());
-    let (mesh, corners) = (space.mesh(), space.corners(position));
-    let share = 1.0 / corners.len() as f64;
-    let sum = |sign: &dyn Fn(usize) -> f64| {
-        let terms = corners.iter().enumerate().map(|(bits, &node)| (sign(bits), mesh.points[node as usize]));
-        terms.fold([0.0; 3], |sum, (sign, point)| [0, 1, 2].map(|i| sum[i] + share * sign * point[i]))
-    };
-    let middle = sum(&|_| 1.0);
-    let mut columns = [0, 1, 2].map(|axis| sum(&|bits| if bits >> axis & 1 == 1 { 2.0 } else { -2.0 }));
-    if space.dimension() == 2 {
-        columns[2] = [0.0, 0.0, 1.0];
-    }
+    let mesh = space.mesh();
+    let corners: Vec<[f64; 3]> =
+        space.corners(position).iter().map(|&node| mesh.points[node as usize]).collect();
+    let map = MiddleMap::of_corners(&corners);
     let number = space.order()[position] as usize;
     let tag = mesh.cell_tags.get(number).copied().unwrap_or(0);
-    let sigma = form.sigma.tensor_at(number, tag, middle);
-    let lambda = form.lambda.scalar_at(number, tag, middle);
-    let [x, y, z] = columns;
+    let sigma = form.sigma.tensor_at(number, tag, map.middle);
+    let lambda = form.lambda.scalar_at(number, tag, map.middle);
+    let [x, y, z] = map.columns;
     let rows = [cross(y, z), cross(z, x), cross(x, y)];
-    let volume = dot(x, rows[0]).abs();
+    let volume = map.volume();
     let stiffness = rows.map(|row| dot(row, sigma.map(|of_sigma| dot(of_sigma, row))) / volume);
     LineCell { stiffness, mass: lambda * volume }
 }

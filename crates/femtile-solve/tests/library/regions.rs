@@ -25,7 +25,7 @@ fn unknown_regions_are_refused_with_the_tags_and_the_extent_of_the_mesh() {
         ("inlet", &["no tag `inlet`", "xmin (1)", "zmax (6)"][..]),
         ("7", &["no tag `7`", "xmin (1)"]),
         ("x > 2", &["no facet", "on no node either", "x from 0 to 1", "z from 0 to 1"]),
-        ("x > 0.9 and y > 0.9", &["no facet", "3 nodes satisfy it"]),
+        ("x > 0.9 and y > 0.9", &["no facet", "3 nodes satisfy it", "takes `nodes"]),
     ] {
         let (key, within, message) = refusal(&mesh, on);
         assert_eq!((key.as_str(), within), ("boundary[1].where", None));

@@ -206,6 +206,20 @@ impl<'a> TensorSpace<'a> {
         }
     }
 
+    /// Which degrees of freedom of the cell at a position, the first axis fastest, lie on an entity of which all corners are
+    /// marked nodes of the mesh.
+    pub(crate) fn spanned_by(&self, position: usize, is_marked: &[bool]) -> Vec<usize> {
+        let corners = self.corners(position);
+        let is_at = |corner: usize| is_marked[corners[corner] as usize];
+        if !(0..corners.len()).any(is_at) {
+            return Vec::new();
+        }
+        let d = self.dimension();
+        let has_all = |entity: usize| entities::corners(entity, d).into_iter().all(is_at);
+        let is_spanned: Vec<bool> = (0..3usize.pow(d as u32)).map(has_all).collect();
+        (0..self.places.len()).filter(|&at| is_spanned[self.places[at][0] as usize]).collect()
+    }
+
     /// Degrees of freedom of cells that see an edge or a face otherwise than the first cell that has it.
     fn find_irregular(&self, shared: &[&Shared]) -> BTreeMap<u32, Vec<u32>> {
         let mut irregular = BTreeMap::new();

@@ -18,7 +18,8 @@ use crate::tensor::{Evaluation, SOURCE_RULE, Side, Sides, check_length, product_
 ///
 /// $$ \sum_F \int_F n\cdot\sigma\nabla u = \int_\Omega \lambda u - \int_\Omega f $$
 ///
-/// with the integrals of [`reaction_integral`] and [`source_integral`]. `rule` is that of the operator that was solved with.
+/// with the integrals of [`reaction_integral`] and [`source_integral`]. Without
+/// what enters at nodes that [`crate::Condition::DirichletAtNodes`] holds aside of Dirichlet facets. `rule` is that of the operator that was solved with.
 /// On smooth solutions, fluxes through sides converge with order p + 1 at least, where the discrete gradient has order p.
 ///
 /// # Shapes

@@ -176,7 +176,8 @@ impl<'a> Joining<'a> {
         let one = |entry: &BoundaryCondition| BoundaryCondition {
             facets: entry.facets.iter().filter_map(facet).collect(),
             condition: match &entry.condition {
-                Condition::Dirichlet(_) => Condition::Dirichlet(ZERO),
+                // Nodes aside of whole sides are refused before, so the facets between them say all.
+                Condition::Dirichlet(_) | Condition::DirichletAtNodes { .. } => Condition::Dirichlet(ZERO),
                 Condition::Neumann(_) => Condition::Neumann(ZERO),
                 Condition::Robin { coefficient, .. } => {
                     Condition::Robin { coefficient: self.joined(coefficient), value: ZERO }

@@ -1,0 +1,125 @@
+//! Regions of cells and values at nodes in case files: what the library makes of them, and what is refused.
+
+use std::path::Path;
+
+use femtile_case::{Case, CaseError, Report, Silent, run};
+use femtile_mesh::generate::{SquareConfig, square};
+use femtile_solve::{Poisson, SolverConfig, Value, tag_regions};
+
+const MESH: &str = "[mesh]\ngenerate = { kind = \"square\", cells = [8, 8] }\n";
+const OUTPUT: &str =
+    "[output]\nvtu = false\nfunctionals = [{ name = \"u\", kind = \"value_at\", point = [0.3, 0.6, 0] }]\n";
+
+fn try_solve(text: &str) -> Result<Report, CaseError> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut case = Case::parse(&folder.path().join("case.toml"), text.into())?;
+    case.file.output.directory = folder.path().join("out");
+    run(&case, &mut Silent)
+}
+
+/// The key and the message of a refusal.
+fn refusal(text: &str) -> (String, String) {
+    match try_solve(text).unwrap_err() {
+        CaseError::Input { key, message, .. } => (key.unwrap_or_default(), message),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_case_with_regions_and_nodes_is_the_problem_of_the_library() {
+    let text = format!(
+        "{MESH}[[region]]\nname = \"core\"\nwhere = \"hypot(x - 0.5, y - 0.5) < 0.3\"\n\
+         [equation]\nsigma = {{ by_tag = {{ core = 10 }}, default = 2 }}\n\
+         lambda = {{ default = 0, by_tag = {{ core = \"x\" }} }}\nsource = {{ by_tag = {{ core = 1, 0 = 3 }} }}\n\
+         [[boundary]]\nnodes = \"x < 1e-9 && y < 1e-9\"\ndirichlet = \"1 + x\"\n{OUTPUT}"
+    );
+    let found = try_solve(&text).unwrap();
+    assert!(found.warnings.is_empty(), "{:?}", found.warnings);
+    let mut mesh = square(&SquareConfig { cells: [8, 8], ..SquareConfig::default() }).unwrap();
+    tag_regions(&mut mesh, &[("core", "hypot(x - 0.5, y - 0.5) < 0.3")]).unwrap();
+    let problem = Poisson::new(&mesh)
+        .sigma(Value::by_tag([("core", 10.0)]).otherwise(2.0))
+        .lambda(Value::by_tag([("core", "x")]).otherwise(0.0))
+        .source(Value::by_tag([("core", 1.0), ("0", 3.0)]))
+        .dirichlet_at_nodes("x < 1e-9 && y < 1e-9", "1 + x")
+        .unwrap();
+    let solution = problem.solve(&SolverConfig::default()).unwrap();
+    assert_eq!(found.functionals["u"], solution.value_at([0.3, 0.6, 0.0]).unwrap());
+}
+
+#[test]
+fn regions_are_those_of_the_refined_mesh() {
+    let text = |refine: u32| {
+        format!(
+            "[mesh]\ngenerate = {{ kind = \"square\", cells = [1, 1] }}\nrefine = {refine}\n\
+             [[region]]\nname = \"part\"\nwhere = \"x + y < 0.5\"\n[equation]\nlambda = 1\n\
+             source = {{ by_tag = {{ part = 1 }}, default = 0 }}\n\
+             [output]\nvtu = false\nfunctionals = [{{ name = \"u\", kind = \"integral\" }}]\n"
+        )
+    };
+    // No middle of the two triangles of the square lies there.
+    assert_eq!(refusal(&text(0)).0, "region[0].where");
+    // ∫u = ∫f, the area of the cells of the region.
+    let area = try_solve(&text(6)).unwrap().functionals["u"];
+    assert!((area - 0.125).abs() < 1e-2, "{area}");
+}
+
+#[test]
+fn overlaps_of_regions_and_nodes_are_told_with_their_lines() {
+    let text = format!(
+        "{MESH}[[region]]\nname = \"left\"\nwhere = \"x < 0.5\"\n[[region]]\nname = \"all\"\nwhere = \"x < 2\"\n\
+         [[boundary]]\nnodes = \"x + y < 1e-9\"\ndirichlet = 1\n[[boundary]]\nwhere = \"xmin\"\ndirichlet = 0\n{OUTPUT}"
+    );
+    let warnings = try_solve(&text).unwrap().warnings.join("\n");
+    for words in [
+        "region[1] (line 8, \"all\") takes 64 of the 64 cells of region[0] (line 5, \"left\"), which then holds nowhere",
+        "boundary[1] (line 13, dirichlet on \"xmin\") takes 1 of the 1 nodes of boundary[0] (line 10, dirichlet at",
+    ] {
+        assert!(warnings.contains(words), "{warnings}");
+    }
+}
+
+#[test]
+fn keys_that_contradict_each_other_are_refused_at_their_place() {
+    for (entry, key, words) in [
+        ("[[boundary]]\ndirichlet = 1", "boundary[0]", "the key `where` is missing"),
+        ("[[boundary]]\nwhere = \"all\"\nnodes = \"x < 1\"\ndirichlet = 1", "boundary[0]", "not both"),
+        (
+            "[[boundary]]\nnodes = \"x < 1\"\nneumann = 1",
+            "boundary[0].nodes",
+            "only `dirichlet` holds at nodes",
+        ),
+        ("[[boundary]]\nnodes = \"x > 3\"\ndirichlet = 1", "boundary[0].nodes", "x from 0 to 1"),
+        ("[[region]]\nname = \"far\"\nwhere = \"x > 3\"", "region[0].where", "x from 0 to 1"),
+        (
+            "[equation]\nsource = { by_tag = { core = 1 }, default = 0 }",
+            "equation.source.by_tag.core",
+            "no cell has",
+        ),
+    ] {
+        let (found, message) = refusal(&format!("{MESH}{entry}\n"));
+        assert_eq!(found, key, "{message}");
+        assert!(message.contains(words), "{message}");
+    }
+    for (value, words) in [
+        ("{ default = 1 }", "`default` needs `by_tag`"),
+        ("{ field = \"a\", default = 1 }", "cannot stand beside"),
+        ("{ by_tag = { a = 1 }, else = 1 }", "else"),
+    ] {
+        let text = format!("{MESH}[equation]\nsigma = {value}\n");
+        let message = Case::parse(Path::new("case.toml"), text).unwrap_err().to_string();
+        assert!(message.contains(words), "{message}");
+    }
+}
+
+#[test]
+fn grids_have_neither_regions_nor_nodes() {
+    let grid = "[mesh]\ngenerate = { kind = \"grid\", nodes = [9, 9] }\n[equation]\nkind = \"diffusion\"\nsource = 1\n\
+                [time]\nend = 1\nsteps = 2\n";
+    for (entry, key) in [
+        ("[[region]]\nname = \"a\"\nwhere = \"x < 1\"", "region"),
+        ("[[boundary]]\nnodes = \"x < 1\"\ndirichlet = 1", "boundary[0].nodes"),
+    ] {
+        assert_eq!(refusal(&format!("{grid}{entry}\n")).0, key);
+    }
+}

@@ -1,0 +1,76 @@
+//! Regions of cells by comparisons.
+
+use femtile_expression::Condition as Comparison;
+use femtile_mesh::Mesh;
+
+use crate::boundary::extents;
+use crate::overlap::{Overlap, overlaps};
+use crate::setting::Key;
+use crate::{SolveError, below};
+
+/// Gives cells of a mesh new tags, so that [`crate::Value::by_tag`] takes the names: each region is a name and a comparison
+/// such as `x^2 + y^2 < 0.25`, and has the cells in whose middle, the mean of their corners, it holds.
+///
+/// A cell of several regions has the tag of the last; the overlaps are returned. A cell of none keeps its tag.
+///
+/// ```
+/// use femtile_mesh::generate::{SquareConfig, square};
+/// use femtile_solve::{Poisson, SolverConfig, Value, tag_regions};
+///
+/// let mut mesh = square(&SquareConfig { cells: [16, 16], ..SquareConfig::default() })?;
+/// tag_regions(&mut mesh, &[("core", "hypot(x - 0.5, y - 0.5) < 0.3")])?;
+/// let problem = Poisson::new(&mesh)
+///     .sigma(Value::by_tag([("core", 100.0)]).otherwise(1.0))
+///     .source(Value::by_tag([("core", 1.0)]).otherwise(0.0))
+///     .dirichlet("all", 0.0)?;
+/// assert!(problem.solve(&SolverConfig::default())?.has_converged());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// [`SolveError::Setting`] where a region has no cell, with the extents of the mesh, or a name is taken or is a number.
+pub fn tag_regions<N: AsRef<str>, C: AsRef<str>>(
+    mesh: &mut Mesh,
+    regions: &[(N, C)],
+) -> Result<Vec<Overlap>, SolveError> {
+    let place = |i: usize, key: &str| -> Vec<Key> { below(&["region".into(), i.into()], key) };
+    let mut holds = Vec::with_capacity(regions.len());
+    for (i, (_, comparison)) in regions.iter().enumerate() {
+        holds.push(cells_where(mesh, comparison.as_ref(), &place(i, "where"))?);
+    }
+    let overlaps = overlaps(&holds, mesh.n_cells(), |_| false);
+    for (i, ((name, _), cells)) in regions.iter().zip(&holds).enumerate() {
+        let (name, path) = (name.as_ref(), place(i, "name"));
+        if name.is_empty() || name.parse::<i64>().is_ok() {
+            let message = "a region needs a name; numbers stand for the tags of the mesh";
+            return Err(SolveError::setting(&path, message));
+        }
+        let known = mesh.tag_names.iter().find(|((d, _), known)| *d == mesh.dimension() && *known == name);
+        if known.is_some() {
+            let message = format!("cells have a tag `{name}` already: choose another name");
+            return Err(SolveError::setting(&path, message));
+        }
+        mesh.tag_cells(name, cells)?;
+    }
+    Ok(overlaps)
+}
+
+/// Returns the cells in whose middle a comparison holds, ascending; `path` is the setting that it stands at.
+fn cells_where(mesh: &Mesh, text: &str, path: &[Key]) -> Result<Vec<u32>, SolveError> {
+    let comparison = Comparison::parse(text).map_err(|error| SolveError::Setting {
+        path: path.to_vec(),
+        within: Some(error.span.clone()),
+        message: format!("`{text}` is no comparison such as \"x^2 + y^2 < 0.25\" ({error})"),
+    })?;
+    let holds = |cell: &u32| comparison.holds(mesh.middle(*cell as usize));
+    let cells: Vec<u32> = (0..mesh.n_cells() as u32).filter(holds).collect();
+    if cells.is_empty() {
+        let message = format!(
+            "this holds in the middle of no cell; the mesh reaches {}: compare the unit of length (mm against m?) and the \
+             width of cells",
+            extents(mesh)
+        );
+        return Err(SolveError::setting(path, message));
+    }
+    Ok(cells)
+}
