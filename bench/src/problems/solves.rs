@@ -140,9 +140,9 @@ impl Solve {
             Shape::Quadrilaterals => plane(SquareSplit::Quadrilateral).map(Some),
             Shape::Tetrahedra => cube(BoxSplit::Kuhn).map(Some),
             Shape::Hexahedra => cube(BoxSplit::Hexahedron).map(Some),
-            // The volume of a ball over that of the cells around a node.
+            // By count, 24,389 nodes for h = 0.075.
             Shape::BallOfTetrahedra => {
-                let h = (4.2 / self.unknowns).powf(1.0 / 3.0);
+                let h = (10.0 / self.unknowns).powf(1.0 / 3.0);
                 ball(&BallConfig { radius: 1.0, h }).map(Some)
             }
             // A cube in the middle with six blocks around it, of as many cells a side.
