@@ -24,7 +24,7 @@ pub(crate) struct Boxes {
     /// Whether all values are given; if not, those on the boundary are.
     is_known: bool,
     /// The rows of cells, kept for full multigrid.
-    lattice: Option<Lattice>,
+    lattice: Option<Box<Lattice>>,
 }
 
 impl Boxes {
@@ -50,7 +50,7 @@ impl Boxes {
         if !is_known {
             femtile_multigrid::check_levels_below(&finest).map_err(refused)?;
         }
-        let lattice = (options.start != GmgStart::None).then_some(lattice);
+        let lattice = (options.start != GmgStart::None).then(|| Box::new(lattice));
         Ok(Self { is_known, finest, nodes, lattice })
     }
 
@@ -71,12 +71,12 @@ impl Boxes {
 
     /// Whether cells are rectangles along the axes.
     pub fn are_rectangles(&self) -> bool {
-        self.lattice.as_ref().is_some_and(Lattice::has_rectangles)
+        self.lattice().is_some_and(Lattice::has_rectangles)
     }
 
     /// The rows of cells, where full multigrid may need them.
     pub(super) fn lattice(&self) -> Option<&Lattice> {
-        self.lattice.as_ref()
+        self.lattice.as_deref()
     }
 
     /// What GPUs lack for it, if they lack anything.
