@@ -34,7 +34,7 @@ fn refuses(place: &Workplace, code: i32, words: &[&str]) {
 fn coefficients_that_are_not_allowed_are_pointed_at() {
     for (from, to, words) in [
         ("source = 1", "sigma = -1", ["case.toml:4:9", "equation.sigma", "positive definite"]),
-        ("source = 1", "sigma = 0", ["case.toml:4:9", "equation.sigma", "positive definite"]),
+        ("source = 1", "sigma = 0", ["case.toml:4:9", "equation.sigma", "lambda is 0 too"]),
         ("source = 1", "sigma = [[1, 2], [0, 3]]", ["case.toml:4:9", "equation.sigma", "symmetric"]),
         ("source = 1", "lambda = -0.5", ["case.toml:4:10", "equation.lambda", "must not be negative"]),
         ("source = 1", "source = inf", ["case.toml:4:10", "equation.source", "finite"]),

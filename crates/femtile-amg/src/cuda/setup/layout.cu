@@ -3,6 +3,9 @@
 
 typedef unsigned short u16;
 
+// Threads of a block that has a patch.
+constexpr u32 OF_PATCH = 128;
+
 // The patch of each row, a block a patch.
 extern "C" __global__ void amg_patch_of_row(u32* patch, const u32* starts) {
     const u32 end = starts[blockIdx.x + 1];
@@ -33,13 +36,15 @@ extern "C" __global__ void amg_patch_count(
 
 // Entries of each patch whose rows are as long as the longest, a block a patch.
 extern "C" __global__ void amg_patch_widths(u32* sizes, const u32* inside, const u32* starts) {
-    FEMTILE_SHARED u32 width;
-    if (threadIdx.x == 0) width = 0;
-    __syncthreads();
+    FEMTILE_SHARED u32 widths[OF_PATCH];
     const u32 begin = starts[blockIdx.x], end = starts[blockIdx.x + 1];
-    for (u32 row = begin + threadIdx.x; row < end; row += blockDim.x) atomicMax(&width, inside[row]);
+    u32 width = 0;
+    for (u32 row = begin + threadIdx.x; row < end; row += OF_PATCH) width = max(width, inside[row]);
+    widths[threadIdx.x] = width;
     __syncthreads();
-    if (threadIdx.x == 0) sizes[blockIdx.x] = width * (end - begin);
+    if (threadIdx.x != 0) return;
+    for (u32 i = 1; i < OF_PATCH; i++) width = max(width, widths[i]);
+    sizes[blockIdx.x] = width * (end - begin);
 }
 
 // The rows of a patch, first entries first, filled with zeros on the diagonal, a block a patch.
