@@ -42,10 +42,14 @@ fn on(options: &Options, samples: Option<PathBuf>) -> Result<Vec<Record>, BenchE
     let mut records = Vec::new();
     for solve in solves(options.unknowns.unwrap_or(MOST), samples.as_deref()) {
         match solve.mesh()? {
-            Some(mesh) => {
-                let timed = Timed::of(&solve, &mesh, (&devices, &config), options.repeats(3))?;
-                records.push(timed.record(&devices.cpu, &solve));
-            }
+            Some(mesh) => match Timed::of(&solve, &mesh, (&devices, &config), options.repeats(3)) {
+                Ok(timed) => records.push(timed.record(&devices.cpu, &solve)),
+                // A device that is asked for may not take all cells.
+                Err(BenchError::Solve(error)) if matches!(*error, SolveError::Setting { .. }) => {
+                    crate::skipped(format_args!("{}: {error}", solve.name()));
+                }
+                Err(error) => return Err(error),
+            },
             None => crate::skipped(format_args!("{}: not solved on, or too large", solve.name())),
         }
     }

@@ -33,6 +33,10 @@ const WORTH_PMG: [f64; 2] = [60.0, 2000.0];
 const WORTH_GMG_HIGH: [f64; 2] = [150.0, 300.0];
 const WORTH_PMG_HIGH: [f64; 2] = [60.0, 1000.0];
 
+/// On CPUs these grow by the factor 1 + `SMALL` threads / n where n unknowns are few: much of the setup of multigrid takes as
+/// long on many threads as on one.
+const SMALL: f64 = 3000.0;
+
 /// A preconditioner with the reason for it.
 #[derive(Debug)]
 pub(crate) struct Chosen {
@@ -112,7 +116,8 @@ pub(crate) fn choose(
         let reason = format!("about {expected:.0} iterations are expected with the diagonal");
         Chosen { preconditioner: PreconditionerConfig::Jacobi, boxes: None, reason }
     };
-    let is_enough = |worth: [f64; 2]| expected <= worth[usize::from(has_gpu)];
+    let slack = if has_gpu { 1.0 } else { 1.0 + SMALL * n_threads as f64 / n.max(1) as f64 };
+    let is_enough = |worth: [f64; 2]| expected <= slack * worth[usize::from(has_gpu)];
     let is_high = space.degree > 4;
     let amg_or_jacobi = |reason: String| match is_enough(WORTH_AMG) {
         true => jacobi(),
