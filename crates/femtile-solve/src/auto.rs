@@ -33,9 +33,9 @@ const WORTH_PMG: [f64; 2] = [60.0, 2000.0];
 const WORTH_GMG_HIGH: [f64; 2] = [150.0, 300.0];
 const WORTH_PMG_HIGH: [f64; 2] = [60.0, 1000.0];
 
-/// On CPUs these grow by the factor 1 + `SMALL` threads / n where n unknowns are few: much of the setup of multigrid takes as
-/// long on many threads as on one.
-const SMALL: f64 = 3000.0;
+/// These grow by the factor 1 + `SMALL` / n where n unknowns are few, on CPUs for each thread, on GPUs: much of the setup of
+/// multigrid takes as long on many threads as on one, and all launches of a cycle on coarse levels take as long.
+const SMALL: [f64; 2] = [3000.0, 400_000.0];
 
 /// A preconditioner with the reason for it.
 #[derive(Debug)]
@@ -116,7 +116,8 @@ pub(crate) fn choose(
         let reason = format!("about {expected:.0} iterations are expected with the diagonal");
         Chosen { preconditioner: PreconditionerConfig::Jacobi, boxes: None, reason }
     };
-    let slack = if has_gpu { 1.0 } else { 1.0 + SMALL * n_threads as f64 / n.max(1) as f64 };
+    let fixed = if has_gpu { SMALL[1] } else { SMALL[0] * n_threads as f64 };
+    let slack = 1.0 + fixed / n.max(1) as f64;
     let is_enough = |worth: [f64; 2]| expected <= slack * worth[usize::from(has_gpu)];
     let is_high = space.degree > 4;
     let amg_or_jacobi = |reason: String| match is_enough(WORTH_AMG) {
