@@ -13,8 +13,8 @@ use crate::device::worth_a_gpu;
 use crate::discretization::Discretization;
 use crate::tensor::{self, Boxes};
 use crate::{
-    AmgOptions, DeviceChoice, GmgOptions, GmgStart, Method, OperatorKind, PmgOptions, PreconditionerConfig,
-    SolveError, SolverConfig, SpaceConfig,
+    AmgOptions, DeviceChoice, GmgOptions, Method, OperatorKind, PmgOptions, PreconditionerConfig, SolveError,
+    SolverConfig, SpaceConfig,
 };
 
 /// Cells whose coefficients are looked at, at most.
@@ -52,23 +52,6 @@ pub(crate) fn heaviest(config: &SolverConfig, space: &SpaceConfig, kind: CellKin
         Some((preconditioner, _)) => preconditioner,
         None if !tensor::is_for(kind) || config.operator == OperatorKind::Assembled => amg(),
         None => PreconditionerConfig::Pmg(PmgOptions::default()),
-    }
-}
-
-fn gmg() -> GmgOptions {
-    GmgOptions { start: GmgStart::Auto, ..GmgOptions::default() }
-}
-
-/// Returns whether a solve with geometric multigrid should begin with full multigrid.
-///
-/// By count of work: levels below the finest take half an iteration; their spaces and operators, which the processor makes, two
-/// and a half for degree 1 and one for higher ones, and more than that beside a GPU. It saves three iterations where cells are
-/// rectangles; where they are not, coarser ones have another shape, and it saves one.
-pub(crate) fn is_full_start(start: GmgStart, boxes: &Boxes, degree: usize, has_kernels: bool) -> bool {
-    match start {
-        GmgStart::None => false,
-        GmgStart::Full => true,
-        GmgStart::Auto => degree > 1 && !has_kernels && boxes.are_rectangles(),
     }
 }
 
@@ -132,7 +115,7 @@ pub(crate) fn choose(
     }
     let why_not = match geometric(config, &data, problem, has_gpu.then_some(space)) {
         Ok(boxes) => {
-            let preconditioner = PreconditionerConfig::Gmg(gmg());
+            let preconditioner = PreconditionerConfig::Gmg(GmgOptions::default());
             let reason = "the cells stand in rows like those of a box".into();
             return Ok(Chosen { preconditioner, boxes: Some(boxes), reason });
         }
@@ -160,7 +143,7 @@ fn geometric(
     on_gpu: Option<&SpaceConfig>,
 ) -> Result<Boxes, String> {
     data.allow_geometric()?;
-    let options = gmg();
+    let options = GmgOptions::default();
     let boxes = Boxes::of(&options, problem).map_err(|error| match error {
         SolveError::Setting { message, .. } => message,
         other => other.to_string(),

@@ -292,8 +292,6 @@ pub enum GmgStart {
     None,
     /// Full multigrid: the solution on coarser cells, interpolated.
     Full,
-    /// Full multigrid where it is expected to save more than it costs.
-    Auto,
 }
 
 /// Options of p-multigrid.

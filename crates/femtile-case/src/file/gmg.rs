@@ -40,8 +40,6 @@ pub enum GmgStartName {
     None,
     /// Full multigrid: the solution on coarser cells, interpolated.
     Full,
-    /// Full multigrid where it is expected to save more than it costs.
-    Auto,
 }
 
 impl From<GmgStartName> for GmgStart {
@@ -49,7 +47,6 @@ impl From<GmgStartName> for GmgStart {
         match name {
             GmgStartName::None => Self::None,
             GmgStartName::Full => Self::Full,
-            GmgStartName::Auto => Self::Auto,
         }
     }
 }

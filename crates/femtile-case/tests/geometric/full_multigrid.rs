@@ -153,27 +153,6 @@ fn components_begin_each_by_itself() {
 }
 
 #[test]
-fn full_multigrid_is_begun_with_by_itself_where_it_pays() {
-    let text = |mesh: &str, degree: usize| {
-        manufactured(mesh, degree, "device = \"cpu\"\nthreads = 2")
-            .replace("lambda = 7", "")
-            .replace("13*sin(2*x)*exp(y)*(1 + z*z) - 4", "6*sin(2*x)*exp(y)*(1 + z*z) - 4")
-            .replace("preconditioner = \"gmg\"", "")
-    };
-    let cubes = "{ kind = \"box\", cell = \"hexahedron\", cells = [20, 20, 20] }";
-    let bent = cubes.replace("cells", "deform = 0.1, cells");
-    for (mesh, degree, expected) in
-        [(cubes, 2, Some("full multigrid")), (cubes, 1, None), (bent.as_str(), 2, None)]
-    {
-        let report = solve(&text(mesh, degree)).0;
-        if report.solve.preconditioner == Some("gmg") {
-            assert_eq!(report.solve.start, expected, "{mesh}, degree {degree}");
-        }
-        assert!(degree == 1 || report.solve.preconditioner == Some("gmg"), "{mesh}");
-    }
-}
-
-#[test]
 fn a_start_that_is_none_is_refused() {
     let text = manufactured(RECTANGLES[0], 2, "gmg = { start = \"half\" }");
     let (key, message) = refused(&text);

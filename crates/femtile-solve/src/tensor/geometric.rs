@@ -69,11 +69,6 @@ impl Boxes {
         self.is_known
     }
 
-    /// Whether cells are rectangles along the axes.
-    pub fn are_rectangles(&self) -> bool {
-        self.lattice().is_some_and(Lattice::has_rectangles)
-    }
-
     /// The rows of cells, where full multigrid may need them.
     pub(super) fn lattice(&self) -> Option<&Lattice> {
         self.lattice.as_deref()

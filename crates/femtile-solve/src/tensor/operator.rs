@@ -19,14 +19,14 @@ use femtile_tensor::Contract;
 use super::geometric::Boxes;
 use super::start::FullStart;
 use super::{degrees, geometric, lines, quadrature};
-use crate::auto::is_full_start;
 use crate::format::{Formatted, citations_of, formatted};
 use crate::method::SolveDevice;
 use crate::preconditioner::{self, Preconditioning, without_constants};
 use crate::right_side::RightSide;
 use crate::system::LinearSystem;
 use crate::{
-    LevelPrecision, PmgOptions, PreconditionerConfig, Quadrature, SolveError, SolverConfig, Stage, Stages,
+    GmgStart, LevelPrecision, PmgOptions, PreconditionerConfig, Quadrature, SolveError, SolverConfig, Stage,
+    Stages,
 };
 
 /// An operator on any device, and how it obtains the metric of how many cells.
@@ -289,9 +289,7 @@ fn matrix_free<'a, D: OperatorDevice>(
         _ => (Box::new(Diagonal::of_entries(device, on_cpu.diagonal())?), Vec::new()),
     };
     let start = match (&solver.preconditioner, boxes) {
-        (PreconditionerConfig::Gmg(options), Some(boxes))
-            if is_full_start(options.start, boxes, problem.space().degree(), has_kernels) =>
-        {
+        (PreconditionerConfig::Gmg(options), Some(boxes)) if options.start == GmgStart::Full => {
             FullStart::new((cpu, device), options, boxes, (problems, rule))?
         }
         _ => None,

@@ -117,11 +117,6 @@ impl Lattice {
         Some(self.lines.as_ref()?[..self.dimension].iter().map(Lines::widths).collect())
     }
 
-    /// Whether all cells are rectangles along the axes.
-    pub fn has_rectangles(&self) -> bool {
-        self.lines.is_some()
-    }
-
     /// Corners of all cells, `[n_z + 1][n_y + 1][n_x + 1]`.
     pub fn corners(&self) -> &[[f64; 3]] {
         &self.corners
