@@ -21,7 +21,7 @@ use crate::{BenchError, Options, Record, Work};
 /// Unknowns of the largest problems, about.
 const MOST: usize = 3_000_000;
 
-/// A preconditioner that takes so many times as long as the fastest one before it, and a second more, is given up.
+/// Ratio to the fastest preconditioner so far beyond which, after a second more, a preconditioner is given up.
 const HOPELESS: f64 = 10.0;
 
 pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
@@ -74,7 +74,7 @@ struct Devices {
 }
 
 impl Devices {
-    /// Solves a problem, its space made anew.
+    /// Discretizes and solves a problem.
     fn solve<'m>(&self, problem: &Poisson<'m>, config: &SolverConfig) -> Result<Solution<'m>, SolveError> {
         self.cpu.install(|| {
             let mut silent = Silent;

@@ -58,7 +58,7 @@ const GENERATED: [(Shape, usize); 11] = [
     (Shape::BallOfHexahedra, 4),
 ];
 
-/// Returns the problems with at most about so many unknowns: those on generated meshes by size, then those on the meshes
+/// Returns the problems with at most about `most` unknowns: those on generated meshes by size, then those on the meshes
 /// of a folder with `tet` and `hex` in it.
 pub fn solves(most: usize, samples: Option<&Path>) -> Vec<Solve> {
     let mut found = Vec::new();

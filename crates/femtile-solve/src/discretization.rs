@@ -12,9 +12,7 @@ use femtile_mesh::check::BoundaryFacets;
 use crate::auto;
 use crate::check::{self, check_cells};
 use crate::device::{self, Choice, Chosen};
-use crate::format::{Formatted, citations_of, formatted};
 use crate::overlap::Overlap;
-use crate::preconditioner::{self, without_constants};
 use crate::right_side::RightSide;
 use crate::solution::{Finished, Solution};
 use crate::system::LinearSystem;
@@ -289,27 +287,10 @@ fn of_simplices<'d, D: OperatorDevice>(
     stages.begin(Stage::Assemble)?;
     let system = stages.with_fractions(|progress| assemble::<f64, D>(device, form, progress))?;
     stages.begin(Stage::Setup)?;
-    let (mut matrix, system) = system.into_parts();
-    let mut warnings = Vec::new();
-    let mesh = Some(form.mesh);
-    let made =
-        preconditioner::preconditioner(device, &config.preconditioner, mesh, &mut matrix, &mut warnings)?;
-    let (preconditioner, levels) = without_constants(device, made, system.rhs.len(), system.is_pure_neumann)?;
+    let (matrix, system) = system.into_parts();
+    let is_pure_neumann = system.is_pure_neumann;
     let right = RightSide::Simplices(form.mesh, system);
-    let Formatted { operator, format, reason } = formatted(matrix, config)?;
-    let (citations, format_reason) = (citations_of(format, &levels), Some(reason));
-    Ok(LinearSystem {
-        operator,
-        format: format.name(),
-        format_reason,
-        preconditioner,
-        levels,
-        right,
-        citations,
-        warnings,
-        geometries: Vec::new(),
-        start: None,
-    })
+    LinearSystem::of_matrix(device, config, (matrix, is_pure_neumann), Some(form.mesh), right)
 }
 
 /// Returns what to say of a right side that was projected, if anything.

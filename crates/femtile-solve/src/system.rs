@@ -2,10 +2,13 @@ use femtile_device::Buffer;
 use femtile_fem::FemError;
 use femtile_fem::matrix_free::Geometry;
 use femtile_linalg::krylov::cg::CgOutcome;
+use femtile_linalg::sparse::Csr;
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
+use femtile_mesh::Mesh;
 
+use crate::format::{Formatted, citations_of, formatted};
 use crate::method::{SolveDevice, iterate};
-use crate::preconditioner::Level;
+use crate::preconditioner::{Level, preconditioner, without_constants};
 use crate::right_side::RightSide;
 use crate::tensor::FullStart;
 use crate::{SolveError, SolverConfig, Stage, Stages};
@@ -29,6 +32,36 @@ pub struct LinearSystem<'a, D: SolveDevice> {
     pub(crate) geometries: Vec<(Geometry, usize)>,
     /// Full multigrid, where the solve begins with it.
     pub(crate) start: Option<FullStart<D>>,
+}
+
+impl<'a, D: SolveDevice> LinearSystem<'a, D> {
+    /// Returns the system with a sparse matrix, in the format and with the preconditioner of the settings; `mesh` is that of
+    /// linear elements.
+    pub(crate) fn of_matrix(
+        device: &D,
+        config: &SolverConfig,
+        (mut matrix, is_pure_neumann): (Csr<f64, D>, bool),
+        mesh: Option<&Mesh>,
+        right: RightSide<'a, D>,
+    ) -> Result<Self, SolveError> {
+        let mut warnings = Vec::new();
+        let made = preconditioner(device, &config.preconditioner, mesh, &mut matrix, &mut warnings)?;
+        let (preconditioner, levels) = without_constants(device, made, matrix.n_rows(), is_pure_neumann)?;
+        let Formatted { operator, format, reason } = formatted(matrix, config)?;
+        let citations = citations_of(format, &levels);
+        Ok(Self {
+            operator,
+            format: format.name(),
+            format_reason: Some(reason),
+            preconditioner,
+            levels,
+            right,
+            citations,
+            warnings,
+            geometries: Vec::new(),
+            start: None,
+        })
+    }
 }
 
 impl<D: SolveDevice> LinearSystem<'_, D> {

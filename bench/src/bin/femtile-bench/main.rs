@@ -32,13 +32,13 @@ struct BenchOptions {
     /// Shape of the cells of `laplace` and `bp1` to `bp6`; by default both.
     #[arg(long, value_name = "NAME", value_parser = Shape::ALL.map(Shape::name))]
     geometry: Option<String>,
-    /// How metrics of the cells of `laplace` and `bp1` to `bp6` are come by; by default as it is cheapest.
+    /// Way to obtain the cell metrics of `laplace` and `bp1` to `bp6`; by default the cheapest.
     #[arg(long, value_name = "NAME", value_parser = Geometry::ALL.map(Geometry::name))]
     metric: Option<String>,
     /// Methods of which `laplace` and `bp1` to `bp6` time an iteration, with commas between; without it the product.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = Method::ALL.map(Method::name))]
     method: Vec<String>,
-    /// What `amg` solves.
+    /// Problem that `amg` solves.
     #[arg(long, value_name = "NAME", value_parser = Elliptic::ALL.map(Elliptic::name))]
     problem: Option<String>,
     /// Let other libraries solve the same in `amg`.

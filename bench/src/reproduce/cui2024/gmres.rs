@@ -36,7 +36,7 @@ impl GmresDevice for Cuda {
     }
 }
 
-/// What a solve from zero took and gave.
+/// Iterations, error and time of a solve from zero.
 #[derive(Debug)]
 pub(super) struct Outcome<D: Device> {
     pub grid: BoxGrid,

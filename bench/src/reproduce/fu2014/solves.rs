@@ -44,7 +44,7 @@ pub(super) struct OnDevice {
 /// Columns of ours, and which solves they show.
 type Column = (&'static str, fn(&OnDevice) -> &Solves);
 
-/// What tables 3, 5 and 6 have of each device.
+/// Columns of tables 3, 5 and 6 for each device.
 const COLUMNS: [Column; 3] = [
     ("", |found| &found.amg),
     ("patches, ", |found| &found.patch),

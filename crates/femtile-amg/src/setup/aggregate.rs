@@ -49,7 +49,7 @@ fn around(graph: &Graph, roots: &[u32]) -> Aggregates {
 /// Marks the neighbours of several roots while roots are looked at.
 const SHARED: u32 = NONE - 1;
 
-/// Deals out nodes that are in no group, in so many rounds at most: all of a round see the groups as they were before it.
+/// Assigns nodes without a group to neighbouring groups, in a limited number of rounds: all of a round see the groups as they were before it.
 fn allocate(graph: &Graph, parts: &mut Aggregates, mut rounds: usize) {
     let alone = |node: &u32| parts.of_node[*node as usize] == NONE;
     let mut open: Vec<u32> = (0..graph.n_nodes() as u32).filter(alone).collect();

@@ -31,7 +31,7 @@ impl From<BoxSmootherName> for Smoother {
     }
 }
 
-/// What a solve with geometric multigrid begins from.
+/// Initial iterate of a solve with geometric multigrid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GmgStartName {
@@ -59,6 +59,6 @@ pub struct GmgSection {
     pub smoother: BoxSmootherName,
     /// What the levels are kept in; the solve itself has 64 bits a number.
     pub precision: LevelPrecision,
-    /// What the solve begins from.
+    /// Initial iterate of the solve.
     pub start: GmgStartName,
 }

@@ -30,7 +30,7 @@ pub(crate) fn files(name: &str) -> [String; 2] {
     [format!("{name}.csv"), format!("{name}.svg")]
 }
 
-/// Whether it is the first row of such a table.
+/// Returns whether it is the first row of such a table.
 pub(crate) fn is_header_of_line(text: &str) -> bool {
     let names: Vec<&str> = text.split(',').collect();
     let n_axes = names.iter().skip(1).zip(["x", "y", "z"]).take_while(|(found, axis)| *found == axis).count();

@@ -19,9 +19,8 @@ use femtile_tensor::Contract;
 use super::geometric::Boxes;
 use super::start::FullStart;
 use super::{degrees, geometric, lines, quadrature};
-use crate::format::{Formatted, citations_of, formatted};
 use crate::method::SolveDevice;
-use crate::preconditioner::{self, Preconditioning, without_constants};
+use crate::preconditioner::{Preconditioning, without_constants};
 use crate::right_side::RightSide;
 use crate::system::LinearSystem;
 use crate::{
@@ -215,28 +214,10 @@ fn assembled<'a, D: OperatorDevice>(
 ) -> Result<LinearSystem<'a, D>, SolveError> {
     let form = problem.form();
     let cells = CellMatrices::new(problem.space(), form.sigma, form.lambda, rule)?;
-    let (mut matrix, system) =
-        stages.with_fractions(|progress| assemble(device, problem, &cells, progress))?;
+    let (matrix, system) = stages.with_fractions(|progress| assemble(device, problem, &cells, progress))?;
     stages.begin(Stage::Setup)?;
-    let mut warnings = Vec::new();
-    let made =
-        preconditioner::preconditioner(device, &config.preconditioner, None, &mut matrix, &mut warnings)?;
-    let (preconditioner, levels) = without_constants(device, made, system.rhs.len(), system.is_pure_neumann)?;
-    let right = RightSide::Tensor(system);
-    let Formatted { operator, format, reason } = formatted(matrix, config)?;
-    let (citations, format_reason) = (citations_of(format, &levels), Some(reason));
-    Ok(LinearSystem {
-        operator,
-        format: format.name(),
-        format_reason,
-        preconditioner,
-        levels,
-        right,
-        citations,
-        warnings,
-        geometries: Vec::new(),
-        start: None,
-    })
+    let is_pure_neumann = system.is_pure_neumann;
+    LinearSystem::of_matrix(device, config, (matrix, is_pure_neumann), None, RightSide::Tensor(system))
 }
 
 /// Without a matrix.
