@@ -6,7 +6,7 @@ use std::time::Instant;
 use femtile::device::{Buffer, Cpu};
 use femtile::fem::matrix_free::MatrixFree;
 use femtile::linalg::comm::Alone;
-use femtile::linalg::krylov::cg::{CgConfig, ConjugateGradient};
+use femtile::linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
 use femtile::linalg::krylov::merged_cg::MergedCg;
 use femtile::linalg::krylov::pipelined_cg::PipelinedCg;
 use femtile::linalg::krylov::s_step_cg::{SStepCg, SStepCgConfig};
@@ -93,7 +93,7 @@ impl<'a> System<'a> {
         max_iterations: usize,
         watch: &mut Stopwatch,
     ) -> Result<(), BenchError> {
-        let cg = CgConfig { tolerance: 1e-14, max_iterations, ..CgConfig::default() };
+        let cg = KrylovConfig { tolerance: 1e-14, max_iterations, ..KrylovConfig::default() };
         let Self { a, components, full, shared, b, x } = self;
         let (a, b) = (*a, &*b);
         watch.begin();

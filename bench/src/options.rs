@@ -1,6 +1,6 @@
 use femtile::DeviceChoice;
 use femtile::device::Cpu;
-use femtile::fem::matrix_free::Geometry;
+use femtile::fem::matrix_free::MetricEvaluation;
 
 use crate::BenchError;
 use crate::problems::Elliptic;
@@ -18,7 +18,7 @@ pub struct Options {
     /// Shape of the cells, for bake-off problems; by default every one.
     pub geometry: Option<Shape>,
     /// How metrics of cells are come by, for bake-off problems; by default as it is cheapest.
-    pub metric: Option<Geometry>,
+    pub metric: Option<MetricEvaluation>,
     /// Methods of which an iteration is timed, for bake-off problems; none for the product.
     pub methods: Vec<Method>,
     /// What is solved, for benchmarks of solvers.

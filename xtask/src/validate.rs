@@ -9,10 +9,10 @@ use crate::{cite, documents};
 
 /// The tests whose results depend on the SIMD path, as nextest selects them; of all that is built, so that nothing is
 /// built anew with the features of some packages alone.
-const OF_KERNELS: &str = "package(femtile-device) | package(femtile-fem) | package(femtile-tensor) | (package(femtile-conformance) & binary(linalg))";
+const OF_KERNELS: &str = "package(femtile-device) | package(femtile-fem) | package(femtile-sum-factorization) | (package(femtile-conformance) & binary(linalg))";
 /// The same for `cargo test`.
 const KERNEL_PACKAGES: [&str; 6] =
-    ["--package", "femtile-device", "--package", "femtile-fem", "--package", "femtile-tensor"];
+    ["--package", "femtile-device", "--package", "femtile-fem", "--package", "femtile-sum-factorization"];
 
 /// How Miri goes through the tests.
 const FLAGS_OF_MIRI: &str =

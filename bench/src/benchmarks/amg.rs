@@ -81,8 +81,8 @@ fn on_gpu(device: &Cuda, system: EllipticSystem<Cuda>, options: &Options) -> Res
     let mut records = records(device, &name, &a, &ours, bound);
     for record in &mut records {
         record.set("gpu_limit_gb", 1e-9 * device.memory_limit() as f64);
-        record.set("gpu_peak_gb", 1e-9 * used.near_peak as f64);
-        record.set("host_peak_gb", 1e-9 * used.far_peak as f64);
+        record.set("gpu_peak_gb", 1e-9 * used.device_peak as f64);
+        record.set("host_peak_gb", 1e-9 * used.host_peak as f64);
     }
     Ok(records)
 }

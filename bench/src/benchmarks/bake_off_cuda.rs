@@ -6,9 +6,9 @@
 use femtile::device::cuda::{CudaCosts, measure};
 use femtile::device::{Buffer, Cpu, Cuda};
 use femtile::fem::dofs::TensorSpace;
-use femtile::fem::matrix_free::{CudaMatrixFree, Geometry};
+use femtile::fem::matrix_free::{CudaMatrixFree, MetricEvaluation};
 use femtile::linalg::comm::Alone;
-use femtile::linalg::krylov::cg::{CgConfig, CgOutcome, ConjugateGradient};
+use femtile::linalg::krylov::cg::{CgOutcome, ConjugateGradient, KrylovConfig};
 use femtile::linalg::krylov::merged_cg::MergedCg;
 use femtile::linalg::precondition::Jacobi;
 use femtile::linalg::vector::VectorKernels;
@@ -19,10 +19,10 @@ use crate::timing::Samples;
 use crate::{BenchError, Options, Record, Work};
 
 /// Shapes of cells, and how their metrics are come by.
-const WAYS: [(Shape, Geometry); 3] = [
-    (Shape::Cartesian, Geometry::Constant),
-    (Shape::Deformed, Geometry::Trilinear),
-    (Shape::Deformed, Geometry::Stored),
+const WAYS: [(Shape, MetricEvaluation); 3] = [
+    (Shape::Cartesian, MetricEvaluation::Constant),
+    (Shape::Deformed, MetricEvaluation::Trilinear),
+    (Shape::Deformed, MetricEvaluation::Stored),
 ];
 
 pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
@@ -44,7 +44,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
 fn records_of(
     device: &Cuda,
     problem: BakeOff,
-    (shape, geometry): (Shape, Geometry),
+    (shape, geometry): (Shape, MetricEvaluation),
     space: &TensorSpace<'_>,
     options: &Options,
     costs: CudaCosts,
@@ -113,7 +113,7 @@ pub(crate) fn merged_iteration(
 fn iteration(
     b: &Buffer<f64, Cuda>,
     repeats: usize,
-    solve: impl Fn(CgConfig, &mut Buffer<f64, Cuda>, &Jacobi<f64, Cuda>) -> Result<CgOutcome, LinalgError>,
+    solve: impl Fn(KrylovConfig, &mut Buffer<f64, Cuda>, &Jacobi<f64, Cuda>) -> Result<CgOutcome, LinalgError>,
 ) -> Result<Samples, BenchError> {
     let device = b.device();
     let mut x = Buffer::zeros(device, b.len())?;
@@ -123,8 +123,8 @@ fn iteration(
     let (short, long) = (16, 96);
     for round in 0..=repeats {
         let mut seconds = |max_iterations| {
-            let config = CgConfig { tolerance: 1e-200, max_iterations, ..CgConfig::default() };
-            let config = CgConfig { stagnation_window: usize::MAX, ..config };
+            let config = KrylovConfig { tolerance: 1e-200, max_iterations, ..KrylovConfig::default() };
+            let config = KrylovConfig { stagnation_window: usize::MAX, ..config };
             device.fill(&mut x, 0.0)?;
             device.time(|| solve(config, &mut x, &jacobi).map(drop))
         };

@@ -7,7 +7,7 @@
 use femtile::device::{Buffer, Cpu};
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::Stop;
-use femtile::linalg::krylov::cg::{CgConfig, ConjugateGradient};
+use femtile::linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
 use femtile::linalg::precondition::Jacobi;
 
 use super::{ROUNDS, between_bandwidths};
@@ -34,7 +34,8 @@ fn iteration(cpu: &Cpu, options: &Options) -> Result<Record, BenchError> {
     let jacobi = Jacobi::new(&a)?;
     let mut x = Buffer::zeros(cpu, b.len())?;
     let max_iterations = options.repeats(60).div_ceil(ROUNDS) + 1;
-    let cg = ConjugateGradient::new(CgConfig { tolerance: 1e-14, max_iterations, ..CgConfig::default() });
+    let cg =
+        ConjugateGradient::new(KrylovConfig { tolerance: 1e-14, max_iterations, ..KrylovConfig::default() });
     let mut watch = Stopwatch::default();
     let bandwidth = between_bandwidths(cpu, || {
         watch.begin();

@@ -3,7 +3,7 @@
 use femtile::device::cuda::{CudaCosts, measure};
 use femtile::device::{Buffer, Cuda};
 use femtile::linalg::comm::Alone;
-use femtile::linalg::krylov::cg::{CgConfig, CgKernels, CgScalars, ConjugateGradient};
+use femtile::linalg::krylov::cg::{CgKernels, CgScalars, ConjugateGradient, KrylovConfig};
 use femtile::linalg::precondition::Jacobi;
 use femtile::linalg::sparse::csr::Csr;
 use femtile::linalg::vector::VectorKernels;
@@ -133,8 +133,8 @@ fn iteration(
     let (short, long) = (32, 352);
     for round in 0..=options.repeats(10) {
         let mut seconds = |max_iterations| -> Result<f64, LinalgError> {
-            let config = CgConfig { tolerance: 1e-200, max_iterations, ..CgConfig::default() };
-            let cg = ConjugateGradient::new(CgConfig { stagnation_window: usize::MAX, ..config });
+            let config = KrylovConfig { tolerance: 1e-200, max_iterations, ..KrylovConfig::default() };
+            let cg = ConjugateGradient::new(KrylovConfig { stagnation_window: usize::MAX, ..config });
             device.fill(&mut x, 0.0)?;
             device.time(|| cg.solve(&mut x, a, &jacobi, &b, &Alone, &mut ()).map(drop))
         };

@@ -5,7 +5,7 @@ use std::path::Path;
 use femtile::device::{Buffer, Cpu};
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::Stop;
-use femtile::linalg::krylov::cg::{CgConfig, ConjugateGradient};
+use femtile::linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
 use femtile::linalg::precondition::Jacobi;
 use femtile::linalg::sparse::Csr;
 use serde::Deserialize;
@@ -78,7 +78,7 @@ fn solve(
 ) -> Result<usize, BenchError> {
     let b = kuhn_box::ones(cpu, nodes)?;
     let mut x = Buffer::zeros(cpu, b.len())?;
-    let cg = ConjugateGradient::new(CgConfig { tolerance: TOLERANCE, ..CgConfig::default() });
+    let cg = ConjugateGradient::new(KrylovConfig { tolerance: TOLERANCE, ..KrylovConfig::default() });
     let mut iterations = 0;
     for _ in 0..repeats {
         x.as_mut_slice().fill(0.0);

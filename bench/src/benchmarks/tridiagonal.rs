@@ -3,7 +3,7 @@
 //! Bytes: four values read and one written a row. Beside MKL's `?dtsvb` on the contiguous axis, where Python has it.
 
 use femtile::device::{Buffer, Cpu, Scalar};
-use femtile::tridiagonal::{Bands, Layout, Tridiagonal, TridiagonalConfig};
+use femtile::tridiagonal::{Bands, BatchLayout, Tridiagonal, TridiagonalConfig};
 use serde::Deserialize;
 
 use super::{ROUNDS, VECTOR_BYTES};
@@ -45,7 +45,7 @@ fn batches<T: Scalar>(cpu: &Cpu, options: &Options, length: usize) -> Result<Vec
     let mut triad = cpu.measure_streamed_triad(VECTOR_BYTES)?;
     for _ in 0..ROUNDS {
         for (axis, shape) in shapes.iter().enumerate() {
-            let layout = Layout::contiguous(shape)?;
+            let layout = BatchLayout::contiguous(shape)?;
             let mut solver = Tridiagonal::new(cpu, &layout, axis, TridiagonalConfig::default())?;
             for _ in 0..options.repeats(6).div_ceil(ROUNDS) {
                 let outcome = samples[axis].time(|| solver.solve_in_place(&mut u, bands))?;

@@ -3,7 +3,7 @@
 use femtile::device::cuda::{CudaCosts, measure};
 use femtile::device::{Buffer, Cuda, Scalar};
 use femtile::linalg::vector::VectorKernels;
-use femtile::tridiagonal::{Bands, Layout, Tridiagonal, TridiagonalConfig};
+use femtile::tridiagonal::{Bands, BatchLayout, Tridiagonal, TridiagonalConfig};
 
 use crate::problems::tridiagonal::{Part, entries};
 use crate::timing::Samples;
@@ -57,7 +57,7 @@ impl<T: Scalar> Arrays<T> {
         let n_lines = ENTRIES / length / ACROSS * ACROSS;
         let (shape, axis) =
             if contiguous { (vec![n_lines, length], 1) } else { (vec![n_lines / ACROSS, length, ACROSS], 1) };
-        let layout = Layout::contiguous(&shape)?;
+        let layout = BatchLayout::contiguous(&shape)?;
         device.fill(&mut self.u, T::ONE)?;
         let mut solver = Tridiagonal::new(&device, &layout, axis, TridiagonalConfig::default())?;
         let bands = Bands::Arrays { lower: &self.lower, diagonal: &self.diagonal, upper: &self.upper };

@@ -11,7 +11,7 @@ use femtile::fem::AssemblyKernels;
 use femtile::linalg::Preconditioner;
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::Stop;
-use femtile::linalg::krylov::cg::{CgConfig, CgKernels, ConjugateGradient};
+use femtile::linalg::krylov::cg::{CgKernels, ConjugateGradient, KrylovConfig};
 use femtile::linalg::precondition::Jacobi;
 use femtile::linalg::sparse::csr::{Csr, CsrKernels};
 use femtile::linalg::vector::Convert;
@@ -99,7 +99,7 @@ impl Solves {
         let device = b.device();
         let mut x = Buffer::zeros(device, b.len())?;
         let max_iterations = 100_000;
-        let config = CgConfig { tolerance: TOLERANCE, max_iterations, ..CgConfig::default() };
+        let config = KrylovConfig { tolerance: TOLERANCE, max_iterations, ..KrylovConfig::default() };
         let cg = ConjugateGradient::new(config);
         let n_before = if self.setup.len() == 0 { D::WARM_UP } else { 0 };
         for run in 0..n_before + repeats {
@@ -135,7 +135,7 @@ fn make<D: SolveDevice>(
     Ok(match how {
         Preconditioning::None => (Box::new(Jacobi::identity(b.device(), b.len())?), 1.0, [0.0; 2]),
         Preconditioning::Jacobi => (Box::new(Jacobi::new(a)?), 1.0, [0.0; 2]),
-        Preconditioning::Amg(config) => made(Amg::in_room_of(a, None, config).map_err(of_amg)?),
+        Preconditioning::Amg(config) => made(Amg::with_memory_limit(a, None, config).map_err(of_amg)?),
         Preconditioning::AmgOnGraph(config, graph) => {
             made(Amg::in_room_on_graph(a, graph, None, config).map_err(of_amg)?)
         }

@@ -4,7 +4,7 @@ use femtile::device::{Cpu, Cuda};
 use femtile::fem::Coefficient;
 use femtile::fem::dofs::TensorSpace;
 use femtile::fem::matrix_free::{
-    CellRule, CudaMatrixFree, CudaMatrixFreeConfig, Geometry, MatrixFree, MatrixFreeConfig, Terms,
+    CellRule, CudaMatrixFree, CudaMatrixFreeConfig, MatrixFree, MatrixFreeConfig, MetricEvaluation, Terms,
 };
 use femtile::mesh::Mesh;
 use femtile::mesh::generate::{BoxConfig, BoxSplit, DeformConfig, box_mesh, deform};
@@ -77,7 +77,7 @@ impl BakeOff {
         self,
         cpu: &Cpu,
         space: &TensorSpace<'_>,
-        geometry: Option<Geometry>,
+        geometry: Option<MetricEvaluation>,
     ) -> Result<MatrixFree<f64>, BenchError> {
         let one = Coefficient::Constant(1.0);
         let config = MatrixFreeConfig {
@@ -94,7 +94,7 @@ impl BakeOff {
         self,
         device: &Cuda,
         space: &TensorSpace<'_>,
-        geometry: Geometry,
+        geometry: MetricEvaluation,
     ) -> Result<CudaMatrixFree<f64>, BenchError> {
         let one = Coefficient::Constant(1.0);
         let config = CudaMatrixFreeConfig { geometry: Some(geometry), ..CudaMatrixFreeConfig::default() };

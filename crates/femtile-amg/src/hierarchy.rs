@@ -8,8 +8,8 @@ use femtile_linalg::sparse::{Format, MatrixFormat, ProductMatrix};
 
 use crate::kernels::AmgKernels;
 use crate::levels::{Groups, Known, Setup, near_nullspace_of};
+use crate::memory_limit;
 use crate::relaxation::Relaxation;
-use crate::room;
 use crate::setup::graph::Graph;
 use crate::{AmgConfig, AmgError, Smoother};
 
@@ -161,7 +161,7 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
             shapes: Vec::new(),
             n_zero: 0,
         };
-        let coarsest = device.leave_room(room::vectors::<T, H>(a.n_rows()), || {
+        let coarsest = device.with_reserved_bytes(memory_limit::vectors::<T, H>(a.n_rows()), || {
             let (rows, vectors) = match if is_plain { setup.on_device(a)? } else { None } {
                 Some(rest) => rest,
                 None => {
@@ -172,7 +172,7 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
             };
             let coarsest = device.amg_on_host(|| setup.run(rows, vectors))?;
             device.amg_on_host(|| setup.check_resolution(a, near_nullspace))?;
-            room::settle(&mut setup.levels)?;
+            memory_limit::settle(&mut setup.levels)?;
             let levels = std::mem::take(&mut setup.levels);
             setup.levels =
                 levels.into_iter().map(|level| level.in_format(config)).collect::<Result<_, _>>()?;

@@ -41,11 +41,11 @@ mod hierarchy;
 mod inner;
 mod kernels;
 mod levels;
+mod memory_limit;
 mod patch;
 mod preconditioner;
 mod reference;
 mod relaxation;
-mod room;
 mod setup;
 mod solver;
 

@@ -1,7 +1,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use femtile_device::{Buffer, Scalar};
-use femtile_linalg::krylov::cg::make_room;
+use femtile_linalg::krylov::cg::reserve_workspace;
 use femtile_linalg::precondition::ResidualSize;
 use femtile_linalg::sparse::csr::Csr;
 use femtile_linalg::vector::Convert;
@@ -10,7 +10,7 @@ use femtile_linalg::{LinalgError, Preconditioner};
 use crate::cycle::{Vectors, apply, vectors};
 use crate::hierarchy::Hierarchy;
 use crate::kernels::AmgKernels;
-use crate::room::make_room_for_levels;
+use crate::memory_limit::make_room_for_levels;
 use crate::{AmgConfig, AmgError, Cycle, Graph};
 
 /// One cycle of smoothed-aggregation multigrid as a preconditioner: symmetric and positive definite for a symmetric
@@ -48,18 +48,18 @@ impl<H: Scalar, D: AmgKernels<H>> Amg<H, D> {
     ///
     /// # Errors
     /// As [`Hierarchy::new`].
-    pub fn in_room_of<T: Scalar>(
+    pub fn with_memory_limit<T: Scalar>(
         a: &mut Csr<T, D>,
         near_nullspace: Option<&[f64]>,
         config: &AmgConfig,
     ) -> Result<Self, AmgError> {
         make_room_for_levels::<T, H, D>(a)?;
         let amg = Self::new(a, near_nullspace, config)?;
-        make_room(a)?;
+        reserve_workspace(a)?;
         Ok(amg)
     }
 
-    /// As [`Amg::in_room_of`], with aggregates of the first level that follow a graph, such as that of a mesh.
+    /// As [`Amg::with_memory_limit`], with aggregates of the first level that follow a graph, such as that of a mesh.
     ///
     /// # Errors
     /// As [`Hierarchy::with_graph`].
@@ -72,7 +72,7 @@ impl<H: Scalar, D: AmgKernels<H>> Amg<H, D> {
         make_room_for_levels::<T, H, D>(a)?;
         let device = a.values().device().clone();
         let amg = Self::of(Hierarchy::with_graph(&device, a, graph, near_nullspace, config)?, &device)?;
-        make_room(a)?;
+        reserve_workspace(a)?;
         Ok(amg)
     }
 
@@ -134,7 +134,7 @@ impl<T: Scalar, H: Scalar, D: AmgKernels<H> + Convert<T, H> + Convert<H, T>> Pre
     }
 
     /// Solves that run at the same time should have residuals of like size: the last one that begins sets it.
-    fn expect(&self, length: f64) {
-        self.size.set(length);
+    fn set_residual_norm(&self, norm: f64) {
+        self.size.set(norm);
     }
 }

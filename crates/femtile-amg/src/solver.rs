@@ -1,6 +1,6 @@
 use femtile_device::{Buffer, Scalar};
 use femtile_linalg::comm::Alone;
-use femtile_linalg::krylov::cg::{CgConfig, CgKernels, CgOutcome, ConjugateGradient};
+use femtile_linalg::krylov::cg::{CgKernels, CgOutcome, ConjugateGradient, KrylovConfig};
 use femtile_linalg::sparse::csr::Csr;
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, LinearOperator};
@@ -39,7 +39,7 @@ pub struct AmgSolver<H: Scalar, D: AmgKernels<H>> {
     amg: Amg<H, D>,
     near_nullspace: Option<Vec<f64>>,
     /// Settings of the solves.
-    pub cg: CgConfig,
+    pub cg: KrylovConfig,
 }
 
 impl<H: Scalar, D: AmgKernels<H>> AmgSolver<H, D> {
@@ -56,16 +56,16 @@ impl<H: Scalar, D: AmgKernels<H>> AmgSolver<H, D> {
         Self::of(Hierarchy::new(device, a, near_nullspace, config)?, device, near_nullspace)
     }
 
-    /// As [`AmgSolver::from_matrix`], on a device whose memory may be too small: see [`Amg::in_room_of`].
+    /// As [`AmgSolver::from_matrix`], on a device whose memory may be too small: see [`Amg::with_memory_limit`].
     ///
     /// # Errors
     /// As [`Hierarchy::new`].
-    pub fn in_room_of<T: Scalar>(
+    pub fn with_memory_limit<T: Scalar>(
         a: &mut Csr<T, D>,
         near_nullspace: Option<&[f64]>,
         config: &AmgConfig,
     ) -> Result<Self, AmgError> {
-        let amg = Amg::in_room_of(a, near_nullspace, config)?;
+        let amg = Amg::with_memory_limit(a, near_nullspace, config)?;
         Ok(Self::around(amg, near_nullspace))
     }
 
@@ -89,7 +89,7 @@ impl<H: Scalar, D: AmgKernels<H>> AmgSolver<H, D> {
     }
 
     fn around(amg: Amg<H, D>, near_nullspace: Option<&[f64]>) -> Self {
-        Self { amg, near_nullspace: near_nullspace.map(<[f64]>::to_vec), cg: CgConfig::default() }
+        Self { amg, near_nullspace: near_nullspace.map(<[f64]>::to_vec), cg: KrylovConfig::default() }
     }
 
     /// Solves $A x = b$ from the values in `x`, with the matrix that the levels were set up for or one close to it.

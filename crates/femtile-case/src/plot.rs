@@ -138,11 +138,11 @@ fn draw_lines(
 
 /// A range of numbers with room around them.
 fn range(low: f64, high: f64) -> std::ops::Range<f64> {
-    let room = 0.05 * (high - low);
+    let margin = 0.05 * (high - low);
     // Rounding of a constant is no curve.
     let least = 1e-6 * low.abs().max(high.abs());
-    match room.is_finite() {
-        true if room > least => low - room..high + room,
+    match margin.is_finite() {
+        true if margin > least => low - margin..high + margin,
         true if least > 0.0 => low - 1e5 * least..high + 1e5 * least,
         _ => -1.0..1.0,
     }

@@ -204,8 +204,8 @@ impl MemoryReport {
     pub(crate) fn of_device(used: Option<MemoryUse>) -> Self {
         Self {
             peak: None,
-            gpu_peak: used.map(|used| used.near_peak),
-            gpu_on_host_peak: used.map(|used| used.far_peak),
+            gpu_peak: used.map(|used| used.device_peak),
+            gpu_on_host_peak: used.map(|used| used.host_peak),
         }
     }
 }

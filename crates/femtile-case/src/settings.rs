@@ -129,8 +129,8 @@ fn amg_options(section: &AmgSection) -> AmgOptions {
 
 fn precision(name: file::LevelPrecision) -> LevelPrecision {
     match name {
-        file::LevelPrecision::Single => LevelPrecision::Single,
-        file::LevelPrecision::Double => LevelPrecision::Double,
+        file::LevelPrecision::F32 => LevelPrecision::F32,
+        file::LevelPrecision::F64 => LevelPrecision::F64,
     }
 }
 

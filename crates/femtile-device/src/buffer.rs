@@ -5,24 +5,24 @@ use crate::{DeviceError, Element};
 
 /// Memory that a device can work on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum MemorySpace {
     /// Its own.
-    Near,
+    Device,
     /// That of the host, where it reaches it through a bus.
-    Far,
+    Host,
 }
 
 /// Bytes that the arrays of a device take now, and took at most.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MemoryUse {
     /// In its own memory.
-    pub near: usize,
+    pub device: usize,
     /// The most of these at once.
-    pub near_peak: usize,
+    pub device_peak: usize,
     /// In memory of the host, reached through a bus.
-    pub far: usize,
+    pub host: usize,
     /// The most of these at once.
-    pub far_peak: usize,
+    pub host_peak: usize,
 }
 
 /// Something that holds arrays and runs kernels: a CPU with its threads, or a GPU.
@@ -94,19 +94,23 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
         (0..times).try_for_each(|_| work())
     }
 
-    /// Bytes that arrays may still take of [`Place::Near`], where those beyond go to [`Place::Far`]; else none.
-    fn room(&self) -> Option<usize> {
+    /// Bytes that arrays may still take of [`MemorySpace::Device`], where those beyond go to [`MemorySpace::Host`]; else none.
+    fn available_bytes(&self) -> Option<usize> {
         None
     }
 
-    /// Does `work` with so many bytes of [`Place::Near`] left for what comes after it.
-    fn leave_room<R>(&self, _bytes: usize, work: impl FnOnce() -> R) -> R {
+    /// Does `work` with so many bytes of [`MemorySpace::Device`] left for what comes after it.
+    fn with_reserved_bytes<R>(&self, _bytes: usize, work: impl FnOnce() -> R) -> R {
         work()
     }
 
     /// Moves an array; says whether it is there then, which it is not where there is no such room.
-    fn relocate<T: Element>(&self, _memory: &mut Self::Memory<T>, place: Place) -> Result<bool, DeviceError> {
-        Ok(place == Place::Near)
+    fn relocate<T: Element>(
+        &self,
+        _memory: &mut Self::Memory<T>,
+        place: MemorySpace,
+    ) -> Result<bool, DeviceError> {
+        Ok(place == MemorySpace::Device)
     }
 
     /// What arrays take, where that is counted.
@@ -197,7 +201,7 @@ impl<T: Element, D: Device> Buffer<T, D> {
     ///
     /// # Errors
     /// What the device reports.
-    pub fn move_to(&mut self, place: Place) -> Result<bool, DeviceError> {
+    pub fn move_to(&mut self, place: MemorySpace) -> Result<bool, DeviceError> {
         self.device.relocate(&mut self.memory, place)
     }
 
@@ -205,7 +209,7 @@ impl<T: Element, D: Device> Buffer<T, D> {
     ///
     /// # Errors
     /// What the device reports.
-    pub fn renew(&mut self, host: &[T]) -> Result<(), DeviceError> {
+    pub fn assign(&mut self, host: &[T]) -> Result<(), DeviceError> {
         if self.len != host.len() {
             *self = Self::zeros(&self.device, host.len())?;
         }
@@ -236,7 +240,7 @@ impl<T: Element, D: Device> Buffer<T, D> {
     }
 
     /// All values for the host to read, without a copy where it shares the memory.
-    pub fn on_host(&self) -> Result<Cow<'_, [T]>, DeviceError> {
+    pub fn host_view(&self) -> Result<Cow<'_, [T]>, DeviceError> {
         match D::lend(&self.memory) {
             Some(values) => Ok(Cow::Borrowed(values)),
             None => Ok(Cow::Owned(self.to_host()?)),

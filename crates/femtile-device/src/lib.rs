@@ -15,7 +15,7 @@ mod host_memory;
 mod reference;
 mod scalar;
 
-pub use buffer::{Buffer, BufferMut, Device, HostDevice, MemoryUse, Place};
+pub use buffer::{Buffer, BufferMut, Device, HostDevice, MemorySpace, MemoryUse};
 pub use cpu::Cpu;
 pub use cuda::Cuda;
 pub use error::DeviceError;

@@ -2,7 +2,7 @@ use femtile_device::DeviceError;
 use femtile_linalg::LinalgError;
 use femtile_mesh::CellKind;
 
-use crate::matrix_free::Geometry;
+use crate::matrix_free::MetricEvaluation;
 
 /// What can go wrong between a mesh with coefficients and a linear system or a functional.
 #[derive(Debug, thiserror::Error)]
@@ -72,13 +72,13 @@ pub enum FemError {
     )]
     UnfitGeometry {
         /// What was asked for.
-        geometry: Geometry,
+        geometry: MetricEvaluation,
         /// Number of the first cell that it does not serve.
         cell: usize,
         /// Why.
         reason: &'static str,
         /// What serves that cell.
-        instead: Geometry,
+        instead: MetricEvaluation,
     },
     /// A form on another mesh than the one that assembly was prepared for.
     #[error(

@@ -14,7 +14,7 @@ pub mod recovery;
 pub mod tensor;
 
 pub use assembly::{
-    Assembly, AssemblyKernels, PatchAssembly, Problem, System, assemble, assemble_interruptible,
+    Assembly, AssemblyKernels, AssemblyProblem, PatchAssembly, System, assemble, assemble_interruptible,
 };
 pub use constraints::Constraints;
 pub use error::FemError;

@@ -10,7 +10,7 @@ use femtile_fem::{Assembly, Coefficient, Form};
 use femtile_linalg::comm::Alone;
 use femtile_linalg::hooks::DotHook;
 use femtile_linalg::krylov::Stop;
-use femtile_linalg::krylov::cg::{CgConfig, ConjugateGradient};
+use femtile_linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
 use femtile_linalg::precondition::Diagonal;
 use femtile_linalg::precondition::polynomial::{PolynomialKernels, Relaxed, Step};
 use femtile_linalg::sparse::{Coo, Csr, Ell, EllConfig, EllWarp, EllWarpConfig, Jds, Merge, StoredMatrix};
@@ -23,7 +23,7 @@ use femtile_tridiagonal::block::{
     BlockBands, BlockOrder, BlockShape, BlockTridiagonal, BlockTridiagonalConfig, BlockTridiagonalKernels,
 };
 use femtile_tridiagonal::{
-    Bands, Ends, Layout, Stability, Tridiagonal, TridiagonalConfig, TridiagonalKernels,
+    Bands, BatchLayout, Ends, Stability, Tridiagonal, TridiagonalConfig, TridiagonalKernels,
 };
 
 fn cpu() -> Cpu {
@@ -89,7 +89,8 @@ fn a_solve_and_a_step_of_a_smoother_lower_the_residual() -> Result<(), LinalgErr
     let a: Csr<f64, Cpu> = refilled(&cpu, ());
     let (n, m) = (a.n_rows(), Diagonal::new(&a)?);
     let (b, mut x) = (on(&cpu, values(n)), Buffer::zeros(&cpu, n)?);
-    let outcome = ConjugateGradient::new(CgConfig::default()).solve(&mut x, &a, &m, &b, &Alone, &mut ())?;
+    let outcome =
+        ConjugateGradient::new(KrylovConfig::default()).solve(&mut x, &a, &m, &b, &Alone, &mut ())?;
     assert_eq!(outcome.stop, Stop::Converged);
     let [mut next, mut direction, mut product] =
         [vec![0.0; n], vec![0.0; n], vec![0.0; n]].map(|v| on(&cpu, v));
@@ -120,7 +121,7 @@ fn lines<D: TridiagonalKernels<f64>>(
     ends: Ends,
     stability: Stability,
 ) -> Result<Vec<f64>, LinalgError> {
-    let layout = Layout::with_strides(&[3, 5, 6], &[33, 6, 1])?;
+    let layout = BatchLayout::with_strides(&[3, 5, 6], &[33, 6, 1])?;
     let n = layout.required_len();
     let bands = [0.3, 4.0, -0.7].map(|size| on(device, values(n).iter().map(|x| size + 0.1 * x).collect()));
     let bands = Bands::Arrays { lower: &bands[0], diagonal: &bands[1], upper: &bands[2] };

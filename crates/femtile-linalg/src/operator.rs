@@ -73,7 +73,7 @@ pub trait Preconditioner<T: Scalar, D: Device>: Send + Sync {
     }
 
     /// Told before a solve how long its first residual is, so that what is kept in a lower precision can be scaled to it.
-    fn expect(&self, _length: f64) {}
+    fn set_residual_norm(&self, _norm: f64) {}
 }
 
 /// What carries vectors between a level of multigrid and the next coarser one, by an interpolation $I$.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use femtile_device::Scalar;
 use femtile_element::quadrature::gauss_legendre;
 use femtile_element::tensor::{Lagrange, Table};
-use femtile_tensor::{Factor, Parity};
+use femtile_sum_factorization::{Factor, Parity};
 
 use crate::eigen::generalized;
 

@@ -2,11 +2,11 @@ use femtile_device::cpu::SharedMut;
 use femtile_device::{Buffer, Cpu};
 use femtile_linalg::vector::sum::{BLOCK, n_blocks};
 use femtile_linalg::{LinalgError, LinearOperator, need};
-use femtile_tensor::Contract;
+use femtile_sum_factorization::SumFactorization;
 
 use crate::kernels::BoxKernels;
 use crate::smoother::Sweep;
-use crate::transfer::Transfer;
+use crate::transfer::BoxTransfer;
 use crate::windows::patches;
 use crate::{BoxGrid, BoxOperator, MultigridError, PostOrder, Smoother};
 
@@ -28,10 +28,10 @@ pub(crate) fn each<T: Send>(cpu: &Cpu, x: &mut [T], work: impl Fn(usize, &mut T)
     });
 }
 
-impl<T: Contract> BoxKernels<T> for Cpu {
+impl<T: SumFactorization> BoxKernels<T> for Cpu {
     type Operator = BoxOperator<T>;
     type Sweep = Sweep<T>;
-    type Transfer = Transfer<T>;
+    type BoxTransfer = BoxTransfer<T>;
 
     fn box_operator(&self, grid: &BoxGrid) -> Result<BoxOperator<T>, MultigridError> {
         Ok(BoxOperator::new(self, grid))
@@ -49,8 +49,8 @@ impl<T: Contract> BoxKernels<T> for Cpu {
         Sweep::coarsest(self, grid)
     }
 
-    fn box_transfer(&self, coarse: &BoxGrid, fine: &BoxGrid) -> Result<Transfer<T>, MultigridError> {
-        Ok(Transfer::new(self, coarse, fine))
+    fn box_transfer(&self, coarse: &BoxGrid, fine: &BoxGrid) -> Result<BoxTransfer<T>, MultigridError> {
+        Ok(BoxTransfer::new(self, coarse, fine))
     }
 
     fn box_residual(
@@ -82,7 +82,7 @@ impl<T: Contract> BoxKernels<T> for Cpu {
 
     fn box_restrict(
         &self,
-        transfer: &Transfer<T>,
+        transfer: &BoxTransfer<T>,
         coarse: &mut Buffer<T, Self>,
         b: &Buffer<T, Self>,
     ) -> Result<(), LinalgError> {
@@ -92,7 +92,7 @@ impl<T: Contract> BoxKernels<T> for Cpu {
 
     fn box_restrict_residual(
         &self,
-        transfer: &Transfer<T>,
+        transfer: &BoxTransfer<T>,
         coarse: &mut Buffer<T, Self>,
         b: &Buffer<T, Self>,
         x: &Buffer<T, Self>,
@@ -104,7 +104,7 @@ impl<T: Contract> BoxKernels<T> for Cpu {
 
     fn box_prolongate(
         &self,
-        transfer: &Transfer<T>,
+        transfer: &BoxTransfer<T>,
         x: &mut Buffer<T, Self>,
         coarse: &Buffer<T, Self>,
     ) -> Result<(), LinalgError> {

@@ -4,7 +4,7 @@ use femtile_linalg::LinalgError;
 use crate::error::need;
 use crate::grid::{BoxGrid, MAX_COARSE_NODES};
 use crate::kernels::BoxKernels;
-use crate::level::{Level, Room, Vectors};
+use crate::level::{Level, Vectors, Workspace};
 use crate::{MultigridError, PostOrder, Smoother};
 
 /// What a cycle is made of.
@@ -57,7 +57,11 @@ impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
     ///
     /// # Errors
     /// As [`Multigrid::new`].
-    pub fn below(device: &D, finest: &BoxGrid, config: MultigridConfig) -> Result<Self, MultigridError> {
+    pub fn from_finest(
+        device: &D,
+        finest: &BoxGrid,
+        config: MultigridConfig,
+    ) -> Result<Self, MultigridError> {
         Self::on_grids(device, &grids_below(finest)?, config)
     }
 
@@ -123,7 +127,7 @@ impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
     /// `[cui2024]`, Alg. 2.1.
     pub fn v_cycle(&self, x: &mut Buffer<T, D>, b: &Buffer<T, D>) -> Result<(), MultigridError> {
         self.fits(x, b)?;
-        let mut vectors = self.room()?.vectors;
+        let mut vectors = self.workspace()?.vectors;
         let finest = self.finest_of(&mut vectors);
         self.device.copy(&mut finest.x, x)?;
         self.device.copy(&mut finest.b, b)?;
@@ -138,15 +142,15 @@ impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
     }
 
     /// Room for cycles.
-    pub(crate) fn room(&self) -> Result<Room<T, D>, MultigridError> {
+    pub(crate) fn workspace(&self) -> Result<Workspace<T, D>, MultigridError> {
         let of_level = |level: usize| Vectors::zeros(&self.device, self.grid_of(level));
         let vectors = (0..=self.levels.len()).map(of_level).collect::<Result<_, _>>()?;
-        Ok(Room { vectors, recording: D::Recording::default() })
+        Ok(Workspace { vectors, recording: D::Recording::default() })
     }
 
     /// The vectors of the finest level.
-    pub(crate) fn finest<'r>(&self, room: &'r mut Room<T, D>) -> &'r mut Vectors<T, D> {
-        self.finest_of(&mut room.vectors)
+    pub(crate) fn finest<'r>(&self, workspace: &'r mut Workspace<T, D>) -> &'r mut Vectors<T, D> {
+        self.finest_of(&mut workspace.vectors)
     }
 
     fn finest_of<'r>(&self, vectors: &'r mut [Vectors<T, D>]) -> &'r mut Vectors<T, D> {
@@ -154,8 +158,8 @@ impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
     }
 
     /// A V-cycle from zero on all levels, launched as one where the device records.
-    pub(crate) fn recorded_cycle(&self, room: &mut Room<T, D>) -> Result<(), LinalgError> {
-        let Room { vectors, recording } = room;
+    pub(crate) fn recorded_cycle(&self, workspace: &mut Workspace<T, D>) -> Result<(), LinalgError> {
+        let Workspace { vectors, recording } = workspace;
         self.device.repeat(recording, 1, &mut || self.cycle_from_zero(vectors))
     }
 
@@ -195,7 +199,7 @@ fn grids_below(finest: &BoxGrid) -> Result<Vec<BoxGrid>, MultigridError> {
 /// Checks that there are levels below a finest grid, whatever the device.
 ///
 /// # Errors
-/// As [`Multigrid::below`], before anything is set up.
+/// As [`Multigrid::from_finest`], before anything is set up.
 pub fn check_levels_below(finest: &BoxGrid) -> Result<(), MultigridError> {
     let grids = grids_below(finest)?;
     match grids[0].mapping() {

@@ -4,7 +4,7 @@ use femtile_linalg::vector::{Convert, VectorKernels};
 
 use crate::error::need;
 use crate::kernels::BoxKernels;
-use crate::level::{Level, Room};
+use crate::level::{Level, Workspace};
 use crate::{Multigrid, MultigridError};
 
 /// How full multigrid went.
@@ -54,9 +54,9 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64>> Multigrid<T, D> {
             return Ok(FullOutcome { residuals: vec![0.0], is_converged: true });
         }
         let wide = BoxKernels::<f64>::box_operator(device, self.grid())?;
-        let mut room = self.room()?;
-        self.start(&mut room, b, length)?;
-        Convert::<T, f64>::convert(device, x, length, &self.finest(&mut room).x)?;
+        let mut workspace = self.workspace()?;
+        self.start(&mut workspace, b, length)?;
+        Convert::<T, f64>::convert(device, x, length, &self.finest(&mut workspace).x)?;
         let mut r = Buffer::zeros(device, n)?;
         let mut residuals = Vec::new();
         loop {
@@ -67,8 +67,8 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64>> Multigrid<T, D> {
             if is_converged || residuals.len() > max_cycles || !norm.is_finite() || is_stalled(&residuals) {
                 return Ok(FullOutcome { residuals, is_converged });
             }
-            self.correction(&mut room, &r, norm)?;
-            device.box_add(x, norm, &self.finest(&mut room).x)?;
+            self.correction(&mut workspace, &r, norm)?;
+            device.box_add(x, norm, &self.finest(&mut workspace).x)?;
         }
     }
 
@@ -79,16 +79,26 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64>> Multigrid<T, D> {
 
     /// What one cycle from zero makes of r over a number of its size, on the finest level: in single precision only ratios of
     /// what is small have to be kept, as cycles are linear.
-    fn correction(&self, room: &mut Room<T, D>, r: &Buffer<f64, D>, size: f64) -> Result<(), LinalgError> {
-        Convert::<f64, T>::convert(self.device(), &mut self.finest(room).b, 1.0 / size, r)?;
-        self.recorded_cycle(room)
+    fn correction(
+        &self,
+        workspace: &mut Workspace<T, D>,
+        r: &Buffer<f64, D>,
+        size: f64,
+    ) -> Result<(), LinalgError> {
+        Convert::<f64, T>::convert(self.device(), &mut self.finest(workspace).b, 1.0 / size, r)?;
+        self.recorded_cycle(workspace)
     }
 
     /// What the solution of the level below, after a cycle on each from the coarsest on, is on the finest, for b over its size.
-    fn start(&self, room: &mut Room<T, D>, b: &Buffer<f64, D>, size: f64) -> Result<(), LinalgError> {
+    fn start(
+        &self,
+        workspace: &mut Workspace<T, D>,
+        b: &Buffer<f64, D>,
+        size: f64,
+    ) -> Result<(), LinalgError> {
         let device = self.device();
-        Convert::<f64, T>::convert(device, &mut self.finest(room).b, 1.0 / size, b)?;
-        let vectors = &mut room.vectors;
+        Convert::<f64, T>::convert(device, &mut self.finest(workspace).b, 1.0 / size, b)?;
+        let vectors = &mut workspace.vectors;
         for level in (0..self.levels.len()).rev() {
             let (coarse, fine) = vectors.split_at_mut(level + 1);
             device.box_restrict(&self.levels[level].transfer, &mut coarse[level].b, &fine[0].b)?;

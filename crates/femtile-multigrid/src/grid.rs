@@ -2,10 +2,10 @@ use std::sync::Arc;
 
 use femtile_element::quadrature::gauss_legendre;
 use femtile_element::tensor::{Lagrange, Table};
-use femtile_tensor::{Factor, contract_plainly};
+use femtile_sum_factorization::{Factor, contract_reference};
 
 use crate::MultigridError;
-use crate::mapped::{CellMap, Geometry};
+use crate::mapped::{CellGeometry, CellMap};
 
 /// The highest degree of elements.
 pub(crate) const MAX_DEGREE: usize = 10;
@@ -36,7 +36,7 @@ pub struct BoxGrid {
     /// Whether nothing is given on the lower and the upper side across each axis.
     free: [[bool; 2]; 3],
     /// Corners and coefficients, where they are given.
-    geometry: Option<Arc<Geometry>>,
+    geometry: Option<Arc<CellGeometry>>,
 }
 
 impl BoxGrid {
@@ -82,10 +82,10 @@ impl BoxGrid {
         coefficients: Vec<f64>,
     ) -> Result<Self, MultigridError> {
         Self::new(degree, &cells.iter().map(|&n| vec![1.0; n]).collect::<Vec<_>>())?;
-        Ok(Self::of_geometry(degree, NONE_FREE, Geometry::new(cells, corners, coefficients)?))
+        Ok(Self::of_geometry(degree, NONE_FREE, CellGeometry::new(cells, corners, coefficients)?))
     }
 
-    fn of_geometry(degree: usize, free: [[bool; 2]; 3], geometry: Geometry) -> Self {
+    fn of_geometry(degree: usize, free: [[bool; 2]; 3], geometry: CellGeometry) -> Self {
         let widths = [0, 1, 2].map(|axis| geometry.widths(axis));
         Self { degree, widths, free, geometry: Some(Arc::new(geometry)) }
     }
@@ -109,7 +109,7 @@ impl BoxGrid {
     }
 
     /// Corners and coefficients, where cells are no rectangles or a coefficient is not one.
-    pub(crate) fn mapping(&self) -> Option<&Geometry> {
+    pub(crate) fn mapping(&self) -> Option<&CellGeometry> {
         self.geometry.as_deref().filter(|geometry| !geometry.is_plain())
     }
 
@@ -299,7 +299,7 @@ impl BoxGrid {
             let values: Vec<f64> =
                 points.map(|(point, weight)| width * weight * f(axis, begin + width * point)).collect();
             let mut of_nodes = vec![0.0; self.degree + 1];
-            contract_plainly(&rule.to_nodes[axis], (1, 1), &values, &mut of_nodes);
+            contract_reference(&rule.to_nodes[axis], (1, 1), &values, &mut of_nodes);
             for (b, value) in b[self.degree * cell..].iter_mut().zip(of_nodes) {
                 *b += value;
             }
@@ -354,7 +354,7 @@ fn least<'a>(widths: impl IntoIterator<Item = &'a f64>) -> f64 {
 
 /// Gauss points of the cells of a grid.
 struct CellRule<'a> {
-    geometry: Option<&'a Geometry>,
+    geometry: Option<&'a CellGeometry>,
     n_cells: [usize; 3],
     /// Where cells begin, and their widths; of an axis that there is not, one of width one.
     begins: [Vec<f64>; 3],
@@ -419,7 +419,7 @@ fn through(factors: &[Factor<f64>; 3], mut values: Vec<f64>) -> Vec<f64> {
     let mut inner = 1;
     for factor in factors {
         let mut next = vec![0.0; values.len() / factor.n_cols() * factor.n_rows()];
-        contract_plainly(factor, (inner, 1), &values, &mut next);
+        contract_reference(factor, (inner, 1), &values, &mut next);
         inner *= factor.n_rows();
         values = next;
     }

@@ -16,7 +16,7 @@ pub trait BoxKernels<T: Scalar>: VectorKernels<T> + Convert<f64, T> + Convert<T,
     /// A smoother on a grid, or an exact solve.
     type Sweep: Debug + Clone + Send + Sync;
     /// What carries vectors between a grid and a refined one.
-    type Transfer: Debug + Clone + Send + Sync;
+    type BoxTransfer: Debug + Clone + Send + Sync;
 
     /// The operator on a grid.
     fn box_operator(&self, grid: &BoxGrid) -> Result<Self::Operator, MultigridError>;
@@ -31,7 +31,7 @@ pub trait BoxKernels<T: Scalar>: VectorKernels<T> + Convert<f64, T> + Convert<T,
     fn box_coarsest(&self, grid: &BoxGrid) -> Result<Self::Sweep, MultigridError>;
 
     /// Between a grid and one with cells halved along some axes.
-    fn box_transfer(&self, coarse: &BoxGrid, fine: &BoxGrid) -> Result<Self::Transfer, MultigridError>;
+    fn box_transfer(&self, coarse: &BoxGrid, fine: &BoxGrid) -> Result<Self::BoxTransfer, MultigridError>;
 
     /// $r = b - A x$. Reads 2n, writes n values.
     fn box_residual(
@@ -54,7 +54,7 @@ pub trait BoxKernels<T: Scalar>: VectorKernels<T> + Convert<f64, T> + Convert<T,
     /// $b_{\ell-1} = I^\mathsf{T} b_\ell$ on nodes inside. Reads n values.
     fn box_restrict(
         &self,
-        transfer: &Self::Transfer,
+        transfer: &Self::BoxTransfer,
         coarse: &mut Buffer<T, Self>,
         b: &Buffer<T, Self>,
     ) -> Result<(), LinalgError>;
@@ -62,7 +62,7 @@ pub trait BoxKernels<T: Scalar>: VectorKernels<T> + Convert<f64, T> + Convert<T,
     /// $b_{\ell-1} = I^\mathsf{T} (b_\ell - A x_\ell)$ on nodes inside. Reads 2n values.
     fn box_restrict_residual(
         &self,
-        transfer: &Self::Transfer,
+        transfer: &Self::BoxTransfer,
         coarse: &mut Buffer<T, Self>,
         b: &Buffer<T, Self>,
         x: &Buffer<T, Self>,
@@ -71,7 +71,7 @@ pub trait BoxKernels<T: Scalar>: VectorKernels<T> + Convert<f64, T> + Convert<T,
     /// $x_\ell \leftarrow x_\ell + I x_{\ell-1}$. Reads and writes n values.
     fn box_prolongate(
         &self,
-        transfer: &Self::Transfer,
+        transfer: &Self::BoxTransfer,
         x: &mut Buffer<T, Self>,
         coarse: &Buffer<T, Self>,
     ) -> Result<(), LinalgError>;

@@ -11,7 +11,7 @@ pub(crate) struct Level<T: Scalar, D: BoxKernels<T>> {
     pub grid: BoxGrid,
     pub sweep: D::Sweep,
     /// From the next coarser level.
-    pub transfer: D::Transfer,
+    pub transfer: D::BoxTransfer,
 }
 
 impl<T: Scalar, D: BoxKernels<T>> Level<T, D> {
@@ -45,7 +45,7 @@ impl<T: Scalar, D: BoxKernels<T>> Vectors<T, D> {
 
 /// Room for cycles from zero.
 #[derive(Debug)]
-pub(crate) struct Room<T: Scalar, D: BoxKernels<T>> {
+pub(crate) struct Workspace<T: Scalar, D: BoxKernels<T>> {
     /// Of all levels, the coarsest first.
     pub vectors: Vec<Vectors<T, D>>,
     /// The cycle of these vectors.

@@ -6,7 +6,7 @@ use femtile_linalg::vector::{Convert, VectorKernels};
 use femtile_linalg::{LinalgError, LinearOperator, need};
 
 use crate::kernels::BoxKernels;
-use crate::level::Room;
+use crate::level::Workspace;
 use crate::preconditioner::Numbering;
 use crate::{BoxGrid, Multigrid, MultigridConfig, MultigridError, PostOrder, Smoother};
 
@@ -32,7 +32,7 @@ pub struct NestedOperator<D: BoxKernels<f64>> {
 /// `[cui2024]`, Alg. 2.2. Differs: iterations in place of cycles, operators of the problem in place of those of boxes.
 pub struct NestedIteration<T: Scalar, D: BoxKernels<T> + BoxKernels<f64> = Cpu> {
     multigrid: Multigrid<T, D>,
-    room: Mutex<Room<T, D>>,
+    workspace: Mutex<Workspace<T, D>>,
     /// Of all levels but the finest, the coarsest first.
     levels: Vec<NestedLevel<D>>,
     finest: Numbering<D>,
@@ -43,7 +43,7 @@ struct NestedLevel<D: BoxKernels<f64>> {
     operator: Box<dyn LinearOperator<f64, D>>,
     order: Numbering<D>,
     /// To the next finer level.
-    transfer: <D as BoxKernels<f64>>::Transfer,
+    transfer: <D as BoxKernels<f64>>::BoxTransfer,
 }
 
 /// Vectors of an iteration on a level.
@@ -60,7 +60,7 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64> + Convert<f64, f64>> NestedIt
     ///
     /// # Errors
     /// [`MultigridError::Levels`] where there is no coarser level or not an operator for each, [`MultigridError::Entries`] where
-    /// nodes are not those of a grid, and as [`Multigrid::below`].
+    /// nodes are not those of a grid, and as [`Multigrid::from_finest`].
     pub fn new(
         device: &D,
         (finest, nodes): (&BoxGrid, &[u32]),
@@ -70,7 +70,7 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64> + Convert<f64, f64>> NestedIt
         let none = || MultigridError::Levels { levels: 1, message: "two at least are needed".into() };
         let below = finest.coarsened().ok_or_else(none)?;
         let multigrid =
-            Multigrid::below(device, &below, MultigridConfig { smoother, post: PostOrder::Reversed })?;
+            Multigrid::from_finest(device, &below, MultigridConfig { smoother, post: PostOrder::Reversed })?;
         let mut grids: Vec<&BoxGrid> = multigrid.grids().collect();
         if operators.len() != grids.len() {
             let message = format!("there are {} operators", operators.len());
@@ -85,7 +85,7 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64> + Convert<f64, f64>> NestedIt
         let levels = operators.into_iter().zip(grids.windows(2)).map(level);
         let levels = levels.collect::<Result<_, MultigridError>>()?;
         let finest = Numbering::new(device, nodes, finest.n_nodes())?;
-        Ok(Self { room: Mutex::new(multigrid.room()?), multigrid, levels, finest })
+        Ok(Self { workspace: Mutex::new(multigrid.workspace()?), multigrid, levels, finest })
     }
 
     /// Adds to `w` what the levels below the finest make of the residual `r` of the finest, both zero where values are given.
@@ -98,7 +98,7 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64> + Convert<f64, f64>> NestedIt
         let device = self.multigrid.device();
         need("w", self.finest.n(), w.len())?;
         need("r", self.finest.n(), r.len())?;
-        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
         let sides = self.right_sides(r)?;
         let mut x = Buffer::zeros(device, sides[0].len())?;
         for (level, (NestedLevel { order, transfer, .. }, side)) in self.levels.iter().zip(&sides).enumerate()
@@ -107,7 +107,7 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64> + Convert<f64, f64>> NestedIt
             let (mut own, mut b) = (Buffer::zeros(device, n)?, Buffer::zeros(device, n)?);
             order.to_entries(device, &mut own, 1.0, &x)?;
             order.to_entries(device, &mut b, 1.0, side)?;
-            self.solve_level(level, &mut room, &mut own, b)?;
+            self.solve_level(level, &mut workspace, &mut own, b)?;
             order.to_nodes(device, &mut x, 1.0, &own)?;
             let n_finer = sides.get(level + 1).map_or(self.finest.n(), Buffer::len);
             let mut finer = Buffer::zeros(device, n_finer)?;
@@ -141,7 +141,7 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64> + Convert<f64, f64>> NestedIt
     fn solve_level(
         &self,
         level: usize,
-        room: &mut Room<T, D>,
+        workspace: &mut Workspace<T, D>,
         x: &mut Buffer<f64, D>,
         b: Buffer<f64, D>,
     ) -> Result<(), LinalgError> {
@@ -156,9 +156,9 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64> + Convert<f64, f64>> NestedIt
         let enough = 0.25_f64.powi(self.multigrid.grid().degree() as i32);
         let (mut before, mut first) = (0.0, 0.0);
         for iteration in 0..MAX_ITERATIONS {
-            order.to_nodes(device, &mut room.vectors[level].b, 1.0 / size.get(), r)?;
-            self.multigrid.cycle_from_zero(&mut room.vectors[..=level])?;
-            order.to_entries(device, z, size.get(), &room.vectors[level].x)?;
+            order.to_nodes(device, &mut workspace.vectors[level].b, 1.0 / size.get(), r)?;
+            self.multigrid.cycle_from_zero(&mut workspace.vectors[..=level])?;
+            order.to_entries(device, z, size.get(), &workspace.vectors[level].x)?;
             let rho = VectorKernels::<f64>::dot(device, r, z)?;
             device.axpby(p, 1.0, z, if iteration == 0 { 0.0 } else { rho / before })?;
             operator.apply(q, p)?;

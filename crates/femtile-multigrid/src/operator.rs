@@ -2,13 +2,13 @@ use femtile_device::cpu::{SharedMut, Source};
 use femtile_device::{Buffer, Cpu};
 use femtile_linalg::hooks::Hook;
 use femtile_linalg::{LinalgError, LinearOperator, need};
-use femtile_tensor::{Contract, lanes};
+use femtile_sum_factorization::{SumFactorization, lanes};
 
 use crate::axis::Line;
 use crate::grid::BoxGrid;
 use crate::mapped::MappedCells;
 use crate::smoother::PostOrder;
-use crate::tensor::{Laplace, Room};
+use crate::tensor::{Laplace, Workspace};
 use crate::windows::{Known, Rows, Windows, cells, gather, scatter};
 
 /// The operator on a box, $a_{ij} = \int c\, \nabla\varphi_i \cdot \nabla\varphi_j$ for nodes inside and on free sides, without a
@@ -36,7 +36,7 @@ enum Cells<T> {
     Mapped(Box<MappedCells<T>>),
 }
 
-impl<T: Contract> BoxOperator<T> {
+impl<T: SumFactorization> BoxOperator<T> {
     /// On a grid.
     pub fn new(cpu: &Cpu, grid: &BoxGrid) -> Self {
         let cells = match grid.mapping() {
@@ -73,14 +73,14 @@ impl<T: Contract> BoxOperator<T> {
 
     fn add_plain(&self, cells: &Windows<Line<T>>, y: &SharedMut<'_, T>, x: Source<'_, T>, alpha: T) {
         let n_lanes = lanes::<T>(&self.cpu);
-        let room = || {
+        let workspace = || {
             (
                 vec![T::ZERO; self.rows.n_nodes() * n_lanes],
-                Room::default(),
+                Workspace::default(),
                 Known::<Laplace<'_, T>>::nothing(),
             )
         };
-        cells.sweep::<T, _>(&self.cpu, PostOrder::Same, room, |(values, room, known), batch| {
+        cells.sweep::<T, _>(&self.cpu, PostOrder::Same, workspace, |(values, workspace, known), batch| {
             #[allow(unsafe_code)]
             // SAFETY: nobody writes x.
             unsafe {
@@ -89,7 +89,7 @@ impl<T: Contract> BoxOperator<T> {
             let laplace = known.of(batch.kinds, || {
                 Laplace::of_cells([0, 1, 2].map(|axis| &cells.kinds[axis][batch.kinds[axis]]), n_lanes)
             });
-            let product = laplace.apply(&self.cpu, values, room);
+            let product = laplace.apply(&self.cpu, values, workspace);
             #[allow(unsafe_code)]
             // SAFETY: cells that are gone through at once share no node.
             unsafe {
@@ -100,7 +100,7 @@ impl<T: Contract> BoxOperator<T> {
     }
 }
 
-impl<T: Contract> LinearOperator<T, Cpu> for BoxOperator<T> {
+impl<T: SumFactorization> LinearOperator<T, Cpu> for BoxOperator<T> {
     fn n_rows(&self) -> usize {
         self.grid.n_nodes()
     }

@@ -6,7 +6,7 @@ use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, Preconditioner, need};
 
 use crate::kernels::BoxKernels;
-use crate::level::Room;
+use crate::level::Workspace;
 use crate::{BoxGrid, Multigrid, MultigridConfig, MultigridError, PostOrder, Smoother};
 
 /// One V-cycle from zero as a preconditioner, in the precision `T`, for solves in double precision: symmetric and positive
@@ -19,7 +19,7 @@ use crate::{BoxGrid, Multigrid, MultigridConfig, MultigridError, PostOrder, Smoo
 #[derive(Debug)]
 pub struct GeometricMultigrid<T: Scalar, D: BoxKernels<T> = Cpu> {
     multigrid: Multigrid<T, D>,
-    room: Mutex<Room<T, D>>,
+    workspace: Mutex<Workspace<T, D>>,
     size: ResidualSize,
     /// For vectors in another order.
     order: Option<Numbering<D>>,
@@ -47,12 +47,12 @@ impl<T: Scalar, D: BoxKernels<T>> GeometricMultigrid<T, D> {
         Self::of(Multigrid::new(device, coarse, n_levels, symmetric(smoother))?)
     }
 
-    /// The same for a given finest grid, with levels as in [`Multigrid::below`].
+    /// The same for a given finest grid, with levels as in [`Multigrid::from_finest`].
     ///
     /// # Errors
-    /// As [`Multigrid::below`].
-    pub fn below(device: &D, finest: &BoxGrid, smoother: Smoother) -> Result<Self, MultigridError> {
-        Self::of(Multigrid::below(device, finest, symmetric(smoother))?)
+    /// As [`Multigrid::from_finest`].
+    pub fn from_finest(device: &D, finest: &BoxGrid, smoother: Smoother) -> Result<Self, MultigridError> {
+        Self::of(Multigrid::from_finest(device, finest, symmetric(smoother))?)
     }
 
     /// The cycle of these levels; conjugate gradients take it where it smooths in [reversed order](PostOrder::Reversed)
@@ -61,8 +61,8 @@ impl<T: Scalar, D: BoxKernels<T>> GeometricMultigrid<T, D> {
     /// # Errors
     /// What the device reports.
     pub fn of(multigrid: Multigrid<T, D>) -> Result<Self, MultigridError> {
-        let room = Mutex::new(multigrid.room()?);
-        Ok(Self { multigrid, room, size: ResidualSize::default(), order: None })
+        let workspace = Mutex::new(multigrid.workspace()?);
+        Ok(Self { multigrid, workspace, size: ResidualSize::default(), order: None })
     }
 
     /// The same for vectors whose entries stand in another order than the nodes of the grid: `nodes` has the node of each. They are
@@ -152,15 +152,15 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64>> Preconditioner<f64, D> for G
         let n = self.multigrid.grid().n_nodes();
         need("z", n, z.len())?;
         need("r", n, r.len())?;
-        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
         let (device, size) = (self.multigrid.device(), self.size.get());
-        let b = &mut self.multigrid.finest(&mut room).b;
+        let b = &mut self.multigrid.finest(&mut workspace).b;
         match &self.order {
             Some(order) => order.to_nodes(device, b, 1.0 / size, r)?,
             None => Convert::<f64, T>::convert(device, b, 1.0 / size, r)?,
         }
-        self.multigrid.recorded_cycle(&mut room)?;
-        let x = &self.multigrid.finest(&mut room).x;
+        self.multigrid.recorded_cycle(&mut workspace)?;
+        let x = &self.multigrid.finest(&mut workspace).x;
         match &self.order {
             Some(order) => order.to_entries(device, z, size, x),
             None => Convert::<T, f64>::convert(device, z, size, x),
@@ -168,7 +168,7 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64>> Preconditioner<f64, D> for G
     }
 
     /// Solves that run at the same time should have residuals of like size: the last one that begins sets it.
-    fn expect(&self, length: f64) {
-        self.size.set(length);
+    fn set_residual_norm(&self, norm: f64) {
+        self.size.set(norm);
     }
 }

@@ -1,7 +1,7 @@
 //! Sums of products of 1-D matrices applied to tensors side by side.
 
 use femtile_device::Cpu;
-use femtile_tensor::{Contract, Factor, Parity, contract, separable};
+use femtile_sum_factorization::{Factor, Parity, SumFactorization, contract, separable};
 
 use crate::axis::Line;
 
@@ -10,7 +10,7 @@ const MAX_CUBE: usize = 9;
 
 /// Room for tensors, kept from one batch to the next.
 #[derive(Debug, Default)]
-pub(crate) struct Room<T>([Vec<T>; 6]);
+pub(crate) struct Workspace<T>([Vec<T>; 6]);
 
 /// $K_x M_y M_z + M_x K_y M_z + M_x M_y K_z$, the last term in three dimensions alone.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct Laplace<'a, T> {
     coefficients: Option<Vec<T>>,
 }
 
-impl<'a, T: Contract> Laplace<'a, T> {
+impl<'a, T: SumFactorization> Laplace<'a, T> {
     /// Of the matrices of each axis.
     pub fn of(lines: [&'a Line<T>; 3]) -> Self {
         Self { lines, coefficients: None }
@@ -37,9 +37,14 @@ impl<'a, T: Contract> Laplace<'a, T> {
     ///
     /// # Source
     /// `[cui2024]`, eqs. (2.11) and (2.12); seven products, as section 3.1.1 shares them.
-    pub fn apply<'x>(&self, cpu: &Cpu, x: &'x mut [T], Room(room): &'x mut Room<T>) -> &'x [T] {
+    pub fn apply<'x>(
+        &self,
+        cpu: &Cpu,
+        x: &'x mut [T],
+        Workspace(workspace): &'x mut Workspace<T>,
+    ) -> &'x [T] {
         let [x_line, y_line, z_line] = self.lines;
-        let [a, b, c, d, e, f] = room;
+        let [a, b, c, d, e, f] = workspace;
         if let Some(coefficients) = &self.coefficients {
             a.resize(2 * x.len(), T::ZERO);
             separable(cpu, [&x_line.mass, &x_line.stiffness], coefficients, x, a);
@@ -65,14 +70,14 @@ impl<'a, T: Contract> Laplace<'a, T> {
 }
 
 /// A matrix applied to all lines along an axis.
-fn along<T: Contract>(cpu: &Cpu, factor: &Factor<T>, inner: usize, x: &[T], y: &mut Vec<T>) {
+fn along<T: SumFactorization>(cpu: &Cpu, factor: &Factor<T>, inner: usize, x: &[T], y: &mut Vec<T>) {
     y.resize(x.len() / factor.n_cols() * factor.n_rows(), T::ZERO);
     contract(cpu, factor, inner, x, y);
 }
 
 /// Coefficients with which the matrices of the first axis stand for those of all: lengths of the others over its own. None
 /// where they are no multiples, or nothing is compiled for them.
-fn similar<T: Contract>(lines: [&Line<T>; 3]) -> Option<[f64; 4]> {
+fn similar<T: SumFactorization>(lines: [&Line<T>; 3]) -> Option<[f64; 4]> {
     let first = lines[0];
     let is_even = [&first.mass, &first.stiffness].iter().all(|factor| factor.parity() == Parity::Even);
     if !is_even || first.mass.n_cols() > MAX_CUBE || lines[2].widths.is_empty() {
@@ -89,7 +94,7 @@ fn similar<T: Contract>(lines: [&Line<T>; 3]) -> Option<[f64; 4]> {
     Some([y * z, z / y, y / z, 0.0])
 }
 
-fn add<T: Contract>(cpu: &Cpu, y: &mut [T], x: &[T]) {
+fn add<T: SumFactorization>(cpu: &Cpu, y: &mut [T], x: &[T]) {
     cpu.vectorize(
         #[inline(always)]
         || y.iter_mut().zip(x).for_each(|(y, x)| *y += *x),

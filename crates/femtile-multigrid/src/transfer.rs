@@ -1,12 +1,12 @@
 use femtile_device::Cpu;
 use femtile_device::cpu::{SharedMut, Source};
-use femtile_tensor::{Contract, Factor, contract, lanes};
+use femtile_sum_factorization::{Factor, SumFactorization, contract, lanes};
 
 use crate::axis::TransferLine;
 use crate::grid::BoxGrid;
 use crate::operator::BoxOperator;
 use crate::smoother::PostOrder;
-use crate::tensor::{Laplace, Room};
+use crate::tensor::{Laplace, Workspace};
 use crate::windows::{Batch, ByOpen, Rows, Windows, cells_apart, gather, scatter};
 
 /// The embedding I of functions on a grid into those on one with cells halved along some axes, and its transpose, coarse cell
@@ -21,7 +21,7 @@ use crate::windows::{Batch, ByOpen, Rows, Windows, cells_apart, gather, scatter}
 /// # Source
 /// `[cui2024]`, section 2.1.
 #[derive(Debug, Clone)]
-pub struct Transfer<T> {
+pub struct BoxTransfer<T> {
     cpu: Cpu,
     coarse: BoxGrid,
     cells: Windows<TransferLine<T>>,
@@ -34,7 +34,7 @@ pub struct Transfer<T> {
     all: Rows,
 }
 
-impl<T: Contract> Transfer<T> {
+impl<T: SumFactorization> BoxTransfer<T> {
     /// From a grid to one with as many cells along some axes and twice as many along the others.
     pub fn new(cpu: &Cpu, coarse: &BoxGrid, fine: &BoxGrid) -> Self {
         let (strides, k) = (fine.strides(), coarse.degree());
@@ -100,7 +100,7 @@ impl<T: Contract> Transfer<T> {
         }
         let x = Source::new(x);
         self.restrict_of(coarse, b, |tensors, batch| {
-            let Tensors { x: sum, energy, room, n_lanes, .. } = tensors;
+            let Tensors { x: sum, energy, workspace, n_lanes, .. } = tensors;
             energy.resize(*n_lanes * self.all.n_nodes(), T::ZERO);
             #[allow(unsafe_code)]
             // SAFETY: nobody writes x.
@@ -108,7 +108,8 @@ impl<T: Contract> Transfer<T> {
                 gather(&self.cpu, &self.all, batch.others, energy, x);
             }
             let lines = self.lines(batch);
-            let product = Laplace::of(lines.map(|line| &line.down_energy)).apply(&self.cpu, energy, room);
+            let product =
+                Laplace::of(lines.map(|line| &line.down_energy)).apply(&self.cpu, energy, workspace);
             sum.iter_mut().zip(product).for_each(|(sum, product)| *sum -= *product);
         });
     }
@@ -138,8 +139,8 @@ impl<T: Contract> Transfer<T> {
     }
 
     fn each_cell(&self, work: impl Fn(&mut Tensors<T>, &Batch<'_>) + Sync) {
-        let room = || Tensors::new(lanes::<T>(&self.cpu));
-        self.cells.sweep::<T, _>(&self.cpu, PostOrder::Same, room, work);
+        let workspace = || Tensors::new(lanes::<T>(&self.cpu));
+        self.cells.sweep::<T, _>(&self.cpu, PostOrder::Same, workspace, work);
     }
 
     fn lines(&self, batch: &Batch<'_>) -> [&TransferLine<T>; 3] {
@@ -171,11 +172,11 @@ struct Tensors<T> {
     next: Vec<T>,
     /// On all nodes of the fine grid.
     energy: Vec<T>,
-    room: Room<T>,
+    workspace: Workspace<T>,
 }
 
-impl<T: Contract> Tensors<T> {
+impl<T: SumFactorization> Tensors<T> {
     fn new(n_lanes: usize) -> Self {
-        Self { n_lanes, x: Vec::new(), next: Vec::new(), energy: Vec::new(), room: Room::default() }
+        Self { n_lanes, x: Vec::new(), next: Vec::new(), energy: Vec::new(), workspace: Workspace::default() }
     }
 }

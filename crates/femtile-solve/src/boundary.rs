@@ -144,7 +144,7 @@ fn holds_nowhere(mesh: &Mesh, holds: &[bool]) -> String {
     };
     format!(
         "this holds on no facet of the boundary ({nodes}); the mesh reaches {}: compare the unit of length (mm against m?) \
-         and leave room for rounding, as in \"x < 1e-9\"",
+         and leave workspace for rounding, as in \"x < 1e-9\"",
         extents(mesh)
     )
 }

@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use femtile_amg::{AmgConfig, Cycle};
-use femtile_fem::matrix_free::Geometry;
+use femtile_fem::matrix_free::MetricEvaluation;
 use femtile_linalg::krylov::gmres::GmresConfig;
 use femtile_linalg::krylov::s_step_cg::{MAX_STEPS, SStepCgConfig};
 pub use femtile_linalg::sparse::MatrixFormat;
@@ -26,7 +26,7 @@ pub struct SolverConfig {
     pub operator: OperatorKind,
     /// How an operator without a matrix obtains the metric of cells; the cheapest way for each batch of cells where it is
     /// none.
-    pub geometry: Option<Geometry>,
+    pub geometry: Option<MetricEvaluation>,
     /// The format of a matrix in products, that of the levels of algebraic multigrid as well.
     pub format: MatrixFormat,
     /// Formats that searches have found: [`MatrixFormat::Auto`] takes them for the matrices that they were found for.
@@ -247,9 +247,9 @@ impl PreconditionerConfig {
 pub enum LevelPrecision {
     /// 32 bits a number.
     #[default]
-    Single,
+    F32,
     /// 64 bits a number.
-    Double,
+    F64,
 }
 
 /// The graph that the first aggregates of algebraic multigrid follow.

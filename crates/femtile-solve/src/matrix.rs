@@ -261,8 +261,8 @@ struct OnDevice<D: SolveDevice> {
 /// A preconditioner that takes over other values.
 enum OfMatrix<D: SolveDevice> {
     Diagonal(Diagonal<f64, D>, bool),
-    Single(Box<Amg<f32, D>>),
-    Double(Box<Amg<f64, D>>),
+    F32(Box<Amg<f32, D>>),
+    F64(Box<Amg<f64, D>>),
 }
 
 impl<D: SolveDevice> OfMatrix<D> {
@@ -278,15 +278,15 @@ impl<D: SolveDevice> OfMatrix<D> {
                 Self::Diagonal(Diagonal::identity(&device, matrix.n_rows())?, true)
             }
             PreconditionerConfig::Amg(AmgOptions { config, precision, .. }) => {
-                if *precision == LevelPrecision::Single {
-                    match Amg::in_room_of(matrix, near_nullspace, config) {
+                if *precision == LevelPrecision::F32 {
+                    match Amg::with_memory_limit(matrix, near_nullspace, config) {
                         Err(error) if error.is_of_precision() => {
                             warnings.push(double_in_place_of_single(&error));
                         }
-                        made => return Ok(Self::Single(Box::new(made?))),
+                        made => return Ok(Self::F32(Box::new(made?))),
                     }
                 }
-                Self::Double(Box::new(Amg::in_room_of(matrix, near_nullspace, config)?))
+                Self::F64(Box::new(Amg::with_memory_limit(matrix, near_nullspace, config)?))
             }
             // Multigrid on cells was refused.
             _ => Self::Diagonal(Diagonal::new(matrix)?, false),
@@ -296,16 +296,16 @@ impl<D: SolveDevice> OfMatrix<D> {
     fn as_dyn(&self) -> &dyn Preconditioner<f64, D> {
         match self {
             Self::Diagonal(diagonal, _) => diagonal,
-            Self::Single(amg) => amg.as_ref(),
-            Self::Double(amg) => amg.as_ref(),
+            Self::F32(amg) => amg.as_ref(),
+            Self::F64(amg) => amg.as_ref(),
         }
     }
 
     fn levels(&self) -> Vec<Level> {
         match self {
             Self::Diagonal(..) => Vec::new(),
-            Self::Single(amg) => levels_of(amg.hierarchy()),
-            Self::Double(amg) => levels_of(amg.hierarchy()),
+            Self::F32(amg) => levels_of(amg.hierarchy()),
+            Self::F64(amg) => levels_of(amg.hierarchy()),
         }
     }
 
@@ -319,15 +319,15 @@ impl<D: SolveDevice> OfMatrix<D> {
         match self {
             Self::Diagonal(_, true) => {}
             Self::Diagonal(diagonal, false) => *diagonal = Diagonal::new(a)?,
-            Self::Single(amg) => match amg.refill(a, near_nullspace) {
+            Self::F32(amg) => match amg.refill(a, near_nullspace) {
                 Err(error) if error.is_of_precision() => {
                     let amg = Amg::new(a, near_nullspace, amg.hierarchy().config())?;
                     warnings.push(double_in_place_of_single(&error));
-                    *self = Self::Double(Box::new(amg));
+                    *self = Self::F64(Box::new(amg));
                 }
                 refilled => refilled?,
             },
-            Self::Double(amg) => amg.refill(a, near_nullspace)?,
+            Self::F64(amg) => amg.refill(a, near_nullspace)?,
         }
         Ok(())
     }

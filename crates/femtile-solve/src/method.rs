@@ -6,7 +6,7 @@ use femtile_amg::AmgKernels;
 use femtile_device::{Buffer, Cpu, Cuda};
 use femtile_fem::AssemblyKernels;
 use femtile_linalg::comm::Alone;
-use femtile_linalg::krylov::cg::{CgConfig, CgKernels, CgOutcome, ConjugateGradient};
+use femtile_linalg::krylov::cg::{CgKernels, CgOutcome, ConjugateGradient, KrylovConfig};
 use femtile_linalg::krylov::gmres::{Gmres, GmresConfig};
 use femtile_linalg::krylov::merged_cg::MergedCg;
 use femtile_linalg::krylov::pipelined_cg::PipelinedCg;
@@ -100,12 +100,12 @@ impl SolveDevice for Cuda {
 }
 
 /// Returns the settings that all methods share.
-fn cg_config(config: &SolverConfig) -> CgConfig {
-    CgConfig {
+fn cg_config(config: &SolverConfig) -> KrylovConfig {
+    KrylovConfig {
         tolerance: config.tolerance,
         max_iterations: config.max_iterations,
         time_limit: config.time_limit,
-        ..CgConfig::default()
+        ..KrylovConfig::default()
     }
 }
 

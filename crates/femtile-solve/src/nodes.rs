@@ -89,7 +89,7 @@ fn satisfying(mesh: &Mesh, text: &str, path: &[Key]) -> Result<Vec<u32>, SolveEr
     let nodes: Vec<u32> = (0..mesh.n_nodes() as u32).filter(holds).collect();
     if nodes.is_empty() {
         let message = format!(
-            "this holds at no node; the mesh reaches {}: compare the unit of length (mm against m?) and leave room for \
+            "this holds at no node; the mesh reaches {}: compare the unit of length (mm against m?) and leave workspace for \
              rounding, as in \"x < 1e-9\", or for the width of a cell where no node lies",
             extents(mesh)
         );

@@ -2,7 +2,7 @@
 
 use femtile_amg::{Amg, AmgError, AmgKernels, Graph, Hierarchy, LevelShape};
 use femtile_device::Scalar;
-use femtile_linalg::krylov::cg::make_room;
+use femtile_linalg::krylov::cg::reserve_workspace;
 use femtile_linalg::precondition::{Diagonal, MeanFree};
 use femtile_linalg::sparse::Format;
 use femtile_linalg::sparse::csr::Csr;
@@ -56,7 +56,7 @@ where
 {
     let amg = match graph {
         Some(graph) => Amg::<H, D>::in_room_on_graph(matrix, graph, None, &options.config)?,
-        None => Amg::<H, D>::in_room_of(matrix, None, &options.config)?,
+        None => Amg::<H, D>::with_memory_limit(matrix, None, &options.config)?,
     };
     let levels = levels_of(amg.hierarchy());
     Ok((Box::new(amg), levels))
@@ -108,13 +108,13 @@ pub(crate) fn preconditioner<D: SolveDevice>(
     let graph = mesh.filter(|_| config.needs_graph_of_mesh()).map(graph_of).transpose()?;
     let graph = graph.as_ref();
     if !matches!(config, PreconditionerConfig::Amg(_)) {
-        make_room(matrix)?;
+        reserve_workspace(matrix)?;
     }
     Ok(match config {
         PreconditionerConfig::None => (Box::new(Diagonal::identity(device, matrix.n_rows())?), Vec::new()),
         PreconditionerConfig::Amg(options) => match options.precision {
-            LevelPrecision::Single => multigrid_in_single(options, graph, matrix, warnings)?,
-            LevelPrecision::Double => multigrid::<f64, D>(options, graph, matrix)?,
+            LevelPrecision::F32 => multigrid_in_single(options, graph, matrix, warnings)?,
+            LevelPrecision::F64 => multigrid::<f64, D>(options, graph, matrix)?,
         },
         _ => (Box::new(Diagonal::new(matrix)?), Vec::new()),
     })

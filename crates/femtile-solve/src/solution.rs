@@ -3,7 +3,7 @@ use std::path::Path;
 use femtile_device::MemoryUse;
 use femtile_fem::FemError;
 use femtile_fem::functionals::Line;
-use femtile_fem::matrix_free::Geometry;
+use femtile_fem::matrix_free::MetricEvaluation;
 use femtile_fem::recovery::{ErrorEstimate, IsInterrupted};
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::CgOutcome;
@@ -32,7 +32,7 @@ pub(crate) struct Finished {
     preconditioner: &'static str,
     preconditioner_reason: String,
     has_full_start: bool,
-    geometries: Vec<(Geometry, usize)>,
+    geometries: Vec<(MetricEvaluation, usize)>,
     kernel_launches: u64,
     memory: Option<MemoryUse>,
     warnings: Vec<String>,
@@ -240,7 +240,7 @@ impl<'m> Solution<'m> {
     }
 
     /// Returns how the metric of cells was obtained, and for how many of them; none with a matrix.
-    pub fn geometries(&self) -> &[(Geometry, usize)] {
+    pub fn geometries(&self) -> &[(MetricEvaluation, usize)] {
         &self.finished.geometries
     }
 
@@ -294,14 +294,14 @@ impl<'m> Solution<'m> {
 
 /// Returns what to say of arrays that found no room in the memory of the GPU.
 fn warning_of_overflow(used: MemoryUse) -> Option<String> {
-    let MemoryUse { near_peak, far_peak, .. } = used;
+    let MemoryUse { device_peak, host_peak, .. } = used;
     let gigabytes = |bytes: usize| bytes as f64 * 1e-9;
-    (far_peak > 0).then(|| {
+    (host_peak > 0).then(|| {
         format!(
             "the memory of the GPU was too small: {:.2} GB went to the host's, which the GPU reads slowly, beside {:.2} GB \
              in its own; where most of it does, `cpu` is faster",
-            gigabytes(far_peak),
-            gigabytes(near_peak)
+            gigabytes(host_peak),
+            gigabytes(device_peak)
         )
     })
 }

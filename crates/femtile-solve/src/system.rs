@@ -1,6 +1,6 @@
 use femtile_device::Buffer;
 use femtile_fem::FemError;
-use femtile_fem::matrix_free::Geometry;
+use femtile_fem::matrix_free::MetricEvaluation;
 use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_linalg::sparse::Csr;
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
@@ -29,7 +29,7 @@ pub struct LinearSystem<'a, D: SolveDevice> {
     pub(crate) citations: Vec<&'static str>,
     pub(crate) warnings: Vec<String>,
     /// How the metric of cells is obtained, and for how many of them; none with a matrix.
-    pub(crate) geometries: Vec<(Geometry, usize)>,
+    pub(crate) geometries: Vec<(MetricEvaluation, usize)>,
     /// Full multigrid, where the solve begins with it.
     pub(crate) start: Option<FullStart<D>>,
 }
@@ -76,7 +76,7 @@ impl<D: SolveDevice> LinearSystem<'_, D> {
     }
 
     /// Returns how the metric of cells is obtained, and for how many of them; none with a matrix.
-    pub fn geometries(&self) -> &[(Geometry, usize)] {
+    pub fn geometries(&self) -> &[(MetricEvaluation, usize)] {
         &self.geometries
     }
 

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use femtile_device::Scalar;
 use femtile_linalg::LinalgError;
 
-use super::{Algorithm, Problem, Stability, hybrid, pcr, thomas};
+use super::{Algorithm, BatchProblem, Stability, hybrid, pcr, thomas};
 
 /// What kind of device solves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub fn table(device: DeviceKind) -> Vec<ChoiceRow> {
 ///
 /// # Errors
 /// [`LinalgError::Setting`] when the one that was asked for does not solve such a batch.
-pub(super) fn on_cuda<T: Scalar>(problem: &Problem) -> Result<Algorithm, LinalgError> {
+pub(super) fn on_cuda<T: Scalar>(problem: &BatchProblem) -> Result<Algorithm, LinalgError> {
     let is_pivoted = problem.stability == Stability::PartialPivoting;
     let refuse = |message: String| Err(LinalgError::Setting { field: "algorithm", message });
     match problem.algorithm {
@@ -85,7 +85,7 @@ pub(super) fn on_cuda<T: Scalar>(problem: &Problem) -> Result<Algorithm, LinalgE
     }
 }
 
-fn default<T: Scalar>(problem: &Problem) -> Algorithm {
+fn default<T: Scalar>(problem: &BatchProblem) -> Algorithm {
     let axis = if problem.lines.stride == 1 { AxisKind::Contiguous } else { AxisKind::Strided };
     let is_meant = |row: &ChoiceRow| {
         row.axis == axis && row.precision == T::NAME && row.lengths.contains(&problem.lines.length.max(1))

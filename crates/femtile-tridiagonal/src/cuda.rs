@@ -4,7 +4,7 @@ use femtile_linalg::LinalgError;
 
 use super::choice;
 use super::reference::refuse_pivoted_periodic;
-use super::{Algorithm, Bands, Lines, Problem, TridiagonalKernels, Work, hybrid, pcr, thomas};
+use super::{Algorithm, Bands, BatchProblem, Lines, TridiagonalKernels, Work, hybrid, pcr, thomas};
 
 /// The lines of a batch, for kernels.
 pub(crate) const LINES: Header = Header { name: "lines.cuh", text: include_str!("lines.cuh") };
@@ -128,7 +128,7 @@ impl<T: Scalar> TridiagonalKernels<T> for Cuda {
         &Algorithm::ALL[1..]
     }
 
-    fn tridiagonal_choice(&self, problem: &Problem) -> Result<Algorithm, LinalgError> {
+    fn tridiagonal_choice(&self, problem: &BatchProblem) -> Result<Algorithm, LinalgError> {
         refuse_pivoted_periodic(problem)?;
         let lines = &problem.lines;
         if lines.length >= u32::MAX as usize || lines.n_lines() >= u32::MAX as usize {
@@ -144,7 +144,7 @@ impl<T: Scalar> TridiagonalKernels<T> for Cuda {
 
     fn tridiagonal_solve(
         &self,
-        problem: &Problem,
+        problem: &BatchProblem,
         u: &mut Buffer<T, Self>,
         bands: Bands<'_, T, Self>,
         d: Option<&Buffer<T, Self>>,
@@ -154,7 +154,7 @@ impl<T: Scalar> TridiagonalKernels<T> for Cuda {
         if !problem.check(u, bands, d, work)? {
             return Ok(());
         }
-        let problem = &Problem { algorithm, ..problem.clone() };
+        let problem = &BatchProblem { algorithm, ..problem.clone() };
         let batch = Batch::new(u, bands, d, work.status.write())?;
         match algorithm {
             Algorithm::Hybrid => hybrid::cuda::solve(self, problem, batch),

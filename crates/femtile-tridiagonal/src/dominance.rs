@@ -3,7 +3,7 @@ use std::fmt;
 use femtile_device::Scalar;
 use femtile_linalg::LinalgError;
 
-use super::{Ends, Layout};
+use super::{BatchLayout, Ends};
 
 /// How far the rows of a batch are from being diagonally dominant.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,14 +59,14 @@ impl fmt::Display for Dominance {
 /// # Source
 /// `[laszlo2016]`, section 2.1, for what elimination without pivoting assumes.
 pub fn check<T: Scalar>(
-    layout: &Layout,
+    layout: &BatchLayout,
     band_strides: &[usize],
     axis: usize,
     ends: Ends,
     bands: [&[T]; 3],
 ) -> Result<Dominance, LinalgError> {
     layout.lines(axis)?;
-    let band_layout = Layout::repeating(layout.shape(), band_strides)?;
+    let band_layout = BatchLayout::repeating(layout.shape(), band_strides)?;
     for (field, band) in ["lower", "diagonal", "upper"].into_iter().zip(bands) {
         let (expected, found) = (band_layout.required_len(), band.len());
         if found < expected {
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_weakest_row_is_found_wherever_it_lies() {
-        let layout = Layout::contiguous(&[2, 3, 5]).unwrap();
+        let layout = BatchLayout::contiguous(&[2, 3, 5]).unwrap();
         for axis in 0..3 {
             let (a, mut b, c) = (vec![1.0_f32; 30], vec![-2.5; 30], vec![1.0; 30]);
             let found = check(&layout, layout.strides(), axis, Ends::Open, [&a, &b, &c]).unwrap();
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn entries_beyond_open_ends_do_not_count() {
-        let layout = Layout::contiguous(&[3]).unwrap();
+        let layout = BatchLayout::contiguous(&[3]).unwrap();
         let (a, b, c) = ([f64::NAN, 1.0, 1.0], [1.0, 2.0, 1.0], [1.0, 1.0, f64::NAN]);
         let of = |ends| check(&layout, &[1], 0, ends, [&a, &b, &c]).unwrap();
         assert!(of(Ends::Open).is_dominant() && of(Ends::Open).least_margin == 0.0);
@@ -136,16 +136,16 @@ mod tests {
 
     #[test]
     fn rows_that_repeat_are_looked_at_once() {
-        let layout = Layout::contiguous(&[1000, 4]).unwrap();
+        let layout = BatchLayout::contiguous(&[1000, 4]).unwrap();
         let found = check(&layout, &[0, 0], 1, Ends::Open, [&[-1.0_f64], &[1.9], &[-1.0]]).unwrap();
         assert_eq!((found.n_rows, found.n_weak, found.weakest.as_slice()), (4, 2, &[0, 1][..]));
     }
 
     #[test]
     fn what_does_not_fit_is_refused_and_nothing_is_dominant() {
-        let layout = Layout::contiguous(&[2, 0]).unwrap();
+        let layout = BatchLayout::contiguous(&[2, 0]).unwrap();
         assert!(check::<f64>(&layout, &[1, 1], 1, Ends::Open, [&[], &[], &[]]).unwrap().is_dominant());
-        let layout = Layout::contiguous(&[2, 2]).unwrap();
+        let layout = BatchLayout::contiguous(&[2, 2]).unwrap();
         let one: &[f64] = &[1.0];
         assert!(check(&layout, &[2, 1], 1, Ends::Open, [one; 3]).is_err());
         assert!(check(&layout, &[2, 1], 2, Ends::Open, [&[1.0; 4]; 3]).is_err());

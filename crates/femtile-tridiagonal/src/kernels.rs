@@ -7,7 +7,7 @@ use super::{Algorithm, Bands, Ends, Lines, Stability};
 
 /// A batch as kernels see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct BatchProblem {
     /// The systems.
     pub lines: Lines,
     /// The algorithm; never [`Algorithm::Auto`] once a device has chosen.
@@ -18,7 +18,7 @@ pub struct Problem {
     pub stability: Stability,
 }
 
-impl Problem {
+impl BatchProblem {
     /// Refuses arrays that the lines reach beyond; says whether there is anything to solve.
     ///
     /// # Errors
@@ -68,13 +68,13 @@ pub trait TridiagonalKernels<T: Scalar>: Device {
     ///
     /// # Errors
     /// [`LinalgError::Setting`] when this device has no such algorithm for such a batch.
-    fn tridiagonal_choice(&self, problem: &Problem) -> Result<Algorithm, LinalgError>;
+    fn tridiagonal_choice(&self, problem: &BatchProblem) -> Result<Algorithm, LinalgError>;
 
     /// Returns the bytes of the host's memory that a solve in place takes beyond its arrays, where no line fails.
     ///
     /// # Errors
     /// Those of [`TridiagonalKernels::tridiagonal_choice`]; [`LinalgError::Setting`] for lines that cannot be.
-    fn tridiagonal_work_bytes(&self, _problem: &Problem) -> Result<u64, LinalgError> {
+    fn tridiagonal_work_bytes(&self, _problem: &BatchProblem) -> Result<u64, LinalgError> {
         // A device with memory of its own takes none of the host's.
         Ok(0)
     }
@@ -92,7 +92,7 @@ pub trait TridiagonalKernels<T: Scalar>: Device {
     /// device reports.
     fn tridiagonal_solve(
         &self,
-        problem: &Problem,
+        problem: &BatchProblem,
         u: &mut Buffer<T, Self>,
         bands: Bands<'_, T, Self>,
         d: Option<&Buffer<T, Self>>,

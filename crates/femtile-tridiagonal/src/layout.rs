@@ -6,12 +6,12 @@ pub const MAX_DIMENSIONS: usize = 4;
 
 /// How an array of one to four dimensions lies in memory: the entry with index $i$ at $\sum_k i_k s_k$.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layout {
+pub struct BatchLayout {
     shape: Vec<usize>,
     strides: Vec<usize>,
 }
 
-impl Layout {
+impl BatchLayout {
     /// Row-major without gaps: the last axis is contiguous.
     ///
     /// # Errors
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn lines_of_a_row_major_array_are_numbered_row_major_over_the_other_axes() {
-        let layout = Layout::contiguous(&[2, 3, 4]).unwrap();
+        let layout = BatchLayout::contiguous(&[2, 3, 4]).unwrap();
         let lines = layout.lines(1).unwrap();
         assert_eq!((lines.length, lines.stride, lines.n_lines()), (3, 4, 8));
         let starts: Vec<_> = (0..8).map(|line| lines.start(line)).collect();
@@ -268,16 +268,16 @@ mod tests {
 
     #[test]
     fn axes_without_a_gap_between_them_are_merged() {
-        let lines = Layout::contiguous(&[5, 6, 7, 8]).unwrap().lines(3).unwrap();
+        let lines = BatchLayout::contiguous(&[5, 6, 7, 8]).unwrap().lines(3).unwrap();
         assert_eq!(lines.axes[2], LineAxis { count: 210, stride: 8, band_stride: 8 });
         assert_eq!(lines.axes[..2], [LineAxis::default(); 2]);
-        let padded = Layout::with_strides(&[5, 6, 7], &[60, 9, 1]).unwrap().lines(2).unwrap();
+        let padded = BatchLayout::with_strides(&[5, 6, 7], &[60, 9, 1]).unwrap().lines(2).unwrap();
         assert_eq!((padded.axes[1].count, padded.axes[2].count), (5, 6));
     }
 
     #[test]
     fn any_order_of_axes_gives_lines_in_the_order_of_memory() {
-        let layout = Layout::with_strides(&[2, 3, 4], &[1, 2, 6]).unwrap();
+        let layout = BatchLayout::with_strides(&[2, 3, 4], &[1, 2, 6]).unwrap();
         let lines = layout.lines(1).unwrap();
         let starts: Vec<_> = (0..8).map(|line| lines.start(line)).collect();
         assert_eq!(starts, [0, 1, 6, 7, 12, 13, 18, 19]);
@@ -286,17 +286,17 @@ mod tests {
 
     #[test]
     fn entries_that_share_places_are_refused_with_what_to_do() {
-        let error = Layout::with_strides(&[4, 4], &[3, 1]).unwrap_err().to_string();
+        let error = BatchLayout::with_strides(&[4, 4], &[3, 1]).unwrap_err().to_string();
         assert!(error.contains("axis 0") && error.contains("stride of 4"), "{error}");
-        assert!(Layout::with_strides(&[4, 1], &[1, 0]).is_ok());
-        assert!(Layout::contiguous(&[1; 5]).is_err() && Layout::contiguous(&[]).is_err());
-        assert!(Layout::contiguous(&[usize::MAX, 3]).is_err());
+        assert!(BatchLayout::with_strides(&[4, 1], &[1, 0]).is_ok());
+        assert!(BatchLayout::contiguous(&[1; 5]).is_err() && BatchLayout::contiguous(&[]).is_err());
+        assert!(BatchLayout::contiguous(&[usize::MAX, 3]).is_err());
     }
 
     #[test]
     fn an_array_without_entries_needs_no_memory() {
         for shape in [[0, 3], [3, 0]] {
-            let layout = Layout::contiguous(&shape).unwrap();
+            let layout = BatchLayout::contiguous(&shape).unwrap();
             assert_eq!(layout.required_len(), 0);
             assert!((0..2).all(|axis| {
                 let lines = layout.lines(axis).unwrap();

@@ -52,8 +52,8 @@ pub use config::{Algorithm, Ends, Stability, TridiagonalConfig};
 pub use cuda::CudaBands;
 pub use dominance::{Dominance, check};
 pub use factored::FactoredTridiagonal;
-pub use kernels::{Problem, TridiagonalKernels, Work};
-pub use layout::{Layout, LineAxis, Lines, MAX_DIMENSIONS};
+pub use kernels::{BatchProblem, TridiagonalKernels, Work};
+pub use layout::{BatchLayout, LineAxis, Lines, MAX_DIMENSIONS};
 pub use outcome::{LineFailure, TridiagonalOutcome};
 pub use solver::Tridiagonal;
 

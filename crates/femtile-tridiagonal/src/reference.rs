@@ -8,25 +8,25 @@ use super::pcr::reference::{cr, pcr};
 use super::periodic::reference::periodic;
 use super::pivoted::reference::pivoted;
 use super::thomas::reference::thomas;
-use super::{Algorithm, Bands, Ends, Problem, Stability, TridiagonalKernels, Work};
+use super::{Algorithm, Bands, BatchProblem, Ends, Stability, TridiagonalKernels, Work};
 
 impl<T: Scalar> TridiagonalKernels<T> for Reference {
     fn tridiagonal_algorithms(&self) -> &'static [Algorithm] {
         &HOST_ALGORITHMS
     }
 
-    fn tridiagonal_choice(&self, problem: &Problem) -> Result<Algorithm, LinalgError> {
+    fn tridiagonal_choice(&self, problem: &BatchProblem) -> Result<Algorithm, LinalgError> {
         host_choice(problem)
     }
 
-    fn tridiagonal_work_bytes(&self, problem: &Problem) -> Result<u64, LinalgError> {
+    fn tridiagonal_work_bytes(&self, problem: &BatchProblem) -> Result<u64, LinalgError> {
         host_choice(problem)?;
         Ok(bytes_by_line::<T>(problem, 1))
     }
 
     fn tridiagonal_solve(
         &self,
-        problem: &Problem,
+        problem: &BatchProblem,
         u: &mut Buffer<T, Self>,
         bands: Bands<'_, T, Self>,
         d: Option<&Buffer<T, Self>>,
@@ -44,7 +44,7 @@ impl<T: Scalar> TridiagonalKernels<T> for Reference {
 const VALUES_BY_LINE: u64 = 10;
 
 /// Bytes that solving this many lines at once, each by itself, takes.
-pub(crate) fn bytes_by_line<T>(problem: &Problem, at_once: usize) -> u64 {
+pub(crate) fn bytes_by_line<T>(problem: &BatchProblem, at_once: usize) -> u64 {
     let n_lines = problem.lines.n_lines().min(at_once) as u64;
     let values = (problem.lines.length as u64).saturating_mul(VALUES_BY_LINE).saturating_mul(n_lines);
     values.saturating_mul(size_of::<T>() as u64)
@@ -55,7 +55,7 @@ pub(crate) const HOST_ALGORITHMS: [Algorithm; 4] =
     [Algorithm::Thomas, Algorithm::Pcr, Algorithm::Cr, Algorithm::Hybrid];
 
 /// The algorithm for a batch on the host: elimination, unless another one was asked for.
-pub(crate) fn host_choice(problem: &Problem) -> Result<Algorithm, LinalgError> {
+pub(crate) fn host_choice(problem: &BatchProblem) -> Result<Algorithm, LinalgError> {
     refuse_pivoted_periodic(problem)?;
     let refused = |message| Err(LinalgError::Setting { field: "algorithm", message });
     match (problem.algorithm, problem.ends, problem.stability) {
@@ -73,7 +73,7 @@ pub(crate) fn host_choice(problem: &Problem) -> Result<Algorithm, LinalgError> {
 
 /// Line by line.
 pub(crate) fn solve_lines<T: Scalar, D: HostDevice>(
-    problem: &Problem,
+    problem: &BatchProblem,
     u: &mut Buffer<T, D>,
     bands: Bands<'_, T, D>,
     d: Option<&Buffer<T, D>>,
@@ -100,7 +100,7 @@ pub(crate) fn solve_lines<T: Scalar, D: HostDevice>(
 
 /// Solves one system; `Err` is the row that fails.
 pub(crate) fn solve_line<T: Scalar>(
-    problem: &Problem,
+    problem: &BatchProblem,
     a: &[T],
     b: &[T],
     c: &[T],
@@ -117,7 +117,7 @@ pub(crate) fn solve_line<T: Scalar>(
 }
 
 /// Pivoting between the ends of a ring would fill the whole matrix; no device offers it.
-pub(crate) fn refuse_pivoted_periodic(problem: &Problem) -> Result<(), LinalgError> {
+pub(crate) fn refuse_pivoted_periodic(problem: &BatchProblem) -> Result<(), LinalgError> {
     if problem.ends == Ends::Periodic && problem.stability == Stability::PartialPivoting {
         let message = "periodic systems are solved without pivoting only: leave pivoting out".into();
         return Err(LinalgError::Setting { field: "stability", message });
@@ -127,7 +127,7 @@ pub(crate) fn refuse_pivoted_periodic(problem: &Problem) -> Result<(), LinalgErr
 
 /// The bands of one line.
 pub(crate) fn bands_of_line<T: Scalar, D: HostDevice>(
-    problem: &Problem,
+    problem: &BatchProblem,
     bands: Bands<'_, T, D>,
     line: usize,
 ) -> [Vec<T>; 3] {

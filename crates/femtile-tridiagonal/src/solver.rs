@@ -3,7 +3,7 @@ use femtile_linalg::LinalgError;
 
 use super::kernels::at_least;
 use super::{
-    Algorithm, Bands, Layout, LineFailure, Problem, TridiagonalConfig, TridiagonalKernels,
+    Algorithm, Bands, BatchLayout, BatchProblem, LineFailure, TridiagonalConfig, TridiagonalKernels,
     TridiagonalOutcome, Work,
 };
 
@@ -12,17 +12,17 @@ use super::{
 /// $$ a_i u_{i-1} + b_i u_i + c_i u_{i+1} = d_i, \qquad i = 0, …, N-1 $$
 ///
 /// # Shapes
-/// `u`, `d` and the bands share one [`Layout`]; [`Tridiagonal::with_band_strides`] gives the bands strides of their
+/// `u`, `d` and the bands share one [`BatchLayout`]; [`Tridiagonal::with_band_strides`] gives the bands strides of their
 /// own, 0 where values repeat: one matrix for all lines, one for several right sides, or constants.
 /// # Source
 /// `[laszlo2016]`, sections 2 to 6.
 #[derive(Debug)]
 pub struct Tridiagonal<T: Scalar, D: TridiagonalKernels<T>> {
     device: D,
-    layout: Layout,
-    bands: Layout,
+    layout: BatchLayout,
+    bands: BatchLayout,
     axis: usize,
-    problem: Problem,
+    problem: BatchProblem,
     work: Work<T, D>,
 }
 
@@ -33,13 +33,13 @@ impl<T: Scalar, D: TridiagonalKernels<T>> Tridiagonal<T, D> {
     /// [`LinalgError::Setting`] when there is no such axis, or the device lacks the algorithm.
     pub fn new(
         device: &D,
-        layout: &Layout,
+        layout: &BatchLayout,
         axis: usize,
         config: TridiagonalConfig,
     ) -> Result<Self, LinalgError> {
         let (ends, stability) = (config.ends, config.stability);
         let mut problem =
-            Problem { lines: layout.lines(axis)?, algorithm: config.algorithm, ends, stability };
+            BatchProblem { lines: layout.lines(axis)?, algorithm: config.algorithm, ends, stability };
         problem.algorithm = device.tridiagonal_choice(&problem)?;
         let work = Work { status: Buffer::from_host(device, &FRESH)?, scratch: None };
         Ok(Self {
@@ -57,7 +57,7 @@ impl<T: Scalar, D: TridiagonalKernels<T>> Tridiagonal<T, D> {
     /// # Errors
     /// [`LinalgError::Setting`] when their number is wrong.
     pub fn with_band_strides(mut self, strides: &[usize]) -> Result<Self, LinalgError> {
-        self.bands = Layout::repeating(self.layout.shape(), strides)?;
+        self.bands = BatchLayout::repeating(self.layout.shape(), strides)?;
         self.problem.lines = self.layout.lines_with_bands(self.axis, strides)?;
         Ok(self)
     }

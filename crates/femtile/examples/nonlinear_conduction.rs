@@ -12,7 +12,7 @@ use femtile::device::{Buffer, Cpu};
 use femtile::fem::{Assembly, BoundaryCondition, Coefficient, Condition, Form, System};
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::Stop;
-use femtile::linalg::krylov::cg::{CgConfig, ConjugateGradient};
+use femtile::linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
 use femtile::linalg::precondition::Jacobi;
 use femtile::mesh::check::{BoundaryFacets, boundary_facets};
 use femtile::mesh::generate::{BoxConfig, box_mesh};
@@ -35,7 +35,7 @@ fn conductivity(mesh: &Mesh, u: &[f64]) -> Coefficient {
 fn solve(device: &Cpu, mesh: &Mesh, system: &System<f64, Cpu>) -> Result<Vec<f64>, Box<dyn Error>> {
     let mut w = Buffer::zeros(device, mesh.n_nodes())?;
     let jacobi = Jacobi::new(&system.matrix)?;
-    let cg = ConjugateGradient::new(CgConfig { tolerance: 1e-12, ..CgConfig::default() });
+    let cg = ConjugateGradient::new(KrylovConfig { tolerance: 1e-12, ..KrylovConfig::default() });
     let outcome = cg.solve(&mut w, &system.matrix, &jacobi, &system.rhs, &Alone, &mut ())?;
     if outcome.stop != Stop::Converged {
         return Err(format!("the linear solve ended as {:?}", outcome.stop).into());

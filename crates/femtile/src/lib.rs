@@ -53,7 +53,7 @@ pub use femtile_linalg as linalg;
 pub use femtile_mesh as mesh;
 pub use femtile_multigrid as multigrid;
 pub use femtile_solve as solve;
-pub use femtile_tensor as tensor;
+pub use femtile_sum_factorization as tensor;
 pub use femtile_time as time;
 pub use femtile_tridiagonal as tridiagonal;
 

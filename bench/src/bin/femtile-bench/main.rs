@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 
 use clap::Parser;
 use comfy_table::{Table, presets};
-use femtile::fem::matrix_free::Geometry;
+use femtile::fem::matrix_free::MetricEvaluation;
 use femtile::{DeviceChoice, SolveError};
 use femtile_bench::problems::Elliptic;
 use femtile_bench::problems::bake_off::{Method, Shape};
@@ -33,7 +33,7 @@ struct BenchOptions {
     #[arg(long, value_name = "NAME", value_parser = Shape::ALL.map(Shape::name))]
     geometry: Option<String>,
     /// Way to obtain the cell metrics of `laplace` and `bp1` to `bp6`; by default the cheapest.
-    #[arg(long, value_name = "NAME", value_parser = Geometry::ALL.map(Geometry::name))]
+    #[arg(long, value_name = "NAME", value_parser = MetricEvaluation::ALL.map(MetricEvaluation::name))]
     metric: Option<String>,
     /// Methods of which `laplace` and `bp1` to `bp6` time an iteration, with commas between; without it the product.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = Method::ALL.map(Method::name))]
@@ -77,7 +77,7 @@ fn run(options: &BenchOptions) -> Result<ExitCode, Failure> {
         nodes: options.nodes,
         degree: options.degree.map(usize::from),
         geometry: named(&Shape::ALL, Shape::name, options.geometry.as_deref()),
-        metric: named(&Geometry::ALL, Geometry::name, options.metric.as_deref()),
+        metric: named(&MetricEvaluation::ALL, MetricEvaluation::name, options.metric.as_deref()),
         methods: options
             .method
             .iter()

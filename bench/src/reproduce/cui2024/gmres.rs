@@ -6,7 +6,7 @@ use femtile::device::{Buffer, Cpu, Cuda, Device, Scalar};
 use femtile::linalg::LinearOperator;
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::Stop;
-use femtile::linalg::krylov::cg::CgConfig;
+use femtile::linalg::krylov::cg::KrylovConfig;
 use femtile::linalg::krylov::gmres::{Gmres, GmresConfig};
 use femtile::linalg::vector::VectorKernels;
 use femtile::multigrid::{
@@ -64,7 +64,7 @@ pub(super) fn solve<T: Scalar, D: GmresDevice + BoxKernels<T>>(
     let grid = m.multigrid().grid();
     let a = device.operator(grid)?;
     let b = Buffer::from_vec(device, load(grid))?;
-    let cg = CgConfig { tolerance: TOLERANCE, max_iterations: MAX_ITERATIONS, ..CgConfig::default() };
+    let cg = KrylovConfig { tolerance: TOLERANCE, max_iterations: MAX_ITERATIONS, ..KrylovConfig::default() };
     let method = Gmres::new(GmresConfig { cg, ..GmresConfig::default() });
     let mut x = Buffer::zeros(device, b.len())?;
     let (mut seconds, mut iterations) = (f64::MAX, None);

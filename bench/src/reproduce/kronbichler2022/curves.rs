@@ -2,7 +2,7 @@
 
 use super::throughput::{Curve, MERGED, PLAIN, Work, against_size, at_largest, gain, gdof};
 use super::{BASE, Claim, Figure, Problem, Quantity, Session, Table, UNKNOWNS, figure, times};
-use femtile::fem::matrix_free::Geometry;
+use femtile::fem::matrix_free::MetricEvaluation;
 
 use crate::BenchError;
 use crate::problems::bake_off::{BakeOff, Method, Shape};
@@ -10,10 +10,10 @@ use crate::problems::bake_off::{BakeOff, Method, Shape};
 /// How metrics are come by, three components, with their gain by merging where the text has it.
 const GEOMETRIES: [(&str, Problem, Option<&str>); 5] = [
     ("affine", Problem { operator: BakeOff::VectorLaplace, shape: Shape::Cartesian, ..BASE }, Some("2.27×")),
-    ("8 points computed", Problem { geometry: Some(Geometry::Trilinear), ..BASE }, None),
-    (QUADRATIC, Problem { geometry: Some(Geometry::Triquadratic), ..BASE }, Some("2.17×")),
-    ("inverse loaded", Problem { geometry: Some(Geometry::Inverse), ..BASE }, Some("1.57×")),
-    ("tensor loaded", Problem { geometry: Some(Geometry::Stored), ..BASE }, None),
+    ("8 points computed", Problem { geometry: Some(MetricEvaluation::Trilinear), ..BASE }, None),
+    (QUADRATIC, Problem { geometry: Some(MetricEvaluation::Triquadratic), ..BASE }, Some("2.17×")),
+    ("inverse loaded", Problem { geometry: Some(MetricEvaluation::Inverse), ..BASE }, Some("1.57×")),
+    ("tensor loaded", Problem { geometry: Some(MetricEvaluation::Stored), ..BASE }, None),
 ];
 
 /// The way of the paper's base case.

@@ -2,7 +2,7 @@
 
 use femtile::device::{Buffer, Cuda};
 use femtile::fem::dofs::TensorSpace;
-use femtile::fem::matrix_free::{CudaMatrixFree, Geometry};
+use femtile::fem::matrix_free::{CudaMatrixFree, MetricEvaluation};
 
 use super::throughput::{Curve, MERGED, PLAIN, against_size, at_largest, gain, gdof, sizes};
 use super::{BASE, Cell, Claim, Figure, Problem, Quantity, Session, UNKNOWNS, figure, no_gpu, times};
@@ -11,7 +11,7 @@ use crate::benchmarks::bake_off_cuda;
 use crate::problems::bake_off::BakeOff;
 use crate::timing::Samples;
 
-const GEOMETRY: Geometry = Geometry::Stored;
+const GEOMETRY: MetricEvaluation = MetricEvaluation::Stored;
 const PROBLEM: Problem = Problem { operator: BakeOff::Bp5, geometry: Some(GEOMETRY), ..BASE };
 const CPU: &str = "CPU";
 const GPU: &str = "GPU";

@@ -12,7 +12,7 @@ mod traffic;
 
 use femtile::device::Cpu;
 use femtile::fem::dofs::TensorSpace;
-use femtile::fem::matrix_free::{Geometry, MatrixFree};
+use femtile::fem::matrix_free::{MatrixFree, MetricEvaluation};
 
 use super::session::no_gpu;
 use super::{Cell, Claim, Figure, Item, Quantity, Session, Table, UNKNOWNS};
@@ -51,7 +51,7 @@ struct Problem {
     degree: usize,
     shape: Shape,
     /// How metrics are come by; none for the cheapest way.
-    geometry: Option<Geometry>,
+    geometry: Option<MetricEvaluation>,
 }
 
 /// What the paper measures unless it says otherwise; its metrics are computed from 27 points.

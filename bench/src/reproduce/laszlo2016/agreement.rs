@@ -2,7 +2,9 @@
 
 use femtile::device::{Buffer, Scalar};
 use femtile::linalg::LinalgError;
-use femtile::tridiagonal::{Algorithm, Bands, Layout, Tridiagonal, TridiagonalConfig, TridiagonalKernels};
+use femtile::tridiagonal::{
+    Algorithm, Bands, BatchLayout, Tridiagonal, TridiagonalConfig, TridiagonalKernels,
+};
 
 use super::scalar::{Grid, row};
 use super::{Claim, Figure, KEY, Quantity, Row, Session, no_gpu};
@@ -51,7 +53,7 @@ fn compare<T: Scalar, D: TridiagonalKernels<T> + Timed>(
     let diagonal = Buffer::from_vec(device, b)?;
     let upper = Buffer::from_vec(device, c)?;
     let bands = Bands::Arrays { lower: &lower, diagonal: &diagonal, upper: &upper };
-    let layout = Layout::contiguous(&[z, y, x])?;
+    let layout = BatchLayout::contiguous(&[z, y, x])?;
     for algorithm in Algorithm::ALL.into_iter().filter(|algorithm| *algorithm != Algorithm::Auto) {
         let config = TridiagonalConfig { algorithm, ..TridiagonalConfig::default() };
         let mut solver = match Tridiagonal::new(device, &layout, 2, config) {

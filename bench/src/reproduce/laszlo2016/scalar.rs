@@ -2,7 +2,9 @@
 
 use femtile::device::{Buffer, Cpu, Cuda, Scalar};
 use femtile::linalg::LinalgError;
-use femtile::tridiagonal::{Algorithm, Bands, Layout, Tridiagonal, TridiagonalConfig, TridiagonalKernels};
+use femtile::tridiagonal::{
+    Algorithm, Bands, BatchLayout, Tridiagonal, TridiagonalConfig, TridiagonalKernels,
+};
 
 use super::{Absent, Row, Session, no_gpu, peers};
 use crate::BenchError;
@@ -148,7 +150,7 @@ fn sweep<T: Scalar, D: TridiagonalKernels<T> + Timed>(
     let mut u = Buffer::zeros(device, len)?;
     let bands = Bands::Arrays { lower: &lower, diagonal: &diagonal, upper: &upper };
     for grid in grids {
-        let layout = Layout::contiguous(&grid.shape())?;
+        let layout = BatchLayout::contiguous(&grid.shape())?;
         for &algorithm in algorithms {
             let config = TridiagonalConfig { algorithm, ..TridiagonalConfig::default() };
             let mut solver = match Tridiagonal::new(device, &layout, grid.index(), config) {

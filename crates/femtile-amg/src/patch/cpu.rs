@@ -113,12 +113,15 @@ impl<'a, H: Scalar> Smoother<'a, H> {
 
     /// $g = M^{-1} r$ on one patch.
     #[inline(always)]
-    fn solve(&self, patch: usize, r: &[H], g: &mut Local<H>, room: &mut [H]) {
+    fn solve(&self, patch: usize, r: &[H], g: &mut Local<H>, workspace: &mut [H]) {
         let scale = &self.scale[self.rows(patch)];
         g.iter_mut().zip(scale).zip(r).for_each(|((g, &s), &r)| *g = s * r);
         for _ in 1..self.inner {
-            self.residual(patch, r, g, room);
-            g.iter_mut().zip(scale).zip(room.iter()).for_each(|((g, &s), &room)| *g += s * room);
+            self.residual(patch, r, g, workspace);
+            g.iter_mut()
+                .zip(scale)
+                .zip(workspace.iter())
+                .for_each(|((g, &s), &workspace)| *g += s * workspace);
         }
     }
 
@@ -133,11 +136,11 @@ impl<'a, H: Scalar> Smoother<'a, H> {
 
     #[inline(always)]
     fn step(&self, patch: usize, b: &[H], x: &mut [H]) {
-        let (mut g, mut r, mut room) = ([H::ZERO; ROOM], [H::ZERO; ROOM], [H::ZERO; ROOM]);
+        let (mut g, mut r, mut workspace) = ([H::ZERO; ROOM], [H::ZERO; ROOM], [H::ZERO; ROOM]);
         let n = b.len();
         g[..n].copy_from_slice(x);
         self.residual(patch, b, &g, &mut r[..n]);
-        self.solve(patch, &r[..n], &mut g, &mut room[..n]);
+        self.solve(patch, &r[..n], &mut g, &mut workspace[..n]);
         x.iter_mut().zip(&g).for_each(|(x, &g)| *x += self.omega * g);
     }
 }

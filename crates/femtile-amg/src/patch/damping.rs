@@ -25,35 +25,35 @@ pub(crate) fn outer_damping<T: Scalar>(a: &Rows<T>, scale: &[T], starts: &[u32],
             rest = more;
             work.push((ends[0] as usize, own));
         }
-        let of_patch = |room: &mut Vec<T>, (begin, z): (usize, &mut [T])| {
+        let of_patch = |workspace: &mut Vec<T>, (begin, z): (usize, &mut [T])| {
             let rows = begin..begin + z.len();
-            inexact(a, begin, [&scale[rows.clone()], &r[rows]], inner, z, room);
+            inexact(a, begin, [&scale[rows.clone()], &r[rows]], inner, z, workspace);
         };
         work.into_par_iter().for_each_init(Vec::new, of_patch);
     };
     OUTER / largest_eigenvalue(a, scale, STEPS, solve)
 }
 
-/// $z = M^{-1} r$ on the patch that begins with a row; `room` is overwritten.
+/// $z = M^{-1} r$ on the patch that begins with a row; `workspace` is overwritten.
 fn inexact<T: Scalar>(
     a: &Rows<T>,
     begin: usize,
     [scale, r]: [&[T]; 2],
     inner: usize,
     z: &mut [T],
-    room: &mut Vec<T>,
+    workspace: &mut Vec<T>,
 ) {
     z.iter_mut().zip(scale).zip(r).for_each(|((z, &s), &r)| *z = s * r);
     for _ in 1..inner {
-        room.clear();
+        workspace.clear();
         for i in 0..z.len() {
             let (columns, values) = a.row(begin + i);
             let entries = columns.iter().zip(values);
             let inside = entries.filter_map(|(&column, &value)| {
                 z.get((column as usize).wrapping_sub(begin)).map(|&z| value * z)
             });
-            room.push(z[i] + scale[i] * (r[i] - inside.sum::<T>()));
+            workspace.push(z[i] + scale[i] * (r[i] - inside.sum::<T>()));
         }
-        z.copy_from_slice(room);
+        z.copy_from_slice(workspace);
     }
 }

@@ -148,7 +148,7 @@ impl<T: Scalar> Rows<T> {
     /// single precision holds them; gives that power as well.
     pub fn of<S: Scalar, D: Device>(a: &Csr<S, D>) -> Result<(Self, f64), LinalgError> {
         let (offsets, columns) = pattern(a)?;
-        let given = a.values().on_host()?;
+        let given = a.values().host_view()?;
         let largest =
             given.par_iter().with_min_len(PIECE).map(|value| value.to_f64().abs()).reduce(|| 0.0, f64::max);
         let scale = to_unit(largest);
@@ -231,10 +231,10 @@ pub(crate) fn to_unit(size: f64) -> f64 {
 /// Offsets and columns of a matrix on any device.
 fn pattern<T: Scalar, D: Device>(a: &Csr<T, D>) -> Result<(Vec<usize>, Vec<u32>), LinalgError> {
     let offsets = match a.offsets() {
-        Offsets::Narrow(offsets) => offsets.on_host()?.iter().map(|&begin| begin as usize).collect(),
-        Offsets::Wide(offsets) => offsets.on_host()?.iter().map(|&begin| begin as usize).collect(),
+        Offsets::Narrow(offsets) => offsets.host_view()?.iter().map(|&begin| begin as usize).collect(),
+        Offsets::Wide(offsets) => offsets.host_view()?.iter().map(|&begin| begin as usize).collect(),
     };
-    Ok((offsets, a.columns().on_host()?.into_owned()))
+    Ok((offsets, a.columns().host_view()?.into_owned()))
 }
 
 /// The place of each number in an order of them.

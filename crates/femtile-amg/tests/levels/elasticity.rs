@@ -6,7 +6,7 @@ use femtile_element::Affine;
 use femtile_linalg::LinearOperator;
 use femtile_linalg::comm::Alone;
 use femtile_linalg::krylov::Stop;
-use femtile_linalg::krylov::cg::{CgConfig, ConjugateGradient};
+use femtile_linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
 use femtile_linalg::sparse::Csr;
 use femtile_mesh::Mesh;
 use femtile_mesh::generate::{BoxConfig, BoxSplit, box_mesh};
@@ -106,7 +106,11 @@ fn rigid_motions(mesh: &Mesh, clamped: &dyn Fn(usize) -> bool) -> Vec<f64> {
 
 fn iterations(cpu: &Cpu, beam: &Beam, config: &AmgConfig) -> usize {
     let amg = Amg::<f32, _>::new(&beam.a, Some(&beam.rigid), config).unwrap();
-    let cg = ConjugateGradient::new(CgConfig { tolerance: 1e-8, max_iterations: 200, ..CgConfig::default() });
+    let cg = ConjugateGradient::new(KrylovConfig {
+        tolerance: 1e-8,
+        max_iterations: 200,
+        ..KrylovConfig::default()
+    });
     let (b, mut x) = (Buffer::from_host(cpu, &beam.b).unwrap(), Buffer::zeros(cpu, beam.b.len()).unwrap());
     let outcome = cg.solve(&mut x, &beam.a, &amg, &b, &Alone, &mut ()).unwrap();
     assert_eq!(outcome.stop, Stop::Converged);

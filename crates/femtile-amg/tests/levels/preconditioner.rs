@@ -4,7 +4,7 @@ use femtile_amg::{Amg, AmgConfig, AmgError, Cycle, PatchFormat, Smoother};
 use femtile_device::{Buffer, Cpu};
 use femtile_linalg::comm::Alone;
 use femtile_linalg::krylov::Stop;
-use femtile_linalg::krylov::cg::{CgConfig, CgOutcome, ConjugateGradient};
+use femtile_linalg::krylov::cg::{CgOutcome, ConjugateGradient, KrylovConfig};
 use femtile_linalg::sparse::{Csr, MatrixFormat, Triplets};
 use femtile_linalg::{LinearOperator, Preconditioner};
 
@@ -72,7 +72,11 @@ fn dot(x: &[f64], y: &[f64]) -> f64 {
 fn solve(a: &Matrix, cpu: &Cpu, config: &AmgConfig, b: &[f64]) -> (CgOutcome, Vec<f64>) {
     let amg = Amg::<f32, _>::new(a, None, config).unwrap();
     let mut x = Buffer::zeros(cpu, b.len()).unwrap();
-    let cg = ConjugateGradient::new(CgConfig { tolerance: 1e-8, max_iterations: 200, ..CgConfig::default() });
+    let cg = ConjugateGradient::new(KrylovConfig {
+        tolerance: 1e-8,
+        max_iterations: 200,
+        ..KrylovConfig::default()
+    });
     let b = Buffer::from_host(cpu, b).unwrap();
     let outcome = cg.solve(&mut x, a, &amg, &b, &Alone, &mut ()).unwrap();
     (outcome, x.to_host().unwrap())

@@ -2,7 +2,7 @@
 
 use femtile_expression::Expression;
 use femtile_solve::{Key, below, expression, overlaps};
-use femtile_time::adi::{AdiConfig, Coefficients, Grid, Problem, Scheme, Side};
+use femtile_time::adi::{AdiConfig, AdiProblem, Coefficients, Grid, Scheme, Side};
 use femtile_tridiagonal::Algorithm;
 
 use super::check::placed;
@@ -12,7 +12,7 @@ use crate::{Case, CaseError, overlap};
 
 /// Everything that a run needs.
 pub(super) struct Prepared {
-    pub problem: Problem,
+    pub problem: AdiProblem,
     pub grid: Grid,
     pub config: AdiConfig,
     pub initial: Expression,
@@ -83,7 +83,7 @@ fn config(case: &Case) -> Result<AdiConfig, CaseError> {
     })
 }
 
-fn problem(case: &Case, warnings: &mut Vec<String>) -> Result<Problem, CaseError> {
+fn problem(case: &Case, warnings: &mut Vec<String>) -> Result<AdiProblem, CaseError> {
     let Some(Generator::Grid { nodes, lower, upper }) = &case.file.mesh.generate else {
         return Err(case.wrong(&["mesh".into()], "diffusion is solved on a grid"));
     };
@@ -92,7 +92,7 @@ fn problem(case: &Case, warnings: &mut Vec<String>) -> Result<Problem, CaseError
         true => vec![default; d],
         false => corner.clone(),
     };
-    let mut problem = Problem::heat(nodes, &corner(lower, 0.0), &corner(upper, 1.0));
+    let mut problem = AdiProblem::heat(nodes, &corner(lower, 0.0), &corner(upper, 1.0));
     let equation = &case.file.equation;
     let path = |key: &str| -> [Key; 2] { ["equation".into(), key.into()] };
     if let Some(value) = &equation.diffusion {

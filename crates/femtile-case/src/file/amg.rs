@@ -49,9 +49,11 @@ pub enum CycleName {
 pub enum LevelPrecision {
     /// 32 bits a number.
     #[default]
-    Single,
+    #[serde(alias = "single")]
+    F32,
     /// 64 bits a number.
-    Double,
+    #[serde(alias = "double")]
+    F64,
 }
 
 /// The graph that the first aggregates follow.

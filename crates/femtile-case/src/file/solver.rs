@@ -1,4 +1,4 @@
-use femtile_fem::matrix_free::Geometry;
+use femtile_fem::matrix_free::MetricEvaluation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -112,16 +112,16 @@ pub enum GeometryName {
     Stored,
 }
 
-impl From<GeometryName> for Option<Geometry> {
+impl From<GeometryName> for Option<MetricEvaluation> {
     fn from(name: GeometryName) -> Self {
         match name {
             GeometryName::Auto => None,
-            GeometryName::Constant => Some(Geometry::Constant),
-            GeometryName::Trilinear => Some(Geometry::Trilinear),
-            GeometryName::Triquadratic => Some(Geometry::Triquadratic),
-            GeometryName::Isoparametric => Some(Geometry::Isoparametric),
-            GeometryName::Inverse => Some(Geometry::Inverse),
-            GeometryName::Stored => Some(Geometry::Stored),
+            GeometryName::Constant => Some(MetricEvaluation::Constant),
+            GeometryName::Trilinear => Some(MetricEvaluation::Trilinear),
+            GeometryName::Triquadratic => Some(MetricEvaluation::Triquadratic),
+            GeometryName::Isoparametric => Some(MetricEvaluation::Isoparametric),
+            GeometryName::Inverse => Some(MetricEvaluation::Inverse),
+            GeometryName::Stored => Some(MetricEvaluation::Stored),
         }
     }
 }

@@ -86,8 +86,8 @@ impl Vectors {
         let (n_rows, n_columns) = (read.matrix.n_rows(), read.matrix.n_cols());
         let n = n_rows.checked_mul(n_columns);
         let mut values = Vec::new();
-        let room = n.map(|n| values.try_reserve_exact(n));
-        let (Some(n), Some(Ok(()))) = (n, room) else {
+        let reserved = n.map(|n| values.try_reserve_exact(n));
+        let (Some(n), Some(Ok(()))) = (n, reserved) else {
             let message =
                 format!("{}: there is no memory for {n_columns} columns of {n_rows} rows", path.display());
             return Err(Failure::message(message));

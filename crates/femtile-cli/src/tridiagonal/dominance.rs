@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use femtile::device::Scalar;
-use femtile::tridiagonal::{Ends, Layout, check};
+use femtile::tridiagonal::{BatchLayout, Ends, check};
 use serde_json::json;
 
 use super::axis_of;
@@ -20,7 +20,7 @@ pub fn run<T: Scalar>(options: &TridiagonalOptions, ends: Ends, input: Input) ->
     let axis = axis_of(options.axis, &form.shape)?;
     Estimate::new(&form, &input.announced, size_of::<T>()).check()?;
     let batch = Batch::<T>::new(form, input.read()?)?;
-    let layout = Layout::with_strides(&batch.shape, &batch.strides)?;
+    let layout = BatchLayout::with_strides(&batch.shape, &batch.strides)?;
     let [lower, diagonal, upper] = &batch.bands;
     let found = check(&layout, &batch.band_strides, axis, ends, [lower, diagonal, upper])?;
     let warnings = batch.non_finite(axis, ends == Ends::Open);

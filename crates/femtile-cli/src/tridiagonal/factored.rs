@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use femtile::device::{Buffer, Cpu, Cuda, DeviceError, Scalar};
 use femtile::tridiagonal::factored::FactoredKernels;
-use femtile::tridiagonal::{Ends, FactoredTridiagonal, Layout};
+use femtile::tridiagonal::{BatchLayout, Ends, FactoredTridiagonal};
 
 use super::batch::{Batch, Form, tuple};
 use super::input::Input;
@@ -49,7 +49,7 @@ fn solve_on<T: Scalar, D: FactoredKernels<T>>(
 ) -> Result<Report, Failure> {
     let Task { options, config, output, begun } = *task;
     let axis = axis_of(options.axis, &batch.shape)?;
-    let layout = Layout::with_strides(&batch.shape, &batch.strides)?;
+    let layout = BatchLayout::with_strides(&batch.shape, &batch.strides)?;
     let bands = matrix(&batch, axis)?;
     let warnings = batch.non_finite(axis, config.ends == Ends::Open);
     let read = begun.elapsed().as_secs_f64();

@@ -15,7 +15,8 @@ use std::time::Instant;
 use femtile::device::{Buffer, Cpu, Cuda, Scalar};
 use femtile::mesh::io::write_atomically;
 use femtile::tridiagonal::{
-    Bands, Ends, Layout, Stability, Tridiagonal, TridiagonalConfig, TridiagonalKernels, TridiagonalOutcome,
+    Bands, BatchLayout, Ends, Stability, Tridiagonal, TridiagonalConfig, TridiagonalKernels,
+    TridiagonalOutcome,
 };
 
 use crate::arguments::TridiagonalOptions;
@@ -143,7 +144,7 @@ fn solver_of<T: Scalar, D: TridiagonalKernels<T>>(
     announced: &[Announced; 4],
 ) -> Result<(usize, Tridiagonal<T, D>), Failure> {
     let axis = axis_of(task.options.axis, &form.shape)?;
-    let layout = Layout::with_strides(&form.shape, &form.strides())?;
+    let layout = BatchLayout::with_strides(&form.shape, &form.strides())?;
     let solver = Tridiagonal::new(device, &layout, axis, task.config)?;
     let solver = solver.with_band_strides(&form.band_strides())?;
     Estimate::new(form, announced, size_of::<T>())

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use femtile::device::DeviceError;
-use femtile::device::cuda::{Driver, Event, Function, Graph, Launch, Properties, Specialisation, Transfer};
+use femtile::device::cuda::{
+    Driver, Event, Function, Graph, Launch, PendingCopy, Properties, Specialisation,
+};
 
 use super::launch::{Kernel, Recorded, Recording, aligned, check_launch, check_signature, launch_error};
 use super::{Emulator, NAME, refused};
@@ -69,16 +71,16 @@ impl Driver for Emulator {
         state.memory.copy(to, from, bytes)
     }
 
-    unsafe fn begin_download(&self, from: u64, bytes: usize) -> Result<Transfer, DeviceError> {
+    unsafe fn begin_download(&self, from: u64, bytes: usize) -> Result<PendingCopy, DeviceError> {
         let mut state = self.state();
         state.not_recorded("copying from the GPU")?;
         let copied = state.memory.download(from, bytes)?;
         let handle = state.handle();
         state.transfers.insert(handle, copied);
-        Ok(Transfer(handle))
+        Ok(PendingCopy(handle))
     }
 
-    fn end_download(&self, transfer: Transfer) -> Result<Vec<u8>, DeviceError> {
+    fn end_download(&self, transfer: PendingCopy) -> Result<Vec<u8>, DeviceError> {
         let copied = self.state().transfers.remove(&transfer.0);
         copied.ok_or_else(|| refused("waiting for a copy", "it was ended before"))
     }

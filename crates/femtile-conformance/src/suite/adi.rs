@@ -5,7 +5,7 @@ use std::sync::Arc;
 use femtile::device::{Buffer, Reference, Scalar};
 use femtile::expression::Expression;
 use femtile::time::adi::{
-    Adi, AdiConfig, AdiKernels, AdiStop, Arrays, Coefficients, ExplicitStage, Operator, Problem, Scheme,
+    Adi, AdiConfig, AdiKernels, AdiProblem, AdiStop, Arrays, Coefficients, ExplicitStage, Operator, Scheme,
     Side, Silent,
 };
 
@@ -31,9 +31,9 @@ fn ring() -> [Side; 2] {
 }
 
 /// Problems that between them use every path of the kernels.
-fn problems(n: usize) -> Vec<Problem> {
+fn problems(n: usize) -> Vec<AdiProblem> {
     let (lower, upper) = ([0.0, -1.0, 2.0], [1.0, 0.5, 4.0]);
-    let heat = Problem::heat(&[n, n - 2, n - 3], &lower, &upper);
+    let heat = AdiProblem::heat(&[n, n - 2, n - 3], &lower, &upper);
     let mut varying = heat.clone();
     for (axis, text) in ["1 + x*y^2", "2 + z", "3"].into_iter().enumerate() {
         varying.diffusion[axis][axis] = formula(text);
@@ -47,16 +47,16 @@ fn problems(n: usize) -> Vec<Problem> {
     let mut open = varying.clone();
     open.sides = vec![fluxes(), [Side::Dirichlet(formula("t")), Side::Neumann(formula("y"))], ring()];
     open.source = formula("y");
-    let mut plane = Problem::heat(&[n + 5, n], &lower[..2], &upper[..2]);
+    let mut plane = AdiProblem::heat(&[n + 5, n], &lower[..2], &upper[..2]);
     plane.sides = vec![ring(), fluxes()];
     plane.reaction = formula("0.5");
     plane.source = formula("2");
     (plane.diffusion[0][1], plane.diffusion[1][0]) = (formula("0.4"), formula("0.4"));
-    let line = Problem::heat(&[3 * n], &lower[..1], &upper[..1]);
+    let line = AdiProblem::heat(&[3 * n], &lower[..1], &upper[..1]);
     vec![plane, open, heat, varying, line]
 }
 
-fn agree<T: Scalar, D: AdiKernels<T>>(device: &D, problem: &Problem, tolerance: f64) {
+fn agree<T: Scalar, D: AdiKernels<T>>(device: &D, problem: &AdiProblem, tolerance: f64) {
     let operator = Arc::new(Operator::new(problem).unwrap());
     let n = operator.grid().n_nodes();
     let mut random = Random::new(n as u64);
@@ -106,7 +106,7 @@ pub fn explicit_stages_agree_with_the_reference<D: AdiDevice>(device: &D, scope:
     }
 }
 
-fn run<D: AdiKernels<f64>>(device: &D, problem: &Problem, config: &AdiConfig) -> Vec<f64> {
+fn run<D: AdiKernels<f64>>(device: &D, problem: &AdiProblem, config: &AdiConfig) -> Vec<f64> {
     let mut adi = Adi::<f64, D>::new(device, problem, config.clone()).unwrap();
     let mut u = adi.initial_values(&formula("sin(3*x + y)*(1 + y*z)")).unwrap();
     assert_eq!(adi.run(&mut u, &mut Silent).unwrap().stop, AdiStop::Finished);
@@ -116,7 +116,7 @@ fn run<D: AdiKernels<f64>>(device: &D, problem: &Problem, config: &AdiConfig) ->
 /// Runs end where those of plain loops end, whether coefficients are formed or read.
 pub fn runs_agree_with_the_reference<D: AdiDevice>(device: &D, scope: &Scope) {
     let problems = problems(scope.side / 3);
-    let mut plane = Problem::heat(&[11, 9], &[0.0; 2], &[1.0; 2]);
+    let mut plane = AdiProblem::heat(&[11, 9], &[0.0; 2], &[1.0; 2]);
     plane.sides[0] = [Side::Dirichlet(formula("t*y")), Side::Neumann(formula("1"))];
     let runs = [
         (&problems[1], Scheme::CraigSneyd),

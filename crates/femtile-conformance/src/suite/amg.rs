@@ -4,7 +4,7 @@ use femtile::amg::{Amg, AmgConfig, AmgKernels, Cycle, PatchFormat, Smoother};
 use femtile::device::{Buffer, Reference, Scalar};
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::Stop;
-use femtile::linalg::krylov::cg::{CgConfig, CgKernels, ConjugateGradient};
+use femtile::linalg::krylov::cg::{CgKernels, ConjugateGradient, KrylovConfig};
 use femtile::linalg::sparse::{Format, MatrixFormat};
 use femtile::linalg::vector::Convert;
 use femtile::linalg::{LinalgError, Preconditioner};
@@ -173,7 +173,7 @@ fn solve<D: AmgDevice>(
     let amg = Amg::<f32, D>::new(&a, None, config).unwrap();
     let b = Buffer::from_host(device, b)?;
     let mut x = Buffer::zeros(device, b.len())?;
-    let cg = ConjugateGradient::new(CgConfig { tolerance: 1e-10, ..CgConfig::default() });
+    let cg = ConjugateGradient::new(KrylovConfig { tolerance: 1e-10, ..KrylovConfig::default() });
     let outcome = cg.solve(&mut x, &a, &amg, &b, &Alone, &mut ())?;
     assert_eq!(outcome.stop, Stop::Converged);
     Ok((outcome.iterations, x.to_host()?))

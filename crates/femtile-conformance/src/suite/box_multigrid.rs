@@ -3,7 +3,7 @@
 use femtile::device::{Buffer, Cpu, Cuda, Scalar};
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::Stop;
-use femtile::linalg::krylov::cg::{CgConfig, ConjugateGradient};
+use femtile::linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
 use femtile::linalg::krylov::gmres::{Gmres, GmresConfig};
 use femtile::linalg::{LinalgError, LinearOperator, Preconditioner};
 use femtile::multigrid::{
@@ -11,7 +11,7 @@ use femtile::multigrid::{
     LadderKernel, Layout, Multigrid, MultigridConfig, MultigridError, Passes, PatchKernel, PatchShape,
     PostOrder, Smoother, thin_axis,
 };
-use femtile::tensor::Contract;
+use femtile::tensor::SumFactorization;
 
 use super::Scope;
 use super::problems::Random;
@@ -68,15 +68,15 @@ fn assert_close<T: Scalar>(found: &[T], wanted: &[T], tolerance: f64, what: &str
 }
 
 /// A processor's multigrid whose finest grid is this one, with the smoother of a kernel.
-fn reference<T: Contract>(grid: &BoxGrid, kernel: PatchKernel) -> Multigrid<T> {
+fn reference<T: SumFactorization>(grid: &BoxGrid, kernel: PatchKernel) -> Multigrid<T> {
     let is_additive = kernel == PatchKernel::Additive;
     let smoother = if is_additive { Smoother::AdditivePatch } else { Smoother::VertexPatch };
     let config = MultigridConfig { smoother, ..MultigridConfig::default() };
-    Multigrid::below(&Cpu::new(1).unwrap(), grid, config).unwrap()
+    Multigrid::from_finest(&Cpu::new(1).unwrap(), grid, config).unwrap()
 }
 
 /// A step from random values; where nothing is read, there is no number.
-fn smooths<T: Contract>(
+fn smooths<T: SumFactorization>(
     device: &Cuda,
     degree: usize,
     counts: [usize; 3],
@@ -86,7 +86,7 @@ fn smooths<T: Contract>(
     smooths_on::<T>(device, &cells(degree, counts), kernel, tolerance);
 }
 
-fn smooths_on<T: Contract>(device: &Cuda, grid: &BoxGrid, kernel: PatchKernel, tolerance: f64) {
+fn smooths_on<T: SumFactorization>(device: &Cuda, grid: &BoxGrid, kernel: PatchKernel, tolerance: f64) {
     let mut random = Random::new(11);
     let (start, b) = (values::<T>(grid, &mut random), values::<T>(grid, &mut random));
     let on_device = Buffer::from_host(device, &b).unwrap();
@@ -255,7 +255,7 @@ pub fn kernels_to_compare_with_agree(device: &Cuda, scope: &Scope) {
 }
 
 /// Steps in either order beside those of the fused kernel, where the kernel is for the degree.
-fn compares<T: Contract>(
+fn compares<T: SumFactorization>(
     device: &Cuda,
     kernel: LadderKernel,
     degree: usize,
@@ -305,7 +305,7 @@ fn uneven(degree: usize, counts: [usize; 3]) -> BoxGrid {
     BoxGrid::new(degree, &[widths(0), widths(1), widths(2)]).unwrap()
 }
 
-fn residual_agrees<T: Contract>(device: &Cuda, grid: &BoxGrid, tolerance: f64) {
+fn residual_agrees<T: SumFactorization>(device: &Cuda, grid: &BoxGrid, tolerance: f64) {
     let mut random = Random::new(3);
     let (x, b) = (values::<T>(grid, &mut random), values::<T>(grid, &mut random));
     let mut wanted = x.clone();
@@ -350,7 +350,7 @@ fn parted(grid: &BoxGrid, parts: [usize; 3]) -> BoxGrid {
     parted.with_free_sides(grid.free_sides()).unwrap()
 }
 
-fn transfers_nest<T: Contract>(device: &Cuda, coarse: &BoxGrid, parts: [usize; 3], tolerance: f64) {
+fn transfers_nest<T: SumFactorization>(device: &Cuda, coarse: &BoxGrid, parts: [usize; 3], tolerance: f64) {
     let (cpu, fine) = (Cpu::new(1).unwrap(), parted(coarse, parts));
     let mut random = Random::new(9);
     let (x, start) = (values::<T>(coarse, &mut random), values::<T>(&fine, &mut random));
@@ -402,7 +402,7 @@ pub fn transfers_keep_functions_and_integrals(device: &Cuda, scope: &Scope) {
 }
 
 /// A solve of a right side without symmetries, with cycles in the precision `T`.
-fn solves<T: Contract>(device: &Cuda, degree: usize, n_levels: usize, smoother: Smoother) {
+fn solves<T: SumFactorization>(device: &Cuda, degree: usize, n_levels: usize, smoother: Smoother) {
     let coarse = BoxGrid::new(degree, &[vec![0.3; 2], vec![0.25; 2], vec![0.4; 2]]).unwrap();
     let cpu = Cpu::new(1).unwrap();
     let config = MultigridConfig { smoother, ..MultigridConfig::default() };
@@ -432,10 +432,10 @@ fn solves<T: Contract>(device: &Cuda, degree: usize, n_levels: usize, smoother: 
 }
 
 /// A cycle below a grid without thin axes, across which CPUs take other patches, beside that of the reference, with entries in the order of nodes and in the opposite one.
-fn cycles_agree<T: Contract>(device: &Cuda, finest: &BoxGrid, tolerance: f64) {
+fn cycles_agree<T: SumFactorization>(device: &Cuda, finest: &BoxGrid, tolerance: f64) {
     let cpu = Cpu::new(1).unwrap();
-    let cycle = || GeometricMultigrid::<T, Cuda>::below(device, finest, Smoother::VertexPatch).unwrap();
-    let reference = GeometricMultigrid::<T>::below(&cpu, finest, Smoother::VertexPatch).unwrap();
+    let cycle = || GeometricMultigrid::<T, Cuda>::from_finest(device, finest, Smoother::VertexPatch).unwrap();
+    let reference = GeometricMultigrid::<T>::from_finest(&cpu, finest, Smoother::VertexPatch).unwrap();
     assert!(cycle().multigrid().grids().eq(reference.multigrid().grids()));
     assert_eq!(thin_axis(finest), None);
     let mut r = values::<f64>(finest, &mut Random::new(41));
@@ -488,7 +488,7 @@ pub fn krylov_methods_take_cycles_and_products(device: &Cuda, _scope: &Scope) {
         let mut x = Buffer::zeros(device, b.len()).unwrap();
         let outcome = match post {
             PostOrder::Reversed => {
-                let method = ConjugateGradient::new(CgConfig::default());
+                let method = ConjugateGradient::new(KrylovConfig::default());
                 method.solve(&mut x, &a, &cycle, &b, &Alone, &mut ()).unwrap()
             }
             PostOrder::Same => {
@@ -532,7 +532,7 @@ pub fn grids_of_other_shapes_are_refused(device: &Cuda, _scope: &Scope) {
     let (coarse, other) = (BoxGrid::unit(3, 2, 3).unwrap(), BoxGrid::unit(3, 2, 4).unwrap());
     let error = CudaTransfer::<f64>::new(device, &coarse, &other).expect_err("no halves");
     assert!(error.to_string().contains("halves"), "{error}");
-    let cycle = GeometricMultigrid::<f64, Cuda>::below(device, &other, Smoother::VertexPatch).unwrap();
+    let cycle = GeometricMultigrid::<f64, Cuda>::from_finest(device, &other, Smoother::VertexPatch).unwrap();
     let mut nodes: Vec<u32> = (0..other.n_nodes() as u32).collect();
     nodes[3] = 5;
     let free = other.clone().with_free_sides(FREE[0]).unwrap();
@@ -540,8 +540,8 @@ pub fn grids_of_other_shapes_are_refused(device: &Cuda, _scope: &Scope) {
     let error = CudaPatchLadder::<f64>::new(device, &free, kernel, None).expect_err("free sides");
     assert!(error.to_string().contains("free sides"), "{error}");
     let layer = cells(2, [4, 1, 4]);
-    let error =
-        GeometricMultigrid::<f64, Cuda>::below(device, &layer, Smoother::VertexPatch).expect_err("one layer");
+    let error = GeometricMultigrid::<f64, Cuda>::from_finest(device, &layer, Smoother::VertexPatch)
+        .expect_err("one layer");
     assert!(error.to_string().contains("axis 1 has one layer"), "{error}");
     let error = cycle.numbered(&nodes).expect_err("twice");
     assert!(matches!(error, MultigridError::Entries { field: "nodes", .. }), "{error}");

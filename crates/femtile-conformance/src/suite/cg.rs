@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use femtile::device::{Buffer, Reference, Scalar};
 use femtile::linalg::comm::Alone;
-use femtile::linalg::krylov::cg::{CgConfig, CgKernels, CgOutcome, ConjugateGradient};
+use femtile::linalg::krylov::cg::{CgKernels, CgOutcome, ConjugateGradient, KrylovConfig};
 use femtile::linalg::krylov::{Monitor, Stop};
 use femtile::linalg::precondition::Jacobi;
 use femtile::linalg::sparse::csr::CsrKernels;
@@ -29,7 +29,7 @@ pub fn solve<T: Scalar, D: CgKernels<T> + CsrKernels<T>>(
     parts: &Parts<T>,
     b: &[T],
     x: &mut Vec<T>,
-    config: CgConfig,
+    config: KrylovConfig,
     hidden: bool,
     monitor: &mut dyn Monitor,
 ) -> CgOutcome {
@@ -45,8 +45,8 @@ pub fn solve<T: Scalar, D: CgKernels<T> + CsrKernels<T>>(
 }
 
 /// The settings of most checks.
-pub fn config(tolerance: f64) -> CgConfig {
-    CgConfig { tolerance, ..CgConfig::default() }
+pub fn config(tolerance: f64) -> KrylovConfig {
+    KrylovConfig { tolerance, ..KrylovConfig::default() }
 }
 
 /// A preconditioner that does not say that it is always the same.
@@ -151,25 +151,25 @@ impl Monitor for After {
 pub fn every_stop_keeps_the_iterate_that_it_reports<D: LinearDevice>(device: &D, scope: &Scope) {
     let (n, mut random) = (scope.side * scope.side, Random::new(2));
     let (parts, b) = (laplacian::<f64>(scope.side, &mut random), random.vector::<f64>(n));
-    let run = |config: CgConfig, b: &[f64], monitor: &mut dyn Monitor| {
+    let run = |config: KrylovConfig, b: &[f64], monitor: &mut dyn Monitor| {
         let mut x = vec![0.0; n];
         let outcome = solve(device, &parts, b, &mut x, config, false, monitor);
         assert!((outcome.true_relative_residual - outcome.relative_residual).abs() < 1e-12);
         assert_eq!(outcome.residuals.len(), outcome.iterations + 1);
         outcome
     };
-    let limited = run(CgConfig { max_iterations: 5, ..config(1e-12) }, &b, &mut ());
+    let limited = run(KrylovConfig { max_iterations: 5, ..config(1e-12) }, &b, &mut ());
     assert_eq!((limited.stop, limited.iterations), (Stop::MaxIterations, 5));
     let interrupted = run(config(1e-12), &b, &mut After(5));
     assert_eq!(interrupted.stop, Stop::Interrupted);
     assert!(interrupted.iterations >= 5);
     assert_eq!(interrupted.residuals[..6], limited.residuals);
-    let timed = run(CgConfig { time_limit: Some(Duration::ZERO), ..config(1e-12) }, &b, &mut ());
+    let timed = run(KrylovConfig { time_limit: Some(Duration::ZERO), ..config(1e-12) }, &b, &mut ());
     assert_eq!((timed.stop, timed.iterations), (Stop::TimeLimit, 0));
-    let impatient = CgConfig { stagnation_window: 3, look_every: Some(1), ..config(1e-12) };
+    let impatient = KrylovConfig { stagnation_window: 3, look_every: Some(1), ..config(1e-12) };
     assert_eq!(run(impatient, &vec![1.0; n], &mut ()).stop, Stop::Stagnated);
     let diverged =
-        run(CgConfig { divergence_factor: 0.5, look_every: Some(1), ..config(1e-12) }, &b, &mut ());
+        run(KrylovConfig { divergence_factor: 0.5, look_every: Some(1), ..config(1e-12) }, &b, &mut ());
     assert_eq!(diverged.stop, Stop::Diverged);
 }
 
@@ -191,7 +191,7 @@ pub fn how_often_the_host_looks_changes_nothing<D: LinearDevice>(device: &D, sco
     let (parts, b) = (laplacian::<f64>(scope.side, &mut random), random.vector::<f64>(n));
     let run = |parts: &Parts<f64>, b: &[f64], max_iterations, look_every| {
         let mut x = vec![0.0; b.len()];
-        let config = CgConfig { max_iterations, look_every, ..config(1e-9) };
+        let config = KrylovConfig { max_iterations, look_every, ..config(1e-9) };
         (solve(device, parts, b, &mut x, config, false, &mut ()), x)
     };
     let indefinite = indefinite();

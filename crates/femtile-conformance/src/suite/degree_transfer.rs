@@ -7,17 +7,17 @@ use femtile::fem::dofs::TensorSpace;
 use femtile::fem::matrix_free::{CudaDegreeTransfer, DegreeTransfer};
 use femtile::linalg::{LinalgError, Transfer};
 use femtile::mesh::{CellKind, Mesh};
-use femtile::tensor::Contract;
+use femtile::tensor::SumFactorization;
 
 use super::Scope;
 use super::matrix_free::{bend, cubes, deformed, ring, side, square};
 use super::problems::Random;
 
-fn dot<T: Contract>(x: &[T], y: &[T]) -> f64 {
+fn dot<T: SumFactorization>(x: &[T], y: &[T]) -> f64 {
     x.iter().zip(y).map(|(x, y)| x.to_f64() * y.to_f64()).sum()
 }
 
-fn assert_close<T: Contract>(found: &[T], wanted: &[T], tolerance: f64, what: &str) {
+fn assert_close<T: SumFactorization>(found: &[T], wanted: &[T], tolerance: f64, what: &str) {
     let size = wanted.iter().fold(0.0_f64, |size, x| size.max(x.to_f64().abs()));
     for (i, (found, wanted)) in found.iter().zip(wanted).enumerate() {
         let error = (found.to_f64() - wanted.to_f64()).abs();
@@ -26,7 +26,7 @@ fn assert_close<T: Contract>(found: &[T], wanted: &[T], tolerance: f64, what: &s
 }
 
 /// What a transfer makes of e, added to x, and of r.
-fn both<T: Contract, D: femtile::device::Device>(
+fn both<T: SumFactorization, D: femtile::device::Device>(
     device: &D,
     transfer: &dyn Transfer<T, D>,
     [e, x, r]: [&[T]; 3],
@@ -39,7 +39,7 @@ fn both<T: Contract, D: femtile::device::Device>(
 }
 
 /// Both ways are those of the processor to rounding, transposes of each other, and have the same bits again.
-fn check<T: Contract + Lanes>(
+fn check<T: SumFactorization + Lanes>(
     device: &Cuda,
     mesh: &Mesh,
     degrees: [usize; 2],

@@ -2,7 +2,7 @@
 
 use femtile::device::{Buffer, Cpu, Reference, Scalar};
 use femtile::linalg::hooks::DotHook;
-use femtile::linalg::krylov::cg::{CgConfig, CgKernels, ConjugateGradient};
+use femtile::linalg::krylov::cg::{CgKernels, ConjugateGradient, KrylovConfig};
 use femtile::linalg::precondition::Jacobi;
 use femtile::linalg::sparse::csr::CsrKernels;
 use femtile::linalg::sparse::ell_warp::{
@@ -289,7 +289,7 @@ where
     let n = csr.n_rows();
     let jacobi = Jacobi::new(&csr).unwrap();
     let b = Buffer::from_vec(device, Random::new(6).vector(n)).unwrap();
-    let cg = ConjugateGradient::new(CgConfig { tolerance: 1e-10, ..CgConfig::default() });
+    let cg = ConjugateGradient::new(KrylovConfig { tolerance: 1e-10, ..KrylovConfig::default() });
     let solve = |a: &dyn LinearOperator<f64, D>| {
         let mut x = Buffer::zeros(device, n).unwrap();
         let outcome = cg.solve(&mut x, a, &jacobi, &b, &femtile::linalg::comm::Alone, &mut ()).unwrap();

@@ -4,12 +4,14 @@ use femtile::device::{Buffer, Cuda, Scalar};
 use femtile::expression::Expression;
 use femtile::fem::dofs::TensorSpace;
 use femtile::fem::matrix_free::reference::CellMatrices;
-use femtile::fem::matrix_free::{CellRule, CudaMatrixFree, CudaMatrixFreeConfig, Geometry, Shape, Terms};
+use femtile::fem::matrix_free::{
+    CellRule, CudaMatrixFree, CudaMatrixFreeConfig, MetricEvaluation, Shape, Terms,
+};
 use femtile::fem::tensor::FacetMatrix;
 use femtile::fem::{Coefficient, FemError};
 use femtile::linalg::LinearOperator;
 use femtile::linalg::comm::Alone;
-use femtile::linalg::krylov::cg::{CgConfig, CgOutcome, ConjugateGradient};
+use femtile::linalg::krylov::cg::{CgOutcome, ConjugateGradient, KrylovConfig};
 use femtile::linalg::krylov::merged_cg::MergedCg;
 use femtile::linalg::precondition::Diagonal;
 use femtile::mesh::generate::{BoxConfig, BoxSplit, box_mesh};
@@ -67,7 +69,7 @@ struct Case<'a> {
     degree: usize,
     rule: CellRule,
     terms: Terms<'a>,
-    geometry: Option<Geometry>,
+    geometry: Option<MetricEvaluation>,
     /// Cells of a block, cells of a group.
     cut: Option<(usize, usize)>,
 }
@@ -138,7 +140,7 @@ pub fn products_agree_with_the_definition(device: &Cuda, scope: &Scope) {
     let helmholtz = Terms { sigma: Some(&varying), lambda: Some(&two) };
     let anisotropic = Terms { sigma: Some(&tensor), lambda: Some(&two) };
     let mass = Terms { sigma: None, lambda: Some(&varying) };
-    let (stored, trilinear) = (Some(Geometry::Stored), Some(Geometry::Trilinear));
+    let (stored, trilinear) = (Some(MetricEvaluation::Stored), Some(MetricEvaluation::Trilinear));
     let case = |degree, rule, terms, geometry, cut| Case { degree, rule, terms, geometry, cut };
     let cases = [
         case(3, LOBATTO, laplace, stored, Some((2, 2))),
@@ -175,7 +177,8 @@ pub fn cells_with_lists_agree_with_the_definition(device: &Cuda, _: &Scope) {
     assert!(TensorSpace::new(&mesh, 3).unwrap().n_irregular() > 0);
     for cut in [(2, 2), (2, 5)] {
         let terms = Terms { sigma: Some(&two), lambda: None };
-        let case = Case { degree: 3, rule: GAUSS, terms, geometry: Some(Geometry::Stored), cut: Some(cut) };
+        let case =
+            Case { degree: 3, rule: GAUSS, terms, geometry: Some(MetricEvaluation::Stored), cut: Some(cut) };
         check::<f64>(device, &mesh, &case, &[], 1e-12);
         check::<f64>(device, &mesh, &case, &side(&mesh, 3, 4), 1e-12);
     }
@@ -232,7 +235,7 @@ pub fn facets_are_added_to_products(device: &Cuda, scope: &Scope) {
 pub fn all_degrees_agree_with_the_definition(device: &Cuda, scope: &Scope) {
     let one = Coefficient::Constant(1.0);
     let both = Terms { sigma: Some(&one), lambda: Some(&one) };
-    let geometries = [Some(Geometry::Stored), Some(Geometry::Trilinear), None];
+    let geometries = [Some(MetricEvaluation::Stored), Some(MetricEvaluation::Trilinear), None];
     let rules = [LOBATTO, GAUSS, MORE_GAUSS];
     let degrees: &[usize] = if scope.has_every_kind { &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10] } else { &[5] };
     for &degree in degrees {
@@ -259,7 +262,7 @@ pub fn cg_solves_without_a_matrix(device: &Cuda, _: &Scope) {
     let space = TensorSpace::new(&mesh, 3).unwrap();
     let constrained = side(&mesh, 3, 0);
     let config = CudaMatrixFreeConfig {
-        geometry: Some(Geometry::Stored),
+        geometry: Some(MetricEvaluation::Stored),
         shape: Some(Shape { cells: 2, blocks: 1 }),
         cells_per_group: Some(11),
     };
@@ -267,7 +270,7 @@ pub fn cg_solves_without_a_matrix(device: &Cuda, _: &Scope) {
     let b = Random::new(11).vector::<f64>(space.n_dofs());
     let right = Buffer::from_host(device, &b).unwrap();
     let mut x = Buffer::zeros(device, b.len()).unwrap();
-    let cg = ConjugateGradient::new(CgConfig { tolerance: 1e-8, ..CgConfig::default() });
+    let cg = ConjugateGradient::new(KrylovConfig { tolerance: 1e-8, ..KrylovConfig::default() });
     let none = Diagonal::identity(device, b.len()).unwrap();
     let outcome = cg.solve(&mut x, &a, &none, &right, &Alone, &mut ()).unwrap();
     assert!(outcome.stop == femtile::linalg::krylov::Stop::Converged, "{:?}", outcome.stop);
@@ -293,7 +296,7 @@ fn both_ways(device: &Cuda, mesh: &Mesh, case: &Case<'_>, constrained: &[u32]) -
     let start = random.vector::<f64>(n);
     let inverse: Vec<f64> = random.vector::<f64>(n).iter().map(|x| 1.5 + x).collect();
     let m = Diagonal::from_inverse(Buffer::from_host(device, &inverse).unwrap());
-    let config = CgConfig { tolerance: 1e-10, max_iterations: 8, ..CgConfig::default() };
+    let config = KrylovConfig { tolerance: 1e-10, max_iterations: 8, ..KrylovConfig::default() };
     [false, true].map(|is_merged| {
         let mut x = Buffer::from_host(device, &start).unwrap();
         let outcome = match is_merged {
@@ -310,7 +313,7 @@ pub fn merged_cg_goes_the_way_of_plain_cg(device: &Cuda, scope: &Scope) {
     let two = Coefficient::Constant(2.0);
     let terms = Terms { sigma: Some(&two), lambda: Some(&two) };
     let case = |degree, rule, geometry, cut| Case { degree, rule, terms, geometry, cut };
-    let (stored, trilinear) = (Some(Geometry::Stored), Some(Geometry::Trilinear));
+    let (stored, trilinear) = (Some(MetricEvaluation::Stored), Some(MetricEvaluation::Trilinear));
     let mut cases = vec![
         (deformed(cubes([3, 2, 3]), bend), case(3, LOBATTO, stored, Some((2, 7)))),
         (deformed(cubes([1, 1, 1]), bend), case(2, MORE_GAUSS, stored, Some((2, 2)))),
@@ -352,8 +355,8 @@ pub fn what_has_no_operator_is_refused(device: &Cuda, _: &Scope) {
     };
     assert!(matches!(refused(&square(), None), FemError::HexahedraAlone { kind: CellKind::Quadrilateral }));
     let bent = deformed(cubes([1, 1, 2]), bend);
-    let said = refused(&bent, Some(Geometry::Constant)).to_string();
+    let said = refused(&bent, Some(MetricEvaluation::Constant)).to_string();
     assert!(said.contains("take trilinear"), "{said}");
-    let said = refused(&bent, Some(Geometry::Triquadratic)).to_string();
+    let said = refused(&bent, Some(MetricEvaluation::Triquadratic)).to_string();
     assert!(said.contains("is for CPUs: take trilinear"), "{said}");
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use femtile::device::{Buffer, Scalar};
 use femtile::linalg::comm::Alone;
-use femtile::linalg::krylov::cg::{CgConfig, CgOutcome};
+use femtile::linalg::krylov::cg::{CgOutcome, KrylovConfig};
 use femtile::linalg::krylov::merged_cg::{MergedCg, MergedCgKernels};
 use femtile::linalg::krylov::{Monitor, Stop};
 use femtile::linalg::precondition::{Diagonal, Jacobi};
@@ -31,7 +31,7 @@ fn merged<T: Scalar, D: MergedCgKernels<T> + CsrKernels<T>>(
     parts: &Parts<T>,
     b: &[T],
     x: &mut Vec<T>,
-    config: CgConfig,
+    config: KrylovConfig,
     monitor: &mut dyn Monitor,
 ) -> CgOutcome {
     let a = parts.on(device);
@@ -138,7 +138,7 @@ impl Monitor for After {
 pub fn merged_cg_returns_the_iterate_that_it_reports<D: MergedDevice>(device: &D, scope: &Scope) {
     let (n, mut random) = (scope.side * scope.side, Random::new(2));
     let (parts, b) = (laplacian::<f64>(scope.side, &mut random), random.vector::<f64>(n));
-    let run = |config: CgConfig, monitor: &mut dyn Monitor| {
+    let run = |config: KrylovConfig, monitor: &mut dyn Monitor| {
         let mut x = vec![0.0; n];
         let outcome = merged(device, &parts, &b, &mut x, config, monitor);
         assert!((outcome.true_relative_residual - outcome.relative_residual).abs() < 1e-12, "{outcome:?}");
@@ -146,13 +146,13 @@ pub fn merged_cg_returns_the_iterate_that_it_reports<D: MergedDevice>(device: &D
         outcome
     };
     for limit in 1..7 {
-        let limited = run(CgConfig { max_iterations: limit, ..config(1e-12) }, &mut ());
+        let limited = run(KrylovConfig { max_iterations: limit, ..config(1e-12) }, &mut ());
         assert_eq!((limited.stop, limited.iterations), (Stop::MaxIterations, limit));
         let interrupted = run(config(1e-12), &mut After(limit));
         assert_eq!(interrupted.stop, Stop::Interrupted);
         assert_eq!(interrupted.residuals[..=limit], limited.residuals);
     }
-    let timed = run(CgConfig { time_limit: Some(Duration::ZERO), ..config(1e-12) }, &mut ());
+    let timed = run(KrylovConfig { time_limit: Some(Duration::ZERO), ..config(1e-12) }, &mut ());
     assert_eq!((timed.stop, timed.iterations), (Stop::TimeLimit, 0));
 }
 

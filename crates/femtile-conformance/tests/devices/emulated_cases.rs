@@ -448,7 +448,7 @@ fn too_little_memory_moves_a_case_to_the_cpu_or_its_arrays_to_the_host_where_the
         assert!(used.gpu_peak.is_some_and(|peak| peak <= 10_000), "{used:?}");
         assert!(used.gpu_on_host_peak.is_some_and(|peak| peak > 10_000), "{used:?}");
     }
-    assert_eq!(device.memory_use().unwrap().far_peak, 0);
+    assert_eq!(device.memory_use().unwrap().host_peak, 0);
 }
 
 #[test]

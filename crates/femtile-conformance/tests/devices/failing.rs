@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use femtile::device::cuda::{Driver, Event, Function, Graph, Launch, Properties, Specialisation, Transfer};
+use femtile::device::cuda::{
+    Driver, Event, Function, Graph, Launch, PendingCopy, Properties, Specialisation,
+};
 use femtile::device::{Cuda, DeviceError};
 use femtile_case::{Case, Silent};
 use femtile_conformance::emulator::Emulator;
@@ -79,12 +81,12 @@ impl Driver for Failing {
         unsafe { self.inner.copy(to, from, bytes) }
     }
 
-    unsafe fn begin_download(&self, from: u64, bytes: usize) -> Result<Transfer, DeviceError> {
+    unsafe fn begin_download(&self, from: u64, bytes: usize) -> Result<PendingCopy, DeviceError> {
         // SAFETY: the caller's promise is passed on.
         unsafe { self.inner.begin_download(from, bytes) }
     }
 
-    fn end_download(&self, transfer: Transfer) -> Result<Vec<u8>, DeviceError> {
+    fn end_download(&self, transfer: PendingCopy) -> Result<Vec<u8>, DeviceError> {
         self.alive()?;
         self.inner.end_download(transfer)
     }

@@ -4,7 +4,7 @@ use femtile::amg::{Amg, AmgConfig, PatchFormat, Smoother};
 use femtile::device::{Buffer, Cpu};
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::Stop;
-use femtile::linalg::krylov::cg::{CgConfig, ConjugateGradient};
+use femtile::linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
 use femtile::linalg::precondition::Jacobi;
 use femtile::linalg::sparse::{Csr, matrix_market};
 use femtile::linalg::{LinearOperator, Preconditioner};
@@ -59,7 +59,7 @@ fn of_jacobi(cpu: &Cpu, a: &Matrix) -> usize {
 const MOST_ITERATIONS: usize = 5_000;
 
 fn solve(cpu: &Cpu, a: &Matrix, m: &dyn Preconditioner<f64, Cpu>) -> Result<usize, Stop> {
-    let config = CgConfig { tolerance: 1e-8, max_iterations: MOST_ITERATIONS, ..CgConfig::default() };
+    let config = KrylovConfig { tolerance: 1e-8, max_iterations: MOST_ITERATIONS, ..KrylovConfig::default() };
     let mut u = Buffer::zeros(cpu, a.n_rows()).unwrap();
     let b = Buffer::from_vec(cpu, vec![1.0; a.n_rows()]).unwrap();
     let outcome = ConjugateGradient::new(config).solve(&mut u, a, m, &b, &Alone, &mut ()).unwrap();
@@ -153,8 +153,8 @@ fn options_of_case_files_give_the_same_solution() {
         assert!(iterations <= 30, "{name}: {iterations} iterations");
         citations
     };
-    with("single", "precision = \"single\"");
-    with("double", "precision = \"double\"");
+    with("single", "precision = \"f32\"");
+    with("double", "precision = \"f64\"");
     with("w", "cycle = \"w\"");
     assert!(with("k", "cycle = \"k\"").iter().any(|key| key == "notay2010"));
 }

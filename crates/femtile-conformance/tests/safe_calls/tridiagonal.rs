@@ -5,7 +5,7 @@ use femtile::tridiagonal::block::{
 };
 use femtile::tridiagonal::factored::{FactoredKernels, Factors};
 use femtile::tridiagonal::{
-    Algorithm, Bands, Ends, Layout, LineAxis, Lines, Problem, Stability, TridiagonalKernels, Work,
+    Algorithm, Bands, BatchLayout, BatchProblem, Ends, LineAxis, Lines, Stability, TridiagonalKernels, Work,
 };
 
 use crate::{cpu, refused, zeros};
@@ -13,8 +13,8 @@ use crate::{cpu, refused, zeros};
 /// Rows of a system.
 const ROWS: usize = 65_536;
 
-fn problem(lines: Lines, algorithm: Algorithm) -> Problem {
-    Problem { lines, algorithm, ends: Ends::Open, stability: Stability::Unpivoted }
+fn problem(lines: Lines, algorithm: Algorithm) -> BatchProblem {
+    BatchProblem { lines, algorithm, ends: Ends::Open, stability: Stability::Unpivoted }
 }
 
 fn work(cpu: &Cpu) -> Work<f64, Cpu> {
@@ -25,7 +25,7 @@ fn work(cpu: &Cpu) -> Work<f64, Cpu> {
 fn batches_refuse_arrays_that_their_lines_reach_beyond() {
     let cpu = cpu();
     let (whole, mut short, mut work) = (zeros(&cpu, ROWS), zeros(&cpu, 1), work(&cpu));
-    let lines = Layout::contiguous(&[ROWS]).unwrap().lines(0).unwrap();
+    let lines = BatchLayout::contiguous(&[ROWS]).unwrap().lines(0).unwrap();
     let bands = Bands::Arrays { lower: &whole, diagonal: &whole, upper: &whole };
     for algorithm in [Algorithm::Auto, Algorithm::Thomas, Algorithm::Pcr] {
         let problem = problem(lines.clone(), algorithm);

@@ -19,7 +19,7 @@ pub struct Event(pub u64);
 
 /// A copy to the host that is under way; its meaning is the driver's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Transfer(pub u64);
+pub struct PendingCopy(pub u64);
 
 /// How many threads a kernel is launched with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,10 +165,10 @@ pub trait Driver: Debug + Send + Sync {
     ///
     /// # Safety
     /// The bytes lie within one allocation of this driver.
-    unsafe fn begin_download(&self, from: u64, bytes: usize) -> Result<Transfer, DeviceError>;
+    unsafe fn begin_download(&self, from: u64, bytes: usize) -> Result<PendingCopy, DeviceError>;
 
     /// Waits for a transfer and takes what it brought; each transfer is ended once.
-    fn end_download(&self, transfer: Transfer) -> Result<Vec<u8>, DeviceError>;
+    fn end_download(&self, transfer: PendingCopy) -> Result<Vec<u8>, DeviceError>;
 
     /// Makes a kernel ready: compiles its program unless that is known from before.
     ///

@@ -113,8 +113,8 @@ pub struct Structure(pub Vec<u64>);
 pub trait Argument {
     /// The C type of the parameter, as the source spells it without names.
     fn c_type() -> String;
-    /// Its bytes: eight at most, but for structures; `room` is there for those that are made here.
-    fn bytes<'a>(&'a self, room: &'a mut [u8; SCALAR_BYTES]) -> &'a [u8];
+    /// Its bytes: eight at most, but for structures; `buffer` is there for those that are made here.
+    fn bytes<'a>(&'a self, buffer: &'a mut [u8; SCALAR_BYTES]) -> &'a [u8];
     /// The device that holds it, if it is an array.
     fn device(&self) -> Option<u64> {
         None
@@ -133,17 +133,17 @@ impl<T: Element> Argument for T {
     }
 }
 
-fn address_bytes(address: u64, room: &mut [u8; SCALAR_BYTES]) -> &[u8] {
-    *room = address.to_ne_bytes();
-    room
+fn address_bytes(address: u64, buffer: &mut [u8; SCALAR_BYTES]) -> &[u8] {
+    *buffer = address.to_ne_bytes();
+    buffer
 }
 
 impl<T: Element> Argument for Read<T> {
     fn c_type() -> String {
         format!("const {}*", T::C_NAME)
     }
-    fn bytes<'a>(&'a self, room: &'a mut [u8; SCALAR_BYTES]) -> &'a [u8] {
-        address_bytes(self.address, room)
+    fn bytes<'a>(&'a self, buffer: &'a mut [u8; SCALAR_BYTES]) -> &'a [u8] {
+        address_bytes(self.address, buffer)
     }
     fn device(&self) -> Option<u64> {
         self.device
@@ -154,8 +154,8 @@ impl<T: Element> Argument for Write<T> {
     fn c_type() -> String {
         format!("{}*", T::C_NAME)
     }
-    fn bytes<'a>(&'a self, room: &'a mut [u8; SCALAR_BYTES]) -> &'a [u8] {
-        address_bytes(self.address, room)
+    fn bytes<'a>(&'a self, buffer: &'a mut [u8; SCALAR_BYTES]) -> &'a [u8] {
+        address_bytes(self.address, buffer)
     }
     fn device(&self) -> Option<u64> {
         self.device

@@ -1,7 +1,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{Cuda, Transfer};
-use crate::{DeviceError, MemoryUse, Place};
+use super::{Cuda, PendingCopy};
+use crate::{DeviceError, MemorySpace, MemoryUse};
 
 /// Arrays of fewer bytes take what is left for others: all of them together are no matter.
 const SMALL: usize = 1 << 20;
@@ -65,11 +65,11 @@ struct Rules {
 
 /// Keeps count of the arrays of a GPU.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct MemoryBudget {
     rules: Mutex<Rules>,
 }
 
-impl Room {
+impl MemoryBudget {
     /// No arrays, and no limit but the driver's.
     pub fn new() -> Self {
         let rules = Rules { used: MemoryUse::default(), limit: usize::MAX, left: 0, overflow: None };
@@ -88,7 +88,7 @@ impl Room {
     /// What they may take on the GPU where so many bytes are free there.
     pub fn limit_with(&self, free: usize) -> usize {
         let rules = self.rules();
-        rules.limit.min(rules.used.near.saturating_add(free))
+        rules.limit.min(rules.used.device.saturating_add(free))
     }
 
     /// Lets them take so many bytes on the GPU.
@@ -104,13 +104,13 @@ impl Room {
     /// Whether the host takes an array of so many bytes.
     fn overflows(&self, bytes: usize) -> bool {
         let rules = self.rules();
-        rules.overflow.is_some_and(|most| rules.used.far.saturating_add(bytes) <= most)
+        rules.overflow.is_some_and(|most| rules.used.host.saturating_add(bytes) <= most)
     }
 
     /// Bytes that arrays may still take on the GPU where the others go to the host.
     pub fn free(&self) -> Option<usize> {
         let rules = self.rules();
-        rules.overflow.map(|_| rules.limit.saturating_sub(rules.used.near + rules.left))
+        rules.overflow.map(|_| rules.limit.saturating_sub(rules.used.device + rules.left))
     }
 
     /// Leaves so many bytes more for later, or with a negative number fewer.
@@ -119,11 +119,11 @@ impl Room {
         rules.left = rules.left.saturating_add_signed(bytes);
     }
 
-    fn count(&self, place: Place, bytes: isize) {
+    fn count(&self, place: MemorySpace, bytes: isize) {
         let used = &mut self.rules().used;
         let (now, peak) = match place {
-            Place::Near => (&mut used.near, &mut used.near_peak),
-            Place::Far => (&mut used.far, &mut used.far_peak),
+            MemorySpace::Device => (&mut used.device, &mut used.device_peak),
+            MemorySpace::Host => (&mut used.host, &mut used.host_peak),
         };
         *now = now.saturating_add_signed(bytes);
         *peak = (*peak).max(*now);
@@ -137,30 +137,30 @@ pub struct CudaMemory {
     device: Cuda,
     address: u64,
     bytes: usize,
-    place: Place,
+    place: MemorySpace,
 }
 
 impl CudaMemory {
     /// `bytes` bytes with undefined contents; none at all where that is zero.
     pub(super) fn new(device: &Cuda, bytes: usize) -> Result<Self, DeviceError> {
-        match Self::at(device, bytes, Place::Near) {
-            Err(DeviceError::OutOfMemory { .. }) if device.room().overflows(bytes) => {
-                Self::at(device, bytes, Place::Far)
+        match Self::at(device, bytes, MemorySpace::Device) {
+            Err(DeviceError::OutOfMemory { .. }) if device.budget().overflows(bytes) => {
+                Self::at(device, bytes, MemorySpace::Host)
             }
             made => made,
         }
     }
 
-    fn at(device: &Cuda, bytes: usize, place: Place) -> Result<Self, DeviceError> {
+    fn at(device: &Cuda, bytes: usize, place: MemorySpace) -> Result<Self, DeviceError> {
         let address = match place {
             _ if bytes == 0 => 0,
-            Place::Near => {
+            MemorySpace::Device => {
                 check(device, bytes)?;
                 device.driver().allocate(bytes)?
             }
-            Place::Far => device.driver().allocate_on_host(bytes)?,
+            MemorySpace::Host => device.driver().allocate_on_host(bytes)?,
         };
-        device.room().count(place, bytes as isize);
+        device.budget().count(place, bytes as isize);
         Ok(Self { device: device.clone(), address, bytes, place })
     }
 
@@ -173,11 +173,11 @@ impl CudaMemory {
     }
 
     /// Moves the array; says whether it is there then, which it is not where there is no room.
-    pub(super) fn relocate(&mut self, place: Place) -> Result<bool, DeviceError> {
+    pub(super) fn relocate(&mut self, place: MemorySpace) -> Result<bool, DeviceError> {
         if self.place == place || self.bytes == 0 {
             return Ok(true);
         }
-        if place == Place::Far && !self.device.room().overflows(self.bytes) {
+        if place == MemorySpace::Host && !self.device.budget().overflows(self.bytes) {
             return Ok(false);
         }
         let moved = match Self::at(&self.device, self.bytes, place) {
@@ -220,7 +220,7 @@ impl CudaMemory {
         &self,
         device: &Cuda,
         bytes: usize,
-    ) -> Result<Option<Transfer>, DeviceError> {
+    ) -> Result<Option<PendingCopy>, DeviceError> {
         self.check_copy("begin_read", device, bytes, self.bytes)?;
         if bytes == 0 {
             return Ok(None);
@@ -249,9 +249,9 @@ impl CudaMemory {
 
 /// Refuses an array that would take more than there may be, or what is left for others.
 fn check(device: &Cuda, bytes: usize) -> Result<(), DeviceError> {
-    let Rules { used, limit, left, .. } = *device.room().rules();
+    let Rules { used, limit, left, .. } = *device.budget().rules();
     let left = if bytes < SMALL { 0 } else { left };
-    let free = limit.saturating_sub(used.near);
+    let free = limit.saturating_sub(used.device);
     if bytes.saturating_add(left) <= free {
         return Ok(());
     }
@@ -265,14 +265,14 @@ impl Drop for CudaMemory {
         if self.bytes == 0 {
             return;
         }
-        self.device.room().count(self.place, -(self.bytes as isize));
+        self.device.budget().count(self.place, -(self.bytes as isize));
         self.device.recordings().give_up(self.address, self.bytes);
         // SAFETY: the address is that of this allocation, which ends here; recordings that know it are not replayed
         // any more.
         unsafe {
             match self.place {
-                Place::Near => self.device.driver().free(self.address),
-                Place::Far => self.device.driver().free_on_host(self.address),
+                MemorySpace::Device => self.device.driver().free(self.address),
+                MemorySpace::Host => self.device.driver().free_on_host(self.address),
             }
         }
     }

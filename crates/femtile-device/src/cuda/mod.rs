@@ -25,15 +25,15 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::{Device, DeviceError, Element, MemoryUse, Place};
+use crate::{Device, DeviceError, Element, MemorySpace, MemoryUse};
 pub use cache::{CacheReport, clear_cache, report_cache};
 pub use compiler::{Binary, Compiler, Resources};
-pub use driver::{Driver, Event, Function, Graph, Launch, Properties, Transfer};
+pub use driver::{Driver, Event, Function, Graph, Launch, PendingCopy, Properties};
 use fault::Recent;
 pub use kernel::{Argument, Arguments, CheckDevice, Kernel, Read, Structure, TakeBytes, Write};
 pub use measure::{CudaCosts, measure, specialisations};
 pub use memory::CudaMemory;
-use memory::Room;
+use memory::MemoryBudget;
 pub use nvidia::{Nvidia, gpus};
 pub use program::{
     COPY_HEADER, FEMTILE_HEADER, Header, MMA_HEADER, Program, RECIPROCAL_HEADER, STREAM_HEADER,
@@ -57,7 +57,7 @@ struct Inner {
     n_launches: AtomicU64,
     recordings: Recordings,
     recent: Mutex<Recent>,
-    room: Room,
+    budget: MemoryBudget,
 }
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
@@ -86,7 +86,7 @@ impl Cuda {
             n_launches: AtomicU64::new(0),
             recordings: Recordings::default(),
             recent: Mutex::default(),
-            room: Room::new(),
+            budget: MemoryBudget::new(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -103,14 +103,14 @@ impl Cuda {
 
     /// Lets arrays take no more than so many bytes of the memory of the GPU.
     pub fn limit_memory(&self, bytes: usize) {
-        self.inner.room.limit_to(bytes);
+        self.inner.budget.limit_to(bytes);
     }
 
     /// Bytes that arrays may take of the memory of the GPU: what they have and what is free now, or less where
     /// `FEMTILE_CUDA_MEMORY` or [`Cuda::limit_memory`] say so.
     pub fn memory_limit(&self) -> usize {
         let free = self.driver().memory_bytes().map_or(usize::MAX, |(free, _)| free);
-        self.inner.room.limit_with(free)
+        self.inner.budget.limit_with(free)
     }
 
     /// From now on arrays that find no room in the memory of the GPU go to memory of the host, where kernels reach them
@@ -118,11 +118,11 @@ impl Cuda {
     /// the GPU they take no more than [`Cuda::memory_limit`] is now, so that others keep what they have.
     pub fn overflow_to_host(&self, most: usize) {
         self.limit_memory(self.memory_limit());
-        self.inner.room.overflow(most.min(memory::sensible_on_host()));
+        self.inner.budget.overflow(most.min(memory::sensible_on_host()));
     }
 
-    fn room(&self) -> &Room {
-        &self.inner.room
+    fn budget(&self) -> &MemoryBudget {
+        &self.inner.budget
     }
 
     /// A number that tells this device from all others of the process.
@@ -242,24 +242,24 @@ impl Device for Cuda {
         recording.repeat(self, times, work)
     }
 
-    fn room(&self) -> Option<usize> {
-        self.inner.room.free()
+    fn available_bytes(&self) -> Option<usize> {
+        self.inner.budget.free()
     }
 
-    fn leave_room<R>(&self, bytes: usize, work: impl FnOnce() -> R) -> R {
+    fn with_reserved_bytes<R>(&self, bytes: usize, work: impl FnOnce() -> R) -> R {
         let bytes = bytes.min(isize::MAX as usize) as isize;
-        self.inner.room.leave(bytes);
+        self.inner.budget.leave(bytes);
         let done = work();
-        self.inner.room.leave(-bytes);
+        self.inner.budget.leave(-bytes);
         done
     }
 
-    fn relocate<T: Element>(&self, memory: &mut CudaMemory, place: Place) -> Result<bool, DeviceError> {
+    fn relocate<T: Element>(&self, memory: &mut CudaMemory, place: MemorySpace) -> Result<bool, DeviceError> {
         memory.relocate(place)
     }
 
     fn memory_use(&self) -> Option<MemoryUse> {
-        Some(self.inner.room.used())
+        Some(self.inner.budget.used())
     }
 
     fn kernel_launches(&self) -> u64 {

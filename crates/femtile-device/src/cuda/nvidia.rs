@@ -8,7 +8,7 @@ use cudarc::driver::result::{self, DriverError as Refusal};
 use cudarc::driver::sys;
 
 use super::compiler::Compiler;
-use super::driver::{Driver, Event, Function, Graph, Launch, Properties, Transfer};
+use super::driver::{Driver, Event, Function, Graph, Launch, PendingCopy, Properties};
 use super::nvrtc::Nvrtc;
 use super::pinned::Pinned;
 use super::staging::Staging;
@@ -323,12 +323,12 @@ impl Driver for Nvidia {
             .map_err(|refusal| failed("copying on the GPU", refusal))
     }
 
-    unsafe fn begin_download(&self, from: u64, bytes: usize) -> Result<Transfer, DeviceError> {
+    unsafe fn begin_download(&self, from: u64, bytes: usize) -> Result<PendingCopy, DeviceError> {
         self.enter()?;
         self.staging().begin_download(self.stream, from, bytes)
     }
 
-    fn end_download(&self, transfer: Transfer) -> Result<Vec<u8>, DeviceError> {
+    fn end_download(&self, transfer: PendingCopy) -> Result<Vec<u8>, DeviceError> {
         self.enter()?;
         self.staging().end_download(transfer)
     }

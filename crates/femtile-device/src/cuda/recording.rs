@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::{Cuda, CudaMemory, Driver, Graph, Transfer};
+use super::{Cuda, CudaMemory, Driver, Graph, PendingCopy};
 use crate::DeviceError;
 
 /// What [`crate::Device::repeat`] keeps from call to call.
@@ -184,7 +184,7 @@ fn record<E: From<DeviceError>>(
 #[derive(Debug)]
 pub struct CudaReadback {
     device: Cuda,
-    transfer: Option<Transfer>,
+    transfer: Option<PendingCopy>,
 }
 
 impl CudaReadback {

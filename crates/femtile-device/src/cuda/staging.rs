@@ -3,7 +3,7 @@
 use cudarc::driver::result::{self, DriverError as Refusal};
 use cudarc::driver::sys;
 
-use super::Transfer;
+use super::PendingCopy;
 use super::nvidia::failed;
 use crate::DeviceError;
 
@@ -121,7 +121,7 @@ impl Staging {
         stream: sys::CUstream,
         from: u64,
         bytes: usize,
-    ) -> Result<Transfer, DeviceError> {
+    ) -> Result<PendingCopy, DeviceError> {
         let fitting = self.free.iter().position(|slot| slot.bytes >= bytes);
         let mut slot = match fitting {
             Some(i) => self.free.swap_remove(i),
@@ -136,11 +136,11 @@ impl Staging {
         let place = self.under_way.iter().position(Option::is_none).unwrap_or(self.under_way.len());
         self.under_way.resize_with(self.under_way.len().max(place + 1), || None);
         self.under_way[place] = Some((slot, bytes));
-        Ok(Transfer(place as u64))
+        Ok(PendingCopy(place as u64))
     }
 
     /// Waits for a copy and takes its bytes.
-    pub(super) fn end_download(&mut self, transfer: Transfer) -> Result<Vec<u8>, DeviceError> {
+    pub(super) fn end_download(&mut self, transfer: PendingCopy) -> Result<Vec<u8>, DeviceError> {
         let place = usize::try_from(transfer.0).unwrap_or(usize::MAX);
         let Some((mut slot, bytes)) = self.under_way.get_mut(place).and_then(Option::take) else {
             return Ok(Vec::new());

@@ -14,7 +14,7 @@ use femtile_linalg::sparse::csr::{Csr, Offsets};
 use femtile_mesh::Mesh;
 
 use super::facet_rows::FacetRows;
-use super::kernels::{Assembled, AssemblyKernels, Problem};
+use super::kernels::{Assembled, AssemblyKernels, AssemblyProblem};
 use super::nonzero;
 use super::patch;
 use super::sparsity::{Sparsity, pattern};
@@ -84,14 +84,14 @@ impl<T: Scalar> AssemblyKernels<T> for Cuda {
         nonzero::Kept::new(self, mesh, pattern.clone(), places)
     }
 
-    fn load(&self, kept: &mut nonzero::Kept, problem: &Problem<'_>) -> Result<(), FemError> {
+    fn load(&self, kept: &mut nonzero::Kept, problem: &AssemblyProblem<'_>) -> Result<(), FemError> {
         kept.load(self, problem)
     }
 
     fn queue<V: Scalar>(
         &self,
         kept: &mut nonzero::Kept,
-        problem: &Problem<'_>,
+        problem: &AssemblyProblem<'_>,
         values: &mut BufferMut<'_, V, Self>,
         rhs: &mut Buffer<T, Self>,
     ) -> Result<(), FemError> {
@@ -101,7 +101,7 @@ impl<T: Scalar> AssemblyKernels<T> for Cuda {
     fn check<V: Scalar>(
         &self,
         kept: &mut nonzero::Kept,
-        problem: &Problem<'_>,
+        problem: &AssemblyProblem<'_>,
         values: &mut BufferMut<'_, V, Self>,
         rhs: &mut Buffer<T, Self>,
     ) -> Result<Vec<bool>, FemError> {
@@ -116,7 +116,7 @@ impl<T: Scalar> AssemblyKernels<T> for Cuda {
         kept.unrounded(rhs)
     }
 
-    fn assemble_system(&self, problem: &Problem<'_>) -> Result<Assembled<T, Self>, FemError> {
+    fn assemble_system(&self, problem: &AssemblyProblem<'_>) -> Result<Assembled<T, Self>, FemError> {
         let form = &problem.coefficients.form;
         let dimension = form.mesh.dimension();
         if let Some(form) = CudaForm::new(dimension, form.sigma, form.lambda, form.source)
@@ -133,7 +133,7 @@ impl<T: Scalar> AssemblyKernels<T> for Cuda {
 /// The system, or none where the GPU sees a fault that the host does not.
 fn assemble<T: Scalar>(
     device: &Cuda,
-    problem: &Problem<'_>,
+    problem: &AssemblyProblem<'_>,
     form: &CudaForm<'_>,
 ) -> Result<Option<Assembled<T, Cuda>>, FemError> {
     let mesh = problem.coefficients.mesh;
@@ -162,7 +162,7 @@ fn assemble<T: Scalar>(
 }
 
 /// What is wrong with a cell, if the host finds anything.
-pub(super) fn refuse(problem: &Problem<'_>, cell: u32) -> Result<(), FemError> {
+pub(super) fn refuse(problem: &AssemblyProblem<'_>, cell: u32) -> Result<(), FemError> {
     let coefficients = &problem.coefficients;
     let mesh = coefficients.mesh;
     coefficients.eval(&mut coefficients.start_chunk(), &[cell], &mut ChunkScratch::default())?;
@@ -178,7 +178,7 @@ pub(super) fn refuse(problem: &Problem<'_>, cell: u32) -> Result<(), FemError> {
 /// What the kernels read besides the pattern.
 struct Input<'a> {
     device: &'a Cuda,
-    problem: &'a Problem<'a>,
+    problem: &'a AssemblyProblem<'a>,
     form: &'a CudaForm<'a>,
     n_corners: usize,
     n_rows: usize,
@@ -197,7 +197,7 @@ struct Output {
 }
 
 impl Output {
-    fn new(device: &Cuda, problem: &Problem<'_>) -> Result<Self, FemError> {
+    fn new(device: &Cuda, problem: &AssemblyProblem<'_>) -> Result<Self, FemError> {
         let n_rows = problem.coefficients.mesh.n_nodes();
         let n_reacts = if problem.coefficients.reaction_varies() { n_rows } else { 0 };
         Ok(Self {
@@ -209,7 +209,11 @@ impl Output {
 }
 
 impl<'a> Input<'a> {
-    fn new(device: &'a Cuda, problem: &'a Problem<'a>, form: &'a CudaForm<'a>) -> Result<Self, FemError> {
+    fn new(
+        device: &'a Cuda,
+        problem: &'a AssemblyProblem<'a>,
+        form: &'a CudaForm<'a>,
+    ) -> Result<Self, FemError> {
         let mesh = problem.coefficients.mesh;
         Ok(Self {
             device,
@@ -375,11 +379,11 @@ impl Given {
     }
 
     /// Takes other constraints over, in the same memory if there are as many.
-    pub fn renew(&mut self, constraints: &Constraints) -> Result<(), FemError> {
+    pub fn assign(&mut self, constraints: &Constraints) -> Result<(), FemError> {
         let (mask, rank) = constraints.tables();
-        self.mask.renew(mask)?;
-        self.rank.renew(rank)?;
-        Ok(self.values.renew(constraints.values())?)
+        self.mask.assign(mask)?;
+        self.rank.assign(rank)?;
+        Ok(self.values.assign(constraints.values())?)
     }
 
     /// `struct Given` of the kernels.

@@ -21,7 +21,7 @@ pub(super) fn to_the_end(_fraction: f64) -> ControlFlow<()> {
 }
 
 /// A form made ready for assembly: coefficients compiled, boundary conditions turned into terms and constraints.
-pub struct Problem<'a> {
+pub struct AssemblyProblem<'a> {
     pub(crate) coefficients: CellCoefficients<'a>,
     pub(crate) facet_terms: Vec<FacetTerm>,
     pub(crate) constraints: Constraints,
@@ -30,7 +30,7 @@ pub struct Problem<'a> {
     pub(super) number: u64,
 }
 
-impl<'a> Problem<'a> {
+impl<'a> AssemblyProblem<'a> {
     pub(super) fn new(form: &Form<'a>, progress: Progress<'a>) -> Result<Self, FemError> {
         let winners = winners(form)?;
         Ok(Self {
@@ -85,7 +85,7 @@ pub trait AssemblyKernels<T: Scalar>: Device {
     /// # Errors
     /// A degenerate cell, an orphan node, a coefficient that is out of its range. Of several bad cells one is named,
     /// the same for any number of threads.
-    fn assemble_system(&self, problem: &Problem<'_>) -> Result<Assembled<T, Self>, FemError>;
+    fn assemble_system(&self, problem: &AssemblyProblem<'_>) -> Result<Assembled<T, Self>, FemError>;
 
     /// Prepares for filling values into a matrix with the pattern of a mesh, stored at `places`.
     ///
@@ -97,7 +97,7 @@ pub trait AssemblyKernels<T: Scalar>: Device {
     ///
     /// # Errors
     /// What the device reports.
-    fn load(&self, kept: &mut Self::Kept, problem: &Problem<'_>) -> Result<(), FemError>;
+    fn load(&self, kept: &mut Self::Kept, problem: &AssemblyProblem<'_>) -> Result<(), FemError>;
 
     /// Fills in the values of the problem that was loaded last, or queues that; padding is left as it is.
     ///
@@ -114,7 +114,7 @@ pub trait AssemblyKernels<T: Scalar>: Device {
     fn queue<V: Scalar>(
         &self,
         kept: &mut Self::Kept,
-        problem: &Problem<'_>,
+        problem: &AssemblyProblem<'_>,
         values: &mut BufferMut<'_, V, Self>,
         rhs: &mut Buffer<T, Self>,
     ) -> Result<(), FemError>;
@@ -126,7 +126,7 @@ pub trait AssemblyKernels<T: Scalar>: Device {
     fn check<V: Scalar>(
         &self,
         kept: &mut Self::Kept,
-        problem: &Problem<'_>,
+        problem: &AssemblyProblem<'_>,
         values: &mut BufferMut<'_, V, Self>,
         rhs: &mut Buffer<T, Self>,
     ) -> Result<Vec<bool>, FemError>;

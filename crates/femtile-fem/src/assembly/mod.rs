@@ -28,7 +28,7 @@ use crate::forms::Form;
 use crate::{FemError, functionals};
 pub use cuda::specialisations as cuda_specialisations;
 pub use floating::BALANCE_TOLERANCE;
-pub use kernels::{Assembled, AssemblyKernels, Problem};
+pub use kernels::{Assembled, AssemblyKernels, AssemblyProblem};
 pub use patch::PatchAssembly;
 pub use refill::Assembly;
 
@@ -78,7 +78,7 @@ pub fn assemble_interruptible<T: Scalar, D: AssemblyKernels<T>>(
     progress: &(dyn Fn(f64) -> ControlFlow<()> + Sync),
 ) -> Result<System<T, D>, FemError> {
     LinearSpace::new(form.mesh)?;
-    let problem = Problem::new(form, progress)?;
+    let problem = AssemblyProblem::new(form, progress)?;
     let Assembled { matrix, mut rhs, reacts } = device.assemble_system(&problem)?;
     let is_pure_neumann = match problem.coefficients.reacts_everywhere() {
         true => false,
@@ -115,7 +115,7 @@ impl<T: Scalar, D: Device, M> System<T, D, M> {
 }
 
 fn is_pure_neumann(
-    problem: &Problem<'_>,
+    problem: &AssemblyProblem<'_>,
     components: &Components,
     reacts: &[bool],
 ) -> Result<bool, FemError> {
@@ -141,7 +141,7 @@ fn is_pure_neumann(
 }
 
 /// As [`floating::balance`].
-fn balance(problem: &Problem<'_>, rhs: &mut [f64]) -> Result<f64, FemError> {
+fn balance(problem: &AssemblyProblem<'_>, rhs: &mut [f64]) -> Result<f64, FemError> {
     let loads = || problem.facet_terms.iter().flat_map(|term| term.load);
     floating::balance(rhs, loads().sum::<f64>() + 0.0, loads().map(f64::abs).sum())
 }

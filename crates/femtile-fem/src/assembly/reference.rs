@@ -9,7 +9,7 @@ use femtile_linalg::sparse::Places;
 use femtile_linalg::sparse::csr::{Csr, HostOffsets};
 use femtile_mesh::Mesh;
 
-use super::kernels::{Assembled, AssemblyKernels, Problem};
+use super::kernels::{Assembled, AssemblyKernels, AssemblyProblem};
 use super::sparsity::Sparsity;
 use crate::FemError;
 use crate::forms::{ChunkScratch, FACET_ENTRIES, VOIGT, mass_entries};
@@ -24,14 +24,14 @@ impl<T: Scalar> AssemblyKernels<T> for Reference {
         Ok(Kept { places, rhs: Vec::new(), reacts: Vec::new() })
     }
 
-    fn load(&self, _: &mut Kept, _: &Problem<'_>) -> Result<(), FemError> {
+    fn load(&self, _: &mut Kept, _: &AssemblyProblem<'_>) -> Result<(), FemError> {
         Ok(())
     }
 
     fn queue<V: Scalar>(
         &self,
         kept: &mut Kept,
-        problem: &Problem<'_>,
+        problem: &AssemblyProblem<'_>,
         values: &mut BufferMut<'_, V, Self>,
         rhs: &mut Buffer<T, Self>,
     ) -> Result<(), FemError> {
@@ -52,7 +52,7 @@ impl<T: Scalar> AssemblyKernels<T> for Reference {
     fn check<V: Scalar>(
         &self,
         kept: &mut Kept,
-        _: &Problem<'_>,
+        _: &AssemblyProblem<'_>,
         _: &mut BufferMut<'_, V, Self>,
         _: &mut Buffer<T, Self>,
     ) -> Result<Vec<bool>, FemError> {
@@ -67,7 +67,7 @@ impl<T: Scalar> AssemblyKernels<T> for Reference {
         Ok(kept.rhs.clone())
     }
 
-    fn assemble_system(&self, problem: &Problem<'_>) -> Result<Assembled<T, Self>, FemError> {
+    fn assemble_system(&self, problem: &AssemblyProblem<'_>) -> Result<Assembled<T, Self>, FemError> {
         let mesh = problem.coefficients.mesh;
         let mut rows: Rows = vec![BTreeMap::new(); mesh.n_nodes()];
         let mut rhs = vec![0.0; mesh.n_nodes()];
@@ -98,7 +98,7 @@ pub struct Kept {
 }
 
 fn add_cells(
-    problem: &Problem<'_>,
+    problem: &AssemblyProblem<'_>,
     rows: &mut Rows,
     rhs: &mut [f64],
     reacts: &mut [bool],
@@ -144,7 +144,7 @@ fn add_cells(
     Ok(())
 }
 
-fn add_facets(problem: &Problem<'_>, rows: &mut Rows, rhs: &mut [f64]) {
+fn add_facets(problem: &AssemblyProblem<'_>, rows: &mut Rows, rhs: &mut [f64]) {
     let n_corners = problem.coefficients.mesh.dimension();
     for term in &problem.facet_terms {
         for a in 0..n_corners {
@@ -162,7 +162,7 @@ fn add_facets(problem: &Problem<'_>, rows: &mut Rows, rhs: &mut [f64]) {
     }
 }
 
-fn eliminate(problem: &Problem<'_>, rows: &mut Rows, rhs: &mut [f64]) {
+fn eliminate(problem: &AssemblyProblem<'_>, rows: &mut Rows, rhs: &mut [f64]) {
     for (i, row) in rows.iter_mut().enumerate() {
         let constrained = problem.constraints.contains(i);
         for (&j, value) in row.iter_mut() {

@@ -11,7 +11,7 @@ use femtile_mesh::check::{Components, components};
 use super::identity::{self, MeshIdentity};
 use super::kernels::to_the_end;
 use super::sparsity::{Sparsity, pattern};
-use super::{AssemblyKernels, Problem, System, balance, is_pure_neumann};
+use super::{AssemblyKernels, AssemblyProblem, System, balance, is_pure_neumann};
 use crate::FemError;
 use crate::dofs::LinearSpace;
 use crate::forms::Form;
@@ -128,9 +128,9 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
     ///
     /// # Errors
     /// [`FemError::OtherMesh`] or [`FemError::ChangedMesh`] for another mesh; what the form is to blame for.
-    pub fn prepare<'a>(&mut self, form: &Form<'a>) -> Result<Problem<'a>, FemError> {
+    pub fn prepare<'a>(&mut self, form: &Form<'a>) -> Result<AssemblyProblem<'a>, FemError> {
         self.mesh.check(form.mesh)?;
-        let problem = Problem::new(form, &to_the_end)?;
+        let problem = AssemblyProblem::new(form, &to_the_end)?;
         self.prepared = 0;
         self.device.load(&mut self.kept, &problem)?;
         self.prepared = problem.number;
@@ -143,7 +143,11 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
     ///
     /// # Errors
     /// As [`Assembly::refill`].
-    pub fn fill(&mut self, system: &mut System<T, D, M>, problem: &Problem<'_>) -> Result<(), FemError> {
+    pub fn fill(
+        &mut self,
+        system: &mut System<T, D, M>,
+        problem: &AssemblyProblem<'_>,
+    ) -> Result<(), FemError> {
         self.queue(system, problem)?;
         self.check(system, problem)
     }
@@ -152,7 +156,11 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
     ///
     /// # Errors
     /// Those of [`Assembly::refill`] that are known at once.
-    pub fn queue(&mut self, system: &mut System<T, D, M>, problem: &Problem<'_>) -> Result<(), FemError> {
+    pub fn queue(
+        &mut self,
+        system: &mut System<T, D, M>,
+        problem: &AssemblyProblem<'_>,
+    ) -> Result<(), FemError> {
         self.check_problem(problem)?;
         self.check_system(system)?;
         self.device.queue(&mut self.kept, problem, &mut system.matrix.values_mut(), &mut system.rhs)
@@ -162,7 +170,11 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
     ///
     /// # Errors
     /// As [`Assembly::refill`].
-    pub fn check(&mut self, system: &mut System<T, D, M>, problem: &Problem<'_>) -> Result<(), FemError> {
+    pub fn check(
+        &mut self,
+        system: &mut System<T, D, M>,
+        problem: &AssemblyProblem<'_>,
+    ) -> Result<(), FemError> {
         self.check_problem(problem)?;
         self.check_system(system)?;
         let System { matrix, rhs, .. } = system;
@@ -179,7 +191,7 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
     }
 
     /// Refuses a problem that is not the one prepared last.
-    fn check_problem(&self, problem: &Problem<'_>) -> Result<(), FemError> {
+    fn check_problem(&self, problem: &AssemblyProblem<'_>) -> Result<(), FemError> {
         if problem.number == self.prepared {
             return Ok(());
         }

@@ -168,24 +168,24 @@ impl<'a> CudaForm<'a> {
             tags: Buffer::zeros(device, 0)?,
             fields: Vec::new(),
         };
-        self.renew(&mut data, device, mesh)?;
+        self.assign(&mut data, device, mesh)?;
         Ok(data)
     }
 
     /// Brings its arrays to where those of another form were, if they have the same lengths.
-    pub fn renew(&self, data: &mut CudaFormData, device: &Cuda, mesh: &Mesh) -> Result<(), DeviceError> {
+    pub fn assign(&self, data: &mut CudaFormData, device: &Cuda, mesh: &Mesh) -> Result<(), DeviceError> {
         let mut tags = Vec::new();
         if self.uses_tags {
             tags.extend_from_slice(&mesh.cell_tags);
             // Cells beyond the list of tags have tag 0, as on the host.
             tags.resize(mesh.n_cells(), 0);
         }
-        data.constants.renew(&self.constants)?;
-        data.tags.renew(&tags)?;
+        data.constants.assign(&self.constants)?;
+        data.tags.assign(&tags)?;
         data.fields.truncate(self.fields.len());
         for (k, field) in self.fields.iter().enumerate() {
             match data.fields.get_mut(k) {
-                Some(buffer) => buffer.renew(&field.values)?,
+                Some(buffer) => buffer.assign(&field.values)?,
                 None => data.fields.push(Buffer::from_host(device, &field.values)?),
             }
         }

@@ -5,13 +5,13 @@ pub(crate) mod cuda;
 mod curvature;
 pub mod geometry;
 mod metric;
+mod metric_evaluation;
 pub(crate) mod point_tables;
 mod quadrature;
 pub mod reference;
-mod treatment;
 
 pub use cpu::{CellLoop, CellWork, DegreeTransfer, MatrixFree, MatrixFreeConfig, Visit};
 pub use cuda::{CudaDegreeTransfer, CudaMatrixFree, CudaMatrixFreeConfig, Shape};
 pub use metric::Terms;
+pub use metric_evaluation::MetricEvaluation;
 pub use quadrature::CellRule;
-pub use treatment::Geometry;

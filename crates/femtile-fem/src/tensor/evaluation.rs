@@ -197,8 +197,8 @@ impl<'a> Evaluation<'a> {
         out: &mut [f64],
         given: impl Fn(&mut Found, &CellPoints) -> Result<(), FemError> + Sync,
     ) -> Result<(), FemError> {
-        let of_group = |room: &mut (Found, CellPoints), (group, own): (&Group, &mut [f64])| {
-            let (found, points) = room;
+        let of_group = |workspace: &mut (Found, CellPoints), (group, own): (&Group, &mut [f64])| {
+            let (found, points) = workspace;
             let mut aside = Vec::new();
             for position in group.cells.clone() {
                 self.write_points(points, position)?;

@@ -38,18 +38,18 @@ pub fn at_even_points(space: &TensorSpace<'_>, order: usize, u: &[f64]) -> Resul
     let interpolation = space.shapes().values(&even);
     let maps = CellMaps::new(shape, &even);
     let (mut points, mut values) = (vec![[0.0; 3]; shape.n_dofs()], vec![0.0; shape.n_dofs()]);
-    let of_group = |room: &mut Room, group: &Group, points: &mut [[f64; 3]], values: &mut [f64]| {
+    let of_group = |workspace: &mut Workspace, group: &Group, points: &mut [[f64; 3]], values: &mut [f64]| {
         for position in group.cells.clone() {
-            room.dofs.resize(space.dofs_per_cell(), 0);
-            space.cell_dofs(position, &mut room.dofs);
-            room.function.values.clear();
-            room.function.values.extend(room.dofs.iter().map(|&dof| u[dof as usize]));
-            room.function.along_all(&interpolation, space.dimension(), 1);
-            maps.points(position, &mut room.coordinates);
-            room.dofs.resize(shape.dofs_per_cell(), 0);
-            shape.cell_dofs(position, &mut room.dofs);
-            let found = room.coordinates.values.as_chunks().0.iter().zip(&room.function.values);
-            for (&number, (point, value)) in room.dofs.iter().zip(found) {
+            workspace.dofs.resize(space.dofs_per_cell(), 0);
+            space.cell_dofs(position, &mut workspace.dofs);
+            workspace.function.values.clear();
+            workspace.function.values.extend(workspace.dofs.iter().map(|&dof| u[dof as usize]));
+            workspace.function.along_all(&interpolation, space.dimension(), 1);
+            maps.points(position, &mut workspace.coordinates);
+            workspace.dofs.resize(shape.dofs_per_cell(), 0);
+            shape.cell_dofs(position, &mut workspace.dofs);
+            let found = workspace.coordinates.values.as_chunks().0.iter().zip(&workspace.function.values);
+            for (&number, (point, value)) in workspace.dofs.iter().zip(found) {
                 // Groups before have the other points.
                 if let Some(at) = (number as usize).checked_sub(group.dofs.start) {
                     (points[at], values[at]) = (*point, *value);
@@ -60,15 +60,15 @@ pub fn at_even_points(space: &TensorSpace<'_>, order: usize, u: &[f64]) -> Resul
     let groups = shape.groups();
     let parts = of_groups(groups, &mut points).into_iter().zip(of_groups(groups, &mut values));
     let parts: Vec<_> = groups.iter().zip(parts).collect();
-    parts.into_par_iter().for_each_init(Room::default, |room, (group, (points, values))| {
-        of_group(room, group, points, values);
+    parts.into_par_iter().for_each_init(Workspace::default, |workspace, (group, (points, values))| {
+        of_group(workspace, group, points, values);
     });
     Ok(EvenPoints { points, values, cells: cells(shape) })
 }
 
 /// Room for a cell.
 #[derive(Default)]
-struct Room {
+struct Workspace {
     dofs: Vec<u32>,
     function: AtPoints,
     coordinates: AtPoints,

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use femtile_device::{Buffer, Scalar};
 
-use super::cg::{CgConfig, CgHistory, CgOutcome, CgStep};
+use super::cg::{CgHistory, CgOutcome, CgStep, KrylovConfig};
 use super::energy::{energy_error, smallest_ritz_value};
 use super::rescaled::Rescaled;
 use super::residual::{dot, fits, norm, residual};
@@ -71,7 +71,7 @@ impl<T: Scalar, D: VectorKernels<T>, C> Copy for System<'_, T, D, C> {}
 /// What one run of a method is asked for: `config` counts from the start of the run, and its tolerance is relative to
 /// `b_norm`.
 pub(super) struct Run<'a> {
-    pub config: CgConfig,
+    pub config: KrylovConfig,
     pub b_norm: f64,
     pub monitor: &'a mut dyn Monitor,
 }
@@ -124,7 +124,7 @@ impl Size {
 pub(super) fn solve<T: Scalar, D: VectorKernels<T>, C: Communicator>(
     x: &mut Buffer<T, D>,
     system: System<'_, T, D, C>,
-    config: &CgConfig,
+    config: &KrylovConfig,
     monitor: &mut dyn Monitor,
     run: &mut RunMethod<'_, T, D, C>,
 ) -> Result<CgOutcome, LinalgError> {
@@ -146,7 +146,7 @@ pub(super) type RunMethod<'a, T, D, C> =
 /// A solve under way.
 struct Solve<'a, T: Scalar, D: VectorKernels<T>, C> {
     system: System<'a, T, D, C>,
-    config: &'a CgConfig,
+    config: &'a KrylovConfig,
     b_norm: f64,
     begun: Instant,
     /// Where the present run began; none for zeros.
@@ -174,7 +174,7 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
     fn new(
         x: &Buffer<T, D>,
         system: System<'a, T, D, C>,
-        config: &'a CgConfig,
+        config: &'a KrylovConfig,
         b_norm: f64,
     ) -> Result<Self, LinalgError> {
         let start = if norm(x, system.comm)? == 0.0 { None } else { Some(copy(x)?) };
@@ -238,7 +238,7 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
     ) -> Result<RunEnd, LinalgError> {
         let done = self.residuals.len().saturating_sub(1);
         let window = if self.residuals.is_empty() { usize::MAX } else { LATER_WINDOW + done };
-        let config = CgConfig {
+        let config = KrylovConfig {
             tolerance,
             stagnation_window: self.config.stagnation_window.min(window),
             max_iterations: self.config.max_iterations.saturating_sub(done),
@@ -270,22 +270,23 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
         let recurred = end.history.r_dot_r.last().map_or(f64::INFINITY, |r_dot_r| r_dot_r.sqrt());
         let is_rounded = r_norm > RESIDUAL_SLACK * recurred.max(tolerance * self.b_norm);
         let known = end.preconditioned.map(|[_, last]| last).filter(|_| !is_rounded);
-        let mut room = Buffer::zeros(b.device(), if known.is_some() && self.of_b.is_some() { 0 } else { n })?;
+        let mut workspace =
+            Buffer::zeros(b.device(), if known.is_some() && self.of_b.is_some() { 0 } else { n })?;
         let of_b = match self.of_b {
             Some(size) => size,
-            None => self.size_of_b(&mut room)?,
+            None => self.size_of_b(&mut workspace)?,
         };
         let size = match known {
             Some(size) => size,
-            None => self.size(&r, &mut room)?,
+            None => self.size(&r, &mut workspace)?,
         };
         let is_reduced = is_rounded && !self.is_diagonal();
         let rest = if is_reduced { Some(unexplained(&r, x, self.system)?) } else { None };
         let of_rest = match &rest {
-            Some(rest) => self.size(rest, &mut room)?,
+            Some(rest) => self.size(rest, &mut workspace)?,
             None => size,
         };
-        drop(room);
+        drop(workspace);
         self.energy_norm = (dot(x, b, comm)? - dot(x, &r, comm)?).max(0.0).sqrt();
         let by_diagonal = self.by_diagonal(rest.as_ref().unwrap_or(&r))?;
         let of_preconditioned = of_rest.over(of_b).max(by_diagonal) / (PRECONDITIONED_SLACK * tolerance);
@@ -363,12 +364,12 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
 
     /// The size of the right side; where the preconditioner turns out to be the identity, as the diagonal of the operator
     /// sees it, if the operator tells.
-    fn size_of_b(&mut self, room: &mut Buffer<T, D>) -> Result<Size, LinalgError> {
+    fn size_of_b(&mut self, workspace: &mut Buffer<T, D>) -> Result<Size, LinalgError> {
         let b = self.system.b;
-        let mut size = self.size(b, room)?;
+        let mut size = self.size(b, workspace)?;
         if size.z_norm == self.b_norm && self.system.m.diagonal().is_some() {
             self.diagonal = self.inverse_diagonal()?;
-            size = self.size(b, room)?;
+            size = self.size(b, workspace)?;
         }
         self.of_b = Some(size);
         Ok(size)
@@ -428,7 +429,7 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
             return Ok(());
         }
         self.back_to_start(x)?;
-        let config = CgConfig {
+        let config = KrylovConfig {
             tolerance: 0.0,
             max_iterations: best,
             stagnation_window: usize::MAX,

@@ -32,18 +32,18 @@ pub(super) fn unexplained<T: Scalar, D: VectorKernels<T>, C>(
 ) -> Result<Buffer<T, D>, LinalgError> {
     let (device, n) = (r.device(), r.len());
     let square = |value: &T| value.to_f64() * value.to_f64();
-    let mut terms: Vec<f64> = system.b.on_host()?.iter().map(square).collect();
+    let mut terms: Vec<f64> = system.b.host_view()?.iter().map(square).collect();
     let (mut signed, mut product) = (Buffer::zeros(device, n)?, Buffer::zeros(device, n)?);
     for sample in 0..SAMPLES {
         let signs = (0..n as u64).map(|i| start_of_lanczos::<T>(SAMPLES * i + sample)).collect();
         device.scale_by(&mut signed, &Buffer::from_vec(device, signs)?, x)?;
         system.a.apply(&mut product, &signed)?;
-        terms.iter_mut().zip(product.on_host()?.iter()).for_each(|(sum, value)| *sum += square(value));
+        terms.iter_mut().zip(product.host_view()?.iter()).for_each(|(sum, value)| *sum += square(value));
     }
     let most = EXPLAINED * T::EPSILON.to_f64();
     let is_rounding = |r: T, terms: f64| r.to_f64().abs() <= most * terms.sqrt();
     let left = |(r, terms): (&T, &f64)| if is_rounding(*r, *terms) { T::ZERO } else { *r };
-    let rest = r.on_host()?.iter().zip(&terms).map(left).collect();
+    let rest = r.host_view()?.iter().zip(&terms).map(left).collect();
     Ok(Buffer::from_vec(device, rest)?)
 }
 

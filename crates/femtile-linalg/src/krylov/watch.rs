@@ -4,11 +4,11 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use super::acceptance::{RunEnd, Size};
-use super::cg::{CgConfig, CgHistory, CgProgress};
+use super::cg::{CgHistory, CgProgress, KrylovConfig};
 use super::{Monitor, Stop};
 
 pub(super) struct Watch<'a> {
-    config: &'a CgConfig,
+    config: &'a KrylovConfig,
     b_norm: f64,
     pub(super) history: CgHistory,
     n_seen: usize,
@@ -18,7 +18,7 @@ pub(super) struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    pub(super) fn new(config: &'a CgConfig, b_norm: f64) -> Self {
+    pub(super) fn new(config: &'a KrylovConfig, b_norm: f64) -> Self {
         Self {
             config,
             b_norm,

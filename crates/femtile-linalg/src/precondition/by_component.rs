@@ -19,7 +19,7 @@ pub struct ByComponent<T: Scalar> {
     one: Box<dyn Preconditioner<T, Cpu>>,
     n: usize,
     /// Residual and correction of a component.
-    room: Mutex<[Buffer<T, Cpu>; 2]>,
+    workspace: Mutex<[Buffer<T, Cpu>; 2]>,
 }
 
 impl<T: Scalar> fmt::Debug for ByComponent<T> {
@@ -38,15 +38,15 @@ impl<T: Scalar> ByComponent<T> {
         one: Box<dyn Preconditioner<T, Cpu>>,
         (n_entries, n): (usize, usize),
     ) -> Result<Self, LinalgError> {
-        let room = [Buffer::zeros(cpu, n_entries)?, Buffer::zeros(cpu, n_entries)?];
-        Ok(Self { one, n, room: Mutex::new(room) })
+        let workspace = [Buffer::zeros(cpu, n_entries)?, Buffer::zeros(cpu, n_entries)?];
+        Ok(Self { one, n, workspace: Mutex::new(workspace) })
     }
 }
 
 impl<T: Scalar> Preconditioner<T, Cpu> for ByComponent<T> {
     fn apply(&self, z: &mut Buffer<T, Cpu>, r: &Buffer<T, Cpu>) -> Result<(), LinalgError> {
-        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
-        let [own_r, own_z] = &mut *room;
+        let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
+        let [own_r, own_z] = &mut *workspace;
         let (cpu, n) = (z.device().clone(), self.n);
         need("z", own_r.len() * n, z.len())?;
         need("r", own_r.len() * n, r.len())?;
@@ -70,8 +70,8 @@ impl<T: Scalar> Preconditioner<T, Cpu> for ByComponent<T> {
         self.one.is_fixed()
     }
 
-    fn expect(&self, length: f64) {
-        self.one.expect(length);
+    fn set_residual_norm(&self, norm: f64) {
+        self.one.set_residual_norm(norm);
     }
 }
 

@@ -45,7 +45,7 @@ impl<T: Scalar, D: VectorKernels<T>> Preconditioner<T, D> for MeanFree<T, D> {
         self.of.is_fixed()
     }
 
-    fn expect(&self, length: f64) {
-        self.of.expect(length);
+    fn set_residual_norm(&self, norm: f64) {
+        self.of.set_residual_norm(norm);
     }
 }

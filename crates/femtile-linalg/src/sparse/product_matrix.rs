@@ -1,6 +1,6 @@
 //! A matrix in the format that suits the number of its products.
 
-use femtile_device::{Buffer, Device, Place, Scalar};
+use femtile_device::{Buffer, Device, MemorySpace, Scalar};
 
 use super::choice::{Described, Machine, Remembered, Sizes, remembered};
 use super::csr::{Csr, CsrKernels};
@@ -93,7 +93,7 @@ impl<T: Scalar, D: CsrKernels<T> + EllWarpKernels<T, T> + Described> ProductMatr
     ///
     /// # Errors
     /// What the device reports.
-    pub fn move_to(&mut self, place: Place) -> Result<bool, LinalgError> {
+    pub fn move_to(&mut self, place: MemorySpace) -> Result<bool, LinalgError> {
         match self {
             Self::Rows(rows) => rows.move_to(place),
             Self::Slices(_) => Ok(true),
@@ -156,7 +156,10 @@ where
     if !is_full(matrix, n_stored) {
         return Ok((None, "rows of slices would differ much in length".into()));
     }
-    if device.room().is_some_and(|room| room < n_stored * (value_bytes + size_of::<u32>())) {
+    if device
+        .available_bytes()
+        .is_some_and(|workspace| workspace < n_stored * (value_bytes + size_of::<u32>()))
+    {
         return Ok((None, "there is no room for a conversion".into()));
     }
     let of_slices = sizes.of_slices(&machine, &config, n_stored);

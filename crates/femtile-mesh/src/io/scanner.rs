@@ -191,12 +191,12 @@ impl<'a> Scanner<'a> {
     /// Refuses `n` records that the rest of the file cannot hold, so that `n` may be allocated for.
     pub(super) fn announce(&self, n: usize, what: &str, bytes_each: usize) -> Result<usize, MeshError> {
         // The last record of a text needs no blank after it.
-        let room = (self.remaining() + 1) / bytes_each;
-        if n <= room {
+        let fit = (self.remaining() + 1) / bytes_each;
+        if n <= fit {
             return Ok(n);
         }
         Err(self.error(format!(
-            "{n} {what} are announced, but the file ends after at most {room} (is it truncated?)"
+            "{n} {what} are announced, but the file ends after at most {fit} (is it truncated?)"
         )))
     }
 

@@ -14,7 +14,7 @@ static CONTRACT: Program =
     Program { name: "box_contract", source: include_str!("coarsest.cu"), headers: &[] };
 const THREADS: u32 = 128;
 
-type Contract<T> = (Write<T>, Read<T>, Read<T>, Structure);
+type SumFactorization<T> = (Write<T>, Read<T>, Read<T>, Structure);
 
 /// The exact solve on a box of few hexahedra, of any widths, by the eigenvectors of its axes.
 ///
@@ -35,7 +35,7 @@ pub struct CudaCoarsest<T: Scalar> {
     matrices: [[Buffer<T, Cuda>; 3]; 2],
     /// $1 / (\lambda_i + \lambda_j + \lambda_l)$.
     inverse: Buffer<T, Cuda>,
-    room: Mutex<[Buffer<T, Cuda>; 2]>,
+    workspace: Mutex<[Buffer<T, Cuda>; 2]>,
 }
 
 /// Values along each axis: the first of them, and the way from one to the next.
@@ -64,7 +64,7 @@ impl<T: Scalar> CudaCoarsest<T> {
         let forward = [x?, y?, z?];
         let [x, y, z] = of_axes.map(|(_, s)| upload(s.entries));
         let inverse = Buffer::from_vec(device, inverse)?;
-        let room = [Buffer::zeros(device, inverse.len())?, Buffer::zeros(device, inverse.len())?];
+        let workspace = [Buffer::zeros(device, inverse.len())?, Buffer::zeros(device, inverse.len())?];
         Ok(Self {
             device: device.clone(),
             n_nodes: grid.n_nodes(),
@@ -75,7 +75,7 @@ impl<T: Scalar> CudaCoarsest<T> {
             },
             matrices: [forward, [x?, y?, z?]],
             inverse,
-            room: Mutex::new(room),
+            workspace: Mutex::new(workspace),
         })
     }
 
@@ -84,8 +84,8 @@ impl<T: Scalar> CudaCoarsest<T> {
         need("x", self.n_nodes, x.len())?;
         need("b", self.n_nodes, b.len())?;
         let [forward, back] = &self.matrices;
-        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
-        let [one, other] = &mut *room;
+        let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
+        let [one, other] = &mut *workspace;
         let close = Places { first: 0, strides: [1, self.n[0], self.n[0] * self.n[1]] };
         self.contract((one, close), (b, self.inside), forward, 0)?;
         self.contract((other, close), (one, close), forward, 1)?;
@@ -107,7 +107,7 @@ impl<T: Scalar> CudaCoarsest<T> {
         let sides =
             [from, to].into_iter().flat_map(|Places { first, strides }| [first].into_iter().chain(strides));
         let words = self.n.into_iter().chain([axis]).chain(sides).map(|word| word as u64);
-        let kernel = Kernel::<Contract<T>>::new("box_contract");
+        let kernel = Kernel::<SumFactorization<T>>::new("box_contract");
         let arguments = (y.write(), x.read(), matrices[axis].read(), Structure(words.collect()));
         let launch = Launch::over(self.n.iter().product(), THREADS);
         // SAFETY: both sides have the values inside the grid, and the matrix a row and a column for each along the axis.

@@ -31,13 +31,13 @@ pub enum CudaSweep<T: Scalar> {
 pub struct CudaBoxTransfer<T: Scalar> {
     transfer: CudaTransfer<T>,
     operator: CudaBoxOperator<T>,
-    room: Mutex<Buffer<T, Cuda>>,
+    workspace: Mutex<Buffer<T, Cuda>>,
 }
 
 impl<T: Scalar> BoxKernels<T> for Cuda {
     type Operator = Arc<CudaBoxOperator<T>>;
     type Sweep = CudaSweep<T>;
-    type Transfer = Arc<CudaBoxTransfer<T>>;
+    type BoxTransfer = Arc<CudaBoxTransfer<T>>;
 
     fn box_operator(&self, grid: &BoxGrid) -> Result<Self::Operator, MultigridError> {
         Ok(Arc::new(CudaBoxOperator::new(self, grid)?))
@@ -70,11 +70,11 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
         })
     }
 
-    fn box_transfer(&self, coarse: &BoxGrid, fine: &BoxGrid) -> Result<Self::Transfer, MultigridError> {
+    fn box_transfer(&self, coarse: &BoxGrid, fine: &BoxGrid) -> Result<Self::BoxTransfer, MultigridError> {
         Ok(Arc::new(CudaBoxTransfer {
             transfer: CudaTransfer::new(self, coarse, fine)?,
             operator: CudaBoxOperator::new(self, fine)?,
-            room: Mutex::new(Buffer::zeros(self, fine.n_nodes())?),
+            workspace: Mutex::new(Buffer::zeros(self, fine.n_nodes())?),
         }))
     }
 
@@ -103,7 +103,7 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
 
     fn box_restrict(
         &self,
-        transfer: &Self::Transfer,
+        transfer: &Self::BoxTransfer,
         coarse: &mut Buffer<T, Self>,
         b: &Buffer<T, Self>,
     ) -> Result<(), LinalgError> {
@@ -112,19 +112,19 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
 
     fn box_restrict_residual(
         &self,
-        transfer: &Self::Transfer,
+        transfer: &Self::BoxTransfer,
         coarse: &mut Buffer<T, Self>,
         b: &Buffer<T, Self>,
         x: &Buffer<T, Self>,
     ) -> Result<(), LinalgError> {
-        let mut r = transfer.room.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut r = transfer.workspace.lock().unwrap_or_else(PoisonError::into_inner);
         transfer.operator.residual(&mut r, b, x)?;
         transfer.transfer.restrict(coarse, &r)
     }
 
     fn box_prolongate(
         &self,
-        transfer: &Self::Transfer,
+        transfer: &Self::BoxTransfer,
         x: &mut Buffer<T, Self>,
         coarse: &Buffer<T, Self>,
     ) -> Result<(), LinalgError> {

@@ -16,7 +16,7 @@ static TRANSFER: Program = Program {
     headers: &[STRIDED_HEADER, CELLS_HEADER],
 };
 
-type Transfer<T> = (Write<T>, Read<T>, Structure);
+type BoxTransfer<T> = (Write<T>, Read<T>, Structure);
 
 /// The embedding of functions on a box of hexahedra into those on one with cells halved along some axes, and its transpose, on a
 /// GPU.
@@ -78,7 +78,7 @@ impl<T: Scalar> CudaTransfer<T> {
         let cells = Cells::all(&self.coarse);
         let arguments = (fine.write(), coarse.read(), cells.structure());
         let launch = self.launch(cells.n);
-        let kernel = Kernel::<Transfer<T>>::new("box_prolong");
+        let kernel = Kernel::<BoxTransfer<T>>::new("box_prolong");
         // SAFETY: cells lie in the grid, of whose nodes both vectors have values; each fine node that is written is in one cell.
         Ok(unsafe { self.device.launch(&self.program, &kernel, launch, arguments) }?)
     }
@@ -89,7 +89,7 @@ impl<T: Scalar> CudaTransfer<T> {
     /// [`LinalgError::Length`] when a vector does not fit, and what the device reports.
     pub fn restrict(&self, coarse: &mut Buffer<T, Cuda>, fine: &Buffer<T, Cuda>) -> Result<(), LinalgError> {
         self.fits(fine, coarse)?;
-        let kernel = Kernel::<Transfer<T>>::new("box_restrict");
+        let kernel = Kernel::<BoxTransfer<T>>::new("box_restrict");
         for cells in Cells::colours(&self.coarse) {
             let arguments = (coarse.write(), fine.read(), cells.structure());
             let launch = self.launch(cells.n);

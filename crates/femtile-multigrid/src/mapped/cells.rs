@@ -1,8 +1,8 @@
 use femtile_device::Cpu;
 use femtile_device::cpu::{SharedMut, Source};
-use femtile_tensor::{Contract, lanes};
+use femtile_sum_factorization::{SumFactorization, lanes};
 
-use super::Geometry;
+use super::CellGeometry;
 use super::product::{CellProduct, ProductRoom};
 use super::shapes::Shapes;
 use crate::grid::{BoxGrid, all};
@@ -20,8 +20,8 @@ pub(crate) struct MappedCells<T> {
     windows: Windows<()>,
 }
 
-impl<T: Contract> MappedCells<T> {
-    pub fn new(grid: &BoxGrid, geometry: &Geometry) -> Self {
+impl<T: SumFactorization> MappedCells<T> {
+    pub fn new(grid: &BoxGrid, geometry: &CellGeometry) -> Self {
         let shapes = Shapes::new(geometry, grid.dimension(), grid.degree() < MAX_CUBE);
         Self {
             product: CellProduct::new(grid.degree(), shapes.kind()),
@@ -34,15 +34,15 @@ impl<T: Contract> MappedCells<T> {
     /// $y \leftarrow y + \alpha A x$, where rows are the nodes of a cell.
     pub fn add(&self, cpu: &Cpu, rows: &Rows, y: &SharedMut<'_, T>, x: Source<'_, T>, alpha: T) {
         let n_lanes = lanes::<T>(cpu);
-        let room = || (vec![T::ZERO; rows.n_nodes() * n_lanes], Vec::new(), ProductRoom::default());
-        self.windows.sweep::<T, _>(cpu, PostOrder::Same, room, |(u, shape, room), batch| {
+        let workspace = || (vec![T::ZERO; rows.n_nodes() * n_lanes], Vec::new(), ProductRoom::default());
+        self.windows.sweep::<T, _>(cpu, PostOrder::Same, workspace, |(u, shape, workspace), batch| {
             #[allow(unsafe_code)]
             // SAFETY: nobody writes x.
             unsafe {
                 gather(cpu, rows, batch.firsts, u, x);
             }
             self.shapes.load(batch.others, 0, n_lanes, shape);
-            self.product.apply(cpu, shape, u, room);
+            self.product.apply(cpu, shape, u, workspace);
             #[allow(unsafe_code)]
             // SAFETY: cells that are gone through at once share no node.
             unsafe {
@@ -56,15 +56,15 @@ impl<T: Contract> MappedCells<T> {
 pub(crate) fn for_matrices(
     cpu: &Cpu,
     grid: &BoxGrid,
-    geometry: &Geometry,
+    geometry: &CellGeometry,
     mut work: impl FnMut(usize, &[f64]),
 ) {
     let cells = MappedCells::<f64>::new(grid, geometry);
     let (strides, of_corners) = (grid.strides(), geometry.corner_strides());
-    let mut room = ProductRoom::default();
+    let mut workspace = ProductRoom::default();
     for cell in all(geometry.cells()) {
         let number = |strides: [usize; 3]| (0..3).map(|axis| strides[axis] * cell[axis]).sum::<usize>();
-        let matrix = cells.product.matrix(cpu, cells.shapes.of(number(of_corners)), &mut room);
+        let matrix = cells.product.matrix(cpu, cells.shapes.of(number(of_corners)), &mut workspace);
         work(grid.degree() * number(strides), &matrix);
     }
 }

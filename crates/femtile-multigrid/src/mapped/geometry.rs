@@ -8,7 +8,7 @@ const STRAIGHT: f64 = 1e-12;
 
 /// Where the corners of cells are that stand in rows as those of a box do, and a coefficient of each cell.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Geometry {
+pub(crate) struct CellGeometry {
     dimension: usize,
     /// Along each axis; one where there is no such axis.
     cells: [usize; 3],
@@ -22,7 +22,7 @@ pub(crate) struct Geometry {
     finer: Option<Arc<BoxGrid>>,
 }
 
-impl Geometry {
+impl CellGeometry {
     /// Of so many cells along each of two or three axes.
     ///
     /// # Errors

@@ -6,5 +6,5 @@ mod product;
 mod shapes;
 
 pub(crate) use cells::{MappedCells, for_matrices};
-pub(crate) use geometry::{CellMap, Geometry};
+pub(crate) use geometry::{CellGeometry, CellMap};
 pub(crate) use product::ProductRoom;

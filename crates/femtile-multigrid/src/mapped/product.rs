@@ -1,7 +1,9 @@
 use femtile_device::Cpu;
 use femtile_element::quadrature::gauss_legendre;
 use femtile_element::tensor::{Lagrange, Table};
-use femtile_tensor::{Contract, Factor, Map, Mapped, Metric, contract, gradient, lanes, separable};
+use femtile_sum_factorization::{
+    Factor, Map, Mapped, Metric, SumFactorization, contract, gradient, lanes, separable,
+};
 
 use super::shapes::ShapeKind;
 
@@ -31,7 +33,7 @@ pub(crate) struct CellProduct<T> {
     matrices: [Factor<T>; 2],
 }
 
-impl<T: Contract> CellProduct<T> {
+impl<T: SumFactorization> CellProduct<T> {
     pub fn new(degree: usize, kind: ShapeKind) -> Self {
         let (points, weights) = gauss_legendre(degree + 1);
         let shapes = Lagrange::gauss_lobatto(degree);
@@ -56,9 +58,9 @@ impl<T: Contract> CellProduct<T> {
     }
 
     /// $u \leftarrow A u$ for cells of these shapes, `[len][lanes]`.
-    pub fn apply(&self, cpu: &Cpu, shape: &[T], u: &mut [T], ProductRoom(room): &mut ProductRoom<T>) {
+    pub fn apply(&self, cpu: &Cpu, shape: &[T], u: &mut [T], ProductRoom(workspace): &mut ProductRoom<T>) {
         let n_lanes = lanes::<T>(cpu);
-        let [a, b, scratch] = room;
+        let [a, b, scratch] = workspace;
         scratch.resize(2 * u.len() + Mapped::<T>::room_of_order(1, n_lanes), T::ZERO);
         if self.kind == ShapeKind::Rectangular {
             return separable(cpu, [&self.matrices[0], &self.matrices[1]], shape, u, scratch);
@@ -139,7 +141,7 @@ impl<T: Contract> CellProduct<T> {
     }
 
     /// Matrices of a cell, `[n^d][n^d]`, column by column.
-    pub fn matrix(&self, cpu: &Cpu, shape: &[T], room: &mut ProductRoom<T>) -> Vec<T> {
+    pub fn matrix(&self, cpu: &Cpu, shape: &[T], workspace: &mut ProductRoom<T>) -> Vec<T> {
         let n_lanes = lanes::<T>(cpu);
         let d = if self.kind == ShapeKind::Bilinear { 2 } else { 3 };
         let n = self.n().pow(d);
@@ -150,7 +152,7 @@ impl<T: Contract> CellProduct<T> {
             let columns = first..(first + n_lanes).min(n);
             u.fill(T::ZERO);
             columns.clone().for_each(|column| u[column * n_lanes + column - first] = T::ONE);
-            self.apply(cpu, &in_lanes, &mut u, room);
+            self.apply(cpu, &in_lanes, &mut u, workspace);
             for column in columns {
                 (0..n).for_each(|row| entries[column * n + row] = u[row * n_lanes + column - first]);
             }

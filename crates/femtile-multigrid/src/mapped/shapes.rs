@@ -1,6 +1,6 @@
-use femtile_tensor::Contract;
+use femtile_sum_factorization::SumFactorization;
 
-use super::geometry::Geometry;
+use super::geometry::CellGeometry;
 use crate::grid::all;
 
 /// What the products of cells need of their shapes and coefficients.
@@ -32,9 +32,9 @@ impl ShapeKind {
     }
 }
 
-impl<T: Contract> Shapes<T> {
+impl<T: SumFactorization> Shapes<T> {
     /// Of all cells; of rectangular ones by their lengths where `has_cubes`.
-    pub fn new(geometry: &Geometry, dimension: usize, has_cubes: bool) -> Self {
+    pub fn new(geometry: &CellGeometry, dimension: usize, has_cubes: bool) -> Self {
         let kind = match (dimension, geometry.is_rectangular() && has_cubes) {
             (2, _) => ShapeKind::Bilinear,
             (_, true) => ShapeKind::Rectangular,

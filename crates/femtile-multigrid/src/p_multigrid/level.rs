@@ -44,7 +44,7 @@ impl<T: Scalar, D: PolynomialKernels<T>> Smoothed<T, D> {
         let inverse_diagonal = inverse_diagonal(device, diagonal).map_err(on_level)?;
         let largest = match &lines {
             Some(lines) => {
-                let start = start_of_rows(&inverse_diagonal.on_host()?);
+                let start = start_of_rows(&inverse_diagonal.host_view()?);
                 let solve = |v: &mut Buffer<T, D>, r: &Buffer<T, D>| lines.apply(v, r);
                 largest_preconditioned(operator.as_ref(), start, solve, config.eigenvalue_steps)
             }

@@ -40,12 +40,12 @@ pub struct PMultigrid<T: Scalar, D: PolynomialKernels<T>> {
     /// The highest degree first.
     levels: Vec<Smoothed<T, D>>,
     lowest: Box<dyn Preconditioner<T, D>>,
-    room: Mutex<Room<T, D>>,
+    workspace: Mutex<Workspace<T, D>>,
     size: ResidualSize,
 }
 
 /// The vectors of a cycle.
-struct Room<T: Scalar, D: PolynomialKernels<T>> {
+struct Workspace<T: Scalar, D: PolynomialKernels<T>> {
     iterates: Vec<Iterate<T, D>>,
     /// Right side and solution of the lowest degree.
     lowest: [Buffer<T, D>; 2],
@@ -72,11 +72,11 @@ impl<T: Scalar, D: PolynomialKernels<T>> PMultigrid<T, D> {
         let levels: Vec<Smoothed<T, D>> =
             levels.into_iter().enumerate().map(smoothed).collect::<Result<_, _>>()?;
         let iterates = levels.iter().map(|level| Iterate::zeros(device, level.n_rows()));
-        let room = Mutex::new(Room {
+        let workspace = Mutex::new(Workspace {
             iterates: iterates.collect::<Result<_, _>>()?,
             lowest: [Buffer::zeros(device, n_lowest)?, Buffer::zeros(device, n_lowest)?],
         });
-        Ok(Self { device: device.clone(), levels, lowest, room, size: ResidualSize::default() })
+        Ok(Self { device: device.clone(), levels, lowest, workspace, size: ResidualSize::default() })
     }
 
     /// The largest eigenvalue of $D^{-1} A$ that the smoother of each level is made for, the highest degree first.
@@ -115,8 +115,8 @@ where
     D: PolynomialKernels<T> + VectorKernels<f64> + Convert<f64, T> + Convert<T, f64>,
 {
     fn apply(&self, z: &mut Buffer<f64, D>, r: &Buffer<f64, D>) -> Result<(), LinalgError> {
-        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
-        let Room { iterates, lowest } = &mut *room;
+        let mut workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
+        let Workspace { iterates, lowest } = &mut *workspace;
         let finest_b = iterates.first_mut().map_or(&mut lowest[0], |finest| &mut finest.b);
         need("z", finest_b.len(), z.len())?;
         need("r", finest_b.len(), r.len())?;
@@ -132,7 +132,7 @@ where
     }
 
     /// Solves that run at the same time should have residuals of like size: the last one that begins sets it.
-    fn expect(&self, length: f64) {
-        self.size.set(length);
+    fn set_residual_norm(&self, norm: f64) {
+        self.size.set(norm);
     }
 }

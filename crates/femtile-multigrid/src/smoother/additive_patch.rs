@@ -4,7 +4,7 @@ use femtile_device::{Buffer, Cpu};
 use femtile_element::tensor::Lagrange;
 use femtile_linalg::LinalgError;
 use femtile_linalg::precondition::polynomial::{largest_preconditioned, start_of_lanczos};
-use femtile_tensor::{Contract, lanes};
+use femtile_sum_factorization::{SumFactorization, lanes};
 
 use super::mapped_patch::MappedPatches;
 use super::vertex_patch::Patches;
@@ -53,7 +53,7 @@ enum Solves<T> {
     Mapped(Box<MappedPatches<T>>),
 }
 
-impl<T: Contract> AdditivePatches<T> {
+impl<T: SumFactorization> AdditivePatches<T> {
     /// # Errors
     /// What the operator reports.
     pub fn new(cpu: &Cpu, grid: &BoxGrid) -> Result<Self, LinalgError> {

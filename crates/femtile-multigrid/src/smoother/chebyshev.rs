@@ -1,11 +1,11 @@
 use femtile_device::Cpu;
 use femtile_linalg::precondition::polynomial::{Step, chebyshev};
-use femtile_tensor::{Contract, Factor, contract_plainly};
+use femtile_sum_factorization::{Factor, SumFactorization, contract_reference};
 
 use crate::axis::{Line, matrices};
 use crate::cpu::each;
 use crate::grid::{BoxGrid, all};
-use crate::mapped::{Geometry, for_matrices};
+use crate::mapped::{CellGeometry, for_matrices};
 use crate::operator::BoxOperator;
 
 use super::direct::of_cell;
@@ -35,7 +35,7 @@ pub struct Chebyshev<T> {
     largest: f64,
 }
 
-impl<T: Contract> Chebyshev<T> {
+impl<T: SumFactorization> Chebyshev<T> {
     pub fn new(cpu: &Cpu, grid: &BoxGrid) -> Self {
         if let Some(geometry) = grid.mapping() {
             return Self::mapped(cpu, grid, geometry);
@@ -51,7 +51,7 @@ impl<T: Contract> Chebyshev<T> {
     }
 
     /// Of cells of any shape and coefficient.
-    fn mapped(cpu: &Cpu, grid: &BoxGrid, geometry: &Geometry) -> Self {
+    fn mapped(cpu: &Cpu, grid: &BoxGrid, geometry: &CellGeometry) -> Self {
         let mut diagonal = vec![0.0; grid.n_nodes()];
         let of_cell = of_cell(grid);
         let (mut largest, mut x) = (0.0, Vec::new());
@@ -93,7 +93,7 @@ impl<T: Contract> Chebyshev<T> {
 }
 
 /// One over the diagonal; zero on the boundary.
-fn inverse_diagonal<T: Contract>(grid: &BoxGrid) -> Vec<T> {
+fn inverse_diagonal<T: SumFactorization>(grid: &BoxGrid) -> Vec<T> {
     let axes = [0, 1, 2].map(|axis| diagonals(grid.degree(), grid.widths(axis)));
     let of = |at| if grid.is_given(at) { T::ZERO } else { T::from_f64(1.0 / entry(&axes, at)) };
     all(grid.nodes()).map(of).collect()
@@ -167,7 +167,7 @@ fn apply(lines: &[Line<f64>; 3], x: &[f64]) -> Vec<f64> {
         for (axis, line) in lines.iter().enumerate() {
             let factor: &Factor<f64> = if axis == term { &line.stiffness } else { &line.mass };
             let mut next = vec![0.0; values.len()];
-            contract_plainly(factor, (inner, 1), &values, &mut next);
+            contract_reference(factor, (inner, 1), &values, &mut next);
             inner *= factor.n_rows();
             values = next;
         }

@@ -1,10 +1,10 @@
 use femtile_device::Cpu;
-use femtile_tensor::Contract;
+use femtile_sum_factorization::SumFactorization;
 
 use super::cholesky::Cholesky;
 use crate::MultigridError;
 use crate::grid::{BoxGrid, all};
-use crate::mapped::{Geometry, for_matrices};
+use crate::mapped::{CellGeometry, for_matrices};
 
 /// The most bytes that a factor may take.
 const MOST_BYTES: usize = 64 << 20;
@@ -41,7 +41,7 @@ pub(crate) fn band_width(grid: &BoxGrid) -> Result<usize, MultigridError> {
 impl Direct {
     /// # Errors
     /// [`MultigridError::Direct`] where the factor takes too much memory.
-    pub(crate) fn new(cpu: &Cpu, grid: &BoxGrid, geometry: &Geometry) -> Result<Self, MultigridError> {
+    pub(crate) fn new(cpu: &Cpu, grid: &BoxGrid, geometry: &CellGeometry) -> Result<Self, MultigridError> {
         let mut unknowns = vec![None; grid.n_nodes()];
         let mut nodes = Vec::new();
         for (node, at) in all(grid.nodes()).enumerate() {
@@ -66,7 +66,7 @@ impl Direct {
     }
 
     /// Solves A x = b, whatever x was.
-    pub fn solve<T: Contract>(&self, x: &mut [T], b: &[T]) {
+    pub fn solve<T: SumFactorization>(&self, x: &mut [T], b: &[T]) {
         let mut values: Vec<f64> = self.nodes.iter().map(|&node| b[node as usize].to_f64()).collect();
         self.factor.solve(&mut values);
         for (&node, value) in self.nodes.iter().zip(values) {

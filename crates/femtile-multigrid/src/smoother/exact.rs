@@ -2,13 +2,13 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use femtile_device::Cpu;
-use femtile_tensor::Contract;
+use femtile_sum_factorization::SumFactorization;
 
 use super::cholesky::Cholesky;
 use super::mapped_patch::cells_of;
 use crate::axis::unknowns;
 use crate::grid::{BoxGrid, all};
-use crate::mapped::{Geometry, MappedCells, ProductRoom};
+use crate::mapped::{CellGeometry, MappedCells, ProductRoom};
 use crate::windows::{Span, Spans};
 
 /// Coefficients in a patch whose ratio is larger jump.
@@ -32,7 +32,7 @@ pub(crate) struct ExactSolve<'a, T> {
     scale: T,
 }
 
-impl<T: Contract> ExactSolve<'_, T> {
+impl<T: SumFactorization> ExactSolve<'_, T> {
     /// From the residual of a patch to its correction.
     pub fn solve(&self, r: &mut [T]) {
         self.factor.solve(r);
@@ -40,13 +40,13 @@ impl<T: Contract> ExactSolve<'_, T> {
     }
 }
 
-impl<T: Contract> ExactPatches<T> {
-    pub fn new(cpu: &Cpu, grid: &BoxGrid, geometry: &Geometry, spans: &Spans) -> Self {
+impl<T: SumFactorization> ExactPatches<T> {
+    pub fn new(cpu: &Cpu, grid: &BoxGrid, geometry: &CellGeometry, spans: &Spans) -> Self {
         let local = LocalMatrices::new(grid, geometry);
         let (mut known, mut factors) = (HashMap::new(), Vec::new());
         let mut of_patches = HashMap::new();
         let mut n_factored = 0;
-        let mut room = ProductRoom::default();
+        let mut workspace = ProductRoom::default();
         for at in all(spans.each_ref().map(Vec::len)) {
             let spans = [0, 1, 2].map(|axis| &spans[axis][at[axis]]);
             let cells = cells_of(spans);
@@ -60,7 +60,7 @@ impl<T: Contract> ExactPatches<T> {
                 }
                 known.insert(key.clone(), (factors.len() as u32, size));
                 n_factored += local.n_inside(spans).pow(2);
-                factors.push(local.factor(cpu, spans, &cells, &mut room).to());
+                factors.push(local.factor(cpu, spans, &cells, &mut workspace).to());
             }
             let (kind, of_kind) = known[&key];
             of_patches.insert(local.corner(spans.map(Span::vertex)), (kind, T::from_f64(of_kind / size)));
@@ -76,21 +76,21 @@ impl<T: Contract> ExactPatches<T> {
 }
 
 /// Whether coefficients of these cells jump.
-fn jumps(geometry: &Geometry, cells: &[[usize; 3]]) -> bool {
+fn jumps(geometry: &CellGeometry, cells: &[[usize; 3]]) -> bool {
     let of = || cells.iter().map(|&cell| geometry.coefficient(cell));
     of().fold(0.0, f64::max) > JUMP * of().fold(f64::INFINITY, f64::min)
 }
 
 /// The matrices of patches from those of their cells.
 struct LocalMatrices<'a> {
-    geometry: &'a Geometry,
+    geometry: &'a CellGeometry,
     cells: MappedCells<f64>,
     degree: usize,
     dimension: usize,
 }
 
 impl<'a> LocalMatrices<'a> {
-    fn new(grid: &BoxGrid, geometry: &'a Geometry) -> Self {
+    fn new(grid: &BoxGrid, geometry: &'a CellGeometry) -> Self {
         Self {
             geometry,
             cells: MappedCells::new(grid, geometry),
@@ -133,7 +133,7 @@ impl<'a> LocalMatrices<'a> {
         cpu: &Cpu,
         spans: [&Span; 3],
         cells: &[[usize; 3]],
-        room: &mut ProductRoom<f64>,
+        workspace: &mut ProductRoom<f64>,
     ) -> Cholesky<f64> {
         let (n, own) = (self.n_inside(spans), self.own(spans));
         let mut rows = vec![0.0; n * n];
@@ -141,7 +141,7 @@ impl<'a> LocalMatrices<'a> {
         let of_cell: Vec<[usize; 3]> = all(has.map(|has| if has { self.degree + 1 } else { 1 })).collect();
         for &cell in cells {
             let shape = self.cells.shapes.of(self.corner(cell) as usize);
-            let matrix = self.cells.product.matrix(cpu, shape, room);
+            let matrix = self.cells.product.matrix(cpu, shape, workspace);
             let place = |at: &[usize; 3]| {
                 let of_patch =
                     [0, 1, 2].map(|axis| at[axis] + self.degree * (cell[axis] - spans[axis].cells.start));

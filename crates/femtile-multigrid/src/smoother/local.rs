@@ -3,7 +3,7 @@
 use std::mem::swap;
 
 use femtile_device::Cpu;
-use femtile_tensor::{Contract, Factor, contract, lanes, subtract_contraction};
+use femtile_sum_factorization::{Factor, SumFactorization, contract, lanes, subtract_contraction};
 
 use crate::axis::PatchLine;
 
@@ -19,10 +19,10 @@ pub(crate) struct Tensors<T> {
     pub planes: [Vec<T>; 3],
     /// As long as `inside`.
     next: Vec<T>,
-    room: [Vec<T>; 2],
+    workspace: [Vec<T>; 2],
 }
 
-impl<T: Contract> Tensors<T> {
+impl<T: SumFactorization> Tensors<T> {
     pub fn new() -> Self {
         let none = || [(); 3].map(|()| Vec::new());
         Self {
@@ -30,7 +30,7 @@ impl<T: Contract> Tensors<T> {
             around: none(),
             planes: none(),
             next: Vec::new(),
-            room: [Vec::new(), Vec::new()],
+            workspace: [Vec::new(), Vec::new()],
         }
     }
 
@@ -48,7 +48,7 @@ impl<T: Contract> Tensors<T> {
             .zip([n[2] * n[1], n[2] * n[0], across_z])
             .for_each(|(values, len)| resize(values, len));
         let of_room = 4 * (m[0] * m[1]).max(m[2] * m[0].max(m[1]));
-        self.room.iter_mut().for_each(|values| resize(values, of_room));
+        self.workspace.iter_mut().for_each(|values| resize(values, of_room));
     }
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct LocalSolve<'a, T> {
     values: [Vec<T>; 2],
 }
 
-impl<'a, T: Contract> LocalSolve<'a, T> {
+impl<'a, T: SumFactorization> LocalSolve<'a, T> {
     /// Of what the axes have.
     pub fn new(cpu: &Cpu, lines: [&'a PatchLine<T>; 3]) -> Self {
         let [x, y, z] = lines.map(|line| &line.values);
@@ -94,16 +94,16 @@ impl<'a, T: Contract> LocalSolve<'a, T> {
 
     /// From right sides inside and values around to the solution in the basis of eigenvectors, inside.
     pub fn solve(&self, cpu: &Cpu, tensors: &mut Tensors<T>) {
-        let Tensors { inside, next, around, room, .. } = tensors;
+        let Tensors { inside, next, around, workspace, .. } = tensors;
         self.along_all(cpu, |line| &line.forward, inside, next);
         if !around[0].is_empty() {
-            self.subtract_x(cpu, inside, &around[0], room);
+            self.subtract_x(cpu, inside, &around[0], workspace);
         }
         if !around[1].is_empty() {
-            self.subtract_y(cpu, inside, &around[1], room);
+            self.subtract_y(cpu, inside, &around[1], workspace);
         }
         if !around[2].is_empty() {
-            self.subtract_z(cpu, inside, &around[2], room);
+            self.subtract_z(cpu, inside, &around[2], workspace);
         }
         scale(cpu, inside, &self.reciprocals);
     }
@@ -170,7 +170,7 @@ impl<'a, T: Contract> LocalSolve<'a, T> {
 
     /// From the basis of eigenvectors to values on the planes in the middle, which is much less.
     pub fn back_to_planes(&self, cpu: &Cpu, tensors: &mut Tensors<T>) {
-        let Tensors { inside, planes, room: [a, b], .. } = tensors;
+        let Tensors { inside, planes, workspace: [a, b], .. } = tensors;
         let n = self.lines.map(|line| line.values.len());
         for (across, plane) in planes.iter_mut().enumerate().take(self.n_axes) {
             let mut inner: usize = n[..across].iter().product();
@@ -190,12 +190,12 @@ impl<'a, T: Contract> LocalSolve<'a, T> {
 }
 
 /// The beginning of some room.
-fn part<T>(room: &mut [T], len: usize) -> &mut [T] {
-    &mut room[..len]
+fn part<T>(workspace: &mut [T], len: usize) -> &mut [T] {
+    &mut workspace[..len]
 }
 
 /// $x_i \leftarrow f_i x_i$.
-pub(crate) fn scale<T: Contract>(cpu: &Cpu, x: &mut [T], factors: &[T]) {
+pub(crate) fn scale<T: SumFactorization>(cpu: &Cpu, x: &mut [T], factors: &[T]) {
     cpu.vectorize(
         #[inline(always)]
         || x.iter_mut().zip(factors).for_each(|(x, factor)| *x *= *factor),
@@ -203,7 +203,7 @@ pub(crate) fn scale<T: Contract>(cpu: &Cpu, x: &mut [T], factors: &[T]) {
 }
 
 /// $y_i \leftarrow y_i + f_i x_i$, with the factors from the first again after the last.
-fn add_scaled<T: Contract>(cpu: &Cpu, y: &mut [T], x: &[T], factors: &[T]) {
+fn add_scaled<T: SumFactorization>(cpu: &Cpu, y: &mut [T], x: &[T], factors: &[T]) {
     cpu.vectorize(
         #[inline(always)]
         || {

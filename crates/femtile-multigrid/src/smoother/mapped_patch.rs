@@ -3,13 +3,13 @@ use std::ops::Range;
 
 use femtile_device::Cpu;
 use femtile_device::cpu::{SharedMut, Source};
-use femtile_tensor::{Contract, Factor, contract, lanes};
+use femtile_sum_factorization::{Factor, SumFactorization, contract, lanes};
 
 use super::PostOrder;
 use super::exact::ExactPatches;
 use crate::axis::{PatchLine, unknowns};
 use crate::grid::{BoxGrid, all};
-use crate::mapped::{Geometry, MappedCells, ProductRoom};
+use crate::mapped::{CellGeometry, MappedCells, ProductRoom};
 use crate::windows::{Batch, ByOpen, MOST_LANES, Rows, Span, Spans, Windows, gather, patches, scatter};
 
 /// What a weight is at least over the largest that a cell asks for: above one half.
@@ -99,13 +99,13 @@ struct Tensors<T> {
     next: Vec<T>,
     of_cell: Vec<T>,
     shape: Vec<T>,
-    room: ProductRoom<T>,
+    workspace: ProductRoom<T>,
     /// Residuals and corrections of patches with exact solves.
     exact: Vec<T>,
 }
 
-impl<T: Contract> MappedPatches<T> {
-    pub(crate) fn new(cpu: &Cpu, grid: &BoxGrid, geometry: &Geometry, thin: [bool; 3]) -> Self {
+impl<T: SumFactorization> MappedPatches<T> {
+    pub(crate) fn new(cpu: &Cpu, grid: &BoxGrid, geometry: &CellGeometry, thin: [bool; 3]) -> Self {
         let (spans, strides) = (patches(grid, thin), geometry.corner_strides());
         let line = |_, widths: &[f64], open| {
             let line = PatchLine::new(grid.degree(), &vec![1.0; widths.len()], open);
@@ -156,7 +156,7 @@ impl<T: Contract> MappedPatches<T> {
 
     /// $r \leftarrow r - A x$ inside, cell by cell.
     fn subtract_products(&self, tensors: &mut Tensors<T>, layout: &Layout, batch: &Batch<'_>) {
-        let Tensors { x, r, of_cell, shape, room, .. } = tensors;
+        let Tensors { x, r, of_cell, shape, workspace, .. } = tensors;
         let n_lanes = lanes::<T>(&self.cpu);
         let (n, own) = (layout.of_cell, &layout.own);
         let ([m_x, m_y, _], [i_x, i_y, _]) = (layout.nodes, own.each_ref().map(|own| own.len()));
@@ -167,7 +167,7 @@ impl<T: Contract> MappedPatches<T> {
                 to.copy_from_slice(&x[((z * m_y + y) * m_x + first[0]) * n_lanes..][..len]);
             }
             self.cells.shapes.load(batch.others, *offset, n_lanes, shape);
-            self.cells.product.apply(&self.cpu, shape, of_cell, room);
+            self.cells.product.apply(&self.cpu, shape, of_cell, workspace);
             // The nodes of the cell that are inside, along x.
             let inside = first[0].max(own[0].start)..(first[0] + n[0]).min(own[0].end);
             for ([_, y, z], from) in rows().zip(of_cell.chunks_exact(len)) {
@@ -242,7 +242,7 @@ impl<T: Contract> MappedPatches<T> {
     }
 }
 
-impl<T: Contract> Tensors<T> {
+impl<T: SumFactorization> Tensors<T> {
     fn new() -> Self {
         let none = Vec::new;
         Self {
@@ -251,7 +251,7 @@ impl<T: Contract> Tensors<T> {
             next: none(),
             of_cell: none(),
             shape: none(),
-            room: ProductRoom::default(),
+            workspace: ProductRoom::default(),
             exact: none(),
         }
     }
@@ -270,7 +270,7 @@ impl<T: Contract> Tensors<T> {
 ///
 /// From $2 |G_{ab} \xi_a \xi_b| \le \rho_{ab} (G_{aa} \xi_a^2 + G_{bb} \xi_b^2)$ with $\rho_{ab} = |G_{ab}| / \sqrt{G_{aa}
 /// G_{bb}}$ follows what no cell exceeds; a surrogate above half of that takes energy off with every patch.
-fn weights<T: Contract>(geometry: &Geometry, spans: &Spans) -> Vec<[T; 3]> {
+fn weights<T: SumFactorization>(geometry: &CellGeometry, spans: &Spans) -> Vec<[T; 3]> {
     let (n, strides) = (geometry.n_corners(), geometry.corner_strides());
     let mut weights = vec![[T::ZERO; 3]; n.iter().product()];
     for at in all(spans.each_ref().map(Vec::len)) {

@@ -11,7 +11,7 @@ mod point;
 mod vertex_patch;
 
 use femtile_device::Cpu;
-use femtile_tensor::Contract;
+use femtile_sum_factorization::SumFactorization;
 
 use crate::MultigridError;
 use crate::grid::BoxGrid;
@@ -69,7 +69,7 @@ pub enum Sweep<T> {
     Point(PointGaussSeidel<T>),
 }
 
-impl<T: Contract> Sweep<T> {
+impl<T: SumFactorization> Sweep<T> {
     pub fn new(cpu: &Cpu, grid: &BoxGrid, smoother: Smoother) -> Result<Self, MultigridError> {
         let has_no_vertex =
             |axis: usize| grid.widths(axis).len() == 1 && grid.free_sides()[axis] == [false; 2];

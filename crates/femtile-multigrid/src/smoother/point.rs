@@ -1,4 +1,4 @@
-use femtile_tensor::Contract;
+use femtile_sum_factorization::SumFactorization;
 
 use super::PostOrder;
 use crate::axis::Banded;
@@ -17,7 +17,7 @@ pub struct PointGaussSeidel<T> {
     axes: [[Banded<T>; 2]; 3],
 }
 
-impl<T: Contract> PointGaussSeidel<T> {
+impl<T: SumFactorization> PointGaussSeidel<T> {
     pub fn new(grid: &BoxGrid) -> Self {
         let axes = [0, 1, 2].map(|axis| match grid.widths(axis) {
             [] => [Banded::one(), Banded { rows: vec![(0, vec![T::ZERO])], n_cols: 1 }],

@@ -1,6 +1,6 @@
 use femtile_device::Cpu;
 use femtile_device::cpu::{SharedMut, Source};
-use femtile_tensor::Contract;
+use femtile_sum_factorization::SumFactorization;
 
 use super::PostOrder;
 use super::local::{LocalSolve, Tensors};
@@ -82,7 +82,7 @@ impl Layout {
     }
 }
 
-impl<T: Contract> Patches<T> {
+impl<T: SumFactorization> Patches<T> {
     /// The cells around every vertex inside or on a free side, or around every edge or face across an axis with one cell, all
     /// cells along the thin axes.
     pub fn around_vertices(cpu: &Cpu, grid: &BoxGrid, thin: [bool; 3]) -> Self {
@@ -106,17 +106,17 @@ impl<T: Contract> Patches<T> {
     /// All patches once.
     pub fn step(&self, x: &mut [T], b: &[T], order: PostOrder) {
         let x = SharedMut::new(x);
-        let room = || (Tensors::new(), Known::nothing());
-        self.windows.sweep::<T, _>(&self.cpu, order, room, |(tensors, known), batch| {
+        let workspace = || (Tensors::new(), Known::nothing());
+        self.windows.sweep::<T, _>(&self.cpu, order, workspace, |(tensors, known), batch| {
             self.solve(&x, b, tensors, self.local(known, batch), batch);
         });
     }
 
     /// $z \leftarrow z + \sum_j R_j^\mathsf{T} W_j A_j^{-1} W_j R_j r$, with the weights W of patches in lanes.
     pub(crate) fn add_corrections(&self, z: &mut [T], r: &[T], weights: &ByOpen<Vec<T>>) {
-        let room = || (Vec::new(), Known::nothing());
+        let workspace = || (Vec::new(), Known::nothing());
         let patch = |batch: &Batch<'_>| (&self.layouts.of(batch.open).inside, &weights.of(batch.open)[..]);
-        self.windows.add_corrections(&self.cpu, patch, z, r, room, |(next, known), values, batch| {
+        self.windows.add_corrections(&self.cpu, patch, z, r, workspace, |(next, known), values, batch| {
             next.resize(values.len(), T::ZERO);
             self.local(known, batch).correct(&self.cpu, values, next);
         });

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use femtile_device::Cpu;
 use femtile_device::cpu::{SharedMut, Source};
-use femtile_tensor::{Contract, lanes};
+use femtile_sum_factorization::{SumFactorization, lanes};
 
 use crate::grid::{BoxGrid, all};
 use crate::smoother::{PostOrder, scale};
@@ -149,12 +149,12 @@ impl<L: Sync> Windows<L> {
         self
     }
 
-    /// Calls `work` with all windows, lanes of them at once, and with what `room` makes for each thread.
-    pub fn sweep<T: Contract, R>(
+    /// Calls `work` with all windows, lanes of them at once, and with what `workspace` makes for each thread.
+    pub fn sweep<T: SumFactorization, R>(
         &self,
         cpu: &Cpu,
         order: PostOrder,
-        room: impl Fn() -> R + Sync,
+        workspace: impl Fn() -> R + Sync,
         work: impl Fn(&mut R, &Batch<'_>) + Sync,
     ) {
         let n_lanes = lanes::<T>(cpu);
@@ -168,14 +168,14 @@ impl<L: Sync> Windows<L> {
                 continue;
             }
             cpu.for_ranges(n, 1, |range| {
-                let mut room = room();
+                let mut workspace = workspace();
                 for slab in range {
                     for rows in &rows {
                         let at = |row: Row| {
                             if axis == 2 { [row, 2 * slab + parity] } else { [2 * slab + parity, 0] }
                         };
                         let rows: Vec<[usize; 2]> = rows.iter().map(|row| at(*row)).collect();
-                        self.for_rows(&rows, (order, n_lanes), &mut |batch| work(&mut room, batch));
+                        self.for_rows(&rows, (order, n_lanes), &mut |batch| work(&mut workspace, batch));
                     }
                 }
             });
@@ -184,18 +184,18 @@ impl<L: Sync> Windows<L> {
 
     /// $z \leftarrow z + \sum_j R_j^\mathsf{T} W \tilde A_j^{-1} W R_j r$, where $R_j$ takes the nodes inside window j and `solve`
     /// is $\tilde A_j^{-1}$ of values side by side; `patch` has these nodes and the weights W in lanes.
-    pub fn add_corrections<'p, T: Contract, R>(
+    pub fn add_corrections<'p, T: SumFactorization, R>(
         &self,
         cpu: &Cpu,
         patch: impl Fn(&Batch<'_>) -> (&'p Rows, &'p [T]) + Sync,
         z: &mut [T],
         r: &[T],
-        room: impl Fn() -> R + Sync,
+        workspace: impl Fn() -> R + Sync,
         solve: impl Fn(&mut R, &mut Vec<T>, &Batch<'_>) + Sync,
     ) {
         let (z, r) = (SharedMut::new(z), Source::new(r));
-        let room = || (Vec::new(), room());
-        self.sweep::<T, _>(cpu, PostOrder::Same, room, |(values, room), batch| {
+        let workspace = || (Vec::new(), workspace());
+        self.sweep::<T, _>(cpu, PostOrder::Same, workspace, |(values, workspace), batch| {
             let (inside, weights) = patch(batch);
             values.resize(weights.len(), T::ZERO);
             #[allow(unsafe_code)]
@@ -204,7 +204,7 @@ impl<L: Sync> Windows<L> {
                 gather(cpu, inside, batch.firsts, values, r);
             }
             scale(cpu, values, weights);
-            solve(room, values, batch);
+            solve(workspace, values, batch);
             scale(cpu, values, weights);
             #[allow(unsafe_code)]
             // SAFETY: windows that are gone through at once have no node inside in common.

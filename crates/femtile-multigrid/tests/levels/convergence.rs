@@ -2,7 +2,7 @@ use std::f64::consts::PI;
 
 use femtile_device::{Buffer, Cpu, Scalar};
 use femtile_linalg::comm::Alone;
-use femtile_linalg::krylov::cg::{CgConfig, ConjugateGradient};
+use femtile_linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
 use femtile_multigrid::{
     BoxGrid, BoxKernels, BoxOperator, GeometricMultigrid, Multigrid, MultigridConfig, Smoother,
 };
@@ -121,7 +121,7 @@ where
     let (cpu, grid) = (cycle.multigrid().device(), cycle.multigrid().grid());
     let b = Buffer::from_vec(cpu, grid.load(|[x, y, z]| 1.0 + x - y * y + z)).unwrap();
     let mut x = Buffer::zeros(cpu, b.len()).unwrap();
-    let method = ConjugateGradient::new(CgConfig { tolerance: 1e-10, ..CgConfig::default() });
+    let method = ConjugateGradient::new(KrylovConfig { tolerance: 1e-10, ..KrylovConfig::default() });
     let outcome = method.solve(&mut x, &BoxOperator::new(cpu, grid), cycle, &b, &Alone, &mut ()).unwrap();
     assert!(outcome.true_relative_residual < 2e-10, "{outcome:?}");
     (outcome.iterations, x.to_host().unwrap())
@@ -131,7 +131,7 @@ where
 fn below(degree: usize, cells: usize, widths: &[f64], smoother: Smoother) -> usize {
     let widths: Vec<_> = widths.iter().map(|width| vec![width / cells as f64; cells]).collect();
     let grid = BoxGrid::new(degree, &widths).unwrap();
-    let cycle = GeometricMultigrid::<f64>::below(&Cpu::new(0).unwrap(), &grid, smoother);
+    let cycle = GeometricMultigrid::<f64>::from_finest(&Cpu::new(0).unwrap(), &grid, smoother);
     iterations(&cycle.unwrap()).0
 }
 
@@ -173,7 +173,7 @@ fn thin_boxes_held_on_one_side_take_few_iterations() {
                     continue;
                 }
                 let grid = BoxGrid::new(degree, &widths).unwrap().with_free_sides(free).unwrap();
-                let cycle = GeometricMultigrid::<f32>::below(&Cpu::new(1).unwrap(), &grid, smoother);
+                let cycle = GeometricMultigrid::<f32>::from_finest(&Cpu::new(1).unwrap(), &grid, smoother);
                 let found = iterations(&cycle.unwrap()).0;
                 let most = if smoother == Smoother::AdditivePatch { 20 } else { 12 };
                 assert!(found <= most, "{cells:?}, degree {degree}, {smoother:?}, {free:?}: {found}");
@@ -185,7 +185,8 @@ fn thin_boxes_held_on_one_side_take_few_iterations() {
 #[test]
 fn levels_join_narrow_cells_until_they_are_as_wide() {
     let grid = BoxGrid::new(2, &[vec![1.0 / 16.0; 16], vec![0.5 / 32.0; 32], vec![1.0; 2]]).unwrap();
-    let cycle = Multigrid::<f32>::below(&Cpu::new(1).unwrap(), &grid, MultigridConfig::default()).unwrap();
+    let cycle =
+        Multigrid::<f32>::from_finest(&Cpu::new(1).unwrap(), &grid, MultigridConfig::default()).unwrap();
     let cells = |grid: &BoxGrid| [0, 1, 2].map(|axis| grid.widths(axis).len());
     let expected = [[2, 2, 2], [4, 2, 2], [8, 4, 2], [16, 8, 2], [16, 16, 2], [16, 32, 2]];
     assert_eq!(cycle.grids().map(cells).collect::<Vec<_>>(), expected);

@@ -7,7 +7,7 @@ use femtile_device::{Buffer, Cpu, Scalar};
 use femtile_element::quadrature::gauss_legendre;
 use femtile_element::tensor::Lagrange;
 use femtile_linalg::comm::Alone;
-use femtile_linalg::krylov::cg::{CgConfig, ConjugateGradient};
+use femtile_linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
 use femtile_linalg::{LinearOperator, Preconditioner};
 use femtile_multigrid::{
     BoxGrid, BoxKernels, BoxOperator, GeometricMultigrid, Multigrid, MultigridConfig, MultigridError,
@@ -306,7 +306,7 @@ where
     let operator = BoxOperator::<f64>::new(&cpu, grid);
     let b = Buffer::from_vec(&cpu, grid.load(|[x, y, z]| 1.0 + x - y * y + z)).unwrap();
     let mut x = Buffer::zeros(&cpu, b.len()).unwrap();
-    let method = ConjugateGradient::new(CgConfig { tolerance: 1e-8, ..CgConfig::default() });
+    let method = ConjugateGradient::new(KrylovConfig { tolerance: 1e-8, ..KrylovConfig::default() });
     let outcome = method.solve(&mut x, &operator, &cycle, &b, &Alone, &mut ()).unwrap();
     assert!(outcome.true_relative_residual < 2e-8, "{outcome:?}");
     outcome.iterations
@@ -378,10 +378,10 @@ fn thin_boxes_of_any_shape_held_on_one_side_take_few_iterations() {
         let grid = grid.with_free_sides([[false, true], [true; 2], [true; 2]]).unwrap();
         for (smoother, most) in [(Smoother::VertexPatch, 20), (Smoother::AdditivePatch, 30)] {
             let cpu = Cpu::new(2).unwrap();
-            let cycle = GeometricMultigrid::<f32>::below(&cpu, &grid, smoother).unwrap();
+            let cycle = GeometricMultigrid::<f32>::from_finest(&cpu, &grid, smoother).unwrap();
             let b = on(&cpu, &grid.load(|[x, y, z]| 1.0 + x - y + z));
             let mut x = on(&cpu, &vec![0.0; b.len()]);
-            let method = ConjugateGradient::new(CgConfig { tolerance: 1e-9, ..CgConfig::default() });
+            let method = ConjugateGradient::new(KrylovConfig { tolerance: 1e-9, ..KrylovConfig::default() });
             let operator = BoxOperator::<f64>::new(&cpu, &grid);
             let found = method.solve(&mut x, &operator, &cycle, &b, &Alone, &mut ()).unwrap().iterations;
             assert!(found <= most, "{cells:?}, degree {degree}, {smoother:?}: {found}");

@@ -238,13 +238,13 @@ fn a_step_of_patches_is_that_of_the_definition() {
             let mut expected = begin.clone();
             sequential(&a, &order, &mut expected, &b);
             for cpu in devices() {
-                let multigrid = Multigrid::<f64>::below(&cpu, &grid, config).unwrap();
+                let multigrid = Multigrid::<f64>::from_finest(&cpu, &grid, config).unwrap();
                 assert!(multigrid.grids().count() > 1);
                 let mut x = on(&cpu, &begin);
                 multigrid.smooth(&mut x, &on(&cpu, &b), post).unwrap();
                 let difference: Vec<f64> = x.as_slice().iter().zip(&expected).map(|(x, e)| x - e).collect();
                 assert!(largest(&difference) < 1e-11 * largest(&expected), "{cpu:?}, {post:?}");
-                let multigrid = Multigrid::<f32>::below(&cpu, &grid, config).unwrap();
+                let multigrid = Multigrid::<f32>::from_finest(&cpu, &grid, config).unwrap();
                 let single = |x: &[f64]| on(&cpu, &x.iter().map(|x| *x as f32).collect::<Vec<_>>());
                 let mut x = single(&begin);
                 multigrid.smooth(&mut x, &single(&b), post).unwrap();
@@ -295,7 +295,7 @@ pub fn adds_up_what_patches_find(grid: &BoxGrid, tolerance: f64) {
     for (cpu, post) in
         devices().flat_map(|cpu| [PostOrder::Same, PostOrder::Reversed].map(|post| (cpu.clone(), post)))
     {
-        let multigrid = Multigrid::<f64>::below(&cpu, grid, config).unwrap();
+        let multigrid = Multigrid::<f64>::from_finest(&cpu, grid, config).unwrap();
         let mut x = on(&cpu, &begin);
         multigrid.smooth(&mut x, &on(&cpu, &b), post).unwrap();
         let step: Vec<f64> = x.as_slice().iter().zip(&begin).map(|(x, begin)| x - begin).collect();
@@ -303,7 +303,7 @@ pub fn adds_up_what_patches_find(grid: &BoxGrid, tolerance: f64) {
         let difference: Vec<f64> = step.iter().zip(&z).map(|(step, z)| step - damping * z).collect();
         assert!(largest(&difference) < tolerance * largest(&step), "{cpu:?}, {}", grid.degree());
         assert_eq!(bits.entry(cpu.simd()).or_insert_with(|| step.clone()), &step, "{cpu:?}, {post:?}");
-        let multigrid = Multigrid::<f32>::below(&cpu, grid, config).unwrap();
+        let multigrid = Multigrid::<f32>::from_finest(&cpu, grid, config).unwrap();
         let single = |x: &[f64]| on(&cpu, &x.iter().map(|x| *x as f32).collect::<Vec<_>>());
         let mut x = single(&begin);
         multigrid.smooth(&mut x, &single(&b), post).unwrap();

@@ -55,7 +55,7 @@ fn a_single_layer_of_bent_cells_has_no_patches() {
     let grid = BoxGrid::mapped(2, &[4, 1], corners, vec![1.0; 4]).unwrap();
     let below = |smoother| {
         let config = MultigridConfig { smoother, ..MultigridConfig::default() };
-        Multigrid::<f64>::below(&Cpu::new(1).unwrap(), &grid, config).map(|_| ())
+        Multigrid::<f64>::from_finest(&Cpu::new(1).unwrap(), &grid, config).map(|_| ())
     };
     for smoother in [Smoother::VertexPatch, Smoother::AdditivePatch] {
         assert_eq!(below(smoother), Err(MultigridError::Layer { axis: 1 }));

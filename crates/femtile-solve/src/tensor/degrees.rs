@@ -14,7 +14,7 @@ use femtile_linalg::precondition::polynomial::PolynomialKernels;
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{Preconditioner, Transfer};
 use femtile_multigrid::{PLevel, PMultigrid, PMultigridConfig, SameUnknowns};
-use femtile_tensor::Contract;
+use femtile_sum_factorization::SumFactorization;
 
 use super::lines::has_flat_cells;
 use super::operator::{CellDevice, OperatorDevice, terms};
@@ -25,7 +25,7 @@ use crate::{AmgOptions, LevelPrecision, PmgOptions, SolveError};
 const SINGLE: RangeInclusive<f64> = 1e-28..=1e28;
 
 /// A device with levels in a precision.
-trait LevelDevice<T: Contract + Lanes>:
+trait LevelDevice<T: SumFactorization + Lanes>:
     OperatorDevice
     + CellDevice<T>
     + PolynomialKernels<T>
@@ -38,7 +38,7 @@ trait LevelDevice<T: Contract + Lanes>:
 
 impl<T, D> LevelDevice<T> for D
 where
-    T: Contract + Lanes,
+    T: SumFactorization + Lanes,
     D: OperatorDevice
         + CellDevice<T>
         + PolynomialKernels<T>
@@ -67,7 +67,7 @@ pub(super) fn preconditioner<D: OperatorDevice>(
     warnings: &mut Vec<String>,
 ) -> Result<Preconditioning<D>, SolveError> {
     match options.precision {
-        LevelPrecision::Single if !is_beyond_single => {
+        LevelPrecision::F32 if !is_beyond_single => {
             with_levels::<f32, D>(devices, problem, (options, false), warnings)
         }
         _ => with_levels::<f64, D>(devices, problem, (options, is_beyond_single), warnings),
@@ -80,7 +80,7 @@ fn degrees(highest: usize) -> Vec<usize> {
 }
 
 /// With levels in a precision.
-fn with_levels<T: Contract + Lanes, D: LevelDevice<T>>(
+fn with_levels<T: SumFactorization + Lanes, D: LevelDevice<T>>(
     (cpu, device): (&Cpu, &D),
     (problem, rule): (&TensorProblem<'_>, CellRule),
     (options, is_beyond_single): (&PmgOptions, bool),
@@ -137,7 +137,7 @@ fn homogeneous(conditions: &[BoundaryCondition]) -> Vec<BoundaryCondition> {
 }
 
 /// The level of a problem; the processor makes the diagonal.
-fn level<T: Contract + Lanes, D: CellDevice<T> + PolynomialKernels<T>>(
+fn level<T: SumFactorization + Lanes, D: CellDevice<T> + PolynomialKernels<T>>(
     (cpu, device): (&Cpu, &D),
     own: &TensorProblem<'_>,
     rule: CellRule,
@@ -159,7 +159,7 @@ fn without_matrix<T>(diagonal: &[T]) -> Level {
 type Lowest<T, D> = Box<dyn Preconditioner<T, D>>;
 
 /// Algebraic multigrid for a problem of degree 1, and what there is to tell of it.
-fn algebraic<T: Contract + Lanes, D: LevelDevice<T>>(
+fn algebraic<T: SumFactorization + Lanes, D: LevelDevice<T>>(
     device: &D,
     options: &AmgOptions,
     problem: &TensorProblem<'_>,
@@ -170,7 +170,7 @@ fn algebraic<T: Contract + Lanes, D: LevelDevice<T>>(
     let form = problem.form();
     let cells = CellMatrices::new(problem.space(), form.sigma, form.lambda, rule)?;
     let (matrix, _) = assemble(device, problem, &cells, &|_| ())?;
-    if !is_beyond_single && options.precision == LevelPrecision::Single {
+    if !is_beyond_single && options.precision == LevelPrecision::F32 {
         match Amg::<f32, D>::new(&matrix, None, &options.config) {
             Err(error) if error.is_of_precision() => warnings.push(double_in_place_of_single(&error)),
             made => {

@@ -113,8 +113,8 @@ where
     let post = if matches!(method, Method::Gmres { .. }) { PostOrder::Same } else { PostOrder::Reversed };
     let config = MultigridConfig { smoother: options.smoother, post };
     let cycle = match options.precision {
-        LevelPrecision::Single => cycle::<f32, D>(device, boxes, config),
-        LevelPrecision::Double => cycle::<f64, D>(device, boxes, config),
+        LevelPrecision::F32 => cycle::<f32, D>(device, boxes, config),
+        LevelPrecision::F64 => cycle::<f64, D>(device, boxes, config),
     };
     cycle.map_err(refused)
 }
@@ -273,7 +273,7 @@ where
     T: Scalar,
     D: SolveDevice + BoxKernels<T> + BoxKernels<f64>,
 {
-    let multigrid = Multigrid::<T, D>::below(device, &boxes.finest, config)?;
+    let multigrid = Multigrid::<T, D>::from_finest(device, &boxes.finest, config)?;
     let has_patches = config.smoother.has_patches();
     let level = |(level, grid): (usize, &BoxGrid)| Level {
         n_rows: grid.n_unknowns(),

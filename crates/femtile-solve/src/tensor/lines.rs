@@ -6,7 +6,7 @@ use femtile_fem::tensor::{FacetMatrix, TensorProblem};
 use femtile_linalg::LinalgError;
 use femtile_mesh::MiddleMap;
 use femtile_multigrid::{LineCell, LineCells, LineSolves};
-use femtile_tensor::Contract;
+use femtile_sum_factorization::SumFactorization;
 
 /// Whether a problem has flat cells.
 pub(super) fn has_flat_cells(problem: &TensorProblem<'_>) -> bool {
@@ -18,7 +18,7 @@ pub(super) fn has_flat_cells(problem: &TensorProblem<'_>) -> bool {
 ///
 /// # Errors
 /// Where the diagonal is not positive.
-pub(super) fn solves<T: Contract + Lanes>(
+pub(super) fn solves<T: SumFactorization + Lanes>(
     cpu: &Cpu,
     problem: &TensorProblem<'_>,
     diagonal: &[T],

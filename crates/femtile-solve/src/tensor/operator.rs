@@ -5,8 +5,8 @@ use femtile_device::{Cpu, Cuda, Device};
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::matrix_free::reference::CellMatrices;
 use femtile_fem::matrix_free::{
-    CellRule, CudaDegreeTransfer, CudaMatrixFree, CudaMatrixFreeConfig, DegreeTransfer, Geometry, MatrixFree,
-    MatrixFreeConfig, Terms,
+    CellRule, CudaDegreeTransfer, CudaMatrixFree, CudaMatrixFreeConfig, DegreeTransfer, MatrixFree,
+    MatrixFreeConfig, MetricEvaluation, Terms,
 };
 use femtile_fem::tensor::{TensorProblem, assemble};
 use femtile_fem::{Coefficient, FemError};
@@ -14,7 +14,7 @@ use femtile_linalg::krylov::cg::vector_bytes;
 use femtile_linalg::precondition::{ByComponent, Diagonal};
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner, Transfer};
 use femtile_multigrid::BoxKernels;
-use femtile_tensor::Contract;
+use femtile_sum_factorization::SumFactorization;
 
 use super::geometric::Boxes;
 use super::start::FullStart;
@@ -29,10 +29,10 @@ use crate::{
 };
 
 /// An operator on any device, and how it obtains the metric of how many cells.
-type Operator<T, D> = (Box<dyn LinearOperator<T, D>>, Vec<(Geometry, usize)>);
+type Operator<T, D> = (Box<dyn LinearOperator<T, D>>, Vec<(MetricEvaluation, usize)>);
 
 /// A device that goes through cells in a precision.
-pub trait CellDevice<T: Contract + Lanes>: Device {
+pub trait CellDevice<T: SumFactorization + Lanes>: Device {
     /// Whether its operators are kernels beside those of the processor.
     const HAS_KERNELS: bool;
 
@@ -41,7 +41,7 @@ pub trait CellDevice<T: Contract + Lanes>: Device {
         &self,
         on_cpu: MatrixFree<T>,
         problem: &TensorProblem<'_>,
-        rule: (CellRule, Option<Geometry>),
+        rule: (CellRule, Option<MetricEvaluation>),
     ) -> Result<Operator<T, Self>, FemError>;
 
     /// A preconditioner for each of so many components by itself, of so many entries; of one it is that one.
@@ -68,14 +68,14 @@ pub trait CellDevice<T: Contract + Lanes>: Device {
     ) -> Result<Box<dyn Transfer<T, Self>>, FemError>;
 }
 
-impl<T: Contract + Lanes> CellDevice<T> for Cpu {
+impl<T: SumFactorization + Lanes> CellDevice<T> for Cpu {
     const HAS_KERNELS: bool = false;
 
     fn without_matrix(
         &self,
         on_cpu: MatrixFree<T>,
         _: &TensorProblem<'_>,
-        _: (CellRule, Option<Geometry>),
+        _: (CellRule, Option<MetricEvaluation>),
     ) -> Result<Operator<T, Self>, FemError> {
         let geometries = on_cpu.geometries();
         Ok((Box::new(on_cpu), geometries))
@@ -112,7 +112,7 @@ impl<T: Contract + Lanes> CellDevice<T> for Cpu {
     }
 }
 
-impl<T: Contract + Lanes> CellDevice<T> for Cuda {
+impl<T: SumFactorization + Lanes> CellDevice<T> for Cuda {
     const HAS_KERNELS: bool = true;
 
     /// What the processor has is given back first.
@@ -120,7 +120,7 @@ impl<T: Contract + Lanes> CellDevice<T> for Cuda {
         &self,
         on_cpu: MatrixFree<T>,
         problem: &TensorProblem<'_>,
-        (rule, geometry): (CellRule, Option<Geometry>),
+        (rule, geometry): (CellRule, Option<MetricEvaluation>),
     ) -> Result<Operator<T, Self>, FemError> {
         drop(on_cpu);
         let (space, constrained) = constrained(problem);
@@ -187,7 +187,7 @@ const BEYOND_SINGLE: &str = "the levels of p-multigrid are kept in double precis
 
 /// Whether all levels of p-multigrid are asked for in double precision.
 fn is_in_double(options: &PmgOptions) -> bool {
-    [options.precision, options.amg.precision].iter().all(|precision| *precision == LevelPrecision::Double)
+    [options.precision, options.amg.precision].iter().all(|precision| *precision == LevelPrecision::F64)
 }
 
 /// Makes the linear system of the problems of all components on a device beside a processor.
@@ -278,7 +278,7 @@ fn matrix_free<'a, D: OperatorDevice>(
     // Vectors are read more often than what an operator stores.
     let rule = (rule, solver.geometry);
     let (operator, geometries) = device
-        .leave_room(vector_bytes::<f64>(n), || device.without_matrix(on_cpu, problem, rule))
+        .with_reserved_bytes(vector_bytes::<f64>(n), || device.without_matrix(on_cpu, problem, rule))
         .map_err(of_geometry)?;
     Ok(LinearSystem {
         operator,

@@ -50,8 +50,8 @@ impl<D: SolveDevice> FullStart<D> {
         let operators =
             || coarse.iter().map(|grid| operator((cpu, device), boxes, (&problems[0], rule), grid));
         let nested: Nested<D> = match options.precision {
-            LevelPrecision::Single => nested::<f32, D>(device, options, boxes, operators())?,
-            LevelPrecision::Double => nested::<f64, D>(device, options, boxes, operators())?,
+            LevelPrecision::F32 => nested::<f32, D>(device, options, boxes, operators())?,
+            LevelPrecision::F64 => nested::<f64, D>(device, options, boxes, operators())?,
         };
         let extended = extended(device, boxes, problems, &grids)?;
         Ok(Some(Self { nested, components: problems.len(), extended }))

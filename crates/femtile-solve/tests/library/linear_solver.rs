@@ -60,8 +60,8 @@ fn largest_difference(x: &[f64], y: &[f64]) -> f64 {
 const ALL: [fn() -> PreconditionerConfig; 4] = [
     || PreconditionerConfig::None,
     || PreconditionerConfig::Jacobi,
-    || amg(LevelPrecision::Single),
-    || amg(LevelPrecision::Double),
+    || amg(LevelPrecision::F32),
+    || amg(LevelPrecision::F64),
 ];
 
 #[test]
@@ -137,7 +137,7 @@ fn one_solver_serves_many_right_sides() {
 #[test]
 fn an_initial_guess_that_solves_the_system_saves_iterations() {
     let a = grid(20, 10.0);
-    let solver = LinearSolver::new(&a, &config(amg(LevelPrecision::Single))).unwrap();
+    let solver = LinearSolver::new(&a, &config(amg(LevelPrecision::F32))).unwrap();
     let b = right_side(400, 1);
     let solution = solver.solve(&b).unwrap();
     let again = solver.solve_from(solution.x, &b, &mut Silent).unwrap();
@@ -161,7 +161,7 @@ fn a_near_nullspace_makes_iterations_fewer_also_after_a_refill() {
     let a = scaled_grid(n, d);
     let near: Vec<f64> = (0..n * n).map(|i| 1.0 / d(i)).collect();
     let b = right_side(n * n, 2);
-    let config = config(amg(LevelPrecision::Double));
+    let config = config(amg(LevelPrecision::F64));
     let without = LinearSolver::new(&a, &config).unwrap().solve(&b).unwrap();
     let mut solver = LinearSolver::with_near_nullspace(&a, &near, &config).unwrap();
     let with = solver.solve(&b).unwrap();
@@ -189,9 +189,9 @@ fn levels_are_kept_in_double_precision_where_single_does_not_hold_the_matrix() {
     };
     let a = symmetric(2 * n, of(0, 1.0).into_iter().chain(of(n, 1e-20)));
     let b: Vec<f64> = (0..2 * n).map(|row| a.row(row).map(|(_, value)| value).sum()).collect();
-    let sound = LinearSolver::new(&block, &config(amg(LevelPrecision::Single))).unwrap();
+    let sound = LinearSolver::new(&block, &config(amg(LevelPrecision::F32))).unwrap();
     assert!(sound.warnings().is_empty(), "{:?}", sound.warnings());
-    let solver = LinearSolver::new(&a, &config(amg(LevelPrecision::Single))).unwrap();
+    let solver = LinearSolver::new(&a, &config(amg(LevelPrecision::F32))).unwrap();
     assert!(
         solver.warnings().iter().any(|text| text.contains("double precision")),
         "{:?}",

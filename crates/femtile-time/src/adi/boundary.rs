@@ -12,7 +12,7 @@ use femtile_expression::{Expression, Variable};
 
 use super::line::{Sampler, Scratch};
 use super::operator::{Coefficient, Operator};
-use super::problem::{Problem, Side};
+use super::problem::{AdiProblem, Side};
 use crate::TimeError;
 
 /// Places in memory, and a value for each.
@@ -66,7 +66,7 @@ impl<T: Scalar, D: Device> Dirichlet<T, D> {
     /// The nodes and the values at the start; `splits_values` where [`Dirichlet::apply`] is wanted.
     pub fn new(
         device: &D,
-        problem: &Problem,
+        problem: &AdiProblem,
         operator: &Operator,
         start: f64,
         splits_values: bool,
@@ -159,7 +159,7 @@ fn held_nodes(operator: &Operator) -> Vec<[usize; 3]> {
 }
 
 /// The value that holds at a node: that of the first axis with a Dirichlet side there.
-fn value_at<'a>(problem: &'a Problem, operator: &Operator, node: [usize; 3]) -> Option<&'a Expression> {
+fn value_at<'a>(problem: &'a AdiProblem, operator: &Operator, node: [usize; 3]) -> Option<&'a Expression> {
     let axis = (0..operator.grid().dimension()).find(|&axis| operator.is_held(axis, node[axis]))?;
     match &problem.sides[axis][usize::from(node[axis] > 0)] {
         Side::Dirichlet(formula) => Some(formula),
@@ -206,7 +206,7 @@ impl<T: Scalar, D: Device> Neumann<T, D> {
     /// The sides whose flux is not zero.
     pub fn sides(
         device: &D,
-        problem: &Problem,
+        problem: &AdiProblem,
         operator: &Operator,
         start: f64,
     ) -> Result<Vec<Self>, TimeError> {

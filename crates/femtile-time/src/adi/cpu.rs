@@ -29,10 +29,10 @@ impl<T: Scalar> AdiKernels<T> for Cpu {
     ) -> Result<(), TimeError> {
         arrays.check(operator, w, u)?;
         let plan = Plan::new(operator, arrays, u.as_slice(), stage);
-        self.for_lines(operator, w.as_mut_slice(), |node, out, room| {
+        self.for_lines(operator, w.as_mut_slice(), |node, out, workspace| {
             self.vectorize(
                 #[inline(always)]
-                || plan.line(node, out, room),
+                || plan.line(node, out, workspace),
             );
         });
         Ok(())
@@ -49,7 +49,7 @@ impl<T: Scalar> AdiKernels<T> for Cpu {
         arrays.check(operator, w, u)?;
         let stage = ExplicitStage { axis: None, scale, time: 0.0 };
         let plan = Plan::new(operator, arrays, u.as_slice(), stage);
-        self.for_lines(operator, w.as_mut_slice(), |node, out, room| {
+        self.for_lines(operator, w.as_mut_slice(), |node, out, workspace| {
             if plan.is_held(node) {
                 return;
             }
@@ -57,7 +57,7 @@ impl<T: Scalar> AdiKernels<T> for Cpu {
             let ends = [(0, out[0]), (last, out[last])];
             self.vectorize(
                 #[inline(always)]
-                || plan.mixed(node, out, room),
+                || plan.mixed(node, out, workspace),
             );
             for (i, value) in ends.into_iter().filter(|&(i, _)| operator.is_held(0, i)) {
                 out[i] = value;
@@ -107,7 +107,7 @@ trait Lines {
         &self,
         operator: &Operator,
         w: &mut [T],
-        work: impl Fn([usize; 3], &mut [T], &mut Room<T>) + Sync,
+        work: impl Fn([usize; 3], &mut [T], &mut Workspace<T>) + Sync,
     );
 }
 
@@ -116,24 +116,24 @@ impl Lines for Cpu {
         &self,
         operator: &Operator,
         w: &mut [T],
-        work: impl Fn([usize; 3], &mut [T], &mut Room<T>) + Sync,
+        work: impl Fn([usize; 3], &mut [T], &mut Workspace<T>) + Sync,
     ) {
         let grid = operator.grid();
         let n = grid.nodes()[0];
         let w = SharedMut::new(w);
         self.for_ranges(grid.n_nodes() / n, MIN_NODES.div_ceil(n), |lines| {
-            let mut room = Room::default();
+            let mut workspace = Workspace::default();
             for line in lines {
                 // SAFETY: lines do not overlap, and each belongs to one range.
                 let out = unsafe { w.range(line * n..(line + 1) * n) };
-                work(grid.node(0, line, 0), out, &mut room);
+                work(grid.node(0, line, 0), out, &mut workspace);
             }
         });
     }
 }
 
 /// What a thread keeps from line to line.
-struct Room<T> {
+struct Workspace<T> {
     scratch: Scratch,
     halves: [Vec<f64>; 2],
     values: Vec<f64>,
@@ -141,7 +141,7 @@ struct Room<T> {
     lines: [Vec<T>; 6],
 }
 
-impl<T> Default for Room<T> {
+impl<T> Default for Workspace<T> {
     fn default() -> Self {
         Self {
             scratch: Scratch::default(),
@@ -174,7 +174,7 @@ impl<'a, T: Scalar> Source<'a, T> {
         operator: &Operator,
         node: [usize; 3],
         out: &mut Vec<T>,
-        room: (&mut Vec<f64>, &mut Scratch),
+        workspace: (&mut Vec<f64>, &mut Scratch),
     ) {
         let (grid, n) = (operator.grid(), operator.grid().nodes()[0]);
         out.clear();
@@ -182,7 +182,7 @@ impl<'a, T: Scalar> Source<'a, T> {
             Self::Constant(value) => out.resize(n, *value),
             Self::Array(all) => out.extend_from_slice(&all[grid.index(node)..][..n]),
             Self::Formula(sampler) => {
-                let (values, scratch) = room;
+                let (values, scratch) = workspace;
                 values.resize(n, 0.0);
                 sampler.line(grid, node, values, scratch);
                 out.extend(values.iter().map(|&value| T::from_f64(value)));
@@ -261,20 +261,20 @@ impl<'a, T: Scalar> Plan<'a, T> {
 
     /// The values of the line of x through `node`, whose first coordinate is 0.
     #[inline(always)]
-    fn line(&self, node: [usize; 3], out: &mut [T], room: &mut Room<T>) {
+    fn line(&self, node: [usize; 3], out: &mut [T], workspace: &mut Workspace<T>) {
         if self.is_held(node) {
             return out.fill(T::ZERO);
         }
         self.constants(node, out);
         for axis in self.range.clone() {
-            if self.load_couplings(axis, node, room) {
-                let [l, w, ..] = &room.lines;
+            if self.load_couplings(axis, node, workspace) {
+                let [l, w, ..] = &workspace.lines;
                 self.add_couplings(axis, node, l, w, out);
             }
         }
         let share = self.scale * self.range.len() as f64 / self.axes.len() as f64;
         let u = &self.u[self.operator.grid().index(node)..][..out.len()];
-        let Room { lines: [values, ..], values: room_values, scratch, .. } = room;
+        let Workspace { lines: [values, ..], values: room_values, scratch, .. } = workspace;
         if !matches!(self.reaction, Source::Constant(_)) {
             self.reaction.load(self.operator, node, values, (room_values, scratch));
             let share = T::from_f64(share);
@@ -285,7 +285,7 @@ impl<'a, T: Scalar> Plan<'a, T> {
             let scale = T::from_f64(self.scale);
             out.iter_mut().zip(&*values).for_each(|(out, &f)| *out += scale * f);
         }
-        self.mixed(node, out, room);
+        self.mixed(node, out, workspace);
         let last = out.len() - 1;
         for i in [0, last] {
             if self.operator.is_held(0, i) {
@@ -334,11 +334,11 @@ impl<'a, T: Scalar> Plan<'a, T> {
         self.operator.neighbours(axis, node).map(|near| &self.u[self.operator.grid().index(near)..][..n])
     }
 
-    /// Puts l and w of a line into the first two lines of `room`, if they vary.
-    fn load_couplings(&self, axis: usize, node: [usize; 3], room: &mut Room<T>) -> bool {
+    /// Puts l and w of a line into the first two lines of `workspace`, if they vary.
+    fn load_couplings(&self, axis: usize, node: [usize; 3], workspace: &mut Workspace<T>) -> bool {
         let (operator, grid) = (self.operator, self.operator.grid());
         let n = grid.nodes()[0];
-        let [l, w, ..] = &mut room.lines;
+        let [l, w, ..] = &mut workspace.lines;
         match &self.axes[axis] {
             Axis::Constant(_) => return false,
             Axis::Bands { lower, upper, factor } => {
@@ -349,27 +349,27 @@ impl<'a, T: Scalar> Plan<'a, T> {
                 }
             }
             Axis::Formulas { diffusion, convection } => {
-                let [before, behind] = &mut room.halves;
+                let [before, behind] = &mut workspace.halves;
                 before.resize(n + 1, 0.0);
                 let mut next = node;
                 if axis == 0 {
-                    diffusion.half_line(grid, 0, node, before, &mut room.scratch);
+                    diffusion.half_line(grid, 0, node, before, &mut workspace.scratch);
                     behind.clear();
                     behind.extend_from_slice(&before[1..]);
                 } else {
                     behind.resize(n, 0.0);
-                    diffusion.half_line(grid, axis, node, &mut before[..n], &mut room.scratch);
+                    diffusion.half_line(grid, axis, node, &mut before[..n], &mut workspace.scratch);
                     next[axis] += 1;
-                    diffusion.half_line(grid, axis, next, behind, &mut room.scratch);
+                    diffusion.half_line(grid, axis, next, behind, &mut workspace.scratch);
                 }
-                room.values.resize(n, 0.0);
-                convection.line(grid, node, &mut room.values, &mut room.scratch);
+                workspace.values.resize(n, 0.0);
+                convection.line(grid, node, &mut workspace.values, &mut workspace.scratch);
                 l.clear();
                 w.clear();
                 for i in 0..n {
                     let number = if axis == 0 { i } else { node[axis] };
                     let place = operator.place(axis, number);
-                    let pair = operator.couplings(axis, [before[i], behind[i]], room.values[i], place);
+                    let pair = operator.couplings(axis, [before[i], behind[i]], workspace.values[i], place);
                     let [before, behind] = if operator.is_held(axis, number) { [0.0; 2] } else { pair };
                     l.push(T::from_f64(before));
                     w.push(T::from_f64(behind));
@@ -402,9 +402,9 @@ impl<'a, T: Scalar> Plan<'a, T> {
 
     /// Adds the mixed derivatives of a line that is not held.
     #[inline(always)]
-    fn mixed(&self, node: [usize; 3], out: &mut [T], room: &mut Room<T>) {
+    fn mixed(&self, node: [usize; 3], out: &mut [T], workspace: &mut Workspace<T>) {
         for (mixed, source) in &self.mixed {
-            self.one_mixed(mixed, source, node, out, room);
+            self.one_mixed(mixed, source, node, out, workspace);
         }
         let touches_x = self.mixed.iter().any(|(mixed, _)| mixed.axes[0] == 0);
         if !touches_x {
@@ -431,7 +431,7 @@ impl<'a, T: Scalar> Plan<'a, T> {
         source: &Source<'_, T>,
         node: [usize; 3],
         out: &mut [T],
-        room: &mut Room<T>,
+        workspace: &mut Workspace<T>,
     ) {
         let (operator, n, [a, b]) = (self.operator, out.len(), mixed.axes);
         let place = |axis: usize| if axis == 0 { Place::Inner } else { operator.place(axis, node[axis]) };
@@ -447,8 +447,8 @@ impl<'a, T: Scalar> Plan<'a, T> {
         if constant.is_none() {
             for (k, (axis, side)) in [(a, 0), (a, 1), (a, 2), (b, 0), (b, 1), (b, 2)].into_iter().enumerate()
             {
-                let room_values = (&mut room.values, &mut room.scratch);
-                source.load(operator, shifted(axis, node, side), &mut room.lines[k], room_values);
+                let room_values = (&mut workspace.values, &mut workspace.scratch);
+                source.load(operator, shifted(axis, node, side), &mut workspace.lines[k], room_values);
             }
         }
         for (i, j) in (0..9).map(|k| (k / 3, k % 3)) {
@@ -466,8 +466,8 @@ impl<'a, T: Scalar> Plan<'a, T> {
             }
             let (first, second) = (T::from_f64(self.scale * first), T::from_f64(self.scale * second));
             let from = if a == 0 { nodes.start + i - 1 } else { 0 };
-            let along_a = &room.lines[i][from..][..nodes.len()];
-            let along_b = &room.lines[3 + j][nodes.start..][..nodes.len()];
+            let along_a = &workspace.lines[i][from..][..nodes.len()];
+            let along_b = &workspace.lines[3 + j][nodes.start..][..nodes.len()];
             for (((out, &u), &d), &e) in out.iter_mut().zip(u).zip(along_a).zip(along_b) {
                 *out += (first * d + second * e) * u;
             }

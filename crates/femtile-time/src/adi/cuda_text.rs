@@ -8,7 +8,7 @@ use femtile_expression::{Expression, Variable};
 
 use super::cuda::pair_of;
 use super::operator::{Coefficient, End, Operator};
-use super::problem::{Problem, Side};
+use super::problem::{AdiProblem, Side};
 
 const HEADER: &str = include_str!("operator.cuh");
 
@@ -214,7 +214,7 @@ fn band_row(text: &mut String, operator: &Operator) {
 /// Texts for coefficients of every kind, in two and three dimensions, for checks that compile them.
 pub(super) fn every_kind() -> Vec<String> {
     let formula = |text: &str| Expression::parse_in_time(text).unwrap_or_else(|_| Expression::constant(1.0));
-    let heat = Problem::heat(&[5, 5, 5], &[0.0; 3], &[1.0; 3]);
+    let heat = AdiProblem::heat(&[5, 5, 5], &[0.0; 3], &[1.0; 3]);
     let mut general = heat.clone();
     for (axis, text) in ["2 + x*y", "2 + sin(z)", "2"].into_iter().enumerate() {
         general.diffusion[axis][axis] = formula(text);

@@ -1,4 +1,4 @@
-use femtile_tridiagonal::Layout;
+use femtile_tridiagonal::BatchLayout;
 
 use crate::TimeError;
 
@@ -141,9 +141,9 @@ impl Grid {
     }
 
     /// How arrays of values at the nodes lie, the last axis first.
-    pub(crate) fn layout(&self) -> Result<Layout, TimeError> {
+    pub(crate) fn layout(&self) -> Result<BatchLayout, TimeError> {
         let shape: Vec<usize> = self.nodes[..self.dimension].iter().rev().copied().collect();
-        Ok(Layout::contiguous(&shape)?)
+        Ok(BatchLayout::contiguous(&shape)?)
     }
 
     /// The axis of [`Grid::layout`] that is `axis` of the box.

@@ -54,5 +54,5 @@ pub use grid::{Grid, MAX_NODES, MIN_NODES};
 pub use kernels::{AdiKernels, Arrays, ExplicitStage};
 pub use operator::Operator;
 pub use peclet::CellPeclet;
-pub use problem::{Problem, Side};
+pub use problem::{AdiProblem, Side};
 pub use stepper::{Adi, Silent, StepMonitor};

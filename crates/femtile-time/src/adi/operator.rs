@@ -15,7 +15,7 @@ use femtile_expression::Expression;
 
 use super::cuda_text::Texts;
 use super::grid::Grid;
-use super::problem::{Problem, Side};
+use super::problem::{AdiProblem, Side};
 use crate::TimeError;
 
 /// What stands on a side of the box.
@@ -79,9 +79,9 @@ impl Operator {
     /// The operator of a problem.
     ///
     /// # Errors
-    /// [`TimeError`] where the problem is not sound: see [`Problem::grid`]; a tensor that is not symmetric or not
+    /// [`TimeError`] where the problem is not sound: see [`AdiProblem::grid`]; a tensor that is not symmetric or not
     /// positive semidefinite at a node, coefficients that depend on the time or are not numbers.
-    pub fn new(problem: &Problem) -> Result<Self, TimeError> {
+    pub fn new(problem: &AdiProblem) -> Result<Self, TimeError> {
         let grid = problem.check()?;
         let d = grid.dimension();
         let end = |axis: usize, side: usize| match problem.sides.get(axis).map(|sides| &sides[side]) {

@@ -72,12 +72,12 @@ impl Operator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adi::Problem;
+    use crate::adi::AdiProblem;
     use femtile_expression::Expression;
 
     fn operator(diffusion: &str, convection: [&str; 2]) -> Operator {
         let formula = |text: &str| Expression::parse(text).unwrap();
-        let mut problem = Problem::heat(&[11, 5], &[0.0, 0.0], &[1.0, 2.0]);
+        let mut problem = AdiProblem::heat(&[11, 5], &[0.0, 0.0], &[1.0, 2.0]);
         problem.diffusion[0][0] = formula(diffusion);
         problem.convection[..2].clone_from_slice(&convection.map(formula));
         Operator::new(&problem).unwrap()

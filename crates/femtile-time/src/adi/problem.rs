@@ -21,7 +21,7 @@ pub enum Side {
 /// Coefficients depend on x, y, z; the source and the values on the sides on the time t as well. Where Dirichlet
 /// sides meet, that of the first axis holds.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Problem {
+pub struct AdiProblem {
     /// Nodes along each axis.
     pub nodes: Vec<usize>,
     /// The corner with the smallest coordinates.
@@ -40,7 +40,7 @@ pub struct Problem {
     pub sides: Vec<[Side; 2]>,
 }
 
-impl Problem {
+impl AdiProblem {
     /// $u_t = Δu$ on the box between two corners, zero on its sides.
     pub fn heat(nodes: &[usize], lower: &[f64], upper: &[f64]) -> Self {
         let zero = || Expression::constant(0.0);

@@ -12,7 +12,7 @@ use super::line::{Sampler, Scratch};
 use super::operator::{Coefficient, End};
 use super::rule::AxisRule;
 use super::{
-    AdiConfig, AdiKernels, AdiOutcome, AdiStop, Arrays, Coefficients, ExplicitStage, Operator, Problem,
+    AdiConfig, AdiKernels, AdiOutcome, AdiProblem, AdiStop, Arrays, Coefficients, ExplicitStage, Operator,
     Scheme,
 };
 use crate::TimeError;
@@ -75,7 +75,7 @@ impl<T: Scalar, D: AdiKernels<T>> Adi<T, D> {
     /// # Errors
     /// [`TimeError`] where the problem is not sound (see [`Operator::new`]), a setting is out of range, or the scheme
     /// is not for such a problem; what the device reports.
-    pub fn new(device: &D, problem: &Problem, config: AdiConfig) -> Result<Self, TimeError> {
+    pub fn new(device: &D, problem: &AdiProblem, config: AdiConfig) -> Result<Self, TimeError> {
         let operator = Arc::new(Operator::new(problem)?);
         let grid = operator.grid();
         config.check(grid.dimension(), operator.has_mixed())?;

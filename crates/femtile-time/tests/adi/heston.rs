@@ -3,7 +3,7 @@
 use std::f64::consts::PI;
 
 use femtile_expression::Expression;
-use femtile_time::adi::{AdiConfig, Problem, Scheme, Side, values};
+use femtile_time::adi::{AdiConfig, AdiProblem, Scheme, Side, values};
 
 use super::manufactured::{formula, solve};
 
@@ -70,11 +70,11 @@ fn price(time: f64) -> f64 {
 }
 
 /// In x = ln(S/K) and v, time running back from the end: $D = ½v[[1, ρσ], [ρσ, σ²]]$, and c without $∇·D$.
-fn heston(intervals: [usize; 2]) -> Problem {
+fn heston(intervals: [usize; 2]) -> AdiProblem {
     let mixed = format!("{}*y", 0.5 * RHO * SIGMA);
     let zero = || formula("0");
     let row = |a: Expression, b: Expression| [a, b, zero()];
-    Problem {
+    AdiProblem {
         nodes: intervals.map(|n| n + 1).to_vec(),
         lower: vec![-1.2, 0.0],
         upper: vec![0.8, 35.0 * V0],

@@ -2,7 +2,7 @@
 
 use femtile_device::{Buffer, Cpu, Scalar};
 use femtile_expression::{Expression, Variable};
-use femtile_time::adi::{Adi, AdiConfig, AdiKernels, AdiStop, Problem, Side, Silent};
+use femtile_time::adi::{Adi, AdiConfig, AdiKernels, AdiProblem, AdiStop, Side, Silent};
 
 const AXES: [Variable; 3] = [Variable::X, Variable::Y, Variable::Z];
 
@@ -70,7 +70,7 @@ impl Manufactured {
     }
 
     /// The problem with so many nodes along each axis.
-    pub fn problem(&self, nodes: &[usize]) -> Problem {
+    pub fn problem(&self, nodes: &[usize]) -> AdiProblem {
         let d = self.sides.len();
         let mut source = &self.exact.derivative(Variable::T) - &(&self.reaction * &self.exact);
         for (axis, &variable) in AXES[..d].iter().enumerate() {
@@ -83,7 +83,7 @@ impl Manufactured {
             Kind::Neumann => Side::Neumann(self.flux(axis)),
             Kind::Periodic => Side::Periodic,
         };
-        Problem {
+        AdiProblem {
             nodes: nodes[..d].to_vec(),
             lower: vec![0.0; d],
             upper: vec![1.0; d],
@@ -99,7 +99,7 @@ impl Manufactured {
 /// The values at the end of a run from a formula.
 pub fn advance<T: Scalar, D: AdiKernels<T>>(
     device: &D,
-    problem: &Problem,
+    problem: &AdiProblem,
     config: &AdiConfig,
     initial: &Expression,
 ) -> Vec<f64> {
@@ -111,7 +111,7 @@ pub fn advance<T: Scalar, D: AdiKernels<T>>(
 }
 
 /// The same in double precision on one thread.
-pub fn solve(problem: &Problem, config: &AdiConfig, initial: &Expression) -> Vec<f64> {
+pub fn solve(problem: &AdiProblem, config: &AdiConfig, initial: &Expression) -> Vec<f64> {
     advance::<f64, _>(&Cpu::new(1).unwrap(), problem, config, initial)
 }
 
@@ -122,7 +122,7 @@ pub fn distance(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// A formula at a time and all nodes of a problem.
-pub fn sampled(problem: &Problem, formula: &Expression, time: f64) -> Vec<f64> {
+pub fn sampled(problem: &AdiProblem, formula: &Expression, time: f64) -> Vec<f64> {
     let (grid, formula) = (problem.grid().unwrap(), formula.at_time(time));
     grid.all().map(|node| formula.eval(grid.point(node))).collect()
 }

@@ -4,24 +4,24 @@ use std::ops::ControlFlow;
 
 use femtile_device::Cpu;
 use femtile_time::TimeError;
-use femtile_time::adi::{Adi, AdiConfig, AdiStop, Problem, Scheme, Side, Silent, StepMonitor};
+use femtile_time::adi::{Adi, AdiConfig, AdiProblem, AdiStop, Scheme, Side, Silent, StepMonitor};
 
 use super::manufactured::{Manufactured, formula};
 
-fn refusal(problem: &Problem, config: AdiConfig) -> String {
+fn refusal(problem: &AdiProblem, config: AdiConfig) -> String {
     match Adi::<f64, _>::new(&Cpu::new(1).unwrap(), problem, config) {
         Err(error) => error.to_string(),
         Ok(_) => panic!("taken"),
     }
 }
 
-fn heat() -> Problem {
-    Problem::heat(&[5, 5], &[0.0, 0.0], &[1.0, 1.0])
+fn heat() -> AdiProblem {
+    AdiProblem::heat(&[5, 5], &[0.0, 0.0], &[1.0, 1.0])
 }
 
 #[test]
 fn tensors_that_are_not_positive_are_refused_with_the_place() {
-    let refused = |change: &dyn Fn(&mut Problem)| {
+    let refused = |change: &dyn Fn(&mut AdiProblem)| {
         let mut problem = heat();
         change(&mut problem);
         refusal(&problem, AdiConfig::default())
@@ -52,7 +52,7 @@ fn three_axes_that_fit_in_pairs_but_not_together_are_refused() {
 #[test]
 fn a_scheme_for_other_problems_is_refused() {
     let config = AdiConfig { scheme: Scheme::PeacemanRachford, ..AdiConfig::default() };
-    let box_ = Problem::heat(&[4; 3], &[0.0; 3], &[1.0; 3]);
+    let box_ = AdiProblem::heat(&[4; 3], &[0.0; 3], &[1.0; 3]);
     assert!(refusal(&box_, config.clone()).contains("two dimensions"));
     let mixed = Manufactured::heat("0", 2).diffusion(0, 1, "0.5").problem(&[4, 4]);
     assert!(refusal(&mixed, config).contains("craig-sneyd"));
@@ -73,7 +73,7 @@ fn one_periodic_side_needs_the_other() {
 
 #[test]
 fn a_zero_pivot_is_named_with_its_node() {
-    let mut problem = Problem::heat(&[5], &[0.0], &[1.0]);
+    let mut problem = AdiProblem::heat(&[5], &[0.0], &[1.0]);
     // Half a step times r/1 is 1, and nothing diffuses: the diagonal is zero.
     problem.diffusion[0][0] = formula("0");
     problem.reaction = formula("2");

@@ -146,8 +146,8 @@ impl<T: Choosing> Batch<'_, T> {
             let scratch = unsafe { self.scratch.range(thread * len..(thread + 1) * len) };
             let begin = scratch.as_ptr().align_offset(LINE * size_of::<T>()).min(LINE);
             for group in n_groups * thread / n_threads..n_groups * (thread + 1) / n_threads {
-                let room = &mut scratch[begin..];
-                simd.vectorize(Group::<T, M> { batch: self, group, room });
+                let workspace = &mut scratch[begin..];
+                simd.vectorize(Group::<T, M> { batch: self, group, workspace });
             }
         });
     }
@@ -156,27 +156,27 @@ impl<T: Choosing> Batch<'_, T> {
     fn solve_group<S: Simd, const M: usize>(&self, simd: S, group: usize, scratch: &mut [T]) {
         let (shape, lanes) = (self.problem.shape, T::lanes::<S>());
         let (n, systems) = (shape.n_rows, group * lanes..((group + 1) * lanes).min(shape.n_systems));
-        let mut room = Room::<T::Vector<S>, M>::new(n, scratch);
-        self.stage(room.d.as_flattened_mut(), &systems, 0..n, M, |run| self.right(run));
+        let mut workspace = Workspace::<T::Vector<S>, M>::new(n, scratch);
+        self.stage(workspace.d.as_flattened_mut(), &systems, 0..n, M, |run| self.right(run));
         let mut flag = T::splat(simd, T::ZERO);
         for begin in (0..n).step_by(chunk_rows(M)) {
             let rows = begin..(begin + chunk_rows(M)).min(n);
-            let c = room.c[rows.clone()].as_flattened_mut().as_flattened_mut();
-            for (to, from) in [&mut *room.a, &mut *room.b, c].into_iter().zip(self.bands) {
+            let c = workspace.c[rows.clone()].as_flattened_mut().as_flattened_mut();
+            for (to, from) in [&mut *workspace.a, &mut *workspace.b, c].into_iter().zip(self.bands) {
                 self.stage(to, &systems, rows.clone(), M * M, |run| &from[run]);
             }
             for row in rows {
-                flag = room.eliminate_row::<S, T>(simd, row, row - begin, self.problem.stability, flag);
+                flag = workspace.eliminate_row::<S, T>(simd, row, row - begin, self.problem.stability, flag);
             }
         }
-        room.substitute_back::<S, T>(simd);
+        workspace.substitute_back::<S, T>(simd);
         let flags: &[T] = bytemuck::cast_slice(std::slice::from_ref(&flag));
         let failed = |lane: usize| flags[lane] != T::ZERO;
         let apart: Vec<System<T>> = (0..systems.len())
             .filter(|&lane| failed(lane))
             .map(|lane| self.system(systems.start + lane))
             .collect();
-        self.unstage(room.d.as_flattened(), &systems);
+        self.unstage(workspace.d.as_flattened(), &systems);
         let which = systems.clone().filter(|system| failed(system - systems.start));
         which.zip(apart).for_each(|(number, system)| self.solve_apart(number, &system));
     }
@@ -268,7 +268,7 @@ impl<T: Choosing> Batch<'_, T> {
 struct Group<'a, 'b, T, const M: usize> {
     batch: &'a Batch<'b, T>,
     group: usize,
-    room: &'a mut [T],
+    workspace: &'a mut [T],
 }
 
 impl<T: Choosing, const M: usize> WithSimd for Group<'_, '_, T, M> {
@@ -276,19 +276,19 @@ impl<T: Choosing, const M: usize> WithSimd for Group<'_, '_, T, M> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        self.batch.solve_group::<S, M>(simd, self.group, self.room);
+        self.batch.solve_group::<S, M>(simd, self.group, self.workspace);
     }
 }
 
 /// Where a group of systems is solved: $C^*$ and $d^*$ of all rows, A and B of a chunk.
-struct Room<'a, V, const M: usize> {
+struct Workspace<'a, V, const M: usize> {
     c: &'a mut [[[V; M]; M]],
     d: &'a mut [[V; M]],
     a: &'a mut [V],
     b: &'a mut [V],
 }
 
-impl<'a, V: Pod, const M: usize> Room<'a, V, M> {
+impl<'a, V: Pod, const M: usize> Workspace<'a, V, M> {
     #[inline(always)]
     fn new<T: Pod>(n_rows: usize, scratch: &'a mut [T]) -> Self {
         let n_chunk = chunk_rows(M) * M * M;

@@ -200,18 +200,18 @@ impl<T: Scalar> Job<'_, T> {
         scratch: &mut Buffer<T, Cuda>,
         status: &mut Buffer<u64, Cuda>,
     ) -> Result<(), LinalgError> {
-        let (shape, room) = (self.problem.shape, PcrRoom::of(self.problem.shape));
+        let (shape, workspace) = (self.problem.shape, PcrRoom::of(self.problem.shape));
         let program = specialised::<T>(&PCR, shape.block, self.problem.stability);
-        let failed = Write::from(scratch, room.failed());
+        let failed = Write::from(scratch, workspace.failed());
         let by_system = Launch::over(shape.n_systems, SYSTEM_THREADS);
         let clear = Kernel::<PcrClear<T>>::new("block_pcr_clear");
         // SAFETY: there is room for a row's number of each system.
         unsafe { self.device.launch(&program, &clear, by_system, (failed, shape.n_systems as u64)) }?;
-        self.pcr_begin(&program, scratch, room)?;
+        self.pcr_begin(&program, scratch, workspace)?;
         let (mut reach, mut from) = (1, 0);
         loop {
             let is_last = 2 * reach >= shape.n_rows;
-            self.pcr_step(&program, u, scratch, room, (reach, from, is_last))?;
+            self.pcr_step(&program, u, scratch, workspace, (reach, from, is_last))?;
             if is_last {
                 break;
             }
@@ -228,16 +228,16 @@ impl<T: Scalar> Job<'_, T> {
         &self,
         program: &Specialisation,
         scratch: &mut Buffer<T, Cuda>,
-        room: PcrRoom,
+        workspace: PcrRoom,
     ) -> Result<(), LinalgError> {
         let (shape, bands) = (self.problem.shape, self.bands);
-        let [a, c, d] = room.copy(0).map(|begin| Write::from(scratch, begin));
+        let [a, c, d] = workspace.copy(0).map(|begin| Write::from(scratch, begin));
         let (n_systems, row_stride, system_stride, n_rows) = self.sizes();
         let arguments = (
             a,
             c,
             d,
-            Write::from(scratch, room.failed()),
+            Write::from(scratch, workspace.failed()),
             bands.lower.read(),
             bands.diagonal.read(),
             bands.upper.read(),
@@ -259,17 +259,17 @@ impl<T: Scalar> Job<'_, T> {
         program: &Specialisation,
         u: &mut Buffer<T, Cuda>,
         scratch: &mut Buffer<T, Cuda>,
-        room: PcrRoom,
+        workspace: PcrRoom,
         (reach, from, is_last): (usize, usize, bool),
     ) -> Result<(), LinalgError> {
         let shape = self.problem.shape;
         let [a_to, c_to, d_to] = if is_last {
             [Write::none(), Write::none(), u.write()]
         } else {
-            room.copy(1 - from).map(|begin| Write::from(scratch, begin))
+            workspace.copy(1 - from).map(|begin| Write::from(scratch, begin))
         };
-        let failed = Write::from(scratch, room.failed());
-        let [a, c, d] = room.copy(from).map(|begin| Read::from(scratch, begin));
+        let failed = Write::from(scratch, workspace.failed());
+        let [a, c, d] = workspace.copy(from).map(|begin| Read::from(scratch, begin));
         let (n_systems, row_stride, system_stride, n_rows) = self.sizes();
         let reach = reach as u32;
         let arguments =

@@ -15,7 +15,7 @@ use femtile_device::{Buffer, Cpu, Scalar};
 use femtile_linalg::LinalgError;
 
 use super::reference::{HOST_ALGORITHMS, bytes_by_line, host_choice};
-use super::{Algorithm, Bands, Problem, TridiagonalKernels, Work};
+use super::{Algorithm, Bands, BatchProblem, TridiagonalKernels, Work};
 use plan::MemoryOf;
 use sweep::{Batch, Source};
 
@@ -33,11 +33,11 @@ impl<T: Scalar> TridiagonalKernels<T> for Cpu {
         &HOST_ALGORITHMS
     }
 
-    fn tridiagonal_choice(&self, problem: &Problem) -> Result<Algorithm, LinalgError> {
+    fn tridiagonal_choice(&self, problem: &BatchProblem) -> Result<Algorithm, LinalgError> {
         host_choice(problem)
     }
 
-    fn tridiagonal_work_bytes(&self, problem: &Problem) -> Result<u64, LinalgError> {
+    fn tridiagonal_work_bytes(&self, problem: &BatchProblem) -> Result<u64, LinalgError> {
         if host_choice(problem)? != Algorithm::Thomas {
             return Ok(bytes_by_line::<T>(problem, self.threads()));
         }
@@ -58,7 +58,7 @@ impl<T: Scalar> TridiagonalKernels<T> for Cpu {
 
     fn tridiagonal_solve(
         &self,
-        problem: &Problem,
+        problem: &BatchProblem,
         u: &mut Buffer<T, Self>,
         bands: Bands<'_, T, Self>,
         d: Option<&Buffer<T, Self>>,

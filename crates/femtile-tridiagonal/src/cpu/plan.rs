@@ -180,14 +180,14 @@ mod tests {
 
     use super::super::sweep::Source;
     use super::*;
-    use crate::{Algorithm, Layout, Problem};
+    use crate::{Algorithm, BatchLayout, BatchProblem};
     use femtile_device::cpu::vector::Plain;
 
     /// The plan for arrays that begin at some address, which nobody reads.
     fn plan(shape: &[usize], axis: usize, address: usize, is_in_place: bool, threads: usize) -> Plan {
-        let lines = Layout::contiguous(shape).unwrap().lines(axis).unwrap();
+        let lines = BatchLayout::contiguous(shape).unwrap().lines(axis).unwrap();
         let (ends, stability) = (Ends::Open, Stability::Unpivoted);
-        let problem = Problem { lines, algorithm: Algorithm::Thomas, ends, stability };
+        let problem = BatchProblem { lines, algorithm: Algorithm::Thomas, ends, stability };
         let u = std::ptr::without_provenance_mut::<f64>(address);
         let d = if is_in_place { u.cast_const() } else { std::ptr::null() };
         let batch = Batch {

@@ -7,7 +7,7 @@ use femtile_device::{Buffer, Cpu, Scalar};
 
 use super::ahead::Ahead;
 use super::panel::{Rows, RowsMut};
-use crate::{BandRule, Bands, Problem};
+use crate::{BandRule, Bands, BatchProblem};
 use femtile_device::cpu::vector::Vector;
 
 /// Bytes of a row that either sweep goes over while it asks for another line ahead: both ask for all there is.
@@ -280,7 +280,7 @@ pub(crate) enum Source<'a, T> {
 
 /// A batch whose lines threads share out.
 pub(crate) struct Batch<'a, T> {
-    pub problem: &'a Problem,
+    pub problem: &'a BatchProblem,
     /// The solution; the same array as `d` in place.
     pub u: *mut T,
     pub d: *const T,
@@ -297,7 +297,7 @@ unsafe impl<T: Sync> Sync for Batch<'_, T> {}
 impl<'a, T: Scalar> Batch<'a, T> {
     /// Of the arrays of a solver; in place where `d` is none.
     pub fn new(
-        problem: &'a Problem,
+        problem: &'a BatchProblem,
         u: &mut Buffer<T, Cpu>,
         bands: Bands<'a, T, Cpu>,
         d: Option<&Buffer<T, Cpu>>,
@@ -314,7 +314,7 @@ impl<'a, T: Scalar> Batch<'a, T> {
     }
 
     /// Of arrays by their addresses; in place where `d` is `u`.
-    pub fn of_pointers(problem: &'a Problem, u: *mut T, d: *const T, bands: Source<'a, T>) -> Self {
+    pub fn of_pointers(problem: &'a BatchProblem, u: *mut T, d: *const T, bands: Source<'a, T>) -> Self {
         Self { problem, u, d, bands, n_failed: AtomicU64::new(0), first_failed: AtomicU64::new(u64::MAX) }
     }
 

@@ -5,14 +5,14 @@ use crate::cpu::solve_panels;
 use crate::cpu::sweep::{At, Batch, Elimination};
 use crate::reference::host_choice;
 use crate::thomas::cpu::substitute;
-use crate::{Bands, Ends, Problem, Work};
+use crate::{Bands, BatchProblem, Ends, Work};
 use femtile_device::cpu::vector::Vector;
 use femtile_linalg::LinalgError;
 
 impl<T: Scalar> FactoredKernels<T> for Cpu {
     fn factored_solve(
         &self,
-        problem: &Problem,
+        problem: &BatchProblem,
         factors: &Factors<T, Self>,
         u: &mut Buffer<T, Self>,
         d: Option<&Buffer<T, Self>>,

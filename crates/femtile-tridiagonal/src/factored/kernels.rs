@@ -1,7 +1,7 @@
 use femtile_device::{Buffer, Device, Scalar};
 use femtile_linalg::LinalgError;
 
-use crate::{Bands, Problem, TridiagonalKernels, Work};
+use crate::{Bands, BatchProblem, TridiagonalKernels, Work};
 
 /// One matrix for all lines: one value a row in each array.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub trait FactoredKernels<T: Scalar>: TridiagonalKernels<T> {
     /// Reads 1 value a row and writes 1.
     fn factored_solve(
         &self,
-        problem: &Problem,
+        problem: &BatchProblem,
         factors: &Factors<T, Self>,
         u: &mut Buffer<T, Self>,
         d: Option<&Buffer<T, Self>>,

@@ -13,7 +13,7 @@ use femtile_linalg::LinalgError;
 use super::kernels::at_least;
 use super::reference::solve_line;
 use super::solver::FRESH;
-use super::{Algorithm, Ends, Layout, Problem, Stability, Work};
+use super::{Algorithm, BatchLayout, BatchProblem, Ends, Stability, Work};
 use femtile_linalg::need;
 pub use kernels::{FactoredKernels, Factors};
 
@@ -31,8 +31,8 @@ impl<T: Scalar> FactoredKernels<T> for Cuda {}
 #[derive(Debug)]
 pub struct FactoredTridiagonal<T: Scalar, D: FactoredKernels<T>> {
     device: D,
-    layout: Layout,
-    problem: Problem,
+    layout: BatchLayout,
+    problem: BatchProblem,
     factors: Factors<T, D>,
     work: Work<T, D>,
 }
@@ -48,7 +48,7 @@ impl<T: Scalar, D: FactoredKernels<T>> FactoredTridiagonal<T, D> {
     /// axis, or a pivot is zero, lost to rounding or not finite.
     pub fn new(
         device: &D,
-        layout: &Layout,
+        layout: &BatchLayout,
         axis: usize,
         ends: Ends,
         [lower, diagonal, upper]: [&[T]; 3],
@@ -61,7 +61,7 @@ impl<T: Scalar, D: FactoredKernels<T>> FactoredTridiagonal<T, D> {
             need(field, n, band.len())?;
         }
         let (algorithm, stability) = (Algorithm::Auto, Stability::Unpivoted);
-        let mut problem = Problem { lines, algorithm, ends, stability };
+        let mut problem = BatchProblem { lines, algorithm, ends, stability };
         if n > 0 {
             check(&problem, [lower, diagonal, upper])?;
         }
@@ -87,7 +87,7 @@ impl<T: Scalar, D: FactoredKernels<T>> FactoredTridiagonal<T, D> {
     /// Those of [`FactoredTridiagonal::new`].
     pub fn constant(
         device: &D,
-        layout: &Layout,
+        layout: &BatchLayout,
         axis: usize,
         ends: Ends,
         coefficients: [T; 3],
@@ -129,7 +129,7 @@ impl<T: Scalar, D: FactoredKernels<T>> FactoredTridiagonal<T, D> {
 }
 
 /// Refuses a matrix that elimination does not solve.
-fn check<T: Scalar>(problem: &Problem, [lower, diagonal, upper]: [&[T]; 3]) -> Result<(), LinalgError> {
+fn check<T: Scalar>(problem: &BatchProblem, [lower, diagonal, upper]: [&[T]; 3]) -> Result<(), LinalgError> {
     let zeros = vec![T::ZERO; diagonal.len()];
     let Err(row) = solve_line(problem, lower, diagonal, upper, &zeros) else { return Ok(()) };
     let advice = match problem.ends {

@@ -6,7 +6,7 @@ use femtile_linalg::LinalgError;
 
 use super::shape::{self, Shape};
 use crate::cuda::{Batch, LINES, RuleSource, Solve};
-use crate::{Ends, Lines, Problem};
+use crate::{BatchProblem, Ends, Lines};
 
 const CHUNK: Header = Header { name: "chunk.cuh", text: include_str!("chunk.cuh") };
 const LANES: Header = Header { name: "lanes.cuh", text: include_str!("lanes.cuh") };
@@ -74,7 +74,7 @@ fn columns_in_packs(lines: &Lines, width: usize, has_arrays: bool) -> bool {
 /// Queues the solution of a batch.
 pub(crate) fn solve<T: Scalar>(
     device: &Cuda,
-    problem: &Problem,
+    problem: &BatchProblem,
     batch: Batch<'_, T>,
 ) -> Result<(), LinalgError> {
     let (bytes, lines) = (size_of::<T>(), &problem.lines);
@@ -85,9 +85,9 @@ pub(crate) fn solve<T: Scalar>(
         let in_packs = rows_in_packs(lines, width, arrays == 4);
         shape::of_rows(lines.length, bytes, shape::usual_rows(bytes, in_packs, arrays == 1))
     } else {
-        let room = device.properties().shared_bytes_per_block();
+        let workspace = device.properties().shared_bytes_per_block();
         shape::of_columns(lines.length, bytes, problem.ends == Ends::Periodic)
-            .map(|shape| shape.within(room, bytes, arrays))
+            .map(|shape| shape.within(workspace, bytes, arrays))
     };
     let Some(shape) = shape else {
         let message = format!(

@@ -37,10 +37,10 @@ impl Shape {
 
     /// The same with a queue for so many arrays that leaves room for what a block exchanges.
     pub fn within(self, shared_bytes: usize, bytes: usize, arrays: usize) -> Self {
-        let room = shared_bytes.saturating_sub(EXCHANGE_BYTES);
+        let workspace = shared_bytes.saturating_sub(EXCHANGE_BYTES);
         // One array leaves room for a longer queue, and is copied the faster for it.
         let wanted = if arrays == 1 { self.rows.min(16) } else { self.depth };
-        let depth = wanted.min(room / (arrays * self.threads() * bytes)).max(1);
+        let depth = wanted.min(workspace / (arrays * self.threads() * bytes)).max(1);
         Self { depth, ..self }
     }
 }

@@ -3,7 +3,7 @@ use femtile_device::cuda::{Cuda, Kernel, Launch, Program, RECIPROCAL_HEADER, Spe
 use femtile_linalg::LinalgError;
 
 use crate::cuda::{Batch, EQUATION, LINES, RuleSource, Solve};
-use crate::{Algorithm, Ends, Problem};
+use crate::{Algorithm, BatchProblem, Ends};
 
 static PCR: Program = Program {
     name: "tridiagonal_pcr",
@@ -16,7 +16,7 @@ const MAX_THREADS: usize = 512;
 const SHARED_BYTES: usize = 96 << 10;
 
 /// Bytes of shared memory of a system: three values a row, twice where rows are not reduced in place.
-fn shared_bytes<T: Scalar>(problem: &Problem) -> usize {
+fn shared_bytes<T: Scalar>(problem: &BatchProblem) -> usize {
     let copies = if problem.algorithm == Algorithm::Cr { 1 } else { 2 };
     3 * copies * problem.lines.length * size_of::<T>()
 }
@@ -26,7 +26,7 @@ fn specialisation<T: Scalar>(sweeps: bool, rule: &RuleSource) -> Specialisation 
 }
 
 /// Refuses rings and lines that shared memory does not hold.
-pub(crate) fn refuse<T: Scalar>(problem: &Problem) -> Result<(), LinalgError> {
+pub(crate) fn refuse<T: Scalar>(problem: &BatchProblem) -> Result<(), LinalgError> {
     let message = if problem.ends == Ends::Periodic {
         format!("`{}` solves open systems: choose `hybrid` or `thomas`", problem.algorithm)
     } else if shared_bytes::<T>(problem) > SHARED_BYTES {
@@ -41,7 +41,7 @@ pub(crate) fn refuse<T: Scalar>(problem: &Problem) -> Result<(), LinalgError> {
 /// Queues the solution of a batch.
 pub(crate) fn solve<T: Scalar>(
     device: &Cuda,
-    problem: &Problem,
+    problem: &BatchProblem,
     batch: Batch<'_, T>,
 ) -> Result<(), LinalgError> {
     let program = specialisation::<T>(problem.algorithm == Algorithm::Cr, &batch.rule);

@@ -5,7 +5,7 @@ use femtile_device::{Buffer, Scalar};
 use femtile_linalg::LinalgError;
 
 use crate::cuda::{Batch, EQUATION, LINES, RuleSource};
-use crate::{Algorithm, Ends, Lines, Problem, Stability};
+use crate::{Algorithm, BatchProblem, Ends, Lines, Stability};
 
 static THOMAS: Program = Program {
     name: "tridiagonal_thomas",
@@ -44,7 +44,10 @@ fn define(
 }
 
 /// Refuses lines whose tiles cannot be transposed.
-pub(crate) fn refuse_transposing<T: Scalar>(problem: &Problem, has_rule: bool) -> Result<(), LinalgError> {
+pub(crate) fn refuse_transposing<T: Scalar>(
+    problem: &BatchProblem,
+    has_rule: bool,
+) -> Result<(), LinalgError> {
     let lines = &problem.lines;
     let is_whole = |x: usize| x.is_multiple_of(16 / size_of::<T>());
     let in_packs = is_whole(lines.length)
@@ -62,7 +65,7 @@ pub(crate) fn refuse_transposing<T: Scalar>(problem: &Problem, has_rule: bool) -
 }
 
 /// Values of scratch for each row and thread.
-fn scratch_arrays(problem: &Problem, is_transposed: bool) -> usize {
+fn scratch_arrays(problem: &BatchProblem, is_transposed: bool) -> usize {
     match (problem.stability, problem.ends) {
         (Stability::PartialPivoting, _) => 3,
         (_, Ends::Periodic) => 2,
@@ -82,7 +85,7 @@ fn n_blocks<T: Scalar>(device: &Cuda, lines: &Lines, arrays: usize, wanted: usiz
 }
 
 /// Blocks that give each line to one thread.
-fn wanted_blocks(problem: &Problem) -> usize {
+fn wanted_blocks(problem: &BatchProblem) -> usize {
     let lines = &problem.lines;
     if problem.algorithm == Algorithm::ThomasGrid {
         let fastest = lines.axes[2].count.max(1);
@@ -94,7 +97,7 @@ fn wanted_blocks(problem: &Problem) -> usize {
 /// Queues the solution of a batch.
 pub(crate) fn solve<T: Scalar>(
     device: &Cuda,
-    problem: &Problem,
+    problem: &BatchProblem,
     batch: Batch<'_, T>,
     scratch: &mut Option<Buffer<T, Cuda>>,
 ) -> Result<(), LinalgError> {
@@ -119,12 +122,12 @@ pub(crate) fn solve<T: Scalar>(
     let arrays = scratch_arrays(problem, is_transposed);
     let blocks = n_blocks::<T>(device, &problem.lines, arrays, wanted_blocks(problem));
     let len = arrays * problem.lines.length * blocks * THREADS;
-    let room = match scratch {
-        Some(room) if room.len() >= len => room,
+    let workspace = match scratch {
+        Some(workspace) if workspace.len() >= len => workspace,
         _ => scratch.insert(Buffer::zeros(device, len)?),
     };
     let (u, d, a, b, c, lines, status, rule) = batch.arguments(&problem.lines);
-    let arguments = (u, d, a, b, c, lines, status, rule, room.write());
+    let arguments = (u, d, a, b, c, lines, status, rule, workspace.write());
     let launch = Launch::line(blocks, THREADS as u32);
     // SAFETY: the solver has checked that the arrays hold what the lines reach; scratch has `arrays` values for each
     // row and each thread of the launch.

@@ -3,7 +3,8 @@
 use femtile::device::{Buffer, Scalar};
 use femtile::linalg::LinalgError;
 use femtile::tridiagonal::{
-    Algorithm, Bands, Ends, Layout, Tridiagonal, TridiagonalConfig, TridiagonalKernels, TridiagonalOutcome,
+    Algorithm, Bands, BatchLayout, Ends, Tridiagonal, TridiagonalConfig, TridiagonalKernels,
+    TridiagonalOutcome,
 };
 
 use crate::suite::problems::Random;
@@ -30,7 +31,7 @@ pub struct Batch<T> {
 
 /// Row-major strides.
 pub fn row_major(shape: &[usize]) -> Vec<usize> {
-    Layout::contiguous(shape).unwrap().strides().to_vec()
+    BatchLayout::contiguous(shape).unwrap().strides().to_vec()
 }
 
 impl<T: Scalar> Batch<T> {
@@ -62,7 +63,7 @@ impl<T: Scalar> Batch<T> {
         random: &mut Random,
         mut row: impl FnMut(usize, &mut Random) -> [f64; 3],
     ) -> Self {
-        let length = |strides| Layout::repeating(shape, strides).unwrap().required_len();
+        let length = |strides| BatchLayout::repeating(shape, strides).unwrap().required_len();
         let nan = vec![T::from_f64(f64::NAN); length(band_strides)];
         let mut batch = Self {
             shape: shape.to_vec(),
@@ -170,7 +171,7 @@ impl<T: Scalar> Batch<T> {
         config: TridiagonalConfig,
         bands: Bands<'_, T, D>,
     ) -> Option<(Vec<T>, TridiagonalOutcome)> {
-        let layout = Layout::with_strides(&self.shape, &self.strides).unwrap();
+        let layout = BatchLayout::with_strides(&self.shape, &self.strides).unwrap();
         let mut solver = match Tridiagonal::new(device, &layout, self.axis, config) {
             Ok(solver) => solver,
             Err(error) => return refused(config, &error),

@@ -1,6 +1,6 @@
 use femtile::device::{Buffer, Scalar};
 use femtile::tridiagonal::factored::FactoredKernels;
-use femtile::tridiagonal::{Ends, FactoredTridiagonal, Layout};
+use femtile::tridiagonal::{BatchLayout, Ends, FactoredTridiagonal};
 
 use super::{Batch, TridiagonalDevice, row_major};
 use crate::suite::Scope;
@@ -19,7 +19,7 @@ fn hold<T: Scalar, D: FactoredKernels<T>>(device: &D, [n, side]: [usize; 2], end
             batch.poison_ends();
         }
         let bands = batch.bands.each_ref().map(Vec::as_slice);
-        let layout = Layout::contiguous(&shape).unwrap();
+        let layout = BatchLayout::contiguous(&shape).unwrap();
         let mut solver = FactoredTridiagonal::new(device, &layout, axis, ends, bands).unwrap();
         let mut u = Buffer::from_host(device, &batch.d).unwrap();
         solver.solve_in_place(&mut u).unwrap();
@@ -45,7 +45,7 @@ pub fn one_matrix_solves_for_all_right_sides<D: TridiagonalDevice>(device: &D, s
 
 /// A matrix with a zero pivot; one with constant coefficients.
 pub fn a_singular_matrix_is_refused_with_its_row<D: TridiagonalDevice>(device: &D, _: &Scope) {
-    let layout = Layout::contiguous(&[4, 2]).unwrap();
+    let layout = BatchLayout::contiguous(&[4, 2]).unwrap();
     let constant = |ends, bands: [f64; 3]| FactoredTridiagonal::constant(device, &layout, 1, ends, bands);
     for ends in [Ends::Open, Ends::Periodic] {
         let refused = constant(ends, if ends == Ends::Open { [1.0; 3] } else { [0.5, 1.0, 0.5] }).map(|_| ());

@@ -8,7 +8,7 @@ use femtile::device::{Buffer, Scalar};
 use femtile::linalg::LinalgError;
 use femtile::tridiagonal::factored::FactoredKernels;
 use femtile::tridiagonal::{
-    Algorithm, Bands, Ends, Layout, Stability, Tridiagonal, TridiagonalConfig, TridiagonalKernels,
+    Algorithm, Bands, BatchLayout, Ends, Stability, Tridiagonal, TridiagonalConfig, TridiagonalKernels,
     TridiagonalOutcome,
 };
 
@@ -212,7 +212,7 @@ fn hold_rule<T: Scalar, D: TridiagonalKernels<T>>(device: &D, shape: &[usize], a
     ] {
         let rule = Steps::new(3, n, ends);
         let mut batch = Batch::<T>::filled(shape, &strides, &strides, axis, &mut random, |_, _| [0.0; 3]);
-        let lines = Layout::contiguous(shape).unwrap().lines(axis).unwrap();
+        let lines = BatchLayout::contiguous(shape).unwrap().lines(axis).unwrap();
         for (line, row) in (0..lines.n_lines()).flat_map(|line| (0..n).map(move |row| (line, row))) {
             let place = lines.start(line) + row * lines.stride;
             for (band, value) in batch.bands.iter_mut().zip(rule.row(line as u64, row as u64)) {
@@ -242,7 +242,7 @@ pub fn bands_of_a_rule_are_those_of_arrays<D: TridiagonalDevice>(device: &D, sco
 fn hold_failures<T: Scalar, D: TridiagonalKernels<T>>(device: &D, shape: [usize; 2], axis: usize) {
     let (n, n_lines) = (shape[axis], shape[1 - axis]);
     let (strides, nan) = (row_major(&shape), T::from_f64(f64::NAN));
-    let lines = Layout::contiguous(&shape).unwrap().lines(axis).unwrap();
+    let lines = BatchLayout::contiguous(&shape).unwrap().lines(axis).unwrap();
     let mut batch = Batch::<T>::dominant(&shape, &strides, axis, Ends::Open, &mut Random::new(9));
     let bad = [(n_lines / 3, n / 2), (n_lines / 2, n - 1), (n_lines - 1, 0)];
     for (kind, &(line, row)) in bad.iter().enumerate() {
@@ -303,7 +303,7 @@ pub fn batches_without_entries_are_left_alone<D: TridiagonalDevice>(device: &D, 
 
 /// Arrays that are too short are named with both lengths; axes and algorithms that there are not, are refused.
 pub fn what_does_not_fit_is_refused_with_numbers<D: TridiagonalDevice>(device: &D, _: &Scope) {
-    let layout = Layout::contiguous(&[3, 4]).unwrap();
+    let layout = BatchLayout::contiguous(&[3, 4]).unwrap();
     let mut solver = Tridiagonal::<f64, D>::new(device, &layout, 1, TridiagonalConfig::default()).unwrap();
     let buffer = |n| Buffer::<f64, D>::from_vec(device, vec![1.0; n]).unwrap();
     let (mut full, short) = (buffer(12), buffer(11));

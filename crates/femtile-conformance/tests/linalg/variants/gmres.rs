@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use femtile::device::{Buffer, Cpu, Reference, Scalar};
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::Stop;
-use femtile::linalg::krylov::cg::{CgConfig, CgOutcome};
+use femtile::linalg::krylov::cg::{CgOutcome, KrylovConfig};
 use femtile::linalg::krylov::gmres::{Gmres, GmresConfig};
 use femtile::linalg::precondition::{Diagonal, Jacobi};
 use femtile::linalg::{LinalgError, Preconditioner};
@@ -58,7 +58,7 @@ fn solve<T: Scalar, D: Host<T>>(
     device: &D,
     system: &System<T>,
     (restart, is_moody): (usize, bool),
-    cg: CgConfig,
+    cg: KrylovConfig,
 ) -> (CgOutcome, Vec<T>) {
     let a = system.a.on(device);
     let b = Buffer::from_host(device, &system.b).unwrap();
@@ -113,7 +113,7 @@ fn as_many_iterations_as_unknowns_solve_without_beginning_anew() {
 fn limits_and_what_cannot_be_solved_are_told() {
     let cpu = Cpu::new(2).unwrap();
     let system = System::<f64>::new(convection(13), &mut Random::new(63));
-    let few = CgConfig { max_iterations: 7, ..config(1e-10) };
+    let few = KrylovConfig { max_iterations: 7, ..config(1e-10) };
     let (outcome, x) = solve(&cpu, &system, (5, false), few);
     assert_eq!((outcome.stop, outcome.iterations), (Stop::MaxIterations, 7));
     assert!((outcome.true_relative_residual - system.relative_residual(&x)).abs() < 1e-13);

@@ -1,6 +1,6 @@
 use femtile::device::{Cpu, Reference, Scalar};
 use femtile::linalg::krylov::Stop;
-use femtile::linalg::krylov::cg::CgConfig;
+use femtile::linalg::krylov::cg::KrylovConfig;
 use femtile_conformance::suite::problems::Random;
 
 use super::{By, Host, Method, System, config, outliers, spectrum};
@@ -58,7 +58,8 @@ fn never_claims_what_is_not_so<T: Scalar, D: Host<T>>(device: &D, tolerances: &[
         let system = System::<T>::new(spectrum(150, condition), &mut random);
         for &tolerance in tolerances {
             for method in Method::VARIANTS {
-                let config = CgConfig { max_iterations: 3000, stagnation_window: 500, ..config(tolerance) };
+                let config =
+                    KrylovConfig { max_iterations: 3000, stagnation_window: 500, ..config(tolerance) };
                 let (outcome, x) = system.solve(device, method, By::Nothing, config);
                 let truth = system.relative_residual(&x);
                 let slack = 10.0 * T::EPSILON.to_f64();

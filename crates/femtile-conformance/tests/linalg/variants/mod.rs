@@ -8,7 +8,7 @@ mod stops;
 use femtile::device::{Buffer, Cpu, Reference, Scalar};
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::Monitor;
-use femtile::linalg::krylov::cg::{CgConfig, CgKernels, CgOutcome, ConjugateGradient};
+use femtile::linalg::krylov::cg::{CgKernels, CgOutcome, ConjugateGradient, KrylovConfig};
 use femtile::linalg::krylov::pipelined_cg::{PipelinedCg, PipelinedCgKernels};
 use femtile::linalg::krylov::s_step_cg::{SStepCg, SStepCgConfig, SStepCgKernels};
 use femtile::linalg::precondition::{Diagonal, Jacobi};
@@ -89,7 +89,13 @@ impl<T: Scalar> System<T> {
     }
 
     /// From zero.
-    fn solve<D: Host<T>>(&self, device: &D, method: Method, by: By, config: CgConfig) -> (CgOutcome, Vec<T>) {
+    fn solve<D: Host<T>>(
+        &self,
+        device: &D,
+        method: Method,
+        by: By,
+        config: KrylovConfig,
+    ) -> (CgOutcome, Vec<T>) {
         let mut x = vec![T::ZERO; self.b.len()];
         let outcome = self.solve_from(device, &mut x, method, by, config, &mut ());
         (outcome, x)
@@ -101,7 +107,7 @@ impl<T: Scalar> System<T> {
         x: &mut Vec<T>,
         method: Method,
         by: By,
-        config: CgConfig,
+        config: KrylovConfig,
         monitor: &mut dyn Monitor,
     ) -> CgOutcome {
         let a = self.a.on(device);
@@ -135,7 +141,7 @@ fn solve_by<T: Scalar, D: Host<T>>(
     a: &dyn LinearOperator<T, D>,
     m: &dyn Preconditioner<T, D>,
     b: &Buffer<T, D>,
-    config: CgConfig,
+    config: KrylovConfig,
     monitor: &mut dyn Monitor,
 ) -> Result<CgOutcome, LinalgError> {
     match method {

@@ -4,7 +4,7 @@ use std::time::Duration;
 use femtile::device::{Buffer, Cpu};
 use femtile::linalg::comm::Alone;
 use femtile::linalg::hooks::Hook;
-use femtile::linalg::krylov::cg::{CgConfig, CgOutcome};
+use femtile::linalg::krylov::cg::{CgOutcome, KrylovConfig};
 use femtile::linalg::krylov::s_step_cg::{SStepCg, SStepCgConfig};
 use femtile::linalg::krylov::{Monitor, Stop};
 use femtile::linalg::precondition::Diagonal;
@@ -143,7 +143,7 @@ impl Monitor for After {
 fn every_stop_keeps_the_iterate_that_it_reports() {
     let system = grid(37);
     for method in Method::VARIANTS {
-        let run = |config: CgConfig, monitor: &mut dyn Monitor| -> CgOutcome {
+        let run = |config: KrylovConfig, monitor: &mut dyn Monitor| -> CgOutcome {
             let mut x = vec![0.0; system.b.len()];
             let outcome = system.solve_from(&cpu(), &mut x, method, By::Jacobi, config, monitor);
             let residual = system.relative_residual(&x);
@@ -152,9 +152,9 @@ fn every_stop_keeps_the_iterate_that_it_reports() {
             assert_eq!(outcome.residuals.len(), outcome.iterations + 1);
             outcome
         };
-        let limited = run(CgConfig { max_iterations: 11, ..config(1e-12) }, &mut ());
+        let limited = run(KrylovConfig { max_iterations: 11, ..config(1e-12) }, &mut ());
         assert_eq!((limited.stop, limited.iterations), (Stop::MaxIterations, 11), "{method:?}");
-        let none = run(CgConfig { max_iterations: 0, ..config(1e-12) }, &mut ());
+        let none = run(KrylovConfig { max_iterations: 0, ..config(1e-12) }, &mut ());
         assert_eq!((none.stop, none.iterations), (Stop::MaxIterations, 0), "{method:?}");
         let interrupted = run(config(1e-12), &mut After(8));
         let steps = if let Method::SStep(steps) = method { steps } else { 1 };
@@ -162,9 +162,9 @@ fn every_stop_keeps_the_iterate_that_it_reports() {
             (interrupted.stop, interrupted.iterations),
             (Stop::Interrupted, 8usize.next_multiple_of(steps))
         );
-        let timed = run(CgConfig { time_limit: Some(Duration::ZERO), ..config(1e-12) }, &mut ());
+        let timed = run(KrylovConfig { time_limit: Some(Duration::ZERO), ..config(1e-12) }, &mut ());
         assert_eq!((timed.stop, timed.iterations), (Stop::TimeLimit, 0));
-        let diverged = run(CgConfig { divergence_factor: 0.5, ..config(1e-12) }, &mut ());
+        let diverged = run(KrylovConfig { divergence_factor: 0.5, ..config(1e-12) }, &mut ());
         assert_eq!(diverged.stop, Stop::Diverged);
     }
 }

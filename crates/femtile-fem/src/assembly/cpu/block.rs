@@ -12,7 +12,7 @@ use super::{BlockRows, Out, Scratch};
 use crate::FemError;
 use crate::assembly::degenerate;
 use crate::assembly::element::{Corners, element_matrices};
-use crate::assembly::kernels::Problem;
+use crate::assembly::kernels::AssemblyProblem;
 use crate::assembly::measure_is_sound;
 use crate::forms::{CHUNK, FACET_ENTRIES};
 
@@ -57,7 +57,7 @@ impl<S: FindColumn, V: Scalar, const N: usize> NullaryFnOnce for Vectorized<'_, 
 
 /// One block of rows, ready to be assembled.
 pub struct BlockTask<'a, V, const N: usize> {
-    pub problem: &'a Problem<'a>,
+    pub problem: &'a AssemblyProblem<'a>,
     pub rows: Range<usize>,
     pub facets: &'a [u32],
     pub out: BlockRows<'a, V>,

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 
 use self::block::{BlockTask, dispatch};
 use super::element::{Corners, Elements};
-use super::kernels::{Assembled, AssemblyKernels, Problem};
+use super::kernels::{Assembled, AssemblyKernels, AssemblyProblem};
 use super::sparsity::{Sparsity, block_shift, pattern};
 use crate::FemError;
 use crate::dofs::RowBlocks;
@@ -25,7 +25,7 @@ use crate::forms::{CHUNK, ChunkCoefficients, ChunkScratch};
 impl<T: Scalar> AssemblyKernels<T> for Cpu {
     type Kept = Kept;
 
-    fn assemble_system(&self, problem: &Problem<'_>) -> Result<Assembled<T, Self>, FemError> {
+    fn assemble_system(&self, problem: &AssemblyProblem<'_>) -> Result<Assembled<T, Self>, FemError> {
         let mesh = problem.coefficients.mesh;
         self.install(|| {
             let (blocks, pattern) = pattern(mesh)?;
@@ -54,14 +54,14 @@ impl<T: Scalar> AssemblyKernels<T> for Cpu {
         Ok(Kept { plan: Plan::new(blocks, pattern.clone(), scattered), rhs, reacts: Vec::new(), bytes })
     }
 
-    fn load(&self, _: &mut Kept, _: &Problem<'_>) -> Result<(), FemError> {
+    fn load(&self, _: &mut Kept, _: &AssemblyProblem<'_>) -> Result<(), FemError> {
         Ok(())
     }
 
     fn queue<V: Scalar>(
         &self,
         kept: &mut Kept,
-        problem: &Problem<'_>,
+        problem: &AssemblyProblem<'_>,
         values: &mut BufferMut<'_, V, Self>,
         rhs: &mut Buffer<T, Self>,
     ) -> Result<(), FemError> {
@@ -73,7 +73,7 @@ impl<T: Scalar> AssemblyKernels<T> for Cpu {
     fn check<V: Scalar>(
         &self,
         kept: &mut Kept,
-        _: &Problem<'_>,
+        _: &AssemblyProblem<'_>,
         _: &mut BufferMut<'_, V, Self>,
         _: &mut Buffer<T, Self>,
     ) -> Result<Vec<bool>, FemError> {
@@ -102,7 +102,7 @@ impl Kept {
     pub(super) fn fill<V: Scalar>(
         &mut self,
         device: &Cpu,
-        problem: &Problem<'_>,
+        problem: &AssemblyProblem<'_>,
         values: &mut [V],
     ) -> Result<(), FemError> {
         let n_reacts = if problem.coefficients.reaction_varies() { self.rhs.len() } else { 0 };
@@ -164,7 +164,7 @@ impl Plan {
     fn fill<V: Scalar>(
         &self,
         device: &Cpu,
-        problem: &Problem<'_>,
+        problem: &AssemblyProblem<'_>,
         values: &mut [V],
         rhs: &mut [f64],
         reacts: &mut [bool],
@@ -213,7 +213,7 @@ impl Plan {
     fn work<V: Scalar, const N: usize>(
         &self,
         device: &Cpu,
-        problem: &Problem<'_>,
+        problem: &AssemblyProblem<'_>,
         work: Vec<BlockRows<'_, V>>,
     ) -> Result<(), FemError> {
         let facets = facets_by_block(problem, &self.blocks);
@@ -274,7 +274,7 @@ fn take<'a, V>(values: &mut &'a mut [V], n: usize) -> &'a mut [V] {
 }
 
 /// The facet terms of each block, ascending.
-fn facets_by_block(problem: &Problem<'_>, blocks: &RowBlocks) -> Vec<Vec<u32>> {
+fn facets_by_block(problem: &AssemblyProblem<'_>, blocks: &RowBlocks) -> Vec<Vec<u32>> {
     let mut facets = vec![Vec::new(); blocks.n_blocks()];
     for (i, term) in problem.facet_terms.iter().enumerate() {
         let mut touched = term.nodes.map(|node| blocks.block_of(node));
@@ -287,7 +287,7 @@ fn facets_by_block(problem: &Problem<'_>, blocks: &RowBlocks) -> Vec<Vec<u32>> {
 }
 
 impl Scratch {
-    fn new(problem: &Problem<'_>) -> Self {
+    fn new(problem: &AssemblyProblem<'_>) -> Self {
         Self {
             cells: Vec::new(),
             values: Vec::new(),

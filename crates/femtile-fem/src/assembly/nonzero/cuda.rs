@@ -13,7 +13,7 @@ use crate::FemError;
 use crate::assembly::cpu;
 use crate::assembly::cuda::{ELEMENT, Given, refuse};
 use crate::assembly::facet_rows::{FacetRows, RIGHT_SIDE};
-use crate::assembly::kernels::{AssemblyKernels, Problem};
+use crate::assembly::kernels::{AssemblyKernels, AssemblyProblem};
 use crate::assembly::sparsity::Sparsity;
 use crate::constraints::Constraints;
 use crate::forms::{CudaForm, CudaFormData, Evaluated, OPERATIONS, for_every_form};
@@ -128,7 +128,11 @@ impl Kept {
         Ok(Self { pattern, places, patches, host: None, form: None })
     }
 
-    pub(in crate::assembly) fn load(&mut self, device: &Cuda, problem: &Problem<'_>) -> Result<(), FemError> {
+    pub(in crate::assembly) fn load(
+        &mut self,
+        device: &Cuda,
+        problem: &AssemblyProblem<'_>,
+    ) -> Result<(), FemError> {
         let form = &problem.coefficients.form;
         let form = CudaForm::new(form.mesh.dimension(), form.sigma, form.lambda, form.source);
         self.form = None;
@@ -143,7 +147,7 @@ impl Kept {
     pub(in crate::assembly) fn queue<T: Scalar, V: Scalar>(
         &mut self,
         device: &Cuda,
-        problem: &Problem<'_>,
+        problem: &AssemblyProblem<'_>,
         values: &mut BufferMut<'_, V, Cuda>,
         rhs: &mut Buffer<T, Cuda>,
     ) -> Result<(), FemError> {
@@ -156,7 +160,7 @@ impl Kept {
     /// Waits for the GPU; where it sees a fault that the host does not, the host fills the values in.
     pub(in crate::assembly) fn check<T: Scalar, V: Scalar>(
         &mut self,
-        problem: &Problem<'_>,
+        problem: &AssemblyProblem<'_>,
         values: &mut BufferMut<'_, V, Cuda>,
         rhs: &mut Buffer<T, Cuda>,
     ) -> Result<Vec<bool>, FemError> {
@@ -194,7 +198,7 @@ impl Kept {
     /// What the GPU cannot do the host does, and brings it there.
     fn fill_on_host<T: Scalar, V: Scalar>(
         &mut self,
-        problem: &Problem<'_>,
+        problem: &AssemblyProblem<'_>,
         values: &mut BufferMut<'_, V, Cuda>,
         rhs: &mut Buffer<T, Cuda>,
     ) -> Result<(), FemError> {
@@ -228,7 +232,7 @@ struct OnGpu {
     given: Given,
     facets: Facets,
     /// Of a patch in shared memory: numbers of f64, and words of a sheet.
-    room: [usize; 2],
+    workspace: [usize; 2],
 }
 
 /// [`Lists`] on a GPU.
@@ -317,7 +321,7 @@ impl OnGpu {
         let n_corners = mesh.kind.n_nodes();
         let n_edges = n_corners * (n_corners - 1) / 2;
         let most = Values { edges: n_edges, reactions: n_corners, loads: n_corners, shares: 0 };
-        let fits = |lists: &Lists| shared_bytes(most.room(&lists.sizes)) <= most_shared_bytes(device);
+        let fits = |lists: &Lists| shared_bytes(most.workspace(&lists.sizes)) <= most_shared_bytes(device);
         let lists = PATCHES
             .iter()
             .find_map(|&size| Lists::new(&listing, &Patches::by_bisection(mesh, size)).filter(fits));
@@ -346,7 +350,7 @@ impl OnGpu {
             form: None,
             given: Given::new(device, &Constraints::none(n))?,
             facets: Facets::new(device)?,
-            room: [0; 2],
+            workspace: [0; 2],
         })
     }
 
@@ -354,30 +358,30 @@ impl OnGpu {
     fn load(
         &mut self,
         device: &Cuda,
-        problem: &Problem<'_>,
+        problem: &AssemblyProblem<'_>,
         form: &CudaForm<'_>,
         (pattern, places): (&Sparsity, &Places),
     ) -> Result<bool, FemError> {
         let [reactions, loads] = form.reaction_and_source().map(|when| when.n_values(self.n_corners));
         let shares = usize::from(form.reaction_and_source().contains(&Evaluated::Once));
         let values = Values { edges: self.n_corners * (self.n_corners - 1) / 2, reactions, loads, shares };
-        self.room = values.room(&self.sizes);
-        if shared_bytes(self.room) > most_shared_bytes(device) {
+        self.workspace = values.workspace(&self.sizes);
+        if shared_bytes(self.workspace) > most_shared_bytes(device) {
             return Ok(false);
         }
         let mesh = problem.coefficients.mesh;
         match &mut self.form {
-            Some(data) => form.renew(data, device, mesh)?,
+            Some(data) => form.assign(data, device, mesh)?,
             none => *none = Some(form.upload(device, mesh)?),
         }
-        self.given.renew(&problem.constraints)?;
+        self.given.assign(&problem.constraints)?;
         self.load_facets(problem, pattern, places)?;
         Ok(true)
     }
 
     fn load_facets(
         &mut self,
-        problem: &Problem<'_>,
+        problem: &AssemblyProblem<'_>,
         pattern: &Sparsity,
         places: &Places,
     ) -> Result<(), FemError> {
@@ -395,17 +399,17 @@ impl OnGpu {
                 entries.push(entry.map_or(RIGHT_SIDE, |entry| entry as u32));
             }
         }
-        self.facets.of_rows.renew(&of_rows)?;
-        self.facets.begin.renew(&found.begin)?;
-        self.facets.entries.renew(&entries)?;
-        Ok(self.facets.values.renew(&found.values)?)
+        self.facets.of_rows.assign(&of_rows)?;
+        self.facets.begin.assign(&found.begin)?;
+        self.facets.entries.assign(&entries)?;
+        Ok(self.facets.values.assign(&found.values)?)
     }
 
     /// Queues the kernel for the problem that was loaded.
     fn launch<T: Scalar, V: Scalar>(
         &mut self,
         device: &Cuda,
-        problem: &Problem<'_>,
+        problem: &AssemblyProblem<'_>,
         form: &FormText,
         values: &mut BufferMut<'_, V, Cuda>,
         rhs: &mut Buffer<T, Cuda>,
@@ -425,13 +429,13 @@ impl OnGpu {
             given,
             data.argument(),
             self.sizes.len() as u32,
-            self.room[0] as u32,
-            self.room[1] as u32,
+            self.workspace[0] as u32,
+            self.workspace[1] as u32,
         );
         let kernel = Kernel::<Nonzeros<T, V>>::new("assembly_nonzeros");
         let blocks = form.shape.blocks * device.properties().n_multiprocessors;
-        let launch =
-            Launch::line(self.sizes.len().min(blocks), form.shape.threads).shared(shared_bytes(self.room));
+        let launch = Launch::line(self.sizes.len().min(blocks), form.shape.threads)
+            .shared(shared_bytes(self.workspace));
         let program = program::<T, V>(self.n_corners, self.lanes, form);
         // SAFETY: lists and places are those of the mesh and the matrix, whose sizes were compared; codes, nodes and
         // entries are numbers of their patch, and shared memory holds the largest one. The fields of the form have a
@@ -439,7 +443,7 @@ impl OnGpu {
         Ok(unsafe { device.launch(&program, &kernel, launch, arguments) }?)
     }
 
-    fn reacts(&self, problem: &Problem<'_>) -> Result<Vec<bool>, FemError> {
+    fn reacts(&self, problem: &AssemblyProblem<'_>) -> Result<Vec<bool>, FemError> {
         if !problem.coefficients.reaction_varies() {
             return Ok(Vec::new());
         }

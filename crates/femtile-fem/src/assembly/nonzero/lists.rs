@@ -75,7 +75,7 @@ pub(super) struct Values {
 
 impl Values {
     /// What the largest of some patches needs of shared memory: numbers of f64, an even number, and words of a sheet.
-    pub fn room(&self, sizes: &[Size]) -> [usize; 2] {
+    pub fn workspace(&self, sizes: &[Size]) -> [usize; 2] {
         let row_sums: usize = [self.reactions, self.loads, self.shares].map(|n| n.min(1)).iter().sum();
         let numbers = |size: &Size| {
             let n = size.n_elements;

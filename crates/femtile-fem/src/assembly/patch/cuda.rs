@@ -103,7 +103,7 @@ impl OnGpu {
         };
         let data = match self.form.take() {
             Some((_, mut data)) => {
-                form.renew(&mut data, device, mesh)?;
+                form.assign(&mut data, device, mesh)?;
                 data
             }
             None => form.upload(device, mesh)?,

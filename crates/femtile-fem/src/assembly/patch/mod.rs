@@ -11,7 +11,7 @@ use femtile_mesh::{Mesh, Patches};
 
 use super::cuda::refuse;
 use super::identity::MeshIdentity;
-use super::kernels::{Assembled, AssemblyKernels, Problem, to_the_end};
+use super::kernels::{Assembled, AssemblyKernels, AssemblyProblem, to_the_end};
 use super::sparsity::pattern;
 use crate::FemError;
 use crate::dofs::LinearSpace;
@@ -111,12 +111,12 @@ impl<T: Scalar> PatchAssembly<T> {
     ///
     /// # Errors
     /// Those of [`PatchAssembly::assemble`] that need no look at the cells.
-    pub fn prepare<'a>(&mut self, form: &Form<'a>) -> Result<Problem<'a>, FemError> {
+    pub fn prepare<'a>(&mut self, form: &Form<'a>) -> Result<AssemblyProblem<'a>, FemError> {
         if !form.conditions.is_empty() {
             return Err(FemError::HasConditions { n_conditions: form.conditions.len() });
         }
         self.mesh.check(form.mesh)?;
-        let problem = Problem::new(form, &to_the_end)?;
+        let problem = AssemblyProblem::new(form, &to_the_end)?;
         self.is_on_gpu = match &mut self.patches {
             Some(patches) => patches.load(&self.device, form)?,
             None => false,
@@ -130,7 +130,7 @@ impl<T: Scalar> PatchAssembly<T> {
     ///
     /// # Errors
     /// Those of [`PatchAssembly::assemble`] that are known at once.
-    pub fn queue(&mut self, problem: &Problem<'_>) -> Result<(), FemError> {
+    pub fn queue(&mut self, problem: &AssemblyProblem<'_>) -> Result<(), FemError> {
         self.check_problem(problem)?;
         match &mut self.patches {
             Some(patches) if self.is_on_gpu => patches.queue(&mut self.upper, &mut self.rhs),
@@ -142,7 +142,7 @@ impl<T: Scalar> PatchAssembly<T> {
     ///
     /// # Errors
     /// A degenerate cell, a coefficient out of its range.
-    pub fn check(&mut self, problem: &Problem<'_>) -> Result<(), FemError> {
+    pub fn check(&mut self, problem: &AssemblyProblem<'_>) -> Result<(), FemError> {
         self.check_problem(problem)?;
         let bad = match &mut self.patches {
             Some(patches) if self.is_on_gpu => patches.first_bad()?,
@@ -156,7 +156,7 @@ impl<T: Scalar> PatchAssembly<T> {
     }
 
     /// Refuses a problem that is not the one prepared last.
-    fn check_problem(&self, problem: &Problem<'_>) -> Result<(), FemError> {
+    fn check_problem(&self, problem: &AssemblyProblem<'_>) -> Result<(), FemError> {
         if problem.number == self.prepared {
             return Ok(());
         }
@@ -166,7 +166,7 @@ impl<T: Scalar> PatchAssembly<T> {
 
     /// What the GPU cannot do: assembles the whole matrix on the host, and brings its upper half to the
     /// device.
-    fn fill_on_host(&mut self, problem: &Problem<'_>) -> Result<(), FemError> {
+    fn fill_on_host(&mut self, problem: &AssemblyProblem<'_>) -> Result<(), FemError> {
         let system: Assembled<f64, Cpu> = Cpu::new(0)?.assemble_system(problem)?;
         let values = values_of_upper(&system.matrix, &self.order);
         self.upper.values_mut().upload(&values.into_iter().map(T::from_f64).collect::<Vec<_>>())?;

@@ -1,7 +1,7 @@
 //! Metrics of cells side by side.
 
 use femtile_device::cpu::Aligned;
-use femtile_tensor::Contract;
+use femtile_sum_factorization::SumFactorization;
 use rayon::prelude::*;
 
 use super::cells::{BatchMetric, Cells, KnownMetric};
@@ -9,7 +9,7 @@ use super::choice::Choice;
 use super::maps::MappedMetric;
 use super::numbers::Numbers;
 use crate::FemError;
-use crate::matrix_free::Geometry;
+use crate::matrix_free::MetricEvaluation;
 use crate::matrix_free::metric::{Entries, Metrics, Scratch};
 
 /// What is kept of the cells of a batch.
@@ -36,7 +36,7 @@ pub(super) struct BatchMetrics<T> {
     entries: Aligned<T>,
 }
 
-impl<T: Contract> BatchMetrics<T> {
+impl<T: SumFactorization> BatchMetrics<T> {
     /// With the treatment that a choice makes for each batch.
     pub fn new(
         metrics: &Metrics<'_>,
@@ -64,11 +64,11 @@ impl<T: Contract> BatchMetrics<T> {
             rest = tail;
         }
         parts.into_par_iter().enumerate().try_for_each_init(
-            Room::default,
-            |room, (batch, (part, treatment))| {
+            Workspace::default,
+            |workspace, (batch, (part, treatment))| {
                 for lane in 0..lanes {
-                    room.collect(metrics, cells, treatment, numbers.position(batch, lane))?;
-                    for (to, number) in part.iter_mut().skip(lane).step_by(lanes).zip(&room.numbers) {
+                    workspace.collect(metrics, cells, treatment, numbers.position(batch, lane))?;
+                    for (to, number) in part.iter_mut().skip(lane).step_by(lanes).zip(&workspace.numbers) {
                         *to = T::from_f64(*number);
                     }
                 }
@@ -95,43 +95,43 @@ impl<T: Contract> BatchMetrics<T> {
     }
 
     /// Cells by how their metric is come by, without those of which there are none.
-    pub fn geometries(&self, numbers: &Numbers) -> Vec<(Geometry, usize)> {
-        let cells_of = |geometry: Geometry| {
+    pub fn geometries(&self, numbers: &Numbers) -> Vec<(MetricEvaluation, usize)> {
+        let cells_of = |geometry: MetricEvaluation| {
             let batches = self.treatments.iter().enumerate();
             let of_geometry = batches.filter(|(_, treatment)| treatment.geometry() == geometry);
             of_geometry.map(|(batch, _)| numbers.n_active(batch)).sum()
         };
-        let all = Geometry::ALL.map(|geometry| (geometry, cells_of(geometry)));
+        let all = MetricEvaluation::ALL.map(|geometry| (geometry, cells_of(geometry)));
         all.into_iter().filter(|(_, n_cells)| *n_cells > 0).collect()
     }
 }
 
 impl Treatment {
     /// Whose treatment it is, in the words of users.
-    fn geometry(self) -> Geometry {
+    fn geometry(self) -> MetricEvaluation {
         match self {
-            Self::Diagonal | Self::Constant => Geometry::Constant,
-            Self::Polynomial(1) => Geometry::Trilinear,
-            Self::Polynomial(2) => Geometry::Triquadratic,
-            Self::Polynomial(_) => Geometry::Isoparametric,
-            Self::Inverse => Geometry::Inverse,
-            Self::Stored => Geometry::Stored,
+            Self::Diagonal | Self::Constant => MetricEvaluation::Constant,
+            Self::Polynomial(1) => MetricEvaluation::Trilinear,
+            Self::Polynomial(2) => MetricEvaluation::Triquadratic,
+            Self::Polynomial(_) => MetricEvaluation::Isoparametric,
+            Self::Inverse => MetricEvaluation::Inverse,
+            Self::Stored => MetricEvaluation::Stored,
         }
     }
 }
 
 /// Room for one cell.
 #[derive(Default)]
-struct Room {
+struct Workspace {
     scratch: Scratch,
     entries: Vec<Entries>,
     /// What is kept of the cell.
     numbers: Vec<f64>,
 }
 
-impl Room {
+impl Workspace {
     /// Finds the numbers of the cell at a position.
-    fn collect<T: Contract>(
+    fn collect<T: SumFactorization>(
         &mut self,
         metrics: &Metrics<'_>,
         cells: &Cells<T>,

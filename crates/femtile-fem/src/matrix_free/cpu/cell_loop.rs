@@ -7,7 +7,7 @@ use femtile_device::Cpu;
 use femtile_device::cpu::vector::Lanes;
 use femtile_device::cpu::{Aligned, SharedMut, Source};
 use femtile_linalg::hooks::MergedHook;
-use femtile_tensor::{Contract, lanes};
+use femtile_sum_factorization::{SumFactorization, lanes};
 
 use super::ahead::Ahead;
 use super::exchange::{clear_constrained, gather, marked, scatter, share};
@@ -60,7 +60,7 @@ pub(super) enum Constrained {
     Given,
 }
 
-impl<T: Contract + Lanes> CellLoop<T> {
+impl<T: SumFactorization + Lanes> CellLoop<T> {
     /// Over all cells of a space, with `room_len` values of room for the work on a batch.
     ///
     /// `constrained` are whole entities, ascending degrees of freedom: a vertex, or all of what lies inside an edge or face.
@@ -235,10 +235,10 @@ impl<T: Contract + Lanes> CellLoop<T> {
             let mut ahead =
                 Ahead::new([x.address(0), y.address(0)].into_iter().chain((around.reads)()).collect());
             for group in groups.clone() {
-                let room = (&mut scratch[..], &mut ahead);
+                let workspace = (&mut scratch[..], &mut ahead);
                 // SAFETY: a thread writes rows that its groups alone touch; what others touch as well is marked and
                 // goes to shares, which belong to a cell. Rows of several threads have been prepared above.
-                unsafe { self.run_group(group, (y, x), &shares, constrained, op_cell, around, room) };
+                unsafe { self.run_group(group, (y, x), &shares, constrained, op_cell, around, workspace) };
                 let completed = schedule.completed.of(group);
                 completed.iter().for_each(|&tile| self.complete(tile as usize, (y, x), constrained, around));
             }
@@ -281,7 +281,7 @@ impl<T: Contract + Lanes> CellLoop<T> {
         let batches = self.numbers.of_cells(&self.groups[number].cells);
         let n_batches = batches.len();
         let lanes = self.numbers.lanes;
-        let (local, room) = scratch.split_at_mut(self.layout.places.len() * lanes);
+        let (local, workspace) = scratch.split_at_mut(self.layout.places.len() * lanes);
         for (done, batch) in batches.enumerate() {
             let part = |done: usize| next.start + next.len() * done / n_batches;
             // Reading and writing an entity are a step each.
@@ -292,7 +292,7 @@ impl<T: Contract + Lanes> CellLoop<T> {
             if constrained == Constrained::Identity {
                 clear_constrained(local, marks, &self.layout, lanes);
             }
-            op_cell(batch, local, room);
+            op_cell(batch, local, workspace);
             let unknowns = (unknowns, self.numbers.firsts(batch));
             let sizes = (lanes, self.numbers.n_active(batch));
             // SAFETY: entities that other threads have are marked, and shares are those of this batch.

@@ -2,7 +2,9 @@
 
 use femtile_device::Cpu;
 use femtile_element::tensor::{Lagrange, Table};
-use femtile_tensor::{Contract, Factor, Metric, act_mapped, contract, gradient, lanes, separable};
+use femtile_sum_factorization::{
+    Factor, Metric, SumFactorization, act_mapped, contract, gradient, lanes, separable,
+};
 
 use super::batch_metrics::Treatment;
 use super::maps::{MapTables, MappedMetric};
@@ -37,7 +39,7 @@ pub(super) struct EntryAt<'a, T> {
     lanes: &'a [T],
 }
 
-impl<T: Contract> EntryAt<'_, T> {
+impl<T: SumFactorization> EntryAt<'_, T> {
     /// The entry of a lane times a value.
     pub fn of(&self, lane: usize, value: T) -> T {
         self.lanes.get(lane).map_or(T::ZERO, |&factor| self.weight * factor * value)
@@ -89,7 +91,7 @@ pub(super) struct Cells<T> {
     stored: Vec<usize>,
 }
 
-impl<T: Contract> Cells<T> {
+impl<T: SumFactorization> Cells<T> {
     pub fn new(space: &TensorSpace<'_>, terms: Terms<'_>, rule: CellRule) -> Self {
         let (degree, d) = (space.degree(), space.dimension());
         let (has_stiffness, has_mass) = (terms.sigma.is_some(), terms.lambda.is_some());
@@ -148,35 +150,35 @@ impl<T: Contract> Cells<T> {
     }
 
     /// $u \leftarrow A u$ for one component of the cells of a batch: `[(p + 1)^d][lanes]`.
-    pub fn apply(&self, cpu: &Cpu, metric: BatchMetric<'_, T>, u: &mut [T], room: &mut [T]) {
+    pub fn apply(&self, cpu: &Cpu, metric: BatchMetric<'_, T>, u: &mut [T], workspace: &mut [T]) {
         // Products of matrices along the axes are for cubes.
         if let (BatchMetric::Known(KnownMetric::Diagonal(coefficients)), 3) = (metric, self.d) {
-            return separable(cpu, [&self.matrices[0], &self.matrices[1]], coefficients, u, room);
+            return separable(cpu, [&self.matrices[0], &self.matrices[1]], coefficients, u, workspace);
         }
-        let (at_points, room) = room.split_at_mut(self.n_points() * lanes::<T>(cpu));
+        let (at_points, workspace) = workspace.split_at_mut(self.n_points() * lanes::<T>(cpu));
         match &self.values {
             None => at_points.copy_from_slice(u),
-            Some([values, _]) => self.along_all(cpu, values, u, at_points, room),
+            Some([values, _]) => self.along_all(cpu, values, u, at_points, workspace),
         }
-        self.act(cpu, metric, at_points, room);
+        self.act(cpu, metric, at_points, workspace);
         match &self.values {
             None => u.copy_from_slice(at_points),
-            Some([_, transposed]) => self.along_all(cpu, transposed, at_points, u, room),
+            Some([_, transposed]) => self.along_all(cpu, transposed, at_points, u, workspace),
         }
     }
 
     /// A table along every axis.
-    fn along_all(&self, cpu: &Cpu, table: &Factor<T>, from: &[T], to: &mut [T], room: &mut [T]) {
+    fn along_all(&self, cpu: &Cpu, table: &Factor<T>, from: &[T], to: &mut [T], workspace: &mut [T]) {
         let n_lanes = lanes::<T>(cpu);
         let (rows, cols) = (table.n_rows(), table.n_cols());
         let size = |done: usize| cols.pow((self.d - done) as u32) * rows.pow(done as u32) * n_lanes;
         if self.d == 2 {
-            let half = &mut room[..size(1)];
+            let half = &mut workspace[..size(1)];
             contract(cpu, table, 1, from, half);
             contract(cpu, table, rows, half, to);
             return;
         }
-        let (first, second) = room.split_at_mut(size(1));
+        let (first, second) = workspace.split_at_mut(size(1));
         let second = &mut second[..size(2)];
         contract(cpu, table, 1, from, first);
         contract(cpu, table, rows, first, second);
@@ -184,18 +186,18 @@ impl<T: Contract> Cells<T> {
     }
 
     /// The metric between slopes and their transposes, on values at the points.
-    fn act(&self, cpu: &Cpu, metric: BatchMetric<'_, T>, u: &mut [T], room: &mut [T]) {
+    fn act(&self, cpu: &Cpu, metric: BatchMetric<'_, T>, u: &mut [T], workspace: &mut [T]) {
         let slopes = [&self.slopes[0], &self.slopes[1]];
         let metric = match metric {
             BatchMetric::Mapped(mapped) => {
                 let mapped = self.mapped(mapped, lanes::<T>(cpu));
                 if !self.has_stiffness {
-                    return act_mapped(cpu, mapped, [&mut [], &mut [], &mut []], u, room);
+                    return act_mapped(cpu, mapped, [&mut [], &mut [], &mut []], u, workspace);
                 }
                 Metric::Mapped(mapped)
             }
             BatchMetric::Known(known) if !self.has_stiffness || self.d == 2 => {
-                return self.act_plainly(cpu, known, u, room);
+                return self.act_plainly(cpu, known, u, workspace);
             }
             BatchMetric::Known(KnownMetric::Diagonal(entries) | KnownMetric::Constant(entries)) => {
                 Metric::Constant { entries, weights: &self.weights, has_mass: self.has_mass }
@@ -204,11 +206,11 @@ impl<T: Contract> Cells<T> {
                 Metric::Stored { entries, has_mass: self.has_mass }
             }
         };
-        gradient(cpu, slopes, metric, u, room);
+        gradient(cpu, slopes, metric, u, workspace);
     }
 
     /// As [`Self::act`] in two dimensions or without slopes.
-    fn act_plainly(&self, cpu: &Cpu, metric: KnownMetric<'_, T>, u: &mut [T], room: &mut [T]) {
+    fn act_plainly(&self, cpu: &Cpu, metric: KnownMetric<'_, T>, u: &mut [T], workspace: &mut [T]) {
         if let (false, KnownMetric::Stored(entries)) = (self.has_stiffness, metric) {
             // One entry a point.
             return cpu.vectorize(
@@ -218,8 +220,8 @@ impl<T: Contract> Cells<T> {
         }
         let n_lanes = lanes::<T>(cpu);
         let [slope, transposed] = &self.slopes;
-        let (first, room) = room.split_at_mut(u.len());
-        let (second, room) = room.split_at_mut(u.len());
+        let (first, workspace) = workspace.split_at_mut(u.len());
+        let (second, workspace) = workspace.split_at_mut(u.len());
         if self.has_stiffness {
             contract(cpu, slope, 1, u, first);
             contract(cpu, slope, self.m, u, second);
@@ -238,7 +240,7 @@ impl<T: Contract> Cells<T> {
             entry(6).scale(&mut u[lanes]);
         }
         if self.has_stiffness {
-            let product = &mut room[..u.len()];
+            let product = &mut workspace[..u.len()];
             for (inner, slopes) in [(1, &*first), (self.m, &*second)] {
                 contract(cpu, transposed, inner, slopes, product);
                 u.iter_mut().zip(&*product).for_each(|(u, product)| *u += *product);

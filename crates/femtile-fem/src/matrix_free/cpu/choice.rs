@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::batch_metrics::Treatment;
 use super::numbers::Numbers;
 use crate::FemError;
-use crate::matrix_free::Geometry;
+use crate::matrix_free::MetricEvaluation;
 use crate::matrix_free::metric::{Metrics, Scratch, Variation};
 
 /// What a core does in a second: operations on vectors, one multiplication and addition each, and bytes that come from
@@ -26,7 +26,7 @@ const MARGIN: f64 = 0.9;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Choice {
     /// What was asked for.
-    pub geometry: Option<Geometry>,
+    pub geometry: Option<MetricEvaluation>,
     pub dimension: usize,
     /// Points of a cell along an axis.
     pub n_points: usize,
@@ -82,15 +82,20 @@ impl Choice {
     }
 
     /// Whether all cells can be treated as was asked for.
-    fn check(&self, geometry: Geometry, metrics: &Metrics<'_>, natures: &[Nature]) -> Result<(), FemError> {
+    fn check(
+        &self,
+        geometry: MetricEvaluation,
+        metrics: &Metrics<'_>,
+        natures: &[Nature],
+    ) -> Result<(), FemError> {
         let unfit = |nature: &Nature| match geometry {
-            Geometry::Stored => None,
-            Geometry::Constant if nature.variation != Variation::Any => None,
-            Geometry::Constant => Some("its metric is not the same at all points"),
+            MetricEvaluation::Stored => None,
+            MetricEvaluation::Constant if nature.variation != Variation::Any => None,
+            MetricEvaluation::Constant => Some("its metric is not the same at all points"),
             _ if self.dimension != 3 => Some("it is for hexahedra"),
             _ if !metrics.is_by_cell() => Some("coefficients vary inside of it"),
-            Geometry::Trilinear if nature.order > 1 => Some("its map is no trilinear one"),
-            Geometry::Triquadratic if nature.order > 2 => Some("its map is no triquadratic one"),
+            MetricEvaluation::Trilinear if nature.order > 1 => Some("its map is no trilinear one"),
+            MetricEvaluation::Triquadratic if nature.order > 2 => Some("its map is no triquadratic one"),
             _ => None,
         };
         let found = natures
@@ -99,10 +104,10 @@ impl Choice {
             .filter_map(|(position, nature)| Some((metrics.cell(position), nature, unfit(nature)?)));
         let Some((cell, nature, reason)) = found.min_by_key(|(cell, ..)| *cell) else { return Ok(()) };
         let instead = match nature.order {
-            _ if self.dimension != 3 || !metrics.is_by_cell() => Geometry::Stored,
-            1 => Geometry::Trilinear,
-            2 => Geometry::Triquadratic,
-            _ => Geometry::Isoparametric,
+            _ if self.dimension != 3 || !metrics.is_by_cell() => MetricEvaluation::Stored,
+            1 => MetricEvaluation::Trilinear,
+            2 => MetricEvaluation::Triquadratic,
+            _ => MetricEvaluation::Isoparametric,
         };
         Err(FemError::UnfitGeometry { geometry, cell, reason, instead })
     }
@@ -116,14 +121,14 @@ impl Choice {
             Variation::Any => None,
         };
         match self.geometry {
-            None | Some(Geometry::Constant) => {
+            None | Some(MetricEvaluation::Constant) => {
                 constant.unwrap_or_else(|| self.cheapest(worst, metrics, lanes))
             }
-            Some(Geometry::Trilinear) => Treatment::Polynomial(1),
-            Some(Geometry::Triquadratic) => Treatment::Polynomial(2),
-            Some(Geometry::Isoparametric) => Treatment::Polynomial(metrics.order()),
-            Some(Geometry::Inverse) => Treatment::Inverse,
-            Some(Geometry::Stored) => Treatment::Stored,
+            Some(MetricEvaluation::Trilinear) => Treatment::Polynomial(1),
+            Some(MetricEvaluation::Triquadratic) => Treatment::Polynomial(2),
+            Some(MetricEvaluation::Isoparametric) => Treatment::Polynomial(metrics.order()),
+            Some(MetricEvaluation::Inverse) => Treatment::Inverse,
+            Some(MetricEvaluation::Stored) => Treatment::Stored,
         }
     }
 

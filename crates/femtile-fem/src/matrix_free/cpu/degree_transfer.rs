@@ -6,7 +6,7 @@ use femtile_device::cpu::vector::Lanes;
 use femtile_device::cpu::{Aligned, SharedMut, Source};
 use femtile_device::{Buffer, Cpu};
 use femtile_linalg::{LinalgError, Transfer, need};
-use femtile_tensor::{Contract, Factor, contract, lanes};
+use femtile_sum_factorization::{Factor, SumFactorization, contract, lanes};
 
 use super::ahead::Ahead;
 use super::cell_loop::{CellLoop, Constrained};
@@ -46,7 +46,7 @@ pub struct DegreeTransfer<T: Lanes> {
     zeros: Vec<T>,
 }
 
-impl<T: Contract + Lanes> DegreeTransfer<T> {
+impl<T: SumFactorization + Lanes> DegreeTransfer<T> {
     /// From a space to one of higher degree, each with its constrained degrees of freedom: whole entities, ascending.
     ///
     /// # Errors
@@ -85,9 +85,9 @@ impl<T: Contract + Lanes> DegreeTransfer<T> {
     /// What the finer cells of a batch have, and what is marked as zero.
     fn read(&self, batch: usize, local: &mut [T], r: Source<'_, T>) {
         let n_lanes = self.numbers.lanes;
-        let room = (n_lanes, &mut Ahead::new(Vec::new()));
+        let workspace = (n_lanes, &mut Ahead::new(Vec::new()));
         // SAFETY: nobody writes the vector meanwhile.
-        unsafe { gather(&self.cpu, local, r, self.numbers.unknowns(batch), &self.layout, room) };
+        unsafe { gather(&self.cpu, local, r, self.numbers.unknowns(batch), &self.layout, workspace) };
         for (lane, marked) in self.marked[batch][..n_lanes].iter().enumerate() {
             for entity in (0..self.layout.n_entities()).filter(|entity| marked >> entity & 1 == 1) {
                 let places = self.layout.places(entity).iter();
@@ -117,9 +117,9 @@ impl<T: Contract + Lanes> DegreeTransfer<T> {
         let n_lanes = self.numbers.lanes;
         let (coarse, ahead) = (&self.coarse, &mut Ahead::new(Vec::new()));
         let n_coarse = coarse.layout().places.len() * n_lanes;
-        let mut rooms = [(); 2].map(|()| Aligned::zeros(self.local_len()));
+        let mut workspaces = [(); 2].map(|()| Aligned::zeros(self.local_len()));
         for batch in batches {
-            let [own, other] = &mut rooms;
+            let [own, other] = &mut workspaces;
             let local = &mut own[..n_coarse];
             let numbers = coarse.numbers();
             // SAFETY: nobody writes the coarser vector meanwhile.
@@ -138,7 +138,7 @@ impl<T: Contract + Lanes> DegreeTransfer<T> {
     }
 }
 
-impl<T: Contract + Lanes> Transfer<T, Cpu> for DegreeTransfer<T> {
+impl<T: SumFactorization + Lanes> Transfer<T, Cpu> for DegreeTransfer<T> {
     fn n_fine(&self) -> usize {
         self.n_fine
     }
@@ -159,8 +159,8 @@ impl<T: Contract + Lanes> Transfer<T, Cpu> for DegreeTransfer<T> {
         need("b", self.n_coarse(), b.len())?;
         need("r", self.n_fine, r.len())?;
         let r = Source::new(r.as_slice());
-        let lower = |batch: usize, local: &mut [T], room: &mut [T]| {
-            let (own, other) = room.split_at_mut(self.local_len());
+        let lower = |batch: usize, local: &mut [T], workspace: &mut [T]| {
+            let (own, other) = workspace.split_at_mut(self.local_len());
             self.read(batch, own, r);
             local.copy_from_slice(self.along_all(&self.factors[1], [own, other]));
         };

@@ -2,7 +2,7 @@
 
 use femtile_device::Cpu;
 use femtile_element::tensor::Table;
-use femtile_tensor::{Contract, Factor, Parity, contract, lanes};
+use femtile_sum_factorization::{Factor, Parity, SumFactorization, contract, lanes};
 
 use super::cells::{BatchMetric, Cells, KnownMetric};
 use super::maps::AXES;
@@ -11,7 +11,7 @@ use super::maps::AXES;
 #[derive(Debug)]
 pub(super) struct DiagonalTables<T>([Factor<T>; 3]);
 
-impl<T: Contract> DiagonalTables<T> {
+impl<T: SumFactorization> DiagonalTables<T> {
     pub fn new(cells: &Cells<T>) -> Self {
         let [values, slopes] = &cells.tables;
         let product = |a: &Table, b: &Table| {
@@ -22,7 +22,7 @@ impl<T: Contract> DiagonalTables<T> {
     }
 }
 
-impl<T: Contract> Cells<T> {
+impl<T: SumFactorization> Cells<T> {
     /// $\sum_q \sum_{ab} G_{ab}\, \partial_a\varphi_i\, \partial_b\varphi_i + \mu \varphi_i^2$ for every node, written to `sum`.
     pub fn diagonal(&self, tables: &DiagonalTables<T>, cpu: &Cpu, metric: BatchMetric<'_, T>, sum: &mut [T]) {
         let n_lanes = lanes::<T>(cpu);

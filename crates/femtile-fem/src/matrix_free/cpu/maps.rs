@@ -2,7 +2,7 @@
 
 use femtile_device::Cpu;
 use femtile_element::tensor::Table;
-use femtile_tensor::{Contract, Map, Mapped, act_mapped, lanes};
+use femtile_sum_factorization::{Map, Mapped, SumFactorization, act_mapped, lanes};
 
 use super::cells::Cells;
 use crate::dofs::TensorSpace;
@@ -26,7 +26,7 @@ pub(super) struct MapTables<T> {
     tables: [[Vec<T>; 2]; 3],
 }
 
-impl<T: Contract> MapTables<T> {
+impl<T: SumFactorization> MapTables<T> {
     pub fn new(space: &TensorSpace<'_>, points: &[f64]) -> Self {
         let order = space.mesh().curved.as_ref().map_or(1, |curved| curved.order);
         let rounded = |table: Table| table.entries.into_iter().map(T::from_f64).collect();
@@ -44,7 +44,7 @@ impl<T: Contract> MapTables<T> {
     }
 }
 
-impl<T: Contract> Cells<T> {
+impl<T: SumFactorization> Cells<T> {
     /// The metric as kernels take it.
     pub fn mapped<'a>(&'a self, metric: MappedMetric<'a, T>, lanes: usize) -> Mapped<'a, T> {
         let [n_sigma, n_lambda] = self.n_coefficients().map(|n| n * lanes);
@@ -63,7 +63,7 @@ impl<T: Contract> Cells<T> {
         let n_lanes = lanes::<T>(cpu);
         let metric = self.mapped(metric, n_lanes);
         let len = self.n_points() * n_lanes;
-        let mut room = vec![T::ZERO; metric.room_len(n_lanes)];
+        let mut workspace = vec![T::ZERO; metric.room_len(n_lanes)];
         let mut mass = Vec::new();
         // By the axis of the slope: what becomes of it along each axis.
         let fluxes: [[Vec<T>; 3]; 3] = std::array::from_fn(|axis| {
@@ -71,7 +71,7 @@ impl<T: Contract> Cells<T> {
             let len_of_slopes = if metric.sigma.is_empty() { 0 } else { len };
             let mut g: [Vec<T>; 3] = std::array::from_fn(|a| vec![value(a); len_of_slopes]);
             mass = vec![T::ONE; len];
-            act_mapped(cpu, metric, g.each_mut().map(|g| &mut g[..]), &mut mass, &mut room);
+            act_mapped(cpu, metric, g.each_mut().map(|g| &mut g[..]), &mut mass, &mut workspace);
             g
         });
         let of_entry = |entry: usize| match AXES.get(entry) {

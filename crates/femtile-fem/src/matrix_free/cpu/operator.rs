@@ -3,7 +3,7 @@ use femtile_device::{Buffer, Cpu};
 use femtile_linalg::hooks::{Hook, MergedHook, MergedOperator};
 use femtile_linalg::vector::sum::BLOCK;
 use femtile_linalg::{LinalgError, LinearOperator};
-use femtile_tensor::{Contract, lanes};
+use femtile_sum_factorization::{SumFactorization, lanes};
 
 use super::batch_metrics::BatchMetrics;
 use super::cell_loop::{CellLoop, Constrained};
@@ -12,7 +12,7 @@ use super::choice::Choice;
 use super::diagonal::DiagonalTables;
 use crate::FemError;
 use crate::dofs::TensorSpace;
-use crate::matrix_free::Geometry;
+use crate::matrix_free::MetricEvaluation;
 use crate::matrix_free::metric::{Metrics, Terms};
 use crate::matrix_free::quadrature::CellRule;
 use crate::tensor::FacetMatrix;
@@ -23,12 +23,12 @@ use crate::tensor::FacetMatrix;
 /// operator; its values at a node are consecutive rows.
 ///
 /// # Cost
-/// Reads x and the metric of every cell, or what it is computed from ([`Geometry`]), writes y once or twice; $O(p)$ operations
+/// Reads x and the metric of every cell, or what it is computed from ([`MetricEvaluation`]), writes y once or twice; $O(p)$ operations
 /// an unknown.
 /// # Source
 /// `[kronbichler2022]`, section 2.
 #[derive(Debug)]
-pub struct MatrixFree<T: Contract + Lanes> {
+pub struct MatrixFree<T: SumFactorization + Lanes> {
     cpu: Cpu,
     cells: Cells<T>,
     metrics: BatchMetrics<T>,
@@ -48,7 +48,7 @@ pub struct MatrixFreeConfig<'a> {
     /// Components of the field.
     pub components: usize,
     /// How the metrics of all cells are come by; by default the cheapest way for each batch of them.
-    pub geometry: Option<Geometry>,
+    pub geometry: Option<MetricEvaluation>,
 }
 
 impl Default for MatrixFreeConfig<'_> {
@@ -58,7 +58,7 @@ impl Default for MatrixFreeConfig<'_> {
     }
 }
 
-impl<T: Contract + Lanes> MatrixFree<T> {
+impl<T: SumFactorization + Lanes> MatrixFree<T> {
     /// The operator of `terms`.
     ///
     /// # Errors
@@ -94,7 +94,7 @@ impl<T: Contract + Lanes> MatrixFree<T> {
     }
 
     /// How many cells come by their metric in which way; cells side by side have one way.
-    pub fn geometries(&self) -> Vec<(Geometry, usize)> {
+    pub fn geometries(&self) -> Vec<(MetricEvaluation, usize)> {
         self.metrics.geometries(self.cell_loop.numbers())
     }
 
@@ -128,15 +128,16 @@ impl<T: Contract + Lanes> MatrixFree<T> {
     /// # Panics
     /// When the lengths are not those of the operator.
     pub fn apply_to_given(&self, y: &mut [T], x: &[T]) {
-        self.cell_loop
-            .apply(y, x, Constrained::Given, &|batch, local, room| self.on_batch(batch, local, room));
+        self.cell_loop.apply(y, x, Constrained::Given, &|batch, local, workspace| {
+            self.on_batch(batch, local, workspace)
+        });
     }
 
     /// The product of the cells of a batch.
-    fn on_batch(&self, batch: usize, local: &mut [T], room: &mut [T]) {
+    fn on_batch(&self, batch: usize, local: &mut [T], workspace: &mut [T]) {
         let (metric, len) = (self.metrics.of(batch), local.len() / self.components);
         for local in local.chunks_exact_mut(len) {
-            self.cells.apply(&self.cpu, metric, local, room);
+            self.cells.apply(&self.cpu, metric, local, workspace);
         }
     }
 
@@ -151,7 +152,7 @@ impl<T: Contract + Lanes> MatrixFree<T> {
     }
 }
 
-impl<T: Contract + Lanes> LinearOperator<T, Cpu> for MatrixFree<T> {
+impl<T: SumFactorization + Lanes> LinearOperator<T, Cpu> for MatrixFree<T> {
     fn n_rows(&self) -> usize {
         self.cell_loop.n_rows()
     }
@@ -175,7 +176,8 @@ impl<T: Contract + Lanes> LinearOperator<T, Cpu> for MatrixFree<T> {
         let rows = |block: usize| block * BLOCK..((block + 1) * BLOCK).min(n);
         let blocks = n.div_ceil(BLOCK);
         self.cpu.for_ranges(blocks, 8, |blocks| blocks.for_each(|block| hook.pre(rows(block))));
-        let on_batch = |batch: usize, local: &mut [T], room: &mut [T]| self.on_batch(batch, local, room);
+        let on_batch =
+            |batch: usize, local: &mut [T], workspace: &mut [T]| self.on_batch(batch, local, workspace);
         self.cell_loop.apply(y.as_mut_slice(), x.as_slice(), Constrained::Identity, &on_batch);
         let (x, y) = (x.as_slice(), y.as_slice());
         let post = |block: usize| hook.post(rows(block), &x[rows(block)], &y[rows(block)]);
@@ -189,7 +191,7 @@ impl<T: Contract + Lanes> LinearOperator<T, Cpu> for MatrixFree<T> {
 }
 
 // SAFETY: the loop over cells calls `pre` and `post` for each range once, as `schedule.rs` has it.
-unsafe impl<T: Contract + Lanes> MergedOperator<T, Cpu> for MatrixFree<T> {
+unsafe impl<T: SumFactorization + Lanes> MergedOperator<T, Cpu> for MatrixFree<T> {
     fn n_tiles(&self) -> usize {
         self.cell_loop.n_tiles()
     }
@@ -201,7 +203,8 @@ unsafe impl<T: Contract + Lanes> MergedOperator<T, Cpu> for MatrixFree<T> {
         hook: &dyn MergedHook<T>,
     ) -> Result<(), LinalgError> {
         self.check_lengths(y.len(), x.len())?;
-        let on_batch = |batch: usize, local: &mut [T], room: &mut [T]| self.on_batch(batch, local, room);
+        let on_batch =
+            |batch: usize, local: &mut [T], workspace: &mut [T]| self.on_batch(batch, local, workspace);
         self.cell_loop.apply_with(y.as_mut_slice(), x.as_mut_slice(), &on_batch, hook);
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use femtile_device::cpu::vector::Lanes;
-use femtile_tensor::Contract;
+use femtile_sum_factorization::SumFactorization;
 
 use super::cell_loop::CellLoop;
 
@@ -20,7 +20,7 @@ pub enum Visit {
     After(Range<usize>),
 }
 
-impl<T: Contract + Lanes> CellLoop<T> {
+impl<T: SumFactorization + Lanes> CellLoop<T> {
     /// Tells all steps of the loop in the order in which one thread takes them, for models of what they move.
     pub fn visits(&self, see: &mut dyn FnMut(Visit)) {
         let schedule = self.schedule();

@@ -1,7 +1,7 @@
 //! What may be chosen of the operator on a GPU.
 
 use super::tables;
-use crate::matrix_free::Geometry;
+use crate::matrix_free::MetricEvaluation;
 use crate::matrix_free::quadrature::CellRule;
 
 /// Threads of a warp, and parts of a multiprocessor that hold warps each.
@@ -21,7 +21,7 @@ pub struct Shape {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CudaMatrixFreeConfig {
     /// How metrics are come by: constant, trilinear or stored; by default the cheapest way there is.
-    pub geometry: Option<Geometry>,
+    pub geometry: Option<MetricEvaluation>,
     /// How cells are dealt out.
     pub shape: Option<Shape>,
     /// Cells that a block takes one batch after the other; no more than it has side by side make every cell share for itself.
@@ -30,7 +30,7 @@ pub struct CudaMatrixFreeConfig {
 
 impl Shape {
     /// For elements of a degree with a rule; `has_more` says that a cell has more than slopes of regular unknowns.
-    pub(super) fn of(degree: usize, rule: CellRule, geometry: Geometry, has_more: bool) -> Self {
+    pub(super) fn of(degree: usize, rule: CellRule, geometry: MetricEvaluation, has_more: bool) -> Self {
         let n = rule.n_points(degree);
         let cells = match n {
             ..=2 => 32,
@@ -54,16 +54,16 @@ impl Shape {
 
 /// Warps that one scheduler is to hold, for so many points along an axis: as many as leave each thread the registers for
 /// its lines (255, 168, 128, 96, 80 and 72 for 2 to 7 warps), as the compiler and an H200 have it.
-fn warps(n: usize, is_collocated: bool, geometry: Geometry) -> usize {
+fn warps(n: usize, is_collocated: bool, geometry: MetricEvaluation) -> usize {
     match (geometry, is_collocated, n) {
-        (Geometry::Trilinear, _, ..=3) => 4,
-        (Geometry::Trilinear, true, 4 | 8) => 4,
-        (Geometry::Trilinear, true, 5..=7) | (Geometry::Trilinear, false, 4) => 3,
-        (Geometry::Trilinear, ..) => 2,
+        (MetricEvaluation::Trilinear, _, ..=3) => 4,
+        (MetricEvaluation::Trilinear, true, 4 | 8) => 4,
+        (MetricEvaluation::Trilinear, true, 5..=7) | (MetricEvaluation::Trilinear, false, 4) => 3,
+        (MetricEvaluation::Trilinear, ..) => 2,
         (_, _, ..=3) => 6,
         (_, true, 4) => 7,
         (_, _, 4 | 5) => 5,
-        (_, _, 6 | 7) | (Geometry::Stored, true, 8) => 4,
+        (_, _, 6 | 7) | (MetricEvaluation::Stored, true, 8) => 4,
         (_, _, 8) | (_, true, 9 | 11) => 3,
         _ => 2,
     }

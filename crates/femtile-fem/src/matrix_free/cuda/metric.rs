@@ -7,26 +7,26 @@ use super::batches::{Batches, NONE};
 use super::program::Variant;
 use crate::FemError;
 use crate::dofs::TensorSpace;
-use crate::matrix_free::Geometry;
+use crate::matrix_free::MetricEvaluation;
 use crate::matrix_free::metric::{Entries, Metrics, Scratch, Variation};
 
 /// Room for one cell.
-type Room = (Scratch, Vec<Entries>);
+type Workspace = (Scratch, Vec<Entries>);
 
 /// The cheapest geometry that serves all cells.
-pub(super) fn cheapest(metrics: &Metrics<'_>, n_cells: usize) -> Result<Geometry, FemError> {
+pub(super) fn cheapest(metrics: &Metrics<'_>, n_cells: usize) -> Result<MetricEvaluation, FemError> {
     let worst = (0..n_cells)
         .into_par_iter()
         .map_init(Scratch::default, |scratch, position| metrics.variation(position, scratch))
         .try_reduce(|| Variation::Diagonal, |a, b| Ok(a.max(b)))?;
     Ok(match worst {
-        Variation::Diagonal | Variation::Constant => Geometry::Constant,
-        Variation::Any if metrics.is_trilinear() => Geometry::Trilinear,
-        Variation::Any => Geometry::Stored,
+        Variation::Diagonal | Variation::Constant => MetricEvaluation::Constant,
+        Variation::Any if metrics.is_trilinear() => MetricEvaluation::Trilinear,
+        Variation::Any => MetricEvaluation::Stored,
     })
 }
 
-/// Metrics of all cells as [`Geometry`] says, in the order of their batches.
+/// Metrics of all cells as [`MetricEvaluation`] says, in the order of their batches.
 pub(super) fn fill<T: Scalar>(
     metrics: &Metrics<'_>,
     space: &TensorSpace<'_>,
@@ -38,14 +38,14 @@ pub(super) fn fill<T: Scalar>(
     let positions: Vec<usize> =
         batches.slots.iter().filter(|slot| **slot != NONE).map(|&slot| slot as usize).collect();
     filled.par_chunks_exact_mut(numbers).zip(positions).try_for_each_init(
-        Room::default,
-        |room, (to, position)| match variant.geometry {
-            Geometry::Constant => {
-                write(to, &metrics.constant(position, &mut room.0)?);
+        Workspace::default,
+        |workspace, (to, position)| match variant.geometry {
+            MetricEvaluation::Constant => {
+                write(to, &metrics.constant(position, &mut workspace.0)?);
                 Ok(())
             }
-            Geometry::Trilinear => trilinear(metrics, space, position, room, to),
-            _ => stored(metrics, variant, position, room, to),
+            MetricEvaluation::Trilinear => trilinear(metrics, space, position, workspace, to),
+            _ => stored(metrics, variant, position, workspace, to),
         },
     )?;
     Ok(filled)
@@ -60,7 +60,7 @@ fn stored<T: Scalar>(
     metrics: &Metrics<'_>,
     variant: &Variant,
     position: usize,
-    (scratch, found): &mut Room,
+    (scratch, found): &mut Workspace,
     to: &mut [T],
 ) -> Result<(), FemError> {
     metrics.at_points(position, scratch, found)?;
@@ -80,7 +80,7 @@ fn trilinear<T: Scalar>(
     metrics: &Metrics<'_>,
     space: &TensorSpace<'_>,
     position: usize,
-    (scratch, _): &mut Room,
+    (scratch, _): &mut Workspace,
     to: &mut [T],
 ) -> Result<(), FemError> {
     let (sigma, lambda) = metrics.coefficients(position, scratch)?;

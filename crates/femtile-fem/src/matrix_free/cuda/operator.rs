@@ -14,7 +14,7 @@ use super::program::{ROWS, Variant, sums};
 use crate::FemError;
 use crate::dofs::TensorSpace;
 use crate::forms::Coefficient;
-use crate::matrix_free::Geometry;
+use crate::matrix_free::MetricEvaluation;
 use crate::matrix_free::metric::{Metrics, Terms};
 use crate::matrix_free::quadrature::CellRule;
 use crate::tensor::FacetMatrix;
@@ -143,7 +143,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
     }
 
     /// How metrics are come by.
-    pub fn geometry(&self) -> Geometry {
+    pub fn geometry(&self) -> MetricEvaluation {
         self.variant.geometry
     }
 
@@ -247,19 +247,21 @@ pub(super) fn address<E: Element>(buffer: &Buffer<E, Cuda>) -> u64 {
 fn geometry(
     metrics: &Metrics<'_>,
     space: &TensorSpace<'_>,
-    wanted: Option<Geometry>,
-) -> Result<Geometry, FemError> {
-    if wanted == Some(Geometry::Stored) {
-        return Ok(Geometry::Stored);
+    wanted: Option<MetricEvaluation>,
+) -> Result<MetricEvaluation, FemError> {
+    if wanted == Some(MetricEvaluation::Stored) {
+        return Ok(MetricEvaluation::Stored);
     }
     let cheapest = metric::cheapest(metrics, space.n_cells())?;
     match wanted {
         None => Ok(cheapest),
-        Some(wanted) if wanted == cheapest || (wanted == Geometry::Trilinear && metrics.is_trilinear()) => {
+        Some(wanted)
+            if wanted == cheapest || (wanted == MetricEvaluation::Trilinear && metrics.is_trilinear()) =>
+        {
             Ok(wanted)
         }
         Some(wanted) => {
-            let offered = [Geometry::Constant, Geometry::Trilinear, Geometry::Stored];
+            let offered = [MetricEvaluation::Constant, MetricEvaluation::Trilinear, MetricEvaluation::Stored];
             let why = if offered.contains(&wanted) {
                 "does not serve these cells and coefficients"
             } else {

@@ -7,7 +7,7 @@ use femtile_linalg::krylov::cg::product_hook;
 
 use super::config::Shape;
 use super::{degree_transfer, facets, tables};
-use crate::matrix_free::Geometry;
+use crate::matrix_free::MetricEvaluation;
 use crate::matrix_free::quadrature::CellRule;
 
 static APPLY: Program =
@@ -42,7 +42,7 @@ pub(super) struct Variant {
     /// Whether there are cells with lists of their unknowns.
     pub has_lists: bool,
     /// Constant, trilinear or stored.
-    pub geometry: Geometry,
+    pub geometry: MetricEvaluation,
     pub shape: Shape,
 }
 
@@ -60,8 +60,8 @@ impl Variant {
     /// Numbers that the metric of a cell takes.
     pub fn cell_numbers(&self) -> usize {
         match self.geometry {
-            Geometry::Constant => 8,
-            Geometry::Trilinear => 32,
+            MetricEvaluation::Constant => 8,
+            MetricEvaluation::Trilinear => 32,
             _ => self.n_points().pow(3) * self.n_entries(),
         }
     }
@@ -80,8 +80,8 @@ impl Variant {
     /// The program that applies the operator.
     pub fn program<T: Scalar>(&self, hook: &CudaHook<'_>) -> Specialisation {
         let metric = match self.geometry {
-            Geometry::Constant => 1,
-            Geometry::Trilinear => 2,
+            MetricEvaluation::Constant => 1,
+            MetricEvaluation::Trilinear => 2,
             _ => 0,
         };
         APPLY
@@ -129,16 +129,16 @@ pub(crate) fn specialisations() -> Vec<Specialisation> {
     let mut programs = vec![sums::<f64>(hook), sums::<f32>(hook), sums::<f64>(product)];
     programs.extend([facets::program::<f64>(product), facets::program::<f32>(hook)]);
     for degree in 1..=10 {
-        let bp5 = variant(degree, CellRule::GaussLobatto, Geometry::Stored, false);
+        let bp5 = variant(degree, CellRule::GaussLobatto, MetricEvaluation::Stored, false);
         programs.extend([bp5.program::<f64>(hook), bp5.program::<f64>(product)]);
     }
     for degree in [3, 5, 8] {
-        let bp3 = variant(degree, more, Geometry::Stored, false);
+        let bp3 = variant(degree, more, MetricEvaluation::Stored, false);
         programs.push(bp3.program::<f64>(hook));
         programs.push(Variant { has_stiffness: false, has_mass: true, ..bp3 }.program::<f64>(product));
     }
     for (degree, geometry) in
-        [3, 5].into_iter().flat_map(|p| [(p, Geometry::Constant), (p, Geometry::Trilinear)])
+        [3, 5].into_iter().flat_map(|p| [(p, MetricEvaluation::Constant), (p, MetricEvaluation::Trilinear)])
     {
         programs.push(variant(degree, CellRule::default(), geometry, false).program::<f64>(hook));
         programs.push(variant(degree, CellRule::GaussLobatto, geometry, false).program::<f32>(hook));

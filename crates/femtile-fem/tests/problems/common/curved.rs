@@ -7,7 +7,7 @@ use femtile_fem::matrix_free::{CellRule, MatrixFree, MatrixFreeConfig, Terms};
 use femtile_fem::tensor::{TensorProblem, TensorSystem, assemble};
 use femtile_linalg::comm::Alone;
 use femtile_linalg::krylov::Stop;
-use femtile_linalg::krylov::cg::{CgConfig, ConjugateGradient};
+use femtile_linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
 use femtile_linalg::precondition::{Diagonal, Jacobi};
 use femtile_linalg::{LinearOperator, Preconditioner};
 use femtile_mesh::generate::{BoxConfig, BoxSplit, SquareConfig, SquareSplit, box_mesh, square};
@@ -94,7 +94,7 @@ fn converged(
     device: &Cpu,
 ) -> Vec<f64> {
     let mut w = Buffer::zeros(device, system.rhs.len()).unwrap();
-    let outcome = ConjugateGradient::new(CgConfig { tolerance: 1e-12, ..CgConfig::default() })
+    let outcome = ConjugateGradient::new(KrylovConfig { tolerance: 1e-12, ..KrylovConfig::default() })
         .solve(&mut w, a, preconditioner, &system.rhs, &Alone, &mut ())
         .unwrap();
     assert_eq!(outcome.stop, Stop::Converged, "{outcome:?}");

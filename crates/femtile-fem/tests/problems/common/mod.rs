@@ -8,7 +8,7 @@ use femtile_expression::Expression;
 use femtile_fem::{AssemblyKernels, BoundaryCondition, Coefficient, Condition, Form, System, assemble};
 use femtile_linalg::comm::Alone;
 use femtile_linalg::krylov::Stop;
-use femtile_linalg::krylov::cg::{CgConfig, ConjugateGradient};
+use femtile_linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
 use femtile_linalg::precondition::Jacobi;
 use femtile_mesh::Mesh;
 use femtile_mesh::check::{BoundaryFacets, boundary_facets};
@@ -129,7 +129,7 @@ impl Problem {
         device.install(|| {
             let preconditioner = Jacobi::new(&system.matrix).unwrap();
             let mut w = Buffer::zeros(device, self.mesh.n_nodes()).unwrap();
-            let config = CgConfig { tolerance, ..CgConfig::default() };
+            let config = KrylovConfig { tolerance, ..KrylovConfig::default() };
             let outcome = ConjugateGradient::new(config)
                 .solve(&mut w, &system.matrix, &preconditioner, &system.rhs, &Alone, &mut ())
                 .unwrap();

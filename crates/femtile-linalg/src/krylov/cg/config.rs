@@ -5,7 +5,7 @@ use crate::krylov::Stop;
 
 /// Settings that all Krylov methods share.
 #[derive(Debug, Clone, PartialEq)]
-pub struct CgConfig {
+pub struct KrylovConfig {
     /// The solve ends when $\|r\|_2 \le$ `tolerance` $\cdot \|b\|_2$ and the preconditioned residual and the bound of the
     /// energy error are of that order too; positive and below 1. Default 1e-10.
     pub tolerance: f64,
@@ -23,7 +23,7 @@ pub struct CgConfig {
     pub look_every: Option<usize>,
 }
 
-impl Default for CgConfig {
+impl Default for KrylovConfig {
     fn default() -> Self {
         Self {
             tolerance: 1e-10,
@@ -36,7 +36,7 @@ impl Default for CgConfig {
     }
 }
 
-impl CgConfig {
+impl KrylovConfig {
     pub(in crate::krylov) fn check(&self) -> Result<(), LinalgError> {
         if self.tolerance > 0.0 && self.tolerance < 1.0 {
             return Ok(());

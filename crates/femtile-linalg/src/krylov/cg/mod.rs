@@ -5,8 +5,8 @@ mod cpu;
 #[allow(unsafe_code)]
 pub(crate) mod cuda;
 mod kernels;
+mod placement;
 mod reference;
-mod room;
 mod scalars;
 
 use femtile_device::{Buffer, Scalar};
@@ -17,10 +17,10 @@ use super::residual::{norm, residual};
 use super::watch::Watch;
 use crate::comm::Communicator;
 use crate::{LinalgError, LinearOperator, Preconditioner};
-pub use config::{CgConfig, CgOutcome};
+pub use config::{CgOutcome, KrylovConfig};
 pub use cuda::product_hook;
 pub use kernels::CgKernels;
-pub use room::{make_room, vector_bytes};
+pub use placement::{reserve_workspace, vector_bytes};
 pub use scalars::{CgHistory, CgProgress, CgScalars, CgStep};
 
 /// Preconditioned conjugate gradients, with every vector update of an iteration in two passes.
@@ -40,7 +40,7 @@ pub use scalars::{CgHistory, CgProgress, CgScalars, CgStep};
 /// Differs: x is updated together with p.
 #[derive(Debug, Clone, Default)]
 pub struct ConjugateGradient {
-    config: CgConfig,
+    config: KrylovConfig,
 }
 
 /// Iterations that are started together at most where the preconditioner is more than a diagonal.
@@ -56,7 +56,7 @@ struct Vectors<T: Scalar, D: CgKernels<T>> {
 
 impl ConjugateGradient {
     /// The method with these settings.
-    pub fn new(config: CgConfig) -> Self {
+    pub fn new(config: KrylovConfig) -> Self {
         Self { config }
     }
 
@@ -99,7 +99,7 @@ fn run<T: Scalar, D: CgKernels<T>, C: Communicator>(
     let mut watch = Watch::new(&config, b_norm);
     let r_norm = norm(&v.r, comm)?;
     let mut stop = watch.start(r_norm * r_norm, monitor);
-    m.expect(r_norm);
+    m.set_residual_norm(r_norm);
     let mut first = None;
     if stop.is_continue() {
         start(&device, &mut v, m, comm)?;

@@ -1,18 +1,18 @@
 use crate::LinalgError;
-use crate::krylov::cg::CgConfig;
+use crate::krylov::cg::KrylovConfig;
 
 /// Settings of the generalized minimal residual method.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GmresConfig {
     /// Tolerance, limits and what else all methods share.
-    pub cg: CgConfig,
+    pub cg: KrylovConfig,
     /// Directions kept before the method begins anew from its iterate, at least 1. Default 30.
     pub restart: usize,
 }
 
 impl Default for GmresConfig {
     fn default() -> Self {
-        Self { cg: CgConfig::default(), restart: 30 }
+        Self { cg: KrylovConfig::default(), restart: 30 }
     }
 }
 

@@ -49,7 +49,7 @@ const SLACK: f64 = 2.0;
 const GAIN: f64 = 0.5;
 
 impl Gmres {
-    /// The method with these settings; [`CgConfig::look_every`](super::cg::CgConfig::look_every) has no meaning for it.
+    /// The method with these settings; [`KrylovConfig::look_every`](super::cg::CgConfig::look_every) has no meaning for it.
     pub fn new(config: GmresConfig) -> Self {
         Self { config }
     }
@@ -164,7 +164,7 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Cycle<'a, T, D, C> {
         watch: &mut Watch<'_>,
         monitor: &mut dyn Monitor,
     ) -> Result<Option<Stop>, LinalgError> {
-        self.m.expect(length);
+        self.m.set_residual_norm(length);
         (self.small, self.n_columns) = (LeastSquares::new(length), 0);
         let mut length = length;
         for place in 0..restart {

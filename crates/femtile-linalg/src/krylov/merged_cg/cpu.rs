@@ -78,9 +78,9 @@ impl<T: Scalar> MergedCgKernels<T> for Cpu {
             [x.as_mut_slice()],
             #[inline(always)]
             |rows, [x]| {
-                let mut room = [T::ZERO; CHUNK];
+                let mut workspace = [T::ZERO; CHUNK];
                 for (chunk, x) in chunks(rows).zip(x.chunks_mut(CHUNK)) {
-                    let d = scaling.of(chunk.clone(), &mut room);
+                    let d = scaling.of(chunk.clone(), &mut workspace);
                     advance(x, &p[chunk.clone()], &r[chunk], d, steps);
                 }
             },
@@ -142,9 +142,9 @@ impl<T: Scalar> MergedHook<T> for Pass<'_, T> {
             || {
                 let parts = x.chunks_mut(CHUNK).zip(r.chunks_mut(CHUNK));
                 let parts = parts.zip(p.chunks_mut(CHUNK)).zip(v.chunks(CHUNK)).zip(chunks(rows));
-                let mut room = [T::ZERO; CHUNK];
+                let mut workspace = [T::ZERO; CHUNK];
                 for ((((x, r), p), v), rows) in parts {
-                    let d = self.diagonal.of(rows, &mut room);
+                    let d = self.diagonal.of(rows, &mut workspace);
                     if of_p != T::ZERO {
                         advance(x, p, r, d, [of_p, of_late]);
                     }
@@ -164,11 +164,11 @@ impl<T: Scalar> MergedHook<T> for Pass<'_, T> {
             #[inline(always)]
             || {
                 let mut found = Lanewise::default();
-                let mut room = [T::ZERO; CHUNK];
+                let mut workspace = [T::ZERO; CHUNK];
                 for (((p, v), r), rows) in
                     p.chunks(CHUNK).zip(v.chunks(CHUNK)).zip(r.chunks(CHUNK)).zip(chunks(rows))
                 {
-                    let d = self.diagonal.of(rows, &mut room);
+                    let d = self.diagonal.of(rows, &mut workspace);
                     found.add(self.cpu.simd(), [p, v, r, d]);
                 }
                 *sums = found.total();
@@ -205,17 +205,17 @@ impl<'a, T: Scalar> Scaling<'a, T> {
 
     /// The entries of at most [`CHUNK`] rows.
     #[inline(always)]
-    fn of<'b>(&'b self, rows: Range<usize>, room: &'b mut [T; CHUNK]) -> &'b [T] {
+    fn of<'b>(&'b self, rows: Range<usize>, workspace: &'b mut [T; CHUNK]) -> &'b [T] {
         let n = rows.len();
         match self.repeats {
             1 => return &self.entries[rows],
             3 if rows.start.is_multiple_of(3) && n.is_multiple_of(3) => {
                 let entries = &self.entries[rows.start / 3..rows.end / 3];
-                let (threes, _) = room.as_chunks_mut();
+                let (threes, _) = workspace.as_chunks_mut();
                 threes.iter_mut().zip(entries).for_each(|(three, &entry)| *three = [entry; 3]);
             }
-            times => room.iter_mut().zip(rows).for_each(|(to, row)| *to = self.entries[row / times]),
+            times => workspace.iter_mut().zip(rows).for_each(|(to, row)| *to = self.entries[row / times]),
         }
-        &room[..n]
+        &workspace[..n]
     }
 }

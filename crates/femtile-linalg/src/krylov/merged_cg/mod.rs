@@ -14,7 +14,7 @@ use femtile_device::{Buffer, Scalar};
 
 use super::Monitor;
 use super::acceptance::{self, Run, RunEnd, System};
-use super::cg::{CgConfig, CgOutcome, CgScalars};
+use super::cg::{CgOutcome, CgScalars, KrylovConfig};
 use super::residual::norm;
 use super::watch::Watch;
 use crate::comm::Communicator;
@@ -45,12 +45,12 @@ pub use scalars::MergedScalars;
 /// `[kronbichler2022]`, Algorithms 4 and 5.
 #[derive(Debug, Clone, Default)]
 pub struct MergedCg {
-    config: CgConfig,
+    config: KrylovConfig,
 }
 
 impl MergedCg {
     /// The method with these settings.
-    pub fn new(config: CgConfig) -> Self {
+    pub fn new(config: KrylovConfig) -> Self {
         Self { config }
     }
 

@@ -24,11 +24,11 @@ impl Lanewise {
         if TypeId::of::<T>() == TypeId::of::<f64>() && n.is_multiple_of(LANES) {
             return self.add_whole(level, [p, v, r, d].map(bytemuck::cast_slice), n);
         }
-        let mut room = [[0.0; CHUNK]; 4];
-        for (room, values) in room.iter_mut().zip([p, v, r, d]) {
-            room.iter_mut().zip(values).for_each(|(to, from)| *to = from.to_f64());
+        let mut workspace = [[0.0; CHUNK]; 4];
+        for (workspace, values) in workspace.iter_mut().zip([p, v, r, d]) {
+            workspace.iter_mut().zip(values).for_each(|(to, from)| *to = from.to_f64());
         }
-        self.add_whole(level, room.each_ref().map(|values| &values[..]), n.next_multiple_of(LANES));
+        self.add_whole(level, workspace.each_ref().map(|values| &values[..]), n.next_multiple_of(LANES));
     }
 
     #[inline(always)]

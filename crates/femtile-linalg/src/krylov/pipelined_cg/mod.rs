@@ -7,7 +7,7 @@ mod reference;
 use femtile_device::{Buffer, HostDevice, Scalar};
 
 use super::acceptance::{self, Run, RunEnd, System};
-use super::cg::{CgConfig, CgOutcome, CgProgress, CgStep};
+use super::cg::{CgOutcome, CgProgress, CgStep, KrylovConfig};
 use super::residual::{norm, residual};
 use super::watch::Watch;
 use super::{Monitor, Preconditioning, Stop};
@@ -41,7 +41,7 @@ pub use kernels::{PipelinedCgKernels, PipelinedCgStep, PipelinedCgSums, Pipeline
 /// $\beta_k \gamma_{k-1} / \alpha_{k-1}$ is meant.
 #[derive(Debug, Clone, Default)]
 pub struct PipelinedCg {
-    config: CgConfig,
+    config: KrylovConfig,
 }
 
 /// The square of how far above the tolerance the computed residual may lie where the recurrence has met it.
@@ -51,8 +51,8 @@ const SLACK: f64 = 4.0;
 const GAIN: f64 = 0.25;
 
 impl PipelinedCg {
-    /// The method with these settings; [`CgConfig::look_every`] has no meaning for it.
-    pub fn new(config: CgConfig) -> Self {
+    /// The method with these settings; [`KrylovConfig::look_every`] has no meaning for it.
+    pub fn new(config: KrylovConfig) -> Self {
         Self { config }
     }
 
@@ -93,7 +93,7 @@ fn run<T: Scalar, D: PipelinedCgKernels<T>, C: Communicator>(
     let mut recurrences = Recurrences::new(a, m, b, comm)?;
     let r_norm = recurrences.residual(x)?;
     let mut stop = watch.start(r_norm * r_norm, monitor);
-    m.expect(r_norm);
+    m.set_residual_norm(r_norm);
     if stop.is_continue() {
         recurrences.begin(r_norm * r_norm)?;
     }

@@ -1,5 +1,5 @@
 use crate::LinalgError;
-use crate::krylov::cg::CgConfig;
+use crate::krylov::cg::KrylovConfig;
 
 /// The most steps that are taken together.
 pub const MAX_STEPS: usize = 6;
@@ -7,15 +7,15 @@ pub const MAX_STEPS: usize = 6;
 /// Settings of s-step conjugate gradients.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SStepCgConfig {
-    /// Those of conjugate gradients; [`CgConfig::look_every`] has no meaning here.
-    pub cg: CgConfig,
+    /// Those of conjugate gradients; [`KrylovConfig::look_every`] has no meaning here.
+    pub cg: KrylovConfig,
     /// Steps that are taken together, s, from 1 to [`MAX_STEPS`]. Default 3.
     pub steps: usize,
 }
 
 impl Default for SStepCgConfig {
     fn default() -> Self {
-        Self { cg: CgConfig::default(), steps: 3 }
+        Self { cg: KrylovConfig::default(), steps: 3 }
     }
 }
 

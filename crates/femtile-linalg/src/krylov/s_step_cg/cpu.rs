@@ -131,11 +131,11 @@ fn within(rows: &Range<usize>, piece: &Range<usize>) -> Range<usize> {
 #[inline(always)]
 fn couplings_of<T: Scalar>(p: &[&[T]], t: &[&[T]], d: Option<&[T]>, rows: Range<usize>) -> SmallMatrix {
     let mut lanes = [[Lanes::default(); MAX_STEPS]; MAX_STEPS];
-    let mut room = [T::ZERO; PIECE];
+    let mut workspace = [T::ZERO; PIECE];
     for piece in pieces(rows.len()) {
         let place = within(&rows, &piece);
         for (j, t) in t.iter().enumerate() {
-            let a_t = unscaled(&mut room, &t[place.clone()], d.map(|d| &d[place.clone()]));
+            let a_t = unscaled(&mut workspace, &t[place.clone()], d.map(|d| &d[place.clone()]));
             for (i, p) in p.iter().enumerate() {
                 lanes[i][j].add_dot(&p[place.clone()], a_t);
             }
@@ -157,7 +157,7 @@ fn directions_of<T: Scalar>(
     let mut w = [[Lanes::default(); MAX_STEPS]; MAX_STEPS];
     let mut g = [Lanes::default(); MAX_STEPS];
     let mut before = [[T::ZERO; PIECE]; MAX_STEPS];
-    let mut room = [T::ZERO; PIECE];
+    let mut workspace = [T::ZERO; PIECE];
     for piece in pieces(rows.len()) {
         let (place, n) = (within(&rows, &piece), piece.len());
         for (before, p) in before.iter_mut().zip(&p[..n_before]) {
@@ -172,7 +172,7 @@ fn directions_of<T: Scalar>(
         }
         let d = d.map(|d| &d[place.clone()]);
         for (j, t) in t.iter().enumerate() {
-            let a_t = unscaled(&mut room, &t[place.clone()], d);
+            let a_t = unscaled(&mut workspace, &t[place.clone()], d);
             for (i, p) in p[..n_steps].iter().enumerate() {
                 let lanes = if j == 0 { &mut g[i] } else { &mut w[i][j - 1] };
                 lanes.add_dot(&p[piece.clone()], a_t);
@@ -193,15 +193,15 @@ fn totals(lanes: &[[Lanes; MAX_STEPS]; MAX_STEPS]) -> SmallMatrix {
     totals
 }
 
-/// D t, in `room` unless D = I.
+/// D t, in `workspace` unless D = I.
 #[inline(always)]
-fn unscaled<'a, T: Scalar>(room: &'a mut [T; PIECE], t: &'a [T], d: Option<&[T]>) -> &'a [T] {
+fn unscaled<'a, T: Scalar>(workspace: &'a mut [T; PIECE], t: &'a [T], d: Option<&[T]>) -> &'a [T] {
     let Some(d) = d else { return t };
-    let (room, d) = (&mut room[..t.len()], &d[..t.len()]);
-    for i in 0..room.len() {
-        room[i] = t[i] / d[i];
+    let (workspace, d) = (&mut workspace[..t.len()], &d[..t.len()]);
+    for i in 0..workspace.len() {
+        workspace[i] = t[i] / d[i];
     }
-    room
+    workspace
 }
 
 #[inline(always)]

@@ -27,7 +27,7 @@ pub fn largest_eigenvalue<T: Scalar, D: VectorKernels<T>>(
     inverse_diagonal: &Buffer<T, D>,
     steps: usize,
 ) -> Result<f64, LinalgError> {
-    let start = start_of_rows(&inverse_diagonal.on_host()?);
+    let start = start_of_rows(&inverse_diagonal.host_view()?);
     largest_preconditioned(a, start, |v, r| a.device().scale_by(v, inverse_diagonal, r), steps)
 }
 

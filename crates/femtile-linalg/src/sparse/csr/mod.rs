@@ -8,7 +8,7 @@ mod kernels;
 mod reference;
 mod transpose;
 
-use femtile_device::{Buffer, BufferMut, Device, HostDevice, Place, Scalar};
+use femtile_device::{Buffer, BufferMut, Device, HostDevice, MemorySpace, Scalar};
 
 use super::places::sealed::Sealed;
 use super::{Places, StoredMatrix};
@@ -189,7 +189,7 @@ impl<T: Scalar, D: Device> Csr<T, D> {
     ///
     /// # Errors
     /// What the device reports.
-    pub fn move_to(&mut self, place: Place) -> Result<bool, LinalgError> {
+    pub fn move_to(&mut self, place: MemorySpace) -> Result<bool, LinalgError> {
         let has_values = self.values.move_to(place)?;
         Ok(self.columns.move_to(place)? && has_values)
     }

@@ -5,7 +5,7 @@ use femtile_linalg::{LinalgError, Transfer};
 use super::*;
 
 /// Values of a function of degree `q` in every coordinate of space at the nodes of straight cells.
-fn nodal<T: Contract>(space: &TensorSpace<'_>, q: i32) -> Vec<T> {
+fn nodal<T: SumFactorization>(space: &TensorSpace<'_>, q: i32) -> Vec<T> {
     let (n, d, nodes) = (space.degree() + 1, space.dimension(), space.shapes().nodes().to_vec());
     let mut values = vec![T::from_f64(f64::NAN); space.n_dofs()];
     let mut dofs = vec![0; space.dofs_per_cell()];
@@ -32,15 +32,15 @@ fn straight(dimension: usize) -> Mesh {
     if dimension == 2 { squares(3, 5) } else { cubes([3, 2, 2]) }
 }
 
-fn buffer<T: Contract>(cpu: &Cpu, values: Vec<T>) -> Buffer<T, Cpu> {
+fn buffer<T: SumFactorization>(cpu: &Cpu, values: Vec<T>) -> Buffer<T, Cpu> {
     Buffer::from_vec(cpu, values).unwrap()
 }
 
-fn dot<T: Contract>(x: &[T], y: &[T]) -> f64 {
+fn dot<T: SumFactorization>(x: &[T], y: &[T]) -> f64 {
     x.iter().zip(y).map(|(x, y)| x.to_f64() * y.to_f64()).sum()
 }
 
-fn check_polynomials<T: Contract + Lanes>(dimension: usize, [low, high]: [usize; 2], tolerance: f64) {
+fn check_polynomials<T: SumFactorization + Lanes>(dimension: usize, [low, high]: [usize; 2], tolerance: f64) {
     let mesh = straight(dimension);
     let [coarse, fine] = [low, high].map(|degree| TensorSpace::new(&mesh, degree).unwrap());
     let cpu = Cpu::new(2).unwrap();
@@ -90,7 +90,7 @@ fn constrained(space: &TensorSpace<'_>) -> Vec<u32> {
     found
 }
 
-fn check_transpose<T: Contract + Lanes>(mesh: &Mesh, [low, high]: [usize; 2], tolerance: f64) {
+fn check_transpose<T: SumFactorization + Lanes>(mesh: &Mesh, [low, high]: [usize; 2], tolerance: f64) {
     let [coarse, fine] = [low, high].map(|degree| TensorSpace::new(mesh, degree).unwrap());
     let [given, given_above] = [&coarse, &fine].map(constrained);
     let random = |n: usize| values(n).into_iter().map(T::from_f64).collect::<Vec<_>>();

@@ -7,7 +7,7 @@ use femtile_expression::Expression;
 use femtile_linalg::LinearOperator;
 use femtile_mesh::generate::{DeformConfig, deform};
 use femtile_mesh::{Field, Mesh};
-use femtile_tensor::Contract;
+use femtile_sum_factorization::SumFactorization;
 
 use super::super::*;
 use super::{bend, cubes, deformed, product, values};
@@ -15,7 +15,7 @@ use crate::FemError;
 use crate::dofs::TensorSpace;
 use crate::dofs::tensor::tests::{ring, squares};
 use crate::forms::Coefficient;
-use crate::matrix_free::{CellRule, Geometry, Terms};
+use crate::matrix_free::{CellRule, MetricEvaluation, Terms};
 
 const RULES: [CellRule; 4] = [
     CellRule::Gauss { extra: 0 },
@@ -36,7 +36,7 @@ fn curved(cells: [usize; 3], order: usize) -> Mesh {
 }
 
 /// Products on threads of a SIMD level.
-fn products<T: Contract + Lanes>(
+fn products<T: SumFactorization + Lanes>(
     cpu: &Cpu,
     space: &TensorSpace<'_>,
     terms: Terms<'_>,
@@ -60,12 +60,12 @@ fn check_close(found: &[f64], expected: &[f64], tolerance: f64, what: &str) {
 }
 
 /// All of some ways against stored metrics and, in degrees where that is quick, dense quadrature.
-fn check<T: Contract + Lanes>(
+fn check<T: SumFactorization + Lanes>(
     mesh: &Mesh,
     degree: usize,
     terms: Terms<'_>,
     rule: CellRule,
-    ways: &[Geometry],
+    ways: &[MetricEvaluation],
     tolerance: f64,
 ) {
     let space = TensorSpace::new(mesh, degree).unwrap();
@@ -81,8 +81,8 @@ fn check<T: Contract + Lanes>(
             components,
             ..MatrixFreeConfig::default()
         };
-        let (stored, expected) = products::<T>(&cpu, &space, terms, config(Geometry::Stored, 1), &x);
-        assert_eq!(stored.geometries(), [(Geometry::Stored, mesh.n_cells())]);
+        let (stored, expected) = products::<T>(&cpu, &space, terms, config(MetricEvaluation::Stored, 1), &x);
+        assert_eq!(stored.geometries(), [(MetricEvaluation::Stored, mesh.n_cells())]);
         if degree <= 4 {
             check_close(&expected, &product(&space, terms, rule, &x), tolerance, "stored");
         }
@@ -103,8 +103,12 @@ fn check<T: Contract + Lanes>(
     }
 }
 
-const STRAIGHT: [Geometry; 4] =
-    [Geometry::Trilinear, Geometry::Triquadratic, Geometry::Isoparametric, Geometry::Inverse];
+const STRAIGHT: [MetricEvaluation; 4] = [
+    MetricEvaluation::Trilinear,
+    MetricEvaluation::Triquadratic,
+    MetricEvaluation::Isoparametric,
+    MetricEvaluation::Inverse,
+];
 
 #[test]
 fn computed_and_loaded_metrics_are_the_stored_ones() {
@@ -137,7 +141,7 @@ fn computed_and_loaded_metrics_are_the_stored_ones() {
 fn maps_of_high_order_and_mirrored_cells_are_served() {
     let two = Coefficient::Constant(2.0);
     let terms = Terms { sigma: Some(&two), lambda: Some(&two) };
-    let ways = [Geometry::Isoparametric, Geometry::Inverse];
+    let ways = [MetricEvaluation::Isoparametric, MetricEvaluation::Inverse];
     for (order, degree) in [(6, 2), (9, 3), (5, 9)] {
         check::<f64>(&curved([1, 2, 1], order), degree, terms, CellRule::default(), &ways, 1e-12);
     }
@@ -149,7 +153,7 @@ fn maps_of_high_order_and_mirrored_cells_are_served() {
         3,
         terms,
         CellRule::default(),
-        &[Geometry::Constant, Geometry::Trilinear],
+        &[MetricEvaluation::Constant, MetricEvaluation::Trilinear],
         1e-12,
     );
 }
@@ -177,10 +181,11 @@ fn cells_of_one_mesh_are_treated_as_each_needs_it() {
             let (a, found) = products::<f64>(&cpu, &space, terms, config(None), &x);
             let ways = a.geometries();
             assert_eq!(ways.iter().map(|(_, n_cells)| n_cells).sum::<usize>(), mesh.n_cells());
-            assert!(ways.iter().any(|(way, _)| *way == Geometry::Constant), "{ways:?}");
-            let is_wide = femtile_tensor::lanes::<f64>(&cpu) == 8;
-            assert_eq!(ways.iter().any(|(way, _)| *way == Geometry::Trilinear), is_wide, "{ways:?}");
-            let (_, expected) = products::<f64>(&cpu, &space, terms, config(Some(Geometry::Stored)), &x);
+            assert!(ways.iter().any(|(way, _)| *way == MetricEvaluation::Constant), "{ways:?}");
+            let is_wide = femtile_sum_factorization::lanes::<f64>(&cpu) == 8;
+            assert_eq!(ways.iter().any(|(way, _)| *way == MetricEvaluation::Trilinear), is_wide, "{ways:?}");
+            let (_, expected) =
+                products::<f64>(&cpu, &space, terms, config(Some(MetricEvaluation::Stored)), &x);
             check_close(&found, &expected, 1e-12, "mixed");
             assert!(*first.get_or_insert_with(|| found.clone()) == found, "bits differ");
         }
@@ -198,14 +203,14 @@ fn numbers_of_a_computed_metric_are_those_of_its_cells() {
         let config = MatrixFreeConfig { geometry: Some(geometry), ..MatrixFreeConfig::default() };
         MatrixFree::<f64>::new(&cpu, &space, terms, config).unwrap().bytes()
     };
-    let n_lanes = femtile_tensor::lanes::<f64>(&cpu);
+    let n_lanes = femtile_sum_factorization::lanes::<f64>(&cpu);
     let n_places = 8 * 27_usize.next_multiple_of(n_lanes);
-    let stored = bytes(Geometry::Stored);
+    let stored = bytes(MetricEvaluation::Stored);
     for (way, numbers) in [
-        (Geometry::Trilinear, 24 + 1),
-        (Geometry::Triquadratic, 81 + 1),
-        (Geometry::Isoparametric, 24 + 1),
-        (Geometry::Inverse, 10 * 216 + 1),
+        (MetricEvaluation::Trilinear, 24 + 1),
+        (MetricEvaluation::Triquadratic, 81 + 1),
+        (MetricEvaluation::Isoparametric, 24 + 1),
+        (MetricEvaluation::Inverse, 10 * 216 + 1),
     ] {
         assert_eq!(bytes(way) + n_places * 6 * 216, stored + n_places * numbers, "{way:?}");
     }
@@ -230,9 +235,9 @@ fn what_a_way_does_not_serve_is_named_with_advice() {
         mesh
     };
     for (order, geometry, advice) in [
-        (1, Geometry::Constant, "trilinear"),
-        (2, Geometry::Trilinear, "triquadratic"),
-        (3, Geometry::Triquadratic, "isoparametric"),
+        (1, MetricEvaluation::Constant, "trilinear"),
+        (2, MetricEvaluation::Trilinear, "triquadratic"),
+        (3, MetricEvaluation::Triquadratic, "isoparametric"),
     ] {
         let error = refused(&partly(order), &one, geometry);
         assert_eq!(error.cell(), Some(4));
@@ -247,7 +252,7 @@ fn what_a_way_does_not_serve_is_named_with_advice() {
         assert!(said.contains("it is for hexahedra; take stored"), "{said}");
     }
     let folded = deformed(cubes([2, 1, 1]), |[x, y, z]| [x - 1.2 * x * y, y, z]);
-    for geometry in [Geometry::Trilinear, Geometry::Inverse, Geometry::Stored] {
+    for geometry in [MetricEvaluation::Trilinear, MetricEvaluation::Inverse, MetricEvaluation::Stored] {
         assert!(matches!(refused(&folded, &one, geometry), FemError::Inverted { .. }));
     }
 }

@@ -7,7 +7,7 @@ use femtile_device::{Buffer, Cpu};
 use femtile_linalg::comm::Alone;
 use femtile_linalg::hooks::{MergedHook, MergedOperator};
 use femtile_linalg::krylov::Stop;
-use femtile_linalg::krylov::cg::{CgConfig, ConjugateGradient};
+use femtile_linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
 use femtile_linalg::krylov::merged_cg::MergedCg;
 use femtile_linalg::precondition::{Diagonal, SharedDiagonal};
 use femtile_linalg::{LinearOperator, Preconditioner};
@@ -221,7 +221,7 @@ fn merged_conjugate_gradients_go_the_way_of_plain_ones() {
             let jacobi = Diagonal::from_inverse(Buffer::from_vec(&cpu, inverse).unwrap());
             let b = Buffer::from_vec(&cpu, values(a.n_rows())).unwrap();
             let zeros = || Buffer::from_vec(&cpu, vec![0.0; a.n_rows()]).unwrap();
-            let config = CgConfig { tolerance: 1e-10, ..CgConfig::default() };
+            let config = KrylovConfig { tolerance: 1e-10, ..KrylovConfig::default() };
             let (mut x, mut expected) = (zeros(), zeros());
             let plain = ConjugateGradient::new(config.clone())
                 .solve(&mut expected, &a, &jacobi, &b, &Alone, &mut ())

@@ -9,7 +9,7 @@ use femtile_expression::Expression;
 use femtile_linalg::LinearOperator;
 use femtile_mesh::Mesh;
 use femtile_mesh::generate::{BoxConfig, BoxSplit, box_mesh};
-use femtile_tensor::Contract;
+use femtile_sum_factorization::SumFactorization;
 
 use super::*;
 use crate::dofs::TensorSpace;
@@ -47,7 +47,13 @@ fn values(n: usize) -> Vec<f64> {
     (0..n).map(|i| ((i * 7919 % 1013) as f64 / 1013.0 - 0.4) * 1.7).collect()
 }
 
-fn check<T: Contract + Lanes>(mesh: &Mesh, degree: usize, terms: Terms<'_>, rule: CellRule, tolerance: f64) {
+fn check<T: SumFactorization + Lanes>(
+    mesh: &Mesh,
+    degree: usize,
+    terms: Terms<'_>,
+    rule: CellRule,
+    tolerance: f64,
+) {
     let space = TensorSpace::new(mesh, degree).unwrap();
     let x = values(space.n_dofs());
     let expected = product(&space, terms, rule, &x);
@@ -80,7 +86,7 @@ fn check<T: Contract + Lanes>(mesh: &Mesh, degree: usize, terms: Terms<'_>, rule
 }
 
 /// The diagonal against products with unit vectors.
-fn check_diagonal<T: Contract + Lanes>(a: &MatrixFree<T>, cpu: &Cpu, tolerance: f64) {
+fn check_diagonal<T: SumFactorization + Lanes>(a: &MatrixFree<T>, cpu: &Cpu, tolerance: f64) {
     let diagonal = a.diagonal();
     let size = diagonal.iter().fold(0.0_f64, |size, x| size.max(x.to_f64().abs()));
     let mut y = Buffer::from_vec(cpu, diagonal.clone()).unwrap();

@@ -1,4 +1,4 @@
-use femtile_device::{Device, Place, Scalar};
+use femtile_device::{Device, MemorySpace, Scalar};
 
 use crate::LinalgError;
 use crate::sparse::csr::Csr;
@@ -16,13 +16,13 @@ pub fn vector_bytes<T: Scalar>(n: usize) -> usize {
 ///
 /// # Errors
 /// What the device reports.
-pub fn make_room<T: Scalar, D: Device>(a: &mut Csr<T, D>) -> Result<(), LinalgError> {
+pub fn reserve_workspace<T: Scalar, D: Device>(a: &mut Csr<T, D>) -> Result<(), LinalgError> {
     let device = a.values().device().clone();
     let needed = vector_bytes::<T>(a.n_rows());
-    let Some(room) = device.room() else { return Ok(()) };
-    if room < needed {
-        a.move_to(Place::Far)?;
+    let Some(available) = device.available_bytes() else { return Ok(()) };
+    if available < needed {
+        a.move_to(MemorySpace::Host)?;
     }
-    device.leave_room(needed, || a.move_to(Place::Near))?;
+    device.with_reserved_bytes(needed, || a.move_to(MemorySpace::Device))?;
     Ok(())
 }

@@ -93,14 +93,14 @@ impl<T: Wide, const N: usize> Gradient<'_, T, N> {
         z: usize,
         u: &mut Plane<T, S, N>,
         [gx, gy, gz]: [&mut Plane<T, S, N>; 3],
-        room: &mut [T],
+        workspace: &mut [T],
     ) {
         match *metric {
             Metric::Mapped(metric) => {
                 let g = [gx, gy, gz].map(|g| bytemuck::cast_slice_mut(g.as_flattened_mut()));
                 let u = bytemuck::cast_slice_mut(u.as_flattened_mut());
                 // A function of its own: one serves cubes of all sizes.
-                return simd.vectorize(MappedPlane { metric, z, g, u, room });
+                return simd.vectorize(MappedPlane { metric, z, g, u, workspace });
             }
             Metric::Stored { entries, has_mass } => {
                 let entries: &[V<T, S>] = bytemuck::cast_slice(entries);
@@ -151,7 +151,7 @@ impl<T: Wide, const N: usize> WithSimd for Gradient<'_, T, N> {
         let transposed = Mirrored::<T, N, N, true> { even: transposed[0], odd: transposed[1] };
         let (gz, planes) = scratch.split_at_mut(u.len());
         let (gx, rest) = planes.split_at_mut(u.len() / N);
-        let (gy, room) = rest.split_at_mut(u.len() / N);
+        let (gy, workspace) = rest.split_at_mut(u.len() / N);
         let (u, gz) = (cube_mut::<T, S, N>(u), cube_mut::<T, S, N>(gz));
         let (gx, gy) = (plane_mut::<T, S, N>(gx), plane_mut::<T, S, N>(gy));
         for y in 0..N {
@@ -173,7 +173,7 @@ impl<T: Wide, const N: usize> WithSimd for Gradient<'_, T, N> {
                     gy[y][k] = found[y];
                 }
             }
-            Self::act::<S>(simd, &metric, z, plane, [gx, gy, &mut gz[z]], room);
+            Self::act::<S>(simd, &metric, z, plane, [gx, gy, &mut gz[z]], workspace);
             for y in 0..N {
                 let found = transposed.act(simd, &gx[y]);
                 for k in 0..N {

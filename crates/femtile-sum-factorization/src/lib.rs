@@ -18,11 +18,11 @@ mod separable;
 use femtile_device::{Cpu, Scalar};
 use femtile_element::tensor::Table;
 
-pub use cpu::{Contract, lanes};
+pub use cpu::{SumFactorization, lanes};
 pub use gradient::Metric;
 pub use mapped::{Map, Mapped};
 pub use reference::{
-    contract as contract_plainly, gradient as gradient_plainly, separable as separable_plainly,
+    contract as contract_reference, gradient as gradient_reference, separable as separable_reference,
 };
 
 /// How a table looks from the other end of its axis.
@@ -140,7 +140,7 @@ fn halves(table: &Table) -> [Vec<f64>; 2] {
 /// [`Factor::operations`] a line; x is read and y written once. One thread.
 /// # Panics
 /// When the lengths do not fit together.
-pub fn contract<T: Contract>(cpu: &Cpu, factor: &Factor<T>, inner: usize, x: &[T], y: &mut [T]) {
+pub fn contract<T: SumFactorization>(cpu: &Cpu, factor: &Factor<T>, inner: usize, x: &[T], y: &mut [T]) {
     fit_lines(factor, inner * lanes::<T>(cpu), x.len(), y.len());
     T::contract_lines(cpu, factor, inner, x, y);
 }
@@ -154,7 +154,13 @@ pub fn contract<T: Contract>(cpu: &Cpu, factor: &Factor<T>, inner: usize, x: &[T
 /// A product an entry of the table and line; x is read, y read and written once. One thread.
 /// # Panics
 /// When the lengths do not fit together.
-pub fn subtract_contraction<T: Contract>(cpu: &Cpu, factor: &Factor<T>, inner: usize, x: &[T], y: &mut [T]) {
+pub fn subtract_contraction<T: SumFactorization>(
+    cpu: &Cpu,
+    factor: &Factor<T>,
+    inner: usize,
+    x: &[T],
+    y: &mut [T],
+) {
     fit_lines(factor, inner * lanes::<T>(cpu), x.len(), y.len());
     T::subtract_lines(cpu, factor, inner, x, y);
 }
@@ -180,7 +186,7 @@ fn fit_lines<T: Scalar>(factor: &Factor<T>, stripe: usize, x_len: usize, y_len: 
 /// Seven products with a matrix, for matrices that are symmetric from either end.
 /// # Panics
 /// When the lengths do not fit together.
-pub fn separable<T: Contract>(
+pub fn separable<T: SumFactorization>(
     cpu: &Cpu,
     matrices: [&Factor<T>; 2],
     coefficients: &[T],
@@ -210,7 +216,7 @@ pub fn separable<T: Contract>(
 /// Six products with a table, and what the metric takes; planes of slopes stay in the nearest cache.
 /// # Panics
 /// When the lengths do not fit together.
-pub fn gradient<T: Contract>(
+pub fn gradient<T: SumFactorization>(
     cpu: &Cpu,
     slopes: [&Factor<T>; 2],
     metric: Metric<'_, T>,
@@ -241,7 +247,7 @@ pub fn gradient<T: Contract>(
 /// for what is made of it, and a division.
 /// # Panics
 /// When the lengths do not fit together.
-pub fn act_mapped<T: Contract>(
+pub fn act_mapped<T: SumFactorization>(
     cpu: &Cpu,
     metric: Mapped<'_, T>,
     g: [&mut [T]; 3],

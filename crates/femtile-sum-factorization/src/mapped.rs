@@ -77,7 +77,7 @@ pub(crate) struct MappedPlane<'a, T> {
     pub g: [&'a mut [T]; 3],
     /// Values, which become zero without λ.
     pub u: &'a mut [T],
-    pub room: &'a mut [T],
+    pub workspace: &'a mut [T],
 }
 
 /// A vector in space, for each lane.
@@ -108,13 +108,13 @@ impl<T: Wide> MappedPlane<'_, T> {
     /// By sums along one axis after another; with `K` powers, or without a number fixed here any functions.
     #[inline(always)]
     fn by_polynomials<S: Simd, const K: usize>(self, simd: S) {
-        let Self { metric, z, g, u, room } = self;
+        let Self { metric, z, g, u, workspace } = self;
         let Map::Polynomial { coefficients, order, tables } = metric.map else { return };
         let k = if K == 0 { order + 1 } else { K };
         let n = metric.weights.len();
         let row_of = |table: usize, at: usize| &tables[table][at * k..][..k];
         let coefficients = triples::<T, S>(coefficients);
-        let (values, rest) = triples_mut::<T, S>(room).split_at_mut(k * k);
+        let (values, rest) = triples_mut::<T, S>(workspace).split_at_mut(k * k);
         let (slopes, rest) = rest.split_at_mut(k * k);
         for at in 0..k * k {
             values[at] = value::<T, S, K>(simd, row_of(0, z), coefficients, (at, k * k));

@@ -5,9 +5,9 @@ use femtile_device::cpu::SimdLevel;
 use femtile_element::quadrature::gauss_legendre;
 use femtile_element::tensor::{Lagrange, Table};
 
-use femtile_tensor::{
-    Contract, Factor, Map, Mapped, Metric, Parity, contract, contract_plainly, gradient, gradient_plainly,
-    lanes, separable, separable_plainly, subtract_contraction,
+use femtile_sum_factorization::{
+    Factor, Map, Mapped, Metric, Parity, SumFactorization, contract, contract_reference, gradient,
+    gradient_reference, lanes, separable, separable_reference, subtract_contraction,
 };
 
 /// Numbers between −1 and 1 without pattern.
@@ -35,13 +35,18 @@ fn table(n_points: usize, n_shapes: usize, parity: Parity, random: &mut Random) 
     Table { n_points, n_shapes, entries }
 }
 
-fn agree<T: Contract>(cpu: &Cpu, factor: &Factor<T>, [inner, outer]: [usize; 2], random: &mut Random) {
+fn agree<T: SumFactorization>(
+    cpu: &Cpu,
+    factor: &Factor<T>,
+    [inner, outer]: [usize; 2],
+    random: &mut Random,
+) {
     let n_lanes = lanes::<T>(cpu);
     let len = |n: usize| outer * n * inner * n_lanes;
     let x: Vec<T> = (0..len(factor.n_cols())).map(|_| T::from_f64(random.next())).collect();
     let mut expected = vec![T::ZERO; len(factor.n_rows())];
     let mut found = vec![T::from_f64(f64::NAN); expected.len()];
-    contract_plainly(factor, (inner, n_lanes), &x, &mut expected);
+    contract_reference(factor, (inner, n_lanes), &x, &mut expected);
     contract(cpu, factor, inner, &x, &mut found);
     let begin: Vec<T> = expected.iter().map(|_| T::from_f64(random.next())).collect();
     let mut less = begin.clone();
@@ -142,11 +147,11 @@ fn lengths_that_do_not_fit_are_refused() {
     contract(&cpu, &factor, 2, &vec![0.0; 8 * lanes::<f64>(&cpu)], &mut [0.0; 3]);
 }
 
-fn random_values<T: Contract>(n: usize, random: &mut Random) -> Vec<T> {
+fn random_values<T: SumFactorization>(n: usize, random: &mut Random) -> Vec<T> {
     (0..n).map(|_| T::from_f64(random.next())).collect()
 }
 
-fn check_close<T: Contract>(found: &[T], expected: &[T], what: &str) {
+fn check_close<T: SumFactorization>(found: &[T], expected: &[T], what: &str) {
     let largest = expected.iter().fold(1.0_f64, |largest, x| largest.max(x.to_f64().abs()));
     let tolerance = 100.0 * if size_of::<T>() == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
     for (i, (f, e)) in found.iter().zip(expected).enumerate() {
@@ -155,7 +160,7 @@ fn check_close<T: Contract>(found: &[T], expected: &[T], what: &str) {
     }
 }
 
-fn cubes_agree<T: Contract>(cpu: &Cpu, n: usize, random: &mut Random) {
+fn cubes_agree<T: SumFactorization>(cpu: &Cpu, n: usize, random: &mut Random) {
     let n_lanes = lanes::<T>(cpu);
     let len = n * n * n * n_lanes;
     let mut scratch = vec![T::from_f64(f64::NAN); 2 * len];
@@ -166,7 +171,7 @@ fn cubes_agree<T: Contract>(cpu: &Cpu, n: usize, random: &mut Random) {
     let mut found = random_values::<T>(len, random);
     let mut expected = found.clone();
     separable(cpu, [&matrices[0], &matrices[1]], &coefficients, &mut found, &mut scratch);
-    separable_plainly([&matrices[0], &matrices[1]], n_lanes, &coefficients, &mut expected);
+    separable_reference([&matrices[0], &matrices[1]], n_lanes, &coefficients, &mut expected);
     check_close(&found, &expected, &format!("separable, {n}, {cpu:?}"));
 
     let slope = table(n, n, Parity::Odd, random);
@@ -183,14 +188,14 @@ fn cubes_agree<T: Contract>(cpu: &Cpu, n: usize, random: &mut Random) {
             let mut found = random_values::<T>(len, random);
             let mut expected = found.clone();
             gradient(cpu, slopes, metric, &mut found, &mut scratch);
-            gradient_plainly(slopes, n_lanes, metric, &mut expected);
+            gradient_reference(slopes, n_lanes, metric, &mut expected);
             check_close(&found, &expected, &format!("gradient, {n}, {has_mass}, {cpu:?}"));
         }
     }
 }
 
 /// Coefficients of the identity with random ones that are too small to fold it, and tables of powers or of others.
-fn bent_map<T: Contract>(
+fn bent_map<T: SumFactorization>(
     n: usize,
     order: usize,
     n_lanes: usize,
@@ -216,7 +221,7 @@ fn bent_map<T: Contract>(
     (spread, tables.map(|table: Vec<f64>| table.into_iter().map(T::from_f64).collect()))
 }
 
-fn mapped_cubes_agree<T: Contract>(cpu: &Cpu, n: usize, random: &mut Random) {
+fn mapped_cubes_agree<T: SumFactorization>(cpu: &Cpu, n: usize, random: &mut Random) {
     let n_lanes = lanes::<T>(cpu);
     let len = n * n * n * n_lanes;
     let slope = table(n, n, Parity::Odd, random);
@@ -239,7 +244,7 @@ fn mapped_cubes_agree<T: Contract>(cpu: &Cpu, n: usize, random: &mut Random) {
             let mut found = random_values::<T>(len, random);
             let mut expected = found.clone();
             gradient(cpu, slopes, Metric::Mapped(mapped), &mut found, &mut scratch);
-            gradient_plainly(slopes, n_lanes, Metric::Mapped(mapped), &mut expected);
+            gradient_reference(slopes, n_lanes, Metric::Mapped(mapped), &mut expected);
             check_close(&found, &expected, &format!("mapped, {n}, {entries}, {cpu:?}"));
         }
     }

@@ -225,19 +225,19 @@ fn gradient<T: Wide, const N: usize>(
 }
 
 /// Plane by plane; `g` may be empty.
-fn mapped<T: Wide>(cpu: &Cpu, metric: Mapped<'_, T>, g: [&mut [T]; 3], u: &mut [T], room: &mut [T]) {
+fn mapped<T: Wide>(cpu: &Cpu, metric: Mapped<'_, T>, g: [&mut [T]; 3], u: &mut [T], workspace: &mut [T]) {
     let n = metric.weights.len();
     let len = u.len() / n;
     let mut g = g.map(|g| g.chunks_exact_mut(len));
     for (z, u) in u.chunks_exact_mut(len).enumerate() {
         let g = g.each_mut().map(|planes| planes.next().unwrap_or_default());
-        with_lanes(cpu, MappedPlane { metric, z, g, u, room });
+        with_lanes(cpu, MappedPlane { metric, z, g, u, workspace });
     }
 }
 
 /// Numbers whose products are compiled here: along lines for each size up to that of degree ten, of whole cubes up to that
 /// of degree eight.
-pub trait Contract: Wide + Lanes {
+pub trait SumFactorization: Wide + Lanes {
     /// As [`super::contract`], for lengths that fit.
     fn contract_lines(cpu: &Cpu, factor: &Factor<Self>, inner: usize, x: &[Self], y: &mut [Self]);
 
@@ -274,7 +274,7 @@ pub trait Contract: Wide + Lanes {
 
 macro_rules! contract {
     ($t:ident: lines $($n:literal)*; cubes $($m:literal)*) => {
-        impl Contract for $t {
+        impl SumFactorization for $t {
             fn contract_lines(cpu: &Cpu, factor: &Factor<$t>, inner: usize, x: &[$t], y: &mut [$t]) {
                 let is_done = match (factor.n_rows, factor.n_cols) {
                     $(

@@ -3,7 +3,7 @@
 //! A cycle reads vectors in any order, the matrices of its levels in order and several times, the matrix that it is
 //! meant for once. So vectors stay, and of matrices those leave first that are read least.
 
-use femtile_device::{Device, Place, Scalar};
+use femtile_device::{Device, MemorySpace, Scalar};
 use femtile_linalg::LinalgError;
 use femtile_linalg::krylov::cg::vector_bytes;
 use femtile_linalg::sparse::csr::Csr;
@@ -39,8 +39,8 @@ fn copied<H: Scalar>(n_nonzeros: usize) -> f64 {
 }
 
 fn leave_where_tight<T: Scalar, D: Device>(a: &mut Csr<T, D>, needed: f64) -> Result<(), LinalgError> {
-    if a.values().device().room().is_some_and(|room| (room as f64) < needed) {
-        a.move_to(Place::Far)?;
+    if a.values().device().available_bytes().is_some_and(|available| (available as f64) < needed) {
+        a.move_to(MemorySpace::Host)?;
     }
     Ok(())
 }
@@ -49,15 +49,15 @@ fn leave_where_tight<T: Scalar, D: Device>(a: &mut Csr<T, D>, needed: f64) -> Re
 /// several times a cycle, transfers once.
 pub(crate) fn settle<H: Scalar, D: AmgKernels<H>>(levels: &mut [Level<H, D>]) -> Result<(), LinalgError> {
     for level in levels.iter_mut().rev() {
-        if !level.a.move_to(Place::Near)? {
-            level.restriction.move_to(Place::Far)?;
-            level.prolongation.move_to(Place::Far)?;
-            level.a.move_to(Place::Near)?;
+        if !level.a.move_to(MemorySpace::Device)? {
+            level.restriction.move_to(MemorySpace::Host)?;
+            level.prolongation.move_to(MemorySpace::Host)?;
+            level.a.move_to(MemorySpace::Device)?;
         }
     }
     for level in levels.iter_mut().rev() {
-        level.restriction.move_to(Place::Near)?;
-        level.prolongation.move_to(Place::Near)?;
+        level.restriction.move_to(MemorySpace::Device)?;
+        level.prolongation.move_to(MemorySpace::Device)?;
     }
     Ok(())
 }

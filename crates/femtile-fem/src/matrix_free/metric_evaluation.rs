@@ -5,7 +5,7 @@
 /// # Source
 /// `[kronbichler2022]`, section 2.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Geometry {
+pub enum MetricEvaluation {
     /// Seven numbers a cell, where it is the same at all points of it.
     Constant,
     /// Computed at every point from the eight corners of a cell, where cells are trilinear and coefficients are given by cell.
@@ -20,7 +20,7 @@ pub enum Geometry {
     Stored,
 }
 
-impl Geometry {
+impl MetricEvaluation {
     /// All of them.
     pub const ALL: [Self; 6] = [
         Self::Constant,
