@@ -20,12 +20,13 @@ use crate::problems::bake_off::Method;
 use crate::timing::Samples;
 
 /// Iterations of one solve: then rounding has not ended it.
-pub(crate) const ITERATIONS: usize = 12;
+pub const ITERATIONS: usize = 12;
 
 /// Notes the time of iterations but for the first; of those whose residual is not known the mean.
 #[derive(Default)]
-pub(crate) struct Stopwatch {
+pub struct Stopwatch {
     last: Option<(Instant, usize)>,
+    /// Times of the runs.
     pub samples: Samples,
 }
 
@@ -49,7 +50,7 @@ impl Monitor for Stopwatch {
 }
 
 /// A system with an operator without a matrix and a diagonal preconditioner.
-pub(crate) struct System<'a> {
+pub struct System<'a> {
     a: &'a MatrixFree<f64>,
     components: usize,
     full: Diagonal<f64, Cpu>,
@@ -61,7 +62,7 @@ pub(crate) struct System<'a> {
 
 /// Seconds of the operations of an iteration that is not fused.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Parts {
+pub struct Parts {
     /// A p.
     pub product: f64,
     /// The three updates of vectors.
@@ -188,7 +189,7 @@ fn clocked<R>(seconds: &mut f64, work: impl FnOnce() -> R) -> R {
 }
 
 /// A vector without a pattern that cells would know.
-pub(crate) fn wavy(cpu: &Cpu, n: usize) -> Result<Buffer<f64, Cpu>, BenchError> {
+pub fn wavy(cpu: &Cpu, n: usize) -> Result<Buffer<f64, Cpu>, BenchError> {
     let mut x = Buffer::zeros(cpu, n)?;
     x.as_mut_slice().iter_mut().enumerate().for_each(|(i, x)| *x = (i % 17) as f64 * 0.1);
     Ok(x)

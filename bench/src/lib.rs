@@ -1,24 +1,25 @@
 //! The benchmarks of Femtile: each problem defined once, each record with the bound that it is held to.
 //!
-//! The programs `femtile-bench` and `femtile-research` print what it returns; `femtile bench` and `femtile reproduce`
-//! run them.
+//! The program `femtile-bench` prints what [`run`] returns; `femtile bench` runs it. `femtile-research` takes problems,
+//! timings and peers from here.
 #![forbid(unsafe_code)]
 
 use std::io::Write;
 
-mod benchmarks;
+mod absent;
+pub mod benchmarks;
 mod error;
 mod failure;
-mod iterations;
-mod multigrid;
+pub mod iterations;
+pub mod multigrid;
 mod options;
-mod peer;
+pub mod peer;
 pub mod problems;
-mod record;
-pub mod reproduce;
+pub mod record;
 pub mod spmv;
-mod timing;
+pub mod timing;
 
+pub use absent::Absent;
 pub use error::BenchError;
 pub use failure::Failure;
 pub use options::Options;

@@ -12,11 +12,7 @@ use crate::BenchError;
 
 /// Writes a system as little-endian numbers: rows and non-zeros (u64), offsets and columns (u32), values and right
 /// side (f64).
-pub(crate) fn write_system<D: Device>(
-    a: &Csr<f64, D>,
-    b: &Buffer<f64, D>,
-    file: &Path,
-) -> Result<(), BenchError> {
+pub fn write_system<D: Device>(a: &Csr<f64, D>, b: &Buffer<f64, D>, file: &Path) -> Result<(), BenchError> {
     let write = || -> std::io::Result<()> {
         let other = |error: DeviceError| std::io::Error::other(error.to_string());
         let Offsets::Narrow(offsets) = a.offsets() else {
@@ -36,7 +32,7 @@ pub(crate) fn write_system<D: Device>(
 }
 
 /// Runs a script, which prints JSON; what each Python said when none could.
-pub(crate) fn ask<R: DeserializeOwned>(
+pub fn ask<R: DeserializeOwned>(
     script: &str,
     arguments: &[String],
     environment: &[(&str, String)],

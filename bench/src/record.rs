@@ -1,3 +1,5 @@
+//! Records of benchmarks.
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -48,7 +50,7 @@ pub struct Work {
 
 impl Record {
     /// A record held to a bandwidth in 10⁹ bytes a second.
-    pub(crate) fn against_bandwidth(
+    pub fn against_bandwidth(
         problem: &str,
         device: &impl femtile::device::Device,
         samples: &Samples,
@@ -62,7 +64,7 @@ impl Record {
     }
 
     /// The same from the median and the least of the times.
-    pub(crate) fn of_seconds(
+    pub fn of_seconds(
         problem: &str,
         device: &impl femtile::device::Device,
         (seconds_median, seconds_min): (f64, f64),
@@ -89,13 +91,13 @@ impl Record {
     }
 
     /// Notes a parameter.
-    pub(crate) fn set(&mut self, name: &str, value: impl Into<Value>) {
+    pub fn set(&mut self, name: &str, value: impl Into<Value>) {
         self.parameters.insert(name.into(), value.into());
     }
 }
 
 /// The name that the processor gives itself, where the system tells.
-pub(crate) fn processor() -> String {
+pub fn processor() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
     name.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, name)| name.trim().to_owned())

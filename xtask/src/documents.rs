@@ -8,8 +8,18 @@ use std::process::{Command, Stdio};
 use crate::step::{built, cargo};
 
 /// Builds the programs in the profile of the tests, so that little is built anew.
-const BUILD: [&str; 8] =
-    ["build", "--quiet", "--profile", "test", "--package", "femtile-cli", "--package", "femtile-bench"];
+const BUILD: [&str; 10] = [
+    "build",
+    "--quiet",
+    "--profile",
+    "test",
+    "--package",
+    "femtile-cli",
+    "--package",
+    "femtile-bench",
+    "--package",
+    "femtile-research",
+];
 
 /// Prints what a document promises and the project does not keep; true when there is nothing.
 pub fn report(root: &Path) -> bool {

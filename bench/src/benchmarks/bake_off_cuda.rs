@@ -90,7 +90,7 @@ fn product(a: &CudaMatrixFree<f64>, x: &Buffer<f64, Cuda>, options: &Options) ->
 }
 
 /// Seconds of an iteration of conjugate gradients.
-pub(crate) fn plain_iteration(
+pub fn plain_iteration(
     a: &CudaMatrixFree<f64>,
     b: &Buffer<f64, Cuda>,
     repeats: usize,
@@ -101,7 +101,7 @@ pub(crate) fn plain_iteration(
 }
 
 /// Seconds of an iteration of merged ones.
-pub(crate) fn merged_iteration(
+pub fn merged_iteration(
     a: &CudaMatrixFree<f64>,
     b: &Buffer<f64, Cuda>,
     repeats: usize,

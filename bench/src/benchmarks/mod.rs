@@ -3,7 +3,7 @@
 mod amg;
 mod assembly;
 mod bake_off;
-pub(crate) mod bake_off_cuda;
+pub mod bake_off_cuda;
 mod bandwidth;
 mod block_tridiagonal;
 mod cg;

@@ -18,13 +18,13 @@ use femtile::linalg::vector::Convert;
 
 use crate::BenchError;
 use crate::timing::Samples;
-pub(crate) use peers::{PeerSolves, Peers};
+pub use peers::{PeerSolves, Peers};
 
 /// $\|r\| / \|b\|$ at which solves end, as in `[fu2014]`.
-pub(crate) const TOLERANCE: f64 = 1e-8;
+pub const TOLERANCE: f64 = 1e-8;
 
 /// A device that whole solves run on.
-pub(crate) trait SolveDevice:
+pub trait SolveDevice:
     AssemblyKernels<f64>
     + CgKernels<f64>
     + CsrKernels<f64>
@@ -57,7 +57,7 @@ impl SolveDevice for Cuda {
 
 /// What conjugate gradients are preconditioned with.
 #[derive(Debug, Clone)]
-pub(crate) enum Preconditioning {
+pub enum Preconditioning {
     /// Nothing.
     None,
     /// The diagonal.
@@ -70,11 +70,12 @@ pub(crate) enum Preconditioning {
 
 /// What solves of one system took, by the host's clock.
 #[derive(Debug, Default)]
-pub(crate) struct Solves {
+pub struct Solves {
     /// Making the preconditioner.
     pub setup: Samples,
     /// From zero to the tolerance.
     pub solve: Samples,
+    /// Iterations of the solve.
     pub iterations: usize,
     /// Non-zeros of all levels over those of the matrix.
     pub operator_complexity: f64,

@@ -9,8 +9,8 @@ use tempfile::TempDir;
 
 use super::TOLERANCE;
 use crate::BenchError;
+use crate::absent::Absent;
 use crate::peer::{ask, write_system};
-use crate::reproduce::Absent;
 use crate::timing::Samples;
 
 /// A library as it is asked for.
@@ -54,15 +54,20 @@ const SYSTEM: &str = "system.csr";
 
 /// What a method of another library took.
 #[derive(Debug, Clone, Deserialize)]
-pub(crate) struct PeerSolves {
+pub struct PeerSolves {
     /// Name and version.
     pub library: String,
+    /// Name of the method.
     pub method: String,
+    /// Times of the set-up, in seconds.
     pub seconds_setup: Vec<f64>,
+    /// Times of the solve, in seconds.
     pub seconds_solve: Vec<f64>,
+    /// Iterations of the solve.
     pub iterations: usize,
     /// $\|b - A x\| / \|b\|$, computed afresh.
     residual: f64,
+    /// Operator complexity, where the peer reports it.
     pub operator_complexity: Option<f64>,
 }
 
@@ -72,10 +77,12 @@ impl PeerSolves {
         format!("{} {}", self.library, self.method)
     }
 
+    /// Returns the times of the set-up.
     pub fn setup(&self) -> Samples {
         Samples::from(self.seconds_setup.clone())
     }
 
+    /// Returns the times of the solve.
     pub fn solve(&self) -> Samples {
         Samples::from(self.seconds_solve.clone())
     }
@@ -88,7 +95,7 @@ impl PeerSolves {
 
 /// The libraries, and a folder for what they read and compile.
 #[derive(Debug)]
-pub(crate) struct Peers {
+pub struct Peers {
     folder: TempDir,
     /// Those that did not run.
     pub absent: Vec<Absent>,

@@ -1,22 +1,11 @@
-//! The programs `femtile-bench` and `femtile-research` as `femtile` runs them.
+//! The program `femtile-bench` as `femtile` runs it.
 
 mod bench;
-mod reproduce;
 
-use std::path::PathBuf;
 use std::process::Command;
 
 fn bench() -> Command {
     Command::new(env!("CARGO_BIN_EXE_femtile-bench"))
-}
-
-fn research() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_femtile-research"))
-}
-
-/// The root of the project.
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 fn text(bytes: &[u8]) -> String {

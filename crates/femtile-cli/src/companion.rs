@@ -38,7 +38,7 @@ impl Companion {
         Err(Failure::message(if last.kind() == ErrorKind::NotFound {
             format!(
                 "`femtile {command}` needs the program {program}, which is neither beside femtile nor on the PATH; in \
-                 the folder of Femtile's sources `cargo build --release -p femtile-bench` builds it"
+                 the folder of Femtile's sources `cargo build --release -p {program}` builds it"
             )
         } else {
             format!("`femtile {command}` cannot run {program}: {last}")

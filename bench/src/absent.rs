@@ -1,0 +1,12 @@
+use serde::Serialize;
+
+/// A peer that was not measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Absent {
+    /// Its name.
+    pub peer: &'static str,
+    /// The reason.
+    pub reason: String,
+    /// How to install it.
+    pub install: &'static str,
+}

@@ -1,0 +1,113 @@
+//! Tables and figures of papers, regenerated: theirs beside ours, with the peers of this machine in the same run.
+
+mod cui2024;
+mod figure;
+mod fu2014;
+mod kronbichler2022;
+mod laszlo2016;
+mod plot;
+mod session;
+mod table;
+mod table_curves;
+mod table_plot;
+mod table_roofs;
+mod timing;
+mod wong2015;
+
+pub use femtile_bench::Absent;
+pub use figure::{Claim, Cycles, Figure, Quantity, Rates, Row, Rows, Series};
+use figure::{INTENSITY, UNKNOWNS};
+pub use plot::svg;
+pub use session::Session;
+pub use table::{Cell, Column, Table};
+
+use femtile_bench::BenchError;
+
+/// What the user may choose of a figure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// A size that is done in seconds, for tests.
+    pub small: bool,
+    /// Threads of the CPU; 0 for all.
+    pub threads: usize,
+    /// Systems in a batch; the paper's are 65,536, of large blocks fewer.
+    pub systems: usize,
+    /// From one length of systems to the next.
+    pub step: usize,
+    /// The most sparse products that are timed in a row; the paper's are 1,200.
+    pub products: usize,
+    /// The most unknowns of an operator without a matrix; the paper's are 100 million.
+    pub unknowns: usize,
+    /// The finest level of multigrid; level L has 2^(L − 1) cells a side.
+    pub max_level: usize,
+    /// How often each solve is timed.
+    pub repeats: usize,
+    /// Whether other libraries are measured.
+    pub peers: bool,
+    /// Whether a GPU is measured where there is one.
+    pub gpu: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            small: false,
+            threads: 0,
+            systems: 65_536,
+            step: 64,
+            products: 1200,
+            unknowns: 4_000_000,
+            max_level: 12,
+            repeats: 5,
+            peers: true,
+            gpu: true,
+        }
+    }
+}
+
+/// A table or figure that can be regenerated.
+#[derive(Debug, Clone, Copy)]
+pub struct Item {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it shows, in one line.
+    pub summary: &'static str,
+    run: fn(&Session) -> Result<Figure, BenchError>,
+}
+
+/// A paper whose methods Femtile implements or will implement.
+#[derive(Debug, Clone)]
+pub struct Paper {
+    /// Its key in `references.bib`.
+    pub key: &'static str,
+    /// What it gives Femtile.
+    pub summary: &'static str,
+    /// What can be regenerated of it so far.
+    pub items: Vec<Item>,
+}
+
+/// All papers.
+pub fn papers() -> Vec<Paper> {
+    let paper = |key, summary, items| Paper { key, summary, items };
+    vec![
+        paper("cui2024", "multigrid with vertex-patch smoothers", cui2024::items()),
+        paper(
+            "kronbichler2022",
+            "conjugate gradients merged into matrix-free operators",
+            kronbichler2022::items(),
+        ),
+        paper("laszlo2016", "batched tridiagonal and block-tridiagonal solvers", laszlo2016::items()),
+        paper("fu2014", "the pipeline of finite elements with algebraic multigrid", fu2014::items()),
+        paper("wong2015", "ELL-WARP sparse products and cardiac simulation", wong2015::items()),
+    ]
+}
+
+impl Item {
+    /// Measures.
+    ///
+    /// # Errors
+    /// What kept our own solvers from running; peers that do not run are named in the figure.
+    pub fn run(&self, session: &Session) -> Result<Figure, BenchError> {
+        (self.run)(session)
+    }
+}
