@@ -16,7 +16,7 @@ pub struct Affine {
 }
 
 impl Affine {
-    /// The triangle with these corners, in the plane of the first two coordinates.
+    /// Returns the triangle with these corners, in the plane of the first two coordinates.
     pub fn triangle(p: [[f64; 3]; 3]) -> Self {
         let [a, b] = [difference(p[1], p[0]), difference(p[2], p[0])];
         let determinant = a[0] * b[1] - a[1] * b[0];
@@ -24,7 +24,7 @@ impl Affine {
         Self::from_areas([opposite(&[g1, g2]), g1, g2, [0.0; 3]], determinant, 2.0)
     }
 
-    /// The tetrahedron with these corners.
+    /// Returns the tetrahedron with these corners.
     pub fn tetrahedron(p: [[f64; 3]; 4]) -> Self {
         let [a, b, c] = [difference(p[1], p[0]), difference(p[2], p[0]), difference(p[3], p[0])];
         let [g1, g2, g3] = [cross(b, c), cross(c, a), cross(a, b)];
@@ -32,10 +32,10 @@ impl Affine {
         Self::from_areas([opposite(&[g1, g2, g3]), g1, g2, g3], determinant, 6.0)
     }
 
-    /// The simplex with the given corners: three for a triangle, four for a tetrahedron.
+    /// Returns the simplex with the given corners: three for a triangle, four for a tetrahedron.
     ///
     /// # Panics
-    /// When there are neither three nor four corners.
+    /// If there are neither three nor four corners.
     pub fn simplex(corners: &[[f64; 3]]) -> Self {
         match *corners {
             [a, b, c] => Self::triangle([a, b, c]),
@@ -49,7 +49,7 @@ impl Affine {
         Self { gradients, measure: determinant.abs() / factorial, determinant }
     }
 
-    /// Gradient of the linear function with these values at the corners.
+    /// Returns the gradient of the linear function with these values at the corners.
     pub fn gradient(&self, values: &[f64]) -> [f64; 3] {
         let mut gradient = [0.0; 3];
         for (value, shape) in values.iter().zip(&self.gradients) {

@@ -1,4 +1,4 @@
-/// Linear shape functions of a simplex with straight sides: one for each corner.
+/// Linear shape functions of a simplex with straight sides, one per corner.
 ///
 /// On the reference simplex with corners $0, e_1, …, e_d$
 ///
@@ -12,12 +12,12 @@ pub struct P1 {
 }
 
 impl P1 {
-    /// Number of shape functions.
+    /// Returns the number of shape functions.
     pub const fn n_shapes(self) -> usize {
         self.dimension + 1
     }
 
-    /// Values at a reference point; entries beyond the number of shapes are zero.
+    /// Returns the values at a reference point; entries beyond the number of shapes are zero.
     pub fn values(self, reference: [f64; 3]) -> [f64; 4] {
         let mut values = [0.0; 4];
         values[0] = 1.0 - reference[..self.dimension].iter().sum::<f64>();
@@ -25,7 +25,7 @@ impl P1 {
         values
     }
 
-    /// Gradients by the reference coordinates, the same everywhere; unused entries are zero.
+    /// Returns the gradients in reference coordinates, constant on the simplex; unused entries are zero.
     pub fn reference_gradients(self) -> [[f64; 3]; 4] {
         let mut gradients = [[0.0; 3]; 4];
         for axis in 0..self.dimension {
@@ -35,7 +35,7 @@ impl P1 {
         gradients
     }
 
-    /// Mean of $\varphi_a \varphi_b$ over the simplex: $(1 + \delta_{ab}) / ((d+1)(d+2))$.
+    /// Returns the mean of $\varphi_a \varphi_b$ over the simplex: $(1 + \delta_{ab}) / ((d+1)(d+2))$.
     pub fn mass_mean(self, a: usize, b: usize) -> f64 {
         let d = self.dimension as f64;
         (if a == b { 2.0 } else { 1.0 }) / ((d + 1.0) * (d + 2.0))

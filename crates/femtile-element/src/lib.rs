@@ -1,7 +1,7 @@
-//! Reference cells: quadrature, shape functions, the map from the reference cell to a cell.
+//! Reference cells: quadrature, shape functions, affine maps.
 //!
-//! Points of a simplex are barycentric throughout: they are the values of the linear shape functions
-//! and need no map. Weights of a rule sum to one: they are multiplied by the measure of the cell.
+//! Points of a simplex are barycentric throughout: they are the values of the linear shape functions and need no map.
+//! Weights of a rule sum to one and are multiplied by the measure of the cell.
 #![forbid(unsafe_code)]
 
 mod affine;

@@ -9,7 +9,7 @@ use super::mapped::{Mapped, MappedPlane};
 use super::separable::Separable;
 use super::{Factor, Parity};
 
-/// How many tensors stand side by side.
+/// Returns the number of tensors side by side, the SIMD width.
 pub fn lanes<T: Wide>(cpu: &Cpu) -> usize {
     match cpu.simd() {
         #[cfg(target_arch = "x86_64")]
@@ -20,7 +20,7 @@ pub fn lanes<T: Wide>(cpu: &Cpu) -> usize {
     }
 }
 
-/// Products of all lines with a table of known sizes.
+/// Products of all lines with a table whose sizes are compile-time constants.
 struct Lines<'a, T, A, const M: usize, const N: usize> {
     table: &'a A,
     inner: usize,
@@ -52,7 +52,7 @@ impl<T: Wide, A: Act<T, M, N>, const M: usize, const N: usize> WithSimd for Line
     }
 }
 
-/// The same with a table whose sizes nothing is compiled for, or its products subtracted from what is there.
+/// Products with a table of any size; they may be subtracted from the output.
 struct AnyLines<'a, T> {
     factor: &'a Factor<T>,
     inner: usize,
@@ -61,7 +61,7 @@ struct AnyLines<'a, T> {
     subtracts: bool,
 }
 
-/// Rows of a table that are worked out at once at most, so that a value that is read serves all of them.
+/// Most rows of a table computed at once, so that each loaded value serves all of them.
 const ROWS: usize = 8;
 
 impl<T: Wide> WithSimd for AnyLines<'_, T> {
@@ -95,7 +95,7 @@ impl<T: Wide> WithSimd for AnyLines<'_, T> {
     }
 }
 
-/// R rows of a table, for the lines of one tensor.
+/// Multiplies R rows of a table with the lines of one tensor.
 #[inline(always)]
 fn some_rows<T: Wide, S: Simd, const R: usize>(
     simd: S,
@@ -124,7 +124,7 @@ fn some_rows<T: Wide, S: Simd, const R: usize>(
     }
 }
 
-/// Runs the work where the processor has vectors; says whether it has.
+/// Runs the work if the processor has SIMD vectors; returns whether it has.
 fn with_vectors(cpu: &Cpu, work: impl WithSimd<Output = ()>) -> bool {
     match cpu.simd() {
         #[cfg(target_arch = "x86_64")]
@@ -136,7 +136,7 @@ fn with_vectors(cpu: &Cpu, work: impl WithSimd<Output = ()>) -> bool {
     true
 }
 
-/// Runs the work on as many lanes as [`lanes`] says.
+/// Runs the work with the SIMD width that [`lanes`] returns.
 fn with_lanes(cpu: &Cpu, work: impl WithSimd<Output = ()>) {
     match cpu.simd() {
         #[cfg(target_arch = "x86_64")]
@@ -157,7 +157,7 @@ fn lines<T: Wide, A: Act<T, M, N>, const M: usize, const N: usize>(
     with_vectors(cpu, Lines::<T, A, M, N> { table, inner, x, y })
 }
 
-/// A table of known sizes; none where it has others.
+/// Returns a table with compile-time sizes, or none if its sizes differ.
 fn sized<T, const M: usize, const N: usize>(entries: &[T]) -> Option<&[[T; N]; M]> {
     entries.as_chunks::<N>().0.as_array()
 }
@@ -219,12 +219,12 @@ fn gradient<T: Wide, const N: usize>(
     let (Some(slope), Some(transposed)) = (halves_of::<T, N>(slope), halves_of(transposed)) else {
         return false;
     };
-    let room_len = metric.room_len(lanes::<T>(cpu));
-    let scratch = &mut scratch[..u.len() + 2 * (u.len() / N) + room_len];
+    let workspace_len = metric.workspace_len(lanes::<T>(cpu));
+    let scratch = &mut scratch[..u.len() + 2 * (u.len() / N) + workspace_len];
     with_vectors(cpu, Gradient { slope, transposed, metric, u, scratch })
 }
 
-/// Plane by plane; `g` may be empty.
+/// Applies a mapped metric plane by plane; `g` may be empty.
 fn mapped<T: Wide>(cpu: &Cpu, metric: Mapped<'_, T>, g: [&mut [T]; 3], u: &mut [T], workspace: &mut [T]) {
     let n = metric.weights.len();
     let len = u.len() / n;
@@ -235,16 +235,15 @@ fn mapped<T: Wide>(cpu: &Cpu, metric: Mapped<'_, T>, g: [&mut [T]; 3], u: &mut [
     }
 }
 
-/// Numbers whose products are compiled here: along lines for each size up to that of degree ten, of whole cubes up to that
-/// of degree eight.
+/// A scalar type with compiled kernels: along lines for each size up to degree ten, on whole cubes up to degree eight.
 pub trait SumFactorization: Wide + Lanes {
-    /// As [`super::contract`], for lengths that fit.
+    /// [`super::contract`], for lengths that match.
     fn contract_lines(cpu: &Cpu, factor: &Factor<Self>, inner: usize, x: &[Self], y: &mut [Self]);
 
-    /// As [`super::subtract_contraction`], for lengths that fit.
+    /// [`super::subtract_contraction`], for lengths that match.
     fn subtract_lines(cpu: &Cpu, factor: &Factor<Self>, inner: usize, x: &[Self], y: &mut [Self]);
 
-    /// As [`super::separable`], for lengths that fit; says whether it was done.
+    /// [`super::separable`], for lengths that match; returns whether a kernel exists for the size.
     fn separable_cubes(
         cpu: &Cpu,
         matrices: [&Factor<Self>; 2],
@@ -253,7 +252,7 @@ pub trait SumFactorization: Wide + Lanes {
         scratch: &mut [Self],
     ) -> bool;
 
-    /// As [`super::gradient`], for lengths that fit; says whether it was done.
+    /// [`super::gradient`], for lengths that match; returns whether a kernel exists for the size.
     fn gradient_cubes(
         cpu: &Cpu,
         slopes: [&Factor<Self>; 2],
@@ -262,7 +261,7 @@ pub trait SumFactorization: Wide + Lanes {
         scratch: &mut [Self],
     ) -> bool;
 
-    /// As [`super::act_mapped`], for lengths that fit.
+    /// [`super::act_mapped`], for lengths that match.
     fn act_mapped(
         cpu: &Cpu,
         metric: Mapped<'_, Self>,
@@ -336,7 +335,7 @@ macro_rules! contract {
     };
 }
 
-// Cubes up to those of degree eight: larger ones leave the nearest cache, and the time to compile them grows with the
-// square of their size.
+// Cubes up to degree eight: larger ones exceed the L1 cache, and their compile time grows with the square of their
+// size.
 contract!(f32: lines 2 3 4 5 6 7 8 9 10 11; cubes 2 3 4 5 6 7 8 9);
 contract!(f64: lines 2 3 4 5 6 7 8 9 10 11; cubes 2 3 4 5 6 7 8 9);

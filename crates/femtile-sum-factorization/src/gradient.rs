@@ -1,4 +1,4 @@
-//! Slopes along all axes, something done to them at every point, and the transposes of the slopes.
+//! Gradients at all points, a metric applied at each point, and the transposed gradients.
 
 use femtile_device::cpu::Wide;
 use femtile_device::cpu::vector::prefetch;
@@ -8,31 +8,31 @@ use crate::line::{Act, Mirrored, V};
 use crate::mapped::{Mapped, MappedPlane};
 use crate::separable::{cube_mut, plane_mut};
 
-/// What is done to the slopes g and the values u at the points of a rule: $h = G g$, $v = \mu u$, G symmetric.
+/// The metric applied to the slopes g and the values u at the points of a rule: $h = G g$, $v = \mu u$, G symmetric.
 #[derive(Debug, Clone, Copy)]
 pub enum Metric<'a, T> {
-    /// The same at all points but for their weights, which are products of these along the axes.
+    /// The same at all points but for quadrature weights, which are products of 1-D weights.
     Constant {
         /// xx, yy, zz, yz, xz, xy and μ: `[7][lanes]`.
         entries: &'a [T],
         /// Weights along an axis: `[n]`.
         weights: &'a [T],
-        /// Whether μ counts.
+        /// Whether the form has a mass term μ.
         has_mass: bool,
     },
-    /// Given at each point, with its weight.
+    /// Stored at each point, multiplied by its weight.
     Stored {
-        /// xx, yy, zz, yz, xz, xy and, where it counts, μ: `[n][n][n][6 or 7][lanes]`.
+        /// xx, yy, zz, yz, xz, xy and, with a mass term, μ: `[n][n][n][6 or 7][lanes]`.
         entries: &'a [T],
-        /// Whether μ counts.
+        /// Whether the form has a mass term μ.
         has_mass: bool,
     },
-    /// Worked out at each point.
+    /// Computed at each point from the map.
     Mapped(Mapped<'a, T>),
 }
 
 impl<T> Metric<'_, T> {
-    /// Whether μ counts.
+    /// Returns whether the form has a mass term μ.
     pub fn has_mass(&self) -> bool {
         match self {
             Self::Constant { has_mass, .. } | Self::Stored { has_mass, .. } => *has_mass,
@@ -40,12 +40,12 @@ impl<T> Metric<'_, T> {
         }
     }
 
-    /// Values of room that it takes beside slopes.
-    pub(crate) fn room_len(&self, lanes: usize) -> usize {
-        if let Self::Mapped(mapped) = self { mapped.room_len(lanes) } else { 0 }
+    /// Returns the number of workspace values besides slopes.
+    pub(crate) fn workspace_len(&self, lanes: usize) -> usize {
+        if let Self::Mapped(mapped) = self { mapped.workspace_len(lanes) } else { 0 }
     }
 
-    /// Whether it is one for so many points a side.
+    /// Returns whether all lengths fit `n` points per axis.
     pub(crate) fn fits(&self, n: usize, lanes: usize) -> bool {
         match *self {
             Self::Constant { entries, weights, .. } => entries.len() == 7 * lanes && weights.len() == n,
@@ -59,20 +59,20 @@ impl<T> Metric<'_, T> {
 
 /// $u \leftarrow \sum_a D_a^\mathsf{T} h_a + v$ in place, with $g_a = D_a u$.
 pub(crate) struct Gradient<'a, T, const N: usize> {
-    /// Halves of D and of its transpose, which change their sign from either end.
+    /// Halves of D and of its transpose, which are antisymmetric about their centre.
     pub slope: [&'a [[T; N]; N]; 2],
     pub transposed: [&'a [[T; N]; N]; 2],
     pub metric: Metric<'a, T>,
     /// `[N][N][N][lanes]`.
     pub u: &'a mut [T],
-    /// As long as `u`, two planes, and room of the metric.
+    /// Workspace: the length of `u`, two planes, and the workspace of the metric.
     pub scratch: &'a mut [T],
 }
 
 /// Values or slopes at the points of a plane.
 type Plane<T, S, const N: usize> = [[V<T, S>; N]; N];
 
-/// G and μ times what stands at a point.
+/// Applies G and μ at a point.
 #[inline(always)]
 fn act_at<T: Wide, S: Simd>(
     simd: S,
@@ -85,7 +85,7 @@ fn act_at<T: Wide, S: Simd>(
 }
 
 impl<T: Wide, const N: usize> Gradient<'_, T, N> {
-    /// The metric on a plane of points; values become zero where no mass counts.
+    /// Applies the metric on a plane of points; sets values to zero without a mass term.
     #[inline(always)]
     fn act<S: Simd>(
         simd: S,
@@ -99,7 +99,7 @@ impl<T: Wide, const N: usize> Gradient<'_, T, N> {
             Metric::Mapped(metric) => {
                 let g = [gx, gy, gz].map(|g| bytemuck::cast_slice_mut(g.as_flattened_mut()));
                 let u = bytemuck::cast_slice_mut(u.as_flattened_mut());
-                // A function of its own: one serves cubes of all sizes.
+                // A separate function: one instance serves cubes of all sizes.
                 return simd.vectorize(MappedPlane { metric, z, g, u, workspace });
             }
             Metric::Stored { entries, has_mass } => {
@@ -109,7 +109,7 @@ impl<T: Wide, const N: usize> Gradient<'_, T, N> {
                 for (at, entries) in plane.chunks_exact(width).enumerate() {
                     let (y, k) = (at / N, at % N);
                     let &[xx, yy, zz, yz, xz, xy, ..] = entries else { return };
-                    // What the next plane needs, or the next cells: they follow in memory.
+                    // Prefetches the next plane, or the next cells, which follow in memory.
                     for entry in 0..width {
                         prefetch(entries.as_ptr().wrapping_add(N * N * width + entry));
                     }

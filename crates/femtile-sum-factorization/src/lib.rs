@@ -1,7 +1,7 @@
-//! Sum factorization: tensor-product polynomials evaluated one axis after another.
+//! Sum factorization: evaluation of tensor-product polynomials one axis after another.
 //!
 //! Values of a polynomial of degree p at the $(p+1)^3$ points of a cube cost $3 (p+1)^4$ multiplications instead of
-//! $(p+1)^6$. Several tensors stand side by side, a lane each, so that every instruction works on as many cells.
+//! $(p+1)^6$. SIMD lanes hold several tensors side by side, so that each instruction works on several cells.
 
 #![deny(unsafe_code)]
 // Loops over rows and columns carry the indices of the formulas they compute.
@@ -25,21 +25,21 @@ pub use reference::{
     contract as contract_reference, gradient as gradient_reference, separable as separable_reference,
 };
 
-/// How a table looks from the other end of its axis.
+/// Symmetry of a table about its centre.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parity {
-    /// $s_{m-1-i,\,n-1-j} = s_{ij}$, as values of symmetric shapes at symmetric points have it.
+    /// $s_{m-1-i,\,n-1-j} = s_{ij}$: values of symmetric shape functions at symmetric points.
     Even,
-    /// $s_{m-1-i,\,n-1-j} = -s_{ij}$, as their slopes have it.
+    /// $s_{m-1-i,\,n-1-j} = -s_{ij}$: slopes of symmetric shape functions at symmetric points.
     Odd,
-    /// Neither.
+    /// No symmetry.
     None,
 }
 
-/// A table for products along an axis of tensors.
+/// A 1-D table that is applied along an axis of tensors.
 ///
-/// Where it is symmetric it is split into an even and an odd part of a quarter of its entries each, which act on sums and
-/// differences of values at mirror images: half of the multiplications.
+/// A symmetric table is split into an even and an odd part of a quarter of its entries each. They act on sums and
+/// differences of mirrored values, which halves the multiplications (even–odd decomposition).
 ///
 /// # Source
 /// `[solomonoff1992]`; `[kronbichler2022]`, section 2.1.
@@ -49,16 +49,16 @@ pub struct Factor<T> {
     n_cols: usize,
     /// `[n_rows][n_cols]`.
     entries: Vec<T>,
-    /// Its even and odd parts, where it is symmetric, as [`halves`] gives them.
+    /// Even and odd parts of a symmetric table, as [`halves`] returns them.
     halves: [Vec<T>; 2],
     parity: Parity,
 }
 
-/// Entries that should mirror each other may differ by so much, relative to the largest.
+/// Largest difference of mirrored entries, relative to the largest entry.
 const ROUNDING: f64 = 1e-12;
 
 impl<T: Scalar> Factor<T> {
-    /// With the parity that the table has.
+    /// Converts a table and detects its parity.
     pub fn new(table: &Table) -> Self {
         let largest = table.entries.iter().fold(0.0_f64, |largest, entry| largest.max(entry.abs()));
         let is_mirrored = |sign: f64| {
@@ -73,7 +73,7 @@ impl<T: Scalar> Factor<T> {
         Self::with_parity(table, parity)
     }
 
-    /// Taken for one with this parity: with [`Parity::None`] always right, and slower.
+    /// Converts a table with a given parity; [`Parity::None`] is always right, and slower.
     pub fn with_parity(table: &Table, parity: Parity) -> Self {
         let rounded = |entries: &[f64]| entries.iter().map(|&entry| T::from_f64(entry)).collect();
         let halves = if parity == Parity::None { Default::default() } else { halves(table) };
@@ -86,17 +86,17 @@ impl<T: Scalar> Factor<T> {
         }
     }
 
-    /// Entries of a line afterwards.
+    /// Returns the length of a line after the product.
     pub fn n_rows(&self) -> usize {
         self.n_rows
     }
 
-    /// Entries of a line before.
+    /// Returns the length of a line before the product.
     pub fn n_cols(&self) -> usize {
         self.n_cols
     }
 
-    /// How it looks from the other end.
+    /// Returns the parity of the table.
     pub fn parity(&self) -> Parity {
         self.parity
     }
@@ -105,7 +105,7 @@ impl<T: Scalar> Factor<T> {
         self.n_rows == n && self.n_cols == n && self.parity == parity
     }
 
-    /// Additions or subtractions, and multiplications with or without addition, for a line.
+    /// Returns the numbers of additions or subtractions, and of multiplications with or without addition, per line.
     pub fn operations(&self) -> [usize; 2] {
         let (m, n) = (self.n_rows, self.n_cols);
         if self.parity == Parity::None {
@@ -117,8 +117,8 @@ impl<T: Scalar> Factor<T> {
     }
 }
 
-/// $\tfrac12 (s_{ij} + s_{i,\,n-1-j})$, the middle column as it is, and $\tfrac12 (s_{ij} - s_{i,\,n-1-j})$; of these the
-/// first half of the rows and columns is used.
+/// Returns $\tfrac12 (s_{ij} + s_{i,\,n-1-j})$, the middle column unchanged, and $\tfrac12 (s_{ij} - s_{i,\,n-1-j})$;
+/// only the first half of the rows and columns is used.
 fn halves(table: &Table) -> [Vec<f64>; 2] {
     let n = table.n_shapes;
     let of = |sign: f64| {
@@ -131,29 +131,29 @@ fn halves(table: &Table) -> [Vec<f64>; 2] {
     [of(1.0), of(-1.0)]
 }
 
-/// The table applied to every line of tensors along an axis: $y_{o i k} = \sum_j s_{ij} x_{o j k}$.
+/// Applies the table to every line of tensors along an axis: $y_{o i k} = \sum_j s_{ij} x_{o j k}$.
 ///
 /// # Shapes
 /// `x: [outer][n_cols][inner][lanes]`, `y: [outer][n_rows][inner][lanes]` with [`lanes`] tensors side by side; `inner` is
 /// the number of entries along the faster axes.
 /// # Cost
-/// [`Factor::operations`] a line; x is read and y written once. One thread.
+/// [`Factor::operations`] per line; x is read and y written once. One thread.
 /// # Panics
-/// When the lengths do not fit together.
+/// If lengths do not match.
 pub fn contract<T: SumFactorization>(cpu: &Cpu, factor: &Factor<T>, inner: usize, x: &[T], y: &mut [T]) {
     fit_lines(factor, inner * lanes::<T>(cpu), x.len(), y.len());
     T::contract_lines(cpu, factor, inner, x, y);
 }
 
-/// The table applied to every line of tensors along an axis and subtracted: $y_{o i k} \leftarrow y_{o i k} - \sum_j s_{ij}
-/// x_{o j k}$.
+/// Applies the table to every line of tensors along an axis and subtracts: $y_{o i k} \leftarrow y_{o i k} - \sum_j
+/// s_{ij} x_{o j k}$.
 ///
 /// # Shapes
 /// As [`contract`].
 /// # Cost
-/// A product an entry of the table and line; x is read, y read and written once. One thread.
+/// One product per entry of the table and line; x is read, y read and written once. One thread.
 /// # Panics
-/// When the lengths do not fit together.
+/// If lengths do not match.
 pub fn subtract_contraction<T: SumFactorization>(
     cpu: &Cpu,
     factor: &Factor<T>,
@@ -165,27 +165,28 @@ pub fn subtract_contraction<T: SumFactorization>(
     T::subtract_lines(cpu, factor, inner, x, y);
 }
 
-/// Panics unless tensors have lines of the lengths of a table, with so many values from one entry of a line to the next.
+/// Panics unless tensors have lines of the table's lengths, with `stripe` values between entries of a line.
 fn fit_lines<T: Scalar>(factor: &Factor<T>, stripe: usize, x_len: usize, y_len: usize) {
     let fits = |n: usize, len: usize| stripe > 0 && len.is_multiple_of(n * stripe);
     let n_outer = x_len / (factor.n_cols * stripe).max(1);
     assert!(
         fits(factor.n_cols, x_len) && y_len == n_outer * factor.n_rows * stripe,
-        "{x_len} and {y_len} entries are no tensors with lines of {} and {} entries, {stripe} values apart",
+        "{x_len} and {y_len} entries do not form tensors with lines of {} and {} entries, {stripe} values apart",
         factor.n_cols,
         factor.n_rows
     );
 }
 
-/// An operator that is a sum of products of 1-D matrices, applied to tensors of three axes in place:
+/// Applies a sum of tensor products of 1-D matrices to tensors with three axes, in place:
 /// $$ x \leftarrow (c_0\, K_x M_y M_z + c_1\, M_x K_y M_z + c_2\, M_x M_y K_z + c_3\, M_x M_y M_z)\, x. $$
 ///
 /// # Shapes
-/// `matrices`: M and K; `coefficients: [4][lanes]`, `x: [n][n][n][lanes]`; `scratch` has twice the length of `x` at least.
+/// `matrices`: M and K; `coefficients: [4][lanes]`, `x: [n][n][n][lanes]`; `scratch` has at least twice the length of
+/// `x`.
 /// # Cost
-/// Seven products with a matrix, for matrices that are symmetric from either end.
+/// Seven 1-D products, for matrices that are symmetric about their centre.
 /// # Panics
-/// When the lengths do not fit together.
+/// If lengths do not match.
 pub fn separable<T: SumFactorization>(
     cpu: &Cpu,
     matrices: [&Factor<T>; 2],
@@ -197,7 +198,7 @@ pub fn separable<T: SumFactorization>(
     fit_cube(n, n_lanes, x.len());
     assert!(
         coefficients.len() == 4 * n_lanes && scratch.len() >= 2 * x.len(),
-        "coefficients or scratch do not fit"
+        "lengths of coefficients or scratch do not match"
     );
     if !T::separable_cubes(cpu, matrices, coefficients, x, scratch) {
         let lines =
@@ -206,16 +207,16 @@ pub fn separable<T: SumFactorization>(
     }
 }
 
-/// Slopes of tensors of three axes, something done to them at every point, and the transposes of the slopes, in place:
+/// Applies gradients, a metric at every point, and transposed gradients to tensors with three axes, in place:
 /// $$ u \leftarrow \sum_{a,b} D_a^\mathsf{T} G_{ab} D_b u + \mu u. $$
 ///
 /// # Shapes
-/// `slopes`: D and its transpose; `u: [n][n][n][lanes]`; `scratch` has twice the length of `u` at least, and
-/// [`Mapped::room_len`] more for such a metric.
+/// `slopes`: D and its transpose; `u: [n][n][n][lanes]`; `scratch` has at least twice the length of `u`, and
+/// [`Mapped::workspace_len`] more for a mapped metric.
 /// # Cost
-/// Six products with a table, and what the metric takes; planes of slopes stay in the nearest cache.
+/// Six 1-D products, and the metric; planes of slopes stay in the L1 cache.
 /// # Panics
-/// When the lengths do not fit together.
+/// If lengths do not match.
 pub fn gradient<T: SumFactorization>(
     cpu: &Cpu,
     slopes: [&Factor<T>; 2],
@@ -225,7 +226,7 @@ pub fn gradient<T: SumFactorization>(
 ) {
     let (n, n_lanes) = (slopes[0].n_rows, lanes::<T>(cpu));
     fit_cube(n, n_lanes, u.len());
-    let needed = 2 * u.len() + metric.room_len(n_lanes);
+    let needed = 2 * u.len() + metric.workspace_len(n_lanes);
     assert!(metric.fits(n, n_lanes) && scratch.len() >= needed, "the metric or scratch do not fit");
     if !T::gradient_cubes(cpu, slopes, metric, u, scratch) {
         let lines =
@@ -237,16 +238,17 @@ pub fn gradient<T: SumFactorization>(
     }
 }
 
-/// A metric from maps at the points of cubes, in place: $g \leftarrow G g$, $u \leftarrow \mu u$, which is zero without λ.
+/// Applies a mapped metric at the points of cubes, in place: $g \leftarrow G g$, $u \leftarrow \mu u$, which is zero
+/// without λ.
 ///
 /// # Shapes
-/// `g`: slopes along each axis, or three empty slices where there is no σ; these and `u: [n][n][n][lanes]`; `scratch` has
-/// [`Mapped::room_len`] values at least.
+/// `g`: slopes along each axis, or three empty slices without σ; these and `u: [n][n][n][lanes]`; `scratch` has at
+/// least [`Mapped::workspace_len`] values.
 /// # Cost
-/// For polynomials of order k some $9 k$ multiplications and additions a point for J, $9 k^2$ a line, $6 k^3$ a plane; 40 to 60
-/// for what is made of it, and a division.
+/// For polynomials of order k some $9 k$ multiplications and additions per point for J, $9 k^2$ per line, $6 k^3$ per
+/// plane; 40 to 60 per point for the metric, and a division.
 /// # Panics
-/// When the lengths do not fit together.
+/// If lengths do not match.
 pub fn act_mapped<T: SumFactorization>(
     cpu: &Cpu,
     metric: Mapped<'_, T>,
@@ -259,9 +261,9 @@ pub fn act_mapped<T: SumFactorization>(
     let expected = if metric.sigma.is_empty() { 0 } else { u.len() };
     assert!(
         metric.fits(n, n_lanes)
-            && scratch.len() >= metric.room_len(n_lanes)
+            && scratch.len() >= metric.workspace_len(n_lanes)
             && g.iter().all(|g| g.len() == expected),
-        "the metric, slopes or scratch do not fit"
+        "lengths of the metric, slopes or scratch do not match"
     );
     T::act_mapped(cpu, metric, g, u, scratch);
 }

@@ -1,11 +1,11 @@
-//! One line of a tensor, a vector of lanes for each of its entries.
+//! One line of a tensor, a SIMD vector per entry.
 
 use femtile_device::cpu::Wide;
 use pulp::Simd;
 
 pub(crate) type V<T, S> = <T as Wide>::Vector<S>;
 
-/// $\sum_j s_j x_j$ over the first `n` entries, of which there is one at least.
+/// Returns $\sum_j s_j x_j$ over the first `n ≥ 1` entries.
 #[inline(always)]
 pub(crate) fn dot<T: Wide, S: Simd, const N: usize>(
     simd: S,
@@ -20,7 +20,7 @@ pub(crate) fn dot<T: Wide, S: Simd, const N: usize>(
     sum
 }
 
-/// Sums of values at mirror images, the middle one as it is, and differences.
+/// Returns sums of mirrored values, the middle one unchanged, and their differences.
 #[inline(always)]
 pub(crate) fn split<T: Wide, S: Simd, const N: usize>(simd: S, x: &[V<T, S>; N]) -> [[V<T, S>; N]; 2] {
     let zero = T::splat(simd, T::ZERO);
@@ -35,8 +35,8 @@ pub(crate) fn split<T: Wide, S: Simd, const N: usize>(simd: S, x: &[V<T, S>; N])
     [sums, differences]
 }
 
-/// A line whose first half is the sum of an even and an odd part and whose second is their difference, with the sign that
-/// a table has which changes it from either end.
+/// Combines even and odd parts: the first half of a line is their sum, the second half their difference, with the sign
+/// of the table's parity.
 #[inline(always)]
 pub(crate) fn combined<T: Wide, S: Simd, const M: usize, const IS_ODD: bool>(
     simd: S,
@@ -53,13 +53,13 @@ pub(crate) fn combined<T: Wide, S: Simd, const M: usize, const IS_ODD: bool>(
     y
 }
 
-/// A line times a table.
+/// A product of a table and a line.
 pub(super) trait Act<T: Wide, const M: usize, const N: usize> {
-    /// The table applied to a line.
+    /// Applies the table to a line.
     fn act<S: Simd>(&self, simd: S, x: &[V<T, S>; N]) -> [V<T, S>; M];
 }
 
-/// A table as it is.
+/// A table without symmetry.
 pub(super) struct Plain<'a, T, const M: usize, const N: usize>(pub &'a [[T; N]; M]);
 
 impl<T: Wide, const M: usize, const N: usize> Act<T, M, N> for Plain<'_, T, M, N> {
@@ -73,7 +73,7 @@ impl<T: Wide, const M: usize, const N: usize> Act<T, M, N> for Plain<'_, T, M, N
     }
 }
 
-/// The halves of a symmetric table with its sign.
+/// The even and odd halves of a symmetric table.
 pub(super) struct Mirrored<'a, T, const M: usize, const N: usize, const IS_ODD: bool> {
     pub even: &'a [[T; N]; M],
     pub odd: &'a [[T; N]; M],

@@ -1,4 +1,4 @@
-//! Metrics that are worked out at every point from the maps of the cubes.
+//! Metrics computed at every point from the maps of the cubes.
 
 use femtile_device::cpu::Wide;
 use femtile_device::cpu::vector::prefetch;
@@ -6,52 +6,53 @@ use pulp::{Simd, WithSimd};
 
 use crate::line::V;
 
-/// $G = w \det J\, J^{-1} \sigma J^{-\mathsf{T}}$ and $\mu = w \lambda \det J$ by the map of each cube, with coefficients that
-/// are the same at all of its points.
+/// $G = w \det J\, J^{-1} \sigma J^{-\mathsf{T}}$ and $\mu = w \lambda \det J$ by the map of each cube, with
+/// coefficients that are constant on each cube.
 #[derive(Debug, Clone, Copy)]
 pub struct Mapped<'a, T> {
-    /// Where J comes from; its determinant is positive.
+    /// Source of J; its determinant is positive.
     pub map: Map<'a, T>,
     /// Weights w of the points along an axis: `[n]`.
     pub weights: &'a [T],
-    /// σ, one number or xx, yy, zz, yz, xz, xy: `[1 or 6][lanes]`; nothing where slopes do not count.
+    /// σ, one number or xx, yy, zz, yz, xz, xy: `[1 or 6][lanes]`; empty without the stiffness term.
     pub sigma: &'a [T],
-    /// λ: `[lanes]`; nothing where it does not count.
+    /// λ: `[lanes]`; empty without the mass term.
     pub lambda: &'a [T],
 }
 
-/// Where the Jacobian of a map comes from.
+/// Source of the Jacobian of a map.
 #[derive(Debug, Clone, Copy)]
 pub enum Map<'a, T> {
-    /// From polynomials: $J = \partial x / \partial \xi$ of $x = \sum_{ijk} c_{ijk} f_i(\xi) f_j(\eta) f_k(\zeta)$.
+    /// Derivatives of a polynomial: $J = \partial x / \partial \xi$ of $x = \sum_{ijk} c_{ijk} f_i(\xi) f_j(\eta)
+    /// f_k(\zeta)$.
     Polynomial {
-        /// c, the first axis fastest: `[order + 1][order + 1][order + 1][3][lanes]`.
+        /// Coefficients c, the first axis fastest: `[order + 1][order + 1][order + 1][3][lanes]`.
         coefficients: &'a [T],
-        /// The highest degree of f. Where it is two at most, $f_i(\xi) = \xi^i$.
+        /// The highest degree of f. Up to degree two, $f_i(\xi) = \xi^i$.
         order: usize,
         /// f and f' at the points: `[n][order + 1]` each.
         tables: [&'a [T]; 2],
     },
-    /// Given: $J^{-1}$ by rows, and $w \det J$: `[n][n][n][10][lanes]`.
+    /// Stored: $J^{-1}$ by rows, and $w \det J$: `[n][n][n][10][lanes]`.
     Inverse(&'a [T]),
 }
 
 impl<T> Mapped<'_, T> {
-    /// Values of room that a plane of points takes.
-    pub fn room_len(&self, lanes: usize) -> usize {
+    /// Returns the number of workspace values for a plane of points.
+    pub fn workspace_len(&self, lanes: usize) -> usize {
         match self.map {
-            Map::Polynomial { order, .. } => Self::room_of_order(order, lanes),
+            Map::Polynomial { order, .. } => Self::workspace_of_order(order, lanes),
             Map::Inverse(_) => 0,
         }
     }
 
-    /// The same for polynomials of an order.
-    pub fn room_of_order(order: usize, lanes: usize) -> usize {
+    /// Returns the number of workspace values for polynomials of an order.
+    pub fn workspace_of_order(order: usize, lanes: usize) -> usize {
         let k = order + 1;
         3 * (2 * k * k + 3 * k) * lanes
     }
 
-    /// Whether it is one for so many points a side.
+    /// Returns whether all lengths fit `n` points per axis.
     pub(crate) fn fits(&self, n: usize, lanes: usize) -> bool {
         let map_fits = match self.map {
             Map::Polynomial { coefficients, order, tables } => {
@@ -68,14 +69,14 @@ impl<T> Mapped<'_, T> {
     }
 }
 
-/// The metric on a plane of points, in place.
+/// The metric on a plane of points, applied in place.
 pub(crate) struct MappedPlane<'a, T> {
     pub metric: Mapped<'a, T>,
-    /// The plane's number along the last axis.
+    /// Index of the plane along the last axis.
     pub z: usize,
-    /// Slopes, `[n][n][lanes]`, or nothing.
+    /// Slopes, `[n][n][lanes]`, or empty.
     pub g: [&'a mut [T]; 3],
-    /// Values, which become zero without λ.
+    /// Values; set to zero without λ.
     pub u: &'a mut [T],
     pub workspace: &'a mut [T],
 }
@@ -83,7 +84,7 @@ pub(crate) struct MappedPlane<'a, T> {
 /// A vector in space, for each lane.
 type Triple<T, S> = [V<T, S>; 3];
 
-/// What the metric of a point is made of: $G = s\, R \sigma R^\mathsf{T}$ and $\mu = v \lambda$.
+/// Factors of the metric at a point: $G = s\, R \sigma R^\mathsf{T}$ and $\mu = v \lambda$.
 struct AtPoint<T: Wide, S: Simd> {
     rows: [Triple<T, S>; 3],
     scale: V<T, S>,
@@ -105,7 +106,7 @@ impl<T: Wide> WithSimd for MappedPlane<'_, T> {
 }
 
 impl<T: Wide> MappedPlane<'_, T> {
-    /// By sums along one axis after another; with `K` powers, or without a number fixed here any functions.
+    /// Evaluates the map by sums along one axis after another: `K` powers, or any functions for `K = 0`.
     #[inline(always)]
     fn by_polynomials<S: Simd, const K: usize>(self, simd: S) {
         let Self { metric, z, g, u, workspace } = self;
@@ -167,7 +168,7 @@ impl<T: Wide> MappedPlane<'_, T> {
     }
 }
 
-/// Values and slopes of a plane, and the coefficients.
+/// Values and slopes on a plane, and the coefficients.
 struct Points<'a, T: Wide, S: Simd> {
     simd: S,
     g: Option<[&'a mut [V<T, S>]; 3]>,
@@ -185,7 +186,7 @@ impl<'a, T: Wide, S: Simd> Points<'a, T, S> {
         Self { simd, g, u: bytemuck::cast_slice_mut(u), sigma, lambda: lambda.first().copied() }
     }
 
-    /// The metric at a point.
+    /// Applies the metric at a point.
     #[inline(always)]
     fn act(&mut self, at: usize, AtPoint { rows, scale, volume }: AtPoint<T, S>) {
         let simd = self.simd;
@@ -211,9 +212,9 @@ impl<'a, T: Wide, S: Simd> Points<'a, T, S> {
     }
 }
 
-// Nothing below is a closure around arithmetic: one that is not inlined would have no vector instructions.
+// No closures around arithmetic below: a closure that is not inlined is compiled without vector instructions.
 
-/// $\sum_j f_j x_{b + j s}$ for b and s of `places`; of `K` powers the first is one.
+/// Returns $\sum_j f_j x_{b + j s}$ for b and s of `places`; with `K` powers the first is one.
 #[inline(always)]
 fn value<T: Wide, S: Simd, const K: usize>(
     simd: S,
@@ -224,7 +225,7 @@ fn value<T: Wide, S: Simd, const K: usize>(
     sum::<T, S, K>(simd, f, 0, x, places)
 }
 
-/// The same with slopes for f; of `K` powers the first has none, and that of the second is one.
+/// Returns the same sum with slopes for f; with `K` powers the first is zero and the second one.
 #[inline(always)]
 fn slope<T: Wide, S: Simd, const K: usize>(
     simd: S,
@@ -235,7 +236,7 @@ fn slope<T: Wide, S: Simd, const K: usize>(
     sum::<T, S, K>(simd, f, usize::from(K != 0), x, places)
 }
 
-/// From the entry at `first` on, which is one among powers.
+/// Sums from entry `first` on, which is one for powers.
 #[inline(always)]
 fn sum<T: Wide, S: Simd, const K: usize>(
     simd: S,
@@ -266,7 +267,7 @@ fn dot3<T: Wide, S: Simd>(simd: S, a: Triple<T, S>, b: Triple<T, S>) -> V<T, S> 
     T::plus_product(simd, sum, a[2], b[2])
 }
 
-/// A matrix by rows times a vector.
+/// Multiplies a matrix, given by rows, with a vector.
 #[inline(always)]
 fn product<T: Wide, S: Simd>(simd: S, rows: [Triple<T, S>; 3], x: Triple<T, S>) -> Triple<T, S> {
     [dot3::<T, S>(simd, rows[0], x), dot3::<T, S>(simd, rows[1], x), dot3::<T, S>(simd, rows[2], x)]
@@ -277,7 +278,7 @@ fn transposed<T: Wide, S: Simd>([a, b, c]: [Triple<T, S>; 3]) -> [Triple<T, S>; 
     [[a[0], b[0], c[0]], [a[1], b[1], c[1]], [a[2], b[2], c[2]]]
 }
 
-/// $a b - c d$.
+/// Returns $a b - c d$.
 #[inline(always)]
 fn minor<T: Wide, S: Simd>(simd: S, a: V<T, S>, b: V<T, S>, c: V<T, S>, d: V<T, S>) -> V<T, S> {
     T::minus_product(simd, T::product(simd, a, b), c, d)

@@ -2,7 +2,7 @@ use femtile_device::Scalar;
 
 use super::{Factor, Map, Mapped, Metric};
 
-/// As [`super::contract`] with `lanes` tensors side by side, by plain loops.
+/// [`super::contract`] with `lanes` tensors side by side, by plain loops.
 #[inline(always)]
 pub fn contract<T: Scalar>(factor: &Factor<T>, (inner, lanes): (usize, usize), x: &[T], y: &mut [T]) {
     let stripe = inner * lanes;
@@ -20,20 +20,20 @@ pub fn contract<T: Scalar>(factor: &Factor<T>, (inner, lanes): (usize, usize), x
     }
 }
 
-/// As [`super::separable`] with `lanes` cubes side by side, by plain loops.
+/// [`super::separable`] with `lanes` cubes side by side, by plain loops.
 pub fn separable<T: Scalar>(matrices: [&Factor<T>; 2], lanes: usize, coefficients: &[T], x: &mut [T]) {
     let plainly = |factor: &Factor<T>, inner, x: &[T], y: &mut [T]| contract(factor, (inner, lanes), x, y);
     separable_by(matrices, lanes, coefficients, x, plainly);
 }
 
-/// As [`super::gradient`] with `lanes` cubes side by side, by plain loops.
+/// [`super::gradient`] with `lanes` cubes side by side, by plain loops.
 pub fn gradient<T: Scalar>(slopes: [&Factor<T>; 2], lanes: usize, metric: Metric<'_, T>, u: &mut [T]) {
     let plainly = |factor: &Factor<T>, inner, x: &[T], y: &mut [T]| contract(factor, (inner, lanes), x, y);
     let sizes = (slopes[0].n_rows, lanes);
     gradient_by(slopes, u, plainly, |g, u| act(sizes, &metric, g, u));
 }
 
-/// Four terms, one after another, by products along an axis.
+/// Applies four terms, one after another, by products along an axis.
 pub(crate) fn separable_by<T: Scalar>(
     [mass, stiffness]: [&Factor<T>; 2],
     lanes: usize,
@@ -57,7 +57,7 @@ pub(crate) fn separable_by<T: Scalar>(
     x.copy_from_slice(&sum);
 }
 
-/// Each step for all points before the next, by products along an axis; `act` is the metric.
+/// Applies each step to all points before the next, by products along an axis; `act` applies the metric.
 pub(crate) fn gradient_by<T: Scalar>(
     [slope, transposed]: [&Factor<T>; 2],
     u: &mut [T],
@@ -78,7 +78,7 @@ pub(crate) fn gradient_by<T: Scalar>(
     }
 }
 
-/// The metric at all points of all lanes.
+/// Applies the metric at all points of all lanes.
 pub(crate) fn act<T: Scalar>(
     (n, lanes): (usize, usize),
     metric: &Metric<'_, T>,
@@ -95,7 +95,7 @@ pub(crate) fn act<T: Scalar>(
     }
 }
 
-/// G by row and column, and μ, at a point of a lane.
+/// Returns G by row and column, and μ, at a point of a lane.
 fn entries<T: Scalar>(
     metric: &Metric<'_, T>,
     n: usize,
@@ -118,12 +118,12 @@ fn entries<T: Scalar>(
     (symmetric(std::array::from_fn(entry)), mass)
 }
 
-/// A tensor by row and column from xx, yy, zz, yz, xz, xy.
+/// Expands xx, yy, zz, yz, xz, xy into a tensor by row and column.
 fn symmetric<T: Copy>([xx, yy, zz, yz, xz, xy]: [T; 6]) -> [[T; 3]; 3] {
     [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
 }
 
-/// As [`entries`], by the definition.
+/// Returns the same as [`entries`] for a mapped metric, by the definition.
 fn mapped_entries<T: Scalar>(
     metric: &Mapped<'_, T>,
     lanes: usize,
@@ -146,7 +146,7 @@ fn mapped_entries<T: Scalar>(
     (tensor, metric.lambda.get(lane).map_or(T::ZERO, |&lambda| volume * lambda))
 }
 
-/// $J^{-1}$ by rows, and $w \det J$.
+/// Returns $J^{-1}$ by rows, and $w \det J$.
 fn inverse<T: Scalar>(metric: &Mapped<'_, T>, lanes: usize, point: usize, lane: usize) -> ([[T; 3]; 3], T) {
     let n = metric.weights.len();
     let at = [point % n, point / n % n, point / (n * n)];

@@ -1,31 +1,32 @@
-//! Operators that are sums of products of 1-D matrices.
+//! Operators that are sums of tensor products of 1-D matrices.
 
 use femtile_device::cpu::Wide;
 use pulp::{Simd, WithSimd};
 
 use crate::line::{V, combined, dot, split};
 
-/// $y = (c_0\, K_x M_y M_z + c_1\, M_x K_y M_z + c_2\, M_x M_y K_z + c_3\, M_x M_y M_z)\, x$ in place, for matrices that
-/// are the same from either end.
+/// $y = (c_0\, K_x M_y M_z + c_1\, M_x K_y M_z + c_2\, M_x M_y K_z + c_3\, M_x M_y M_z)\, x$ in place, for matrices
+/// that are symmetric about their centre.
 ///
-/// Seven 1-D products instead of twelve: those along the first axis serve all terms, and sums are taken before the next.
+/// Takes seven 1-D products instead of twelve: products along the first axis serve all terms, and sums are taken before
+/// the next axis.
 pub(crate) struct Separable<'a, T, const N: usize> {
-    /// Halves of M, halves of K.
+    /// Halves of M and halves of K.
     pub mass: [&'a [[T; N]; N]; 2],
     pub stiffness: [&'a [[T; N]; N]; 2],
     /// `[4][lanes]`.
     pub coefficients: &'a [T],
     /// `[N][N][N][lanes]`.
     pub x: &'a mut [T],
-    /// As long as `x`, twice.
+    /// Two buffers as long as `x`.
     pub scratch: [&'a mut [T]; 2],
 }
 
-/// Halves of a sum of products: the even parts for the first half of the rows, then the odd ones.
+/// Halves of a sum of products: the even parts of the first half of the rows, then the odd parts.
 type Halves<T, S, const N: usize> = [[V<T, S>; N]; 2];
 
 impl<T: Wide, const N: usize> Separable<'_, T, N> {
-    /// Even and odd parts of a matrix times the sums and differences of a line.
+    /// Returns the even and odd parts of a matrix times the sums and differences of a line.
     #[inline(always)]
     fn halves<S: Simd>(simd: S, matrix: [&[[T; N]; N]; 2], line: &Halves<T, S, N>) -> Halves<T, S, N> {
         let mut found = [[T::splat(simd, T::ZERO); N]; 2];
@@ -38,7 +39,7 @@ impl<T: Wide, const N: usize> Separable<'_, T, N> {
         found
     }
 
-    /// A multiple of halves added to others.
+    /// Adds a multiple of halves to others.
     #[inline(always)]
     fn add<S: Simd>(simd: S, to: &mut Halves<T, S, N>, factor: V<T, S>, halves: &Halves<T, S, N>) {
         for i in 0..N.div_ceil(2) {
@@ -106,7 +107,7 @@ impl<T: Wide, const N: usize> WithSimd for Separable<'_, T, N> {
     }
 }
 
-/// A tensor of three axes.
+/// Returns values as a tensor with three axes.
 #[inline(always)]
 pub(crate) fn cube_mut<T: Wide, S: Simd, const N: usize>(x: &mut [T]) -> &mut [[[V<T, S>; N]; N]; N] {
     let vectors: &mut [V<T, S>] = bytemuck::cast_slice_mut(x);
@@ -114,7 +115,7 @@ pub(crate) fn cube_mut<T: Wide, S: Simd, const N: usize>(x: &mut [T]) -> &mut [[
     planes.as_chunks_mut::<N>().0.first_mut().expect("the caller gives as many values as a tensor has")
 }
 
-/// A tensor of two axes.
+/// Returns values as a tensor with two axes.
 #[inline(always)]
 pub(crate) fn plane_mut<T: Wide, S: Simd, const N: usize>(x: &mut [T]) -> &mut [[V<T, S>; N]; N] {
     let lines = bytemuck::cast_slice_mut::<T, V<T, S>>(x).as_chunks_mut::<N>().0;

@@ -10,7 +10,7 @@ use femtile_sum_factorization::{
     gradient_reference, lanes, separable, separable_reference, subtract_contraction,
 };
 
-/// Numbers between −1 and 1 without pattern.
+/// Pseudorandom numbers between −1 and 1.
 struct Random(u64);
 
 impl Random {
@@ -108,7 +108,7 @@ fn six_by_six_takes_twelve_additions_and_eighteen_products() {
     );
 }
 
-/// $\partial_z$ of a polynomial of degree (3, 3, 3) on the cube, axis by axis.
+/// Computes $\partial_z$ of a polynomial of degree (3, 3, 3) on the cube, axis by axis.
 #[test]
 fn a_polynomial_is_differentiated_axis_by_axis() {
     let cpu = Cpu::new(1).unwrap();
@@ -140,7 +140,7 @@ fn a_polynomial_is_differentiated_axis_by_axis() {
 }
 
 #[test]
-#[should_panic(expected = "are no tensors with lines of 4 and 5 entries")]
+#[should_panic(expected = "do not form tensors with lines of 4 and 5 entries")]
 fn lengths_that_do_not_fit_are_refused() {
     let cpu = Cpu::new(1).unwrap();
     let factor = Factor::<f64>::new(&Lagrange::gauss_lobatto(3).values(&gauss_legendre(5).0));
@@ -194,7 +194,8 @@ fn cubes_agree<T: SumFactorization>(cpu: &Cpu, n: usize, random: &mut Random) {
     }
 }
 
-/// Coefficients of the identity with random ones that are too small to fold it, and tables of powers or of others.
+/// Coefficients of the identity with random perturbations too small to fold it, and tables of powers or of other
+/// functions.
 fn bent_map<T: SumFactorization>(
     n: usize,
     order: usize,
@@ -206,7 +207,7 @@ fn bent_map<T: SumFactorization>(
     let (mut coefficients, tables) = if order <= 2 {
         let values = points.iter().flat_map(|x| (0..k).map(|i| x.powi(i as i32))).collect();
         let slopes = points.iter().flat_map(|x| (0..k).map(|i| i as f64 * x.powi(i as i32 - 1))).collect();
-        // x along an axis: its first power there.
+        // Along its own axis, x is the first power.
         let one = |c: usize, i: usize| if c == k.pow(i as u32) { 1.0 } else { 0.0 };
         ((0..3 * k * k * k).map(|at| one(at / 3, at % 3)).collect::<Vec<f64>>(), [values, slopes])
     } else {
@@ -240,7 +241,7 @@ fn mapped_cubes_agree<T: SumFactorization>(cpu: &Cpu, n: usize, random: &mut Ran
             let sigma = random_values::<T>(entries * n_lanes, random);
             let lambda = random_values::<T>(if has_mass { n_lanes } else { 0 }, random);
             let mapped = Mapped { map, weights: &weights, sigma: &sigma, lambda: &lambda };
-            let mut scratch = vec![T::from_f64(f64::NAN); 2 * len + mapped.room_len(n_lanes)];
+            let mut scratch = vec![T::from_f64(f64::NAN); 2 * len + mapped.workspace_len(n_lanes)];
             let mut found = random_values::<T>(len, random);
             let mut expected = found.clone();
             gradient(cpu, slopes, Metric::Mapped(mapped), &mut found, &mut scratch);

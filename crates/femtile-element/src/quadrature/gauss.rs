@@ -1,19 +1,19 @@
-/// Gauss–Legendre rule with `n` points on [0, 1]: points and weights, exact for degree $2n - 1$.
+/// Returns the Gauss–Legendre rule with `n` points on [0, 1]: points and weights, exact for degree $2n - 1$.
 pub fn gauss_legendre(n: usize) -> (Vec<f64>, Vec<f64>) {
     gauss_jacobi(n, 0)
 }
 
-/// Gauss–Jacobi rule with `n` points for $\int_0^1 f(t)\,(1-t)^{\alpha}\,dt$, exact for degree $2n - 1$.
+/// Returns the Gauss–Jacobi rule with `n` points for $\int_0^1 f(t)\,(1-t)^{\alpha}\,dt$, exact for degree $2n - 1$.
 ///
-/// Points are the zeros of the Jacobi polynomial $P_n^{(\alpha,0)}(2t - 1)$, found one after another by
-/// Newton's method with the known zeros divided out; ascending.
+/// Points are the zeros of the Jacobi polynomial $P_n^{(\alpha,0)}(2t - 1)$, ascending, found one after another by
+/// Newton's method with deflation of the known zeros.
 ///
 /// # Source
 /// `[karniadakis2005]`, appendix B.
 pub fn gauss_jacobi(n: usize, alpha: usize) -> (Vec<f64>, Vec<f64>) {
     let mut zeros: Vec<f64> = Vec::with_capacity(n);
     for k in 0..n {
-        // Chebyshev's zeros are a good start; the mean with the previous zero keeps them in order.
+        // Chebyshev zeros are good initial guesses; the mean with the previous zero keeps them in order.
         let mut x = -((2 * k + 1) as f64 * std::f64::consts::PI / (2 * n) as f64).cos();
         if let Some(previous) = zeros.last() {
             x = 0.5 * (x + previous);
@@ -37,7 +37,7 @@ pub fn gauss_jacobi(n: usize, alpha: usize) -> (Vec<f64>, Vec<f64>) {
     (zeros.iter().map(|x| 0.5 * (1.0 + x)).collect(), weights)
 }
 
-/// Value and slope of $P_n^{(\alpha,0)}$ at `x` inside (−1, 1), by the recurrence in the degree.
+/// Returns the value and slope of $P_n^{(\alpha,0)}$ at `x` inside (−1, 1), by the three-term recurrence.
 fn jacobi(n: usize, alpha: f64, x: f64) -> (f64, f64) {
     let (mut previous, mut current) = (0.0, 1.0);
     for k in 1..=n {

@@ -1,8 +1,8 @@
-/// Gauss–Lobatto–Legendre rule with `n` points on [0, 1], both ends among them: points and weights, exact for degree
-/// $2n - 3$.
+/// Returns the Gauss–Lobatto–Legendre rule with `n` points on [0, 1], including both ends: points and weights, exact
+/// for degree $2n - 3$.
 ///
-/// Inside, points are the zeros of $P_{n-1}'(2t - 1)$, found by Newton's method; those of the right half are $1 - t$ for
-/// those of the left.
+/// Inner points are the zeros of $P_{n-1}'(2t - 1)$, found by Newton's method in the left half and mirrored to the
+/// right half.
 ///
 /// # Panics
 /// With fewer than two points.
@@ -24,13 +24,13 @@ pub fn gauss_lobatto(n: usize) -> (Vec<f64>, Vec<f64>) {
     (points, weights)
 }
 
-/// The i-th extremum of the Legendre polynomial on [−1, 1], where i = 0 is the left end.
+/// Returns the i-th extremum of the Legendre polynomial on [−1, 1], where i = 0 is the left end.
 fn inner_zero(degree: usize, i: usize) -> f64 {
     if i == 0 {
         return -1.0;
     }
     let scale = (degree * (degree + 1)) as f64;
-    // Chebyshev's extrema are a good start.
+    // Chebyshev extrema are good initial guesses.
     let mut x = -(std::f64::consts::PI * i as f64 / degree as f64).cos();
     for _ in 0..100 {
         let (value, slope) = legendre(degree, x);
@@ -44,7 +44,7 @@ fn inner_zero(degree: usize, i: usize) -> f64 {
     x
 }
 
-/// Value and slope of the Legendre polynomial at x inside (−1, 1), the value alone at an end.
+/// Returns the value and slope of the Legendre polynomial at x inside (−1, 1); at an end only the value is valid.
 fn legendre(degree: usize, x: f64) -> (f64, f64) {
     let (mut before, mut value) = (0.0, 1.0);
     for k in 1..=degree {

@@ -1,4 +1,4 @@
-//! Quadrature: on simplices small symmetric rules for low degrees, conical products beyond; on lines Gauss's rules.
+//! Quadrature: small symmetric rules on simplices for low degrees, conical products beyond; Gauss rules on lines.
 
 mod conical;
 mod gauss;
@@ -8,7 +8,7 @@ mod symmetric;
 pub use gauss::{gauss_jacobi, gauss_legendre};
 pub use lobatto::gauss_lobatto;
 
-/// The highest degree that [`simplex`] offers.
+/// The highest degree of [`simplex`].
 pub const MAX_DEGREE: usize = 30;
 
 /// A rule $\frac{1}{|T|}\int_T f \approx \sum_q w_q f(x_q)$ with positive weights and points inside the simplex.
@@ -25,24 +25,24 @@ pub struct Quadrature {
 }
 
 impl Quadrature {
-    /// Number of points.
+    /// Returns the number of points.
     pub fn n_q(&self) -> usize {
         self.weights.len()
     }
 
-    /// Points with their weights.
+    /// Iterates over points with their weights.
     pub fn iter(&self) -> impl Iterator<Item = ([f64; 4], f64)> + '_ {
         self.points.iter().copied().zip(self.weights.iter().copied())
     }
 }
 
-/// The smallest rule at hand on a simplex that is exact for polynomials of the given total degree.
+/// Returns the smallest available rule on a simplex that is exact for polynomials of a total degree.
 ///
-/// Symmetric, so independent of how the corners are numbered, up to degree 3 on tetrahedra, 4 on triangles
-/// (and 5 on both); conical products of Gauss–Jacobi rules beyond.
+/// Rules are symmetric, so independent of the numbering of corners, up to degree 3 on tetrahedra, 4 on triangles (and 5
+/// on both); beyond, they are conical products of Gauss–Jacobi rules.
 ///
 /// # Panics
-/// When the dimension is not 1, 2 or 3 or the degree exceeds [`MAX_DEGREE`].
+/// If the dimension is not 1, 2 or 3, or the degree exceeds [`MAX_DEGREE`].
 /// # Source
 /// `[stroud1971]`, rules `T2:5-1` and `T3:5-1` for degree 5, chapter 2.4 for conical products.
 pub fn simplex(dimension: usize, degree: usize) -> Quadrature {
@@ -64,7 +64,8 @@ pub fn simplex(dimension: usize, degree: usize) -> Quadrature {
 mod tests {
     use super::*;
 
-    /// Mean over the simplex of a product of powers of barycentric coordinates: $d! \prod k_i! / (d + \sum k_i)!$.
+    /// Returns the mean over the simplex of a product of powers of barycentric coordinates: $d! \prod k_i! / (d + \sum
+    /// k_i)!$.
     fn monomial_mean(dimension: usize, powers: [usize; 4]) -> f64 {
         let factorial = |n: usize| (1..=n).map(|i| i as f64).product::<f64>();
         let numerator: f64 = powers.iter().map(|&k| factorial(k)).product();

@@ -1,4 +1,4 @@
-//! Rules that no renumbering of the corners changes, in closed form.
+//! Symmetric rules in closed form, invariant under renumbering of the corners.
 
 use super::Quadrature;
 
@@ -12,7 +12,7 @@ pub(super) fn triangle_degree_2() -> Quadrature {
     build(2, 2, &[Orbit::Corner(1.0 / 6.0, 1.0 / 3.0)])
 }
 
-/// Six points: two orbits with the other corners' coordinates `(8 - √10 ± √(38 - 44 √0.4)) / 18`.
+/// Returns six points in two orbits, the other corners' coordinates being `(8 - √10 ± √(38 - 44 √0.4)) / 18`.
 pub(super) fn triangle_degree_4() -> Quadrature {
     let root = (38.0 - 44.0 * 0.4_f64.sqrt()).sqrt();
     let a = [(8.0 - 10.0_f64.sqrt() + root) / 18.0, (8.0 - 10.0_f64.sqrt() - root) / 18.0];
@@ -35,7 +35,7 @@ pub(super) fn tetrahedron_degree_2() -> Quadrature {
     build(3, 2, &[Orbit::Corner((5.0 - 5.0_f64.sqrt()) / 20.0, 0.25)])
 }
 
-/// Eight points of equal weight on the lines from the centroid to the corners.
+/// Returns eight points of equal weight on the lines from the centroid to the corners.
 ///
 /// A point at $\lambda_a = \frac14 + \delta$ and $\frac14 - \frac\delta3$ otherwise has central moments
 /// $\delta^2/3$ and $2\delta^3/9$; matching the simplex asks for
@@ -62,7 +62,7 @@ pub(super) fn tetrahedron_degree_5() -> Quadrature {
     build(3, 5, &orbits)
 }
 
-/// Points that the symmetries of the simplex carry into each other, with the weight of each of them.
+/// An orbit of points under the symmetries of the simplex, with the weight of each point.
 enum Orbit {
     /// The centroid.
     Middle(f64),

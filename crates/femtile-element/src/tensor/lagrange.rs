@@ -1,6 +1,6 @@
 use crate::quadrature::gauss_lobatto;
 
-/// The highest degree that [`Lagrange::gauss_lobatto`] offers.
+/// The highest degree of [`Lagrange::gauss_lobatto`].
 pub const MAX_DEGREE: usize = 20;
 
 /// Lagrange polynomials in one coordinate: each is one at its own node and zero at the others,
@@ -10,7 +10,7 @@ pub struct Lagrange {
     nodes: Vec<f64>,
 }
 
-/// Polynomials at points, or their slopes: an entry for each point and polynomial.
+/// Values or slopes of polynomials at points: one entry per point and polynomial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
     /// Number of points, the rows.
@@ -22,15 +22,15 @@ pub struct Table {
 }
 
 impl Table {
-    /// Of all polynomials at one point.
+    /// Returns the entries of all polynomials at one point.
     pub fn row(&self, point: usize) -> &[f64] {
         &self.entries[point * self.n_shapes..(point + 1) * self.n_shapes]
     }
 
-    /// Integrals of products of two polynomials by a rule with these points: $\sum_q w_q s_{qi} s_{qj}$.
+    /// Returns the Gram matrix by a rule with these points: $\sum_q w_q s_{qi} s_{qj}$.
     ///
     /// # Panics
-    /// When there is not one weight a point.
+    /// Unless there is one weight per point.
     #[must_use]
     pub fn gram(&self, weights: &[f64]) -> Self {
         assert_eq!(weights.len(), self.n_points, "weights of the points of the table");
@@ -43,7 +43,7 @@ impl Table {
         Self { n_points: n, n_shapes: n, entries: (0..n * n).map(|at| product(at / n, at % n)).collect() }
     }
 
-    /// Rows and columns exchanged.
+    /// Returns the transposed table.
     #[must_use]
     pub fn transpose(&self) -> Self {
         let entry = |i: usize| self.entries[i % self.n_points * self.n_shapes + i / self.n_points];
@@ -53,36 +53,36 @@ impl Table {
 }
 
 impl Lagrange {
-    /// Polynomials for nodes, which differ from each other.
+    /// Creates the polynomials for distinct nodes.
     ///
     /// # Panics
-    /// Where two nodes are the same, or none is there.
+    /// If two nodes are equal, or there are none.
     pub fn new(nodes: Vec<f64>) -> Self {
         let differs = |i: usize| nodes[..i].iter().all(|&other| other != nodes[i]);
         assert!(!nodes.is_empty() && (0..nodes.len()).all(differs), "nodes have to differ: {nodes:?}");
         Self { nodes }
     }
 
-    /// Polynomials of this degree on [0, 1] with the points of a Gauss–Lobatto rule for nodes.
+    /// Creates the polynomials of a degree on [0, 1] with Gauss–Lobatto points as nodes.
     ///
     /// # Panics
-    /// When the degree is 0 or exceeds [`MAX_DEGREE`].
+    /// If the degree is 0 or exceeds [`MAX_DEGREE`].
     pub fn gauss_lobatto(degree: usize) -> Self {
         assert!((1..=MAX_DEGREE).contains(&degree), "no polynomials of degree {degree}: 1 to {MAX_DEGREE}");
         Self { nodes: gauss_lobatto(degree + 1).0 }
     }
 
-    /// The nodes.
+    /// Returns the nodes.
     pub fn nodes(&self) -> &[f64] {
         &self.nodes
     }
 
-    /// All polynomials at points.
+    /// Returns the values of all polynomials at points.
     pub fn values(&self, points: &[f64]) -> Table {
         self.table(points, |i, x| self.product(x, i, i))
     }
 
-    /// The slopes of all polynomials at points.
+    /// Returns the slopes of all polynomials at points.
     pub fn slopes(&self, points: &[f64]) -> Table {
         let inverse = |i: usize, k: usize| 1.0 / (self.nodes[i] - self.nodes[k]);
         self.table(points, |i, x| {
@@ -91,7 +91,7 @@ impl Lagrange {
         })
     }
 
-    /// $\prod_{j \ne i, k} (x - x_j) / (x_i - x_j)$.
+    /// Returns $\prod_{j \ne i, k} (x - x_j) / (x_i - x_j)$.
     fn product(&self, x: f64, i: usize, k: usize) -> f64 {
         let others = self.nodes.iter().enumerate().filter(|(j, _)| *j != i && *j != k);
         others.map(|(_, node)| (x - node) / (self.nodes[i] - node)).product()
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
     use crate::quadrature::gauss_legendre;
 
-    /// What the polynomials make of values at their nodes.
+    /// Interpolates values at the nodes.
     fn interpolated(table: &Table, values: &[f64]) -> Vec<f64> {
         let row = |point| table.row(point).iter().zip(values).map(|(a, b)| a * b).sum();
         (0..table.n_points).map(row).collect()

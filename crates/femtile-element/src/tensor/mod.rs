@@ -1,4 +1,4 @@
-//! Elements on squares and cubes: products of polynomials in one coordinate.
+//! Elements on squares and cubes: tensor products of 1-D polynomials.
 
 mod lagrange;
 

@@ -1,14 +1,14 @@
-//! Asks for rows that come next while there is work to do.
+//! Software prefetch of the next rows during computation.
 
 use std::ops::Range;
 
 use femtile_device::cpu::vector::prefetch;
 
-/// Rows of some vectors that are soon read, asked for a few lines of the cache at a time: a processor waits for as few
-/// lines at once, and what is asked for beyond stops it.
+/// Prefetches rows of some vectors, a few cache lines per step: the processor has few line-fill buffers, and further
+/// requests would stall it.
 #[derive(Debug)]
 pub(super) struct Ahead<T> {
-    /// Where vectors begin.
+    /// Start of each vector.
     vectors: Vec<*const T>,
     rows: Range<usize>,
     lines_a_step: usize,
@@ -19,13 +19,13 @@ impl<T> Ahead<T> {
         Self { vectors, rows: 0..0, lines_a_step: 0 }
     }
 
-    /// Begins with other rows, which about `steps` steps are to ask for.
+    /// Starts prefetching other rows, spread over about `steps` steps.
     pub fn begin(&mut self, rows: Range<usize>, steps: usize) {
         self.lines_a_step = rows.len().div_ceil(Self::ROWS_OF_LINE).div_ceil(steps);
         self.rows = rows;
     }
 
-    /// Asks for the next lines.
+    /// Prefetches the next lines.
     #[inline(always)]
     pub fn step(&mut self) {
         for _ in 0..self.lines_a_step {

@@ -1,4 +1,4 @@
-//! Metrics of cells side by side.
+//! Metrics of batches of cells.
 
 use femtile_device::cpu::Aligned;
 use femtile_sum_factorization::SumFactorization;
@@ -12,12 +12,12 @@ use crate::metric::{Entries, Metrics, Scratch};
 use femtile_fem::FemError;
 use femtile_fem::geometry::MetricEvaluation;
 
-/// What is kept of the cells of a batch.
+/// Data stored for the cells of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Treatment {
-    /// The same at all points, and diagonal.
+    /// A diagonal metric, constant on each cell.
     Diagonal,
-    /// The same at all points.
+    /// A metric that is constant on each cell.
     Constant,
     /// The polynomial of the map, of some order, and coefficients.
     Polynomial(usize),
@@ -31,13 +31,13 @@ pub(super) enum Treatment {
 #[derive(Debug)]
 pub(super) struct BatchMetrics<T> {
     treatments: Vec<Treatment>,
-    /// Where the metric of each batch begins: `[n_batches + 1]`.
+    /// Start of the metric of each batch: `[n_batches + 1]`.
     begins: Vec<usize>,
     entries: Aligned<T>,
 }
 
 impl<T: SumFactorization> BatchMetrics<T> {
-    /// With the treatment that a choice makes for each batch.
+    /// Evaluates the metrics with the treatment chosen for each batch.
     pub fn new(
         metrics: &Metrics<'_>,
         cells: &Cells<T>,
@@ -77,7 +77,7 @@ impl<T: SumFactorization> BatchMetrics<T> {
         )
     }
 
-    /// The metric of a batch.
+    /// Returns the metric of a batch.
     pub fn of(&self, batch: usize) -> BatchMetric<'_, T> {
         let entries = &self.entries[self.begins[batch]..self.begins[batch + 1]];
         match self.treatments[batch] {
@@ -89,12 +89,12 @@ impl<T: SumFactorization> BatchMetrics<T> {
         }
     }
 
-    /// Bytes of all metrics.
+    /// Returns the bytes of all metrics.
     pub fn bytes(&self) -> usize {
         self.entries.len() * size_of::<T>()
     }
 
-    /// Cells by how their metric is come by, without those of which there are none.
+    /// Returns the number of cells per metric evaluation, without unused ones.
     pub fn metric_evaluations(&self, numbers: &Numbers) -> Vec<(MetricEvaluation, usize)> {
         let cells_of = |metric: MetricEvaluation| {
             let batches = self.treatments.iter().enumerate();
@@ -107,7 +107,7 @@ impl<T: SumFactorization> BatchMetrics<T> {
 }
 
 impl Treatment {
-    /// Whose treatment it is, in the words of users.
+    /// Returns the metric evaluation of a treatment.
     fn metric(self) -> MetricEvaluation {
         match self {
             Self::Diagonal | Self::Constant => MetricEvaluation::Constant,
@@ -120,17 +120,17 @@ impl Treatment {
     }
 }
 
-/// Room for one cell.
+/// Workspace for one cell.
 #[derive(Default)]
 struct Workspace {
     scratch: Scratch,
     entries: Vec<Entries>,
-    /// What is kept of the cell.
+    /// Numbers stored for the cell.
     numbers: Vec<f64>,
 }
 
 impl Workspace {
-    /// Finds the numbers of the cell at a position.
+    /// Evaluates the numbers of the cell at a position.
     fn collect<T: SumFactorization>(
         &mut self,
         metrics: &Metrics<'_>,

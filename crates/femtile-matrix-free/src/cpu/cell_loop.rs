@@ -1,4 +1,4 @@
-//! The loop over cells, with work on ranges of the vectors before they are first and after they are last touched.
+//! The loop over cells, with work on ranges of the vectors before their first and after their last access.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -19,15 +19,15 @@ use femtile_fem::FemError;
 use femtile_fem::dofs::{Group, TensorSpace};
 use femtile_fem::tensor::FacetMatrix;
 
-/// What is done with the unknowns of the cells of a batch, `[components][(p + 1)^d][lanes]`, in place; the number of the
-/// batch comes first, and room of the length asked for last.
+/// Work on the unknowns of the cells of a batch, `[components][(p + 1)^d][lanes]`, in place; arguments are the number
+/// of the batch, the unknowns, and a workspace of the requested length.
 pub type CellWork<'a, T> = &'a (dyn Fn(usize, &mut [T], &mut [T]) + Sync);
 
-/// $y = \sum_e P_e^\mathsf{T} A_e P_e x$ for any work $A_e$ on batches of cells.
+/// Computes $y = \sum_e P_e^\mathsf{T} A_e P_e x$ for any work $A_e$ on batches of cells.
 ///
-/// A vector has `components` consecutive rows for each degree of freedom of the space. Cells stand side by side, a lane
-/// each. Constrained rows and columns are those of the identity. Every thread takes groups of cells in order, and what
-/// cells of several threads share is summed afterwards in the order of the cells, so that results have the same bits on
+/// A vector has `components` consecutive rows per degree of freedom of the space. SIMD lanes hold neighbouring cells.
+/// Constrained rows and columns are those of the identity. Every thread visits groups of cells in order. Contributions
+/// to unknowns that several threads share are summed afterwards in the order of cells, so results have the same bits on
 /// any number of threads.
 ///
 /// # Source
@@ -44,46 +44,46 @@ pub struct CellLoop<T: Lanes> {
     /// Constrained rows, ascending, and where those of each tile begin.
     constrained: Vec<u32>,
     constrained_begins: Vec<usize>,
-    /// What facets add, without what is constrained.
+    /// Facet matrices without constrained rows and columns.
     facets: Vec<FacetMatrix>,
-    /// Room of each thread, and of all.
+    /// A workspace for each thread, and one for shared contributions.
     scratch: Vec<Mutex<Aligned<T>>>,
     shares: Mutex<Vec<T>>,
 }
 
-/// What becomes of constrained unknowns.
+/// Treatment of constrained unknowns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Constrained {
-    /// Read as zero, and handed through.
+    /// Read as zero; their rows are those of the identity.
     Identity,
     /// Read like others; their rows of the result are zero.
     Given,
 }
 
 impl<T: SumFactorization + Lanes> CellLoop<T> {
-    /// Over all cells of a space, with `room_len` values of room for the work on a batch.
+    /// Creates the loop over all cells of a space, with `workspace_len` values of workspace for the work on a batch.
     ///
-    /// `constrained` are whole entities, ascending degrees of freedom: a vertex, or all of what lies inside an edge or face.
+    /// `constrained` are ascending degrees of freedom of whole entities: a vertex, or the interior of an edge or face.
     /// `facets` are added after all cells, to every component.
     ///
     /// # Errors
-    /// [`FemError::TooManyDofs`] where rows cannot be numbered with 32 bits.
+    /// [`FemError::TooManyDofs`] if rows cannot be numbered with 32 bits.
     ///
     /// # Panics
-    /// When constrained unknowns do not ascend, or they or those of facets are none of the space.
+    /// If constrained unknowns do not ascend, or unknowns lie outside the space.
     pub fn new(
         cpu: &Cpu,
         space: &TensorSpace<'_>,
         components: usize,
         constrained: &[u32],
         facets: &[FacetMatrix],
-        room_len: usize,
+        workspace_len: usize,
     ) -> Result<Self, FemError> {
         let n_rows = space.n_dofs() * components;
         if n_rows >= u32::MAX as usize {
             return Err(FemError::TooManyDofs { n_dofs: n_rows as f64 });
         }
-        // Vectors are indexed by these without a check later.
+        // Vectors are indexed by these without later checks.
         let is_unknown = |&dof: &u32| (dof as usize) < space.n_dofs();
         assert!(constrained.is_sorted() && constrained.iter().all(is_unknown), "constrained unknowns");
         assert!(facets.iter().all(|facet| facet.dofs.iter().all(is_unknown)), "unknowns of facets");
@@ -107,7 +107,7 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
         let mut constrained_begins: Vec<usize> =
             schedule.tiles.iter().map(|tile| begin(tile.start)).collect();
         constrained_begins.push(constrained.len());
-        let scratch_len = layout.places.len() * n_lanes + room_len;
+        let scratch_len = layout.places.len() * n_lanes + workspace_len;
         Ok(Self {
             n_rows,
             scratch: parts.groups.iter().map(|_| Mutex::new(Aligned::zeros(scratch_len))).collect(),
@@ -124,21 +124,21 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
         })
     }
 
-    /// $y = A x$ with `hook` called around ranges of rows as [`MergedHook`] promises; `op_cell` is $A_e$.
+    /// Computes $y = A x$ and calls `hook` around ranges of rows as [`MergedHook`] promises; `op_cell` is $A_e$.
     ///
     /// # Panics
-    /// When the lengths are not [`Self::n_rows`].
+    /// Unless all lengths equal [`Self::n_rows`].
     pub fn apply_with(&self, y: &mut [T], x: &mut [T], op_cell: CellWork<'_, T>, hook: &dyn MergedHook<T>) {
         self.assert_lengths(y, x);
         let (y, x) = (SharedMut::new(y), SharedMut::new(x));
         let pre = |rows: Range<usize>| {
-            // SAFETY: rows are new in this product, so no thread uses them yet.
+            // SAFETY: this is the first access to these rows, so no thread uses them yet.
             let (x, y) = unsafe { (x.range(rows.clone()), &*y.range(rows.clone())) };
             hook.pre(rows, x, y);
         };
         let post = |tile: usize| {
             let rows = self.schedule.tiles[tile].clone();
-            // SAFETY: all cells that touch these rows have been done.
+            // SAFETY: all cells that access these rows are done.
             let (x, y) = unsafe { (&*x.range(rows.clone()), &*y.range(rows.clone())) };
             hook.post(tile, rows, x, y);
         };
@@ -146,33 +146,33 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
         self.run(&y, Source::of_shared(&x), Constrained::Identity, op_cell, &around);
     }
 
-    /// $y = A x$ without anything around it.
+    /// Computes $y = A x$ without a hook.
     pub(super) fn apply(&self, y: &mut [T], x: &[T], constrained: Constrained, op_cell: CellWork<'_, T>) {
         self.assert_lengths(y, x);
         let around = Around { reads: &Vec::new, pre: &|_| (), post: &|_| () };
         self.run(&SharedMut::new(y), Source::new(x), constrained, op_cell, &around);
     }
 
-    /// Number of rows: those of all components.
+    /// Returns the number of rows of all components.
     pub fn n_rows(&self) -> usize {
         self.n_rows
     }
 
-    /// Number of tiles, the ranges that [`MergedHook::post`] is called with.
+    /// Returns the number of tiles, the ranges of calls of [`MergedHook::post`].
     pub fn n_tiles(&self) -> usize {
         self.schedule.tiles.len()
     }
 
-    /// For each range of 64 unknowns, how many groups of cells come from the first that touches it to the last, these
-    /// included.
+    /// Iterates over ranges of 64 unknowns; yields the number of groups of cells from the first to the last access,
+    /// inclusive.
     pub fn liveliness(&self) -> impl Iterator<Item = usize> + '_ {
         self.schedule.spans.iter().map(|[first, last]| (last - first) as usize + 1)
     }
 
-    /// Unknowns of a range of [`Self::liveliness`].
+    /// Unknowns per range of [`Self::liveliness`].
     pub const RANGE: usize = RANGE;
 
-    /// Bytes of numbers of unknowns.
+    /// Returns the bytes of the numbers of unknowns.
     pub fn bytes(&self) -> usize {
         self.numbers.bytes()
     }
@@ -197,7 +197,7 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
         &self.facets
     }
 
-    /// Zeros where the cells of a batch have constrained unknowns.
+    /// Sets constrained unknowns of the cells of a batch to zero.
     pub(super) fn clear_constrained(&self, batch: usize, local: &mut [T]) {
         clear_constrained(local, self.parts.marks(batch), &self.layout, self.numbers.lanes);
     }
@@ -236,14 +236,14 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
                 Ahead::new([x.address(0), y.address(0)].into_iter().chain((around.reads)()).collect());
             for group in groups.clone() {
                 let workspace = (&mut scratch[..], &mut ahead);
-                // SAFETY: a thread writes rows that its groups alone touch; what others touch as well is marked and
-                // goes to shares, which belong to a cell. Rows of several threads have been prepared above.
+                // SAFETY: a thread writes only rows of its own groups; rows that other threads access as well are
+                // marked and go to shares, which belong to a cell. Rows of several threads have been prepared above.
                 unsafe { self.run_group(group, (y, x), &shares, constrained, op_cell, around, workspace) };
                 let completed = schedule.completed.of(group);
                 completed.iter().for_each(|&tile| self.complete(tile as usize, (y, x), constrained, around));
             }
         });
-        // SAFETY: all threads have ended their groups.
+        // SAFETY: all threads have finished their groups.
         unsafe { self.add_shares(y, &shares) };
         if constrained == Constrained::Identity {
             // SAFETY: as above.
@@ -255,12 +255,12 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
         });
     }
 
-    /// The cells of a group.
+    /// Visits the cells of a group.
     ///
     /// # Safety
-    /// No other thread has the same group, and all groups that share rows with this one are of this thread, but for
-    /// rows that are marked.
-    #[expect(clippy::too_many_arguments, reason = "the state of one product, taken apart nowhere else")]
+    /// No other thread has the same group, and all groups that share rows with this one belong to this thread, except
+    /// for marked rows.
+    #[expect(clippy::too_many_arguments, reason = "the state of one product")]
     unsafe fn run_group(
         &self,
         number: usize,
@@ -273,7 +273,7 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
     ) {
         for rows in self.schedule.begun.of(number) {
             (around.pre)(rows.clone());
-            // SAFETY: no cell of another thread touches these rows.
+            // SAFETY: no cell of another thread accesses these rows.
             unsafe { y.range(rows.clone()) }.fill(T::ZERO);
         }
         let c = self.layout.components;
@@ -284,10 +284,10 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
         let (local, workspace) = scratch.split_at_mut(self.layout.places.len() * lanes);
         for (done, batch) in batches.enumerate() {
             let part = |done: usize| next.start + next.len() * done / n_batches;
-            // Reading and writing an entity are a step each.
+            // Gather and scatter of an entity are one step each.
             ahead.begin(part(done)..part(done + 1), 2 * self.layout.n_entities());
             let (unknowns, marks) = (self.numbers.unknowns(batch), self.parts.marks(batch));
-            // SAFETY: rows of this batch are written by nobody else.
+            // SAFETY: no other thread writes the rows of this batch.
             unsafe { gather(&self.cpu, local, x, unknowns, &self.layout, (lanes, ahead)) };
             if constrained == Constrained::Identity {
                 clear_constrained(local, marks, &self.layout, lanes);
@@ -295,7 +295,7 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
             op_cell(batch, local, workspace);
             let unknowns = (unknowns, self.numbers.firsts(batch));
             let sizes = (lanes, self.numbers.n_active(batch));
-            // SAFETY: entities that other threads have are marked, and shares are those of this batch.
+            // SAFETY: entities shared with other threads are marked, and the shares are those of this batch.
             unsafe {
                 scatter(&self.cpu, y, local, unknowns, &marked(marks), &self.layout, (sizes, ahead));
                 share(shares, local, unknowns, marks, &self.layout, lanes);
@@ -303,7 +303,7 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
         }
     }
 
-    /// Constrained rows of a tile, and what comes after its last write.
+    /// Completes a tile: constrained rows, then the hook.
     fn complete(
         &self,
         tile: usize,
@@ -312,7 +312,7 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
         around: &Around<'_, T>,
     ) {
         for &row in &self.constrained[self.constrained_begins[tile]..self.constrained_begins[tile + 1]] {
-            // SAFETY: the row lies in the tile, which is this thread's now.
+            // SAFETY: the row lies in the tile, which belongs to this thread now.
             unsafe {
                 let value = if constrained == Constrained::Identity { x.read(row as usize) } else { T::ZERO };
                 y.write(row as usize, value);
@@ -321,14 +321,14 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
         (around.post)(tile);
     }
 
-    /// What cells of several threads have in common.
+    /// Adds the contributions that cells of several threads share.
     ///
     /// # Safety
     /// No other thread uses the vectors.
     unsafe fn add_shares(&self, y: &SharedMut<'_, T>, shares: &SharedMut<'_, T>) {
         self.cpu.for_ranges(self.parts.shared.len(), 64, |range| {
             for shared in &self.parts.shared[range] {
-                // SAFETY: entities do not overlap, and shares are read alone from now on.
+                // SAFETY: entities do not overlap, and shares are only read from now on.
                 let to = unsafe { y.range(shared.rows.clone()) };
                 for &begin in &shared.shares {
                     // SAFETY: as above.
@@ -339,14 +339,14 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
         });
     }
 
-    /// What facets add.
+    /// Adds the facet matrices.
     ///
     /// # Safety
     /// No other thread uses the vectors.
     unsafe fn add_facets(&self, y: &SharedMut<'_, T>, x: Source<'_, T>) {
         for FacetMatrix { dofs, entries } in &self.facets {
             for (&row, entries) in dofs.iter().zip(entries.chunks_exact(dofs.len())) {
-                // SAFETY: rows of facets lie within the vectors, and nobody else uses them.
+                // SAFETY: rows of facets lie within the vectors, and no other thread uses them.
                 unsafe {
                     let to = &mut y.range(row as usize..row as usize + 1)[0];
                     for (&entry, &dof) in entries.iter().zip(dofs) {
@@ -358,14 +358,14 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
     }
 }
 
-/// What happens beside the work on cells.
+/// Work around the cells of one product.
 struct Around<'a, T> {
     reads: &'a (dyn Fn() -> Vec<*const T> + Sync),
     pre: &'a (dyn Fn(Range<usize>) + Sync),
     post: &'a (dyn Fn(usize) + Sync),
 }
 
-/// The matrix of a facet in the rows of one component, without what is constrained.
+/// Returns the matrix of a facet in the rows of one component, without constrained rows and columns.
 fn free_facet(facet: &FacetMatrix, components: u32, component: u32, constrained: &[u32]) -> FacetMatrix {
     let mut facet = facet.clone();
     facet.dofs.iter_mut().for_each(|dof| *dof = *dof * components + component);

@@ -1,4 +1,4 @@
-//! The operator on some cells side by side, on values at their nodes.
+//! The operator on a batch of cells, on values at their nodes.
 
 use femtile_device::Cpu;
 use femtile_element::tensor::{Lagrange, Table};
@@ -17,22 +17,22 @@ use femtile_fem::geometry::CellRule;
 #[derive(Debug, Clone, Copy)]
 pub(super) enum BatchMetric<'a, T> {
     Known(KnownMetric<'a, T>),
-    /// Worked out at each point.
+    /// Computed at each point.
     Mapped(MappedMetric<'a, T>),
 }
 
-/// A metric of which the entries are there.
+/// A metric with stored entries.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum KnownMetric<'a, T> {
-    /// $c_0, c_1, c_2, c_3$ of [`separable`].
+    /// Coefficients $c_0, c_1, c_2, c_3$ of [`separable`].
     Diagonal(&'a [T]),
-    /// The same at all points: `[7][lanes]`.
+    /// Constant on each cell: `[7][lanes]`.
     Constant(&'a [T]),
-    /// `[n_q^d][entries][lanes]`.
+    /// Stored at points: `[n_q^d][entries][lanes]`.
     Stored(&'a [T]),
 }
 
-/// One entry of the metric at a point: a weight, and a factor for each lane; zero where there are none.
+/// One entry of the metric at a point: a weight, and a factor per lane; no factors stand for zero.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EntryAt<'a, T> {
     weight: T,
@@ -40,12 +40,12 @@ pub(super) struct EntryAt<'a, T> {
 }
 
 impl<T: SumFactorization> EntryAt<'_, T> {
-    /// The entry of a lane times a value.
+    /// Returns the entry of a lane times a value.
     pub fn of(&self, lane: usize, value: T) -> T {
         self.lanes.get(lane).map_or(T::ZERO, |&factor| self.weight * factor * value)
     }
 
-    /// Multiplies the values of all lanes.
+    /// Multiplies the values of all lanes by the entry.
     fn scale(&self, values: &mut [T]) {
         if self.lanes.is_empty() {
             return values.fill(T::ZERO);
@@ -54,7 +54,7 @@ impl<T: SumFactorization> EntryAt<'_, T> {
     }
 }
 
-/// Which of the seven entries of a metric a form needs.
+/// Returns the indices of metric entries that a form needs, of seven.
 fn stored_entries(d: usize, has_stiffness: bool, has_mass: bool) -> Vec<usize> {
     let stiffness: &[usize] = match (has_stiffness, d) {
         (false, _) => &[],
@@ -64,7 +64,7 @@ fn stored_entries(d: usize, has_stiffness: bool, has_mass: bool) -> Vec<usize> {
     stiffness.iter().copied().chain(has_mass.then_some(6)).collect()
 }
 
-/// Tables of an element with a rule.
+/// Tables of an element with a quadrature rule.
 #[derive(Debug)]
 pub(super) struct Cells<T> {
     /// Dimension.
@@ -75,19 +75,19 @@ pub(super) struct Cells<T> {
     pub m: usize,
     has_stiffness: bool,
     has_mass: bool,
-    /// Numbers of σ that a cell has where it is one for all of its points: none, one or six.
+    /// Numbers of σ per cell where it is constant by cell: none, one or six.
     n_sigma: usize,
-    /// Shapes and their slopes at the points.
+    /// Shape functions and their slopes at the points.
     pub tables: [Table; 2],
-    /// $\int \ell_i \ell_j$ and $\int \ell_i' \ell_j'$ by the rule.
+    /// 1-D mass and stiffness matrices $\int \ell_i \ell_j$ and $\int \ell_i' \ell_j'$ by the rule.
     pub matrices: [Factor<T>; 2],
-    /// Values at the points, and its transpose; none where nodes and points are the same.
+    /// Values at the points, and the transpose; none where nodes and points coincide.
     values: Option<[Factor<T>; 2]>,
-    /// Slopes at the points of polynomials through the points, and its transpose.
+    /// Slopes at the points of polynomials through the points, and the transpose.
     slopes: [Factor<T>; 2],
     pub weights: Vec<T>,
     pub maps: MapTables<T>,
-    /// Which of the seven entries of a metric are stored for each point.
+    /// Indices of metric entries stored at each point, of seven.
     stored: Vec<usize>,
 }
 
@@ -117,17 +117,17 @@ impl<T: SumFactorization> Cells<T> {
         }
     }
 
-    /// Which of the seven entries of a metric are stored for each point.
+    /// Returns the indices of metric entries stored at each point, of seven.
     pub fn stored_entries(&self) -> &[usize] {
         &self.stored
     }
 
-    /// Numbers of σ and of λ that a cell has where they are the same at all of its points.
+    /// Returns the numbers of σ and of λ per cell where they are constant by cell.
     pub fn n_coefficients(&self) -> [usize; 2] {
         [self.n_sigma, usize::from(self.has_mass)]
     }
 
-    /// Numbers that are kept of a cell.
+    /// Returns how many numbers are stored per cell.
     pub fn n_numbers(&self, treatment: Treatment) -> usize {
         let n_coefficients: usize = self.n_coefficients().iter().sum();
         match treatment {
@@ -139,19 +139,19 @@ impl<T: SumFactorization> Cells<T> {
         }
     }
 
-    /// Points of a cell.
+    /// Returns the number of points of a cell.
     pub fn n_points(&self) -> usize {
         self.m.pow(self.d as u32)
     }
 
-    /// Length of the buffer that [`Self::apply`] works in.
-    pub fn room_len(&self, lanes: usize) -> usize {
-        4 * self.n.max(self.m).pow(self.d as u32) * lanes + self.maps.room_len(lanes)
+    /// Returns the workspace length of [`Self::apply`].
+    pub fn workspace_len(&self, lanes: usize) -> usize {
+        4 * self.n.max(self.m).pow(self.d as u32) * lanes + self.maps.workspace_len(lanes)
     }
 
-    /// $u \leftarrow A u$ for one component of the cells of a batch: `[(p + 1)^d][lanes]`.
+    /// Computes $u \leftarrow A u$ for one component of the cells of a batch: `[(p + 1)^d][lanes]`.
     pub fn apply(&self, cpu: &Cpu, metric: BatchMetric<'_, T>, u: &mut [T], workspace: &mut [T]) {
-        // Products of matrices along the axes are for cubes.
+        // The separable kernel is for cubes only.
         if let (BatchMetric::Known(KnownMetric::Diagonal(coefficients)), 3) = (metric, self.d) {
             return separable(cpu, [&self.matrices[0], &self.matrices[1]], coefficients, u, workspace);
         }
@@ -167,7 +167,7 @@ impl<T: SumFactorization> Cells<T> {
         }
     }
 
-    /// A table along every axis.
+    /// Applies a table along every axis.
     fn along_all(&self, cpu: &Cpu, table: &Factor<T>, from: &[T], to: &mut [T], workspace: &mut [T]) {
         let n_lanes = lanes::<T>(cpu);
         let (rows, cols) = (table.n_rows(), table.n_cols());
@@ -185,7 +185,7 @@ impl<T: SumFactorization> Cells<T> {
         contract(cpu, table, rows * rows, second, to);
     }
 
-    /// The metric between slopes and their transposes, on values at the points.
+    /// Applies gradients, the metric and transposed gradients to values at the points.
     fn act(&self, cpu: &Cpu, metric: BatchMetric<'_, T>, u: &mut [T], workspace: &mut [T]) {
         let slopes = [&self.slopes[0], &self.slopes[1]];
         let metric = match metric {
@@ -209,10 +209,10 @@ impl<T: SumFactorization> Cells<T> {
         gradient(cpu, slopes, metric, u, workspace);
     }
 
-    /// As [`Self::act`] in two dimensions or without slopes.
+    /// [`Self::act`] in two dimensions or without the stiffness term.
     fn act_plainly(&self, cpu: &Cpu, metric: KnownMetric<'_, T>, u: &mut [T], workspace: &mut [T]) {
         if let (false, KnownMetric::Stored(entries)) = (self.has_stiffness, metric) {
-            // One entry a point.
+            // One entry per point.
             return cpu.vectorize(
                 #[inline(always)]
                 || u.iter_mut().zip(entries).for_each(|(u, &entry)| *u *= entry),
@@ -248,7 +248,7 @@ impl<T: SumFactorization> Cells<T> {
         }
     }
 
-    /// One entry of the metric at a point, of all lanes.
+    /// Returns one entry of the metric at a point, of all lanes.
     pub fn entries_at<'a>(
         &self,
         metric: KnownMetric<'a, T>,
@@ -270,7 +270,7 @@ impl<T: SumFactorization> Cells<T> {
         EntryAt { weight, lanes: place.map_or(&[], |place| &entries[place * n_lanes..(place + 1) * n_lanes]) }
     }
 
-    /// The weight of a point.
+    /// Returns the weight of a point.
     fn weight(&self, at: usize) -> T {
         (0..self.d).fold(T::ONE, |weight, axis| weight * self.weights[at / self.m.pow(axis as u32) % self.m])
     }

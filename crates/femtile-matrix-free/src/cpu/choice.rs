@@ -1,4 +1,4 @@
-//! The treatment of each batch of cells: the one that was asked for, or the cheapest.
+//! The treatment of each batch of cells: the requested one, or the cheapest.
 
 use rayon::prelude::*;
 
@@ -8,51 +8,51 @@ use crate::metric::{Metrics, Scratch, Variation};
 use femtile_fem::FemError;
 use femtile_fem::geometry::MetricEvaluation;
 
-/// What a core does in a second: operations on vectors, one multiplication and addition each, and bytes that come from
-/// memory while it does them.
+/// Assumed throughput of a core: vector operations per second, one multiplication and addition each, and bytes per
+/// second from memory at the same time.
 ///
-/// They stand for any processor: a choice by measured ones would change the bits of results from run to run.
+/// They are fixed for all processors: measured values would change the bits of results from run to run.
 const OPERATIONS: f64 = 2.5e9;
 const BYTES: f64 = 1e10;
 
-/// A computed metric is taken where it is expected to take less than this part of the time of a stored one.
+/// A computed metric is chosen if its expected time is below this fraction of the time of a stored one.
 const MARGIN: f64 = 0.9;
 
-/// What decides.
+/// Input of the choice.
 ///
-/// A treatment of m³ points takes
+/// The expected time of a treatment with m³ points is
 /// $$ t = \frac{\text{operations}}{2.5 \cdot 10^9\, \text{lanes}} + \frac{\text{bytes}}{10^{10}\, \text{components}} $$
-/// seconds a cell and component: bytes are read once for all components, operations are done for each.
+/// seconds per cell and component: bytes are read once for all components, operations are done for each.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Choice {
-    /// What was asked for.
+    /// The requested evaluation.
     pub metric: Option<MetricEvaluation>,
     pub dimension: usize,
     /// Points of a cell along an axis.
     pub n_points: usize,
     /// Entries of a metric that is stored at points.
     pub n_stored: usize,
-    /// Numbers of σ in a cell: none, one or six.
+    /// Numbers of σ per cell: none, one or six.
     pub n_sigma: usize,
     pub components: usize,
-    /// Bytes of a number.
+    /// Bytes per number.
     pub number: usize,
 }
 
-/// What is known of a cell.
+/// Properties of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Nature {
     variation: Variation,
-    /// Of its map; 1 where nothing depends on it.
+    /// Order of its map; 1 where nothing depends on it.
     order: usize,
 }
 
 impl Choice {
-    /// The treatment of each batch.
+    /// Chooses the treatment of each batch.
     ///
     /// # Errors
-    /// [`FemError::UnfitMetric`] naming the first cell that is not served by what was asked for, and what is wrong with
-    /// cells and coefficients.
+    /// [`FemError::UnfitMetric`] with the first cell that the requested evaluation does not fit; errors of cells and
+    /// coefficients.
     pub fn of_batches(&self, metrics: &Metrics<'_>, numbers: &Numbers) -> Result<Vec<Treatment>, FemError> {
         let natures: Vec<Nature> = (0..numbers.n_cells())
             .into_par_iter()
@@ -81,7 +81,7 @@ impl Choice {
         Ok(Nature { variation, order })
     }
 
-    /// Whether all cells can be treated as was asked for.
+    /// Checks that the requested evaluation fits all cells.
     fn check(
         &self,
         metric: MetricEvaluation,
@@ -91,11 +91,11 @@ impl Choice {
         let unfit = |nature: &Nature| match metric {
             MetricEvaluation::Stored => None,
             MetricEvaluation::Constant if nature.variation != Variation::Any => None,
-            MetricEvaluation::Constant => Some("its metric is not the same at all points"),
-            _ if self.dimension != 3 => Some("it is for hexahedra"),
-            _ if !metrics.is_by_cell() => Some("coefficients vary inside of it"),
-            MetricEvaluation::Trilinear if nature.order > 1 => Some("its map is no trilinear one"),
-            MetricEvaluation::Triquadratic if nature.order > 2 => Some("its map is no triquadratic one"),
+            MetricEvaluation::Constant => Some("its metric varies over the cell"),
+            _ if self.dimension != 3 => Some("it is for hexahedra only"),
+            _ if !metrics.is_by_cell() => Some("coefficients vary inside it"),
+            MetricEvaluation::Trilinear if nature.order > 1 => Some("its map is not trilinear"),
+            MetricEvaluation::Triquadratic if nature.order > 2 => Some("its map is not triquadratic"),
             _ => None,
         };
         let found = natures
@@ -112,10 +112,10 @@ impl Choice {
         Err(FemError::UnfitMetric { metric, cell, reason, instead })
     }
 
-    /// The treatment of cells that are no worse than one of some nature.
+    /// Returns the treatment of cells whose properties are no worse than `worst`.
     fn treatment(&self, worst: Nature, metrics: &Metrics<'_>, lanes: usize) -> Treatment {
         let constant = match worst.variation {
-            // Products of matrices along the axes are for cubes.
+            // The separable kernel is for cubes only.
             Variation::Diagonal if self.dimension == 3 => Some(Treatment::Diagonal),
             Variation::Diagonal | Variation::Constant => Some(Treatment::Constant),
             Variation::Any => None,
@@ -132,7 +132,7 @@ impl Choice {
         }
     }
 
-    /// Stored, or computed where that is cheaper.
+    /// Returns a stored metric, or a computed one where that is cheaper.
     fn cheapest(&self, worst: Nature, metrics: &Metrics<'_>, lanes: usize) -> Treatment {
         let is_computable = self.dimension == 3 && metrics.is_by_cell();
         let computed = self.seconds(self.computed(worst.order), lanes);
@@ -143,24 +143,24 @@ impl Choice {
         }
     }
 
-    /// Of operations on vectors and of numbers of a cell.
+    /// Returns the expected time for numbers of vector operations and of values loaded per cell.
     fn seconds(&self, [operations, numbers]: [f64; 2], lanes: usize) -> f64 {
         operations / (OPERATIONS * lanes as f64)
             + numbers * self.number as f64 / (BYTES * self.components as f64)
     }
 
-    /// Operations and numbers of a metric that is loaded.
+    /// Returns operations and loaded numbers of a stored metric.
     fn stored(&self) -> [f64; 2] {
         let n_points = self.n_points.pow(3) as f64;
         let operations = if self.n_sigma == 0 { 1.0 } else { 9.0 };
         [operations * n_points, self.n_stored as f64 * n_points]
     }
 
-    /// Operations and numbers of a metric that is computed from polynomials of an order: sums for J along one axis after the
-    /// other, the rows of its inverse, a division that takes as long as eight products, and slopes times all that.
+    /// Returns operations and loaded numbers of a metric computed from polynomials of an order: sums for J axis by
+    /// axis, the rows of its inverse, a division as long as eight products, and the products with slopes.
     fn computed(&self, order: usize) -> [f64; 2] {
         let (n, k) = (self.n_points as f64, order as f64 + 1.0);
-        // Of powers, the first takes no multiplication, in slopes nor the second.
+        // The first power takes no multiplication, nor does the second for slopes.
         let [of_values, of_slopes] = if order <= 2 { [k - 1.0, k - 2.0] } else { [k, k] };
         let of_plane = 3.0 * k * k * (of_values + of_slopes);
         let of_line = 3.0 * k * (2.0 * of_values + of_slopes);
@@ -178,7 +178,7 @@ impl Choice {
 impl Nature {
     const BEST: Self = Self { variation: Variation::Diagonal, order: 1 };
 
-    /// What serves both cells.
+    /// Returns properties that cover both cells.
     fn worse(self, other: Self) -> Self {
         Self { variation: self.variation.max(other.variation), order: self.order.max(other.order) }
     }

@@ -1,4 +1,4 @@
-//! Between spaces of two degrees on one mesh, cell by cell.
+//! Prolongation and restriction between spaces of two degrees on one mesh, cell by cell.
 
 use std::ops::Range;
 
@@ -16,17 +16,17 @@ use super::numbers::Numbers;
 use femtile_fem::FemError;
 use femtile_fem::dofs::TensorSpace;
 
-/// Batches that one thread takes at least.
+/// Fewest batches per thread.
 const MIN_BATCHES: usize = 16;
 
-/// The interpolation of a space in one of higher degree on the same mesh, and its transpose.
+/// Interpolation from a space to one of higher degree on the same mesh, and its transpose.
 ///
-/// A value of the finer space comes from the first cell that has its node, along every axis by values of the coarser
-/// polynomials at the finer nodes. Constrained unknowns are read as zero and not changed on the finer level, and zero on the
-/// coarser one. Results have the same bits on any number of threads.
+/// A finer unknown is written by the first cell that has its node: 1-D interpolation tables are applied along every
+/// axis. Constrained unknowns are read as zero; on the finer level they stay unchanged, on the coarser level they
+/// become zero. Results have the same bits on any number of threads.
 ///
 /// # Cost
-/// Reads one vector and writes the other, about once; $O(p)$ operations an unknown.
+/// Reads one vector and writes the other, about once; $O(p)$ operations per unknown.
 /// # Source
 /// `[fehn2020]`.
 #[derive(Debug)]
@@ -40,20 +40,20 @@ pub struct DegreeTransfer<T: Lanes> {
     n_fine: usize,
     /// Entities of the cells of each batch that an earlier cell has as well, or that are constrained.
     marked: Vec<Marked>,
-    /// Values of the coarser polynomials at the finer nodes, and the transpose.
+    /// Values of the coarser shape functions at the finer nodes, and the transpose.
     factors: [Factor<T>; 2],
-    /// What the coarser cells are given where only the finer ones are read.
+    /// Input of the coarser cell loop where only the finer cells are read.
     zeros: Vec<T>,
 }
 
 impl<T: SumFactorization + Lanes> DegreeTransfer<T> {
-    /// From a space to one of higher degree, each with its constrained degrees of freedom: whole entities, ascending.
+    /// Creates the transfer to a space of higher degree. Constrained degrees of freedom are whole entities, ascending.
     ///
     /// # Errors
-    /// [`FemError::TooManyDofs`] where rows cannot be numbered with 32 bits.
+    /// [`FemError::TooManyDofs`] if rows cannot be numbered with 32 bits.
     ///
     /// # Panics
-    /// When the spaces have different cells, or constrained unknowns are none of their space.
+    /// If the spaces have different cells, or constrained unknowns lie outside their space.
     pub fn new(
         cpu: &Cpu,
         (coarse, coarse_constrained): (&TensorSpace<'_>, &[u32]),
@@ -64,9 +64,9 @@ impl<T: SumFactorization + Lanes> DegreeTransfer<T> {
         let layout = Layout::new(fine.degree(), fine.dimension(), 1);
         let numbers = cpu.install(|| Numbers::new(fine, &layout, n_lanes));
         let rise = coarse.shapes().values(fine.shapes().nodes());
-        let room_len = 2 * layout.places.len() * n_lanes;
+        let workspace_len = 2 * layout.places.len() * n_lanes;
         Ok(Self {
-            coarse: CellLoop::new(cpu, coarse, 1, coarse_constrained, &[], room_len)?,
+            coarse: CellLoop::new(cpu, coarse, 1, coarse_constrained, &[], workspace_len)?,
             marked: marked(fine, &numbers, &layout, fine_constrained),
             factors: [Factor::new(&rise), Factor::new(&rise.transpose())],
             zeros: vec![T::ZERO; coarse.n_dofs()],
@@ -77,16 +77,16 @@ impl<T: SumFactorization + Lanes> DegreeTransfer<T> {
         })
     }
 
-    /// Entries of a batch on the finer level.
+    /// Returns the number of entries of a batch on the finer level.
     fn local_len(&self) -> usize {
         self.layout.places.len() * self.numbers.lanes
     }
 
-    /// What the finer cells of a batch have, and what is marked as zero.
+    /// Gathers the finer values of a batch; marked entities become zero.
     fn read(&self, batch: usize, local: &mut [T], r: Source<'_, T>) {
         let n_lanes = self.numbers.lanes;
         let workspace = (n_lanes, &mut Ahead::new(Vec::new()));
-        // SAFETY: nobody writes the vector meanwhile.
+        // SAFETY: no thread writes the vector meanwhile.
         unsafe { gather(&self.cpu, local, r, self.numbers.unknowns(batch), &self.layout, workspace) };
         for (lane, marked) in self.marked[batch][..n_lanes].iter().enumerate() {
             for entity in (0..self.layout.n_entities()).filter(|entity| marked >> entity & 1 == 1) {
@@ -96,7 +96,7 @@ impl<T: SumFactorization + Lanes> DegreeTransfer<T> {
         }
     }
 
-    /// A table along every axis of the tensors at the beginning of the first of two rooms; where the result begins is said.
+    /// Applies a table along every axis of the tensors at the start of the first of two buffers; returns the result.
     fn along_all<'a>(&self, factor: &Factor<T>, [mut x, mut y]: [&'a mut [T]; 2]) -> &'a [T] {
         let d = self.dimension();
         let mut len = factor.n_cols().pow(d as u32) * self.numbers.lanes;
@@ -112,7 +112,7 @@ impl<T: SumFactorization + Lanes> DegreeTransfer<T> {
         if self.layout.n_entities() == 27 { 3 } else { 2 }
     }
 
-    /// Adds the interpolation of the cells of some batches.
+    /// Adds the interpolation on some batches.
     fn raise(&self, batches: Range<usize>, x: &SharedMut<'_, T>, e: Source<'_, T>) {
         let n_lanes = self.numbers.lanes;
         let (coarse, ahead) = (&self.coarse, &mut Ahead::new(Vec::new()));
@@ -122,7 +122,7 @@ impl<T: SumFactorization + Lanes> DegreeTransfer<T> {
             let [own, other] = &mut workspaces;
             let local = &mut own[..n_coarse];
             let numbers = coarse.numbers();
-            // SAFETY: nobody writes the coarser vector meanwhile.
+            // SAFETY: no thread writes the coarser vector meanwhile.
             unsafe {
                 gather(&self.cpu, local, e, numbers.unknowns(batch), coarse.layout(), (n_lanes, ahead))
             };
@@ -130,7 +130,7 @@ impl<T: SumFactorization + Lanes> DegreeTransfer<T> {
             let found = self.along_all(&self.factors[0], [own, other]);
             let unknowns = (self.numbers.unknowns(batch), self.numbers.firsts(batch));
             let sizes = (n_lanes, self.numbers.n_active(batch));
-            // SAFETY: every entity is left unmarked in one cell at most, so no other thread has it.
+            // SAFETY: every entity is unmarked in at most one cell, so no other thread writes it.
             unsafe {
                 scatter(&self.cpu, x, found, unknowns, &self.marked[batch], &self.layout, (sizes, ahead));
             }
@@ -169,7 +169,7 @@ impl<T: SumFactorization + Lanes> Transfer<T, Cpu> for DegreeTransfer<T> {
     }
 }
 
-/// Entities of the cells of each batch that an earlier cell has as well, or that are constrained.
+/// Marks entities of the cells of each batch that an earlier cell has as well, or that are constrained.
 fn marked(space: &TensorSpace<'_>, numbers: &Numbers, layout: &Layout, constrained: &[u32]) -> Vec<Marked> {
     let mut is_taken = space.marks(constrained);
     let mut of_batches = vec![Marked::default(); numbers.n_batches()];
@@ -177,7 +177,7 @@ fn marked(space: &TensorSpace<'_>, numbers: &Numbers, layout: &Layout, constrain
         let firsts = numbers.firsts(batch).chunks_exact(numbers.lanes);
         for (entity, firsts) in firsts.enumerate().filter(|(entity, _)| layout.len(*entity) > 0) {
             for (lane, &first) in firsts.iter().enumerate() {
-                // A cell that is repeated to fill the lanes comes after itself.
+                // A cell repeated to fill the lanes comes after itself.
                 marked[lane] |= u32::from(std::mem::replace(&mut is_taken[first as usize], true)) << entity;
             }
         }

@@ -23,7 +23,8 @@ impl<T: SumFactorization> DiagonalTables<T> {
 }
 
 impl<T: SumFactorization> Cells<T> {
-    /// $\sum_q \sum_{ab} G_{ab}\, \partial_a\varphi_i\, \partial_b\varphi_i + \mu \varphi_i^2$ for every node, written to `sum`.
+    /// Writes $\sum_q \sum_{ab} G_{ab}\, \partial_a\varphi_i\, \partial_b\varphi_i + \mu \varphi_i^2$ for every node to
+    /// `sum`.
     pub fn diagonal(&self, tables: &DiagonalTables<T>, cpu: &Cpu, metric: BatchMetric<'_, T>, sum: &mut [T]) {
         let n_lanes = lanes::<T>(cpu);
         let entries;
@@ -41,7 +42,7 @@ impl<T: SumFactorization> Cells<T> {
                 let entry = self.entries_at(metric, entry, at, n_lanes);
                 values.iter_mut().enumerate().for_each(|(lane, value)| *value = entry.of(lane, T::ONE));
             }
-            // Entries beside the diagonal count twice.
+            // Off-diagonal entries count twice.
             let times = if matches!(entry, 3..=5) { T::ONE + T::ONE } else { T::ONE };
             let slopes =
                 |axis: usize| AXES.get(entry).map_or(0, |axes| axes.iter().filter(|&&a| a == axis).count());

@@ -1,4 +1,4 @@
-//! Between vectors of all unknowns and the tensors of a batch.
+//! Gather and scatter between vectors of all unknowns and the tensors of a batch.
 
 use femtile_device::cpu::vector::{Lanes, Vector};
 use femtile_device::cpu::{SharedMut, SimdLevel, Source};
@@ -9,10 +9,10 @@ use super::layout::Layout;
 use super::numbers::Unknowns;
 use super::parts::Mark;
 
-/// Values of a batch: `[components][(p + 1)^d][lanes]`.
+/// Gathers the values of a batch: `[components][(p + 1)^d][lanes]`.
 ///
 /// # Safety
-/// No other thread writes rows of the batch meanwhile; nothing else is read.
+/// No other thread writes rows of the batch meanwhile; no other rows are read.
 pub(super) unsafe fn gather<T: Lanes>(
     cpu: &Cpu,
     local: &mut [T],
@@ -25,7 +25,7 @@ pub(super) unsafe fn gather<T: Lanes>(
         Unknowns::All(list) => {
             return local.iter_mut().zip(list).for_each(|(value, &row)| {
                 assert!((row as usize) < x.len());
-                // SAFETY: the row lies within the vector, and nobody writes it.
+                // SAFETY: the row lies within the vector, and no thread writes it.
                 *value = unsafe { x.read(row as usize) };
             });
         }
@@ -54,7 +54,7 @@ pub(super) unsafe fn gather<T: Lanes>(
                 for (lane, &first) in firsts.iter().enumerate() {
                     assert!(first as usize + places.len() <= x.len());
                     for (k, &place) in places.iter().enumerate() {
-                        // SAFETY: the entity lies within the vector, and nobody writes its rows.
+                        // SAFETY: the entity lies within the vector, and no thread writes its rows.
                         local[place as usize * lanes + lane] = unsafe { x.read(first as usize + k) };
                     }
                 }
@@ -63,26 +63,26 @@ pub(super) unsafe fn gather<T: Lanes>(
     }
 }
 
-/// The values of a run that a square of lanes is worth.
+/// Shortest run of values worth a transposed square of lanes.
 const WORTH: usize = 3;
 
-/// The widest vector has so many lanes.
+/// Lanes of the widest vector.
 const MOST_LANES: usize = 16;
 
-/// A bit for each entity of the cell in a lane that is marked.
+/// For each lane, a bit per marked entity of its cell.
 pub(super) type Marked = [u32; MOST_LANES];
 
-/// The bits of the marks of a batch.
+/// Returns the bits of the marks of a batch.
 pub(super) fn marked(marks: &[Mark]) -> Marked {
     let mut marked = [0; MOST_LANES];
     marks.iter().for_each(|mark| marked[mark.lane as usize] |= 1 << mark.entity);
     marked
 }
 
-/// [`gather`], squares of unknowns and cells at a time.
+/// [`gather`] by transposing squares of unknowns and cells.
 ///
 /// # Safety
-/// As [`gather`], and the processor has the instructions of the vectors.
+/// As [`gather`], and the processor has the instructions of `V`.
 #[inline(always)]
 unsafe fn transposed_in<T: Scalar, V: Vector<T>>(
     local: &mut [T],
@@ -112,7 +112,7 @@ unsafe fn transposed_in<T: Scalar, V: Vector<T>>(
                 }
                 continue;
             }
-            // SAFETY: what is read lies within x, and places within the tensor; the processor has the instructions.
+            // SAFETY: all reads lie within x, and places within the tensor; the processor has the instructions.
             unsafe {
                 let from = |lane: usize| x.address(*firsts.get_unchecked(lane) as usize + begin);
                 if places.len() == lanes {
@@ -127,10 +127,10 @@ unsafe fn transposed_in<T: Scalar, V: Vector<T>>(
     }
 }
 
-/// Adds the values of the unmarked cells of a batch, squares of unknowns and cells at a time.
+/// Adds the values of the unmarked cells of a batch by transposing squares of unknowns and cells.
 ///
 /// # Safety
-/// As [`scatter`], and the processor has the instructions of the vectors.
+/// As [`scatter`], and the processor has the instructions of `V`.
 #[inline(always)]
 unsafe fn transposed_out<T: Scalar, V: Vector<T>>(
     y: &SharedMut<'_, T>,
@@ -167,8 +167,8 @@ unsafe fn transposed_out<T: Scalar, V: Vector<T>>(
                     continue;
                 }
                 let begin = first as usize + k * lanes;
-                // SAFETY: the entity is not marked, so the caller promises that it is ours alone, and a row of the square
-                // or a place of the tensor is read.
+                // SAFETY: the entity is not marked, so by the contract no other thread has it; a row of the square or a
+                // place of the tensor is read.
                 unsafe {
                     let (to, row) = (y.range_unchecked(begin, places.len()), rows.add(lane * lanes));
                     if places.len() == lanes {
@@ -186,14 +186,14 @@ unsafe fn transposed_out<T: Scalar, V: Vector<T>>(
     }
 }
 
-/// Rows that begin with a line of the cache.
+/// Rows aligned to cache lines.
 #[repr(align(64))]
 struct Square<T>([T; MOST_LANES * MOST_LANES]);
 
-/// Adds fewer values than a vector has, in runs of eight, four, two and one.
+/// Adds fewer values than a vector has lanes, in runs of eight, four, two and one.
 ///
 /// # Safety
-/// So many values can be read and written.
+/// `len` values can be read and written.
 #[inline(always)]
 unsafe fn add<T: Scalar>(to: *mut T, from: *const T, len: usize) {
     let mut done = 0;
@@ -221,7 +221,7 @@ unsafe fn add<T: Scalar>(to: *mut T, from: *const T, len: usize) {
 /// N values can be read and written.
 #[inline(always)]
 unsafe fn add_run<T: Scalar, const N: usize>(to: *mut T, from: *const T) {
-    // SAFETY: as the caller promises; arrays have the alignment of their elements.
+    // SAFETY: by the contract; arrays have the alignment of their elements.
     unsafe {
         let (mut sum, from) = (to.cast::<[T; N]>().read(), from.cast::<[T; N]>().read());
         (0..N).for_each(|k| sum[k] += from[k]);
@@ -229,7 +229,7 @@ unsafe fn add_run<T: Scalar, const N: usize>(to: *mut T, from: *const T) {
     }
 }
 
-/// Zeros where a batch has a constrained entity.
+/// Sets constrained entities of a batch to zero.
 pub(super) fn clear_constrained<T: Scalar>(local: &mut [T], marks: &[Mark], layout: &Layout, lanes: usize) {
     for mark in marks.iter().filter(|mark| mark.share.is_none()) {
         for &place in layout.places(mark.entity as usize) {
@@ -238,10 +238,10 @@ pub(super) fn clear_constrained<T: Scalar>(local: &mut [T], marks: &[Mark], layo
     }
 }
 
-/// Adds the values of a batch, but for marked entities, to a vector.
+/// Scatters the values of a batch, except marked entities: adds them to a vector.
 ///
 /// # Safety
-/// No other thread reads or writes meanwhile what belongs to entities that are not marked, of the first `n_active` cells.
+/// Of the first `n_active` cells, no other thread reads or writes unmarked entities meanwhile.
 pub(super) unsafe fn scatter<T: Lanes>(
     cpu: &Cpu,
     y: &SharedMut<'_, T>,
@@ -253,7 +253,7 @@ pub(super) unsafe fn scatter<T: Lanes>(
 ) {
     let is_regular = matches!(unknowns, Unknowns::Firsts(_));
     match cpu.simd() {
-        // SAFETY: as the caller promises; the device has the level of the vectors.
+        // SAFETY: by the contract; the device has the level of the vectors.
         #[cfg(target_arch = "x86_64")]
         SimdLevel::Avx2 if is_regular => unsafe {
             T::Avx2::vectorize(
@@ -274,7 +274,7 @@ pub(super) unsafe fn scatter<T: Lanes>(
     }
 }
 
-/// As [`scatter`], value by value.
+/// [`scatter`] value by value.
 ///
 /// # Safety
 /// As [`scatter`].
@@ -293,7 +293,7 @@ unsafe fn scatter_plainly<T: Scalar>(
             if marked[lane] >> entity & 1 == 1 {
                 continue;
             }
-            // SAFETY: the entity is not marked, so the caller promises that it is ours alone.
+            // SAFETY: the entity is not marked, so by the contract no other thread has it.
             let to = unsafe { y.range(first as usize..first as usize + places.len()) };
             for (k, &place) in places.iter().enumerate() {
                 let at = place as usize * lanes + lane;
@@ -307,10 +307,10 @@ unsafe fn scatter_plainly<T: Scalar>(
     }
 }
 
-/// Puts the values of entities that several threads have among the shares.
+/// Writes the values of entities that several threads have to their shares.
 ///
 /// # Safety
-/// No other thread touches the shares of these marks meanwhile.
+/// No other thread accesses the shares of these marks meanwhile.
 pub(super) unsafe fn share<T: Scalar>(
     shares: &SharedMut<'_, T>,
     local: &[T],
@@ -323,7 +323,7 @@ pub(super) unsafe fn share<T: Scalar>(
         let Some(begin) = mark.share else { continue };
         let (entity, lane) = (mark.entity as usize, mark.lane as usize);
         let places = layout.places(entity);
-        // SAFETY: as the caller promises.
+        // SAFETY: by the contract.
         let to = unsafe { shares.range(begin as usize..begin as usize + places.len()) };
         for (k, &place) in places.iter().enumerate() {
             let at = place as usize * lanes + lane;

@@ -1,13 +1,13 @@
-//! Where the unknowns of each entity stand in the tensor of a cell.
+//! Positions of the unknowns of each entity in the tensor of a cell.
 
 /// Entries of the tensors of a cell, `[components][(p + 1)^d]`, entity by entity.
 #[derive(Debug)]
 pub(super) struct Layout {
     /// Entries of each entity in the order of its rows, one entity after another.
     pub places: Vec<u32>,
-    /// Where those of each entity begin: `[3^d + 1]`.
+    /// Start of each entity: `[3^d + 1]`.
     begins: Vec<usize>,
-    /// Components of the field: a tensor each, and consecutive rows of a node.
+    /// Components of the field: a tensor each, and consecutive rows per node.
     pub components: usize,
 }
 
@@ -34,17 +34,17 @@ impl Layout {
         layout
     }
 
-    /// Number of entities.
+    /// Returns the number of entities.
     pub fn n_entities(&self) -> usize {
         self.begins.len() - 1
     }
 
-    /// Number of rows of an entity.
+    /// Returns the number of rows of an entity.
     pub fn len(&self, entity: usize) -> usize {
         self.begins[entity + 1] - self.begins[entity]
     }
 
-    /// Entries of an entity.
+    /// Returns the entries of an entity.
     pub fn places(&self, entity: usize) -> &[u32] {
         &self.places[self.begins[entity]..self.begins[entity + 1]]
     }

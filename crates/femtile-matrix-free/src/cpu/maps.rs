@@ -1,4 +1,4 @@
-//! Metrics that are worked out at the points from the maps of the cells of a batch.
+//! Metrics computed at the points from the maps of the cells of a batch.
 
 use femtile_device::Cpu;
 use femtile_element::tensor::Table;
@@ -8,10 +8,10 @@ use super::cells::Cells;
 use crate::curvature;
 use femtile_fem::dofs::TensorSpace;
 
-/// What is kept of the cells of a batch.
+/// Data stored for a batch with computed metric.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MappedMetric<'a, T> {
-    /// Of the polynomials of the map; none where the inverse Jacobian is kept.
+    /// Order of the polynomials of the map; none for a stored inverse Jacobian.
     pub order: Option<usize>,
     /// Coefficients of the polynomials or the inverse Jacobian at all points, then σ, then λ: `[…][lanes]`.
     pub entries: &'a [T],
@@ -33,9 +33,9 @@ impl<T: SumFactorization> MapTables<T> {
         Self { order, tables: [1, 2, order].map(|order| curvature::tables(order, points).map(rounded)) }
     }
 
-    /// Values of room that a metric takes.
-    pub fn room_len(&self, lanes: usize) -> usize {
-        Mapped::<T>::room_of_order(self.order.max(2), lanes)
+    /// Returns the number of workspace values of a metric.
+    pub fn workspace_len(&self, lanes: usize) -> usize {
+        Mapped::<T>::workspace_of_order(self.order.max(2), lanes)
     }
 
     fn of(&self, order: usize) -> [&[T]; 2] {
@@ -45,7 +45,7 @@ impl<T: SumFactorization> MapTables<T> {
 }
 
 impl<T: SumFactorization> Cells<T> {
-    /// The metric as kernels take it.
+    /// Returns the metric in the form of the kernels.
     pub fn mapped<'a>(&'a self, metric: MappedMetric<'a, T>, lanes: usize) -> Mapped<'a, T> {
         let [n_sigma, n_lambda] = self.n_coefficients().map(|n| n * lanes);
         let (of_map, coefficients) = metric.entries.split_at(metric.entries.len() - n_sigma - n_lambda);
@@ -57,15 +57,15 @@ impl<T: SumFactorization> Cells<T> {
         Mapped { map, weights: &self.weights, sigma, lambda }
     }
 
-    /// Its entries that [`Self::stored_entries`] lists at all points, from what it makes of unit slopes and ones:
-    /// `[m³][entries][lanes]`.
+    /// Returns the entries listed by [`Self::stored_entries`] at all points, computed by applying the metric to unit
+    /// slopes and ones: `[m³][entries][lanes]`.
     pub fn made_known(&self, cpu: &Cpu, metric: MappedMetric<'_, T>) -> Vec<T> {
         let n_lanes = lanes::<T>(cpu);
         let metric = self.mapped(metric, n_lanes);
         let len = self.n_points() * n_lanes;
-        let mut workspace = vec![T::ZERO; metric.room_len(n_lanes)];
+        let mut workspace = vec![T::ZERO; metric.workspace_len(n_lanes)];
         let mut mass = Vec::new();
-        // By the axis of the slope: what becomes of it along each axis.
+        // For a unit slope along each axis, the flux along each axis.
         let fluxes: [[Vec<T>; 3]; 3] = std::array::from_fn(|axis| {
             let value = |a: usize| if a == axis { T::ONE } else { T::ZERO };
             let len_of_slopes = if metric.sigma.is_empty() { 0 } else { len };

@@ -1,4 +1,4 @@
-//! Which unknowns cells have that stand side by side.
+//! Numbers of the unknowns of batches of cells.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::layout::Layout;
 use femtile_fem::dofs::TensorSpace;
 
-/// Where the unknowns of a batch are found.
+/// Rows of the unknowns of a batch.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Unknowns<'a> {
     /// First row of each entity: `[3^d][lanes]`.
@@ -16,7 +16,7 @@ pub(super) enum Unknowns<'a> {
     All(&'a [u32]),
 }
 
-/// Rows of all cells, a batch for as many cells as there are lanes; the last one repeats its last cell.
+/// Rows of all cells, in batches of as many cells as SIMD lanes; the last batch repeats its last cell.
 #[derive(Debug)]
 pub(super) struct Numbers {
     pub lanes: usize,
@@ -75,32 +75,32 @@ impl Numbers {
         }
     }
 
-    /// Number of cells.
+    /// Returns the number of cells.
     pub fn n_cells(&self) -> usize {
         self.n_cells
     }
 
-    /// Number of batches.
+    /// Returns the number of batches.
     pub fn n_batches(&self) -> usize {
         self.list_of.len()
     }
 
-    /// The position in the order of visits of the cell in a lane.
+    /// Returns the position, in the order of visits, of the cell in a lane.
     pub fn position(&self, batch: usize, lane: usize) -> usize {
         position(self.n_cells, self.lanes, batch, lane)
     }
 
-    /// Batches of cells at some positions, which begin with a batch.
+    /// Returns the batches of a range of positions that starts with a batch.
     pub fn of_cells(&self, positions: &Range<usize>) -> Range<usize> {
         positions.start / self.lanes..positions.end.div_ceil(self.lanes)
     }
 
-    /// Cells of a batch, without repeated ones.
+    /// Returns the number of cells of a batch, without repeated ones.
     pub fn n_active(&self, batch: usize) -> usize {
         (self.n_cells - batch * self.lanes).min(self.lanes)
     }
 
-    /// Where the unknowns of a batch are found.
+    /// Returns the rows of the unknowns of a batch.
     pub fn unknowns(&self, batch: usize) -> Unknowns<'_> {
         match self.list_of[batch] {
             None => Unknowns::Firsts(self.firsts(batch)),
@@ -108,13 +108,13 @@ impl Numbers {
         }
     }
 
-    /// First row of each entity, also where there is a list: `[3^d][lanes]`.
+    /// Returns the first row of each entity, also for batches with a list: `[3^d][lanes]`.
     pub fn firsts(&self, batch: usize) -> &[u32] {
         let per_batch = self.n_entities * self.lanes;
         &self.firsts[batch * per_batch..(batch + 1) * per_batch]
     }
 
-    /// Bytes of all numbers.
+    /// Returns the bytes of all numbers.
     pub fn bytes(&self) -> usize {
         size_of::<u32>() * (self.firsts.len() + self.lists.len())
     }

@@ -17,14 +17,14 @@ use femtile_fem::geometry::CellRule;
 use femtile_fem::geometry::MetricEvaluation;
 use femtile_fem::tensor::FacetMatrix;
 
-/// The operator of ∫ σ∇u·∇v + λuv on a [`TensorSpace`], computed anew in every product and never stored.
+/// The matrix-free operator of ∫ σ∇u·∇v + λuv on a [`TensorSpace`].
 ///
-/// Constrained rows and columns are those of the identity. Of a field with several components, each of them has this
-/// operator; its values at a node are consecutive rows.
+/// Constrained rows and columns are those of the identity. For a field with several components, the operator acts on
+/// each; the values at a node are consecutive rows.
 ///
 /// # Cost
-/// Reads x and the metric of every cell, or what it is computed from ([`MetricEvaluation`]), writes y once or twice; $O(p)$ operations
-/// an unknown.
+/// Reads x and the metric of every cell, or the data it is computed from ([`MetricEvaluation`]), writes y once or
+/// twice; $O(p)$ operations per unknown.
 /// # Source
 /// `[kronbichler2022]`, section 2.
 #[derive(Debug)]
@@ -36,34 +36,34 @@ pub struct MatrixFree<T: SumFactorization + Lanes> {
     components: usize,
 }
 
-/// What beside its terms makes an operator.
+/// Settings of [`MatrixFree`].
 #[derive(Debug, Clone, Copy)]
 pub struct MatrixFreeConfig<'a> {
-    /// The rule of cells.
+    /// The quadrature rule of cells.
     pub rule: CellRule,
-    /// Constrained degrees of freedom, whole entities, ascending: a vertex, or all of what lies inside an edge or face.
+    /// Constrained degrees of freedom, whole entities, ascending: a vertex, or the interior of an edge or face.
     pub constrained: &'a [u32],
-    /// Matrices on facets, of Robin conditions, that are added.
+    /// Facet matrices of Robin conditions, added to the operator.
     pub facets: &'a [FacetMatrix],
     /// Components of the field.
     pub components: usize,
-    /// How the metrics of all cells are come by; by default the cheapest way for each batch of them.
+    /// Evaluation of the metrics of all cells; by default the cheapest for each batch.
     pub metric: Option<MetricEvaluation>,
 }
 
 impl Default for MatrixFreeConfig<'_> {
-    /// One component, Gauss's rule with p + 1 points, nothing constrained and no facets, metrics as it is cheapest.
+    /// One component, Gauss quadrature with p + 1 points, no constraints, no facets, cheapest metrics.
     fn default() -> Self {
         Self { rule: CellRule::default(), constrained: &[], facets: &[], components: 1, metric: None }
     }
 }
 
 impl<T: SumFactorization + Lanes> MatrixFree<T> {
-    /// The operator of `terms`.
+    /// Creates the operator of `terms`.
     ///
     /// # Errors
-    /// [`FemError::Inverted`] for cells that fold over, [`FemError::UnfitMetric`] for those that are not served by what
-    /// `config` asks for, and what is wrong with a coefficient.
+    /// [`FemError::Inverted`] for folded cells, [`FemError::UnfitMetric`] if the requested metric evaluation does not
+    /// fit a cell, errors of coefficients.
     pub fn new(
         cpu: &Cpu,
         space: &TensorSpace<'_>,
@@ -72,8 +72,8 @@ impl<T: SumFactorization + Lanes> MatrixFree<T> {
     ) -> Result<Self, FemError> {
         let MatrixFreeConfig { rule, constrained, facets, components, metric } = config;
         let cells = Cells::new(space, terms, rule);
-        let room_len = cells.room_len(lanes::<T>(cpu));
-        let cell_loop = CellLoop::new(cpu, space, components, constrained, facets, room_len)?;
+        let workspace_len = cells.workspace_len(lanes::<T>(cpu));
+        let cell_loop = CellLoop::new(cpu, space, components, constrained, facets, workspace_len)?;
         let metrics = Metrics::new(space, terms, rule)?;
         let choice = Choice {
             metric,
@@ -88,22 +88,22 @@ impl<T: SumFactorization + Lanes> MatrixFree<T> {
         Ok(Self { cpu: cpu.clone(), cells, metrics, cell_loop, components })
     }
 
-    /// Bytes of metrics and numbers of unknowns.
+    /// Returns the bytes of metrics and numbers of unknowns.
     pub fn bytes(&self) -> usize {
         self.metrics.bytes() + self.cell_loop.bytes()
     }
 
-    /// How many cells come by their metric in which way; cells side by side have one way.
+    /// Returns the number of cells per metric evaluation; it is the same for all cells of a batch.
     pub fn metric_evaluations(&self) -> Vec<(MetricEvaluation, usize)> {
         self.metrics.metric_evaluations(self.cell_loop.numbers())
     }
 
-    /// The loop over cells.
+    /// Returns the loop over cells.
     pub fn cell_loop(&self) -> &CellLoop<T> {
         &self.cell_loop
     }
 
-    /// The diagonal of the operator.
+    /// Returns the diagonal of the operator.
     pub fn diagonal(&self) -> Vec<T> {
         let mut diagonal = vec![T::ZERO; self.cell_loop.n_rows()];
         let tables = DiagonalTables::new(&self.cells);
@@ -123,17 +123,17 @@ impl<T: SumFactorization + Lanes> MatrixFree<T> {
         diagonal
     }
 
-    /// What the cells make of given values, for a right side: $y_F = A_{FF} x_F + A_{FC} x_C$ and $y_C = 0$.
+    /// Applies the operator to given values, for lifting: $y_F = A_{FF} x_F + A_{FC} x_C$ and $y_C = 0$.
     ///
     /// # Panics
-    /// When the lengths are not those of the operator.
+    /// Unless the lengths match the operator.
     pub fn apply_to_given(&self, y: &mut [T], x: &[T]) {
         self.cell_loop.apply(y, x, Constrained::Given, &|batch, local, workspace| {
             self.on_batch(batch, local, workspace)
         });
     }
 
-    /// The product of the cells of a batch.
+    /// Applies the operator to the cells of a batch.
     fn on_batch(&self, batch: usize, local: &mut [T], workspace: &mut [T]) {
         let (metric, len) = (self.metrics.of(batch), local.len() / self.components);
         for local in local.chunks_exact_mut(len) {

@@ -1,4 +1,4 @@
-//! Which cells each thread takes, and what cells of several threads share.
+//! Distribution of cells to threads, and unknowns that cells of several threads share.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use femtile_fem::dofs::{Group, TensorSpace};
 pub(super) struct Mark {
     pub lane: u8,
     pub entity: u8,
-    /// Where its values go among the shares instead; nowhere where it is constrained.
+    /// Position of its values among the shares; none where it is constrained.
     pub share: Option<u32>,
 }
 
@@ -19,24 +19,25 @@ pub(super) struct Mark {
 #[derive(Debug, Clone)]
 pub(super) struct Shared {
     pub rows: Range<usize>,
-    /// Where the shares of it begin, in the order in which one thread would add them.
+    /// Start of each of its shares, in the order in which one thread would add them.
     pub shares: Vec<u32>,
 }
 
-/// Cells dealt out to threads.
+/// Cells distributed to threads.
 #[derive(Debug)]
 pub(super) struct Parts {
     /// Groups of each thread.
     pub groups: Vec<Range<usize>>,
     pub marks: Vec<Mark>,
-    /// Where the marks of each batch begin: `[n_batches + 1]`.
+    /// Start of the marks of each batch: `[n_batches + 1]`.
     mark_begins: Vec<u32>,
     pub shared: Vec<Shared>,
     pub n_shares: usize,
 }
 
 impl Parts {
-    /// For a number of threads; `is_constrained` is asked about the first row of an entity, which speaks for all.
+    /// Distributes the groups to threads; `is_constrained` is called with the first row of an entity, which stands for
+    /// all.
     pub fn new(
         space: &TensorSpace<'_>,
         numbers: &Numbers,
@@ -51,7 +52,7 @@ impl Parts {
         let owners = owners(space, layout, &groups);
         let mut parts =
             Self { groups, marks: Vec::new(), mark_begins: vec![0], shared: Vec::new(), n_shares: 0 };
-        // The place in `shared` of each entity that is, by its first row.
+        // The index in `shared` of each shared entity, by its first row.
         let mut places = vec![u32::MAX; owners.len()];
         for batch in 0..numbers.n_batches() {
             let firsts = numbers.firsts(batch);
@@ -84,21 +85,21 @@ impl Parts {
         share
     }
 
-    /// The thread that has a group.
+    /// Returns the thread of a group.
     pub fn of_group(&self, group: usize) -> usize {
         self.groups.partition_point(|groups| groups.end <= group)
     }
 
-    /// Marks of a batch.
+    /// Returns the marks of a batch.
     pub fn marks(&self, batch: usize) -> &[Mark] {
         &self.marks[self.mark_begins[batch] as usize..self.mark_begins[batch + 1] as usize]
     }
 }
 
-/// Stands for an entity that several threads have.
+/// Marks an entity of several threads.
 const SEVERAL: u16 = u16::MAX;
 
-/// The thread that has each entity, by its first row; nothing where there is one thread.
+/// Returns the thread of each entity, by its first row; empty for one thread.
 fn owners(space: &TensorSpace<'_>, layout: &Layout, parts: &[Range<usize>]) -> Vec<u16> {
     const NONE: u16 = u16::MAX - 1;
     if parts.len() == 1 {

@@ -1,4 +1,4 @@
-//! When ranges of the vectors are first and last touched by the loop over cells.
+//! First and last access of the cell loop to ranges of the vectors.
 
 use std::ops::Range;
 
@@ -6,10 +6,10 @@ use super::layout::Layout;
 use super::parts::Parts;
 use femtile_fem::dofs::{Group, TensorSpace};
 
-/// Unknowns of a range; a range has as many rows for each component.
+/// Unknowns per range; a range has as many rows for each component.
 pub(super) const RANGE: usize = 64;
 
-/// Lists of things of numbered owners, one owner after another.
+/// Lists of items by owner, one owner after another.
 #[derive(Debug, Default)]
 pub(super) struct Lists<T> {
     begins: Vec<usize>,
@@ -17,7 +17,7 @@ pub(super) struct Lists<T> {
 }
 
 impl<T: Clone> Lists<T> {
-    /// From pairs of an owner and a thing, in the order in which an owner's things are to stand.
+    /// Creates the lists from pairs of an owner and an item; each owner's items keep their order.
     fn new(n_owners: usize, pairs: &[(usize, T)]) -> Self {
         let mut sorted: Vec<&(usize, T)> = pairs.iter().collect();
         sorted.sort_by_key(|(owner, _)| *owner);
@@ -28,34 +28,35 @@ impl<T: Clone> Lists<T> {
         }
     }
 
-    /// What an owner has.
+    /// Returns the items of an owner.
     pub fn of(&self, owner: usize) -> &[T] {
         &self.entries[self.begins[owner]..self.begins[owner + 1]]
     }
 }
 
-/// The groups that touch each range, and what follows from that.
+/// First and last group that access each range, and the resulting schedule.
 ///
 /// # Source
 /// `[kronbichler2022]`, section 5.1: exact, for ranges of [`RANGE`] unknowns.
 #[derive(Debug)]
 pub(super) struct Schedule {
-    /// The first and the last group to touch each range.
+    /// The first and the last group that access each range.
     pub spans: Vec<[u32; 2]>,
-    /// Rows of each tile, ascending: ranges side by side that one group alone touches are one tile, others are alone.
+    /// Rows of each tile, ascending: adjacent ranges accessed by one group only form one tile, other ranges are tiles
+    /// of their own.
     pub tiles: Vec<Range<usize>>,
-    /// Rows that are first touched by each group, and by no other thread's.
+    /// Rows first accessed by each group, and by no other thread.
     pub begun: Lists<Range<usize>>,
-    /// Tiles that each group is the last to touch, and no other thread's does.
+    /// Tiles last accessed by each group, and by no other thread.
     pub completed: Lists<u32>,
-    /// Rows that groups of several threads touch.
+    /// Rows accessed by groups of several threads.
     pub early: Vec<Range<usize>>,
     /// Tiles that are complete only after all groups.
     pub late: Vec<u32>,
 }
 
 impl Schedule {
-    /// `is_late` are rows that are written after all groups, ascending.
+    /// Creates the schedule; `is_late` are rows written after all groups, ascending.
     pub fn new(space: &TensorSpace<'_>, layout: &Layout, parts: &Parts, is_late: &[u32]) -> Self {
         let (n_rows, width) = (space.n_dofs() * layout.components, RANGE * layout.components);
         let spans = spans(space, layout, width);
@@ -77,7 +78,7 @@ impl Schedule {
             tiles.push(rows(run.start, run.end));
         }
         for run in runs(&spans, |a, b| a[0] == b[0]) {
-            // Within a run, ranges of several threads are done before all others.
+            // Within a run, ranges of several threads come before all others.
             let begins_at = spans[run.start][0] as usize;
             let mut begin = run.start;
             while begin < run.end {
@@ -102,7 +103,7 @@ impl Schedule {
     }
 }
 
-/// The first and the last group to touch each range of `width` rows.
+/// Returns the first and the last group that access each range of `width` rows.
 fn spans(space: &TensorSpace<'_>, layout: &Layout, width: usize) -> Vec<[u32; 2]> {
     let c = layout.components;
     let mut spans = vec![[u32::MAX, 0]; (space.n_dofs() * c).div_ceil(width)];
@@ -122,7 +123,7 @@ fn spans(space: &TensorSpace<'_>, layout: &Layout, width: usize) -> Vec<[u32; 2]
     spans
 }
 
-/// Runs of ranges of which each goes with the one before.
+/// Returns runs of ranges in which each range goes with the one before.
 fn runs(spans: &[[u32; 2]], goes_with: impl Fn([u32; 2], [u32; 2]) -> bool) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for range in 0..spans.len() {

@@ -1,4 +1,4 @@
-//! What the loop over cells touches, in order.
+//! Accesses of the loop over cells, in order.
 
 use std::ops::Range;
 
@@ -10,18 +10,18 @@ use super::cell_loop::CellLoop;
 /// A step of the loop over cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Visit {
-    /// Rows come into use: [`femtile_linalg::hooks::MergedHook::pre`].
+    /// First access to rows: [`femtile_linalg::hooks::MergedHook::pre`].
     Before(Range<usize>),
     /// Rows of x are read for a cell.
     Read(Range<usize>),
-    /// What a cell adds to rows of y.
+    /// A cell adds to rows of y.
     Add(Range<usize>),
     /// Rows are complete: [`femtile_linalg::hooks::MergedHook::post`].
     After(Range<usize>),
 }
 
 impl<T: SumFactorization + Lanes> CellLoop<T> {
-    /// Tells all steps of the loop in the order in which one thread takes them, for models of what they move.
+    /// Calls `see` for all steps of the loop in the order of a single thread, for models of memory traffic.
     pub fn visits(&self, see: &mut dyn FnMut(Visit)) {
         let schedule = self.schedule();
         schedule.early.iter().for_each(|rows| see(Visit::Before(rows.clone())));
@@ -37,7 +37,7 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
         schedule.late.iter().for_each(|&tile| see(Visit::After(schedule.tiles[tile as usize].clone())));
     }
 
-    /// Rows of the entities of the cells of a batch.
+    /// Calls `see` with the rows of the entities of the cells of a batch.
     fn rows_of(&self, batch: usize, see: &mut dyn FnMut(Range<usize>)) {
         let numbers = self.numbers();
         for (entity, firsts) in numbers.firsts(batch).chunks_exact(numbers.lanes).enumerate() {

@@ -61,7 +61,7 @@ impl<T: SumFactorization> CellProduct<T> {
     pub fn apply(&self, cpu: &Cpu, shape: &[T], u: &mut [T], ProductRoom(workspace): &mut ProductRoom<T>) {
         let n_lanes = lanes::<T>(cpu);
         let [a, b, scratch] = workspace;
-        scratch.resize(2 * u.len() + Mapped::<T>::room_of_order(1, n_lanes), T::ZERO);
+        scratch.resize(2 * u.len() + Mapped::<T>::workspace_of_order(1, n_lanes), T::ZERO);
         if self.kind == ShapeKind::Rectangular {
             return separable(cpu, [&self.matrices[0], &self.matrices[1]], shape, u, scratch);
         }

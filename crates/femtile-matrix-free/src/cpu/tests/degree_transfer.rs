@@ -27,7 +27,7 @@ fn nodal<T: SumFactorization>(space: &TensorSpace<'_>, q: i32) -> Vec<T> {
     values
 }
 
-/// Cells along the axes, so that what is a polynomial in space is one on every cell.
+/// Cells parallel to the axes, so that a polynomial in space is one on every cell.
 fn straight(dimension: usize) -> Mesh {
     if dimension == 2 { squares(3, 5) } else { cubes([3, 2, 2]) }
 }
@@ -46,7 +46,7 @@ fn check_polynomials<T: SumFactorization + Lanes>(dimension: usize, [low, high]:
     let cpu = Cpu::new(2).unwrap();
     let transfer = DegreeTransfer::<T>::new(&cpu, (&coarse, &[]), (&fine, &[])).unwrap();
     assert_eq!((transfer.n_coarse(), transfer.n_fine()), (coarse.n_dofs(), fine.n_dofs()));
-    // Corrections are added to what is there.
+    // Corrections are added to the existing values.
     let mut x = buffer(&cpu, vec![T::ONE; fine.n_dofs()]);
     transfer.prolongate(&mut x, &buffer(&cpu, nodal(&coarse, low as i32))).unwrap();
     let expected = nodal::<f64>(&fine, low as i32);

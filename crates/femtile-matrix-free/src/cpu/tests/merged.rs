@@ -1,4 +1,4 @@
-//! Work that rides on the loop over cells: what it sees, and conjugate gradients made of it.
+//! Hooks of the loop over cells: the rows they see, and conjugate gradients with merged vector operations.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -20,7 +20,7 @@ use femtile_fem::dofs::TensorSpace;
 use femtile_fem::forms::Coefficient;
 use femtile_fem::tensor::FacetMatrix;
 
-/// Brings x into being as late as it may, and looks at y as early.
+/// Initializes x as late and reads y as early as the contract allows.
 struct Recorder<'a> {
     x: &'a [f64],
     y: &'a [f64],
@@ -50,7 +50,7 @@ fn tiles_exactly(mut ranges: Vec<Range<usize>>, n: usize) {
     assert_eq!(ranges.last().map(|range| range.end), Some(n));
 }
 
-/// All that lies in the plane x = 0 of cubes that are `cells` to a side along x.
+/// Returns all unknowns in the plane x = 0 of cubes, `cells` per side along x.
 fn plane(space: &TensorSpace<'_>, cells: u32) -> Vec<u32> {
     let mut found: Vec<u32> = (0..space.n_cells())
         .filter(|&position| space.order()[position].is_multiple_of(cells))

@@ -1,4 +1,4 @@
-//! Ways to come by the metric of cells: each gives the same products, and says what it does not serve.
+//! Metric evaluations: each gives the same products, and refuses cells it does not fit.
 
 use femtile_device::cpu::SimdLevel;
 use femtile_device::cpu::vector::Lanes;
@@ -24,10 +24,10 @@ const RULES: [CellRule; 4] = [
     CellRule::Gauss { extra: 2 },
 ];
 
-/// Bent cells whose maps have an order.
+/// Bent cells whose maps have a given order.
 fn curved(cells: [usize; 3], order: usize) -> Mesh {
     let mut mesh = deformed(cubes(cells), bend);
-    // Trilinear cells with points of this order, which are moved then.
+    // Trilinear cells with points of this order, which are then moved.
     deform(&mut mesh, &DeformConfig { amplitude: 0.0, order }).unwrap();
     if let Some(curved) = &mut mesh.curved {
         curved.points.iter_mut().for_each(|p| *p = [p[0], p[1] + 0.05 * (3.0 * p[0]).sin() * p[2], p[2]]);
@@ -35,7 +35,7 @@ fn curved(cells: [usize; 3], order: usize) -> Mesh {
     mesh
 }
 
-/// Products on threads of a SIMD level.
+/// Returns products on some threads at a SIMD level.
 fn products<T: SumFactorization + Lanes>(
     cpu: &Cpu,
     space: &TensorSpace<'_>,
@@ -59,7 +59,7 @@ fn check_close(found: &[f64], expected: &[f64], tolerance: f64, what: &str) {
     }
 }
 
-/// All of some ways against stored metrics and, in degrees where that is quick, dense quadrature.
+/// Compares metric evaluations with stored metrics and, in low degrees, with dense quadrature.
 fn check<T: SumFactorization + Lanes>(
     mesh: &Mesh,
     degree: usize,

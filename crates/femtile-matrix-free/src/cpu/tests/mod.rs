@@ -35,9 +35,9 @@ fn deformed(mut mesh: Mesh, shift: impl Fn([f64; 3]) -> [f64; 3]) -> Mesh {
     mesh
 }
 
-/// The product by dense quadrature.
+/// Returns the product by dense quadrature.
 fn product(space: &TensorSpace<'_>, terms: Terms<'_>, rule: CellRule, x: &[f64]) -> Vec<f64> {
-    // A conductivity that vanishes beside any mass leaves the mass alone.
+    // A conductivity that vanishes beside any mass leaves only the mass.
     let (vanishing, zero) = (Coefficient::Constant(1e-100), Coefficient::Constant(0.0));
     let (sigma, lambda) = (terms.sigma.unwrap_or(&vanishing), terms.lambda.unwrap_or(&zero));
     let mut y = vec![f64::NAN; x.len()];
@@ -87,7 +87,7 @@ fn check<T: SumFactorization + Lanes>(
     }
 }
 
-/// The diagonal against products with unit vectors.
+/// Compares the diagonal with products with unit vectors.
 fn check_diagonal<T: SumFactorization + Lanes>(a: &MatrixFree<T>, cpu: &Cpu, tolerance: f64) {
     let diagonal = a.diagonal();
     let size = diagonal.iter().fold(0.0_f64, |size, x| size.max(x.to_f64().abs()));
@@ -205,7 +205,7 @@ fn constrained_rows_are_those_of_the_identity() {
     let mesh = cubes([3, 3, 3]);
     for degree in [1, 3] {
         let space = TensorSpace::new(&mesh, degree).unwrap();
-        // All that lies in the plane x = 0.
+        // All unknowns in the plane x = 0.
         let mut constrained: Vec<u32> = (0..space.n_cells())
             .filter(|&position| space.order()[position].is_multiple_of(3))
             .flat_map(|position| {
