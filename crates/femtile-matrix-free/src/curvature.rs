@@ -1,17 +1,17 @@
-//! How curved a cell is, and the polynomials that its map is made of.
+//! Polynomial order of the maps of cells, and the coefficients of these polynomials.
 
 use femtile_element::tensor::{Lagrange, Table};
 
 use femtile_fem::geometry::along_all;
 
-/// Orders that have powers for functions; higher ones have those that are one at a node of the cell each.
+/// Orders expanded in powers; higher ones are expanded in Lagrange polynomials at the nodes of the cell.
 const HIGHEST_OF_POWERS: usize = 2;
 
-/// Polynomials through the nodes of hexahedra, which a mesh gives with one order.
+/// Polynomials through the nodes of the hexahedra of a mesh, which all have one order.
 #[derive(Debug)]
 pub(super) struct Curvature {
     order: usize,
-    /// For orders 1 and 2, values at their nodes of polynomials of the order of the mesh, and the way back.
+    /// For orders 1 and 2, tables from the nodes of the order of the mesh to theirs, and back.
     changes: [[Table; 2]; HIGHEST_OF_POWERS],
 }
 
@@ -19,7 +19,7 @@ fn equispaced(order: usize) -> Vec<f64> {
     (0..=order).map(|i| i as f64 / order as f64).collect()
 }
 
-/// From values at equispaced nodes to factors of 1, ξ and ξ², with ξ from −1 to 1.
+/// Returns the table from values at equispaced nodes to coefficients of 1, ξ and ξ², with ξ from −1 to 1.
 fn to_powers(order: usize) -> Table {
     let entries = match order {
         1 => vec![0.5, 0.5, -0.5, 0.5],
@@ -28,7 +28,7 @@ fn to_powers(order: usize) -> Table {
     Table { n_points: order + 1, n_shapes: order + 1, entries }
 }
 
-/// The functions of [`Curvature::polynomial`] at points of [0, 1], and their slopes.
+/// Returns the functions of [`Curvature::polynomial`] at points of [0, 1], and their slopes.
 pub(super) fn tables(order: usize, points: &[f64]) -> [Table; 2] {
     if order > HIGHEST_OF_POWERS {
         let shapes = Lagrange::new(equispaced(order));
@@ -54,12 +54,12 @@ impl Curvature {
         Self { order, changes: [change(1), change(2)] }
     }
 
-    /// Order of the mesh.
+    /// Returns the order of the mesh.
     pub fn order(&self) -> usize {
         self.order
     }
 
-    /// The order that the map through these nodes has up to rounding: 1, 2, or that of the mesh.
+    /// Returns the order of the map through these nodes up to rounding: 1, 2, or that of the mesh.
     pub fn order_of(&self, nodes: &[[f64; 3]]) -> usize {
         let size = nodes.iter().flatten().fold(0.0_f64, |size, x| size.max(x.abs()));
         let rounding = 8.0 * f64::EPSILON * size;
@@ -71,9 +71,9 @@ impl Curvature {
         (1..=HIGHEST_OF_POWERS.min(self.order - 1)).find(is_of).unwrap_or(self.order)
     }
 
-    /// Coefficients of the map through these nodes in products of the functions of [`tables`], so that J is positive:
-    /// `[(order + 1)³]`, the first axis fastest. Of a mirrored cell all coordinates change their sign, which leaves the
-    /// metric as it is.
+    /// Returns the coefficients of the map through these nodes in products of the functions of [`tables`], with
+    /// positive J: `[(order + 1)³]`, the first axis fastest. For a mirrored cell all coordinates change sign, which
+    /// leaves the metric unchanged.
     pub fn polynomial(&self, nodes: &[[f64; 3]], order: usize, is_mirrored: bool) -> Vec<[f64; 3]> {
         let origin = nodes[0];
         let mut found: Vec<[f64; 3]> =
@@ -96,7 +96,7 @@ impl Curvature {
 mod tests {
     use super::*;
 
-    /// Points of a cell of an order that a map bends.
+    /// Returns the nodes of a bent cell of an order.
     fn nodes(order: usize, map: impl Fn([f64; 3]) -> [f64; 3]) -> Vec<[f64; 3]> {
         let at = equispaced(order);
         let n = order + 1;

@@ -1,4 +1,4 @@
-//! What the map and the coefficients of a cell amount to at the points of a rule.
+//! Metrics of cells: products of map derivatives and coefficients at the points of a rule.
 
 use femtile_expression::TapeScratch;
 
@@ -9,30 +9,30 @@ use femtile_fem::forms::{Coefficient, Compiled, Points, definite, not_negative};
 use femtile_fem::geometry::CellRule;
 use femtile_fem::geometry::{CellMap, CellMaps, determinant, inverse};
 
-/// The terms of ∫ σ∇u·∇v + λuv.
+/// The terms of the bilinear form ∫ σ∇u·∇v + λuv.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Terms<'a> {
-    /// σ, where there is a first term.
+    /// Conductivity σ, if the form has a stiffness term.
     pub sigma: Option<&'a Coefficient>,
-    /// λ, where there is a second.
+    /// Reaction λ, if the form has a mass term.
     pub lambda: Option<&'a Coefficient>,
 }
 
 /// $\lvert\det J\rvert\, J^{-1} \sigma J^{-\mathsf{T}}$ as xx, yy, zz, yz, xz, xy, and $\lambda \lvert\det J\rvert$.
 pub(super) type Entries = [f64; 7];
 
-/// How the metric of a cell varies; what serves one serves those before it as well.
+/// Variation of the metric inside a cell; each kind includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Variation {
-    /// The same at all points, and diagonal.
+    /// Constant and diagonal.
     Diagonal,
-    /// The same at all points.
+    /// Constant.
     Constant,
-    /// Any.
+    /// Any variation.
     Any,
 }
 
-/// Evaluates metrics.
+/// Evaluates metrics of cells.
 pub(super) struct Metrics<'a> {
     space: &'a TensorSpace<'a>,
     maps: CellMaps<'a>,
@@ -40,13 +40,13 @@ pub(super) struct Metrics<'a> {
     curvature: Curvature,
     sigma: Option<Compiled<'a>>,
     lambda: Option<Compiled<'a>>,
-    /// Whether coefficients have one value a cell.
+    /// Whether coefficients are constant by cell.
     by_cell: bool,
     /// Weights at the points: `[n_q^d]`.
     weights: Vec<f64>,
 }
 
-/// Room for one cell, kept from cell to cell.
+/// Workspace for one cell.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     map: CellMap,
@@ -77,7 +77,7 @@ impl<'a> Metrics<'a> {
         })
     }
 
-    /// How the metric of the cell at a position varies, without looking at its points.
+    /// Returns the variation of the metric of the cell at a position, from its nodes alone.
     pub fn variation(&self, position: usize, scratch: &mut Scratch) -> Result<Variation, FemError> {
         let nodes = self.maps.nodes(position);
         let Some(rounding) = affine_to(&nodes, self.maps.order() + 1, self.space.dimension()) else {
@@ -92,45 +92,45 @@ impl<'a> Metrics<'a> {
         Ok(if is_diagonal { Variation::Diagonal } else { Variation::Constant })
     }
 
-    /// The metric of a cell in which it is the same at all points, without weights.
+    /// Returns the metric of a cell on which it is constant, without weights.
     pub fn constant(&self, position: usize, scratch: &mut Scratch) -> Result<Entries, FemError> {
         let mut found = Vec::with_capacity(1);
         self.entries(&self.centre, position, scratch, &mut found)?;
         Ok(found[0])
     }
 
-    /// Whether all cells are trilinear, or bilinear, and coefficients have one value in each.
+    /// Returns whether all cells are trilinear, or bilinear, and coefficients are constant by cell.
     pub fn is_trilinear(&self) -> bool {
         self.by_cell && self.maps.order() == 1
     }
 
-    /// Whether coefficients have one value a cell.
+    /// Returns whether coefficients are constant by cell.
     pub fn is_by_cell(&self) -> bool {
         self.by_cell
     }
 
-    /// Order of the polynomials with which the mesh gives its cells.
+    /// Returns the polynomial order of the cells of the mesh.
     pub fn order(&self) -> usize {
         self.curvature.order()
     }
 
-    /// The order that the map of a hexahedron has: 1, 2, or that of the mesh.
+    /// Returns the order of the map of a hexahedron: 1, 2, or that of the mesh.
     pub fn order_of(&self, position: usize) -> usize {
         self.curvature.order_of(&self.maps.nodes(position))
     }
 
-    /// Coefficients of the map of a hexahedron, as [`Curvature::polynomial`] has them.
+    /// Returns the coefficients of the map of a hexahedron, as [`Curvature::polynomial`] does.
     pub fn polynomial(&self, position: usize, order: usize) -> Vec<[f64; 3]> {
         let is_mirrored = self.space.orientation(position).is_mirrored();
         self.curvature.polynomial(&self.maps.nodes(position), order, is_mirrored)
     }
 
-    /// Number in the mesh of the cell at a position.
+    /// Returns the number in the mesh of the cell at a position.
     pub fn cell(&self, position: usize) -> usize {
         self.space.order()[position] as usize
     }
 
-    /// σ as xx, yy, zz, yz, xz, xy and λ in a cell where they have one value; zeros for terms that there are not.
+    /// Returns σ as xx, yy, zz, yz, xz, xy and λ in a cell where they are constant; zeros for absent terms.
     pub fn coefficients(&self, position: usize, scratch: &mut Scratch) -> Result<([f64; 6], f64), FemError> {
         self.maps.of_sound_cell(position, &mut scratch.map)?;
         scratch.evaluate(self, self.space.order()[position])?;
@@ -140,7 +140,7 @@ impl<'a> Metrics<'a> {
         Ok(([(0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1)].map(entry), lambda))
     }
 
-    /// The metric at all points of a cell, with their weights: `[n_q^d]`.
+    /// Evaluates the metric at all points of a cell, with weights: `[n_q^d]`.
     pub fn at_points(
         &self,
         position: usize,
@@ -154,7 +154,7 @@ impl<'a> Metrics<'a> {
         Ok(())
     }
 
-    /// $J^{-1}$ by rows and $w \lvert\det J\rvert$ at all points of a cell: `[n_q^d][10]`, one after another.
+    /// Returns $J^{-1}$ by rows and $w \lvert\det J\rvert$ at all points of a cell: `[n_q^d][10]`.
     pub fn inverses(&self, position: usize, scratch: &mut Scratch) -> Result<Vec<f64>, FemError> {
         self.maps.of_sound_cell(position, &mut scratch.map)?;
         let of_point = |(jacobian, weight): (&[[f64; 3]; 3], &f64)| {
@@ -175,7 +175,7 @@ impl<'a> Metrics<'a> {
         maps.of_sound_cell(position, &mut scratch.map)?;
         scratch.evaluate(self, self.space.order()[position])?;
         found.clear();
-        // Of coefficients by cell there is one value for all points.
+        // Coefficients constant by cell have one value for all points.
         let at_point = |at: usize| if self.by_cell { 0 } else { at };
         for (at, jacobian) in scratch.map.jacobians.iter().enumerate() {
             let (size, back) = (determinant(jacobian).abs(), inverse(jacobian));
@@ -203,7 +203,7 @@ impl<'a> Metrics<'a> {
 }
 
 impl Scratch {
-    /// The coefficients at the points of the map, or at the first of them where they are given by cell.
+    /// Evaluates the coefficients at the points of the map, or at the first one if they are constant by cell.
     fn evaluate(&mut self, metrics: &Metrics<'_>, cell: u32) -> Result<(), FemError> {
         let d = metrics.space.dimension();
         let n_points = if metrics.by_cell { 1 } else { self.map.points.len() };
@@ -223,7 +223,7 @@ impl Scratch {
     }
 }
 
-/// Whether a map through these nodes is affine; then what rounding makes of entries that would be zero, relative to others.
+/// Returns a bound of relative rounding errors if the map through these nodes is affine, else none.
 fn affine_to(nodes: &[[f64; 3]], n: usize, d: usize) -> Option<f64> {
     let origin = nodes[0];
     let step = |a: usize| -> [f64; 3] {

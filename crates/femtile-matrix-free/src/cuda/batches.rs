@@ -1,4 +1,4 @@
-//! Cells in the order in which blocks of threads take them, and where their values go.
+//! Order in which thread blocks visit cells, and targets of the values of cells.
 
 use femtile_linalg::LinalgError;
 use rayon::prelude::*;
@@ -10,7 +10,7 @@ pub(super) const NONE: u32 = u32::MAX;
 
 /// Entities of a hexahedron.
 const ENTITIES: usize = 27;
-/// Words of a cell, as the kernel has them: first unknowns of its entities, where their values go, marks, a list.
+/// Words per cell, as in the kernel: first unknowns of its entities, targets of their values, marks, a list.
 const WORDS: usize = 64;
 const TARGETS: usize = ENTITIES;
 const ADDED: usize = 54;
@@ -19,11 +19,11 @@ const CONSTRAINED: usize = 56;
 const LIST: usize = 57;
 const METRIC: usize = 58;
 
-/// Cells of a space, dealt out to blocks.
+/// Cells of a space, distributed to thread blocks.
 ///
-/// The cells of a group belong to one block, which takes them in batches. Where a group is one batch, each cell counts for
-/// itself and puts aside what it has in common with others; else cells of a batch have nothing in common, and a group
-/// puts aside what it has in common with other groups.
+/// The cells of a group belong to one block, which visits them in batches. If a group is a single batch, every cell
+/// writes what it shares with others to places of its own. Otherwise cells of a batch share nothing, and a group writes
+/// what it shares with other groups to places of its own.
 #[derive(Debug)]
 pub(super) struct Batches {
     /// First batch of each group: `[n_groups + 1]`.
@@ -37,13 +37,13 @@ pub(super) struct Batches {
     pub shares: Shares,
 }
 
-/// Entities that several groups have, faces first, then edges, then vertices, and where their shares begin, in the order
-/// in which they are added.
+/// Entities that several groups have, first faces, then edges, then vertices, and the start of their shares in the
+/// order of summation.
 #[derive(Debug, Default)]
 pub(super) struct Shares {
-    /// Number of values that are put aside.
+    /// Number of stored shares.
     pub len: usize,
-    /// Faces, edges and vertices.
+    /// Numbers of faces, edges and vertices.
     pub counts: [usize; 3],
     /// First row of each.
     pub rows: Vec<u32>,
@@ -55,7 +55,7 @@ pub(super) struct Shares {
 /// First row, first share, length.
 type Run = (u32, u32, u32);
 
-/// Unknowns of each entity.
+/// Returns the number of unknowns of each entity.
 pub(super) fn lengths(degree: usize) -> [u32; ENTITIES] {
     std::array::from_fn(|entity| {
         let inner = (0..3).filter(|&axis| entity / 3usize.pow(axis) % 3 == 1).count();
@@ -64,10 +64,10 @@ pub(super) fn lengths(degree: usize) -> [u32; ENTITIES] {
 }
 
 impl Batches {
-    /// For so many cells side by side, and at least as many in a group.
+    /// Creates batches of `cells` cells, and groups of at least as many.
     ///
     /// # Errors
-    /// More than 2³² shares.
+    /// If there are more than 2³² shares.
     pub fn new(
         space: &TensorSpace<'_>,
         cells: usize,
@@ -101,7 +101,7 @@ impl Batches {
         Ok(batches)
     }
 
-    /// The words of all cells; `units` says of each cell what counts for itself with it: the cell or its group.
+    /// Writes the words of all cells; `units` gives the unit of each cell, the cell itself or its group.
     fn write(
         &mut self,
         space: &TensorSpace<'_>,
@@ -111,7 +111,7 @@ impl Batches {
         let lengths = lengths(space.degree());
         let owners = owners(space, units, &lengths);
         let is_constrained = space.marks(constrained);
-        // The unit that met an entity last, and where its values go, by first unknown.
+        // For each first unknown: the last unit that has the entity, and the target of its values.
         let (mut met, mut target) = (vec![NONE; space.n_dofs()], vec![0u32; space.n_dofs()]);
         let mut runs = Vec::new();
         let (mut n_shares, mut n_met) = (0u64, 0);
@@ -158,14 +158,14 @@ impl Batches {
         }
         if n_shares > u64::from(u32::MAX) {
             let message =
-                format!("{n_shares} values between blocks cannot be numbered: take more cells a group");
+                format!("{n_shares} shared values exceed 32-bit numbers: take more cells per group");
             return Err(LinalgError::Setting { field: "cells_per_group", message });
         }
         self.shares = Shares::new(runs, n_shares as usize, lengths[4]);
         Ok(())
     }
 
-    /// Bytes that a product reads of all this.
+    /// Returns the bytes that a product reads of these lists.
     pub fn bytes(&self) -> usize {
         let Shares { rows, begins, places, .. } = &self.shares;
         4 * (self.words.len() + self.lists.len() + rows.len() + begins.len() + places.len())
@@ -173,16 +173,16 @@ impl Batches {
 }
 
 impl Shares {
-    /// From runs, where faces have so many unknowns.
+    /// Creates the shares from runs; `of_face` is the number of unknowns of a face.
     fn new(mut runs: Vec<Run>, len: usize, of_face: u32) -> Self {
         let per_edge = of_face.isqrt();
         runs.par_sort_unstable();
         let (mut faces, mut others) = (Vec::new(), [Others::default(), Others::default()]);
         for runs in runs.chunk_by(|a, b| a.0 == b.0) {
             match runs {
-                // In degree two all entities have one unknown, and what has two shares counts as a face.
+                // In degree two all entities have one unknown; one with two shares counts as a face.
                 [first, second] if first.2 == of_face => faces.push([first.0, first.1, second.1]),
-                // A face that is met more often is as many edges as it has rows.
+                // A face with more shares counts as one edge per row.
                 _ => {
                     let part = if runs[0].2 == 1 { 1 } else { per_edge };
                     (0..runs[0].2)
@@ -217,13 +217,13 @@ impl Shares {
 #[derive(Default)]
 struct Others {
     rows: Vec<u32>,
-    /// Where the places of each end.
+    /// End of the places of each.
     ends: Vec<u32>,
     places: Vec<u32>,
 }
 
 impl Others {
-    /// What begins with row `i` of some runs of the same rows.
+    /// Adds row `i` of runs over the same rows.
     fn add(&mut self, runs: &[Run], i: u32) {
         self.rows.push(runs[0].0 + i);
         self.places.extend(runs.iter().map(|run| run.1 + i));
@@ -231,10 +231,10 @@ impl Others {
     }
 }
 
-/// Stands for an entity that several units have.
+/// Marks an entity of several units.
 const SEVERAL: u32 = u32::MAX - 1;
 
-/// The unit that has each entity, by its first unknown.
+/// Returns the unit of each entity, by its first unknown.
 fn owners(space: &TensorSpace<'_>, units: &[u32], lengths: &[u32; ENTITIES]) -> Vec<u32> {
     let mut owners = vec![NONE; space.n_dofs()];
     for (position, &own) in units.iter().enumerate() {
@@ -246,13 +246,13 @@ fn owners(space: &TensorSpace<'_>, units: &[u32], lengths: &[u32; ENTITIES]) -> 
     owners
 }
 
-/// Ends of groups of so many cells.
+/// Returns the ends of groups of `size` cells.
 fn every(n_cells: usize, size: usize) -> Vec<usize> {
     (0..n_cells).step_by(size).chain([n_cells]).collect()
 }
 
-/// Ends of groups of at most so many cells, and half as many at least, where the curve through the cells leaps farthest:
-/// there it leaves a cube, so that groups share as little as may be.
+/// Returns the ends of groups of at most `most` cells, and at least half as many, cut at the largest leap of the
+/// space-filling curve: there it leaves a cube, so groups share few unknowns.
 fn cuts(space: &TensorSpace<'_>, most: usize) -> Vec<usize> {
     let n_cells = space.n_cells();
     let centre = |position: usize| -> [f64; 3] {
@@ -269,7 +269,7 @@ fn cuts(space: &TensorSpace<'_>, most: usize) -> Vec<usize> {
     let mut begin = 0;
     while begin + most < n_cells {
         let candidates = begin + most.div_ceil(2)..=begin + most;
-        // Leaps within a hundredth count as equal, and the last of these is taken.
+        // Leaps within one percent count as equal; the last of these is taken.
         let farthest = candidates.clone().map(|at| leaps[at]).fold(0.0, f64::max);
         begin = candidates.rev().find(|&at| leaps[at] >= 0.99 * farthest).unwrap_or(begin + most);
         cuts.push(begin);
@@ -278,17 +278,17 @@ fn cuts(space: &TensorSpace<'_>, most: usize) -> Vec<usize> {
     cuts
 }
 
-/// One batch of neighbours.
+/// Returns one batch of neighbours.
 fn alone(positions: std::ops::Range<usize>, cells: usize) -> Vec<u32> {
     let mut batch: Vec<u32> = positions.map(|position| position as u32).collect();
     batch.resize(cells, NONE);
     batch
 }
 
-/// Batches of cells without a common entity; a cell goes to the first batch that has room for it.
+/// Returns batches of cells without a common entity; each cell goes to the first batch with a free place.
 fn apart(space: &TensorSpace<'_>, positions: std::ops::Range<usize>, cells: usize) -> Vec<u32> {
     let mut batches: Vec<Vec<u32>> = Vec::new();
-    // Corners tell all: cells with a common edge or face have common corners.
+    // Corners suffice: cells with a common edge or face have common corners.
     let mut corners: Vec<Vec<u32>> = Vec::new();
     for position in positions {
         let own = space.corners(position);

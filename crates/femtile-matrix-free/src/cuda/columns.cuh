@@ -1,14 +1,14 @@
-// Columns of nodes along the third axis of a cell, one a thread.
+// Columns of nodes along the third axis of a cell, one per thread.
 //
-// The unknowns of an entity (vertex, edge, face, inside) follow each other; a column meets three of them: below, inside,
-// above.
+// The unknowns of an entity (vertex, edge, face, interior) are consecutive; a column meets three entities: below,
+// inside, above.
 #pragma once
 #include "femtile.cuh"
 
 // Stands for no unknown and no list.
 const u32 NOTHING = 0xffffffffu;
 
-// A column of elements of a degree: its lowest entity, its place there, how far apart its unknowns inside are, and its
+// A column of elements of a degree: its lowest entity, its place there, the stride of its inner unknowns, and its
 // lowest node.
 template <u32 DEGREE>
 struct EntityColumn {
@@ -25,6 +25,6 @@ struct EntityColumn {
 
     static __device__ inline u32 digit(u32 i) { return i == 0 ? 0 : i == DEGREE ? 2 : 1; }
 
-    // Place of node k in its entity, where a cell sees it as all others do.
+    // Place of node k in its entity, for a regular cell.
     __device__ inline u32 place_of(u32 k) const { return offset + (k > 0 && k < DEGREE ? (k - 1) * stride : 0); }
 };

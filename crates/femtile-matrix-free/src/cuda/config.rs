@@ -1,35 +1,36 @@
-//! What may be chosen of the operator on a GPU.
+//! Settings of the operator on a GPU.
 
 use super::tables;
 use femtile_fem::geometry::CellRule;
 use femtile_fem::geometry::MetricEvaluation;
 
-/// Threads of a warp, and parts of a multiprocessor that hold warps each.
+/// Threads of a warp, and warp schedulers of a multiprocessor.
 const WARP: usize = 32;
 const SCHEDULERS: usize = 4;
 
-/// How cells are dealt out to the threads of a GPU.
+/// Launch shape: the distribution of cells to threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LaunchShape {
-    /// Cells that a block has side by side.
+    /// Cells that a block computes at the same time.
     pub cells: usize,
-    /// Blocks that a multiprocessor is to have at once, which limits their registers.
+    /// Blocks per multiprocessor to compile for, which limits their registers.
     pub blocks: usize,
 }
 
-/// Settings of [`super::CudaMatrixFree`]; by default all is chosen.
+/// Settings of [`super::CudaMatrixFree`]; by default all are chosen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CudaMatrixFreeConfig {
-    /// How metrics are come by: constant, trilinear or stored; by default the cheapest way there is.
+    /// Metric evaluation: constant, trilinear or stored; by default the cheapest that fits.
     pub metric: Option<MetricEvaluation>,
-    /// How cells are dealt out.
+    /// The launch shape.
     pub shape: Option<LaunchShape>,
-    /// Cells that a block takes one batch after the other; no more than it has side by side make every cell share for itself.
+    /// Cells per group, which a block visits batch by batch; with a single batch, every cell stores its shared values
+    /// separately.
     pub cells_per_group: Option<usize>,
 }
 
 impl LaunchShape {
-    /// For elements of a degree with a rule; `has_more` says that a cell has more than slopes of regular unknowns.
+    /// Chooses the shape for elements of a degree with a rule; `has_more` marks mass terms or irregular cells.
     pub(super) fn of(degree: usize, rule: CellRule, metric: MetricEvaluation, has_more: bool) -> Self {
         let n = rule.n_points(degree);
         let cells = match n {
@@ -46,14 +47,14 @@ impl LaunchShape {
         Self { blocks: (SCHEDULERS * most * WARP / shape.threads(n)).max(1), ..shape }
     }
 
-    /// Threads of a block.
+    /// Returns the threads of a block.
     pub(super) fn threads(self, n_points: usize) -> usize {
         (self.cells * n_points * n_points).next_multiple_of(32)
     }
 }
 
-/// Warps that one scheduler is to hold, for so many points along an axis: as many as leave each thread the registers for
-/// its lines (255, 168, 128, 96, 80 and 72 for 2 to 7 warps), as the compiler and an H200 have it.
+/// Returns the warps per scheduler for `n` points along an axis: as many as leave each thread the registers for its
+/// lines (255, 168, 128, 96, 80 and 72 for 2 to 7 warps), measured on an H200.
 fn warps(n: usize, is_collocated: bool, metric: MetricEvaluation) -> usize {
     match (metric, is_collocated, n) {
         (MetricEvaluation::Trilinear, _, ..=3) => 4,

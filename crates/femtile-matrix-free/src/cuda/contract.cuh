@@ -1,7 +1,7 @@
 // Products of 1-D tables with lines of a tensor, which a thread holds in registers.
 //
-// Tables lie in constant memory and are read at places known when a kernel is compiled, so that an entry is an operand
-// of the multiplication and costs no load.
+// Tables lie in constant memory and are read at compile-time positions, so that an entry is an operand of the
+// multiplication and costs no load.
 #pragma once
 #include "femtile.cuh"
 #include "strided.cuh"
@@ -24,7 +24,7 @@ __device__ inline void contract(T (&to)[Table::ROWS], const T (&from)[Table::COL
     }
 }
 
-// A table along one line in shared memory, and the products to another or the same place.
+// Applies a table to one line in shared memory; the result may overwrite the line.
 template <typename Table>
 __device__ inline void contract_line(T* to, const T* from, u32 stride) {
     T line[Table::COLUMNS], products[Table::ROWS];

@@ -1,21 +1,22 @@
-// Between elements of two degrees on the same hexahedra: values of the coarser shapes at the finer nodes, and the
-// transpose of it.
+// Transfers between elements of two degrees on the same hexahedra: values of the coarser shape functions at the finer
+// nodes, and the transpose.
 //
-// A team of threads takes a cell, a thread a line in registers. A finer unknown belongs to the first cell that has it, so
-// no two cells write the same; what cells make of a coarser one is put aside, and degree_sum adds it in the order of cells.
+// A team of threads handles a cell, a thread handles a line in registers. A finer unknown belongs to the first cell
+// that has it, so no two cells write the same. Contributions to a coarser unknown are stored per cell, and degree_sum
+// adds them in the order of cells.
 #include "femtile.cuh"
 #include "columns.cuh"
 #include "contract.cuh"
 #include "tables.cuh"
 
-// Threads of a team and teams of a block.
+// Threads per team and teams per block.
 const u32 TEAM = FEMTILE_TEAM, TEAMS = FEMTILE_TEAMS;
-// Nodes along an axis of a cell, and of a coarser cell in all.
+// Nodes along an axis of a finer and a coarser cell, and nodes of a coarser cell.
 const u32 FINE = FEMTILE_FINE + 1, COARSE = FEMTILE_COARSE + 1, COARSE_NODES = COARSE * COARSE * COARSE;
-// Where entry (x, y, z) of a tensor lies in shared memory: x + ROW y + LAYER z, with coarser nodes along z. Rows are odd, so
-// that threads with a row each meet in few banks.
+// Entry (x, y, z) of a tensor in shared memory: x + ROW y + LAYER z, with coarser nodes along z. Rows are odd, so that
+// threads with a row each have few bank conflicts.
 const u32 ROW = FINE | 1, LAYER = FINE * ROW, TENSOR = COARSE * LAYER;
-// Words of a cell: first unknowns of its 27 entities and where its list begins.
+// Words of a cell: first unknowns of its 27 entities and the start of its list.
 const u32 CELL_WORDS = 28, LIST = 27;
 
 struct Raise {
@@ -24,8 +25,8 @@ struct Raise {
 };
 typedef Transposed<Raise> Lower;
 
-// Words of the finer cells, with NOTHING for entities that are not a cell's own or constrained; all unknowns of cells that
-// see some of them otherwise than the first that has them; unknowns of the coarser cells, with NOTHING for constrained ones.
+// Words of the finer cells, with NOTHING for constrained entities and those of an earlier cell; all unknowns of
+// irregular cells; unknowns of the coarser cells, with NOTHING for constrained ones.
 struct Cells {
     const u32* words;
     const u32* lists;
@@ -33,7 +34,7 @@ struct Cells {
     u64 n;
 };
 
-// The part of a finer cell that a column along the third axis sees.
+// The part of a finer cell along a column of the third axis.
 struct FineColumn : EntityColumn<FEMTILE_FINE> {
     u32 firsts[3];
     const u32* list;
@@ -54,7 +55,7 @@ struct FineColumn : EntityColumn<FEMTILE_FINE> {
     }
 };
 
-// A thread in a cell: its team's tensor in shared memory.
+// A thread in a cell, and its team's tensor in shared memory.
 struct Place {
     T* values;
     u32 cell, own;
@@ -114,7 +115,7 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS) degree_prolong(T* 
     if (along_z.is_there) {
         const FineColumn column(cells, place.cell, along_z.p, along_z.q);
         T coarse[COARSE], fine[FINE], before[FINE];
-        // All are asked for before the first is written.
+        // All loads are issued before the first store.
 #pragma unroll
         for (u32 k = 0; k < FINE; ++k) {
             const u32 unknown = column.unknown(k);
@@ -130,7 +131,7 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS) degree_prolong(T* 
     }
 }
 
-// What each cell has of I^T r, with the first axis fastest.
+// Contributions of each cell to I^T r, the first axis fastest.
 extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS) degree_restrict(T* parts, const T* r, Cells cells) {
     FEMTILE_DYNAMIC_SHARED(T, shared);
     const Place place(shared, cells);
@@ -164,7 +165,7 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS) degree_restrict(T*
     }
 }
 
-// b = the sum of what cells have of an unknown, at places[begins[i]] to places[begins[i + 1]]. A thread takes an unknown.
+// Sums the contributions to each unknown, at places[begins[i]] to places[begins[i + 1]]. One thread per unknown.
 extern "C" __global__ void degree_sum(T* b, const T* parts, const u32* begins, const u32* places, u64 n) {
     const u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;

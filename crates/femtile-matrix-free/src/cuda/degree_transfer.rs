@@ -1,4 +1,4 @@
-//! Between spaces of two degrees on one mesh of hexahedra, cell by cell.
+//! Prolongation and restriction between spaces of two degrees on one mesh of hexahedra, cell by cell.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -21,55 +21,55 @@ static TRANSFER: Program = Program {
     source: include_str!("degree_transfer.cu"),
     headers: &[STRIDED_HEADER, CONTRACT_HEADER, COLUMNS_HEADER],
 };
-/// Threads of a block, of cells about so many.
+/// Approximate threads of a block.
 const THREADS: u32 = 128;
-/// Words of a finer cell, as the kernel has them: first unknowns of its entities, where its list begins.
+/// Words of a finer cell, as in the kernel: first unknowns of its entities, start of its list.
 const WORDS: usize = 28;
 
 type OfCells<T> = (Write<T>, Read<T>, Structure);
 type Sum<T> = (Write<T>, Read<T>, Read<u32>, Read<u32>, u64);
 
-/// The interpolation of a space on hexahedra in one of higher degree on the same mesh, and its transpose, on a GPU.
+/// Interpolation from a space on hexahedra to one of higher degree on the same mesh, and its transpose, on a GPU.
 ///
-/// The same map as [`DegreeTransfer`](crate::DegreeTransfer): a value of the finer space comes from the first
-/// cell that has its node; constrained unknowns are read as zero and not changed on the finer level, and zero on the
-/// coarser one. A team of threads takes a cell. What cells make of a coarser unknown is put aside and summed by a second
-/// kernel in the order of cells, so results have the same bits in every run.
+/// The same map as [`DegreeTransfer`](crate::DegreeTransfer): a finer unknown is written by the first cell that has its
+/// node. Constrained unknowns are read as zero; on the finer level they stay unchanged, on the coarser level they
+/// become zero. A team of threads handles a cell. Contributions to coarser unknowns are stored per cell and summed by a
+/// second kernel in the order of cells, so results have the same bits in every run.
 ///
 /// # Cost
-/// For degrees $q$ and $p$ and a cell, up: reads $(q + 1)^3$ numbers of 4 bytes and as many values, 112 bytes, and reads and
-/// writes $p^3$ values. Down: reads 112 bytes and $p^3$ values, writes and reads $(q + 1)^3$ values and reads as many
-/// numbers, writes $q^3$ values. $O(p)$ operations an unknown.
+/// For degrees $q$ and $p$ and a cell, prolongation reads $(q + 1)^3$ numbers of 4 bytes, as many values and 112 bytes,
+/// and reads and writes $p^3$ values. Restriction reads 112 bytes and $p^3$ values, writes and reads $(q + 1)^3$
+/// values, reads as many numbers, and writes $q^3$ values. $O(p)$ operations per unknown.
 /// # Source
 /// `[fehn2020]`.
 #[derive(Debug)]
 pub struct CudaDegreeTransfer<T: Scalar> {
     device: Cuda,
-    /// Of the coarser and of the finer space.
+    /// Degrees of the coarser and the finer space.
     degrees: [usize; 2],
     n_fine: usize,
     n_cells: usize,
-    /// Of the finer cells: `[n_cells][WORDS]`, and all unknowns of irregular ones.
+    /// Words of the finer cells, `[n_cells][WORDS]`, and all unknowns of irregular ones.
     words: Buffer<u32, Cuda>,
     lists: Buffer<u32, Cuda>,
     /// Unknowns of the coarser cells: `[n_cells][(q + 1)^3]`.
     coarse: Buffer<u32, Cuda>,
-    /// Where among these each coarser unknown is: places from `begins[i]` to `begins[i + 1]`.
+    /// Places of each coarser unknown among these, from `begins[i]` to `begins[i + 1]`.
     begins: Buffer<u32, Cuda>,
     places: Buffer<u32, Cuda>,
-    /// What cells put aside: `[n_cells][(q + 1)^3]`.
+    /// Contributions of cells: `[n_cells][(q + 1)^3]`.
     parts: Mutex<Buffer<T, Cuda>>,
 }
 
 impl<T: Scalar> CudaDegreeTransfer<T> {
-    /// From a space to one of at least its degree, each with its constrained degrees of freedom: whole entities.
+    /// Creates the transfer to a space of at least the same degree. Constrained degrees of freedom are whole entities.
     ///
     /// # Errors
-    /// [`FemError::HexahedraAlone`] on quadrilaterals, [`FemError::TooManyDofs`] where unknowns of all cells cannot be
-    /// numbered with 32 bits, and what the device reports.
+    /// [`FemError::HexahedraAlone`] on quadrilaterals, [`FemError::TooManyDofs`] if the unknowns of all cells cannot be
+    /// numbered with 32 bits; errors of the device.
     ///
     /// # Panics
-    /// When the spaces have different cells, the first has the higher degree, or constrained unknowns are none of their
+    /// If the spaces have different cells, the first has the higher degree, or constrained unknowns lie outside their
     /// space.
     pub fn new(
         device: &Cuda,
@@ -104,7 +104,7 @@ impl<T: Scalar> CudaDegreeTransfer<T> {
         })
     }
 
-    /// A kernel on all cells, from one vector to another.
+    /// Queues a kernel on all cells, from one vector to another.
     fn queue(&self, name: &'static str, to: Write<T>, from: Read<T>) -> Result<(), LinalgError> {
         // `struct Cells` of the kernel.
         let cells = Structure(vec![
@@ -117,8 +117,8 @@ impl<T: Scalar> CudaDegreeTransfer<T> {
         let launch = Launch::line(self.n_cells.div_ceil(shape.teams), shape.threads as u32)
             .shared(shape.shared_bytes::<T>());
         let kernel = Kernel::<OfCells<T>>::new(name);
-        // SAFETY: words, lists and numbers are unknowns of the spaces whose vectors are given, parts have an entry for each
-        // node of each coarser cell; no two cells have the same finer unknown.
+        // SAFETY: words, lists and numbers are unknowns of the spaces of the vectors; `parts` has an entry per node of
+        // each coarser cell; no two cells write the same finer unknown.
         Ok(unsafe { self.device.launch(&program::<T>(self.degrees), &kernel, launch, (to, from, cells)) }?)
     }
 }
@@ -147,19 +147,19 @@ impl<T: Scalar> Transfer<T, Cuda> for CudaDegreeTransfer<T> {
         let arguments = (b.write(), parts.read(), self.begins.read(), self.places.read(), n as u64);
         let kernel = Kernel::<Sum<T>>::new("degree_sum");
         let program = program::<T>(self.degrees);
-        // SAFETY: b has an entry for each coarser unknown, and places are those of parts.
+        // SAFETY: b has an entry per coarser unknown, and places lie within `parts`.
         Ok(unsafe { self.device.launch(&program, &kernel, Launch::over(n, THREADS), arguments) }?)
     }
 }
 
-/// How cells are dealt out to threads.
+/// Launch shape: the distribution of cells to threads.
 struct LaunchShape {
-    /// Threads that take a cell: one for each line of the finer one.
+    /// Threads per cell: one per line of the finer tensor.
     team: usize,
-    /// Such teams of a block.
+    /// Teams per block.
     teams: usize,
     threads: usize,
-    /// Entries that a team has in shared memory.
+    /// Entries of a team's tensor in shared memory.
     tensor: usize,
 }
 
@@ -177,7 +177,7 @@ impl LaunchShape {
     }
 }
 
-/// Between two degrees, the lower one first.
+/// Returns the program for two degrees, the lower one first.
 fn program<T: Scalar>([coarse, fine]: [usize; 2]) -> Specialisation {
     let values = Lagrange::gauss_lobatto(coarse).values(Lagrange::gauss_lobatto(fine).nodes());
     let shape = LaunchShape::of([coarse, fine]);
@@ -191,14 +191,14 @@ fn program<T: Scalar>([coarse, fine]: [usize; 2]) -> Specialisation {
         .header("tables.cuh", tables::header(&[("VALUES", &values.entries)]))
 }
 
-/// Of these, those of a few pairs of degrees stand for all.
+/// Returns programs for a few pairs of degrees, for checks that compile them.
 pub(super) fn specialisations() -> Vec<Specialisation> {
     let pairs = [[1, 2], [2, 3], [2, 4], [4, 8], [5, 10]];
     pairs.into_iter().flat_map(|degrees| [program::<f64>(degrees), program::<f32>(degrees)]).collect()
 }
 
-/// Words of the cells, and lists of the irregular ones: an entity belongs to the first cell that has it, to none where it is
-/// constrained.
+/// Returns the words of the cells, and lists of the irregular ones: an entity belongs to the first cell that has it, to
+/// none if it is constrained.
 fn own(space: &TensorSpace<'_>, constrained: &[u32]) -> (Vec<u32>, Vec<u32>) {
     let lengths = lengths(space.degree());
     let mut is_taken = space.marks(constrained);
@@ -219,7 +219,7 @@ fn own(space: &TensorSpace<'_>, constrained: &[u32]) -> (Vec<u32>, Vec<u32>) {
     (words, lists)
 }
 
-/// Unknowns of all cells, but for constrained ones.
+/// Returns the unknowns of all cells, except constrained ones.
 fn unknowns(space: &TensorSpace<'_>, constrained: &[u32]) -> Vec<u32> {
     let is_constrained = space.marks(constrained);
     let n = space.dofs_per_cell();
@@ -232,7 +232,8 @@ fn unknowns(space: &TensorSpace<'_>, constrained: &[u32]) -> Vec<u32> {
     unknowns
 }
 
-/// Where each of so many unknowns is among those of all cells, ascending, and where its places begin.
+/// Returns the places of each of `n` unknowns among those of all cells, ascending, and the start of each unknown's
+/// places.
 fn places(unknowns: &[u32], n: usize) -> (Vec<u32>, Vec<u32>) {
     let found = || unknowns.iter().enumerate().filter(|(_, unknown)| **unknown != NONE);
     let mut begins = vec![0u32; n + 1];

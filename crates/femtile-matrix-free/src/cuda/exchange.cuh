@@ -1,19 +1,19 @@
-// Between vectors of all unknowns and columns of nodes, one a thread.
+// Gather and scatter between vectors of all unknowns and columns of nodes, one per thread.
 #pragma once
 #include "columns.cuh"
 #include "lines.cuh"
 
-// Words of a cell: first unknowns of the 27 entities, where their values go, and marks, a bit an entity.
+// Words of a cell: first unknowns of the 27 entities, targets of their values, and marks, a bit per entity.
 const u32 CELL_WORDS = 64, TARGETS = 27, ADDED = 54, SHARED_MARKS = 55, CONSTRAINED = 56, LIST = 57, METRIC_CELL = 58;
 
-// The part of a cell that a column sees.
+// The part of a cell along a column.
 struct CellColumn {
     u32 firsts[3];
     u32 marks;  // bits 0, 1, 2 for the three entities; added, shared, constrained
     u32 list;
 
     __device__ inline bool is_empty() const { return firsts[0] == NOTHING; }
-    // Whether a batch before had the d-th entity, several groups have it, and its unknowns are free.
+    // Whether an earlier batch has the d-th entity; several groups have it; its unknowns are constrained.
     __device__ inline bool is_added(u32 d) const { return marks >> d & 1; }
     __device__ inline bool is_shared(u32 d) const { return marks >> (3 + d) & 1; }
     __device__ inline bool is_free(u32 d) const { return (marks >> (6 + d) & 1) == 0; }
@@ -46,7 +46,7 @@ struct Column : EntityColumn<P> {
     }
 };
 
-// Values at the nodes of a column; zeros where constrained.
+// Gathers the values at the nodes of a column; zeros where constrained.
 __device__ inline void gather(
     T (&u)[N], const T* x, const Column& column, const CellColumn& cell, const u32* lists) {
 #pragma unroll
@@ -56,7 +56,7 @@ __device__ inline void gather(
     }
 }
 
-// Where the values of a column go: to y or among the shares.
+// Targets of the values of a column: y or the shares.
 struct Targets {
     T *y, *shares;
     u32 places[3];
@@ -71,7 +71,7 @@ struct Targets {
         return (cell.is_shared(d) ? shares : y) + (places[d] + column.place(cell, lists, k));
     }
 
-    // What batches before have left there; zeros where there is nothing yet.
+    // Reads the sums of earlier batches; zeros where there are none yet.
     __device__ inline void read(T (&before)[N], const Column& column, const CellColumn& cell, const u32* lists) const {
 #pragma unroll
         for (u32 k = 0; k < N; ++k) {

@@ -1,9 +1,9 @@
-// y += sum over facets of  P^T M P x,  row by row: the dense matrices of facets, of which a row may have several.
+// y += sum over facets of  P^T M P x,  row by row, with the dense matrices of facets; a row may belong to several.
 #include "femtile.cuh"
 #include "hook.cuh"
 
-// Rows that facets have, and the lines of matrices that belong to each, from begins[i] to begins[i + 1]. A line has
-// `n` entries; that of number l begins at entries[l * n], and its facet has the unknowns dofs[l / n * n + j].
+// Rows of facets, and the matrix lines of each row, from begins[i] to begins[i + 1]. Line l has `n` entries from
+// entries[l * n] on, and its facet has the unknowns dofs[l / n * n + j].
 struct Facets {
     const u32* rows;
     const u32* begins;
@@ -12,7 +12,7 @@ struct Facets {
     u64 n_rows, n;
 };
 
-// A warp takes a row, its lanes the entries of a line. Adds to x.y where that is asked for.
+// One warp per row, its lanes take the entries of a line. Adds to x.y if requested.
 extern "C" __global__ void matrix_free_facets(T* y, const T* x, const T* entries, Facets facets, Hook hook) {
     if (hook.is_idle()) return;
     const u64 i = ((u64)blockIdx.x * blockDim.x + threadIdx.x) / WARP;

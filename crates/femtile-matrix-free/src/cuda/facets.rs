@@ -1,4 +1,4 @@
-//! Matrices on facets, which are added to what the cells make.
+//! Facet matrices, added to the product of the cells.
 
 use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Structure, Write};
 use femtile_device::{Buffer, Cuda, Scalar};
@@ -11,38 +11,39 @@ use femtile_fem::tensor::FacetMatrix;
 
 static FACETS: Program =
     Program { name: "matrix_free_facets", source: include_str!("facets.cu"), headers: &[] };
-/// Threads of a block, and of a row.
+/// Threads per block, and per row.
 const THREADS: u32 = 256;
 const WARP: usize = 32;
 
 type Add<T> = (Write<T>, Read<T>, Read<T>, Structure, Structure);
 
-/// The program that adds facets.
+/// Returns the program that adds facets.
 pub(super) fn program<T: Scalar>(hook: &CudaHook<'_>) -> Specialisation {
     FACETS.of::<T>().define("FEMTILE_PRODUCT", u8::from(hook.is_product())).header("hook.cuh", hook.source())
 }
 
-/// Matrices of facets, and for each row that they have the lines of matrices that belong to it.
+/// Matrices of facets, and for each of their rows the matrix lines that belong to it.
 ///
-/// Rows are summed whole, by a warp each in a fixed order, so that nothing is added by atomics.
+/// A warp sums each row in a fixed order, without atomics.
 #[derive(Debug)]
 pub(super) struct Facets<T: Scalar> {
-    /// Unknowns of a facet.
+    /// Unknowns per facet.
     n: usize,
     rows: Buffer<u32, Cuda>,
     begins: Buffer<u32, Cuda>,
     lines: Buffer<u32, Cuda>,
     /// `[facets][n]`.
     dofs: Buffer<u32, Cuda>,
-    /// `[facets][n][n]`, zero in columns that are constrained.
+    /// `[facets][n][n]`, zero in constrained columns.
     entries: Buffer<T, Cuda>,
 }
 
 impl<T: Scalar> Facets<T> {
-    /// Of facets of one size, without rows and columns of `constrained`, ascending; none where no row is left.
+    /// Creates the lists for facets of one size, without the rows and columns of `constrained`, ascending; none if no
+    /// row is left.
     ///
     /// # Panics
-    /// When facets differ in size.
+    /// If facets differ in size.
     pub fn new(device: &Cuda, facets: &[FacetMatrix], constrained: &[u32]) -> Result<Option<Self>, FemError> {
         let n = facets.first().map_or(0, |facet| facet.dofs.len());
         let is_whole = |facet: &FacetMatrix| facet.dofs.len() == n && facet.entries.len() == n * n;
@@ -78,7 +79,7 @@ impl<T: Scalar> Facets<T> {
         }))
     }
 
-    /// Bytes that a product reads of them.
+    /// Returns the bytes that a product reads of them.
     pub fn bytes(&self) -> usize {
         let numbers = self.rows.len() + self.begins.len() + self.lines.len() + self.dofs.len();
         size_of::<u32>() * numbers + size_of::<T>() * self.entries.len()
@@ -88,12 +89,13 @@ impl<T: Scalar> Facets<T> {
         Launch::over(self.rows.len() * WARP, THREADS)
     }
 
-    /// Blocks of the kernel.
+    /// Returns the blocks of the kernel.
     pub fn n_blocks(&self) -> usize {
         self.launch().grid[0] as usize
     }
 
-    /// Queues y += what facets make of x, of vectors of all unknowns, after kernels of so many blocks, of how many in all.
+    /// Queues y += R x for the facet matrices R, on vectors of all unknowns; `blocks` are those of earlier kernels and
+    /// of all.
     pub fn queue(
         &self,
         y: &mut Buffer<T, Cuda>,
@@ -114,7 +116,7 @@ impl<T: Scalar> Facets<T> {
         let arguments = (y.write(), x.read(), self.entries.read(), lists, fields);
         let kernel = Kernel::<Add<T>>::new("matrix_free_facets");
         let device = self.entries.device();
-        // SAFETY: rows and dofs are unknowns of the space, whose vectors x and y are; lines are places of dofs.
+        // SAFETY: rows and dofs are unknowns of the space of x and y; lines are places of dofs.
         Ok(unsafe { device.launch(&program::<T>(hook), &kernel, self.launch(), arguments) }?)
     }
 }

@@ -1,4 +1,4 @@
-// Tables of an element with its points, and how tensors lie in shared memory.
+// Tables of an element at its points, and the layout of tensors in shared memory.
 #pragma once
 #include "femtile.cuh"
 #include "contract.cuh"
@@ -7,11 +7,11 @@
 // Nodes and points along an axis, and points of a layer.
 const u32 P = FEMTILE_DEGREE, N = P + 1, Q = FEMTILE_POINTS, LAYER_POINTS = Q * Q;
 
-// Where entry (x, y, z) of a tensor lies in shared memory: x + ROW y + LAYER z. Rows are odd, so that neighbours that
-// read a row each, with y fastest, meet in no bank.
+// Entry (x, y, z) of a tensor in shared memory: x + ROW y + LAYER z. Rows are odd, so that neighbours that read a row
+// each, with y fastest, have no bank conflicts.
 const u32 ROW = Q | 1, LAYER = Q * ROW, TENSOR = Q * LAYER;
 
-// Whether there are registers for what is read before it is needed.
+// Whether enough registers are left to prefetch.
 const bool IS_EAGER = Q < 11;
 
 struct Values {

@@ -1,18 +1,18 @@
 // y = A x for the operator of sigma grad u . grad v + lambda u v on hexahedra, computed cell by cell:
 //   A = sum over cells of  R^T B^T (D^T G D + mu) B R,
-// where R takes the unknowns of a cell, B their values at the points, D slopes there, G and mu stand for the metric.
+// where R gathers the unknowns of a cell, B evaluates at the points, D differentiates there, G and mu are the metric.
 //
-// A block takes batches of cells one after the other. A thread has a column of nodes and of points along the third axis
-// in registers; along the other two, lines are read from shared memory, a line a thread. Cells of a batch have nothing in
-// common, and what a block meets again in a later batch it adds to: so sums have a fixed order without atomics. What
-// several blocks meet goes to places of its own, which matrix_free_sum adds.
+// A block visits batches of cells one after the other. A thread holds a column of nodes and of points along the third
+// axis in registers; along the other two axes, lines are read from shared memory, a line per thread. Cells of a batch
+// share nothing, and a block adds to values it wrote in an earlier batch: so sums have a fixed order without atomics.
+// Values that several blocks share go to separate places, which matrix_free_sum adds.
 #include "femtile.cuh"
 #include "hook.cuh"
 #include "lines.cuh"
 #include "exchange.cuh"
 #include "metric.cuh"
 
-// Of a thread, in a cell of its batch: lines of three tensors.
+// A thread in a cell of its batch: its lines of three tensors.
 struct Place {
     T *values, *along_x, *along_y;
     u32 a, b;
@@ -24,16 +24,16 @@ struct Place {
         a = within % Q;
         b = within / Q;
     }
-    // Where a line begins along the first, second and third axis.
+    // Start of a line along the first, second and third axis.
     __device__ inline u32 x_line() const { return a * ROW + b * LAYER; }
     __device__ inline u32 y_line() const { return a + b * LAYER; }
     __device__ inline u32 z_line() const { return a + b * ROW; }
-    // Whether there are nodes here, of lines and of columns.
+    // Whether there are nodes here, for lines and for columns.
     __device__ inline bool is_first_node() const { return a < N; }
     __device__ inline bool is_node() const { return a < N && b < N; }
 };
 
-// u becomes its values at a column of points; these also lie in `values`.
+// Interpolates u to a column of points; the values also lie in `values`.
 __device__ inline void interpolate(T (&at_points)[Q], const T (&u)[N], const Place& place, bool is_active) {
 #if FEMTILE_COLLOCATED
 #pragma unroll
@@ -56,7 +56,7 @@ __device__ inline void interpolate(T (&at_points)[Q], const T (&u)[N], const Pla
 #endif
 }
 
-// The transpose of it.
+// The transpose of interpolate.
 __device__ inline void integrate(T (&r)[N], const T (&at_points)[Q], const Place& place, bool is_active) {
 #if FEMTILE_COLLOCATED
 #pragma unroll
@@ -80,7 +80,7 @@ __device__ inline void integrate(T (&r)[N], const T (&at_points)[Q], const Place
 #endif
 }
 
-// Adds a point's part of x.A x, where that is asked for.
+// Adds a point's part of x.A x, if requested.
 __device__ inline void add_product(double& product, const T (&slope)[3], const T (&flux)[3], T value, T mu) {
 #if FEMTILE_PRODUCT
 #if FEMTILE_STIFFNESS
@@ -92,8 +92,8 @@ __device__ inline void add_product(double& product, const T (&slope)[3], const T
 #endif
 }
 
-// D^T G D + mu on values at a column of points, which also lie in `values`; `of_cell` is the metric of the cell. Does
-// `meanwhile` when the metric is no longer needed, and adds the column's part of x.A x to `product`.
+// Applies D^T G D + mu to values at a column of points, which also lie in `values`; `of_cell` is the metric of the
+// cell. Calls `meanwhile` when the metric is no longer needed, and adds the column's part of x.A x to `product`.
 template <typename Meanwhile>
 __device__ inline void act(
     T (&u)[Q], double& product, const Place& place, const T* of_cell, bool is_active, const Meanwhile& meanwhile) {
@@ -110,7 +110,7 @@ __device__ inline void act(
     __syncthreads();
     if (is_active) {
 #if FEMTILE_METRIC == 2
-        // Not before, as it takes many registers.
+        // Not earlier, as it takes many registers.
         const Metric metric(of_cell, place.a, place.b, is_active);
 #endif
         T *const x = place.along_x + place.z_line(), *const y = place.along_y + place.z_line();
@@ -159,7 +159,7 @@ __device__ inline void act(
 #endif
 }
 
-// Block i takes the batches from begins[i] to begins[i + 1]. Where all that the hook wants is x.A x, it gets it from the
+// Block i visits the batches from begins[i] to begins[i + 1]. If the hook only needs x.A x, it is computed at the
 // points.
 extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS) matrix_free_apply(
     T* y, T* shares, const T* x, const u32* begins, const u32* cells, const u32* lists, const T* metric, Hook hook) {

@@ -8,7 +8,7 @@
 
 const u32 ENTRIES = 6 * FEMTILE_STIFFNESS + FEMTILE_MASS;
 const u32 MU = 6 * FEMTILE_STIFFNESS;
-// Numbers of a cell.
+// Numbers per cell.
 const u32 CELL_NUMBERS = FEMTILE_METRIC == 0 ? Q * ENTRIES * LAYER_POINTS : FEMTILE_METRIC == 1 ? 8 : 32;
 
 __device__ inline void multiply(T (&g)[3], T xx, T yy, T zz, T yz, T xz, T xy) {
@@ -23,7 +23,7 @@ struct Metric {
     const T* entries;
     T first[ENTRIES];
 
-    // Asks for the first plane, so that it is under way when a cell's slopes are worked out.
+    // Loads the first plane early, while the cell's slopes are computed.
     __device__ inline Metric(const T* of_cell, u32 x, u32 y, bool is_active) : entries(of_cell + x + Q * y) {
 #pragma unroll
         for (u32 e = 0; e < (IS_EAGER ? ENTRIES : 0); ++e) {
@@ -34,7 +34,7 @@ struct Metric {
         return IS_EAGER && plane == 0 ? first[e] : __ldcs(entries + (plane * ENTRIES + e) * LAYER_POINTS);
     }
 
-    // Slopes become fluxes; gives what the value is multiplied with.
+    // Turns slopes into fluxes; returns the factor of the value.
     __device__ inline T act(T (&g)[3], u32 plane) const {
 #if FEMTILE_STIFFNESS
         multiply(
@@ -45,7 +45,7 @@ struct Metric {
     }
 };
 #else
-// Weight of a point is that of its column times that of its plane.
+// The weight of a point is that of its column times that of its plane.
 __device__ inline T column_weight(u32 x, u32 y) { return WEIGHTS[x] * WEIGHTS[y]; }
 #endif
 

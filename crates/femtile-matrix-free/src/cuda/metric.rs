@@ -1,4 +1,4 @@
-//! Metrics of all cells in the order in which a GPU reads them.
+//! Metrics of all cells in the order of the GPU kernel.
 
 use femtile_device::Scalar;
 use rayon::prelude::*;
@@ -10,10 +10,10 @@ use femtile_fem::FemError;
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::geometry::MetricEvaluation;
 
-/// Room for one cell.
+/// Workspace for one cell.
 type Workspace = (Scratch, Vec<Entries>);
 
-/// The cheapest metric that serves all cells.
+/// Returns the cheapest evaluation that fits all cells.
 pub(super) fn cheapest(metrics: &Metrics<'_>, n_cells: usize) -> Result<MetricEvaluation, FemError> {
     let worst = (0..n_cells)
         .into_par_iter()
@@ -26,7 +26,7 @@ pub(super) fn cheapest(metrics: &Metrics<'_>, n_cells: usize) -> Result<MetricEv
     })
 }
 
-/// Metrics of all cells as [`MetricEvaluation`] says, in the order of their batches.
+/// Evaluates the metrics of all cells, in the order of their batches.
 pub(super) fn fill<T: Scalar>(
     metrics: &Metrics<'_>,
     space: &TensorSpace<'_>,
@@ -55,7 +55,7 @@ fn write<T: Scalar>(to: &mut [T], from: &[f64]) {
     to.iter_mut().zip(from).for_each(|(to, &from)| *to = T::from_f64(from));
 }
 
-/// `[plane][entry][point of the plane]`.
+/// Returns the stored metric: `[plane][entry][point of the plane]`.
 fn stored<T: Scalar>(
     metrics: &Metrics<'_>,
     variant: &Variant,
@@ -75,7 +75,7 @@ fn stored<T: Scalar>(
     Ok(())
 }
 
-/// Corners, σ as xx, yy, zz, yz, xz, xy, and λ.
+/// Returns corners, σ as xx, yy, zz, yz, xz, xy, and λ.
 fn trilinear<T: Scalar>(
     metrics: &Metrics<'_>,
     space: &TensorSpace<'_>,

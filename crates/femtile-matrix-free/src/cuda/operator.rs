@@ -19,7 +19,7 @@ use femtile_fem::geometry::CellRule;
 use femtile_fem::geometry::MetricEvaluation;
 use femtile_fem::tensor::FacetMatrix;
 
-/// Threads of a block of what comes after the cells.
+/// Threads per block of the kernels after the cells.
 const THREADS: u32 = 256;
 /// Groups that keep all multiprocessors of a large GPU busy to the end.
 const GROUPS: usize = 2048;
@@ -29,19 +29,19 @@ type Sum<T> = (Write<T>, Read<T>, Structure, Structure);
 type Keep<T> = (Write<T>, Read<T>, Read<u32>, u64, Structure);
 type Post<T> = (Read<T>, Read<T>, u64, Structure);
 
-/// The operator of ∫ σ∇u·∇v + λuv on the hexahedra of a [`TensorSpace`], computed anew in every product on a GPU.
+/// The matrix-free operator of ∫ σ∇u·∇v + λuv on the hexahedra of a [`TensorSpace`], on a GPU.
 ///
 /// $$ A = \sum_e R_e^\mathsf{T} B^\mathsf{T} \left( D^\mathsf{T} G_e D + \mu_e \right) B R_e $$
 ///
-/// Constrained rows and columns are those of the identity. A block of threads takes a group of cells in batches that
-/// have nothing in common, and adds to what it met before; what several groups have is put aside and summed by a second
-/// kernel. All orders are fixed: products have the same bits in every run.
+/// Constrained rows and columns are those of the identity. A thread block visits a group of cells in batches whose
+/// cells share nothing, and adds to the sums of earlier batches. Values that several groups share are stored separately
+/// and summed by a second kernel. All orders are fixed: products have the same bits in every run.
 ///
 /// # Cost
-/// Reads x, the metric and 256 bytes a cell, writes y; of what groups share, some 24 bytes a value more. $12 (p + 1)$
-/// multiplications and additions a point for slopes.
+/// Reads x, the metric and 256 bytes per cell, writes y; for values that groups share, some 24 bytes more each. $12 (p
+/// + 1)$ multiplications and additions per point for slopes.
 /// # Source
-/// `[kronbichler2022]`, section 2. Differs: groups put aside what they share, in place of atomics or colours.
+/// `[kronbichler2022]`, section 2. Differs: groups store shared values separately, instead of atomics or colouring.
 #[derive(Debug)]
 pub struct CudaMatrixFree<T: Scalar> {
     device: Cuda,
@@ -64,13 +64,13 @@ pub struct CudaMatrixFree<T: Scalar> {
 }
 
 impl<T: Scalar> CudaMatrixFree<T> {
-    /// The operator of `terms` by a rule.
+    /// Creates the operator of `terms` with a quadrature rule.
     ///
-    /// `constrained` are whole entities, ascending: a vertex, or all of what lies inside an edge or face.
+    /// `constrained` are whole entities, ascending: a vertex, or the interior of an edge or face.
     ///
     /// # Errors
-    /// [`FemError::HexahedraAlone`] on quadrilaterals, [`FemError::Inverted`] for cells that fold over, what is wrong
-    /// with a coefficient or a setting, and what the device reports.
+    /// [`FemError::HexahedraAlone`] on quadrilaterals, [`FemError::Inverted`] for folded cells; errors of coefficients,
+    /// settings and the device.
     pub fn new(
         device: &Cuda,
         space: &TensorSpace<'_>,
@@ -124,15 +124,15 @@ impl<T: Scalar> CudaMatrixFree<T> {
         })
     }
 
-    /// The same with matrices on facets, of Robin conditions, added in place of those before.
+    /// Adds facet matrices of Robin conditions, replacing earlier ones.
     ///
     /// # Errors
-    /// [`FemError::TooManyDofs`] where rows of facets cannot be numbered with 32 bits, and what the device reports.
+    /// [`FemError::TooManyDofs`] if rows of facets cannot be numbered with 32 bits; errors of the device.
     ///
     /// # Panics
-    /// When facets differ in size, or have unknowns that are none of the space.
+    /// If facets differ in size, or have unknowns outside the space.
     pub fn with_facets(mut self, facets: &[FacetMatrix]) -> Result<Self, FemError> {
-        // Vectors are indexed by these without a check later.
+        // Vectors are indexed by these without later checks.
         let is_unknown = |&dof: &u32| (dof as usize) < self.n_dofs;
         assert!(facets.iter().all(|facet| facet.dofs.iter().all(is_unknown)), "unknowns of facets");
         let bytes_of = |facets: &Option<Facets<T>>| facets.as_ref().map_or(0, Facets::bytes);
@@ -142,23 +142,24 @@ impl<T: Scalar> CudaMatrixFree<T> {
         Ok(self)
     }
 
-    /// How metrics are come by.
+    /// Returns the metric evaluation.
     pub fn metric(&self) -> MetricEvaluation {
         self.variant.metric
     }
 
-    /// Bytes that a product moves besides reading x and writing y once: metrics, numbers of unknowns, and what groups share.
+    /// Returns the bytes that a product moves besides reading x and writing y once: metrics, numbers of unknowns, and
+    /// shared values.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Blocks that have parts of x·y.
+    /// Returns the blocks with partial sums of x·y.
     fn n_parts(&self) -> usize {
         let of_facets = self.facets.as_ref().map_or(0, Facets::n_blocks);
         self.n_groups + self.constrained.len().div_ceil(THREADS as usize) + of_facets
     }
 
-    /// What the cells make of x, without constrained rows and what groups share.
+    /// Queues the product of the cells, without constrained rows and shared values.
     fn queue_cells(
         &self,
         y: &mut Buffer<T, Cuda>,
@@ -182,8 +183,8 @@ impl<T: Scalar> CudaMatrixFree<T> {
             .shared(self.variant.shared_bytes::<T>());
         let program = self.variant.program::<T>(hook);
         let kernel = Kernel::<Apply<T>>::new("matrix_free_apply");
-        // SAFETY: the words of cells were made with the space, whose unknowns x and y have; shares have room for all
-        // runs, and no two blocks write the same.
+        // SAFETY: the words of cells were made from the space of x and y; shares have places for all runs, and no two
+        // blocks write the same.
         unsafe { self.device.launch(&program, &kernel, launch, arguments) }?;
         if shares.is_empty() {
             return Ok(());
@@ -204,11 +205,11 @@ impl<T: Scalar> CudaMatrixFree<T> {
         let arguments = (y.write(), shares.read(), entities, hook.fields());
         let kernel = Kernel::<Sum<T>>::new("matrix_free_sum");
         let launch = Launch::over(n_rows, THREADS);
-        // SAFETY: rows begin runs of unknowns, places runs of shares, of the lengths that their kinds have.
+        // SAFETY: rows begin runs of unknowns, places runs of shares, of the lengths of their kinds.
         Ok(unsafe { self.device.launch(&sums::<T>(hook), &kernel, launch, arguments) }?)
     }
 
-    /// y = x in constrained rows.
+    /// Queues y = x in constrained rows.
     fn queue_constrained(
         &self,
         y: &mut Buffer<T, Cuda>,
@@ -223,7 +224,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
         Ok(unsafe { self.device.launch(&sums::<T>(hook), &kernel, Launch::over(n, THREADS), arguments) }?)
     }
 
-    /// Shows all rows to a hook.
+    /// Queues the hook on all rows.
     fn queue_post(
         &self,
         y: &Buffer<T, Cuda>,
@@ -234,7 +235,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
         let arguments = (y.read(), x.read(), self.n_dofs as u64, hook.fields());
         let kernel = Kernel::<Post<T>>::new("matrix_free_post");
         let launch = Launch::line(self.n_dofs.div_ceil(ROWS), THREADS);
-        // SAFETY: both vectors have an entry a row; what the hook touches is its maker's promise.
+        // SAFETY: both vectors have an entry per row; the creator of the hook guarantees its accesses.
         Ok(unsafe { self.device.launch(&program, &kernel, launch, arguments) }?)
     }
 }
@@ -243,7 +244,7 @@ pub(super) fn address<E: Element>(buffer: &Buffer<E, Cuda>) -> u64 {
     buffer.memory().address()
 }
 
-/// The metric that was asked for where it serves, else the cheapest.
+/// Returns the requested metric if it fits, else the cheapest.
 fn choose_metric(
     metrics: &Metrics<'_>,
     space: &TensorSpace<'_>,
@@ -263,7 +264,7 @@ fn choose_metric(
         Some(wanted) => {
             let offered = [MetricEvaluation::Constant, MetricEvaluation::Trilinear, MetricEvaluation::Stored];
             let why = if offered.contains(&wanted) {
-                "does not serve these cells and coefficients"
+                "does not fit these cells and coefficients"
             } else {
                 "is for CPUs"
             };
@@ -273,7 +274,7 @@ fn choose_metric(
     }
 }
 
-/// Cells of a group: some thousand unknowns, but so few that all multiprocessors have work.
+/// Returns the cells per group: some thousand unknowns, but few enough that all multiprocessors have work.
 fn cells_per_group(n_cells: usize, degree: usize, shape: LaunchShape) -> usize {
     let most = match degree {
         1 => 512,
@@ -282,7 +283,7 @@ fn cells_per_group(n_cells: usize, degree: usize, shape: LaunchShape) -> usize {
         _ => 64,
     };
     let enough = n_cells / GROUPS;
-    // Fewer than eight batches would be half empty, as cells of a batch are no neighbours.
+    // Fewer than eight batches would be half empty, as cells of a batch must not be neighbours.
     if enough < 8 * shape.cells { shape.cells } else { enough.min(most.max(8 * shape.cells)) }
 }
 
@@ -311,7 +312,7 @@ impl<T: Scalar> LinearOperator<T, Cuda> for CudaMatrixFree<T> {
             }
         }
         let mut hook = CudaHook::of(hook, [self.n_dofs; 2])?;
-        // Parts of sums take no more room than a hook has.
+        // Partial sums fit the buffer of the hook only up to this number.
         if self.n_parts() > self.n_dofs.div_ceil(CudaHook::ROWS) {
             hook = hook.by_rows();
         }

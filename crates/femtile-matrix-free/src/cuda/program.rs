@@ -1,4 +1,4 @@
-//! What the kernels are compiled for.
+//! Compilation of the kernels.
 
 use femtile_device::Scalar;
 use femtile_device::cuda::{Header, Program, RECIPROCAL_HEADER, STRIDED_HEADER, Specialisation};
@@ -28,10 +28,10 @@ pub(super) const CONTRACT_HEADER: Header =
 pub(super) const COLUMNS_HEADER: Header = Header { name: "columns.cuh", text: include_str!("columns.cuh") };
 static SUMS: Program = Program { name: "matrix_free_sums", source: include_str!("sums.cu"), headers: &[] };
 
-/// Rows that a block shows to a hook.
+/// Rows per block of the hook kernel.
 pub(super) const ROWS: usize = 2048;
 
-/// All that tells one operator's kernel from another's.
+/// Parameters of the compiled kernel of an operator.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Variant {
     pub degree: usize,
@@ -39,7 +39,7 @@ pub(super) struct Variant {
     pub has_stiffness: bool,
     pub has_mass: bool,
     pub is_isotropic: bool,
-    /// Whether there are cells with lists of their unknowns.
+    /// Whether there are irregular cells, with lists of their unknowns.
     pub has_lists: bool,
     /// Constant, trilinear or stored.
     pub metric: MetricEvaluation,
@@ -47,17 +47,17 @@ pub(super) struct Variant {
 }
 
 impl Variant {
-    /// Points along an axis.
+    /// Returns the points along an axis.
     pub fn n_points(&self) -> usize {
         self.rule.n_points(self.degree)
     }
 
-    /// Entries of a metric that is stored at points.
+    /// Returns the entries of a metric stored at points.
     pub fn n_entries(&self) -> usize {
         6 * usize::from(self.has_stiffness) + usize::from(self.has_mass)
     }
 
-    /// Numbers that the metric of a cell takes.
+    /// Returns the numbers of the metric per cell.
     pub fn cell_numbers(&self) -> usize {
         match self.metric {
             MetricEvaluation::Constant => 8,
@@ -66,18 +66,18 @@ impl Variant {
         }
     }
 
-    /// Threads of a block.
+    /// Returns the threads of a block.
     pub fn threads(&self) -> usize {
         self.shape.threads(self.n_points())
     }
 
-    /// Bytes of shared memory of a block.
+    /// Returns the bytes of shared memory of a block.
     pub fn shared_bytes<T>(&self) -> usize {
         let n = self.n_points();
         3 * self.shape.cells * n * n * (n | 1) * size_of::<T>()
     }
 
-    /// The program that applies the operator.
+    /// Returns the program that applies the operator.
     pub fn program<T: Scalar>(&self, hook: &CudaHook<'_>) -> Specialisation {
         let metric = match self.metric {
             MetricEvaluation::Constant => 1,
@@ -103,7 +103,7 @@ impl Variant {
     }
 }
 
-/// The program of what comes after.
+/// Returns the program of the kernels after the cells.
 pub(super) fn sums<T: Scalar>(hook: &CudaHook<'_>) -> Specialisation {
     SUMS.of::<T>()
         .define("FEMTILE_ROWS", ROWS)
@@ -111,7 +111,7 @@ pub(super) fn sums<T: Scalar>(hook: &CudaHook<'_>) -> Specialisation {
         .header("hook.cuh", hook.source())
 }
 
-/// The programs of this folder, for checks that compile them: all degrees, and of each kind of operator one.
+/// Returns the programs of this crate, for checks that compile them: all degrees, and one of each kind of operator.
 pub fn specialisations() -> Vec<Specialisation> {
     let hook = &CudaHook::none();
     let variant = |degree, rule: CellRule, metric, has_mass: bool| Variant {

@@ -1,9 +1,9 @@
-// What remains of y = A x after matrix_free_apply: what several blocks have, what is constrained, and the hook.
+// The rest of y = A x after matrix_free_apply: shared values, constrained rows, and the hook.
 #include "femtile.cuh"
 #include "hook.cuh"
 
-// Entities that several groups have: faces, edges and vertices, and where their shares begin. A face has two shares, the
-// others those from begins[i] to begins[i + 1], counted behind the faces.
+// Entities that several groups have: faces, edges and vertices, and the start of their shares. A face has two shares,
+// the others those from begins[i] to begins[i + 1], counted after the faces.
 struct Shares {
     const u32* rows;
     const u32* begins;
@@ -12,7 +12,7 @@ struct Shares {
     u64 per_edge;
 };
 
-// y = the sum of the shares of a row, in their order. A thread takes a row.
+// y = the sum of the shares of a row, in order. One thread per row.
 extern "C" __global__ void matrix_free_sum(T* y, const T* values, Shares shares, Hook hook) {
     if (hook.is_idle()) return;
     const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -39,7 +39,7 @@ extern "C" __global__ void matrix_free_sum(T* y, const T* values, Shares shares,
     y[shares.rows[(u32)shares.n_faces + entity] + within] = sum;
 }
 
-// y = x where it is constrained; a part of x.y where that is asked for. A thread takes a row.
+// y = x in constrained rows; adds part of x.y if requested. One thread per row.
 extern "C" __global__ void matrix_free_keep(T* y, const T* x, const u32* rows, u64 n, Hook hook) {
     if (hook.is_idle()) return;
     const u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
@@ -50,7 +50,7 @@ extern "C" __global__ void matrix_free_keep(T* y, const T* x, const u32* rows, u
 #endif
 }
 
-// Shows every row to the hook. A block takes FEMTILE_ROWS rows.
+// Calls the hook for every row. FEMTILE_ROWS rows per block.
 extern "C" __global__ void matrix_free_post(const T* y, const T* x, u64 n, Hook hook) {
     if (hook.is_idle()) return;
     const u64 begin = (u64)blockIdx.x * FEMTILE_ROWS;

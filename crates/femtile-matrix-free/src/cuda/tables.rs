@@ -1,4 +1,4 @@
-//! Tables of an element with a rule, as text for a kernel.
+//! Tables of an element with a rule, as source text for a kernel.
 
 use std::fmt::Write;
 
@@ -6,13 +6,13 @@ use femtile_element::tensor::Lagrange;
 
 use femtile_fem::geometry::CellRule;
 
-/// Whether nodes and points are the same.
+/// Returns whether nodes and points coincide.
 pub(super) fn is_collocated(degree: usize, rule: CellRule) -> bool {
     Lagrange::gauss_lobatto(degree).nodes() == rule.rule(degree).0
 }
 
-/// The header `tables.cuh`: values of shapes at the points, slopes at the points of polynomials through the points, the
-/// points and their weights.
+/// Returns the header `tables.cuh`: values of shape functions at the points, slopes at the points of polynomials
+/// through the points, the points and their weights.
 pub(super) fn text(degree: usize, rule: CellRule) -> String {
     let (points, weights) = rule.rule(degree);
     let values = Lagrange::gauss_lobatto(degree).values(&points);
@@ -25,7 +25,7 @@ pub(super) fn text(degree: usize, rule: CellRule) -> String {
     ])
 }
 
-/// A header with tables in constant memory.
+/// Returns a header with tables in constant memory.
 pub(super) fn header(tables: &[(&str, &[f64])]) -> String {
     let mut text = String::from("#pragma once\n#include \"femtile.cuh\"\n");
     for (name, entries) in tables {

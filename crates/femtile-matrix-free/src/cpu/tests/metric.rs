@@ -217,7 +217,7 @@ fn numbers_of_a_computed_metric_are_those_of_its_cells() {
 }
 
 #[test]
-fn what_a_way_does_not_serve_is_named_with_advice() {
+fn cells_that_a_metric_does_not_fit_are_named_with_advice() {
     let (one, varying) =
         (Coefficient::Constant(1.0), Coefficient::from(Expression::parse("1 + x*x").unwrap()));
     let refused = |mesh: &Mesh, sigma: &Coefficient, metric| {
@@ -242,14 +242,14 @@ fn what_a_way_does_not_serve_is_named_with_advice() {
         let error = refused(&partly(order), &one, metric);
         assert_eq!(error.cell(), Some(4));
         let said = error.to_string();
-        assert!(said.contains(&format!("metric {} does not serve cell 4", metric.name())), "{said}");
+        assert!(said.contains(&format!("metric {} does not fit cell 4", metric.name())), "{said}");
         assert!(said.contains(&format!("take {advice}")), "{said}");
     }
     for metric in STRAIGHT {
         let said = refused(&cubes([1, 1, 2]), &varying, metric).to_string();
-        assert!(said.contains("coefficients vary inside of it; take stored"), "{said}");
+        assert!(said.contains("coefficients vary inside it; take stored"), "{said}");
         let said = refused(&squares(2, 2), &one, metric).to_string();
-        assert!(said.contains("it is for hexahedra; take stored"), "{said}");
+        assert!(said.contains("it is for hexahedra only; take stored"), "{said}");
     }
     let folded = deformed(cubes([2, 1, 1]), |[x, y, z]| [x - 1.2 * x * y, y, z]);
     for metric in [MetricEvaluation::Trilinear, MetricEvaluation::Inverse, MetricEvaluation::Stored] {
