@@ -1,17 +1,17 @@
-// Assembly of linear elements, one thread a row:
+// Assembly of linear elements, one thread per row:
 //
 //   A_ij = sum_T |T| (grad phi_i . sigma grad phi_j + mean(lambda phi_i phi_j)) + sum_F int_F c phi_i phi_j
 //   b_i  = sum_T |T| mean(f phi_i) + sum_F int_F (g + c w) phi_i
 //
-// A row visits its cells by ascending number, then its facets; no entry is touched by two threads. Each visit works
-// out the whole element matrix and keeps one row of it, so that an entry and its mirror image have the same bits.
+// A row visits its cells in ascending order, then its facets; no two threads write the same entry. Each visit computes
+// the whole element matrix and keeps one row of it, so that an entry and its mirror image have the same bits.
 #include "element.cuh"
 
 typedef FEMTILE_OFFSET Offset;
 
 const u32 ROWS = 128;
 
-// Means of the coefficients over a cell, as one of its corners needs them.
+// Means of the coefficients over a cell, for one of its corners.
 struct Means {
     SigmaMean sigma;
     // Of lambda times the corner's shape function times that of each corner.
@@ -27,7 +27,7 @@ __device__ inline void see_lambda(Means& m, double lambda) {
     m.reacts |= lambda > 0.0;
 }
 
-// What is the same in all of a cell: mean(phi_a phi_b) = (1 + delta_ab) / ((d + 1)(d + 2)), mean(phi_a) = 1 / (d + 1).
+// Terms that are constant on a cell: mean(phi_a phi_b) = (1 + delta_ab) / ((d + 1)(d + 2)), mean(phi_a) = 1 / (d + 1).
 __device__ inline void add_by_cell(Means& m, const Form& form, u64 cell, int tag, u32 own) {
     if (SIGMA_BY_CELL) see(m.sigma, m.is_sound, 1.0, sigma_at(form, cell, tag, 0.0, 0.0, 0.0));
     if (LAMBDA_BY_CELL) {
@@ -45,7 +45,7 @@ __device__ inline void add_by_cell(Means& m, const Form& form, u64 cell, int tag
     }
 }
 
-// What is averaged over the points of a rule, each its weight and its barycentric coordinates.
+// Terms averaged over the points of a rule, each with its weight and barycentric coordinates.
 __device__ inline void add_by_point(
     Means& m, const Form& form, u64 cell, int tag, u32 own, const Vector (&p)[CORNERS]) {
 #pragma unroll 1
@@ -101,7 +101,7 @@ __device__ inline void load_cell(u32 (&nodes)[CORNERS], const u32* cells, u64 ce
 #endif
 }
 
-// Position of a column in a row that has it; columns ascend.
+// Position of a column in a row that contains it; columns ascend.
 __device__ inline u32 position(const u32* columns, u32 length, u32 wanted) {
     u32 low = 0, high = length;
     while (high - low > 1) {
@@ -112,7 +112,7 @@ __device__ inline u32 position(const u32* columns, u32 length, u32 wanted) {
     return low;
 }
 
-// The array in which a row is summed: the values themselves where they are doubles.
+// The array of row sums: the values themselves if they are doubles.
 __device__ inline double* sums_of(double* values, double*) {
     return values;
 }
@@ -125,7 +125,7 @@ __device__ inline u64 thread_number() {
     return blockIdx.x * (u64)blockDim.x + threadIdx.x;
 }
 
-// counts[node] += number of cells with that corner.
+// counts[node] += number of cells of the node.
 extern "C" __global__ void assembly_count(u32* counts, const u32* cells, u64 n) {
     const u64 i = thread_number();
     if (i < n) atomicAdd(&counts[cells[i]], 1u);
@@ -139,7 +139,7 @@ extern "C" __global__ void assembly_list(u32* list, u32* counts, const u64* star
     list[starts[node] + atomicAdd(&counts[node], 1u)] = (u32)(i / CORNERS);
 }
 
-// Lets the entry at `hole` sink in a heap of n entries, the largest first.
+// Sifts the entry at `hole` down in a max-heap of n entries.
 __device__ inline void sink(u32* heap, u32 hole, u32 n) {
     const u32 value = heap[hole];
     for (;;) {
@@ -153,7 +153,7 @@ __device__ inline void sink(u32* heap, u32 hole, u32 n) {
     heap[hole] = value;
 }
 
-// Sorts the cells of each node: few by insertion, as they are nearly in order, many by a heap.
+// Sorts the cells of each node: short lists by insertion sort, as they are nearly in order, long ones by heapsort.
 extern "C" __global__ void assembly_sort(u32* list, const u64* starts, u64 n_rows) {
     const u64 row = thread_number();
     if (row >= n_rows) return;
@@ -177,8 +177,8 @@ extern "C" __global__ void assembly_sort(u32* list, const u64* starts, u64 n_row
     }
 }
 
-// Adds the terms of all cells; values and rhs are zero before. `bad` becomes the first cell that is degenerate or
-// whose coefficients are out of range, `reacts` is 1 where lambda is positive in some cell of the node.
+// Adds the terms of all cells; values and rhs are zero before. `bad` becomes the first cell that is degenerate or has
+// coefficients out of range; `reacts` is 1 where lambda is positive in some cell of the node.
 extern "C" __global__ void __launch_bounds__(ROWS, 3) assembly_cells(
     T* values, double* scratch, double* rhs, u32* reacts, u32* bad, const Offset* offsets, const u32* columns,
     const u64* starts, const u32* list, const u32* cells, const double* points, u64 n_rows, Form form) {
@@ -224,7 +224,7 @@ extern "C" __global__ void __launch_bounds__(ROWS, 3) assembly_cells(
     if (reacts != 0) reacts[row] = has_reaction;
 }
 
-// Adds what facets add to some rows: entries begin[k]..begin[k + 1] belong to row rows[k].
+// Adds the facet terms of some rows: entries begin[k]..begin[k + 1] belong to row rows[k].
 extern "C" __global__ void assembly_facets(
     T* values, double* scratch, double* rhs, const Offset* offsets, const u32* columns, const u32* rows,
     const u32* begin, const u32* entry_columns, const double* entry_values, u64 n) {
@@ -241,7 +241,7 @@ extern "C" __global__ void assembly_facets(
     }
 }
 
-// Eliminates what is given: unit rows, columns moved to the right side; then rounds.
+// Eliminates constraints: unit rows, columns moved to the right side; then rounds.
 extern "C" __global__ void assembly_finish(
     T* values, double* scratch, double* rhs, const Offset* offsets, const u32* columns, u64 n_rows, Given given) {
     const u64 row = thread_number();

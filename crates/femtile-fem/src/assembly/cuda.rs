@@ -1,8 +1,8 @@
-//! Assembly on a GPU: the host finds the pattern, kernels do the rest.
+//! Assembly on a GPU: the host finds the pattern, kernels compute the values.
 //!
-//! The kernels only note that a cell is bad; what is wrong with it the host finds by evaluating that cell, so that
-//! errors are the same on every device. Where the host finds nothing wrong with it (its functions differ from the
-//! GPU's in the last bit), and where a form is too large for a kernel, the host assembles.
+//! Kernels only record that a cell is bad; the host then evaluates that cell to find the error, so that errors are the
+//! same on every device. If the host finds no error (its functions differ from the GPU's in the last bit), or if a form
+//! is too large for a kernel, the host assembles.
 
 use std::sync::Arc;
 
@@ -22,13 +22,13 @@ use crate::FemError;
 use crate::constraints::Constraints;
 use crate::forms::{ChunkScratch, CudaForm, CudaFormData, OPERATIONS, for_every_form};
 
-/// Linear elements as kernels work them out.
+/// The header of linear elements.
 pub(super) const ELEMENT: Header = Header { name: "element.cuh", text: include_str!("element.cuh") };
 
 static ASSEMBLY: Program =
     Program { name: "assembly", source: include_str!("assembly.cu"), headers: &[OPERATIONS, ELEMENT] };
 
-/// Threads of a block; those of `assembly_cells` as the kernel has it.
+/// Threads per block; for `assembly_cells` as in the kernel.
 const ROWS: u32 = 128;
 
 const COUNT: Kernel<(Write<u32>, Read<u32>, u64)> = Kernel::new("assembly_count");
@@ -62,7 +62,7 @@ fn program<T: Scalar, O: Element>(n_corners: usize, form: &CudaForm<'_>) -> Spec
         .header("form.cuh", form.text())
 }
 
-/// Programs for coefficients of every kind, in two and three dimensions, for checks that compile them.
+/// Returns programs for coefficients of every kind, in two and three dimensions, for checks that compile them.
 pub fn specialisations() -> Vec<Specialisation> {
     let mut programs = Vec::new();
     for_every_form(|k, n_corners, form| {
@@ -130,14 +130,14 @@ impl<T: Scalar> AssemblyKernels<T> for Cuda {
     }
 }
 
-/// The system, or none where the GPU sees a fault that the host does not.
+/// Assembles the system; none if the GPU reports a bad cell that is sound for the host.
 fn assemble<T: Scalar>(
     device: &Cuda,
     problem: &AssemblyProblem<'_>,
     form: &CudaForm<'_>,
 ) -> Result<Option<Assembled<T, Cuda>>, FemError> {
     let mesh = problem.coefficients.mesh;
-    // Knows every node of every cell, hence no kernel is given one that does not exist.
+    // Checks every node of every cell, so that kernels get only existing nodes.
     let (_, Sparsity { offsets, columns }) = pattern(mesh)?;
     problem.go_on(0.5)?;
     let mut out = Output::new(device, problem)?;
@@ -161,7 +161,7 @@ fn assemble<T: Scalar>(
     Ok(Some(Assembled { matrix, rhs: out.rhs.to_host()?, reacts }))
 }
 
-/// What is wrong with a cell, if the host finds anything.
+/// Returns the error of a cell, if the host finds any.
 pub(super) fn refuse(problem: &AssemblyProblem<'_>, cell: u32) -> Result<(), FemError> {
     let coefficients = &problem.coefficients;
     let mesh = coefficients.mesh;
@@ -175,7 +175,7 @@ pub(super) fn refuse(problem: &AssemblyProblem<'_>, cell: u32) -> Result<(), Fem
     Err(super::degenerate(mesh, cell as usize, measure))
 }
 
-/// What the kernels read besides the pattern.
+/// Input of the kernels besides the pattern.
 struct Input<'a> {
     device: &'a Cuda,
     problem: &'a AssemblyProblem<'a>,
@@ -187,10 +187,10 @@ struct Input<'a> {
     data: CudaFormData,
 }
 
-/// What the kernels write besides the values of the matrix.
+/// Output of the kernels besides the values of the matrix.
 struct Output {
     rhs: Buffer<f64, Cuda>,
-    /// One number a row where λ varies, else none.
+    /// One number per row if λ varies, else empty.
     reacts: Buffer<u32, Cuda>,
     /// The first bad cell.
     bad: Buffer<u32, Cuda>,
@@ -232,7 +232,7 @@ impl<'a> Input<'a> {
         let over = |n| Launch::over(n, ROWS);
         let mut counts = Buffer::<u32, Cuda>::zeros(device, self.n_rows)?;
         let arguments = (counts.write(), self.cells.read(), n as u64);
-        // SAFETY: every corner is a node, and there is a count for each node.
+        // SAFETY: every corner is a node, and there is a count per node.
         unsafe { device.launch(program, &COUNT, over(n), arguments) }?;
         let mut starts = Vec::with_capacity(self.n_rows + 1);
         starts.push(0);
@@ -245,10 +245,10 @@ impl<'a> Input<'a> {
         let mut counts = Buffer::<u32, Cuda>::zeros(device, self.n_rows)?;
         let mut cells = Buffer::<u32, Cuda>::zeros(device, n)?;
         let arguments = (cells.write(), counts.write(), starts.read(), self.cells.read(), n as u64);
-        // SAFETY: the list has room for each corner, and each node its counted share of it.
+        // SAFETY: the list has a place per corner, and each node as many as it was counted.
         unsafe { device.launch(program, &LIST, over(n), arguments) }?;
         let arguments = (cells.write(), starts.read(), self.n_rows as u64);
-        // SAFETY: the starts are those of the list.
+        // SAFETY: the starts belong to the list.
         unsafe { device.launch(program, &SORT, over(self.n_rows), arguments) }?;
         Ok(Incidence { starts, cells })
     }
@@ -256,23 +256,23 @@ impl<'a> Input<'a> {
 
 /// The cells of each node, ascending.
 struct Incidence {
-    /// Where those of each node begin, and the end of the last.
+    /// Start of the cells of each node, and the end of the last.
     starts: Buffer<u64, Cuda>,
     cells: Buffer<u32, Cuda>,
 }
 
-/// A system on its way: the pattern, the sums so far.
+/// A system during assembly: the pattern and the sums so far.
 struct Sums<'a, T: Scalar, O: Element> {
     program: Specialisation,
     offsets: &'a Buffer<O, Cuda>,
     columns: &'a Buffer<u32, Cuda>,
     values: Buffer<T, Cuda>,
-    /// The sums in f64; none where the values are of that type and are the sums.
+    /// The sums in f64; none if the values are f64 and hold the sums.
     scratch: Buffer<f64, Cuda>,
     out: &'a mut Output,
 }
 
-/// The values of the matrix; the right side and what else there is go to `out`.
+/// Computes the values of the matrix; writes the right side and other results to `out`.
 fn fill<T: Scalar, O: Element>(
     input: &Input<'_>,
     out: &mut Output,
@@ -315,8 +315,8 @@ impl<T: Scalar, O: Element> Sums<'_, T, O> {
         );
         let kernel = Kernel::<Cells<T, O>>::new("assembly_cells");
         let launch = Launch::over(input.n_rows, ROWS);
-        // SAFETY: lists, cells and pattern are those of one mesh, and every array has an entry for each row,
-        // non-zero, cell or node; the fields of the form have one for each cell.
+        // SAFETY: lists, cells and pattern belong to one mesh, and every array has an entry per row, non-zero, cell or
+        // node; the fields of the form have one per cell.
         Ok(unsafe { input.device.launch(&self.program, &kernel, launch, arguments) }?)
     }
 
@@ -339,8 +339,8 @@ impl<T: Scalar, O: Element> Sums<'_, T, O> {
         );
         let kernel = Kernel::<Facets<T, O>>::new("assembly_facets");
         let launch = Launch::over(facets.rows.len(), ROWS);
-        // SAFETY: corners of a facet are corners of its cell, so rows and columns are those of the pattern, and
-        // each row stands there once.
+        // SAFETY: corners of a facet are corners of its cell, so rows and columns are in the pattern, and each row
+        // occurs once.
         Ok(unsafe { device.launch(&self.program, &kernel, launch, arguments) }?)
     }
 
@@ -355,7 +355,7 @@ impl<T: Scalar, O: Element> Sums<'_, T, O> {
             given.argument(),
         );
         let kernel = Kernel::<Finish<T, O>>::new("assembly_finish");
-        // SAFETY: every array has an entry for each row or non-zero, and the tables cover every node.
+        // SAFETY: every array has an entry per row or non-zero, and the tables cover every node.
         Ok(unsafe { device.launch(&self.program, &kernel, Launch::over(n_rows, ROWS), arguments) }?)
     }
 }
@@ -368,7 +368,7 @@ pub(super) struct Given {
 }
 
 impl Given {
-    /// Brings them to a device.
+    /// Copies the tables to a device.
     pub fn new(device: &Cuda, constraints: &Constraints) -> Result<Self, FemError> {
         let (mask, rank) = constraints.tables();
         Ok(Self {
@@ -378,7 +378,7 @@ impl Given {
         })
     }
 
-    /// Takes other constraints over, in the same memory if there are as many.
+    /// Replaces the tables, in the same memory if the sizes are equal.
     pub fn assign(&mut self, constraints: &Constraints) -> Result<(), FemError> {
         let (mask, rank) = constraints.tables();
         self.mask.assign(mask)?;
@@ -386,7 +386,7 @@ impl Given {
         Ok(self.values.assign(constraints.values())?)
     }
 
-    /// `struct Given` of the kernels.
+    /// Returns `struct Given` of the kernels.
     pub fn argument(&self) -> Structure {
         let (rank, values) = (self.rank.memory().address(), self.values.memory().address());
         Structure(vec![self.mask.memory().address(), rank, values])

@@ -1,4 +1,4 @@
-// Linear elements: coefficients, geometry of a simplex, and which unknowns are given.
+// Linear elements: coefficients, geometry of a simplex, constrained unknowns.
 #pragma once
 #include "femtile.cuh"
 
@@ -16,7 +16,7 @@ struct Vector {
     double x, y, z;
 };
 
-// When a coefficient is evaluated: it is zero, it is a constant, once a cell, at each point of a rule.
+// Evaluation of a coefficient: zero, constant, once per cell, or at each point of a rule.
 enum Evaluated : u32 { NEVER, ONCE, BY_CELL, BY_POINT };
 
 // The coefficients: struct Form, SIGMA, LAMBDA, SOURCE, N_POINTS, SigmaValue, SigmaMean, sigma_at, lambda_at, source_at.
@@ -28,9 +28,9 @@ const u32 EDGES = CORNERS * DIMENSION / 2;
 const bool VARIES_IN_CELLS = SIGMA == BY_POINT || LAMBDA == BY_POINT || SOURCE == BY_POINT;
 const bool SIGMA_BY_CELL = SIGMA == ONCE || SIGMA == BY_CELL, LAMBDA_BY_CELL = LAMBDA == ONCE || LAMBDA == BY_CELL;
 const bool SOURCE_BY_CELL = SOURCE == ONCE || SOURCE == BY_CELL;
-// The column of an entry that belongs to the right side.
+// The column number of entries of the right side.
 const u32 RIGHT_SIDE = 0xffffffffu;
-// The range of measures whose reciprocal is a finite number.
+// The range of measures with a finite reciprocal.
 const double SMALLEST = 2.2250738585072014e-308, LARGEST = 1.7976931348623157e308;
 
 __device__ inline bool is_finite(double value) {
@@ -45,7 +45,7 @@ __device__ inline bool are_equal(double a, double b, double size) {
     return fabs(a - b) <= 1e-12 * size;
 }
 
-// Whether the leading block is finite and symmetric to rounding, and all its leading minors are positive.
+// Whether the leading block is finite, symmetric to rounding, and all its leading minors are positive.
 __device__ inline bool is_definite(const Tensor& t) {
     const bool is_known = is_finite(t.xx) && is_finite(t.xy) && is_finite(t.xz) && is_finite(t.yx) && is_finite(t.yy) &&
                           is_finite(t.yz) && is_finite(t.zx) && is_finite(t.zy) && is_finite(t.zz);
@@ -75,7 +75,7 @@ __device__ inline void add(Symmetric& mean, double weight, const Tensor& t) {
     mean.xy += weight * (0.5 * (t.xy + t.yx));
 }
 
-// Adds a conductivity to a mean and notes whether it may be one.
+// Adds a conductivity to a mean and records whether it is positive definite.
 __device__ inline void see(SigmaMean& mean, bool& is_sound, double weight, const SigmaValue& sigma) {
     add(mean, weight, sigma);
     is_sound &= is_definite(sigma);
@@ -90,7 +90,7 @@ __device__ inline const double* rule_point(const Form& form, u32 number) {
     return form.constants + 5 * number;
 }
 
-// Where a point of the rule lies in an element.
+// Coordinates of a point of the rule in an element.
 __device__ inline Vector point_at(const double* point, const Vector (&corners)[CORNERS]) {
     Vector at = {0.0, 0.0, 0.0};
 #pragma unroll
@@ -123,7 +123,7 @@ __device__ inline Vector cross(Vector a, Vector b) {
     return Vector{a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
 }
 
-// The area vectors of the sides, but for the first, whose is minus their sum; gives d! times the measure.
+// Area vectors of the sides except the first, which is minus their sum; returns d! times the measure.
 __device__ inline double area_vectors(Vector (&g)[DIMENSION], const Vector (&p)[CORNERS]) {
 #if FEMTILE_CORNERS == 4
     const Vector e1 = p[1] - p[0], e2 = p[2] - p[0], e3 = p[3] - p[0];
@@ -152,7 +152,7 @@ __device__ inline Symmetric scaled(const Symmetric& t, double scale) {
     return Symmetric{scale * t.xx, scale * t.yy, scale * t.zz, scale * t.yz, scale * t.xz, scale * t.xy};
 }
 
-// Stiffness of each corner with each other one, by edges.
+// Stiffness between corners, by edges.
 __device__ inline void stiffness_of_edges(
     double (&k)[EDGES], const Vector (&g)[DIMENSION], const SigmaMean& sigma, double scale) {
     const SigmaMean t = scaled(sigma, scale);
@@ -168,7 +168,7 @@ __device__ inline void stiffness_of_edges(
     }
 }
 
-// Which unknowns are given: one bit for each, how many before each word, and the values.
+// Constrained unknowns: a bit mask, the count before each word, and the values.
 struct Given {
     const u64* mask;
     const u32* rank;

@@ -4,7 +4,7 @@ use pulp::Simd;
 
 use crate::forms::{CHUNK, ChunkCoefficients};
 
-/// One number for each cell of a chunk.
+/// One number per cell of a chunk.
 pub(super) type Lanes = [f64; CHUNK];
 
 /// Corner coordinates of a chunk of cells: `[3 · corner + axis][cell]`.
@@ -23,14 +23,14 @@ pub(super) struct Elements {
 }
 
 impl Elements {
-    /// All zero.
+    /// Returns zeros.
     pub fn new() -> Box<Self> {
         let zero = [0.0; CHUNK];
         Box::new(Self { off_diagonal: [zero; 6], diagonal: [zero; 4], load: [zero; 4], measure: zero })
     }
 }
 
-/// Computes the element matrices of the first `n` cells of a chunk; lanes beyond are rounded up to whole vectors.
+/// Computes the element matrices of the first `n` cells of a chunk; `n` is rounded up to whole SIMD vectors.
 ///
 /// With area vectors $g_a$ as in [`femtile_element::Affine`] and $J$ the determinant,
 ///
@@ -66,7 +66,7 @@ fn store<S: Simd>(lanes: &mut Lanes, v: usize, value: S::f64s) {
     S::as_mut_simd_f64s(lanes).0[v] = value;
 }
 
-/// $c + a b$, the product rounded before it is added, so that matrices have the same bits on every SIMD path.
+/// Returns $c + a b$, the product rounded before the addition, so that matrices have the same bits on every SIMD path.
 #[inline(always)]
 fn plus_product<S: Simd>(s: S, c: S::f64s, a: S::f64s, b: S::f64s) -> S::f64s {
     s.add_f64s(c, s.mul_f64s(a, b))
@@ -83,7 +83,7 @@ fn cross<S: Simd>(s: S, a: [S::f64s; 3], b: [S::f64s; 3]) -> [S::f64s; 3] {
     [minor(1, 2), minor(2, 0), minor(0, 1)]
 }
 
-/// σ g for a chunk's mean tensors.
+/// Returns σ g for the mean tensors of a chunk.
 #[inline(always)]
 fn times_sigma<S: Simd>(s: S, c: &ChunkCoefficients, g: [S::f64s; 3], v: usize) -> [S::f64s; 3] {
     let t = |entry: usize| load::<S>(&c.sigma[entry], v);
@@ -165,7 +165,7 @@ fn triangles<S: Simd>(s: S, out: &mut Elements, corners: &Corners, c: &ChunkCoef
     finish::<S, 3, 3>(s, out, c, v, measure, diagonal, [k01, k02, k12]);
 }
 
-/// Adds the reaction, computes the load, and stores.
+/// Adds the mass term, computes the load, and stores.
 #[inline(always)]
 fn finish<S: Simd, const N: usize, const P: usize>(
     s: S,

@@ -1,17 +1,17 @@
-//! Terms of facets, sorted by the row that they belong to.
+//! Facet terms, sorted by row.
 
 use rayon::prelude::*;
 
 use crate::forms::{FACET_ENTRIES, FacetTerm};
 
-/// The column of an entry of the right side.
+/// The column number of entries of the right side.
 pub(super) const RIGHT_SIDE: u32 = u32::MAX;
 
-/// What facets add, row by row; in a row by ascending facet.
+/// Facet terms by row, in a row by ascending facet.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct FacetRows {
     pub rows: Vec<u32>,
-    /// Where the entries of each row begin, and the end of the last.
+    /// Start of the entries of each row, and the end of the last.
     pub begin: Vec<u32>,
     /// The column of each entry; [`RIGHT_SIDE`] for loads.
     pub columns: Vec<u32>,
@@ -19,7 +19,7 @@ pub(super) struct FacetRows {
 }
 
 impl FacetRows {
-    /// Sorts what facets with so many corners add by rows, of a row by facets.
+    /// Sorts the terms of facets with `n_corners` corners by row, then by facet.
     pub fn new(terms: &[FacetTerm], n_corners: usize) -> Self {
         // (row, facet, column, value)
         let mut entries: Vec<(u32, u32, u32, f64)> = Vec::new();
@@ -27,7 +27,7 @@ impl FacetRows {
             let mut push = |row, column, value| entries.push((row, facet as u32, column, value));
             (0..n_corners).for_each(|a| push(term.nodes[a], RIGHT_SIDE, term.load[a]));
             for (&value, (a, b)) in term.matrix.iter().zip(FACET_ENTRIES) {
-                // A flux has no matrix, and the third corner of a segment is none.
+                // A flux has no matrix, and the third corner of a segment does not exist.
                 if value != 0.0 && a < n_corners && b < n_corners {
                     push(term.nodes[a], term.nodes[b], value);
                     if a != b {

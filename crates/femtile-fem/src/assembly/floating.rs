@@ -1,16 +1,16 @@
-//! Parts of a mesh whose solution nothing ties to a value.
+//! Components of a mesh without any constraint or reaction.
 
 use femtile_mesh::Mesh;
 use femtile_mesh::check::Components;
 
 use crate::FemError;
 
-/// Whether the solution is determined up to a constant only: nothing holds it anywhere, and the mesh is connected.
+/// Returns whether the solution is determined up to a constant only: no node is held, and the mesh is connected.
 ///
-/// `held` says of each node whether something there ties the solution to a value.
+/// `held` returns whether a condition or reaction at a node fixes the solution.
 ///
 /// # Errors
-/// [`FemError::Floating`] when the mesh has several components and nothing holds one of them.
+/// [`FemError::Floating`] if the mesh has several components and one of them has no held node.
 pub(crate) fn floats(
     mesh: &Mesh,
     components: &Components,
@@ -35,26 +35,26 @@ pub(crate) fn floats(
     Err(FemError::Floating { n_components, node, point: mesh.points[node], n_nodes })
 }
 
-/// How far sources and fluxes of a pure Neumann problem may be out of balance, relative to their size.
+/// Largest accepted imbalance of sources and fluxes of a pure Neumann problem, relative to their size.
 ///
-/// Data that balance exactly do so only up to quadrature and the approximation of curved boundaries
-/// once they are discrete; what is left is projected away.
+/// Balanced data are balanced only up to quadrature and the approximation of curved boundaries once they are
+/// discretized; the rest is projected away.
 pub const BALANCE_TOLERANCE: f64 = 1e-2;
 
-/// Checks that the right side of a pure Neumann problem sums to zero up to [`BALANCE_TOLERANCE`], subtracts its mean and
-/// says how much that was, relative to its size.
+/// Checks that the right side of a pure Neumann problem sums to zero up to [`BALANCE_TOLERANCE`], subtracts its mean,
+/// and returns the mean's size relative to the right side.
 ///
-/// `flux_integral` and `flux_size` are the sums of what facets added to `rhs` and of its absolute values.
+/// `flux_integral` and `flux_size` are the sums of facet contributions to `rhs` and of their absolute values.
 ///
 /// # Errors
-/// [`FemError::Incompatible`] when it does not.
+/// [`FemError::Incompatible`] if it does not.
 pub(crate) fn balance(rhs: &mut [f64], flux_integral: f64, flux_size: f64) -> Result<f64, FemError> {
     let total: f64 = rhs.iter().sum();
     let size = rhs.iter().map(|b| b.abs()).sum::<f64>() + flux_size;
     if total.abs() > BALANCE_TOLERANCE * size {
         return Err(FemError::Incompatible { source_integral: total - flux_integral, flux_integral });
     }
-    // The second pass removes what rounding of the first leaves.
+    // The second pass removes rounding errors of the first.
     for _ in 0..2 {
         let mean = rhs.iter().sum::<f64>() / rhs.len() as f64;
         rhs.iter_mut().for_each(|b| *b -= mean);

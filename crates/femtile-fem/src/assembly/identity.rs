@@ -1,4 +1,4 @@
-//! What tells meshes, assemblies and problems apart that have the same counts.
+//! Identity of meshes, assemblies and problems with equal sizes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,16 +6,16 @@ use femtile_mesh::Mesh;
 
 use crate::FemError;
 
-/// A number that nothing else in the process has; never 0.
+/// Returns a number unique in the process; never 0.
 pub(super) fn fresh() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Words of each array of a mesh that are looked at where it lies in the same place as before.
+/// Words sampled from each array of a mesh that has the same address as before.
 const SAMPLES: usize = 256;
 
-/// The counts of a mesh, hashes of its cells and points, and the addresses of these.
+/// The sizes of a mesh, hashes of its cells and points, and their addresses.
 #[derive(Debug, Clone)]
 pub(super) struct MeshIdentity {
     counts: [usize; 2],
@@ -25,7 +25,7 @@ pub(super) struct MeshIdentity {
 }
 
 impl MeshIdentity {
-    /// Of a mesh.
+    /// Records the identity of a mesh.
     ///
     /// # Cost
     /// Reads cells and points once.
@@ -38,12 +38,12 @@ impl MeshIdentity {
         }
     }
 
-    /// Refuses another mesh.
+    /// Checks that a mesh is the recorded one.
     ///
     /// # Cost
-    /// None that grows with the mesh while its arrays lie where they were; else reads cells and points once.
+    /// Independent of the size of the mesh if its arrays have the same addresses; else reads cells and points once.
     /// # Errors
-    /// [`FemError::OtherMesh`] with the counts, [`FemError::ChangedMesh`] where they are the same.
+    /// [`FemError::OtherMesh`] with the sizes, [`FemError::ChangedMesh`] if they are equal.
     pub fn check(&mut self, mesh: &Mesh) -> Result<(), FemError> {
         let found = [mesh.n_nodes(), mesh.n_cells()];
         if found != self.counts {
@@ -59,12 +59,12 @@ impl MeshIdentity {
     }
 }
 
-/// Cells and points of a mesh.
+/// Returns cells and points of a mesh as words.
 fn words(mesh: &Mesh) -> [&[u32]; 2] {
     [&mesh.cells, bytemuck::cast_slice(mesh.points.as_flattened())]
 }
 
-/// A hash of words evenly spread over cells and points.
+/// Returns a hash of words evenly spread over cells and points.
 fn of_samples(mesh: &Mesh) -> u64 {
     words(mesh).into_iter().fold(0, |seed, words| {
         let n = words.len().min(SAMPLES);
@@ -73,7 +73,7 @@ fn of_samples(mesh: &Mesh) -> u64 {
     })
 }
 
-/// Goes on with a hash, in lanes of their own so that a processor has several multiplications under way.
+/// Continues a hash, in independent lanes so that a processor overlaps several multiplications.
 fn hash(seed: u64, words: &[u32]) -> u64 {
     const LANES: usize = 8;
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;

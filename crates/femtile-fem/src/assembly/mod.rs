@@ -1,4 +1,4 @@
-//! From a form to a linear system: matrix in CSR, right side, constraints eliminated.
+//! Assembly: from a form to a linear system with a matrix in CSR, a right side, and constraints eliminated.
 
 #[allow(unsafe_code)]
 mod cpu;
@@ -32,30 +32,30 @@ pub use kernels::{Assembled, AssemblyKernels, AssemblyProblem};
 pub use patch::PatchAssembly;
 pub use refill::Assembly;
 
-/// A linear system $A w = b$ and how to get the solution from $w$.
+/// A linear system $A w = b$, and the map from $w$ to the solution $u$.
 #[derive(Debug)]
 pub struct System<T: Scalar, D: Device, M = Csr<T, D>> {
     /// The matrix, symmetric; unit rows and columns for constrained degrees of freedom.
     pub matrix: M,
     /// The right side with boundary values lifted, zero where constrained.
     pub rhs: Buffer<T, D>,
-    /// The degrees of freedom whose value is given.
+    /// The constrained degrees of freedom and their values.
     pub constraints: Constraints,
-    /// Whether only the gradient of the solution is determined, which then has mean zero.
+    /// Whether the solution is determined up to a constant only; it then has mean zero.
     pub is_pure_neumann: bool,
-    /// In a pure Neumann problem, how much of the right side was projected away, relative to its size.
+    /// In a pure Neumann problem, the part of the right side that was projected away, relative to its size.
     pub imbalance: f64,
-    /// The number of the assembly that made it, 0 where it was assembled once and for all.
+    /// The number of the assembly that made it, 0 for [`assemble`].
     made_by: u64,
 }
 
 /// Assembles the system of a form on a device.
 ///
-/// `progress` hears now and then which fraction is done, from any thread.
+/// `progress` receives the fraction done, from any thread.
 ///
 /// # Errors
-/// A mesh that cannot be used, a coefficient out of its range, data of a pure Neumann problem that do not
-/// balance, a component of the mesh that nothing holds; see [`FemError`].
+/// An unusable mesh, a coefficient out of its range, unbalanced data of a pure Neumann problem, a component of the mesh
+/// without any condition; see [`FemError`].
 pub fn assemble<T: Scalar, D: AssemblyKernels<T>>(
     device: &D,
     form: &Form<'_>,
@@ -68,7 +68,7 @@ pub fn assemble<T: Scalar, D: AssemblyKernels<T>>(
     assemble_interruptible(device, form, &go_on)
 }
 
-/// As [`assemble`], and ends early once `progress` breaks.
+/// As [`assemble`], and stops once `progress` breaks.
 ///
 /// # Errors
 /// Those of [`assemble`]; [`FemError::Interrupted`].
@@ -92,16 +92,17 @@ pub fn assemble_interruptible<T: Scalar, D: AssemblyKernels<T>>(
 }
 
 impl<T: Scalar, D: Device, M> System<T, D, M> {
-    /// Parts with the matrix.
+    /// Separates the matrix from the rest.
     pub fn into_parts(self) -> (M, System<T, D, ()>) {
         let Self { matrix, rhs, constraints, is_pure_neumann, imbalance, .. } = self;
         (matrix, System { matrix: (), rhs, constraints, is_pure_neumann, imbalance, made_by: 0 })
     }
 
-    /// The solution $u$ from the solution $w$ of the system: boundary values put in, mean removed where it is free.
+    /// Returns the solution $u$ for the solution $w$ of the system: inserts boundary values, subtracts the mean of a
+    /// pure Neumann problem.
     ///
     /// # Errors
-    /// [`FemError::Length`] when `w` does not belong to the mesh.
+    /// [`FemError::Length`] if `w` does not match the mesh.
     pub fn solution(&self, mesh: &Mesh, w: &Buffer<T, D>) -> Result<Vec<f64>, FemError> {
         let mut u: Vec<f64> = w.to_host()?.into_iter().map(T::to_f64).collect();
         functionals::check_length(mesh, &u)?;
@@ -140,13 +141,13 @@ fn is_pure_neumann(
     })
 }
 
-/// As [`floating::balance`].
+/// Calls [`floating::balance`].
 fn balance(problem: &AssemblyProblem<'_>, rhs: &mut [f64]) -> Result<f64, FemError> {
     let loads = || problem.facet_terms.iter().flat_map(|term| term.load);
     floating::balance(rhs, loads().sum::<f64>() + 0.0, loads().map(f64::abs).sum())
 }
 
-/// Whether a cell of this measure has a finite stiffness.
+/// Returns whether a cell of this measure has a finite stiffness.
 fn measure_is_sound(measure: f64) -> bool {
     measure.is_normal() && (1.0 / measure).is_finite()
 }

@@ -89,10 +89,10 @@ impl<T: Scalar> AssemblyKernels<T> for Reference {
     }
 }
 
-/// Where values go, and what was filled in last besides them.
+/// Places of the values, and the last right side.
 pub struct Kept {
     places: Places,
-    /// Before it was rounded.
+    /// Before rounding.
     rhs: Vec<f64>,
     reacts: Vec<bool>,
 }

@@ -1,4 +1,4 @@
-//! Systems whose values are filled in again and again on the pattern that they have.
+//! Repeated assembly on a fixed pattern.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::FemError;
 use crate::dofs::LinearSpace;
 use crate::forms::Form;
 
-/// Assembly on a fixed mesh: the pattern and all that follows from it is found once, then values are filled in as
-/// often as the form changes, straight into the format of the matrix.
+/// Assembly on a fixed mesh: the pattern and lists are computed once, then values are refilled for each form, directly
+/// in the format of the matrix.
 ///
 /// ```
 /// use femtile_device::Cpu;
@@ -36,37 +36,37 @@ use crate::forms::Form;
 /// ```
 pub struct Assembly<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D> = Csr<T, D>> {
     device: D,
-    /// Tells it from all others of the process.
+    /// Unique in the process.
     number: u64,
     mesh: MeshIdentity,
     n_nodes: usize,
     /// Stored values of a matrix.
     n_values: usize,
-    /// The number of the problem that was prepared last.
+    /// The number of the last prepared problem.
     prepared: u64,
     kept: D::Kept,
     pattern: Arc<Sparsity>,
     components: Components,
     config: M::Config,
-    /// The matrix of zeros that the first system takes.
+    /// The zero matrix for the first system.
     empty: Option<M>,
 }
 
 impl<T: Scalar, D: AssemblyKernels<T>> Assembly<T, D> {
-    /// Prepares for systems in CSR on a mesh of triangles or tetrahedra.
+    /// Prepares systems in CSR on a mesh of triangles or tetrahedra.
     ///
     /// # Errors
-    /// Cells of another kind, a node without a cell; what the device reports.
+    /// Cells of another kind, a node without a cell; errors of the device.
     pub fn new(device: &D, mesh: &Mesh) -> Result<Self, FemError> {
         Self::in_format(device, mesh, ())
     }
 }
 
 impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
-    /// Prepares for systems whose matrix is laid out as `config` says; right sides keep the numbering of the nodes.
+    /// Prepares systems in the matrix format of `config`; right sides keep the numbering of the nodes.
     ///
     /// # Errors
-    /// As [`Assembly::new`], and a layout that cannot be.
+    /// Errors of [`Assembly::new`], and an impossible format.
     pub fn in_format(device: &D, mesh: &Mesh, config: M::Config) -> Result<Self, FemError> {
         LinearSpace::new(mesh)?;
         let pattern = Arc::new(pattern(mesh)?.1);
@@ -86,7 +86,7 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
         })
     }
 
-    /// The system of a form, in memory of its own.
+    /// Assembles the system of a form, in new memory.
     ///
     /// # Errors
     /// As [`super::assemble`].
@@ -107,15 +107,15 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
         Ok(system)
     }
 
-    /// Fills the values of a form into a system that [`Assembly::system`] made.
+    /// Refills a system of [`Assembly::system`] with the values of a form.
     ///
-    /// The form is on the mesh that this was made with; its coefficients and what holds on the boundary may be others.
+    /// The form is on the same mesh; coefficients and boundary conditions may differ.
     ///
     /// # Cost
-    /// No work on the pattern, and no memory that grows with the mesh, but what the conditions on the boundary take.
+    /// No work on the pattern, and no memory that grows with the mesh, except for boundary conditions.
     /// # Errors
-    /// [`FemError::OtherMesh`], [`FemError::ChangedMesh`] or [`FemError::OtherAssembly`] where the mesh or the system is not
-    /// this assembly's; as [`super::assemble`], and the system is then undefined, but can be filled in again.
+    /// [`FemError::OtherMesh`], [`FemError::ChangedMesh`] or [`FemError::OtherAssembly`] if the mesh or the system does
+    /// not belong to this assembly; errors of [`super::assemble`]. The system is then undefined, but can be refilled.
     pub fn refill(&mut self, system: &mut System<T, D, M>, form: &Form<'_>) -> Result<(), FemError> {
         self.check_system(system)?;
         let problem = self.prepare(form)?;
@@ -124,10 +124,10 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
         Ok(())
     }
 
-    /// What [`Assembly::refill`] does first: evaluates conditions, compiles coefficients, brings them to the device.
+    /// The first part of [`Assembly::refill`]: evaluates conditions, compiles coefficients, copies them to the device.
     ///
     /// # Errors
-    /// [`FemError::OtherMesh`] or [`FemError::ChangedMesh`] for another mesh; what the form is to blame for.
+    /// [`FemError::OtherMesh`] or [`FemError::ChangedMesh`] for another mesh; errors of the form.
     pub fn prepare<'a>(&mut self, form: &Form<'a>) -> Result<AssemblyProblem<'a>, FemError> {
         self.mesh.check(form.mesh)?;
         let problem = AssemblyProblem::new(form, &to_the_end)?;
@@ -137,7 +137,7 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
         Ok(problem)
     }
 
-    /// What [`Assembly::refill`] does then: computes the values of the problem that was prepared last.
+    /// The second part of [`Assembly::refill`]: computes the values of the last prepared problem.
     ///
     /// The constraints of the system are those of its last refill.
     ///
@@ -152,10 +152,10 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
         self.check(system, problem)
     }
 
-    /// Begins what [`Assembly::fill`] does without waiting for it; [`Assembly::check`] ends it.
+    /// Queues the work of [`Assembly::fill`] without waiting; [`Assembly::check`] completes it.
     ///
     /// # Errors
-    /// Those of [`Assembly::refill`] that are known at once.
+    /// Errors of [`Assembly::refill`] that are known without waiting.
     pub fn queue(
         &mut self,
         system: &mut System<T, D, M>,
@@ -166,7 +166,7 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
         self.device.queue(&mut self.kept, problem, &mut system.matrix.values_mut(), &mut system.rhs)
     }
 
-    /// Waits for what was queued last and looks at what came of it; a pure Neumann problem is balanced.
+    /// Waits for queued work and checks its result; balances a pure Neumann problem.
     ///
     /// # Errors
     /// As [`Assembly::refill`].
@@ -190,7 +190,7 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
         Ok(())
     }
 
-    /// Refuses a problem that is not the one prepared last.
+    /// Checks that a problem is the last prepared one.
     fn check_problem(&self, problem: &AssemblyProblem<'_>) -> Result<(), FemError> {
         if problem.number == self.prepared {
             return Ok(());
@@ -199,7 +199,7 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
         Err(FemError::OtherAssembly { field: "problem", advice })
     }
 
-    /// Refuses a system that another assembly made, or whose arrays were replaced by others of another length.
+    /// Checks that a system belongs to this assembly and has arrays of the right lengths.
     fn check_system(&self, system: &mut System<T, D, M>) -> Result<(), FemError> {
         if system.made_by != self.number {
             let advice = "fill in one that this assembly made";
@@ -209,7 +209,7 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
         Ok(need("values", self.n_values, system.matrix.values_mut().len())?)
     }
 
-    /// Bytes that a filling must move: what it reads of the mesh and of lists, the right side and `values` once.
+    /// Returns the bytes that a refill must move: mesh and lists read, right side and `values` once.
     pub fn fill_bytes(&self, values: &Buffer<M::Value, D>) -> usize {
         let written = values.len() * size_of::<M::Value>() + self.n_nodes * size_of::<T>();
         self.device.kept_bytes(&self.kept) + written

@@ -1,4 +1,4 @@
-//! The pattern of the matrix: which nodes share a cell.
+//! Sparsity pattern: nodes that share a cell.
 
 use std::sync::Mutex;
 
@@ -19,7 +19,7 @@ pub struct Sparsity {
 }
 
 impl Sparsity {
-    /// The columns of a row.
+    /// Returns the columns of a row.
     pub(super) fn row(&self, row: usize) -> &[u32] {
         &self.columns[self.offsets.get(row)..self.offsets.get(row + 1)]
     }
@@ -32,11 +32,11 @@ struct BlockRows {
     columns: Vec<u32>,
 }
 
-/// Arrays that one thread needs while it works on a block.
+/// Workspace of one thread for a block.
 #[derive(Default)]
 struct Scratch {
     cells: Vec<u32>,
-    /// Where the cells of each row of the block begin in `adjacent`.
+    /// Start of the cells of each row of the block in `adjacent`.
     starts: Vec<u32>,
     /// Nodes of the cells of each row.
     adjacent: Vec<u32>,
@@ -44,17 +44,17 @@ struct Scratch {
     met_by: Vec<u32>,
 }
 
-/// Logarithm of the number of rows that are assembled together: at least sixteen blocks where there are
-/// enough rows, but neither so few rows that the cells on the rim of a block count for much nor so many that
-/// their values leave the cache. It depends on the mesh alone, so that the bits do not depend on the threads.
+/// Returns the logarithm of the number of rows assembled together: at least sixteen blocks if there are enough rows,
+/// few rim cells per block, and values that fit the cache. It depends only on the mesh, so the bits do not depend on
+/// threads.
 pub(super) fn block_shift(n_rows: usize) -> u32 {
     (n_rows / 16).max(1).ilog2().clamp(9, 15)
 }
 
-/// Blocks of rows of a mesh and the pattern of its matrix.
+/// Returns the row blocks of a mesh and the pattern of its matrix.
 ///
 /// # Errors
-/// As [`sparsity`].
+/// Errors of [`sparsity`].
 pub(super) fn pattern(mesh: &Mesh) -> Result<(RowBlocks, Sparsity), FemError> {
     let blocks = RowBlocks::new(mesh, block_shift(mesh.n_nodes()));
     let pattern = match mesh.kind.n_nodes() {
@@ -64,12 +64,12 @@ pub(super) fn pattern(mesh: &Mesh) -> Result<(RowBlocks, Sparsity), FemError> {
     Ok((blocks, pattern))
 }
 
-/// The pattern of linear elements on a mesh of simplices with `N` corners.
+/// Computes the pattern of linear elements on a mesh of simplices with `N` corners.
 ///
 /// Each block sorts its cells by row and collects the distinct nodes of each row.
 ///
 /// # Cost
-/// One visit of each corner by each other; 4 bytes a node for each thread, and 4 a non-zero twice for a moment.
+/// One visit of each pair of corners; 4 bytes per node and thread, and 8 bytes per non-zero temporarily.
 /// # Errors
 /// [`FemError::OrphanNode`] for the first node without a cell.
 fn sparsity<const N: usize>(mesh: &Mesh, blocks: &RowBlocks) -> Result<Sparsity, FemError> {

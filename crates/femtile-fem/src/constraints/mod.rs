@@ -1,11 +1,11 @@
-//! Degrees of freedom whose value is given.
+//! Degrees of freedom with given values, and lifting.
 //!
 //! Vectors keep their full size. With the free unknowns $F$ and the constrained ones $C$, the system is
 //!
 //! $$ \begin{pmatrix} A_{FF} & 0 \\ 0 & I \end{pmatrix} w = \begin{pmatrix} b_F - A_{FC}\, g \\ 0 \end{pmatrix},
 //!    \qquad u = w + \begin{pmatrix} 0 \\ g \end{pmatrix}, $$
 //!
-//! symmetric and positive definite when the original is; the norm of its right side is the norm after lifting.
+//! symmetric and positive definite if the original is; the norm of its right side is the norm after lifting.
 
 use femtile_expression::TapeScratch;
 use rayon::prelude::*;
@@ -21,23 +21,24 @@ use crate::geometry::{CellMap, CellMaps};
 pub struct Constraints {
     dofs: Vec<u32>,
     values: Vec<f64>,
-    /// One bit a degree of freedom.
+    /// One bit per degree of freedom.
     mask: Vec<u64>,
     /// Number of constrained degrees of freedom before each word of the mask.
     rank: Vec<u32>,
 }
 
 impl Constraints {
-    /// Nothing constrained among `n_dofs` degrees of freedom.
+    /// Constrains none of `n_dofs` degrees of freedom.
     pub fn none(n_dofs: usize) -> Self {
         let n_words = n_dofs.div_ceil(64);
         Self { dofs: Vec::new(), values: Vec::new(), mask: vec![0; n_words], rank: vec![0; n_words] }
     }
 
-    /// The Dirichlet conditions of a form for linear elements; where several meet at a node, the last one holds.
+    /// Evaluates the Dirichlet conditions of a form for linear elements; where several meet at a node, the last one
+    /// holds.
     ///
     /// # Errors
-    /// A boundary value that is not finite, by a cell at that node.
+    /// A boundary value that is not finite, reported by a cell at that node.
     pub(crate) fn dirichlet(form: &Form<'_>, winners: &[Option<u32>]) -> Result<Self, FemError> {
         let claims = dirichlet_facets(form, winners).flat_map(|(facet, number)| {
             let cell = form.boundary.cells[facet];
@@ -48,11 +49,11 @@ impl Constraints {
         Self::from_claims(form, form.mesh.n_nodes(), claims, place)
     }
 
-    /// The same for elements of any degree: all degrees of freedom of a closed facet, or of an entity whose corners are all
-    /// named, have the values at their nodes.
+    /// Evaluates the Dirichlet conditions for elements of any degree at the nodes of closed facets, and of entities
+    /// whose corners are all named.
     ///
     /// # Errors
-    /// A boundary value that is not finite, by a cell at that node.
+    /// A boundary value that is not finite, reported by a cell at that node.
     pub(crate) fn dirichlet_of_any_degree(
         space: &TensorSpace<'_>,
         form: &Form<'_>,
@@ -78,8 +79,8 @@ impl Constraints {
         Self::from_claims(form, space.n_dofs(), claims.collect(), |_, place| places[place as usize])
     }
 
-    /// Of each degree of freedom, the last of the claims (degree of freedom, condition, anything) on it; `place` says in
-    /// which cell and where a degree of freedom lies by the third.
+    /// Keeps, for each degree of freedom, the last of its claims (degree of freedom, condition, place index); `place`
+    /// returns the cell and point for a place index.
     fn from_claims(
         form: &Form<'_>,
         n_dofs: usize,
@@ -107,12 +108,13 @@ impl Constraints {
         Ok(constraints)
     }
 
-    /// One zero bit a degree of freedom, or a one where it is constrained.
+    /// Returns the bit mask of constrained degrees of freedom.
     pub(crate) fn into_mask(self) -> Vec<u64> {
         self.mask
     }
 
-    /// One bit a degree of freedom, and how many are constrained before each word of bits: what [`Self::value`] reads.
+    /// Returns the bit mask, and the number of constrained degrees of freedom before each word: the tables of
+    /// [`Self::value`].
     pub(crate) fn tables(&self) -> (&[u64], &[u32]) {
         (&self.mask, &self.rank)
     }
@@ -128,33 +130,33 @@ impl Constraints {
         }
     }
 
-    /// Number of constrained degrees of freedom.
+    /// Returns the number of constrained degrees of freedom.
     pub fn len(&self) -> usize {
         self.dofs.len()
     }
 
-    /// Whether nothing is constrained.
+    /// Returns whether nothing is constrained.
     pub fn is_empty(&self) -> bool {
         self.dofs.is_empty()
     }
 
-    /// The constrained degrees of freedom, ascending.
+    /// Returns the constrained degrees of freedom, ascending.
     pub fn dofs(&self) -> &[u32] {
         &self.dofs
     }
 
-    /// Their values, in the same order.
+    /// Returns their values, in the same order.
     pub fn values(&self) -> &[f64] {
         &self.values
     }
 
-    /// Whether a degree of freedom is constrained.
+    /// Returns whether a degree of freedom is constrained.
     #[inline]
     pub fn contains(&self, dof: usize) -> bool {
         self.mask[dof / 64] >> (dof % 64) & 1 == 1
     }
 
-    /// The value of a degree of freedom if it is constrained.
+    /// Returns the value of a degree of freedom if it is constrained.
     #[inline]
     pub fn value(&self, dof: usize) -> Option<f64> {
         let (word, bit) = (self.mask[dof / 64], dof % 64);
@@ -162,7 +164,7 @@ impl Constraints {
         (word >> bit & 1 == 1).then(|| self.values[(self.rank[dof / 64] + before) as usize])
     }
 
-    /// Puts the given values into a vector of the full size.
+    /// Inserts the given values into a vector of full size.
     pub fn impose(&self, u: &mut [f64]) {
         for (&dof, &value) in self.dofs.iter().zip(&self.values) {
             u[dof as usize] = value;
@@ -170,7 +172,7 @@ impl Constraints {
     }
 }
 
-/// Facets where a Dirichlet condition holds, and its number.
+/// Iterates over facets with a Dirichlet condition, and the number of the condition.
 pub(crate) fn dirichlet_facets<'a>(
     form: &'a Form<'_>,
     winners: &'a [Option<u32>],
@@ -179,10 +181,10 @@ pub(crate) fn dirichlet_facets<'a>(
     numbered.filter(|&(_, number)| form.conditions[number as usize].condition.given_value().is_some())
 }
 
-/// Nodes of the mesh where a condition gives u, and its number.
+/// Returns the nodes of the mesh with given u, and the number of the condition.
 ///
 /// # Errors
-/// [`FemError::NoSuchNode`] when a condition counts beyond the mesh.
+/// [`FemError::NoSuchNode`] for a node outside the mesh.
 pub(crate) fn dirichlet_nodes(form: &Form<'_>) -> Result<Vec<(u32, u32)>, FemError> {
     let n_nodes = form.mesh.n_nodes();
     let mut found = Vec::new();
@@ -196,7 +198,7 @@ pub(crate) fn dirichlet_nodes(form: &Form<'_>) -> Result<Vec<(u32, u32)>, FemErr
     Ok(found)
 }
 
-/// Claims of conditions at nodes: node, condition, and the first cell that has the node.
+/// Returns the claims of conditions at nodes: node, condition, and the first cell of the node.
 fn claims_at_nodes(form: &Form<'_>) -> Result<Vec<(u32, u32, u32)>, FemError> {
     let named = dirichlet_nodes(form)?;
     if named.is_empty() {
@@ -206,13 +208,13 @@ fn claims_at_nodes(form: &Form<'_>) -> Result<Vec<(u32, u32, u32)>, FemError> {
     for cell in (0..form.mesh.n_cells()).rev() {
         form.mesh.cell(cell).iter().for_each(|&node| cells[node as usize] = cell as u32);
     }
-    // A node of no cell has no equation.
+    // A node without a cell has no equation.
     let claims = named.into_iter().map(|(node, number)| (node, number, cells[node as usize]));
     Ok(claims.filter(|&(_, _, cell)| cell != u32::MAX).collect())
 }
 
-/// Claims of one condition at nodes: of each degree of freedom on an entity whose corners are all among them, with its
-/// cell and point.
+/// Returns the claims of one condition at nodes: each degree of freedom on an entity whose corners are all named, with
+/// its cell and point.
 fn claims_on_entities(space: &TensorSpace<'_>, nodes: &[u32], number: u32) -> (Vec<Claim>, Vec<Place>) {
     let mut is_named = vec![false; space.mesh().n_nodes()];
     nodes.iter().for_each(|&node| is_named[node as usize] = true);

@@ -1,4 +1,4 @@
-//! Degrees of freedom: which unknowns there are and which of them each cell sees.
+//! Degrees of freedom: spaces, and the unknowns of each cell.
 
 pub(crate) mod tensor;
 
@@ -9,7 +9,7 @@ use femtile_mesh::{CellKind, Mesh};
 use crate::FemError;
 pub use tensor::{Group, MAX_DEGREE, Orientation, TensorSpace};
 
-/// The space of continuous functions that are linear on each cell: one degree of freedom a node.
+/// The space of continuous functions that are linear on each cell: one degree of freedom per node.
 ///
 /// Its numbering is that of the nodes, so that a vector of degrees of freedom is a nodal field.
 #[derive(Debug, Clone, Copy)]
@@ -18,7 +18,7 @@ pub struct LinearSpace<'a> {
 }
 
 impl<'a> LinearSpace<'a> {
-    /// The space on a mesh of triangles or tetrahedra.
+    /// Creates the space on a mesh of triangles or tetrahedra.
     ///
     /// # Errors
     /// [`FemError::UnsupportedCells`] for other cells.
@@ -29,29 +29,28 @@ impl<'a> LinearSpace<'a> {
         }
     }
 
-    /// Number of degrees of freedom.
+    /// Returns the number of degrees of freedom.
     pub fn n_dofs(&self) -> usize {
         self.mesh.n_nodes()
     }
 
-    /// Degrees of freedom of a cell.
+    /// Returns the degrees of freedom of a cell.
     pub fn cell_dofs(&self, cell: usize) -> &'a [u32] {
         self.mesh.cell(cell)
     }
 }
 
-/// Cells counted together when they are dealt out to blocks of rows.
+/// Cells counted together when they are sorted into blocks of rows.
 const CELLS_PER_PART: usize = 1 << 16;
-/// Parts at most: their tables stay small however many cells there are.
+/// Most parts: their tables stay small for any number of cells.
 const MAX_PARTS: usize = 256;
 
-/// The cells that touch each block of $2^k$ consecutive rows, ascending.
+/// The cells of each block of $2^k$ consecutive rows, ascending.
 ///
-/// Blocks depend on the mesh alone, never on the number of threads, so that what is summed block by block
-/// has the same bits on any machine.
+/// Blocks depend only on the mesh, not on the number of threads, so sums by block have the same bits on any machine.
 ///
 /// # Cost
-/// Two sweeps over the cells; 4 bytes for each block that a cell touches, between one and four a cell.
+/// Two sweeps over the cells; 4 bytes per block of each cell, between one and four blocks per cell.
 #[derive(Debug)]
 pub(crate) struct RowBlocks {
     n_rows: usize,
@@ -60,16 +59,16 @@ pub(crate) struct RowBlocks {
     parts: Vec<Part>,
 }
 
-/// What some consecutive cells contribute to the lists of all blocks.
+/// Contributions of consecutive cells to the lists of all blocks.
 #[derive(Debug)]
 struct Part {
-    /// Where the list of each block begins: `[n_blocks + 1]`.
+    /// Start of the list of each block: `[n_blocks + 1]`.
     offsets: Vec<u32>,
     cells: Vec<u32>,
 }
 
 impl RowBlocks {
-    /// Blocks of `2^shift` rows.
+    /// Creates blocks of `2^shift` rows.
     pub fn new(mesh: &Mesh, shift: u32) -> Self {
         use rayon::prelude::*;
         let n_rows = mesh.n_nodes();
@@ -84,22 +83,22 @@ impl RowBlocks {
         Self { n_rows, shift, parts: parts.collect() }
     }
 
-    /// How many blocks of rows there are.
+    /// Returns the number of blocks.
     pub fn n_blocks(&self) -> usize {
         self.n_rows.div_ceil(1 << self.shift)
     }
 
-    /// The rows of a block.
+    /// Returns the rows of a block.
     pub fn rows(&self, block: usize) -> Range<usize> {
         block << self.shift..((block + 1) << self.shift).min(self.n_rows)
     }
 
-    /// The block of a row.
+    /// Returns the block of a row.
     pub fn block_of(&self, row: u32) -> usize {
         (row >> self.shift) as usize
     }
 
-    /// Puts the cells of a block into `cells`.
+    /// Writes the cells of a block to `cells`.
     pub fn cells_of(&self, block: usize, cells: &mut Vec<u32>) {
         cells.clear();
         for part in &self.parts {
@@ -129,7 +128,7 @@ impl Part {
     }
 }
 
-/// Calls `visit` once for each block that a cell touches.
+/// Calls `visit` once for each block of a cell.
 #[inline]
 fn each_block<const N: usize>(cell: &[u32; N], shift: u32, mut visit: impl FnMut(usize)) {
     let blocks = cell.map(|node| node >> shift);

@@ -9,7 +9,7 @@ mod evaluation;
 mod even_points;
 mod facets;
 pub mod functionals;
-mod held;
+mod pure_neumann;
 mod recovery;
 mod sparsity;
 
@@ -80,7 +80,7 @@ impl<'a> TensorProblem<'a> {
             evaluation.add_moments(&mut load, |found, points| points.eval(found, &source))?;
         }
         let FacetTerms { matrices, flux, reacting } = facets::facet_terms(space, form, &winners, &mut load)?;
-        let is_pure_neumann = held::is_pure_neumann(space, form, &winners, &reacting)?;
+        let is_pure_neumann = pure_neumann::is_pure_neumann(space, form, &winners, &reacting)?;
         Ok(Self { space, form: *form, constraints, facet_matrices: matrices, load, flux, is_pure_neumann })
     }
 

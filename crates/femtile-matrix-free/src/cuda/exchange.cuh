@@ -13,7 +13,7 @@ struct CellColumn {
     u32 list;
 
     __device__ inline bool is_empty() const { return firsts[0] == NOTHING; }
-    // Whether an earlier batch has the d-th entity; several groups have it; its unknowns are constrained.
+    // Whether an earlier batch has the d-th entity; several groups have it; its unknowns are free.
     __device__ inline bool is_added(u32 d) const { return marks >> d & 1; }
     __device__ inline bool is_shared(u32 d) const { return marks >> (3 + d) & 1; }
     __device__ inline bool is_free(u32 d) const { return (marks >> (6 + d) & 1) == 0; }

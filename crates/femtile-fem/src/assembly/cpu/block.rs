@@ -1,4 +1,4 @@
-//! One block of rows: its cells in SIMD lanes, its facets, and what is given.
+//! One block of rows: its cells in SIMD lanes, its facet terms, and elimination of constraints.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use crate::assembly::kernels::AssemblyProblem;
 use crate::assembly::measure_is_sound;
 use crate::forms::{CHUNK, FACET_ENTRIES};
 
-/// Runs a block with the vector instructions of a level.
+/// Assembles a block with the vector instructions of a level.
 pub fn dispatch<V: Scalar, const N: usize>(
     level: SimdLevel,
     task: BlockTask<'_, V, N>,
@@ -40,7 +40,7 @@ pub fn dispatch<V: Scalar, const N: usize>(
     task.run(pulp::Scalar)
 }
 
-/// Carries a token into the function that is compiled for its instructions.
+/// Carries a SIMD token into the function compiled for its instructions.
 struct Vectorized<'a, S, V, const N: usize> {
     simd: S,
     task: BlockTask<'a, V, N>,
@@ -170,7 +170,7 @@ impl<V: Scalar, const N: usize> BlockTask<'_, V, N> {
         }
     }
 
-    /// Puts the diagonal in, eliminates constraints, and rounds.
+    /// Sets the diagonal, eliminates constraints, and rounds.
     #[inline(always)]
     fn finish(&mut self) {
         let constraints = &self.problem.constraints;
@@ -206,9 +206,9 @@ impl<V: Scalar, const N: usize> BlockTask<'_, V, N> {
     }
 }
 
-/// Writes the entries of a row, given by ascending column, to their places.
+/// Writes the entries of a row, by ascending column, to their places.
 fn scatter<V: Scalar>(out: &SharedMut<'_, V>, places: &Places, row: usize, columns: &[u32], values: &[f64]) {
-    // SAFETY: each entry of each row has a place of its own among the stored values, and a row is in one block.
+    // SAFETY: each entry has a place of its own among the stored values, and a row is in one block.
     let write = |k: usize, value: f64| unsafe { out.write(places.place(row, k), V::from_f64(value)) };
     if places.keeps_columns_in_order() {
         values.iter().enumerate().for_each(|(k, &value)| write(k, value));
@@ -221,7 +221,7 @@ fn scatter<V: Scalar>(out: &SharedMut<'_, V>, places: &Places, row: usize, colum
     }
 }
 
-/// Collects nodes and corner coordinates of some cells.
+/// Gathers nodes and corner coordinates of some cells.
 #[inline(always)]
 fn gather<const N: usize>(
     nodes: &mut [[u32; N]; CHUNK],
@@ -241,7 +241,7 @@ fn gather<const N: usize>(
     }
 }
 
-/// Position of the entry (a, b) among the off-diagonal ones: 01, 02, 03, 12, 13, 23 or 01, 02, 12.
+/// Returns the position of entry (a, b) among the off-diagonal ones: 01, 02, 03, 12, 13, 23 or 01, 02, 12.
 const fn pair<const N: usize>(a: usize, b: usize) -> usize {
     let (a, b) = if a < b { (a, b) } else { (b, a) };
     if a == b {

@@ -1,13 +1,13 @@
-//! Where the columns of terms are among those of a row.
+//! Positions of the columns of element terms in a row.
 
 use pulp::Simd;
 
-/// Columns looked at together.
+/// Columns compared at once.
 pub const WINDOW: usize = 16;
 
-/// Finds columns among a few.
+/// SIMD search for a column in a short list.
 pub trait FindColumn: Simd {
-    /// One bit for each of the columns, set where it is the wanted one.
+    /// Returns a bit mask of the columns that equal the wanted one.
     fn matches(self, columns: &[u32; WINDOW], wanted: u32) -> u16;
 }
 
@@ -40,10 +40,10 @@ impl FindColumn for pulp::x86::V4 {
     }
 }
 
-/// Adds terms to the entries of a row whose columns are known to be there; the own column is left out.
+/// Adds terms to the entries of a row that contains all their columns; the row's own column is skipped.
 ///
-/// `columns` and `values` begin with the row and go on beyond it, so that a whole window can be looked at:
-/// the first match is in the row.
+/// `columns` and `values` start with the row and continue beyond it, so that a whole window can be compared: the first
+/// match is in the row.
 #[inline(always)]
 pub fn add_to_row<S: FindColumn, const N: usize>(
     simd: S,
@@ -57,7 +57,7 @@ pub fn add_to_row<S: FindColumn, const N: usize>(
     let (Some(near_columns), Some(near_values)) = windows else {
         return (0..N).filter(|&b| b != own).for_each(|b| add_far(columns, values, wanted[b], terms[b]));
     };
-    // Which of the terms lie beyond the window; seldom any.
+    // Terms beyond the window; rarely any.
     let mut far = 0;
     for b in 0..N {
         if b != own {
@@ -74,13 +74,13 @@ pub fn add_to_row<S: FindColumn, const N: usize>(
     }
 }
 
-/// Adds one term by looking at one column after another.
+/// Adds one term by linear search.
 #[cold]
 fn add_far(columns: &[u32], values: &mut [f64], wanted: u32, term: f64) {
     values[find(columns, wanted)] += term;
 }
 
-/// Position of a column that is there.
+/// Returns the position of a column in a list that contains it.
 #[inline(always)]
 pub fn find(columns: &[u32], wanted: u32) -> usize {
     columns.iter().position(|&column| column == wanted).unwrap_or(0)

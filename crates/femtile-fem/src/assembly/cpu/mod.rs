@@ -48,7 +48,7 @@ impl<T: Scalar> AssemblyKernels<T> for Cpu {
         let blocks = self.install(|| RowBlocks::new(mesh, block_shift(mesh.n_nodes())));
         let scattered = places.lanes().is_some().then_some(places);
         let rhs = vec![0.0; mesh.n_nodes()];
-        // Columns and where rows begin; the nodes of cells, and the numbers of the cells of blocks; points.
+        // Columns and row starts; nodes of cells and cell numbers of blocks; points.
         let words = pattern.columns.len() + mesh.n_nodes() + mesh.cells.len() + mesh.n_cells();
         let bytes = 4 * words + 24 * mesh.n_nodes();
         Ok(Kept { plan: Plan::new(blocks, pattern.clone(), scattered), rhs, reacts: Vec::new(), bytes })
@@ -89,11 +89,11 @@ impl<T: Scalar> AssemblyKernels<T> for Cpu {
     }
 }
 
-/// What the host keeps between fillings.
+/// Data kept on the host between refills.
 pub struct Kept {
     plan: Plan,
     pub(super) rhs: Vec<f64>,
-    /// As [`Assembled::reacts`].
+    /// [`Assembled::reacts`].
     pub(super) reacts: Vec<bool>,
     bytes: usize,
 }
@@ -113,26 +113,26 @@ impl Kept {
     }
 }
 
-/// Who works on which rows, and what that takes.
+/// Distribution of rows to blocks, and the pattern.
 struct Plan {
     blocks: RowBlocks,
     pattern: Arc<Sparsity>,
-    /// Where values lie, when not in the order of the pattern.
+    /// Places of the values, if not in the order of the pattern.
     places: Option<Places>,
-    /// Where each row of each block begins among the values of the block, and the end of the last.
+    /// Start of each row among the values of its block, and the end of the last.
     starts: Vec<Vec<u32>>,
     pool: Mutex<Vec<Scratch>>,
 }
 
-/// Where the values of one block of rows go.
+/// Destination of the values of one block of rows.
 enum Out<'a, V> {
-    /// One after another.
+    /// Consecutive rows.
     Rows(&'a mut [V]),
-    /// To their places among all values.
+    /// Places among all values.
     Places(&'a SharedMut<'a, V>, &'a Places),
 }
 
-/// What one block of rows is to fill.
+/// Output of one block of rows.
 struct BlockRows<'a, V> {
     block: usize,
     starts: &'a [u32],
@@ -143,7 +143,7 @@ struct BlockRows<'a, V> {
     reacts: &'a mut [bool],
 }
 
-/// Arrays that one thread needs while it works on a block.
+/// Workspace of one thread for a block.
 struct Scratch {
     cells: Vec<u32>,
     values: Vec<f64>,
@@ -184,7 +184,7 @@ impl Plan {
         }
     }
 
-    /// Cuts the output arrays into the parts of the blocks.
+    /// Splits the output arrays by blocks.
     fn split<'a, V>(
         &'a self,
         mut out: Out<'a, V>,
@@ -251,7 +251,7 @@ impl Plan {
         if is_interrupted.load(Ordering::Relaxed) {
             return Err(FemError::Interrupted);
         }
-        // Which blocks fail does not depend on the order of work, so neither does the smallest cell among them.
+        // The set of failing blocks does not depend on the order of work, so neither does the smallest cell among them.
         match failures.into_iter().min_by_key(FemError::cell) {
             Some(first) => Err(first),
             None => Ok(()),
@@ -264,7 +264,7 @@ fn local_starts(offsets: &HostOffsets, rows: &Range<usize>) -> Vec<u32> {
     (rows.start..=rows.end).map(|row| (offsets.get(row) - base) as u32).collect()
 }
 
-/// Cuts at most `n` values off the front.
+/// Splits at most `n` values off the front.
 fn take<'a, V>(values: &mut &'a mut [V], n: usize) -> &'a mut [V] {
     let whole = std::mem::take(values);
     let n = n.min(whole.len());
@@ -273,7 +273,7 @@ fn take<'a, V>(values: &mut &'a mut [V], n: usize) -> &'a mut [V] {
     front
 }
 
-/// The facet terms of each block, ascending.
+/// Returns the facet terms of each block, ascending.
 fn facets_by_block(problem: &AssemblyProblem<'_>, blocks: &RowBlocks) -> Vec<Vec<u32>> {
     let mut facets = vec![Vec::new(); blocks.n_blocks()];
     for (i, term) in problem.facet_terms.iter().enumerate() {

@@ -37,7 +37,7 @@ type Nonzeros<T, V> = (
     u32,
 );
 
-/// How many threads a block has, and how many blocks a multiprocessor.
+/// Threads per block, and blocks per multiprocessor.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     threads: u32,
@@ -45,8 +45,8 @@ struct Shape {
 }
 
 impl Shape {
-    /// As measured on an H200, where 64 rows a patch leave room for two blocks whatever the form; forms that take more
-    /// registers have fewer threads, so that none spills.
+    /// Chooses the shape, measured on an H200, where 64 rows per patch allow two blocks for any form; forms that take
+    /// more registers have fewer threads, so that none spills.
     fn of(form: &CudaForm<'_>) -> Self {
         if form.is_evaluated_by_point() {
             Self { threads: 256, blocks: 1 }
@@ -58,14 +58,14 @@ impl Shape {
     }
 }
 
-/// Rows of a patch, as many as shared memory holds with all that elements may keep.
+/// Candidates for rows per patch; the largest that fits shared memory is taken.
 const PATCHES: [usize; 4] = [64, 32, 16, 8];
-/// Shared memory of a block that is not asked for at launch.
+/// Static shared memory of a block.
 const STATIC_BYTES: usize = 16;
-/// Stands for a row to which facets add nothing.
+/// Marks a row without facet terms.
 const NOTHING: u32 = u32::MAX;
 
-/// What the kernel is compiled from besides its own text.
+/// Compile-time data of the kernel besides its source.
 struct FormText {
     /// The header `form.cuh`.
     text: String,
@@ -93,7 +93,7 @@ fn program<T: Scalar, V: Scalar>(n_corners: usize, lanes: usize, form: &FormText
         .header("form.cuh", form.text.as_str())
 }
 
-/// Programs for coefficients of every kind, in two and three dimensions, for checks that compile them.
+/// Returns programs for coefficients of every kind, in two and three dimensions, for checks that compile them.
 pub(in crate::assembly) fn specialisations() -> Vec<Specialisation> {
     let mut programs = Vec::new();
     for_every_form(|k, n_corners, form| {
@@ -107,13 +107,13 @@ pub(in crate::assembly) fn specialisations() -> Vec<Specialisation> {
     programs
 }
 
-/// What is kept of a mesh between fillings: patches, where the GPU can work on them, and what the host needs else.
+/// Data of a mesh kept between refills: patches, if they fit the GPU, and data for the host.
 pub struct Kept {
     pattern: Arc<Sparsity>,
     places: Places,
     patches: Option<OnGpu>,
     host: Option<cpu::Kept>,
-    /// That of the problem that was loaded, if it is the GPU's.
+    /// The loaded form, if the GPU assembles it.
     form: Option<FormText>,
 }
 
@@ -157,7 +157,7 @@ impl Kept {
         }
     }
 
-    /// Waits for the GPU; where it sees a fault that the host does not, the host fills the values in.
+    /// Waits for the GPU; if it reports a bad cell that is sound for the host, the host computes the values.
     pub(in crate::assembly) fn check<T: Scalar, V: Scalar>(
         &mut self,
         problem: &AssemblyProblem<'_>,
@@ -176,7 +176,7 @@ impl Kept {
         Ok(self.host.as_ref().map_or_else(Vec::new, |host| host.reacts.clone()))
     }
 
-    /// Bytes of the lists that the kernel reads for the form that was loaded, inside the domain.
+    /// Returns the bytes of lists that the kernel reads for the loaded form, inside the domain.
     pub(in crate::assembly) fn bytes(&self) -> usize {
         match (&self.patches, &self.form) {
             (Some(patches), Some(form)) => patches.lists.bytes(form, &patches.sizes),
@@ -195,7 +195,7 @@ impl Kept {
         })
     }
 
-    /// What the GPU cannot do the host does, and brings it there.
+    /// Assembles on the host and copies the values to the GPU.
     fn fill_on_host<T: Scalar, V: Scalar>(
         &mut self,
         problem: &AssemblyProblem<'_>,
@@ -216,11 +216,11 @@ impl Kept {
     }
 }
 
-/// Patches of a mesh on a GPU, and the problem that was loaded last.
+/// Patches of a mesh on a GPU, and the loaded problem.
 struct OnGpu {
     n_corners: usize,
     lanes: usize,
-    /// As [`Lists`] has them.
+    /// Sizes of [`Lists`].
     sizes: Vec<Size>,
     /// The number of each node among the rows of all patches.
     row_of_node: Vec<u32>,
@@ -231,7 +231,7 @@ struct OnGpu {
     form: Option<CudaFormData>,
     given: Given,
     facets: Facets,
-    /// Of a patch in shared memory: numbers of f64, and words of a sheet.
+    /// Shared memory of a patch: numbers of f64 values, and of words of a sheet.
     workspace: [usize; 2],
 }
 
@@ -255,7 +255,7 @@ impl ListBuffers {
         })
     }
 
-    /// `struct Lists` of the kernel.
+    /// Returns `struct Lists` of the kernel.
     fn argument(&self) -> Structure {
         Structure(vec![
             address(&self.heads),
@@ -266,7 +266,8 @@ impl ListBuffers {
         ])
     }
 
-    /// Bytes that the kernel reads for a form, but for columns, which are looked at where unknowns are given.
+    /// Returns the bytes that the kernel reads for a form, except columns, which are read only for constrained
+    /// unknowns.
     fn bytes(&self, form: &FormText, sizes: &[Size]) -> usize {
         let cells = if form.reads_cells { self.cells.len() } else { 0 };
         let packs: usize = sizes.iter().map(|size| size.packs[usize::from(form.sums_rows)]).sum();
@@ -274,7 +275,7 @@ impl ListBuffers {
     }
 }
 
-/// What facets add: for each row of a patch which of the rows with facets it is, and the entries of those.
+/// Facet terms: for each row of a patch its index among rows with facets, and the entries of those.
 struct Facets {
     of_rows: Buffer<u32, Cuda>,
     begin: Buffer<u32, Cuda>,
@@ -282,7 +283,7 @@ struct Facets {
     values: Buffer<f64, Cuda>,
 }
 
-/// Bytes of shared memory that patches may have.
+/// Returns the shared memory available per block.
 fn most_shared_bytes(device: &Cuda) -> usize {
     device.properties().shared_bytes_per_block() - STATIC_BYTES
 }
@@ -301,7 +302,7 @@ impl Facets {
         })
     }
 
-    /// `struct Facets` of the kernel.
+    /// Returns `struct Facets` of the kernel.
     fn argument(&self) -> Structure {
         let of_rows = if self.of_rows.is_empty() { 0 } else { address(&self.of_rows) };
         Structure(vec![of_rows, address(&self.begin), address(&self.entries), address(&self.values)])
@@ -309,7 +310,7 @@ impl Facets {
 }
 
 impl OnGpu {
-    /// Patches that fit the GPU; none where a node has too many cells.
+    /// Creates patches that fit the GPU; none if a node has too many cells.
     fn new(
         device: &Cuda,
         mesh: &Mesh,
@@ -354,7 +355,7 @@ impl OnGpu {
         })
     }
 
-    /// Brings a problem to the GPU; false where its elements keep more than shared memory holds.
+    /// Loads a problem to the GPU; returns false if its element values exceed shared memory.
     fn load(
         &mut self,
         device: &Cuda,
@@ -405,7 +406,7 @@ impl OnGpu {
         Ok(self.facets.values.assign(&found.values)?)
     }
 
-    /// Queues the kernel for the problem that was loaded.
+    /// Queues the kernel for the loaded problem.
     fn launch<T: Scalar, V: Scalar>(
         &mut self,
         device: &Cuda,
@@ -437,9 +438,9 @@ impl OnGpu {
         let launch = Launch::line(self.sizes.len().min(blocks), form.shape.threads)
             .shared(shared_bytes(self.workspace));
         let program = program::<T, V>(self.n_corners, self.lanes, form);
-        // SAFETY: lists and places are those of the mesh and the matrix, whose sizes were compared; codes, nodes and
+        // SAFETY: lists and places belong to the mesh and the matrix, whose sizes were compared; codes, nodes and
         // entries are numbers of their patch, and shared memory holds the largest one. The fields of the form have a
-        // value for each cell, the tables of constraints one for each node.
+        // value per cell, the tables of constraints one per node.
         Ok(unsafe { device.launch(&program, &kernel, launch, arguments) }?)
     }
 

@@ -1,17 +1,17 @@
-//! The cells of each node.
+//! Node-to-cell incidence.
 
 use femtile_mesh::Mesh;
 
 /// The cells of each node, ascending.
 pub(super) struct Incidence {
-    /// Where those of each node begin, and the end of the last.
+    /// Start of the cells of each node, and the end of the last.
     starts: Vec<u64>,
     cells: Vec<u32>,
 }
 
 impl Incidence {
     /// # Cost
-    /// Two sweeps over the cells; 4 bytes a corner and 8 a node.
+    /// Two sweeps over the cells; 4 bytes per corner and 8 per node.
     pub fn new(mesh: &Mesh) -> Self {
         let n_corners = mesh.kind.n_nodes();
         // Filling moves each start to its end, which is the next one's start: hence the shift by one.
@@ -32,7 +32,7 @@ impl Incidence {
         Self { starts, cells }
     }
 
-    /// The cells of any of some nodes, ascending, each once.
+    /// Returns the cells of any of some nodes, ascending, each once.
     pub fn cells_of(&self, nodes: &[u32]) -> Vec<u32> {
         let of_node = |&node: &u32| {
             let node = node as usize;

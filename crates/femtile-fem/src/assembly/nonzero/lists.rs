@@ -1,4 +1,4 @@
-//! What a kernel that sums non-zeros patch by patch reads: who is in a patch, and what each entry sums.
+//! Lists of the patch kernel: members of each patch, and the element values that each entry sums.
 
 use femtile_linalg::sparse::Places;
 use femtile_mesh::{Mesh, Patches};
@@ -7,24 +7,24 @@ use rayon::prelude::*;
 use super::incidence::Incidence;
 use crate::assembly::sparsity::Sparsity;
 
-/// Threads of a warp, that share a slice.
+/// Threads of a warp, which share a slice.
 const WARP: usize = 32;
-/// Stands for an entry where there is none.
+/// Marks a missing entry.
 const NO_ENTRY: u16 = u16::MAX;
 /// Words of a pack, the unit of sheets.
 const PACK: usize = 4;
-/// The word of a sheet that says which of all nodes is its first.
+/// The word of a sheet with the index of its first node.
 const FIRST: usize = 6;
 
 /// The elements, rows and sums of all patches of a mesh.
 ///
-/// A patch has the nodes of its rows first, then those of their neighbours; nodes, elements and entries are numbered
-/// in the patch. An entry beside the diagonal sums the values of the elements around an edge: its *codes* are their
-/// places among the values of the patch, two in a word. Sums lie in slices of 32 lanes, the longest first, column by
-/// column; padding refers to a zero. Where both nodes of an edge have rows in the patch one sum serves both entries.
-/// Rows sum over their elements in the same manner: four times the element and the corner.
+/// A patch has the nodes of its rows first, then those of their neighbours; nodes, elements and entries are numbered in
+/// the patch. An off-diagonal entry sums the values of the elements around an edge: its *codes* are their places among
+/// the values of the patch, two per word. Sums lie in slices of 32 lanes, the longest first, column by column; padding
+/// refers to a zero. If both nodes of an edge have rows in the patch, one sum serves both entries. Rows sum over their
+/// elements in the same way: four times the element plus the corner.
 ///
-/// What a block of threads copies to shared memory is the *sheet* of its patch, each part on a whole pack:
+/// A thread block copies the *sheet* of its patch to shared memory, each part on a whole pack:
 ///
 /// | part | words |
 /// |---|---|
@@ -32,28 +32,28 @@ const FIRST: usize = 6;
 /// | rows: first entry and how many; the one on the diagonal, first lane and fold; the place | 4 each |
 /// | node of each row | 1 |
 /// | starts of slices among the words of a lane, of entries, then of rows, and the end | 1 each |
-/// | targets of the sums of entries: the entry and the one that mirrors it | 1 a lane |
+/// | targets of the sums of entries: the entry and the one that mirrors it | 1 per lane |
 /// | points of nodes, f64 | 6 each |
-/// | corners of elements, 16 bits each: three times the node | 2 an element |
-/// | codes, of entries, then of rows | 1 a lane and column |
+/// | corners of elements, 16 bits each: three times the node | 2 per element |
+/// | codes, of entries, then of rows | 1 per lane and column |
 ///
-/// Points and corners together take 2 words an entry at least, as the entries take their place.
+/// Points and corners together take at least 2 words per entry, as the entries later replace them.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
-    /// For each patch where its sheet begins and how long it is, without and with the codes of rows, in packs, and a 0.
+    /// For each patch the start and length of its sheet, without and with the codes of rows, in packs, and a 0.
     pub heads: Vec<u32>,
-    /// Those of each patch, its rows first.
+    /// Nodes of each patch, its rows first.
     pub nodes: Vec<u32>,
     /// The cell of each element, ascending in a patch.
     pub cells: Vec<u32>,
     /// The node of the column of each entry.
     pub columns: Vec<u16>,
     pub sheets: Vec<u32>,
-    /// What shared memory must hold of each patch.
+    /// Shared memory of each patch.
     pub sizes: Vec<Size>,
 }
 
-/// How large a patch is.
+/// The size of a patch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Size {
     pub n_nodes: usize,
@@ -63,18 +63,18 @@ pub(super) struct Size {
     pub packs: [usize; 2],
 }
 
-/// Numbers of f64 that an element keeps: for its edges, and for reaction and load of its corners.
+/// Numbers of f64 values per element: for its edges, and for reaction and load of its corners.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Values {
     pub edges: usize,
     pub reactions: usize,
     pub loads: usize,
-    /// Its share of a constant, if any coefficient is one.
+    /// Shares of constants, if any coefficient is constant.
     pub shares: usize,
 }
 
 impl Values {
-    /// What the largest of some patches needs of shared memory: numbers of f64, an even number, and words of a sheet.
+    /// Returns the shared memory of the largest of some patches: f64 values, an even number, and words of a sheet.
     pub fn workspace(&self, sizes: &[Size]) -> [usize; 2] {
         let row_sums: usize = [self.reactions, self.loads, self.shares].map(|n| n.min(1)).iter().sum();
         let numbers = |size: &Size| {
@@ -87,12 +87,12 @@ impl Values {
     }
 }
 
-/// Bytes of shared memory of a block: the values of a patch, its sheet and that of the next.
+/// Returns the bytes of shared memory of a block: the values of a patch, its sheet and that of the next.
 pub(super) fn shared_bytes([numbers, words]: [usize; 2]) -> usize {
     8 * numbers + 2 * 4 * words
 }
 
-/// What is being listed.
+/// Input of the lists.
 pub(super) struct Listing<'a> {
     pub mesh: &'a Mesh,
     pub incidence: &'a Incidence,
@@ -100,14 +100,14 @@ pub(super) struct Listing<'a> {
     pub places: &'a Places,
 }
 
-/// The number that a node has in the patch at hand, for each node of the mesh; [`u32::MAX`] elsewhere.
+/// The number of each node of the mesh in the current patch; [`u32::MAX`] elsewhere.
 type Numbers = Vec<u32>;
 
 impl Lists {
-    /// The lists of all patches; none where a patch is too large for 16 bits.
+    /// Creates the lists of all patches; none if a patch is too large for 16 bits.
     ///
     /// # Cost
-    /// A visit of each corner of each element of a patch by each other; about 60 bytes a cell.
+    /// One visit of each pair of corners of each element of a patch; about 60 bytes per cell.
     pub fn new(listing: &Listing<'_>, patches: &Patches) -> Option<Self> {
         let of_patch = |numbers: &mut Numbers, patch: usize| {
             numbers.resize(listing.mesh.n_nodes(), u32::MAX);
@@ -150,7 +150,7 @@ struct Sums {
 }
 
 impl Sums {
-    /// Lays sums out in the order given, each padded to the longest of its slice.
+    /// Stores sums in the given order, each padded to the longest of its slice.
     fn new(sums: &[&[u16]], padding: u16) -> Self {
         let (mut widths, mut words) = (Vec::new(), Vec::new());
         for slice in sums.chunks(WARP) {
@@ -171,7 +171,7 @@ impl Sums {
 struct Rows {
     /// The node of the column of each entry.
     columns: Vec<u16>,
-    /// Where the entries of each row begin, and the end of the last.
+    /// Start of the entries of each row, and the end of the last.
     begin: Vec<u32>,
 }
 
@@ -184,7 +184,7 @@ impl Rows {
         self.begin[row] as usize..self.begin[row + 1] as usize
     }
 
-    /// The entry of a row with this column.
+    /// Returns the entry of a row with this column.
     fn entry(&self, row: usize, column: usize) -> usize {
         let range = self.range(row);
         let found = self.columns[range.clone()].iter().position(|&c| usize::from(c) == column);
@@ -285,7 +285,7 @@ impl Listing<'_> {
     }
 }
 
-/// Adds a part to a sheet from a whole pack on, filled up to the next.
+/// Appends a part to a sheet, starting and ending at a whole pack.
 fn push_part(sheet: &mut Vec<u32>, words: impl IntoIterator<Item = u32>) {
     sheet.resize(sheet.len().next_multiple_of(PACK), 0);
     sheet.extend(words);
@@ -296,7 +296,7 @@ fn halves(word: u64) -> [u32; 2] {
     [word as u32, (word >> 32) as u32]
 }
 
-/// The nodes of a patch, those of its rows first, the others ascending; each gets its number.
+/// Numbers the nodes of a patch, those of its rows first, the others ascending.
 fn number_nodes<const N: usize>(all: &[u32], rows: &[u32], cells: &[u32], numbers: &mut Numbers) -> Vec<u32> {
     let mut nodes = rows.to_vec();
     nodes.iter().zip(0..).for_each(|(&node, number)| numbers[node as usize] = number);
@@ -313,9 +313,9 @@ fn number_nodes<const N: usize>(all: &[u32], rows: &[u32], cells: &[u32], number
     nodes
 }
 
-/// The sums of all entries beside the diagonal, by ascending element, and their targets.
+/// Returns the sums of all off-diagonal entries, by ascending element, and their targets.
 fn edge_sums<const N: usize>(elements: &[[u16; N]], rows: &Rows) -> (Sums, Vec<u32>) {
-    // The sum that an entry has, and the entries of each sum.
+    // The sum of each entry, and the entries of each sum.
     let mut sum_of = vec![u32::MAX; rows.columns.len()];
     let mut targets: Vec<[u16; 2]> = Vec::new();
     for row in 0..rows.len() {
@@ -339,7 +339,7 @@ fn edge_sums<const N: usize>(elements: &[[u16; N]], rows: &Rows) -> (Sums, Vec<u
             for b in a + 1..N {
                 let (i, j) = (usize::from(corners[a]), usize::from(corners[b]));
                 let (row, column) = if i < rows.len() { (i, j) } else { (j, i) };
-                // A cell that has a node twice is degenerate, and is refused where it is worked out.
+                // A cell that has a node twice is degenerate; the kernel refuses it.
                 if row < rows.len() && row != column {
                     codes.push((sum_of[rows.entry(row, column)], (edge * elements.len() + e) as u16));
                 }
@@ -366,7 +366,7 @@ fn edge_sums<const N: usize>(elements: &[[u16; N]], rows: &Rows) -> (Sums, Vec<u
     (Sums::new(&sums, padding), targets)
 }
 
-/// The sums of rows over their elements, by ascending element.
+/// Returns the sums of rows over their elements, by ascending element.
 fn row_sums<const N: usize>(elements: &[[u16; N]], n_rows: usize) -> Sums {
     let mut codes: Vec<Vec<u16>> = vec![Vec::new(); n_rows];
     for (e, corners) in elements.iter().enumerate() {

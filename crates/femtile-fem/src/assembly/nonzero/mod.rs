@@ -1,4 +1,5 @@
-//! Assembly by non-zeros on a GPU: values of elements once, then each entry sums its own, `[wong2015]`, section 4.
+//! Assembly by non-zeros on a GPU, `[wong2015]`, section 4: element values are computed once, then each entry sums its
+//! own.
 
 #[allow(unsafe_code)]
 mod cuda;

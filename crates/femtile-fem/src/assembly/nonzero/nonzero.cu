@@ -1,12 +1,12 @@
-// Assembly of linear elements by non-zeros, `[wong2015]` section 4, a block a patch of rows:
+// Assembly of linear elements by non-zeros, `[wong2015]` section 4, one block per patch of rows:
 //
 //   A_ij = sum_T (|T| (grad phi_i . sigma grad phi_j + mean(lambda phi_i phi_j)))   for i != j,
 //   A_ii = sum_T |T| mean(lambda phi_i) - sum_{j != i} A_ij,   since the shape functions add up to 1,
 //   b_i  = sum_T |T| mean(f phi_i).
 //
-// The elements of a patch are worked out once each, their values kept in shared memory. Each entry then sums its own
-// by ascending cell: the order depends on the mesh alone, so that the bits do not depend on patches, and an entry has
-// those of its mirror image. What facets add comes last, then given unknowns are eliminated.
+// Elements of a patch are computed once each, their values kept in shared memory. Each entry then sums its own by
+// ascending cell: the order depends only on the mesh, so the bits do not depend on patches, and an entry has the bits
+// of its mirror image. Facet terms are added last, then constraints are eliminated.
 #include "copy.cuh"
 #include "element.cuh"
 #include "reciprocal.cuh"
@@ -14,7 +14,7 @@
 typedef FEMTILE_V V;
 
 const u32 THREADS = FEMTILE_THREADS, BLOCKS = FEMTILE_BLOCKS;
-// Lanes of a slice of rows; 0 where the entries of a row follow each other.
+// Lanes of a slice of rows; 0 if the entries of a row are consecutive.
 const u32 LANES = FEMTILE_LANES;
 const u32 NO_ENTRY = 0xffffu;
 const u32 NOTHING = 0xffffffffu;
@@ -23,13 +23,13 @@ __host__ __device__ constexpr u32 values_of(u32 evaluated) {
     return evaluated == NEVER || evaluated == ONCE ? 0 : evaluated == BY_CELL ? 1 : CORNERS;
 }
 
-// Numbers that an element keeps for the reaction and for the load of its corners: one where all corners have the same.
-// Constants need its measure alone.
+// Values per element for the reaction and for the load of its corners: one if all corners have the same. Constants need
+// only the measure.
 const u32 REACTIONS = values_of(LAMBDA), LOADS = values_of(SOURCE), MEASURES = LAMBDA == ONCE || SOURCE == ONCE;
 // Sums of a row over its elements, in this order: reaction, load, a share of the measures.
 const u32 ROW_SUMS = (REACTIONS > 0) + (LOADS > 0) + MEASURES;
 
-// What is known of the patches; see `Lists` on the host.
+// Lists of the patches; see `Lists` on the host.
 struct Lists {
     const u32* heads;
     const u32* nodes;
@@ -38,7 +38,7 @@ struct Lists {
     const u32* sheets;
 };
 
-// What facets add: for each row of a patch which of the rows with facets it is, and the entries of those.
+// Facet terms: for each row of a patch its index among rows with facets, and the entries of those.
 struct Facets {
     const u32* of_rows;
     const u32* begin;
@@ -46,22 +46,22 @@ struct Facets {
     const double* values;
 };
 
-// A patch: how large it is, and where its nodes, rows, elements and entries are among those of all.
+// A patch: its size, and the starts of its nodes, rows, elements and entries.
 struct Patch {
     u32 n_nodes, n_rows, n_elements, n_entries, n_row_slices, n_slices, node, row, element, entry;
 };
 
-// The values of an element that are kept.
+// The stored values of an element.
 struct ElementValues {
     double edges[EDGES];
     double reaction[REACTIONS > 0 ? REACTIONS : 1];
     double load[LOADS > 0 ? LOADS : 1];
-    // What an integral gives each corner of a constant.
+    // Share of each corner in the integral of a constant.
     double share;
     bool is_sound;
 };
 
-// The means of the coefficients over an element, mass and load already those of its shape functions.
+// Means of the coefficients over an element, mass and load weighted with its shape functions.
 __device__ inline void average(
     SigmaMean& sigma, ElementValues& out, const Form& form, u64 cell, const Vector (&p)[CORNERS]) {
     const int tag = form.tags != 0 ? form.tags[cell] : 0;
@@ -127,9 +127,9 @@ __device__ inline ElementValues element_values(const Form& form, u64 cell, const
     return out;
 }
 
-// What a patch has in shared memory: of each element its edges, one after another, and a zero; then reactions, loads and
-// shares, each corner with a zero behind it; sums of rows. The parts of its sheet; entries of rows take the place of
-// points and corners once elements are worked out.
+// Shared memory of a patch: the edge values of each element, one after another, and a zero; then reactions, loads and
+// shares, each corner followed by a zero; sums of rows; the parts of its sheet. Entries of rows replace points and
+// corners once elements are computed.
 struct Tile {
     double *edges, *reactions, *loads, *shares, *row_sums, *entries;
     const u32 *rows, *row_nodes, *slices, *targets, *codes;
@@ -170,7 +170,7 @@ __device__ inline Tile tile_of(double* values, u32* sheet, const Patch& patch) {
     return tile;
 }
 
-// Begins to copy the sheet of a patch: its head says where it begins, and its packs without and with codes of rows.
+// Starts copying the sheet of a patch: its head has the start, and the numbers of packs without and with codes of rows.
 __device__ inline void copy_sheet(u32* to, const Pack<u32>& head, const u32* sheets) {
     const Pack<u32>* const from = reinterpret_cast<const Pack<u32>*>(sheets) + head.value[0];
     const u32 n = head.value[ROW_SUMS > 0 ? 2 : 1];
@@ -178,7 +178,7 @@ __device__ inline void copy_sheet(u32* to, const Pack<u32>& head, const u32* she
     commit_copies();
 }
 
-// Whether a node of the patch is a given unknown; all threads ask.
+// Whether the patch has a constrained unknown; called by all threads.
 __device__ inline bool sees_given_unknown(const Patch& patch, const u32* nodes, const Given& given) {
     if (given.mask == 0) return false;
     bool meets = false;
@@ -218,7 +218,7 @@ __device__ inline void work_out_elements(
     }
 }
 
-// Sums an entry beside the diagonal: a lane an edge between nodes, a code a value of an element, two in a word.
+// Sums an off-diagonal entry: one lane per edge; a code is the place of an element value, two per word.
 __device__ inline void gather_entry(const Tile& tile, u32 begin, u32 end, u32 target) {
     double sum = 0.0;
 #pragma unroll 4
@@ -232,7 +232,7 @@ __device__ inline void gather_entry(const Tile& tile, u32 begin, u32 end, u32 ta
     if (mirrored != NO_ENTRY) tile.entries[mirrored] = sum;
 }
 
-// Sums what a row needs over the cells of its node: a code is four times an element and the corner.
+// Sums the terms of a row over the cells of its node: a code is four times an element plus the corner.
 __device__ inline void gather_row(const Tile& tile, const Patch& patch, u32 begin, u32 end, u32 row) {
     double reaction = 0.0, load = 0.0, share = 0.0;
 #pragma unroll 4
@@ -269,7 +269,7 @@ __device__ inline RowSums sums_of_row(const Tile& tile, const Patch& patch, cons
     return found;
 }
 
-// Sums over elements, a warp a slice of 32: rows first, as they take longest.
+// Sums over elements, one warp per slice of 32: rows first, as they take longest.
 __device__ inline void gather(Tile tile, const Patch& patch) {
     const u32 lane = threadIdx.x % WARP, n_row_slices = ROW_SUMS > 0 ? patch.n_row_slices : 0;
     tile.codes += lane;
@@ -281,8 +281,8 @@ __device__ inline void gather(Tile tile, const Patch& patch) {
     }
 }
 
-// A row: where its entries begin in the patch and how many they are, which of them is on the diagonal, its first lane
-// and the logarithm of its lanes, and where it begins in the matrix or its slice does.
+// A row: start and number of its entries in the patch, its diagonal entry, its first lane and the logarithm of its
+// lanes, and the start in the matrix of the row or its slice.
 struct Row {
     u32 begin, length, diagonal, lane, fold;
     u64 start;
@@ -294,7 +294,7 @@ __device__ inline Row row_at(const u32* rows, u32 number) {
                pack.value[1] >> 24, pack.value[2] | (u64)pack.value[3] << 32};
 }
 
-// The diagonal from the sum of the others, then what facets add; gives the right side of the row.
+// The diagonal from the sum of the others, then facet terms; returns the right side of the row.
 __device__ inline double finish_row(
     double* entries, const Row& row, const RowSums& sums, const Facets& facets, u64 number) {
     double others = 0.0;
@@ -313,7 +313,7 @@ __device__ inline double finish_row(
     return right;
 }
 
-// Eliminates what is given from a row: a unit row, or columns moved to the right side, which it gives.
+// Eliminates constraints from a row: a unit row, or columns moved to the right side, which it returns.
 __device__ inline double eliminate(
     double* entries, const Row& row, const unsigned short* columns, const u32* nodes, u32 node, const Given& given,
     double right) {
@@ -330,7 +330,7 @@ __device__ inline double eliminate(
     return is_fixed ? 0.0 : right;
 }
 
-// Where entry k of a row lies among the values of the matrix.
+// Place of entry k of a row among the values of the matrix.
 __device__ inline u64 place(const Row& row, u32 k) {
     if (LANES == 0) return row.start + k;
     const u32 lane = row.lane + (k & ((1u << row.fold) - 1));
@@ -338,7 +338,7 @@ __device__ inline u64 place(const Row& row, u32 k) {
     return row.start + (u64)(k >> row.fold) * LANES + stored;
 }
 
-// Half a warp a row where its entries are neighbours, a lane a row where those of other rows are.
+// Half a warp per row if its entries are consecutive, else one lane per row.
 __device__ inline void write_entries(V* values, const Tile& tile, const Patch& patch) {
     const u32 side = LANES == 0 ? WARP / 2 : 1;
     for (u32 number = threadIdx.x / side; number < patch.n_rows; number += THREADS / side) {
@@ -349,7 +349,7 @@ __device__ inline void write_entries(V* values, const Tile& tile, const Patch& p
     }
 }
 
-// Sums and writes all that there is of a patch.
+// Sums and writes all rows of a patch.
 __device__ inline void assemble_patch(
     V* values, T* rhs, double* unrounded, u32* reacts, u32* bad, const Tile& tile, const Patch& patch,
     const Lists& lists, const Facets& facets, const Given& given, const Form& form) {
@@ -376,7 +376,7 @@ __device__ inline void assemble_patch(
     write_entries(values, tile, patch);
 }
 
-// Each block takes patches in turn, and copies the sheet of the next one while it works on one.
+// Each block visits patches in turn, and prefetches the sheet of the next one during computation.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) assembly_nonzeros(
     V* values, T* rhs, double* unrounded, u32* reacts, u32* bad, Lists lists, Facets facets, Given given, Form form,
     u32 n_patches, u32 values_room, u32 sheet_room) {

@@ -1,4 +1,4 @@
-//! The arrays of patches on a GPU, and the launches of their kernels.
+//! Patch lists on a GPU, and kernel launches.
 
 use femtile_device::cuda::{Header, Kernel, Launch, Program, Read, Specialisation, Structure, Write};
 use femtile_device::{Buffer, Cuda, Element, Scalar};
@@ -15,11 +15,11 @@ static PATCHES: Program =
     Program { name: "assembly_patches", source: include_str!("patch.cu"), headers: &HEADERS };
 const HEADERS: [Header; 2] = [OPERATIONS, ELEMENT];
 
-/// Threads of a block at most: no more than the registers of an element of any form allow.
+/// Most threads of a block: limited by the registers of an element of any form.
 const THREADS: usize = 384;
-/// Threads of a warp, of which a block has whole ones.
+/// Threads of a warp; a block has whole warps.
 const WARP: usize = 32;
-/// Threads of a block that adds rows on rims, and how many of them share a row; as the kernel has it.
+/// Threads of a block of the rim kernel, and threads per row, as in the kernel.
 const RIM_THREADS: u32 = 256;
 const RIM_LANES: usize = 8;
 
@@ -35,7 +35,7 @@ fn program<T: Scalar, O: Element>(n_corners: usize, form: &str) -> Specialisatio
         .header("form.cuh", form)
 }
 
-/// Programs for coefficients of every kind, in two and three dimensions, for checks that compile them.
+/// Returns programs for coefficients of every kind, in two and three dimensions, for checks that compile them.
 pub(in crate::assembly) fn specialisations() -> Vec<Specialisation> {
     let mut programs = Vec::new();
     for_every_form(|k, n_corners, form| {
@@ -48,12 +48,12 @@ pub(in crate::assembly) fn specialisations() -> Vec<Specialisation> {
     programs
 }
 
-/// Whether each patch of some lists fits a block: a thread an element, its rows in shared memory.
+/// Returns whether each patch fits a block: one thread per element, its rows in shared memory.
 pub(super) fn fits(device: &Cuda, lists: &Lists) -> bool {
     lists.most_elements() <= THREADS && lists.shared_bytes() <= device.properties().shared_bytes_per_block()
 }
 
-/// Patches of a mesh on a GPU, and the form that was loaded last.
+/// Patches of a mesh on a GPU, and the loaded form.
 pub(super) struct OnGpu {
     n_corners: usize,
     n_patches: usize,
@@ -65,16 +65,16 @@ pub(super) struct OnGpu {
     corners: Buffer<u32, Cuda>,
     points: Buffer<f64, Cuda>,
     rim: Buffer<u32, Cuda>,
-    /// What elements add to rows of other patches, `values_B` of the paper; zero between launches.
+    /// Contributions of elements to rows of other patches, `values_B` of the paper; zero between launches.
     rim_values: Buffer<f64, Cuda>,
     rim_rhs: Buffer<f64, Cuda>,
     bad: Buffer<u32, Cuda>,
-    /// The header `form.cuh` and what it reads.
+    /// The header `form.cuh` and the data it reads.
     form: Option<(String, CudaFormData)>,
 }
 
 impl OnGpu {
-    /// Brings the lists of a mesh to a device.
+    /// Copies the lists of a mesh to a device.
     pub fn new(device: &Cuda, mesh: &Mesh, lists: &Lists) -> Result<Self, FemError> {
         Ok(Self {
             n_corners: mesh.kind.n_nodes(),
@@ -94,7 +94,7 @@ impl OnGpu {
         })
     }
 
-    /// Brings the coefficients of a form to the GPU; false where it is too large for a kernel.
+    /// Loads the coefficients of a form to the GPU; returns false if it is too large for a kernel.
     pub fn load(&mut self, device: &Cuda, form: &crate::Form<'_>) -> Result<bool, FemError> {
         let mesh = form.mesh;
         let Some(form) = CudaForm::new(mesh.dimension(), form.sigma, form.lambda, form.source) else {
@@ -112,7 +112,7 @@ impl OnGpu {
         Ok(true)
     }
 
-    /// Queues both kernels for the form that was loaded.
+    /// Queues both kernels for the loaded form.
     pub fn queue<T: Scalar>(
         &mut self,
         upper: &mut Csr<T, Cuda>,
@@ -148,18 +148,17 @@ impl OnGpu {
         );
         let kernel = Kernel::<Assemble<T>>::new("patch_assemble");
         let launch = Launch::line(self.n_patches, self.n_threads).shared(self.shared_bytes);
-        // SAFETY: lists and pattern are those of one mesh; a block has a thread for each element of the
-        // largest patch, and shared memory for its rows. The fields of the form have a value for each cell.
+        // SAFETY: lists and pattern belong to one mesh; a block has a thread per element of the largest patch, and
+        // shared memory for its rows. The fields of the form have a value per cell.
         unsafe { device.launch(&program, &kernel, launch, arguments) }?;
         let arguments = (values, rhs.write(), rim, pattern, self.rim.read(), self.rim.len() as u64);
         let kernel = Kernel::<AddRim<T>>::new("patch_add_rim");
         let launch = Launch::over(RIM_LANES * self.rim.len(), RIM_THREADS);
-        // SAFETY: every array has an entry for each row or each entry of the matrix, and each row is listed
-        // once.
+        // SAFETY: every array has an entry per row or per entry of the matrix, and each row is listed once.
         Ok(unsafe { device.launch(&program, &kernel, launch, arguments) }?)
     }
 
-    /// `struct Patches` of the kernel.
+    /// Returns `struct Patches` of the kernel.
     fn patches(&self) -> Structure {
         Structure(vec![
             address(&self.rows),
@@ -172,7 +171,7 @@ impl OnGpu {
         ])
     }
 
-    /// Waits for the kernels; gives a cell that they found to be bad, the first, and forgets it.
+    /// Waits for the kernels; returns and resets the first bad cell.
     pub fn first_bad(&mut self) -> Result<Option<u32>, FemError> {
         let first = self.bad.to_host()?[0];
         if first == u32::MAX {

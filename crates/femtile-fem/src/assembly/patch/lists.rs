@@ -1,4 +1,4 @@
-//! A mesh numbered patch by patch, the elements that each patch has, and the upper half of the pattern.
+//! A mesh numbered patch by patch, the elements of each patch, and the upper half of the pattern.
 
 use femtile_linalg::sparse::csr::HostOffsets;
 use femtile_mesh::{Mesh, Patches};
@@ -6,31 +6,31 @@ use rayon::prelude::*;
 
 use crate::assembly::sparsity::Sparsity;
 
-/// What is known of patches: nodes numbered anew, patch after patch, and elements sorted by the patch of
-/// their first node, `[fu2014]`, Figs. 1 and 2.
+/// Patches: nodes renumbered patch by patch, and elements sorted by the patch of their first node, `[fu2014]`, Figs. 1
+/// and 2.
 #[derive(Debug)]
 pub(super) struct Lists {
     /// The node of the mesh at each new number.
     pub order: Vec<u32>,
-    /// Where the nodes of each patch begin, and the end of the last.
+    /// Start of the nodes of each patch, and the end of the last.
     pub rows: Vec<u32>,
-    /// Where the elements of each patch begin, and the end of the last.
+    /// Start of the elements of each patch, and the end of the last.
     pub elements: Vec<u32>,
     /// The cell of each element, ascending in a patch.
     pub cells: Vec<u32>,
-    /// The new numbers of the first corners of all elements, then of the second ones and so on.
+    /// New numbers of the first corners of all elements, then of the second ones and so on.
     pub corners: Vec<u32>,
-    /// Where the rows of the upper half begin.
+    /// Start of the rows of the upper half.
     pub offsets: HostOffsets,
     /// Columns of the upper half, ascending in each row, the diagonal first.
     pub columns: Vec<u32>,
-    /// The rows to which elements of other patches add something, ascending.
+    /// Rows with contributions of elements of other patches, ascending.
     pub rim: Vec<u32>,
 }
 
 impl Lists {
     /// # Cost
-    /// A sort of the cells and one of each row; about 30 bytes a cell and 4 a non-zero.
+    /// One sort of the cells and one of each row; about 30 bytes per cell and 4 per non-zero.
     pub fn new(mesh: &Mesh, pattern: &Sparsity, patches: &Patches) -> Self {
         let nodes = |patch: usize| patches.nodes(patch);
         let order: Vec<u32> = (0..patches.len()).flat_map(nodes).copied().collect();
@@ -54,18 +54,18 @@ impl Lists {
         Self { order, rows, elements, cells, corners, offsets, columns, rim }
     }
 
-    /// Number of patches.
+    /// Returns the number of patches.
     pub fn n_patches(&self) -> usize {
         self.rows.len() - 1
     }
 
-    /// Elements of the patch with the most.
+    /// Returns the elements of the patch with the most.
     pub fn most_elements(&self) -> usize {
         self.elements.windows(2).map(|ends| (ends[1] - ends[0]) as usize).max().unwrap_or(0)
     }
 
-    /// Bytes of shared memory that the largest patch needs: values, right side, columns and starts of its
-    /// rows, where the coordinates of its nodes lie before.
+    /// Returns the bytes of shared memory of the largest patch: values, right side, columns and starts of its rows,
+    /// which replace the coordinates of its nodes.
     pub fn shared_bytes(&self) -> usize {
         let bytes = |ends: &[u32]| {
             let [begin, end] = [ends[0], ends[1]].map(|row| row as usize);
@@ -75,14 +75,14 @@ impl Lists {
         self.rows.windows(2).map(bytes).max().unwrap_or(0)
     }
 
-    /// The coordinates in the new numbering: those of the first axis, then of the second and the third.
+    /// Returns the coordinates in the new numbering: those of the first axis, then of the second and the third.
     pub fn coordinates(&self, mesh: &Mesh) -> Vec<f64> {
         let axis = |axis: usize| self.order.iter().map(move |&node| mesh.points[node as usize][axis]);
         (0..3).flat_map(axis).collect()
     }
 }
 
-/// Where the elements of each patch begin, and the cells sorted by the patch of their first node.
+/// Returns the start of the elements of each patch, and the cells sorted by the patch of their first node.
 fn owned(mesh: &Mesh, patch_of: &[u32], n_patches: usize) -> (Vec<u32>, Vec<u32>) {
     let patch = |cell: u32| patch_of[mesh.cell(cell as usize)[0] as usize];
     let mut cells: Vec<u32> = (0..mesh.n_cells() as u32).collect();
@@ -91,7 +91,7 @@ fn owned(mesh: &Mesh, patch_of: &[u32], n_patches: usize) -> (Vec<u32>, Vec<u32>
     ((0..=n_patches as u32).map(begin).collect(), cells)
 }
 
-/// The upper half of a pattern in the new numbering, patch by patch.
+/// Returns the upper half of a pattern in the new numbering, patch by patch.
 fn upper(pattern: &Sparsity, order: &[u32], new_number: &[u32], rows: &[u32]) -> (HostOffsets, Vec<u32>) {
     let of_patch = |ends: &[u32]| {
         let (mut lengths, mut columns) = (Vec::new(), Vec::new());
@@ -108,7 +108,7 @@ fn upper(pattern: &Sparsity, order: &[u32], new_number: &[u32], rows: &[u32]) ->
     (HostOffsets::from_row_lengths(lengths.concat().into_iter()), columns.concat())
 }
 
-/// The nodes that are corners of an element of another patch.
+/// Returns the nodes that are corners of an element of another patch.
 fn rim(rows: &[u32], elements: &[u32], corners: &[u32]) -> Vec<u32> {
     let n_elements = elements.last().map_or(0, |&end| end as usize);
     let mut is_on_rim = vec![false; rows.last().map_or(0, |&end| end as usize)];

@@ -1,4 +1,4 @@
-//! Assembly by patches on a GPU, `[fu2014]`, section 4: elements once each, rows summed in shared memory.
+//! Assembly by patches on a GPU, `[fu2014]`, section 4: elements computed once each, rows summed in shared memory.
 
 #[allow(unsafe_code)]
 mod cuda;
@@ -20,48 +20,47 @@ pub(super) use cuda::specialisations;
 use cuda::{OnGpu, fits};
 use lists::Lists;
 
-/// Nodes of a patch: as many as fit a block with all its elements, a thread each.
+/// Candidates for nodes per patch; the largest is taken whose elements fit a block, one thread each.
 const SIZES: [usize; 7] = [128, 96, 64, 48, 32, 24, 16];
 
-/// The matrix of a form inside the domain, assembled patch by patch on a GPU: its upper half, in a numbering
-/// of its own.
+/// The matrix of a form inside the domain, assembled patch by patch on a GPU: its upper half, in a numbering of its
+/// own.
 ///
 /// $$ A_{ij} = \sum_T |T| \left( \nabla\varphi_i\cdot\bar\sigma\nabla\varphi_j +
 /// \overline{\lambda\varphi_i\varphi_j} \right), \qquad i \le j, \qquad b_i = \sum_T |T|\,\overline{f\varphi_i} $$
 ///
-/// There are no conditions on the boundary: neither terms of facets nor constraints. Atomic operations add
-/// the terms in any order, so that two runs differ in the last bits; [`super::Assembly`] gives the same bits
-/// each time, and whole systems. Sums are in f64, rounded when a patch writes them and again where another
-/// patch adds to them.
+/// Boundary conditions are not supported: neither facet terms nor constraints. Atomic operations add the terms in any
+/// order, so that two runs differ in the last bits; [`super::Assembly`] gives the same bits each time, and whole
+/// systems. Sums are in f64, rounded when a patch writes them and again where another patch adds to them.
 ///
 /// # Shapes
 /// `upper: [n_nodes × n_nodes]`, diagonal included; `rhs, order: [n_nodes]`.
 /// # Cost
-/// Each element is worked out once. Reads 4 bytes a corner, 24 a node and 4 a non-zero of the upper half,
-/// writes its values; rows that patches share are read and written once more, with another 16 bytes a
-/// non-zero. Keeps 8 bytes a non-zero for them.
+/// Each element is computed once. Reads 4 bytes per corner, 24 per node and 4 per non-zero of the upper half, writes
+/// its values; rows that patches share are read and written once more, with another 16 bytes per non-zero. Keeps 8
+/// bytes per non-zero for them.
 /// # Source
-/// `[fu2014]`, section 4, steps 1–6. Differs: patches by bisection of the coordinates, and a patch with more
-/// elements than a block has threads is made smaller.
+/// `[fu2014]`, section 4, steps 1–6. Differs: patches by recursive coordinate bisection, and a patch with more elements
+/// than a block has threads is made smaller.
 pub struct PatchAssembly<T: Scalar> {
     device: Cuda,
     mesh: MeshIdentity,
-    /// The number of the problem that was prepared last.
+    /// The number of the last prepared problem.
     prepared: u64,
     order: Vec<u32>,
     upper: Csr<T, Cuda>,
     rhs: Buffer<T, Cuda>,
-    /// None where a node has more elements than a block has threads, or too many neighbours.
+    /// None if a node has more elements than a block has threads, or too many neighbours.
     patches: Option<OnGpu>,
-    /// Whether the form that was loaded is the GPU's, and not left to the host.
+    /// Whether the GPU assembles the loaded form; else the host does.
     is_on_gpu: bool,
 }
 
 impl<T: Scalar> PatchAssembly<T> {
-    /// Prepares for matrices on a mesh of triangles or tetrahedra.
+    /// Prepares assembly on a mesh of triangles or tetrahedra.
     ///
     /// # Errors
-    /// Cells of another kind, a node without a cell; what the device reports.
+    /// Cells of another kind, a node without a cell; errors of the device.
     pub fn new(device: &Cuda, mesh: &Mesh) -> Result<Self, FemError> {
         LinearSpace::new(mesh)?;
         let pattern = pattern(mesh)?.1;
@@ -81,36 +80,36 @@ impl<T: Scalar> PatchAssembly<T> {
         })
     }
 
-    /// The upper half of the matrix that was assembled last, diagonal included.
+    /// Returns the upper half of the last assembled matrix, diagonal included.
     pub fn upper(&self) -> &Csr<T, Cuda> {
         &self.upper
     }
 
-    /// The right side that was assembled last, in the numbering of the matrix.
+    /// Returns the last assembled right side, in the numbering of the matrix.
     pub fn rhs(&self) -> &Buffer<T, Cuda> {
         &self.rhs
     }
 
-    /// The node of the mesh at each number of a row.
+    /// Returns the node of the mesh for each row.
     pub fn order(&self) -> &[u32] {
         &self.order
     }
 
-    /// Assembles a form on the mesh that this was made with.
+    /// Assembles a form on the mesh given to [`Self::new`].
     ///
     /// # Errors
-    /// [`FemError::HasConditions`] when something holds on the boundary; a mesh of another size, a degenerate
-    /// cell, a coefficient out of its range, and then the values are undefined, but can be assembled again.
+    /// [`FemError::HasConditions`] for boundary conditions; a mesh of another size, a degenerate cell, a coefficient
+    /// out of its range. The values are then undefined, but can be assembled again.
     pub fn assemble(&mut self, form: &Form<'_>) -> Result<(), FemError> {
         let problem = self.prepare(form)?;
         self.queue(&problem)?;
         self.check(&problem)
     }
 
-    /// What [`PatchAssembly::assemble`] does first: compiles coefficients and brings them to the device.
+    /// The first part of [`PatchAssembly::assemble`]: compiles coefficients and copies them to the device.
     ///
     /// # Errors
-    /// Those of [`PatchAssembly::assemble`] that need no look at the cells.
+    /// Errors of [`PatchAssembly::assemble`] that do not depend on cells.
     pub fn prepare<'a>(&mut self, form: &Form<'a>) -> Result<AssemblyProblem<'a>, FemError> {
         if !form.conditions.is_empty() {
             return Err(FemError::HasConditions { n_conditions: form.conditions.len() });
@@ -125,11 +124,10 @@ impl<T: Scalar> PatchAssembly<T> {
         Ok(problem)
     }
 
-    /// Begins to assemble the problem that was prepared last, without waiting; [`PatchAssembly::check`] ends
-    /// it.
+    /// Queues the assembly of the last prepared problem without waiting; [`PatchAssembly::check`] completes it.
     ///
     /// # Errors
-    /// Those of [`PatchAssembly::assemble`] that are known at once.
+    /// Errors of [`PatchAssembly::assemble`] that are known without waiting.
     pub fn queue(&mut self, problem: &AssemblyProblem<'_>) -> Result<(), FemError> {
         self.check_problem(problem)?;
         match &mut self.patches {
@@ -138,7 +136,7 @@ impl<T: Scalar> PatchAssembly<T> {
         }
     }
 
-    /// Waits for what was queued last and looks at what came of it.
+    /// Waits for queued work and checks its result.
     ///
     /// # Errors
     /// A degenerate cell, a coefficient out of its range.
@@ -148,14 +146,14 @@ impl<T: Scalar> PatchAssembly<T> {
             Some(patches) if self.is_on_gpu => patches.first_bad()?,
             _ => None,
         };
-        // Where the GPU sees a fault that the host does not, the host's numbers hold.
+        // If the GPU reports a bad cell that is sound for the host, the host's values are taken.
         bad.map_or(Ok(()), |cell| {
             refuse(problem, cell)?;
             self.fill_on_host(problem)
         })
     }
 
-    /// Refuses a problem that is not the one prepared last.
+    /// Checks that a problem is the last prepared one.
     fn check_problem(&self, problem: &AssemblyProblem<'_>) -> Result<(), FemError> {
         if problem.number == self.prepared {
             return Ok(());
@@ -164,8 +162,7 @@ impl<T: Scalar> PatchAssembly<T> {
         Err(FemError::OtherAssembly { field: "problem", advice })
     }
 
-    /// What the GPU cannot do: assembles the whole matrix on the host, and brings its upper half to the
-    /// device.
+    /// Assembles the whole matrix on the host, and copies its upper half to the device.
     fn fill_on_host(&mut self, problem: &AssemblyProblem<'_>) -> Result<(), FemError> {
         let system: Assembled<f64, Cpu> = Cpu::new(0)?.assemble_system(problem)?;
         let values = values_of_upper(&system.matrix, &self.order);
@@ -175,7 +172,7 @@ impl<T: Scalar> PatchAssembly<T> {
     }
 }
 
-/// The values of the upper half of a matrix whose rows and columns are put in another order.
+/// Returns the values of the upper half of a matrix after renumbering rows and columns.
 fn values_of_upper(matrix: &Csr<f64, Cpu>, order: &[u32]) -> Vec<f64> {
     let mut new_number = vec![0; order.len()];
     order.iter().enumerate().for_each(|(new, &node)| new_number[node as usize] = new);

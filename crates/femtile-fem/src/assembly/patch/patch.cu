@@ -1,39 +1,39 @@
-// Assembly of linear elements by patches, `[fu2014]` section 4, a block a patch, a thread an element:
+// Assembly of linear elements by patches, `[fu2014]` section 4, one block per patch, one thread per element:
 //
 //   A_ij = sum_T |T| (grad phi_i . sigma grad phi_j + mean(lambda phi_i phi_j))   for i <= j,
 //   b_i  = sum_T |T| mean(f phi_i).
 //
-// Nodes are numbered patch by patch, and an element belongs to the patch of its first node. What it adds to
-// rows of its patch is summed in shared memory, what it adds to other rows in arrays of their own, the
-// paper's values_B; a second kernel brings both together. Atomic operations add in any order.
+// Nodes are numbered patch by patch, and an element belongs to the patch of its first node. Contributions to rows of
+// its patch are summed in shared memory, those to other rows in separate arrays, the paper's values_B; a second kernel
+// adds both. Atomic operations add in any order.
 #include "element.cuh"
 
 typedef FEMTILE_OFFSET Offset;
 
-// At most; a block has as many as the largest patch has elements.
+// Most threads of a block; a block has as many as the largest patch has elements.
 const u32 THREADS = FEMTILE_THREADS;
-// Lanes that share a row on a rim.
+// Lanes that share a rim row.
 const u32 RIM_LANES = 8;
 
-// What is known of the patches; see `Lists` on the host.
+// Lists of the patches; see `Lists` on the host.
 struct Patches {
-    // Where the nodes and the elements of each patch begin, and the ends.
+    // Start of the nodes and the elements of each patch, and the ends.
     const u32 *rows, *elements;
     // The number of each element in the mesh.
     const u32* cells;
-    // First the first corners of all elements, then the second ones and so on; of points the x first.
+    // The first corners of all elements, then the second ones and so on; for points, the x coordinates first.
     const u32* corners;
     const double* points;
     u64 n_nodes, n_elements;
 };
 
-// The upper half of the matrix, values aside.
+// The upper half of the matrix without values.
 struct Pattern {
     const Offset* offsets;
     const u32* columns;
 };
 
-// What elements add to rows of other patches than theirs.
+// Contributions of elements to rows of other patches.
 struct Rim {
     double *values, *rhs;
 };
@@ -54,10 +54,10 @@ __device__ inline Patch patch_at(const Patches& patches, const Pattern& pattern,
     return patch;
 }
 
-// The rows of a patch in shared memory; before, the coordinates of its nodes lie there.
+// The rows of a patch in shared memory; they replace the coordinates of its nodes.
 struct Tile {
     double *values, *rhs;
-    // The columns of all entries, and where each row begins among them, and the end.
+    // The columns of all entries, the start of each row among them, and the end.
     u32 *columns, *starts;
 };
 
@@ -70,14 +70,13 @@ __device__ inline Tile tile_of(double* shared, const Patch& patch) {
     return tile;
 }
 
-// The matrix of an element, edges beside the diagonal, and its load.
+// The matrix of an element, off-diagonal by edges, and its load.
 struct Element {
     double edges[EDGES], diagonal[CORNERS], load[CORNERS];
     bool is_sound;
 };
 
-// What is the same in all of a cell:
-// mean(phi_a phi_b) = (1 + delta_ab) / ((d + 1)(d + 2)), mean(phi_a) = 1 / (d + 1).
+// Terms that are constant on a cell: mean(phi_a phi_b) = (1 + delta_ab) / ((d + 1)(d + 2)), mean(phi_a) = 1 / (d + 1).
 __device__ inline void add_by_cell(Element& out, SigmaMean& sigma, const Form& form, u64 cell, int tag) {
     if (SIGMA_BY_CELL) see(sigma, out.is_sound, 1.0, sigma_at(form, cell, tag, 0.0, 0.0, 0.0));
     if (LAMBDA_BY_CELL) {
@@ -97,7 +96,7 @@ __device__ inline void add_by_cell(Element& out, SigmaMean& sigma, const Form& f
     }
 }
 
-// What is averaged over the points of a rule, each its weight and its barycentric coordinates.
+// Terms averaged over the points of a rule, each with its weight and barycentric coordinates.
 __device__ inline void add_by_point(
     Element& out, SigmaMean& sigma, const Form& form, u64 cell, int tag, const Vector (&p)[CORNERS]) {
 #pragma unroll 1
@@ -160,7 +159,7 @@ __device__ inline void load_own_points(double* to, const Patch& patch, const Pat
     }
 }
 
-// A point from shared memory where it is the patch's own.
+// Loads a point, from shared memory if it belongs to the patch.
 __device__ inline Vector point_of(const double* own, const Patch& patch, const Patches& patches, u32 node) {
     const bool is_own = node - patch.row < patch.n_rows;
     const double* const from = is_own ? own + (node - patch.row) : patches.points + node;
@@ -168,7 +167,7 @@ __device__ inline Vector point_of(const double* own, const Patch& patch, const P
     return Vector{from[0], from[stride], DIMENSION == 3 ? from[(DIMENSION - 1) * stride] : 0.0};
 }
 
-// Columns and starts of a patch's rows, and zeros where they are summed.
+// Loads columns and starts of a patch's rows, and clears their sums.
 __device__ inline void load_rows(const Tile& tile, const Patch& patch, const Pattern& pattern) {
     for (u32 i = threadIdx.x; i < patch.n_entries; i += blockDim.x) {
         tile.columns[i] = pattern.columns[patch.entry + i];
@@ -180,7 +179,7 @@ __device__ inline void load_rows(const Tile& tile, const Patch& patch, const Pat
     }
 }
 
-// Place of a column among entries `begin` to `end` of a row that has it; columns ascend.
+// Position of a column among entries `begin` to `end` of a row that contains it; columns ascend.
 __device__ inline u32 position(const u32* columns, u32 begin, u32 end, u32 wanted) {
     while (begin + 1 < end) {
         const u32 middle = (begin + end) / 2;
@@ -220,10 +219,10 @@ __device__ inline void add_element(
     }
 }
 
-// Sums the elements of a patch; what they add to other rows goes to `rim`, zero before. `bad` becomes the
-// first cell that is degenerate or whose coefficients are out of range.
+// Sums the elements of a patch; contributions to other rows go to `rim`, zero before. `bad` becomes the first cell that
+// is degenerate or has coefficients out of range.
 //
-// One block is bound to a multiprocessor at least: else the compiler spills to make room for more.
+// At least one block per multiprocessor: else the compiler spills registers to fit more.
 extern "C" __global__ void __launch_bounds__(THREADS, 1) patch_assemble(
     T* values, T* rhs, u32* bad, Rim rim, Pattern pattern, Patches patches, Form form) {
     FEMTILE_DYNAMIC_SHARED(double, shared);
@@ -244,7 +243,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) patch_assemble(
         element_matrix(element, form, READS_CELLS ? patches.cells[number] : 0, p);
         if (!element.is_sound) atomicMin(bad, patches.cells[number]);
     }
-    // Rows take the place of coordinates, which all elements have read by then.
+    // Rows replace the coordinates, which all elements have read by then.
     __syncthreads();
     const Tile tile = tile_of(shared, patch);
     load_rows(tile, patch, pattern);
@@ -255,7 +254,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) patch_assemble(
     for (u32 i = threadIdx.x; i < patch.n_rows; i += blockDim.x) rhs[patch.row + i] = (T)tile.rhs[i];
 }
 
-// Adds what elements of other patches gave to the rows on rims, and clears it for the next time.
+// Adds contributions of other patches to rim rows, and clears them for the next launch.
 extern "C" __global__ void patch_add_rim(T* values, T* rhs, Rim rim, Pattern pattern, const u32* rows, u64 n) {
     const u64 thread = blockIdx.x * (u64)blockDim.x + threadIdx.x, lane = thread % RIM_LANES;
     if (thread / RIM_LANES >= n) return;

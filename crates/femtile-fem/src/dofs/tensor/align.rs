@@ -1,14 +1,14 @@
-//! Axes for all cells under which neighbours see what they share alike.
+//! Alignment of the axes of cells, so that neighbours have the same order of shared unknowns.
 //!
-//! Edges that face each other across a square belong to one class, which gets one direction; the axes of a cell follow
-//! the order of their classes. What remains are classes that return to themselves reversed or meet themselves in a cell.
+//! Opposite edges of a square belong to one class, which gets one direction; the axes of a cell follow the order of their
+//! classes. Classes that return reversed, or meet themselves in a cell, leave irregular cells.
 
 use super::entities::Shared;
 use super::orientation::Orientation;
 
-/// Classes of edges, each edge with or against the direction of its class.
+/// Classes of edges; each edge runs with or against the direction of its class.
 struct Classes {
-    /// The edge above each in its tree, itself at the top, and whether it runs against it.
+    /// The parent of each edge in its tree, itself at the root, and whether it runs against the parent.
     above: Vec<(u32, bool)>,
 }
 
@@ -17,7 +17,7 @@ impl Classes {
         Self { above: (0..n_edges as u32).map(|edge| (edge, false)).collect() }
     }
 
-    /// The edge on top and whether this one runs against it.
+    /// Returns the root edge and whether this edge runs against it.
     fn find(&mut self, edge: u32) -> (u32, bool) {
         let (mut top, mut against) = self.above[edge as usize];
         while self.above[top as usize].0 != top {
@@ -28,7 +28,7 @@ impl Classes {
         (top, against)
     }
 
-    /// Puts two edges into one class; where they are in one already, it stays as it is.
+    /// Merges the classes of two edges; edges of one class stay as they are.
     fn join(&mut self, a: u32, b: u32, against: bool) {
         let ((a, of_a), (b, of_b)) = (self.find(a), self.find(b));
         if a != b {
@@ -37,7 +37,7 @@ impl Classes {
     }
 }
 
-/// Axes for each cell, in the order of the cells.
+/// Returns axes for each cell, in the order of the cells.
 pub(super) fn align(cell_corners: &[u32], edges: &Shared, d: usize) -> Vec<Orientation> {
     let (n_cells, n_locals, across) = (cell_corners.len() >> d, edges.locals.len(), 1 << (d - 1));
     // Edges along each axis, by their place in `locals`.
@@ -62,7 +62,7 @@ pub(super) fn align(cell_corners: &[u32], edges: &Shared, d: usize) -> Vec<Orien
             }
         }
     }
-    // A class has the direction in which the first cell meets it, and the rank of that meeting.
+    // A class takes the direction, and the rank, of its first occurrence.
     let mut met: Vec<Option<(u32, bool)>> = vec![None; edges.len()];
     let mut n_met = 0;
     let mut orientations = Vec::with_capacity(n_cells);

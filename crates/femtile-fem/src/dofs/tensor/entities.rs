@@ -1,30 +1,30 @@
-//! Vertices, edges, faces and the inside of squares and cubes.
+//! Vertices, edges, faces and interiors of squares and cubes.
 //!
-//! A cell of dimension d has $3^d$ of them; entity $t_0 + 3 t_1 + 9 t_2$ lies at the lower end of axis a where $t_a = 0$,
-//! at the upper where $t_a = 2$, and extends along it where $t_a = 1$.
+//! A cell of dimension d has $3^d$ entities; entity $t_0 + 3 t_1 + 9 t_2$ lies at the lower end of axis a if $t_a = 0$,
+//! at the upper end if $t_a = 2$, and extends along the axis if $t_a = 1$.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rayon::prelude::*;
 
-/// Digits of an entity.
+/// Returns the digits of an entity.
 #[inline]
 pub(super) const fn digits(entity: usize) -> [usize; 3] {
     [entity % 3, entity / 3 % 3, entity / 9]
 }
 
-/// Number of axes along which an entity of a cell extends.
+/// Returns the number of axes along which an entity extends.
 pub(super) fn dimension(entity: usize, d: usize) -> usize {
     digits(entity)[..d].iter().filter(|&&digit| digit == 1).count()
 }
 
-/// Entities of a cell that extend along so many axes.
+/// Returns the entities of a cell that extend along `extent` axes.
 pub(super) fn of_dimension(extent: usize, d: usize) -> Vec<usize> {
     (0..3usize.pow(d as u32)).filter(|&entity| dimension(entity, d) == extent).collect()
 }
 
-/// Corners of an entity, by their bits: the lowest axis along which it extends runs fastest.
+/// Returns the corners of an entity, by their bits: the lowest axis along which it extends runs fastest.
 pub(super) fn corners(entity: usize, d: usize) -> Vec<usize> {
     let mut corners = vec![0];
     for (axis, digit) in digits(entity).into_iter().take(d).enumerate() {
@@ -42,21 +42,21 @@ pub(super) fn corners(entity: usize, d: usize) -> Vec<usize> {
 
 /// Entities of one dimension that several cells share, numbered.
 pub(super) struct Shared {
-    /// Which of a cell's entities they are.
+    /// Their numbers among the entities of a cell.
     pub locals: Vec<usize>,
     /// Corners of each of these.
     corners: Vec<Vec<usize>>,
     /// Number of each: `[n_cells][locals]`.
     pub numbers: Vec<u32>,
-    /// The first cell's place among `numbers` that has it: `[len]`.
+    /// The place among `numbers` of the first cell with each entity: `[len]`.
     leaders: Vec<u32>,
     per_cell: usize,
 }
 
 impl Shared {
-    /// Of a dimension below that of the cells, whose corners are `[n_cells][2^d]`.
+    /// Numbers the entities of a dimension below that of the cells; cell corners are `[n_cells][2^d]`.
     ///
-    /// An edge is known by its two corners, a face by the lowest three.
+    /// An edge is identified by its two corners, a face by the lowest three.
     pub fn number(cell_corners: &[u32], extent: usize, d: usize) -> Self {
         let per_cell = 1 << d;
         let locals = of_dimension(extent, d);
@@ -80,38 +80,39 @@ impl Shared {
         Self { locals, corners, numbers, leaders, per_cell }
     }
 
-    /// How many there are.
+    /// Returns the number of entities.
     pub fn len(&self) -> usize {
         self.leaders.len()
     }
 
-    /// Nodes at the corners of the entity at a place of [`Self::numbers`], in the order of its cell.
+    /// Returns the corner nodes of the entity at a place of [`Self::numbers`], in the order of its cell.
     pub fn nodes<'a>(&'a self, cell_corners: &'a [u32], place: usize) -> impl Iterator<Item = u32> + 'a {
         let cell = &cell_corners[place / self.locals.len() * self.per_cell..];
         self.corners[place % self.locals.len()].iter().map(|&corner| cell[corner])
     }
 
-    /// The place of the first cell that has the same entity.
+    /// Returns the place of the first cell with the same entity.
     pub fn leader(&self, place: usize) -> usize {
         self.leaders[self.numbers[place] as usize] as usize
     }
 
-    /// Whether a cell sees its entity as the first cell that has it.
+    /// Returns whether a cell has the corners of its entity in the same order as the first cell.
     pub fn agrees(&self, cell_corners: &[u32], place: usize) -> bool {
         let leader = self.leader(place);
         leader == place || self.nodes(cell_corners, place).eq(self.nodes(cell_corners, leader))
     }
 
-    /// Whether all cells do.
+    /// Returns whether all cells do.
     pub fn all_agree(&self, cell_corners: &[u32]) -> bool {
         (0..self.numbers.len()).into_par_iter().all(|place| self.agrees(cell_corners, place))
     }
 }
 
-/// Keys of a piece that a thread numbers.
+/// Keys per piece that a thread numbers.
 const PIECE: usize = 1 << 16;
 
-/// The number of the run of equal leading words that each last word of the sorted keys stands in, and the first of each run.
+/// Returns, for each last word of the sorted keys, the number of its run of equal leading words, and the first word of
+/// each run.
 fn number_runs(keys: &[u128]) -> (Vec<u32>, Vec<u32>) {
     let begins = |at: usize| at == 0 || keys[at - 1] >> 32 != keys[at] >> 32;
     let pieces: Vec<Range<usize>> =
@@ -142,7 +143,7 @@ mod tests {
     #[test]
     fn runs_are_numbered_as_one_thread_would_across_pieces() {
         for n in [0, 1, 2, PIECE - 1, 2 * PIECE + 7] {
-            // Runs of one to five keys, and their last words in another order.
+            // Runs of one to five keys, with their last words permuted.
             let run = |i: usize| (i / 15 * 5 + [0, 1, 1, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 4][i % 15]) as u128;
             let mut keys: Vec<u128> = (0..n).map(|i| run(i) << 32 | (i * 7919 % n.max(1)) as u128).collect();
             keys.sort_unstable();

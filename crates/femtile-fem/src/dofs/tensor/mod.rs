@@ -23,10 +23,9 @@ pub use orientation::Orientation;
 
 /// The space of continuous functions that are polynomials of degree p in each coordinate of the reference cell.
 ///
-/// Cells are visited along a curve that fills space (`order`), in groups; degrees of freedom are numbered as these groups
-/// meet them. Those of a vertex, an edge, a face or the inside of a cell follow each other, in the order in which all
-/// cells see them wherever axes can be found for that; so $3^d$ numbers say which degrees of freedom a cell has. Nodes lie
-/// at Gauss–Lobatto points.
+/// Cells are visited in groups along a space-filling curve (`order`); degrees of freedom are numbered in the order of
+/// visits. Those of a vertex, edge, face or interior are consecutive, in an order that all its cells share wherever
+/// axes can be aligned; so $3^d$ numbers per cell determine its degrees of freedom. Nodes are Gauss–Lobatto points.
 ///
 /// # Source
 /// `[kronbichler2022]`, sections 2.2 and 5.3.
@@ -41,9 +40,9 @@ pub struct TensorSpace<'a> {
     corners: Vec<u32>,
     /// First degree of freedom of each entity: `[n_cells][3^d]`.
     firsts: Vec<u32>,
-    /// The entity that each node of a cell lies in, and its place there.
+    /// The entity of each node of a cell, and the place in it.
     places: Vec<[u32; 2]>,
-    /// All degrees of freedom of cells that see something otherwise than the first cell that has it.
+    /// All degrees of freedom of irregular cells, whose order of an entity differs from that of its first cell.
     irregular: BTreeMap<u32, Vec<u32>>,
     groups: Vec<Group>,
 }
@@ -55,13 +54,13 @@ pub const MAX_DEGREE: usize = 10;
 const VTK_CORNERS: [usize; 8] = [0, 1, 3, 2, 4, 5, 7, 6];
 
 impl<'a> TensorSpace<'a> {
-    /// The space of a degree on a mesh.
+    /// Creates the space of a degree on a mesh.
     ///
     /// # Cost
     /// Sorts the edges and faces of all cells, 16 bytes each.
     /// # Errors
     /// [`FemError::NoTensorCells`] for triangles and tetrahedra, [`FemError::Degree`] for a degree that is not between
-    /// 1 and [`MAX_DEGREE`], [`FemError::TooManyDofs`] when they cannot be numbered.
+    /// 1 and [`MAX_DEGREE`], [`FemError::TooManyDofs`] if they cannot be numbered.
     pub fn new(mesh: &'a Mesh, degree: usize) -> Result<Self, FemError> {
         if !matches!(mesh.kind, CellKind::Quadrilateral | CellKind::Hexahedron) {
             return Err(FemError::NoTensorCells { kind: mesh.kind });
@@ -109,81 +108,81 @@ impl<'a> TensorSpace<'a> {
         Ok(space)
     }
 
-    /// The mesh.
+    /// Returns the mesh.
     pub fn mesh(&self) -> &'a Mesh {
         self.mesh
     }
 
-    /// Degree of the polynomials in each coordinate.
+    /// Returns the degree of the polynomials in each coordinate.
     pub fn degree(&self) -> usize {
         self.degree
     }
 
-    /// Number of degrees of freedom.
+    /// Returns the number of degrees of freedom.
     pub fn n_dofs(&self) -> usize {
         self.n_dofs
     }
 
-    /// Number of cells.
+    /// Returns the number of cells.
     pub fn n_cells(&self) -> usize {
         self.order.len()
     }
 
-    /// Dimension of the cells: 2 or 3.
+    /// Returns the dimension of the cells: 2 or 3.
     pub fn dimension(&self) -> usize {
         self.mesh.dimension()
     }
 
-    /// Degrees of freedom of a cell.
+    /// Returns the number of degrees of freedom of a cell.
     pub fn dofs_per_cell(&self) -> usize {
         (self.degree + 1).pow(self.dimension() as u32)
     }
 
-    /// The cell of the mesh at each position in the order of visits.
+    /// Returns the cell of the mesh at each position in the order of visits.
     pub fn order(&self) -> &[u32] {
         &self.order
     }
 
-    /// Axes of the cell at a position.
+    /// Returns the axes of the cell at a position.
     pub fn orientation(&self, position: usize) -> Orientation {
         self.orientations[position]
     }
 
-    /// Nodes of the mesh at the corners of the cell at a position, the first axis fastest.
+    /// Returns the corner nodes of the cell at a position, the first axis fastest.
     pub fn corners(&self, position: usize) -> &[u32] {
         let n = 1 << self.dimension();
         &self.corners[position * n..(position + 1) * n]
     }
 
-    /// First degree of freedom of each entity of the cell at a position: `[3^d]`.
+    /// Returns the first degree of freedom of each entity of the cell at a position: `[3^d]`.
     pub fn firsts(&self, position: usize) -> &[u32] {
         let n = 3usize.pow(self.dimension() as u32);
         &self.firsts[position * n..(position + 1) * n]
     }
 
-    /// All degrees of freedom of the cell at a position, where they are not in the order that [`Self::firsts`] implies.
+    /// Returns all degrees of freedom of an irregular cell, whose order [`Self::firsts`] does not determine.
     pub fn irregular(&self, position: usize) -> Option<&[u32]> {
         self.irregular.get(&(position as u32)).map(Vec::as_slice)
     }
 
-    /// Number of cells for which [`Self::irregular`] says something.
+    /// Returns the number of irregular cells.
     pub fn n_irregular(&self) -> usize {
         self.irregular.len()
     }
 
-    /// Cells that are visited together.
+    /// Returns the groups of cells that are visited together.
     pub fn groups(&self) -> &[Group] {
         &self.groups
     }
 
-    /// Whether each degree of freedom is one of these.
+    /// Returns, for each degree of freedom, whether it is in a list.
     pub fn marks(&self, dofs: &[u32]) -> Vec<bool> {
         let mut is_marked = vec![false; self.n_dofs];
         dofs.iter().for_each(|&dof| is_marked[dof as usize] = true);
         is_marked
     }
 
-    /// Polynomials along an axis.
+    /// Returns the Lagrange polynomials along an axis.
     pub fn shapes(&self) -> Lagrange {
         Lagrange::gauss_lobatto(self.degree)
     }
@@ -191,7 +190,7 @@ impl<'a> TensorSpace<'a> {
     /// Writes the degrees of freedom of the cell at a position, the first axis fastest.
     ///
     /// # Panics
-    /// When `dofs` has not [`Self::dofs_per_cell`] entries.
+    /// Unless `dofs` has [`Self::dofs_per_cell`] entries.
     pub fn cell_dofs(&self, position: usize, dofs: &mut [u32]) {
         match self.irregular(position) {
             Some(list) => dofs.copy_from_slice(list),
@@ -199,7 +198,7 @@ impl<'a> TensorSpace<'a> {
         }
     }
 
-    /// The same of a cell that sees all entities as the first cell that has them.
+    /// Writes the degrees of freedom of a regular cell.
     fn regular_dofs(&self, position: usize, dofs: &mut [u32]) {
         assert_eq!(dofs.len(), self.places.len(), "degrees of freedom of a cell");
         let firsts = self.firsts(position);
@@ -208,7 +207,7 @@ impl<'a> TensorSpace<'a> {
         }
     }
 
-    /// Which degrees of freedom of the cell at a position, the first axis fastest, lie on an entity of which all corners are
+    /// Returns the local degrees of freedom, the first axis fastest, on entities of the cell whose corners are all
     /// marked nodes of the mesh.
     pub(crate) fn spanned_by(&self, position: usize, is_marked: &[bool]) -> Vec<usize> {
         let corners = self.corners(position);
@@ -222,11 +221,11 @@ impl<'a> TensorSpace<'a> {
         (0..self.places.len()).filter(|&at| is_spanned[self.places[at][0] as usize]).collect()
     }
 
-    /// Degrees of freedom of cells that see an edge or a face otherwise than the first cell that has it.
+    /// Returns the degrees of freedom of cells whose order of an edge or a face differs from that of its first cell.
     fn find_irregular(&self, shared: &[&Shared]) -> BTreeMap<u32, Vec<u32>> {
         let mut irregular = BTreeMap::new();
         if self.degree < 3 {
-            // One unknown on an edge or face has but one order.
+            // A single unknown per edge or face has only one order.
             return irregular;
         }
         for shared in shared {
@@ -248,10 +247,10 @@ impl<'a> TensorSpace<'a> {
         irregular
     }
 
-    /// Writes the degrees of freedom of one entity, whose corners the cell sees as `own` and the numbering as `first`.
+    /// Writes the degrees of freedom of one entity, with corners `own` in the cell and `first` in the numbering.
     fn reorder(&self, dofs: &mut [u32], local: usize, begin: u32, own: &[u32], first: &[u32]) {
         let (n, m) = (self.degree + 1, self.degree - 1);
-        // The numbering's axes in terms of the cell's: where its origin lies, and to where its first axis leads.
+        // The axes of the numbering in terms of the cell: the origin, and the end of the first axis.
         let at = |node: u32| own.iter().position(|&other| other == node).unwrap_or(0);
         let (origin, along) = (at(first[0]), at(first[1]));
         let is_swapped = origin ^ along == 2;
@@ -276,7 +275,7 @@ impl<'a> TensorSpace<'a> {
     }
 }
 
-/// The entity that each node of a cell lies in, and its place there.
+/// Returns the entity of each node of a cell, and the place in it.
 fn places(degree: usize, d: usize) -> Vec<[u32; 2]> {
     let n = degree + 1;
     let place = |at: usize| {
@@ -295,7 +294,7 @@ fn places(degree: usize, d: usize) -> Vec<[u32; 2]> {
     (0..n.pow(d as u32)).map(place).collect()
 }
 
-/// Corners in the axes of their cells.
+/// Reorders corners to the axes of their cells.
 fn turn(corners: &mut [u32], orientations: &[Orientation], d: usize) {
     for (cell, orientation) in corners.chunks_exact_mut(1 << d).zip(orientations) {
         let given: [u32; 8] = std::array::from_fn(|corner| cell.get(corner).copied().unwrap_or(0));
@@ -305,7 +304,8 @@ fn turn(corners: &mut [u32], orientations: &[Orientation], d: usize) {
     }
 }
 
-/// Numbers of all entities, `[n_cells][3^d]`: vertices as nodes of the mesh, then edges, faces, cells; and how many.
+/// Numbers all entities, `[n_cells][3^d]`: vertices as nodes of the mesh, then edges, faces, cells; returns also their
+/// count.
 fn entity_numbers(n_nodes: usize, corners: &[u32], shared: &[&Shared], d: usize) -> (Vec<u32>, usize) {
     let (per_cell, n_corners) = (3usize.pow(d as u32), 1 << d);
     let vertices: Vec<(usize, usize)> = entities::of_dimension(0, d)
@@ -333,7 +333,7 @@ fn entity_numbers(n_nodes: usize, corners: &[u32], shared: &[&Shared], d: usize)
     (numbers, n_nodes + n_shared + n_cells)
 }
 
-/// Fails where there are more degrees of freedom than can be numbered.
+/// Fails if there are too many degrees of freedom for 32 bits.
 fn too_many(
     shared: &[&Shared],
     order: &[u32],

@@ -7,21 +7,21 @@ use rayon::prelude::*;
 
 use super::entities;
 
-/// Cells that are visited together, and the degrees of freedom that they meet first.
+/// Cells that are visited together, and their new degrees of freedom.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     /// Their positions in the order of visits.
     pub cells: Range<usize>,
-    /// Degrees of freedom that no group before touches.
+    /// Degrees of freedom that no earlier group has.
     pub dofs: Range<usize>,
-    /// How many of these, the first ones, no group after touches either.
+    /// The number of these, at the start, that no later group has either.
     pub n_inner: usize,
 }
 
-/// Cells of a group are a multiple of this, which every number of lanes divides.
+/// Cells per group are a multiple of this, which every SIMD width divides.
 pub(super) const LANES: usize = 16;
 
-/// Cells of a group: some thousand unknowns, so that their part of a few vectors stays in a cache.
+/// Returns the cells per group: some thousand unknowns, so that their part of a few vectors fits the cache.
 ///
 /// # Source
 /// `[kronbichler2022]`, equation (9), for one component.
@@ -29,8 +29,9 @@ fn cells_of_group(degree: usize, d: usize) -> usize {
     (1024 * 8 / (degree + 1).pow(d as u32)).max(1).next_multiple_of(LANES)
 }
 
-/// Numbers the entities of all cells, `[n_cells][3^d]`, group by group: in each group first what it alone touches, then
-/// what later groups touch as well. The numbers of entities become those of their first degrees of freedom.
+/// Numbers the entities of all cells, `[n_cells][3^d]`, group by group: in each group first entities of this group
+/// only, then those that later groups have as well. The numbers of entities become those of their first degrees of
+/// freedom.
 ///
 /// # Source
 /// `[kronbichler2022]`, section 5.3.
@@ -41,7 +42,7 @@ pub(super) fn number(entities: &mut [u32], n_entities: usize, degree: usize, d: 
         (0..per_cell).map(|local| (degree - 1).pow(entities::dimension(local, d) as u32) as u32).collect();
     let size = cells_of_group(degree, d);
     let Meetings { first, last } = Meetings::new(entities, n_entities, size * per_cell);
-    // What a group meets first, in the order of its cells: the entity, its length, and whether no group after has it.
+    // New entities of a group, in the order of its cells: the entity, its length, and whether no later group has it.
     let met = |group: usize, cells: &[u32], found: &mut dyn FnMut(u32, u32, bool)| {
         for (at, &entity) in cells.iter().enumerate() {
             if first[entity as usize] == (group * size * per_cell + at) as u64 {
@@ -78,7 +79,7 @@ pub(super) fn number(entities: &mut [u32], n_entities: usize, degree: usize, d: 
     groups
 }
 
-/// When cells that are visited in order meet each entity.
+/// First and last occurrence of each entity in the order of visits.
 struct Meetings {
     /// The first place among the entities of all cells.
     first: Vec<u64>,
@@ -87,7 +88,7 @@ struct Meetings {
 }
 
 impl Meetings {
-    /// With so many entities of cells to a group.
+    /// Finds them for `per_group` entities of cells per group.
     fn new(entities: &[u32], n_entities: usize, per_group: usize) -> Self {
         let first: Vec<AtomicU64> =
             (0..n_entities).into_par_iter().map(|_| AtomicU64::new(u64::MAX)).collect();
@@ -95,7 +96,7 @@ impl Meetings {
         entities.par_chunks(per_group).enumerate().for_each(|(group, cells)| {
             for (place, &entity) in (group as u64 * per_group as u64..).zip(cells) {
                 let (first, last) = (&first[entity as usize], &last[entity as usize]);
-                // To look first costs less than to change.
+                // A load before the atomic update is cheaper.
                 if first.load(Ordering::Relaxed) > place {
                     first.fetch_min(place, Ordering::Relaxed);
                 }
@@ -115,7 +116,7 @@ impl Meetings {
 mod tests {
     use super::*;
 
-    /// Group by group: first what no group after has, then the rest, as cells meet it.
+    /// Group by group: first entities that no later group has, then the rest, in the order of cells.
     fn one_after_another(entities: &mut [u32], n_entities: usize, degree: usize, d: usize) -> Vec<Group> {
         let (per_cell, size) = (3usize.pow(d as u32), cells_of_group(degree, d));
         let n_cells = entities.len() / per_cell;
@@ -148,7 +149,7 @@ mod tests {
         for (n_cells, degree, d) in [(0, 2, 3), (1, 1, 2), (37, 10, 3), (1009, 3, 2), (499, 4, 3)] {
             let per_cell = 3usize.pow(d as u32);
             let n_entities = n_cells * per_cell / 3 + per_cell;
-            // Any table will do: neighbours in it have entities in common, and so have some that are far apart.
+            // Any table serves: neighbours in it have entities in common, and so have some that are far apart.
             let entity = |at: usize| ((at / 3 + at * at % 101 * (at % 7 / 6)) % n_entities) as u32;
             let given: Vec<u32> = (0..n_cells * per_cell).map(entity).collect();
             let (mut found, mut expected) = (given.clone(), given);

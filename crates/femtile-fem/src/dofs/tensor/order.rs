@@ -1,4 +1,4 @@
-//! The order in which cells are visited: along Morton's curve, so that neighbours in space are neighbours in time.
+//! The order in which cells are visited: along a Morton curve, for locality.
 
 use femtile_mesh::Mesh;
 use rayon::prelude::*;
@@ -6,10 +6,10 @@ use rayon::prelude::*;
 /// Bits of each coordinate.
 const BITS: u32 = 21;
 
-/// Cells along Morton's curve through their centres; ties by number.
+/// Sorts cells along a Morton curve through their centres; ties by number.
 ///
-/// Coordinates are counted in mean extents of a cell, so that evenly spaced cells fill squares and cubes of a power of
-/// two exactly.
+/// Coordinates are in units of the mean cell size, so that evenly spaced cells fill squares and cubes of powers of two
+/// exactly.
 pub(super) fn along_curve(mesh: &Mesh) -> Vec<u32> {
     let d = mesh.dimension();
     let (mut lower, mut upper, mut extent) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3], [0.0; 3]);
@@ -23,7 +23,7 @@ pub(super) fn along_curve(mesh: &Mesh) -> Vec<u32> {
     }
     let unit = extent.map(|extent| extent / mesh.n_cells() as f64);
     let n_units = (0..d).map(|a| (upper[a] - lower[a]) / unit[a]).fold(1.0, f64::max);
-    // As many bits behind the point as the longest axis leaves.
+    // Fraction bits: as many as the longest axis leaves.
     let fraction = (f64::from(BITS) - 1.0 - n_units.log2().ceil()).max(0.0).exp2();
     let mut keyed: Vec<(u64, u32)> = (0..mesh.n_cells() as u32)
         .into_par_iter()
@@ -53,7 +53,7 @@ fn box_of(mesh: &Mesh, cell: usize) -> ([f64; 3], [f64; 3]) {
     found
 }
 
-/// The bits of a coordinate, `stride` apart.
+/// Returns the bits of a coordinate, `stride` apart.
 fn spread(coordinate: u64, stride: usize) -> u64 {
     (0..BITS as usize).fold(0, |key, bit| key | (coordinate >> bit & 1) << (bit * stride))
 }

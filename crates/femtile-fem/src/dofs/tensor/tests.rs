@@ -4,7 +4,7 @@ use femtile_mesh::generate::{BoxConfig, BoxSplit, box_mesh};
 use super::test_meshes::{ring, squares};
 use super::*;
 
-/// Numbers that look random, the same in every run.
+/// Pseudorandom numbers, the same in every run.
 struct Random(u64);
 
 impl Random {
@@ -18,7 +18,7 @@ fn cubes(cells: [usize; 3]) -> Mesh {
     box_mesh(&BoxConfig { cells, split: BoxSplit::Hexahedron, ..BoxConfig::default() }).unwrap()
 }
 
-/// Turns every cell about, without mirroring it.
+/// Reorients every cell, without mirroring it.
 fn shuffle(mesh: &mut Mesh, random: &mut Random) {
     let n = mesh.kind.n_nodes();
     let d = mesh.dimension();
@@ -40,7 +40,7 @@ fn shuffle(mesh: &mut Mesh, random: &mut Random) {
     }
 }
 
-/// Every node of every cell, in space.
+/// Checks that every node of every cell has one place in space.
 fn check_that_cells_agree(space: &TensorSpace<'_>) {
     let (n, d) = (space.degree() + 1, space.dimension());
     let nodes = space.shapes().nodes().to_vec();
