@@ -4,35 +4,33 @@ use femtile_mesh::CellKind;
 
 use crate::geometry::MetricEvaluation;
 
-/// What can go wrong between a mesh with coefficients and a linear system or a functional.
+/// Errors of spaces, assembly, functionals and operators.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FemError {
-    /// The cells are of a kind without linear elements here.
+    /// Cells of a kind without linear elements.
     #[error("linear elements are for triangles and tetrahedra; this mesh has {kind} cells: split them first")]
     UnsupportedCells {
         /// Kind of the cells.
         kind: CellKind,
     },
-    /// The cells are not products of intervals, of which elements of higher degree are made here.
-    #[error(
-        "elements of this space are for quadrilaterals and hexahedra; this mesh has {kind} cells: take degree 1 there"
-    )]
+    /// Cells of a kind without tensor-product elements.
+    #[error("this space needs quadrilaterals or hexahedra; this mesh has {kind} cells: take degree 1")]
     NoTensorCells {
         /// Kind of the cells.
         kind: CellKind,
     },
-    /// Cells of which a GPU has no operator without a matrix.
+    /// Cells of a kind without a matrix-free operator on GPUs.
     #[error(
-        "operators without a matrix are for hexahedra on a GPU; this mesh has {kind} cells: solve on a CPU, or \
-         assemble a matrix"
+        "matrix-free operators on GPUs are for hexahedra; this mesh has {kind} cells: solve on a CPU, or assemble a \
+         matrix"
     )]
     HexahedraAlone {
         /// Kind of the cells.
         kind: CellKind,
     },
-    /// A degree that no element has.
-    #[error("degree {degree} is not offered: 1 to {highest} are, on {kind} cells")]
+    /// An unsupported degree.
+    #[error("degree {degree} is not supported on {kind} cells: take 1 to {highest}")]
     Degree {
         /// The degree.
         degree: usize,
@@ -41,19 +39,19 @@ pub enum FemError {
         /// The highest degree on such cells.
         highest: usize,
     },
-    /// More unknowns than 32 bits can number.
+    /// More degrees of freedom than 32-bit numbers.
     #[error(
-        "{n_dofs:.0} degrees of freedom; at most {} can be numbered: take a coarser mesh or a lower degree",
+        "{n_dofs:.0} degrees of freedom; at most {} are supported: take a coarser mesh or a lower degree",
         u32::MAX
     )]
     TooManyDofs {
-        /// How many there would be.
+        /// Their number.
         n_dofs: f64,
     },
     /// A cell that folds over itself.
     #[error(
-        "cell {cell} is turned inside out at {}: its Jacobian is {value:e} there; mend the mesh, or straighten curved cells \
-         (a lower order of its geometry)",
+        "cell {cell} is turned inside out at {}: its Jacobian determinant is {value:e} there; repair the mesh, or lower the \
+         order of its curved cells",
         place(point)
     )]
     Inverted {
@@ -64,7 +62,7 @@ pub enum FemError {
         /// Determinant of the Jacobian of the map there, positive in a sound cell.
         value: f64,
     },
-    /// A way to come by the metric of cells that was asked for and does not serve them.
+    /// A requested metric evaluation that does not fit a cell.
     #[error(
         "metric {} does not fit cell {cell}: {reason}; take {}, or leave it open",
         metric.name(),
@@ -73,45 +71,44 @@ pub enum FemError {
     UnfitMetric {
         /// The requested evaluation.
         metric: MetricEvaluation,
-        /// Number of the first cell that it does not serve.
+        /// Number of the first cell that it does not fit.
         cell: usize,
-        /// Why.
+        /// The reason.
         reason: &'static str,
-        /// What serves that cell.
+        /// An evaluation that fits the cell.
         instead: MetricEvaluation,
     },
-    /// A form on another mesh than the one that assembly was prepared for.
+    /// A form on another mesh than that of the assembly.
     #[error(
-        "assembly was prepared for a mesh of {} nodes and {} cells, the form has {} and {}: prepare it anew",
+        "the assembly belongs to a mesh of {} nodes and {} cells, the form has {} and {}: create a new assembly",
         expected[0], expected[1], found[0], found[1]
     )]
     OtherMesh {
-        /// Nodes and cells of the mesh that it was prepared for.
+        /// Nodes and cells of the mesh of the assembly.
         expected: [usize; 2],
-        /// Those of the mesh of the form.
+        /// Nodes and cells of the mesh of the form.
         found: [usize; 2],
     },
-    /// A form on a mesh of the same size, but not the one that assembly was prepared for.
+    /// A form on a mesh of the same size as that of the assembly, with other cells or points.
     #[error(
-        "the mesh of the form is as large as the one that assembly was prepared for, but has other cells or points: \
-         prepare it anew"
+        "the mesh of the form has the size of the assembly's mesh, but other cells or points: create a new assembly"
     )]
     ChangedMesh,
-    /// A system or a prepared problem that belongs to another assembly, or was prepared before the last one.
-    #[error("the {field} is not this assembly's own: {advice}")]
+    /// A system or a prepared problem of another assembly, or a problem prepared before the last one.
+    #[error("the {field} does not belong to this assembly: {advice}")]
     OtherAssembly {
-        /// What it is.
+        /// The kind of object.
         field: &'static str,
-        /// What to do.
+        /// A remedy.
         advice: &'static str,
     },
-    /// Conditions on the boundary where the inside of the domain alone is assembled.
+    /// Boundary conditions in an assembly without boundary terms.
     #[error(
-        "an assembly by patches knows no conditions on the boundary, the form has {n_conditions}: leave them out, or \
+        "assembly by patches does not support boundary conditions, and the form has {n_conditions}: leave them out, or \
          assemble by rows"
     )]
     HasConditions {
-        /// How many the form has.
+        /// The number of conditions of the form.
         n_conditions: usize,
     },
     /// A cell without volume: its stiffness would be infinite.
@@ -127,7 +124,7 @@ pub enum FemError {
         /// Its centroid.
         centre: [f64; 3],
     },
-    /// A node that no cell uses: its row of the matrix would be empty.
+    /// A node without a cell: its row of the matrix would be empty.
     #[error("node {node} at {} belongs to no cell; drop orphan nodes first", place(point))]
     OrphanNode {
         /// The first such node.
@@ -135,28 +132,28 @@ pub enum FemError {
         /// Its coordinates.
         point: [f64; 3],
     },
-    /// A coefficient that is not a finite number somewhere.
+    /// A coefficient that is not finite at a point.
     #[error("{field} is {value} in cell {cell} at {}; it must be finite everywhere", place(point))]
     NotFinite {
         /// Which coefficient.
         field: &'static str,
         /// Number of the cell.
         cell: usize,
-        /// Where in it.
+        /// The point.
         point: [f64; 3],
-        /// What it evaluated to.
+        /// The value.
         value: f64,
     },
-    /// A coefficient that must not be negative but is.
+    /// A negative coefficient that must not be negative.
     #[error("{field} is {value} in cell {cell} at {}; it must not be negative", place(point))]
     Negative {
         /// Which coefficient.
         field: &'static str,
         /// Number of the cell.
         cell: usize,
-        /// Where in it.
+        /// The point.
         point: [f64; 3],
-        /// Its value there.
+        /// The value.
         value: f64,
     },
     /// A conductivity that is not symmetric positive definite.
@@ -170,12 +167,12 @@ pub enum FemError {
         field: &'static str,
         /// Number of the cell.
         cell: usize,
-        /// Where in it.
+        /// The point.
         point: [f64; 3],
-        /// Its value there, by rows; only the upper left block counts in two dimensions.
+        /// The value by rows; in two dimensions only the upper left block is used.
         tensor: [[f64; 3]; 3],
     },
-    /// A coefficient given by tag lacks the tag of a cell.
+    /// A coefficient by tag without a value for the tag of a cell.
     #[error("{field} has no value for tag {tag} of cell {cell}; tags with a value: {known}")]
     MissingTag {
         /// Which coefficient.
@@ -187,15 +184,15 @@ pub enum FemError {
         /// The tags that have a value.
         known: String,
     },
-    /// A coefficient has the wrong shape: a tensor for a scalar, a field with a wrong number of values.
+    /// A coefficient of a wrong shape: a tensor for a scalar, a field with a wrong number of values.
     #[error("{field}: {message}")]
     Shape {
         /// Which coefficient.
         field: &'static str,
-        /// What is wrong and what fits.
+        /// The wrong shape, and those that fit.
         message: String,
     },
-    /// A boundary condition names a facet that does not exist.
+    /// A boundary condition on a facet that does not exist.
     #[error("boundary condition {condition} names facet {facet}, but the boundary has {n_facets} facets")]
     NoSuchFacet {
         /// Position of the condition in the list.
@@ -205,7 +202,7 @@ pub enum FemError {
         /// Number of boundary facets.
         n_facets: usize,
     },
-    /// A condition at nodes names a node that does not exist.
+    /// A condition at a node that does not exist.
     #[error("boundary condition {condition} names node {node}, but the mesh has {n_nodes} nodes")]
     NoSuchNode {
         /// Position of the condition in the list.
@@ -215,15 +212,15 @@ pub enum FemError {
         /// Number of nodes of the mesh.
         n_nodes: usize,
     },
-    /// A set of boundary facets names one that does not exist.
-    #[error("facet {facet} was asked for, but the boundary has {n_facets} facets")]
+    /// A set of boundary facets with one that does not exist.
+    #[error("there is no facet {facet}: the boundary has {n_facets} facets")]
     FacetOutOfRange {
         /// The facet.
         facet: u32,
         /// Number of boundary facets.
         n_facets: usize,
     },
-    /// Sources and fluxes of a pure Neumann problem do not balance, so that it has no solution.
+    /// Unbalanced sources and fluxes of a pure Neumann problem, which then has no solution.
     #[error(
         "with λ = 0 and no Dirichlet or Robin condition a solution exists only if ∫ source + ∫ flux = 0, but they are \
          {source_integral:e} and {flux_integral:e}: change one of them by {:e}, or fix the value somewhere",
@@ -235,7 +232,7 @@ pub enum FemError {
         /// Integral of the Neumann flux over the boundary.
         flux_integral: f64,
     },
-    /// A part of the mesh is tied to nothing, so that its solution is defined up to a constant.
+    /// A component of the mesh without any condition, whose solution is determined up to a constant only.
     #[error(
         "the mesh has {n_components} connected components, and the one with node {node} at {} ({n_nodes} nodes) has λ = 0 \
          and no Dirichlet or Robin condition: give it one, or remove it",
@@ -251,7 +248,7 @@ pub enum FemError {
         /// Number of nodes of the component.
         n_nodes: usize,
     },
-    /// A value was asked for at a point outside the mesh.
+    /// A point outside the mesh.
     #[error(
         "the point {} lies outside the mesh, {distance:e} from the nearest cell, number {cell}",
         place(point)
@@ -264,7 +261,7 @@ pub enum FemError {
         /// That cell.
         cell: usize,
     },
-    /// A vector does not have one entry a node.
+    /// A vector without exactly one entry per degree of freedom.
     #[error("{field} has {found} entries, but the mesh has {expected} nodes")]
     Length {
         /// Which vector.
@@ -274,19 +271,19 @@ pub enum FemError {
         /// Number of nodes.
         expected: usize,
     },
-    /// Whoever asked for a system or a gradient wanted the work to end.
+    /// The work was stopped by its caller.
     #[error("the work was interrupted")]
     Interrupted,
-    /// A matrix or vector could not be made or used.
+    /// An error of a matrix or vector.
     #[error(transparent)]
     Linalg(#[from] LinalgError),
-    /// The device failed.
+    /// An error of the device.
     #[error(transparent)]
     Device(#[from] DeviceError),
 }
 
 impl FemError {
-    /// The cell that the error is about, if it is about one.
+    /// Returns the cell of the error, if there is one.
     pub fn cell(&self) -> Option<usize> {
         match *self {
             Self::Degenerate { cell, .. }

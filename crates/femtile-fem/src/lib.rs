@@ -1,4 +1,5 @@
-//! Finite elements, linear on simplices and of any degree on quadrilaterals and hexahedra: spaces, constraints, forms, assembly, functionals, recovered gradients.
+//! Finite elements, linear on simplices and of any degree on quadrilaterals and hexahedra: spaces, geometry,
+//! constraints, forms, assembly, functionals, gradient recovery.
 #![deny(unsafe_code)]
 // Loops over corners and axes carry the indices of the formulas they compute.
 #![allow(clippy::needless_range_loop)]

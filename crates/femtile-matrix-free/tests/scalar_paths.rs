@@ -1,5 +1,5 @@
-//! Kernels with `unsafe` on the scalar path, at sizes that Miri goes through in a minute:
-//! `cargo +nightly miri test -p femtile-matrix-free --test scalar_paths`.
+//! Kernels with `unsafe` on the scalar path, at sizes that Miri checks in a minute: `cargo +nightly miri test -p
+//! femtile-matrix-free --test scalar_paths`.
 #![forbid(unsafe_code)]
 
 use femtile_device::cpu::SimdLevel;
@@ -50,7 +50,7 @@ fn are_close(found: &[f64], expected: &[f64]) {
 
 const ONE: Coefficient = Coefficient::Constant(1.0);
 
-/// Stiffness and mass of linear elements, filled in anew into a format that was made before.
+/// Assembles stiffness and mass of linear elements by refilling a matrix of a format.
 fn refilled<M: StoredMatrix<Cpu>>(cpu: &Cpu, config: M::Config) -> M {
     let (mesh, boundary) = (cubes(BoxSplit::Kuhn), BoundaryFacets::default());
     let form =
@@ -115,7 +115,7 @@ fn a_solve_and_a_step_of_a_smoother_lower_the_residual() -> Result<(), LinalgErr
     Ok(())
 }
 
-/// The same batch along every axis of a padded array.
+/// Solves the same batch along every axis of a padded array.
 fn lines<D: TridiagonalKernels<f64>>(
     device: &D,
     ends: Ends,

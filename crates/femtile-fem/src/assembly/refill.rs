@@ -195,14 +195,14 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
         if problem.number == self.prepared {
             return Ok(());
         }
-        let advice = "prepare it with this assembly, and fill it in before the next one is prepared";
+        let advice = "prepare it with this assembly, and fill it before preparing the next one";
         Err(FemError::OtherAssembly { field: "problem", advice })
     }
 
     /// Checks that a system belongs to this assembly and has arrays of the right lengths.
     fn check_system(&self, system: &mut System<T, D, M>) -> Result<(), FemError> {
         if system.made_by != self.number {
-            let advice = "fill in one that this assembly made";
+            let advice = "pass a system that this assembly created";
             return Err(FemError::OtherAssembly { field: "system", advice });
         }
         need("rhs", self.n_nodes, system.rhs.len())?;

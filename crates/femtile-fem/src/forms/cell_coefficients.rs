@@ -10,19 +10,19 @@ use super::compiled::{Compiled, Points};
 use super::{Coefficient, Form};
 use crate::FemError;
 
-/// Cells that pass through evaluation and through the element kernel together.
+/// Cells that are evaluated and assembled together.
 pub(crate) const CHUNK: usize = 64;
 
-/// Degree of the rule for coefficients that vary in a cell: σ up to degree 3 and f up to degree 2 are
+/// Degree of the quadrature rule for coefficients that vary in a cell: σ up to degree 3 and f up to degree 2 are
 /// integrated exactly, λ up to degree 1.
 const DEGREE: usize = 3;
 
-/// The rule by which coefficients that vary in a cell are averaged.
+/// Returns the rule that averages coefficients that vary in a cell.
 pub(super) fn rule_for(dimension: usize) -> Quadrature {
     quadrature::simplex(dimension, DEGREE)
 }
 
-/// The coefficients of a form, compiled, with the rules that average them.
+/// The compiled coefficients of a form, with the rule that averages them.
 pub(crate) struct CellCoefficients<'a> {
     pub mesh: &'a Mesh,
     /// The form that they come from.
@@ -33,10 +33,10 @@ pub(crate) struct CellCoefficients<'a> {
     rule: Quadrature,
 }
 
-/// A coefficient that is the same everywhere, or must be evaluated.
+/// A coefficient by how it varies.
 pub(crate) enum Varying<'a, V> {
     Constant(V),
-    /// One value in each cell.
+    /// One value per cell.
     ByCell(Compiled<'a>),
     /// Evaluated at the points of a rule.
     ByPoint(Compiled<'a>),
@@ -49,12 +49,12 @@ pub(crate) enum Sigma {
     Tensor([f64; 6]),
 }
 
-/// What the element kernel needs to know of the coefficients in a chunk of cells.
+/// Coefficients of a chunk of cells, as input of the element kernel.
 #[derive(Debug, Clone)]
 pub(crate) struct ChunkCoefficients {
-    /// Whether `sigma` holds numbers in its first row rather than tensors.
+    /// Whether the first row of `sigma` holds scalars instead of tensors.
     pub sigma_is_scalar: bool,
-    /// Means of σ, one row an entry of the tensor.
+    /// Means of σ, one row per entry of the tensor.
     pub sigma: Box<[[f64; CHUNK]; 6]>,
     /// Means of $\lambda\varphi_a\varphi_b$: the diagonal by corner, then 01, 02, 03, 12, 13, 23 (01, 02, 12).
     pub mass: Box<[[f64; CHUNK]; 10]>,
@@ -64,7 +64,7 @@ pub(crate) struct ChunkCoefficients {
     pub reacts: Box<[bool; CHUNK]>,
 }
 
-/// Room for evaluation, kept from chunk to chunk.
+/// Workspace of evaluation.
 #[derive(Debug, Default)]
 pub(crate) struct ChunkScratch {
     points: Points,
@@ -74,7 +74,7 @@ pub(crate) struct ChunkScratch {
 }
 
 impl<'a> CellCoefficients<'a> {
-    /// Those of a form.
+    /// Compiles the coefficients of a form.
     pub fn new(form: &Form<'a>) -> Result<Self, FemError> {
         let mesh = form.mesh;
         let centre = Points::centroid(mesh);
@@ -101,17 +101,17 @@ impl<'a> CellCoefficients<'a> {
         Ok(Self { mesh, form: *form, sigma, lambda, source, rule: rule_for(mesh.dimension()) })
     }
 
-    /// Whether λ is a positive constant, so that no cell needs to be looked at.
+    /// Returns whether λ is a positive constant.
     pub fn reacts_everywhere(&self) -> bool {
         matches!(self.lambda, Varying::Constant(value) if value > 0.0)
     }
 
-    /// Whether λ has to be looked at cell by cell.
+    /// Returns whether λ varies between cells.
     pub fn reaction_varies(&self) -> bool {
         !matches!(self.lambda, Varying::Constant(_))
     }
 
-    /// Coefficients of a chunk with everything filled in that is the same everywhere.
+    /// Returns coefficients of a chunk with all constant parts filled in.
     pub fn start_chunk(&self) -> ChunkCoefficients {
         let mut chunk = ChunkCoefficients {
             sigma_is_scalar: true,
@@ -140,10 +140,10 @@ impl<'a> CellCoefficients<'a> {
         chunk
     }
 
-    /// Evaluates what varies for at most [`CHUNK`] cells.
+    /// Evaluates the varying parts for at most [`CHUNK`] cells.
     ///
     /// # Errors
-    /// The first cell, in the order given, where a coefficient is not finite, negative or not definite.
+    /// The first cell, in the given order, where a coefficient is not finite, negative or not positive definite.
     pub fn eval(
         &self,
         chunk: &mut ChunkCoefficients,
@@ -274,7 +274,7 @@ impl<'a> CellCoefficients<'a> {
 /// Row and column of the entries xx, yy, zz, yz, xz, xy.
 pub(crate) const VOIGT: [(usize, usize); 6] = [(0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1)];
 
-/// Which pair of corners each moment of λ belongs to; off-diagonal ones begin at 4 in any dimension.
+/// Iterates over the moments of λ and their pairs of corners; off-diagonal moments begin at 4 in any dimension.
 pub(crate) fn mass_entries(dimension: usize) -> impl Iterator<Item = (usize, (usize, usize))> {
     let n = dimension + 1;
     let pairs = (0..n).flat_map(move |a| (a + 1..n).map(move |b| (a, b)));
@@ -310,7 +310,7 @@ fn compile_sigma<'a>(
 }
 
 impl ChunkScratch {
-    /// The points of a rule in each cell, or its centroid.
+    /// Collects the points of a rule in each cell, or its centroid.
     fn place_points(&mut self, mesh: &Mesh, cells: &[u32], rule: Option<&Quadrature>) {
         self.points.clear();
         for &cell in cells {
@@ -320,14 +320,14 @@ impl ChunkScratch {
 }
 
 impl Points {
-    /// The centroid of the first cell.
+    /// Returns the centroid of the first cell.
     pub fn centroid(mesh: &Mesh) -> Self {
         let mut points = Self::default();
         points.push_cell(mesh, 0, None);
         points
     }
 
-    /// The centroid of a cell, found with the help of this list.
+    /// Returns the centroid of a cell; reuses this list.
     pub fn centroid_of(mut self, mesh: &Mesh, cell: u32) -> [f64; 3] {
         self.clear();
         self.push_cell(mesh, cell, None);

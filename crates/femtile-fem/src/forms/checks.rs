@@ -1,11 +1,11 @@
-//! What makes coefficients those of an elliptic problem, point by point.
+//! Checks of ellipticity, point by point.
 
 use super::Coefficient;
 use super::coefficient::multiple_of_identity;
 use super::compiled::Points;
 use crate::FemError;
 
-/// Refuses a value below zero.
+/// Refuses a negative value.
 pub fn not_negative(field: &'static str, values: &[f64], points: &Points) -> Result<(), FemError> {
     match values.iter().position(|&value| value < 0.0) {
         Some(i) => {
@@ -16,7 +16,7 @@ pub fn not_negative(field: &'static str, values: &[f64], points: &Points) -> Res
     }
 }
 
-/// Refuses a scalar conductivity that is not above zero.
+/// Refuses a scalar conductivity that is not positive.
 pub(super) fn positive(values: &[f64], points: &Points) -> Result<(), FemError> {
     match values.iter().position(|&value| value <= 0.0) {
         Some(i) => Err(indefinite(multiple_of_identity(values[i]), points, i)),
@@ -24,7 +24,7 @@ pub(super) fn positive(values: &[f64], points: &Points) -> Result<(), FemError> 
     }
 }
 
-/// Whether there is no conduction, and a reaction in its place.
+/// Returns whether the form has a reaction but no conduction.
 pub(super) fn is_projection(sigma: &Coefficient, lambda: &Coefficient) -> bool {
     sigma.as_constant() == Some(0.0) && lambda.as_constant() != Some(0.0)
 }
@@ -41,7 +41,7 @@ fn indefinite(tensor: [[f64; 3]; 3], points: &Points, i: usize) -> FemError {
     FemError::Indefinite { field: "sigma", cell: points.cells[i] as usize, point: points.point(i), tensor }
 }
 
-/// Whether the leading block is symmetric to rounding and all its leading minors are positive.
+/// Returns whether the leading block is symmetric to rounding and all its leading minors are positive.
 fn is_definite(t: &[[f64; 3]; 3], dimension: usize) -> bool {
     let block = || (0..dimension).flat_map(|i| (0..dimension).map(move |j| (i, j)));
     let largest = block().map(|(i, j)| t[i][j].abs()).fold(0.0, f64::max);

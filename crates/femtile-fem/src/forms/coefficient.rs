@@ -5,10 +5,10 @@ use std::sync::Arc;
 use femtile_expression::Expression;
 use femtile_mesh::Field;
 
-/// A number or tensor that may vary over the mesh: conductivity, reaction, source, boundary data.
+/// A scalar or tensor that may vary over the mesh: conductivity, reaction, source, boundary data.
 ///
-/// Where a scalar is needed, tensors are refused; where a tensor is needed, a scalar stands for its multiple
-/// of the identity. In two dimensions the upper left block of a tensor counts.
+/// A tensor is refused where a scalar is needed; a scalar stands for a multiple of the identity where a tensor is
+/// needed. In two dimensions only the upper left block of a tensor is used.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Coefficient {
     /// The same number everywhere.
@@ -17,18 +17,18 @@ pub enum Coefficient {
     Tensor([[f64; 3]; 3]),
     /// A formula in the coordinates.
     Expression(Expression),
-    /// One formula for each entry of a tensor, by rows.
+    /// One formula per entry of a tensor, by rows.
     TensorExpression(Box<[[Expression; 3]; 3]>),
     /// By the tag of the cell; cells of an untagged mesh have tag 0.
     ByTag(BTreeMap<i32, Coefficient>),
-    /// A value for each cell: 1 component for a scalar, 3 for the diagonal of a tensor, 6 for a symmetric
-    /// tensor in the order xx, yy, zz, yz, xz, xy, 9 for a tensor by rows.
+    /// A value per cell: 1 component for a scalar, 3 for the diagonal of a tensor, 6 for a symmetric tensor in the
+    /// order xx, yy, zz, yz, xz, xy, 9 for a tensor by rows.
     CellField(Field),
-    /// A function of the point, evaluated on the CPU for every device.
+    /// A function of the point, evaluated on the CPU for all devices.
     Function(PointFunction),
 }
 
-/// A function of a point that several threads may call.
+/// A thread-safe function of a point.
 #[derive(Clone)]
 pub struct PointFunction(Arc<dyn Fn([f64; 3]) -> f64 + Send + Sync>);
 
@@ -50,7 +50,7 @@ impl fmt::Debug for PointFunction {
     }
 }
 
-/// Functions are equal where they are the same one.
+/// Functions are equal if they are the same object.
 impl PartialEq for PointFunction {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
@@ -70,7 +70,7 @@ impl From<Expression> for Coefficient {
 }
 
 impl Coefficient {
-    /// Whether it is a number everywhere, not a tensor.
+    /// Returns whether it is a scalar everywhere.
     pub fn is_scalar(&self) -> bool {
         match self {
             Self::Constant(_) | Self::Expression(_) | Self::Function(_) => true,
@@ -80,7 +80,7 @@ impl Coefficient {
         }
     }
 
-    /// The number that it is everywhere, if it is one.
+    /// Returns its value if it is a constant scalar.
     pub fn as_constant(&self) -> Option<f64> {
         match self {
             Self::Constant(value) => Some(*value),
@@ -89,7 +89,7 @@ impl Coefficient {
         }
     }
 
-    /// Whether it has one value in each cell.
+    /// Returns whether it has one value per cell.
     pub fn is_constant_by_cell(&self) -> bool {
         match self {
             Self::Constant(_) | Self::Tensor(_) | Self::CellField(_) => true,
@@ -100,7 +100,7 @@ impl Coefficient {
         }
     }
 
-    /// Whether its kind says that it is a multiple of the identity.
+    /// Returns whether its kind implies a multiple of the identity.
     pub fn is_isotropic(&self) -> bool {
         match self {
             Self::Constant(_) | Self::Expression(_) | Self::Function(_) => true,
@@ -110,7 +110,7 @@ impl Coefficient {
         }
     }
 
-    /// Returns whether a closure is in it, which GPUs cannot evaluate.
+    /// Returns whether it contains a closure, which GPUs cannot evaluate.
     pub fn has_function(&self) -> bool {
         match self {
             Self::Function(_) => true,
@@ -119,9 +119,9 @@ impl Coefficient {
         }
     }
 
-    /// Its value at a point of a cell, as a tensor by rows; not a number where nothing is defined.
+    /// Returns its value at a point of a cell, as a tensor by rows; NaN where undefined.
     ///
-    /// The plain counterpart of the evaluation in blocks that assembly uses.
+    /// A reference for the evaluation in blocks that assembly uses.
     pub fn tensor_at(&self, cell: usize, tag: i32, point: [f64; 3]) -> [[f64; 3]; 3] {
         match self {
             Self::Constant(value) => multiple_of_identity(*value),
@@ -138,7 +138,7 @@ impl Coefficient {
         }
     }
 
-    /// Its value at a point of a cell; not a number where it is a tensor or nothing is defined.
+    /// Returns its value at a point of a cell; NaN where it is a tensor or undefined.
     pub fn scalar_at(&self, cell: usize, tag: i32, point: [f64; 3]) -> f64 {
         match self {
             Self::Constant(value) => *value,
@@ -155,7 +155,7 @@ pub(super) fn multiple_of_identity(value: f64) -> [[f64; 3]; 3] {
     [[value, 0.0, 0.0], [0.0, value, 0.0], [0.0, 0.0, value]]
 }
 
-/// The tensor that a cell field holds for one cell.
+/// Returns the tensor of a cell field in one cell.
 pub(super) fn field_tensor(field: &Field, cell: usize) -> [[f64; 3]; 3] {
     let v = &field.values[cell * field.n_components..][..field.n_components];
     match *v {

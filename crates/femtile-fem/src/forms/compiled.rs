@@ -1,4 +1,4 @@
-//! Coefficients made ready for evaluation at many points.
+//! Coefficients compiled for evaluation at many points.
 
 use femtile_expression::{Tape, TapeScratch};
 use femtile_mesh::{Field, Mesh};
@@ -60,7 +60,7 @@ impl Points {
         [self.x[i], self.y[i], self.z[i]]
     }
 
-    /// The points with the given positions.
+    /// Returns the points with the given positions.
     fn select(&self, positions: &[usize]) -> Self {
         let pick = |all: &[f64]| positions.iter().map(|&i| all[i]).collect();
         let cells = positions.iter().map(|&i| self.cells[i]).collect();
@@ -68,7 +68,7 @@ impl Points {
     }
 }
 
-/// A coefficient whose formulas are compiled and whose shape is known to fit.
+/// A coefficient with compiled formulas and checked shape.
 pub struct Compiled<'a> {
     field: &'static str,
     tags: &'a [i32],
@@ -87,20 +87,20 @@ enum Tree<'a> {
 }
 
 impl<'a> Compiled<'a> {
-    /// A coefficient that must be a number.
+    /// Compiles a coefficient that must be a scalar.
     pub fn scalar(
         field: &'static str,
         coefficient: &'a Coefficient,
         mesh: &'a Mesh,
     ) -> Result<Self, FemError> {
         if !coefficient.is_scalar() {
-            let message = "a tensor stands where a number is needed".into();
+            let message = "it is a tensor, but must be a scalar".into();
             return Err(FemError::Shape { field, message });
         }
         Self::tensor(field, coefficient, mesh)
     }
 
-    /// A coefficient that may be a number or a tensor.
+    /// Compiles a coefficient that may be a scalar or a tensor.
     pub fn tensor(
         field: &'static str,
         coefficient: &'a Coefficient,
@@ -110,12 +110,12 @@ impl<'a> Compiled<'a> {
         Ok(Self { field, tags: &mesh.cell_tags, is_scalar: coefficient.is_scalar(), tree })
     }
 
-    /// Whether it is a number everywhere.
+    /// Returns whether it is a scalar everywhere.
     pub fn is_scalar(&self) -> bool {
         self.is_scalar
     }
 
-    /// Values at points, each checked to be finite.
+    /// Evaluates scalars at points and checks that they are finite.
     pub fn eval_scalar(
         &self,
         out: &mut [f64],
@@ -129,7 +129,7 @@ impl<'a> Compiled<'a> {
         }
     }
 
-    /// Tensors at points, each entry of the leading `dimension` ones checked to be finite.
+    /// Evaluates tensors at points and checks that the entries of the leading `dimension` block are finite.
     pub fn eval_tensor(
         &self,
         out: &mut [[[f64; 3]; 3]],
@@ -176,7 +176,7 @@ impl<'a> Compiled<'a> {
                     Ok(())
                 });
             }
-            // Ruled out when the coefficient was compiled.
+            // Refused when the coefficient was compiled.
             Tree::Tensor(_) | Tree::TensorExpression(_) => out.fill(f64::NAN),
         }
         Ok(())
@@ -228,7 +228,7 @@ impl<'a> Compiled<'a> {
         Ok(())
     }
 
-    /// Hands the points of each tag to the part that belongs to it.
+    /// Evaluates the points of each tag with its coefficient.
     fn by_tag(
         &self,
         parts: &[(i32, Tree<'_>)],

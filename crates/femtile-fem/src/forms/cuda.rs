@@ -1,4 +1,4 @@
-//! Coefficients as kernels on a GPU evaluate them: a generated header, and the arrays that it reads.
+//! Coefficients on a GPU: a generated header, and the arrays that it reads.
 
 use std::fmt::Write;
 
@@ -10,44 +10,44 @@ use femtile_mesh::{Field, Mesh};
 use super::Coefficient;
 use super::cell_coefficients::rule_for;
 
-/// Arguments of a kernel are some thousand bytes: fields beyond this number have no place there.
+/// Most fields of a form: kernel arguments have a few thousand bytes.
 const MAX_FIELDS: usize = 256;
-/// Characters of a header that compiles within two seconds; time grows with their square, and the host assembles in
+/// Longest header, which compiles within two seconds; compile time grows with the square, and the host assembles in
 /// less.
 const MAX_TEXT: usize = 48 << 10;
 
-/// The header of functions that formulas call.
+/// The header of functions used by formulas.
 pub(crate) const OPERATIONS: Header = Header { name: "operations.cuh", text: Expression::CUDA_HEADER };
 
 /// The coefficients of a form for `assembly.cu`.
 ///
-/// Constants are data, so that another value compiles nothing anew; formulas and tags are text.
+/// Constants are data, so that new values need no compilation; formulas and tags are source text.
 pub(crate) struct CudaForm<'a> {
     text: String,
-    /// The rule first, for each point its weight and barycentric coordinates, then the constants of all coefficients.
+    /// First the rule, for each point its weight and barycentric coordinates, then the constants of all coefficients.
     constants: Vec<f64>,
     fields: Vec<&'a Field>,
     uses_tags: bool,
-    /// Of conductivity, reaction and source.
+    /// Evaluation of conductivity, reaction and source.
     evaluated: [Evaluated; 3],
     has_tensors: bool,
 }
 
-/// When a coefficient is evaluated.
+/// Evaluation of a coefficient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Evaluated {
     /// It is zero.
     Never,
     /// It is a constant.
     Once,
-    /// Once a cell.
+    /// Once per cell.
     ByCell,
     /// At each point of the rule.
     ByPoint,
 }
 
 impl Evaluated {
-    /// Numbers that it gives the corners of a cell besides its measure: one where it is the same for all.
+    /// Returns the numbers per cell for its corners besides the measure: one if all corners have the same.
     pub fn n_values(self, n_corners: usize) -> usize {
         match self {
             Self::Never | Self::Once => 0,
@@ -83,8 +83,8 @@ pub(crate) struct CudaFormData {
 }
 
 impl<'a> CudaForm<'a> {
-    /// The form with these coefficients, whose shapes are known to fit; none where it is too large for a kernel or has
-    /// closures, or conducts nothing, which kernels take for a fault.
+    /// Generates the form of coefficients with checked shapes; none if it is too large for a kernel, has closures, or
+    /// has no conduction, which kernels report as an error.
     pub fn new(
         dimension: usize,
         sigma: &'a Coefficient,
@@ -136,32 +136,32 @@ impl<'a> CudaForm<'a> {
         fits.then_some(Self { text, constants, fields, uses_tags, evaluated, has_tensors })
     }
 
-    /// The header `form.cuh`.
+    /// Returns the header `form.cuh`.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether a coefficient is looked up by the number of the cell or by its tag.
+    /// Returns whether a coefficient is indexed by cell or by tag.
     pub fn reads_cells(&self) -> bool {
         self.uses_tags || !self.fields.is_empty()
     }
 
-    /// Whether a coefficient varies within cells.
+    /// Returns whether a coefficient varies within cells.
     pub fn is_evaluated_by_point(&self) -> bool {
         self.evaluated.contains(&Evaluated::ByPoint)
     }
 
-    /// Whether the conductivity is a tensor.
+    /// Returns whether the conductivity is a tensor.
     pub fn has_tensors(&self) -> bool {
         self.has_tensors
     }
 
-    /// When reaction and source are evaluated.
+    /// Returns the evaluation of reaction and source.
     pub fn reaction_and_source(&self) -> [Evaluated; 2] {
         [self.evaluated[1], self.evaluated[2]]
     }
 
-    /// Brings its arrays to a GPU.
+    /// Copies the arrays to a GPU.
     pub fn upload(&self, device: &Cuda, mesh: &Mesh) -> Result<CudaFormData, DeviceError> {
         let mut data = CudaFormData {
             constants: Buffer::zeros(device, 0)?,
@@ -172,7 +172,7 @@ impl<'a> CudaForm<'a> {
         Ok(data)
     }
 
-    /// Brings its arrays to where those of another form were, if they have the same lengths.
+    /// Replaces the arrays of another form, in the same memory if lengths are equal.
     pub fn assign(&self, data: &mut CudaFormData, device: &Cuda, mesh: &Mesh) -> Result<(), DeviceError> {
         let mut tags = Vec::new();
         if self.uses_tags {
@@ -194,7 +194,7 @@ impl<'a> CudaForm<'a> {
 }
 
 impl CudaFormData {
-    /// The argument `struct Form` of a kernel.
+    /// Returns the argument `struct Form` of a kernel.
     pub fn argument(&self) -> Structure {
         let fields = self.fields.iter().map(|field| field.memory().address());
         Structure(
@@ -214,7 +214,7 @@ fn define(text: &mut String, value: &str, name: &str, body: &str) {
     );
 }
 
-/// What the statements of coefficients refer to.
+/// Data that generated statements refer to.
 struct Writer<'a> {
     dimension: usize,
     functions: String,
@@ -225,7 +225,7 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Statements that return a number.
+    /// Returns statements that return a scalar.
     fn scalar(&mut self, coefficient: &'a Coefficient) -> String {
         if let Some(value) = coefficient.as_constant() {
             return format!("return {};", self.constant(value));
@@ -249,7 +249,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Statements that return a tensor.
+    /// Returns statements that return a tensor.
     fn tensor(&mut self, coefficient: &'a Coefficient) -> String {
         if let Some(value) = coefficient.as_constant() {
             let value = self.constant(value);
@@ -294,7 +294,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The tensor that a field holds for a cell, in the layouts that [`Coefficient::CellField`] has.
+    /// Returns statements for the tensor of a field in a cell, in the layouts of [`Coefficient::CellField`].
     fn field_tensor(&mut self, field: &'a Field) -> String {
         let (name, n) = (self.field(field), field.n_components);
         let at = |component: usize| format!("{name}[{n} * cell + {component}]");
@@ -308,14 +308,14 @@ impl<'a> Writer<'a> {
         self.rows(&rows)
     }
 
-    /// Returns a multiple of the identity.
+    /// Returns statements for a multiple of the identity.
     fn multiple(&self, value: &str) -> String {
         let entry = |i, j| if i == j { "value".to_string() } else { "0.0".to_string() };
         let rows = self.rows(&std::array::from_fn(|i| std::array::from_fn(|j| entry(i, j))));
         format!("{{\n    const double value = {value};\n    {rows}\n    }}")
     }
 
-    /// Returns a tensor of which the leading block alone counts.
+    /// Returns statements for a tensor of which only the leading block is used.
     fn rows(&self, entries: &[[String; 3]; 3]) -> String {
         let d = self.dimension;
         let entry = |i: usize, j: usize| if i < d && j < d { entries[i][j].as_str() } else { "0.0" };

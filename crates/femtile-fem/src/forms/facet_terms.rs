@@ -1,4 +1,4 @@
-//! What boundary conditions other than Dirichlet's add to the system, facet by facet.
+//! Terms of Neumann and Robin conditions, facet by facet.
 
 use femtile_element::quadrature;
 use femtile_expression::TapeScratch;
@@ -8,10 +8,10 @@ use super::compiled::{Compiled, Points};
 use super::{Condition, Form};
 use crate::FemError;
 
-/// Degree of the rule on facets: data of degree 3 are integrated exactly against a shape function.
+/// Degree of the quadrature rule on facets: data of degree 3 are integrated exactly against a shape function.
 const DEGREE: usize = 4;
 
-/// What one facet adds: $\int c\,\varphi_a\varphi_b$ and $\int (g + c\,w)\,\varphi_a$ over its corners.
+/// Terms of one facet: $\int c\,\varphi_a\varphi_b$ and $\int (g + c\,w)\,\varphi_a$ over its corners.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct FacetTerm {
     /// Position in the list of boundary facets.
@@ -27,7 +27,7 @@ pub(crate) struct FacetTerm {
 }
 
 impl FacetTerm {
-    /// $\int (g + c\,(w - u))\,\varphi_a$ for each corner, the flux into the domain that the condition implies.
+    /// Returns $\int (g + c\,(w - u))\,\varphi_a$ for each corner, the flux of the condition into the domain.
     pub fn nodal_fluxes(&self, u: &[f64], n_corners: usize) -> [f64; 3] {
         let mut fluxes = self.load;
         let at = |a: usize| u[self.nodes[a] as usize];
@@ -46,10 +46,10 @@ impl FacetTerm {
 /// Row and column of the entries of [`FacetTerm::matrix`].
 pub(crate) const FACET_ENTRIES: [(usize, usize); 6] = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)];
 
-/// Which condition holds on each boundary facet: the last that names it.
+/// Returns the condition on each boundary facet: the last that names it.
 ///
 /// # Errors
-/// [`FemError::NoSuchFacet`] when a condition counts beyond the boundary.
+/// [`FemError::NoSuchFacet`] for a facet beyond the boundary.
 pub(crate) fn winners(form: &Form<'_>) -> Result<Vec<Option<u32>>, FemError> {
     let n_facets = form.boundary.len();
     let mut winners = vec![None; n_facets];
@@ -64,10 +64,10 @@ pub(crate) fn winners(form: &Form<'_>) -> Result<Vec<Option<u32>>, FemError> {
     Ok(winners)
 }
 
-/// The terms of all Neumann and Robin facets, by condition and then by facet.
+/// Evaluates the terms of all Neumann and Robin facets, by condition and then by facet.
 ///
 /// # Errors
-/// A datum that is not finite, or a transfer coefficient that is negative, by the cell of its facet.
+/// A datum that is not finite, or a negative transfer coefficient, reported by the cell of its facet.
 pub(crate) fn facet_terms(form: &Form<'_>, winners: &[Option<u32>]) -> Result<Vec<FacetTerm>, FemError> {
     let mut terms = Vec::new();
     for (number, entry) in form.conditions.iter().enumerate() {
@@ -94,7 +94,7 @@ pub(crate) fn facet_terms(form: &Form<'_>, winners: &[Option<u32>]) -> Result<Ve
 /// Facets evaluated together.
 const FACETS: usize = 64;
 
-/// Adds the terms of some facets with datum `value`, times `transfer` where there is one.
+/// Appends the terms of some facets with datum `value`, times `transfer` if given.
 fn push_terms(
     form: &Form<'_>,
     facets: &[u32],
@@ -158,7 +158,7 @@ fn combine(corners: &[[f64; 3]], barycentric: &[f64; 4]) -> [f64; 3] {
     std::array::from_fn(|axis| corners.iter().zip(barycentric).map(|(p, share)| share * p[axis]).sum())
 }
 
-/// Length of a segment or area of a triangle.
+/// Returns the length of a segment or area of a triangle.
 pub(crate) fn measure(corners: &[[f64; 3]]) -> f64 {
     let edge = |i: usize| -> [f64; 3] { std::array::from_fn(|axis| corners[i][axis] - corners[0][axis]) };
     let length = |v: [f64; 3]| (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]).sqrt();

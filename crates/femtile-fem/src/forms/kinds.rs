@@ -1,4 +1,4 @@
-//! Coefficients of every kind, for checks that compile what kernels make of them.
+//! Coefficients of every kind, for checks that compile their kernels.
 
 use std::collections::BTreeMap;
 
@@ -24,14 +24,14 @@ fn by_tag<const N: usize>(parts: [Coefficient; N]) -> Coefficient {
     Coefficient::ByTag((0..).zip(parts).collect::<BTreeMap<_, _>>())
 }
 
-/// Conductivity, reaction and source, of each kind at least once.
+/// Returns conductivity, reaction and source, of each kind at least once.
 fn every_kind() -> Vec<[Coefficient; 3]> {
     let constant = Coefficient::Constant;
     let tensor = || Coefficient::Tensor([[2.0, 0.5, 0.0], [0.5, 2.0, 0.0], [0.0, 0.0, 1.0]]);
     let wave = || formula("2 + sin(pi*x)*cos(pi*y) + exp(-z^2)");
     let rotated =
         || tensor_formula([["2 + x", "0.3*y", "0"], ["0.3*y", "1 + x^2", "0.1"], ["0", "0.1", "3"]]);
-    // Between them, every function that a formula may call.
+    // Together, these use every function of formulas.
     let choices = || {
         formula(
             "if(x == y and not z > 1 or x != 2, sign(x) + floor(y), ceil(z)) + min(x, y) + max(y, abs(z))",

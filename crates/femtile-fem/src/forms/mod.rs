@@ -1,4 +1,4 @@
-//! The bilinear form and the load: coefficients, boundary conditions, and their values where they are needed.
+//! Forms: coefficients, boundary conditions, and their evaluation.
 //!
 //! Find $u$ with $u = u_D$ on the Dirichlet part and, for all $v$ that vanish there,
 //!
@@ -28,22 +28,22 @@ pub(crate) use facet_terms::{FACET_ENTRIES, FacetTerm, facet_terms, measure as f
 pub(crate) use kinds::for_every_form;
 pub(crate) use point_coefficients::PointCoefficients;
 
-/// What holds on a part of the boundary; $\sigma\,\partial u/\partial n$ is the flux into the domain.
+/// A boundary condition; $\sigma\,\partial u/\partial n$ is the flux into the domain.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Condition {
-    /// $u$ has this value.
+    /// Prescribes $u$.
     Dirichlet(Coefficient),
-    /// $u$ has this value at nodes of the mesh too, on its boundary or inside: at them and all along edges, faces and cells
-    /// whose corners are all among them.
+    /// Prescribes $u$ at nodes of the mesh, on its boundary or inside: at these nodes, and on all edges, faces and
+    /// cells whose corners are all named.
     DirichletAtNodes {
         /// Numbers of nodes.
         nodes: Vec<u32>,
         /// The value of $u$.
         value: Coefficient,
     },
-    /// $\sigma\,\partial u/\partial n$ has this value.
+    /// Prescribes $\sigma\,\partial u/\partial n$.
     Neumann(Coefficient),
-    /// $\sigma\,\partial u/\partial n = c\,(w - u)$.
+    /// Sets $\sigma\,\partial u/\partial n = c\,(w - u)$.
     Robin {
         /// The transfer coefficient $c \ge 0$.
         coefficient: Coefficient,
@@ -62,32 +62,33 @@ impl Condition {
     }
 }
 
-/// A condition and the boundary facets where it holds.
+/// A condition and its boundary facets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoundaryCondition {
     /// Positions in the list of boundary facets.
     pub facets: Vec<u32>,
-    /// What holds there.
+    /// The condition on them.
     pub condition: Condition,
 }
 
 /// The problem $-\nabla\cdot(\sigma\nabla u) + \lambda u = f$ on a mesh, with its boundary conditions.
 ///
-/// On a facet named by several conditions the last one holds; on nodes that Dirichlet facets share with
-/// others the Dirichlet value holds, that of the last condition where several meet; so it does at nodes that are named
-/// themselves. Facets that no condition names have zero flux.
+/// On a facet named by several conditions the last one holds. At nodes that Dirichlet facets share with others the
+/// Dirichlet value holds, that of the last condition where several meet; the same is true for named nodes. Facets
+/// without a condition have zero flux.
 #[derive(Debug, Clone, Copy)]
 pub struct Form<'a> {
     /// The mesh.
     pub mesh: &'a Mesh,
-    /// Its boundary, that `conditions` count in.
+    /// Its boundary, in which `conditions` count facets.
     pub boundary: &'a BoundaryFacets,
-    /// Conductivity $\sigma$, symmetric positive definite, or the number zero: then $\lambda > 0$ makes it a projection.
+    /// Conductivity $\sigma$, symmetric positive definite, or zero with $\lambda > 0$, which makes the problem a
+    /// projection.
     pub sigma: &'a Coefficient,
     /// Reaction $\lambda \ge 0$.
     pub lambda: &'a Coefficient,
     /// Source $f$.
     pub source: &'a Coefficient,
-    /// What holds on the boundary.
+    /// Boundary conditions.
     pub conditions: &'a [BoundaryCondition],
 }

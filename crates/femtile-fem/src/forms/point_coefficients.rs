@@ -1,4 +1,4 @@
-//! Conductivity and reaction at any points.
+//! Conductivity and reaction at arbitrary points.
 
 use femtile_expression::TapeScratch;
 use femtile_mesh::Mesh;
@@ -7,20 +7,20 @@ use super::checks::{definite, is_projection, not_negative};
 use super::{Coefficient, Compiled, Points};
 use crate::FemError;
 
-/// The conductivity and the reaction of a form, ready for evaluation at points of any rule.
+/// The conductivity and the reaction of a form, compiled for evaluation at points of any rule.
 pub(crate) struct PointCoefficients<'a> {
     sigma: Compiled<'a>,
     lambda: Compiled<'a>,
     dimension: usize,
-    /// Whether there is a reaction alone.
+    /// Whether there is only a reaction.
     is_zero: bool,
 }
 
 impl<'a> PointCoefficients<'a> {
-    /// Of a mesh.
+    /// Compiles the coefficients for a mesh.
     ///
     /// # Errors
-    /// [`FemError::Shape`] for what has the wrong shape.
+    /// [`FemError::Shape`] for a wrong shape.
     pub fn new(mesh: &'a Mesh, sigma: &'a Coefficient, lambda: &'a Coefficient) -> Result<Self, FemError> {
         Ok(Self {
             sigma: Compiled::tensor("sigma", sigma, mesh)?,
@@ -30,10 +30,10 @@ impl<'a> PointCoefficients<'a> {
         })
     }
 
-    /// σ at points as tensors that are symmetric to the last bit.
+    /// Evaluates σ at points as tensors that are symmetric to the last bit.
     ///
     /// # Errors
-    /// The first point where it is not finite, or not symmetric positive definite, but for the number zero beside a λ.
+    /// The first point where it is not finite, or not symmetric positive definite; σ = 0 is accepted beside a λ.
     pub fn sigma(
         &self,
         out: &mut [[[f64; 3]; 3]],
@@ -50,7 +50,7 @@ impl<'a> PointCoefficients<'a> {
         Ok(())
     }
 
-    /// λ at points.
+    /// Evaluates λ at points.
     ///
     /// # Errors
     /// The first point where it is not finite or negative.

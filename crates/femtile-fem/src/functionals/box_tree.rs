@@ -1,39 +1,39 @@
-//! A tree of boxes around the cells of a mesh, for finding the cells around points.
+//! A bounding-box tree over the cells of a mesh, to find the cells at points.
 
 use rayon::prelude::*;
 
-/// Boxes that share a parent.
+/// Children of a node.
 const WIDTH: usize = 8;
-/// Bits of each coordinate of a place on the curve.
+/// Bits of each coordinate of a Morton code.
 const BITS: u32 = 21;
 
-/// An axis-parallel box.
+/// An axis-parallel bounding box.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Bounds {
     pub lower: [f64; 3],
     pub upper: [f64; 3],
 }
 
-/// Boxes in the order of Morton's curve through their centres; eight neighbours share a parent.
+/// Boxes along a Morton curve through their centres; eight neighbours share a parent.
 #[derive(Debug)]
 pub(crate) struct BoxTree {
-    /// The item in each box of the first level.
+    /// The item of each box of the first level.
     items: Vec<u32>,
-    /// From single boxes to the level that has one parent at most.
+    /// Levels from single boxes to one with at most one parent.
     levels: Vec<Vec<Bounds>>,
 }
 
 impl Bounds {
-    /// Contains nothing.
+    /// The empty box.
     const EMPTY: Self = Self { lower: [f64::INFINITY; 3], upper: [f64::NEG_INFINITY; 3] };
 
-    /// The smallest box around points.
+    /// Returns the smallest box around points.
     pub fn around(points: impl IntoIterator<Item = [f64; 3]>) -> Self {
         let point = |p: [f64; 3]| Self { lower: p, upper: p };
         points.into_iter().fold(Self::EMPTY, |all, p| all.union(point(p)))
     }
 
-    /// The smallest box around both.
+    /// Returns the smallest box around both.
     fn union(self, other: Self) -> Self {
         Self {
             lower: std::array::from_fn(|a| self.lower[a].min(other.lower[a])),
@@ -41,7 +41,7 @@ impl Bounds {
         }
     }
 
-    /// The box with its sides moved outwards along each axis.
+    /// Returns the box with its sides moved outwards along each axis.
     pub fn widened(self, by: [f64; 3]) -> Self {
         Self {
             lower: std::array::from_fn(|a| self.lower[a] - by[a]),
@@ -49,17 +49,17 @@ impl Bounds {
         }
     }
 
-    /// Lengths along the axes.
+    /// Returns the lengths along the axes.
     pub fn size(&self) -> [f64; 3] {
         std::array::from_fn(|a| self.upper[a] - self.lower[a])
     }
 
-    /// Whether a point lies in the closed box; false where a coordinate is not a number.
+    /// Returns whether a point lies in the closed box; false if a coordinate is NaN.
     pub fn contains(&self, point: [f64; 3]) -> bool {
         (0..3).all(|a| point[a] >= self.lower[a] && point[a] <= self.upper[a])
     }
 
-    /// Distance from a point, zero inside.
+    /// Returns the distance from a point, zero inside.
     pub fn distance(&self, point: [f64; 3]) -> f64 {
         let beyond = |a: usize| (self.lower[a] - point[a]).max(point[a] - self.upper[a]).max(0.0);
         (0..3).map(|a| beyond(a).powi(2)).sum::<f64>().sqrt()
@@ -67,10 +67,10 @@ impl Bounds {
 }
 
 impl BoxTree {
-    /// Of boxes, whose positions are the items.
+    /// Builds the tree of boxes, whose positions are the items.
     ///
     /// # Cost
-    /// Sorts the boxes; 55 bytes each.
+    /// One sort of the boxes; 55 bytes each.
     pub fn new(boxes: &[Bounds]) -> Self {
         let all = boxes.iter().fold(Bounds::EMPTY, |all, b| all.union(*b));
         let size = all.size();
@@ -93,7 +93,7 @@ impl BoxTree {
         Self { items, levels }
     }
 
-    /// The smallest item whose box contains the point and for which `found` returns something, with what it returns.
+    /// Returns the smallest item whose box contains the point and for which `found` returns a result, with that result.
     pub fn first<R>(&self, point: [f64; 3], found: impl Fn(u32) -> Option<R>) -> Option<(u32, R)> {
         let mut best: Option<(u32, R)> = None;
         let top = self.levels.len() - 1;
@@ -118,7 +118,7 @@ impl BoxTree {
     }
 }
 
-/// The bits of a coordinate, three apart.
+/// Returns the bits of a coordinate, three apart.
 fn spread(coordinate: u64) -> u64 {
     (0..BITS).fold(0, |key, bit| key | (coordinate >> bit & 1) << (3 * bit))
 }

@@ -4,12 +4,12 @@ use super::{check_length, corners, sum_blocks};
 use crate::FemError;
 use crate::forms::{CHUNK, CellCoefficients, ChunkCoefficients, ChunkScratch, Form, VOIGT, mass_entries};
 
-/// $\int_\Omega \sigma\nabla u\cdot\nabla u + \lambda u^2$, without a factor ½ and without the boundary.
+/// Returns $\int_\Omega \sigma\nabla u\cdot\nabla u + \lambda u^2$, without a factor ½ and without boundary terms.
 ///
-/// Coefficients are averaged as assembly averages them, so that with constant ones this is $u^\mathsf{T} A u$.
+/// Coefficients are averaged as in assembly, so that with constant ones this is $u^\mathsf{T} A u$.
 ///
 /// # Errors
-/// [`FemError::Length`] when `u` does not have one entry a node; a coefficient that is out of its range.
+/// [`FemError::Length`] unless `u` has one entry per node; a coefficient out of its range.
 pub fn energy(form: &Form<'_>, u: &[f64]) -> Result<f64, FemError> {
     check_length(form.mesh, u)?;
     let coefficients = CellCoefficients::new(form)?;

@@ -7,14 +7,15 @@ use super::{check_length, corners, sum_blocks};
 use crate::FemError;
 use crate::forms::{CHUNK, Coefficient, Compiled, Points};
 
-/// Degree of the rule: errors of linear elements are dominated by quadratic terms, whose squares have degree 4.
+/// Degree of the quadrature rule: errors of linear elements are dominated by quadratic terms, whose squares have degree
+/// 4.
 const DEGREE: usize = 5;
 
-/// $\|u - u_\text{exact}\|_{L^2}$.
+/// Returns $\|u - u_\text{exact}\|_{L^2}$.
 ///
 /// # Errors
-/// [`FemError::Length`] when `u` does not have one entry a node, [`FemError::NotFinite`] where the exact
-/// solution is not finite.
+/// [`FemError::Length`] unless `u` has one entry per node, [`FemError::NotFinite`] where the exact solution is not
+/// finite.
 pub fn error_l2(mesh: &Mesh, u: &[f64], exact: &Expression) -> Result<f64, FemError> {
     check_length(mesh, u)?;
     let exact = Coefficient::Expression(exact.clone());
@@ -30,11 +31,11 @@ pub fn error_l2(mesh: &Mesh, u: &[f64], exact: &Expression) -> Result<f64, FemEr
     Ok(square.sqrt())
 }
 
-/// The seminorm $\|\nabla u - \nabla u_\text{exact}\|_{L^2}$, with exact derivatives.
+/// Returns the seminorm $\|\nabla u - \nabla u_\text{exact}\|_{L^2}$, with exact derivatives.
 ///
 /// # Errors
-/// [`FemError::Length`] when `u` does not have one entry a node, [`FemError::NotFinite`] where the gradient of
-/// the exact solution is not finite.
+/// [`FemError::Length`] unless `u` has one entry per node, [`FemError::NotFinite`] where the gradient of the exact
+/// solution is not finite.
 pub fn error_h1(mesh: &Mesh, u: &[f64], exact: &Expression) -> Result<f64, FemError> {
     check_length(mesh, u)?;
     let axes = [Variable::X, Variable::Y, Variable::Z];

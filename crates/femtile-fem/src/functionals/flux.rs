@@ -12,31 +12,32 @@ use crate::forms::{
     mass_entries, winners,
 };
 
-/// The flux **into** the domain through each boundary facet, $\int_F n\cdot\sigma\nabla u$ with the outward normal n.
+/// Returns the flux **into** the domain through each boundary facet, $\int_F n\cdot\sigma\nabla u$ with the outward
+/// normal n.
 ///
-/// The sign is that of Neumann data: positive where heat flows in; outflow is minus the result. On facets with a Neumann
-/// or Robin condition the flux is that of the condition, $\int_F g$ or $\int_F c\,(w - u)$, and zero where no condition holds.
-/// On Dirichlet facets it is the consistent flux: the residual
+/// The sign is that of Neumann data: positive where heat flows in; outflow is minus the result. On Neumann and Robin
+/// facets the flux is that of the condition, $\int_F g$ or $\int_F c\,(w - u)$; on facets without a condition it is
+/// zero. On Dirichlet facets it is the consistent flux: the residual
 ///
 /// $$ r_i = a(u, \varphi_i) - \ell(\varphi_i) $$
 ///
-/// of the equation of a constrained node, which assembly leaves out, is the flux through the Dirichlet facets around the
-/// node. It is divided among them by the flux of the discrete gradient, with the remainder in proportion to their
-/// measures. Hence, up to the residual of the solver and, in a pure Neumann problem, its imbalance,
+/// of the equation of a constrained node, which assembly leaves out, is the flux through the Dirichlet facets around
+/// the node. The flux of the discrete gradient distributes it to these facets, with the remainder in proportion to
+/// their measures. Hence, up to the residual of the solver and, in a pure Neumann problem, its imbalance,
 ///
 /// $$ \sum_F \int_F n\cdot\sigma\nabla u = \int_\Omega \lambda u - \int_\Omega f $$
 ///
-/// with the integrals of [`reaction_integral`] and [`source_integral`]. Without
-/// what enters at nodes that [`crate::Condition::DirichletAtNodes`] holds aside of Dirichlet facets. On smooth solutions fluxes through sides converge with
-/// order 2, where the discrete gradient has order 1.
+/// with the integrals of [`reaction_integral`] and [`source_integral`]. Inflow at nodes of
+/// [`crate::Condition::DirichletAtNodes`] outside Dirichlet facets is not included. On smooth solutions, fluxes through
+/// sides converge with order 2, where the discrete gradient has order 1.
 ///
 /// # Shapes
-/// `u: [n_nodes]`; the result has one entry a boundary facet.
+/// `u: [n_nodes]`; the result has one entry per boundary facet.
 /// # Cost
-/// Element matrices of the cells around Dirichlet nodes; one look at every cell.
+/// Element matrices of the cells around Dirichlet nodes; one visit of every cell.
 /// # Errors
-/// [`FemError::Length`] when `u` does not have one entry a node, [`FemError::UnsupportedCells`] for cells that are not
-/// simplices, [`FemError::NoSuchFacet`] when a condition counts beyond the boundary, data out of their range.
+/// [`FemError::Length`] unless `u` has one entry per node, [`FemError::UnsupportedCells`] for cells that are not
+/// simplices, [`FemError::NoSuchFacet`] for a facet beyond the boundary, data out of their range.
 /// # Source
 /// `[carey1985]`, for the residual of constrained nodes. Differs: the residual is not converted to a nodal density.
 pub fn facet_fluxes(form: &Form<'_>, u: &[f64]) -> Result<Vec<f64>, FemError> {
@@ -68,21 +69,21 @@ pub fn facet_fluxes(form: &Form<'_>, u: &[f64]) -> Result<Vec<f64>, FemError> {
     Ok(fluxes)
 }
 
-/// The flux into the domain through a set of boundary facets, by [`facet_fluxes`].
+/// Returns the flux into the domain through a set of boundary facets, by [`facet_fluxes`].
 ///
-/// `facets` are positions in the list of boundary facets, as those of [`crate::BoundaryCondition`]; each counts once. Fluxes
-/// through sets without a common facet add up to the flux through their union.
+/// `facets` are positions in the list of boundary facets, as in [`crate::BoundaryCondition`]; each counts once. Fluxes
+/// through disjoint sets add up to the flux through their union.
 ///
 /// # Errors
-/// As [`facet_fluxes`], and [`FemError::FacetOutOfRange`] when a facet does not exist.
+/// Errors of [`facet_fluxes`], and [`FemError::FacetOutOfRange`] for a facet beyond the boundary.
 pub fn flux(form: &Form<'_>, u: &[f64], facets: &[u32]) -> Result<f64, FemError> {
     sum_of(&facet_fluxes(form, u)?, facets)
 }
 
-/// $\int_\Omega f$ with the quadrature of assembly.
+/// Returns $\int_\Omega f$ with the quadrature of assembly.
 ///
 /// # Errors
-/// [`FemError::UnsupportedCells`] for cells that are not simplices; a coefficient that is out of its range.
+/// [`FemError::UnsupportedCells`] for cells that are not simplices; a coefficient out of its range.
 pub fn source_integral(form: &Form<'_>) -> Result<f64, FemError> {
     let n_corners = LinearSpace::new(form.mesh).map(|_| form.mesh.dimension() + 1)?;
     integrate(form, |cell, c, lane| {
@@ -90,10 +91,10 @@ pub fn source_integral(form: &Form<'_>) -> Result<f64, FemError> {
     })
 }
 
-/// $\int_\Omega \lambda u$ with the quadrature of assembly.
+/// Returns $\int_\Omega \lambda u$ with the quadrature of assembly.
 ///
 /// # Errors
-/// As [`source_integral`], and [`FemError::Length`] when `u` does not have one entry a node.
+/// Errors of [`source_integral`], and [`FemError::Length`] unless `u` has one entry per node.
 pub fn reaction_integral(form: &Form<'_>, u: &[f64]) -> Result<f64, FemError> {
     LinearSpace::new(form.mesh)?;
     check_length(form.mesh, u)?;
@@ -117,7 +118,7 @@ fn integrate(
     })
 }
 
-/// Calls `visit` with each cell, the coefficients of its chunk and its place there.
+/// Calls `visit` with each cell, the coefficients of its chunk and its lane there.
 pub(crate) fn for_cells(
     coefficients: &CellCoefficients<'_>,
     cells: &[u32],
@@ -131,7 +132,7 @@ pub(crate) fn for_cells(
     Ok(())
 }
 
-/// $\bar\sigma g$.
+/// Returns $\bar\sigma g$.
 pub(crate) fn times_sigma(c: &ChunkCoefficients, lane: usize, g: [f64; 3]) -> [f64; 3] {
     if c.sigma_is_scalar {
         return g.map(|g| c.sigma[0][lane] * g);
@@ -146,7 +147,7 @@ pub(crate) fn times_sigma(c: &ChunkCoefficients, lane: usize, g: [f64; 3]) -> [f
     product
 }
 
-/// The mean of $\lambda u \varphi_a$ for each corner.
+/// Returns the mean of $\lambda u \varphi_a$ for each corner.
 fn times_mass(mesh: &Mesh, c: &ChunkCoefficients, lane: usize, values: &[f64; 4]) -> [f64; 4] {
     let mut product = [0.0; 4];
     for (moment, (a, b)) in mass_entries(mesh.dimension()) {
@@ -158,7 +159,7 @@ fn times_mass(mesh: &Mesh, c: &ChunkCoefficients, lane: usize, values: &[f64; 4]
     product
 }
 
-/// What cells contribute to $a(u, \varphi_i) - \ell(\varphi_i)$ at marked nodes; zero elsewhere.
+/// Returns the contributions of cells to $a(u, \varphi_i) - \ell(\varphi_i)$ at marked nodes; zero elsewhere.
 fn cell_residual(
     form: &Form<'_>,
     coefficients: &CellCoefficients<'_>,
@@ -194,9 +195,10 @@ fn cell_residual(
     Ok(residual)
 }
 
-/// Dirichlet facets with the fluxes of the discrete gradient.
+/// Returns the Dirichlet facets with the fluxes of the discrete gradient.
 ///
-/// With corner o of the cell opposite to the facet, $n|F| = -d\,|T|\,\nabla\varphi_o$, and each node has a d-th of the flux.
+/// With corner o of the cell opposite to the facet, $n|F| = -d\,|T|\,\nabla\varphi_o$; each node has one d-th of the
+/// flux.
 fn given_facets(
     form: &Form<'_>,
     coefficients: &CellCoefficients<'_>,

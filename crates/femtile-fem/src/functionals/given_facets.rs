@@ -1,4 +1,4 @@
-//! Nodal residuals on the Dirichlet boundary, divided among its facets.
+//! Distribution of nodal residuals on the Dirichlet boundary to its facets.
 
 use crate::FemError;
 
@@ -9,8 +9,8 @@ use crate::FemError;
 ///
 /// $$ q_{Fi} + \frac{|F|}{\sum_{F' \ni i}|F'|}\Big(r_i - \sum_{F' \ni i} q_{F'i}\Big), $$
 ///
-/// so that the shares of a node sum to $r_i$. The first term keeps the order of convergence where sides with different
-/// fluxes meet in an edge or a corner.
+/// so that the shares of a node sum to $r_i$. The first term preserves the order of convergence where sides with
+/// different fluxes meet in an edge or a corner.
 #[derive(Debug, Default)]
 pub(crate) struct GivenFacets {
     /// Positions in the list of boundary facets.
@@ -51,10 +51,10 @@ impl GivenFacets {
     }
 }
 
-/// The sum of the entries of a set of facets, each counted once.
+/// Returns the sum of the entries of a set of facets, each counted once.
 ///
 /// # Errors
-/// [`FemError::FacetOutOfRange`] when a facet has no entry.
+/// [`FemError::FacetOutOfRange`] for a facet without an entry.
 pub(crate) fn sum_of(fluxes: &[f64], facets: &[u32]) -> Result<f64, FemError> {
     let mut facets = facets.to_vec();
     facets.sort_unstable();
@@ -75,7 +75,7 @@ mod tests {
         given.push(2, &[1, 2], &[5.0, 5.0], 3.0);
         let mut fluxes = vec![0.0; 6];
         given.distribute(&mut fluxes, vec![1.5, 8.0, 4.0]);
-        // The node in the middle has 2 more than its facets account for, a quarter of which belongs to the first.
+        // The middle node has 2 more than its facets account for, a quarter of which belongs to the first.
         assert_eq!(fluxes, [0.0, 0.0, 5.0 + 1.5 + 4.0, 0.0, 1.5 + 1.0 + 0.5, 0.0]);
         assert_eq!(sum_of(&fluxes, &[4, 2, 4]).unwrap(), 13.5);
         assert!(matches!(sum_of(&fluxes, &[6]), Err(FemError::FacetOutOfRange { facet: 6, n_facets: 6 })));

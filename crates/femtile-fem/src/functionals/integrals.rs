@@ -5,15 +5,15 @@ use femtile_mesh::Mesh;
 use super::{check_length, corners, sum_blocks};
 use crate::FemError;
 
-/// Area or volume of a mesh of simplices.
+/// Returns the area or volume of a mesh of simplices.
 pub fn measure(mesh: &Mesh) -> f64 {
     sum_cells(mesh, |cell| mesh.signed_measure(cell as usize).abs())
 }
 
-/// $\int_\Omega u$, exactly.
+/// Returns $\int_\Omega u$, exactly.
 ///
 /// # Errors
-/// [`FemError::Length`] when `u` does not have one entry a node.
+/// [`FemError::Length`] unless `u` has one entry per node.
 pub fn integral(mesh: &Mesh, u: &[f64]) -> Result<f64, FemError> {
     check_length(mesh, u)?;
     Ok(sum_cells(mesh, |cell| {
@@ -22,20 +22,20 @@ pub fn integral(mesh: &Mesh, u: &[f64]) -> Result<f64, FemError> {
     }))
 }
 
-/// $\int_\Omega u\,/\,|\Omega|$, exactly.
+/// Returns $\int_\Omega u\,/\,|\Omega|$, exactly.
 ///
 /// # Errors
-/// [`FemError::Length`] when `u` does not have one entry a node.
+/// [`FemError::Length`] unless `u` has one entry per node.
 pub fn mean(mesh: &Mesh, u: &[f64]) -> Result<f64, FemError> {
     Ok(integral(mesh, u)? / measure(mesh))
 }
 
-/// $\sqrt{\int_\Omega u^2}$, exactly.
+/// Returns $\sqrt{\int_\Omega u^2}$, exactly.
 ///
 /// On a simplex with corner values $u_a$ the mean of $u^2$ is $(\sum u_a^2 + (\sum u_a)^2) / ((d+1)(d+2))$.
 ///
 /// # Errors
-/// [`FemError::Length`] when `u` does not have one entry a node.
+/// [`FemError::Length`] unless `u` has one entry per node.
 pub fn l2_norm(mesh: &Mesh, u: &[f64]) -> Result<f64, FemError> {
     check_length(mesh, u)?;
     let square = sum_cells(mesh, |cell| {

@@ -3,7 +3,7 @@
 /// Values of a function along a straight line.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Line {
-    /// The points, evenly spaced, both ends among them.
+    /// The points, evenly spaced, both ends included.
     pub points: Vec<[f64; 3]>,
     /// Distance of each point from the first.
     pub arc_lengths: Vec<f64>,
@@ -12,12 +12,12 @@ pub struct Line {
 }
 
 impl Line {
-    /// `n` points without values; one point is the first end.
+    /// Creates `n` points without values; a single point is the first end.
     pub(crate) fn new(from: [f64; 3], to: [f64; 3], n: usize) -> Self {
         let n_steps = n.saturating_sub(1).max(1);
         let point = |i: usize| -> [f64; 3] {
             let share = i as f64 / n_steps as f64;
-            // Both ends are met to the last bit.
+            // Both ends are exact to the last bit.
             if i == n_steps { to } else { std::array::from_fn(|a| from[a] + share * (to[a] - from[a])) }
         };
         let length = (0..3).map(|a| (to[a] - from[a]).powi(2)).sum::<f64>().sqrt();

@@ -1,4 +1,4 @@
-//! Numbers that a solution is judged by.
+//! Functionals of a solution: integrals, norms, errors, fluxes, point values.
 //!
 //! Sums run over fixed blocks of cells whose results are added in order: the same bits for any number of threads.
 
@@ -26,17 +26,17 @@ pub use point::{along, value_at, values_at};
 /// Cells summed together.
 const BLOCK: usize = 4096;
 
-/// The largest value at a node; not a number when there is none.
+/// Returns the largest value at a node; NaN without nodes.
 pub fn max(u: &[f64]) -> f64 {
     u.iter().copied().fold(f64::NAN, f64::max)
 }
 
-/// The smallest value at a node; not a number when there is none.
+/// Returns the smallest value at a node; NaN without nodes.
 pub fn min(u: &[f64]) -> f64 {
     u.iter().copied().fold(f64::NAN, f64::min)
 }
 
-/// Refuses a vector that does not have one entry a node.
+/// Refuses a vector without exactly one entry per node.
 pub(crate) fn check_length(mesh: &Mesh, u: &[f64]) -> Result<(), FemError> {
     if u.len() == mesh.n_nodes() {
         return Ok(());
@@ -44,7 +44,7 @@ pub(crate) fn check_length(mesh: &Mesh, u: &[f64]) -> Result<(), FemError> {
     Err(FemError::Length { field: "u", found: u.len(), expected: mesh.n_nodes() })
 }
 
-/// The sum over blocks of cells of what `part` says about each of them.
+/// Sums `part` over all cells, block by block.
 fn sum_blocks<E: Send>(
     mesh: &Mesh,
     part: impl Fn(std::ops::Range<u32>) -> Result<f64, E> + Sync,
@@ -56,7 +56,7 @@ fn sum_blocks<E: Send>(
     parts.into_iter().sum()
 }
 
-/// Corners of a cell and the values there.
+/// Returns the corners of a cell and the values there.
 pub(crate) fn corners(mesh: &Mesh, u: &[f64], cell: u32) -> ([[f64; 3]; 4], [f64; 4], usize) {
     let nodes = mesh.cell(cell as usize);
     let (mut points, mut values) = ([[0.0; 3]; 4], [0.0; 4]);

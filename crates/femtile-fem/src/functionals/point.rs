@@ -7,16 +7,16 @@ use super::{Line, check_length, corners};
 use crate::FemError;
 use crate::dofs::LinearSpace;
 
-/// How far outside a cell a point may lie and still count as inside, in barycentric coordinates.
+/// Tolerance of points outside a cell, in barycentric coordinates.
 const TOLERANCE: f64 = 1e-9;
 
-/// The value of `u` at a point, by the first cell that contains it.
+/// Returns the value of `u` at a point, from the first cell that contains it.
 ///
 /// # Cost
-/// One look at every cell.
+/// One visit of every cell.
 /// # Errors
-/// [`FemError::Outside`] with the nearest cell and its distance, [`FemError::Length`] when `u` does not have one
-/// entry a node.
+/// [`FemError::Outside`] with the nearest cell and its distance, [`FemError::Length`] unless `u` has one entry per
+/// node.
 pub fn value_at(mesh: &Mesh, u: &[f64], point: [f64; 3]) -> Result<f64, FemError> {
     check_length(mesh, u)?;
     let cells = 0..mesh.n_cells() as u32;
@@ -30,12 +30,12 @@ pub fn value_at(mesh: &Mesh, u: &[f64], point: [f64; 3]) -> Result<f64, FemError
     })
 }
 
-/// The values of `u` at points, each by the first cell that contains it; none outside the mesh.
+/// Returns the values of `u` at points, each from the first cell that contains it; none outside the mesh.
 ///
 /// # Cost
-/// A tree of boxes around the cells, then a few cells a point.
+/// A bounding-box tree over the cells, then a few cells per point.
 /// # Errors
-/// [`FemError::Length`] when `u` does not have one entry a node, [`FemError::UnsupportedCells`] for cells that are not
+/// [`FemError::Length`] unless `u` has one entry per node, [`FemError::UnsupportedCells`] for cells that are not
 /// simplices.
 pub fn values_at(mesh: &Mesh, u: &[f64], points: &[[f64; 3]]) -> Result<Vec<Option<f64>>, FemError> {
     LinearSpace::new(mesh)?;
@@ -49,30 +49,30 @@ pub fn values_at(mesh: &Mesh, u: &[f64], points: &[[f64; 3]]) -> Result<Vec<Opti
     Ok(points.par_iter().map(value).collect())
 }
 
-/// The values of `u` at `n` evenly spaced points from one point to another, both of them included.
+/// Returns the values of `u` at `n` evenly spaced points from one point to another, both included.
 ///
 /// # Errors
-/// As [`values_at`].
+/// Errors of [`values_at`].
 pub fn along(mesh: &Mesh, u: &[f64], from: [f64; 3], to: [f64; 3], n: usize) -> Result<Line, FemError> {
     let line = Line::new(from, to, n);
     Ok(Line { values: values_at(mesh, u, &line.points)?, ..line })
 }
 
-/// The value at a point that lies in the cell.
+/// Returns the value at a point if it lies in the cell.
 fn value_inside(mesh: &Mesh, u: &[f64], cell: u32, point: [f64; 3]) -> Option<f64> {
     let barycentric = barycentric_inside(mesh, cell, point)?;
     let (_, values, _) = corners(mesh, u, cell);
     Some(values.iter().zip(barycentric).map(|(value, shape)| value * shape).sum())
 }
 
-/// A box that holds all points that count as inside the cell.
+/// Returns a box around all points that count as inside the cell.
 fn around(mesh: &Mesh, cell: u32) -> Bounds {
     let bounds = Bounds::around(mesh.cell(cell as usize).iter().map(|&node| mesh.points[node as usize]));
     let least = if mesh.dimension() == 2 { 1.0 } else { 0.0 };
     bounds.widened(bounds.size().map(|size| TOLERANCE * size.max(least)))
 }
 
-/// Barycentric coordinates of a point that lies in the cell.
+/// Returns the barycentric coordinates of a point if it lies in the cell.
 fn barycentric_inside(mesh: &Mesh, cell: u32, point: [f64; 3]) -> Option<[f64; 4]> {
     let nodes = mesh.cell(cell as usize);
     if !around(mesh, cell).contains(point) {
@@ -90,7 +90,7 @@ fn barycentric_inside(mesh: &Mesh, cell: u32, point: [f64; 3]) -> Option<[f64; 4
     inside.then_some(barycentric)
 }
 
-/// Distance from a point outside a cell to its boundary.
+/// Returns the distance from a point outside a cell to its boundary.
 fn distance_to_cell(mesh: &Mesh, cell: u32, point: [f64; 3]) -> f64 {
     let nodes = mesh.cell(cell as usize);
     let corner = |i: usize| mesh.points[nodes[i] as usize];
@@ -110,7 +110,7 @@ fn distance_to_segment(p: [f64; 3], a: [f64; 3], b: [f64; 3]) -> f64 {
     dot(gap, gap).sqrt()
 }
 
-/// The distance to the plane where the point projects into the triangle, else to the nearest side.
+/// Returns the distance to the plane if the point projects into the triangle, else to the nearest side.
 fn distance_to_triangle(p: [f64; 3], [a, b, c]: [[f64; 3]; 3]) -> f64 {
     let (e1, e2, offset) = (difference(b, a), difference(c, a), difference(p, a));
     let (d11, d12, d22) = (dot(e1, e1), dot(e1, e2), dot(e2, e2));

@@ -1,4 +1,4 @@
-//! The map from the reference square or cube to each cell of a space.
+//! Maps from the reference square or cube to the cells of a space.
 
 use femtile_element::tensor::{Lagrange, Table};
 
@@ -6,40 +6,40 @@ use super::point_tables::{AtPoints, PointTables, along};
 use crate::FemError;
 use crate::dofs::TensorSpace;
 
-/// Points of the cells of a space and the Jacobians of their maps, for given coordinates on the reference cell.
+/// Maps of the cells of a space, evaluated at given coordinates on the reference cell.
 #[derive(Debug)]
 pub struct CellMaps<'a> {
     space: &'a TensorSpace<'a>,
-    /// The shapes along an axis at the coordinates.
+    /// The shape functions along an axis at the coordinates.
     tables: PointTables,
 }
 
-/// Of one cell, for each product of coordinates, the first axis fastest: `[n_q^d]`.
+/// The map of one cell at each product of coordinates, the first axis fastest: `[n_q^d]`.
 #[derive(Debug, Clone, Default)]
 pub struct CellMap {
     /// Points x.
     pub points: Vec<[f64; 3]>,
-    /// Jacobians by rows, $J_{ia} = \partial x_i / \partial \xi_a$; in two dimensions the third row and column are those of
-    /// the identity.
+    /// Jacobians by rows, $J_{ia} = \partial x_i / \partial \xi_a$; in two dimensions the third row and column are
+    /// those of the identity.
     pub jacobians: Vec<[[f64; 3]; 3]>,
-    /// Kept from cell to cell.
+    /// Workspace.
     coordinates: AtPoints,
 }
 
 impl<'a> CellMaps<'a> {
-    /// For coordinates on [0, 1] along each axis.
+    /// Prepares maps at coordinates on [0, 1] along each axis.
     pub fn new(space: &'a TensorSpace<'a>, coordinates: &[f64]) -> Self {
         let order = space.mesh().curved.as_ref().map_or(1, |curved| curved.order);
         let shapes = Lagrange::new((0..=order).map(|i| i as f64 / order as f64).collect());
         Self { space, tables: PointTables::new(&shapes, coordinates) }
     }
 
-    /// Order of the polynomials of the map.
+    /// Returns the order of the polynomials of the map.
     pub fn order(&self) -> usize {
         self.tables.n_shapes() - 1
     }
 
-    /// Points that the cell at a position passes through, the first axis fastest: `[(order + 1)^d]`.
+    /// Returns the nodes of the map of the cell at a position, the first axis fastest: `[(order + 1)^d]`.
     pub fn nodes(&self, position: usize) -> Vec<[f64; 3]> {
         let mut nodes = Vec::with_capacity(self.tables.n_shapes().pow(self.space.dimension() as u32));
         self.for_nodes(position, |node| nodes.push(node));
@@ -60,7 +60,7 @@ impl<'a> CellMaps<'a> {
         (0..per_cell).for_each(|at| found(curved.points[points[orientation.given(index(at), n)] as usize]));
     }
 
-    /// Points of the cell at a position, one after another.
+    /// Evaluates the points of the cell at a position, one after another.
     pub(crate) fn points(&self, position: usize, coordinates: &mut AtPoints) {
         self.take_nodes(position, coordinates);
         self.tables.evaluate(coordinates, self.space.dimension(), 3);
@@ -71,7 +71,7 @@ impl<'a> CellMaps<'a> {
         self.for_nodes(position, |node| coordinates.values.extend(node));
     }
 
-    /// The map of the cell at a position.
+    /// Evaluates the map of the cell at a position.
     pub fn of_cell(&self, position: usize, map: &mut CellMap) {
         let (d, CellMap { points, jacobians, coordinates }) = (self.space.dimension(), map);
         self.take_nodes(position, coordinates);
@@ -89,10 +89,10 @@ impl<'a> CellMaps<'a> {
         });
     }
 
-    /// The map of the cell at a position, whose Jacobians are positive once its axes are right-handed.
+    /// Evaluates the map of the cell at a position, whose Jacobians are positive for right-handed axes.
     ///
     /// # Errors
-    /// [`FemError::Inverted`] naming the first point where they are not.
+    /// [`FemError::Inverted`] with the first point where they are not.
     pub fn of_sound_cell(&self, position: usize, map: &mut CellMap) -> Result<(), FemError> {
         self.of_cell(position, map);
         let sign = if self.space.orientation(position).is_mirrored() { -1.0 } else { 1.0 };
@@ -107,7 +107,7 @@ impl<'a> CellMaps<'a> {
     }
 }
 
-/// A table for each axis applied to a tensor of points.
+/// Applies a table along each axis of a tensor of points.
 pub fn along_all(tensor: &[[f64; 3]], tables: &[&Table]) -> Vec<[f64; 3]> {
     let (mut found, mut next, mut inner) = (tensor.as_flattened().to_vec(), Vec::new(), 3);
     for table in tables {
@@ -118,19 +118,19 @@ pub fn along_all(tensor: &[[f64; 3]], tables: &[&Table]) -> Vec<[f64; 3]> {
     found.as_chunks().0.to_vec()
 }
 
-/// $\det J$.
+/// Returns $\det J$.
 pub fn determinant(j: &[[f64; 3]; 3]) -> f64 {
     j[0][0] * (j[1][1] * j[2][2] - j[1][2] * j[2][1])
         + j[0][1] * (j[1][2] * j[2][0] - j[1][0] * j[2][2])
         + j[0][2] * (j[1][0] * j[2][1] - j[1][1] * j[2][0])
 }
 
-/// $J^{-1}$, where the determinant is not zero.
+/// Returns $J^{-1}$ for a non-zero determinant.
 pub fn inverse(j: &[[f64; 3]; 3]) -> [[f64; 3]; 3] {
     let scale = 1.0 / determinant(j);
     std::array::from_fn(|a| {
         std::array::from_fn(|b| {
-            // Cyclic minors carry their signs with them.
+            // Cyclic minors include their signs.
             let (r, s, u, v) = ((b + 1) % 3, (b + 2) % 3, (a + 1) % 3, (a + 2) % 3);
             scale * (j[r][u] * j[s][v] - j[r][v] * j[s][u])
         })
@@ -147,7 +147,7 @@ mod tests {
         [x + 0.1 * y * y * z, y - 0.2 * x * z * z, z + 0.1 * x * y]
     }
 
-    /// A box whose cells are bent by quadratic polynomials.
+    /// Returns a box whose cells are bent by quadratic polynomials.
     fn bent() -> Mesh {
         let config = BoxConfig { cells: [2, 2, 1], split: BoxSplit::Hexahedron, ..BoxConfig::default() };
         let mut mesh = box_mesh(&config).unwrap();
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn a_cell_that_folds_over_is_named() {
         let mut mesh = bent();
-        // A point in the middle of an edge is pulled far past its end.
+        // The midpoint of an edge is moved far beyond its end.
         let curved = mesh.curved.as_mut().unwrap();
         let point = curved.cells[27 * 3 + 1] as usize;
         curved.points[point][0] += 2.0;

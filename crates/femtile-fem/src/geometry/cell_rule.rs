@@ -1,29 +1,29 @@
-//! Rules on quadrilaterals and hexahedra: products of one rule on a line.
+//! Tensor-product quadrature rules on quadrilaterals and hexahedra.
 
 use femtile_element::quadrature::{gauss_legendre, gauss_lobatto};
 
-/// The rule along each axis of a cell with elements of degree p.
+/// The quadrature rule along each axis of a cell with elements of degree p.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CellRule {
-    /// Gauss's rule with p + 1 points and so many more.
+    /// Gauss quadrature with p + 1 + `extra` points.
     Gauss {
         /// Points beyond p + 1.
         extra: usize,
     },
-    /// The Gauss–Lobatto rule with p + 1 points, which are the nodes of the element: less exact, and values need no
+    /// Gauss–Lobatto quadrature with p + 1 points, which are the nodes of the element: less exact, and values need no
     /// interpolation.
     GaussLobatto,
 }
 
 impl Default for CellRule {
-    /// Gauss's rule with p + 1 points.
+    /// Returns Gauss quadrature with p + 1 points.
     fn default() -> Self {
         Self::Gauss { extra: 0 }
     }
 }
 
 impl CellRule {
-    /// Points along an axis.
+    /// Returns the number of points along an axis.
     pub fn n_points(self, degree: usize) -> usize {
         match self {
             Self::Gauss { extra } => degree + 1 + extra,
@@ -31,7 +31,7 @@ impl CellRule {
         }
     }
 
-    /// Points on [0, 1], ascending, and their weights.
+    /// Returns the points on [0, 1], ascending, and their weights.
     ///
     /// # Panics
     /// For degree 0 with [`Self::GaussLobatto`], which needs both ends.
@@ -43,7 +43,7 @@ impl CellRule {
         }
     }
 
-    /// Weights of the product rule in `d` dimensions, the first axis fastest: `[n_points^d]`.
+    /// Returns the weights of the product rule in `d` dimensions, the first axis fastest: `[n_points^d]`.
     pub fn product_weights(self, degree: usize, d: usize) -> Vec<f64> {
         let (_, weights) = self.rule(degree);
         let times = |found: Vec<f64>| weights.iter().flat_map(|w| found.iter().map(move |f| w * f)).collect();

@@ -1,27 +1,28 @@
-//! Ways to come by the metric of cells.
+//! Evaluation of cell metrics.
 
-/// How an operator without a matrix comes by the metric of its cells.
+/// Evaluation of cell metrics by a matrix-free operator.
 ///
 /// # Source
 /// `[kronbichler2022]`, section 2.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MetricEvaluation {
-    /// Seven numbers a cell, where it is the same at all points of it.
+    /// Stored per cell, seven numbers; for cells with a constant metric.
     Constant,
-    /// Computed at every point from the eight corners of a cell, where cells are trilinear and coefficients are given by cell.
+    /// Computed at every point from the eight corners of a cell; for trilinear cells and coefficients constant by cell.
     Trilinear,
-    /// The same from 27 points of a cell, where cells are triquadratic at most.
+    /// Computed at every point from 27 points of a cell; for cells of order at most two and coefficients constant by
+    /// cell.
     Triquadratic,
-    /// The same from all points of a cell that the mesh gives, which may have any order.
+    /// Computed at every point from all geometry points of a cell, of any order; for coefficients constant by cell.
     Isoparametric,
-    /// The inverse Jacobian and its determinant stored at all points, ten numbers, where coefficients are given by cell.
+    /// The inverse Jacobian and its determinant stored at all points, ten numbers; for coefficients constant by cell.
     Inverse,
     /// Stored at all points, six or seven numbers.
     Stored,
 }
 
 impl MetricEvaluation {
-    /// All of them.
+    /// All evaluations.
     pub const ALL: [Self; 6] = [
         Self::Constant,
         Self::Trilinear,
@@ -31,7 +32,7 @@ impl MetricEvaluation {
         Self::Stored,
     ];
 
-    /// Its name on the command line and in records.
+    /// Returns its name on the command line and in records.
     pub fn name(self) -> &'static str {
         match self {
             Self::Constant => "constant",

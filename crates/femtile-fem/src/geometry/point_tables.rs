@@ -1,4 +1,4 @@
-//! Products of polynomials at the points of a rule, with their slopes, one axis after another.
+//! Tensor-product polynomials and their slopes at the points of a rule, one axis after another.
 
 use femtile_element::tensor::{Lagrange, Table};
 
@@ -6,28 +6,28 @@ use femtile_element::tensor::{Lagrange, Table};
 #[derive(Debug, Clone)]
 pub(crate) struct PointTables {
     values: Table,
-    /// Of linear polynomials, whose slopes are the same everywhere, at one point alone.
+    /// For linear polynomials, whose slopes are constant, at one point only.
     slopes: Table,
 }
 
-/// A function of some components on a cell, and room that is kept from cell to cell.
+/// A function of some components on a cell, with workspace.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AtPoints {
     /// At nodes, then at points: `[n_q^d][components]`, the first axis fastest.
     pub values: Vec<f64>,
-    /// Slopes along each axis; which of them a point has is said by [`PointTables::for_points`].
+    /// Slopes along each axis; [`PointTables::for_points`] gives the index for a point.
     pub slopes: [Vec<f64>; 3],
     spare: Vec<f64>,
 }
 
 impl PointTables {
-    /// Of polynomials at points of [0, 1].
+    /// Tabulates polynomials at points of [0, 1].
     pub fn new(shapes: &Lagrange, points: &[f64]) -> Self {
         let n_sloped = if shapes.nodes().len() == 2 { points.len().min(1) } else { points.len() };
         Self { values: shapes.values(points), slopes: shapes.slopes(&points[..n_sloped]) }
     }
 
-    /// Nodes along an axis.
+    /// Returns the number of nodes along an axis.
     pub fn n_shapes(&self) -> usize {
         self.values.n_shapes
     }
@@ -37,7 +37,7 @@ impl PointTables {
         found.along_all(&self.values, d, components);
     }
 
-    /// The same, with slopes.
+    /// Replaces values at nodes by values at points, and evaluates slopes.
     pub fn differentiate(&self, found: &mut AtPoints, d: usize, components: usize) {
         let AtPoints { values, slopes, spare } = found;
         for axis in 0..d {
@@ -59,10 +59,10 @@ impl PointTables {
         }
     }
 
-    /// Tells of each point, the first axis fastest, which of the slopes along each axis are its own.
+    /// Calls `of_point` for each point, the first axis fastest, with the indices of its slopes along each axis.
     pub fn for_points(&self, d: usize, mut of_point: impl FnMut(usize, [usize; 3])) {
         let (n, n_sloped) = (self.values.n_points, self.slopes.n_points);
-        // Of the slopes along an axis, from one to the next along another.
+        // Stride of the slopes along `axis` between points along another axis.
         let stride = |axis: usize, along: usize| match (n_sloped < n, along.cmp(&axis)) {
             (true, std::cmp::Ordering::Equal) => 0,
             (true, std::cmp::Ordering::Greater) => n.pow(along as u32 - 1),
@@ -94,7 +94,7 @@ impl AtPoints {
     }
 }
 
-/// A table applied along the axis of a tensor before which there are so many entries.
+/// Applies a table along the axis of a tensor with `inner` entries before it.
 pub(crate) fn along(to: &mut Vec<f64>, from: &[f64], table: &Table, inner: usize) {
     let (m, n) = (table.n_points, table.n_shapes);
     to.clear();
@@ -112,7 +112,7 @@ pub(crate) fn along(to: &mut Vec<f64>, from: &[f64], table: &Table, inner: usize
 mod tests {
     use super::*;
 
-    /// Each shape of a product with its slopes along all axes, at a point.
+    /// Evaluates each component with its slopes along all axes at a point, by direct sums.
     fn direct(shapes: &Lagrange, nodal: &[f64], at: &[f64], components: usize) -> Vec<[f64; 4]> {
         let (n, d) = (shapes.nodes().len(), at.len());
         let (values, slopes) = (shapes.values(at), shapes.slopes(at));

@@ -1,4 +1,4 @@
-//! Facets of a boundary as sides of cells in the axes of a space.
+//! Boundary facets as sides of cells in the axes of a space.
 
 use femtile_element::tensor::{Lagrange, Table};
 use femtile_mesh::check::BoundaryFacets;
@@ -6,7 +6,7 @@ use femtile_mesh::check::BoundaryFacets;
 use super::CellMaps;
 use crate::dofs::TensorSpace;
 
-/// An end of an axis of a cell.
+/// A side of a cell: an end of one of its axes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Side {
     /// The cell's position in the order of visits.
@@ -16,28 +16,28 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    /// The axis that the side is an end of.
+    /// Returns the axis that the side ends.
     pub fn axis(self) -> usize {
         self.axis
     }
 
-    /// Sign of the outward normal along that axis.
+    /// Returns the sign of the outward normal along that axis.
     pub fn sign(self) -> f64 {
         if self.is_upper { 1.0 } else { -1.0 }
     }
 }
 
-/// Finds sides, their degrees of freedom, points and measures.
+/// Sides of cells, their degrees of freedom, points and measures.
 pub(crate) struct Sides<'a> {
     space: &'a TensorSpace<'a>,
     maps: CellMaps<'a>,
     /// Position of each cell of the mesh.
     positions: Vec<u32>,
-    /// Shapes of a side at its points, then with the slope along each of its axes, as [`product_table`] has them.
+    /// Shape functions of a side at its points, then their slopes along each of its axes, from [`product_table`].
     shapes: Vec<Vec<f64>>,
 }
 
-/// Points of a side for each product of coordinates, the first axis fastest, and what area they stand for.
+/// Points of a side for each product of coordinates, the first axis fastest, and their area factors.
 #[derive(Debug, Default)]
 pub(crate) struct SideMap {
     pub points: Vec<[f64; 3]>,
@@ -46,7 +46,7 @@ pub(crate) struct SideMap {
 }
 
 impl<'a> Sides<'a> {
-    /// For coordinates on [0, 1] along each axis of a side.
+    /// Prepares evaluation at coordinates on [0, 1] along each axis of a side.
     pub fn new(space: &'a TensorSpace<'a>, coordinates: &[f64]) -> Self {
         let mut positions = vec![0; space.n_cells()];
         space.order().iter().zip(0..).for_each(|(&cell, position)| positions[cell as usize] = position);
@@ -60,10 +60,10 @@ impl<'a> Sides<'a> {
         Self { space, maps, positions, shapes }
     }
 
-    /// The side that a boundary facet is.
+    /// Returns the side of a boundary facet.
     ///
     /// # Panics
-    /// When the facet is none of its cell: the boundary is that of another mesh.
+    /// If the facet is no side of its cell: the boundary belongs to another mesh.
     pub fn of_facet(&self, boundary: &BoundaryFacets, facet: usize) -> Side {
         let position = self.positions[boundary.cells[facet] as usize] as usize;
         let (nodes, corners) = (boundary.facet(facet), self.space.corners(position));
@@ -76,20 +76,20 @@ impl<'a> Sides<'a> {
         Side { position, axis, is_upper: all >> axis & 1 == 1 }
     }
 
-    /// Which entries of a tensor with `n` along each axis of the cell lie on the side, the first axis fastest.
+    /// Iterates over the entries on the side of a tensor with `n` entries along each axis, the first axis fastest.
     pub fn entries(&self, side: Side, n: usize) -> impl Iterator<Item = usize> {
         let (stride, wanted) = (n.pow(side.axis as u32), if side.is_upper { n - 1 } else { 0 });
         (0..n.pow(self.space.dimension() as u32)).filter(move |at| at / stride % n == wanted)
     }
 
-    /// Degrees of freedom on the closed side: `[(p + 1)^(d − 1)]`, the first axis fastest.
+    /// Returns the degrees of freedom on the closed side: `[(p + 1)^(d − 1)]`, the first axis fastest.
     pub fn dofs(&self, side: Side) -> Vec<u32> {
         let mut dofs = vec![0; self.space.dofs_per_cell()];
         self.space.cell_dofs(side.position, &mut dofs);
         self.entries(side, self.space.degree() + 1).map(|at| dofs[at]).collect()
     }
 
-    /// Points and measures.
+    /// Returns points and measures.
     pub fn map(&self, side: Side) -> SideMap {
         let nodes = self.maps.nodes(side.position);
         let nodes: Vec<[f64; 3]> = self.entries(side, self.maps.order() + 1).map(|at| nodes[at]).collect();
@@ -105,7 +105,7 @@ impl<'a> Sides<'a> {
     }
 }
 
-/// Nodes of a side combined with shapes at each point.
+/// Combines the nodes of a side with shape functions at each point.
 fn combine(nodes: &[[f64; 3]], shapes: &[f64]) -> Vec<[f64; 3]> {
     let point = |row: &[f64]| {
         std::array::from_fn(|i| row.iter().zip(nodes).map(|(weight, node)| weight * node[i]).sum())
@@ -113,7 +113,8 @@ fn combine(nodes: &[[f64; 3]], shapes: &[f64]) -> Vec<[f64; 3]> {
     shapes.chunks_exact(nodes.len()).map(point).collect()
 }
 
-/// Products of shapes along `d` axes, with the slope along one of them: `[n_q^d][n^d]`, the first axis fastest.
+/// Returns products of shape functions along `d` axes, with the slope along one of them: `[n_q^d][n^d]`, the first axis
+/// fastest.
 pub(crate) fn product_table(values: &Table, slopes: &Table, d: usize, sloped: Option<usize>) -> Vec<f64> {
     let (n_q, n) = (values.n_points, values.n_shapes);
     let factor = |a: usize, q: usize, i: usize| {

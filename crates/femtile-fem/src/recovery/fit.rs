@@ -1,4 +1,4 @@
-//! Polynomials fitted to values at scattered points by least squares.
+//! Least-squares fits of polynomials to values at scattered points.
 
 /// A polynomial of some total degree, $q(x) = \sum_k c_k\,T_{i_k}(\xi_1)\,T_{j_k}(\xi_2)\,T_{l_k}(\xi_3)$ with Chebyshev polynomials T
 /// and $\xi = F\,(x - x_0)$.
@@ -12,19 +12,19 @@ pub(crate) struct Polynomial {
     coefficients: Vec<f64>,
 }
 
-/// The smallest share of a column of the least-squares matrix that has to be independent of those before it.
+/// Smallest share of a column of the least-squares matrix that must be independent of the columns before it.
 ///
-/// Rows of cells that are slightly bent determine all terms, but amplify errors of the values many times over.
+/// Rows of slightly bent cells determine all terms, but amplify errors of the values strongly.
 const INDEPENDENT: f64 = 0.02;
 /// The smallest pivot of a covariance, relative to its diagonal entry.
 const FLAT: f64 = 1e-12;
 
 impl Polynomial {
-    /// Fits a polynomial of a total degree to values at points; none where the points do not determine it
-    /// well, with one value to spare at least.
+    /// Fits a polynomial of a total degree to values at points; none if the points do not determine it well, with at
+    /// least one value to spare.
     ///
-    /// Coordinates are taken such that the points have the identity for covariance, so that the fit does not depend on an
-    /// affine map of the points.
+    /// Coordinates are scaled so that the points have covariance I; the fit does not depend on affine maps of the
+    /// points.
     pub fn fit(dimension: usize, degree: usize, points: &[[f64; 3]], values: &[f64]) -> Option<Self> {
         let n = n_terms(dimension, degree);
         let m = points.len();
@@ -43,14 +43,14 @@ impl Polynomial {
             let [x, y, z] = fit.local(point).map(|t| chebyshev(t, degree).0);
             fit.for_terms(|k, [i, j, l]| matrix[k * m + row] = x[i] * y[j] * z[l]);
         }
-        // Constants have no gradient: without the mean less is lost to rounding.
+        // Constants have no gradient: subtracting the mean reduces rounding errors.
         let mean = values.iter().sum::<f64>() / m as f64;
         let mut right: Vec<f64> = values.iter().map(|value| value - mean).collect();
         fit.coefficients = least_squares(&mut matrix, &mut right, n)?;
         Some(fit)
     }
 
-    /// $\nabla q$ at a point.
+    /// Returns $\nabla q$ at a point.
     pub fn gradient(&self, point: [f64; 3]) -> [f64; 3] {
         let [x, y, z] = self.local(point).map(|t| chebyshev(t, self.degree));
         let mut local = [0.0; 3];
@@ -63,7 +63,7 @@ impl Polynomial {
         std::array::from_fn(|a| (0..self.dimension).map(|b| self.frame[b][a] * local[b]).sum())
     }
 
-    /// ξ of a point.
+    /// Returns ξ of a point.
     fn local(&self, point: [f64; 3]) -> [f64; 3] {
         self.frame.map(|row| (0..3).map(|a| row[a] * (point[a] - self.centre[a])).sum())
     }
@@ -82,12 +82,12 @@ impl Polynomial {
     }
 }
 
-/// Number of terms of a polynomial of a total degree: $\binom{k + d}{d}$.
+/// Returns the number of terms of a polynomial of a total degree: $\binom{k + d}{d}$.
 fn n_terms(dimension: usize, degree: usize) -> usize {
     (1..=dimension).fold(1, |n, a| n * (degree + a) / a)
 }
 
-/// $L^{-1}$ of the Cholesky factor of the covariance of points; none where they lie in a plane or on a line.
+/// Returns $L^{-1}$ of the Cholesky factor of the covariance of points; none if they lie in a plane or on a line.
 fn whitening(dimension: usize, centre: [f64; 3], points: &[[f64; 3]]) -> Option<[[f64; 3]; 3]> {
     let mut covariance = [[0.0; 3]; 3];
     for point in points {
@@ -121,7 +121,7 @@ fn whitening(dimension: usize, centre: [f64; 3], points: &[[f64; 3]]) -> Option<
 /// Highest degree of a fitted polynomial.
 const MAX_DEGREE: usize = crate::dofs::MAX_DEGREE + 1;
 
-/// $T_0 … T_k$ and their slopes.
+/// Returns $T_0 … T_k$ and their slopes.
 fn chebyshev(t: f64, degree: usize) -> ([f64; MAX_DEGREE + 1], [f64; MAX_DEGREE + 1]) {
     let (mut values, mut slopes) = ([0.0; MAX_DEGREE + 1], [0.0; MAX_DEGREE + 1]);
     values[0] = 1.0;
@@ -133,7 +133,7 @@ fn chebyshev(t: f64, degree: usize) -> ([f64; MAX_DEGREE + 1], [f64; MAX_DEGREE 
     (values, slopes)
 }
 
-/// Solves $\min \|Ax - b\|$ for a matrix of `n` columns, one after another, by Householder reflections; none where a column
+/// Solves $\min \|Ax - b\|$ for a column-major matrix of `n` columns by Householder reflections; none if a column
 /// depends on those before it.
 fn least_squares(matrix: &mut [f64], right: &mut [f64], n: usize) -> Option<Vec<f64>> {
     let m = right.len();
@@ -174,7 +174,7 @@ fn norm(x: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Points that fill a box, stretched and turned.
+    /// Returns points in a stretched and rotated box.
     fn scattered(dimension: usize, n: usize, stretch: f64) -> Vec<[f64; 3]> {
         let fraction = |i: usize, step: f64| (i as f64 * step).fract() - 0.5;
         let point = |i: usize| {

@@ -1,4 +1,4 @@
-//! Gradients recovered from a solution with one order more than its own, and the error estimate that they give.
+//! Gradient recovery with one order more than the solution's gradient, and the error estimate from it.
 
 mod fit;
 mod patches;
@@ -16,10 +16,10 @@ pub(crate) use fit::Polynomial;
 pub(crate) use patches::{ByRegion, Elements, Incidence};
 pub(crate) use regions::Regions;
 
-/// Says whether work should end early; any thread asks.
+/// Returns whether to stop early; called from any thread.
 pub type IsInterrupted<'a> = &'a (dyn Fn() -> bool + Sync);
 
-/// An estimate of the discretisation error in the energy seminorm.
+/// An estimate of the discretization error in the energy seminorm.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ErrorEstimate {
     /// $\eta_K$ of each cell of the mesh: `[n_cells]`.
@@ -29,7 +29,7 @@ pub struct ErrorEstimate {
 }
 
 impl ErrorEstimate {
-    /// From the squares of all cells.
+    /// Computes the estimate from the squares of all cells.
     pub(crate) fn of_squares(squares: Vec<f64>) -> Self {
         let total = squares.iter().sum::<f64>().sqrt();
         Self { cells: squares.into_iter().map(f64::sqrt).collect(), total }
@@ -38,17 +38,17 @@ impl ErrorEstimate {
 
 /// The gradient of linear elements at nodes, by polynomial-preserving recovery.
 ///
-/// Around each node the quadratic polynomial that fits the nodal values in the least-squares sense is determined, and its
-/// gradient at the node is the recovered one, $Gu$. The cells around the node are taken, and further rings of cells until
-/// the polynomial is determined, as at the boundary. So $Gu$ is exact for quadratic functions on any mesh; for solutions it
-/// converges with order 2 on regular meshes, where the gradient of the elements has order 1.
+/// For each node, a quadratic polynomial is fitted to the nodal values by least squares; its gradient at the node is
+/// the recovered gradient $Gu$. The fit takes the cells around the node, and further rings of cells until the
+/// polynomial is determined, as at the boundary. So $Gu$ is exact for quadratic functions on any mesh; on regular
+/// meshes it converges with order 2, where the gradient of the elements has order 1.
 ///
-/// Where σ jumps, the gradient does: patches end at cells with another coefficient, by tag or by cell field with at most 64
-/// distinct values, and nodes there have a gradient for each side. σ given by a formula is taken to be smooth.
+/// Where σ jumps, the gradient jumps: patches end at cells with another coefficient, by tag or by cell field with at
+/// most 64 distinct values, and nodes there have a gradient per side. A σ given by a formula is taken to be smooth.
 ///
 /// # Source
-/// `[zhang2005]`. Differs: patches grow by rings of cells, and coordinates are scaled by the covariance of the
-/// points, so that the recovery does not depend on affine maps of the mesh.
+/// `[zhang2005]`. Differs: patches grow by rings of cells, and coordinates are scaled by the covariance of the points,
+/// so that the recovery does not depend on affine maps of the mesh.
 #[derive(Debug)]
 pub struct RecoveredGradient<'a> {
     form: Form<'a>,
@@ -98,19 +98,19 @@ impl<'a> RecoveredGradient<'a> {
     /// Recovers the gradient of the function with nodal values `u: [n_nodes]`.
     ///
     /// # Cost
-    /// A least-squares problem of 6 (10 in three dimensions) unknowns and some 7 to 30 equations a node, more near the
-    /// boundary.
+    /// One least-squares problem per node of 6 (10 in three dimensions) unknowns and some 7 to 30 equations, more near
+    /// the boundary.
     /// # Errors
-    /// [`FemError::UnsupportedCells`] for cells that are not simplices, [`FemError::Length`] when `u` does not have one entry
-    /// a node.
+    /// [`FemError::UnsupportedCells`] for cells that are not simplices, [`FemError::Length`] unless `u` has one entry
+    /// per node.
     pub fn new(form: &Form<'a>, u: &'a [f64]) -> Result<Self, FemError> {
         Self::new_interruptible(form, u, &|| false)
     }
 
-    /// The same, while it asks at every node whether to end.
+    /// As [`Self::new`], with a query per node whether to stop.
     ///
     /// # Errors
-    /// As [`Self::new`]; [`FemError::Interrupted`].
+    /// Errors of [`Self::new`]; [`FemError::Interrupted`].
     pub fn new_interruptible(
         form: &Form<'a>,
         u: &'a [f64],
@@ -127,9 +127,10 @@ impl<'a> RecoveredGradient<'a> {
         Ok(Self { form: *form, u, regions, incidence, gradients })
     }
 
-    /// $Gu$ at the nodes: `[n_nodes × 3]`, the components of a node one after another, zero along z in two dimensions.
+    /// Returns $Gu$ at the nodes: `[n_nodes × 3]`, the components of a node one after another, zero along z in two
+    /// dimensions.
     ///
-    /// Where regions meet, the mean over the cells around the node; not a number where a node has no cell.
+    /// Where regions meet, the mean over the cells around the node; NaN at a node without a cell.
     pub fn at_nodes(&self) -> Vec<f64> {
         let of_node = |node: u32| {
             let cells = self.incidence.around(node);
@@ -138,8 +139,8 @@ impl<'a> RecoveredGradient<'a> {
         (0..self.form.mesh.n_nodes() as u32).into_par_iter().flat_map_iter(of_node).collect()
     }
 
-    /// The flux density $-\sigma\,Gu$ at the nodes: `[n_nodes × 3]`, as [`Self::at_nodes`], positive along the axes where heat
-    /// flows that way.
+    /// Returns the flux density $-\sigma\,Gu$ at the nodes: `[n_nodes × 3]`, as [`Self::at_nodes`], positive in the
+    /// direction of heat flow.
     ///
     /// # Errors
     /// A σ that is not finite at a node.
@@ -162,15 +163,15 @@ impl<'a> RecoveredGradient<'a> {
         Ok(nodes.map(of_node).collect::<Result<Vec<[f64; 3]>, FemError>>()?.into_flattened())
     }
 
-    /// The error estimate
+    /// Returns the error estimate
     ///
     /// $$ \eta_K^2 = \int_K \sigma\,(Gu - \nabla u)\cdot(Gu - \nabla u) \approx \int_K \sigma\,\nabla e\cdot\nabla e $$
     ///
-    /// with $Gu$ linear on cells and σ averaged as in assembly. On regular meshes and smooth solutions its ratio to the error
-    /// tends to one.
+    /// with $Gu$ linear on cells and σ averaged as in assembly. On regular meshes and for smooth solutions its ratio to
+    /// the error tends to one.
     ///
     /// # Errors
-    /// A coefficient that is out of its range.
+    /// A coefficient out of its range.
     /// # Source
     /// `[zienkiewicz1987]`, with the recovered gradient of `[zhang2005]`.
     pub fn error_estimate(&self) -> Result<ErrorEstimate, FemError> {
@@ -192,7 +193,7 @@ impl<'a> RecoveredGradient<'a> {
                     (0..3).for_each(|a| sum[a] += e[a]);
                     squares_of_corners += product(e);
                 }
-                // The mean of a product of linear functions by their corner values.
+                // The mean of a product of linear functions, by their corner values.
                 squares.push(map.measure * (squares_of_corners + product(sum)) / (n * (n + 1)) as f64);
             })?;
             Ok(squares)
@@ -202,7 +203,7 @@ impl<'a> RecoveredGradient<'a> {
         Ok(ErrorEstimate::of_squares(squares.into_iter().flatten().collect()))
     }
 
-    /// $Gu$ at a node in the region of a cell.
+    /// Returns $Gu$ at a node in the region of a cell.
     fn at_corner(&self, cell: u32, node: u32) -> [f64; 3] {
         self.gradients.get(node, self.regions.of(cell)).copied().unwrap_or([f64::NAN; 3])
     }
@@ -211,13 +212,13 @@ impl<'a> RecoveredGradient<'a> {
 /// Cells whose shares of an estimate are computed together.
 const BLOCK: usize = 4096;
 
-/// The mean of vectors; not a number when there is none.
+/// Returns the mean of vectors; NaN without vectors.
 fn mean(vectors: impl ExactSizeIterator<Item = [f64; 3]>) -> [f64; 3] {
     let n = vectors.len() as f64;
     vectors.fold([0.0; 3], |sum, v| std::array::from_fn(|a| sum[a] + v[a])).map(|sum: f64| sum / n)
 }
 
-/// $-\sigma g$.
+/// Returns $-\sigma g$.
 pub(crate) fn minus_product(sigma: &[[f64; 3]; 3], g: [f64; 3]) -> [f64; 3] {
     sigma.map(|row| -dot(row, g))
 }

@@ -7,26 +7,26 @@ use super::fit::Polynomial;
 use super::regions::Regions;
 use crate::FemError;
 
-/// Rings of cells around a vertex that a patch has at most.
+/// Most rings of cells of a patch.
 const MAX_RINGS: usize = 3;
 
-/// The elements whose function is recovered.
+/// The finite elements of the recovered function.
 pub(crate) trait Elements: Sync {
-    /// Number of cells.
+    /// Returns the number of cells.
     fn n_cells(&self) -> usize;
-    /// Number of vertices.
+    /// Returns the number of vertices.
     fn n_vertices(&self) -> usize;
-    /// Vertices of a cell.
+    /// Returns the vertices of a cell.
     fn corners(&self, cell: u32) -> &[u32];
-    /// The cell of the mesh.
+    /// Returns the number of a cell in the mesh.
     fn cell_of_mesh(&self, cell: u32) -> u32;
     /// Adds the degrees of freedom of a cell whose values are fitted.
     fn add_samples(&self, cell: u32, samples: &mut Vec<u32>);
-    /// Node of a degree of freedom.
+    /// Returns the node of a degree of freedom.
     fn point(&self, dof: u32) -> [f64; 3];
-    /// Dimension of the cells.
+    /// Returns the dimension of the cells.
     fn dimension(&self) -> usize;
-    /// Degree of the elements.
+    /// Returns the degree of the elements.
     fn degree(&self) -> usize;
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Incidence {
 }
 
 impl Incidence {
-    /// Of all vertices.
+    /// Lists the cells of all vertices.
     pub fn new(elements: &impl Elements) -> Self {
         let mut starts = vec![0; elements.n_vertices() + 2];
         let cells = || 0..elements.n_cells() as u32;
@@ -56,13 +56,13 @@ impl Incidence {
         Self { starts, cells: found }
     }
 
-    /// Cells around a vertex.
+    /// Returns the cells around a vertex.
     pub fn around(&self, vertex: u32) -> &[u32] {
         &self.cells[self.starts[vertex as usize]..self.starts[vertex as usize + 1]]
     }
 }
 
-/// Something for each vertex and each region around it.
+/// A value per vertex and region around it.
 #[derive(Debug)]
 pub(crate) struct ByRegion<R> {
     starts: Vec<usize>,
@@ -71,11 +71,11 @@ pub(crate) struct ByRegion<R> {
 }
 
 impl<R: Send> ByRegion<R> {
-    /// What `found` makes of the polynomial fitted to `u` around each vertex in each of its regions; the polynomial is none
-    /// where the cells of the region are flat.
+    /// Evaluates `found` on the polynomial fitted to `u` around each vertex in each of its regions; the polynomial is
+    /// none if the cells of the region are flat.
     ///
     /// # Source
-    /// `[zhang2005]`, `[naga2005]`: polynomial-preserving recovery, here with patches that grow until they determine the
+    /// `[zhang2005]`, `[naga2005]`: polynomial-preserving recovery, with patches that grow until they determine the
     /// polynomial.
     ///
     /// # Errors
@@ -106,7 +106,7 @@ impl<R: Send> ByRegion<R> {
         Ok(Self { starts, regions: pairs.into_iter().map(|(_, region)| region).collect(), values })
     }
 
-    /// Of a vertex in a region; none where no cell of the region touches it.
+    /// Returns the value of a vertex in a region; none if no cell of the region has the vertex.
     pub fn get(&self, vertex: u32, region: u32) -> Option<&R> {
         let own = self.starts[vertex as usize]..self.starts[vertex as usize + 1];
         let at = self.regions[own.clone()].iter().position(|&other| other == region)?;
@@ -122,7 +122,8 @@ struct Patch<'a, E> {
 }
 
 impl<E: Elements> Patch<'_, E> {
-    /// Of the highest degree up to that of the elements plus one that the cells of a region around a vertex determine.
+    /// Fits the polynomial of the highest degree, up to that of the elements plus one, that the cells of a region
+    /// around a vertex determine.
     fn polynomial(&self, vertex: u32, region: u32) -> Option<Polynomial> {
         let is_inside = |cell: &u32| self.regions.of(self.elements.cell_of_mesh(*cell)) == region;
         let first: Vec<u32> = self.incidence.around(vertex).iter().copied().filter(is_inside).collect();
@@ -152,7 +153,7 @@ impl<E: Elements> Patch<'_, E> {
         None
     }
 
-    /// Nodes of cells, each once, and the values there.
+    /// Returns the nodes of cells, each once, and the values there.
     fn samples(&self, cells: &[u32]) -> (Vec<[f64; 3]>, Vec<f64>) {
         let mut dofs = Vec::new();
         cells.iter().for_each(|&cell| self.elements.add_samples(cell, &mut dofs));

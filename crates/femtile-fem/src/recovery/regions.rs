@@ -1,4 +1,4 @@
-//! Parts of a mesh in which a conductivity has no jump.
+//! Regions of a mesh in which the conductivity is smooth.
 
 use std::collections::HashMap;
 
@@ -6,21 +6,21 @@ use femtile_mesh::Mesh;
 
 use crate::forms::Coefficient;
 
-/// Distinct values of a cell field up to which each is a region; a field with more stands for a smooth function.
+/// Most distinct values of a cell field for which each value is a region; a field with more is taken to be smooth.
 const MAX_VALUES: usize = 64;
 
 /// The region of each cell of a mesh.
 ///
-/// Tags with different coefficients are different regions, and so are cells with different values of a cell field that has
-/// few of them. Formulas are taken to be smooth within their region.
+/// Tags with different coefficients are different regions, and so are cells with different values of a cell field with
+/// few values. Formulas are taken to be smooth within their region.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Regions(Option<Vec<u32>>);
 
-/// The coefficient of a tag and the bits of a cell's own value.
+/// The coefficient of a tag and the bits of a cell's field value.
 type Key = (usize, Vec<u64>);
 
 impl Regions {
-    /// Those of a coefficient.
+    /// Finds the regions of a coefficient.
     pub fn new(mesh: &Mesh, sigma: &Coefficient) -> Self {
         if !matches!(sigma, Coefficient::ByTag(_) | Coefficient::CellField(_)) {
             return Self(None);
@@ -29,13 +29,13 @@ impl Regions {
         Self(found.filter(|regions| regions.iter().any(|&region| region != 0)))
     }
 
-    /// The region of a cell of the mesh.
+    /// Returns the region of a cell of the mesh.
     pub fn of(&self, cell: u32) -> u32 {
         self.0.as_ref().map_or(0, |regions| regions[cell as usize])
     }
 }
 
-/// Numbers of regions by cell, with or without the values of cell fields; none when there are too many.
+/// Numbers the regions by cell, with or without the values of cell fields; none if there are too many.
 fn numbered(mesh: &Mesh, sigma: &Coefficient, with_fields: bool) -> Option<Vec<u32>> {
     let mut numbers: HashMap<Key, u32> = HashMap::new();
     let mut regions = Vec::with_capacity(mesh.n_cells());
@@ -54,7 +54,7 @@ fn key(sigma: &Coefficient, cell: usize, tag: i32, with_fields: bool) -> Key {
     match sigma {
         Coefficient::ByTag(parts) => {
             let Some(own) = parts.get(&tag) else { return (usize::MAX, Vec::new()) };
-            // Tags with the same coefficient are one region.
+            // Tags with equal coefficients are one region.
             let first = parts.values().position(|part| part == own).unwrap_or(0);
             (first, key(own, cell, tag, with_fields).1)
         }

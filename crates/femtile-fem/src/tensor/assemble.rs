@@ -1,4 +1,4 @@
-//! The matrix, for direct use and as a check of operators that store none.
+//! Assembly of the matrix, for direct use and as a reference for matrix-free operators.
 
 use std::ops::ControlFlow;
 
@@ -14,23 +14,24 @@ use crate::tensor::CellMatrices;
 /// Cells whose matrices are in memory together.
 const CELLS: usize = 64;
 
-/// Entries of the matrix as they are filled in, and the product with given values.
+/// Entries of the matrix during assembly, and the product with given values.
 struct Filling<'a> {
     problem: &'a TensorProblem<'a>,
     pattern: Pattern,
     values: Vec<f64>,
-    /// $A g$ with the given values $g$ of constrained degrees of freedom.
+    /// $A g$ for the given values $g$ of constrained degrees of freedom.
     product: Vec<f64>,
 }
 
-/// The matrix of a problem, with unit rows and columns for constrained degrees of freedom, and its right side.
+/// Assembles the matrix of a problem, with unit rows and columns for constrained degrees of freedom, and its right
+/// side.
 ///
-/// Threads of the host make it; `progress` hears now and then which fraction is done.
+/// Host threads assemble; `progress` receives the fraction done.
 ///
 /// # Cost
-/// $O(p^{3d})$ a cell for its matrix, $O(p^{2d})$ for its entries, 12 bytes each.
+/// $O(p^{3d})$ per cell for its matrix, $O(p^{2d})$ for its entries, 12 bytes each.
 /// # Errors
-/// Those of [`CellMatrices::matrix`] and of [`TensorProblem::lift`].
+/// Errors of [`CellMatrices::matrix`] and of [`TensorProblem::lift`].
 pub fn assemble<'a, D: Device>(
     device: &D,
     problem: &TensorProblem<'a>,
@@ -44,10 +45,10 @@ pub fn assemble<'a, D: Device>(
     assemble_interruptible(device, problem, cells, &go_on)
 }
 
-/// As [`assemble`], and ends early once `progress` breaks.
+/// As [`assemble`], and stops once `progress` breaks.
 ///
 /// # Errors
-/// Those of [`assemble`]; [`FemError::Interrupted`].
+/// Errors of [`assemble`]; [`FemError::Interrupted`].
 pub fn assemble_interruptible<'a, D: Device>(
     device: &D,
     problem: &TensorProblem<'a>,

@@ -1,4 +1,4 @@
-//! Cell matrices by plain loops over dense shape functions: the oracle.
+//! Cell matrices by plain loops over dense shape functions: the reference of matrix-free operators.
 
 use femtile_expression::TapeScratch;
 use rayon::prelude::*;
@@ -8,7 +8,7 @@ use crate::dofs::TensorSpace;
 use crate::forms::{Coefficient, PointCoefficients, Points};
 use crate::geometry::{CellMap, CellMaps, CellRule, determinant, inverse};
 
-/// The matrices of $-\nabla\cdot(\sigma\nabla u) + \lambda u$ on the cells of a space.
+/// Cell matrices of $-\nabla\cdot(\sigma\nabla u) + \lambda u$ on a space.
 ///
 /// $$ K_{ij} = \sum_q w_q |\det J_q| \left( J_q^{-\mathsf{T}}\nabla\varphi_i \cdot \sigma_q J_q^{-\mathsf{T}}\nabla\varphi_j
 ///    + \lambda_q \varphi_i\varphi_j \right) $$
@@ -24,7 +24,7 @@ pub struct CellMatrices<'a> {
     gradients: Vec<[f64; 3]>,
 }
 
-/// What integrals need at a point.
+/// Values at a quadrature point.
 struct AtPoint<'a> {
     /// σ and λ, times weight and volume.
     conduction: [[f64; 3]; 3],
@@ -35,7 +35,7 @@ struct AtPoint<'a> {
 }
 
 impl AtPoint<'_> {
-    /// σ times a gradient.
+    /// Returns σ times a gradient.
     fn flux(&self, gradient: [f64; 3]) -> [f64; 3] {
         self.conduction.map(|row| dot(row, gradient))
     }
@@ -45,11 +45,11 @@ fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
-/// At the points of a cell.
+/// σ and λ at the points of a cell.
 type SigmaAndLambda = (Vec<[[f64; 3]; 3]>, Vec<f64>);
 
 impl<'a> CellMatrices<'a> {
-    /// With a rule along each axis.
+    /// Prepares evaluation with a rule along each axis.
     ///
     /// # Errors
     /// [`FemError::Shape`] for a coefficient of the wrong shape.
@@ -65,7 +65,7 @@ impl<'a> CellMatrices<'a> {
         let (values, slopes) = (line.values(&points), line.slopes(&points));
         let (n_q, n) = (points.len(), space.degree() + 1);
         let digit = |at: usize, a: usize, n: usize| at / n.pow(a as u32) % n;
-        // The product along all axes, with the slope along one of them.
+        // Returns the product along all axes, with the slope along one of them.
         let product = |q: usize, i: usize, sloped: Option<usize>| -> f64 {
             let factor = |a: usize| {
                 let table = if sloped == Some(a) { &slopes } else { &values };
@@ -85,19 +85,18 @@ impl<'a> CellMatrices<'a> {
         })
     }
 
-    /// The space.
+    /// Returns the space.
     pub fn space(&self) -> &'a TensorSpace<'a> {
         self.space
     }
 
-    /// The matrix of the cell at a position: `[n][n]` with n degrees of freedom in the order of
+    /// Returns the matrix of the cell at a position: `[n][n]` with n degrees of freedom in the order of
     /// [`TensorSpace::cell_dofs`].
     ///
     /// # Cost
     /// $O(n_q n^2)$, which is $O(p^{3d})$.
     /// # Errors
-    /// A cell that is folded, a coefficient that is not finite, a σ that is not symmetric positive definite, a λ that is
-    /// negative.
+    /// A folded cell, a coefficient that is not finite, a σ that is not symmetric positive definite, a negative λ.
     pub fn matrix(&self, position: usize) -> Result<Vec<f64>, FemError> {
         let n = self.space.dofs_per_cell();
         let mut matrix = vec![0.0; n * n];
@@ -112,14 +111,14 @@ impl<'a> CellMatrices<'a> {
         Ok(matrix)
     }
 
-    /// That matrix times values at the nodes of the cell, without making it.
+    /// Returns the product of the cell matrix and values at the nodes of the cell, without assembling the matrix.
     ///
     /// # Cost
     /// $O(n_q n)$, which is $O(p^{2d})$.
     /// # Errors
-    /// Those of [`Self::matrix`].
+    /// Errors of [`Self::matrix`].
     /// # Panics
-    /// When there is not one value a degree of freedom of the cell.
+    /// Unless there is one value per degree of freedom of the cell.
     pub fn product(&self, position: usize, x: &[f64]) -> Result<Vec<f64>, FemError> {
         assert_eq!(x.len(), self.space.dofs_per_cell(), "values of a cell");
         let mut y = vec![0.0; x.len()];
@@ -157,12 +156,12 @@ impl<'a> CellMatrices<'a> {
         Ok(())
     }
 
-    /// $y = A x$, where no degree of freedom is constrained and no facet adds anything.
+    /// Computes $y = A x$ without constraints and facet terms.
     ///
     /// # Cost
-    /// That of [`Self::product`] for each cell.
+    /// [`Self::product`] for each cell.
     /// # Errors
-    /// Those of [`Self::matrix`]; [`FemError::Length`] when a vector does not fit.
+    /// Errors of [`Self::matrix`]; [`FemError::Length`] if a length does not match.
     pub fn apply(&self, y: &mut [f64], x: &[f64]) -> Result<(), FemError> {
         let n_dofs = self.space.n_dofs();
         for (field, found) in [("y", y.len()), ("x", x.len())] {
@@ -187,7 +186,7 @@ impl<'a> CellMatrices<'a> {
         Ok(())
     }
 
-    /// σ and λ at the points of a cell.
+    /// Evaluates σ and λ at the points of a cell.
     fn coefficients_at(&self, position: usize, map: &CellMap) -> Result<SigmaAndLambda, FemError> {
         let cell = self.space.order()[position];
         let (mut points, mut tape) = (Points::default(), TapeScratch::default());
@@ -248,7 +247,7 @@ mod tests {
         let (one, zero) = (Coefficient::Constant(1.0), Coefficient::Constant(0.0));
         let matrix = CellMatrices::new(&space, &one, &zero, CellRule::default()).unwrap().matrix(0).unwrap();
         for (at, entry) in matrix.iter().enumerate() {
-            // By the number of coordinates in which two corners differ.
+            // Indexed by the number of coordinates in which two corners differ.
             let expected = [1.0 / 3.0, 0.0, -1.0 / 12.0, -1.0 / 12.0];
             let differing = ((at / 8) ^ (at % 8)).count_ones();
             assert!((entry - expected[differing as usize]).abs() < 1e-15, "{at}: {entry}");

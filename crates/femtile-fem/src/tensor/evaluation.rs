@@ -1,4 +1,4 @@
-//! Functions of a space at the points of a rule, cell by cell.
+//! Evaluation of functions of a space at the points of a rule, cell by cell.
 
 use femtile_element::tensor::Table;
 use femtile_expression::TapeScratch;
@@ -11,14 +11,14 @@ use crate::geometry::CellRule;
 use crate::geometry::point_tables::{AtPoints, PointTables, along};
 use crate::geometry::{CellMap, CellMaps, determinant, inverse};
 
-/// What is needed to evaluate functions of a space at the points of a rule.
+/// Tables for evaluation at the points of a rule.
 pub(crate) struct Evaluation<'a> {
     space: &'a TensorSpace<'a>,
     maps: CellMaps<'a>,
     tables: PointTables,
-    /// The transpose of the values of shapes at points.
+    /// The transpose of the values of shape functions at points.
     moments: Table,
-    /// The transpose of the slopes of shapes at points.
+    /// The transpose of the slopes of shape functions at points.
     slope_moments: Table,
     weights: Vec<f64>,
 }
@@ -35,28 +35,28 @@ pub(crate) struct CellPoints {
     pub weights: Vec<f64>,
 }
 
-/// What was found at the points of a cell; kept from cell to cell, as all else that is worked with.
+/// Values at the points of a cell, with workspace.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    /// By [`CellPoints::eval`].
+    /// Result of [`CellPoints::eval`].
     pub given: Vec<f64>,
-    /// By [`Evaluation::values`] or [`Evaluation::gradients`].
+    /// Result of [`Evaluation::values`] or [`Evaluation::gradients`].
     pub function: AtPoints,
-    /// By [`Evaluation::gradients`].
+    /// Result of [`Evaluation::gradients`].
     pub gradients: Vec<[f64; 3]>,
     pub points: Points,
     pub tape: TapeScratch,
 }
 
 impl CellPoints {
-    /// Finds values of a given function at the points.
+    /// Evaluates a given function at the points.
     pub fn eval(&self, found: &mut Found, function: &Compiled<'_>) -> Result<(), FemError> {
         found.given.resize(self.weights.len(), 0.0);
         self.write_points(found);
         function.eval_scalar(&mut found.given, &found.points, &mut found.tape)
     }
 
-    /// Finds the points as coefficients take them.
+    /// Writes the points in the form of coefficients.
     pub fn write_points(&self, found: &mut Found) {
         found.points.clear();
         found.points.extend(self.cell, &self.map.points);
@@ -69,7 +69,7 @@ impl CellPoints {
 }
 
 impl<'a> Evaluation<'a> {
-    /// For a rule along each axis.
+    /// Prepares evaluation with a rule along each axis.
     pub fn new(space: &'a TensorSpace<'a>, rule: CellRule) -> Self {
         let (points, _) = rule.rule(space.degree());
         let shapes = space.shapes();
@@ -83,7 +83,7 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    /// The points of the cell at a position.
+    /// Computes the points of the cell at a position.
     fn write_points(&self, points: &mut CellPoints, position: usize) -> Result<(), FemError> {
         points.cell = self.space.order()[position];
         points.dofs.resize(self.space.dofs_per_cell(), 0);
@@ -95,13 +95,13 @@ impl<'a> Evaluation<'a> {
         Ok(())
     }
 
-    /// Finds values of a function of the space at the points of a cell.
+    /// Evaluates a function of the space at the points of a cell.
     pub fn values(&self, found: &mut Found, points: &CellPoints, u: &[f64]) {
         points.gather(found, u);
         self.tables.evaluate(&mut found.function, self.space.dimension(), 1);
     }
 
-    /// Finds gradients there, and values as well.
+    /// Evaluates gradients and values of a function of the space at the points of a cell.
     pub fn gradients(&self, found: &mut Found, points: &CellPoints, u: &[f64]) {
         let d = self.space.dimension();
         points.gather(found, u);
@@ -116,7 +116,7 @@ impl<'a> Evaluation<'a> {
         });
     }
 
-    /// Turns a given function $f$ at the points into $\sum_q w_q f_q \varphi_i(x_q)$ for each shape function.
+    /// Integrates a given function $f$ against each shape function: $\sum_q w_q f_q \varphi_i(x_q)$.
     pub fn moments<'f>(&self, found: &'f mut Found, points: &CellPoints) -> &'f [f64] {
         let Found { given, function, .. } = found;
         function.values.clear();
@@ -125,8 +125,8 @@ impl<'a> Evaluation<'a> {
         &function.values
     }
 
-    /// $\sum_q w_q (F_q \cdot \nabla\varphi_i + v_q \varphi_i)$ for each shape function, with F in place of the gradients that were
-    /// found and v in place of given values.
+    /// Returns $\sum_q w_q (F_q \cdot \nabla\varphi_i + v_q \varphi_i)$ for each shape function, with F in place of
+    /// gradients and v in place of given values.
     pub fn weak_moments(&self, found: &mut Found, points: &CellPoints) -> Vec<f64> {
         let d = self.space.dimension();
         let mut sum = self.moments(found, points).to_vec();
@@ -152,7 +152,7 @@ impl<'a> Evaluation<'a> {
         self.tables.evaluate(nodal, self.space.dimension(), components);
     }
 
-    /// What `of_cell` says of each cell, by position.
+    /// Collects `of_cell` over all cells, by position.
     pub fn map<R: Send>(
         &self,
         of_cell: impl Fn(&mut Found, &CellPoints) -> Result<R, FemError> + Sync,
@@ -161,7 +161,7 @@ impl<'a> Evaluation<'a> {
         self.map_at(&positions, |found, points, _| of_cell(found, points))
     }
 
-    /// What `of_cell` says of the cells at some positions, which it receives last.
+    /// Collects `of_cell` over the cells at some positions; the position is its last argument.
     pub fn map_at<R: Send>(
         &self,
         positions: &[usize],
@@ -180,7 +180,7 @@ impl<'a> Evaluation<'a> {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// The sum of what `of_cell` says of all cells: the same bits for any number of threads.
+    /// Sums `of_cell` over all cells: the same bits for any number of threads.
     pub fn sum(
         &self,
         of_cell: impl Fn(&mut Found, &CellPoints) -> Result<f64, FemError> + Sync,
@@ -188,10 +188,10 @@ impl<'a> Evaluation<'a> {
         Ok(self.map(of_cell)?.into_iter().sum())
     }
 
-    /// Adds $\int f\varphi_i$ to a vector, cell after cell, where `given` finds f at the points of a cell.
+    /// Adds $\int f\varphi_i$ to a vector, cell after cell, where `given` evaluates f at the points of a cell.
     ///
-    /// Groups of cells add to the degrees of freedom that they meet first; what others met before is put aside and added
-    /// while threads work on the groups after.
+    /// Groups of cells add directly to degrees of freedom they meet first; other contributions are stored and added
+    /// while threads work on later groups.
     pub fn add_moments(
         &self,
         out: &mut [f64],
@@ -226,19 +226,19 @@ impl<'a> Evaluation<'a> {
     }
 }
 
-/// Cells that a thread works on at once.
+/// Cells per task of a thread.
 const CELLS: usize = 64;
 
-/// Groups that are worked on while what those before put aside is added.
+/// Groups computed while stored contributions of earlier ones are added.
 const GROUPS: usize = 64;
 
-/// The parts of a vector that groups meet first, where it begins with that of the first group.
+/// Splits a vector, starting with that of the first group, into the parts that groups meet first.
 pub(super) fn of_groups<'v, T>(groups: &[Group], mut values: &'v mut [T]) -> Vec<&'v mut [T]> {
     let split = |group: &Group| values.split_off_mut(..group.dofs.len()).unwrap_or_default();
     groups.iter().map(split).collect()
 }
 
-/// Adds what groups put aside, in their order.
+/// Adds stored contributions of groups, in order.
 fn add(out: &mut [f64], aside: Vec<Vec<(u32, f64)>>) {
     aside.into_iter().flatten().for_each(|(dof, moment)| out[dof as usize] += moment);
 }

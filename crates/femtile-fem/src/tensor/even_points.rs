@@ -1,4 +1,4 @@
-//! Functions at evenly spaced points, as files have them.
+//! Functions at evenly spaced points, for output files.
 
 use rayon::prelude::*;
 
@@ -14,16 +14,16 @@ use crate::geometry::point_tables::AtPoints;
 pub struct EvenPoints {
     /// The points; neighbours share those on their common side.
     pub points: Vec<[f64; 3]>,
-    /// The function there.
+    /// The values of the function.
     pub values: Vec<f64>,
     /// Points of each cell of the mesh, in its own axes, the first fastest: `[n_cells × (order + 1)^d]`.
     pub cells: Vec<u32>,
 }
 
-/// The function with degrees of freedom `u`, at the points of cells of some order.
+/// Evaluates the function with degrees of freedom `u` at evenly spaced points of cells.
 ///
 /// # Errors
-/// [`FemError::Length`] when `u` does not belong to the space, [`FemError::Degree`] for an order that is no degree.
+/// [`FemError::Length`] if `u` does not match the space, [`FemError::Degree`] for an unsupported order.
 pub fn at_even_points(space: &TensorSpace<'_>, order: usize, u: &[f64]) -> Result<EvenPoints, FemError> {
     check_length(space, u)?;
     // Points are numbered as the unknowns of a space of that order.
@@ -50,7 +50,7 @@ pub fn at_even_points(space: &TensorSpace<'_>, order: usize, u: &[f64]) -> Resul
             shape.cell_dofs(position, &mut workspace.dofs);
             let found = workspace.coordinates.values.as_chunks().0.iter().zip(&workspace.function.values);
             for (&number, (point, value)) in workspace.dofs.iter().zip(found) {
-                // Groups before have the other points.
+                // Earlier groups have the other points.
                 if let Some(at) = (number as usize).checked_sub(group.dofs.start) {
                     (points[at], values[at]) = (*point, *value);
                 }
@@ -66,7 +66,7 @@ pub fn at_even_points(space: &TensorSpace<'_>, order: usize, u: &[f64]) -> Resul
     Ok(EvenPoints { points, values, cells: cells(shape) })
 }
 
-/// Room for a cell.
+/// Workspace for a cell.
 #[derive(Default)]
 struct Workspace {
     dofs: Vec<u32>,
@@ -74,7 +74,7 @@ struct Workspace {
     coordinates: AtPoints,
 }
 
-/// Degrees of freedom of each cell of the mesh, in its own axes.
+/// Returns the degrees of freedom of each cell of the mesh, in its own axes.
 fn cells(shape: &TensorSpace<'_>) -> Vec<u32> {
     let (n, d, per_cell) = (shape.degree() + 1, shape.dimension(), shape.dofs_per_cell());
     let mut positions = vec![0u32; shape.n_cells()];
@@ -103,7 +103,7 @@ mod tests {
     fn polynomials_are_themselves_at_all_points_of_the_cells_in_their_own_axes() {
         let config = BoxConfig { cells: [7, 5, 5], split: BoxSplit::Hexahedron, ..BoxConfig::default() };
         let mut mesh = box_mesh(&config).unwrap();
-        // One cell lies the other way round than its neighbours.
+        // One cell is mirrored relative to its neighbours.
         let given: Vec<u32> = mesh.cells[8..16].to_vec();
         for (node, from) in mesh.cells[8..16].iter_mut().zip([1, 2, 3, 0, 5, 6, 7, 4]) {
             *node = given[from];

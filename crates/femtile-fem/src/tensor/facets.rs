@@ -1,4 +1,4 @@
-//! What Neumann and Robin conditions add, facet by facet.
+//! Terms of Neumann and Robin conditions, facet by facet.
 
 use femtile_expression::TapeScratch;
 
@@ -8,7 +8,7 @@ use crate::forms::{Compiled, Condition, Form, Points, not_negative};
 use crate::geometry::CellRule;
 use crate::geometry::{Side, Sides, product_table};
 
-/// $\int c\,\varphi_i\varphi_j$ on a facet with a Robin condition.
+/// The matrix $\int c\,\varphi_i\varphi_j$ of a facet with a Robin condition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FacetMatrix {
     /// Degrees of freedom of the closed facet: `[n]` with $n = (p + 1)^{d-1}$.
@@ -17,14 +17,14 @@ pub struct FacetMatrix {
     pub entries: Vec<f64>,
 }
 
-/// The sum of fluxes, and that of their absolute values.
+/// The sum of fluxes, and of their absolute values.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Flux {
     pub integral: f64,
     pub size: f64,
 }
 
-/// What all facets add.
+/// Terms of all facets.
 #[derive(Debug, Default)]
 pub(super) struct FacetTerms {
     pub matrices: Vec<FacetMatrix>,
@@ -36,17 +36,17 @@ pub(super) struct FacetTerms {
 /// Facet integrals have p + 2 points along each axis.
 const RULE: CellRule = CellRule::Gauss { extra: 1 };
 
-/// What evaluates facet integrals.
+/// Evaluation of facet integrals.
 struct Facets<'a> {
     form: Form<'a>,
     sides: Sides<'a>,
     /// `[n_q^(d − 1)]`.
     weights: Vec<f64>,
-    /// Shapes at the points of a side: `[n_q^(d − 1)][(p + 1)^(d − 1)]`.
+    /// Shape functions at the points of a side: `[n_q^(d − 1)][(p + 1)^(d − 1)]`.
     shapes: Vec<f64>,
 }
 
-/// What one facet with a Neumann or Robin condition adds.
+/// Terms of one facet with a Neumann or Robin condition.
 #[derive(Debug)]
 pub(super) struct FacetTerm {
     pub facet: usize,
@@ -58,10 +58,10 @@ pub(super) struct FacetTerm {
     pub matrix: Vec<f64>,
 }
 
-/// Adds the loads of all Neumann and Robin facets to `load`, and collects the rest.
+/// Adds the loads of all Neumann and Robin facets to `load`, and collects their other terms.
 ///
 /// # Errors
-/// A datum that is not finite, or a transfer coefficient that is negative, by the cell of its facet.
+/// A datum that is not finite, or a negative transfer coefficient, reported by the cell of its facet.
 pub(super) fn facet_terms<'a>(
     space: &'a TensorSpace<'a>,
     form: &Form<'a>,
@@ -86,7 +86,7 @@ pub(super) fn facet_terms<'a>(
 /// Calls `visit` with the term of each Neumann and Robin facet, by condition and then by facet.
 ///
 /// # Errors
-/// As [`facet_terms`].
+/// Errors of [`facet_terms`].
 pub(super) fn for_facets<'a>(
     space: &'a TensorSpace<'a>,
     form: &Form<'a>,
@@ -150,7 +150,7 @@ impl Facets<'_> {
         Ok(FacetTerm { facet, dofs, load, matrix })
     }
 
-    /// The points of a facet and the areas that they stand for.
+    /// Returns the points of a facet and their area weights.
     fn points(&self, facet: usize, side: Side) -> (Points, Vec<f64>) {
         let map = self.sides.map(side);
         let mut points = Points::default();

@@ -1,7 +1,7 @@
 //! Problems on spaces of any degree on quadrilaterals and hexahedra.
 //!
-//! [`TensorProblem`] is all of a form but its operator; [`TensorProblem::lift`] makes a right side of it with whatever
-//! applies the operator, [`assemble()`] with the matrix at the same time.
+//! [`TensorProblem`] is a form without the operator of its cells. [`TensorProblem::lift`] computes the right side from
+//! a product with the operator; [`assemble()`] also assembles the matrix.
 
 mod assemble;
 mod cell_matrices;
@@ -29,20 +29,20 @@ pub use facets::FacetMatrix;
 use facets::{FacetTerms, Flux};
 pub use recovery::RecoveredGradient;
 
-/// The load, what is given and what facets add: a form on a space, without the operator of its cells.
+/// The load, constraints and facet terms of a form on a space, without the operator of its cells.
 #[derive(Debug)]
 pub struct TensorProblem<'a> {
     space: &'a TensorSpace<'a>,
     form: Form<'a>,
     constraints: Constraints,
     facet_matrices: Vec<FacetMatrix>,
-    /// Before boundary values are lifted.
+    /// Load before lifting.
     load: Vec<f64>,
     flux: Flux,
     is_pure_neumann: bool,
 }
 
-/// The right side of a linear system $A w = b$ and how to get the solution from $w$.
+/// The right side of a linear system $A w = b$, and the map from $w$ to the solution $u$.
 ///
 /// As with [`crate::System`], rows and columns of constrained degrees of freedom are those of the identity.
 #[derive(Debug)]
@@ -50,26 +50,26 @@ pub struct TensorSystem<'a, D: Device = Cpu> {
     space: &'a TensorSpace<'a>,
     /// The right side with boundary values lifted, zero where constrained.
     pub rhs: Buffer<f64, D>,
-    /// The degrees of freedom whose value is given.
+    /// The constrained degrees of freedom and their values.
     pub constraints: Constraints,
-    /// Whether only the gradient of the solution is determined, which then has mean zero.
+    /// Whether the solution is determined up to a constant only; it then has mean zero.
     pub is_pure_neumann: bool,
-    /// In a pure Neumann problem, how much of the right side was projected away, relative to its size.
+    /// In a pure Neumann problem, the part of the right side that was projected away, relative to its size.
     pub imbalance: f64,
 }
 
-/// What applies an operator: `apply(y, x)` overwrites all of `y` with $A x$.
+/// A product with an operator: `apply(y, x)` overwrites all of `y` with $A x$.
 pub type Apply<'a> = dyn FnMut(&mut [f64], &[f64]) -> Result<(), FemError> + 'a;
 
-/// Sources have p + 2 points along each axis.
+/// Source integrals have p + 2 points along each axis.
 const SOURCE_RULE: CellRule = CellRule::Gauss { extra: 1 };
 
 impl<'a> TensorProblem<'a> {
     /// Evaluates the source and the boundary conditions of a form on a space of its mesh.
     ///
     /// # Errors
-    /// A folded cell, a datum that is not finite, a negative λ or transfer coefficient, a component of the mesh that
-    /// nothing holds; see [`FemError`].
+    /// A folded cell, a datum that is not finite, a negative λ or transfer coefficient, a component of the mesh without
+    /// any condition; see [`FemError`].
     pub fn new(space: &'a TensorSpace<'a>, form: &Form<'a>) -> Result<Self, FemError> {
         let winners = winners(form)?;
         let constraints = Constraints::dirichlet_of_any_degree(space, form, &winners)?;
@@ -84,40 +84,40 @@ impl<'a> TensorProblem<'a> {
         Ok(Self { space, form: *form, constraints, facet_matrices: matrices, load, flux, is_pure_neumann })
     }
 
-    /// The space.
+    /// Returns the space.
     pub fn space(&self) -> &'a TensorSpace<'a> {
         self.space
     }
 
-    /// The form.
+    /// Returns the form.
     pub fn form(&self) -> &Form<'a> {
         &self.form
     }
 
-    /// The degrees of freedom whose value is given.
+    /// Returns the constrained degrees of freedom and their values.
     pub fn constraints(&self) -> &Constraints {
         &self.constraints
     }
 
-    /// What Robin conditions add to the matrix.
+    /// Returns the facet matrices of Robin conditions.
     pub fn facet_matrices(&self) -> &[FacetMatrix] {
         &self.facet_matrices
     }
 
-    /// Whether only the gradient of the solution is determined.
+    /// Returns whether the solution is determined up to a constant only.
     pub fn is_pure_neumann(&self) -> bool {
         self.is_pure_neumann
     }
 
-    /// The right side on a device, where `apply(y, x)` is $y = A x$ for the operator of the cells alone, with nothing
-    /// constrained.
+    /// Computes the right side with boundary values lifted, on a device; `apply(y, x)` is $y = A x$ for the operator of
+    /// the cells without constraints and facet terms.
     ///
     /// $$ b_F = f_F - (A g)_F, \qquad b_C = 0 $$
     ///
-    /// `apply` is not called where all given values are zero.
+    /// `apply` is not called if all given values are zero.
     ///
     /// # Errors
-    /// [`FemError::Incompatible`] when data of a pure Neumann problem do not balance; what `apply` reports.
+    /// [`FemError::Incompatible`] for unbalanced data of a pure Neumann problem; errors of `apply`.
     pub fn lift<D: Device>(
         &self,
         device: &D,
@@ -133,7 +133,7 @@ impl<'a> TensorProblem<'a> {
         self.lifted(device, product)
     }
 
-    /// $y \mathrel{+}= R x$ with the matrices of all facets.
+    /// Adds $y \mathrel{+}= R x$ with the matrices R of all facets.
     pub fn add_facets(&self, y: &mut [f64], x: &[f64]) {
         for FacetMatrix { dofs, entries } in &self.facet_matrices {
             for (&dof, row) in dofs.iter().zip(entries.chunks_exact(dofs.len())) {
@@ -143,7 +143,7 @@ impl<'a> TensorProblem<'a> {
         }
     }
 
-    /// The right side, where `product` is $A g$.
+    /// Returns the right side; `product` is $A g$.
     fn lifted<D: Device>(&self, device: &D, product: Vec<f64>) -> Result<TensorSystem<'a, D>, FemError> {
         let mut rhs = product;
         rhs.iter_mut().zip(&self.load).for_each(|(b, load)| *b = load - *b);
@@ -162,10 +162,11 @@ impl<'a> TensorProblem<'a> {
 }
 
 impl<D: Device> TensorSystem<'_, D> {
-    /// The solution $u$ from the solution $w$ of the system: boundary values put in, mean removed where it is free.
+    /// Returns the solution $u$ for the solution $w$ of the system: inserts boundary values, subtracts the mean of a
+    /// pure Neumann problem.
     ///
     /// # Errors
-    /// [`FemError::Length`] when `w` does not belong to the space.
+    /// [`FemError::Length`] if `w` does not match the space.
     pub fn solution(&self, w: &Buffer<f64, D>) -> Result<Vec<f64>, FemError> {
         let mut u = w.to_host()?;
         check_length(self.space, &u)?;
@@ -178,7 +179,7 @@ impl<D: Device> TensorSystem<'_, D> {
     }
 }
 
-/// Refuses a vector that does not have one entry a degree of freedom.
+/// Refuses a vector without exactly one entry per degree of freedom.
 pub(crate) fn check_length(space: &TensorSpace<'_>, u: &[f64]) -> Result<(), FemError> {
     match u.len() == space.n_dofs() {
         true => Ok(()),

@@ -1,4 +1,4 @@
-//! Whether something ties the solution to a value.
+//! Detection of pure Neumann problems.
 
 use femtile_mesh::check::components;
 
@@ -9,10 +9,10 @@ use crate::dofs::TensorSpace;
 use crate::forms::{Compiled, Form, not_negative};
 use crate::tensor::{Evaluation, SOURCE_RULE};
 
-/// Whether λ = 0 and nothing on the boundary holds the solution, so that it is determined up to a constant.
+/// Returns whether the solution is determined up to a constant only: λ = 0, and no condition holds it.
 ///
 /// # Errors
-/// [`FemError::Floating`] when that is so of one component of several; a λ that is not finite or negative.
+/// [`FemError::Floating`] if this is true of one of several components; a λ that is not finite or negative.
 pub(super) fn is_pure_neumann(
     space: &TensorSpace<'_>,
     form: &Form<'_>,
@@ -36,7 +36,7 @@ pub(super) fn is_pure_neumann(
     floating::floats(form.mesh, &components(form.mesh), |node| held[node])
 }
 
-/// Cells where λ is positive somewhere.
+/// Returns the cells where λ is positive somewhere.
 fn reacting_cells(space: &TensorSpace<'_>, form: &Form<'_>) -> Result<Vec<u32>, FemError> {
     let lambda = Compiled::scalar("lambda", form.lambda, form.mesh)?;
     let evaluation = Evaluation::new(space, SOURCE_RULE);

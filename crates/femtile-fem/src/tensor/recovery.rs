@@ -11,11 +11,11 @@ use crate::recovery::{
     ByRegion, Elements, ErrorEstimate, Incidence, IsInterrupted, Polynomial, Regions, dot, minus_product,
 };
 
-/// The gradient of elements of degree p, by polynomial-preserving recovery.
+/// The recovered gradient of elements of degree p, by polynomial-preserving recovery.
 ///
-/// Around each vertex of the mesh the polynomial $q_z$ of total degree p + 1 that fits values at nodes in the least-squares
-/// sense is determined, from the cells around the vertex and further rings of cells until it is. With the multilinear
-/// functions $\lambda_z$ of the vertices of a cell, the recovered gradient at its nodes x is
+/// For each vertex of the mesh, a polynomial $q_z$ of total degree p + 1 is fitted to values at nodes by least squares,
+/// from the cells around the vertex and further rings of cells until it is determined. With the multilinear functions
+/// $\lambda_z$ of the vertices of a cell, the recovered gradient at its nodes x is
 ///
 /// $$ Gu(x) = \sum_z \lambda_z(x)\,\nabla q_z(x), $$
 ///
@@ -41,7 +41,7 @@ pub struct RecoveredGradient<'a> {
 struct TensorElements<'a> {
     space: &'a TensorSpace<'a>,
     points: &'a [[f64; 3]],
-    /// Nodes of a cell that are fitted.
+    /// Fitted nodes of a cell.
     sampled: Vec<usize>,
 }
 
@@ -85,18 +85,18 @@ impl<'a> RecoveredGradient<'a> {
     /// Recovers the gradient of the function with degrees of freedom `u: [n_dofs]`.
     ///
     /// # Cost
-    /// A least-squares problem a vertex, $O(p^{3d})$; in three dimensions with 20 unknowns and 125 equations for p = 2, 56 and
-    /// 343 for p = 4.
+    /// One least-squares problem per vertex, $O(p^{3d})$; in three dimensions with 20 unknowns and 125 equations for p
+    /// = 2, 56 and 343 for p = 4.
     /// # Errors
-    /// [`FemError::Length`] when `u` does not have one entry a degree of freedom.
+    /// [`FemError::Length`] unless `u` has one entry per degree of freedom.
     pub fn new(space: &'a TensorSpace<'a>, form: &Form<'a>, u: &'a [f64]) -> Result<Self, FemError> {
         Self::new_interruptible(space, form, u, &|| false)
     }
 
-    /// The same, while it asks at every vertex whether to end.
+    /// As [`Self::new`], with a query per vertex whether to stop.
     ///
     /// # Errors
-    /// As [`Self::new`]; [`FemError::Interrupted`].
+    /// Errors of [`Self::new`]; [`FemError::Interrupted`].
     pub fn new_interruptible(
         space: &'a TensorSpace<'a>,
         form: &Form<'a>,
@@ -121,8 +121,8 @@ impl<'a> RecoveredGradient<'a> {
         Ok(Self { space, form: *form, u, regions, points, polynomials, weights })
     }
 
-    /// $Gu$ at the nodes of the elements: `[n_dofs × 3]`, the components of a node one after another, zero along z in two
-    /// dimensions.
+    /// Returns $Gu$ at the nodes of the elements: `[n_dofs × 3]`, the components of a node one after another, zero
+    /// along z in two dimensions.
     ///
     /// Where regions meet, the mean over the cells around the node.
     pub fn at_nodes(&self) -> Vec<f64> {
@@ -131,7 +131,7 @@ impl<'a> RecoveredGradient<'a> {
         found.unwrap_or_else(|never| match never {})
     }
 
-    /// The flux density $-\sigma\,Gu$ at the nodes: `[n_dofs × 3]`, as [`Self::at_nodes`].
+    /// Returns the flux density $-\sigma\,Gu$ at the nodes: `[n_dofs × 3]`, as [`Self::at_nodes`].
     ///
     /// # Errors
     /// A σ that is not finite at a node.
@@ -150,16 +150,16 @@ impl<'a> RecoveredGradient<'a> {
         })
     }
 
-    /// The error estimate
+    /// Returns the error estimate
     ///
     /// $$ \eta_K^2 = \int_K \sigma\,(Gu - \nabla u)\cdot(Gu - \nabla u) \approx \int_K \sigma\,\nabla e\cdot\nabla e $$
     ///
-    /// by Gauss's rule with p + 2 points along each axis.
+    /// by Gauss quadrature with p + 2 points along each axis.
     ///
-    /// On coarse meshes of high degree, polynomials fitted from one side at the boundary make it up to a few times too large.
+    /// On coarse meshes with high degree, one-sided fits at the boundary make it up to a few times too large.
     ///
     /// # Errors
-    /// [`FemError::Inverted`] where a cell is folded; a coefficient that is out of its range.
+    /// [`FemError::Inverted`] for a folded cell; a coefficient out of its range.
     /// # Source
     /// `[zienkiewicz1987]`, with the recovered gradient of `[naga2005]`.
     pub fn error_estimate(&self) -> Result<ErrorEstimate, FemError> {
@@ -193,7 +193,7 @@ impl<'a> RecoveredGradient<'a> {
         Ok(ErrorEstimate::of_squares(squares))
     }
 
-    /// $Gu$ at the nodes of the cell at a position.
+    /// Returns $Gu$ at the nodes of the cell at a position.
     fn in_cell(&self, position: usize) -> Vec<[f64; 3]> {
         let mut dofs = vec![0; self.space.dofs_per_cell()];
         self.space.cell_dofs(position, &mut dofs);
@@ -213,7 +213,7 @@ impl<'a> RecoveredGradient<'a> {
         dofs.iter().zip(self.weights.chunks_exact(corners.len())).map(at_node).collect()
     }
 
-    /// The mean over cells of vectors at their nodes.
+    /// Averages vectors at the nodes of cells over the cells of each node.
     fn averaged<E: Send>(
         &self,
         of_cell: impl Fn(usize) -> Result<Vec<[f64; 3]>, E> + Sync,
@@ -241,7 +241,7 @@ impl<'a> RecoveredGradient<'a> {
 /// Cells whose vectors are in memory together.
 const BLOCK: usize = 4096;
 
-/// The node of each degree of freedom.
+/// Returns the node of each degree of freedom.
 fn node_points(space: &TensorSpace<'_>, nodes: &[f64]) -> Vec<[f64; 3]> {
     let maps = CellMaps::new(space, nodes);
     let (mut map, mut dofs) = (CellMap::default(), vec![0; space.dofs_per_cell()]);
@@ -254,8 +254,8 @@ fn node_points(space: &TensorSpace<'_>, nodes: &[f64]) -> Vec<[f64; 3]> {
     points
 }
 
-/// Nodes of a cell, evenly chosen along each axis, such that two cells side by side have more than polynomials of degree
-/// p + 1 have terms along an axis.
+/// Returns evenly chosen nodes of a cell along each axis, enough that two neighbouring cells determine polynomials of
+/// degree p + 1 along an axis.
 fn sampled(degree: usize, d: usize) -> Vec<usize> {
     let n_steps = degree.min((degree + 2) / 2);
     let chosen: Vec<usize> = (0..=n_steps).map(|i| (i * degree + n_steps / 2) / n_steps).collect();

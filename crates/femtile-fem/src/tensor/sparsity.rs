@@ -1,4 +1,4 @@
-//! The pattern of the matrix: which free degrees of freedom share a cell.
+//! Sparsity pattern: free degrees of freedom that share a cell.
 
 use femtile_linalg::sparse::csr::HostOffsets;
 use rayon::prelude::*;
@@ -6,17 +6,17 @@ use rayon::prelude::*;
 use crate::constraints::Constraints;
 use crate::dofs::TensorSpace;
 
-/// Rows and their columns, ascending; constrained rows have their diagonal alone, and no other row has their columns.
+/// Rows and their columns, ascending; constrained rows have only their diagonal, and no other row has their columns.
 pub(super) struct Pattern {
     pub offsets: HostOffsets,
     pub columns: Vec<u32>,
 }
 
 impl Pattern {
-    /// Of a space.
+    /// Computes the pattern of a space.
     ///
     /// # Cost
-    /// Four bytes a degree of freedom of each cell, and the columns twice for a moment.
+    /// Four bytes per degree of freedom of each cell, and eight per column temporarily.
     pub fn new(space: &TensorSpace<'_>, constraints: &Constraints) -> Self {
         let n = space.dofs_per_cell();
         let mut dofs = vec![0; space.n_cells() * n];
@@ -39,7 +39,7 @@ impl Pattern {
         Self { offsets, columns: rows.concat() }
     }
 
-    /// Where the entry at a row and column lies, if there is one.
+    /// Returns the place of the entry at a row and column, if there is one.
     pub fn place(&self, row: usize, column: u32) -> Option<usize> {
         let begin = self.offsets.get(row);
         let columns = &self.columns[begin..self.offsets.get(row + 1)];
@@ -47,7 +47,7 @@ impl Pattern {
     }
 }
 
-/// Positions of the cells that have each degree of freedom, ascending, and where each list begins.
+/// Returns the positions of the cells of each degree of freedom, ascending, and the start of each list.
 fn cells_of_dofs(dofs: &[u32], n: usize, n_dofs: usize) -> (Vec<usize>, Vec<u32>) {
     let mut starts = vec![0; n_dofs + 2];
     dofs.iter().for_each(|&dof| starts[dof as usize + 2] += 1);

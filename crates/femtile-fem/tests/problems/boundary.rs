@@ -1,4 +1,4 @@
-//! Which condition holds where, and what bad data are told.
+//! Precedence of boundary conditions, and errors of bad data.
 
 use crate::common;
 
@@ -112,7 +112,7 @@ fn a_pure_neumann_problem_that_does_not_balance_is_refused_with_both_numbers() {
         }
         other => panic!("{other}"),
     }
-    // A Robin condition whose coefficient is zero holds nothing.
+    // A Robin condition with zero coefficient fixes nothing.
     problem.on(|p| p[0] > 0.5, Condition::Robin { coefficient: constant(0.0), value: constant(1.0) });
     assert!(matches!(failure(&problem), FemError::Incompatible { .. }));
     problem.on(|p| p[0] > 0.5, Condition::Robin { coefficient: constant(1.0), value: constant(1.0) });
@@ -208,7 +208,7 @@ fn coefficients_out_of_range_are_refused_with_cell_and_place() {
 fn wrong_shapes_and_missing_tags_are_refused() {
     let mut problem = Problem::new(unit_mesh(2, 3));
     problem.lambda = Coefficient::Tensor([[1.0; 3]; 3]);
-    assert!(failure(&problem).to_string().starts_with("lambda: a tensor stands where a number is needed"));
+    assert!(failure(&problem).to_string().starts_with("lambda: it is a tensor, but must be a scalar"));
     problem.lambda = constant(1.0);
     problem.sigma = Coefficient::CellField(Field { n_components: 2, values: vec![1.0; 36] });
     assert!(failure(&problem).to_string().contains("2 components"));

@@ -1,4 +1,4 @@
-//! What only a CPU promises, and matrices that a person computes; the suite of all devices is in femtile-conformance.
+//! Properties of CPUs only, and matrices computed by hand; the suite of all devices is in femtile-conformance.
 
 use crate::common;
 

@@ -20,7 +20,8 @@ fn cpu() -> Cpu {
     Cpu::new(2).unwrap()
 }
 
-/// Flux into the unit square or cube through the side where `axis` is 0 or 1, by quadrature of the exact solution.
+/// Returns the flux into the unit square or cube through the side where `axis` is 0 or 1, by quadrature of the exact
+/// solution.
 fn exact_flux(dimension: usize, u: &str, sigma: &Tensor, axis: usize, is_upper: bool) -> f64 {
     let along = flux_of(&parse(u), sigma, dimension).swap_remove(axis);
     let (points, weights) = gauss_legendre(12);
@@ -44,7 +45,7 @@ fn side(problem: &Problem, axis: usize, is_upper: bool) -> Vec<u32> {
     facets_where(&problem.mesh, &problem.boundary, |p| (p[axis] - place).abs() < 1e-9)
 }
 
-/// Errors of the flux through every side.
+/// Returns the errors of the flux through every side.
 fn side_errors(problem: &Problem, fluxes: &[f64], u: &str, sigma: &Tensor) -> Vec<f64> {
     let dimension = problem.mesh.dimension();
     let sides = (0..dimension).flat_map(|axis| [false, true].map(|is_upper| (axis, is_upper)));
@@ -56,7 +57,7 @@ fn side_errors(problem: &Problem, fluxes: &[f64], u: &str, sigma: &Tensor) -> Ve
         .collect()
 }
 
-/// Every side reaches an order, or is exact where its flux is given.
+/// Asserts that every side reaches an order, or is exact where its flux is given.
 fn sides_converge(name: &str, order: f64, errors: &[Vec<f64>]) {
     for side in 0..errors[0].len() {
         let of_side: Vec<f64> = errors.iter().map(|errors| errors[side]).collect();
@@ -109,7 +110,7 @@ fn fluxes_through_sides_converge_with_order_p_plus_one() {
     }
 }
 
-/// A problem with overlapping random conditions on the sides of a disturbed unit square or cube.
+/// Returns a problem with overlapping random conditions on the sides of a disturbed unit square or cube.
 fn random_problem(mesh: femtile_mesh::Mesh, random: &mut Random) -> Problem {
     let mut problem = Problem::new(mesh);
     let n = problem.boundary.len();
@@ -131,7 +132,7 @@ fn random_problem(mesh: femtile_mesh::Mesh, random: &mut Random) -> Problem {
     problem
 }
 
-/// $\sum|q_F|$ and $|\sum q_F + \int f - \int\lambda u|$ relative to it.
+/// Returns $\sum|q_F|$ and $|\sum q_F + \int f - \int\lambda u|$ relative to it.
 fn imbalance(fluxes: &[f64], source: f64, reaction: f64) -> f64 {
     let size: f64 = fluxes.iter().map(|flux| flux.abs()).sum();
     (fluxes.iter().sum::<f64>() + source - reaction).abs() / size
@@ -150,7 +151,7 @@ fn fluxes_balance_source_and_reaction_for_random_overlapping_conditions() {
         let reaction = functionals::reaction_integral(&form, &u).unwrap();
         let found = imbalance(&fluxes, source, reaction);
         assert!(found < 1e-12, "trial {trial}: {found:e}");
-        // Parts add up to the whole, whatever conditions hold on them and however often a facet is named.
+        // Parts add up to the whole for any conditions, and for facets named several times.
         let (mut left, mut right): (Vec<u32>, Vec<u32>) =
             (0..fluxes.len() as u32).partition(|facet| facet % 3 == 0);
         left.extend(left.clone());
@@ -174,7 +175,7 @@ fn fluxes_of_any_degree_balance_source_and_reaction_with_the_rule_of_the_operato
         let source = tensor::source_integral(&space, &form).unwrap();
         let reaction = tensor::reaction_integral(&space, &form, rule, &u).unwrap();
         let found = imbalance(&fluxes, source, reaction);
-        // The solve is to 1e-12.
+        // The tolerance of the solve is 1e-12.
         assert!(found < 1e-11, "degree {degree} in {dimension} dimensions: {found:e}");
         let all: Vec<u32> = (0..fluxes.len() as u32).collect();
         let sum = tensor::flux(&space, &form, rule, &u, &all).unwrap();
@@ -192,7 +193,7 @@ fn linear_solutions_have_their_exact_flux_through_every_facet() {
         let found = problem.solve_to(1e-14, &cpu());
         let fluxes = functionals::facet_fluxes(&problem.form(), &found).unwrap();
         assert!(side_errors(&problem, &fluxes, u, &CONSTANT).iter().all(|error| *error < 1e-11));
-        // Facets of one side are all of one size.
+        // Facets of one side have equal size.
         let upper = side(&problem, 0, true);
         let mean = exact_flux(dimension, u, &CONSTANT, 0, true) / upper.len() as f64;
         assert!(upper.iter().all(|&facet| (fluxes[facet as usize] - mean).abs() < 1e-11));

@@ -1,4 +1,4 @@
-//! Problems with known answers, on made and on real meshes.
+//! Problems with known answers, on generated and on real meshes.
 
 mod boundary;
 mod common;

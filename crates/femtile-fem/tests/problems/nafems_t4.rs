@@ -32,7 +32,7 @@ fn the_target_temperature_is_met_within_half_a_percent_and_approached() {
     let errors: Vec<f64> = found.iter().map(|t| (t - TARGET).abs() / TARGET).collect();
     assert!(errors[4] < 0.005, "{found:?}");
     assert!(errors.windows(2).all(|pair| pair[1] < pair[0]), "{found:?}");
-    // The steps shrink as they should for a method that converges.
+    // The steps shrink as for a convergent method.
     let steps: Vec<f64> = found.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
     assert!(steps.windows(2).all(|pair| pair[1] < 0.5 * pair[0]), "{found:?}");
 }

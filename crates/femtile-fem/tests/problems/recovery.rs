@@ -25,7 +25,7 @@ fn exact_gradient(u: &str, dimension: usize) -> Vec<Expression> {
         .collect()
 }
 
-/// The largest error of a gradient at those nodes that are further than `margin` from the boundary of the unit box.
+/// Returns the largest error of a gradient at nodes further than `margin` from the boundary of the unit box.
 fn largest_error(points: &[[f64; 3]], found: &[f64], exact: &[Expression], margin: f64) -> f64 {
     let is_inside = |p: &[f64; 3]| p[..exact.len()].iter().all(|x| (margin..=1.0 - margin).contains(x));
     let pairs = points.iter().zip(found.as_chunks::<3>().0).filter(|(p, _)| is_inside(p));
@@ -76,7 +76,7 @@ fn polynomials_of_degree_p_plus_one_have_their_gradient_at_all_nodes() {
     }
 }
 
-/// Nodes of a space and the values of a function there.
+/// Returns the nodes of a space and the values of a function there.
 fn nodal(space: &TensorSpace<'_>, f: &Expression) -> (Vec<[f64; 3]>, Vec<f64>) {
     use femtile_fem::geometry::{CellMap, CellMaps};
     let maps = CellMaps::new(space, space.shapes().nodes());
@@ -169,7 +169,7 @@ fn estimates_on_bent_cells_are_within_a_factor_of_two() {
     }
 }
 
-/// Two halves with conductivities 1 and 4 and flux 4 along x: u has a kink at x = 1/2.
+/// Returns two halves with conductivities 1 and 4 and flux 4 along x: u has a kink at x = 1/2.
 fn kinked(mut mesh: femtile_mesh::Mesh, by_field: bool) -> Problem {
     let centre = |mesh: &femtile_mesh::Mesh, cell: usize| {
         mesh.cell(cell).iter().map(|&node| mesh.points[node as usize][0]).sum::<f64>()

@@ -1,4 +1,4 @@
-//! Every sample mesh against figures of an independent assembly.
+//! Every sample mesh against values of an independent assembly.
 
 use crate::common;
 
@@ -12,7 +12,7 @@ use femtile_mesh::Mesh;
 use femtile_mesh::check::{CheckConfig, check};
 use serde_json::Value;
 
-/// The folder of samples, where there is one.
+/// Returns the folder of samples, if it exists.
 fn samples() -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     let folder = std::env::var_os("FEMTILE_SAMPLES").map_or_else(beside, PathBuf::from);
@@ -25,12 +25,12 @@ fn close(name: &str, what: &str, found: f64, expected: &Value, tolerance: f64) {
     assert!(error <= tolerance, "{name}: {what} is {found}, not {expected}: off by {error:e}");
 }
 
-/// K and M of a mesh against the reference.
+/// Compares K and M of a mesh with the reference.
 fn compare_matrices(name: &str, mesh: &Mesh, reference: &Value, device: &Cpu) {
     let mut problem = Problem::new(mesh.clone());
     problem.source = constant(0.0);
     let k: System<f64, Cpu> = problem.assemble(device);
-    // A conductivity that vanishes beside any mass leaves M alone, without the cancellation of (K + M) − K.
+    // A conductivity that vanishes beside any mass leaves only M, without the cancellation of (K + M) − K.
     (problem.sigma, problem.lambda) = (constant(1e-100), constant(1.0));
     let m: System<f64, Cpu> = problem.assemble(device);
     let (k, m) = (entries(&k.matrix), entries(&m.matrix));
@@ -59,7 +59,7 @@ fn compare_matrices(name: &str, mesh: &Mesh, reference: &Value, device: &Cpu) {
     assert!(largest <= 1e-12 * frobenius, "{name}: a row of K sums to {largest:e}");
 }
 
-/// −Δu = 1 with u = 0 on the whole boundary against the reference.
+/// Compares the solution of −Δu = 1 with u = 0 on the whole boundary with the reference.
 fn compare_solution(name: &str, mesh: &Mesh, reference: &Value, device: &Cpu) {
     let mut problem = Problem::new(mesh.clone());
     problem.on(|_| true, Condition::Dirichlet(constant(0.0)));

@@ -12,7 +12,7 @@ use femtile_fem::tensor::functionals::{error_h1, error_l2};
 const U2: &str = "sin(2*x + 1)*exp(y/2) + x*y^2";
 const U3: &str = "sin(2*x + 1)*exp(y/2)*cos(z) + x*y*z";
 
-/// Errors in L2 and H1.
+/// Returns the errors in L2 and H1.
 fn errors(problem: &Problem, degree: usize, exact: &str) -> [f64; 2] {
     let device = Cpu::new(2).unwrap();
     let space = TensorSpace::new(&problem.mesh, degree).unwrap();

@@ -19,7 +19,7 @@ fn cpu() -> Cpu {
     Cpu::new(2).unwrap()
 }
 
-/// A quarter of a ring between radii 1 and 2, or of a pipe.
+/// Returns a quarter of a ring between radii 1 and 2, or of a pipe.
 fn ring(dimension: usize, n: usize, order: usize) -> femtile_mesh::Mesh {
     bent(blocks(dimension, n), order, |[x, y, z]| {
         let (radius, angle) = (1.0 + x, 0.5 * PI * y);
@@ -48,7 +48,7 @@ fn fluxes_and_robin_conditions_on_curved_sides_are_met() {
 fn linear_solutions_are_met_exactly_on_bent_cells() {
     for (dimension, u) in [(2, "1 + 2*x - 3*y"), (3, "1 + 2*x - 3*y + 0.5*z")] {
         for degree in 1..=3 {
-            // Linear functions lie in the space where the map does.
+            // Linear functions lie in the space if the map does.
             let problem = manufactured(waves(dimension, 3, degree), u, &CONSTANT, "0", true);
             let space = TensorSpace::new(&problem.mesh, degree).unwrap();
             let found = solve(&problem, &space, &cpu());
@@ -138,7 +138,7 @@ fn a_component_that_nothing_holds_is_named() {
     let space = TensorSpace::new(&problem.mesh, 2).unwrap();
     let error = TensorProblem::new(&space, &form).unwrap_err();
     assert!(matches!(error, FemError::Floating { n_components: 2, n_nodes: 4, .. }), "{error}");
-    // λ that is positive in the other part alone holds it.
+    // A λ that is positive only in the other component fixes it.
     problem.lambda = expression("max(x - 2, 0)");
     let form = problem.form();
     assert!(!TensorProblem::new(&space, &form).unwrap().is_pure_neumann());

@@ -1,4 +1,4 @@
-//! Every sample mesh of quadrilaterals and hexahedra: operators without a matrix against dense quadrature, and orders of
+//! Every sample mesh of quadrilaterals and hexahedra: matrix-free operators against dense quadrature, and orders of
 //! convergence.
 
 use crate::common;
@@ -33,7 +33,7 @@ const SAMPLES: [&str; 13] = [
     "toroid-hex.mesh",
 ];
 
-/// The folder of samples, where there is one.
+/// Returns the folder of samples, if it exists.
 fn samples() -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     let folder = std::env::var_os("FEMTILE_SAMPLES").map_or_else(beside, PathBuf::from).join("meshes/hex");
@@ -60,12 +60,12 @@ fn dot(x: &[f64], y: &[f64]) -> f64 {
     x.iter().zip(y).map(|(x, y)| x * y).sum()
 }
 
-/// Against cell matrices; constants, symmetry, sign.
+/// Compares with cell matrices; checks constants, symmetry, sign.
 fn operators_agree(name: &str, mesh: &Mesh, degree: usize) {
     let space = TensorSpace::new(mesh, degree).unwrap();
     let problem = manufactured(mesh.clone(), "x", &VARYING, "0", false);
     let (one, tensor) = (common::constant(1.0), &problem.sigma);
-    // What varies may be indefinite far from the unit cube.
+    // The varying tensor may be indefinite far from the unit cube.
     let sigma = if mesh.points.iter().flatten().all(|x| x.abs() < 1.3) { tensor } else { &one };
     let cpu = Cpu::new(2).unwrap();
     let rule = CellRule::default();
@@ -114,7 +114,7 @@ fn operators_without_a_matrix_are_those_of_dense_quadrature() {
     }
 }
 
-/// Errors in L2 and H1 of a solution with Dirichlet values everywhere.
+/// Returns the errors in L2 and H1 of a solution with Dirichlet values everywhere.
 fn errors(mesh: &Mesh, degree: usize) -> [f64; 2] {
     let u = if mesh.dimension() == 2 { "sin(x)*exp(y/2)" } else { "sin(x)*exp(y/2)*cos(z)" };
     let identity = common::manufactured::IDENTITY;

@@ -1,4 +1,4 @@
-//! The same bits at any number of threads.
+//! The same bits for any number of threads.
 
 use crate::common;
 
@@ -76,7 +76,7 @@ fn an_assembly_ends_once_its_progress_breaks() {
         assert!(n_asked > 2 * n_threads, "{n_asked}");
         for n in [0, 1, n_asked - 1] {
             assert!(matches!(after(n), Err(FemError::Interrupted)), "{n}");
-            // Blocks that other threads have begun are ended.
+            // Blocks that other threads have started are finished.
             assert!(asked.load(Ordering::Relaxed) <= n + n_threads, "{n}");
         }
     }

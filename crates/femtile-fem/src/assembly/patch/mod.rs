@@ -158,7 +158,7 @@ impl<T: Scalar> PatchAssembly<T> {
         if problem.number == self.prepared {
             return Ok(());
         }
-        let advice = "prepare it with this assembly, and assemble it before the next one is prepared";
+        let advice = "prepare it with this assembly, and assemble it before preparing the next one";
         Err(FemError::OtherAssembly { field: "problem", advice })
     }
 

@@ -12,24 +12,26 @@ use crate::geometry::{Side, Sides, product_table};
 use crate::tensor::facets::for_facets;
 use crate::tensor::{Evaluation, SOURCE_RULE, check_length};
 
-/// The flux **into** the domain through each boundary facet, $\int_F n\cdot\sigma\nabla u$ with the outward normal n.
+/// Returns the flux **into** the domain through each boundary facet, $\int_F n\cdot\sigma\nabla u$ with the outward
+/// normal n.
 ///
-/// As [`crate::functionals::facet_fluxes`] for linear elements: data on Neumann and Robin facets, the residual of constrained
-/// degrees of freedom on Dirichlet facets, so that, up to the residual of the solver,
+/// As [`crate::functionals::facet_fluxes`] for linear elements: data on Neumann and Robin facets, the residual of
+/// constrained degrees of freedom on Dirichlet facets, so that, up to the residual of the solver,
 ///
 /// $$ \sum_F \int_F n\cdot\sigma\nabla u = \int_\Omega \lambda u - \int_\Omega f $$
 ///
-/// with the integrals of [`reaction_integral`] and [`source_integral`]. Without
-/// what enters at nodes that [`crate::Condition::DirichletAtNodes`] holds aside of Dirichlet facets. `rule` is that of the operator that was solved with.
-/// On smooth solutions, fluxes through sides converge with order p + 1 at least, where the discrete gradient has order p.
+/// with the integrals of [`reaction_integral`] and [`source_integral`]. Inflow at nodes of
+/// [`crate::Condition::DirichletAtNodes`] outside Dirichlet facets is not included. `rule` is that of the solved
+/// operator. On smooth solutions, fluxes through sides converge with order at least p + 1, where the discrete gradient
+/// has order p.
 ///
 /// # Shapes
-/// `u: [n_dofs]`; the result has one entry a boundary facet.
+/// `u: [n_dofs]`; the result has one entry per boundary facet.
 /// # Cost
-/// $O(p^{d+1})$ for each cell with a constrained degree of freedom; one look at every cell.
+/// $O(p^{d+1})$ for each cell with a constrained degree of freedom; one visit of every cell.
 /// # Errors
-/// [`FemError::Length`] when `u` does not have one entry a degree of freedom, [`FemError::Inverted`] where a cell at the
-/// boundary is folded, [`FemError::NoSuchFacet`] when a condition counts beyond the boundary, data out of their range.
+/// [`FemError::Length`] unless `u` has one entry per degree of freedom, [`FemError::Inverted`] for a folded cell at the
+/// boundary, [`FemError::NoSuchFacet`] for a facet beyond the boundary, data out of their range.
 /// # Source
 /// `[carey1985]`.
 pub fn facet_fluxes(
@@ -60,12 +62,12 @@ pub fn facet_fluxes(
     Ok(fluxes)
 }
 
-/// The flux into the domain through a set of boundary facets, by [`facet_fluxes`].
+/// Returns the flux into the domain through a set of boundary facets, by [`facet_fluxes`].
 ///
-/// `facets` are positions in the list of boundary facets, as those of [`crate::BoundaryCondition`]; each counts once.
+/// `facets` are positions in the list of boundary facets, as in [`crate::BoundaryCondition`]; each counts once.
 ///
 /// # Errors
-/// As [`facet_fluxes`], and [`FemError::FacetOutOfRange`] when a facet does not exist.
+/// Errors of [`facet_fluxes`], and [`FemError::FacetOutOfRange`] for a facet beyond the boundary.
 pub fn flux(
     space: &TensorSpace<'_>,
     form: &Form<'_>,
@@ -76,10 +78,10 @@ pub fn flux(
     sum_of(&facet_fluxes(space, form, rule, u)?, facets)
 }
 
-/// $\int_\Omega f$ with the quadrature of the right side, p + 2 points along each axis.
+/// Returns $\int_\Omega f$ with the quadrature of the right side, p + 2 points along each axis.
 ///
 /// # Errors
-/// [`FemError::Inverted`] where a cell is folded; a source that is not finite.
+/// [`FemError::Inverted`] for a folded cell; a source that is not finite.
 pub fn source_integral(space: &TensorSpace<'_>, form: &Form<'_>) -> Result<f64, FemError> {
     let source = Compiled::scalar("source", form.source, form.mesh)?;
     Evaluation::new(space, SOURCE_RULE).sum(|found, points| {
@@ -88,10 +90,10 @@ pub fn source_integral(space: &TensorSpace<'_>, form: &Form<'_>) -> Result<f64, 
     })
 }
 
-/// $\int_\Omega \lambda u$ with the rule of the operator.
+/// Returns $\int_\Omega \lambda u$ with the rule of the operator.
 ///
 /// # Errors
-/// As [`source_integral`] for λ, and [`FemError::Length`] when `u` does not have one entry a degree of freedom.
+/// Errors of [`source_integral`] for λ, and [`FemError::Length`] unless `u` has one entry per degree of freedom.
 pub fn reaction_integral(
     space: &TensorSpace<'_>,
     form: &Form<'_>,
@@ -109,7 +111,7 @@ pub fn reaction_integral(
     })
 }
 
-/// Adds what cells contribute to $a(u, \varphi_i) - \ell(\varphi_i)$ at marked degrees of freedom.
+/// Adds the contributions of cells to $a(u, \varphi_i) - \ell(\varphi_i)$ at marked degrees of freedom.
 fn add_cells(
     space: &TensorSpace<'_>,
     form: &Form<'_>,
@@ -154,7 +156,7 @@ fn add_cells(
     Ok(())
 }
 
-/// Dirichlet facets with the fluxes of the discrete gradient, and which degrees of freedom lie on them.
+/// Returns the Dirichlet facets with the fluxes of the discrete gradient, and a mark per degree of freedom on them.
 fn given_facets(
     space: &TensorSpace<'_>,
     form: &Form<'_>,
@@ -177,9 +179,9 @@ fn given_facets(
     Ok((given, is_given))
 }
 
-/// Evaluates gradients at points of sides.
+/// Evaluation of gradients at points of sides.
 ///
-/// A rule of points inside an axis with both ends added, which have no weight, contains the points of all sides.
+/// A rule with inner points, extended by both ends with zero weight, contains the points of all sides.
 struct SideGradients<'a> {
     space: &'a TensorSpace<'a>,
     maps: CellMaps<'a>,
@@ -217,7 +219,7 @@ impl<'a> SideGradients<'a> {
         })
     }
 
-    /// $\int_F \varphi_i\,n\cdot\sigma\nabla u$ for the degrees of freedom of a side; not numbers where σ is not positive
+    /// Returns $\int_F \varphi_i\,n\cdot\sigma\nabla u$ for the degrees of freedom of a side; NaN if σ is not positive
     /// definite on the side or its cell is folded there.
     ///
     /// With the reference normal $\pm e_a$ the outward normal times the area element is $\pm|\det J|\,J^{-\mathsf T}e_a$.
@@ -229,7 +231,7 @@ impl<'a> SideGradients<'a> {
         self.function.values.clear();
         self.function.values.extend(dofs.iter().map(|&dof| u[dof as usize]));
         self.tables.differentiate(&mut self.function, d, 1);
-        // Of each point of the cell: its place on the side, where it has a weight there.
+        // For each point of the cell: its place on the side, if it has a weight there.
         let mut places = vec![None; self.map.points.len()];
         let on_side = sides.entries(side, self.n_q).enumerate();
         on_side

@@ -1,4 +1,4 @@
-//! Where on the reference cell a point of space lies.
+//! Inverse maps: reference coordinates of a point in space.
 
 use femtile_element::tensor::Lagrange;
 
@@ -6,16 +6,16 @@ use crate::dofs::TensorSpace;
 use crate::functionals::box_tree::Bounds;
 use crate::geometry::{CellMaps, determinant, inverse};
 
-/// The maps of cells at points that differ from cell to cell.
+/// Maps of cells at single points.
 pub(super) struct InverseMaps<'a> {
     maps: CellMaps<'a>,
     shapes: Lagrange,
     d: usize,
 }
 
-/// How far outside a cell a point may lie and still count as inside, on the reference cell.
+/// Tolerance of points outside a cell, on the reference cell.
 const TOLERANCE: f64 = 1e-9;
-/// Steps of Newton's method.
+/// Most steps of Newton's method.
 const MAX_STEPS: usize = 40;
 
 impl<'a> InverseMaps<'a> {
@@ -26,10 +26,10 @@ impl<'a> InverseMaps<'a> {
         Self { maps, shapes, d: space.dimension() }
     }
 
-    /// A box that the cell at a position lies in.
+    /// Returns a bounding box of the cell at a position.
     ///
-    /// Straight cells lie in the box of their corners; curved ones may leave that of their points, by less than half of its
-    /// size where they are of any use.
+    /// Straight cells lie in the box of their corners; curved ones may leave the box of their points by less than half
+    /// of its size, if they are sound.
     pub fn around(&self, position: usize) -> Bounds {
         let bounds = Bounds::around(self.maps.nodes(position));
         let share = if self.maps.order() == 1 { TOLERANCE } else { 0.5 };
@@ -37,14 +37,14 @@ impl<'a> InverseMaps<'a> {
         bounds.widened([share * size; 3])
     }
 
-    /// Coordinates on the reference cell of a point inside the cell at a position.
+    /// Returns the reference coordinates of a point if it lies in the cell at a position.
     pub fn inside(&self, position: usize, point: [f64; 3]) -> Option<[f64; 3]> {
         if !self.around(position).contains(point) {
             return None;
         }
         let nodes = self.maps.nodes(position);
         let near = [0.25, 0.75].map(|z| [0.25, 0.75].map(|y| [0.25, 0.75].map(|x| [x, y, z])));
-        // The centre leads there in nearly all cells, other starts in very curved ones.
+        // The centre is a sufficient initial guess in nearly all cells; very curved ones need others.
         let starts = std::iter::once([0.5; 3]).chain(near.into_iter().flatten().flatten());
         starts.take(1 + (1 << self.d)).find_map(|start| self.newton(&nodes, point, start))
     }
@@ -69,7 +69,8 @@ impl<'a> InverseMaps<'a> {
         None
     }
 
-    /// Distance from a point to the cell at a position: the nearest of ever finer grids around the nearest one before.
+    /// Returns the distance from a point to the cell at a position, by repeated grid refinement around the nearest grid
+    /// point.
     pub fn distance(&self, position: usize, point: [f64; 3]) -> f64 {
         let nodes = self.maps.nodes(position);
         let square = |at: [f64; 3]| -> f64 {
@@ -96,7 +97,8 @@ impl<'a> InverseMaps<'a> {
         found.sqrt()
     }
 
-    /// The point at reference coordinates and the Jacobian there; in two dimensions the third axis is itself.
+    /// Returns the point at reference coordinates and the Jacobian there; in two dimensions the third axis is the
+    /// identity.
     fn map(&self, nodes: &[[f64; 3]], at: [f64; 3]) -> ([f64; 3], [[f64; 3]; 3]) {
         let (values, slopes) = (self.shapes.values(&at[..self.d]), self.shapes.slopes(&at[..self.d]));
         let (mut place, mut jacobian) = ([0.0; 3], [[0.0; 3]; 3]);

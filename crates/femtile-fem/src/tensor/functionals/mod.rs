@@ -1,6 +1,6 @@
-//! Numbers that a solution of any degree is judged by; names and errors are those of [`crate::functionals`].
+//! Functionals of a solution of any degree; names and errors are those of [`crate::functionals`].
 //!
-//! Vectors have one entry a degree of freedom, which is the value at a node. Sums are added cell after cell: the same bits
+//! Vectors have one entry per degree of freedom, the value at its node. Sums are added cell after cell: the same bits
 //! for any number of threads.
 
 mod flux;
@@ -18,39 +18,39 @@ use crate::geometry::CellRule;
 pub use flux::{facet_fluxes, flux, reaction_integral, source_integral};
 pub use point::{along, value_at, values_at};
 
-/// For functions of the space alone.
+/// The rule for functions of the space.
 const RULE: CellRule = CellRule::Gauss { extra: 1 };
-/// For errors against functions that are no polynomials.
+/// The rule for errors against functions that are not polynomials.
 const ERROR_RULE: CellRule = CellRule::Gauss { extra: 2 };
 
-/// Area or volume of the cells as they are curved.
+/// Returns the area or volume of the curved cells.
 ///
 /// # Errors
-/// [`FemError::Inverted`] where a cell is folded.
+/// [`FemError::Inverted`] for a folded cell.
 pub fn measure(space: &TensorSpace<'_>) -> Result<f64, FemError> {
     Evaluation::new(space, RULE).sum(|_, points| Ok(points.weights.iter().sum()))
 }
 
-/// $\int_\Omega u$.
+/// Returns $\int_\Omega u$.
 ///
 /// # Errors
-/// [`FemError::Length`] when `u` does not have one entry a degree of freedom, [`FemError::Inverted`] where a cell is folded.
+/// [`FemError::Length`] unless `u` has one entry per degree of freedom, [`FemError::Inverted`] for a folded cell.
 pub fn integral(space: &TensorSpace<'_>, u: &[f64]) -> Result<f64, FemError> {
     integrate(space, u, |u| u)
 }
 
-/// $\int_\Omega u\,/\,|\Omega|$.
+/// Returns $\int_\Omega u\,/\,|\Omega|$.
 ///
 /// # Errors
-/// As [`integral`].
+/// Errors of [`integral`].
 pub fn mean(space: &TensorSpace<'_>, u: &[f64]) -> Result<f64, FemError> {
     Ok(integral(space, u)? / measure(space)?)
 }
 
-/// $\sqrt{\int_\Omega u^2}$.
+/// Returns $\sqrt{\int_\Omega u^2}$.
 ///
 /// # Errors
-/// As [`integral`].
+/// Errors of [`integral`].
 pub fn l2_norm(space: &TensorSpace<'_>, u: &[f64]) -> Result<f64, FemError> {
     Ok(integrate(space, u, |u| u * u)?.sqrt())
 }
@@ -69,10 +69,10 @@ fn integrate(
     })
 }
 
-/// $\|u - u_\text{exact}\|_{L^2}$ by Gauss's rule with p + 3 points along each axis.
+/// Returns $\|u - u_\text{exact}\|_{L^2}$ by Gauss quadrature with p + 3 points along each axis.
 ///
 /// # Errors
-/// As [`integral`], and [`FemError::NotFinite`] where the exact solution is not finite.
+/// Errors of [`integral`], and [`FemError::NotFinite`] where the exact solution is not finite.
 pub fn error_l2(space: &TensorSpace<'_>, u: &[f64], exact: &Expression) -> Result<f64, FemError> {
     check_length(space, u)?;
     let exact = Coefficient::Expression(exact.clone());
@@ -87,10 +87,11 @@ pub fn error_l2(space: &TensorSpace<'_>, u: &[f64], exact: &Expression) -> Resul
     Ok(square.sqrt())
 }
 
-/// The seminorm $\|\nabla u - \nabla u_\text{exact}\|_{L^2}$, with exact derivatives, by the rule of [`error_l2`].
+/// Returns the seminorm $\|\nabla u - \nabla u_\text{exact}\|_{L^2}$, with exact derivatives, by the rule of
+/// [`error_l2`].
 ///
 /// # Errors
-/// As [`integral`], and [`FemError::NotFinite`] where the gradient of the exact solution is not finite.
+/// Errors of [`integral`], and [`FemError::NotFinite`] where the gradient of the exact solution is not finite.
 pub fn error_h1(space: &TensorSpace<'_>, u: &[f64], exact: &Expression) -> Result<f64, FemError> {
     check_length(space, u)?;
     let axes = &[Variable::X, Variable::Y, Variable::Z][..space.dimension()];
@@ -113,12 +114,13 @@ pub fn error_h1(space: &TensorSpace<'_>, u: &[f64], exact: &Expression) -> Resul
     Ok(square.sqrt())
 }
 
-/// $\int_\Omega \sigma\nabla u\cdot\nabla u + \lambda u^2$, without a factor ½ and without the boundary.
+/// Returns $\int_\Omega \sigma\nabla u\cdot\nabla u + \lambda u^2$, without a factor ½ and without boundary terms.
 ///
-/// By the rule of the operator, Gauss's with p + 1 points along each axis, so that this is $u^\mathsf{T} A u$.
+/// The rule is that of the operator, Gauss quadrature with p + 1 points along each axis, so that this is $u^\mathsf{T}
+/// A u$.
 ///
 /// # Errors
-/// As [`integral`]; a coefficient that is out of its range.
+/// Errors of [`integral`]; a coefficient out of its range.
 pub fn energy(space: &TensorSpace<'_>, form: &Form<'_>, u: &[f64]) -> Result<f64, FemError> {
     check_length(space, u)?;
     let coefficients = PointCoefficients::new(form.mesh, form.sigma, form.lambda)?;
@@ -130,7 +132,7 @@ pub fn energy(space: &TensorSpace<'_>, form: &Form<'_>, u: &[f64]) -> Result<f64
     })
 }
 
-/// $\sigma g\cdot g + \lambda u^2$ at the points of a cell.
+/// Returns $\sigma g\cdot g + \lambda u^2$ at the points of a cell.
 fn densities(
     found: &mut Found,
     coefficients: &PointCoefficients<'_>,

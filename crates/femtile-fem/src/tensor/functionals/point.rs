@@ -7,13 +7,13 @@ use crate::dofs::TensorSpace;
 use crate::functionals::box_tree::BoxTree;
 use crate::tensor::check_length;
 
-/// The value of `u` at a point, by the first cell on the way that contains it.
+/// Returns the value of `u` at a point, from the first cell in the order of visits that contains it.
 ///
 /// # Cost
-/// A box around every cell; Newton's method for the map of those whose boxes hold the point.
+/// A bounding box per cell; Newton's method for the maps of cells whose boxes contain the point.
 /// # Errors
-/// [`FemError::Outside`] with the nearest cell and its distance, [`FemError::Length`] when `u` does not have one
-/// entry a degree of freedom.
+/// [`FemError::Outside`] with the nearest cell and its distance, [`FemError::Length`] unless `u` has one entry per
+/// degree of freedom.
 pub fn value_at(space: &TensorSpace<'_>, u: &[f64], point: [f64; 3]) -> Result<f64, FemError> {
     check_length(space, u)?;
     let maps = InverseMaps::new(space);
@@ -26,12 +26,13 @@ pub fn value_at(space: &TensorSpace<'_>, u: &[f64], point: [f64; 3]) -> Result<f
     }
 }
 
-/// The values of `u` at points, each by the first cell on the way that contains it; none outside the mesh.
+/// Returns the values of `u` at points, each from the first cell in the order of visits that contains it; none outside
+/// the mesh.
 ///
 /// # Cost
-/// A tree of boxes around the cells; Newton's method for the maps of cells whose boxes hold a point.
+/// A bounding-box tree over the cells; Newton's method for the maps of cells whose boxes contain a point.
 /// # Errors
-/// [`FemError::Length`] when `u` does not have one entry a degree of freedom.
+/// [`FemError::Length`] unless `u` has one entry per degree of freedom.
 pub fn values_at(
     space: &TensorSpace<'_>,
     u: &[f64],
@@ -48,10 +49,10 @@ pub fn values_at(
     Ok(points.par_iter().map(value).collect())
 }
 
-/// The values of `u` at `n` evenly spaced points from one point to another, both of them included.
+/// Returns the values of `u` at `n` evenly spaced points from one point to another, both included.
 ///
 /// # Errors
-/// As [`values_at`].
+/// Errors of [`values_at`].
 pub fn along(
     space: &TensorSpace<'_>,
     u: &[f64],
@@ -63,7 +64,7 @@ pub fn along(
     Ok(Line { values: values_at(space, u, &line.points)?, ..line })
 }
 
-/// The value at reference coordinates of the cell at a position.
+/// Returns the value at reference coordinates of the cell at a position.
 fn value_in(space: &TensorSpace<'_>, u: &[f64], position: usize, at: [f64; 3]) -> f64 {
     let (d, n) = (space.dimension(), space.degree() + 1);
     let shapes = space.shapes().values(&at[..d]);
@@ -73,7 +74,7 @@ fn value_in(space: &TensorSpace<'_>, u: &[f64], position: usize, at: [f64; 3]) -
     dofs.iter().enumerate().map(|(k, &dof)| u[dof as usize] * shape(k)).sum()
 }
 
-/// Looks at cells by the distance of their boxes until no nearer one can come.
+/// Finds the nearest cell, in the order of the distance of bounding boxes.
 fn outside(space: &TensorSpace<'_>, maps: &InverseMaps<'_>, point: [f64; 3]) -> FemError {
     let boxes = (0..space.n_cells()).into_par_iter();
     let mut boxes: Vec<(f64, usize)> =

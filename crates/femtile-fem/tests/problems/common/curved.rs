@@ -1,4 +1,4 @@
-//! Meshes of quadrilaterals and hexahedra, bent, and solves on them.
+//! Meshes of curved quadrilaterals and hexahedra, and solves on them.
 
 use femtile_device::{Buffer, Cpu};
 use femtile_fem::dofs::TensorSpace;
@@ -15,7 +15,7 @@ use femtile_mesh::{Curved, Mesh};
 
 use super::Problem;
 
-/// `n^d` squares or cubes of the unit square or cube.
+/// Returns `n^d` squares or cubes of the unit square or cube.
 pub fn blocks(dimension: usize, n: usize) -> Mesh {
     if dimension == 3 {
         let config = BoxConfig { cells: [n; 3], split: BoxSplit::Hexahedron, ..BoxConfig::default() };
@@ -25,7 +25,7 @@ pub fn blocks(dimension: usize, n: usize) -> Mesh {
     square(&config).unwrap()
 }
 
-/// The mesh with its straight, axis-parallel cells bent by a map that is interpolated in each of them.
+/// Bends the straight, axis-parallel cells of a mesh by a map that is interpolated in each of them.
 pub fn bent(mut mesh: Mesh, order: usize, map: impl Fn([f64; 3]) -> [f64; 3]) -> Mesh {
     let d = mesh.dimension();
     let (mut points, mut cells) = (Vec::new(), Vec::new());
@@ -44,7 +44,7 @@ pub fn bent(mut mesh: Mesh, order: usize, map: impl Fn([f64; 3]) -> [f64; 3]) ->
     mesh
 }
 
-/// The unit square or cube bent inside: $x_d \mathrel{+}= 0.1 \prod_e \sin \pi x_e$.
+/// Returns the unit square or cube bent inside: $x_d \mathrel{+}= 0.1 \prod_e \sin \pi x_e$.
 pub fn waves(dimension: usize, n: usize, order: usize) -> Mesh {
     bent(blocks(dimension, n), order, |mut p| {
         let wave = p[..dimension].iter().map(|x| (std::f64::consts::PI * x).sin()).product::<f64>();
@@ -53,7 +53,7 @@ pub fn waves(dimension: usize, n: usize, order: usize) -> Mesh {
     })
 }
 
-/// The solution without a matrix by conjugate gradients to 1e-12.
+/// Solves with a matrix-free operator by conjugate gradients to 1e-12.
 pub fn solve_without_matrix(problem: &Problem, space: &TensorSpace<'_>, device: &Cpu) -> Vec<f64> {
     device.install(|| {
         let form = problem.form();
@@ -75,7 +75,7 @@ pub fn solve_without_matrix(problem: &Problem, space: &TensorSpace<'_>, device: 
     })
 }
 
-/// The solution with the assembled matrix by conjugate gradients to 1e-12.
+/// Solves with the assembled matrix by conjugate gradients to 1e-12.
 pub fn solve(problem: &Problem, space: &TensorSpace<'_>, device: &Cpu) -> Vec<f64> {
     device.install(|| {
         let form = problem.form();

@@ -1,4 +1,4 @@
-//! Problems made to have a given solution.
+//! Manufactured solutions.
 
 use femtile_expression::{Expression, Variable};
 use femtile_fem::{Coefficient, Condition};

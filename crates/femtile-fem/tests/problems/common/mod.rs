@@ -1,4 +1,4 @@
-//! What the tests share: random numbers, disturbed meshes, a solve.
+//! Shared by the tests: random numbers, disturbed meshes, a solve.
 
 pub mod curved;
 pub mod manufactured;
@@ -14,7 +14,7 @@ use femtile_mesh::Mesh;
 use femtile_mesh::check::{BoundaryFacets, boundary_facets};
 use femtile_mesh::generate::{BoxConfig, SquareConfig, box_mesh, square};
 
-/// A small generator of random numbers that needs no crate.
+/// A small pseudorandom number generator without dependencies.
 pub struct Random(pub u64);
 
 impl Random {
@@ -52,7 +52,7 @@ pub fn unit_mesh(dimension: usize, n: usize) -> Mesh {
     }
 }
 
-/// The mesh with its nodes and cells in random order and interior nodes moved by up to `amount` cells.
+/// Returns the mesh with nodes and cells in random order and interior nodes moved by up to `amount` cells.
 pub fn disturbed(mut mesh: Mesh, n: usize, amount: f64, random: &mut Random) -> Mesh {
     let dimension = mesh.dimension();
     for point in &mut mesh.points {
@@ -73,7 +73,7 @@ pub fn disturbed(mut mesh: Mesh, n: usize, amount: f64, random: &mut Random) -> 
     Mesh::new(points, mesh.kind, cells).unwrap()
 }
 
-/// The boundary facets whose nodes all satisfy a condition.
+/// Returns the boundary facets whose nodes all satisfy a condition.
 pub fn facets_where(mesh: &Mesh, boundary: &BoundaryFacets, holds: impl Fn([f64; 3]) -> bool) -> Vec<u32> {
     let all = 0..boundary.len() as u32;
     all.filter(|&f| boundary.facet(f as usize).iter().all(|&n| holds(mesh.points[n as usize]))).collect()
@@ -118,12 +118,12 @@ impl Problem {
         assemble(device, &self.form(), &|_| ()).unwrap()
     }
 
-    /// The solution by conjugate gradients to 1e-12.
+    /// Solves by conjugate gradients to 1e-12.
     pub fn solve(&self, device: &Cpu) -> Vec<f64> {
         self.solve_to(1e-12, device)
     }
 
-    /// The solution by conjugate gradients to a tolerance.
+    /// Solves by conjugate gradients to a tolerance.
     pub fn solve_to(&self, tolerance: f64, device: &Cpu) -> Vec<f64> {
         let system: System<f64, Cpu> = self.assemble(device);
         device.install(|| {
@@ -139,7 +139,7 @@ impl Problem {
     }
 }
 
-/// All entries of a matrix as (row, column, value).
+/// Returns all entries of a matrix as (row, column, value).
 pub fn entries<T: Scalar, D: femtile_device::HostDevice>(
     matrix: &femtile_linalg::sparse::csr::Csr<T, D>,
 ) -> Vec<(usize, usize, f64)> {
@@ -148,7 +148,7 @@ pub fn entries<T: Scalar, D: femtile_device::HostDevice>(
         .collect()
 }
 
-/// The CPU device with each level of vector instructions that this machine has.
+/// Returns CPU devices with each SIMD level of this machine.
 pub fn cpus() -> Vec<Cpu> {
     let levels = femtile_device::cpu::SimdLevel::available().into_iter();
     levels.map(|level| Cpu::with_simd(2, level).unwrap()).collect()
