@@ -7,7 +7,6 @@
 
 use femtile::device::cuda::measure;
 use femtile::device::{Buffer, Cpu, Cuda};
-use femtile::fem::assembly::PatchAssembly;
 use femtile::fem::{Assembly, AssemblyKernels, Coefficient, Form};
 use femtile::linalg::LinearOperator;
 use femtile::linalg::sparse::ell_warp::IndexKind;
@@ -38,7 +37,6 @@ pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
             records.push(whole(&device, &mesh, options)?);
             records.extend(on_gpu::<Csr<f64, Cuda>>(&device, &mesh, (), "CSR", options)?);
             records.extend(on_gpu::<EllWarp<f64, Cuda>>(&device, &mesh, slices, "slices of 32", options)?);
-            records.extend(by_patches(&device, &mesh, options)?);
             let compressed = EllWarpConfig { indices: IndexKind::Delta, ..slices };
             for config in [slices, compressed, EllWarpConfig { window: 1, ..slices }] {
                 records.push(conversion(&device, &mesh, &config, options)?);
@@ -135,34 +133,6 @@ fn whole(device: &Cuda, mesh: &Mesh, options: &Options) -> Result<Record, BenchE
     let mut record = Record::against_bandwidth("pattern and values, CSR", device, &samples, work, bound);
     describe(&mut record, mesh);
     Ok(record)
-}
-
-/// Assembly by patches with atomic operations, `[fu2014]`: the upper half alone.
-fn by_patches(device: &Cuda, mesh: &Mesh, options: &Options) -> Result<Vec<Record>, BenchError> {
-    let bound = ("copy bandwidth", 1e-9 * measure(device)?.copy_bytes_per_second);
-    let mut assembly = PatchAssembly::<f64>::new(device, mesh)?;
-    let boundary = BoundaryFacets::default();
-    let mut records = Vec::new();
-    for coefficients in Coefficients::all(mesh) {
-        let form = coefficients.form(mesh, &boundary);
-        let problem = assembly.prepare(&form)?;
-        assembly.queue(&problem)?;
-        assembly.check(&problem)?;
-        let mut kernels = Samples::default();
-        for _ in 0..options.repeats(30) {
-            let several = || (0..IN_A_ROW).try_for_each(|_| assembly.queue(&problem));
-            kernels.push(device.time(several)? / IN_A_ROW as f64);
-        }
-        assembly.check(&problem)?;
-        let n_entries = assembly.upper().n_nonzeros();
-        let bytes = 4 * mesh.cells.len() + 24 * mesh.n_nodes() + 12 * n_entries + coefficients.bytes();
-        let work = Work { bytes: bytes as f64, flops: 0.0 };
-        let name = format!("patches, upper half, {}", coefficients.name);
-        let mut record = Record::against_bandwidth(&name, device, &kernels, work, bound);
-        describe(&mut record, mesh);
-        records.push(record);
-    }
-    Ok(records)
 }
 
 /// CSR to slices on the GPU, and how many products take as long; bytes are those of both matrices.

@@ -15,6 +15,7 @@ pub mod suite;
 pub fn specialisations(all: bool) -> Vec<Specialisation> {
     // Two of five forms stand for all: of each kind of coefficient one, in either dimension or precision.
     let forms = femtile::fem::cuda_specialisations().into_iter();
+    let forms = forms.chain(femtile_research::patch_assembly::cuda_specialisations());
     let forms = forms.chain(femtile::matrix_free::cuda_specialisations()).enumerate();
     let forms = forms.filter(|(i, _)| all || [0, 2].contains(&(i % 5))).map(|(_, form)| form);
     // Of degree 3, where they are of one, in double precision alone, unless all are asked for.

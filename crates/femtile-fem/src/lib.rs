@@ -15,7 +15,7 @@ pub mod recovery;
 pub mod tensor;
 
 pub use assembly::{
-    Assembly, AssemblyKernels, AssemblyProblem, PatchAssembly, System, assemble, assemble_interruptible,
+    Assembly, AssemblyKernels, AssemblyProblem, System, assemble, assemble_interruptible,
     cuda_specialisations,
 };
 pub use constraints::Constraints;

@@ -1,10 +1,11 @@
 //! Assembly by patches on a GPU, real or emulated, held to the upper half of what the reference assembles.
 
 use femtile::device::{Cuda, Reference, Scalar};
-use femtile::fem::assembly::{Assembled, PatchAssembly};
+use femtile::fem::assembly::Assembled;
 use femtile::fem::{Assembly, AssemblyKernels, Coefficient, FemError};
 use femtile::mesh::generate::{BoxConfig, box_mesh};
 use femtile::mesh::{CellKind, Field, Mesh};
+use femtile_research::patch_assembly::PatchAssembly;
 
 use super::Scope;
 use super::assembly::{OnHost, close};

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use femtile::device::{Cuda, Reference};
-use femtile::fem::assembly::PatchAssembly;
 use femtile::fem::{Assembly, FemError, System};
 use femtile::mesh::Mesh;
+use femtile_research::patch_assembly::PatchAssembly;
 
 use super::assembly::{AssemblyDevice, OnHost, close, to_host};
 use super::forms::{Problem, formula};

@@ -16,14 +16,13 @@ use femtile_mesh::Mesh;
 use super::facet_rows::FacetRows;
 use super::kernels::{Assembled, AssemblyKernels, AssemblyProblem};
 use super::nonzero;
-use super::patch;
 use super::sparsity::{Sparsity, pattern};
 use crate::FemError;
 use crate::constraints::Constraints;
 use crate::forms::{ChunkScratch, CudaForm, CudaFormData, OPERATIONS, for_every_form};
 
 /// The header of linear elements.
-pub(super) const ELEMENT: Header = Header { name: "element.cuh", text: include_str!("element.cuh") };
+pub const ELEMENT: Header = Header { name: "element.cuh", text: include_str!("element.cuh") };
 
 static ASSEMBLY: Program =
     Program { name: "assembly", source: include_str!("assembly.cu"), headers: &[OPERATIONS, ELEMENT] };
@@ -73,7 +72,6 @@ pub fn specialisations() -> Vec<Specialisation> {
         });
     });
     programs.extend(nonzero::specialisations());
-    programs.extend(patch::specialisations());
     programs
 }
 
@@ -150,7 +148,7 @@ fn assemble<T: Scalar>(
     })?;
     let first_bad = out.bad.to_host()?[0];
     if first_bad != u32::MAX {
-        refuse(problem, first_bad)?;
+        first_error(problem, first_bad)?;
         return Ok(None);
     }
     let mut reacts: Vec<bool> = out.reacts.to_host()?.into_iter().map(|reacts| reacts != 0).collect();
@@ -162,7 +160,7 @@ fn assemble<T: Scalar>(
 }
 
 /// Returns the error of a cell, if the host finds any.
-pub(super) fn refuse(problem: &AssemblyProblem<'_>, cell: u32) -> Result<(), FemError> {
+pub fn first_error(problem: &AssemblyProblem<'_>, cell: u32) -> Result<(), FemError> {
     let coefficients = &problem.coefficients;
     let mesh = coefficients.mesh;
     coefficients.eval(&mut coefficients.start_chunk(), &[cell], &mut ChunkScratch::default())?;

@@ -17,7 +17,7 @@ const SAMPLES: usize = 256;
 
 /// The sizes of a mesh, hashes of its cells and points, and their addresses.
 #[derive(Debug, Clone)]
-pub(super) struct MeshIdentity {
+pub struct MeshIdentity {
     counts: [usize; 2],
     of_all: u64,
     of_samples: u64,

@@ -31,6 +31,21 @@ pub struct AssemblyProblem<'a> {
 }
 
 impl<'a> AssemblyProblem<'a> {
+    /// Prepares a form for assembly without progress reports.
+    ///
+    /// # Errors
+    /// Errors of the form.
+    #[doc(hidden)]
+    pub fn of_form(form: &Form<'a>) -> Result<Self, FemError> {
+        Self::new(form, &to_the_end)
+    }
+
+    /// Returns a number unique in the process.
+    #[doc(hidden)]
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
     pub(super) fn new(form: &Form<'a>, progress: Progress<'a>) -> Result<Self, FemError> {
         let winners = winners(form)?;
         Ok(Self {

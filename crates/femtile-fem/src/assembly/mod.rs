@@ -8,9 +8,10 @@ mod element;
 mod facet_rows;
 pub(crate) mod floating;
 mod identity;
+#[doc(hidden)]
+pub mod kernel_support;
 mod kernels;
 mod nonzero;
-mod patch;
 mod reference;
 mod refill;
 mod sparsity;
@@ -29,7 +30,6 @@ use crate::{FemError, functionals};
 pub use cuda::specialisations as cuda_specialisations;
 pub use floating::BALANCE_TOLERANCE;
 pub use kernels::{Assembled, AssemblyKernels, AssemblyProblem};
-pub use patch::PatchAssembly;
 pub use refill::Assembly;
 
 /// A linear system $A w = b$, and the map from $w$ to the solution $u$.

@@ -19,8 +19,16 @@ pub struct Sparsity {
 }
 
 impl Sparsity {
+    /// Finds the pattern of linear elements on a mesh.
+    ///
+    /// # Errors
+    /// [`FemError::OrphanNode`] for the first node without a cell.
+    pub fn of(mesh: &Mesh) -> Result<Self, FemError> {
+        Ok(pattern(mesh)?.1)
+    }
+
     /// Returns the columns of a row.
-    pub(super) fn row(&self, row: usize) -> &[u32] {
+    pub fn row(&self, row: usize) -> &[u32] {
         &self.columns[self.offsets.get(row)..self.offsets.get(row + 1)]
     }
 }

@@ -17,12 +17,12 @@ const MAX_FIELDS: usize = 256;
 const MAX_TEXT: usize = 48 << 10;
 
 /// The header of functions used by formulas.
-pub(crate) const OPERATIONS: Header = Header { name: "operations.cuh", text: Expression::CUDA_HEADER };
+pub const OPERATIONS: Header = Header { name: "operations.cuh", text: Expression::CUDA_HEADER };
 
 /// The coefficients of a form for `assembly.cu`.
 ///
 /// Constants are data, so that new values need no compilation; formulas and tags are source text.
-pub(crate) struct CudaForm<'a> {
+pub struct CudaForm<'a> {
     text: String,
     /// First the rule, for each point its weight and barycentric coordinates, then the constants of all coefficients.
     constants: Vec<f64>,
@@ -35,7 +35,7 @@ pub(crate) struct CudaForm<'a> {
 
 /// Evaluation of a coefficient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Evaluated {
+pub enum Evaluated {
     /// It is zero.
     Never,
     /// It is a constant.
@@ -76,7 +76,7 @@ impl Evaluated {
 }
 
 /// The arrays of a form on a GPU.
-pub(crate) struct CudaFormData {
+pub struct CudaFormData {
     constants: Buffer<f64, Cuda>,
     tags: Buffer<i32, Cuda>,
     fields: Vec<Buffer<f64, Cuda>>,

@@ -59,7 +59,7 @@ fn every_kind() -> Vec<[Coefficient; 3]> {
 }
 
 /// Visits a form of every kind in two and three dimensions, with the number of the kind and of the corners of a cell.
-pub(crate) fn for_every_form(mut visit: impl FnMut(usize, usize, &CudaForm<'_>)) {
+pub fn for_every_form(mut visit: impl FnMut(usize, usize, &CudaForm<'_>)) {
     let kinds = every_kind();
     for dimension in [2, 3] {
         for (k, [sigma, lambda, source]) in kinds.iter().enumerate() {

@@ -23,9 +23,11 @@ pub(crate) use cell_coefficients::{
 pub use checks::{definite, not_negative};
 pub use coefficient::{Coefficient, PointFunction};
 pub use compiled::{Compiled, Points};
-pub(crate) use cuda::{CudaForm, CudaFormData, Evaluated, OPERATIONS};
+#[doc(hidden)]
+pub use cuda::{CudaForm, CudaFormData, Evaluated, OPERATIONS};
 pub(crate) use facet_terms::{FACET_ENTRIES, FacetTerm, facet_terms, measure as facet_measure, winners};
-pub(crate) use kinds::for_every_form;
+#[doc(hidden)]
+pub use kinds::for_every_form;
 pub(crate) use point_coefficients::PointCoefficients;
 
 /// A boundary condition; $\sigma\,\partial u/\partial n$ is the flux into the domain.

@@ -11,7 +11,7 @@ use super::incidence::Incidence;
 use super::lists::{Listing, Lists, Size, Values, shared_bytes};
 use crate::FemError;
 use crate::assembly::cpu;
-use crate::assembly::cuda::{ELEMENT, Given, refuse};
+use crate::assembly::cuda::{ELEMENT, Given, first_error};
 use crate::assembly::facet_rows::{FacetRows, RIGHT_SIDE};
 use crate::assembly::kernels::{AssemblyKernels, AssemblyProblem};
 use crate::assembly::sparsity::Sparsity;
@@ -170,7 +170,7 @@ impl Kept {
                 return patches.reacts(problem);
             }
             patches.bad.upload(&[u32::MAX])?;
-            refuse(problem, first_bad)?;
+            first_error(problem, first_bad)?;
             self.fill_on_host(problem, values, rhs)?;
         }
         Ok(self.host.as_ref().map_or_else(Vec::new, |host| host.reacts.clone()))

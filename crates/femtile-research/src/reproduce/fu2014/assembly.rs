@@ -1,13 +1,14 @@
 //! Table 2: assembly.
 
 use femtile::device::{Cpu, Cuda};
-use femtile::fem::{Assembly, Coefficient, Form, PatchAssembly};
+use femtile::fem::{Assembly, Coefficient, Form};
 use femtile::linalg::sparse::Csr;
 use femtile::mesh::Mesh;
 use femtile::mesh::check::BoundaryFacets;
 
 use super::meshes::no_samples;
 use super::{Claim, Figure, Quantity, Session, Table, all, figure, names, times};
+use crate::patch_assembly::PatchAssembly;
 use femtile_bench::BenchError;
 use femtile_bench::problems::kuhn_box;
 use femtile_bench::timing::Samples;

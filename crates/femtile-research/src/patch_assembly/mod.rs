@@ -4,19 +4,16 @@
 mod cuda;
 mod lists;
 
-use femtile_device::{Buffer, Cpu, Cuda, Scalar};
-use femtile_linalg::sparse::StoredMatrix;
-use femtile_linalg::sparse::csr::Csr;
-use femtile_mesh::{Mesh, Patches};
+use femtile::device::{Buffer, Cpu, Cuda, Scalar};
+use femtile::fem::assembly::Assembled;
+use femtile::fem::assembly::kernel_support::{MeshIdentity, Sparsity, first_error};
+use femtile::fem::dofs::LinearSpace;
+use femtile::fem::{AssemblyKernels, AssemblyProblem, FemError, Form};
+use femtile::linalg::sparse::StoredMatrix;
+use femtile::linalg::sparse::csr::Csr;
+use femtile::mesh::{Mesh, Patches};
 
-use super::cuda::refuse;
-use super::identity::MeshIdentity;
-use super::kernels::{Assembled, AssemblyKernels, AssemblyProblem, to_the_end};
-use super::sparsity::pattern;
-use crate::FemError;
-use crate::dofs::LinearSpace;
-use crate::forms::Form;
-pub(super) use cuda::specialisations;
+pub use cuda::specialisations as cuda_specialisations;
 use cuda::{OnGpu, fits};
 use lists::Lists;
 
@@ -30,7 +27,7 @@ const SIZES: [usize; 7] = [128, 96, 64, 48, 32, 24, 16];
 /// \overline{\lambda\varphi_i\varphi_j} \right), \qquad i \le j, \qquad b_i = \sum_T |T|\,\overline{f\varphi_i} $$
 ///
 /// Boundary conditions are not supported: neither facet terms nor constraints. Atomic operations add the terms in any
-/// order, so that two runs differ in the last bits; [`super::Assembly`] gives the same bits each time, and whole
+/// order, so that two runs differ in the last bits; [`femtile::fem::Assembly`] gives the same bits each time, and whole
 /// systems. Sums are in f64, rounded when a patch writes them and again where another patch adds to them.
 ///
 /// # Shapes
@@ -63,7 +60,7 @@ impl<T: Scalar> PatchAssembly<T> {
     /// Cells of another kind, a node without a cell; errors of the device.
     pub fn new(device: &Cuda, mesh: &Mesh) -> Result<Self, FemError> {
         LinearSpace::new(mesh)?;
-        let pattern = pattern(mesh)?.1;
+        let pattern = Sparsity::of(mesh)?;
         let of_size = |&size: &usize| Lists::new(mesh, &pattern, &Patches::by_bisection(mesh, size));
         let fitting = SIZES.iter().map(of_size).find(|lists| fits(device, lists));
         let patches = fitting.as_ref().map(|lists| OnGpu::new(device, mesh, lists)).transpose()?;
@@ -115,12 +112,12 @@ impl<T: Scalar> PatchAssembly<T> {
             return Err(FemError::HasConditions { n_conditions: form.conditions.len() });
         }
         self.mesh.check(form.mesh)?;
-        let problem = AssemblyProblem::new(form, &to_the_end)?;
+        let problem = AssemblyProblem::of_form(form)?;
         self.is_on_gpu = match &mut self.patches {
             Some(patches) => patches.load(&self.device, form)?,
             None => false,
         };
-        self.prepared = problem.number;
+        self.prepared = problem.number();
         Ok(problem)
     }
 
@@ -148,14 +145,14 @@ impl<T: Scalar> PatchAssembly<T> {
         };
         // If the GPU reports a bad cell that is sound for the host, the host's values are taken.
         bad.map_or(Ok(()), |cell| {
-            refuse(problem, cell)?;
+            first_error(problem, cell)?;
             self.fill_on_host(problem)
         })
     }
 
     /// Checks that a problem is the last prepared one.
     fn check_problem(&self, problem: &AssemblyProblem<'_>) -> Result<(), FemError> {
-        if problem.number == self.prepared {
+        if problem.number() == self.prepared {
             return Ok(());
         }
         let advice = "prepare it with this assembly, and assemble it before preparing the next one";

@@ -1,15 +1,14 @@
 //! Patch lists on a GPU, and kernel launches.
 
-use femtile_device::cuda::{Header, Kernel, Launch, Program, Read, Specialisation, Structure, Write};
-use femtile_device::{Buffer, Cuda, Element, Scalar};
-use femtile_linalg::sparse::StoredMatrix;
-use femtile_linalg::sparse::csr::{Csr, Offsets};
-use femtile_mesh::Mesh;
+use femtile::device::cuda::{Header, Kernel, Launch, Program, Read, Specialisation, Structure, Write};
+use femtile::device::{Buffer, Cuda, Element, Scalar};
+use femtile::linalg::sparse::StoredMatrix;
+use femtile::linalg::sparse::csr::{Csr, Offsets};
+use femtile::mesh::Mesh;
 
 use super::lists::Lists;
-use crate::FemError;
-use crate::assembly::cuda::ELEMENT;
-use crate::forms::{CudaForm, CudaFormData, OPERATIONS, for_every_form};
+use femtile::fem::assembly::kernel_support::{CudaForm, CudaFormData, ELEMENT, OPERATIONS, for_every_form};
+use femtile::fem::{FemError, Form};
 
 static PATCHES: Program =
     Program { name: "assembly_patches", source: include_str!("patch.cu"), headers: &HEADERS };
@@ -36,7 +35,7 @@ fn program<T: Scalar, O: Element>(n_corners: usize, form: &str) -> Specialisatio
 }
 
 /// Returns programs for coefficients of every kind, in two and three dimensions, for checks that compile them.
-pub(in crate::assembly) fn specialisations() -> Vec<Specialisation> {
+pub fn specialisations() -> Vec<Specialisation> {
     let mut programs = Vec::new();
     for_every_form(|k, n_corners, form| {
         programs.push(program::<f64, u32>(n_corners, form.text()));
@@ -95,7 +94,7 @@ impl OnGpu {
     }
 
     /// Loads the coefficients of a form to the GPU; returns false if it is too large for a kernel.
-    pub fn load(&mut self, device: &Cuda, form: &crate::Form<'_>) -> Result<bool, FemError> {
+    pub fn load(&mut self, device: &Cuda, form: &Form<'_>) -> Result<bool, FemError> {
         let mesh = form.mesh;
         let Some(form) = CudaForm::new(mesh.dimension(), form.sigma, form.lambda, form.source) else {
             self.form = None;

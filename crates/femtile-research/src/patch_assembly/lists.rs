@@ -1,10 +1,10 @@
 //! A mesh numbered patch by patch, the elements of each patch, and the upper half of the pattern.
 
-use femtile_linalg::sparse::csr::HostOffsets;
-use femtile_mesh::{Mesh, Patches};
+use femtile::linalg::sparse::csr::HostOffsets;
+use femtile::mesh::{Mesh, Patches};
 use rayon::prelude::*;
 
-use crate::assembly::sparsity::Sparsity;
+use femtile::fem::assembly::kernel_support::Sparsity;
 
 /// Patches: nodes renumbered patch by patch, and elements sorted by the patch of their first node, `[fu2014]`, Figs. 1
 /// and 2.
@@ -125,8 +125,7 @@ fn rim(rows: &[u32], elements: &[u32], corners: &[u32]) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::assembly::sparsity::pattern;
-    use femtile_mesh::CellKind;
+    use femtile::mesh::CellKind;
 
     /// Two patches of two nodes on a strip of two triangles.
     ///
@@ -135,7 +134,7 @@ mod tests {
         let points = vec![[0.0, 0.0, 0.0], [3.0, 0.0, 0.0], [0.0, 1.0, 0.0], [3.0, 1.0, 0.0]];
         let mesh = Mesh::new(points, CellKind::Triangle, vec![3, 2, 1, 0, 1, 2]).unwrap();
         let patches = Patches::by_bisection(&mesh, 2);
-        let lists = Lists::new(&mesh, &pattern(&mesh).unwrap().1, &patches);
+        let lists = Lists::new(&mesh, &Sparsity::of(&mesh).unwrap(), &patches);
         (mesh, lists)
     }
 
