@@ -25,7 +25,7 @@ pub enum FemError {
         "matrix-free operators on GPUs are for hexahedra; this mesh has {kind} cells: solve on a CPU, or assemble a \
          matrix"
     )]
-    HexahedraAlone {
+    HexahedraOnly {
         /// Kind of the cells.
         kind: CellKind,
     },

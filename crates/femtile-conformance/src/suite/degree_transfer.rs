@@ -101,7 +101,7 @@ pub fn what_has_no_transfer_is_refused(device: &Cuda, _: &Scope) {
     let flat = square();
     let [coarse, fine] = [1, 2].map(|degree| TensorSpace::new(&flat, degree).unwrap());
     let refused = CudaDegreeTransfer::<f64>::new(device, (&coarse, &[]), (&fine, &[])).unwrap_err();
-    assert!(matches!(refused, FemError::HexahedraAlone { kind: CellKind::Quadrilateral }));
+    assert!(matches!(refused, FemError::HexahedraOnly { kind: CellKind::Quadrilateral }));
 
     let mesh = cubes([1, 1, 1]);
     let [coarse, fine] = [1, 2].map(|degree| TensorSpace::new(&mesh, degree).unwrap());

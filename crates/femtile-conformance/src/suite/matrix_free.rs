@@ -353,7 +353,7 @@ pub fn what_has_no_operator_is_refused(device: &Cuda, _: &Scope) {
         let config = CudaMatrixFreeConfig { metric, ..CudaMatrixFreeConfig::default() };
         CudaMatrixFree::<f64>::new(device, &space, terms, GAUSS, &[], config).unwrap_err()
     };
-    assert!(matches!(refused(&square(), None), FemError::HexahedraAlone { kind: CellKind::Quadrilateral }));
+    assert!(matches!(refused(&square(), None), FemError::HexahedraOnly { kind: CellKind::Quadrilateral }));
     let bent = deformed(cubes([1, 1, 2]), bend);
     let said = refused(&bent, Some(MetricEvaluation::Constant)).to_string();
     assert!(said.contains("take trilinear"), "{said}");

@@ -76,42 +76,55 @@ pub fn specialisations() -> Vec<Specialisation> {
 }
 
 impl<T: Scalar> AssemblyKernels<T> for Cuda {
-    type Kept = nonzero::Kept;
+    type RefillData = nonzero::RefillData;
 
-    fn keep(&self, mesh: &Mesh, pattern: &Arc<Sparsity>, places: Places) -> Result<nonzero::Kept, FemError> {
-        nonzero::Kept::new(self, mesh, pattern.clone(), places)
+    fn prepare_refill(
+        &self,
+        mesh: &Mesh,
+        pattern: &Arc<Sparsity>,
+        places: Places,
+    ) -> Result<nonzero::RefillData, FemError> {
+        nonzero::RefillData::new(self, mesh, pattern.clone(), places)
     }
 
-    fn load(&self, kept: &mut nonzero::Kept, problem: &AssemblyProblem<'_>) -> Result<(), FemError> {
-        kept.load(self, problem)
+    fn load(
+        &self,
+        refill_data: &mut nonzero::RefillData,
+        problem: &AssemblyProblem<'_>,
+    ) -> Result<(), FemError> {
+        refill_data.load(self, problem)
     }
 
     fn queue<V: Scalar>(
         &self,
-        kept: &mut nonzero::Kept,
+        refill_data: &mut nonzero::RefillData,
         problem: &AssemblyProblem<'_>,
         values: &mut BufferMut<'_, V, Self>,
         rhs: &mut Buffer<T, Self>,
     ) -> Result<(), FemError> {
-        kept.queue(self, problem, values, rhs)
+        refill_data.queue(self, problem, values, rhs)
     }
 
     fn check<V: Scalar>(
         &self,
-        kept: &mut nonzero::Kept,
+        refill_data: &mut nonzero::RefillData,
         problem: &AssemblyProblem<'_>,
         values: &mut BufferMut<'_, V, Self>,
         rhs: &mut Buffer<T, Self>,
     ) -> Result<Vec<bool>, FemError> {
-        kept.check(problem, values, rhs)
+        refill_data.check(problem, values, rhs)
     }
 
-    fn kept_bytes(&self, kept: &nonzero::Kept) -> usize {
-        kept.bytes()
+    fn refill_bytes(&self, refill_data: &nonzero::RefillData) -> usize {
+        refill_data.bytes()
     }
 
-    fn unrounded(&self, kept: &nonzero::Kept, rhs: &Buffer<T, Self>) -> Result<Vec<f64>, FemError> {
-        kept.unrounded(rhs)
+    fn unrounded(
+        &self,
+        refill_data: &nonzero::RefillData,
+        rhs: &Buffer<T, Self>,
+    ) -> Result<Vec<f64>, FemError> {
+        refill_data.unrounded(rhs)
     }
 
     fn assemble_system(&self, problem: &AssemblyProblem<'_>) -> Result<Assembled<T, Self>, FemError> {

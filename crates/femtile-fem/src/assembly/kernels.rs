@@ -6,7 +6,7 @@ use femtile_linalg::sparse::Places;
 use femtile_linalg::sparse::csr::Csr;
 use femtile_mesh::Mesh;
 
-use super::identity;
+use super::mesh_identity;
 use super::sparsity::Sparsity;
 use crate::FemError;
 use crate::constraints::Constraints;
@@ -53,7 +53,7 @@ impl<'a> AssemblyProblem<'a> {
             facet_terms: facet_terms(form, &winners)?,
             constraints: Constraints::dirichlet(form, &winners)?,
             progress,
-            number: identity::fresh(),
+            number: mesh_identity::fresh(),
         })
     }
 
@@ -80,7 +80,7 @@ pub struct Assembled<T: Scalar, D: Device> {
 /// Assembly kernels of a device.
 pub trait AssemblyKernels<T: Scalar>: Device {
     /// Data of a mesh and a matrix kept for refills.
-    type Kept: Send;
+    type RefillData: Send;
 
     /// Assembles the matrix and right side of linear elements,
     ///
@@ -106,13 +106,19 @@ pub trait AssemblyKernels<T: Scalar>: Device {
     ///
     /// # Errors
     /// Errors of the device.
-    fn keep(&self, mesh: &Mesh, pattern: &Arc<Sparsity>, places: Places) -> Result<Self::Kept, FemError>;
+    fn prepare_refill(
+        &self,
+        mesh: &Mesh,
+        pattern: &Arc<Sparsity>,
+        places: Places,
+    ) -> Result<Self::RefillData, FemError>;
 
     /// Loads a problem to the memory that [`AssemblyKernels::queue`] reads.
     ///
     /// # Errors
     /// Errors of the device.
-    fn load(&self, kept: &mut Self::Kept, problem: &AssemblyProblem<'_>) -> Result<(), FemError>;
+    fn load(&self, refill_data: &mut Self::RefillData, problem: &AssemblyProblem<'_>)
+    -> Result<(), FemError>;
 
     /// Computes the values of the loaded problem, or queues the computation; padding stays unchanged.
     ///
@@ -122,13 +128,13 @@ pub trait AssemblyKernels<T: Scalar>: Device {
     /// # Shapes
     /// `values`: as stored; `rhs: [n_nodes]`.
     /// # Cost
-    /// As [`AssemblyKernels::assemble_system`] without the pattern, plus [`AssemblyKernels::kept_bytes`] read;
+    /// As [`AssemblyKernels::assemble_system`] without the pattern, plus [`AssemblyKernels::refill_bytes`] read;
     /// allocates no memory that grows with the mesh.
     /// # Errors
     /// Errors of [`AssemblyKernels::check`] that are known without waiting.
     fn queue<V: Scalar>(
         &self,
-        kept: &mut Self::Kept,
+        refill_data: &mut Self::RefillData,
         problem: &AssemblyProblem<'_>,
         values: &mut BufferMut<'_, V, Self>,
         rhs: &mut Buffer<T, Self>,
@@ -140,18 +146,18 @@ pub trait AssemblyKernels<T: Scalar>: Device {
     /// A degenerate cell, a coefficient out of its range; the values are then undefined.
     fn check<V: Scalar>(
         &self,
-        kept: &mut Self::Kept,
+        refill_data: &mut Self::RefillData,
         problem: &AssemblyProblem<'_>,
         values: &mut BufferMut<'_, V, Self>,
         rhs: &mut Buffer<T, Self>,
     ) -> Result<Vec<bool>, FemError>;
 
     /// Returns the bytes that a refill reads of the mesh and of lists, besides data of coefficients.
-    fn kept_bytes(&self, kept: &Self::Kept) -> usize;
+    fn refill_bytes(&self, refill_data: &Self::RefillData) -> usize;
 
     /// Returns the right side of the last refill before rounding.
     ///
     /// # Errors
     /// Errors of the device.
-    fn unrounded(&self, kept: &Self::Kept, rhs: &Buffer<T, Self>) -> Result<Vec<f64>, FemError>;
+    fn unrounded(&self, refill_data: &Self::RefillData, rhs: &Buffer<T, Self>) -> Result<Vec<f64>, FemError>;
 }

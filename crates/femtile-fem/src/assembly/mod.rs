@@ -7,10 +7,10 @@ mod cuda;
 mod element;
 mod facet_rows;
 pub(crate) mod floating;
-mod identity;
 #[doc(hidden)]
 pub mod kernel_support;
 mod kernels;
+mod mesh_identity;
 mod nonzero;
 mod reference;
 mod refill;

@@ -18,19 +18,19 @@ use crate::forms::{ChunkScratch, FACET_ENTRIES, VOIGT, mass_entries};
 type Rows = Vec<BTreeMap<u32, f64>>;
 
 impl<T: Scalar> AssemblyKernels<T> for Reference {
-    type Kept = Kept;
+    type RefillData = RefillData;
 
-    fn keep(&self, _: &Mesh, _: &Arc<Sparsity>, places: Places) -> Result<Kept, FemError> {
-        Ok(Kept { places, rhs: Vec::new(), reacts: Vec::new() })
+    fn prepare_refill(&self, _: &Mesh, _: &Arc<Sparsity>, places: Places) -> Result<RefillData, FemError> {
+        Ok(RefillData { places, rhs: Vec::new(), reacts: Vec::new() })
     }
 
-    fn load(&self, _: &mut Kept, _: &AssemblyProblem<'_>) -> Result<(), FemError> {
+    fn load(&self, _: &mut RefillData, _: &AssemblyProblem<'_>) -> Result<(), FemError> {
         Ok(())
     }
 
     fn queue<V: Scalar>(
         &self,
-        kept: &mut Kept,
+        refill_data: &mut RefillData,
         problem: &AssemblyProblem<'_>,
         values: &mut BufferMut<'_, V, Self>,
         rhs: &mut Buffer<T, Self>,
@@ -39,32 +39,32 @@ impl<T: Scalar> AssemblyKernels<T> for Reference {
         for row in 0..matrix.n_rows() {
             let entries: BTreeMap<u32, f64> = matrix.row(row).map(|(j, value)| (j as u32, value)).collect();
             let mut columns: Vec<u32> = entries.keys().copied().collect();
-            kept.places.order(&mut columns);
+            refill_data.places.order(&mut columns);
             for (k, column) in columns.iter().enumerate() {
-                values.as_mut_slice()[kept.places.place(row, k)] = V::from_f64(entries[column]);
+                values.as_mut_slice()[refill_data.places.place(row, k)] = V::from_f64(entries[column]);
             }
         }
         rhs.as_mut_slice().iter_mut().zip(&sums).for_each(|(out, &b)| *out = T::from_f64(b));
-        (kept.rhs, kept.reacts) = (sums, reacts);
+        (refill_data.rhs, refill_data.reacts) = (sums, reacts);
         Ok(())
     }
 
     fn check<V: Scalar>(
         &self,
-        kept: &mut Kept,
+        refill_data: &mut RefillData,
         _: &AssemblyProblem<'_>,
         _: &mut BufferMut<'_, V, Self>,
         _: &mut Buffer<T, Self>,
     ) -> Result<Vec<bool>, FemError> {
-        Ok(std::mem::take(&mut kept.reacts))
+        Ok(std::mem::take(&mut refill_data.reacts))
     }
 
-    fn kept_bytes(&self, _: &Kept) -> usize {
+    fn refill_bytes(&self, _: &RefillData) -> usize {
         0
     }
 
-    fn unrounded(&self, kept: &Kept, _: &Buffer<T, Self>) -> Result<Vec<f64>, FemError> {
-        Ok(kept.rhs.clone())
+    fn unrounded(&self, refill_data: &RefillData, _: &Buffer<T, Self>) -> Result<Vec<f64>, FemError> {
+        Ok(refill_data.rhs.clone())
     }
 
     fn assemble_system(&self, problem: &AssemblyProblem<'_>) -> Result<Assembled<T, Self>, FemError> {
@@ -90,7 +90,7 @@ impl<T: Scalar> AssemblyKernels<T> for Reference {
 }
 
 /// Places of the values, and the last right side.
-pub struct Kept {
+pub struct RefillData {
     places: Places,
     /// Before rounding.
     rhs: Vec<f64>,

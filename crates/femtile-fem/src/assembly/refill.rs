@@ -8,8 +8,8 @@ use femtile_linalg::sparse::{Csr, StoredMatrix};
 use femtile_mesh::Mesh;
 use femtile_mesh::check::{Components, components};
 
-use super::identity::{self, MeshIdentity};
 use super::kernels::to_the_end;
+use super::mesh_identity::{self, MeshIdentity};
 use super::sparsity::{Sparsity, pattern};
 use super::{AssemblyKernels, AssemblyProblem, System, balance, is_pure_neumann};
 use crate::FemError;
@@ -44,7 +44,7 @@ pub struct Assembly<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D> = Csr<T
     n_values: usize,
     /// The number of the last prepared problem.
     prepared: u64,
-    kept: D::Kept,
+    refill_data: D::RefillData,
     pattern: Arc<Sparsity>,
     components: Components,
     config: M::Config,
@@ -73,12 +73,12 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
         let mut empty = M::zeros(device, &pattern.offsets, &pattern.columns, &config)?;
         Ok(Self {
             device: device.clone(),
-            number: identity::fresh(),
+            number: mesh_identity::fresh(),
             mesh: MeshIdentity::of(mesh),
             n_nodes: mesh.n_nodes(),
             n_values: empty.values_mut().len(),
             prepared: 0,
-            kept: device.keep(mesh, &pattern, empty.places()?)?,
+            refill_data: device.prepare_refill(mesh, &pattern, empty.places()?)?,
             components: components(mesh),
             pattern,
             config,
@@ -132,7 +132,7 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
         self.mesh.check(form.mesh)?;
         let problem = AssemblyProblem::new(form, &to_the_end)?;
         self.prepared = 0;
-        self.device.load(&mut self.kept, &problem)?;
+        self.device.load(&mut self.refill_data, &problem)?;
         self.prepared = problem.number;
         Ok(problem)
     }
@@ -163,7 +163,7 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
     ) -> Result<(), FemError> {
         self.check_problem(problem)?;
         self.check_system(system)?;
-        self.device.queue(&mut self.kept, problem, &mut system.matrix.values_mut(), &mut system.rhs)
+        self.device.queue(&mut self.refill_data, problem, &mut system.matrix.values_mut(), &mut system.rhs)
     }
 
     /// Waits for queued work and checks its result; balances a pure Neumann problem.
@@ -178,11 +178,11 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
         self.check_problem(problem)?;
         self.check_system(system)?;
         let System { matrix, rhs, .. } = system;
-        let reacts = self.device.check(&mut self.kept, problem, &mut matrix.values_mut(), rhs)?;
+        let reacts = self.device.check(&mut self.refill_data, problem, &mut matrix.values_mut(), rhs)?;
         system.is_pure_neumann = is_pure_neumann(problem, &self.components, &reacts)?;
         system.imbalance = 0.0;
         if system.is_pure_neumann {
-            let mut unrounded = self.device.unrounded(&self.kept, rhs)?;
+            let mut unrounded = self.device.unrounded(&self.refill_data, rhs)?;
             system.imbalance = balance(problem, &mut unrounded)?;
             let rounded: Vec<T> = unrounded.into_iter().map(T::from_f64).collect();
             rhs.upload(&rounded)?;
@@ -212,6 +212,6 @@ impl<T: Scalar, D: AssemblyKernels<T>, M: StoredMatrix<D>> Assembly<T, D, M> {
     /// Returns the bytes that a refill must move: mesh and lists read, right side and `values` once.
     pub fn fill_bytes(&self, values: &Buffer<M::Value, D>) -> usize {
         let written = values.len() * size_of::<M::Value>() + self.n_nodes * size_of::<T>();
-        self.device.kept_bytes(&self.kept) + written
+        self.device.refill_bytes(&self.refill_data) + written
     }
 }

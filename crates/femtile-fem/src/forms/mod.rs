@@ -11,8 +11,8 @@ mod coefficient;
 mod compiled;
 mod cuda;
 mod facet_terms;
-mod kinds;
 mod point_coefficients;
+mod sample_forms;
 
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
@@ -26,9 +26,9 @@ pub use compiled::{Compiled, Points};
 #[doc(hidden)]
 pub use cuda::{CudaForm, CudaFormData, Evaluated, OPERATIONS};
 pub(crate) use facet_terms::{FACET_ENTRIES, FacetTerm, facet_terms, measure as facet_measure, winners};
-#[doc(hidden)]
-pub use kinds::for_every_form;
 pub(crate) use point_coefficients::PointCoefficients;
+#[doc(hidden)]
+pub use sample_forms::for_every_form;
 
 /// A boundary condition; $\sigma\,\partial u/\partial n$ is the flux into the domain.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,7 +2,7 @@ use femtile_element::Affine;
 use femtile_mesh::Mesh;
 use rayon::prelude::*;
 
-use super::given_facets::{GivenFacets, sum_of};
+use super::dirichlet_facets::{DirichletFacets, sum_of};
 use super::{BLOCK, check_length, corners, sum_blocks};
 use crate::FemError;
 use crate::constraints::dirichlet_facets;
@@ -64,7 +64,7 @@ pub fn facet_fluxes(form: &Form<'_>, u: &[f64]) -> Result<Vec<f64>, FemError> {
         }
     }
     if !facets.is_empty() {
-        given_facets(form, &coefficients, u, &facets)?.distribute(&mut fluxes, residual);
+        discrete_fluxes(form, &coefficients, u, &facets)?.distribute(&mut fluxes, residual);
     }
     Ok(fluxes)
 }
@@ -199,15 +199,15 @@ fn cell_residual(
 ///
 /// With corner o of the cell opposite to the facet, $n|F| = -d\,|T|\,\nabla\varphi_o$; each node has one d-th of the
 /// flux.
-fn given_facets(
+fn discrete_fluxes(
     form: &Form<'_>,
     coefficients: &CellCoefficients<'_>,
     u: &[f64],
     facets: &[u32],
-) -> Result<GivenFacets, FemError> {
+) -> Result<DirichletFacets, FemError> {
     let mesh = form.mesh;
     let cells: Vec<u32> = facets.iter().map(|&facet| form.boundary.cells[facet as usize]).collect();
-    let mut given = GivenFacets::default();
+    let mut given = DirichletFacets::default();
     let mut next = facets.iter();
     for_cells(coefficients, &cells, |cell, c, lane| {
         let Some(&facet) = next.next() else { return };

@@ -3,10 +3,10 @@
 //! Sums run over fixed blocks of cells whose results are added in order: the same bits for any number of threads.
 
 pub(crate) mod box_tree;
+pub(crate) mod dirichlet_facets;
 mod energy;
 mod errors;
 mod flux;
-pub(crate) mod given_facets;
 mod integrals;
 mod line;
 mod point;

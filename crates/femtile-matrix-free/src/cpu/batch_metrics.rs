@@ -4,10 +4,10 @@ use femtile_device::cpu::Aligned;
 use femtile_sum_factorization::SumFactorization;
 use rayon::prelude::*;
 
-use super::cells::{BatchMetric, Cells, KnownMetric};
-use super::choice::Choice;
+use super::cell_unknowns::CellUnknowns;
+use super::cells::{BatchMetric, Cells, StoredMetric};
 use super::maps::MappedMetric;
-use super::numbers::Numbers;
+use super::metric_choice::MetricChoice;
 use crate::metric::{Entries, Metrics, Scratch};
 use femtile_fem::FemError;
 use femtile_fem::geometry::MetricEvaluation;
@@ -41,8 +41,8 @@ impl<T: SumFactorization> BatchMetrics<T> {
     pub fn new(
         metrics: &Metrics<'_>,
         cells: &Cells<T>,
-        numbers: &Numbers,
-        choice: &Choice,
+        numbers: &CellUnknowns,
+        choice: &MetricChoice,
     ) -> Result<Self, FemError> {
         let treatments = choice.of_batches(metrics, numbers)?;
         let mut begins = vec![0];
@@ -55,7 +55,12 @@ impl<T: SumFactorization> BatchMetrics<T> {
         Ok(found)
     }
 
-    fn fill(&mut self, metrics: &Metrics<'_>, cells: &Cells<T>, numbers: &Numbers) -> Result<(), FemError> {
+    fn fill(
+        &mut self,
+        metrics: &Metrics<'_>,
+        cells: &Cells<T>,
+        numbers: &CellUnknowns,
+    ) -> Result<(), FemError> {
         let (lanes, mut rest) = (numbers.lanes, &mut self.entries[..]);
         let mut parts = Vec::with_capacity(self.treatments.len());
         for (ends, treatment) in self.begins.windows(2).zip(&self.treatments) {
@@ -81,9 +86,9 @@ impl<T: SumFactorization> BatchMetrics<T> {
     pub fn of(&self, batch: usize) -> BatchMetric<'_, T> {
         let entries = &self.entries[self.begins[batch]..self.begins[batch + 1]];
         match self.treatments[batch] {
-            Treatment::Diagonal => BatchMetric::Known(KnownMetric::Diagonal(entries)),
-            Treatment::Constant => BatchMetric::Known(KnownMetric::Constant(entries)),
-            Treatment::Stored => BatchMetric::Known(KnownMetric::Stored(entries)),
+            Treatment::Diagonal => BatchMetric::Stored(StoredMetric::Diagonal(entries)),
+            Treatment::Constant => BatchMetric::Stored(StoredMetric::Constant(entries)),
+            Treatment::Stored => BatchMetric::Stored(StoredMetric::AtPoints(entries)),
             Treatment::Polynomial(order) => BatchMetric::Mapped(MappedMetric { order: Some(order), entries }),
             Treatment::Inverse => BatchMetric::Mapped(MappedMetric { order: None, entries }),
         }
@@ -95,7 +100,7 @@ impl<T: SumFactorization> BatchMetrics<T> {
     }
 
     /// Returns the number of cells per metric evaluation, without unused ones.
-    pub fn metric_evaluations(&self, numbers: &Numbers) -> Vec<(MetricEvaluation, usize)> {
+    pub fn metric_evaluations(&self, numbers: &CellUnknowns) -> Vec<(MetricEvaluation, usize)> {
         let cells_of = |metric: MetricEvaluation| {
             let batches = self.treatments.iter().enumerate();
             let with_metric = batches.filter(|(_, treatment)| treatment.metric() == metric);
@@ -125,7 +130,7 @@ impl Treatment {
 struct Workspace {
     scratch: Scratch,
     entries: Vec<Entries>,
-    /// Numbers stored for the cell.
+    /// CellUnknowns stored for the cell.
     numbers: Vec<f64>,
 }
 

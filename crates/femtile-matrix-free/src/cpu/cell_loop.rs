@@ -9,11 +9,11 @@ use femtile_device::cpu::{Aligned, SharedMut, Source};
 use femtile_linalg::hooks::MergedHook;
 use femtile_sum_factorization::{SumFactorization, lanes};
 
-use super::ahead::Ahead;
-use super::exchange::{clear_constrained, gather, marked, scatter, share};
+use super::cell_unknowns::CellUnknowns;
+use super::gather_scatter::{clear_constrained, gather, marked, scatter, share};
 use super::layout::Layout;
-use super::numbers::Numbers;
-use super::parts::Parts;
+use super::partition::Partition;
+use super::prefetch::Prefetch;
 use super::schedule::{RANGE, Schedule};
 use femtile_fem::FemError;
 use femtile_fem::dofs::{Group, TensorSpace};
@@ -37,9 +37,9 @@ pub struct CellLoop<T: Lanes> {
     cpu: Cpu,
     n_rows: usize,
     layout: Layout,
-    numbers: Numbers,
+    numbers: CellUnknowns,
     groups: Vec<Group>,
-    parts: Parts,
+    parts: Partition,
     schedule: Schedule,
     /// Constrained rows, ascending, and where those of each tile begin.
     constrained: Vec<u32>,
@@ -89,14 +89,14 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
         assert!(facets.iter().all(|facet| facet.dofs.iter().all(is_unknown)), "unknowns of facets");
         let n_lanes = lanes::<T>(cpu);
         let layout = Layout::new(space.degree(), space.dimension(), components);
-        let numbers = cpu.install(|| Numbers::new(space, &layout, n_lanes));
+        let numbers = cpu.install(|| CellUnknowns::new(space, &layout, n_lanes));
         let rows = |dof: &u32| {
             let first = *dof * components as u32;
             first..first + components as u32
         };
         let marks = space.marks(constrained);
         let constrained: Vec<u32> = constrained.iter().flat_map(rows).collect();
-        let parts = Parts::new(space, &numbers, &layout, cpu.threads(), |row| marks[row / components]);
+        let parts = Partition::new(space, &numbers, &layout, cpu.threads(), |row| marks[row / components]);
         let facets: Vec<FacetMatrix> = (0..components as u32)
             .flat_map(|component| facets.iter().map(move |facet| (component, facet)))
             .map(|(component, facet)| free_facet(facet, components as u32, component, &constrained))
@@ -189,7 +189,7 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
         &self.schedule
     }
 
-    pub(super) fn numbers(&self) -> &Numbers {
+    pub(super) fn numbers(&self) -> &CellUnknowns {
         &self.numbers
     }
 
@@ -232,10 +232,10 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
         self.cpu.for_threads(|thread| {
             let Some(groups) = self.parts.groups.get(thread) else { return };
             let mut scratch = self.scratch[thread].lock().unwrap_or_else(PoisonError::into_inner);
-            let mut ahead =
-                Ahead::new([x.address(0), y.address(0)].into_iter().chain((around.reads)()).collect());
+            let mut prefetch =
+                Prefetch::new([x.address(0), y.address(0)].into_iter().chain((around.reads)()).collect());
             for group in groups.clone() {
-                let workspace = (&mut scratch[..], &mut ahead);
+                let workspace = (&mut scratch[..], &mut prefetch);
                 // SAFETY: a thread writes only rows of its own groups; rows that other threads access as well are
                 // marked and go to shares, which belong to a cell. Rows of several threads have been prepared above.
                 unsafe { self.run_group(group, (y, x), &shares, constrained, op_cell, around, workspace) };
@@ -269,7 +269,7 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
         constrained: Constrained,
         op_cell: CellWork<'_, T>,
         around: &Around<'_, T>,
-        (scratch, ahead): (&mut [T], &mut Ahead<T>),
+        (scratch, prefetch): (&mut [T], &mut Prefetch<T>),
     ) {
         for rows in self.schedule.begun.of(number) {
             (around.pre)(rows.clone());
@@ -285,10 +285,10 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
         for (done, batch) in batches.enumerate() {
             let part = |done: usize| next.start + next.len() * done / n_batches;
             // Gather and scatter of an entity are one step each.
-            ahead.begin(part(done)..part(done + 1), 2 * self.layout.n_entities());
+            prefetch.begin(part(done)..part(done + 1), 2 * self.layout.n_entities());
             let (unknowns, marks) = (self.numbers.unknowns(batch), self.parts.marks(batch));
             // SAFETY: no other thread writes the rows of this batch.
-            unsafe { gather(&self.cpu, local, x, unknowns, &self.layout, (lanes, ahead)) };
+            unsafe { gather(&self.cpu, local, x, unknowns, &self.layout, (lanes, prefetch)) };
             if constrained == Constrained::Identity {
                 clear_constrained(local, marks, &self.layout, lanes);
             }
@@ -297,7 +297,7 @@ impl<T: SumFactorization + Lanes> CellLoop<T> {
             let sizes = (lanes, self.numbers.n_active(batch));
             // SAFETY: entities shared with other threads are marked, and the shares are those of this batch.
             unsafe {
-                scatter(&self.cpu, y, local, unknowns, &marked(marks), &self.layout, (sizes, ahead));
+                scatter(&self.cpu, y, local, unknowns, &marked(marks), &self.layout, (sizes, prefetch));
                 share(shares, local, unknowns, marks, &self.layout, lanes);
             }
         }

@@ -16,20 +16,20 @@ use femtile_fem::geometry::CellRule;
 /// The metric of the cells of a batch.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum BatchMetric<'a, T> {
-    Known(KnownMetric<'a, T>),
+    Stored(StoredMetric<'a, T>),
     /// Computed at each point.
     Mapped(MappedMetric<'a, T>),
 }
 
 /// A metric with stored entries.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum KnownMetric<'a, T> {
+pub(super) enum StoredMetric<'a, T> {
     /// Coefficients $c_0, c_1, c_2, c_3$ of [`separable`].
     Diagonal(&'a [T]),
     /// Constant on each cell: `[7][lanes]`.
     Constant(&'a [T]),
     /// Stored at points: `[n_q^d][entries][lanes]`.
-    Stored(&'a [T]),
+    AtPoints(&'a [T]),
 }
 
 /// One entry of the metric at a point: a weight, and a factor per lane; no factors stand for zero.
@@ -75,7 +75,7 @@ pub(super) struct Cells<T> {
     pub m: usize,
     has_stiffness: bool,
     has_mass: bool,
-    /// Numbers of σ per cell where it is constant by cell: none, one or six.
+    /// CellUnknowns of σ per cell where it is constant by cell: none, one or six.
     n_sigma: usize,
     /// Shape functions and their slopes at the points.
     pub tables: [Table; 2],
@@ -152,7 +152,7 @@ impl<T: SumFactorization> Cells<T> {
     /// Computes $u \leftarrow A u$ for one component of the cells of a batch: `[(p + 1)^d][lanes]`.
     pub fn apply(&self, cpu: &Cpu, metric: BatchMetric<'_, T>, u: &mut [T], workspace: &mut [T]) {
         // The separable kernel is for cubes only.
-        if let (BatchMetric::Known(KnownMetric::Diagonal(coefficients)), 3) = (metric, self.d) {
+        if let (BatchMetric::Stored(StoredMetric::Diagonal(coefficients)), 3) = (metric, self.d) {
             return separable(cpu, [&self.matrices[0], &self.matrices[1]], coefficients, u, workspace);
         }
         let (at_points, workspace) = workspace.split_at_mut(self.n_points() * lanes::<T>(cpu));
@@ -196,13 +196,13 @@ impl<T: SumFactorization> Cells<T> {
                 }
                 Metric::Mapped(mapped)
             }
-            BatchMetric::Known(known) if !self.has_stiffness || self.d == 2 => {
-                return self.act_plainly(cpu, known, u, workspace);
+            BatchMetric::Stored(known) if !self.has_stiffness || self.d == 2 => {
+                return self.act_by_entries(cpu, known, u, workspace);
             }
-            BatchMetric::Known(KnownMetric::Diagonal(entries) | KnownMetric::Constant(entries)) => {
+            BatchMetric::Stored(StoredMetric::Diagonal(entries) | StoredMetric::Constant(entries)) => {
                 Metric::Constant { entries, weights: &self.weights, has_mass: self.has_mass }
             }
-            BatchMetric::Known(KnownMetric::Stored(entries)) => {
+            BatchMetric::Stored(StoredMetric::AtPoints(entries)) => {
                 Metric::Stored { entries, has_mass: self.has_mass }
             }
         };
@@ -210,8 +210,8 @@ impl<T: SumFactorization> Cells<T> {
     }
 
     /// [`Self::act`] in two dimensions or without the stiffness term.
-    fn act_plainly(&self, cpu: &Cpu, metric: KnownMetric<'_, T>, u: &mut [T], workspace: &mut [T]) {
-        if let (false, KnownMetric::Stored(entries)) = (self.has_stiffness, metric) {
+    fn act_by_entries(&self, cpu: &Cpu, metric: StoredMetric<'_, T>, u: &mut [T], workspace: &mut [T]) {
+        if let (false, StoredMetric::AtPoints(entries)) = (self.has_stiffness, metric) {
             // One entry per point.
             return cpu.vectorize(
                 #[inline(always)]
@@ -251,17 +251,17 @@ impl<T: SumFactorization> Cells<T> {
     /// Returns one entry of the metric at a point, of all lanes.
     pub fn entries_at<'a>(
         &self,
-        metric: KnownMetric<'a, T>,
+        metric: StoredMetric<'a, T>,
         entry: usize,
         at: usize,
         n_lanes: usize,
     ) -> EntryAt<'a, T> {
         let (place, entries, weight) = match metric {
-            KnownMetric::Diagonal(entries) => {
+            StoredMetric::Diagonal(entries) => {
                 ([0, 1, 2, 6].iter().position(|&kept| kept == entry), entries, self.weight(at))
             }
-            KnownMetric::Constant(entries) => (Some(entry), entries, self.weight(at)),
-            KnownMetric::Stored(entries) => {
+            StoredMetric::Constant(entries) => (Some(entry), entries, self.weight(at)),
+            StoredMetric::AtPoints(entries) => {
                 let width = self.stored.len() * n_lanes;
                 let place = self.stored.iter().position(|&kept| kept == entry);
                 (place, &entries[at * width..(at + 1) * width], T::ONE)

@@ -8,11 +8,11 @@ use femtile_device::{Buffer, Cpu};
 use femtile_linalg::{LinalgError, Transfer, need};
 use femtile_sum_factorization::{Factor, SumFactorization, contract, lanes};
 
-use super::ahead::Ahead;
 use super::cell_loop::{CellLoop, Constrained};
-use super::exchange::{Marked, gather, scatter};
+use super::cell_unknowns::CellUnknowns;
+use super::gather_scatter::{Marked, gather, scatter};
 use super::layout::Layout;
-use super::numbers::Numbers;
+use super::prefetch::Prefetch;
 use femtile_fem::FemError;
 use femtile_fem::dofs::TensorSpace;
 
@@ -35,7 +35,7 @@ pub struct DegreeTransfer<T: Lanes> {
     /// Cells with the unknowns of the lower degree.
     coarse: CellLoop<T>,
     /// Unknowns of the higher degree.
-    numbers: Numbers,
+    numbers: CellUnknowns,
     layout: Layout,
     n_fine: usize,
     /// Entities of the cells of each batch that an earlier cell has as well, or that are constrained.
@@ -62,7 +62,7 @@ impl<T: SumFactorization + Lanes> DegreeTransfer<T> {
         assert!(coarse.order() == fine.order(), "spaces on one mesh");
         let n_lanes = lanes::<T>(cpu);
         let layout = Layout::new(fine.degree(), fine.dimension(), 1);
-        let numbers = cpu.install(|| Numbers::new(fine, &layout, n_lanes));
+        let numbers = cpu.install(|| CellUnknowns::new(fine, &layout, n_lanes));
         let rise = coarse.shapes().values(fine.shapes().nodes());
         let workspace_len = 2 * layout.places.len() * n_lanes;
         Ok(Self {
@@ -85,7 +85,7 @@ impl<T: SumFactorization + Lanes> DegreeTransfer<T> {
     /// Gathers the finer values of a batch; marked entities become zero.
     fn read(&self, batch: usize, local: &mut [T], r: Source<'_, T>) {
         let n_lanes = self.numbers.lanes;
-        let workspace = (n_lanes, &mut Ahead::new(Vec::new()));
+        let workspace = (n_lanes, &mut Prefetch::new(Vec::new()));
         // SAFETY: no thread writes the vector meanwhile.
         unsafe { gather(&self.cpu, local, r, self.numbers.unknowns(batch), &self.layout, workspace) };
         for (lane, marked) in self.marked[batch][..n_lanes].iter().enumerate() {
@@ -115,7 +115,7 @@ impl<T: SumFactorization + Lanes> DegreeTransfer<T> {
     /// Adds the interpolation on some batches.
     fn raise(&self, batches: Range<usize>, x: &SharedMut<'_, T>, e: Source<'_, T>) {
         let n_lanes = self.numbers.lanes;
-        let (coarse, ahead) = (&self.coarse, &mut Ahead::new(Vec::new()));
+        let (coarse, prefetch) = (&self.coarse, &mut Prefetch::new(Vec::new()));
         let n_coarse = coarse.layout().places.len() * n_lanes;
         let mut workspaces = [(); 2].map(|()| Aligned::zeros(self.local_len()));
         for batch in batches {
@@ -124,7 +124,7 @@ impl<T: SumFactorization + Lanes> DegreeTransfer<T> {
             let numbers = coarse.numbers();
             // SAFETY: no thread writes the coarser vector meanwhile.
             unsafe {
-                gather(&self.cpu, local, e, numbers.unknowns(batch), coarse.layout(), (n_lanes, ahead))
+                gather(&self.cpu, local, e, numbers.unknowns(batch), coarse.layout(), (n_lanes, prefetch))
             };
             coarse.clear_constrained(batch, local);
             let found = self.along_all(&self.factors[0], [own, other]);
@@ -132,7 +132,7 @@ impl<T: SumFactorization + Lanes> DegreeTransfer<T> {
             let sizes = (n_lanes, self.numbers.n_active(batch));
             // SAFETY: every entity is unmarked in at most one cell, so no other thread writes it.
             unsafe {
-                scatter(&self.cpu, x, found, unknowns, &self.marked[batch], &self.layout, (sizes, ahead));
+                scatter(&self.cpu, x, found, unknowns, &self.marked[batch], &self.layout, (sizes, prefetch));
             }
         }
     }
@@ -170,7 +170,12 @@ impl<T: SumFactorization + Lanes> Transfer<T, Cpu> for DegreeTransfer<T> {
 }
 
 /// Marks entities of the cells of each batch that an earlier cell has as well, or that are constrained.
-fn marked(space: &TensorSpace<'_>, numbers: &Numbers, layout: &Layout, constrained: &[u32]) -> Vec<Marked> {
+fn marked(
+    space: &TensorSpace<'_>,
+    numbers: &CellUnknowns,
+    layout: &Layout,
+    constrained: &[u32],
+) -> Vec<Marked> {
     let mut is_taken = space.marks(constrained);
     let mut of_batches = vec![Marked::default(); numbers.n_batches()];
     for (batch, marked) in of_batches.iter_mut().enumerate() {

@@ -4,7 +4,7 @@ use femtile_device::Cpu;
 use femtile_element::tensor::Table;
 use femtile_sum_factorization::{Factor, Parity, SumFactorization, contract, lanes};
 
-use super::cells::{BatchMetric, Cells, KnownMetric};
+use super::cells::{BatchMetric, Cells, StoredMetric};
 use super::maps::AXES;
 
 /// Products of entries of two tables, transposed: values with values, slopes with values, slopes with slopes.
@@ -29,10 +29,10 @@ impl<T: SumFactorization> Cells<T> {
         let n_lanes = lanes::<T>(cpu);
         let entries;
         let metric = match metric {
-            BatchMetric::Known(known) => known,
+            BatchMetric::Stored(known) => known,
             BatchMetric::Mapped(mapped) => {
-                entries = self.made_known(cpu, mapped);
-                KnownMetric::Stored(&entries)
+                entries = self.entries(cpu, mapped);
+                StoredMetric::AtPoints(&entries)
             }
         };
         sum.fill(T::ZERO);

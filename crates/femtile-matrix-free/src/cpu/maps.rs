@@ -59,7 +59,7 @@ impl<T: SumFactorization> Cells<T> {
 
     /// Returns the entries listed by [`Self::stored_entries`] at all points, computed by applying the metric to unit
     /// slopes and ones: `[m³][entries][lanes]`.
-    pub fn made_known(&self, cpu: &Cpu, metric: MappedMetric<'_, T>) -> Vec<T> {
+    pub fn entries(&self, cpu: &Cpu, metric: MappedMetric<'_, T>) -> Vec<T> {
         let n_lanes = lanes::<T>(cpu);
         let metric = self.mapped(metric, n_lanes);
         let len = self.n_points() * n_lanes;

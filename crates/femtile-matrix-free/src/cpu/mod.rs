@@ -1,22 +1,22 @@
 //! The operator on a CPU: SIMD across cells, threads without atomics.
 
-mod ahead;
 mod batch_metrics;
 #[allow(unsafe_code)]
 mod cell_loop;
+mod cell_unknowns;
 mod cells;
-mod choice;
 #[allow(unsafe_code)]
 mod degree_transfer;
 mod diagonal;
 #[allow(unsafe_code)]
-mod exchange;
+mod gather_scatter;
 mod layout;
 mod maps;
-mod numbers;
+mod metric_choice;
 #[allow(unsafe_code)]
 mod operator;
-mod parts;
+mod partition;
+mod prefetch;
 mod schedule;
 #[cfg(test)]
 mod tests;

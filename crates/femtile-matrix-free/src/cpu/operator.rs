@@ -8,8 +8,8 @@ use femtile_sum_factorization::{SumFactorization, lanes};
 use super::batch_metrics::BatchMetrics;
 use super::cell_loop::{CellLoop, Constrained};
 use super::cells::Cells;
-use super::choice::Choice;
 use super::diagonal::DiagonalTables;
+use super::metric_choice::MetricChoice;
 use crate::metric::{Metrics, Terms};
 use femtile_fem::FemError;
 use femtile_fem::dofs::TensorSpace;
@@ -75,7 +75,7 @@ impl<T: SumFactorization + Lanes> MatrixFree<T> {
         let workspace_len = cells.workspace_len(lanes::<T>(cpu));
         let cell_loop = CellLoop::new(cpu, space, components, constrained, facets, workspace_len)?;
         let metrics = Metrics::new(space, terms, rule)?;
-        let choice = Choice {
+        let choice = MetricChoice {
             metric,
             dimension: space.dimension(),
             n_points: cells.m,

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::layout::Layout;
-use super::parts::Parts;
+use super::partition::Partition;
 use femtile_fem::dofs::{Group, TensorSpace};
 
 /// Unknowns per range; a range has as many rows for each component.
@@ -57,7 +57,7 @@ pub(super) struct Schedule {
 
 impl Schedule {
     /// Creates the schedule; `is_late` are rows written after all groups, ascending.
-    pub fn new(space: &TensorSpace<'_>, layout: &Layout, parts: &Parts, is_late: &[u32]) -> Self {
+    pub fn new(space: &TensorSpace<'_>, layout: &Layout, parts: &Partition, is_late: &[u32]) -> Self {
         let (n_rows, width) = (space.n_dofs() * layout.components, RANGE * layout.components);
         let spans = spans(space, layout, width);
         let rows = |first: usize, end: usize| first * width..(end * width).min(n_rows);

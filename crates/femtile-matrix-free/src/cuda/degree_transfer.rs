@@ -65,7 +65,7 @@ impl<T: Scalar> CudaDegreeTransfer<T> {
     /// Creates the transfer to a space of at least the same degree. Constrained degrees of freedom are whole entities.
     ///
     /// # Errors
-    /// [`FemError::HexahedraAlone`] on quadrilaterals, [`FemError::TooManyDofs`] if the unknowns of all cells cannot be
+    /// [`FemError::HexahedraOnly`] on quadrilaterals, [`FemError::TooManyDofs`] if the unknowns of all cells cannot be
     /// numbered with 32 bits; errors of the device.
     ///
     /// # Panics
@@ -78,7 +78,7 @@ impl<T: Scalar> CudaDegreeTransfer<T> {
     ) -> Result<Self, FemError> {
         let kind = fine.mesh().kind;
         if kind != CellKind::Hexahedron {
-            return Err(FemError::HexahedraAlone { kind });
+            return Err(FemError::HexahedraOnly { kind });
         }
         assert!(coarse.order() == fine.order(), "spaces on one mesh");
         assert!(coarse.degree() <= fine.degree(), "from the lower degree");

@@ -9,7 +9,7 @@
 #include "femtile.cuh"
 #include "hook.cuh"
 #include "lines.cuh"
-#include "exchange.cuh"
+#include "gather_scatter.cuh"
 #include "metric.cuh"
 
 // A thread in a cell of its batch: its lines of three tensors.

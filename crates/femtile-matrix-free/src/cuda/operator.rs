@@ -69,7 +69,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
     /// `constrained` are whole entities, ascending: a vertex, or the interior of an edge or face.
     ///
     /// # Errors
-    /// [`FemError::HexahedraAlone`] on quadrilaterals, [`FemError::Inverted`] for folded cells; errors of coefficients,
+    /// [`FemError::HexahedraOnly`] on quadrilaterals, [`FemError::Inverted`] for folded cells; errors of coefficients,
     /// settings and the device.
     pub fn new(
         device: &Cuda,
@@ -81,7 +81,7 @@ impl<T: Scalar> CudaMatrixFree<T> {
     ) -> Result<Self, FemError> {
         let kind = space.mesh().kind;
         if kind != CellKind::Hexahedron {
-            return Err(FemError::HexahedraAlone { kind });
+            return Err(FemError::HexahedraOnly { kind });
         }
         let metrics = Metrics::new(space, terms, rule)?;
         let metric = choose_metric(&metrics, space, config.metric)?;

@@ -18,7 +18,7 @@ const HEADERS: [Header; 7] = [
     CONTRACT_HEADER,
     COLUMNS_HEADER,
     Header { name: "lines.cuh", text: include_str!("lines.cuh") },
-    Header { name: "exchange.cuh", text: include_str!("exchange.cuh") },
+    Header { name: "gather_scatter.cuh", text: include_str!("gather_scatter.cuh") },
     Header { name: "metric.cuh", text: include_str!("metric.cuh") },
 ];
 /// Tables along lines.

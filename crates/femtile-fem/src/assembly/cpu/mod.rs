@@ -23,7 +23,7 @@ use crate::dofs::RowBlocks;
 use crate::forms::{CHUNK, ChunkCoefficients, ChunkScratch};
 
 impl<T: Scalar> AssemblyKernels<T> for Cpu {
-    type Kept = Kept;
+    type RefillData = RefillData;
 
     fn assemble_system(&self, problem: &AssemblyProblem<'_>) -> Result<Assembled<T, Self>, FemError> {
         let mesh = problem.coefficients.mesh;
@@ -44,53 +44,58 @@ impl<T: Scalar> AssemblyKernels<T> for Cpu {
         })
     }
 
-    fn keep(&self, mesh: &Mesh, pattern: &Arc<Sparsity>, places: Places) -> Result<Kept, FemError> {
+    fn prepare_refill(
+        &self,
+        mesh: &Mesh,
+        pattern: &Arc<Sparsity>,
+        places: Places,
+    ) -> Result<RefillData, FemError> {
         let blocks = self.install(|| RowBlocks::new(mesh, block_shift(mesh.n_nodes())));
         let scattered = places.lanes().is_some().then_some(places);
         let rhs = vec![0.0; mesh.n_nodes()];
         // Columns and row starts; nodes of cells and cell numbers of blocks; points.
         let words = pattern.columns.len() + mesh.n_nodes() + mesh.cells.len() + mesh.n_cells();
         let bytes = 4 * words + 24 * mesh.n_nodes();
-        Ok(Kept { plan: Plan::new(blocks, pattern.clone(), scattered), rhs, reacts: Vec::new(), bytes })
+        Ok(RefillData { plan: Plan::new(blocks, pattern.clone(), scattered), rhs, reacts: Vec::new(), bytes })
     }
 
-    fn load(&self, _: &mut Kept, _: &AssemblyProblem<'_>) -> Result<(), FemError> {
+    fn load(&self, _: &mut RefillData, _: &AssemblyProblem<'_>) -> Result<(), FemError> {
         Ok(())
     }
 
     fn queue<V: Scalar>(
         &self,
-        kept: &mut Kept,
+        refill_data: &mut RefillData,
         problem: &AssemblyProblem<'_>,
         values: &mut BufferMut<'_, V, Self>,
         rhs: &mut Buffer<T, Self>,
     ) -> Result<(), FemError> {
-        self.install(|| kept.fill(self, problem, values.as_mut_slice()))?;
-        rhs.as_mut_slice().iter_mut().zip(&kept.rhs).for_each(|(out, &b)| *out = T::from_f64(b));
+        self.install(|| refill_data.fill(self, problem, values.as_mut_slice()))?;
+        rhs.as_mut_slice().iter_mut().zip(&refill_data.rhs).for_each(|(out, &b)| *out = T::from_f64(b));
         Ok(())
     }
 
     fn check<V: Scalar>(
         &self,
-        kept: &mut Kept,
+        refill_data: &mut RefillData,
         _: &AssemblyProblem<'_>,
         _: &mut BufferMut<'_, V, Self>,
         _: &mut Buffer<T, Self>,
     ) -> Result<Vec<bool>, FemError> {
-        Ok(kept.reacts.clone())
+        Ok(refill_data.reacts.clone())
     }
 
-    fn kept_bytes(&self, kept: &Kept) -> usize {
-        kept.bytes
+    fn refill_bytes(&self, refill_data: &RefillData) -> usize {
+        refill_data.bytes
     }
 
-    fn unrounded(&self, kept: &Kept, _: &Buffer<T, Self>) -> Result<Vec<f64>, FemError> {
-        Ok(kept.rhs.clone())
+    fn unrounded(&self, refill_data: &RefillData, _: &Buffer<T, Self>) -> Result<Vec<f64>, FemError> {
+        Ok(refill_data.rhs.clone())
     }
 }
 
 /// Data kept on the host between refills.
-pub struct Kept {
+pub struct RefillData {
     plan: Plan,
     pub(super) rhs: Vec<f64>,
     /// [`Assembled::reacts`].
@@ -98,7 +103,7 @@ pub struct Kept {
     bytes: usize,
 }
 
-impl Kept {
+impl RefillData {
     pub(super) fn fill<V: Scalar>(
         &mut self,
         device: &Cpu,

@@ -39,12 +39,12 @@ type Nonzeros<T, V> = (
 
 /// Threads per block, and blocks per multiprocessor.
 #[derive(Debug, Clone, Copy)]
-struct Shape {
+struct LaunchShape {
     threads: u32,
     blocks: usize,
 }
 
-impl Shape {
+impl LaunchShape {
     /// Chooses the shape, measured on an H200, where 64 rows per patch allow two blocks for any form; forms that take
     /// more registers have fewer threads, so that none spills.
     fn of(form: &CudaForm<'_>) -> Self {
@@ -72,13 +72,18 @@ struct FormText {
     reads_cells: bool,
     /// Whether there is a reaction or a source.
     sums_rows: bool,
-    shape: Shape,
+    shape: LaunchShape,
 }
 
 impl FormText {
     fn new(form: &CudaForm<'_>) -> Self {
         let sums_rows = form.reaction_and_source() != [Evaluated::Never; 2];
-        Self { text: form.text().into(), reads_cells: form.reads_cells(), sums_rows, shape: Shape::of(form) }
+        Self {
+            text: form.text().into(),
+            reads_cells: form.reads_cells(),
+            sums_rows,
+            shape: LaunchShape::of(form),
+        }
     }
 }
 
@@ -108,16 +113,16 @@ pub(in crate::assembly) fn specialisations() -> Vec<Specialisation> {
 }
 
 /// Data of a mesh kept between refills: patches, if they fit the GPU, and data for the host.
-pub struct Kept {
+pub struct RefillData {
     pattern: Arc<Sparsity>,
     places: Places,
     patches: Option<OnGpu>,
-    host: Option<cpu::Kept>,
+    host: Option<cpu::RefillData>,
     /// The loaded form, if the GPU assembles it.
     form: Option<FormText>,
 }
 
-impl Kept {
+impl RefillData {
     pub(in crate::assembly) fn new(
         device: &Cuda,
         mesh: &Mesh,
@@ -206,7 +211,12 @@ impl Kept {
         let (cpu, mesh) = (Cpu::new(0)?, problem.coefficients.mesh);
         let host = match &mut self.host {
             Some(host) => host,
-            none => none.insert(AssemblyKernels::<T>::keep(&cpu, mesh, &self.pattern, self.places.clone())?),
+            none => none.insert(AssemblyKernels::<T>::prepare_refill(
+                &cpu,
+                mesh,
+                &self.pattern,
+                self.places.clone(),
+            )?),
         };
         let mut on_host = vec![V::ZERO; values.len()];
         cpu.install(|| host.fill(&cpu, problem, &mut on_host))?;

@@ -6,5 +6,5 @@ mod cuda;
 mod incidence;
 mod lists;
 
-pub use cuda::Kept;
+pub use cuda::RefillData;
 pub(super) use cuda::specialisations;

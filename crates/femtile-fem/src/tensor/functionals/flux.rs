@@ -4,7 +4,7 @@ use crate::FemError;
 use crate::constraints::dirichlet_facets;
 use crate::dofs::TensorSpace;
 use crate::forms::{Compiled, Form, PointCoefficients, Points, winners};
-use crate::functionals::given_facets::{GivenFacets, sum_of};
+use crate::functionals::dirichlet_facets::{DirichletFacets, sum_of};
 use crate::geometry::CellRule;
 use crate::geometry::point_tables::{AtPoints, PointTables};
 use crate::geometry::{CellMap, CellMaps, determinant, inverse};
@@ -44,7 +44,7 @@ pub fn facet_fluxes(
     let winners = winners(form)?;
     let mut fluxes = vec![0.0; form.boundary.len()];
     let facets: Vec<u32> = dirichlet_facets(form, &winners).map(|(facet, _)| facet as u32).collect();
-    let given = given_facets(space, form, u, &facets)?;
+    let given = discrete_fluxes(space, form, u, &facets)?;
     let mut residual = vec![0.0; space.n_dofs()];
     if !facets.is_empty() {
         add_cells(space, form, rule, u, &given.1, &mut residual)?;
@@ -157,17 +157,17 @@ fn add_cells(
 }
 
 /// Returns the Dirichlet facets with the fluxes of the discrete gradient, and a mark per degree of freedom on them.
-fn given_facets(
+fn discrete_fluxes(
     space: &TensorSpace<'_>,
     form: &Form<'_>,
     u: &[f64],
     facets: &[u32],
-) -> Result<(GivenFacets, Vec<bool>), FemError> {
+) -> Result<(DirichletFacets, Vec<bool>), FemError> {
     let (points, _) = SOURCE_RULE.rule(space.degree());
     let sides = Sides::new(space, &points);
     let weights = SOURCE_RULE.product_weights(space.degree(), space.dimension() - 1);
     let mut gradients = SideGradients::new(space, form)?;
-    let (mut given, mut is_given) = (GivenFacets::default(), vec![false; space.n_dofs()]);
+    let (mut given, mut is_given) = (DirichletFacets::default(), vec![false; space.n_dofs()]);
     for &facet in facets {
         let side = sides.of_facet(form.boundary, facet as usize);
         let dofs = sides.dofs(side);

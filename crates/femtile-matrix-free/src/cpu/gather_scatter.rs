@@ -4,10 +4,10 @@ use femtile_device::cpu::vector::{Lanes, Vector};
 use femtile_device::cpu::{SharedMut, SimdLevel, Source};
 use femtile_device::{Cpu, Scalar};
 
-use super::ahead::Ahead;
+use super::cell_unknowns::Unknowns;
 use super::layout::Layout;
-use super::numbers::Unknowns;
-use super::parts::Mark;
+use super::partition::Mark;
+use super::prefetch::Prefetch;
 
 /// Gathers the values of a batch: `[components][(p + 1)^d][lanes]`.
 ///
@@ -19,7 +19,7 @@ pub(super) unsafe fn gather<T: Lanes>(
     x: Source<'_, T>,
     unknowns: Unknowns<'_>,
     layout: &Layout,
-    (lanes, ahead): (usize, &mut Ahead<T>),
+    (lanes, prefetch): (usize, &mut Prefetch<T>),
 ) {
     let firsts = match unknowns {
         Unknowns::All(list) => {
@@ -37,7 +37,7 @@ pub(super) unsafe fn gather<T: Lanes>(
         SimdLevel::Avx2 => unsafe {
             T::Avx2::vectorize(
                 #[inline(always)]
-                || transposed_in::<T, T::Avx2>(local, x, firsts, layout, ahead),
+                || transposed_in::<T, T::Avx2>(local, x, firsts, layout, prefetch),
             );
         },
         // SAFETY: as above.
@@ -45,7 +45,7 @@ pub(super) unsafe fn gather<T: Lanes>(
         SimdLevel::Avx512 => unsafe {
             T::Avx512::vectorize(
                 #[inline(always)]
-                || transposed_in::<T, T::Avx512>(local, x, firsts, layout, ahead),
+                || transposed_in::<T, T::Avx512>(local, x, firsts, layout, prefetch),
             );
         },
         _ => {
@@ -89,13 +89,13 @@ unsafe fn transposed_in<T: Scalar, V: Vector<T>>(
     x: Source<'_, T>,
     firsts: &[u32],
     layout: &Layout,
-    ahead: &mut Ahead<T>,
+    prefetch: &mut Prefetch<T>,
 ) {
     let lanes = V::LANES;
     assert!(local.len() == layout.places.len() * lanes && firsts.len() == layout.n_entities() * lanes);
     let to = local.as_mut_ptr();
     for (entity, firsts) in firsts.chunks_exact(lanes).enumerate() {
-        ahead.step();
+        prefetch.step();
         let places = layout.places(entity);
         let last = firsts.iter().fold(0, |last, &first| last.max(first)) as usize;
         assert!(last + places.len() <= x.len());
@@ -138,14 +138,14 @@ unsafe fn transposed_out<T: Scalar, V: Vector<T>>(
     firsts: &[u32],
     marked: &Marked,
     layout: &Layout,
-    (n_active, ahead): (usize, &mut Ahead<T>),
+    (n_active, prefetch): (usize, &mut Prefetch<T>),
 ) {
     let lanes = V::LANES;
     assert!(local.len() >= layout.places.len() * lanes && firsts.len() == layout.n_entities() * lanes);
     let mut square = Square([T::ZERO; MOST_LANES * MOST_LANES]);
     let rows = square.0.as_mut_ptr();
     for (entity, firsts) in firsts.chunks_exact(lanes).enumerate() {
-        ahead.step();
+        prefetch.step();
         for (k, places) in layout.places(entity).chunks(lanes).enumerate() {
             let is_square = places.len() >= WORTH;
             if is_square {
@@ -249,7 +249,7 @@ pub(super) unsafe fn scatter<T: Lanes>(
     (unknowns, firsts): (Unknowns<'_>, &[u32]),
     marked: &Marked,
     layout: &Layout,
-    ((lanes, n_active), ahead): ((usize, usize), &mut Ahead<T>),
+    ((lanes, n_active), prefetch): ((usize, usize), &mut Prefetch<T>),
 ) {
     let is_regular = matches!(unknowns, Unknowns::Firsts(_));
     match cpu.simd() {
@@ -258,7 +258,7 @@ pub(super) unsafe fn scatter<T: Lanes>(
         SimdLevel::Avx2 if is_regular => unsafe {
             T::Avx2::vectorize(
                 #[inline(always)]
-                || transposed_out::<T, T::Avx2>(y, local, firsts, marked, layout, (n_active, ahead)),
+                || transposed_out::<T, T::Avx2>(y, local, firsts, marked, layout, (n_active, prefetch)),
             );
         },
         // SAFETY: as above.
@@ -266,11 +266,11 @@ pub(super) unsafe fn scatter<T: Lanes>(
         SimdLevel::Avx512 if is_regular => unsafe {
             T::Avx512::vectorize(
                 #[inline(always)]
-                || transposed_out::<T, T::Avx512>(y, local, firsts, marked, layout, (n_active, ahead)),
+                || transposed_out::<T, T::Avx512>(y, local, firsts, marked, layout, (n_active, prefetch)),
             );
         },
         // SAFETY: as above.
-        _ => unsafe { scatter_plainly(y, local, (unknowns, firsts), marked, layout, (lanes, n_active)) },
+        _ => unsafe { scatter_by_value(y, local, (unknowns, firsts), marked, layout, (lanes, n_active)) },
     }
 }
 
@@ -279,7 +279,7 @@ pub(super) unsafe fn scatter<T: Lanes>(
 /// # Safety
 /// As [`scatter`].
 #[inline(always)]
-unsafe fn scatter_plainly<T: Scalar>(
+unsafe fn scatter_by_value<T: Scalar>(
     y: &SharedMut<'_, T>,
     local: &[T],
     (unknowns, firsts): (Unknowns<'_>, &[u32]),

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::batch_metrics::Treatment;
-use super::numbers::Numbers;
+use super::cell_unknowns::CellUnknowns;
 use crate::metric::{Metrics, Scratch, Variation};
 use femtile_fem::FemError;
 use femtile_fem::geometry::MetricEvaluation;
@@ -24,7 +24,7 @@ const MARGIN: f64 = 0.9;
 /// $$ t = \frac{\text{operations}}{2.5 \cdot 10^9\, \text{lanes}} + \frac{\text{bytes}}{10^{10}\, \text{components}} $$
 /// seconds per cell and component: bytes are read once for all components, operations are done for each.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Choice {
+pub(super) struct MetricChoice {
     /// The requested evaluation.
     pub metric: Option<MetricEvaluation>,
     pub dimension: usize,
@@ -32,7 +32,7 @@ pub(super) struct Choice {
     pub n_points: usize,
     /// Entries of a metric that is stored at points.
     pub n_stored: usize,
-    /// Numbers of σ per cell: none, one or six.
+    /// CellUnknowns of σ per cell: none, one or six.
     pub n_sigma: usize,
     pub components: usize,
     /// Bytes per number.
@@ -47,13 +47,17 @@ struct Nature {
     order: usize,
 }
 
-impl Choice {
+impl MetricChoice {
     /// Chooses the treatment of each batch.
     ///
     /// # Errors
     /// [`FemError::UnfitMetric`] with the first cell that the requested evaluation does not fit; errors of cells and
     /// coefficients.
-    pub fn of_batches(&self, metrics: &Metrics<'_>, numbers: &Numbers) -> Result<Vec<Treatment>, FemError> {
+    pub fn of_batches(
+        &self,
+        metrics: &Metrics<'_>,
+        numbers: &CellUnknowns,
+    ) -> Result<Vec<Treatment>, FemError> {
         let natures: Vec<Nature> = (0..numbers.n_cells())
             .into_par_iter()
             .map_init(Scratch::default, |scratch, position| self.nature(metrics, position, scratch))
@@ -188,10 +192,17 @@ impl Nature {
 mod tests {
     use super::*;
 
-    const CHOICE: Choice =
-        Choice { metric: None, dimension: 3, n_points: 6, n_stored: 6, n_sigma: 1, components: 1, number: 8 };
+    const CHOICE: MetricChoice = MetricChoice {
+        metric: None,
+        dimension: 3,
+        n_points: 6,
+        n_stored: 6,
+        n_sigma: 1,
+        components: 1,
+        number: 8,
+    };
 
-    fn is_computed(choice: Choice, order: usize, lanes: usize) -> bool {
+    fn is_computed(choice: MetricChoice, order: usize, lanes: usize) -> bool {
         choice.seconds(choice.computed(order), lanes) < MARGIN * choice.seconds(choice.stored(), lanes)
     }
 
@@ -199,7 +210,7 @@ mod tests {
     fn metrics_are_computed_where_many_lanes_do_it() {
         assert!(is_computed(CHOICE, 1, 8) && is_computed(CHOICE, 2, 8));
         assert!(!is_computed(CHOICE, 1, 1), "one lane computes less than is read in the time");
-        let of_three = Choice { components: 3, ..CHOICE };
+        let of_three = MetricChoice { components: 3, ..CHOICE };
         assert!(!is_computed(of_three, 1, 8), "three components read a metric once");
         assert!(!is_computed(CHOICE, 9, 8), "a map of many points is more than the metric");
     }

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use super::cell_unknowns::CellUnknowns;
 use super::layout::Layout;
-use super::numbers::Numbers;
 use femtile_fem::dofs::{Group, TensorSpace};
 
 /// An entity of a cell that its batch does not add to the result.
@@ -25,7 +25,7 @@ pub(super) struct Shared {
 
 /// Cells distributed to threads.
 #[derive(Debug)]
-pub(super) struct Parts {
+pub(super) struct Partition {
     /// Groups of each thread.
     pub groups: Vec<Range<usize>>,
     pub marks: Vec<Mark>,
@@ -35,12 +35,12 @@ pub(super) struct Parts {
     pub n_shares: usize,
 }
 
-impl Parts {
+impl Partition {
     /// Distributes the groups to threads; `is_constrained` is called with the first row of an entity, which stands for
     /// all.
     pub fn new(
         space: &TensorSpace<'_>,
-        numbers: &Numbers,
+        numbers: &CellUnknowns,
         layout: &Layout,
         n_threads: usize,
         is_constrained: impl Fn(usize) -> bool,

@@ -1,4 +1,4 @@
-//! Numbers of the unknowns of batches of cells.
+//! CellUnknowns of the unknowns of batches of cells.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ pub(super) enum Unknowns<'a> {
 
 /// Rows of all cells, in batches of as many cells as SIMD lanes; the last batch repeats its last cell.
 #[derive(Debug)]
-pub(super) struct Numbers {
+pub(super) struct CellUnknowns {
     pub lanes: usize,
     n_cells: usize,
     n_entities: usize,
@@ -29,7 +29,7 @@ pub(super) struct Numbers {
     list_of: Vec<Option<usize>>,
 }
 
-impl Numbers {
+impl CellUnknowns {
     pub fn new(space: &TensorSpace<'_>, layout: &Layout, lanes: usize) -> Self {
         let n_batches = space.n_cells().div_ceil(lanes);
         let n_entities = layout.n_entities();

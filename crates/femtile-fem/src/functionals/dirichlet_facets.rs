@@ -12,7 +12,7 @@ use crate::FemError;
 /// so that the shares of a node sum to $r_i$. The first term preserves the order of convergence where sides with
 /// different fluxes meet in an edge or a corner.
 #[derive(Debug, Default)]
-pub(crate) struct GivenFacets {
+pub(crate) struct DirichletFacets {
     /// Positions in the list of boundary facets.
     facets: Vec<u32>,
     /// Degrees of freedom of each facet: `[n_facets][n]`.
@@ -22,7 +22,7 @@ pub(crate) struct GivenFacets {
     measures: Vec<f64>,
 }
 
-impl GivenFacets {
+impl DirichletFacets {
     /// Adds a facet; fluxes that are not finite count as zero.
     pub fn push(&mut self, facet: u32, dofs: &[u32], fluxes: &[f64], measure: f64) {
         self.facets.push(facet);
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn shares_of_a_node_sum_to_its_residual_and_keep_the_difference_of_its_facets() {
-        let mut given = GivenFacets::default();
+        let mut given = DirichletFacets::default();
         given.push(4, &[0, 1], &[1.0, 1.0], 1.0);
         given.push(2, &[1, 2], &[5.0, 5.0], 3.0);
         let mut fluxes = vec![0.0; 6];
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn fluxes_that_are_not_finite_do_not_reach_the_shares() {
-        let mut given = GivenFacets::default();
+        let mut given = DirichletFacets::default();
         given.push(0, &[0, 1], &[f64::NAN, 1.0], 1.0);
         given.push(1, &[1, 2], &[0.0, 0.0], 1.0);
         let mut fluxes = vec![0.0; 2];

@@ -7,14 +7,14 @@ use femtile_device::cpu::vector::prefetch;
 /// Prefetches rows of some vectors, a few cache lines per step: the processor has few line-fill buffers, and further
 /// requests would stall it.
 #[derive(Debug)]
-pub(super) struct Ahead<T> {
+pub(super) struct Prefetch<T> {
     /// Start of each vector.
     vectors: Vec<*const T>,
     rows: Range<usize>,
     lines_a_step: usize,
 }
 
-impl<T> Ahead<T> {
+impl<T> Prefetch<T> {
     pub fn new(vectors: Vec<*const T>) -> Self {
         Self { vectors, rows: 0..0, lines_a_step: 0 }
     }
