@@ -130,7 +130,7 @@ impl Treatment {
 struct Workspace {
     scratch: Scratch,
     entries: Vec<Entries>,
-    /// CellUnknowns stored for the cell.
+    /// Numbers stored for the cell.
     numbers: Vec<f64>,
 }
 

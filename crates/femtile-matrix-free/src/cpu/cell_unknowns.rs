@@ -1,4 +1,4 @@
-//! CellUnknowns of the unknowns of batches of cells.
+//! Rows of the unknowns of batches of cells.
 
 use std::ops::Range;
 

@@ -32,7 +32,7 @@ pub(super) struct MetricChoice {
     pub n_points: usize,
     /// Entries of a metric that is stored at points.
     pub n_stored: usize,
-    /// CellUnknowns of σ per cell: none, one or six.
+    /// Numbers of σ per cell: none, one or six.
     pub n_sigma: usize,
     pub components: usize,
     /// Bytes per number.

@@ -30,7 +30,8 @@ pub struct CudaMatrixFreeConfig {
 }
 
 impl LaunchShape {
-    /// Chooses the shape for elements of a degree with a rule; `has_more` marks mass terms or irregular cells.
+    /// Chooses the shape for elements of a degree with a rule; `has_more` marks operators with two
+    /// terms, irregular cells or an anisotropic σ.
     pub(super) fn of(degree: usize, rule: CellRule, metric: MetricEvaluation, has_more: bool) -> Self {
         let n = rule.n_points(degree);
         let cells = match n {

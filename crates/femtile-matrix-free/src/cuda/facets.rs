@@ -94,8 +94,9 @@ impl<T: Scalar> Facets<T> {
         self.launch().grid[0] as usize
     }
 
-    /// Queues y += R x for the facet matrices R, on vectors of all unknowns; `blocks` are those of earlier kernels and
-    /// of all.
+    /// Queues y += R x for the facet matrices R, on vectors of all unknowns.
+    ///
+    /// The last argument has the number of blocks of earlier kernels, and that of all kernels.
     pub fn queue(
         &self,
         y: &mut Buffer<T, Cuda>,
