@@ -73,8 +73,11 @@ pub fn need(field: &'static str, expected: usize, found: usize) -> Result<(), Li
     if expected == found { Ok(()) } else { Err(LinalgError::Length { field, expected, found }) }
 }
 
-/// Refuses vectors that do not fit the product of a matrix with so many rows and columns.
-pub(crate) fn need_product([n_rows, n_cols]: [usize; 2], y: usize, x: usize) -> Result<(), LinalgError> {
+/// Checks the lengths of `y` and `x` for a product $y = A x$ with a matrix of `n_rows` × `n_cols`.
+///
+/// # Errors
+/// [`LinalgError::Length`] with the name of the vector.
+pub fn need_product([n_rows, n_cols]: [usize; 2], y: usize, x: usize) -> Result<(), LinalgError> {
     need("y", n_rows, y)?;
     need("x", n_cols, x)
 }

@@ -15,17 +15,16 @@ pub mod vector;
 
 use femtile_device::cuda::Specialisation;
 
-pub use error::{LinalgError, need};
+pub use error::{LinalgError, need, need_product};
 pub use operator::{LinearOperator, Preconditioner, Transfer};
 
 /// The GPU programs that this crate ships, for checks that compile all of them.
 pub fn cuda_specialisations() -> Vec<Specialisation> {
     let hooks = [hooks::CudaHook::none(), krylov::cg::cuda::product_hook()];
-    let products = hooks.iter().flat_map(sparse::cuda::hooked_specialisations);
+    let products = hooks.iter().flat_map(sparse::cuda_specialisations);
     vector::cuda::specialisations()
         .into_iter()
         .chain(products)
-        .chain(sparse::cuda::specialisations())
         .chain(precondition::polynomial::cuda::specialisations())
         .chain(krylov::cg::cuda::specialisations())
         .chain(krylov::merged_cg::cuda::specialisations())

@@ -2,6 +2,7 @@
 //!
 //! The program `femtile-research` prints what [`reproduce`] returns; `femtile reproduce` runs it. No library and no
 //! other program depends on this crate.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+pub mod formats;
 pub mod reproduce;

@@ -1,39 +1,30 @@
 //! Sparse matrices, one folder a format.
 //!
-//! [`Csr`] is what assembly gives and what the other formats are made from. Those are the ones that
-//! `[wong2015]`, section 4, sets ELL-WARP against.
+//! [`Csr`] (compressed sparse rows) is the result of assembly; [`EllWarp`] is made from it. Products of solves use one of
+//! the two. The formats that `[wong2015]`, section 4, compares ELL-WARP with are in the crate `femtile-research`.
 
-mod carries;
 pub mod choice;
-pub mod coo;
-#[allow(unsafe_code)]
-mod cpu;
 pub mod csr;
-#[allow(unsafe_code)]
-pub(crate) mod cuda;
-pub mod ell;
 pub mod ell_warp;
 mod format;
-pub mod hyb;
-pub mod jds;
-mod kernels;
 pub mod matrix_market;
-pub mod merge;
 mod places;
 mod product_matrix;
-mod reference;
 mod rows;
 mod triplets;
 
-pub use coo::Coo;
+use femtile_device::cuda::Specialisation;
+
+use crate::hooks::CudaHook;
 pub use csr::{Csr, Offsets};
-pub use ell::{Ell, EllConfig};
 pub use ell_warp::{EllWarp, EllWarpConfig};
-pub use format::{Format, SparseKernels, SparseMatrix};
-pub use hyb::Hyb;
-pub use jds::Jds;
-pub use kernels::{HookKernels, TileKernels};
-pub use merge::Merge;
+pub use format::{Format, SparseKernels};
 pub use places::{Places, StoredMatrix};
 pub use product_matrix::{MatrixFormat, ProductMatrix};
+pub use rows::need_narrow;
 pub use triplets::{Gathered, Triplets};
+
+/// Returns the GPU programs of both formats with a hook.
+pub(crate) fn cuda_specialisations(hook: &CudaHook<'_>) -> Vec<Specialisation> {
+    [csr::cuda::specialisations(hook), ell_warp::cuda::specialisations(hook)].concat()
+}

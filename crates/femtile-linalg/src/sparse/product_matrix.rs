@@ -1,6 +1,6 @@
 //! A matrix in the format that suits the number of its products.
 
-use femtile_device::{Buffer, Device, MemorySpace, Scalar};
+use femtile_device::{Buffer, Device, HostDevice, MemorySpace, Scalar};
 
 use super::choice::{Described, Machine, Remembered, Sizes, remembered};
 use super::csr::{Csr, CsrKernels};
@@ -63,8 +63,7 @@ impl<T: Scalar, D: CsrKernels<T> + EllWarpKernels<T, T> + Described> ProductMatr
             (MatrixFormat::EllWarp, _) => (Some(fullest(&matrix)?.0), "asked for".into()),
             (MatrixFormat::Auto, Some(Format::Csr)) => (None, BY_SEARCH.into()),
             (MatrixFormat::Auto, Some(Format::EllWarp(config))) => (Some(config), BY_SEARCH.into()),
-            // Solves have no other formats.
-            (MatrixFormat::Auto, _) => expected_fastest(&matrix, n_products)?,
+            (MatrixFormat::Auto, None) => expected_fastest(&matrix, n_products)?,
         };
         Ok((Self::in_slices(matrix, config.as_ref())?, reason))
     }
@@ -78,6 +77,33 @@ impl<T: Scalar, D: CsrKernels<T> + EllWarpKernels<T, T> + Described> ProductMatr
             None => Self::Rows(matrix),
             Some(config) => Self::Slices(EllWarp::convert(&matrix, config)?),
         })
+    }
+
+    /// Copies the matrix `a` of the host to `device` in a format.
+    ///
+    /// # Errors
+    /// As [`EllWarp::from_csr`].
+    pub fn from_csr(device: &D, a: &Csr<T, impl HostDevice>, format: Format) -> Result<Self, LinalgError> {
+        Ok(match format {
+            Format::Csr => Self::Rows(a.copy_to(device)?),
+            Format::EllWarp(config) => Self::Slices(EllWarp::from_csr(device, a, &config)?),
+        })
+    }
+
+    /// Returns the number of stored entries.
+    pub fn n_stored(&self) -> usize {
+        match self {
+            Self::Rows(rows) => rows.n_nonzeros(),
+            Self::Slices(slices) => slices.n_stored(),
+        }
+    }
+
+    /// Returns the bytes that one product must move.
+    pub fn product_bytes(&self) -> usize {
+        match self {
+            Self::Rows(rows) => rows.product_bytes(),
+            Self::Slices(slices) => slices.product_bytes(),
+        }
     }
 
     /// Returns the format.
@@ -234,23 +260,24 @@ mod tests {
         let (own, other) = ([1, 2, 3, 4], [1, 3, 2, 4]);
         let is_slices = |format: &Format| matches!(format, Format::EllWarp(_));
         let slices = candidates(&cpu.machine()).into_iter().find(is_slices).unwrap();
-        let known = |format: Format, device: &str| Remembered {
+        let known = |format: &str, device: &str| Remembered {
             matrix: fingerprint(&matrix(&cpu, &own)),
             device: device.into(),
-            format: format.name(),
+            format: format.into(),
         };
+        let sliced = &slices.name();
         let here = cpu.description();
         let chosen = |lengths: &[usize], format, known| {
             ProductMatrix::new(matrix(&cpu, lengths), format, 10, &[known]).unwrap()
         };
-        let (found, reason) = chosen(&own, MatrixFormat::Auto, known(slices, &here));
+        let (found, reason) = chosen(&own, MatrixFormat::Auto, known(sliced, &here));
         assert_eq!((found.format(), reason.as_str()), (slices, BY_SEARCH));
-        assert_eq!(chosen(&own, MatrixFormat::Auto, known(Format::Csr, &here)).1, BY_SEARCH);
+        assert_eq!(chosen(&own, MatrixFormat::Auto, known("CSR", &here)).1, BY_SEARCH);
         for (lengths, format, known) in [
-            (own, MatrixFormat::Csr, known(slices, &here)),
-            (own, MatrixFormat::Auto, known(slices, "another device")),
-            (own, MatrixFormat::Auto, known(Format::Merge, &here)),
-            (other, MatrixFormat::Auto, known(slices, &here)),
+            (own, MatrixFormat::Csr, known(sliced, &here)),
+            (own, MatrixFormat::Auto, known(sliced, "another device")),
+            (own, MatrixFormat::Auto, known("merge", &here)),
+            (other, MatrixFormat::Auto, known(sliced, &here)),
         ] {
             let (found, reason) = chosen(&lengths, format, known);
             assert!(found.format() == Format::Csr && reason != BY_SEARCH, "{reason}");

@@ -18,7 +18,7 @@ const MIN_BLOCKS: usize = 4;
 ///
 /// # Panics
 /// When an array of `written` is shorter than `n`.
-pub(crate) fn map_blocks<T: Scalar, S: Copy + Default + Send, const N: usize>(
+pub fn map_blocks<T: Scalar, S: Copy + Default + Send, const N: usize>(
     cpu: &Cpu,
     n: usize,
     written: [&mut [T]; N],

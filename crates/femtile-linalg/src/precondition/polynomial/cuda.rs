@@ -5,7 +5,7 @@ use femtile_device::{Buffer, Cuda, Scalar};
 
 use super::{PolynomialKernels, Relaxed, Step};
 use crate::hooks::{CudaHook, Hook};
-use crate::sparse::{csr, ell_warp};
+use crate::sparse;
 use crate::{LinalgError, LinearOperator, error::need};
 
 static POLYNOMIAL: Program =
@@ -18,12 +18,7 @@ type FromZero<T> = (Write<T>, Write<T>, Read<T>, Read<T>, T, u64);
 pub(crate) fn specialisations() -> Vec<Specialisation> {
     let hooks = [residual_hook(vec![0; 2], 0), step_hook(vec![0; 6], 0)];
     let own = [POLYNOMIAL.of::<f32>(), POLYNOMIAL.of::<f64>()];
-    own.into_iter().chain(hooks.iter().flat_map(hooked)).collect()
-}
-
-/// The products that levels have, with a hook.
-fn hooked(hook: &CudaHook<'_>) -> Vec<Specialisation> {
-    [csr::cuda_specialisations(hook), ell_warp::cuda::specialisations(hook)].concat()
+    own.into_iter().chain(hooks.iter().flat_map(sparse::cuda_specialisations)).collect()
 }
 
 fn residual_hook(arguments: Vec<u64>, n: usize) -> CudaHook<'static> {

@@ -1,8 +1,8 @@
 use super::Machine;
+use crate::sparse::Format;
 use crate::sparse::ell_warp::{EllWarpConfig, IndexKind};
-use crate::sparse::{EllConfig, Format};
 
-/// The formats that [`crate::sparse::SparseMatrix::auto`] chooses from and that a search tries.
+/// Returns the formats that the cost model estimates and that a search times.
 pub fn candidates(machine: &Machine) -> Vec<Format> {
     match *machine {
         Machine::Cpu { lanes } => cpu_candidates(lanes),
@@ -11,7 +11,7 @@ pub fn candidates(machine: &Machine) -> Vec<Format> {
 }
 
 fn gpu_candidates() -> Vec<Format> {
-    let mut formats = rivals();
+    let mut formats = vec![Format::Csr];
     for lanes in [32, 64] {
         let new = EllWarpConfig::new(lanes);
         formats.extend(sliced(new, &[1, 256, 4096, EllWarpConfig::ALL_ROWS], &[None]));
@@ -21,23 +21,15 @@ fn gpu_candidates() -> Vec<Format> {
     formats
 }
 
-/// Those of a CPU whose vectors have so many lanes.
+/// Returns the formats for a CPU whose SIMD vectors have `lanes` lanes.
 fn cpu_candidates(lanes: usize) -> Vec<Format> {
-    let mut formats = vec![Format::Csr, Format::Merge];
+    let mut formats = vec![Format::Csr];
     for lanes in [lanes, 2 * lanes] {
         let new = EllWarpConfig::new(lanes);
         formats.extend(sliced(new, &[1, 256, 4096, EllWarpConfig::ALL_ROWS], &[None]));
     }
     formats.extend(sliced(EllWarpConfig::new(lanes), &[4096], &[Some(8), Some(32)]));
     formats
-}
-
-fn rivals() -> Vec<Format> {
-    let ell = [1, 4, 16].map(|threads_per_row| Format::Ell(EllConfig { threads_per_row, lengths: true }));
-    [Format::Csr, Format::Coo, Format::Merge, Format::Ell(EllConfig::PLAIN), Format::Jds, Format::Hyb]
-        .into_iter()
-        .chain(ell)
-        .collect()
 }
 
 fn sliced(new: EllWarpConfig, windows: &[usize], thresholds: &[Option<usize>]) -> Vec<Format> {

@@ -7,7 +7,7 @@ use super::statistics::Statistics;
 use super::{Machine, candidates};
 use crate::sparse::ell_warp::cuda::batch;
 use crate::sparse::ell_warp::{EllWarpConfig, IndexKind};
-use crate::sparse::{Csr, EllConfig, Format};
+use crate::sparse::{Csr, Format};
 
 /// What a product in one format is expected to take.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,7 +18,7 @@ pub struct Estimate {
     pub seconds: f64,
 }
 
-/// Expected times of those candidates that the model knows, the shortest first.
+/// Returns the expected times of all candidates, the shortest first.
 ///
 /// # Cost
 /// One pass over the offsets and a sample of at most 200,000 rows.
@@ -26,15 +26,15 @@ pub fn estimates<T: Scalar, H: HostDevice>(a: &Csr<T, H>, machine: &Machine) -> 
     let statistics = Statistics::of(a);
     let mut estimates: Vec<Estimate> = candidates(machine)
         .into_iter()
-        .filter_map(|format| {
-            let work = Work::of(&statistics, format)?;
+        .map(|format| {
+            let work = Work::of(&statistics, format);
             let seconds = match *machine {
                 Machine::Gpu { n_multiprocessors, cache_bytes } => {
                     Gpu { n_multiprocessors, cache_bytes }.seconds(&statistics, &work)
                 }
                 Machine::Cpu { .. } => cpu_seconds(&statistics, &work),
             };
-            Some(Estimate { format, seconds })
+            Estimate { format, seconds }
         })
         .collect();
     estimates.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
@@ -65,12 +65,10 @@ pub(super) struct Work {
 }
 
 impl Work {
-    fn of(statistics: &Statistics, format: Format) -> Option<Self> {
+    fn of(statistics: &Statistics, format: Format) -> Self {
         match format {
-            Format::EllWarp(config) => Some(Self::of_slices(statistics, &config)),
-            Format::Ell(config) => Some(Self::of_ell(statistics, config)),
-            Format::Csr => Some(Self::of_csr(statistics)),
-            Format::Coo | Format::Merge | Format::Jds | Format::Hyb => None,
+            Format::EllWarp(config) => Self::of_slices(statistics, &config),
+            Format::Csr => Self::of_csr(statistics),
         }
     }
 
@@ -102,29 +100,6 @@ impl Work {
             is_folded,
             has_distances,
             sorts_all: config.window == EllWarpConfig::ALL_ROWS,
-            is_csr: false,
-        }
-    }
-
-    fn of_ell(statistics: &Statistics, config: EllConfig) -> Self {
-        let (n, threads) = (statistics.n_rows as f64, config.threads_per_row);
-        let width = statistics.longest().div_ceil(threads);
-        let n_stored = n * (width * threads) as f64;
-        let n_pieces = (n * threads as f64 / 32.0).ceil();
-        Self {
-            // With lengths, padding is passed over but still takes turns.
-            stream_bytes: 12.0 * if config.lengths { statistics.n_nonzeros as f64 } else { n_stored }
-                + 12.0 * n,
-            n_pieces,
-            n_rounds: n_pieces * width.div_ceil(4) as f64,
-            widest: width as f64,
-            n_stored,
-            fold: (threads as f64).log2(),
-            lanes: 32,
-            is_described: false,
-            is_folded: false,
-            has_distances: false,
-            sorts_all: false,
             is_csr: false,
         }
     }

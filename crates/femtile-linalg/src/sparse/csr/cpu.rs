@@ -8,7 +8,6 @@ use super::{Csr, CsrKernels, Offsets};
 use crate::LinalgError;
 use crate::error::{need, need_product};
 use crate::hooks::Hook;
-use crate::sparse::cpu::dot_of_entries;
 use crate::vector::sum::{BLOCK, n_blocks};
 
 /// Non-zeros that one thread takes at least: below this a second thread costs more than it brings.
@@ -165,4 +164,28 @@ fn prefetch_16<E>(array: &[E], first: usize) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (array, first);
+}
+
+/// $\sum_i v_i x_{c_i}$ over consecutive entries, in four interleaved sums, in an order that is the same at every SIMD level.
+///
+/// Entries of x are loaded one by one: the gather instruction was measured a fifth slower.
+///
+/// # Safety
+/// Columns are below `x.len()`.
+#[inline(always)]
+pub unsafe fn dot_of_entries<T: Scalar>(columns: &[u32], values: &[T], x: &[T]) -> T {
+    // SAFETY: the caller promises that columns are below `x.len()`.
+    let at = |column: u32| unsafe { *x.get_unchecked(column as usize) };
+    let mut sums = [T::ZERO; 4];
+    let (columns4, columns_rest) = columns.as_chunks::<4>();
+    let (values4, values_rest) = values.as_chunks::<4>();
+    for (columns, values) in columns4.iter().zip(values4) {
+        for lane in 0..4 {
+            sums[lane] += values[lane] * at(columns[lane]);
+        }
+    }
+    for (lane, (&column, &value)) in columns_rest.iter().zip(values_rest).enumerate() {
+        sums[lane] += value * at(column);
+    }
+    (sums[0] + sums[2]) + (sums[1] + sums[3])
 }

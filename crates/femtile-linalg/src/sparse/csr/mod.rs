@@ -14,7 +14,7 @@ use super::places::sealed::Sealed;
 use super::{Places, StoredMatrix};
 use crate::hooks::Hook;
 use crate::{LinalgError, LinearOperator, error::need};
-pub use cuda::specialisations as cuda_specialisations;
+pub use cpu::dot_of_entries;
 pub use kernels::CsrKernels;
 
 /// Where each row begins: 32-bit numbers as long as they reach, else 64-bit.

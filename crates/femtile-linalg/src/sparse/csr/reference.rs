@@ -2,8 +2,7 @@ use femtile_device::{Buffer, Reference, Scalar};
 
 use super::{Csr, CsrKernels};
 use crate::LinalgError;
-use crate::hooks::Hook;
-use crate::vector::sum::BLOCK;
+use crate::hooks::{Hook, hook_rows};
 
 impl<T: Scalar> CsrKernels<T> for Reference {
     fn csr_apply(
@@ -13,21 +12,12 @@ impl<T: Scalar> CsrKernels<T> for Reference {
         x: &Buffer<T, Self>,
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError> {
-        let (n, x) = (a.n_rows(), x.as_slice());
-        let y = y.as_mut_slice();
-        if a.n_cols() == n {
-            hook.pre(0..n);
-        }
-        for (row, y) in y.iter_mut().enumerate() {
-            *y = a.row(row).map(|(column, value)| value * x[column]).sum();
-        }
-        if a.n_cols() == n {
-            for start in (0..n).step_by(BLOCK) {
-                let rows = start..(start + BLOCK).min(n);
-                hook.post(rows.clone(), &x[rows.clone()], &y[rows]);
+        hook_rows(hook, y, x, |y| {
+            for (row, y) in y.as_mut_slice().iter_mut().enumerate() {
+                *y = a.row(row).map(|(column, value)| value * x.as_slice()[column]).sum();
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn csr_inverse_diagonal(&self, d: &mut Buffer<T, Self>, a: &Csr<T, Self>) -> Result<(), LinalgError> {

@@ -4,8 +4,8 @@ use super::refill::Refill;
 use super::slices::Slices;
 use super::{EllWarp, EllWarpConfig, EllWarpKernels};
 use crate::LinalgError;
-use crate::hooks::Hook;
-use crate::sparse::{Csr, HookKernels};
+use crate::hooks::{Hook, hook_rows};
+use crate::sparse::Csr;
 
 impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Reference {
     const LANES: &'static [usize] = &[2, 4, 8, 16, 32, 64];
@@ -19,7 +19,7 @@ impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Reference {
     ) -> Result<(), LinalgError> {
         let slices = a.layout.to_slices(a.config.lanes)?;
         let columns = a.columns.to_numbers(&slices)?;
-        self.hook_rows(y, x, hook, |y| {
+        hook_rows(hook, y, x, |y| {
             let (x, y) = (x.as_slice(), y.as_mut_slice());
             for slice in 0..slices.len() {
                 let lanes_of_row = slices.lanes_of_row(slice);
