@@ -25,6 +25,7 @@ pub fn specialisations(all: bool) -> Vec<Specialisation> {
     [
         femtile::device::cuda::specialisations(),
         femtile::linalg::cuda_specialisations(),
+        femtile::linalg::sparse::cuda_specialisations(),
         femtile_research::formats::cuda_specialisations(),
         femtile::tridiagonal::cuda_specialisations(),
         suite::headers::specialisations(),

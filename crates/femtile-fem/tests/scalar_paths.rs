@@ -13,12 +13,12 @@ use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
 use femtile_linalg::precondition::Diagonal;
 use femtile_linalg::precondition::polynomial::{PolynomialKernels, Relaxed, Step};
-use femtile_linalg::sparse::{Csr, EllWarp, EllWarpConfig, StoredMatrix};
 use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, LinearOperator};
 use femtile_mesh::Mesh;
 use femtile_mesh::check::BoundaryFacets;
 use femtile_mesh::generate::{BoxConfig, BoxSplit, box_mesh};
+use femtile_sparse::{Csr, EllWarp, EllWarpConfig, StoredMatrix};
 use femtile_tridiagonal::block::{
     BlockBands, BlockOrder, BlockShape, BlockTridiagonal, BlockTridiagonalConfig, BlockTridiagonalKernels,
 };

@@ -2,9 +2,9 @@ use femtile_device::Buffer;
 use femtile_fem::FemError;
 use femtile_fem::matrix_free::MetricEvaluation;
 use femtile_linalg::krylov::cg::CgOutcome;
-use femtile_linalg::sparse::Csr;
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
 use femtile_mesh::Mesh;
+use femtile_sparse::Csr;
 
 use crate::format::{Formatted, citations_of, formatted};
 use crate::method::{SolveDevice, iterate};

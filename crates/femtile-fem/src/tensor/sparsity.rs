@@ -1,6 +1,6 @@
 //! The pattern of the matrix: which free degrees of freedom share a cell.
 
-use femtile_linalg::sparse::csr::HostOffsets;
+use femtile_sparse::csr::HostOffsets;
 use rayon::prelude::*;
 
 use crate::constraints::Constraints;

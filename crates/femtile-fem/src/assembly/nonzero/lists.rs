@@ -1,7 +1,7 @@
 //! What a kernel that sums non-zeros patch by patch reads: who is in a patch, and what each entry sums.
 
-use femtile_linalg::sparse::Places;
 use femtile_mesh::{Mesh, Patches};
+use femtile_sparse::Places;
 use rayon::prelude::*;
 
 use super::incidence::Incidence;

@@ -2,9 +2,9 @@
 
 use femtile_device::cuda::{Header, Kernel, Launch, Program, Read, Specialisation, Structure, Write};
 use femtile_device::{Buffer, Cuda, Element, Scalar};
-use femtile_linalg::sparse::StoredMatrix;
-use femtile_linalg::sparse::csr::{Csr, Offsets};
 use femtile_mesh::Mesh;
+use femtile_sparse::StoredMatrix;
+use femtile_sparse::csr::{Csr, Offsets};
 
 use super::lists::Lists;
 use crate::FemError;

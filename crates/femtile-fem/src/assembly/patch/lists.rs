@@ -1,7 +1,7 @@
 //! A mesh numbered patch by patch, the elements that each patch has, and the upper half of the pattern.
 
-use femtile_linalg::sparse::csr::HostOffsets;
 use femtile_mesh::{Mesh, Patches};
+use femtile_sparse::csr::HostOffsets;
 use rayon::prelude::*;
 
 use crate::assembly::sparsity::Sparsity;

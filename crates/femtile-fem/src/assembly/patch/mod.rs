@@ -5,9 +5,9 @@ mod cuda;
 mod lists;
 
 use femtile_device::{Buffer, Cpu, Cuda, Scalar};
-use femtile_linalg::sparse::StoredMatrix;
-use femtile_linalg::sparse::csr::Csr;
 use femtile_mesh::{Mesh, Patches};
+use femtile_sparse::StoredMatrix;
+use femtile_sparse::csr::Csr;
 
 use super::cuda::refuse;
 use super::identity::MeshIdentity;

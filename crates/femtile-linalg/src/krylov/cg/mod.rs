@@ -5,7 +5,6 @@ mod cpu;
 #[allow(unsafe_code)]
 pub(crate) mod cuda;
 mod kernels;
-mod placement;
 mod reference;
 mod scalars;
 
@@ -20,7 +19,6 @@ use crate::{LinalgError, LinearOperator, Preconditioner};
 pub use config::{CgOutcome, KrylovConfig};
 pub use cuda::product_hook;
 pub use kernels::CgKernels;
-pub use placement::{reserve_workspace, vector_bytes};
 pub use scalars::{CgHistory, CgProgress, CgScalars, CgStep};
 
 /// Preconditioned conjugate gradients, with every vector update of an iteration in two passes.
@@ -41,6 +39,14 @@ pub use scalars::{CgHistory, CgProgress, CgScalars, CgStep};
 #[derive(Debug, Clone, Default)]
 pub struct ConjugateGradient {
     config: KrylovConfig,
+}
+
+/// Vectors of a solve besides the right side: x, r, z, p and q.
+const N_VECTORS: usize = 5;
+
+/// Returns the bytes of the vectors of a solve with `n` unknowns, besides the right side.
+pub fn vector_bytes<T: Scalar>(n: usize) -> usize {
+    N_VECTORS * n * size_of::<T>()
 }
 
 /// Iterations that are started together at most where the preconditioner is more than a diagonal.
