@@ -13,7 +13,7 @@ pub struct Places {
     /// Lanes of a slice, and for each row its first lane and the logarithm of its lanes; none where the entries of a
     /// row follow each other.
     lanes: Option<(usize, Vec<[u8; 2]>)>,
-    /// What the entries of a row ascend by, where it is not the column: the new number of each column.
+    /// New number of each column, where the entries of a row are sorted by it.
     numbers: Option<Vec<u32>>,
 }
 
@@ -75,25 +75,25 @@ impl Places {
     }
 }
 
-/// What nobody else can implement.
+/// Seals [`super::StoredMatrix`] against implementations elsewhere.
 pub(super) mod sealed {
     /// A format of this crate.
     pub trait Sealed {}
 }
 
-/// A matrix on a device whose values can be written anew on the pattern that it has.
+/// A matrix on a device whose values can be overwritten on a fixed sparsity pattern.
 ///
 /// Those who write values trust its places, so the formats of this crate alone are such matrices.
 pub trait StoredMatrix<D: Device>: Sized + sealed::Sealed {
     /// Type of the values.
     type Value: Scalar;
-    /// What says how it is laid out.
+    /// Parameters of the layout.
     type Config;
 
     /// A square matrix of zeros: row `i` has the columns `columns[offsets[i]..offsets[i + 1]]`, ascending.
     ///
     /// # Errors
-    /// A layout that cannot be; what the device reports.
+    /// A layout that cannot be; errors of the device.
     fn zeros(
         device: &D,
         offsets: &super::csr::HostOffsets,
@@ -104,7 +104,7 @@ pub trait StoredMatrix<D: Device>: Sized + sealed::Sealed {
     /// Where its entries lie.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     fn places(&self) -> Result<Places, LinalgError>;
 
     /// The values as they are stored, to be written in place; who writes them leaves padding zero.

@@ -51,7 +51,7 @@ impl<T: Scalar, D: CsrKernels<T> + EllWarpKernels<T, T> + Described> ProductMatr
     /// A conversion takes about three products on a GPU, 45 on a CPU, and has both matrices in memory; counting the entries
     /// of slices before reads the offsets twice.
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     pub fn new(
         matrix: Csr<T, D>,
         format: MatrixFormat,
@@ -118,7 +118,7 @@ impl<T: Scalar, D: CsrKernels<T> + EllWarpKernels<T, T> + Described> ProductMatr
     /// Slices stay.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     pub fn move_to(&mut self, place: MemorySpace) -> Result<bool, LinalgError> {
         match self {
             Self::Rows(rows) => rows.move_to(place),

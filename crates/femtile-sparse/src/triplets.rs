@@ -25,9 +25,9 @@ pub struct Triplets<T: Scalar> {
 pub struct Gathered<T: Scalar, D: Device> {
     /// The matrix, with one stored entry for each place that was pushed.
     pub matrix: Csr<T, D>,
-    /// How many entries were added to an earlier one of the same place.
+    /// Number of duplicate entries, each added to an earlier one.
     pub n_duplicates: usize,
-    /// How many stored values are NaN or infinite.
+    /// Number of stored values that are NaN or infinite.
     pub n_not_finite: usize,
 }
 

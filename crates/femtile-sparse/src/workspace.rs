@@ -10,7 +10,7 @@ use crate::csr::Csr;
 /// much of it as fits beside the vectors returns to the device.
 ///
 /// # Errors
-/// What the device reports.
+/// Errors of the device.
 pub fn reserve_workspace<T: Scalar, D: Device>(a: &mut Csr<T, D>) -> Result<(), LinalgError> {
     let device = a.values().device().clone();
     let needed = vector_bytes::<T>(a.n_rows());

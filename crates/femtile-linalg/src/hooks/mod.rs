@@ -16,7 +16,7 @@ pub(crate) use cpu::Claims;
 pub use cpu::{MergedHook, MergedOperator};
 pub use cuda::CudaHook;
 
-/// What an operator calls around ranges of rows of $y = A x$.
+/// Callbacks of an operator around ranges of rows of $y = A x$.
 ///
 /// # Contract
 /// - The ranges given to `pre` tile `0..n` exactly once, and so do those given to `post`.

@@ -1,4 +1,4 @@
-//! What rounding leaves of a residual.
+//! The part of a residual that rounding does not explain.
 
 use femtile_device::{Buffer, Scalar};
 
@@ -10,8 +10,8 @@ use crate::vector::VectorKernels;
 /// Products that estimate the terms of a row.
 const SAMPLES: u64 = 3;
 
-/// Rounding explains an entry of a residual up to this multiple of its terms times the machine epsilon: what a product
-/// leaves, and what updates of x over hundreds of iterations add to it.
+/// Multiple of the machine epsilon and of its terms up to which rounding explains an entry of a residual: the rounding of a
+/// product and of hundreds of updates of x.
 const EXPLAINED: f64 = 32.0;
 
 /// Returns the residual r = b − Ax without the entries that are no larger than rounding makes them,

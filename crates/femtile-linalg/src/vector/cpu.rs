@@ -61,7 +61,7 @@ pub(crate) fn map_blocks_of<T: Scalar, S: Copy + Default + Send>(
     )
 }
 
-/// What `work` gives for each block of `0..n`, in their order.
+/// Returns the results of `work` for the blocks of `0..n`, in order.
 fn collect_blocks<S: Copy + Default + Send>(
     cpu: &Cpu,
     n: usize,

@@ -60,7 +60,7 @@ impl<T: Scalar, D: FormatKernels<T>> ComparedMatrix<T, D> {
     /// Copies the matrix `a` to `device` in a format.
     ///
     /// # Errors
-    /// [`LinalgError::Setting`] when the format cannot hold the matrix; what the device reports.
+    /// [`LinalgError::Setting`] when the format cannot hold the matrix; errors of the device.
     pub fn new(device: &D, a: &Csr<T, impl HostDevice>, format: ComparedFormat) -> Result<Self, LinalgError> {
         let (n_stored, operator): (_, Box<dyn LinearOperator<T, D>>) = match format {
             ComparedFormat::Solver(format) => {
@@ -93,7 +93,7 @@ impl<T: Scalar, D: FormatKernels<T>> ComparedMatrix<T, D> {
     /// Computes $y = A x$.
     ///
     /// # Errors
-    /// [`LinalgError::Length`] when a vector does not fit; what the device reports.
+    /// [`LinalgError::Length`] when a vector does not fit; errors of the device.
     pub fn apply(&self, y: &mut Buffer<T, D>, x: &Buffer<T, D>) -> Result<(), LinalgError> {
         self.operator.apply(y, x)
     }

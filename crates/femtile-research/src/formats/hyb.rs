@@ -34,8 +34,7 @@ impl<T: Scalar, D: HybKernels<T>> Hyb<T, D> {
     /// The matrix `a` on `device`.
     ///
     /// # Errors
-    /// [`LinalgError::Setting`] where a part has more than $2^{32} - 1$ stored entries in ELLPACK; what the device
-    /// reports.
+    /// [`LinalgError::Setting`] where a part has more than $2^{32} - 1$ stored entries in ELLPACK; errors of the device.
     pub fn from_csr(device: &D, a: &Csr<T, impl HostDevice>) -> Result<Self, LinalgError> {
         let width = width(&a.row_lengths());
         let regular = Ell::of_width(device, a, width, EllConfig::PLAIN)?;
@@ -53,7 +52,7 @@ impl<T: Scalar, D: HybKernels<T>> Hyb<T, D> {
     /// The same matrix in compressed sparse rows on `device`.
     ///
     /// # Errors
-    /// What the devices report.
+    /// Errors of the devices.
     pub fn to_csr<E: Device>(&self, device: &E) -> Result<Csr<T, E>, LinalgError> {
         let (regular, rest) = (self.regular.to_csr(&Reference)?, self.rest.to_csr(&Reference)?);
         let (mut lengths, mut columns, mut values) = (vec![], vec![], vec![]);

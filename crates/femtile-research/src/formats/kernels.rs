@@ -2,12 +2,12 @@ use femtile::device::{Buffer, Device, Scalar};
 use femtile::linalg::LinalgError;
 use femtile::linalg::hooks::Hook;
 
-/// What products share that cut the entries of a matrix, not its rows, into equal tiles.
+/// Tile sizes of products that divide the entries of a matrix, not its rows, into equal tiles.
 pub trait TileKernels: Device {
-    /// Entries of a tile.
+    /// Returns the entries of a tile.
     fn tile_entries(&self) -> usize;
 
-    /// Sums that a product of `n_entries` entries needs room for, because tiles leave them open.
+    /// Returns the number of open sums at the ends of tiles in a product of `n_entries` entries.
     fn tile_carries(&self, n_entries: usize) -> usize;
 }
 

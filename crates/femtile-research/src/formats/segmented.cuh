@@ -16,7 +16,7 @@ const u32 TILE = SEGMENT_THREADS * PER_THREAD;
 __device__ inline u32 staged(u32 entry) { return entry + entry / PER_THREAD; }
 const u32 STAGED = TILE + SEGMENT_THREADS + 1;
 
-// What a stretch of entries leaves open at its right end: the sum behind the last end of a row in it.
+// The open sum at the right end of a stretch of entries: the sum behind the last end of a row in it.
 struct OpenSum {
     T sum;
     u32 has_end;

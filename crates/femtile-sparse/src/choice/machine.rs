@@ -1,11 +1,11 @@
 use femtile_device::{Cpu, Cuda, Device, Reference};
 
-/// What the cost model knows of a device; times are in seconds, rates in bytes a second.
+/// The parameters of a device in the cost model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Machine {
-    /// A CPU with so many lanes of f64 in a SIMD register.
+    /// A CPU.
     Cpu {
-        /// Lanes of a slice.
+        /// Lanes of f64 in a SIMD register, and of a slice.
         lanes: usize,
     },
     /// A GPU.
@@ -19,7 +19,7 @@ pub enum Machine {
 
 /// A device for which formats can be chosen.
 pub trait Described: Device {
-    /// What the cost model knows of it.
+    /// Returns the parameters of the cost model.
     fn machine(&self) -> Machine;
 }
 

@@ -9,7 +9,7 @@ use crate::ell_warp::cuda::batch;
 use crate::ell_warp::{EllWarpConfig, IndexKind};
 use crate::{Csr, Format};
 
-/// What a product in one format is expected to take.
+/// The expected time of a product in one format.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// The format.
@@ -41,7 +41,7 @@ pub fn estimates<T: Scalar, H: HostDevice>(a: &Csr<T, H>, machine: &Machine) -> 
     estimates
 }
 
-/// What a product in a format has to do.
+/// The work of a product in one format.
 #[derive(Clone, Copy)]
 pub(super) struct Work {
     /// Bytes of the matrix and of y, each moved once.

@@ -25,7 +25,7 @@ pub fn fingerprint<T: Scalar, H: HostDevice>(a: &Csr<T, H>) -> String {
 /// # Cost
 /// Copies the offsets to the host where a search has seen a matrix of the same sizes on this device; nothing else.
 /// # Errors
-/// What the device reports.
+/// Errors of the device.
 pub(crate) fn remembered<T: Scalar, D: Described>(
     known: &[Remembered],
     a: &Csr<T, D>,

@@ -4,7 +4,7 @@ use super::statistics::{Statistics, Stretch};
 use crate::ell_warp::EllWarpConfig;
 use crate::ell_warp::slices::{LONG, lanes_of_length};
 
-/// What a layout in slices comes to, estimated from a sample of the rows.
+/// Sizes of a layout in slices, estimated from a sample of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Shape {
     pub n_slices: f64,

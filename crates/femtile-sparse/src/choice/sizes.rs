@@ -88,7 +88,7 @@ mod tests {
     const GPU: Machine = Machine::Gpu { n_multiprocessors: 132, cache_bytes: 60 << 20 };
     const CPU: Machine = Machine::Cpu { lanes: 8 };
 
-    /// Whether slices with 3 % of padding pay for a box with so many nodes a side.
+    /// Returns whether slices with 3 % of padding pay for a box with `side` nodes per axis.
     fn pays(machine: &Machine, side: usize, value_bytes: usize, n_products: usize) -> bool {
         let n = side.pow(3);
         let sizes = Sizes { n_rows: n, n_cols: n, n_nonzeros: 15 * n, value_bytes };

@@ -12,7 +12,7 @@ const SECTOR: u32 = 4;
 /// Rows whose entries of x are counted together, about what a multiprocessor has under way at once.
 const NEIGHBOURS: usize = 256;
 
-/// What the cost model knows of a matrix: the lengths of all rows, and stretches of rows looked at closely.
+/// Statistics of a matrix for the cost model: the lengths of all rows, and columns of sampled stretches of rows.
 #[derive(Debug, Clone)]
 pub(super) struct Statistics {
     pub n_rows: usize,

@@ -122,7 +122,7 @@ fn shares<O: Offset>(cpu: &Cpu, offsets: &[O]) -> Vec<Range<usize>> {
     (0..parts).map(|part| bound(part)..bound(part + 1)).collect()
 }
 
-/// How many entries ahead of a row the matrix is asked for. The processor's own prefetching keeps up
+/// Prefetch distance ahead of a row, in entries. The processor's own prefetching keeps up
 /// with the two streams only in part; on one core this is worth a sixth of the time (AMD EPYC, Zen 3).
 const AHEAD: usize = 256;
 

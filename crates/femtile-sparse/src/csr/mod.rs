@@ -188,7 +188,7 @@ impl<T: Scalar, D: Device> Csr<T, D> {
     /// then.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     pub fn move_to(&mut self, place: MemorySpace) -> Result<bool, LinalgError> {
         let has_values = self.values.move_to(place)?;
         Ok(self.columns.move_to(place)? && has_values)

@@ -2,7 +2,7 @@ use femtile_linalg::LinalgError;
 
 use crate::rows::need_narrow;
 
-/// How rows are laid out in slices, and what stands for a column.
+/// The layout of rows in slices, and the encoding of columns.
 ///
 /// The names of `[wong2015]`: K1 has `threshold: None`, K2 a threshold; r and rs are [`Numbering::Sorted`] and
 /// [`Numbering::SortedColumns`]. SELL-C-σ has `lanes` C and `window` σ.
@@ -12,16 +12,16 @@ pub struct EllWarpConfig {
     ///
     /// [`EllWarpKernels::LANES`]: super::EllWarpKernels::LANES
     pub lanes: usize,
-    /// Rows are sorted by length, the longest first, within windows of so many: 1 leaves them as they are,
+    /// Number of rows of a window within which rows are sorted by length, the longest first: 1 leaves them as they are,
     /// [`EllWarpConfig::ALL_ROWS`] sorts all of them; else a power of two that is a multiple of `lanes`.
     pub window: usize,
     /// The most entries of a row that one lane takes; longer rows are halved until they fit or fill a slice.
     pub threshold: Option<usize>,
     /// The numbering of the vectors.
     pub numbering: Numbering,
-    /// What stands for a column.
+    /// Encoding of a column.
     pub indices: IndexKind,
-    /// How the lanes of one row are added on a GPU.
+    /// Reduction over the lanes of one row on a GPU.
     pub reduction: Reduction,
     /// Threads of a block on a GPU, a multiple of 32.
     pub block_threads: u32,
@@ -38,7 +38,7 @@ pub enum Numbering {
     SortedColumns,
 }
 
-/// What stands for a column.
+/// The encoding of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IndexKind {
     /// Its number, 32 bits.
@@ -47,7 +47,7 @@ pub enum IndexKind {
     Delta,
 }
 
-/// How the lanes of one row are added on a GPU.
+/// The reduction over the lanes of one row on a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reduction {
     /// By exchange between lanes.

@@ -138,7 +138,7 @@ fn slices_of_part(starts: &[u32], part: usize, parts: usize) -> Range<usize> {
     bound(part)..bound(part + 1)
 }
 
-/// Where part `part` of `parts` begins among pieces of which `begin` tells the first column, each part with
+/// Returns where part `part` of `parts` begins among pieces whose first columns `begin` returns, each part with
 /// about as many stored entries.
 fn bound(starts: &[u32], begins: &[u32], begin: impl Fn(u32) -> u32, part: usize, parts: usize) -> usize {
     let end = starts.last().copied().unwrap_or(0) as usize;
@@ -149,7 +149,7 @@ fn bound(starts: &[u32], begins: &[u32], begin: impl Fn(u32) -> u32, part: usize
     }
 }
 
-/// Parts that so many stored entries are worth, a thread each.
+/// Returns the number of parts to divide `n_stored` entries into, one for each thread.
 fn n_parts(cpu: &Cpu, n_stored: usize) -> usize {
     (n_stored / MIN_ENTRIES).clamp(1, cpu.threads())
 }
@@ -311,7 +311,7 @@ fn write_rows<T: Scalar, V: Scalar, const LANES: usize>(
     }
 }
 
-/// How many entries ahead of a slice values and columns are asked for: the processor's own prefetching keeps up with
+/// Prefetch distance for values and columns of a slice, in entries: the processor's own prefetching keeps up with
 /// the two streams only in part (24 against 30 GB/s out of the last-level cache of an AMD EPYC, Zen 3).
 const AHEAD: usize = 384;
 

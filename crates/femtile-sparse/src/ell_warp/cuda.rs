@@ -31,7 +31,7 @@ type Refill<T, O> =
     (Write<T>, Read<u32>, Read<u32>, Read<u32>, Read<u32>, Read<u32>, Read<O>, Read<T>, u64, u64, u32);
 type Renumber<T> = (Write<T>, Read<T>, Read<u32>, u64);
 
-/// What a product's kernel is compiled for.
+/// Compile-time parameters of the product kernel.
 struct Variant {
     lanes: usize,
     folded: bool,
@@ -215,7 +215,7 @@ impl<T: Scalar, V: Scalar> EllWarpKernels<T, V> for Cuda {
         let arguments = (y.write(), a.values.read(), x.read(), layout, columns, hook.fields());
         let kernel = Kernel::<Apply<T, V>>::new("ell_warp_apply");
         // SAFETY: layout and columns were checked when the matrix was made, the lengths of x and y above;
-        // what the hook touches is its maker's promise.
+        // the creator of the hook promises that its accesses are sound.
         Ok(unsafe { self.launch(&program, &kernel, launch, arguments) }?)
     }
 

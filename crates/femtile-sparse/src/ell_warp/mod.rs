@@ -109,7 +109,7 @@ impl<T: Scalar, D: Device, V: Scalar> EllWarp<T, D, V> {
     /// Sorts rows by length, then moves each entry once, on the host.
     /// # Errors
     /// [`LinalgError::Setting`] naming a setting that cannot be, lanes other than [`EllWarpKernels::LANES`]
-    /// among them; what the device reports.
+    /// among them; errors of the device.
     pub fn from_csr<S: Scalar, H: HostDevice>(
         device: &D,
         a: &Csr<S, H>,
@@ -181,7 +181,7 @@ impl<T: Scalar, D: Device, V: Scalar> EllWarp<T, D, V> {
     /// equal.
     ///
     /// # Errors
-    /// What a device reports when its arrays are copied to the host.
+    /// Errors of the device when its arrays are copied to the host.
     pub fn difference<E: Device>(
         &self,
         other: &EllWarp<T, E, V>,
@@ -203,7 +203,7 @@ impl<T: Scalar, D: Device, V: Scalar> EllWarp<T, D, V> {
     /// The same matrix on another device.
     ///
     /// # Errors
-    /// [`LinalgError::Setting`] when the other device has no product for slices of so many lanes; when a
+    /// [`LinalgError::Setting`] when the other device has no product for slices with this number of lanes; when a
     /// device refuses a copy or has not the memory.
     pub fn copy_to<E: EllWarpKernels<T, V>>(&self, device: &E) -> Result<EllWarp<T, E, V>, LinalgError> {
         self.config.check(E::LANES, self.n_rows, self.n_cols)?;
@@ -225,7 +225,7 @@ impl<T: Scalar, D: Device, V: Scalar> EllWarp<T, D, V> {
     /// The matrix in compressed sparse rows again, in its own numbering.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     pub fn to_csr(&self) -> Result<Csr<V, Reference>, LinalgError> {
         let slices = self.layout.to_slices(self.config.lanes)?;
         let columns = self.columns.to_numbers(&slices)?;
@@ -283,7 +283,7 @@ impl<T: Scalar, D: Device, V: Scalar> EllWarp<T, D, V> {
         self.values.device().ell_warp_unsort(to, from, self)
     }
 
-    /// How it is laid out.
+    /// Returns the layout in slices.
     pub fn config(&self) -> &EllWarpConfig {
         &self.config
     }

@@ -9,7 +9,7 @@ use super::{EllWarp, Layout};
 use crate::Csr;
 use crate::rows::offset;
 
-/// What values are taken by: a matrix in rows, and where its rows lie in slices.
+/// The source of new values: a matrix in rows, and the places of its rows in slices.
 pub(super) struct Refill<'a, V: Scalar, D: HostDevice> {
     n_rows: usize,
     lanes: usize,

@@ -198,7 +198,7 @@ pub(crate) fn lanes_of_length(length: usize, threshold: usize, lanes: usize) -> 
     length.div_ceil(threshold).max(1).next_power_of_two().min(lanes)
 }
 
-/// How many lanes (their logarithm) the first of some places gets, and where its slice ends.
+/// Returns the logarithm of the lanes of the first of some places, and the end of its slice.
 fn folded(
     places: std::ops::Range<usize>,
     length: &impl Fn(usize) -> usize,

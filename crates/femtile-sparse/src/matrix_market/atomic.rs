@@ -6,7 +6,7 @@ use std::path::Path;
 /// Writes a file through a temporary one in the same folder, which then takes the name.
 ///
 /// # Errors
-/// What the operating system said; what stood under the name before is still there then.
+/// Errors of the operating system; an older file of that name is then unchanged.
 pub(super) fn write_atomically(path: &Path, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     // A device or a pipe is written to; renaming a file over it would replace it.
     if path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()) {

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use femtile_linalg::LinalgError;
 
-/// What can go wrong with a Matrix Market file.
+/// An error of a Matrix Market file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MatrixMarketError {
@@ -13,7 +13,7 @@ pub enum MatrixMarketError {
         path: PathBuf,
         /// `read` or `write`.
         action: &'static str,
-        /// What the operating system said.
+        /// The error of the operating system.
         #[source]
         source: std::io::Error,
     },
@@ -24,7 +24,7 @@ pub enum MatrixMarketError {
         path: PathBuf,
         /// Line number, counted from 1.
         line: usize,
-        /// What is wrong and what to do.
+        /// The problem and its remedy.
         message: String,
     },
     /// The file is sound but holds something that Femtile does not handle.
@@ -34,9 +34,9 @@ pub enum MatrixMarketError {
         path: PathBuf,
         /// Line number, counted from 1.
         line: usize,
-        /// What was met, by name.
+        /// Name of the unsupported feature.
         what: &'static str,
-        /// What to do instead.
+        /// The remedy.
         advice: &'static str,
     },
     /// The matrix cannot be written as asked.

@@ -1,4 +1,4 @@
-//! What stands above the entries: banner, comments, counts.
+//! The header of a file: banner, comments, counts.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ const SIZE_PER_ENTRY: usize = 4;
 /// Bytes of comments that are kept, line breaks and a word for each line included.
 const MOST_COMMENTS: usize = 1 << 18;
 
-/// How the entries are laid out.
+/// The layout of the entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
     /// Row, column and value of each entry.
@@ -24,7 +24,7 @@ pub(super) enum Layout {
     Array,
 }
 
-/// What a file says of its values.
+/// The field of a file: the kind of its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Field {
     /// Real numbers.
@@ -35,7 +35,7 @@ pub enum Field {
     Pattern,
 }
 
-/// What a file says of its triangles, and which of them it holds.
+/// The symmetry of a file, and the triangles that it holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Symmetry {
     /// All entries are in the file.
@@ -67,7 +67,7 @@ impl fmt::Display for Symmetry {
     }
 }
 
-/// What stands above the entries.
+/// The header of a file.
 #[derive(Debug)]
 pub(super) struct Header {
     pub layout: Layout,
@@ -76,7 +76,7 @@ pub(super) struct Header {
     pub comments: Vec<String>,
     pub n_rows: usize,
     pub n_cols: usize,
-    /// Entries that the file announces, or that the shape of an array asks for.
+    /// Entries that the file announces, or those of an array of its shape.
     pub n_entries: usize,
     /// The line of the counts.
     pub line: usize,

@@ -84,7 +84,7 @@ impl<'a> Lines<'a> {
         MatrixMarketError::Parse { path: self.path.clone(), line: self.number.max(1), message }
     }
 
-    /// That the current line asks for what is not supported.
+    /// Returns the error that the current line has an unsupported feature.
     #[cold]
     pub(super) fn unsupported(&self, what: &'static str, advice: &'static str) -> MatrixMarketError {
         MatrixMarketError::Unsupported { path: self.path.clone(), line: self.number.max(1), what, advice }

@@ -27,19 +27,19 @@ pub use header::{Field, Symmetry};
 pub use read::{ReadConfig, parse, read, read_with};
 pub use write::{WriteConfig, write};
 
-/// What a Matrix Market file holds.
+/// The content of a Matrix Market file.
 #[derive(Debug)]
 pub struct MatrixMarket<T: Scalar> {
     /// The whole matrix: both triangles of a symmetric one.
     pub matrix: Csr<T, Reference>,
-    /// What the file says of its values.
+    /// The kind of its values.
     pub field: Field,
-    /// What the file says of its triangles.
+    /// The symmetry of the matrix.
     pub symmetry: Symmetry,
     /// The comments below the banner, without their `%`: the first 256 KiB of them.
     pub comments: Vec<String>,
-    /// How many entries of the file were added to an earlier one of the same place.
+    /// Number of duplicate entries, each added to an earlier one.
     pub n_duplicates: usize,
-    /// What a user should know of how the file was read.
+    /// Notes for the user about the reading of the file.
     pub notes: Vec<String>,
 }

@@ -12,7 +12,7 @@ use super::value::{value, whole};
 use super::{MatrixMarket, MatrixMarketError};
 use crate::{Csr, Gathered, Triplets};
 
-/// How a file is read.
+/// Settings for reading a file.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReadConfig {
     /// Refuse files that hold places alone, whose values would be taken as ones.
@@ -72,7 +72,7 @@ pub fn parse<T: Scalar>(
     Ok(MatrixMarket { matrix, field, symmetry, comments, n_duplicates, notes })
 }
 
-/// What is counted while entries are read.
+/// Counts while entries are read.
 #[derive(Default)]
 struct Notes {
     /// Entries of the file that became entries of the matrix.

@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn single_precision_is_rounded_once() {
-        // A little above the middle between 1 and the next f32, by less than an f64 can tell.
+        // Above the midpoint between 1 and the next f32 by less than the precision of f64.
         let word = b"1.00000005960464477540";
         assert_eq!(nearest::<f32>(word), Some(1.0 + f32::EPSILON));
         assert_eq!(nearest::<f64>(word).map(|value| value as f32), Some(1.0));

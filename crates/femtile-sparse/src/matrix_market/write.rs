@@ -11,7 +11,7 @@ use super::atomic::write_atomically;
 use super::{MatrixMarketError, Symmetry};
 use crate::Csr;
 
-/// How a matrix is written.
+/// Settings for writing a matrix.
 #[derive(Debug, Clone, Default)]
 pub struct WriteConfig {
     /// Which triangles the file holds; the matrix must be as it says.

@@ -52,7 +52,7 @@ impl<T: Scalar, D: CooKernels<T>> Coo<T, D> {
     /// The entries of `a` on `device`.
     ///
     /// # Errors
-    /// [`LinalgError::Setting`] where rows have no 32-bit numbers; what the device reports.
+    /// [`LinalgError::Setting`] where rows have no 32-bit numbers; errors of the device.
     pub fn from_csr(device: &D, a: &Csr<T, impl HostDevice>) -> Result<Self, LinalgError> {
         need_narrow(a.n_rows(), a.n_cols())?;
         let lengths = a.row_lengths().into_iter().enumerate();
@@ -81,7 +81,7 @@ impl<T: Scalar, D: CooKernels<T>> Coo<T, D> {
     /// The same matrix in compressed sparse rows on `device`.
     ///
     /// # Errors
-    /// What the devices report.
+    /// Errors of the devices.
     pub fn to_csr<E: Device>(&self, device: &E) -> Result<Csr<T, E>, LinalgError> {
         let mut lengths = vec![0; self.n_rows];
         for row in self.rows.to_host()? {

@@ -1,6 +1,6 @@
 use femtile::linalg::LinalgError;
 
-/// How a matrix is laid out in ELLPACK.
+/// The layout of a matrix in ELLPACK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EllConfig {
     /// Threads that share a row on a GPU: 1, 2, 4, 8, 16 or 32.

@@ -53,7 +53,7 @@ impl<T: Scalar, D: Device> Ell<T, D> {
     ///
     /// # Errors
     /// [`LinalgError::Setting`] when there would be more than 50 stored entries a non-zero, or more than $2^{32} - 1$,
-    /// or when the configuration is not sound; what the device reports.
+    /// or when the configuration is not sound; errors of the device.
     pub fn from_csr(device: &D, a: &Csr<T, impl HostDevice>, config: EllConfig) -> Result<Self, LinalgError> {
         let width = a.row_lengths().into_iter().max().unwrap_or(0);
         Self::of_width(device, a, width as usize, config)
@@ -107,7 +107,7 @@ impl<T: Scalar, D: Device> Ell<T, D> {
     /// The same matrix in compressed sparse rows on `device`.
     ///
     /// # Errors
-    /// What the devices report.
+    /// Errors of the devices.
     pub fn to_csr<E: Device>(&self, device: &E) -> Result<Csr<T, E>, LinalgError> {
         let (stored_columns, stored_values) = (self.columns.to_host()?, self.values.to_host()?);
         let (mut lengths, mut columns, mut values) = (Vec::with_capacity(self.n_rows), vec![], vec![]);
@@ -123,7 +123,7 @@ impl<T: Scalar, D: Device> Ell<T, D> {
         csr_from_rows(device, self.n_cols, &lengths, columns, values)
     }
 
-    /// How the matrix is laid out.
+    /// Returns the layout of the matrix.
     pub fn config(&self) -> EllConfig {
         self.config
     }

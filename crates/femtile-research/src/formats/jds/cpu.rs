@@ -10,7 +10,7 @@ use crate::formats::HookKernels;
 
 /// Rows whose sums stay in the nearest cache while their entries are added column by column.
 const ROWS: usize = 256;
-/// Chunks of so many rows that one thread takes at least.
+/// Minimum number of chunks of rows for one thread.
 const MIN_CHUNKS: usize = 16;
 
 impl<T: Scalar> JdsKernels<T> for Cpu {

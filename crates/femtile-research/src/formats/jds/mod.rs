@@ -46,7 +46,7 @@ impl<T: Scalar, D: Device> Jds<T, D> {
     /// The matrix `a` on `device`.
     ///
     /// # Errors
-    /// [`LinalgError::Setting`] when there would be more than $2^{32} - 1$ stored entries; what the device reports.
+    /// [`LinalgError::Setting`] when there would be more than $2^{32} - 1$ stored entries; errors of the device.
     pub fn from_csr(device: &D, a: &Csr<T, impl HostDevice>) -> Result<Self, LinalgError> {
         need_narrow(a.n_rows(), a.n_cols())?;
         let of_row = a.row_lengths();
@@ -76,7 +76,7 @@ impl<T: Scalar, D: Device> Jds<T, D> {
     /// The same matrix in compressed sparse rows on `device`.
     ///
     /// # Errors
-    /// What the devices report.
+    /// Errors of the devices.
     pub fn to_csr<E: Device>(&self, device: &E) -> Result<Csr<T, E>, LinalgError> {
         let (rows, sorted_lengths, starts) =
             (self.rows.to_host()?, self.lengths.to_host()?, self.starts.to_host()?);

@@ -40,7 +40,7 @@ impl<T: Scalar, D: MergeKernels<T>> Merge<T, D> {
     /// The matrix `a` on `device`, with the rows of its tiles.
     ///
     /// # Errors
-    /// [`LinalgError::Setting`] where rows have no 32-bit numbers; what the device reports.
+    /// [`LinalgError::Setting`] where rows have no 32-bit numbers; errors of the device.
     pub fn from_csr(device: &D, a: &Csr<T, impl HostDevice>) -> Result<Self, LinalgError> {
         need_narrow(a.n_rows(), a.n_cols())?;
         let n_tiles = a.n_nonzeros().div_ceil(device.tile_entries());
@@ -57,7 +57,7 @@ impl<T: Scalar, D: MergeKernels<T>> Merge<T, D> {
     /// The same matrix in compressed sparse rows on `device`.
     ///
     /// # Errors
-    /// What the devices report.
+    /// Errors of the devices.
     pub fn to_csr<E: Device>(&self, device: &E) -> Result<Csr<T, E>, LinalgError> {
         self.matrix.copy_to(device)
     }

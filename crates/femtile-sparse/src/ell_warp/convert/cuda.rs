@@ -60,7 +60,7 @@ struct Conversion<'a, O: Element> {
 /// Reads offsets three times and columns once, for distances each once more; writes the columns that are
 /// stored. Waits for the device once, to learn how many they are.
 /// # Errors
-/// [`LinalgError::Setting`] when slices or distances have 2³² columns or more; what the device reports.
+/// [`LinalgError::Setting`] when slices or distances have 2³² columns or more; errors of the device.
 pub(in crate::ell_warp) fn slices<T: Scalar, V: Scalar, O: Element>(
     csr: &Csr<V, Cuda>,
     offsets: &Buffer<O, Cuda>,
