@@ -123,9 +123,17 @@ fn memory(checks: &mut Checks) {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()
     };
     if silent(miri(&["--version"])).is_ok_and(|status| status.success()) {
-        let tests = ["test", "--package", "femtile-matrix-free", "--test", "scalar_paths"];
+        let tests = [
+            "test",
+            "--package",
+            "femtile-matrix-free",
+            "--package",
+            "femtile-research",
+            "--test",
+            "scalar_paths",
+        ];
         let build = miri(&[&tests[..], &["--no-run"]].concat());
-        let advice = "make the sizes in femtile-matrix-free/tests/scalar_paths.rs smaller";
+        let advice = "make the sizes in the files tests/scalar_paths.rs smaller";
         checks.run_limited("memory", build, miri(&tests), (LIMIT_OF_MIRI, advice));
     } else {
         checks.skip(

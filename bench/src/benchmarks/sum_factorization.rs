@@ -7,7 +7,7 @@
 use femtile::device::Cpu;
 use femtile::element::quadrature::gauss_legendre;
 use femtile::element::tensor::{Lagrange, Table};
-use femtile::tensor::{Factor, Parity, contract, lanes};
+use femtile::sum_factorization::{Factor, Parity, contract, lanes};
 
 use crate::timing::Samples;
 use crate::{BenchError, Options, Record, Work};

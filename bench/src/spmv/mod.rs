@@ -11,7 +11,8 @@ mod tuned;
 
 use femtile::device::{Buffer, Device, HostDevice};
 use femtile::linalg::LinearOperator;
-use femtile::linalg::sparse::{Csr, Format, SparseKernels, SparseMatrix};
+use femtile::linalg::sparse::choice::Described;
+use femtile::linalg::sparse::{Csr, Format, ProductMatrix, SparseKernels};
 use serde::Serialize;
 
 use crate::BenchError;
@@ -52,21 +53,21 @@ pub fn nominal_bytes<D: Device>(a: &Csr<f64, D>) -> usize {
 ///
 /// # Errors
 /// What the device reports.
-pub fn time_format<D: SparseKernels<f64> + Stopwatch, H: HostDevice>(
+pub fn time_format<D: SparseKernels<f64> + Described + Stopwatch, H: HostDevice>(
     device: &D,
     a: &Csr<f64, H>,
     format: Format,
     repeats: usize,
 ) -> Result<Timed, BenchError> {
     let begun = std::time::Instant::now();
-    let matrix = SparseMatrix::new(device, a, format)?;
+    let matrix = ProductMatrix::from_csr(device, a, format)?;
     let seconds_built = begun.elapsed().as_secs_f64();
     let samples = time_operator(device, &matrix, repeats)?;
     Ok(Timed {
         format: format.name(),
         seconds_median: samples.median(),
         seconds_min: samples.min(),
-        padding: matrix.padding(),
+        padding: matrix.n_stored() as f64 / a.n_nonzeros().max(1) as f64,
         bytes: matrix.product_bytes(),
         seconds_built,
     })

@@ -2,15 +2,12 @@
 
 use femtile::device::{Buffer, DeviceError, HostDevice};
 use femtile::linalg::sparse::choice::{candidates, estimates};
-use femtile::linalg::sparse::{Csr, Format, SparseKernels, SparseMatrix};
+use femtile::linalg::sparse::{Csr, Format, ProductMatrix, SparseKernels};
 use femtile::linalg::{LinalgError, LinearOperator};
 use serde::Serialize;
 
 use super::{Bound, Compared, ReferenceProduct, Timed, nominal_bytes, right_vector, time_operator};
 use crate::BenchError;
-
-/// Padded formats that would store more than so many entries for each of the matrix are left out.
-const MOST_PADDING: f64 = 64.0;
 
 /// What is compared.
 #[derive(Debug, Clone, Copy, Default)]
@@ -127,8 +124,7 @@ pub fn survey<D: SparseKernels<f64> + Compared, H: HostDevice>(
     for format in formats(device, model, config) {
         match checked(device, a, format, &product, config.repeats)? {
             Ok(timed) => {
-                // A model that says nothing says zero.
-                let estimate = expected.iter().find(|e| e.format == format && e.seconds > 0.0);
+                let estimate = expected.iter().find(|estimate| estimate.format == format);
                 let entry = survey.entry(timed, false, estimate.map(|estimate| estimate.seconds));
                 survey.entries.push(entry);
             }
@@ -161,11 +157,8 @@ fn checked<D: SparseKernels<f64> + Compared, H: HostDevice>(
     product: &ReferenceProduct,
     repeats: usize,
 ) -> Result<Result<Timed, String>, BenchError> {
-    if let Some(reason) = is_hopeless(a, format) {
-        return Ok(Err(reason));
-    }
     let begun = std::time::Instant::now();
-    let matrix = match SparseMatrix::new(device, a, format) {
+    let matrix = match ProductMatrix::from_csr(device, a, format) {
         Ok(matrix) => matrix,
         Err(LinalgError::Setting { field, message }) => return Ok(Err(format!("{field}: {message}"))),
         Err(LinalgError::Device(error @ DeviceError::OutOfMemory { .. })) => {
@@ -184,25 +177,17 @@ fn checked<D: SparseKernels<f64> + Compared, H: HostDevice>(
         format: format.name(),
         seconds_median: samples.median(),
         seconds_min: samples.min(),
-        padding: matrix.padding(),
+        padding: matrix.n_stored() as f64 / a.n_nonzeros().max(1) as f64,
         bytes: matrix.product_bytes(),
         seconds_built,
     }))
 }
 
-/// Why a format that gives all rows the length of the longest is not even laid out.
-fn is_hopeless<H: HostDevice>(a: &Csr<f64, H>, format: Format) -> Option<String> {
-    let Format::Ell(_) = format else { return None };
-    let longest = a.row_lengths().into_iter().max().unwrap_or(0);
-    let padding = a.n_rows() as f64 * f64::from(longest) / a.n_nonzeros().max(1) as f64;
-    (padding > MOST_PADDING).then(|| format!("it would store {padding:.0} entries for each of the matrix"))
-}
-
 #[cfg(test)]
 mod tests {
     use femtile::device::{Cpu, Reference};
+    use femtile::linalg::sparse::EllWarpConfig;
     use femtile::linalg::sparse::csr::HostOffsets;
-    use femtile::linalg::sparse::{EllConfig, EllWarpConfig};
 
     use super::*;
 
@@ -241,12 +226,5 @@ mod tests {
             assert!((bytes / found.nominal_bytes as f64 - 1.0).abs() < 1e-12, "{entry:?}");
             assert!((10.0 * entry.of_bound / entry.gb_per_s - 1.0).abs() < 1e-12, "{entry:?}");
         }
-    }
-
-    #[test]
-    fn ellpack_is_left_out_where_one_row_would_pad_all_others() {
-        let skips = |n, format| is_hopeless(&arrow(n), format).is_some();
-        let ell = Format::Ell(EllConfig::PLAIN);
-        assert_eq!([skips(40, ell), skips(400, ell), skips(400, Format::Hyb)], [false, true, false]);
     }
 }

@@ -196,15 +196,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = Some(folder.path().join("below").join(FILE));
         let (a, b) = (matrix(&[1, 2, 3]), matrix(&[1, 3, 2]));
+        let slices = candidates(&Reference.machine())[1];
         let mut tuned = Tuned::read_from(path.clone());
         assert!(tuned.is_empty() && tuned.note().is_none());
         tuned.keep(&Reference, &a, "CSR", 1.0).unwrap();
-        tuned.keep(&Reference, &a, "merge", 0.5).unwrap();
+        tuned.keep(&Reference, &a, &slices.name(), 0.5).unwrap();
         let again = Tuned::read_from(path.clone());
-        assert_eq!((again.len(), again.format(&Reference, &a)), (1, Some(Format::Merge)));
+        assert_eq!((again.len(), again.format(&Reference, &a)), (1, Some(slices)));
         assert_eq!(again.format(&Reference, &b), None);
         let expected =
-            Remembered { matrix: fingerprint(&a), device: Reference.description(), format: "merge".into() };
+            Remembered { matrix: fingerprint(&a), device: Reference.description(), format: slices.name() };
         assert_eq!(again.remembered(), [expected]);
         tuned.forget().unwrap();
         tuned.forget().unwrap();

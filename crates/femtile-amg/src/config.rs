@@ -1,4 +1,4 @@
-use femtile_linalg::sparse::MatrixFormat;
+use femtile_sparse::MatrixFormat;
 
 use crate::AmgError;
 use crate::setup::patches::MOST_ROWS;

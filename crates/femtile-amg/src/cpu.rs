@@ -5,8 +5,8 @@ use std::ops::Range;
 use femtile_device::cpu::SharedMut;
 use femtile_device::{Buffer, Cpu, Scalar};
 use femtile_linalg::LinalgError;
-use femtile_linalg::sparse::csr::{Csr, Offsets};
 use femtile_linalg::vector::VectorKernels;
+use femtile_sparse::csr::{Csr, Offsets};
 
 use crate::kernels::{AmgKernels, Sweep, Swept};
 

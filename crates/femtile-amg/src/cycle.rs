@@ -2,8 +2,8 @@
 
 use femtile_device::Scalar;
 use femtile_linalg::precondition::polynomial::Iterate;
-use femtile_linalg::sparse::ProductMatrix;
 use femtile_linalg::{LinalgError, LinearOperator};
+use femtile_sparse::ProductMatrix;
 
 use crate::Cycle;
 use crate::hierarchy::{Coarsest, Hierarchy, Level, LevelShape};

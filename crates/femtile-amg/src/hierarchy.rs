@@ -3,8 +3,8 @@ use std::sync::Arc;
 
 use femtile_device::{Buffer, Device, Scalar};
 use femtile_linalg::LinalgError;
-use femtile_linalg::sparse::csr::Csr;
-use femtile_linalg::sparse::{Format, MatrixFormat, ProductMatrix};
+use femtile_sparse::csr::Csr;
+use femtile_sparse::{Format, MatrixFormat, ProductMatrix};
 
 use crate::kernels::AmgKernels;
 use crate::levels::{Groups, Known, Setup, near_nullspace_of};

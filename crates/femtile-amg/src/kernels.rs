@@ -2,10 +2,10 @@ use std::sync::Arc;
 
 use femtile_device::{Buffer, Device, Scalar};
 use femtile_linalg::precondition::polynomial::PolynomialKernels;
-use femtile_linalg::sparse::choice::Described;
-use femtile_linalg::sparse::csr::{Csr, CsrKernels};
-use femtile_linalg::sparse::ell_warp::EllWarpKernels;
 use femtile_linalg::{LinalgError, LinearOperator, need};
+use femtile_sparse::choice::Described;
+use femtile_sparse::csr::{Csr, CsrKernels};
+use femtile_sparse::ell_warp::EllWarpKernels;
 
 use crate::patch::{PatchKernels, PatchMatrix};
 use crate::setup::patches::DoublePartition;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use femtile_device::{Buffer, Device, Scalar};
 use femtile_linalg::LinalgError;
-use femtile_linalg::sparse::ProductMatrix;
-use femtile_linalg::sparse::csr::Csr;
+use femtile_sparse::ProductMatrix;
+use femtile_sparse::csr::Csr;
 
 use crate::check;
 use crate::config::MOST_COARSE_ROWS;

@@ -5,7 +5,7 @@
 //! use femtile_device::{Buffer, Cpu};
 //! use femtile_linalg::comm::Alone;
 //! use femtile_linalg::krylov::cg::{CgConfig, ConjugateGradient};
-//! use femtile_linalg::sparse::Triplets;
+//! use femtile_sparse::Triplets;
 //!
 //! let (cpu, n) = (Cpu::new(0)?, 1_000);
 //! let mut triplets = Triplets::new(n, n);

@@ -6,7 +6,7 @@
 use femtile_device::{Device, MemorySpace, Scalar};
 use femtile_linalg::LinalgError;
 use femtile_linalg::krylov::cg::vector_bytes;
-use femtile_linalg::sparse::csr::Csr;
+use femtile_sparse::csr::Csr;
 
 use crate::hierarchy::Level;
 use crate::kernels::AmgKernels;

@@ -1,11 +1,11 @@
 use std::sync::{Mutex, PoisonError};
 
 use femtile_device::{Buffer, Scalar};
-use femtile_linalg::krylov::cg::reserve_workspace;
 use femtile_linalg::precondition::ResidualSize;
-use femtile_linalg::sparse::csr::Csr;
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, Preconditioner};
+use femtile_sparse::csr::Csr;
+use femtile_sparse::reserve_workspace;
 
 use crate::cycle::{Vectors, apply, vectors};
 use crate::hierarchy::Hierarchy;

@@ -1,9 +1,9 @@
 use femtile_device::{Buffer, Scalar};
 use femtile_linalg::comm::Alone;
 use femtile_linalg::krylov::cg::{CgKernels, CgOutcome, ConjugateGradient, KrylovConfig};
-use femtile_linalg::sparse::csr::Csr;
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, LinearOperator};
+use femtile_sparse::csr::Csr;
 
 use crate::kernels::AmgKernels;
 use crate::{Amg, AmgConfig, AmgError, Graph, Hierarchy};
@@ -13,7 +13,7 @@ use crate::{Amg, AmgConfig, AmgError, Graph, Hierarchy};
 /// ```
 /// use femtile_amg::{AmgConfig, AmgSolver};
 /// use femtile_device::{Buffer, Cpu};
-/// use femtile_linalg::sparse::Triplets;
+/// use femtile_sparse::Triplets;
 ///
 /// let (cpu, n) = (Cpu::new(0)?, 1_000);
 /// let mut triplets = Triplets::new(n, n);

@@ -11,7 +11,7 @@ pub mod quadratic_files;
 pub mod structure;
 pub mod suite;
 
-/// The GPU programs that Femtile ships: a representative set, or every one that a solve may ask for.
+/// The GPU programs of Femtile and of the formats that it is compared with: a representative set, or every one that a solve may ask for.
 pub fn specialisations(all: bool) -> Vec<Specialisation> {
     // Two of five forms stand for all: of each kind of coefficient one, in either dimension or precision.
     let forms = femtile::fem::cuda_specialisations().into_iter();
@@ -27,6 +27,8 @@ pub fn specialisations(all: bool) -> Vec<Specialisation> {
     [
         femtile::device::cuda::specialisations(),
         femtile::linalg::cuda_specialisations(),
+        femtile::linalg::sparse::cuda_specialisations(),
+        femtile_research::formats::cuda_specialisations(),
         femtile::tridiagonal::cuda_specialisations(),
         suite::headers::specialisations(),
         forms.collect(),

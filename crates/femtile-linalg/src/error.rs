@@ -1,6 +1,6 @@
 use femtile_device::DeviceError;
 
-/// What can go wrong in linear algebra; not converging is an outcome, not an error.
+/// An error of linear algebra; a solve that does not converge is an outcome, not an error.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LinalgError {
@@ -24,7 +24,7 @@ pub enum LinalgError {
         field: &'static str,
         /// The first bad row.
         row: usize,
-        /// What is wrong there.
+        /// The defect found there.
         message: String,
     },
     /// An entry lies outside its matrix.
@@ -60,12 +60,12 @@ pub enum LinalgError {
     Setting {
         /// Which setting.
         field: &'static str,
-        /// What is wrong and what to choose.
+        /// The problem and the setting to choose.
         message: String,
     },
 }
 
-/// Refuses arrays of the wrong length.
+/// Checks the length of an array.
 ///
 /// # Errors
 /// [`LinalgError::Length`], with the name of the argument.
@@ -73,8 +73,11 @@ pub fn need(field: &'static str, expected: usize, found: usize) -> Result<(), Li
     if expected == found { Ok(()) } else { Err(LinalgError::Length { field, expected, found }) }
 }
 
-/// Refuses vectors that do not fit the product of a matrix with so many rows and columns.
-pub(crate) fn need_product([n_rows, n_cols]: [usize; 2], y: usize, x: usize) -> Result<(), LinalgError> {
+/// Checks the lengths of `y` and `x` for a product $y = A x$ with a matrix of `n_rows` × `n_cols`.
+///
+/// # Errors
+/// [`LinalgError::Length`] with the name of the vector.
+pub fn need_product([n_rows, n_cols]: [usize; 2], y: usize, x: usize) -> Result<(), LinalgError> {
     need("y", n_rows, y)?;
     need("x", n_cols, x)
 }

@@ -1,4 +1,4 @@
-//! Vectors, sparse matrices and Krylov methods, written once for every device.
+//! Vectors, operators, Krylov methods and simple preconditioners, written once for every device.
 //!
 //! Each folder is a mathematical object: `mod.rs` states it without a device, `kernels.rs` the few
 //! acts it needs, `reference.rs` and `cpu.rs` carry them out.
@@ -10,22 +10,17 @@ pub mod hooks;
 pub mod krylov;
 mod operator;
 pub mod precondition;
-pub mod sparse;
 pub mod vector;
 
 use femtile_device::cuda::Specialisation;
 
-pub use error::{LinalgError, need};
+pub use error::{LinalgError, need, need_product};
 pub use operator::{LinearOperator, Preconditioner, Transfer};
 
 /// The GPU programs that this crate ships, for checks that compile all of them.
 pub fn cuda_specialisations() -> Vec<Specialisation> {
-    let hooks = [hooks::CudaHook::none(), krylov::cg::cuda::product_hook()];
-    let products = hooks.iter().flat_map(sparse::cuda::hooked_specialisations);
     vector::cuda::specialisations()
         .into_iter()
-        .chain(products)
-        .chain(sparse::cuda::specialisations())
         .chain(precondition::polynomial::cuda::specialisations())
         .chain(krylov::cg::cuda::specialisations())
         .chain(krylov::merged_cg::cuda::specialisations())

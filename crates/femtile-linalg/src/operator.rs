@@ -5,16 +5,16 @@ use crate::hooks::{Hook, MergedOperator};
 
 /// A linear map $y = A x$ between vectors on one device, stored or computed on the fly.
 pub trait LinearOperator<T: Scalar, D: Device>: Send + Sync {
-    /// Length of $y$.
+    /// Returns the length of $y$.
     fn n_rows(&self) -> usize;
 
-    /// Length of $x$.
+    /// Returns the length of $x$.
     fn n_cols(&self) -> usize;
 
-    /// The device that holds the operator.
+    /// Returns the device that holds the operator.
     fn device(&self) -> &D;
 
-    /// $y = A x$; every entry of `y` is overwritten.
+    /// Computes $y = A x$; every entry of `y` is overwritten.
     ///
     /// # Errors
     /// [`LinalgError::Length`] when `y` or `x` do not fit.
@@ -22,7 +22,7 @@ pub trait LinearOperator<T: Scalar, D: Device>: Send + Sync {
         self.apply_with(y, x, &crate::hooks::NoHook)
     }
 
-    /// $y = A x$ for a square operator, with `hook` called around ranges of rows as [`Hook`] promises.
+    /// Computes $y = A x$ for a square operator, with `hook` called around ranges of rows as [`Hook`] promises.
     ///
     /// # Errors
     /// [`LinalgError::Length`] when `y` or `x` do not fit.
@@ -33,7 +33,7 @@ pub trait LinearOperator<T: Scalar, D: Device>: Send + Sync {
         hook: &dyn Hook<T>,
     ) -> Result<(), LinalgError>;
 
-    /// The reciprocals of the diagonal $a_{ii}$, where they are at hand; none where they are not.
+    /// Returns the reciprocals of the diagonal $a_{ii}$, or none where the operator does not have them.
     ///
     /// # Errors
     /// [`LinalgError::Diagonal`] naming the first row whose entry is not positive.
@@ -41,7 +41,7 @@ pub trait LinearOperator<T: Scalar, D: Device>: Send + Sync {
         Ok(None)
     }
 
-    /// The same operator with work on its vectors merged into its loop, where it has such a loop.
+    /// Returns the operator with vector updates merged into its loop, where it has such a loop.
     fn merged(&self) -> Option<&dyn MergedOperator<T, D>> {
         None
     }
@@ -49,48 +49,48 @@ pub trait LinearOperator<T: Scalar, D: Device>: Send + Sync {
 
 /// An approximate inverse $z = M^{-1} r$, symmetric and positive definite where CG uses it.
 pub trait Preconditioner<T: Scalar, D: Device>: Send + Sync {
-    /// $z = M^{-1} r$; every entry of `z` is overwritten.
+    /// Computes $z = M^{-1} r$; every entry of `z` is overwritten.
     ///
     /// # Errors
     /// [`LinalgError::Length`] when `z` or `r` do not fit.
     fn apply(&self, z: &mut Buffer<T, D>, r: &Buffer<T, D>) -> Result<(), LinalgError>;
 
-    /// The diagonal of $M^{-1}$ where that is all there is: a Krylov method then fuses it into its own passes.
+    /// Returns the diagonal of $M^{-1}$ where M is diagonal: a Krylov method then fuses it into its own passes.
     fn diagonal(&self) -> Option<&Buffer<T, D>> {
         None
     }
 
-    /// The diagonal of $M^{-1}$ where it is the same for so many consecutive rows each, as for components of a vector
-    /// field: entries and that number.
+    /// Returns the diagonal of $M^{-1}$ where each entry applies to the same number of consecutive rows, as for components of
+    /// a vector field: the entries and that number.
     fn shared_diagonal(&self) -> Option<(&Buffer<T, D>, usize)> {
         self.diagonal().map(|diagonal| (diagonal, 1))
     }
 
-    /// Whether $M^{-1}$ is the same linear map in every application; where it is not, conjugate gradients take the
+    /// Returns whether $M^{-1}$ is the same linear map in every application; where it is not, conjugate gradients use the
     /// flexible $\beta$.
     fn is_fixed(&self) -> bool {
         true
     }
 
-    /// Told before a solve how long its first residual is, so that what is kept in a lower precision can be scaled to it.
+    /// Receives the norm of the initial residual of a solve, by which levels in lower precision scale their vectors.
     fn set_residual_norm(&self, _norm: f64) {}
 }
 
-/// What carries vectors between a level of multigrid and the next coarser one, by an interpolation $I$.
+/// A grid transfer between a level of multigrid and the next coarser one, given by an interpolation $I$.
 pub trait Transfer<T: Scalar, D: Device>: Send + Sync {
-    /// Length of vectors on the finer level.
+    /// Returns the length of vectors on the finer level.
     fn n_fine(&self) -> usize;
 
-    /// Length of vectors on the coarser level.
+    /// Returns the length of vectors on the coarser level.
     fn n_coarse(&self) -> usize;
 
-    /// $x \leftarrow x + I e$.
+    /// Prolongates and corrects: $x \leftarrow x + I e$.
     ///
     /// # Errors
     /// [`LinalgError::Length`] when `x` or `e` do not fit.
     fn prolongate(&self, x: &mut Buffer<T, D>, e: &Buffer<T, D>) -> Result<(), LinalgError>;
 
-    /// $b = I^\mathsf{T} r$; every entry of `b` is overwritten.
+    /// Restricts: $b = I^\mathsf{T} r$; every entry of `b` is overwritten.
     ///
     /// # Errors
     /// [`LinalgError::Length`] when `b` or `r` do not fit.

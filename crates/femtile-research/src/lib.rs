@@ -4,5 +4,6 @@
 //! crates only the conformance suite depends on this one.
 #![deny(unsafe_code)]
 
+pub mod formats;
 pub mod patch_assembly;
 pub mod reproduce;

@@ -1,8 +1,8 @@
 //! The format of an assembled matrix in the products of a solve.
 
-use femtile_linalg::sparse::csr::Csr;
-use femtile_linalg::sparse::{Format, ProductMatrix};
 use femtile_linalg::{LinalgError, LinearOperator};
+use femtile_sparse::csr::Csr;
+use femtile_sparse::{Format, ProductMatrix};
 
 use crate::SolverConfig;
 use crate::method::SolveDevice;

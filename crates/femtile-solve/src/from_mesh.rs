@@ -1,7 +1,7 @@
 use femtile_amg::{AmgConfig, AmgError, AmgKernels, AmgSolver, Graph};
 use femtile_device::Scalar;
-use femtile_linalg::sparse::Csr;
 use femtile_mesh::Mesh;
+use femtile_sparse::Csr;
 
 /// Returns a multigrid solver for a matrix of linear elements on a mesh, whose first aggregates follow the cells of the mesh
 /// instead of the entries of the matrix; a node of the mesh has the rows that `config` says.

@@ -5,9 +5,9 @@ use femtile_device::{Buffer, Cpu, Cuda, Device};
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_linalg::precondition::Diagonal;
-use femtile_linalg::sparse::csr::{Csr, Offsets};
-use femtile_linalg::sparse::{Format, ProductMatrix, StoredMatrix};
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
+use femtile_sparse::csr::{Csr, Offsets};
+use femtile_sparse::{Format, ProductMatrix, StoredMatrix};
 
 use crate::check::graph_error;
 use crate::device::{self, Chosen};
@@ -23,7 +23,7 @@ use crate::{
 ///
 /// ```
 /// use femtile_device::Cpu;
-/// use femtile_linalg::sparse::Triplets;
+/// use femtile_sparse::Triplets;
 /// use femtile_solve::{LinearSolver, SolverConfig};
 ///
 /// let n = 1_000;
@@ -385,7 +385,7 @@ impl<D: SolveDevice> OnDevice<D> {
 
 #[cfg(test)]
 mod tests {
-    use femtile_linalg::sparse::Triplets;
+    use femtile_sparse::Triplets;
 
     use super::*;
 

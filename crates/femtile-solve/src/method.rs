@@ -12,11 +12,11 @@ use femtile_linalg::krylov::merged_cg::MergedCg;
 use femtile_linalg::krylov::pipelined_cg::PipelinedCg;
 use femtile_linalg::krylov::s_step_cg::{SStepCg, SStepCgConfig};
 use femtile_linalg::krylov::{Monitor, Stop};
-use femtile_linalg::sparse::choice::Described;
-use femtile_linalg::sparse::csr::CsrKernels;
-use femtile_linalg::sparse::ell_warp::EllWarpKernels;
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
+use femtile_sparse::choice::Described;
+use femtile_sparse::csr::CsrKernels;
+use femtile_sparse::ell_warp::EllWarpKernels;
 
 use crate::{Method, Progress, SolveError, SolvedSystem, SolverConfig, Stages};
 

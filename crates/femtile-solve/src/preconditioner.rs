@@ -2,13 +2,13 @@
 
 use femtile_amg::{Amg, AmgError, AmgKernels, Graph, Hierarchy, LevelShape};
 use femtile_device::Scalar;
-use femtile_linalg::krylov::cg::reserve_workspace;
 use femtile_linalg::precondition::{Diagonal, MeanFree};
-use femtile_linalg::sparse::Format;
-use femtile_linalg::sparse::csr::Csr;
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, Preconditioner};
 use femtile_mesh::Mesh;
+use femtile_sparse::Format;
+use femtile_sparse::csr::Csr;
+use femtile_sparse::reserve_workspace;
 
 use crate::from_mesh::graph_of;
 use crate::method::SolveDevice;

@@ -1,10 +1,10 @@
 use femtile_device::Buffer;
 use femtile_fem::FemError;
 use femtile_linalg::krylov::cg::CgOutcome;
-use femtile_linalg::sparse::Csr;
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
 use femtile_matrix_free::MetricEvaluation;
 use femtile_mesh::Mesh;
+use femtile_sparse::Csr;
 
 use crate::format::{Formatted, citations_of, formatted};
 use crate::method::{SolveDevice, iterate};

@@ -29,7 +29,7 @@ impl<T: Scalar, D: Device> Clone for Bands<'_, T, D> {
 
 impl<T: Scalar, D: Device> Copy for Bands<'_, T, D> {}
 
-/// What gives the bands of any row of any line.
+/// The source of the bands of any row of any line.
 pub trait BandRule<T: Scalar>: Send + Sync {
     /// The bands of `rows` of `lines`: of each array the entry of (row, line) at
     /// `(row - rows.start) * lines.len() + (line - lines.start)`.

@@ -7,7 +7,7 @@ use femtile_linalg::LinalgError;
 
 use super::{Algorithm, BatchProblem, Stability, hybrid, pcr, thomas};
 
-/// What kind of device solves.
+/// The kind of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeviceKind {
     /// A CPU.
@@ -16,7 +16,7 @@ pub enum DeviceKind {
     Cuda,
 }
 
-/// How the entries of a line lie.
+/// The memory layout of the entries of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AxisKind {
     /// One behind the other.
@@ -28,13 +28,13 @@ pub enum AxisKind {
 /// A default: the algorithm for some lengths along an axis, for batches of any size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChoiceRow {
-    /// How the entries of a line lie.
+    /// The memory layout of the entries of a line.
     pub axis: AxisKind,
     /// `f32` or `f64`.
     pub precision: &'static str,
     /// Rows of a system.
     pub lengths: RangeInclusive<usize>,
-    /// What solves them.
+    /// The algorithm that solves them.
     pub algorithm: Algorithm,
 }
 
@@ -62,7 +62,7 @@ pub fn table(device: DeviceKind) -> Vec<ChoiceRow> {
 /// The algorithm for a batch on a GPU.
 ///
 /// # Errors
-/// [`LinalgError::Setting`] when the one that was asked for does not solve such a batch.
+/// [`LinalgError::Setting`] when the requested one does not solve such a batch.
 pub(super) fn on_cuda<T: Scalar>(problem: &BatchProblem) -> Result<Algorithm, LinalgError> {
     let is_pivoted = problem.stability == Stability::PartialPivoting;
     let refuse = |message: String| Err(LinalgError::Setting { field: "algorithm", message });

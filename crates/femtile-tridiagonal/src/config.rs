@@ -3,7 +3,7 @@ use std::str::FromStr;
 
 use femtile_linalg::LinalgError;
 
-/// What stands beyond the first and the last row.
+/// Boundary of a system: the couplings beyond the first and the last row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Ends {
     /// Nothing: the first lower and the last upper entry are not read.
@@ -13,7 +13,7 @@ pub enum Ends {
     Periodic,
 }
 
-/// How zero and small pivots are met.
+/// The treatment of zero and small pivots.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Stability {
     /// They are not: for matrices that are diagonally dominant, or nearly so.
@@ -26,7 +26,7 @@ pub enum Stability {
 /// An algorithm by name; not every device has all of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Algorithm {
-    /// What was measured to be fastest for this length, axis, precision and device.
+    /// The algorithm that was measured to be fastest for this length, axis, precision and device.
     #[default]
     Auto,
     /// Elimination row by row, a thread or SIMD lane a system: `[laszlo2016]`, Alg. 1; on a GPU threads in a line, Alg. 7.
@@ -90,13 +90,13 @@ impl FromStr for Algorithm {
     }
 }
 
-/// How a batch of tridiagonal systems is solved.
+/// Settings for solving a batch of tridiagonal systems.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct TridiagonalConfig {
     /// The algorithm.
     pub algorithm: Algorithm,
-    /// What stands beyond the first and the last row.
+    /// Boundary of a system: the couplings beyond the first and the last row.
     pub ends: Ends,
-    /// How small pivots are met.
+    /// The treatment of small pivots.
     pub stability: Stability,
 }

@@ -5,12 +5,12 @@ use femtile_linalg::LinalgError;
 
 use super::{BatchLayout, Ends};
 
-/// How far the rows of a batch are from being diagonally dominant.
+/// The diagonal dominance of the rows of a batch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dominance {
     /// Rows with $|b_i| < |a_i| + |c_i|$, or with an entry that is not a number; repeated rows count once.
     pub n_weak: u64,
-    /// Rows that were looked at, repeated ones once.
+    /// Number of rows examined, repeated ones once.
     pub n_rows: u64,
     /// The least $(|b_i| - |a_i| - |c_i|) / |b_i|$, infinitely negative where a diagonal entry is zero or an entry is
     /// not a number; 1 where there are no rows.
@@ -52,7 +52,7 @@ impl fmt::Display for Dominance {
 /// # Shapes
 /// Bands have the shape of `layout` and strides of their own, 0 where they repeat.
 /// # Cost
-/// Reads the bands once, in the order of memory; entries that repeat along other axes are looked at once.
+/// Reads the bands once, in the order of memory; entries that repeat along other axes are read once.
 /// # Errors
 /// [`LinalgError::Setting`] when there is no such axis or the number of strides is wrong; [`LinalgError::Length`] when
 /// a band is too short.

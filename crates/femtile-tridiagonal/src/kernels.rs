@@ -12,9 +12,9 @@ pub struct BatchProblem {
     pub lines: Lines,
     /// The algorithm; never [`Algorithm::Auto`] once a device has chosen.
     pub algorithm: Algorithm,
-    /// What stands beyond the first and the last row.
+    /// Boundary of a system: the couplings beyond the first and the last row.
     pub ends: Ends,
-    /// How small pivots are met.
+    /// The treatment of small pivots.
     pub stability: Stability,
 }
 
@@ -53,18 +53,18 @@ pub(crate) fn at_least(field: &'static str, required: usize, found: usize) -> Re
 pub struct Work<T: Scalar, D: Device> {
     /// Lines that failed so far, and the least `line * length + row` among them, at first [`u64::MAX`].
     pub status: Buffer<u64, D>,
-    /// Room for intermediate values, made when first needed.
+    /// Workspace for intermediate values, allocated at first use.
     pub scratch: Option<Buffer<T, D>>,
 }
 
-/// What solves batches of tridiagonal systems.
+/// The kernels that solve batches of tridiagonal systems.
 pub trait TridiagonalKernels<T: Scalar>: Device {
     /// The algorithms that this device has; some may refuse some batches.
     fn tridiagonal_algorithms(&self) -> &'static [Algorithm] {
         &[Algorithm::Thomas]
     }
 
-    /// The algorithm for a batch: the one that was asked for, or the fastest for [`Algorithm::Auto`].
+    /// The algorithm for a batch: the requested one, or the fastest for [`Algorithm::Auto`].
     ///
     /// # Errors
     /// [`LinalgError::Setting`] when this device has no such algorithm for such a batch.

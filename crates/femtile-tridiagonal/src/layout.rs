@@ -4,7 +4,7 @@ use femtile_linalg::LinalgError;
 /// Most dimensions that an array may have.
 pub const MAX_DIMENSIONS: usize = 4;
 
-/// How an array of one to four dimensions lies in memory: the entry with index $i$ at $\sum_k i_k s_k$.
+/// The strided layout of an array of one to four dimensions: the entry with index $i$ is at $\sum_k i_k s_k$.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BatchLayout {
     shape: Vec<usize>,
@@ -160,7 +160,7 @@ fn sharing_axis(axes: impl Iterator<Item = (usize, usize)>) -> Option<(usize, us
 /// An axis along which lines stand side by side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LineAxis {
-    /// How many there are.
+    /// Returns the number of lines.
     pub count: usize,
     /// From one to the next, in entries.
     pub stride: usize,

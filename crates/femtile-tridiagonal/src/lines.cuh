@@ -30,7 +30,7 @@ struct Lines {
 
 __device__ inline u32 lesser(u32 x, u32 y) { return x < y ? x : y; }
 
-// What a line that failed is filled with.
+// The fill value of a line that failed.
 __device__ inline T not_a_number() {
     const T zero = (T)0;
     return zero / zero;

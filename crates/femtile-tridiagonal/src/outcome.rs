@@ -1,4 +1,4 @@
-/// How a batch was solved.
+/// The outcome of solving a batch.
 ///
 /// Along lines that failed every entry of the solution is NaN; all other lines are solved.
 #[derive(Debug, Clone, PartialEq, Eq)]

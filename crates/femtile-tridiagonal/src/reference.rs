@@ -50,7 +50,7 @@ pub(crate) fn bytes_by_line<T>(problem: &BatchProblem, at_once: usize) -> u64 {
     values.saturating_mul(size_of::<T>() as u64)
 }
 
-/// What there is without a GPU.
+/// The algorithms that plain loops implement.
 pub(crate) const HOST_ALGORITHMS: [Algorithm; 4] =
     [Algorithm::Thomas, Algorithm::Pcr, Algorithm::Cr, Algorithm::Hybrid];
 

@@ -78,7 +78,7 @@ impl<T: Scalar, D: TridiagonalKernels<T>> Tridiagonal<T, D> {
     /// Solves, `u` holding the right sides before; does not wait for a GPU.
     ///
     /// # Errors
-    /// [`LinalgError::Length`] when an array is too short; what the device reports.
+    /// [`LinalgError::Length`] when an array is too short; errors of the device.
     pub fn queue_in_place(
         &mut self,
         u: &mut Buffer<T, D>,
@@ -90,7 +90,7 @@ impl<T: Scalar, D: TridiagonalKernels<T>> Tridiagonal<T, D> {
     /// Solves into `u` for the right sides `d`; does not wait for a GPU.
     ///
     /// # Errors
-    /// [`LinalgError::Length`] when an array is too short; what the device reports.
+    /// [`LinalgError::Length`] when an array is too short; errors of the device.
     pub fn queue(
         &mut self,
         u: &mut Buffer<T, D>,
@@ -100,10 +100,10 @@ impl<T: Scalar, D: TridiagonalKernels<T>> Tridiagonal<T, D> {
         self.queue_any(u, bands, Some(d))
     }
 
-    /// Waits, and tells how everything was solved that was queued since the last call.
+    /// Waits for the solves queued since the last call and returns their outcome.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     pub fn outcome(&mut self) -> Result<TridiagonalOutcome, LinalgError> {
         let status = self.work.status.to_host()?;
         let (n_failed, key) = (status[0], status[1]);

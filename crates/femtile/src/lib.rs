@@ -49,14 +49,19 @@ pub use femtile_device as device;
 pub use femtile_element as element;
 pub use femtile_expression as expression;
 pub use femtile_fem as fem;
-pub use femtile_linalg as linalg;
 pub use femtile_matrix_free as matrix_free;
 pub use femtile_mesh as mesh;
 pub use femtile_multigrid as multigrid;
 pub use femtile_solve as solve;
-pub use femtile_sum_factorization as tensor;
+pub use femtile_sum_factorization as sum_factorization;
 pub use femtile_time as time;
 pub use femtile_tridiagonal as tridiagonal;
+
+/// Vectors, sparse matrices, Krylov methods and simple preconditioners.
+pub mod linalg {
+    pub use femtile_linalg::*;
+    pub use femtile_sparse as sparse;
+}
 
 pub use femtile_device::Cpu;
 pub use femtile_mesh::Mesh;

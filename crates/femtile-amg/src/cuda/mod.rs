@@ -4,9 +4,9 @@ mod setup;
 
 use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Write};
 use femtile_device::{Buffer, Cuda, Element, Scalar};
-use femtile_linalg::sparse::csr::{Csr, Offsets};
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, need};
+use femtile_sparse::csr::{Csr, Offsets};
 
 use crate::kernels::{AmgKernels, Coarsened, Grouping};
 use crate::patch::cuda_specialisations as patches;

@@ -3,7 +3,7 @@
 use femtile_device::cpu::zeroed_vec;
 use femtile_device::{Device, Scalar};
 use femtile_linalg::LinalgError;
-use femtile_linalg::sparse::csr::{Csr, HostOffsets, Offsets};
+use femtile_sparse::csr::{Csr, HostOffsets, Offsets};
 use rayon::prelude::*;
 
 /// Rows that one piece of work takes; pieces do not depend on the number of threads.

@@ -7,9 +7,9 @@ use femtile_linalg::LinearOperator;
 use femtile_linalg::comm::Alone;
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
-use femtile_linalg::sparse::Csr;
 use femtile_mesh::Mesh;
 use femtile_mesh::generate::{BoxConfig, BoxSplit, box_mesh};
+use femtile_sparse::Csr;
 
 /// Rows of a node.
 const BLOCK: usize = 3;

@@ -3,7 +3,7 @@
 use femtile_amg::{AmgConfig, AmgSolver};
 use femtile_device::{Buffer, Cpu};
 use femtile_linalg::krylov::Stop;
-use femtile_linalg::sparse::{Csr, Triplets};
+use femtile_sparse::{Csr, Triplets};
 
 type Matrix = Csr<f64, Cpu>;
 

@@ -3,8 +3,8 @@
 use femtile_amg::{Amg, AmgConfig, AmgError, AmgSolver};
 use femtile_device::{Buffer, Cpu};
 use femtile_linalg::krylov::Stop;
-use femtile_linalg::sparse::csr::HostOffsets;
-use femtile_linalg::sparse::{Csr, Triplets};
+use femtile_sparse::csr::HostOffsets;
+use femtile_sparse::{Csr, Triplets};
 
 type Matrix = Csr<f64, Cpu>;
 

@@ -5,8 +5,8 @@ use femtile_device::{Buffer, Cpu};
 use femtile_linalg::comm::Alone;
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::{CgOutcome, ConjugateGradient, KrylovConfig};
-use femtile_linalg::sparse::{Csr, MatrixFormat, Triplets};
 use femtile_linalg::{LinearOperator, Preconditioner};
+use femtile_sparse::{Csr, MatrixFormat, Triplets};
 
 type Matrix = Csr<f64, Cpu>;
 

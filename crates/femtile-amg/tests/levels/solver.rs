@@ -4,9 +4,9 @@ use femtile_amg::{AmgConfig, AmgError, AmgSolver, Graph};
 use femtile_device::{Buffer, Cpu};
 use femtile_element::{Affine, P1};
 use femtile_linalg::krylov::Stop;
-use femtile_linalg::sparse::{Csr, Triplets};
 use femtile_mesh::Mesh;
 use femtile_mesh::generate::{BoxConfig, BoxSplit, box_mesh};
+use femtile_sparse::{Csr, Triplets};
 
 /// −Δu + λu with linear elements, natural sides. Five tetrahedra a cube are regular enough for no entry to vanish where
 /// nodes share a cell, once λ is there.

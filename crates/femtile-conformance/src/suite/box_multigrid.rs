@@ -11,7 +11,7 @@ use femtile::multigrid::{
     LadderKernel, Layout, Multigrid, MultigridConfig, MultigridError, Passes, PatchKernel, PatchShape,
     PostOrder, Smoother, thin_axis,
 };
-use femtile::tensor::SumFactorization;
+use femtile::sum_factorization::SumFactorization;
 
 use super::Scope;
 use super::problems::Random;

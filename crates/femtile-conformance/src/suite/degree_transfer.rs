@@ -7,7 +7,7 @@ use femtile::fem::dofs::TensorSpace;
 use femtile::linalg::{LinalgError, Transfer};
 use femtile::matrix_free::{CudaDegreeTransfer, DegreeTransfer};
 use femtile::mesh::{CellKind, Mesh};
-use femtile::tensor::SumFactorization;
+use femtile::sum_factorization::SumFactorization;
 
 use super::Scope;
 use super::matrix_free::{bend, cubes, deformed, ring, side, square};

@@ -1,17 +1,17 @@
-//! Products with sparse matrices in every format but CSR, all made from CSR and held to its plain loops.
+//! Products in the formats of `femtile-research`, compared with plain loops over CSR.
 
 use femtile::device::{Buffer, Reference, Scalar};
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::Stop;
 use femtile::linalg::krylov::cg::{CgKernels, ConjugateGradient};
 use femtile::linalg::precondition::Jacobi;
-use femtile::linalg::sparse::coo::CooKernels;
 use femtile::linalg::sparse::csr::{Csr, CsrKernels};
-use femtile::linalg::sparse::ell::EllKernels;
-use femtile::linalg::sparse::jds::JdsKernels;
-use femtile::linalg::sparse::merge::MergeKernels;
-use femtile::linalg::sparse::{Coo, Ell, EllConfig, Hyb, Jds, Merge};
 use femtile::linalg::{LinalgError, LinearOperator};
+use femtile_research::formats::coo::CooKernels;
+use femtile_research::formats::ell::EllKernels;
+use femtile_research::formats::jds::JdsKernels;
+use femtile_research::formats::merge::MergeKernels;
+use femtile_research::formats::{Coo, Ell, EllConfig, Hyb, Jds, Merge};
 
 use super::cg::config;
 use super::csr::product;

@@ -1,11 +1,10 @@
 use femtile::device::{Buffer, Reference};
 use femtile::linalg::LinearOperator;
 use femtile::linalg::hooks::DotHook;
-use femtile::linalg::sparse::{Coo, Hyb, Jds};
-
 use femtile_conformance::suite::csr::product;
 use femtile_conformance::suite::formats::formats;
 use femtile_conformance::suite::problems::{Parts, Random, random_matrix};
+use femtile_research::formats::{Coo, Hyb, Jds};
 
 use crate::cpus;
 

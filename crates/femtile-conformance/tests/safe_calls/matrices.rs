@@ -5,11 +5,11 @@ use femtile::linalg::hooks::{Hook, NoHook};
 use femtile::linalg::precondition::polynomial::{PolynomialKernels, Relaxed, Step};
 use femtile::linalg::sparse::csr::{Csr, CsrKernels, HostOffsets};
 use femtile::linalg::sparse::ell_warp::EllWarpKernels;
-use femtile::linalg::sparse::{
-    Coo, Ell, EllConfig, EllWarp, EllWarpConfig, Jds, Merge, StoredMatrix, coo::CooKernels, ell::EllKernels,
-    jds::JdsKernels, merge::MergeKernels,
-};
+use femtile::linalg::sparse::{EllWarp, EllWarpConfig, StoredMatrix};
 use femtile::linalg::{LinalgError, LinearOperator};
+use femtile_research::formats::{
+    Coo, Ell, EllConfig, Jds, Merge, coo::CooKernels, ell::EllKernels, jds::JdsKernels, merge::MergeKernels,
+};
 
 use crate::{N, cpu, matrix, refused, zeros};
 

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use femtile_device::cuda::{Header, Kernel, Launch, Program, Read, Specialisation, Structure, Write};
 use femtile_device::{Buffer, BufferMut, Cpu, Cuda, Element, Scalar};
 use femtile_element::Affine;
-use femtile_linalg::sparse::Places;
-use femtile_linalg::sparse::csr::{Csr, Offsets};
 use femtile_mesh::Mesh;
+use femtile_sparse::Places;
+use femtile_sparse::csr::{Csr, Offsets};
 
 use super::facet_rows::FacetRows;
 use super::kernels::{Assembled, AssemblyKernels, AssemblyProblem};

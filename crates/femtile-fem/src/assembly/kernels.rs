@@ -2,9 +2,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use femtile_device::{Buffer, BufferMut, Device, Scalar};
-use femtile_linalg::sparse::Places;
-use femtile_linalg::sparse::csr::Csr;
 use femtile_mesh::Mesh;
+use femtile_sparse::Places;
+use femtile_sparse::csr::Csr;
 
 use super::mesh_identity;
 use super::sparsity::Sparsity;

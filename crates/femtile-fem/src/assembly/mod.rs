@@ -19,9 +19,9 @@ mod sparsity;
 use std::ops::ControlFlow;
 
 use femtile_device::{Buffer, Device, Scalar};
-use femtile_linalg::sparse::csr::Csr;
 use femtile_mesh::Mesh;
 use femtile_mesh::check::{Components, components};
+use femtile_sparse::csr::Csr;
 
 use crate::constraints::Constraints;
 use crate::dofs::LinearSpace;

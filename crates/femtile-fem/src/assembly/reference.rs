@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use femtile_device::{Buffer, BufferMut, Reference, Scalar};
 use femtile_element::{Affine, P1};
-use femtile_linalg::sparse::Places;
-use femtile_linalg::sparse::csr::{Csr, HostOffsets};
 use femtile_mesh::Mesh;
+use femtile_sparse::Places;
+use femtile_sparse::csr::{Csr, HostOffsets};
 
 use super::kernels::{Assembled, AssemblyKernels, AssemblyProblem};
 use super::sparsity::Sparsity;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use femtile_device::{Buffer, Scalar};
 use femtile_linalg::need;
-use femtile_linalg::sparse::{Csr, StoredMatrix};
 use femtile_mesh::Mesh;
 use femtile_mesh::check::{Components, components};
+use femtile_sparse::{Csr, StoredMatrix};
 
 use super::kernels::to_the_end;
 use super::mesh_identity::{self, MeshIdentity};

@@ -3,8 +3,8 @@
 use std::sync::Mutex;
 
 use femtile_device::cpu::zeroed_vec;
-use femtile_linalg::sparse::csr::HostOffsets;
 use femtile_mesh::Mesh;
+use femtile_sparse::csr::HostOffsets;
 use rayon::prelude::*;
 
 use crate::FemError;

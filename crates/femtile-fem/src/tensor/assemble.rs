@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use femtile_device::Device;
-use femtile_linalg::sparse::csr::Csr;
+use femtile_sparse::csr::Csr;
 use rayon::prelude::*;
 
 use super::sparsity::Pattern;

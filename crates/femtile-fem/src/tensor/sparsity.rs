@@ -1,6 +1,6 @@
 //! Sparsity pattern: free degrees of freedom that share a cell.
 
-use femtile_linalg::sparse::csr::HostOffsets;
+use femtile_sparse::csr::HostOffsets;
 use rayon::prelude::*;
 
 use crate::constraints::Constraints;

@@ -9,7 +9,7 @@ pub trait Communicator: Sync {
     /// This rank, counted from 0.
     fn rank(&self) -> usize;
 
-    /// How many ranks there are.
+    /// Returns the number of ranks.
     fn n_ranks(&self) -> usize;
 
     /// Replaces each of `values` by its sum over all ranks.

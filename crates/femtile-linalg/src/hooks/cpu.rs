@@ -14,14 +14,14 @@ use crate::vector::sum::{BLOCK, n_blocks};
 /// - Ranges given to `pre` tile `0..n` exactly once. It sees a range before the first read of `x` and the first write of
 ///   `y` in it, and may change `x` there; `y` still holds what it held before the product.
 /// - Ranges given to `post` are the tiles of the operator, `0..`[`MergedOperator::n_tiles`], each exactly once after the
-///   last write of `y` in it. They are the same in every product and for any number of threads, so that what is kept for
-///   each of them does not depend on that number.
+///   last write of `y` in it. They are the same in every product and for any number of threads, so that values
+///   kept for each of them do not depend on that number.
 /// - Calls come from several threads at once, in any order that the above allows.
 ///
 /// # Source
 /// `[kronbichler2022]`, section 5.1.
 pub trait MergedHook<T: Scalar>: Sync {
-    /// Where vectors begin that `pre` reads, so that the loop can ask for their next rows ahead of time.
+    /// Returns the first entries of the vectors that `pre` reads, so that the loop can prefetch their next rows.
     fn reads(&self) -> Vec<*const T> {
         Vec::new()
     }
@@ -56,13 +56,13 @@ pub unsafe trait MergedOperator<T: Scalar, D: Device>: Send + Sync {
     ) -> Result<(), LinalgError>;
 }
 
-/// Blocks of rows, each of which is handed out once: a hook that writes rows asks here first, as operators of users might
-/// break the contract of [`super::Hook`].
+/// Guards blocks of rows that a hook writes, each of which may be claimed once: operators of users might break the contract
+/// of [`super::Hook`].
 #[derive(Debug)]
 pub(crate) struct Claims(Vec<AtomicBool>);
 
 impl Claims {
-    /// None handed out, of `n` rows.
+    /// Creates the guard of `n` rows, none claimed.
     pub fn new(n: usize) -> Self {
         Self((0..n_blocks(n)).map(|_| AtomicBool::new(false)).collect())
     }

@@ -37,8 +37,8 @@ impl<'a> CudaHook<'a> {
     /// included `femtile.cuh` before, and its fields in order.
     ///
     /// # Safety
-    /// The definition keeps the contract above, and with these fields it touches only arrays that live as long as `'a`,
-    /// which have room for so many rows.
+    /// The definition keeps the contract above, and with these fields it accesses only arrays that live as long as `'a`
+    /// and have `n_rows` entries.
     pub unsafe fn new(source: &'static str, arguments: Vec<u64>, n_rows: Option<usize>) -> Self {
         Self { source, arguments, is_product: false, n_rows, arrays: PhantomData }
     }
@@ -51,13 +51,13 @@ impl<'a> CudaHook<'a> {
         Self { is_product: true, ..self }
     }
 
-    /// The hook that does nothing, as kernels know it.
+    /// Returns the hook that does nothing, in CUDA.
     pub fn none() -> Self {
         // SAFETY: the structure touches nothing.
         unsafe { Self::new(include_str!("../no_hook.cuh"), vec![0], None) }
     }
 
-    /// What a hook asks of an operator with so many rows and columns: nothing where these differ.
+    /// Returns the CUDA part of a hook for an operator of `n_rows` × `n_cols`; one that does nothing where these differ.
     ///
     /// # Errors
     /// [`LinalgError::HostHook`] where it has no body for GPUs, [`LinalgError::Length`] where it is for another number of

@@ -8,14 +8,15 @@ mod cuda;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use femtile_device::Scalar;
+use femtile_device::{Buffer, Reference, Scalar};
 
+use crate::LinalgError;
 use crate::vector::sum::{BLOCK, block_dot, combine, n_blocks};
 pub(crate) use cpu::Claims;
 pub use cpu::{MergedHook, MergedOperator};
 pub use cuda::CudaHook;
 
-/// What an operator calls around ranges of rows of $y = A x$.
+/// Callbacks of an operator around ranges of rows of $y = A x$.
 ///
 /// # Contract
 /// - The ranges given to `pre` tile `0..n` exactly once, and so do those given to `post`.
@@ -37,6 +38,30 @@ pub trait Hook<T: Scalar>: Sync {
     fn cuda(&self) -> Option<CudaHook<'_>> {
         None
     }
+}
+
+/// Calls `product`, which computes $y = A x$ in plain loops, between the calls that [`Hook`] promises; without them where
+/// $A$ is not square.
+///
+/// # Errors
+/// Those of `product`.
+pub fn hook_rows<T: Scalar>(
+    hook: &dyn Hook<T>,
+    y: &mut Buffer<T, Reference>,
+    x: &Buffer<T, Reference>,
+    product: impl FnOnce(&mut Buffer<T, Reference>) -> Result<(), LinalgError>,
+) -> Result<(), LinalgError> {
+    let n = y.len();
+    if x.len() != n {
+        return product(y);
+    }
+    hook.pre(0..n);
+    product(y)?;
+    for start in (0..n).step_by(BLOCK) {
+        let rows = start..(start + BLOCK).min(n);
+        hook.post(rows.clone(), &x.as_slice()[rows.clone()], &y.as_slice()[rows]);
+    }
+    Ok(())
 }
 
 /// The hook that does nothing.

@@ -1,4 +1,4 @@
-//! What a solution must satisfy before a method says that it has converged, whatever the method.
+//! Acceptance tests that an iterate must pass before any method reports convergence.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -15,21 +15,21 @@ use crate::comm::Communicator;
 use crate::vector::VectorKernels;
 use crate::{LinalgError, LinearOperator, Preconditioner};
 
-/// How far above the tolerance the residual may lie that is computed afresh.
+/// Factor over the tolerance that the recomputed residual may reach.
 const RESIDUAL_SLACK: f64 = 2.0;
 
-/// How far above the tolerance the preconditioned residual may lie.
+/// Factor over the tolerance that the preconditioned residual may reach.
 const PRECONDITIONED_SLACK: f64 = 5.0;
 
-/// How far above the tolerance the bound of the energy error may lie; the second where the residual is rounding, and the
-/// bound that of any residual of its size.
+/// Factors over the tolerance that the bound of the energy error may reach; the second where the residual is rounding and the
+/// bound holds for any residual of its size.
 const ENERGY_SLACK: [f64; 2] = [20.0, 50.0];
 
-/// Steps that a run must have for its coefficients to say something of the error: with a diagonal preconditioner, and with
-/// any other.
+/// Minimum number of steps for an error bound from the coefficients of a run: with a diagonal preconditioner, and with any
+/// other.
 const MIN_STEPS: [usize; 2] = [8, 3];
 
-/// Steps at most on the residual equation that bound the energy error where a run has fewer.
+/// Maximum number of steps on the residual equation, which bound the energy error where a run has fewer.
 const PROBE: [usize; 2] = [32, 3];
 
 /// They end where $r^\mathsf{T} M^{-1} r$ has fallen by this factor.
@@ -68,7 +68,7 @@ impl<T: Scalar, D: VectorKernels<T>, C> Clone for System<'_, T, D, C> {
 
 impl<T: Scalar, D: VectorKernels<T>, C> Copy for System<'_, T, D, C> {}
 
-/// What one run of a method is asked for: `config` counts from the start of the run, and its tolerance is relative to
+/// The parameters of one run of a method: `config` counts from the start of the run, and its tolerance is relative to
 /// `b_norm`.
 pub(super) struct Run<'a> {
     pub config: KrylovConfig,
@@ -76,15 +76,15 @@ pub(super) struct Run<'a> {
     pub monitor: &'a mut dyn Monitor,
 }
 
-/// How one run ended.
+/// The result of one run.
 pub(super) struct RunEnd {
     pub stop: Stop,
     pub history: CgHistory,
-    /// The preconditioned residual at the start and at the end, where the run knows it anyway.
+    /// The preconditioned residual at the start and at the end, where the run has computed it.
     pub preconditioned: Option<[Size; 2]>,
 }
 
-/// The size of a residual $r$ as a preconditioner sees it.
+/// The preconditioned norms of a residual $r$.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Size {
     /// $r^\mathsf{T} M^{-1} r$.
@@ -104,7 +104,7 @@ impl Size {
 
 /// Solves by runs of a method until the solution passes all tests, or a run ends without meeting its tolerance.
 ///
-/// 1. $\|b - A x\|_2 \le 2 \tau \|b\|_2$, computed afresh;
+/// 1. $\|b - A x\|_2 \le 2 \tau \|b\|_2$, recomputed;
 /// 2. $\|M^{-1} r\|_2 \le 5 \tau \|M^{-1} b\|_2$ and $r^\mathsf{T} M^{-1} r \le (5 \tau)^2\, b^\mathsf{T} M^{-1} b$, and the same with
 ///    the diagonal of A where there is a matrix, so that rows with large entries do not hide the others;
 /// 3. the bound of the energy error ([`energy_error`]) is at most $20 \tau \|x\|_A$. A method without the coefficients of
@@ -112,8 +112,8 @@ impl Size {
 ///
 /// Where rounding keeps the computed residual above the first, the recurrence having met the tolerance, the other two
 /// decide on the computed one: the second, with a preconditioner that is no diagonal, on the entries that rounding does not
-/// explain ([`unexplained`]), the third with $50 \tau$, as its bound is then that of any residual of this size. A test that
-/// fails sends the method on from where it is, with a smaller tolerance.
+/// explain ([`unexplained`]), the third with $50 \tau$, as its bound is then that of any residual of this size. After a
+/// test that fails the method continues from its iterate with a smaller tolerance.
 ///
 /// b is first scaled by a power of two where its squares would leave the range of numbers. A run that breaks down,
 /// diverges or stagnates leaves the best iterate that it had.
@@ -163,7 +163,7 @@ struct Solve<'a, T: Scalar, D: VectorKernels<T>, C> {
     energy_norm: f64,
 }
 
-/// What the tests say of an iterate.
+/// The result of the acceptance tests for an iterate.
 struct Verdict {
     r_norm: f64,
     /// The largest ratio of what is found to what is allowed; at most 1 where all tests are passed.
@@ -348,7 +348,7 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
             device.axpby(&mut p, T::ONE, &z, T::from_f64(next / rho))?;
             rho = next;
         }
-        // What rounding leaves along the null space of a singular matrix is no error.
+        // A component along the null space of a singular matrix that rounding leaves is no error.
         while smallest_ritz_value(&steps).is_some_and(|ritz| ritz < SINGULAR * largest_of(&steps)) {
             rho = steps.pop().map_or(rho, |step| step.rho);
         }
@@ -395,7 +395,7 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Solve<'a, T, D, C> {
         Ok(of_r?.over(of_b?))
     }
 
-    /// The reciprocals of the diagonal of the operator, where it tells and they are positive.
+    /// Returns the reciprocals of the diagonal of the operator, where it gives them and they are positive.
     fn inverse_diagonal(&self) -> Result<Option<Buffer<T, D>>, LinalgError> {
         match self.system.a.inverse_diagonal() {
             Err(LinalgError::Diagonal { .. }) => Ok(None),

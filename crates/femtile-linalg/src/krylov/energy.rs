@@ -2,7 +2,7 @@
 
 use super::cg::CgStep;
 
-/// How far the smallest Ritz value is taken down, as it is never below the smallest eigenvalue.
+/// Factor on the smallest Ritz value, which is never below the smallest eigenvalue.
 const SAFETY: f64 = 0.9;
 
 /// Bisections of the logarithm that leave less than a hundredth of the smallest Ritz value open.

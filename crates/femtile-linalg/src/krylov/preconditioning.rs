@@ -2,7 +2,7 @@ use femtile_device::{Buffer, HostDevice, Scalar};
 
 use crate::Preconditioner;
 
-/// What a preconditioner amounts to, for methods that fuse a diagonal into their passes.
+/// The kind of a preconditioner, for methods that fuse a diagonal into their passes.
 #[derive(Debug)]
 pub enum Preconditioning<'a, T: Scalar, D: HostDevice> {
     /// $M = I$: nothing is read.
@@ -22,7 +22,7 @@ impl<T: Scalar, D: HostDevice> Clone for Preconditioning<'_, T, D> {
 impl<T: Scalar, D: HostDevice> Copy for Preconditioning<'_, T, D> {}
 
 impl<'a, T: Scalar, D: HostDevice> Preconditioning<'a, T, D> {
-    /// A diagonal of ones is told from others by reading it, once.
+    /// Reads the diagonal once to recognize one of ones.
     pub(super) fn of(m: &'a dyn Preconditioner<T, D>) -> Self {
         match m.diagonal() {
             Some(d) if d.as_slice().iter().all(|d| *d == T::ONE) => Self::Identity,

@@ -17,7 +17,7 @@ pub(super) struct Rescaled<T: Scalar, D: VectorKernels<T>> {
     b: Option<Buffer<T, D>>,
 }
 
-/// Binary exponents of ‖b‖ that need no scaling, and the largest step by which a value is scaled at once.
+/// Binary exponents of ‖b‖ that need no scaling, and the largest exponent of one scaling.
 const fn limits<T: Scalar>() -> (f64, i32) {
     if size_of::<T>() == 8 { (100.0, 500) } else { (20.0, 60) }
 }

@@ -1,4 +1,4 @@
-//! What every Krylov method asks before its first iteration and after its last.
+//! Sizes, residual, norm and dot product, for all Krylov methods.
 
 use femtile_device::{Buffer, Scalar};
 
@@ -6,7 +6,7 @@ use crate::comm::Communicator;
 use crate::vector::VectorKernels;
 use crate::{LinalgError, LinearOperator, error::need};
 
-/// Refuses a system whose parts differ in size.
+/// Checks that the parts of a system have the same size.
 pub(super) fn fits<T: Scalar, D: VectorKernels<T>>(
     a: &dyn LinearOperator<T, D>,
     x: &Buffer<T, D>,

@@ -69,7 +69,7 @@ impl fmt::Display for Stop {
     }
 }
 
-/// What a quantity that is not positive tells.
+/// Explains a quantity that is not positive.
 fn advice(quantity: &str) -> &'static str {
     match quantity {
         Stop::BLOCK_PIVOT => {

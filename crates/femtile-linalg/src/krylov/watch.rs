@@ -3,9 +3,12 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use femtile_device::Scalar;
+
 use super::acceptance::{RunEnd, Size};
-use super::cg::{CgHistory, CgProgress, KrylovConfig};
+use super::cg::{CgHistory, CgKernels, CgProgress, CgScalars, KrylovConfig};
 use super::{Monitor, Stop};
+use crate::LinalgError;
 
 pub(super) struct Watch<'a> {
     config: &'a KrylovConfig,
@@ -18,8 +21,14 @@ pub(super) struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    pub(super) fn new(config: &'a KrylovConfig, b_norm: f64) -> Self {
-        Self {
+    /// Begins a run of a method; breaks where its initial residual, $r^\mathsf{T} r$, leaves nothing to do.
+    pub(super) fn begin(
+        config: &'a KrylovConfig,
+        b_norm: f64,
+        r_dot_r: f64,
+        monitor: &mut dyn Monitor,
+    ) -> (Self, ControlFlow<Stop>) {
+        let mut watch = Self {
             config,
             b_norm,
             history: CgHistory::default(),
@@ -27,11 +36,33 @@ impl<'a> Watch<'a> {
             best: f64::INFINITY,
             best_iteration: 0,
             begun: Instant::now(),
-        }
+        };
+        let stop = watch.start(r_dot_r, monitor);
+        (watch, stop)
     }
 
-    /// Whether there is anything to do with this residual to begin with.
-    pub(super) fn start(&mut self, r_dot_r: f64, monitor: &mut dyn Monitor) -> ControlFlow<Stop> {
+    /// Runs iterations on `device`, several between two looks of the host, until one of them or the host ends the method.
+    pub(super) fn iterate<T: Scalar, D: CgKernels<T>, S>(
+        &mut self,
+        (mut stop, monitor): (ControlFlow<Stop>, &mut dyn Monitor),
+        (device, stride): (&D, usize),
+        state: &mut S,
+        scalars: impl Fn(&mut S) -> &mut CgScalars<D>,
+        mut iteration: impl FnMut(&mut S) -> Result<(), LinalgError>,
+    ) -> Result<ControlFlow<Stop>, LinalgError> {
+        let stride = self.config.look_every.unwrap_or(stride).clamp(1, CgScalars::<D>::RING / 2);
+        let mut recording = D::Recording::default();
+        while stop.is_continue() {
+            device.repeat(&mut recording, stride, &mut || iteration(state))?;
+            let progress = device.cg_poll(scalars(state), &mut self.history)?;
+            stop = self.look(progress, monitor);
+        }
+        let settled = device.cg_settle(scalars(state), &mut self.history)?;
+        Ok(self.settle(settled, stop, monitor))
+    }
+
+    /// Records the initial residual; breaks where the method need not start.
+    fn start(&mut self, r_dot_r: f64, monitor: &mut dyn Monitor) -> ControlFlow<Stop> {
         self.history.r_dot_r.push(r_dot_r);
         if !r_dot_r.is_finite() {
             return ControlFlow::Break(Stop::Breakdown { quantity: "r·r", value: r_dot_r });
@@ -46,7 +77,7 @@ impl<'a> Watch<'a> {
 
     /// Shows the residuals that are new in `history` to the monitor and says whether to go on.
     ///
-    /// Convergence and breakdown come first, then what the monitor says, then the limits.
+    /// The order of precedence: convergence and breakdown, then the monitor, then the limits.
     pub(super) fn look(&mut self, progress: CgProgress, monitor: &mut dyn Monitor) -> ControlFlow<Stop> {
         let mut asked = ControlFlow::Continue(());
         for iteration in self.n_seen..self.history.r_dot_r.len() {
@@ -71,9 +102,9 @@ impl<'a> Watch<'a> {
         self.limits(progress.iteration)
     }
 
-    /// Shows what came after the last look, and says why the run ended: as `stop` says, unless what came
-    /// after ended it by itself.
-    pub(super) fn settle(
+    /// Reports the iterations after the last look and returns why the run ended: `stop`, unless a later iteration converged or
+    /// broke down.
+    fn settle(
         &mut self,
         progress: CgProgress,
         stop: ControlFlow<Stop>,
@@ -85,7 +116,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// How the last residual known ends a method that runs step by step on the host, if it does.
+    /// Returns why the last residual ends a method whose steps run on the host, if it does.
     pub(super) fn verdict(&self) -> Option<Stop> {
         if self.history.r_dot_r.last().is_some_and(|&r_dot_r| self.is_met(r_dot_r)) {
             Some(Stop::Converged)
@@ -101,7 +132,7 @@ impl<'a> Watch<'a> {
         r_dot_r.sqrt() / self.b_norm <= self.config.tolerance
     }
 
-    /// Puts a computed r·r in the place of that of a recurrence; what the recurrence had reached no longer counts.
+    /// Replaces the recurred r·r by a computed one, which also becomes the best value so far.
     pub(super) fn correct(&mut self, r_dot_r: f64) {
         if let Some(last) = self.history.r_dot_r.last_mut() {
             *last = r_dot_r;
@@ -132,7 +163,7 @@ impl<'a> Watch<'a> {
         self.history.r_dot_r.get(iteration).map_or(f64::NAN, |r_dot_r| r_dot_r.sqrt() / self.b_norm)
     }
 
-    /// What the run found; `preconditioned` is the residual at its start and at its end, where that is known.
+    /// Returns the result of the run; `preconditioned` is the residual at its start and at its end, where computed.
     pub(super) fn end(self, stop: ControlFlow<Stop>, preconditioned: Option<[Size; 2]>) -> RunEnd {
         let stop = stop.break_value().unwrap_or(Stop::Converged);
         RunEnd { stop, history: self.history, preconditioned }

@@ -14,7 +14,8 @@ const MIN_LEN: usize = 4096;
 /// node stand side by side.
 ///
 /// # Cost
-/// That of the one it is made of for each component, and two passes over the vectors; room for one component twice.
+/// One application of the inner preconditioner for each component, and two passes over the
+/// vectors; memory for two vectors of one component.
 pub struct ByComponent<T: Scalar> {
     one: Box<dyn Preconditioner<T, Cpu>>,
     n: usize,
@@ -29,10 +30,10 @@ impl<T: Scalar> fmt::Debug for ByComponent<T> {
 }
 
 impl<T: Scalar> ByComponent<T> {
-    /// For so many components of so many entries each.
+    /// Creates the preconditioner for `n` components of `n_entries` entries each.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     pub fn new(
         cpu: &Cpu,
         one: Box<dyn Preconditioner<T, Cpu>>,

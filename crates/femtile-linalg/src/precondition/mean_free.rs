@@ -28,7 +28,7 @@ impl<T: Scalar, D: VectorKernels<T>> MeanFree<T, D> {
     /// With the preconditioner of vectors of `n` entries.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     pub fn new(device: &D, n: usize, of: Box<dyn Preconditioner<T, D>>) -> Result<Self, LinalgError> {
         Ok(Self { of, sum: Mutex::new(DeviceSum::new(device, n)?) })
     }

@@ -7,9 +7,8 @@ mod residual_size;
 
 use femtile_device::{Buffer, Device, HostDevice, Scalar};
 
-use crate::sparse::csr::{Csr, CsrKernels};
 use crate::vector::VectorKernels;
-use crate::{LinalgError, Preconditioner, error::need};
+use crate::{LinalgError, LinearOperator, Preconditioner, error::need};
 pub use by_component::ByComponent;
 pub use mean_free::MeanFree;
 pub use residual_size::ResidualSize;
@@ -27,15 +26,14 @@ impl<T: Scalar, D: VectorKernels<T>> Diagonal<T, D> {
     /// Jacobi's preconditioner $d_i = 1 / a_{ii}$.
     ///
     /// # Errors
-    /// [`LinalgError::Diagonal`] naming the first row whose diagonal entry is not positive.
-    pub fn new(a: &Csr<T, D>) -> Result<Self, LinalgError>
-    where
-        D: CsrKernels<T>,
-    {
-        let device = a.values().device();
-        let mut inverse = Buffer::zeros(device, a.n_rows())?;
-        device.csr_inverse_diagonal(&mut inverse, a)?;
-        Ok(Self { inverse })
+    /// [`LinalgError::Diagonal`] naming the first row whose diagonal entry is not positive; [`LinalgError::Setting`] where the
+    /// operator gives no diagonal ([`LinearOperator::inverse_diagonal`]).
+    pub fn new(a: &impl LinearOperator<T, D>) -> Result<Self, LinalgError> {
+        let no_diagonal = || LinalgError::Setting {
+            field: "preconditioner",
+            message: "the operator gives no diagonal: choose a preconditioner that needs none".into(),
+        };
+        Ok(Self { inverse: a.inverse_diagonal()?.ok_or_else(no_diagonal)? })
     }
 
     /// Jacobi's preconditioner from the diagonal $a_{ii}$ itself, as operators without a matrix give it.

@@ -18,7 +18,7 @@ const MIN_BLOCKS: usize = 4;
 ///
 /// # Panics
 /// When an array of `written` is shorter than `n`.
-pub(crate) fn map_blocks<T: Scalar, S: Copy + Default + Send, const N: usize>(
+pub fn map_blocks<T: Scalar, S: Copy + Default + Send, const N: usize>(
     cpu: &Cpu,
     n: usize,
     written: [&mut [T]; N],
@@ -61,7 +61,7 @@ pub(crate) fn map_blocks_of<T: Scalar, S: Copy + Default + Send>(
     )
 }
 
-/// What `work` gives for each block of `0..n`, in their order.
+/// Returns the results of `work` for the blocks of `0..n`, in order.
 fn collect_blocks<S: Copy + Default + Send>(
     cpu: &Cpu,
     n: usize,

@@ -55,7 +55,7 @@ fn update_launch<T: Scalar>(n: usize) -> Launch {
     Launch::over((n * size_of::<T>()).div_ceil(BYTES), THREADS)
 }
 
-/// How a vector is summed: launch, and tiles of a block. It depends on n alone, and so do the bits of the sum.
+/// Returns the launch of a sum and its tiles per block. Both depend on n alone, and so do the bits of the sum.
 fn sum_launch(n: usize) -> (Launch, u32) {
     let of_block = (n_tiles(n) / MANY_BLOCKS).max(1);
     (Launch::line(n_tiles(n).div_ceil(of_block), SUM_THREADS), of_block as u32)

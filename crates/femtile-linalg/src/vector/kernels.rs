@@ -60,7 +60,7 @@ impl<D: Device> DeviceSum<D> {
     /// For vectors of up to `n` entries.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     pub fn new(device: &D, n: usize) -> Result<Self, DeviceError> {
         Ok(Self {
             n,

@@ -9,4 +9,5 @@ mod reference;
 pub mod scan;
 pub mod sum;
 
+pub use cpu::map_blocks;
 pub use kernels::{Convert, DeviceSum, VectorKernels};

@@ -2,8 +2,8 @@
 
 use femtile_device::Cpu;
 use femtile_linalg::Transfer;
-use femtile_linalg::sparse::Triplets;
-use femtile_linalg::sparse::csr::Csr;
+use femtile_sparse::Triplets;
+use femtile_sparse::csr::Csr;
 
 use femtile_element::tensor::Table;
 

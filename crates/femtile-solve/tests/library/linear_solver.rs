@@ -2,11 +2,11 @@
 
 use femtile_device::Cpu;
 use femtile_linalg::LinalgError;
-use femtile_linalg::sparse::{Csr, Format, Triplets};
 use femtile_solve::{
     AmgGraph, AmgOptions, GmgOptions, LevelPrecision, LinearSolver, MatrixFormat, PreconditionerConfig,
     Silent, SolveError, SolverConfig,
 };
+use femtile_sparse::{Csr, Format, Triplets};
 
 type Matrix = Csr<f64, Cpu>;
 

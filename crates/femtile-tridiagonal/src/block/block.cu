@@ -249,7 +249,7 @@ extern "C" __global__ void __launch_bounds__(SHARED_THREADS, 1)
             r[i] = value[i];
         }
         const T own_diagonal = diagonal[j * M + j];
-        // All lanes have read the stage when they meet in here, before it is filled anew.
+        // All lanes have read the stage at this barrier, before it is overwritten.
         const bool is_sound = eliminate<ByShared, 1>(exchange, j, w, own_diagonal, right, r);
         if (!is_sound && unsound == NO_ROW) unsound = n;
         store(u, c_star, own, first + n * row_stride, star, right[0], r, n + 1 == n_rows);

@@ -38,7 +38,7 @@ __device__ inline void exchange_rows(T (&column)[M], u32 k, u32 other) {
     for (u32 i = 0; i < M; ++i) column[i] = i == other && other != k ? upper : column[i];
 }
 
-// Threads of a group tell each other values by register shuffles.
+// Exchange of values between the threads of a group by register shuffles.
 struct ByShuffle {
     u32 first;   // lane of the group
 
@@ -53,14 +53,14 @@ struct ByShuffle {
         for (u32 i = 0; i < M; ++i) all[i] = from(own[i], k);
     }
 
-    // What each thread has, in the order of threads.
+    // The values of all threads, in their order.
     __device__ inline void gather(T (&all)[M], T own) {
 #pragma unroll
         for (u32 k = 0; k < M; ++k) all[k] = from(own, k);
     }
 };
 
-// Threads of a group tell each other values by shared memory: two places for M values each, used in turn.
+// Exchange of values between the threads of a group by shared memory: double-buffered places for M values each.
 //
 // A place is written again only after an exchange through the other one, at which all lanes met.
 struct ByShared {

@@ -28,7 +28,7 @@ macro_rules! each_below {
 type Block<T, S, const M: usize> = [[<T as Wide>::Vector<S>; M]; M];
 type Column<T, S, const M: usize> = [<T as Wide>::Vector<S>; M];
 
-/// What the row before gives: $A_i$, $C_{i-1}^*$ and $d_{i-1}^*$.
+/// The inputs from the row before: $A_i$, $C_{i-1}^*$ and $d_{i-1}^*$.
 pub(super) type Before<'a, T, S, const M: usize> =
     (&'a Block<T, S, M>, &'a Block<T, S, M>, &'a Column<T, S, M>);
 

@@ -60,7 +60,7 @@ impl BlockProblem {
     }
 }
 
-/// What solves batches of block tridiagonal systems.
+/// The kernels that solve batches of block tridiagonal systems.
 pub trait BlockTridiagonalKernels<T: Scalar>: Device {
     /// The algorithm for a batch: the one that was asked for, or the fastest for [`Algorithm::Auto`].
     ///
@@ -79,7 +79,7 @@ pub trait BlockTridiagonalKernels<T: Scalar>: Device {
     /// $C^*$ and $d^*$ leave the caches, 2 (M² + M) values more.
     /// # Errors
     /// [`LinalgError::Length`] when an array has not the length of the shape; those of
-    /// [`BlockTridiagonalKernels::block_choice`]; what the device reports.
+    /// [`BlockTridiagonalKernels::block_choice`]; errors of the device.
     fn block_solve(
         &self,
         problem: &BlockProblem,

@@ -1,4 +1,4 @@
-/// How a batch of block tridiagonal systems was solved.
+/// The outcome of solving a batch of block tridiagonal systems.
 ///
 /// Every entry of the solution of a system that failed is NaN; all other systems are solved.
 #[derive(Debug, Clone, PartialEq, Eq)]

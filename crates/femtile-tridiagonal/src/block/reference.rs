@@ -26,7 +26,7 @@ impl<T: Scalar> BlockTridiagonalKernels<T> for Reference {
     }
 }
 
-/// The algorithms that plain loops know.
+/// The algorithms that plain loops implement.
 pub(super) fn host_choice(problem: &BlockProblem, device: &str) -> Result<Algorithm, LinalgError> {
     match problem.algorithm {
         Algorithm::Auto | Algorithm::Thomas => Ok(Algorithm::Thomas),
@@ -91,7 +91,7 @@ pub(super) struct System<T> {
 impl<T: Scalar> System<T> {
     /// A copy of system number `system`; `right` gives the M right sides at a place of their array.
     ///
-    /// What couples to beyond the ends is zero, whatever stands there.
+    /// Blocks that couple to rows beyond the ends count as zero, whatever their values.
     pub(super) fn of<'a>(
         shape: &BlockShape,
         bands: [&[T]; 3],

@@ -51,7 +51,7 @@ impl FromStr for BlockOrder {
     }
 }
 
-/// How large a batch is and how it lies in memory.
+/// The size and memory layout of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BlockShape {
     /// Rows and columns of a block, M.

@@ -4,7 +4,7 @@ use femtile_linalg::LinalgError;
 use super::{BlockBands, BlockFailure, BlockOutcome, BlockProblem, BlockShape, BlockTridiagonalKernels};
 use crate::{Algorithm, Stability, Work};
 
-/// How a batch of block tridiagonal systems is solved.
+/// Settings for solving a batch of block tridiagonal systems.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct BlockTridiagonalConfig {
     /// The algorithm.
@@ -52,7 +52,7 @@ impl<T: Scalar, D: BlockTridiagonalKernels<T>> BlockTridiagonal<T, D> {
     /// Solves, `u` holding the right sides before; does not wait for a GPU.
     ///
     /// # Errors
-    /// [`LinalgError::Length`] when an array has not the length of the shape; what the device reports.
+    /// [`LinalgError::Length`] when an array has not the length of the shape; errors of the device.
     pub fn queue_in_place(
         &mut self,
         u: &mut Buffer<T, D>,
@@ -64,7 +64,7 @@ impl<T: Scalar, D: BlockTridiagonalKernels<T>> BlockTridiagonal<T, D> {
     /// Solves into `u` for the right sides `d`; does not wait for a GPU.
     ///
     /// # Errors
-    /// [`LinalgError::Length`] when an array has not the length of the shape; what the device reports.
+    /// [`LinalgError::Length`] when an array has not the length of the shape; errors of the device.
     pub fn queue(
         &mut self,
         u: &mut Buffer<T, D>,
@@ -74,10 +74,10 @@ impl<T: Scalar, D: BlockTridiagonalKernels<T>> BlockTridiagonal<T, D> {
         self.queue_any(u, bands, Some(d))
     }
 
-    /// Waits, and tells how everything was solved that was queued since the last call.
+    /// Waits for the solves queued since the last call and returns their outcome.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     pub fn outcome(&mut self) -> Result<BlockOutcome, LinalgError> {
         let status = self.work.status.to_host()?;
         let (n_failed, key) = (status[0], status[1]);

@@ -1,4 +1,4 @@
-//! Asks for memory long before it is needed.
+//! Software prefetch of the next panel.
 
 use femtile_device::Scalar;
 
@@ -18,16 +18,16 @@ pub(crate) struct Ahead<T> {
 }
 
 impl<T: Scalar> Ahead<T> {
-    /// Nothing comes next.
+    /// Prefetches nothing.
     pub const NOTHING: Self =
         Self { arrays: [std::ptr::null(); 4], reached: 0, piece: 0, stride: 0, n_pieces: 0 };
 
-    /// These arrays, in pieces of so many values, so far apart, and so many.
+    /// Prefetches `n_pieces` pieces of `piece` values of each array, `stride` values apart.
     pub fn new(arrays: [*const T; 4], [piece, stride, n_pieces]: [usize; 3]) -> Self {
         Self { arrays, reached: 0, piece, stride, n_pieces }
     }
 
-    /// Asks for a line of each array.
+    /// Prefetches a cache line of each array.
     #[inline(always)]
     pub fn step(&mut self) {
         if self.n_pieces == 0 {

@@ -96,7 +96,7 @@ pub(super) fn solve_panels<T: Scalar>(
     })
 }
 
-/// Plans the panels, asks for memory, and solves where there is some.
+/// Plans the panels, allocates workspace, and solves.
 fn plan_panels<T: Scalar>(
     cpu: &Cpu,
     batch: &Batch<'_, T>,

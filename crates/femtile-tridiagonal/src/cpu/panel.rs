@@ -54,7 +54,7 @@ impl<T: Scalar> RowsMut<T> {
     }
 }
 
-/// How the lanes of a row lie in an array.
+/// The layout of the lanes of a row in an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Access {
     /// One behind the other, one for each lane: rows are used where they are.
@@ -96,7 +96,7 @@ impl Places {
         Self { row_stride, lanes: 0, first: 0, pitch: None, starts, access: Access::Runs, runs }
     }
 
-    /// Moves to `count` lines from `first` on, in so many lanes; `stride` tells which stride of an axis counts.
+    /// Moves to `count` lines from `first` on, in `lanes` lanes; `stride` selects the stride of an axis.
     pub fn set(
         &mut self,
         lines: &Lines,

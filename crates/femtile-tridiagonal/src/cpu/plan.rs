@@ -1,4 +1,4 @@
-//! How a batch is cut into panels, and which vectors and which elimination solve it.
+//! The division of a batch into panels, with the vector width and the elimination of each.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use crate::{Ends, Stability};
 use femtile_device::cpu::vector::{Lanes, Vector};
 use femtile_linalg::LinalgError;
 
-/// Gives room for so many values; without room nothing is solved.
+/// Provides workspace for a number of values; without it nothing is solved.
 pub(super) type MemoryOf<'m, T> = &'m mut dyn FnMut(usize) -> Result<Option<*mut T>, LinalgError>;
 
 /// Most bytes of a row of a panel where lines stand side by side: long pieces of memory are read ahead, and each page
@@ -92,14 +92,14 @@ fn run<T: Lanes, V: Vector<T>, E: Elimination<T, V>>(
     let plan = Plan::new::<T, V>(batch, E::SLOTS, cpu.threads());
     let shares = Shares::new::<T, V, E>(cpu, batch, &plan);
     if let Some(memory) = memory(shares.len::<T>())? {
-        // SAFETY: who gives room has checked the arrays of the batch, and the room is as long as was asked for;
+        // SAFETY: the provider of workspace has checked the arrays of the batch, and its length is the one requested;
         // `solve` chooses the vectors of the device's level.
         unsafe { solve_panels::<T, V, E>(cpu, batch, &plan, (&shares, memory)) }
     }
     Ok(())
 }
 
-/// How a batch is cut: runs of lines that stand side by side into a head, pieces of whole vectors and a tail.
+/// The division of a batch: runs of adjacent lines are cut into a head, pieces of whole vectors and a tail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Plan {
     n_lines: usize,

@@ -10,10 +10,10 @@ use super::panel::{Rows, RowsMut};
 use crate::{BandRule, Bands, BatchProblem};
 use femtile_device::cpu::vector::Vector;
 
-/// Bytes of a row that either sweep goes over while it asks for another line ahead: both ask for all there is.
+/// Bytes of a row between two prefetches of a sweep, so that both sweeps together prefetch the whole next panel.
 const STEP: usize = 128;
 
-/// Which value that goes along is the row behind, on the way back.
+/// Index of the state value with the row behind, in back substitution.
 pub(crate) const BEHIND: usize = 0;
 
 /// One way to eliminate, a vector of systems at a time; what it must remember lies in memory of its own.
@@ -69,16 +69,16 @@ pub(crate) struct At<T> {
 }
 
 impl<T: Scalar> At<T> {
-    /// The same systems a row before, where so many values are kept of each row.
+    /// Returns the same systems at the row before, where `slots` values are stored for each row.
     #[inline(always)]
     pub fn previous(self, slots: usize) -> Self {
         Self { row: self.row - 1, kept: self.kept.wrapping_sub(slots * self.lanes), ..self }
     }
 
-    /// What was kept of this row.
+    /// Returns the values stored for this row.
     ///
     /// # Safety
-    /// So many values are kept, and were stored.
+    /// `slot` is less than the number of values stored for each row, and the value was stored.
     #[inline(always)]
     pub unsafe fn kept<V: Vector<T>>(self, slot: usize) -> V {
         // SAFETY: what the caller promises.
@@ -95,20 +95,20 @@ impl<T: Scalar> At<T> {
         unsafe { value.store(self.kept.add(slot * self.lanes)) }
     }
 
-    /// A value that goes along.
+    /// Returns a value of the state of the sweep.
     ///
     /// # Safety
-    /// There are so many, and it was stored.
+    /// `number` is less than the number of state values, and the value was stored.
     #[inline(always)]
     pub unsafe fn state<V: Vector<T>>(self, number: usize) -> V {
         // SAFETY: what the caller promises.
         unsafe { V::load(self.state.add(number * self.lanes)) }
     }
 
-    /// Changes a value that goes along.
+    /// Sets a value of the state of the sweep.
     ///
     /// # Safety
-    /// There are so many.
+    /// `number` is less than the number of state values.
     #[inline(always)]
     pub unsafe fn set_state<V: Vector<T>>(self, number: usize, value: V) {
         // SAFETY: what the caller promises.
@@ -186,7 +186,7 @@ impl<T: Scalar> Memory<T> {
         sound
     }
 
-    /// Does something for each vector of lanes, and asks for what comes next meanwhile.
+    /// Calls `act` for each vector of lanes and prefetches the next panel meanwhile.
     #[inline(always)]
     fn for_lanes<V: Vector<T>>(self, next: &mut Ahead<T>, mut act: impl FnMut(usize)) {
         let step = STEP / size_of::<T>();

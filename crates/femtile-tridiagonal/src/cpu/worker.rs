@@ -168,7 +168,7 @@ impl<'a, 'b, T: Lanes, V: Vector<T>, E: Elimination<T, V>> Worker<'a, 'b, T, V, 
         }
     }
 
-    /// How many blocks of rows there are.
+    /// Returns the number of blocks of rows.
     #[inline(always)]
     fn n_blocks(&self) -> usize {
         let (n, block) = (self.memory.n, self.plan.block);
@@ -238,7 +238,7 @@ impl<'a, 'b, T: Lanes, V: Vector<T>, E: Elimination<T, V>> Worker<'a, 'b, T, V, 
         unsafe { self.memory.is_finite::<V, E>() }
     }
 
-    /// What comes after this panel.
+    /// Returns the memory of the next panel to prefetch.
     #[inline(always)]
     fn ahead(&self) -> Ahead<T> {
         let lines = &self.batch.problem.lines;

@@ -18,7 +18,7 @@ pub struct Factors<T: Scalar, D: Device> {
     pub c_star: Buffer<T, D>,
 }
 
-/// What solves systems that all have the same matrix.
+/// The kernels for systems that all have the same matrix.
 pub trait FactoredKernels<T: Scalar>: TridiagonalKernels<T> {
     /// Queues the solution of all lines into `u`, whose values are the right sides where `d` is none; by default with
     /// the bands of the matrix repeated for each line, which then come from a cache.

@@ -24,9 +24,9 @@ impl<T: Scalar> FactoredKernels<T> for Cuda {}
 ///
 /// # Cost
 /// Reads one value a row and writes one: $2/5$ of what varying coefficients take. On a CPU systems with open ends are
-/// eliminated once, when this is made; the others read the matrix from a cache.
+/// eliminated once, at construction; the others read the matrix from a cache.
 /// # Source
-/// `[laszlo2016]`, Alg. 1. Differs: what depends on the matrix alone is computed on the host when this is made; a GPU
+/// `[laszlo2016]`, Alg. 1. Differs: coefficients that depend on the matrix alone are computed on the host at construction; a GPU
 /// and rings take the matrix itself.
 #[derive(Debug)]
 pub struct FactoredTridiagonal<T: Scalar, D: FactoredKernels<T>> {
@@ -101,7 +101,7 @@ impl<T: Scalar, D: FactoredKernels<T>> FactoredTridiagonal<T, D> {
     /// one that is not.
     ///
     /// # Errors
-    /// [`LinalgError::Length`] when an array is too short; what the device reports.
+    /// [`LinalgError::Length`] when an array is too short; errors of the device.
     pub fn solve(&mut self, u: &mut Buffer<T, D>, d: &Buffer<T, D>) -> Result<(), LinalgError> {
         self.at_least("d", d.len())?;
         self.solve_any(u, Some(d))

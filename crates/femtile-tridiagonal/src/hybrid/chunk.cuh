@@ -19,7 +19,7 @@ struct Equation {
     T lower, diagonal, upper, value;
 };
 
-// What stands beyond the end of a system: zero, or in a ring the row before.
+// The value beyond the end of a system: zero, or in a ring the row before.
 __device__ inline Equation beyond_end() { return {PERIODIC ? (T)-1 : (T)0, (T)1, (T)0, (T)0}; }
 
 // The first or the last row of a chunk: d - a s' - c s, or d - a s' - c u with u the first row of the next chunk.

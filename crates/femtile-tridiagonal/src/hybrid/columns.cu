@@ -11,7 +11,7 @@
 const u32 ROWS = FEMTILE_ROWS, CHUNKS = FEMTILE_CHUNKS, SYSTEMS = FEMTILE_SYSTEMS, DEPTH = FEMTILE_DEPTH;
 const u32 THREADS = CHUNKS * SYSTEMS;
 #include "exchange.cuh"
-// What is copied at once: a number, or a pack where systems begin at multiples of one.
+// The unit of copies: a number, or a pack where systems begin at multiples of one.
 #if FEMTILE_PACKS
 typedef Pack<T> Piece;
 const u32 WIDTH = Pack<T>::N;
@@ -26,7 +26,7 @@ const u32 ARRAYS = FEMTILE_RULE ? 1 : 4;
 const u32 PIECES = WARP / WIDTH, COPIES = ARRAYS * PIECES < WARP ? 1 : ARRAYS * PIECES / WARP;
 const u32 STAGE = ARRAYS * WARP;
 
-// What a lane copies for every row: where from, how far the next row is, and where to in a stage.
+// The copy of a lane for every row: source, stride to the next row, and place in a stage.
 struct Copier {
     const T* from;
     u64 stride;

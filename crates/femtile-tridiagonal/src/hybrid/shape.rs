@@ -1,4 +1,4 @@
-//! How the threads of a GPU share systems in the hybrid algorithm; measured on an H200, see `bench/README.md`.
+//! Distribution of systems over the threads of a GPU in the hybrid algorithm; measured on an H200, see `bench/README.md`.
 
 /// Shared memory that a block may have on every GPU from compute capability 8.0 on, less what is taken statically.
 const SHARED_BYTES: usize = 96 << 10;
@@ -8,7 +8,7 @@ const LARGE_SHARED_BYTES: usize = 224 << 10;
 /// Most static shared memory that a block takes to exchange the ends of chunks.
 const EXCHANGE_BYTES: usize = 30 << 10;
 
-/// How the threads of a block share systems.
+/// The distribution of systems over the threads of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shape {
     /// Rows that a thread eliminates.
@@ -35,7 +35,7 @@ impl Shape {
         Self { systems, blocks: 1, ..self }
     }
 
-    /// The same with a queue for so many arrays that leaves room for what a block exchanges.
+    /// Returns the same with a queue for `arrays` arrays that leaves memory for the exchange within a block.
     pub fn within(self, shared_bytes: usize, bytes: usize, arrays: usize) -> Self {
         let workspace = shared_bytes.saturating_sub(EXCHANGE_BYTES);
         // One array leaves room for a longer queue, and is copied the faster for it.
@@ -77,7 +77,7 @@ pub(super) fn usual_rows(bytes: usize, in_packs: bool, has_rule: bool) -> usize 
     }
 }
 
-/// Shared memory of a block for contiguous lines, with so many arrays in it.
+/// Returns the bytes of shared memory of a block for contiguous lines, with `arrays` arrays in it.
 pub(super) fn shared_bytes_of_rows(shape: &Shape, bytes: usize, arrays: usize) -> usize {
     let packs = shape.rows * bytes / 16;
     arrays * shape.threads() * (packs | 1) * 16
@@ -105,7 +105,7 @@ pub(super) fn of_columns(length: usize, bytes: usize, is_ring: bool) -> Option<S
     Some(if is_ring { shape.for_rings() } else { shape })
 }
 
-/// Shared memory of a block for lines of any stride, with so many arrays in its queue.
+/// Returns the bytes of shared memory of a block for lines of any stride, with `arrays` arrays in its queue.
 pub(super) fn shared_bytes_of_columns(shape: &Shape, bytes: usize, arrays: usize) -> usize {
     arrays * shape.threads() * shape.depth * bytes
 }

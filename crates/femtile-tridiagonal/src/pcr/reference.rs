@@ -2,9 +2,9 @@ use femtile_device::Scalar;
 
 /// A system with ones on its diagonal: lower, upper and right values.
 pub(crate) struct UnitRows<T> {
-    /// What couples a row to the one before; nothing in the first.
+    /// Couplings of rows to the row before; unused in the first.
     pub a: Vec<T>,
-    /// What couples a row to the one behind; nothing in the last.
+    /// Couplings of rows to the row behind; unused in the last.
     pub c: Vec<T>,
     /// The right side.
     pub d: Vec<T>,

@@ -6,7 +6,7 @@ use femtile_device::cpu::vector::Vector;
 /// Elimination of rings; lanes do what the reference does. Kept are $c^*$, $d^*$ and $q^*$ of all rows but the last.
 pub(crate) struct Periodic;
 
-/// What goes along, of the last row as far as it is eliminated: its right side, and on the way back its unknown,
+/// The state of the sweep, of the partly eliminated last row: its right side, and in back substitution its unknown,
 const RIGHT: usize = 1;
 /// its entry in the column at hand,
 const ENTRY: usize = 2;

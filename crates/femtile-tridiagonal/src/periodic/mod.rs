@@ -1,4 +1,4 @@
-//! Elimination of a ring: the last unknown $w = u_{N-1}$ is carried along as a column, and the last row as a row.
+//! Elimination of a ring: the last unknown $w = u_{N-1}$ is eliminated as an additional column, and the last row as an additional row.
 //!
 //! $$ u_i + c^*_i u_{i+1} + q^*_i w = d^*_i, \qquad i < N-1 $$
 //!

@@ -6,7 +6,7 @@ use femtile_device::cpu::vector::Vector;
 /// Elimination with exchanged rows; lanes do what the reference does. Kept are the two upper bands and the value.
 pub(crate) struct Pivoted;
 
-/// What goes along, of the row that is not yet kept: its entry in the column at hand.
+/// The state of the sweep: entries of the row that is not stored yet.
 const PIVOT: usize = BEHIND;
 /// Its entry in the next column.
 const NEXT: usize = 1;

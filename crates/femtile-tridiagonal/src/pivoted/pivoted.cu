@@ -19,7 +19,7 @@ extern "C" __global__ void tridiagonal_pivoted(
         const Line line(d, a, b, c, lines, (u32)number);
         T* const to = u + lines.start((u32)number);
         const Equation top = line.equation(bands, 0);
-        // What is left of the current row: its pivot, the next entry, its value, and its size before elimination.
+        // The remaining row: its pivot, the next entry, its right side, and its size before elimination.
         T pivot = top.diagonal, next = top.upper, value = top.value, size = larger(top.diagonal, top.upper);
         u32 bad = SOUND;
         for (u32 row = 0; row < length; ++row) {

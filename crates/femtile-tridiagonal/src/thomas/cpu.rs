@@ -3,7 +3,7 @@ use femtile_device::Scalar;
 use crate::cpu::sweep::{At, BEHIND, Elimination};
 use femtile_device::cpu::vector::Vector;
 
-/// Elimination row by row; lanes do what the reference does. Kept are $c^*$ and $d^*$; the row behind goes along.
+/// Elimination row by row; each lane does as the reference. $c^*$ and $d^*$ are stored; the row behind is the state of the sweep.
 pub(crate) struct Thomas;
 
 impl<T: Scalar, V: Vector<T>> Elimination<T, V> for Thomas {

@@ -9,7 +9,7 @@
 
 // Rows whose values are asked for at once: the compiler may not move a read of d before a write of u.
 const u32 GROUP = 4;
-// Lines of a block in a plane of them: 32 neighbours of the fastest axis, and so many beside it.
+// Lines of a block in a plane of them: 32 neighbours along the fastest axis, and this many along the other.
 const u32 ACROSS = 32;
 
 // The line that this thread of block `block` takes, or none: then it is no less than the number of lines.

@@ -17,8 +17,8 @@ use std::sync::Arc;
 use femtile_device::cuda::{Header, Program, Specialisation, Structure};
 use femtile_device::{Buffer, Cuda, Scalar};
 use femtile_linalg::LinalgError;
-use femtile_linalg::sparse::csr::{Csr, Offsets};
 use femtile_linalg::vector::VectorKernels;
+use femtile_sparse::csr::{Csr, Offsets};
 
 use super::address;
 use crate::kernels::{Coarsened, Grouping, Parts, Patched};

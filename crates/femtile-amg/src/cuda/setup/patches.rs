@@ -5,8 +5,8 @@ use std::sync::Arc;
 use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Structure, Write};
 use femtile_device::{Buffer, Cuda, Scalar};
 use femtile_linalg::LinalgError;
-use femtile_linalg::sparse::csr::{Csr, Offsets};
 use femtile_linalg::vector::{VectorKernels, scan};
+use femtile_sparse::csr::{Csr, Offsets};
 
 use super::aggregate::{Linked, weigh};
 use super::graph::{Lists, gather};

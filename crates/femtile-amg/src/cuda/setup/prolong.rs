@@ -1,8 +1,8 @@
 use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Structure, Write};
 use femtile_device::{Buffer, Cuda, Scalar};
 use femtile_linalg::LinalgError;
-use femtile_linalg::sparse::csr::Csr;
 use femtile_linalg::vector::scan;
+use femtile_sparse::csr::Csr;
 
 use super::{LANES, Numbers, Rows, THREADS, by_lanes};
 use crate::kernels::Parts;

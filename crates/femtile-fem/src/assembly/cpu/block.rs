@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use femtile_device::Scalar;
 use femtile_device::cpu::{SharedMut, SimdLevel};
-use femtile_linalg::sparse::Places;
+use femtile_sparse::Places;
 use pulp::NullaryFnOnce;
 
 use super::columns::{FindColumn, WINDOW, add_to_row, find};

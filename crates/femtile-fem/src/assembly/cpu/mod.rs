@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex};
 
 use femtile_device::cpu::{SharedMut, zeroed_vec};
 use femtile_device::{Buffer, BufferMut, Cpu, Scalar};
-use femtile_linalg::sparse::Places;
-use femtile_linalg::sparse::csr::{Csr, HostOffsets};
 use femtile_mesh::Mesh;
+use femtile_sparse::Places;
+use femtile_sparse::csr::{Csr, HostOffsets};
 use rayon::prelude::*;
 
 use self::block::{BlockTask, dispatch};

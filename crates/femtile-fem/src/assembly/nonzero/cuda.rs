@@ -4,8 +4,8 @@ use femtile_device::cuda::{
     COPY_HEADER, Header, Kernel, Launch, Program, RECIPROCAL_HEADER, Specialisation, Structure, Write,
 };
 use femtile_device::{Buffer, BufferMut, Cpu, Cuda, Element, Scalar};
-use femtile_linalg::sparse::Places;
 use femtile_mesh::{Mesh, Patches};
+use femtile_sparse::Places;
 
 use super::incidence::Incidence;
 use super::lists::{Listing, Lists, Size, Values, shared_bytes};

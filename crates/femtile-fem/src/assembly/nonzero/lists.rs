@@ -1,7 +1,7 @@
 //! Lists of the patch kernel: members of each patch, and the element values that each entry sums.
 
-use femtile_linalg::sparse::Places;
 use femtile_mesh::{Mesh, Patches};
+use femtile_sparse::Places;
 use rayon::prelude::*;
 
 use super::incidence::Incidence;

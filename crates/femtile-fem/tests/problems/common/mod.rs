@@ -141,7 +141,7 @@ impl Problem {
 
 /// Returns all entries of a matrix as (row, column, value).
 pub fn entries<T: Scalar, D: femtile_device::HostDevice>(
-    matrix: &femtile_linalg::sparse::csr::Csr<T, D>,
+    matrix: &femtile_sparse::csr::Csr<T, D>,
 ) -> Vec<(usize, usize, f64)> {
     let rows = 0..matrix.n_rows();
     rows.flat_map(|i| matrix.row(i).map(move |(j, value)| (i, j, value.to_f64())).collect::<Vec<_>>())

@@ -13,7 +13,7 @@ pub struct KrylovConfig {
     pub max_iterations: usize,
     /// The solve ends after this time; none by default.
     pub time_limit: Option<Duration>,
-    /// The solve counts as stagnated when so many iterations bring no smaller residual. Default 5,000.
+    /// The solve counts as stagnated after this many iterations without a smaller residual. Default 5,000.
     pub stagnation_window: usize,
     /// The solve counts as diverged when the residual grows by this factor over its smallest value. Default 1e12.
     pub divergence_factor: f64,
@@ -46,7 +46,7 @@ impl KrylovConfig {
     }
 }
 
-/// How a solve by a Krylov method went.
+/// The outcome of a solve by a Krylov method.
 #[derive(Debug, Clone, PartialEq)]
 #[must_use = "a solve may end without converging: look at `stop`"]
 pub struct CgOutcome {

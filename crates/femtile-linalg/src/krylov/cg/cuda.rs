@@ -220,7 +220,7 @@ impl<T: Scalar> CgKernels<T> for Cuda {
         Ok(unsafe { self.launch(&program, &kernel, Launch::line(n_tiles(n), SUM_THREADS), arguments) }?)
     }
 
-    /// What was true one look ago: the stream goes on while the host reads.
+    /// Returns the progress of one look ago: the stream goes on while the host reads.
     fn cg_poll(&self, scalars: &mut Scalars, history: &mut CgHistory) -> Result<CgProgress, LinalgError> {
         let reading = scalars.state.begin_read()?;
         match scalars.reading.replace(reading) {

@@ -16,17 +16,17 @@ use crate::{LinalgError, LinearOperator};
 /// # Errors
 /// [`LinalgError::Length`] when vectors of one call differ in length.
 pub trait CgKernels<T: Scalar>: VectorKernels<T> {
-    /// Iterations that are started before the host looks at the residual, unless the settings say.
+    /// Returns the iterations started between two looks of the host at the residual, unless the settings give it.
     fn cg_stride(&self) -> usize {
         1
     }
 
-    /// How many numbers each sum in [`CgScalars`] is kept as, which are added up where it is needed.
+    /// Returns the number of addends that each sum in [`CgScalars`] is kept as.
     fn cg_addends(&self) -> usize {
         1
     }
 
-    /// Room for partial sums that the kernels need for vectors of `n` entries.
+    /// Returns the number of partial sums that the kernels need for vectors of `n` entries.
     fn cg_partials(&self, _n: usize) -> usize {
         0
     }
@@ -89,10 +89,10 @@ pub trait CgKernels<T: Scalar>: VectorKernels<T> {
         scalars: &mut CgScalars<Self>,
     ) -> Result<(), LinalgError>;
 
-    /// Looks at the solve and appends to `history` the iterations that it lacks.
+    /// Reads the progress of the solve and appends new iterations to `history`.
     ///
-    /// `history` holds $r^\mathsf{T} r$ of the start and what each iteration seen before has found. A device may tell what was
-    /// true one look ago, so that it need not stand still meanwhile; [`CgKernels::cg_settle`] tells what is true.
+    /// `history` holds $r^\mathsf{T} r$ of the start and the results of each iteration read before. A device may return the
+    /// progress of one call ago, so that it need not wait for the host; [`CgKernels::cg_settle`] returns the current one.
     fn cg_poll(
         &self,
         scalars: &mut CgScalars<Self>,

@@ -5,7 +5,6 @@ mod cpu;
 #[allow(unsafe_code)]
 pub(crate) mod cuda;
 mod kernels;
-mod placement;
 mod reference;
 mod scalars;
 
@@ -20,7 +19,6 @@ use crate::{LinalgError, LinearOperator, Preconditioner};
 pub use config::{CgOutcome, KrylovConfig};
 pub use cuda::product_hook;
 pub use kernels::CgKernels;
-pub use placement::{reserve_workspace, vector_bytes};
 pub use scalars::{CgHistory, CgProgress, CgScalars, CgStep};
 
 /// Preconditioned conjugate gradients, with every vector update of an iteration in two passes.
@@ -43,6 +41,14 @@ pub struct ConjugateGradient {
     config: KrylovConfig,
 }
 
+/// Vectors of a solve besides the right side: x, r, z, p and q.
+const N_VECTORS: usize = 5;
+
+/// Returns the bytes of the vectors of a solve with `n` unknowns, besides the right side.
+pub fn vector_bytes<T: Scalar>(n: usize) -> usize {
+    N_VECTORS * n * size_of::<T>()
+}
+
 /// Iterations that are started together at most where the preconditioner is more than a diagonal.
 const COSTLY_STRIDE: usize = 2;
 
@@ -55,7 +61,7 @@ struct Vectors<T: Scalar, D: CgKernels<T>> {
 }
 
 impl ConjugateGradient {
-    /// The method with these settings.
+    /// Creates the method with the given settings.
     pub fn new(config: KrylovConfig) -> Self {
         Self { config }
     }
@@ -83,7 +89,7 @@ impl ConjugateGradient {
     }
 }
 
-/// One run from x until the recurrence meets the tolerance.
+/// Runs from `x` until the recurrence meets the tolerance.
 fn run<T: Scalar, D: CgKernels<T>, C: Communicator>(
     x: &mut Buffer<T, D>,
     System { a, m, b, comm }: System<'_, T, D, C>,
@@ -96,25 +102,17 @@ fn run<T: Scalar, D: CgKernels<T>, C: Communicator>(
     let is_flexible = m.diagonal().is_none() && !m.is_fixed();
     let scalars = CgScalars { is_flexible, ..scalars };
     let mut v = Vectors::new(x, a, b, m.diagonal().is_none(), scalars)?;
-    let mut watch = Watch::new(&config, b_norm);
     let r_norm = norm(&v.r, comm)?;
-    let mut stop = watch.start(r_norm * r_norm, monitor);
+    let (mut watch, stop) = Watch::begin(&config, b_norm, r_norm * r_norm, monitor);
     m.set_residual_norm(r_norm);
     let mut first = None;
     if stop.is_continue() {
         start(&device, &mut v, m, comm)?;
         first = v.z.is_some().then(|| norm(&v.p, comm)).transpose()?;
     }
-    let stride = config.look_every.unwrap_or_else(|| stride(&device, m));
-    let stride = stride.clamp(1, CgScalars::<D>::RING / 2);
-    let mut recording = D::Recording::default();
-    while stop.is_continue() {
-        device.repeat(&mut recording, stride, &mut || iterate(&device, x, a, m, &mut v, comm))?;
-        let progress = device.cg_poll(&mut v.scalars, &mut watch.history)?;
-        stop = watch.look(progress, monitor);
-    }
-    let settled = device.cg_settle(&mut v.scalars, &mut watch.history)?;
-    let stop = watch.settle(settled, stop, monitor);
+    let iteration = |v: &mut Vectors<T, D>| iterate(&device, x, a, m, v, comm);
+    let on_device = (&device, stride(&device, m));
+    let stop = watch.iterate((stop, monitor), on_device, &mut v, |v| &mut v.scalars, iteration)?;
     let preconditioned = sizes(first, &v, &watch, comm)?;
     Ok(watch.end(stop, preconditioned))
 }

@@ -1,35 +1,13 @@
 use femtile_device::{Buffer, Reference, Scalar};
 
 use super::{CgKernels, CgScalars, scalars as host};
-use crate::hooks::DotHook;
 use crate::vector::VectorKernels;
-use crate::{LinalgError, LinearOperator, error::need};
+use crate::{LinalgError, error::need};
 
 type Scalars = CgScalars<Reference>;
 
 impl<T: Scalar> CgKernels<T> for Reference {
-    fn cg_product(
-        &self,
-        q: &mut Buffer<T, Self>,
-        a: &dyn LinearOperator<T, Self>,
-        p: &Buffer<T, Self>,
-        scalars: &mut Scalars,
-    ) -> Result<(), LinalgError> {
-        let dot = DotHook::new(p.len());
-        a.apply_with(q, p, &dot)?;
-        scalars.p_dot_q.as_mut_slice()[0] = dot.sum();
-        Ok(())
-    }
-
-    fn cg_start(&self, scalars: &mut Scalars) -> Result<(), LinalgError> {
-        host::start(scalars);
-        Ok(())
-    }
-
-    fn cg_step_length(&self, scalars: &mut Scalars) -> Result<(), LinalgError> {
-        host::step_length(scalars);
-        Ok(())
-    }
+    host::on_host!();
 
     fn cg_residual(
         &self,
@@ -48,33 +26,6 @@ impl<T: Scalar> CgKernels<T> for Reference {
             let r_dot_z = terms.map(|(r, d)| r.to_f64() * (d.to_f64() * r.to_f64())).sum();
             scalars.r_sums.as_mut_slice()[Scalars::R_DOT_Z] = r_dot_z;
         }
-        Ok(())
-    }
-
-    fn cg_r_dot_z(
-        &self,
-        r: &Buffer<T, Self>,
-        z: &Buffer<T, Self>,
-        scalars: &mut Scalars,
-    ) -> Result<(), LinalgError> {
-        let r_dot_z = self.dot(r, z)?;
-        scalars.r_sums.as_mut_slice()[Scalars::R_DOT_Z] = r_dot_z;
-        Ok(())
-    }
-
-    fn cg_q_dot_z(
-        &self,
-        q: &Buffer<T, Self>,
-        z: &Buffer<T, Self>,
-        scalars: &mut Scalars,
-    ) -> Result<(), LinalgError> {
-        let q_dot_z = self.dot(q, z)?;
-        scalars.r_sums.as_mut_slice()[Scalars::Q_DOT_Z] = q_dot_z;
-        Ok(())
-    }
-
-    fn cg_conjugation(&self, scalars: &mut Scalars) -> Result<(), LinalgError> {
-        host::conjugation(scalars);
         Ok(())
     }
 

@@ -12,7 +12,7 @@ pub struct CgScalars<D: Device> {
     pub r_sums: Buffer<f64, D>,
     /// Everything else, in the order of the constants of this type; then room for a copy.
     pub state: Buffer<f64, D>,
-    /// Room for partial sums, where the device asks for it.
+    /// Memory for partial sums, where the device needs it.
     pub partials: Buffer<f64, D>,
     /// Count what is done within a kernel, one for each addend of a sum; zero between kernels.
     pub counters: Buffer<u32, D>,
@@ -22,12 +22,12 @@ pub struct CgScalars<D: Device> {
     pub reading: Option<D::Readback>,
 }
 
-/// What the host learns when it looks at a solve.
+/// The progress of a solve, as the host reads it from the device.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CgProgress {
     /// Iterations done.
     pub iteration: usize,
-    /// How the method ended on the device, if it has.
+    /// The reason why the method ended on the device, if it has.
     pub stop: Option<Stop>,
 }
 
@@ -43,7 +43,7 @@ pub struct CgStep {
 /// The numbers that a solve has found, iteration by iteration.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CgHistory {
-    /// $r^\mathsf{T} r$ at the start and after each iteration seen; NaN where a method does not know it.
+    /// $r^\mathsf{T} r$ at the start and after each iteration seen; NaN where a method does not compute it.
     pub r_dot_r: Vec<f64>,
     /// One entry for each iteration where the method has the coefficients of conjugate gradients; else empty.
     pub steps: Vec<CgStep>,
@@ -124,7 +124,7 @@ impl<D: Device> CgScalars<D> {
         Self::RING_START + iteration % Self::RING * Self::RING_WIDTH
     }
 
-    /// What a state read from the device tells: see [`super::CgKernels::cg_poll`].
+    /// Returns the progress from a state read from the device: see [`super::CgKernels::cg_poll`].
     pub(super) fn progress(&self, state: &[f64], history: &mut CgHistory) -> Result<CgProgress, DeviceError> {
         let sum = |of: &Buffer<f64, D>, place: usize| -> Result<f64, DeviceError> {
             let n_addends = self.p_dot_q.len();
@@ -209,3 +209,60 @@ pub(super) fn alpha_beta<D: HostDevice>(scalars: &CgScalars<D>) -> (f64, f64) {
     let state = scalars.state.as_slice();
     (state[CgScalars::<D>::ALPHA], state[CgScalars::<D>::BETA])
 }
+
+/// The methods of [`CgKernels`](super::CgKernels) that devices in host memory share: those of scalars, and sums of whole
+/// vectors.
+macro_rules! on_host {
+    () => {
+        fn cg_product(
+            &self,
+            q: &mut Buffer<T, Self>,
+            a: &dyn $crate::LinearOperator<T, Self>,
+            p: &Buffer<T, Self>,
+            scalars: &mut CgScalars<Self>,
+        ) -> Result<(), $crate::LinalgError> {
+            let dot = $crate::hooks::DotHook::new(p.len());
+            a.apply_with(q, p, &dot)?;
+            scalars.p_dot_q.as_mut_slice()[0] = dot.sum();
+            Ok(())
+        }
+
+        fn cg_start(&self, scalars: &mut CgScalars<Self>) -> Result<(), $crate::LinalgError> {
+            $crate::krylov::cg::scalars::start(scalars);
+            Ok(())
+        }
+
+        fn cg_step_length(&self, scalars: &mut CgScalars<Self>) -> Result<(), $crate::LinalgError> {
+            $crate::krylov::cg::scalars::step_length(scalars);
+            Ok(())
+        }
+
+        fn cg_r_dot_z(
+            &self,
+            r: &Buffer<T, Self>,
+            z: &Buffer<T, Self>,
+            scalars: &mut CgScalars<Self>,
+        ) -> Result<(), $crate::LinalgError> {
+            let r_dot_z = self.dot(r, z)?;
+            scalars.r_sums.as_mut_slice()[CgScalars::<Self>::R_DOT_Z] = r_dot_z;
+            Ok(())
+        }
+
+        fn cg_q_dot_z(
+            &self,
+            q: &Buffer<T, Self>,
+            z: &Buffer<T, Self>,
+            scalars: &mut CgScalars<Self>,
+        ) -> Result<(), $crate::LinalgError> {
+            let q_dot_z = self.dot(q, z)?;
+            scalars.r_sums.as_mut_slice()[CgScalars::<Self>::Q_DOT_Z] = q_dot_z;
+            Ok(())
+        }
+
+        fn cg_conjugation(&self, scalars: &mut CgScalars<Self>) -> Result<(), $crate::LinalgError> {
+            $crate::krylov::cg::scalars::conjugation(scalars);
+            Ok(())
+        }
+    };
+}
+pub(super) use on_host;

@@ -1,4 +1,4 @@
-// The numbers of a solve by conjugate gradients, at the places that the host knows them by.
+// The scalars of conjugate gradients, at the same indices as on the host.
 //
 // The last pass of an iteration writes the state, the product of the next one copies it to CURRENT, and the passes
 // between read that copy: no kernel reads what it writes, so blocks need not wait for each other.

@@ -4,9 +4,9 @@ use crate::krylov::cg::KrylovConfig;
 /// Settings of the generalized minimal residual method.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GmresConfig {
-    /// Tolerance, limits and what else all methods share.
+    /// Settings that all Krylov methods share.
     pub cg: KrylovConfig,
-    /// Directions kept before the method begins anew from its iterate, at least 1. Default 30.
+    /// Directions of a restart cycle, at least 1. Default 30.
     pub restart: usize,
 }
 

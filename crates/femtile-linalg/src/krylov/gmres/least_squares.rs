@@ -15,7 +15,7 @@ impl LeastSquares {
         Self { columns: Vec::new(), rotations: Vec::new(), right: vec![beta] }
     }
 
-    /// Appends a column of H, its entry below the diagonal last; returns what stands on the diagonal of the triangle.
+    /// Appends a column of H, its entry below the diagonal last; returns the new diagonal entry of the triangular factor.
     pub fn push(&mut self, mut column: Vec<f64>) -> f64 {
         let place = self.rotations.len();
         for (row, [c, s]) in self.rotations.iter().enumerate() {

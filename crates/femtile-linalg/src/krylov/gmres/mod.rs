@@ -18,22 +18,22 @@ use crate::{LinalgError, LinearOperator, Preconditioner};
 pub use config::GmresConfig;
 use least_squares::LeastSquares;
 
-/// The generalized minimal residual method, preconditioned from the right, begun anew after so many directions: for operators
-/// and preconditioners that need not be symmetric, such as cycles of multigrid that smooth in the same order before and after.
+/// The restarted generalized minimal residual method, GMRES(m), with right preconditioning: for operators and preconditioners
+/// that need not be symmetric, such as multigrid cycles whose pre- and postsmoothing have the same order.
 ///
 /// $$ A M^{-1} V = V_+ H, \quad V_+^\mathsf{T} V_+ = I, \quad x = x_0 + M^{-1} V \operatorname*{argmin}_y \|\beta e_1 - H y\| $$
 ///
-/// The residual is that of x itself, as M stands on the right, and never grows. Unless M is a diagonal, what it made of each
-/// direction is kept, which is the flexible method: M need not be the same map every time, and where its levels are in single
-/// precision, their rounding does no harm.
+/// With M on the right the residual is that of x itself, and never grows. Unless M is diagonal, $M^{-1}$ times each direction
+/// is kept, which is the flexible method FGMRES: M may change between iterations, and the rounding of levels in f32 does no
+/// harm.
 ///
-/// What the small problem claims is believed within a factor of two of $b - A x$, computed afresh wherever the method begins
-/// anew or ends: where it claims more, the method goes on from there, and has [stagnated](Stop::Stagnated) where less than half
-/// was gained.
+/// At each restart and at the end $b - A x$ is computed and compared with the residual of the least-squares problem. Where it
+/// is more than twice as large, the method continues from it, and has [stagnated](Stop::Stagnated) where the cycle did not
+/// halve it.
 ///
 /// # Cost
-/// One product and one application of $M^{-1}$ an iteration; a product more, and an application where M is a diagonal, each time
-/// it begins anew; in the j-th iteration after that j + 1 sums, 4j + 2 vectors read and j + 1 written. Memory for `restart` + 2
+/// One product and one application of $M^{-1}$ an iteration; a product more, and an application where M is diagonal, at each
+/// restart; in the j-th iteration after that j + 1 sums, 4j + 2 vectors read and j + 1 written. Memory for `restart` + 2
 /// vectors where M is a diagonal, nearly twice as many where it is not, taken as they are needed.
 /// # Source
 /// `[saad1986]`, Alg. 4; flexible: `[saad1993]`, Alg. 2.2.
@@ -42,14 +42,14 @@ pub struct Gmres {
     config: GmresConfig,
 }
 
-/// How far above the tolerance the computed residual may lie where the small problem has met it.
+/// Factor over the tolerance that the computed residual may reach where the least-squares problem has met it.
 const SLACK: f64 = 2.0;
 
-/// No more than this of the residual is left where beginning anew is worth it.
+/// Factor by which a restart cycle must reduce the residual for another one to follow.
 const GAIN: f64 = 0.5;
 
 impl Gmres {
-    /// The method with these settings; [`KrylovConfig::look_every`](super::cg::CgConfig::look_every) has no meaning for it.
+    /// Creates the method with the given settings; [`KrylovConfig::look_every`](super::cg::KrylovConfig::look_every) has no meaning for it.
     pub fn new(config: GmresConfig) -> Self {
         Self { config }
     }
@@ -79,17 +79,16 @@ impl Gmres {
     }
 }
 
-/// One run from x until the residual meets the tolerance.
+/// Runs from `x` until the residual meets the tolerance.
 fn run<T: Scalar, D: VectorKernels<T>, C: Communicator>(
     x: &mut Buffer<T, D>,
     System { a, m, b, comm }: System<'_, T, D, C>,
     Run { config, b_norm, monitor }: Run<'_>,
     restart: usize,
 ) -> Result<RunEnd, LinalgError> {
-    let mut watch = Watch::new(&config, b_norm);
     let mut cycle = Cycle::new(a, m, b, comm)?;
     let mut length = cycle.residual(x)?;
-    let mut stop = watch.start(length * length, monitor);
+    let (mut watch, mut stop) = Watch::begin(&config, b_norm, length * length, monitor);
     while stop.is_continue() {
         let ended = cycle.directions(length, restart, &mut watch, monitor)?;
         cycle.advance(x)?;
@@ -120,9 +119,9 @@ struct Cycle<'a, T: Scalar, D: VectorKernels<T>, C> {
     comm: &'a C,
     /// The directions, of length one.
     v: Vec<Buffer<T, D>>,
-    /// What M makes of them: of the last one alone where it is a diagonal.
+    /// $M^{-1}$ times the directions; times the last one alone where M is a diagonal.
     z: Vec<Buffer<T, D>>,
-    /// The residual, or what is to be the next direction.
+    /// The residual, or the next direction before normalization.
     w: Buffer<T, D>,
     small: LeastSquares,
     /// Columns of the small problem that the solution comes from.
@@ -150,13 +149,13 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Cycle<'a, T, D, C> {
         })
     }
 
-    /// b − A x in the place of the next direction, and its length.
+    /// Computes b − A x in the place of the next direction; returns its norm.
     fn residual(&mut self, x: &Buffer<T, D>) -> Result<f64, LinalgError> {
         residual(&mut self.w, self.a, x, self.b)?;
         norm(&self.w, self.comm)
     }
 
-    /// Directions from the residual on, which has this length, until they are so many or something ends the method.
+    /// Runs one restart cycle of at most `restart` directions, from a residual of norm `length`.
     fn directions(
         &mut self,
         length: f64,
@@ -185,7 +184,7 @@ impl<'a, T: Scalar, D: VectorKernels<T>, C: Communicator> Cycle<'a, T, D, C> {
         Ok(None)
     }
 
-    /// Makes what is to be the next direction, of this length, one, and works out the one after it: its column of H.
+    /// Normalizes direction `place`, whose norm is `length`, and orthogonalizes the next; returns the column of H.
     fn direction(&mut self, place: usize, length: f64) -> Result<Vec<f64>, LinalgError> {
         let (device, n) = (self.b.device(), self.b.len());
         let kept = if self.m.diagonal().is_some() { 0 } else { place };

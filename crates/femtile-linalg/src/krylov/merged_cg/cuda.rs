@@ -28,7 +28,7 @@ pub(crate) fn specialisations() -> Vec<Specialisation> {
     vec![program::<f32>(), program::<f64>()]
 }
 
-/// `struct Diagonal` of the kernels, for so many rows.
+/// `struct Diagonal` of the kernels, for `n_rows` rows.
 fn fields<T: Scalar>(
     device: &Cuda,
     (inverse, n_rows): (&Buffer<T, Cuda>, usize),

@@ -47,7 +47,7 @@ pub trait MergedCgKernels<T: Scalar>: CgKernels<T> {
         scalars: &mut MergedScalars<Self>,
     ) -> Result<(), LinalgError>;
 
-    /// $\alpha$, $\beta$ and what x is to take, from the sums; ends the method where there is reason to.
+    /// Computes $\alpha$, $\beta$ and the coefficients of the update of x from the sums; ends the method on convergence or breakdown.
     fn merged_cg_step(&self, scalars: &mut MergedScalars<Self>) -> Result<(), LinalgError>;
 
     /// Adds to x the steps that it has not taken.

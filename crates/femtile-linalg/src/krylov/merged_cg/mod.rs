@@ -14,7 +14,7 @@ use femtile_device::{Buffer, Scalar};
 
 use super::Monitor;
 use super::acceptance::{self, Run, RunEnd, System};
-use super::cg::{CgOutcome, CgScalars, KrylovConfig};
+use super::cg::{CgOutcome, KrylovConfig};
 use super::residual::norm;
 use super::watch::Watch;
 use crate::comm::Communicator;
@@ -49,7 +49,7 @@ pub struct MergedCg {
 }
 
 impl MergedCg {
-    /// The method with these settings.
+    /// Creates the method with the given settings.
     pub fn new(config: KrylovConfig) -> Self {
         Self { config }
     }
@@ -74,7 +74,7 @@ impl MergedCg {
     }
 }
 
-/// One run from x until the recurrence meets the tolerance.
+/// Runs from `x` until the recurrence meets the tolerance.
 fn run<T: Scalar, D: MergedCgKernels<T>, C: Communicator>(
     x: &mut Buffer<T, D>,
     System { a, m, b, comm }: System<'_, T, D, C>,
@@ -83,25 +83,19 @@ fn run<T: Scalar, D: MergedCgKernels<T>, C: Communicator>(
     let diagonal = m.shared_diagonal().ok_or_else(not_diagonal)?;
     let device = b.device().clone();
     let threshold = (config.tolerance * b_norm).powi(2);
-    let mut scalars = MergedScalars::new(&device, threshold, config.max_iterations, b.len())?;
-    let mut vectors = MergedVectors::new(x, a, b)?;
-    let mut watch = Watch::new(&config, b_norm);
+    let scalars = MergedScalars::new(&device, threshold, config.max_iterations, b.len())?;
+    let vectors = MergedVectors::new(x, a, b)?;
     let r_norm = norm(&vectors.r, comm)?;
-    let mut stop = watch.start(r_norm * r_norm, monitor);
-    let stride = config.look_every.unwrap_or_else(|| device.cg_stride());
-    let stride = stride.clamp(1, CgScalars::<D>::RING / 2);
-    let mut recording = D::Recording::default();
-    while stop.is_continue() {
-        device.repeat(&mut recording, stride, &mut || {
-            device.merged_cg_pass(x, &mut vectors, a, diagonal, &mut scalars)?;
-            comm.sum(&mut scalars.sums)?;
-            device.merged_cg_step(&mut scalars)
-        })?;
-        let progress = device.cg_poll(&mut scalars.base, &mut watch.history)?;
-        stop = watch.look(progress, monitor);
-    }
-    let settled = device.cg_settle(&mut scalars.base, &mut watch.history)?;
-    let stop = watch.settle(settled, stop, monitor);
+    let (mut watch, stop) = Watch::begin(&config, b_norm, r_norm * r_norm, monitor);
+    let mut state = (vectors, scalars);
+    let iteration = |(vectors, scalars): &mut (MergedVectors<T, D>, MergedScalars<D>)| {
+        device.merged_cg_pass(x, vectors, a, diagonal, scalars)?;
+        comm.sum(&mut scalars.sums)?;
+        device.merged_cg_step(scalars)
+    };
+    let on_device = (&device, device.cg_stride());
+    let stop = watch.iterate((stop, monitor), on_device, &mut state, |state| &mut state.1.base, iteration)?;
+    let (vectors, scalars) = state;
     device.merged_cg_finish(x, &vectors, diagonal, &scalars)?;
     Ok(watch.end(stop, None))
 }

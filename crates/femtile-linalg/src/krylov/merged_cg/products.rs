@@ -8,7 +8,7 @@ use femtile_device::cpu::vector::{Lanes, Vector};
 
 use super::cpu::CHUNK;
 
-/// Sums are taken in so many lanes, whatever the processor has: entry i of a chunk goes to lane i modulo their number.
+/// Lanes of a sum, the same at every SIMD level: entry i of a chunk goes to lane i modulo this number.
 const LANES: usize = 8;
 
 /// Sums of products in f64, lane by lane; products are rounded before they are added.

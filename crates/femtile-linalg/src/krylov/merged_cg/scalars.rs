@@ -10,7 +10,7 @@ pub struct MergedScalars<D: Device> {
     pub sums: Buffer<f64, D>,
     /// α, β, the end and residuals, in the places of plain conjugate gradients.
     pub base: CgScalars<D>,
-    /// What x takes, in the order of the constants of this type.
+    /// The coefficients of the update of x, in the order of the constants of this type.
     pub steps: Buffer<f64, D>,
 }
 
@@ -18,9 +18,9 @@ pub struct MergedScalars<D: Device> {
 pub(super) type Sums = [f64; MergedScalars::<Reference>::SUMS];
 
 impl<D: Device> MergedScalars<D> {
-    /// Place in `steps` of what x takes of p.
+    /// Index in `steps` of the coefficient of p in the update of x.
     pub const OF_P: usize = 0;
-    /// Place in `steps` of what x takes of $p - D^{-1} r$, for the step that it did not take before.
+    /// Index in `steps` of the coefficient of $p - D^{-1} r$ in the update of x, for a deferred step.
     pub const OF_LATE: usize = 1;
     /// Place in `steps` of 1 where x takes its steps in the next pass, and 0 where it waits.
     pub const IS_DUE: usize = 2;
@@ -53,7 +53,7 @@ impl<D: Device> MergedScalars<D> {
     }
 }
 
-/// What a pass does with x, r and p.
+/// The updates of x, r and p in a pass.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Update {
     pub alpha: f64,
@@ -67,7 +67,7 @@ impl<D: HostDevice> MergedScalars<D> {
         self.base.state.as_slice()[CgScalars::<D>::END] != CgScalars::<D>::RUNNING
     }
 
-    /// What the next pass does.
+    /// Returns the updates of the next pass.
     pub(super) fn update(&self) -> Update {
         let (state, steps) = (self.base.state.as_slice(), self.steps.as_slice());
         let due = steps[Self::IS_DUE];
@@ -79,7 +79,7 @@ impl<D: HostDevice> MergedScalars<D> {
         }
     }
 
-    /// What x is still to take of p and of $p - D^{-1} r$ once the method has ended.
+    /// Returns the coefficients of p and of $p - D^{-1} r$ that x still needs once the method has ended.
     pub(super) fn not_taken(&self) -> [f64; 2] {
         let steps = self.steps.as_slice();
         [steps[Self::OF_P], steps[Self::OF_LATE]]

@@ -27,7 +27,7 @@ pub struct PipelinedCgVectors<T: Scalar, D: HostDevice> {
 }
 
 impl<T: Scalar, D: HostDevice> PipelinedCgVectors<T, D> {
-    /// Zeros, as many as the preconditioner asks for.
+    /// Returns vectors of zeros, those that the preconditioner needs.
     pub(super) fn zeros(device: &D, n: usize, by: Preconditioning<'_, T, D>) -> Result<Self, DeviceError> {
         let (n_m, n_u) = match by {
             Preconditioning::Identity => (0, 0),
@@ -54,7 +54,7 @@ impl<T: Scalar, D: HostDevice> PipelinedCgVectors<T, D> {
 pub struct PipelinedCgStep {
     /// The length of the step along $p$.
     pub alpha: f64,
-    /// What is kept of the directions before.
+    /// Coefficients kept from the directions before.
     pub beta: f64,
 }
 

@@ -21,14 +21,14 @@ pub use kernels::{PipelinedCgKernels, PipelinedCgStep, PipelinedCgSums, Pipeline
 ///    \alpha = \frac{r^\mathsf{T} u}{w^\mathsf{T} u - \beta\, r^\mathsf{T} u / \alpha_-}, $$
 ///
 /// then the updates of [`PipelinedCgKernels::pipelined_cg_update`]. In exact arithmetic $u = M^{-1} r$, $w = A u$ and
-/// the iterates are those of [`ConjugateGradient`](super::cg::ConjugateGradient). In floating point r, w, s and z
-/// follow recurrences of their own, which drift away from what they stand for: the method gets less close to the
-/// solution than plain conjugate gradients.
+/// the iterates are those of [`ConjugateGradient`](super::cg::ConjugateGradient). In floating point the
+/// recurrences of r, w, s and z drift away from the vectors that they define: the method reaches a lower accuracy than
+/// plain conjugate gradients.
 ///
-/// So convergence is not believed of the recurrence. Where it claims that the tolerance is met, or breaks down after the
-/// first step, $b - A x$ is computed: within twice the tolerance the method has converged; else all recurrences begin anew
-/// there, as long as the residual has at least halved since they last began; else it has [stagnated](Stop::Stagnated)
-/// or [broken down](Stop::Breakdown). The residual in the history is the computed one where they begin anew.
+/// So the recurrences are restarted (residual replacement). Where the recurred residual meets the tolerance, or the method
+/// breaks down after the first step, $b - A x$ is computed: within twice the tolerance the method has converged; else all
+/// recurrences restart from it, if the residual has at least halved since the last restart; else the method has
+/// [stagnated](Stop::Stagnated) or [broken down](Stop::Breakdown). At a restart the history has the computed residual.
 ///
 /// Runs on devices whose memory the host can address.
 ///
@@ -37,7 +37,7 @@ pub use kernels::{PipelinedCgKernels, PipelinedCgStep, PipelinedCgSums, Pipeline
 /// read and 6n written without a preconditioner, 8n and 7n with a diagonal, 10n and 8n with any other.
 /// # Source
 /// `[ghysels2014]`, Alg. 4; `[kronbichler2022]`, Alg. 2 and Table 1. Differs: u and q are not kept where M is
-/// diagonal; the recurrences begin anew as said above. Line 4 of the latter prints $\beta_k \alpha_{k-1}$ where
+/// diagonal; the recurrences restart as said above. Line 4 of the latter prints $\beta_k \alpha_{k-1}$ where
 /// $\beta_k \gamma_{k-1} / \alpha_{k-1}$ is meant.
 #[derive(Debug, Clone, Default)]
 pub struct PipelinedCg {
@@ -47,11 +47,11 @@ pub struct PipelinedCg {
 /// The square of how far above the tolerance the computed residual may lie where the recurrence has met it.
 const SLACK: f64 = 4.0;
 
-/// The recurrences begin anew where r·r has fallen by this factor since they last began.
+/// Factor by which r·r must have fallen since the last restart for another one.
 const GAIN: f64 = 0.25;
 
 impl PipelinedCg {
-    /// The method with these settings; [`KrylovConfig::look_every`] has no meaning for it.
+    /// Creates the method with the given settings; [`KrylovConfig::look_every`] has no meaning for it.
     pub fn new(config: KrylovConfig) -> Self {
         Self { config }
     }
@@ -83,16 +83,15 @@ impl PipelinedCg {
     }
 }
 
-/// One run from x until the recurrence meets the tolerance.
+/// Runs from `x` until the recurrence meets the tolerance.
 fn run<T: Scalar, D: PipelinedCgKernels<T>, C: Communicator>(
     x: &mut Buffer<T, D>,
     System { a, m, b, comm }: System<'_, T, D, C>,
     Run { config, b_norm, monitor }: Run<'_>,
 ) -> Result<RunEnd, LinalgError> {
-    let mut watch = Watch::new(&config, b_norm);
     let mut recurrences = Recurrences::new(a, m, b, comm)?;
     let r_norm = recurrences.residual(x)?;
-    let mut stop = watch.start(r_norm * r_norm, monitor);
+    let (mut watch, mut stop) = Watch::begin(&config, b_norm, r_norm * r_norm, monitor);
     m.set_residual_norm(r_norm);
     if stop.is_continue() {
         recurrences.begin(r_norm * r_norm)?;
@@ -171,7 +170,7 @@ impl<'a, T: Scalar, D: PipelinedCgKernels<T>, C: Communicator> Recurrences<'a, T
         Ok(())
     }
 
-    /// One iteration; how it ends the method, if it does.
+    /// Computes one iteration; returns why it ends the method, if it does.
     fn iterate(&mut self, x: &mut Buffer<T, D>, watch: &mut Watch<'_>) -> Result<Option<Stop>, LinalgError> {
         let step = match step(self.sums, self.before) {
             Ok(step) => step,
@@ -200,7 +199,7 @@ impl<'a, T: Scalar, D: PipelinedCgKernels<T>, C: Communicator> Recurrences<'a, T
         }
     }
 
-    /// Looks at the true residual where the recurrences have ended: there they begin anew, or the method ends.
+    /// Computes the true residual after the recurrences have ended; restarts them or ends the method.
     fn begin_anew(
         &mut self,
         x: &Buffer<T, D>,

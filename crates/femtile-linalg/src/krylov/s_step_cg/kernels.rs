@@ -4,7 +4,7 @@ use super::{SmallMatrix, SmallVector};
 use crate::LinalgError;
 use crate::vector::VectorKernels;
 
-/// What is known of a block of directions.
+/// The sums over a block of directions.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct SStepSums {
     /// $W = P^\mathsf{T} A P$, where $A P$ is taken for that of the basis.

@@ -31,10 +31,10 @@ pub use small::{SmallMatrix, SmallVector};
 /// eigenvector and $W$ loses its definiteness, the sooner the larger s and the condition number: above s = 3 the method
 /// is for well-conditioned systems.
 ///
-/// The residual is never followed by a recurrence: what the method decides on is that of x. Where a pivot of
-/// $W$ is no more than rounding, the block is cut before it and the next one begins without $P$; where the residual
-/// has not halved since the last such beginning, the method has [broken down](Stop::Breakdown), and says so. Iterations
-/// are counted in steps; within a block the residual is not known, and NaN in [`CgOutcome::residuals`].
+/// The residual is always computed from x, not by a recurrence. Where a pivot of $W$ is no larger than rounding, the block is
+/// cut before it and the next one restarts without $P$; where the residual has not halved since the last restart, the method
+/// has [broken down](Stop::Breakdown). Iterations are counted in steps; within a block the residual is not computed, and NaN
+/// in [`CgOutcome::residuals`].
 ///
 /// Runs on devices whose memory the host can address, with a diagonal preconditioner or none.
 ///
@@ -43,7 +43,7 @@ pub use small::{SmallMatrix, SmallVector};
 /// unknown and step; with a diagonal, 3 + 4/s and 1 + 1/s more.
 /// # Source
 /// `[chronopoulos1989]`; `[kronbichler2022]`, Alg. 3 and Table 1. Differs: Jacobi's preconditioner by the inner product
-/// of $D$; blocks are cut as said above; the last block is shorter where the limit of iterations asks for it.
+/// of $D$; blocks are cut as said above; the last block is shorter where it would exceed the limit of iterations.
 #[derive(Debug, Clone, Default)]
 pub struct SStepCg {
     config: SStepCgConfig,
@@ -52,11 +52,11 @@ pub struct SStepCg {
 /// A block may be cut where r·r has fallen by this factor since the last beginning.
 const GAIN: f64 = 0.25;
 
-/// Pivots below so many roundings of their diagonal entry say nothing.
+/// Multiple of the machine epsilon, relative to the diagonal entry, below which a pivot counts as rounding.
 const ROUNDINGS: f64 = 64.0;
 
 impl SStepCg {
-    /// The method with these settings.
+    /// Creates the method with the given settings.
     pub fn new(config: SStepCgConfig) -> Self {
         Self { config }
     }
@@ -95,7 +95,7 @@ impl SStepCg {
     }
 }
 
-/// One run from x until the residual meets the tolerance.
+/// Runs from `x` until the residual meets the tolerance.
 fn run<T: Scalar, D: SStepCgKernels<T>, C: Communicator>(
     x: &mut Buffer<T, D>,
     System { a, b, comm, .. }: System<'_, T, D, C>,
@@ -103,11 +103,10 @@ fn run<T: Scalar, D: SStepCgKernels<T>, C: Communicator>(
     inverse_diagonal: Option<&Buffer<T, D>>,
     steps: usize,
 ) -> Result<RunEnd, LinalgError> {
-    let mut watch = Watch::new(&config, b_norm);
     let mut blocks = Blocks::new(a, inverse_diagonal, b, comm, steps)?;
     blocks.residual(x)?;
     blocks.r_dot_r_begun = blocks.r_dot_r;
-    let mut stop = watch.start(blocks.r_dot_r, monitor);
+    let (mut watch, mut stop) = Watch::begin(&config, b_norm, blocks.r_dot_r, monitor);
     while stop.is_continue() {
         let n_left = config.max_iterations - watch.iteration();
         let ended = blocks.take_block(x, steps.min(n_left), &mut watch)?;
@@ -204,7 +203,7 @@ impl<'a, T: Scalar, D: SStepCgKernels<T>, C: Communicator> Blocks<'a, T, D, C> {
         Ok(sums)
     }
 
-    /// Up to `n_steps` steps at once; how they end the method, if they do.
+    /// Takes up to `n_steps` steps at once; returns why they end the method, if they do.
     fn take_block(
         &mut self,
         x: &mut Buffer<T, D>,

@@ -23,7 +23,7 @@ struct Residual<'a, T> {
 impl<T: Scalar> Hook<T> for Residual<'_, T> {
     fn post(&self, rows: Range<usize>, _: &[T], y: &[T]) {
         self.claims.claim(&rows);
-        // SAFETY: these rows are handed out once.
+        // SAFETY: these rows are claimed once.
         let r = unsafe { self.r.range(rows.clone()) };
         r.iter_mut().zip(&self.b[rows]).zip(y).for_each(|((r, &b), &y)| *r = b - y);
     }
@@ -44,7 +44,7 @@ impl<T: Scalar> Hook<T> for Relax<'_, T> {
         let Step { alpha, beta, is_kept } = self.step;
         self.claims.claim(&rows);
         let (b, inverse) = (&self.b[rows.clone()], &self.inverse_diagonal[rows.clone()]);
-        // SAFETY: these rows are handed out once.
+        // SAFETY: these rows are claimed once.
         let next = unsafe { self.next.range(rows.clone()) };
         let n = next.len();
         let (x, y, b, inverse) = (&x[..n], &y[..n], &b[..n], &inverse[..n]);
@@ -54,7 +54,7 @@ impl<T: Scalar> Hook<T> for Relax<'_, T> {
             }
             return;
         }
-        // SAFETY: these rows are handed out once.
+        // SAFETY: these rows are claimed once.
         let direction = unsafe { self.direction.range(rows) };
         if beta == T::ZERO {
             direction.fill(T::ZERO);

@@ -5,7 +5,6 @@ use femtile_device::{Buffer, Cuda, Scalar};
 
 use super::{PolynomialKernels, Relaxed, Step};
 use crate::hooks::{CudaHook, Hook};
-use crate::sparse::{csr, ell_warp};
 use crate::{LinalgError, LinearOperator, error::need};
 
 static POLYNOMIAL: Program =
@@ -16,14 +15,12 @@ type FromZero<T> = (Write<T>, Write<T>, Read<T>, Read<T>, T, u64);
 
 /// The programs of this folder, for checks that compile all of them.
 pub(crate) fn specialisations() -> Vec<Specialisation> {
-    let hooks = [residual_hook(vec![0; 2], 0), step_hook(vec![0; 6], 0)];
-    let own = [POLYNOMIAL.of::<f32>(), POLYNOMIAL.of::<f64>()];
-    own.into_iter().chain(hooks.iter().flat_map(hooked)).collect()
+    vec![POLYNOMIAL.of::<f32>(), POLYNOMIAL.of::<f64>()]
 }
 
-/// The products that levels have, with a hook.
-fn hooked(hook: &CudaHook<'_>) -> Vec<Specialisation> {
-    [csr::cuda_specialisations(hook), ell_warp::cuda::specialisations(hook)].concat()
+/// Returns the hooks that products with an operator are compiled with: of the residual and of a step.
+pub fn product_hooks() -> [CudaHook<'static>; 2] {
+    [residual_hook(vec![0; 2], 0), step_hook(vec![0; 6], 0)]
 }
 
 fn residual_hook(arguments: Vec<u64>, n: usize) -> CudaHook<'static> {

@@ -3,7 +3,7 @@ use femtile_device::{Buffer, Scalar};
 use super::{PolynomialKernels, Relaxed, Step};
 use crate::{LinalgError, LinearOperator, Preconditioner};
 
-/// An iterate for $A x = b$ with the room that polynomials need.
+/// An iterate for $A x = b$ with the workspace of polynomial smoothers.
 #[derive(Debug)]
 pub struct Iterate<T: Scalar, D: PolynomialKernels<T>> {
     /// The right side.
@@ -22,7 +22,7 @@ impl<T: Scalar, D: PolynomialKernels<T>> Iterate<T, D> {
     /// For systems of `n` rows.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     pub fn zeros(device: &D, n: usize) -> Result<Self, LinalgError> {
         let zeros = || Buffer::zeros(device, n);
         Ok(Self { b: zeros()?, x: zeros()?, next: zeros()?, direction: zeros()?, product: zeros()? })
@@ -31,7 +31,7 @@ impl<T: Scalar, D: PolynomialKernels<T>> Iterate<T, D> {
     /// Takes the steps from zero, whatever `x` was; the first of them needs no product.
     ///
     /// # Errors
-    /// What the operator reports.
+    /// Errors of the operator.
     pub fn relax_from_zero(
         &mut self,
         a: &dyn LinearOperator<T, D>,
@@ -46,7 +46,7 @@ impl<T: Scalar, D: PolynomialKernels<T>> Iterate<T, D> {
     /// Takes the steps, a product each.
     ///
     /// # Errors
-    /// What the operator reports.
+    /// Errors of the operator.
     pub fn relax(
         &mut self,
         a: &dyn LinearOperator<T, D>,
@@ -71,7 +71,7 @@ impl<T: Scalar, D: PolynomialKernels<T>> Iterate<T, D> {
     /// As [`Iterate::relax_from_zero`] with $M^{-1}$ in place of the inverse diagonal.
     ///
     /// # Errors
-    /// What the operator and M report.
+    /// Errors of the operator and of M.
     pub fn relax_from_zero_by(
         &mut self,
         a: &dyn LinearOperator<T, D>,
@@ -88,7 +88,7 @@ impl<T: Scalar, D: PolynomialKernels<T>> Iterate<T, D> {
     /// As [`Iterate::relax`] with $M^{-1}$ in place of the inverse diagonal.
     ///
     /// # Errors
-    /// What the operator and M report.
+    /// Errors of the operator and of M.
     pub fn relax_by(
         &mut self,
         a: &dyn LinearOperator<T, D>,
@@ -103,7 +103,7 @@ impl<T: Scalar, D: PolynomialKernels<T>> Iterate<T, D> {
         Ok(())
     }
 
-    /// $d = \beta d + \alpha M^{-1} r$, $x = x + d$, of what `product` has.
+    /// Updates $d = \beta d + \alpha M^{-1} r$ and $x = x + d$ with the $M^{-1} r$ in `product`.
     fn advance(&mut self, device: &D, Step { alpha, beta, .. }: Step<T>) -> Result<(), LinalgError> {
         if beta == T::ZERO {
             device.fill(&mut self.direction, T::ZERO)?;
@@ -115,7 +115,7 @@ impl<T: Scalar, D: PolynomialKernels<T>> Iterate<T, D> {
     /// $r = b - A x$ into `next`.
     ///
     /// # Errors
-    /// What the operator reports.
+    /// Errors of the operator.
     pub fn residual(&mut self, a: &dyn LinearOperator<T, D>) -> Result<(), LinalgError> {
         a.device().relax_residual(&mut self.next, &mut self.product, a, &self.x, &self.b)
     }

@@ -6,9 +6,9 @@ use crate::{LinalgError, LinearOperator, error::need};
 /// A step of a smoother: $d = \beta d + \alpha D^{-1} (b - A x)$, $x = x + d$.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step<T> {
-    /// What the scaled residual is multiplied by.
+    /// Coefficient of the scaled residual.
     pub alpha: T,
-    /// What the step before is multiplied by; it is not read where this is zero.
+    /// Coefficient of the step before, which is not read where this is zero.
     pub beta: T,
     /// Whether another step reads this one.
     pub is_kept: bool,
@@ -77,7 +77,7 @@ pub trait PolynomialKernels<T: Scalar>: VectorKernels<T> {
         vectors: Relaxed<'_, T, Self>,
     ) -> Result<(), LinalgError>;
 
-    /// $r = b - A x$, in the pass of the product, for which `product` has room.
+    /// $r = b - A x$, in the pass of the product, with `product` as workspace.
     ///
     /// # Cost
     /// One product; reads n values beside it, writes n.

@@ -1,4 +1,4 @@
-// What a polynomial smoother does besides products.
+// Vector updates of a polynomial smoother.
 #include "femtile.cuh"
 
 // x = alpha D^-1 b, the first step from zero; kept where another step reads it.

@@ -5,21 +5,20 @@ use femtile_device::{Buffer, Scalar};
 use crate::vector::VectorKernels;
 use crate::{LinalgError, LinearOperator, need};
 
-/// What an estimate is raised by, as it comes from below.
+/// Factor on an estimate of the largest eigenvalue, which is a lower bound.
 const MARGIN: f64 = 1.05;
-/// Lanczos' method ends where what is left of a product is so small beside it.
+/// Ratio of a new Lanczos vector to its product below which the iteration ends.
 const NOTHING: f64 = 1e-6;
 
-/// $\lambda_\max(D^{-1} A)$, from below but for a margin; 1 where there is none.
+/// Estimates $\lambda_\max(D^{-1} A)$ by Lanczos iteration, with a margin on the lower bound; 1 for an empty operator.
 ///
-/// Starts from a vector without structure, the same in every run, in which every row has about the same part: what D measures
-/// is divided by its roots. So an estimate does not depend on how rows are scaled, as those of given values beside a large or a
-/// small coefficient are.
+/// Starts from a fixed pseudorandom vector, scaled by $D^{-1/2}$ so that every row has about the same weight. So the estimate
+/// does not depend on the scaling of rows, such as those of Dirichlet values beside a large or a small coefficient.
 ///
 /// # Cost
 /// A product a step, and some ten passes over vectors.
 /// # Errors
-/// What the operator reports; [`LinalgError::Setting`] where the operator is not positive semidefinite.
+/// Errors of the operator; [`LinalgError::Setting`] where it is not positive semidefinite.
 /// # Source
 /// `[golub2013]`, section 10.1.
 pub fn largest_eigenvalue<T: Scalar, D: VectorKernels<T>>(
@@ -43,7 +42,7 @@ pub fn start_of_rows<T: Scalar>(inverse_diagonal: &[T]) -> Vec<T> {
 /// # Cost
 /// A product and a call of `solve` a step.
 /// # Errors
-/// As [`largest_eigenvalue`], and what `solve` reports.
+/// As [`largest_eigenvalue`], and errors of `solve`.
 pub fn largest_preconditioned<T: Scalar, D: VectorKernels<T>>(
     a: &dyn LinearOperator<T, D>,
     start: Vec<T>,
@@ -110,8 +109,7 @@ pub fn start_of_lanczos<T: Scalar>(i: u64) -> T {
     T::from_f64(if mixed >> 39 & 1 == 0 { size } else { -size })
 }
 
-/// Where the spectrum ends, from the diagonal of Lanczos' matrix and what stands beside it: the largest eigenvalue of that
-/// matrix, with a margin.
+/// Returns the largest eigenvalue of the tridiagonal Lanczos matrix, given by its diagonal and off-diagonal, with a margin.
 pub fn largest_of_lanczos(diagonal: &[f64], beside: &[f64]) -> f64 {
     MARGIN * largest_of_tridiagonal(diagonal, beside)
 }

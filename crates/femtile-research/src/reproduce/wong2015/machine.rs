@@ -1,9 +1,10 @@
 use femtile::device::{Buffer, Reference};
-use femtile::linalg::sparse::choice::{Described, Machine as Lanes};
-use femtile::linalg::sparse::{Csr, EllWarp, EllWarpConfig, Format, SparseKernels, SparseMatrix};
+use femtile::linalg::sparse::choice::Machine as Lanes;
+use femtile::linalg::sparse::{Csr, EllWarp, EllWarpConfig};
 use femtile::linalg::{LinalgError, LinearOperator};
 
 use super::{COUNTS, Session};
+use crate::formats::{ComparedFormat, ComparedMatrix, FormatKernels};
 use crate::reproduce::timing::{Timed, fastest};
 use femtile_bench::BenchError;
 use femtile_bench::spmv::right_vector;
@@ -62,7 +63,7 @@ pub(super) trait Machine {
     fn products(
         &self,
         a: &Csr<f64, Reference>,
-        format: Format,
+        format: ComparedFormat,
         timing: &Timing,
     ) -> Result<Option<Products>, BenchError>;
     /// Seconds of taking new values.
@@ -81,7 +82,7 @@ pub(super) trait Machine {
     ) -> Result<f64, BenchError>;
 }
 
-impl<D: SparseKernels<f64> + Described + Timed> Machine for D {
+impl<D: FormatKernels<f64> + Timed> Machine for D {
     fn is_gpu(&self) -> bool {
         matches!(self.machine(), Lanes::Gpu { .. })
     }
@@ -96,18 +97,17 @@ impl<D: SparseKernels<f64> + Described + Timed> Machine for D {
     fn products(
         &self,
         a: &Csr<f64, Reference>,
-        format: Format,
+        format: ComparedFormat,
         timing: &Timing,
     ) -> Result<Option<Products>, BenchError> {
-        let matrix = match SparseMatrix::new(self, a, format) {
+        let matrix = match ComparedMatrix::new(self, a, format) {
             Err(LinalgError::Setting { .. }) => return Ok(None),
             made => made?,
         };
         let x = Buffer::from_vec(self, right_vector(a.n_cols()))?;
         let mut y = Buffer::zeros(self, a.n_rows())?;
         let seconds = seconds_of_one(self, timing, &mut || matrix.apply(&mut y, &x))?;
-        let n_stored = (matrix.padding() * a.n_nonzeros() as f64).round() as usize;
-        Ok(Some(Products { seconds, n_stored }))
+        Ok(Some(Products { seconds, n_stored: matrix.n_stored() }))
     }
 
     fn refill(

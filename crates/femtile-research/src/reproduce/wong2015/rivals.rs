@@ -1,5 +1,7 @@
 use femtile::linalg::sparse::Format;
 
+use crate::formats::ComparedFormat;
+
 use super::machine::Timing;
 use super::matrices::Case;
 use super::peers::peer;
@@ -23,7 +25,11 @@ pub(super) fn rivals<'a>(session: &Session, case: &'a Case) -> Result<&'a Rivals
             let products = session.measured().products(a, format, &timing)?;
             Ok::<_, BenchError>(products.map(|products| products.seconds))
         };
-        Ok(Rivals { csr: seconds(Format::Csr)?, hyb: seconds(Format::Hyb)?, merge: seconds(Format::Merge)? })
+        Ok(Rivals {
+            csr: seconds(ComparedFormat::Solver(Format::Csr))?,
+            hyb: seconds(ComparedFormat::Hyb)?,
+            merge: seconds(ComparedFormat::Merge)?,
+        })
     })
 }
 

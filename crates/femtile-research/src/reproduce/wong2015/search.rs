@@ -1,6 +1,7 @@
 //! The fastest threads of a block of K1, threshold and threads of a block of K2.
 
-use femtile::linalg::sparse::{EllWarpConfig, Format};
+use crate::formats::ComparedFormat;
+use femtile::linalg::sparse::EllWarpConfig;
 
 use super::machine::Timing;
 use super::matrices::Case;
@@ -81,7 +82,7 @@ impl<'a> Search<'a> {
 
     fn attempt(&mut self, config: EllWarpConfig) -> Result<(), BenchError> {
         let a = self.case.a(self.session.settings.small)?;
-        let format = Format::EllWarp(config);
+        let format = ComparedFormat::ell_warp(config);
         let Some(products) = self.session.measured().products(a, format, &self.timing)? else {
             return Ok(());
         };

@@ -1,6 +1,7 @@
 //! Table 6: padding and time, rows sorted by length against rows as they are.
 
-use femtile::linalg::sparse::{EllWarpConfig, Format};
+use crate::formats::ComparedFormat;
+use femtile::linalg::sparse::EllWarpConfig;
 
 use super::machine::{Products, Timing};
 use super::matrices::Case;
@@ -24,7 +25,7 @@ fn products(session: &Session, case: &Case) -> Result<[Option<Products>; 3], Ben
     let (a, timing) = (case.a(session.settings.small)?, Timing::short(session));
     let mut all = [None; 3];
     for (products, window) in all.iter_mut().zip(WINDOWS) {
-        let format = Format::EllWarp(EllWarpConfig { window, ..k1(session) });
+        let format = ComparedFormat::ell_warp(EllWarpConfig { window, ..k1(session) });
         *products = session.measured().products(a, format, &timing)?;
     }
     Ok(all)

@@ -1,7 +1,8 @@
 //! Figures 18 to 22: vectors renumbered (r), columns sorted anew (rs), and the way back.
 
+use crate::formats::ComparedFormat;
+use femtile::linalg::sparse::EllWarpConfig;
 use femtile::linalg::sparse::ell_warp::Numbering;
-use femtile::linalg::sparse::{EllWarpConfig, Format};
 
 use super::machine::Timing;
 use super::matrices::Case;
@@ -47,7 +48,7 @@ fn of(session: &Session, case: &Case, best: &Best) -> Result<Variants, BenchErro
     let (a, timing) = (case.a(session.settings.small)?, Timing::short(session));
     let numbered = |numbering| EllWarpConfig { numbering, ..best.config };
     let seconds = |numbering| {
-        let format = Format::EllWarp(numbered(numbering));
+        let format = ComparedFormat::ell_warp(numbered(numbering));
         let products = session.measured().products(a, format, &timing)?;
         Ok::<_, BenchError>(products.map_or(f64::INFINITY, |products| products.seconds[1]))
     };
