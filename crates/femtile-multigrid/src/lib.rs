@@ -40,8 +40,8 @@ mod transfer;
 mod windows;
 
 pub use cuda::{
-    CudaBoxOperator, CudaPatchLadder, CudaPatches, CudaTransfer, LadderKernel, Layout, Passes, PatchKernel,
-    PatchPass, PatchShape, lack_of_gpus, specialisations as cuda_specialisations, thin_axis,
+    CudaBoxOperator, CudaPatches, CudaTransfer, PatchKernel, PatchShape, lack_of_gpus,
+    specialisations as cuda_specialisations, thin_axis,
 };
 pub use cycle::{Multigrid, MultigridConfig, check_levels_below};
 pub use error::MultigridError;
@@ -53,3 +53,9 @@ pub use operator::BoxOperator;
 pub use p_multigrid::{LineCell, LineCells, LineSolves, PLevel, PMultigrid, PMultigridConfig, SameUnknowns};
 pub use preconditioner::GeometricMultigrid;
 pub use smoother::{PostOrder, Smoother};
+
+/// Parts of the GPU vertex-patch kernels, for crates with further kernels of the same smoother.
+#[doc(hidden)]
+pub mod patch_kernels {
+    pub use crate::cuda::{COLOUR_HEADER, colour, patch_matrices, stiffness_scales};
+}

@@ -17,7 +17,7 @@ use crate::grid::BoxGrid;
 use crate::windows::patches;
 pub use operator::CudaBoxOperator;
 pub use shape::PatchShape;
-pub use smoother::{CudaPatchLadder, CudaPatches, LadderKernel, Layout, Passes, PatchKernel, PatchPass};
+pub use smoother::{COLOUR_HEADER, CudaPatches, PatchKernel, colour, patch_matrices};
 pub use transfer::CudaTransfer;
 
 /// The highest degree that there are kernels for.
@@ -91,6 +91,15 @@ fn equal_widths(grid: &BoxGrid) -> Result<[f64; 3], MultigridError> {
         }
     }
     Ok([0, 1, 2].map(|axis| grid.widths(axis)[0]))
+}
+
+/// Returns the factors of stiffness along each axis relative to cells of width one.
+///
+/// # Errors
+/// [`MultigridError::Gpu`] where kernels do not support the grid: two axes, unequal or mapped cells, or too high a degree.
+pub fn stiffness_scales(grid: &BoxGrid) -> Result<[f64; 3], MultigridError> {
+    check(grid)?;
+    Ok(scales(equal_widths(grid)?))
 }
 
 /// What stiffness along each axis is multiplied by where cells have these widths instead of one.

@@ -17,8 +17,11 @@ pub struct PatchShape {
 }
 
 impl PatchShape {
-    /// Refuses teams of fewer threads than lines, and blocks that are empty or too large.
-    pub(super) fn check(&self, lines: usize) -> Result<(), MultigridError> {
+    /// Checks that a team has a thread per line, and that a block has 1 to 1024 threads.
+    ///
+    /// # Errors
+    /// [`MultigridError::Gpu`] where it does not.
+    pub fn check(&self, lines: usize) -> Result<(), MultigridError> {
         let refuse = |message: String| Err(MultigridError::Gpu { message });
         if self.team < lines {
             return refuse(format!("team of {} threads: choose {lines} at least", self.team));
@@ -37,12 +40,13 @@ impl PatchShape {
         (self.team * self.teams).next_multiple_of(32)
     }
 
-    /// A launch for so many, with so many bytes of shared memory for a team.
-    pub(super) fn launch(&self, n: usize, bytes: usize) -> Launch {
+    /// Returns the launch for `n` patches or cells, with `bytes` of shared memory per team.
+    pub fn launch(&self, n: usize, bytes: usize) -> Launch {
         Launch::line(n.div_ceil(self.teams), self.threads() as u32).shared(self.teams * bytes)
     }
 
-    pub(super) fn define(&self, program: Specialisation) -> Specialisation {
+    /// Adds the macros `FEMTILE_TEAM`, `FEMTILE_TEAMS`, `FEMTILE_THREADS` and `FEMTILE_BLOCKS`.
+    pub fn define(&self, program: Specialisation) -> Specialisation {
         program
             .define("FEMTILE_TEAM", self.team)
             .define("FEMTILE_TEAMS", self.teams)

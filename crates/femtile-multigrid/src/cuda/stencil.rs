@@ -1,12 +1,14 @@
 //! Degree one on equal cells, by 27 weights.
 
 use femtile_device::Scalar;
-use femtile_device::cuda::{Header, Launch, Program, RECIPROCAL_HEADER, Specialisation};
+use femtile_device::cuda::{Launch, Program, RECIPROCAL_HEADER, Specialisation};
+
+use super::smoother::COLOUR_HEADER;
 
 static STENCIL: Program = Program {
     name: "box_stencil",
     source: include_str!("stencil.cu"),
-    headers: &[RECIPROCAL_HEADER, Header { name: "colour.cuh", text: include_str!("smoother/colour.cuh") }],
+    headers: &[RECIPROCAL_HEADER, COLOUR_HEADER],
 };
 
 const MAX_THREADS: usize = 256;

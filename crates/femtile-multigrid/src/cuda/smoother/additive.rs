@@ -7,7 +7,7 @@ use femtile_linalg::LinalgError;
 use super::super::CudaBoxOperator;
 use super::super::shape::PatchShape;
 use super::skeleton::paddings;
-use super::tables::Modes;
+use super::{COLOUR_HEADER, tables::Modes};
 use crate::MultigridError;
 use crate::grid::BoxGrid;
 use crate::smoother::AdditivePatches;
@@ -19,7 +19,7 @@ static ADDITIVE: Program = Program {
         RECIPROCAL_HEADER,
         STRIDED_HEADER,
         Header { name: "modes.cuh", text: include_str!("modes.cuh") },
-        Header { name: "colour.cuh", text: include_str!("colour.cuh") },
+        COLOUR_HEADER,
         Header { name: "nodes.cuh", text: include_str!("nodes.cuh") },
     ],
 };

@@ -2,7 +2,7 @@ use femtile_device::Scalar;
 use femtile_device::cuda::{Header, Program, RECIPROCAL_HEADER, STRIDED_HEADER, Specialisation};
 
 use super::super::shape::PatchShape;
-use super::tables::Modes;
+use super::{COLOUR_HEADER, tables::Modes};
 
 static FUSED: Program = Program {
     name: "vertex_patch_fused",
@@ -10,7 +10,7 @@ static FUSED: Program = Program {
     headers: &[
         RECIPROCAL_HEADER,
         STRIDED_HEADER,
-        Header { name: "colour.cuh", text: include_str!("colour.cuh") },
+        COLOUR_HEADER,
         Header { name: "nodes.cuh", text: include_str!("nodes.cuh") },
     ],
 };

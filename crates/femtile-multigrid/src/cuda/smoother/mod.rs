@@ -1,6 +1,6 @@
 mod additive;
+mod colour;
 mod fused;
-mod ladder;
 mod skeleton;
 mod tables;
 
@@ -13,8 +13,9 @@ use super::{HIGHEST_DEGREE, check, equal_widths, scales, stencil};
 use crate::grid::{BoxGrid, all};
 use crate::{MultigridError, PostOrder};
 use additive::Additive;
-pub use ladder::{CudaPatchLadder, LadderKernel, Layout, Passes, PatchPass};
+pub use colour::{COLOUR_HEADER, colour};
 use tables::Modes;
+pub use tables::patch_matrices;
 
 type Solve<T> = (Write<T>, Read<T>, Read<T>, Structure);
 
@@ -300,24 +301,6 @@ impl PatchKernel {
     }
 }
 
-/// `struct Colour` of the kernels.
-pub(super) fn colour(
-    grid: &BoxGrid,
-    counts: [usize; 3],
-    places: [usize; 3],
-    order: PostOrder,
-    scales: [f64; 3],
-) -> Structure {
-    let cells = [0, 1, 2].map(|axis| grid.widths(axis).len());
-    let [_, row, layer] = grid.strides();
-    let [first, last] = [0, 1].map(|end| [0, 1, 2].map(|axis| vertices(grid, axis)[end]));
-    let words = [counts, places, cells, first, last].into_iter().flatten();
-    let mut fields: Vec<u64> = [row, layer].into_iter().chain(words).map(|word| word as u64).collect();
-    fields.push(u64::from(order == PostOrder::Reversed));
-    fields.extend(scales.map(f64::to_bits));
-    Structure(fields)
-}
-
 /// The programs of this folder.
 pub(super) fn specialisations() -> Vec<Specialisation> {
     let of_degree = |degree| {
@@ -331,6 +314,5 @@ pub(super) fn specialisations() -> Vec<Specialisation> {
             .concat()
     };
     let degrees = 1..=HIGHEST_DEGREE;
-    let own = degrees.clone().flat_map(of_degree).chain(degrees.flat_map(of_sides));
-    own.chain(ladder::specialisations()).collect()
+    degrees.clone().flat_map(of_degree).chain(degrees.flat_map(of_sides)).collect()
 }

@@ -3,7 +3,7 @@ use femtile_device::cuda::{Header, Program, RECIPROCAL_HEADER, STRIDED_HEADER, S
 
 use super::super::shape::PatchShape;
 use super::PatchKernel;
-use super::tables::Modes;
+use super::{COLOUR_HEADER, tables::Modes};
 
 static SKELETON: Program = Program {
     name: "vertex_patch_skeleton",
@@ -12,7 +12,7 @@ static SKELETON: Program = Program {
         RECIPROCAL_HEADER,
         STRIDED_HEADER,
         Header { name: "modes.cuh", text: include_str!("modes.cuh") },
-        Header { name: "colour.cuh", text: include_str!("colour.cuh") },
+        COLOUR_HEADER,
     ],
 };
 

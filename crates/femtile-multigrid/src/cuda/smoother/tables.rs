@@ -98,50 +98,17 @@ impl Modes {
         text(&tables.map(|(name, table)| (name, table.to_vec())).collect::<Vec<_>>())
     }
 
-    /// The same one after another.
-    pub fn dense(&self) -> Vec<f64> {
-        self.matrices().concat()
-    }
-
     fn matrices(&self) -> [&[f64]; 4] {
         let m = 2 * self.degree + 1;
         let inside = m..m * (m - 1);
         [&self.mass[inside.clone()], &self.stiffness[inside], &self.s, &self.values]
     }
-
-    /// The inverse on the nodes inside a patch, where stiffness along each axis is multiplied by these.
-    ///
-    /// # Cost
-    /// $7 (2k - 1)^7$ operations or so: each column by modes.
-    pub fn inverse(&self, scales: [f64; 3]) -> Vec<f64> {
-        let n = 2 * self.degree - 1;
-        let n_inside = n * n * n;
-        let at = |i: usize| [i % n, i / n % n, i / (n * n)];
-        let mut inverse = Vec::with_capacity(n_inside * n_inside);
-        for column in (0..n_inside).map(at) {
-            let of_mode = |mode: usize| {
-                let modes = at(mode);
-                let sum: f64 = (0..3).map(|axis| scales[axis] * self.values[modes[axis]]).sum();
-                (0..3).map(|axis| self.s[column[axis] * n + modes[axis]]).product::<f64>() / sum
-            };
-            let mut values: Vec<f64> = (0..n_inside).map(of_mode).collect();
-            for stride in [1, n, n * n] {
-                values = along(&self.s, n, stride, &values);
-            }
-            inverse.extend(values);
-        }
-        inverse
-    }
 }
 
-/// An n × n matrix along one axis of a cube, whose entries are so far apart.
-fn along(matrix: &[f64], n: usize, stride: usize, values: &[f64]) -> Vec<f64> {
-    let entry = |i: usize| {
-        let row = i / stride % n;
-        let first = i - row * stride;
-        (0..n).map(|j| matrix[row * n + j] * values[first + j * stride]).sum()
-    };
-    (0..values.len()).map(entry).collect()
+/// Returns the matrices of a line of two cells of width one: the rows of mass and stiffness that belong to the inner nodes,
+/// `[2k - 1][2k + 1]`, the eigenvectors as columns, `[2k - 1][2k - 1]`, and the eigenvalues.
+pub fn patch_matrices(degree: usize) -> [Vec<f64>; 4] {
+    Modes::new(degree).matrices().map(<[f64]>::to_vec)
 }
 
 #[cfg(test)]

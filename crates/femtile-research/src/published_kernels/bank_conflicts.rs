@@ -1,8 +1,8 @@
 //! Accesses to shared memory that wait for others, counted from where values lie.
 
-use femtile_device::Scalar;
+use femtile::device::Scalar;
 
-use super::kernel::{LadderKernel, Layout, PatchPass};
+use super::kernel::{Layout, PatchPass, PublishedKernel};
 
 /// Bytes that all banks together give at once.
 const BYTES_AT_ONCE: usize = 128;
@@ -28,7 +28,7 @@ struct Product {
 
 /// What the threads of a block do in a pass.
 struct Block {
-    kernel: LadderKernel,
+    kernel: PublishedKernel,
     /// Values that lie side by side in all banks.
     n_banks: usize,
     n: usize,
@@ -39,7 +39,7 @@ struct Block {
     team_values: usize,
 }
 
-impl LadderKernel {
+impl PublishedKernel {
     /// How often, in one block of a pass, values that threads ask for at once come later because their bank gives another
     /// one; none for kernels whose products the count does not know.
     ///
@@ -63,7 +63,7 @@ impl Tensor {
 }
 
 impl Block {
-    fn new<T: Scalar>(kernel: LadderKernel, degree: usize, pass: PatchPass) -> Self {
+    fn new<T: Scalar>(kernel: PublishedKernel, degree: usize, pass: PatchPass) -> Self {
         let (n, m) = (2 * degree - 1, 2 * degree + 1);
         let shape = kernel.shape::<T>(degree, pass);
         let of_teams = |teams| kernel.shared_bytes::<T>(degree, pass, teams) / size_of::<T>();
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn packed_values_meet_in_no_bank() {
         for (passes, launched) in PASSES {
-            let kernel = LadderKernel { passes, layout: Layout::ConflictFree };
+            let kernel = PublishedKernel { passes, layout: Layout::ConflictFree };
             for (degree, &pass) in (1..=8).flat_map(|degree| launched.iter().map(move |pass| (degree, pass)))
             {
                 assert_eq!(
@@ -227,10 +227,10 @@ mod tests {
     #[test]
     fn values_amid_those_of_the_edge_meet_in_banks() {
         for layout in [Layout::Basic, Layout::LinearIndexing, Layout::ThreadPerNode] {
-            let kernel = LadderKernel { passes: Passes::Fused, layout };
+            let kernel = PublishedKernel { passes: Passes::Fused, layout };
             assert!(kernel.bank_conflicts::<f64>(3, PatchPass::Fused) > Some(0), "{layout:?}");
         }
-        let dense = LadderKernel { passes: Passes::Fused, layout: Layout::InverseMatrix };
+        let dense = PublishedKernel { passes: Passes::Fused, layout: Layout::InverseMatrix };
         assert_eq!(dense.bank_conflicts::<f64>(3, PatchPass::Fused), None);
     }
 }

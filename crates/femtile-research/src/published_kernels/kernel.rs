@@ -1,6 +1,5 @@
-use femtile_device::Scalar;
-
-use super::super::super::shape::PatchShape;
+use femtile::device::Scalar;
+use femtile::multigrid::PatchShape;
 
 /// Lanes of a warp.
 const WARP: usize = 32;
@@ -45,9 +44,9 @@ pub enum Layout {
     InverseMatrix,
 }
 
-/// A kernel of `[cui2024]`, to compare with [`PatchKernel`](crate::PatchKernel).
+/// A kernel of `[cui2024]`, to compare with [`PatchKernel`](femtile::multigrid::PatchKernel).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LadderKernel {
+pub struct PublishedKernel {
     /// How it goes over vectors.
     pub passes: Passes,
     /// How it goes over a patch.
@@ -65,7 +64,7 @@ pub enum PatchPass {
     Fused,
 }
 
-impl LadderKernel {
+impl PublishedKernel {
     /// Every one: those with all in one launch from the plainest on, then the others.
     pub fn all() -> impl Iterator<Item = Self> {
         use Layout::{

@@ -1,25 +1,13 @@
-//! The steps of `[cui2024]` on a GPU, to compare with.
-
-mod banks;
-mod kernel;
-mod program;
-
 use std::sync::{Mutex, PoisonError};
 
-use femtile_device::cuda::{Kernel, Read, Specialisation, Structure, Write};
-use femtile_device::{Buffer, Cuda, Scalar};
-use femtile_linalg::{LinalgError, need};
+use femtile::device::cuda::{Kernel, Read, Specialisation, Structure, Write};
+use femtile::device::{Buffer, Cuda, Scalar};
+use femtile::linalg::{LinalgError, need};
+use femtile::multigrid::patch_kernels::{colour, stiffness_scales};
+use femtile::multigrid::{BoxGrid, CudaBoxOperator, MultigridError, PatchShape, PostOrder};
 
-pub use kernel::{LadderKernel, Layout, Passes, PatchPass};
-pub(super) use program::specialisations;
-
-use super::super::operator::CudaBoxOperator;
-use super::super::shape::PatchShape;
-use super::super::{check, equal_widths, scales};
-use super::colour;
-use crate::grid::{BoxGrid, all};
-use crate::{MultigridError, PostOrder};
-use program::tables;
+use super::kernel::{Passes, PatchPass, PublishedKernel};
+use super::program::tables;
 
 type Arguments<T> = (Write<T>, Read<T>, Write<T>, Read<T>, Structure);
 
@@ -34,7 +22,7 @@ struct Launched {
     of_data_alone: Specialisation,
 }
 
-/// The step of [`CudaPatches`](crate::CudaPatches) in one of the ways that `[cui2024]` compares.
+/// The step of [`CudaPatches`](femtile::multigrid::CudaPatches) in one of the ways that `[cui2024]` compares.
 ///
 /// # Cost
 /// A launch a colour and pass. With all passes in one, of each patch the $(2k + 1)^3$ values of x and $(2k - 1)^3$ of b are
@@ -42,7 +30,7 @@ struct Launched {
 /// # Source
 /// `[cui2024]`, Table 4 and section 4.1. Differs: rows of the boundary are left out of local residuals throughout.
 #[derive(Debug)]
-pub struct CudaPatchLadder<T: Scalar> {
+pub struct PublishedPatches<T: Scalar> {
     device: Cuda,
     grid: BoxGrid,
     passes: Vec<Launched>,
@@ -54,24 +42,23 @@ pub struct CudaPatchLadder<T: Scalar> {
     residual: Mutex<Buffer<T, Cuda>>,
 }
 
-impl<T: Scalar> CudaPatchLadder<T> {
+impl<T: Scalar> PublishedPatches<T> {
     /// The cells around every vertex inside, shared out among threads as given, or as comes with the degree.
     ///
     /// # Errors
-    /// [`MultigridError::Gpu`] for grids that [`CudaPatches`](crate::CudaPatches) refuses, for degrees and precisions that
+    /// [`MultigridError::Gpu`] for grids that [`CudaPatches`](femtile::multigrid::CudaPatches) refuses, for degrees and precisions that
     /// the kernel is not for, and for patches or shapes too large for a block; and what the device reports.
     pub fn new(
         device: &Cuda,
         grid: &BoxGrid,
-        kernel: LadderKernel,
+        kernel: PublishedKernel,
         shape: Option<PatchShape>,
     ) -> Result<Self, MultigridError> {
-        check(grid)?;
+        let scales = stiffness_scales(grid)?;
         if grid.free_sides().as_flattened().contains(&true) {
             let message = "free sides have other kernels, those of patches".into();
             return Err(MultigridError::Gpu { message });
         }
-        let scales = scales(equal_widths(grid)?);
         if let Some(message) = kernel.lack::<T>(grid.degree()) {
             return Err(MultigridError::Gpu { message });
         }
@@ -120,7 +107,7 @@ impl<T: Scalar> CudaPatchLadder<T> {
     /// For timing; x is no step afterwards.
     ///
     /// # Errors
-    /// As for [`CudaPatchLadder::step`]; a pass that the kernel does not have does nothing.
+    /// As for [`PublishedPatches::step`]; a pass that the kernel does not have does nothing.
     pub fn pass(
         &self,
         pass: PatchPass,
@@ -143,7 +130,7 @@ impl<T: Scalar> CudaPatchLadder<T> {
     /// The colours that have patches: how many, and `struct Colour` of the kernels.
     fn colours(&self, order: PostOrder) -> impl Iterator<Item = (usize, Structure)> {
         let cells = [0, 1, 2].map(|axis| self.grid.widths(axis).len());
-        let mut colours: Vec<_> = all([2; 3]).collect();
+        let mut colours: Vec<_> = (0..8).map(|bits| [bits % 2, bits / 2 % 2, bits / 4]).collect();
         if order == PostOrder::Reversed {
             colours.reverse();
         }
@@ -168,7 +155,7 @@ impl<T: Scalar> CudaPatchLadder<T> {
             PatchPass::Solve => (residual.read(), Write::none()),
             PatchPass::Fused => (b.read(), Write::none()),
         };
-        let kernel = Kernel::<Arguments<T>>::new("vertex_patch_ladder");
+        let kernel = Kernel::<Arguments<T>>::new("vertex_patch_published");
         let launch = launched.shape.launch(n, launched.bytes);
         let arguments = (x.write(), b, r, self.tables.read(), colour);
         // SAFETY: patches lie in the grid, of whose nodes x, b and r have values, r where a pass writes it; patches of a
@@ -181,7 +168,7 @@ impl Launched {
     fn new<T: Scalar>(
         device: &Cuda,
         grid: &BoxGrid,
-        kernel: LadderKernel,
+        kernel: PublishedKernel,
         pass: PatchPass,
         shape: Option<PatchShape>,
     ) -> Result<Self, MultigridError> {

@@ -76,7 +76,7 @@ __device__ inline bool is_inside(u32 index) { return index > 0 && index + 1 < M;
 // x is read at all nodes of patches, b inside; a residual alone goes to r. In `tables` the matrices come first, then, where it
 // is asked for, the dense inverse.
 extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS)
-    vertex_patch_ladder(T* x, const T* b, T* r, const T* tables, Colour colour) {
+    vertex_patch_published(T* x, const T* b, T* r, const T* tables, Colour colour) {
     FEMTILE_DYNAMIC_SHARED(T, shared);
     const u32 team = threadIdx.x / TEAM, own = threadIdx.x % TEAM, number = blockIdx.x * TEAMS + team;
     const bool is_active = team < TEAMS && number < colour.count();
