@@ -4,10 +4,10 @@ use femtile_linalg::vector::sum::{BLOCK, n_blocks};
 use femtile_linalg::{LinalgError, LinearOperator, need};
 use femtile_sum_factorization::SumFactorization;
 
+use crate::cell_patches::vertex_patches;
 use crate::kernels::BoxKernels;
 use crate::smoother::Sweep;
 use crate::transfer::BoxTransfer;
-use crate::windows::patches;
 use crate::{BoxGrid, BoxOperator, MultigridError, PostOrder, Smoother};
 
 /// Blocks that a thread takes at least.
@@ -42,7 +42,7 @@ impl<T: SumFactorization> BoxKernels<T> for Cpu {
     }
 
     fn box_patches(&self, grid: &BoxGrid) -> usize {
-        patches(grid, grid.thin_axes()).iter().map(Vec::len).product()
+        vertex_patches(grid, grid.thin_axes()).iter().map(Vec::len).product()
     }
 
     fn box_coarsest(&self, grid: &BoxGrid) -> Result<Sweep<T>, MultigridError> {

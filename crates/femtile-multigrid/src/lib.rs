@@ -18,6 +18,7 @@
 #![deny(unsafe_code)]
 
 mod axis;
+mod cell_patches;
 #[allow(unsafe_code)]
 mod cpu;
 #[allow(unsafe_code)]
@@ -37,7 +38,6 @@ mod preconditioner;
 mod smoother;
 mod tensor;
 mod transfer;
-mod windows;
 
 pub use cuda::{
     CudaBoxOperator, CudaPatches, CudaTransfer, PatchKernel, PatchShape, lack_of_gpus,

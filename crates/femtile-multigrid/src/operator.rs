@@ -5,11 +5,11 @@ use femtile_linalg::{LinalgError, LinearOperator, need};
 use femtile_sum_factorization::{SumFactorization, lanes};
 
 use crate::axis::Line;
+use crate::cell_patches::{CellPatches, KindCache, Rows, cells, gather, scatter};
 use crate::grid::BoxGrid;
 use crate::mapped::MappedCells;
 use crate::smoother::PostOrder;
 use crate::tensor::{Laplace, Workspace};
-use crate::windows::{Known, Rows, Windows, cells, gather, scatter};
 
 /// The operator on a box, $a_{ij} = \int c\, \nabla\varphi_i \cdot \nabla\varphi_j$ for nodes inside and on free sides, without a
 /// matrix; vectors are zero on all other sides.
@@ -32,7 +32,7 @@ pub struct BoxOperator<T> {
 #[derive(Debug, Clone)]
 enum Cells<T> {
     /// Of rectangles with a coefficient of one.
-    Plain(Windows<Line<T>>),
+    Plain(CellPatches<Line<T>>),
     Mapped(Box<MappedCells<T>>),
 }
 
@@ -41,7 +41,7 @@ impl<T: SumFactorization> BoxOperator<T> {
     pub fn new(cpu: &Cpu, grid: &BoxGrid) -> Self {
         let cells = match grid.mapping() {
             Some(geometry) => Cells::Mapped(Box::new(MappedCells::new(grid, geometry))),
-            None => Cells::Plain(Windows::new(grid, &cells(grid), |_, widths, _| {
+            None => Cells::Plain(CellPatches::new(grid, &cells(grid), |_, widths, _| {
                 Line::new(grid.degree(), widths)
             })),
         };
@@ -71,13 +71,13 @@ impl<T: SumFactorization> BoxOperator<T> {
         self.grid.clear_given(y);
     }
 
-    fn add_plain(&self, cells: &Windows<Line<T>>, y: &SharedMut<'_, T>, x: Source<'_, T>, alpha: T) {
+    fn add_plain(&self, cells: &CellPatches<Line<T>>, y: &SharedMut<'_, T>, x: Source<'_, T>, alpha: T) {
         let n_lanes = lanes::<T>(&self.cpu);
         let workspace = || {
             (
                 vec![T::ZERO; self.rows.n_nodes() * n_lanes],
                 Workspace::default(),
-                Known::<Laplace<'_, T>>::nothing(),
+                KindCache::<Laplace<'_, T>>::nothing(),
             )
         };
         cells.sweep::<T, _>(&self.cpu, PostOrder::Same, workspace, |(values, workspace, known), batch| {

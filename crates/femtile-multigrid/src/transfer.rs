@@ -3,11 +3,11 @@ use femtile_device::cpu::{SharedMut, Source};
 use femtile_sum_factorization::{Factor, SumFactorization, contract, lanes};
 
 use crate::axis::TransferLine;
+use crate::cell_patches::{Batch, ByOpen, CellPatches, Rows, cells_apart, gather, scatter};
 use crate::grid::BoxGrid;
 use crate::operator::BoxOperator;
 use crate::smoother::PostOrder;
 use crate::tensor::{Laplace, Workspace};
-use crate::windows::{Batch, ByOpen, Rows, Windows, cells_apart, gather, scatter};
 
 /// The embedding I of functions on a grid into those on one with cells halved along some axes, and its transpose, coarse cell
 /// by coarse cell.
@@ -24,7 +24,7 @@ use crate::windows::{Batch, ByOpen, Rows, Windows, cells_apart, gather, scatter}
 pub struct BoxTransfer<T> {
     cpu: Cpu,
     coarse: BoxGrid,
-    cells: Windows<TransferLine<T>>,
+    cells: CellPatches<TransferLine<T>>,
     /// The operator on the fine grid, where its cells have no matrices of axes.
     operator: Option<BoxOperator<T>>,
     /// Nodes of a coarse cell; those of the fine grid that it has, and all of them.
@@ -44,7 +44,7 @@ impl<T: SumFactorization> BoxTransfer<T> {
         };
         let steps = [0, 1, 2].map(along);
         let spans = cells_apart(coarse);
-        let cells = Windows::new(coarse, &spans, |axis, widths, [_, has_last]| {
+        let cells = CellPatches::new(coarse, &spans, |axis, widths, [_, has_last]| {
             TransferLine::new(k, widths, steps[axis] / k, has_last)
         });
         let or_one = |n: [usize; 3]| [0, 1, 2].map(|axis| if steps[axis] == 0 { 1 } else { n[axis] });

@@ -6,8 +6,8 @@ use femtile_linalg::LinalgError;
 
 use super::coarsest::CudaCoarsest;
 use super::{CudaBoxOperator, CudaPatches, CudaTransfer, PatchKernel, check_patches};
+use crate::cell_patches::vertex_patches;
 use crate::kernels::BoxKernels;
-use crate::windows::patches;
 use crate::{BoxGrid, MultigridError, PostOrder, Smoother};
 
 static VECTOR: Program = Program { name: "box_vector", source: include_str!("vector.cu"), headers: &[] };
@@ -57,7 +57,7 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
     }
 
     fn box_patches(&self, grid: &BoxGrid) -> usize {
-        patches(grid, [false; 3]).iter().map(Vec::len).product()
+        vertex_patches(grid, [false; 3]).iter().map(Vec::len).product()
     }
 
     fn box_coarsest(&self, grid: &BoxGrid) -> Result<Self::Sweep, MultigridError> {

@@ -13,8 +13,8 @@ mod transfer;
 use femtile_device::cuda::Specialisation;
 
 use crate::MultigridError;
+use crate::cell_patches::vertex_patches;
 use crate::grid::BoxGrid;
-use crate::windows::patches;
 pub use operator::CudaBoxOperator;
 pub use shape::PatchShape;
 pub use smoother::{COLOUR_HEADER, CudaPatches, PatchKernel, colour, patch_matrices};
@@ -62,7 +62,7 @@ pub fn lack_of_gpus(grid: &BoxGrid) -> Option<String> {
 /// take more iterations.
 pub fn thin_axis(finest: &BoxGrid) -> Option<usize> {
     let of_level = |grid: &BoxGrid| {
-        let (thin, spans) = (grid.thin_axes(), patches(grid, [false; 3]));
+        let (thin, spans) = (grid.thin_axes(), vertex_patches(grid, [false; 3]));
         (0..3).find(|&axis| thin[axis] && spans[axis].len() > 1)
     };
     std::iter::successors(Some(finest.clone()), BoxGrid::coarsened).find_map(|grid| of_level(&grid))

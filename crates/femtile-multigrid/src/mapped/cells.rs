@@ -5,9 +5,9 @@ use femtile_sum_factorization::{SumFactorization, lanes};
 use super::CellGeometry;
 use super::product::{CellProduct, ProductRoom};
 use super::shapes::Shapes;
+use crate::cell_patches::{self, CellPatches, Rows, gather, scatter};
 use crate::grid::{BoxGrid, all};
 use crate::smoother::PostOrder;
-use crate::windows::{self, Rows, Windows, gather, scatter};
 
 /// The largest cubes, by nodes a side, whose products of matrices are compiled at once.
 const MAX_CUBE: usize = 9;
@@ -17,7 +17,7 @@ const MAX_CUBE: usize = 9;
 pub(crate) struct MappedCells<T> {
     pub shapes: Shapes<T>,
     pub product: CellProduct<T>,
-    windows: Windows<()>,
+    cell_patches: CellPatches<()>,
 }
 
 impl<T: SumFactorization> MappedCells<T> {
@@ -26,7 +26,7 @@ impl<T: SumFactorization> MappedCells<T> {
         Self {
             product: CellProduct::new(grid.degree(), shapes.kind()),
             shapes,
-            windows: Windows::new(grid, &windows::cells(grid), |_, _, _| ())
+            cell_patches: CellPatches::new(grid, &cell_patches::cells(grid), |_, _, _| ())
                 .also_on(geometry.corner_strides()),
         }
     }
@@ -35,7 +35,7 @@ impl<T: SumFactorization> MappedCells<T> {
     pub fn add(&self, cpu: &Cpu, rows: &Rows, y: &SharedMut<'_, T>, x: Source<'_, T>, alpha: T) {
         let n_lanes = lanes::<T>(cpu);
         let workspace = || (vec![T::ZERO; rows.n_nodes() * n_lanes], Vec::new(), ProductRoom::default());
-        self.windows.sweep::<T, _>(cpu, PostOrder::Same, workspace, |(u, shape, workspace), batch| {
+        self.cell_patches.sweep::<T, _>(cpu, PostOrder::Same, workspace, |(u, shape, workspace), batch| {
             #[allow(unsafe_code)]
             // SAFETY: nobody writes x.
             unsafe {

@@ -9,10 +9,10 @@ use femtile_sum_factorization::{SumFactorization, lanes};
 use super::mapped_patch::MappedPatches;
 use super::vertex_patch::Patches;
 use crate::axis::unknowns;
+use crate::cell_patches::{ByOpen, Span, vertex_patches};
 use crate::cpu::each;
 use crate::grid::{BoxGrid, all};
 use crate::operator::BoxOperator;
-use crate::windows::{ByOpen, Span, patches};
 
 /// The largest eigenvalue of what a step takes off: the upper half of all is damped to a third at least.
 const LARGEST: f64 = 4.0 / 3.0;
@@ -87,7 +87,7 @@ impl<T: SumFactorization> AdditivePatches<T> {
             cpu: cpu.clone(),
             operator: BoxOperator::new(cpu, grid),
             solves,
-            hats: ByOpen::new(&patches(grid, thin), |spans| {
+            hats: ByOpen::new(&vertex_patches(grid, thin), |spans| {
                 hats(grid, spans, thin).into_iter().flat_map(in_lanes).collect()
             }),
             shares: products(sums_of_hats(grid, thin))

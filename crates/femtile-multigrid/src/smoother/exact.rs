@@ -7,9 +7,9 @@ use femtile_sum_factorization::SumFactorization;
 use super::cholesky::Cholesky;
 use super::mapped_patch::cells_of;
 use crate::axis::unknowns;
+use crate::cell_patches::{Span, Spans};
 use crate::grid::{BoxGrid, all};
 use crate::mapped::{CellGeometry, MappedCells, ProductRoom};
-use crate::windows::{Span, Spans};
 
 /// Coefficients in a patch whose ratio is larger jump.
 const JUMP: f64 = 4.0;

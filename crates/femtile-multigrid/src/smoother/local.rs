@@ -1,4 +1,4 @@
-//! The exact solve on the nodes inside windows of cells, given the values around them.
+//! The exact solve on the nodes inside patches of cells, given the values around them.
 
 use std::mem::swap;
 
@@ -7,7 +7,7 @@ use femtile_sum_factorization::{Factor, SumFactorization, contract, lanes, subtr
 
 use crate::axis::PatchLine;
 
-/// Values of windows side by side, and room to work in.
+/// Values of patches side by side, and room to work in.
 #[derive(Debug)]
 pub(crate) struct Tensors<T> {
     /// On the nodes inside, those at open ends among them, `[n_z][n_y][n_x][lanes]`.
@@ -34,7 +34,7 @@ impl<T: SumFactorization> Tensors<T> {
         }
     }
 
-    /// Makes room for windows of so many nodes along each axis, n of them inside.
+    /// Makes room for patches of so many nodes along each axis, n of them inside.
     pub fn fit(&mut self, cpu: &Cpu, m: [usize; 3], n: [usize; 3]) {
         let resize = |values: &mut Vec<T>, len: usize| values.resize(len * lanes::<T>(cpu), T::ZERO);
         let ends = [0, 1, 2].map(|axis| m[axis] - n[axis]);
@@ -55,8 +55,8 @@ impl<T: SumFactorization> Tensors<T> {
 /// $x_i = A_{ii}^{-1} (b_i - A_{ib} x_b)$, where i are the nodes inside and b those around them: values that were inside do not
 /// matter, so that none are read and no residual is formed.
 ///
-/// In the basis of the eigenvectors $A_{ii}$ is diagonal, and what a side of the window adds is a product of two columns with
-/// what two axes make of its values: of planes instead of the whole window.
+/// In the basis of the eigenvectors $A_{ii}$ is diagonal, and what a side of the patch adds is a product of two columns with
+/// what two axes make of its values: of planes instead of the whole patch.
 ///
 /// # Source
 /// `[cui2024]`, eqs. (2.13) and (2.14), and section 4.1.3, which forms the residual from values on the boundary of patches.

@@ -8,9 +8,11 @@ use femtile_sum_factorization::{Factor, SumFactorization, contract, lanes};
 use super::PostOrder;
 use super::exact::ExactPatches;
 use crate::axis::{PatchLine, unknowns};
+use crate::cell_patches::{
+    Batch, ByOpen, CellPatches, MOST_LANES, Rows, Span, Spans, gather, scatter, vertex_patches,
+};
 use crate::grid::{BoxGrid, all};
 use crate::mapped::{CellGeometry, MappedCells, ProductRoom};
-use crate::windows::{Batch, ByOpen, MOST_LANES, Rows, Span, Spans, Windows, gather, patches, scatter};
 
 /// What a weight is at least over the largest that a cell asks for: above one half.
 const LEAST_SHARE: f64 = 0.55;
@@ -33,7 +35,7 @@ const LEAST_SHARE: f64 = 0.55;
 #[derive(Debug, Clone)]
 pub struct MappedPatches<T> {
     cpu: Cpu,
-    windows: Windows<MappedLine<T>>,
+    cell_patches: CellPatches<MappedLine<T>>,
     cells: MappedCells<T>,
     layouts: ByOpen<Layout>,
     /// $g_a$ of each patch, by the number of the corner that it is around.
@@ -106,14 +108,14 @@ struct Tensors<T> {
 
 impl<T: SumFactorization> MappedPatches<T> {
     pub(crate) fn new(cpu: &Cpu, grid: &BoxGrid, geometry: &CellGeometry, thin: [bool; 3]) -> Self {
-        let (spans, strides) = (patches(grid, thin), geometry.corner_strides());
+        let (spans, strides) = (vertex_patches(grid, thin), geometry.corner_strides());
         let line = |_, widths: &[f64], open| {
             let line = PatchLine::new(grid.degree(), &vec![1.0; widths.len()], open);
             MappedLine { values: line.values.iter().map(|&value| T::from_f64(value)).collect(), line }
         };
         Self {
             cpu: cpu.clone(),
-            windows: Windows::new(grid, &spans, line).also_on(strides),
+            cell_patches: CellPatches::new(grid, &spans, line).also_on(strides),
             cells: MappedCells::new(grid, geometry),
             layouts: ByOpen::new(&spans, |spans| Layout::new(grid, strides, spans)),
             weights: weights(geometry, &spans),
@@ -124,7 +126,7 @@ impl<T: SumFactorization> MappedPatches<T> {
     /// All patches once.
     pub fn step(&self, x: &mut [T], b: &[T], order: PostOrder) {
         let x = SharedMut::new(x);
-        self.windows.sweep::<T, _>(&self.cpu, order, Tensors::new, |tensors, batch| {
+        self.cell_patches.sweep::<T, _>(&self.cpu, order, Tensors::new, |tensors, batch| {
             let layout = self.layouts.of(batch.open);
             tensors.fit(&self.cpu, layout);
             #[allow(unsafe_code)]
@@ -146,7 +148,7 @@ impl<T: SumFactorization> MappedPatches<T> {
     /// $z \leftarrow z + \sum_j R_j^\mathsf{T} W_j \tilde A_j^{-1} W_j R_j r$, with the weights W of patches in lanes.
     pub(crate) fn add_corrections(&self, z: &mut [T], r: &[T], weights: &ByOpen<Vec<T>>) {
         let patch = |batch: &Batch<'_>| (&self.layouts.of(batch.open).inside, &weights.of(batch.open)[..]);
-        self.windows.add_corrections(&self.cpu, patch, z, r, Tensors::new, |tensors, values, batch| {
+        self.cell_patches.add_corrections(&self.cpu, patch, z, r, Tensors::new, |tensors, values, batch| {
             tensors.fit(&self.cpu, self.layouts.of(batch.open));
             swap(values, &mut tensors.r);
             self.solve(tensors, batch);
@@ -207,7 +209,7 @@ impl<T: SumFactorization> MappedPatches<T> {
 
     /// $\tilde A_j^{-1}$ of all lanes.
     fn solve_separably(&self, r: &mut Vec<T>, next: &mut Vec<T>, batch: &Batch<'_>) {
-        let lines = [0, 1, 2].map(|axis| &self.windows.kinds[axis][batch.kinds[axis]]);
+        let lines = [0, 1, 2].map(|axis| &self.cell_patches.kinds[axis][batch.kinds[axis]]);
         let n = lines.map(|line| line.values.len());
         let mut along_all = |factor: fn(&PatchLine<T>) -> &Factor<T>, r: &mut Vec<T>| {
             let mut inner = 1;

@@ -5,8 +5,10 @@ use femtile_sum_factorization::SumFactorization;
 use super::PostOrder;
 use super::local::{LocalSolve, Tensors};
 use crate::axis::{PatchLine, unknowns};
+use crate::cell_patches::{
+    Batch, ByOpen, CellPatches, KindCache, Rows, Span, Spans, gather, scatter, vertex_patches, whole,
+};
 use crate::grid::BoxGrid;
-use crate::windows::{Batch, ByOpen, Known, Rows, Span, Spans, Windows, gather, patches, scatter, whole};
 
 /// Exact solves on the nodes inside patches of cells, one colour after another:
 /// $$ x \leftarrow x + R_j^\mathsf{T} A_j^{-1} (R_j b - \bar A_j \bar R_j x). $$
@@ -25,7 +27,7 @@ use crate::windows::{Batch, ByOpen, Known, Rows, Span, Spans, Windows, gather, p
 #[derive(Debug, Clone)]
 pub struct Patches<T> {
     cpu: Cpu,
-    windows: Windows<PatchLine<T>>,
+    cell_patches: CellPatches<PatchLine<T>>,
     layouts: ByOpen<Layout>,
 }
 
@@ -86,7 +88,7 @@ impl<T: SumFactorization> Patches<T> {
     /// The cells around every vertex inside or on a free side, or around every edge or face across an axis with one cell, all
     /// cells along the thin axes.
     pub fn around_vertices(cpu: &Cpu, grid: &BoxGrid, thin: [bool; 3]) -> Self {
-        Self::of_spans(cpu, grid, &patches(grid, thin))
+        Self::of_spans(cpu, grid, &vertex_patches(grid, thin))
     }
 
     /// One patch of all cells, which solves exactly.
@@ -98,7 +100,7 @@ impl<T: SumFactorization> Patches<T> {
         let line = |_, widths: &[f64], open| PatchLine::new(grid.degree(), widths, open);
         Self {
             cpu: cpu.clone(),
-            windows: Windows::new(grid, spans, line),
+            cell_patches: CellPatches::new(grid, spans, line),
             layouts: ByOpen::new(spans, |spans| Layout::new(grid, spans)),
         }
     }
@@ -106,30 +108,40 @@ impl<T: SumFactorization> Patches<T> {
     /// All patches once.
     pub fn step(&self, x: &mut [T], b: &[T], order: PostOrder) {
         let x = SharedMut::new(x);
-        let workspace = || (Tensors::new(), Known::nothing());
-        self.windows.sweep::<T, _>(&self.cpu, order, workspace, |(tensors, known), batch| {
+        let workspace = || (Tensors::new(), KindCache::nothing());
+        self.cell_patches.sweep::<T, _>(&self.cpu, order, workspace, |(tensors, known), batch| {
             self.solve(&x, b, tensors, self.local(known, batch), batch);
         });
     }
 
     /// $z \leftarrow z + \sum_j R_j^\mathsf{T} W_j A_j^{-1} W_j R_j r$, with the weights W of patches in lanes.
     pub(crate) fn add_corrections(&self, z: &mut [T], r: &[T], weights: &ByOpen<Vec<T>>) {
-        let workspace = || (Vec::new(), Known::nothing());
+        let workspace = || (Vec::new(), KindCache::nothing());
         let patch = |batch: &Batch<'_>| (&self.layouts.of(batch.open).inside, &weights.of(batch.open)[..]);
-        self.windows.add_corrections(&self.cpu, patch, z, r, workspace, |(next, known), values, batch| {
-            next.resize(values.len(), T::ZERO);
-            self.local(known, batch).correct(&self.cpu, values, next);
-        });
+        self.cell_patches.add_corrections(
+            &self.cpu,
+            patch,
+            z,
+            r,
+            workspace,
+            |(next, known), values, batch| {
+                next.resize(values.len(), T::ZERO);
+                self.local(known, batch).correct(&self.cpu, values, next);
+            },
+        );
     }
 
     /// What patches of the kinds of a batch are solved with.
     fn local<'k, 's>(
         &'s self,
-        known: &'k mut Known<LocalSolve<'s, T>>,
+        known: &'k mut KindCache<LocalSolve<'s, T>>,
         batch: &Batch<'_>,
     ) -> &'k LocalSolve<'s, T> {
         known.of(batch.kinds, || {
-            LocalSolve::new(&self.cpu, [0, 1, 2].map(|axis| &self.windows.kinds[axis][batch.kinds[axis]]))
+            LocalSolve::new(
+                &self.cpu,
+                [0, 1, 2].map(|axis| &self.cell_patches.kinds[axis][batch.kinds[axis]]),
+            )
         })
     }
 

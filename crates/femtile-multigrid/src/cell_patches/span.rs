@@ -1,4 +1,4 @@
-//! Which neighbouring cells windows have along an axis.
+//! Which neighbouring cells patches have along an axis.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ pub(crate) struct Span {
     pub open: [bool; 2],
 }
 
-/// Spans along each axis, from which windows are made.
+/// Spans along each axis, from which patches are made.
 pub(crate) type Spans = [Vec<Span>; 3];
 
 impl Span {
@@ -41,7 +41,7 @@ pub(crate) fn cells_apart(grid: &BoxGrid) -> Spans {
 }
 
 /// The cells around every vertex with an unknown, or all of an axis that has none, or is one of the `thin` ones.
-pub(crate) fn patches(grid: &BoxGrid, thin: [bool; 3]) -> Spans {
+pub(crate) fn vertex_patches(grid: &BoxGrid, thin: [bool; 3]) -> Spans {
     let free = grid.free_sides();
     by_axis(grid, |axis, n| {
         let [low, high] = free[axis];
@@ -69,12 +69,12 @@ fn by_axis(grid: &BoxGrid, spans: impl Fn(usize, usize) -> Vec<Span>) -> Spans {
     })
 }
 
-/// What windows have by which of their ends are open.
+/// What patches have by which of their ends are open.
 #[derive(Debug, Clone)]
 pub(crate) struct ByOpen<L>(Vec<Option<L>>);
 
 impl<L> ByOpen<L> {
-    /// Made for the ends of all windows of these spans, of which those with the same ends have as many cells.
+    /// Made for the ends of all patches of these spans, of which those with the same ends have as many cells.
     pub fn new(spans: &Spans, make: impl Fn([&Span; 3]) -> L) -> Self {
         let mut of: Vec<Option<L>> = (0..64).map(|_| None).collect();
         for z in distinct(&spans[2]) {
@@ -87,12 +87,12 @@ impl<L> ByOpen<L> {
         Self(of)
     }
 
-    /// Of windows with these ends.
+    /// Of patches with these ends.
     ///
     /// # Panics
     /// When there are none.
     pub fn of(&self, open: [[bool; 2]; 3]) -> &L {
-        self.0[number(open)].as_ref().expect("made for the ends of all windows")
+        self.0[number(open)].as_ref().expect("made for the ends of all patches")
     }
 }
 

@@ -1,4 +1,4 @@
-//! Between vectors of all nodes and windows side by side in lanes, squares of nodes and windows at a time.
+//! Between vectors of all nodes and patches side by side in lanes, squares of nodes and patches at a time.
 
 use femtile_device::cpu::vector::{Lanes, Vector};
 use femtile_device::cpu::{SharedMut, SimdLevel, Source};
@@ -12,13 +12,13 @@ const WORTH: usize = 3;
 /// The widest vector has so many lanes.
 pub(crate) const MOST_LANES: usize = 16;
 
-/// Values of windows side by side, `to: [rows][len][lanes]`; lanes without a window have those of the last one.
+/// Values of patches side by side, `to: [rows][len][lanes]`; lanes without a patch have those of the last one.
 ///
 /// # Safety
 /// Nobody writes the nodes of the rows meanwhile; nothing else is read.
 ///
 /// # Panics
-/// When there is no window, or nodes lie beyond the vector.
+/// When there is no patch, or nodes lie beyond the vector.
 pub(crate) unsafe fn gather<T: Lanes>(
     cpu: &Cpu,
     rows: &Rows,
@@ -55,13 +55,13 @@ pub(crate) unsafe fn gather<T: Lanes>(
     }
 }
 
-/// Calls `act` with the nodes of windows and their values, `from: [rows][len][lanes]`.
+/// Calls `act` with the nodes of patches and their values, `from: [rows][len][lanes]`.
 ///
 /// # Safety
 /// Nobody else reads or writes the nodes of the rows meanwhile.
 ///
 /// # Panics
-/// When there is no window, or nodes lie beyond the vector.
+/// When there is no patch, or nodes lie beyond the vector.
 pub(crate) unsafe fn scatter<T: Lanes>(
     cpu: &Cpu,
     rows: &Rows,
@@ -98,12 +98,15 @@ pub(crate) unsafe fn scatter<T: Lanes>(
     }
 }
 
-/// Panics unless the nodes of windows exist and there is as much room as they take.
+/// Panics unless the nodes of patches exist and there is as much room as they take.
 fn fit(rows: &Rows, firsts: &[u32], len: usize, n_nodes: usize) {
     let largest = |numbers: &[u32]| numbers.iter().fold(0, |largest, &number| largest.max(number)) as usize;
     assert!(largest(firsts) + largest(&rows.offsets) + rows.len <= n_nodes, "nodes beyond the vector");
     let n_lanes = len / rows.n_nodes();
-    assert!(len == rows.n_nodes() * n_lanes && (1..=n_lanes).contains(&firsts.len()), "no room for windows");
+    assert!(
+        len == rows.n_nodes() * n_lanes && (1..=n_lanes).contains(&firsts.len()),
+        "a workspace of another length"
+    );
 }
 
 /// A run of a vector.

@@ -1,4 +1,4 @@
-//! Windows of neighbouring cells: which there are, which are alike, and in which order they are gone through.
+//! Patches of neighbouring cells: which there are, which are alike, and in which order they are gone through.
 
 #[allow(unsafe_code)]
 mod cpu;
@@ -15,30 +15,30 @@ use crate::grid::{BoxGrid, all};
 use crate::smoother::{PostOrder, scale};
 pub(crate) use cpu::{MOST_LANES, gather, scatter};
 use schedule::{Row, rows_a_batch, rows_in_turn};
-pub(crate) use span::{ByOpen, Span, Spans, cells, cells_apart, patches, whole};
+pub(crate) use span::{ByOpen, Span, Spans, cells, cells_apart, vertex_patches, whole};
 
-/// Windows with the same widths side by side, no two of which have a node in common but on their boundaries.
+/// Patches with the same widths side by side, no two of which have a node in common but on their boundaries.
 #[derive(Debug)]
 pub(crate) struct Batch<'a> {
     /// Which of the kinds of each axis.
     pub kinds: [usize; 3],
     /// Which ends along each axis are open.
     pub open: [[bool; 2]; 3],
-    /// Whether some cell is in no window that comes later.
+    /// Whether some cell is in no patch that comes later.
     pub is_last: bool,
-    /// The first node of each window.
+    /// The first node of each patch.
     pub firsts: &'a [u32],
-    /// The same in the other grid that windows are also on.
+    /// The same in the other grid that patches are also on.
     pub others: &'a [u32],
 }
 
 /// Kinds that are remembered: those of a slab between free sides, and more.
 const MAX_KNOWN: usize = 12;
 
-/// What belongs to the kinds of the windows that came last, made again where many others came between.
-pub(crate) struct Known<L>(Vec<([usize; 3], L)>);
+/// What belongs to the kinds of the patches that came last, made again where many others came between.
+pub(crate) struct KindCache<L>(Vec<([usize; 3], L)>);
 
-impl<L> Known<L> {
+impl<L> KindCache<L> {
     pub fn nothing() -> Self {
         Self(Vec::new())
     }
@@ -57,7 +57,7 @@ impl<L> Known<L> {
     }
 }
 
-/// Runs of neighbouring nodes along x, by what their first ones are away from the first node of a window.
+/// Runs of neighbouring nodes along x, by what their first ones are away from the first node of a patch.
 #[derive(Debug, Clone)]
 pub(crate) struct Rows {
     pub offsets: Vec<u32>,
@@ -66,7 +66,7 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// The nodes of a window from one on, so many along each axis, where nodes are so far from each other.
+    /// The nodes of a patch from one on, so many along each axis, where nodes are so far from each other.
     pub fn new(strides: [usize; 3], first: [usize; 3], [len, n, m]: [usize; 3]) -> Self {
         let offset = |at: [usize; 3]| {
             (0..3).map(|axis| (first[axis] + at[axis]) * strides[axis]).sum::<usize>() as u32
@@ -91,37 +91,37 @@ impl Rows {
     }
 }
 
-/// All windows of so many cells, by colours: the numbers of cells before a window along x, y and z, even or odd, are the bits
+/// All patches of so many cells, by colours: the numbers of cells before a patch along x, y and z, even or odd, are the bits
 /// of its colour.
 ///
-/// A slab of windows is gone through row by row, as soon as what the colours before need is done, so that its values are read
+/// A slab of patches is gone through row by row, as soon as what the colours before need is done, so that its values are read
 /// from far away once instead of for every colour; slabs with an even number of cells before them, and then those with an
-/// odd one, are shared out among threads. All windows find what they would find colour by colour.
+/// odd one, are shared out among threads. All patches find what they would find colour by colour.
 ///
 /// # Source
 /// `[cui2024]`, Figure 2, for the colours.
 #[derive(Debug, Clone)]
-pub(crate) struct Windows<L> {
+pub(crate) struct CellPatches<L> {
     /// What belongs to the widths along each axis.
     pub kinds: [Vec<L>; 3],
     places: [Vec<Place>; 3],
-    /// Nodes from a window to the next along each axis, here and in the other grid.
+    /// Nodes from a patch to the next along each axis, here and in the other grid.
     steps: [[usize; 3]; 2],
 }
 
-/// What windows at a place along an axis have in common.
+/// What patches at a place along an axis have in common.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     kind: usize,
     /// The first cell.
     cell: usize,
     open: [bool; 2],
-    /// Whether a cell along this axis is in no window that comes later, in either order.
+    /// Whether a cell along this axis is in no patch that comes later, in either order.
     is_last: [bool; 2],
 }
 
-impl<L: Sync> Windows<L> {
-    /// Windows of these spans of cells along each axis; `make` is given the axis, the widths of the cells of each kind along it and
+impl<L: Sync> CellPatches<L> {
+    /// Patches of these spans of cells along each axis; `make` is given the axis, the widths of the cells of each kind along it and
     /// which of their ends are open.
     pub fn new(grid: &BoxGrid, spans: &Spans, make: impl Fn(usize, &[f64], [bool; 2]) -> L) -> Self {
         let mut kinds: [Vec<L>; 3] = Default::default();
@@ -143,13 +143,13 @@ impl<L: Sync> Windows<L> {
         Self { kinds, places, steps }
     }
 
-    /// With the first nodes in another grid, where windows are so many nodes from each other along each axis.
+    /// With the first nodes in another grid, where patches are so many nodes from each other along each axis.
     pub fn also_on(mut self, steps: [usize; 3]) -> Self {
         self.steps[1] = steps;
         self
     }
 
-    /// Calls `work` with all windows, lanes of them at once, and with what `workspace` makes for each thread.
+    /// Calls `work` with all patches, lanes of them at once, and with what `workspace` makes for each thread.
     pub fn sweep<T: SumFactorization, R>(
         &self,
         cpu: &Cpu,
@@ -182,7 +182,7 @@ impl<L: Sync> Windows<L> {
         }
     }
 
-    /// $z \leftarrow z + \sum_j R_j^\mathsf{T} W \tilde A_j^{-1} W R_j r$, where $R_j$ takes the nodes inside window j and `solve`
+    /// $z \leftarrow z + \sum_j R_j^\mathsf{T} W \tilde A_j^{-1} W R_j r$, where $R_j$ takes the nodes inside patch j and `solve`
     /// is $\tilde A_j^{-1}$ of values side by side; `patch` has these nodes and the weights W in lanes.
     pub fn add_corrections<'p, T: SumFactorization, R>(
         &self,
@@ -207,14 +207,14 @@ impl<L: Sync> Windows<L> {
             solve(workspace, values, batch);
             scale(cpu, values, weights);
             #[allow(unsafe_code)]
-            // SAFETY: windows that are gone through at once have no node inside in common.
+            // SAFETY: patches that are gone through at once have no node inside in common.
             unsafe {
                 scatter(cpu, inside, batch.firsts, values, &z, |to, value| *to += value);
             }
         });
     }
 
-    /// Windows of rows at these places along y and z, none of which has a neighbour among them.
+    /// Patches of rows at these places along y and z, none of which has a neighbour among them.
     fn for_rows(
         &self,
         rows: &[[usize; 2]],
@@ -232,7 +232,7 @@ impl<L: Sync> Windows<L> {
                     let along = (parity..x.len()).step_by(2).filter(|place| x[*place].kind == kind);
                     let all = rows.iter().flat_map(|row| along.clone().map(|place| [place, row[0], row[1]]));
                     let all: Vec<[usize; 3]> = all.collect();
-                    for windows in all.chunks(n_lanes) {
+                    for patches in all.chunks(n_lanes) {
                         let [firsts, others] = self.steps.map(|steps| {
                             let first = |at: &[usize; 3]| {
                                 (0..3)
@@ -240,16 +240,16 @@ impl<L: Sync> Windows<L> {
                                     .sum::<usize>()
                             };
                             let mut firsts = [0; MOST_LANES];
-                            firsts.iter_mut().zip(windows).for_each(|(to, at)| *to = first(at) as u32);
+                            firsts.iter_mut().zip(patches).for_each(|(to, at)| *to = first(at) as u32);
                             firsts
                         });
                         let [of_y, of_z] = kinds(&rows[0]);
                         work(&Batch {
                             kinds: [kind, of_y, of_z],
-                            open: [0, 1, 2].map(|axis| self.places[axis][windows[0][axis]].open),
-                            is_last: windows.iter().any(|at| is_last(*at)),
-                            firsts: &firsts[..windows.len()],
-                            others: &others[..windows.len()],
+                            open: [0, 1, 2].map(|axis| self.places[axis][patches[0][axis]].open),
+                            is_last: patches.iter().any(|at| is_last(*at)),
+                            firsts: &firsts[..patches.len()],
+                            others: &others[..patches.len()],
                         });
                     }
                 }
@@ -258,7 +258,7 @@ impl<L: Sync> Windows<L> {
     }
 }
 
-/// Whether a cell at this place is in no window at a place that comes later.
+/// Whether a cell at this place is in no patch at a place that comes later.
 fn has_last(spans: &[Span], place: usize, is_reversed: bool) -> bool {
     let comes_later = (place % 2 == 1) == is_reversed;
     let near =

@@ -2,12 +2,12 @@
 
 use super::{PostOrder, parities};
 
-/// The place of a row of windows along an axis.
+/// The place of a row of patches along an axis.
 pub(super) type Row = usize;
 
-/// Rows to take at once so that few lanes are without a window, if rows have so many of a colour.
-pub(super) fn rows_a_batch(n_windows: usize, n_lanes: usize) -> usize {
-    let n = n_windows.max(1);
+/// Rows to take at once so that few lanes are without a patch, if rows have so many of a colour.
+pub(super) fn rows_a_batch(n_patches: usize, n_lanes: usize) -> usize {
+    let n = n_patches.max(1);
     let unused = |rows: &usize| {
         let lanes = (rows * n).next_multiple_of(n_lanes);
         (lanes - rows * n) * 1000 / lanes
