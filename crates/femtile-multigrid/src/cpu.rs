@@ -10,16 +10,16 @@ use crate::smoother::Sweep;
 use crate::transfer::BoxTransfer;
 use crate::{BoxGrid, BoxOperator, MultigridError, PostOrder, Smoother};
 
-/// Blocks that a thread takes at least.
+/// Fewest blocks per thread.
 const MIN_BLOCKS: usize = 4;
 
-/// Calls `work` with each element and the number of its place, on all threads.
+/// Calls `work` with each entry and its index, on all threads.
 pub(crate) fn each<T: Send>(cpu: &Cpu, x: &mut [T], work: impl Fn(usize, &mut T) + Sync) {
     let n = x.len();
     let shared = SharedMut::new(x);
     cpu.for_ranges(n_blocks(n), MIN_BLOCKS, |blocks| {
         let range = blocks.start * BLOCK..(blocks.end * BLOCK).min(n);
-        // SAFETY: ranges of different threads do not meet.
+        // SAFETY: ranges of different threads are disjoint.
         let part = unsafe { shared.range(range.clone()) };
         cpu.vectorize(
             #[inline(always)]

@@ -1,5 +1,6 @@
-//! Geometric multigrid for −∇·(c∇u) = f on boxes of quadrilaterals and hexahedra of any degree, also deformed ones, with
-//! smoothers that solve on the cells around every vertex, exactly where they are rectangles and c is one.
+//! Geometric multigrid for −∇·(c∇u) = f on boxes of quadrilaterals and hexahedra of any degree, also deformed, with
+//! multiplicative or additive Schwarz smoothers on vertex patches, solved by the fast diagonalization method; and
+//! p-multigrid on any mesh of such cells.
 //!
 //! ```
 //! use femtile_device::{Buffer, Cpu};

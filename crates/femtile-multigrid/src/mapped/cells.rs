@@ -9,10 +9,10 @@ use crate::cell_patches::{self, CellPatches, Rows, gather, scatter};
 use crate::grid::{BoxGrid, all};
 use crate::smoother::PostOrder;
 
-/// The largest cubes, by nodes a side, whose products of matrices are compiled at once.
+/// Largest cube edge, in nodes, with a kernel compiled for all products of a cell.
 const MAX_CUBE: usize = 9;
 
-/// Cells of any shape with their coefficients.
+/// Mapped cells with their coefficients.
 #[derive(Debug, Clone)]
 pub(crate) struct MappedCells<T> {
     pub shapes: Shapes<T>,
@@ -31,20 +31,20 @@ impl<T: SumFactorization> MappedCells<T> {
         }
     }
 
-    /// $y \leftarrow y + \alpha A x$, where rows are the nodes of a cell.
+    /// $y \leftarrow y + \alpha A x$, where `rows` are the nodes of a cell.
     pub fn add(&self, cpu: &Cpu, rows: &Rows, y: &SharedMut<'_, T>, x: Source<'_, T>, alpha: T) {
         let n_lanes = lanes::<T>(cpu);
         let workspace = || (vec![T::ZERO; rows.n_nodes() * n_lanes], Vec::new(), ProductRoom::default());
         self.cell_patches.sweep::<T, _>(cpu, PostOrder::Same, workspace, |(u, shape, workspace), batch| {
             #[allow(unsafe_code)]
-            // SAFETY: nobody writes x.
+            // SAFETY: x is not written.
             unsafe {
                 gather(cpu, rows, batch.firsts, u, x);
             }
             self.shapes.load(batch.others, 0, n_lanes, shape);
             self.product.apply(cpu, shape, u, workspace);
             #[allow(unsafe_code)]
-            // SAFETY: cells that are gone through at once share no node.
+            // SAFETY: cells processed at the same time share no node.
             unsafe {
                 scatter(cpu, rows, batch.firsts, u, y, |to, value| *to += alpha * value);
             }
@@ -52,7 +52,7 @@ impl<T: SumFactorization> MappedCells<T> {
     }
 }
 
-/// Calls `work` with each cell of a grid, the number of its first node, and its matrix in double precision.
+/// Calls `work` with each cell of a grid, its first node, and its f64 matrix.
 pub(crate) fn for_matrices(
     cpu: &Cpu,
     grid: &BoxGrid,

@@ -1,4 +1,4 @@
-//! Cells of any shape, with coefficients: their maps, and products with their matrices.
+//! Mapped cells with coefficients: geometry and matrix-free products.
 
 mod cells;
 mod geometry;

@@ -2,10 +2,10 @@ use femtile_device::Buffer;
 use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, Transfer};
 
-/// From a level to another smoother of the same unknowns.
+/// The identity transfer, between two smoothers of the same unknowns.
 #[derive(Debug, Clone, Copy)]
 pub struct SameUnknowns(
-    /// How many unknowns there are.
+    /// The number of unknowns.
     pub usize,
 );
 

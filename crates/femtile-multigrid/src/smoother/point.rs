@@ -4,10 +4,10 @@ use super::PostOrder;
 use crate::axis::Banded;
 use crate::grid::{BoxGrid, all};
 
-/// Gauss–Seidel's method: every node solved for by itself, in the order of their numbers, on one thread.
+/// The Gauss–Seidel method in node order, on one thread.
 ///
 /// # Cost
-/// Rows of the matrix are formed as products of those of each axis: up to $(2k+1)^d$ multiplications times three a node.
+/// Rows of the matrix are formed as tensor products of 1-D rows: up to $3 (2k+1)^d$ multiplications per node.
 /// # Source
 /// `[cui2024]`, Table 3.
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ impl<T: SumFactorization> PointGaussSeidel<T> {
         Self { grid: grid.clone(), axes }
     }
 
-    /// All nodes once.
+    /// Applies one sweep.
     pub fn step(&self, x: &mut [T], b: &[T], order: PostOrder) {
         let inside = all(self.grid.nodes()).filter(|&at| !self.grid.is_given(at));
         let mut nodes: Vec<[usize; 3]> = inside.collect();
