@@ -17,16 +17,16 @@ pub(super) fn specialisations() -> Vec<Specialisation> {
     vec![VECTOR.of::<f64>(), VECTOR.of::<f32>()]
 }
 
-/// What smooths on a grid, or solves on it.
+/// A smoother, or the exact solver of the coarsest grid.
 #[derive(Debug, Clone)]
 pub enum CudaSweep<T: Scalar> {
-    /// Patches of cells around vertices, of which one may have all.
+    /// Vertex patches, or one patch of all cells.
     Patches(Arc<CudaPatches<T>>),
-    /// All cells at once, in more than one launch.
+    /// The exact solver of the coarsest grid.
     Coarsest(Arc<CudaCoarsest<T>>),
 }
 
-/// What carries vectors between a grid and the refined one, with room for a residual on it.
+/// A transfer between two grids, with workspace for a residual on the finer one.
 #[derive(Debug)]
 pub struct CudaBoxTransfer<T: Scalar> {
     transfer: CudaTransfer<T>,

@@ -20,10 +20,10 @@ pub use shape::PatchShape;
 pub use smoother::{COLOUR_HEADER, CudaPatches, PatchKernel, colour, patch_matrices};
 pub use transfer::CudaTransfer;
 
-/// The highest degree that there are kernels for.
+/// The highest degree with kernels.
 const HIGHEST_DEGREE: usize = 8;
 
-/// The programs of this crate, for checks that compile all of them: of each degree and precision.
+/// Returns the GPU programs of this crate, for each degree and precision.
 pub fn specialisations() -> Vec<Specialisation> {
     [
         smoother::specialisations(),
@@ -36,7 +36,7 @@ pub fn specialisations() -> Vec<Specialisation> {
     .concat()
 }
 
-/// Refuses grids that there are no kernels for.
+/// Checks that there are kernels for a grid.
 fn check(grid: &BoxGrid) -> Result<(), MultigridError> {
     let message = if grid.dimension() != 3 {
         format!("{} axes: kernels are for hexahedra", grid.dimension())
@@ -50,7 +50,7 @@ fn check(grid: &BoxGrid) -> Result<(), MultigridError> {
     Err(MultigridError::Gpu { message })
 }
 
-/// What GPUs lack for levels of vertex patches below a grid, if they lack anything.
+/// Returns why GPUs do not support vertex patches on the levels below a grid; none where they do.
 pub fn lack_of_gpus(grid: &BoxGrid) -> Option<String> {
     match check_patches(grid) {
         Err(MultigridError::Gpu { message }) => Some(message),
@@ -58,8 +58,8 @@ pub fn lack_of_gpus(grid: &BoxGrid) -> Option<String> {
     }
 }
 
-/// An axis along which CPUs solve on all cells at once on some level below a grid, and GPUs, whose patches end at the next layer,
-/// take more iterations.
+/// Returns an axis that is thin on some level below a grid. CPUs solve on all cells along it at once; GPU patches end at
+/// the next layer and need more iterations.
 pub fn thin_axis(finest: &BoxGrid) -> Option<usize> {
     let of_level = |grid: &BoxGrid| {
         let (thin, spans) = (grid.thin_axes(), vertex_patches(grid, [false; 3]));
@@ -68,7 +68,7 @@ pub fn thin_axis(finest: &BoxGrid) -> Option<usize> {
     std::iter::successors(Some(finest.clone()), BoxGrid::coarsened).find_map(|grid| of_level(&grid))
 }
 
-/// Refuses grids whose vertex patches there are no kernels for.
+/// Checks that there are vertex-patch kernels for a grid.
 fn check_patches(grid: &BoxGrid) -> Result<(), MultigridError> {
     check(grid)?;
     equal_widths(grid)?;
@@ -77,10 +77,10 @@ fn check_patches(grid: &BoxGrid) -> Result<(), MultigridError> {
     Err(MultigridError::Gpu { message: format!("axis {axis} has one layer of cells: choose two or more") })
 }
 
-/// The width of all cells along each axis.
+/// Returns the cell width along each axis.
 ///
 /// # Errors
-/// [`MultigridError::Gpu`] where they differ.
+/// [`MultigridError::Gpu`] where widths differ along an axis.
 fn equal_widths(grid: &BoxGrid) -> Result<[f64; 3], MultigridError> {
     for axis in 0..3 {
         let widths = grid.widths(axis);
@@ -96,13 +96,13 @@ fn equal_widths(grid: &BoxGrid) -> Result<[f64; 3], MultigridError> {
 /// Returns the factors of stiffness along each axis relative to cells of width one.
 ///
 /// # Errors
-/// [`MultigridError::Gpu`] where kernels do not support the grid: two axes, unequal or mapped cells, or too high a degree.
+/// [`MultigridError::Gpu`] for grids without kernels: two axes, unequal or mapped cells, or too high a degree.
 pub fn stiffness_scales(grid: &BoxGrid) -> Result<[f64; 3], MultigridError> {
     check(grid)?;
     Ok(scales(equal_widths(grid)?))
 }
 
-/// What stiffness along each axis is multiplied by where cells have these widths instead of one.
+/// Returns the factors of stiffness along each axis for cells of these widths, relative to width one.
 fn scales(widths: [f64; 3]) -> [f64; 3] {
     let volume: f64 = widths.iter().product();
     widths.map(|width| volume / (width * width))

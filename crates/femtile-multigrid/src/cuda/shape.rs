@@ -2,17 +2,17 @@ use femtile_device::cuda::{Launch, Specialisation};
 
 use crate::MultigridError;
 
-/// The most threads of a block.
+/// Largest number of threads of a block.
 const MAX_THREADS: usize = 1024;
 
-/// How patches or cells are shared out among threads.
+/// Launch shape: how threads are assigned to patches or cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PatchShape {
-    /// Threads that take one.
+    /// Threads per patch or cell: a team.
     pub team: usize,
-    /// Such teams of a block.
+    /// Teams per block.
     pub teams: usize,
-    /// Blocks that a multiprocessor is to have registers for.
+    /// Minimum resident blocks per multiprocessor, which limits registers.
     pub blocks: usize,
 }
 

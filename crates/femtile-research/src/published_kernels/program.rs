@@ -21,7 +21,7 @@ static PUBLISHED: Program = Program {
 };
 
 impl PublishedKernel {
-    /// One of its passes; of the data alone, it loads and stores and computes nothing.
+    /// Returns the program of a pass; with `is_data_alone` it loads and stores without computing.
     pub(super) fn program<T: Scalar>(
         self,
         degree: usize,
@@ -55,7 +55,7 @@ impl PublishedKernel {
     }
 }
 
-/// The matrices of a patch as the kernels have them, with the dense inverse where it is applied.
+/// Returns the matrices of a patch, with the dense inverse where the kernel applies it.
 pub(super) fn tables<T: Scalar>(kernel: PublishedKernel, degree: usize, scales: [f64; 3]) -> Vec<T> {
     let matrices = patch_matrices(degree);
     let mut tables = matrices.concat();
@@ -66,7 +66,7 @@ pub(super) fn tables<T: Scalar>(kernel: PublishedKernel, degree: usize, scales: 
     tables.into_iter().map(T::from_f64).collect()
 }
 
-/// Each kernel at a few degrees; what differs between degrees is in the one without conflicts alone.
+/// Returns the programs of each variant at a few degrees, of the conflict-free one at all.
 pub fn specialisations() -> Vec<Specialisation> {
     let degrees = |kernel: PublishedKernel| match (kernel.passes, kernel.layout) {
         (Passes::Fused, Layout::ConflictFree) => 1..=8,
@@ -80,10 +80,10 @@ pub fn specialisations() -> Vec<Specialisation> {
     PublishedKernel::all().filter(|kernel| kernel.passes != Passes::Global).flat_map(of_kernel).collect()
 }
 
-/// The inverse on the nodes inside a patch, where stiffness along each axis is multiplied by these.
+/// Returns the dense inverse of the inner nodes of a patch, with these factors of stiffness along each axis.
 ///
 /// # Cost
-/// $7 (2k - 1)^7$ operations or so: each column by modes.
+/// About $7 (2k - 1)^7$ operations, column by column in the eigenvector basis.
 fn inverse(degree: usize, vectors: &[f64], values: &[f64], scales: [f64; 3]) -> Vec<f64> {
     let n = 2 * degree - 1;
     let n_inside = n * n * n;
@@ -104,7 +104,7 @@ fn inverse(degree: usize, vectors: &[f64], values: &[f64], scales: [f64; 3]) -> 
     inverse
 }
 
-/// An n × n matrix along one axis of a cube, whose entries are so far apart.
+/// Applies an n × n matrix along one axis of a cube with this stride.
 fn along(matrix: &[f64], n: usize, stride: usize, values: &[f64]) -> Vec<f64> {
     let entry = |i: usize| {
         let row = i / stride % n;

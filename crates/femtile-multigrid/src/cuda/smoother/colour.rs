@@ -7,8 +7,8 @@ use crate::grid::BoxGrid;
 /// The header `colour.cuh`: one colour of vertex patches.
 pub const COLOUR_HEADER: Header = Header { name: "colour.cuh", text: include_str!("colour.cuh") };
 
-/// Returns `struct Colour` of the kernels: `counts` patches along each axis, the first of them after `places` cells, and the
-/// factors of stiffness along each axis.
+/// Returns `struct Colour` of the kernels: `counts` patches along each axis, the first of them after `places` cells, and
+/// the factors of stiffness along each axis.
 pub fn colour(
     grid: &BoxGrid,
     counts: [usize; 3],
