@@ -26,7 +26,7 @@ pub struct MultigridConfig {
 pub struct Multigrid<T: Scalar, D: BoxKernels<T> = Cpu> {
     device: D,
     coarse: BoxGrid,
-    coarsest: D::Sweep,
+    coarsest: D::BoxSmoother,
     /// Levels above the coarsest.
     pub(crate) levels: Vec<Level<T, D>>,
     operator: D::Operator,
@@ -114,8 +114,8 @@ impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
         order: PostOrder,
     ) -> Result<(), MultigridError> {
         self.fits(x, b)?;
-        let sweep = self.levels.last().map_or(&self.coarsest, |level| &level.sweep);
-        Ok(self.device.box_smooth(sweep, x, b, order)?)
+        let smoother = self.levels.last().map_or(&self.coarsest, |level| &level.smoother);
+        Ok(self.device.box_smooth(smoother, x, b, order)?)
     }
 
     /// Applies one V-cycle to A x = b on the finest grid.
@@ -177,12 +177,12 @@ impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
         let Some(below) = coarser.len().checked_sub(1) else {
             return device.box_smooth(&self.coarsest, x, b, PostOrder::Same);
         };
-        let Level { sweep, transfer, .. } = &self.levels[below];
-        device.box_smooth(sweep, x, b, PostOrder::Same)?;
+        let Level { smoother, transfer, .. } = &self.levels[below];
+        device.box_smooth(smoother, x, b, PostOrder::Same)?;
         device.box_restrict_residual(transfer, &mut coarser[below].b, b, x)?;
         self.cycle_from_zero(coarser)?;
         device.box_prolongate(transfer, x, &coarser[below].x)?;
-        device.box_smooth(sweep, x, b, self.post)
+        device.box_smooth(smoother, x, b, self.post)
     }
 }
 
@@ -199,7 +199,7 @@ fn grids_below(finest: &BoxGrid) -> Result<Vec<BoxGrid>, MultigridError> {
 ///
 /// # Errors
 /// As [`Multigrid::from_finest`].
-pub fn check_levels_below(finest: &BoxGrid) -> Result<(), MultigridError> {
+pub fn check_coarsening(finest: &BoxGrid) -> Result<(), MultigridError> {
     let grids = grids_below(finest)?;
     match grids[0].mapping() {
         Some(_) => crate::smoother::band_width(&grids[0]).map(drop),
@@ -221,7 +221,7 @@ fn check_coarsest(coarse: &BoxGrid) -> Result<(), MultigridError> {
 
 fn check_levels(coarse: &BoxGrid, levels: usize) -> Result<(), MultigridError> {
     if levels == 0 {
-        return Err(MultigridError::Levels { levels, message: "at least one is needed".into() });
+        return Err(MultigridError::Levels { levels, message: "at least one is required".into() });
     }
     check_nodes(coarse, levels, 2f64.powi(levels as i32 - 1))
 }

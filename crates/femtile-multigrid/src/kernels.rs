@@ -14,7 +14,7 @@ pub trait BoxKernels<T: Scalar>: VectorKernels<T> + Convert<f64, T> + Convert<T,
     /// The operator on a grid.
     type Operator: Debug + Clone + Send + Sync;
     /// A smoother, or the exact solver of the coarsest grid.
-    type Sweep: Debug + Clone + Send + Sync;
+    type BoxSmoother: Debug + Clone + Send + Sync;
     /// Restriction and prolongation between two grids.
     type BoxTransfer: Debug + Clone + Send + Sync;
 
@@ -22,13 +22,13 @@ pub trait BoxKernels<T: Scalar>: VectorKernels<T> + Convert<f64, T> + Convert<T,
     fn box_operator(&self, grid: &BoxGrid) -> Result<Self::Operator, MultigridError>;
 
     /// Creates a smoother on a grid.
-    fn box_sweep(&self, grid: &BoxGrid, smoother: Smoother) -> Result<Self::Sweep, MultigridError>;
+    fn box_smoother(&self, grid: &BoxGrid, smoother: Smoother) -> Result<Self::BoxSmoother, MultigridError>;
 
     /// Returns the number of vertex patches: one per vertex with an unknown.
     fn box_patches(&self, grid: &BoxGrid) -> usize;
 
     /// Creates the exact solver of the coarsest grid.
-    fn box_coarsest(&self, grid: &BoxGrid) -> Result<Self::Sweep, MultigridError>;
+    fn box_coarsest(&self, grid: &BoxGrid) -> Result<Self::BoxSmoother, MultigridError>;
 
     /// Creates the transfer between a grid and a refinement along some axes.
     fn box_transfer(&self, coarse: &BoxGrid, fine: &BoxGrid) -> Result<Self::BoxTransfer, MultigridError>;
@@ -45,7 +45,7 @@ pub trait BoxKernels<T: Scalar>: VectorKernels<T> + Convert<f64, T> + Convert<T,
     /// Applies one smoothing step to A x = b; devices may choose different colours for patches.
     fn box_smooth(
         &self,
-        sweep: &Self::Sweep,
+        smoother: &Self::BoxSmoother,
         x: &mut Buffer<T, Self>,
         b: &Buffer<T, Self>,
         order: PostOrder,

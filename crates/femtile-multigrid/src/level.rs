@@ -9,7 +9,7 @@ use crate::smoother::Smoother;
 #[derive(Debug, Clone)]
 pub(crate) struct Level<T: Scalar, D: BoxKernels<T>> {
     pub grid: BoxGrid,
-    pub sweep: D::Sweep,
+    pub smoother: D::BoxSmoother,
     /// The transfer to and from the next coarser level.
     pub transfer: D::BoxTransfer,
 }
@@ -22,7 +22,7 @@ impl<T: Scalar, D: BoxKernels<T>> Level<T, D> {
         smoother: Smoother,
     ) -> Result<Self, MultigridError> {
         Ok(Self {
-            sweep: device.box_sweep(grid, smoother)?,
+            smoother: device.box_smoother(grid, smoother)?,
             transfer: device.box_transfer(coarse, grid)?,
             grid: grid.clone(),
         })

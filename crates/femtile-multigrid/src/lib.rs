@@ -41,17 +41,19 @@ mod tensor;
 mod transfer;
 
 pub use cuda::{
-    CudaBoxOperator, CudaPatches, CudaTransfer, PatchKernel, PatchShape, lack_of_gpus,
-    specialisations as cuda_specialisations, thin_axis,
+    CudaBoxOperator, CudaPatches, CudaTransfer, PatchKernel, PatchShape,
+    specialisations as cuda_specialisations, thin_axis, unsupported_on_gpu,
 };
-pub use cycle::{Multigrid, MultigridConfig, check_levels_below};
+pub use cycle::{Multigrid, MultigridConfig, check_coarsening};
 pub use error::MultigridError;
 pub use full::FullOutcome;
 pub use grid::BoxGrid;
 pub use kernels::BoxKernels;
 pub use nested::{NestedIteration, NestedOperator};
 pub use operator::BoxOperator;
-pub use p_multigrid::{LineCell, LineCells, LineSolves, PLevel, PMultigrid, PMultigridConfig, SameUnknowns};
+pub use p_multigrid::{
+    IdentityTransfer, LineCell, LineCells, LineSolves, PLevel, PMultigrid, PMultigridConfig,
+};
 pub use preconditioner::GeometricMultigrid;
 pub use smoother::{PostOrder, Smoother};
 

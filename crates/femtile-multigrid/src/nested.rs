@@ -67,7 +67,7 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64> + Convert<f64, f64>> NestedIt
         smoother: Smoother,
         operators: Vec<NestedOperator<D>>,
     ) -> Result<Self, MultigridError> {
-        let none = || MultigridError::Levels { levels: 1, message: "two at least are needed".into() };
+        let none = || MultigridError::Levels { levels: 1, message: "at least two are required".into() };
         let below = finest.coarsened().ok_or_else(none)?;
         let multigrid =
             Multigrid::from_finest(device, &below, MultigridConfig { smoother, post: PostOrder::Reversed })?;

@@ -11,7 +11,7 @@ use crate::{BoxGrid, Multigrid, MultigridConfig, MultigridError, PostOrder, Smoo
 
 /// One V-cycle with a zero initial guess as a preconditioner, in the precision `T`, for f64 Krylov solvers. It is
 /// symmetric positive definite with reversed post-smoothing, the default of all constructors but
-/// [`GeometricMultigrid::of`].
+/// [`GeometricMultigrid::from_multigrid`].
 ///
 /// # Cost
 /// Two smoothing steps and one residual on the finest level, times $2^d / (2^d - 1)$ for all levels.
@@ -45,7 +45,7 @@ impl<T: Scalar, D: BoxKernels<T>> GeometricMultigrid<T, D> {
         n_levels: usize,
         smoother: Smoother,
     ) -> Result<Self, MultigridError> {
-        Self::of(Multigrid::new(device, coarse, n_levels, symmetric(smoother))?)
+        Self::from_multigrid(Multigrid::new(device, coarse, n_levels, symmetric(smoother))?)
     }
 
     /// Sets up levels below a finest grid as [`Multigrid::from_finest`].
@@ -53,7 +53,7 @@ impl<T: Scalar, D: BoxKernels<T>> GeometricMultigrid<T, D> {
     /// # Errors
     /// As [`Multigrid::from_finest`].
     pub fn from_finest(device: &D, finest: &BoxGrid, smoother: Smoother) -> Result<Self, MultigridError> {
-        Self::of(Multigrid::from_finest(device, finest, symmetric(smoother))?)
+        Self::from_multigrid(Multigrid::from_finest(device, finest, symmetric(smoother))?)
     }
 
     /// Wraps existing levels. Conjugate gradients need [reversed](PostOrder::Reversed) post-smoothing; GMRES also accepts
@@ -61,7 +61,7 @@ impl<T: Scalar, D: BoxKernels<T>> GeometricMultigrid<T, D> {
     ///
     /// # Errors
     /// Device errors.
-    pub fn of(multigrid: Multigrid<T, D>) -> Result<Self, MultigridError> {
+    pub fn from_multigrid(multigrid: Multigrid<T, D>) -> Result<Self, MultigridError> {
         let workspace = Mutex::new(multigrid.workspace()?);
         Ok(Self { multigrid, workspace, size: ResidualSize::default(), order: None })
     }
@@ -71,7 +71,7 @@ impl<T: Scalar, D: BoxKernels<T>> GeometricMultigrid<T, D> {
     ///
     /// # Errors
     /// [`MultigridError::Entries`] where `nodes` is no permutation, and device errors.
-    pub fn numbered(mut self, nodes: &[u32]) -> Result<Self, MultigridError> {
+    pub fn with_numbering(mut self, nodes: &[u32]) -> Result<Self, MultigridError> {
         let n = self.multigrid.grid().n_nodes();
         self.order = Some(Numbering::new(self.multigrid.device(), nodes, n)?);
         Ok(self)

@@ -41,9 +41,9 @@ fn check(grid: &BoxGrid) -> Result<(), MultigridError> {
     let message = if grid.dimension() != 3 {
         format!("{} axes: kernels are for hexahedra", grid.dimension())
     } else if grid.mapping().is_some() {
-        "cells that are no rectangles, or whose coefficient is not one: choose a CPU".into()
+        "cells that are not rectangular, or a coefficient other than one: choose a CPU".into()
     } else if grid.degree() > HIGHEST_DEGREE {
-        format!("degree {}: there are kernels for 1 to {HIGHEST_DEGREE}", grid.degree())
+        format!("degree {}: kernels are for 1 to {HIGHEST_DEGREE}", grid.degree())
     } else {
         return Ok(());
     };
@@ -51,7 +51,7 @@ fn check(grid: &BoxGrid) -> Result<(), MultigridError> {
 }
 
 /// Returns why GPUs do not support vertex patches on the levels below a grid; none where they do.
-pub fn lack_of_gpus(grid: &BoxGrid) -> Option<String> {
+pub fn unsupported_on_gpu(grid: &BoxGrid) -> Option<String> {
     match check_patches(grid) {
         Err(MultigridError::Gpu { message }) => Some(message),
         _ => None,
@@ -86,7 +86,7 @@ fn equal_widths(grid: &BoxGrid) -> Result<[f64; 3], MultigridError> {
         let widths = grid.widths(axis);
         if let Some(other) = widths.iter().find(|&width| (width / widths[0] - 1.0).abs() > 1e-12) {
             let message =
-                format!("axis {axis} has cells of widths {} and {other}: choose equal ones", widths[0]);
+                format!("axis {axis} has cells of widths {} and {other}: choose equal widths", widths[0]);
             return Err(MultigridError::Gpu { message });
         }
     }

@@ -24,7 +24,7 @@ impl PatchShape {
     pub fn check(&self, lines: usize) -> Result<(), MultigridError> {
         let refuse = |message: String| Err(MultigridError::Gpu { message });
         if self.team < lines {
-            return refuse(format!("team of {} threads: choose {lines} at least", self.team));
+            return refuse(format!("team of {} threads: choose at least {lines}", self.team));
         }
         if !(1..=MAX_THREADS / self.team).contains(&self.teams) || self.blocks == 0 {
             let most = MAX_THREADS / self.team;

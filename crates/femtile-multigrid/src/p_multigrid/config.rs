@@ -32,7 +32,7 @@ impl PMultigridConfig {
             return wrong("range", format!("{} is not a finite number above 1", self.range));
         }
         if self.eigenvalue_steps == 0 {
-            return wrong("eigenvalue_steps", "at least one is needed".into());
+            return wrong("eigenvalue_steps", "at least one is required".into());
         }
         Ok(())
     }

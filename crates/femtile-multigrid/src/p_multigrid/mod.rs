@@ -3,9 +3,9 @@
 mod config;
 #[allow(unsafe_code)]
 mod cpu;
+mod identity;
 mod level;
 mod lines;
-mod same;
 #[cfg(test)]
 mod tests;
 
@@ -19,10 +19,10 @@ use femtile_linalg::{LinalgError, Preconditioner, need};
 
 use crate::MultigridError;
 pub use config::PMultigridConfig;
+pub use identity::IdentityTransfer;
 pub use level::PLevel;
 use level::Smoothed;
 pub use lines::{LineCell, LineCells, LineSolves};
-pub use same::SameUnknowns;
 
 /// One p-multigrid V-cycle with a zero initial guess as a preconditioner, in the precision `T`, for f64 Krylov solvers:
 /// symmetric positive definite if the preconditioner of the lowest degree is.

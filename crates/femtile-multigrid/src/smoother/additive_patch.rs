@@ -20,8 +20,9 @@ const LARGEST: f64 = 4.0 / 3.0;
 /// Lanczos steps, which find the largest eigenvalue within 5 %.
 const STEPS: usize = 12;
 
-/// The additive Schwarz smoother on vertex patches: all local solves take the same residual, $$ x \leftarrow x + \omega
-/// \sum_j R_j^\mathsf{T} W_j A_j^{-1} W_j R_j (b - A x), \qquad \sum_j R_j^\mathsf{T} W_j^2 R_j = I. $$
+/// The additive Schwarz smoother on vertex patches: all local solves take the same residual,
+///
+/// $$ x \leftarrow x + \omega \sum_j R_j^\mathsf{T} W_j A_j^{-1} W_j R_j (b - A x), \qquad \sum_j R_j^\mathsf{T} W_j^2 R_j = I. $$
 ///
 /// $W_j^2$ is diagonal: at each node the multilinear hat function of vertex j, divided by the sum of the hats of all
 /// vertices with an unknown; the sum is one except in cells at Dirichlet sides. Without weights a function supported in

@@ -17,9 +17,10 @@ use crate::mapped::{CellGeometry, MappedCells, ProductRoom};
 /// Least weight relative to the largest that a cell requires; above 1/2 the iteration is stable.
 const LEAST_SHARE: f64 = 0.55;
 
-/// The multiplicative Schwarz smoother on vertex patches of mapped cells with coefficients, with a separable surrogate of
-/// the local matrix: $$ x \leftarrow x + R_j^\mathsf{T} \tilde A_j^{-1} R_j (b - A x), \qquad \tilde A_j = \sum_a g_a\,
-/// K_a \otimes M_b \otimes M_c. $$
+/// The multiplicative Schwarz smoother on vertex patches of mapped cells with coefficients, with a separable surrogate
+/// of the local matrix:
+///
+/// $$ x \leftarrow x + R_j^\mathsf{T} \tilde A_j^{-1} R_j (b - A x), \qquad \tilde A_j = \sum_a g_a\, K_a \otimes M_b \otimes M_c. $$
 ///
 /// K and M are those of two cells of width one (one cell at free sides, all cells along a thin axis), the same for all
 /// patches, and so are their eigenvectors. $g_a$ is the mean over the cells of the patch of the diagonal entries of

@@ -5,9 +5,9 @@ mod chebyshev;
 mod cholesky;
 mod direct;
 mod exact;
+mod gauss_seidel;
 mod local;
 mod mapped_patch;
-mod point;
 mod vertex_patch;
 
 use femtile_device::Cpu;
@@ -20,9 +20,9 @@ use chebyshev::Chebyshev;
 pub(crate) use cholesky::Cholesky;
 use direct::Direct;
 pub(crate) use direct::band_width;
+use gauss_seidel::GaussSeidel;
 pub(crate) use local::scale;
 use mapped_patch::MappedPatches;
-use point::PointGaussSeidel;
 use vertex_patch::Patches;
 
 /// The smoother of a level.
@@ -38,7 +38,7 @@ pub enum Smoother {
     /// A Chebyshev polynomial in $D^{-1} A$: less work per step, more cycles.
     Chebyshev,
     /// Gauss–Seidel in node order on one thread, for comparison.
-    Point,
+    GaussSeidel,
 }
 
 impl Smoother {
@@ -60,16 +60,16 @@ pub enum PostOrder {
 
 /// A smoother, or the exact solver of the coarsest grid.
 #[derive(Debug, Clone)]
-pub enum Sweep<T> {
+pub enum BoxSmoother<T> {
     VertexPatch(Patches<T>),
     MappedPatch(Box<MappedPatches<T>>),
     AdditivePatch(Box<AdditivePatches<T>>),
     Direct(Direct),
     Chebyshev(Chebyshev<T>),
-    Point(PointGaussSeidel<T>),
+    GaussSeidel(GaussSeidel<T>),
 }
 
-impl<T: SumFactorization> Sweep<T> {
+impl<T: SumFactorization> BoxSmoother<T> {
     pub fn new(cpu: &Cpu, grid: &BoxGrid, smoother: Smoother) -> Result<Self, MultigridError> {
         let has_no_vertex =
             |axis: usize| grid.widths(axis).len() == 1 && grid.free_sides()[axis] == [false; 2];
@@ -89,8 +89,8 @@ impl<T: SumFactorization> Sweep<T> {
             }
             (Smoother::AdditivePatch, _) => Self::AdditivePatch(Box::new(AdditivePatches::new(cpu, grid)?)),
             (Smoother::Chebyshev, _) => Self::Chebyshev(Chebyshev::new(cpu, grid)),
-            (Smoother::Point, None) => Self::Point(PointGaussSeidel::new(grid)),
-            (Smoother::Point, Some(_)) => return Err(MultigridError::Points),
+            (Smoother::GaussSeidel, None) => Self::GaussSeidel(GaussSeidel::new(grid)),
+            (Smoother::GaussSeidel, Some(_)) => return Err(MultigridError::GaussSeidel),
         })
     }
 
@@ -110,7 +110,7 @@ impl<T: SumFactorization> Sweep<T> {
             Self::AdditivePatch(patches) => patches.step(x, b),
             Self::Direct(direct) => direct.solve(x, b),
             Self::Chebyshev(chebyshev) => chebyshev.step(x, b),
-            Self::Point(point) => point.step(x, b, order),
+            Self::GaussSeidel(point) => point.step(x, b, order),
         }
     }
 }

@@ -10,8 +10,9 @@ use crate::cell_patches::{
 };
 use crate::grid::BoxGrid;
 
-/// The multiplicative Schwarz smoother on vertex patches, coloured, with exact local solves: $$ x \leftarrow x +
-/// R_j^\mathsf{T} A_j^{-1} (R_j b - \bar A_j \bar R_j x). $$
+/// The multiplicative Schwarz smoother on vertex patches, coloured, with exact local solves:
+///
+/// $$ x \leftarrow x + R_j^\mathsf{T} A_j^{-1} (R_j b - \bar A_j \bar R_j x). $$
 ///
 /// Patches of a colour are processed in SIMD lanes and shared among threads. None writes what another of its colour
 /// reads, so results have the same bits for any number of threads.

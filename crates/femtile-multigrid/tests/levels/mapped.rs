@@ -462,8 +462,8 @@ fn cells_that_cannot_be_are_named() {
 fn what_is_not_offered_for_cells_of_any_shape_is_refused() {
     let cpu = Cpu::new(1).unwrap();
     let coarse = mapped(1, &[2, 2], bent(2), one);
-    let config = MultigridConfig { smoother: Smoother::Point, ..MultigridConfig::default() };
-    assert_eq!(Multigrid::<f64>::new(&cpu, &coarse, 2, config).err(), Some(MultigridError::Points));
+    let config = MultigridConfig { smoother: Smoother::GaussSeidel, ..MultigridConfig::default() };
+    assert_eq!(Multigrid::<f64>::new(&cpu, &coarse, 2, config).err(), Some(MultigridError::GaussSeidel));
     let large = mapped(1, &[32, 32, 32], bent(3), one);
     let error = Multigrid::<f64>::new(&cpu, &large, 1, config).err().unwrap();
     assert!(matches!(error, MultigridError::Direct { unknowns: 29791, .. }), "{error}");

@@ -56,7 +56,7 @@ impl<T: Scalar> PublishedPatches<T> {
     ) -> Result<Self, MultigridError> {
         let scales = stiffness_scales(grid)?;
         if grid.free_sides().as_flattened().contains(&true) {
-            let message = "free sides have other kernels, those of patches".into();
+            let message = "free sides: published kernels have none".into();
             return Err(MultigridError::Gpu { message });
         }
         if let Some(message) = kernel.lack::<T>(grid.degree()) {

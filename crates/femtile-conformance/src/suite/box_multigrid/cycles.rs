@@ -31,7 +31,7 @@ fn cycles_agree<T: SumFactorization>(device: &Cuda, finest: &BoxGrid, tolerance:
     let backwards: Vec<u32> = (0..finest.n_nodes() as u32).rev().collect();
     r.reverse();
     z.as_mut_slice().reverse();
-    let found = apply(&cycle().numbered(&backwards).unwrap(), &r);
+    let found = apply(&cycle().with_numbering(&backwards).unwrap(), &r);
     assert_close(&found, z.as_slice(), tolerance, &what);
 }
 

@@ -35,9 +35,9 @@ pub fn grids_of_other_shapes_are_refused(device: &Cuda, _scope: &Scope) {
     let error = GeometricMultigrid::<f64, Cuda>::from_finest(device, &layer, Smoother::VertexPatch)
         .expect_err("one layer");
     assert!(error.to_string().contains("axis 1 has one layer"), "{error}");
-    let error = cycle.numbered(&nodes).expect_err("twice");
+    let error = cycle.with_numbering(&nodes).expect_err("twice");
     assert!(matches!(error, MultigridError::Entries { field: "nodes", .. }), "{error}");
-    let config = MultigridConfig { smoother: Smoother::Point, ..MultigridConfig::default() };
+    let config = MultigridConfig { smoother: Smoother::GaussSeidel, ..MultigridConfig::default() };
     let coarse = BoxGrid::unit(3, 2, 2).unwrap();
     let error = Multigrid::<f32, Cuda>::new(device, &coarse, 2, config).expect_err("points");
     assert!(error.to_string().contains("vertex patches"), "{error}");

@@ -49,7 +49,9 @@ pub fn krylov_methods_take_cycles_and_products(device: &Cuda, _scope: &Scope) {
     let coarse = BoxGrid::unit(3, 2, 2).unwrap();
     for post in [PostOrder::Reversed, PostOrder::Same] {
         let config = MultigridConfig { post, ..MultigridConfig::default() };
-        let cycle = GeometricMultigrid::of(Multigrid::<f32, Cuda>::new(device, &coarse, 3, config).unwrap());
+        let cycle = GeometricMultigrid::from_multigrid(
+            Multigrid::<f32, Cuda>::new(device, &coarse, 3, config).unwrap(),
+        );
         let cycle = cycle.unwrap();
         let grid = cycle.multigrid().grid();
         let a = CudaBoxOperator::<f64>::new(device, grid).unwrap();

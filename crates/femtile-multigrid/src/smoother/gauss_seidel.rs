@@ -11,13 +11,13 @@ use crate::grid::{BoxGrid, all};
 /// # Source
 /// `[cui2024]`, Table 3.
 #[derive(Debug, Clone)]
-pub struct PointGaussSeidel<T> {
+pub struct GaussSeidel<T> {
     grid: BoxGrid,
     /// Mass and stiffness of each axis.
     axes: [[Banded<T>; 2]; 3],
 }
 
-impl<T: SumFactorization> PointGaussSeidel<T> {
+impl<T: SumFactorization> GaussSeidel<T> {
     pub fn new(grid: &BoxGrid) -> Self {
         let axes = [0, 1, 2].map(|axis| match grid.widths(axis) {
             [] => [Banded::one(), Banded { rows: vec![(0, vec![T::ZERO])], n_cols: 1 }],

@@ -4,12 +4,12 @@ use femtile_linalg::{LinalgError, Transfer};
 
 /// The identity transfer, between two smoothers of the same unknowns.
 #[derive(Debug, Clone, Copy)]
-pub struct SameUnknowns(
+pub struct IdentityTransfer(
     /// The number of unknowns.
     pub usize,
 );
 
-impl<T: femtile_device::Scalar, D: VectorKernels<T>> Transfer<T, D> for SameUnknowns {
+impl<T: femtile_device::Scalar, D: VectorKernels<T>> Transfer<T, D> for IdentityTransfer {
     fn n_fine(&self) -> usize {
         self.0
     }
