@@ -10,7 +10,8 @@ use super::{assert_close, cells, uneven, values, with_free_sides};
 use crate::suite::Scope;
 use crate::suite::problems::Random;
 
-/// A cycle below a grid without thin axes, across which CPUs take other patches, beside that of the reference, with entries in the order of nodes and in the opposite one.
+/// Compares a V-cycle with that of the CPU, with vectors in node order and reversed, below a grid without thin axes (on
+/// which the CPU uses other patches).
 fn cycles_agree<T: SumFactorization>(device: &Cuda, finest: &BoxGrid, tolerance: f64) {
     let cpu = Cpu::new(1).unwrap();
     let cycle = || GeometricMultigrid::<T, Cuda>::from_finest(device, finest, Smoother::VertexPatch).unwrap();
@@ -66,7 +67,7 @@ pub fn cycles_with_free_sides_are_those_of_the_reference(device: &Cuda, scope: &
     }
 }
 
-/// Boxes of any extents: levels that halve some axes alone, and coarsest ones of other than two cells a side.
+/// Boxes of any extents: semicoarsening, and coarsest grids with more than two cells along an axis.
 pub fn boxes_of_any_extents_take_the_cycle_of_the_reference(device: &Cuda, scope: &Scope) {
     let of_widths = |degree, counts: [usize; 3], widths: [f64; 3]| {
         let along = [0, 1, 2].map(|axis| vec![widths[axis]; counts[axis]]);

@@ -27,24 +27,24 @@ pub(super) fn residual_agrees<T: SumFactorization>(device: &Cuda, grid: &BoxGrid
     assert_close(&y.to_host().unwrap(), &wanted, tolerance, &format!("{what}, product"));
 }
 
-/// Residuals of every degree, on cells that differ.
+/// Residuals of every degree, on cells of different widths.
 pub fn residuals_agree_with_the_reference(device: &Cuda, scope: &Scope) {
     let highest = if scope.has_every_kind { 8 } else { 4 };
     for degree in 1..=highest {
         residual_agrees::<f64>(device, &uneven(degree, [4, 3, 5]), 1e-12);
         residual_agrees::<f32>(device, &uneven(degree, [1, 3, 2]), 1e-5);
     }
-    // Equal cells, for which weights serve.
+    // Equal cells, which use a stencil.
     for counts in [[4, 3, 5], [1, 2, 1], [300, 2, 2]] {
         residual_agrees::<f64>(device, &cells(1, counts), 1e-12);
         residual_agrees::<f32>(device, &cells(1, counts), 1e-5);
     }
-    // Rows in several parts.
+    // Rows processed in several parts.
     residual_agrees::<f64>(device, &uneven(1, [37, 3, 2]), 1e-12);
     residual_agrees::<f64>(device, &uneven(2, [32, 2, 3]), 1e-12);
 }
 
-/// The same box with cells in so many parts along each axis.
+/// Splits every cell into `parts` equal cells along each axis.
 fn parted(grid: &BoxGrid, parts: [usize; 3]) -> BoxGrid {
     let of_axis = |axis: usize| {
         let n = parts[axis];
@@ -72,7 +72,7 @@ pub(super) fn transfers_nest<T: SumFactorization>(
     };
     let what = format!("degree {}, {parts:?} parts", coarse.degree());
     let up = upwards(&vec![T::ZERO; fine.n_nodes()]);
-    // The same function on both grids: the same distance from a polynomial.
+    // The same function on both grids has the same distance from a polynomial.
     let exact = |[x, y, z]: [f64; 3]| 1.0 + x - 2.0 * y * z;
     let distance = |grid: &BoxGrid, x: &[T]| {
         let x: Vec<f64> = x.iter().map(|x| x.to_f64()).collect();
@@ -82,7 +82,7 @@ pub(super) fn transfers_nest<T: SumFactorization>(
     assert!((found / wanted - 1.0).abs() <= tolerance, "{what}: {found} {wanted}");
     let added: Vec<T> = up.iter().zip(&start).map(|(up, start)| *up + *start).collect();
     assert_close(&upwards(&start), &added, tolerance, &what);
-    // Spaces are nested: the coarse operator is what the fine one is on coarse functions.
+    // Spaces are nested: the coarse operator is the Galerkin product.
     let product = |grid: &BoxGrid, x: &[T]| {
         let mut r = vec![T::ZERO; x.len()];
         BoxOperator::new(&cpu, grid).residual(&mut r, &vec![T::ZERO; x.len()], x);
@@ -94,7 +94,7 @@ pub(super) fn transfers_nest<T: SumFactorization>(
     assert_close(&down.to_host().unwrap(), &product(coarse, &x), tolerance, &what);
 }
 
-/// Functions on a grid are the same ones on the refined grid, and so are integrals with them.
+/// Prolongation preserves functions, and restriction is consistent with integrals.
 pub fn transfers_keep_functions_and_integrals(device: &Cuda, scope: &Scope) {
     let highest = if scope.has_every_kind { 8 } else { 4 };
     for degree in 1..=highest {

@@ -1,4 +1,4 @@
-//! Geometric multigrid on boxes on a GPU, compared with the same on a CPU.
+//! Geometric multigrid on boxes on a GPU, compared with that on a CPU.
 
 mod cycles;
 mod levels;
@@ -25,7 +25,7 @@ pub use smoother::{
 };
 pub use solves::{full_multigrid_takes_the_cycles_of_the_reference, krylov_methods_take_cycles_and_products};
 
-/// A box of equal cells, of another width along each axis, none of them two thirds of another.
+/// A box of equal cells, with another width along each axis, none of them two thirds of another.
 fn cells(degree: usize, counts: [usize; 3]) -> BoxGrid {
     let widths = |axis: usize| vec![[0.3, 0.21, 0.7][axis]; counts[axis]];
     BoxGrid::new(degree, &[widths(0), widths(1), widths(2)]).unwrap()
@@ -39,12 +39,12 @@ const FREE: [[[bool; 2]; 3]; 4] = [
     [[true; 2], [true; 2], [false, true]],
 ];
 
-/// The same boxes with free sides.
+/// Returns the box with each choice of free sides.
 fn with_free_sides(grid: &BoxGrid) -> [BoxGrid; 4] {
     FREE.map(|free| grid.clone().with_free_sides(free).unwrap())
 }
 
-/// Random values with zeros where values are given.
+/// Random values, zero at Dirichlet nodes.
 fn values<T: Scalar>(grid: &BoxGrid, random: &mut Random) -> Vec<T> {
     let (nodes, free) = (grid.nodes(), grid.free_sides());
     let mut x = random.vector(grid.n_nodes());
@@ -60,7 +60,7 @@ fn values<T: Scalar>(grid: &BoxGrid, random: &mut Random) -> Vec<T> {
     x
 }
 
-/// Every entry within a tolerance, relative to the largest.
+/// Checks every entry within a tolerance relative to the largest.
 fn assert_close<T: Scalar>(found: &[T], wanted: &[T], tolerance: f64, what: &str) {
     let size = wanted.iter().fold(0.0_f64, |size, x| size.max(x.to_f64().abs()));
     for (i, (found, wanted)) in found.iter().zip(wanted).enumerate() {
@@ -69,7 +69,7 @@ fn assert_close<T: Scalar>(found: &[T], wanted: &[T], tolerance: f64, what: &str
     }
 }
 
-/// A box of cells of many widths.
+/// A box with cells of different widths.
 fn uneven(degree: usize, counts: [usize; 3]) -> BoxGrid {
     let widths =
         |axis: usize| (0..counts[axis]).map(|cell| 0.2 + 0.1 * ((3 * cell + axis) % 4) as f64).collect();

@@ -9,7 +9,7 @@ use super::{assert_close, cells, values};
 use crate::suite::Scope;
 use crate::suite::problems::Random;
 
-/// The kernels that are there to compare with make the same step, on grids of any number of cells.
+/// Published kernels agree with the fused kernel on grids of any number of cells.
 pub fn published_kernels_agree_with_the_fused_kernel(device: &Cuda, scope: &Scope) {
     for kernel in PublishedKernel::all() {
         compares::<f64>(device, kernel, 2, [2, 3, 5], 1e-12);
@@ -38,7 +38,7 @@ pub fn published_kernels_agree_with_the_fused_kernel(device: &Cuda, scope: &Scop
     }
 }
 
-/// Steps in either order beside those of the fused kernel, where the kernel is for the degree.
+/// Compares steps in both orders with those of the fused kernel, if the variant exists for the degree.
 fn compares<T: SumFactorization>(
     device: &Cuda,
     kernel: PublishedKernel,

@@ -11,7 +11,7 @@ use femtile_research::published_kernels::{PublishedKernel, PublishedPatches};
 use super::{FREE, cells};
 use crate::suite::Scope;
 
-/// Grids that the kernels are not for.
+/// Grids and settings without kernels are errors.
 pub fn grids_of_other_shapes_are_refused(device: &Cuda, _scope: &Scope) {
     let new = |grid: &BoxGrid| CudaPatches::<f64>::new(device, grid, PatchKernel::default(), None);
     let mut widths = [vec![0.5; 4], vec![0.5; 4], vec![0.5; 4]];

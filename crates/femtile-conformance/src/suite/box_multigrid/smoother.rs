@@ -12,12 +12,12 @@ use crate::suite::problems::Random;
 
 const KERNELS: [PatchKernel; 3] = [PatchKernel::Skeleton, PatchKernel::Whole, PatchKernel::Fused];
 
-/// The ways to solve that there are for a degree.
+/// Returns the kernels for a degree.
 fn kernels(degree: usize) -> impl Iterator<Item = PatchKernel> {
     KERNELS.into_iter().chain((degree == 1).then_some(PatchKernel::Stencil))
 }
 
-/// A processor's multigrid whose finest grid is this one, with the smoother of a kernel.
+/// Returns the multigrid of a CPU on a finest grid, with the smoother of a kernel.
 fn reference<T: SumFactorization>(grid: &BoxGrid, kernel: PatchKernel) -> Multigrid<T> {
     let is_additive = kernel == PatchKernel::Additive;
     let smoother = if is_additive { Smoother::AdditivePatch } else { Smoother::VertexPatch };
@@ -25,7 +25,7 @@ fn reference<T: SumFactorization>(grid: &BoxGrid, kernel: PatchKernel) -> Multig
     Multigrid::from_finest(&Cpu::new(1).unwrap(), grid, config).unwrap()
 }
 
-/// A step from random values; where nothing is read, there is no number.
+/// Compares a smoothing step from random values.
 fn smooths<T: SumFactorization>(
     device: &Cuda,
     degree: usize,
@@ -54,7 +54,7 @@ fn smooths_on<T: SumFactorization>(device: &Cuda, grid: &BoxGrid, kernel: PatchK
     }
 }
 
-/// The smoother of every degree, on few and on many cells.
+/// Multiplicative Schwarz of every degree, on few and on many cells.
 pub fn steps_of_the_smoother_agree_with_the_reference(device: &Cuda, scope: &Scope) {
     for (degree, counts) in [(1, [8, 4, 12]), (2, [4, 6, 4]), (3, [4, 4, 6]), (4, [4, 4, 4])] {
         for kernel in kernels(degree) {
@@ -71,12 +71,12 @@ pub fn steps_of_the_smoother_agree_with_the_reference(device: &Cuda, scope: &Sco
                 smooths::<f32>(device, degree, [4, 4, 4], kernel, 2e-5);
             }
         }
-        // Rows that threads go along more than once.
+        // Rows longer than a block.
         smooths::<f64>(device, 1, [512, 4, 4], PatchKernel::Stencil, 1e-12);
     }
 }
 
-/// Steps of all patches at once, of every degree.
+/// Additive Schwarz of every degree.
 pub fn steps_of_additive_patches_agree_with_the_reference(device: &Cuda, scope: &Scope) {
     let additive = PatchKernel::Additive;
     for (degree, counts) in [(1, [8, 4, 12]), (2, [4, 6, 4]), (3, [4, 4, 6]), (4, [4, 4, 4])] {
@@ -91,7 +91,7 @@ pub fn steps_of_additive_patches_agree_with_the_reference(device: &Cuda, scope: 
     }
 }
 
-/// Patches on free sides, in every kernel.
+/// Patches on free sides, with every kernel.
 pub fn free_sides_are_smoothed_as_by_the_reference(device: &Cuda, scope: &Scope) {
     for (degree, counts) in [(1, [4, 6, 4]), (2, [4, 3, 2]), (3, [2, 4, 2])] {
         for (i, grid) in with_free_sides(&cells(degree, counts)).into_iter().enumerate() {
@@ -103,7 +103,7 @@ pub fn free_sides_are_smoothed_as_by_the_reference(device: &Cuda, scope: &Scope)
             }
         }
     }
-    // A layer of cells with a vertex on one side, or on both.
+    // One layer of cells with a vertex on one side, or on both.
     for free in [[true, false], [false, true], [true; 2]] {
         let layer = cells(2, [4, 1, 4]).with_free_sides([[false; 2], free, [true, false]]).unwrap();
         smooths_on::<f64>(device, &layer, PatchKernel::Skeleton, 1e-12);
@@ -122,7 +122,7 @@ pub fn free_sides_are_smoothed_as_by_the_reference(device: &Cuda, scope: &Scope)
     }
 }
 
-/// All ways to solve give the same on grids of any number of cells, some without a patch of a colour or of any.
+/// All kernels agree on grids of any number of cells, some without a patch of some colour, or of any.
 pub fn all_ways_to_solve_on_patches_agree(device: &Cuda, _scope: &Scope) {
     for (degree, counts) in [(1, [1, 2, 3]), (1, [7, 5, 3]), (2, [2, 2, 2]), (2, [3, 4, 5]), (3, [5, 2, 3])] {
         let grid = cells(degree, counts);
@@ -144,7 +144,7 @@ pub fn all_ways_to_solve_on_patches_agree(device: &Cuda, _scope: &Scope) {
     }
 }
 
-/// However patches are shared out, the bits are the same.
+/// Launch shapes do not change the bits.
 pub fn shapes_of_blocks_change_nothing(device: &Cuda, _scope: &Scope) {
     let grid = cells(2, [4, 4, 6]);
     let mut random = Random::new(17);

@@ -14,7 +14,7 @@ use femtile::tensor::SumFactorization;
 use super::assert_close;
 use crate::suite::Scope;
 
-/// A solve of a right side without symmetries, with cycles in the precision `T`.
+/// Solves for an unsymmetric right-hand side, with cycles in the precision `T`.
 fn solves<T: SumFactorization>(device: &Cuda, degree: usize, n_levels: usize, smoother: Smoother) {
     let coarse = BoxGrid::new(degree, &[vec![0.3; 2], vec![0.25; 2], vec![0.4; 2]]).unwrap();
     let cpu = Cpu::new(1).unwrap();
@@ -31,7 +31,7 @@ fn solves<T: SumFactorization>(device: &Cuda, degree: usize, n_levels: usize, sm
     assert!(outcome.is_converged && outcome.cycles() == expected.cycles(), "{outcome:?} {expected:?}");
     let what = format!("degree {degree}, {n_levels} levels");
     assert_close(&x.to_host().unwrap(), wanted.as_slice(), 1e-8, &what);
-    // A preconditioner of its own, twice, as recordings begin with the second.
+    // The preconditioner is applied three times: recordings begin with the second.
     let cycle = GeometricMultigrid::<T, Cuda>::with_smoother(device, &coarse, n_levels, smoother).unwrap();
     let on_cpu = GeometricMultigrid::<T>::with_smoother(&cpu, &coarse, n_levels, smoother).unwrap();
     let mut z = Buffer::from_host(&cpu, &b).unwrap();
@@ -44,7 +44,7 @@ fn solves<T: SumFactorization>(device: &Cuda, degree: usize, n_levels: usize, sm
     }
 }
 
-/// Conjugate gradients and the generalized minimal residual method with cycles in single precision.
+/// Conjugate gradients and GMRES with f32 cycles.
 pub fn krylov_methods_take_cycles_and_products(device: &Cuda, _scope: &Scope) {
     let coarse = BoxGrid::unit(3, 2, 2).unwrap();
     for post in [PostOrder::Reversed, PostOrder::Same] {
@@ -72,7 +72,7 @@ pub fn krylov_methods_take_cycles_and_products(device: &Cuda, _scope: &Scope) {
     }
 }
 
-/// Full multigrid and its cycle as a preconditioner, as on processors.
+/// Full multigrid, and its cycle as a preconditioner, as on the CPU.
 pub fn full_multigrid_takes_the_cycles_of_the_reference(device: &Cuda, scope: &Scope) {
     let [patches, additive] = [Smoother::VertexPatch, Smoother::AdditivePatch];
     solves::<f64>(device, 1, 3, patches);
