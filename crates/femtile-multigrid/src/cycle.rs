@@ -16,7 +16,7 @@ pub struct MultigridConfig {
     pub post: PostOrder,
 }
 
-/// Geometric multigrid for −Δu = f on a box, u = 0 on its boundary but for free sides.
+/// Geometric multigrid for −∇·(c∇u) = f on a box, u = 0 on its boundary but for free sides.
 ///
 /// # Shapes
 /// Vectors have a value for each node of the finest grid, zero at Dirichlet nodes.

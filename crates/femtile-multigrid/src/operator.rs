@@ -77,7 +77,7 @@ impl<T: SumFactorization> BoxOperator<T> {
             (
                 vec![T::ZERO; self.rows.n_nodes() * n_lanes],
                 Workspace::default(),
-                KindCache::<Laplace<'_, T>>::nothing(),
+                KindCache::<Laplace<'_, T>>::new(),
             )
         };
         cells.sweep::<T, _>(&self.cpu, PostOrder::Same, workspace, |(values, workspace, known), batch| {

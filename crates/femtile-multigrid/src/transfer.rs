@@ -52,7 +52,7 @@ impl<T: SumFactorization> BoxTransfer<T> {
             cpu: cpu.clone(),
             coarse: coarse.clone(),
             operator: fine.mapping().map(|_| BoxOperator::new(cpu, fine)),
-            cells: cells.also_on([0, 1, 2].map(|axis| steps[axis] * strides[axis])),
+            cells: cells.with_other_grid([0, 1, 2].map(|axis| steps[axis] * strides[axis])),
             nodes,
             of_coarse: Rows::new(coarse.strides(), [0; 3], nodes),
             own: ByOpen::new(&spans, |spans| {

@@ -15,7 +15,7 @@ use femtile_sum_factorization::{SumFactorization, lanes};
 use crate::grid::{BoxGrid, all};
 use crate::smoother::{PostOrder, scale};
 pub(crate) use cpu::{MOST_LANES, gather, scatter};
-use schedule::{Row, rows_a_batch, rows_in_turn};
+use schedule::{Row, row_order, rows_per_batch};
 pub(crate) use span::{ByOpen, Span, Spans, cells, cells_apart, vertex_patches, whole};
 
 /// Patches of one kind, processed together in SIMD lanes. Any two share at most nodes of their boundaries.
@@ -29,18 +29,18 @@ pub(crate) struct Batch<'a> {
     pub is_last: bool,
     /// The first node of each patch.
     pub firsts: &'a [u32],
-    /// The first node of each patch in the other grid of [`CellPatches::also_on`].
+    /// The first node of each patch in the other grid of [`CellPatches::with_other_grid`].
     pub others: &'a [u32],
 }
 
 /// Most kinds kept: more than those of a slab between free sides.
-const MAX_KNOWN: usize = 12;
+const MAX_KINDS: usize = 12;
 
 /// A cache of data by kind of patch, emptied when full.
 pub(crate) struct KindCache<L>(Vec<([usize; 3], L)>);
 
 impl<L> KindCache<L> {
-    pub fn nothing() -> Self {
+    pub fn new() -> Self {
         Self(Vec::new())
     }
 
@@ -48,7 +48,7 @@ impl<L> KindCache<L> {
     pub fn of(&mut self, kinds: [usize; 3], make: impl FnOnce() -> L) -> &L {
         let Self(known) = self;
         let place = known.iter().position(|(of, _)| *of == kinds).unwrap_or_else(|| {
-            if known.len() == MAX_KNOWN {
+            if known.len() == MAX_KINDS {
                 known.clear();
             }
             known.push((kinds, make()));
@@ -81,7 +81,7 @@ impl Rows {
     }
 
     /// Interleaves `n` rows of these with `n` of others of the same length, until none is left.
-    pub fn in_turn(&self, others: &Self, n: usize) -> Self {
+    pub fn interleaved(&self, others: &Self, n: usize) -> Self {
         let pairs = self.offsets.chunks(n).zip(others.offsets.chunks(n));
         Self { offsets: pairs.flat_map(|(own, other)| [own, other].concat()).collect(), len: self.len }
     }
@@ -144,7 +144,7 @@ impl<L: Sync> CellPatches<L> {
     }
 
     /// Adds the first nodes in another grid, where consecutive cells lie `steps` nodes apart along each axis.
-    pub fn also_on(mut self, steps: [usize; 3]) -> Self {
+    pub fn with_other_grid(mut self, steps: [usize; 3]) -> Self {
         self.steps[1] = steps;
         self
     }
@@ -161,7 +161,7 @@ impl<L: Sync> CellPatches<L> {
         let [n_x, n_rows, n_slabs] = self.places.each_ref().map(Vec::len);
         // In two dimensions rows take the place of slabs.
         let (rows, slabs, axis) = if n_slabs == 1 { (1, n_rows, 1) } else { (n_rows, n_slabs, 2) };
-        let rows = rows_in_turn(rows, order, rows_a_batch(n_x / 2, n_lanes));
+        let rows = row_order(rows, order, rows_per_batch(n_x / 2, n_lanes));
         for parity in parities(order) {
             let n = (slabs + 1 - parity) / 2;
             if n == 0 {

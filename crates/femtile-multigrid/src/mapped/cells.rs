@@ -27,7 +27,7 @@ impl<T: SumFactorization> MappedCells<T> {
             product: CellProduct::new(grid.degree(), shapes.kind()),
             shapes,
             cell_patches: CellPatches::new(grid, &cell_patches::cells(grid), |_, _, _| ())
-                .also_on(geometry.corner_strides()),
+                .with_other_grid(geometry.corner_strides()),
         }
     }
 

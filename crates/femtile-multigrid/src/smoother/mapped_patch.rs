@@ -115,7 +115,7 @@ impl<T: SumFactorization> MappedPatches<T> {
         };
         Self {
             cpu: cpu.clone(),
-            cell_patches: CellPatches::new(grid, &spans, line).also_on(strides),
+            cell_patches: CellPatches::new(grid, &spans, line).with_other_grid(strides),
             cells: MappedCells::new(grid, geometry),
             layouts: ByOpen::new(&spans, |spans| Layout::new(grid, strides, spans)),
             weights: weights(geometry, &spans),

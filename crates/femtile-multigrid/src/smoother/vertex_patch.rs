@@ -60,7 +60,7 @@ impl Layout {
             let places = (0..own[axis].start).chain(own[axis].end..nodes[axis]);
             let rows: Vec<Rows> = places.map(|place| across(axis, place, first, of_axes)).collect();
             match &rows[..] {
-                [one, other] => one.in_turn(other, if axis == 2 { n[1] } else { 1 }),
+                [one, other] => one.interleaved(other, if axis == 2 { n[1] } else { 1 }),
                 [one] => one.clone(),
                 _ => Rows::none(),
             }
@@ -109,7 +109,7 @@ impl<T: SumFactorization> Patches<T> {
     /// Applies one multiplicative Schwarz step.
     pub fn step(&self, x: &mut [T], b: &[T], order: PostOrder) {
         let x = SharedMut::new(x);
-        let workspace = || (Tensors::new(), KindCache::nothing());
+        let workspace = || (Tensors::new(), KindCache::new());
         self.cell_patches.sweep::<T, _>(&self.cpu, order, workspace, |(tensors, known), batch| {
             self.solve(&x, b, tensors, self.local(known, batch), batch);
         });
@@ -118,7 +118,7 @@ impl<T: SumFactorization> Patches<T> {
     /// $z \leftarrow z + \sum_j R_j^\mathsf{T} W_j A_j^{-1} W_j R_j r$ (additive Schwarz), with the weights W of patches
     /// in lanes.
     pub(crate) fn add_corrections(&self, z: &mut [T], r: &[T], weights: &ByOpen<Vec<T>>) {
-        let workspace = || (Vec::new(), KindCache::nothing());
+        let workspace = || (Vec::new(), KindCache::new());
         let patch = |batch: &Batch<'_>| (&self.layouts.of(batch.open).inside, &weights.of(batch.open)[..]);
         self.cell_patches.add_corrections(
             &self.cpu,
