@@ -1,6 +1,7 @@
-// r = b - A x, or -A x without b, for the Laplacian on boxes. Rows of cells along x, one colour at a time, share no node:
-// A = sum over cells of K x M x M + M x K x M + M x M x K. The first row with a node starts from b, later ones subtract;
-// Dirichlet rows are zero.
+// r = b - A x, or -A x without b, for the Laplacian on boxes,
+//   A = sum over cells of  K x M x M + M x K x M + M x M x K.
+// Rows of cells along x, one colour at a time, share no node. The first row with a node starts from b, later ones
+// subtract; Dirichlet rows are zero.
 //
 // A team of threads advances along a row cell by cell, a thread per line, and passes on the shared face. It starts one
 // cell early, of which it keeps only the face. Mass and stiffness are symmetric under reflection, so even and odd parts

@@ -1,5 +1,5 @@
-// The Laplacian on equal cells of degree 1, where a patch has one inner node: a 27-point stencil, a(dx, dy, dz) = s_x
-// K_dx M_dy M_dz + s_y M_dx K_dy M_dz + s_z M_dx M_dy K_dz, K = (-1 2 -1), M = (1 4 1) / 6.
+// The Laplacian on equal cells of degree 1, where a patch has one inner node: a 27-point stencil,
+//   a(dx, dy, dz) = s_x K_dx M_dy M_dz + s_y M_dx K_dy M_dz + s_z M_dx M_dy K_dz,  K = (-1 2 -1), M = (1 4 1) / 6.
 //
 // A block processes a row of nodes along x. The eight rows around it are constant meanwhile; their contribution is
 // computed first, each value entering twice: for neighbouring nodes and for its own. Beyond a free side nodes have mirror

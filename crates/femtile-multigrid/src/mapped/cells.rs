@@ -3,7 +3,7 @@ use femtile_device::cpu::{SharedMut, Source};
 use femtile_sum_factorization::{SumFactorization, lanes};
 
 use super::CellGeometry;
-use super::product::{CellProduct, ProductRoom};
+use super::product::{CellProduct, ProductWorkspace};
 use super::shapes::Shapes;
 use crate::cell_patches::{self, CellPatches, Rows, gather, scatter};
 use crate::grid::{BoxGrid, all};
@@ -34,7 +34,7 @@ impl<T: SumFactorization> MappedCells<T> {
     /// $y \leftarrow y + \alpha A x$, where `rows` are the nodes of a cell.
     pub fn add(&self, cpu: &Cpu, rows: &Rows, y: &SharedMut<'_, T>, x: Source<'_, T>, alpha: T) {
         let n_lanes = lanes::<T>(cpu);
-        let workspace = || (vec![T::ZERO; rows.n_nodes() * n_lanes], Vec::new(), ProductRoom::default());
+        let workspace = || (vec![T::ZERO; rows.n_nodes() * n_lanes], Vec::new(), ProductWorkspace::default());
         self.cell_patches.sweep::<T, _>(cpu, PostOrder::Same, workspace, |(u, shape, workspace), batch| {
             #[allow(unsafe_code)]
             // SAFETY: x is not written.
@@ -61,7 +61,7 @@ pub(crate) fn for_matrices(
 ) {
     let cells = MappedCells::<f64>::new(grid, geometry);
     let (strides, of_corners) = (grid.strides(), geometry.corner_strides());
-    let mut workspace = ProductRoom::default();
+    let mut workspace = ProductWorkspace::default();
     for cell in all(geometry.cells()) {
         let number = |strides: [usize; 3]| (0..3).map(|axis| strides[axis] * cell[axis]).sum::<usize>();
         let matrix = cells.product.matrix(cpu, cells.shapes.of(number(of_corners)), &mut workspace);

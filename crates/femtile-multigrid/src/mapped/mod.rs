@@ -7,4 +7,4 @@ mod shapes;
 
 pub(crate) use cells::{MappedCells, for_matrices};
 pub(crate) use geometry::{CellGeometry, CellMap};
-pub(crate) use product::ProductRoom;
+pub(crate) use product::ProductWorkspace;

@@ -9,7 +9,7 @@ use super::shapes::ShapeKind;
 
 /// Workspace of products, kept from one to the next.
 #[derive(Debug, Default)]
-pub(crate) struct ProductRoom<T>([Vec<T>; 3]);
+pub(crate) struct ProductWorkspace<T>([Vec<T>; 3]);
 
 /// $\int_K c\, \nabla\varphi_i \cdot \nabla\varphi_j$ for cells in SIMD lanes, by sum factorization with k + 1 Gauss
 /// points per axis.
@@ -59,7 +59,7 @@ impl<T: SumFactorization> CellProduct<T> {
     }
 
     /// $u \leftarrow A u$ for cells with geometry `shape`, `[len][lanes]`.
-    pub fn apply(&self, cpu: &Cpu, shape: &[T], u: &mut [T], ProductRoom(workspace): &mut ProductRoom<T>) {
+    pub fn apply(&self, cpu: &Cpu, shape: &[T], u: &mut [T], ProductWorkspace(workspace): &mut ProductWorkspace<T>) {
         let n_lanes = lanes::<T>(cpu);
         let [a, b, scratch] = workspace;
         scratch.resize(2 * u.len() + Mapped::<T>::room_of_order(1, n_lanes), T::ZERO);
@@ -142,7 +142,7 @@ impl<T: SumFactorization> CellProduct<T> {
     }
 
     /// Returns the matrices of cells, `[n^d][n^d]`, column by column.
-    pub fn matrix(&self, cpu: &Cpu, shape: &[T], workspace: &mut ProductRoom<T>) -> Vec<T> {
+    pub fn matrix(&self, cpu: &Cpu, shape: &[T], workspace: &mut ProductWorkspace<T>) -> Vec<T> {
         let n_lanes = lanes::<T>(cpu);
         let d = if self.kind == ShapeKind::Bilinear { 2 } else { 3 };
         let n = self.n().pow(d);

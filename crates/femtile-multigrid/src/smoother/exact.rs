@@ -9,7 +9,7 @@ use super::mapped_patch::cells_of;
 use crate::axis::unknowns;
 use crate::cell_patches::{Span, Spans};
 use crate::grid::{BoxGrid, all};
-use crate::mapped::{CellGeometry, MappedCells, ProductRoom};
+use crate::mapped::{CellGeometry, MappedCells, ProductWorkspace};
 
 /// Ratio of coefficients in a patch from which they count as a jump.
 const JUMP: f64 = 4.0;
@@ -46,7 +46,7 @@ impl<T: SumFactorization> ExactPatches<T> {
         let (mut known, mut factors) = (HashMap::new(), Vec::new());
         let mut of_patches = HashMap::new();
         let mut n_factored = 0;
-        let mut workspace = ProductRoom::default();
+        let mut workspace = ProductWorkspace::default();
         for at in all(spans.each_ref().map(Vec::len)) {
             let spans = [0, 1, 2].map(|axis| &spans[axis][at[axis]]);
             let cells = cells_of(spans);
@@ -133,7 +133,7 @@ impl<'a> LocalMatrices<'a> {
         cpu: &Cpu,
         spans: [&Span; 3],
         cells: &[[usize; 3]],
-        workspace: &mut ProductRoom<f64>,
+        workspace: &mut ProductWorkspace<f64>,
     ) -> Cholesky<f64> {
         let (n, own) = (self.n_inside(spans), self.own(spans));
         let mut rows = vec![0.0; n * n];

@@ -12,7 +12,7 @@ use crate::cell_patches::{
     Batch, ByOpen, CellPatches, MOST_LANES, Rows, Span, Spans, gather, scatter, vertex_patches,
 };
 use crate::grid::{BoxGrid, all};
-use crate::mapped::{CellGeometry, MappedCells, ProductRoom};
+use crate::mapped::{CellGeometry, MappedCells, ProductWorkspace};
 
 /// Least weight relative to the largest that a cell requires; above 1/2 the iteration is stable.
 const LEAST_SHARE: f64 = 0.55;
@@ -101,7 +101,7 @@ struct Tensors<T> {
     next: Vec<T>,
     of_cell: Vec<T>,
     shape: Vec<T>,
-    workspace: ProductRoom<T>,
+    workspace: ProductWorkspace<T>,
     /// Residuals and corrections of patches with exact solves.
     exact: Vec<T>,
 }
@@ -254,7 +254,7 @@ impl<T: SumFactorization> Tensors<T> {
             next: none(),
             of_cell: none(),
             shape: none(),
-            workspace: ProductRoom::default(),
+            workspace: ProductWorkspace::default(),
             exact: none(),
         }
     }

@@ -1,5 +1,6 @@
-// A smoothing step on vertex patches of one colour as published in [cui2024], for comparison: r = b - A x on the inner
-// nodes, x_i = x_i + A_ii^-1 r, by 1-D matrices in shared memory; in one kernel, or in two with r in global memory.
+// A smoothing step on vertex patches of one colour as published in [cui2024], for comparison:
+//   r = b - A x on the inner nodes,  x_i = x_i + A_ii^-1 r,
+// by 1-D matrices in shared memory; in one kernel, or in two with r in global memory.
 //
 // A = K x M x M + M x K x M + M x M x K along z, y, x; products with M common to two terms are computed once. Fast
 // diagonalization: S^T along all axes, division by the sum of eigenvalues, S along all axes.

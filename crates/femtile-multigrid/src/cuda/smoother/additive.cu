@@ -1,7 +1,8 @@
-// The additive Schwarz smoother on vertex patches of 2 x 2 x 2 equal cells, with one residual r for all: x_i = x_i + w_i
-// A_ii^-1 w_i r_i, with the inverse in the eigenvector basis of the inner nodes. Weights w are products of 1-D weights:
-// the square root of the hat of the vertex, and one in a cell that no other patch has along the axis. Patches on free
-// sides (FEMTILE_IS_MIRRORED) are completed by mirror images.
+// The additive Schwarz smoother on vertex patches of 2 x 2 x 2 equal cells, with one residual r for all:
+//   x_i = x_i + w_i A_ii^-1 w_i r_i,
+// with the inverse in the eigenvector basis of the inner nodes. Weights w are products of 1-D weights: the square root of
+// the hat of the vertex, and one in a cell that no other patch has along the axis. Patches on free sides
+// (FEMTILE_IS_MIRRORED) are completed by mirror images.
 //
 // A team of threads processes a patch, a thread per line. Patches of a colour write disjoint nodes.
 #include "femtile.cuh"

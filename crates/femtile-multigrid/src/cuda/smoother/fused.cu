@@ -1,6 +1,7 @@
-// The multiplicative Schwarz smoother on vertex patches of 2 x 2 x 2 equal cells of one colour, with disjoint inner
-// nodes: x_i = x_i + A_ii^-1 (b - A x)_i, with the residual from mass and stiffness of two cells, surface included, and
-// the inverse in the eigenvector basis of the inner nodes.
+// The multiplicative Schwarz smoother on vertex patches of 2 x 2 x 2 equal cells of one colour, with disjoint inner nodes:
+//   x_i = x_i + A_ii^-1 (b - A x)_i,
+// with the residual from mass and stiffness of two cells, surface included, and the inverse in the eigenvector basis of
+// the inner nodes.
 //
 // Patches on free sides (FEMTILE_IS_MIRRORED) are completed by mirror images.
 //

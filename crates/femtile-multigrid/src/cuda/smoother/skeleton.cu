@@ -1,11 +1,13 @@
-// The multiplicative Schwarz smoother on vertex patches of 2 x 2 x 2 equal cells of one colour, with disjoint inner
-// nodes: x_i = A_ii^-1 (b_i - A_ib x_b), where x_b are values on the surface of a patch. Old inner values do not enter,
-// and surfaces lie between cells; so no patch reads nodes inside a cell, and only the last patch with a cell writes them.
-// The others write the three planes between their cells.
+// The multiplicative Schwarz smoother on vertex patches of 2 x 2 x 2 equal cells of one colour, with disjoint inner nodes:
+//   x_i = A_ii^-1 (b_i - A_ib x_b),
+// where x_b are values on the surface of a patch. Old inner values do not enter, and surfaces lie between cells; so no
+// patch reads nodes inside a cell, and only the last patch with a cell writes them. The others write the three planes
+// between their cells.
 //
 // Surface values are made mass-orthogonal to the inner modes along each axis. They then couple through the stiffness
-// along one axis only, face by face: (l_i + l_j + l_l) x_ijl = b_ijl - q_i^s F_jl^s - q_j^s F_il^s - q_l^s F_ij^s in
-// modes, F the modes of a face with its edges. Even modes take the sum of opposite faces, odd modes the difference.
+// along one axis only, face by face:
+//   (l_i + l_j + l_l) x_ijl = b_ijl - q_i^s F_jl^s - q_j^s F_il^s - q_l^s F_ij^s
+// in modes, F the modes of a face with its edges. Even modes take the sum of opposite faces, odd modes the difference.
 //
 // A team of threads processes a patch, a thread per line.
 #include "femtile.cuh"
