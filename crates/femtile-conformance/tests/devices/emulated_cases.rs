@@ -217,7 +217,7 @@ fn geometric_multigrid_of_a_case_is_the_same_on_a_gpu() {
     }
     for (from, to, words) in [
         ("upper", "deform = 0.1, upper", "not rectangular"),
-        ("[equation]", "[equation]\nsigma = \"1 + x\"", "coefficient is not one"),
+        ("[equation]", "[equation]\nsigma = \"1 + x\"", "coefficient other than one"),
         ("cells = [6, 4, 8]", "cells = [6, 1, 8]", "one layer of cells"),
         ("degree = 2", "degree = 9", "degree 9"),
     ] {

@@ -59,7 +59,13 @@ impl<T: SumFactorization> CellProduct<T> {
     }
 
     /// $u \leftarrow A u$ for cells with geometry `shape`, `[len][lanes]`.
-    pub fn apply(&self, cpu: &Cpu, shape: &[T], u: &mut [T], ProductWorkspace(workspace): &mut ProductWorkspace<T>) {
+    pub fn apply(
+        &self,
+        cpu: &Cpu,
+        shape: &[T],
+        u: &mut [T],
+        ProductWorkspace(workspace): &mut ProductWorkspace<T>,
+    ) {
         let n_lanes = lanes::<T>(cpu);
         let [a, b, scratch] = workspace;
         scratch.resize(2 * u.len() + Mapped::<T>::room_of_order(1, n_lanes), T::ZERO);
