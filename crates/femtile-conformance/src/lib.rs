@@ -20,6 +20,7 @@ pub fn specialisations(all: bool) -> Vec<Specialisation> {
     let forms = forms.filter(|(i, _)| all || [0, 2].contains(&(i % 5))).map(|(_, form)| form);
     // Of degree 3, where they are of one, in double precision alone, unless all are asked for.
     let of_boxes = femtile::multigrid::cuda_specialisations().into_iter();
+    let of_boxes = of_boxes.chain(femtile_research::published_kernels::cuda_specialisations());
     let of_boxes = of_boxes.filter(|program| {
         let is_of_degree = is_of(program, "FEMTILE_DEGREE", "3").unwrap_or(true);
         all || is_of_degree && is_of(program, "FEMTILE_T", "double") == Some(true)

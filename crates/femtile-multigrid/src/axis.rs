@@ -1,4 +1,4 @@
-//! Matrices of one axis: of a few cells beside each other, and of all.
+//! One-dimensional matrices: mass and stiffness of a few cells or of a whole axis, and their generalized eigenvectors.
 
 use std::ops::Range;
 
@@ -9,8 +9,8 @@ use femtile_sum_factorization::{Factor, Parity};
 
 use crate::eigen::generalized;
 
-/// Mass and stiffness on the nodes of neighbouring cells, the ends included: integrals of products of shape functions, and
-/// of their slopes. Of no cells: those of an axis that there is not.
+/// Returns mass and stiffness on all nodes of consecutive cells: integrals of products of shape functions and of their
+/// derivatives. For an absent axis (no cells) they are 1 and 0.
 pub(crate) fn matrices(degree: usize, widths: &[f64]) -> [Table; 2] {
     if widths.is_empty() {
         return [1.0, 0.0].map(|entry| Table { n_points: 1, n_shapes: 1, entries: vec![entry] });
@@ -34,10 +34,10 @@ pub(crate) fn matrices(degree: usize, widths: &[f64]) -> [Table; 2] {
     })
 }
 
-/// Mass and stiffness of a few cells.
+/// Mass and stiffness of consecutive cells.
 #[derive(Debug, Clone)]
 pub(crate) struct Line<T> {
-    /// Of the cells; none where there is no such axis.
+    /// Widths of the cells; empty for an absent axis.
     pub widths: Vec<f64>,
     pub mass: Factor<T>,
     pub stiffness: Factor<T>,
@@ -50,11 +50,12 @@ impl<T: Scalar> Line<T> {
     }
 }
 
-/// What solves on the nodes of a few cells but their ends, unless these are open, in the basis S of generalized eigenvectors of the stiffness K
-/// and the mass M of these nodes: $S^\mathsf{T} M S = I$, $S^\mathsf{T} K S = \Lambda$.
+/// Matrices of the fast diagonalization method for the unknowns of a few cells: all nodes without closed ends. S holds
+/// the generalized eigenvectors of the stiffness K and the mass M of these nodes: $S^\mathsf{T} M S = I$,
+/// $S^\mathsf{T} K S = \Lambda$.
 ///
-/// P and Q are $S^\mathsf{T}$ times the rows of M and K of these nodes, in which closed ends have columns; of no cells M is one
-/// and K zero.
+/// P and Q are $S^\mathsf{T}$ times the rows of M and K of these nodes, with columns for closed ends as well. For an
+/// absent axis M is 1 and K is 0.
 #[derive(Debug, Clone)]
 pub(crate) struct PatchLine<T> {
     /// $\Lambda$.
@@ -63,15 +64,15 @@ pub(crate) struct PatchLine<T> {
     pub forward: Factor<T>,
     /// S.
     pub back: Factor<T>,
-    /// The row of S of the node between the cells of a pair, or at the open end of one.
+    /// The row of S of the node between two cells, or at the open end of one cell.
     pub back_middle: Factor<T>,
     /// P without the columns of closed ends: the inverse of S.
     pub inner: Factor<T>,
-    /// Rows of P and Q in turn.
+    /// Rows of P and Q, alternating.
     pub both: Factor<T>,
-    /// Rows of (P 0) and (Q P) in turn: what follows `both` along another axis.
+    /// Rows of (P 0) and (Q P), alternating: applied after `both` along another axis.
     pub sums: Factor<T>,
-    /// Columns of closed ends: those of Q, then those of P.
+    /// The columns of closed ends: first those of Q, then those of P.
     pub ends: Factor<T>,
 }
 
@@ -117,13 +118,13 @@ impl<T: Scalar> PatchLine<T> {
     }
 }
 
-/// Which of so many nodes of an axis have unknowns: all but closed ends, and the only node where there is no such axis.
+/// Returns the range of nodes of an axis that have unknowns: all but closed ends; the single node of an absent axis.
 pub(crate) fn unknowns(n_nodes: usize, [low, high]: [bool; 2]) -> Range<usize> {
     if n_nodes == 1 { 0..1 } else { usize::from(!low)..n_nodes - usize::from(!high) }
 }
 
-/// $\Lambda$ and S of the unknowns of an axis with this mass and stiffness, $S^\mathsf{T} M S = I$ and
-/// $S^\mathsf{T} K S = \Lambda$; of no cells, 0 and 1.
+/// Returns $\Lambda$ and S of the unknowns of an axis, $S^\mathsf{T} M S = I$ and $S^\mathsf{T} K S = \Lambda$; 0 and 1
+/// for an absent axis.
 pub(crate) fn modes(tables: &[Table; 2], open: [bool; 2]) -> (Vec<f64>, Table) {
     let m = tables[0].n_shapes;
     let own = unknowns(m, open);
@@ -138,21 +139,21 @@ pub(crate) fn modes(tables: &[Table; 2], open: [bool; 2]) -> (Vec<f64>, Table) {
     (values, Table { n_points: own.len(), n_shapes: own.len(), entries })
 }
 
-/// $S^\mathsf{T}$ times the rows of a matrix that S has, from the first of them on.
+/// Returns $S^\mathsf{T}$ times the rows of `table` from `first` on.
 fn transformed(s: &Table, table: &Table, first: usize) -> Table {
     let (n, m) = (s.n_shapes, table.n_shapes);
     let entry = |at: usize| (0..n).map(|k| s.row(k)[at / m] * table.row(first + k)[at % m]).sum();
     Table { n_points: n, n_shapes: m, entries: (0..n * m).map(entry).collect() }
 }
 
-/// What carries functions of a cell over to its parts, one or two halves, and back.
+/// The 1-D prolongation from a cell to its parts, one or two halves, and its transpose.
 #[derive(Debug, Clone)]
 pub(crate) struct TransferLine<T> {
-    /// Values at the nodes of the parts, the last one only where that end is open: k rows for each and k + 1 columns.
+    /// Prolongation to the nodes of the parts, the last one only where that end is open: k rows per part, k + 1 columns.
     pub up: Factor<T>,
-    /// Its transpose.
+    /// Restriction: the transpose of `up`.
     pub down: Factor<T>,
-    /// $I^\mathsf{T} M$ and $I^\mathsf{T} K$ with all nodes of the parts.
+    /// $I^\mathsf{T} M$ and $I^\mathsf{T} K$, on all nodes of the parts.
     pub down_energy: Line<T>,
 }
 
@@ -182,12 +183,12 @@ fn one() -> Table {
     Table { n_points: 1, n_shapes: 1, entries: vec![1.0] }
 }
 
-/// The first rows of a table.
+/// Returns the first `n` rows of a table.
 fn rows(table: &Table, n: usize) -> Table {
     Table { n_points: n, n_shapes: table.n_shapes, entries: table.entries[..n * table.n_shapes].to_vec() }
 }
 
-/// Values at the nodes of the parts of a cell.
+/// Returns the values of the shape functions of a cell at the nodes of its parts.
 pub(crate) fn embedding(degree: usize, n_parts: usize) -> Table {
     let lagrange = Lagrange::gauss_lobatto(degree);
     let nodes = lagrange.nodes();
@@ -195,7 +196,7 @@ pub(crate) fn embedding(degree: usize, n_parts: usize) -> Table {
     lagrange.values(&(0..n_parts * degree).map(at).chain([1.0]).collect::<Vec<_>>())
 }
 
-/// A matrix whose rows have their entries side by side.
+/// A banded matrix, row by row.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Banded<T> {
     /// The first column of each row, and its entries.
@@ -204,12 +205,12 @@ pub(crate) struct Banded<T> {
 }
 
 impl<T: Scalar> Banded<T> {
-    /// Mass and stiffness of an axis.
+    /// Returns mass and stiffness of an axis.
     pub fn of_axis(degree: usize, widths: &[f64]) -> [Self; 2] {
         matrices(degree, widths).map(|table| {
             let n = table.n_shapes;
             let row = |i: usize| {
-                // The cells that have the node: two where it lies between them.
+                // A node between two cells belongs to both.
                 let cell = i / degree;
                 let first =
                     if i.is_multiple_of(degree) { degree * cell.saturating_sub(1) } else { degree * cell };
@@ -220,7 +221,7 @@ impl<T: Scalar> Banded<T> {
         })
     }
 
-    /// The identity of one row.
+    /// Returns the 1 × 1 identity.
     pub fn one() -> Self {
         Self { rows: vec![(0, vec![T::ONE])], n_cols: 1 }
     }

@@ -4,22 +4,22 @@ use femtile_linalg::vector::sum::{BLOCK, n_blocks};
 use femtile_linalg::{LinalgError, LinearOperator, need};
 use femtile_sum_factorization::SumFactorization;
 
+use crate::cell_patches::vertex_patches;
 use crate::kernels::BoxKernels;
-use crate::smoother::Sweep;
+use crate::smoother::BoxSmoother;
 use crate::transfer::BoxTransfer;
-use crate::windows::patches;
 use crate::{BoxGrid, BoxOperator, MultigridError, PostOrder, Smoother};
 
-/// Blocks that a thread takes at least.
+/// Fewest blocks per thread.
 const MIN_BLOCKS: usize = 4;
 
-/// Calls `work` with each element and the number of its place, on all threads.
+/// Calls `work` with each entry and its index, on all threads.
 pub(crate) fn each<T: Send>(cpu: &Cpu, x: &mut [T], work: impl Fn(usize, &mut T) + Sync) {
     let n = x.len();
     let shared = SharedMut::new(x);
     cpu.for_ranges(n_blocks(n), MIN_BLOCKS, |blocks| {
         let range = blocks.start * BLOCK..(blocks.end * BLOCK).min(n);
-        // SAFETY: ranges of different threads do not meet.
+        // SAFETY: ranges of different threads are disjoint.
         let part = unsafe { shared.range(range.clone()) };
         cpu.vectorize(
             #[inline(always)]
@@ -30,23 +30,23 @@ pub(crate) fn each<T: Send>(cpu: &Cpu, x: &mut [T], work: impl Fn(usize, &mut T)
 
 impl<T: SumFactorization> BoxKernels<T> for Cpu {
     type Operator = BoxOperator<T>;
-    type Sweep = Sweep<T>;
+    type BoxSmoother = BoxSmoother<T>;
     type BoxTransfer = BoxTransfer<T>;
 
     fn box_operator(&self, grid: &BoxGrid) -> Result<BoxOperator<T>, MultigridError> {
         Ok(BoxOperator::new(self, grid))
     }
 
-    fn box_sweep(&self, grid: &BoxGrid, smoother: Smoother) -> Result<Sweep<T>, MultigridError> {
-        Sweep::new(self, grid, smoother)
+    fn box_smoother(&self, grid: &BoxGrid, smoother: Smoother) -> Result<BoxSmoother<T>, MultigridError> {
+        BoxSmoother::new(self, grid, smoother)
     }
 
     fn box_patches(&self, grid: &BoxGrid) -> usize {
-        patches(grid, grid.thin_axes()).iter().map(Vec::len).product()
+        vertex_patches(grid, grid.thin_axes()).iter().map(Vec::len).product()
     }
 
-    fn box_coarsest(&self, grid: &BoxGrid) -> Result<Sweep<T>, MultigridError> {
-        Sweep::coarsest(self, grid)
+    fn box_coarsest(&self, grid: &BoxGrid) -> Result<BoxSmoother<T>, MultigridError> {
+        BoxSmoother::coarsest(self, grid)
     }
 
     fn box_transfer(&self, coarse: &BoxGrid, fine: &BoxGrid) -> Result<BoxTransfer<T>, MultigridError> {
@@ -70,13 +70,13 @@ impl<T: SumFactorization> BoxKernels<T> for Cpu {
 
     fn box_smooth(
         &self,
-        sweep: &Sweep<T>,
+        smoother: &BoxSmoother<T>,
         x: &mut Buffer<T, Self>,
         b: &Buffer<T, Self>,
         order: PostOrder,
     ) -> Result<(), LinalgError> {
         need("b", x.len(), b.len())?;
-        sweep.step(x.as_mut_slice(), b.as_slice(), order);
+        smoother.step(x.as_mut_slice(), b.as_slice(), order);
         Ok(())
     }
 

@@ -7,38 +7,38 @@ use crate::kernels::BoxKernels;
 use crate::level::{Level, Vectors, Workspace};
 use crate::{MultigridError, PostOrder, Smoother};
 
-/// What a cycle is made of.
+/// Settings of a V-cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MultigridConfig {
-    /// What it smooths with, once before and once after the coarser levels.
+    /// The smoother, applied once before and once after the coarse-grid correction.
     pub smoother: Smoother,
-    /// In which order it does so afterwards.
+    /// The order of post-smoothing.
     pub post: PostOrder,
 }
 
-/// Geometric multigrid for −Δu = f with u = 0 on the boundary of a box but for its free sides.
+/// Geometric multigrid for −∇·(c∇u) = f on a box, u = 0 on its boundary but for free sides.
 ///
 /// # Shapes
-/// Vectors have a value for each node of the finest grid, zero where values are given.
+/// Vectors have a value for each node of the finest grid, zero at Dirichlet nodes.
 /// # Source
 /// `[cui2024]`, section 2.
 #[derive(Debug, Clone)]
 pub struct Multigrid<T: Scalar, D: BoxKernels<T> = Cpu> {
     device: D,
     coarse: BoxGrid,
-    coarsest: D::Sweep,
-    /// Above the coarsest one.
+    coarsest: D::BoxSmoother,
+    /// Levels above the coarsest.
     pub(crate) levels: Vec<Level<T, D>>,
     operator: D::Operator,
     post: PostOrder,
 }
 
 impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
-    /// So many levels, of which the first is solved exactly and each further one halves all cells.
+    /// Sets up `n_levels` levels: the coarsest is solved exactly, each further level halves all cells.
     ///
     /// # Errors
-    /// [`MultigridError::Coarsest`] where an axis of the coarsest grid has no node inside or too many,
-    /// [`MultigridError::Levels`] where there is none or the finest has too many nodes.
+    /// [`MultigridError::Coarsest`] where an axis of the coarsest grid has no interior node or too many;
+    /// [`MultigridError::Levels`] for no level or too many nodes on the finest grid.
     pub fn new(
         device: &D,
         coarse: &BoxGrid,
@@ -52,8 +52,7 @@ impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
         Self::on_grids(device, &grids, config)
     }
 
-    /// Levels of a given finest grid: as many as there are by [`BoxGrid::coarsened`], which joins cells along axes where they
-    /// are narrow.
+    /// Sets up the levels below a given finest grid by semicoarsening, see [`BoxGrid::coarsened`].
     ///
     /// # Errors
     /// As [`Multigrid::new`].
@@ -65,7 +64,7 @@ impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
         Self::on_grids(device, &grids_below(finest)?, config)
     }
 
-    /// On grids that refine each other, the coarsest first.
+    /// Sets up levels on nested grids, the coarsest first.
     fn on_grids(device: &D, grids: &[BoxGrid], config: MultigridConfig) -> Result<Self, MultigridError> {
         let levels = grids.windows(2).map(|pair| Level::new(device, &pair[0], &pair[1], config.smoother));
         let levels = levels.collect::<Result<Vec<_>, _>>()?;
@@ -79,35 +78,35 @@ impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
         })
     }
 
-    /// Where it is carried out.
+    /// Returns the device.
     pub fn device(&self) -> &D {
         &self.device
     }
 
-    /// The grids of all levels, the coarsest first.
+    /// Returns the grids of all levels, the coarsest first.
     pub fn grids(&self) -> impl DoubleEndedIterator<Item = &BoxGrid> {
         (0..=self.levels.len()).map(|level| self.grid_of(level))
     }
 
-    /// The finest grid.
+    /// Returns the finest grid.
     pub fn grid(&self) -> &BoxGrid {
         self.grid_of(self.levels.len())
     }
 
-    /// A grid, by its level from the coarsest, 0, on.
+    /// Returns the grid of a level; 0 is the coarsest.
     fn grid_of(&self, level: usize) -> &BoxGrid {
         level.checked_sub(1).map_or(&self.coarse, |above| &self.levels[above].grid)
     }
 
-    /// The operator on the finest grid.
+    /// Returns the operator on the finest grid.
     pub fn operator(&self) -> &D::Operator {
         &self.operator
     }
 
-    /// One step of the smoother on the finest grid, in the order before the correction by coarser levels or in the other.
+    /// Applies one step of the smoother on the finest grid, in pre-smoothing order (`PostOrder::Same`) or reversed.
     ///
     /// # Errors
-    /// [`MultigridError::Length`] when a vector does not fit.
+    /// [`MultigridError::Length`] for a vector of another length.
     pub fn smooth(
         &self,
         x: &mut Buffer<T, D>,
@@ -115,14 +114,14 @@ impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
         order: PostOrder,
     ) -> Result<(), MultigridError> {
         self.fits(x, b)?;
-        let sweep = self.levels.last().map_or(&self.coarsest, |level| &level.sweep);
-        Ok(self.device.box_smooth(sweep, x, b, order)?)
+        let smoother = self.levels.last().map_or(&self.coarsest, |level| &level.smoother);
+        Ok(self.device.box_smooth(smoother, x, b, order)?)
     }
 
-    /// One V-cycle for A x = b on the finest grid.
+    /// Applies one V-cycle to A x = b on the finest grid.
     ///
     /// # Errors
-    /// [`MultigridError::Length`] when a vector does not fit.
+    /// [`MultigridError::Length`] for a vector of another length.
     /// # Source
     /// `[cui2024]`, Alg. 2.1.
     pub fn v_cycle(&self, x: &mut Buffer<T, D>, b: &Buffer<T, D>) -> Result<(), MultigridError> {
@@ -141,14 +140,14 @@ impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
         need("b", n, b.len())
     }
 
-    /// Room for cycles.
+    /// Allocates the vectors of a cycle.
     pub(crate) fn workspace(&self) -> Result<Workspace<T, D>, MultigridError> {
         let of_level = |level: usize| Vectors::zeros(&self.device, self.grid_of(level));
         let vectors = (0..=self.levels.len()).map(of_level).collect::<Result<_, _>>()?;
         Ok(Workspace { vectors, recording: D::Recording::default() })
     }
 
-    /// The vectors of the finest level.
+    /// Returns the vectors of the finest level.
     pub(crate) fn finest<'r>(&self, workspace: &'r mut Workspace<T, D>) -> &'r mut Vectors<T, D> {
         self.finest_of(&mut workspace.vectors)
     }
@@ -157,20 +156,20 @@ impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
         &mut vectors[self.levels.len()]
     }
 
-    /// A V-cycle from zero on all levels, launched as one where the device records.
+    /// Runs a V-cycle with a zero initial guess on all levels, replayed from a recording where the device supports it.
     pub(crate) fn recorded_cycle(&self, workspace: &mut Workspace<T, D>) -> Result<(), LinalgError> {
         let Workspace { vectors, recording } = workspace;
         self.device.repeat(recording, 1, &mut || self.cycle_from_zero(vectors))
     }
 
-    /// A V-cycle from zero on the finest of these levels.
+    /// Runs a V-cycle with a zero initial guess on the finest of these levels.
     pub(crate) fn cycle_from_zero(&self, vectors: &mut [Vectors<T, D>]) -> Result<(), LinalgError> {
         let finest = vectors.len() - 1;
         self.device.fill(&mut vectors[finest].x, T::ZERO)?;
         self.cycle(vectors)
     }
 
-    /// A V-cycle on the finest of these levels, of which there is one at least.
+    /// Runs a V-cycle on the finest of these levels, at least one.
     pub(crate) fn cycle(&self, vectors: &mut [Vectors<T, D>]) -> Result<(), LinalgError> {
         let device = &self.device;
         let (coarser, finest) = vectors.split_at_mut(vectors.len() - 1);
@@ -178,12 +177,12 @@ impl<T: Scalar, D: BoxKernels<T>> Multigrid<T, D> {
         let Some(below) = coarser.len().checked_sub(1) else {
             return device.box_smooth(&self.coarsest, x, b, PostOrder::Same);
         };
-        let Level { sweep, transfer, .. } = &self.levels[below];
-        device.box_smooth(sweep, x, b, PostOrder::Same)?;
+        let Level { smoother, transfer, .. } = &self.levels[below];
+        device.box_smooth(smoother, x, b, PostOrder::Same)?;
         device.box_restrict_residual(transfer, &mut coarser[below].b, b, x)?;
         self.cycle_from_zero(coarser)?;
         device.box_prolongate(transfer, x, &coarser[below].x)?;
-        device.box_smooth(sweep, x, b, self.post)
+        device.box_smooth(smoother, x, b, self.post)
     }
 }
 
@@ -196,11 +195,11 @@ fn grids_below(finest: &BoxGrid) -> Result<Vec<BoxGrid>, MultigridError> {
     Ok(grids)
 }
 
-/// Checks that there are levels below a finest grid, whatever the device.
+/// Checks, without a device, that a finest grid has valid coarser levels.
 ///
 /// # Errors
-/// As [`Multigrid::from_finest`], before anything is set up.
-pub fn check_levels_below(finest: &BoxGrid) -> Result<(), MultigridError> {
+/// As [`Multigrid::from_finest`].
+pub fn check_coarsening(finest: &BoxGrid) -> Result<(), MultigridError> {
     let grids = grids_below(finest)?;
     match grids[0].mapping() {
         Some(_) => crate::smoother::band_width(&grids[0]).map(drop),
@@ -222,12 +221,12 @@ fn check_coarsest(coarse: &BoxGrid) -> Result<(), MultigridError> {
 
 fn check_levels(coarse: &BoxGrid, levels: usize) -> Result<(), MultigridError> {
     if levels == 0 {
-        return Err(MultigridError::Levels { levels, message: "at least one is needed".into() });
+        return Err(MultigridError::Levels { levels, message: "at least one is required".into() });
     }
     check_nodes(coarse, levels, 2f64.powi(levels as i32 - 1))
 }
 
-/// Refuses more nodes than there are numbers for, where the finest grid has so many times the cells of a grid along each axis.
+/// Checks that the number of nodes fits 32 bits when each axis of `grid` gets `cells` times as many cells.
 fn check_nodes(grid: &BoxGrid, levels: usize, cells: f64) -> Result<(), MultigridError> {
     let along = |axis: usize| (grid.degree() * grid.widths(axis).len()) as f64 * cells + 1.0;
     let nodes: f64 = (0..grid.dimension()).map(along).product();

@@ -1,12 +1,13 @@
 //! The generalized eigenproblem of small symmetric matrices.
 
-/// Rotations of all pairs that are enough for any matrix of these sizes.
+/// Largest number of Jacobi sweeps, sufficient for matrices of these sizes.
 const MAX_SWEEPS: usize = 60;
 
-/// Eigenvalues λ and vectors S, the columns of `[n][n]`, with $A S = M S \Lambda$ and $S^\mathsf{T} M S = I$.
+/// Returns eigenvalues λ and eigenvectors S, the columns of `[n][n]`, with $A S = M S \Lambda$ and
+/// $S^\mathsf{T} M S = I$.
 ///
 /// # Cost
-/// $\mathcal{O}(n^3)$ a sweep of Jacobi's method over $L^{-1} A L^{-\mathsf{T}}$, $M = L L^\mathsf{T}$; some ten sweeps.
+/// $\mathcal{O}(n^3)$ per sweep of Jacobi's method on $L^{-1} A L^{-\mathsf{T}}$, $M = L L^\mathsf{T}$; about ten sweeps.
 /// # Panics
 /// When M is not positive definite.
 /// # Source
@@ -14,7 +15,7 @@ const MAX_SWEEPS: usize = 60;
 pub(crate) fn generalized(n: usize, a: &[f64], m: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let l = cholesky(n, m);
     let mut c = a.to_vec();
-    // Columns, then rows: L⁻¹ A, then its transpose, which is A L⁻ᵀ transposed back by symmetry.
+    // L⁻¹ A, transposed, then L⁻¹ again: L⁻¹ A L⁻ᵀ by symmetry.
     for _ in 0..2 {
         solve_lower(n, &l, &mut c);
         transpose(n, &mut c);
@@ -24,7 +25,7 @@ pub(crate) fn generalized(n: usize, a: &[f64], m: &[f64]) -> (Vec<f64>, Vec<f64>
     (values, vectors)
 }
 
-/// L, lower triangle, row by row.
+/// Returns the Cholesky factor L: the lower triangle, row by row.
 fn cholesky(n: usize, m: &[f64]) -> Vec<f64> {
     let mut l = vec![0.0; n * n];
     for i in 0..n {
@@ -72,7 +73,7 @@ fn transpose(n: usize, x: &mut [f64]) {
     }
 }
 
-/// Eigenvalues and orthonormal vectors, the columns, of a symmetric matrix.
+/// Returns eigenvalues and orthonormal eigenvectors, as columns, of a symmetric matrix.
 fn jacobi(n: usize, mut a: Vec<f64>) -> (Vec<f64>, Vec<f64>) {
     let mut v: Vec<f64> = (0..n * n).map(|at| f64::from(u8::from(at / n == at % n))).collect();
     let norm: f64 = a.iter().map(|a| a * a).sum();
@@ -90,7 +91,7 @@ fn jacobi(n: usize, mut a: Vec<f64>) -> (Vec<f64>, Vec<f64>) {
     ((0..n).map(|i| a[i * n + i]).collect(), v)
 }
 
-/// Takes the entry (p, q) to zero.
+/// Rotates the entry (p, q) to zero.
 fn rotate(n: usize, a: &mut [f64], v: &mut [f64], p: usize, q: usize) {
     if a[p * n + q] == 0.0 {
         return;
@@ -118,7 +119,7 @@ mod tests {
     #[test]
     fn vectors_diagonalize_both_matrices() {
         for n in [1, 2, 3, 7, 19] {
-            // Symmetric, and with a dominant diagonal.
+            // A symmetric, diagonally dominant matrix.
             let entry = |i: usize, j: usize, shift: f64| {
                 let (low, high) = (i.min(j) as f64, i.max(j) as f64);
                 (1.3 * low + 0.7 * high * high).sin() + if i == j { shift + n as f64 } else { 0.0 }

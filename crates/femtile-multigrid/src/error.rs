@@ -1,149 +1,147 @@
 use femtile_device::DeviceError;
 use femtile_linalg::LinalgError;
 
-/// What can keep a hierarchy from being made or used.
+/// Errors of setting up or applying multigrid.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MultigridError {
-    /// An operation on a device refused.
+    /// An error of a device or of linear algebra.
     #[error(transparent)]
     Linalg(#[from] LinalgError),
-    /// Neither squares nor cubes.
-    #[error("dimension {0}: boxes have 2 or 3")]
+    /// A dimension other than 2 or 3.
+    #[error("dimension {0}: a box has 2 or 3 dimensions")]
     Dimension(usize),
-    /// Elements of a degree that is not offered.
-    #[error("degree {degree}: elements of degree 1 to {highest} are offered")]
+    /// A degree out of range.
+    #[error("degree {degree}: elements of degree 1 to {highest} are supported")]
     Degree {
-        /// The degree asked for.
+        /// The requested degree.
         degree: usize,
-        /// The highest there is.
+        /// The highest supported degree.
         highest: usize,
     },
-    /// A cell without extent.
-    #[error("axis {axis}, cell {cell}: a width of {width}, which has to be positive and finite")]
+    /// A cell width that is not positive and finite.
+    #[error("axis {axis}, cell {cell}: the width {width} must be positive and finite")]
     Width {
-        /// Which axis, counted from 0.
+        /// The axis, from 0.
         axis: usize,
-        /// Which cell along it, counted from 0.
+        /// The cell along it, from 0.
         cell: usize,
         /// Its width.
         width: f64,
     },
-    /// Lists of the cells or corners of a grid that are too short or too long.
-    #[error("{field}: {found} are given where the cells have {expected}")]
+    /// A list of the wrong length.
+    #[error("{field}: {found} entries, {expected} are required")]
     Entries {
-        /// Which list.
+        /// The list.
         field: &'static str,
-        /// Entries needed.
+        /// Entries required.
         expected: usize,
         /// Entries given.
         found: usize,
     },
-    /// No side on which values are given.
+    /// No Dirichlet side.
     #[error(
-        "all sides are free, so that solutions are known up to a constant alone: give values on one of them"
+        "all sides are free, so the solution is unique only up to a constant: give values on one of them"
     )]
     Free,
-    /// A coefficient that conducts nothing, or is no number.
-    #[error("cell {cell:?}: a coefficient of {coefficient}, which has to be positive and finite")]
+    /// A coefficient that is not positive and finite.
+    #[error("cell {cell:?}: the coefficient {coefficient} must be positive and finite")]
     Coefficient {
-        /// Which cell along each axis, counted from 0.
+        /// The cell, by its index along each axis from 0.
         cell: [usize; 3],
         /// Its coefficient.
         coefficient: f64,
     },
-    /// A cell that is turned inside out, or flat, somewhere.
-    #[error(
-        "cell {cell:?} is inverted: its corners have to follow each other along x, y and z, and its angles to be below 180°"
-    )]
+    /// A cell with a Jacobian determinant that is not positive.
+    #[error("cell {cell:?} is inverted: its corners must be in the order x, y, z and its angles below 180°")]
     Inverted {
-        /// Which cell along each axis, counted from 0.
+        /// The cell, by its index along each axis from 0.
         cell: [usize; 3],
     },
-    /// A smoother that is not offered for a grid.
+    /// Gauss–Seidel on mapped cells.
     #[error(
-        "points smooth on rectangular cells with a coefficient of one alone: choose vertex patches or Chebyshev's polynomial"
+        "the Gauss–Seidel smoother supports only rectangular cells with coefficient one: choose vertex patches or Chebyshev"
     )]
-    Points,
-    /// Cells of any shape, one of them along an axis, and no free side across it, which leaves no vertex with an unknown.
+    GaussSeidel,
+    /// One layer of mapped cells between Dirichlet sides: no vertex has an unknown.
     #[error(
-        "axis {axis} has one layer of cells, and they are no rectangles with a coefficient of one: choose two or more for \
-         vertex patches, or Chebyshev's polynomial"
+        "axis {axis} has one layer of cells, and they are not rectangles with coefficient one: choose two or more layers \
+         for vertex patches, or Chebyshev"
     )]
     Layer {
-        /// Which axis, counted from 0.
+        /// The axis, from 0.
         axis: usize,
     },
-    /// A coarsest level that takes too much memory to solve exactly.
+    /// A coarsest level too large for its direct solver.
     #[error(
-        "the {unknowns} unknowns of the coarsest level take {} MiB to solve exactly, and {} are allowed: choose a coarser one, \
-         and more levels",
+        "the direct solver of the coarsest level takes {} MiB for {unknowns} unknowns, {} MiB are allowed: choose a \
+         coarser one and more levels",
         bytes >> 20,
         most >> 20
     )]
     Direct {
-        /// How many there are.
+        /// Unknowns of the coarsest level.
         unknowns: usize,
-        /// What the factor would take.
+        /// Bytes of the factor.
         bytes: usize,
-        /// What it may take.
+        /// Largest number of bytes allowed.
         most: usize,
     },
-    /// No node lies inside, or too many do to be solved for at once.
+    /// A coarsest level with no interior node, or too many.
     #[error(
-        "axis {axis} has {cells} cells on the coarsest level, which is solved exactly: choose {least} to {most}, \
+        "axis {axis} has {cells} cells on the coarsest level, which is solved directly: choose {least} to {most}, \
          and more levels for finer grids"
     )]
     Coarsest {
-        /// Which axis, counted from 0.
+        /// The axis, from 0.
         axis: usize,
         /// Cells along it.
         cells: usize,
-        /// The fewest there may be.
+        /// Fewest cells allowed.
         least: usize,
-        /// The most there may be.
+        /// Most cells allowed.
         most: usize,
     },
-    /// No level, or more unknowns than numbers of 32 bits count.
+    /// No level, or more nodes than 32-bit indices allow.
     #[error("{levels} levels: {message}")]
     Levels {
-        /// How many were asked for.
+        /// The requested number of levels.
         levels: usize,
-        /// What is wrong and what to choose.
+        /// The reason and a remedy.
         message: String,
     },
-    /// A vector of another length than the grid has nodes.
-    #[error("{field}: {found} values where the grid has {expected} nodes, those on its boundary included")]
+    /// A vector whose length is not the number of nodes.
+    #[error("{field}: {found} values for a grid of {expected} nodes, boundary included")]
     Length {
-        /// Which argument.
+        /// The argument.
         field: &'static str,
-        /// Values needed.
+        /// Values required.
         expected: usize,
         /// Values given.
         found: usize,
     },
-    /// A level whose operator is none of a positive definite form, or that its device cannot carry out.
+    /// A level whose operator is not positive definite, or an error of its device.
     #[error("level {level}, which has {n_rows} rows: {source}")]
     Level {
-        /// Which level, counted from the finest, 0.
+        /// The level; 0 is the finest.
         level: usize,
-        /// Its rows.
+        /// Rows of the operator.
         n_rows: usize,
-        /// What is wrong.
+        /// The reason.
         source: LinalgError,
     },
     /// A setting is out of its range.
     #[error("{field}: {message}")]
     Setting {
-        /// Which setting.
+        /// The setting.
         field: &'static str,
-        /// What is wrong and what to choose.
+        /// The reason and a remedy.
         message: String,
     },
-    /// A grid that there are no kernels for.
-    #[error("not on a GPU: {message}")]
+    /// A grid or setting that GPU kernels do not support.
+    #[error("not supported on a GPU: {message}")]
     Gpu {
-        /// What is wrong and what to choose.
+        /// The reason and a remedy.
         message: String,
     },
 }
@@ -154,7 +152,7 @@ impl From<DeviceError> for MultigridError {
     }
 }
 
-/// Refuses vectors of the wrong length.
+/// Checks the length of a vector.
 pub(crate) fn need(field: &'static str, expected: usize, found: usize) -> Result<(), MultigridError> {
     if expected == found { Ok(()) } else { Err(MultigridError::Length { field, expected, found }) }
 }

@@ -7,35 +7,35 @@ use crate::kernels::BoxKernels;
 use crate::level::{Level, Workspace};
 use crate::{Multigrid, MultigridError};
 
-/// How full multigrid went.
+/// The outcome of full multigrid.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FullOutcome {
-    /// $\|b - A x\| / \|b\|$ of what comes from the next coarser level, then after each cycle.
+    /// $\|b - A x\| / \|b\|$ of the initial guess from the next coarser level, then after each cycle.
     pub residuals: Vec<f64>,
-    /// Whether the last one is as small as it was to be.
+    /// Whether the last residual meets the tolerance.
     pub is_converged: bool,
 }
 
 impl FullOutcome {
-    /// Cycles on the finest level.
+    /// Returns the number of V-cycles on the finest level.
     pub fn cycles(&self) -> usize {
         self.residuals.len().saturating_sub(1)
     }
 }
 
 impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64>> Multigrid<T, D> {
-    /// Full multigrid: from the coarsest level on each solution begins the next finer one, with a V-cycle on each; then
-    /// V-cycles on the finest until $\|b - A x\| \le \varepsilon \|b\|$, there were `max_cycles`, or two of them took off less
-    /// than a twentieth: what is left then is rounding, of about $10^{-16} \|A\| \|x\|$. x is overwritten.
+    /// Solves A x = b by full multigrid (nested iteration with one V-cycle per level), then by V-cycles on the finest
+    /// level until $\|b - A x\| \le \varepsilon \|b\|$, or `max_cycles` is reached, or two cycles reduce the residual by
+    /// less than 5 %: then rounding errors of about $10^{-16} \|A\| \|x\|$ remain. `x` is overwritten.
     ///
-    /// Cycles are in the precision `T` and correct a solution in double precision by its residual: in single precision they
-    /// take half the time, and the error is that of double precision all the same. Right sides of coarser levels are
-    /// restrictions of b. Cycles on the finest level are counted from its first.
+    /// Cycles run in the precision `T` and correct an f64 solution by its residual: f32 cycles take half the time and
+    /// reach the accuracy of f64. Right-hand sides of coarser levels are restrictions of b. The first cycle counted on
+    /// the finest level is the one of full multigrid.
     ///
     /// # Cost
-    /// Beside x and b a residual in double precision, and about 2.3 vectors in `T`.
+    /// Memory besides x and b: an f64 residual and about 2.3 vectors in `T`.
     /// # Errors
-    /// [`MultigridError::Length`] when a vector does not fit; not converging is an outcome.
+    /// [`MultigridError::Length`] for a vector of another length. Not converging is an outcome.
     /// # Source
     /// `[cui2024]`, Alg. 2.2 and section 4.2.
     pub fn solve_full(
@@ -72,13 +72,13 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64>> Multigrid<T, D> {
         }
     }
 
-    /// ‖x‖₂.
+    /// Returns ‖x‖₂.
     pub(crate) fn norm(&self, x: &Buffer<f64, D>) -> Result<f64, LinalgError> {
         Ok(self.device().dot(x, x)?.sqrt())
     }
 
-    /// What one cycle from zero makes of r over a number of its size, on the finest level: in single precision only ratios of
-    /// what is small have to be kept, as cycles are linear.
+    /// Applies one V-cycle to r divided by `size`, on the finest level. Cycles are linear, so scaling keeps small
+    /// residuals within the range of f32.
     fn correction(
         &self,
         workspace: &mut Workspace<T, D>,
@@ -89,7 +89,8 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64>> Multigrid<T, D> {
         self.recorded_cycle(workspace)
     }
 
-    /// What the solution of the level below, after a cycle on each from the coarsest on, is on the finest, for b over its size.
+    /// Returns the initial guess on the finest level: full multigrid on the coarser levels for b divided by its norm,
+    /// prolonged.
     fn start(
         &self,
         workspace: &mut Workspace<T, D>,
@@ -103,7 +104,7 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64>> Multigrid<T, D> {
             let (coarse, fine) = vectors.split_at_mut(level + 1);
             device.box_restrict(&self.levels[level].transfer, &mut coarse[level].b, &fine[0].b)?;
         }
-        // A cycle on a level leaves nothing of the right sides below, which those of the start come from anew.
+        // A cycle overwrites the right-hand sides of coarser levels, so those of full multigrid are kept apart.
         let sides = self.levels.iter().zip(vectors.iter()).map(|(_, below)| copy(device, &below.b));
         let sides = sides.collect::<Result<Vec<_>, _>>()?;
         self.cycle_from_zero(&mut vectors[..1])?;
@@ -120,7 +121,7 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64>> Multigrid<T, D> {
     }
 }
 
-/// Whether the last two cycles took off less than a twentieth.
+/// Returns whether the last two cycles reduced the residual by less than 5 %.
 fn is_stalled(residuals: &[f64]) -> bool {
     matches!(residuals, [.., before, _, now] if *now > 0.95 * before)
 }

@@ -7,43 +7,43 @@ use femtile_sum_factorization::{Factor, contract_reference};
 use crate::MultigridError;
 use crate::mapped::{CellGeometry, CellMap};
 
-/// The highest degree of elements.
+/// The highest polynomial degree.
 pub(crate) const MAX_DEGREE: usize = 10;
 
-/// Values are given on all sides.
+/// Dirichlet values on all sides.
 const NONE_FREE: [[bool; 2]; 3] = [[false; 2]; 3];
 
-/// The most cells times degree along an axis of the coarsest level, whose solve takes the fourth power of them.
+/// Largest number of cells times degree along an axis of the coarsest level; its solve costs the fourth power.
 pub(crate) const MAX_COARSE_NODES: usize = 32;
 
-/// Nodes along an axis of a sample, if cells are no larger.
+/// Nodes along an axis of a sample grid, unless a cell has more.
 const SAMPLE: usize = 16;
 
-/// From this ratio of widths on an axis waits until the cells of others are as wide: bilinear elements, which feel it most, take
-/// three more iterations at 1.9.
+/// Semicoarsening: an axis whose cells are wider than those of another axis by this ratio is not coarsened. Bilinear
+/// elements are the most sensitive: three more iterations at 1.9.
 const STRETCH: f64 = 1.5;
 
-/// A box of cells with elements of degree k, nodes at Gauss–Lobatto points: rectangles, or cells of any shape and coefficient that
-/// stand in rows as those of a box do.
+/// A box of n_x × n_y × n_z cells with elements of degree k and Gauss–Lobatto nodes: rectangles, or deformed cells with a
+/// coefficient each.
 ///
-/// Nodes are numbered along x first, then y, then z, those on the boundary included: vectors have an entry for each, zero
-/// on the boundary but for [free sides](BoxGrid::with_free_sides).
+/// Nodes are numbered along x, then y, then z, boundary included; vectors have an entry per node, zero on the boundary
+/// but for [free sides](BoxGrid::with_free_sides).
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoxGrid {
     degree: usize,
-    /// Widths of cells; an axis that there is not has none.
+    /// Widths of cells; empty for an absent axis.
     widths: [Vec<f64>; 3],
-    /// Whether nothing is given on the lower and the upper side across each axis.
+    /// Whether the lower and the upper side across each axis are free.
     free: [[bool; 2]; 3],
-    /// Corners and coefficients, where they are given.
+    /// Corners and coefficients of mapped cells.
     geometry: Option<Arc<CellGeometry>>,
 }
 
 impl BoxGrid {
-    /// A box with cells of these widths along each of its two or three axes, one corner in the origin.
+    /// A box with cells of these widths along each of its two or three axes, one corner at the origin.
     ///
     /// # Errors
-    /// [`MultigridError::Dimension`], [`MultigridError::Degree`] and [`MultigridError::Width`] name what is out of range.
+    /// [`MultigridError::Dimension`], [`MultigridError::Degree`] or [`MultigridError::Width`] for values out of range.
     pub fn new(degree: usize, widths: &[Vec<f64>]) -> Result<Self, MultigridError> {
         if !(2..=3).contains(&widths.len()) {
             return Err(MultigridError::Dimension(widths.len()));
@@ -65,11 +65,11 @@ impl BoxGrid {
         Ok(Self { degree, widths, free: NONE_FREE, geometry: None })
     }
 
-    /// Cells of any shape, so many along each of two or three axes, each the image of a square or cube under the map that is
-    /// linear along each axis, for −∇·(c∇u) = f with a coefficient c for each cell.
+    /// A box of mapped cells: `cells` along each of two or three axes, each the image of a square or cube under the
+    /// multilinear map of its corners, for −∇·(c∇u) = f with one coefficient c per cell.
     ///
-    /// Where cells are rectangles along the axes and c is one, everything is done as for [`BoxGrid::new`]; of other cells
-    /// [`BoxGrid::widths`] are mean ones.
+    /// Axis-parallel rectangles with c = 1 are treated as in [`BoxGrid::new`]. For other cells [`BoxGrid::widths`] are
+    /// mean widths.
     ///
     /// # Shapes
     /// `corners: [n_z + 1][n_y + 1][n_x + 1]`, a single layer in two dimensions; `coefficients: [n_z][n_y][n_x]`.
@@ -90,11 +90,10 @@ impl BoxGrid {
         Self { degree, widths, free, geometry: Some(Arc::new(geometry)) }
     }
 
-    /// The same box where the solution is not zero on some sides but has no flux through them, c ∂u/∂n = 0: the lower and the upper
-    /// one across each axis.
+    /// Sets free sides, the lower and the upper one across each axis: c ∂u/∂n = 0 in place of u = 0.
     ///
     /// # Errors
-    /// [`MultigridError::Free`] where all sides are free, so that a constant could be added to any solution.
+    /// [`MultigridError::Free`] where all sides are free: the solution is then unique only up to a constant.
     pub fn with_free_sides(mut self, free: [[bool; 2]; 3]) -> Result<Self, MultigridError> {
         if free[..self.dimension()].as_flattened().iter().all(|is_free| *is_free) {
             return Err(MultigridError::Free);
@@ -103,17 +102,17 @@ impl BoxGrid {
         Ok(self)
     }
 
-    /// Whether the lower and the upper side across each axis are free.
+    /// Returns whether the lower and the upper side across each axis are free.
     pub fn free_sides(&self) -> [[bool; 2]; 3] {
         self.free
     }
 
-    /// Corners and coefficients, where cells are no rectangles or a coefficient is not one.
+    /// Returns corners and coefficients of mapped cells; none for rectangles with coefficient one.
     pub(crate) fn mapping(&self) -> Option<&CellGeometry> {
         self.geometry.as_deref().filter(|geometry| !geometry.is_plain())
     }
 
-    /// The unit square or cube with so many cells a side.
+    /// The unit square or cube with `cells` cells per axis.
     ///
     /// # Errors
     /// As [`BoxGrid::new`].
@@ -121,7 +120,7 @@ impl BoxGrid {
         Self::new(degree, &vec![vec![1.0 / cells.max(1) as f64; cells]; dimension])
     }
 
-    /// The same box with every cell halved along every axis; of a coarsened one, the box that its cells were joined from.
+    /// Refines: halves every cell along every axis. A coarsened grid returns the grid it came from.
     #[must_use]
     pub fn refined(&self) -> Self {
         if let Some(geometry) = &self.geometry {
@@ -132,14 +131,14 @@ impl BoxGrid {
         self.with_widths(self.widths.each_ref().map(halve))
     }
 
-    /// The box with every two cells joined along the axes where cells are narrow: those that have an even number of cells
-    /// above two, the two of each pair of one width, and whose narrowest cell is less than 3/2 as wide as that of any other such
-    /// axis.
+    /// Coarsens by joining pairs of cells, with semicoarsening on stretched cells: an axis is coarsened if it has an even
+    /// number of cells above two, pairs of equal width, and a narrowest cell less than 3/2 as wide as that of any other
+    /// such axis.
     ///
-    /// Along a narrow axis unknowns are coupled the strongest, and what a smoother leaves is smooth there alone: on boxes with
-    /// stretched cells coarser levels are stretched less and less. Of cells of any shape mean widths count; joined ones have the
-    /// outer corners of their parts and the mean of their coefficients, and remember what they were joined from. There is no such
-    /// box where no axis can be, or a joined cell would be inverted.
+    /// Unknowns are coupled most strongly along the narrow axis, so only there is the error smooth after smoothing;
+    /// coarser levels of stretched boxes become less and less stretched. For mapped cells mean widths count; joined cells
+    /// have the outer corners of their parts and the mean coefficient, and keep a reference to the finer grid. Returns
+    /// none where no axis can be coarsened or a joined cell would be inverted.
     pub fn coarsened(&self) -> Option<Self> {
         let narrowest = |widths: &Vec<f64>| is_joinable(widths).then(|| least(widths));
         let widths = self.widths.each_ref().map(narrowest);
@@ -159,11 +158,11 @@ impl BoxGrid {
         Some(self.with_widths([0, 1, 2].map(join)))
     }
 
-    /// The axes along which a patch takes all cells: those that cannot be [coarsened](Self::coarsened) any more while others
-    /// can, and whose cells are the narrowest by 3/2.
+    /// Returns the thin axes, along which a patch has all cells: they can no longer be [coarsened](Self::coarsened) while
+    /// others can, and their cells are the narrowest by 3/2.
     ///
-    /// Unknowns are coupled the strongest along such an axis, and no coarser level takes out what is smooth there, which is
-    /// nearly constant where its sides are free.
+    /// Coupling is strongest along a thin axis, and no coarser level removes the error that is smooth along it, which is
+    /// nearly constant between free sides.
     pub(crate) fn thin_axes(&self) -> [bool; 3] {
         let [stuck, joinable]: [Vec<usize>; 2] = [false, true]
             .map(|is| (0..self.dimension()).filter(|&a| is_joinable(&self.widths[a]) == is).collect());
@@ -175,12 +174,13 @@ impl BoxGrid {
         [0, 1, 2].map(|axis| stuck.contains(&axis) && is_thin(axis))
     }
 
-    /// A box of rectangles with other widths.
+    /// Returns a box of rectangles with other widths.
     fn with_widths(&self, widths: [Vec<f64>; 3]) -> Self {
         Self { degree: self.degree, widths, free: self.free, geometry: None }
     }
 
-    /// A box of few cells of this kind: of the narrowest and of the widest along each axis, as many of each.
+    /// Returns a small grid for eigenvalue estimates: as many cells of the smallest as of the largest width along each
+    /// axis.
     pub(crate) fn sample(&self) -> Self {
         let n = SAMPLE.div_ceil(2 * self.degree).max(2);
         let some = |widths: &Vec<f64>| {
@@ -193,50 +193,50 @@ impl BoxGrid {
         self.with_widths(self.widths.each_ref().map(some))
     }
 
-    /// Two or three.
+    /// Returns the dimension, 2 or 3.
     pub fn dimension(&self) -> usize {
         self.widths.iter().filter(|widths| !widths.is_empty()).count()
     }
 
-    /// The degree of the elements.
+    /// Returns the polynomial degree.
     pub fn degree(&self) -> usize {
         self.degree
     }
 
-    /// Widths of the cells along an axis; none where the box lacks it.
+    /// Returns the widths of the cells along an axis; empty for an absent axis.
     pub fn widths(&self, axis: usize) -> &[f64] {
         &self.widths[axis]
     }
 
-    /// Nodes along each axis; one where the box lacks it.
+    /// Returns the number of nodes along each axis; 1 for an absent axis.
     pub fn nodes(&self) -> [usize; 3] {
         self.widths.each_ref().map(|widths| self.degree * widths.len() + 1)
     }
 
-    /// From a node to the next along each axis, in their numbers.
+    /// Returns the distance in node numbers between neighbours along each axis.
     pub(crate) fn strides(&self) -> [usize; 3] {
         let [n, m, _] = self.nodes();
         [1, n, n * m]
     }
 
-    /// The number of nodes, those on the boundary included.
+    /// Returns the number of nodes, boundary included.
     pub fn n_nodes(&self) -> usize {
         self.nodes().iter().product()
     }
 
-    /// Unknowns along each axis, nodes but for ends that are not free; one where the box lacks it.
+    /// Returns the number of unknowns along each axis: nodes without Dirichlet ends; 1 for an absent axis.
     pub(crate) fn unknowns(&self) -> [usize; 3] {
         let n_given = |axis: usize| self.free[axis].iter().filter(|is_free| !**is_free).count();
         let nodes = self.nodes();
         std::array::from_fn(|axis| if axis < self.dimension() { nodes[axis] - n_given(axis) } else { 1 })
     }
 
-    /// The number of unknowns: nodes inside and on free sides alone.
+    /// Returns the number of unknowns: nodes in the interior and on free sides.
     pub fn n_unknowns(&self) -> usize {
         self.unknowns().iter().product()
     }
 
-    /// Whether a node, by its number along each axis, lies on a side where values are given.
+    /// Returns whether a node, given by its index along each axis, is a Dirichlet node.
     pub(crate) fn is_given(&self, at: [usize; 3]) -> bool {
         let nodes = self.nodes();
         (0..self.dimension()).any(|axis| {
@@ -245,7 +245,7 @@ impl BoxGrid {
         })
     }
 
-    /// Puts zeros where values are given.
+    /// Sets entries of Dirichlet nodes to zero.
     pub(crate) fn clear_given<T: Copy + Default>(&self, x: &mut [T]) {
         let [n, m, _] = self.nodes();
         for (row, x) in x.chunks_exact_mut(n).enumerate() {
@@ -262,7 +262,7 @@ impl BoxGrid {
         }
     }
 
-    /// The right side $b_i = \int f \varphi_i$ by Gauss points, k + 1 a cell and axis; zero where values are given.
+    /// Returns the load vector $b_i = \int f \varphi_i$ by k + 1 Gauss points per axis and cell; zero at Dirichlet nodes.
     pub fn load(&self, f: impl Fn([f64; 3]) -> f64) -> Vec<f64> {
         let mut b = vec![0.0; self.n_nodes()];
         let rule = CellRule::new(self, self.degree + 1);
@@ -276,8 +276,8 @@ impl BoxGrid {
         b
     }
 
-    /// The same for a product $f = f_x f_y f_z$, whose factors are given by their axis and coordinate: the product of three right
-    /// sides of lines, which takes a multiplication a node where no corners are given.
+    /// Returns the load vector of a product $f = f_x f_y f_z$; `f` takes the axis and the coordinate. For rectangles it
+    /// is a tensor product of 1-D load vectors, one multiplication per node.
     pub fn load_of_product(&self, f: impl Fn(usize, f64) -> f64) -> Vec<f64> {
         if self.geometry.is_some() {
             return self.load(|at| (0..self.dimension()).map(|axis| f(axis, at[axis])).product());
@@ -288,7 +288,7 @@ impl BoxGrid {
         of_rows.flat_map(|row| x.iter().map(move |x| row * x)).collect()
     }
 
-    /// Integrals along an axis; one where the box lacks it.
+    /// Returns 1-D load integrals along an axis; 1 for an absent axis.
     fn load_of_line(&self, rule: &CellRule<'_>, axis: usize, f: &impl Fn(usize, f64) -> f64) -> Vec<f64> {
         if self.widths[axis].is_empty() {
             return vec![1.0];
@@ -311,10 +311,10 @@ impl BoxGrid {
         b
     }
 
-    /// $\|u - u_\text{exact}\|_{L_2}$ by Gauss points, so many a cell and axis.
+    /// Returns $\|u - u_\text{exact}\|_{L_2}$ by `n_points` Gauss points per axis and cell.
     ///
     /// # Panics
-    /// When there is not a value a node.
+    /// When `u` does not have one value per node.
     pub fn error_l2(&self, u: &[f64], exact: impl Fn([f64; 3]) -> f64, n_points: usize) -> f64 {
         assert_eq!(u.len(), self.n_nodes(), "values of the nodes");
         let rule = CellRule::new(self, n_points);
@@ -327,7 +327,7 @@ impl BoxGrid {
         all(rule.n_cells).map(of_cell).sum::<f64>().sqrt()
     }
 
-    /// The numbers of the nodes of a cell.
+    /// Returns the node numbers of a cell.
     fn nodes_of(&self, cell: [usize; 3]) -> impl Iterator<Item = usize> {
         let [n, m, _] = self.nodes();
         let first = cell.map(|cell| self.degree * cell);
@@ -336,18 +336,18 @@ impl BoxGrid {
     }
 }
 
-/// Whether cells of an axis come in pairs of one width, more than one pair of them.
+/// Returns whether the cells of an axis form more than one pair of equal width each.
 fn is_joinable(widths: &[f64]) -> bool {
     let (pairs, rest) = widths.as_chunks::<2>();
     widths.len() > 2 && rest.is_empty() && pairs.iter().all(|[first, second]| first == second)
 }
 
-/// Every two cells of an axis as one.
+/// Joins every two cells of an axis.
 fn joined(widths: &[f64]) -> Vec<f64> {
     widths.as_chunks::<2>().0.iter().map(|[width, _]| 2.0 * width).collect()
 }
 
-/// The least of some widths; infinite where there are none.
+/// Returns the smallest width; infinity for none.
 fn least<'a>(widths: impl IntoIterator<Item = &'a f64>) -> f64 {
     widths.into_iter().copied().fold(f64::INFINITY, f64::min)
 }
@@ -356,13 +356,13 @@ fn least<'a>(widths: impl IntoIterator<Item = &'a f64>) -> f64 {
 struct CellRule<'a> {
     geometry: Option<&'a CellGeometry>,
     n_cells: [usize; 3],
-    /// Where cells begin, and their widths; of an axis that there is not, one of width one.
+    /// Start coordinates and widths of cells; one cell of width one for an absent axis.
     begins: [Vec<f64>; 3],
     widths: [Vec<f64>; 3],
-    /// Along each axis, between 0 and 1, and their weights.
+    /// Points along each axis in [0, 1], and their weights.
     points: [Vec<f64>; 3],
     weights: [Vec<f64>; 3],
-    /// Shape functions at points, and transposed.
+    /// Shape functions at the points, and their transpose.
     to_points: [Factor<f64>; 3],
     to_nodes: [Factor<f64>; 3],
 }
@@ -388,7 +388,7 @@ impl<'a> CellRule<'a> {
         }
     }
 
-    /// Points of a cell with their weights.
+    /// Returns the points of a cell with their weights.
     fn points(&self, cell: [usize; 3]) -> impl Iterator<Item = ([f64; 3], f64)> + '_ {
         let of_axis = move |axis: usize, q: usize| {
             let width = self.widths[axis][cell[axis]];
@@ -406,7 +406,7 @@ impl<'a> CellRule<'a> {
 }
 
 impl CellRule<'_> {
-    /// A point of a cell, and its weight.
+    /// Returns a point of a mapped cell and its weight.
     fn mapped(&self, map: &CellMap, q: [usize; 3]) -> ([f64; 3], f64) {
         let at = [0, 1, 2].map(|axis| self.points[axis][q[axis]]);
         let weight: f64 = (0..3).map(|axis| self.weights[axis][q[axis]]).product();
@@ -414,7 +414,7 @@ impl CellRule<'_> {
     }
 }
 
-/// Tables applied along all axes.
+/// Applies a table along every axis.
 fn through(factors: &[Factor<f64>; 3], mut values: Vec<f64>) -> Vec<f64> {
     let mut inner = 1;
     for factor in factors {
@@ -426,13 +426,13 @@ fn through(factors: &[Factor<f64>; 3], mut values: Vec<f64>) -> Vec<f64> {
     values
 }
 
-/// Where cells begin.
+/// Returns the start coordinates of cells.
 fn begins(widths: &[f64]) -> Vec<f64> {
     let begin = |at: &mut f64, width: &f64| Some(std::mem::replace(at, *at + width));
     widths.iter().scan(0.0, begin).collect()
 }
 
-/// All triples below these bounds, the first running fastest.
+/// Returns all index triples below the bounds, the first index fastest.
 pub(crate) fn all([n, m, l]: [usize; 3]) -> impl Iterator<Item = [usize; 3]> {
     (0..n * m * l).map(move |at| [at % n, at / n % m, at / (n * m)])
 }

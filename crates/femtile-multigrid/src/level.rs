@@ -9,8 +9,8 @@ use crate::smoother::Smoother;
 #[derive(Debug, Clone)]
 pub(crate) struct Level<T: Scalar, D: BoxKernels<T>> {
     pub grid: BoxGrid,
-    pub sweep: D::Sweep,
-    /// From the next coarser level.
+    pub smoother: D::BoxSmoother,
+    /// The transfer to and from the next coarser level.
     pub transfer: D::BoxTransfer,
 }
 
@@ -22,14 +22,14 @@ impl<T: Scalar, D: BoxKernels<T>> Level<T, D> {
         smoother: Smoother,
     ) -> Result<Self, MultigridError> {
         Ok(Self {
-            sweep: device.box_sweep(grid, smoother)?,
+            smoother: device.box_smoother(grid, smoother)?,
             transfer: device.box_transfer(coarse, grid)?,
             grid: grid.clone(),
         })
     }
 }
 
-/// Solution and right side of a level.
+/// Solution and right-hand side of a level.
 #[derive(Debug)]
 pub(crate) struct Vectors<T: Scalar, D: BoxKernels<T>> {
     pub x: Buffer<T, D>,
@@ -43,11 +43,11 @@ impl<T: Scalar, D: BoxKernels<T>> Vectors<T, D> {
     }
 }
 
-/// Room for cycles from zero.
+/// Workspace of V-cycles with a zero initial guess.
 #[derive(Debug)]
 pub(crate) struct Workspace<T: Scalar, D: BoxKernels<T>> {
-    /// Of all levels, the coarsest first.
+    /// Vectors of all levels, the coarsest first.
     pub vectors: Vec<Vectors<T, D>>,
-    /// The cycle of these vectors.
+    /// The recorded cycle on these vectors.
     pub recording: D::Recording,
 }

@@ -1,5 +1,6 @@
-//! Geometric multigrid for −∇·(c∇u) = f on boxes of quadrilaterals and hexahedra of any degree, also deformed ones, with
-//! smoothers that solve on the cells around every vertex, exactly where they are rectangles and c is one.
+//! Geometric multigrid for −∇·(c∇u) = f on boxes of quadrilaterals and hexahedra of any degree, also deformed, with
+//! multiplicative or additive Schwarz smoothers on vertex patches, solved by the fast diagonalization method; and
+//! p-multigrid on any mesh of such cells.
 //!
 //! ```
 //! use femtile_device::{Buffer, Cpu};
@@ -18,6 +19,7 @@
 #![deny(unsafe_code)]
 
 mod axis;
+mod cell_patches;
 #[allow(unsafe_code)]
 mod cpu;
 #[allow(unsafe_code)]
@@ -37,19 +39,26 @@ mod preconditioner;
 mod smoother;
 mod tensor;
 mod transfer;
-mod windows;
 
 pub use cuda::{
-    CudaBoxOperator, CudaPatchLadder, CudaPatches, CudaTransfer, LadderKernel, Layout, Passes, PatchKernel,
-    PatchPass, PatchShape, lack_of_gpus, specialisations as cuda_specialisations, thin_axis,
+    CudaBoxOperator, CudaPatches, CudaTransfer, PatchKernel, PatchShape,
+    specialisations as cuda_specialisations, thin_axis, unsupported_on_gpu,
 };
-pub use cycle::{Multigrid, MultigridConfig, check_levels_below};
+pub use cycle::{Multigrid, MultigridConfig, check_coarsening};
 pub use error::MultigridError;
 pub use full::FullOutcome;
 pub use grid::BoxGrid;
 pub use kernels::BoxKernels;
 pub use nested::{NestedIteration, NestedOperator};
 pub use operator::BoxOperator;
-pub use p_multigrid::{LineCell, LineCells, LineSolves, PLevel, PMultigrid, PMultigridConfig, SameUnknowns};
+pub use p_multigrid::{
+    IdentityTransfer, LineCell, LineCells, LineSolves, PLevel, PMultigrid, PMultigridConfig,
+};
 pub use preconditioner::GeometricMultigrid;
 pub use smoother::{PostOrder, Smoother};
+
+/// Parts of the GPU vertex-patch kernels, for crates with further kernels of the same smoother.
+#[doc(hidden)]
+pub mod patch_kernels {
+    pub use crate::cuda::{COLOUR_HEADER, colour, patch_matrices, stiffness_scales};
+}

@@ -10,30 +10,30 @@ use crate::level::Workspace;
 use crate::preconditioner::Numbering;
 use crate::{BoxGrid, Multigrid, MultigridConfig, MultigridError, PostOrder, Smoother};
 
-/// The most iterations on a level.
+/// Most iterations per level.
 const MAX_ITERATIONS: usize = 8;
 
-/// An operator on a level, in the order of the unknowns of a space.
+/// The operator of a level, its rows in the order of a finite-element space.
 pub struct NestedOperator<D: BoxKernels<f64>> {
-    /// The operator, the identity where values are given.
+    /// The operator; the identity on Dirichlet rows.
     pub operator: Box<dyn LinearOperator<f64, D>>,
-    /// The node of the grid that each row is.
+    /// The grid node of each row.
     pub nodes: Vec<u32>,
 }
 
-/// Full multigrid for an operator that the cycle approximates: from the coarsest level on, each level is solved by a few
-/// conjugate gradient iterations with its own operator, preconditioned by a V-cycle on that level and those below, and its
-/// solution begins the next finer one.
+/// Nested iteration (full multigrid) for an operator that the V-cycle approximates: from the coarsest level up, each
+/// level is solved by a few conjugate gradient iterations with its own operator, preconditioned by the V-cycle of that
+/// level, and prolonged to give the initial guess of the next level.
 ///
-/// The cycle has −∇·(c∇u) alone; reaction, exchange on the boundary and all of σ are in the operators, so that the result
-/// is as accurate as the finest level but one, interpolated.
+/// The cycle covers −∇·(c∇u) only; reaction, Robin terms and the full tensor σ are in the operators. The result is as
+/// accurate as a solution on the second finest level.
 ///
 /// # Source
 /// `[cui2024]`, Alg. 2.2. Differs: iterations in place of cycles, operators of the problem in place of those of boxes.
 pub struct NestedIteration<T: Scalar, D: BoxKernels<T> + BoxKernels<f64> = Cpu> {
     multigrid: Multigrid<T, D>,
     workspace: Mutex<Workspace<T, D>>,
-    /// Of all levels but the finest, the coarsest first.
+    /// All levels but the finest, the coarsest first.
     levels: Vec<NestedLevel<D>>,
     finest: Numbering<D>,
 }
@@ -42,11 +42,11 @@ pub struct NestedIteration<T: Scalar, D: BoxKernels<T> + BoxKernels<f64> = Cpu> 
 struct NestedLevel<D: BoxKernels<f64>> {
     operator: Box<dyn LinearOperator<f64, D>>,
     order: Numbering<D>,
-    /// To the next finer level.
+    /// Transfer to the next finer level.
     transfer: <D as BoxKernels<f64>>::BoxTransfer,
 }
 
-/// Vectors of an iteration on a level.
+/// Vectors of conjugate gradients on a level.
 struct Directions<D: BoxKernels<f64>> {
     r: Buffer<f64, D>,
     z: Buffer<f64, D>,
@@ -55,19 +55,19 @@ struct Directions<D: BoxKernels<f64>> {
 }
 
 impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64> + Convert<f64, f64>> NestedIteration<T, D> {
-    /// Below a finest grid, the node of each entry of whose vectors is in `nodes`; `operators` are those of all coarser levels, the
-    /// coarsest first, as many as [`BoxGrid::coarsened`] gives.
+    /// Sets up levels below `finest`. `nodes` holds the grid node of each vector entry; `operators` those of all coarser
+    /// levels, the coarsest first, one for each grid of [`BoxGrid::coarsened`].
     ///
     /// # Errors
-    /// [`MultigridError::Levels`] where there is no coarser level or not an operator for each, [`MultigridError::Entries`] where
-    /// nodes are not those of a grid, and as [`Multigrid::from_finest`].
+    /// [`MultigridError::Levels`] without a coarser level or with another number of operators,
+    /// [`MultigridError::Entries`] where `nodes` is no permutation, and as [`Multigrid::from_finest`].
     pub fn new(
         device: &D,
         (finest, nodes): (&BoxGrid, &[u32]),
         smoother: Smoother,
         operators: Vec<NestedOperator<D>>,
     ) -> Result<Self, MultigridError> {
-        let none = || MultigridError::Levels { levels: 1, message: "two at least are needed".into() };
+        let none = || MultigridError::Levels { levels: 1, message: "at least two are required".into() };
         let below = finest.coarsened().ok_or_else(none)?;
         let multigrid =
             Multigrid::from_finest(device, &below, MultigridConfig { smoother, post: PostOrder::Reversed })?;
@@ -88,12 +88,13 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64> + Convert<f64, f64>> NestedIt
         Ok(Self { workspace: Mutex::new(multigrid.workspace()?), multigrid, levels, finest })
     }
 
-    /// Adds to `w` what the levels below the finest make of the residual `r` of the finest, both zero where values are given.
+    /// Adds to `w` the prolonged solution of the coarser levels for the residual `r` of the finest; both are zero at
+    /// Dirichlet nodes.
     ///
     /// # Cost
-    /// In three dimensions some four tenths of an iteration on the finest level; vectors of $2^{-d}$ of its length.
+    /// In three dimensions about 0.4 iterations on the finest level; vectors of $2^{-d}$ of its length.
     /// # Errors
-    /// [`LinalgError::Length`] when a vector does not fit, and what the device reports.
+    /// [`LinalgError::Length`] for a vector of another length, and device errors.
     pub fn add(&self, w: &mut Buffer<f64, D>, r: &Buffer<f64, D>) -> Result<(), LinalgError> {
         let device = self.multigrid.device();
         need("w", self.finest.n(), w.len())?;
@@ -119,7 +120,7 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64> + Convert<f64, f64>> NestedIt
         device.axpby(w, 1.0, &own, 1.0)
     }
 
-    /// Restrictions of a residual to all levels below the finest, the coarsest first, in the order of nodes.
+    /// Restricts a residual to all levels below the finest, the coarsest first, in node order.
     fn right_sides(&self, r: &Buffer<f64, D>) -> Result<Vec<Buffer<f64, D>>, LinalgError> {
         let device = self.multigrid.device();
         let mut finer = Buffer::zeros(device, r.len())?;
@@ -136,8 +137,8 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64> + Convert<f64, f64>> NestedIt
         Ok(sides)
     }
 
-    /// Iterates on A x = b from x until what a step takes off the energy is small beside what the first one did, as the
-    /// next level is as much more accurate.
+    /// Runs conjugate gradients for A x = b from x until an iteration reduces the energy by less than $4^{-p}$ of the
+    /// first one, the accuracy gained on the next level.
     fn solve_level(
         &self,
         level: usize,

@@ -5,19 +5,19 @@ use femtile_linalg::{LinalgError, LinearOperator, need};
 use femtile_sum_factorization::{SumFactorization, lanes};
 
 use crate::axis::Line;
+use crate::cell_patches::{CellPatches, KindCache, Rows, cells, gather, scatter};
 use crate::grid::BoxGrid;
 use crate::mapped::MappedCells;
 use crate::smoother::PostOrder;
 use crate::tensor::{Laplace, Workspace};
-use crate::windows::{Known, Rows, Windows, cells, gather, scatter};
 
-/// The operator on a box, $a_{ij} = \int c\, \nabla\varphi_i \cdot \nabla\varphi_j$ for nodes inside and on free sides, without a
-/// matrix; vectors are zero on all other sides.
+/// The matrix-free operator on a box, $a_{ij} = \int c\, \nabla\varphi_i \cdot \nabla\varphi_j$ for interior nodes and
+/// those on free sides; vectors are zero on all other sides.
 ///
 /// # Cost
-/// Seven products with 1-D matrices a cell, four in two dimensions; of cells that are no rectangles twelve or eight, and the
-/// metric from corners at each of $(k+1)^d$ Gauss points; cells side by side in lanes, those of a colour on all
-/// threads, so that results have the same bits for any number of threads.
+/// Sum factorization: seven products with 1-D matrices per cell, four in two dimensions; for mapped cells twelve or
+/// eight, plus the metric from the corners at each of $(k+1)^d$ Gauss points. SIMD lanes hold neighbouring cells; cells
+/// of a colour are shared among threads, so results have the same bits for any number of threads.
 /// # Source
 /// `[cui2024]`, section 2.3.
 #[derive(Debug, Clone)]
@@ -28,20 +28,20 @@ pub struct BoxOperator<T> {
     rows: Rows,
 }
 
-/// What the operator does on cells.
+/// The kernel by the kind of cells.
 #[derive(Debug, Clone)]
 enum Cells<T> {
-    /// Of rectangles with a coefficient of one.
-    Plain(Windows<Line<T>>),
+    /// Rectangles with coefficient one.
+    Plain(CellPatches<Line<T>>),
     Mapped(Box<MappedCells<T>>),
 }
 
 impl<T: SumFactorization> BoxOperator<T> {
-    /// On a grid.
+    /// Creates the operator on a grid.
     pub fn new(cpu: &Cpu, grid: &BoxGrid) -> Self {
         let cells = match grid.mapping() {
             Some(geometry) => Cells::Mapped(Box::new(MappedCells::new(grid, geometry))),
-            None => Cells::Plain(Windows::new(grid, &cells(grid), |_, widths, _| {
+            None => Cells::Plain(CellPatches::new(grid, &cells(grid), |_, widths, _| {
                 Line::new(grid.degree(), widths)
             })),
         };
@@ -53,13 +53,13 @@ impl<T: SumFactorization> BoxOperator<T> {
     /// $r = b - A x$.
     ///
     /// # Panics
-    /// When a vector has not a value for each node.
+    /// When a vector does not have one value per node.
     pub fn residual(&self, r: &mut [T], b: &[T], x: &[T]) {
         r.copy_from_slice(b);
         self.add(r, x, -T::ONE);
     }
 
-    /// $y \leftarrow y + \alpha A x$, with zeros where values are given.
+    /// $y \leftarrow y + \alpha A x$ at unknowns.
     fn add(&self, y: &mut [T], x: &[T], alpha: T) {
         let n = self.grid.n_nodes();
         assert!(x.len() == n && y.len() == n, "values of the nodes");
@@ -71,18 +71,18 @@ impl<T: SumFactorization> BoxOperator<T> {
         self.grid.clear_given(y);
     }
 
-    fn add_plain(&self, cells: &Windows<Line<T>>, y: &SharedMut<'_, T>, x: Source<'_, T>, alpha: T) {
+    fn add_plain(&self, cells: &CellPatches<Line<T>>, y: &SharedMut<'_, T>, x: Source<'_, T>, alpha: T) {
         let n_lanes = lanes::<T>(&self.cpu);
         let workspace = || {
             (
                 vec![T::ZERO; self.rows.n_nodes() * n_lanes],
                 Workspace::default(),
-                Known::<Laplace<'_, T>>::nothing(),
+                KindCache::<Laplace<'_, T>>::new(),
             )
         };
         cells.sweep::<T, _>(&self.cpu, PostOrder::Same, workspace, |(values, workspace, known), batch| {
             #[allow(unsafe_code)]
-            // SAFETY: nobody writes x.
+            // SAFETY: x is not written.
             unsafe {
                 gather(&self.cpu, &self.rows, batch.firsts, values, x);
             }
@@ -91,7 +91,7 @@ impl<T: SumFactorization> BoxOperator<T> {
             });
             let product = laplace.apply(&self.cpu, values, workspace);
             #[allow(unsafe_code)]
-            // SAFETY: cells that are gone through at once share no node.
+            // SAFETY: cells processed at the same time share no node.
             unsafe {
                 let to = |to: &mut T, value| *to += alpha * value;
                 scatter(&self.cpu, &self.rows, batch.firsts, product, y, to);

@@ -9,11 +9,12 @@ use crate::kernels::BoxKernels;
 use crate::level::Workspace;
 use crate::{BoxGrid, Multigrid, MultigridConfig, MultigridError, PostOrder, Smoother};
 
-/// One V-cycle from zero as a preconditioner, in the precision `T`, for solves in double precision: symmetric and positive
-/// definite where it smooths in reversed order afterwards, as all do but those that [`GeometricMultigrid::of`] is given others.
+/// One V-cycle with a zero initial guess as a preconditioner, in the precision `T`, for f64 Krylov solvers. It is
+/// symmetric positive definite with reversed post-smoothing, the default of all constructors but
+/// [`GeometricMultigrid::from_multigrid`].
 ///
 /// # Cost
-/// Two steps of the smoother and one product on the finest level, times $2^d / (2^d - 1)$ for all others.
+/// Two smoothing steps and one residual on the finest level, times $2^d / (2^d - 1)$ for all levels.
 /// # Source
 /// `[cui2024]`, section 4.2.
 #[derive(Debug)]
@@ -21,12 +22,12 @@ pub struct GeometricMultigrid<T: Scalar, D: BoxKernels<T> = Cpu> {
     multigrid: Multigrid<T, D>,
     workspace: Mutex<Workspace<T, D>>,
     size: ResidualSize,
-    /// For vectors in another order.
+    /// The numbering of vectors that are not in node order.
     order: Option<Numbering<D>>,
 }
 
 impl<T: Scalar, D: BoxKernels<T>> GeometricMultigrid<T, D> {
-    /// Levels as in [`Multigrid::new`].
+    /// Sets up levels as [`Multigrid::new`].
     ///
     /// # Errors
     /// As [`Multigrid::new`].
@@ -34,7 +35,7 @@ impl<T: Scalar, D: BoxKernels<T>> GeometricMultigrid<T, D> {
         Self::with_smoother(device, coarse, n_levels, Smoother::default())
     }
 
-    /// The same with a smoother of choice.
+    /// As [`GeometricMultigrid::new`], with a given smoother.
     ///
     /// # Errors
     /// As [`Multigrid::new`].
@@ -44,45 +45,45 @@ impl<T: Scalar, D: BoxKernels<T>> GeometricMultigrid<T, D> {
         n_levels: usize,
         smoother: Smoother,
     ) -> Result<Self, MultigridError> {
-        Self::of(Multigrid::new(device, coarse, n_levels, symmetric(smoother))?)
+        Self::from_multigrid(Multigrid::new(device, coarse, n_levels, symmetric(smoother))?)
     }
 
-    /// The same for a given finest grid, with levels as in [`Multigrid::from_finest`].
+    /// Sets up levels below a finest grid as [`Multigrid::from_finest`].
     ///
     /// # Errors
     /// As [`Multigrid::from_finest`].
     pub fn from_finest(device: &D, finest: &BoxGrid, smoother: Smoother) -> Result<Self, MultigridError> {
-        Self::of(Multigrid::from_finest(device, finest, symmetric(smoother))?)
+        Self::from_multigrid(Multigrid::from_finest(device, finest, symmetric(smoother))?)
     }
 
-    /// The cycle of these levels; conjugate gradients take it where it smooths in [reversed order](PostOrder::Reversed)
-    /// afterwards, other methods in the same as well, which leaves less.
+    /// Wraps existing levels. Conjugate gradients need [reversed](PostOrder::Reversed) post-smoothing; GMRES also accepts
+    /// the same order, which converges faster.
     ///
     /// # Errors
-    /// What the device reports.
-    pub fn of(multigrid: Multigrid<T, D>) -> Result<Self, MultigridError> {
+    /// Device errors.
+    pub fn from_multigrid(multigrid: Multigrid<T, D>) -> Result<Self, MultigridError> {
         let workspace = Mutex::new(multigrid.workspace()?);
         Ok(Self { multigrid, workspace, size: ResidualSize::default(), order: None })
     }
 
-    /// The same for vectors whose entries stand in another order than the nodes of the grid: `nodes` has the node of each. They are
-    /// zero on the boundary as well.
+    /// Sets another numbering of vectors: `nodes` holds the grid node of each entry. Entries of Dirichlet nodes are zero
+    /// as well.
     ///
     /// # Errors
-    /// [`MultigridError::Entries`] where `nodes` has not each node once, and what the device reports.
-    pub fn numbered(mut self, nodes: &[u32]) -> Result<Self, MultigridError> {
+    /// [`MultigridError::Entries`] where `nodes` is no permutation, and device errors.
+    pub fn with_numbering(mut self, nodes: &[u32]) -> Result<Self, MultigridError> {
         let n = self.multigrid.grid().n_nodes();
         self.order = Some(Numbering::new(self.multigrid.device(), nodes, n)?);
         Ok(self)
     }
 
-    /// The levels.
+    /// Returns the levels.
     pub fn multigrid(&self) -> &Multigrid<T, D> {
         &self.multigrid
     }
 }
 
-/// The order of vectors whose entries are not numbered as the nodes of a grid.
+/// A permutation between vector entries and grid nodes.
 #[derive(Debug)]
 pub(crate) struct Numbering<D: Device> {
     /// The entry of each node.
@@ -92,7 +93,7 @@ pub(crate) struct Numbering<D: Device> {
 }
 
 impl<D: Device> Numbering<D> {
-    /// Checks that `nodes` has each of `n` nodes once.
+    /// Checks that `nodes` is a permutation of 0 to n − 1, and copies it to the device.
     pub fn new(device: &D, nodes: &[u32], n: usize) -> Result<Self, MultigridError> {
         let mut entries = vec![u32::MAX; n];
         for (entry, &node) in nodes.iter().enumerate() {
@@ -108,12 +109,12 @@ impl<D: Device> Numbering<D> {
         Ok(Self { entries: entries.map_err(LinalgError::from)?, nodes: nodes.map_err(LinalgError::from)? })
     }
 
-    /// The number of nodes.
+    /// Returns the number of nodes.
     pub fn n(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Takes a multiple of a vector to the order of nodes.
+    /// Gathers a multiple of a vector into node order.
     pub fn to_nodes<T: Scalar, H: Scalar>(
         &self,
         device: &D,
@@ -127,7 +128,7 @@ impl<D: Device> Numbering<D> {
         device.gather(y, alpha, x, &self.entries)
     }
 
-    /// Takes a multiple of a vector in the order of nodes to that of entries.
+    /// Scatters a multiple of a vector from node order.
     pub fn to_entries<T: Scalar, H: Scalar>(
         &self,
         device: &D,
@@ -142,7 +143,7 @@ impl<D: Device> Numbering<D> {
     }
 }
 
-/// Cycles that conjugate gradients take.
+/// Returns the settings of a symmetric cycle.
 fn symmetric(smoother: Smoother) -> MultigridConfig {
     MultigridConfig { smoother, post: PostOrder::Reversed }
 }
@@ -167,7 +168,7 @@ impl<T: Scalar, D: BoxKernels<T> + BoxKernels<f64>> Preconditioner<f64, D> for G
         }
     }
 
-    /// Solves that run at the same time should have residuals of like size: the last one that begins sets it.
+    /// The last call applies to all concurrent solves, whose residual norms should be similar.
     fn set_residual_norm(&self, norm: f64) {
         self.size.set(norm);
     }

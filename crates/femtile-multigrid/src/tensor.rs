@@ -1,39 +1,40 @@
-//! Sums of products of 1-D matrices applied to tensors side by side.
+//! Sums of tensor products of 1-D matrices, applied to several tensors in SIMD lanes.
 
 use femtile_device::Cpu;
 use femtile_sum_factorization::{Factor, Parity, SumFactorization, contract, separable};
 
 use crate::axis::Line;
 
-/// Entries a side of the largest cubes that all products are compiled for at once.
+/// Largest cube edge with a kernel compiled for all products of a cell.
 const MAX_CUBE: usize = 9;
 
-/// Room for tensors, kept from one batch to the next.
+/// Workspace, kept from one batch to the next.
 #[derive(Debug, Default)]
 pub(crate) struct Workspace<T>([Vec<T>; 6]);
 
-/// $K_x M_y M_z + M_x K_y M_z + M_x M_y K_z$, the last term in three dimensions alone.
+/// $K_x M_y M_z + M_x K_y M_z + M_x M_y K_z$, the last term in three dimensions only.
 #[derive(Debug)]
 pub(crate) struct Laplace<'a, T> {
     lines: [&'a Line<T>; 3],
-    /// Of the three terms and of a fourth, for each lane, where matrices of one axis serve all of them.
+    /// Factors of the three terms and of a fourth, per lane, where the matrices of all axes are multiples of those of
+    /// one.
     coefficients: Option<Vec<T>>,
 }
 
 impl<'a, T: SumFactorization> Laplace<'a, T> {
-    /// Of the matrices of each axis.
+    /// The sum for the matrices of each axis.
     pub fn of(lines: [&'a Line<T>; 3]) -> Self {
         Self { lines, coefficients: None }
     }
 
-    /// Of square ones, for so many tensors side by side.
+    /// The sum for square matrices and `n_lanes` tensors.
     pub fn of_cells(lines: [&'a Line<T>; 3], n_lanes: usize) -> Self {
         let of_lane = |c: f64| std::iter::repeat_n(T::from_f64(c), n_lanes);
         let coefficients = similar(lines).map(|terms| terms.into_iter().flat_map(of_lane).collect());
         Self { lines, coefficients }
     }
 
-    /// Applies it; `x` is overwritten, and may be what holds the product.
+    /// Applies the sum to `x`, which is overwritten and may hold the result.
     ///
     /// # Source
     /// `[cui2024]`, eqs. (2.11) and (2.12); seven products, as section 3.1.1 shares them.
@@ -50,7 +51,7 @@ impl<'a, T: SumFactorization> Laplace<'a, T> {
             separable(cpu, [&x_line.mass, &x_line.stiffness], coefficients, x, a);
             return x;
         }
-        // Products along x, then along y; sums are taken before the next axis.
+        // Products along x, then along y; terms are summed before the next axis.
         along(cpu, &x_line.mass, 1, x, a);
         along(cpu, &x_line.stiffness, 1, x, b);
         let inner = x_line.mass.n_rows();
@@ -69,14 +70,14 @@ impl<'a, T: SumFactorization> Laplace<'a, T> {
     }
 }
 
-/// A matrix applied to all lines along an axis.
+/// Applies a matrix to all lines along an axis.
 fn along<T: SumFactorization>(cpu: &Cpu, factor: &Factor<T>, inner: usize, x: &[T], y: &mut Vec<T>) {
     y.resize(x.len() / factor.n_cols() * factor.n_rows(), T::ZERO);
     contract(cpu, factor, inner, x, y);
 }
 
-/// Coefficients with which the matrices of the first axis stand for those of all: lengths of the others over its own. None
-/// where they are no multiples, or nothing is compiled for them.
+/// Returns the factors by which the matrices of the first axis represent those of all axes: width ratios. None where they
+/// are no multiples, or no kernel is compiled.
 fn similar<T: SumFactorization>(lines: [&Line<T>; 3]) -> Option<[f64; 4]> {
     let first = lines[0];
     let is_even = [&first.mass, &first.stiffness].iter().all(|factor| factor.parity() == Parity::Even);

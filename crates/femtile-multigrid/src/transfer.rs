@@ -3,31 +3,30 @@ use femtile_device::cpu::{SharedMut, Source};
 use femtile_sum_factorization::{Factor, SumFactorization, contract, lanes};
 
 use crate::axis::TransferLine;
+use crate::cell_patches::{Batch, ByOpen, CellPatches, Rows, cells_apart, gather, scatter};
 use crate::grid::BoxGrid;
 use crate::operator::BoxOperator;
 use crate::smoother::PostOrder;
 use crate::tensor::{Laplace, Workspace};
-use crate::windows::{Batch, ByOpen, Rows, Windows, cells_apart, gather, scatter};
 
-/// The embedding I of functions on a grid into those on one with cells halved along some axes, and its transpose, coarse cell
-/// by coarse cell.
+/// Prolongation I between a grid and its refinement along some axes (the embedding of coarse functions), and restriction,
+/// its transpose, coarse cell by coarse cell.
 ///
-/// Of the nodes of the fine grid a coarse cell has those that no coarse cell before it along an axis has, so that each is
-/// read and written once; those on the far boundary belong to the last cell where it is free, and to none where functions
-/// vanish.
+/// A coarse cell owns the fine nodes that no cell before it along an axis has, so each fine node is read and written
+/// once. Nodes on the far boundary belong to the last cell where that side is free, and to no cell otherwise.
 ///
 /// # Cost
-/// The vectors once, and a product with a 1-D matrix for each axis.
+/// Each vector once, and a product with a 1-D matrix per axis.
 /// # Source
 /// `[cui2024]`, section 2.1.
 #[derive(Debug, Clone)]
 pub struct BoxTransfer<T> {
     cpu: Cpu,
     coarse: BoxGrid,
-    cells: Windows<TransferLine<T>>,
-    /// The operator on the fine grid, where its cells have no matrices of axes.
+    cells: CellPatches<TransferLine<T>>,
+    /// The fine operator, for mapped cells.
     operator: Option<BoxOperator<T>>,
-    /// Nodes of a coarse cell; those of the fine grid that it has, and all of them.
+    /// Nodes of a coarse cell, the fine nodes that it owns, and all its fine nodes.
     nodes: [usize; 3],
     of_coarse: Rows,
     own: ByOpen<Rows>,
@@ -35,7 +34,7 @@ pub struct BoxTransfer<T> {
 }
 
 impl<T: SumFactorization> BoxTransfer<T> {
-    /// From a grid to one with as many cells along some axes and twice as many along the others.
+    /// Creates the transfer; each axis of `fine` has as many cells as `coarse`, or twice as many.
     pub fn new(cpu: &Cpu, coarse: &BoxGrid, fine: &BoxGrid) -> Self {
         let (strides, k) = (fine.strides(), coarse.degree());
         let along = |axis: usize| match coarse.widths(axis).len() {
@@ -44,7 +43,7 @@ impl<T: SumFactorization> BoxTransfer<T> {
         };
         let steps = [0, 1, 2].map(along);
         let spans = cells_apart(coarse);
-        let cells = Windows::new(coarse, &spans, |axis, widths, [_, has_last]| {
+        let cells = CellPatches::new(coarse, &spans, |axis, widths, [_, has_last]| {
             TransferLine::new(k, widths, steps[axis] / k, has_last)
         });
         let or_one = |n: [usize; 3]| [0, 1, 2].map(|axis| if steps[axis] == 0 { 1 } else { n[axis] });
@@ -53,7 +52,7 @@ impl<T: SumFactorization> BoxTransfer<T> {
             cpu: cpu.clone(),
             coarse: coarse.clone(),
             operator: fine.mapping().map(|_| BoxOperator::new(cpu, fine)),
-            cells: cells.also_on([0, 1, 2].map(|axis| steps[axis] * strides[axis])),
+            cells: cells.with_other_grid([0, 1, 2].map(|axis| steps[axis] * strides[axis])),
             nodes,
             of_coarse: Rows::new(coarse.strides(), [0; 3], nodes),
             own: ByOpen::new(&spans, |spans| {
@@ -70,13 +69,13 @@ impl<T: SumFactorization> BoxTransfer<T> {
         self.each_cell(|tensors, batch| {
             tensors.x.resize(tensors.n_lanes * self.of_coarse.n_nodes(), T::ZERO);
             #[allow(unsafe_code)]
-            // SAFETY: nobody writes the coarse vector.
+            // SAFETY: the coarse vector is not written.
             unsafe {
                 gather(&self.cpu, &self.of_coarse, batch.firsts, &mut tensors.x, coarse);
             }
             self.along_all(batch, |line| &line.up, tensors);
             #[allow(unsafe_code)]
-            // SAFETY: no two coarse cells have a fine node in common.
+            // SAFETY: coarse cells own disjoint fine nodes.
             unsafe {
                 scatter(&self.cpu, self.own.of(batch.open), batch.others, &tensors.x, &fine, |to, value| {
                     *to += value
@@ -85,13 +84,13 @@ impl<T: SumFactorization> BoxTransfer<T> {
         });
     }
 
-    /// $b_{\ell-1} = I^\mathsf{T} b_\ell$ where nothing is given.
+    /// $b_{\ell-1} = I^\mathsf{T} b_\ell$ on unknowns.
     pub fn restrict(&self, coarse: &mut [T], b: &[T]) {
         self.restrict_of(coarse, b, |_, _| {});
     }
 
-    /// $b_{\ell-1} = I^\mathsf{T} (b_\ell - A x_\ell)$ where nothing is given, without the residual: of each coarse cell $I^\mathsf{T}$
-    /// times the matrix of its halves, where these are rectangles with a coefficient of one.
+    /// $b_{\ell-1} = I^\mathsf{T} (b_\ell - A x_\ell)$ on unknowns, without storing the residual for rectangles with
+    /// coefficient one: there $I^\mathsf{T} A$ is applied per coarse cell.
     pub fn restrict_residual(&self, coarse: &mut [T], b: &[T], x: &[T]) {
         if let Some(operator) = &self.operator {
             let mut r = vec![T::ZERO; b.len()];
@@ -103,7 +102,7 @@ impl<T: SumFactorization> BoxTransfer<T> {
             let Tensors { x: sum, energy, workspace, n_lanes, .. } = tensors;
             energy.resize(*n_lanes * self.all.n_nodes(), T::ZERO);
             #[allow(unsafe_code)]
-            // SAFETY: nobody writes x.
+            // SAFETY: x is not written.
             unsafe {
                 gather(&self.cpu, &self.all, batch.others, energy, x);
             }
@@ -114,7 +113,7 @@ impl<T: SumFactorization> BoxTransfer<T> {
         });
     }
 
-    /// What is restricted of b, and changed by `change`.
+    /// Restricts b, modified per cell by `change`.
     fn restrict_of(&self, coarse: &mut [T], b: &[T], change: impl Fn(&mut Tensors<T>, &Batch<'_>) + Sync) {
         coarse.fill(T::ZERO);
         let (shared, b) = (SharedMut::new(coarse), Source::new(b));
@@ -122,14 +121,14 @@ impl<T: SumFactorization> BoxTransfer<T> {
             let own = self.own.of(batch.open);
             tensors.x.resize(tensors.n_lanes * own.n_nodes(), T::ZERO);
             #[allow(unsafe_code)]
-            // SAFETY: nobody writes b.
+            // SAFETY: b is not written.
             unsafe {
                 gather(&self.cpu, own, batch.others, &mut tensors.x, b);
             }
             self.along_all(batch, |line| &line.down, tensors);
             change(tensors, batch);
             #[allow(unsafe_code)]
-            // SAFETY: neighbours are not gone through at once.
+            // SAFETY: neighbouring cells are not processed at the same time.
             unsafe {
                 let to = |to: &mut T, value| *to += value;
                 scatter(&self.cpu, &self.of_coarse, batch.firsts, &tensors.x, &shared, to);
@@ -147,7 +146,7 @@ impl<T: SumFactorization> BoxTransfer<T> {
         [0, 1, 2].map(|axis| &self.cells.kinds[axis][batch.kinds[axis]])
     }
 
-    /// A matrix of each axis applied along it.
+    /// Applies the matrix of each axis along it.
     fn along_all(
         &self,
         batch: &Batch<'_>,
@@ -165,12 +164,12 @@ impl<T: SumFactorization> BoxTransfer<T> {
     }
 }
 
-/// Values of coarse cells side by side.
+/// Values of coarse cells in SIMD lanes.
 struct Tensors<T> {
     n_lanes: usize,
     x: Vec<T>,
     next: Vec<T>,
-    /// On all nodes of the fine grid.
+    /// Values on all fine nodes.
     energy: Vec<T>,
     workspace: Workspace<T>,
 }

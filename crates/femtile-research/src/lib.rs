@@ -6,4 +6,5 @@
 
 pub mod formats;
 pub mod patch_assembly;
+pub mod published_kernels;
 pub mod reproduce;

@@ -26,7 +26,7 @@ impl From<BoxSmootherName> for Smoother {
             BoxSmootherName::VertexPatch => Self::VertexPatch,
             BoxSmootherName::AdditivePatch => Self::AdditivePatch,
             BoxSmootherName::Chebyshev => Self::Chebyshev,
-            BoxSmootherName::Point => Self::Point,
+            BoxSmootherName::Point => Self::GaussSeidel,
         }
     }
 }

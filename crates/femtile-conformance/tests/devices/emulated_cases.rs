@@ -216,8 +216,8 @@ fn geometric_multigrid_of_a_case_is_the_same_on_a_gpu() {
         assert!(on_gpu.solve.levels.len() > 1 && on_gpu.kernel_launches > 0);
     }
     for (from, to, words) in [
-        ("upper", "deform = 0.1, upper", "no rectangles"),
-        ("[equation]", "[equation]\nsigma = \"1 + x\"", "coefficient is not one"),
+        ("upper", "deform = 0.1, upper", "not rectangular"),
+        ("[equation]", "[equation]\nsigma = \"1 + x\"", "coefficient other than one"),
         ("cells = [6, 4, 8]", "cells = [6, 1, 8]", "one layer of cells"),
         ("degree = 2", "degree = 9", "degree 9"),
     ] {

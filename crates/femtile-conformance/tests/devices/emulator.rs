@@ -211,8 +211,8 @@ fn complaint(name: &str, change: impl Fn(&str, &str) -> String + Send + Sync + '
             suite::degree_transfer::transfers_agree_with_those_of_the_processor(&device, &scope);
             return;
         }
-        if name == "vertex_patch_ladder.cu" {
-            suite::box_multigrid::kernels_to_compare_with_agree(&device, &scope);
+        if name == "vertex_patch_published.cu" {
+            suite::box_multigrid::published_kernels_agree_with_the_fused_kernel(&device, &scope);
             return;
         }
         if name == "vertex_patch_additive.cu" {

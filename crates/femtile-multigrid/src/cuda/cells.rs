@@ -5,24 +5,24 @@ use crate::grid::{BoxGrid, all};
 
 pub(super) const CELLS_HEADER: Header = Header { name: "cells.cuh", text: include_str!("cells.cuh") };
 
-/// Cells that a launch takes.
+/// The cells of a launch.
 pub(super) struct Cells {
     pub n: usize,
     words: Vec<u64>,
 }
 
 impl Cells {
-    /// All of a grid.
+    /// Returns all cells of a grid.
     pub fn all(grid: &BoxGrid) -> Self {
         Self::every(grid, [1; 3], [0; 3])
     }
 
-    /// Cells that have no node in common, colour by colour.
+    /// Returns the cells of each colour; cells of a colour share no node.
     pub fn colours(grid: &BoxGrid) -> impl Iterator<Item = Self> {
         all([2; 3]).map(|places| Self::every(grid, [2; 3], places)).filter(|cells| cells.n > 0)
     }
 
-    /// The first of every `length` cells along x, colour by colour along the other axes.
+    /// Returns the first of every `length` cells along x, coloured along the other axes.
     pub fn rows(grid: &BoxGrid, length: usize) -> impl Iterator<Item = Self> {
         all([1, 2, 2])
             .map(move |places| Self::every(grid, [length, 2, 2], places))
@@ -38,7 +38,7 @@ impl Cells {
         Self { n: counts.iter().product(), words: words.map(|word| word as u64).collect() }
     }
 
-    /// `struct Cells` of the kernels.
+    /// Returns `struct Cells` of the kernels.
     pub fn structure(&self) -> Structure {
         Structure(self.words.clone())
     }

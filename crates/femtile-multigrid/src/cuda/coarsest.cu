@@ -1,12 +1,12 @@
-// A matrix along one axis of a box of values.
+// The product of a matrix with all lines along one axis of a box.
 #include "femtile.cuh"
 
-// How many values there are along each axis, which axis is meant, and where they stand on both sides.
+// Numbers of values along each axis, the axis of the product, and strides of both vectors.
 struct Axis {
     u64 counts[3], axis, from, from_strides[3], to, to_strides[3];
 };
 
-// y = F x along an axis, F: [n][n] for its n values; a thread takes a value of y.
+// y = F x along an axis, F: [n][n]; a thread computes one value of y.
 extern "C" __global__ void box_contract(T* y, const T* x, const T* matrix, Axis along) {
     u64 rest = blockIdx.x * (u64)blockDim.x + threadIdx.x;
     u64 from = along.from, to = along.to, row = 0;

@@ -16,12 +16,12 @@ const THREADS: u32 = 128;
 
 type SumFactorization<T> = (Write<T>, Read<T>, Read<T>, Structure);
 
-/// The exact solve on a box of few hexahedra, of any widths, by the eigenvectors of its axes.
+/// The exact solver of a coarsest grid of hexahedra by the fast diagonalization method.
 ///
 /// # Cost
-/// A product with a 1-D matrix along each axis, there and back, in a launch each.
+/// One launch per product with a 1-D matrix: along each axis, forward and back.
 /// # Source
-/// `[cui2024]`, eqs. (2.13)–(2.15), with all cells as the patch.
+/// `[cui2024]`, eqs. (2.13)–(2.15), with one patch of all cells.
 #[derive(Debug)]
 pub struct CudaCoarsest<T: Scalar> {
     device: Cuda,
@@ -29,7 +29,7 @@ pub struct CudaCoarsest<T: Scalar> {
     n_nodes: usize,
     /// Unknowns along each axis.
     n: [usize; 3],
-    /// Where they are among the nodes of the grid.
+    /// Their positions among the nodes of the grid.
     inside: Places,
     /// $S^\mathsf{T}$ and S of each axis.
     matrices: [[Buffer<T, Cuda>; 3]; 2],
@@ -38,7 +38,7 @@ pub struct CudaCoarsest<T: Scalar> {
     workspace: Mutex<[Buffer<T, Cuda>; 2]>,
 }
 
-/// Values along each axis: the first of them, and the way from one to the next.
+/// Positions of values along each axis: the first one, and the strides.
 #[derive(Debug, Clone, Copy)]
 struct Places {
     first: usize,
@@ -46,10 +46,10 @@ struct Places {
 }
 
 impl<T: Scalar> CudaCoarsest<T> {
-    /// Of all cells of a grid, two along an axis at least where the degree is one.
+    /// Sets up the solver; at least two cells along an axis for degree 1.
     ///
     /// # Errors
-    /// [`MultigridError::Gpu`] for grids that there are no kernels for, and what the device reports.
+    /// [`MultigridError::Gpu`] for grids without kernels, and device errors.
     pub fn new(device: &Cuda, grid: &BoxGrid) -> Result<Self, MultigridError> {
         check(grid)?;
         let free = grid.free_sides();
@@ -79,7 +79,7 @@ impl<T: Scalar> CudaCoarsest<T> {
         })
     }
 
-    /// Solves A x = b where both are zero where values are given.
+    /// Solves A x = b; both are zero at Dirichlet nodes.
     pub(super) fn solve(&self, x: &mut Buffer<T, Cuda>, b: &Buffer<T, Cuda>) -> Result<(), LinalgError> {
         need("x", self.n_nodes, x.len())?;
         need("b", self.n_nodes, b.len())?;
@@ -96,7 +96,7 @@ impl<T: Scalar> CudaCoarsest<T> {
         self.contract((x, self.inside), (other, close), back, 2)
     }
 
-    /// The matrix of an axis along it.
+    /// Applies the matrix of an axis along it.
     fn contract(
         &self,
         (y, to): (&mut Buffer<T, Cuda>, Places),
@@ -110,7 +110,8 @@ impl<T: Scalar> CudaCoarsest<T> {
         let kernel = Kernel::<SumFactorization<T>>::new("box_contract");
         let arguments = (y.write(), x.read(), matrices[axis].read(), Structure(words.collect()));
         let launch = Launch::over(self.n.iter().product(), THREADS);
-        // SAFETY: both sides have the values inside the grid, and the matrix a row and a column for each along the axis.
+        // SAFETY: both vectors have the inner values of the grid, and the matrix has a row and a column for each along
+        // the axis.
         Ok(unsafe { self.device.launch(&CONTRACT.of::<T>(), &kernel, launch, arguments) }?)
     }
 }

@@ -6,8 +6,8 @@ use femtile_linalg::LinalgError;
 
 use super::coarsest::CudaCoarsest;
 use super::{CudaBoxOperator, CudaPatches, CudaTransfer, PatchKernel, check_patches};
+use crate::cell_patches::vertex_patches;
 use crate::kernels::BoxKernels;
-use crate::windows::patches;
 use crate::{BoxGrid, MultigridError, PostOrder, Smoother};
 
 static VECTOR: Program = Program { name: "box_vector", source: include_str!("vector.cu"), headers: &[] };
@@ -17,16 +17,16 @@ pub(super) fn specialisations() -> Vec<Specialisation> {
     vec![VECTOR.of::<f64>(), VECTOR.of::<f32>()]
 }
 
-/// What smooths on a grid, or solves on it.
+/// A smoother, or the exact solver of the coarsest grid.
 #[derive(Debug, Clone)]
-pub enum CudaSweep<T: Scalar> {
-    /// Patches of cells around vertices, of which one may have all.
+pub enum CudaSmoother<T: Scalar> {
+    /// Vertex patches, or one patch of all cells.
     Patches(Arc<CudaPatches<T>>),
-    /// All cells at once, in more than one launch.
+    /// The exact solver of the coarsest grid.
     Coarsest(Arc<CudaCoarsest<T>>),
 }
 
-/// What carries vectors between a grid and the refined one, with room for a residual on it.
+/// A transfer between two grids, with workspace for a residual on the finer one.
 #[derive(Debug)]
 pub struct CudaBoxTransfer<T: Scalar> {
     transfer: CudaTransfer<T>,
@@ -36,37 +36,37 @@ pub struct CudaBoxTransfer<T: Scalar> {
 
 impl<T: Scalar> BoxKernels<T> for Cuda {
     type Operator = Arc<CudaBoxOperator<T>>;
-    type Sweep = CudaSweep<T>;
+    type BoxSmoother = CudaSmoother<T>;
     type BoxTransfer = Arc<CudaBoxTransfer<T>>;
 
     fn box_operator(&self, grid: &BoxGrid) -> Result<Self::Operator, MultigridError> {
         Ok(Arc::new(CudaBoxOperator::new(self, grid)?))
     }
 
-    fn box_sweep(&self, grid: &BoxGrid, smoother: Smoother) -> Result<Self::Sweep, MultigridError> {
+    fn box_smoother(&self, grid: &BoxGrid, smoother: Smoother) -> Result<Self::BoxSmoother, MultigridError> {
         let kernel = match smoother {
             Smoother::VertexPatch => PatchKernel::fastest::<T>(grid),
             Smoother::AdditivePatch => PatchKernel::Additive,
-            Smoother::Chebyshev | Smoother::Point => {
-                let message = "of the smoothers only those on vertex patches have kernels".into();
+            Smoother::Chebyshev | Smoother::GaussSeidel => {
+                let message = "only the smoothers on vertex patches have kernels".into();
                 return Err(MultigridError::Gpu { message });
             }
         };
         check_patches(grid)?;
-        Ok(CudaSweep::Patches(Arc::new(CudaPatches::new(self, grid, kernel, None)?)))
+        Ok(CudaSmoother::Patches(Arc::new(CudaPatches::new(self, grid, kernel, None)?)))
     }
 
     fn box_patches(&self, grid: &BoxGrid) -> usize {
-        patches(grid, [false; 3]).iter().map(Vec::len).product()
+        vertex_patches(grid, [false; 3]).iter().map(Vec::len).product()
     }
 
-    fn box_coarsest(&self, grid: &BoxGrid) -> Result<Self::Sweep, MultigridError> {
+    fn box_coarsest(&self, grid: &BoxGrid) -> Result<Self::BoxSmoother, MultigridError> {
         let is_pair = |axis: usize| matches!(grid.widths(axis), [one, other] if one == other);
         let is_patch = (0..3).all(is_pair) && !grid.free_sides().as_flattened().contains(&true);
         Ok(if is_patch {
-            CudaSweep::Patches(Arc::new(CudaPatches::new(self, grid, PatchKernel::Whole, None)?))
+            CudaSmoother::Patches(Arc::new(CudaPatches::new(self, grid, PatchKernel::Whole, None)?))
         } else {
-            CudaSweep::Coarsest(Arc::new(CudaCoarsest::new(self, grid)?))
+            CudaSmoother::Coarsest(Arc::new(CudaCoarsest::new(self, grid)?))
         })
     }
 
@@ -90,14 +90,14 @@ impl<T: Scalar> BoxKernels<T> for Cuda {
 
     fn box_smooth(
         &self,
-        sweep: &Self::Sweep,
+        smoother: &Self::BoxSmoother,
         x: &mut Buffer<T, Self>,
         b: &Buffer<T, Self>,
         order: PostOrder,
     ) -> Result<(), LinalgError> {
-        match sweep {
-            CudaSweep::Patches(patches) => patches.step(x, b, order),
-            CudaSweep::Coarsest(coarsest) => coarsest.solve(x, b),
+        match smoother {
+            CudaSmoother::Patches(patches) => patches.step(x, b, order),
+            CudaSmoother::Coarsest(coarsest) => coarsest.solve(x, b),
         }
     }
 

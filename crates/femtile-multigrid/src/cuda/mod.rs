@@ -13,17 +13,17 @@ mod transfer;
 use femtile_device::cuda::Specialisation;
 
 use crate::MultigridError;
+use crate::cell_patches::vertex_patches;
 use crate::grid::BoxGrid;
-use crate::windows::patches;
 pub use operator::CudaBoxOperator;
 pub use shape::PatchShape;
-pub use smoother::{CudaPatchLadder, CudaPatches, LadderKernel, Layout, Passes, PatchKernel, PatchPass};
+pub use smoother::{COLOUR_HEADER, CudaPatches, PatchKernel, colour, patch_matrices};
 pub use transfer::CudaTransfer;
 
-/// The highest degree that there are kernels for.
+/// The highest degree with kernels.
 const HIGHEST_DEGREE: usize = 8;
 
-/// The programs of this crate, for checks that compile all of them: of each degree and precision.
+/// Returns the GPU programs of this crate, for each degree and precision.
 pub fn specialisations() -> Vec<Specialisation> {
     [
         smoother::specialisations(),
@@ -36,39 +36,39 @@ pub fn specialisations() -> Vec<Specialisation> {
     .concat()
 }
 
-/// Refuses grids that there are no kernels for.
+/// Checks that there are kernels for a grid.
 fn check(grid: &BoxGrid) -> Result<(), MultigridError> {
     let message = if grid.dimension() != 3 {
         format!("{} axes: kernels are for hexahedra", grid.dimension())
     } else if grid.mapping().is_some() {
-        "cells that are no rectangles, or whose coefficient is not one: choose a CPU".into()
+        "cells that are not rectangular, or a coefficient other than one: choose a CPU".into()
     } else if grid.degree() > HIGHEST_DEGREE {
-        format!("degree {}: there are kernels for 1 to {HIGHEST_DEGREE}", grid.degree())
+        format!("degree {}: kernels are for 1 to {HIGHEST_DEGREE}", grid.degree())
     } else {
         return Ok(());
     };
     Err(MultigridError::Gpu { message })
 }
 
-/// What GPUs lack for levels of vertex patches below a grid, if they lack anything.
-pub fn lack_of_gpus(grid: &BoxGrid) -> Option<String> {
+/// Returns why GPUs do not support vertex patches on the levels below a grid; none where they do.
+pub fn unsupported_on_gpu(grid: &BoxGrid) -> Option<String> {
     match check_patches(grid) {
         Err(MultigridError::Gpu { message }) => Some(message),
         _ => None,
     }
 }
 
-/// An axis along which CPUs solve on all cells at once on some level below a grid, and GPUs, whose patches end at the next layer,
-/// take more iterations.
+/// Returns an axis that is thin on some level below a grid. CPUs solve on all cells along it at once; GPU patches end at
+/// the next layer and need more iterations.
 pub fn thin_axis(finest: &BoxGrid) -> Option<usize> {
     let of_level = |grid: &BoxGrid| {
-        let (thin, spans) = (grid.thin_axes(), patches(grid, [false; 3]));
+        let (thin, spans) = (grid.thin_axes(), vertex_patches(grid, [false; 3]));
         (0..3).find(|&axis| thin[axis] && spans[axis].len() > 1)
     };
     std::iter::successors(Some(finest.clone()), BoxGrid::coarsened).find_map(|grid| of_level(&grid))
 }
 
-/// Refuses grids whose vertex patches there are no kernels for.
+/// Checks that there are vertex-patch kernels for a grid.
 fn check_patches(grid: &BoxGrid) -> Result<(), MultigridError> {
     check(grid)?;
     equal_widths(grid)?;
@@ -77,23 +77,32 @@ fn check_patches(grid: &BoxGrid) -> Result<(), MultigridError> {
     Err(MultigridError::Gpu { message: format!("axis {axis} has one layer of cells: choose two or more") })
 }
 
-/// The width of all cells along each axis.
+/// Returns the cell width along each axis.
 ///
 /// # Errors
-/// [`MultigridError::Gpu`] where they differ.
+/// [`MultigridError::Gpu`] where widths differ along an axis.
 fn equal_widths(grid: &BoxGrid) -> Result<[f64; 3], MultigridError> {
     for axis in 0..3 {
         let widths = grid.widths(axis);
         if let Some(other) = widths.iter().find(|&width| (width / widths[0] - 1.0).abs() > 1e-12) {
             let message =
-                format!("axis {axis} has cells of widths {} and {other}: choose equal ones", widths[0]);
+                format!("axis {axis} has cells of widths {} and {other}: choose equal widths", widths[0]);
             return Err(MultigridError::Gpu { message });
         }
     }
     Ok([0, 1, 2].map(|axis| grid.widths(axis)[0]))
 }
 
-/// What stiffness along each axis is multiplied by where cells have these widths instead of one.
+/// Returns the factors of stiffness along each axis relative to cells of width one.
+///
+/// # Errors
+/// [`MultigridError::Gpu`] for grids without kernels: two axes, unequal or mapped cells, or too high a degree.
+pub fn stiffness_scales(grid: &BoxGrid) -> Result<[f64; 3], MultigridError> {
+    check(grid)?;
+    Ok(scales(equal_widths(grid)?))
+}
+
+/// Returns the factors of stiffness along each axis for cells of these widths, relative to width one.
 fn scales(widths: [f64; 3]) -> [f64; 3] {
     let volume: f64 = widths.iter().product();
     widths.map(|width| volume / (width * width))

@@ -1,20 +1,21 @@
-// r = b - A x, or -A x without b, for the Laplacian on boxes, rows of cells along x of a colour at once, of which no two have a node in common:
+// r = b - A x, or -A x without b, for the Laplacian on boxes,
 //   A = sum over cells of  K x M x M + M x K x M + M x M x K.
-// The first row that has a node takes b, later ones subtract; rows of nodes whose values are given are zero.
+// Rows of cells along x, one colour at a time, share no node. The first row with a node starts from b, later ones
+// subtract; Dirichlet rows are zero.
 //
-// A team of threads goes along a row from cell to cell, a thread a line, and hands on what two cells share. It begins a cell
-// earlier, of which it takes nothing else. Mass and stiffness are the same seen from either end, so that sums and
-// differences of nodes that mirror each other halve the multiplications.
+// A team of threads advances along a row cell by cell, a thread per line, and passes on the shared face. It starts one
+// cell early, of which it keeps only the face. Mass and stiffness are symmetric under reflection, so even and odd parts
+// of a line halve the multiplications.
 #include "femtile.cuh"
 #include "cells.cuh"
 #include "tables.cuh"
 
-// Threads of a team and teams of a block.
+// Threads of a team, teams of a block.
 const u32 TEAM = FEMTILE_TEAM, TEAMS = FEMTILE_TEAMS;
-// Nodes of a line and its halves; rows in shared memory are odd, so that threads with a row each meet in few banks.
+// Nodes of a line, and sizes of its even and odd parts; odd row strides in shared memory avoid bank conflicts.
 const u32 N = K + 1, EVEN = (N + 1) / 2, ODD = N / 2, ROW = N | 1, LAYER = N * ROW, TENSOR = N * LAYER;
 
-// Sums and differences of a line.
+// Even and odd parts of a line.
 struct Halves {
     T sums[EVEN], differences[EVEN];
 
@@ -39,7 +40,7 @@ struct Stiffness {
     static __device__ inline T odd(u32 i, u32 j) { return STIFFNESS_ODD[i * ODD + j]; }
 };
 
-// Adds a matrix times a line times a number.
+// Adds a multiple of a matrix times a line.
 template <typename Matrix>
 __device__ inline void add_product(T (&to)[N], const Halves& line, T scale) {
 #pragma unroll
@@ -56,7 +57,7 @@ __device__ inline void add_product(T (&to)[N], const Halves& line, T scale) {
     }
 }
 
-// `widths` has those of all cells along x, then y, then z.
+// `widths`: cells along x, then y, then z.
 extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS)
     box_residual(T* r, const T* b, const T* x, const T* widths, Cells cells) {
     FEMTILE_DYNAMIC_SHARED(T, shared);
@@ -71,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS)
     const T width_z = __ldg(widths + n_cells + cells.cells[1] + cell.at[2]);
     const bool is_zero = cell.is_given(cells, 1, q), is_first = cell.is_first(cells, 1, q);
 
-    // As many turns as the longest row of a block has.
+    // The number of cells of the longest row of a block.
     for (u32 turn = 0; turn <= (u32)cells.steps[0]; ++turn) {
         cell.at[0] = begin + turn - 1;
         const bool is_active = has_row && begin + turn > 0 && begin + turn <= end;
@@ -109,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS)
             T product[N] = {};
             add_product<Stiffness>(product, Halves(values + p + q * ROW, LAYER), (T)1 / width_z);
             add_product<Mass>(product, Halves(others + p + q * ROW, LAYER), width_z);
-            // Handed on to the next cell, while that before is read.
+            // The face for the next cell; two buffers alternate.
             if (p == K) store_line(handed + turn % 2 * LAYER + q, product, ROW);
             const bool is_end = cell.at[0] + 1 == n_cells;
             if (turn > 0 && (p < K || is_end)) {

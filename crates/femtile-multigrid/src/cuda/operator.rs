@@ -22,34 +22,35 @@ static OPERATOR: Program = Program {
 static PRODUCT: Program = Program { name: "box_product", source: include_str!("product.cu"), headers: &[] };
 const THREADS: u32 = 256;
 
-/// Cells that a team of threads goes along, after one that it takes nothing but the face of.
+/// Cells per team along a row, after one of which it computes the shared face only.
 const ROW_CELLS: usize = 16;
 
 type Product<T> = (Write<T>, Read<T>, u64, Structure);
 type ByWeights<T> = (Write<T>, Read<T>, Read<T>, Structure);
 type Residual<T> = (Write<T>, Read<T>, Read<T>, Read<T>, Structure);
 
-/// The Laplacian on a box of hexahedra, as [`BoxOperator`](crate::BoxOperator) has it, on a GPU.
+/// The matrix-free Laplacian on a box of hexahedra, as [`BoxOperator`](crate::BoxOperator), on a GPU.
 ///
 /// # Cost
-/// A launch for each of four colours of rows of cells; each reads x and b and reads and writes r at the nodes of its cells.
-/// Seven products with 1-D matrices a cell. As an operator of Krylov methods it reads x and y and writes y once more.
+/// One launch for each of four colours of rows of cells; each reads x and b and reads and writes r at the nodes of its
+/// cells. Seven products with 1-D matrices per cell. As an operator of Krylov methods it reads x and y and writes y once
+/// more.
 #[derive(Debug)]
 pub struct CudaBoxOperator<T: Scalar> {
     device: Cuda,
     grid: BoxGrid,
-    /// Of all cells along each axis.
+    /// Cell widths along each axis.
     widths: Buffer<T, Cuda>,
     program: Specialisation,
-    /// What stiffness along each axis is multiplied by, for degree one on equal cells, where weights serve.
+    /// Factors of stiffness for degree 1 on equal cells, where a 27-point stencil applies.
     scales: Option<[f64; 3]>,
 }
 
 impl<T: Scalar> CudaBoxOperator<T> {
-    /// On a grid.
+    /// Creates the operator on a grid.
     ///
     /// # Errors
-    /// [`MultigridError::Gpu`] for grids with two axes or of too high a degree, and what the device reports.
+    /// [`MultigridError::Gpu`] for two axes or too high a degree, and device errors.
     pub fn new(device: &Cuda, grid: &BoxGrid) -> Result<Self, MultigridError> {
         check(grid)?;
         let is_stencil = grid.degree() == 1 && stencil::fits::<T>(grid.nodes()[0]);
@@ -63,10 +64,10 @@ impl<T: Scalar> CudaBoxOperator<T> {
         Ok(Self { device: device.clone(), grid: grid.clone(), widths, program, scales })
     }
 
-    /// $r = b - A x$, zero on the boundary.
+    /// $r = b - A x$, zero at Dirichlet nodes.
     ///
     /// # Errors
-    /// [`LinalgError::Length`] when a vector does not fit, and what the device reports.
+    /// [`LinalgError::Length`] for a vector of another length, and device errors.
     pub fn residual(
         &self,
         r: &mut Buffer<T, Cuda>,
@@ -88,8 +89,8 @@ impl<T: Scalar> CudaBoxOperator<T> {
         for cells in Cells::rows(&self.grid, ROW_CELLS) {
             let arguments = (r.write(), b, x.read(), self.widths.read(), cells.structure());
             let launch = shape(self.grid.degree()).launch(cells.n, bytes::<T>(self.grid.degree()));
-            // SAFETY: rows lie in the grid, of whose nodes all vectors have values and of whose cells there are widths; those of a
-            // colour have no node in common, and of a row's parts each writes nodes of its own.
+            // SAFETY: rows lie in the grid, for whose nodes all vectors have values and for whose cells there are widths;
+            // rows of a colour share no node, and each part of a row writes its own nodes.
             unsafe { self.device.launch(&self.program, &kernel, launch, arguments) }?;
         }
         Ok(())
@@ -107,7 +108,7 @@ impl<T: Scalar> CudaBoxOperator<T> {
         let arguments = (r.write(), b, x.read(), all);
         let kernel = Kernel::<ByWeights<T>>::new("box_stencil_residual");
         let launch = stencil::launch::<T>(n_rows * n_layers, n);
-        // SAFETY: rows are those of the grid, of whose nodes all vectors have values.
+        // SAFETY: rows are those of the grid, for whose nodes all vectors have values.
         Ok(unsafe { self.device.launch(&self.program, &kernel, launch, arguments) }?)
     }
 }
@@ -136,7 +137,7 @@ impl<T: Scalar> LinearOperator<T, Cuda> for CudaBoxOperator<T> {
         let n = y.len();
         let (program, kernel) = (of_product::<T>(&hook), Kernel::<Product<T>>::new("box_product"));
         let arguments = (y.write(), x.read(), n as u64, hook.fields());
-        // SAFETY: both vectors have n values; what the hook touches is its maker's promise.
+        // SAFETY: both vectors have n values; the creator of the hook is responsible for its accesses.
         Ok(unsafe { self.device.launch(&program, &kernel, Launch::over(n, THREADS), arguments) }?)
     }
 }
@@ -150,7 +151,7 @@ fn shape(degree: usize) -> PatchShape {
     PatchShape { team, teams: (128 / team).max(1), blocks: 1 }
 }
 
-/// Shared memory of a team.
+/// Returns the shared memory of a team in bytes.
 fn bytes<T>(degree: usize) -> usize {
     let n = degree + 1;
     2 * (n + 1) * n * (n | 1) * size_of::<T>()

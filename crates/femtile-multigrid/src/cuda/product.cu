@@ -1,8 +1,8 @@
-// What a product needs after its kernels of colours, which leave its negative.
+// The end of a product y = A x: the kernels of the colours leave -A x.
 #include "femtile.cuh"
 #include "hook.cuh"
 
-// y = -y, with the hook of a product y = A x.
+// y = -y, with the hook of the product.
 extern "C" __global__ void box_product(T* y, const T* x, u64 n, Hook hook) {
     if (hook.is_idle()) return;
     const u64 i = blockIdx.x * (u64)blockDim.x + threadIdx.x;

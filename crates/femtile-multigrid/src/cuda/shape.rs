@@ -2,26 +2,29 @@ use femtile_device::cuda::{Launch, Specialisation};
 
 use crate::MultigridError;
 
-/// The most threads of a block.
+/// Largest number of threads of a block.
 const MAX_THREADS: usize = 1024;
 
-/// How patches or cells are shared out among threads.
+/// Launch shape: how threads are assigned to patches or cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PatchShape {
-    /// Threads that take one.
+    /// Threads per patch or cell: a team.
     pub team: usize,
-    /// Such teams of a block.
+    /// Teams per block.
     pub teams: usize,
-    /// Blocks that a multiprocessor is to have registers for.
+    /// Minimum resident blocks per multiprocessor, which limits registers.
     pub blocks: usize,
 }
 
 impl PatchShape {
-    /// Refuses teams of fewer threads than lines, and blocks that are empty or too large.
-    pub(super) fn check(&self, lines: usize) -> Result<(), MultigridError> {
+    /// Checks that a team has a thread per line, and that a block has 1 to 1024 threads.
+    ///
+    /// # Errors
+    /// [`MultigridError::Gpu`] where it does not.
+    pub fn check(&self, lines: usize) -> Result<(), MultigridError> {
         let refuse = |message: String| Err(MultigridError::Gpu { message });
         if self.team < lines {
-            return refuse(format!("team of {} threads: choose {lines} at least", self.team));
+            return refuse(format!("team of {} threads: choose at least {lines}", self.team));
         }
         if !(1..=MAX_THREADS / self.team).contains(&self.teams) || self.blocks == 0 {
             let most = MAX_THREADS / self.team;
@@ -37,12 +40,13 @@ impl PatchShape {
         (self.team * self.teams).next_multiple_of(32)
     }
 
-    /// A launch for so many, with so many bytes of shared memory for a team.
-    pub(super) fn launch(&self, n: usize, bytes: usize) -> Launch {
+    /// Returns the launch for `n` patches or cells, with `bytes` of shared memory per team.
+    pub fn launch(&self, n: usize, bytes: usize) -> Launch {
         Launch::line(n.div_ceil(self.teams), self.threads() as u32).shared(self.teams * bytes)
     }
 
-    pub(super) fn define(&self, program: Specialisation) -> Specialisation {
+    /// Adds the macros `FEMTILE_TEAM`, `FEMTILE_TEAMS`, `FEMTILE_THREADS` and `FEMTILE_BLOCKS`.
+    pub fn define(&self, program: Specialisation) -> Specialisation {
         program
             .define("FEMTILE_TEAM", self.team)
             .define("FEMTILE_TEAMS", self.teams)

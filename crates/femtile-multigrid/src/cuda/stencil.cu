@@ -1,14 +1,14 @@
-// The Laplacian on equal cells of degree one, where a patch has a single node inside: 27 weights,
+// The Laplacian on equal cells of degree 1, where a patch has one inner node: a 27-point stencil,
 //   a(dx, dy, dz) = s_x K_dx M_dy M_dz + s_y M_dx K_dy M_dz + s_z M_dx M_dy K_dz,  K = (-1 2 -1), M = (1 4 1) / 6.
 //
-// A block takes a row of nodes along x. The eight rows around it do not change meanwhile: what they add comes first, from
-// each value twice, once for the nodes beside it and once for its own. Beyond a free side nodes have their mirror images, with
-// which integrals of nodes on the side are twice as large.
+// A block processes a row of nodes along x. The eight rows around it are constant meanwhile; their contribution is
+// computed first, each value entering twice: for neighbouring nodes and for its own. Beyond a free side nodes have mirror
+// images, and integrals of nodes on the side count twice.
 #include "femtile.cuh"
 #include "reciprocal.cuh"
 #include "colour.cuh"
 
-// Weights of a row, by whether it is beside along y and z: of the node at the same place along x, and of those next to it.
+// Weights of a neighbouring row, by its offset along y and z: for the node with the same x, and for the next ones.
 struct Weights {
     T own[2][2], next[2][2];
 
@@ -26,7 +26,7 @@ struct Weights {
     }
 };
 
-// A row of nodes along x: where it is, the way to the rows beside it, and by how much right sides are to be multiplied.
+// A row of nodes along x: its position, strides to neighbouring rows, and the factor of right-hand sides.
 struct Row {
     u64 first;
     long long below_y, above_y, below_z, above_z;
@@ -44,7 +44,7 @@ struct Row {
     }
 };
 
-// What the eight rows around one add at its nodes: with the weights of nodes at the same place, and of those next to it.
+// Contribution of the eight neighbouring rows: with weights of nodes of the same x, and of the next ones.
 struct Around {
     T own, next;
 
@@ -57,7 +57,7 @@ struct Around {
     }
 };
 
-// x_i = (b_i - sum of a_ij x_j) / a_ii for the nodes of a row, two colours one after the other.
+// x_i = (b_i - sum of a_ij x_j) / a_ii for the nodes of a row, two colours in turn.
 extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS)
     box_stencil_solve(T* x, const T* b, const T* modes, Colour colour) {
     FEMTILE_DYNAMIC_SHARED(T, shared);
@@ -75,7 +75,7 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS)
     __syncthreads();
     const T inverse = reciprocal(weights.own[0][0]);
     for (u32 turn = 0; turn < 2; ++turn) {
-        // The first node with an unknown has an even place.
+        // The first node with an unknown counts as even.
         const u32 begin = (u32)colour.first[0] + (turn + (u32)colour.is_reversed) % 2;
         for (u32 i = begin + 2 * threadIdx.x; i <= (u32)colour.last[0]; i += 2 * FEMTILE_THREADS) {
             const u32 below = i == 0 ? 1 : i - 1, above = i + 1 == n ? i - 1 : i + 1;
@@ -87,7 +87,7 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS)
     }
 }
 
-// r = b - A x, or -A x without b, zero where values are given.
+// r = b - A x, or -A x without b, zero at Dirichlet nodes.
 extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS)
     box_stencil_residual(T* r, const T* b, const T* x, Colour colour) {
     FEMTILE_DYNAMIC_SHARED(T, shared);

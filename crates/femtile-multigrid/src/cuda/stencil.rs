@@ -1,23 +1,25 @@
-//! Degree one on equal cells, by 27 weights.
+//! Degree 1 on equal cells: a 27-point stencil.
 
 use femtile_device::Scalar;
-use femtile_device::cuda::{Header, Launch, Program, RECIPROCAL_HEADER, Specialisation};
+use femtile_device::cuda::{Launch, Program, RECIPROCAL_HEADER, Specialisation};
+
+use super::smoother::COLOUR_HEADER;
 
 static STENCIL: Program = Program {
     name: "box_stencil",
     source: include_str!("stencil.cu"),
-    headers: &[RECIPROCAL_HEADER, Header { name: "colour.cuh", text: include_str!("smoother/colour.cuh") }],
+    headers: &[RECIPROCAL_HEADER, COLOUR_HEADER],
 };
 
 const MAX_THREADS: usize = 256;
-/// Shared memory that a block of every GPU may have.
+/// Shared memory that every supported GPU offers a block.
 const MAX_BYTES: usize = 96 << 10;
 
 fn threads(n_nodes: usize) -> usize {
     n_nodes.next_multiple_of(32).min(MAX_THREADS)
 }
 
-/// Whether rows of so many nodes fit.
+/// Returns whether rows of `n_nodes` nodes fit in shared memory.
 pub(super) fn fits<T>(n_nodes: usize) -> bool {
     bytes::<T>(n_nodes) <= MAX_BYTES
 }
@@ -26,12 +28,12 @@ fn bytes<T>(n_nodes: usize) -> usize {
     3 * n_nodes * size_of::<T>()
 }
 
-/// So many rows of so many nodes.
+/// Returns the launch for `n_rows` rows of `n_nodes` nodes.
 pub(super) fn launch<T>(n_rows: usize, n_nodes: usize) -> Launch {
     Launch::line(n_rows, threads(n_nodes) as u32).shared(bytes::<T>(n_nodes))
 }
 
-/// For rows of so many nodes.
+/// Returns the program for rows of `n_nodes` nodes.
 pub(super) fn program<T: Scalar>(n_nodes: usize) -> Specialisation {
     STENCIL.of::<T>().define("FEMTILE_DEGREE", 1).define("FEMTILE_THREADS", threads(n_nodes))
 }

@@ -1,16 +1,17 @@
-// Between grids of cells and of the halves of these along some axes: values of coarse shape functions at fine nodes, and the
-// transpose of it.
+// Prolongation and restriction between a grid of cells and its refinement along some axes: coarse shape functions at fine
+// nodes, and the transpose.
 //
-// A team of threads takes a coarse cell and the fine nodes in it, but for those at its upper ends, which the next one has; where
-// upper sides are free, there is room for these nodes (FAR) and the last cells have them. A thread takes a line.
+// A team of threads processes a coarse cell and the fine nodes that it owns: all but those at its upper ends, which
+// belong to the next cell. Where upper sides are free, there is space for these nodes (FAR), and the last cells own them.
+// A thread per line.
 #include "femtile.cuh"
 #include "cells.cuh"
 #include "tables.cuh"
 
-// Threads of a team and teams of a block.
+// Threads of a team, teams of a block.
 const u32 TEAM = FEMTILE_TEAM, TEAMS = FEMTILE_TEAMS;
-// Nodes along a line of a coarse cell, and those of its parts along each axis: of two halves, or of the cell itself. Rows in
-// shared memory are odd, so that threads with a row each meet in few banks.
+// Nodes along a line of a coarse cell, and of its one or two parts along each axis. Odd row strides in shared memory
+// avoid bank conflicts.
 const u32 COARSE = K + 1, FAR = FEMTILE_FAR;
 const u32 PARTS_X = FEMTILE_PARTS_X, PARTS_Y = FEMTILE_PARTS_Y, PARTS_Z = FEMTILE_PARTS_Z;
 const u32 FINE_X = PARTS_X * K + FAR, FINE_Y = PARTS_Y * K + FAR, FINE_Z = PARTS_Z * K + FAR;
@@ -62,13 +63,13 @@ __device__ inline void line_to_coarse(T* line, u32 stride) {
     store_line(line, coarse, stride);
 }
 
-// Whether a coarse cell has its fine nodes with this place along an axis.
+// Whether a coarse cell owns the fine nodes at this index along an axis.
 template <u32 PARTS>
 __device__ inline bool has_node(const Cells& cells, const Cell& cell, u32 axis, u32 node) {
     return FAR == 0 || node < PARTS * K || cell.is_last_and_free(cells, axis);
 }
 
-// A line of a team: of coarse or fine nodes along the two other axes.
+// A line of a team, by indices of coarse or fine nodes along the two other axes.
 struct Line {
     u32 p, q;
     bool is_there;
@@ -80,12 +81,12 @@ struct Line {
     }
 };
 
-// Whether a coarse cell has the fine nodes of a line along z.
+// Whether a coarse cell owns the fine nodes of a line along z.
 __device__ inline bool has_line(const Cells& cells, const Cell& cell, const Line& line) {
     return has_node<PARTS_X>(cells, cell, 0, line.p) && has_node<PARTS_Y>(cells, cell, 1, line.q);
 }
 
-// x = x + I x_coarse.
+// Prolongation: x = x + I x_coarse.
 extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS) box_prolong(T* x, const T* coarse_x, Cells cells) {
     FEMTILE_DYNAMIC_SHARED(T, shared);
     const u32 team = threadIdx.x / TEAM, own = threadIdx.x % TEAM, number = blockIdx.x * TEAMS + team;
@@ -118,7 +119,7 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS) box_prolong(T* x, 
     }
 }
 
-// r_coarse = I^T r, coarse cells of a colour at once; zero where values are given.
+// Restriction: r_coarse = I^T r, coarse cells of one colour; zero at Dirichlet nodes.
 extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS) box_restrict(T* coarse_r, const T* r, Cells cells) {
     FEMTILE_DYNAMIC_SHARED(T, shared);
     const u32 team = threadIdx.x / TEAM, own = threadIdx.x % TEAM, number = blockIdx.x * TEAMS + team;

@@ -18,12 +18,11 @@ static TRANSFER: Program = Program {
 
 type BoxTransfer<T> = (Write<T>, Read<T>, Structure);
 
-/// The embedding of functions on a box of hexahedra into those on one with cells halved along some axes, and its transpose, on a
-/// GPU.
+/// Prolongation between a box of hexahedra and its refinement along some axes, and restriction, its transpose, on a GPU.
 ///
 /// # Cost
-/// Up in one launch, down in one for each of eight colours of coarse cells; fine values are read once, and written once on
-/// the way up.
+/// Prolongation in one launch, restriction in one for each of eight colours of coarse cells. Fine values are read once,
+/// and written once in prolongation.
 /// # Source
 /// `[cui2024]`, section 2.1.
 #[derive(Debug)]
@@ -31,17 +30,18 @@ pub struct CudaTransfer<T: Scalar> {
     device: Cuda,
     coarse: BoxGrid,
     n_fine: usize,
-    /// Whether some upper side is free, so that cells have nodes there.
+    /// Whether some upper side is free, so that the last cells own nodes there.
     has_far: bool,
     program: Specialisation,
     precision: std::marker::PhantomData<T>,
 }
 
 impl<T: Scalar> CudaTransfer<T> {
-    /// From a grid to one with as many cells along some axes and twice as many along the others.
+    /// Creates the transfer; each axis of `fine` has as many cells as `coarse`, or twice as many.
     ///
     /// # Errors
-    /// [`MultigridError::Gpu`] for grids with two axes or of too high a degree, and where the second does not refine the first so.
+    /// [`MultigridError::Gpu`] for two axes, too high a degree, or a `fine` that is no such refinement; and device
+    /// errors.
     pub fn new(device: &Cuda, coarse: &BoxGrid, fine: &BoxGrid) -> Result<Self, MultigridError> {
         check(coarse)?;
         let cells = |grid: &BoxGrid, axis: usize| grid.widths(axis).len();
@@ -65,10 +65,10 @@ impl<T: Scalar> CudaTransfer<T> {
         })
     }
 
-    /// $x_\ell \leftarrow x_\ell + I x_{\ell-1}$; both are zero where values are given.
+    /// $x_\ell \leftarrow x_\ell + I x_{\ell-1}$; both are zero at Dirichlet nodes.
     ///
     /// # Errors
-    /// [`LinalgError::Length`] when a vector does not fit, and what the device reports.
+    /// [`LinalgError::Length`] for a vector of another length, and device errors.
     pub fn prolongate(
         &self,
         fine: &mut Buffer<T, Cuda>,
@@ -79,27 +79,27 @@ impl<T: Scalar> CudaTransfer<T> {
         let arguments = (fine.write(), coarse.read(), cells.structure());
         let launch = self.launch(cells.n);
         let kernel = Kernel::<BoxTransfer<T>>::new("box_prolong");
-        // SAFETY: cells lie in the grid, of whose nodes both vectors have values; each fine node that is written is in one cell.
+        // SAFETY: cells lie in the grid, for whose nodes both vectors have values; one cell writes each fine node.
         Ok(unsafe { self.device.launch(&self.program, &kernel, launch, arguments) }?)
     }
 
-    /// $r_{\ell-1} = I^\mathsf{T} r_\ell$ where nothing is given.
+    /// $r_{\ell-1} = I^\mathsf{T} r_\ell$ on unknowns.
     ///
     /// # Errors
-    /// [`LinalgError::Length`] when a vector does not fit, and what the device reports.
+    /// [`LinalgError::Length`] for a vector of another length, and device errors.
     pub fn restrict(&self, coarse: &mut Buffer<T, Cuda>, fine: &Buffer<T, Cuda>) -> Result<(), LinalgError> {
         self.fits(fine, coarse)?;
         let kernel = Kernel::<BoxTransfer<T>>::new("box_restrict");
         for cells in Cells::colours(&self.coarse) {
             let arguments = (coarse.write(), fine.read(), cells.structure());
             let launch = self.launch(cells.n);
-            // SAFETY: as above; coarse cells of a colour have no node in common.
+            // SAFETY: as above; coarse cells of a colour share no node.
             unsafe { self.device.launch(&self.program, &kernel, launch, arguments) }?;
         }
         Ok(())
     }
 
-    /// For so many coarse cells.
+    /// Returns the launch for `n` coarse cells.
     fn launch(&self, n: usize) -> Launch {
         let degree = self.coarse.degree();
         shape(degree, self.has_far).launch(n, bytes::<T>(degree, self.has_far))
@@ -111,7 +111,7 @@ impl<T: Scalar> CudaTransfer<T> {
     }
 }
 
-/// Fine nodes of a coarse cell along an axis, at most.
+/// Returns the largest number of fine nodes of a coarse cell along an axis.
 fn n_fine(degree: usize, has_far: bool) -> usize {
     2 * degree + usize::from(has_far)
 }
@@ -121,13 +121,13 @@ fn shape(degree: usize, has_far: bool) -> PatchShape {
     PatchShape { team, teams: (128 / team).max(1), blocks: 1 }
 }
 
-/// Shared memory of a team.
+/// Returns the shared memory of a team in bytes.
 fn bytes<T>(degree: usize, has_far: bool) -> usize {
     let fine = n_fine(degree, has_far);
     (degree + 1) * fine * (fine | 1) * size_of::<T>()
 }
 
-/// For coarse cells of so many parts along each axis.
+/// Returns the program for coarse cells of `parts` fine cells along each axis.
 fn program<T: Scalar>(degree: usize, parts: [usize; 3], has_far: bool) -> Specialisation {
     let mut values = embedding(degree, 2).entries;
     values.truncate(n_fine(degree, has_far) * (degree + 1));
@@ -142,7 +142,7 @@ fn program<T: Scalar>(degree: usize, parts: [usize; 3], has_far: bool) -> Specia
     shape(degree, has_far).define(program)
 }
 
-/// Of these, cells in halves along all axes, along the first and along the others stand for what levels of stretched boxes take.
+/// Halves along all axes, along the first and along the others represent all semicoarsenings.
 pub(super) fn specialisations() -> Vec<Specialisation> {
     let of_degree = |degree: usize| {
         [([2; 3], false), ([2, 1, 1], false), ([1, 2, 2], false), ([2; 3], true)]

@@ -1,4 +1,4 @@
-// From the precision of cycles to that of a solve.
+// From the precision of the cycle to f64.
 #include "femtile.cuh"
 
 // y += alpha x.

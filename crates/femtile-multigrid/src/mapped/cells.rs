@@ -3,21 +3,21 @@ use femtile_device::cpu::{SharedMut, Source};
 use femtile_sum_factorization::{SumFactorization, lanes};
 
 use super::CellGeometry;
-use super::product::{CellProduct, ProductRoom};
+use super::product::{CellProduct, ProductWorkspace};
 use super::shapes::Shapes;
+use crate::cell_patches::{self, CellPatches, Rows, gather, scatter};
 use crate::grid::{BoxGrid, all};
 use crate::smoother::PostOrder;
-use crate::windows::{self, Rows, Windows, gather, scatter};
 
-/// The largest cubes, by nodes a side, whose products of matrices are compiled at once.
+/// Largest cube edge, in nodes, with a kernel compiled for all products of a cell.
 const MAX_CUBE: usize = 9;
 
-/// Cells of any shape with their coefficients.
+/// Mapped cells with their coefficients.
 #[derive(Debug, Clone)]
 pub(crate) struct MappedCells<T> {
     pub shapes: Shapes<T>,
     pub product: CellProduct<T>,
-    windows: Windows<()>,
+    cell_patches: CellPatches<()>,
 }
 
 impl<T: SumFactorization> MappedCells<T> {
@@ -26,25 +26,25 @@ impl<T: SumFactorization> MappedCells<T> {
         Self {
             product: CellProduct::new(grid.degree(), shapes.kind()),
             shapes,
-            windows: Windows::new(grid, &windows::cells(grid), |_, _, _| ())
-                .also_on(geometry.corner_strides()),
+            cell_patches: CellPatches::new(grid, &cell_patches::cells(grid), |_, _, _| ())
+                .with_other_grid(geometry.corner_strides()),
         }
     }
 
-    /// $y \leftarrow y + \alpha A x$, where rows are the nodes of a cell.
+    /// $y \leftarrow y + \alpha A x$, where `rows` are the nodes of a cell.
     pub fn add(&self, cpu: &Cpu, rows: &Rows, y: &SharedMut<'_, T>, x: Source<'_, T>, alpha: T) {
         let n_lanes = lanes::<T>(cpu);
-        let workspace = || (vec![T::ZERO; rows.n_nodes() * n_lanes], Vec::new(), ProductRoom::default());
-        self.windows.sweep::<T, _>(cpu, PostOrder::Same, workspace, |(u, shape, workspace), batch| {
+        let workspace = || (vec![T::ZERO; rows.n_nodes() * n_lanes], Vec::new(), ProductWorkspace::default());
+        self.cell_patches.sweep::<T, _>(cpu, PostOrder::Same, workspace, |(u, shape, workspace), batch| {
             #[allow(unsafe_code)]
-            // SAFETY: nobody writes x.
+            // SAFETY: x is not written.
             unsafe {
                 gather(cpu, rows, batch.firsts, u, x);
             }
             self.shapes.load(batch.others, 0, n_lanes, shape);
             self.product.apply(cpu, shape, u, workspace);
             #[allow(unsafe_code)]
-            // SAFETY: cells that are gone through at once share no node.
+            // SAFETY: cells processed at the same time share no node.
             unsafe {
                 scatter(cpu, rows, batch.firsts, u, y, |to, value| *to += alpha * value);
             }
@@ -52,7 +52,7 @@ impl<T: SumFactorization> MappedCells<T> {
     }
 }
 
-/// Calls `work` with each cell of a grid, the number of its first node, and its matrix in double precision.
+/// Calls `work` with each cell of a grid, its first node, and its f64 matrix.
 pub(crate) fn for_matrices(
     cpu: &Cpu,
     grid: &BoxGrid,
@@ -61,7 +61,7 @@ pub(crate) fn for_matrices(
 ) {
     let cells = MappedCells::<f64>::new(grid, geometry);
     let (strides, of_corners) = (grid.strides(), geometry.corner_strides());
-    let mut workspace = ProductRoom::default();
+    let mut workspace = ProductWorkspace::default();
     for cell in all(geometry.cells()) {
         let number = |strides: [usize; 3]| (0..3).map(|axis| strides[axis] * cell[axis]).sum::<usize>();
         let matrix = cells.product.matrix(cpu, cells.shapes.of(number(of_corners)), &mut workspace);

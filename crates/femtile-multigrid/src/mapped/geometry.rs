@@ -3,31 +3,31 @@ use std::sync::Arc;
 use crate::MultigridError;
 use crate::grid::{BoxGrid, all};
 
-/// Corners that are off a line along an axis by less than this share of the box are on it.
+/// Largest deviation of corners from a straight line along an axis, relative to the box, that counts as rounding.
 const STRAIGHT: f64 = 1e-12;
 
-/// Where the corners of cells are that stand in rows as those of a box do, and a coefficient of each cell.
+/// Corners of n_x × n_y × n_z mapped cells, and a coefficient per cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CellGeometry {
     dimension: usize,
-    /// Along each axis; one where there is no such axis.
+    /// Cells along each axis; 1 for an absent axis.
     cells: [usize; 3],
-    /// `[n_z + 1][n_y + 1][n_x + 1]`, a single layer where there is no third axis.
+    /// `[n_z + 1][n_y + 1][n_x + 1]`; a single layer in two dimensions.
     corners: Vec<[f64; 3]>,
     /// `[n_z][n_y][n_x]`.
     coefficients: Vec<f64>,
-    /// Whether cells are rectangles along the axes.
+    /// Whether cells are axis-parallel rectangles.
     is_rectangular: bool,
-    /// The grid whose cells were joined.
+    /// The finer grid that this one was coarsened from.
     finer: Option<Arc<BoxGrid>>,
 }
 
 impl CellGeometry {
-    /// Of so many cells along each of two or three axes.
+    /// Cells along each of two or three axes, with corners and coefficients.
     ///
     /// # Errors
-    /// [`MultigridError::Entries`] where there are too few or too many, [`MultigridError::Coefficient`] and
-    /// [`MultigridError::Inverted`] with the cell.
+    /// [`MultigridError::Entries`] for lists of the wrong length; [`MultigridError::Coefficient`] and
+    /// [`MultigridError::Inverted`] name the cell.
     pub fn new(
         cells: &[usize],
         corners: Vec<[f64; 3]>,
@@ -60,7 +60,7 @@ impl CellGeometry {
         self.inverted().map_or(Ok(()), |cell| Err(MultigridError::Inverted { cell }))
     }
 
-    /// A cell whose determinant is not positive in its corners and its middle.
+    /// Returns a cell whose Jacobian determinant is not positive at its corners and centre.
     fn inverted(&self) -> Option<[usize; 3]> {
         let places = || all([2; 3]).map(|at| at.map(|at| at as f64)).chain([[0.5; 3]]);
         let is_sound = |cell: [usize; 3]| {
@@ -82,7 +82,7 @@ impl CellGeometry {
         })
     }
 
-    /// Coordinates along an axis of the corners on its first line.
+    /// Returns the coordinates along an axis of the corners on its first line.
     fn line(&self, axis: usize) -> Vec<f64> {
         let corner = |i: usize| {
             let mut at = [0; 3];
@@ -92,8 +92,8 @@ impl CellGeometry {
         (0..self.n_corners()[axis]).map(corner).collect()
     }
 
-    /// Widths of the columns of cells along an axis, where cells are rectangles; of others the mean one for each. Those that
-    /// differ by rounding are made the same.
+    /// Returns the widths of the cells along an axis; for cells other than rectangles, mean widths. Widths equal up to
+    /// rounding are made equal.
     pub fn widths(&self, axis: usize) -> Vec<f64> {
         if axis >= self.dimension {
             return Vec::new();
@@ -113,7 +113,7 @@ impl CellGeometry {
         self.line(axis).windows(2).map(width).collect()
     }
 
-    /// The mean length of the edges along an axis.
+    /// Returns the mean edge length along an axis.
     fn mean_length(&self, axis: usize) -> f64 {
         let mut n = self.n_corners();
         n[axis] -= 1;
@@ -126,27 +126,27 @@ impl CellGeometry {
         all(n).map(length).sum::<f64>() / n.iter().product::<usize>() as f64
     }
 
-    /// Whether cells are rectangles along the axes.
+    /// Returns whether cells are axis-parallel rectangles.
     pub fn is_rectangular(&self) -> bool {
         self.is_rectangular
     }
 
-    /// Whether the box is one of rectangles with a coefficient of one.
+    /// Returns whether cells are rectangles with coefficient one.
     pub fn is_plain(&self) -> bool {
         self.is_rectangular && self.coefficients.iter().all(|&coefficient| coefficient == 1.0)
     }
 
-    /// Cells along each axis; one where there is no such axis.
+    /// Returns the number of cells along each axis; 1 for an absent axis.
     pub fn cells(&self) -> [usize; 3] {
         self.cells
     }
 
-    /// Corners along each axis.
+    /// Returns the number of corners along each axis.
     pub fn n_corners(&self) -> [usize; 3] {
         std::array::from_fn(|axis| self.cells[axis] + usize::from(axis < self.dimension))
     }
 
-    /// From a corner to the next along each axis, in their numbers; zero along an axis that there is not.
+    /// Returns the distance in corner numbers between neighbours along each axis; 0 for an absent axis.
     pub fn corner_strides(&self) -> [usize; 3] {
         let [n, m, _] = self.n_corners();
         [1, n, if self.dimension == 3 { n * m } else { 0 }]
@@ -157,13 +157,13 @@ impl CellGeometry {
         self.corners[(at[2] * m + at[1]) * n + at[0]]
     }
 
-    /// The coefficient of a cell.
+    /// Returns the coefficient of a cell.
     pub fn coefficient(&self, cell: [usize; 3]) -> f64 {
         let [n, m, _] = self.cells;
         self.coefficients[(cell[2] * m + cell[1]) * n + cell[0]]
     }
 
-    /// The map of the unit square or cube to a cell; a square is taken for a cube of height one.
+    /// Returns the map of the unit cube to a cell; a quadrilateral is a prism of height one.
     pub fn map(&self, cell: [usize; 3]) -> CellMap {
         let corners = std::array::from_fn(|bits| {
             let up = [0, 1, 2].map(|axis| bits >> axis & 1);
@@ -176,13 +176,13 @@ impl CellGeometry {
         CellMap { corners }
     }
 
-    /// With every cell halved along every axis by its map.
+    /// Halves every cell along every axis in reference coordinates.
     pub fn refined(&self) -> Self {
         let coarse = self.n_corners();
         let cells = std::array::from_fn(|axis| if axis < self.dimension { 2 * self.cells[axis] } else { 1 });
         let fine = coarse.map(|n| 2 * n - 1);
         let corner = |at: [usize; 3]| {
-            // The corners that it lies in the middle of.
+            // The new corner is the mean of these.
             let [low, high] = [0, 1].map(|up| at.map(|at| (at + up) / 2));
             let near = (0..8)
                 .map(|bits: usize| self.corner([0, 1, 2].map(|axis| [low, high][bits >> axis & 1][axis])));
@@ -200,7 +200,7 @@ impl CellGeometry {
         }
     }
 
-    /// With so many cells along each axis joined, one or two: every other corner along these, the mean of the coefficients. None
+    /// Coarsens by `factors`, 1 or 2 cells along each axis: keeps the outer corners and takes mean coefficients. None
     /// where a joined cell would be inverted.
     pub fn coarsened(&self, finer: &BoxGrid, factors: [usize; 3]) -> Option<Self> {
         let cells = [0, 1, 2].map(|axis| self.cells[axis] / factors[axis]);
@@ -224,25 +224,25 @@ impl CellGeometry {
         coarse.inverted().is_none().then_some(coarse)
     }
 
-    /// The grid whose cells were joined.
+    /// Returns the finer grid that this one was coarsened from.
     pub fn finer(&self) -> Option<&BoxGrid> {
         self.finer.as_deref()
     }
 }
 
-/// A map that is linear along each axis, by the corners that it takes those of the unit cube to, their bits the axes.
+/// A multilinear map, by the images of the corners of the unit cube; bits of an index are the axes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CellMap {
     corners: [[f64; 3]; 8],
 }
 
 impl CellMap {
-    /// Where a point of the unit cube comes to lie.
+    /// Returns the image of a point of the unit cube.
     pub fn point(&self, at: [f64; 3]) -> [f64; 3] {
         self.sum(|axis, up| if up { at[axis] } else { 1.0 - at[axis] })
     }
 
-    /// Columns of $J = \partial x / \partial \hat x$.
+    /// Returns the columns of $J = \partial x / \partial \hat x$.
     pub fn columns(&self, at: [f64; 3]) -> [[f64; 3]; 3] {
         [0, 1, 2].map(|along| {
             self.sum(|axis, up| match (axis == along, up) {
@@ -263,13 +263,13 @@ impl CellMap {
         sum
     }
 
-    /// $\det J$.
+    /// Returns $\det J$.
     pub fn determinant(&self, at: [f64; 3]) -> f64 {
         let [x, y, z] = self.columns(at);
         dot(x, cross(y, z))
     }
 
-    /// $G = \det J\, J^{-1} J^{-\mathsf{T}}$ in the middle of the cell.
+    /// Returns $G = \det J\, J^{-1} J^{-\mathsf{T}}$ at the centre of the cell.
     pub fn metric(&self) -> [[f64; 3]; 3] {
         let [x, y, z] = self.columns([0.5; 3]);
         let rows = [cross(y, z), cross(z, x), cross(x, y)];
@@ -277,7 +277,8 @@ impl CellMap {
         rows.map(|row| rows.map(|other| dot(row, other) / determinant))
     }
 
-    /// Factors of products of powers of $2 \hat x - 1$ in twice the map, from its first corner on.
+    /// Returns the coefficients of the products of powers of $2 \hat x - 1$ in twice the map, relative to its first
+    /// corner.
     pub fn powers(&self) -> [[f64; 3]; 8] {
         let origin = self.corners[0];
         std::array::from_fn(|powers| {

@@ -1,4 +1,4 @@
-//! Cells of any shape, with coefficients: their maps, and products with their matrices.
+//! Mapped cells with coefficients: geometry and matrix-free products.
 
 mod cells;
 mod geometry;
@@ -7,4 +7,4 @@ mod shapes;
 
 pub(crate) use cells::{MappedCells, for_matrices};
 pub(crate) use geometry::{CellGeometry, CellMap};
-pub(crate) use product::ProductRoom;
+pub(crate) use product::ProductWorkspace;

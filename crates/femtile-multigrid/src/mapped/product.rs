@@ -7,27 +7,28 @@ use femtile_sum_factorization::{
 
 use super::shapes::ShapeKind;
 
-/// Room for products, kept from one to the next.
+/// Workspace of products, kept from one to the next.
 #[derive(Debug, Default)]
-pub(crate) struct ProductRoom<T>([Vec<T>; 3]);
+pub(crate) struct ProductWorkspace<T>([Vec<T>; 3]);
 
-/// $\int_K c\, \nabla\varphi_i \cdot \nabla\varphi_j$ of cells side by side, by k + 1 Gauss points an axis and without matrices.
+/// $\int_K c\, \nabla\varphi_i \cdot \nabla\varphi_j$ for cells in SIMD lanes, by sum factorization with k + 1 Gauss
+/// points per axis.
 ///
 /// # Cost
-/// Twelve products with 1-D matrices in three dimensions and eight in two, and what the metric takes at each point; seven
-/// products alone for boxes.
+/// Twelve products with 1-D matrices in three dimensions, eight in two, and the metric at each point; for rectangles
+/// seven products.
 /// # Source
 /// `[kronbichler2022]`, section 2.1.
 #[derive(Debug, Clone)]
 pub(crate) struct CellProduct<T> {
     kind: ShapeKind,
-    /// Shapes at points, and transposed.
+    /// Shape functions at points, and the transpose.
     values: [Factor<T>; 2],
-    /// Slopes at points of polynomials through them, and transposed.
+    /// Derivatives at points of the polynomials through them, and the transpose.
     slopes: [Factor<T>; 2],
-    /// Of the points along an axis.
+    /// Quadrature weights along an axis.
     weights: Vec<T>,
-    /// One and $2 \hat x - 1$ at points, and their slopes.
+    /// 1 and $2 \hat x - 1$ at the points, and their derivatives.
     powers: [Vec<T>; 2],
     /// Mass and stiffness of a cell of width one.
     matrices: [Factor<T>; 2],
@@ -52,13 +53,19 @@ impl<T: SumFactorization> CellProduct<T> {
         }
     }
 
-    /// Nodes of a cell along an axis.
+    /// Returns the number of nodes of a cell along an axis.
     pub fn n(&self) -> usize {
         self.weights.len()
     }
 
-    /// $u \leftarrow A u$ for cells of these shapes, `[len][lanes]`.
-    pub fn apply(&self, cpu: &Cpu, shape: &[T], u: &mut [T], ProductRoom(workspace): &mut ProductRoom<T>) {
+    /// $u \leftarrow A u$ for cells with geometry `shape`, `[len][lanes]`.
+    pub fn apply(
+        &self,
+        cpu: &Cpu,
+        shape: &[T],
+        u: &mut [T],
+        ProductWorkspace(workspace): &mut ProductWorkspace<T>,
+    ) {
         let n_lanes = lanes::<T>(cpu);
         let [a, b, scratch] = workspace;
         scratch.resize(2 * u.len() + Mapped::<T>::workspace_of_order(1, n_lanes), T::ZERO);
@@ -98,7 +105,7 @@ impl<T: SumFactorization> CellProduct<T> {
         along_all(down, u, a, b);
     }
 
-    /// $u \leftarrow \sum_{ab} D_a^\mathsf{T} G_{ab} D_b u$ at the points of squares.
+    /// $u \leftarrow \sum_{ab} D_a^\mathsf{T} G_{ab} D_b u$ at the points of quadrilaterals.
     fn act_on_squares(&self, cpu: &Cpu, shape: (&[T], &[T]), u: &mut [T], [a, b]: [&mut [T]; 2]) {
         let n = self.n();
         let [slopes, transposed] = &self.slopes;
@@ -116,7 +123,7 @@ impl<T: SumFactorization> CellProduct<T> {
         );
     }
 
-    /// $w\, c \det J\, J^{-1} J^{-\mathsf{T}}$ on slopes.
+    /// Multiplies a gradient by $w\, c \det J\, J^{-1} J^{-\mathsf{T}}$.
     #[inline(always)]
     fn metric_of_squares(&self, (coefficients, sigma): (&[T], &[T]), a: &mut [T], b: &mut [T]) {
         let (n, n_lanes) = (self.n(), sigma.len());
@@ -131,7 +138,7 @@ impl<T: SumFactorization> CellProduct<T> {
                 let along_y = [x2[lane] + xi * x12[lane], y2[lane] + xi * y12[lane]];
                 let determinant = along_x[0] * along_y[1] - along_x[1] * along_y[0];
                 let scale = weight * sigma[lane] / determinant;
-                // $\det J\, J^{-\mathsf{T}}$ times the slopes, then its transpose.
+                // $\det J\, J^{-\mathsf{T}}$ times the gradient, then its transpose.
                 let (p, q) = (a[lane], b[lane]);
                 let flux = [along_y[1] * p - along_x[1] * q, along_x[0] * q - along_y[0] * p];
                 a[lane] = scale * (along_y[1] * flux[0] - along_y[0] * flux[1]);
@@ -140,8 +147,8 @@ impl<T: SumFactorization> CellProduct<T> {
         }
     }
 
-    /// Matrices of a cell, `[n^d][n^d]`, column by column.
-    pub fn matrix(&self, cpu: &Cpu, shape: &[T], workspace: &mut ProductRoom<T>) -> Vec<T> {
+    /// Returns the matrices of cells, `[n^d][n^d]`, column by column.
+    pub fn matrix(&self, cpu: &Cpu, shape: &[T], workspace: &mut ProductWorkspace<T>) -> Vec<T> {
         let n_lanes = lanes::<T>(cpu);
         let d = if self.kind == ShapeKind::Bilinear { 2 } else { 3 };
         let n = self.n().pow(d);

@@ -3,26 +3,26 @@ use femtile_sum_factorization::SumFactorization;
 use super::geometry::CellGeometry;
 use crate::grid::all;
 
-/// What the products of cells need of their shapes and coefficients.
+/// Geometry factors and coefficients of cells, as products need them.
 #[derive(Debug, Clone)]
 pub(crate) struct Shapes<T> {
-    /// Of the cells at each corner, by the number of their first one; of corners that are the first of none, zeros.
+    /// Data by first corner of a cell; zeros for corners that are the first of no cell.
     entries: Vec<T>,
     kind: ShapeKind,
 }
 
-/// What there is of each cell.
+/// The kind of data of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ShapeKind {
-    /// Of boxes of three axes: $c\, |J| / h_a^2$ along each, and zero.
+    /// Rectangles: $c\, |J| / h_a^2$ along each axis, and a zero.
     Rectangular,
-    /// Factors of the powers in the map, and c: 25 numbers, or 9 in two dimensions.
+    /// Coefficients of the powers in the map, and c: 25 numbers, 9 in two dimensions.
     Bilinear,
     Trilinear,
 }
 
 impl ShapeKind {
-    /// Numbers of a cell.
+    /// Returns the numbers per cell.
     pub fn len(self) -> usize {
         match self {
             Self::Rectangular => 4,
@@ -33,7 +33,7 @@ impl ShapeKind {
 }
 
 impl<T: SumFactorization> Shapes<T> {
-    /// Of all cells; of rectangular ones by their lengths where `has_cubes`.
+    /// Computes the data of all cells; the compact form for rectangles where `has_cubes`.
     pub fn new(geometry: &CellGeometry, dimension: usize, has_cubes: bool) -> Self {
         let kind = match (dimension, geometry.is_rectangular() && has_cubes) {
             (2, _) => ShapeKind::Bilinear,
@@ -61,18 +61,18 @@ impl<T: SumFactorization> Shapes<T> {
         Self { entries, kind }
     }
 
-    /// What there is of each cell.
+    /// Returns the kind of data.
     pub fn kind(&self) -> ShapeKind {
         self.kind
     }
 
-    /// Of the cell with this first corner.
+    /// Returns the data of the cell with this first corner.
     pub fn of(&self, corner: usize) -> &[T] {
         let n = self.kind.len();
         &self.entries[corner * n..][..n]
     }
 
-    /// Of cells side by side that lie `offset` beyond these corners: `[len][lanes]`; lanes without a cell have the last one.
+    /// Gathers the data of cells at `offset` from these corners: `[len][lanes]`; unused lanes repeat the last cell.
     pub fn load(&self, corners: &[u32], offset: usize, n_lanes: usize, to: &mut Vec<T>) {
         let n = self.kind.len();
         to.resize(n * n_lanes, T::ZERO);

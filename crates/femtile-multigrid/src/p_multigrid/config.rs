@@ -1,13 +1,13 @@
 use crate::MultigridError;
 
-/// How the levels of [`crate::PMultigrid`] are smoothed.
+/// Smoother settings of [`crate::PMultigrid`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PMultigridConfig {
-    /// Degree of the polynomial before and after the next level, 1 to 16.
+    /// Degree of the pre- and post-smoothing polynomials, 1 to 16.
     pub sweeps: usize,
-    /// The largest eigenvalue over the smallest one that the polynomial is to damp.
+    /// Ratio of the largest eigenvalue to the smallest one that the polynomial damps.
     pub range: f64,
-    /// Steps of Lanczos' method that look for the largest eigenvalue of a level.
+    /// Lanczos steps that estimate the largest eigenvalue of a level.
     pub eigenvalue_steps: usize,
 }
 
@@ -19,10 +19,10 @@ impl Default for PMultigridConfig {
 }
 
 impl PMultigridConfig {
-    /// Whether all settings are in their ranges.
+    /// Checks that all settings are in range.
     ///
     /// # Errors
-    /// [`MultigridError::Setting`] for the first that is not.
+    /// [`MultigridError::Setting`] for the first one out of range.
     pub fn check(&self) -> Result<(), MultigridError> {
         let wrong = |field: &'static str, message: String| Err(MultigridError::Setting { field, message });
         if !(1..=16).contains(&self.sweeps) {
@@ -32,7 +32,7 @@ impl PMultigridConfig {
             return wrong("range", format!("{} is not a finite number above 1", self.range));
         }
         if self.eigenvalue_steps == 0 {
-            return wrong("eigenvalue_steps", "at least one is needed".into());
+            return wrong("eigenvalue_steps", "at least one is required".into());
         }
         Ok(())
     }

@@ -1,11 +1,11 @@
 use femtile_device::cpu::SharedMut;
 use femtile_device::{Cpu, Scalar};
 
-/// Lines that a thread takes at least.
+/// Fewest lines per thread.
 const MIN_LINES: usize = 16;
 
-/// Puts what `solve` makes of the values of r on each of so many lines into z, on all threads; `rows` gives the rows of a line,
-/// no two of which have one in common.
+/// Gathers r on each of `n` lines, applies `solve` and scatters the result to z, on all threads; `rows` returns the rows
+/// of a line, and no two lines share one.
 pub(super) fn each_line<'l, T: Scalar>(
     cpu: &Cpu,
     z: &mut [T],
@@ -22,7 +22,7 @@ pub(super) fn each_line<'l, T: Scalar>(
             solve(line, &mut values);
             for (&row, &value) in rows(line).iter().zip(&values) {
                 let at = row as usize;
-                // SAFETY: a row is in one line alone, and a line is taken by one thread.
+                // SAFETY: a row is in one line only, and one thread processes a line.
                 let to = unsafe { z.range(at..at + 1) };
                 to[0] = value;
             }

@@ -8,15 +8,15 @@ use femtile_linalg::{LinalgError, LinearOperator, Preconditioner, Transfer};
 use super::PMultigridConfig;
 use crate::MultigridError;
 
-/// A level above the lowest: all that the caller makes of it.
+/// A level above the lowest, as supplied by the caller.
 pub struct PLevel<T: Scalar, D: PolynomialKernels<T>> {
-    /// Its operator, with unit rows and columns where values are given.
+    /// The operator, with unit rows and columns for Dirichlet nodes.
     pub operator: Box<dyn LinearOperator<T, D>>,
-    /// The diagonal of that.
+    /// The diagonal of the operator.
     pub diagonal: Vec<T>,
-    /// What polynomials take in place of its inverse: symmetric and positive definite.
+    /// A symmetric positive definite preconditioner of the polynomials in place of the inverse diagonal: line solves.
     pub lines: Option<Box<dyn Preconditioner<T, D>>>,
-    /// To the next lower level.
+    /// The transfer to the next lower level.
     pub transfer: Box<dyn Transfer<T, D>>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Smoothed<T: Scalar, D: PolynomialKernels<T>> {
     inverse_diagonal: Buffer<T, D>,
     lines: Option<Box<dyn Preconditioner<T, D>>>,
     steps: Vec<Step<T>>,
-    /// Of $D^{-1} A$, or with lines in place of D.
+    /// Largest eigenvalue of $D^{-1} A$, D the diagonal or the line blocks.
     pub largest: f64,
 }
 
@@ -55,7 +55,7 @@ impl<T: Scalar, D: PolynomialKernels<T>> Smoothed<T, D> {
         Ok(Self { operator, transfer, inverse_diagonal, lines, steps, largest })
     }
 
-    /// Smooths from zero.
+    /// Smooths with a zero initial guess.
     pub fn relax_from_zero(&self, own: &mut Iterate<T, D>) -> Result<(), LinalgError> {
         match &self.lines {
             Some(lines) => own.relax_from_zero_by(self.operator.as_ref(), &self.steps, lines.as_ref()),
@@ -76,7 +76,7 @@ impl<T: Scalar, D: PolynomialKernels<T>> Smoothed<T, D> {
     }
 }
 
-/// Refuses levels that do not fit together.
+/// Checks that the sizes of levels match.
 pub(super) fn check<T: Scalar, D: PolynomialKernels<T>>(
     levels: &[PLevel<T, D>],
     n_lowest: usize,

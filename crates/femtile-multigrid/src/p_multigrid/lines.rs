@@ -1,4 +1,4 @@
-//! Solves on lines of nodes through flat cells, which the levels of such cells are smoothed with.
+//! Line smoother: exact solves on lines of nodes across flat cells.
 
 use std::ops::Range;
 
@@ -12,25 +12,26 @@ use crate::axis::matrices;
 use crate::grid::all;
 use crate::smoother::Cholesky;
 
-/// From this ratio of the largest stiffness along an axis to the next one on a cell is flat: from 2 : 1 on.
+/// Ratio of the largest directional stiffness of a cell to the next one from which it is flat: side lengths of 2 : 1.
 const FLAT: f64 = 4.0;
-/// Entries on the diagonal of an operator and of its surrogate that differ by a smaller factor are near.
+/// Largest ratio between diagonal entries of an operator and of its surrogate.
 const NEAR: f64 = 4.0;
-/// Stands for no row.
+/// Marks no row.
 const NONE: u32 = u32::MAX;
 
-/// A cell as a product of lines: $\sum_a g_a\, K_a \otimes M_b \otimes M_c + m\, M_a \otimes M_b \otimes M_c$ with the stiffness K
-/// and the mass M of a unit line.
+/// A cell matrix as a sum of tensor products:
+/// $\sum_a g_a\, K_a \otimes M_b \otimes M_c + m\, M_a \otimes M_b \otimes M_c$ with the stiffness K and the mass M of a
+/// unit line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LineCell {
-    /// $g_a$: the diagonal of $\det J\, J^{-1} \sigma J^{-\mathsf{T}}$ in the middle of the cell.
+    /// $g_a$: the diagonal of $\det J\, J^{-1} \sigma J^{-\mathsf{T}}$ at the centre of the cell.
     pub stiffness: [f64; 3],
     /// $m$: λ times the volume.
     pub mass: f64,
 }
 
 impl LineCell {
-    /// The axis along which a cell with two or three axes is much stiffer than along the others: that across a flat cell.
+    /// Returns the axis along which the cell is much stiffer than along the others, the one across a flat cell.
     pub fn stiff_axis(&self, dimension: usize) -> Option<usize> {
         let stiffest = (0..dimension).max_by(|&a, &b| self.stiffness[a].total_cmp(&self.stiffness[b]))?;
         let is_stiffer = |axis: usize| self.stiffness[stiffest] >= FLAT * self.stiffness[axis];
@@ -38,14 +39,13 @@ impl LineCell {
     }
 }
 
-/// The cells of a space: their polynomial degree, their axes, and each of them by its number with its unknowns, the first axis
-/// fastest.
+/// The cells of a finite-element space, with their unknowns, the first axis fastest.
 pub struct LineCells<'a> {
-    /// The degree of the elements.
+    /// The polynomial degree.
     pub degree: usize,
-    /// Two or three axes.
+    /// The dimension, 2 or 3.
     pub dimension: usize,
-    /// How many cells there are.
+    /// The number of cells.
     pub n_cells: usize,
     /// Writes the unknowns of a cell and returns its coefficients.
     pub cell: &'a dyn Fn(usize, &mut [u32]) -> LineCell,
@@ -65,7 +65,8 @@ impl LineCells<'_> {
         }
     }
 
-    /// Local numbers of the first nodes of the lines along an axis, with their places across it, and the way from node to node.
+    /// Returns the lines of nodes along an axis: the first local node and its index across the axis; and the stride along
+    /// it.
     fn lines(&self, axis: usize) -> (impl Iterator<Item = (usize, [usize; 3])> + use<>, usize) {
         let n = self.degree + 1;
         let along = [0, 1, 2].map(|other| if other == axis || other >= self.dimension { 1 } else { n });
@@ -73,14 +74,14 @@ impl LineCells<'_> {
     }
 }
 
-/// Exact solves for a separable surrogate on lines of nodes through flat cells, one over the diagonal on all other rows:
-/// $M^{-1} = \sum_l R_l^\mathsf{T} A_l^{-1} R_l + D^{-1}$.
+/// Line smoother, additive Schwarz with lines as subdomains: exact solves of a separable surrogate on lines across flat
+/// cells, and the inverse diagonal on all other rows, $M^{-1} = \sum_l R_l^\mathsf{T} A_l^{-1} R_l + D^{-1}$.
 ///
-/// Across a flat cell unknowns are coupled so strongly that points cannot take out what changes slowly there and fast along the
-/// cell; a line through all of them does.
+/// Unknowns are strongly coupled across a flat cell, so a point smoother leaves error that is smooth across it and
+/// oscillates along it; a line solve removes it.
 ///
 /// # Cost
-/// $2 p + 1$ multiplications a row, and as many numbers.
+/// $2 p + 1$ multiplications and as many numbers per row.
 /// # Source
 /// `[saad2003]`, section 4.1.1.
 #[derive(Debug)]
@@ -92,7 +93,7 @@ pub struct LineSolves<T: Scalar> {
     lines: Vec<Line<T>>,
 }
 
-/// A line by its place among the rows of all.
+/// A line, by its range in the rows of all lines.
 #[derive(Debug)]
 struct Line<T> {
     range: Range<usize>,
@@ -100,9 +101,9 @@ struct Line<T> {
 }
 
 impl<T: Scalar> LineSolves<T> {
-    /// On the lines through the flat cells among these, none where there are none, but for lines on which the surrogate is far from
-    /// the operator, as on cells that are curved or in which coefficients jump; `diagonal` is that of the operator, `constrained`
-    /// the rows with given values, `added` what their diagonals have beside the cells.
+    /// Line solves for the flat cells; none where there is no such cell. Lines on which the surrogate differs too much
+    /// from the operator, on curved cells or at coefficient jumps, are left to the diagonal. `diagonal` is that of the
+    /// operator, `constrained` the Dirichlet rows, `added` the diagonal of terms other than cells.
     ///
     /// # Errors
     /// As [`inverse_diagonal`].
@@ -165,10 +166,10 @@ impl<T: Scalar> Preconditioner<T, Cpu> for LineSolves<T> {
     }
 }
 
-/// Rows joined to paths: none has more than two neighbours, and none is closed.
+/// Rows joined into paths: no row has more than two neighbours, and no path is closed.
 struct Paths {
     neighbours: Vec<[u32; 2]>,
-    /// Leads to the root of the path of a row; none for rows that are in no path.
+    /// Union-find parent of each row; none for rows in no path.
     above: Vec<u32>,
 }
 
@@ -177,7 +178,7 @@ impl Paths {
         Self { neighbours: vec![[NONE; 2]; n_rows], above: (0..n_rows as u32).collect() }
     }
 
-    /// Keeps a row out.
+    /// Excludes a row.
     fn close(&mut self, row: u32) {
         self.above[row as usize] = NONE;
     }
@@ -191,7 +192,7 @@ impl Paths {
         row
     }
 
-    /// Joins two rows, where they leave it a path.
+    /// Joins two rows if the result is a path.
     fn join(&mut self, one: u32, other: u32) {
         let pair = [(one, other), (other, one)];
         let is_free = |&(row, _): &(u32, u32)| {
@@ -211,7 +212,7 @@ impl Paths {
         }
     }
 
-    /// The rows of each path from one end to the other.
+    /// Returns the rows of each path from one end to the other.
     fn lines(&self) -> Vec<Vec<u32>> {
         let next = |before: u32, row: u32| {
             self.neighbours[row as usize].into_iter().find(|&next| next != NONE && next != before)
@@ -226,7 +227,7 @@ impl Paths {
     }
 }
 
-/// The matrices of all lines: of each row the entries up to the diagonal.
+/// The band matrices of all lines: for each row its entries up to the diagonal.
 struct Bands {
     width: usize,
     /// `[n][width]`.
@@ -273,7 +274,7 @@ impl Bands {
                 let (starts, stride) = cells.lines(axis);
                 for (first, at) in starts {
                     for i in 0..=cells.degree {
-                        // What is on the diagonal is the same for all axes.
+                        // The diagonal part is the same for all axes.
                         let others = if axis == 0 { 0..i + 1 } else { 0..i };
                         for j in others {
                             let [one, other] = [i, j].map(|at| places[first + at * stride]);
@@ -286,7 +287,7 @@ impl Bands {
         bands
     }
 
-    /// Adds to the entry of two rows, where they are near each other on one line.
+    /// Adds to the entry of two rows if they are within the band of one line.
     fn add(&mut self, one: (u32, usize), other: (u32, usize), entry: f64) {
         let (low, high) = (one.1.min(other.1), one.1.max(other.1));
         if one.0 != NONE && one.0 == other.0 && high - low < self.width {
@@ -294,13 +295,13 @@ impl Bands {
         }
     }
 
-    /// Whether a line has about these entries on its diagonal: that of cells which are far from products of lines has not.
+    /// Returns whether the diagonal of a line is close to that of the operator.
     fn are_near(&self, rows: Range<usize>, diagonal: impl Iterator<Item = f64>) -> bool {
         let own = rows.map(|row| self.entries[(row + 1) * self.width - 1]);
         own.zip(diagonal).all(|(own, entry)| own <= NEAR * entry && entry <= NEAR * own)
     }
 
-    /// The factor of a line; of its diagonal alone where entries that were left out make it no positive matrix.
+    /// Factors a line; only its diagonal where omitted entries make it indefinite.
     fn factor(&self, rows: Range<usize>) -> Cholesky<f64> {
         let own = &self.entries[rows.start * self.width..rows.end * self.width];
         Cholesky::try_new(self.width, own.to_vec()).unwrap_or_else(|| {

@@ -1,11 +1,11 @@
-//! Multigrid whose levels are spaces of falling degree on one mesh, with any preconditioner on the lowest.
+//! p-multigrid: levels are spaces of decreasing polynomial degree on one mesh, with any preconditioner on the lowest.
 
 mod config;
 #[allow(unsafe_code)]
 mod cpu;
+mod identity;
 mod level;
 mod lines;
-mod same;
 #[cfg(test)]
 mod tests;
 
@@ -19,25 +19,25 @@ use femtile_linalg::{LinalgError, Preconditioner, need};
 
 use crate::MultigridError;
 pub use config::PMultigridConfig;
+pub use identity::IdentityTransfer;
 pub use level::PLevel;
 use level::Smoothed;
 pub use lines::{LineCell, LineCells, LineSolves};
-pub use same::SameUnknowns;
 
-/// One V-cycle from zero over spaces of falling degree, in the precision `T`, as a preconditioner for solves in double
-/// precision: symmetric and positive definite where that of the lowest degree is.
+/// One p-multigrid V-cycle with a zero initial guess as a preconditioner, in the precision `T`, for f64 Krylov solvers:
+/// symmetric positive definite if the preconditioner of the lowest degree is.
 ///
-/// Every level above the lowest has an operator, its diagonal and a [`Transfer`](femtile_linalg::Transfer) to the next one;
-/// Chebyshev polynomials smooth, so nothing but products is asked of operators, and none needs a matrix. Where cells are flat,
-/// [`LineSolves`] take the place of the diagonal.
+/// Every level above the lowest has an operator, its diagonal and a [`Transfer`](femtile_linalg::Transfer) to the next
+/// one. Chebyshev polynomials smooth, so operators need only products and can be matrix-free. On flat cells
+/// [`LineSolves`] replace the diagonal.
 ///
 /// # Cost
-/// On every level above the lowest twice as many products as the polynomials have degrees.
+/// Twice the polynomial degree in products, on every level above the lowest.
 /// # Source
 /// `[fehn2020]`, `[sundar2015]`; smoother: `[adams2003]`.
 pub struct PMultigrid<T: Scalar, D: PolynomialKernels<T>> {
     device: D,
-    /// The highest degree first.
+    /// Levels, the highest degree first.
     levels: Vec<Smoothed<T, D>>,
     lowest: Box<dyn Preconditioner<T, D>>,
     workspace: Mutex<Workspace<T, D>>,
@@ -47,19 +47,20 @@ pub struct PMultigrid<T: Scalar, D: PolynomialKernels<T>> {
 /// The vectors of a cycle.
 struct Workspace<T: Scalar, D: PolynomialKernels<T>> {
     iterates: Vec<Iterate<T, D>>,
-    /// Right side and solution of the lowest degree.
+    /// Right-hand side and solution of the lowest degree.
     lowest: [Buffer<T, D>; 2],
 }
 
 impl<T: Scalar, D: PolynomialKernels<T>> PMultigrid<T, D> {
-    /// With levels from the highest degree down, and what preconditions the `n_lowest` unknowns below them; without levels
-    /// that alone.
+    /// Sets up levels in order of decreasing degree, with a preconditioner of the `n_lowest` unknowns below them; without
+    /// levels, that preconditioner alone.
     ///
     /// # Cost
     /// [`PMultigridConfig::eigenvalue_steps`] products on every level.
     /// # Errors
-    /// [`MultigridError::Setting`] for settings out of range, [`MultigridError::Levels`] where levels do not fit together,
-    /// [`MultigridError::Level`] where an operator is not positive definite or its diagonal is not positive.
+    /// [`MultigridError::Setting`] for settings out of range, [`MultigridError::Levels`] for levels of inconsistent
+    /// sizes, [`MultigridError::Level`] for an operator that is not positive definite or has a diagonal that is not
+    /// positive.
     pub fn new(
         device: &D,
         levels: Vec<PLevel<T, D>>,
@@ -79,12 +80,12 @@ impl<T: Scalar, D: PolynomialKernels<T>> PMultigrid<T, D> {
         Ok(Self { device: device.clone(), levels, lowest, workspace, size: ResidualSize::default() })
     }
 
-    /// The largest eigenvalue of $D^{-1} A$ that the smoother of each level is made for, the highest degree first.
+    /// Returns the largest eigenvalue of $D^{-1} A$ estimated on each level, the highest degree first.
     pub fn largest_eigenvalues(&self) -> impl Iterator<Item = f64> + '_ {
         self.levels.iter().map(|level| level.largest)
     }
 
-    /// A cycle for the right side of the first of some levels.
+    /// Runs a cycle for the right-hand side of the first of these levels.
     ///
     /// # Source
     /// `[fehn2020]`.
@@ -131,7 +132,7 @@ where
         self.lowest.is_fixed()
     }
 
-    /// Solves that run at the same time should have residuals of like size: the last one that begins sets it.
+    /// The last call applies to all concurrent solves, whose residual norms should be similar.
     fn set_residual_norm(&self, norm: f64) {
         self.size.set(norm);
     }

@@ -1,4 +1,4 @@
-//! Cycles over spaces that are nested by construction: operators $I^\mathsf{T} A I$ for linear interpolations $I$.
+//! p-multigrid on nested spaces: Galerkin products $I^\mathsf{T} A I$ with linear interpolations $I$.
 
 use femtile_device::Cpu;
 use femtile_linalg::Transfer;
@@ -13,7 +13,7 @@ use crate::axis::matrices;
 /// Rows of a dense matrix.
 type Dense = Vec<Vec<f64>>;
 
-/// Stiffness of a line of `n` nodes, and a little mass.
+/// Stiffness of a line of `n` nodes plus a small mass.
 fn line(n: usize) -> Dense {
     let entry = |i: usize, j: usize| match i.abs_diff(j) {
         0 => 2.05 + 0.5 * (i % 3) as f64,
@@ -53,7 +53,7 @@ fn sparse<T: Scalar>(a: &Dense) -> Csr<T, Cpu> {
     triplets.into_csr(&Cpu::new(2).unwrap()).unwrap().matrix
 }
 
-/// An interpolation by its rows.
+/// An interpolation, by rows.
 struct Interpolation<T>(Vec<Vec<T>>);
 
 impl<T: Scalar> Transfer<T, Cpu> for Interpolation<T> {
@@ -80,7 +80,7 @@ impl<T: Scalar> Transfer<T, Cpu> for Interpolation<T> {
     }
 }
 
-/// The inverse of a matrix, by Gauss and Jordan.
+/// The inverse of a matrix, by Gauss–Jordan elimination.
 struct Exact<T>(Vec<Vec<T>>);
 
 impl<T: Scalar> Exact<T> {
@@ -111,7 +111,7 @@ impl<T: Scalar> Preconditioner<T, Cpu> for Exact<T> {
     }
 }
 
-/// The levels of a line of `n` nodes, and the matrix below them.
+/// The levels of a line of `n` nodes, and the lowest matrix.
 fn levels<T: Scalar>(n: usize, n_levels: usize) -> (Vec<PLevel<T, Cpu>>, Dense) {
     let (mut a, mut levels) = (line(n), Vec::new());
     for _ in 0..n_levels {
@@ -155,7 +155,7 @@ where
             assert!(gap <= tolerance, "{n} nodes: entry {i}, {j} differs from its mirror image by {gap:e}");
         }
     }
-    // What a cycle leaves of any error, in the energy: the largest eigenvalue of I − M⁻¹A.
+    // The convergence factor in energy: the largest eigenvalue of I − M⁻¹A.
     let mut error: Vec<f64> = (0..n).map(|i| ((i * 7919 + 13) % 1009) as f64 / 1009.0 - 0.5).collect();
     let product =
         |x: &[f64]| -> Vec<f64> { a.iter().map(|row| row.iter().zip(x).map(|(a, x)| a * x).sum()).collect() };
@@ -251,7 +251,7 @@ fn eigenvalues_are_those_of_free_rows_whatever_the_scale_beside_given_ones() {
     }
 }
 
-/// The unknowns of a row of square cells of degree 2 that lie side by side along y, and a wide one beside the first.
+/// Square cells of degree 2 stacked along y, and a wide cell beside the first.
 fn flat_cells(number: usize, unknowns: &mut [u32]) -> LineCell {
     let stiffness = if number < 3 { [0.1, 10.0, 0.0] } else { [1.0, 1.0, 0.0] };
     for (local, unknown) in unknowns.iter_mut().enumerate() {
@@ -289,7 +289,7 @@ fn lines_are_solved_as_the_matrix_of_the_cells_has_them() {
     let diagonal: Vec<f64> = (0..n).map(|i| a[i][i]).collect();
     let added = [(4, 0.7), (25, 0.3)].into_iter();
     let solves = LineSolves::new(&cpu, &cells, &diagonal, &[0, 9], added).unwrap().unwrap();
-    // Rows of the three lines, of which given values shorten the first, and those of the wide cell by themselves.
+    // Three lines, the first shortened by Dirichlet nodes, and the rows of the wide cell.
     let mut expected = vec![vec![0.0; n]; n];
     let lines: Vec<Vec<usize>> = vec![
         vec![3, 6],
@@ -312,7 +312,7 @@ fn lines_are_solved_as_the_matrix_of_the_cells_has_them() {
             assert!((z - wanted).abs() < 1e-12 * (1.0 + wanted.abs()), "{row}, {column}: {z}, {wanted}");
         }
     }
-    // A line that is far from the operator is left to the diagonal.
+    // A line that differs too much from the operator is left to the diagonal.
     let mut other = diagonal.clone();
     other[13] *= 5.0;
     let solves = LineSolves::new(&cpu, &cells, &other, &[0, 9], std::iter::empty()).unwrap().unwrap();
@@ -324,7 +324,7 @@ fn lines_are_solved_as_the_matrix_of_the_cells_has_them() {
     assert!(LineSolves::new(&cpu, &cubes, &diagonal, &[], std::iter::empty()).unwrap().is_none());
 }
 
-/// What is said where levels, changed in some way, are refused.
+/// Returns the message for levels modified by `change`.
 fn said(change: impl Fn(&mut Vec<PLevel<f64, Cpu>>), config: PMultigridConfig) -> String {
     let (mut levels, lowest) = levels::<f64>(33, 2);
     change(&mut levels);

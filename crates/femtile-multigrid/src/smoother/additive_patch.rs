@@ -9,44 +9,46 @@ use femtile_sum_factorization::{SumFactorization, lanes};
 use super::mapped_patch::MappedPatches;
 use super::vertex_patch::Patches;
 use crate::axis::unknowns;
+use crate::cell_patches::{ByOpen, Span, vertex_patches};
 use crate::cpu::each;
 use crate::grid::{BoxGrid, all};
 use crate::operator::BoxOperator;
-use crate::windows::{ByOpen, Span, patches};
 
-/// The largest eigenvalue of what a step takes off: the upper half of all is damped to a third at least.
+/// Largest eigenvalue of the preconditioned operator after damping: the upper half of the spectrum is damped to a third
+/// at least.
 const LARGEST: f64 = 4.0 / 3.0;
-/// Steps of Lanczos' method, which find the largest eigenvalue within five per cent.
+/// Lanczos steps, which find the largest eigenvalue within 5 %.
 const STEPS: usize = 12;
 
-/// Solves on the nodes inside the cells around every vertex, all with the same residual:
-/// $$ x \leftarrow x + \omega \sum_j R_j^\mathsf{T} W_j A_j^{-1} W_j R_j (b - A x), \qquad
-/// \sum_j R_j^\mathsf{T} W_j^2 R_j = I. $$
+/// The additive Schwarz smoother on vertex patches: all local solves take the same residual,
 ///
-/// $W_j^2$ is diagonal: at each node the hat of vertex j, which falls linearly along each axis to zero where the patch ends,
-/// over the sum of the hats of all vertices with an unknown, which is one but in cells where values are given. Without weights a function on a
-/// single cell, which each of $2^d$ patches finds, has an eigenvalue of $2^d$, and one across cells of about one; with
-/// hats none exceeds 1.5 on squares and cubes, whatever the degree.
+/// $$ x \leftarrow x + \omega \sum_j R_j^\mathsf{T} W_j A_j^{-1} W_j R_j (b - A x), \qquad \sum_j R_j^\mathsf{T} W_j^2 R_j = I. $$
 ///
-/// $\omega$ is 4/3 over the largest eigenvalue. A step is symmetric in itself, and no error grows in energy.
+/// $W_j^2$ is diagonal: at each node the multilinear hat function of vertex j, divided by the sum of the hats of all
+/// vertices with an unknown; the sum is one except in cells at Dirichlet sides. Without weights a function supported in
+/// one cell, which is in $2^d$ patches, has the eigenvalue $2^d$; with hats none exceeds 1.5 on squares and cubes of any
+/// degree.
+///
+/// $\omega$ is 4/3 divided by the largest eigenvalue. The step is symmetric and increases no error in energy.
 ///
 /// # Cost
-/// A product and, for each patch, six products with 1-D matrices of 2k − 1 rows; two vectors of room, one of weights. To set up,
-/// twelve steps: on a few cells of the same widths where cells are rectangles, on all others.
+/// One residual and, per patch, six products with 1-D matrices of 2k − 1 rows; workspace of two vectors, weights of one.
+/// Set-up takes twelve Lanczos steps: on a small grid with cells of the same widths for rectangles, on the whole grid
+/// otherwise.
 /// # Source
-/// `[cui2024]`, eqs. (2.5) and (2.6), for what a patch finds. Differs: all of them at once, with weights.
+/// `[cui2024]`, eqs. (2.5) and (2.6), for the local solves. Differs: additive with weights.
 #[derive(Debug, Clone)]
 pub struct AdditivePatches<T> {
     cpu: Cpu,
     operator: BoxOperator<T>,
     solves: Solves<T>,
-    /// Square roots of the hat of a vertex, on the nodes inside its patch, in lanes.
+    /// Square roots of the hat of a vertex on the inner nodes of its patch, in lanes.
     hats: ByOpen<Vec<T>>,
-    /// Square roots of $\omega$ over the sum of hats, on each node.
+    /// Square roots of $\omega$ over the sum of hats, at each node.
     shares: Vec<T>,
 }
 
-/// What solves on patches.
+/// The local solver.
 #[derive(Debug, Clone)]
 enum Solves<T> {
     Exact(Box<Patches<T>>),
@@ -55,7 +57,7 @@ enum Solves<T> {
 
 impl<T: SumFactorization> AdditivePatches<T> {
     /// # Errors
-    /// What the operator reports.
+    /// Errors of the operator.
     pub fn new(cpu: &Cpu, grid: &BoxGrid) -> Result<Self, LinalgError> {
         let thin = grid.thin_axes();
         let mut patches = Self::undamped(cpu, grid, thin);
@@ -68,15 +70,15 @@ impl<T: SumFactorization> AdditivePatches<T> {
         Ok(patches)
     }
 
-    /// $\omega$ on a grid of rectangles, where patches have all cells along the thin axes.
+    /// Returns $\omega$ for a grid of rectangles whose patches have all cells along the thin axes.
     ///
     /// # Errors
-    /// What the operator reports.
+    /// Errors of the operator.
     pub fn damping(cpu: &Cpu, grid: &BoxGrid, thin: [bool; 3]) -> Result<f64, LinalgError> {
         Ok(LARGEST / Self::undamped(cpu, &grid.sample(), thin).largest()?)
     }
 
-    /// With $\omega = 1$.
+    /// The smoother with $\omega = 1$.
     fn undamped(cpu: &Cpu, grid: &BoxGrid, thin: [bool; 3]) -> Self {
         let solves = match grid.mapping() {
             None => Solves::Exact(Box::new(Patches::around_vertices(cpu, grid, thin))),
@@ -87,7 +89,7 @@ impl<T: SumFactorization> AdditivePatches<T> {
             cpu: cpu.clone(),
             operator: BoxOperator::new(cpu, grid),
             solves,
-            hats: ByOpen::new(&patches(grid, thin), |spans| {
+            hats: ByOpen::new(&vertex_patches(grid, thin), |spans| {
                 hats(grid, spans, thin).into_iter().flat_map(in_lanes).collect()
             }),
             shares: products(sums_of_hats(grid, thin))
@@ -97,7 +99,7 @@ impl<T: SumFactorization> AdditivePatches<T> {
         }
     }
 
-    /// All patches at once.
+    /// Applies one additive Schwarz step.
     pub fn step(&self, x: &mut [T], b: &[T]) {
         let (mut r, mut z) = (vec![T::ZERO; x.len()], vec![T::ZERO; x.len()]);
         self.operator.residual(&mut r, b, x);
@@ -105,7 +107,7 @@ impl<T: SumFactorization> AdditivePatches<T> {
         each(&self.cpu, x, |at, x| *x += self.shares[at] * z[at]);
     }
 
-    /// Adds what patches make of a residual, which is scaled before; shares are to be taken of the sum as well.
+    /// Adds the weighted local solutions for a residual, which is scaled in place; the caller scales the sum.
     fn add_corrections(&self, z: &mut [T], r: &mut [T]) {
         each(&self.cpu, r, |at, r| *r *= self.shares[at]);
         match &self.solves {
@@ -114,7 +116,7 @@ impl<T: SumFactorization> AdditivePatches<T> {
         }
     }
 
-    /// The largest eigenvalue of a step.
+    /// Returns the largest eigenvalue of the preconditioned operator.
     fn largest(&self) -> Result<f64, LinalgError> {
         let correct = |z: &mut Buffer<T, Cpu>, r: &Buffer<T, Cpu>| {
             let z = z.as_mut_slice();
@@ -128,7 +130,7 @@ impl<T: SumFactorization> AdditivePatches<T> {
     }
 }
 
-/// The hat of a vertex on the nodes inside its patch; ones along thin axes.
+/// Returns the hat of a vertex on the inner nodes of its patch; one along thin axes.
 fn hats(grid: &BoxGrid, spans: [&Span; 3], thin: [bool; 3]) -> Vec<f64> {
     let k = grid.degree();
     let line = |axis: usize| match (spans[axis].cells.len(), spans[axis].open) {
@@ -140,13 +142,14 @@ fn hats(grid: &BoxGrid, spans: [&Span; 3], thin: [bool; 3]) -> Vec<f64> {
     products([0, 1, 2].map(line))
 }
 
-/// The same along an axis.
+/// Returns the 1-D hat on the inner nodes of two cells.
 pub(crate) fn hat(degree: usize) -> Vec<f64> {
     let nodes = Lagrange::gauss_lobatto(degree).nodes().to_vec();
     (1..2 * degree).map(|i| if i <= degree { nodes[i] } else { 1.0 - nodes[i - degree] }).collect()
 }
 
-/// The sum of the hats of all vertices with an unknown, on each node; one where there is none, and along thin axes.
+/// Returns the sum of the hats of all vertices with an unknown, at each node of each axis; one without such a vertex and
+/// along thin axes.
 fn sums_of_hats(grid: &BoxGrid, thin: [bool; 3]) -> [Vec<f64>; 3] {
     let k = grid.degree();
     let nodes = Lagrange::gauss_lobatto(k).nodes().to_vec();
@@ -154,7 +157,7 @@ fn sums_of_hats(grid: &BoxGrid, thin: [bool; 3]) -> [Vec<f64>; 3] {
         let (n_cells, [low, high]) = (grid.widths(axis).len(), grid.free_sides()[axis]);
         let sum = |node: usize| {
             let (cell, t) = (node / k, nodes[node % k]);
-            // Of the two hats of a cell.
+            // The two hats of a cell.
             let falling = if cell > 0 || low { 1.0 - t } else { 0.0 };
             let rising = if cell + 1 < n_cells || high { t } else { 0.0 };
             if falling + rising > 0.0 && !thin[axis] { falling + rising } else { 1.0 }
@@ -163,7 +166,7 @@ fn sums_of_hats(grid: &BoxGrid, thin: [bool; 3]) -> [Vec<f64>; 3] {
     })
 }
 
-/// What comes of values along each axis on all nodes.
+/// Returns the tensor product of values along each axis.
 fn products(lines: [Vec<f64>; 3]) -> Vec<f64> {
     let product = |at: [usize; 3]| (0..3).map(|axis| lines[axis][at[axis]]).product();
     all(lines.each_ref().map(Vec::len)).map(product).collect()

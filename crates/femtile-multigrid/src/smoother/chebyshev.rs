@@ -10,21 +10,21 @@ use crate::operator::BoxOperator;
 
 use super::direct::of_cell;
 
-/// Products a step.
+/// Products per step: the degree of the polynomial.
 const STEPS: usize = 4;
-/// The largest eigenvalue over the smallest one that a step is to damp; coarser levels have those below.
+/// Ratio of the largest eigenvalue to the smallest one that the step damps; coarser levels treat those below.
 const RANGE: f64 = 15.0;
-/// Steps of the power method from a vector without relation to the matrix, and from that of another cell.
+/// Steps of the power method, from an arbitrary vector and from the result of another cell.
 const POWERS: [usize; 2] = [300, 30];
-/// What its estimate, which comes from below, is raised by.
+/// Safety factor on the estimate, which is a lower bound.
 const RAISE: f64 = 1.05;
 
-/// Chebyshev's polynomial in $D^{-1} A$, D the diagonal of A, that damps its upper eigenvalues best: nothing but products.
+/// The Chebyshev polynomial smoother in $D^{-1} A$, D the diagonal of A.
 ///
-/// No eigenvalue of $D^{-1} A$ exceeds the largest one of a cell, as both matrices are sums over cells.
+/// No eigenvalue of $D^{-1} A$ exceeds the largest one of a single cell, as A and D are sums over cells.
 ///
 /// # Cost
-/// Four products and as many passes over three vectors a step, two vectors of room.
+/// Four products and as many passes over three vectors per step; workspace of two vectors.
 /// # Source
 /// `[adams2003]`.
 #[derive(Debug, Clone)]
@@ -50,7 +50,7 @@ impl<T: SumFactorization> Chebyshev<T> {
         }
     }
 
-    /// Of cells of any shape and coefficient.
+    /// The smoother for mapped cells.
     fn mapped(cpu: &Cpu, grid: &BoxGrid, geometry: &CellGeometry) -> Self {
         let mut diagonal = vec![0.0; grid.n_nodes()];
         let of_cell = of_cell(grid);
@@ -75,7 +75,7 @@ impl<T: SumFactorization> Chebyshev<T> {
         }
     }
 
-    /// One polynomial, which is symmetric in itself.
+    /// Applies one polynomial; the step is symmetric.
     pub fn step(&self, x: &mut [T], b: &[T]) {
         let (mut r, mut direction) = (vec![T::ZERO; x.len()], vec![T::ZERO; x.len()]);
         for step in chebyshev::<T>(STEPS, [self.largest / RANGE, self.largest]) {
@@ -92,14 +92,14 @@ impl<T: SumFactorization> Chebyshev<T> {
     }
 }
 
-/// One over the diagonal; zero on the boundary.
+/// Returns the inverse diagonal; zero on the boundary.
 fn inverse_diagonal<T: SumFactorization>(grid: &BoxGrid) -> Vec<T> {
     let axes = [0, 1, 2].map(|axis| diagonals(grid.degree(), grid.widths(axis)));
     let of = |at| if grid.is_given(at) { T::ZERO } else { T::from_f64(1.0 / entry(&axes, at)) };
     all(grid.nodes()).map(of).collect()
 }
 
-/// The diagonals of mass and stiffness of an axis.
+/// Returns the diagonals of mass and stiffness of an axis.
 fn diagonals(degree: usize, widths: &[f64]) -> [Vec<f64>; 2] {
     if widths.is_empty() {
         return [vec![1.0], vec![0.0]];
@@ -113,14 +113,14 @@ fn diagonals(degree: usize, widths: &[f64]) -> [Vec<f64>; 2] {
     sums
 }
 
-/// The entry of a node on the diagonal, of those of the axes.
+/// Returns a diagonal entry from those of the axes.
 fn entry(axes: &[[Vec<f64>; 2]; 3], at: [usize; 3]) -> f64 {
     let [[mx, kx], [my, ky], [mz, kz]] =
         [0, 1, 2].map(|axis| [0, 1].map(|which| axes[axis][which][at[axis]]));
     kx * my * mz + mx * ky * mz + mx * my * kz
 }
 
-/// The narrowest and the widest cell along an axis; none where there is no such.
+/// Returns the narrowest and the widest cell along an axis; none for an absent axis.
 fn extremes(widths: &[f64]) -> Vec<Vec<f64>> {
     let narrowest = widths.iter().copied().reduce(f64::min);
     let widest = widths.iter().copied().reduce(f64::max);
@@ -131,7 +131,7 @@ fn extremes(widths: &[f64]) -> Vec<Vec<f64>> {
     }
 }
 
-/// The largest eigenvalue of the matrix of a cell over its diagonal.
+/// Returns the largest eigenvalue of $D^{-1} A$ of a cell.
 fn largest_of_cell(grid: &BoxGrid, widths: [&Vec<f64>; 3]) -> f64 {
     let lines = widths.map(|widths| Line::<f64>::new(grid.degree(), widths));
     let axes = widths.map(|widths| diagonals(grid.degree(), widths));
@@ -140,12 +140,12 @@ fn largest_of_cell(grid: &BoxGrid, widths: [&Vec<f64>; 3]) -> f64 {
     largest_of(&diagonal, |x| apply(&lines, x), &mut Vec::new())
 }
 
-/// The largest eigenvalue of a matrix over its diagonal, by the power method from x on, which is left where it ends; from something
-/// of every function where x is empty.
+/// Returns the largest eigenvalue of $D^{-1} A$ by the power method, starting from `x` and updating it; an empty `x`
+/// starts from an arbitrary vector.
 fn largest_of(diagonal: &[f64], apply: impl Fn(&[f64]) -> Vec<f64>, x: &mut Vec<f64>) -> f64 {
     let n_steps = POWERS[usize::from(!x.is_empty())];
     x.resize(diagonal.len(), 0.0);
-    // Something of every function, also beside what another cell's steps have left.
+    // Adds a component in every direction, also to the result of another cell.
     x.iter_mut().enumerate().for_each(|(i, x)| *x += 0.1 * (i as f64).mul_add(0.7, 1.0).sin());
     let mut largest = 0.0;
     for _ in 0..n_steps {
@@ -159,7 +159,7 @@ fn largest_of(diagonal: &[f64], apply: impl Fn(&[f64]) -> Vec<f64>, x: &mut Vec<
     largest
 }
 
-/// $K_x M_y M_z + M_x K_y M_z + M_x M_y K_z$ of a cell.
+/// Applies $K_x M_y M_z + M_x K_y M_z + M_x M_y K_z$ of a cell.
 fn apply(lines: &[Line<f64>; 3], x: &[f64]) -> Vec<f64> {
     let mut sum = vec![0.0; x.len()];
     for term in 0..lines.iter().filter(|line| !line.widths.is_empty()).count() {

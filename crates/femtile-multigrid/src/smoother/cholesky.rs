@@ -1,19 +1,19 @@
 use femtile_device::Scalar;
 
-/// The factor L of a symmetric positive definite matrix $A = L L^\mathsf{T}$ with a band of entries.
+/// The Cholesky factor L of a symmetric positive definite band matrix, $A = L L^\mathsf{T}$.
 ///
 /// # Source
 /// `[golub2013]`, section 4.3.5.
 #[derive(Debug, Clone)]
 pub(crate) struct Cholesky<T> {
-    /// Entries of a row up to its diagonal, which is given as its reciprocal.
+    /// Entries of a row up to its diagonal, whose reciprocal is stored.
     width: usize,
     /// `[n][width]`.
     entries: Vec<T>,
 }
 
 impl Cholesky<f64> {
-    /// Of a matrix by its rows up to the diagonal, `[n][width]`, what lies before the first column left out.
+    /// Factors a matrix given by its rows up to the diagonal, `[n][width]`; entries before the first column are ignored.
     ///
     /// # Panics
     /// When the matrix is not positive definite.
@@ -21,14 +21,14 @@ impl Cholesky<f64> {
         Self::try_new(width, entries).expect("the matrix is positive definite")
     }
 
-    /// The same; none where the matrix is not positive definite.
+    /// As [`Cholesky::new`]; none where the matrix is not positive definite.
     pub fn try_new(width: usize, mut entries: Vec<f64>) -> Option<Self> {
         for i in 0..entries.len() / width {
             let (above, row) = entries.split_at_mut(i * width);
             let row = &mut row[..width];
             let first = i.saturating_sub(width - 1);
             for j in first..i {
-                // Row j up to column j; both rows from the first column that they have in common.
+                // Row j up to column j; both rows from their first common column.
                 let other = &above[j * width..][..width];
                 let [own_at, other_at] = [width - 1 + j - i, width - 1];
                 let n = (j - first).min(other_at).min(own_at);
@@ -45,7 +45,7 @@ impl Cholesky<f64> {
         Some(Self { width, entries })
     }
 
-    /// Rounded.
+    /// Converts to another precision.
     pub fn to<T: Scalar>(&self) -> Cholesky<T> {
         Cholesky {
             width: self.width,

@@ -6,14 +6,14 @@ use crate::MultigridError;
 use crate::grid::{BoxGrid, all};
 use crate::mapped::{CellGeometry, for_matrices};
 
-/// The most bytes that a factor may take.
+/// Most bytes of a factor.
 const MOST_BYTES: usize = 64 << 20;
 
-/// The exact solve on all unknowns of a grid of cells of any shape, in double precision and on one thread.
+/// The direct solver of the coarsest grid of mapped cells: band Cholesky, f64, one thread.
 ///
 /// # Cost
-/// With n unknowns, $b = k\, n_x n_y$ of them between neighbours across the slowest axis: $\mathcal{O}(n b^2)$ to set up, 2 n b
-/// multiplications a solve, n b numbers.
+/// With n unknowns and a bandwidth $b = k\, n_x n_y$: $\mathcal{O}(n b^2)$ to factor, 2 n b multiplications per solve, n
+/// b numbers.
 #[derive(Debug, Clone)]
 pub struct Direct {
     /// The node of each unknown.
@@ -21,10 +21,10 @@ pub struct Direct {
     factor: Cholesky<f64>,
 }
 
-/// Returns the entries of a row of the factor, of a grid that is not too large to be factored.
+/// Returns the entries per row of the factor.
 ///
 /// # Errors
-/// [`MultigridError::Direct`] where the factor takes too much memory.
+/// [`MultigridError::Direct`] for a factor of too many bytes.
 pub(crate) fn band_width(grid: &BoxGrid) -> Result<usize, MultigridError> {
     let [n, m, _] = grid.unknowns();
     let slowest = if grid.dimension() == 3 { n * m } else { n };
@@ -40,7 +40,7 @@ pub(crate) fn band_width(grid: &BoxGrid) -> Result<usize, MultigridError> {
 
 impl Direct {
     /// # Errors
-    /// [`MultigridError::Direct`] where the factor takes too much memory.
+    /// [`MultigridError::Direct`] for a factor of too many bytes.
     pub(crate) fn new(cpu: &Cpu, grid: &BoxGrid, geometry: &CellGeometry) -> Result<Self, MultigridError> {
         let mut unknowns = vec![None; grid.n_nodes()];
         let mut nodes = Vec::new();
@@ -65,7 +65,7 @@ impl Direct {
         Ok(Self { nodes, factor: Cholesky::new(width, rows) })
     }
 
-    /// Solves A x = b, whatever x was.
+    /// Solves A x = b and overwrites x.
     pub fn solve<T: SumFactorization>(&self, x: &mut [T], b: &[T]) {
         let mut values: Vec<f64> = self.nodes.iter().map(|&node| b[node as usize].to_f64()).collect();
         self.factor.solve(&mut values);
@@ -75,7 +75,7 @@ impl Direct {
     }
 }
 
-/// The nodes of a cell, from its first one.
+/// Returns the nodes of a cell relative to its first one.
 pub(crate) fn of_cell(grid: &BoxGrid) -> Vec<usize> {
     let along = [0, 1, 2].map(|axis| if grid.widths(axis).is_empty() { 1 } else { grid.degree() + 1 });
     let strides = grid.strides();

@@ -7,33 +7,33 @@ use femtile_sum_factorization::SumFactorization;
 use super::cholesky::Cholesky;
 use super::mapped_patch::cells_of;
 use crate::axis::unknowns;
+use crate::cell_patches::{Span, Spans};
 use crate::grid::{BoxGrid, all};
-use crate::mapped::{CellGeometry, MappedCells, ProductRoom};
-use crate::windows::{Span, Spans};
+use crate::mapped::{CellGeometry, MappedCells, ProductWorkspace};
 
-/// Coefficients in a patch whose ratio is larger jump.
+/// Ratio of coefficients in a patch from which they count as a jump.
 const JUMP: f64 = 4.0;
-/// The most bytes that the factors of a grid may take.
+/// Most bytes of all factors of a grid.
 const MOST_BYTES: usize = 1 << 30;
-/// Shapes of patches that differ by less than this share are one.
+/// Relative difference below which patch shapes count as equal.
 const ROUNDING: f64 = 1e-9;
 
-/// Factors of the matrices of patches in which coefficients jump; one for all patches that are alike but for their size.
+/// Cholesky factors of patches with coefficient jumps; one factor for all patches of the same shape up to scaling.
 #[derive(Debug, Clone)]
 pub(crate) struct ExactPatches<T> {
-    /// Which factor a patch has, by the number of the corner that it is around, and what its matrix is one over in units of the factored one.
+    /// The factor of a patch, by the number of its vertex, and the reciprocal of its scale.
     of_patches: HashMap<u32, (u32, T)>,
     factors: Vec<Cholesky<T>>,
 }
 
-/// The solve of a patch.
+/// The local solve of a patch.
 pub(crate) struct ExactSolve<'a, T> {
     factor: &'a Cholesky<T>,
     scale: T,
 }
 
 impl<T: SumFactorization> ExactSolve<'_, T> {
-    /// From the residual of a patch to its correction.
+    /// Turns a residual into a correction.
     pub fn solve(&self, r: &mut [T]) {
         self.factor.solve(r);
         r.iter_mut().for_each(|r| *r *= self.scale);
@@ -46,7 +46,7 @@ impl<T: SumFactorization> ExactPatches<T> {
         let (mut known, mut factors) = (HashMap::new(), Vec::new());
         let mut of_patches = HashMap::new();
         let mut n_factored = 0;
-        let mut workspace = ProductRoom::default();
+        let mut workspace = ProductWorkspace::default();
         for at in all(spans.each_ref().map(Vec::len)) {
             let spans = [0, 1, 2].map(|axis| &spans[axis][at[axis]]);
             let cells = cells_of(spans);
@@ -68,20 +68,20 @@ impl<T: SumFactorization> ExactPatches<T> {
         Self { of_patches, factors }
     }
 
-    /// The exact solve of the patch around a corner, where it has one.
+    /// Returns the exact local solve of the patch around a vertex, if it has one.
     pub fn of(&self, corner: u32) -> Option<ExactSolve<'_, T>> {
         let &(kind, scale) = self.of_patches.get(&corner)?;
         Some(ExactSolve { factor: &self.factors[kind as usize], scale })
     }
 }
 
-/// Whether coefficients of these cells jump.
+/// Returns whether coefficients of these cells jump.
 fn jumps(geometry: &CellGeometry, cells: &[[usize; 3]]) -> bool {
     let of = || cells.iter().map(|&cell| geometry.coefficient(cell));
     of().fold(0.0, f64::max) > JUMP * of().fold(f64::INFINITY, f64::min)
 }
 
-/// The matrices of patches from those of their cells.
+/// Assembly of patch matrices from cell matrices.
 struct LocalMatrices<'a> {
     geometry: &'a CellGeometry,
     cells: MappedCells<f64>,
@@ -99,7 +99,7 @@ impl<'a> LocalMatrices<'a> {
         }
     }
 
-    /// The nodes inside a patch, of its own along each axis.
+    /// Returns the inner nodes of a patch along each axis.
     fn own(&self, spans: [&Span; 3]) -> [Range<usize>; 3] {
         spans.map(|span| unknowns(self.degree * span.cells.len() + 1, span.open))
     }
@@ -113,7 +113,7 @@ impl<'a> LocalMatrices<'a> {
         (0..3).map(|axis| strides[axis] * cell[axis]).sum::<usize>() as u32
     }
 
-    /// Open ends and the shapes of cells in units of the first one, and its size, with which matrices grow.
+    /// Returns open ends and cell shapes relative to the first cell as a key, and the size, which scales the matrix.
     fn key(&self, spans: [&Span; 3], cells: &[[usize; 3]]) -> (Vec<i64>, f64) {
         let maps: Vec<_> = cells.iter().map(|&cell| self.geometry.map(cell)).collect();
         let d = self.dimension;
@@ -127,13 +127,13 @@ impl<'a> LocalMatrices<'a> {
         (open.chain(rounded).collect(), of_first * length.powi(d as i32 - 2))
     }
 
-    /// The factor of the matrix of the nodes inside.
+    /// Factors the matrix of the inner nodes.
     fn factor(
         &self,
         cpu: &Cpu,
         spans: [&Span; 3],
         cells: &[[usize; 3]],
-        workspace: &mut ProductRoom<f64>,
+        workspace: &mut ProductWorkspace<f64>,
     ) -> Cholesky<f64> {
         let (n, own) = (self.n_inside(spans), self.own(spans));
         let mut rows = vec![0.0; n * n];

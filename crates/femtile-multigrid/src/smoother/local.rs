@@ -1,4 +1,4 @@
-//! The exact solve on the nodes inside windows of cells, given the values around them.
+//! The exact local solve on the inner nodes of patches, given the values around them, by the fast diagonalization method.
 
 use std::mem::swap;
 
@@ -7,17 +7,17 @@ use femtile_sum_factorization::{Factor, SumFactorization, contract, lanes, subtr
 
 use crate::axis::PatchLine;
 
-/// Values of windows side by side, and room to work in.
+/// Values of patches in SIMD lanes, and workspace.
 #[derive(Debug)]
 pub(crate) struct Tensors<T> {
-    /// On the nodes inside, those at open ends among them, `[n_z][n_y][n_x][lanes]`.
+    /// Values at inner nodes, those at open ends included, `[n_z][n_y][n_x][lanes]`.
     pub inside: Vec<T>,
-    /// Around them: the e closed ends along x of all lines, `[m_z][m_y][e]`; those along y of lines inside along x,
-    /// `[m_z][e][n_x]`; those along z of lines inside along x and y, `[e][n_y][n_x]`.
+    /// Values around them at e closed ends: along x on all lines, `[m_z][m_y][e]`; along y on lines inside along x,
+    /// `[m_z][e][n_x]`; along z on lines inside along x and y, `[e][n_y][n_x]`.
     pub around: [Vec<T>; 3],
-    /// On the planes in the middle across x, y and z, of which an open end is one.
+    /// Values on the middle planes across x, y and z; an open end counts as one.
     pub planes: [Vec<T>; 3],
-    /// As long as `inside`.
+    /// Workspace as long as `inside`.
     next: Vec<T>,
     workspace: [Vec<T>; 2],
 }
@@ -34,7 +34,7 @@ impl<T: SumFactorization> Tensors<T> {
         }
     }
 
-    /// Makes room for windows of so many nodes along each axis, n of them inside.
+    /// Resizes for patches of m nodes along each axis, n of them inner.
     pub fn fit(&mut self, cpu: &Cpu, m: [usize; 3], n: [usize; 3]) {
         let resize = |values: &mut Vec<T>, len: usize| values.resize(len * lanes::<T>(cpu), T::ZERO);
         let ends = [0, 1, 2].map(|axis| m[axis] - n[axis]);
@@ -52,26 +52,26 @@ impl<T: SumFactorization> Tensors<T> {
     }
 }
 
-/// $x_i = A_{ii}^{-1} (b_i - A_{ib} x_b)$, where i are the nodes inside and b those around them: values that were inside do not
-/// matter, so that none are read and no residual is formed.
+/// $x_i = A_{ii}^{-1} (b_i - A_{ib} x_b)$ for inner nodes i and surrounding nodes b. Old inner values do not enter, so
+/// they are not read and no residual is formed.
 ///
-/// In the basis of the eigenvectors $A_{ii}$ is diagonal, and what a side of the window adds is a product of two columns with
-/// what two axes make of its values: of planes instead of the whole window.
+/// In the eigenvector basis $A_{ii}$ is diagonal, and each side of the patch contributes outer products of two columns
+/// with transformed planes instead of the whole patch.
 ///
 /// # Source
-/// `[cui2024]`, eqs. (2.13) and (2.14), and section 4.1.3, which forms the residual from values on the boundary of patches.
+/// `[cui2024]`, eqs. (2.13) and (2.14); section 4.1.3 forms the residual from boundary values of patches.
 #[derive(Debug)]
 pub(crate) struct LocalSolve<'a, T> {
     lines: [&'a PatchLine<T>; 3],
     n_axes: usize,
-    /// One over the sums of eigenvalues, for each lane.
+    /// Reciprocal sums of eigenvalues, per lane.
     reciprocals: Vec<T>,
-    /// Eigenvalues along x, and their sums with those along y, for each lane.
+    /// Eigenvalues along x, and their sums with those along y, per lane.
     values: [Vec<T>; 2],
 }
 
 impl<'a, T: SumFactorization> LocalSolve<'a, T> {
-    /// Of what the axes have.
+    /// The local solve for the matrices of each axis.
     pub fn new(cpu: &Cpu, lines: [&'a PatchLine<T>; 3]) -> Self {
         let [x, y, z] = lines.map(|line| &line.values);
         let of_plane = || y.iter().flat_map(|y| x.iter().map(move |x| x + y));
@@ -85,14 +85,14 @@ impl<'a, T: SumFactorization> LocalSolve<'a, T> {
         }
     }
 
-    /// From residuals to corrections inside: $A_{ii}^{-1} r_i$.
+    /// Turns inner residuals into corrections, $A_{ii}^{-1} r_i$.
     pub fn correct(&self, cpu: &Cpu, inside: &mut Vec<T>, next: &mut Vec<T>) {
         self.along_all(cpu, |line| &line.forward, inside, next);
         scale(cpu, inside, &self.reciprocals);
         self.along_all(cpu, |line| &line.back, inside, next);
     }
 
-    /// From right sides inside and values around to the solution in the basis of eigenvectors, inside.
+    /// Computes the solution in the eigenvector basis from inner right-hand sides and surrounding values.
     pub fn solve(&self, cpu: &Cpu, tensors: &mut Tensors<T>) {
         let Tensors { inside, next, around, workspace, .. } = tensors;
         self.along_all(cpu, |line| &line.forward, inside, next);
@@ -108,7 +108,7 @@ impl<'a, T: SumFactorization> LocalSolve<'a, T> {
         scale(cpu, inside, &self.reciprocals);
     }
 
-    /// Ends along x: $Q_y P_z + P_y Q_z$ and $P_y P_z$ of their values.
+    /// Subtracts ends along x: $Q_y P_z + P_y Q_z$ and $P_y P_z$ of their values.
     fn subtract_x(&self, cpu: &Cpu, inside: &mut [T], ends: &[T], [a, b]: &mut [Vec<T>; 2]) {
         let [x, y, z] = self.lines;
         let (m, e) = (y.both.n_cols(), x.ends.n_cols() / 2);
@@ -119,7 +119,7 @@ impl<'a, T: SumFactorization> LocalSolve<'a, T> {
         subtract_contraction(cpu, &x.ends, 1, of_y, inside);
     }
 
-    /// Ends along y: $\Lambda_x P_x P_z + P_x Q_z$ and $P_x P_z$ of their values inside along x.
+    /// Subtracts ends along y: $\Lambda_x P_x P_z + P_x Q_z$ and $P_x P_z$ of their values.
     fn subtract_y(&self, cpu: &Cpu, inside: &mut [T], ends: &[T], [a, b]: &mut [Vec<T>; 2]) {
         let [x, y, z] = self.lines;
         let (n, e) = (x.values.len(), y.ends.n_cols() / 2);
@@ -135,7 +135,7 @@ impl<'a, T: SumFactorization> LocalSolve<'a, T> {
         subtract_contraction(cpu, &y.ends, n, of_z, inside);
     }
 
-    /// Ends along z: $(\Lambda_x + \Lambda_y) P_x P_y$ and $P_x P_y$ of their values inside along x and y.
+    /// Subtracts ends along z: $(\Lambda_x + \Lambda_y) P_x P_y$ and $P_x P_y$ of their values.
     fn subtract_z(&self, cpu: &Cpu, inside: &mut [T], ends: &[T], [a, b]: &mut [Vec<T>; 2]) {
         let [x, y, z] = self.lines;
         let of_x = part(a, ends.len());
@@ -147,12 +147,12 @@ impl<'a, T: SumFactorization> LocalSolve<'a, T> {
         subtract_contraction(cpu, &z.ends, x.values.len() * y.values.len(), part(b, 2 * ends.len()), inside);
     }
 
-    /// From the basis of eigenvectors to values on all nodes inside.
+    /// Transforms from the eigenvector basis to all inner nodes.
     pub fn back(&self, cpu: &Cpu, Tensors { inside, next, .. }: &mut Tensors<T>) {
         self.along_all(cpu, |line| &line.back, inside, next);
     }
 
-    /// A square matrix of each axis applied along it.
+    /// Applies a square matrix of each axis along it.
     fn along_all(
         &self,
         cpu: &Cpu,
@@ -168,7 +168,7 @@ impl<'a, T: SumFactorization> LocalSolve<'a, T> {
         }
     }
 
-    /// From the basis of eigenvectors to values on the planes in the middle, which is much less.
+    /// Transforms from the eigenvector basis to the middle planes only.
     pub fn back_to_planes(&self, cpu: &Cpu, tensors: &mut Tensors<T>) {
         let Tensors { inside, planes, workspace: [a, b], .. } = tensors;
         let n = self.lines.map(|line| line.values.len());
@@ -189,7 +189,7 @@ impl<'a, T: SumFactorization> LocalSolve<'a, T> {
     }
 }
 
-/// The beginning of some room.
+/// Returns the first `len` entries of a workspace.
 fn part<T>(workspace: &mut [T], len: usize) -> &mut [T] {
     &mut workspace[..len]
 }
@@ -202,7 +202,7 @@ pub(crate) fn scale<T: SumFactorization>(cpu: &Cpu, x: &mut [T], factors: &[T]) 
     );
 }
 
-/// $y_i \leftarrow y_i + f_i x_i$, with the factors from the first again after the last.
+/// $y_i \leftarrow y_i + f_i x_i$; the factors repeat.
 fn add_scaled<T: SumFactorization>(cpu: &Cpu, y: &mut [T], x: &[T], factors: &[T]) {
     cpu.vectorize(
         #[inline(always)]

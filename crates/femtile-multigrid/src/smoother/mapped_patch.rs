@@ -8,40 +8,42 @@ use femtile_sum_factorization::{Factor, SumFactorization, contract, lanes};
 use super::PostOrder;
 use super::exact::ExactPatches;
 use crate::axis::{PatchLine, unknowns};
+use crate::cell_patches::{
+    Batch, ByOpen, CellPatches, MOST_LANES, Rows, Span, Spans, gather, scatter, vertex_patches,
+};
 use crate::grid::{BoxGrid, all};
-use crate::mapped::{CellGeometry, MappedCells, ProductRoom};
-use crate::windows::{Batch, ByOpen, MOST_LANES, Rows, Span, Spans, Windows, gather, patches, scatter};
+use crate::mapped::{CellGeometry, MappedCells, ProductWorkspace};
 
-/// What a weight is at least over the largest that a cell asks for: above one half.
+/// Least weight relative to the largest that a cell requires; above 1/2 the iteration is stable.
 const LEAST_SHARE: f64 = 0.55;
 
-/// Approximate solves on the nodes inside the cells around every vertex, one colour after another, where cells have any shape
-/// and coefficient:
-/// $$ x \leftarrow x + R_j^\mathsf{T} \tilde A_j^{-1} R_j (b - A x), \qquad
-/// \tilde A_j = \sum_a g_a\, K_a \otimes M_b \otimes M_c. $$
+/// The multiplicative Schwarz smoother on vertex patches of mapped cells with coefficients, with a separable surrogate
+/// of the local matrix:
 ///
-/// Matrices K and M are those of two cells of width one, of one at free sides, of all along a thin axis, the same for all patches, so that their eigenvectors
-/// are, too; $g_a$
-/// is the mean over the cells of the patch of the entries of $G = c \det J\, J^{-1} J^{-\mathsf{T}}$ on the diagonal, in their
-/// middles; more where one cell has much more than the others or is much skewed, so that no patch adds energy. Where coefficients jump, $A_j$ itself is factored.
+/// $$ x \leftarrow x + R_j^\mathsf{T} \tilde A_j^{-1} R_j (b - A x), \qquad \tilde A_j = \sum_a g_a\, K_a \otimes M_b \otimes M_c. $$
+///
+/// K and M are those of two cells of width one (one cell at free sides, all cells along a thin axis), the same for all
+/// patches, and so are their eigenvectors. $g_a$ is the mean over the cells of the patch of the diagonal entries of
+/// $G = c \det J\, J^{-1} J^{-\mathsf{T}}$ at their centres, raised where cells differ much or are strongly skewed, so
+/// that no local solve increases the energy. Where coefficients jump, $A_j$ itself is factored.
 ///
 /// # Cost
-/// The matrices of all cells of each patch applied, so $2^d$ operators a step, and six products with 1-D matrices of 2k − 1
-/// rows a patch.
+/// The matrices of all cells of each patch, so $2^d$ operator applications per step, and six products with 1-D matrices
+/// of 2k − 1 rows per patch.
 /// # Source
-/// `[cui2024]`, Alg. 2.3, with separable surrogates instead of exact inverses.
+/// `[cui2024]`, Alg. 2.3. Differs: separable surrogates instead of exact inverses.
 #[derive(Debug, Clone)]
 pub struct MappedPatches<T> {
     cpu: Cpu,
-    windows: Windows<MappedLine<T>>,
+    cell_patches: CellPatches<MappedLine<T>>,
     cells: MappedCells<T>,
     layouts: ByOpen<Layout>,
-    /// $g_a$ of each patch, by the number of the corner that it is around.
+    /// $g_a$ of each patch, by the number of its vertex.
     weights: Vec<[T; 3]>,
     exact: ExactPatches<T>,
 }
 
-/// What patches are solved with along an axis.
+/// Fast diagonalization along an axis.
 #[derive(Debug, Clone)]
 struct MappedLine<T> {
     line: PatchLine<T>,
@@ -49,18 +51,18 @@ struct MappedLine<T> {
     values: Vec<T>,
 }
 
-/// Where the cells and nodes of patches are.
+/// Positions of the cells and nodes of patches.
 #[derive(Debug, Clone)]
 struct Layout {
-    /// Cells of a patch: by how much their first corners and their first nodes, among those of the patch, lie after its own.
+    /// Cells of a patch: offset of the first corner, and index of the first node in the patch.
     parts: Vec<(usize, [usize; 3])>,
-    /// Nodes of a cell along each axis, and of the patch; which of these are inside.
+    /// Nodes along each axis of a cell and of the patch; which of the latter are inner.
     of_cell: [usize; 3],
     nodes: [usize; 3],
     own: [Range<usize>; 3],
     all: Rows,
     inside: Rows,
-    /// By how much the number of the corner that a patch is around is larger than that of its first one.
+    /// Offset of the vertex number from the first corner of the patch.
     vertex: u32,
 }
 
@@ -90,30 +92,30 @@ impl Layout {
     }
 }
 
-/// Values of patches side by side, and room to work in.
+/// Values of patches in SIMD lanes, and workspace.
 struct Tensors<T> {
-    /// On all nodes.
+    /// Values at all nodes.
     x: Vec<T>,
-    /// On the nodes inside: residuals, then corrections.
+    /// Residuals, then corrections, at inner nodes.
     r: Vec<T>,
     next: Vec<T>,
     of_cell: Vec<T>,
     shape: Vec<T>,
-    workspace: ProductRoom<T>,
+    workspace: ProductWorkspace<T>,
     /// Residuals and corrections of patches with exact solves.
     exact: Vec<T>,
 }
 
 impl<T: SumFactorization> MappedPatches<T> {
     pub(crate) fn new(cpu: &Cpu, grid: &BoxGrid, geometry: &CellGeometry, thin: [bool; 3]) -> Self {
-        let (spans, strides) = (patches(grid, thin), geometry.corner_strides());
+        let (spans, strides) = (vertex_patches(grid, thin), geometry.corner_strides());
         let line = |_, widths: &[f64], open| {
             let line = PatchLine::new(grid.degree(), &vec![1.0; widths.len()], open);
             MappedLine { values: line.values.iter().map(|&value| T::from_f64(value)).collect(), line }
         };
         Self {
             cpu: cpu.clone(),
-            windows: Windows::new(grid, &spans, line).also_on(strides),
+            cell_patches: CellPatches::new(grid, &spans, line).with_other_grid(strides),
             cells: MappedCells::new(grid, geometry),
             layouts: ByOpen::new(&spans, |spans| Layout::new(grid, strides, spans)),
             weights: weights(geometry, &spans),
@@ -121,14 +123,14 @@ impl<T: SumFactorization> MappedPatches<T> {
         }
     }
 
-    /// All patches once.
+    /// Applies one multiplicative Schwarz step.
     pub fn step(&self, x: &mut [T], b: &[T], order: PostOrder) {
         let x = SharedMut::new(x);
-        self.windows.sweep::<T, _>(&self.cpu, order, Tensors::new, |tensors, batch| {
+        self.cell_patches.sweep::<T, _>(&self.cpu, order, Tensors::new, |tensors, batch| {
             let layout = self.layouts.of(batch.open);
             tensors.fit(&self.cpu, layout);
             #[allow(unsafe_code)]
-            // SAFETY: nobody writes b; nodes on the boundary of patches are inside none of their colour.
+            // SAFETY: b is not written; nodes around a patch are inner nodes of no patch of the same colour.
             unsafe {
                 gather(&self.cpu, &layout.inside, batch.firsts, &mut tensors.r, Source::new(b));
                 gather(&self.cpu, &layout.all, batch.firsts, &mut tensors.x, Source::of_shared(&x));
@@ -136,17 +138,18 @@ impl<T: SumFactorization> MappedPatches<T> {
             self.subtract_products(tensors, layout, batch);
             self.solve(tensors, batch);
             #[allow(unsafe_code)]
-            // SAFETY: patches that are gone through at once have no node inside in common.
+            // SAFETY: patches processed at the same time share no inner node.
             unsafe {
                 scatter(&self.cpu, &layout.inside, batch.firsts, &tensors.r, &x, |to, value| *to += value);
             }
         });
     }
 
-    /// $z \leftarrow z + \sum_j R_j^\mathsf{T} W_j \tilde A_j^{-1} W_j R_j r$, with the weights W of patches in lanes.
+    /// $z \leftarrow z + \sum_j R_j^\mathsf{T} W_j \tilde A_j^{-1} W_j R_j r$ (additive Schwarz), with the weights W of
+    /// patches in lanes.
     pub(crate) fn add_corrections(&self, z: &mut [T], r: &[T], weights: &ByOpen<Vec<T>>) {
         let patch = |batch: &Batch<'_>| (&self.layouts.of(batch.open).inside, &weights.of(batch.open)[..]);
-        self.windows.add_corrections(&self.cpu, patch, z, r, Tensors::new, |tensors, values, batch| {
+        self.cell_patches.add_corrections(&self.cpu, patch, z, r, Tensors::new, |tensors, values, batch| {
             tensors.fit(&self.cpu, self.layouts.of(batch.open));
             swap(values, &mut tensors.r);
             self.solve(tensors, batch);
@@ -154,7 +157,7 @@ impl<T: SumFactorization> MappedPatches<T> {
         });
     }
 
-    /// $r \leftarrow r - A x$ inside, cell by cell.
+    /// $r \leftarrow r - A x$ at inner nodes, cell by cell.
     fn subtract_products(&self, tensors: &mut Tensors<T>, layout: &Layout, batch: &Batch<'_>) {
         let Tensors { x, r, of_cell, shape, workspace, .. } = tensors;
         let n_lanes = lanes::<T>(&self.cpu);
@@ -168,7 +171,7 @@ impl<T: SumFactorization> MappedPatches<T> {
             }
             self.cells.shapes.load(batch.others, *offset, n_lanes, shape);
             self.cells.product.apply(&self.cpu, shape, of_cell, workspace);
-            // The nodes of the cell that are inside, along x.
+            // Inner nodes of the cell along x.
             let inside = first[0].max(own[0].start)..(first[0] + n[0]).min(own[0].end);
             for ([_, y, z], from) in rows().zip(of_cell.chunks_exact(len)) {
                 if !own[1].contains(&y) || !own[2].contains(&z) {
@@ -183,7 +186,7 @@ impl<T: SumFactorization> MappedPatches<T> {
         }
     }
 
-    /// From residuals to corrections.
+    /// Turns residuals into corrections.
     fn solve(&self, tensors: &mut Tensors<T>, batch: &Batch<'_>) {
         let Tensors { r, next, exact, .. } = tensors;
         let n_lanes = lanes::<T>(&self.cpu);
@@ -205,9 +208,9 @@ impl<T: SumFactorization> MappedPatches<T> {
         }
     }
 
-    /// $\tilde A_j^{-1}$ of all lanes.
+    /// Applies $\tilde A_j^{-1}$ in all lanes.
     fn solve_separably(&self, r: &mut Vec<T>, next: &mut Vec<T>, batch: &Batch<'_>) {
-        let lines = [0, 1, 2].map(|axis| &self.windows.kinds[axis][batch.kinds[axis]]);
+        let lines = [0, 1, 2].map(|axis| &self.cell_patches.kinds[axis][batch.kinds[axis]]);
         let n = lines.map(|line| line.values.len());
         let mut along_all = |factor: fn(&PatchLine<T>) -> &Factor<T>, r: &mut Vec<T>| {
             let mut inner = 1;
@@ -251,12 +254,12 @@ impl<T: SumFactorization> Tensors<T> {
             next: none(),
             of_cell: none(),
             shape: none(),
-            workspace: ProductRoom::default(),
+            workspace: ProductWorkspace::default(),
             exact: none(),
         }
     }
 
-    /// Makes room for as many patches as there are lanes.
+    /// Resizes for a full batch of patches.
     fn fit(&mut self, cpu: &Cpu, layout: &Layout) {
         let (n, n_inside, n_of_cell) =
             (layout.all.n_nodes(), layout.inside.n_nodes(), layout.of_cell.iter().product());
@@ -266,10 +269,11 @@ impl<T: SumFactorization> Tensors<T> {
     }
 }
 
-/// The weights of each patch: means over its cells, unless these leave out too much of one of them.
+/// Returns the weights of each patch: means over its cells, or more where a mean is too small for one of them.
 ///
-/// From $2 |G_{ab} \xi_a \xi_b| \le \rho_{ab} (G_{aa} \xi_a^2 + G_{bb} \xi_b^2)$ with $\rho_{ab} = |G_{ab}| / \sqrt{G_{aa}
-/// G_{bb}}$ follows what no cell exceeds; a surrogate above half of that takes energy off with every patch.
+/// With $\rho_{ab} = |G_{ab}| / \sqrt{G_{aa} G_{bb}}$,
+/// $2 |G_{ab} \xi_a \xi_b| \le \rho_{ab} (G_{aa} \xi_a^2 + G_{bb} \xi_b^2)$ bounds every cell; a surrogate above half of
+/// the bound reduces the energy with every local solve.
 fn weights<T: SumFactorization>(geometry: &CellGeometry, spans: &Spans) -> Vec<[T; 3]> {
     let (n, strides) = (geometry.n_corners(), geometry.corner_strides());
     let mut weights = vec![[T::ZERO; 3]; n.iter().product()];
@@ -293,7 +297,7 @@ fn weights<T: SumFactorization>(geometry: &CellGeometry, spans: &Spans) -> Vec<[
     weights
 }
 
-/// The cells of a patch; an axis that there is not has one.
+/// Returns the cells of a patch; an absent axis has one.
 pub(super) fn cells_of(spans: [&Span; 3]) -> Vec<[usize; 3]> {
     let along = spans.map(|span| span.cells.len().max(1));
     all(along).map(|part| [0, 1, 2].map(|axis| spans[axis].cells.start + part[axis])).collect()

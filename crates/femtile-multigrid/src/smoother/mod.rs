@@ -1,13 +1,13 @@
-//! What takes short waves out of the error: solves on patches of cells, or on single nodes, one after another or at once.
+//! Smoothers on boxes: multiplicative and additive Schwarz on vertex patches, Chebyshev polynomials, Gauss–Seidel.
 
 mod additive_patch;
 mod chebyshev;
 mod cholesky;
 mod direct;
 mod exact;
+mod gauss_seidel;
 mod local;
 mod mapped_patch;
-mod point;
 mod vertex_patch;
 
 use femtile_device::Cpu;
@@ -20,56 +20,56 @@ use chebyshev::Chebyshev;
 pub(crate) use cholesky::Cholesky;
 use direct::Direct;
 pub(crate) use direct::band_width;
+use gauss_seidel::GaussSeidel;
 pub(crate) use local::scale;
 use mapped_patch::MappedPatches;
-use point::PointGaussSeidel;
 use vertex_patch::Patches;
 
-/// On what the smoother solves.
+/// The smoother of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Smoother {
-    /// On the nodes inside the cells around every vertex, by colours: exactly where these are rectangles with a coefficient of one or
-    /// coefficients jump, for a separable surrogate elsewhere.
+    /// Multiplicative Schwarz on vertex patches, coloured: exact local solves for rectangles with coefficient one and at
+    /// coefficient jumps, separable surrogates otherwise.
     #[default]
     VertexPatch,
-    /// On the same nodes, all with the same residual, weighted by hats: a step is symmetric in itself and its residual is that of the
-    /// whole grid, so that it takes less work where cells are no rectangles.
+    /// Additive Schwarz on vertex patches, weighted by hat functions: a symmetric step with one residual of the whole
+    /// grid, which saves work on mapped cells.
     AdditivePatch,
-    /// On none: a polynomial of products and the diagonal. Less work a step, more cycles.
+    /// A Chebyshev polynomial in $D^{-1} A$: less work per step, more cycles.
     Chebyshev,
-    /// On every node by itself, in the order of their numbers and on one thread: to compare with.
-    Point,
+    /// Gauss–Seidel in node order on one thread, for comparison.
+    GaussSeidel,
 }
 
 impl Smoother {
-    /// Whether it solves on patches of cells.
+    /// Returns whether it has vertex patches.
     pub fn has_patches(self) -> bool {
         matches!(self, Self::VertexPatch | Self::AdditivePatch)
     }
 }
 
-/// In which order the smoother goes after the correction by the coarser level.
+/// The order of patches in post-smoothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PostOrder {
-    /// From the last to the first, so that a cycle is symmetric, as conjugate gradients need it.
+    /// Last to first: a symmetric cycle, as conjugate gradients require.
     Reversed,
-    /// As before the correction: fewer cycles where there is nothing around them.
+    /// As in pre-smoothing: fewer cycles in stand-alone multigrid and GMRES.
     #[default]
     Same,
 }
 
-/// A smoother of a level.
+/// A smoother, or the exact solver of the coarsest grid.
 #[derive(Debug, Clone)]
-pub enum Sweep<T> {
+pub enum BoxSmoother<T> {
     VertexPatch(Patches<T>),
     MappedPatch(Box<MappedPatches<T>>),
     AdditivePatch(Box<AdditivePatches<T>>),
     Direct(Direct),
     Chebyshev(Chebyshev<T>),
-    Point(PointGaussSeidel<T>),
+    GaussSeidel(GaussSeidel<T>),
 }
 
-impl<T: SumFactorization> Sweep<T> {
+impl<T: SumFactorization> BoxSmoother<T> {
     pub fn new(cpu: &Cpu, grid: &BoxGrid, smoother: Smoother) -> Result<Self, MultigridError> {
         let has_no_vertex =
             |axis: usize| grid.widths(axis).len() == 1 && grid.free_sides()[axis] == [false; 2];
@@ -89,12 +89,12 @@ impl<T: SumFactorization> Sweep<T> {
             }
             (Smoother::AdditivePatch, _) => Self::AdditivePatch(Box::new(AdditivePatches::new(cpu, grid)?)),
             (Smoother::Chebyshev, _) => Self::Chebyshev(Chebyshev::new(cpu, grid)),
-            (Smoother::Point, None) => Self::Point(PointGaussSeidel::new(grid)),
-            (Smoother::Point, Some(_)) => return Err(MultigridError::Points),
+            (Smoother::GaussSeidel, None) => Self::GaussSeidel(GaussSeidel::new(grid)),
+            (Smoother::GaussSeidel, Some(_)) => return Err(MultigridError::GaussSeidel),
         })
     }
 
-    /// What solves exactly in one step.
+    /// The exact solver of the coarsest grid.
     pub fn coarsest(cpu: &Cpu, grid: &BoxGrid) -> Result<Self, MultigridError> {
         Ok(match grid.mapping() {
             None => Self::VertexPatch(Patches::whole(cpu, grid)),
@@ -102,7 +102,7 @@ impl<T: SumFactorization> Sweep<T> {
         })
     }
 
-    /// One step for A x = b.
+    /// Applies one step to A x = b.
     pub fn step(&self, x: &mut [T], b: &[T], order: PostOrder) {
         match self {
             Self::VertexPatch(patches) => patches.step(x, b, order),
@@ -110,7 +110,7 @@ impl<T: SumFactorization> Sweep<T> {
             Self::AdditivePatch(patches) => patches.step(x, b),
             Self::Direct(direct) => direct.solve(x, b),
             Self::Chebyshev(chebyshev) => chebyshev.step(x, b),
-            Self::Point(point) => point.step(x, b, order),
+            Self::GaussSeidel(point) => point.step(x, b, order),
         }
     }
 }

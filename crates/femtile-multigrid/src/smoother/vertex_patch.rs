@@ -5,42 +5,45 @@ use femtile_sum_factorization::SumFactorization;
 use super::PostOrder;
 use super::local::{LocalSolve, Tensors};
 use crate::axis::{PatchLine, unknowns};
+use crate::cell_patches::{
+    Batch, ByOpen, CellPatches, KindCache, Rows, Span, Spans, gather, scatter, vertex_patches, whole,
+};
 use crate::grid::BoxGrid;
-use crate::windows::{Batch, ByOpen, Known, Rows, Span, Spans, Windows, gather, patches, scatter, whole};
 
-/// Exact solves on the nodes inside patches of cells, one colour after another:
+/// The multiplicative Schwarz smoother on vertex patches, coloured, with exact local solves:
+///
 /// $$ x \leftarrow x + R_j^\mathsf{T} A_j^{-1} (R_j b - \bar A_j \bar R_j x). $$
 ///
-/// Patches of a colour stand side by side in lanes and are shared out among threads; they change nothing that another one
-/// reads, so that results have the same bits for any number of threads.
+/// Patches of a colour are processed in SIMD lanes and shared among threads. None writes what another of its colour
+/// reads, so results have the same bits for any number of threads.
 ///
-/// On a free side patches have the nodes of that side as well, as if mirrored in it. Other sides lie between cells, so that no patch reads what is inside a cell: only the last one that has it writes it,
-/// all others the planes between their cells alone.
+/// On a free side patches include the nodes of that side. Patch boundaries lie between cells, so no patch reads nodes
+/// inside a cell: only the last patch with a cell writes them, all others write the planes between their cells.
 ///
 /// # Cost
-/// Products with 1-D matrices of 2k − 1 rows, three with the nodes inside and a few with planes, a patch; six for the last
-/// patches of cells. Each node inside is read in $2^d$ right sides.
+/// Per patch three products with 1-D matrices of 2k − 1 rows on the inner nodes and a few on planes; six products for the
+/// last patch of a cell. Each inner node is read in $2^d$ right-hand sides.
 /// # Source
-/// `[cui2024]`, Alg. 2.3, eqs. (2.8), (2.13) and (2.14); what is left out here follows from local solves being exact.
+/// `[cui2024]`, Alg. 2.3, eqs. (2.8), (2.13) and (2.14). Differs: exact local solves make old inner values unnecessary.
 #[derive(Debug, Clone)]
 pub struct Patches<T> {
     cpu: Cpu,
-    windows: Windows<PatchLine<T>>,
+    cell_patches: CellPatches<PatchLine<T>>,
     layouts: ByOpen<Layout>,
 }
 
-/// Where the nodes of patches are.
+/// Node positions of a patch.
 #[derive(Debug, Clone)]
 struct Layout {
-    /// Nodes of a patch along each axis, and those inside.
+    /// Nodes of a patch along each axis, and its inner nodes.
     nodes: [usize; 3],
     n_inside: [usize; 3],
-    /// Those inside.
+    /// Inner nodes.
     inside: Rows,
-    /// Nodes around them, as [`Tensors`] has them: at closed ends along the axis.
+    /// Surrounding nodes in the order of [`Tensors`]: at closed ends along each axis.
     around: [Rows; 3],
-    /// What other patches read of this one: the planes between two cells or at an open end across each axis; no nodes where
-    /// patches have all cells along it.
+    /// Planes that other patches read: between two cells or at an open end across each axis; none where patches have all
+    /// cells along it.
     planes: [Rows; 3],
 }
 
@@ -57,7 +60,7 @@ impl Layout {
             let places = (0..own[axis].start).chain(own[axis].end..nodes[axis]);
             let rows: Vec<Rows> = places.map(|place| across(axis, place, first, of_axes)).collect();
             match &rows[..] {
-                [one, other] => one.in_turn(other, if axis == 2 { n[1] } else { 1 }),
+                [one, other] => one.interleaved(other, if axis == 2 { n[1] } else { 1 }),
                 [one] => one.clone(),
                 _ => Rows::none(),
             }
@@ -83,13 +86,13 @@ impl Layout {
 }
 
 impl<T: SumFactorization> Patches<T> {
-    /// The cells around every vertex inside or on a free side, or around every edge or face across an axis with one cell, all
-    /// cells along the thin axes.
+    /// Vertex patches: the cells around every interior or free vertex; all cells along thin axes and along an axis with
+    /// one cell.
     pub fn around_vertices(cpu: &Cpu, grid: &BoxGrid, thin: [bool; 3]) -> Self {
-        Self::of_spans(cpu, grid, &patches(grid, thin))
+        Self::of_spans(cpu, grid, &vertex_patches(grid, thin))
     }
 
-    /// One patch of all cells, which solves exactly.
+    /// One patch of all cells: the exact solver.
     pub fn whole(cpu: &Cpu, grid: &BoxGrid) -> Self {
         Self::of_spans(cpu, grid, &whole(grid))
     }
@@ -98,42 +101,53 @@ impl<T: SumFactorization> Patches<T> {
         let line = |_, widths: &[f64], open| PatchLine::new(grid.degree(), widths, open);
         Self {
             cpu: cpu.clone(),
-            windows: Windows::new(grid, spans, line),
+            cell_patches: CellPatches::new(grid, spans, line),
             layouts: ByOpen::new(spans, |spans| Layout::new(grid, spans)),
         }
     }
 
-    /// All patches once.
+    /// Applies one multiplicative Schwarz step.
     pub fn step(&self, x: &mut [T], b: &[T], order: PostOrder) {
         let x = SharedMut::new(x);
-        let workspace = || (Tensors::new(), Known::nothing());
-        self.windows.sweep::<T, _>(&self.cpu, order, workspace, |(tensors, known), batch| {
+        let workspace = || (Tensors::new(), KindCache::new());
+        self.cell_patches.sweep::<T, _>(&self.cpu, order, workspace, |(tensors, known), batch| {
             self.solve(&x, b, tensors, self.local(known, batch), batch);
         });
     }
 
-    /// $z \leftarrow z + \sum_j R_j^\mathsf{T} W_j A_j^{-1} W_j R_j r$, with the weights W of patches in lanes.
+    /// $z \leftarrow z + \sum_j R_j^\mathsf{T} W_j A_j^{-1} W_j R_j r$ (additive Schwarz), with the weights W of patches
+    /// in lanes.
     pub(crate) fn add_corrections(&self, z: &mut [T], r: &[T], weights: &ByOpen<Vec<T>>) {
-        let workspace = || (Vec::new(), Known::nothing());
+        let workspace = || (Vec::new(), KindCache::new());
         let patch = |batch: &Batch<'_>| (&self.layouts.of(batch.open).inside, &weights.of(batch.open)[..]);
-        self.windows.add_corrections(&self.cpu, patch, z, r, workspace, |(next, known), values, batch| {
-            next.resize(values.len(), T::ZERO);
-            self.local(known, batch).correct(&self.cpu, values, next);
-        });
+        self.cell_patches.add_corrections(
+            &self.cpu,
+            patch,
+            z,
+            r,
+            workspace,
+            |(next, known), values, batch| {
+                next.resize(values.len(), T::ZERO);
+                self.local(known, batch).correct(&self.cpu, values, next);
+            },
+        );
     }
 
-    /// What patches of the kinds of a batch are solved with.
+    /// Returns the local solve for the kinds of a batch.
     fn local<'k, 's>(
         &'s self,
-        known: &'k mut Known<LocalSolve<'s, T>>,
+        known: &'k mut KindCache<LocalSolve<'s, T>>,
         batch: &Batch<'_>,
     ) -> &'k LocalSolve<'s, T> {
         known.of(batch.kinds, || {
-            LocalSolve::new(&self.cpu, [0, 1, 2].map(|axis| &self.windows.kinds[axis][batch.kinds[axis]]))
+            LocalSolve::new(
+                &self.cpu,
+                [0, 1, 2].map(|axis| &self.cell_patches.kinds[axis][batch.kinds[axis]]),
+            )
         })
     }
 
-    /// Some patches of a colour.
+    /// Solves on a batch of patches of one colour.
     fn solve(
         &self,
         x: &SharedMut<'_, T>,
@@ -155,24 +169,24 @@ impl<T: SumFactorization> Patches<T> {
         };
         for (rows, values) in rows.iter().zip(values).filter(|(rows, _)| rows.n_nodes() > 0) {
             #[allow(unsafe_code)]
-            // SAFETY: patches that are gone through at once have no node inside in common, and read none of another.
+            // SAFETY: patches processed at the same time share no inner node and read none of each other.
             unsafe {
                 scatter(&self.cpu, rows, batch.firsts, values, x, |to, value| *to = value);
             }
         }
     }
 
-    /// Right sides inside patches and values around them.
+    /// Gathers right-hand sides at inner nodes and the values around them.
     fn read(&self, tensors: &mut Tensors<T>, layout: &Layout, (x, b): (Source<'_, T>, &[T]), firsts: &[u32]) {
         #[allow(unsafe_code)]
-        // SAFETY: nobody writes b.
+        // SAFETY: b is not written.
         unsafe {
             gather(&self.cpu, &layout.inside, firsts, &mut tensors.inside, Source::new(b));
         }
         let around = layout.around.iter().zip(&mut tensors.around);
         for (rows, values) in around.filter(|(_, values)| !values.is_empty()) {
             #[allow(unsafe_code)]
-            // SAFETY: nodes around patches are inside none of their colour, so that nobody writes them.
+            // SAFETY: surrounding nodes are inner nodes of no patch of the same colour, so they are not written.
             unsafe {
                 gather(&self.cpu, rows, firsts, values, x);
             }

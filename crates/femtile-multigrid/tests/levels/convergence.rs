@@ -13,7 +13,7 @@ fn wave([x, y, z]: [f64; 3]) -> f64 {
     (PI * x).sin() * (PI * y).sin() * if z == 0.0 { 1.0 } else { (PI * z).sin() }
 }
 
-/// The error of a sine on the unit square or cube with so many levels.
+/// Returns the error of a sine on the unit square or cube with `n_levels` levels.
 fn error<T: Scalar>(dimension: usize, degree: usize, n_levels: usize) -> f64
 where
     Cpu: BoxKernels<T>,
@@ -45,7 +45,7 @@ fn errors_fall_with_the_order_of_the_elements() {
     }
 }
 
-/// Sides that are free in pairs of opposite ones, or not.
+/// Free sides: none, or pairs of opposite sides.
 const FREE: [[[bool; 2]; 3]; 3] = [
     [[true, false], [false, true], [false; 2]],
     [[true; 2], [false; 2], [true, false]],
@@ -57,7 +57,7 @@ fn errors_fall_with_the_order_of_the_elements_where_sides_are_free() {
     for ((dimension, degree, n_levels), free) in
         [(2, 1, 5), (2, 3, 4), (3, 1, 4), (3, 2, 3)].into_iter().flat_map(|of| FREE.map(|free| (of, free)))
     {
-        // Quarters of a wave between ends, half of one between ends alike.
+        // A quarter wave between different ends, half a wave between equal ones.
         let factor = move |axis: usize, x: f64| match free[axis] {
             [false, false] => (PI * x).sin(),
             [true, false] => (0.5 * PI * x).cos(),
@@ -104,7 +104,7 @@ fn free_sides_take_as_many_iterations() {
     }
 }
 
-/// Iterations of conjugate gradients with a cycle in the precision `T`, and the solution.
+/// Returns iterations of conjugate gradients with a cycle in the precision `T`, and the solution.
 fn preconditioned<T: Scalar>(coarse: &BoxGrid, n_levels: usize, smoother: Smoother) -> (usize, Vec<f64>)
 where
     Cpu: BoxKernels<T>,
@@ -113,7 +113,7 @@ where
     iterations(&GeometricMultigrid::<T>::with_smoother(&cpu, coarse, n_levels, smoother).unwrap())
 }
 
-/// The same with a cycle.
+/// As [`preconditioned`], with a given cycle.
 fn iterations<T: Scalar>(cycle: &GeometricMultigrid<T>) -> (usize, Vec<f64>)
 where
     Cpu: BoxKernels<T>,
@@ -127,7 +127,7 @@ where
     (outcome.iterations, x.to_host().unwrap())
 }
 
-/// Iterations on a box with so many cells a side, their widths in these proportions, with levels below it.
+/// Returns iterations on a box with `cells` cells per axis and these width ratios, with semicoarsening.
 fn below(degree: usize, cells: usize, widths: &[f64], smoother: Smoother) -> usize {
     let widths: Vec<_> = widths.iter().map(|width| vec![width / cells as f64; cells]).collect();
     let grid = BoxGrid::new(degree, &widths).unwrap();
@@ -150,7 +150,7 @@ fn stretched_cells_take_at_most_twice_the_iterations() {
             assert!(found <= 3 * expected, "{other:?}, degree {degree}, {widths:?}: {found}, {expected}");
         }
     }
-    // One axis with many cells, the others with those of the coarsest level.
+    // One axis with many cells, the others as coarse as on the coarsest grid.
     assert!(below(2, 4, &[1.0, 1.0, 4.0], Smoother::VertexPatch) <= 8);
 }
 

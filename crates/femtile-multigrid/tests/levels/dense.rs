@@ -1,10 +1,10 @@
-//! Plain algebra on matrices that an operator is asked for column by column.
+//! Dense linear algebra on matrices extracted column by column from an operator.
 
 use femtile_device::{Buffer, Cpu, Element};
 use femtile_linalg::LinearOperator;
 use femtile_multigrid::BoxGrid;
 
-/// The nodes inside and on free sides, in the order of their numbers.
+/// Returns interior nodes and those on free sides, in order.
 pub fn inside(grid: &BoxGrid) -> Vec<usize> {
     let ([n, m, l], free) = (grid.nodes(), grid.free_sides());
     let is_inside = |axis: usize, at: usize, n: usize| {
@@ -15,7 +15,7 @@ pub fn inside(grid: &BoxGrid) -> Vec<usize> {
     (0..grid.n_nodes()).filter(node).collect()
 }
 
-/// All entries, row by row.
+/// Returns all entries, row by row.
 pub fn matrix(a: &dyn LinearOperator<f64, Cpu>) -> Vec<f64> {
     let n = a.n_rows();
     let mut entries = vec![0.0; n * n];
@@ -32,7 +32,7 @@ pub fn matrix(a: &dyn LinearOperator<f64, Cpu>) -> Vec<f64> {
     entries
 }
 
-/// The solution of A x = b by elimination with pivots, for chosen rows and columns of a matrix with so many.
+/// Solves A x = b for chosen rows and columns of an n × n matrix, by elimination with pivoting.
 pub fn solve(a: &[f64], n: usize, chosen: &[usize], b: &[f64]) -> Vec<f64> {
     let size = chosen.len();
     let mut rows: Vec<Vec<f64>> =
@@ -53,7 +53,7 @@ pub fn solve(a: &[f64], n: usize, chosen: &[usize], b: &[f64]) -> Vec<f64> {
     rows.iter().map(|row| row[size]).collect()
 }
 
-/// Numbers between −1 and 1 on the nodes inside and on free sides.
+/// Returns random numbers between −1 and 1 at interior nodes and those on free sides.
 pub fn random(grid: &BoxGrid, seed: u64) -> Vec<f64> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {
@@ -75,7 +75,7 @@ pub fn largest(x: &[f64]) -> f64 {
     x.iter().fold(0.0, |largest, x| x.abs().max(largest))
 }
 
-/// A copy on a device.
+/// Copies to a device.
 pub fn on<T: Element>(cpu: &Cpu, x: &[T]) -> Buffer<T, Cpu> {
     Buffer::from_host(cpu, x).unwrap()
 }

@@ -1,4 +1,4 @@
-//! Multigrid on boxes, part by part against dense algebra, and whole against the tables of `[cui2024]`.
+//! Geometric multigrid on boxes: parts against dense algebra, and the whole against the tables of `[cui2024]`.
 
 mod convergence;
 mod dense;

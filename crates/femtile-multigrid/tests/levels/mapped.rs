@@ -1,4 +1,4 @@
-//! Cells of any shape and coefficient.
+//! Mapped cells with coefficients.
 
 use std::f64::consts::PI;
 
@@ -17,7 +17,7 @@ use femtile_multigrid::{
 use crate::dense::{dot, inside, largest, matrix, on, random};
 use crate::parts::{adds_up_what_patches_find, devices, patches, sequential};
 
-/// So many cells along each axis of the unit square or cube, their corners moved, with a coefficient by place.
+/// Returns a unit square or cube with `n` cells per axis, moved corners and a coefficient by place.
 fn mapped(
     degree: usize,
     cells: &[usize],
@@ -34,7 +34,7 @@ fn mapped(
     BoxGrid::mapped(degree, cells, corners, places(n).map(coefficient).collect()).unwrap()
 }
 
-/// The box bent inwards and outwards by up to 15 % of its sides.
+/// A box bent in and out by up to 15 % of its sides.
 fn bent(dimension: usize) -> impl Fn([f64; 3]) -> [f64; 3] {
     move |at| {
         let by: f64 = 0.15 * at[..dimension].iter().map(|t| (PI * t).sin()).product::<f64>();
@@ -43,19 +43,19 @@ fn bent(dimension: usize) -> impl Fn([f64; 3]) -> [f64; 3] {
     }
 }
 
-/// Bent everywhere, its sides too.
+/// Bent everywhere, sides included.
 fn wavy([x, y, z]: [f64; 3]) -> [f64; 3] {
     [x + 0.1 * (3.0 * y + z).sin(), y + 0.08 * (4.0 * x).sin(), z + 0.05 * z * (5.0 * x + y).cos()]
 }
 
-/// Turned by up to 45° along z; in two dimensions around the middle.
+/// Twisted by up to 45° along z; in two dimensions around the centre.
 fn twisted([x, y, z]: [f64; 3]) -> [f64; 3] {
     let (x, y) = (x - 0.5, y - 0.5);
     let (sine, cosine) = (0.25 * PI * z + 0.8 * (x * x + y * y)).sin_cos();
     [cosine * x - sine * y, sine * x + cosine * y, z]
 }
 
-/// The grid, and two with free sides.
+/// Returns the grid, and two with free sides.
 fn with_free_sides(grid: &BoxGrid) -> [BoxGrid; 3] {
     let sides =
         [[[false; 2]; 3], [[true, false], [true; 2], [false, true]], [[false, true], [false; 2], [true; 2]]];
@@ -70,12 +70,12 @@ fn one(_: [usize; 3]) -> f64 {
     1.0
 }
 
-/// Between 1 and 10⁴, by place.
+/// A coefficient between 1 and 10⁴, by place.
 fn rough([x, y, z]: [usize; 3]) -> f64 {
     10.0_f64.powf(2.0 + 2.0 * (12.9 * x as f64 + 78.2 * y as f64 + 37.7 * z as f64).sin())
 }
 
-/// A product with the operator by plain quadrature; x is zero where values are given.
+/// Applies the operator by plain quadrature; x is zero at Dirichlet nodes.
 fn product(
     (degree, cells): (usize, &[usize]),
     map: impl Fn([f64; 3]) -> [f64; 3],
@@ -184,7 +184,7 @@ fn the_operator_is_that_of_plain_quadrature() {
     }
 }
 
-/// One step of the smoother on the refined grid.
+/// Applies one smoothing step on the refined grid.
 fn smoothed<T: Scalar>(cpu: &Cpu, coarse: &BoxGrid, x: &[f64], b: &[f64], order: PostOrder) -> Vec<f64>
 where
     Cpu: BoxKernels<T>,
@@ -226,12 +226,12 @@ fn equal_rectangles_with_one_coefficient_are_smoothed_as_without() {
 
 #[test]
 fn patches_with_jumps_are_solved_exactly() {
-    // Every patch of the fine grid has coefficients of three sizes or more.
+    // Every patch of the fine grid has at least three different coefficients.
     let jumps = |[x, y, z]: [usize; 3]| [1.0, 1e4, 30.0][(x + 2 * y + z) % 3];
     for (degree, cells) in [(1, &[5, 4][..]), (3, &[3, 2]), (1, &[2, 3, 4]), (2, &[2, 2, 3])] {
         for is_straight in [true, false] {
             let map = |at| if is_straight { straight(at) } else { wavy(at) };
-            // A coarser grid than there is, so that the smoother is that of these cells.
+            // A coarser grid, so that the smoother is that of these cells.
             let doubled: Vec<usize> = cells.iter().map(|n| 2 * n).collect();
             let grid = mapped(degree, &doubled, map, jumps);
             if grid.n_nodes() > 1300 {
@@ -246,7 +246,7 @@ fn patches_with_jumps_are_solved_exactly() {
     }
 }
 
-/// Holds the patches of a refined grid to dense solves.
+/// Compares the local solves on a refined grid with dense solves.
 fn are_solved_exactly(coarse: &BoxGrid) {
     let grid = coarse.refined();
     adds_up_what_patches_find(&grid, 1e-9);
@@ -295,7 +295,7 @@ fn a_cycle_on_cells_of_any_shape_is_symmetric_and_positive_and_has_the_same_bits
     }
 }
 
-/// Iterations of conjugate gradients with a cycle in the precision `T`.
+/// Returns iterations of conjugate gradients with a cycle in the precision `T`.
 fn iterations<T: Scalar>(coarse: &BoxGrid, n_levels: usize, smoother: Smoother) -> usize
 where
     Cpu: BoxKernels<T>,
@@ -312,8 +312,8 @@ where
     outcome.iterations
 }
 
-/// Grids whose counts are bounded, by names: bent, turned, and with a coefficient of 10⁴ beyond a plane, within an inclusion
-/// with corners, and in every other quarter or eighth.
+/// Returns named grids with bounded iteration counts: bent, twisted, and with a coefficient of 10⁴ beyond a plane, within
+/// an inclusion with corners, and in a checkerboard.
 fn bounded(dimension: usize, degree: usize) -> [(&'static str, BoxGrid); 5] {
     let high = |is_high: bool| if is_high { 1e4 } else { 1.0 };
     let parts = |n: usize| vec![n; dimension];
@@ -462,8 +462,8 @@ fn cells_that_cannot_be_are_named() {
 fn what_is_not_offered_for_cells_of_any_shape_is_refused() {
     let cpu = Cpu::new(1).unwrap();
     let coarse = mapped(1, &[2, 2], bent(2), one);
-    let config = MultigridConfig { smoother: Smoother::Point, ..MultigridConfig::default() };
-    assert_eq!(Multigrid::<f64>::new(&cpu, &coarse, 2, config).err(), Some(MultigridError::Points));
+    let config = MultigridConfig { smoother: Smoother::GaussSeidel, ..MultigridConfig::default() };
+    assert_eq!(Multigrid::<f64>::new(&cpu, &coarse, 2, config).err(), Some(MultigridError::GaussSeidel));
     let large = mapped(1, &[32, 32, 32], bent(3), one);
     let error = Multigrid::<f64>::new(&cpu, &large, 1, config).err().unwrap();
     assert!(matches!(error, MultigridError::Direct { unknowns: 29791, .. }), "{error}");

@@ -22,7 +22,7 @@ fn boxes_whose_cells_come_in_pairs_are_refinements() {
         let coarse = BoxGrid::new(3, &widths).unwrap().coarsened()?;
         Some([0, 1, 2].map(|axis| coarse.widths(axis).to_vec()))
     };
-    // Of axes that can be, those with narrow cells alone.
+    // Semicoarsening: only axes with narrow cells.
     assert_eq!(coarsened(&[&[1.0; 4], &[0.8; 4]]), Some([vec![2.0; 2], vec![1.6; 2], vec![]]));
     assert_eq!(coarsened(&[&[1.0; 4], &[0.5; 4]]), Some([vec![1.0; 4], vec![1.0; 2], vec![]]));
     assert_eq!(coarsened(&[&[1.0; 4], &[0.1; 5]]), Some([vec![2.0; 2], vec![0.1; 5], vec![]]));
@@ -31,7 +31,7 @@ fn boxes_whose_cells_come_in_pairs_are_refinements() {
     assert_eq!(coarsened(&[&[1.0, 1.0, 2.0, 1.0], &[1.0; 2]]), None);
 }
 
-/// Grids of odd and even counts of cells, equal and unequal widths, and some of them with free sides.
+/// Grids with odd and even numbers of cells, equal and unequal widths, some with free sides.
 fn grids() -> Vec<BoxGrid> {
     let (low, high, both, none) = ([true, false], [false, true], [true; 2], [false; 2]);
     let sides = [
@@ -73,8 +73,7 @@ fn the_operator_has_the_energy_of_polynomials() {
         let grid = BoxGrid::new(degree, &[vec![0.5, 0.2, 0.3], vec![0.25; 4]]).unwrap();
         let cpu = Cpu::new(1).unwrap();
         let a = BoxOperator::<f64>::new(&cpu, &grid);
-        // Of degree two along each axis: its values at nodes are those of a load with a mass matrix solved for; by symmetry of
-        // the test u is found from −Δu = 2 (x − x² + y − y²) instead.
+        // Quadratic along each axis; u follows from the load of −Δu = 2 (x − x² + y − y²) by symmetry.
         let b = grid.load(|[x, y, _]| 2.0 * (x - x * x + y - y * y));
         let multigrid = Multigrid::<f64>::new(&cpu, &grid, 1, MultigridConfig::default()).unwrap();
         let mut u = on(&cpu, &vec![0.0; b.len()]);
@@ -118,8 +117,7 @@ fn the_operator_is_symmetric_and_positive_and_the_same_on_every_device() {
     }
 }
 
-/// Axes whose cells are not joined on the next level though they are narrower than those that are, by 3/2: patches have all cells
-/// along them.
+/// Returns thin axes: not coarsened on the next level though their cells are the narrowest, by 3/2.
 fn thin(grid: &BoxGrid) -> [bool; 3] {
     let next = grid.coarsened();
     let is_stuck = |axis: usize| next.as_ref().is_some_and(|next| next.widths(axis) == grid.widths(axis));
@@ -128,9 +126,9 @@ fn thin(grid: &BoxGrid) -> [bool; 3] {
     [0, 1, 2].map(|axis| is_stuck(axis) && grid.widths(axis).first().is_some_and(|w| 1.5 * w <= narrowest))
 }
 
-/// Nodes with unknowns but those on the far sides of the cells around each vertex with one, in the order of colours: how many such
-/// vertices come before along x, y and z, even or odd, are the bits of its colour. The vertex comes with them. An axis with one
-/// cell and no such vertex has all of it, and so have thin ones.
+/// Returns vertices with an unknown, and the inner nodes of their patches, in the order of colours: parities of the
+/// vertex index along x, y and z are the bits of the colour. An axis with one cell and no such vertex, or a thin axis,
+/// has one patch of all cells.
 fn patches_with_vertices(grid: &BoxGrid) -> Vec<(usize, Vec<usize>)> {
     let [n, m, _] = grid.nodes();
     let (degree, nodes, free, thin) = (grid.degree(), grid.nodes(), grid.free_sides(), thin(grid));
@@ -168,7 +166,7 @@ fn patches_with_vertices(grid: &BoxGrid) -> Vec<(usize, Vec<usize>)> {
     found
 }
 
-/// The nodes of these patches.
+/// Returns the nodes of these patches.
 pub fn patches(grid: &BoxGrid) -> Vec<Vec<usize>> {
     patches_with_vertices(grid).into_iter().map(|(_, nodes)| nodes).collect()
 }
@@ -200,7 +198,7 @@ fn layers() -> impl Iterator<Item = BoxGrid> {
     layers.map(layer).into_iter().chain(layers.map(layer).map(free))
 }
 
-/// Boxes with axes of few narrow cells that no level joins, held on one side, on all but one, or on pairs of opposite ones.
+/// Thin boxes, with Dirichlet values on one side, on all but one, or on pairs of opposite sides.
 fn thin_boxes() -> impl Iterator<Item = BoxGrid> {
     let boxes: [(usize, &[(usize, f64)]); 6] = [
         (1, &[(4, 0.3), (3, 0.05)]),
@@ -225,7 +223,7 @@ fn thin_boxes() -> impl Iterator<Item = BoxGrid> {
 fn a_step_of_patches_is_that_of_the_definition() {
     assert_eq!(thin_boxes().filter(|grid| thin(grid).contains(&true)).count(), 18);
     for grid in grids().iter().map(BoxGrid::refined).chain(layers()).chain(thin_boxes()) {
-        // The smoother of a level above the coarsest, where the grid stays small enough for dense solves.
+        // The smoother of a level above the coarsest, on a grid small enough for dense solves.
         let config = MultigridConfig::default();
         if grid.n_nodes() > 1500 {
             continue;
@@ -257,7 +255,7 @@ fn a_step_of_patches_is_that_of_the_definition() {
     }
 }
 
-/// Square roots of the hats of the vertices of patches at the nodes inside these, over the sums of all hats there.
+/// Returns square roots of the hats of vertices at the inner nodes of their patches, divided by the sum of all hats.
 fn weights(grid: &BoxGrid, patches: &[(usize, Vec<usize>)]) -> Vec<Vec<f64>> {
     let ([n, m, _], k) = (grid.nodes(), grid.degree());
     let line = Lagrange::gauss_lobatto(k).nodes().to_vec();
@@ -277,7 +275,7 @@ fn weights(grid: &BoxGrid, patches: &[(usize, Vec<usize>)]) -> Vec<Vec<f64>> {
     found
 }
 
-/// Holds a step of additive patches to its definition by dense solves, up to one factor.
+/// Compares an additive Schwarz step with its definition by dense solves, up to one factor.
 pub fn adds_up_what_patches_find(grid: &BoxGrid, tolerance: f64) {
     let config = MultigridConfig { smoother: Smoother::AdditivePatch, ..MultigridConfig::default() };
     let plain = Cpu::with_simd(1, SimdLevel::Scalar).unwrap();
@@ -321,7 +319,8 @@ fn a_step_of_additive_patches_is_that_of_the_definition() {
     }
 }
 
-/// The largest eigenvalue of what a step takes off, after so many steps of the power method; no error may grow in energy.
+/// Returns the largest eigenvalue of the preconditioned operator by the power method, and checks that no error grows in
+/// energy.
 fn largest_of_steps(coarse: &BoxGrid, smoother: Smoother) -> f64 {
     let cpu = Cpu::new(2).unwrap();
     let config = MultigridConfig { smoother, ..MultigridConfig::default() };
@@ -375,7 +374,7 @@ fn a_step_of_points_is_gauss_seidels() {
         for post in [PostOrder::Same, PostOrder::Reversed] {
             let mut expected = begin.clone();
             sequential(&a, &order, &mut expected, &b);
-            let config = MultigridConfig { smoother: Smoother::Point, post };
+            let config = MultigridConfig { smoother: Smoother::GaussSeidel, post };
             let multigrid = Multigrid::<f64>::new(&cpu, &coarse, 2, config).unwrap();
             let mut x = on(&cpu, &begin);
             multigrid.smooth(&mut x, &on(&cpu, &b), post).unwrap();
@@ -409,7 +408,7 @@ fn the_coarsest_level_is_solved_exactly() {
 
 #[test]
 fn a_cycle_is_symmetric_and_positive_and_has_the_same_bits_on_all_threads() {
-    let smoothers = [Smoother::VertexPatch, Smoother::AdditivePatch, Smoother::Point];
+    let smoothers = [Smoother::VertexPatch, Smoother::AdditivePatch, Smoother::GaussSeidel];
     for (coarse, smoother) in grids().into_iter().flat_map(|grid| smoothers.map(|own| (grid.clone(), own))) {
         let mut bits = None;
         for threads in [1, 2, 3] {

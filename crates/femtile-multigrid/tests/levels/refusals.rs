@@ -10,7 +10,7 @@ fn refused(coarse: &BoxGrid, n_levels: usize) -> MultigridError {
 #[test]
 fn grids_out_of_range_are_named() {
     let message = |degree: usize, widths: &[Vec<f64>]| BoxGrid::new(degree, widths).unwrap_err().to_string();
-    assert_eq!(message(1, &[vec![1.0]]), "dimension 1: boxes have 2 or 3");
+    assert_eq!(message(1, &[vec![1.0]]), "dimension 1: a box has 2 or 3 dimensions");
     assert!(message(0, &vec![vec![1.0]; 2]).starts_with("degree 0: "));
     assert!(message(11, &vec![vec![1.0]; 3]).contains("degree 1 to 10"));
     for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {

@@ -13,7 +13,7 @@ use femtile_linalg::precondition::polynomial::PolynomialKernels;
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{Preconditioner, Transfer};
 use femtile_matrix_free::{CellRule, MatrixFree, MatrixFreeConfig};
-use femtile_multigrid::{PLevel, PMultigrid, PMultigridConfig, SameUnknowns};
+use femtile_multigrid::{IdentityTransfer, PLevel, PMultigrid, PMultigridConfig};
 use femtile_sum_factorization::SumFactorization;
 
 use super::lines::has_flat_cells;
@@ -102,7 +102,7 @@ fn with_levels<T: SumFactorization + Lanes, D: LevelDevice<T>>(
     let lowest = problems[problems.len() - 1];
     if has_flat_cells(lowest) {
         // Algebraic multigrid smooths by points.
-        let same = Box::new(SameUnknowns(lowest.space().n_dofs()));
+        let same = Box::new(IdentityTransfer(lowest.space().n_dofs()));
         levels.extend(
             Some(self::level((cpu, device), lowest, rule, same)?).filter(|level| level.lines.is_some()),
         );

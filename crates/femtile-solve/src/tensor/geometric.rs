@@ -48,7 +48,7 @@ impl Boxes {
         let finest = with_free_sides(finest, &nodes, given).map_err(|lack| lack.refusal(&lattice))?;
         let is_known = given.len() == space.n_dofs();
         if !is_known {
-            femtile_multigrid::check_levels_below(&finest).map_err(refused)?;
+            femtile_multigrid::check_coarsening(&finest).map_err(refused)?;
         }
         let lattice = (options.start != GmgStart::None).then(|| Box::new(lattice));
         Ok(Self { is_known, finest, nodes, lattice })
@@ -76,7 +76,7 @@ impl Boxes {
 
     /// What GPUs lack for it, if they lack anything.
     pub fn lack_of_gpus(&self) -> Option<String> {
-        let lack = femtile_multigrid::lack_of_gpus(&self.finest)?;
+        let lack = femtile_multigrid::unsupported_on_gpu(&self.finest)?;
         Some(format!("geometric multigrid on this mesh runs on CPUs only ({lack})"))
     }
 
@@ -129,7 +129,7 @@ pub(super) fn refuse(message: &str) -> SolveError {
 pub(super) fn refused(error: MultigridError) -> SolveError {
     match error {
         MultigridError::Linalg(error) => error.into(),
-        MultigridError::Points => {
+        MultigridError::GaussSeidel => {
             let message = "smooths by points on rectangular cells alone: take `smoother = \"vertex-patch\"`";
             refuse(message)
         }
@@ -163,7 +163,7 @@ fn finest(
     let longest = (0..d).map(|axis| extent(axis) / roots[axis]).fold(0.0, f64::max);
     let coefficient = |sigma: &[f64; 3]| (0..d).map(|axis| sigma[axis] / means[axis]).sum::<f64>() / d as f64;
     let coefficients: Vec<f64> = sigma.iter().map(coefficient).collect();
-    let is_one = smoother == Smoother::Point || coefficients.iter().all(|c| (c - 1.0).abs() < CONSTANT);
+    let is_one = smoother == Smoother::GaussSeidel || coefficients.iter().all(|c| (c - 1.0).abs() < CONSTANT);
     if let Some(mut widths) = lattice.widths().filter(|_| is_one) {
         for (widths, root) in widths.iter_mut().zip(roots) {
             widths.iter_mut().for_each(|width| *width /= root * longest);
@@ -283,6 +283,6 @@ where
     };
     let mut levels: Vec<_> = multigrid.grids().enumerate().map(level).collect();
     levels.reverse();
-    let cycle = GeometricMultigrid::of(multigrid)?.numbered(&boxes.nodes)?;
+    let cycle = GeometricMultigrid::from_multigrid(multigrid)?.with_numbering(&boxes.nodes)?;
     Ok((Box::new(cycle), levels))
 }

@@ -1,24 +1,24 @@
-// What patches of 2 x 2 x 2 equal cells find of one residual r, all with the same one:
+// The additive Schwarz smoother on vertex patches of 2 x 2 x 2 equal cells, with one residual r for all:
 //   x_i = x_i + w_i A_ii^-1 w_i r_i,
-// with the inverse in the modes of the nodes inside. Weights w are products of those along each axis: the square root of
-// the hat of the patch's vertex, one in a cell that no other patch has along the axis. Patches on free sides
-// (FEMTILE_IS_MIRRORED) are made whole by their mirror images.
+// with the inverse in the eigenvector basis of the inner nodes. Weights w are products of 1-D weights: the square root of
+// the hat of the vertex, and one in a cell that no other patch has along the axis. Patches on free sides
+// (FEMTILE_IS_MIRRORED) are completed by mirror images.
 //
-// A team of threads takes a patch, a thread a line. Patches of a colour share no node that they change.
+// A team of threads processes a patch, a thread per line. Patches of a colour write disjoint nodes.
 #include "femtile.cuh"
 #include "reciprocal.cuh"
 #include "modes.cuh"
 #include "colour.cuh"
 #include "nodes.cuh"
 
-// Threads of a team and teams of a block.
+// Threads of a team, teams of a block.
 const u32 TEAM = FEMTILE_TEAM, TEAMS = FEMTILE_TEAMS;
 static_assert(TEAM >= N * N, "a thread has a line of the inside");
 
-// Where entry (x, y, z) lies in shared memory: x + ROW y + LAYER z; paddings that were found by counting conflicts.
+// Entry (x, y, z) is at x + ROW y + LAYER z in shared memory; the strides have the fewest bank conflicts.
 const u32 ROW = FEMTILE_ROW, LAYER = FEMTILE_LAYER, TENSOR = (N - 1) * (ROW + LAYER) + N;
 
-// The weight of a node inside along an axis; a mirror image has that of its node, the other way from the middle.
+// The 1-D weight of an inner node; a mirror image has the weight of its node.
 __device__ inline T weight(const T* hats, const Colour& colour, const Patch& patch, u32 axis, u32 place) {
     const u32 node = has_node(colour, patch, axis, place + 1) ? place : N - 1 - place;
     const bool is_first = node < MIDDLE && patch.has_first_alone(colour, axis);
@@ -59,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS)
     }
     __syncthreads();
     if (has_line) {
-        // Here p and q are modes along y and z.
+        // p and q are mode numbers along y and z here.
         const T scale_x = (T)colour.scales[0];
         const T rest = (T)colour.scales[1] * __ldg(modes + p) + (T)colour.scales[2] * __ldg(modes + q);
         load_line(line, along_x, 1);

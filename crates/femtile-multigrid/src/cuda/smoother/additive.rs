@@ -7,7 +7,7 @@ use femtile_linalg::LinalgError;
 use super::super::CudaBoxOperator;
 use super::super::shape::PatchShape;
 use super::skeleton::paddings;
-use super::tables::Modes;
+use super::{COLOUR_HEADER, tables::Modes};
 use crate::MultigridError;
 use crate::grid::BoxGrid;
 use crate::smoother::AdditivePatches;
@@ -19,12 +19,12 @@ static ADDITIVE: Program = Program {
         RECIPROCAL_HEADER,
         STRIDED_HEADER,
         Header { name: "modes.cuh", text: include_str!("modes.cuh") },
-        Header { name: "colour.cuh", text: include_str!("colour.cuh") },
+        COLOUR_HEADER,
         Header { name: "nodes.cuh", text: include_str!("nodes.cuh") },
     ],
 };
 
-/// What a step with one residual for all patches takes besides.
+/// Data of the additive Schwarz smoother besides the patches.
 #[derive(Debug)]
 pub(super) struct Additive<T: Scalar> {
     operator: CudaBoxOperator<T>,
@@ -54,19 +54,19 @@ impl<T: Scalar> Additive<T> {
     }
 }
 
-/// Lines that a team has a thread for each of.
+/// Returns the lines of a patch, one thread each.
 pub(super) fn lines(degree: usize) -> usize {
     (2 * degree - 1).pow(2)
 }
 
-/// Shared memory of a team.
+/// Returns the shared memory of a team in bytes.
 pub(super) fn bytes<T: Scalar>(degree: usize) -> usize {
     let n = 2 * degree - 1;
     let (row, layer) = paddings::<T>(n);
     ((n - 1) * (row + layer) + n) * size_of::<T>()
 }
 
-/// For patches on free sides or for all others.
+/// Returns the program for patches on free sides (`is_mirrored`) or for all others.
 pub(super) fn program<T: Scalar>(degree: usize, shape: PatchShape, is_mirrored: bool) -> Specialisation {
     let (row, layer) = paddings::<T>(2 * degree - 1);
     let program = ADDITIVE

@@ -1,24 +1,24 @@
-// The patches of two cells along each axis that a launch solves on: those with places of the same parity on each axis.
+// The vertex patches of one colour, two cells along each axis: indices of the same parity along each axis.
 #pragma once
 #include "femtile.cuh"
 
 struct Colour {
-    // Nodes from one row, and from one layer of nodes to the next.
+    // Row and layer strides of nodes.
     u64 row, layer;
-    // Patches along each axis, how many cells are before the first, and cells along each axis; minus one cell before those around a
-    // vertex on a lower side that is free.
+    // Patches along each axis, cells before the first, and cells of the grid; at a lower free side there are -1 cells
+    // before the first.
     u64 counts[3], places[3], cells[3];
-    // The first and the last vertex along each axis that has a patch. Parities are those of its number from the first one on.
+    // The first and the last vertex with a patch along each axis. Parities count from the first one.
     u64 first[3], last[3];
-    // Whether colours go from the last to the first.
+    // Whether colours are processed last to first.
     u64 is_reversed;
-    // What stiffness along each axis is multiplied by where cells have a width of one.
+    // Factors of stiffness along each axis relative to cells of width one.
     double scales[3];
 
     __device__ inline u32 count() const { return (u32)(counts[0] * counts[1] * counts[2]); }
 };
 
-// One of them, by the cells before it along each axis.
+// One patch, by the cells before it along each axis.
 struct Patch {
     u32 at[3];
 
@@ -32,13 +32,13 @@ struct Patch {
         }
     }
 
-    // The lowest node, which is a corner, where the grid has all cells of it.
+    // The lowest corner node, for patches inside the grid.
     __device__ inline u64 first(const Colour& colour) const {
         return FEMTILE_DEGREE * (at[0] + at[1] * colour.row + at[2] * colour.layer);
     }
 
-    // Whether a cell of it is in no patch of a later colour. Colours go by their bits, so that along each axis the patch of
-    // one parity comes last, if it is there.
+    // Whether some cell is in no patch of a later colour. The bits of a colour are its parities, so along each axis the
+    // patch of one parity comes last, if it exists.
     __device__ inline bool is_last(const Colour& colour) const {
         bool is_last = true;
 #pragma unroll

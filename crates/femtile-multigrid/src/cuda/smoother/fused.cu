@@ -1,11 +1,11 @@
-// Exact solves on the nodes inside patches of 2 x 2 x 2 equal cells of which no two share such a node:
+// The multiplicative Schwarz smoother on vertex patches of 2 x 2 x 2 equal cells of one colour, with disjoint inner nodes:
 //   x_i = x_i + A_ii^-1 (b - A x)_i,
-// the residual from the matrices of mass and stiffness of two cells, which the surface has part in, and the inverse in
-// the modes of the nodes inside.
+// with the residual from mass and stiffness of two cells, surface included, and the inverse in the eigenvector basis of
+// the inner nodes.
 //
-// Patches on free sides (FEMTILE_IS_MIRRORED) are made whole by their mirror images.
+// Patches on free sides (FEMTILE_IS_MIRRORED) are completed by mirror images.
 //
-// A team of threads takes a patch, a thread a line.
+// A team of threads processes a patch, a thread per line.
 #include "femtile.cuh"
 #include "reciprocal.cuh"
 #include "strided.cuh"
@@ -13,12 +13,12 @@
 #include "colour.cuh"
 #include "nodes.cuh"
 
-// Threads of a team and teams of a block.
+// Threads of a team, teams of a block.
 const u32 TEAM = FEMTILE_TEAM, TEAMS = FEMTILE_TEAMS;
-// Nodes inside a line and with its ends; rows of both tensors are odd, so that threads with a row each meet in few banks.
+// Inner nodes of a line, and all its nodes; odd row strides avoid bank conflicts.
 const u32 N = 2 * FEMTILE_DEGREE - 1, M = 2 * FEMTILE_DEGREE + 1, ROW = M, LAYER = M * M, TENSOR = M * LAYER;
 
-// Rows of a matrix of the nodes inside along a line with ends, times a number, added to what there is.
+// Adds a multiple of a matrix, rows of inner nodes, times a line with ends.
 #define ADD_PRODUCT(to, table, scale, line)                                         \
     _Pragma("unroll") for (u32 i = 0; i < N; ++i) {                                 \
         T sum = table[i * M] * line[0];                                             \
@@ -51,13 +51,13 @@ extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS)
     const bool is_inside = is_active && p < N && q < N;
     const T scale_x = (T)colour.scales[0], scale_y = (T)colour.scales[1], scale_z = (T)colour.scales[2];
 
-    // Rows along x come in order, and so does each line of its own.
+    // Rows along x are contiguous, and so is each line.
     for (u32 i = own; is_active && i < TENSOR; i += TEAM) {
         values[i] = x[nodes.node(i % M, i / M % M, i / LAYER)];
     }
     __syncthreads();
 
-    // M_x and K_x; then M_y M_x and K_y M_x + M_y K_x; then all three terms, at nodes inside.
+    // M_x and K_x; then M_y M_x and K_y M_x + M_y K_x; then all three terms, at inner nodes.
     if (is_active) {
         T line[M], mass[N] = {}, stiffness[N] = {};
         load_line(line, values + p * ROW + q * LAYER, 1);

@@ -2,7 +2,7 @@ use femtile_device::Scalar;
 use femtile_device::cuda::{Header, Program, RECIPROCAL_HEADER, STRIDED_HEADER, Specialisation};
 
 use super::super::shape::PatchShape;
-use super::tables::Modes;
+use super::{COLOUR_HEADER, tables::Modes};
 
 static FUSED: Program = Program {
     name: "vertex_patch_fused",
@@ -10,12 +10,12 @@ static FUSED: Program = Program {
     headers: &[
         RECIPROCAL_HEADER,
         STRIDED_HEADER,
-        Header { name: "colour.cuh", text: include_str!("colour.cuh") },
+        COLOUR_HEADER,
         Header { name: "nodes.cuh", text: include_str!("nodes.cuh") },
     ],
 };
 
-/// Lines that a team has a thread for each of.
+/// Returns the lines of a patch, one thread each.
 pub(super) fn lines(degree: usize) -> usize {
     (2 * degree + 1).pow(2)
 }
@@ -29,12 +29,12 @@ pub(super) fn shape(degree: usize) -> PatchShape {
     PatchShape { team: lines(degree), teams: (128 / lines(degree)).max(1), blocks }
 }
 
-/// Shared memory of a team.
+/// Returns the shared memory of a team in bytes.
 pub(super) fn bytes<T>(degree: usize) -> usize {
     2 * (2 * degree + 1).pow(3) * size_of::<T>()
 }
 
-/// For patches on free sides or for all others.
+/// Returns the program for patches on free sides (`is_mirrored`) or for all others.
 pub(super) fn program<T: Scalar>(degree: usize, shape: PatchShape, is_mirrored: bool) -> Specialisation {
     let program = FUSED
         .of::<T>()

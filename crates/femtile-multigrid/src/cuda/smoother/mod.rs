@@ -1,6 +1,6 @@
 mod additive;
+mod colour;
 mod fused;
-mod ladder;
 mod skeleton;
 mod tables;
 
@@ -13,38 +13,39 @@ use super::{HIGHEST_DEGREE, check, equal_widths, scales, stencil};
 use crate::grid::{BoxGrid, all};
 use crate::{MultigridError, PostOrder};
 use additive::Additive;
-pub use ladder::{CudaPatchLadder, LadderKernel, Layout, Passes, PatchPass};
+pub use colour::{COLOUR_HEADER, colour};
 use tables::Modes;
+pub use tables::patch_matrices;
 
 type Solve<T> = (Write<T>, Read<T>, Read<T>, Structure);
 
-/// How patches are solved on.
+/// The kernel of the local solves on vertex patches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PatchKernel {
-    /// From the surfaces of patches alone, which lie between cells: no residual is computed, and what is inside cells is
-    /// written once a step.
+    /// From right-hand sides inside and values on the surface of a patch: no residual is formed, and nodes inside a cell
+    /// are written once per step.
     #[default]
     Skeleton,
-    /// The same, but every patch writes all inside: rows of values in place of single ones.
+    /// As [`PatchKernel::Skeleton`], but every patch writes all its inner nodes: rows of values instead of single ones.
     Whole,
-    /// For degree one, whose patches have a node each: by weights, rows along x in two colours at once.
+    /// For degree 1, where a patch has one inner node: a 27-point stencil, rows along x in two colours at once.
     Stencil,
-    /// The residual on a patch and the exact solve with it, as they are defined: to compare with.
+    /// The residual on a patch, then the exact local solve, as in the definition; for comparison, and on free sides.
     Fused,
-    /// One residual for all patches and the exact solves with it, added up with weights: the step of
-    /// [`Smoother::AdditivePatch`](crate::Smoother::AdditivePatch), not that of the others.
+    /// The additive Schwarz smoother of [`Smoother::AdditivePatch`](crate::Smoother::AdditivePatch): one residual for all
+    /// patches, and weighted exact local solves.
     Additive,
 }
 
-/// Exact solves on the nodes inside patches of 2 × 2 × 2 cells, one colour after another, on a GPU: what
-/// [`Multigrid::smooth`](crate::Multigrid::smooth) does.
+/// The multiplicative Schwarz smoother on vertex patches of 2 × 2 × 2 cells, coloured, on a GPU; see
+/// [`Multigrid::smooth`](crate::Multigrid::smooth). [`PatchKernel::Additive`] selects the additive one.
 ///
 /// # Cost
-/// A launch a colour. [`PatchKernel::Skeleton`] reads, of a patch, the $(2k - 1)^3$ values of b inside and the
-/// $(2k + 1)^3 - (2k - 1)^3$ of x on the surface, and writes $3 (2k - 1)^2 - 3 (2k - 1) + 1$ of x, all inside for the last
-/// patch that has a cell.
+/// One launch per colour. Per patch [`PatchKernel::Skeleton`] reads the $(2k - 1)^3$ inner values of b and the
+/// $(2k + 1)^3 - (2k - 1)^3$ surface values of x, and writes $3 (2k - 1)^2 - 3 (2k - 1) + 1$ values of x, or all inner
+/// ones for the last patch with a cell.
 /// # Source
-/// `[cui2024]`, Alg. 2.3, eqs. (2.8), (2.13) and (2.14). Differs: the solve does without the old values inside.
+/// `[cui2024]`, Alg. 2.3, eqs. (2.8), (2.13) and (2.14). Differs: the solve does not use old inner values.
 #[derive(Debug)]
 pub struct CudaPatches<T: Scalar> {
     device: Cuda,
@@ -54,16 +55,16 @@ pub struct CudaPatches<T: Scalar> {
     shape: PatchShape,
     /// Shared memory of a team.
     bytes: usize,
-    /// Eigenvalues, and how modes meet the ends of a line through stiffness or what weights additive patches have.
+    /// Eigenvalues, then coupling of modes to the ends of a line, or weights of additive patches.
     modes: Buffer<T, Cuda>,
-    /// What stiffness along each axis is multiplied by; over the damping of additive patches, so that inverses are damped.
+    /// Factors of stiffness along each axis, divided by the damping of additive patches.
     scales: [f64; 3],
-    /// For patches on free sides.
+    /// The kernel of patches on free sides.
     mirrored: Option<Mirrored>,
     additive: Option<Additive<T>>,
 }
 
-/// The kernel for patches on free sides, which are made whole by their mirror images.
+/// The kernel of patches on free sides, completed by mirror images.
 #[derive(Debug)]
 struct Mirrored {
     program: Specialisation,
@@ -71,8 +72,8 @@ struct Mirrored {
     bytes: usize,
 }
 
-/// Patches of a colour: how many along each axis, how many cells are before the first, minus one at a lower free side, and whether
-/// all of them are on a free side.
+/// Patches of a colour: their number along each axis, the cells before the first (−1 at a lower free side), and whether
+/// they lie on a free side.
 struct Part {
     counts: [usize; 3],
     places: [usize; 3],
@@ -80,11 +81,10 @@ struct Part {
 }
 
 impl<T: Scalar> CudaPatches<T> {
-    /// The cells around every vertex inside or on a free side; shared out among threads as given, or as comes with the degree.
+    /// Vertex patches around every interior or free vertex; the default launch shape depends on the degree.
     ///
     /// # Errors
-    /// [`MultigridError::Gpu`] for grids with two axes or with cells that differ and for shapes that cannot be, and what the
-    /// device reports.
+    /// [`MultigridError::Gpu`] for two axes, unequal cells or an invalid launch shape, and device errors.
     pub fn new(
         device: &Cuda,
         grid: &BoxGrid,
@@ -130,10 +130,10 @@ impl<T: Scalar> CudaPatches<T> {
         })
     }
 
-    /// One step for A x = b.
+    /// Applies one smoothing step to A x = b.
     ///
     /// # Errors
-    /// [`LinalgError::Length`] when a vector does not fit, and what the device reports.
+    /// [`LinalgError::Length`] for a vector of another length, and device errors.
     pub fn step(
         &self,
         x: &mut Buffer<T, Cuda>,
@@ -177,13 +177,14 @@ impl<T: Scalar> CudaPatches<T> {
         let colour = colour(&self.grid, part.counts, part.places, order, self.scales);
         let arguments = (x.write(), b.read(), self.modes.read(), colour);
         let kernel = Kernel::<Solve<T>>::new(name);
-        // SAFETY: patches, or their halves at free sides, lie in the grid, of whose nodes x and b have values; those of a colour write
-        // the nodes inside them alone, which no other of them has, two colours along a row in turn; modes are those of the degree.
+        // SAFETY: patches, or their halves at free sides, lie in the grid, for whose nodes x and b have values; patches
+        // of a colour write only their inner nodes, which are disjoint; two colours along a row run one after the other;
+        // modes are those of the degree.
         Ok(unsafe { self.device.launch(program, &kernel, launch, arguments) }?)
     }
 
-    /// The patches whose numbers along each axis, from the first one with an unknown on, have these parities; rows of them for
-    /// kernels that take rows.
+    /// Returns the patches of a colour, given by the parities of the patch index along each axis; rows of patches for the
+    /// stencil.
     fn parts(&self, parities: [usize; 3]) -> Vec<Part> {
         let of_all = [0, 1, 2].map(|axis| every_other(&self.grid, axis, parities[axis]));
         if self.kernel == PatchKernel::Stencil {
@@ -200,7 +201,7 @@ impl<T: Scalar> CudaPatches<T> {
         let mut parts = vec![part(inside, false)];
         for (axis, &parity) in parities.iter().enumerate() {
             for place in ends(&self.grid, axis, parity) {
-                // Those on sides across several axes belong to the first of these.
+                // A patch on sides across several axes belongs to the first of these.
                 let along = [0, 1, 2].map(|other| match other {
                     _ if other < axis => inside[other],
                     _ if other > axis => of_all[other],
@@ -214,26 +215,25 @@ impl<T: Scalar> CudaPatches<T> {
     }
 }
 
-/// The first and the last vertex along an axis that has a patch.
+/// Returns the first and the last vertex with a patch along an axis.
 fn vertices(grid: &BoxGrid, axis: usize) -> [usize; 2] {
     let [low, high] = grid.free_sides()[axis].map(usize::from);
     [1 - low, grid.widths(axis).len() + high - 1]
 }
 
-/// Along an axis every other vertex with a patch, from the first or second one on: the cells before the first such patch, and how
-/// many there are.
+/// Returns the patches of one parity along an axis: the cells before the first, and their number.
 fn every_other(grid: &BoxGrid, axis: usize, parity: usize) -> (usize, usize) {
     let [first, last] = vertices(grid, axis);
     ((first + parity).wrapping_sub(1), (last + 2 - first - parity) / 2)
 }
 
-/// The same without vertices on sides.
+/// As [`every_other`], without vertices on sides.
 fn every_other_inside(grid: &BoxGrid, axis: usize, parity: usize) -> (usize, usize) {
     let place = (vertices(grid, axis)[0] + parity + 1) % 2;
     (place, (grid.widths(axis).len() - place) / 2)
 }
 
-/// The cells before the patches on free sides across an axis whose vertices have this parity.
+/// Returns the cells before each patch of one parity on a free side across an axis.
 fn ends(grid: &BoxGrid, axis: usize, parity: usize) -> impl Iterator<Item = usize> {
     let [first, last] = vertices(grid, axis);
     let sides = [0, grid.widths(axis).len()].into_iter();
@@ -242,7 +242,7 @@ fn ends(grid: &BoxGrid, axis: usize, parity: usize) -> impl Iterator<Item = usiz
 }
 
 impl PatchKernel {
-    /// The one that took least time on an H200.
+    /// Returns the fastest kernel, as measured on an H200.
     pub fn fastest<T: Scalar>(grid: &BoxGrid) -> Self {
         let of_whole = if size_of::<T>() == 8 { 4 } else { 6 };
         match grid.degree() {
@@ -276,7 +276,7 @@ impl PatchKernel {
         }
     }
 
-    /// What patches on free sides are solved on with: few of all, so that the kernels of the others are no larger for them.
+    /// Returns the kernel of patches on free sides. They are few; a separate kernel keeps the others small.
     fn mirrored<T: Scalar>(self, degree: usize) -> Mirrored {
         if self == Self::Additive {
             let shape = self.shape::<T>(degree);
@@ -300,25 +300,7 @@ impl PatchKernel {
     }
 }
 
-/// `struct Colour` of the kernels.
-pub(super) fn colour(
-    grid: &BoxGrid,
-    counts: [usize; 3],
-    places: [usize; 3],
-    order: PostOrder,
-    scales: [f64; 3],
-) -> Structure {
-    let cells = [0, 1, 2].map(|axis| grid.widths(axis).len());
-    let [_, row, layer] = grid.strides();
-    let [first, last] = [0, 1].map(|end| [0, 1, 2].map(|axis| vertices(grid, axis)[end]));
-    let words = [counts, places, cells, first, last].into_iter().flatten();
-    let mut fields: Vec<u64> = [row, layer].into_iter().chain(words).map(|word| word as u64).collect();
-    fields.push(u64::from(order == PostOrder::Reversed));
-    fields.extend(scales.map(f64::to_bits));
-    Structure(fields)
-}
-
-/// The programs of this folder.
+/// Returns the programs of this folder.
 pub(super) fn specialisations() -> Vec<Specialisation> {
     let of_degree = |degree| {
         [PatchKernel::Skeleton, PatchKernel::Whole, PatchKernel::Fused, PatchKernel::Additive]
@@ -331,6 +313,5 @@ pub(super) fn specialisations() -> Vec<Specialisation> {
             .concat()
     };
     let degrees = 1..=HIGHEST_DEGREE;
-    let own = degrees.clone().flat_map(of_degree).chain(degrees.flat_map(of_sides));
-    own.chain(ladder::specialisations()).collect()
+    degrees.clone().flat_map(of_degree).chain(degrees.flat_map(of_sides)).collect()
 }

@@ -1,18 +1,17 @@
-// Lines of nodes of two cells beside each other, and their modes: the vectors that diagonalize both mass and stiffness
-// of the nodes inside.
+// Lines of nodes of two adjacent cells, and their modes: the eigenvectors that diagonalize mass and stiffness of the
+// inner nodes.
 //
-// The cells are equally wide, so that modes are even or odd: even ones stand first. Products take sums and differences of
-// nodes that mirror each other, which halves the multiplications. A line's ends act through modes as well: modes of a
-// line with ends are those of its part that no end has, in the sense of the mass.
+// Both cells have the same width, so modes are even or odd, even ones first. Even and odd parts of a line halve the
+// multiplications. The modes of a line with ends are those of its component that is mass-orthogonal to the ends.
 #pragma once
 #include "femtile.cuh"
 #include "strided.cuh"
 #include "tables.cuh"
 
-// Nodes inside a line and with its ends; even and odd modes.
+// Inner nodes of a line, and all its nodes; even and odd modes.
 const u32 K = FEMTILE_DEGREE, N = 2 * K - 1, M = 2 * K + 1, EVEN = K, ODD = K - 1, MIDDLE = K - 1;
 
-// S^T of integrals over the nodes inside.
+// S^T of integrals over the inner nodes.
 __device__ inline void test_modes(T (&line)[N]) {
     T sums[EVEN], differences[EVEN];
 #pragma unroll
@@ -37,7 +36,7 @@ __device__ inline void test_modes(T (&line)[N]) {
     }
 }
 
-// Modes of values at nodes, ends included: P = S^T M.
+// Modes of nodal values, ends included: P = S^T M.
 __device__ inline void to_modes(T (&modes)[N], const T (&line)[M]) {
     T sums[EVEN + 1], differences[EVEN];
 #pragma unroll
@@ -62,7 +61,7 @@ __device__ inline void to_modes(T (&modes)[N], const T (&line)[M]) {
     }
 }
 
-// Values at the nodes inside of modes and the sum and difference of what stands at the ends.
+// Inner nodal values from modes and from the sum and difference of the end values.
 __device__ inline void to_nodes(T (&line)[N], T sum_of_ends, T difference_of_ends) {
     T even[EVEN], odd[EVEN];
 #pragma unroll
@@ -85,7 +84,7 @@ __device__ inline void to_nodes(T (&line)[N], T sum_of_ends, T difference_of_end
     line[MIDDLE] = even[MIDDLE];
 }
 
-// The value in the middle, which odd modes have no part in; `stride` from one mode to the next.
+// The middle nodal value, to which odd modes do not contribute; `stride` between modes.
 __device__ inline T middle_node(const T* modes, u32 stride, T sum_of_ends) {
     T value = D_EVEN[MIDDLE] * sum_of_ends;
 #pragma unroll

@@ -1,14 +1,14 @@
-// Where the nodes of a patch are among those of the grid.
+// Positions of the nodes of a patch in the grid.
 #pragma once
 #include "femtile.cuh"
 #include "colour.cuh"
 
 #if FEMTILE_IS_MIRRORED
 
-// Along an axis, for patches around vertices on free sides as well: functions are even across such a side, so that a patch has the
-// nodes that the grid lacks by their mirror images.
+// Along an axis, also for patches around vertices on free sides: functions are even across such a side, so the missing
+// nodes of a patch are mirror images.
 struct MirroredLine {
-    // The numbers of the patch's lowest node, which may lie before the grid, and of the grid's last one.
+    // The lowest node of the patch, which may lie before the grid, and the last node of the grid.
     int begin, last;
 
     __device__ inline MirroredLine(const Colour& colour, const Patch& patch, u32 axis) {
@@ -26,7 +26,7 @@ struct MirroredLine {
         return at >= 0 && at <= last;
     }
 
-    // Integrals over the cells of a node on the side, half of which the grid lacks, are twice as large.
+    // Integrals over the cells of a node on the side count twice, as the grid has only half of them.
     __device__ inline T factor(u32 i) const {
         const int at = begin + (int)i;
         const bool is_low = begin < 0 && at == 0, is_high = begin + 2 * FEMTILE_DEGREE > last && at == last;
@@ -34,7 +34,7 @@ struct MirroredLine {
     }
 };
 
-// Whether the grid has nodes with this place in a patch, as far as this axis tells.
+// Whether, along this axis, the grid has the node of a patch.
 __device__ inline bool has_node(const Colour& colour, const Patch& patch, u32 axis, u32 i) {
     return MirroredLine(colour, patch, axis).has(i);
 }
@@ -61,11 +61,11 @@ struct PatchNodes {
     __device__ inline PatchNodes(const Colour& colour, const Patch& patch)
         : first(patch.first(colour)), row(colour.row), layer(colour.layer) {}
 
-    // By their places in the patch.
+    // By index in the patch.
     __device__ inline u64 node(u32 i, u32 j, u32 k) const { return first + i + j * row + k * layer; }
-    // Whether the grid has it.
+    // Whether the grid has the node.
     __device__ inline bool has(u32, u32, u32) const { return true; }
-    // What right sides are multiplied by.
+    // The factor of right-hand sides.
     __device__ inline T factor(u32, u32, u32) const { return (T)1; }
 };
 

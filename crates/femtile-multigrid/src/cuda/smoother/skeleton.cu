@@ -1,35 +1,35 @@
-// Exact solves on the nodes inside patches of 2 x 2 x 2 equal cells of which no two share such a node:
+// The multiplicative Schwarz smoother on vertex patches of 2 x 2 x 2 equal cells of one colour, with disjoint inner nodes:
 //   x_i = A_ii^-1 (b_i - A_ib x_b),
-// where x_b stands on the surface of a patch. What x is inside does not matter, and surfaces lie between cells: so nodes
-// inside cells are read by no patch, and only the last one that has a cell writes them. The others write the three planes
+// where x_b are values on the surface of a patch. Old inner values do not enter, and surfaces lie between cells; so no
+// patch reads nodes inside a cell, and only the last patch with a cell writes them. The others write the three planes
 // between their cells.
 //
-// Along each axis the surface is freed from modes of the inside in the sense of the mass. Then it meets them through
-// stiffness along one axis alone, and faces do so separately:
+// Surface values are made mass-orthogonal to the inner modes along each axis. They then couple through the stiffness
+// along one axis only, face by face:
 //   (l_i + l_j + l_l) x_ijl = b_ijl - q_i^s F_jl^s - q_j^s F_il^s - q_l^s F_ij^s
-// in modes, F the modes of a face with its edges. Faces opposite each other are added and subtracted: even modes take the
-// sum, odd ones the difference.
+// in modes, F the modes of a face with its edges. Even modes take the sum of opposite faces, odd modes the difference.
 //
-// A team of threads takes a patch, a thread a line.
+// A team of threads processes a patch, a thread per line.
 #include "femtile.cuh"
 #include "reciprocal.cuh"
 #include "modes.cuh"
 #include "colour.cuh"
 
-// Threads of a team and teams of a block.
+// Threads of a team, teams of a block.
 const u32 TEAM = FEMTILE_TEAM, TEAMS = FEMTILE_TEAMS;
 static_assert(TEAM >= N * N && TEAM >= 3 * N, "a thread has a line of the inside or of three planes");
 
-// Where entry (x, y, z) lies in shared memory: x + ROW y + LAYER z; paddings that were found by counting conflicts.
+// Entry (x, y, z) is at x + ROW y + LAYER z in shared memory; the strides have the fewest bank conflicts.
 const u32 ROW = FEMTILE_ROW, LAYER = FEMTILE_LAYER, TENSOR = (N - 1) * (ROW + LAYER) + N;
 
-// Lines on faces, modes along one axis: [x0, x1, y0, y1, z0, z1][M][N], and of x0 and x1 those along y in the middle of z.
+// Lines on faces, in modes along one axis: [x0, x1, y0, y1, z0, z1][M][N]; and lines of x0 and x1 along y in the middle
+// of z.
 const u32 FACE = M * N, SURFACE_LINES = 6 * M + 2;
-// Modes of faces opposite each other, their sum and their difference: [x+, x-, y+, y-, z+, z-][N][N].
+// Modes of opposite faces, sum and difference: [x+, x-, y+, y-, z+, z-][N][N].
 const u32 PLANE = N * N, FACE_LINES = 6 * N;
 const u32 TEAM_VALUES = TENSOR + SURFACE_LINES * N + 6 * PLANE;
 
-// Where the nodes of a line on the surface are, counted from the lowest corner.
+// Positions of the nodes of a surface line, relative to the lowest corner.
 struct SurfaceLine {
     u64 begin, stride;
 
@@ -44,7 +44,7 @@ struct SurfaceLine {
     }
 };
 
-// Solves on a patch; `own` is the thread's number in its team, whose memory is `values`.
+// Solves on a patch; `own` is the index of the thread in its team, `values` the shared memory of the team.
 __device__ inline void solve(
     T* x, const T* b, const T* modes, const Colour& colour, const Patch& patch, T* values, u32 own, bool is_active) {
     const bool is_last = FEMTILE_WHOLE || patch.is_last(colour);
@@ -90,7 +90,7 @@ __device__ inline void solve(
     __syncthreads();
 
     if (has_line) {
-        // Here p and q are modes along y and z.
+        // p and q are mode numbers along y and z here.
         const T scale_x = (T)colour.scales[0], scale_y = (T)colour.scales[1], scale_z = (T)colour.scales[2];
         const T of_y = scale_y * __ldg(modes + N + p), of_z = scale_z * __ldg(modes + N + q);
         const T rest = scale_y * __ldg(modes + p) + scale_z * __ldg(modes + q);
@@ -115,8 +115,8 @@ __device__ inline void solve(
     }
     __syncthreads();
 
-    // A thread's line of the result: of the whole inside along z, or of the planes x, y and z along z, z and y. What stands
-    // at its ends is read long before it is needed.
+    // The line of a thread in the result: of all inner nodes along z, or of the planes x, y and z along z, z and y. End
+    // values are read early to hide latency.
     const u32 plane = own / N, at = own % N;
     const bool is_whole = has_line && is_last, is_plane = is_active && !is_last && plane < 3;
     const u64 first = is_whole ? (p + 1) + (q + 1) * colour.row
@@ -159,7 +159,7 @@ __device__ inline void solve(
     }
     __syncthreads();
 
-    // What two planes have, the first of them writes.
+    // Values common to two planes are written by the first of them.
     if (is_plane && (plane == 0 || at != MIDDLE)) {
         load_line(line, modes_of_plane + at * N, 1);
         to_nodes(line, begin + end, begin - end);
@@ -170,7 +170,7 @@ __device__ inline void solve(
     }
 }
 
-// A team takes a patch.
+// A team processes a patch.
 extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS)
     vertex_patch_skeleton(T* x, const T* b, const T* modes, Colour colour) {
     FEMTILE_DYNAMIC_SHARED(T, shared);

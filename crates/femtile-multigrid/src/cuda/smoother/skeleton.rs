@@ -3,7 +3,7 @@ use femtile_device::cuda::{Header, Program, RECIPROCAL_HEADER, STRIDED_HEADER, S
 
 use super::super::shape::PatchShape;
 use super::PatchKernel;
-use super::tables::Modes;
+use super::{COLOUR_HEADER, tables::Modes};
 
 static SKELETON: Program = Program {
     name: "vertex_patch_skeleton",
@@ -12,11 +12,11 @@ static SKELETON: Program = Program {
         RECIPROCAL_HEADER,
         STRIDED_HEADER,
         Header { name: "modes.cuh", text: include_str!("modes.cuh") },
-        Header { name: "colour.cuh", text: include_str!("colour.cuh") },
+        COLOUR_HEADER,
     ],
 };
 
-/// Lines that a team has a thread for each of: of the inside, and of three planes.
+/// Returns the lines of a patch, one thread each: of the inner nodes, and of three planes.
 pub(super) fn lines(degree: usize) -> usize {
     let n = 2 * degree - 1;
     (n * n).max(3 * n)
@@ -37,7 +37,7 @@ pub(super) fn shape<T: Scalar>(degree: usize, kernel: PatchKernel) -> PatchShape
     PatchShape { team, teams, blocks }
 }
 
-/// Shared memory of a team.
+/// Returns the shared memory of a team in bytes.
 pub(super) fn bytes<T: Scalar>(degree: usize) -> usize {
     let (n, m) = (2 * degree - 1, 2 * degree + 1);
     let (row, layer) = paddings::<T>(n);
@@ -56,8 +56,8 @@ pub(super) fn program<T: Scalar>(degree: usize, kernel: PatchKernel, shape: Patc
     shape.define(program)
 }
 
-/// Distances of rows and layers of a cube of n values a side that make threads meet in banks least: all of n² threads read a
-/// line, first along z and then along y, x, y and z.
+/// Returns the row and layer strides of a cube of n³ values with the fewest bank conflicts when n² threads read lines
+/// along z, y, x, y and z.
 pub(super) fn paddings<T>(n: usize) -> (usize, usize) {
     let mut best = (usize::MAX, (n, n * n));
     for row in n..n + 3 {
@@ -73,7 +73,7 @@ pub(super) fn paddings<T>(n: usize) -> (usize, usize) {
     best.1
 }
 
-/// Accesses that wait for others: as many values as there are banks for are read at once, from a bank one.
+/// Returns the number of bank conflicts of these accesses.
 fn conflicts<T>(places: impl Iterator<Item = usize>) -> usize {
     let n_banks = 128 / size_of::<T>();
     let places: Vec<usize> = places.collect();

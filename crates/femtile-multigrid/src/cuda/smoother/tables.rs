@@ -1,4 +1,4 @@
-//! Modes of the nodes inside two cells beside each other, as text for kernels.
+//! Eigenvectors of the inner nodes of two adjacent cells, as source text of kernels.
 
 use femtile_device::Scalar;
 
@@ -7,21 +7,21 @@ use crate::axis::matrices;
 use crate::eigen::generalized;
 use crate::smoother::hat;
 
-/// $S$ and $\Lambda$ of two cells of width one, even modes first, with what else kernels multiply with.
+/// $S$ and $\Lambda$ of two cells of width one, even modes first, and derived matrices.
 ///
-/// Lines with nodes at their ends have modes as well, $P = S^\mathsf{T} M$; ends meet them through stiffness alone, by
-/// $Q = S^\mathsf{T} K - \Lambda P$; and from modes to nodes ends add $D = -S P$.
+/// Modes of lines with end nodes are $P = S^\mathsf{T} M$; ends couple to modes by $Q = S^\mathsf{T} K - \Lambda P$ only;
+/// back at nodes the ends contribute $D = -S P$.
 pub(super) struct Modes {
     degree: usize,
     /// Mass and stiffness, `[2k + 1][2k + 1]`.
     mass: Vec<f64>,
     stiffness: Vec<f64>,
     values: Vec<f64>,
-    /// A column a mode, `[2k - 1][2k - 1]`.
+    /// One column per mode, `[2k - 1][2k - 1]`.
     s: Vec<f64>,
     /// `[2k - 1][2k + 1]`.
     p: Vec<f64>,
-    /// Of the first end; of the last one it is the same for even modes, and the opposite for odd ones.
+    /// For the first end; the last end has the same value for even modes and the opposite for odd ones.
     q: Vec<f64>,
     /// `[2k - 1][2]`.
     d: Vec<[f64; 2]>,
@@ -57,18 +57,18 @@ impl Modes {
         Self { degree, mass, stiffness, values, s, p, q, d }
     }
 
-    /// What threads of one mode each read: eigenvalues, then Q.
+    /// Returns the values that a thread reads by mode: eigenvalues, then Q.
     pub fn by_thread<T: Scalar>(&self) -> Vec<T> {
         self.values.iter().chain(&self.q).map(|&value| T::from_f64(value)).collect()
     }
 
-    /// Eigenvalues, then the weights of additive patches along a line.
+    /// Returns eigenvalues, then the 1-D weights of additive patches.
     pub fn with_hats<T: Scalar>(&self) -> Vec<T> {
         let hats = hat(self.degree).into_iter().map(f64::sqrt);
         self.values.iter().copied().chain(hats).map(T::from_f64).collect()
     }
 
-    /// The header `tables.cuh` with tables of sums and differences.
+    /// Returns the header `tables.cuh` with even and odd parts of the matrices.
     pub fn text(&self) -> String {
         let (k, n, m) = (self.degree, 2 * self.degree - 1, 2 * self.degree + 1);
         let half = |end: usize, mode: usize, sign: f64| {
@@ -91,16 +91,11 @@ impl Modes {
         ])
     }
 
-    /// The header `tables.cuh` with the matrices as they are: rows of mass and stiffness of the nodes inside, S and Λ.
+    /// Returns the header `tables.cuh` with the full matrices: rows of mass and stiffness of the inner nodes, S and Λ.
     pub fn dense_text(&self) -> String {
         let names = ["MASS", "STIFFNESS", "VECTORS", "LAMBDA"];
         let tables = names.into_iter().zip(self.matrices());
         text(&tables.map(|(name, table)| (name, table.to_vec())).collect::<Vec<_>>())
-    }
-
-    /// The same one after another.
-    pub fn dense(&self) -> Vec<f64> {
-        self.matrices().concat()
     }
 
     fn matrices(&self) -> [&[f64]; 4] {
@@ -108,47 +103,19 @@ impl Modes {
         let inside = m..m * (m - 1);
         [&self.mass[inside.clone()], &self.stiffness[inside], &self.s, &self.values]
     }
-
-    /// The inverse on the nodes inside a patch, where stiffness along each axis is multiplied by these.
-    ///
-    /// # Cost
-    /// $7 (2k - 1)^7$ operations or so: each column by modes.
-    pub fn inverse(&self, scales: [f64; 3]) -> Vec<f64> {
-        let n = 2 * self.degree - 1;
-        let n_inside = n * n * n;
-        let at = |i: usize| [i % n, i / n % n, i / (n * n)];
-        let mut inverse = Vec::with_capacity(n_inside * n_inside);
-        for column in (0..n_inside).map(at) {
-            let of_mode = |mode: usize| {
-                let modes = at(mode);
-                let sum: f64 = (0..3).map(|axis| scales[axis] * self.values[modes[axis]]).sum();
-                (0..3).map(|axis| self.s[column[axis] * n + modes[axis]]).product::<f64>() / sum
-            };
-            let mut values: Vec<f64> = (0..n_inside).map(of_mode).collect();
-            for stride in [1, n, n * n] {
-                values = along(&self.s, n, stride, &values);
-            }
-            inverse.extend(values);
-        }
-        inverse
-    }
 }
 
-/// An n × n matrix along one axis of a cube, whose entries are so far apart.
-fn along(matrix: &[f64], n: usize, stride: usize, values: &[f64]) -> Vec<f64> {
-    let entry = |i: usize| {
-        let row = i / stride % n;
-        let first = i - row * stride;
-        (0..n).map(|j| matrix[row * n + j] * values[first + j * stride]).sum()
-    };
-    (0..values.len()).map(entry).collect()
+/// Returns the matrices of two cells of width one: the rows of mass and stiffness of the inner nodes, `[2k - 1][2k + 1]`,
+/// the eigenvectors as columns, `[2k - 1][2k - 1]`, and the eigenvalues.
+pub fn patch_matrices(degree: usize) -> [Vec<f64>; 4] {
+    Modes::new(degree).matrices().map(<[f64]>::to_vec)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Values at nodes of which modes are taken are those values again, whatever stands at the ends.
+    /// Transforming nodes to modes and back is the identity for any end values.
     #[test]
     fn nodes_come_back_from_modes_and_ends() {
         for degree in 1..=8 {
@@ -168,7 +135,7 @@ mod tests {
         }
     }
 
-    /// Ends meet modes of either parity through stiffness as their mirror images do.
+    /// Coupling of ends to modes has the parity of the mode.
     #[test]
     fn even_modes_stand_first_and_see_both_ends_alike() {
         for degree in 1..=8 {

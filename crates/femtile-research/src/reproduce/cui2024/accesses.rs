@@ -1,8 +1,7 @@
 //! Table 4: values of vectors that kernels read and write, by what they do.
 
-use femtile::multigrid::{LadderKernel, Layout, Passes, PatchPass};
-
 use super::{Cell, Figure, Quantity, Session, Table, figure};
+use crate::published_kernels::{Layout, Passes, PatchPass, PublishedKernel};
 use femtile_bench::BenchError;
 
 /// The degree whose counts a patch are shown.
@@ -103,6 +102,6 @@ fn on_chip(work: Work) -> Option<usize> {
         Work::Fused | Work::Boundary => PatchPass::Fused,
         Work::GlobalResidual | Work::Skeleton => return None,
     };
-    let kernel = LadderKernel { passes: Passes::Fused, layout: Layout::ConflictFree };
+    let kernel = PublishedKernel { passes: Passes::Fused, layout: Layout::ConflictFree };
     Some(kernel.shared_bytes::<f64>(DEGREE, pass, 1))
 }

@@ -69,7 +69,8 @@ fn by_level(
 pub(super) fn table_3(session: &Session) -> Result<Figure, BenchError> {
     let degrees = if session.settings.small { 2 } else { TABLE_3.len() };
     let mut rows = Vec::new();
-    for (smoother, printed) in [(Smoother::Point, &TABLE_3[..]), (Smoother::VertexPatch, TABLE_2[0].1)] {
+    for (smoother, printed) in [(Smoother::GaussSeidel, &TABLE_3[..]), (Smoother::VertexPatch, TABLE_2[0].1)]
+    {
         for (k, &theirs) in printed.iter().enumerate().take(degrees) {
             let level = point_level(session, k + 1);
             rows.extend(both(session, 3, (level, k + 1), smoother, Some(theirs))?);
@@ -122,7 +123,7 @@ fn both(
         None => cycles(&session.cpu, &coarse, level, MultigridConfig { smoother, post }),
     };
     let (ours_reversed, ours_same) = (count(PostOrder::Reversed)?, count(PostOrder::Same)?);
-    let smoother = if smoother == Smoother::Point { "point" } else { "vertex-patch" };
+    let smoother = if smoother == Smoother::GaussSeidel { "point" } else { "vertex-patch" };
     Ok(Some(Cycles { level, degree, smoother, theirs, ours_reversed, ours_same }))
 }
 

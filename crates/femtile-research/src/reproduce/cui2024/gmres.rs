@@ -60,7 +60,7 @@ pub(super) fn solve<T: Scalar, D: GmresDevice + BoxKernels<T>>(
 ) -> Result<Outcome<D>, BenchError> {
     let coarse = BoxGrid::unit(3, degree, 2)?;
     let cycle = Multigrid::<T, D>::new(device, &coarse, level - 1, MultigridConfig::default())?;
-    let m = GeometricMultigrid::of(cycle)?;
+    let m = GeometricMultigrid::from_multigrid(cycle)?;
     let grid = m.multigrid().grid();
     let a = device.operator(grid)?;
     let b = Buffer::from_vec(device, load(grid))?;

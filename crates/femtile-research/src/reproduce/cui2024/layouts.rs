@@ -2,10 +2,10 @@
 
 use femtile::device::{Buffer, Cuda};
 use femtile::linalg::LinalgError;
-use femtile::multigrid::{CudaPatchLadder, LadderKernel, Layout, Passes, PatchPass};
 
 use super::step::{fused, grid, vectors};
 use super::{Cell, Claim, Figure, Quantity, Session, Table, figure};
+use crate::published_kernels::{Layout, Passes, PatchPass, PublishedKernel, PublishedPatches};
 use crate::reproduce::session::{Gpu, no_gpu};
 use crate::reproduce::timing::fastest;
 use femtile_bench::BenchError;
@@ -33,11 +33,11 @@ pub(super) fn table_5(session: &Session) -> Result<Figure, BenchError> {
     for (layout, ..) in PRINTED_5 {
         seconds[0].push(fused(layout).seconds::<f64>(session, &grid, None)?);
         seconds[1].push(fused(layout).seconds::<f32>(session, &grid, None)?);
-        let kernel = LadderKernel { passes: Passes::Fused, layout };
+        let kernel = PublishedKernel { passes: Passes::Fused, layout };
         conflicts[0].push(kernel.bank_conflicts::<f64>(DEGREE, PatchPass::Fused));
         conflicts[1].push(kernel.bank_conflicts::<f32>(DEGREE, PatchPass::Fused));
     }
-    let names = PRINTED_5.map(|row| LadderKernel { passes: Passes::Fused, layout: row.0 }.name());
+    let names = PRINTED_5.map(|row| PublishedKernel { passes: Passes::Fused, layout: row.0 }.name());
     let mut table = Table::new(names.into())
         .listed("ms, theirs", PRINTED_5.map(|row| Cell::Number(row.1)).into())
         .listed("conflicts a block, theirs", PRINTED_5.map(|row| Cell::Count(row.2)).into());
@@ -78,7 +78,7 @@ pub(super) fn table_6(session: &Session) -> Result<Figure, BenchError> {
     if let Some(gpu) = &session.gpu {
         let mut found = [Vec::new(), Vec::new(), Vec::new()];
         for (degree, passes, pass, ..) in PRINTED_6 {
-            let kernel = LadderKernel { passes, layout: Layout::ConflictFree };
+            let kernel = PublishedKernel { passes, layout: Layout::ConflictFree };
             let [all, data] = of_pass(session, gpu, kernel, pass, degree)?;
             found[0].push(Cell::Number(1e3 * all));
             found[1].push(Cell::Number(1e3 * data));
@@ -100,12 +100,12 @@ pub(super) fn table_6(session: &Session) -> Result<Figure, BenchError> {
 fn of_pass(
     session: &Session,
     gpu: &Gpu,
-    kernel: LadderKernel,
+    kernel: PublishedKernel,
     pass: PatchPass,
     degree: usize,
 ) -> Result<[f64; 2], BenchError> {
     let grid = grid(session, degree)?;
-    let patches = CudaPatchLadder::<f64>::new(&gpu.device, &grid, kernel, None)?;
+    let patches = PublishedPatches::<f64>::new(&gpu.device, &grid, kernel, None)?;
     let [mut x, b] = vectors::<f64, Cuda>(&gpu.device, &grid)?;
     let time = |is_data_alone, x: &mut Buffer<f64, Cuda>| -> Result<f64, LinalgError> {
         fastest(&gpu.device, session.settings.repeats, || patches.pass(pass, is_data_alone, x, &b))

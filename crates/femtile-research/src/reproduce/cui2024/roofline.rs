@@ -3,12 +3,13 @@
 use std::process::Command;
 
 use femtile::device::{Buffer, Cuda, Scalar};
-use femtile::multigrid::{BoxGrid, CudaBoxOperator, CudaTransfer, Layout};
+use femtile::multigrid::{BoxGrid, CudaBoxOperator, CudaTransfer};
 
 use super::accesses::Work;
 use super::step::{DEGREES, by_degree, fused, grid, vectors};
 use super::work::{prolongation, residual, restriction, smoothing};
 use super::{Cell, Claim, Figure, Quantity, Session, Table, figure};
+use crate::published_kernels::Layout;
 use crate::reproduce::figure::INTENSITY;
 use crate::reproduce::session::{Gpu, no_gpu};
 use crate::reproduce::timing::fastest;

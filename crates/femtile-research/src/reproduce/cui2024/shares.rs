@@ -3,10 +3,11 @@
 use femtile::device::{Buffer, Cuda};
 use femtile::linalg::LinalgError;
 use femtile::linalg::vector::Convert;
-use femtile::multigrid::{BoxGrid, BoxKernels, CudaBoxOperator, CudaTransfer, Layout, PatchKernel};
+use femtile::multigrid::{BoxGrid, BoxKernels, CudaBoxOperator, CudaTransfer, PatchKernel};
 
 use super::step::{DEGREES, Step, fused, vectors};
 use super::{Cell, Figure, Quantity, Session, Table, figure};
+use crate::published_kernels::Layout;
 use crate::reproduce::session::{Gpu, no_gpu};
 use crate::reproduce::timing::fastest;
 use femtile_bench::BenchError;

@@ -1,12 +1,11 @@
 //! Figures 3, 5, 8, 9, 15 and 17: steps of the smoother by degree, kernel beside kernel.
 
 use femtile::device::{Cpu, Scalar};
-use femtile::multigrid::{
-    BoxGrid, BoxKernels, Layout, Multigrid, MultigridConfig, Passes, PatchKernel, PostOrder,
-};
+use femtile::multigrid::{BoxGrid, BoxKernels, Multigrid, MultigridConfig, PatchKernel, PostOrder};
 
 use super::step::{Step, by_degree, column, fused, grid, paper, rates, shape, vectors};
 use super::{Figure, Quantity, Session, Table, figure};
+use crate::published_kernels::{Layout, Passes};
 use crate::reproduce::session::no_gpu;
 use femtile_bench::BenchError;
 use femtile_bench::timing::Samples;

@@ -2,12 +2,10 @@
 
 use femtile::device::{Buffer, Cuda, Device, Scalar};
 use femtile::linalg::LinalgError;
-use femtile::multigrid::{
-    BoxGrid, CudaPatchLadder, CudaPatches, LadderKernel, Layout, Passes, PatchKernel, PatchPass, PatchShape,
-    PostOrder,
-};
+use femtile::multigrid::{BoxGrid, CudaPatches, PatchKernel, PatchShape, PostOrder};
 
 use super::{Cell, Session, Table};
+use crate::published_kernels::{Layout, Passes, PatchPass, PublishedKernel, PublishedPatches};
 use crate::reproduce::timing::fastest;
 use femtile_bench::BenchError;
 
@@ -19,7 +17,7 @@ pub(super) enum Step {
     /// One of those that solves are made with.
     Shipped(PatchKernel),
     /// One of the paper's.
-    Paper(LadderKernel),
+    Paper(PublishedKernel),
 }
 
 /// The paper's with all in one launch.
@@ -28,14 +26,14 @@ pub(super) const fn fused(layout: Layout) -> Step {
 }
 
 pub(super) const fn paper(passes: Passes, layout: Layout) -> Step {
-    Step::Paper(LadderKernel { passes, layout })
+    Step::Paper(PublishedKernel { passes, layout })
 }
 
 /// A kernel that is set up on a grid.
 #[derive(Debug)]
 pub(super) enum Ready<T: Scalar> {
     Shipped(Box<CudaPatches<T>>),
-    Paper(Box<CudaPatchLadder<T>>),
+    Paper(Box<PublishedPatches<T>>),
 }
 
 impl Step {
@@ -62,7 +60,9 @@ impl Step {
     ) -> Result<Ready<T>, BenchError> {
         Ok(match self {
             Self::Shipped(kernel) => Ready::Shipped(Box::new(CudaPatches::new(device, grid, kernel, shape)?)),
-            Self::Paper(kernel) => Ready::Paper(Box::new(CudaPatchLadder::new(device, grid, kernel, shape)?)),
+            Self::Paper(kernel) => {
+                Ready::Paper(Box::new(PublishedPatches::new(device, grid, kernel, shape)?))
+            }
         })
     }
 
@@ -99,7 +99,7 @@ impl<T: Scalar> Ready<T> {
 }
 
 /// The blocks of so many patches of a fused kernel of the paper.
-pub(super) fn shape<T: Scalar>(kernel: LadderKernel, degree: usize, teams: usize) -> PatchShape {
+pub(super) fn shape<T: Scalar>(kernel: PublishedKernel, degree: usize, teams: usize) -> PatchShape {
     PatchShape { teams, blocks: 1, ..kernel.shape::<T>(degree, PatchPass::Fused) }
 }
 

@@ -1,4 +1,5 @@
-//! Windows of neighbouring cells: which there are, which are alike, and in which order they are gone through.
+//! Cell patches: sets of neighbouring cells on which an operator, a transfer or a vertex-patch smoother works; their
+//! kinds, colours and schedule.
 
 #[allow(unsafe_code)]
 mod cpu;
@@ -14,40 +15,40 @@ use femtile_sum_factorization::{SumFactorization, lanes};
 use crate::grid::{BoxGrid, all};
 use crate::smoother::{PostOrder, scale};
 pub(crate) use cpu::{MOST_LANES, gather, scatter};
-use schedule::{Row, rows_a_batch, rows_in_turn};
-pub(crate) use span::{ByOpen, Span, Spans, cells, cells_apart, patches, whole};
+use schedule::{Row, row_order, rows_per_batch};
+pub(crate) use span::{ByOpen, Span, Spans, cells, cells_apart, vertex_patches, whole};
 
-/// Windows with the same widths side by side, no two of which have a node in common but on their boundaries.
+/// Patches of one kind, processed together in SIMD lanes. Any two share at most nodes of their boundaries.
 #[derive(Debug)]
 pub(crate) struct Batch<'a> {
-    /// Which of the kinds of each axis.
+    /// The kind of the patches along each axis.
     pub kinds: [usize; 3],
-    /// Which ends along each axis are open.
+    /// Whether the lower and upper end along each axis is open: whether the patch has the unknowns there.
     pub open: [[bool; 2]; 3],
-    /// Whether some cell is in no window that comes later.
+    /// Whether some cell is in no patch that comes later.
     pub is_last: bool,
-    /// The first node of each window.
+    /// The first node of each patch.
     pub firsts: &'a [u32],
-    /// The same in the other grid that windows are also on.
+    /// The first node of each patch in the other grid of [`CellPatches::with_other_grid`].
     pub others: &'a [u32],
 }
 
-/// Kinds that are remembered: those of a slab between free sides, and more.
-const MAX_KNOWN: usize = 12;
+/// Most kinds kept: more than those of a slab between free sides.
+const MAX_KINDS: usize = 12;
 
-/// What belongs to the kinds of the windows that came last, made again where many others came between.
-pub(crate) struct Known<L>(Vec<([usize; 3], L)>);
+/// A cache of data by kind of patch, emptied when full.
+pub(crate) struct KindCache<L>(Vec<([usize; 3], L)>);
 
-impl<L> Known<L> {
-    pub fn nothing() -> Self {
+impl<L> KindCache<L> {
+    pub fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// What `make` makes for these kinds.
+    /// Returns the data of these kinds, created by `make` if absent.
     pub fn of(&mut self, kinds: [usize; 3], make: impl FnOnce() -> L) -> &L {
         let Self(known) = self;
         let place = known.iter().position(|(of, _)| *of == kinds).unwrap_or_else(|| {
-            if known.len() == MAX_KNOWN {
+            if known.len() == MAX_KINDS {
                 known.clear();
             }
             known.push((kinds, make()));
@@ -57,16 +58,16 @@ impl<L> Known<L> {
     }
 }
 
-/// Runs of neighbouring nodes along x, by what their first ones are away from the first node of a window.
+/// Rows of consecutive nodes along x, by offsets from the first node of a patch.
 #[derive(Debug, Clone)]
 pub(crate) struct Rows {
     pub offsets: Vec<u32>,
-    /// Nodes of each run.
+    /// Nodes per row.
     pub len: usize,
 }
 
 impl Rows {
-    /// The nodes of a window from one on, so many along each axis, where nodes are so far from each other.
+    /// The nodes of a patch from `first` on, `[len, n, m]` along the axes with these strides.
     pub fn new(strides: [usize; 3], first: [usize; 3], [len, n, m]: [usize; 3]) -> Self {
         let offset = |at: [usize; 3]| {
             (0..3).map(|axis| (first[axis] + at[axis]) * strides[axis]).sum::<usize>() as u32
@@ -74,55 +75,54 @@ impl Rows {
         Self { offsets: all([1, n, m]).map(offset).collect(), len }
     }
 
-    /// No nodes.
+    /// No rows.
     pub fn none() -> Self {
         Self { offsets: Vec::new(), len: 0 }
     }
 
-    /// So many of these and as many of others of the same length, until all are there.
-    pub fn in_turn(&self, others: &Self, n: usize) -> Self {
+    /// Interleaves `n` rows of these with `n` of others of the same length, until none is left.
+    pub fn interleaved(&self, others: &Self, n: usize) -> Self {
         let pairs = self.offsets.chunks(n).zip(others.offsets.chunks(n));
         Self { offsets: pairs.flat_map(|(own, other)| [own, other].concat()).collect(), len: self.len }
     }
 
-    /// Nodes of all runs.
+    /// Returns the number of nodes in all rows.
     pub fn n_nodes(&self) -> usize {
         self.offsets.len() * self.len
     }
 }
 
-/// All windows of so many cells, by colours: the numbers of cells before a window along x, y and z, even or odd, are the bits
-/// of its colour.
+/// All patches of a grid, in $2^d$ colours: the parities of the patch index along x, y and z are the bits of the colour.
 ///
-/// A slab of windows is gone through row by row, as soon as what the colours before need is done, so that its values are read
-/// from far away once instead of for every colour; slabs with an even number of cells before them, and then those with an
-/// odd one, are shared out among threads. All windows find what they would find colour by colour.
+/// A slab of patches is processed row by row, each row as soon as the rows it depends on are done, so that its values are
+/// read from memory once instead of once per colour. Slabs of even index, then those of odd index, are shared among
+/// threads. Results are those of processing colour by colour.
 ///
 /// # Source
 /// `[cui2024]`, Figure 2, for the colours.
 #[derive(Debug, Clone)]
-pub(crate) struct Windows<L> {
-    /// What belongs to the widths along each axis.
+pub(crate) struct CellPatches<L> {
+    /// Data of each kind along each axis.
     pub kinds: [Vec<L>; 3],
     places: [Vec<Place>; 3],
-    /// Nodes from a window to the next along each axis, here and in the other grid.
+    /// Node offsets from one cell to the next along each axis, in this grid and the other.
     steps: [[usize; 3]; 2],
 }
 
-/// What windows at a place along an axis have in common.
+/// Properties common to all patches at one index along an axis.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     kind: usize,
     /// The first cell.
     cell: usize,
     open: [bool; 2],
-    /// Whether a cell along this axis is in no window that comes later, in either order.
+    /// Whether a cell along this axis is in no patch that comes later, in forward and reversed order.
     is_last: [bool; 2],
 }
 
-impl<L: Sync> Windows<L> {
-    /// Windows of these spans of cells along each axis; `make` is given the axis, the widths of the cells of each kind along it and
-    /// which of their ends are open.
+impl<L: Sync> CellPatches<L> {
+    /// Patches of these spans of cells; `make` takes the axis, the widths of the cells of a kind and which of its ends
+    /// are open.
     pub fn new(grid: &BoxGrid, spans: &Spans, make: impl Fn(usize, &[f64], [bool; 2]) -> L) -> Self {
         let mut kinds: [Vec<L>; 3] = Default::default();
         let mut places: [Vec<Place>; 3] = Default::default();
@@ -143,13 +143,13 @@ impl<L: Sync> Windows<L> {
         Self { kinds, places, steps }
     }
 
-    /// With the first nodes in another grid, where windows are so many nodes from each other along each axis.
-    pub fn also_on(mut self, steps: [usize; 3]) -> Self {
+    /// Adds the first nodes in another grid, where consecutive cells lie `steps` nodes apart along each axis.
+    pub fn with_other_grid(mut self, steps: [usize; 3]) -> Self {
         self.steps[1] = steps;
         self
     }
 
-    /// Calls `work` with all windows, lanes of them at once, and with what `workspace` makes for each thread.
+    /// Calls `work` with all patches in batches, and with a workspace per thread.
     pub fn sweep<T: SumFactorization, R>(
         &self,
         cpu: &Cpu,
@@ -159,9 +159,9 @@ impl<L: Sync> Windows<L> {
     ) {
         let n_lanes = lanes::<T>(cpu);
         let [n_x, n_rows, n_slabs] = self.places.each_ref().map(Vec::len);
-        // In two dimensions rows are shared out.
+        // In two dimensions rows take the place of slabs.
         let (rows, slabs, axis) = if n_slabs == 1 { (1, n_rows, 1) } else { (n_rows, n_slabs, 2) };
-        let rows = rows_in_turn(rows, order, rows_a_batch(n_x / 2, n_lanes));
+        let rows = row_order(rows, order, rows_per_batch(n_x / 2, n_lanes));
         for parity in parities(order) {
             let n = (slabs + 1 - parity) / 2;
             if n == 0 {
@@ -182,8 +182,9 @@ impl<L: Sync> Windows<L> {
         }
     }
 
-    /// $z \leftarrow z + \sum_j R_j^\mathsf{T} W \tilde A_j^{-1} W R_j r$, where $R_j$ takes the nodes inside window j and `solve`
-    /// is $\tilde A_j^{-1}$ of values side by side; `patch` has these nodes and the weights W in lanes.
+    /// $z \leftarrow z + \sum_j R_j^\mathsf{T} W \tilde A_j^{-1} W R_j r$ (additive Schwarz): $R_j$ restricts to the
+    /// inner nodes of patch j, `solve` applies $\tilde A_j^{-1}$ to values in lanes, `patch` returns the inner nodes and
+    /// the weights W in lanes.
     pub fn add_corrections<'p, T: SumFactorization, R>(
         &self,
         cpu: &Cpu,
@@ -199,7 +200,7 @@ impl<L: Sync> Windows<L> {
             let (inside, weights) = patch(batch);
             values.resize(weights.len(), T::ZERO);
             #[allow(unsafe_code)]
-            // SAFETY: nobody writes r.
+            // SAFETY: r is not written.
             unsafe {
                 gather(cpu, inside, batch.firsts, values, r);
             }
@@ -207,14 +208,14 @@ impl<L: Sync> Windows<L> {
             solve(workspace, values, batch);
             scale(cpu, values, weights);
             #[allow(unsafe_code)]
-            // SAFETY: windows that are gone through at once have no node inside in common.
+            // SAFETY: patches processed at the same time share no inner node.
             unsafe {
                 scatter(cpu, inside, batch.firsts, values, &z, |to, value| *to += value);
             }
         });
     }
 
-    /// Windows of rows at these places along y and z, none of which has a neighbour among them.
+    /// Processes the patches of rows at these indices along y and z, no two of which are neighbours.
     fn for_rows(
         &self,
         rows: &[[usize; 2]],
@@ -232,7 +233,7 @@ impl<L: Sync> Windows<L> {
                     let along = (parity..x.len()).step_by(2).filter(|place| x[*place].kind == kind);
                     let all = rows.iter().flat_map(|row| along.clone().map(|place| [place, row[0], row[1]]));
                     let all: Vec<[usize; 3]> = all.collect();
-                    for windows in all.chunks(n_lanes) {
+                    for patches in all.chunks(n_lanes) {
                         let [firsts, others] = self.steps.map(|steps| {
                             let first = |at: &[usize; 3]| {
                                 (0..3)
@@ -240,16 +241,16 @@ impl<L: Sync> Windows<L> {
                                     .sum::<usize>()
                             };
                             let mut firsts = [0; MOST_LANES];
-                            firsts.iter_mut().zip(windows).for_each(|(to, at)| *to = first(at) as u32);
+                            firsts.iter_mut().zip(patches).for_each(|(to, at)| *to = first(at) as u32);
                             firsts
                         });
                         let [of_y, of_z] = kinds(&rows[0]);
                         work(&Batch {
                             kinds: [kind, of_y, of_z],
-                            open: [0, 1, 2].map(|axis| self.places[axis][windows[0][axis]].open),
-                            is_last: windows.iter().any(|at| is_last(*at)),
-                            firsts: &firsts[..windows.len()],
-                            others: &others[..windows.len()],
+                            open: [0, 1, 2].map(|axis| self.places[axis][patches[0][axis]].open),
+                            is_last: patches.iter().any(|at| is_last(*at)),
+                            firsts: &firsts[..patches.len()],
+                            others: &others[..patches.len()],
                         });
                     }
                 }
@@ -258,7 +259,7 @@ impl<L: Sync> Windows<L> {
     }
 }
 
-/// Whether a cell at this place is in no window at a place that comes later.
+/// Returns whether a cell of a patch is in no patch that comes later.
 fn has_last(spans: &[Span], place: usize, is_reversed: bool) -> bool {
     let comes_later = (place % 2 == 1) == is_reversed;
     let near =
@@ -268,7 +269,7 @@ fn has_last(spans: &[Span], place: usize, is_reversed: bool) -> bool {
     start == end || (start..end).any(|cell| !is_in(cell))
 }
 
-/// Which places come first.
+/// Returns the parities in processing order.
 fn parities(order: PostOrder) -> [usize; 2] {
     if order == PostOrder::Same { [0, 1] } else { [1, 0] }
 }

@@ -1,5 +1,5 @@
-// Products of 1-D matrices with tensors in shared memory by tensor cores: a warp takes eight columns of the tensor at a time,
-// and all rows of the matrix, which are at most 15; rows and terms that are missing of 16 and of a multiple of four are zero.
+// Products of 1-D matrices with tensors in shared memory by tensor cores: a warp computes eight columns of the tensor and
+// all rows of the matrix, at most 15. Rows are padded to 16 and terms to a multiple of four with zeros.
 #pragma once
 #include "layout.cuh"
 #include "mma.cuh"

@@ -1,16 +1,16 @@
-// Products of 1-D matrices with tensors in shared memory, a thread a column of the result.
+// Products of 1-D matrices with tensors in shared memory, a thread per column of the result.
 #pragma once
 #include "layout.cuh"
 
-// Hands sum over j of A(i, j) from(.. j ..) to `use`, for each entry of a tensor `To`; i and j stand in the place of the axis.
-// Rows of A are as long as `From`, or its columns where it is transposed.
+// Calls `use` with the sum over j of A(i, j) from(.. j ..) for each entry of a tensor `To`; i and j are indices along
+// AXIS. Rows of A, or its columns if transposed, are as long as `From`.
 template <u32 AXIS, bool IS_TRANSPOSED, typename From, typename To, typename Use>
 __device__ inline void contract(const T* matrix, const T* from, u32 own, Use use) {
-    // Packed, threads always lie along x and y, so that results are written side by side; else a thread's row is one of the
-    // matrix, and its column one of the tensor.
+    // Packed: threads lie along x and y, so that results are contiguous; otherwise along a row of the matrix and a column
+    // of the tensor.
     constexpr u32 FAST = !IS_PACKED && AXIS == 0 ? 1 : 0, SLOW = IS_PACKED ? 1 : AXIS, LOOP = 3 - FAST - SLOW;
     constexpr u32 LENGTH = From::length(AXIS), LAYERS = To::length(LOOP), OF_THREAD = IS_CUBE ? 1 : LAYERS;
-    // Long loops in full would keep more entries than there are registers for.
+    // Full unrolling of long loops would exceed the registers.
     constexpr u32 UNROLLED = LENGTH <= 5 ? LENGTH : 3;
     const Place<To::length(FAST), To::length(SLOW), LAYERS> place(own);
     if (!place.is_active()) return;

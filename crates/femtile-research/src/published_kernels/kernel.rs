@@ -1,72 +1,71 @@
-use femtile_device::Scalar;
+use femtile::device::Scalar;
+use femtile::multigrid::PatchShape;
 
-use super::super::super::shape::PatchShape;
-
-/// Lanes of a warp.
+/// Threads of a warp.
 const WARP: usize = 32;
-/// The most threads of a block.
+/// Largest number of threads of a block.
 const MAX_THREADS: usize = 1024;
-/// Shared memory of a multiprocessor that blocks are thought to share, and threads that there are to be registers for: the
-/// fastest on an H200 of those whose registers suffice.
+/// Shared memory per multiprocessor, and threads per multiprocessor with enough registers, from which resident blocks are
+/// derived: the fastest values on an H200.
 const MEMORY: usize = 224 << 10;
 const DOUBLE_THREADS: usize = 768;
 const SINGLE_THREADS: usize = 1024;
 /// The highest degree of a dense inverse, whose size grows with the sixth power.
 const DENSE_DEGREE: usize = 4;
 
-/// How a step goes over vectors of the grid.
+/// Passes of a smoothing step over vectors of the grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Passes {
-    /// The residual on the whole grid for each colour, then the solves of the colour.
+    /// For each colour the residual on the whole grid, then the local solves.
     Global,
-    /// For each colour the residual inside its patches, then the solves.
+    /// For each colour the residual inside its patches, then the local solves.
     Separate,
-    /// Residual and solve of a patch at once.
+    /// Residual and local solve of a patch in one kernel.
     Fused,
 }
 
-/// Where threads and values of a patch are.
+/// Layout of threads and values of a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
-    /// A thread for each column of all nodes; those at the edge are masked where only what is inside is computed.
+    /// A thread per column of all nodes; threads at the edge are masked in products on inner nodes.
     Basic,
-    /// As [`Layout::Basic`] with a thread for each node in place of each column: up to 1024 nodes.
+    /// As [`Layout::Basic`] with a thread per node: up to 1024 nodes.
     ThreadPerNode,
-    /// Threads numbered through those that compute.
+    /// Threads numbered consecutively through the columns with work.
     LinearIndexing,
-    /// Besides, values inside are packed, and threads lie along x and y in all products: those that read or write at once
-    /// meet in no bank.
+    /// As [`Layout::LinearIndexing`], with inner values packed and threads along x and y in all products: no bank
+    /// conflicts.
     ConflictFree,
-    /// Besides, the residual of the surface alone.
+    /// As [`Layout::ConflictFree`], with the residual of the surface only.
     Boundary,
-    /// The packed values, with products by tensor cores: double precision.
+    /// Packed values, products by tensor cores, f64.
     TensorCore,
-    /// The packed values, with the dense inverse of a patch: up to degree 4.
+    /// Packed values, the dense inverse of a patch, up to degree 4.
     InverseMatrix,
 }
 
-/// A kernel of `[cui2024]`, to compare with [`PatchKernel`](crate::PatchKernel).
+/// A published kernel of `[cui2024]`, for comparison with [`PatchKernel`](femtile::multigrid::PatchKernel).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LadderKernel {
-    /// How it goes over vectors.
+pub struct PublishedKernel {
+    /// Passes over vectors.
     pub passes: Passes,
-    /// How it goes over a patch.
+    /// Layout of a patch.
     pub layout: Layout,
 }
 
-/// What a launch does.
+/// The work of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatchPass {
-    /// The residual inside patches, to memory.
+    /// The residual inside patches, written to global memory.
     Residual,
-    /// The solve with a residual from memory.
+    /// The local solve, with a residual from global memory.
     Solve,
     /// Both.
     Fused,
 }
 
-impl LadderKernel {
-    /// Every one: those with all in one launch from the plainest on, then the others.
+impl PublishedKernel {
+    /// Returns all variants: fused ones from the plainest on, then the others.
     pub fn all() -> impl Iterator<Item = Self> {
         use Layout::{
             Basic, Boundary, ConflictFree, InverseMatrix, LinearIndexing, TensorCore, ThreadPerNode,
@@ -79,7 +78,7 @@ impl LadderKernel {
         fused.into_iter().chain(apart).map(|(passes, layout)| Self { passes, layout })
     }
 
-    /// Its name, such as `separate-conflict-free`; fused ones go by their layout.
+    /// Returns the name, such as `separate-conflict-free`; fused kernels are named by their layout.
     pub fn name(self) -> String {
         let layout = match self.layout {
             Layout::Basic => "basic",
@@ -97,7 +96,7 @@ impl LadderKernel {
         }
     }
 
-    /// Why there is none for a degree and precision; nothing where there is one.
+    /// Returns why there is no kernel for a degree and precision; none where there is one.
     pub fn lack<T: Scalar>(self, degree: usize) -> Option<String> {
         let nodes = (2 * degree + 1).pow(3);
         match self.layout {
@@ -117,7 +116,7 @@ impl LadderKernel {
         }
     }
 
-    /// The launches of a colour; the residual of the whole grid is none of them.
+    /// Returns the launches of a colour, without the residual of the whole grid.
     pub(super) fn passes(self) -> &'static [PatchPass] {
         match self.passes {
             Passes::Global => &[PatchPass::Solve],
@@ -126,12 +125,12 @@ impl LadderKernel {
         }
     }
 
-    /// Whether values inside stand without gaps.
+    /// Returns whether inner values are packed.
     pub(super) fn is_packed(self) -> bool {
         !matches!(self.layout, Layout::Basic | Layout::ThreadPerNode | Layout::LinearIndexing)
     }
 
-    /// The teams and blocks that a pass is launched with, unless others are asked for.
+    /// Returns the default launch shape of a pass.
     pub fn shape<T: Scalar>(self, degree: usize, pass: PatchPass) -> PatchShape {
         let team = self.team::<T>(degree, pass);
         let teams = (128 / team).max(1);
@@ -141,7 +140,8 @@ impl LadderKernel {
         PatchShape { team, teams, blocks: of_memory.min(of_registers).max(1) }
     }
 
-    /// The fewest threads of a team, which has whole parts of a warp where what it reads at once is to be its own.
+    /// Returns the fewest threads of a team; a multiple of a half or whole warp where its accesses must not mix with
+    /// those of other teams.
     pub(super) fn team<T: Scalar>(self, degree: usize, pass: PatchPass) -> usize {
         let (n, m) = (2 * degree - 1, 2 * degree + 1);
         let edge = if pass == PatchPass::Solve { n } else { m };
@@ -153,7 +153,7 @@ impl LadderKernel {
         }
     }
 
-    /// Shared memory of a block of so many teams.
+    /// Returns the shared memory of a block of `teams` teams in bytes.
     pub fn shared_bytes<T: Scalar>(self, degree: usize, pass: PatchPass, teams: usize) -> usize {
         let (n, m) = (2 * degree - 1, 2 * degree + 1);
         let tables = n * (2 * m + n + 1);

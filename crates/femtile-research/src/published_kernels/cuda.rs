@@ -1,77 +1,64 @@
-//! The steps of `[cui2024]` on a GPU, to compare with.
-
-mod banks;
-mod kernel;
-mod program;
-
 use std::sync::{Mutex, PoisonError};
 
-use femtile_device::cuda::{Kernel, Read, Specialisation, Structure, Write};
-use femtile_device::{Buffer, Cuda, Scalar};
-use femtile_linalg::{LinalgError, need};
+use femtile::device::cuda::{Kernel, Read, Specialisation, Structure, Write};
+use femtile::device::{Buffer, Cuda, Scalar};
+use femtile::linalg::{LinalgError, need};
+use femtile::multigrid::patch_kernels::{colour, stiffness_scales};
+use femtile::multigrid::{BoxGrid, CudaBoxOperator, MultigridError, PatchShape, PostOrder};
 
-pub use kernel::{LadderKernel, Layout, Passes, PatchPass};
-pub(super) use program::specialisations;
-
-use super::super::operator::CudaBoxOperator;
-use super::super::shape::PatchShape;
-use super::super::{check, equal_widths, scales};
-use super::colour;
-use crate::grid::{BoxGrid, all};
-use crate::{MultigridError, PostOrder};
-use program::tables;
+use super::kernel::{Passes, PatchPass, PublishedKernel};
+use super::program::tables;
 
 type Arguments<T> = (Write<T>, Read<T>, Write<T>, Read<T>, Structure);
 
-/// A pass with what it is launched with.
+/// A pass with its program and launch shape.
 #[derive(Debug)]
 struct Launched {
     pass: PatchPass,
     shape: PatchShape,
-    /// Shared memory of a team that the tables of a block are shared out to.
+    /// Shared memory of a block divided by its teams.
     bytes: usize,
     program: Specialisation,
     of_data_alone: Specialisation,
 }
 
-/// The step of [`CudaPatches`](crate::CudaPatches) in one of the ways that `[cui2024]` compares.
+/// The multiplicative Schwarz smoother of [`CudaPatches`](femtile::multigrid::CudaPatches) with a published kernel.
 ///
 /// # Cost
-/// A launch a colour and pass. With all passes in one, of each patch the $(2k + 1)^3$ values of x and $(2k - 1)^3$ of b are
-/// read, and $(2k - 1)^3$ of x written; with a pass for the residual it is written and read besides.
+/// One launch per colour and pass. The fused pass reads, per patch, $(2k + 1)^3$ values of x and $(2k - 1)^3$ of b, and
+/// writes $(2k - 1)^3$ of x; separate passes also write and read the residual.
 /// # Source
-/// `[cui2024]`, Table 4 and section 4.1. Differs: rows of the boundary are left out of local residuals throughout.
+/// `[cui2024]`, Table 4 and section 4.1. Differs: boundary rows are excluded from local residuals in all variants.
 #[derive(Debug)]
-pub struct CudaPatchLadder<T: Scalar> {
+pub struct PublishedPatches<T: Scalar> {
     device: Cuda,
     grid: BoxGrid,
     passes: Vec<Launched>,
     tables: Buffer<T, Cuda>,
     scales: [f64; 3],
-    /// What residuals of the whole grid are formed with.
+    /// The operator of residuals on the whole grid.
     operator: Option<CudaBoxOperator<T>>,
     /// The residual between two passes.
     residual: Mutex<Buffer<T, Cuda>>,
 }
 
-impl<T: Scalar> CudaPatchLadder<T> {
-    /// The cells around every vertex inside, shared out among threads as given, or as comes with the degree.
+impl<T: Scalar> PublishedPatches<T> {
+    /// Vertex patches around every interior vertex; the default launch shape depends on the degree.
     ///
     /// # Errors
-    /// [`MultigridError::Gpu`] for grids that [`CudaPatches`](crate::CudaPatches) refuses, for degrees and precisions that
-    /// the kernel is not for, and for patches or shapes too large for a block; and what the device reports.
+    /// [`MultigridError::Gpu`] for grids that [`CudaPatches`](femtile::multigrid::CudaPatches) refuses, for free sides,
+    /// for degrees and precisions without a kernel, for patches or shapes too large for a block, and device errors.
     pub fn new(
         device: &Cuda,
         grid: &BoxGrid,
-        kernel: LadderKernel,
+        kernel: PublishedKernel,
         shape: Option<PatchShape>,
     ) -> Result<Self, MultigridError> {
-        check(grid)?;
+        let scales = stiffness_scales(grid)?;
         if grid.free_sides().as_flattened().contains(&true) {
-            let message = "free sides have other kernels, those of patches".into();
+            let message = "free sides: published kernels have none".into();
             return Err(MultigridError::Gpu { message });
         }
-        let scales = scales(equal_widths(grid)?);
         if let Some(message) = kernel.lack::<T>(grid.degree()) {
             return Err(MultigridError::Gpu { message });
         }
@@ -92,10 +79,10 @@ impl<T: Scalar> CudaPatchLadder<T> {
         })
     }
 
-    /// One step for A x = b.
+    /// Applies one smoothing step to A x = b.
     ///
     /// # Errors
-    /// [`LinalgError::Length`] when a vector does not fit, and what the device reports.
+    /// [`LinalgError::Length`] for a vector of another length, and device errors.
     pub fn step(
         &self,
         x: &mut Buffer<T, Cuda>,
@@ -116,11 +103,11 @@ impl<T: Scalar> CudaPatchLadder<T> {
         Ok(())
     }
 
-    /// One of the passes of a step, of all colours: `is_data_alone` loads and stores what it would, and computes nothing.
-    /// For timing; x is no step afterwards.
+    /// Runs one pass of a step over all colours, for timing; with `is_data_alone` it loads and stores without computing,
+    /// and x is not smoothed.
     ///
     /// # Errors
-    /// As for [`CudaPatchLadder::step`]; a pass that the kernel does not have does nothing.
+    /// As [`PublishedPatches::step`]; a pass that the kernel does not have does nothing.
     pub fn pass(
         &self,
         pass: PatchPass,
@@ -140,10 +127,10 @@ impl<T: Scalar> CudaPatchLadder<T> {
         Ok(())
     }
 
-    /// The colours that have patches: how many, and `struct Colour` of the kernels.
+    /// Returns the non-empty colours: number of patches, and `struct Colour` of the kernels.
     fn colours(&self, order: PostOrder) -> impl Iterator<Item = (usize, Structure)> {
         let cells = [0, 1, 2].map(|axis| self.grid.widths(axis).len());
-        let mut colours: Vec<_> = all([2; 3]).collect();
+        let mut colours: Vec<_> = (0..8).map(|bits| [bits % 2, bits / 2 % 2, bits / 4]).collect();
         if order == PostOrder::Reversed {
             colours.reverse();
         }
@@ -168,11 +155,11 @@ impl<T: Scalar> CudaPatchLadder<T> {
             PatchPass::Solve => (residual.read(), Write::none()),
             PatchPass::Fused => (b.read(), Write::none()),
         };
-        let kernel = Kernel::<Arguments<T>>::new("vertex_patch_ladder");
+        let kernel = Kernel::<Arguments<T>>::new("vertex_patch_published");
         let launch = launched.shape.launch(n, launched.bytes);
         let arguments = (x.write(), b, r, self.tables.read(), colour);
-        // SAFETY: patches lie in the grid, of whose nodes x, b and r have values, r where a pass writes it; patches of a
-        // colour write the nodes inside them alone, which no other of them has; tables are those of the degree.
+        // SAFETY: patches lie in the grid, for whose nodes x and b have values, and r where a pass writes it; patches of
+        // a colour write only their inner nodes, which are disjoint; tables are those of the degree.
         Ok(unsafe { self.device.launch(program, &kernel, launch, arguments) }?)
     }
 }
@@ -181,7 +168,7 @@ impl Launched {
     fn new<T: Scalar>(
         device: &Cuda,
         grid: &BoxGrid,
-        kernel: LadderKernel,
+        kernel: PublishedKernel,
         pass: PatchPass,
         shape: Option<PatchShape>,
     ) -> Result<Self, MultigridError> {

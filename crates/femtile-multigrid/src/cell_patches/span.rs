@@ -1,18 +1,18 @@
-//! Which neighbouring cells windows have along an axis.
+//! Spans of cells along an axis, from which patches are formed.
 
 use std::ops::Range;
 
 use crate::grid::BoxGrid;
 
-/// Neighbouring cells along an axis, and whether they have the unknowns at their lower and upper end; no cells where there is no
-/// such axis.
+/// Consecutive cells along an axis, and whether the lower and the upper end are open (have unknowns); no cells for an
+/// absent axis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Span {
     pub cells: Range<usize>,
     pub open: [bool; 2],
 }
 
-/// Spans along each axis, from which windows are made.
+/// Spans along each axis; patches are their products.
 pub(crate) type Spans = [Vec<Span>; 3];
 
 impl Span {
@@ -20,18 +20,18 @@ impl Span {
         Self { cells, open }
     }
 
-    /// The corner that a patch is around.
+    /// Returns the index of the vertex at the centre of a vertex patch.
     pub fn vertex(&self) -> usize {
         self.cells.start + usize::from(!self.open[0])
     }
 }
 
-/// Every cell by itself.
+/// Returns one span per cell.
 pub(crate) fn cells(grid: &BoxGrid) -> Spans {
     by_axis(grid, |_, n| (0..n).map(|cell| Span::new(cell..cell + 1, [false; 2])).collect())
 }
 
-/// Every cell by itself without its last nodes, but for those on free sides.
+/// Returns one span per cell without its upper end, except on free sides: a partition of the nodes.
 pub(crate) fn cells_apart(grid: &BoxGrid) -> Spans {
     let free = grid.free_sides();
     by_axis(grid, |axis, n| {
@@ -40,8 +40,9 @@ pub(crate) fn cells_apart(grid: &BoxGrid) -> Spans {
     })
 }
 
-/// The cells around every vertex with an unknown, or all of an axis that has none, or is one of the `thin` ones.
-pub(crate) fn patches(grid: &BoxGrid, thin: [bool; 3]) -> Spans {
+/// Returns the spans around every vertex with an unknown; one span of all cells for an axis without such a vertex, or a
+/// `thin` axis.
+pub(crate) fn vertex_patches(grid: &BoxGrid, thin: [bool; 3]) -> Spans {
     let free = grid.free_sides();
     by_axis(grid, |axis, n| {
         let [low, high] = free[axis];
@@ -57,7 +58,7 @@ pub(crate) fn patches(grid: &BoxGrid, thin: [bool; 3]) -> Spans {
     })
 }
 
-/// All cells as one.
+/// Returns one span of all cells.
 pub(crate) fn whole(grid: &BoxGrid) -> Spans {
     by_axis(grid, |axis, n| vec![Span::new(0..n, grid.free_sides()[axis])])
 }
@@ -69,12 +70,12 @@ fn by_axis(grid: &BoxGrid, spans: impl Fn(usize, usize) -> Vec<Span>) -> Spans {
     })
 }
 
-/// What windows have by which of their ends are open.
+/// Data by which ends of a patch are open.
 #[derive(Debug, Clone)]
 pub(crate) struct ByOpen<L>(Vec<Option<L>>);
 
 impl<L> ByOpen<L> {
-    /// Made for the ends of all windows of these spans, of which those with the same ends have as many cells.
+    /// Calls `make` for each combination of open ends. Spans with the same open ends must have the same number of cells.
     pub fn new(spans: &Spans, make: impl Fn([&Span; 3]) -> L) -> Self {
         let mut of: Vec<Option<L>> = (0..64).map(|_| None).collect();
         for z in distinct(&spans[2]) {
@@ -87,16 +88,16 @@ impl<L> ByOpen<L> {
         Self(of)
     }
 
-    /// Of windows with these ends.
+    /// Returns the data for these open ends.
     ///
     /// # Panics
-    /// When there are none.
+    /// When no patch has them.
     pub fn of(&self, open: [[bool; 2]; 3]) -> &L {
-        self.0[number(open)].as_ref().expect("made for the ends of all windows")
+        self.0[number(open)].as_ref().expect("made for the ends of all patches")
     }
 }
 
-/// One span of each kind.
+/// Returns one span for each combination of open ends.
 fn distinct(spans: &[Span]) -> impl Iterator<Item = &Span> {
     let is_first = |at: usize| spans[..at].iter().all(|before| before.open != spans[at].open);
     (0..spans.len()).filter(move |at| is_first(*at)).map(|at| &spans[at])

@@ -1,13 +1,13 @@
-//! Accesses to shared memory that wait for others, counted from where values lie.
+//! Bank conflicts of shared memory, counted from the positions of values.
 
-use femtile_device::Scalar;
+use femtile::device::Scalar;
 
-use super::kernel::{LadderKernel, Layout, PatchPass};
+use super::kernel::{Layout, PatchPass, PublishedKernel};
 
-/// Bytes that all banks together give at once.
+/// Bytes that all banks deliver together.
 const BYTES_AT_ONCE: usize = 128;
 
-/// Where entries of a tensor lie, as `struct Box` of the kernels has it.
+/// Positions of the entries of a tensor, as `struct Box` of the kernels.
 struct Tensor {
     lengths: [usize; 3],
     row: usize,
@@ -16,20 +16,20 @@ struct Tensor {
     is_packed: bool,
 }
 
-/// A product along an axis from one tensor to another, as `contract` of the kernels goes through it.
+/// A product along an axis from one tensor to another, in the loop order of `contract` of the kernels.
 struct Product {
     axis: usize,
     is_transposed: bool,
     from: Tensor,
     to: Tensor,
-    /// Whether what stands there is read before it is written; none where the result goes to memory.
+    /// Whether the old result is read before it is written; none where the result goes to global memory.
     is_added: Option<bool>,
 }
 
-/// What the threads of a block do in a pass.
+/// A block of threads in a pass.
 struct Block {
-    kernel: LadderKernel,
-    /// Values that lie side by side in all banks.
+    kernel: PublishedKernel,
+    /// Number of banks in values.
     n_banks: usize,
     n: usize,
     m: usize,
@@ -39,9 +39,8 @@ struct Block {
     team_values: usize,
 }
 
-impl LadderKernel {
-    /// How often, in one block of a pass, values that threads ask for at once come later because their bank gives another
-    /// one; none for kernels whose products the count does not know.
+impl PublishedKernel {
+    /// Returns the number of bank conflicts of one block in a pass; none for kernels whose products are not modelled.
     ///
     /// # Source
     /// `[cui2024]`, section 4.1.2 and Table 5.
@@ -63,7 +62,7 @@ impl Tensor {
 }
 
 impl Block {
-    fn new<T: Scalar>(kernel: LadderKernel, degree: usize, pass: PatchPass) -> Self {
+    fn new<T: Scalar>(kernel: PublishedKernel, degree: usize, pass: PatchPass) -> Self {
         let (n, m) = (2 * degree - 1, 2 * degree + 1);
         let shape = kernel.shape::<T>(degree, pass);
         let of_teams = |teams| kernel.shared_bytes::<T>(degree, pass, teams) / size_of::<T>();
@@ -120,7 +119,7 @@ impl Block {
         residual.chain(solve.into_iter().filter(|_| has_solve)).collect()
     }
 
-    /// Values of so many nodes along each axis, written in their order.
+    /// Conflicts of writing `length`³ node values in order.
     fn load(&self, length: usize) -> usize {
         let tensor = self.tensor([length; 3]);
         let at = |i: usize| tensor.at([i % length, i / length % length, i / (length * length)]);
@@ -163,7 +162,7 @@ impl Block {
         found
     }
 
-    /// Indices of a thread along three axes with so many entries, as `struct Place` of the kernels has them.
+    /// Returns the indices of a thread along three axes, as `struct Place` of the kernels.
     fn place(&self, own: usize, [fast, slow, layers]: [usize; 3]) -> Option<[usize; 3]> {
         let place = match self.kernel.layout {
             Layout::Basic | Layout::ThreadPerNode => {
@@ -181,7 +180,7 @@ impl Block {
         (place[0] < fast && place[1] < slow && place[2] < layers).then_some(place)
     }
 
-    /// One access of all threads: those that are served at once ask for other values of a bank in turn.
+    /// Returns the conflicts of one access by all threads.
     fn access(&self, place: impl Fn(usize) -> Option<usize>) -> usize {
         let threads: Vec<usize> = (0..self.team * self.teams).collect();
         let at_once = |threads: &[usize]| {
@@ -207,7 +206,7 @@ mod tests {
     #[test]
     fn packed_values_meet_in_no_bank() {
         for (passes, launched) in PASSES {
-            let kernel = LadderKernel { passes, layout: Layout::ConflictFree };
+            let kernel = PublishedKernel { passes, layout: Layout::ConflictFree };
             for (degree, &pass) in (1..=8).flat_map(|degree| launched.iter().map(move |pass| (degree, pass)))
             {
                 assert_eq!(
@@ -227,10 +226,10 @@ mod tests {
     #[test]
     fn values_amid_those_of_the_edge_meet_in_banks() {
         for layout in [Layout::Basic, Layout::LinearIndexing, Layout::ThreadPerNode] {
-            let kernel = LadderKernel { passes: Passes::Fused, layout };
+            let kernel = PublishedKernel { passes: Passes::Fused, layout };
             assert!(kernel.bank_conflicts::<f64>(3, PatchPass::Fused) > Some(0), "{layout:?}");
         }
-        let dense = LadderKernel { passes: Passes::Fused, layout: Layout::InverseMatrix };
+        let dense = PublishedKernel { passes: Passes::Fused, layout: Layout::InverseMatrix };
         assert_eq!(dense.bank_conflicts::<f64>(3, PatchPass::Fused), None);
     }
 }

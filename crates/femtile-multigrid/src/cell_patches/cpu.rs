@@ -1,4 +1,4 @@
-//! Between vectors of all nodes and windows side by side in lanes, squares of nodes and windows at a time.
+//! Gather and scatter between node vectors and patches in SIMD lanes, by transposing squares of nodes × patches.
 
 use femtile_device::cpu::vector::{Lanes, Vector};
 use femtile_device::cpu::{SharedMut, SimdLevel, Source};
@@ -6,19 +6,19 @@ use femtile_device::{Cpu, Scalar};
 
 use super::Rows;
 
-/// The nodes of a run that a square of lanes is worth.
+/// Fewest nodes of a run for which a transpose pays.
 const WORTH: usize = 3;
 
-/// The widest vector has so many lanes.
+/// Lanes of the widest SIMD vector.
 pub(crate) const MOST_LANES: usize = 16;
 
-/// Values of windows side by side, `to: [rows][len][lanes]`; lanes without a window have those of the last one.
+/// Gathers values of patches, `to: [rows][len][lanes]`; unused lanes repeat the last patch.
 ///
 /// # Safety
-/// Nobody writes the nodes of the rows meanwhile; nothing else is read.
+/// No other thread writes the nodes of the rows; nothing else is read.
 ///
 /// # Panics
-/// When there is no window, or nodes lie beyond the vector.
+/// Without a patch, or for nodes beyond the vector.
 pub(crate) unsafe fn gather<T: Lanes>(
     cpu: &Cpu,
     rows: &Rows,
@@ -28,7 +28,7 @@ pub(crate) unsafe fn gather<T: Lanes>(
 ) {
     fit(rows, firsts, to.len(), x.len());
     match cpu.simd() {
-        // SAFETY: as the caller promises; the nodes exist, and the device has the level of the vectors.
+        // SAFETY: the caller's promise; the nodes exist, and the device supports the SIMD level.
         #[cfg(target_arch = "x86_64")]
         SimdLevel::Avx2 => unsafe {
             T::Avx2::vectorize(
@@ -47,7 +47,7 @@ pub(crate) unsafe fn gather<T: Lanes>(
         _ => {
             for (offset, to) in rows.offsets.iter().zip(to.chunks_exact_mut(rows.len)) {
                 for (k, to) in to.iter_mut().enumerate() {
-                    // SAFETY: as above; without vectors there is a single lane.
+                    // SAFETY: as above; the scalar path has a single lane.
                     *to = unsafe { x.read((firsts[0] + offset) as usize + k) };
                 }
             }
@@ -55,13 +55,13 @@ pub(crate) unsafe fn gather<T: Lanes>(
     }
 }
 
-/// Calls `act` with the nodes of windows and their values, `from: [rows][len][lanes]`.
+/// Scatters values of patches, `from: [rows][len][lanes]`, by calling `act` with each node and its value.
 ///
 /// # Safety
-/// Nobody else reads or writes the nodes of the rows meanwhile.
+/// No other thread reads or writes the nodes of the rows.
 ///
 /// # Panics
-/// When there is no window, or nodes lie beyond the vector.
+/// Without a patch, or for nodes beyond the vector.
 pub(crate) unsafe fn scatter<T: Lanes>(
     cpu: &Cpu,
     rows: &Rows,
@@ -72,7 +72,7 @@ pub(crate) unsafe fn scatter<T: Lanes>(
 ) {
     fit(rows, firsts, from.len(), x.len());
     match cpu.simd() {
-        // SAFETY: as the caller promises; the nodes exist, and the device has the level of the vectors.
+        // SAFETY: the caller's promise; the nodes exist, and the device supports the SIMD level.
         #[cfg(target_arch = "x86_64")]
         SimdLevel::Avx2 => unsafe {
             T::Avx2::vectorize(
@@ -90,7 +90,7 @@ pub(crate) unsafe fn scatter<T: Lanes>(
         },
         _ => {
             for (offset, from) in rows.offsets.iter().zip(from.chunks_exact(rows.len)) {
-                // SAFETY: as above; without vectors there is a single lane.
+                // SAFETY: as above; the scalar path has a single lane.
                 let to = unsafe { run(x, (firsts[0] + offset) as usize, rows.len) };
                 to.iter_mut().zip(from).for_each(|(to, from)| act(to, *from));
             }
@@ -98,18 +98,21 @@ pub(crate) unsafe fn scatter<T: Lanes>(
     }
 }
 
-/// Panics unless the nodes of windows exist and there is as much room as they take.
+/// Panics unless the nodes of the patches exist and the workspace has the right length.
 fn fit(rows: &Rows, firsts: &[u32], len: usize, n_nodes: usize) {
     let largest = |numbers: &[u32]| numbers.iter().fold(0, |largest, &number| largest.max(number)) as usize;
     assert!(largest(firsts) + largest(&rows.offsets) + rows.len <= n_nodes, "nodes beyond the vector");
     let n_lanes = len / rows.n_nodes();
-    assert!(len == rows.n_nodes() * n_lanes && (1..=n_lanes).contains(&firsts.len()), "no room for windows");
+    assert!(
+        len == rows.n_nodes() * n_lanes && (1..=n_lanes).contains(&firsts.len()),
+        "a workspace of another length"
+    );
 }
 
-/// A run of a vector.
+/// Returns a run of a vector.
 ///
 /// # Safety
-/// It lies within the vector, and nobody else reads or writes it meanwhile.
+/// It lies within the vector, and no other thread reads or writes it.
 #[inline(always)]
 #[expect(clippy::mut_from_ref, reason = "the caller keeps runs apart")]
 unsafe fn run<'a, T>(x: &'a SharedMut<'_, T>, begin: usize, len: usize) -> &'a mut [T] {
@@ -118,7 +121,7 @@ unsafe fn run<'a, T>(x: &'a SharedMut<'_, T>, begin: usize, len: usize) -> &'a m
 }
 
 /// # Safety
-/// As [`gather`], nodes exist, and the processor has the instructions of the vectors.
+/// As [`gather`]; nodes exist, and the CPU supports the instructions of `V`.
 #[inline(always)]
 unsafe fn gather_squares<T: Scalar, V: Vector<T>>(
     rows: &Rows,
@@ -136,14 +139,14 @@ unsafe fn gather_squares<T: Scalar, V: Vector<T>>(
             if n < WORTH {
                 for (k, to) in to.chunks_exact_mut(lanes).enumerate() {
                     for (to, first) in to.iter_mut().zip(&first_of) {
-                        // SAFETY: the node exists, and nobody writes it.
+                        // SAFETY: the node exists and is not written.
                         *to = unsafe { x.read(first + begin + k) };
                     }
                 }
                 continue;
             }
             let to = to.as_mut_ptr();
-            // SAFETY: what is read lies within x, what is written in the n vectors of `to`; the processor has the instructions.
+            // SAFETY: reads lie within x, writes in the n vectors of `to`; the CPU supports the instructions.
             unsafe {
                 if n == lanes {
                     V::transpose(
@@ -166,12 +169,12 @@ unsafe fn gather_squares<T: Scalar, V: Vector<T>>(
     }
 }
 
-/// Rows that begin with a line of the cache.
+/// A square of values, aligned to a cache line.
 #[repr(align(64))]
 struct Square<T>([T; MOST_LANES * MOST_LANES]);
 
 /// # Safety
-/// As [`scatter`], nodes exist, and the processor has the instructions of the vectors.
+/// As [`scatter`]; nodes exist, and the CPU supports the instructions of `V`.
 #[inline(always)]
 unsafe fn scatter_squares<T: Scalar, V: Vector<T>>(
     rows: &Rows,
@@ -189,14 +192,15 @@ unsafe fn scatter_squares<T: Scalar, V: Vector<T>>(
             if n < WORTH {
                 for (k, from) in from.chunks_exact(lanes).enumerate() {
                     for (&first, &value) in firsts.iter().zip(from) {
-                        // SAFETY: the node exists and is the caller's alone.
+                        // SAFETY: the node exists, and only the caller accesses it.
                         act(unsafe { &mut run(x, first as usize + begin + k, 1)[0] }, value);
                     }
                 }
                 continue;
             }
             let to = square.0.as_mut_ptr();
-            // SAFETY: the vectors of `from` are read, the last one again for want of others, and rows of the square written.
+            // SAFETY: reads stay within the n vectors of `from`, the last of which fills missing rows; writes stay within
+            // the square.
             unsafe {
                 V::transpose(
                     #[inline(always)]
@@ -206,7 +210,7 @@ unsafe fn scatter_squares<T: Scalar, V: Vector<T>>(
                 );
             }
             for (&first, values) in firsts.iter().zip(square.0.chunks_exact(lanes)) {
-                // SAFETY: the run exists and is the caller's alone.
+                // SAFETY: the run exists, and only the caller accesses it.
                 let to = unsafe { run(x, first as usize + begin, n) };
                 to.iter_mut().zip(values).for_each(|(to, value)| act(to, *value));
             }

@@ -1,20 +1,20 @@
-// Where values of a patch lie in shared memory, and which of them a thread takes.
+// Positions of values of a patch in shared memory, and the work of a thread.
 //
-// Along each axis a patch has M nodes, N of them inside. What a residual is formed from has M along the axes that no product
-// was taken along yet, and N along the others.
+// A patch has M nodes along each axis, N of them inner. Intermediate tensors of a residual have N entries along the axes
+// already contracted, and M along the others.
 #pragma once
 #include "femtile.cuh"
 
 const u32 K = FEMTILE_DEGREE, N = 2 * K - 1, M = 2 * K + 1;
-// Threads of a team and teams of a block.
+// Threads of a team, teams of a block.
 const u32 TEAM = FEMTILE_TEAM, TEAMS = FEMTILE_TEAMS;
-// Whether what is inside stands without gaps; whether threads are numbered through those that have work; whether a thread
-// takes a node in place of a column.
+// Whether inner values are packed; whether threads with work are numbered consecutively; whether a thread computes a node
+// instead of a column.
 const bool IS_PACKED = FEMTILE_IS_PACKED, IS_LINEAR = FEMTILE_IS_LINEAR, IS_CUBE = FEMTILE_IS_CUBE;
-// Nodes of an edge of all tensors where they are not packed.
+// Edge of all tensors that are not packed.
 const u32 EDGE = FEMTILE_HAS_RESIDUAL ? M : N;
 
-// A tensor with so many entries along each axis.
+// A tensor with X, Y, Z entries.
 template <u32 X, u32 Y, u32 Z>
 struct Box {
     static const u32 ROW = IS_PACKED ? X : EDGE, LAYER = IS_PACKED ? X * Y : EDGE * EDGE;
@@ -23,24 +23,24 @@ struct Box {
 
     static __device__ inline u32 at(u32 x, u32 y, u32 z) { return place(x, X) + place(y, Y) * ROW + place(z, Z) * LAYER; }
 
-    // Nodes inside stand amid those of the whole patch, unless they are packed.
+    // Unless packed, inner nodes keep their position in the whole patch.
     static __device__ inline u32 place(u32 index, u32 length) { return !IS_PACKED && length < EDGE ? index + 1 : index; }
 };
 
 typedef Box<M, M, M> Whole;
 typedef Box<N, N, N> Inside;
 
-// Values of a team: the right side and two tensors between products; for a residual also all of x.
+// Values of a team: the right-hand side and two intermediate tensors; for a residual also all of x.
 const u32 TENSOR = EDGE * EDGE * EDGE, INSIDE = N * N * N;
 const u32 OF_WHOLE = FEMTILE_HAS_RESIDUAL ? M * M * M : 0, OF_B = IS_PACKED ? INSIDE : TENSOR;
 const u32 OF_FIRST = !FEMTILE_HAS_RESIDUAL ? 0 : IS_PACKED ? N * M * M : TENSOR;
 const u32 OF_SECOND = IS_PACKED ? (FEMTILE_HAS_RESIDUAL ? N * N * M : INSIDE) : TENSOR;
 const u32 TEAM_VALUES = OF_WHOLE + OF_B + OF_FIRST + OF_SECOND;
 
-// The tables of a block: rows of mass and stiffness of the nodes inside, eigenvectors and eigenvalues.
+// Tables of a block: rows of mass and stiffness of the inner nodes, eigenvectors and eigenvalues.
 const u32 MATRIX = N * M, TABLES = 2 * MATRIX + N * N + N;
 
-// The indices of a thread along two axes with so many entries, and the layer where it takes but one of so many.
+// The indices of a thread along two axes, and the layer where a thread computes one node.
 template <u32 FAST, u32 SLOW, u32 LAYERS>
 struct Place {
     u32 fast, slow, layer;
@@ -57,6 +57,6 @@ struct Place {
         }
     }
 
-    // Threads at the edge are masked: less than zero is more than any length.
+    // Threads at the edge are masked: -1 wraps to more than any length.
     __device__ inline bool is_active() const { return fast < FAST && slow < SLOW && layer < LAYERS; }
 };

@@ -1,5 +1,5 @@
-// The product along x where all that is inside counts as zero: lines inside have their two ends alone, lines of the surface
-// all nodes ([cui2024], eq. (4.2)).
+// The product along x with inner values taken as zero: inner lines have only their two ends, surface lines all nodes
+// ([cui2024], eq. (4.2)).
 #pragma once
 #include "contract.cuh"
 

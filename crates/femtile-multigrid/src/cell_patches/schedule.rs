@@ -1,24 +1,24 @@
-//! In which order the rows of a slab are gone through.
+//! Order in which the rows of a slab are processed.
 
 use super::{PostOrder, parities};
 
-/// The place of a row of windows along an axis.
+/// Index of a row of patches.
 pub(super) type Row = usize;
 
-/// Rows to take at once so that few lanes are without a window, if rows have so many of a colour.
-pub(super) fn rows_a_batch(n_windows: usize, n_lanes: usize) -> usize {
-    let n = n_windows.max(1);
+/// Returns how many rows to process at once so that few SIMD lanes are empty, for `n_patches` per row and colour.
+pub(super) fn rows_per_batch(n_patches: usize, n_lanes: usize) -> usize {
+    let n = n_patches.max(1);
     let unused = |rows: &usize| {
         let lanes = (rows * n).next_multiple_of(n_lanes);
         (lanes - rows * n) * 1000 / lanes
     };
-    // More rows than these leave the nearer caches.
+    // More rows would exceed the near caches.
     (1..=n_lanes.div_ceil(n).max(4)).min_by_key(unused).unwrap_or(1)
 }
 
-/// All of n rows, some of one parity at once: those of the parity that comes first, and each of the other as soon as both of
-/// its neighbours are done.
-pub(super) fn rows_in_turn(n: usize, order: PostOrder, at_once: usize) -> Vec<Vec<Row>> {
+/// Returns all `n` rows in order, up to `at_once` of one parity together: rows of the first parity in sequence, each
+/// other row as soon as both neighbours are done.
+pub(super) fn row_order(n: usize, order: PostOrder, at_once: usize) -> Vec<Vec<Row>> {
     let [first, second] = parities(order);
     let of = |parity: usize| (parity..n).step_by(2).collect::<Vec<Row>>();
     let mut waiting = of(second).into_iter().peekable();
@@ -44,7 +44,7 @@ mod tests {
             let [first, _] = parities(order);
             for n in 0..12 {
                 for at_once in 1..6 {
-                    let turns = rows_in_turn(n, order, at_once);
+                    let turns = row_order(n, order, at_once);
                     let mut place = vec![usize::MAX; n];
                     for (turn, rows) in turns.iter().enumerate() {
                         assert!(rows.iter().all(|row| row % 2 == rows[0] % 2));
@@ -64,10 +64,10 @@ mod tests {
 
     #[test]
     fn short_rows_share_a_batch() {
-        assert_eq!(rows_a_batch(24, 8), 1);
-        assert_eq!(rows_a_batch(2, 8), 4);
-        assert_eq!(rows_a_batch(20, 8), 2);
-        assert_eq!(rows_a_batch(1, 16), 16);
-        assert_eq!(rows_a_batch(0, 1), 1);
+        assert_eq!(rows_per_batch(24, 8), 1);
+        assert_eq!(rows_per_batch(2, 8), 4);
+        assert_eq!(rows_per_batch(20, 8), 2);
+        assert_eq!(rows_per_batch(1, 16), 16);
+        assert_eq!(rows_per_batch(0, 1), 1);
     }
 }

@@ -4,20 +4,20 @@ use super::PostOrder;
 use crate::axis::Banded;
 use crate::grid::{BoxGrid, all};
 
-/// Gauss–Seidel's method: every node solved for by itself, in the order of their numbers, on one thread.
+/// The Gauss–Seidel method in node order, on one thread.
 ///
 /// # Cost
-/// Rows of the matrix are formed as products of those of each axis: up to $(2k+1)^d$ multiplications times three a node.
+/// Rows of the matrix are formed as tensor products of 1-D rows: up to $3 (2k+1)^d$ multiplications per node.
 /// # Source
 /// `[cui2024]`, Table 3.
 #[derive(Debug, Clone)]
-pub struct PointGaussSeidel<T> {
+pub struct GaussSeidel<T> {
     grid: BoxGrid,
     /// Mass and stiffness of each axis.
     axes: [[Banded<T>; 2]; 3],
 }
 
-impl<T: SumFactorization> PointGaussSeidel<T> {
+impl<T: SumFactorization> GaussSeidel<T> {
     pub fn new(grid: &BoxGrid) -> Self {
         let axes = [0, 1, 2].map(|axis| match grid.widths(axis) {
             [] => [Banded::one(), Banded { rows: vec![(0, vec![T::ZERO])], n_cols: 1 }],
@@ -26,7 +26,7 @@ impl<T: SumFactorization> PointGaussSeidel<T> {
         Self { grid: grid.clone(), axes }
     }
 
-    /// All nodes once.
+    /// Applies one sweep.
     pub fn step(&self, x: &mut [T], b: &[T], order: PostOrder) {
         let inside = all(self.grid.nodes()).filter(|&at| !self.grid.is_given(at));
         let mut nodes: Vec<[usize; 3]> = inside.collect();

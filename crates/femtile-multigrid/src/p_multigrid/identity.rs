@@ -2,14 +2,14 @@ use femtile_device::Buffer;
 use femtile_linalg::vector::VectorKernels;
 use femtile_linalg::{LinalgError, Transfer};
 
-/// From a level to another smoother of the same unknowns.
+/// The identity transfer, between two smoothers of the same unknowns.
 #[derive(Debug, Clone, Copy)]
-pub struct SameUnknowns(
-    /// How many unknowns there are.
+pub struct IdentityTransfer(
+    /// The number of unknowns.
     pub usize,
 );
 
-impl<T: femtile_device::Scalar, D: VectorKernels<T>> Transfer<T, D> for SameUnknowns {
+impl<T: femtile_device::Scalar, D: VectorKernels<T>> Transfer<T, D> for IdentityTransfer {
     fn n_fine(&self) -> usize {
         self.0
     }

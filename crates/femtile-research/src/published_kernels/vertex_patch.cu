@@ -1,9 +1,9 @@
-// A step on patches of which no two share a node inside, as [cui2024] has it, to compare with:
-//   r = b - A x on the nodes inside,  x_i = x_i + A_ii^-1 r,
-// by 1-D matrices in shared memory. Both at once, or a kernel each, with r in memory between them.
+// A smoothing step on vertex patches of one colour as published in [cui2024], for comparison:
+//   r = b - A x on the inner nodes,  x_i = x_i + A_ii^-1 r,
+// by 1-D matrices in shared memory; in one kernel, or in two with r in global memory.
 //
-// A = K x M x M + M x K x M + M x M x K along z, y, x: products with M that two terms have are taken once. The inverse goes by
-// modes: S^T along all axes, the sum of eigenvalues, S along all axes.
+// A = K x M x M + M x K x M + M x M x K along z, y, x; products with M common to two terms are computed once. Fast
+// diagonalization: S^T along all axes, division by the sum of eigenvalues, S along all axes.
 #include "femtile.cuh"
 #include "reciprocal.cuh"
 #include "colour.cuh"
@@ -17,14 +17,14 @@
 #include "surface.cuh"
 #endif
 
-// Where threads lie along x and y in all products, one along z reads what it wrote itself: no others are waited for.
+// Where threads lie along x and y in all products, a product along z reads only what the thread itself wrote: no barrier.
 #if FEMTILE_IS_PACKED && !FEMTILE_IS_TENSOR_CORE
 #define WAIT_ALONG_Z()
 #else
 #define WAIT_ALONG_Z() __syncthreads()
 #endif
 
-// What becomes of the entries of a product: stored, or added to what stands there, times a number.
+// Uses of the entries of a product: stored, or added, times a factor.
 template <typename To>
 struct Set {
     T* to;
@@ -39,7 +39,7 @@ struct Add {
     __device__ inline void operator()(u32 x, u32 y, u32 z, T sum) const { to[To::at(x, y, z)] += scale * sum; }
 };
 
-// Divided by the sum of eigenvalues.
+// Division by the sum of eigenvalues.
 struct Divide {
     T* to;
     const T* values;
@@ -49,21 +49,21 @@ struct Divide {
     }
 };
 
-// A vector of the grid at the nodes inside a patch.
+// A vector of the grid at the inner nodes of a patch.
 struct Nodes {
     T* first;
     u64 row, layer;
     __device__ inline T& at(u32 x, u32 y, u32 z) const { return first[(x + 1) + (y + 1) * row + (z + 1) * layer]; }
 };
 
-// The difference of a right side and a product, to memory.
+// Right-hand side minus a product, to global memory.
 struct Residual {
     Nodes r;
     const T* b;
     __device__ inline void operator()(u32 x, u32 y, u32 z, T sum) const { r.at(x, y, z) = b[Inside::at(x, y, z)] - sum; }
 };
 
-// A correction of x, or x itself where its old values have no part in it.
+// A correction of x, or x itself where old values do not enter.
 struct Correct {
     Nodes x;
     __device__ inline void operator()(u32 i, u32 j, u32 k, T sum) const {
@@ -73,10 +73,10 @@ struct Correct {
 
 __device__ inline bool is_inside(u32 index) { return index > 0 && index + 1 < M; }
 
-// x is read at all nodes of patches, b inside; a residual alone goes to r. In `tables` the matrices come first, then, where it
-// is asked for, the dense inverse.
+// Reads x at all nodes of patches and b at inner ones; a residual alone is written to r. `tables` has the matrices, then
+// the dense inverse where it is used.
 extern "C" __global__ void __launch_bounds__(FEMTILE_THREADS, FEMTILE_BLOCKS)
-    vertex_patch_ladder(T* x, const T* b, T* r, const T* tables, Colour colour) {
+    vertex_patch_published(T* x, const T* b, T* r, const T* tables, Colour colour) {
     FEMTILE_DYNAMIC_SHARED(T, shared);
     const u32 team = threadIdx.x / TEAM, own = threadIdx.x % TEAM, number = blockIdx.x * TEAMS + team;
     const bool is_active = team < TEAMS && number < colour.count();
