@@ -1,7 +1,6 @@
 //! Whether a matrix is one that multigrid can do with.
 
-use femtile_device::Scalar;
-use rayon::prelude::*;
+use femtile_device::{Scalar, parallel};
 
 use crate::AmgError;
 use crate::setup::rows::{RowAccess, Rows};
@@ -19,7 +18,7 @@ pub(crate) fn diagonal<T: Scalar>(a: &Rows<T>, scale: f64) -> Result<Vec<T>, Amg
         let sum: T = values.iter().copied().sum();
         if sum.is_finite() && own > T::ZERO { own } else { T::ZERO }
     };
-    let diagonal: Vec<T> = (0..a.n_rows()).into_par_iter().with_min_len(PIECE).map(of_row).collect();
+    let diagonal = parallel::map(a.n_rows(), PIECE, of_row);
     match diagonal.iter().position(|own| *own == T::ZERO) {
         Some(row) => refuse_row(a, row, scale).map(|()| diagonal),
         None => Ok(diagonal),
@@ -59,11 +58,8 @@ pub(crate) fn diagonal_entry<T: Scalar>(a: &Rows<T>, row: usize) -> f64 {
 /// Compares $x^\mathsf{T} A y$ with $y^\mathsf{T} A x$ for two vectors without structure, and looks for the place only
 /// where they differ.
 pub(crate) fn symmetry<T: Scalar>(a: &Rows<T>, scale: f64) -> Result<(), AmgError> {
-    let vectors: Vec<[f32; 2]> = (0..a.n_rows())
-        .into_par_iter()
-        .with_min_len(PIECE)
-        .map(|i| [1, 2].map(|stream| mixed(i as u64, stream) as f32))
-        .collect();
+    let of_row = |row: usize| [1, 2].map(|stream| mixed(row as u64, stream) as f32);
+    let vectors = parallel::map(a.n_rows(), PIECE, of_row);
     let of_piece = |piece: usize| {
         let mut sums = [0.0_f64; 2];
         for row in piece * PIECE..((piece + 1) * PIECE).min(a.n_rows()) {
@@ -81,7 +77,7 @@ pub(crate) fn symmetry<T: Scalar>(a: &Rows<T>, scale: f64) -> Result<(), AmgErro
         }
         sums
     };
-    let pieces: Vec<_> = (0..a.n_rows().div_ceil(PIECE)).into_par_iter().map(of_piece).collect();
+    let pieces = parallel::map(a.n_rows().div_ceil(PIECE), 1, of_piece);
     let difference: f64 = pieces.iter().map(|sums| sums[0]).sum();
     let size = pieces.iter().map(|sums| sums[1]).sum::<f64>().sqrt();
     if is_symmetric(difference, size) {

@@ -1,9 +1,8 @@
 //! What smooths on a level.
 
-use femtile_device::{Buffer, Device, Scalar};
+use femtile_device::{Buffer, Device, Scalar, parallel};
 use femtile_linalg::LinalgError;
 use femtile_linalg::precondition::polynomial::{Step, chebyshev};
-use rayon::prelude::*;
 
 use crate::Smoother;
 use crate::patch::{PatchMatrix, PatchSmoother, outer_damping};
@@ -128,5 +127,5 @@ fn blocked_diagonal<H: Scalar>(a: &Rows<H>, diagonal: &[H], block: usize) -> Vec
         let least = H::from_f64(0.5) * (diagonal[row] + outside);
         H::ONE / if least > diagonal[row] { least } else { diagonal[row] }
     };
-    (0..a.n_rows()).into_par_iter().with_min_len(PIECE).map(of_row).collect()
+    parallel::map(a.n_rows(), PIECE, of_row)
 }

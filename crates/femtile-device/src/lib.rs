@@ -16,7 +16,7 @@ mod reference;
 mod scalar;
 
 pub use buffer::{Buffer, BufferMut, Device, HostDevice, MemorySpace, MemoryUse};
-pub use cpu::Cpu;
+pub use cpu::{Cpu, parallel};
 pub use cuda::Cuda;
 pub use error::DeviceError;
 pub use host_memory::host_memory_bytes;

@@ -1,8 +1,7 @@
 //! The format patchSPM.
 
-use femtile_device::{Buffer, Device, HostDevice, Scalar};
+use femtile_device::{Buffer, Device, HostDevice, Scalar, parallel};
 use femtile_linalg::{LinalgError, need};
-use rayon::prelude::*;
 
 use crate::PatchFormat;
 use crate::setup::rows::{RowAccess, Rows};
@@ -167,8 +166,8 @@ fn inside<H: Scalar, D: Device>(
     starts: &[u32],
     format: PatchFormat,
 ) -> Result<Inside<H, D>, LinalgError> {
-    let of_patch = |ends: &[u32]| block(a, ends[0] as usize..ends[1] as usize, format);
-    let blocks: Vec<Block<H>> = starts.par_windows(2).map(of_patch).collect();
+    let of_patch = |patch: usize| block(a, starts[patch] as usize..starts[patch + 1] as usize, format);
+    let blocks = parallel::map(starts.len() - 1, 1, of_patch);
     let places = match format {
         PatchFormat::Csr => offsets(blocks.iter().flat_map(|block| lengths(&block.ends))),
         _ => offsets(blocks.iter().map(|block| block.columns.len())),

@@ -1,6 +1,6 @@
 //! Aggregates: small connected groups of nodes, each of which becomes a node of the next level.
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use super::graph::{Aggregates, Graph, NONE};
 use super::independent_set::{Visit, independent_set};
@@ -56,15 +56,11 @@ fn allocate(graph: &Graph, parts: &mut Aggregates, mut rounds: usize) {
     while !open.is_empty() && rounds > 0 {
         rounds -= 1;
         let of_node = &parts.of_node;
-        let choices: Vec<u32> = open
-            .par_iter()
-            .with_min_len(256)
-            .map_init(Vec::new, |counts, &node| {
-                counts.clear();
-                counts.extend(graph.of(node as usize).iter().map(|&other| of_node[other as usize]));
-                most_frequent(counts)
-            })
-            .collect();
+        let choices = parallel::map_with(open.len(), 256, Vec::new, |counts, i| {
+            counts.clear();
+            counts.extend(graph.of(open[i] as usize).iter().map(|&other| of_node[other as usize]));
+            most_frequent(counts)
+        });
         let n_before = open.len();
         open.iter().zip(&choices).for_each(|(&node, &part)| parts.of_node[node as usize] = part);
         open.retain(|&node| parts.of_node[node as usize] == NONE);

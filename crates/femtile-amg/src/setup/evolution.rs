@@ -1,7 +1,6 @@
 //! Strength of connection by evolution, for rows whose positive entries hide the direction of strong coupling.
 
-use femtile_device::Scalar;
-use rayon::prelude::*;
+use femtile_device::{Scalar, parallel};
 
 use super::graph::{Aggregates, NONE};
 use super::rows::{PIECE, Pieces, Row, RowAccess, Rows};
@@ -99,11 +98,9 @@ pub(crate) fn doubtful_rows<T: Scalar>(
 ) -> Vec<bool> {
     let share = T::from_f64(if inherited.is_none() { DOUBTFUL } else { COARSER * DOUBTFUL });
     let may_be = |row: usize| inherited.is_none_or(|inherited| inherited.get(row) == Some(&true));
-    (0..a.n_rows())
-        .into_par_iter()
-        .with_min_len(PIECE)
-        .map(|row| may_be(row) && positive_sum(a, row, b) > share * diagonal[row] && !is_exempt(row))
-        .collect()
+    parallel::map(a.n_rows(), PIECE, |row| {
+        may_be(row) && positive_sum(a, row, b) > share * diagonal[row] && !is_exempt(row)
+    })
 }
 
 /// For each aggregate whether more than half of its nodes are doubtful or have inherited it; empty where none is.
@@ -135,7 +132,7 @@ fn largest_row_sum<T: Scalar>(a: &Rows<T>, diagonal: &[T]) -> f64 {
         let sum: f64 = a.row(row).1.iter().map(|value| value.to_f64().abs()).sum();
         sum / diagonal[row].to_f64()
     };
-    (0..a.n_rows()).into_par_iter().with_min_len(PIECE).map(of_row).reduce(|| 1.0, f64::max)
+    parallel::map(a.n_rows(), PIECE, of_row).into_iter().fold(1.0, f64::max)
 }
 
 /// The measures of the entries of a row, infinite where there is no connection.

@@ -19,7 +19,7 @@ pub(crate) fn galerkin<T: Scalar>(a: &Rows<T>, p: &Rows<T>, r: &Rows<T>) -> Rows
 fn product<T: Scalar>(
     a: &impl RowAccess<T>,
     b: &impl RowAccess<T>,
-    finish: impl Fn(&mut [u32], &mut [T], &mut Vec<(u32, T)>) + Send + Sync,
+    finish: impl Fn(&mut [u32], &mut [T], &mut Vec<(u32, T)>) + Sync,
 ) -> Pieces<T> {
     let scratch = || (Row::new(b.n_cols()), Vec::new());
     Pieces::build([a.n_rows(), b.n_cols()], scratch, |(sums, pairs), row, out| {

@@ -1,6 +1,6 @@
 //! Which nodes are neighbours.
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use crate::AmgError;
 
@@ -37,7 +37,7 @@ impl Graph {
             others.retain(|&other| other as usize != node);
             others
         };
-        let lists: Vec<Vec<u32>> = (0..n_nodes).into_par_iter().with_min_len(256).map(of_node).collect();
+        let lists = parallel::map(n_nodes, 256, of_node);
         let mut offsets = Vec::with_capacity(n_nodes + 1);
         offsets.push(0);
         offsets.extend(lists.iter().scan(0, |end, list| {
@@ -70,7 +70,7 @@ impl Graph {
 
     /// The graph without the connections of some nodes.
     pub(crate) fn without(&self, is_alone: impl Fn(usize) -> bool + Sync) -> Self {
-        let alone: Vec<bool> = (0..self.n_nodes()).into_par_iter().with_min_len(256).map(&is_alone).collect();
+        let alone = parallel::map(self.n_nodes(), 256, is_alone);
         if !alone.contains(&true) {
             return self.clone();
         }

@@ -4,7 +4,7 @@
 //! diagonal of the size of K, so that it hardly moves what is orthogonal to s, while aggregates represent no more of it
 //! than the constant. What is missing are the other vectors on these nodes with $s^\mathsf{T} u = 0$.
 
-use femtile_device::Scalar;
+use femtile_device::{Scalar, parallel};
 
 use super::rows::{Pieces, RowAccess, Rows};
 
@@ -81,11 +81,10 @@ fn for_large<T: Scalar>(
 }
 
 fn has_opposed<T: Scalar>(a: &Rows<T>, diagonal: &[T], b: &[f64]) -> bool {
-    use rayon::prelude::*;
-    (0..a.n_rows()).into_par_iter().with_min_len(4096).any(|row| {
+    !parallel::all(a.n_rows(), 4096, |row| {
         let mut is_opposed = false;
         for_large(a, diagonal, b, OPPOSED, row, |_, value| is_opposed |= value > T::ZERO);
-        is_opposed
+        !is_opposed
     })
 }
 

@@ -1,10 +1,9 @@
 //! Sparse matrices on the host while a hierarchy is set up.
 
 use femtile_device::cpu::zeroed_vec;
-use femtile_device::{Device, Scalar};
+use femtile_device::{Device, Scalar, parallel};
 use femtile_linalg::LinalgError;
 use femtile_linalg::sparse::csr::{Csr, HostOffsets, Offsets};
-use rayon::prelude::*;
 
 /// Rows that one piece of work takes; pieces do not depend on the number of threads.
 pub(crate) const PIECE: usize = 1024;
@@ -99,10 +98,10 @@ impl<T: Scalar> RowAccess<T> for Pieces<T> {
 
 impl<T: Scalar> Pieces<T> {
     /// Makes a matrix row by row, in parallel; `write` gets something that the rows of a piece may share.
-    pub fn build<S>(
+    pub fn build<S: Send>(
         [n_rows, n_cols]: [usize; 2],
-        scratch: impl Fn() -> S + Sync + Send,
-        write: impl Fn(&mut S, usize, &mut Piece<T>) + Sync + Send,
+        scratch: impl Fn() -> S + Sync,
+        write: impl Fn(&mut S, usize, &mut Piece<T>) + Sync,
     ) -> Self {
         let piece = |scratch: &mut S, number: usize| {
             let mut piece = Piece::default();
@@ -112,7 +111,7 @@ impl<T: Scalar> Pieces<T> {
             }
             piece
         };
-        let pieces = (0..n_rows.div_ceil(PIECE)).into_par_iter().map_init(scratch, piece).collect();
+        let pieces = parallel::map_with(n_rows.div_ceil(PIECE), 1, scratch, piece);
         Self { n_rows, n_cols, pieces }
     }
 
@@ -135,7 +134,7 @@ impl<T: Scalar> Pieces<T> {
             rest = (more_columns, more_values);
             work.push((columns, values, piece));
         }
-        work.into_par_iter().for_each(|(columns, values, piece)| {
+        parallel::for_each_item(work, 1, |(columns, values, piece)| {
             columns.copy_from_slice(&piece.columns);
             values.copy_from_slice(&piece.values);
         });
@@ -149,13 +148,13 @@ impl<T: Scalar> Rows<T> {
     pub fn of<S: Scalar, D: Device>(a: &Csr<S, D>) -> Result<(Self, f64), LinalgError> {
         let (offsets, columns) = pattern(a)?;
         let given = a.values().host_view()?;
-        let largest =
-            given.par_iter().with_min_len(PIECE).map(|value| value.to_f64().abs()).reduce(|| 0.0, f64::max);
+        let of_piece = |values: &[S]| values.iter().map(|value| value.to_f64().abs()).fold(0.0, f64::max);
+        let largest_of_piece = parallel::map_chunks(&given, PIECE, |_, values| of_piece(values));
+        let largest = largest_of_piece.into_iter().fold(0.0, f64::max);
         let scale = to_unit(largest);
         let mut values: Vec<T> = zeroed_vec(given.len());
-        let pieces = values.par_chunks_mut(PIECE).zip(given.par_chunks(PIECE));
-        pieces.for_each(|(values, given)| {
-            let pairs = values.iter_mut().zip(given);
+        parallel::for_chunks_mut(&mut values, PIECE, |begin, values| {
+            let pairs = values.iter_mut().zip(&given[begin..]);
             pairs.for_each(|(value, given)| *value = T::from_f64(scale * given.to_f64()));
         });
         Ok((Self { n_cols: a.n_cols(), offsets, columns, values }, scale))

@@ -1,7 +1,6 @@
 //! Which entries of a matrix count as connections.
 
-use femtile_device::Scalar;
-use rayon::prelude::*;
+use femtile_device::{Scalar, parallel};
 
 use super::evolution::Evolution;
 use super::graph::Graph;
@@ -110,7 +109,7 @@ fn flags<T: Scalar>(a: &Rows<T>, work: impl Fn(std::ops::Range<usize>, &mut [boo
         pieces.push((rows, piece));
         rest = more;
     }
-    pieces.into_par_iter().for_each(|(rows, flags)| work(rows, flags));
+    parallel::for_each_item(pieces, 1, |(rows, flags)| work(rows, flags));
     is_strong
 }
 

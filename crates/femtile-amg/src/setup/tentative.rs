@@ -1,7 +1,6 @@
 //! The tentative prolongator: the near-nullspace cut to aggregates, made orthonormal on each.
 
-use femtile_device::Scalar;
-use rayon::prelude::*;
+use femtile_device::{Scalar, parallel};
 
 use super::graph::{Aggregates, NONE};
 
@@ -60,11 +59,7 @@ impl<T: Scalar> Tentative<T> {
             return Self::of_one(b, aggregates, block);
         }
         let members = aggregates.members();
-        let factors: Vec<Factor> = (0..aggregates.n)
-            .into_par_iter()
-            .with_min_len(64)
-            .map(|i| Factor::new(b, members.of(i), block))
-            .collect();
+        let factors = parallel::map(aggregates.n, 64, |i| Factor::new(b, members.of(i), block));
         let mut values = vec![T::ZERO; b.values.len()];
         let mut coarse = Vec::with_capacity(aggregates.n * k * k);
         for (i, factor) in factors.iter().enumerate() {

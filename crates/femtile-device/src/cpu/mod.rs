@@ -3,6 +3,7 @@
 mod arithmetic;
 mod bandwidth;
 mod memory;
+pub mod parallel;
 mod parts;
 mod simd;
 mod team;
@@ -89,7 +90,14 @@ impl Cpu {
 
     /// Runs `work` inside the pool; nested calls stay where they are.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        self.inner.pool.install(work)
+        let (mut work, mut result) = (Some(work), None);
+        self.install_once(&mut || result = work.take().map(|work| work()));
+        result.expect("the pool runs what it is given")
+    }
+
+    /// [`Cpu::install`] without types, so that rayon's part is compiled once.
+    fn install_once(&self, work: &mut (dyn FnMut() + Send)) {
+        self.inner.pool.install(work);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Values inside a box that follow those given on its sides.
 
+use femtile_device::parallel;
 use femtile_multigrid::BoxGrid;
-use rayon::prelude::*;
 
 /// Rows of a table of one axis: for each output the first input and the factors from there on.
 type Rows = Vec<(usize, Vec<f64>)>;
@@ -27,13 +27,11 @@ pub(super) fn extension(grids: &[BoxGrid], lagrange: &Interpolation, given: Vec<
     let mut values = sides.pop().unwrap_or_default();
     for pair in grids.windows(2) {
         values = along_axes(&values, &pair[0], &pair[1], |factor| lagrange.up(factor));
-        let side = sides.pop().unwrap_or_default();
-        let put = |(at, (value, side)): (usize, (&mut f64, f64))| {
-            if is_given(&pair[1], at) {
-                *value = side;
-            }
-        };
-        values.par_iter_mut().zip(side).enumerate().for_each(put);
+        let Some(side) = sides.pop() else { break };
+        parallel::for_chunks_mut(&mut values, 4096, |begin, values| {
+            let of_sides = (begin..).zip(values).filter(|(at, _)| is_given(&pair[1], *at));
+            of_sides.for_each(|(at, value)| *value = side[at]);
+        });
     }
     values
 }
@@ -115,13 +113,15 @@ fn along(x: &[f64], nodes: [usize; 3], axis: usize, rows: &Rows) -> Vec<f64> {
     let inner: usize = nodes[..axis].iter().product();
     let outer: usize = nodes[axis + 1..].iter().product();
     let mut y = vec![0.0; inner * rows.len() * outer];
-    y.par_chunks_mut(inner * rows.len()).zip(x.par_chunks(inner * nodes[axis])).for_each(|(y, x)| {
-        y.par_chunks_mut(inner).with_min_len(1 + 4096 / inner).zip(rows).for_each(|(y, (first, factors))| {
+    let rows_per_piece = 1 + 4096 / inner;
+    parallel::for_chunks_mut(&mut y, inner * rows_per_piece, |begin, y| {
+        for (row, y) in (begin / inner..).zip(y.chunks_mut(inner)) {
+            let (first, factors) = &rows[row % rows.len()];
             for (k, factor) in factors.iter().enumerate() {
-                let x = &x[(first + k) * inner..];
+                let x = &x[(row / rows.len() * nodes[axis] + first + k) * inner..];
                 y.iter_mut().zip(x).for_each(|(y, x)| *y += factor * x);
             }
-        });
+        }
     });
     y
 }

@@ -6,8 +6,8 @@ mod walk;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use femtile_device::parallel;
 use femtile_fem::dofs::TensorSpace;
-use rayon::prelude::*;
 
 pub(super) use coarse::CoarseProblem;
 use lines::{Lines, is_straight};
@@ -52,8 +52,8 @@ impl Lattice {
         let points = || mesh.points.iter().zip(&has_cell).filter_map(|(point, has)| has.then_some(point));
         let lines = [0, 1, 2].map(|axis| Lines::through(points().map(|point| point[axis]).collect()));
         let number = |point: &[f64; 3]| [0, 1, 2].map(|axis| lines[axis].number(point[axis]));
-        let numbers: Vec<[u32; 3]> = mesh.points.par_iter().map(number).collect();
-        let are_straight = (0..mesh.n_cells()).into_par_iter().all(|cell| is_straight(mesh, cell));
+        let numbers = parallel::map(mesh.n_nodes(), 256, |node| number(&mesh.points[node]));
+        let are_straight = parallel::all(mesh.n_cells(), 256, |cell| is_straight(mesh, cell));
         are_straight.then(|| Self::numbered(space, &numbers, Some(lines)).ok()).flatten()
     }
 
@@ -71,10 +71,10 @@ impl Lattice {
                 format!("cell {} does not stand in a row with its neighbours", space.order()[position])
             })
         };
-        let cells = (0..space.n_cells()).into_par_iter().map(cell).collect::<Result<Vec<_>, _>>()?;
+        let cells = parallel::map(space.n_cells(), 256, cell).into_iter().collect::<Result<Vec<_>, _>>()?;
         let larger = |a: [u32; 3], b: [u32; 3]| [0, 1, 2].map(|axis| a[axis].max(b[axis]));
         let last = |position| space.corners(position).iter().map(|&node| number(node)).fold([0; 3], larger);
-        let last = (0..space.n_cells()).into_par_iter().map(last).reduce(|| [0; 3], larger);
+        let last = parallel::map(space.n_cells(), 256, last).into_iter().fold([0; 3], larger);
         let along = last.map(|last| last as usize + 1);
         let mut lattice = Self { dimension: space.dimension(), lines, along, corners: Vec::new(), cells };
         lattice.is_full(space)?;
@@ -162,8 +162,9 @@ impl Lattice {
         let (degree, n) = (space.degree(), space.degree() as i64 + 1);
         let [along_x, along_y, _] = self.n_nodes(degree);
         let strides = [1, along_x as i64, (along_x * along_y) as i64];
-        let nodes: Vec<AtomicU32> = (0..space.n_dofs()).into_par_iter().map(|_| AtomicU32::new(0)).collect();
-        let of_cell = |dofs: &mut Vec<u32>, (position, cell): (usize, &Cell)| {
+        let nodes: Vec<AtomicU32> = (0..space.n_dofs()).map(|_| AtomicU32::new(0)).collect();
+        let of_cell = |dofs: &mut Vec<u32>, position: usize| {
+            let cell = &self.cells[position];
             space.cell_dofs(position, dofs);
             let first: i64 =
                 (0..3).map(|axis| degree as i64 * i64::from(cell.corner[axis]) * strides[axis]).sum();
@@ -177,9 +178,8 @@ impl Lattice {
                 nodes[dof as usize].store((first + along) as u32, Ordering::Relaxed);
             }
         };
-        let cells = self.cells.par_iter().enumerate();
-        cells.for_each_init(|| vec![0; space.dofs_per_cell()], of_cell);
-        nodes.into_par_iter().map(AtomicU32::into_inner).collect()
+        parallel::map_with(self.cells.len(), 16, || vec![0; space.dofs_per_cell()], of_cell);
+        nodes.into_iter().map(AtomicU32::into_inner).collect()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use femtile_device::parallel;
 use femtile_fem::dofs::TensorSpace;
 use rayon::prelude::*;
 
@@ -24,9 +25,8 @@ struct Faces {
 impl Faces {
     fn new(space: &TensorSpace<'_>) -> Self {
         let n_sides = 2 * space.dimension();
-        let places = (0..space.n_cells() * n_sides).into_par_iter();
         let of_place = |place| (face(space.corners(place / n_sides), place % n_sides), place);
-        let mut sorted: Vec<(Face, usize)> = places.map(of_place).collect();
+        let mut sorted = parallel::map(space.n_cells() * n_sides, 256, of_place);
         sorted.par_sort_unstable();
         let (mut runs, mut begin) = (vec![[0; 2]; sorted.len()], 0);
         for run in sorted.chunk_by(|a, b| a.0 == b.0) {
