@@ -4,7 +4,6 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use femtile::device::{Buffer, Cpu};
-use femtile::fem::matrix_free::MatrixFree;
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
 use femtile::linalg::krylov::merged_cg::MergedCg;
@@ -14,6 +13,7 @@ use femtile::linalg::krylov::{Monitor, Stop};
 use femtile::linalg::precondition::{Diagonal, SharedDiagonal};
 use femtile::linalg::vector::VectorKernels;
 use femtile::linalg::{LinearOperator, Preconditioner};
+use femtile::matrix_free::MatrixFree;
 
 use crate::BenchError;
 use crate::problems::bake_off::Method;

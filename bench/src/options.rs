@@ -1,6 +1,6 @@
 use femtile::DeviceChoice;
 use femtile::device::Cpu;
-use femtile::fem::matrix_free::MetricEvaluation;
+use femtile::matrix_free::MetricEvaluation;
 
 use crate::BenchError;
 use crate::problems::Elliptic;

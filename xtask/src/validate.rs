@@ -9,10 +9,18 @@ use crate::{cite, documents};
 
 /// The tests whose results depend on the SIMD path, as nextest selects them; of all that is built, so that nothing is
 /// built anew with the features of some packages alone.
-const OF_KERNELS: &str = "package(femtile-device) | package(femtile-fem) | package(femtile-sum-factorization) | (package(femtile-conformance) & binary(linalg))";
+const OF_KERNELS: &str = "package(femtile-device) | package(femtile-fem) | package(femtile-matrix-free) | package(femtile-sum-factorization) | (package(femtile-conformance) & binary(linalg))";
 /// The same for `cargo test`.
-const KERNEL_PACKAGES: [&str; 6] =
-    ["--package", "femtile-device", "--package", "femtile-fem", "--package", "femtile-sum-factorization"];
+const KERNEL_PACKAGES: [&str; 8] = [
+    "--package",
+    "femtile-device",
+    "--package",
+    "femtile-fem",
+    "--package",
+    "femtile-matrix-free",
+    "--package",
+    "femtile-sum-factorization",
+];
 
 /// How Miri goes through the tests.
 const FLAGS_OF_MIRI: &str =
@@ -115,9 +123,9 @@ fn memory(checks: &mut Checks) {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()
     };
     if silent(miri(&["--version"])).is_ok_and(|status| status.success()) {
-        let tests = ["test", "--package", "femtile-fem", "--test", "scalar_paths"];
+        let tests = ["test", "--package", "femtile-matrix-free", "--test", "scalar_paths"];
         let build = miri(&[&tests[..], &["--no-run"]].concat());
-        let advice = "make the sizes in femtile-fem/tests/scalar_paths.rs smaller";
+        let advice = "make the sizes in femtile-matrix-free/tests/scalar_paths.rs smaller";
         checks.run_limited("memory", build, miri(&tests), (LIMIT_OF_MIRI, advice));
     } else {
         checks.skip(

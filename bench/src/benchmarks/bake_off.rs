@@ -6,8 +6,8 @@
 
 use femtile::device::{Buffer, Cpu};
 use femtile::fem::dofs::TensorSpace;
-use femtile::fem::matrix_free::MatrixFree;
 use femtile::linalg::LinearOperator;
+use femtile::matrix_free::MatrixFree;
 
 use super::{ROUNDS, between_bandwidths};
 use crate::iterations::{ITERATIONS, Stopwatch, System, wavy};
@@ -89,7 +89,7 @@ impl Case<'_> {
             record.set("mdof_per_s", 1e-6 * a.n_rows() as f64 / record.seconds_min);
             record.set("mdof_per_s_median", 1e-6 * a.n_rows() as f64 / record.seconds_median);
             record.set("operator_bytes_per_dof", a.bytes() as f64 / a.n_rows() as f64);
-            let metrics: Vec<&str> = a.geometries().iter().map(|(geometry, _)| geometry.name()).collect();
+            let metrics: Vec<&str> = a.metric_evaluations().iter().map(|(metric, _)| metric.name()).collect();
             record.set("metrics", metrics.join(", "));
             record
         };

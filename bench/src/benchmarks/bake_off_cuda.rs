@@ -6,13 +6,13 @@
 use femtile::device::cuda::{CudaCosts, measure};
 use femtile::device::{Buffer, Cpu, Cuda};
 use femtile::fem::dofs::TensorSpace;
-use femtile::fem::matrix_free::{CudaMatrixFree, MetricEvaluation};
 use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::cg::{CgOutcome, ConjugateGradient, KrylovConfig};
 use femtile::linalg::krylov::merged_cg::MergedCg;
 use femtile::linalg::precondition::Jacobi;
 use femtile::linalg::vector::VectorKernels;
 use femtile::linalg::{LinalgError, LinearOperator};
+use femtile::matrix_free::{CudaMatrixFree, MetricEvaluation};
 
 use crate::problems::bake_off::{BakeOff, Shape};
 use crate::timing::Samples;

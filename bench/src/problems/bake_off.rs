@@ -3,7 +3,7 @@
 use femtile::device::{Cpu, Cuda};
 use femtile::fem::Coefficient;
 use femtile::fem::dofs::TensorSpace;
-use femtile::fem::matrix_free::{
+use femtile::matrix_free::{
     CellRule, CudaMatrixFree, CudaMatrixFreeConfig, MatrixFree, MatrixFreeConfig, MetricEvaluation, Terms,
 };
 use femtile::mesh::Mesh;
@@ -77,27 +77,27 @@ impl BakeOff {
         self,
         cpu: &Cpu,
         space: &TensorSpace<'_>,
-        geometry: Option<MetricEvaluation>,
+        metric: Option<MetricEvaluation>,
     ) -> Result<MatrixFree<f64>, BenchError> {
         let one = Coefficient::Constant(1.0);
         let config = MatrixFreeConfig {
             rule: self.rule(),
             components: self.components(),
-            geometry,
+            metric,
             ..MatrixFreeConfig::default()
         };
         Ok(MatrixFree::new(cpu, space, self.terms(&one), config)?)
     }
 
-    /// The same on a GPU, which comes by its metrics in a given way.
+    /// The same on a GPU, with a given metric evaluation.
     pub fn cuda_operator(
         self,
         device: &Cuda,
         space: &TensorSpace<'_>,
-        geometry: MetricEvaluation,
+        metric: MetricEvaluation,
     ) -> Result<CudaMatrixFree<f64>, BenchError> {
         let one = Coefficient::Constant(1.0);
-        let config = CudaMatrixFreeConfig { geometry: Some(geometry), ..CudaMatrixFreeConfig::default() };
+        let config = CudaMatrixFreeConfig { metric: Some(metric), ..CudaMatrixFreeConfig::default() };
         Ok(CudaMatrixFree::new(device, space, self.terms(&one), self.rule(), &[], config)?)
     }
 

@@ -14,7 +14,8 @@ pub mod suite;
 /// The GPU programs that Femtile ships: a representative set, or every one that a solve may ask for.
 pub fn specialisations(all: bool) -> Vec<Specialisation> {
     // Two of five forms stand for all: of each kind of coefficient one, in either dimension or precision.
-    let forms = femtile::fem::cuda_specialisations().into_iter().enumerate();
+    let forms = femtile::fem::cuda_specialisations().into_iter();
+    let forms = forms.chain(femtile::matrix_free::cuda_specialisations()).enumerate();
     let forms = forms.filter(|(i, _)| all || [0, 2].contains(&(i % 5))).map(|(_, form)| form);
     // Of degree 3, where they are of one, in double precision alone, unless all are asked for.
     let of_boxes = femtile::multigrid::cuda_specialisations().into_iter();

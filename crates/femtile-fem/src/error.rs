@@ -2,7 +2,7 @@ use femtile_device::DeviceError;
 use femtile_linalg::LinalgError;
 use femtile_mesh::CellKind;
 
-use crate::matrix_free::MetricEvaluation;
+use crate::geometry::MetricEvaluation;
 
 /// What can go wrong between a mesh with coefficients and a linear system or a functional.
 #[derive(Debug, thiserror::Error)]
@@ -66,13 +66,13 @@ pub enum FemError {
     },
     /// A way to come by the metric of cells that was asked for and does not serve them.
     #[error(
-        "geometry {} does not serve cell {cell}: {reason}; take {}, or leave it open",
-        geometry.name(),
+        "metric {} does not fit cell {cell}: {reason}; take {}, or leave it open",
+        metric.name(),
         instead.name()
     )]
-    UnfitGeometry {
-        /// What was asked for.
-        geometry: MetricEvaluation,
+    UnfitMetric {
+        /// The requested evaluation.
+        metric: MetricEvaluation,
         /// Number of the first cell that it does not serve.
         cell: usize,
         /// Why.
@@ -291,7 +291,7 @@ impl FemError {
         match *self {
             Self::Degenerate { cell, .. }
             | Self::Inverted { cell, .. }
-            | Self::UnfitGeometry { cell, .. }
+            | Self::UnfitMetric { cell, .. }
             | Self::NotFinite { cell, .. }
             | Self::Negative { cell, .. }
             | Self::Indefinite { cell, .. }

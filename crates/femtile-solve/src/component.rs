@@ -1,10 +1,10 @@
 use femtile_expression::Expression;
 use femtile_fem::dofs::TensorSpace;
 use femtile_fem::functionals::Line;
-use femtile_fem::matrix_free::CellRule;
 use femtile_fem::recovery::IsInterrupted;
 use femtile_fem::tensor::functionals as tensor;
 use femtile_fem::{FemError, Form, functionals as linear};
+use femtile_matrix_free::CellRule;
 
 use crate::RecoveredGradient;
 

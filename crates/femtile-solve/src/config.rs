@@ -4,11 +4,11 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use femtile_amg::{AmgConfig, Cycle};
-use femtile_fem::matrix_free::MetricEvaluation;
 use femtile_linalg::krylov::gmres::GmresConfig;
 use femtile_linalg::krylov::s_step_cg::{MAX_STEPS, SStepCgConfig};
 pub use femtile_linalg::sparse::MatrixFormat;
 pub use femtile_linalg::sparse::choice::Remembered;
+use femtile_matrix_free::MetricEvaluation;
 use femtile_multigrid::{PMultigridConfig, Smoother};
 
 use crate::SolveError;

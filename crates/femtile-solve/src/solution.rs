@@ -3,10 +3,10 @@ use std::path::Path;
 use femtile_device::MemoryUse;
 use femtile_fem::FemError;
 use femtile_fem::functionals::Line;
-use femtile_fem::matrix_free::MetricEvaluation;
 use femtile_fem::recovery::{ErrorEstimate, IsInterrupted};
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::CgOutcome;
+use femtile_matrix_free::MetricEvaluation;
 use femtile_mesh::io::vtu::WriteOptions;
 
 use crate::component::Component;

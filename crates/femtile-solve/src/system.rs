@@ -1,9 +1,9 @@
 use femtile_device::Buffer;
 use femtile_fem::FemError;
-use femtile_fem::matrix_free::MetricEvaluation;
 use femtile_linalg::krylov::cg::CgOutcome;
 use femtile_linalg::sparse::Csr;
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner};
+use femtile_matrix_free::MetricEvaluation;
 use femtile_mesh::Mesh;
 
 use crate::format::{Formatted, citations_of, formatted};

@@ -50,6 +50,7 @@ pub use femtile_element as element;
 pub use femtile_expression as expression;
 pub use femtile_fem as fem;
 pub use femtile_linalg as linalg;
+pub use femtile_matrix_free as matrix_free;
 pub use femtile_mesh as mesh;
 pub use femtile_multigrid as multigrid;
 pub use femtile_solve as solve;

@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 
 use clap::Parser;
 use comfy_table::{Table, presets};
-use femtile::fem::matrix_free::MetricEvaluation;
+use femtile::matrix_free::MetricEvaluation;
 use femtile::{DeviceChoice, SolveError};
 use femtile_bench::problems::Elliptic;
 use femtile_bench::problems::bake_off::{Method, Shape};

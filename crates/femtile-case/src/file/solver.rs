@@ -1,4 +1,4 @@
-use femtile_fem::matrix_free::MetricEvaluation;
+use femtile_matrix_free::MetricEvaluation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

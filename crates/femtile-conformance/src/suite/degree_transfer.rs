@@ -4,8 +4,8 @@ use femtile::device::cpu::vector::Lanes;
 use femtile::device::{Buffer, Cpu, Cuda};
 use femtile::fem::FemError;
 use femtile::fem::dofs::TensorSpace;
-use femtile::fem::matrix_free::{CudaDegreeTransfer, DegreeTransfer};
 use femtile::linalg::{LinalgError, Transfer};
+use femtile::matrix_free::{CudaDegreeTransfer, DegreeTransfer};
 use femtile::mesh::{CellKind, Mesh};
 use femtile::tensor::SumFactorization;
 

@@ -3,10 +3,7 @@
 use femtile::device::{Buffer, Cuda, Scalar};
 use femtile::expression::Expression;
 use femtile::fem::dofs::TensorSpace;
-use femtile::fem::matrix_free::reference::CellMatrices;
-use femtile::fem::matrix_free::{
-    CellRule, CudaMatrixFree, CudaMatrixFreeConfig, MetricEvaluation, Shape, Terms,
-};
+use femtile::fem::tensor::CellMatrices;
 use femtile::fem::tensor::FacetMatrix;
 use femtile::fem::{Coefficient, FemError};
 use femtile::linalg::LinearOperator;
@@ -14,6 +11,9 @@ use femtile::linalg::comm::Alone;
 use femtile::linalg::krylov::cg::{CgOutcome, ConjugateGradient, KrylovConfig};
 use femtile::linalg::krylov::merged_cg::MergedCg;
 use femtile::linalg::precondition::Diagonal;
+use femtile::matrix_free::{
+    CellRule, CudaMatrixFree, CudaMatrixFreeConfig, LaunchShape, MetricEvaluation, Terms,
+};
 use femtile::mesh::generate::{BoxConfig, BoxSplit, box_mesh};
 use femtile::mesh::{CellKind, Mesh};
 
@@ -69,16 +69,16 @@ struct Case<'a> {
     degree: usize,
     rule: CellRule,
     terms: Terms<'a>,
-    geometry: Option<MetricEvaluation>,
+    metric: Option<MetricEvaluation>,
     /// Cells of a block, cells of a group.
     cut: Option<(usize, usize)>,
 }
 
 impl Case<'_> {
     fn config(&self) -> CudaMatrixFreeConfig {
-        let shape = self.cut.map(|(cells, _)| Shape { cells, blocks: 1 });
+        let shape = self.cut.map(|(cells, _)| LaunchShape { cells, blocks: 1 });
         let cells_per_group = self.cut.map(|(_, per_group)| per_group);
-        CudaMatrixFreeConfig { geometry: self.geometry, shape, cells_per_group }
+        CudaMatrixFreeConfig { metric: self.metric, shape, cells_per_group }
     }
 }
 
@@ -114,7 +114,7 @@ fn check<T: Scalar>(device: &Cuda, mesh: &Mesh, case: &Case<'_>, constrained: &[
         for (i, (found, wanted)) in found.iter().zip(&wanted).enumerate() {
             let error = (found.to_f64() - wanted).abs() / size;
             let (degree, rule) = (case.degree, case.rule);
-            let what = format!("degree {degree}, {rule:?}, {:?}, {} cells", a.geometry(), mesh.n_cells());
+            let what = format!("degree {degree}, {rule:?}, {:?}, {} cells", a.metric(), mesh.n_cells());
             assert!(error <= tolerance, "{what}: entry {i} is off by {error:e}");
         }
         assert!(*first.get_or_insert_with(|| found.clone()) == found, "bits differ from run to run");
@@ -131,7 +131,7 @@ pub(super) fn side(mesh: &Mesh, degree: usize, position: usize) -> Vec<u32> {
     side
 }
 
-/// Every term, rule and geometry, in blocks of one batch and of several, with and without constrained unknowns.
+/// Every term, rule and metric, in blocks of one batch and of several, with and without constrained unknowns.
 pub fn products_agree_with_the_definition(device: &Cuda, scope: &Scope) {
     let (one, two) = (Coefficient::Constant(1.0), Coefficient::Constant(2.0));
     let tensor = Coefficient::Tensor([[2.0, 0.5, 0.1], [0.5, 1.0, 0.2], [0.1, 0.2, 3.0]]);
@@ -141,7 +141,7 @@ pub fn products_agree_with_the_definition(device: &Cuda, scope: &Scope) {
     let anisotropic = Terms { sigma: Some(&tensor), lambda: Some(&two) };
     let mass = Terms { sigma: None, lambda: Some(&varying) };
     let (stored, trilinear) = (Some(MetricEvaluation::Stored), Some(MetricEvaluation::Trilinear));
-    let case = |degree, rule, terms, geometry, cut| Case { degree, rule, terms, geometry, cut };
+    let case = |degree, rule, terms, metric, cut| Case { degree, rule, terms, metric, cut };
     let cases = [
         case(3, LOBATTO, laplace, stored, Some((2, 2))),
         case(3, LOBATTO, laplace, stored, Some((2, 11))),
@@ -178,7 +178,7 @@ pub fn cells_with_lists_agree_with_the_definition(device: &Cuda, _: &Scope) {
     for cut in [(2, 2), (2, 5)] {
         let terms = Terms { sigma: Some(&two), lambda: None };
         let case =
-            Case { degree: 3, rule: GAUSS, terms, geometry: Some(MetricEvaluation::Stored), cut: Some(cut) };
+            Case { degree: 3, rule: GAUSS, terms, metric: Some(MetricEvaluation::Stored), cut: Some(cut) };
         check::<f64>(device, &mesh, &case, &[], 1e-12);
         check::<f64>(device, &mesh, &case, &side(&mesh, 3, 4), 1e-12);
     }
@@ -235,15 +235,15 @@ pub fn facets_are_added_to_products(device: &Cuda, scope: &Scope) {
 pub fn all_degrees_agree_with_the_definition(device: &Cuda, scope: &Scope) {
     let one = Coefficient::Constant(1.0);
     let both = Terms { sigma: Some(&one), lambda: Some(&one) };
-    let geometries = [Some(MetricEvaluation::Stored), Some(MetricEvaluation::Trilinear), None];
+    let metrics = [Some(MetricEvaluation::Stored), Some(MetricEvaluation::Trilinear), None];
     let rules = [LOBATTO, GAUSS, MORE_GAUSS];
     let degrees: &[usize] = if scope.has_every_kind { &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10] } else { &[5] };
     for &degree in degrees {
         let mesh = deformed(cubes([2, 1, 1]), bend);
         for (k, rule) in rules.into_iter().enumerate() {
             for terms in [both, Terms { lambda: None, ..both }, Terms { sigma: None, ..both }] {
-                let geometry = geometries[(degree + k) % 3];
-                let case = Case { degree, rule, terms, geometry, cut: None };
+                let metric = metrics[(degree + k) % 3];
+                let case = Case { degree, rule, terms, metric, cut: None };
                 check::<f64>(device, &mesh, &case, &side(&mesh, degree, 0), 1e-12);
                 if !scope.has_every_kind {
                     return;
@@ -262,8 +262,8 @@ pub fn cg_solves_without_a_matrix(device: &Cuda, _: &Scope) {
     let space = TensorSpace::new(&mesh, 3).unwrap();
     let constrained = side(&mesh, 3, 0);
     let config = CudaMatrixFreeConfig {
-        geometry: Some(MetricEvaluation::Stored),
-        shape: Some(Shape { cells: 2, blocks: 1 }),
+        metric: Some(MetricEvaluation::Stored),
+        shape: Some(LaunchShape { cells: 2, blocks: 1 }),
         cells_per_group: Some(11),
     };
     let a = CudaMatrixFree::<f64>::new(device, &space, terms, LOBATTO, &constrained, config).unwrap();
@@ -312,7 +312,7 @@ fn both_ways(device: &Cuda, mesh: &Mesh, case: &Case<'_>, constrained: &[u32]) -
 pub fn merged_cg_goes_the_way_of_plain_cg(device: &Cuda, scope: &Scope) {
     let two = Coefficient::Constant(2.0);
     let terms = Terms { sigma: Some(&two), lambda: Some(&two) };
-    let case = |degree, rule, geometry, cut| Case { degree, rule, terms, geometry, cut };
+    let case = |degree, rule, metric, cut| Case { degree, rule, terms, metric, cut };
     let (stored, trilinear) = (Some(MetricEvaluation::Stored), Some(MetricEvaluation::Trilinear));
     let mut cases = vec![
         (deformed(cubes([3, 2, 3]), bend), case(3, LOBATTO, stored, Some((2, 7)))),
@@ -348,9 +348,9 @@ pub fn merged_cg_goes_the_way_of_plain_cg(device: &Cuda, scope: &Scope) {
 pub fn what_has_no_operator_is_refused(device: &Cuda, _: &Scope) {
     let one = Coefficient::Constant(1.0);
     let terms = Terms { sigma: Some(&one), lambda: None };
-    let refused = |mesh: &Mesh, geometry| {
+    let refused = |mesh: &Mesh, metric| {
         let space = TensorSpace::new(mesh, 2).unwrap();
-        let config = CudaMatrixFreeConfig { geometry, ..CudaMatrixFreeConfig::default() };
+        let config = CudaMatrixFreeConfig { metric, ..CudaMatrixFreeConfig::default() };
         CudaMatrixFree::<f64>::new(device, &space, terms, GAUSS, &[], config).unwrap_err()
     };
     assert!(matches!(refused(&square(), None), FemError::HexahedraAlone { kind: CellKind::Quadrilateral }));

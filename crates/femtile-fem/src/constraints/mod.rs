@@ -13,8 +13,8 @@ use rayon::prelude::*;
 use crate::FemError;
 use crate::dofs::TensorSpace;
 use crate::forms::{Compiled, Condition, Form, Points};
-use crate::matrix_free::geometry::{CellMap, CellMaps};
-use crate::tensor::Sides;
+use crate::geometry::Sides;
+use crate::geometry::{CellMap, CellMaps};
 
 /// The constrained degrees of freedom and their values.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -6,7 +6,7 @@ use super::compiled::Points;
 use crate::FemError;
 
 /// Refuses a value below zero.
-pub(crate) fn not_negative(field: &'static str, values: &[f64], points: &Points) -> Result<(), FemError> {
+pub fn not_negative(field: &'static str, values: &[f64], points: &Points) -> Result<(), FemError> {
     match values.iter().position(|&value| value < 0.0) {
         Some(i) => {
             let (cell, point) = (points.cells[i] as usize, points.point(i));
@@ -30,7 +30,7 @@ pub(super) fn is_projection(sigma: &Coefficient, lambda: &Coefficient) -> bool {
 }
 
 /// Refuses a conductivity that is not symmetric positive definite.
-pub(crate) fn definite(tensors: &[[[f64; 3]; 3]], points: &Points, dimension: usize) -> Result<(), FemError> {
+pub fn definite(tensors: &[[[f64; 3]; 3]], points: &Points, dimension: usize) -> Result<(), FemError> {
     match tensors.iter().position(|tensor| !is_definite(tensor, dimension)) {
         Some(i) => Err(indefinite(tensors[i], points, i)),
         None => Ok(()),

@@ -9,16 +9,19 @@ use crate::FemError;
 
 /// Points of cells, in structure-of-arrays form for the tapes of expressions.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Points {
+pub struct Points {
+    /// First coordinates.
     pub x: Vec<f64>,
+    /// Second coordinates.
     pub y: Vec<f64>,
+    /// Third coordinates.
     pub z: Vec<f64>,
     /// The cell of each point.
     pub cells: Vec<u32>,
 }
 
 impl Points {
-    /// Leaves none.
+    /// Removes all points.
     pub fn clear(&mut self) {
         self.x.clear();
         self.y.clear();
@@ -26,7 +29,7 @@ impl Points {
         self.cells.clear();
     }
 
-    /// More, in a cell.
+    /// Appends points of one cell.
     pub fn extend(&mut self, cell: u32, points: &[[f64; 3]]) {
         for (axis, to) in [&mut self.x, &mut self.y, &mut self.z].into_iter().enumerate() {
             to.extend(points.iter().map(|point| point[axis]));
@@ -34,7 +37,7 @@ impl Points {
         self.cells.resize(self.x.len(), cell);
     }
 
-    /// One more, in a cell.
+    /// Appends one point of a cell.
     pub fn push(&mut self, cell: u32, point: [f64; 3]) {
         self.x.push(point[0]);
         self.y.push(point[1]);
@@ -42,10 +45,17 @@ impl Points {
         self.cells.push(cell);
     }
 
+    /// Returns the number of points.
     pub fn len(&self) -> usize {
         self.cells.len()
     }
 
+    /// Returns whether there are no points.
+    pub fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
+    /// Returns the coordinates of point `i`.
     pub fn point(&self, i: usize) -> [f64; 3] {
         [self.x[i], self.y[i], self.z[i]]
     }
@@ -59,7 +69,7 @@ impl Points {
 }
 
 /// A coefficient whose formulas are compiled and whose shape is known to fit.
-pub(crate) struct Compiled<'a> {
+pub struct Compiled<'a> {
     field: &'static str,
     tags: &'a [i32],
     is_scalar: bool,

@@ -20,9 +20,9 @@ use femtile_mesh::check::BoundaryFacets;
 pub(crate) use cell_coefficients::{
     CHUNK, CellCoefficients, ChunkCoefficients, ChunkScratch, VOIGT, mass_entries,
 };
-pub(crate) use checks::{definite, not_negative};
+pub use checks::{definite, not_negative};
 pub use coefficient::{Coefficient, PointFunction};
-pub(crate) use compiled::{Compiled, Points};
+pub use compiled::{Compiled, Points};
 pub(crate) use cuda::{CudaForm, CudaFormData, Evaluated, OPERATIONS};
 pub(crate) use facet_terms::{FACET_ENTRIES, FacetTerm, facet_terms, measure as facet_measure, winners};
 pub(crate) use kinds::for_every_form;

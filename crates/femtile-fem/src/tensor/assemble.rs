@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::sparsity::Pattern;
 use super::{TensorProblem, TensorSystem};
 use crate::FemError;
-use crate::matrix_free::reference::CellMatrices;
+use crate::tensor::CellMatrices;
 
 /// Cells whose matrices are in memory together.
 const CELLS: usize = 64;

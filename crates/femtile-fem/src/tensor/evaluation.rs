@@ -7,9 +7,9 @@ use rayon::prelude::*;
 use crate::FemError;
 use crate::dofs::{Group, TensorSpace};
 use crate::forms::{Compiled, Points};
-use crate::matrix_free::CellRule;
-use crate::matrix_free::geometry::{CellMap, CellMaps, determinant, inverse};
-use crate::matrix_free::point_tables::{AtPoints, PointTables, along};
+use crate::geometry::CellRule;
+use crate::geometry::point_tables::{AtPoints, PointTables, along};
+use crate::geometry::{CellMap, CellMaps, determinant, inverse};
 
 /// What is needed to evaluate functions of a space at the points of a rule.
 pub(crate) struct Evaluation<'a> {
@@ -246,7 +246,7 @@ fn add(out: &mut [f64], aside: Vec<Vec<(u32, f64)>>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dofs::tensor::tests::squares;
+    use crate::dofs::tensor::test_meshes::squares;
 
     #[test]
     fn moments_have_the_bits_of_a_sum_cell_after_cell() {

@@ -6,8 +6,8 @@ use super::check_length;
 use super::evaluation::of_groups;
 use crate::FemError;
 use crate::dofs::{Group, TensorSpace};
-use crate::matrix_free::geometry::CellMaps;
-use crate::matrix_free::point_tables::AtPoints;
+use crate::geometry::CellMaps;
+use crate::geometry::point_tables::AtPoints;
 
 /// A function at evenly spaced points of all cells.
 #[derive(Debug, Clone, PartialEq)]
@@ -96,7 +96,7 @@ fn cells(shape: &TensorSpace<'_>) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matrix_free::geometry::CellMap;
+    use crate::geometry::CellMap;
     use femtile_mesh::generate::{BoxConfig, BoxSplit, box_mesh};
 
     #[test]

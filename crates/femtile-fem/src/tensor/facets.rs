@@ -2,11 +2,11 @@
 
 use femtile_expression::TapeScratch;
 
-use super::side::{Side, Sides, product_table};
 use crate::FemError;
 use crate::dofs::TensorSpace;
 use crate::forms::{Compiled, Condition, Form, Points, not_negative};
-use crate::matrix_free::CellRule;
+use crate::geometry::CellRule;
+use crate::geometry::{Side, Sides, product_table};
 
 /// $\int c\,\varphi_i\varphi_j$ on a facet with a Robin condition.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,13 +4,13 @@
 //! applies the operator, [`assemble()`] with the matrix at the same time.
 
 mod assemble;
+mod cell_matrices;
 mod evaluation;
 mod even_points;
 mod facets;
 pub mod functionals;
 mod held;
 mod recovery;
-mod side;
 mod sparsity;
 
 use femtile_device::{Buffer, Cpu, Device};
@@ -20,14 +20,14 @@ use crate::assembly::floating;
 use crate::constraints::Constraints;
 use crate::dofs::TensorSpace;
 use crate::forms::{Compiled, Form, winners};
-use crate::matrix_free::CellRule;
+use crate::geometry::CellRule;
 pub use assemble::{assemble, assemble_interruptible};
+pub use cell_matrices::CellMatrices;
 pub(crate) use evaluation::{CellPoints, Evaluation, Found};
 pub use even_points::{EvenPoints, at_even_points};
 pub use facets::FacetMatrix;
 use facets::{FacetTerms, Flux};
 pub use recovery::RecoveredGradient;
-pub(crate) use side::{Side, Sides, product_table};
 
 /// The load, what is given and what facets add: a form on a space, without the operator of its cells.
 #[derive(Debug)]

@@ -5,8 +5,8 @@ use super::{Evaluation, SOURCE_RULE, check_length};
 use crate::FemError;
 use crate::dofs::TensorSpace;
 use crate::forms::{Compiled, Form, PointCoefficients, Points};
-use crate::matrix_free::geometry::{CellMap, CellMaps};
-use crate::matrix_free::point_tables::AtPoints;
+use crate::geometry::point_tables::AtPoints;
+use crate::geometry::{CellMap, CellMaps};
 use crate::recovery::{
     ByRegion, Elements, ErrorEstimate, Incidence, IsInterrupted, Polynomial, Regions, dot, minus_product,
 };

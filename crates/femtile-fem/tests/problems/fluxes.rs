@@ -8,9 +8,9 @@ use common::{Problem, Random, constant, disturbed, expression, facets_where, uni
 use femtile_device::Cpu;
 use femtile_element::quadrature::gauss_legendre;
 use femtile_fem::dofs::TensorSpace;
-use femtile_fem::matrix_free::CellRule;
 use femtile_fem::tensor::functionals as tensor;
 use femtile_fem::{Condition, FemError, functionals};
+use femtile_matrix_free::CellRule;
 use femtile_mesh::generate::{SquareConfig, square};
 
 const U2: &str = "sin(2*x + 1)*exp(y/2) + x*y^2";

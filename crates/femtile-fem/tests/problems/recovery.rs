@@ -78,7 +78,7 @@ fn polynomials_of_degree_p_plus_one_have_their_gradient_at_all_nodes() {
 
 /// Nodes of a space and the values of a function there.
 fn nodal(space: &TensorSpace<'_>, f: &Expression) -> (Vec<[f64; 3]>, Vec<f64>) {
-    use femtile_fem::matrix_free::geometry::{CellMap, CellMaps};
+    use femtile_fem::geometry::{CellMap, CellMaps};
     let maps = CellMaps::new(space, space.shapes().nodes());
     let (mut map, mut dofs) = (CellMap::default(), vec![0; space.dofs_per_cell()]);
     let mut points = vec![[0.0; 3]; space.n_dofs()];

@@ -6,13 +6,13 @@ use femtile_amg::Amg;
 use femtile_device::Cpu;
 use femtile_device::cpu::vector::Lanes;
 use femtile_fem::dofs::TensorSpace;
-use femtile_fem::matrix_free::reference::CellMatrices;
-use femtile_fem::matrix_free::{CellRule, MatrixFree, MatrixFreeConfig};
+use femtile_fem::tensor::CellMatrices;
 use femtile_fem::tensor::{TensorProblem, assemble};
 use femtile_fem::{BoundaryCondition, Coefficient, Condition, Form};
 use femtile_linalg::precondition::polynomial::PolynomialKernels;
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{Preconditioner, Transfer};
+use femtile_matrix_free::{CellRule, MatrixFree, MatrixFreeConfig};
 use femtile_multigrid::{PLevel, PMultigrid, PMultigridConfig, SameUnknowns};
 use femtile_sum_factorization::SumFactorization;
 

@@ -3,16 +3,16 @@
 use femtile_device::cpu::vector::Lanes;
 use femtile_device::{Cpu, Cuda, Device};
 use femtile_fem::dofs::TensorSpace;
-use femtile_fem::matrix_free::reference::CellMatrices;
-use femtile_fem::matrix_free::{
-    CellRule, CudaDegreeTransfer, CudaMatrixFree, CudaMatrixFreeConfig, DegreeTransfer, MatrixFree,
-    MatrixFreeConfig, MetricEvaluation, Terms,
-};
+use femtile_fem::tensor::CellMatrices;
 use femtile_fem::tensor::{TensorProblem, assemble};
 use femtile_fem::{Coefficient, FemError};
 use femtile_linalg::krylov::cg::vector_bytes;
 use femtile_linalg::precondition::{ByComponent, Diagonal};
 use femtile_linalg::{LinalgError, LinearOperator, Preconditioner, Transfer};
+use femtile_matrix_free::{
+    CellRule, CudaDegreeTransfer, CudaMatrixFree, CudaMatrixFreeConfig, DegreeTransfer, MatrixFree,
+    MatrixFreeConfig, MetricEvaluation, Terms,
+};
 use femtile_multigrid::BoxKernels;
 use femtile_sum_factorization::SumFactorization;
 
@@ -77,8 +77,8 @@ impl<T: SumFactorization + Lanes> CellDevice<T> for Cpu {
         _: &TensorProblem<'_>,
         _: (CellRule, Option<MetricEvaluation>),
     ) -> Result<Operator<T, Self>, FemError> {
-        let geometries = on_cpu.geometries();
-        Ok((Box::new(on_cpu), geometries))
+        let metrics = on_cpu.metric_evaluations();
+        Ok((Box::new(on_cpu), metrics))
     }
 
     fn by_component(
@@ -120,14 +120,14 @@ impl<T: SumFactorization + Lanes> CellDevice<T> for Cuda {
         &self,
         on_cpu: MatrixFree<T>,
         problem: &TensorProblem<'_>,
-        (rule, geometry): (CellRule, Option<MetricEvaluation>),
+        (rule, metric): (CellRule, Option<MetricEvaluation>),
     ) -> Result<Operator<T, Self>, FemError> {
         drop(on_cpu);
         let (space, constrained) = constrained(problem);
-        let config = CudaMatrixFreeConfig { geometry, ..CudaMatrixFreeConfig::default() };
+        let config = CudaMatrixFreeConfig { metric, ..CudaMatrixFreeConfig::default() };
         let operator = CudaMatrixFree::new(self, space, terms(problem), rule, constrained, config)?;
-        let geometries = vec![(operator.geometry(), space.n_cells())];
-        Ok((Box::new(operator.with_facets(problem.facet_matrices())?), geometries))
+        let metrics = vec![(operator.metric(), space.n_cells())];
+        Ok((Box::new(operator.with_facets(problem.facet_matrices())?), metrics))
     }
 
     /// Several components were refused.
@@ -232,9 +232,9 @@ fn matrix_free<'a, D: OperatorDevice>(
     let (constrained, facets) = (problem.constraints().dofs(), problem.facet_matrices());
     // What is asked for concerns the device that iterates.
     let has_kernels = <D as CellDevice<f64>>::HAS_KERNELS;
-    let geometry = solver.geometry.filter(|_| !has_kernels);
-    let config = MatrixFreeConfig { rule, constrained, facets, components, geometry };
-    let on_cpu = MatrixFree::new(cpu, problem.space(), terms(problem), config).map_err(of_geometry)?;
+    let metric = solver.geometry.filter(|_| !has_kernels);
+    let config = MatrixFreeConfig { rule, constrained, facets, components, metric };
+    let on_cpu = MatrixFree::new(cpu, problem.space(), terms(problem), config).map_err(of_metric)?;
     let lifted = |problem: &'a TensorProblem<'a>| {
         problem.lift(device, &mut |y, x| {
             apply_to_given(&on_cpu, components, y, x);
@@ -279,7 +279,7 @@ fn matrix_free<'a, D: OperatorDevice>(
     let rule = (rule, solver.geometry);
     let (operator, geometries) = device
         .with_reserved_bytes(vector_bytes::<f64>(n), || device.without_matrix(on_cpu, problem, rule))
-        .map_err(of_geometry)?;
+        .map_err(of_metric)?;
     Ok(LinearSystem {
         operator,
         format: "matrix-free".into(),
@@ -295,10 +295,10 @@ fn matrix_free<'a, D: OperatorDevice>(
 }
 
 /// Puts what is wrong with the metric that was asked for down to its setting.
-fn of_geometry(error: FemError) -> SolveError {
+fn of_metric(error: FemError) -> SolveError {
     match error {
-        FemError::UnfitGeometry { .. } => SolveError::solver("geometry", error.to_string()),
-        FemError::Linalg(LinalgError::Setting { field: "geometry", message }) => {
+        FemError::UnfitMetric { .. } => SolveError::solver("geometry", error.to_string()),
+        FemError::Linalg(LinalgError::Setting { field: "metric", message }) => {
             SolveError::solver("geometry", message)
         }
         error => error.into(),

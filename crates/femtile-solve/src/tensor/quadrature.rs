@@ -1,7 +1,7 @@
 //! The rule that the operator is integrated with, and whether it is enough.
 
 use femtile_fem::dofs::TensorSpace;
-use femtile_fem::matrix_free::CellRule;
+use femtile_matrix_free::CellRule;
 
 use crate::Quadrature;
 

@@ -2,9 +2,9 @@
 
 use femtile_device::{Buffer, Cpu, Scalar};
 use femtile_fem::dofs::TensorSpace;
-use femtile_fem::matrix_free::{CellRule, MatrixFree, MatrixFreeConfig};
 use femtile_fem::tensor::TensorProblem;
 use femtile_linalg::{LinalgError, LinearOperator};
+use femtile_matrix_free::{CellRule, MatrixFree, MatrixFreeConfig};
 use femtile_multigrid::{BoxGrid, BoxKernels, NestedIteration, NestedOperator};
 
 use super::extension::{Interpolation, extension};

@@ -6,7 +6,9 @@ mod numbering;
 mod order;
 mod orientation;
 #[cfg(test)]
-pub(crate) mod tests;
+pub(crate) mod test_meshes;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 
@@ -175,7 +177,7 @@ impl<'a> TensorSpace<'a> {
     }
 
     /// Whether each degree of freedom is one of these.
-    pub(crate) fn marks(&self, dofs: &[u32]) -> Vec<bool> {
+    pub fn marks(&self, dofs: &[u32]) -> Vec<bool> {
         let mut is_marked = vec![false; self.n_dofs];
         dofs.iter().for_each(|&dof| is_marked[dof as usize] = true);
         is_marked

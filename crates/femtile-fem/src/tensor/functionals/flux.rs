@@ -5,11 +5,12 @@ use crate::constraints::dirichlet_facets;
 use crate::dofs::TensorSpace;
 use crate::forms::{Compiled, Form, PointCoefficients, Points, winners};
 use crate::functionals::given_facets::{GivenFacets, sum_of};
-use crate::matrix_free::CellRule;
-use crate::matrix_free::geometry::{CellMap, CellMaps, determinant, inverse};
-use crate::matrix_free::point_tables::{AtPoints, PointTables};
+use crate::geometry::CellRule;
+use crate::geometry::point_tables::{AtPoints, PointTables};
+use crate::geometry::{CellMap, CellMaps, determinant, inverse};
+use crate::geometry::{Side, Sides, product_table};
 use crate::tensor::facets::for_facets;
-use crate::tensor::{Evaluation, SOURCE_RULE, Side, Sides, check_length, product_table};
+use crate::tensor::{Evaluation, SOURCE_RULE, check_length};
 
 /// The flux **into** the domain through each boundary facet, $\int_F n\cdot\sigma\nabla u$ with the outward normal n.
 ///

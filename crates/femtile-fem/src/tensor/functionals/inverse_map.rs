@@ -4,7 +4,7 @@ use femtile_element::tensor::Lagrange;
 
 use crate::dofs::TensorSpace;
 use crate::functionals::box_tree::Bounds;
-use crate::matrix_free::geometry::{CellMaps, determinant, inverse};
+use crate::geometry::{CellMaps, determinant, inverse};
 
 /// The maps of cells at points that differ from cell to cell.
 pub(super) struct InverseMaps<'a> {

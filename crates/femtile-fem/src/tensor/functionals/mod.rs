@@ -14,7 +14,7 @@ use crate::FemError;
 use crate::dofs::TensorSpace;
 use crate::forms::{Coefficient, Compiled, Form, PointCoefficients};
 pub use crate::functionals::{Line, max, min};
-use crate::matrix_free::CellRule;
+use crate::geometry::CellRule;
 pub use flux::{facet_fluxes, flux, reaction_integral, source_integral};
 pub use point::{along, value_at, values_at};
 

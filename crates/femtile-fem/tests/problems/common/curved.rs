@@ -2,14 +2,14 @@
 
 use femtile_device::{Buffer, Cpu};
 use femtile_fem::dofs::TensorSpace;
-use femtile_fem::matrix_free::reference::CellMatrices;
-use femtile_fem::matrix_free::{CellRule, MatrixFree, MatrixFreeConfig, Terms};
+use femtile_fem::tensor::CellMatrices;
 use femtile_fem::tensor::{TensorProblem, TensorSystem, assemble};
 use femtile_linalg::comm::Alone;
 use femtile_linalg::krylov::Stop;
 use femtile_linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
 use femtile_linalg::precondition::{Diagonal, Jacobi};
 use femtile_linalg::{LinearOperator, Preconditioner};
+use femtile_matrix_free::{CellRule, MatrixFree, MatrixFreeConfig, Terms};
 use femtile_mesh::generate::{BoxConfig, BoxSplit, SquareConfig, SquareSplit, box_mesh, square};
 use femtile_mesh::{Curved, Mesh};
 

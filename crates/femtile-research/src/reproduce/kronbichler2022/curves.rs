@@ -2,7 +2,7 @@
 
 use super::throughput::{Curve, MERGED, PLAIN, Work, against_size, at_largest, gain, gdof};
 use super::{BASE, Claim, Figure, Problem, Quantity, Session, Table, UNKNOWNS, figure, times};
-use femtile::fem::matrix_free::MetricEvaluation;
+use femtile::matrix_free::MetricEvaluation;
 
 use femtile_bench::BenchError;
 use femtile_bench::problems::bake_off::{BakeOff, Method, Shape};

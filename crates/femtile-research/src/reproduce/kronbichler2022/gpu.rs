@@ -2,7 +2,7 @@
 
 use femtile::device::{Buffer, Cuda};
 use femtile::fem::dofs::TensorSpace;
-use femtile::fem::matrix_free::{CudaMatrixFree, MetricEvaluation};
+use femtile::matrix_free::{CudaMatrixFree, MetricEvaluation};
 
 use super::throughput::{Curve, MERGED, PLAIN, against_size, at_largest, gain, gdof, sizes};
 use super::{BASE, Cell, Claim, Figure, Problem, Quantity, Session, UNKNOWNS, figure, no_gpu, times};

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use femtile::fem::matrix_free::{CellLoop, Visit};
+use femtile::matrix_free::{CellLoop, Visit};
 
 use super::cache::{Cache, LINE};
 use femtile_bench::problems::bake_off::Method;

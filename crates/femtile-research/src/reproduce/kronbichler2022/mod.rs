@@ -12,7 +12,7 @@ mod traffic;
 
 use femtile::device::Cpu;
 use femtile::fem::dofs::TensorSpace;
-use femtile::fem::matrix_free::{MatrixFree, MetricEvaluation};
+use femtile::matrix_free::{MatrixFree, MetricEvaluation};
 
 use super::session::no_gpu;
 use super::{Cell, Claim, Figure, Item, Quantity, Session, Table, UNKNOWNS};

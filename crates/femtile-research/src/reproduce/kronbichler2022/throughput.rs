@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use femtile::fem::matrix_free::MatrixFree;
+use femtile::matrix_free::MatrixFree;
 
 use super::{Cell, Problem, Session, Table};
 use femtile_bench::BenchError;

@@ -1,0 +1,167 @@
+//! Metrics of cells side by side.
+
+use femtile_device::cpu::Aligned;
+use femtile_sum_factorization::SumFactorization;
+use rayon::prelude::*;
+
+use super::cells::{BatchMetric, Cells, KnownMetric};
+use super::choice::Choice;
+use super::maps::MappedMetric;
+use super::numbers::Numbers;
+use crate::metric::{Entries, Metrics, Scratch};
+use femtile_fem::FemError;
+use femtile_fem::geometry::MetricEvaluation;
+
+/// What is kept of the cells of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Treatment {
+    /// The same at all points, and diagonal.
+    Diagonal,
+    /// The same at all points.
+    Constant,
+    /// The polynomial of the map, of some order, and coefficients.
+    Polynomial(usize),
+    /// The inverse Jacobian at all points, and coefficients.
+    Inverse,
+    /// The metric at all points.
+    Stored,
+}
+
+/// Metrics of all cells, batch by batch.
+#[derive(Debug)]
+pub(super) struct BatchMetrics<T> {
+    treatments: Vec<Treatment>,
+    /// Where the metric of each batch begins: `[n_batches + 1]`.
+    begins: Vec<usize>,
+    entries: Aligned<T>,
+}
+
+impl<T: SumFactorization> BatchMetrics<T> {
+    /// With the treatment that a choice makes for each batch.
+    pub fn new(
+        metrics: &Metrics<'_>,
+        cells: &Cells<T>,
+        numbers: &Numbers,
+        choice: &Choice,
+    ) -> Result<Self, FemError> {
+        let treatments = choice.of_batches(metrics, numbers)?;
+        let mut begins = vec![0];
+        for treatment in &treatments {
+            begins.push(begins[begins.len() - 1] + cells.n_numbers(*treatment) * numbers.lanes);
+        }
+        let entries = Aligned::zeros(begins[treatments.len()]);
+        let mut found = Self { treatments, begins, entries };
+        found.fill(metrics, cells, numbers)?;
+        Ok(found)
+    }
+
+    fn fill(&mut self, metrics: &Metrics<'_>, cells: &Cells<T>, numbers: &Numbers) -> Result<(), FemError> {
+        let (lanes, mut rest) = (numbers.lanes, &mut self.entries[..]);
+        let mut parts = Vec::with_capacity(self.treatments.len());
+        for (ends, treatment) in self.begins.windows(2).zip(&self.treatments) {
+            let (part, tail) = rest.split_at_mut(ends[1] - ends[0]);
+            parts.push((part, *treatment));
+            rest = tail;
+        }
+        parts.into_par_iter().enumerate().try_for_each_init(
+            Workspace::default,
+            |workspace, (batch, (part, treatment))| {
+                for lane in 0..lanes {
+                    workspace.collect(metrics, cells, treatment, numbers.position(batch, lane))?;
+                    for (to, number) in part.iter_mut().skip(lane).step_by(lanes).zip(&workspace.numbers) {
+                        *to = T::from_f64(*number);
+                    }
+                }
+                Ok(())
+            },
+        )
+    }
+
+    /// The metric of a batch.
+    pub fn of(&self, batch: usize) -> BatchMetric<'_, T> {
+        let entries = &self.entries[self.begins[batch]..self.begins[batch + 1]];
+        match self.treatments[batch] {
+            Treatment::Diagonal => BatchMetric::Known(KnownMetric::Diagonal(entries)),
+            Treatment::Constant => BatchMetric::Known(KnownMetric::Constant(entries)),
+            Treatment::Stored => BatchMetric::Known(KnownMetric::Stored(entries)),
+            Treatment::Polynomial(order) => BatchMetric::Mapped(MappedMetric { order: Some(order), entries }),
+            Treatment::Inverse => BatchMetric::Mapped(MappedMetric { order: None, entries }),
+        }
+    }
+
+    /// Bytes of all metrics.
+    pub fn bytes(&self) -> usize {
+        self.entries.len() * size_of::<T>()
+    }
+
+    /// Cells by how their metric is come by, without those of which there are none.
+    pub fn metric_evaluations(&self, numbers: &Numbers) -> Vec<(MetricEvaluation, usize)> {
+        let cells_of = |metric: MetricEvaluation| {
+            let batches = self.treatments.iter().enumerate();
+            let with_metric = batches.filter(|(_, treatment)| treatment.metric() == metric);
+            with_metric.map(|(batch, _)| numbers.n_active(batch)).sum()
+        };
+        let all = MetricEvaluation::ALL.map(|metric| (metric, cells_of(metric)));
+        all.into_iter().filter(|(_, n_cells)| *n_cells > 0).collect()
+    }
+}
+
+impl Treatment {
+    /// Whose treatment it is, in the words of users.
+    fn metric(self) -> MetricEvaluation {
+        match self {
+            Self::Diagonal | Self::Constant => MetricEvaluation::Constant,
+            Self::Polynomial(1) => MetricEvaluation::Trilinear,
+            Self::Polynomial(2) => MetricEvaluation::Triquadratic,
+            Self::Polynomial(_) => MetricEvaluation::Isoparametric,
+            Self::Inverse => MetricEvaluation::Inverse,
+            Self::Stored => MetricEvaluation::Stored,
+        }
+    }
+}
+
+/// Room for one cell.
+#[derive(Default)]
+struct Workspace {
+    scratch: Scratch,
+    entries: Vec<Entries>,
+    /// What is kept of the cell.
+    numbers: Vec<f64>,
+}
+
+impl Workspace {
+    /// Finds the numbers of the cell at a position.
+    fn collect<T: SumFactorization>(
+        &mut self,
+        metrics: &Metrics<'_>,
+        cells: &Cells<T>,
+        treatment: Treatment,
+        position: usize,
+    ) -> Result<(), FemError> {
+        let Self { scratch, entries, numbers } = self;
+        numbers.clear();
+        match treatment {
+            Treatment::Diagonal => {
+                let all = metrics.constant(position, scratch)?;
+                numbers.extend([0, 1, 2, 6].map(|entry: usize| all[entry]));
+            }
+            Treatment::Constant => numbers.extend(metrics.constant(position, scratch)?),
+            Treatment::Stored => {
+                metrics.at_points(position, scratch, entries)?;
+                let kept = cells.stored_entries();
+                numbers.extend(entries.iter().flat_map(|all| kept.iter().map(|&entry| all[entry])));
+            }
+            Treatment::Polynomial(order) => {
+                numbers.extend(metrics.polynomial(position, order).as_flattened())
+            }
+            Treatment::Inverse => numbers.extend(metrics.inverses(position, scratch)?),
+        }
+        if matches!(treatment, Treatment::Polynomial(_) | Treatment::Inverse) {
+            let (sigma, lambda) = metrics.coefficients(position, scratch)?;
+            let [n_sigma, n_lambda] = cells.n_coefficients();
+            numbers.extend(&sigma[..n_sigma]);
+            numbers.extend(&[lambda][..n_lambda]);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,381 @@
+//! The loop over cells, with work on ranges of the vectors before they are first and after they are last touched.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use femtile_device::Cpu;
+use femtile_device::cpu::vector::Lanes;
+use femtile_device::cpu::{Aligned, SharedMut, Source};
+use femtile_linalg::hooks::MergedHook;
+use femtile_sum_factorization::{SumFactorization, lanes};
+
+use super::ahead::Ahead;
+use super::exchange::{clear_constrained, gather, marked, scatter, share};
+use super::layout::Layout;
+use super::numbers::Numbers;
+use super::parts::Parts;
+use super::schedule::{RANGE, Schedule};
+use femtile_fem::FemError;
+use femtile_fem::dofs::{Group, TensorSpace};
+use femtile_fem::tensor::FacetMatrix;
+
+/// What is done with the unknowns of the cells of a batch, `[components][(p + 1)^d][lanes]`, in place; the number of the
+/// batch comes first, and room of the length asked for last.
+pub type CellWork<'a, T> = &'a (dyn Fn(usize, &mut [T], &mut [T]) + Sync);
+
+/// $y = \sum_e P_e^\mathsf{T} A_e P_e x$ for any work $A_e$ on batches of cells.
+///
+/// A vector has `components` consecutive rows for each degree of freedom of the space. Cells stand side by side, a lane
+/// each. Constrained rows and columns are those of the identity. Every thread takes groups of cells in order, and what
+/// cells of several threads share is summed afterwards in the order of the cells, so that results have the same bits on
+/// any number of threads.
+///
+/// # Source
+/// `[kronbichler2022]`, section 5.
+#[derive(Debug)]
+pub struct CellLoop<T: Lanes> {
+    cpu: Cpu,
+    n_rows: usize,
+    layout: Layout,
+    numbers: Numbers,
+    groups: Vec<Group>,
+    parts: Parts,
+    schedule: Schedule,
+    /// Constrained rows, ascending, and where those of each tile begin.
+    constrained: Vec<u32>,
+    constrained_begins: Vec<usize>,
+    /// What facets add, without what is constrained.
+    facets: Vec<FacetMatrix>,
+    /// Room of each thread, and of all.
+    scratch: Vec<Mutex<Aligned<T>>>,
+    shares: Mutex<Vec<T>>,
+}
+
+/// What becomes of constrained unknowns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Constrained {
+    /// Read as zero, and handed through.
+    Identity,
+    /// Read like others; their rows of the result are zero.
+    Given,
+}
+
+impl<T: SumFactorization + Lanes> CellLoop<T> {
+    /// Over all cells of a space, with `room_len` values of room for the work on a batch.
+    ///
+    /// `constrained` are whole entities, ascending degrees of freedom: a vertex, or all of what lies inside an edge or face.
+    /// `facets` are added after all cells, to every component.
+    ///
+    /// # Errors
+    /// [`FemError::TooManyDofs`] where rows cannot be numbered with 32 bits.
+    ///
+    /// # Panics
+    /// When constrained unknowns do not ascend, or they or those of facets are none of the space.
+    pub fn new(
+        cpu: &Cpu,
+        space: &TensorSpace<'_>,
+        components: usize,
+        constrained: &[u32],
+        facets: &[FacetMatrix],
+        room_len: usize,
+    ) -> Result<Self, FemError> {
+        let n_rows = space.n_dofs() * components;
+        if n_rows >= u32::MAX as usize {
+            return Err(FemError::TooManyDofs { n_dofs: n_rows as f64 });
+        }
+        // Vectors are indexed by these without a check later.
+        let is_unknown = |&dof: &u32| (dof as usize) < space.n_dofs();
+        assert!(constrained.is_sorted() && constrained.iter().all(is_unknown), "constrained unknowns");
+        assert!(facets.iter().all(|facet| facet.dofs.iter().all(is_unknown)), "unknowns of facets");
+        let n_lanes = lanes::<T>(cpu);
+        let layout = Layout::new(space.degree(), space.dimension(), components);
+        let numbers = cpu.install(|| Numbers::new(space, &layout, n_lanes));
+        let rows = |dof: &u32| {
+            let first = *dof * components as u32;
+            first..first + components as u32
+        };
+        let marks = space.marks(constrained);
+        let constrained: Vec<u32> = constrained.iter().flat_map(rows).collect();
+        let parts = Parts::new(space, &numbers, &layout, cpu.threads(), |row| marks[row / components]);
+        let facets: Vec<FacetMatrix> = (0..components as u32)
+            .flat_map(|component| facets.iter().map(move |facet| (component, facet)))
+            .map(|(component, facet)| free_facet(facet, components as u32, component, &constrained))
+            .collect();
+        let late: Vec<u32> = facets.iter().flat_map(|facet| facet.dofs.iter().copied()).collect();
+        let schedule = Schedule::new(space, &layout, &parts, &late);
+        let begin = |row: usize| constrained.partition_point(|&other| (other as usize) < row);
+        let mut constrained_begins: Vec<usize> =
+            schedule.tiles.iter().map(|tile| begin(tile.start)).collect();
+        constrained_begins.push(constrained.len());
+        let scratch_len = layout.places.len() * n_lanes + room_len;
+        Ok(Self {
+            n_rows,
+            scratch: parts.groups.iter().map(|_| Mutex::new(Aligned::zeros(scratch_len))).collect(),
+            shares: Mutex::new(vec![T::ZERO; parts.n_shares]),
+            groups: space.groups().to_vec(),
+            cpu: cpu.clone(),
+            layout,
+            numbers,
+            parts,
+            schedule,
+            constrained,
+            constrained_begins,
+            facets,
+        })
+    }
+
+    /// $y = A x$ with `hook` called around ranges of rows as [`MergedHook`] promises; `op_cell` is $A_e$.
+    ///
+    /// # Panics
+    /// When the lengths are not [`Self::n_rows`].
+    pub fn apply_with(&self, y: &mut [T], x: &mut [T], op_cell: CellWork<'_, T>, hook: &dyn MergedHook<T>) {
+        self.assert_lengths(y, x);
+        let (y, x) = (SharedMut::new(y), SharedMut::new(x));
+        let pre = |rows: Range<usize>| {
+            // SAFETY: rows are new in this product, so no thread uses them yet.
+            let (x, y) = unsafe { (x.range(rows.clone()), &*y.range(rows.clone())) };
+            hook.pre(rows, x, y);
+        };
+        let post = |tile: usize| {
+            let rows = self.schedule.tiles[tile].clone();
+            // SAFETY: all cells that touch these rows have been done.
+            let (x, y) = unsafe { (&*x.range(rows.clone()), &*y.range(rows.clone())) };
+            hook.post(tile, rows, x, y);
+        };
+        let around = Around { reads: &|| hook.reads(), pre: &pre, post: &post };
+        self.run(&y, Source::of_shared(&x), Constrained::Identity, op_cell, &around);
+    }
+
+    /// $y = A x$ without anything around it.
+    pub(super) fn apply(&self, y: &mut [T], x: &[T], constrained: Constrained, op_cell: CellWork<'_, T>) {
+        self.assert_lengths(y, x);
+        let around = Around { reads: &Vec::new, pre: &|_| (), post: &|_| () };
+        self.run(&SharedMut::new(y), Source::new(x), constrained, op_cell, &around);
+    }
+
+    /// Number of rows: those of all components.
+    pub fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// Number of tiles, the ranges that [`MergedHook::post`] is called with.
+    pub fn n_tiles(&self) -> usize {
+        self.schedule.tiles.len()
+    }
+
+    /// For each range of 64 unknowns, how many groups of cells come from the first that touches it to the last, these
+    /// included.
+    pub fn liveliness(&self) -> impl Iterator<Item = usize> + '_ {
+        self.schedule.spans.iter().map(|[first, last]| (last - first) as usize + 1)
+    }
+
+    /// Unknowns of a range of [`Self::liveliness`].
+    pub const RANGE: usize = RANGE;
+
+    /// Bytes of numbers of unknowns.
+    pub fn bytes(&self) -> usize {
+        self.numbers.bytes()
+    }
+
+    pub(super) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    pub(super) fn groups(&self) -> &[Group] {
+        &self.groups
+    }
+
+    pub(super) fn schedule(&self) -> &Schedule {
+        &self.schedule
+    }
+
+    pub(super) fn numbers(&self) -> &Numbers {
+        &self.numbers
+    }
+
+    pub(super) fn facets(&self) -> &[FacetMatrix] {
+        &self.facets
+    }
+
+    /// Zeros where the cells of a batch have constrained unknowns.
+    pub(super) fn clear_constrained(&self, batch: usize, local: &mut [T]) {
+        clear_constrained(local, self.parts.marks(batch), &self.layout, self.numbers.lanes);
+    }
+
+    pub(super) fn constrained(&self) -> &[u32] {
+        &self.constrained
+    }
+
+    fn assert_lengths(&self, y: &[T], x: &[T]) {
+        let n = self.n_rows;
+        assert!(y.len() == n && x.len() == n, "vectors of {n} entries are needed");
+    }
+
+    fn run(
+        &self,
+        y: &SharedMut<'_, T>,
+        x: Source<'_, T>,
+        constrained: Constrained,
+        op_cell: CellWork<'_, T>,
+        around: &Around<'_, T>,
+    ) {
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        let shares = SharedMut::new(&mut shares[..]);
+        let schedule = &self.schedule;
+        self.cpu.for_ranges(schedule.early.len(), 1, |runs| {
+            for rows in &schedule.early[runs] {
+                (around.pre)(rows.clone());
+                // SAFETY: runs do not overlap.
+                unsafe { y.range(rows.clone()) }.fill(T::ZERO);
+            }
+        });
+        self.cpu.for_threads(|thread| {
+            let Some(groups) = self.parts.groups.get(thread) else { return };
+            let mut scratch = self.scratch[thread].lock().unwrap_or_else(PoisonError::into_inner);
+            let mut ahead =
+                Ahead::new([x.address(0), y.address(0)].into_iter().chain((around.reads)()).collect());
+            for group in groups.clone() {
+                let workspace = (&mut scratch[..], &mut ahead);
+                // SAFETY: a thread writes rows that its groups alone touch; what others touch as well is marked and
+                // goes to shares, which belong to a cell. Rows of several threads have been prepared above.
+                unsafe { self.run_group(group, (y, x), &shares, constrained, op_cell, around, workspace) };
+                let completed = schedule.completed.of(group);
+                completed.iter().for_each(|&tile| self.complete(tile as usize, (y, x), constrained, around));
+            }
+        });
+        // SAFETY: all threads have ended their groups.
+        unsafe { self.add_shares(y, &shares) };
+        if constrained == Constrained::Identity {
+            // SAFETY: as above.
+            unsafe { self.add_facets(y, x) };
+        }
+        self.cpu.for_ranges(schedule.late.len(), 1, |tiles| {
+            let tiles = schedule.late[tiles].iter();
+            tiles.for_each(|&tile| self.complete(tile as usize, (y, x), constrained, around));
+        });
+    }
+
+    /// The cells of a group.
+    ///
+    /// # Safety
+    /// No other thread has the same group, and all groups that share rows with this one are of this thread, but for
+    /// rows that are marked.
+    #[expect(clippy::too_many_arguments, reason = "the state of one product, taken apart nowhere else")]
+    unsafe fn run_group(
+        &self,
+        number: usize,
+        (y, x): (&SharedMut<'_, T>, Source<'_, T>),
+        shares: &SharedMut<'_, T>,
+        constrained: Constrained,
+        op_cell: CellWork<'_, T>,
+        around: &Around<'_, T>,
+        (scratch, ahead): (&mut [T], &mut Ahead<T>),
+    ) {
+        for rows in self.schedule.begun.of(number) {
+            (around.pre)(rows.clone());
+            // SAFETY: no cell of another thread touches these rows.
+            unsafe { y.range(rows.clone()) }.fill(T::ZERO);
+        }
+        let c = self.layout.components;
+        let next = self.groups.get(number + 1).map_or(0..0, |next| next.dofs.start * c..next.dofs.end * c);
+        let batches = self.numbers.of_cells(&self.groups[number].cells);
+        let n_batches = batches.len();
+        let lanes = self.numbers.lanes;
+        let (local, workspace) = scratch.split_at_mut(self.layout.places.len() * lanes);
+        for (done, batch) in batches.enumerate() {
+            let part = |done: usize| next.start + next.len() * done / n_batches;
+            // Reading and writing an entity are a step each.
+            ahead.begin(part(done)..part(done + 1), 2 * self.layout.n_entities());
+            let (unknowns, marks) = (self.numbers.unknowns(batch), self.parts.marks(batch));
+            // SAFETY: rows of this batch are written by nobody else.
+            unsafe { gather(&self.cpu, local, x, unknowns, &self.layout, (lanes, ahead)) };
+            if constrained == Constrained::Identity {
+                clear_constrained(local, marks, &self.layout, lanes);
+            }
+            op_cell(batch, local, workspace);
+            let unknowns = (unknowns, self.numbers.firsts(batch));
+            let sizes = (lanes, self.numbers.n_active(batch));
+            // SAFETY: entities that other threads have are marked, and shares are those of this batch.
+            unsafe {
+                scatter(&self.cpu, y, local, unknowns, &marked(marks), &self.layout, (sizes, ahead));
+                share(shares, local, unknowns, marks, &self.layout, lanes);
+            }
+        }
+    }
+
+    /// Constrained rows of a tile, and what comes after its last write.
+    fn complete(
+        &self,
+        tile: usize,
+        (y, x): (&SharedMut<'_, T>, Source<'_, T>),
+        constrained: Constrained,
+        around: &Around<'_, T>,
+    ) {
+        for &row in &self.constrained[self.constrained_begins[tile]..self.constrained_begins[tile + 1]] {
+            // SAFETY: the row lies in the tile, which is this thread's now.
+            unsafe {
+                let value = if constrained == Constrained::Identity { x.read(row as usize) } else { T::ZERO };
+                y.write(row as usize, value);
+            }
+        }
+        (around.post)(tile);
+    }
+
+    /// What cells of several threads have in common.
+    ///
+    /// # Safety
+    /// No other thread uses the vectors.
+    unsafe fn add_shares(&self, y: &SharedMut<'_, T>, shares: &SharedMut<'_, T>) {
+        self.cpu.for_ranges(self.parts.shared.len(), 64, |range| {
+            for shared in &self.parts.shared[range] {
+                // SAFETY: entities do not overlap, and shares are read alone from now on.
+                let to = unsafe { y.range(shared.rows.clone()) };
+                for &begin in &shared.shares {
+                    // SAFETY: as above.
+                    let from = unsafe { shares.range(begin as usize..begin as usize + to.len()) };
+                    to.iter_mut().zip(from).for_each(|(to, from)| *to += *from);
+                }
+            }
+        });
+    }
+
+    /// What facets add.
+    ///
+    /// # Safety
+    /// No other thread uses the vectors.
+    unsafe fn add_facets(&self, y: &SharedMut<'_, T>, x: Source<'_, T>) {
+        for FacetMatrix { dofs, entries } in &self.facets {
+            for (&row, entries) in dofs.iter().zip(entries.chunks_exact(dofs.len())) {
+                // SAFETY: rows of facets lie within the vectors, and nobody else uses them.
+                unsafe {
+                    let to = &mut y.range(row as usize..row as usize + 1)[0];
+                    for (&entry, &dof) in entries.iter().zip(dofs) {
+                        *to += T::from_f64(entry) * x.read(dof as usize);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What happens beside the work on cells.
+struct Around<'a, T> {
+    reads: &'a (dyn Fn() -> Vec<*const T> + Sync),
+    pre: &'a (dyn Fn(Range<usize>) + Sync),
+    post: &'a (dyn Fn(usize) + Sync),
+}
+
+/// The matrix of a facet in the rows of one component, without what is constrained.
+fn free_facet(facet: &FacetMatrix, components: u32, component: u32, constrained: &[u32]) -> FacetMatrix {
+    let mut facet = facet.clone();
+    facet.dofs.iter_mut().for_each(|dof| *dof = *dof * components + component);
+    let is_free: Vec<bool> = facet.dofs.iter().map(|row| constrained.binary_search(row).is_err()).collect();
+    for (entries, &row) in facet.entries.chunks_exact_mut(is_free.len()).zip(&is_free) {
+        for (entry, &column) in entries.iter_mut().zip(&is_free) {
+            if !(row && column) {
+                *entry = 0.0;
+            }
+        }
+    }
+    facet
+}

@@ -1,0 +1,125 @@
+//! Which unknowns cells have that stand side by side.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::layout::Layout;
+use femtile_fem::dofs::TensorSpace;
+
+/// Where the unknowns of a batch are found.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Unknowns<'a> {
+    /// First row of each entity: `[3^d][lanes]`.
+    Firsts(&'a [u32]),
+    /// Every row: `[components][(p + 1)^d][lanes]`.
+    All(&'a [u32]),
+}
+
+/// Rows of all cells, a batch for as many cells as there are lanes; the last one repeats its last cell.
+#[derive(Debug)]
+pub(super) struct Numbers {
+    pub lanes: usize,
+    n_cells: usize,
+    n_entities: usize,
+    firsts: Vec<u32>,
+    /// Lists of batches with an irregular cell, their length, and where each begins.
+    lists: Vec<u32>,
+    list_len: usize,
+    list_of: Vec<Option<usize>>,
+}
+
+impl Numbers {
+    pub fn new(space: &TensorSpace<'_>, layout: &Layout, lanes: usize) -> Self {
+        let n_batches = space.n_cells().div_ceil(lanes);
+        let n_entities = layout.n_entities();
+        let mut numbers = Self {
+            lanes,
+            n_cells: space.n_cells(),
+            n_entities,
+            firsts: vec![0; n_batches * n_entities * lanes],
+            lists: Vec::new(),
+            list_len: layout.places.len() * lanes,
+            list_of: vec![None; n_batches],
+        };
+        let (n_cells, c) = (numbers.n_cells, layout.components as u32);
+        numbers.firsts.par_chunks_exact_mut(n_entities * lanes).enumerate().for_each(|(batch, firsts)| {
+            for lane in 0..lanes {
+                let of_cell = space.firsts(position(n_cells, lanes, batch, lane));
+                (0..n_entities).for_each(|entity| firsts[entity * lanes + lane] = c * of_cell[entity]);
+            }
+        });
+        numbers.find_lists(space, layout.components);
+        numbers
+    }
+
+    fn find_lists(&mut self, space: &TensorSpace<'_>, components: usize) {
+        let lanes = self.lanes;
+        let mut dofs = vec![0; space.dofs_per_cell()];
+        for batch in 0..self.n_batches() {
+            if (0..lanes).all(|lane| space.irregular(self.position(batch, lane)).is_none()) {
+                continue;
+            }
+            let begin = self.lists.len();
+            self.list_of[batch] = Some(begin);
+            self.lists.resize(begin + self.list_len, 0);
+            for lane in 0..lanes {
+                space.cell_dofs(self.position(batch, lane), &mut dofs);
+                for component in 0..components {
+                    let list = self.lists[begin..].chunks_exact_mut(lanes).skip(component * dofs.len());
+                    list.zip(&dofs).for_each(|(rows, &dof)| {
+                        rows[lane] = dof * components as u32 + component as u32;
+                    });
+                }
+            }
+        }
+    }
+
+    /// Number of cells.
+    pub fn n_cells(&self) -> usize {
+        self.n_cells
+    }
+
+    /// Number of batches.
+    pub fn n_batches(&self) -> usize {
+        self.list_of.len()
+    }
+
+    /// The position in the order of visits of the cell in a lane.
+    pub fn position(&self, batch: usize, lane: usize) -> usize {
+        position(self.n_cells, self.lanes, batch, lane)
+    }
+
+    /// Batches of cells at some positions, which begin with a batch.
+    pub fn of_cells(&self, positions: &Range<usize>) -> Range<usize> {
+        positions.start / self.lanes..positions.end.div_ceil(self.lanes)
+    }
+
+    /// Cells of a batch, without repeated ones.
+    pub fn n_active(&self, batch: usize) -> usize {
+        (self.n_cells - batch * self.lanes).min(self.lanes)
+    }
+
+    /// Where the unknowns of a batch are found.
+    pub fn unknowns(&self, batch: usize) -> Unknowns<'_> {
+        match self.list_of[batch] {
+            None => Unknowns::Firsts(self.firsts(batch)),
+            Some(begin) => Unknowns::All(&self.lists[begin..begin + self.list_len]),
+        }
+    }
+
+    /// First row of each entity, also where there is a list: `[3^d][lanes]`.
+    pub fn firsts(&self, batch: usize) -> &[u32] {
+        let per_batch = self.n_entities * self.lanes;
+        &self.firsts[batch * per_batch..(batch + 1) * per_batch]
+    }
+
+    /// Bytes of all numbers.
+    pub fn bytes(&self) -> usize {
+        size_of::<u32>() * (self.firsts.len() + self.lists.len())
+    }
+}
+
+fn position(n_cells: usize, lanes: usize, batch: usize, lane: usize) -> usize {
+    (batch * lanes + lane).min(n_cells - 1)
+}

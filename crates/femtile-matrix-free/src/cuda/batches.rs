@@ -1,0 +1,306 @@
+//! Cells in the order in which blocks of threads take them, and where their values go.
+
+use femtile_linalg::LinalgError;
+use rayon::prelude::*;
+
+use femtile_fem::dofs::TensorSpace;
+
+/// Stands for no cell, no list, no unknown.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// Entities of a hexahedron.
+const ENTITIES: usize = 27;
+/// Words of a cell, as the kernel has them: first unknowns of its entities, where their values go, marks, a list.
+const WORDS: usize = 64;
+const TARGETS: usize = ENTITIES;
+const ADDED: usize = 54;
+const SHARED: usize = 55;
+const CONSTRAINED: usize = 56;
+const LIST: usize = 57;
+const METRIC: usize = 58;
+
+/// Cells of a space, dealt out to blocks.
+///
+/// The cells of a group belong to one block, which takes them in batches. Where a group is one batch, each cell counts for
+/// itself and puts aside what it has in common with others; else cells of a batch have nothing in common, and a group
+/// puts aside what it has in common with other groups.
+#[derive(Debug)]
+pub(super) struct Batches {
+    /// First batch of each group: `[n_groups + 1]`.
+    pub begins: Vec<u32>,
+    /// Position of the cell at each place of each batch, or [`NONE`].
+    pub slots: Vec<u32>,
+    /// `[slots][WORDS]`.
+    pub words: Vec<u32>,
+    /// All unknowns of irregular cells.
+    pub lists: Vec<u32>,
+    pub shares: Shares,
+}
+
+/// Entities that several groups have, faces first, then edges, then vertices, and where their shares begin, in the order
+/// in which they are added.
+#[derive(Debug, Default)]
+pub(super) struct Shares {
+    /// Number of values that are put aside.
+    pub len: usize,
+    /// Faces, edges and vertices.
+    pub counts: [usize; 3],
+    /// First row of each.
+    pub rows: Vec<u32>,
+    /// The part of `places` of each edge and vertex: `[n_edges + n_vertices + 1]`; faces have two places each.
+    pub begins: Vec<u32>,
+    pub places: Vec<u32>,
+}
+
+/// First row, first share, length.
+type Run = (u32, u32, u32);
+
+/// Unknowns of each entity.
+pub(super) fn lengths(degree: usize) -> [u32; ENTITIES] {
+    std::array::from_fn(|entity| {
+        let inner = (0..3).filter(|&axis| entity / 3usize.pow(axis) % 3 == 1).count();
+        (degree as u32 - 1).pow(inner as u32)
+    })
+}
+
+impl Batches {
+    /// For so many cells side by side, and at least as many in a group.
+    ///
+    /// # Errors
+    /// More than 2³² shares.
+    pub fn new(
+        space: &TensorSpace<'_>,
+        cells: usize,
+        per_group: usize,
+        constrained: &[u32],
+    ) -> Result<Self, LinalgError> {
+        let is_alone = per_group <= cells;
+        let cuts = if is_alone { every(space.n_cells(), cells) } else { cuts(space, per_group) };
+        let of_groups: Vec<Vec<u32>> = cuts
+            .par_windows(2)
+            .map(|ends| {
+                let positions = ends[0]..ends[1];
+                if is_alone { alone(positions, cells) } else { apart(space, positions, cells) }
+            })
+            .collect();
+        let mut begins = vec![0];
+        let mut slots = Vec::with_capacity(space.n_cells());
+        for group in &of_groups {
+            slots.extend_from_slice(group);
+            begins.push((slots.len() / cells) as u32);
+        }
+        let mut units: Vec<u32> = (0..space.n_cells() as u32).collect();
+        if !is_alone {
+            for (group, ends) in cuts.windows(2).enumerate() {
+                units[ends[0]..ends[1]].fill(group as u32);
+            }
+        }
+        let mut batches =
+            Self { begins, slots, words: Vec::new(), lists: Vec::new(), shares: Shares::default() };
+        batches.write(space, &units, constrained)?;
+        Ok(batches)
+    }
+
+    /// The words of all cells; `units` says of each cell what counts for itself with it: the cell or its group.
+    fn write(
+        &mut self,
+        space: &TensorSpace<'_>,
+        units: &[u32],
+        constrained: &[u32],
+    ) -> Result<(), LinalgError> {
+        let lengths = lengths(space.degree());
+        let owners = owners(space, units, &lengths);
+        let is_constrained = space.marks(constrained);
+        // The unit that met an entity last, and where its values go, by first unknown.
+        let (mut met, mut target) = (vec![NONE; space.n_dofs()], vec![0u32; space.n_dofs()]);
+        let mut runs = Vec::new();
+        let (mut n_shares, mut n_met) = (0u64, 0);
+        self.words = vec![0; self.slots.len() * WORDS];
+        for (&position, words) in self.slots.iter().zip(self.words.chunks_exact_mut(WORDS)) {
+            words[LIST] = NONE;
+            if position == NONE {
+                words[..2 * ENTITIES].fill(NONE);
+                continue;
+            }
+            words[METRIC] = n_met;
+            n_met += 1;
+            let own = units[position as usize];
+            for (entity, (&first, &len)) in space.firsts(position as usize).iter().zip(&lengths).enumerate() {
+                words[entity] = first;
+                words[TARGETS + entity] = first;
+                if len == 0 {
+                    continue;
+                }
+                let at = first as usize;
+                if is_constrained[at] {
+                    words[CONSTRAINED] |= 1 << entity;
+                    continue;
+                }
+                let is_shared = owners[at] == SEVERAL;
+                if met[at] == own {
+                    words[ADDED] |= 1 << entity;
+                } else {
+                    met[at] = own;
+                    target[at] = first;
+                    if is_shared {
+                        target[at] = n_shares as u32;
+                        runs.push((first, n_shares as u32, len));
+                        n_shares += u64::from(len);
+                    }
+                }
+                words[SHARED] |= u32::from(is_shared) << entity;
+                words[TARGETS + entity] = target[at];
+            }
+            if let Some(list) = space.irregular(position as usize) {
+                words[LIST] = self.lists.len() as u32;
+                self.lists.extend_from_slice(list);
+            }
+        }
+        if n_shares > u64::from(u32::MAX) {
+            let message =
+                format!("{n_shares} values between blocks cannot be numbered: take more cells a group");
+            return Err(LinalgError::Setting { field: "cells_per_group", message });
+        }
+        self.shares = Shares::new(runs, n_shares as usize, lengths[4]);
+        Ok(())
+    }
+
+    /// Bytes that a product reads of all this.
+    pub fn bytes(&self) -> usize {
+        let Shares { rows, begins, places, .. } = &self.shares;
+        4 * (self.words.len() + self.lists.len() + rows.len() + begins.len() + places.len())
+    }
+}
+
+impl Shares {
+    /// From runs, where faces have so many unknowns.
+    fn new(mut runs: Vec<Run>, len: usize, of_face: u32) -> Self {
+        let per_edge = of_face.isqrt();
+        runs.par_sort_unstable();
+        let (mut faces, mut others) = (Vec::new(), [Others::default(), Others::default()]);
+        for runs in runs.chunk_by(|a, b| a.0 == b.0) {
+            match runs {
+                // In degree two all entities have one unknown, and what has two shares counts as a face.
+                [first, second] if first.2 == of_face => faces.push([first.0, first.1, second.1]),
+                // A face that is met more often is as many edges as it has rows.
+                _ => {
+                    let part = if runs[0].2 == 1 { 1 } else { per_edge };
+                    (0..runs[0].2)
+                        .step_by(part as usize)
+                        .for_each(|i| others[usize::from(part == 1)].add(runs, i));
+                }
+            }
+        }
+        let [edges, vertices] = others;
+        let counts = [faces.len(), edges.rows.len(), vertices.rows.len()];
+        let of_faces = || faces.iter().map(|face| face[0]);
+        let n_of_faces = 2 * faces.len() as u32;
+        let after_edges = n_of_faces + edges.places.len() as u32;
+        let ends = edges.ends.iter().map(|end| n_of_faces + end);
+        let ends = ends.chain(vertices.ends.iter().map(|end| after_edges + end));
+        Self {
+            len,
+            counts,
+            rows: of_faces().chain(edges.rows).chain(vertices.rows).collect(),
+            begins: std::iter::once(n_of_faces).chain(ends).collect(),
+            places: faces
+                .iter()
+                .flat_map(|face| [face[1], face[2]])
+                .chain(edges.places)
+                .chain(vertices.places)
+                .collect(),
+        }
+    }
+}
+
+/// Edges or vertices that several units have.
+#[derive(Default)]
+struct Others {
+    rows: Vec<u32>,
+    /// Where the places of each end.
+    ends: Vec<u32>,
+    places: Vec<u32>,
+}
+
+impl Others {
+    /// What begins with row `i` of some runs of the same rows.
+    fn add(&mut self, runs: &[Run], i: u32) {
+        self.rows.push(runs[0].0 + i);
+        self.places.extend(runs.iter().map(|run| run.1 + i));
+        self.ends.push(self.places.len() as u32);
+    }
+}
+
+/// Stands for an entity that several units have.
+const SEVERAL: u32 = u32::MAX - 1;
+
+/// The unit that has each entity, by its first unknown.
+fn owners(space: &TensorSpace<'_>, units: &[u32], lengths: &[u32; ENTITIES]) -> Vec<u32> {
+    let mut owners = vec![NONE; space.n_dofs()];
+    for (position, &own) in units.iter().enumerate() {
+        for (&first, _) in space.firsts(position).iter().zip(lengths).filter(|(_, len)| **len > 0) {
+            let owner = &mut owners[first as usize];
+            *owner = if *owner == NONE || *owner == own { own } else { SEVERAL };
+        }
+    }
+    owners
+}
+
+/// Ends of groups of so many cells.
+fn every(n_cells: usize, size: usize) -> Vec<usize> {
+    (0..n_cells).step_by(size).chain([n_cells]).collect()
+}
+
+/// Ends of groups of at most so many cells, and half as many at least, where the curve through the cells leaps farthest:
+/// there it leaves a cube, so that groups share as little as may be.
+fn cuts(space: &TensorSpace<'_>, most: usize) -> Vec<usize> {
+    let n_cells = space.n_cells();
+    let centre = |position: usize| -> [f64; 3] {
+        let corners = space.corners(position);
+        std::array::from_fn(|i| corners.iter().map(|&node| space.mesh().points[node as usize][i]).sum())
+    };
+    let leap = |position: usize| -> f64 {
+        let (a, b) = (centre(position - 1), centre(position));
+        (0..3).map(|i| (a[i] - b[i]).powi(2)).sum()
+    };
+    let leaps: Vec<f64> =
+        (0..n_cells).into_par_iter().map(|at| if at == 0 { 0.0 } else { leap(at) }).collect();
+    let mut cuts = vec![0];
+    let mut begin = 0;
+    while begin + most < n_cells {
+        let candidates = begin + most.div_ceil(2)..=begin + most;
+        // Leaps within a hundredth count as equal, and the last of these is taken.
+        let farthest = candidates.clone().map(|at| leaps[at]).fold(0.0, f64::max);
+        begin = candidates.rev().find(|&at| leaps[at] >= 0.99 * farthest).unwrap_or(begin + most);
+        cuts.push(begin);
+    }
+    cuts.push(n_cells);
+    cuts
+}
+
+/// One batch of neighbours.
+fn alone(positions: std::ops::Range<usize>, cells: usize) -> Vec<u32> {
+    let mut batch: Vec<u32> = positions.map(|position| position as u32).collect();
+    batch.resize(cells, NONE);
+    batch
+}
+
+/// Batches of cells without a common entity; a cell goes to the first batch that has room for it.
+fn apart(space: &TensorSpace<'_>, positions: std::ops::Range<usize>, cells: usize) -> Vec<u32> {
+    let mut batches: Vec<Vec<u32>> = Vec::new();
+    // Corners tell all: cells with a common edge or face have common corners.
+    let mut corners: Vec<Vec<u32>> = Vec::new();
+    for position in positions {
+        let own = space.corners(position);
+        let fits = |b: usize| batches[b].len() < cells && !own.iter().any(|node| corners[b].contains(node));
+        let batch = (0..batches.len()).find(|&b| fits(b)).unwrap_or(batches.len());
+        if batch == batches.len() {
+            batches.push(Vec::new());
+            corners.push(Vec::new());
+        }
+        batches[batch].push(position as u32);
+        corners[batch].extend_from_slice(own);
+    }
+    batches.iter_mut().for_each(|batch| batch.resize(cells, NONE));
+    batches.concat()
+}

@@ -1,0 +1,251 @@
+//! Between spaces of two degrees on one mesh of hexahedra, cell by cell.
+
+use std::sync::{Mutex, PoisonError};
+
+use femtile_device::cuda::{Kernel, Launch, Program, Read, STRIDED_HEADER, Specialisation, Structure, Write};
+use femtile_device::{Buffer, Cuda, Scalar};
+use femtile_element::tensor::Lagrange;
+use femtile_linalg::{LinalgError, Transfer, need};
+use femtile_mesh::CellKind;
+use rayon::prelude::*;
+
+use super::batches::{NONE, lengths};
+use super::operator::address;
+use super::program::{COLUMNS_HEADER, CONTRACT_HEADER};
+use super::tables;
+use femtile_fem::FemError;
+use femtile_fem::dofs::TensorSpace;
+
+static TRANSFER: Program = Program {
+    name: "degree_transfer",
+    source: include_str!("degree_transfer.cu"),
+    headers: &[STRIDED_HEADER, CONTRACT_HEADER, COLUMNS_HEADER],
+};
+/// Threads of a block, of cells about so many.
+const THREADS: u32 = 128;
+/// Words of a finer cell, as the kernel has them: first unknowns of its entities, where its list begins.
+const WORDS: usize = 28;
+
+type OfCells<T> = (Write<T>, Read<T>, Structure);
+type Sum<T> = (Write<T>, Read<T>, Read<u32>, Read<u32>, u64);
+
+/// The interpolation of a space on hexahedra in one of higher degree on the same mesh, and its transpose, on a GPU.
+///
+/// The same map as [`DegreeTransfer`](crate::DegreeTransfer): a value of the finer space comes from the first
+/// cell that has its node; constrained unknowns are read as zero and not changed on the finer level, and zero on the
+/// coarser one. A team of threads takes a cell. What cells make of a coarser unknown is put aside and summed by a second
+/// kernel in the order of cells, so results have the same bits in every run.
+///
+/// # Cost
+/// For degrees $q$ and $p$ and a cell, up: reads $(q + 1)^3$ numbers of 4 bytes and as many values, 112 bytes, and reads and
+/// writes $p^3$ values. Down: reads 112 bytes and $p^3$ values, writes and reads $(q + 1)^3$ values and reads as many
+/// numbers, writes $q^3$ values. $O(p)$ operations an unknown.
+/// # Source
+/// `[fehn2020]`.
+#[derive(Debug)]
+pub struct CudaDegreeTransfer<T: Scalar> {
+    device: Cuda,
+    /// Of the coarser and of the finer space.
+    degrees: [usize; 2],
+    n_fine: usize,
+    n_cells: usize,
+    /// Of the finer cells: `[n_cells][WORDS]`, and all unknowns of irregular ones.
+    words: Buffer<u32, Cuda>,
+    lists: Buffer<u32, Cuda>,
+    /// Unknowns of the coarser cells: `[n_cells][(q + 1)^3]`.
+    coarse: Buffer<u32, Cuda>,
+    /// Where among these each coarser unknown is: places from `begins[i]` to `begins[i + 1]`.
+    begins: Buffer<u32, Cuda>,
+    places: Buffer<u32, Cuda>,
+    /// What cells put aside: `[n_cells][(q + 1)^3]`.
+    parts: Mutex<Buffer<T, Cuda>>,
+}
+
+impl<T: Scalar> CudaDegreeTransfer<T> {
+    /// From a space to one of at least its degree, each with its constrained degrees of freedom: whole entities.
+    ///
+    /// # Errors
+    /// [`FemError::HexahedraAlone`] on quadrilaterals, [`FemError::TooManyDofs`] where unknowns of all cells cannot be
+    /// numbered with 32 bits, and what the device reports.
+    ///
+    /// # Panics
+    /// When the spaces have different cells, the first has the higher degree, or constrained unknowns are none of their
+    /// space.
+    pub fn new(
+        device: &Cuda,
+        (coarse, coarse_constrained): (&TensorSpace<'_>, &[u32]),
+        (fine, fine_constrained): (&TensorSpace<'_>, &[u32]),
+    ) -> Result<Self, FemError> {
+        let kind = fine.mesh().kind;
+        if kind != CellKind::Hexahedron {
+            return Err(FemError::HexahedraAlone { kind });
+        }
+        assert!(coarse.order() == fine.order(), "spaces on one mesh");
+        assert!(coarse.degree() <= fine.degree(), "from the lower degree");
+        let n_entries = coarse.n_cells() * coarse.dofs_per_cell();
+        let n_listed = fine.n_irregular() * fine.dofs_per_cell();
+        if n_entries.max(n_listed) >= NONE as usize {
+            return Err(FemError::TooManyDofs { n_dofs: n_entries.max(n_listed) as f64 });
+        }
+        let (words, lists) = own(fine, fine_constrained);
+        let unknowns = unknowns(coarse, coarse_constrained);
+        let (begins, places) = places(&unknowns, coarse.n_dofs());
+        Ok(Self {
+            degrees: [coarse.degree(), fine.degree()],
+            n_fine: fine.n_dofs(),
+            n_cells: fine.n_cells(),
+            words: Buffer::from_vec(device, words)?,
+            lists: Buffer::from_vec(device, lists)?,
+            begins: Buffer::from_vec(device, begins)?,
+            places: Buffer::from_vec(device, places)?,
+            parts: Mutex::new(Buffer::zeros(device, unknowns.len())?),
+            coarse: Buffer::from_vec(device, unknowns)?,
+            device: device.clone(),
+        })
+    }
+
+    /// A kernel on all cells, from one vector to another.
+    fn queue(&self, name: &'static str, to: Write<T>, from: Read<T>) -> Result<(), LinalgError> {
+        // `struct Cells` of the kernel.
+        let cells = Structure(vec![
+            address(&self.words),
+            address(&self.lists),
+            address(&self.coarse),
+            self.n_cells as u64,
+        ]);
+        let shape = LaunchShape::of(self.degrees);
+        let launch = Launch::line(self.n_cells.div_ceil(shape.teams), shape.threads as u32)
+            .shared(shape.shared_bytes::<T>());
+        let kernel = Kernel::<OfCells<T>>::new(name);
+        // SAFETY: words, lists and numbers are unknowns of the spaces whose vectors are given, parts have an entry for each
+        // node of each coarser cell; no two cells have the same finer unknown.
+        Ok(unsafe { self.device.launch(&program::<T>(self.degrees), &kernel, launch, (to, from, cells)) }?)
+    }
+}
+
+impl<T: Scalar> Transfer<T, Cuda> for CudaDegreeTransfer<T> {
+    fn n_fine(&self) -> usize {
+        self.n_fine
+    }
+
+    fn n_coarse(&self) -> usize {
+        self.begins.len() - 1
+    }
+
+    fn prolongate(&self, x: &mut Buffer<T, Cuda>, e: &Buffer<T, Cuda>) -> Result<(), LinalgError> {
+        need("x", self.n_fine, x.len())?;
+        need("e", self.n_coarse(), e.len())?;
+        self.queue("degree_prolong", x.write(), e.read())
+    }
+
+    fn restrict(&self, b: &mut Buffer<T, Cuda>, r: &Buffer<T, Cuda>) -> Result<(), LinalgError> {
+        need("b", self.n_coarse(), b.len())?;
+        need("r", self.n_fine, r.len())?;
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        self.queue("degree_restrict", parts.write(), r.read())?;
+        let n = self.n_coarse();
+        let arguments = (b.write(), parts.read(), self.begins.read(), self.places.read(), n as u64);
+        let kernel = Kernel::<Sum<T>>::new("degree_sum");
+        let program = program::<T>(self.degrees);
+        // SAFETY: b has an entry for each coarser unknown, and places are those of parts.
+        Ok(unsafe { self.device.launch(&program, &kernel, Launch::over(n, THREADS), arguments) }?)
+    }
+}
+
+/// How cells are dealt out to threads.
+struct LaunchShape {
+    /// Threads that take a cell: one for each line of the finer one.
+    team: usize,
+    /// Such teams of a block.
+    teams: usize,
+    threads: usize,
+    /// Entries that a team has in shared memory.
+    tensor: usize,
+}
+
+impl LaunchShape {
+    fn of([coarse, fine]: [usize; 2]) -> Self {
+        let n = fine + 1;
+        let team = n * n;
+        let teams = (THREADS as usize / team).max(1);
+        let tensor = (coarse + 1) * n * (n | 1);
+        Self { team, teams, threads: (team * teams).next_multiple_of(32), tensor }
+    }
+
+    fn shared_bytes<T>(&self) -> usize {
+        self.teams * self.tensor * size_of::<T>()
+    }
+}
+
+/// Between two degrees, the lower one first.
+fn program<T: Scalar>([coarse, fine]: [usize; 2]) -> Specialisation {
+    let values = Lagrange::gauss_lobatto(coarse).values(Lagrange::gauss_lobatto(fine).nodes());
+    let shape = LaunchShape::of([coarse, fine]);
+    TRANSFER
+        .of::<T>()
+        .define("FEMTILE_COARSE", coarse)
+        .define("FEMTILE_FINE", fine)
+        .define("FEMTILE_TEAM", shape.team)
+        .define("FEMTILE_TEAMS", shape.teams)
+        .define("FEMTILE_THREADS", shape.threads)
+        .header("tables.cuh", tables::header(&[("VALUES", &values.entries)]))
+}
+
+/// Of these, those of a few pairs of degrees stand for all.
+pub(super) fn specialisations() -> Vec<Specialisation> {
+    let pairs = [[1, 2], [2, 3], [2, 4], [4, 8], [5, 10]];
+    pairs.into_iter().flat_map(|degrees| [program::<f64>(degrees), program::<f32>(degrees)]).collect()
+}
+
+/// Words of the cells, and lists of the irregular ones: an entity belongs to the first cell that has it, to none where it is
+/// constrained.
+fn own(space: &TensorSpace<'_>, constrained: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    let lengths = lengths(space.degree());
+    let mut is_taken = space.marks(constrained);
+    let mut words = vec![NONE; space.n_cells() * WORDS];
+    let mut lists = Vec::new();
+    for (position, words) in words.chunks_exact_mut(WORDS).enumerate() {
+        let entities = space.firsts(position).iter().zip(&lengths).enumerate();
+        for (entity, (&first, _)) in entities.filter(|(_, (_, len))| **len > 0) {
+            if !std::mem::replace(&mut is_taken[first as usize], true) {
+                words[entity] = first;
+            }
+        }
+        if let Some(list) = space.irregular(position) {
+            words[WORDS - 1] = lists.len() as u32;
+            lists.extend_from_slice(list);
+        }
+    }
+    (words, lists)
+}
+
+/// Unknowns of all cells, but for constrained ones.
+fn unknowns(space: &TensorSpace<'_>, constrained: &[u32]) -> Vec<u32> {
+    let is_constrained = space.marks(constrained);
+    let n = space.dofs_per_cell();
+    let mut unknowns = vec![0; space.n_cells() * n];
+    unknowns.par_chunks_exact_mut(n).enumerate().for_each(|(position, unknowns)| {
+        space.cell_dofs(position, unknowns);
+        let held = unknowns.iter_mut().filter(|unknown| is_constrained[**unknown as usize]);
+        held.for_each(|unknown| *unknown = NONE);
+    });
+    unknowns
+}
+
+/// Where each of so many unknowns is among those of all cells, ascending, and where its places begin.
+fn places(unknowns: &[u32], n: usize) -> (Vec<u32>, Vec<u32>) {
+    let found = || unknowns.iter().enumerate().filter(|(_, unknown)| **unknown != NONE);
+    let mut begins = vec![0u32; n + 1];
+    found().for_each(|(_, &unknown)| begins[unknown as usize + 1] += 1);
+    for i in 0..n {
+        begins[i + 1] += begins[i];
+    }
+    let mut places = vec![0; begins[n] as usize];
+    let mut next = begins.clone();
+    for (place, &unknown) in found() {
+        let at = &mut next[unknown as usize];
+        places[*at as usize] = place as u32;
+        *at += 1;
+    }
+    (begins, places)
+}

@@ -1,0 +1,120 @@
+//! Matrices on facets, which are added to what the cells make.
+
+use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Structure, Write};
+use femtile_device::{Buffer, Cuda, Scalar};
+use femtile_linalg::LinalgError;
+use femtile_linalg::hooks::CudaHook;
+
+use super::operator::address;
+use femtile_fem::FemError;
+use femtile_fem::tensor::FacetMatrix;
+
+static FACETS: Program =
+    Program { name: "matrix_free_facets", source: include_str!("facets.cu"), headers: &[] };
+/// Threads of a block, and of a row.
+const THREADS: u32 = 256;
+const WARP: usize = 32;
+
+type Add<T> = (Write<T>, Read<T>, Read<T>, Structure, Structure);
+
+/// The program that adds facets.
+pub(super) fn program<T: Scalar>(hook: &CudaHook<'_>) -> Specialisation {
+    FACETS.of::<T>().define("FEMTILE_PRODUCT", u8::from(hook.is_product())).header("hook.cuh", hook.source())
+}
+
+/// Matrices of facets, and for each row that they have the lines of matrices that belong to it.
+///
+/// Rows are summed whole, by a warp each in a fixed order, so that nothing is added by atomics.
+#[derive(Debug)]
+pub(super) struct Facets<T: Scalar> {
+    /// Unknowns of a facet.
+    n: usize,
+    rows: Buffer<u32, Cuda>,
+    begins: Buffer<u32, Cuda>,
+    lines: Buffer<u32, Cuda>,
+    /// `[facets][n]`.
+    dofs: Buffer<u32, Cuda>,
+    /// `[facets][n][n]`, zero in columns that are constrained.
+    entries: Buffer<T, Cuda>,
+}
+
+impl<T: Scalar> Facets<T> {
+    /// Of facets of one size, without rows and columns of `constrained`, ascending; none where no row is left.
+    ///
+    /// # Panics
+    /// When facets differ in size.
+    pub fn new(device: &Cuda, facets: &[FacetMatrix], constrained: &[u32]) -> Result<Option<Self>, FemError> {
+        let n = facets.first().map_or(0, |facet| facet.dofs.len());
+        let is_whole = |facet: &FacetMatrix| facet.dofs.len() == n && facet.entries.len() == n * n;
+        assert!(facets.iter().all(is_whole), "facets of one space have {n} unknowns each");
+        let dofs: Vec<u32> = facets.iter().flat_map(|facet| facet.dofs.iter().copied()).collect();
+        if dofs.len() >= u32::MAX as usize {
+            return Err(FemError::TooManyDofs { n_dofs: dofs.len() as f64 });
+        }
+        let is_free: Vec<bool> = dofs.iter().map(|dof| constrained.binary_search(dof).is_err()).collect();
+        let mut lines: Vec<u32> = (0..dofs.len() as u32).filter(|&line| is_free[line as usize]).collect();
+        lines.sort_by_key(|&line| dofs[line as usize]);
+        if lines.is_empty() {
+            return Ok(None);
+        }
+        let (mut rows, mut begins) = (Vec::new(), Vec::new());
+        for (at, &line) in lines.iter().enumerate() {
+            if rows.last() != Some(&dofs[line as usize]) {
+                rows.push(dofs[line as usize]);
+                begins.push(at as u32);
+            }
+        }
+        begins.push(lines.len() as u32);
+        let columns = is_free.chunks_exact(n).flat_map(|columns| columns.iter().cycle().take(n * n));
+        let entries = facets.iter().flat_map(|facet| &facet.entries).zip(columns);
+        let entries = entries.map(|(&entry, &is_free)| if is_free { T::from_f64(entry) } else { T::ZERO });
+        Ok(Some(Self {
+            n,
+            rows: Buffer::from_vec(device, rows)?,
+            begins: Buffer::from_vec(device, begins)?,
+            lines: Buffer::from_vec(device, lines)?,
+            dofs: Buffer::from_vec(device, dofs)?,
+            entries: Buffer::from_vec(device, entries.collect())?,
+        }))
+    }
+
+    /// Bytes that a product reads of them.
+    pub fn bytes(&self) -> usize {
+        let numbers = self.rows.len() + self.begins.len() + self.lines.len() + self.dofs.len();
+        size_of::<u32>() * numbers + size_of::<T>() * self.entries.len()
+    }
+
+    fn launch(&self) -> Launch {
+        Launch::over(self.rows.len() * WARP, THREADS)
+    }
+
+    /// Blocks of the kernel.
+    pub fn n_blocks(&self) -> usize {
+        self.launch().grid[0] as usize
+    }
+
+    /// Queues y += what facets make of x, of vectors of all unknowns, after kernels of so many blocks, of how many in all.
+    pub fn queue(
+        &self,
+        y: &mut Buffer<T, Cuda>,
+        x: &Buffer<T, Cuda>,
+        hook: &CudaHook<'_>,
+        [n_before, n_blocks]: [usize; 2],
+    ) -> Result<(), LinalgError> {
+        // `struct Facets` of the kernel.
+        let lists = Structure(vec![
+            address(&self.rows),
+            address(&self.begins),
+            address(&self.lines),
+            address(&self.dofs),
+            self.rows.len() as u64,
+            self.n as u64,
+        ]);
+        let fields = hook.in_part(n_before, n_blocks);
+        let arguments = (y.write(), x.read(), self.entries.read(), lists, fields);
+        let kernel = Kernel::<Add<T>>::new("matrix_free_facets");
+        let device = self.entries.device();
+        // SAFETY: rows and dofs are unknowns of the space, whose vectors x and y are; lines are places of dofs.
+        Ok(unsafe { device.launch(&program::<T>(hook), &kernel, self.launch(), arguments) }?)
+    }
+}

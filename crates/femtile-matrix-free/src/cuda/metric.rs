@@ -1,0 +1,93 @@
+//! Metrics of all cells in the order in which a GPU reads them.
+
+use femtile_device::Scalar;
+use rayon::prelude::*;
+
+use super::batches::{Batches, NONE};
+use super::program::Variant;
+use crate::metric::{Entries, Metrics, Scratch, Variation};
+use femtile_fem::FemError;
+use femtile_fem::dofs::TensorSpace;
+use femtile_fem::geometry::MetricEvaluation;
+
+/// Room for one cell.
+type Workspace = (Scratch, Vec<Entries>);
+
+/// The cheapest metric that serves all cells.
+pub(super) fn cheapest(metrics: &Metrics<'_>, n_cells: usize) -> Result<MetricEvaluation, FemError> {
+    let worst = (0..n_cells)
+        .into_par_iter()
+        .map_init(Scratch::default, |scratch, position| metrics.variation(position, scratch))
+        .try_reduce(|| Variation::Diagonal, |a, b| Ok(a.max(b)))?;
+    Ok(match worst {
+        Variation::Diagonal | Variation::Constant => MetricEvaluation::Constant,
+        Variation::Any if metrics.is_trilinear() => MetricEvaluation::Trilinear,
+        Variation::Any => MetricEvaluation::Stored,
+    })
+}
+
+/// Metrics of all cells as [`MetricEvaluation`] says, in the order of their batches.
+pub(super) fn fill<T: Scalar>(
+    metrics: &Metrics<'_>,
+    space: &TensorSpace<'_>,
+    batches: &Batches,
+    variant: &Variant,
+) -> Result<Vec<T>, FemError> {
+    let numbers = variant.cell_numbers();
+    let mut filled = vec![T::ZERO; space.n_cells() * numbers];
+    let positions: Vec<usize> =
+        batches.slots.iter().filter(|slot| **slot != NONE).map(|&slot| slot as usize).collect();
+    filled.par_chunks_exact_mut(numbers).zip(positions).try_for_each_init(
+        Workspace::default,
+        |workspace, (to, position)| match variant.metric {
+            MetricEvaluation::Constant => {
+                write(to, &metrics.constant(position, &mut workspace.0)?);
+                Ok(())
+            }
+            MetricEvaluation::Trilinear => trilinear(metrics, space, position, workspace, to),
+            _ => stored(metrics, variant, position, workspace, to),
+        },
+    )?;
+    Ok(filled)
+}
+
+fn write<T: Scalar>(to: &mut [T], from: &[f64]) {
+    to.iter_mut().zip(from).for_each(|(to, &from)| *to = T::from_f64(from));
+}
+
+/// `[plane][entry][point of the plane]`.
+fn stored<T: Scalar>(
+    metrics: &Metrics<'_>,
+    variant: &Variant,
+    position: usize,
+    (scratch, found): &mut Workspace,
+    to: &mut [T],
+) -> Result<(), FemError> {
+    metrics.at_points(position, scratch, found)?;
+    let layer = variant.n_points().pow(2);
+    let kept = if variant.has_stiffness { 0..6 + usize::from(variant.has_mass) } else { 6..7 };
+    let planes = to.chunks_exact_mut(kept.len() * layer).zip(found.chunks_exact(layer));
+    for (to, entries) in planes {
+        for (to, e) in to.chunks_exact_mut(layer).zip(kept.clone()) {
+            to.iter_mut().zip(entries).for_each(|(to, entries)| *to = T::from_f64(entries[e]));
+        }
+    }
+    Ok(())
+}
+
+/// Corners, σ as xx, yy, zz, yz, xz, xy, and λ.
+fn trilinear<T: Scalar>(
+    metrics: &Metrics<'_>,
+    space: &TensorSpace<'_>,
+    position: usize,
+    (scratch, _): &mut Workspace,
+    to: &mut [T],
+) -> Result<(), FemError> {
+    let (sigma, lambda) = metrics.coefficients(position, scratch)?;
+    for (corner, &node) in space.corners(position).iter().enumerate() {
+        write(&mut to[3 * corner..3 * corner + 3], &space.mesh().points[node as usize]);
+    }
+    write(&mut to[24..30], &sigma);
+    to[30] = T::from_f64(lambda);
+    Ok(())
+}

@@ -1,0 +1,18 @@
+//! The operator on an NVIDIA GPU: columns of nodes in registers, lines in shared memory, no atomics.
+
+mod batches;
+mod config;
+#[allow(unsafe_code)]
+mod degree_transfer;
+#[allow(unsafe_code)]
+mod facets;
+mod metric;
+#[allow(unsafe_code)]
+mod operator;
+mod program;
+mod tables;
+
+pub use config::{CudaMatrixFreeConfig, LaunchShape};
+pub use degree_transfer::CudaDegreeTransfer;
+pub use operator::CudaMatrixFree;
+pub use program::specialisations;

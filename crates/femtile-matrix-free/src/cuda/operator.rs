@@ -1,0 +1,330 @@
+use std::sync::{Mutex, PoisonError};
+
+use femtile_device::cuda::{Kernel, Launch, Read, Structure, Write};
+use femtile_device::{Buffer, Cuda, Element, Scalar};
+use femtile_linalg::hooks::{CudaHook, Hook};
+use femtile_linalg::{LinalgError, LinearOperator};
+use femtile_mesh::CellKind;
+
+use super::batches::Batches;
+use super::config::{CudaMatrixFreeConfig, LaunchShape};
+use super::facets::Facets;
+use super::metric;
+use super::program::{ROWS, Variant, sums};
+use crate::metric::{Metrics, Terms};
+use femtile_fem::FemError;
+use femtile_fem::dofs::TensorSpace;
+use femtile_fem::forms::Coefficient;
+use femtile_fem::geometry::CellRule;
+use femtile_fem::geometry::MetricEvaluation;
+use femtile_fem::tensor::FacetMatrix;
+
+/// Threads of a block of what comes after the cells.
+const THREADS: u32 = 256;
+/// Groups that keep all multiprocessors of a large GPU busy to the end.
+const GROUPS: usize = 2048;
+
+type Apply<T> = (Write<T>, Write<T>, Read<T>, Read<u32>, Read<u32>, Read<u32>, Read<T>, Structure);
+type Sum<T> = (Write<T>, Read<T>, Structure, Structure);
+type Keep<T> = (Write<T>, Read<T>, Read<u32>, u64, Structure);
+type Post<T> = (Read<T>, Read<T>, u64, Structure);
+
+/// The operator of ∫ σ∇u·∇v + λuv on the hexahedra of a [`TensorSpace`], computed anew in every product on a GPU.
+///
+/// $$ A = \sum_e R_e^\mathsf{T} B^\mathsf{T} \left( D^\mathsf{T} G_e D + \mu_e \right) B R_e $$
+///
+/// Constrained rows and columns are those of the identity. A block of threads takes a group of cells in batches that
+/// have nothing in common, and adds to what it met before; what several groups have is put aside and summed by a second
+/// kernel. All orders are fixed: products have the same bits in every run.
+///
+/// # Cost
+/// Reads x, the metric and 256 bytes a cell, writes y; of what groups share, some 24 bytes a value more. $12 (p + 1)$
+/// multiplications and additions a point for slopes.
+/// # Source
+/// `[kronbichler2022]`, section 2. Differs: groups put aside what they share, in place of atomics or colours.
+#[derive(Debug)]
+pub struct CudaMatrixFree<T: Scalar> {
+    device: Cuda,
+    n_dofs: usize,
+    variant: Variant,
+    n_groups: usize,
+    begins: Buffer<u32, Cuda>,
+    cells: Buffer<u32, Cuda>,
+    lists: Buffer<u32, Cuda>,
+    metric: Buffer<T, Cuda>,
+    shares: Mutex<Buffer<T, Cuda>>,
+    /// Faces, edges and vertices that groups share.
+    shared: [usize; 3],
+    rows: Buffer<u32, Cuda>,
+    row_begins: Buffer<u32, Cuda>,
+    places: Buffer<u32, Cuda>,
+    constrained: Buffer<u32, Cuda>,
+    facets: Option<Facets<T>>,
+    bytes: usize,
+}
+
+impl<T: Scalar> CudaMatrixFree<T> {
+    /// The operator of `terms` by a rule.
+    ///
+    /// `constrained` are whole entities, ascending: a vertex, or all of what lies inside an edge or face.
+    ///
+    /// # Errors
+    /// [`FemError::HexahedraAlone`] on quadrilaterals, [`FemError::Inverted`] for cells that fold over, what is wrong
+    /// with a coefficient or a setting, and what the device reports.
+    pub fn new(
+        device: &Cuda,
+        space: &TensorSpace<'_>,
+        terms: Terms<'_>,
+        rule: CellRule,
+        constrained: &[u32],
+        config: CudaMatrixFreeConfig,
+    ) -> Result<Self, FemError> {
+        let kind = space.mesh().kind;
+        if kind != CellKind::Hexahedron {
+            return Err(FemError::HexahedraAlone { kind });
+        }
+        let metrics = Metrics::new(space, terms, rule)?;
+        let metric = choose_metric(&metrics, space, config.metric)?;
+        let is_isotropic = terms.sigma.is_none_or(Coefficient::is_isotropic);
+        let has_lists = space.n_irregular() > 0;
+        let has_more = (terms.sigma.is_some() && terms.lambda.is_some()) || has_lists || !is_isotropic;
+        let shape = config.shape.unwrap_or_else(|| LaunchShape::of(space.degree(), rule, metric, has_more));
+        let per_group =
+            config.cells_per_group.unwrap_or_else(|| cells_per_group(space.n_cells(), space.degree(), shape));
+        let variant = Variant {
+            degree: space.degree(),
+            rule,
+            has_stiffness: terms.sigma.is_some(),
+            has_mass: terms.lambda.is_some(),
+            is_isotropic,
+            has_lists,
+            metric,
+            shape,
+        };
+        let batches = Batches::new(space, shape.cells, per_group, constrained)?;
+        let filled = metric::fill::<T>(&metrics, space, &batches, &variant)?;
+        let shares = &batches.shares;
+        Ok(Self {
+            n_dofs: space.n_dofs(),
+            n_groups: batches.begins.len() - 1,
+            begins: Buffer::from_host(device, &batches.begins)?,
+            cells: Buffer::from_host(device, &batches.words)?,
+            lists: Buffer::from_host(device, &batches.lists)?,
+            shares: Mutex::new(Buffer::zeros(device, shares.len)?),
+            shared: shares.counts,
+            rows: Buffer::from_host(device, &shares.rows)?,
+            row_begins: Buffer::from_host(device, &shares.begins)?,
+            places: Buffer::from_host(device, &shares.places)?,
+            constrained: Buffer::from_host(device, constrained)?,
+            facets: None,
+            bytes: size_of::<T>() * (filled.len() + 2 * shares.len) + batches.bytes(),
+            metric: Buffer::from_vec(device, filled)?,
+            device: device.clone(),
+            variant,
+        })
+    }
+
+    /// The same with matrices on facets, of Robin conditions, added in place of those before.
+    ///
+    /// # Errors
+    /// [`FemError::TooManyDofs`] where rows of facets cannot be numbered with 32 bits, and what the device reports.
+    ///
+    /// # Panics
+    /// When facets differ in size, or have unknowns that are none of the space.
+    pub fn with_facets(mut self, facets: &[FacetMatrix]) -> Result<Self, FemError> {
+        // Vectors are indexed by these without a check later.
+        let is_unknown = |&dof: &u32| (dof as usize) < self.n_dofs;
+        assert!(facets.iter().all(|facet| facet.dofs.iter().all(is_unknown)), "unknowns of facets");
+        let bytes_of = |facets: &Option<Facets<T>>| facets.as_ref().map_or(0, Facets::bytes);
+        let before = bytes_of(&self.facets);
+        self.facets = Facets::new(&self.device, facets, &self.constrained.to_host()?)?;
+        self.bytes = self.bytes - before + bytes_of(&self.facets);
+        Ok(self)
+    }
+
+    /// How metrics are come by.
+    pub fn metric(&self) -> MetricEvaluation {
+        self.variant.metric
+    }
+
+    /// Bytes that a product moves besides reading x and writing y once: metrics, numbers of unknowns, and what groups share.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Blocks that have parts of x·y.
+    fn n_parts(&self) -> usize {
+        let of_facets = self.facets.as_ref().map_or(0, Facets::n_blocks);
+        self.n_groups + self.constrained.len().div_ceil(THREADS as usize) + of_facets
+    }
+
+    /// What the cells make of x, without constrained rows and what groups share.
+    fn queue_cells(
+        &self,
+        y: &mut Buffer<T, Cuda>,
+        x: &Buffer<T, Cuda>,
+        hook: &CudaHook<'_>,
+    ) -> Result<(), LinalgError> {
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        let lists = if self.lists.is_empty() { Read::none() } else { self.lists.read() };
+        let into = if shares.is_empty() { Write::none() } else { shares.write() };
+        let arguments = (
+            y.write(),
+            into,
+            x.read(),
+            self.begins.read(),
+            self.cells.read(),
+            lists,
+            self.metric.read(),
+            hook.in_part(0, self.n_parts()),
+        );
+        let launch = Launch::line(self.n_groups, self.variant.threads() as u32)
+            .shared(self.variant.shared_bytes::<T>());
+        let program = self.variant.program::<T>(hook);
+        let kernel = Kernel::<Apply<T>>::new("matrix_free_apply");
+        // SAFETY: the words of cells were made with the space, whose unknowns x and y have; shares have room for all
+        // runs, and no two blocks write the same.
+        unsafe { self.device.launch(&program, &kernel, launch, arguments) }?;
+        if shares.is_empty() {
+            return Ok(());
+        }
+        let per_edge = self.variant.degree - 1;
+        let [n_faces, n_edges, n_vertices] = self.shared;
+        let n_rows = n_faces * per_edge * per_edge + n_edges * per_edge + n_vertices;
+        // `struct Shares` of the kernel.
+        let entities = Structure(vec![
+            address(&self.rows),
+            address(&self.row_begins),
+            address(&self.places),
+            n_faces as u64,
+            n_edges as u64,
+            n_vertices as u64,
+            per_edge as u64,
+        ]);
+        let arguments = (y.write(), shares.read(), entities, hook.fields());
+        let kernel = Kernel::<Sum<T>>::new("matrix_free_sum");
+        let launch = Launch::over(n_rows, THREADS);
+        // SAFETY: rows begin runs of unknowns, places runs of shares, of the lengths that their kinds have.
+        Ok(unsafe { self.device.launch(&sums::<T>(hook), &kernel, launch, arguments) }?)
+    }
+
+    /// y = x in constrained rows.
+    fn queue_constrained(
+        &self,
+        y: &mut Buffer<T, Cuda>,
+        x: &Buffer<T, Cuda>,
+        hook: &CudaHook<'_>,
+    ) -> Result<(), LinalgError> {
+        let n = self.constrained.len();
+        let fields = hook.in_part(self.n_groups, self.n_parts());
+        let arguments = (y.write(), x.read(), self.constrained.read(), n as u64, fields);
+        let kernel = Kernel::<Keep<T>>::new("matrix_free_keep");
+        // SAFETY: constrained rows are unknowns.
+        Ok(unsafe { self.device.launch(&sums::<T>(hook), &kernel, Launch::over(n, THREADS), arguments) }?)
+    }
+
+    /// Shows all rows to a hook.
+    fn queue_post(
+        &self,
+        y: &Buffer<T, Cuda>,
+        x: &Buffer<T, Cuda>,
+        hook: CudaHook<'_>,
+    ) -> Result<(), LinalgError> {
+        let program = sums::<T>(&hook);
+        let arguments = (y.read(), x.read(), self.n_dofs as u64, hook.fields());
+        let kernel = Kernel::<Post<T>>::new("matrix_free_post");
+        let launch = Launch::line(self.n_dofs.div_ceil(ROWS), THREADS);
+        // SAFETY: both vectors have an entry a row; what the hook touches is its maker's promise.
+        Ok(unsafe { self.device.launch(&program, &kernel, launch, arguments) }?)
+    }
+}
+
+pub(super) fn address<E: Element>(buffer: &Buffer<E, Cuda>) -> u64 {
+    buffer.memory().address()
+}
+
+/// The metric that was asked for where it serves, else the cheapest.
+fn choose_metric(
+    metrics: &Metrics<'_>,
+    space: &TensorSpace<'_>,
+    wanted: Option<MetricEvaluation>,
+) -> Result<MetricEvaluation, FemError> {
+    if wanted == Some(MetricEvaluation::Stored) {
+        return Ok(MetricEvaluation::Stored);
+    }
+    let cheapest = metric::cheapest(metrics, space.n_cells())?;
+    match wanted {
+        None => Ok(cheapest),
+        Some(wanted)
+            if wanted == cheapest || (wanted == MetricEvaluation::Trilinear && metrics.is_trilinear()) =>
+        {
+            Ok(wanted)
+        }
+        Some(wanted) => {
+            let offered = [MetricEvaluation::Constant, MetricEvaluation::Trilinear, MetricEvaluation::Stored];
+            let why = if offered.contains(&wanted) {
+                "does not serve these cells and coefficients"
+            } else {
+                "is for CPUs"
+            };
+            let message = format!("{} {why}: take {}, or leave it open", wanted.name(), cheapest.name());
+            Err(LinalgError::Setting { field: "metric", message }.into())
+        }
+    }
+}
+
+/// Cells of a group: some thousand unknowns, but so few that all multiprocessors have work.
+fn cells_per_group(n_cells: usize, degree: usize, shape: LaunchShape) -> usize {
+    let most = match degree {
+        1 => 512,
+        2 => 256,
+        3 | 4 => 128,
+        _ => 64,
+    };
+    let enough = n_cells / GROUPS;
+    // Fewer than eight batches would be half empty, as cells of a batch are no neighbours.
+    if enough < 8 * shape.cells { shape.cells } else { enough.min(most.max(8 * shape.cells)) }
+}
+
+impl<T: Scalar> LinearOperator<T, Cuda> for CudaMatrixFree<T> {
+    fn n_rows(&self) -> usize {
+        self.n_dofs
+    }
+
+    fn n_cols(&self) -> usize {
+        self.n_dofs
+    }
+
+    fn device(&self) -> &Cuda {
+        &self.device
+    }
+
+    fn apply_with(
+        &self,
+        y: &mut Buffer<T, Cuda>,
+        x: &Buffer<T, Cuda>,
+        hook: &dyn Hook<T>,
+    ) -> Result<(), LinalgError> {
+        for (field, len) in [("y", y.len()), ("x", x.len())] {
+            if len != self.n_dofs {
+                return Err(LinalgError::Length { field, expected: self.n_dofs, found: len });
+            }
+        }
+        let mut hook = CudaHook::of(hook, [self.n_dofs; 2])?;
+        // Parts of sums take no more room than a hook has.
+        if self.n_parts() > self.n_dofs.div_ceil(CudaHook::ROWS) {
+            hook = hook.by_rows();
+        }
+        self.queue_cells(y, x, &hook)?;
+        if !self.constrained.is_empty() {
+            self.queue_constrained(y, x, &hook)?;
+        }
+        if let Some(facets) = &self.facets {
+            facets.queue(y, x, &hook, [self.n_parts() - facets.n_blocks(), self.n_parts()])?;
+        }
+        if hook.is_product() || hook == CudaHook::none() {
+            return Ok(());
+        }
+        self.queue_post(y, x, hook)
+    }
+}

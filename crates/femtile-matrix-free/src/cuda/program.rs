@@ -1,0 +1,149 @@
+//! What the kernels are compiled for.
+
+use femtile_device::Scalar;
+use femtile_device::cuda::{Header, Program, RECIPROCAL_HEADER, STRIDED_HEADER, Specialisation};
+use femtile_linalg::hooks::CudaHook;
+use femtile_linalg::krylov::cg::product_hook;
+
+use super::config::LaunchShape;
+use super::{degree_transfer, facets, tables};
+use femtile_fem::geometry::CellRule;
+use femtile_fem::geometry::MetricEvaluation;
+
+static APPLY: Program =
+    Program { name: "matrix_free", source: include_str!("matrix_free.cu"), headers: &HEADERS };
+const HEADERS: [Header; 7] = [
+    RECIPROCAL_HEADER,
+    STRIDED_HEADER,
+    CONTRACT_HEADER,
+    COLUMNS_HEADER,
+    Header { name: "lines.cuh", text: include_str!("lines.cuh") },
+    Header { name: "exchange.cuh", text: include_str!("exchange.cuh") },
+    Header { name: "metric.cuh", text: include_str!("metric.cuh") },
+];
+/// Tables along lines.
+pub(super) const CONTRACT_HEADER: Header =
+    Header { name: "contract.cuh", text: include_str!("contract.cuh") };
+/// Columns of nodes and their entities.
+pub(super) const COLUMNS_HEADER: Header = Header { name: "columns.cuh", text: include_str!("columns.cuh") };
+static SUMS: Program = Program { name: "matrix_free_sums", source: include_str!("sums.cu"), headers: &[] };
+
+/// Rows that a block shows to a hook.
+pub(super) const ROWS: usize = 2048;
+
+/// All that tells one operator's kernel from another's.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Variant {
+    pub degree: usize,
+    pub rule: CellRule,
+    pub has_stiffness: bool,
+    pub has_mass: bool,
+    pub is_isotropic: bool,
+    /// Whether there are cells with lists of their unknowns.
+    pub has_lists: bool,
+    /// Constant, trilinear or stored.
+    pub metric: MetricEvaluation,
+    pub shape: LaunchShape,
+}
+
+impl Variant {
+    /// Points along an axis.
+    pub fn n_points(&self) -> usize {
+        self.rule.n_points(self.degree)
+    }
+
+    /// Entries of a metric that is stored at points.
+    pub fn n_entries(&self) -> usize {
+        6 * usize::from(self.has_stiffness) + usize::from(self.has_mass)
+    }
+
+    /// Numbers that the metric of a cell takes.
+    pub fn cell_numbers(&self) -> usize {
+        match self.metric {
+            MetricEvaluation::Constant => 8,
+            MetricEvaluation::Trilinear => 32,
+            _ => self.n_points().pow(3) * self.n_entries(),
+        }
+    }
+
+    /// Threads of a block.
+    pub fn threads(&self) -> usize {
+        self.shape.threads(self.n_points())
+    }
+
+    /// Bytes of shared memory of a block.
+    pub fn shared_bytes<T>(&self) -> usize {
+        let n = self.n_points();
+        3 * self.shape.cells * n * n * (n | 1) * size_of::<T>()
+    }
+
+    /// The program that applies the operator.
+    pub fn program<T: Scalar>(&self, hook: &CudaHook<'_>) -> Specialisation {
+        let metric = match self.metric {
+            MetricEvaluation::Constant => 1,
+            MetricEvaluation::Trilinear => 2,
+            _ => 0,
+        };
+        APPLY
+            .of::<T>()
+            .define("FEMTILE_DEGREE", self.degree)
+            .define("FEMTILE_POINTS", self.n_points())
+            .define("FEMTILE_COLLOCATED", u8::from(tables::is_collocated(self.degree, self.rule)))
+            .define("FEMTILE_STIFFNESS", u8::from(self.has_stiffness))
+            .define("FEMTILE_MASS", u8::from(self.has_mass))
+            .define("FEMTILE_ISOTROPIC", u8::from(self.is_isotropic))
+            .define("FEMTILE_LISTS", u8::from(self.has_lists))
+            .define("FEMTILE_METRIC", metric)
+            .define("FEMTILE_CELLS", self.shape.cells)
+            .define("FEMTILE_THREADS", self.threads())
+            .define("FEMTILE_BLOCKS", self.shape.blocks)
+            .define("FEMTILE_PRODUCT", u8::from(hook.is_product()))
+            .header("tables.cuh", tables::text(self.degree, self.rule))
+            .header("hook.cuh", hook.source())
+    }
+}
+
+/// The program of what comes after.
+pub(super) fn sums<T: Scalar>(hook: &CudaHook<'_>) -> Specialisation {
+    SUMS.of::<T>()
+        .define("FEMTILE_ROWS", ROWS)
+        .define("FEMTILE_PRODUCT", u8::from(hook.is_product()))
+        .header("hook.cuh", hook.source())
+}
+
+/// The programs of this folder, for checks that compile them: all degrees, and of each kind of operator one.
+pub fn specialisations() -> Vec<Specialisation> {
+    let hook = &CudaHook::none();
+    let variant = |degree, rule: CellRule, metric, has_mass: bool| Variant {
+        degree,
+        rule,
+        has_stiffness: true,
+        has_mass,
+        is_isotropic: !has_mass,
+        has_lists: has_mass,
+        metric,
+        shape: LaunchShape::of(degree, rule, metric, has_mass),
+    };
+    let more = CellRule::Gauss { extra: 1 };
+    let product = &product_hook();
+    let mut programs = vec![sums::<f64>(hook), sums::<f32>(hook), sums::<f64>(product)];
+    programs.extend([facets::program::<f64>(product), facets::program::<f32>(hook)]);
+    for degree in 1..=10 {
+        let bp5 = variant(degree, CellRule::GaussLobatto, MetricEvaluation::Stored, false);
+        programs.extend([bp5.program::<f64>(hook), bp5.program::<f64>(product)]);
+    }
+    for degree in [3, 5, 8] {
+        let bp3 = variant(degree, more, MetricEvaluation::Stored, false);
+        programs.push(bp3.program::<f64>(hook));
+        programs.push(Variant { has_stiffness: false, has_mass: true, ..bp3 }.program::<f64>(product));
+    }
+    for (degree, metric) in
+        [3, 5].into_iter().flat_map(|p| [(p, MetricEvaluation::Constant), (p, MetricEvaluation::Trilinear)])
+    {
+        programs.push(variant(degree, CellRule::default(), metric, false).program::<f64>(hook));
+        programs.push(variant(degree, CellRule::GaussLobatto, metric, false).program::<f32>(hook));
+        programs.push(variant(degree, more, metric, true).program::<f64>(product));
+    }
+    programs.extend(degree_transfer::specialisations());
+    programs
+}

@@ -1,0 +1,20 @@
+//! Matrix-free operators on spaces of any degree on quadrilaterals and hexahedra: products cell by cell, without a stored matrix.
+//!
+//! [`MatrixFree`] runs on a CPU, [`CudaMatrixFree`] on an NVIDIA GPU. [`DegreeTransfer`] and [`CudaDegreeTransfer`] prolongate
+//! and restrict between spaces of different degree on the same cells.
+#![deny(unsafe_code)]
+// Loops over corners and axes carry the indices of the formulas they compute.
+#![allow(clippy::needless_range_loop)]
+
+mod cpu;
+mod cuda;
+mod curvature;
+mod metric;
+
+pub use cpu::{CellLoop, CellWork, DegreeTransfer, MatrixFree, MatrixFreeConfig, Visit};
+pub use cuda::{
+    CudaDegreeTransfer, CudaMatrixFree, CudaMatrixFreeConfig, LaunchShape,
+    specialisations as cuda_specialisations,
+};
+pub use femtile_fem::geometry::{CellRule, MetricEvaluation};
+pub use metric::Terms;
