@@ -61,6 +61,29 @@ pub fn map_with<R: Send, S: Send>(
     results
 }
 
+/// Results that are gathered before an error is looked for, which may be much larger than a result.
+const RESULTS: usize = 256;
+
+/// As [`map_with`], for work that may fail.
+///
+/// # Errors
+/// The first by index.
+pub fn try_map_with<R: Send, S: Send, E: Send>(
+    n: usize,
+    scratch: impl Fn() -> S + Sync,
+    of: impl Fn(&mut S, usize) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
+    let pieces = map_with(n.div_ceil(RESULTS), 1, scratch, |scratch, piece| {
+        let range = piece * RESULTS..n.min((piece + 1) * RESULTS);
+        range.map(|i| of(scratch, i)).collect::<Result<Vec<R>, E>>()
+    });
+    let mut results = Vec::with_capacity(n);
+    for piece in pieces {
+        results.append(&mut piece?);
+    }
+    Ok(results)
+}
+
 fn take<S>(scratches: &Mutex<Vec<S>>) -> Option<S> {
     scratches.lock().unwrap_or_else(PoisonError::into_inner).pop()
 }
@@ -87,6 +110,34 @@ pub fn for_each_item_with<I: Send, S: Send>(
         // SAFETY: every place holds an item, and each is read once.
         work(scratch, unsafe { place.assume_init_read() });
     });
+}
+
+/// Calls `work(&mut scratch, item)` for each item until one fails.
+///
+/// # Errors
+/// The first error by the order of items, among those of items that were begun.
+pub fn try_for_each_item_with<I: Send, S: Send, E: Send>(
+    items: Vec<I>,
+    scratch: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, I) -> Result<(), E> + Sync,
+) -> Result<(), E> {
+    let first = Mutex::new(None);
+    let has_failed = AtomicBool::new(false);
+    let numbered = items.into_iter().enumerate().collect();
+    for_each_item_with(numbered, 1, scratch, |scratch, (i, item): (usize, I)| {
+        if has_failed.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Err(error) = work(scratch, item) {
+            has_failed.store(true, Ordering::Relaxed);
+            let mut first = first.lock().unwrap_or_else(PoisonError::into_inner);
+            if first.as_ref().is_none_or(|(at, _)| i < *at) {
+                *first = Some((i, error));
+            }
+        }
+    });
+    let first = first.into_inner().unwrap_or_else(PoisonError::into_inner);
+    first.map_or(Ok(()), |(_, error)| Err(error))
 }
 
 /// Returns `of(begin, chunk)` for each chunk of `len` values (the last may be shorter), which begins at index `begin`.
@@ -152,6 +203,19 @@ mod tests {
             scratch.iter().sum::<usize>()
         };
         assert_eq!(map_with(10_007, 1, Vec::new, of), (0..10_007).map(|i| 2 * i).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_first_error_by_index_is_returned() {
+        let of = |failing: &'static [usize]| {
+            move |(): &mut (), i: usize| if failing.contains(&i) { Err(i) } else { Ok(i) }
+        };
+        assert_eq!(try_map_with(10_007, || (), of(&[])), Ok((0..10_007).collect()));
+        assert_eq!(try_map_with(10_007, || (), of(&[9_000, 700, 701])), Err(700));
+        let items = || (0..10_007).collect();
+        let given =
+            |failing| try_for_each_item_with(items(), || (), move |(), i| of(failing)(&mut (), i).map(drop));
+        assert_eq!((given(&[]), given(&[10_006])), (Ok(()), Err(10_006)));
     }
 
     #[test]

@@ -1,10 +1,9 @@
 //! The treatment of each batch of cells: the one that was asked for, or the cheapest.
 
-use rayon::prelude::*;
-
 use super::batch_metrics::Treatment;
 use super::numbers::Numbers;
 use crate::metric::{Metrics, Scratch, Variation};
+use femtile_device::parallel;
 use femtile_fem::FemError;
 use femtile_fem::geometry::MetricEvaluation;
 
@@ -54,10 +53,8 @@ impl Choice {
     /// [`FemError::UnfitMetric`] naming the first cell that is not served by what was asked for, and what is wrong with
     /// cells and coefficients.
     pub fn of_batches(&self, metrics: &Metrics<'_>, numbers: &Numbers) -> Result<Vec<Treatment>, FemError> {
-        let natures: Vec<Nature> = (0..numbers.n_cells())
-            .into_par_iter()
-            .map_init(Scratch::default, |scratch, position| self.nature(metrics, position, scratch))
-            .collect::<Result<_, FemError>>()?;
+        let of_cell = |scratch: &mut Scratch, position| self.nature(metrics, position, scratch);
+        let natures = parallel::try_map_with(numbers.n_cells(), Scratch::default, of_cell)?;
         if let Some(metric) = self.metric {
             self.check(metric, metrics, &natures)?;
         }

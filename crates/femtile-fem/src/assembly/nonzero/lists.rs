@@ -1,8 +1,8 @@
 //! What a kernel that sums non-zeros patch by patch reads: who is in a patch, and what each entry sums.
 
+use femtile_device::parallel;
 use femtile_linalg::sparse::Places;
 use femtile_mesh::{Mesh, Patches};
-use rayon::prelude::*;
 
 use super::incidence::Incidence;
 use crate::assembly::sparsity::Sparsity;
@@ -116,9 +116,8 @@ impl Lists {
                 _ => listing.patch::<4>(patches.nodes(patch), numbers),
             }
         };
-        let parts: Option<Vec<Self>> =
-            (0..patches.len()).into_par_iter().map_init(Numbers::new, of_patch).collect();
-        Some(Self::join(parts?))
+        let parts = parallel::map_with(patches.len(), 1, Numbers::new, of_patch);
+        Some(Self::join(parts.into_iter().collect::<Option<_>>()?))
     }
 
     fn join(parts: Vec<Self>) -> Self {

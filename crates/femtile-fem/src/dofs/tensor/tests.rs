@@ -1,5 +1,5 @@
-use femtile_mesh::generate::{BoxConfig, BoxSplit, box_mesh};
 use femtile_mesh::Mesh;
+use femtile_mesh::generate::{BoxConfig, BoxSplit, box_mesh};
 
 use super::test_meshes::{ring, squares};
 use super::*;

@@ -71,7 +71,7 @@ impl Lattice {
                 format!("cell {} does not stand in a row with its neighbours", space.order()[position])
             })
         };
-        let cells = parallel::map(space.n_cells(), 256, cell).into_iter().collect::<Result<Vec<_>, _>>()?;
+        let cells = parallel::try_map_with(space.n_cells(), || (), |(), position| cell(position))?;
         let larger = |a: [u32; 3], b: [u32; 3]| [0, 1, 2].map(|axis| a[axis].max(b[axis]));
         let last = |position| space.corners(position).iter().map(|&node| number(node)).fold([0; 3], larger);
         let last = parallel::map(space.n_cells(), 256, last).into_iter().fold([0; 3], larger);
