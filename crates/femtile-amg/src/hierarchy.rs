@@ -2,19 +2,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use femtile_device::{Buffer, Device, Scalar};
-use femtile_linalg::LinalgError;
 use femtile_linalg::sparse::csr::Csr;
-use femtile_linalg::sparse::{Format, MatrixFormat, ProductMatrix};
+use femtile_linalg::sparse::{Format, ProductMatrix};
 
+use crate::builder::{Builder, Groups, Known, near_nullspace_of};
 use crate::kernels::AmgKernels;
-use crate::levels::{Groups, Known, Setup, near_nullspace_of};
+use crate::level::{Coarsest, Level, LevelShape};
 use crate::memory_limit;
-use crate::relaxation::Relaxation;
 use crate::setup::graph::Graph;
 use crate::{AmgConfig, AmgError, Smoother};
-
-/// Cycles of a solve, as far as formats of levels are chosen for one.
-const CYCLES: usize = 10;
 
 /// The matrices of all levels, the given one first, in the precision `H`.
 ///
@@ -31,53 +27,6 @@ pub struct Hierarchy<H: Scalar, D: Device> {
     pub(crate) scale: f64,
     shapes: Vec<LevelShape>,
     pub(crate) config: AmgConfig,
-}
-
-/// A level that is smoothed, and the way to the next one.
-#[derive(Debug)]
-pub(crate) struct Level<H: Scalar, D: Device> {
-    pub a: ProductMatrix<H, D>,
-    pub relaxation: Relaxation<H, D>,
-    pub prolongation: Csr<H, D>,
-    pub restriction: Csr<H, D>,
-}
-
-impl<H: Scalar, D: AmgKernels<H>> Level<H, D> {
-    /// Puts the matrix into the format of the settings where a polynomial smooths.
-    ///
-    /// # Cost
-    /// As [`ProductMatrix::new`].
-    fn in_format(self, config: &AmgConfig) -> Result<Self, LinalgError> {
-        let ProductMatrix::Rows(a) = self.a else { return Ok(self) };
-        let n_products = CYCLES * config.smoother.n_products();
-        let format = if n_products > 0 { config.format } else { MatrixFormat::Csr };
-        Ok(Self { a: ProductMatrix::new(a, format, n_products, &[])?.0, ..self })
-    }
-}
-
-/// The level that has no coarser one.
-#[derive(Debug)]
-pub(crate) enum Coarsest<H: Scalar, D: Device> {
-    /// Its inverse.
-    Direct(Csr<H, D>),
-    /// A matrix too large for that, which is smoothed only.
-    Smoothed { a: Box<ProductMatrix<H, D>>, relaxation: Relaxation<H, D> },
-}
-
-/// What a level is made of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LevelShape {
-    /// Rows of its matrix.
-    pub n_rows: usize,
-    /// Non-zeros of its matrix.
-    pub n_nonzeros: usize,
-    /// Aggregates of its nodes; 0 on the coarsest one. They are the nodes of the next level, which has a row more for each
-    /// mode of a sliver.
-    pub n_aggregates: usize,
-    /// Patches of its rows; 0 where none smooth.
-    pub n_patches: usize,
-    /// Non-zeros of the prolongator from the next level.
-    pub n_prolongator: usize,
 }
 
 impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
@@ -148,7 +97,7 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
             && !is_grouped_on_host
             && config.block_size == 1
             && !matches!(config.smoother, Smoother::GaussSeidel { .. });
-        let mut setup = Setup {
+        let mut builder = Builder {
             device,
             config,
             scale: 1.0,
@@ -162,23 +111,23 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
             n_zero: 0,
         };
         let coarsest = device.with_reserved_bytes(memory_limit::vectors::<T, H>(a.n_rows()), || {
-            let (rows, vectors) = match if is_plain { setup.on_device(a)? } else { None } {
+            let (rows, vectors) = match if is_plain { builder.on_device(a)? } else { None } {
                 Some(rest) => rest,
                 None => {
                     let vectors = near_nullspace_of(a.n_rows(), near_nullspace, config)?;
                     config.check_nodes(vectors.n_vectors)?;
-                    (setup.take(a)?, vectors)
+                    (builder.take(a)?, vectors)
                 }
             };
-            let coarsest = device.amg_on_host(|| setup.run(rows, vectors))?;
-            device.amg_on_host(|| setup.check_resolution(a, near_nullspace))?;
-            memory_limit::settle(&mut setup.levels)?;
-            let levels = std::mem::take(&mut setup.levels);
-            setup.levels =
+            let coarsest = device.amg_on_host(|| builder.run(rows, vectors))?;
+            device.amg_on_host(|| builder.check_resolution(a, near_nullspace))?;
+            memory_limit::settle(&mut builder.levels)?;
+            let levels = std::mem::take(&mut builder.levels);
+            builder.levels =
                 levels.into_iter().map(|level| level.in_format(config)).collect::<Result<_, _>>()?;
             Ok::<_, AmgError>(coarsest)
         })?;
-        let Setup { scale, levels, groups, order, shapes, .. } = setup;
+        let Builder { scale, levels, groups, order, shapes, .. } = builder;
         Ok(Self { levels, coarsest, groups, order, scale, shapes, config: config.clone() })
     }
 

@@ -8,8 +8,8 @@ use femtile_linalg::LinalgError;
 use femtile_linalg::krylov::cg::vector_bytes;
 use femtile_linalg::sparse::csr::Csr;
 
-use crate::hierarchy::Level;
 use crate::kernels::AmgKernels;
+use crate::level::Level;
 
 /// What the set-up takes on a device beside the copy of the matrix, over that.
 const BESIDE: f64 = 2.0;

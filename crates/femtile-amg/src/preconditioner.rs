@@ -7,10 +7,11 @@ use femtile_linalg::sparse::csr::Csr;
 use femtile_linalg::vector::Convert;
 use femtile_linalg::{LinalgError, Preconditioner};
 
-use crate::cycle::{Vectors, apply, vectors};
+use crate::cycle::apply;
 use crate::hierarchy::Hierarchy;
 use crate::kernels::AmgKernels;
 use crate::memory_limit::make_room_for_levels;
+use crate::vectors::{Vectors, vectors};
 use crate::{AmgConfig, AmgError, Cycle, Graph};
 
 /// One cycle of smoothed-aggregation multigrid as a preconditioner: symmetric and positive definite for a symmetric

@@ -12,6 +12,7 @@ pub mod cpu;
 pub mod cuda;
 mod error;
 mod host_memory;
+mod host_memory_device;
 mod reference;
 mod scalar;
 

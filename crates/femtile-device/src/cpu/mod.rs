@@ -1,4 +1,12 @@
 //! The CPU: a pool of threads and the widest SIMD instructions found at run time.
+//!
+//! SIMD code is written in one of these ways:
+//!
+//! | way | when |
+//! |---|---|
+//! | [`Cpu::vectorize`] | plain loops over slices, which the compiler vectorizes at each SIMD level |
+//! | [`Wide`] | arithmetic on vectors of any width, generic over the SIMD level through pulp |
+//! | [`vector::Vector`] | what pulp lacks: transposes of squares, stores past the cache, pivot masks |
 
 mod arithmetic;
 mod bandwidth;
@@ -13,8 +21,8 @@ mod wide;
 
 use std::sync::Arc;
 
-use crate::buffer::same_length;
-use crate::{Device, DeviceError, Element, HostDevice};
+use crate::host_memory_device::HostMemoryDevice;
+use crate::{DeviceError, Element};
 pub use bandwidth::Bandwidth;
 pub use memory::{Aligned, zeroed_vec};
 pub use parts::{SharedMut, Source};
@@ -46,7 +54,7 @@ struct Inner {
 
 impl std::fmt::Debug for Cpu {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.description())
+        f.write_str(&self.describe())
     }
 }
 
@@ -131,55 +139,12 @@ fn within_limit(threads: usize, who: &str) -> Result<usize, DeviceError> {
     Err(DeviceError::Threads { threads, reason })
 }
 
-impl Device for Cpu {
-    type Memory<T: Element> = Vec<T>;
-    type Recording = ();
-    type Readback = Vec<u8>;
-
-    fn description(&self) -> String {
+impl HostMemoryDevice for Cpu {
+    fn describe(&self) -> String {
         format!("cpu ({} threads, {})", self.threads(), self.simd())
     }
 
-    fn allocate<T: Element>(&self, len: usize) -> Result<Vec<T>, DeviceError> {
-        Ok(zeroed_vec(len))
-    }
-
-    fn adopt<T: Element>(&self, host: Vec<T>) -> Result<Vec<T>, DeviceError> {
-        Ok(host)
-    }
-
-    fn upload<T: Element>(&self, memory: &mut Vec<T>, host: &[T]) -> Result<(), DeviceError> {
-        same_length("upload", memory.len(), host.len())?;
-        memory.copy_from_slice(host);
-        Ok(())
-    }
-
-    fn download<T: Element>(&self, host: &mut [T], memory: &Vec<T>) -> Result<(), DeviceError> {
-        same_length("download", host.len(), memory.len())?;
-        host.copy_from_slice(memory);
-        Ok(())
-    }
-
-    fn lend<T: Element>(memory: &Vec<T>) -> Option<&[T]> {
-        Some(memory)
-    }
-
-    fn begin_read<T: Element>(&self, memory: &Vec<T>, len: usize) -> Result<Vec<u8>, DeviceError> {
-        same_length("begin_read", len, memory.len())?;
-        Ok(bytemuck::cast_slice(memory).to_vec())
-    }
-
-    fn end_read<T: Element>(&self, readback: Vec<u8>) -> Result<Vec<T>, DeviceError> {
-        Ok(crate::buffer::values_of(&readback))
-    }
-}
-
-impl HostDevice for Cpu {
-    fn slice<T: Element>(memory: &Vec<T>) -> &[T] {
-        memory
-    }
-
-    fn slice_mut<T: Element>(memory: &mut Vec<T>) -> &mut [T] {
-        memory
+    fn zeros<T: Element>(len: usize) -> Vec<T> {
+        zeroed_vec(len)
     }
 }

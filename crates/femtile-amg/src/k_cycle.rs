@@ -1,32 +1,14 @@
-//! What a K cycle does on a coarser level: two steps of flexible conjugate gradients.
+//! The coarse-level solve of a K cycle: two steps of flexible conjugate gradients.
 
-use femtile_device::{Buffer, Scalar};
+use femtile_device::Scalar;
 use femtile_linalg::precondition::polynomial::Iterate;
 use femtile_linalg::{LinalgError, LinearOperator};
 
-use crate::cycle::Vectors;
 use crate::kernels::AmgKernels;
+use crate::vectors::{KVectors, Vectors};
 
-/// A direction counts where so much of its energy is left beside the one before.
+/// The second direction is used where this share of its energy is left after A-orthogonalization against the first.
 const INDEPENDENT: f64 = 1e-6;
-
-/// The vectors that the steps need besides those of the level.
-#[derive(Debug)]
-pub(crate) struct Inner<H: Scalar, D: AmgKernels<H>> {
-    /// The first direction.
-    c: Buffer<H, D>,
-    /// $v = A c$.
-    v: Buffer<H, D>,
-    /// $w = A d$ with the second direction d.
-    w: Buffer<H, D>,
-}
-
-impl<H: Scalar, D: AmgKernels<H>> Inner<H, D> {
-    /// For a level of `n` rows.
-    pub fn new(device: &D, n: usize) -> Result<Self, LinalgError> {
-        Ok(Self { c: Buffer::zeros(device, n)?, v: Buffer::zeros(device, n)?, w: Buffer::zeros(device, n)? })
-    }
-}
 
 /// Applies a cycle to the right side of the first of some levels and leaves the result in its `x`.
 type Precondition<'a, H, D> = &'a mut dyn FnMut(&mut [Vectors<H, D>]) -> Result<(), LinalgError>;
@@ -44,7 +26,7 @@ pub(crate) fn solve_by_steps<H: Scalar, D: AmgKernels<H>>(
     cycle: Precondition<'_, H, D>,
 ) -> Result<(), LinalgError> {
     cycle_and_keep(device, levels, cycle)?;
-    let Some(Vectors { own: Iterate { b, x, .. }, inner: Some(Inner { c, v, w }) }) = levels.first_mut()
+    let Some(Vectors { own: Iterate { b, x, .. }, inner: Some(KVectors { c, v, w }) }) = levels.first_mut()
     else {
         return Ok(());
     };
@@ -59,7 +41,7 @@ pub(crate) fn solve_by_steps<H: Scalar, D: AmgKernels<H>>(
     let first = c_dot_b / c_dot_v;
     device.axpby(b, H::from_f64(-first), v, H::ONE)?;
     cycle_and_keep(device, levels, cycle)?;
-    let Some(Vectors { own: Iterate { x: d, .. }, inner: Some(Inner { c, v, w }) }) = levels.first_mut()
+    let Some(Vectors { own: Iterate { x: d, .. }, inner: Some(KVectors { c, v, w }) }) = levels.first_mut()
     else {
         return Ok(());
     };
@@ -78,7 +60,7 @@ fn cycle_and_keep<H: Scalar, D: AmgKernels<H>>(
     levels: &mut [Vectors<H, D>],
     cycle: Precondition<'_, H, D>,
 ) -> Result<(), LinalgError> {
-    if let Some(Vectors { own: Iterate { b, .. }, inner: Some(Inner { w, .. }) }) = levels.first_mut() {
+    if let Some(Vectors { own: Iterate { b, .. }, inner: Some(KVectors { w, .. }) }) = levels.first_mut() {
         device.copy(w, b)?;
     }
     cycle(levels)

@@ -1,4 +1,4 @@
-//! A hierarchy on its way, level by level.
+//! Sets a hierarchy up, level by level.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use femtile_linalg::sparse::csr::Csr;
 
 use crate::check;
 use crate::config::MOST_COARSE_ROWS;
-use crate::hierarchy::{Coarsest, Level, LevelShape};
 use crate::kernels::{AmgKernels, Coarsened, Grouping, Parts, Patched};
+use crate::level::{Coarsest, Level, LevelShape};
 use crate::memory_limit::make_room_for_set_up;
 use crate::relaxation::Relaxation;
 use crate::setup::aggregate::aggregate;
@@ -63,8 +63,8 @@ pub(crate) struct Known<'a, D: Device> {
     pub graph: Option<&'a Graph>,
 }
 
-/// A hierarchy on its way.
-pub(crate) struct Setup<'a, H: Scalar, D: Device> {
+/// A hierarchy that is being set up.
+pub(crate) struct Builder<'a, H: Scalar, D: Device> {
     pub device: &'a D,
     pub config: &'a AmgConfig,
     /// The first matrix is the given one times this power of two.
@@ -101,7 +101,7 @@ pub(crate) struct Open<H: Scalar, D: Device> {
     restriction: Rows<H>,
 }
 
-impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
+impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
     /// The matrix for the host.
     pub fn take<T: Scalar>(&mut self, a: &Csr<T, D>) -> Result<Rows<H>, AmgError> {
         let (rows, scale) = Rows::of(a)?;
