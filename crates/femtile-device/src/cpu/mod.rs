@@ -30,11 +30,11 @@ pub use simd::SimdLevel;
 use team::Team;
 pub use wide::Wide;
 
-/// The most threads, for each core and on machines with few cores: with thousands a solve would not end.
+/// Limits on the number of threads, per core and on machines with few cores: with thousands a solve would not end.
 const MAX_THREADS_PER_CORE: usize = 4;
 const MAX_THREADS_ANYWHERE: usize = 256;
 
-/// The variables of the environment that stand for the number of threads where none is asked for.
+/// The environment variables that set the default number of threads.
 const VARIABLES: [&str; 2] = ["RAYON_NUM_THREADS", "RAYON_RS_NUM_CPUS"];
 
 /// The host processor with its own pool of threads.
@@ -109,7 +109,7 @@ impl Cpu {
     }
 }
 
-/// The number of threads where none is asked for: that of `RAYON_NUM_THREADS`, or one for each available core.
+/// Returns the default number of threads: that of `RAYON_NUM_THREADS`, or one for each available core.
 ///
 /// # Errors
 /// [`DeviceError::Threads`] when the variable asks for too many.
@@ -127,7 +127,7 @@ fn n_cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// Refuses more threads than this machine carries; `who` begins the reason.
+/// Refuses more threads than this machine supports; `who` begins the reason.
 fn within_limit(threads: usize, who: &str) -> Result<usize, DeviceError> {
     let cores = n_cores();
     let most = (MAX_THREADS_PER_CORE * cores).max(MAX_THREADS_ANYWHERE);

@@ -64,7 +64,7 @@ pub fn map_with<R: Send, S: Send>(
 /// Results that are gathered before an error is looked for, which may be much larger than a result.
 const RESULTS: usize = 256;
 
-/// As [`map_with`], for work that may fail.
+/// [`map_with`] for work that may fail.
 ///
 /// # Errors
 /// The first by index.
@@ -169,7 +169,7 @@ pub fn for_chunks_mut<T: Send>(values: &mut [T], len: usize, work: impl Fn(usize
     map_chunks_mut(values, len, work);
 }
 
-/// Whether `is_so(i)` holds for each `i` of `0..n`; ends soon after the first for which it does not.
+/// Returns whether `is_so(i)` holds for each `i` of `0..n`; ends soon after the first for which it does not.
 pub fn all(n: usize, min_len: usize, is_so: impl Fn(usize) -> bool + Sync) -> bool {
     let holds = AtomicBool::new(true);
     for_ranges(n, min_len, &|mut range| {
