@@ -1,16 +1,17 @@
-//! Whether a matrix is one that multigrid can do with.
+//! Checks that multigrid supports a matrix.
 
 use femtile_device::{Scalar, parallel};
 
 use crate::AmgError;
 use crate::setup::rows::{RowAccess, Rows};
 
-/// Differences from symmetry beyond this, relative to the matrix, are no rounding.
+/// The largest relative asymmetry that is attributed to rounding.
 const TOLERANCE: f64 = 1e-6;
 /// Rows that one piece of work takes.
 const PIECE: usize = 4096;
 
-/// The diagonal of a matrix that was multiplied by `scale`, once entries are known to be finite and those on it positive.
+/// Returns the diagonal of a matrix that was multiplied by `scale`; refuses entries that are not finite, and diagonal
+/// entries that are not positive.
 pub(crate) fn diagonal<T: Scalar>(a: &Rows<T>, scale: f64) -> Result<Vec<T>, AmgError> {
     let of_row = |row: usize| {
         let (columns, values) = a.row(row);
@@ -25,13 +26,12 @@ pub(crate) fn diagonal<T: Scalar>(a: &Rows<T>, scale: f64) -> Result<Vec<T>, Amg
     }
 }
 
-/// Diagonal entries must not be smaller, relative to a largest entry between 1 and 2: squares of entries are compared.
+/// Returns the smallest allowed diagonal entry for a largest entry between 1 and 2: squares of entries are compared.
 pub(crate) fn smallest<T: Scalar>() -> f64 {
     if T::EPSILON.to_f64() > 1e-10 { 1e-15 } else { 1e-140 }
 }
 
-/// Refuses a matrix whose largest entry is between 1 and 2, and that has a positive diagonal, where an entry on it is too
-/// small.
+/// Refuses diagonal entries that are too small beside a largest entry between 1 and 2.
 pub(crate) fn range<T: Scalar>(diagonal: &[T]) -> Result<(), AmgError> {
     match diagonal.iter().position(|own| own.to_f64() < smallest::<T>()) {
         Some(row) => Err(AmgError::Range { row, ratio: diagonal[row].to_f64() }),
@@ -39,7 +39,7 @@ pub(crate) fn range<T: Scalar>(diagonal: &[T]) -> Result<(), AmgError> {
     }
 }
 
-/// What is wrong with a row.
+/// Returns the error of an invalid row.
 fn refuse_row<T: Scalar>(a: &Rows<T>, row: usize, scale: f64) -> Result<(), AmgError> {
     let (columns, values) = a.row(row);
     if let Some(i) = values.iter().position(|value| !value.is_finite()) {
@@ -49,14 +49,14 @@ fn refuse_row<T: Scalar>(a: &Rows<T>, row: usize, scale: f64) -> Result<(), AmgE
     Err(AmgError::Diagonal { row, value: diagonal_entry(a, row) / scale })
 }
 
-/// The entry of a row on the diagonal, 0 where there is none.
+/// Returns the diagonal entry of a row, 0 if absent.
 pub(crate) fn diagonal_entry<T: Scalar>(a: &Rows<T>, row: usize) -> f64 {
     let (columns, values) = a.row(row);
     columns.iter().position(|&column| column as usize == row).map_or(0.0, |i| values[i].to_f64())
 }
 
-/// Compares $x^\mathsf{T} A y$ with $y^\mathsf{T} A x$ for two vectors without structure, and looks for the place only
-/// where they differ.
+/// Compares $x^\mathsf{T} A y$ with $y^\mathsf{T} A x$ for two pseudorandom vectors, and searches for the asymmetric entry
+/// only if they differ.
 pub(crate) fn symmetry<T: Scalar>(a: &Rows<T>, scale: f64) -> Result<(), AmgError> {
     let of_row = |row: usize| [1, 2].map(|stream| mixed(row as u64, stream) as f32);
     let vectors = parallel::map(a.n_rows(), PIECE, of_row);
@@ -86,13 +86,13 @@ pub(crate) fn symmetry<T: Scalar>(a: &Rows<T>, scale: f64) -> Result<(), AmgErro
     first_asymmetry(a, size, scale)
 }
 
-/// Whether a difference of $x^\mathsf{T} A y$ and $y^\mathsf{T} A x$ is rounding for a matrix of this Frobenius norm and
-/// entries of x and y below one.
+/// Returns whether a difference of $x^\mathsf{T} A y$ and $y^\mathsf{T} A x$ is rounding, for a matrix of this Frobenius norm
+/// and entries of x and y below one.
 pub(crate) fn is_symmetric(difference: f64, size: f64) -> bool {
     difference.abs() <= TOLERANCE * size
 }
 
-/// A number in [−1, 1) from an index.
+/// Returns a pseudorandom number in [−1, 1) for an index.
 fn mixed(i: u64, stream: u64) -> f64 {
     let mixed = (i ^ stream << 56).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);

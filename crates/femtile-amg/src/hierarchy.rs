@@ -21,7 +21,7 @@ pub struct Hierarchy<H: Scalar, D: Device> {
     pub(crate) levels: Vec<Level<H, D>>,
     pub(crate) coarsest: Coarsest<H, D>,
     groups: Vec<Groups<D>>,
-    /// The row of the given matrix at each place on the finest level, and the place of each row, where patches smooth.
+    /// The row of the given matrix at each place on the finest level, and the place of each row, with patch smoothers.
     pub(crate) order: Option<[Arc<Buffer<u32, D>>; 2]>,
     /// The first matrix is the given one times this power of two.
     pub(crate) scale: f64,
@@ -30,11 +30,11 @@ pub struct Hierarchy<H: Scalar, D: Device> {
 }
 
 impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
-    /// Sets levels up for a symmetric positive (semi)definite matrix; with `near_nullspace`, vectors that the smoother
-    /// hardly changes, `n_vectors` values a row, else with constants.
+    /// Sets up the levels of a symmetric positive (semi)definite matrix with `near_nullspace`, vectors that the smoother
+    /// hardly changes, `n_vectors` values a row; by default with constants.
     ///
     /// # Errors
-    /// A matrix that cannot be one of these, see [`AmgError`]; settings out of range; what the device reports.
+    /// A matrix that is not symmetric positive (semi)definite, see [`AmgError`]; settings out of range; errors of the device.
     pub fn new<T: Scalar>(
         device: &D,
         a: &Csr<T, D>,
@@ -44,8 +44,8 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         Self::build(device, a, near_nullspace, config, Known { groups: &[], graph: None })
     }
 
-    /// As [`Hierarchy::new`], but aggregates of the first level follow `graph`, whose nodes are those of the matrix, such as
-    /// the graph of a mesh.
+    /// [`Hierarchy::new`] with aggregates of the first level from `graph`, whose nodes are those of the matrix, such as the
+    /// graph of a mesh.
     ///
     /// # Errors
     /// As [`Hierarchy::new`]; [`AmgError::Setting`] where the graph has another number of nodes.
@@ -65,8 +65,8 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         Self::build(device, a, near_nullspace, config, Known { groups: &[], graph: Some(graph) })
     }
 
-    /// Takes over other values on the same pattern: aggregates stay, all else is computed anew; aggregates as well where
-    /// the number of rows is another one.
+    /// Replaces the values on the same pattern: aggregates are reused unless the number of rows differs, all else is
+    /// computed again.
     ///
     /// # Errors
     /// As [`Hierarchy::new`].
@@ -131,12 +131,12 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         Ok(Self { levels, coarsest, groups, order, scale, shapes, config: config.clone() })
     }
 
-    /// Returns the settings that it was set up with.
+    /// Returns the settings.
     pub fn config(&self) -> &AmgConfig {
         &self.config
     }
 
-    /// The levels, the finest first.
+    /// Returns the sizes of the levels, the finest first.
     pub fn shapes(&self) -> &[LevelShape] {
         &self.shapes
     }
@@ -150,13 +150,13 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         self.levels.iter().map(|level| &level.a).chain(smoothed).map(ProductMatrix::format).collect()
     }
 
-    /// Non-zeros of all levels over those of the first: what a cycle costs, relative to the matrix.
+    /// Returns the non-zeros of all levels over those of the first: the cost of a cycle relative to the matrix.
     pub fn operator_complexity(&self) -> f64 {
         let all: usize = self.shapes.iter().map(|shape| shape.n_nonzeros).sum();
         all as f64 / self.shapes.first().map_or(1, |shape| shape.n_nonzeros.max(1)) as f64
     }
 
-    /// Rows of all levels over those of the first.
+    /// Returns the rows of all levels over those of the first.
     pub fn grid_complexity(&self) -> f64 {
         let all: usize = self.shapes.iter().map(|shape| shape.n_rows).sum();
         all as f64 / self.shapes.first().map_or(1, |shape| shape.n_rows.max(1)) as f64

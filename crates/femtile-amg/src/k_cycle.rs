@@ -10,10 +10,10 @@ use crate::vectors::{KVectors, Vectors};
 /// The second direction is used where this share of its energy is left after A-orthogonalization against the first.
 const INDEPENDENT: f64 = 1e-6;
 
-/// Applies a cycle to the right side of the first of some levels and leaves the result in its `x`.
+/// Applies a cycle to the right side of the first level and writes the result to its `x`.
 type Precondition<'a, H, D> = &'a mut dyn FnMut(&mut [Vectors<H, D>]) -> Result<(), LinalgError>;
 
-/// $x \approx A^{-1} b$ by two steps of conjugate gradients from zero, preconditioned by `cycle`; `b` is overwritten.
+/// Computes $x \approx A^{-1} b$ by two steps of conjugate gradients from zero, preconditioned by `cycle`; `b` is overwritten.
 ///
 /// # Cost
 /// Two cycles, two products, five scalar products; moves 12n values besides.
@@ -54,7 +54,7 @@ pub(crate) fn solve_by_steps<H: Scalar, D: AmgKernels<H>>(
     device.axpby(d, H::from_f64(of_c), c, H::from_f64(second))
 }
 
-/// A cycle, which may overwrite the right side; `w` has it then.
+/// Applies a cycle after copying the right side, which the cycle may overwrite, to `w`.
 fn cycle_and_keep<H: Scalar, D: AmgKernels<H>>(
     device: &D,
     levels: &mut [Vectors<H, D>],

@@ -22,7 +22,7 @@ pub(crate) struct Level<H: Scalar, D: Device> {
 }
 
 impl<H: Scalar, D: AmgKernels<H>> Level<H, D> {
-    /// Puts the matrix into the format of the settings where a polynomial smooths.
+    /// Converts the matrix to the format of the settings where a polynomial smooths.
     ///
     /// # Cost
     /// As [`ProductMatrix::new`].
@@ -50,10 +50,10 @@ pub struct LevelShape {
     pub n_rows: usize,
     /// Non-zeros of its matrix.
     pub n_nonzeros: usize,
-    /// Aggregates of its nodes; 0 on the coarsest one. They are the nodes of the next level, which has a row more for each
-    /// mode of a sliver.
+    /// Aggregates of its nodes, 0 on the coarsest level. They are the nodes of the next level, which has a further row for
+    /// each mode of a sliver.
     pub n_aggregates: usize,
-    /// Patches of its rows; 0 where none smooth.
+    /// Patches of its rows; 0 without patch smoothers.
     pub n_patches: usize,
     /// Non-zeros of the prolongator from the next level.
     pub n_prolongator: usize,

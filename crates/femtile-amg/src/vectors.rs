@@ -23,17 +23,17 @@ pub(crate) struct KVectors<H: Scalar, D: AmgKernels<H>> {
 }
 
 impl<H: Scalar, D: AmgKernels<H>> KVectors<H, D> {
-    /// For a level of `n` rows.
+    /// Allocates the vectors of a level of `n` rows.
     fn new(device: &D, n: usize) -> Result<Self, LinalgError> {
         Ok(Self { c: Buffer::zeros(device, n)?, v: Buffer::zeros(device, n)?, w: Buffer::zeros(device, n)? })
     }
 }
 
-/// The vectors of a level.
+/// Vectors of a level.
 #[derive(Debug)]
 pub(crate) struct Vectors<H: Scalar, D: AmgKernels<H>> {
     pub own: Iterate<H, D>,
-    /// Where the level is solved by steps of conjugate gradients.
+    /// On levels that a K cycle solves by steps of conjugate gradients.
     pub inner: Option<KVectors<H, D>>,
 }
 
@@ -43,7 +43,7 @@ impl<H: Scalar, D: AmgKernels<H>> Vectors<H, D> {
         Ok(Self { own: Iterate::zeros(device, n)?, inner })
     }
 
-    /// Smooths from zero, in the order of rows before the coarser level.
+    /// Applies the pre-smoother from a zero iterate.
     pub fn smooth_from_zero(
         &mut self,
         device: &D,
@@ -63,7 +63,7 @@ impl<H: Scalar, D: AmgKernels<H>> Vectors<H, D> {
         }
     }
 
-    /// $r = b - A x$ into `next`, after [`Vectors::smooth_from_zero`] and nothing else.
+    /// Computes $r = b - A x$ into `next`, directly after [`Vectors::smooth_from_zero`].
     pub fn first_residual(
         &mut self,
         device: &D,
@@ -71,7 +71,7 @@ impl<H: Scalar, D: AmgKernels<H>> Vectors<H, D> {
         by: &Relaxation<H, D>,
     ) -> Result<(), LinalgError> {
         match &by.kind {
-            // The other parts of it are there already.
+            // The other parts were computed by the smoother.
             Kind::Patch(patch) => {
                 device.patch_subtract_outside(&mut self.own.next, &patch.matrix, &self.own.x)
             }
@@ -79,7 +79,7 @@ impl<H: Scalar, D: AmgKernels<H>> Vectors<H, D> {
         }
     }
 
-    /// Smooths in the order of rows after the coarser level; `b` is undefined then.
+    /// Applies the post-smoother, the adjoint of the pre-smoother; `b` is undefined afterwards.
     pub fn smooth(
         &mut self,
         device: &D,
@@ -105,7 +105,7 @@ impl<H: Scalar, D: AmgKernels<H>> Vectors<H, D> {
         a: &ProductMatrix<H, D>,
         by: &Relaxation<H, D>,
     ) -> Result<(), LinalgError> {
-        // A level that is smoothed by sweeps stays in rows.
+        // The matrix of a level with Gauss–Seidel sweeps is in compressed rows.
         let (Kind::GaussSeidel { block, .. }, ProductMatrix::Rows(a)) = (&by.kind, a) else { return Ok(()) };
         let (x, before) = (&mut self.own.x, &mut self.own.next);
         let vectors = Swept { b: &self.own.b, inverse_diagonal: &by.inverse_diagonal, x, before };
@@ -113,7 +113,7 @@ impl<H: Scalar, D: AmgKernels<H>> Vectors<H, D> {
     }
 }
 
-/// The vectors of all levels, the finest first.
+/// Allocates the vectors of all levels, the finest first.
 pub(crate) fn vectors<H: Scalar, D: AmgKernels<H>>(
     device: &D,
     hierarchy: &Hierarchy<H, D>,

@@ -1,4 +1,4 @@
-//! The damping of steps by patches.
+//! The damping of the patch smoother.
 
 use femtile_device::{Scalar, parallel};
 

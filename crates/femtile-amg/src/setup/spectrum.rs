@@ -5,31 +5,31 @@ use femtile_linalg::precondition::polynomial::{largest_of_lanczos, start_of_lanc
 
 use super::rows::{RowAccess, Rows};
 
-/// Steps of Lanczos' method; the largest eigenvalue is found within some percent, unless it belongs to few rows.
+/// Steps of Lanczos' method, which find the largest eigenvalue within some percent, unless it belongs to few rows.
 pub(crate) const STEPS: usize = 4;
 /// Jacobi's damping, over the largest eigenvalue.
 pub(crate) const DAMPING: f64 = 4.0 / 3.0;
-/// The same in prolongators: more than 4/3, as the estimate of the largest eigenvalue has a margin.
+/// The damping of prolongators, over the largest eigenvalue: more than 4/3, as the estimate has a margin.
 pub(crate) const PROLONGED: f64 = 1.4;
-/// Eigenvalues may exceed the estimate by this factor and do no harm: Jacobi's method and Chebyshev polynomials for
+/// The factor by which eigenvalues may exceed the estimate: Jacobi's method and Chebyshev polynomials for
 /// $[0.15 \lambda, 1.15 \lambda]$ stay below one in magnitude up to $1.3 \lambda$.
 pub(crate) const HARMLESS: f64 = 1.25;
-/// Entries that one piece of a sum has, whatever the number of threads.
+/// Entries of a piece of a sum, independent of the number of threads.
 const PIECE: usize = 4096;
 
-/// The reciprocals of a diagonal D, and where the spectrum of $D^{-1} A$ ends.
+/// The reciprocals of a diagonal D, and the largest eigenvalue of $D^{-1} A$.
 #[derive(Debug, Clone)]
 pub(crate) struct Scaling<T> {
     pub inverse_diagonal: Vec<T>,
-    /// $\lambda$, which no eigenvalue exceeds by more than a factor that does no harm.
+    /// $\lambda$, which no eigenvalue exceeds by more than [`HARMLESS`].
     pub largest: f64,
     /// The diagonal is raised where the absolute sum of a row over it is larger.
     pub most: f64,
 }
 
 impl<T: Scalar> Scaling<T> {
-    /// Takes the diagonal of A, raised in rows whose absolute sum is so large that they might hold an eigenvalue which the
-    /// estimate does not see, as those of flat elements do.
+    /// Scales by the diagonal of A, raised in rows with a large absolute sum, such as those of flat elements, which may belong
+    /// to an eigenvalue that the estimate misses.
     ///
     /// # Cost
     /// Four products.
@@ -39,8 +39,8 @@ impl<T: Scalar> Scaling<T> {
         Self::up_to(a, diagonal, |largest, _, _| largest)
     }
 
-    /// The same for nodes of several rows. Their sums are large everywhere, as entries of both signs cancel, and tell
-    /// little of eigenvalues: only rows that stand out from the others are raised.
+    /// [`Scaling::new`] for nodes of several rows. Their absolute sums are large everywhere, as entries of both signs cancel,
+    /// so only rows with exceptional sums are raised.
     pub fn of_nodes(a: &Rows<T>, diagonal: &[T], block: usize) -> Self {
         if block == 1 {
             return Self::new(a, diagonal);
@@ -51,7 +51,8 @@ impl<T: Scalar> Scaling<T> {
         })
     }
 
-    /// Takes the eigenvalue that rows may seem to hold from the estimate, the sums and the reciprocals of the diagonal.
+    /// Scales by the diagonal raised to an eigenvalue bound that `usual` computes from the estimate, the absolute row sums and
+    /// the reciprocals of the diagonal.
     fn up_to(a: &Rows<T>, diagonal: &[T], usual: impl FnOnce(f64, &[f64], &[T]) -> f64) -> Self {
         let mut inverse = parallel::map(diagonal.len(), PIECE, |row| T::ONE / diagonal[row]);
         let divide = |z: &mut [T], r: &[T]| {
@@ -76,7 +77,7 @@ impl<T: Scalar> Scaling<T> {
     }
 }
 
-/// A value that half of the others do not exceed, 0 of none.
+/// Returns the median, 0 of no values.
 fn median(values: &mut [f64]) -> f64 {
     if values.is_empty() {
         return 0.0;
@@ -85,17 +86,17 @@ fn median(values: &mut [f64]) -> f64 {
     *values.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
-/// What the diagonal is raised to, relative to the absolute sum of its row, where the spectrum ends at `largest`.
+/// Returns the least diagonal entry relative to the absolute sum of its row, for a largest eigenvalue `largest`.
 pub(crate) fn share(largest: f64) -> f64 {
     1.0 / (HARMLESS * largest)
 }
 
-/// $\lambda_\max(M^{-1} A)$, from below but for a margin, where `solve` gives $M^{-1}$ of its second argument and M is
-/// symmetric positive definite. Starts from the roots of D times a vector without structure, so that every row has about
-/// the same part: those of given values, which may be much larger than all others, hide none.
+/// Estimates $\lambda_\max(M^{-1} A)$ from below by Lanczos' method, with a margin, where `solve` applies $M^{-1}$ to its
+/// second argument and M is symmetric positive definite. The start is $D^{1/2}$ times a pseudorandom vector, so that every
+/// row has about the same share, also beside the much larger rows of Dirichlet values.
 ///
 /// # Cost
-/// A product and a call of `solve` a step.
+/// One product and one call of `solve` per step.
 pub(crate) fn largest_eigenvalue<T: Scalar>(
     a: &Rows<T>,
     inverse_diagonal: &[T],
@@ -149,7 +150,7 @@ fn dot<T: Scalar>(x: &[T], y: &[T]) -> f64 {
     }))
 }
 
-/// In four sums, which do not wait for each other.
+/// Returns the product of a row with x, in four independent sums.
 #[inline(always)]
 fn dot_of_row<T: Scalar>((columns, values): (&[u32], &[T]), x: &[T]) -> T {
     let mut sums = [T::ZERO; 4];

@@ -1,4 +1,4 @@
-//! What patches are made of: aggregates, pieces of those that are too large, and nodes in no aggregate.
+//! The units of patches: aggregates, pieces of those that are too large, and nodes in no aggregate.
 
 use femtile_device::parallel;
 
@@ -9,7 +9,7 @@ use super::MOST_ROWS;
 pub(super) struct Units {
     /// The nodes of all units, one unit after another.
     nodes: Vec<u32>,
-    /// Where the nodes of each unit begin, and the end.
+    /// The first node of each unit, and the end.
     starts: Vec<usize>,
     /// Rows of each unit, at most [`MOST_ROWS`].
     pub weights: Vec<u32>,
