@@ -153,7 +153,7 @@ impl LinearSolver {
         self.solve_from(vec![0.0; b.len()], b, &mut Silent)
     }
 
-    /// Solves from an initial guess and tells of the progress.
+    /// Solves from an initial guess and reports progress.
     ///
     /// # Errors
     /// As [`LinearSolver::solve`].
@@ -221,7 +221,7 @@ impl LinearSolver {
         }
     }
 
-    /// Returns what the user should know of the setup.
+    /// Returns the warnings of the setup.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -309,7 +309,7 @@ impl<D: SolveDevice> OfMatrix<D> {
         }
     }
 
-    /// Takes over other values; levels in single precision become ones in double where they fail with them.
+    /// Replaces the values; levels in f32 become f64 if they fail with these values.
     fn refill(
         &mut self,
         a: &Csr<f64, D>,
@@ -408,7 +408,7 @@ mod tests {
         let mut solver = LinearSolver::new(&stacks(5, 2.0), &config).unwrap();
         assert!(solver.warnings().is_empty(), "{:?}", solver.warnings());
         solver.refill(&stacks(5, 1e7)).unwrap();
-        assert!(solver.warnings().iter().any(|warning| warning.contains("double precision")));
+        assert!(solver.warnings().iter().any(|warning| warning.contains("f64")));
         let solution = solver.solve(&[1.0; 15]).unwrap();
         assert!(solution.has_converged());
         assert!((solution.x[1] - 5.0).abs() < 1e-5, "{}", solution.x[1]);

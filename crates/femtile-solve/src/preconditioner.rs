@@ -1,4 +1,4 @@
-//! Preconditioners that are made from a matrix.
+//! Preconditioners set up from a matrix.
 
 use femtile_amg::{Amg, AmgError, AmgKernels, Graph, Hierarchy, LevelShape};
 use femtile_device::Scalar;
@@ -45,7 +45,7 @@ pub(crate) fn without_constants<D: SolveDevice>(
     Ok((Box::new(MeanFree::new(device, n, of)?), levels))
 }
 
-/// Multigrid with levels in the precision `H`.
+/// Sets up multigrid with levels in the precision `H`.
 fn multigrid<H: Scalar, D>(
     options: &AmgOptions,
     graph: Option<&Graph>,
@@ -74,7 +74,7 @@ pub(crate) fn levels_of<H: Scalar, D: AmgKernels<H>>(hierarchy: &Hierarchy<H, D>
     hierarchy.shapes().iter().enumerate().map(level).collect()
 }
 
-/// Multigrid with levels in single precision; in double precision, with a warning, where the matrix is none for that.
+/// Sets up multigrid with levels in f32, or in f64 with a warning if f32 fails.
 fn multigrid_in_single<D: SolveDevice>(
     options: &AmgOptions,
     graph: Option<&Graph>,
@@ -91,13 +91,13 @@ fn multigrid_in_single<D: SolveDevice>(
     }
 }
 
-/// Returns the warning about levels that were to be kept in single precision and are not.
+/// Returns the warning that levels requested in f32 are kept in f64.
 pub(crate) fn double_in_place_of_single(error: &AmgError) -> String {
-    format!("multigrid keeps its levels in double precision, as single failed: {error}")
+    format!("multigrid keeps its levels in f64, as f32 failed: {error}")
 }
 
-/// Makes a preconditioner from a matrix, on the nodes of `mesh` where it is one of linear elements; what is made from
-/// cells was refused beside one, and a choice has been made.
+/// Makes a preconditioner from a matrix, that of linear elements on `mesh` if there is one. Methods set up from cells were
+/// refused before, and `auto` is resolved.
 pub(crate) fn preconditioner<D: SolveDevice>(
     device: &D,
     config: &PreconditionerConfig,

@@ -21,10 +21,10 @@ use super::operator::{CellDevice, OperatorDevice, terms};
 use crate::preconditioner::{Level, Preconditioning, double_in_place_of_single, levels_of};
 use crate::{AmgOptions, LevelPrecision, PmgOptions, SolveError};
 
-/// Entries of an operator that leave products in single precision room on both sides.
+/// The range of entries of an operator whose products neither overflow nor underflow in f32.
 const SINGLE: RangeInclusive<f64> = 1e-28..=1e28;
 
-/// A device with levels in a precision.
+/// A device that supports levels in a precision.
 trait LevelDevice<T: SumFactorization + Lanes>:
     OperatorDevice
     + CellDevice<T>
@@ -49,13 +49,13 @@ where
 {
 }
 
-/// Whether single precision is too small for an operator with this diagonal, and the products that levels make of it.
+/// Returns whether an operator with this diagonal, or products with it on the levels, exceed the range of f32.
 pub(super) fn is_beyond_single(diagonal: &[f64]) -> bool {
     !diagonal.iter().all(|entry| SINGLE.contains(entry))
 }
 
-/// A cycle for the operator of a problem, over the degrees of [`degrees`], on a device beside a processor; in double precision
-/// where single is too small for it.
+/// Sets up p-multigrid for the operator of a problem, over the degrees of [`degrees`], on a device with its host; in f64 where
+/// the range of f32 is too small.
 ///
 /// # Errors
 /// [`SolveError::Setting`] where a level cannot be set up.
@@ -74,12 +74,12 @@ pub(super) fn preconditioner<D: OperatorDevice>(
     }
 }
 
-/// From a degree down to 1, each half of the one before, rounded up.
+/// Returns the degrees from `degree` down to 1, each half of the one before, rounded up.
 fn degrees(highest: usize) -> Vec<usize> {
     std::iter::successors(Some(highest), |&degree| (degree > 1).then(|| degree.div_ceil(2))).collect()
 }
 
-/// With levels in a precision.
+/// Sets up p-multigrid with levels in a precision.
 fn with_levels<T: SumFactorization + Lanes, D: LevelDevice<T>>(
     (cpu, device): (&Cpu, &D),
     (problem, rule): (&TensorProblem<'_>, CellRule),
@@ -101,7 +101,7 @@ fn with_levels<T: SumFactorization + Lanes, D: LevelDevice<T>>(
     let mut reports: Vec<Level> = levels.iter().map(|level| without_matrix(&level.diagonal)).collect();
     let lowest = problems[problems.len() - 1];
     if has_flat_cells(lowest) {
-        // Algebraic multigrid smooths by points.
+        // Algebraic multigrid has point smoothers.
         let same = Box::new(SameUnknowns(lowest.space().n_dofs()));
         levels.extend(
             Some(self::level((cpu, device), lowest, rule, same)?).filter(|level| level.lines.is_some()),
@@ -118,7 +118,7 @@ fn with_levels<T: SumFactorization + Lanes, D: LevelDevice<T>>(
 
 const ZERO: Coefficient = Coefficient::Constant(0.0);
 
-/// The same kinds of condition with data that are zero: all that an operator knows of them.
+/// Returns the boundary conditions with zero data, all that an operator depends on.
 fn homogeneous(conditions: &[BoundaryCondition]) -> Vec<BoundaryCondition> {
     let of = |entry: &BoundaryCondition| BoundaryCondition {
         facets: entry.facets.clone(),
@@ -136,7 +136,7 @@ fn homogeneous(conditions: &[BoundaryCondition]) -> Vec<BoundaryCondition> {
     conditions.iter().map(of).collect()
 }
 
-/// The level of a problem; the processor makes the diagonal.
+/// Makes the level of a problem; the host computes the diagonal.
 fn level<T: SumFactorization + Lanes, D: CellDevice<T> + PolynomialKernels<T>>(
     (cpu, device): (&Cpu, &D),
     own: &TensorProblem<'_>,
@@ -155,10 +155,10 @@ fn without_matrix<T>(diagonal: &[T]) -> Level {
     Level { n_rows: diagonal.len(), n_nonzeros: None, n_patches: None, format: None }
 }
 
-/// What preconditions vectors of a precision.
+/// A preconditioner for vectors of a precision.
 type Lowest<T, D> = Box<dyn Preconditioner<T, D>>;
 
-/// Algebraic multigrid for a problem of degree 1, and what there is to tell of it.
+/// Sets up algebraic multigrid for a problem of degree 1; returns it with its levels.
 fn algebraic<T: SumFactorization + Lanes, D: LevelDevice<T>>(
     device: &D,
     options: &AmgOptions,

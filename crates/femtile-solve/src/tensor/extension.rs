@@ -1,4 +1,4 @@
-//! Values inside a box that follow those given on its sides.
+//! Lifting: extension of Dirichlet values into a box.
 
 use femtile_device::parallel;
 use femtile_multigrid::BoxGrid;
@@ -6,11 +6,11 @@ use femtile_multigrid::BoxGrid;
 /// Rows of a table of one axis: for each output the first input and the factors from there on.
 type Rows = Vec<(usize, Vec<f64>)>;
 
-/// Extends values that are given on sides of the finest of these grids, the coarsest first, into it: on each grid those of the
-/// next coarser one are interpolated, and given values put in.
+/// Extends values given on sides of the finest grid into it: on each grid, from the coarsest on, values are interpolated from
+/// the next coarser one, and given values inserted.
 ///
-/// So the difference between a solution and the extension has coarse approximations as good as those of the solution, however the
-/// given values jump; an extension by zero would have a layer as thin as a cell. `given` is zero where nothing is given.
+/// The difference between a solution and this extension is approximated on coarse grids as well as the solution, even if given
+/// values jump; an extension by zero would have a layer of one cell. `given` is zero at other nodes.
 ///
 /// # Cost
 /// A product with a narrow matrix along each axis for each node of each grid, twice.
@@ -36,7 +36,7 @@ pub(super) fn extension(grids: &[BoxGrid], lagrange: &Interpolation, given: Vec<
     values
 }
 
-/// Whether a node of a grid, by its number, lies on a side where values are given.
+/// Returns whether a node of a grid lies on a side where values are given.
 fn is_given(grid: &BoxGrid, at: usize) -> bool {
     let (nodes, free) = (grid.nodes(), grid.free_sides());
     let place = [at % nodes[0], at / nodes[0] % nodes[1], at / (nodes[0] * nodes[1])];
@@ -56,7 +56,7 @@ pub(super) struct Interpolation {
 }
 
 impl Interpolation {
-    /// Of elements of the degree of a space.
+    /// Makes the interpolation for elements of the degree of a space.
     pub fn of(space: &femtile_fem::dofs::TensorSpace<'_>) -> Self {
         let (degree, lagrange) = (space.degree(), space.shapes());
         let nodes = lagrange.nodes().to_vec();
@@ -72,7 +72,7 @@ impl Interpolation {
         Self { degree, halves: halves.collect(), whole: whole.collect() }
     }
 
-    /// From so many cells to their halves.
+    /// Returns the interpolation from `cells` cells to their halves.
     fn up(&self, cells: usize) -> Rows {
         let p = self.degree;
         let row = |at: usize| {
@@ -82,7 +82,7 @@ impl Interpolation {
         (0..=2 * p * cells).map(row).collect()
     }
 
-    /// From halves to so many cells.
+    /// Returns the interpolation from halves to `cells` cells.
     fn down(&self, cells: usize) -> Rows {
         let p = self.degree;
         let row = |at: usize| {
@@ -183,7 +183,7 @@ mod tests {
                 assert!(!given(at) || *value == 1.0, "degree {degree}, node {at}: {value}");
                 assert!(value.abs() < 2.0, "degree {degree}, node {at}: {value}");
             }
-            // What is next to a side follows it.
+            // Values next to a side follow those on it.
             let [n, m, _] = finest.nodes();
             let middle = (n * m) * degree + n * (m / 2);
             assert!((extended[middle + 1] - 1.0).abs() < 0.8, "{}", extended[middle + 1]);
