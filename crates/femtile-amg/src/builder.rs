@@ -11,7 +11,7 @@ use crate::check;
 use crate::config::MOST_COARSE_ROWS;
 use crate::kernels::{AmgKernels, Coarsened, Grouping, Parts, Patched};
 use crate::level::{Coarsest, Level, LevelShape};
-use crate::memory_limit::make_room_for_set_up;
+use crate::memory_limit::offload_for_setup;
 use crate::relaxation::Relaxation;
 use crate::setup::aggregate::aggregate;
 use crate::setup::coarse;
@@ -72,7 +72,7 @@ pub(crate) struct Builder<'a, H: Scalar, D: Device> {
     pub known: Known<'a, D>,
     pub levels: Vec<Level<H, D>>,
     /// The last level, until the order of rows of the next one is known.
-    pub open: Option<Open<H, D>>,
+    pub open: Option<OpenLevel<H, D>>,
     pub groups: Vec<Groups<D>>,
     /// Rows of the next level that come from doubtful ones, as [`inherited`]; empty where none do.
     pub inherited: Vec<bool>,
@@ -94,7 +94,7 @@ struct Choice<H: Scalar> {
 }
 
 /// A level whose transfers are on the host until the order of rows of the next level is known.
-pub(crate) struct Open<H: Scalar, D: Device> {
+pub(crate) struct OpenLevel<H: Scalar, D: Device> {
     a: Csr<H, D>,
     relaxation: Relaxation<H, D>,
     prolongation: Rows<H>,
@@ -119,7 +119,7 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
         }
         let Some((mut a, scale)) = self.device.amg_scaled(a)? else { return Ok(None) };
         self.scale = scale;
-        make_room_for_set_up(&mut a)?;
+        offload_for_setup(&mut a)?;
         let mut weights: Option<Buffer<u32, D>> = None;
         while a.n_rows() > FEW_ROWS.max(self.config.coarse_rows)
             && self.levels.len() + 1 < self.config.max_levels
@@ -297,7 +297,7 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
     /// Completes the level above, or the map to the finest one: the rows of the next level are in this order.
     fn close(&mut self, order: Option<&[u32]>) -> Result<(), LinalgError> {
         let device = self.device;
-        let Some(Open { a, relaxation, mut prolongation, mut restriction }) = self.open.take() else {
+        let Some(OpenLevel { a, relaxation, mut prolongation, mut restriction }) = self.open.take() else {
             if let Some(order) = order {
                 let [order, places] = [order.to_vec(), inverse(order)];
                 let [order, places] = [Buffer::from_vec(device, order)?, Buffer::from_vec(device, places)?];
@@ -372,7 +372,7 @@ impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
             n_patches: patches.map_or(0, Patches::n),
             n_prolongator: p.columns.len(),
         });
-        self.open = Some(Open {
+        self.open = Some(OpenLevel {
             relaxation: Relaxation::new(self.device, self.config.smoother, &a, diagonal, patches, scaling)?,
             a: a.into_device(self.device)?,
             prolongation: p,

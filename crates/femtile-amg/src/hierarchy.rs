@@ -121,7 +121,7 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
             };
             let coarsest = device.amg_on_host(|| builder.run(rows, vectors))?;
             device.amg_on_host(|| builder.check_resolution(a, near_nullspace))?;
-            memory_limit::settle(&mut builder.levels)?;
+            memory_limit::return_levels(&mut builder.levels)?;
             let levels = std::mem::take(&mut builder.levels);
             builder.levels =
                 levels.into_iter().map(|level| level.in_format(config)).collect::<Result<_, _>>()?;

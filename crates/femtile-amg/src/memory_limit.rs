@@ -22,15 +22,15 @@ pub(crate) fn vectors<T: Scalar, H: Scalar>(n_rows: usize) -> usize {
 }
 
 /// Moves the given matrix to the host if its copy in the precision of the levels and the setup would not fit beside it.
-pub(crate) fn make_room_for_levels<T: Scalar, H: Scalar, D: Device>(
+pub(crate) fn offload_for_levels<T: Scalar, H: Scalar, D: Device>(
     a: &mut Csr<T, D>,
 ) -> Result<(), LinalgError> {
-    leave_where_tight(a, (1.0 + BESIDE) * copied::<H>(a.n_nonzeros()))
+    offload_if_short(a, (1.0 + BESIDE) * copied::<H>(a.n_nonzeros()))
 }
 
 /// Moves that copy to the host if the setup would not fit beside it.
-pub(crate) fn make_room_for_set_up<H: Scalar, D: Device>(a: &mut Csr<H, D>) -> Result<(), LinalgError> {
-    leave_where_tight(a, BESIDE * copied::<H>(a.n_nonzeros()))
+pub(crate) fn offload_for_setup<H: Scalar, D: Device>(a: &mut Csr<H, D>) -> Result<(), LinalgError> {
+    offload_if_short(a, BESIDE * copied::<H>(a.n_nonzeros()))
 }
 
 /// Returns the bytes of a matrix in the precision of the levels.
@@ -38,7 +38,7 @@ fn copied<H: Scalar>(n_nonzeros: usize) -> f64 {
     (n_nonzeros * (4 + size_of::<H>())) as f64
 }
 
-fn leave_where_tight<T: Scalar, D: Device>(a: &mut Csr<T, D>, needed: f64) -> Result<(), LinalgError> {
+fn offload_if_short<T: Scalar, D: Device>(a: &mut Csr<T, D>, needed: f64) -> Result<(), LinalgError> {
     if a.values().device().available_bytes().is_some_and(|available| (available as f64) < needed) {
         a.move_to(MemorySpace::Host)?;
     }
@@ -47,7 +47,9 @@ fn leave_where_tight<T: Scalar, D: Device>(a: &mut Csr<T, D>, needed: f64) -> Re
 
 /// Moves matrices back to the device as far as they fit, from the coarsest level on: level matrices first, which are read
 /// several times a cycle, then transfers, which are read once.
-pub(crate) fn settle<H: Scalar, D: AmgKernels<H>>(levels: &mut [Level<H, D>]) -> Result<(), LinalgError> {
+pub(crate) fn return_levels<H: Scalar, D: AmgKernels<H>>(
+    levels: &mut [Level<H, D>],
+) -> Result<(), LinalgError> {
     for level in levels.iter_mut().rev() {
         if !level.a.move_to(MemorySpace::Device)? {
             level.restriction.move_to(MemorySpace::Host)?;

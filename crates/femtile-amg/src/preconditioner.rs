@@ -10,7 +10,7 @@ use femtile_linalg::{LinalgError, Preconditioner};
 use crate::cycle::apply;
 use crate::hierarchy::Hierarchy;
 use crate::kernels::AmgKernels;
-use crate::memory_limit::make_room_for_levels;
+use crate::memory_limit::offload_for_levels;
 use crate::vectors::{Vectors, vectors};
 use crate::{AmgConfig, AmgError, Cycle, Graph};
 
@@ -54,7 +54,7 @@ impl<H: Scalar, D: AmgKernels<H>> Amg<H, D> {
         near_nullspace: Option<&[f64]>,
         config: &AmgConfig,
     ) -> Result<Self, AmgError> {
-        make_room_for_levels::<T, H, D>(a)?;
+        offload_for_levels::<T, H, D>(a)?;
         let amg = Self::new(a, near_nullspace, config)?;
         reserve_workspace(a)?;
         Ok(amg)
@@ -64,13 +64,13 @@ impl<H: Scalar, D: AmgKernels<H>> Amg<H, D> {
     ///
     /// # Errors
     /// As [`Hierarchy::with_graph`].
-    pub fn in_room_on_graph<T: Scalar>(
+    pub fn from_graph_with_memory_limit<T: Scalar>(
         a: &mut Csr<T, D>,
         graph: &Graph,
         near_nullspace: Option<&[f64]>,
         config: &AmgConfig,
     ) -> Result<Self, AmgError> {
-        make_room_for_levels::<T, H, D>(a)?;
+        offload_for_levels::<T, H, D>(a)?;
         let device = a.values().device().clone();
         let amg = Self::of(Hierarchy::with_graph(&device, a, graph, near_nullspace, config)?, &device)?;
         reserve_workspace(a)?;

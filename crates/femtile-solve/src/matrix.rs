@@ -13,7 +13,7 @@ use crate::check::graph_error;
 use crate::device::{self, Chosen};
 use crate::format::product_matrix;
 use crate::method::{SolveDevice, iterate};
-use crate::preconditioner::{Level, double_in_place_of_single, levels_of};
+use crate::preconditioner::{Level, f64_in_place_of_f32, levels_of};
 use crate::{
     AmgOptions, DeviceChoice, LevelPrecision, Method, PreconditionerConfig, Progress, Silent, SolveError,
     SolverConfig, Stage, Stages,
@@ -281,7 +281,7 @@ impl<D: SolveDevice> OfMatrix<D> {
                 if *precision == LevelPrecision::F32 {
                     match Amg::with_memory_limit(matrix, near_nullspace, config) {
                         Err(error) if error.is_of_precision() => {
-                            warnings.push(double_in_place_of_single(&error));
+                            warnings.push(f64_in_place_of_f32(&error));
                         }
                         made => return Ok(Self::F32(Box::new(made?))),
                     }
@@ -322,7 +322,7 @@ impl<D: SolveDevice> OfMatrix<D> {
             Self::F32(amg) => match amg.refill(a, near_nullspace) {
                 Err(error) if error.is_of_precision() => {
                     let amg = Amg::new(a, near_nullspace, amg.hierarchy().config())?;
-                    warnings.push(double_in_place_of_single(&error));
+                    warnings.push(f64_in_place_of_f32(&error));
                     *self = Self::F64(Box::new(amg));
                 }
                 refilled => refilled?,

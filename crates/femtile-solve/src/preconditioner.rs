@@ -55,7 +55,7 @@ where
     D: SolveDevice + AmgKernels<H> + Convert<f64, H> + Convert<H, f64>,
 {
     let amg = match graph {
-        Some(graph) => Amg::<H, D>::in_room_on_graph(matrix, graph, None, &options.config)?,
+        Some(graph) => Amg::<H, D>::from_graph_with_memory_limit(matrix, graph, None, &options.config)?,
         None => Amg::<H, D>::with_memory_limit(matrix, None, &options.config)?,
     };
     let levels = levels_of(amg.hierarchy());
@@ -75,7 +75,7 @@ pub(crate) fn levels_of<H: Scalar, D: AmgKernels<H>>(hierarchy: &Hierarchy<H, D>
 }
 
 /// Sets up multigrid with levels in f32, or in f64 with a warning if f32 fails.
-fn multigrid_in_single<D: SolveDevice>(
+fn multigrid_in_f32<D: SolveDevice>(
     options: &AmgOptions,
     graph: Option<&Graph>,
     matrix: &mut Csr<f64, D>,
@@ -84,7 +84,7 @@ fn multigrid_in_single<D: SolveDevice>(
     match multigrid::<f32, D>(options, graph, matrix) {
         Err(SolveError::Amg(error)) if error.is_of_precision() => {
             let made = multigrid::<f64, D>(options, graph, matrix)?;
-            warnings.push(double_in_place_of_single(&error));
+            warnings.push(f64_in_place_of_f32(&error));
             Ok(made)
         }
         made => made,
@@ -92,7 +92,7 @@ fn multigrid_in_single<D: SolveDevice>(
 }
 
 /// Returns the warning that levels requested in f32 are kept in f64.
-pub(crate) fn double_in_place_of_single(error: &AmgError) -> String {
+pub(crate) fn f64_in_place_of_f32(error: &AmgError) -> String {
     format!("multigrid keeps its levels in f64, as f32 failed: {error}")
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn preconditioner<D: SolveDevice>(
     Ok(match config {
         PreconditionerConfig::None => (Box::new(Diagonal::identity(device, matrix.n_rows())?), Vec::new()),
         PreconditionerConfig::Amg(options) => match options.precision {
-            LevelPrecision::F32 => multigrid_in_single(options, graph, matrix, warnings)?,
+            LevelPrecision::F32 => multigrid_in_f32(options, graph, matrix, warnings)?,
             LevelPrecision::F64 => multigrid::<f64, D>(options, graph, matrix)?,
         },
         _ => (Box::new(Diagonal::new(matrix)?), Vec::new()),

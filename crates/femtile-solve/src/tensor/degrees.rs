@@ -18,11 +18,11 @@ use femtile_sum_factorization::SumFactorization;
 
 use super::lines::has_flat_cells;
 use super::operator::{CellDevice, OperatorDevice, terms};
-use crate::preconditioner::{Level, Preconditioning, double_in_place_of_single, levels_of};
+use crate::preconditioner::{Level, Preconditioning, f64_in_place_of_f32, levels_of};
 use crate::{AmgOptions, LevelPrecision, PmgOptions, SolveError};
 
 /// The range of entries of an operator whose products neither overflow nor underflow in f32.
-const SINGLE: RangeInclusive<f64> = 1e-28..=1e28;
+const F32_RANGE: RangeInclusive<f64> = 1e-28..=1e28;
 
 /// A device that supports levels in a precision.
 trait LevelDevice<T: SumFactorization + Lanes>:
@@ -50,8 +50,8 @@ where
 }
 
 /// Returns whether an operator with this diagonal, or products with it on the levels, exceed the range of f32.
-pub(super) fn is_beyond_single(diagonal: &[f64]) -> bool {
-    !diagonal.iter().all(|entry| SINGLE.contains(entry))
+pub(super) fn is_beyond_f32(diagonal: &[f64]) -> bool {
+    !diagonal.iter().all(|entry| F32_RANGE.contains(entry))
 }
 
 /// Sets up p-multigrid for the operator of a problem, over the degrees of [`degrees`], on a device with its host; in f64 where
@@ -63,14 +63,14 @@ pub(super) fn preconditioner<D: OperatorDevice>(
     devices: (&Cpu, &D),
     options: &PmgOptions,
     problem: (&TensorProblem<'_>, CellRule),
-    is_beyond_single: bool,
+    is_beyond_f32: bool,
     warnings: &mut Vec<String>,
 ) -> Result<Preconditioning<D>, SolveError> {
     match options.precision {
-        LevelPrecision::F32 if !is_beyond_single => {
+        LevelPrecision::F32 if !is_beyond_f32 => {
             with_levels::<f32, D>(devices, problem, (options, false), warnings)
         }
-        _ => with_levels::<f64, D>(devices, problem, (options, is_beyond_single), warnings),
+        _ => with_levels::<f64, D>(devices, problem, (options, is_beyond_f32), warnings),
     }
 }
 
@@ -83,7 +83,7 @@ fn degrees(highest: usize) -> Vec<usize> {
 fn with_levels<T: SumFactorization + Lanes, D: LevelDevice<T>>(
     (cpu, device): (&Cpu, &D),
     (problem, rule): (&TensorProblem<'_>, CellRule),
-    (options, is_beyond_single): (&PmgOptions, bool),
+    (options, is_beyond_f32): (&PmgOptions, bool),
     warnings: &mut Vec<String>,
 ) -> Result<Preconditioning<D>, SolveError> {
     let (form, conditions) = (problem.form(), homogeneous(problem.form().conditions));
@@ -107,7 +107,7 @@ fn with_levels<T: SumFactorization + Lanes, D: LevelDevice<T>>(
             Some(self::level((cpu, device), lowest, rule, same)?).filter(|level| level.lines.is_some()),
         );
     }
-    let (amg, of_amg) = algebraic::<T, D>(device, &options.amg, lowest, rule, is_beyond_single, warnings)?;
+    let (amg, of_amg) = algebraic::<T, D>(device, &options.amg, lowest, rule, is_beyond_f32, warnings)?;
     reports.extend(of_amg);
     let config = PMultigridConfig { sweeps: options.sweeps, ..PMultigridConfig::default() };
     let cycle = PMultigrid::new(device, levels, (amg, lowest.space().n_dofs()), config).map_err(|error| {
@@ -164,15 +164,15 @@ fn algebraic<T: SumFactorization + Lanes, D: LevelDevice<T>>(
     options: &AmgOptions,
     problem: &TensorProblem<'_>,
     rule: CellRule,
-    is_beyond_single: bool,
+    is_beyond_f32: bool,
     warnings: &mut Vec<String>,
 ) -> Result<(Lowest<T, D>, Vec<Level>), SolveError> {
     let form = problem.form();
     let cells = CellMatrices::new(problem.space(), form.sigma, form.lambda, rule)?;
     let (matrix, _) = assemble(device, problem, &cells, &|_| ())?;
-    if !is_beyond_single && options.precision == LevelPrecision::F32 {
+    if !is_beyond_f32 && options.precision == LevelPrecision::F32 {
         match Amg::<f32, D>::new(&matrix, None, &options.config) {
-            Err(error) if error.is_of_precision() => warnings.push(double_in_place_of_single(&error)),
+            Err(error) if error.is_of_precision() => warnings.push(f64_in_place_of_f32(&error)),
             made => {
                 let amg = made?;
                 let levels = levels_of(amg.hierarchy());

@@ -182,7 +182,7 @@ pub(super) fn terms<'a>(problem: &TensorProblem<'a>) -> Terms<'a> {
 }
 
 /// The warning where levels requested in f32 are kept in f64.
-const BEYOND_SINGLE: &str = "the levels of p-multigrid are kept in f64: entries of the operator are too large or \
+const BEYOND_F32: &str = "the levels of p-multigrid are kept in f64: entries of the operator are too large or \
                              too small for single precision";
 
 /// Returns whether all levels of p-multigrid are requested in f64.
@@ -256,13 +256,13 @@ fn matrix_free<'a, D: OperatorDevice>(
             of_all(geometric::preconditioner(device, (options, solver.method), boxes)?)?
         }
         (PreconditionerConfig::Pmg(options), _) => {
-            let is_beyond_single = degrees::is_beyond_single(&on_cpu.diagonal());
-            if is_beyond_single && !is_in_double(options) {
-                warnings.push(BEYOND_SINGLE.into());
+            let is_beyond_f32 = degrees::is_beyond_f32(&on_cpu.diagonal());
+            if is_beyond_f32 && !is_in_double(options) {
+                warnings.push(BEYOND_F32.into());
             }
             let problem = (problem, rule);
             let made =
-                degrees::preconditioner((cpu, device), options, problem, is_beyond_single, &mut warnings)?;
+                degrees::preconditioner((cpu, device), options, problem, is_beyond_f32, &mut warnings)?;
             of_all(made)?
         }
         // Algebraic multigrid without a matrix was refused, boxes for geometric multigrid exist, and `auto` is
