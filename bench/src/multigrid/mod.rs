@@ -138,7 +138,7 @@ fn make<D: SolveDevice>(
         Preconditioning::Jacobi => (Box::new(Jacobi::new(a)?), 1.0, [0.0; 2]),
         Preconditioning::Amg(config) => made(Amg::with_memory_limit(a, None, config).map_err(of_amg)?),
         Preconditioning::AmgOnGraph(config, graph) => {
-            made(Amg::in_room_on_graph(a, graph, None, config).map_err(of_amg)?)
+            made(Amg::from_graph_with_memory_limit(a, graph, None, config).map_err(of_amg)?)
         }
     })
 }

@@ -1,17 +1,17 @@
-//! Whether a matrix is one that multigrid can do with.
+//! Checks that multigrid supports a matrix.
 
-use femtile_device::Scalar;
-use rayon::prelude::*;
+use femtile_device::{Scalar, parallel};
 
 use crate::AmgError;
 use crate::setup::rows::{RowAccess, Rows};
 
-/// Differences from symmetry beyond this, relative to the matrix, are no rounding.
+/// The largest relative asymmetry that is attributed to rounding.
 const TOLERANCE: f64 = 1e-6;
 /// Rows that one piece of work takes.
 const PIECE: usize = 4096;
 
-/// The diagonal of a matrix that was multiplied by `scale`, once entries are known to be finite and those on it positive.
+/// Returns the diagonal of a matrix that was multiplied by `scale`; refuses entries that are not finite, and diagonal
+/// entries that are not positive.
 pub(crate) fn diagonal<T: Scalar>(a: &Rows<T>, scale: f64) -> Result<Vec<T>, AmgError> {
     let of_row = |row: usize| {
         let (columns, values) = a.row(row);
@@ -19,20 +19,19 @@ pub(crate) fn diagonal<T: Scalar>(a: &Rows<T>, scale: f64) -> Result<Vec<T>, Amg
         let sum: T = values.iter().copied().sum();
         if sum.is_finite() && own > T::ZERO { own } else { T::ZERO }
     };
-    let diagonal: Vec<T> = (0..a.n_rows()).into_par_iter().with_min_len(PIECE).map(of_row).collect();
+    let diagonal = parallel::map(a.n_rows(), PIECE, of_row);
     match diagonal.iter().position(|own| *own == T::ZERO) {
         Some(row) => refuse_row(a, row, scale).map(|()| diagonal),
         None => Ok(diagonal),
     }
 }
 
-/// Diagonal entries must not be smaller, relative to a largest entry between 1 and 2: squares of entries are compared.
+/// Returns the smallest allowed diagonal entry for a largest entry between 1 and 2: squares of entries are compared.
 pub(crate) fn smallest<T: Scalar>() -> f64 {
     if T::EPSILON.to_f64() > 1e-10 { 1e-15 } else { 1e-140 }
 }
 
-/// Refuses a matrix whose largest entry is between 1 and 2, and that has a positive diagonal, where an entry on it is too
-/// small.
+/// Refuses diagonal entries that are too small beside a largest entry between 1 and 2.
 pub(crate) fn range<T: Scalar>(diagonal: &[T]) -> Result<(), AmgError> {
     match diagonal.iter().position(|own| own.to_f64() < smallest::<T>()) {
         Some(row) => Err(AmgError::Range { row, ratio: diagonal[row].to_f64() }),
@@ -40,7 +39,7 @@ pub(crate) fn range<T: Scalar>(diagonal: &[T]) -> Result<(), AmgError> {
     }
 }
 
-/// What is wrong with a row.
+/// Returns the error of an invalid row.
 fn refuse_row<T: Scalar>(a: &Rows<T>, row: usize, scale: f64) -> Result<(), AmgError> {
     let (columns, values) = a.row(row);
     if let Some(i) = values.iter().position(|value| !value.is_finite()) {
@@ -50,20 +49,17 @@ fn refuse_row<T: Scalar>(a: &Rows<T>, row: usize, scale: f64) -> Result<(), AmgE
     Err(AmgError::Diagonal { row, value: diagonal_entry(a, row) / scale })
 }
 
-/// The entry of a row on the diagonal, 0 where there is none.
+/// Returns the diagonal entry of a row, 0 if absent.
 pub(crate) fn diagonal_entry<T: Scalar>(a: &Rows<T>, row: usize) -> f64 {
     let (columns, values) = a.row(row);
     columns.iter().position(|&column| column as usize == row).map_or(0.0, |i| values[i].to_f64())
 }
 
-/// Compares $x^\mathsf{T} A y$ with $y^\mathsf{T} A x$ for two vectors without structure, and looks for the place only
-/// where they differ.
+/// Compares $x^\mathsf{T} A y$ with $y^\mathsf{T} A x$ for two pseudorandom vectors, and searches for the asymmetric entry
+/// only if they differ.
 pub(crate) fn symmetry<T: Scalar>(a: &Rows<T>, scale: f64) -> Result<(), AmgError> {
-    let vectors: Vec<[f32; 2]> = (0..a.n_rows())
-        .into_par_iter()
-        .with_min_len(PIECE)
-        .map(|i| [1, 2].map(|stream| mixed(i as u64, stream) as f32))
-        .collect();
+    let of_row = |row: usize| [1, 2].map(|stream| mixed(row as u64, stream) as f32);
+    let vectors = parallel::map(a.n_rows(), PIECE, of_row);
     let of_piece = |piece: usize| {
         let mut sums = [0.0_f64; 2];
         for row in piece * PIECE..((piece + 1) * PIECE).min(a.n_rows()) {
@@ -81,7 +77,7 @@ pub(crate) fn symmetry<T: Scalar>(a: &Rows<T>, scale: f64) -> Result<(), AmgErro
         }
         sums
     };
-    let pieces: Vec<_> = (0..a.n_rows().div_ceil(PIECE)).into_par_iter().map(of_piece).collect();
+    let pieces = parallel::map(a.n_rows().div_ceil(PIECE), 1, of_piece);
     let difference: f64 = pieces.iter().map(|sums| sums[0]).sum();
     let size = pieces.iter().map(|sums| sums[1]).sum::<f64>().sqrt();
     if is_symmetric(difference, size) {
@@ -90,13 +86,13 @@ pub(crate) fn symmetry<T: Scalar>(a: &Rows<T>, scale: f64) -> Result<(), AmgErro
     first_asymmetry(a, size, scale)
 }
 
-/// Whether a difference of $x^\mathsf{T} A y$ and $y^\mathsf{T} A x$ is rounding for a matrix of this Frobenius norm and
-/// entries of x and y below one.
+/// Returns whether a difference of $x^\mathsf{T} A y$ and $y^\mathsf{T} A x$ is rounding, for a matrix of this Frobenius norm
+/// and entries of x and y below one.
 pub(crate) fn is_symmetric(difference: f64, size: f64) -> bool {
     difference.abs() <= TOLERANCE * size
 }
 
-/// A number in [−1, 1) from an index.
+/// Returns a pseudorandom number in [−1, 1) for an index.
 fn mixed(i: u64, stream: u64) -> f64 {
     let mixed = (i ^ stream << 56).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);

@@ -8,71 +8,70 @@ use crate::setup::patches::MOST_ROWS;
 pub struct AmgConfig {
     /// Rows of the matrix that belong to one node, such as 3 for displacements; their numbers follow each other. Default 1.
     pub block_size: usize,
-    /// Neighbours may be grouped where $\|A_{ij}\| > \theta \sqrt{\|A_{ii}\| \|A_{jj}\|}$; with 0 all may. Default 0.04; a
-    /// quarter of it on coarser levels. Prolongators are smoothed by entries above a quarter of it, halved from level to
-    /// level.
+    /// Strength of connection θ: neighbours may be aggregated where
+    /// $\|A_{ij}\| > \theta \sqrt{\|A_{ii}\| \|A_{jj}\|}$. Default 0.04; a quarter of it on coarser levels. Entries above a
+    /// quarter of it, halved from level to level, smooth prolongators.
     pub strength: f64,
-    /// Aggregates of fewer nodes are dealt out to others. Default 9.
+    /// The nodes of smaller aggregates are moved to neighbouring aggregates. Default 9.
     pub least_aggregate: u32,
-    /// The coarsest level has at most so many rows and is solved directly. Default 200.
+    /// The most rows of the coarsest level, which is solved directly. Default 200.
     pub coarse_rows: usize,
-    /// Levels at most. Default 20.
+    /// The most levels. Default 20.
     pub max_levels: usize,
-    /// What smooths on every level.
+    /// The smoother of all levels.
     pub smoother: Smoother,
-    /// How levels are visited.
+    /// The cycle.
     pub cycle: Cycle,
-    /// The format of the matrices of levels on which a polynomial smooths; by default the one that is expected to be the
-    /// fastest of all with its conversion. The matrices of other levels, and transfers, which are applied once a cycle, are
-    /// kept in compressed sparse rows.
+    /// The format of the matrices of levels with a polynomial smoother; by default the one that is expected to be the
+    /// fastest, conversion included. Other matrices, and transfers, are kept in compressed sparse rows.
     pub format: MatrixFormat,
 }
 
-/// What smooths errors that coarser levels cannot see; the same before and after the coarser level, so that the cycle
-/// is symmetric.
+/// The smoother of a level; post-smoothing is the adjoint of pre-smoothing, so that the cycle is symmetric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Smoother {
     /// Jacobi's method, damped by $\omega = 4 / (3 \lambda_\max(D^{-1} A))$.
     Jacobi {
-        /// Times before and after.
+        /// Steps before and after the coarse-grid correction.
         sweeps: usize,
     },
-    /// Gauss–Seidel's method in blocks of rows, ascending before the coarser level and descending after it; on CPUs.
+    /// Gauss–Seidel's method in blocks of rows, ascending before the coarse-grid correction and descending after it; on CPUs.
     GaussSeidel {
-        /// Sweeps before and after.
+        /// Sweeps before and after the coarse-grid correction.
         sweeps: usize,
     },
     /// A Chebyshev polynomial in $D^{-1} A$ for the upper part of its spectrum.
     Chebyshev {
-        /// Products before and after.
+        /// Degree of the polynomial before and after the coarse-grid correction.
         degree: usize,
     },
-    /// One damped step before and after by blocks of at most 400 rows, patches, each solved inexactly.
+    /// One damped step of additive Schwarz without overlap, with inexact solves on patches of at most 400 rows, before and
+    /// after the coarse-grid correction.
     Patch {
-        /// Jacobi iterations on each block.
+        /// Jacobi iterations on each patch.
         inner: usize,
-        /// How blocks are kept.
+        /// Storage of the patches.
         format: PatchFormat,
     },
 }
 
-/// How the blocks of patches are kept.
+/// Storage format of the matrices of patches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum PatchFormat {
-    /// All entries, the rows of a block filled to the length of its longest.
+    /// ELL: all entries, rows padded to the longest row of the patch.
     #[default]
     FullRowEll,
-    /// All entries, row by row.
+    /// CSR: all entries, row by row.
     Csr,
-    /// The entries above the diagonal: the least memory, but a GPU adds them in any order, so that bits differ from run to
-    /// run.
+    /// COO of the entries above the diagonal: the least memory, but a GPU adds them in any order, so that rounding differs
+    /// from run to run.
     SymmetricCoo,
 }
 
 impl Smoother {
-    /// Products with the matrix of a level in a V cycle, the residual included; 0 where it is no polynomial.
+    /// Returns the products with the matrix of a level in a V cycle, residual included; 0 for smoothers that are not polynomials.
     pub(crate) fn n_products(self) -> usize {
         match self {
             Self::Jacobi { sweeps: n } | Self::Chebyshev { degree: n } => 2 * n,
@@ -81,7 +80,7 @@ impl Smoother {
     }
 }
 
-/// How often a cycle visits the next coarser level.
+/// Visits of the next coarser level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cycle {
@@ -89,7 +88,7 @@ pub enum Cycle {
     V,
     /// Twice.
     W,
-    /// Twice, as two steps of flexible conjugate gradients on that level; on CPUs. The cycle is no fixed linear map: see
+    /// Twice, as two steps of flexible conjugate gradients on that level; on CPUs. The cycle is not a fixed linear map: see
     /// [`femtile_linalg::Preconditioner::is_fixed`].
     K,
 }
@@ -110,30 +109,30 @@ impl Default for AmgConfig {
 }
 
 impl AmgConfig {
-    /// Settings for displacements in `dimension` directions, to be used with the rigid motions as near-nullspace.
+    /// Returns settings for displacements in `dimension` directions, for use with the rigid motions as near-nullspace.
     pub fn displacements(dimension: usize) -> Self {
         Self { block_size: dimension, strength: 0.08, coarse_rows: 600, ..Self::default() }
     }
 }
 
-/// Rows that are inverted at most: the inverse has as many entries as their square.
+/// The most rows of a coarsest level that is inverted: the inverse is dense.
 pub(crate) const MOST_COARSE_ROWS: usize = 2_000;
 
 impl AmgConfig {
-    /// Whether the settings make sense for any matrix.
+    /// Checks the settings without a matrix.
     ///
     /// # Errors
-    /// [`AmgError::Setting`] with the one that does not, and what to choose.
+    /// [`AmgError::Setting`] with the invalid setting and a valid choice.
     pub fn check(&self) -> Result<(), AmgError> {
         let wrong = |field, message: String| Err(AmgError::Setting { field, message });
         if self.block_size == 0 {
-            return wrong("block_size", "0 rows a node are none: 1 is the default".into());
+            return wrong("block_size", "a node needs at least 1 row, the default".into());
         }
         if !(0.0..1.0).contains(&self.strength) {
             return wrong("strength", format!("{} is not in [0, 1): 0.04 is a good choice", self.strength));
         }
         if self.max_levels == 0 {
-            return wrong("max_levels", "0 leaves no level: 20 are more than enough".into());
+            return wrong("max_levels", "at least 1 level is needed; 20 is the default".into());
         }
         if self.coarse_rows > MOST_COARSE_ROWS {
             let message =
@@ -146,12 +145,12 @@ impl AmgConfig {
             Smoother::Patch { inner, .. } => inner,
         };
         if !(1..=16).contains(&n) {
-            return wrong("smoother", format!("{n} times are not between 1 and 16"));
+            return wrong("smoother", format!("{n} is not between 1 and 16"));
         }
         Ok(())
     }
 
-    /// The same for a matrix of so many rows.
+    /// Checks the settings for a matrix of `n_rows` rows.
     pub(crate) fn check_for(&self, n_rows: usize) -> Result<(), AmgError> {
         self.check()?;
         if n_rows.is_multiple_of(self.block_size) {
@@ -161,7 +160,7 @@ impl AmgConfig {
         Err(AmgError::Setting { field: "block_size", message })
     }
 
-    /// The same for a near-nullspace of so many vectors, which are the rows of a node on coarser levels.
+    /// Checks the settings for a near-nullspace of `n_vectors` vectors, which are the rows of a node on coarser levels.
     pub(crate) fn check_nodes(&self, n_vectors: usize) -> Result<(), AmgError> {
         let n_rows = self.block_size.max(n_vectors);
         if !matches!(self.smoother, Smoother::Patch { .. }) || n_rows <= MOST_ROWS as usize {

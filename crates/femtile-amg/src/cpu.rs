@@ -1,4 +1,4 @@
-//! The acts of a cycle on the CPU: in the passes of products, block by block.
+//! The kernels of a cycle on the CPU.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use femtile_sparse::csr::{Csr, Offsets};
 
 use crate::kernels::{AmgKernels, Sweep, Swept};
 
-/// What a sweep reads.
+/// Input of a sweep.
 struct BlockRows<'a, H> {
     offsets: &'a [u32],
     columns: &'a [u32],
@@ -43,7 +43,7 @@ impl<H: Scalar> BlockRows<'_, H> {
             .zip(self.values[range].iter().copied())
     }
 
-    /// A row whose block has zeros from it on, as other blocks have.
+    /// Relaxes a row of a sweep from zero: all other blocks, and later rows of its own block, are still zero.
     #[inline(always)]
     fn first(&self, row: usize, begin: usize, x: &mut [H]) {
         let mut sum = self.b[row];

@@ -1,118 +1,21 @@
-//! One multigrid cycle from zero.
+//! One V, W or K cycle from zero.
 
 use femtile_device::Scalar;
-use femtile_linalg::precondition::polynomial::Iterate;
 use femtile_linalg::{LinalgError, LinearOperator};
-use femtile_sparse::ProductMatrix;
 
 use crate::Cycle;
-use crate::hierarchy::{Coarsest, Hierarchy, Level, LevelShape};
-use crate::inner::{Inner, solve_by_steps};
-use crate::kernels::{AmgKernels, Sweep, Swept};
-use crate::relaxation::{Kind, Relaxation};
+use crate::k_cycle::solve_by_steps;
+use crate::kernels::AmgKernels;
+use crate::level::{Coarsest, Level};
+use crate::vectors::Vectors;
 
-/// The vectors of a level.
-#[derive(Debug)]
-pub(crate) struct Vectors<H: Scalar, D: AmgKernels<H>> {
-    pub own: Iterate<H, D>,
-    /// Where the level is solved by steps of conjugate gradients.
-    pub(super) inner: Option<Inner<H, D>>,
-}
-
-impl<H: Scalar, D: AmgKernels<H>> Vectors<H, D> {
-    fn new(device: &D, n: usize, has_inner: bool) -> Result<Self, LinalgError> {
-        let inner = if has_inner { Some(Inner::new(device, n)?) } else { None };
-        Ok(Self { own: Iterate::zeros(device, n)?, inner })
-    }
-
-    /// Smooths from zero, in the order of rows before the coarser level.
-    fn smooth_from_zero(
-        &mut self,
-        device: &D,
-        a: &ProductMatrix<H, D>,
-        by: &Relaxation<H, D>,
-    ) -> Result<(), LinalgError> {
-        match &by.kind {
-            Kind::Patch(patch) => {
-                let (x, r) = (&mut self.own.x, &mut self.own.next);
-                device.patch_relax_from_zero(x, r, patch.smoother(&by.inverse_diagonal), &self.own.b)
-            }
-            Kind::Polynomial(steps) => self.own.relax_from_zero(a, steps, &by.inverse_diagonal),
-            Kind::GaussSeidel { sweeps, .. } => {
-                self.sweep(device, Sweep::ForwardFromZero, a, by)?;
-                (1..*sweeps).try_for_each(|_| self.sweep(device, Sweep::Forward, a, by))
-            }
-        }
-    }
-
-    /// $r = b - A x$ into `next`, after [`Vectors::smooth_from_zero`] and nothing else.
-    fn first_residual(
-        &mut self,
-        device: &D,
-        a: &ProductMatrix<H, D>,
-        by: &Relaxation<H, D>,
-    ) -> Result<(), LinalgError> {
-        match &by.kind {
-            // The other parts of it are there already.
-            Kind::Patch(patch) => {
-                device.patch_subtract_outside(&mut self.own.next, &patch.matrix, &self.own.x)
-            }
-            _ => self.own.residual(a),
-        }
-    }
-
-    /// Smooths in the order of rows after the coarser level; `b` is undefined then.
-    fn smooth(
-        &mut self,
-        device: &D,
-        a: &ProductMatrix<H, D>,
-        by: &Relaxation<H, D>,
-    ) -> Result<(), LinalgError> {
-        match &by.kind {
-            Kind::Patch(patch) => {
-                device.patch_subtract_outside(&mut self.own.b, &patch.matrix, &self.own.x)?;
-                device.patch_relax(&mut self.own.x, patch.smoother(&by.inverse_diagonal), &self.own.b)
-            }
-            Kind::Polynomial(steps) => self.own.relax(a, steps, &by.inverse_diagonal),
-            Kind::GaussSeidel { sweeps, .. } => {
-                (0..*sweeps).try_for_each(|_| self.sweep(device, Sweep::Backward, a, by))
-            }
-        }
-    }
-
-    fn sweep(
-        &mut self,
-        device: &D,
-        sweep: Sweep,
-        a: &ProductMatrix<H, D>,
-        by: &Relaxation<H, D>,
-    ) -> Result<(), LinalgError> {
-        // A level that is smoothed by sweeps stays in rows.
-        let (Kind::GaussSeidel { block, .. }, ProductMatrix::Rows(a)) = (&by.kind, a) else { return Ok(()) };
-        let (x, before) = (&mut self.own.x, &mut self.own.next);
-        let vectors = Swept { b: &self.own.b, inverse_diagonal: &by.inverse_diagonal, x, before };
-        device.amg_sweep(sweep, a, *block, vectors)
-    }
-}
-
-/// The vectors of all levels, the finest first.
-pub(crate) fn vectors<H: Scalar, D: AmgKernels<H>>(
-    device: &D,
-    hierarchy: &Hierarchy<H, D>,
-) -> Result<Vec<Vectors<H, D>>, LinalgError> {
-    let n_smoothed = hierarchy.levels.len();
-    let has_inner = |level: usize| hierarchy.config.cycle == Cycle::K && (1..n_smoothed).contains(&level);
-    let of_level =
-        |(level, shape): (usize, &LevelShape)| Vectors::new(device, shape.n_rows, has_inner(level));
-    hierarchy.shapes().iter().enumerate().map(of_level).collect()
-}
-
-/// $x = M^{-1} b$ on the finest of some levels.
+/// Computes $x = M^{-1} b$ on the first of `levels`, where $M^{-1}$ is one cycle over all of them.
+///
+/// $M^{-1}$ of a V or W cycle is symmetric: post-smoothing is the adjoint of pre-smoothing, by the same polynomial or by
+/// sweeps in reverse order.
 ///
 /// # Source
-/// `[fu2014]`, Algorithm 5.2, with patches Algorithm 5.3. The matrix of a V or W cycle is symmetric, since what comes
-/// after is the adjoint of what comes before:
-/// the same polynomial, or sweeps the other way round.
+/// `[fu2014]`, Algorithm 5.2, with patches Algorithm 5.3.
 pub(crate) fn apply<H: Scalar, D: AmgKernels<H>>(
     device: &D,
     kind: Cycle,

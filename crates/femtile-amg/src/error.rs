@@ -1,24 +1,22 @@
 use femtile_device::DeviceError;
 use femtile_linalg::LinalgError;
 
-/// What a matrix may be to blame for, before or while a hierarchy is set up.
+/// An error of the setup of a hierarchy.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AmgError {
-    /// The device or an operation on it refused.
+    /// An error of the device or of an operation on it.
     #[error(transparent)]
     Linalg(#[from] LinalgError),
     /// The matrix is not square.
-    #[error(
-        "the matrix has {n_rows} rows and {n_cols} columns: multigrid needs as many of one as of the other"
-    )]
+    #[error("the matrix has {n_rows} rows and {n_cols} columns: multigrid needs a square matrix")]
     NotSquare {
         /// Rows.
         n_rows: usize,
         /// Columns.
         n_cols: usize,
     },
-    /// A row has no entry on the diagonal, or none that is positive.
+    /// A row has no positive entry on the diagonal.
     #[error(
         "row {row}: the diagonal entry is {value}, where multigrid for positive definite matrices needs a positive one; \
          check the signs of the coefficients, and that no row is empty"
@@ -26,13 +24,13 @@ pub enum AmgError {
     Diagonal {
         /// The first bad row, counted from 0.
         row: usize,
-        /// Its diagonal entry, 0 where there is none.
+        /// Its diagonal entry, 0 if absent.
         value: f64,
     },
-    /// Entries of a row are so small beside others that the levels do not hold their products.
+    /// The diagonal entry of a row is so small that products of entries underflow in the precision of the levels.
     #[error(
         "row {row}: the diagonal entry is {ratio:e} times the largest entry of the matrix, too little for levels in \
-         single precision; keep them in double precision"
+         f32; choose f64"
     )]
     Range {
         /// The first such row, counted from 0.
@@ -40,15 +38,14 @@ pub enum AmgError {
         /// Its diagonal entry over the largest entry.
         ratio: f64,
     },
-    /// Single precision takes the matrix of the only level for singular in more directions than it is.
+    /// The null space of the matrix of the only level is larger in f32 than in f64.
     #[error(
-        "{n_lost} directions of the {n_rows} unknowns have too little energy for a level in single precision; keep it in \
-         double precision"
+        "{n_lost} directions of the {n_rows} unknowns have too little energy for a level in f32; choose f64"
     )]
     Resolution {
         /// Rows of the matrix.
         n_rows: usize,
-        /// Directions that are taken for the null space and are none of it.
+        /// Directions outside the null space that f32 cannot distinguish from it.
         n_lost: usize,
     },
     /// An entry is not a finite number.
@@ -94,15 +91,15 @@ pub enum AmgError {
     /// A setting is out of its range.
     #[error("{field}: {message}")]
     Setting {
-        /// Which setting.
+        /// The setting.
         field: &'static str,
-        /// What is wrong and what to choose.
+        /// The problem and a valid choice.
         message: String,
     },
 }
 
 impl AmgError {
-    /// Whether levels in double precision may do where those in single precision failed with this.
+    /// Returns whether levels in f64 may succeed where levels in f32 failed with this error.
     pub fn is_of_precision(&self) -> bool {
         matches!(
             self,

@@ -2,19 +2,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use femtile_device::{Buffer, Device, Scalar};
-use femtile_linalg::LinalgError;
 use femtile_sparse::csr::Csr;
-use femtile_sparse::{Format, MatrixFormat, ProductMatrix};
+use femtile_sparse::{Format, ProductMatrix};
 
+use crate::builder::{Builder, Groups, Known, near_nullspace_of};
 use crate::kernels::AmgKernels;
-use crate::levels::{Groups, Known, Setup, near_nullspace_of};
+use crate::level::{Coarsest, Level, LevelShape};
 use crate::memory_limit;
-use crate::relaxation::Relaxation;
 use crate::setup::graph::Graph;
 use crate::{AmgConfig, AmgError, Smoother};
-
-/// Cycles of a solve, as far as formats of levels are chosen for one.
-const CYCLES: usize = 10;
 
 /// The matrices of all levels, the given one first, in the precision `H`.
 ///
@@ -25,7 +21,7 @@ pub struct Hierarchy<H: Scalar, D: Device> {
     pub(crate) levels: Vec<Level<H, D>>,
     pub(crate) coarsest: Coarsest<H, D>,
     groups: Vec<Groups<D>>,
-    /// The row of the given matrix at each place on the finest level, and the place of each row, where patches smooth.
+    /// The row of the given matrix at each place on the finest level, and the place of each row, with patch smoothers.
     pub(crate) order: Option<[Arc<Buffer<u32, D>>; 2]>,
     /// The first matrix is the given one times this power of two.
     pub(crate) scale: f64,
@@ -33,59 +29,12 @@ pub struct Hierarchy<H: Scalar, D: Device> {
     pub(crate) config: AmgConfig,
 }
 
-/// A level that is smoothed, and the way to the next one.
-#[derive(Debug)]
-pub(crate) struct Level<H: Scalar, D: Device> {
-    pub a: ProductMatrix<H, D>,
-    pub relaxation: Relaxation<H, D>,
-    pub prolongation: Csr<H, D>,
-    pub restriction: Csr<H, D>,
-}
-
-impl<H: Scalar, D: AmgKernels<H>> Level<H, D> {
-    /// Puts the matrix into the format of the settings where a polynomial smooths.
-    ///
-    /// # Cost
-    /// As [`ProductMatrix::new`].
-    fn in_format(self, config: &AmgConfig) -> Result<Self, LinalgError> {
-        let ProductMatrix::Rows(a) = self.a else { return Ok(self) };
-        let n_products = CYCLES * config.smoother.n_products();
-        let format = if n_products > 0 { config.format } else { MatrixFormat::Csr };
-        Ok(Self { a: ProductMatrix::new(a, format, n_products, &[])?.0, ..self })
-    }
-}
-
-/// The level that has no coarser one.
-#[derive(Debug)]
-pub(crate) enum Coarsest<H: Scalar, D: Device> {
-    /// Its inverse.
-    Direct(Csr<H, D>),
-    /// A matrix too large for that, which is smoothed only.
-    Smoothed { a: Box<ProductMatrix<H, D>>, relaxation: Relaxation<H, D> },
-}
-
-/// What a level is made of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LevelShape {
-    /// Rows of its matrix.
-    pub n_rows: usize,
-    /// Non-zeros of its matrix.
-    pub n_nonzeros: usize,
-    /// Aggregates of its nodes; 0 on the coarsest one. They are the nodes of the next level, which has a row more for each
-    /// mode of a sliver.
-    pub n_aggregates: usize,
-    /// Patches of its rows; 0 where none smooth.
-    pub n_patches: usize,
-    /// Non-zeros of the prolongator from the next level.
-    pub n_prolongator: usize,
-}
-
 impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
-    /// Sets levels up for a symmetric positive (semi)definite matrix; with `near_nullspace`, vectors that the smoother
-    /// hardly changes, `n_vectors` values a row, else with constants.
+    /// Sets up the levels of a symmetric positive (semi)definite matrix with `near_nullspace`, vectors that the smoother
+    /// hardly changes, `n_vectors` values a row; by default with constants.
     ///
     /// # Errors
-    /// A matrix that cannot be one of these, see [`AmgError`]; settings out of range; what the device reports.
+    /// A matrix that is not symmetric positive (semi)definite, see [`AmgError`]; settings out of range; errors of the device.
     pub fn new<T: Scalar>(
         device: &D,
         a: &Csr<T, D>,
@@ -95,8 +44,8 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         Self::build(device, a, near_nullspace, config, Known { groups: &[], graph: None })
     }
 
-    /// As [`Hierarchy::new`], but aggregates of the first level follow `graph`, whose nodes are those of the matrix, such as
-    /// the graph of a mesh.
+    /// [`Hierarchy::new`] with aggregates of the first level from `graph`, whose nodes are those of the matrix, such as the
+    /// graph of a mesh.
     ///
     /// # Errors
     /// As [`Hierarchy::new`]; [`AmgError::Setting`] where the graph has another number of nodes.
@@ -116,8 +65,8 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         Self::build(device, a, near_nullspace, config, Known { groups: &[], graph: Some(graph) })
     }
 
-    /// Takes over other values on the same pattern: aggregates stay, all else is computed anew; aggregates as well where
-    /// the number of rows is another one.
+    /// Replaces the values on the same pattern: aggregates are reused unless the number of rows differs, all else is
+    /// computed again.
     ///
     /// # Errors
     /// As [`Hierarchy::new`].
@@ -148,7 +97,7 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
             && !is_grouped_on_host
             && config.block_size == 1
             && !matches!(config.smoother, Smoother::GaussSeidel { .. });
-        let mut setup = Setup {
+        let mut builder = Builder {
             device,
             config,
             scale: 1.0,
@@ -162,32 +111,32 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
             n_zero: 0,
         };
         let coarsest = device.with_reserved_bytes(memory_limit::vectors::<T, H>(a.n_rows()), || {
-            let (rows, vectors) = match if is_plain { setup.on_device(a)? } else { None } {
+            let (rows, vectors) = match if is_plain { builder.on_device(a)? } else { None } {
                 Some(rest) => rest,
                 None => {
                     let vectors = near_nullspace_of(a.n_rows(), near_nullspace, config)?;
                     config.check_nodes(vectors.n_vectors)?;
-                    (setup.take(a)?, vectors)
+                    (builder.take(a)?, vectors)
                 }
             };
-            let coarsest = device.amg_on_host(|| setup.run(rows, vectors))?;
-            device.amg_on_host(|| setup.check_resolution(a, near_nullspace))?;
-            memory_limit::settle(&mut setup.levels)?;
-            let levels = std::mem::take(&mut setup.levels);
-            setup.levels =
+            let coarsest = device.amg_on_host(|| builder.run(rows, vectors))?;
+            device.amg_on_host(|| builder.check_resolution(a, near_nullspace))?;
+            memory_limit::return_levels(&mut builder.levels)?;
+            let levels = std::mem::take(&mut builder.levels);
+            builder.levels =
                 levels.into_iter().map(|level| level.in_format(config)).collect::<Result<_, _>>()?;
             Ok::<_, AmgError>(coarsest)
         })?;
-        let Setup { scale, levels, groups, order, shapes, .. } = setup;
+        let Builder { scale, levels, groups, order, shapes, .. } = builder;
         Ok(Self { levels, coarsest, groups, order, scale, shapes, config: config.clone() })
     }
 
-    /// Returns the settings that it was set up with.
+    /// Returns the settings.
     pub fn config(&self) -> &AmgConfig {
         &self.config
     }
 
-    /// The levels, the finest first.
+    /// Returns the sizes of the levels, the finest first.
     pub fn shapes(&self) -> &[LevelShape] {
         &self.shapes
     }
@@ -201,13 +150,13 @@ impl<H: Scalar, D: AmgKernels<H>> Hierarchy<H, D> {
         self.levels.iter().map(|level| &level.a).chain(smoothed).map(ProductMatrix::format).collect()
     }
 
-    /// Non-zeros of all levels over those of the first: what a cycle costs, relative to the matrix.
+    /// Returns the non-zeros of all levels over those of the first: the cost of a cycle relative to the matrix.
     pub fn operator_complexity(&self) -> f64 {
         let all: usize = self.shapes.iter().map(|shape| shape.n_nonzeros).sum();
         all as f64 / self.shapes.first().map_or(1, |shape| shape.n_nonzeros.max(1)) as f64
     }
 
-    /// Rows of all levels over those of the first.
+    /// Returns the rows of all levels over those of the first.
     pub fn grid_complexity(&self) -> f64 {
         let all: usize = self.shapes.iter().map(|shape| shape.n_rows).sum();
         all as f64 / self.shapes.first().map_or(1, |shape| shape.n_rows.max(1)) as f64

@@ -12,18 +12,18 @@ use crate::setup::patches::DoublePartition;
 use crate::setup::rows::Rows;
 use crate::{AmgConfig, Graph};
 
-/// Groups of the nodes of a level, each of which is a node of the next one.
+/// Aggregates of the nodes of a level, each a node of the next level.
 #[derive(Debug, Clone)]
 pub struct Parts<D: Device> {
-    /// Number of groups.
+    /// Number of aggregates.
     pub(crate) n: usize,
-    /// The group of each node; all bits are set where it is in none.
+    /// The aggregate of each node; all bits are set where it is in none.
     pub(crate) of_node: Arc<Buffer<u32, D>>,
-    /// Where patches smooth.
+    /// With patch smoothers.
     pub(crate) order: Option<Arc<Order<D>>>,
 }
 
-/// Rows in an order in which those of a patch follow each other, and in it those of an aggregate.
+/// An order of rows in which patches are contiguous, and aggregates within them.
 #[derive(Debug)]
 pub(crate) struct Order<D: Device> {
     /// The row at each place.
@@ -34,7 +34,7 @@ pub(crate) struct Order<D: Device> {
     pub starts: Vec<u32>,
 }
 
-/// The groups that the nodes of a level are put in.
+/// The origin of the aggregates of a level.
 #[derive(Debug)]
 pub enum Grouping<'a, D: Device> {
     /// Around roots of the graph of strong connections.
@@ -45,7 +45,7 @@ pub enum Grouping<'a, D: Device> {
     Known(&'a Parts<D>),
 }
 
-/// A level in the order of its patches, and what smooths it.
+/// A level in the order of its patches, with its smoother.
 #[derive(Debug)]
 pub struct Patched<H: Scalar, D: Device> {
     /// The matrix.
@@ -57,25 +57,25 @@ pub struct Patched<H: Scalar, D: Device> {
 }
 
 impl<D: Device> Parts<D> {
-    /// Number of groups.
+    /// Number of aggregates.
     pub fn n(&self) -> usize {
         self.n
     }
 
-    /// The group of each node; all bits are set where it is in none.
+    /// The aggregate of each node; all bits are set where it is in none.
     pub fn of_node(&self) -> &Buffer<u32, D> {
         &self.of_node
     }
 }
 
-/// What a device makes of the matrix of a level: all that smooths it, and the next level.
+/// A level set up by a device: its smoother and the next level.
 #[derive(Debug)]
 pub struct Coarsened<H: Scalar, D: Device> {
     /// The reciprocals of the diagonal, raised where that is needed; with patches times the damping within them.
     pub inverse_diagonal: Buffer<H, D>,
-    /// Where patches smooth; rows of P are in the order of the patches then.
+    /// With patch smoothers; the rows of P are in the order of the patches then.
     pub patched: Option<Patched<H, D>>,
-    /// Where the spectrum of the scaled matrix ends.
+    /// The largest eigenvalue of the scaled matrix.
     pub largest: f64,
     /// The prolongator P.
     pub p: Csr<H, D>,
@@ -83,16 +83,16 @@ pub struct Coarsened<H: Scalar, D: Device> {
     pub r: Csr<H, D>,
     /// $P^\mathsf{T} A P$.
     pub coarse: Csr<H, D>,
-    /// Its nodes.
+    /// The nodes of the next level.
     pub parts: Parts<D>,
-    /// Nodes of the finest level that belong to each of them.
+    /// The number of nodes of the finest level in each of them.
     pub weights: Buffer<u32, D>,
 }
 
 /// The order of rows in a sweep of Gauss–Seidel's method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sweep {
-    /// Ascending, the first sweep of all.
+    /// Ascending, from a zero iterate.
     ForwardFromZero,
     /// Ascending.
     Forward,
@@ -100,7 +100,7 @@ pub enum Sweep {
     Backward,
 }
 
-/// The vectors that a sweep works on.
+/// The vectors of a sweep.
 #[derive(Debug)]
 pub struct Swept<'a, H: Scalar, D: AmgKernels<H>> {
     /// The right side.
@@ -114,7 +114,7 @@ pub struct Swept<'a, H: Scalar, D: AmgKernels<H>> {
 }
 
 impl<H: Scalar, D: AmgKernels<H>> Swept<'_, H, D> {
-    /// Refuses vectors that do not fit a matrix, and matrices that are not square.
+    /// Refuses vectors of another length than the matrix, and matrices that are not square.
     ///
     /// # Errors
     /// [`LinalgError::Length`], with the name of the argument.
@@ -128,17 +128,17 @@ impl<H: Scalar, D: AmgKernels<H>> Swept<'_, H, D> {
     }
 }
 
-/// The acts of a multigrid cycle that a device carries out, all levels in the precision `H`.
+/// The kernels of algebraic multigrid, with all levels in the precision `H`.
 pub trait AmgKernels<H: Scalar>:
     PolynomialKernels<H> + CsrKernels<H> + EllWarpKernels<H, H> + PatchKernels<H> + Described
 {
-    /// Runs the work of the host with as many threads as the device stands for.
+    /// Runs work on the host with the threads of the device.
     fn amg_on_host<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         work()
     }
 
-    /// A copy of a matrix in the precision of the levels, times a power of two that brings its largest entry between 1
-    /// and 2, and that power; none on devices that leave setting up to the host.
+    /// Returns a copy of a matrix in the precision of the levels, scaled by a power of two such that its largest entry is
+    /// between 1 and 2, and that power; none on devices that leave the setup to the host.
     ///
     /// # Cost
     /// Reads the matrix, its values twice, and writes it.
@@ -147,9 +147,9 @@ pub trait AmgKernels<H: Scalar>:
         Ok(None)
     }
 
-    /// The next level of a matrix, with constants for its near-nullspace: `weights` are the numbers of nodes of the
-    /// finest level in each node, one each where there are none; `thresholds` those of connections and of what
-    /// the prolongator is smoothed by. None where the host has to do it, or to say what is wrong with the matrix.
+    /// Sets up the next level of a matrix with constants as near-nullspace: `weights` are the numbers of nodes of the finest
+    /// level in each node, by default one; `thresholds` those of strong connections and of entries that smooth the
+    /// prolongator. Returns none where the host has to do it, or has to explain what is wrong with the matrix.
     ///
     /// # Cost
     /// Some fifteen passes over the non-zeros, and the Galerkin product.
@@ -164,7 +164,7 @@ pub trait AmgKernels<H: Scalar>:
         Ok(None)
     }
 
-    /// The rows of a restriction in another order, and the prolongator that is its transpose.
+    /// Returns a restriction with its rows in another order, and its transpose, the prolongator.
     ///
     /// # Cost
     /// Reads and writes the matrix three times.
@@ -179,7 +179,8 @@ pub trait AmgKernels<H: Scalar>:
         Ok((r.into_device(self)?, p.into_device(self)?))
     }
 
-    /// Aggregates and patches of a graph in rounds, the same on every device; none where a device leaves them to the host.
+    /// Returns the aggregates and patches of a graph, found in rounds and equal on every device; none where a device leaves
+    /// them to the host.
     ///
     /// # Source
     /// `[fu2014]`, section 5.2.1, the double partition.
@@ -191,15 +192,15 @@ pub trait AmgKernels<H: Scalar>:
         Ok(Some(DoublePartition::of(graph, least_aggregate)))
     }
 
-    /// A sweep of Gauss–Seidel's method in each block of `block` rows, which see the iterate before the sweep of other
+    /// Applies a sweep of Gauss–Seidel's method in each block of `block` rows, with the iterate before the sweep in other
     /// blocks: $x = x + (\tilde D + L)^{-1} (b - A x)$ with the lower part L of the blocks, or the upper one.
     ///
-    /// `x` is overwritten with the result; with [`Sweep::ForwardFromZero`] it is taken for zero and not read.
+    /// `x` is overwritten; with [`Sweep::ForwardFromZero`] it is zero and not read.
     ///
     /// # Cost
     /// One product, half of one from zero; reads 2n values beside it, writes n.
     /// # Errors
-    /// [`LinalgError::Setting`] on devices that have no such sweep, [`LinalgError::Length`] when a vector does not fit.
+    /// [`LinalgError::Setting`] on devices without such sweeps, [`LinalgError::Length`] for vectors of another length.
     fn amg_sweep(
         &self,
         _sweep: Sweep,
@@ -211,7 +212,7 @@ pub trait AmgKernels<H: Scalar>:
         Err(LinalgError::Setting { field: "smoother", message })
     }
 
-    /// $x^\mathsf{T} y$ on the host, which a K cycle needs at once.
+    /// Returns $x^\mathsf{T} y$ on the host, for K cycles.
     ///
     /// # Cost
     /// Reads 2n values.
@@ -222,7 +223,7 @@ pub trait AmgKernels<H: Scalar>:
         Err(LinalgError::Setting { field: "cycle", message })
     }
 
-    /// $x \mathrel{+}= P e$.
+    /// Computes $x \mathrel{+}= P e$.
     ///
     /// # Cost
     /// One product with P; reads and writes n values.

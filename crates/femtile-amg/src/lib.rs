@@ -4,7 +4,7 @@
 //! use femtile_amg::{Amg, AmgConfig};
 //! use femtile_device::{Buffer, Cpu};
 //! use femtile_linalg::comm::Alone;
-//! use femtile_linalg::krylov::cg::{CgConfig, ConjugateGradient};
+//! use femtile_linalg::krylov::cg::{ConjugateGradient, KrylovConfig};
 //! use femtile_sparse::Triplets;
 //!
 //! let (cpu, n) = (Cpu::new(0)?, 1_000);
@@ -22,13 +22,14 @@
 //!
 //! let b = Buffer::from_vec(&cpu, vec![1.0; n])?;
 //! let mut x = Buffer::zeros(&cpu, n)?;
-//! let method = ConjugateGradient::new(CgConfig::default());
+//! let method = ConjugateGradient::new(KrylovConfig::default());
 //! let outcome = method.solve(&mut x, &a, &amg, &b, &Alone, &mut ())?;
 //! assert!(outcome.iterations < 30);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![deny(unsafe_code)]
 
+mod builder;
 mod check;
 mod config;
 #[allow(unsafe_code)]
@@ -38,9 +39,9 @@ mod cuda;
 mod cycle;
 mod error;
 mod hierarchy;
-mod inner;
+mod k_cycle;
 mod kernels;
-mod levels;
+mod level;
 mod memory_limit;
 mod patch;
 mod preconditioner;
@@ -48,12 +49,14 @@ mod reference;
 mod relaxation;
 mod setup;
 mod solver;
+mod vectors;
 
 pub use config::{AmgConfig, Cycle, PatchFormat, Smoother};
 pub use cuda::specialisations as cuda_specialisations;
 pub use error::AmgError;
-pub use hierarchy::{Hierarchy, LevelShape};
+pub use hierarchy::Hierarchy;
 pub use kernels::{AmgKernels, Coarsened, Grouping, Parts, Patched, Sweep, Swept};
+pub use level::LevelShape;
 pub use patch::{PatchKernels, PatchMatrix, PatchSmoother};
 pub use preconditioner::Amg;
 pub use setup::graph::Graph;

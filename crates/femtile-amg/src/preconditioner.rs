@@ -7,10 +7,11 @@ use femtile_linalg::{LinalgError, Preconditioner};
 use femtile_sparse::csr::Csr;
 use femtile_sparse::reserve_workspace;
 
-use crate::cycle::{Vectors, apply, vectors};
+use crate::cycle::apply;
 use crate::hierarchy::Hierarchy;
 use crate::kernels::AmgKernels;
-use crate::memory_limit::make_room_for_levels;
+use crate::memory_limit::offload_for_levels;
+use crate::vectors::{Vectors, vectors};
 use crate::{AmgConfig, AmgError, Cycle, Graph};
 
 /// One cycle of smoothed-aggregation multigrid as a preconditioner: symmetric and positive definite for a symmetric
@@ -26,12 +27,12 @@ use crate::{AmgConfig, AmgError, Cycle, Graph};
 pub struct Amg<H: Scalar, D: AmgKernels<H>> {
     hierarchy: Hierarchy<H, D>,
     vectors: Mutex<Vec<Vectors<H, D>>>,
-    /// What residuals are divided by, so that `H` holds them.
+    /// The number that residuals are divided by, so that they do not overflow or underflow in `H`.
     size: ResidualSize,
 }
 
 impl<H: Scalar, D: AmgKernels<H>> Amg<H, D> {
-    /// Sets a hierarchy up for a matrix; `near_nullspace` as in [`Hierarchy::new`].
+    /// Sets up a hierarchy for a matrix; `near_nullspace` as in [`Hierarchy::new`].
     ///
     /// # Errors
     /// As [`Hierarchy::new`].
@@ -43,8 +44,8 @@ impl<H: Scalar, D: AmgKernels<H>> Amg<H, D> {
         Self::of(Hierarchy::new(a.values().device(), a, near_nullspace, config)?, a.values().device())
     }
 
-    /// As [`Amg::new`], on a device whose memory may be too small: the matrix makes room for what is read more often, and
-    /// comes back as far as some is left.
+    /// [`Amg::new`] for a device whose memory may be too small: the matrix moves to the host in favour of data that is read
+    /// more often, and back as far as it fits.
     ///
     /// # Errors
     /// As [`Hierarchy::new`].
@@ -53,36 +54,36 @@ impl<H: Scalar, D: AmgKernels<H>> Amg<H, D> {
         near_nullspace: Option<&[f64]>,
         config: &AmgConfig,
     ) -> Result<Self, AmgError> {
-        make_room_for_levels::<T, H, D>(a)?;
+        offload_for_levels::<T, H, D>(a)?;
         let amg = Self::new(a, near_nullspace, config)?;
         reserve_workspace(a)?;
         Ok(amg)
     }
 
-    /// As [`Amg::with_memory_limit`], with aggregates of the first level that follow a graph, such as that of a mesh.
+    /// [`Amg::with_memory_limit`] with aggregates of the first level from a graph, such as that of a mesh.
     ///
     /// # Errors
     /// As [`Hierarchy::with_graph`].
-    pub fn in_room_on_graph<T: Scalar>(
+    pub fn from_graph_with_memory_limit<T: Scalar>(
         a: &mut Csr<T, D>,
         graph: &Graph,
         near_nullspace: Option<&[f64]>,
         config: &AmgConfig,
     ) -> Result<Self, AmgError> {
-        make_room_for_levels::<T, H, D>(a)?;
+        offload_for_levels::<T, H, D>(a)?;
         let device = a.values().device().clone();
         let amg = Self::of(Hierarchy::with_graph(&device, a, graph, near_nullspace, config)?, &device)?;
         reserve_workspace(a)?;
         Ok(amg)
     }
 
-    /// With levels that are there already.
+    /// Makes a preconditioner from a hierarchy.
     pub(crate) fn of(hierarchy: Hierarchy<H, D>, device: &D) -> Result<Self, AmgError> {
         let vectors = Mutex::new(vectors(device, &hierarchy)?);
         Ok(Self { hierarchy, vectors, size: ResidualSize::default() })
     }
 
-    /// Takes over other values on the same pattern.
+    /// Replaces the values on the same pattern.
     ///
     /// # Errors
     /// As [`Hierarchy::refill`].
@@ -96,7 +97,7 @@ impl<H: Scalar, D: AmgKernels<H>> Amg<H, D> {
         Ok(())
     }
 
-    /// The levels.
+    /// Returns the hierarchy.
     pub fn hierarchy(&self) -> &Hierarchy<H, D> {
         &self.hierarchy
     }
@@ -133,7 +134,7 @@ impl<T: Scalar, H: Scalar, D: AmgKernels<H> + Convert<T, H> + Convert<H, T>> Pre
         self.hierarchy.config.cycle != Cycle::K
     }
 
-    /// Solves that run at the same time should have residuals of like size: the last one that begins sets it.
+    /// Concurrent solves should have residuals of similar norm: the last one that begins sets it.
     fn set_residual_norm(&self, norm: f64) {
         self.size.set(norm);
     }

@@ -1,4 +1,4 @@
-//! The acts of a cycle by plain loops: the oracle.
+//! The kernels of a cycle by plain loops: the oracle.
 
 use femtile_device::{Buffer, Reference, Scalar};
 use femtile_linalg::LinalgError;

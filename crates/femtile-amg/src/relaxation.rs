@@ -1,9 +1,8 @@
-//! What smooths on a level.
+//! Smoothers of a level.
 
-use femtile_device::{Buffer, Device, Scalar};
+use femtile_device::{Buffer, Device, Scalar, parallel};
 use femtile_linalg::LinalgError;
 use femtile_linalg::precondition::polynomial::{Step, chebyshev};
-use rayon::prelude::*;
 
 use crate::Smoother;
 use crate::patch::{PatchMatrix, PatchSmoother, outer_damping};
@@ -11,36 +10,36 @@ use crate::setup::patches::Patches;
 use crate::setup::rows::{RowAccess, Rows};
 use crate::setup::spectrum::{DAMPING, Scaling};
 
-/// The eigenvalues that Chebyshev polynomials act on, relative to the estimate of the largest one. The interval is centred
-/// where $[0.3, 1]$ is, so that they stay below one in magnitude as far, and wider: more of the middle of the spectrum, which
-/// aggregates represent badly on irregular meshes, is reduced.
+/// The interval of Chebyshev polynomials relative to the estimate of the largest eigenvalue. It has the centre of $[0.3, 1]$,
+/// so that the polynomials stay below one in magnitude as far, and is wider, to reduce more of the middle of the spectrum,
+/// which aggregates represent badly on irregular meshes.
 const INTERVAL: [f64; 2] = [0.15, 1.15];
-/// Gauss–Seidel's blocks: so many of a level, but for bounds on their rows. They do not depend on the number of threads.
+/// The number of Gauss–Seidel blocks of a level, within bounds on their rows; independent of the number of threads.
 const BLOCKS: usize = 16;
 const BLOCK_ROWS: [usize; 2] = [4_096, 32_768];
-/// Rows that one piece of work takes.
+/// Rows of a parallel task.
 const PIECE: usize = 4_096;
 
-/// A smoother made for one matrix.
+/// The smoother of one matrix.
 #[derive(Debug)]
 pub(crate) struct Relaxation<H: Scalar, D: Device> {
     pub kind: Kind<H, D>,
-    /// The reciprocals of the diagonal, raised where that is needed; with patches times the damping within them.
+    /// The reciprocals of the diagonal, raised where needed; with patches times the inner damping.
     pub inverse_diagonal: Buffer<H, D>,
 }
 
-/// How it smooths.
+/// The method of a smoother.
 #[derive(Debug)]
 pub(crate) enum Kind<H: Scalar, D: Device> {
-    /// By these steps.
+    /// A polynomial with these steps.
     Polynomial(Vec<Step<H>>),
-    /// By sweeps in blocks of so many rows.
+    /// Gauss–Seidel sweeps in blocks of `block` rows.
     GaussSeidel { sweeps: usize, block: usize },
-    /// By patches.
+    /// Additive Schwarz on patches.
     Patch(Patch<H, D>),
 }
 
-/// What smooths by patches.
+/// Data of the patch smoother.
 #[derive(Debug)]
 pub(crate) struct Patch<H: Scalar, D: Device> {
     pub matrix: PatchMatrix<H, D>,
@@ -49,14 +48,14 @@ pub(crate) struct Patch<H: Scalar, D: Device> {
 }
 
 impl<H: Scalar, D: Device> Patch<H, D> {
-    /// With the damped reciprocals of the diagonal.
+    /// Returns the smoother with damped reciprocals of the diagonal.
     pub fn smoother<'a>(&'a self, scale: &'a Buffer<H, D>) -> PatchSmoother<'a, H, D> {
         PatchSmoother { matrix: &self.matrix, scale, inner: self.inner, omega: self.omega }
     }
 }
 
 impl<H: Scalar, D: Device> Relaxation<H, D> {
-    /// For a matrix with this diagonal and scaling; its rows follow each other patch by patch where these smooth.
+    /// Sets up the smoother of a matrix with this diagonal and scaling; with patches, rows are in the order of the patches.
     pub fn new(
         device: &D,
         smoother: Smoother,
@@ -85,7 +84,7 @@ impl<H: Scalar, D: Device> Relaxation<H, D> {
         Ok(Self { kind, inverse_diagonal: Buffer::from_vec(device, inverse)? })
     }
 
-    /// By patches, for a matrix in three parts and damped reciprocals of its diagonal that lie where the matrix does.
+    /// Makes a patch smoother from a matrix in three parts and damped reciprocals of its diagonal on the device.
     pub fn by_patches(
         smoother: Smoother,
         scale: Buffer<H, D>,
@@ -97,13 +96,13 @@ impl<H: Scalar, D: Device> Relaxation<H, D> {
         Self { kind, inverse_diagonal: scale }
     }
 
-    /// By a polynomial, for reciprocals of a diagonal that lie where the matrix does.
+    /// Makes a polynomial smoother from reciprocals of the diagonal on the device.
     pub fn polynomial(smoother: Smoother, inverse_diagonal: Buffer<H, D>, largest: f64) -> Self {
         Self { kind: Kind::Polynomial(steps(smoother, largest)), inverse_diagonal }
     }
 }
 
-/// The steps of a smoother that is a polynomial; none of others.
+/// Returns the steps of a polynomial smoother; none of others.
 fn steps<H: Scalar>(smoother: Smoother, largest: f64) -> Vec<Step<H>> {
     match smoother {
         Smoother::Jacobi { sweeps } => {
@@ -114,7 +113,7 @@ fn steps<H: Scalar>(smoother: Smoother, largest: f64) -> Vec<Step<H>> {
     }
 }
 
-/// Reciprocals of a diagonal $\tilde D$ with which sweeps in blocks reduce the error: with M, its lower part in the
+/// Returns the reciprocals of a diagonal $\tilde D$ with which sweeps in blocks converge: with M, the lower triangle in the
 /// blocks and $\tilde D$, the matrix $M + M^\mathsf{T} - A = 2 \tilde D - D - A_\text{outside}$ is diagonally dominant.
 ///
 /// # Source
@@ -128,5 +127,5 @@ fn blocked_diagonal<H: Scalar>(a: &Rows<H>, diagonal: &[H], block: usize) -> Vec
         let least = H::from_f64(0.5) * (diagonal[row] + outside);
         H::ONE / if least > diagonal[row] { least } else { diagonal[row] }
     };
-    (0..a.n_rows()).into_par_iter().with_min_len(PIECE).map(of_row).collect()
+    parallel::map(a.n_rows(), PIECE, of_row)
 }

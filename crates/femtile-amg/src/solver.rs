@@ -8,7 +8,7 @@ use femtile_sparse::csr::Csr;
 use crate::kernels::AmgKernels;
 use crate::{Amg, AmgConfig, AmgError, Graph, Hierarchy};
 
-/// Conjugate gradients with a cycle of multigrid as preconditioner, set up once for many right sides.
+/// Conjugate gradients preconditioned by multigrid, set up once for many right sides.
 ///
 /// ```
 /// use femtile_amg::{AmgConfig, AmgSolver};
@@ -43,7 +43,7 @@ pub struct AmgSolver<H: Scalar, D: AmgKernels<H>> {
 }
 
 impl<H: Scalar, D: AmgKernels<H>> AmgSolver<H, D> {
-    /// Sets levels up from the matrix alone; arguments as in [`Hierarchy::new`].
+    /// Sets up the levels from the matrix alone; arguments as in [`Hierarchy::new`].
     ///
     /// # Errors
     /// As [`Hierarchy::new`].
@@ -56,7 +56,7 @@ impl<H: Scalar, D: AmgKernels<H>> AmgSolver<H, D> {
         Self::of(Hierarchy::new(device, a, near_nullspace, config)?, device, near_nullspace)
     }
 
-    /// As [`AmgSolver::from_matrix`], on a device whose memory may be too small: see [`Amg::with_memory_limit`].
+    /// [`AmgSolver::from_matrix`] for a device whose memory may be too small: see [`Amg::with_memory_limit`].
     ///
     /// # Errors
     /// As [`Hierarchy::new`].
@@ -69,8 +69,8 @@ impl<H: Scalar, D: AmgKernels<H>> AmgSolver<H, D> {
         Ok(Self::around(amg, near_nullspace))
     }
 
-    /// Sets levels up with aggregates of the first one that follow a graph, see [`Graph::from_cells`]; other arguments as
-    /// in [`Hierarchy::new`].
+    /// Sets up the levels with aggregates of the first one from a graph, see [`Graph::from_cells`]; other arguments as in
+    /// [`Hierarchy::new`].
     ///
     /// # Errors
     /// As [`Hierarchy::with_graph`].
@@ -92,7 +92,7 @@ impl<H: Scalar, D: AmgKernels<H>> AmgSolver<H, D> {
         Self { amg, near_nullspace: near_nullspace.map(<[f64]>::to_vec), cg: KrylovConfig::default() }
     }
 
-    /// Solves $A x = b$ from the values in `x`, with the matrix that the levels were set up for or one close to it.
+    /// Solves $A x = b$ from the values in `x`, with the matrix of the levels or one close to it.
     ///
     /// # Errors
     /// As [`ConjugateGradient::solve`].
@@ -108,7 +108,7 @@ impl<H: Scalar, D: AmgKernels<H>> AmgSolver<H, D> {
         ConjugateGradient::new(self.cg.clone()).solve(x, a, &self.amg, b, &Alone, &mut ())
     }
 
-    /// Takes over other values on the same pattern, with the same near-nullspace and aggregates.
+    /// Replaces the values on the same pattern, with the same near-nullspace and aggregates.
     ///
     /// # Errors
     /// As [`Hierarchy::refill`].
@@ -116,7 +116,7 @@ impl<H: Scalar, D: AmgKernels<H>> AmgSolver<H, D> {
         self.amg.refill(a, self.near_nullspace.as_deref())
     }
 
-    /// The levels; shown as a table.
+    /// Returns the levels, whose `Display` is a table.
     pub fn hierarchy(&self) -> &Hierarchy<H, D> {
         self.amg.hierarchy()
     }

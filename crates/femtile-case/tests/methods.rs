@@ -116,7 +116,7 @@ fn multigrid_takes_double_precision_where_single_does_not_hold_the_matrix() {
             // A contrast beyond what f64 tells apart: no solution to the tolerance, and none is claimed.
             assert_eq!(report.solve.stop, Stop::Stagnated, "σ = {sigma}");
         }
-        assert!(report.warnings.iter().any(|w| w.contains("double precision")), "{:?}", report.warnings);
+        assert!(report.warnings.iter().any(|w| w.contains("f64")), "{:?}", report.warnings);
     }
 }
 

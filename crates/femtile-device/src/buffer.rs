@@ -3,29 +3,29 @@ use std::fmt::Debug;
 
 use crate::{DeviceError, Element};
 
-/// Memory that a device can work on.
+/// A memory that a device can access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemorySpace {
-    /// Its own.
+    /// The memory of the device.
     Device,
-    /// That of the host, where it reaches it through a bus.
+    /// The memory of the host, accessed through a bus.
     Host,
 }
 
-/// Bytes that the arrays of a device take now, and took at most.
+/// Present and peak bytes of the arrays of a device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// In its own memory.
+    /// Present bytes in device memory.
     pub device: usize,
-    /// The most of these at once.
+    /// Peak bytes in device memory.
     pub device_peak: usize,
-    /// In memory of the host, reached through a bus.
+    /// Present bytes in host memory, accessed through a bus.
     pub host: usize,
-    /// The most of these at once.
+    /// Peak bytes in host memory.
     pub host_peak: usize,
 }
 
-/// Something that holds arrays and runs kernels: a CPU with its threads, or a GPU.
+/// Owns arrays and runs kernels: a CPU with its threads, or a GPU.
 ///
 /// Cloning a device clones a handle; all clones are the same device. Kernels are not methods of
 /// this trait: each algorithm declares the few it needs in its own small trait.
@@ -33,19 +33,19 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
     /// The raw storage behind a [`Buffer`].
     type Memory<T: Element>: Send + Sync;
 
-    /// What [`Device::repeat`] keeps from call to call.
+    /// The state of [`Device::repeat`] between calls.
     type Recording: Default + Debug + Send;
 
-    /// A copy to the host that [`Device::begin_read`] has begun.
+    /// A copy to the host, begun by [`Device::begin_read`].
     type Readback;
 
-    /// What to call this device in a report, such as `cpu (8 threads, avx2)`.
+    /// Returns the name of this device for reports, such as `cpu (8 threads, avx2)`.
     fn description(&self) -> String;
 
-    /// Storage for `len` values, all zero bits.
+    /// Allocates `len` values, all zero bits.
     fn allocate<T: Element>(&self, len: usize) -> Result<Self::Memory<T>, DeviceError>;
 
-    /// Storage with the values of `host`, taken over without a copy where the host's memory serves.
+    /// Takes over the values of `host`, without a copy where the device works in host memory.
     fn adopt<T: Element>(&self, host: Vec<T>) -> Result<Self::Memory<T>, DeviceError> {
         let mut memory = self.allocate(host.len())?;
         self.upload(&mut memory, &host)?;
@@ -64,12 +64,12 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
     /// [`DeviceError::LengthMismatch`] when the lengths differ.
     fn download<T: Element>(&self, host: &mut [T], memory: &Self::Memory<T>) -> Result<(), DeviceError>;
 
-    /// The values where they are, if the host shares the memory.
+    /// Returns the values in place, if the host shares the memory.
     fn lend<T: Element>(_memory: &Self::Memory<T>) -> Option<&[T]> {
         None
     }
 
-    /// Begins a copy of all `len` values to the host; work asked for later does not wait for it.
+    /// Begins a copy of all `len` values to the host; work queued later does not wait for it.
     ///
     /// # Errors
     /// [`DeviceError::LengthMismatch`] when the array has another length.
@@ -79,12 +79,12 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
         len: usize,
     ) -> Result<Self::Readback, DeviceError>;
 
-    /// Waits for a copy and takes its values, which are those of the moment when it was begun.
+    /// Waits for a copy and returns the values, as they were when the copy was begun.
     fn end_read<T: Element>(&self, readback: Self::Readback) -> Result<Vec<T>, DeviceError>;
 
-    /// Does `work` `times` times in a row. A device that launches kernels may record them once and replay the
-    /// recording instead, so `work` must launch the same kernels on the same arrays every time; where it does not, what is
-    /// computed is that of the recording. A recording is made anew once an array that it uses has been given back.
+    /// Runs `work` `times` times. A device that launches kernels may record them once and replay the recording, so `work`
+    /// must launch the same kernels on the same arrays every time; otherwise the recorded launches are repeated. After an
+    /// array of a recording is freed, the work is recorded again.
     fn repeat<E: From<DeviceError>>(
         &self,
         _recording: &mut Self::Recording,
@@ -94,17 +94,17 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
         (0..times).try_for_each(|_| work())
     }
 
-    /// Bytes that arrays may still take of [`MemorySpace::Device`], where those beyond go to [`MemorySpace::Host`]; else none.
+    /// Returns the bytes left in [`MemorySpace::Device`] where further arrays go to [`MemorySpace::Host`]; else none.
     fn available_bytes(&self) -> Option<usize> {
         None
     }
 
-    /// Does `work` with so many bytes of [`MemorySpace::Device`] left for what comes after it.
+    /// Runs `work` with `bytes` bytes of [`MemorySpace::Device`] reserved for later.
     fn with_reserved_bytes<R>(&self, _bytes: usize, work: impl FnOnce() -> R) -> R {
         work()
     }
 
-    /// Moves an array; says whether it is there then, which it is not where there is no such room.
+    /// Moves an array; returns false where it does not fit in `place`.
     fn relocate<T: Element>(
         &self,
         _memory: &mut Self::Memory<T>,
@@ -113,12 +113,12 @@ pub trait Device: Clone + Debug + Send + Sync + 'static {
         Ok(place == MemorySpace::Device)
     }
 
-    /// What arrays take, where that is counted.
+    /// Returns the bytes that arrays take, where that is counted.
     fn memory_use(&self) -> Option<MemoryUse> {
         None
     }
 
-    /// How many kernels were launched so far; zero where work is not launched.
+    /// Returns the number of kernel launches so far; zero on devices without launches.
     fn kernel_launches(&self) -> u64 {
         0
     }
@@ -158,19 +158,19 @@ impl<T: Element, D: Device> Debug for Buffer<T, D> {
 }
 
 impl<T: Element, D: Device> Buffer<T, D> {
-    /// `len` zeros on `device`.
+    /// Allocates `len` zeros on `device`.
     pub fn zeros(device: &D, len: usize) -> Result<Self, DeviceError> {
         Ok(Self { memory: device.allocate(len)?, len, device: device.clone() })
     }
 
-    /// A copy of `host` on `device`.
+    /// Copies `host` to `device`.
     pub fn from_host(device: &D, host: &[T]) -> Result<Self, DeviceError> {
         let mut buffer = Self::zeros(device, host.len())?;
         buffer.upload(host)?;
         Ok(buffer)
     }
 
-    /// The values of `host`, taken over without a copy where the device works in host memory.
+    /// Takes over the values of `host`, without a copy where the device works in host memory.
     pub fn from_vec(device: &D, host: Vec<T>) -> Result<Self, DeviceError> {
         let len = host.len();
         Ok(Self { memory: device.adopt(host)?, len, device: device.clone() })
@@ -181,7 +181,7 @@ impl<T: Element, D: Device> Buffer<T, D> {
         self.len
     }
 
-    /// Whether there are no values.
+    /// Returns whether the buffer is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -196,19 +196,18 @@ impl<T: Element, D: Device> Buffer<T, D> {
         &self.memory
     }
 
-    /// Moves the values to other memory; says whether they are there then, which they are not where there is no such
-    /// room.
+    /// Moves the values to other memory; returns false where they do not fit there.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     pub fn move_to(&mut self, place: MemorySpace) -> Result<bool, DeviceError> {
         self.device.relocate(&mut self.memory, place)
     }
 
-    /// Holds a copy of `host` from now on, in the same memory if the length stays.
+    /// Copies `host`, into the same memory if the length is unchanged.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     pub fn assign(&mut self, host: &[T]) -> Result<(), DeviceError> {
         if self.len != host.len() {
             *self = Self::zeros(&self.device, host.len())?;
@@ -239,7 +238,7 @@ impl<T: Element, D: Device> Buffer<T, D> {
         self.device.begin_read(&self.memory, self.len)
     }
 
-    /// All values for the host to read, without a copy where it shares the memory.
+    /// Returns all values for the host to read, without a copy where it shares the memory.
     pub fn host_view(&self) -> Result<Cow<'_, [T]>, DeviceError> {
         match D::lend(&self.memory) {
             Some(values) => Ok(Cow::Borrowed(values)),
@@ -247,7 +246,7 @@ impl<T: Element, D: Device> Buffer<T, D> {
         }
     }
 
-    /// All values as a vector on the host.
+    /// Copies all values to a vector on the host.
     pub fn to_host(&self) -> Result<Vec<T>, DeviceError> {
         let mut host = vec![T::zeroed(); self.len];
         self.download(&mut host)?;

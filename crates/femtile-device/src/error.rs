@@ -1,11 +1,11 @@
-/// What can go wrong on a device.
+/// An error of a device.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeviceError {
     /// Host and device arrays of different length met in a copy.
-    #[error("{field}: copy between {expected} and {found} values; make both the same length")]
+    #[error("{field}: copy between {expected} and {found} values; both must have the same length")]
     LengthMismatch {
-        /// Which argument.
+        /// The argument.
         field: &'static str,
         /// Length of the destination.
         expected: usize,
@@ -15,9 +15,9 @@ pub enum DeviceError {
     /// The worker threads of a CPU device could not be started.
     #[error("cannot start {threads} worker threads: {reason}; ask for fewer with `threads`")]
     Threads {
-        /// How many were asked for.
+        /// The number requested.
         threads: usize,
-        /// What the operating system said.
+        /// The message of the operating system.
         reason: String,
     },
     /// A SIMD level was forced that this processor lacks.
@@ -25,59 +25,59 @@ pub enum DeviceError {
     SimdUnavailable {
         /// The level that was asked for.
         requested: String,
-        /// The levels that can be had.
+        /// The levels that this processor offers.
         available: String,
     },
-    /// A device was asked for that is not there.
+    /// The requested device is not available.
     #[error("device `{requested}` is not available: {reason}")]
     Absent {
         /// The device asked for.
         requested: String,
-        /// Why it cannot be had and what to do.
+        /// The reason and the remedy.
         reason: String,
     },
     /// A call of the GPU's driver failed.
     #[error("{action} failed: {message}")]
     Driver {
-        /// What was being done.
+        /// The action that failed.
         action: &'static str,
-        /// What the driver said.
+        /// The message of the driver.
         message: String,
     },
-    /// The GPU has not the memory that was asked for.
+    /// The GPU has less free memory than requested.
     #[error(
         "{device} is out of memory: {needed} bytes were needed, {free} of {total} are free; use a smaller mesh, \
          close what else uses the GPU, or solve with `cpu`"
     )]
     OutOfMemory {
-        /// Which GPU.
+        /// The GPU.
         device: String,
-        /// Bytes asked for.
+        /// Bytes requested.
         needed: usize,
         /// Bytes free.
         free: usize,
-        /// Bytes there are.
+        /// Bytes in total.
         total: usize,
     },
-    /// A kernel did something that it must not, and the GPU has stopped.
+    /// A kernel made an invalid access, and the GPU has stopped.
     #[error(
         "a kernel failed: {kernels}: {message}; run again with FEMTILE_CUDA_BLOCKING=1 to learn which launch it \
          was, and please report it"
     )]
     Fault {
-        /// Which kernel, as far as it is known.
+        /// The kernels that may have caused it.
         kernels: String,
-        /// What the driver said.
+        /// The message of the driver.
         message: String,
     },
     /// A kernel could not be started.
     #[error("kernel {kernel} with {launch} could not be started: {message}")]
     Launch {
-        /// Which kernel.
+        /// The kernel.
         kernel: String,
         /// Grid, block and shared memory.
         launch: String,
-        /// What the driver said.
+        /// The message of the driver.
         message: String,
     },
     /// A kernel could not be compiled.
@@ -85,17 +85,17 @@ pub enum DeviceError {
     Compile {
         /// The program and what it was specialised with.
         program: String,
-        /// What the compiler said.
+        /// The message of the compiler.
         message: String,
     },
-    /// An array of one device was handed to another.
+    /// An argument of a kernel is on another device.
     #[error("argument {argument} of {kernel} is not on {device}; copy it there first")]
     OtherDevice {
-        /// Which kernel.
+        /// The kernel.
         kernel: &'static str,
-        /// Which argument, counted from 0.
+        /// The number of the argument, counted from 0.
         argument: usize,
-        /// The device that was to work on it.
+        /// The device of the kernel.
         device: String,
     },
 }

@@ -8,7 +8,7 @@ pub fn host_memory_bytes() -> Option<u64> {
     memory_bytes_under(Path::new("/"))
 }
 
-/// The same with `/proc` and `/sys` in another folder.
+/// [`host_memory_bytes`] with `/proc` and `/sys` below `root`.
 fn memory_bytes_under(root: &Path) -> Option<u64> {
     let read = |path: &str| std::fs::read_to_string(root.join(path)).ok();
     let total = read("proc/meminfo").and_then(|text| {

@@ -1,7 +1,7 @@
-//! Where data lives and who works on it: scalars, devices, buffers.
+//! Scalars, devices, and buffers in the memory of a device.
 //!
 //! A [`Device`] owns memory and threads; a [`Buffer`] is an array on one device. Algorithms are
-//! generic over `D: Device` and reach the hardware only through small kernel traits that stand
+//! generic over `D: Device` and reach the hardware only through a small kernel trait
 //! beside each algorithm.
 #![deny(unsafe_code)]
 
@@ -12,11 +12,12 @@ pub mod cpu;
 pub mod cuda;
 mod error;
 mod host_memory;
+mod host_memory_device;
 mod reference;
 mod scalar;
 
 pub use buffer::{Buffer, BufferMut, Device, HostDevice, MemorySpace, MemoryUse};
-pub use cpu::Cpu;
+pub use cpu::{Cpu, parallel};
 pub use cuda::Cuda;
 pub use error::DeviceError;
 pub use host_memory::host_memory_bytes;

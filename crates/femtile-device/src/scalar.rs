@@ -2,17 +2,17 @@ use std::fmt::{Debug, Display};
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
-/// A value that may stand in a [`crate::Buffer`]: plain bytes, any bit pattern valid.
+/// A value of a [`crate::Buffer`]: plain bytes, any bit pattern valid.
 ///
 /// Kernels rely on the type that it is in CUDA C, so there are no others than those of this crate.
 pub trait Element: sealed::Sealed + bytemuck::Pod + Debug + PartialEq + Send + Sync + 'static {
-    /// The same type in CUDA C.
+    /// The name of the type in CUDA C.
     const C_NAME: &'static str;
 }
 
-/// What nobody else can implement.
+/// Keeps other crates from implementing [`Element`](super::Element).
 mod sealed {
-    /// A type that kernels know.
+    /// A type that kernels accept.
     pub trait Sealed {}
 }
 
@@ -56,7 +56,7 @@ pub trait Scalar:
     const EPSILON: Self;
     /// Nearest number to `value`.
     fn from_f64(value: f64) -> Self;
-    /// The same number in double precision (exact).
+    /// Converts to f64 without rounding.
     fn to_f64(self) -> f64;
     /// Square root.
     fn sqrt(self) -> Self;

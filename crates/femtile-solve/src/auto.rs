@@ -17,19 +17,19 @@ use crate::{
     SolverConfig, SpaceConfig,
 };
 
-/// Cells whose coefficients are looked at, at most.
+/// The most cells whose coefficients are sampled.
 const SAMPLES: usize = 4096;
-/// The share of the energy of the smoothest mode that reaction or exchange may add before geometric multigrid, which
-/// leaves both out, is no longer the choice.
+/// The largest share of the energy of the smoothest mode from reaction or exchange with which geometric multigrid, which
+/// neglects both, is chosen.
 const LEFT_OUT: f64 = 3.0;
-/// Largest over smallest coefficient of cells that geometric multigrid is chosen for.
+/// The largest ratio of coefficients of cells with which geometric multigrid is chosen.
 const CONTRAST: f64 = 100.0;
 /// Expected iterations with the diagonal from which multigrid is faster, its setup included: on CPUs, on GPUs.
 const WORTH_AMG: [f64; 2] = [100.0, 450.0];
 const WORTH_GMG: [f64; 2] = [50.0, 150.0];
-/// The processor sets most of p-multigrid up, for GPUs too.
+/// For p-multigrid, most of which the host sets up, for GPUs too.
 const WORTH_PMG: [f64; 2] = [60.0, 2000.0];
-/// The same for elements of degree 5 and more.
+/// For p-multigrid with elements of degree 5 and more.
 const WORTH_GMG_HIGH: [f64; 2] = [150.0, 300.0];
 const WORTH_PMG_HIGH: [f64; 2] = [60.0, 1000.0];
 
@@ -37,11 +37,11 @@ const WORTH_PMG_HIGH: [f64; 2] = [60.0, 1000.0];
 /// multigrid takes as long on many threads as on one, and all launches of a cycle on coarse levels take as long.
 const SMALL: [f64; 2] = [3000.0, 400_000.0];
 
-/// A preconditioner with the reason for it.
+/// A chosen preconditioner and the reason.
 #[derive(Debug)]
 pub(crate) struct Chosen {
     pub preconditioner: PreconditionerConfig,
-    /// The boxes of geometric multigrid, which were found on the way.
+    /// The boxes of geometric multigrid, found during the choice.
     pub boxes: Option<Boxes>,
     pub reason: String,
 }
@@ -71,10 +71,10 @@ fn only(config: &SolverConfig, space: &SpaceConfig) -> Option<(PreconditionerCon
     })
 }
 
-/// Chooses for a problem; `problem` is that of the first component on quadrilaterals and hexahedra.
+/// Chooses a preconditioner; `problem` is that of the first component on quadrilaterals and hexahedra.
 ///
 /// # Errors
-/// What the data of the problem are to blame for.
+/// Errors in the data of the problem.
 pub(crate) fn choose(
     config: &SolverConfig,
     discretization: &Discretization<'_>,
@@ -164,15 +164,15 @@ struct Data {
     width: f64,
     /// The longest extent of the mesh.
     length: f64,
-    /// Half a wave of the smoothest mode: twice the volume over the part of the boundary where u is held.
+    /// Half the wavelength of the smoothest mode: twice the volume over the area of the Dirichlet boundary.
     half_wave: f64,
     /// Smallest and largest mean of the diagonal of σ.
     sigma: [f64; 2],
-    /// Whether σ has entries aside of the diagonal.
+    /// Whether σ has off-diagonal entries.
     is_oblique: bool,
     /// Smallest and largest λ.
     lambda: [f64; 2],
-    /// The largest coefficient of exchange on the boundary.
+    /// The largest Robin coefficient on the boundary.
     exchange: f64,
 }
 
@@ -224,7 +224,7 @@ impl Data {
         0.25 * (steepest / smoothest).sqrt() * (2.0 / tolerance).ln()
     }
 
-    /// Says why geometric multigrid, which knows −∇·(σ̄∇u) alone, is not the choice.
+    /// Returns the reason why geometric multigrid, an approximation by −∇·(σ̄∇u), is not chosen.
     fn allow_geometric(&self) -> Result<(), String> {
         let smoothest = std::f64::consts::PI.powi(2) * self.sigma[0];
         if self.lambda[1] * self.length * self.length > LEFT_OUT * smoothest {
@@ -287,7 +287,7 @@ mod tests {
     use super::*;
     use crate::Poisson;
 
-    /// The name and the reason of what is chosen on a processor.
+    /// Returns the name of the choice on a CPU and its reason.
     fn chosen(problem: &Poisson<'_>, config: &SolverConfig) -> (&'static str, String) {
         let config = SolverConfig { device: DeviceChoice::Cpu, ..config.clone() };
         let discretization = problem.discretize().unwrap();

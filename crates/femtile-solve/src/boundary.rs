@@ -136,7 +136,7 @@ pub(crate) fn extents(mesh: &Mesh) -> String {
     (0..mesh.dimension()).map(range).collect::<Vec<_>>().join(", ")
 }
 
-/// What to say of a comparison that holds on no facet.
+/// Returns the message about a comparison that holds on no facet.
 fn holds_nowhere(mesh: &Mesh, holds: &[bool]) -> String {
     let nodes = match holds.iter().filter(|&&holds| holds).count() {
         0 => "on no node either".into(),

@@ -1,4 +1,4 @@
-//! Settings that the cells of a mesh do not allow, and devices that do not carry them out.
+//! Checks of settings against the cells of the mesh and the device.
 
 use femtile_device::Cuda;
 use femtile_mesh::CellKind;
@@ -9,11 +9,11 @@ use crate::{
     DeviceChoice, OperatorKind, PreconditionerConfig, Quadrature, SolveError, SolverConfig, SpaceConfig,
 };
 
-/// Chooses the device for a space of `n` unknowns on quadrilaterals or hexahedra; the processor for what GPUs do not
-/// carry out.
+/// Chooses the device for a space of `n` unknowns on quadrilaterals or hexahedra; the CPU for settings that GPUs do not
+/// support.
 ///
 /// # Errors
-/// [`SolveError::Setting`] where a GPU is open and does not carry it out.
+/// [`SolveError::Setting`] if a GPU is requested and does not support the settings.
 pub(crate) fn choose(
     (config, boxes): (&SolverConfig, Option<&Boxes>),
     opened: Option<Cuda>,
@@ -54,7 +54,7 @@ pub(crate) fn lack_of_gpus(config: &SolverConfig, space: &SpaceConfig, kind: Cel
     })
 }
 
-/// The error where a GPU is asked for what it lacks.
+/// Returns the error that a GPU does not support a setting.
 fn needs_cpu(config: &SolverConfig, space: &SpaceConfig, lack: &str) -> SolveError {
     let or = match config.preconditioner {
         PreconditionerConfig::Gmg(_) => ", or preconditioner = \"jacobi\"",
@@ -71,10 +71,10 @@ pub(crate) fn graph_error(message: String) -> SolveError {
     SolveError::setting(&["solver".into(), "amg".into(), "graph".into()], message)
 }
 
-/// Refuses what does not go with the cells of the mesh.
+/// Refuses settings that the cells of the mesh do not support.
 ///
 /// # Errors
-/// [`SolveError::Setting`] with the first one that does not.
+/// [`SolveError::Setting`] with the first such setting.
 pub fn check_cells(config: &SolverConfig, space: &SpaceConfig, kind: CellKind) -> Result<(), SolveError> {
     match tensor::is_for(kind) {
         true => check_products(config, space, kind),
@@ -168,7 +168,7 @@ fn check_products(config: &SolverConfig, space: &SpaceConfig, kind: CellKind) ->
     Ok(())
 }
 
-/// What is said of metrics of cells where there is a matrix.
+/// The message about metric evaluation with a matrix.
 fn of_matrices() -> String {
     "is for operators without a matrix, on quadrilaterals and hexahedra, and this one has a matrix: leave it out".into()
 }

@@ -1,4 +1,4 @@
-//! Values of coefficients as people give them, and what they stand for on a mesh.
+//! Values of coefficients as users give them, and their evaluation on a mesh.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use crate::setting::{Key, below};
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// The same number everywhere.
+    /// A constant.
     Number(f64),
     /// An expression in x, y, z.
     Text(String),
@@ -117,7 +117,7 @@ impl Value {
     }
 }
 
-/// Resolves a value on a mesh; `path` is the setting that it stands at.
+/// Resolves a value on a mesh; `path` is its setting.
 pub(crate) fn coefficient(mesh: &Mesh, value: &Value, path: &[Key]) -> Result<Coefficient, SolveError> {
     Ok(match value {
         Value::Number(number) => Coefficient::Constant(*number),
@@ -250,7 +250,7 @@ fn tensor(mesh: &Mesh, rows: &[Vec<Entry>], path: &[Key]) -> Result<Coefficient,
     Ok(Coefficient::Tensor(numbers))
 }
 
-/// Tags of cells that a name or number stands for.
+/// Returns the tags of cells of a name or number.
 fn cell_tags(mesh: &Mesh, name: &str, path: &[Key]) -> Result<Vec<i32>, SolveError> {
     let dimension = mesh.dimension();
     let named = mesh.tag_names.iter().filter(|((d, _), known)| *d == dimension && known.as_str() == name);

@@ -20,7 +20,7 @@ pub struct SolverConfig {
     pub device: DeviceChoice,
     /// Threads of the CPU; 0 for all.
     pub threads: usize,
-    /// The most bytes that a solve may take; those of the machine, or of its control group, where it is none.
+    /// The most bytes of a solve; by default those of the machine, or of its control group.
     pub memory_limit: Option<u64>,
     /// The form of the operator.
     pub operator: OperatorKind,
@@ -205,7 +205,7 @@ impl PreconditionerConfig {
         matches!(self, Self::Auto | Self::Jacobi | Self::None)
     }
 
-    /// Returns the name of a multigrid method that is made from cells, not from a matrix.
+    /// Returns the name of a multigrid method that is set up from cells, not from a matrix.
     pub const fn of_cells(&self) -> Option<&'static str> {
         match self {
             Self::Gmg(_) => Some("geometric multigrid"),
@@ -242,7 +242,7 @@ impl PreconditionerConfig {
     }
 }
 
-/// Precision of the levels of multigrid; the solve around them has double precision.
+/// Precision of the levels of multigrid; the solve around them is in f64.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LevelPrecision {
     /// 32 bits a number.
@@ -315,7 +315,7 @@ impl Default for PmgOptions {
 /// Checks that a solve can end by this tolerance.
 ///
 /// # Errors
-/// What is wrong, and what to write.
+/// The problem and a valid choice.
 pub fn check_tolerance(tolerance: f64) -> Result<(), String> {
     if tolerance > 0.0 && tolerance < 1.0 {
         return Ok(());
@@ -401,7 +401,7 @@ impl SolverConfig {
         match self.operator {
             OperatorKind::MatrixFree => false,
             OperatorKind::Assembled => true,
-            // Multigrid is made from a matrix.
+            // Multigrid is set up from a matrix.
             OperatorKind::Auto => matches!(self.preconditioner, PreconditionerConfig::Amg(_)),
         }
     }

@@ -126,7 +126,7 @@ impl<'m> Discretization<'m> {
     /// for a GPU that is open already, or for the devices that there are, beside a processor with `n_threads` threads.
     ///
     /// # Errors
-    /// A datum that is not finite, a component of the mesh that nothing holds, a preconditioner that does not serve.
+    /// Data that are not finite, a component of the mesh without conditions, an unsupported preconditioner.
     pub fn weak_form(
         &self,
         config: &SolverConfig,
@@ -195,7 +195,7 @@ impl<'m> Discretization<'m> {
     }
 }
 
-/// The data of a problem evaluated on its space, with a preconditioner that was chosen: linear systems are made from it.
+/// The data of a problem evaluated on its space, with the chosen preconditioner, from which linear systems are made.
 #[derive(Debug)]
 pub struct WeakForm<'d> {
     kind: Kind<'d>,

@@ -21,7 +21,7 @@ pub enum SolveError {
         path: Vec<Key>,
         /// Bytes of its text that the message is about, where it is an expression.
         within: Option<Range<usize>>,
-        /// What is wrong and what to do.
+        /// The problem and the remedy.
         message: String,
     },
     /// The mesh could not be read, made or written.
@@ -45,7 +45,7 @@ pub enum SolveError {
     /// The user has asked for a stop before there was a solution.
     #[error("interrupted while {}", stage.label())]
     Interrupted {
-        /// What was being done.
+        /// The action that failed.
         stage: Stage,
     },
 }

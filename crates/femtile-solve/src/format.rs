@@ -32,7 +32,7 @@ pub(crate) fn citations_of(format: Format, levels: &[Level]) -> Vec<&'static str
 /// Puts a matrix into the format of the settings, as [`formatted`] does, without hiding its kind.
 ///
 /// # Errors
-/// What the device reports.
+/// Errors of the device.
 pub(crate) fn product_matrix<D: SolveDevice>(
     matrix: Csr<f64, D>,
     config: &SolverConfig,
@@ -46,7 +46,7 @@ pub(crate) fn product_matrix<D: SolveDevice>(
 /// # Cost
 /// As [`ProductMatrix::new`].
 /// # Errors
-/// What the device reports.
+/// Errors of the device.
 pub(crate) fn formatted<D: SolveDevice>(
     matrix: Csr<f64, D>,
     config: &SolverConfig,

@@ -13,7 +13,7 @@ use crate::check::graph_error;
 use crate::device::{self, Chosen};
 use crate::format::product_matrix;
 use crate::method::{SolveDevice, iterate};
-use crate::preconditioner::{Level, double_in_place_of_single, levels_of};
+use crate::preconditioner::{Level, f64_in_place_of_f32, levels_of};
 use crate::{
     AmgOptions, DeviceChoice, LevelPrecision, Method, PreconditionerConfig, Progress, Silent, SolveError,
     SolverConfig, Stage, Stages,
@@ -153,7 +153,7 @@ impl LinearSolver {
         self.solve_from(vec![0.0; b.len()], b, &mut Silent)
     }
 
-    /// Solves from an initial guess and tells of the progress.
+    /// Solves from an initial guess and reports progress.
     ///
     /// # Errors
     /// As [`LinearSolver::solve`].
@@ -221,7 +221,7 @@ impl LinearSolver {
         }
     }
 
-    /// Returns what the user should know of the setup.
+    /// Returns the warnings of the setup.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -281,7 +281,7 @@ impl<D: SolveDevice> OfMatrix<D> {
                 if *precision == LevelPrecision::F32 {
                     match Amg::with_memory_limit(matrix, near_nullspace, config) {
                         Err(error) if error.is_of_precision() => {
-                            warnings.push(double_in_place_of_single(&error));
+                            warnings.push(f64_in_place_of_f32(&error));
                         }
                         made => return Ok(Self::F32(Box::new(made?))),
                     }
@@ -309,7 +309,7 @@ impl<D: SolveDevice> OfMatrix<D> {
         }
     }
 
-    /// Takes over other values; levels in single precision become ones in double where they fail with them.
+    /// Replaces the values; levels in f32 become f64 if they fail with these values.
     fn refill(
         &mut self,
         a: &Csr<f64, D>,
@@ -322,7 +322,7 @@ impl<D: SolveDevice> OfMatrix<D> {
             Self::F32(amg) => match amg.refill(a, near_nullspace) {
                 Err(error) if error.is_of_precision() => {
                     let amg = Amg::new(a, near_nullspace, amg.hierarchy().config())?;
-                    warnings.push(double_in_place_of_single(&error));
+                    warnings.push(f64_in_place_of_f32(&error));
                     *self = Self::F64(Box::new(amg));
                 }
                 refilled => refilled?,
@@ -408,7 +408,7 @@ mod tests {
         let mut solver = LinearSolver::new(&stacks(5, 2.0), &config).unwrap();
         assert!(solver.warnings().is_empty(), "{:?}", solver.warnings());
         solver.refill(&stacks(5, 1e7)).unwrap();
-        assert!(solver.warnings().iter().any(|warning| warning.contains("double precision")));
+        assert!(solver.warnings().iter().any(|warning| warning.contains("f64")));
         let solution = solver.solve(&[1.0; 15]).unwrap();
         assert!(solution.has_converged());
         assert!((solution.x[1] - 5.0).abs() < 1e-5, "{}", solution.x[1]);

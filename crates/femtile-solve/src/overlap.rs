@@ -1,17 +1,17 @@
-//! Conditions that take parts of the boundary from others.
+//! Overlap of boundary conditions.
 
-/// Parts of the boundary that one condition takes from an earlier one.
+/// Parts of the boundary where one condition overrides an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Overlap {
-    /// The number of the condition that loses them.
+    /// The number of the overridden condition.
     pub loser: usize,
-    /// The number of the condition that holds there.
+    /// The number of the overriding condition.
     pub taker: usize,
-    /// How many parts it takes.
+    /// Number of overridden parts.
     pub n_taken: usize,
-    /// How many parts the loser names.
+    /// Number of parts that the overridden condition names.
     pub n_named: usize,
-    /// How many of them the loser keeps, beside all takers.
+    /// Number of parts that it keeps.
     pub n_kept: usize,
 }
 
@@ -30,9 +30,9 @@ impl Overlap {
     }
 }
 
-/// Finds conditions whose parts, as `holds[condition]` lists them among `n_parts`, a later condition names as well.
+/// Returns the overlaps of conditions with later ones, where `holds[condition]` lists the parts of a condition among `n_parts`.
 ///
-/// A condition on `all` that keeps some of its parts is a default, and not found.
+/// A condition on `all` that keeps some of its parts is a default and not reported.
 pub fn overlaps(holds: &[Vec<u32>], n_parts: usize, is_all: impl Fn(usize) -> bool) -> Vec<Overlap> {
     let mut winners = vec![0; n_parts];
     for (condition, parts) in holds.iter().enumerate() {

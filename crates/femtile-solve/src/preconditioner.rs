@@ -1,4 +1,4 @@
-//! Preconditioners that are made from a matrix.
+//! Preconditioners set up from a matrix.
 
 use femtile_amg::{Amg, AmgError, AmgKernels, Graph, Hierarchy, LevelShape};
 use femtile_device::Scalar;
@@ -45,7 +45,7 @@ pub(crate) fn without_constants<D: SolveDevice>(
     Ok((Box::new(MeanFree::new(device, n, of)?), levels))
 }
 
-/// Multigrid with levels in the precision `H`.
+/// Sets up multigrid with levels in the precision `H`.
 fn multigrid<H: Scalar, D>(
     options: &AmgOptions,
     graph: Option<&Graph>,
@@ -55,7 +55,7 @@ where
     D: SolveDevice + AmgKernels<H> + Convert<f64, H> + Convert<H, f64>,
 {
     let amg = match graph {
-        Some(graph) => Amg::<H, D>::in_room_on_graph(matrix, graph, None, &options.config)?,
+        Some(graph) => Amg::<H, D>::from_graph_with_memory_limit(matrix, graph, None, &options.config)?,
         None => Amg::<H, D>::with_memory_limit(matrix, None, &options.config)?,
     };
     let levels = levels_of(amg.hierarchy());
@@ -74,8 +74,8 @@ pub(crate) fn levels_of<H: Scalar, D: AmgKernels<H>>(hierarchy: &Hierarchy<H, D>
     hierarchy.shapes().iter().enumerate().map(level).collect()
 }
 
-/// Multigrid with levels in single precision; in double precision, with a warning, where the matrix is none for that.
-fn multigrid_in_single<D: SolveDevice>(
+/// Sets up multigrid with levels in f32, or in f64 with a warning if f32 fails.
+fn multigrid_in_f32<D: SolveDevice>(
     options: &AmgOptions,
     graph: Option<&Graph>,
     matrix: &mut Csr<f64, D>,
@@ -84,20 +84,20 @@ fn multigrid_in_single<D: SolveDevice>(
     match multigrid::<f32, D>(options, graph, matrix) {
         Err(SolveError::Amg(error)) if error.is_of_precision() => {
             let made = multigrid::<f64, D>(options, graph, matrix)?;
-            warnings.push(double_in_place_of_single(&error));
+            warnings.push(f64_in_place_of_f32(&error));
             Ok(made)
         }
         made => made,
     }
 }
 
-/// Returns the warning about levels that were to be kept in single precision and are not.
-pub(crate) fn double_in_place_of_single(error: &AmgError) -> String {
-    format!("multigrid keeps its levels in double precision, as single failed: {error}")
+/// Returns the warning that levels requested in f32 are kept in f64.
+pub(crate) fn f64_in_place_of_f32(error: &AmgError) -> String {
+    format!("multigrid keeps its levels in f64, as f32 failed: {error}")
 }
 
-/// Makes a preconditioner from a matrix, on the nodes of `mesh` where it is one of linear elements; what is made from
-/// cells was refused beside one, and a choice has been made.
+/// Makes a preconditioner from a matrix, that of linear elements on `mesh` if there is one. Methods set up from cells were
+/// refused before, and `auto` is resolved.
 pub(crate) fn preconditioner<D: SolveDevice>(
     device: &D,
     config: &PreconditionerConfig,
@@ -113,7 +113,7 @@ pub(crate) fn preconditioner<D: SolveDevice>(
     Ok(match config {
         PreconditionerConfig::None => (Box::new(Diagonal::identity(device, matrix.n_rows())?), Vec::new()),
         PreconditionerConfig::Amg(options) => match options.precision {
-            LevelPrecision::F32 => multigrid_in_single(options, graph, matrix, warnings)?,
+            LevelPrecision::F32 => multigrid_in_f32(options, graph, matrix, warnings)?,
             LevelPrecision::F64 => multigrid::<f64, D>(options, graph, matrix)?,
         },
         _ => (Box::new(Diagonal::new(matrix)?), Vec::new()),

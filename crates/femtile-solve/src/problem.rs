@@ -54,7 +54,7 @@ struct Given {
     kind: Kind,
 }
 
-/// Where a condition was given.
+/// The place where a condition was given.
 #[derive(Debug, Clone)]
 enum Place {
     Boundary(Region),
@@ -237,7 +237,7 @@ impl<'m> Poisson<'m> {
         self.solve_with(config, &mut Silent)
     }
 
-    /// Solves the problem and tells of its progress.
+    /// Solves the problem and reports progress.
     ///
     /// # Errors
     /// As [`Poisson::solve`]; [`SolveError::Interrupted`].

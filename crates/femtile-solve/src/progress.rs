@@ -1,4 +1,4 @@
-//! The stages of a run, what they take, and who is told.
+//! The stages of a run, their times, and reports of progress.
 
 use std::sync::Mutex;
 use std::time::Instant;
@@ -25,7 +25,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// What to show while it goes on.
+    /// Returns the text shown during the stage.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Read => "reading the mesh",
@@ -39,7 +39,7 @@ impl Stage {
     }
 }
 
-/// Receives the progress of a run, and may end it.
+/// Receives the progress of a run, and may stop it.
 pub trait Progress: Send {
     /// A stage begins; the one before is over.
     fn begin(&mut self, _stage: Stage) {}
@@ -53,20 +53,20 @@ pub trait Progress: Send {
     /// The linear system has been solved, or its solve has ended otherwise; results are written next.
     fn solved(&mut self, _system: &dyn SolvedSystem) {}
 
-    /// Whether to stop: the solve at its next iteration, keeping what there is; all else before anything is written.
+    /// Returns whether to stop: the solve at its next iteration, with its iterate; other stages before anything is written.
     fn is_interrupted(&self) -> bool {
         false
     }
 }
 
-/// A linear system $A x = b$ whose solve has ended, wherever it lies: for those who check it by other means.
+/// A linear system $A x = b$ after its solve, on any device, for independent checks.
 ///
-/// Rows are those of the solver, with unit rows where values are given.
+/// Rows are those of the solver, with unit rows for Dirichlet values.
 pub trait SolvedSystem {
     /// The right side $b$.
     ///
     /// # Errors
-    /// What the device reports; so in all functions.
+    /// Errors of the device; also in the other functions.
     fn right_side(&self) -> Result<Vec<f64>, SolveError>;
 
     /// The solution $x$ that was found.
@@ -127,7 +127,7 @@ pub struct Stages<'a> {
     stage: Option<Stage>,
     begun: Instant,
     timings: Timings,
-    /// Whether the user had asked for a stop when results began to be written, which then are those of that moment.
+    /// Whether the user had requested a stop before results were written.
     stopped: bool,
 }
 
@@ -153,7 +153,7 @@ impl<'a> Stages<'a> {
         Ok(())
     }
 
-    /// Checks whether the user asks for a stop.
+    /// Checks whether the user requests a stop.
     ///
     /// # Errors
     /// [`SolveError::Interrupted`] with the stage.
@@ -173,12 +173,12 @@ impl<'a> Stages<'a> {
         timings
     }
 
-    /// Returns whoever is told.
+    /// Returns the receiver of progress.
     pub fn progress(&mut self) -> &mut dyn Progress {
         self.progress
     }
 
-    /// Does work that says which fraction of the stage is done, from any thread.
+    /// Runs work that reports the fraction of the stage that is done, from any thread.
     pub fn with_fractions<R>(&mut self, work: impl FnOnce(&(dyn Fn(f64) + Sync)) -> R) -> R {
         let shared = Mutex::new(&mut *self.progress);
         work(&|fraction| {
@@ -188,7 +188,7 @@ impl<'a> Stages<'a> {
         })
     }
 
-    /// Does work that asks now and then, from any thread, whether to end.
+    /// Runs work that checks, from any thread, whether to stop.
     pub fn interruptible<R>(&mut self, work: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> R) -> R {
         let shared = Mutex::new(&mut *self.progress);
         work(&|| shared.try_lock().is_ok_and(|progress| progress.is_interrupted()))

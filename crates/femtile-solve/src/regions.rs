@@ -55,7 +55,7 @@ pub fn tag_regions<N: AsRef<str>, C: AsRef<str>>(
     Ok(overlaps)
 }
 
-/// Returns the cells in whose middle a comparison holds, ascending; `path` is the setting that it stands at.
+/// Returns the cells at whose centre a comparison holds, ascending; `path` is its setting.
 fn cells_where(mesh: &Mesh, text: &str, path: &[Key]) -> Result<Vec<u32>, SolveError> {
     let comparison = Comparison::parse(text).map_err(|error| SolveError::Setting {
         path: path.to_vec(),

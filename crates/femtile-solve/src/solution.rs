@@ -40,7 +40,7 @@ pub(crate) struct Finished {
 }
 
 impl Finished {
-    /// Adds warnings about the solve and about arrays that found no room on the device.
+    /// Adds warnings about the solve and about arrays that did not fit on the device.
     pub fn new<D: SolveDevice>(
         device: &D,
         config: &SolverConfig,
@@ -112,7 +112,7 @@ impl<'m> Solution<'m> {
     /// Returns a component with its functionals.
     ///
     /// # Panics
-    /// Where there is no component with this number.
+    /// There is no component with this number.
     pub fn component(&self, component: usize) -> Component<'_> {
         Component {
             form: self.discretization.form(component),
@@ -162,7 +162,7 @@ impl<'m> Solution<'m> {
     /// # Errors
     /// [`SolveError::Setting`] where the region is no facet, and as [`Solution::values_at`].
     /// # Panics
-    /// Where there is no component with this number.
+    /// There is no component with this number.
     pub fn flux(&self, component: usize, region: impl Into<Region>) -> Result<f64, SolveError> {
         let facets = self.discretization.facets(region, &["region".into()])?;
         Ok(self.component(component).flux(&facets)?)
@@ -173,7 +173,7 @@ impl<'m> Solution<'m> {
     /// # Errors
     /// As [`Solution::values_at`].
     /// # Panics
-    /// Where there is no component with this number.
+    /// There is no component with this number.
     pub fn recovered_gradient(&self, component: usize) -> Result<RecoveredGradient<'_>, FemError> {
         self.component(component).recovered_gradient()
     }
@@ -259,7 +259,7 @@ impl<'m> Solution<'m> {
         self.finished.memory
     }
 
-    /// Returns what the user should know.
+    /// Returns the warnings.
     pub fn warnings(&self) -> &[String] {
         &self.finished.warnings
     }
@@ -292,7 +292,7 @@ impl<'m> Solution<'m> {
     }
 }
 
-/// Returns what to say of arrays that found no room in the memory of the GPU.
+/// Returns the warning about arrays that did not fit in GPU memory.
 fn warning_of_overflow(used: MemoryUse) -> Option<String> {
     let MemoryUse { device_peak, host_peak, .. } = used;
     let gigabytes = |bytes: usize| bytes as f64 * 1e-9;

@@ -28,7 +28,7 @@ pub struct LinearSystem<'a, D: SolveDevice> {
     /// Keys of the papers behind the operator.
     pub(crate) citations: Vec<&'static str>,
     pub(crate) warnings: Vec<String>,
-    /// How the metric of cells is obtained, and for how many of them; none with a matrix.
+    /// The evaluation of cell metrics, with the number of cells for each; none with a matrix.
     pub(crate) geometries: Vec<(MetricEvaluation, usize)>,
     /// Full multigrid, where the solve begins with it.
     pub(crate) start: Option<FullStart<D>>,
@@ -75,7 +75,7 @@ impl<D: SolveDevice> LinearSystem<'_, D> {
         &self.format
     }
 
-    /// Returns how the metric of cells is obtained, and for how many of them; none with a matrix.
+    /// Returns the evaluation of cell metrics, with the number of cells for each; none with a matrix.
     pub fn geometries(&self) -> &[(MetricEvaluation, usize)] {
         &self.geometries
     }
@@ -100,7 +100,7 @@ impl<D: SolveDevice> LinearSystem<'_, D> {
         &self.levels
     }
 
-    /// Returns what the user should know of the operator and the preconditioner.
+    /// Returns the warnings about the operator and the preconditioner.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -118,7 +118,7 @@ impl<D: SolveDevice> LinearSystem<'_, D> {
     /// Returns the iterate that the solve begins from: zero, or that of full multigrid.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     pub fn start(&self) -> Result<Buffer<f64, D>, SolveError> {
         let b = self.rhs();
         Ok(match &self.start {
@@ -130,7 +130,7 @@ impl<D: SolveDevice> LinearSystem<'_, D> {
     /// Solves from [`LinearSystem::start`].
     ///
     /// # Errors
-    /// What the method and the device report; not converging is an outcome.
+    /// Errors of the method and the device; not converging is an outcome.
     pub fn solve(
         &self,
         config: &SolverConfig,

@@ -1,4 +1,4 @@
-//! Levels on a GPU.
+//! Kernels of algebraic multigrid on a GPU.
 
 mod setup;
 
@@ -15,7 +15,7 @@ use crate::{AmgConfig, DoublePartition, Graph};
 
 static COPIES: Program = Program { name: "copies", source: include_str!("copies.cu"), headers: &[] };
 const THREADS: u32 = 256;
-/// Blocks that look for a largest value, at most.
+/// The most blocks that search for a largest value.
 const MANY_BLOCKS: usize = 1_024;
 
 fn program<H: Scalar, T: Scalar>() -> Specialisation {
@@ -29,12 +29,12 @@ pub fn specialisations() -> Vec<Specialisation> {
     own.into_iter().chain(of_levels).collect()
 }
 
-/// Where a buffer lies, for structures that kernels take.
+/// Returns the address of a buffer, for structures passed to kernels.
 pub(crate) fn address<E: Element>(buffer: &Buffer<E, Cuda>) -> u64 {
     buffer.memory().address()
 }
 
-/// A copy of numbers of 32 bits.
+/// Copies 32-bit numbers.
 fn copy(device: &Cuda, from: &Buffer<u32, Cuda>) -> Result<Buffer<u32, Cuda>, LinalgError> {
     let mut to = Buffer::zeros(device, from.len())?;
     let arguments = (to.write(), from.read(), from.len() as u64);
@@ -44,7 +44,7 @@ fn copy(device: &Cuda, from: &Buffer<u32, Cuda>) -> Result<Buffer<u32, Cuda>, Li
     Ok(to)
 }
 
-/// The power of two that brings the largest magnitude between 1 and 2; none where there is no such.
+/// Returns the power of two that scales the largest magnitude to between 1 and 2; none if there is none.
 fn scale<H: Scalar, T: Scalar>(values: &Buffer<T, Cuda>) -> Result<Option<f64>, LinalgError> {
     let device = values.device();
     let mut largest = Buffer::zeros(device, 1)?;

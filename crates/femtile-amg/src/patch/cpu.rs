@@ -1,4 +1,4 @@
-//! The smoother by patches on the CPU: one patch at a time on a thread, its block and vectors in the nearest caches.
+//! The patch smoother on the CPU: a thread takes one patch at a time, with its block and vectors in cache.
 
 use std::ops::Range;
 
@@ -8,25 +8,25 @@ use femtile_linalg::LinalgError;
 
 use super::{Inside, PatchKernels, PatchMatrix, PatchSmoother};
 
-/// Entries of a vector of a patch in fast memory: a power of two, so that no local column leaves it.
+/// Entries of a local vector of a patch: a power of two, so that no local column is out of bounds.
 const ROOM: usize = 512;
-/// Rows whose sums are formed side by side.
+/// Rows whose sums are formed together.
 const LANES: usize = 8;
-/// Patches, and rows with entries outside, that one thread takes at least.
+/// The fewest patches, and rows with entries outside, of a thread.
 const MIN_PATCHES: usize = 8;
 const MIN_ROWS: usize = 2_048;
 
 /// A vector of a patch.
 type Local<H> = [H; ROOM];
 
-/// The blocks of patches where a CPU has them.
+/// The blocks of patches as slices.
 enum Blocks<'a, H> {
     FullRowEll { starts: &'a [u32], columns: &'a [u16], values: &'a [H] },
     Csr { offsets: &'a [u32], columns: &'a [u16], values: &'a [H] },
     SymmetricCoo { starts: &'a [u32], rows: &'a [u16], columns: &'a [u16], values: &'a [H] },
 }
 
-/// What a step reads besides vectors.
+/// Input of a step besides vectors.
 struct Smoother<'a, H> {
     starts: &'a [u32],
     blocks: Blocks<'a, H>,

@@ -1,7 +1,6 @@
-//! The damping of steps by patches.
+//! The damping of the patch smoother.
 
-use femtile_device::Scalar;
-use rayon::prelude::*;
+use femtile_device::{Scalar, parallel};
 
 use crate::setup::rows::{RowAccess, Rows};
 use crate::setup::spectrum::largest_eigenvalue;
@@ -19,41 +18,34 @@ pub(crate) const STEPS: usize = 12;
 /// A product with A and `inner - 1` products with its blocks for each of twelve steps of Lanczos' method.
 pub(crate) fn outer_damping<T: Scalar>(a: &Rows<T>, scale: &[T], starts: &[u32], inner: usize) -> f64 {
     let solve = |z: &mut [T], r: &[T]| {
-        let (mut rest, mut work) = (z, Vec::with_capacity(starts.len()));
+        let (mut rest, mut patches) = (z, Vec::with_capacity(starts.len()));
         for ends in starts.windows(2) {
             let (own, more) = rest.split_at_mut((ends[1] - ends[0]) as usize);
             rest = more;
-            work.push((ends[0] as usize, own));
+            patches.push((ends[0] as usize, own));
         }
-        let of_patch = |workspace: &mut Vec<T>, (begin, z): (usize, &mut [T])| {
+        parallel::for_each_item(patches, 1, |(begin, z)| {
             let rows = begin..begin + z.len();
-            inexact(a, begin, [&scale[rows.clone()], &r[rows]], inner, z, workspace);
-        };
-        work.into_par_iter().for_each_init(Vec::new, of_patch);
+            inexact(a, begin, [&scale[rows.clone()], &r[rows]], inner, z);
+        });
     };
     OUTER / largest_eigenvalue(a, scale, STEPS, solve)
 }
 
-/// $z = M^{-1} r$ on the patch that begins with a row; `workspace` is overwritten.
-fn inexact<T: Scalar>(
-    a: &Rows<T>,
-    begin: usize,
-    [scale, r]: [&[T]; 2],
-    inner: usize,
-    z: &mut [T],
-    workspace: &mut Vec<T>,
-) {
+/// Computes $z = M^{-1} r$ on the patch whose first row is `begin`.
+fn inexact<T: Scalar>(a: &Rows<T>, begin: usize, [scale, r]: [&[T]; 2], inner: usize, z: &mut [T]) {
     z.iter_mut().zip(scale).zip(r).for_each(|((z, &s), &r)| *z = s * r);
+    let mut next = Vec::with_capacity(z.len());
     for _ in 1..inner {
-        workspace.clear();
+        next.clear();
         for i in 0..z.len() {
             let (columns, values) = a.row(begin + i);
             let entries = columns.iter().zip(values);
             let inside = entries.filter_map(|(&column, &value)| {
                 z.get((column as usize).wrapping_sub(begin)).map(|&z| value * z)
             });
-            workspace.push(z[i] + scale[i] * (r[i] - inside.sum::<T>()));
+            next.push(z[i] + scale[i] * (r[i] - inside.sum::<T>()));
         }
-        z.copy_from_slice(workspace);
+        z.copy_from_slice(&next);
     }
 }

@@ -3,7 +3,7 @@ use femtile_linalg::LinalgError;
 
 use super::PatchMatrix;
 
-/// What smooths by patches: $M^{-1}$ is `inner` damped Jacobi iterations from zero on each block
+/// The patch smoother, additive Schwarz without overlap: $M^{-1}$ is `inner` damped Jacobi iterations from zero on each block
 /// $A_{kk}$, $g = g + S (r - A_{kk} g)$, and a step is $x = x + \omega M^{-1} (b - A x)$.
 #[derive(Debug)]
 pub struct PatchSmoother<'a, H: Scalar, D: Device> {
@@ -17,12 +17,12 @@ pub struct PatchSmoother<'a, H: Scalar, D: Device> {
     pub omega: H,
 }
 
-/// The acts of the smoother by patches.
+/// The kernels of the patch smoother.
 ///
 /// # Errors
-/// [`LinalgError::Length`] when a vector has not an entry for each row.
+/// [`LinalgError::Length`] for vectors without an entry for each row.
 pub trait PatchKernels<H: Scalar>: Device {
-    /// A step from zero with the part of its residual that needs no other patch:
+    /// Computes a step from zero and the part of its residual within patches:
     /// $x = \omega M^{-1} b$, $\tilde r = b - (A_I + A_D) x$.
     ///
     /// # Cost
@@ -37,7 +37,7 @@ pub trait PatchKernels<H: Scalar>: Device {
         b: &Buffer<H, Self>,
     ) -> Result<(), LinalgError>;
 
-    /// A step from `x` with a right side from which what other patches add was subtracted:
+    /// Computes a step from `x` with a right side from which the contribution of other patches was subtracted:
     /// $x = x + \omega M^{-1} (\tilde b - (A_I + A_D) x)$.
     ///
     /// # Cost
@@ -51,7 +51,7 @@ pub trait PatchKernels<H: Scalar>: Device {
         b: &Buffer<H, Self>,
     ) -> Result<(), LinalgError>;
 
-    /// The compensation, $y = y - A_B x$: for the residual after a step from zero, and for the right side before a step.
+    /// Computes the compensation $y = y - A_B x$, for the residual after a step from zero and for the right side before a step.
     ///
     /// # Cost
     /// Reads $A_B$ and x where it has columns; reads and writes y where it has rows.

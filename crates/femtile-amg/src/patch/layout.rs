@@ -1,14 +1,13 @@
-//! The format patchSPM.
+//! The matrix format patchSPM.
 
-use femtile_device::{Buffer, Device, HostDevice, Scalar};
+use femtile_device::{Buffer, Device, HostDevice, Scalar, parallel};
 use femtile_linalg::{LinalgError, need};
-use rayon::prelude::*;
 
 use crate::PatchFormat;
 use crate::setup::rows::{RowAccess, Rows};
 
-/// A symmetric matrix in three parts, $A = A_I + A_B + A_D$: entries that join rows of one patch, entries that join two
-/// patches, and the diagonal. Rows of a patch follow each other, at most 400.
+/// A symmetric matrix in three parts, $A = A_I + A_B + A_D$: entries within patches, entries between patches, and the
+/// diagonal. Rows of a patch are contiguous, at most 400.
 ///
 /// # Shapes
 /// `starts: [n_patches + 1]`, `diagonal: [n_rows]`.
@@ -32,8 +31,8 @@ pub struct PatchMatrix<H: Scalar, D: Device> {
 /// The blocks of patches without their diagonals; rows and columns are counted from the first row of the patch.
 #[derive(Debug)]
 pub(crate) enum Inside<H: Scalar, D: Device> {
-    /// Each block as wide as its longest row, the first entries of all rows, then the second ones, and so on; short rows
-    /// are filled with zeros on the diagonal.
+    /// ELL: the first entries of all rows of a patch, then the second ones, and so on; short rows are padded with zeros on
+    /// the diagonal.
     FullRowEll {
         /// The first entry of each patch, and the end.
         starts: Buffer<u32, D>,
@@ -42,7 +41,7 @@ pub(crate) enum Inside<H: Scalar, D: Device> {
         /// Value of each entry.
         values: Buffer<H, D>,
     },
-    /// Row by row.
+    /// CSR: row by row.
     Csr {
         /// The first entry of each row, and the end.
         offsets: Buffer<u32, D>,
@@ -51,7 +50,7 @@ pub(crate) enum Inside<H: Scalar, D: Device> {
         /// Value of each entry.
         values: Buffer<H, D>,
     },
-    /// The entries above the diagonal, which stand for those below it as well.
+    /// COO: the entries above the diagonal, by symmetry also those below it.
     SymmetricCoo {
         /// The first entry of each patch, and the end.
         starts: Buffer<u32, D>,
@@ -67,7 +66,7 @@ pub(crate) enum Inside<H: Scalar, D: Device> {
 /// The entries that join two patches, by rows.
 #[derive(Debug)]
 pub(crate) struct Outside<H: Scalar, D: Device> {
-    /// The rows that have any, ascending.
+    /// The rows with such entries, ascending.
     pub(crate) rows: Buffer<u32, D>,
     /// The first entry of each of these, and the end.
     pub(crate) offsets: Buffer<u32, D>,
@@ -78,7 +77,7 @@ pub(crate) struct Outside<H: Scalar, D: Device> {
 }
 
 impl<H: Scalar, D: Device> PatchMatrix<H, D> {
-    /// A matrix whose rows follow each other patch by patch.
+    /// Splits a matrix whose rows are in the order of patches.
     pub(crate) fn new(
         device: &D,
         a: &Rows<H>,
@@ -101,7 +100,7 @@ impl<H: Scalar, D: Device> PatchMatrix<H, D> {
         self.starts.len() - 1
     }
 
-    /// Refuses vectors that have not an entry for each row.
+    /// Refuses vectors without an entry for each row.
     ///
     /// # Errors
     /// [`LinalgError::Length`], with the name of the argument.
@@ -120,9 +119,9 @@ impl<H: Scalar, D: HostDevice> PatchMatrix<H, D> {
 
 /// The entries of one block.
 struct Block<H> {
-    /// Where each row ends; none where a format does not tell.
+    /// The end of each row; none in formats without it.
     ends: Vec<usize>,
-    /// The row of each entry; none where a format does not tell.
+    /// The row of each entry; none in formats without it.
     rows: Vec<u16>,
     columns: Vec<u16>,
     values: Vec<H>,
@@ -146,7 +145,7 @@ fn block<H: Scalar>(a: &Rows<H>, range: std::ops::Range<usize>, format: PatchFor
     if format == PatchFormat::FullRowEll { by_columns(&block) } else { block }
 }
 
-/// All rows made as long as the longest, first entries first.
+/// Converts a block to ELL, first entries first.
 fn by_columns<H: Scalar>(block: &Block<H>) -> Block<H> {
     let n = block.ends.len();
     let begin = |row: usize| if row == 0 { 0 } else { block.ends[row - 1] };
@@ -167,8 +166,8 @@ fn inside<H: Scalar, D: Device>(
     starts: &[u32],
     format: PatchFormat,
 ) -> Result<Inside<H, D>, LinalgError> {
-    let of_patch = |ends: &[u32]| block(a, ends[0] as usize..ends[1] as usize, format);
-    let blocks: Vec<Block<H>> = starts.par_windows(2).map(of_patch).collect();
+    let of_patch = |patch: usize| block(a, starts[patch] as usize..starts[patch + 1] as usize, format);
+    let blocks = parallel::map(starts.len() - 1, 1, of_patch);
     let places = match format {
         PatchFormat::Csr => offsets(blocks.iter().flat_map(|block| lengths(&block.ends))),
         _ => offsets(blocks.iter().map(|block| block.columns.len())),
@@ -194,7 +193,7 @@ fn joined<H, E: Copy>(blocks: &[Block<H>], of: impl Fn(&Block<H>) -> &[E]) -> Ve
     blocks.iter().flat_map(of).copied().collect()
 }
 
-/// Where each of some lists begins when they follow each other, and the end.
+/// Returns the offsets of consecutive lists of these lengths.
 fn offsets(lengths: impl Iterator<Item = usize>) -> Result<Vec<u32>, LinalgError> {
     let (mut end, mut offsets) = (0_usize, vec![0]);
     for length in lengths {

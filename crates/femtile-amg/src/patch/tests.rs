@@ -1,4 +1,4 @@
-//! What the parts of a matrix add up to, and that a step never overshoots.
+//! The parts of a matrix add up to it, and a step never overshoots.
 
 use femtile_device::{Buffer, Cpu, HostDevice, Reference};
 

@@ -1,13 +1,13 @@
 //! Aggregates: small connected groups of nodes, each of which becomes a node of the next level.
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use super::graph::{Aggregates, Graph, NONE};
 use super::independent_set::{Visit, independent_set};
 
 /// Groups the nodes around a maximal independent set of distance `k`: neighbours of a root first, then, in rounds,
-/// each node joins the group with most of its neighbours. Groups of less than the weight `least` are given up, and
-/// their nodes dealt out again. Nodes without neighbours stay alone, in no group.
+/// each node joins the group with most of its neighbours. Groups below the weight `least` are dissolved, and their nodes
+/// join other groups. Nodes without neighbours belong to no group.
 ///
 /// The result does not depend on the number of threads.
 ///
@@ -28,7 +28,7 @@ pub(crate) fn aggregate(
     parts
 }
 
-/// Roots with those of their neighbours that no other root has.
+/// Returns groups of a root and those of its neighbours that are neighbours of no other root.
 fn around(graph: &Graph, roots: &[u32]) -> Aggregates {
     let mut of_node = vec![NONE; graph.n_nodes()];
     for (part, &root) in roots.iter().enumerate() {
@@ -46,25 +46,21 @@ fn around(graph: &Graph, roots: &[u32]) -> Aggregates {
     Aggregates { n: roots.len(), of_node }
 }
 
-/// Marks the neighbours of several roots while roots are looked at.
+/// Marks the neighbours of several roots.
 const SHARED: u32 = NONE - 1;
 
-/// Assigns nodes without a group to neighbouring groups, in a limited number of rounds: all of a round see the groups as they were before it.
+/// Assigns nodes without a group to neighbouring groups in a limited number of rounds, each based on the groups before it.
 fn allocate(graph: &Graph, parts: &mut Aggregates, mut rounds: usize) {
     let alone = |node: &u32| parts.of_node[*node as usize] == NONE;
     let mut open: Vec<u32> = (0..graph.n_nodes() as u32).filter(alone).collect();
     while !open.is_empty() && rounds > 0 {
         rounds -= 1;
         let of_node = &parts.of_node;
-        let choices: Vec<u32> = open
-            .par_iter()
-            .with_min_len(256)
-            .map_init(Vec::new, |counts, &node| {
-                counts.clear();
-                counts.extend(graph.of(node as usize).iter().map(|&other| of_node[other as usize]));
-                most_frequent(counts)
-            })
-            .collect();
+        let choices = parallel::map_with(open.len(), 256, Vec::new, |counts, i| {
+            counts.clear();
+            counts.extend(graph.of(open[i] as usize).iter().map(|&other| of_node[other as usize]));
+            most_frequent(counts)
+        });
         let n_before = open.len();
         open.iter().zip(&choices).for_each(|(&node, &part)| parts.of_node[node as usize] = part);
         open.retain(|&node| parts.of_node[node as usize] == NONE);
@@ -74,14 +70,14 @@ fn allocate(graph: &Graph, parts: &mut Aggregates, mut rounds: usize) {
     }
 }
 
-/// The group that stands most often in a list, the one with the lowest number of several; [`NONE`] where there is none.
+/// Returns the most frequent group of a list, the lowest of several; [`NONE`] if there is none.
 fn most_frequent(parts: &mut [u32]) -> u32 {
     parts.sort_unstable();
     let groups = parts.chunk_by(|a, b| a == b).filter(|group| group[0] != NONE);
     groups.rev().max_by_key(|group| group.len()).map_or(NONE, |group| group[0])
 }
 
-/// Gives up groups below a weight, except those that no other group can take over.
+/// Dissolves groups below a weight, except those without a neighbouring group.
 fn remove_small(graph: &Graph, sizes: &[u32], least: u32, rounds: usize, parts: &mut Aggregates) {
     let average = sizes.iter().sum::<u32>() / parts.n.max(1) as u32;
     let least = least.min(average / 2);
@@ -100,7 +96,7 @@ fn remove_small(graph: &Graph, sizes: &[u32], least: u32, rounds: usize, parts: 
     renumber(parts);
 }
 
-/// Closes the gaps in the numbers of groups.
+/// Renumbers groups without gaps.
 fn renumber(parts: &mut Aggregates) {
     let mut number = vec![NONE; parts.n];
     parts.of_node.iter().filter(|part| **part != NONE).for_each(|&part| number[part as usize] = 0);

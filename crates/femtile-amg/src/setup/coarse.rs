@@ -5,31 +5,30 @@ use femtile_device::Scalar;
 use super::rows::{RowAccess, Rows};
 use crate::check;
 
-/// A pivot this small against its diagonal entry is taken for zero.
+/// A pivot below this share of its diagonal entry is treated as zero.
 const SINGULAR: f64 = 1e-12;
 
 /// The inverse of the matrix of the coarsest level.
 #[derive(Debug)]
 pub(crate) struct Inverse<T> {
     pub matrix: Rows<T>,
-    /// Dimension of the null space that the precision of the matrix tells of.
+    /// Dimension of the null space to the precision of the matrix.
     pub n_zero: usize,
 }
 
-/// A symmetric positive semidefinite matrix $G$ with $A G A = A$: the inverse where A is regular; where it maps the
-/// near-nullspace `b`, if that is one vector, to zero but for rounding, the pseudoinverse, so that nothing grows along b;
-/// else one in which unknowns that others determine stay zero. None where A is not positive semidefinite: the pivot and its
-/// row say where.
+/// Returns a symmetric positive semidefinite matrix $G$ with $A G A = A$: the inverse where A is regular; the pseudoinverse
+/// where A maps the near-nullspace `b`, if that is one vector, to zero up to rounding; else a generalized inverse in which
+/// dependent unknowns are zero. Fails with row and pivot where A is not positive semidefinite.
 ///
-/// The preconditioner of a hierarchy that has no other level (`is_only`) must be definite, or residuals that it maps to zero
-/// would pass for none. The null space then has the size of the diagonal: $\sigma^{-1} b b^\mathsf{T}$ stays, and unknowns that
-/// others determine have the reciprocal of their diagonal entry.
+/// The preconditioner of a hierarchy without other levels (`is_only`) must be definite, or residuals in its null space would
+/// count as zero. Then $\sigma^{-1} b b^\mathsf{T}$ is kept, and dependent unknowns get the reciprocal of their diagonal
+/// entry.
 ///
 /// # Cost
 /// $2 n^3 / 3$ operations.
 /// # Source
 /// Cholesky's factorisation, `[golub2013]`, section 4.2. With $A b = 0$ and $|b| = 1$,
-/// $(A + \sigma b b^\mathsf{T})^{-1} = A^+ + \sigma^{-1} b b^\mathsf{T}$, from which the projection takes the last term.
+/// $(A + \sigma b b^\mathsf{T})^{-1} = A^+ + \sigma^{-1} b b^\mathsf{T}$, whose last term the projection removes.
 pub(crate) fn inverse<T: Scalar>(
     a: &Rows<T>,
     b: Option<&[f64]>,
@@ -57,7 +56,7 @@ pub(crate) fn inverse<T: Scalar>(
     Ok(Inverse { matrix, n_zero: n_zero_of(&l, n, nullspace.is_some()) })
 }
 
-/// Returns the dimension of the null space of a matrix as far as its precision tells, as [`Inverse::n_zero`].
+/// Returns the dimension of the null space of a matrix to its precision, as [`Inverse::n_zero`].
 pub(crate) fn n_zero<T: Scalar>(a: &Rows<T>, b: Option<&[f64]>) -> Result<usize, (usize, f64)> {
     let Factor { l, nullspace } = factor_of(a, b)?;
     Ok(n_zero_of(&l, a.n_rows(), nullspace.is_some()))
@@ -67,8 +66,8 @@ fn n_zero_of(l: &[f64], n: usize, has_nullspace: bool) -> usize {
     usize::from(has_nullspace) + (0..n).filter(|&i| l[n * i + i] == 0.0).count()
 }
 
-/// The factor of a matrix, and the unit vector that was added to it, with the mean of the diagonal for energy, where the
-/// matrix maps it to nothing but rounding.
+/// Factors a matrix, after adding $\sigma b b^\mathsf{T}$ with the mean σ of the diagonal if b is in the null space up to
+/// rounding; returns the factor and b.
 struct Factor {
     l: Vec<f64>,
     nullspace: Option<Vec<f64>>,
@@ -85,8 +84,8 @@ fn factor_of<T: Scalar>(a: &Rows<T>, b: Option<&[f64]>) -> Result<Factor, (usize
     Ok(Factor { l: factor(full, n, tolerance::<T>())?, nullspace })
 }
 
-/// A vector with length one, where a matrix maps it to nothing but rounding of the terms of each row: a sum over all rows
-/// would not see the few that hold a solution beside large coefficients.
+/// Returns a vector of length one if a matrix maps it to zero up to the rounding of each row: a norm over all rows would not
+/// see the few rows that determine a solution beside large coefficients.
 fn unit_of_no_energy(a: &[f64], b: &[f64], tolerance: f64) -> Option<Vec<f64>> {
     let (n, length) = (b.len(), b.iter().map(|b| b * b).sum::<f64>().sqrt());
     let is_zero = |row: usize| {
@@ -96,7 +95,7 @@ fn unit_of_no_energy(a: &[f64], b: &[f64], tolerance: f64) -> Option<Vec<f64>> {
     (length > 0.0 && (0..n).all(is_zero)).then(|| b.iter().map(|b| b / length).collect())
 }
 
-/// Takes the part along a unit vector from all columns and rows.
+/// Projects out a unit vector from all columns and rows.
 fn project(g: &mut [f64], b: &[f64]) {
     let n = b.len();
     for _ in 0..2 {
@@ -110,7 +109,7 @@ fn project(g: &mut [f64], b: &[f64]) {
     }
 }
 
-/// A matrix that was rounded is singular to the precision it was rounded to.
+/// Tolerance of zero pivots: a rounded matrix is singular only to the precision of its rounding.
 fn tolerance<T: Scalar>() -> f64 {
     SINGULAR.max(50.0 * T::EPSILON.to_f64())
 }
@@ -128,7 +127,7 @@ fn dense<T: Scalar>(a: &Rows<T>) -> Vec<f64> {
     full
 }
 
-/// The lower factor by rows, 1 / pivot on its diagonal; 0 there where the pivot is taken for zero.
+/// Returns the lower factor by rows with 1 / pivot on its diagonal, 0 for zero pivots.
 fn factor(mut a: Vec<f64>, n: usize, tolerance: f64) -> Result<Vec<f64>, (usize, f64)> {
     for i in 0..n {
         let (above, row) = a.split_at_mut(n * i);

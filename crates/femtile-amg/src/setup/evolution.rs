@@ -1,22 +1,21 @@
 //! Strength of connection by evolution, for rows whose positive entries hide the direction of strong coupling.
 
-use femtile_device::Scalar;
-use rayon::prelude::*;
+use femtile_device::{Scalar, parallel};
 
 use super::graph::{Aggregates, NONE};
 use super::rows::{PIECE, Pieces, Row, RowAccess, Rows};
 
-/// A row is doubtful where its positive entries beside the diagonal add up to more than this share of the diagonal; on
-/// coarser levels, which inherit direction in smaller entries, to more than a third of it, and only where the row comes from
-/// doubtful ones.
+/// A row is doubtful where its positive off-diagonal entries sum to more than this share of the diagonal; on coarser levels,
+/// which inherit direction in smaller entries, to more than a third of this share, and only if the row comes from doubtful
+/// ones.
 pub(crate) const DOUBTFUL: f64 = 0.3;
 const COARSER: f64 = 1.0 / 3.0;
 /// Neighbours count whose measure is at most this multiple of the smallest one of the row.
 const DROP: f64 = 3.0;
-/// What has evolved less than this, relative to the node itself, is no connection.
+/// Values below this, relative to the node itself, are no connection.
 const NOTHING: f64 = 1e-4;
 
-/// What evolution says of the entries of doubtful rows.
+/// The evolution measure of the entries of doubtful rows.
 #[derive(Debug)]
 pub(crate) struct Evolution {
     pub is_doubtful: Vec<bool>,
@@ -69,7 +68,7 @@ impl Evolution {
         Some(Self { is_doubtful, is_near })
     }
 
-    /// Takes flags away from entries with a doubtful row or column that neither of them finds near.
+    /// Clears the flags of entries with a doubtful row or column that are near by neither of them.
     pub fn restrict<T: Scalar>(&self, a: &Rows<T>, flags: &mut [bool]) {
         for row in 0..a.n_rows() {
             let range = a.offsets[row]..a.offsets[row + 1];
@@ -89,7 +88,7 @@ impl Evolution {
     }
 }
 
-/// For each row whether it is doubtful; those of coarser levels have to be `inherited`.
+/// Returns whether each row is doubtful; on coarser levels, only `inherited` rows are.
 pub(crate) fn doubtful_rows<T: Scalar>(
     a: &Rows<T>,
     diagonal: &[T],
@@ -99,14 +98,12 @@ pub(crate) fn doubtful_rows<T: Scalar>(
 ) -> Vec<bool> {
     let share = T::from_f64(if inherited.is_none() { DOUBTFUL } else { COARSER * DOUBTFUL });
     let may_be = |row: usize| inherited.is_none_or(|inherited| inherited.get(row) == Some(&true));
-    (0..a.n_rows())
-        .into_par_iter()
-        .with_min_len(PIECE)
-        .map(|row| may_be(row) && positive_sum(a, row, b) > share * diagonal[row] && !is_exempt(row))
-        .collect()
+    parallel::map(a.n_rows(), PIECE, |row| {
+        may_be(row) && positive_sum(a, row, b) > share * diagonal[row] && !is_exempt(row)
+    })
 }
 
-/// For each aggregate whether more than half of its nodes are doubtful or have inherited it; empty where none is.
+/// Returns whether more than half of the nodes of each aggregate are doubtful or have inherited it; empty if none are.
 pub(crate) fn inherited(of_nodes: &[bool], aggregates: &Aggregates) -> Vec<bool> {
     if !of_nodes.contains(&true) {
         return Vec::new();
@@ -120,7 +117,7 @@ pub(crate) fn inherited(of_nodes: &[bool], aggregates: &Aggregates) -> Vec<bool>
     balance.into_iter().map(|balance| balance > 0).collect()
 }
 
-/// The positive entries of a row beside the diagonal together, where the near-nullspace is not zero.
+/// Returns the sum of positive off-diagonal entries of a row, where the near-nullspace is not zero.
 fn positive_sum<T: Scalar>(a: &Rows<T>, row: usize, b: &[f64]) -> T {
     let (columns, values) = a.row(row);
     let is_counted = |column: usize| column != row && b[column] != 0.0;
@@ -129,16 +126,16 @@ fn positive_sum<T: Scalar>(a: &Rows<T>, row: usize, b: &[f64]) -> T {
     if b[row] == 0.0 { T::ZERO } else { sum }
 }
 
-/// The largest absolute row sum of $D^{-1} A$, which no eigenvalue exceeds.
+/// Returns the largest absolute row sum of $D^{-1} A$, an upper bound of its eigenvalues.
 fn largest_row_sum<T: Scalar>(a: &Rows<T>, diagonal: &[T]) -> f64 {
     let of_row = |row: usize| {
         let sum: f64 = a.row(row).1.iter().map(|value| value.to_f64().abs()).sum();
         sum / diagonal[row].to_f64()
     };
-    (0..a.n_rows()).into_par_iter().with_min_len(PIECE).map(of_row).reduce(|| 1.0, f64::max)
+    parallel::map(a.n_rows(), PIECE, of_row).into_iter().fold(1.0, f64::max)
 }
 
-/// The measures of the entries of a row, infinite where there is no connection.
+/// Computes the measures of the entries of a row, infinite where there is no connection.
 fn measure<T: Scalar>(
     a: &Rows<T>,
     diagonal: &[T],

@@ -1,10 +1,10 @@
-//! The matrix of the next level, $P^\mathsf{T} A P$.
+//! The Galerkin product $P^\mathsf{T} A P$, the matrix of the next level.
 
 use femtile_device::Scalar;
 
 use super::rows::{Pieces, Row, RowAccess, Rows, sort_row};
 
-/// $P^\mathsf{T} A P$, columns of its rows ascending; `r` is the transpose of `p`.
+/// Returns the Galerkin product $P^\mathsf{T} A P$, columns of its rows ascending; `r` is the transpose of `p`.
 ///
 /// # Source
 /// Products row by row with a table of places: `[gustavson1978]`.
@@ -13,13 +13,13 @@ pub(crate) fn galerkin<T: Scalar>(a: &Rows<T>, p: &Rows<T>, r: &Rows<T>) -> Rows
     product(r, &ap, sort_row).join()
 }
 
-/// A B, with something done to each row of it.
+/// Returns A B after applying `finish` to each of its rows.
 ///
 /// Terms of an entry are added by the order of the row of A, so its bits do not depend on the number of threads.
 fn product<T: Scalar>(
     a: &impl RowAccess<T>,
     b: &impl RowAccess<T>,
-    finish: impl Fn(&mut [u32], &mut [T], &mut Vec<(u32, T)>) + Send + Sync,
+    finish: impl Fn(&mut [u32], &mut [T], &mut Vec<(u32, T)>) + Sync,
 ) -> Pieces<T> {
     let scratch = || (Row::new(b.n_cols()), Vec::new());
     Pieces::build([a.n_rows(), b.n_cols()], scratch, |(sums, pairs), row, out| {

@@ -1,6 +1,6 @@
-//! Which nodes are neighbours.
+//! Graphs of nodes, and their partitions.
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use crate::AmgError;
 
@@ -12,20 +12,22 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// The graph of a mesh: nodes of a cell are neighbours of each other. `cells` has `n_corners` nodes for each cell.
+    /// Returns the graph of a mesh: nodes of a cell are neighbours. `cells` has `n_corners` nodes for each cell.
     ///
     /// # Cost
     /// Each node's list is sorted: about the work of assembling a pattern.
     /// # Errors
-    /// [`AmgError::Setting`] where a cell is cut short or names a node that is not there.
+    /// [`AmgError::Setting`] for an incomplete cell or a node out of range.
     pub fn from_cells(n_nodes: usize, n_corners: usize, cells: &[u32]) -> Result<Self, AmgError> {
         let wrong = |message: String| Err(AmgError::Setting { field: "graph", message });
         if n_corners == 0 || !cells.len().is_multiple_of(n_corners) {
-            return wrong(format!("{} nodes are no cells of {n_corners}", cells.len()));
+            return wrong(format!("the length {} of `cells` is not a multiple of {n_corners}", cells.len()));
         }
         if let Some(at) = cells.iter().position(|&node| node as usize >= n_nodes) {
             let (cell, node) = (at / n_corners, cells[at]);
-            return wrong(format!("cell {cell} names node {node}, of {n_nodes} counted from 0"));
+            return wrong(format!(
+                "cell {cell} names node {node}, but there are {n_nodes} nodes, counted from 0"
+            ));
         }
         let corners = Aggregates { n: n_nodes, of_node: cells.to_vec() }.members();
         let of_node = |node: usize| {
@@ -37,7 +39,7 @@ impl Graph {
             others.retain(|&other| other as usize != node);
             others
         };
-        let lists: Vec<Vec<u32>> = (0..n_nodes).into_par_iter().with_min_len(256).map(of_node).collect();
+        let lists = parallel::map(n_nodes, 256, of_node);
         let mut offsets = Vec::with_capacity(n_nodes + 1);
         offsets.push(0);
         offsets.extend(lists.iter().scan(0, |end, list| {
@@ -70,7 +72,7 @@ impl Graph {
 
     /// The graph without the connections of some nodes.
     pub(crate) fn without(&self, is_alone: impl Fn(usize) -> bool + Sync) -> Self {
-        let alone: Vec<bool> = (0..self.n_nodes()).into_par_iter().with_min_len(256).map(&is_alone).collect();
+        let alone = parallel::map(self.n_nodes(), 256, is_alone);
         if !alone.contains(&true) {
             return self.clone();
         }
@@ -83,22 +85,22 @@ impl Graph {
         kept
     }
 
-    /// Whether a node has a neighbour besides itself.
+    /// Returns whether a node has a neighbour besides itself.
     pub(crate) fn is_connected(&self, node: usize) -> bool {
         self.of(node).iter().any(|&other| other as usize != node)
     }
 }
 
-/// Neighbours of a node, on average, from which on aggregates are a root with its neighbours.
+/// The average number of neighbours from which on a root with its neighbours is a large enough aggregate.
 const MANY_NEIGHBOURS: usize = 9;
 
-/// Roots of aggregates are at a distance of more than two from each other, `[fu2014]`, section 5.2.1; of more than three
-/// where aggregates would be small otherwise.
+/// Returns the distance of roots of aggregates: more than two, `[fu2014]`, section 5.2.1; more than three where aggregates
+/// would be small otherwise.
 pub(crate) fn distance(n_neighbours: usize, n_nodes: usize) -> usize {
     if n_neighbours < MANY_NEIGHBOURS * n_nodes { 3 } else { 2 }
 }
 
-/// Stands for no aggregate.
+/// The number of no aggregate.
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// A partition of nodes, some of which may belong to no part.

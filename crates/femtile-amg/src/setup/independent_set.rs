@@ -1,15 +1,15 @@
-//! Nodes that keep a distance from each other.
+//! Maximal independent sets of distance k.
 
 use super::graph::Graph;
 
-/// A set of nodes no two of which are joined by a path of `k` edges or fewer, and to which none can be added; nodes
-/// without neighbours are left out. Nodes are taken in the order of `visit`.
+/// Returns a maximal set of nodes no two of which are joined by a path of `k` edges or fewer, without isolated nodes, by
+/// visiting nodes in the order of `visit`.
 ///
 /// # Cost
 /// For k = 2 each list of neighbours is read at most twice; in general those of nodes nearer than k to a root, once for
 /// each such root.
 /// # Source
-/// `[fu2014]`, section 5.2.1. Differs: greedy, which is what their parallel rounds come to with the order for priorities.
+/// `[fu2014]`, section 5.2.1. Differs: greedy, which equals their parallel rounds with the order as priorities.
 pub(crate) fn independent_set(graph: &Graph, k: usize, visit: Visit) -> Vec<u32> {
     let n = graph.n_nodes();
     let (mut is_near, mut seen_from) = (vec![false; n], vec![0_u32; n]);
@@ -45,9 +45,9 @@ pub(crate) fn independent_set(graph: &Graph, k: usize, visit: Visit) -> Vec<u32>
 /// The order in which nodes may become roots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Visit {
-    /// By ascending numbers: roots are as near to each other as they may be, and groups small and even.
+    /// By ascending numbers: roots are as close as allowed, and groups small and even.
     ByNumber,
-    /// Without order, so that few rounds find all roots at once, as a GPU needs it.
+    /// In pseudorandom order, so that few parallel rounds find all roots.
     InRounds,
 }
 
@@ -60,13 +60,13 @@ impl Visit {
         nodes
     }
 
-    /// Rounds in which nodes join groups at most, where they are all within `n` connections of one.
+    /// Returns the most rounds in which nodes join groups, where all are within `n` connections of one.
     pub fn rounds(self, n: usize) -> usize {
         if self == Self::InRounds { n } else { usize::MAX }
     }
 }
 
-/// 64 bits that look random, from a number; `mixed` of `lanes.cuh`.
+/// Returns 64 pseudorandom bits for a number; `mixed` of `lanes.cuh`.
 fn mixed(i: u64) -> u64 {
     let bits = (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (bits ^ (bits >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)

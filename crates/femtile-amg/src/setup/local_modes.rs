@@ -1,28 +1,28 @@
 //! Modes of a few nodes that neither aggregates nor a diagonal smoother can reduce, such as those of slivers.
 //!
 //! A flat tetrahedron adds $K s s^\mathsf{T}$ with a large K to the rows of its four nodes. The smoother divides by a
-//! diagonal of the size of K, so that it hardly moves what is orthogonal to s, while aggregates represent no more of it
-//! than the constant. What is missing are the other vectors on these nodes with $s^\mathsf{T} u = 0$.
+//! diagonal of the size of K, so that it hardly changes what is orthogonal to s, of which aggregates represent only the constant.
+//! The modes are the other vectors on these nodes with $s^\mathsf{T} u = 0$.
 
-use femtile_device::Scalar;
+use femtile_device::{Scalar, parallel};
 
 use super::rows::{Pieces, RowAccess, Rows};
 
 /// Nodes belong to one cluster where $|a_{ij}| > \tau \sqrt{a_{ii} a_{jj}}$ with the first of these, or with the next one
 /// where that makes clusters too large.
 const JOINED: [f64; 3] = [0.3, 0.5, 0.7];
-/// A cluster counts where some entry of it exceeds this positively, which cells of good shape do not reach, nor flat
-/// hexahedra.
+/// A cluster has modes only if one of its entries exceeds this positively, which neither well-shaped cells nor flat
+/// hexahedra reach.
 const OPPOSED: f64 = 0.5;
-/// Nodes of a cluster at most.
+/// The most nodes of a cluster.
 const MOST_NODES: usize = 32;
 /// Nodes are free, not determined by others, where elimination leaves at most this share of their diagonal.
 const FREE: f64 = 0.2;
-/// Of so many rows one is a mode at most.
+/// The fewest rows of the matrix per mode.
 const ROWS_OF_A_MODE: usize = 4;
 
-/// Columns for a prolongator: on each cluster of nodes that large entries of both signs join, the vectors which these
-/// entries hardly see, but one, as aggregates have the constant. None where there are none.
+/// Returns further columns of the prolongator: on each cluster of nodes connected by large entries of both signs, the vectors
+/// of low energy except one, as aggregates represent the constant; none if there are no such clusters.
 ///
 /// Elimination by the largest pivot leaves the free nodes; a mode is one at one of them, zero at the others, and takes the
 /// values of least energy elsewhere. Rows in which the near-nullspace b is zero, modes of the level above, are left out.
@@ -41,7 +41,7 @@ pub(crate) fn local_modes<T: Scalar>(a: &Rows<T>, diagonal: &[T], b: &[f64]) -> 
     (n > 0 && n * ROWS_OF_A_MODE <= a.n_rows()).then(|| modes.transpose())
 }
 
-/// A prolongator with modes for further columns.
+/// Returns a prolongator with modes as further columns.
 pub(crate) fn with_modes<T: Scalar>(p: &Rows<T>, modes: &Rows<T>) -> Rows<T> {
     let n_cols = p.n_cols + modes.n_cols;
     let pieces = Pieces::build([p.n_rows(), n_cols], Vec::new, |numbers: &mut Vec<u32>, row, out| {
@@ -81,11 +81,10 @@ fn for_large<T: Scalar>(
 }
 
 fn has_opposed<T: Scalar>(a: &Rows<T>, diagonal: &[T], b: &[f64]) -> bool {
-    use rayon::prelude::*;
-    (0..a.n_rows()).into_par_iter().with_min_len(4096).any(|row| {
+    !parallel::all(a.n_rows(), 4096, |row| {
         let mut is_opposed = false;
         for_large(a, diagonal, b, OPPOSED, row, |_, value| is_opposed |= value > T::ZERO);
-        is_opposed
+        !is_opposed
     })
 }
 
@@ -136,7 +135,7 @@ fn components<'a>(n: usize, joints: impl Iterator<Item = &'a Joint>) -> Vec<Vec<
     components
 }
 
-/// The smallest node of a component; shortens the way to it.
+/// Returns the smallest node of a component, with path compression.
 fn root(parents: &mut [u32], mut node: u32) -> u32 {
     while parents[node as usize] != node {
         parents[node as usize] = parents[parents[node as usize] as usize];
@@ -145,7 +144,7 @@ fn root(parents: &mut [u32], mut node: u32) -> u32 {
     node
 }
 
-/// Appends the modes of a cluster as rows, but that of its first free node.
+/// Appends the modes of a cluster as rows, except that of its first free node.
 fn of_cluster<T: Scalar>(a: &Rows<T>, nodes: &[u32], modes: &mut Rows<T>) {
     let n = nodes.len();
     let mut block = dense(a, nodes);

@@ -1,4 +1,4 @@
-//! From a matrix to the matrices of a hierarchy, on the host.
+//! Setup of a hierarchy on the host: strength of connection, aggregates, prolongators, Galerkin products.
 
 pub(crate) mod aggregate;
 pub(crate) mod coarse;

@@ -7,10 +7,10 @@ use super::rows::{Pieces, Row, RowAccess, Rows, sort_row};
 use super::spectrum::PROLONGED;
 use super::tentative::Tentative;
 
-/// Rows of more entries leave their weak ones out even with several vectors, or dense rows would fill the product.
+/// Longer rows omit weak entries even with several vectors, or dense rows would fill the product.
 const LONG_ROW: usize = 4_096;
 
-/// What a prolongator is made of.
+/// Input of a smoothed prolongator.
 #[derive(Debug)]
 pub(crate) struct Smoothing<'a, T> {
     pub a: &'a Rows<T>,
@@ -33,8 +33,8 @@ impl<T: Scalar> Smoothing<'_, T> {
     /// $D_F$, raised as in [`super::spectrum::Scaling`]; columns of its rows ascend. A weak entry counts times
     /// $b_j / b_i$, so that $A_F b = A b$ for the near-nullspace b, which is not constant on coarser levels: otherwise P
     /// would not reproduce b, and on flat cells smooth vectors would get the energy of oscillating ones. Rows of nodes in
-    /// no aggregate stay empty. With several vectors $A_F = A$: a weak entry has another factor in each of them, so no one
-    /// number on the diagonal stands for it.
+    /// no aggregate stay empty. With several vectors $A_F = A$: a weak entry has another factor in each of them, so no single
+    /// number on the diagonal represents it.
     ///
     /// # Source
     /// `[fu2014]`, eq. (6); `[vanek1996]`, section 4, for filter and damping.
@@ -86,7 +86,7 @@ impl<T: Scalar> Smoothing<'_, T> {
         pieces.join()
     }
 
-    /// Makes a row that of the tentative prolongator.
+    /// Replaces a row by that of the tentative prolongator.
     #[cold]
     fn set_tentative(&self, row: usize, columns: &[u32], values: &mut [T]) {
         let k = self.tentative.n_vectors;
@@ -97,7 +97,7 @@ impl<T: Scalar> Smoothing<'_, T> {
         }
     }
 
-    /// What a weak entry is multiplied by on the diagonal.
+    /// Returns the factor of a weak entry on the diagonal.
     #[inline(always)]
     fn ratio(&self, row: usize, column: usize) -> T {
         let is_scalar = self.tentative.n_vectors == 1 && column != row && self.b[row] != 0.0;

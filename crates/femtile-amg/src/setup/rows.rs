@@ -1,15 +1,14 @@
-//! Sparse matrices on the host while a hierarchy is set up.
+//! Sparse matrices on the host during the setup.
 
 use femtile_device::cpu::zeroed_vec;
-use femtile_device::{Device, Scalar};
+use femtile_device::{Device, Scalar, parallel};
 use femtile_linalg::LinalgError;
 use femtile_sparse::csr::{Csr, HostOffsets, Offsets};
-use rayon::prelude::*;
 
-/// Rows that one piece of work takes; pieces do not depend on the number of threads.
+/// Rows of a piece, independent of the number of threads.
 pub(crate) const PIECE: usize = 1024;
 
-/// A matrix whose rows can be looked at.
+/// A matrix with access to its rows.
 pub(crate) trait RowAccess<T>: Sync {
     /// Number of rows.
     fn n_rows(&self) -> usize;
@@ -44,7 +43,7 @@ impl<T: Scalar> RowAccess<T> for Rows<T> {
     }
 }
 
-/// Rows in pieces, as threads made them; columns of a row in any order.
+/// Rows in pieces, as threads produced them; columns of a row in any order.
 #[derive(Debug)]
 pub(crate) struct Pieces<T> {
     n_rows: usize,
@@ -52,23 +51,23 @@ pub(crate) struct Pieces<T> {
     pieces: Vec<Piece<T>>,
 }
 
-/// Some rows that follow each other.
+/// Consecutive rows.
 #[derive(Debug, Default)]
 pub(crate) struct Piece<T> {
-    /// Where each row ends.
+    /// The end of each row.
     ends: Vec<u32>,
     columns: Vec<u32>,
     values: Vec<T>,
 }
 
 impl<T: Scalar> Piece<T> {
-    /// Appends an entry to the row that is being written.
+    /// Appends an entry to the current row.
     pub fn push(&mut self, column: u32, value: T) {
         self.columns.push(column);
         self.values.push(value);
     }
 
-    /// Appends entries to the row that is being written.
+    /// Appends entries to the current row.
     pub fn extend(&mut self, columns: &[u32], values: &[T]) {
         self.columns.extend_from_slice(columns);
         self.values.extend_from_slice(values);
@@ -98,11 +97,11 @@ impl<T: Scalar> RowAccess<T> for Pieces<T> {
 }
 
 impl<T: Scalar> Pieces<T> {
-    /// Makes a matrix row by row, in parallel; `write` gets something that the rows of a piece may share.
-    pub fn build<S>(
+    /// Builds a matrix row by row, in parallel; `write` gets a scratch of its thread.
+    pub fn build<S: Send>(
         [n_rows, n_cols]: [usize; 2],
-        scratch: impl Fn() -> S + Sync + Send,
-        write: impl Fn(&mut S, usize, &mut Piece<T>) + Sync + Send,
+        scratch: impl Fn() -> S + Sync,
+        write: impl Fn(&mut S, usize, &mut Piece<T>) + Sync,
     ) -> Self {
         let piece = |scratch: &mut S, number: usize| {
             let mut piece = Piece::default();
@@ -112,11 +111,11 @@ impl<T: Scalar> Pieces<T> {
             }
             piece
         };
-        let pieces = (0..n_rows.div_ceil(PIECE)).into_par_iter().map_init(scratch, piece).collect();
+        let pieces = parallel::map_with(n_rows.div_ceil(PIECE), 1, scratch, piece);
         Self { n_rows, n_cols, pieces }
     }
 
-    /// The same rows one after another.
+    /// Concatenates the pieces.
     pub fn join(self) -> Rows<T> {
         let mut offsets = Vec::with_capacity(self.n_rows + 1);
         offsets.push(0);
@@ -135,7 +134,7 @@ impl<T: Scalar> Pieces<T> {
             rest = (more_columns, more_values);
             work.push((columns, values, piece));
         }
-        work.into_par_iter().for_each(|(columns, values, piece)| {
+        parallel::for_each_item(work, 1, |(columns, values, piece)| {
             columns.copy_from_slice(&piece.columns);
             values.copy_from_slice(&piece.values);
         });
@@ -144,30 +143,30 @@ impl<T: Scalar> Pieces<T> {
 }
 
 impl<T: Scalar> Rows<T> {
-    /// The rows of a matrix on any device, times a power of two that brings its largest entry between 1 and 2, so that
-    /// single precision holds them; gives that power as well.
+    /// Copies a matrix from any device, scaled by a power of two such that its largest entry is between 1 and 2, so that it
+    /// fits f32; returns that power as well.
     pub fn of<S: Scalar, D: Device>(a: &Csr<S, D>) -> Result<(Self, f64), LinalgError> {
         let (offsets, columns) = pattern(a)?;
         let given = a.values().host_view()?;
-        let largest =
-            given.par_iter().with_min_len(PIECE).map(|value| value.to_f64().abs()).reduce(|| 0.0, f64::max);
+        let of_piece = |values: &[S]| values.iter().map(|value| value.to_f64().abs()).fold(0.0, f64::max);
+        let largest_of_piece = parallel::map_chunks(&given, PIECE, |_, values| of_piece(values));
+        let largest = largest_of_piece.into_iter().fold(0.0, f64::max);
         let scale = to_unit(largest);
         let mut values: Vec<T> = zeroed_vec(given.len());
-        let pieces = values.par_chunks_mut(PIECE).zip(given.par_chunks(PIECE));
-        pieces.for_each(|(values, given)| {
-            let pairs = values.iter_mut().zip(given);
+        parallel::for_chunks_mut(&mut values, PIECE, |begin, values| {
+            let pairs = values.iter_mut().zip(&given[begin..]);
             pairs.for_each(|(value, given)| *value = T::from_f64(scale * given.to_f64()));
         });
         Ok((Self { n_cols: a.n_cols(), offsets, columns, values }, scale))
     }
 
-    /// The rows of a matrix on any device.
+    /// Copies a matrix from any device.
     pub fn as_is<D: Device>(a: &Csr<T, D>) -> Result<Self, LinalgError> {
         let (offsets, columns) = pattern(a)?;
         Ok(Self { n_cols: a.n_cols(), offsets, columns, values: a.values().to_host()? })
     }
 
-    /// The transpose; columns of its rows ascend.
+    /// Returns the transpose; columns of its rows ascend.
     pub fn transpose(&self) -> Self {
         let mut offsets = vec![0; self.n_cols + 1];
         self.columns.iter().for_each(|&column| offsets[column as usize + 1] += 1);
@@ -187,7 +186,7 @@ impl<T: Scalar> Rows<T> {
         Self { n_cols: self.n_rows(), offsets, columns, values }
     }
 
-    /// Row i is row `rows[i]` of this matrix; columns stay.
+    /// Returns the matrix whose row i is row `rows[i]` of this one.
     pub fn with_rows(&self, rows: &[u32]) -> Self {
         let dimensions = [rows.len(), self.n_cols];
         let pieces = Pieces::build(
@@ -201,7 +200,7 @@ impl<T: Scalar> Rows<T> {
         pieces.join()
     }
 
-    /// Rows and columns in another order, in which row i is row `order[i]` of this matrix; columns of its rows ascend.
+    /// Permutes rows and columns such that row i is row `order[i]` of this matrix; columns of its rows ascend.
     pub fn permuted(&self, order: &[u32]) -> Self {
         let numbers = inverse(order);
         let n = self.n_rows();
@@ -215,7 +214,7 @@ impl<T: Scalar> Rows<T> {
         pieces.join()
     }
 
-    /// The matrix on a device.
+    /// Copies the matrix to a device.
     pub fn into_device<D: Device>(self, device: &D) -> Result<Csr<T, D>, LinalgError> {
         let lengths = self.offsets.windows(2).map(|ends| ends[1] - ends[0]);
         let offsets = HostOffsets::from_row_lengths(lengths);
@@ -223,12 +222,12 @@ impl<T: Scalar> Rows<T> {
     }
 }
 
-/// The power of two that brings a size between 1 and 2; 1 where none does.
+/// Returns the power of two that scales a magnitude to between 1 and 2; 1 if there is none.
 pub(crate) fn to_unit(size: f64) -> f64 {
     if size.is_normal() { 2.0_f64.powi(-(size.log2().floor() as i32)) } else { 1.0 }
 }
 
-/// Offsets and columns of a matrix on any device.
+/// Copies offsets and columns of a matrix from any device.
 fn pattern<T: Scalar, D: Device>(a: &Csr<T, D>) -> Result<(Vec<usize>, Vec<u32>), LinalgError> {
     let offsets = match a.offsets() {
         Offsets::Narrow(offsets) => offsets.host_view()?.iter().map(|&begin| begin as usize).collect(),
@@ -237,16 +236,16 @@ fn pattern<T: Scalar, D: Device>(a: &Csr<T, D>) -> Result<(Vec<usize>, Vec<u32>)
     Ok((offsets, a.columns().host_view()?.into_owned()))
 }
 
-/// The place of each number in an order of them.
+/// Returns the inverse of a permutation.
 pub(crate) fn inverse(order: &[u32]) -> Vec<u32> {
     let mut places = vec![0; order.len()];
     order.iter().enumerate().for_each(|(place, &number)| places[number as usize] = place as u32);
     places
 }
 
-/// A row on its way: room for all its terms, so that nothing grows while they are added.
+/// An accumulator of a sparse row, with capacity for all its terms.
 pub(crate) struct Row<T> {
-    /// Where each column stands among the entries, if it does; may say anything of others.
+    /// The place of each column among the entries; arbitrary for absent columns.
     slots: Vec<u32>,
     columns: Vec<u32>,
     values: Vec<T>,
@@ -254,12 +253,12 @@ pub(crate) struct Row<T> {
 }
 
 impl<T: Scalar> Row<T> {
-    /// For rows of so many columns.
+    /// Allocates an accumulator for rows of `n_cols` columns.
     pub fn new(n_cols: usize) -> Self {
         Self { slots: vec![0; n_cols], columns: Vec::new(), values: Vec::new(), n: 0 }
     }
 
-    /// Begins a row of at most so many terms.
+    /// Begins a row of at most `most` terms.
     #[inline(always)]
     pub fn start(&mut self, most: usize) {
         self.n = 0;
@@ -269,7 +268,7 @@ impl<T: Scalar> Row<T> {
         }
     }
 
-    /// Adds multiples of some entries.
+    /// Adds `factor` times some entries.
     #[inline(always)]
     pub fn add(&mut self, columns: &[u32], values: &[T], factor: T) {
         let (mut n, own_columns, own_values) =
@@ -288,14 +287,14 @@ impl<T: Scalar> Row<T> {
         self.n = n;
     }
 
-    /// The sum in a column so far.
+    /// Returns the sum in a column so far.
     #[inline(always)]
     pub fn get(&self, column: u32) -> T {
         let at = self.slots[column as usize] as usize;
         if at < self.n && self.columns[at] == column { self.values[at] } else { T::ZERO }
     }
 
-    /// What there is so far.
+    /// Returns the entries so far.
     #[inline(always)]
     pub fn entries(&mut self) -> (&mut [u32], &mut [T]) {
         (&mut self.columns[..self.n], &mut self.values[..self.n])

@@ -1,36 +1,35 @@
 //! The diagonal that smoothers divide by, and the largest eigenvalue of $D^{-1} A$ with it.
 
-use femtile_device::Scalar;
+use femtile_device::{Scalar, parallel};
 use femtile_linalg::precondition::polynomial::{largest_of_lanczos, start_of_lanczos};
-use rayon::prelude::*;
 
 use super::rows::{RowAccess, Rows};
 
-/// Steps of Lanczos' method; the largest eigenvalue is found within some percent, unless it belongs to few rows.
+/// Steps of Lanczos' method, which find the largest eigenvalue within some percent, unless it belongs to few rows.
 pub(crate) const STEPS: usize = 4;
 /// Jacobi's damping, over the largest eigenvalue.
 pub(crate) const DAMPING: f64 = 4.0 / 3.0;
-/// The same in prolongators: more than 4/3, as the estimate of the largest eigenvalue has a margin.
+/// The damping of prolongators, over the largest eigenvalue: more than 4/3, as the estimate has a margin.
 pub(crate) const PROLONGED: f64 = 1.4;
-/// Eigenvalues may exceed the estimate by this factor and do no harm: Jacobi's method and Chebyshev polynomials for
+/// The factor by which eigenvalues may exceed the estimate: Jacobi's method and Chebyshev polynomials for
 /// $[0.15 \lambda, 1.15 \lambda]$ stay below one in magnitude up to $1.3 \lambda$.
 pub(crate) const HARMLESS: f64 = 1.25;
-/// Entries that one piece of a sum has, whatever the number of threads.
+/// Entries of a piece of a sum, independent of the number of threads.
 const PIECE: usize = 4096;
 
-/// The reciprocals of a diagonal D, and where the spectrum of $D^{-1} A$ ends.
+/// The reciprocals of a diagonal D, and the largest eigenvalue of $D^{-1} A$.
 #[derive(Debug, Clone)]
 pub(crate) struct Scaling<T> {
     pub inverse_diagonal: Vec<T>,
-    /// $\lambda$, which no eigenvalue exceeds by more than a factor that does no harm.
+    /// $\lambda$, which no eigenvalue exceeds by more than [`HARMLESS`].
     pub largest: f64,
     /// The diagonal is raised where the absolute sum of a row over it is larger.
     pub most: f64,
 }
 
 impl<T: Scalar> Scaling<T> {
-    /// Takes the diagonal of A, raised in rows whose absolute sum is so large that they might hold an eigenvalue which the
-    /// estimate does not see, as those of flat elements do.
+    /// Scales by the diagonal of A, raised in rows with a large absolute sum, such as those of flat elements, which may belong
+    /// to an eigenvalue that the estimate misses.
     ///
     /// # Cost
     /// Four products.
@@ -40,8 +39,8 @@ impl<T: Scalar> Scaling<T> {
         Self::up_to(a, diagonal, |largest, _, _| largest)
     }
 
-    /// The same for nodes of several rows. Their sums are large everywhere, as entries of both signs cancel, and tell
-    /// little of eigenvalues: only rows that stand out from the others are raised.
+    /// [`Scaling::new`] for nodes of several rows. Their absolute sums are large everywhere, as entries of both signs cancel,
+    /// so only rows with exceptional sums are raised.
     pub fn of_nodes(a: &Rows<T>, diagonal: &[T], block: usize) -> Self {
         if block == 1 {
             return Self::new(a, diagonal);
@@ -52,28 +51,33 @@ impl<T: Scalar> Scaling<T> {
         })
     }
 
-    /// Takes the eigenvalue that rows may seem to hold from the estimate, the sums and the reciprocals of the diagonal.
+    /// Scales by the diagonal raised to an eigenvalue bound that `usual` computes from the estimate, the absolute row sums and
+    /// the reciprocals of the diagonal.
     fn up_to(a: &Rows<T>, diagonal: &[T], usual: impl FnOnce(f64, &[f64], &[T]) -> f64) -> Self {
-        let mut inverse: Vec<T> = diagonal.par_iter().with_min_len(PIECE).map(|&d| T::ONE / d).collect();
+        let mut inverse = parallel::map(diagonal.len(), PIECE, |row| T::ONE / diagonal[row]);
         let divide = |z: &mut [T], r: &[T]| {
-            let pieces = z.par_chunks_mut(PIECE).zip(r.par_chunks(PIECE)).zip(inverse.par_chunks(PIECE));
-            pieces.for_each(|((z, r), d)| z.iter_mut().zip(r).zip(d).for_each(|((z, &r), &d)| *z = d * r));
+            parallel::for_chunks_mut(z, PIECE, |begin, z| {
+                let entries = z.iter_mut().zip(&r[begin..]).zip(&inverse[begin..]);
+                entries.for_each(|((z, &r), &d)| *z = d * r);
+            });
         };
         let largest = largest_eigenvalue(a, &inverse, STEPS, divide);
         let sum_of = |row: usize| a.row(row).1.iter().map(|value| value.to_f64().abs()).sum::<f64>();
-        let sums: Vec<f64> = (0..a.n_rows()).into_par_iter().with_min_len(PIECE).map(sum_of).collect();
+        let sums = parallel::map(a.n_rows(), PIECE, sum_of);
         let most = HARMLESS * usual(largest, &sums, &inverse);
-        inverse.par_iter_mut().zip(&sums).with_min_len(PIECE).for_each(|(inverse, sum)| {
-            let least = T::from_f64(sum / most);
-            if *inverse * least > T::ONE {
-                *inverse = T::ONE / least;
+        parallel::for_chunks_mut(&mut inverse, PIECE, |begin, inverse| {
+            for (inverse, sum) in inverse.iter_mut().zip(&sums[begin..]) {
+                let least = T::from_f64(sum / most);
+                if *inverse * least > T::ONE {
+                    *inverse = T::ONE / least;
+                }
             }
         });
         Self { inverse_diagonal: inverse, largest, most }
     }
 }
 
-/// A value that half of the others do not exceed, 0 of none.
+/// Returns the median, 0 of no values.
 fn median(values: &mut [f64]) -> f64 {
     if values.is_empty() {
         return 0.0;
@@ -82,17 +86,17 @@ fn median(values: &mut [f64]) -> f64 {
     *values.select_nth_unstable_by(middle, f64::total_cmp).1
 }
 
-/// What the diagonal is raised to, relative to the absolute sum of its row, where the spectrum ends at `largest`.
+/// Returns the least diagonal entry relative to the absolute sum of its row, for a largest eigenvalue `largest`.
 pub(crate) fn share(largest: f64) -> f64 {
     1.0 / (HARMLESS * largest)
 }
 
-/// $\lambda_\max(M^{-1} A)$, from below but for a margin, where `solve` gives $M^{-1}$ of its second argument and M is
-/// symmetric positive definite. Starts from the roots of D times a vector without structure, so that every row has about
-/// the same part: those of given values, which may be much larger than all others, hide none.
+/// Estimates $\lambda_\max(M^{-1} A)$ from below by Lanczos' method, with a margin, where `solve` applies $M^{-1}$ to its
+/// second argument and M is symmetric positive definite. The start is $D^{1/2}$ times a pseudorandom vector, so that every
+/// row has about the same share, also beside the much larger rows of Dirichlet values.
 ///
 /// # Cost
-/// A product and a call of `solve` a step.
+/// One product and one call of `solve` per step.
 pub(crate) fn largest_eigenvalue<T: Scalar>(
     a: &Rows<T>,
     inverse_diagonal: &[T],
@@ -102,12 +106,8 @@ pub(crate) fn largest_eigenvalue<T: Scalar>(
     let n = a.n_rows();
     // M v, orthogonal in the scalar product with M^(-1), and v, orthogonal in that with M, in which M^(-1) A is symmetric.
     let root = |inverse: T| T::from_f64(inverse.to_f64().sqrt().recip());
-    let mut mv: Vec<T> = inverse_diagonal
-        .par_iter()
-        .enumerate()
-        .with_min_len(PIECE)
-        .map(|(i, &inverse)| start_of_lanczos::<T>(i as u64) * root(inverse))
-        .collect();
+    let start = |i: usize| start_of_lanczos::<T>(i as u64) * root(inverse_diagonal[i]);
+    let mut mv = parallel::map(n, PIECE, start);
     let (mut v, mut before, mut w) = (vec![T::ZERO; n], vec![T::ZERO; n], vec![T::ZERO; n]);
     let (mut diagonal, mut beside) = (Vec::new(), Vec::new());
     solve(&mut v, &mv);
@@ -115,13 +115,11 @@ pub(crate) fn largest_eigenvalue<T: Scalar>(
     for _ in 0..steps.min(n) {
         let (factor, beta) = (T::from_f64(scale), T::from_f64(beside.last().copied().unwrap_or(0.0)));
         for x in [&mut v, &mut mv] {
-            x.par_chunks_mut(PIECE).for_each(|x| x.iter_mut().for_each(|x| *x *= factor));
+            parallel::for_chunks_mut(x, PIECE, |_, x| x.iter_mut().for_each(|x| *x *= factor));
         }
-        let products = w.par_chunks_mut(PIECE).zip(before.par_chunks(PIECE)).enumerate();
-        let alpha = sum(products.map(|(number, (w, before))| {
+        let alpha = sum(parallel::map_chunks_mut(&mut w, PIECE, |begin, w| {
             let mut sum = 0.0;
-            for (i, (w, &before)) in w.iter_mut().zip(before).enumerate() {
-                let row = number * PIECE + i;
+            for (row, (w, &before)) in (begin..).zip(w.iter_mut().zip(&before[begin..])) {
                 let product = dot_of_row(a.row(row), &v);
                 sum += v[row].to_f64() * product.to_f64();
                 *w = product - beta * before;
@@ -129,8 +127,9 @@ pub(crate) fn largest_eigenvalue<T: Scalar>(
             sum
         }));
         let subtract = T::from_f64(alpha);
-        let pieces = w.par_chunks_mut(PIECE).zip(mv.par_chunks(PIECE));
-        pieces.for_each(|(w, mv)| w.iter_mut().zip(mv).for_each(|(w, &mv)| *w -= subtract * mv));
+        parallel::for_chunks_mut(&mut w, PIECE, |begin, w| {
+            w.iter_mut().zip(&mv[begin..]).for_each(|(w, &mv)| *w -= subtract * mv);
+        });
         solve(&mut v, &w);
         let length = dot(&v, &w).max(0.0).sqrt();
         diagonal.push(alpha);
@@ -146,11 +145,12 @@ pub(crate) fn largest_eigenvalue<T: Scalar>(
 }
 
 fn dot<T: Scalar>(x: &[T], y: &[T]) -> f64 {
-    let of_piece = |(x, y): (&[T], &[T])| x.iter().zip(y).map(|(x, y)| x.to_f64() * y.to_f64()).sum();
-    sum(x.par_chunks(PIECE).zip(y.par_chunks(PIECE)).map(of_piece))
+    sum(parallel::map_chunks(x, PIECE, |begin, x| {
+        x.iter().zip(&y[begin..]).map(|(x, y)| x.to_f64() * y.to_f64()).sum()
+    }))
 }
 
-/// In four sums, which do not wait for each other.
+/// Returns the product of a row with x, in four independent sums.
 #[inline(always)]
 fn dot_of_row<T: Scalar>((columns, values): (&[u32], &[T]), x: &[T]) -> T {
     let mut sums = [T::ZERO; 4];
@@ -166,7 +166,7 @@ fn dot_of_row<T: Scalar>((columns, values): (&[u32], &[T]), x: &[T]) -> T {
     sums[0] + sums[1] + (sums[2] + sums[3]) + rest
 }
 
-/// Adds what pieces of fixed length give in their order, so that the sum does not depend on the number of threads.
-fn sum(pieces: impl IndexedParallelIterator<Item = f64>) -> f64 {
-    pieces.collect::<Vec<_>>().iter().sum()
+/// Adds the sums of pieces of fixed length in their order, so that the result does not depend on the number of threads.
+fn sum(pieces: Vec<f64>) -> f64 {
+    pieces.iter().sum()
 }

@@ -1,13 +1,12 @@
-//! Which entries of a matrix count as connections.
+//! Strength of connection between the nodes of a matrix.
 
-use femtile_device::Scalar;
-use rayon::prelude::*;
+use femtile_device::{Scalar, parallel};
 
 use super::evolution::Evolution;
 use super::graph::Graph;
 use super::rows::{PIECE, Pieces, Row, RowAccess, Rows};
 
-/// The graph that connections make of the nodes of a matrix, and the entries that prolongators are smoothed by.
+/// The graph of strong connections, and the entries that smooth prolongators.
 #[derive(Debug)]
 pub(crate) struct Strength {
     pub graph: Graph,
@@ -33,9 +32,9 @@ impl Strength {
         Self { graph, is_strong: flags_of(a, diagonal, block, of_smoothing), is_doubtful: Vec::new() }
     }
 
-    /// The same for nodes of one row with a near-nullspace b of one vector, where positive entries may hide the direction
-    /// of strong coupling: there [`Evolution`] has to agree. Rows with `modes` are taken by sizes alone. On coarser levels,
-    /// which say what rows have `inherited`, those in which b is zero, modes of the level above, have no connections.
+    /// [`Strength::new`] for nodes of one row with a near-nullspace b of one vector, where positive entries may hide the
+    /// direction of strong coupling: there [`Evolution`] must agree, except in rows with `modes`. On coarser levels, which
+    /// have `inherited`, rows in which b is zero, modes of the level above, have no connections.
     pub fn of_scalars<T: Scalar>(
         a: &Rows<T>,
         diagonal: &[T],
@@ -58,8 +57,7 @@ impl Strength {
         Self { graph: graph_of(a, &of_graph, 1), is_strong, is_doubtful }
     }
 
-    /// With a graph that is there already, less the connections of nodes that no entry of the matrix joins to others, as
-    /// those with given values.
+    /// Uses a given graph without the connections of isolated nodes of the matrix, such as those with Dirichlet values.
     pub fn on<T: Scalar>(
         graph: &Graph,
         a: &Rows<T>,
@@ -75,7 +73,7 @@ impl Strength {
     }
 }
 
-/// Whether no entry that is not zero joins a node to others.
+/// Returns whether no non-zero entry connects a node to others.
 fn is_alone<T: Scalar>(a: &Rows<T>, node: usize, block: usize) -> bool {
     (block * node..block * (node + 1)).all(|row| {
         let (columns, values) = a.row(row);
@@ -86,12 +84,12 @@ fn is_alone<T: Scalar>(a: &Rows<T>, node: usize, block: usize) -> bool {
     })
 }
 
-/// The entries that count with a threshold; those within a node do.
+/// Flags the entries above a threshold and those within a node.
 fn flags_of<T: Scalar>(a: &Rows<T>, diagonal: &[T], block: usize, theta: f64) -> Vec<bool> {
     if block == 1 { of_scalars(a, diagonal, T::from_f64(theta * theta)) } else { of_blocks(a, block, theta) }
 }
 
-/// Takes flags away from the rows and columns in which the near-nullspace is zero.
+/// Clears the flags of rows and columns in which the near-nullspace is zero.
 fn isolate_zeros<T: Scalar>(a: &Rows<T>, b: &[f64], flags: &mut [bool]) {
     for row in 0..a.n_rows() {
         for at in a.offsets[row]..a.offsets[row + 1] {
@@ -100,7 +98,7 @@ fn isolate_zeros<T: Scalar>(a: &Rows<T>, b: &[f64], flags: &mut [bool]) {
     }
 }
 
-/// Calls `work` for pieces of rows with the flags of their entries.
+/// Returns the flags of entries that `work` sets for pieces of rows.
 fn flags<T: Scalar>(a: &Rows<T>, work: impl Fn(std::ops::Range<usize>, &mut [bool]) + Sync) -> Vec<bool> {
     let mut is_strong = vec![false; a.columns.len()];
     let (mut rest, mut pieces) = (is_strong.as_mut_slice(), Vec::new());
@@ -110,7 +108,7 @@ fn flags<T: Scalar>(a: &Rows<T>, work: impl Fn(std::ops::Range<usize>, &mut [boo
         pieces.push((rows, piece));
         rest = more;
     }
-    pieces.into_par_iter().for_each(|(rows, flags)| work(rows, flags));
+    parallel::for_each_item(pieces, 1, |(rows, flags)| work(rows, flags));
     is_strong
 }
 

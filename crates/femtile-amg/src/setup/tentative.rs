@@ -1,11 +1,10 @@
-//! The tentative prolongator: the near-nullspace cut to aggregates, made orthonormal on each.
+//! The tentative prolongator: the near-nullspace restricted to aggregates, orthonormalized on each.
 
-use femtile_device::Scalar;
-use rayon::prelude::*;
+use femtile_device::{Scalar, parallel};
 
 use super::graph::{Aggregates, NONE};
 
-/// How much of a vector must be left beside the ones before it, so that it counts.
+/// The share of a vector that must remain after orthogonalization for it to be independent.
 const INDEPENDENT: f64 = 1e-8;
 
 /// Vectors that the smoother hardly changes, row by row: `values[n_vectors · row + vector]`.
@@ -25,7 +24,7 @@ impl NearNullspace {
         Self { n_vectors: block, values: (0..n_rows * block).map(value).collect() }
     }
 
-    /// The vector, where there is only one.
+    /// Returns the vector, if there is only one.
     pub fn if_one(&self) -> Option<&[f64]> {
         (self.n_vectors == 1).then_some(self.values.as_slice())
     }
@@ -45,12 +44,12 @@ pub(crate) struct Tentative<T> {
     pub values: Vec<T>,
     /// The near-nullspace of the next level: $\tilde P B_c = B$.
     pub coarse: NearNullspace,
-    /// Columns that are zero, since an aggregate has too few independent rows.
+    /// The number of zero columns, due to aggregates with too few independent rows.
     pub n_zero: usize,
 }
 
 impl<T: Scalar> Tentative<T> {
-    /// Cuts `b` to aggregates of nodes of `block` rows.
+    /// Restricts `b` to aggregates of nodes of `block` rows and orthonormalizes it there.
     ///
     /// # Source
     /// `[vanek1996]`, section 3 (Algorithm 7 of its general form); `[fu2014]`, eq. (5) is the case of one constant vector.
@@ -60,11 +59,7 @@ impl<T: Scalar> Tentative<T> {
             return Self::of_one(b, aggregates, block);
         }
         let members = aggregates.members();
-        let factors: Vec<Factor> = (0..aggregates.n)
-            .into_par_iter()
-            .with_min_len(64)
-            .map(|i| Factor::new(b, members.of(i), block))
-            .collect();
+        let factors = parallel::map(aggregates.n, 64, |i| Factor::new(b, members.of(i), block));
         let mut values = vec![T::ZERO; b.values.len()];
         let mut coarse = Vec::with_capacity(aggregates.n * k * k);
         for (i, factor) in factors.iter().enumerate() {
@@ -110,7 +105,7 @@ struct Factor {
 }
 
 impl Factor {
-    /// By Gram–Schmidt, twice, as it is few rows; columns that depend on those before become zero.
+    /// Factors by Gram–Schmidt with reorthogonalization; columns that depend on those before become zero.
     fn new(b: &NearNullspace, nodes: &[u32], block: usize) -> Self {
         let k = b.n_vectors;
         let of_node = |&node: &u32| b.values[block * k * node as usize..][..block * k].iter().copied();

@@ -6,15 +6,15 @@ use pulp::{Simd, WithSimd};
 use super::wide::Wide;
 use super::{Cpu, SimdLevel};
 
-/// Sums that do not wait for each other: more than two instructions a cycle that take four cycles each.
+/// Independent sums, enough to hide a latency of four cycles at two instructions a cycle.
 const CHAINS: usize = 12;
 /// Steps of one run: some 10 ms.
 const STEPS: usize = 2_000_000;
 const RUNS: usize = 5;
 
 impl Cpu {
-    /// Fused multiplications and additions of f64 vectors that one core starts in a second, and entries of a vector:
-    /// the best of five runs. Multiplications followed by additions of numbers where there are no vectors.
+    /// Measures the fused multiply-adds of f64 vectors that one core starts in a second, the best of five runs, and returns
+    /// it with the lanes of a vector. Without SIMD, these are separate multiplications and additions of scalars.
     pub fn measure_arithmetic(&self) -> (f64, usize) {
         let run = || match self.simd() {
             #[cfg(target_arch = "x86_64")]

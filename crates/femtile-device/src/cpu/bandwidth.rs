@@ -1,4 +1,4 @@
-//! How fast the memory is, measured with the threads and instructions that solvers use.
+//! Memory bandwidth, measured with the threads and instructions that solvers use.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -44,8 +44,8 @@ impl Cpu {
         })
     }
 
-    /// Measures $a_i = b_i + s c_i$ with `a` written past the cache, which so is not read: 24 bytes an entry; 10⁹ bytes
-    /// a second, the best of several runs. What methods that stream can reach at most.
+    /// Measures $a_i = b_i + s c_i$ with non-temporal stores of `a`, which is therefore not read: 24 bytes an entry, in 10⁹
+    /// bytes a second, the best of several runs. An upper bound for methods that stream.
     pub fn measure_streamed_triad(&self, vector_bytes: usize) -> Result<f64, DeviceError> {
         let n = (vector_bytes / 8).max(LINE);
         self.install(|| {
@@ -113,7 +113,7 @@ impl Cpu {
     }
 }
 
-/// The triad on whole lines of the cache; by plain writes where there is no instruction that goes past it.
+/// Computes the triad on whole cache lines, with non-temporal stores where the processor has them.
 fn streamed_triad(cpu: &Cpu, a: &mut [f64], b: &[f64], c: &[f64]) {
     #[cfg(target_arch = "x86_64")]
     if matches!(cpu.simd(), super::SimdLevel::Avx2 | super::SimdLevel::Avx512) {

@@ -5,9 +5,9 @@ use crate::Element;
 /// Arrays from this size on ask for large pages.
 const LARGE: usize = 4 << 20;
 
-/// `len` zeros, in large pages where the system offers them on request and the array is long.
+/// Returns `len` zeros, in large pages where the array is long and the system offers them on request.
 ///
-/// The memory is not touched here: a page comes to be near the core that first writes to it. With
+/// The memory is not touched here: a page is placed near the core that first writes to it. With
 /// pages of 4 KiB a sweep over long arrays loses time to address translation (a CSR product 6 %, as
 /// measured), and each page costs a fault when it is first written.
 pub fn zeroed_vec<T: Element>(len: usize) -> Vec<T> {
@@ -16,7 +16,7 @@ pub fn zeroed_vec<T: Element>(len: usize) -> Vec<T> {
     values
 }
 
-/// Zeros that begin with a cache line, so that no vector of theirs lies in two.
+/// Zeros aligned to a cache line, so that no SIMD vector of them crosses two lines.
 #[derive(Debug)]
 pub struct Aligned<T> {
     values: Vec<T>,

@@ -1,8 +1,17 @@
 //! The CPU: a pool of threads and the widest SIMD instructions found at run time.
+//!
+//! SIMD code is written in one of these ways:
+//!
+//! | way | when |
+//! |---|---|
+//! | [`Cpu::vectorize`] | plain loops over slices, which the compiler vectorizes at each SIMD level |
+//! | [`Wide`] | arithmetic on vectors of any width, generic over the SIMD level through pulp |
+//! | [`vector::Vector`] | what pulp lacks: transposes of squares, stores past the cache, pivot masks |
 
 mod arithmetic;
 mod bandwidth;
 mod memory;
+pub mod parallel;
 mod parts;
 mod simd;
 mod team;
@@ -12,8 +21,8 @@ mod wide;
 
 use std::sync::Arc;
 
-use crate::buffer::same_length;
-use crate::{Device, DeviceError, Element, HostDevice};
+use crate::host_memory_device::HostMemoryDevice;
+use crate::{DeviceError, Element};
 pub use bandwidth::Bandwidth;
 pub use memory::{Aligned, zeroed_vec};
 pub use parts::{SharedMut, Source};
@@ -21,11 +30,11 @@ pub use simd::SimdLevel;
 use team::Team;
 pub use wide::Wide;
 
-/// The most threads, for each core and on machines with few cores: with thousands a solve would not end.
+/// Limits on the number of threads, per core and on machines with few cores: with thousands a solve would not end.
 const MAX_THREADS_PER_CORE: usize = 4;
 const MAX_THREADS_ANYWHERE: usize = 256;
 
-/// The variables of the environment that stand for the number of threads where none is asked for.
+/// The environment variables that set the default number of threads.
 const VARIABLES: [&str; 2] = ["RAYON_NUM_THREADS", "RAYON_RS_NUM_CPUS"];
 
 /// The host processor with its own pool of threads.
@@ -45,7 +54,7 @@ struct Inner {
 
 impl std::fmt::Debug for Cpu {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.description())
+        f.write_str(&self.describe())
     }
 }
 
@@ -89,11 +98,18 @@ impl Cpu {
 
     /// Runs `work` inside the pool; nested calls stay where they are.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        self.inner.pool.install(work)
+        let (mut work, mut result) = (Some(work), None);
+        self.install_once(&mut || result = work.take().map(|work| work()));
+        result.expect("the pool runs what it is given")
+    }
+
+    /// [`Cpu::install`] without types, so that rayon's part is compiled once.
+    fn install_once(&self, work: &mut (dyn FnMut() + Send)) {
+        self.inner.pool.install(work);
     }
 }
 
-/// The number of threads where none is asked for: that of `RAYON_NUM_THREADS`, or one for each available core.
+/// Returns the default number of threads: that of `RAYON_NUM_THREADS`, or one for each available core.
 ///
 /// # Errors
 /// [`DeviceError::Threads`] when the variable asks for too many.
@@ -111,7 +127,7 @@ fn n_cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// Refuses more threads than this machine carries; `who` begins the reason.
+/// Refuses more threads than this machine supports; `who` begins the reason.
 fn within_limit(threads: usize, who: &str) -> Result<usize, DeviceError> {
     let cores = n_cores();
     let most = (MAX_THREADS_PER_CORE * cores).max(MAX_THREADS_ANYWHERE);
@@ -123,55 +139,12 @@ fn within_limit(threads: usize, who: &str) -> Result<usize, DeviceError> {
     Err(DeviceError::Threads { threads, reason })
 }
 
-impl Device for Cpu {
-    type Memory<T: Element> = Vec<T>;
-    type Recording = ();
-    type Readback = Vec<u8>;
-
-    fn description(&self) -> String {
+impl HostMemoryDevice for Cpu {
+    fn describe(&self) -> String {
         format!("cpu ({} threads, {})", self.threads(), self.simd())
     }
 
-    fn allocate<T: Element>(&self, len: usize) -> Result<Vec<T>, DeviceError> {
-        Ok(zeroed_vec(len))
-    }
-
-    fn adopt<T: Element>(&self, host: Vec<T>) -> Result<Vec<T>, DeviceError> {
-        Ok(host)
-    }
-
-    fn upload<T: Element>(&self, memory: &mut Vec<T>, host: &[T]) -> Result<(), DeviceError> {
-        same_length("upload", memory.len(), host.len())?;
-        memory.copy_from_slice(host);
-        Ok(())
-    }
-
-    fn download<T: Element>(&self, host: &mut [T], memory: &Vec<T>) -> Result<(), DeviceError> {
-        same_length("download", host.len(), memory.len())?;
-        host.copy_from_slice(memory);
-        Ok(())
-    }
-
-    fn lend<T: Element>(memory: &Vec<T>) -> Option<&[T]> {
-        Some(memory)
-    }
-
-    fn begin_read<T: Element>(&self, memory: &Vec<T>, len: usize) -> Result<Vec<u8>, DeviceError> {
-        same_length("begin_read", len, memory.len())?;
-        Ok(bytemuck::cast_slice(memory).to_vec())
-    }
-
-    fn end_read<T: Element>(&self, readback: Vec<u8>) -> Result<Vec<T>, DeviceError> {
-        Ok(crate::buffer::values_of(&readback))
-    }
-}
-
-impl HostDevice for Cpu {
-    fn slice<T: Element>(memory: &Vec<T>) -> &[T] {
-        memory
-    }
-
-    fn slice_mut<T: Element>(memory: &mut Vec<T>) -> &mut [T] {
-        memory
+    fn zeros<T: Element>(len: usize) -> Vec<T> {
+        zeroed_vec(len)
     }
 }

@@ -29,7 +29,7 @@ impl Cpu {
     }
 }
 
-/// A slice that several threads write at once, in ranges that do not meet.
+/// A slice that several threads write at once, in disjoint ranges.
 #[derive(Debug)]
 pub struct SharedMut<'a, T> {
     pointer: *mut T,
@@ -37,7 +37,7 @@ pub struct SharedMut<'a, T> {
     slice: PhantomData<&'a mut [T]>,
 }
 
-// SAFETY: it stands for a `&mut [T]`, whose elements may be sent to other threads; the one method
+// SAFETY: it represents a `&mut [T]`, whose elements may be sent to other threads; the one method
 // that gives access leaves the exclusion of overlapping ranges to its caller.
 unsafe impl<T: Send> Sync for SharedMut<'_, T> {}
 
@@ -79,7 +79,7 @@ impl<'a, T> SharedMut<'a, T> {
         unsafe { self.pointer.add(begin) }
     }
 
-    /// Where an element lies, for asking for it ahead of time; any index will do.
+    /// Returns the address of an element, for prefetching; any index is allowed.
     pub fn address(&self, index: usize) -> *const T {
         self.pointer.wrapping_add(index)
     }
@@ -104,16 +104,16 @@ pub struct Source<'a, T> {
     slice: PhantomData<&'a [T]>,
 }
 
-// SAFETY: it stands for a `&[T]`; who reads from it promises that nobody writes there.
+// SAFETY: it represents a `&[T]`; callers promise that nobody writes the elements that they read.
 unsafe impl<T: Sync> Sync for Source<'_, T> {}
 
 impl<'a, T> Source<'a, T> {
-    /// Of a slice that nobody writes.
+    /// Reads a slice that nobody writes.
     pub fn new(slice: &'a [T]) -> Self {
         Self { pointer: slice.as_ptr(), len: slice.len(), slice: PhantomData }
     }
 
-    /// Of a slice that is written at other places meanwhile.
+    /// Reads a slice that is written at other places meanwhile.
     pub fn of_shared(shared: &'a SharedMut<'_, T>) -> Self {
         Self { pointer: shared.pointer, len: shared.len, slice: PhantomData }
     }
@@ -138,7 +138,7 @@ impl<'a, T> Source<'a, T> {
         unsafe { *self.pointer.add(index) }
     }
 
-    /// Where an element lies; any index will do.
+    /// Returns the address of an element, for prefetching; any index is allowed.
     #[inline(always)]
     pub fn address(self, index: usize) -> *const T {
         self.pointer.wrapping_add(index)

@@ -5,18 +5,18 @@ use pulp::Simd;
 
 use crate::Scalar;
 
-/// Numbers with vectors of one entry a lane.
+/// A scalar with SIMD vectors of pulp.
 pub trait Wide: Scalar {
     /// A vector.
     type Vector<S: Simd>: Pod;
 
-    /// Entries of a vector.
+    /// Returns the number of lanes of a vector.
     #[inline(always)]
     fn lanes<S: Simd>() -> usize {
         size_of::<Self::Vector<S>>() / size_of::<Self>()
     }
 
-    /// The same value in every lane.
+    /// Returns a vector with `value` in every lane.
     fn splat<S: Simd>(simd: S, value: Self) -> Self::Vector<S>;
     /// $a + b$.
     fn plus<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;

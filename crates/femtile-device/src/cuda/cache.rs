@@ -2,7 +2,7 @@
 //!
 //! An entry is one file: a line that says what it is, the SHA-256 of the rest, then the log and the code. It is
 //! written under a temporary name and renamed, so that processes may share the folder; an entry that does not
-//! match its sum is made anew.
+//! match its sum is compiled again.
 
 use std::fs;
 use std::io;
@@ -20,10 +20,10 @@ const VARIABLE: &str = "FEMTILE_CACHE";
 const MAGIC: &[u8] = b"femtile kernel 1\n";
 const EXTENSION: &str = "kernel";
 
-/// What lies in the cache of kernels.
+/// Contents of the cache of kernels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CacheReport {
-    /// Its folder; none where the system has no place for it.
+    /// The folder; none where the system has no cache folder.
     pub folder: Option<PathBuf>,
     /// Number of programs kept.
     pub n_entries: usize,
@@ -45,7 +45,7 @@ fn entries(folder: &Path) -> impl Iterator<Item = fs::DirEntry> {
     all.filter(|entry| entry.path().extension().is_some_and(|extension| extension == EXTENSION))
 }
 
-/// Looks at the cache.
+/// Returns the contents of the cache.
 pub fn report_cache() -> CacheReport {
     let folder = folder();
     let (mut n_entries, mut bytes) = (0, 0);
@@ -56,10 +56,10 @@ pub fn report_cache() -> CacheReport {
     CacheReport { folder, n_entries, bytes }
 }
 
-/// Removes all that is kept and says what that was.
+/// Empties the cache and returns what it contained.
 ///
 /// # Errors
-/// What the operating system says of the first file that cannot be removed.
+/// The message of the operating system on the first file that cannot be removed.
 pub fn clear_cache() -> io::Result<CacheReport> {
     let report = report_cache();
     for entry in report.folder.iter().flat_map(|folder| entries(folder)) {
@@ -68,9 +68,9 @@ pub fn clear_cache() -> io::Result<CacheReport> {
     Ok(report)
 }
 
-/// The binary of a program: from the cache where it is there and sound, else compiled and kept.
+/// Returns the binary of a program: from the cache if it is there and intact, else compiled and stored.
 ///
-/// A folder that cannot be written costs the next start its gain, nothing else.
+/// If the folder cannot be written, the next start compiles again.
 pub(super) fn binary(
     compiler: &dyn Compiler,
     program: &Specialisation,
@@ -108,7 +108,7 @@ fn key(compiler: &dyn Compiler, program: &Specialisation, architecture: (u32, u3
         add(name);
         add(text);
     });
-    // What the compiler makes of an architecture follows from its version, which is part of the key.
+    // The version of the compiler, part of the key, determines its output for an architecture.
     let (major, minor) = architecture;
     options(program, Target::Code(10 * major + minor)).iter().for_each(|option| add(option));
     let sum: String = hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();

@@ -1,4 +1,4 @@
-//! From a specialisation to a binary for one architecture.
+//! Compilation of a specialisation for one architecture.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use crate::DeviceError;
 /// A compiled program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binary {
-    /// The machine code (CUBIN), or text for the driver (PTX) where the compiler does not know the architecture.
+    /// The machine code (CUBIN), or text for the driver (PTX) where the compiler does not support the architecture.
     pub code: Vec<u8>,
-    /// What the compiler said, the resources of each kernel among it.
+    /// The log of the compiler, with the resources of each kernel.
     pub log: String,
 }
 
-/// What a kernel takes of a multiprocessor.
+/// Resources of a kernel on a multiprocessor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resources {
     /// The kernel.
@@ -27,7 +27,7 @@ pub struct Resources {
     pub spill_bytes: u32,
 }
 
-/// Something that compiles CUDA C++.
+/// A compiler of CUDA C++.
 pub trait Compiler: fmt::Debug + Send + Sync {
     /// Its name and version; part of the key under which binaries are kept.
     fn version(&self) -> String;
@@ -35,24 +35,24 @@ pub trait Compiler: fmt::Debug + Send + Sync {
     /// Compiles for an architecture such as (9, 0).
     ///
     /// # Errors
-    /// [`DeviceError::Compile`] with what the compiler said.
+    /// [`DeviceError::Compile`] with the messages of the compiler.
     fn compile(&self, program: &Specialisation, architecture: (u32, u32)) -> Result<Binary, DeviceError>;
 }
 
 /// Options that every program is compiled with, besides its macros and architecture.
 pub(super) const OPTIONS: [&str; 2] = ["-std=c++17", "-Xptxas=-v"];
 
-/// What is made for an architecture.
+/// The output for an architecture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Target {
     /// Machine code for this architecture.
     Code(u32),
-    /// Text for the driver to compile, of the newest older architecture that the compiler knows.
+    /// PTX for the newest older architecture that the compiler supports, which the driver compiles.
     Text(u32),
 }
 
 impl Target {
-    /// What a compiler that knows some architectures (90 for 9.0) makes for one; none where all are newer.
+    /// Returns the output for an architecture by a compiler that supports `known` ones (90 for 9.0); none if all are newer.
     pub(super) fn choose(known: &[u32], (major, minor): (u32, u32)) -> Option<Self> {
         let wanted = 10 * major + minor;
         if known.contains(&wanted) {
@@ -78,7 +78,7 @@ pub(super) fn options(program: &Specialisation, target: Target) -> Vec<String> {
 }
 
 impl Binary {
-    /// What each kernel takes, read from the log.
+    /// Returns the resources of each kernel, read from the log.
     pub fn resources(&self) -> Vec<Resources> {
         let mut found: Vec<Resources> = Vec::new();
         for line in self.log.lines() {

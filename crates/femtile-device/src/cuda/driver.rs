@@ -1,4 +1,4 @@
-//! What Femtile asks of whoever runs its kernels: an NVIDIA driver, or the host emulator.
+//! The interface to what runs kernels: an NVIDIA driver or the host emulator.
 
 use std::fmt::Debug;
 
@@ -21,7 +21,7 @@ pub struct Event(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PendingCopy(pub u64);
 
-/// How many threads a kernel is launched with.
+/// The grid of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Launch {
     /// Blocks along x, y, z.
@@ -44,28 +44,28 @@ impl std::fmt::Display for Launch {
 }
 
 impl Launch {
-    /// `grid` blocks of `block` threads in a line.
+    /// Returns a one-dimensional grid of `grid` blocks of `block` threads.
     pub fn line(grid: usize, block: u32) -> Self {
         Self { grid: [u32::try_from(grid).unwrap_or(u32::MAX), 1, 1], block: [block, 1, 1], shared_bytes: 0 }
     }
 
-    /// As many blocks of `block` threads as give each of `n` items to one thread.
+    /// Returns a grid of blocks of `block` threads with one thread for each of `n` items.
     pub fn over(n: usize, block: u32) -> Self {
         Self::line(n.div_ceil(block as usize), block)
     }
 
-    /// The same with so many bytes of dynamic shared memory a block.
+    /// Sets the bytes of dynamic shared memory per block.
     pub fn shared(self, bytes: usize) -> Self {
         Self { shared_bytes: u32::try_from(bytes).unwrap_or(u32::MAX), ..self }
     }
 
-    /// Whether there is no block at all, so that nothing is launched.
+    /// Returns whether the grid has no block, so that nothing is launched.
     pub fn is_empty(&self) -> bool {
         self.grid.contains(&0)
     }
 }
 
-/// What a GPU is.
+/// Properties of a GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Properties {
     /// Its name, such as `NVIDIA H200`.
@@ -80,7 +80,7 @@ pub struct Properties {
     pub memory_bytes: usize,
     /// Bytes of second-level cache.
     pub l2_bytes: usize,
-    /// The newest CUDA version that the driver knows, major and minor.
+    /// The newest CUDA version that the driver supports, major and minor.
     pub cuda_version: (u32, u32),
 }
 
@@ -109,19 +109,19 @@ impl Properties {
 /// }
 /// ```
 pub trait Driver: Debug + Send + Sync {
-    /// What the GPU is.
+    /// Returns the properties of the GPU.
     fn properties(&self) -> &Properties;
 
-    /// Free and total bytes of memory at this moment.
+    /// Returns the free and total bytes of memory at this moment.
     fn memory_bytes(&self) -> Result<(usize, usize), DeviceError>;
 
-    /// Memory of `bytes` bytes (more than zero), aligned to 256, contents undefined.
+    /// Allocates `bytes` bytes (more than zero), aligned to 256, contents undefined.
     ///
     /// # Errors
-    /// [`DeviceError::OutOfMemory`] with what was asked for and what is free.
+    /// [`DeviceError::OutOfMemory`] with the bytes requested and free.
     fn allocate(&self, bytes: usize) -> Result<u64, DeviceError>;
 
-    /// Gives memory back once the work queued before has used it.
+    /// Frees memory in the order of the stream.
     ///
     /// # Safety
     /// The address came from [`Driver::allocate`] of this driver, and nothing uses it from now on.
@@ -131,7 +131,7 @@ pub trait Driver: Debug + Send + Sync {
     /// 256, contents undefined.
     fn allocate_on_host(&self, bytes: usize) -> Result<u64, DeviceError>;
 
-    /// Gives such memory back; waits for the work queued before.
+    /// Frees memory of the host; waits for the work queued before.
     ///
     /// # Safety
     /// The address came from [`Driver::allocate_on_host`] of this driver, and nothing uses it from now on.
@@ -170,12 +170,12 @@ pub trait Driver: Debug + Send + Sync {
     /// Waits for a transfer and takes what it brought; each transfer is ended once.
     fn end_download(&self, transfer: PendingCopy) -> Result<Vec<u8>, DeviceError>;
 
-    /// Makes a kernel ready: compiles its program unless that is known from before.
+    /// Loads a kernel; compiles its program unless it is loaded already.
     ///
     /// `signature` are the C types of its parameters; a driver that can compare them with the source does.
     ///
     /// # Errors
-    /// [`DeviceError::Compile`] with the compiler's words.
+    /// [`DeviceError::Compile`] with the messages of the compiler.
     fn function(
         &self,
         program: &Specialisation,
@@ -225,6 +225,6 @@ pub trait Driver: Debug + Send + Sync {
     /// Both are different ones that came from [`Driver::record_event`] of this driver and have not been forgotten before.
     unsafe fn seconds_between(&self, first: Event, second: Event) -> Result<f64, DeviceError>;
 
-    /// What compiles kernels, for reports: `NVRTC 13.0 (/path)` or why there is none.
+    /// Returns the name of the compiler, `NVRTC 13.0 (/path)`, or the reason why there is none, for reports.
     fn compiler(&self) -> String;
 }

@@ -1,4 +1,4 @@
-//! Which kernel went wrong, when the driver tells only that one did.
+//! The kernels that may have failed, where the driver reports only that one did.
 
 use crate::DeviceError;
 
@@ -26,7 +26,7 @@ impl Recent {
         self.n = 0;
     }
 
-    /// The error with the kernels that may have caused it.
+    /// Returns the error with the kernels that may have caused it.
     pub(super) fn blame(&self, error: DeviceError) -> DeviceError {
         match error {
             DeviceError::Fault { message, kernels } if kernels.is_empty() => {

@@ -87,7 +87,7 @@ impl<T: Element> Buffer<T, Cuda> {
         Read::from(self, 0)
     }
 
-    /// Where the array begins, for a [`Structure`]; launches do not know which device that one's arrays are on.
+    /// Returns the address of the array, for a [`Structure`], whose arrays a launch does not check.
     ///
     /// # Errors
     /// [`DeviceError::OtherDevice`] when it is not on `device`.
@@ -113,7 +113,7 @@ pub struct Structure(pub Vec<u64>);
 pub trait Argument {
     /// The C type of the parameter, as the source spells it without names.
     fn c_type() -> String;
-    /// Its bytes: eight at most, but for structures; `buffer` is there for those that are made here.
+    /// Returns its bytes, at most eight except for structures; `buffer` may store them.
     fn bytes<'a>(&'a self, buffer: &'a mut [u8; SCALAR_BYTES]) -> &'a [u8];
     /// The device that holds it, if it is an array.
     fn device(&self) -> Option<u64> {
@@ -171,16 +171,16 @@ impl Argument for Structure {
     }
 }
 
-/// What takes the bytes of all arguments of a launch.
+/// Receives the bytes of all arguments of a launch.
 pub type TakeBytes<'a> = dyn FnMut(&[&[u8]]) -> Result<(), DeviceError> + 'a;
-/// What checks the device of the argument with this number.
+/// Checks the device of the argument with this number.
 pub type CheckDevice<'a> = dyn FnMut(usize, u64) -> Result<(), DeviceError> + 'a;
 
 /// A tuple of [`Argument`]s.
 pub trait Arguments {
     /// The C types of the parameters.
     fn signature() -> Vec<String>;
-    /// Hands the bytes of all arguments to `launch`, after `check` has seen the device of each array.
+    /// Calls `check` with the device of each array, then `launch` with the bytes of all arguments.
     fn with_bytes(&self, check: &mut CheckDevice<'_>, launch: &mut TakeBytes<'_>) -> Result<(), DeviceError>;
 }
 
@@ -223,7 +223,7 @@ impl Cuda {
     /// Queues `kernel` of `program`; nothing happens where the launch has no blocks.
     ///
     /// # Errors
-    /// [`DeviceError::OtherDevice`] when an array lies on another device; what compiling and launching report.
+    /// [`DeviceError::OtherDevice`] when an array lies on another device; errors of compiling and launching.
     ///
     /// # Safety
     /// With these arguments the kernel reads and writes only inside the arrays that it is given.

@@ -1,4 +1,4 @@
-//! Where the libraries of CUDA may be.
+//! Paths at which the CUDA libraries are searched for.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ pub(super) const DRIVER_VARIABLE: &str = "FEMTILE_LIBCUDA";
 pub(super) const NVRTC_ADVICE: &str =
     "install it with `pip install nvidia-cuda-nvrtc` or set FEMTILE_NVRTC to the folder that holds libnvrtc";
 
-/// Folders in which NVRTC may lie, the one that a variable names first, then PyPI's wheel, then toolkits.
+/// Returns the folders that are searched for NVRTC: the one that a variable names first, then PyPI's wheel, then toolkits.
 pub(super) fn nvrtc_folders() -> Vec<PathBuf> {
     if let Some(named) = env::var_os(NVRTC_VARIABLE) {
         let named = PathBuf::from(named);

@@ -1,4 +1,4 @@
-//! What a GPU gives: copy bandwidth, cost of a launch, cost of a node of a recording.
+//! Measures a GPU: copy bandwidth, cost of a launch, cost of a node of a recording.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ const N_LAUNCHES: usize = 200;
 /// Largest array that is copied: four times the second-level cache, and never more than this.
 const MOST_BYTES: usize = 1 << 30;
 
-/// What was measured on a GPU.
+/// Measured speed of a GPU.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CudaCosts {
     /// Bytes read and written in a second by a plain copy kernel.
@@ -37,7 +37,7 @@ pub fn specialisations() -> Vec<Specialisation> {
 /// Measures a GPU in some milliseconds.
 ///
 /// # Errors
-/// What allocating, compiling and launching report.
+/// Errors of allocating, compiling and launching.
 pub fn measure(device: &Cuda) -> Result<CudaCosts, DeviceError> {
     let bytes = (4 * device.properties().l2_bytes).clamp(1 << 20, MOST_BYTES);
     let n = bytes / size_of::<f64>();

@@ -3,13 +3,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::{Cuda, PendingCopy};
 use crate::{DeviceError, MemorySpace, MemoryUse};
 
-/// Arrays of fewer bytes take what is left for others: all of them together are no matter.
+/// Smaller arrays may take reserved bytes: together they are negligible.
 const SMALL: usize = 1 << 20;
 
-/// The variable that says how much memory of a GPU may be taken.
+/// The environment variable that limits the GPU memory of arrays.
 const VARIABLE: &str = "FEMTILE_CUDA_MEMORY";
 
-/// The bytes that the environment allows, or what is wrong with that.
+/// Returns the limit of the environment, or the error in its value.
 pub(super) fn allowed() -> Result<Option<usize>, String> {
     let Some(text) = std::env::var_os(VARIABLE).filter(|text| !text.is_empty()) else { return Ok(None) };
     let text = text.to_string_lossy();
@@ -35,7 +35,7 @@ fn bytes_of(text: &str) -> Option<usize> {
     (0.0..1e18).contains(&bytes).then_some(bytes as usize)
 }
 
-/// Bytes that arrays may take on the host without driving others out: three quarters of what is available.
+/// Returns the bytes of host memory that arrays may take: three quarters of what is available.
 pub(super) fn sensible_on_host() -> usize {
     let number = |path: &str| std::fs::read_to_string(path).ok()?.trim().parse::<usize>().ok();
     let of_system = || {
@@ -51,15 +51,15 @@ pub(super) fn sensible_on_host() -> usize {
     available.map_or(usize::MAX, |bytes| bytes / 4 * 3)
 }
 
-/// What goes where.
+/// Limits of each memory.
 #[derive(Debug, Clone, Copy)]
 struct Rules {
     used: MemoryUse,
     /// Bytes that arrays may take in the memory of the GPU.
     limit: usize,
-    /// Bytes of these that are left for later.
+    /// Bytes of these that are reserved.
     left: usize,
-    /// Bytes that arrays which find no room there may take on the host, where they go there at all.
+    /// Bytes that arrays which do not fit there may take on the host; none where they may not.
     overflow: Option<usize>,
 }
 
@@ -70,7 +70,7 @@ pub(super) struct MemoryBudget {
 }
 
 impl MemoryBudget {
-    /// No arrays, and no limit but the driver's.
+    /// Begins with no arrays and no limit but the driver's.
     pub fn new() -> Self {
         let rules = Rules { used: MemoryUse::default(), limit: usize::MAX, left: 0, overflow: None };
         Self { rules: Mutex::new(rules) }
@@ -80,40 +80,40 @@ impl MemoryBudget {
         self.rules.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What arrays take.
+    /// Returns the bytes that arrays take.
     pub fn used(&self) -> MemoryUse {
         self.rules().used
     }
 
-    /// What they may take on the GPU where so many bytes are free there.
+    /// Returns the limit of arrays on the GPU where `free` bytes are free there.
     pub fn limit_with(&self, free: usize) -> usize {
         let rules = self.rules();
         rules.limit.min(rules.used.device.saturating_add(free))
     }
 
-    /// Lets them take so many bytes on the GPU.
+    /// Sets the limit of arrays on the GPU, in bytes.
     pub fn limit_to(&self, bytes: usize) {
         self.rules().limit = bytes;
     }
 
-    /// Lets them take so many on the host, where the GPU has no room.
+    /// Sets the limit of arrays on the host that do not fit on the GPU, in bytes.
     pub fn overflow(&self, most: usize) {
         self.rules().overflow = Some(most);
     }
 
-    /// Whether the host takes an array of so many bytes.
+    /// Returns whether an array of this size fits within the limit on the host.
     fn overflows(&self, bytes: usize) -> bool {
         let rules = self.rules();
         rules.overflow.is_some_and(|most| rules.used.host.saturating_add(bytes) <= most)
     }
 
-    /// Bytes that arrays may still take on the GPU where the others go to the host.
+    /// Returns the bytes that arrays may still take on the GPU where others go to the host.
     pub fn free(&self) -> Option<usize> {
         let rules = self.rules();
         rules.overflow.map(|_| rules.limit.saturating_sub(rules.used.device + rules.left))
     }
 
-    /// Leaves so many bytes more for later, or with a negative number fewer.
+    /// Adds to the reserved bytes; a negative number releases them.
     pub fn leave(&self, bytes: isize) {
         let mut rules = self.rules();
         rules.left = rules.left.saturating_add_signed(bytes);
@@ -172,7 +172,7 @@ impl CudaMemory {
         unsafe { self.device.driver().zero(self.address, self.bytes) }
     }
 
-    /// Moves the array; says whether it is there then, which it is not where there is no room.
+    /// Moves the array; returns false where it does not fit there.
     pub(super) fn relocate(&mut self, place: MemorySpace) -> Result<bool, DeviceError> {
         if self.place == place || self.bytes == 0 {
             return Ok(true);
@@ -190,7 +190,7 @@ impl CudaMemory {
         Ok(true)
     }
 
-    /// Where it begins, in the address space of the GPU; 0 when it is empty.
+    /// Returns its address on the GPU; 0 when it is empty.
     pub fn address(&self) -> u64 {
         self.address
     }
@@ -215,7 +215,7 @@ impl CudaMemory {
         unsafe { device.driver().download(host, self.address) }
     }
 
-    /// Begins a copy of all bytes to the host; none where there are none.
+    /// Begins a copy of all bytes to the host; none when it is empty.
     pub(super) fn begin_download(
         &self,
         device: &Cuda,
@@ -229,7 +229,7 @@ impl CudaMemory {
         unsafe { device.driver().begin_download(self.address, bytes) }.map(Some)
     }
 
-    /// Refuses a copy between arrays of different sizes, or by another device than the one that holds this one.
+    /// Refuses a copy between arrays of different sizes or devices.
     fn check_copy(
         &self,
         field: &'static str,
@@ -247,7 +247,7 @@ impl CudaMemory {
     }
 }
 
-/// Refuses an array that would take more than there may be, or what is left for others.
+/// Refuses an array beyond the limit or in reserved bytes.
 fn check(device: &Cuda, bytes: usize) -> Result<(), DeviceError> {
     let Rules { used, limit, left, .. } = *device.budget().rules();
     let left = if bytes < SMALL { 0 } else { left };

@@ -44,7 +44,7 @@ pub use recording::{CudaReadback, CudaRecording};
 
 /// One NVIDIA GPU with one stream of work; clones are handles of the same stream.
 ///
-/// Everything asked of it happens in that order. Calls return before the work is done, but for copies to the host.
+/// All work runs in the order of the calls. Calls return before the work is done, except copies to the host.
 #[derive(Clone)]
 pub struct Cuda {
     inner: Arc<Inner>,
@@ -63,10 +63,10 @@ struct Inner {
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 impl Cuda {
-    /// The GPU with this number, counted from 0.
+    /// Opens the GPU with this number, counted from 0.
     ///
     /// # Errors
-    /// [`DeviceError::Absent`] with what to do where there is no such GPU, no driver, or no NVRTC.
+    /// [`DeviceError::Absent`] with a remedy where there is no such GPU, no driver, or no NVRTC.
     pub fn new(ordinal: usize) -> Result<Self, DeviceError> {
         let allowed = memory::allowed()
             .map_err(|reason| DeviceError::Absent { requested: format!("cuda:{ordinal}"), reason })?;
@@ -77,7 +77,7 @@ impl Cuda {
         Ok(device)
     }
 
-    /// A device whose work a given driver carries out.
+    /// Returns a device that runs on a given driver.
     pub fn with_driver(driver: Arc<dyn Driver>) -> Self {
         let inner = Inner {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
@@ -91,31 +91,31 @@ impl Cuda {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Who carries out the work.
+    /// Returns the driver.
     pub fn driver(&self) -> &Arc<dyn Driver> {
         &self.inner.driver
     }
 
-    /// What the GPU is.
+    /// Returns the properties of the GPU.
     pub fn properties(&self) -> &Properties {
         self.inner.driver.properties()
     }
 
-    /// Lets arrays take no more than so many bytes of the memory of the GPU.
+    /// Limits the bytes of GPU memory that arrays may take.
     pub fn limit_memory(&self, bytes: usize) {
         self.inner.budget.limit_to(bytes);
     }
 
-    /// Bytes that arrays may take of the memory of the GPU: what they have and what is free now, or less where
+    /// Returns the bytes of GPU memory that arrays may take: their own and those free now, or less where
     /// `FEMTILE_CUDA_MEMORY` or [`Cuda::limit_memory`] say so.
     pub fn memory_limit(&self) -> usize {
         let free = self.driver().memory_bytes().map_or(usize::MAX, |(free, _)| free);
         self.inner.budget.limit_with(free)
     }
 
-    /// From now on arrays that find no room in the memory of the GPU go to memory of the host, where kernels reach them
-    /// through the bus, slower by far: up to `most` bytes, and to three quarters of what the host has available now. On
-    /// the GPU they take no more than [`Cuda::memory_limit`] is now, so that others keep what they have.
+    /// Allows arrays that do not fit in GPU memory to go to host memory, which kernels access through the bus, far more
+    /// slowly: up to `most` bytes and three quarters of the host memory available now. On the GPU, arrays are limited to the
+    /// present [`Cuda::memory_limit`], so that other processes keep their memory.
     pub fn overflow_to_host(&self, most: usize) {
         self.limit_memory(self.memory_limit());
         self.inner.budget.overflow(most.min(memory::sensible_on_host()));
@@ -125,20 +125,20 @@ impl Cuda {
         &self.inner.budget
     }
 
-    /// A number that tells this device from all others of the process.
+    /// Returns the number of this device, unique in the process.
     pub(crate) fn id(&self) -> u64 {
         self.inner.id
     }
 
-    /// Waits for all work asked for so far.
+    /// Waits for all work queued so far.
     ///
     /// # Errors
-    /// [`DeviceError::Fault`] when a kernel went wrong.
+    /// [`DeviceError::Fault`] when a kernel failed.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         self.settled(self.inner.driver.synchronize())
     }
 
-    /// Seconds that the device takes for the work that `work` asks for.
+    /// Returns the seconds that the device takes for the work that `work` queues.
     pub fn time<E: From<DeviceError>>(&self, work: impl FnOnce() -> Result<(), E>) -> Result<f64, E> {
         let first = self.inner.driver.record_event()?;
         work()?;
@@ -267,12 +267,12 @@ impl Device for Cuda {
     }
 }
 
-/// What compiles kernels on this machine, or why nothing does, with advice.
+/// Returns the name of the kernel compiler of this machine, or the reason why there is none, with a remedy.
 pub fn compiler() -> Result<String, String> {
     nvrtc::Nvrtc::get().map(|nvrtc| nvrtc.description())
 }
 
-/// The compiler of this machine.
+/// Returns the kernel compiler of this machine.
 ///
 /// # Errors
 /// [`DeviceError::Compile`] saying how to install it.

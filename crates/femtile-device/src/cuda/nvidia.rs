@@ -50,7 +50,7 @@ unsafe impl Send for Nvidia {}
 // SAFETY: as above.
 unsafe impl Sync for Nvidia {}
 
-/// What is wrong with a device asked for, with advice.
+/// Returns the error that a device is not available, with a remedy.
 fn absent(ordinal: usize, reason: impl Into<String>) -> DeviceError {
     DeviceError::Absent { requested: format!("cuda:{ordinal}"), reason: reason.into() }
 }
@@ -121,7 +121,7 @@ fn properties_of(ordinal: usize, version: c_int) -> Result<Properties, Refusal> 
     })
 }
 
-/// The GPUs of this machine, or why there are none, with advice.
+/// Returns the GPUs of this machine, or the reason why there are none, with a remedy.
 pub fn gpus() -> Result<Vec<Properties>, DeviceError> {
     let (count, version) = start().map_err(|reason| absent(0, reason))?;
     if count == 0 {

@@ -24,7 +24,7 @@ pub(super) struct Nvrtc {
     turn: Mutex<()>,
 }
 
-/// Names under which the system may know NVRTC.
+/// File names of NVRTC that the dynamic linker may find.
 const SONAMES: [&str; 5] =
     ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", "nvrtc64_130_0.dll", "nvrtc64_120_0.dll"];
 
@@ -40,7 +40,7 @@ impl Nvrtc {
     /// The compiler of this process, looked for once.
     ///
     /// # Errors
-    /// Why there is none, with the one command that installs it.
+    /// Returns the error that NVRTC is missing, with the command that installs it.
     pub(super) fn get() -> Result<Arc<Self>, String> {
         LOADED.get_or_init(|| Self::load().map(Arc::new)).clone()
     }
@@ -112,7 +112,7 @@ impl Nvrtc {
         let count: unsafe extern "C" fn(*mut c_int) -> Status = self.call(c"nvrtcGetNumSupportedArchs")?;
         let list: unsafe extern "C" fn(*mut c_int) -> Status = self.call(c"nvrtcGetSupportedArchs")?;
         let mut n = 0;
-        // SAFETY: the list has the length that NVRTC tells.
+        // SAFETY: the list has the length that NVRTC reports.
         let numbers = unsafe {
             count(&mut n);
             let mut numbers = vec![0; usize::try_from(n).unwrap_or(0)];
@@ -126,7 +126,7 @@ impl Nvrtc {
         let size_of: unsafe extern "C" fn(Handle, *mut usize) -> Status = self.call(size)?;
         let content_of: unsafe extern "C" fn(Handle, *mut c_char) -> Status = self.call(content)?;
         let mut n = 0;
-        // SAFETY: the handle is that of a live program, and the buffer has the size that NVRTC tells.
+        // SAFETY: the handle is that of a live program, and the buffer has the size that NVRTC reports.
         let bytes = unsafe {
             size_of(handle, &mut n);
             let mut bytes = vec![0u8; n];

@@ -1,11 +1,11 @@
-//! What the driver keeps of memory that was given back.
+//! The driver's pool of freed memory.
 
 use std::ffi::c_int;
 
 use cudarc::driver::result::{self, DriverError as Refusal};
 use cudarc::driver::sys::CUmemPool_attribute_enum as Attribute;
 
-/// Has the driver keep all of it for this process, so that allocating is cheap.
+/// Makes the driver keep all freed memory for this process, so that allocating is cheap.
 pub(super) fn keep_all(ordinal: usize) -> Result<(), Refusal> {
     let mut keep = u64::MAX;
     let threshold = Attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
@@ -16,7 +16,7 @@ pub(super) fn keep_all(ordinal: usize) -> Result<(), Refusal> {
     }
 }
 
-/// Bytes that it keeps.
+/// Returns the bytes that the pool keeps.
 pub(super) fn kept(ordinal: usize) -> Result<usize, Refusal> {
     let attribute = |which| {
         let mut bytes = 0_u64;

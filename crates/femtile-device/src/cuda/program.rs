@@ -1,4 +1,4 @@
-//! Sources of kernels and what they are specialised with.
+//! Sources of kernels and their specialisation.
 
 use std::fmt::Write;
 
@@ -22,13 +22,13 @@ pub const MMA_HEADER: Header = Header { name: "mma.cuh", text: include_str!("hea
 /// Tiles in shared memory without bank conflicts.
 pub const TILE_HEADER: Header = Header { name: "tile.cuh", text: include_str!("headers/tile.cuh") };
 
-/// Copies to shared memory that are under way while a thread does something else.
+/// Asynchronous copies to shared memory.
 pub const COPY_HEADER: Header = Header { name: "copy.cuh", text: include_str!("headers/copy.cuh") };
 
-/// Loads of what is read once, past the first cache.
+/// Loads of data that is read once, bypassing the first-level cache.
 pub const STREAM_HEADER: Header = Header { name: "stream.cuh", text: include_str!("headers/stream.cuh") };
 
-/// Lines of values that are so many apart.
+/// Lines of values at a fixed stride.
 pub const STRIDED_HEADER: Header = Header { name: "strided.cuh", text: include_str!("headers/strided.cuh") };
 
 /// Reciprocals to about one unit in the last place, without the branches of a full division.
@@ -99,7 +99,7 @@ impl Specialisation {
         written.map(|header| (header.name, header.text)).chain(generated)
     }
 
-    /// What tells it from every other specialisation of any program.
+    /// Returns a key that identifies the specialisation among those of all programs.
     pub fn key(&self) -> String {
         let mut key = self.to_string();
         for (name, text) in &self.generated {

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use super::{Cuda, CudaMemory, Driver, Graph, PendingCopy};
 use crate::DeviceError;
 
-/// What [`crate::Device::repeat`] keeps from call to call.
+/// The state of [`crate::Device::repeat`] between calls.
 ///
-/// The first call carries the work out as it comes, which compiles and loads what it needs; the second records
-/// it, and later ones replay the recording. Work that ends before that pays for no recording. Within the recording of other work
-/// its launches become part of that. Once an array that a recording knows is given back, it is recorded anew.
+/// The first call runs the work, which compiles and loads its kernels; the second call records it, and later calls replay
+/// the recording. Within the recording of other work, the launches become part of that recording. When an array of a
+/// recording is freed, the work is recorded again.
 #[derive(Debug, Default)]
 pub struct CudaRecording {
     n_calls: usize,
@@ -42,22 +42,22 @@ struct Launches {
 }
 
 impl Launches {
-    /// Whether an argument may point into an array.
+    /// Returns whether an argument may point into an array.
     fn may_touch(&self, address: u64, bytes: usize) -> bool {
         let first = self.words.partition_point(|&word| word < address);
         self.words.get(first).is_some_and(|&word| word - address < bytes as u64)
     }
 }
 
-/// The recordings of a device, so that none is replayed that touches memory which was given back.
+/// The recordings of a device; none is replayed that accesses freed memory.
 #[derive(Debug, Default)]
 pub(super) struct Recordings(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// What was launched since a recording began, while one is made.
+    /// The launches since the beginning of the current recording, if there is one.
     current: Option<Launches>,
-    /// Whether an array was given back meanwhile.
+    /// Whether an array was freed meanwhile.
     has_given_back: bool,
     /// Recordings that may be replayed.
     valid: Vec<Weak<Launches>>,
@@ -68,7 +68,7 @@ impl Recordings {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a launch to the recording that is being made; says whether one is.
+    /// Adds a launch to the current recording; returns whether there is one.
     pub fn note(&self, name: &'static str, arguments: &[&[u8]]) -> bool {
         let mut state = self.state();
         let Some(current) = &mut state.current else { return false };
@@ -79,7 +79,7 @@ impl Recordings {
         true
     }
 
-    /// Forbids to replay what may touch an array that is given back now.
+    /// Invalidates the recordings that may access an array that is freed now.
     pub fn give_up(&self, address: u64, bytes: usize) {
         let mut state = self.state();
         state.has_given_back = true;
@@ -93,7 +93,7 @@ impl Recordings {
         (state.current, state.has_given_back) = (Some(Launches::default()), false);
     }
 
-    /// The launches of the recording, which may be replayed; none where an array was given back meanwhile.
+    /// Ends the recording and returns its launches; none where an array was freed meanwhile.
     fn end(&self) -> Option<Arc<Launches>> {
         let mut state = self.state();
         let mut launches = state.current.take().unwrap_or_default();
@@ -109,12 +109,12 @@ impl Recordings {
 }
 
 impl Recorded {
-    /// Replays `times` rounds; says whether it could, which it cannot where memory was given back that it touches.
+    /// Replays `times` rounds and returns true, or returns false where memory that it accesses was freed.
     fn replay(&self, device: &Cuda, times: usize) -> Result<bool, DeviceError> {
         if self.times != times || self.device != device.id() {
             return Ok(false);
         }
-        // Held until the launches are queued: what is given back later, is so after them.
+        // Locked until the launches are queued, so that memory is freed after them.
         let state = device.recordings().state();
         if !state.valid.iter().any(|valid| std::ptr::eq(valid.as_ptr(), Arc::as_ptr(&self.launches))) {
             return Ok(false);

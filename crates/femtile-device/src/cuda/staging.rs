@@ -20,7 +20,7 @@ pub(super) struct Staging {
     under_way: Vec<Option<(Area, usize)>>,
 }
 
-/// Pinned memory with the event that tells when its last copy was over.
+/// Pinned memory with the event at the end of its last copy.
 #[derive(Debug)]
 struct Area {
     memory: *mut u8,

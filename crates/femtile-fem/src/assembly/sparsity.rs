@@ -1,11 +1,9 @@
 //! Sparsity pattern: nodes that share a cell.
 
-use std::sync::Mutex;
-
 use femtile_device::cpu::zeroed_vec;
+use femtile_device::parallel;
 use femtile_mesh::Mesh;
 use femtile_sparse::csr::HostOffsets;
-use rayon::prelude::*;
 
 use crate::FemError;
 use crate::dofs::RowBlocks;
@@ -81,20 +79,9 @@ pub(super) fn pattern(mesh: &Mesh) -> Result<(RowBlocks, Sparsity), FemError> {
 /// # Errors
 /// [`FemError::OrphanNode`] for the first node without a cell.
 fn sparsity<const N: usize>(mesh: &Mesh, blocks: &RowBlocks) -> Result<Sparsity, FemError> {
-    let pool: Mutex<Vec<Scratch>> = Mutex::default();
-    let parts: Vec<BlockRows> = (0..blocks.n_blocks())
-        .into_par_iter()
-        .map(|block| {
-            let taken = pool.lock().ok().and_then(|mut pool| pool.pop());
-            let mut scratch = taken.unwrap_or_default();
-            let rows = block_rows::<N>(mesh, blocks, block, &mut scratch);
-            if let Ok(mut pool) = pool.lock() {
-                pool.push(scratch);
-            }
-            rows
-        })
-        .collect();
-    drop(pool);
+    let parts = parallel::map_with(blocks.n_blocks(), 1, Scratch::default, |scratch, block| {
+        block_rows::<N>(mesh, blocks, block, scratch)
+    });
     if let Some(node) = parts.iter().flat_map(|part| &part.lengths).position(|&length| length == 0) {
         return Err(FemError::OrphanNode { node, point: mesh.points[node] });
     }
@@ -108,7 +95,7 @@ fn sparsity<const N: usize>(mesh: &Mesh, blocks: &RowBlocks) -> Result<Sparsity,
         places.push((place, part.columns));
         rest = after;
     }
-    places.into_par_iter().for_each(|(place, part)| place.copy_from_slice(&part));
+    parallel::for_each_item(places, 1, |(place, part)| place.copy_from_slice(&part));
     Ok(Sparsity { offsets, columns })
 }
 

@@ -4,6 +4,7 @@ pub(crate) mod tensor;
 
 use std::ops::Range;
 
+use femtile_device::parallel;
 use femtile_mesh::{CellKind, Mesh};
 
 use crate::FemError;
@@ -70,17 +71,15 @@ struct Part {
 impl RowBlocks {
     /// Creates blocks of `2^shift` rows.
     pub fn new(mesh: &Mesh, shift: u32) -> Self {
-        use rayon::prelude::*;
         let n_rows = mesh.n_nodes();
         let n_blocks = n_rows.div_ceil(1 << shift);
         let per_part = CELLS_PER_PART.max(mesh.n_cells().div_ceil(MAX_PARTS));
         let n_corners = mesh.kind.n_nodes();
-        let parts = mesh.cells.par_chunks(per_part * n_corners).enumerate();
-        let parts = parts.map(|(part, cells)| match n_corners {
-            3 => Part::new::<3>(cells.as_chunks().0, (part * per_part) as u32, shift, n_blocks),
-            _ => Part::new::<4>(cells.as_chunks().0, (part * per_part) as u32, shift, n_blocks),
-        });
-        Self { n_rows, shift, parts: parts.collect() }
+        let of_part = |begin: usize, cells: &[u32]| match n_corners {
+            3 => Part::new::<3>(cells.as_chunks().0, (begin / 3) as u32, shift, n_blocks),
+            _ => Part::new::<4>(cells.as_chunks().0, (begin / n_corners) as u32, shift, n_blocks),
+        };
+        Self { n_rows, shift, parts: parallel::map_chunks(&mesh.cells, per_part * n_corners, of_part) }
     }
 
     /// Returns the number of blocks.

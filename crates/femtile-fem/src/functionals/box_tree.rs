@@ -1,5 +1,6 @@
 //! A bounding-box tree over the cells of a mesh, to find the cells at points.
 
+use femtile_device::parallel;
 use rayon::prelude::*;
 
 /// Children of a node.
@@ -81,8 +82,7 @@ impl BoxTree {
                 key | spread(steps.min((1 << BITS) - 1)) << a
             })
         };
-        let mut keyed: Vec<(u64, u32)> =
-            boxes.par_iter().zip(0..boxes.len() as u32).map(|(b, i)| (key(b), i)).collect();
+        let mut keyed = parallel::map(boxes.len(), 1, |i| (key(&boxes[i]), i as u32));
         keyed.par_sort_unstable();
         let items: Vec<u32> = keyed.into_iter().map(|(_, item)| item).collect();
         let mut levels = vec![items.iter().map(|&item| boxes[item as usize]).collect::<Vec<_>>()];

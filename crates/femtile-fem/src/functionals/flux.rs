@@ -1,6 +1,6 @@
+use femtile_device::parallel;
 use femtile_element::Affine;
 use femtile_mesh::Mesh;
-use rayon::prelude::*;
 
 use super::dirichlet_facets::{DirichletFacets, sum_of};
 use super::{BLOCK, check_length, corners, sum_blocks};
@@ -186,8 +186,7 @@ fn cell_residual(
         })?;
         Ok(found)
     };
-    let blocks = (0..mesh.n_cells().div_ceil(BLOCK)).into_par_iter();
-    let parts: Vec<Result<Vec<(u32, f64)>, FemError>> = blocks.map(of_block).collect();
+    let parts: Vec<Result<_, FemError>> = parallel::map(mesh.n_cells().div_ceil(BLOCK), 1, of_block);
     let mut residual = vec![0.0; mesh.n_nodes()];
     for part in parts {
         part?.into_iter().for_each(|(node, value)| residual[node as usize] += value);

@@ -11,8 +11,8 @@ mod integrals;
 mod line;
 mod point;
 
+use femtile_device::parallel;
 use femtile_mesh::Mesh;
-use rayon::prelude::*;
 
 use crate::FemError;
 pub use energy::energy;
@@ -50,9 +50,8 @@ fn sum_blocks<E: Send>(
     part: impl Fn(std::ops::Range<u32>) -> Result<f64, E> + Sync,
 ) -> Result<f64, E> {
     let n_cells = mesh.n_cells();
-    let blocks = (0..n_cells.div_ceil(BLOCK)).into_par_iter();
-    let parts: Vec<Result<f64, E>> =
-        blocks.map(|block| part((block * BLOCK) as u32..((block + 1) * BLOCK).min(n_cells) as u32)).collect();
+    let of_block = |block: usize| part((block * BLOCK) as u32..((block + 1) * BLOCK).min(n_cells) as u32);
+    let parts = parallel::map(n_cells.div_ceil(BLOCK), 1, of_block);
     parts.into_iter().sum()
 }
 

@@ -1,3 +1,4 @@
+use femtile_device::parallel;
 use femtile_element::Affine;
 use femtile_mesh::Mesh;
 use rayon::prelude::*;
@@ -40,13 +41,13 @@ pub fn value_at(mesh: &Mesh, u: &[f64], point: [f64; 3]) -> Result<f64, FemError
 pub fn values_at(mesh: &Mesh, u: &[f64], points: &[[f64; 3]]) -> Result<Vec<Option<f64>>, FemError> {
     LinearSpace::new(mesh)?;
     check_length(mesh, u)?;
-    let boxes = (0..mesh.n_cells() as u32).into_par_iter().map(|cell| around(mesh, cell));
-    let tree = BoxTree::new(&boxes.collect::<Vec<_>>());
-    let value = |&point: &[f64; 3]| {
+    let boxes = parallel::map(mesh.n_cells(), 1, |cell| around(mesh, cell as u32));
+    let tree = BoxTree::new(&boxes);
+    let value = |point: [f64; 3]| {
         let found = tree.first(point, |cell| value_inside(mesh, u, cell, point));
         found.map(|(_, value)| value)
     };
-    Ok(points.par_iter().map(value).collect())
+    Ok(parallel::map(points.len(), 1, |i| value(points[i])))
 }
 
 /// Returns the values of `u` at `n` evenly spaced points from one point to another, both included.

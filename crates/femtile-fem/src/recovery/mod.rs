@@ -4,6 +4,7 @@ mod fit;
 mod patches;
 mod regions;
 
+use femtile_device::parallel;
 use femtile_element::Affine;
 use femtile_expression::TapeScratch;
 use rayon::prelude::*;
@@ -147,7 +148,7 @@ impl<'a> RecoveredGradient<'a> {
     pub fn flux_density(&self) -> Result<Vec<f64>, FemError> {
         let mesh = self.form.mesh;
         let sigma = Compiled::tensor("sigma", self.form.sigma, mesh)?;
-        let of_node = |node: u32| {
+        let of_node = |node: u32| -> Result<[f64; 3], FemError> {
             let cells = self.incidence.around(node);
             let mut points = Points::default();
             cells.iter().for_each(|&cell| points.push(cell, mesh.points[node as usize]));
@@ -159,8 +160,8 @@ impl<'a> RecoveredGradient<'a> {
                 .map(|(&cell, sigma)| minus_product(sigma, self.at_corner(cell, node)));
             Ok(mean(fluxes))
         };
-        let nodes = (0..mesh.n_nodes() as u32).into_par_iter();
-        Ok(nodes.map(of_node).collect::<Result<Vec<[f64; 3]>, FemError>>()?.into_flattened())
+        let fluxes = parallel::try_map_with(mesh.n_nodes(), || (), |(), node| of_node(node as u32))?;
+        Ok(fluxes.into_flattened())
     }
 
     /// Returns the error estimate
@@ -198,8 +199,8 @@ impl<'a> RecoveredGradient<'a> {
             })?;
             Ok(squares)
         };
-        let blocks = (0..mesh.n_cells().div_ceil(BLOCK)).into_par_iter();
-        let squares = blocks.map(of_block).collect::<Result<Vec<Vec<f64>>, FemError>>()?;
+        let squares = parallel::map(mesh.n_cells().div_ceil(BLOCK), 1, of_block);
+        let squares = squares.into_iter().collect::<Result<Vec<Vec<f64>>, FemError>>()?;
         Ok(ErrorEstimate::of_squares(squares.into_iter().flatten().collect()))
     }
 

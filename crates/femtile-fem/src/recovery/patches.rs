@@ -1,11 +1,10 @@
 //! Patches of cells around vertices, and the polynomials fitted there.
 
-use rayon::prelude::*;
-
 use super::IsInterrupted;
 use super::fit::Polynomial;
 use super::regions::Regions;
 use crate::FemError;
+use femtile_device::parallel;
 
 /// Most rings of cells of a patch.
 const MAX_RINGS: usize = 3;
@@ -98,11 +97,11 @@ impl<R: Send> ByRegion<R> {
             starts.push(pairs.len());
         }
         let patch = Patch { elements, incidence, regions, u };
-        let of_pair = |&(vertex, region): &(u32, u32)| match is_interrupted() {
+        let of_pair = |(vertex, region): (u32, u32)| match is_interrupted() {
             true => Err(FemError::Interrupted),
             false => Ok(found(vertex, patch.polynomial(vertex, region))),
         };
-        let values = pairs.par_iter().map(of_pair).collect::<Result<_, _>>()?;
+        let values = parallel::try_map_with(pairs.len(), || (), |(), i| of_pair(pairs[i]))?;
         Ok(Self { starts, regions: pairs.into_iter().map(|(_, region)| region).collect(), values })
     }
 

@@ -2,9 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use femtile_device::Device;
+use femtile_device::{Device, parallel};
 use femtile_sparse::csr::Csr;
-use rayon::prelude::*;
 
 use super::sparsity::Pattern;
 use super::{TensorProblem, TensorSystem};
@@ -62,8 +61,7 @@ pub fn assemble_interruptible<'a, D: Device>(
     let mut dofs = vec![0; space.dofs_per_cell()];
     for block in (0..space.n_cells()).step_by(CELLS) {
         let positions = block..(block + CELLS).min(space.n_cells());
-        let matrices: Vec<_> =
-            positions.clone().into_par_iter().map(|position| cells.matrix(position)).collect();
+        let matrices = parallel::map(positions.len(), 1, |i| cells.matrix(block + i));
         for (position, matrix) in positions.zip(matrices) {
             space.cell_dofs(position, &mut dofs);
             filling.add(&dofs, &matrix?);

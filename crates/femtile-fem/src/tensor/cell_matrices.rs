@@ -1,7 +1,7 @@
 //! Cell matrices by plain loops over dense shape functions: the reference of matrix-free operators.
 
+use femtile_device::parallel;
 use femtile_expression::TapeScratch;
-use rayon::prelude::*;
 
 use crate::FemError;
 use crate::dofs::TensorSpace;
@@ -176,8 +176,7 @@ impl<'a> CellMatrices<'a> {
             let values: Vec<f64> = dofs.iter().map(|&dof| x[dof as usize]).collect();
             Ok((dofs, self.product(position, &values)?))
         };
-        let parts: Vec<Result<_, FemError>> =
-            (0..self.space.n_cells()).into_par_iter().map(of_cell).collect();
+        let parts: Vec<Result<_, FemError>> = parallel::map(self.space.n_cells(), 1, of_cell);
         y.fill(0.0);
         for part in parts {
             let (dofs, products) = part?;

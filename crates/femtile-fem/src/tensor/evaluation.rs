@@ -1,5 +1,6 @@
 //! Evaluation of functions of a space at the points of a rule, cell by cell.
 
+use femtile_device::parallel;
 use femtile_element::tensor::Table;
 use femtile_expression::TapeScratch;
 use rayon::prelude::*;
@@ -167,15 +168,15 @@ impl<'a> Evaluation<'a> {
         positions: &[usize],
         of_cell: impl Fn(&mut Found, &CellPoints, usize) -> Result<R, FemError> + Sync,
     ) -> Result<Vec<R>, FemError> {
-        let of_block = |(found, points): &mut (Found, CellPoints), positions: &[usize]| {
+        let of_block = |(found, points): &mut (Found, CellPoints), block: usize| {
+            let positions = &positions[block * CELLS..positions.len().min((block + 1) * CELLS)];
             let of_position = |&position: &usize| {
                 self.write_points(points, position)?;
                 of_cell(found, points, position)
             };
             positions.iter().map(of_position).collect::<Result<Vec<R>, FemError>>()
         };
-        let blocks = positions.par_chunks(CELLS);
-        let found: Vec<_> = blocks.map_init(Default::default, of_block).collect();
+        let found = parallel::map_with(positions.len().div_ceil(CELLS), 1, Default::default, of_block);
         let found = found.into_iter().collect::<Result<Vec<_>, _>>()?;
         Ok(found.into_iter().flatten().collect())
     }

@@ -1,13 +1,12 @@
 //! Functions at evenly spaced points, for output files.
 
-use rayon::prelude::*;
-
 use super::check_length;
 use super::evaluation::of_groups;
 use crate::FemError;
 use crate::dofs::{Group, TensorSpace};
 use crate::geometry::CellMaps;
 use crate::geometry::point_tables::AtPoints;
+use femtile_device::parallel;
 
 /// A function at evenly spaced points of all cells.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,7 +59,7 @@ pub fn at_even_points(space: &TensorSpace<'_>, order: usize, u: &[f64]) -> Resul
     let groups = shape.groups();
     let parts = of_groups(groups, &mut points).into_iter().zip(of_groups(groups, &mut values));
     let parts: Vec<_> = groups.iter().zip(parts).collect();
-    parts.into_par_iter().for_each_init(Workspace::default, |workspace, (group, (points, values))| {
+    parallel::for_each_item_with(parts, 1, Workspace::default, |workspace, (group, (points, values))| {
         of_group(workspace, group, points, values);
     });
     Ok(EvenPoints { points, values, cells: cells(shape) })
@@ -80,7 +79,7 @@ fn cells(shape: &TensorSpace<'_>) -> Vec<u32> {
     let mut positions = vec![0u32; shape.n_cells()];
     shape.order().iter().zip(0..).for_each(|(&cell, position)| positions[cell as usize] = position);
     let mut cells = vec![0; shape.n_cells() * per_cell];
-    let write = |numbers: &mut Vec<u32>, (cell, &position): (&mut [u32], &u32)| {
+    let write = |numbers: &mut Vec<u32>, (cell, position): (&mut [u32], u32)| {
         shape.cell_dofs(position as usize, numbers);
         let orientation = shape.orientation(position as usize);
         for (at, &number) in numbers.iter().enumerate() {
@@ -88,8 +87,8 @@ fn cells(shape: &TensorSpace<'_>) -> Vec<u32> {
             cell[orientation.given([at % n, at / n % n, third], n)] = number;
         }
     };
-    let of_cells = cells.par_chunks_exact_mut(per_cell).zip(&positions);
-    of_cells.for_each_init(|| vec![0; per_cell], write);
+    let of_cells = cells.chunks_exact_mut(per_cell).zip(positions).collect();
+    parallel::for_each_item_with(of_cells, 1, || vec![0; per_cell], write);
     cells
 }
 

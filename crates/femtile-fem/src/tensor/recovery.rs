@@ -1,5 +1,5 @@
+use femtile_device::parallel;
 use femtile_expression::TapeScratch;
-use rayon::prelude::*;
 
 use super::{Evaluation, SOURCE_RULE, check_length};
 use crate::FemError;
@@ -223,8 +223,7 @@ impl<'a> RecoveredGradient<'a> {
         let mut dofs = vec![0; self.space.dofs_per_cell()];
         for block in (0..n_cells).step_by(BLOCK) {
             let positions = block..(block + BLOCK).min(n_cells);
-            let found: Vec<Result<Vec<[f64; 3]>, E>> =
-                positions.clone().into_par_iter().map(&of_cell).collect();
+            let found = parallel::map(positions.len(), 1, |i| of_cell(positions.start + i));
             for (position, vectors) in positions.zip(found) {
                 self.space.cell_dofs(position, &mut dofs);
                 for (&dof, vector) in dofs.iter().zip(vectors?) {

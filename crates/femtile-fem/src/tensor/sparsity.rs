@@ -1,7 +1,7 @@
 //! Sparsity pattern: free degrees of freedom that share a cell.
 
+use femtile_device::parallel;
 use femtile_sparse::csr::HostOffsets;
-use rayon::prelude::*;
 
 use crate::constraints::Constraints;
 use crate::dofs::TensorSpace;
@@ -20,7 +20,7 @@ impl Pattern {
     pub fn new(space: &TensorSpace<'_>, constraints: &Constraints) -> Self {
         let n = space.dofs_per_cell();
         let mut dofs = vec![0; space.n_cells() * n];
-        dofs.par_chunks_exact_mut(n).enumerate().for_each(|(cell, dofs)| space.cell_dofs(cell, dofs));
+        parallel::for_chunks_mut(&mut dofs, n, |begin, dofs| space.cell_dofs(begin / n, dofs));
         let (starts, cells) = cells_of_dofs(&dofs, n, space.n_dofs());
         let row = |row: usize| -> Vec<u32> {
             if constraints.contains(row) {
@@ -34,7 +34,7 @@ impl Pattern {
             columns.retain(|&column| !constraints.contains(column as usize));
             columns
         };
-        let rows: Vec<Vec<u32>> = (0..space.n_dofs()).into_par_iter().map(row).collect();
+        let rows = parallel::map(space.n_dofs(), 1, row);
         let offsets = HostOffsets::from_row_lengths(rows.iter().map(Vec::len));
         Self { offsets, columns: rows.concat() }
     }

@@ -1,8 +1,7 @@
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use femtile_device::{Buffer, Cpu, Scalar};
-use rayon::prelude::*;
+use femtile_device::{Buffer, Cpu, Scalar, parallel};
 
 use crate::error::need;
 use crate::{LinalgError, Preconditioner};
@@ -54,14 +53,18 @@ impl<T: Scalar> Preconditioner<T, Cpu> for ByComponent<T> {
         for component in 0..n {
             let (from, to) = (r.as_slice(), own_r.as_mut_slice());
             cpu.install(|| {
-                let pairs = to.par_iter_mut().zip(from.par_chunks_exact(n)).with_min_len(MIN_LEN);
-                pairs.for_each(|(to, from)| *to = from[component]);
+                parallel::for_chunks_mut(to, MIN_LEN, |begin, to| {
+                    let nodes = from[n * begin..].chunks_exact(n);
+                    to.iter_mut().zip(nodes).for_each(|(to, from)| *to = from[component]);
+                });
             });
             self.one.apply(own_z, own_r)?;
             let (from, to) = (own_z.as_slice(), z.as_mut_slice());
             cpu.install(|| {
-                let pairs = to.par_chunks_exact_mut(n).zip(from).with_min_len(MIN_LEN);
-                pairs.for_each(|(to, from)| to[component] = *from);
+                parallel::for_chunks_mut(to, n * MIN_LEN, |begin, to| {
+                    let nodes = to.chunks_exact_mut(n);
+                    nodes.zip(&from[begin / n..]).for_each(|(to, from)| to[component] = *from);
+                });
             });
         }
         Ok(())

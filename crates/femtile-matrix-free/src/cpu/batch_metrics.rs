@@ -1,8 +1,8 @@
 //! Metrics of batches of cells.
 
 use femtile_device::cpu::Aligned;
+use femtile_device::parallel;
 use femtile_sum_factorization::SumFactorization;
-use rayon::prelude::*;
 
 use super::cell_unknowns::CellUnknowns;
 use super::cells::{BatchMetric, Cells, StoredMetric};
@@ -65,21 +65,19 @@ impl<T: SumFactorization> BatchMetrics<T> {
         let mut parts = Vec::with_capacity(self.treatments.len());
         for (ends, treatment) in self.begins.windows(2).zip(&self.treatments) {
             let (part, tail) = rest.split_at_mut(ends[1] - ends[0]);
-            parts.push((part, *treatment));
+            parts.push((parts.len(), part, *treatment));
             rest = tail;
         }
-        parts.into_par_iter().enumerate().try_for_each_init(
-            Workspace::default,
-            |workspace, (batch, (part, treatment))| {
-                for lane in 0..lanes {
-                    workspace.collect(metrics, cells, treatment, numbers.position(batch, lane))?;
-                    for (to, number) in part.iter_mut().skip(lane).step_by(lanes).zip(&workspace.numbers) {
-                        *to = T::from_f64(*number);
-                    }
+        let write = |workspace: &mut Workspace, (batch, part, treatment): (usize, &mut [T], Treatment)| {
+            for lane in 0..lanes {
+                workspace.collect(metrics, cells, treatment, numbers.position(batch, lane))?;
+                for (to, number) in part.iter_mut().skip(lane).step_by(lanes).zip(&workspace.numbers) {
+                    *to = T::from_f64(*number);
                 }
-                Ok(())
-            },
-        )
+            }
+            Ok(())
+        };
+        parallel::try_for_each_item_with(parts, Workspace::default, write)
     }
 
     /// Returns the metric of a batch.

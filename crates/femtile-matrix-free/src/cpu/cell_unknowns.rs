@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::layout::Layout;
+use femtile_device::parallel;
 use femtile_fem::dofs::TensorSpace;
 
 /// Rows of the unknowns of a batch.
@@ -43,7 +42,8 @@ impl CellUnknowns {
             list_of: vec![None; n_batches],
         };
         let (n_cells, c) = (numbers.n_cells, layout.components as u32);
-        numbers.firsts.par_chunks_exact_mut(n_entities * lanes).enumerate().for_each(|(batch, firsts)| {
+        parallel::for_chunks_mut(&mut numbers.firsts, n_entities * lanes, |begin, firsts| {
+            let batch = begin / (n_entities * lanes);
             for lane in 0..lanes {
                 let of_cell = space.firsts(position(n_cells, lanes, batch, lane));
                 (0..n_entities).for_each(|entity| firsts[entity * lanes + lane] = c * of_cell[entity]);

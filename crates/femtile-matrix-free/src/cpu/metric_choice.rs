@@ -1,10 +1,9 @@
 //! The treatment of each batch of cells: the requested one, or the cheapest.
 
-use rayon::prelude::*;
-
 use super::batch_metrics::Treatment;
 use super::cell_unknowns::CellUnknowns;
 use crate::metric::{Metrics, Scratch, Variation};
+use femtile_device::parallel;
 use femtile_fem::FemError;
 use femtile_fem::geometry::MetricEvaluation;
 
@@ -58,10 +57,8 @@ impl MetricChoice {
         metrics: &Metrics<'_>,
         numbers: &CellUnknowns,
     ) -> Result<Vec<Treatment>, FemError> {
-        let natures: Vec<Nature> = (0..numbers.n_cells())
-            .into_par_iter()
-            .map_init(Scratch::default, |scratch, position| self.nature(metrics, position, scratch))
-            .collect::<Result<_, FemError>>()?;
+        let of_cell = |scratch: &mut Scratch, position| self.nature(metrics, position, scratch);
+        let natures = parallel::try_map_with(numbers.n_cells(), Scratch::default, of_cell)?;
         if let Some(metric) = self.metric {
             self.check(metric, metrics, &natures)?;
         }

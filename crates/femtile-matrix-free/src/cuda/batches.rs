@@ -1,5 +1,6 @@
 //! Order in which thread blocks visit cells, and targets of the values of cells.
 
+use femtile_device::parallel;
 use femtile_linalg::LinalgError;
 use rayon::prelude::*;
 
@@ -76,13 +77,10 @@ impl Batches {
     ) -> Result<Self, LinalgError> {
         let is_alone = per_group <= cells;
         let cuts = if is_alone { every(space.n_cells(), cells) } else { cuts(space, per_group) };
-        let of_groups: Vec<Vec<u32>> = cuts
-            .par_windows(2)
-            .map(|ends| {
-                let positions = ends[0]..ends[1];
-                if is_alone { alone(positions, cells) } else { apart(space, positions, cells) }
-            })
-            .collect();
+        let of_groups = parallel::map(cuts.len() - 1, 1, |group| {
+            let positions = cuts[group]..cuts[group + 1];
+            if is_alone { alone(positions, cells) } else { apart(space, positions, cells) }
+        });
         let mut begins = vec![0];
         let mut slots = Vec::with_capacity(space.n_cells());
         for group in &of_groups {
@@ -263,8 +261,7 @@ fn cuts(space: &TensorSpace<'_>, most: usize) -> Vec<usize> {
         let (a, b) = (centre(position - 1), centre(position));
         (0..3).map(|i| (a[i] - b[i]).powi(2)).sum()
     };
-    let leaps: Vec<f64> =
-        (0..n_cells).into_par_iter().map(|at| if at == 0 { 0.0 } else { leap(at) }).collect();
+    let leaps = parallel::map(n_cells, 1, |at| if at == 0 { 0.0 } else { leap(at) });
     let mut cuts = vec![0];
     let mut begin = 0;
     while begin + most < n_cells {

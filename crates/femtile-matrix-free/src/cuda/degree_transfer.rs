@@ -3,11 +3,10 @@
 use std::sync::{Mutex, PoisonError};
 
 use femtile_device::cuda::{Kernel, Launch, Program, Read, STRIDED_HEADER, Specialisation, Structure, Write};
-use femtile_device::{Buffer, Cuda, Scalar};
+use femtile_device::{Buffer, Cuda, Scalar, parallel};
 use femtile_element::tensor::Lagrange;
 use femtile_linalg::{LinalgError, Transfer, need};
 use femtile_mesh::CellKind;
-use rayon::prelude::*;
 
 use super::batches::{NONE, lengths};
 use super::operator::address;
@@ -224,8 +223,8 @@ fn unknowns(space: &TensorSpace<'_>, constrained: &[u32]) -> Vec<u32> {
     let is_constrained = space.marks(constrained);
     let n = space.dofs_per_cell();
     let mut unknowns = vec![0; space.n_cells() * n];
-    unknowns.par_chunks_exact_mut(n).enumerate().for_each(|(position, unknowns)| {
-        space.cell_dofs(position, unknowns);
+    parallel::for_chunks_mut(&mut unknowns, n, |begin, unknowns| {
+        space.cell_dofs(begin / n, unknowns);
         let held = unknowns.iter_mut().filter(|unknown| is_constrained[**unknown as usize]);
         held.for_each(|unknown| *unknown = NONE);
     });

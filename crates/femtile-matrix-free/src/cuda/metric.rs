@@ -1,7 +1,6 @@
 //! Metrics of all cells in the order of the GPU kernel.
 
-use femtile_device::Scalar;
-use rayon::prelude::*;
+use femtile_device::{Scalar, parallel};
 
 use super::batches::{Batches, NONE};
 use super::program::Variant;
@@ -15,10 +14,9 @@ type Workspace = (Scratch, Vec<Entries>);
 
 /// Returns the cheapest evaluation that fits all cells.
 pub(super) fn cheapest(metrics: &Metrics<'_>, n_cells: usize) -> Result<MetricEvaluation, FemError> {
-    let worst = (0..n_cells)
-        .into_par_iter()
-        .map_init(Scratch::default, |scratch, position| metrics.variation(position, scratch))
-        .try_reduce(|| Variation::Diagonal, |a, b| Ok(a.max(b)))?;
+    let of_cell = |scratch: &mut Scratch, position| metrics.variation(position, scratch);
+    let variations = parallel::try_map_with(n_cells, Scratch::default, of_cell)?;
+    let worst = variations.into_iter().fold(Variation::Diagonal, Variation::max);
     Ok(match worst {
         Variation::Diagonal | Variation::Constant => MetricEvaluation::Constant,
         Variation::Any if metrics.is_trilinear() => MetricEvaluation::Trilinear,
@@ -37,17 +35,16 @@ pub(super) fn fill<T: Scalar>(
     let mut filled = vec![T::ZERO; space.n_cells() * numbers];
     let positions: Vec<usize> =
         batches.slots.iter().filter(|slot| **slot != NONE).map(|&slot| slot as usize).collect();
-    filled.par_chunks_exact_mut(numbers).zip(positions).try_for_each_init(
-        Workspace::default,
-        |workspace, (to, position)| match variant.metric {
-            MetricEvaluation::Constant => {
-                write(to, &metrics.constant(position, &mut workspace.0)?);
-                Ok(())
-            }
-            MetricEvaluation::Trilinear => trilinear(metrics, space, position, workspace, to),
-            _ => stored(metrics, variant, position, workspace, to),
-        },
-    )?;
+    let write_cell = |workspace: &mut Workspace, (to, position): (&mut [T], usize)| match variant.metric {
+        MetricEvaluation::Constant => {
+            write(to, &metrics.constant(position, &mut workspace.0)?);
+            Ok(())
+        }
+        MetricEvaluation::Trilinear => trilinear(metrics, space, position, workspace, to),
+        _ => stored(metrics, variant, position, workspace, to),
+    };
+    let cells = filled.chunks_exact_mut(numbers).zip(positions).collect();
+    parallel::try_for_each_item_with(cells, Workspace::default, write_cell)?;
     Ok(filled)
 }
 

@@ -10,34 +10,34 @@ use crate::{
     auto, tensor,
 };
 
-/// The program before it has read anything.
+/// Bytes of the program before it has read anything.
 const PROGRAM: f64 = 20e6;
-/// Bytes a node that the check holds at once.
+/// Peak bytes of the check per node.
 const CHECK_PER_NODE: f64 = 24.0;
-/// Bytes that the check takes for the sides of cells, at most and for each.
+/// Bytes of the check for the sides of cells: at most, and per side.
 const SIDES: f64 = 67e6;
 const PER_SIDE: f64 = 24.0;
-/// Bytes an unknown of vectors of conjugate gradients, and of what is written.
+/// Bytes per unknown of the vectors of conjugate gradients, and of output.
 const VECTORS: f64 = 64.0;
 const OUTPUT: f64 = 46.0;
-/// Bytes of an entry of a sparse matrix and of a row.
+/// Bytes per entry of a sparse matrix, and per row.
 const PER_ENTRY: f64 = 12.0;
 const PER_ROW: f64 = 8.0;
-/// Bytes of an entry that a conversion to slices holds beside the matrix: its value, its column as a number and as a distance,
-/// padding. Levels in slices take no more than those in rows, which are converted once the set-up has given its room back.
+/// Bytes per entry of a conversion to slices besides the matrix: value, column as a number and as a distance, padding.
+/// Levels in slices take no more than those in rows, which are converted after the setup has freed its memory.
 const PER_CONVERTED: f64 = 14.5;
-/// Rows of a matrix that may be put into slices without being asked for, as `ProductMatrix` has it for CPUs.
+/// The fewest rows of a matrix that `ProductMatrix` may convert to slices by default, on CPUs.
 const LEAST_SLICED: f64 = 200_000.0;
-/// Levels of algebraic multigrid: bytes for one of its matrix, and bytes a row.
+/// Levels of algebraic multigrid: bytes per byte of the matrix, and bytes per row.
 const AMG_SHARE: f64 = 0.9;
 const AMG_PER_ROW: f64 = 110.0;
-/// Bytes an unknown of levels without a matrix.
+/// Bytes per unknown of matrix-free levels.
 const GMG_PER_ROW: f64 = 30.0;
 const PMG_PER_ROW: f64 = 20.0;
-/// Recovered gradients: bytes of a vector, and of a fitted polynomial beside its coefficients.
+/// Recovered gradients: bytes of a vector, and of a fitted polynomial besides its coefficients.
 const VECTOR: f64 = 24.0;
 const POLYNOMIAL: f64 = 160.0;
-/// Bytes that the most demanding stage of a run holds, by parts.
+/// Bytes of the most demanding stage of a run, by parts.
 #[derive(Debug, Clone)]
 pub struct Estimate(Vec<(&'static str, f64)>);
 
@@ -210,13 +210,13 @@ fn refining(coarse: Counts) -> f64 {
     }
 }
 
-/// Numbers of unknowns, constraints and what operators without a matrix keep of cells.
+/// Returns the bytes of numbers of unknowns, constraints and cell data of matrix-free operators.
 fn space_of_cells(counts: Counts) -> f64 {
     let per_cell = if counts.kind.dimension() == 3 { 550.0 } else { 160.0 };
     per_cell * counts.n_cells
 }
 
-/// Where cells stand, with their corners, and spaces and operators on coarser cells.
+/// Returns the bytes of the lattice with its corners, and of spaces and operators on coarser cells.
 fn full_start(options: &GmgOptions, counts: Counts) -> f64 {
     let coarser = space_of_cells(counts) / (2.0_f64.powi(counts.kind.dimension() as i32) - 1.0);
     if options.start == GmgStart::None {
@@ -226,7 +226,7 @@ fn full_start(options: &GmgOptions, counts: Counts) -> f64 {
     }
 }
 
-/// Entries of a row of the matrix, on average.
+/// Returns the average number of entries of a row of the matrix.
 fn entries_per_row(kind: CellKind, p: f64) -> f64 {
     match kind {
         CellKind::Segment => 3.0,
@@ -236,7 +236,7 @@ fn entries_per_row(kind: CellKind, p: f64) -> f64 {
     }
 }
 
-/// Spaces of lower degree, and the matrix of degree 1 with its levels.
+/// Returns the bytes of spaces of lower degree, and of the matrix of degree 1 with its levels.
 fn p_multigrid(counts: Counts, p: f64) -> f64 {
     let n_levels = p.log2().ceil();
     let lowest = counts.n_nodes * (PER_ENTRY * entries_per_row(counts.kind, 1.0) + PER_ROW);

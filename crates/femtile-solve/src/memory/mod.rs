@@ -9,7 +9,7 @@ use crate::setting::Key;
 use crate::{DeviceChoice, SolveError};
 pub use estimate::{Estimate, amount};
 
-/// Returns the most memory that this process has held so far, in bytes; none where the system does not say.
+/// Returns the peak memory of this process in bytes; none where the system does not report it.
 pub fn peak_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -35,7 +35,7 @@ pub fn excess(estimate: &Estimate, asked: Option<u64>, advice: &str) -> Option<S
     ))
 }
 
-/// Refuses what exceeds the limit on the processor, and on a GPU where there is one for it.
+/// Refuses an estimate that exceeds the limit of the host, or that of the GPU if there is one.
 ///
 /// # Errors
 /// [`SolveError::Setting`] at `path` with the figures.

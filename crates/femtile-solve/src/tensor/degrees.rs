@@ -18,13 +18,13 @@ use femtile_sum_factorization::SumFactorization;
 
 use super::lines::has_flat_cells;
 use super::operator::{CellDevice, OperatorDevice, terms};
-use crate::preconditioner::{Level, Preconditioning, double_in_place_of_single, levels_of};
+use crate::preconditioner::{Level, Preconditioning, f64_in_place_of_f32, levels_of};
 use crate::{AmgOptions, LevelPrecision, PmgOptions, SolveError};
 
-/// Entries of an operator that leave products in single precision room on both sides.
-const SINGLE: RangeInclusive<f64> = 1e-28..=1e28;
+/// The range of entries of an operator whose products neither overflow nor underflow in f32.
+const F32_RANGE: RangeInclusive<f64> = 1e-28..=1e28;
 
-/// A device with levels in a precision.
+/// A device that supports levels in a precision.
 trait LevelDevice<T: SumFactorization + Lanes>:
     OperatorDevice
     + CellDevice<T>
@@ -49,13 +49,13 @@ where
 {
 }
 
-/// Whether single precision is too small for an operator with this diagonal, and the products that levels make of it.
-pub(super) fn is_beyond_single(diagonal: &[f64]) -> bool {
-    !diagonal.iter().all(|entry| SINGLE.contains(entry))
+/// Returns whether an operator with this diagonal, or products with it on the levels, exceed the range of f32.
+pub(super) fn is_beyond_f32(diagonal: &[f64]) -> bool {
+    !diagonal.iter().all(|entry| F32_RANGE.contains(entry))
 }
 
-/// A cycle for the operator of a problem, over the degrees of [`degrees`], on a device beside a processor; in double precision
-/// where single is too small for it.
+/// Sets up p-multigrid for the operator of a problem, over the degrees of [`degrees`], on a device with its host; in f64 where
+/// the range of f32 is too small.
 ///
 /// # Errors
 /// [`SolveError::Setting`] where a level cannot be set up.
@@ -63,27 +63,27 @@ pub(super) fn preconditioner<D: OperatorDevice>(
     devices: (&Cpu, &D),
     options: &PmgOptions,
     problem: (&TensorProblem<'_>, CellRule),
-    is_beyond_single: bool,
+    is_beyond_f32: bool,
     warnings: &mut Vec<String>,
 ) -> Result<Preconditioning<D>, SolveError> {
     match options.precision {
-        LevelPrecision::F32 if !is_beyond_single => {
+        LevelPrecision::F32 if !is_beyond_f32 => {
             with_levels::<f32, D>(devices, problem, (options, false), warnings)
         }
-        _ => with_levels::<f64, D>(devices, problem, (options, is_beyond_single), warnings),
+        _ => with_levels::<f64, D>(devices, problem, (options, is_beyond_f32), warnings),
     }
 }
 
-/// From a degree down to 1, each half of the one before, rounded up.
+/// Returns the degrees from `degree` down to 1, each half of the one before, rounded up.
 fn degrees(highest: usize) -> Vec<usize> {
     std::iter::successors(Some(highest), |&degree| (degree > 1).then(|| degree.div_ceil(2))).collect()
 }
 
-/// With levels in a precision.
+/// Sets up p-multigrid with levels in a precision.
 fn with_levels<T: SumFactorization + Lanes, D: LevelDevice<T>>(
     (cpu, device): (&Cpu, &D),
     (problem, rule): (&TensorProblem<'_>, CellRule),
-    (options, is_beyond_single): (&PmgOptions, bool),
+    (options, is_beyond_f32): (&PmgOptions, bool),
     warnings: &mut Vec<String>,
 ) -> Result<Preconditioning<D>, SolveError> {
     let (form, conditions) = (problem.form(), homogeneous(problem.form().conditions));
@@ -107,7 +107,7 @@ fn with_levels<T: SumFactorization + Lanes, D: LevelDevice<T>>(
             Some(self::level((cpu, device), lowest, rule, same)?).filter(|level| level.lines.is_some()),
         );
     }
-    let (amg, of_amg) = algebraic::<T, D>(device, &options.amg, lowest, rule, is_beyond_single, warnings)?;
+    let (amg, of_amg) = algebraic::<T, D>(device, &options.amg, lowest, rule, is_beyond_f32, warnings)?;
     reports.extend(of_amg);
     let config = PMultigridConfig { sweeps: options.sweeps, ..PMultigridConfig::default() };
     let cycle = PMultigrid::new(device, levels, (amg, lowest.space().n_dofs()), config).map_err(|error| {
@@ -118,7 +118,7 @@ fn with_levels<T: SumFactorization + Lanes, D: LevelDevice<T>>(
 
 const ZERO: Coefficient = Coefficient::Constant(0.0);
 
-/// The same kinds of condition with data that are zero: all that an operator knows of them.
+/// Returns the boundary conditions with zero data, all that an operator depends on.
 fn homogeneous(conditions: &[BoundaryCondition]) -> Vec<BoundaryCondition> {
     let of = |entry: &BoundaryCondition| BoundaryCondition {
         facets: entry.facets.clone(),
@@ -136,7 +136,7 @@ fn homogeneous(conditions: &[BoundaryCondition]) -> Vec<BoundaryCondition> {
     conditions.iter().map(of).collect()
 }
 
-/// The level of a problem; the processor makes the diagonal.
+/// Makes the level of a problem; the host computes the diagonal.
 fn level<T: SumFactorization + Lanes, D: CellDevice<T> + PolynomialKernels<T>>(
     (cpu, device): (&Cpu, &D),
     own: &TensorProblem<'_>,
@@ -155,24 +155,24 @@ fn without_matrix<T>(diagonal: &[T]) -> Level {
     Level { n_rows: diagonal.len(), n_nonzeros: None, n_patches: None, format: None }
 }
 
-/// What preconditions vectors of a precision.
+/// A preconditioner for vectors of a precision.
 type Lowest<T, D> = Box<dyn Preconditioner<T, D>>;
 
-/// Algebraic multigrid for a problem of degree 1, and what there is to tell of it.
+/// Sets up algebraic multigrid for a problem of degree 1; returns it with its levels.
 fn algebraic<T: SumFactorization + Lanes, D: LevelDevice<T>>(
     device: &D,
     options: &AmgOptions,
     problem: &TensorProblem<'_>,
     rule: CellRule,
-    is_beyond_single: bool,
+    is_beyond_f32: bool,
     warnings: &mut Vec<String>,
 ) -> Result<(Lowest<T, D>, Vec<Level>), SolveError> {
     let form = problem.form();
     let cells = CellMatrices::new(problem.space(), form.sigma, form.lambda, rule)?;
     let (matrix, _) = assemble(device, problem, &cells, &|_| ())?;
-    if !is_beyond_single && options.precision == LevelPrecision::F32 {
+    if !is_beyond_f32 && options.precision == LevelPrecision::F32 {
         match Amg::<f32, D>::new(&matrix, None, &options.config) {
-            Err(error) if error.is_of_precision() => warnings.push(double_in_place_of_single(&error)),
+            Err(error) if error.is_of_precision() => warnings.push(f64_in_place_of_f32(&error)),
             made => {
                 let amg = made?;
                 let levels = levels_of(amg.hierarchy());

@@ -1,16 +1,16 @@
-//! Values inside a box that follow those given on its sides.
+//! Lifting: extension of Dirichlet values into a box.
 
+use femtile_device::parallel;
 use femtile_multigrid::BoxGrid;
-use rayon::prelude::*;
 
 /// Rows of a table of one axis: for each output the first input and the factors from there on.
 type Rows = Vec<(usize, Vec<f64>)>;
 
-/// Extends values that are given on sides of the finest of these grids, the coarsest first, into it: on each grid those of the
-/// next coarser one are interpolated, and given values put in.
+/// Extends values given on sides of the finest grid into it: on each grid, from the coarsest on, values are interpolated from
+/// the next coarser one, and given values inserted.
 ///
-/// So the difference between a solution and the extension has coarse approximations as good as those of the solution, however the
-/// given values jump; an extension by zero would have a layer as thin as a cell. `given` is zero where nothing is given.
+/// The difference between a solution and this extension is approximated on coarse grids as well as the solution, even if given
+/// values jump; an extension by zero would have a layer of one cell. `given` is zero at other nodes.
 ///
 /// # Cost
 /// A product with a narrow matrix along each axis for each node of each grid, twice.
@@ -27,18 +27,16 @@ pub(super) fn extension(grids: &[BoxGrid], lagrange: &Interpolation, given: Vec<
     let mut values = sides.pop().unwrap_or_default();
     for pair in grids.windows(2) {
         values = along_axes(&values, &pair[0], &pair[1], |factor| lagrange.up(factor));
-        let side = sides.pop().unwrap_or_default();
-        let put = |(at, (value, side)): (usize, (&mut f64, f64))| {
-            if is_given(&pair[1], at) {
-                *value = side;
-            }
-        };
-        values.par_iter_mut().zip(side).enumerate().for_each(put);
+        let Some(side) = sides.pop() else { break };
+        parallel::for_chunks_mut(&mut values, 4096, |begin, values| {
+            let of_sides = (begin..).zip(values).filter(|(at, _)| is_given(&pair[1], *at));
+            of_sides.for_each(|(at, value)| *value = side[at]);
+        });
     }
     values
 }
 
-/// Whether a node of a grid, by its number, lies on a side where values are given.
+/// Returns whether a node of a grid lies on a side where values are given.
 fn is_given(grid: &BoxGrid, at: usize) -> bool {
     let (nodes, free) = (grid.nodes(), grid.free_sides());
     let place = [at % nodes[0], at / nodes[0] % nodes[1], at / (nodes[0] * nodes[1])];
@@ -58,7 +56,7 @@ pub(super) struct Interpolation {
 }
 
 impl Interpolation {
-    /// Of elements of the degree of a space.
+    /// Makes the interpolation for elements of the degree of a space.
     pub fn of(space: &femtile_fem::dofs::TensorSpace<'_>) -> Self {
         let (degree, lagrange) = (space.degree(), space.shapes());
         let nodes = lagrange.nodes().to_vec();
@@ -74,7 +72,7 @@ impl Interpolation {
         Self { degree, halves: halves.collect(), whole: whole.collect() }
     }
 
-    /// From so many cells to their halves.
+    /// Returns the interpolation from `cells` cells to their halves.
     fn up(&self, cells: usize) -> Rows {
         let p = self.degree;
         let row = |at: usize| {
@@ -84,7 +82,7 @@ impl Interpolation {
         (0..=2 * p * cells).map(row).collect()
     }
 
-    /// From halves to so many cells.
+    /// Returns the interpolation from halves to `cells` cells.
     fn down(&self, cells: usize) -> Rows {
         let p = self.degree;
         let row = |at: usize| {
@@ -115,13 +113,15 @@ fn along(x: &[f64], nodes: [usize; 3], axis: usize, rows: &Rows) -> Vec<f64> {
     let inner: usize = nodes[..axis].iter().product();
     let outer: usize = nodes[axis + 1..].iter().product();
     let mut y = vec![0.0; inner * rows.len() * outer];
-    y.par_chunks_mut(inner * rows.len()).zip(x.par_chunks(inner * nodes[axis])).for_each(|(y, x)| {
-        y.par_chunks_mut(inner).with_min_len(1 + 4096 / inner).zip(rows).for_each(|(y, (first, factors))| {
+    let rows_per_piece = 1 + 4096 / inner;
+    parallel::for_chunks_mut(&mut y, inner * rows_per_piece, |begin, y| {
+        for (row, y) in (begin / inner..).zip(y.chunks_mut(inner)) {
+            let (first, factors) = &rows[row % rows.len()];
             for (k, factor) in factors.iter().enumerate() {
-                let x = &x[(first + k) * inner..];
+                let x = &x[(row / rows.len() * nodes[axis] + first + k) * inner..];
                 y.iter_mut().zip(x).for_each(|(y, x)| *y += factor * x);
             }
-        });
+        }
     });
     y
 }
@@ -183,7 +183,7 @@ mod tests {
                 assert!(!given(at) || *value == 1.0, "degree {degree}, node {at}: {value}");
                 assert!(value.abs() < 2.0, "degree {degree}, node {at}: {value}");
             }
-            // What is next to a side follows it.
+            // Values next to a side follow those on it.
             let [n, m, _] = finest.nodes();
             let middle = (n * m) * degree + n * (m / 2);
             assert!((extended[middle + 1] - 1.0).abs() < 0.8, "{}", extended[middle + 1]);

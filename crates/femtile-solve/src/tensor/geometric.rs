@@ -1,4 +1,4 @@
-//! Geometric multigrid on a mesh: the box that its cells make, the boxes below, what is refused.
+//! Geometric multigrid on a mesh: the box of its cells, the coarser boxes, and the problems that are refused.
 
 use femtile_device::Scalar;
 use femtile_fem::tensor::TensorProblem;
@@ -12,18 +12,18 @@ use crate::method::SolveDevice;
 use crate::preconditioner::{Level, Preconditioning};
 use crate::{GmgOptions, GmgStart, LevelPrecision, Method, SolveError};
 
-/// Coefficients of cells that differ from their mean by less than this share are one.
+/// Coefficients of cells that differ from their mean by less than this share are treated as constant.
 const CONSTANT: f64 = 1e-10;
 
-/// The box that the cells of a mesh make.
+/// The box of the cells of a mesh.
 #[derive(Debug)]
 pub(crate) struct Boxes {
     finest: BoxGrid,
-    /// The node of the box that each degree of freedom is.
+    /// The node of the box of each degree of freedom.
     nodes: Vec<u32>,
-    /// Whether all values are given; if not, those on the boundary are.
+    /// Whether all values on the boundary are given.
     is_known: bool,
-    /// The rows of cells, kept for full multigrid.
+    /// The rows of cells, for full multigrid.
     lattice: Option<Box<Lattice>>,
 }
 
@@ -31,7 +31,7 @@ impl Boxes {
     /// Finds the box of a problem.
     ///
     /// # Errors
-    /// [`SolveError::Setting`] where the cells do not stand in rows, or u is given on parts of sides or on none.
+    /// [`SolveError::Setting`] if the cells do not form rows, or u is given on parts of sides or nowhere.
     pub fn of(options: &GmgOptions, problem: &TensorProblem<'_>) -> Result<Self, SolveError> {
         let space = problem.space();
         if problem.form().sigma.as_constant() == Some(0.0) {
@@ -54,33 +54,33 @@ impl Boxes {
         Ok(Self { is_known, finest, nodes, lattice })
     }
 
-    /// The finest box.
+    /// Returns the finest box.
     pub fn finest(&self) -> &BoxGrid {
         &self.finest
     }
 
-    /// The node of the box that each degree of freedom is.
+    /// The node of the box of each degree of freedom.
     pub fn nodes(&self) -> &[u32] {
         &self.nodes
     }
 
-    /// Whether all values are given.
+    /// Returns whether all values are given.
     pub fn is_known(&self) -> bool {
         self.is_known
     }
 
-    /// The rows of cells, where full multigrid may need them.
+    /// Returns the rows of cells, where full multigrid may need them.
     pub(super) fn lattice(&self) -> Option<&Lattice> {
         self.lattice.as_deref()
     }
 
-    /// What GPUs lack for it, if they lack anything.
+    /// Returns the part of the method that GPUs do not support, if there is one.
     pub fn lack_of_gpus(&self) -> Option<String> {
         let lack = femtile_multigrid::unsupported_on_gpu(&self.finest)?;
         Some(format!("geometric multigrid on this mesh runs on CPUs only ({lack})"))
     }
 
-    /// Why a CPU is the better choice, where GPUs take more iterations.
+    /// Returns the reason why a CPU is the better choice, where GPUs take more iterations.
     pub fn gain_of_cpus(&self) -> Option<String> {
         let axis = femtile_multigrid::thin_axis(&self.finest)?;
         let name = ["x", "y", "z"][axis];
@@ -90,11 +90,11 @@ impl Boxes {
     }
 }
 
-/// A cycle for −∇·(σ̄∇u) with u = 0 where it is given and without flux through all other sides, up to a factor, which conjugate gradients do not see, on the cells
-/// that the corners of the mesh span.
+/// Sets up geometric multigrid for −∇·(σ̄∇u) on the cells spanned by the corners of the mesh, with u = 0 where it is given and
+/// no flux through all other sides, up to a factor, to which conjugate gradients are invariant.
 ///
-/// σ̄ has one number for each cell, the mean of the diagonal of σ in its middle; entries that differ everywhere alike stretch the
-/// box instead. What else σ does, λ and the coefficients of Robin sides are left to the iterations.
+/// σ̄ is a scalar per cell, the mean of the diagonal of σ at its centre; a constant ratio of diagonal entries stretches the box
+/// instead. Off-diagonal entries, λ and Robin coefficients are left to the iterations.
 ///
 /// # Errors
 /// [`SolveError::Setting`] where there are no levels for the box.
@@ -109,7 +109,7 @@ where
     if boxes.is_known {
         return Ok((Box::new(Diagonal::identity(device, boxes.nodes.len())?), Vec::new()));
     }
-    // What need not be symmetric smooths in the same order before and after, which takes off more.
+    // A cycle that need not be symmetric smooths in the same order before and after, which reduces the error more.
     let post = if matches!(method, Method::Gmres { .. }) { PostOrder::Same } else { PostOrder::Reversed };
     let config = MultigridConfig { smoother: options.smoother, post };
     let cycle = match options.precision {
@@ -125,7 +125,7 @@ pub(super) fn refuse(message: &str) -> SolveError {
     SolveError::solver("preconditioner", message)
 }
 
-/// The same for what the hierarchy refuses, with what to do about cells that cannot be joined.
+/// Returns the error where the hierarchy refuses a box, with a remedy for cells that cannot be joined.
 pub(super) fn refused(error: MultigridError) -> SolveError {
     match error {
         MultigridError::Linalg(error) => error.into(),
@@ -145,8 +145,8 @@ pub(super) fn refused(error: MultigridError) -> SolveError {
     }
 }
 
-/// The box of the mesh, stretched to where σ̄ is 1 in the mean and its longest side too; points smooth on rectangles as if it were
-/// 1 in all cells.
+/// Returns the box of the mesh, stretched such that the mean of σ̄ and the longest side are 1; point smoothers on rectangles
+/// assume σ̄ = 1 in all cells.
 fn finest(
     lattice: &Lattice,
     problem: &TensorProblem<'_>,
@@ -177,7 +177,7 @@ fn finest(
     BoxGrid::mapped(degree, &lattice.n_cells()[..d], corners, coefficients)
 }
 
-/// The diagonal entries of σ in the middles of all cells, in the order of the box.
+/// Returns the diagonal entries of σ at the centres of all cells, in the order of the box.
 fn diagonals(lattice: &Lattice, problem: &TensorProblem<'_>) -> Vec<[f64; 3]> {
     let (space, sigma) = (problem.space(), problem.form().sigma);
     let mut found = vec![[1.0; 3]; space.n_cells()];
@@ -202,13 +202,13 @@ fn means(entries: &[[f64; 3]]) -> [f64; 3] {
 /// An end of an axis of a box: the axis, and whether it is the upper one.
 type Side = (usize, bool);
 
-/// What values that are given lack for geometric multigrid.
+/// The reason why given values exclude geometric multigrid.
 enum Lack {
-    /// A side on all of which they are.
+    /// No side has given values everywhere.
     Side,
-    /// The rest of a side.
+    /// A side has given values on a part only.
     RestOf(Side),
-    /// That they are on sides alone.
+    /// Values are given inside the box.
     Inside,
 }
 
@@ -226,7 +226,7 @@ impl Lack {
     }
 }
 
-/// The box with free sides where u is not given.
+/// Returns the box with free sides where u is not given.
 fn with_free_sides(grid: BoxGrid, nodes: &[u32], given: &[u32]) -> Result<BoxGrid, Lack> {
     if given.len() == nodes.len() {
         return Ok(grid);
@@ -248,7 +248,7 @@ fn with_free_sides(grid: BoxGrid, nodes: &[u32], given: &[u32]) -> Result<BoxGri
     Err(free.into_iter().find(has_part).map_or(Lack::Inside, Lack::RestOf))
 }
 
-/// The numbers of the nodes on the lower or upper side across an axis of a grid with so many along each.
+/// Returns the nodes on the lower or upper side across an axis of a grid with these numbers of nodes along each axis.
 fn nodes_of_side(along: [usize; 3], (axis, is_upper): (usize, bool)) -> impl Iterator<Item = usize> {
     let strides = [1, along[0], along[0] * along[1]];
     let first = if is_upper { (along[axis] - 1) * strides[axis] } else { 0 };
@@ -257,13 +257,13 @@ fn nodes_of_side(along: [usize; 3], (axis, is_upper): (usize, bool)) -> impl Ite
         .map(move |i| first + i % along[one] * strides[one] + i / along[one] * strides[other])
 }
 
-/// Whether a node lies on a side.
+/// Returns whether a node lies on a side.
 fn lies_on(along: [usize; 3], (axis, is_upper): (usize, bool), node: usize) -> bool {
     let at = [node % along[0], node / along[0] % along[1], node / (along[0] * along[1])][axis];
     at == if is_upper { along[axis] - 1 } else { 0 }
 }
 
-/// The cycle, and what there is to tell of its levels, the finest first.
+/// Returns the cycle with its levels, the finest first.
 fn cycle<T, D>(
     device: &D,
     boxes: &Boxes,

@@ -8,16 +8,16 @@ use femtile_mesh::MiddleMap;
 use femtile_multigrid::{LineCell, LineCells, LineSolves};
 use femtile_sum_factorization::SumFactorization;
 
-/// Whether a problem has flat cells.
+/// Returns whether a problem has flat cells.
 pub(super) fn has_flat_cells(problem: &TensorProblem<'_>) -> bool {
     let space = problem.space();
     (0..space.n_cells()).any(|position| cell(problem, position).stiff_axis(space.dimension()).is_some())
 }
 
-/// Solves on the lines through the flat cells of a problem, whose operator has this diagonal.
+/// Makes the line solves through the flat cells of a problem whose operator has this diagonal.
 ///
 /// # Errors
-/// Where the diagonal is not positive.
+/// A diagonal that is not positive.
 pub(super) fn solves<T: SumFactorization + Lanes>(
     cpu: &Cpu,
     problem: &TensorProblem<'_>,
@@ -38,7 +38,7 @@ pub(super) fn solves<T: SumFactorization + Lanes>(
     LineSolves::new(cpu, &cells, diagonal, problem.constraints().dofs(), added)
 }
 
-/// A cell by its corners, with the coefficients in its middle.
+/// A cell by its corners, with the coefficients at its centre.
 fn cell(problem: &TensorProblem<'_>, position: usize) -> LineCell {
     let (space, form) = (problem.space(), problem.form());
     let mesh = space.mesh();

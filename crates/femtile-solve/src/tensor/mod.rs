@@ -1,4 +1,4 @@
-//! Elements of any degree on quadrilaterals and hexahedra: operators, and multigrid that is made from cells.
+//! Elements of any degree on quadrilaterals and hexahedra: operators, and multigrid set up from cells.
 
 mod degrees;
 mod extension;

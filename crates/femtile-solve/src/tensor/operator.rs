@@ -1,4 +1,4 @@
-//! Operators and linear systems on quadrilaterals and hexahedra: assembled or without a matrix.
+//! Operators and linear systems on quadrilaterals and hexahedra: assembled or matrix-free.
 
 use femtile_device::cpu::vector::Lanes;
 use femtile_device::{Cpu, Cuda, Device};
@@ -28,15 +28,15 @@ use crate::{
     Stages,
 };
 
-/// An operator on any device, and how it obtains the metric of how many cells.
+/// An operator on any device, with the evaluation of cell metrics and the number of cells for each.
 type Operator<T, D> = (Box<dyn LinearOperator<T, D>>, Vec<(MetricEvaluation, usize)>);
 
-/// A device that goes through cells in a precision.
+/// A device with matrix-free operators in a precision.
 pub trait CellDevice<T: SumFactorization + Lanes>: Device {
-    /// Whether its operators are kernels beside those of the processor.
+    /// Whether its operators have kernels of their own, apart from those of the host.
     const HAS_KERNELS: bool;
 
-    /// The operator without a matrix, where `on_cpu` is the same on the processor, with metrics as they are asked for.
+    /// Makes the matrix-free operator with the requested metric evaluation; `on_cpu` is that of the host.
     fn without_matrix(
         &self,
         on_cpu: MatrixFree<T>,
@@ -44,7 +44,7 @@ pub trait CellDevice<T: SumFactorization + Lanes>: Device {
         rule: (CellRule, Option<MetricEvaluation>),
     ) -> Result<Operator<T, Self>, FemError>;
 
-    /// A preconditioner for each of so many components by itself, of so many entries; of one it is that one.
+    /// Applies a preconditioner to each of `n` components separately; a single component needs no wrapper.
     fn by_component(
         &self,
         one: Box<dyn Preconditioner<T, Self>>,
@@ -52,15 +52,15 @@ pub trait CellDevice<T: SumFactorization + Lanes>: Device {
         components: usize,
     ) -> Result<Box<dyn Preconditioner<T, Self>>, LinalgError>;
 
-    /// Solves on the lines through flat cells, where a problem has any and the device carries them out; beside the diagonal of
-    /// its operator.
+    /// Makes the line solves through flat cells, where a problem has any and the device supports them, from the diagonal of its
+    /// operator.
     fn lines(
         &self,
         problem: &TensorProblem<'_>,
         diagonal: &[T],
     ) -> Result<Option<Box<dyn Preconditioner<T, Self>>>, LinalgError>;
 
-    /// Between the spaces of two problems on the same cells, the one of lower degree first.
+    /// Makes the transfer between the spaces of two problems on the same cells, the lower degree first.
     fn transfer(
         &self,
         coarse: &TensorProblem<'_>,
@@ -115,7 +115,7 @@ impl<T: SumFactorization + Lanes> CellDevice<T> for Cpu {
 impl<T: SumFactorization + Lanes> CellDevice<T> for Cuda {
     const HAS_KERNELS: bool = true;
 
-    /// What the processor has is given back first.
+    /// The operator of the host is freed first.
     fn without_matrix(
         &self,
         on_cpu: MatrixFree<T>,
@@ -130,7 +130,7 @@ impl<T: SumFactorization + Lanes> CellDevice<T> for Cuda {
         Ok((Box::new(operator.with_facets(problem.facet_matrices())?), metrics))
     }
 
-    /// Several components were refused.
+    /// Several components are refused before.
     fn by_component(
         &self,
         one: Box<dyn Preconditioner<T, Self>>,
@@ -140,7 +140,7 @@ impl<T: SumFactorization + Lanes> CellDevice<T> for Cuda {
         Ok(one)
     }
 
-    /// There is no kernel for them.
+    /// Line solves are not supported.
     fn lines(
         &self,
         _: &TensorProblem<'_>,
@@ -158,7 +158,7 @@ impl<T: SumFactorization + Lanes> CellDevice<T> for Cuda {
     }
 }
 
-/// A device that operators of any degree are applied on.
+/// A device with operators of any degree.
 pub trait OperatorDevice:
     SolveDevice + CellDevice<f32> + CellDevice<f64> + BoxKernels<f32> + BoxKernels<f64>
 {
@@ -181,16 +181,16 @@ pub(super) fn terms<'a>(problem: &TensorProblem<'a>) -> Terms<'a> {
     Terms { sigma: unless_zero(form.sigma), lambda: unless_zero(form.lambda) }
 }
 
-/// What is said where levels that were to be kept in single precision are not.
-const BEYOND_SINGLE: &str = "the levels of p-multigrid are kept in double precision: entries of the operator are too large or \
+/// The warning where levels requested in f32 are kept in f64.
+const BEYOND_F32: &str = "the levels of p-multigrid are kept in f64: entries of the operator are too large or \
                              too small for single precision";
 
-/// Whether all levels of p-multigrid are asked for in double precision.
+/// Returns whether all levels of p-multigrid are requested in f64.
 fn is_in_double(options: &PmgOptions) -> bool {
     [options.precision, options.amg.precision].iter().all(|precision| *precision == LevelPrecision::F64)
 }
 
-/// Makes the linear system of the problems of all components on a device beside a processor.
+/// Makes the linear system of the problems of all components on a device with its host.
 pub(crate) fn system<'a, D: OperatorDevice>(
     (cpu, device): (&Cpu, &D),
     (config, quadrature): (&SolverConfig, Quadrature),
@@ -205,7 +205,7 @@ pub(crate) fn system<'a, D: OperatorDevice>(
     }
 }
 
-/// With a sparse matrix, of one component.
+/// Makes the system of one component with a sparse matrix.
 fn assembled<'a, D: OperatorDevice>(
     device: &D,
     (config, rule): (&SolverConfig, CellRule),
@@ -220,17 +220,17 @@ fn assembled<'a, D: OperatorDevice>(
     LinearSystem::of_matrix(device, config, (matrix, is_pure_neumann), None, RightSide::Tensor(system))
 }
 
-/// Without a matrix.
+/// Makes the matrix-free system.
 fn matrix_free<'a, D: OperatorDevice>(
     (cpu, device): (&Cpu, &D),
     (solver, rule): (&SolverConfig, CellRule),
     (problems, boxes): (&'a [TensorProblem<'a>], Option<&Boxes>),
     stages: &mut Stages<'_>,
 ) -> Result<LinearSystem<'a, D>, SolveError> {
-    // Components differ in what is given, not in where, and not in what facets add.
+    // Components differ only in given values, not in their places nor in facet terms.
     let (problem, components) = (&problems[0], problems.len());
     let (constrained, facets) = (problem.constraints().dofs(), problem.facet_matrices());
-    // What is asked for concerns the device that iterates.
+    // The requested metric evaluation is for the device of the iterations.
     let has_kernels = <D as CellDevice<f64>>::HAS_KERNELS;
     let metric = solver.geometry.filter(|_| !has_kernels);
     let config = MatrixFreeConfig { rule, constrained, facets, components, metric };
@@ -256,17 +256,17 @@ fn matrix_free<'a, D: OperatorDevice>(
             of_all(geometric::preconditioner(device, (options, solver.method), boxes)?)?
         }
         (PreconditionerConfig::Pmg(options), _) => {
-            let is_beyond_single = degrees::is_beyond_single(&on_cpu.diagonal());
-            if is_beyond_single && !is_in_double(options) {
-                warnings.push(BEYOND_SINGLE.into());
+            let is_beyond_f32 = degrees::is_beyond_f32(&on_cpu.diagonal());
+            if is_beyond_f32 && !is_in_double(options) {
+                warnings.push(BEYOND_F32.into());
             }
             let problem = (problem, rule);
             let made =
-                degrees::preconditioner((cpu, device), options, problem, is_beyond_single, &mut warnings)?;
+                degrees::preconditioner((cpu, device), options, problem, is_beyond_f32, &mut warnings)?;
             of_all(made)?
         }
-        // Algebraic multigrid was refused without a matrix, there are boxes for geometric multigrid, and a choice has
-        // been made.
+        // Algebraic multigrid without a matrix was refused, boxes for geometric multigrid exist, and `auto` is
+        // resolved.
         _ => (Box::new(Diagonal::of_entries(device, on_cpu.diagonal())?), Vec::new()),
     };
     let start = match (&solver.preconditioner, boxes) {
@@ -275,7 +275,7 @@ fn matrix_free<'a, D: OperatorDevice>(
         }
         _ => None,
     };
-    // Vectors are read more often than what an operator stores.
+    // Vectors are read more often than the data of an operator.
     let rule = (rule, solver.geometry);
     let (operator, geometries) = device
         .with_reserved_bytes(vector_bytes::<f64>(n), || device.without_matrix(on_cpu, problem, rule))
@@ -294,7 +294,7 @@ fn matrix_free<'a, D: OperatorDevice>(
     })
 }
 
-/// Puts what is wrong with the metric that was asked for down to its setting.
+/// Attributes an error of the requested metric evaluation to its setting.
 fn of_metric(error: FemError) -> SolveError {
     match error {
         FemError::UnfitMetric { .. } => SolveError::solver("geometry", error.to_string()),
@@ -305,7 +305,7 @@ fn of_metric(error: FemError) -> SolveError {
     }
 }
 
-/// What the cells make of given values of one component.
+/// Computes the product of the operator with the given values of one component.
 fn apply_to_given(operator: &MatrixFree<f64>, components: usize, y: &mut [f64], x: &[f64]) {
     if components == 1 {
         return operator.apply_to_given(y, x);

@@ -1,11 +1,11 @@
-//! The rule that the operator is integrated with, and whether it is enough.
+//! The quadrature rule of the operator, and the check that it is exact enough.
 
 use femtile_fem::dofs::TensorSpace;
 use femtile_matrix_free::CellRule;
 
 use crate::Quadrature;
 
-/// The rule of a name.
+/// Returns the rule of a name.
 pub(crate) fn rule(name: Quadrature) -> CellRule {
     match name {
         Quadrature::Gauss => CellRule::Gauss { extra: 0 },
@@ -14,7 +14,7 @@ pub(crate) fn rule(name: Quadrature) -> CellRule {
     }
 }
 
-/// What to say of a rule that is too weak for the degree, or for how the cells bend.
+/// Returns the message about a rule that is too weak for the degree or the curvature of the cells.
 pub(crate) fn warnings(name: Quadrature, space: &TensorSpace<'_>) -> Vec<String> {
     let (degree, order) = (space.degree(), space.mesh().curved.as_ref().map_or(1, |curved| curved.order));
     let is_inexact = name == Quadrature::GaussLobatto;

@@ -1,4 +1,4 @@
-//! Full multigrid on a mesh: an iterate for the solve of a problem to begin from.
+//! Full multigrid on a mesh, which computes the initial iterate of a solve.
 
 use femtile_device::{Buffer, Cpu, Scalar};
 use femtile_fem::dofs::TensorSpace;
@@ -15,22 +15,22 @@ use crate::method::SolveDevice;
 use crate::right_side::interleaved;
 use crate::{GmgOptions, LevelPrecision, SolveError};
 
-/// Adds to a vector what the levels below the finest make of a residual of one component.
+/// Adds the coarse-grid correction of a residual of one component to a vector.
 type Nested<D> = Box<dyn Fn(&mut Buffer<f64, D>, &Buffer<f64, D>) -> Result<(), LinalgError> + Send + Sync>;
 
-/// Full multigrid for the system of a problem.
+/// Full multigrid (FMG) for the system of a problem.
 pub(crate) struct FullStart<D: SolveDevice> {
     nested: Nested<D>,
     components: usize,
-    /// Given values extended into the box, zero where they are given; none where all of them are zero.
+    /// The lifting of given values into the box, zero at their own nodes; none where all given values are zero.
     extended: Option<Buffer<f64, D>>,
 }
 
 impl<D: SolveDevice> FullStart<D> {
-    /// Makes the levels below the finest, with the operators of the problem on them; none where there are no such levels.
+    /// Makes the coarser levels with the operators of the problem on them; none where there are no such levels.
     ///
     /// # Errors
-    /// [`SolveError::Setting`] where the problem has no like on coarser cells.
+    /// [`SolveError::Setting`] if the problem cannot be transferred to coarser cells.
     pub fn new(
         (cpu, device): (&Cpu, &D),
         options: &GmgOptions,
@@ -80,7 +80,7 @@ impl<D: SolveDevice> FullStart<D> {
         Ok(w)
     }
 
-    /// Component by component.
+    /// Computes the iterate component by component.
     fn add(&self, device: &D, w: &mut Buffer<f64, D>, r: &Buffer<f64, D>) -> Result<(), LinalgError> {
         if self.components == 1 {
             return (self.nested)(w, r);
@@ -99,7 +99,7 @@ impl<D: SolveDevice> FullStart<D> {
     }
 }
 
-/// Levels in a precision.
+/// Makes levels in a precision.
 fn nested<T: Scalar, D: OperatorDevice + BoxKernels<T>>(
     device: &D,
     options: &GmgOptions,
@@ -113,7 +113,7 @@ fn nested<T: Scalar, D: OperatorDevice + BoxKernels<T>>(
     Ok(Box::new(move |w, r| nested.add(w, r)))
 }
 
-/// The operator of a problem on the cells of a coarser grid; the processor makes what the device keeps of it.
+/// Makes the operator of a problem on the cells of a coarser grid; the host sets it up for the device.
 fn operator<D: OperatorDevice>(
     (cpu, device): (&Cpu, &D),
     boxes: &Boxes,
@@ -136,7 +136,7 @@ fn operator<D: OperatorDevice>(
     Ok(NestedOperator { operator, nodes: coarse.nodes(&space).map_err(lack)? })
 }
 
-/// Given values of all components extended into the box.
+/// Extends the given values of all components into the box.
 fn extended<D: OperatorDevice>(
     device: &D,
     boxes: &Boxes,

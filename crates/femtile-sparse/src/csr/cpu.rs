@@ -1,12 +1,11 @@
 use std::ops::Range;
 
 use femtile_device::cpu::SharedMut;
-use femtile_device::{Buffer, Cpu, Element, Scalar};
+use femtile_device::{Buffer, Cpu, Element, Scalar, parallel};
 use femtile_linalg::LinalgError;
 use femtile_linalg::hooks::Hook;
 use femtile_linalg::vector::sum::{BLOCK, n_blocks};
 use femtile_linalg::{need, need_product};
-use rayon::prelude::*;
 
 use super::{Csr, CsrKernels, Offsets};
 
@@ -32,9 +31,8 @@ impl<T: Scalar> CsrKernels<T> for Cpu {
     fn csr_inverse_diagonal(&self, d: &mut Buffer<T, Self>, a: &Csr<T, Self>) -> Result<(), LinalgError> {
         need("d", a.n_rows, d.len())?;
         self.install(|| {
-            d.as_mut_slice().par_chunks_mut(BLOCK).enumerate().try_for_each(|(block, d)| {
-                for (i, d) in d.iter_mut().enumerate() {
-                    let row = block * BLOCK + i;
+            let blocks = parallel::map_chunks_mut(d.as_mut_slice(), BLOCK, |begin, d| {
+                for (row, d) in (begin..).zip(d) {
                     let diagonal = a.row(row).find(|&(column, _)| column == row);
                     let entry = diagonal.map_or(T::ZERO, |(_, value)| value);
                     if !(entry > T::ZERO && entry.is_finite()) {
@@ -43,7 +41,8 @@ impl<T: Scalar> CsrKernels<T> for Cpu {
                     *d = T::ONE / entry;
                 }
                 Ok(())
-            })
+            });
+            blocks.into_iter().collect()
         })
     }
 }

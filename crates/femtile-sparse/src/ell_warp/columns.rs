@@ -1,9 +1,8 @@
 //! Columns as numbers or as distances.
 
 use femtile_device::cpu::zeroed_vec;
-use femtile_device::{Buffer, Device, HostDevice};
+use femtile_device::{Buffer, Device, HostDevice, parallel};
 use femtile_linalg::LinalgError;
-use rayon::prelude::*;
 
 use super::slices::Slices;
 
@@ -51,19 +50,13 @@ impl<D: Device> Columns<D> {
             let range = slices.columns(slice);
             &columns[range.start * lanes..range.end * lanes]
         };
-        let bases: Vec<u32> = (0..slices.len())
-            .into_par_iter()
-            .map(|s| of_slice(s).iter().copied().min().unwrap_or(0))
-            .collect();
-        let sizes: Vec<u32> = (0..slices.len())
-            .into_par_iter()
-            .map(|s| {
-                let width = slices.columns(s).len() as u32;
-                // A long row is begun in several places at once, where only numbers serve.
-                let is_long = slices.longs.binary_search(&(s as u32)).is_ok();
-                if !is_long && fits(of_slice(s), lanes, bases[s]) { width } else { width.saturating_mul(2) }
-            })
-            .collect();
+        let bases = parallel::map(slices.len(), 1, |s| of_slice(s).iter().copied().min().unwrap_or(0));
+        let sizes = parallel::map(slices.len(), 1, |s| {
+            let width = slices.columns(s).len() as u32;
+            // A long row is begun in several places at once, where only numbers serve.
+            let is_long = slices.longs.binary_search(&(s as u32)).is_ok();
+            if !is_long && fits(of_slice(s), lanes, bases[s]) { width } else { width.saturating_mul(2) }
+        });
         let mut starts = Vec::with_capacity(sizes.len() + 1);
         let mut end = 0u64;
         starts.push(0);
@@ -79,7 +72,7 @@ impl<D: Device> Columns<D> {
             places.push((s, place));
             rest = after;
         }
-        places.into_par_iter().for_each(|(s, words)| write_words(words, of_slice(s), lanes, bases[s]));
+        parallel::for_each_item(places, 1, |(s, words)| write_words(words, of_slice(s), lanes, bases[s]));
         Ok(Self::Delta {
             words: Buffer::from_vec(device, words)?,
             starts: Buffer::from_vec(device, starts)?,

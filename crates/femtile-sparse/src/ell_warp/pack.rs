@@ -1,8 +1,7 @@
 //! Entries in the order of slices, and back.
 
 use femtile_device::cpu::zeroed_vec;
-use femtile_device::{Element, HostDevice, Scalar};
-use rayon::prelude::*;
+use femtile_device::{Element, HostDevice, Scalar, parallel};
 
 use super::Numbering;
 use super::slices::{Slices, stored_lane};
@@ -46,7 +45,7 @@ pub(super) fn pack<V: Scalar, S: Scalar, H: HostDevice>(
         })
         .enumerate()
         .collect();
-    places.into_par_iter().for_each_init(Vec::new, |row, (slice, ((values, columns), entries))| {
+    parallel::for_each_item_with(places, 1, Vec::new, |row, (slice, ((values, columns), entries))| {
         pack_slice(a, slices, slice, place_of.as_deref(), is_sorted, row, (values, columns, entries));
     });
     Packed { values, columns, entries: is_sorted.then_some(entries) }

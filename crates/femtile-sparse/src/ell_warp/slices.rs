@@ -1,5 +1,6 @@
 //! Which rows share a slice, from their lengths alone.
 
+use femtile_device::parallel;
 use femtile_linalg::LinalgError;
 use femtile_linalg::vector::sum::{BLOCK, n_blocks};
 use rayon::prelude::*;
@@ -188,7 +189,7 @@ fn sorted_rows(lengths: &[u32], window: usize) -> Option<Vec<u32>> {
     if window >= rows.len() {
         rows.par_sort_by_key(by_length);
     } else {
-        rows.par_chunks_mut(window).for_each(|rows| rows.sort_by_key(by_length));
+        parallel::for_chunks_mut(&mut rows, window, |_, rows| rows.sort_by_key(by_length));
     }
     Some(rows)
 }

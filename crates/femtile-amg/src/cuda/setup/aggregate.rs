@@ -13,9 +13,9 @@ use crate::setup::graph::distance;
 
 pub(super) static AGGREGATE: Program =
     Program { name: "amg_aggregate", source: include_str!("aggregate.cu"), headers: &[LANES] };
-/// Rounds that are started before the host looks whether nodes are open.
+/// Rounds that are launched before the host checks whether nodes are undecided.
 const ROUNDS: usize = 4;
-/// Rounds at most: standings are without order, so that their number grows like the logarithm of that of the nodes.
+/// The most rounds: priorities are pseudorandom, so the number of rounds grows with the logarithm of the number of nodes.
 const MOST_ROUNDS: usize = 400;
 
 type Strong<H> = (Write<u32>, Write<u32>, Write<u64>, Read<H>, Structure, H, H);
@@ -32,7 +32,7 @@ type Drop = (Write<u32>, Read<u32>, Read<u32>, u32, u64);
 type Restore = (Write<u32>, Write<u32>, Read<u32>, u64);
 type Number = (Write<u32>, Read<u32>, u64);
 
-/// The connections of a matrix that prolongators are smoothed by, and the graph that its aggregates follow.
+/// The entries of a matrix that smooth prolongators, and the graph of its aggregates.
 pub(super) struct Neighbours<'a> {
     /// As [`strong`].
     pub strong: Numbers,
@@ -92,7 +92,7 @@ impl<'a> Neighbours<'a> {
         Ok(Self { strong, linked: Linked::new::<H>(device, Lists { offsets, near }, Some(n_connected)) })
     }
 
-    /// With a graph that is there already; none where its offsets need 64 bits.
+    /// Uses a given graph; none if its offsets need 64 bits.
     pub fn on_graph<H: Scalar>(
         rows: &Rows<'a, H>,
         diagonal: &Buffer<H, Cuda>,
@@ -133,7 +133,7 @@ impl<'a> Linked<'a> {
     }
 
     /// Groups of the nodes around roots that are more than `k` connections apart, as [`crate::setup::aggregate::aggregate`]
-    /// makes them in rounds; groups of less than the weight `least` are dealt out.
+    /// makes them in rounds; groups below the weight `least` are dissolved.
     pub fn parts(&self, k: usize, least: u32, weights: Option<&Numbers>) -> Result<Parts<Cuda>, LinalgError> {
         let standing = self.roots(k)?;
         let (n, mut of_node) = self.around(&standing)?;
@@ -143,7 +143,7 @@ impl<'a> Linked<'a> {
         self.without_small(Parts { n, of_node: Arc::new(of_node), order: None }, least, k, weights)
     }
 
-    /// What each node is once the set of roots is complete.
+    /// The state of each node once the set of roots is complete.
     fn roots(&self, k: usize) -> Result<Buffer<u64, Cuda>, LinalgError> {
         let n = self.n as u64;
         let mut standing = Buffer::zeros(self.device, self.n)?;
@@ -218,7 +218,7 @@ impl<'a> Linked<'a> {
         Ok(after)
     }
 
-    /// Deals parts of fewer than `least` nodes, or half of the average, out to others.
+    /// Dissolves parts of fewer than `least` nodes, or half of the average, into others.
     fn without_small(
         &self,
         parts: Parts<Cuda>,
@@ -255,7 +255,7 @@ impl<'a> Linked<'a> {
     }
 }
 
-/// The weight of each part: the sum of those of its nodes, one each where there are none.
+/// Returns the weight of each part: the sum of those of its nodes, by default one each.
 pub(super) fn weigh(parts: &Parts<Cuda>, weights: Option<&Numbers>) -> Result<Numbers, LinalgError> {
     let (device, n) = (parts.of_node.device(), parts.of_node.len());
     let mut sums = Buffer::zeros(device, parts.n)?;

@@ -27,7 +27,7 @@ fn program<H: Scalar>() -> Specialisation {
 
 /// Neighbours of nodes on the device.
 pub(super) struct Lists {
-    /// Where the neighbours of each node begin, and the end.
+    /// The first neighbour of each node, and the end.
     pub offsets: Numbers,
     pub near: Numbers,
 }

@@ -1,4 +1,4 @@
-//! The smoother by patches for a matrix that lies on a GPU.
+//! Setup of the patch smoother for a matrix on a GPU.
 
 use std::cell::RefCell;
 
@@ -15,7 +15,7 @@ use crate::patch::{Inside, OUTER, Outside, PatchKernels, PatchMatrix, PatchSmoot
 
 pub(super) static LAYOUT: Program =
     Program { name: "amg_patch_layout", source: include_str!("layout.cu"), headers: &[LANES] };
-/// Threads of a block that takes a patch.
+/// Threads of a block, which takes a patch.
 const OF_PATCH: u32 = 128;
 
 type OfRow = (Write<u32>, Read<u32>);
@@ -31,7 +31,7 @@ fn program<H: Scalar>() -> Specialisation {
     by_lanes::<H>(&LAYOUT, 4)
 }
 
-/// A matrix on its way to three parts.
+/// A matrix that is being split into three parts.
 struct Parting<'a, H: Scalar> {
     rows: &'a Rows<'a, H>,
     starts: Numbers,
@@ -45,7 +45,7 @@ struct Parting<'a, H: Scalar> {
     is_upper: u32,
 }
 
-/// As [`PatchMatrix::new`], with the same bits; none where its entries have to be counted by more than 32 bits.
+/// [`PatchMatrix::new`] on the GPU, with the same bits; none if entries need 64-bit offsets.
 pub(super) fn patch_matrix<H: Scalar>(
     rows: &Rows<'_, H>,
     diagonal: Buffer<H, Cuda>,
@@ -150,7 +150,7 @@ impl<'a, H: Scalar> Parting<'a, H> {
     }
 }
 
-/// As [`crate::patch::outer_damping`]; none of a matrix that is not positive definite.
+/// [`crate::patch::outer_damping`] on the GPU; none if the matrix is not positive definite.
 pub(super) fn outer_damping<H: Scalar>(
     a: &Csr<H, Cuda>,
     matrix: &PatchMatrix<H, Cuda>,

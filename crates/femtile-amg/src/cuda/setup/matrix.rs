@@ -10,8 +10,8 @@ use crate::setup::spectrum::STEPS;
 
 pub(super) static MATRIX: Program =
     Program { name: "amg_matrix", source: include_str!("matrix.cu"), headers: &[LANES] };
-/// A matrix with more than this share of doubtful rows is the host's work, which measures their connections by evolution
-/// and finds the modes of slivers.
+/// A matrix with more than this share of doubtful rows is set up on the host, which measures strength by evolution and finds
+/// the modes of slivers.
 const MOST_DOUBTFUL: f64 = 0.01;
 /// Blocks of a grid whose sums all blocks of the next kernel add up.
 const BLOCKS: usize = 1_056;
@@ -22,13 +22,13 @@ type Product<H> = (Write<H>, Write<f64>, Read<f64>, Read<H>, Read<H>, Structure,
 type Subtract<H> = (Write<H>, Write<f64>, Write<f64>, Read<f64>, Read<H>, Read<H>, u64, u32);
 type Raise<H> = (Write<H>, Read<H>, Structure, f64);
 
-/// What is known of the matrix of a level.
+/// Properties of the matrix of a level.
 pub(super) struct Matrix<H: Scalar> {
     pub diagonal: Buffer<H, Cuda>,
     pub lanczos: Lanczos,
 }
 
-/// Eigenvalues on their way.
+/// The state of Lanczos' method.
 pub(super) struct Lanczos {
     device: Cuda,
     notes: CudaReadback,
@@ -55,13 +55,13 @@ fn program<H: Scalar>(rows: &Rows<'_, H>) -> Specialisation {
     by_lanes::<H>(&MATRIX, rows.lanes)
 }
 
-/// Blocks that add up what n threads have.
+/// Returns the number of blocks that reduce the values of n threads.
 fn sums(n: usize) -> Launch {
     Launch::line(n.div_ceil(THREADS as usize).min(BLOCKS), THREADS)
 }
 
-/// Looks at a matrix and starts Lanczos' method; none where it is not sound, not symmetric, or has too long a row or too
-/// many doubtful ones.
+/// Checks a matrix and starts Lanczos' method; none if it is invalid, not symmetric, or has too long a row or too many
+/// doubtful rows.
 pub(super) fn look<H: Scalar>(rows: &Rows<'_, H>) -> Result<Option<Matrix<H>>, LinalgError> {
     let (device, n, program) = (rows.device, rows.n(), program(rows));
     let launch = sums(n * rows.lanes);

@@ -1,8 +1,8 @@
-//! A level set up where its matrix lies: groups, prolongator and Galerkin product on a GPU.
+//! Setup of a level on a GPU: aggregates, prolongator and Galerkin product.
 //!
-//! The host reads sizes, the numbers of open nodes, what tells whether the matrix is sound, and eight numbers of Lanczos'
-//! method, and where patches smooth the weights and patches of aggregates; all else stays. What is added in floating point is added in a fixed order, so levels have the same bits in
-//! every run.
+//! The host reads sizes, numbers of undecided nodes, the checks of the matrix, eight numbers of Lanczos' method, and with
+//! patch smoothers the weights and patches of aggregates. Floating-point sums have a fixed order, so levels have the same
+//! bits in every run.
 
 mod aggregate;
 mod graph;
@@ -29,20 +29,20 @@ use aggregate::Neighbours;
 const LANES: Header = Header { name: "lanes.cuh", text: include_str!("lanes.cuh") };
 /// Threads of a block.
 const THREADS: u32 = 256;
-/// Entries of a row on average from which on more lanes take it.
+/// The average number of entries per row from which on several lanes take a row.
 const LONG: usize = 24;
-/// A matrix with a longer row is the host's work, as a thread looks at all pairs of entries of a row.
+/// A matrix with a longer row is set up on the host, as a thread visits all pairs of entries of a row.
 const LONGEST: u32 = 1_024;
 
 /// Numbers of 32 bits on the device.
 type Numbers = Buffer<u32, Cuda>;
 
-/// A program whose rows are taken by so many lanes.
+/// Specialises a program for the lanes of a row.
 fn by_lanes<H: Scalar>(program: &'static Program, lanes: usize) -> Specialisation {
     program.of::<H>().define("FEMTILE_LANES", lanes)
 }
 
-/// Lanes that take a row where there are so many entries in so many rows.
+/// Returns the lanes of a row for this number of entries and rows.
 fn lanes_for(n_entries: usize, n_rows: usize) -> usize {
     if n_entries < LONG * n_rows { 4 } else { 32 }
 }
@@ -87,9 +87,9 @@ impl<'a, H: Scalar> Rows<'a, H> {
     }
 }
 
-/// The next level of a matrix whose nodes have the weights `weights`, one each where there are none; none where the
-/// matrix is not sound, has a row that is too long, or many whose positive entries hide the direction of strong coupling,
-/// and where patches cannot be made of whole aggregates: the host then says why, or does the work.
+/// Sets up the next level of a matrix whose nodes have the weights `weights`, by default one. Returns none for a matrix that
+/// is invalid, has too long a row or many rows whose positive entries hide the direction of strong coupling, and where
+/// patches cannot consist of whole aggregates: the host then does the work or reports the error.
 ///
 /// # Source
 /// `[fu2014]`, section 5.2.1; parallel independent sets: `[bell2012]`, section 3.2.
@@ -130,7 +130,7 @@ pub(super) fn coarsen<H: Scalar>(
     smoothed((a, diagonal), Coarsened { parts: parts.clone(), ..made }, config.smoother, &order.starts)
 }
 
-/// The groups of a level, in patches where these smooth; none where there are none, or patches are the host's work.
+/// Returns the aggregates of a level, with patches for patch smoothers; none if there are none, or the host must form patches.
 fn grouped<H: Scalar>(
     graph: &Neighbours<'_>,
     config: &AmgConfig,
@@ -213,7 +213,7 @@ pub(super) fn reordered<H: Scalar>(
     Ok((r, p))
 }
 
-/// As [`DoublePartition::of`].
+/// [`DoublePartition::of`] on the GPU.
 pub(super) fn double_partition(
     device: &Cuda,
     graph: &Graph,

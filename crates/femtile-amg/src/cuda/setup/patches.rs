@@ -20,7 +20,7 @@ use crate::setup::patches::{LEAST_ROWS, MOST_DISTANCE, MOST_ROWS, ROUNDS, in_ord
 
 pub(super) static PATCHES: Program =
     Program { name: "amg_patch_setup", source: include_str!("patches.cu"), headers: &[LANES] };
-/// Rounds of exchange that are started before the host looks whether any unit has moved.
+/// Rounds of exchange that are launched before the host checks whether any unit has moved.
 const AT_ONCE: usize = 8;
 /// Lanes of a unit.
 const UNIT: usize = 32;

@@ -17,7 +17,7 @@ type Bound = (Write<u32>, Read<u32>, Structure);
 type Count = (Write<u32>, Write<u32>, Read<u32>, Read<u32>, Structure, u32);
 type Fill<H> = (Write<u32>, Write<H>, Read<u32>, Structure, Structure, u32);
 
-/// How rows are spread over a grid whose tables have so many keys: lanes of a row, and the launch.
+/// The distribution of rows over a grid with hash tables: lanes of a row, and the launch.
 struct Spread {
     lanes: usize,
     launch: Launch,
@@ -25,7 +25,7 @@ struct Spread {
 }
 
 impl Spread {
-    /// For rows of at most so many entries, with `bytes` bytes a key; none where a table would be too large.
+    /// Chooses it for rows of at most `most` entries, with `bytes` bytes a key; none if a table would be too large.
     fn new(n_rows: usize, most: u32, lanes: usize, bytes: usize) -> Option<Self> {
         // A key that is not there is found missing at an empty slot.
         let slots = (most as usize + most as usize / 4 + 1).next_power_of_two().max(32);
@@ -39,7 +39,7 @@ impl Spread {
     }
 }
 
-/// A B, columns of its rows in any order; none where a row has too many entries for a table.
+/// Computes A B, columns of its rows in any order; none where a row has too many entries for a table.
 ///
 /// # Cost
 /// Reads the rows of B twice for each entry of A, mostly from caches.

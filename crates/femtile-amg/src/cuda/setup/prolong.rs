@@ -40,7 +40,7 @@ pub(super) fn tentative<H: Scalar>(
     Ok(q)
 }
 
-/// As [`crate::setup::prolong::Smoothing::prolongator`]; `weights` are the squares of the near-nullspace.
+/// [`crate::setup::prolong::Smoothing::prolongator`] on the GPU; `weights` are the squares of the near-nullspace.
 pub(super) fn prolongator<H: Scalar>(
     rows: &Rows<'_, H>,
     strong: &Numbers,
@@ -105,7 +105,7 @@ pub(super) fn transpose<H: Scalar>(p: &Csr<H, Cuda>) -> Result<Option<Csr<H, Cud
     Ok(Some(sorted(unsorted)?))
 }
 
-/// The same matrix, its columns in order.
+/// Sorts the columns of each row.
 pub(super) fn sorted<H: Scalar>(a: Csr<H, Cuda>) -> Result<Csr<H, Cuda>, LinalgError> {
     let device = a.values().device();
     let Some(rows) = Rows::new(&a) else { return Ok(a) };

@@ -1,4 +1,4 @@
-//! The smoother by patches on a GPU: a block a patch.
+//! The patch smoother on a GPU: one block of threads per patch.
 
 use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Structure, Write};
 use femtile_device::{Buffer, Cuda, Scalar};
@@ -13,10 +13,10 @@ static PATCHES: Program = Program { name: "amg_patches", source: include_str!("p
 const FORMATS: [&str; 3] = ["FULL_ROW_ELL", "CSR", "SYMMETRIC_COO"];
 /// Vectors of a patch in shared memory, one more where rows are summed there.
 const VECTORS: usize = 5;
-/// Threads of a warp, of which a block has whole ones; at most so many threads of a block.
+/// Threads of a warp, and the most threads of a block, which has whole warps.
 const WARP: usize = 32;
 const MOST_THREADS: usize = 256;
-/// Threads of a block that subtracts what is outside.
+/// Threads of a block of the compensation kernel.
 const THREADS: u32 = 256;
 
 type FromZero<H> = (Write<H>, Write<H>, Read<H>, Structure, H, u32);

@@ -11,7 +11,7 @@ pub(crate) const ROUNDS: usize = 32;
 struct Move {
     unit: usize,
     to: u32,
-    /// Whether the other patch has room for it.
+    /// Whether the other patch can take it.
     fits: bool,
     /// Neighbours in the other patch less those in its own.
     gain: i64,
@@ -68,7 +68,7 @@ impl Move {
     }
 }
 
-/// Where a unit would rather be, of patches with fewer rows after it came than its own has now.
+/// Returns the patch that a unit prefers, of those that would have fewer rows with it than its own has now.
 fn most_desirable(
     graph: &Graph,
     weights: &[u32],

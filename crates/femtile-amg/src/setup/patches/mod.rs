@@ -16,7 +16,7 @@ use units::Units;
 pub(crate) const MOST_ROWS: u32 = 400;
 /// Patches of fewer rows are dealt out to others.
 pub(crate) const LEAST_ROWS: u32 = 100;
-/// Roots of patches are kept apart by paths of at most so many connections.
+/// The distance of roots of patches, in connections.
 pub(crate) const MOST_DISTANCE: usize = 4;
 
 /// Nodes in an order in which those of a patch follow each other, and in it those of an aggregate.
@@ -42,7 +42,7 @@ impl Patches {
         Self::around(graph, aggregates, block, Visit::ByNumber)
     }
 
-    /// The same around roots that are taken in another order.
+    /// Groups aggregates around roots visited in another order.
     fn around(graph: &Graph, aggregates: &Aggregates, block: usize, visit: Visit) -> Self {
         let units = Units::new(graph, aggregates, block);
         let mut parts = around_roots(&units, visit);
@@ -53,7 +53,7 @@ impl Patches {
         Self { starts, nodes }
     }
 
-    /// Nodes without connections: as they follow each other.
+    /// Groups nodes without connections in the order of their numbers.
     pub fn in_order(n_nodes: usize, block: usize) -> Self {
         let graph = Graph { offsets: vec![0; n_nodes + 1], neighbours: Vec::new() };
         Self::new(&graph, &Aggregates { n: 0, of_node: vec![NONE; n_nodes] }, block)
@@ -143,7 +143,7 @@ fn walk(graph: &Graph, parts: &Aggregates, members: &[u32], is_seen: &mut [bool]
     order
 }
 
-/// The units in no part, as they follow each other.
+/// Groups the units in no part in the order of their numbers.
 fn gathered(weights: &[u32], parts: &Aggregates) -> Vec<Vec<u32>> {
     let alone = (0..weights.len() as u32).filter(|&unit| parts.of_node[unit as usize] == NONE);
     filled(weights, alone.collect(), MOST_ROWS)

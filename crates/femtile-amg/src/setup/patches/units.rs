@@ -1,6 +1,6 @@
-//! What patches are made of: aggregates, pieces of those that are too large, and nodes in no aggregate.
+//! The units of patches: aggregates, pieces of those that are too large, and nodes in no aggregate.
 
-use rayon::prelude::*;
+use femtile_device::parallel;
 
 use super::super::graph::{Aggregates, Graph, NONE};
 use super::MOST_ROWS;
@@ -9,7 +9,7 @@ use super::MOST_ROWS;
 pub(super) struct Units {
     /// The nodes of all units, one unit after another.
     nodes: Vec<u32>,
-    /// Where the nodes of each unit begin, and the end.
+    /// The first node of each unit, and the end.
     starts: Vec<usize>,
     /// Rows of each unit, at most [`MOST_ROWS`].
     pub weights: Vec<u32>,
@@ -47,16 +47,15 @@ fn induced(graph: &Graph, nodes: &[u32], starts: &[usize]) -> Graph {
     for (unit, ends) in starts.windows(2).enumerate() {
         nodes[ends[0]..ends[1]].iter().for_each(|&node| unit_of[node as usize] = unit as u32);
     }
-    let neighbours_of = |(unit, ends): (usize, &[usize])| {
-        let near = nodes[ends[0]..ends[1]].iter().flat_map(|&node| graph.of(node as usize));
+    let neighbours_of = |unit: usize| {
+        let near = nodes[starts[unit]..starts[unit + 1]].iter().flat_map(|&node| graph.of(node as usize));
         let mut others: Vec<u32> = near.map(|&node| unit_of[node as usize]).collect();
         others.sort_unstable();
         others.dedup();
         others.retain(|&other| other as usize != unit);
         others
     };
-    let lists: Vec<Vec<u32>> =
-        starts.par_windows(2).enumerate().with_min_len(64).map(neighbours_of).collect();
+    let lists = parallel::map(starts.len() - 1, 64, neighbours_of);
     let ends = lists.iter().scan(0, |end, list| {
         *end += list.len();
         Some(*end)

@@ -1,4 +1,4 @@
-//! Threads that share out short pieces of work without a trip through the operating system.
+//! Threads that share short pieces of work without system calls.
 
 #[cfg(test)]
 mod model;

@@ -1,4 +1,4 @@
-//! How jobs are handed to members, and how members wait for them.
+//! The protocol by which members receive jobs and wait for them.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -10,7 +10,7 @@ use super::sync::{
     park, yield_now,
 };
 
-/// How long a member waits in a loop before it goes to sleep; waking it again costs about as much.
+/// The time that a member spins before it sleeps; waking it again costs about as much.
 const SPIN: Duration = Duration::from_micros(10);
 
 /// A fixed set of threads, the caller among them, that run one closure each by their number.
@@ -19,7 +19,7 @@ const SPIN: Duration = Duration::from_micros(10);
 pub struct Team {
     shared: Arc<Shared>,
     members: Vec<JoinHandle<()>>,
-    /// Held while a job runs; its value counts jobs.
+    /// Locked while a job runs; its value counts jobs.
     turn: Mutex<u64>,
 }
 
@@ -32,7 +32,7 @@ struct Shared {
     unfinished: AtomicUsize,
     asleep: Vec<AtomicBool>,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
-    /// Waiting in a loop only pays where every member has a core.
+    /// Whether members spin, which pays only where each has a core.
     spins: bool,
 }
 
@@ -128,7 +128,7 @@ impl Shared {
         }
     }
 
-    /// Waits for `ready`: in a loop for a while, then asleep where a flag says so, else giving way.
+    /// Waits for `ready`: spins for a while, then sleeps where there is a flag for that, else yields.
     fn wait_until(&self, asleep: Option<&AtomicBool>, ready: impl Fn() -> bool) {
         let begun = Instant::now();
         while self.spins && begun.elapsed() < SPIN {

@@ -1,4 +1,4 @@
-//! What the protocol waits and wakes by; the model has a file of its own in this place.
+//! Synchronization of the protocol; the model replaces this file.
 
 pub use std::sync::Mutex;
 pub use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

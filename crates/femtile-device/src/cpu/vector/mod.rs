@@ -1,17 +1,17 @@
-//! Numbers side by side in a register: the few acts of elimination, and transposes.
+//! SIMD vectors for elimination: arithmetic, masks, non-temporal stores, transposes.
 
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 use crate::Scalar;
 
-/// Numbers side by side in one register.
+/// A SIMD vector.
 ///
 /// A value exists only where the processor has the instructions: the ways to make one are unsafe.
 pub trait Vector<T: Scalar>: Copy {
-    /// How many numbers.
+    /// Number of lanes.
     const LANES: usize;
-    /// A yes or no for each lane.
+    /// A boolean for each lane.
     type Mask: Copy;
 
     /// Runs `work` compiled for the instructions of this vector, and for no other.
@@ -23,22 +23,22 @@ pub trait Vector<T: Scalar>: Copy {
     /// The processor has the instructions.
     unsafe fn vectorize<R>(work: impl FnOnce() -> R) -> R;
 
-    /// The numbers at `from`.
+    /// Loads the values at `from`.
     ///
     /// # Safety
     /// The processor has the instructions, and [`Vector::LANES`] values can be read.
     unsafe fn load(from: *const T) -> Self;
-    /// The same number in all lanes.
+    /// Returns a vector with `value` in all lanes.
     ///
     /// # Safety
     /// The processor has the instructions.
     unsafe fn splat(value: T) -> Self;
-    /// Writes the numbers.
+    /// Writes all lanes to `to`.
     ///
     /// # Safety
     /// [`Vector::LANES`] values can be written, and no other thread reads or writes them.
     unsafe fn store(self, to: *mut T);
-    /// Writes the numbers past the cache.
+    /// Writes all lanes to `to` by a non-temporal store.
     ///
     /// # Safety
     /// As [`Vector::store`]; `to` is aligned to the size of the vector, and [`fence`] comes before others read.
@@ -53,13 +53,13 @@ pub trait Vector<T: Scalar>: Copy {
     fn div(self, other: Self) -> Self;
     /// Absolute value.
     fn abs(self) -> Self;
-    /// Where this one is larger; never where either is not a number.
+    /// The lanes where this one is larger; false where either is NaN.
     fn above(self, other: Self) -> Self::Mask;
-    /// Where both masks say yes.
+    /// The lanes where both masks are true.
     fn both(one: Self::Mask, other: Self::Mask) -> Self::Mask;
-    /// Whether all lanes say yes.
+    /// Returns whether all lanes are true.
     fn is_everywhere(mask: Self::Mask) -> bool;
-    /// From `yes` where the mask says so, from `no` elsewhere.
+    /// Selects lanes of `yes` where the mask is true, of `no` elsewhere.
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
     /// Copies a square: value `j` of `from(i)` to value `i` of `to(j)`, for `i, j` below [`Vector::LANES`].
     ///
@@ -67,28 +67,28 @@ pub trait Vector<T: Scalar>: Copy {
     /// As [`Vector::load`] and [`Vector::store`] for all of these pointers.
     unsafe fn transpose(from: impl Fn(usize) -> *const T, to: impl Fn(usize) -> *mut T);
 
-    /// [`Vector::transpose`] where the first `n` values alone of each `from(i)` are there: nothing else is read, and
-    /// `to(j)` asked for j below n alone.
+    /// [`Vector::transpose`] of the first `n` values of each `from(i)`: no others are read, and `to(j)` is called for j < n
+    /// only.
     ///
     /// # Safety
-    /// The processor has the instructions, and so many values can be read; as [`Vector::store`] for the others.
+    /// The processor has the instructions, and `n` values can be read at each `from(i)`; as [`Vector::store`] for the others.
     unsafe fn transpose_first(n: usize, from: impl Fn(usize) -> *const T, to: impl Fn(usize) -> *mut T);
 
-    /// Yes in all lanes.
+    /// True in all lanes.
     #[inline(always)]
     fn always(self) -> Self::Mask {
         // SAFETY: the processor has the instructions, as a value exists.
         unsafe { Self::splat(T::ONE).above(Self::splat(T::ZERO)) }
     }
 
-    /// Where this is a number.
+    /// The lanes that are finite.
     #[inline(always)]
     fn finite(self) -> Self::Mask {
         // SAFETY: the processor has the instructions, as a value exists.
         unsafe { Self::splat(T::ONE / T::ZERO).above(self.abs()) }
     }
 
-    /// Where this, what is left of a diagonal by elimination, is a number and more than the rounding of it.
+    /// The lanes where this pivot is finite and exceeds the rounding error of the diagonal entry that it was eliminated from.
     #[inline(always)]
     fn is_pivot_of(self, diagonal: Self) -> Self::Mask {
         // SAFETY: the processor has the instructions, as a value exists.
@@ -97,10 +97,10 @@ pub trait Vector<T: Scalar>: Copy {
     }
 }
 
-/// Makes what was written past the cache visible to others.
+/// Makes non-temporal stores visible to other threads.
 #[inline(always)]
 pub fn fence() {
-    // Miri knows no stores past the cache, and not this instruction.
+    // Miri supports neither non-temporal stores nor this instruction.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: every x86-64 processor has this instruction.
     unsafe {
@@ -108,7 +108,7 @@ pub fn fence() {
     }
 }
 
-/// Asks for a line of memory that is needed later, in the second-level cache; any address will do.
+/// Prefetches a cache line into the second-level cache; any address is allowed.
 #[inline(always)]
 pub fn prefetch<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]

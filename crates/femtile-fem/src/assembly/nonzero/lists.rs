@@ -1,8 +1,8 @@
 //! Lists of the patch kernel: members of each patch, and the element values that each entry sums.
 
+use femtile_device::parallel;
 use femtile_mesh::{Mesh, Patches};
 use femtile_sparse::Places;
-use rayon::prelude::*;
 
 use super::incidence::Incidence;
 use crate::assembly::sparsity::Sparsity;
@@ -116,9 +116,8 @@ impl Lists {
                 _ => listing.patch::<4>(patches.nodes(patch), numbers),
             }
         };
-        let parts: Option<Vec<Self>> =
-            (0..patches.len()).into_par_iter().map_init(Numbers::new, of_patch).collect();
-        Some(Self::join(parts?))
+        let parts = parallel::map_with(patches.len(), 1, Numbers::new, of_patch);
+        Some(Self::join(parts.into_iter().collect::<Option<_>>()?))
     }
 
     fn join(parts: Vec<Self>) -> Self {

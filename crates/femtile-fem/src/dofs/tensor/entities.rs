@@ -3,6 +3,7 @@
 //! A cell of dimension d has $3^d$ entities; entity $t_0 + 3 t_1 + 9 t_2$ lies at the lower end of axis a if $t_a = 0$,
 //! at the upper end if $t_a = 2$, and extends along the axis if $t_a = 1$.
 
+use femtile_device::parallel;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -74,7 +75,7 @@ impl Shared {
             u128::from(nodes[0]) << 96 | u128::from(nodes[1]) << 64 | u128::from(third) << 32 | place as u128
         };
         let n_places = cell_corners.len() / per_cell * n_locals;
-        let mut keys: Vec<u128> = (0..n_places).into_par_iter().map(key).collect();
+        let mut keys = parallel::map(n_places, 1, key);
         keys.par_sort_unstable();
         let (numbers, leaders) = number_runs(&keys);
         Self { locals, corners, numbers, leaders, per_cell }
@@ -104,7 +105,7 @@ impl Shared {
 
     /// Returns whether all cells do.
     pub fn all_agree(&self, cell_corners: &[u32]) -> bool {
-        (0..self.numbers.len()).into_par_iter().all(|place| self.agrees(cell_corners, place))
+        parallel::all(self.numbers.len(), 1, |place| self.agrees(cell_corners, place))
     }
 }
 
@@ -120,20 +121,24 @@ fn number_runs(keys: &[u128]) -> (Vec<u32>, Vec<u32>) {
     let leaders_of = |piece: &Range<usize>| -> Vec<u32> {
         piece.clone().filter(|&at| begins(at)).map(|at| keys[at] as u32).collect()
     };
-    let leaders: Vec<Vec<u32>> = pieces.par_iter().map(leaders_of).collect();
+    let leaders = parallel::map(pieces.len(), 1, |piece| leaders_of(&pieces[piece]));
     let counts = leaders.iter().scan(0, |before, leaders| {
         let begin = *before;
         *before += leaders.len() as u32;
         Some(begin)
     });
-    let numbers: Vec<AtomicU32> = keys.par_iter().map(|_| AtomicU32::new(0)).collect();
-    pieces.into_par_iter().zip(counts.collect::<Vec<u32>>()).for_each(|(piece, mut next)| {
-        for at in piece {
-            next += u32::from(begins(at));
-            numbers[keys[at] as u32 as usize].store(next - 1, Ordering::Relaxed);
-        }
-    });
-    (numbers.into_par_iter().map(AtomicU32::into_inner).collect(), leaders.concat())
+    let numbers = parallel::map(keys.len(), 1, |_| AtomicU32::new(0));
+    parallel::for_each_item(
+        pieces.into_iter().zip(counts).collect(),
+        1,
+        |(piece, mut next): (Range<usize>, u32)| {
+            for at in piece {
+                next += u32::from(begins(at));
+                numbers[keys[at] as u32 as usize].store(next - 1, Ordering::Relaxed);
+            }
+        },
+    );
+    (numbers.into_iter().map(AtomicU32::into_inner).collect(), leaders.concat())
 }
 
 #[cfg(test)]

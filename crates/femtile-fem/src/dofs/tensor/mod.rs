@@ -12,9 +12,9 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use femtile_device::parallel;
 use femtile_element::tensor::Lagrange;
 use femtile_mesh::{CellKind, Mesh};
-use rayon::prelude::*;
 
 use crate::FemError;
 use entities::Shared;
@@ -70,13 +70,11 @@ impl<'a> TensorSpace<'a> {
         }
         let d = mesh.dimension();
         let order = order::along_curve(mesh);
-        let mut corners: Vec<u32> = order
-            .par_iter()
-            .flat_map_iter(|&cell| {
-                let nodes = mesh.cell(cell as usize);
-                VTK_CORNERS[..1 << d].iter().map(|&corner| nodes[corner])
-            })
-            .collect();
+        let mut corners = vec![0; order.len() << d];
+        parallel::for_chunks_mut(&mut corners, 1 << d, |begin, corners| {
+            let nodes = mesh.cell(order[begin >> d] as usize);
+            corners.iter_mut().zip(VTK_CORNERS).for_each(|(to, corner)| *to = nodes[corner]);
+        });
         let mut orientations = vec![Orientation::IDENTITY; order.len()];
         let mut edges = Shared::number(&corners, 1, d);
         let mut faces = (d == 3).then(|| Shared::number(&corners, 2, d));
@@ -229,9 +227,8 @@ impl<'a> TensorSpace<'a> {
             return irregular;
         }
         for shared in shared {
-            let places = (0..shared.numbers.len()).into_par_iter();
-            let disagreeing = places.filter(|&place| !shared.agrees(&self.corners, place));
-            for place in disagreeing.collect::<Vec<usize>>() {
+            let agree = parallel::map(shared.numbers.len(), 1, |place| shared.agrees(&self.corners, place));
+            for place in (0..agree.len()).filter(|&place| !agree[place]) {
                 let (position, local) =
                     (place / shared.locals.len(), shared.locals[place % shared.locals.len()]);
                 let dofs = irregular.entry(position as u32).or_insert_with(|| {
@@ -316,7 +313,8 @@ fn entity_numbers(n_nodes: usize, corners: &[u32], shared: &[&Shared], d: usize)
     let n_shared: usize = shared.iter().map(|shared| shared.len()).sum();
     let n_cells = corners.len() / n_corners;
     let mut numbers = vec![0; n_cells * per_cell];
-    numbers.par_chunks_exact_mut(per_cell).enumerate().for_each(|(cell, numbers)| {
+    parallel::for_chunks_mut(&mut numbers, per_cell, |begin, numbers| {
+        let cell = begin / per_cell;
         for &(local, corner) in &vertices {
             numbers[local] = corners[cell * n_corners + corner];
         }

@@ -3,9 +3,8 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use rayon::prelude::*;
-
 use super::entities;
+use femtile_device::parallel;
 
 /// Cells that are visited together, and their new degrees of freedom.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,13 +49,13 @@ pub(super) fn number(entities: &mut [u32], n_entities: usize, degree: usize, d: 
             }
         }
     };
-    let parts = || entities.par_chunks(size * per_cell).enumerate();
-    let count = |(group, cells): (usize, &[u32])| {
+    let count = |begin: usize, cells: &[u32]| {
+        let group = begin / (size * per_cell);
         let (mut n_inner, mut n_outer) = (0, 0);
         met(group, cells, &mut |_, n, is_inner| *(if is_inner { &mut n_inner } else { &mut n_outer }) += n);
         [n_inner as usize, n_outer as usize]
     };
-    let counts: Vec<[usize; 2]> = parts().map(count).collect();
+    let counts = parallel::map_chunks(entities, size * per_cell, count);
     let mut groups: Vec<Group> = Vec::with_capacity(counts.len());
     for (group, [n_inner, n_outer]) in counts.into_iter().enumerate() {
         let begin = groups.last().map_or(0, |group| group.dofs.end);
@@ -66,8 +65,10 @@ pub(super) fn number(entities: &mut [u32], n_entities: usize, degree: usize, d: 
             n_inner,
         });
     }
-    let begins: Vec<AtomicU32> = (0..n_entities).into_par_iter().map(|_| AtomicU32::new(0)).collect();
-    parts().zip(&groups).for_each(|((number, cells), group)| {
+    let begins = parallel::map(n_entities, 1, |_| AtomicU32::new(0));
+    parallel::map_chunks(entities, size * per_cell, |begin, cells| {
+        let number = begin / (size * per_cell);
+        let group = &groups[number];
         let mut next = [group.dofs.start as u32, (group.dofs.start + group.n_inner) as u32];
         met(number, cells, &mut |entity, n, is_inner| {
             let next = &mut next[usize::from(!is_inner)];
@@ -75,7 +76,9 @@ pub(super) fn number(entities: &mut [u32], n_entities: usize, degree: usize, d: 
             *next += n;
         });
     });
-    entities.par_iter_mut().for_each(|entity| *entity = begins[*entity as usize].load(Ordering::Relaxed));
+    parallel::for_chunks_mut(entities, 4096, |_, entities| {
+        entities.iter_mut().for_each(|entity| *entity = begins[*entity as usize].load(Ordering::Relaxed));
+    });
     groups
 }
 
@@ -90,11 +93,11 @@ struct Meetings {
 impl Meetings {
     /// Finds them for `per_group` entities of cells per group.
     fn new(entities: &[u32], n_entities: usize, per_group: usize) -> Self {
-        let first: Vec<AtomicU64> =
-            (0..n_entities).into_par_iter().map(|_| AtomicU64::new(u64::MAX)).collect();
-        let last: Vec<AtomicU32> = (0..n_entities).into_par_iter().map(|_| AtomicU32::new(0)).collect();
-        entities.par_chunks(per_group).enumerate().for_each(|(group, cells)| {
-            for (place, &entity) in (group as u64 * per_group as u64..).zip(cells) {
+        let first = parallel::map(n_entities, 1, |_| AtomicU64::new(u64::MAX));
+        let last = parallel::map(n_entities, 1, |_| AtomicU32::new(0));
+        parallel::map_chunks(entities, per_group, |begin, cells| {
+            let group = begin / per_group;
+            for (place, &entity) in (begin as u64..).zip(cells) {
                 let (first, last) = (&first[entity as usize], &last[entity as usize]);
                 // A load before the atomic update is cheaper.
                 if first.load(Ordering::Relaxed) > place {
@@ -106,8 +109,8 @@ impl Meetings {
             }
         });
         Self {
-            first: first.into_par_iter().map(AtomicU64::into_inner).collect(),
-            last: last.into_par_iter().map(AtomicU32::into_inner).collect(),
+            first: first.into_iter().map(AtomicU64::into_inner).collect(),
+            last: last.into_iter().map(AtomicU32::into_inner).collect(),
         }
     }
 }

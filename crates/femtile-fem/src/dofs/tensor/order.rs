@@ -1,5 +1,6 @@
 //! The order in which cells are visited: along a Morton curve, for locality.
 
+use femtile_device::parallel;
 use femtile_mesh::Mesh;
 use rayon::prelude::*;
 
@@ -25,18 +26,15 @@ pub(super) fn along_curve(mesh: &Mesh) -> Vec<u32> {
     let n_units = (0..d).map(|a| (upper[a] - lower[a]) / unit[a]).fold(1.0, f64::max);
     // Fraction bits: as many as the longest axis leaves.
     let fraction = (f64::from(BITS) - 1.0 - n_units.log2().ceil()).max(0.0).exp2();
-    let mut keyed: Vec<(u64, u32)> = (0..mesh.n_cells() as u32)
-        .into_par_iter()
-        .map(|cell| {
-            let (low, high) = box_of(mesh, cell as usize);
-            let mut key = 0;
-            for a in 0..d {
-                let steps = (0.5 * (low[a] + high[a]) - lower[a]) / unit[a] * fraction;
-                key |= spread(steps as u64 & ((1 << BITS) - 1), d) << a;
-            }
-            (key, cell)
-        })
-        .collect();
+    let mut keyed = parallel::map(mesh.n_cells(), 1, |cell| {
+        let (low, high) = box_of(mesh, cell);
+        let mut key = 0;
+        for a in 0..d {
+            let steps = (0.5 * (low[a] + high[a]) - lower[a]) / unit[a] * fraction;
+            key |= spread(steps as u64 & ((1 << BITS) - 1), d) << a;
+        }
+        (key, cell as u32)
+    });
     keyed.par_sort_unstable();
     keyed.into_iter().map(|(_, cell)| cell).collect()
 }

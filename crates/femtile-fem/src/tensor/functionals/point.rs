@@ -6,6 +6,7 @@ use crate::FemError;
 use crate::dofs::TensorSpace;
 use crate::functionals::box_tree::BoxTree;
 use crate::tensor::check_length;
+use femtile_device::parallel;
 
 /// Returns the value of `u` at a point, from the first cell in the order of visits that contains it.
 ///
@@ -40,13 +41,13 @@ pub fn values_at(
 ) -> Result<Vec<Option<f64>>, FemError> {
     check_length(space, u)?;
     let maps = InverseMaps::new(space);
-    let boxes = (0..space.n_cells()).into_par_iter().map(|position| maps.around(position));
-    let tree = BoxTree::new(&boxes.collect::<Vec<_>>());
-    let value = |&point: &[f64; 3]| {
+    let boxes = parallel::map(space.n_cells(), 1, |position| maps.around(position));
+    let tree = BoxTree::new(&boxes);
+    let value = |point: [f64; 3]| {
         let (position, at) = tree.first(point, |position| maps.inside(position as usize, point))?;
         Some(value_in(space, u, position as usize, at))
     };
-    Ok(points.par_iter().map(value).collect())
+    Ok(parallel::map(points.len(), 1, |i| value(points[i])))
 }
 
 /// Returns the values of `u` at `n` evenly spaced points from one point to another, both included.
@@ -76,9 +77,8 @@ fn value_in(space: &TensorSpace<'_>, u: &[f64], position: usize, at: [f64; 3]) -
 
 /// Finds the nearest cell, in the order of the distance of bounding boxes.
 fn outside(space: &TensorSpace<'_>, maps: &InverseMaps<'_>, point: [f64; 3]) -> FemError {
-    let boxes = (0..space.n_cells()).into_par_iter();
-    let mut boxes: Vec<(f64, usize)> =
-        boxes.map(|position| (maps.around(position).distance(point), position)).collect();
+    let mut boxes =
+        parallel::map(space.n_cells(), 1, |position| (maps.around(position).distance(point), position));
     boxes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let (mut distance, mut cell) = (f64::INFINITY, 0);
     for (lower_bound, position) in boxes {

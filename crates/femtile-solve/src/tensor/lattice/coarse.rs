@@ -1,4 +1,4 @@
-//! The problem on cells that are joined from those of a lattice.
+//! The problem on coarse cells, each joined from cells of a lattice.
 
 use std::collections::HashMap;
 
@@ -15,8 +15,8 @@ const CORNERS: [usize; 8] = [0, 1, 3, 2, 4, 5, 7, 6];
 
 const ZERO: Coefficient = Coefficient::Constant(0.0);
 
-/// A problem on joined cells, with data that are zero: the corners of the joined cells are those of the lattice, their tag is that of
-/// the first cell in them, values of cells are means.
+/// A problem on joined cells with zero data: their corners are those of the lattice, their tags those of their first cells,
+/// values of cells are means.
 #[derive(Debug)]
 pub struct CoarseProblem {
     mesh: Mesh,
@@ -24,15 +24,15 @@ pub struct CoarseProblem {
     sigma: Coefficient,
     lambda: Coefficient,
     conditions: Vec<BoundaryCondition>,
-    /// Lines through each node of the mesh.
+    /// The lattice lines of each node of the mesh.
     numbers: Vec<[u32; 3]>,
 }
 
 impl CoarseProblem {
-    /// On this number of cells along each axis, which divides that of the lattice.
+    /// Makes the problem with these numbers of cells along each axis, divisors of those of the lattice.
     ///
     /// # Errors
-    /// More nodes than a mesh has numbers for.
+    /// More than 2³² nodes.
     pub fn new(lattice: &Lattice, problem: &TensorProblem<'_>, cells: [usize; 3]) -> Result<Self, MeshError> {
         let (form, joining) = (problem.form(), Joining::new(lattice, problem.space(), cells));
         let (mut mesh, numbers) = joining.mesh()?;
@@ -45,12 +45,12 @@ impl CoarseProblem {
         Ok(Self { sigma, lambda, mesh, boundary, conditions, numbers })
     }
 
-    /// The mesh.
+    /// Returns the mesh.
     pub fn mesh(&self) -> &Mesh {
         &self.mesh
     }
 
-    /// The form.
+    /// Returns the form.
     pub fn form(&self) -> Form<'_> {
         Form {
             mesh: &self.mesh,
@@ -62,22 +62,22 @@ impl CoarseProblem {
         }
     }
 
-    /// The node of the box that each degree of freedom of a space on the mesh is.
+    /// Returns the node of the box of each degree of freedom of a space on the mesh.
     ///
     /// # Errors
-    /// Cells that do not stand in rows, which those that were joined do.
+    /// Cells that do not form rows; joined cells do.
     pub fn nodes(&self, space: &TensorSpace<'_>) -> Result<Vec<u32>, String> {
         Ok(Lattice::numbered(space, &self.numbers, None)?.nodes(space))
     }
 }
 
-/// Cells of a lattice and those that they are joined to.
+/// The map from cells of a lattice to joined cells.
 struct Joining<'a> {
     lattice: &'a Lattice,
     space: &'a TensorSpace<'a>,
     /// Joined cells along each axis.
     cells: [usize; 3],
-    /// Cells of the lattice in a joined one along each axis.
+    /// Cells of the lattice per joined cell along each axis.
     factors: [usize; 3],
 }
 
@@ -87,7 +87,7 @@ impl<'a> Joining<'a> {
         Self { lattice, space, cells, factors: [0, 1, 2].map(|axis| fine[axis] / cells[axis]) }
     }
 
-    /// The mesh without tags, and the lines through its nodes.
+    /// Returns the mesh without tags, and the lattice lines of its nodes.
     fn mesh(&self) -> Result<(Mesh, Vec<[u32; 3]>), MeshError> {
         let d = self.lattice.dimension;
         let along = [0, 1, 2].map(|axis| if axis < d { self.cells[axis] + 1 } else { 1 });
@@ -106,14 +106,14 @@ impl<'a> Joining<'a> {
         Ok((Mesh::new(points, kind, places(self.cells).flat_map(cell).collect())?, numbers))
     }
 
-    /// The joined cell that the cell at a position of the space is part of.
+    /// Returns the joined cell of the cell at a position of the space.
     fn of(&self, position: usize) -> usize {
         let place = self.lattice.place(position);
         let [x, y, z] = [0, 1, 2].map(|axis| place[axis] / self.factors[axis]);
         (z * self.cells[1] + y) * self.cells[0] + x
     }
 
-    /// The cell of the mesh in the first corner of each joined one.
+    /// Returns the cell of the mesh at the first corner of each joined cell.
     fn firsts(&self) -> Vec<usize> {
         let mut firsts = vec![0; self.cells.iter().product()];
         for (position, &cell) in self.space.order().iter().enumerate() {
@@ -124,12 +124,12 @@ impl<'a> Joining<'a> {
         firsts
     }
 
-    /// Whether a place is the first one of a joined cell, or of a joined facet.
+    /// Returns whether a place is the first one of a joined cell or facet.
     fn is_first(&self, place: [usize; 3]) -> bool {
         (0..3).all(|axis| place[axis].is_multiple_of(self.factors[axis]))
     }
 
-    /// The same coefficient on joined cells.
+    /// Returns a coefficient on joined cells.
     fn joined(&self, coefficient: &Coefficient) -> Coefficient {
         match coefficient {
             Coefficient::CellField(field) => Coefficient::CellField(self.means(field)),
@@ -141,7 +141,7 @@ impl<'a> Joining<'a> {
         }
     }
 
-    /// Means of values of cells.
+    /// Returns the means of values of cells.
     fn means(&self, field: &Field) -> Field {
         let n = field.n_components;
         let share = 1.0 / self.factors.iter().product::<usize>() as f64;
@@ -153,7 +153,7 @@ impl<'a> Joining<'a> {
         Field { n_components: n, values }
     }
 
-    /// The kinds of condition on joined facets: on each that of its first facet.
+    /// Returns the kind of condition on each joined facet, that of its first facet.
     fn conditions(
         &self,
         form: &Form<'_>,
@@ -176,7 +176,7 @@ impl<'a> Joining<'a> {
         let one = |entry: &BoundaryCondition| BoundaryCondition {
             facets: entry.facets.iter().filter_map(facet).collect(),
             condition: match &entry.condition {
-                // Nodes aside of whole sides are refused before, so the facets between them say all.
+                // Nodes that are not on whole sides are refused before, so facets determine all conditions.
                 Condition::Dirichlet(_) | Condition::DirichletAtNodes { .. } => Condition::Dirichlet(ZERO),
                 Condition::Neumann(_) => Condition::Neumann(ZERO),
                 Condition::Robin { coefficient, .. } => {
@@ -198,7 +198,7 @@ struct Side {
 }
 
 impl Side {
-    /// By the lines through its nodes.
+    /// Finds a facet by the lattice lines of its nodes.
     fn of(nodes: &[u32], numbers: &[[u32; 3]], cells: [usize; 3]) -> Self {
         let lines = |axis: usize| nodes.iter().map(move |&node| numbers[node as usize][axis] as usize);
         let ends = [0, 1, 2].map(|axis| {
@@ -213,7 +213,7 @@ impl Side {
     }
 }
 
-/// All places in a box, x running fastest.
+/// Iterates over all places of a box, x fastest.
 fn places([n_x, n_y, n_z]: [usize; 3]) -> impl Iterator<Item = [usize; 3]> {
     (0..n_x * n_y * n_z).map(move |at| [at % n_x, at / n_x % n_y, at / (n_x * n_y)])
 }

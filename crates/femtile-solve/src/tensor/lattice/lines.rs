@@ -1,15 +1,15 @@
-//! Lines along an axis that cells stand between.
+//! Lattice lines between cells along an axis.
 
 use femtile_mesh::Mesh;
 use rayon::prelude::*;
 
-/// Coordinates that differ by less than this share of the box are one, as single precision in a file leaves them.
+/// Coordinates that differ by less than this share of the box are equal: files may have f32 coordinates.
 const COORDINATE_TOLERANCE: f64 = 1e-7;
 
-/// Widths that differ by less than this share are one.
+/// Widths that differ by less than this share are equal.
 const WIDTH_TOLERANCE: f64 = 1e-4;
 
-/// Where cells begin and end along an axis.
+/// The lattice lines along an axis.
 #[derive(Debug)]
 pub(super) struct Lines {
     pub places: Vec<f64>,
@@ -19,7 +19,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Through all of these coordinates.
+    /// Makes lines through all of these coordinates.
     pub fn through(mut coordinates: Vec<f64>) -> Self {
         coordinates.par_sort_unstable_by(f64::total_cmp);
         coordinates.dedup_by_key(|x| x.to_bits());
@@ -34,13 +34,13 @@ impl Lines {
         Self { places, coordinates, numbers }
     }
 
-    /// The line through a coordinate; of nodes that no cell has there may be none.
+    /// Returns the line through a coordinate; `u32::MAX` if there is none, as for nodes without cells.
     pub fn number(&self, x: f64) -> u32 {
         let at = self.coordinates.binary_search_by(|other| other.total_cmp(&x));
         at.map_or(u32::MAX, |at| self.numbers[at])
     }
 
-    /// Widths between them; each is the first of those that it hardly differs from.
+    /// Returns the widths between lines; nearly equal widths are made equal to the first of them.
     pub fn widths(&self) -> Vec<f64> {
         let mut known: Vec<f64> = Vec::new();
         let mut last = 0;
@@ -59,7 +59,7 @@ impl Lines {
     }
 }
 
-/// Whether the shape of a rectangular cell is that of its corners.
+/// Returns whether a rectangular cell of higher degree has straight edges and faces.
 pub(super) fn is_straight(mesh: &Mesh, cell: usize) -> bool {
     let Some(curved) = &mesh.curved else { return true };
     let (d, n) = (mesh.dimension(), curved.order + 1);

@@ -1,4 +1,4 @@
-//! Meshes whose cells stand in rows as those of a box do, however cells and nodes are numbered.
+//! Lattices: meshes whose cells form rows as those of a box do, in any numbering of cells and nodes.
 
 mod coarse;
 mod lines;
@@ -6,8 +6,8 @@ mod walk;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use femtile_device::parallel;
 use femtile_fem::dofs::TensorSpace;
-use rayon::prelude::*;
 
 pub(super) use coarse::CoarseProblem;
 use lines::{Lines, is_straight};
@@ -16,17 +16,17 @@ use lines::{Lines, is_straight};
 #[derive(Debug)]
 pub(super) struct Lattice {
     dimension: usize,
-    /// Where cells begin and end along each axis, where all are rectangles along the axes.
+    /// The lattice lines along each axis, if all cells are rectangles along the axes.
     lines: Option<[Lines; 3]>,
-    /// Corners of cells along each axis; one where there is no such axis.
+    /// Corners of cells along each axis; one along absent axes.
     along: [usize; 3],
     /// `[n_z + 1][n_y + 1][n_x + 1]`.
     corners: Vec<[f64; 3]>,
-    /// Of the cell at each position of the space.
+    /// The cell at each position of the space.
     cells: Vec<Cell>,
 }
 
-/// Where a cell stands, and how its axes lie in those of the box.
+/// The place of a cell, and its axes in those of the box.
 #[derive(Debug, Clone, Copy)]
 struct Cell {
     /// Lines through its first corner.
@@ -36,15 +36,15 @@ struct Cell {
 }
 
 impl Lattice {
-    /// Of the cells of a space: along the axes where they are rectangles, from neighbour to neighbour where they are not.
+    /// Finds the lattice of the cells of a space: by coordinates if they are rectangles, else from neighbour to neighbour.
     ///
     /// # Errors
-    /// What keeps them from standing in rows.
+    /// The reason why they do not form rows.
     pub fn of(space: &TensorSpace<'_>) -> Result<Self, String> {
         Self::of_rectangles(space).map_or_else(|| Self::numbered(space, &walk::numbers(space)?, None), Ok)
     }
 
-    /// Of rectangles along the axes.
+    /// Finds the lattice of rectangles along the axes.
     fn of_rectangles(space: &TensorSpace<'_>) -> Option<Self> {
         let mesh = space.mesh();
         let mut has_cell = vec![false; mesh.n_nodes()];
@@ -52,12 +52,12 @@ impl Lattice {
         let points = || mesh.points.iter().zip(&has_cell).filter_map(|(point, has)| has.then_some(point));
         let lines = [0, 1, 2].map(|axis| Lines::through(points().map(|point| point[axis]).collect()));
         let number = |point: &[f64; 3]| [0, 1, 2].map(|axis| lines[axis].number(point[axis]));
-        let numbers: Vec<[u32; 3]> = mesh.points.par_iter().map(number).collect();
-        let are_straight = (0..mesh.n_cells()).into_par_iter().all(|cell| is_straight(mesh, cell));
+        let numbers = parallel::map(mesh.n_nodes(), 256, |node| number(&mesh.points[node]));
+        let are_straight = parallel::all(mesh.n_cells(), 256, |cell| is_straight(mesh, cell));
         are_straight.then(|| Self::numbered(space, &numbers, Some(lines)).ok()).flatten()
     }
 
-    /// By the lines through each node of the mesh.
+    /// Makes the lattice from the lattice lines of each node of the mesh.
     fn numbered(
         space: &TensorSpace<'_>,
         numbers: &[[u32; 3]],
@@ -71,10 +71,10 @@ impl Lattice {
                 format!("cell {} does not stand in a row with its neighbours", space.order()[position])
             })
         };
-        let cells = (0..space.n_cells()).into_par_iter().map(cell).collect::<Result<Vec<_>, _>>()?;
+        let cells = parallel::try_map_with(space.n_cells(), || (), |(), position| cell(position))?;
         let larger = |a: [u32; 3], b: [u32; 3]| [0, 1, 2].map(|axis| a[axis].max(b[axis]));
         let last = |position| space.corners(position).iter().map(|&node| number(node)).fold([0; 3], larger);
-        let last = (0..space.n_cells()).into_par_iter().map(last).reduce(|| [0; 3], larger);
+        let last = parallel::map(space.n_cells(), 256, last).into_iter().fold([0; 3], larger);
         let along = last.map(|last| last as usize + 1);
         let mut lattice = Self { dimension: space.dimension(), lines, along, corners: Vec::new(), cells };
         lattice.is_full(space)?;
@@ -86,7 +86,7 @@ impl Lattice {
         Ok(lattice)
     }
 
-    /// Whether there is a cell in every place, and no crack between them.
+    /// Checks that there is a cell in every place, and no crack between cells.
     fn is_full(&self, space: &TensorSpace<'_>) -> Result<(), String> {
         let n_places: usize = self.n_cells().iter().product();
         if self.cells.len() != n_places {
@@ -102,27 +102,27 @@ impl Lattice {
         Ok(())
     }
 
-    /// Cells along each axis; one where there is no such axis.
+    /// Returns the cells along each axis; one along absent axes.
     pub fn n_cells(&self) -> [usize; 3] {
         self.along.map(|n| n.saturating_sub(1).max(1))
     }
 
-    /// Nodes along each axis.
+    /// Returns the nodes along each axis.
     fn n_nodes(&self, degree: usize) -> [usize; 3] {
         self.along.map(|n| degree * (n - 1) + 1)
     }
 
-    /// Widths of the cells along each axis, those that differ by rounding made the same, where they are rectangles.
+    /// Returns the widths of cells along each axis, equal up to rounding made equal, if they are rectangles.
     pub fn widths(&self) -> Option<Vec<Vec<f64>>> {
         Some(self.lines.as_ref()?[..self.dimension].iter().map(Lines::widths).collect())
     }
 
-    /// Corners of all cells, `[n_z + 1][n_y + 1][n_x + 1]`.
+    /// Returns the corners of all cells, `[n_z + 1][n_y + 1][n_x + 1]`.
     pub fn corners(&self) -> &[[f64; 3]] {
         &self.corners
     }
 
-    /// Cells before the one at a position along each axis.
+    /// Returns the number of cells before the one at a position along each axis.
     pub fn place(&self, position: usize) -> [usize; 3] {
         let mut place = self.cells[position].corner.map(|line| line as usize);
         let axes = &self.cells[position].axes[..self.dimension];
@@ -130,7 +130,7 @@ impl Lattice {
         place
     }
 
-    /// Lines through each node of the mesh that a cell has.
+    /// Returns the lattice lines of each node of the mesh that belongs to a cell.
     fn numbers(&self, space: &TensorSpace<'_>) -> Vec<[u32; 3]> {
         let mut numbers = vec![[0; 3]; space.mesh().n_nodes()];
         for (position, cell) in self.cells.iter().enumerate() {
@@ -141,7 +141,7 @@ impl Lattice {
         numbers
     }
 
-    /// Words for the lower or upper side across an axis.
+    /// Returns the name of the lower or upper side across an axis.
     pub fn side(&self, axis: usize, is_upper: bool) -> String {
         if let Some(lines) = &self.lines {
             let places = &lines[axis].places;
@@ -154,7 +154,7 @@ impl Lattice {
         format!("around the point ({x:.3}, {y:.3}, {z:.3})")
     }
 
-    /// The node of the box that each degree of freedom is, x running fastest.
+    /// Returns the node of the box of each degree of freedom, x fastest.
     ///
     /// # Cost
     /// Reads the degrees of freedom of all cells once.
@@ -162,8 +162,9 @@ impl Lattice {
         let (degree, n) = (space.degree(), space.degree() as i64 + 1);
         let [along_x, along_y, _] = self.n_nodes(degree);
         let strides = [1, along_x as i64, (along_x * along_y) as i64];
-        let nodes: Vec<AtomicU32> = (0..space.n_dofs()).into_par_iter().map(|_| AtomicU32::new(0)).collect();
-        let of_cell = |dofs: &mut Vec<u32>, (position, cell): (usize, &Cell)| {
+        let nodes: Vec<AtomicU32> = (0..space.n_dofs()).map(|_| AtomicU32::new(0)).collect();
+        let of_cell = |dofs: &mut Vec<u32>, position: usize| {
+            let cell = &self.cells[position];
             space.cell_dofs(position, dofs);
             let first: i64 =
                 (0..3).map(|axis| degree as i64 * i64::from(cell.corner[axis]) * strides[axis]).sum();
@@ -173,18 +174,17 @@ impl Lattice {
             let steps = cell.axes.map(step);
             for (&dof, at) in dofs.iter().zip((0..).map(|at: i64| [at % n, at / n % n, at / (n * n)])) {
                 let along: i64 = (0..3).map(|axis| at[axis] * steps[axis]).sum();
-                // Cells that have a degree of freedom in common find the same node.
+                // Cells that share a degree of freedom find the same node.
                 nodes[dof as usize].store((first + along) as u32, Ordering::Relaxed);
             }
         };
-        let cells = self.cells.par_iter().enumerate();
-        cells.for_each_init(|| vec![0; space.dofs_per_cell()], of_cell);
-        nodes.into_par_iter().map(AtomicU32::into_inner).collect()
+        parallel::map_with(self.cells.len(), 16, || vec![0; space.dofs_per_cell()], of_cell);
+        nodes.into_iter().map(AtomicU32::into_inner).collect()
     }
 }
 
 impl Cell {
-    /// With corners on these lines, by bits, where they are the corners of a rectangle between lines that follow each other.
+    /// Makes a cell with corners on these lines, by bits, if they are those of a rectangle between consecutive lines.
     fn between(corners: &[[u32; 3]]) -> Option<Self> {
         let d = corners.len().ilog2() as usize;
         let mut axes = [(2, false); 3];
@@ -198,7 +198,7 @@ impl Cell {
         corners.iter().enumerate().all(is_there).then_some(cell)
     }
 
-    /// Lines through the corner of these bits.
+    /// Returns the lattice lines of the corner with these bits.
     fn corner_at(&self, bits: usize, d: usize) -> Option<[u32; 3]> {
         let mut at = self.corner;
         for (own, &(axis, backwards)) in self.axes[..d].iter().enumerate() {

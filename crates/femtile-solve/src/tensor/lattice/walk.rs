@@ -2,31 +2,31 @@
 
 use std::collections::VecDeque;
 
+use femtile_device::parallel;
 use femtile_fem::dofs::TensorSpace;
 use rayon::prelude::*;
 
-/// What is said where cells lie beside each other without common nodes.
+/// The message where adjacent cells have no common nodes.
 pub(super) const CRACKS: &str =
     "cells that touch do not share their nodes (merge = true in [mesh] joins them)";
 
-/// Nodes of a face, ascending; the largest number stands for those that an edge has not.
+/// Nodes of a face, ascending; an edge is padded with the largest number.
 type Face = [u32; 4];
 
-/// Which cells have the faces of each cell.
+/// The cells of each face.
 struct Faces {
     n_sides: usize,
     /// Faces of all cells, sorted, each with its place: `n_sides` times the position of the cell, and the side.
     sorted: Vec<(Face, usize)>,
-    /// Where those that are the face at a place begin and end: `[n_cells][n_sides]`.
+    /// The range of equal faces of each place: `[n_cells][n_sides]`.
     runs: Vec<[usize; 2]>,
 }
 
 impl Faces {
     fn new(space: &TensorSpace<'_>) -> Self {
         let n_sides = 2 * space.dimension();
-        let places = (0..space.n_cells() * n_sides).into_par_iter();
         let of_place = |place| (face(space.corners(place / n_sides), place % n_sides), place);
-        let mut sorted: Vec<(Face, usize)> = places.map(of_place).collect();
+        let mut sorted = parallel::map(space.n_cells() * n_sides, 256, of_place);
         sorted.par_sort_unstable();
         let (mut runs, mut begin) = (vec![[0; 2]; sorted.len()], 0);
         for run in sorted.chunk_by(|a, b| a.0 == b.0) {
@@ -36,18 +36,18 @@ impl Faces {
         Self { n_sides, sorted, runs }
     }
 
-    /// Positions of the cells, ascending, that have the face at a side of one of them.
+    /// Iterates over the positions of the cells, ascending, that share the face at a side of a cell.
     fn cells(&self, position: usize, side: usize) -> impl Iterator<Item = usize> {
         let [begin, end] = self.runs[position * self.n_sides + side];
         self.sorted[begin..end].iter().map(|(_, place)| place / self.n_sides)
     }
 }
 
-/// The lines through each node of the mesh, counted along three axes: those of the first cell, carried on from cell to cell,
-/// the first one turned round where they would be left-handed. Nodes that no cell has are on none.
+/// Returns the lattice lines of each node of the mesh along three axes: those of the first cell, continued from cell to cell,
+/// the first one reversed if they are left-handed. Nodes without cells have none.
 ///
 /// # Errors
-/// Where cells do not hang together by faces.
+/// Cells that are not connected by faces.
 pub(super) fn numbers(space: &TensorSpace<'_>) -> Result<Vec<[u32; 3]>, String> {
     let d = space.dimension();
     let faces = Faces::new(space);
@@ -77,7 +77,7 @@ pub(super) fn numbers(space: &TensorSpace<'_>) -> Result<Vec<[u32; 3]>, String> 
     Ok(from_zero(found, is_left_handed(space)))
 }
 
-/// The nodes of a side of a cell: across axis `side / 2`, the lower or the upper one.
+/// Returns the nodes of a side of a cell: across axis `side / 2`, the lower or the upper one.
 fn face(corners: &[u32], side: usize) -> Face {
     let is_there = |bits: &usize| bits >> (side / 2) & 1 == side % 2;
     let mut nodes: Face = [u32::MAX; 4];
@@ -95,7 +95,7 @@ fn step(corners: &[u32], side: usize, found: &[Option<[i32; 3]>]) -> [i32; 3] {
     [0, 1, 2].map(|axis| to[axis] - from[axis])
 }
 
-/// Lines through the nodes of a cell beyond a face.
+/// Returns the lattice lines of the nodes of a cell beyond a face.
 fn carry_on(corners: &[u32], face: &[u32], outwards: [i32; 3], found: &mut [Option<[i32; 3]>]) {
     let is_on_face = |bits: usize| face.binary_search(&corners[bits]).is_ok();
     for bits in (0..corners.len()).filter(|bits| !is_on_face(*bits)) {
@@ -105,7 +105,7 @@ fn carry_on(corners: &[u32], face: &[u32], outwards: [i32; 3], found: &mut [Opti
     }
 }
 
-/// Counted from zero along each axis, along the first one backwards or not.
+/// Renumbers lines from zero along each axis, along the first one optionally backwards.
 fn from_zero(found: Vec<Option<[i32; 3]>>, backwards: bool) -> Vec<[u32; 3]> {
     let turned: Vec<Option<[i32; 3]>> =
         found.into_iter().map(|at| at.map(|[x, y, z]| [if backwards { -x } else { x }, y, z])).collect();
@@ -116,7 +116,7 @@ fn from_zero(found: Vec<Option<[i32; 3]>>, backwards: bool) -> Vec<[u32; 3]> {
     turned.into_iter().map(number).collect()
 }
 
-/// Whether the axes of the first cell are, at its first corner.
+/// Returns whether the axes of the first cell are left-handed at its first corner.
 fn is_left_handed(space: &TensorSpace<'_>) -> bool {
     let points = &space.mesh().points;
     let corner = |bits: usize| points[space.corners(0)[bits] as usize];
@@ -133,7 +133,7 @@ mod tests {
     use femtile_mesh::Mesh;
     use femtile_mesh::generate::{BoxConfig, BoxSplit, SquareConfig, SquareSplit, box_mesh, square};
 
-    /// Cells in an order that has nothing to do with where they are.
+    /// Cells in a pseudorandom order.
     fn shuffled(mut mesh: Mesh) -> Mesh {
         let (n, per_cell) = (mesh.n_cells(), mesh.kind.n_nodes());
         let cells = (0..n).flat_map(|cell| mesh.cell(cell * 101 % n).to_vec()).collect::<Vec<u32>>();

@@ -4,7 +4,7 @@
 //! every operation on what threads share is a step before which another thread may go on. Memory is sequentially
 //! consistent here.
 
-// The same text on purpose: what is tried is the protocol itself.
+// The file of the protocol itself, compiled with the synchronization of the model.
 #[allow(clippy::duplicate_mod)]
 #[path = "../protocol.rs"]
 mod protocol;

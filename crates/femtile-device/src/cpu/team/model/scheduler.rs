@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 /// Steps of a run, at most: those of a protocol that ends are far fewer.
 const MOST_STEPS: usize = 10_000;
 
-/// What a thread waits for.
+/// The condition that a thread waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     Ready,
@@ -19,7 +19,7 @@ pub enum State {
     Ended,
 }
 
-/// A choice between so many threads, and which of them it was.
+/// A choice between threads: their number and the one chosen.
 #[derive(Debug, Clone, Copy)]
 struct Choice {
     taken: usize,
@@ -169,7 +169,7 @@ impl Run {
     }
 }
 
-/// Runs `work` in every order of the steps of its threads with at most so many preemptions; gives the number of orders.
+/// Runs `work` in every order of the steps of its threads with a bounded number of preemptions; returns the number of orders.
 pub fn for_all_orders(n_preemptions: usize, work: impl Fn()) -> usize {
     let (mut choices, mut n_orders) = (Vec::new(), 0);
     loop {

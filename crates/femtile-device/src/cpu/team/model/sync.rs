@@ -1,4 +1,4 @@
-//! What the protocol waits and wakes by, a step each.
+//! Synchronization of the protocol in the model, one step each.
 
 use std::num::NonZero;
 use std::sync::{LockResult, MutexGuard, TryLockError, TryLockResult};

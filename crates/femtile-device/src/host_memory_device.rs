@@ -1,21 +1,30 @@
-use crate::buffer::same_length;
+//! Devices that work in host memory: their arrays are vectors, and copies are copies of slices.
+
+use std::fmt::Debug;
+
+use crate::buffer::{same_length, values_of};
 use crate::{Device, DeviceError, Element, HostDevice};
 
-/// The oracle: one thread, plain loops, nothing clever. Every other device is tested against it.
-#[derive(Debug, Clone, Default)]
-pub struct Reference;
+/// A device whose arrays are vectors on the host; the rest of [`Device`] and [`HostDevice`] follows.
+pub trait HostMemoryDevice: Clone + Debug + Send + Sync + 'static {
+    /// As [`Device::description`].
+    fn describe(&self) -> String;
 
-impl Device for Reference {
+    /// Returns `len` zeros.
+    fn zeros<T: Element>(len: usize) -> Vec<T>;
+}
+
+impl<D: HostMemoryDevice> Device for D {
     type Memory<T: Element> = Vec<T>;
     type Recording = ();
     type Readback = Vec<u8>;
 
     fn description(&self) -> String {
-        "reference".into()
+        self.describe()
     }
 
     fn allocate<T: Element>(&self, len: usize) -> Result<Vec<T>, DeviceError> {
-        Ok(vec![T::zeroed(); len])
+        Ok(D::zeros(len))
     }
 
     fn adopt<T: Element>(&self, host: Vec<T>) -> Result<Vec<T>, DeviceError> {
@@ -44,11 +53,11 @@ impl Device for Reference {
     }
 
     fn end_read<T: Element>(&self, readback: Vec<u8>) -> Result<Vec<T>, DeviceError> {
-        Ok(crate::buffer::values_of(&readback))
+        Ok(values_of(&readback))
     }
 }
 
-impl HostDevice for Reference {
+impl<D: HostMemoryDevice> HostDevice for D {
     fn slice<T: Element>(memory: &Vec<T>) -> &[T] {
         memory
     }

@@ -1,37 +1,19 @@
-//! What a K cycle does on a coarser level: two steps of flexible conjugate gradients.
+//! The coarse-level solve of a K cycle: two steps of flexible conjugate gradients.
 
-use femtile_device::{Buffer, Scalar};
+use femtile_device::Scalar;
 use femtile_linalg::precondition::polynomial::Iterate;
 use femtile_linalg::{LinalgError, LinearOperator};
 
-use crate::cycle::Vectors;
 use crate::kernels::AmgKernels;
+use crate::vectors::{KVectors, Vectors};
 
-/// A direction counts where so much of its energy is left beside the one before.
+/// The second direction is used where this share of its energy is left after A-orthogonalization against the first.
 const INDEPENDENT: f64 = 1e-6;
 
-/// The vectors that the steps need besides those of the level.
-#[derive(Debug)]
-pub(crate) struct Inner<H: Scalar, D: AmgKernels<H>> {
-    /// The first direction.
-    c: Buffer<H, D>,
-    /// $v = A c$.
-    v: Buffer<H, D>,
-    /// $w = A d$ with the second direction d.
-    w: Buffer<H, D>,
-}
-
-impl<H: Scalar, D: AmgKernels<H>> Inner<H, D> {
-    /// For a level of `n` rows.
-    pub fn new(device: &D, n: usize) -> Result<Self, LinalgError> {
-        Ok(Self { c: Buffer::zeros(device, n)?, v: Buffer::zeros(device, n)?, w: Buffer::zeros(device, n)? })
-    }
-}
-
-/// Applies a cycle to the right side of the first of some levels and leaves the result in its `x`.
+/// Applies a cycle to the right side of the first level and writes the result to its `x`.
 type Precondition<'a, H, D> = &'a mut dyn FnMut(&mut [Vectors<H, D>]) -> Result<(), LinalgError>;
 
-/// $x \approx A^{-1} b$ by two steps of conjugate gradients from zero, preconditioned by `cycle`; `b` is overwritten.
+/// Computes $x \approx A^{-1} b$ by two steps of conjugate gradients from zero, preconditioned by `cycle`; `b` is overwritten.
 ///
 /// # Cost
 /// Two cycles, two products, five scalar products; moves 12n values besides.
@@ -44,7 +26,7 @@ pub(crate) fn solve_by_steps<H: Scalar, D: AmgKernels<H>>(
     cycle: Precondition<'_, H, D>,
 ) -> Result<(), LinalgError> {
     cycle_and_keep(device, levels, cycle)?;
-    let Some(Vectors { own: Iterate { b, x, .. }, inner: Some(Inner { c, v, w }) }) = levels.first_mut()
+    let Some(Vectors { own: Iterate { b, x, .. }, inner: Some(KVectors { c, v, w }) }) = levels.first_mut()
     else {
         return Ok(());
     };
@@ -59,7 +41,7 @@ pub(crate) fn solve_by_steps<H: Scalar, D: AmgKernels<H>>(
     let first = c_dot_b / c_dot_v;
     device.axpby(b, H::from_f64(-first), v, H::ONE)?;
     cycle_and_keep(device, levels, cycle)?;
-    let Some(Vectors { own: Iterate { x: d, .. }, inner: Some(Inner { c, v, w }) }) = levels.first_mut()
+    let Some(Vectors { own: Iterate { x: d, .. }, inner: Some(KVectors { c, v, w }) }) = levels.first_mut()
     else {
         return Ok(());
     };
@@ -72,13 +54,13 @@ pub(crate) fn solve_by_steps<H: Scalar, D: AmgKernels<H>>(
     device.axpby(d, H::from_f64(of_c), c, H::from_f64(second))
 }
 
-/// A cycle, which may overwrite the right side; `w` has it then.
+/// Applies a cycle after copying the right side, which the cycle may overwrite, to `w`.
 fn cycle_and_keep<H: Scalar, D: AmgKernels<H>>(
     device: &D,
     levels: &mut [Vectors<H, D>],
     cycle: Precondition<'_, H, D>,
 ) -> Result<(), LinalgError> {
-    if let Some(Vectors { own: Iterate { b, .. }, inner: Some(Inner { w, .. }) }) = levels.first_mut() {
+    if let Some(Vectors { own: Iterate { b, .. }, inner: Some(KVectors { w, .. }) }) = levels.first_mut() {
         device.copy(w, b)?;
     }
     cycle(levels)

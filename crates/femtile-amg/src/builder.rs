@@ -1,4 +1,4 @@
-//! A hierarchy on its way, level by level.
+//! Sets a hierarchy up, level by level.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use femtile_sparse::csr::Csr;
 
 use crate::check;
 use crate::config::MOST_COARSE_ROWS;
-use crate::hierarchy::{Coarsest, Level, LevelShape};
 use crate::kernels::{AmgKernels, Coarsened, Grouping, Parts, Patched};
-use crate::memory_limit::make_room_for_set_up;
+use crate::level::{Coarsest, Level, LevelShape};
+use crate::memory_limit::offload_for_setup;
 use crate::relaxation::Relaxation;
 use crate::setup::aggregate::aggregate;
 use crate::setup::coarse;
@@ -28,51 +28,51 @@ use crate::setup::strength::Strength;
 use crate::setup::tentative::{NearNullspace, Tentative};
 use crate::{AmgConfig, AmgError, Smoother};
 
-/// The threshold of connections on coarser levels relative to that on the first: entries between groups are smaller.
+/// The threshold of strong connections on coarser levels relative to the first: entries between aggregates are smaller.
 const COARSER: f64 = 0.25;
-/// The threshold of what prolongators are smoothed by, relative to that of connections on the first level: smoothed by
-/// connections alone, they would not follow solutions beside a jump.
+/// The threshold of entries that smooth prolongators, relative to that of strong connections on the first level: smoothed
+/// by strong connections alone, prolongators would not follow solutions beside a jump of coefficients.
 const SMOOTHED: f64 = 0.25;
-/// The former on a level relative to that on the one before.
+/// That threshold on a level relative to the level before.
 const WEAKER: f64 = 0.5;
-/// Levels of so many rows or fewer are set up on the host, where launches would take longer than the work.
+/// The most rows of a level that is set up on the host because kernel launches would take longer than the work.
 const FEW_ROWS: usize = 1_500;
-/// Levels end where the next one has more than this share of the rows.
+/// Coarsening ends where the next level would have more than this share of the rows.
 const LEAST_GAIN: f64 = 0.8;
 
-/// Which nodes of a level make one of the next, where it was set up.
+/// The aggregates of a level, in the memory where it was set up.
 #[derive(Debug, Clone)]
 pub(crate) enum Groups<D: Device> {
     OnHost(Partition),
     OnDevice(Parts<D>),
 }
 
-/// How the nodes of a level are grouped, in the order in which they come from the level above.
+/// Aggregates and patches of the nodes of a level, in the order of the level above.
 #[derive(Debug, Clone)]
 pub(crate) struct Partition {
     aggregates: Aggregates,
-    /// Where patches smooth.
+    /// With patch smoothers.
     patches: Option<Patches>,
 }
 
-/// What need not be found out from the matrix.
+/// What is known before the setup.
 pub(crate) struct Known<'a, D: Device> {
-    /// The groups of the first levels.
+    /// The aggregates of the first levels.
     pub groups: &'a [Groups<D>],
     /// The graph of the first level.
     pub graph: Option<&'a Graph>,
 }
 
-/// A hierarchy on its way.
-pub(crate) struct Setup<'a, H: Scalar, D: Device> {
+/// A hierarchy that is being set up.
+pub(crate) struct Builder<'a, H: Scalar, D: Device> {
     pub device: &'a D,
     pub config: &'a AmgConfig,
     /// The first matrix is the given one times this power of two.
     pub scale: f64,
     pub known: Known<'a, D>,
     pub levels: Vec<Level<H, D>>,
-    /// The last of them, until it is known in what order the next one has its rows.
-    pub open: Option<Open<H, D>>,
+    /// The last level, until the order of rows of the next one is known.
+    pub open: Option<OpenLevel<H, D>>,
     pub groups: Vec<Groups<D>>,
     /// Rows of the next level that come from doubtful ones, as [`inherited`]; empty where none do.
     pub inherited: Vec<bool>,
@@ -83,7 +83,7 @@ pub(crate) struct Setup<'a, H: Scalar, D: Device> {
     pub n_zero: usize,
 }
 
-/// What a level is coarsened by; rows are in the order of its patches, if it has some.
+/// Input of the coarsening of a level; rows are in the order of its patches, if it has some.
 struct Choice<H: Scalar> {
     aggregates: Aggregates,
     patches: Option<Patches>,
@@ -93,23 +93,23 @@ struct Choice<H: Scalar> {
     modes: Option<Rows<H>>,
 }
 
-/// A level without its prolongation, which has the numbers of the next level for columns.
-pub(crate) struct Open<H: Scalar, D: Device> {
+/// A level whose transfers are on the host until the order of rows of the next level is known.
+pub(crate) struct OpenLevel<H: Scalar, D: Device> {
     a: Csr<H, D>,
     relaxation: Relaxation<H, D>,
     prolongation: Rows<H>,
     restriction: Rows<H>,
 }
 
-impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
-    /// The matrix for the host.
+impl<H: Scalar, D: AmgKernels<H>> Builder<'_, H, D> {
+    /// Copies the matrix to the host.
     pub fn take<T: Scalar>(&mut self, a: &Csr<T, D>) -> Result<Rows<H>, AmgError> {
         let (rows, scale) = Rows::of(a)?;
         self.scale = scale;
         Ok(rows)
     }
 
-    /// Adds levels that the device sets up itself, and gives what is left for the host; none where it makes none.
+    /// Adds the levels that the device sets up itself and returns the matrix left for the host; none if it sets up none.
     pub fn on_device<T: Scalar>(
         &mut self,
         a: &Csr<T, D>,
@@ -119,7 +119,7 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
         }
         let Some((mut a, scale)) = self.device.amg_scaled(a)? else { return Ok(None) };
         self.scale = scale;
-        make_room_for_set_up(&mut a)?;
+        offload_for_setup(&mut a)?;
         let mut weights: Option<Buffer<u32, D>> = None;
         while a.n_rows() > FEW_ROWS.max(self.config.coarse_rows)
             && self.levels.len() + 1 < self.config.max_levels
@@ -142,7 +142,7 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
         Ok(Some((Rows::as_is(&a)?, NearNullspace { n_vectors: 1, values: lengths })))
     }
 
-    /// Adds a level that the device has made; gives the matrix of the next one and the weights of its nodes.
+    /// Adds a level that the device has set up; returns the matrix of the next one and the weights of its nodes.
     #[allow(clippy::type_complexity)]
     fn add(
         &mut self,
@@ -173,20 +173,20 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
         Ok((coarse, Some(weights)))
     }
 
-    /// Of connections and of what prolongators are smoothed by, on the level with this number.
+    /// Returns the thresholds of strong connections and of entries that smooth prolongators, on the level with this number.
     fn thresholds(&self, number: usize) -> [f64; 2] {
         let theta = self.config.strength;
         let of_groups = if number == 0 { theta } else { COARSER * theta };
         [of_groups, SMOOTHED * WEAKER.powi(number as i32) * theta]
     }
 
-    /// Adds levels from a matrix on, and gives the coarsest one.
+    /// Adds the levels from a matrix on, and returns the coarsest one.
     pub fn run(&mut self, mut a: Rows<H>, mut b: NearNullspace) -> Result<Coarsest<H, D>, AmgError> {
         let mut block = self.config.block_size;
         loop {
             let number = self.groups.len();
             let mut diagonal = match check::diagonal(&a, self.scale) {
-                // Rows of coarser levels are none of the matrix that was given.
+                // Rows of coarser levels are not rows of the given matrix.
                 Err(AmgError::Diagonal { row, .. }) if number > 0 => {
                     let pivot = check::diagonal_entry(&a, row);
                     return Err(AmgError::Indefinite { n_rows: a.n_rows(), row, pivot });
@@ -231,7 +231,7 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
         }
     }
 
-    /// The connections of the matrix of the next level.
+    /// Returns the strength of connection in the matrix of the next level.
     fn strength(
         &self,
         a: &Rows<H>,
@@ -256,7 +256,7 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
         }
     }
 
-    /// The groups of nodes that are known of the next level, or those that its graph gives.
+    /// Returns the known aggregates and patches of the next level, or those of its graph.
     fn partition(&self, graph: &Graph, block: usize) -> Partition {
         match self.known.groups.get(self.groups.len()) {
             Some(Groups::OnHost(known)) if known.aggregates.of_node.len() == graph.n_nodes() => {
@@ -271,8 +271,8 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
         Partition { aggregates, patches }
     }
 
-    /// Refuses a single level in a precision to which more of the matrix is zero than to its own, unless rounding makes the
-    /// matrix indefinite there.
+    /// Refuses a single level in f32 whose null space is larger than in the precision of the matrix, unless rounding makes
+    /// the matrix indefinite.
     ///
     /// # Cost
     /// A factorization, where the matrix of the level is singular.
@@ -294,10 +294,10 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
         }
     }
 
-    /// Ends the level above, or the way into the finest one: the rows of the next level are in this order.
+    /// Completes the level above, or the map to the finest one: the rows of the next level are in this order.
     fn close(&mut self, order: Option<&[u32]>) -> Result<(), LinalgError> {
         let device = self.device;
-        let Some(Open { a, relaxation, mut prolongation, mut restriction }) = self.open.take() else {
+        let Some(OpenLevel { a, relaxation, mut prolongation, mut restriction }) = self.open.take() else {
             if let Some(order) = order {
                 let [order, places] = [order.to_vec(), inverse(order)];
                 let [order, places] = [Buffer::from_vec(device, order)?, Buffer::from_vec(device, places)?];
@@ -316,8 +316,8 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
         Ok(())
     }
 
-    /// The rows of the next level are in an order, and have these places in it: turns those of the way from the level
-    /// above, or into the finest one.
+    /// Reorders the transfers from the level above, or the map to the finest level, for the order of rows of the next level
+    /// and their places in it.
     fn reorder(
         &mut self,
         order: Arc<Buffer<u32, D>>,
@@ -333,7 +333,7 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
         Ok(())
     }
 
-    /// Adds a level and gives the matrix of the next one with its near-nullspace.
+    /// Adds a level and returns the matrix of the next one with its near-nullspace.
     fn coarsen(
         &mut self,
         a: Rows<H>,
@@ -372,7 +372,7 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
             n_patches: patches.map_or(0, Patches::n),
             n_prolongator: p.columns.len(),
         });
-        self.open = Some(Open {
+        self.open = Some(OpenLevel {
             relaxation: Relaxation::new(self.device, self.config.smoother, &a, diagonal, patches, scaling)?,
             a: a.into_device(self.device)?,
             prolongation: p,
@@ -415,7 +415,7 @@ impl<H: Scalar, D: AmgKernels<H>> Setup<'_, H, D> {
     }
 }
 
-/// Puts a one on the diagonal of rows that a zero column of the prolongator left without entries.
+/// Sets the diagonal to one in rows that are zero because of a zero column of the prolongator.
 fn fill_zero_rows<H: Scalar>(a: &mut Rows<H>) {
     for row in 0..a.n_rows() {
         let range = a.offsets[row]..a.offsets[row + 1];
@@ -426,23 +426,23 @@ fn fill_zero_rows<H: Scalar>(a: &mut Rows<H>) {
     }
 }
 
-/// Flags of rows in another order; empty ones stay empty, and rows beyond their end have none.
+/// Permutes flags of rows; empty flags stay empty, and rows beyond their end are false.
 fn permuted_flags(flags: &[bool], order: &[u32]) -> Vec<bool> {
     let of_row = |&row: &u32| flags.get(row as usize) == Some(&true);
     if flags.is_empty() { Vec::new() } else { order.iter().map(of_row).collect() }
 }
 
-/// Whether nodes have one row and the near-nullspace one vector.
+/// Returns whether nodes have one row and the near-nullspace one vector.
 fn is_scalar(b: &NearNullspace, block: usize) -> bool {
     block == 1 && b.n_vectors == 1
 }
 
-/// The modes of slivers; none where nodes have several rows.
+/// Returns the modes of slivers; none where nodes have several rows.
 fn modes_of<H: Scalar>(a: &Rows<H>, diagonal: &[H], b: &NearNullspace, block: usize) -> Option<Rows<H>> {
     if is_scalar(b, block) { local_modes(a, diagonal, &b.values) } else { None }
 }
 
-/// The near-nullspace of a matrix: the one that is given, or constants.
+/// Returns the near-nullspace of a matrix: the given one, or constants.
 pub(crate) fn near_nullspace_of(
     n_rows: usize,
     given: Option<&[f64]>,

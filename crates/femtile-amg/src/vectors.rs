@@ -1,0 +1,126 @@
+//! The vectors of a cycle, and smoothing of them.
+
+use femtile_device::{Buffer, Scalar};
+use femtile_linalg::LinalgError;
+use femtile_linalg::precondition::polynomial::Iterate;
+use femtile_sparse::ProductMatrix;
+
+use crate::Cycle;
+use crate::hierarchy::Hierarchy;
+use crate::kernels::{AmgKernels, Sweep, Swept};
+use crate::level::LevelShape;
+use crate::relaxation::{Kind, Relaxation};
+
+/// Further vectors of a level that a K cycle solves by steps of conjugate gradients.
+#[derive(Debug)]
+pub(crate) struct KVectors<H: Scalar, D: AmgKernels<H>> {
+    /// The first direction.
+    pub c: Buffer<H, D>,
+    /// $v = A c$.
+    pub v: Buffer<H, D>,
+    /// $w = A d$ with the second direction d.
+    pub w: Buffer<H, D>,
+}
+
+impl<H: Scalar, D: AmgKernels<H>> KVectors<H, D> {
+    /// Allocates the vectors of a level of `n` rows.
+    fn new(device: &D, n: usize) -> Result<Self, LinalgError> {
+        Ok(Self { c: Buffer::zeros(device, n)?, v: Buffer::zeros(device, n)?, w: Buffer::zeros(device, n)? })
+    }
+}
+
+/// Vectors of a level.
+#[derive(Debug)]
+pub(crate) struct Vectors<H: Scalar, D: AmgKernels<H>> {
+    pub own: Iterate<H, D>,
+    /// On levels that a K cycle solves by steps of conjugate gradients.
+    pub inner: Option<KVectors<H, D>>,
+}
+
+impl<H: Scalar, D: AmgKernels<H>> Vectors<H, D> {
+    fn new(device: &D, n: usize, has_inner: bool) -> Result<Self, LinalgError> {
+        let inner = if has_inner { Some(KVectors::new(device, n)?) } else { None };
+        Ok(Self { own: Iterate::zeros(device, n)?, inner })
+    }
+
+    /// Applies the pre-smoother from a zero iterate.
+    pub fn smooth_from_zero(
+        &mut self,
+        device: &D,
+        a: &ProductMatrix<H, D>,
+        by: &Relaxation<H, D>,
+    ) -> Result<(), LinalgError> {
+        match &by.kind {
+            Kind::Patch(patch) => {
+                let (x, r) = (&mut self.own.x, &mut self.own.next);
+                device.patch_relax_from_zero(x, r, patch.smoother(&by.inverse_diagonal), &self.own.b)
+            }
+            Kind::Polynomial(steps) => self.own.relax_from_zero(a, steps, &by.inverse_diagonal),
+            Kind::GaussSeidel { sweeps, .. } => {
+                self.sweep(device, Sweep::ForwardFromZero, a, by)?;
+                (1..*sweeps).try_for_each(|_| self.sweep(device, Sweep::Forward, a, by))
+            }
+        }
+    }
+
+    /// Computes $r = b - A x$ into `next`, directly after [`Vectors::smooth_from_zero`].
+    pub fn first_residual(
+        &mut self,
+        device: &D,
+        a: &ProductMatrix<H, D>,
+        by: &Relaxation<H, D>,
+    ) -> Result<(), LinalgError> {
+        match &by.kind {
+            // The other parts were computed by the smoother.
+            Kind::Patch(patch) => {
+                device.patch_subtract_outside(&mut self.own.next, &patch.matrix, &self.own.x)
+            }
+            _ => self.own.residual(a),
+        }
+    }
+
+    /// Applies the post-smoother, the adjoint of the pre-smoother; `b` is undefined afterwards.
+    pub fn smooth(
+        &mut self,
+        device: &D,
+        a: &ProductMatrix<H, D>,
+        by: &Relaxation<H, D>,
+    ) -> Result<(), LinalgError> {
+        match &by.kind {
+            Kind::Patch(patch) => {
+                device.patch_subtract_outside(&mut self.own.b, &patch.matrix, &self.own.x)?;
+                device.patch_relax(&mut self.own.x, patch.smoother(&by.inverse_diagonal), &self.own.b)
+            }
+            Kind::Polynomial(steps) => self.own.relax(a, steps, &by.inverse_diagonal),
+            Kind::GaussSeidel { sweeps, .. } => {
+                (0..*sweeps).try_for_each(|_| self.sweep(device, Sweep::Backward, a, by))
+            }
+        }
+    }
+
+    fn sweep(
+        &mut self,
+        device: &D,
+        sweep: Sweep,
+        a: &ProductMatrix<H, D>,
+        by: &Relaxation<H, D>,
+    ) -> Result<(), LinalgError> {
+        // The matrix of a level with Gauss–Seidel sweeps is in compressed rows.
+        let (Kind::GaussSeidel { block, .. }, ProductMatrix::Rows(a)) = (&by.kind, a) else { return Ok(()) };
+        let (x, before) = (&mut self.own.x, &mut self.own.next);
+        let vectors = Swept { b: &self.own.b, inverse_diagonal: &by.inverse_diagonal, x, before };
+        device.amg_sweep(sweep, a, *block, vectors)
+    }
+}
+
+/// Allocates the vectors of all levels, the finest first.
+pub(crate) fn vectors<H: Scalar, D: AmgKernels<H>>(
+    device: &D,
+    hierarchy: &Hierarchy<H, D>,
+) -> Result<Vec<Vectors<H, D>>, LinalgError> {
+    let n_smoothed = hierarchy.levels.len();
+    let has_inner = |level: usize| hierarchy.config.cycle == Cycle::K && (1..n_smoothed).contains(&level);
+    let of_level =
+        |(level, shape): (usize, &LevelShape)| Vectors::new(device, shape.n_rows, has_inner(level));
+    hierarchy.shapes().iter().enumerate().map(of_level).collect()
+}
