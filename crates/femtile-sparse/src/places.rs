@@ -69,7 +69,7 @@ impl Places {
         }
     }
 
-    /// Whether entries of a row ascend by column.
+    /// Returns whether entries of a row ascend by column.
     pub fn keeps_columns_in_order(&self) -> bool {
         self.numbers.is_none()
     }

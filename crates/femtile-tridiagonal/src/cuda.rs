@@ -60,7 +60,7 @@ impl RuleSource {
         Self { source: None, arguments: vec![0] }
     }
 
-    /// Whether bands are formed by a rule.
+    /// Returns whether bands are formed by a rule.
     pub fn is_rule(&self) -> bool {
         self.source.is_some()
     }

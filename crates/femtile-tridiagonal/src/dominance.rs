@@ -20,7 +20,7 @@ pub struct Dominance {
 }
 
 impl Dominance {
-    /// Whether no row is weak, so that elimination needs no pivoting.
+    /// Returns whether no row is weak, so that elimination needs no pivoting.
     pub fn is_dominant(&self) -> bool {
         self.n_weak == 0
     }

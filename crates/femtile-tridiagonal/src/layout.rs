@@ -175,7 +175,7 @@ impl Default for LineAxis {
 }
 
 impl LineAxis {
-    /// Whether this axis goes on where `inner` ends, so that both are one.
+    /// Returns whether this axis goes on where `inner` ends, so that both are one.
     fn continues(&self, inner: &Self) -> bool {
         self.stride == inner.count * inner.stride && self.band_stride == inner.count * inner.band_stride
     }

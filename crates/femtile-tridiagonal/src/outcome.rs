@@ -22,7 +22,7 @@ pub struct LineFailure {
 }
 
 impl TridiagonalOutcome {
-    /// Whether all lines were solved.
+    /// Returns whether all lines were solved.
     pub fn is_solved(&self) -> bool {
         self.n_failed == 0
     }

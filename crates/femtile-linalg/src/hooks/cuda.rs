@@ -17,9 +17,9 @@ use crate::{LinalgError, error::need};
 /// by all threads of a block at the end).
 /// A kernel has threads in a line and at most one block for each [`CudaHook::ROWS`] rows, begun.
 ///
-/// Where `is_product`, all that the hook wants is $x^\mathsf{T} y$, and an operator may give parts of it in place of rows, by
-/// `void add(double part)`, in as many kernels as it likes: the last two fields then say how many blocks the kernels before
-/// have, and how many there are in all of them ([`CudaHook::in_part`]).
+/// Where `is_product`, the hook computes $x^\mathsf{T} y$ alone, and an operator may pass parts of it in place of rows, by
+/// `void add(double part)`, in any number of kernels: the last two fields are then the number of blocks of the kernels
+/// before, and of all kernels ([`CudaHook::in_part`]).
 #[derive(Debug, Clone, PartialEq)]
 pub struct CudaHook<'a> {
     source: &'static str,
@@ -76,7 +76,7 @@ impl<'a> CudaHook<'a> {
         self.source
     }
 
-    /// Whether parts of $x^\mathsf{T} y$ serve as well as rows.
+    /// Returns whether parts of $x^\mathsf{T} y$ serve as well as rows.
     pub fn is_product(&self) -> bool {
         self.is_product
     }

@@ -25,27 +25,25 @@ const PRECONDITIONED_SLACK: f64 = 5.0;
 /// bound holds for any residual of its size.
 const ENERGY_SLACK: [f64; 2] = [20.0, 50.0];
 
-/// Minimum number of steps for an error bound from the coefficients of a run: with a diagonal preconditioner, and with any
-/// other.
+/// Minimum number of steps for an error bound from the coefficients: with a diagonal preconditioner, and with any other.
 const MIN_STEPS: [usize; 2] = [8, 3];
 
 /// Maximum number of steps on the residual equation, which bound the energy error where a run has fewer.
 const PROBE: [usize; 2] = [32, 3];
 
-/// They end where $r^\mathsf{T} M^{-1} r$ has fallen by this factor.
+/// Reduction of $r^\mathsf{T} M^{-1} r$ that ends these steps.
 const PROBED: f64 = 1e-8;
 
-/// In a system so small that few steps solve it, a residual that is no more than rounding may be this much larger along
-/// some error than it is computed to be.
+/// Factor by which rounding may hide a part of the residual, in a system so small that few steps solve it.
 const ROUNDED: f64 = 25.0;
 
-/// A Ritz value below this, relative to the largest pivot, is that of a null space.
+/// Ratio to the largest pivot below which a Ritz value counts as zero, of a null space.
 const SINGULAR: f64 = 1e-13;
 
-/// A run after the first must bring the worst test this much closer.
+/// Factor by which each run after the first must improve the worst test.
 const GAIN: f64 = 1.5;
 
-/// Runs without that gain, each asked for a hundred times more, before the solve counts as stagnated.
+/// Runs without that gain, each with a tolerance a hundred times smaller, before the solve counts as stagnated.
 const MAX_STALLS: i32 = 1;
 
 /// A run after the first has stagnated after this many iterations, and as many as there were before it, without a smaller

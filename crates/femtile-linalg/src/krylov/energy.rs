@@ -36,7 +36,7 @@ pub(super) fn smallest_ritz_value(steps: &[CgStep]) -> Option<f64> {
     Some(high.exp())
 }
 
-/// Whether $T - \mu I$ has a negative pivot.
+/// Returns whether $T - \mu I$ has a negative pivot.
 fn has_eigenvalue_below(steps: &[CgStep], mu: f64) -> bool {
     let mut shift = -mu;
     for (step, next) in steps.iter().zip(steps.iter().skip(1).map(Some).chain([None])) {

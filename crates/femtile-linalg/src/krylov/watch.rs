@@ -127,7 +127,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Whether this r·r meets the tolerance.
+    /// Returns whether this r·r meets the tolerance.
     pub(super) fn is_met(&self, r_dot_r: f64) -> bool {
         r_dot_r.sqrt() / self.b_norm <= self.config.tolerance
     }

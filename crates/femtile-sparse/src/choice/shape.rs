@@ -114,7 +114,7 @@ impl Shape {
     }
 }
 
-/// Whether distances in some rows that share a slice do not fit 16 bits.
+/// Returns whether distances in some rows that share a slice do not fit 16 bits.
 fn is_far(stretch: &Stretch, mut rows: impl Iterator<Item = usize> + Clone) -> bool {
     let base = rows.clone().map(|row| stretch.firsts[row]).min().unwrap_or(0);
     rows.any(|row| {

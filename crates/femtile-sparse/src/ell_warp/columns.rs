@@ -107,7 +107,7 @@ impl<D: Device> Columns<D> {
 }
 
 impl<D: HostDevice> Columns<D> {
-    /// Whether the arrays are equal.
+    /// Returns whether the arrays are equal.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Full(columns), Self::Full(others)) => columns.as_slice() == others.as_slice(),

@@ -167,7 +167,7 @@ fn rows_of_run(n_rows: usize, window: usize) -> usize {
     if window == 1 { BLOCK } else { window.min(n_rows.max(1)) }
 }
 
-/// Whether the rows of each block of [`BLOCK`] lie in slices of their own.
+/// Returns whether the rows of each block of [`BLOCK`] lie in slices of their own.
 fn blocks_are_whole(n_rows: usize, run: usize) -> bool {
     n_rows <= BLOCK || BLOCK.is_multiple_of(run)
 }

@@ -20,7 +20,7 @@ pub struct BlockFailure {
 }
 
 impl BlockOutcome {
-    /// Whether all systems were solved.
+    /// Returns whether all systems were solved.
     pub fn is_solved(&self) -> bool {
         self.n_failed == 0
     }

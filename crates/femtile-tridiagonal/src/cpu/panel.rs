@@ -170,12 +170,12 @@ impl Places {
         }
     }
 
-    /// Whether rows need no staging.
+    /// Returns whether rows need no staging.
     pub fn is_direct(&self) -> bool {
         self.access == Access::Direct
     }
 
-    /// Whether lines are contiguous and stand apart.
+    /// Returns whether lines are contiguous and stand apart.
     pub fn is_transposed(&self) -> bool {
         self.access == Access::Transposed
     }

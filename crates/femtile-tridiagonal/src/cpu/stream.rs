@@ -5,7 +5,7 @@ use femtile_device::Scalar;
 use super::LINE;
 use femtile_device::cpu::vector::Vector;
 
-/// Whether all rows from `start` on, `stride` apart, begin lines of the cache.
+/// Returns whether all rows from `start` on, `stride` apart, begin lines of the cache.
 #[inline(always)]
 pub(crate) fn is_aligned<T>(u: *const T, start: usize, stride: usize) -> bool {
     (u as usize + start * size_of::<T>()).is_multiple_of(LINE)

@@ -239,7 +239,7 @@ impl<T: Scalar> Memory<T> {
         *ahead = next;
     }
 
-    /// Whether what [`Elimination::backward`] gave last is finite.
+    /// Returns whether what [`Elimination::backward`] gave last is finite.
     ///
     /// # Safety
     /// There was a row.
@@ -318,7 +318,7 @@ impl<'a, T: Scalar> Batch<'a, T> {
         Self { problem, u, d, bands, n_failed: AtomicU64::new(0), first_failed: AtomicU64::new(u64::MAX) }
     }
 
-    /// Whether the solution overwrites the right side.
+    /// Returns whether the solution overwrites the right side.
     pub fn is_in_place(&self) -> bool {
         std::ptr::eq(self.u, self.d)
     }

@@ -43,7 +43,7 @@ fn pieces<T: Lanes, V: Vector<T>, E: Elimination<T, V>>(batch: &Batch<'_, T>, pl
         .map(|piece| piece.next_multiple_of(LINE / size_of::<T>()))
 }
 
-/// How threads share out the panels and the memory for them.
+/// The distribution of panels and workspace over threads.
 pub(super) struct Shares {
     parts: usize,
     pieces: [usize; 7],

@@ -39,7 +39,7 @@ fn specialisation<T: Scalar>(
     )
 }
 
-/// Whether lines of this length and stride can be kept in the registers of a block.
+/// Returns whether lines of this length and stride can be kept in the registers of a block.
 pub(crate) fn takes<T: Scalar>(lines: &Lines) -> bool {
     let bytes = size_of::<T>();
     if lines.stride == 1 {
@@ -51,7 +51,7 @@ pub(crate) fn takes<T: Scalar>(lines: &Lines) -> bool {
     }
 }
 
-/// Whether lines begin at packs of 16 bytes and end with one.
+/// Returns whether lines begin at packs of 16 bytes and end with one.
 fn rows_in_packs(lines: &Lines, width: usize, has_arrays: bool) -> bool {
     let is_whole = |x: usize| x.is_multiple_of(width);
     let of_bands =
@@ -59,7 +59,7 @@ fn rows_in_packs(lines: &Lines, width: usize, has_arrays: bool) -> bool {
     is_whole(lines.length) && lines.axes.iter().all(|axis| is_whole(axis.stride)) && of_bands
 }
 
-/// Whether neighbouring lines lie in packs of 16 bytes.
+/// Returns whether neighbouring lines lie in packs of 16 bytes.
 fn columns_in_packs(lines: &Lines, width: usize, has_arrays: bool) -> bool {
     let is_whole = |x: usize| x.is_multiple_of(width);
     let [outer @ .., inner] = &lines.axes;

@@ -110,7 +110,7 @@ pub(super) fn shared_bytes_of_columns(shape: &Shape, bytes: usize, arrays: usize
     arrays * shape.threads() * shape.depth * bytes
 }
 
-/// Whether every GPU from compute capability 8.0 on has that much shared memory for a block.
+/// Returns whether every GPU from compute capability 8.0 on has that much shared memory for a block.
 pub(super) fn fits_everywhere(bytes: usize) -> bool {
     bytes <= SHARED_BYTES
 }

@@ -20,7 +20,7 @@ pub(crate) fn thomas<T: Scalar>(a: &[T], b: &[T], c: &[T], d: &[T]) -> Result<Ve
     finite(u)
 }
 
-/// Whether a pivot can be trusted: finite, and more than the rounding of the entry it came from.
+/// Returns whether a pivot can be trusted: finite, and more than the rounding of the entry it came from.
 pub(crate) fn is_sound<T: Scalar>(pivot: T, diagonal: T) -> bool {
     pivot.abs() > T::EPSILON * diagonal.abs() && pivot.is_finite()
 }
