@@ -1,6 +1,5 @@
 //! The functionals of a case: checked before the solve, evaluated after it.
 
-mod check;
 mod line;
 
 use std::collections::BTreeMap;
@@ -9,8 +8,7 @@ use femtile_expression::Expression;
 use femtile_fem::FemError;
 use femtile_solve::{Component, Discretization, Key, Solution, below, check_count, expression};
 
-pub(crate) use check::check;
-pub(crate) use line::{SampledLine, files, is_header_of_line};
+pub(crate) use line::{SampledLine, is_header_of_line};
 
 use crate::file::{Exact, Functional};
 use crate::{Case, CaseError};

@@ -80,7 +80,7 @@ fn write_text(operator: &Operator, read: OperatorText) -> String {
     text
 }
 
-/// A function of an axis that is true or false.
+/// A boolean function of an axis.
 fn predicate(text: &mut String, name: &str, of_axis: [bool; 3], d: usize) {
     let truths: Vec<String> =
         (0..d).filter(|&axis| of_axis[axis]).map(|axis| format!("axis == {axis}")).collect();
@@ -88,7 +88,7 @@ fn predicate(text: &mut String, name: &str, of_axis: [bool; 3], d: usize) {
     let _ = writeln!(text, "__device__ __forceinline__ bool {name}(u32 axis) {{ return {value}; }}");
 }
 
-/// A function of a point, and of the time.
+/// A function of a point and the time.
 fn coefficient(text: &mut String, name: &str, coefficient: &Coefficient, constant: &str) {
     let value = if coefficient.constant.is_some() {
         constant.to_string()
@@ -108,7 +108,7 @@ fn coefficient(text: &mut String, name: &str, coefficient: &Coefficient, constan
 const POINT: &str =
     "coordinate(o, 0, number[0]), coordinate(o, 1, number[1]), coordinate(o, 2, number[2]), 0.0";
 
-/// The point half a spacing before a node along an axis, or behind it.
+/// The point half a spacing before or after a node along an axis.
 fn half_point(operator: &Operator, axis: usize, behind: bool) -> String {
     let ring = operator.grid().periodic()[axis];
     let of = |other: usize| match (other == axis, behind) {
@@ -119,7 +119,7 @@ fn half_point(operator: &Operator, axis: usize, behind: bool) -> String {
     format!("{}, {}, {}, 0.0", of(0), of(1), of(2))
 }
 
-/// `formed_couplings` gives l and w from constants and formulas, `couplings` from arrays as well.
+/// `formed_couplings` computes l and w from constants and formulas; `couplings` also reads arrays.
 fn couplings(text: &mut String, operator: &Operator, read: OperatorText) {
     let d = operator.grid().dimension();
     text.push_str(
@@ -211,7 +211,7 @@ fn band_row(text: &mut String, operator: &Operator) {
     );
 }
 
-/// Texts for coefficients of every kind, in two and three dimensions, for checks that compile them.
+/// Returns sources for coefficients of every kind in two and three dimensions, for compile checks.
 pub(super) fn every_kind() -> Vec<String> {
     let formula = |text: &str| Expression::parse_in_time(text).unwrap_or_else(|_| Expression::constant(1.0));
     let heat = AdiProblem::heat(&[5, 5, 5], &[0.0; 3], &[1.0; 3]);

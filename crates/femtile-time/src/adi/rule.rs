@@ -1,4 +1,4 @@
-//! The bands of $I - τA_a$, formed where they are used.
+//! The bands of $I - τA_a$, computed on the fly.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -15,7 +15,7 @@ pub(crate) struct AxisRule {
     operator: Arc<Operator>,
     axis: usize,
     tau: f64,
-    /// Those of the first, the inner and the last rows where they do not vary.
+    /// Bands of the first, the inner and the last rows, where they are constant.
     constant: Option<[[f64; 3]; 3]>,
     diffusion: Sampler,
     convection: Sampler,
