@@ -1,4 +1,4 @@
-//! Values that take the place of those of a case file.
+//! Options of the program that override values of a case file.
 
 use std::path::Path;
 
@@ -8,14 +8,14 @@ use toml::{Table, Value};
 use crate::CaseError;
 use crate::renamed::new_path;
 
-/// A value that an option of a program puts into a case file.
+/// An option of the program that overrides a value of a case file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Override {
     /// The option, as messages name it.
     option: String,
     path: Vec<Key>,
     value: Value,
-    /// Whether it takes the place of whatever the mesh came from.
+    /// It replaces the source of the mesh.
     is_mesh: bool,
 }
 
@@ -92,8 +92,8 @@ impl Override {
                     let n = array.len();
                     array.get_mut(*index).ok_or(format!("there is no `{here}`: the case has {n} of them"))?
                 }
-                (Key::Name(_), _) => return Err(format!("`{above}` of the case is no table")),
-                (Key::Index(_), _) => return Err(format!("`{above}` of the case is no list")),
+                (Key::Name(_), _) => return Err(format!("`{above}` of the case is not a table")),
+                (Key::Index(_), _) => return Err(format!("`{above}` of the case is not a list")),
             };
         }
         *place = self.value.clone();

@@ -18,7 +18,7 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
         return wrong("steps", "steps at once need method = \"s-step-cg\"".into());
     }
     if solver.restart.is_some() && solver.method != Method::Gmres {
-        return wrong("restart", "beginning anew needs method = \"gmres\"".into());
+        return wrong("restart", "restarts need method = \"gmres\"".into());
     }
     if solver.gmg.is_some() && solver.preconditioner != PreconditionerName::Gmg {
         return wrong("gmg", "these options need preconditioner = \"gmg\"".into());

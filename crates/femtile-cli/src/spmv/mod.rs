@@ -72,7 +72,7 @@ fn forget() -> Result<ExitCode, Failure> {
     Ok(print(&text)?)
 }
 
-/// A matrix, the devices that multiply it, and what has been found so far.
+/// A matrix, the devices of its products, and the results so far.
 struct Task {
     input: Input,
     devices: Vec<Device>,
