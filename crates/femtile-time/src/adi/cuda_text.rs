@@ -1,4 +1,4 @@
-//! An operator as text of CUDA C: formulas and sides are text, constants are data.
+//! CUDA C source of an operator: formulas and sides are generated, constants are arguments.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -12,7 +12,7 @@ use super::problem::{AdiProblem, Side};
 
 const HEADER: &str = include_str!("operator.cuh");
 
-/// Which coefficients are read from arrays.
+/// The coefficients that are read from arrays.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct OperatorText {
     pub bands: [bool; 3],
@@ -21,7 +21,7 @@ pub(super) struct OperatorText {
     pub source: bool,
 }
 
-/// The texts of an operator that were made: with nothing read from arrays, and with the arrays that were asked for first.
+/// Generated sources of an operator: without arrays, and with the first requested set of arrays.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Texts {
     formed: OnceLock<String>,
@@ -160,7 +160,7 @@ fn couplings(text: &mut String, operator: &Operator, read: OperatorText) {
     );
 }
 
-/// Reaction, source and the entries of D that two axes share.
+/// Reaction, source and the off-diagonal entries of D.
 fn fields(text: &mut String, operator: &Operator, read: OperatorText) {
     let reaction = if read.reaction {
         "o.reaction_array[place]".into()

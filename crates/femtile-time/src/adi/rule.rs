@@ -20,7 +20,7 @@ pub(crate) struct AxisRule {
     diffusion: Sampler,
     convection: Sampler,
     reaction: Sampler,
-    /// For kernels on a GPU, made when first needed.
+    /// Kernel arguments on a GPU, created at first use.
     cuda: OnceLock<CudaBands>,
 }
 
@@ -47,7 +47,7 @@ impl AxisRule {
         }
     }
 
-    /// The bands of a row where one matrix serves all lines.
+    /// Returns the bands of a row where all lines have the same matrix.
     pub fn constant_row(&self, row: usize) -> Option<[f64; 3]> {
         let last = self.operator.grid.nodes()[self.axis] - 1;
         let place = usize::from(row > 0) + usize::from(row == last);
@@ -88,7 +88,7 @@ impl AxisRule {
     }
 }
 
-/// The bands of a row from l, w and its share of r.
+/// Returns the bands of a row from l, w and its share of r.
 #[inline(always)]
 fn bands([l, w]: [f64; 2], r: f64, tau: f64) -> [f64; 3] {
     [-tau * l, 1.0 + tau * (l + w - r), -tau * w]
