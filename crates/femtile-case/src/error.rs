@@ -11,7 +11,7 @@ use femtile_time::TimeError;
 
 use femtile_solve::{Key, SolveError, Stage, path_text};
 
-/// Why a case could not be carried out.
+/// Errors of a case.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CaseError {
@@ -22,7 +22,7 @@ pub enum CaseError {
         path: PathBuf,
         /// `read`, `write` or the like.
         action: &'static str,
-        /// What the operating system said.
+        /// The error of the operating system.
         #[source]
         source: std::io::Error,
     },
@@ -37,7 +37,7 @@ pub enum CaseError {
         key: Option<String>,
         /// Bytes of the text that the message is about.
         span: Option<Range<usize>>,
-        /// What is wrong and what to do.
+        /// The reason and the remedy.
         message: String,
         /// The error of a library or the system behind it, if there is one.
         cause: Option<Box<CaseError>>,
@@ -47,19 +47,19 @@ pub enum CaseError {
     Option {
         /// The option with its value.
         option: String,
-        /// What is wrong and what to do.
+        /// The reason and the remedy.
         message: String,
         /// The error of a library or the system behind it, if there is one.
         cause: Option<Box<CaseError>>,
     },
-    /// A setting is wrong; its place in the case file is still to be found.
+    /// A setting is wrong; its place in the case file is not yet known.
     #[error("{}: {message}", path_text(path))]
     Setting {
         /// The keys that lead to it.
         path: Vec<Key>,
         /// Bytes of its text that the message is about, where it is an expression.
         within: Option<Range<usize>>,
-        /// What is wrong and what to do.
+        /// The reason and the remedy.
         message: String,
     },
     /// The mesh could not be read or made.
@@ -86,21 +86,21 @@ pub enum CaseError {
     /// The problem could not be solved for another reason.
     #[error(transparent)]
     Other(SolveError),
-    /// The user has stopped the run before there was anything to keep.
+    /// The user interrupted the run before it had results.
     #[error("interrupted while {}: nothing was written, earlier results are as they were", stage.label())]
     Interrupted {
-        /// What was being done.
+        /// The interrupted stage.
         stage: Stage,
     },
 }
 
 impl CaseError {
-    /// An error of an option.
+    /// Creates an error of an option.
     pub(crate) fn option(option: &str, message: impl Into<String>) -> Self {
         Self::Option { option: option.into(), message: message.into(), cause: None }
     }
 
-    /// The same error with the one behind it.
+    /// Adds the cause.
     pub(crate) fn because_of(mut self, error: Self) -> Self {
         if let Self::Input { cause, .. } | Self::Option { cause, .. } = &mut self {
             *cause = Some(Box::new(error));
@@ -108,7 +108,7 @@ impl CaseError {
         self
     }
 
-    /// Whether the device, and not the input, is to blame.
+    /// Returns `true` for errors of the device rather than the input.
     pub fn is_device_trouble(&self) -> bool {
         if let Self::Input { cause: Some(cause), .. } | Self::Option { cause: Some(cause), .. } = self {
             return cause.is_device_trouble();

@@ -1,11 +1,13 @@
-//! Case files: from a text that names mesh, equation, boundary, solver and output to a checked solution.
+//! Case files: mesh, equation, boundary conditions, solver and output in one text.
 //!
-//! [`Case::load`] reads and checks a file, [`run`] carries it out, [`Report`] says how it went.
+//! [`Case::load`] reads and checks a file, [`run`] runs it, [`Report`] describes the outcome.
 #![forbid(unsafe_code)]
 
+mod check;
 mod diffusion;
 mod error;
 pub mod file;
+mod file_names;
 mod functional;
 mod load;
 mod memory;
@@ -16,9 +18,11 @@ mod overrides;
 mod place;
 mod placed;
 mod plot;
+mod renamed;
 mod report;
 mod run;
 mod settings;
+mod stationary;
 mod verify;
 mod wording;
 

@@ -1,18 +1,17 @@
-//! Memory that a case takes, estimated before it begins.
+//! Memory estimates of a case, made before it runs.
 
 use femtile_mesh::generate::Counts;
 use femtile_solve::Key;
 use femtile_solve::memory::{Estimate, excess, refuse_excess};
 
 use crate::file::{Entry, Value};
-use crate::run::field_config;
 use crate::{Case, CaseError};
 
-/// Bytes a node of a grid: vectors, lines of systems, and coefficients where they are kept.
+/// Bytes per grid node: vectors, lines of systems, and stored coefficients.
 const GRID: f64 = 40.0;
 const GRID_LINE: f64 = 128.0;
 const GRID_COEFFICIENTS: f64 = 75.0;
-/// Bytes a node of a grid beside a GPU.
+/// Bytes of host memory per grid node of a run on a GPU.
 const GRID_BESIDE_GPU: f64 = 24.0;
 
 /// Returns a message where a mesh, refined `refine` times, needs more than the machine has.
@@ -20,12 +19,11 @@ pub(crate) fn excess_of_mesh(counts: Counts, refine: u32) -> Option<String> {
     excess(&Estimate::of_mesh(counts, refine), None, "ask for a coarser mesh")
 }
 
-/// Refuses a case whose mesh has such counts before its refinements and that needs more than there may be; a GPU that
-/// carries it out has memory of its own.
+/// Returns an error for a case that needs more memory than allowed; `counts` are those of the mesh before refinement.
 pub(crate) fn check(case: &Case, counts: Counts, has_gpu: bool, place: &[Key]) -> Result<(), CaseError> {
     let advice = "ask for a coarser mesh or a lighter preconditioner, or raise solver.memory_limit";
     let (config, space) = (case.solver_config()?, case.space_config());
-    let (refine, fields) = (case.file.mesh.refine, field_config(case));
+    let (refine, fields) = (case.file.mesh.refine, case.field_config());
     let estimate = |on_gpu| {
         let of_run = Estimate::of_run(&config, &space, (counts, refine), on_gpu);
         of_run.with_fields(fields, &space, counts.refined(refine))
@@ -33,7 +31,7 @@ pub(crate) fn check(case: &Case, counts: Counts, has_gpu: bool, place: &[Key]) -
     Ok(refuse_excess(estimate, config.memory_limit, (config.device, has_gpu), (place, advice))?)
 }
 
-/// Refuses a case on a grid of `n_nodes` nodes that needs more than there may be.
+/// Returns an error for a case on a grid of `n_nodes` nodes that needs more memory than allowed.
 pub(crate) fn check_grid(case: &Case, n_nodes: f64, has_gpu: bool) -> Result<(), CaseError> {
     let place: [Key; 3] = ["mesh".into(), "generate".into(), "nodes".into()];
     let advice = "ask for fewer nodes, or raise solver.memory_limit";
@@ -42,7 +40,7 @@ pub(crate) fn check_grid(case: &Case, n_nodes: f64, has_gpu: bool) -> Result<(),
     Ok(refuse_excess(estimate, config.memory_limit, (config.device, has_gpu), (&place, advice))?)
 }
 
-/// Estimates an equation in time on a grid.
+/// Estimates the memory of an equation in time on a grid.
 fn of_grid(case: &Case, n_nodes: f64, on_gpu: bool) -> Estimate {
     if on_gpu {
         return Estimate::of_parts(&[("vectors", GRID_BESIDE_GPU * n_nodes)]);

@@ -1,4 +1,4 @@
-//! The mesh that a case names: read from a file or made by formula.
+//! The mesh of a case: read from a file or generated.
 
 use femtile_mesh::check::{CheckConfig, CheckError};
 use femtile_mesh::generate::{
@@ -17,7 +17,7 @@ use crate::{Case, CaseError, memory};
 /// is open has memory of its own. A generator asks `is_interrupted` now and then whether to end.
 ///
 /// # Errors
-/// What the reader or the generator reports; [`MeshError::Interrupted`].
+/// Errors of the reader or the generator; [`MeshError::Interrupted`].
 pub(crate) fn mesh_of(
     case: &Case,
     has_gpu: bool,
@@ -48,7 +48,7 @@ pub(crate) fn mesh_of(
     }
 }
 
-/// What the check of a case's mesh accepts and repairs.
+/// Returns the settings of the mesh check.
 pub(crate) fn check_config(case: &Case) -> CheckConfig {
     let MeshSection { merge, ref accept, .. } = case.file.mesh;
     CheckConfig {

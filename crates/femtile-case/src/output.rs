@@ -9,19 +9,11 @@ use femtile_solve::Stages;
 use femtile_solve::memory::peak_bytes;
 
 use crate::file::{EquationKind, Functional};
+use crate::file_names::{GRID_SOLUTION, MESH_SOLUTION, PLOT, REPORT, of_line};
 use crate::report::FileReport;
-use crate::{Case, CaseError, Report, functional, plot};
+use crate::{Case, CaseError, Report, plot};
 
-/// The report, which is written last.
-pub(crate) const REPORT: &str = "report.json";
-/// The history of residuals.
-pub(crate) const PLOT: &str = "residuals.svg";
-/// The solution on a mesh.
-pub(crate) const MESH_SOLUTION: &str = "solution.vtu";
-/// The solution on a grid.
-pub(crate) const GRID_SOLUTION: &str = "solution.vti";
-
-/// Makes the folder of results and proves that all files can be written there.
+/// Creates the folder of results and checks that all files can be written there.
 pub(crate) fn prepare(case: &Case) -> Result<(), CaseError> {
     let folder = &case.file.output.directory;
     std::fs::create_dir_all(folder).map_err(|source| CaseError::Io {
@@ -34,25 +26,23 @@ pub(crate) fn prepare(case: &Case) -> Result<(), CaseError> {
     Ok(Staging::new(folder)?.check(&names)?)
 }
 
-/// The names of the files that a case writes, the report last.
+/// Returns the names of the files that a case writes, the report last.
 fn names(case: &Case) -> Vec<String> {
     let is_in_time = case.file.equation.kind == EquationKind::Diffusion;
     let output = &case.file.output;
     let solution = output.vtu.then_some(if is_in_time { GRID_SOLUTION } else { MESH_SOLUTION });
     let plot = (output.plot && !is_in_time).then_some(PLOT);
     let lines = output.functionals.iter().filter_map(|functional| match functional {
-        Functional::Along { name, .. } => Some(functional::files(name)),
+        Functional::Along { name, .. } => Some(of_line(name)),
         _ => None,
     });
     let names = solution.into_iter().chain(plot).map(String::from).chain(lines.flatten());
     names.chain([REPORT.into()]).collect()
 }
 
-/// Writes all files of a run, which replace those of an earlier one together; `results` writes what is neither plot nor
-/// report.
+/// Writes all files of a run, which replace those of an earlier run together; `results` writes all but plot and report.
 ///
-/// What an interrupted solve leaves replaces no results of one that ended by itself: then nothing is written, and a
-/// warning says so.
+/// An interrupted solve does not replace the results of a finished one: nothing is written then, with a warning.
 pub(crate) fn write_results(
     case: &Case,
     mut report: Report,
@@ -85,7 +75,7 @@ pub(crate) fn write_results(
     Ok(report)
 }
 
-/// Whether a run has written its report there that was not interrupted.
+/// Returns `true` where the folder has the report of a run that was not interrupted.
 fn holds_finished_results(folder: &Path) -> bool {
     let text = std::fs::read(folder.join(REPORT)).unwrap_or_default();
     let report: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();

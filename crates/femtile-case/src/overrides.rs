@@ -1,4 +1,4 @@
-//! Values that take the place of those of a case file.
+//! Options of the program that override values of a case file.
 
 use std::path::Path;
 
@@ -6,15 +6,16 @@ use femtile_solve::{Key, path_text};
 use toml::{Table, Value};
 
 use crate::CaseError;
+use crate::renamed::new_path;
 
-/// A value that an option of a program puts into a case file.
+/// An option of the program that overrides a value of a case file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Override {
     /// The option, as messages name it.
     option: String,
     path: Vec<Key>,
     value: Value,
-    /// Whether it takes the place of whatever the mesh came from.
+    /// It replaces the source of the mesh.
     is_mesh: bool,
 }
 
@@ -29,7 +30,7 @@ impl Override {
         let refuse = |message: &str| CaseError::option(&option, message);
         let advice = "write KEY=VALUE, such as solver.tolerance=1e-8 or boundary[0].dirichlet=2";
         let Some((key, value)) = text.split_once('=') else { return Err(refuse(advice)) };
-        let path = keys(key.trim()).ok_or_else(|| refuse(advice))?;
+        let path = new_path(keys(key.trim()).ok_or_else(|| refuse(advice))?);
         Ok(Self { path, value: value_of(value.trim()), option, is_mesh: false })
     }
 
@@ -91,8 +92,8 @@ impl Override {
                     let n = array.len();
                     array.get_mut(*index).ok_or(format!("there is no `{here}`: the case has {n} of them"))?
                 }
-                (Key::Name(_), _) => return Err(format!("`{above}` of the case is no table")),
-                (Key::Index(_), _) => return Err(format!("`{above}` of the case is no list")),
+                (Key::Name(_), _) => return Err(format!("`{above}` of the case is not a table")),
+                (Key::Index(_), _) => return Err(format!("`{above}` of the case is not a list")),
             };
         }
         *place = self.value.clone();

@@ -1,4 +1,4 @@
-//! The place in the case file of what a library or the system refuses.
+//! Finds the place in the case file of errors of the library and the system.
 
 use femtile_amg::AmgError;
 use femtile_device::DeviceError;
@@ -11,7 +11,7 @@ use femtile_solve::{Key, below};
 use crate::file::{BoundarySection, Entry, Value};
 use crate::{Case, CaseError};
 
-/// The error, at the key of the case file that it is about, where it is about one.
+/// Returns the error with its place in the case file, where it has one.
 pub(crate) fn placed(case: &Case, error: CaseError) -> CaseError {
     if let CaseError::Setting { path, within, message } = error {
         return match within {
@@ -25,7 +25,7 @@ pub(crate) fn placed(case: &Case, error: CaseError) -> CaseError {
     }
 }
 
-/// The key that an error is about, and what to say there.
+/// Returns the key of an error, and its message.
 fn place(case: &Case, error: &CaseError) -> Option<(Vec<Key>, String)> {
     let message = error.to_string();
     match error {
@@ -120,7 +120,7 @@ fn value_called<'a>(section: &'a BoundarySection, field: &str) -> Option<&'a Val
     }
 }
 
-/// Whether a coefficient, or a part of it, is `expected` at a point; NaN is like NaN.
+/// Returns `true` where a coefficient, or a part of it, equals `expected` at a point; NaN equals NaN.
 fn has_value(given: &Value, point: [f64; 3], expected: f64) -> bool {
     let is = |value: f64| value == expected || (value.is_nan() && expected.is_nan());
     let of_text = |text: &str| Expression::parse(text).is_ok_and(|formula| is(formula.eval(point)));

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{Case, CaseError};
 
-/// How a case went; its JSON form is what scripts read.
+/// The report of a run, which is written as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
     /// The mesh as it was solved on.
@@ -34,11 +34,11 @@ pub struct Report {
     pub memory_bytes: MemoryReport,
     /// The device that did the work.
     pub device: String,
-    /// Why that device.
+    /// The reason for the device.
     pub device_reason: String,
     /// Kernels launched, those of replayed recordings included; zero on a CPU.
     pub kernel_launches: u64,
-    /// What the user should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
     /// Keys of `references.bib` for the methods used.
     pub citations: Vec<String>,
@@ -76,12 +76,12 @@ fn is_one(n: &usize) -> bool {
     *n == 1
 }
 
-/// How the solve went.
+/// The outcome of the solve.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SolveReport {
     /// Iterations done; of an equation in time the steps.
     pub iterations: usize,
-    /// Why it ended.
+    /// The reason it ended.
     #[serde(serialize_with = "stop_name")]
     pub stop: Stop,
     /// ‖r‖/‖b‖ at the end, by the recurrence; null where nothing is iterated.
@@ -103,16 +103,16 @@ pub struct SolveReport {
     /// Cells by the way in which an operator without a matrix obtains their metric; empty with a matrix.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub geometry: BTreeMap<&'static str, usize>,
-    /// Why that format of the matrix; none without a matrix.
+    /// The reason for the matrix format; none without a matrix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format_reason: Option<String>,
     /// The preconditioner; none where nothing is iterated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preconditioner: Option<&'static str>,
-    /// Why that preconditioner.
+    /// The reason for the preconditioner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preconditioner_reason: Option<String>,
-    /// What the iterations began from, where that is not zero: `full multigrid`.
+    /// The initial iterate, where it is not zero: `full multigrid`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<&'static str>,
     /// The levels of multigrid, the finest first; none without it.
@@ -143,7 +143,7 @@ impl From<&Level> for LevelReport {
     }
 }
 
-/// How time was stepped through.
+/// The outcome of time stepping.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TimeReport {
     /// The scheme.
@@ -154,7 +154,7 @@ pub struct TimeReport {
     pub step_length: f64,
     /// The time reached.
     pub reached: f64,
-    /// Why the run ended: finished, interrupted, time-limit or diverged.
+    /// The reason the run ended: finished, interrupted, time-limit or diverged.
     pub stop: &'static str,
     /// Seconds a step took, on average.
     pub seconds_per_step: f64,
@@ -200,7 +200,7 @@ pub struct MemoryReport {
 }
 
 impl MemoryReport {
-    /// What a device counts; what the process has held is filled in at the end.
+    /// Creates a report of device memory; the peak of the process is set at the end.
     pub(crate) fn of_device(used: Option<MemoryUse>) -> Self {
         Self {
             peak: None,
@@ -210,7 +210,7 @@ impl MemoryReport {
     }
 }
 
-/// A file of results, so that it can be told from that of another run.
+/// Size and checksum of a file of results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileReport {
     /// Its size.
@@ -220,7 +220,7 @@ pub struct FileReport {
 }
 
 impl FileReport {
-    /// Size and sum of a file.
+    /// Computes size and checksum of a file.
     pub(crate) fn of(path: &Path) -> Result<Self, CaseError> {
         let io = |source| CaseError::Io { path: path.into(), action: "read", source };
         let mut reader = BufReader::with_capacity(1 << 18, File::open(path).map_err(io)?);

@@ -5,12 +5,12 @@ use std::time::Duration;
 use femtile_mesh::Mesh;
 use femtile_multigrid::Smoother;
 use femtile_solve::{
-    AmgGraph, AmgOptions, DeviceChoice, GmgOptions, Key, LevelPrecision, MatrixFormat, Method, OperatorKind,
-    Overlap, PmgOptions, Poisson, PreconditionerConfig, SolverConfig, SpaceConfig, tag_regions,
+    AmgGraph, AmgOptions, DeviceChoice, FieldConfig, GmgOptions, Key, LevelPrecision, MatrixFormat, Method,
+    OperatorKind, Overlap, PmgOptions, Poisson, PreconditionerConfig, SolverConfig, SpaceConfig, tag_regions,
 };
 
 use crate::file::{
-    self, AmgSection, Amount, BoxSmootherName, Entry, FormatName, GraphName, PreconditionerName,
+    self, AmgSection, Amount, BoxSmootherName, Entry, FieldName, FormatName, GraphName, PreconditionerName,
     SpaceSection, Value,
 };
 use crate::{Case, CaseError};
@@ -37,7 +37,7 @@ impl Case {
                 FormatName::Csr => MatrixFormat::Csr,
                 FormatName::EllWarp => MatrixFormat::EllWarp,
             },
-            geometry: solver.geometry.into(),
+            geometry: solver.metric.into(),
             remembered: self.remembered.clone(),
             method: match solver.method {
                 file::Method::Cg => Method::Cg,
@@ -82,6 +82,16 @@ impl Case {
     pub(crate) fn space_config(&self) -> SpaceConfig {
         let SpaceSection { degree, components, quadrature } = self.file.space;
         SpaceConfig { degree: degree as usize, components, quadrature: quadrature.into() }
+    }
+
+    /// Returns the fields to compute; nodal fields are only computed for the file of the solution.
+    pub(crate) fn field_config(&self) -> FieldConfig {
+        let output = &self.file.output;
+        FieldConfig {
+            gradient: output.vtu && output.fields.contains(&FieldName::Gradient),
+            flux: output.vtu && output.fields.contains(&FieldName::Flux),
+            error: output.fields.contains(&FieldName::Error),
+        }
     }
 
     /// Gives cells the tags of regions; returns regions that take cells from others.

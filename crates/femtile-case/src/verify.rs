@@ -1,4 +1,4 @@
-//! Whether the files in a folder of results are those of one run.
+//! Verifies that the files in a folder of results belong to one run.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -7,38 +7,38 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::CaseError;
+use crate::file_names::{GRID_SOLUTION, MESH_SOLUTION, PLOT, REPORT};
 use crate::functional::is_header_of_line;
-use crate::output::{GRID_SOLUTION, MESH_SOLUTION, PLOT, REPORT};
 use crate::plot::DISTANCE;
 use crate::report::FileReport;
 
-/// What does not fit in a folder of results.
+/// A file of a folder of results that does not belong to the run of its report.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Misfit {
-    /// There is no report, or none that can be read.
+    /// The report is missing or unreadable.
     #[error("report.json: {0}; the folder does not hold the complete results of a run: run the case again")]
     Report(String),
-    /// A file that the report names is not there.
+    /// A file of the report is missing.
     #[error("{0}: the file is missing, report.json names it")]
     Missing(String),
-    /// A file is not the one that the run has written.
+    /// A file was changed or replaced.
     #[error(
         "{0}: the file was changed or is of another run, its size or SHA-256 is not the one in report.json"
     )]
     Changed(String),
-    /// A file of results that the report does not name.
+    /// A file of results is not in the report.
     #[error("{0}: the file is of another run, report.json does not name it")]
     Foreign(String),
 }
 
-/// What is read of a report.
+/// The part of a report that is verified.
 #[derive(Deserialize)]
 struct Sums {
     files: BTreeMap<String, FileReport>,
 }
 
-/// Compares the files in a folder of results with the sums in its report; what it gives is empty where all fit.
+/// Compares the files in a folder of results with the checksums in its report; returns all mismatches.
 ///
 /// # Errors
 /// [`CaseError::Io`] where the folder or a file in it cannot be read.

@@ -1,4 +1,4 @@
-//! What the TOML reader refuses, in terms of keys, numbers and quotes, and the value that is to blame.
+//! Translates errors of the TOML reader into terms of case files, with the place of the wrong value.
 
 use std::ops::Range;
 
@@ -6,8 +6,9 @@ use femtile_solve::{Key, path_text};
 use toml::de::DeValue;
 
 use crate::place::values;
+use crate::renamed::is_old_name;
 
-/// What is wrong with the text of a case file.
+/// An error in the text of a case file.
 pub(crate) struct Refusal {
     /// The key of the value, such as `mesh.generate.cells`.
     pub key: Option<String>,
@@ -15,7 +16,7 @@ pub(crate) struct Refusal {
     pub message: String,
 }
 
-/// The reader's message in the words of a case file, at the value that it is about.
+/// Returns the reader's error in terms of case files, at the wrong value.
 pub(crate) fn refusal(text: &str, error: &toml::de::Error) -> Refusal {
     let (message, span) = (error.message(), error.span());
     let blamed = span.as_ref().and_then(|span| blamed(text, span, message));
@@ -46,7 +47,7 @@ fn blamed(text: &str, span: &Range<usize>, message: &str) -> Option<(Vec<Key>, R
     }
 }
 
-/// Whether a message such as "invalid type: integer `3`, expected …" can be about a value.
+/// Returns `true` where a message such as "invalid type: integer `3`, expected …" can be about a value.
 fn fits(message: &str, text: &str, span: &Range<usize>, value: &DeValue<'_>) -> bool {
     if let Some(rest) = message.strip_prefix("invalid length ") {
         let n: Option<usize> = rest.split(',').next().and_then(|n| n.parse().ok());
@@ -76,7 +77,7 @@ fn found_and_expected(message: &str) -> Option<(&str, &str)> {
     rest.split_once(", expected ")
 }
 
-/// A message of the TOML reader in the words of a case file, without its types.
+/// Translates a message of the TOML reader into terms of case files.
 pub fn in_words(message: &str) -> String {
     let mut quoted = message.split('`').skip(1).step_by(2);
     if message.starts_with("unknown field ") {
@@ -106,7 +107,9 @@ pub fn in_words(message: &str) -> String {
 }
 
 /// `choose one of a, b`, and the name that was probably meant.
-fn choices(begin: &str, given: &str, names: Vec<&str>) -> String {
+fn choices(begin: &str, given: &str, mut names: Vec<&str>) -> String {
+    let all = names.clone();
+    names.retain(|name| !is_old_name(name, &all));
     let near = names.iter().map(|name| (strsim::damerau_levenshtein(given, name), name)).min();
     let list: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     let list = format!("{begin} {}", list.join(", "));
@@ -118,7 +121,7 @@ fn choices(begin: &str, given: &str, names: Vec<&str>) -> String {
     }
 }
 
-/// What the reader asks for.
+/// Returns the expected type in terms of case files.
 fn expected(needed: &str) -> String {
     if let Some(n) =
         needed.strip_prefix("an array of length ").or_else(|| needed.strip_suffix(" elements in sequence"))
@@ -144,7 +147,7 @@ fn expected(needed: &str) -> String {
     .into()
 }
 
-/// What the reader found.
+/// Returns the found value in terms of case files.
 fn given(found: &str) -> &str {
     let quoted = || found.split('`').nth(1).unwrap_or(found);
     match found.split(' ').next() {
@@ -212,7 +215,7 @@ mod tests {
                 "solver.a = 1",
                 "",
                 "a",
-                "unknown key `a`; the keys here are `operator`, `format`, `geometry`, `method`, `steps`, `restart`",
+                "unknown key `a`; the keys here are `operator`, `format`, `metric`, `method`, `steps`, `restart`",
             ),
             ("[[region]]\nname = \"a\"", "region[0]", "[[region]]", "the key `where` is missing"),
             (

@@ -11,48 +11,50 @@ use femtile::mesh::check::Finding;
     version,
     about,
     after_help = "Exit codes: 0 converged, 1 not converged, or systems that cannot be solved \
-    (results are written), 2 bad input, or output that cannot be written, 3 device trouble, 130 interrupted (a solve \
-    writes what it has reached)."
+    (results are written), 2 bad input, or output that cannot be written, 3 device error, 130 interrupted by the user (a \
+    solve writes its current iterate)."
 )]
 pub struct Arguments {
+    /// The command to run.
     #[command(subcommand)]
     pub command: Command,
 }
 
+/// The commands of the program.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Solve the problem of a case file and write the solution, a report and a plot.
     Solve(SolveOptions),
     /// Solve linear systems with a sparse matrix from a file.
     SolveMatrix(SolveMatrixOptions),
-    /// Check that the files in a folder of results are those of one run; exit code 1 when not.
+    /// Verify that the files in a folder of results belong to one run; exit code 1 when not.
     Verify {
-        /// The folder that `femtile solve` has written to.
+        /// The output folder of `femtile solve`.
         folder: PathBuf,
     },
     /// Solve batches of tridiagonal systems held in NumPy files.
     Tridiagonal(TridiagonalOptions),
-    /// Time products with a sparse matrix in the formats that suit it.
+    /// Time products with a sparse matrix in several formats.
     Spmv(SpmvOptions),
-    /// Search for the fastest format of a sparse matrix, and keep what was found.
+    /// Find the fastest format of a sparse matrix by timing, and store the result.
     Tune(TuneOptions),
     /// Print the JSON schema of case files, with every key and default.
     Schema,
-    /// Look at, check, convert, refine or generate meshes.
+    /// Inspect, check, convert, refine or generate meshes.
     #[command(subcommand)]
     Mesh(MeshCommand),
-    /// Show what this machine offers: cores, SIMD level, GPUs, measured bandwidth, the cache of kernels.
+    /// Show the hardware: cores, SIMD level, GPUs, measured bandwidth, and the kernel cache.
     Devices(DevicesOptions),
-    /// Look after the cache of compiled GPU kernels.
+    /// Manage the cache of compiled GPU kernels.
     #[command(subcommand)]
     Cache(CacheCommand),
-    /// List the benchmarks, or run one, by the program femtile-bench.
+    /// List or run benchmarks, with the program femtile-bench.
     #[command(disable_help_flag = true)]
     Bench(Passed),
-    /// Regenerate a table or figure of a paper, theirs beside ours, by the program femtile-research.
+    /// Reproduce a table or figure of a paper, with the program femtile-research.
     #[command(disable_help_flag = true)]
     Reproduce(Passed),
-    /// Print a script that completes commands in a shell.
+    /// Print a shell completion script.
     Completions {
         /// The shell.
         shell: clap_complete::Shell,
@@ -61,6 +63,7 @@ pub enum Command {
     Man,
 }
 
+/// Options of `femtile solve`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  femtile solve examples/02-ventricle/case.toml\n  \
     femtile solve case.toml --threads 4 --output results --json - --quiet\n  \
@@ -91,17 +94,18 @@ pub struct SolveOptions {
     /// Limit of iterations, in place of `solver.max_iterations`.
     #[arg(long, value_name = "N")]
     pub max_iterations: Option<usize>,
-    /// Write the report as JSON to this file too; `-` is standard output.
+    /// Also write the report as JSON to this file; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Merge nodes that coincide, which closes cracks.
+    /// Merge coincident nodes, which closes cracks.
     #[arg(long)]
     pub merge: bool,
-    /// Say nothing but errors.
+    /// Print errors only.
     #[arg(short, long)]
     pub quiet: bool,
 }
 
+/// Options of `femtile solve-matrix`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  femtile solve-matrix A.mtx b.npy -o x.npy\n  \
     femtile solve-matrix stiffness.npz loads.npy -o u.npy --block-size 3 --near-nullspace motions.npy\n  \
@@ -142,11 +146,12 @@ pub struct SolveMatrixOptions {
     /// Write the report as JSON to this file; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Say nothing but errors.
+    /// Print errors only.
     #[arg(short, long)]
     pub quiet: bool,
 }
 
+/// Options of `femtile tridiagonal`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  femtile tridiagonal systems.npz --output u.npz\n  \
     femtile tridiagonal lower.npy diagonal.npy upper.npy rhs.npy --axis 0 --output u.npy\n  \
@@ -195,11 +200,12 @@ pub struct TridiagonalOptions {
     /// Write the report as JSON to this file; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Say nothing but errors.
+    /// Print errors only.
     #[arg(short, long)]
     pub quiet: bool,
 }
 
+/// Options of `femtile spmv`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  femtile spmv matrix.mtx.gz --all\n  \
     femtile spmv --profile cant --device cpu --threads 2 --histogram rows.svg")]
@@ -207,39 +213,42 @@ pub struct SpmvOptions {
     /// The Matrix Market file, plain or compressed with gzip.
     #[arg(required_unless_present = "profile", conflicts_with = "profile")]
     pub file: Option<PathBuf>,
-    /// Time all formats, in place of CSR and the one that is chosen.
+    /// Time all formats, not only CSR and the chosen one.
     #[arg(long)]
     pub all: bool,
-    /// Draw how many rows are how long, as SVG into this file.
+    /// Write a histogram of row lengths as SVG to this file.
     #[arg(long, value_name = "FILE")]
     pub histogram: Option<PathBuf>,
-    /// Time MKL (CPU) and cuSPARSE (GPU) beside.
+    /// Also time MKL (CPU) and cuSPARSE (GPU).
     #[arg(long)]
     pub peers: bool,
+    /// Common options.
     #[command(flatten)]
     pub products: ProductOptions,
 }
 
+/// Options of `femtile tune`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  femtile tune matrix.mtx --device cuda\n  femtile tune --forget")]
 pub struct TuneOptions {
     /// The Matrix Market file, plain or compressed with gzip.
     #[arg(required_unless_present_any = ["profile", "forget"], conflicts_with = "profile")]
     pub file: Option<PathBuf>,
-    /// Search for nothing; remove what all searches have found.
+    /// Remove all stored results instead of searching.
     #[arg(long, conflicts_with_all = ["file", "profile"])]
     pub forget: bool,
+    /// Common options.
     #[command(flatten)]
     pub products: ProductOptions,
 }
 
-/// What `spmv` and `tune` have in common.
+/// Common options of `spmv` and `tune`.
 #[derive(Debug, Args)]
 pub struct ProductOptions {
-    /// In place of a file, a made-up matrix with the row lengths of a known one, such as cant or webbase-1M.
+    /// A synthetic matrix with the row lengths of a well-known one, such as cant or webbase-1M, instead of a file.
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,
-    /// Make the profile with so many times fewer rows.
+    /// Divide the number of rows of the profile by N.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "profile")]
     pub scale: usize,
     /// The device: auto (the CPU, and a GPU where there is one), cpu, cuda, cuda:N.
@@ -248,17 +257,18 @@ pub struct ProductOptions {
     /// Threads of the CPU; 0 for all.
     #[arg(long, default_value_t = 0)]
     pub threads: usize,
-    /// How often each product is timed.
+    /// Number of timed runs of each product.
     #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub repeats: u32,
     /// Write the report as JSON to this file; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Say nothing but errors.
+    /// Print errors only.
     #[arg(short, long)]
     pub quiet: bool,
 }
 
+/// Commands of `femtile mesh`.
 #[derive(Debug, Subcommand)]
 pub enum MeshCommand {
     /// Show counts, sizes, tags and fields of a mesh file.
@@ -269,14 +279,14 @@ pub enum MeshCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Check whether a mesh can be solved on; exit code 2 when not.
+    /// Check that a mesh is valid for a solve; exit code 2 when not.
     Check {
         /// The mesh file.
         file: PathBuf,
-        /// Merge nodes that coincide first.
+        /// Merge coincident nodes first.
         #[arg(long)]
         merge: bool,
-        /// Findings that become warnings where the mesh would be refused for them, with commas between.
+        /// Findings to accept as warnings instead of errors, separated by commas.
         #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = Finding::ALL.map(Finding::name))]
         accept: Vec<String>,
         /// Write the repaired mesh here.
@@ -289,7 +299,7 @@ pub enum MeshCommand {
         file: PathBuf,
         /// The file to write: .vtu, .msh, .mesh, .node.
         output: PathBuf,
-        /// Compress with zlib; .vtu alone.
+        /// Compress with zlib; .vtu only.
         #[arg(long)]
         compress: bool,
     },
@@ -299,39 +309,41 @@ pub enum MeshCommand {
         file: PathBuf,
         /// The file to write.
         output: PathBuf,
-        /// How many times.
+        /// Number of refinements.
         #[arg(short = 'n', long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10))]
         times: u32,
     },
-    /// Make a mesh by formula.
+    /// Generate a mesh.
     #[command(
         after_help = "Examples:\n  femtile mesh generate 'kind = \"ventricle\", h_mm = 1.0' heart.vtu\n  \
         femtile mesh generate 'kind = \"box\", cells = [32, 32, 32]' box.msh"
     )]
     Generate {
-        /// What stands between the braces of `generate = { … }` in a case file.
+        /// The content of `generate = { … }` in a case file.
         generator: String,
         /// The file to write.
         output: PathBuf,
     },
 }
 
+/// Options of `femtile devices`.
 #[derive(Debug, Args)]
 pub struct DevicesOptions {
     /// Print JSON in place of a table.
     #[arg(long)]
     pub json: bool,
-    /// Show which algorithm is the default for which tridiagonal systems, in place of the devices.
+    /// Show the default algorithms for tridiagonal systems instead of the devices.
     #[arg(long)]
     pub kernels: bool,
-    /// Threads to measure with; 0 for all.
+    /// Threads of the bandwidth measurement; 0 for all.
     #[arg(long, default_value_t = 0)]
     pub threads: usize,
 }
 
+/// Commands of `femtile cache`.
 #[derive(Debug, Subcommand)]
 pub enum CacheCommand {
-    /// Remove all kernels that are kept; they are compiled again when they are needed.
+    /// Remove all compiled kernels; they are recompiled on demand.
     Clear,
 }
 

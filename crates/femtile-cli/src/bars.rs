@@ -11,7 +11,7 @@ use crate::interrupt::Interrupt;
 
 /// Work shorter than this shows nothing.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How often what is shown is drawn anew.
+/// Interval between redraws.
 const TICK: Duration = Duration::from_millis(100);
 const STEPS: u64 = 1000;
 
@@ -22,7 +22,7 @@ pub struct Bars {
     first_residual: f64,
 }
 
-/// What a thread of its own draws, so that silent work is seen to go on.
+/// State drawn by a separate thread, so that progress shows during long stages.
 struct Shown {
     label: &'static str,
     begun: Instant,
@@ -121,7 +121,7 @@ impl Progress for Bars {
 
     fn fraction(&mut self, fraction: f64) {
         self.change(|shown| {
-            // A spinner gives way to a bar once something is known.
+            // A bar replaces the spinner once the fraction is available.
             if shown.fraction.is_none() {
                 shown.clear();
             }

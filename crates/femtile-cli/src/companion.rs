@@ -45,7 +45,7 @@ impl Companion {
         }))
     }
 
-    /// The program in the folder of this one.
+    /// Returns the program in the folder of this one.
     fn beside(self) -> Option<PathBuf> {
         let path = std::env::current_exe().ok()?.with_file_name(self.program);
         Some(path.with_extension(std::env::consts::EXE_EXTENSION))

@@ -137,7 +137,7 @@ impl Processor {
     }
 }
 
-/// A GPU and what it was measured to give, or why it cannot be used.
+/// A GPU with its measured bandwidth, or the reason it cannot be used.
 struct Gpu {
     properties: Properties,
     free_bytes: usize,
@@ -205,7 +205,7 @@ impl Gpu {
     }
 }
 
-/// What lies in the cache of kernels.
+/// Returns the content of the kernel cache.
 fn cache() -> String {
     let report = cuda::report_cache();
     match report.folder {
@@ -217,7 +217,7 @@ fn cache() -> String {
     }
 }
 
-/// The processor's name, where the system tells it.
+/// Returns the processor's name, where the system reports it.
 fn model() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = info.lines().find(|line| line.starts_with("model name"));

@@ -9,27 +9,27 @@ use femtile::linalg::LinalgError;
 use femtile::linalg::sparse::matrix_market::MatrixMarketError;
 use femtile::mesh::MeshError;
 use femtile::mesh::check::CheckError;
-use femtile_bench::BenchError;
 use femtile_case::CaseError;
+use femtile_tune::TuneError;
 
 use crate::arrays::ArrayError;
 use femtile_terminal::{TerminalError, escape, say};
 
 /// Exit code of bad input.
 pub const BAD_INPUT: u8 = 2;
-/// Exit code of device trouble.
+/// Exit code of device errors.
 pub const DEVICE: u8 = 3;
-/// Exit code of a run that the user stopped.
+/// Exit code of a run interrupted by the user.
 pub const INTERRUPTED: u8 = 130;
 
-/// Why the program ends without a result.
+/// An error that ends the program.
 pub struct Failure {
     message: String,
     place: Option<Place>,
     code: u8,
 }
 
-/// Bytes of a file that a person wrote.
+/// A range of bytes in an input file.
 struct Place {
     path: String,
     text: String,
@@ -37,12 +37,12 @@ struct Place {
 }
 
 impl Failure {
-    /// A failure that a message alone describes.
+    /// Creates a failure of bad input with a message.
     pub fn message(message: impl Into<String>) -> Self {
         Self { message: escape(&message.into()).into_owned(), place: None, code: BAD_INPUT }
     }
 
-    /// Prints what went wrong and gives the exit code.
+    /// Prints the error and returns the exit code.
     pub fn report(self) -> ExitCode {
         let is_terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
         let renderer = if is_terminal { Renderer::styled() } else { Renderer::plain() };
@@ -114,12 +114,12 @@ impl From<LinalgError> for Failure {
     }
 }
 
-impl From<BenchError> for Failure {
-    fn from(error: BenchError) -> Self {
+impl From<TuneError> for Failure {
+    fn from(error: TuneError) -> Self {
         match error {
-            BenchError::Device(error) => error.into(),
-            BenchError::Linalg(error) => error.into(),
-            error @ BenchError::Product { .. } => Self { code: DEVICE, ..Self::message(error.to_string()) },
+            TuneError::Device(error) => error.into(),
+            TuneError::Linalg(error) => error.into(),
+            error @ TuneError::Product { .. } => Self { code: DEVICE, ..Self::message(error.to_string()) },
             other => Self::message(other.to_string()),
         }
     }

@@ -10,9 +10,9 @@ use signal_hook::{flag, low_level};
 
 use crate::failure::{Failure, INTERRUPTED};
 
-/// How often it is looked whether the user has asked for a stop.
+/// Interval between checks for an interrupt.
 const TICK: Duration = Duration::from_millis(50);
-/// How long a stage that hears of it only at its end may go on.
+/// Grace period of a stage that reacts to an interrupt only at its end.
 const PATIENCE: Duration = Duration::from_millis(600);
 
 /// Hears when the user asks for a stop.
@@ -41,7 +41,7 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// Whether the user has asked for a stop.
+    /// Returns `true` after the user has interrupted the program.
     pub fn is_raised(&self) -> bool {
         self.raised.load(Ordering::Relaxed)
     }

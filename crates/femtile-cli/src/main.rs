@@ -1,4 +1,4 @@
-//! `femtile`: from a case file and a mesh to a checked solution and pictures.
+//! The program `femtile`.
 
 mod arguments;
 mod arrays;
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Says what is wrong with the arguments, of which no terminal obeys a control character, or shows the help.
+/// Prints the error of the arguments, control characters escaped, or the help.
 fn refuse(error: &clap::Error) -> ExitCode {
     let has_control = |argument: std::ffi::OsString| argument.to_string_lossy().contains(char::is_control);
     if std::env::args_os().any(has_control) {
@@ -46,7 +46,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
 }
 
 fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    // Threads start with whatever uses them first: their number is settled before.
+    // The thread pool starts at its first use; its size is determined before.
     default_threads()?;
     match arguments.command {
         Command::Solve(options) => solve::run(&options),
@@ -80,7 +80,7 @@ fn clear_cache() -> Result<ExitCode, Failure> {
     Ok(print(&text)?)
 }
 
-/// The manual page, and after it those of all commands.
+/// Returns the manual page, followed by those of all commands.
 fn manual() -> Result<String, Failure> {
     let mut command = Arguments::command();
     command.build();

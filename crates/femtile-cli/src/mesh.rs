@@ -42,7 +42,7 @@ pub fn run(command: &MeshCommand) -> Result<ExitCode, Failure> {
     }
 }
 
-/// The finding of a name that the arguments allow.
+/// Returns the finding of a name that the arguments accept.
 fn finding(name: &str) -> Option<Finding> {
     Finding::ALL.into_iter().find(|finding| finding.name() == name)
 }

@@ -24,7 +24,7 @@ pub struct Info {
     boundary: Vec<Tag>,
     cell_fields: Vec<FieldInfo>,
     node_fields: Vec<FieldInfo>,
-    /// What the reader left out.
+    /// Parts of the file that the reader ignored.
     notes: Vec<String>,
 }
 
@@ -77,7 +77,7 @@ impl Info {
         }
     }
 
-    /// What a person reads.
+    /// Returns the text for the terminal.
     pub fn text(&self) -> String {
         let Self { n_nodes, n_cells, cell, lower, upper, .. } = self;
         let mut text = format!(
@@ -101,7 +101,7 @@ impl Info {
     }
 }
 
-/// What a reader left out, a line each.
+/// Returns a line for each ignored part.
 pub fn notes(notes: &[String]) -> String {
     notes.iter().map(|note| format!("warning   {note}\n")).collect()
 }

@@ -25,7 +25,7 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// Reads a condition; the grammar is in the documentation of this crate.
+    /// Parses a condition; the grammar is in the documentation of this crate.
     ///
     /// # Errors
     /// As [`Expression::parse`](crate::Expression::parse), and where the text is a number, not a comparison.
@@ -33,7 +33,7 @@ impl Condition {
         parser::parse(text, Sort::Condition, false).map(|graph| Self { graph }).map_err(|error| *error)
     }
 
-    /// Whether it is true at a point.
+    /// Returns `true` where the condition holds at a point.
     pub fn holds(&self, point: [f64; 3]) -> bool {
         self.graph.eval(point) != 0.0
     }

@@ -56,7 +56,7 @@ fn value(id: Id) -> String {
     format!("node_{id}")
 }
 
-/// What a node is in terms of those before it; statements that it needs besides go to `text`.
+/// Returns the expression of a node in terms of earlier nodes; auxiliary statements go to `text`.
 fn right_side(id: Id, node: Node, text: &mut String) -> String {
     match node {
         Node::Constant(bits) => literal(bits.value()),

@@ -8,7 +8,7 @@ use crate::graph::Graph;
 use crate::node::{Binary, Id, Node, Unary};
 use crate::parser::{MAX_TERMS, PRIMARY};
 
-/// What is still to be written, last first.
+/// The stack of parts to write.
 enum Pending {
     Text(&'static str),
     Number(f64),

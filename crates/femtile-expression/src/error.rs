@@ -1,15 +1,15 @@
 use std::ops::Range;
 
-/// Why a text is not an expression or a condition, and where in the text.
+/// A syntax error of an expression or a condition, with its place in the text.
 ///
 /// `Display` gives `message`, then the advice; [`ExpressionError::pointed`] draws the place as well.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}{}", .advice.as_ref().map(|advice| format!("; {advice}")).unwrap_or_default())]
 #[non_exhaustive]
 pub struct ExpressionError {
-    /// What is wrong.
+    /// The reason.
     pub message: String,
-    /// What to try instead, where something can be said.
+    /// A suggestion, where there is one.
     pub advice: Option<String>,
     /// Bytes of the text that the message is about; empty at a place where something is missing.
     pub span: Range<usize>,

@@ -115,7 +115,7 @@ impl Expression {
         self.graph.eval(point)
     }
 
-    /// Whether it depends on a variable after simplification: `0*x` does not.
+    /// Returns `true` where the expression depends on a variable after simplification: `0*x` does not.
     pub fn uses(&self, variable: Variable) -> bool {
         self.graph.uses(variable)
     }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use crate::error::{ExpressionError, quote};
 use crate::node::{Binary, Unary, Variable};
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Meaning {
     Variable(Variable),
@@ -71,7 +71,7 @@ const FOREIGN: [(&str, &str); 7] = [
 ];
 
 impl Meaning {
-    /// Whether the name has to be followed by arguments in parentheses.
+    /// Returns `true` for names that need arguments in parentheses.
     pub(crate) fn is_function(self) -> bool {
         matches!(self, Self::Unary(_) | Self::Binary(_) | Self::Fold(_) | Self::If)
     }

@@ -1,11 +1,11 @@
-//! From text to tokens, one at a time.
+//! The lexer.
 
 use std::ops::Range;
 
 use crate::error::{ExpressionError, quote};
 use crate::node::Binary;
 
-/// The smallest meaningful part of a text.
+/// A token.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Token<'t> {
     Number(f64),
@@ -19,7 +19,7 @@ pub(crate) enum Token<'t> {
     End,
 }
 
-/// Reads tokens off the front of a text.
+/// Splits a text into tokens.
 pub(crate) struct Lexer<'t> {
     text: &'t str,
     at: usize,
@@ -56,7 +56,7 @@ impl<'t> Lexer<'t> {
         Self { text, at: 0 }
     }
 
-    /// The next token and where it stands.
+    /// Returns the next token and its span.
     pub(crate) fn next(&mut self) -> Result<(Token<'t>, Range<usize>), Box<ExpressionError>> {
         let rest = self.text[self.at..].trim_start();
         let start = self.text.len() - rest.len();

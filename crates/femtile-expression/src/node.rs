@@ -3,7 +3,7 @@
 //! `apply` is the one definition of every operation; constant folding, [`eval`](crate::Expression::eval) and the tape
 //! all call it, which is why they agree bit for bit.
 
-/// What an expression may depend on: a coordinate, or the time.
+/// A variable of an expression: a coordinate or the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Variable {
     /// The first coordinate.
@@ -125,7 +125,7 @@ impl Node {
         operands.into_iter().flatten()
     }
 
-    /// The same node with every operand renamed.
+    /// Returns the node with every operand renumbered.
     pub(crate) fn rename(self, new: impl Fn(Id) -> Id) -> Self {
         match self {
             Self::Constant(_) | Self::Truth(_) | Self::Variable(_) => self,

@@ -1,4 +1,4 @@
-//! From tokens to a graph: one method that climbs operator precedence (Pratt's).
+//! The parser: operator precedence climbing (Pratt).
 //!
 //! Precedence from loose to tight: `or` 1, `and` 2, `not` 3, comparisons 4, `+ -` 5, `* /` 6, unary minus 7, `^` 8.
 //! Recursion is bounded by [`MAX_DEPTH`] levels of nesting times the eight precedences, work by [`MAX_TERMS`].
@@ -20,7 +20,7 @@ const LOOSEST: u8 = 1;
 
 type Parsed<T> = Result<T, Box<ExpressionError>>;
 
-/// What a text is to be.
+/// The expected kind of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sort {
     Number,
@@ -71,7 +71,7 @@ struct Parser<'t> {
     token: Token<'t>,
     span: Range<usize>,
     builder: Builder,
-    /// Whether `t` is a name.
+    /// The time `t` is a valid name.
     in_time: bool,
     n_terms: usize,
     depth: usize,
@@ -332,7 +332,7 @@ impl<'t> Parser<'t> {
 }
 
 impl Binary {
-    /// How tightly the operator binds; functions of two arguments bind as calls do.
+    /// Returns the precedence of the operator; functions of two arguments have that of calls.
     pub(crate) fn precedence(self) -> u8 {
         match self {
             Self::Or => 1,
@@ -356,7 +356,7 @@ impl Binary {
 }
 
 impl Unary {
-    /// How tightly the operator binds; functions bind as calls do.
+    /// Returns the precedence of the operator; functions have that of calls.
     pub(crate) fn precedence(self) -> u8 {
         match self {
             Self::Not => 3,

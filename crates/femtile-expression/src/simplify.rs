@@ -1,4 +1,4 @@
-//! Making nodes: constants are folded, neutral elements vanish.
+//! Construction of nodes with constant folding and algebraic simplification.
 //!
 //! Every rule keeps the value to the bit for finite operands, up to the sign of a zero, with three exceptions of at
 //! most a few units in the last place: `c·(d·x)` becomes `(c·d)·x`, `e^x` becomes `exp(x)`, `x^0.5` becomes
@@ -23,7 +23,7 @@ impl Builder {
         self.intern(Node::Binary(Binary::Divide, numerator, zero))
     }
 
-    /// Makes a node anew, its operands being nodes of this graph.
+    /// Creates a node again from operands of this graph.
     pub(crate) fn make(&mut self, node: Node) -> Id {
         match node {
             Node::Constant(bits) => self.constant(bits.value()),
@@ -271,7 +271,7 @@ impl Builder {
 }
 
 impl Binary {
-    /// Whether the result is a truth value made from two numbers.
+    /// Returns `true` for comparisons of two numbers.
     pub(crate) fn is_comparison(self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! Output of the programs: text to a person, JSON to a file or to standard output.
+//! Output of the programs: text to the terminal, JSON to a file or to standard output.
 
 #![forbid(unsafe_code)]
 
@@ -11,14 +11,14 @@ use femtile_mesh::MeshError;
 use femtile_mesh::io::write_atomically;
 use serde::Serialize;
 
-/// Output that could not be written, or has nowhere to go.
+/// Errors of output.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TerminalError {
-    /// Standard output took nothing.
+    /// Writing to standard output failed.
     #[error("cannot write to standard output: {0}")]
     Print(std::io::Error),
-    /// A file was not written.
+    /// A file cannot be written.
     #[error(transparent)]
     File(#[from] MeshError),
     /// A folder has the name of a file to write.
@@ -42,7 +42,7 @@ pub enum TerminalError {
     Json(#[from] serde_json::Error),
 }
 
-/// Writes text to standard output; a reader that has gone away is no error.
+/// Writes text to standard output; a closed pipe is not an error.
 ///
 /// # Errors
 /// See [`TerminalError`].
@@ -53,7 +53,7 @@ pub fn print(text: &str) -> Result<ExitCode, TerminalError> {
     }
 }
 
-/// Writes JSON to standard output, where it must arrive.
+/// Writes JSON to standard output; a closed pipe is an error.
 ///
 /// # Errors
 /// See [`TerminalError`].
@@ -62,7 +62,7 @@ pub fn print_data(json: &str) -> Result<ExitCode, TerminalError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes text to standard error, as far as it can be written: there is nowhere else to tell of it.
+/// Writes text to standard error; failures are ignored.
 pub fn say(text: &str) {
     let _ = write(&mut stderr().lock(), text);
 }
@@ -72,7 +72,7 @@ fn write(out: &mut dyn Write, text: &str) -> std::io::Result<()> {
     out.flush()
 }
 
-/// Makes control characters visible, which names in files may have and terminals obey, and keeps the number of bytes.
+/// Replaces control characters, which a terminal would interpret, by visible ones; keeps the number of bytes.
 pub fn escape(text: &str) -> Cow<'_, str> {
     let is_hidden = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if !text.contains(is_hidden) {
@@ -82,8 +82,8 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(shown).collect())
 }
 
-/// Writes the control characters in strings of JSON as `\u009b`, which terminals do not obey and readers understand; those
-/// below U+0020 are written so already.
+/// Escapes the control characters in JSON strings as `\u009b`, so that no terminal interprets them; those below U+0020
+/// are escaped already.
 fn escape_json(json: &str) -> Cow<'_, str> {
     let is_hidden = |c: char| c.is_control() && c != '\n';
     if !json.contains(is_hidden) {
@@ -93,12 +93,12 @@ fn escape_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(json.chars().map(shown).collect())
 }
 
-/// Whether a file is asked for by `-`, which is standard output.
+/// Returns `true` for `-`, which is standard output.
 pub fn is_stdout(file: &Path) -> bool {
     file.as_os_str() == "-"
 }
 
-/// Refuses a file whose folder is missing or whose name is that of a folder, before anything is computed.
+/// Checks, before anything is computed, that a file can be written: its folder exists, and it is not itself a folder.
 ///
 /// # Errors
 /// See [`TerminalError`].
@@ -117,7 +117,7 @@ pub fn check_target(option: &str, file: &Path) -> Result<(), TerminalError> {
     }
 }
 
-/// Writes JSON where `--json` says, and text to standard output unless JSON goes there.
+/// Writes JSON to the file of `--json`, and text to standard output unless JSON goes there.
 ///
 /// # Errors
 /// See [`TerminalError`].
@@ -136,7 +136,7 @@ pub fn tell(json: Option<&Path>, quiet: bool, content: &str, text: &str) -> Resu
     Ok(())
 }
 
-/// A report as JSON.
+/// Returns a report as JSON text.
 ///
 /// # Errors
 /// See [`TerminalError`].

@@ -1,53 +1,53 @@
 use femtile_device::DeviceError;
 use femtile_linalg::LinalgError;
 
-/// What can go wrong between an equation on a box and its solution in time.
+/// Errors of time stepping.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TimeError {
-    /// The device refused.
+    /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// A solve was refused.
+    /// A linear solve failed.
     #[error(transparent)]
     Linalg(#[from] LinalgError),
-    /// A setting is out of its range, or two do not go together.
+    /// A setting is out of range or conflicts with another.
     #[error("{field}: {message}")]
     Setting {
-        /// Which setting.
+        /// The setting.
         field: &'static str,
-        /// What is wrong and what to choose.
+        /// The reason and the valid choices.
         message: String,
     },
-    /// The diffusion tensor is not positive semidefinite, or a coefficient is not a number.
+    /// A coefficient is not finite, or the diffusion tensor is indefinite.
     #[error("{field} at ({}, {}, {}) is {value}: {message}", point[0], point[1], point[2])]
     Coefficient {
-        /// Which coefficient.
+        /// The coefficient.
         field: &'static str,
-        /// Where.
+        /// The point.
         point: [f64; 3],
-        /// What it is there.
+        /// Its value there.
         value: f64,
-        /// What it has to be.
+        /// The requirement.
         message: &'static str,
     },
     /// A tridiagonal system of an implicit stage has no solution.
     #[error(
         "the implicit stage along axis {axis} met a zero pivot at node {node:?} in step {step}: reaction or convection \
-         outweigh diffusion there; take shorter steps or a finer grid"
+         dominate diffusion there; use shorter steps or a finer grid"
     )]
     Singular {
         /// The axis, 0 for x.
         axis: usize,
         /// The node, by its numbers along x, y, z.
         node: [usize; 3],
-        /// The step by which it was found.
+        /// The step at which it was detected.
         step: usize,
     },
 }
 
 impl TimeError {
-    /// The error of a setting.
+    /// Creates the error of a setting.
     pub(crate) fn setting(field: &'static str, message: impl Into<String>) -> Self {
         Self::Setting { field, message: message.into() }
     }

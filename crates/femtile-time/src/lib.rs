@@ -1,6 +1,6 @@
-//! Time stepping, written once for every device.
+//! Time stepping on any device.
 //!
-//! `adi/` holds alternating directions on boxes: each step is a few batches of tridiagonal systems.
+//! `adi/`: alternating direction implicit methods on boxes; each step solves a few batches of tridiagonal systems.
 #![deny(unsafe_code)]
 
 pub mod adi;

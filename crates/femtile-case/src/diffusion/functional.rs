@@ -1,4 +1,4 @@
-//! The functionals of a field on a grid: checked before the run, evaluated after it.
+//! Functionals of a field on a grid: parsed before the run, evaluated after it.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use femtile_expression::Expression;
 use femtile_solve::{Key, below};
 use femtile_time::adi::{Grid, values};
 
-use crate::diffusion::problem::in_time;
+use super::formula::in_time;
 use crate::file::{Exact, Functional};
 use crate::{Case, CaseError};
 
@@ -26,7 +26,7 @@ enum Kind {
     ErrorL2(Expression),
 }
 
-/// Parses what the functionals need and refuses points outside of the box.
+/// Parses the functionals and checks that points lie in the box.
 pub(super) fn prepare(case: &Case, grid: &Grid) -> Result<Vec<Ready>, CaseError> {
     let mut all = Vec::new();
     for (i, functional) in case.file.output.functionals.iter().enumerate() {

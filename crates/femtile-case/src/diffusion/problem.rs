@@ -1,28 +1,29 @@
-//! From the sections of a case file to the problem that the library advances.
+//! The problem on a grid that a case file describes.
 
 use femtile_expression::Expression;
 use femtile_solve::{Key, below, expression, overlaps};
 use femtile_time::adi::{AdiConfig, AdiProblem, Coefficients, Grid, Scheme, Side};
 use femtile_tridiagonal::Algorithm;
 
-use super::check::placed;
+use super::formula::{scalar, scalar_in_time};
 use super::functional::{Ready, prepare};
-use crate::file::{BoundarySection, CoefficientSource, Entry, Generator, SchemeName, TimeSection, Value};
+use super::placed::placed;
+use crate::file::{BoundarySection, CoefficientSource, Generator, SchemeName, TimeSection, Value};
 use crate::{Case, CaseError, overlap};
 
-/// Everything that a run needs.
-pub(super) struct Prepared {
+/// The problem of a case on its grid, with the settings of the run.
+pub(super) struct GridProblem {
     pub problem: AdiProblem,
     pub grid: Grid,
     pub config: AdiConfig,
     pub initial: Expression,
     pub functionals: Vec<Ready>,
-    /// About conditions that overlap.
+    /// Warnings about overlapping conditions.
     pub warnings: Vec<String>,
 }
 
-impl Prepared {
-    /// Reads the sections of a case.
+impl GridProblem {
+    /// Parses the sections of a case.
     pub fn new(case: &Case) -> Result<Self, CaseError> {
         let mut warnings = Vec::new();
         let problem = problem(case, &mut warnings)?;
@@ -33,27 +34,6 @@ impl Prepared {
         };
         let functionals = prepare(case, &grid)?;
         Ok(Self { problem, grid, config: config(case)?, initial, functionals, warnings })
-    }
-}
-
-/// An expression that may depend on the time.
-pub(super) fn in_time(case: &Case, text: &str, path: &[Key]) -> Result<Expression, CaseError> {
-    Expression::parse_in_time(text).map_err(|error| case.wrong_inside(path, &error.span, error.to_string()))
-}
-
-fn scalar(entry: &Entry, path: &[Key]) -> Result<Expression, CaseError> {
-    match entry {
-        Entry::Number(number) => Ok(Expression::constant(*number)),
-        Entry::Text(text) => Ok(expression(text, path)?),
-    }
-}
-
-/// A number or an expression that may depend on the time.
-fn scalar_in_time(case: &Case, value: &Value, path: &[Key]) -> Result<Expression, CaseError> {
-    match value {
-        Value::Number(number) => Ok(Expression::constant(*number)),
-        Value::Text(text) => in_time(case, text, path),
-        _ => Err(case.wrong(path, "a number or an expression in x, y, z and t is needed here")),
     }
 }
 
@@ -142,10 +122,10 @@ fn tensor(case: &Case, value: &Value, d: usize, path: &[Key]) -> Result<[[Expres
     }
 }
 
-/// Names of sides, in the order of axes.
+/// Names of the sides, by axis.
 const SIDES: [&str; 6] = ["xmin", "xmax", "ymin", "ymax", "zmin", "zmax"];
 
-/// What holds on each side; a side that no entry names has zero flux, and of several entries the last one holds.
+/// Returns the condition on each side: zero flux by default; of several entries the last one applies.
 fn sides(case: &Case, d: usize, warnings: &mut Vec<String>) -> Result<Vec<[Side; 2]>, CaseError> {
     let closed = || Side::Neumann(Expression::constant(0.0));
     let mut sides: Vec<[Side; 2]> = (0..d).map(|_| [closed(), closed()]).collect();

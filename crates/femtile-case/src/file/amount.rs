@@ -26,10 +26,10 @@ const UNITS: [(&str, f64); 10] = [
 ];
 
 impl Amount {
-    /// The number of bytes.
+    /// Returns the number of bytes.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// A message for a text that is not an amount.
     pub fn bytes(&self) -> Result<f64, String> {
         let text = match self {
             Self::Bytes(bytes) => return Ok(*bytes as f64),
@@ -41,7 +41,7 @@ impl Amount {
         match (text[..end].parse::<f64>(), factor) {
             (Ok(number), Some(factor)) => Ok(number * factor),
             _ => Err(format!(
-                "`{text}` is no amount of memory: give bytes, or a number with B, kB, MB, GB, TB, KiB, MiB, GiB or TiB"
+                "`{text}` is not an amount of memory: give bytes, or a number with B, kB, MB, GB, TB, KiB, MiB, GiB or TiB"
             )),
         }
     }
@@ -65,7 +65,7 @@ mod tests {
             assert_eq!(bytes(text), Ok(expected), "{text}");
         }
         for text in ["", "GB", "-1 GB", "8 GBB", "1.2.3 B", "eight GB", "1e3 B"] {
-            assert!(bytes(text).unwrap_err().contains("no amount of memory"), "{text}");
+            assert!(bytes(text).unwrap_err().contains("not an amount of memory"), "{text}");
         }
         assert_eq!(Amount::Bytes(5).bytes(), Ok(5.0));
     }

@@ -88,7 +88,7 @@ fn line_points() -> u32 {
     101
 }
 
-/// What a solution is compared with.
+/// The exact solution to compare with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "an expression in quotes, or an array with one for each component")]
 pub enum Exact {

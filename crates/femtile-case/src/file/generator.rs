@@ -47,7 +47,7 @@ pub enum Generator {
     Box {
         /// Number of cubes along x, y, z.
         cells: [usize; 3],
-        /// How each cube is divided.
+        /// Division of each cube.
         #[serde(default)]
         cell: CellName,
         /// Corner with the smallest coordinates.
@@ -56,7 +56,7 @@ pub enum Generator {
         /// Corner with the largest coordinates.
         #[serde(default = "ones3")]
         upper: [f64; 3],
-        /// How far the middle moves along each axis, in sides of the box; the sides stay.
+        /// Displacement of the centre along each axis, relative to the side lengths of the box; the sides stay fixed.
         #[serde(default)]
         deform: f64,
         /// Degree of the shapes of hexahedra, 1 to 9.
@@ -67,7 +67,7 @@ pub enum Generator {
     Square {
         /// Number of squares along x, y.
         cells: [usize; 2],
-        /// What each square becomes.
+        /// Division of each square.
         #[serde(default)]
         cell: PlaneCellName,
         /// Corner with the smallest coordinates.
@@ -76,7 +76,7 @@ pub enum Generator {
         /// Corner with the largest coordinates.
         #[serde(default = "ones2")]
         upper: [f64; 2],
-        /// How far the middle moves along each axis, in sides of the rectangle; the sides stay.
+        /// Displacement of the centre along each axis, relative to the side lengths of the rectangle; the sides stay fixed.
         #[serde(default)]
         deform: f64,
         /// Degree of the shapes of quadrilaterals, 1 to 9.
@@ -152,7 +152,7 @@ pub enum Generator {
 }
 
 impl Generator {
-    /// Whether it is a grid with one axis.
+    /// Returns `true` for a grid with one axis.
     pub(crate) fn is_line(&self) -> bool {
         matches!(self, Self::Grid { nodes, .. } if nodes.len() == 1)
     }

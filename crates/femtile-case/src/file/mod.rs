@@ -1,4 +1,4 @@
-//! The case file as it is written: every section, key and default.
+//! The sections, keys and defaults of case files.
 
 mod amg;
 mod amount;
@@ -25,15 +25,15 @@ pub use functional::{Exact, Functional};
 pub use generator::{CellName, Generator, LShapeName, PlaneCellName};
 pub use gmg::{BoxSmootherName, GmgSection, GmgStartName};
 pub use pmg::PmgSection;
-pub use solver::{FormatName, GeometryName, Method, Operator, Precision, PreconditionerName, SolverSection};
+pub use solver::{FormatName, Method, MetricName, Operator, Precision, PreconditionerName, SolverSection};
 pub use space::{Quadrature, SpaceSection};
 pub use time::{CoefficientSource, SchemeName, TimeMethod, TimeSection};
 
-/// A case: a mesh, an equation on it, what holds on its boundary, how to solve it, what to write.
+/// A case: mesh, equation, boundary conditions, solver and output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CaseFile {
-    /// Where the mesh comes from.
+    /// The mesh.
     pub mesh: MeshSection,
     /// Regions of cells by comparisons, for values by tag. Of several entries that hold in a cell the last one names it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -44,17 +44,17 @@ pub struct CaseFile {
     /// The equation: −∇·(σ∇u) + λu = f, or u_t = ∇·(D∇u) + c·∇u + ru + f.
     #[serde(default)]
     pub equation: EquationSection,
-    /// What holds on parts of the boundary. Later entries win, Dirichlet beats the rest; facets that no
-    /// entry names have zero flux.
+    /// Boundary conditions. Later entries override earlier ones, Dirichlet overrides the rest; facets without an entry have
+    /// zero flux.
     #[serde(default)]
     pub boundary: Vec<BoundarySection>,
-    /// How an equation in time is advanced; with `kind = "diffusion"` alone.
+    /// Time stepping, only with `kind = "diffusion"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<TimeSection>,
-    /// How the system is solved.
+    /// The solver.
     #[serde(default)]
     pub solver: SolverSection,
-    /// What is written.
+    /// The output.
     #[serde(default)]
     pub output: OutputSection,
 }
@@ -66,16 +66,17 @@ pub struct MeshSection {
     /// A mesh file (.msh, .vtu, .vtk, .node, .ele, .mesh), relative to the folder of the case file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// A mesh made by formula.
+    /// A generated mesh.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generate: Option<Generator>,
-    /// Merge nodes that coincide, which closes cracks.
+    /// Merge coincident nodes, which closes cracks.
     #[serde(default)]
     pub merge: bool,
-    /// Findings of the mesh check that become warnings where the mesh would be refused for them.
+    /// Findings of the mesh check to accept as warnings instead of errors.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accept: Vec<FindingName>,
-    /// How many times every cell is split: triangles and quadrilaterals into four, tetrahedra and hexahedra into eight.
+    /// Number of uniform refinements: triangles and quadrilaterals are split into four, tetrahedra and hexahedra
+    /// into eight.
     #[serde(default)]
     pub refine: u32,
 }
@@ -94,10 +95,11 @@ pub struct RegionSection {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EquationKind {
-    /// −∇·(σ∇u) + λu = f with λ ≥ 0.
+    /// The stationary equation −∇·(σ∇u) + λu = f with λ ≥ 0.
     #[default]
-    Helmholtz,
-    /// u_t = ∇·(D∇u) + c·∇u + ru + f on a grid.
+    #[serde(alias = "helmholtz")]
+    ReactionDiffusion,
+    /// The equation in time u_t = ∇·(D∇u) + c·∇u + ru + f, on a grid.
     Diffusion,
 }
 
@@ -107,9 +109,10 @@ pub enum EquationKind {
 pub struct EquationSection {
     /// The kind of equation.
     pub kind: EquationKind,
-    /// Helmholtz: conductivity σ, positive: a number, an expression in x, y, z, a symmetric tensor, by tag, or a cell field.
+    /// Reaction-diffusion: conductivity σ > 0: a number, an expression in x, y, z, a symmetric tensor, values by tag, or a cell
+    /// field.
     pub sigma: Value,
-    /// Helmholtz: reaction λ ≥ 0, in the forms of `sigma` but for tensors.
+    /// Reaction-diffusion: reaction λ ≥ 0, in the forms of `sigma` except tensors.
     pub lambda: Value,
     /// Source f, in the forms of `sigma` but for tensors, or an array with an entry for each component; for diffusion a
     /// number or an expression in x, y, z and t.
@@ -131,7 +134,7 @@ pub struct EquationSection {
 impl Default for EquationSection {
     fn default() -> Self {
         Self {
-            kind: EquationKind::Helmholtz,
+            kind: EquationKind::ReactionDiffusion,
             sigma: Value::Number(1.0),
             lambda: Value::Number(0.0),
             source: Value::Number(0.0),
@@ -221,11 +224,11 @@ pub struct RobinSection {
     pub value: Value,
 }
 
-/// `[output]`: what is written and where.
+/// `[output]`: results to write, and their folder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OutputSection {
-    /// Folder for all results, relative to the folder from which the program is started; made when missing.
+    /// Folder for all results, relative to the folder from which the program is started; created when missing.
     pub directory: PathBuf,
     /// Write the solution for ParaView: `solution.vtu`, or `solution.vti` where it lives on a grid.
     pub vtu: bool,

@@ -4,16 +4,16 @@ use serde::{Deserialize, Serialize};
 
 use super::{AmgSection, Amount, GmgSection, PmgSection};
 
-/// How the operator is held.
+/// Representations of the operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operator {
-    /// Whatever is fastest for the space.
+    /// The one expected to be fastest for the space.
     #[default]
     Auto,
     /// A sparse matrix.
     Assembled,
-    /// Computed on the fly, on quadrilaterals and hexahedra.
+    /// Matrix-free, on quadrilaterals and hexahedra.
     MatrixFree,
 }
 
@@ -37,15 +37,15 @@ pub enum Method {
     /// Conjugate gradients.
     #[default]
     Cg,
-    /// The same with all vectors passed over once, on CPUs within the loop over cells; with the diagonal or no
+    /// Conjugate gradients with merged vector operations, on CPUs within the loop over cells; with `jacobi` or no
     /// preconditioner.
     MergedCg,
-    /// The same with one reduction and one pass over memory an iteration; on CPUs.
+    /// Pipelined conjugate gradients: one reduction and one pass over memory per iteration; on CPUs.
     PipelinedCg,
-    /// The same, `steps` steps at once; on CPUs, with the diagonal or no preconditioner.
+    /// s-step conjugate gradients with `steps` steps per pass; on CPUs, with `jacobi` or no preconditioner.
     SStepCg,
-    /// The generalized minimal residual method, begun anew after `restart` directions: its residual never grows, and
-    /// preconditioners need not be symmetric.
+    /// GMRES, restarted after `restart` directions: the residual norm never grows, and the preconditioner may be
+    /// nonsymmetric.
     Gmres,
 }
 
@@ -61,18 +61,18 @@ pub enum PreconditionerName {
     Jacobi,
     /// None.
     None,
-    /// Algebraic multigrid, its levels in single precision: iterations hardly grow with the mesh. For degree 1.
+    /// Algebraic multigrid, levels in f32 by default: iterations almost independent of the mesh size. For degree 1.
     Amg,
-    /// Geometric multigrid, its levels in single precision: a few iterations for every degree and any number of cells. On
+    /// Geometric multigrid, levels in f32 by default: a few iterations for every degree and any number of cells. On
     /// boxes, deformed ones too, with u given on whole sides, one at least; on GPUs where hexahedra are of one size.
     Gmg,
-    /// p-multigrid, its levels in single precision: from the degree down to 1 without a matrix, algebraic multigrid below. On
+    /// p-multigrid, levels in f32 by default: from the degree down to 1 without a matrix, algebraic multigrid below. On
     /// quadrilaterals and hexahedra of any shape; on GPUs on hexahedra.
     Pmg,
 }
 
 impl PreconditionerName {
-    /// Whether options of algebraic multigrid make sense beside it.
+    /// Returns `true` where options of algebraic multigrid apply.
     pub const fn has_algebraic_levels(self) -> bool {
         matches!(self, Self::Amg | Self::Pmg)
     }
@@ -82,60 +82,61 @@ impl PreconditionerName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Precision {
-    /// Double precision throughout.
+    /// f64 throughout.
     #[default]
     F64,
-    /// Single precision throughout; for equations in time alone.
+    /// f32 throughout; only for equations in time.
     F32,
-    /// Single precision in the preconditioner, double outside; not available yet.
+    /// f32 in the preconditioner, f64 outside; not available yet.
     Mixed,
 }
 
-/// How operators without a matrix obtain the metric of cells.
+/// How matrix-free operators obtain cell metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum GeometryName {
+pub enum MetricName {
     /// The cheapest way for each batch of cells.
     #[default]
     Auto,
-    /// Seven numbers a cell, of parallelepipeds.
+    /// One metric per cell, seven numbers; for parallelepipeds.
     Constant,
-    /// Computed at every point from the corners of straight cells.
+    /// Computed at every quadrature point from the corners of straight cells.
     Trilinear,
-    /// The same from 27 points of cells of order 2.
+    /// Computed at every quadrature point from the 27 nodes of cells of order 2.
     Triquadratic,
-    /// The same from all points of a cell that the mesh gives.
+    /// Computed at every quadrature point from all nodes of the cell.
     Isoparametric,
-    /// The inverse Jacobian and its determinant, stored at all points.
+    /// The inverse Jacobian and its determinant, stored at every quadrature point.
     Inverse,
-    /// The metric merged with σ and λ, stored at all points.
+    /// The metric merged with σ and λ, stored at every quadrature point.
     Stored,
 }
 
-impl From<GeometryName> for Option<MetricEvaluation> {
-    fn from(name: GeometryName) -> Self {
+impl From<MetricName> for Option<MetricEvaluation> {
+    fn from(name: MetricName) -> Self {
         match name {
-            GeometryName::Auto => None,
-            GeometryName::Constant => Some(MetricEvaluation::Constant),
-            GeometryName::Trilinear => Some(MetricEvaluation::Trilinear),
-            GeometryName::Triquadratic => Some(MetricEvaluation::Triquadratic),
-            GeometryName::Isoparametric => Some(MetricEvaluation::Isoparametric),
-            GeometryName::Inverse => Some(MetricEvaluation::Inverse),
-            GeometryName::Stored => Some(MetricEvaluation::Stored),
+            MetricName::Auto => None,
+            MetricName::Constant => Some(MetricEvaluation::Constant),
+            MetricName::Trilinear => Some(MetricEvaluation::Trilinear),
+            MetricName::Triquadratic => Some(MetricEvaluation::Triquadratic),
+            MetricName::Isoparametric => Some(MetricEvaluation::Isoparametric),
+            MetricName::Inverse => Some(MetricEvaluation::Inverse),
+            MetricName::Stored => Some(MetricEvaluation::Stored),
         }
     }
 }
 
-/// `[solver]`: how the system is solved.
+/// `[solver]`: settings of the solve.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SolverSection {
-    /// How the operator is held.
+    /// Representation of the operator.
     pub operator: Operator,
     /// The format of an assembled matrix in products.
     pub format: FormatName,
-    /// How an operator without a matrix obtains the metric of cells.
-    pub geometry: GeometryName,
+    /// How a matrix-free operator obtains cell metrics.
+    #[serde(alias = "geometry")]
+    pub metric: MetricName,
     /// The iterative method.
     pub method: Method,
     /// Steps that `s-step-cg` takes at once, 1 to 6; 3 when absent.
@@ -179,7 +180,7 @@ impl Default for SolverSection {
         Self {
             operator: Operator::Auto,
             format: FormatName::Auto,
-            geometry: GeometryName::Auto,
+            metric: MetricName::Auto,
             method: Method::Cg,
             steps: None,
             restart: None,

@@ -9,7 +9,7 @@ pub struct SpaceSection {
     pub degree: u32,
     /// Components of u, each of which solves the equation: on quadrilaterals and hexahedra, without a matrix.
     pub components: usize,
-    /// How the operator is integrated on quadrilaterals and hexahedra.
+    /// Quadrature of the operator on quadrilaterals and hexahedra.
     pub quadrature: Quadrature,
 }
 

@@ -55,7 +55,7 @@ pub struct TimeSection {
     pub end: f64,
     /// Number of steps.
     pub steps: usize,
-    /// How many of the first steps are two of half the length with θ = 1, for initial values with jumps or kinks.
+    /// Number of initial steps replaced by two half steps with θ = 1 (Rannacher), for initial values with jumps or kinks.
     #[serde(default)]
     pub rannacher_steps: usize,
     /// Where the bands of the implicit systems come from.

@@ -8,6 +8,7 @@ use femtile_mesh::MeshError;
 use femtile_mesh::io::{Staging, write_atomically};
 use femtile_solve::Solution;
 
+use crate::file_names::of_line;
 use crate::plot::line_plot;
 
 /// A straight line to be sampled.
@@ -23,11 +24,6 @@ pub(crate) struct SampledLine {
     name: String,
     dimension: usize,
     components: Vec<Line>,
-}
-
-/// The names of the files of a line.
-pub(crate) fn files(name: &str) -> [String; 2] {
-    [format!("{name}.csv"), format!("{name}.svg")]
 }
 
 /// Returns whether it is the first row of such a table.
@@ -54,7 +50,7 @@ impl ReadyLine {
 impl SampledLine {
     /// Writes both files.
     pub(crate) fn write(&self, staging: &Staging) -> Result<(), MeshError> {
-        let [table, picture] = files(&self.name).map(|file| staging.path(&file));
+        let [table, picture] = of_line(&self.name).map(|file| staging.path(&file));
         write_atomically(&table, |out| out.write_all(self.csv().as_bytes()))?;
         let svg = line_plot(&self.name, &self.components);
         write_atomically(&picture, |out| out.write_all(svg.as_bytes()))

@@ -1,6 +1,5 @@
-//! The functionals of a case: checked before the solve, evaluated after it.
+//! Functionals of a case: parsed before the solve, evaluated after it.
 
-mod check;
 mod line;
 
 use std::collections::BTreeMap;
@@ -9,8 +8,7 @@ use femtile_expression::Expression;
 use femtile_fem::FemError;
 use femtile_solve::{Component, Discretization, Key, Solution, below, check_count, expression};
 
-pub(crate) use check::check;
-pub(crate) use line::{SampledLine, files, is_header_of_line};
+pub(crate) use line::{SampledLine, is_header_of_line};
 
 use crate::file::{Exact, Functional};
 use crate::{Case, CaseError};
@@ -51,10 +49,9 @@ pub(crate) struct Evaluated {
     pub citations: Vec<&'static str>,
 }
 
-/// Parses what the functionals need; refuses points outside the mesh and parts of the boundary without a facet, so that no
-/// solve is in vain.
+/// Parses the functionals; checks before the solve that points lie in the mesh and parts of the boundary have facets.
 ///
-/// Of several components each has its own functionals, `name[0]`, `name[1]`, ….
+/// With several components each has its own functionals, `name[0]`, `name[1]`, ….
 pub(crate) fn prepare(case: &Case, discretization: &Discretization<'_>) -> Result<Prepared, CaseError> {
     check_points(case, discretization)?;
     let n = case.file.space.components;
@@ -125,7 +122,7 @@ fn line(
     Ok(ReadyLine { name: name.into(), from, to, n })
 }
 
-/// What a component is compared with.
+/// Returns the exact solution of a component.
 fn exact(case: &Case, given: &Exact, component: usize, path: &[Key]) -> Result<Expression, CaseError> {
     match given {
         Exact::All(text) => Ok(expression(text, path)?),

@@ -82,9 +82,9 @@ fn solutions_do_not_depend_on_the_start_whatever_the_data_and_options() {
     let bent = cube.replace("cells", "deform = 0.1, cells");
     for (text, from, to) in [
         (base(&bent), "", String::new()),
-        (base(cube), FULL, gmg("precision = \"double\"")),
+        (base(cube), FULL, gmg("precision = \"f64\"")),
         (base(cube), FULL, gmg("smoother = \"additive-patch\"")),
-        (base(square), FULL, gmg("smoother = \"point\"")),
+        (base(square), FULL, gmg("smoother = \"gauss-seidel\"")),
         (base(square), FULL, format!("{FULL}\nmethod = \"gmres\"")),
         (base(square), FULL, format!("{FULL}\nmethod = \"pipelined-cg\"")),
         (base(square), "sigma = 2", "sigma = \"2 + sin(3*x)*y\"".into()),

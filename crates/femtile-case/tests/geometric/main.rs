@@ -113,12 +113,12 @@ fn both_precisions_and_smoothers_precondition_and_are_told_of() {
     assert_eq!(levels(&default), [(3375, Some(343)), (343, Some(27)), (27, None)]);
     assert_eq!(default.citations, ["hestenes1952", "kronbichler2022", "cui2024"]);
     for (solver, most) in [
-        ("gmg = { precision = \"double\" }", default.solve.iterations),
-        ("gmg = { precision = \"single\", smoother = \"vertex-patch\" }", default.solve.iterations),
+        ("gmg = { precision = \"f64\" }", default.solve.iterations),
+        ("gmg = { precision = \"f32\", smoother = \"vertex-patch\" }", default.solve.iterations),
         ("gmg = { smoother = \"additive-patch\" }", default.solve.iterations + 2),
-        ("gmg = { smoother = \"additive-patch\", precision = \"double\" }", default.solve.iterations + 2),
-        ("gmg = { smoother = \"point\" }", 20),
-        ("gmg = { smoother = \"point\", precision = \"double\" }", 20),
+        ("gmg = { smoother = \"additive-patch\", precision = \"f64\" }", default.solve.iterations + 2),
+        ("gmg = { smoother = \"gauss-seidel\" }", 20),
+        ("gmg = { smoother = \"gauss-seidel\", precision = \"f64\" }", 20),
         // Its recurrences feel the rounding of cycles in single precision.
         ("method = \"pipelined-cg\"", 2 * default.solve.iterations),
         ("operator = \"matrix-free\"", default.solve.iterations),
@@ -129,7 +129,7 @@ fn both_precisions_and_smoothers_precondition_and_are_told_of() {
         let (report, u) = solve(&text(solver));
         assert_close(&u, &expected);
         assert!(report.solve.iterations <= most, "{solver}: {}", report.solve.iterations);
-        if solver.contains("point") {
+        if solver.contains("gauss-seidel") {
             assert_eq!(levels(&report), [(3375, None), (343, None), (27, None)]);
         } else {
             assert_eq!(levels(&report), levels(&default));
@@ -169,8 +169,7 @@ fn conductivity_along_the_axes_stretches_the_box() {
 fn a_single_patch_or_cell_is_solved_at_once() {
     for dimension in [2, 3] {
         for (degree, cells) in [(1, 2), (4, 2), (3, 1), (1, 1)] {
-            let text =
-                case(&mesh(dimension, cells), degree, "", &format!("{GMG}\ngmg.precision = \"double\""));
+            let text = case(&mesh(dimension, cells), degree, "", &format!("{GMG}\ngmg.precision = \"f64\""));
             let report = solve(&text).0;
             assert!(report.solve.iterations <= 1, "{}", report.solve.iterations);
             assert_eq!(report.solve.levels.len(), usize::from(degree * cells > 1));
@@ -348,7 +347,7 @@ fn what_is_no_box_or_too_coarse_is_refused_with_advice() {
     let part = gmg.replace("where = \"all\"", "where = \"x < 0.3\"");
     let none = gmg.replace("dirichlet =", "neumann =").replace("[[bound", "lambda = 1\n[[bound");
     let deformed = mesh(2, 4).replace("] }", "], deform = 0.1 }");
-    let points = case(&deformed, 2, "", &format!("{GMG}\ngmg.smoother = \"point\""));
+    let points = case(&deformed, 2, "", &format!("{GMG}\ngmg.smoother = \"gauss-seidel\""));
     let bent_part = case(&deformed, 2, "", GMG).replace("where = \"all\"", "where = \"y > 0.7\"");
     for (text, key, words) in [
         (points, "solver.preconditioner", ["smooths by points", "\"vertex-patch\""]),
@@ -369,7 +368,7 @@ fn what_is_no_box_or_too_coarse_is_refused_with_advice() {
         ),
         (square(&format!("{GMG}\nmethod = \"merged-cg\"")), "solver.method", ["jacobi", "\"cg\""]),
         (square(&format!("{GMG}\nmethod = \"s-step-cg\"")), "solver.method", ["jacobi", "\"cg\""]),
-        (square("gmg = { precision = \"double\" }"), "solver.gmg", ["preconditioner", "\"gmg\""]),
+        (square("gmg = { precision = \"f64\" }"), "solver.gmg", ["preconditioner", "\"gmg\""]),
     ] {
         let (found, message) = refused(&text);
         assert_eq!(found, key, "{message}");
@@ -380,7 +379,7 @@ fn what_is_no_box_or_too_coarse_is_refused_with_advice() {
 #[test]
 fn options_that_there_are_not_are_refused() {
     for (option, words) in
-        [("smother = \"point\"", "did you mean `smoother`"), ("smoother = \"jacobi\"", "`point`")]
+        [("smother = \"point\"", "did you mean `smoother`"), ("smoother = \"jacobi\"", "`gauss-seidel`")]
     {
         let text = case(&mesh(2, 4), 2, "", &format!("{GMG}\ngmg = {{ {option} }}"));
         let said = Case::parse(Path::new("case.toml"), text).unwrap_err().to_string();

@@ -23,7 +23,7 @@ pub enum Values {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Array {
     pub shape: Vec<usize>,
-    /// Whether the first axis is the contiguous one.
+    /// The first axis is contiguous.
     pub is_fortran: bool,
     pub values: Values,
 }
@@ -34,11 +34,11 @@ pub struct Output<'a> {
     pub is_fortran: bool,
     /// NumPy's name of the type, such as `f8`.
     pub dtype: &'static str,
-    /// The numbers as the machine holds them.
+    /// The numbers in native byte order.
     pub bytes: &'a [u8],
 }
 
-/// Why an array could not be read.
+/// Errors of reading arrays.
 #[derive(Debug, thiserror::Error)]
 pub enum ArrayError {
     #[error("{place}: {source}")]
@@ -83,13 +83,13 @@ impl Array {
     }
 }
 
-/// An array of which as much has been read as tells its size.
+/// An array whose header has been read.
 pub struct Opened {
     pub announced: Announced,
     content: Content,
 }
 
-/// What of an array is read.
+/// The unread part of an array.
 enum Content {
     /// All of it.
     Array(Array),

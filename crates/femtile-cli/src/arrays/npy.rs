@@ -16,7 +16,7 @@ const LONGEST_WORD: usize = 64;
 #[derive(Debug, Clone)]
 pub struct Announced {
     pub shape: Vec<usize>,
-    /// Whether the first axis is the contiguous one.
+    /// The first axis is contiguous.
     pub is_fortran: bool,
     /// Bytes of a number, 4 or 8.
     pub size: usize,
@@ -26,7 +26,7 @@ pub struct Announced {
 }
 
 impl Announced {
-    /// An array that is there already.
+    /// An array in memory.
     pub fn of_array(shape: &[usize], is_fortran: bool, size: usize) -> Self {
         let n_bytes = size * shape.iter().product::<usize>();
         Self { shape: shape.to_vec(), is_fortran, size, is_swapped: false, n_bytes, available: None }
@@ -92,7 +92,7 @@ impl Announced {
     ) -> Result<Vec<T>, ArrayError> {
         let io = |source| ArrayError::io(place, source);
         let n_bytes = self.n_bytes;
-        // The shape is backed by the file's length where that is known; else memory doubles with what comes.
+        // Where the length of the file is unknown, memory grows by doubling instead of following an unchecked shape.
         let mut values = Vec::with_capacity(if self.available.is_some() { n_bytes / SIZE } else { 0 });
         let mut from = from.take(n_bytes as u64 + 1);
         let mut part = Vec::with_capacity(PART.min(n_bytes + 1));
@@ -213,7 +213,7 @@ fn read_header(from: &mut impl Read, place: &str) -> Result<(String, usize), Arr
     Ok((String::from_utf8_lossy(&text).trim().to_string(), before + len))
 }
 
-/// What the header says.
+/// The parsed header.
 struct Header {
     descr: String,
     is_fortran: bool,
@@ -241,7 +241,7 @@ impl Header {
         let descr = value("descr")?;
         let descr = match descr.chars().next()? {
             quote @ ('\'' | '"') => descr[1..].split(quote).next()?.to_string(),
-            // A list describes a structure; its own quotes and brackets are of no interest.
+            // A list describes a structured type, which is not supported.
             '[' => "a structure".to_string(),
             _ => return None,
         };

@@ -137,22 +137,22 @@ impl Archive {
                 return Err(ArrayError::format(&place, message));
             }
         };
-        // The size of a stored member is backed by the file, or reading ends early; that of a deflated one is not.
+        // The file bounds the size of a stored member, but not that of a deflated one.
         let available = (member.method == 0).then_some(member.packed);
         Ok(OpenMember { bytes, available, crc: member.crc, place })
     }
 }
 
-/// A member on its way out of the archive.
+/// A reader of a member of the archive.
 struct OpenMember<'a> {
     bytes: Summed<Box<dyn Read + 'a>>,
-    /// How many bytes there are, where that is known.
+    /// Number of bytes, where known.
     available: Option<u64>,
     crc: u32,
     place: String,
 }
 
-/// A reader that keeps the checksum of what it has read.
+/// A reader that computes the checksum of its bytes.
 struct Summed<R> {
     from: R,
     crc: Crc,

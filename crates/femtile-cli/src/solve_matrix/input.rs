@@ -10,7 +10,7 @@ use super::has_extension;
 use crate::arrays::{Archive, Array};
 use crate::failure::Failure;
 
-/// A square matrix of finite numbers, and what is known of its file.
+/// A square matrix of finite numbers, and notes about its file.
 pub struct Input {
     pub matrix: Csr<f64, Cpu>,
     /// Entries of the file that were added to an earlier one of the same place.
@@ -43,7 +43,7 @@ fn from_matrix_market(path: &Path, cpu: &Cpu) -> Result<Input, Failure> {
     Ok(Input { matrix, n_duplicates: read.n_duplicates, notes: read.notes })
 }
 
-/// What `scipy.sparse.save_npz` has written.
+/// Reads a file of `scipy.sparse.save_npz`.
 fn from_scipy(path: &Path, cpu: &Cpu) -> Result<Input, Failure> {
     let refuse = |message: String| Failure::message(format!("{}: {message}", path.display()));
     let mut archive = Archive::open(path)?;

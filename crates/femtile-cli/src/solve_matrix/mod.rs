@@ -17,8 +17,8 @@ use femtile::linalg::sparse::Csr;
 use femtile::{
     AmgOptions, DeviceChoice, LinearSolver, Method, PreconditionerConfig, SolveError, SolverConfig,
 };
-use femtile_bench::spmv::Tuned;
 use femtile_case::{CaseError, LevelReport, Progress, Stage};
+use femtile_tune::Tuned;
 
 use crate::arguments::SolveMatrixOptions;
 use crate::bars::Bars;
@@ -52,7 +52,7 @@ pub fn run(options: &SolveMatrixOptions) -> Result<ExitCode, Failure> {
     let Solved { x, outcomes, was_interrupted } =
         timed(&mut timings.solve, || solve(&solver, &given.rhs, &mut bars))?;
     bars.begin(Stage::Write);
-    // What was reached is worth less than what an earlier solve may have found.
+    // An interrupted solve does not replace an earlier solution.
     let is_written = !was_interrupted || !options.output.exists();
     if is_written {
         timed(&mut timings.write, || x.write(&options.output))?;
@@ -72,7 +72,7 @@ fn timed<R>(seconds: &mut f64, work: impl FnOnce() -> R) -> R {
     result
 }
 
-/// What the files hold.
+/// The content of the input files.
 struct Given {
     input: Input,
     rhs: Vectors,
@@ -112,7 +112,7 @@ fn report(
     warnings.extend_from_slice(solver.warnings());
     warnings.extend(report::warnings(outcomes, config.tolerance));
     if !is_written {
-        warnings.push(format!("{} was left as it is: the solve was interrupted", options.output.display()));
+        warnings.push(format!("{} was left as it is: interrupted by the user", options.output.display()));
     }
     let (format, format_reason) = solver.format();
     Report {
@@ -146,7 +146,7 @@ fn exit_code(outcomes: &[CgOutcome], was_interrupted: bool) -> ExitCode {
     ExitCode::from(u8::from(outcomes.iter().any(|outcome| outcome.stop != Stop::Converged)))
 }
 
-/// The settings but for the preconditioner, which the matrix decides where it is not named.
+/// Returns the settings without the preconditioner, whose default depends on the matrix.
 fn config(options: &SolveMatrixOptions) -> Result<SolverConfig, Failure> {
     femtile_case::check_tolerance(options.tolerance)
         .map_err(|error| Failure::message(format!("--tolerance {error}")))?;
@@ -168,7 +168,7 @@ fn config(options: &SolveMatrixOptions) -> Result<SolverConfig, Failure> {
     })
 }
 
-/// The preconditioner that is asked for; `auto` is multigrid where matrix and method allow it, as in the library.
+/// Returns the requested preconditioner; `auto` is multigrid where matrix and method allow it.
 fn preconditioner(
     options: &SolveMatrixOptions,
     config: &SolverConfig,
@@ -239,7 +239,7 @@ struct Solved {
     was_interrupted: bool,
 }
 
-/// Solves for one column after the other; of an interrupted solve, columns that were not begun are NaN.
+/// Solves for each column in turn; after an interruption the remaining columns are NaN.
 fn solve(solver: &LinearSolver, rhs: &Vectors, bars: &mut Bars) -> Result<Solved, Failure> {
     let (mut x, mut outcomes) = (Vec::with_capacity(rhs.values().len()), Vec::new());
     let mut was_interrupted = false;
@@ -262,7 +262,7 @@ fn solve(solver: &LinearSolver, rhs: &Vectors, bars: &mut Bars) -> Result<Solved
     Ok(Solved { x: rhs.with_values(x), outcomes, was_interrupted })
 }
 
-/// What the library refuses, in terms of the options.
+/// Returns the error of the library in terms of the options.
 fn failed(error: SolveError) -> Failure {
     match error {
         SolveError::Setting { path, message, .. } => {
@@ -277,7 +277,7 @@ fn failed(error: SolveError) -> Failure {
     }
 }
 
-/// Whether the name of a file ends so.
+/// Returns `true` where a file name has this extension.
 fn has_extension(file: &Path, extension: &str) -> bool {
     file.extension().is_some_and(|found| found.eq_ignore_ascii_case(extension))
 }

@@ -1,4 +1,4 @@
-//! How a solve went, for people and as JSON.
+//! The report of a solve, as text and JSON.
 
 use std::path::PathBuf;
 
@@ -9,14 +9,14 @@ use serde::Serialize;
 
 use crate::solve::levels;
 
-/// What is told of a solve; fields are those of the report of a case where they mean the same.
+/// The report of a solve; fields agree with those of the report of a case.
 #[derive(Serialize)]
 pub struct Report {
     pub matrix: MatrixReport,
     pub n_right_sides: usize,
     pub method: &'static str,
     pub preconditioner: &'static str,
-    /// Of each right side that was begun.
+    /// Outcomes of the right sides.
     pub solve: Vec<SolveReport>,
     /// The format of the matrix in products.
     pub operator: String,
@@ -27,7 +27,7 @@ pub struct Report {
     pub device: String,
     pub device_reason: String,
     pub warnings: Vec<String>,
-    /// The file with the solutions; none where an interrupted solve left an earlier one as it was.
+    /// The file with the solutions; none where an interrupted solve kept an earlier one.
     pub output: Option<PathBuf>,
     pub version: &'static str,
 }
@@ -73,7 +73,7 @@ pub fn of_outcome(outcome: &CgOutcome) -> SolveReport {
     }
 }
 
-/// What the user should know of the outcomes for the columns.
+/// Returns the warnings about the columns.
 pub fn warnings(outcomes: &[CgOutcome], tolerance: f64) -> impl Iterator<Item = String> {
     outcomes.iter().enumerate().filter_map(move |(column, outcome)| {
         let (rounded, iterations) = (outcome.true_relative_residual, outcome.iterations);
@@ -94,7 +94,7 @@ pub fn warnings(outcomes: &[CgOutcome], tolerance: f64) -> impl Iterator<Item = 
 }
 
 impl Report {
-    /// What is printed.
+    /// Returns the text for the terminal.
     pub fn summary(&self) -> String {
         let MatrixReport { file, n_rows, n_nonzeros, .. } = &self.matrix;
         let mut text = format!("matrix    {}: {n_rows} rows, {n_nonzeros} non-zeros\n", file.display());

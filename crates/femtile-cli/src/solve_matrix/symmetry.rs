@@ -1,4 +1,4 @@
-//! Whether a matrix is symmetric.
+//! Symmetry check of a matrix.
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ impl fmt::Display for Pair {
 /// Compares a square matrix with its transpose, and returns the first pair of entries that differ.
 ///
 /// # Errors
-/// What the transpose reports.
+/// Errors of the transpose.
 pub fn first_asymmetry(a: &Csr<f64, Cpu>) -> Result<Option<Pair>, LinalgError> {
     let transpose = a.transpose()?;
     let diagonal: Vec<f64> = (0..a.n_rows()).map(|row| entry(a, row, row).abs()).collect();

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 pub struct Vectors {
     n_rows: usize,
     n_columns: usize,
-    /// Whether the file has one axis alone.
+    /// The file has one axis.
     is_flat: bool,
     values: Vec<f64>,
 }

@@ -1,4 +1,4 @@
-//! Which devices multiply.
+//! The devices of a survey.
 
 use femtile::device::cuda::gpus;
 use femtile::device::{Cpu, Cuda};
@@ -6,13 +6,13 @@ use femtile::device::{Cpu, Cuda};
 use crate::arguments::ProductOptions;
 use crate::failure::Failure;
 
-/// A device to measure on.
+/// A device of a survey.
 pub enum Device {
     Cpu(Cpu),
     Cuda(Cuda),
 }
 
-/// The devices that are asked for, and why `auto` leaves out the GPU.
+/// Opens the requested devices; also returns the reason `auto` uses no GPU.
 pub fn open(options: &ProductOptions) -> Result<(Vec<Device>, Option<String>), Failure> {
     let cpu = || Cpu::new(options.threads).map(Device::Cpu);
     let cuda = |ordinal| Cuda::new(ordinal).map(Device::Cuda);

@@ -1,27 +1,27 @@
-//! The matrix: from a file, or made up.
+//! The matrix: from a file, or synthetic.
 
 use std::path::Path;
 
 use femtile::device::Reference;
 use femtile::linalg::sparse::Csr;
 use femtile::linalg::sparse::matrix_market;
-use femtile_bench::problems::profiles;
+use femtile_tune::profiles;
 
 use crate::arguments::ProductOptions;
 use crate::failure::Failure;
 
-/// A matrix and what is known of where it comes from.
+/// A matrix and its origin.
 pub struct Input {
     pub name: String,
     pub matrix: Csr<f64, Reference>,
-    /// What the banner of the file says.
+    /// Field and symmetry in the banner of the file.
     pub kind: Option<String>,
     pub n_duplicates: usize,
     pub notes: Vec<String>,
 }
 
 impl Input {
-    /// Reads the file, or makes the profile.
+    /// Reads the file or generates the profile.
     pub fn read(file: Option<&Path>, options: &ProductOptions) -> Result<Self, Failure> {
         match (file, &options.profile) {
             (Some(file), _) => Self::from_file(file),
@@ -54,7 +54,7 @@ impl Input {
             kind: None,
             n_duplicates: 0,
             notes: vec![
-                "the row lengths are those of the known matrix; places and values are made up".into(),
+                "the row lengths are those of the well-known matrix; columns and values are synthetic".into(),
             ],
         })
     }

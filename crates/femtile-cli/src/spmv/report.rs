@@ -1,9 +1,9 @@
-//! What was measured, for programs and for people.
+//! The report of a survey, as text and JSON.
 
 use std::path::PathBuf;
 
 use comfy_table::{CellAlignment, Table, presets};
-use femtile_bench::spmv::{Entry, RowLengths, Survey};
+use femtile_tune::{Entry, RowLengths, Survey};
 use serde::Serialize;
 
 use super::Input;
@@ -11,12 +11,12 @@ use super::Input;
 /// Characters of the longest bar of the histogram.
 const BAR: usize = 40;
 
-/// A matrix and its products; `--json` writes it.
+/// The report of a survey; `--json` writes it.
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub version: &'static str,
     pub matrix: String,
-    /// What the banner of the file says.
+    /// Field and symmetry in the banner of the file.
     pub kind: Option<String>,
     pub n_rows: usize,
     pub n_cols: usize,
@@ -25,9 +25,9 @@ pub struct Report {
     pub row_lengths: RowLengths,
     pub notes: Vec<String>,
     pub devices: Vec<DeviceReport>,
-    /// Where the histogram was drawn.
+    /// File of the histogram.
     pub histogram: Option<PathBuf>,
-    /// Where the fastest formats are kept; none where nothing was kept.
+    /// File with the stored results; none where nothing was stored.
     pub kept: Option<PathBuf>,
 }
 
@@ -36,11 +36,11 @@ pub struct Report {
 pub struct DeviceReport {
     #[serde(flatten)]
     pub survey: Survey,
-    /// Time of the model's choice over that of the fastest format that was timed.
+    /// Time of the cost model's choice over that of the fastest format.
     pub model_over_best: Option<f64>,
-    /// The same of the format that a search has found before.
+    /// Time of the tuned format over that of the fastest format.
     pub tuned_over_best: Option<f64>,
-    /// Why there are no times of another library.
+    /// The reason the vendor library was not timed.
     pub peer_absent: Option<String>,
 }
 
@@ -56,7 +56,7 @@ impl From<Survey> for DeviceReport {
 }
 
 impl Report {
-    /// What is known of the matrix before anything is timed.
+    /// Creates the report of a matrix without times.
     pub fn new(input: &Input) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION"),
@@ -74,7 +74,7 @@ impl Report {
         }
     }
 
-    /// What a person reads.
+    /// Returns the text for the terminal.
     pub fn summary(&self) -> String {
         let kind = self.kind.as_ref().map_or(String::new(), |kind| format!(", {kind}"));
         let mut text = format!(
@@ -111,7 +111,7 @@ impl Report {
     }
 }
 
-/// A line for each bin: lengths, a bar, the number of rows.
+/// Returns a line for each bin: lengths, bar, number of rows.
 fn histogram(rows: &RowLengths) -> String {
     let label = |from, to| if from == to { format!("{from}") } else { format!("{from} to {to}") };
     let labels: Vec<_> = rows.histogram.iter().map(|bin| label(bin.from, bin.to)).collect();
@@ -119,7 +119,7 @@ fn histogram(rows: &RowLengths) -> String {
     let most = rows.histogram.iter().map(|bin| bin.n_rows).max().unwrap_or(0).max(1);
     let mut text = String::new();
     for (bin, label) in rows.histogram.iter().zip(labels) {
-        // A bin with rows shows, however few they are.
+        // A non-empty bin has a visible bar.
         let bar = "█".repeat((BAR * bin.n_rows).div_ceil(most));
         text += &format!("          {label:>width$} {bar} {}\n", bin.n_rows);
     }

@@ -5,13 +5,13 @@ use femtile::device::Scalar;
 use crate::arrays::{Announced, Array, Values, strides};
 use crate::failure::Failure;
 
-/// What the arrays are called in messages and files.
+/// Names of the arrays in messages and files.
 pub const NAMES: [&str; 4] = ["lower", "diagonal", "upper", "rhs"];
 
-/// How the arrays of a batch lie once they are brought together.
+/// The common layout of the arrays of a batch.
 pub struct Form {
     pub shape: Vec<usize>,
-    /// Whether the right side's first axis is the contiguous one.
+    /// The first axis of the right side is contiguous.
     is_fortran: bool,
     band_shape: Vec<usize>,
     bands_are_fortran: bool,
@@ -80,12 +80,12 @@ impl Form {
     }
 }
 
-/// A batch as the solver takes it.
+/// A batch in the layout of the solver.
 pub struct Batch<T> {
     pub shape: Vec<usize>,
-    /// Of the right side.
+    /// Shape of the right side.
     pub strides: Vec<usize>,
-    /// Whether the right side's first axis is the contiguous one.
+    /// The first axis of the right side is contiguous.
     pub is_fortran: bool,
     /// Lower, diagonal and upper; they share their strides.
     pub bands: [Vec<T>; 3],
@@ -108,7 +108,7 @@ impl<T: Scalar> Batch<T> {
         Ok(Self { strides, shape: form.shape, is_fortran: form.is_fortran, bands, band_strides, rhs })
     }
 
-    /// The first entry of each array that is read and is not finite, such as `lower[3, 7]`.
+    /// Returns the first non-finite entry of each array, such as `lower[3, 7]`.
     pub fn non_finite(&self, axis: usize, is_open: bool) -> Vec<String> {
         let last = self.shape[axis].saturating_sub(1);
         let [lower, diagonal, upper] = &self.bands;
@@ -132,7 +132,7 @@ impl<T: Scalar> Batch<T> {
     }
 }
 
-/// A shape as Python writes it.
+/// Returns a shape in Python notation.
 pub fn tuple(shape: &[usize]) -> String {
     let sizes: Vec<_> = shape.iter().map(ToString::to_string).collect();
     if let [one] = &*sizes { format!("({one},)") } else { format!("({})", sizes.join(", ")) }
@@ -154,7 +154,7 @@ pub fn refuse_size(shape: &[usize]) -> Result<(), String> {
     }
 }
 
-/// The shape that all of these become; none where they do not fit.
+/// Returns the broadcast shape; none where the shapes are incompatible.
 pub fn broadcast(shapes: &[Vec<usize>]) -> Option<Vec<usize>> {
     let n = shapes.iter().map(Vec::len).max()?;
     let mut result = vec![1; n];
@@ -180,7 +180,7 @@ fn repeating(shape: &[usize], strides: &[usize]) -> Vec<usize> {
     shape.iter().zip(strides).map(|(&n, &stride)| if n == 1 { 0 } else { stride }).collect()
 }
 
-/// Where an entry of an array without gaps stands.
+/// Returns the index of an entry in a contiguous array.
 pub fn index_of(at: usize, strides: &[usize]) -> Vec<usize> {
     let mut axes: Vec<usize> = (0..strides.len()).filter(|&axis| strides[axis] > 0).collect();
     axes.sort_by_key(|&axis| std::cmp::Reverse(strides[axis]));
@@ -199,13 +199,13 @@ fn strides_along(array_shape: &[usize], is_fortran: bool, n_axes: usize) -> Vec<
     repeating(&padded(array_shape, n_axes), &own)
 }
 
-/// Whether an array lies in a given shape and order as it is.
+/// Returns `true` where an array already has the given shape and order.
 fn lies_so(array_shape: &[usize], array_is_fortran: bool, shape: &[usize], is_fortran: bool) -> bool {
     let from = strides_along(array_shape, array_is_fortran, shape.len());
     padded(array_shape, shape.len()) == shape && from == repeating(shape, &strides(shape, is_fortran))
 }
 
-/// The numbers of an array in a given shape and order.
+/// Returns the numbers of an array in the given shape and order.
 pub fn laid_out<T: Scalar>(array: Array, shape: &[usize], is_fortran: bool) -> Result<Vec<T>, Failure> {
     let as_it_is = lies_so(&array.shape, array.is_fortran, shape, is_fortran);
     let from = strides_along(&array.shape, array.is_fortran, shape.len());

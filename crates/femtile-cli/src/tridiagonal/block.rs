@@ -13,7 +13,7 @@ use super::{ASKED_FOR, Device, Task, write};
 use crate::arrays::{Array, strides};
 use crate::failure::Failure;
 
-/// A batch as the solver takes it: every system by itself, its rows one after another.
+/// A batch in the layout of the solver: system by system, row by row.
 struct Blocks<T> {
     /// Axes of the systems, then that of the rows: the shape of the solution but for the rows of a block.
     outer: Vec<usize>,
@@ -63,7 +63,7 @@ impl<T: Scalar> Blocks<T> {
         BlockShape { block: self.block, n_rows: *n_rows, n_systems, order: BlockOrder::SystemMajor }
     }
 
-    /// The first entry of each array that is read and is not finite, such as `lower[3, 7, 0, 1]`.
+    /// Returns the first non-finite entry of each array, such as `lower[3, 7, 0, 1]`.
     fn non_finite(&self) -> Vec<String> {
         let (n_rows, m) = (self.shape().n_rows, self.block);
         let [lower, diagonal, upper] = &self.bands;

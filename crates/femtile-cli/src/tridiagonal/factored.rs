@@ -26,7 +26,7 @@ where
     }
 }
 
-/// The bands of the one matrix: a value a row.
+/// The bands of the matrix: one value per row.
 fn matrix<T: Scalar>(batch: &Batch<T>, axis: usize) -> Result<[Vec<T>; 3], Failure> {
     if let Some(other) = (0..batch.shape.len()).find(|&k| k != axis && batch.band_strides[k] > 0) {
         return Err(Failure::message(format!(
@@ -96,7 +96,7 @@ fn solve_on<T: Scalar, D: FactoredKernels<T>>(
         gb_per_s: 1e-9 * bytes as f64 / seconds,
         n_failed: listed.len() as u64,
         failed: listed.into_iter().take(LISTED).map(|system| index(system, &shape, axis)).collect(),
-        // The matrix was found sound: only right sides make systems fail, and the warnings name their entries.
+        // The matrix is regular: only right sides make systems fail, and the warnings name their entries.
         first_failure: None,
         warnings,
         output: output.into(),

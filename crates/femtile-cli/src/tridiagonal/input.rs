@@ -6,10 +6,10 @@ use super::batch::NAMES;
 use crate::arrays::{Announced, Archive, Array, Opened};
 use crate::failure::Failure;
 
-/// The short names of the arrays, as papers use them.
+/// The short names of the arrays in the literature.
 const LETTERS: [&str; 4] = ["a", "b", "c", "d"];
 
-/// Lower, diagonal, upper and right side, of which no more has been read than tells their sizes.
+/// Lower, diagonal, upper and right side, with their headers read.
 pub struct Input {
     pub announced: [Announced; 4],
     source: Source,
@@ -58,7 +58,7 @@ fn has_extension(file: &str, extension: &str) -> bool {
     Path::new(file).extension().is_some_and(|found| found.eq_ignore_ascii_case(extension))
 }
 
-/// A file, or a number that stands for a constant band.
+/// A file, or a number for a constant band.
 fn band(file: &str) -> Result<Opened, Failure> {
     match file.parse() {
         Ok(value) if !Path::new(file).exists() => Ok(Opened::scalar(value)),

@@ -11,9 +11,9 @@ pub struct Estimate {
     /// While arrays are brought into the order and precision of the solve.
     reading: f64,
     arrays: f64,
-    /// Of the solver beyond the arrays.
+    /// Workspace of the solver.
     work: f64,
-    /// The solution on its way to the file.
+    /// The solution while it is written.
     results: f64,
 }
 
@@ -27,7 +27,7 @@ impl Estimate {
     /// Adds a solve with `work` bytes, along an axis of this length.
     pub fn with_solve(self, form: &Form, size: usize, work: u64, length: usize) -> Self {
         let n_entries: f64 = form.shape.iter().map(|&n| n as f64).product();
-        // Each system has a flag that tells whether it failed.
+        // Each system has a failure flag.
         let results = n_entries * size as f64 + n_entries / length.max(1) as f64;
         Self { work: work as f64, results, ..self }
     }

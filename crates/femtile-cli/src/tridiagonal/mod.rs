@@ -73,7 +73,7 @@ pub fn run(options: &TridiagonalOptions) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::from(report.n_failed > 0)))
 }
 
-/// What was asked for, and since when it is under way.
+/// The options, and the start time.
 struct Task<'a> {
     options: &'a TridiagonalOptions,
     config: TridiagonalConfig,
@@ -90,7 +90,7 @@ fn check_name(output: &Path) -> Result<(), Failure> {
     Err(Failure::message(format!("--output {}: the name must end in .npy or .npz", output.display())))
 }
 
-/// What solves, and why.
+/// The chosen algorithm and the reason.
 enum Device {
     Cpu(Cpu, &'static str),
     Cuda(Cuda),
@@ -136,7 +136,7 @@ fn axis_of(axis: isize, shape: &[usize]) -> Result<usize, Failure> {
     Err(Failure::message(format!("--axis {axis}: the shape {shape} has the axes {} to {}", -n, n - 1)))
 }
 
-/// The axis of the systems and what solves them, unless there is less memory than that takes.
+/// Returns the axis of the systems and the solver; an error where memory is short.
 fn solver_of<T: Scalar, D: TridiagonalKernels<T>>(
     task: &Task<'_>,
     device: &D,

@@ -8,7 +8,7 @@ use super::batch::tuple;
 /// Systems that failed are listed up to this many; all are counted.
 pub const LISTED: usize = 100;
 
-/// How a batch was solved; `--json` writes it.
+/// The report of a batch; `--json` writes it.
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub version: &'static str,
@@ -25,7 +25,7 @@ pub struct Report {
     pub axis: usize,
     pub n_systems: usize,
     pub length: usize,
-    /// What the solve itself took; on a GPU this holds the compilation of kernels that were never used before.
+    /// Seconds of the solve, including the compilation of uncached kernels on a GPU.
     pub timings_s: BTreeMap<&'static str, f64>,
     /// Right side and bands read once, solution written once, over the time of the solve.
     pub gb_per_s: f64,
@@ -39,7 +39,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// What a person reads.
+    /// Returns the text for the terminal.
     pub fn summary(&self) -> String {
         let mut text = format!(
             "systems   {} of length {}{} along axis {} of {}, {}\nsolve     {} on {}: {:.3e} s, {:.1} GB/s\n",
@@ -90,7 +90,7 @@ impl Report {
     }
 }
 
-/// A system as NumPy would take it from the solution: `u[3, :, 5]`.
+/// Returns the NumPy index of a system in the solution: `u[3, :, 5]`.
 fn system(index: &[Option<usize>]) -> String {
     let parts: Vec<_> = index.iter().map(|i| i.map_or(":".into(), |i| i.to_string())).collect();
     format!("u[{}]", parts.join(", "))

@@ -60,7 +60,7 @@ fn an_invalid_value_is_reported_with_its_option_and_not_with_a_place_in_the_file
         ("solver=3", "a table"),
         ("nothing.at.all=3", "unknown key `nothing`"),
         ("boundary[2].dirichlet=1", "there is no `boundary[2]`: the case has 2 of them"),
-        ("boundary[0].dirichlet.by_tag.a=1", "`boundary[0].dirichlet` of the case is no table"),
+        ("boundary[0].dirichlet.by_tag.a=1", "`boundary[0].dirichlet` of the case is not a table"),
         ("boundary[0].where=nowhere", "no tag `nowhere`"),
         ("boundary[0].dirichlet=1 +* x", "`*` stands where"),
         ("equation.source=1/0", "source is inf"),

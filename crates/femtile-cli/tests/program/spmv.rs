@@ -264,7 +264,7 @@ fn results_of_searches_that_cannot_be_understood_are_passed_over_with_a_note() {
     let place = place(&[("a.mtx", SMALL.as_bytes())]);
     std::fs::create_dir(place.path("cache")).unwrap();
     std::fs::write(place.path("cache/tuned.json"), "{\"version\": 1").unwrap();
-    assert!(said(&place, "spmv", &["a.mtx"]).contains("tuned.json: passed over"));
+    assert!(said(&place, "spmv", &["a.mtx"]).contains("tuned.json: ignored"));
     report_of(&place, "tune", &["a.mtx"]);
     assert!(report(&place, &["a.mtx"])["devices"][0]["tuned"].is_string());
 }

@@ -3,7 +3,7 @@
 use super::{Instruction, Operand, Operation};
 use crate::node::{Binary, Unary, choose};
 
-/// What an operand is for one block.
+/// The values of an operand for one block.
 #[derive(Clone, Copy)]
 enum Source<'b> {
     Block(&'b [f64]),

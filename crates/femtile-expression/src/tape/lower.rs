@@ -1,4 +1,4 @@
-//! From a graph to a tape: powers become products, values get registers.
+//! Lowering of a graph to a tape: powers become products, values are assigned to registers.
 
 use std::collections::HashMap;
 

@@ -297,9 +297,9 @@ fn matrix_free<'a, D: OperatorDevice>(
 /// Attributes an error of the requested metric evaluation to its setting.
 fn of_metric(error: FemError) -> SolveError {
     match error {
-        FemError::UnfitMetric { .. } => SolveError::solver("geometry", error.to_string()),
+        FemError::UnfitMetric { .. } => SolveError::solver("metric", error.to_string()),
         FemError::Linalg(LinalgError::Setting { field: "metric", message }) => {
-            SolveError::solver("geometry", message)
+            SolveError::solver("metric", message)
         }
         error => error.into(),
     }

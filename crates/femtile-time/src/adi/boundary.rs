@@ -1,9 +1,9 @@
-//! What the sides of the box give to a step.
+//! Boundary conditions of a step.
 //!
 //! A step solves $(I - τA_1)⋯(I - τA_d)(u^n - u^{n-1}) = R$. On a Dirichlet side the increment is known, and the
-//! operators along the other axes need nothing but values on that side, so what the first solve needs there is
-//! computed as it stands: $R = (I - τA_1)⋯(I - τA_d)(g^n - g^{n-1})$, the rows of $A_a$ being zero on Dirichlet sides
-//! of axis a. The solves then give every intermediate value that the splitting implies, and at last the increment.
+//! operators along the other axes involve only values on that side. The right side there is therefore
+//! $R = (I - τA_1)⋯(I - τA_d)(g^n - g^{n-1})$, where the rows of $A_a$ on Dirichlet sides
+//! of axis a are zero. The solves then give the consistent intermediate values and, last, the increment.
 
 use std::collections::HashMap;
 
@@ -15,10 +15,10 @@ use super::operator::{Coefficient, Operator};
 use super::problem::{AdiProblem, Side};
 use crate::TimeError;
 
-/// Places in memory, and a value for each.
+/// Node numbers and a value for each.
 type AtNodes<'a, T, D> = (&'a Buffer<u64, D>, &'a Buffer<T, D>);
 
-/// Nodes that share a formula.
+/// Nodes with a common formula.
 struct Group {
     formula: Expression,
     /// Positions in the list of all nodes.
@@ -27,7 +27,7 @@ struct Group {
 }
 
 impl Group {
-    /// The values at a time, each at its place in `all`.
+    /// Writes the values at a time to their positions in `all`.
     fn values(&self, time: f64, all: &mut [f64], scratch: &mut Scratch) {
         let sampler = Sampler::new(&Coefficient::new(&self.formula.at_time(time)));
         let mut values = vec![0.0; self.points.len()];
@@ -42,7 +42,7 @@ impl Group {
     }
 }
 
-/// A part of the operator along one axis at a node on a side.
+/// The operator along one axis at a node on a side.
 struct Link {
     neighbours: [usize; 2],
     couplings: [f64; 2],
@@ -54,16 +54,16 @@ pub(crate) struct Dirichlet<T: Scalar, D: Device> {
     nodes: Buffer<u64, D>,
     values: Buffer<T, D>,
     groups: Vec<Group>,
-    /// The values that were given last.
+    /// The most recent values.
     current: Vec<f64>,
-    /// For each axis the operator along it, at nodes that are not on a Dirichlet side of that axis.
+    /// The operator along each axis, at nodes that are not on a Dirichlet side of that axis.
     links: Vec<Vec<Option<Link>>>,
     depends_on_time: bool,
     scratch: Scratch,
 }
 
 impl<T: Scalar, D: Device> Dirichlet<T, D> {
-    /// The nodes and the values at the start; `splits_values` where [`Dirichlet::apply`] is wanted.
+    /// Collects the nodes and the initial values; `splits_values` prepares [`Dirichlet::apply`].
     pub fn new(
         device: &D,
         problem: &AdiProblem,
@@ -112,7 +112,7 @@ impl<T: Scalar, D: Device> Dirichlet<T, D> {
         self.nodes.is_empty()
     }
 
-    /// Takes the values of a time; gives those before.
+    /// Computes the values at a time; returns the previous ones.
     pub fn move_to(&mut self, time: f64) -> Vec<f64> {
         let mut values = vec![0.0; self.current.len()];
         for group in &self.groups {
@@ -121,12 +121,12 @@ impl<T: Scalar, D: Device> Dirichlet<T, D> {
         std::mem::replace(&mut self.current, values)
     }
 
-    /// The values that were given last.
+    /// The most recent values.
     pub fn current(&self) -> &[f64] {
         &self.current
     }
 
-    /// $(I - τA_a) w$ in place.
+    /// Computes $(I - τA_a) w$ in place.
     pub fn apply(&self, axis: usize, tau: f64, w: &mut Vec<f64>) {
         let next = self.links[axis].iter().zip(&*w).map(|(link, &here)| match link {
             Some(Link { neighbours: [before, behind], couplings: [l, r], reaction }) => {
@@ -137,7 +137,7 @@ impl<T: Scalar, D: Device> Dirichlet<T, D> {
         *w = next.collect();
     }
 
-    /// The nodes, and `values` on the device.
+    /// Copies `values` to the device; returns them with the nodes.
     pub fn on_device(&mut self, values: &[f64]) -> Result<AtNodes<'_, T, D>, TimeError> {
         let values: Vec<T> = values.iter().map(|&value| T::from_f64(value)).collect();
         self.values.upload(&values)?;
@@ -145,7 +145,7 @@ impl<T: Scalar, D: Device> Dirichlet<T, D> {
     }
 }
 
-/// All nodes on Dirichlet sides, in the order of memory.
+/// Returns the nodes on Dirichlet sides in memory order.
 fn held_nodes(operator: &Operator) -> Vec<[usize; 3]> {
     let grid = operator.grid();
     let [nx, ny, nz] = grid.nodes();
@@ -158,7 +158,7 @@ fn held_nodes(operator: &Operator) -> Vec<[usize; 3]> {
     nodes
 }
 
-/// The value that holds at a node: that of the first axis with a Dirichlet side there.
+/// Returns the value at a node: that of the first axis with a Dirichlet side there.
 fn value_at<'a>(problem: &'a AdiProblem, operator: &Operator, node: [usize; 3]) -> Option<&'a Expression> {
     let axis = (0..operator.grid().dimension()).find(|&axis| operator.is_held(axis, node[axis]))?;
     match &problem.sides[axis][usize::from(node[axis] > 0)] {
@@ -167,7 +167,7 @@ fn value_at<'a>(problem: &'a AdiProblem, operator: &Operator, node: [usize; 3]) 
     }
 }
 
-/// The operator along each axis, at nodes on Dirichlet sides of others.
+/// Returns the operator along each axis at nodes on Dirichlet sides of other axes.
 fn links(operator: &Operator, nodes: &[[usize; 3]], indices: &[u64]) -> Vec<Vec<Option<Link>>> {
     let grid = operator.grid();
     let position: HashMap<u64, usize> = indices.iter().enumerate().map(|(i, &index)| (index, i)).collect();
@@ -175,7 +175,7 @@ fn links(operator: &Operator, nodes: &[[usize; 3]], indices: &[u64]) -> Vec<Vec<
         if operator.is_held(axis, node[axis]) {
             return None;
         }
-        // A neighbour along an axis on which the node is not held lies on the same Dirichlet side.
+        // A neighbour along an axis without a Dirichlet side at the node lies on the same Dirichlet side.
         let [before, behind] =
             operator.neighbours(axis, node).map(|near| position.get(&(grid.index(near) as u64)).copied());
         let couplings = match constant {
@@ -203,7 +203,7 @@ pub(crate) struct Neumann<T: Scalar, D: Device> {
 }
 
 impl<T: Scalar, D: Device> Neumann<T, D> {
-    /// The sides whose flux is not zero.
+    /// Collects the sides with a non-zero flux.
     pub fn sides(
         device: &D,
         problem: &AdiProblem,
@@ -244,7 +244,7 @@ impl<T: Scalar, D: Device> Neumann<T, D> {
         Ok(self.values.upload(&values)?)
     }
 
-    /// The nodes, and what the flux at a time adds to their rows.
+    /// Returns the nodes and the contribution of the flux at a time.
     pub fn at(&mut self, time: f64) -> Result<AtNodes<'_, T, D>, TimeError> {
         if self.group.depends_on_time() {
             self.load(time)?;

@@ -5,7 +5,7 @@ use femtile_tridiagonal::Algorithm;
 
 use crate::TimeError;
 
-/// A way to split a step into systems along one axis each. All take θ = ½ but in the first steps of a Rannacher start.
+/// An ADI splitting. All use θ = ½ except in the first steps of a Rannacher start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Scheme {
     /// Half a step implicit along x, half a step implicit along y; two dimensions, no mixed derivatives.
@@ -14,8 +14,8 @@ pub enum Scheme {
     /// An explicit step, then a correction along each axis. `[douglas1962]`; mixed terms as in `[inthout2010]`.
     #[default]
     Douglas,
-    /// The same as a factored system for the increment of a step: `[douglas1964]`. With θ = ½ the two are one
-    /// scheme under two names, and one implementation.
+    /// Douglas in factored form for the increment: `[douglas1964]`. With θ = ½ it is the same scheme, with one
+    /// implementation.
     DouglasGunn,
     /// Douglas, then a second pass whose mixed terms are centred in time: `[craig1988]`, θ = σ = ½.
     CraigSneyd,
@@ -25,7 +25,7 @@ impl Scheme {
     /// All schemes.
     pub const ALL: [Self; 4] = [Self::PeacemanRachford, Self::Douglas, Self::DouglasGunn, Self::CraigSneyd];
 
-    /// Its name in case files.
+    /// Returns the name in case files.
     pub fn name(self) -> &'static str {
         match self {
             Self::PeacemanRachford => "peaceman-rachford",
@@ -35,7 +35,7 @@ impl Scheme {
         }
     }
 
-    /// Keys of `references.bib` for it.
+    /// Returns the keys in `references.bib`.
     pub fn citations(self) -> &'static [&'static str] {
         match self {
             Self::PeacemanRachford => &["peaceman1955"],
@@ -58,39 +58,38 @@ impl FromStr for Scheme {
     fn from_str(name: &str) -> Result<Self, TimeError> {
         Self::ALL.into_iter().find(|scheme| scheme.name() == name).ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
-            TimeError::setting("scheme", format!("`{name}` is none of: {names}"))
+            TimeError::setting("scheme", format!("there is no scheme `{name}`; choose one of: {names}"))
         })
     }
 }
 
-/// Where the bands of the implicit systems come from.
+/// Source of the bands of the implicit systems.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Coefficients {
-    /// On the fly, but from arrays where a coefficient is a formula and the device is a CPU, which would evaluate it
-    /// anew in every step.
+    /// On the fly; arrays on a CPU where a coefficient is a formula, which would be evaluated in every step.
     #[default]
     Auto,
-    /// Formed in the kernel that solves, with no array of coefficients in memory.
+    /// Computed in the solve kernel, without coefficient arrays.
     OnTheFly,
-    /// Formed once and read in every step.
+    /// Computed once, stored, and read in every step.
     Arrays,
 }
 
-/// How a problem is advanced in time.
+/// Settings of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdiConfig {
     /// The scheme.
     pub scheme: Scheme,
-    /// The time of the initial values.
+    /// Initial time.
     pub start: f64,
-    /// The time that is reached.
+    /// Final time.
     pub end: f64,
-    /// Number of steps, all of one length.
+    /// Number of steps of equal length.
     pub steps: usize,
-    /// How many of the first steps are replaced by two of half the length with θ = 1, which damp what the initial
-    /// values have of short waves. `[rannacher1984]`
+    /// Number of initial steps replaced by two half steps with θ = 1, which damp high frequencies of the initial values.
+    /// `[rannacher1984]`
     pub rannacher_steps: usize,
-    /// Where the bands come from.
+    /// Source of the bands.
     pub coefficients: Coefficients,
     /// The algorithm of the tridiagonal solves.
     pub algorithm: Algorithm,
@@ -111,7 +110,7 @@ impl Default for AdiConfig {
 }
 
 impl AdiConfig {
-    /// Length of a step.
+    /// Returns the step length.
     pub fn step_length(&self) -> f64 {
         (self.end - self.start) / self.steps as f64
     }
@@ -137,21 +136,21 @@ impl AdiConfig {
     }
 }
 
-/// Why a run ended.
+/// The reason a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AdiStop {
-    /// The end was reached.
+    /// The final time was reached.
     Finished,
-    /// The user asked for it.
+    /// The user interrupted the run.
     Interrupted,
-    /// The time allowed was over.
+    /// The time limit was reached.
     TimeLimit,
     /// The values are no longer finite.
     Diverged,
 }
 
 impl AdiStop {
-    /// Its name in reports.
+    /// Returns the name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Finished => "finished",
@@ -165,19 +164,19 @@ impl AdiStop {
 impl fmt::Display for AdiStop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Finished => "reached its end",
-            Self::Interrupted => "was stopped by the user",
+            Self::Finished => "reached its final time",
+            Self::Interrupted => "was interrupted by the user",
             Self::TimeLimit => "reached its time limit",
             Self::Diverged => "diverged: values are no longer finite; take shorter steps",
         })
     }
 }
 
-/// How a run went.
+/// The outcome of a run.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AdiOutcome {
-    /// Why it ended.
+    /// The reason it ended.
     pub stop: AdiStop,
     /// Steps done.
     pub steps: usize,

@@ -1,4 +1,4 @@
-//! Host side of the GPU: the operator as text and data, launches.
+//! Host side of the GPU kernels: generated operator source, arguments, launches.
 
 use femtile_device::cuda::{Kernel, Launch, Program, Read, Specialisation, Structure, Write};
 use femtile_device::{Buffer, Cuda, Scalar};
@@ -12,7 +12,7 @@ use crate::TimeError;
 static ADI: Program = Program { name: "adi", source: include_str!("adi.cu"), headers: &[] };
 static SIDES: Program = Program { name: "adi_sides", source: include_str!("sides.cu"), headers: &[] };
 const THREADS: u32 = 128;
-/// Blocks along the second and third axis of a grid; the kernels take more lines than that in turn.
+/// Largest number of blocks along the second and third axis of a launch; kernels loop over further lines.
 const MAX_BLOCKS: usize = 65_535;
 
 type Explicit<T> = (Write<T>, Read<T>, Structure, f64, f64);
@@ -20,7 +20,7 @@ type Mixed<T> = (Write<T>, Read<T>, Structure, f64);
 type Set<T> = (Write<T>, Read<u64>, Read<T>, u64, u64);
 type Add<T> = (Write<T>, Read<u64>, Read<T>, f64, u64, u64);
 
-/// The programs of this folder, for checks that compile all of them.
+/// Returns the programs of this folder, for compile checks.
 pub fn specialisations() -> Vec<Specialisation> {
     let mut programs = vec![SIDES.of::<f32>(), SIDES.of::<f64>()];
     for text in super::cuda_text::every_kind() {
@@ -45,7 +45,7 @@ fn launch(operator: &Operator) -> Launch {
     Launch { grid: [line.grid[0], ny.min(MAX_BLOCKS) as u32, nz.min(MAX_BLOCKS) as u32], ..line }
 }
 
-/// Which coefficients a kernel reads from arrays.
+/// The coefficients that a kernel reads from arrays.
 fn text_of<T: Scalar>(operator: &Operator, arrays: &Arrays<T, Cuda>) -> OperatorText {
     OperatorText {
         bands: arrays.bands.each_ref().map(Option::is_some),
@@ -114,7 +114,7 @@ fn argument<T: Scalar>(
 /// The bands of the systems along an axis, for the kernels that solve them.
 pub(super) fn bands(operator: &Operator, axis: usize, tau: f64) -> CudaBands {
     let mut arguments = fields(operator);
-    // In place of what is read by explicit kernels alone.
+    // Only explicit kernels read these fields.
     arguments.extend([0; 12]);
     arguments.push(tau.to_bits());
     let source = format!(
@@ -123,7 +123,7 @@ pub(super) fn bands(operator: &Operator, axis: usize, tau: f64) -> CudaBands {
          \x20       band_row(o, {axis}, tau, line, row, lower, diagonal, upper);\n    }}\n}};\n",
         operator_text(operator, OperatorText::default())
     );
-    // SAFETY: no kernel that solves follows the pointers of `Operator`, which are null.
+    // SAFETY: solve kernels do not dereference the null pointers of `Operator`.
     unsafe { CudaBands::new(source, arguments) }
 }
 
@@ -140,7 +140,7 @@ impl<T: Scalar> AdiKernels<T> for Cuda {
         let program = program::<T>(&operator_text(operator, text_of(operator, arrays)), stage.axis);
         let arguments = (w.write(), u.read(), argument(self, operator, arrays)?, stage.scale, stage.time);
         let kernel = Kernel::<Explicit<T>>::new("adi_explicit");
-        // SAFETY: all arrays have an entry for each node of the grid.
+        // SAFETY: all arrays have one entry per node of the grid.
         Ok(unsafe { self.launch(&program, &kernel, launch(operator), arguments) }?)
     }
 
@@ -156,7 +156,7 @@ impl<T: Scalar> AdiKernels<T> for Cuda {
         let program = program::<T>(&operator_text(operator, text_of(operator, arrays)), None);
         let arguments = (w.write(), u.read(), argument(self, operator, arrays)?, scale);
         let kernel = Kernel::<Mixed<T>>::new("adi_mixed");
-        // SAFETY: all arrays have an entry for each node of the grid.
+        // SAFETY: all arrays have one entry per node of the grid.
         Ok(unsafe { self.launch(&program, &kernel, launch(operator), arguments) }?)
     }
 
@@ -170,7 +170,7 @@ impl<T: Scalar> AdiKernels<T> for Cuda {
         let (n, n_nodes) = (nodes.len(), w.len() as u64);
         let arguments = (w.write(), nodes.read(), values.read(), n as u64, n_nodes);
         let kernel = Kernel::<Set<T>>::new("adi_set");
-        // SAFETY: there is a value for each number, and those past the end of w are left out.
+        // SAFETY: there is one value per number, and the kernel ignores numbers past the end of w.
         Ok(unsafe { self.launch(&SIDES.of::<T>(), &kernel, Launch::over(n, THREADS), arguments) }?)
     }
 
@@ -185,7 +185,7 @@ impl<T: Scalar> AdiKernels<T> for Cuda {
         let (n, n_nodes) = (nodes.len(), w.len() as u64);
         let arguments = (w.write(), nodes.read(), values.read(), scale, n as u64, n_nodes);
         let kernel = Kernel::<Add<T>>::new("adi_add");
-        // SAFETY: there is a value for each number, and those past the end of w are left out.
+        // SAFETY: there is one value per number, and the kernel ignores numbers past the end of w.
         Ok(unsafe { self.launch(&SIDES.of::<T>(), &kernel, Launch::over(n, THREADS), arguments) }?)
     }
 }

@@ -1,4 +1,4 @@
-//! An operator as text of CUDA C: formulas and sides are text, constants are data.
+//! CUDA C source of an operator: formulas and sides are generated, constants are arguments.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -12,7 +12,7 @@ use super::problem::{AdiProblem, Side};
 
 const HEADER: &str = include_str!("operator.cuh");
 
-/// Which coefficients are read from arrays.
+/// The coefficients that are read from arrays.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct OperatorText {
     pub bands: [bool; 3],
@@ -21,7 +21,7 @@ pub(super) struct OperatorText {
     pub source: bool,
 }
 
-/// The texts of an operator that were made: with nothing read from arrays, and with the arrays that were asked for first.
+/// Generated sources of an operator: without arrays, and with the first requested set of arrays.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Texts {
     formed: OnceLock<String>,
@@ -80,7 +80,7 @@ fn write_text(operator: &Operator, read: OperatorText) -> String {
     text
 }
 
-/// A function of an axis that is true or false.
+/// A boolean function of an axis.
 fn predicate(text: &mut String, name: &str, of_axis: [bool; 3], d: usize) {
     let truths: Vec<String> =
         (0..d).filter(|&axis| of_axis[axis]).map(|axis| format!("axis == {axis}")).collect();
@@ -88,7 +88,7 @@ fn predicate(text: &mut String, name: &str, of_axis: [bool; 3], d: usize) {
     let _ = writeln!(text, "__device__ __forceinline__ bool {name}(u32 axis) {{ return {value}; }}");
 }
 
-/// A function of a point, and of the time.
+/// A function of a point and the time.
 fn coefficient(text: &mut String, name: &str, coefficient: &Coefficient, constant: &str) {
     let value = if coefficient.constant.is_some() {
         constant.to_string()
@@ -108,7 +108,7 @@ fn coefficient(text: &mut String, name: &str, coefficient: &Coefficient, constan
 const POINT: &str =
     "coordinate(o, 0, number[0]), coordinate(o, 1, number[1]), coordinate(o, 2, number[2]), 0.0";
 
-/// The point half a spacing before a node along an axis, or behind it.
+/// The point half a spacing before or after a node along an axis.
 fn half_point(operator: &Operator, axis: usize, behind: bool) -> String {
     let ring = operator.grid().periodic()[axis];
     let of = |other: usize| match (other == axis, behind) {
@@ -119,7 +119,7 @@ fn half_point(operator: &Operator, axis: usize, behind: bool) -> String {
     format!("{}, {}, {}, 0.0", of(0), of(1), of(2))
 }
 
-/// `formed_couplings` gives l and w from constants and formulas, `couplings` from arrays as well.
+/// `formed_couplings` computes l and w from constants and formulas; `couplings` also reads arrays.
 fn couplings(text: &mut String, operator: &Operator, read: OperatorText) {
     let d = operator.grid().dimension();
     text.push_str(
@@ -160,7 +160,7 @@ fn couplings(text: &mut String, operator: &Operator, read: OperatorText) {
     );
 }
 
-/// Reaction, source and the entries of D that two axes share.
+/// Reaction, source and the off-diagonal entries of D.
 fn fields(text: &mut String, operator: &Operator, read: OperatorText) {
     let reaction = if read.reaction {
         "o.reaction_array[place]".into()
@@ -211,7 +211,7 @@ fn band_row(text: &mut String, operator: &Operator) {
     );
 }
 
-/// Texts for coefficients of every kind, in two and three dimensions, for checks that compile them.
+/// Returns sources for coefficients of every kind in two and three dimensions, for compile checks.
 pub(super) fn every_kind() -> Vec<String> {
     let formula = |text: &str| Expression::parse_in_time(text).unwrap_or_else(|_| Expression::constant(1.0));
     let heat = AdiProblem::heat(&[5, 5, 5], &[0.0; 3], &[1.0; 3]);

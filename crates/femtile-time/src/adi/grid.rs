@@ -2,9 +2,9 @@ use femtile_tridiagonal::BatchLayout;
 
 use crate::TimeError;
 
-/// The nodes of a box: evenly spaced along each axis, those of x next to each other in memory.
+/// A uniform grid on a box; x is the contiguous axis.
 ///
-/// An axis with sides has nodes on both; a periodic one has none on its upper side, which is the lower one again.
+/// A non-periodic axis has nodes on both sides; a periodic axis has none on its upper side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Grid {
     dimension: usize,
@@ -15,16 +15,16 @@ pub struct Grid {
     periodic: [bool; 3],
 }
 
-/// Nodes that an axis has at least.
+/// Fewest nodes of an axis.
 pub const MIN_NODES: usize = 3;
-/// Nodes that an axis has at most, so that every node of a line is known by 32 bits.
+/// Most nodes of an axis, so that 32 bits number the nodes of a line.
 pub const MAX_NODES: usize = 1 << 30;
 
 impl Grid {
-    /// A grid in one to three dimensions.
+    /// Creates a grid in one to three dimensions.
     ///
     /// # Errors
-    /// [`TimeError::Setting`] when the numbers of axes differ, an axis has too few nodes or no length.
+    /// [`TimeError::Setting`] when the numbers of axes differ, an axis has too few nodes or zero length.
     pub fn new(nodes: &[usize], lower: &[f64], upper: &[f64], periodic: &[bool]) -> Result<Self, TimeError> {
         let dimension = nodes.len();
         if !(1..=3).contains(&dimension) {
@@ -62,69 +62,69 @@ impl Grid {
         }
     }
 
-    /// Number of axes: 1, 2 or 3.
+    /// Returns the number of axes: 1, 2 or 3.
     pub fn dimension(&self) -> usize {
         self.dimension
     }
 
-    /// Nodes along x, y, z; 1 along an axis that is not there.
+    /// Returns the numbers of nodes along x, y, z; 1 along missing axes.
     pub fn nodes(&self) -> [usize; 3] {
         self.nodes
     }
 
-    /// Number of all nodes.
+    /// Returns the number of nodes.
     pub fn n_nodes(&self) -> usize {
         self.nodes.iter().product()
     }
 
-    /// Distance of neighbours along x, y, z.
+    /// Returns the grid spacing along x, y, z.
     pub fn spacing(&self) -> [f64; 3] {
         self.spacing
     }
 
-    /// The corner with the smallest coordinates.
+    /// Returns the corner with the smallest coordinates.
     pub fn lower(&self) -> [f64; 3] {
         self.lower
     }
 
-    /// The corner with the largest coordinates.
+    /// Returns the corner with the largest coordinates.
     pub fn upper(&self) -> [f64; 3] {
         self.upper
     }
 
-    /// Which axes close on themselves.
+    /// Returns the periodic axes.
     pub fn periodic(&self) -> [bool; 3] {
         self.periodic
     }
 
-    /// From a node to its neighbour along x, y, z in memory.
+    /// Returns the strides along x, y, z.
     pub fn strides(&self) -> [usize; 3] {
         [1, self.nodes[0], self.nodes[0] * self.nodes[1]]
     }
 
-    /// Place of a node in memory.
+    /// Returns the index of a node in memory.
     pub fn index(&self, node: [usize; 3]) -> usize {
         node[0] + self.nodes[0] * (node[1] + self.nodes[1] * node[2])
     }
 
-    /// Coordinate of the nodes with number `i` along an axis.
+    /// Returns the coordinate of node `i` along an axis.
     pub fn coordinate(&self, axis: usize, i: usize) -> f64 {
         self.lower[axis] + i as f64 * self.spacing[axis]
     }
 
-    /// Coordinate halfway between the nodes `i - 1` and `i` along an axis, never outside of the box unless the axis
-    /// is periodic.
+    /// Returns the coordinate halfway between nodes `i - 1` and `i` along an axis, clamped to the box unless the axis is
+    /// periodic.
     pub fn half_coordinate(&self, axis: usize, i: usize) -> f64 {
         let middle = self.lower[axis] + (i as f64 - 0.5) * self.spacing[axis];
         if self.periodic[axis] { middle } else { middle.clamp(self.lower[axis], self.upper[axis]) }
     }
 
-    /// The point of a node.
+    /// Returns the coordinates of a node.
     pub fn point(&self, node: [usize; 3]) -> [f64; 3] {
         std::array::from_fn(|axis| self.coordinate(axis, node[axis]))
     }
 
-    /// The node with this row on this line along an axis, lines being numbered in the order of memory.
+    /// Returns the node at a row of a line along an axis; lines are numbered in memory order.
     pub fn node(&self, axis: usize, line: usize, row: usize) -> [usize; 3] {
         let [nx, ny, _] = self.nodes;
         match axis {
@@ -134,19 +134,19 @@ impl Grid {
         }
     }
 
-    /// All nodes in the order of memory.
+    /// Returns all nodes in memory order.
     pub fn all(&self) -> impl Iterator<Item = [usize; 3]> + use<> {
         let [nx, ny, nz] = self.nodes;
         (0..nz).flat_map(move |k| (0..ny).flat_map(move |j| (0..nx).map(move |i| [i, j, k])))
     }
 
-    /// How arrays of values at the nodes lie, the last axis first.
+    /// Returns the layout of nodal arrays, slowest axis first.
     pub(crate) fn layout(&self) -> Result<BatchLayout, TimeError> {
         let shape: Vec<usize> = self.nodes[..self.dimension].iter().rev().copied().collect();
         Ok(BatchLayout::contiguous(&shape)?)
     }
 
-    /// The axis of [`Grid::layout`] that is `axis` of the box.
+    /// Returns the axis of [`Grid::layout`] for `axis` of the box.
     pub(crate) fn layout_axis(&self, axis: usize) -> usize {
         self.dimension - 1 - axis
     }

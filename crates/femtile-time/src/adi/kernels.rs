@@ -6,28 +6,28 @@ use femtile_tridiagonal::TridiagonalKernels;
 use super::Operator;
 use crate::TimeError;
 
-/// What is read instead of being formed anew: values at all nodes, for coefficients that vary.
+/// Stored values of varying coefficients at all nodes.
 #[derive(Debug)]
 pub struct Arrays<T: Scalar, D: VectorKernels<T>> {
-    /// τ, which the bands hold.
+    /// The τ of the bands.
     pub tau: f64,
     /// Lower band, diagonal and upper band of $I - τA_a$ for each axis whose bands vary.
     pub bands: [Option<[Buffer<T, D>; 3]>; 3],
-    /// r.
+    /// Reaction r.
     pub reaction: Option<Buffer<T, D>>,
     /// The entry of D for each pair of axes of the operator.
     pub mixed: Vec<Option<Buffer<T, D>>>,
-    /// f, where it does not depend on the time.
+    /// Source f, where it does not depend on the time.
     pub source: Option<Buffer<T, D>>,
 }
 
 impl<T: Scalar, D: VectorKernels<T>> Arrays<T, D> {
-    /// No arrays: everything is formed where it is used.
+    /// Returns no arrays: all coefficients are computed on the fly.
     pub fn none(tau: f64) -> Self {
         Self { tau, bands: [None, None, None], reaction: None, mixed: Vec::new(), source: None }
     }
 
-    /// Refuses arrays and vectors that have not a value for each node of the operator's grid.
+    /// Checks that arrays and vectors have one value per node of the grid.
     pub(super) fn check(
         &self,
         operator: &Operator,
@@ -43,33 +43,33 @@ impl<T: Scalar, D: VectorKernels<T>> Arrays<T, D> {
     }
 }
 
-/// What the explicit part of a stage computes.
+/// The explicit part of a stage.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ExplicitStage {
-    /// The axis whose part is taken; all axes and the mixed derivatives where none is named.
+    /// The axis of the part; none for all axes and the mixed derivatives.
     pub axis: Option<usize>,
     /// Factor of the operator and the source.
     pub scale: f64,
-    /// The time at which the source is taken.
+    /// The time of the source.
     pub time: f64,
 }
 
-/// The explicit work of alternating directions.
+/// The explicit kernels of ADI methods.
 ///
 /// # Shapes
-/// Vectors of values have an entry for each node of the operator's grid.
+/// Vectors have one entry per node of the operator's grid.
 /// # Errors
-/// [`LinalgError::Length`] when they, or the arrays, have not.
+/// [`LinalgError::Length`] for vectors or arrays of another length.
 pub trait AdiKernels<T: Scalar>: TridiagonalKernels<T> + VectorKernels<T> {
-    /// Whether it reads the values of a formula faster than it computes them.
+    /// Returns `true` where reading stored values is faster than evaluating a formula.
     fn adi_prefers_arrays(&self) -> bool {
         false
     }
 
-    /// $w = s\,(Au + f)$, or $w = u + s\,(A_a u + f)$ for one axis a; 0 at nodes on Dirichlet sides.
+    /// Computes $w = s\,(Au + f)$, or $w = u + s\,(A_a u + f)$ for one axis a; 0 at nodes on Dirichlet sides.
     ///
     /// # Cost
-    /// Reads n and writes n values, and reads what `arrays` hold but the diagonals.
+    /// Reads n and writes n values, and reads `arrays` except the diagonals.
     fn adi_explicit(
         &self,
         w: &mut Buffer<T, Self>,
@@ -79,7 +79,7 @@ pub trait AdiKernels<T: Scalar>: TridiagonalKernels<T> + VectorKernels<T> {
         stage: ExplicitStage,
     ) -> Result<(), TimeError>;
 
-    /// $w = w + s A_0 u$, but at nodes on Dirichlet sides.
+    /// Computes $w = w + s A_0 u$ except at nodes on Dirichlet sides.
     ///
     /// # Cost
     /// Reads 2n and writes n values, and reads the arrays of mixed terms.
@@ -92,7 +92,7 @@ pub trait AdiKernels<T: Scalar>: TridiagonalKernels<T> + VectorKernels<T> {
         scale: f64,
     ) -> Result<(), TimeError>;
 
-    /// $w_{p_i} = v_i$ at the nodes $p_i$, each named once; numbers past the last node are left out.
+    /// Sets $w_{p_i} = v_i$ at the nodes $p_i$, each listed once; numbers past the last node are ignored.
     fn adi_set(
         &self,
         w: &mut Buffer<T, Self>,
@@ -100,7 +100,7 @@ pub trait AdiKernels<T: Scalar>: TridiagonalKernels<T> + VectorKernels<T> {
         values: &Buffer<T, Self>,
     ) -> Result<(), TimeError>;
 
-    /// $w_{p_i} = w_{p_i} + s v_i$ at the nodes $p_i$, each named once; numbers past the last node are left out.
+    /// Adds $w_{p_i} = w_{p_i} + s v_i$ at the nodes $p_i$, each listed once; numbers past the last node are ignored.
     fn adi_add(
         &self,
         w: &mut Buffer<T, Self>,

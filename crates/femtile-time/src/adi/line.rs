@@ -1,18 +1,18 @@
-//! Coefficients along lines of nodes, by tapes.
+//! Evaluation of coefficients along lines of nodes.
 
 use femtile_expression::{Tape, TapeScratch, Variable};
 
 use super::grid::Grid;
 use super::operator::Coefficient;
 
-/// Room for coordinates and registers, kept from call to call.
+/// Workspace for coordinates and registers.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     points: [Vec<f64>; 3],
     tape: TapeScratch,
 }
 
-/// A coefficient ready to be evaluated at many points.
+/// A coefficient compiled for evaluation at many points.
 #[derive(Debug, Clone)]
 pub(crate) struct Sampler {
     constant: Option<f64>,
@@ -26,7 +26,7 @@ impl Sampler {
         Self { constant: coefficient.constant, tape: coefficient.formula.tape(), uses }
     }
 
-    /// Values at all nodes of the line of x through `node`, as many as `out` has entries, from the first on.
+    /// Evaluates the first `out.len()` nodes of the line of x through `node`.
     pub fn line(&self, grid: &Grid, node: [usize; 3], out: &mut [f64], scratch: &mut Scratch) {
         let [_, y, z] = grid.point(node);
         self.points(out, scratch, |axis, i| match axis {
@@ -36,7 +36,7 @@ impl Sampler {
         });
     }
 
-    /// The same half a spacing before the nodes along `axis`; for x one value more than there are nodes.
+    /// Evaluates points half a spacing before the nodes along `axis`; for x one more than there are nodes.
     pub fn half_line(
         &self,
         grid: &Grid,
@@ -58,7 +58,7 @@ impl Sampler {
         });
     }
 
-    /// Values at points whose coordinates `at(axis, i)` gives.
+    /// Evaluates at points with coordinates `at(axis, i)`.
     pub fn points(&self, out: &mut [f64], scratch: &mut Scratch, at: impl Fn(usize, usize) -> f64) {
         if let Some(value) = self.constant {
             return out.fill(value);

@@ -1,4 +1,4 @@
-//! Alternating directions: each step solves systems along one axis of a box at a time.
+//! Alternating direction implicit (ADI) methods: each step solves tridiagonal systems along one axis at a time.
 //!
 //! $$ u_t = ∇·(D∇u) + c·∇u + ru + f $$
 //!
@@ -8,16 +8,16 @@
 //! $$ R = Δt\,\bigl(A u^{n-1} + f(t_{n-1} + τ)\bigr), \qquad
 //!    (I - τA_1)⋯(I - τA_d)\,(u^n - u^{n-1}) = R, $$
 //!
-//! Craig–Sneyd solves once more for $R + \tfrac12 Δt A_0 δ$, δ being what the first pass gave, and Peaceman–Rachford
+//! Craig–Sneyd solves once more for $R + \tfrac12 Δt A_0 δ$, δ being the result of the first pass, and Peaceman–Rachford
 //! is $(I - τA_1)u^* = (I + τA_2)u^{n-1} + τf$, $(I - τA_2)u^n = (I + τA_1)u^* + τf$.
 //!
 //! ```
 //! use femtile_device::Cpu;
 //! use femtile_expression::Expression;
-//! use femtile_time::adi::{Adi, AdiConfig, Problem, Silent};
+//! use femtile_time::adi::{Adi, AdiConfig, AdiProblem, Silent};
 //!
 //! # fn main() -> Result<(), femtile_time::TimeError> {
-//! let problem = Problem::heat(&[33, 33], &[0.0, 0.0], &[1.0, 1.0]);
+//! let problem = AdiProblem::heat(&[33, 33], &[0.0, 0.0], &[1.0, 1.0]);
 //! let config = AdiConfig { end: 0.1, steps: 40, ..AdiConfig::default() };
 //! let initial = Expression::parse("sin(pi*x)*sin(pi*y)").expect("a formula");
 //! let mut adi = Adi::<f64, _>::new(&Cpu::new(1)?, &problem, config)?;
@@ -36,6 +36,7 @@ mod cpu;
 #[allow(unsafe_code)]
 pub(crate) mod cuda;
 mod cuda_text;
+mod explicit_line;
 mod grid;
 mod kernels;
 mod line;

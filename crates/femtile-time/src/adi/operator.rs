@@ -18,7 +18,7 @@ use super::grid::Grid;
 use super::problem::{AdiProblem, Side};
 use crate::TimeError;
 
-/// What stands on a side of the box.
+/// The kind of condition on a side of the box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Dirichlet,
@@ -26,7 +26,7 @@ pub(crate) enum End {
     Periodic,
 }
 
-/// Where a node is along an axis; all nodes of a periodic axis are inside.
+/// Position of a node along an axis; all nodes of a periodic axis are inner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     First,
@@ -51,7 +51,7 @@ impl Coefficient {
     }
 }
 
-/// The entry of D that two axes share.
+/// The off-diagonal entry of D of two axes.
 #[derive(Debug, Clone)]
 pub(crate) struct Mixed {
     pub axes: [usize; 2],
@@ -60,7 +60,7 @@ pub(crate) struct Mixed {
 
 /// The operator of a problem on its grid.
 ///
-/// Kernels take from it what they need; it is the same on every device.
+/// It is the same on every device.
 #[derive(Debug, Clone)]
 pub struct Operator {
     pub(crate) grid: Grid,
@@ -68,19 +68,19 @@ pub struct Operator {
     pub(crate) diffusion: [Coefficient; 3],
     pub(crate) convection: [Coefficient; 3],
     pub(crate) reaction: Coefficient,
-    /// Without the pairs whose entry is zero.
+    /// Non-zero off-diagonal entries of D.
     pub(crate) mixed: Vec<Mixed>,
     pub(crate) source: Coefficient,
-    /// As text for kernels, made when first needed.
+    /// Kernel source, generated at first use.
     pub(super) texts: Texts,
 }
 
 impl Operator {
-    /// The operator of a problem.
+    /// Creates the operator of a problem.
     ///
     /// # Errors
-    /// [`TimeError`] where the problem is not sound: see [`AdiProblem::grid`]; a tensor that is not symmetric or not
-    /// positive semidefinite at a node, coefficients that depend on the time or are not numbers.
+    /// [`TimeError`] where the problem is ill-posed: see [`AdiProblem::grid`]; a tensor that is not symmetric or not
+    /// positive semidefinite at a node, coefficients that depend on the time or are not finite.
     pub fn new(problem: &AdiProblem) -> Result<Self, TimeError> {
         let grid = problem.check()?;
         let d = grid.dimension();
@@ -108,22 +108,22 @@ impl Operator {
         Ok(operator)
     }
 
-    /// The grid.
+    /// Returns the grid.
     pub fn grid(&self) -> &Grid {
         &self.grid
     }
 
-    /// Whether there are mixed derivatives.
+    /// Returns `true` with mixed derivatives.
     pub fn has_mixed(&self) -> bool {
         !self.mixed.is_empty()
     }
 
-    /// Whether l and w are the same along every line of an axis.
+    /// Returns `true` where l and w are the same along every line of an axis.
     pub(crate) fn has_constant_couplings(&self, axis: usize) -> bool {
         self.diffusion[axis].constant.is_some() && self.convection[axis].constant.is_some()
     }
 
-    /// Whether the bands are the same along every line of an axis.
+    /// Returns `true` where the bands are the same along every line of an axis.
     pub(crate) fn has_constant_bands(&self, axis: usize) -> bool {
         self.has_constant_couplings(axis) && self.reaction.constant.is_some()
     }
@@ -140,7 +140,7 @@ impl Operator {
         }
     }
 
-    /// Whether a node with this number along an axis lies on a Dirichlet side of it.
+    /// Returns `true` where a node lies on a Dirichlet side of the axis.
     pub(crate) fn is_held(&self, axis: usize, i: usize) -> bool {
         match self.place(axis, i) {
             Place::First => self.ends[axis][0] == End::Dirichlet,
@@ -149,12 +149,12 @@ impl Operator {
         }
     }
 
-    /// Whether a node lies on any Dirichlet side.
+    /// Returns `true` where a node lies on any Dirichlet side.
     pub(crate) fn is_dirichlet(&self, node: [usize; 3]) -> bool {
         (0..self.grid.dimension()).any(|axis| self.is_held(axis, node[axis]))
     }
 
-    /// l and w from D half a spacing before and behind a node, and c at it; not for nodes that are held.
+    /// Returns l and w from D half a spacing before and after a node and c at the node; not for Dirichlet nodes.
     #[inline(always)]
     pub(crate) fn couplings(&self, axis: usize, d: [f64; 2], c: f64, place: Place) -> [f64; 2] {
         let h = self.grid.spacing()[axis];
@@ -165,7 +165,7 @@ impl Operator {
         }
     }
 
-    /// l and w of one node, from the formulas.
+    /// Evaluates l and w of one node.
     pub(crate) fn couplings_at(&self, axis: usize, node: [usize; 3]) -> [f64; 2] {
         let i = node[axis];
         if self.is_held(axis, i) {
@@ -181,7 +181,7 @@ impl Operator {
         self.couplings(axis, [half(i), half(i + 1)], c, self.place(axis, i))
     }
 
-    /// l and w of the first, the inner and the last nodes of an axis whose couplings are constant.
+    /// Returns l and w of the first, the inner and the last nodes, where they are constant.
     pub(crate) fn constant_couplings(&self, axis: usize) -> Option<[[f64; 2]; 3]> {
         let (d, c) = (self.diffusion[axis].constant?, self.convection[axis].constant?);
         let last = self.grid.nodes()[axis] - 1;
@@ -191,12 +191,12 @@ impl Operator {
         Some([of(self.place(axis, 0), 0), of(Place::Inner, 1), of(self.place(axis, last), last)])
     }
 
-    /// r of one node, shared among the axes.
+    /// Returns r/d at one node.
     pub(crate) fn reaction_share(&self, node: [usize; 3]) -> f64 {
         self.reaction.formula.eval(self.grid.point(node)) / self.grid.dimension() as f64
     }
 
-    /// The neighbours of a node along an axis; beyond a side the node itself.
+    /// Returns the neighbours of a node along an axis; the node itself beyond a side.
     pub(crate) fn neighbours(&self, axis: usize, node: [usize; 3]) -> [[usize; 3]; 2] {
         let (i, n) = (node[axis], self.grid.nodes()[axis]);
         let [before, behind] = match self.place(axis, i) {
@@ -211,7 +211,7 @@ impl Operator {
         })
     }
 
-    /// Weights of the values before, at and behind a node: of the difference quotient $G$, and of $-H^{-1}G^\mathsf{T}H$.
+    /// Returns the weights of the values before, at and after a node: of the difference quotient $G$, and of $-H^{-1}G^\mathsf{T}H$.
     pub(crate) fn weights(&self, axis: usize, place: Place) -> [[f64; 3]; 2] {
         let inverse = 1.0 / self.grid.spacing()[axis];
         let half = 0.5 * inverse;
@@ -222,7 +222,7 @@ impl Operator {
         }
     }
 
-    /// The mixed derivatives of one node that is on no Dirichlet side.
+    /// Evaluates the mixed derivatives at a node that is not on a Dirichlet side.
     pub(crate) fn mixed_at(&self, node: [usize; 3], u: &impl Fn(usize) -> f64) -> f64 {
         self.mixed.iter().map(|mixed| self.one_mixed_at(mixed, node, u)).sum()
     }

@@ -1,4 +1,4 @@
-//! How strong convection is beside diffusion from one node to the next.
+//! Cell Péclet numbers: convection relative to diffusion over one grid spacing.
 
 use super::line::{Sampler, Scratch};
 use super::operator::Operator;
@@ -6,28 +6,28 @@ use super::operator::Operator;
 /// The cell Péclet number above which centred differences oscillate.
 const LIMIT: f64 = 2.0;
 
-/// The largest cell Péclet number $|c_a| h_a / D_{aa}$ over axes and the nodes between their sides, where differences are centred.
+/// The largest cell Péclet number $|c_a| h_a / D_{aa}$ over the axes and interior nodes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CellPeclet {
-    /// The number; infinite where there is convection without diffusion.
+    /// The largest number; infinite for convection without diffusion.
     pub largest: f64,
-    /// The axis along which it occurs, 0 for x.
+    /// Its axis, 0 for x.
     pub axis: usize,
-    /// A node at which it occurs.
+    /// Coordinates of its node.
     pub point: [f64; 3],
-    /// Share of these nodes at which the number exceeds 2 along this axis.
+    /// Share of interior nodes whose number along this axis exceeds 2.
     pub share_above_two: f64,
 }
 
 impl CellPeclet {
-    /// Whether centred differences may oscillate, so that u leaves the range of its data.
+    /// Returns `true` where centred differences may oscillate.
     pub fn may_oscillate(&self) -> bool {
         self.largest > LIMIT
     }
 }
 
 impl Operator {
-    /// The largest cell Péclet number; none where nothing is convected.
+    /// Returns the largest cell Péclet number; none without convection.
     ///
     /// # Cost
     /// One evaluation of $c_a$ and $D_{aa}$ at each node for axes where one of them is an expression.

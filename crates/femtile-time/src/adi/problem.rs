@@ -1,25 +1,25 @@
-//! The equation, the box, what holds on its sides.
+//! The equation, the box and the boundary conditions.
 
 use femtile_expression::{Expression, Variable};
 
 use super::grid::{AXES, Grid};
 use crate::TimeError;
 
-/// What holds on one side of the box.
+/// The boundary condition on one side of the box.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Side {
     /// The value of u, which may depend on the time.
     Dirichlet(Expression),
-    /// The flux $n·D∇u$ into the box, n pointing out of it; may depend on the time.
+    /// The flux $n·D∇u$ into the box, with outward normal n; may depend on the time.
     Neumann(Expression),
-    /// The opposite side again; both sides of an axis have it.
+    /// Periodic; on both sides of an axis.
     Periodic,
 }
 
 /// The problem $u_t = ∇·(D∇u) + c·∇u + ru + f$ on a box.
 ///
 /// Coefficients depend on x, y, z; the source and the values on the sides on the time t as well. Where Dirichlet
-/// sides meet, that of the first axis holds.
+/// sides meet, that of the first axis applies.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdiProblem {
     /// Nodes along each axis.
@@ -28,7 +28,7 @@ pub struct AdiProblem {
     pub lower: Vec<f64>,
     /// The corner with the largest coordinates.
     pub upper: Vec<f64>,
-    /// D, symmetric and positive semidefinite; its leading block counts.
+    /// D, symmetric and positive semidefinite; only its leading d × d block is used.
     pub diffusion: [[Expression; 3]; 3],
     /// c.
     pub convection: [Expression; 3],
@@ -36,12 +36,12 @@ pub struct AdiProblem {
     pub reaction: Expression,
     /// f.
     pub source: Expression,
-    /// For each axis what holds on its lower and its upper side.
+    /// The conditions on the lower and the upper side of each axis.
     pub sides: Vec<[Side; 2]>,
 }
 
 impl AdiProblem {
-    /// $u_t = Δu$ on the box between two corners, zero on its sides.
+    /// Creates the problem $u_t = Δu$ on the box between two corners, with u = 0 on its sides.
     pub fn heat(nodes: &[usize], lower: &[f64], upper: &[f64]) -> Self {
         let zero = || Expression::constant(0.0);
         let unit = |i, j| Expression::constant(f64::from(u8::from(i == j)));
@@ -57,7 +57,7 @@ impl AdiProblem {
         }
     }
 
-    /// The grid.
+    /// Returns the grid.
     ///
     /// # Errors
     /// [`TimeError::Setting`] as [`Grid::new`], and when a side is periodic and its opposite is not.
@@ -75,7 +75,7 @@ impl AdiProblem {
         Grid::new(&self.nodes, &self.lower, &self.upper, &periodic)
     }
 
-    /// Refuses what no scheme can solve; the grid where all is well.
+    /// Checks the problem; returns its grid.
     pub(crate) fn check(&self) -> Result<Grid, TimeError> {
         let grid = self.grid()?;
         let d = grid.dimension();

@@ -1,4 +1,4 @@
-//! Node by node from the formulas, arrays or not: the oracle.
+//! Reference kernels: plain loops over nodes that evaluate the formulas.
 
 use femtile_device::{Buffer, Reference, Scalar};
 use femtile_linalg::need;

@@ -1,4 +1,4 @@
-//! The bands of $I - τA_a$, formed where they are used.
+//! The bands of $I - τA_a$, computed on the fly.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -15,12 +15,12 @@ pub(crate) struct AxisRule {
     operator: Arc<Operator>,
     axis: usize,
     tau: f64,
-    /// Those of the first, the inner and the last rows where they do not vary.
+    /// Bands of the first, the inner and the last rows, where they are constant.
     constant: Option<[[f64; 3]; 3]>,
     diffusion: Sampler,
     convection: Sampler,
     reaction: Sampler,
-    /// For kernels on a GPU, made when first needed.
+    /// Kernel arguments on a GPU, created at first use.
     cuda: OnceLock<CudaBands>,
 }
 
@@ -47,7 +47,7 @@ impl AxisRule {
         }
     }
 
-    /// The bands of a row where one matrix serves all lines.
+    /// Returns the bands of a row where all lines have the same matrix.
     pub fn constant_row(&self, row: usize) -> Option<[f64; 3]> {
         let last = self.operator.grid.nodes()[self.axis] - 1;
         let place = usize::from(row > 0) + usize::from(row == last);
@@ -88,7 +88,7 @@ impl AxisRule {
     }
 }
 
-/// The bands of a row from l, w and its share of r.
+/// Returns the bands of a row from l, w and its share of r.
 #[inline(always)]
 fn bands([l, w]: [f64; 2], r: f64, tau: f64) -> [f64; 3] {
     [-tau * l, 1.0 + tau * (l + w - r), -tau * w]

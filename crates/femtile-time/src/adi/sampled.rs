@@ -1,4 +1,4 @@
-//! Arrays of what varies in space, for devices and users that would rather read than compute.
+//! Stored arrays of varying coefficients.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::rule::AxisRule;
 use super::{Arrays, Grid};
 use crate::TimeError;
 
-/// Values of a coefficient at all nodes; none where it is a constant.
+/// Evaluates a coefficient at all nodes; none where it is constant.
 fn field<T: Scalar, D: VectorKernels<T>>(
     device: &D,
     grid: &Grid,
@@ -32,7 +32,7 @@ fn field<T: Scalar, D: VectorKernels<T>>(
     Ok(Some(Buffer::from_vec(device, values)?))
 }
 
-/// The bands of an axis at all nodes; none where one matrix serves all lines.
+/// Computes the bands of an axis at all nodes; none where all lines have the same matrix.
 fn bands<T: Scalar, D: VectorKernels<T>>(
     device: &D,
     operator: &Arc<Operator>,
@@ -60,10 +60,10 @@ fn bands<T: Scalar, D: VectorKernels<T>>(
 }
 
 impl<T: Scalar, D: VectorKernels<T>> Arrays<T, D> {
-    /// Arrays of everything in an operator that varies in space alone.
+    /// Computes the arrays of all coefficients that vary in space but not in time.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     pub fn new(device: &D, operator: &Arc<Operator>, tau: f64) -> Result<Self, TimeError> {
         let grid = operator.grid();
         let mut arrays = Self::none(tau);

@@ -1,13 +1,13 @@
-//! Whether the coefficients are numbers everywhere and the tensor is positive semidefinite.
+//! Checks that coefficients are finite and the diffusion tensor is positive semidefinite.
 
 use super::line::{Sampler, Scratch};
 use super::operator::Operator;
 use crate::TimeError;
 
-/// How far below zero rounding may bring a determinant, for its size.
+/// Relative rounding tolerance of a determinant.
 const ROUNDING: f64 = 1e-12;
 
-/// Refuses the first node where a coefficient is not a finite number or D is not positive semidefinite.
+/// Returns an error for the first node with a non-finite coefficient or an indefinite D.
 pub(crate) fn check(operator: &Operator) -> Result<(), TimeError> {
     let (grid, d) = (&operator.grid, operator.grid.dimension());
     let mut steady = vec![("reaction", &operator.reaction)];
@@ -43,7 +43,7 @@ pub(crate) fn check(operator: &Operator) -> Result<(), TimeError> {
     Ok(())
 }
 
-/// The first principal minor that is negative; `values` are the diagonal of D, then its pairs.
+/// Returns the first negative principal minor; `values` are the diagonal of D, then its off-diagonal entries.
 fn indefinite(operator: &Operator, values: &[Vec<f64>], i: usize) -> Option<(f64, &'static str)> {
     let d = operator.grid.dimension();
     let mut tensor = [[0.0; 3]; 3];

@@ -1,4 +1,4 @@
-//! The schemes, without a device.
+//! The time-stepping schemes, independent of the device.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -17,18 +17,18 @@ use super::{
 };
 use crate::TimeError;
 
-/// Steps after which a run looks whether all systems were solved and the values are finite.
+/// Steps between checks for failed pivots and non-finite values.
 const STEPS_UNTIL_A_LOOK: usize = 16;
 
-/// Who is told of each step and may end the run.
+/// Receives each step and may end the run.
 pub trait StepMonitor {
-    /// A step is done and `time` reached.
+    /// Called after each step, at `time`.
     fn step(&mut self, _step: usize, _time: f64) -> ControlFlow<AdiStop> {
         ControlFlow::Continue(())
     }
 }
 
-/// Nobody is told.
+/// A monitor that does nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Silent;
 
@@ -38,14 +38,14 @@ impl StepMonitor for Silent {}
 struct Direction<T: Scalar, D: AdiKernels<T>> {
     solver: Tridiagonal<T, D>,
     rule: AxisRule,
-    /// The bands of one matrix for all lines, where these are to be read.
+    /// The bands of one matrix for all lines, where they are stored.
     repeated: Option<[Buffer<T, D>; 3]>,
 }
 
-/// Advances a problem in time by alternating directions.
+/// An ADI time stepper.
 ///
 /// # Shapes
-/// A value for each node of the grid, those along x next to each other.
+/// One value per node of the grid, contiguous along x.
 /// # Cost
 /// For a step of Douglas in d dimensions 5 + 2d passes over memory: the explicit part reads and writes one vector,
 /// each direction reads and writes one, the update reads two and writes one. Craig–Sneyd takes 8 + 4d, of
@@ -64,17 +64,17 @@ pub struct Adi<T: Scalar, D: AdiKernels<T>> {
     dirichlet: Dirichlet<T, D>,
     neumann: Vec<Neumann<T, D>>,
     right: Buffer<T, D>,
-    /// What the first of two passes gives, or the values between two half steps.
+    /// Result of the first of two passes, or the values between two half steps.
     between: Option<Buffer<T, D>>,
     steps: usize,
 }
 
 impl<T: Scalar, D: AdiKernels<T>> Adi<T, D> {
-    /// Prepares a run.
+    /// Sets up a run.
     ///
     /// # Errors
-    /// [`TimeError`] where the problem is not sound (see [`Operator::new`]), a setting is out of range, or the scheme
-    /// is not for such a problem; what the device reports.
+    /// [`TimeError`] where the problem is ill-posed (see [`Operator::new`]), a setting is out of range, or the scheme
+    /// does not apply to the problem; errors of the device.
     pub fn new(device: &D, problem: &AdiProblem, config: AdiConfig) -> Result<Self, TimeError> {
         let operator = Arc::new(Operator::new(problem)?);
         let grid = operator.grid();
@@ -110,17 +110,17 @@ impl<T: Scalar, D: AdiKernels<T>> Adi<T, D> {
         })
     }
 
-    /// The operator and its grid.
+    /// Returns the operator and its grid.
     pub fn operator(&self) -> &Operator {
         &self.operator
     }
 
-    /// Steps done so far.
+    /// Returns the number of steps done.
     pub fn steps(&self) -> usize {
         self.steps
     }
 
-    /// The time reached so far.
+    /// Returns the time reached.
     pub fn time(&self) -> f64 {
         self.time_after(self.steps)
     }
@@ -130,11 +130,11 @@ impl<T: Scalar, D: AdiKernels<T>> Adi<T, D> {
         if steps == all { end } else { start + steps as f64 * self.config.step_length() }
     }
 
-    /// The values of a formula at the nodes, those of the Dirichlet sides on them.
+    /// Evaluates a formula at the nodes; nodes on Dirichlet sides get the boundary values.
     ///
     /// # Errors
-    /// [`TimeError::Coefficient`] for the first node where the formula is not a finite number of this precision; what
-    /// the device reports.
+    /// [`TimeError::Coefficient`] for the first node where the formula is not a finite number of this precision; errors
+    /// of the device.
     pub fn initial_values(&self, formula: &Expression) -> Result<Buffer<T, D>, TimeError> {
         let grid = self.operator.grid();
         let sampler = Sampler::new(&Coefficient::new(&formula.at_time(self.config.start)));
@@ -156,10 +156,10 @@ impl<T: Scalar, D: AdiKernels<T>> Adi<T, D> {
         Ok(Buffer::from_vec(&self.device, values)?)
     }
 
-    /// Takes all steps that are left, from the values `u` at [`Adi::time`].
+    /// Runs the remaining steps from the values `u` at [`Adi::time`].
     ///
     /// # Errors
-    /// [`TimeError::Singular`] where a system could not be solved; what the device reports.
+    /// [`TimeError::Singular`] where a system could not be solved; errors of the device.
     pub fn run(
         &mut self,
         u: &mut Buffer<T, D>,
@@ -186,10 +186,10 @@ impl<T: Scalar, D: AdiKernels<T>> Adi<T, D> {
         Ok(AdiOutcome { stop, steps: self.steps, time: self.time() })
     }
 
-    /// Puts the values of the Dirichlet sides into the initial values; before the first [`Adi::step`].
+    /// Sets the Dirichlet values in the initial values; call it before the first [`Adi::step`].
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     pub fn begin(&mut self, u: &mut Buffer<T, D>) -> Result<(), TimeError> {
         if self.dirichlet.is_empty() {
             return Ok(());
@@ -199,10 +199,10 @@ impl<T: Scalar, D: AdiKernels<T>> Adi<T, D> {
         self.device.adi_set(u, nodes, values)
     }
 
-    /// Takes one step; does not wait for a GPU unless values on Dirichlet sides depend on the time.
+    /// Runs one step; asynchronous on a GPU unless Dirichlet values depend on the time.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     pub fn step(&mut self, u: &mut Buffer<T, D>) -> Result<(), TimeError> {
         let (from, to) = (self.time(), self.time_after(self.steps + 1));
         let length = self.config.step_length();
@@ -223,7 +223,7 @@ impl<T: Scalar, D: AdiKernels<T>> Adi<T, D> {
         Ok(())
     }
 
-    /// $(I - τA_1)⋯(I - τA_d)(u^n - u^{n-1}) = Δt(Au^{n-1} + f)$, f taken at `time`, u^n being that at `to`.
+    /// Solves $(I - τA_1)⋯(I - τA_d)(u^n - u^{n-1}) = Δt(Au^{n-1} + f)$ with f at `time` and $u^n$ at `to`.
     fn douglas(&mut self, u: &mut Buffer<T, D>, length: f64, time: f64, to: f64) -> Result<(), TimeError> {
         self.explicit(u, length, time, to)?;
         for (axis, direction) in self.directions.iter_mut().enumerate() {
@@ -232,7 +232,7 @@ impl<T: Scalar, D: AdiKernels<T>> Adi<T, D> {
         Ok(self.device.axpby(u, T::ONE, &self.right, T::ONE)?)
     }
 
-    /// Douglas, then once more with $½Δt A_0 δ$ added to the right side.
+    /// Runs a Douglas step, then a second pass with $½Δt A_0 δ$ added to the right side.
     fn craig_sneyd(&mut self, u: &mut Buffer<T, D>, from: f64, to: f64) -> Result<(), TimeError> {
         let length = self.config.step_length();
         self.explicit(u, length, from + 0.5 * length, to)?;
@@ -255,7 +255,7 @@ impl<T: Scalar, D: AdiKernels<T>> Adi<T, D> {
         Ok(self.device.axpby(u, T::ONE, &self.right, T::ONE)?)
     }
 
-    /// The right side $Δt(Au + f)$, and on Dirichlet sides what leads to the increment there.
+    /// Computes the right side $Δt(Au + f)$, on Dirichlet sides the one that gives the prescribed increment.
     fn explicit(&mut self, u: &Buffer<T, D>, length: f64, time: f64, to: f64) -> Result<(), TimeError> {
         let stage = ExplicitStage { axis: None, scale: length, time };
         self.device.adi_explicit(&mut self.right, u, &self.operator, &self.arrays, stage)?;
@@ -276,7 +276,7 @@ impl<T: Scalar, D: AdiKernels<T>> Adi<T, D> {
         Ok(())
     }
 
-    /// $(I - τA_1)u^* = (I + τA_2)u^{n-1} + τf$, then $(I - τA_2)u^n = (I + τA_1)u^* + τf$.
+    /// Solves $(I - τA_1)u^* = (I + τA_2)u^{n-1} + τf$, then $(I - τA_2)u^n = (I + τA_1)u^* + τf$.
     ///
     /// On Dirichlet sides $u^* = ½((I - τA_2)g^n + (I + τA_2)g^{n-1})$, which follows from the two.
     fn peaceman_rachford(&mut self, u: &mut Buffer<T, D>, from: f64, to: f64) -> Result<(), TimeError> {
@@ -309,7 +309,7 @@ impl<T: Scalar, D: AdiKernels<T>> Adi<T, D> {
         Ok(())
     }
 
-    /// Whether the values are finite; an error where the matrix of a system is to blame that they are not.
+    /// Returns `true` while the values are finite; an error where a singular matrix is the cause that they are not.
     fn is_sound(&mut self, u: &Buffer<T, D>) -> Result<bool, TimeError> {
         let mut solved = true;
         for (axis, direction) in self.directions.iter_mut().enumerate() {
@@ -317,7 +317,7 @@ impl<T: Scalar, D: AdiKernels<T>> Adi<T, D> {
                 continue;
             }
             solved = false;
-            // Zero is the solution for zero unless a pivot fails.
+            // The solution for a zero right side is zero unless a pivot fails.
             self.device.fill(&mut self.right, T::ZERO)?;
             direction.solve_in_place(&mut self.right, self.arrays.bands[axis].as_ref())?;
             if let Some(failure) = direction.solver.outcome()?.first {

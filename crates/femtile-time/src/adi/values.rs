@@ -1,4 +1,4 @@
-//! Numbers computed from the values at the nodes of a grid.
+//! Functionals of grid functions: integrals, norms, point values.
 
 use femtile_expression::Expression;
 
@@ -8,29 +8,29 @@ use super::line::{Sampler, Scratch};
 use super::operator::Coefficient;
 use crate::TimeError;
 
-/// Nodes that interpolation along one axis uses: it is exact for cubics.
+/// Nodes of the interpolation along one axis: cubic.
 const POINTS: usize = 4;
 
-/// $∫u$ by the trapezoidal rule.
+/// Returns $∫u$ by the trapezoidal rule.
 ///
 /// # Panics
-/// When `u` has not a value for each node.
+/// When the length of `u` is not the number of nodes.
 pub fn integral(grid: &Grid, u: &[f64]) -> f64 {
     weighted(grid, u, |_, _, value| value)
 }
 
-/// $\sqrt{∫u²}$ by the trapezoidal rule.
+/// Returns $\sqrt{∫u²}$ by the trapezoidal rule.
 ///
 /// # Panics
-/// When `u` has not a value for each node.
+/// When the length of `u` is not the number of nodes.
 pub fn l2_norm(grid: &Grid, u: &[f64]) -> f64 {
     weighted(grid, u, |_, _, value| value * value).sqrt()
 }
 
-/// $\sqrt{∫(u - v)²}$ by the trapezoidal rule, v being a formula that may depend on the time.
+/// Returns $\sqrt{∫(u - v)²}$ by the trapezoidal rule; the formula v may depend on the time.
 ///
 /// # Panics
-/// When `u` has not a value for each node.
+/// When the length of `u` is not the number of nodes.
 pub fn error_l2(grid: &Grid, u: &[f64], exact: &Expression, time: f64) -> f64 {
     let sampler = Sampler::new(&Coefficient::new(&exact.at_time(time)));
     let (mut scratch, mut line) = (Scratch::default(), vec![0.0; grid.nodes()[0]]);
@@ -43,7 +43,7 @@ pub fn error_l2(grid: &Grid, u: &[f64], exact: &Expression, time: f64) -> f64 {
     weighted(grid, u, square).sqrt()
 }
 
-/// Sum over all nodes of their cells' measure times `value(line, i, u)`.
+/// Returns the sum over all nodes of the quadrature weight times `value(line, i, u)`.
 fn weighted(grid: &Grid, u: &[f64], mut value: impl FnMut(usize, usize, f64) -> f64) -> f64 {
     assert_eq!(u.len(), grid.n_nodes(), "one value for each node");
     let (nodes, d) = (grid.nodes(), grid.dimension());
@@ -61,10 +61,10 @@ fn weighted(grid: &Grid, u: &[f64], mut value: impl FnMut(usize, usize, f64) -> 
     sum
 }
 
-/// Refuses a point that is not in the box.
+/// Checks that a point lies in the box.
 ///
 /// # Errors
-/// [`TimeError::Setting`] with what is wrong.
+/// [`TimeError::Setting`] for a point outside.
 pub fn check_point(grid: &Grid, point: &[f64]) -> Result<(), TimeError> {
     let d = grid.dimension();
     if point.len() != d {
@@ -74,19 +74,19 @@ pub fn check_point(grid: &Grid, point: &[f64]) -> Result<(), TimeError> {
     for (axis, coordinate) in point.iter().enumerate() {
         let (from, to) = (grid.lower()[axis], grid.upper()[axis]);
         if !(from..=to).contains(coordinate) {
-            let message = format!("{point:?} lies outside of the box, {from} to {to} along {}", AXES[axis]);
+            let message = format!("{point:?} lies outside the box, {from} to {to} along {}", AXES[axis]);
             return Err(TimeError::setting("point", message));
         }
     }
     Ok(())
 }
 
-/// u at a point, by cubic interpolation along each axis.
+/// Returns u at a point by cubic interpolation along each axis.
 ///
 /// # Errors
-/// [`TimeError::Setting`] when the point lies outside of the box.
+/// [`TimeError::Setting`] when the point lies outside the box.
 /// # Panics
-/// When `u` has not a value for each node.
+/// When the length of `u` is not the number of nodes.
 pub fn value_at(grid: &Grid, u: &[f64], point: &[f64]) -> Result<f64, TimeError> {
     assert_eq!(u.len(), grid.n_nodes(), "one value for each node");
     check_point(grid, point)?;
@@ -105,7 +105,7 @@ pub fn value_at(grid: &Grid, u: &[f64], point: &[f64]) -> Result<f64, TimeError>
     Ok(sum)
 }
 
-/// Nodes near a coordinate and the weight of each (Lagrange).
+/// Returns the nodes nearest to a coordinate and their Lagrange weights.
 fn stencil(grid: &Grid, axis: usize, coordinate: f64) -> Vec<(usize, f64)> {
     let n = grid.nodes()[axis];
     let s = (coordinate - grid.lower()[axis]) / grid.spacing()[axis];

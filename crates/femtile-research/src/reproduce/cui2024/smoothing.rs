@@ -8,7 +8,7 @@ use super::{Figure, Quantity, Session, Table, figure};
 use crate::published_kernels::{Layout, Passes};
 use crate::reproduce::session::no_gpu;
 use femtile_bench::BenchError;
-use femtile_bench::timing::Samples;
+use femtile_tune::Samples;
 
 /// The numbers of patches of a block that are tried.
 const TEAMS: [usize; 5] = [1, 2, 4, 8, 16];

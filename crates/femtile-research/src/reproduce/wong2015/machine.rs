@@ -7,7 +7,7 @@ use super::{COUNTS, Session};
 use crate::formats::{ComparedFormat, ComparedMatrix, FormatKernels};
 use crate::reproduce::timing::{Timed, fastest};
 use femtile_bench::BenchError;
-use femtile_bench::spmv::right_vector;
+use femtile_tune::right_vector;
 
 /// How products are timed.
 #[derive(Debug, Clone, Copy)]

@@ -1,13 +1,12 @@
-//! What a case of diffusion may not say, and where the library's refusals belong in its file.
+//! Checks of a case with `kind = "diffusion"`.
 
 use femtile_solve::Key;
-use femtile_time::TimeError;
 
 use crate::file::{EquationSection, Functional, Generator, SolverSection};
 use crate::{Case, CaseError};
 
-/// Refuses what has no meaning here, so that no key is passed over in silence.
-pub(crate) fn check(case: &Case) -> Result<(), CaseError> {
+/// Checks the case; a key without meaning here is an error, so that none is ignored silently.
+pub(super) fn check(case: &Case) -> Result<(), CaseError> {
     let file = &case.file;
     let wrong = |path: &[Key], message: &str| Err(case.wrong(path, message));
     if !matches!(file.mesh.generate, Some(Generator::Grid { .. })) {
@@ -32,8 +31,7 @@ pub(crate) fn check(case: &Case) -> Result<(), CaseError> {
         [("sigma", file.equation.sigma != default.sigma), ("lambda", file.equation.lambda != default.lambda)]
     {
         if given {
-            let message =
-                "belongs to helmholtz; the coefficients here are diffusion, convection, reaction, source";
+            let message = "belongs to `kind = \"reaction-diffusion\"`; the coefficients here are diffusion, convection, reaction, source";
             return wrong(&["equation".into(), key.into()], message);
         }
     }
@@ -98,24 +96,4 @@ fn check_solver(case: &Case) -> Result<(), CaseError> {
         }
         None => Ok(()),
     }
-}
-
-/// The error with its place in the case file, where it has one.
-pub(super) fn placed(case: &Case, error: TimeError) -> CaseError {
-    let path: Vec<Key> = match &error {
-        TimeError::Setting { field, .. } => match *field {
-            "nodes" | "lower" | "upper" => vec!["mesh".into(), "generate".into(), (*field).into()],
-            "scheme" | "start" | "end" | "steps" | "rannacher_steps" => vec!["time".into(), (*field).into()],
-            "sides" => vec!["boundary".into()],
-            other => vec!["equation".into(), other.into()],
-        },
-        TimeError::Coefficient { field, .. } => vec!["equation".into(), (*field).into()],
-        _ => return error.into(),
-    };
-    let text = error.to_string();
-    let message = match &error {
-        TimeError::Setting { message, .. } => message,
-        _ => &text,
-    };
-    case.wrong(&path, message.as_str())
 }

@@ -1,18 +1,17 @@
 use femtile_solve::{Key, below};
 
-use super::line;
 use crate::file::Functional;
-use crate::output::PLOT;
+use crate::file_names::{PLOT, of_line};
 use crate::{Case, CaseError};
 
-/// The most points along a line.
+/// Most points along a line.
 const MAX_POINTS: u32 = 1_000_000;
 
-/// Checks the functionals of a case as far as that is possible without a mesh.
+/// Checks the functionals of a case, as far as possible without a mesh.
 ///
 /// # Errors
-/// [`CaseError::Input`] with the place of the first that is wrong.
-pub(crate) fn check(case: &Case) -> Result<(), CaseError> {
+/// [`CaseError::Input`] with the place of the first wrong one.
+pub(super) fn check(case: &Case) -> Result<(), CaseError> {
     let functionals = &case.file.output.functionals;
     for (i, functional) in functionals.iter().enumerate() {
         let path: [Key; 3] = ["output".into(), "functionals".into(), i.into()];
@@ -42,14 +41,14 @@ pub(crate) fn check(case: &Case) -> Result<(), CaseError> {
     Ok(())
 }
 
-/// Refuses names that are no names of files everywhere, or those of other files.
+/// Checks that a name is portable as a file name and not taken.
 fn check_file_name(case: &Case, earlier: &[Functional], name: &str, path: &[Key]) -> Result<(), CaseError> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if name.is_empty() || !name.chars().all(is_plain) {
         let message = "this is the name of files: letters a to z, digits, `-` and `_` alone";
         return Err(case.wrong(path, message));
     }
-    let is_plot = line::files(name).iter().any(|file| file.eq_ignore_ascii_case(PLOT));
+    let is_plot = of_line(name).iter().any(|file| file.eq_ignore_ascii_case(PLOT));
     let is_taken = |functional: &Functional| matches!(functional, Functional::Along { name: other, .. } if other.eq_ignore_ascii_case(name));
     if is_plot || earlier.iter().any(is_taken) {
         let message = format!("the files of `{name}` have the names of others; choose another name");

@@ -1,0 +1,34 @@
+use femtile_solve::{Key, below};
+
+use crate::{Case, CaseError};
+
+/// Checks that each `[[boundary]]` has one place and one condition.
+pub(super) fn check(case: &Case) -> Result<(), CaseError> {
+    for (i, section) in case.file.boundary.iter().enumerate() {
+        let path: [Key; 2] = ["boundary".into(), i.into()];
+        let contradiction = match (&section.r#where, &section.nodes) {
+            (None, None) => Some("the key `where` is missing, or `nodes` for a `dirichlet` at single nodes"),
+            (Some(_), Some(_)) => Some("give `where`, a part of the boundary, or `nodes`, not both"),
+            _ => None,
+        };
+        if let Some(message) = contradiction {
+            return Err(case.wrong(&path, message));
+        }
+        let given = [
+            section.dirichlet.is_some(),
+            section.neumann.is_some(),
+            section.robin.is_some(),
+            section.periodic,
+        ];
+        if given.iter().filter(|&&given| given).count() != 1 {
+            let message = "give exactly one of `dirichlet`, `neumann`, `robin` and `periodic`";
+            return Err(case.wrong(&path, message));
+        }
+        if section.nodes.is_some() && section.dirichlet.is_none() {
+            let message =
+                "only `dirichlet` holds at nodes; fluxes go through parts of the boundary: take `where`";
+            return Err(case.wrong(&below(&path, "nodes"), message));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! Validation of a case, as far as possible without its mesh.
+
+mod boundary;
+mod diffusion;
+mod functionals;
+mod solver;
+mod stationary;
+
+use crate::file::{EquationKind, Quadrature};
+use crate::placed::placed;
+use crate::{Case, CaseError};
+
+impl Case {
+    /// Checks the values of the case, which options of the program may have changed since it was read.
+    ///
+    /// # Errors
+    /// [`CaseError::Input`] with the place of the first wrong value.
+    pub fn check(&self) -> Result<(), CaseError> {
+        sections(self).map_err(|error| placed(self, error))
+    }
+}
+
+fn sections(case: &Case) -> Result<(), CaseError> {
+    mesh(case)?;
+    solver::check(case)?;
+    match case.file.equation.kind {
+        EquationKind::Diffusion => diffusion::check(case)?,
+        EquationKind::ReactionDiffusion => stationary::check(case)?,
+    }
+    space(case)?;
+    boundary::check(case)?;
+    functionals::check(case)
+}
+
+/// Checks `[mesh]`.
+fn mesh(case: &Case) -> Result<(), CaseError> {
+    let mesh = &case.file.mesh;
+    if mesh.file.is_some() == mesh.generate.is_some() {
+        return Err(case.wrong(&["mesh".into()], "give exactly one of `file` and `generate`"));
+    }
+    if mesh.refine > 10 {
+        let message = format!("{} refinements would make 8^{0} cells of one; 10 is the most", mesh.refine);
+        return Err(case.wrong(&["mesh".into(), "refine".into()], message));
+    }
+    Ok(())
+}
+
+/// Checks `[space]`.
+fn space(case: &Case) -> Result<(), CaseError> {
+    let space = &case.file.space;
+    let wrong = |key: &str, message: &str| Err(case.wrong(&["space".into(), key.into()], message));
+    if case.file.equation.kind == EquationKind::Diffusion {
+        let no_elements = "has no meaning here: a grid has no elements";
+        if space.degree != 1 {
+            return wrong("degree", no_elements);
+        }
+        if space.components != 1 {
+            return wrong("components", "equations in time have one");
+        }
+        if space.quadrature != Quadrature::default() {
+            return wrong("quadrature", no_elements);
+        }
+    }
+    Ok(case.space_config().check()?)
+}

@@ -1,0 +1,30 @@
+use crate::file::Precision;
+use crate::{Case, CaseError};
+
+/// Checks that a stationary case has no keys of equations in time.
+pub(super) fn check(case: &Case) -> Result<(), CaseError> {
+    let (equation, solver) = (&case.file.equation, &case.file.solver);
+    let keys = [
+        ("diffusion", equation.diffusion.is_some()),
+        ("convection", equation.convection.is_some()),
+        ("reaction", equation.reaction.is_some()),
+        ("initial", equation.initial.is_some()),
+    ];
+    if let Some((key, _)) = keys.into_iter().find(|(_, given)| *given) {
+        let message = "belongs to `kind = \"diffusion\"`; the coefficients of `\"reaction-diffusion\"` are sigma, lambda and source";
+        return Err(case.wrong(&["equation".into(), key.into()], message));
+    }
+    if case.file.time.is_some() {
+        let message = "only `kind = \"diffusion\"` is an equation in time";
+        return Err(case.wrong(&["time".into()], message));
+    }
+    if let Some(i) = case.file.boundary.iter().position(|section| section.periodic) {
+        let message = "periodic sides are for grids, with `kind = \"diffusion\"`";
+        return Err(case.wrong(&["boundary".into(), i.into(), "periodic".into()], message));
+    }
+    if solver.precision == Precision::F32 {
+        let message = "single precision is for equations in time; use \"f64\"";
+        return Err(case.wrong(&["solver".into(), "precision".into()], message));
+    }
+    Ok(())
+}

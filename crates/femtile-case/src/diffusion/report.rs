@@ -1,0 +1,115 @@
+//! The report and the files of a case on a grid.
+
+use std::collections::BTreeMap;
+
+use femtile_linalg::krylov::Stop;
+use femtile_mesh::io::vti;
+use femtile_solve::{Stage, Stages};
+use femtile_time::adi::{AdiOutcome, AdiStop, Grid};
+
+use super::advance::Advanced;
+use super::functional;
+use super::problem::GridProblem;
+use crate::file_names::GRID_SOLUTION;
+use crate::output::write_results;
+use crate::report::{MemoryReport, MeshReport, SpaceReport};
+use crate::{Case, CaseError, Report, SolveReport, TimeReport, Timings};
+
+/// Writes the results and the report.
+pub(super) fn finish(
+    case: &Case,
+    prepared: &GridProblem,
+    done: Advanced,
+    reason: &str,
+    mut warnings: Vec<String>,
+    stages: &mut Stages<'_>,
+) -> Result<Report, CaseError> {
+    stages.begin(Stage::Write)?;
+    let Advanced { u, outcome, device, kernel_launches, warnings: of_run } = done;
+    warnings.extend(of_run);
+    let AdiOutcome { stop, steps, time } = outcome;
+    if stop != AdiStop::Finished {
+        warnings.push(format!("the run {stop} (time {time} after {steps} steps)"));
+    }
+    let grid = &prepared.grid;
+    let report = Report {
+        mesh: mesh_report(grid),
+        space: SpaceReport { n_dofs: grid.n_nodes(), degree: None, components: 1 },
+        solve: SolveReport {
+            iterations: steps,
+            stop: stop_of(stop),
+            relative_residual: f64::NAN,
+            true_relative_residual: f64::NAN,
+            algebraic_error_estimate: None,
+            discretization_error_estimate: None,
+            energy_norm: f64::NAN,
+            residuals: Vec::new(),
+            operator: None,
+            preconditioner: None,
+            preconditioner_reason: None,
+            start: None,
+            geometry: BTreeMap::new(),
+            format_reason: None,
+            levels: Vec::new(),
+        },
+        time: Some(time_report(prepared, &outcome, stages.timings().solve)),
+        files: BTreeMap::new(),
+        functionals: functional::evaluate(&prepared.functionals, grid, &u, time)?,
+        timings_s: Timings::default(),
+        memory_bytes: MemoryReport::of_device(None),
+        device,
+        device_reason: reason.into(),
+        kernel_launches,
+        warnings,
+        citations: citations(prepared),
+        version: env!("CARGO_PKG_VERSION").into(),
+    };
+    write_results(case, report, stages, |staging| {
+        let image = vti::Image { nodes: grid.nodes(), origin: grid.lower(), spacing: grid.spacing() };
+        if case.file.output.vtu {
+            vti::write(&staging.path(GRID_SOLUTION), &image, "u", &u)?;
+        }
+        Ok(())
+    })
+}
+
+fn mesh_report(grid: &Grid) -> MeshReport {
+    let d = grid.dimension();
+    let intervals = |axis: usize| grid.nodes()[axis] - usize::from(!grid.periodic()[axis]);
+    let length = |axis: usize| grid.upper()[axis] - grid.lower()[axis];
+    MeshReport {
+        n_nodes: grid.n_nodes(),
+        n_cells: (0..d).map(intervals).product(),
+        n_orphans: 0,
+        volume: (0..d).map(length).product(),
+    }
+}
+
+fn time_report(prepared: &GridProblem, outcome: &AdiOutcome, seconds: f64) -> TimeReport {
+    let per_step = seconds / outcome.steps.max(1) as f64;
+    TimeReport {
+        scheme: prepared.config.scheme.name(),
+        steps: outcome.steps,
+        step_length: prepared.config.step_length(),
+        reached: outcome.time,
+        stop: outcome.stop.name(),
+        seconds_per_step: per_step,
+        nodes_per_second: prepared.grid.n_nodes() as f64 / per_step,
+    }
+}
+
+/// Returns the stop that determines the exit code: a run that reached its final time has converged.
+fn stop_of(stop: AdiStop) -> Stop {
+    match stop {
+        AdiStop::Finished => Stop::Converged,
+        AdiStop::Interrupted => Stop::Interrupted,
+        AdiStop::TimeLimit => Stop::TimeLimit,
+        AdiStop::Diverged => Stop::Diverged,
+    }
+}
+
+fn citations(prepared: &GridProblem) -> Vec<String> {
+    let start = (prepared.config.rannacher_steps > 0).then_some("rannacher1984");
+    let all = prepared.config.scheme.citations().iter().copied().chain(start).chain(["laszlo2016"]);
+    all.map(String::from).collect()
+}

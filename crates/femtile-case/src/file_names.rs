@@ -1,0 +1,15 @@
+//! Names of the files of results.
+
+/// The report, written last.
+pub(crate) const REPORT: &str = "report.json";
+/// The plot of residual norms.
+pub(crate) const PLOT: &str = "residuals.svg";
+/// The solution on a mesh.
+pub(crate) const MESH_SOLUTION: &str = "solution.vtu";
+/// The solution on a grid.
+pub(crate) const GRID_SOLUTION: &str = "solution.vti";
+
+/// Returns the names of the table and the plot of a line.
+pub(crate) fn of_line(name: &str) -> [String; 2] {
+    [format!("{name}.csv"), format!("{name}.svg")]
+}

@@ -1,0 +1,83 @@
+//! Runs a case of −∇·(σ∇u) + λu = f: mesh, check, solve, results.
+
+use femtile_device::{Cpu, Cuda};
+use femtile_mesh::check::{CheckConfig, CheckReport, check, check_interruptible};
+use femtile_mesh::io::vtu::WriteOptions;
+use femtile_mesh::{Mesh, refine};
+use femtile_solve::{SolverConfig, Stage, Stages, check_cells};
+
+use crate::file_names::MESH_SOLUTION;
+use crate::functional::{Evaluated, prepare};
+use crate::mesh_source::{self, check_config, mesh_of};
+use crate::{Case, CaseError, Report, output, overlap};
+
+/// Runs the case.
+pub(crate) fn run(
+    cpu: &Cpu,
+    case: &Case,
+    config: &SolverConfig,
+    opened: Option<Cuda>,
+    stages: &mut Stages<'_>,
+) -> Result<Report, CaseError> {
+    let (mut mesh, checked) = checked_mesh(case, opened.is_some(), stages)?;
+    check_cells(config, &case.space_config(), mesh.kind)?;
+    stages.begin(Stage::Space)?;
+    let mut warnings = case.warnings().to_vec();
+    warnings.extend_from_slice(&checked.warnings);
+    warnings.extend(overlap::warnings_of_regions(case, &case.tag_regions(&mut mesh)?));
+    let discretization = case.problem(&mesh)?.discretize()?;
+    warnings.extend(overlap::warnings(case, discretization.overlaps(), "facets"));
+    warnings.extend(overlap::warnings(case, discretization.node_overlaps(), "nodes"));
+    let functionals = prepare(case, &discretization)?;
+    let solution = discretization.solve(cpu, config, opened, stages)?;
+
+    stages.begin(Stage::Write)?;
+    warnings.extend_from_slice(solution.warnings());
+    let Evaluated { numbers, lines, citations } = functionals.evaluate(&solution)?;
+    // After an interrupted solve, fields that would take longer than writing are left out.
+    let fields = stages.interruptible(|stop| solution.fields_interruptible(case.field_config(), stop));
+    stages.go_on()?;
+    warnings.extend_from_slice(fields.left_out());
+    let mut report = Report::of_solution(case, &checked, &solution, (numbers, warnings))?;
+    // The estimate compares gradients, which the energy norm of a projection (σ = 0) does not contain.
+    let is_projection = solution.discretization().form(0).sigma.as_constant() == Some(0.0);
+    let estimate = fields.error_estimate().filter(|_| !is_projection);
+    report.solve.discretization_error_estimate = estimate.map(|estimate| estimate.total);
+    report.citations.extend(citations.iter().chain(fields.citations()).map(|key| String::from(*key)));
+    output::write_results(case, report, stages, |staging| {
+        if case.file.output.vtu {
+            let options = WriteOptions { compress: case.file.output.compress, ..WriteOptions::default() };
+            solution.write_vtu_with(staging.path(MESH_SOLUTION), &fields, options)?;
+        }
+        Ok(lines.iter().try_for_each(|line| line.write(staging))?)
+    })
+}
+
+/// Reads or generates the mesh, checks and refines it.
+fn checked_mesh(
+    case: &Case,
+    has_gpu: bool,
+    stages: &mut Stages<'_>,
+) -> Result<(Mesh, CheckReport), CaseError> {
+    stages.begin(Stage::Read)?;
+    let made = stages.interruptible(|stop| mesh_of(case, has_gpu, Some(stop)));
+    stages.go_on()?;
+    let mut mesh = made?;
+    stages.begin(Stage::Check)?;
+    let config = check_config(case);
+    let found = stages.interruptible(|stop| check_interruptible(&mut mesh, &config, Some(stop)));
+    stages.go_on()?;
+    let mut report = found.map_err(|error| mesh_source::placed(case, error))?;
+    for _ in 0..case.file.mesh.refine {
+        let finer = stages.interruptible(|stop| refine::uniform_interruptible(&mesh, Some(stop)));
+        stages.go_on()?;
+        mesh = finer?;
+    }
+    if case.file.mesh.refine > 0 {
+        let CheckReport { n_orphans, ref warnings, .. } = report;
+        let config = CheckConfig { merge_duplicates: false, ..config };
+        report = CheckReport { warnings: warnings.clone(), ..check(&mut mesh, &config)? };
+        report.n_orphans = n_orphans;
+    }
+    Ok((mesh, report))
+}
