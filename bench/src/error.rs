@@ -5,7 +5,7 @@ use femtile::linalg::LinalgError;
 use femtile::mesh::MeshError;
 use femtile::multigrid::MultigridError;
 
-/// What can keep a benchmark from running.
+/// Errors that stop a benchmark.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BenchError {
@@ -20,9 +20,9 @@ pub enum BenchError {
     /// An option is out of its range.
     #[error("{field}: {message}")]
     Setting {
-        /// Which option.
+        /// The option.
         field: &'static str,
-        /// What is wrong and what to choose.
+        /// The fault and the valid choices.
         message: String,
     },
     /// The device refused.
@@ -46,29 +46,29 @@ pub enum BenchError {
     /// A format gives a product that is not that of the matrix.
     #[error("{format} gives {found} in row {row} of the product where {expected} is right; please report it")]
     Product {
-        /// Which format, on which layout.
+        /// The format and its layout.
         format: String,
         /// The first wrong row, counted from 0.
         row: usize,
-        /// What it gives.
+        /// Result of the format.
         found: f64,
-        /// What plain loops give.
+        /// Result of plain loops.
         expected: f64,
     },
     /// A file could not be written or read.
     #[error("{what}: {source}")]
     File {
-        /// What was being done.
+        /// The action that failed.
         what: &'static str,
-        /// What the operating system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// A peer is not installed, or failed.
     #[error("the peer {peer} did not run: {reason}; bench/README.md says how to install it")]
     Peer {
-        /// Which program or library.
+        /// The program or library.
         peer: &'static str,
-        /// What it said.
+        /// Its message.
         reason: String,
     },
 }

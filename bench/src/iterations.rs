@@ -87,7 +87,7 @@ impl<'a> System<'a> {
         Ok(Self { a, components, full, shared, b, x: Buffer::zeros(cpu, n)? })
     }
 
-    /// One solve of so many iterations, from zero.
+    /// Runs one solve of a fixed number of iterations, from zero.
     pub fn solve(
         &mut self,
         method: Method,

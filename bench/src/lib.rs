@@ -35,7 +35,7 @@ fn skipped(what: std::fmt::Arguments<'_>) {
 pub struct Benchmark {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it measures, in one line.
+    /// The measured quantity, in one line.
     pub summary: &'static str,
     run: fn(&Options) -> Result<Vec<Record>, BenchError>,
 }

@@ -13,7 +13,7 @@ use crate::timing::Samples;
 /// several runs, and what slows single runs down on a shared machine says nothing about the program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// What was computed, such as `csr product, box`.
+    /// The computation, such as `csr product, box`.
     pub problem: String,
     /// On which device.
     pub device: String,
@@ -33,13 +33,13 @@ pub struct Record {
     pub gb_per_s: f64,
     /// `flops` over `seconds_min`, in 10⁹.
     pub gflop_per_s: f64,
-    /// What limits this work, with its measured value.
+    /// The bound of this work, with its measured value.
     pub bound: String,
-    /// How much of that limit was reached: 1 is all.
+    /// Share of that bound that was reached: 1 is all.
     pub fraction_of_bound: f64,
 }
 
-/// What one run has to move and to compute.
+/// Bytes moved and operations of one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Work {
     /// Bytes moved.
@@ -96,7 +96,7 @@ impl Record {
     }
 }
 
-/// The name that the processor gives itself, where the system tells.
+/// Returns the name of the processor, if the system reports it.
 pub fn processor() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));

@@ -144,7 +144,7 @@ impl Case<'_> {
     }
 }
 
-/// How many times as fast as plain conjugate gradients the other methods are, where these were measured.
+/// Adds the speed relative to plain conjugate gradients to all records, if that was measured.
 fn compare(methods: &[Method], records: &mut [Record]) {
     let Some(plain) = methods.iter().position(|&method| method == Method::Pcg) else { return };
     let seconds = records[plain].seconds_median;

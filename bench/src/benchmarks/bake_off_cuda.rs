@@ -18,7 +18,7 @@ use crate::problems::bake_off::{BakeOff, Shape};
 use crate::timing::Samples;
 use crate::{BenchError, Options, Record, Work};
 
-/// Shapes of cells, and how their metrics are come by.
+/// Cell shapes, each with its metric evaluation.
 const WAYS: [(Shape, MetricEvaluation); 3] = [
     (Shape::Cartesian, MetricEvaluation::Constant),
     (Shape::Deformed, MetricEvaluation::Trilinear),

@@ -47,7 +47,7 @@ fn table(block: usize) -> (usize, usize) {
     if block <= 6 { (128, 65_536) } else { (96, 32_768) }
 }
 
-/// The batch of one size; all of the table's systems, or as many as were asked for, or as `bytes` hold.
+/// Returns the batch of one size: all systems of the table, the requested number, or as many as fit `bytes`.
 fn shape<T: Scalar>(block: usize, order: BlockOrder, systems: Option<usize>, bytes: usize) -> BlockShape {
     let (n_rows, of_table) = table(block);
     let held = bytes / (3 * block * block * n_rows * size_of::<T>());
@@ -110,7 +110,7 @@ fn describe<T: Scalar>(record: &mut Record, shape: BlockShape, algorithm: &str) 
     record.set("ns_per_block_row", 1e9 * record.seconds_min / (shape.n_rows * shape.n_systems) as f64);
 }
 
-/// What the script prints.
+/// Output of the script.
 #[derive(Deserialize)]
 struct Peer {
     library: String,

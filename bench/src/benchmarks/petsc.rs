@@ -18,7 +18,7 @@ use crate::{BenchError, Options, Record, Work, peer};
 const SCRIPT: &str = include_str!("../../peers/petsc_jacobi_cg.py");
 const TOLERANCE: f64 = 1e-8;
 
-/// What the script prints.
+/// Output of the script.
 #[derive(Deserialize)]
 struct Peer {
     version: String,

@@ -17,7 +17,7 @@ use crate::timing::Samples;
 struct Library {
     name: &'static str,
     script: &'static str,
-    /// Whether it can use more than one thread, or one rank for each.
+    /// True if it can use more than one thread, or one rank for each.
     has_threads: bool,
     install: &'static str,
 }
@@ -43,7 +43,7 @@ const LIBRARIES: [Library; 3] = [
     },
 ];
 
-/// Files that scripts take from the folder they are told.
+/// Files that scripts read from the folder passed to them.
 const FILES: [(&str, &str); 2] = [
     ("amgcl.cpp", include_str!("../../peers/amgcl.cpp")),
     ("petsc_amg.py", include_str!("../../peers/petsc_amg.py")),
@@ -52,7 +52,7 @@ const FILES: [(&str, &str); 2] = [
 /// The file that the system is written to.
 const SYSTEM: &str = "system.csr";
 
-/// What a method of another library took.
+/// Times and iterations of a method of another library.
 #[derive(Debug, Clone, Deserialize)]
 pub struct PeerSolves {
     /// Name and version.
@@ -123,7 +123,7 @@ impl Peers {
         write_system(a, b, &self.folder.path().join(SYSTEM))
     }
 
-    /// What all libraries that are there take to solve the system that was written; one that is not is not asked again.
+    /// Solves the written system with all available libraries; a missing library is not tried again.
     pub fn solve(&mut self, threads: usize, repeats: usize) -> Vec<PeerSolves> {
         let folder = self.folder.path();
         let mut all = Vec::new();

@@ -11,7 +11,7 @@ use femtile::mesh::generate::{BoxConfig, BoxSplit, DeformConfig, box_mesh, defor
 
 use crate::BenchError;
 
-/// What is applied.
+/// The operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BakeOff {
     /// The mass matrix, p + 2 Gauss points an axis.
@@ -109,7 +109,7 @@ impl BakeOff {
     }
 }
 
-/// What is timed of a solve, with the diagonal as preconditioner.
+/// The timed iteration of a solve with the Jacobi preconditioner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     /// Conjugate gradients in two passes beside the product.
@@ -172,7 +172,7 @@ impl Shape {
         }
     }
 
-    /// The unit cube of so many cells a side.
+    /// Returns the unit cube with `cells` cells a side.
     pub fn mesh(self, cells: usize) -> Result<Mesh, BenchError> {
         let config = BoxConfig { cells: [cells; 3], split: BoxSplit::Hexahedron, ..BoxConfig::default() };
         let mut mesh = box_mesh(&config)?;

@@ -18,10 +18,10 @@ pub enum Elliptic {
     Blobs,
 }
 
-/// A system with what tells it from others.
+/// A system and its name.
 #[derive(Debug)]
 pub struct EllipticSystem<D: AssemblyKernels<f64>> {
-    /// What records call it.
+    /// Name in records.
     pub name: String,
     /// The matrix.
     pub a: Csr<f64, D>,
@@ -51,7 +51,7 @@ impl Elliptic {
         }
     }
 
-    /// Its systems with so many nodes along a side of the box, one after the other.
+    /// Returns its systems one after another, with `nodes` nodes along a side of the box.
     ///
     /// # Errors
     /// [`BenchError::Setting`] for nodes that refinement does not lead to; when the device has not enough memory.

@@ -1,4 +1,4 @@
-//! What products on a device are held to.
+//! Bandwidth bound of products on a device.
 
 use femtile::device::cuda::measure;
 use femtile::device::{Cpu, Cuda};
@@ -14,7 +14,7 @@ const VECTOR_BYTES: usize = 64 << 20;
 /// A measured bandwidth, and the cache that may beat it.
 #[derive(Debug, Clone, Serialize)]
 pub struct Bound {
-    /// Which bandwidth.
+    /// Name of the bandwidth.
     pub name: &'static str,
     /// 10⁹ bytes a second.
     pub gb_per_s: f64,
@@ -27,7 +27,7 @@ pub trait Compared: Described + Stopwatch {
     /// Measures what bounds products: reading on a CPU, copying on a GPU.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     fn bound(&self) -> Result<Bound, BenchError>;
 
     /// The library beside ours, and the threads that it is to use.
@@ -57,7 +57,7 @@ impl Compared for Cuda {
     }
 }
 
-/// The largest cache that the first core sees, as Linux tells it.
+/// Returns the size of the largest cache of the first core, as Linux reports it.
 fn last_cache_bytes() -> Option<usize> {
     let folder = std::fs::read_dir("/sys/devices/system/cpu/cpu0/cache").ok()?;
     let sizes = folder.flatten().filter_map(|entry| std::fs::read_to_string(entry.path().join("size")).ok());

@@ -1,8 +1,8 @@
-//! How long the rows of a matrix are.
+//! Row lengths of a matrix.
 
 use serde::Serialize;
 
-/// What the row lengths of a matrix come to.
+/// Statistics of the row lengths of a matrix.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RowLengths {
     /// The shortest row; 0 where there are no rows.
@@ -15,7 +15,7 @@ pub struct RowLengths {
     pub longest: u32,
     /// Rows without entries.
     pub n_empty: usize,
-    /// How many rows are how long.
+    /// Histogram of the lengths.
     pub histogram: Vec<Bin>,
 }
 
@@ -26,7 +26,7 @@ pub struct Bin {
     pub from: u32,
     /// The longest of them.
     pub to: u32,
-    /// How many there are.
+    /// Number of rows.
     pub n_rows: usize,
 }
 
@@ -63,7 +63,7 @@ fn histogram(sorted: &[u32]) -> Vec<Bin> {
     bins.split_off(first)
 }
 
-/// Bins of one width, as many as asked for at most.
+/// Returns bins of one width, at most `most` of them.
 pub(super) fn even_bins(shortest: u32, longest: u32, most: usize) -> Vec<Bin> {
     let n_lengths = u64::from(longest - shortest) + 1;
     let width = n_lengths.div_ceil(most as u64);

@@ -25,7 +25,7 @@ pub use stopwatch::Stopwatch;
 pub use survey::{Entry, Skipped, Survey, SurveyConfig, survey};
 pub use tuned::Tuned;
 
-/// What a product in one format took.
+/// Time of a product in one format.
 #[derive(Debug, Clone, Serialize)]
 pub struct Timed {
     /// The format, or the algorithm of another library.
@@ -51,7 +51,7 @@ pub fn nominal_bytes<D: Device>(a: &Csr<f64, D>) -> usize {
 /// Times a format; the reason where it cannot hold the matrix.
 ///
 /// # Errors
-/// What the device reports.
+/// Errors of the device.
 pub fn time_format<D: SparseKernels<f64> + Stopwatch, H: HostDevice>(
     device: &D,
     a: &Csr<f64, H>,
@@ -75,7 +75,7 @@ pub fn time_format<D: SparseKernels<f64> + Stopwatch, H: HostDevice>(
 /// Times products with an operator.
 ///
 /// # Errors
-/// What the device reports.
+/// Errors of the device.
 pub fn time_operator<D: Stopwatch>(
     device: &D,
     a: &dyn LinearOperator<f64, D>,

@@ -34,7 +34,7 @@ impl Peer {
         }
     }
 
-    /// What to do where it is missing.
+    /// Returns the command that installs it.
     pub fn advice(self) -> &'static str {
         match self {
             Self::Mkl => {
@@ -45,7 +45,7 @@ impl Peer {
     }
 }
 
-/// What a library took for one matrix, by algorithm; the sums of its results have been compared with ours.
+/// Times of a library for one matrix, by algorithm; the sums of its results agree with ours.
 pub type PeerTimes = Vec<Timed>;
 
 #[derive(Deserialize)]

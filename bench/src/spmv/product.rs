@@ -1,4 +1,4 @@
-//! What a product should be.
+//! Reference products.
 
 use femtile::device::HostDevice;
 use femtile::linalg::sparse::Csr;

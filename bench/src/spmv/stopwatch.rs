@@ -18,7 +18,7 @@ pub trait Stopwatch: Device {
     /// Seconds of one call of `work`, several times.
     ///
     /// # Errors
-    /// What `work` and the device report.
+    /// Errors of `work` and of the device.
     fn time_repeated(
         &self,
         repeats: usize,

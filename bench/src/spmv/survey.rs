@@ -9,28 +9,28 @@ use serde::Serialize;
 use super::{Bound, Compared, ReferenceProduct, Timed, nominal_bytes, right_vector, time_operator};
 use crate::BenchError;
 
-/// Padded formats that would store more than so many entries for each of the matrix are left out.
+/// Largest ratio of stored entries to entries of the matrix; formats with more padding are left out.
 const MOST_PADDING: f64 = 64.0;
 
-/// What is compared.
+/// Settings of the comparison.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SurveyConfig {
     /// All candidates, in place of CSR and what is chosen.
     pub all: bool,
-    /// How often a product is timed.
+    /// Number of timed products.
     pub repeats: usize,
     /// The format that a search has found before.
     pub tuned: Option<Format>,
 }
 
-/// What products of one matrix take on a device.
+/// Times of products of one matrix on a device.
 #[derive(Debug, Clone, Serialize)]
 pub struct Survey {
     /// The device, as it describes itself.
     pub device: String,
-    /// What products are held to.
+    /// The bandwidth bound of the products.
     pub bound: Bound,
-    /// Whether the matrix in CSR, with both vectors, fits the cache: its share of the bound may pass 1 then.
+    /// True if the matrix in CSR, with both vectors, fits the cache: its share of the bound may then exceed 1.
     pub fits_cache: Option<bool>,
     /// Bytes that rates count, whatever a format stores.
     pub nominal_bytes: usize,
@@ -47,10 +47,10 @@ pub struct Survey {
 /// One line of a survey.
 #[derive(Debug, Clone, Serialize)]
 pub struct Entry {
-    /// What was measured.
+    /// The measurement.
     #[serde(flatten)]
     pub timed: Timed,
-    /// Whether another library did it.
+    /// True if it is of another library.
     pub is_peer: bool,
     /// Nominal bytes over the fastest time, in 10⁹ a second.
     pub gb_per_s: f64,
@@ -63,9 +63,9 @@ pub struct Entry {
 /// A format that was not timed.
 #[derive(Debug, Clone, Serialize)]
 pub struct Skipped {
-    /// Which.
+    /// The format.
     pub format: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
@@ -139,7 +139,7 @@ pub fn survey<D: SparseKernels<f64> + Compared, H: HostDevice>(
     Ok(survey)
 }
 
-/// What is timed, each once.
+/// Returns the formats to time, each once.
 fn formats<D: Compared>(device: &D, model: Format, config: &SurveyConfig) -> Vec<Format> {
     if config.all {
         return candidates(&device.machine());
@@ -190,7 +190,7 @@ fn checked<D: SparseKernels<f64> + Compared, H: HostDevice>(
     }))
 }
 
-/// Why a format that gives all rows the length of the longest is not even laid out.
+/// Returns the reason why a format that pads all rows to the longest is not even laid out.
 fn is_hopeless<H: HostDevice>(a: &Csr<f64, H>, format: Format) -> Option<String> {
     let Format::Ell(_) = format else { return None };
     let longest = a.row_lengths().into_iter().max().unwrap_or(0);

@@ -18,10 +18,10 @@ use crate::record::processor;
 /// The variable that names the folder; empty for none at all. Compiled kernels follow it as well.
 const VARIABLE: &str = "FEMTILE_CACHE";
 const FILE: &str = "tuned.json";
-/// What the file says it is; another number is another layout.
+/// Version of the layout of the file.
 const VERSION: u32 = 1;
 
-/// What is kept of searches.
+/// Stored results of searches.
 #[derive(Debug, Clone, Default)]
 pub struct Tuned {
     path: Option<PathBuf>,
@@ -38,7 +38,7 @@ struct Kept {
     device: String,
     /// The name of the fastest format.
     format: String,
-    /// What a product took.
+    /// Time of a product.
     seconds: f64,
 }
 
@@ -78,12 +78,12 @@ impl Tuned {
         }
     }
 
-    /// What a user should know of the file.
+    /// Returns a note for the user about the file.
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
     }
 
-    /// Where results are kept; none where the system has no place for them.
+    /// Returns the path of the file; none where the system has no place for it.
     pub fn path(&self) -> Option<&std::path::Path> {
         self.path.as_deref()
     }
@@ -93,7 +93,7 @@ impl Tuned {
         self.kept.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no results.
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What tests of several crates share: mesh files in every encoding, counted memory, all GPU kernels.
+//! Parts shared by tests of several crates: mesh files in every encoding, counted memory, all GPU kernels.
 
 use femtile::device::cuda::Specialisation;
 
@@ -13,7 +13,7 @@ pub mod suite;
 
 /// The GPU programs that Femtile ships: a representative set, or every one that a solve may ask for.
 pub fn specialisations(all: bool) -> Vec<Specialisation> {
-    // Two of five forms stand for all: of each kind of coefficient one, in either dimension or precision.
+    // Two of five forms represent all: one of each kind of coefficient, in either dimension or precision.
     let forms = femtile::fem::cuda_specialisations().into_iter().enumerate();
     let forms = forms.filter(|(i, _)| all || [0, 2].contains(&(i % 5))).map(|(_, form)| form);
     // Of degree 3, where they are of one, in double precision alone, unless all are asked for.
@@ -35,7 +35,7 @@ pub fn specialisations(all: bool) -> Vec<Specialisation> {
     .concat()
 }
 
-/// Whether a macro of a program has this value, if there is such a macro.
+/// Returns whether a macro of a program has this value, if there is such a macro.
 fn is_of(program: &Specialisation, name: &str, value: &str) -> Option<bool> {
     let (_, found) = program.defines().iter().find(|(define, _)| *define == name)?;
     Some(found == value)

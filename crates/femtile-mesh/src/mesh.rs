@@ -67,7 +67,7 @@ pub struct Mesh {
     pub cell_fields: BTreeMap<String, Field>,
     /// Fields with one entry a node.
     pub node_fields: BTreeMap<String, Field>,
-    /// What the reader of a file left out, in sentences; the check repeats them among its warnings.
+    /// Notes of the reader on data left out, in sentences; the check repeats them among its warnings.
     pub notes: Vec<String>,
 }
 

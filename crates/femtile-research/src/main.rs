@@ -49,7 +49,7 @@ struct ReproduceOptions {
     /// Threads of the CPU, of ours and of other libraries; 0 for all.
     #[arg(long, default_value_t = 0)]
     threads: usize,
-    /// How often each solve is timed.
+    /// Number of timed runs of each solve.
     #[arg(long, default_value_t = 5, value_name = "N")]
     repeats: usize,
     /// Leave out other libraries.
@@ -203,7 +203,7 @@ fn table(figure: &Figure, precision: &str) -> Table {
     table
 }
 
-/// A table as it stands in the figure.
+/// Returns a table as in the figure.
 fn words(corner: &str, figures: &femtile_research::reproduce::Table) -> Table {
     let mut table = new_table();
     table.set_header([corner].into_iter().chain(figures.columns.iter().map(|column| column.name.as_str())));
@@ -220,7 +220,7 @@ fn words(corner: &str, figures: &femtile_research::reproduce::Table) -> Table {
     table
 }
 
-/// What each solver reaches over the whole sweep: whether there are dents, and how far it is from the memory's limit.
+/// Returns the smallest and largest rate of each solver over the sweep, and the share of the bandwidth.
 fn rates(figure: &Figure) -> Table {
     let mut table = new_table();
     table.set_header(["GB/s", "least", "at", "most", "at", "most / least", "least of the bandwidth"]);

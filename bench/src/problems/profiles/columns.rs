@@ -1,8 +1,8 @@
-//! Which columns a row holds.
+//! Column patterns of synthetic matrices.
 
 use super::random::Random;
 
-/// Where the entries of a row lie.
+/// Positions of the entries of a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ColumnModel {
     /// Runs of three columns around the diagonal, as unknowns of three at a node make them; rows of a node

@@ -15,14 +15,14 @@ const INNER: ([f64; 5], [f64; 1]) = ([-3.0, -1.0, 0.0, 1.0, 3.0], [0.0]);
 const SPANS: [[f64; 2]; 5] = [[0.0, 1e-3], [1e-3, 0.03], [0.03, 0.97], [0.97, 0.999], [0.999, 1.0]];
 /// Ranks in each span.
 const SAMPLES: usize = 400;
-/// How much a bend counts beside the square of a relative error of mean or variance.
+/// Weight of a bend relative to the square of a relative error of mean or variance.
 const BEND_WEIGHT: f64 = 1e-8;
-/// Where the search for better parameters begins and ends.
+/// First and last step length of the parameter search.
 const STEPS: [f64; 2] = [0.5, 1e-3];
 /// A cost that is low enough: mean and variance are then within three thousandths.
 const GOOD: f64 = 1e-5;
 
-/// What is asked of the lengths.
+/// Required statistics of the lengths.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Target {
     pub n_rows: usize,
@@ -32,7 +32,7 @@ pub(super) struct Target {
     pub variance: f64,
 }
 
-/// How the lengths of a quarter rise with their rank.
+/// Curve of the lengths in a quarter against their rank.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     low: f64,
@@ -66,7 +66,7 @@ impl Shape {
         (self.low + self.rise / (1.0 + (shift * (1.0 - rank) / rank).powf(sharpness))).round()
     }
 
-    /// How far the curve is from a straight line.
+    /// Returns the deviation of the curve from a straight line.
     fn bend(&self) -> f64 {
         self.parameters.iter().map(|parameter| parameter * parameter).sum()
     }
@@ -82,7 +82,7 @@ fn shapes(low: usize, high: usize, shifts: &[f64], sharpnesses: &[f64]) -> Vec<S
     curves.map(|parameters| Shape::new(low, rise, parameters)).collect()
 }
 
-/// How far lengths with these shapes are from the target, and how far the shapes are from straight lines.
+/// Returns the deviation of the lengths from the target, plus that of the shapes from straight lines.
 ///
 /// A sum of squares, whose valleys are smooth enough to follow one parameter at a time.
 fn cost(target: &Target, shapes: [&Shape; 4]) -> f64 {

@@ -33,7 +33,7 @@ pub struct Profile {
     pub variance: f64,
     /// Neighbouring rows that are about equally long.
     pub run: usize,
-    /// Where entries are put.
+    /// Positions of the entries.
     pub columns: ColumnModel,
 }
 

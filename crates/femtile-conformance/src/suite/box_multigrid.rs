@@ -340,7 +340,7 @@ pub fn residuals_agree_with_the_reference(device: &Cuda, scope: &Scope) {
     residual_agrees::<f64>(device, &uneven(2, [32, 2, 3]), 1e-12);
 }
 
-/// The same box with cells in so many parts along each axis.
+/// Returns the same box with each cell divided into `parts` along the axes.
 fn parted(grid: &BoxGrid, parts: [usize; 3]) -> BoxGrid {
     let of_axis = |axis: usize| {
         let n = parts[axis];

@@ -9,14 +9,14 @@ use crate::{CellKind, Mesh};
 /// Cells summed together; sums do not depend on the number of threads.
 pub(super) const CELLS_PER_BLOCK: usize = 4096;
 
-/// What the shape of one cell amounts to.
+/// Measure, quality and orientation of one cell.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     /// Signed length, area or volume.
     measure: f64,
     /// From 0 (flat) to 1 (equilateral), the same for both orientations; of tetrahedra its cube.
     quality: f64,
-    /// Whether the sign of the measure is certain in spite of rounding.
+    /// True if the sign of the measure is certain in spite of rounding.
     is_certain: bool,
     /// The Gauss point, in the unit square or cube, where the Jacobian is smallest, and that with the sign of the
     /// measure; infinite for simplices.
@@ -25,7 +25,7 @@ struct Shape {
 
 const ANYWHERE: ([f64; 3], f64) = ([0.5; 3], f64::INFINITY);
 
-/// What all cells together amount to.
+/// Sums and extremes over all cells.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shapes {
     pub(super) measure: f64,

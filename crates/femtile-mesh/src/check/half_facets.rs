@@ -35,7 +35,7 @@ impl<const K: usize> HalfFacet<K> {
         (self.side >> 1) as u8
     }
 
-    /// Whether the outward order of its nodes is an odd permutation of the ascending order.
+    /// Returns whether the outward order of its nodes is an odd permutation of the ascending order.
     ///
     /// Two positively oriented cells on opposite sides of a facet differ here.
     pub(super) fn is_odd(&self) -> bool {
@@ -43,7 +43,7 @@ impl<const K: usize> HalfFacet<K> {
     }
 }
 
-/// What is done with each facet of a mesh; one visitor sees a range of facets, in ascending order.
+/// The work on each facet of a mesh; one visitor sees a range of facets, in ascending order.
 pub(super) trait FacetVisitor: Default + Send {
     /// Receives all half-facets that share the same nodes, by ascending cell.
     fn visit<const K: usize>(&mut self, mesh: &Mesh, group: &[HalfFacet<K>]);
@@ -51,7 +51,7 @@ pub(super) trait FacetVisitor: Default + Send {
 
 /// Shows every facet of the mesh to a visitor and returns the visitors in the order of their ranges.
 ///
-/// What the visitors saw, read one after another, does not depend on the number of threads. After an interrupt
+/// The results of the visitors in this order do not depend on the number of threads. After an interrupt
 /// facets are missing.
 ///
 /// # Cost

@@ -1,4 +1,4 @@
-//! What a mesh must satisfy before anything is solved on it: faults found, repaired or refused.
+//! Checks of a mesh before it is used: faults are found, repaired or refused.
 
 mod boundary;
 mod components;
@@ -51,7 +51,7 @@ impl Mesh {
     /// in two steps, with settings and a report.
     ///
     /// # Errors
-    /// As [`crate::io::read`] and [`check`].
+    /// Those of [`crate::io::read`] and [`check`].
     pub fn read(path: impl AsRef<Path>) -> Result<Self, CheckError> {
         let mut mesh = crate::io::read(path.as_ref())?;
         check(&mut mesh, &CheckConfig::default())?;
@@ -59,10 +59,10 @@ impl Mesh {
     }
 }
 
-/// As [`check`], and asks `is_interrupted` many times a second whether to end.
+/// Checks as [`check`] does, and asks `is_interrupted` many times a second whether to end.
 ///
 /// # Errors
-/// As [`check`]; [`CheckError::Interrupted`].
+/// Those of [`check`]; [`CheckError::Interrupted`].
 pub fn check_interruptible(
     mesh: &mut Mesh,
     config: &CheckConfig,

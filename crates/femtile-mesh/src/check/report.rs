@@ -3,10 +3,10 @@ use super::geometry::Shapes;
 use super::voids::Void;
 use crate::{CellKind, Mesh};
 
-/// What the check looks for and what it may repair.
+/// Settings of the check: accepted findings and optional repairs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckConfig {
-    /// Whether nodes that coincide become one; off unless asked for, as a crack may be intended.
+    /// True if coincident nodes are merged; off by default, as a crack may be intended.
     pub merge_duplicates: bool,
     /// Distance within which nodes coincide, in units of the diagonal of the mesh's bounding box.
     pub tolerance: f64,
@@ -22,7 +22,7 @@ impl Default for CheckConfig {
     }
 }
 
-/// What the check found in a mesh that can be used, as it stands after the repairs.
+/// Properties of a mesh that passed the check, after the repairs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckReport {
     /// Kind of the cells.
@@ -62,7 +62,7 @@ pub struct CheckReport {
     pub n_pinched: usize,
     /// Tagged facets that do not lie on the boundary: interfaces, or facets that no cell has.
     pub n_tagged_inside: usize,
-    /// What a user should know, in sentences.
+    /// Warnings, in sentences.
     pub warnings: Vec<String>,
 }
 

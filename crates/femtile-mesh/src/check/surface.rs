@@ -1,4 +1,4 @@
-//! What the boundary as a whole looks like.
+//! Properties of the boundary as a whole.
 
 use super::boundary::BoundaryFacets;
 use super::components::connect;

@@ -25,7 +25,7 @@ impl BallConfig {
         even_count(2.0 * self.radius / self.h)
     }
 
-    /// How large the mesh becomes.
+    /// Returns the size of the mesh.
     ///
     /// # Errors
     /// Those of [`ball`].
@@ -50,10 +50,10 @@ pub fn ball(config: &BallConfig) -> Result<Mesh, MeshError> {
     ball_interruptible(config, None)
 }
 
-/// As [`ball`], and asks `is_interrupted` after each layer whether to end.
+/// Generates as [`ball`] does, and asks `is_interrupted` after each layer whether to end.
 ///
 /// # Errors
-/// As [`ball`]; [`MeshError::Interrupted`].
+/// Those of [`ball`]; [`MeshError::Interrupted`].
 pub fn ball_interruptible(config: &BallConfig, is_interrupted: IsInterrupted<'_>) -> Result<Mesh, MeshError> {
     let interrupt = Interrupt(is_interrupted);
     config.counts()?;

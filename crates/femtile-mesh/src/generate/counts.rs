@@ -1,6 +1,6 @@
 use crate::{CellKind, Mesh, MeshError};
 
-/// How large a mesh is, in floating point as it may be too large for memory: known before anything is allocated.
+/// Size of a mesh before anything is allocated, in floating point as it may be too large for memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Counts {
     /// Kind of the cells.
@@ -41,7 +41,7 @@ impl Counts {
         Self { order, ..self }
     }
 
-    /// After so many uniform refinements; nodes are rounded up, as if the boundary had none of its own.
+    /// Returns the counts after `times` uniform refinements; nodes are rounded up, as if the boundary had none of its own.
     #[must_use]
     pub fn refined(self, times: u32) -> Self {
         let factor = f64::from(1_u32 << self.kind.dimension()).powi(times.min(1000) as i32);

@@ -11,7 +11,7 @@ use crate::MeshError;
 
 /// Writes a file through a temporary one in the same folder, which then takes the name.
 ///
-/// What stood under the name before stays until then, also when writing fails. Temporary files that killed programs
+/// An existing file of that name stays until then, also if writing fails. Temporary files that killed programs
 /// have left in the folder are removed. A pipe or a character device is written to in place.
 ///
 /// # Errors
@@ -91,7 +91,7 @@ fn open_special(_path: &Path, kind: FileType) -> Result<File> {
     Err(refusal(kind))
 }
 
-/// Why nothing is written under the name of what is no file.
+/// Returns the reason why nothing is written to something that is not a file.
 pub(super) fn refusal(kind: FileType) -> Error {
     Error::other(match kind.is_dir() {
         true => "a folder has this name; choose another name, or move the folder away",

@@ -39,7 +39,7 @@ struct Straightened {
     farthest: f64,
 }
 
-/// That simplices of order 2 are read as straight; none where there are none of them.
+/// Returns the note that simplices of order 2 are read as straight; none if there are none.
 ///
 /// `farthest` is the largest distance of a node on an edge from the middle of the nearest edge, in units of the cell's
 /// longest edge, where it is known.
@@ -288,7 +288,7 @@ pub(super) fn pick_in_place(entries: &[u32], field: &mut Field) {
     field.values.truncate(entries.len() * n);
 }
 
-/// Whether an integer cell array of this name says which region a cell belongs to.
+/// Returns whether an integer cell array of this name says which region a cell belongs to.
 pub(super) fn is_tag_name(name: &str) -> bool {
     const NAMES: [&str; 10] = [
         "tag",

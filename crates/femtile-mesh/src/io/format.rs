@@ -1,4 +1,4 @@
-//! Which reader or writer a file name asks for.
+//! Selects the reader or writer by the file name.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
     }
 }
 
-/// `.mesh` is the extension of two formats: the first line tells.
+/// Reads a mesh by extension; the first line distinguishes the two formats of `.mesh`.
 fn read_mesh(path: &Path) -> Result<Mesh, MeshError> {
     let bytes = bytes_of(path)?;
     if mfem::is_mfem(&bytes) { mfem::parse(path, &bytes) } else { medit::parse(path, &bytes) }

@@ -49,7 +49,7 @@ impl<'a> Scanner<'a> {
         true
     }
 
-    /// Where the scanner stands.
+    /// Returns the place of the scanner.
     pub(super) fn place(&self) -> Place {
         if self.binary { Place::Byte(self.at) } else { Place::Line(self.line) }
     }
@@ -59,12 +59,12 @@ impl<'a> Scanner<'a> {
         self.bytes.len() - self.at
     }
 
-    /// The format is broken where the scanner stands.
+    /// Returns an error for invalid data at this place.
     pub(super) fn error(&self, message: impl Into<String>) -> MeshError {
         MeshError::Parse { path: self.path.into(), place: self.place(), message: message.into() }
     }
 
-    /// What stands here is sound but not handled.
+    /// Returns an error for valid but unsupported data at this place.
     pub(super) fn unsupported(&self, what: impl Into<String>, advice: &str) -> MeshError {
         MeshError::Unsupported {
             path: self.path.into(),

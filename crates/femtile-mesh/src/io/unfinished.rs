@@ -1,4 +1,4 @@
-//! Unfinished files and folders: told from those that killed programs have left by a lock.
+//! Unfinished files and folders; a lock distinguishes them from those of killed programs.
 //!
 //! Who makes one holds a lock on it (`flock`), which the system takes away when the program ends, however it ends. What
 //! can be locked by another has no owner any more. Where a file system has no locks, nothing is removed.
@@ -6,7 +6,7 @@
 use std::fs::{File, TryLockError};
 use std::path::Path;
 
-/// How the names of unfinished files and folders begin.
+/// Prefix of the names of unfinished files and folders.
 pub(super) const PREFIX: &str = ".femtile-";
 
 /// Holds what was just made; false when another program has taken it for abandoned in the meantime.

@@ -6,7 +6,7 @@ use super::name::xml_name;
 use super::write_atomically;
 use crate::MeshError;
 
-/// Where the nodes of a box lie: evenly spaced, those of x next to each other in memory.
+/// Positions of the nodes of a box: evenly spaced, x fastest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Image {
     /// Nodes along x, y, z; 1 along an axis that is not there.

@@ -9,7 +9,7 @@ use femtile_bench::BenchError;
 /// The devices of this machine, and what is measured once for several figures.
 #[derive(Debug)]
 pub struct Session {
-    /// What was chosen.
+    /// The settings.
     pub settings: Settings,
     pub(super) cpu: Cpu,
     pub(super) triad_gb_per_s: f64,
@@ -65,7 +65,7 @@ impl Session {
     }
 }
 
-/// What is said where no GPU is measured.
+/// Returns the message for a missing GPU.
 pub(super) fn no_gpu(session: &Session) -> Option<Absent> {
     session.gpu.is_none().then(|| Absent {
         peer: "GPU",

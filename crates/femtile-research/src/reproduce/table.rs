@@ -4,11 +4,11 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Cell {
-    /// How many.
+    /// A count.
     Count(usize),
     /// A measured number.
     Number(f64),
-    /// What is not a number.
+    /// A text.
     Words(&'static str),
     /// Not measured here, or not said there.
     Nothing,
@@ -34,11 +34,11 @@ impl From<Option<f64>> for Cell {
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Column {
-    /// What it holds; theirs says so.
+    /// Its name; published values are marked so.
     pub name: String,
     /// An entry for each row.
     pub cells: Vec<Cell>,
-    /// Whether its numbers are bars of the picture.
+    /// True if its numbers are bars of the picture.
     pub is_drawn: bool,
 }
 

@@ -5,7 +5,7 @@ use femtile_bench::timing::Samples;
 
 /// A device whose work can be timed: by the host's clock, or by events of a GPU.
 pub(super) trait Timed: Device {
-    /// How rows call it.
+    /// Name in rows.
     const KIND: &'static str;
 
     /// Seconds that queued work took.

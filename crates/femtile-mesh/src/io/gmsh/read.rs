@@ -20,7 +20,7 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
 /// Reads the bytes of a file of Gmsh; `path` serves messages only.
 ///
 /// Physical groups are the tags of cells and facets, their names the names of the tags. A cell in several
-/// groups keeps the first, a facet all of them. Sections of data and unknown sections are passed over.
+/// groups keeps the first, a facet all of them. Sections of data and unknown sections are skipped.
 ///
 /// # Errors
 /// [`MeshError::Parse`] and [`MeshError::Unsupported`] with the line, or with the byte after binary data.

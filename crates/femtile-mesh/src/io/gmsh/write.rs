@@ -83,7 +83,7 @@ fn of_dimension<'b, 'a>(blocks: &'b [Block<'a>], dimension: usize) -> Option<&'b
     blocks.iter().find(|block| block.kind.dimension() == dimension)
 }
 
-/// A name as it can stand in quotes.
+/// Returns a name that is valid in quotes.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", printable(name).replace('"', "_"))
 }

@@ -1,4 +1,4 @@
-//! Where the points of a quadrilateral or hexahedron of higher order stand in files.
+//! Orders of the points of higher-order quadrilaterals and hexahedra in files.
 
 use crate::tensor::CORNERS;
 use crate::{CellKind, Curved};
@@ -64,7 +64,7 @@ impl Numbering {
         }
     }
 
-    /// The order of a complete cell of so many points, where there is one that can be read.
+    /// Returns the order of a complete cell of `n_points` points, if it is supported.
     pub(in crate::io) fn order_of(kind: CellKind, n_points: usize) -> Option<usize> {
         (1..=Curved::MAX_ORDER).find(|order| (order + 1).pow(kind.dimension() as u32) == n_points)
     }

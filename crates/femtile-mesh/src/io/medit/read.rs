@@ -17,7 +17,7 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
 /// Reads the bytes of a MEDIT file; `path` serves messages only.
 ///
 /// The reference number of a cell is its tag, that of a facet too unless it is 0. Corners, ridges,
-/// normals and other blocks of numbers are passed over. Triangles and tetrahedra of order 2 are read as straight.
+/// normals and other blocks of numbers are skipped. Triangles and tetrahedra of order 2 are read as straight.
 ///
 /// # Errors
 /// [`MeshError::Parse`] and [`MeshError::Unsupported`] with the line at which the trouble begins.

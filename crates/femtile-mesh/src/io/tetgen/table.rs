@@ -54,7 +54,7 @@ pub(super) fn open<'a>(
 
 /// Records of nodes that a cell or facet has, followed by attributes.
 pub(super) struct Table {
-    /// `[n_records × n_nodes]`, as they stand in the file.
+    /// `[n_records × n_nodes]`, as in the file.
     pub nodes: Vec<i64>,
     /// `[n_records × n_attributes]`.
     pub attributes: Vec<f64>,

@@ -106,7 +106,7 @@ fn scalar_components(scanner: &mut Scanner<'_>) -> Result<usize, MeshError> {
     Ok(n_components)
 }
 
-/// Reads what follows `FIELD`; without `attributes` the arrays are passed over.
+/// Reads the arrays after `FIELD`; without `attributes` they are skipped.
 pub(super) fn read_field(
     scanner: &mut Scanner<'_>,
     encoding: Encoding,

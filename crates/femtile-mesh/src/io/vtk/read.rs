@@ -51,14 +51,14 @@ fn begin(scanner: &mut Scanner<'_>) -> Result<(Encoding, bool), MeshError> {
 
 #[derive(Default)]
 struct File {
-    /// Whether Lagrange hexahedra are numbered as before VTK 9.
+    /// True if Lagrange hexahedra are numbered as before VTK 9.
     is_old: bool,
     points: Option<Vec<[f64; 3]>>,
     cells: Option<Cells>,
     types: Option<Vec<u8>>,
     point_data: Attributes,
     cell_data: Attributes,
-    /// Whether arrays belong to cells, to points or, before either, to neither.
+    /// Owner of the following arrays: true for cells, false for points, none before either section.
     cells_have_data: Option<bool>,
 }
 

@@ -117,7 +117,7 @@ fn wrong_count(array: &DataArray<'_>, n_entries: usize, found: &str) -> Problem 
     (*place, format!("array `{name}` has {found} for {n_entries} entries of {n_components}"))
 }
 
-/// That arrays take more bytes than there are, which would multiply the file in memory.
+/// Reports that arrays take more bytes than there are, which would multiply the file in memory.
 fn shared_bytes(array: &DataArray<'_>) -> Problem {
     let message = format!(
         "array `{}` and those before it take more bytes than the appended data have: some share bytes, which \
@@ -194,7 +194,7 @@ fn encoded<'a>(document: &Document<'_>, text: &[u8]) -> Option<Packed<'a>> {
     let n = header(document, &first, 0)?;
     if document.compressor.is_none() {
         let n_text = text_len(size)?;
-        // Some writers encode header and data as one, others apart: padding after the header tells.
+        // Some writers encode header and data together, others separately: then the header ends with padding.
         let apart = text.get(..n_text)?.ends_with(b"=");
         let (data, n_bytes) = if apart {
             (base64_prefix(&text[n_text..], n)?, n_text + text_len(n)?)
@@ -212,7 +212,7 @@ fn encoded<'a>(document: &Document<'_>, text: &[u8]) -> Option<Packed<'a>> {
     Some(Packed { heads: heads.into(), data: base64_prefix(rest, n_data)?.into(), n_bytes })
 }
 
-/// Numbers in the head of so many compressed blocks; an array without any has the first alone.
+/// Returns the numbers in the header of `n_blocks` compressed blocks; an array without blocks has only the first.
 fn n_header_words(n_blocks: usize) -> Option<usize> {
     if n_blocks == 0 { Some(1) } else { n_blocks.checked_add(3) }
 }

@@ -6,7 +6,7 @@ use quick_xml::events::{BytesStart, Event};
 use super::array::Kind;
 use crate::io::name::printable;
 
-/// What is wrong, with the byte where it was found.
+/// A fault and the byte where it was found.
 pub(super) type Problem = (usize, String);
 
 /// The head of a file, without the values of its arrays.
@@ -30,7 +30,7 @@ pub(super) struct Piece<'a> {
     pub arrays: Vec<DataArray<'a>>,
 }
 
-/// What an array belongs to.
+/// The owner of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Group {
     PointData,
@@ -51,7 +51,7 @@ impl Group {
     }
 }
 
-/// Where the values of an array stand.
+/// Storage of the values of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format<'a> {
     /// Within the element, as text.
@@ -183,7 +183,7 @@ fn start(
     Ok(false)
 }
 
-/// The head of an array; none for data that are no numbers, such as strings, which are passed over.
+/// Returns the header of an array; none for data that are not numbers, such as strings, which are skipped.
 fn data_array<'a>(
     element: &BytesStart<'_>,
     group: Group,

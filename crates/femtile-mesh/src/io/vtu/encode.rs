@@ -46,7 +46,7 @@ pub(super) fn source<'a, const N: usize, I: Iterator<Item = [u8; N]>>(
 }
 
 impl Array<'_> {
-    /// Ranges of so many bytes, the last one shorter.
+    /// Returns ranges of `size` bytes, the last one shorter.
     fn ranges(&self, size: usize) -> impl Iterator<Item = Range<usize>> {
         let n_bytes = self.n_bytes;
         (0..n_bytes).step_by(size).map(move |begin| begin..(begin + size).min(n_bytes))

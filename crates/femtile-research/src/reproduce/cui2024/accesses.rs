@@ -10,7 +10,7 @@ const DEGREE: usize = 3;
 /// Degrees whose counts an unknown are shown.
 const DEGREES: [usize; 3] = [1, 3, 7];
 
-/// What a launch does to a patch.
+/// The work of a launch on a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Work {
     /// The residual on the whole grid, of the part of it that is a patch's.

@@ -126,7 +126,7 @@ fn both(
     Ok(Some(Cycles { level, degree, smoother, theirs, ours_reversed, ours_same }))
 }
 
-/// Whether GPUs have kernels for it.
+/// Returns whether GPUs have kernels for the smoother.
 fn has_kernels(coarse: &BoxGrid, smoother: Smoother) -> bool {
     coarse.dimension() == 3 && coarse.degree() <= 8 && smoother == Smoother::VertexPatch
 }

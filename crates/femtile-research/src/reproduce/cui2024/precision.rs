@@ -24,13 +24,13 @@ const PRINTED: [(usize, usize, usize, f64, [f64; 2]); 3] = [
 /// Right sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Right {
-    /// That of the solution sin πx sin πy sin πz.
+    /// Right side of the solution sin πx sin πy sin πz.
     Sine,
     /// One everywhere.
     One,
 }
 
-/// What a solve took and gave.
+/// Cost and result of a solve.
 struct Solve {
     cycles: Option<usize>,
     seconds: f64,
@@ -173,7 +173,7 @@ pub(super) fn seconds_of<D: GmresDevice>(
         .map(|Solution { grid, seconds, .. }| Timed { n_unknowns: grid.n_unknowns(), seconds }))
 }
 
-/// What a solve ends with.
+/// Final state of a solve.
 struct Solution<D: Device> {
     grid: BoxGrid,
     x: Buffer<f64, D>,

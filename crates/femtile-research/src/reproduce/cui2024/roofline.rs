@@ -117,7 +117,7 @@ fn of_smoothing<T: Scalar>(
     points.collect()
 }
 
-/// What Figure 19 shows.
+/// Operations of Figure 19.
 #[derive(Debug, Clone, Copy)]
 enum Operation {
     Smoothing,

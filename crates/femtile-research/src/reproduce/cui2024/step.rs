@@ -46,7 +46,7 @@ impl Step {
         }
     }
 
-    /// Whether there is one for the degree and precision.
+    /// Returns whether there is a kernel for the degree and precision.
     pub fn is_for<T: Scalar>(self, degree: usize) -> bool {
         match self {
             Self::Shipped(kernel) => kernel != PatchKernel::Stencil || degree == 1,
@@ -98,7 +98,7 @@ impl<T: Scalar> Ready<T> {
     }
 }
 
-/// The blocks of so many patches of a fused kernel of the paper.
+/// Returns the block shape of a fused kernel of the paper with `teams` patches.
 pub(super) fn shape<T: Scalar>(kernel: LadderKernel, degree: usize, teams: usize) -> PatchShape {
     PatchShape { teams, blocks: 1, ..kernel.shape::<T>(degree, PatchPass::Fused) }
 }

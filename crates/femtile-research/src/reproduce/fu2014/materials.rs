@@ -31,7 +31,7 @@ fn cells(counts: &[usize]) -> Vec<Cell> {
     counts.iter().map(|&count| Cell::Count(count)).collect()
 }
 
-/// How much more iterations the last material takes than the first.
+/// Returns the ratio of the iterations of the last material to those of the first.
 fn growth(counts: &[usize]) -> Option<f64> {
     Some(*counts.last()? as f64 / *counts.first()? as f64)
 }

@@ -13,14 +13,14 @@ use crate::reproduce::Absent;
 use femtile_bench::BenchError;
 use femtile_bench::problems::{irregular_box, kuhn_box, regular};
 
-/// Where a mesh comes from.
+/// Source of a mesh.
 #[derive(Debug)]
 enum Source {
-    /// So many refinements of the Regular mesh.
+    /// The Regular mesh after a number of refinements.
     Regular(usize),
-    /// A bent box with so many nodes a side, refined once.
+    /// A bent box with a number of nodes a side, refined once.
     BentBox(usize),
-    /// A box with so many nodes a side.
+    /// A box with a number of nodes a side.
     Box(usize),
     /// A sample, or neither published nor stood in for.
     Given,
@@ -30,7 +30,7 @@ enum Source {
 #[derive(Debug)]
 pub(super) struct Case {
     pub name: String,
-    /// What the paper says; nothing of samples.
+    /// Published figures; none for samples.
     pub theirs: Option<&'static Theirs>,
     source: Source,
     mesh: OnceCell<Option<Mesh>>,
@@ -114,7 +114,7 @@ fn samples() -> Option<Vec<PathBuf>> {
     Some(files)
 }
 
-/// What is said where there are no samples.
+/// Returns the message for missing samples.
 pub(super) fn no_samples() -> Option<Absent> {
     samples().is_none().then(|| Absent {
         peer: "sample meshes",

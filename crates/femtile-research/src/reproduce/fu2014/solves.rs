@@ -17,7 +17,7 @@ use femtile_bench::problems::{EllipticSystem, kuhn_box};
 /// Inner iterations of the paper's smoother, section 6.2.3.
 pub(super) const INNER: usize = 3;
 
-/// What one mesh took; nothing of a mesh that is not there.
+/// Measurements on one mesh; empty for a missing mesh.
 #[derive(Debug, Default)]
 pub(super) struct Measured {
     pub cpu: Option<OnDevice>,
@@ -74,7 +74,7 @@ pub(super) fn amg() -> Preconditioning {
     Preconditioning::Amg(AmgConfig::default())
 }
 
-/// With the smoother of the paper: blocks of patches, each solved by so many iterations of Jacobi's method.
+/// Returns multigrid with the smoother of the paper: blocks of patches, each solved by `inner` Jacobi iterations.
 pub(super) fn patches(inner: usize) -> Preconditioning {
     let smoother = Smoother::Patch { inner, format: PatchFormat::FullRowEll };
     Preconditioning::Amg(AmgConfig { smoother, ..AmgConfig::default() })

@@ -62,7 +62,7 @@ impl Size {
 
 const THOMAS: [Algorithm; 3] = [Algorithm::Thomas, Algorithm::ThomasShared, Algorithm::ThomasShuffle];
 
-/// What figures 18 to 21 show: measured once.
+/// Returns the measurements of figures 18 to 21, made once.
 fn all(session: &Session) -> Result<(Vec<Row>, Vec<Absent>), BenchError> {
     if let Some(measured) = session.blocks.get() {
         return Ok(measured.clone());

@@ -7,7 +7,7 @@ use super::scalar::{Grid, row};
 use super::{Absent, Row, Session};
 use femtile_bench::peer::ask;
 
-/// What every script prints.
+/// Output of every script.
 #[derive(Debug, Deserialize)]
 struct Answer {
     /// Name and version.

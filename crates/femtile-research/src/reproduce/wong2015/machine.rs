@@ -8,7 +8,7 @@ use crate::reproduce::timing::{Timed, fastest};
 use femtile_bench::BenchError;
 use femtile_bench::spmv::right_vector;
 
-/// How products are timed.
+/// Settings of the timing of products.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Timing {
     /// Products in a row, of which the mean counts; 0 leaves a count out.
@@ -43,7 +43,7 @@ impl Timing {
     }
 }
 
-/// What products with a matrix took.
+/// Times of products with a matrix.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Products {
     /// Seconds of one, for each count; infinite where it was left out.
@@ -54,7 +54,7 @@ pub(super) struct Products {
 
 /// The device that a session measures, of whichever kind.
 pub(super) trait Machine {
-    /// Whether it is a GPU, whose kernels have blocks of threads.
+    /// Returns whether it is a GPU, whose kernels have blocks of threads.
     fn is_gpu(&self) -> bool;
     /// Lanes of a slice: a warp's, or of a register for SIMD.
     fn lanes(&self) -> usize;
