@@ -31,10 +31,10 @@ pub enum BenchError {
     /// Linear algebra failed.
     #[error(transparent)]
     Linalg(#[from] LinalgError),
-    /// A mesh could not be made or read.
+    /// A mesh could not be generated or read.
     #[error(transparent)]
     Mesh(#[from] MeshError),
-    /// A hierarchy of boxes could not be made.
+    /// A hierarchy of boxes could not be set up.
     #[error(transparent)]
     Multigrid(#[from] MultigridError),
     /// Assembly failed.
@@ -43,7 +43,7 @@ pub enum BenchError {
     /// A problem could not be solved.
     #[error(transparent)]
     Solve(Box<SolveError>),
-    /// A format gives a product that is not that of the matrix.
+    /// A format computes a wrong product.
     #[error("{format} gives {found} in row {row} of the product where {expected} is right; please report it")]
     Product {
         /// The format and its layout.

@@ -1,4 +1,4 @@
-//! Other libraries, asked through scripts in the first Python that can run them.
+//! Other libraries, run by scripts in the first Python that supports them.
 
 use std::io::Write;
 use std::path::Path;
@@ -31,7 +31,7 @@ pub fn write_system<D: Device>(a: &Csr<f64, D>, b: &Buffer<f64, D>, file: &Path)
     write().map_err(|source| BenchError::File { what: "matrix for the peers", source })
 }
 
-/// Runs a script, which prints JSON; what each Python said when none could.
+/// Runs a script, which prints JSON; returns the messages of all Pythons if none could.
 pub fn ask<R: DeserializeOwned>(
     script: &str,
     arguments: &[String],

@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::timing::Samples;
 
-/// One measured number and the bound it is held to.
+/// One measured number and its bound.
 ///
 /// Rates and the fraction of the bound are those of the fastest run: bandwidth, too, is the best of
-/// several runs, and what slows single runs down on a shared machine says nothing about the program.
+/// several runs, and slow single runs on a shared machine are not due to the program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// The computation, such as `csr product, box`.
@@ -19,13 +19,13 @@ pub struct Record {
     pub device: String,
     /// `f64` or `f32`.
     pub precision: String,
-    /// Sizes, threads, iterations and what else defines the run.
+    /// Sizes, threads, iterations and other parameters of the run.
     pub parameters: BTreeMap<String, Value>,
     /// Median time of one run.
     pub seconds_median: f64,
     /// Time of the fastest run.
     pub seconds_min: f64,
-    /// Bytes that the method must move; which ones, the benchmark's documentation says.
+    /// Bytes that the method must move, as defined in the benchmark's documentation.
     pub bytes: f64,
     /// Floating-point operations.
     pub flops: f64,
@@ -49,7 +49,7 @@ pub struct Work {
 }
 
 impl Record {
-    /// A record held to a bandwidth in 10⁹ bytes a second.
+    /// A record relative to a bandwidth in 10⁹ bytes a second.
     pub fn against_bandwidth(
         problem: &str,
         device: &impl femtile::device::Device,

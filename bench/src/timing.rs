@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-/// The seconds that runs of the same work took.
+/// Times of runs of the same work, in seconds.
 #[derive(Debug, Clone, Default)]
 pub struct Samples {
     seconds: Vec<f64>,

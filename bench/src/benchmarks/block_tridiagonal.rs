@@ -18,7 +18,7 @@ use crate::timing::Samples;
 use crate::{BenchError, Options, Record, Work, peer};
 
 const SCRIPT: &str = include_str!("../../peers/mkl_gbsv.py");
-/// Bytes of the bands on a CPU, where their size has no part in the time once they are out of the caches.
+/// Bytes of the bands on a CPU: large enough to exceed the caches, beyond which size has no effect.
 const CPU_BYTES: usize = 256 << 20;
 /// Batches that the paper solves by cyclic reduction as well, of 128 rows of 4 × 4 blocks.
 const REDUCED: [usize; 3] = [512, 4096, 32_768];
@@ -124,7 +124,7 @@ fn ask_mkl<T: Scalar>(shape: BlockShape, threads: usize, repeats: usize) -> Resu
     peer::ask(SCRIPT, &[vec![T::NAME.to_string()], sizes.to_vec()].concat(), &[])
 }
 
-/// Each size in both orders, in turn with MKL on as many threads, where it is installed.
+/// Times each size in both orders, in turn with MKL on as many threads, if it is installed.
 fn on_cpu<T: Scalar>(cpu: &Cpu, options: &Options) -> Result<Vec<Record>, BenchError>
 where
     Cpu: BlockTridiagonalKernels<T>,

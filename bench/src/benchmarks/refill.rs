@@ -20,7 +20,7 @@ use crate::problems::kuhn_box;
 use crate::timing::Samples;
 use crate::{BenchError, Options, Record, Work};
 
-/// Fillings that are queued together, so that the host does not keep the GPU waiting.
+/// Refills that are queued together, so that the GPU never waits for the host.
 const IN_A_ROW: usize = 10;
 
 pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
@@ -137,7 +137,7 @@ fn whole(device: &Cuda, mesh: &Mesh, options: &Options) -> Result<Record, BenchE
     Ok(record)
 }
 
-/// Assembly by patches with atomic operations, `[fu2014]`: the upper half alone.
+/// Patch assembly of `[fu2014]` with atomic operations, upper half only.
 fn by_patches(device: &Cuda, mesh: &Mesh, options: &Options) -> Result<Vec<Record>, BenchError> {
     let bound = ("copy bandwidth", 1e-9 * measure(device)?.copy_bytes_per_second);
     let mut assembly = PatchAssembly::<f64>::new(device, mesh)?;

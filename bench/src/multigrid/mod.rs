@@ -35,7 +35,7 @@ pub trait SolveDevice:
     /// Runs before those that count: a GPU compiles and loads its kernels in the first.
     const WARM_UP: usize;
 
-    /// Ends when all that was asked for is done.
+    /// Waits for all queued work.
     fn wait(&self) -> Result<(), DeviceError>;
 }
 

@@ -13,7 +13,7 @@ use crate::absent::Absent;
 use crate::peer::{ask, write_system};
 use crate::timing::Samples;
 
-/// A library as it is asked for.
+/// A library and its settings.
 struct Library {
     name: &'static str,
     script: &'static str,
@@ -67,7 +67,7 @@ pub struct PeerSolves {
     pub iterations: usize,
     /// $\|b - A x\| / \|b\|$, computed afresh.
     residual: f64,
-    /// Operator complexity, where the peer reports it.
+    /// Operator complexity, if the peer reports it.
     pub operator_complexity: Option<f64>,
 }
 
@@ -102,7 +102,7 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// Asks nobody yet.
+    /// Peers, none of them run yet.
     ///
     /// # Errors
     /// [`BenchError::File`] when there is no room for temporary files.
@@ -115,7 +115,7 @@ impl Peers {
         Ok(Self { folder, absent: Vec::new() })
     }
 
-    /// Writes the system that is solved next.
+    /// Writes the next system to solve.
     ///
     /// # Errors
     /// [`BenchError::File`] when there is no room for it.

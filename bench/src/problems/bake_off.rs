@@ -72,7 +72,7 @@ impl BakeOff {
         }
     }
 
-    /// The operator on a space, without conditions, which comes by its metrics in a given way or the cheapest.
+    /// Returns the operator on a space, without conditions, with the given or the cheapest metric evaluation.
     pub fn operator(
         self,
         cpu: &Cpu,
@@ -89,7 +89,7 @@ impl BakeOff {
         Ok(MatrixFree::new(cpu, space, self.terms(&one), config)?)
     }
 
-    /// The same on a GPU, which comes by its metrics in a given way.
+    /// Returns the same on a GPU, with the given metric evaluation.
     pub fn cuda_operator(
         self,
         device: &Cuda,
@@ -112,7 +112,7 @@ impl BakeOff {
 /// The timed iteration of a solve with the Jacobi preconditioner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// Conjugate gradients in two passes beside the product.
+    /// Conjugate gradients in two passes besides the product.
     Pcg,
     /// Merged into the loop over cells.
     MergedPcg,

@@ -115,7 +115,7 @@ impl Solve {
         format!("{mesh}, degree {}, {data}", self.degree)
     }
 
-    /// Makes the mesh; none where a sample cannot be solved on or is too large.
+    /// Returns the mesh; none for a sample that is unusable or too large.
     ///
     /// # Errors
     /// When a mesh cannot be generated.

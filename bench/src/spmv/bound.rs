@@ -18,7 +18,7 @@ pub struct Bound {
     pub name: &'static str,
     /// 10⁹ bytes a second.
     pub gb_per_s: f64,
-    /// The last cache before the memory; none where the system does not tell.
+    /// The last-level cache; none if the system does not report it.
     pub cache_bytes: Option<usize>,
 }
 
@@ -30,7 +30,7 @@ pub trait Compared: Described + Stopwatch {
     /// Errors of the device.
     fn bound(&self) -> Result<Bound, BenchError>;
 
-    /// The library beside ours, and the threads that it is to use.
+    /// Returns the peer library and its number of threads.
     fn peer(&self) -> (Peer, usize);
 }
 

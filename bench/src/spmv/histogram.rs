@@ -12,7 +12,7 @@ const BARS: RGBColor = RGBColor(0, 105, 146);
 
 type DrawError = DrawingAreaErrorKind<std::io::Error>;
 
-/// An SVG of how many rows are how long, on a logarithmic scale of rows; empty where it cannot be drawn.
+/// Returns an SVG of the histogram of row lengths, on a logarithmic scale of rows; empty if it cannot be drawn.
 pub fn histogram_svg(caption: &str, lengths: &[u32]) -> String {
     let mut sorted = lengths.to_vec();
     sorted.sort_unstable();

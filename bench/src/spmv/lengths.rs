@@ -5,7 +5,7 @@ use serde::Serialize;
 /// Statistics of the row lengths of a matrix.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RowLengths {
-    /// The shortest row; 0 where there are no rows.
+    /// The shortest row; 0 without rows.
     pub shortest: u32,
     /// The row in the middle, the shorter one of two.
     pub median: u32,

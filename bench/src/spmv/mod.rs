@@ -48,7 +48,7 @@ pub fn nominal_bytes<D: Device>(a: &Csr<f64, D>) -> usize {
     12 * a.n_nonzeros() + 20 * a.n_rows()
 }
 
-/// Times a format; the reason where it cannot hold the matrix.
+/// Times a format; returns the reason if it cannot hold the matrix.
 ///
 /// # Errors
 /// Errors of the device.

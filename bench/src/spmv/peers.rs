@@ -63,7 +63,7 @@ struct Algorithm {
     sum_abs: f64,
 }
 
-/// Asks a library to multiply a matrix; why it could not where it could not.
+/// Runs a product with a peer library; returns the reason if it cannot.
 ///
 /// # Errors
 /// [`BenchError::Setting`] when the arrays cannot be written, or when its results are not ours.

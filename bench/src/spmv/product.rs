@@ -38,7 +38,7 @@ impl ReferenceProduct {
     /// Compares a product in some format.
     ///
     /// # Errors
-    /// [`BenchError::Product`] naming the first row that is wrong.
+    /// [`BenchError::Product`] naming the first wrong row.
     pub fn check(&self, format: &str, y: &[f64]) -> Result<(), BenchError> {
         let rows = self.y.iter().zip(&self.tolerance).zip(y);
         // Sums beyond the range of f64 differ with the order in which they are taken.

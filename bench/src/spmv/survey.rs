@@ -26,7 +26,7 @@ pub struct SurveyConfig {
 /// Times of products of one matrix on a device.
 #[derive(Debug, Clone, Serialize)]
 pub struct Survey {
-    /// The device, as it describes itself.
+    /// Name of the device.
     pub device: String,
     /// The bandwidth bound of the products.
     pub bound: Bound,
@@ -75,13 +75,13 @@ impl Survey {
         self.entries.iter().find(|entry| !entry.is_peer)
     }
 
-    /// The time of a format over that of the fastest of ours; none where it was not timed.
+    /// Returns the time of a format over that of our fastest; none if it was not timed.
     pub fn over_best(&self, format: &str) -> Option<f64> {
         let entry = self.entries.iter().find(|entry| !entry.is_peer && entry.timed.format == format)?;
         Some(entry.timed.seconds_min / self.best()?.timed.seconds_min)
     }
 
-    /// Adds what another library took.
+    /// Adds the times of a peer library.
     pub fn add_peers(&mut self, times: Vec<Timed>) {
         let entries = times.into_iter().map(|timed| self.entry(timed, true, None)).collect::<Vec<_>>();
         self.entries.extend(entries);
@@ -103,7 +103,7 @@ impl Survey {
 /// # Cost
 /// Each format is laid out and freed in turn; a product in it is compared with plain loops before it is timed.
 /// # Errors
-/// [`BenchError::Product`] where a format gives a wrong product; what the device reports, but for formats that
+/// [`BenchError::Product`] when a format gives a wrong product; errors of the device, except for formats that
 /// cannot hold the matrix or find no memory, which are noted.
 pub fn survey<D: SparseKernels<f64> + Compared, H: HostDevice>(
     device: &D,
@@ -153,7 +153,7 @@ fn formats<D: Compared>(device: &D, model: Format, config: &SurveyConfig) -> Vec
     formats
 }
 
-/// Times a format whose product is right; the reason where it cannot hold the matrix.
+/// Times a format after checking its product; returns the reason if it cannot hold the matrix.
 fn checked<D: SparseKernels<f64> + Compared, H: HostDevice>(
     device: &D,
     a: &Csr<f64, H>,

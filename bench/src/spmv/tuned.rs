@@ -1,7 +1,7 @@
-//! The fastest formats that searches have found, kept in the user's cache folder.
+//! The fastest formats found by searches, stored in the user's cache folder.
 //!
 //! One small JSON file; written under another name and renamed, so that it is never half written. A file that
-//! cannot be understood is as good as none, and a note says so.
+//! is invalid is ignored, with a note.
 
 use std::path::PathBuf;
 
@@ -49,7 +49,7 @@ struct Content {
 }
 
 impl Tuned {
-    /// Reads what is kept in the folder of `FEMTILE_CACHE`, else in `femtile` in the user's cache folder.
+    /// Reads the file in the folder of `FEMTILE_CACHE`, else in `femtile` in the user's cache folder.
     pub fn read() -> Self {
         Self::read_from(folder().map(|folder| folder.join(FILE)))
     }
@@ -98,7 +98,7 @@ impl Tuned {
         self.kept.is_empty()
     }
 
-    /// The fastest format of a matrix on a device, if it was searched for and is still a candidate.
+    /// Returns the fastest format of a matrix on a device, if a search found it and it is still a candidate.
     pub fn format<D: Described, H: HostDevice>(&self, device: &D, a: &Csr<f64, H>) -> Option<Format> {
         let (matrix, place) = (fingerprint(a), place(device));
         let kept = self.kept.iter().find(|kept| kept.matrix == matrix && kept.device == place)?;
@@ -168,7 +168,7 @@ fn folder() -> Option<PathBuf> {
     }
 }
 
-/// A device, and the processor beside it: home folders are shared between machines.
+/// A device and the processor: home folders are shared between machines.
 fn place<D: Device>(device: &D) -> String {
     device.description() + &beside()
 }

@@ -47,7 +47,7 @@ pub enum MeshError {
         /// The fault and its remedy.
         message: String,
     },
-    /// The file is sound but holds something that Femtile does not handle.
+    /// The file is valid but contains unsupported data.
     #[error("{}: {place}{what} is not supported; {advice}", path.display())]
     Unsupported {
         /// The file.
@@ -67,7 +67,7 @@ pub enum MeshError {
         /// The fault and its place.
         message: String,
     },
-    /// Whoever asked for a mesh wanted the work to end.
+    /// The caller interrupted the work.
     #[error("the work on the mesh was interrupted")]
     Interrupted,
 }

@@ -50,7 +50,7 @@ fn first_of(patch: usize, n: usize, n_patches: usize) -> usize {
     (n / n_patches.max(1)) * patch + patch.min(n % n_patches.max(1))
 }
 
-/// Below this number of nodes a thread goes on alone.
+/// Below this number of nodes a thread continues alone.
 const ALONE: usize = 1 << 12;
 
 fn bisect(points: &[[f64; 3]], nodes: &mut [u32], n_patches: usize) {

@@ -12,7 +12,7 @@ use femtile_bench::Failure;
 use femtile_research::reproduce::{Cell, Figure, Item, Paper, Quantity, Session, Settings, papers, svg};
 use femtile_terminal::{is_stdout, print, print_data, to_json};
 
-/// Regenerate tables and figures of the papers that Femtile implements, theirs beside ours.
+/// Regenerate tables and figures of the papers that Femtile implements, with published and measured values.
 #[derive(Debug, Parser)]
 #[command(name = "femtile-research", bin_name = "femtile reproduce", version)]
 #[command(after_help = "Examples:\n  femtile reproduce laszlo2016 figure-11 --threads 1\n  \
@@ -28,7 +28,7 @@ struct ReproduceOptions {
     /// Write all figures as JSON to this file; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// A size that is done in seconds, to see that everything runs: its figures mean nothing.
+    /// A size that takes seconds, to test that everything runs: its figures are meaningless.
     #[arg(long)]
     small: bool,
     /// Systems in a batch, as the paper's; blocks of 7 and 8 rows have half of them.
@@ -121,7 +121,7 @@ fn list(papers: &[Paper]) -> String {
     text
 }
 
-/// The items that were asked for.
+/// Returns the requested items.
 fn chosen(key: &str, item: Option<&str>) -> Result<Vec<Item>, Failure> {
     let papers = papers();
     let Some(paper) = papers.iter().find(|paper| paper.key == key) else {

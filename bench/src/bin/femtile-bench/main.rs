@@ -14,7 +14,7 @@ use femtile_bench::problems::bake_off::{Method, Shape};
 use femtile_bench::{Failure, Options, Record};
 use femtile_terminal::{check_target, is_stdout, print, print_data, to_json};
 
-/// Time Femtile on this machine, each problem beside the bound that it is held to.
+/// Time Femtile on this machine, each problem beside its bound.
 #[derive(Debug, Parser)]
 #[command(name = "femtile-bench", bin_name = "femtile bench", version)]
 struct BenchOptions {

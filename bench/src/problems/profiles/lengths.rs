@@ -9,7 +9,7 @@ use super::random::Random;
 /// Curves that are tried first for the outer quarters: logarithms of their shift and of their sharpness.
 const OUTER: ([f64; 9], [f64; 7]) =
     ([-6.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 6.0], [-0.9, -0.6, -0.3, 0.0, 0.4, 0.8, 1.2]);
-/// The same for the quarters beside the median.
+/// The same for the quarters next to the median.
 const INNER: ([f64; 5], [f64; 1]) = ([-3.0, -1.0, 0.0, 1.0, 3.0], [0.0]);
 /// Spans of ranks in which the moments of a shape are taken; curves are steep at their ends.
 const SPANS: [[f64; 2]; 5] = [[0.0, 1e-3], [1e-3, 0.03], [0.03, 0.97], [0.97, 0.999], [0.999, 1.0]];
@@ -19,7 +19,7 @@ const SAMPLES: usize = 400;
 const BEND_WEIGHT: f64 = 1e-8;
 /// First and last step length of the parameter search.
 const STEPS: [f64; 2] = [0.5, 1e-3];
-/// A cost that is low enough: mean and variance are then within three thousandths.
+/// Target of the cost: mean and variance are then within three thousandths.
 const GOOD: f64 = 1e-5;
 
 /// Required statistics of the lengths.

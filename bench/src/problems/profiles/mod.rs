@@ -18,7 +18,7 @@ use columns::Columns;
 use lengths::{Target, row_lengths};
 use random::Random;
 
-/// The row lengths of a known matrix, and where entries are put.
+/// The row lengths of a published matrix, and the model of its columns.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Profile {
     /// The name of the known matrix.
@@ -77,7 +77,7 @@ pub fn all() -> &'static [Profile] {
     &PROFILES
 }
 
-/// At full size no row is as long as this share of the matrix; smaller copies are held to it.
+/// Largest length of a row relative to the matrix; smaller copies are limited to it.
 const LONGEST_SHARE: f64 = 0.05;
 
 impl Profile {

@@ -113,7 +113,7 @@ pub enum CheckError {
         /// Centroid of the first cell's facet.
         at: [f64; 3],
     },
-    /// Thin gaps that are not by themselves.
+    /// Thin gaps that share edges.
     #[error(
         "thin gaps ({n}) lie side by side, the first beside cell {cell} near {at:?} with a longest edge of {longest_edge:.2e}: \
          neighbours cut their common faces along different diagonals, and nothing flows between them; make the mesh anew \
@@ -129,13 +129,13 @@ pub enum CheckError {
         /// Its longest edge.
         longest_edge: f64,
     },
-    /// Whoever asked for the check wanted it to end.
+    /// The caller interrupted the check.
     #[error("the mesh check was interrupted")]
     Interrupted,
 }
 
 impl CheckError {
-    /// The name under which the settings accept it, if they can.
+    /// Returns the name by which the settings accept it, if they can.
     pub const fn finding(&self) -> Option<Finding> {
         match self {
             Self::DuplicateCells { .. } => Some(Finding::DuplicateCells),

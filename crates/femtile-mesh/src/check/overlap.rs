@@ -1,6 +1,6 @@
-//! Boundary facets that cover each other in part, though they are not the same facet.
+//! Boundary facets that overlap in part without being the same facet.
 //!
-//! Facets meet in a hierarchy of grids: each lies on the level whose cells are just larger than it
+//! A hierarchy of grids finds candidates: each facet is on the level whose cells are just larger than it
 //! and is compared with those of its own level and of the coarser ones in the cells that it touches.
 
 use rayon::prelude::*;
@@ -14,15 +14,15 @@ use crate::interrupt::Interrupt;
 /// Largest distance of facets, and smallest overlap, in units of their size.
 const TOLERANCE: f64 = 1e-6;
 
-/// The same in units of the height of their cells and of their own width, which are smaller where cells are flat.
+/// The same in units of the height of their cells and of their own width, which are smaller for flat cells.
 const TOLERANCE_ACROSS: f64 = 1e-3;
 
-/// The most corners that a facet has.
+/// The largest number of corners of a facet.
 const MAX_CORNERS: usize = 4;
 
 type Corners = [[f64; 3]; MAX_CORNERS];
 
-/// A facet with what is needed to compare it.
+/// A facet with data for comparisons.
 struct Patch {
     facet: u32,
     level: i32,
@@ -37,7 +37,7 @@ struct Patch {
 
 /// Equivalence of facets with coincident nodes.
 pub(super) struct Identity<'a> {
-    /// Gives nodes that coincide the same number, so that a crack is no overlap.
+    /// Maps coincident nodes to the same number, so that a crack is no overlap.
     pub representative: &'a (dyn Fn(u32) -> u32 + Sync),
     /// True if any nodes coincide.
     pub has_duplicates: bool,
@@ -45,7 +45,7 @@ pub(super) struct Identity<'a> {
     pub share_a_gap: &'a (dyn Fn(usize, usize) -> bool + Sync),
 }
 
-/// The overlapping pair of facets (smaller, larger) that comes first, of straight cells.
+/// Returns the first overlapping pair of facets (smaller, larger) of straight cells.
 ///
 /// Facets of curved cells are not compared: their corners do not say whether they meet in between. Neither do faces of
 /// hexahedra count that lie in no common plane.

@@ -23,7 +23,7 @@ fn sorted_keys(boundary: &BoundaryFacets, rename: impl Fn(u32) -> u32) -> Vec<Ke
     keys
 }
 
-/// Boundary facets that another one covers exactly, by nodes of its own.
+/// Boundary facets that coincide with another one with different nodes.
 pub(super) fn n_crack_facets(boundary: &BoundaryFacets, duplicates: &Duplicates) -> usize {
     if duplicates.is_empty() {
         return 0;

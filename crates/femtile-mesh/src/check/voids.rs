@@ -25,7 +25,7 @@ pub(super) enum Side {
     Overlap,
 }
 
-/// A thin tetrahedron without a cell of its own.
+/// A thin tetrahedron that is not a cell.
 #[derive(Debug, Clone)]
 pub(super) struct Void {
     pub(super) side: Side,
@@ -51,7 +51,7 @@ struct Surface<'a> {
 
 /// The thin tetrahedra without a cell that four boundary facets enclose, by their facets.
 ///
-/// `representative` gives nodes that coincide the same number.
+/// `representative` maps coincident nodes to the same number.
 ///
 /// # Cost
 /// $O(n \log n)$ for $n$ boundary facets, about 70 bytes each.

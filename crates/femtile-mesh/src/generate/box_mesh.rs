@@ -36,7 +36,7 @@ impl BoxSplit {
     }
 }
 
-/// A box of cubes; the unit cube in eight cells a side unless said otherwise.
+/// A box of cubes; by default the unit cube with eight cells a side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoxConfig {
     /// Corner with the smallest coordinates.

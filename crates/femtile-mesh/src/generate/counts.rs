@@ -9,12 +9,12 @@ pub struct Counts {
     pub n_nodes: f64,
     /// Number of cells.
     pub n_cells: f64,
-    /// Degree of the shapes of cells; 1 where they are straight.
+    /// Degree of the cell shapes; 1 for straight cells.
     pub order: usize,
 }
 
 impl Counts {
-    /// Counts that a generator aims at, of straight cells.
+    /// Returns the counts of straight cells of a generator.
     ///
     /// # Errors
     /// [`MeshError::Invalid`] of the field when nodes and cells cannot be numbered in 32 bits.
@@ -35,7 +35,7 @@ impl Counts {
         Err(MeshError::Invalid { field, message })
     }
 
-    /// The same of cells of a higher order.
+    /// Returns the same counts with cells of a higher order.
     #[must_use]
     pub fn with_order(self, order: usize) -> Self {
         Self { order, ..self }

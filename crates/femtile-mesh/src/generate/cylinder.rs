@@ -12,7 +12,7 @@ pub struct CylinderConfig {
     pub radius: f64,
     /// Height.
     pub height: f64,
-    /// Length of an edge, about.
+    /// Approximate length of an edge.
     pub h: f64,
 }
 

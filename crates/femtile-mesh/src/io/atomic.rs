@@ -16,7 +16,7 @@ use crate::MeshError;
 ///
 /// # Errors
 /// [`MeshError::Io`] with the path: the folder is missing or cannot be written to, the name is that of a folder, of a
-/// pipe that nobody reads, of a socket or of a disk.
+/// pipe without a reader, of a socket or of a disk.
 pub fn write_atomically(
     path: &Path,
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
@@ -39,7 +39,7 @@ pub fn write_atomically(
     result().map_err(|source| MeshError::Io { path: path.into(), action: "write", source })
 }
 
-/// A temporary file beside `path`, held for as long as it is written.
+/// A temporary file beside `path`, locked while it is written.
 fn temporary(path: &Path) -> Result<NamedTempFile> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     remove_stale(folder);

@@ -28,7 +28,7 @@ pub struct Staging {
 }
 
 impl Staging {
-    /// A new one in `folder`, from which what killed programs have left is removed.
+    /// Creates a staging folder in `folder`, after removing files of killed programs.
     ///
     /// # Errors
     /// [`MeshError::Io`] where nothing can be written into the folder.
@@ -65,8 +65,9 @@ impl Staging {
 
     /// Moves the files into the folder in this order, where they replace those of an earlier run.
     ///
-    /// The last one is the seal: the old one goes before anything else is replaced, and the new one comes when all others
-    /// are there. So a reader that finds it has the other files of the same run, even if this program is killed meanwhile.
+    /// The last file is the seal: the old one is removed before anything else is replaced, and the new one appears when
+    /// all others are there. So a reader that finds it has the other files of the same run, even if this program is
+    /// killed meanwhile.
     ///
     /// # Errors
     /// [`MeshError::Io`] with the name that could not be taken, or with the folder when another program keeps a lock on it.

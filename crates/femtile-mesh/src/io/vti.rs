@@ -9,7 +9,7 @@ use crate::MeshError;
 /// Positions of the nodes of a box: evenly spaced, x fastest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Image {
-    /// Nodes along x, y, z; 1 along an axis that is not there.
+    /// Nodes along x, y, z; 1 along a missing axis.
     pub nodes: [usize; 3],
     /// The first node.
     pub origin: [f64; 3],

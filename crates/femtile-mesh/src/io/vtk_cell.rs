@@ -10,7 +10,7 @@ use crate::{CellKind, Curved, MeshError, Place};
 /// A cell type of VTK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum VtkCell {
-    /// Straight edges, corners alone.
+    /// Straight edges, corners only.
     Linear(CellKind),
     /// Order 2 with points on corners and edges.
     Serendipity(CellKind),
@@ -18,7 +18,7 @@ pub(super) enum VtkCell {
     Quadratic(CellKind),
     /// A triangle or tetrahedron of order 2.
     QuadraticSimplex(CellKind),
-    /// The number of points says the order.
+    /// The number of points determines the order.
     Lagrange(CellKind),
 }
 

@@ -106,7 +106,7 @@ pub struct Row {
     pub gflop_per_s: f64,
     /// Share of the bandwidth of this device measured in this run: of a triad on a CPU, of a copy on a GPU.
     pub of_bandwidth: Option<f64>,
-    /// Mean of the squared differences from the solution by Thomas' algorithm, where that was asked for.
+    /// Mean squared difference from the solution by the Thomas algorithm, if requested.
     pub mean_square: Option<f64>,
 }
 
@@ -119,7 +119,7 @@ pub struct Cycles {
     pub degree: usize,
     /// The local solver of the smoother: patches or nodes.
     pub smoother: &'static str,
-    /// Printed in the paper; none where it prints nothing.
+    /// Printed in the paper; none if it prints nothing.
     pub theirs: Option<usize>,
     /// With the smoother in reversed order after the correction.
     pub ours_reversed: Option<usize>,
@@ -164,7 +164,7 @@ pub struct Claim {
     pub place: &'static str,
     /// Their figure.
     pub theirs: String,
-    /// Ours; none where this machine lacks what it takes.
+    /// Ours; none if this machine lacks a requirement.
     pub ours: Option<String>,
 }
 

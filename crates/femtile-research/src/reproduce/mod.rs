@@ -1,4 +1,4 @@
-//! Tables and figures of papers, regenerated: theirs beside ours, with the peers of this machine in the same run.
+//! Tables and figures of papers: published and measured values, with the peers of this machine in the same run.
 
 mod cui2024;
 mod figure;
@@ -26,7 +26,7 @@ use femtile_bench::BenchError;
 /// Settings of a figure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// A size that is done in seconds, for tests.
+    /// A size that takes seconds, for tests.
     pub small: bool,
     /// Threads of the CPU; 0 for all.
     pub threads: usize,

@@ -23,7 +23,7 @@ pub(super) const CURVES: [RGBColor; 10] = [
 
 pub(super) type DrawError = DrawingAreaErrorKind<std::io::Error>;
 
-/// An SVG of curves, or of the bars of a table; empty where nothing is to be drawn.
+/// Returns an SVG of curves, or of the bars of a table; empty if there is nothing to draw.
 pub fn svg(figure: &Figure) -> String {
     let mut svg = String::new();
     let drawn = match &figure.table {

@@ -10,12 +10,12 @@ pub enum Cell {
     Number(f64),
     /// A text.
     Words(&'static str),
-    /// Not measured here, or not said there.
+    /// Not measured here, or not given there.
     Nothing,
 }
 
 impl Cell {
-    /// The number, where it is one that can be drawn.
+    /// Returns the number, if it can be plotted.
     pub fn number(&self) -> Option<f64> {
         match *self {
             Self::Count(count) => Some(count as f64),
@@ -57,19 +57,19 @@ impl Table {
         Self { rows, columns: Vec::new() }
     }
 
-    /// The same with a column that is drawn.
+    /// Adds a plotted column.
     #[must_use]
     pub fn drawn(self, name: &str, cells: Vec<Cell>) -> Self {
         self.with(name, cells, true)
     }
 
-    /// The same with a column that is not drawn.
+    /// Adds a column that is not plotted.
     #[must_use]
     pub fn listed(self, name: &str, cells: Vec<Cell>) -> Self {
         self.with(name, cells, false)
     }
 
-    /// The same with a column that is drawn or not.
+    /// Adds a column, plotted or not.
     #[must_use]
     pub fn with(mut self, name: &str, cells: Vec<Cell>, is_drawn: bool) -> Self {
         // A column of which nothing is known only widens the table.

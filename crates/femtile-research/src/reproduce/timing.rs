@@ -8,7 +8,7 @@ pub(super) trait Timed: Device {
     /// Name in rows.
     const KIND: &'static str;
 
-    /// Seconds that queued work took.
+    /// Returns the seconds of queued work.
     fn seconds(&self, work: &mut dyn FnMut() -> Result<(), LinalgError>) -> Result<f64, LinalgError>;
 }
 

@@ -42,7 +42,7 @@ impl<'a> Lines<'a> {
         Self { path, rest: data.bytes, line: data.line }
     }
 
-    /// The next line that is neither empty nor a comment, and its number, without taking it.
+    /// Peeks at the next line that is neither empty nor a comment, with its number.
     fn peek(&self) -> Option<(&'a [u8], usize, &'a [u8])> {
         let (mut rest, mut line) = (self.rest, self.line);
         while !rest.is_empty() {
@@ -187,7 +187,7 @@ impl<'a> Keyword<'a> {
     }
 }
 
-/// A name as it is shown, and as names are compared: capitals count between quotes alone.
+/// A name for display and for comparison: case matters only in quotes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Name {
     pub shown: String,

@@ -23,7 +23,7 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
     parse(path, &bytes_of(path)?)
 }
 
-/// Reads the bytes of an input file; `path` serves messages only.
+/// Reads the bytes of an input file; `path` is used in messages only.
 ///
 /// Sets of elements are the tags of cells: of several that hold a cell the one that a section names, else the last.
 /// Sets of elements of one dimension less, surfaces, and sets of nodes that hold all nodes of facets of the boundary

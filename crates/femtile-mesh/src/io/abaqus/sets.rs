@@ -41,7 +41,7 @@ pub(super) enum Part<'a> {
 }
 
 impl<'a> Sets<'a> {
-    /// Adds to the set of this name in a scope, which is made where there is none.
+    /// Adds to the set of this name in a scope; creates it if necessary.
     pub(super) fn add(
         &mut self,
         name: &Name,

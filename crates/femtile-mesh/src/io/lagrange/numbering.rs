@@ -3,7 +3,7 @@
 use crate::tensor::CORNERS;
 use crate::{CellKind, Curved};
 
-/// Marks a point that a serendipity cell does not have.
+/// Marks a point missing in a serendipity cell.
 pub(in crate::io) const MISSING: u32 = u32::MAX;
 
 /// A point of the lattice of a cell, each coordinate from 0 to the order.
@@ -29,7 +29,7 @@ impl Numbering {
 
     /// VTK's of Lagrange cells; that of biquadratic and triquadratic cells is the same for order 2.
     ///
-    /// `is_old` exchanges the last two upright edges, as files before VTK 9 have them.
+    /// `is_old` exchanges the last two vertical edges, as in files before VTK 9.
     /// # Source
     /// The documentation of `vtkHigherOrderHexahedron::PointIndexFromIJK`.
     pub(in crate::io) fn vtk(kind: CellKind, order: usize, is_old: bool) -> Self {

@@ -14,7 +14,7 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
     parse(path, &bytes_of(path)?)
 }
 
-/// Reads the bytes of a mesh file of MFEM; `path` serves messages only.
+/// Reads the bytes of an MFEM mesh file; `path` is used in messages only.
 ///
 /// Attributes of elements are the tags of cells, those of boundary elements the tags of facets. Nodes in a finite
 /// element space become evenly spaced points of curved cells; where the space is discontinuous, as in periodic meshes,

@@ -15,7 +15,7 @@ pub(super) struct Space {
     pub points: Vec<f64>,
     /// True if cells share the values on their common sides.
     pub is_continuous: bool,
-    /// True if the inside of a cube is numbered as `Cubic` does it: around, not row by row.
+    /// True if the interior of a cube is numbered around its middle, as in `Cubic`, instead of row by row.
     pub goes_around: bool,
     /// Number of coordinates.
     pub n_components: usize,

@@ -8,7 +8,7 @@ use crate::io::scanner::Scanner;
 use crate::{CellKind, Field, Mesh, MeshError, Place};
 
 /// Reads a mesh given by the name of its `.node` or `.ele` file, with tagged facets from `.face`
-/// (tetrahedra) or `.edge` (triangles) where there is one.
+/// (tetrahedra) or `.edge` (triangles), if there is one.
 ///
 /// # Errors
 /// [`MeshError::Io`] when a file cannot be read, else those of [`parse`].

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::MeshError;
 use crate::io::scanner::Scanner;
 
-/// Most attributes of a record: each becomes a field, which takes memory of its own.
+/// Largest number of attributes of a record: each becomes a field, which takes memory.
 const MOST_COLUMNS: usize = 1024;
 
 /// Counts of a header and whether what follows is binary.

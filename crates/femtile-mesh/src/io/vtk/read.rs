@@ -18,7 +18,7 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
     parse(path, &bytes_of(path)?)
 }
 
-/// Reads the bytes of a legacy VTK file; `path` serves messages only.
+/// Reads the bytes of a legacy VTK file; `path` is used in messages only.
 ///
 /// Arrays of points and cells become fields; whole numbers under a name such as `region` or `mat_id`
 /// become tags.
@@ -185,7 +185,7 @@ impl File {
     }
 }
 
-/// Refuses a section that a file may have once.
+/// Refuses a repeated section.
 fn once(section: &[u8], is_there: bool, scanner: &Scanner<'_>) -> Result<(), MeshError> {
     if is_there { Err(scanner.error(format!("a second section `{}`", show(section)))) } else { Ok(()) }
 }

@@ -36,7 +36,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The type of this name; none for strings and what else is no number.
+    /// Returns the type of this name; none for strings and other data that are not numbers.
     pub(super) fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "Int8" => Self::Signed(1),
@@ -68,7 +68,7 @@ pub(super) struct Arrays<'a> {
 }
 
 impl<'a> Arrays<'a> {
-    /// All arrays of `document` are still to be read.
+    /// A reader of all arrays of `document`.
     pub(super) fn new(document: &'a Document<'a>) -> Self {
         Self { document, n_left: document.appended.map_or(0, |(data, _)| data.len()) }
     }
@@ -76,7 +76,7 @@ impl<'a> Arrays<'a> {
     /// The values of `array`, which are `n_entries` times its components.
     ///
     /// # Errors
-    /// When the file has another number of them; that is found before anything is unpacked.
+    /// When the file has another number of values; this is detected before uncompressing.
     pub(super) fn values(&mut self, array: &DataArray<'_>, n_entries: usize) -> Result<Values, Problem> {
         let n = n_entries.checked_mul(array.n_components);
         let n = n.filter(|n| n.checked_mul(array.kind.size()).is_some() && array.n_components > 0);
@@ -172,7 +172,7 @@ struct Packed<'a> {
     n_bytes: usize,
 }
 
-/// An array that stands as raw bytes at the begin of `data`; none where it is cut short.
+/// Returns an array of raw bytes at the beginning of `data`; none if it is truncated.
 fn raw<'a>(document: &Document<'_>, data: &'a [u8]) -> Option<Packed<'a>> {
     let size = header_size(document);
     let first = header(document, data, 0)?;

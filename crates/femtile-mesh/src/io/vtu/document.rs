@@ -1,4 +1,4 @@
-//! The XML of a VTU file: pieces, their arrays, and where the bytes of each array stand.
+//! The XML of a VTU file: pieces, their arrays, and the position of the bytes of each array.
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
@@ -12,7 +12,7 @@ pub(super) type Problem = (usize, String);
 /// The head of a file, without the values of its arrays.
 #[derive(Debug, Default)]
 pub(super) struct Document<'a> {
-    /// Version of the format: 0.1 where the file says nothing.
+    /// Version of the format: 0.1 by default.
     pub version: (u32, u32),
     pub big_endian: bool,
     pub wide_header: bool,
@@ -70,7 +70,7 @@ pub(super) struct DataArray<'a> {
     pub kind: Kind,
     pub n_components: usize,
     pub format: Format<'a>,
-    /// Byte of the file at which the element stands.
+    /// Byte of the file at which the element begins.
     pub place: usize,
 }
 
@@ -144,7 +144,7 @@ fn cut_appended<'a>(bytes: &'a [u8], document: &mut Document<'a>) -> Result<&'a 
     Ok(&bytes[..begin])
 }
 
-/// Notes what an element says; whether it is an array that was taken up.
+/// Records the content of an element; true if it is an array that is kept.
 fn start(
     document: &mut Document<'_>,
     group: Option<Group>,

@@ -95,7 +95,7 @@ pub(super) fn table_4(session: &Session) -> Result<Figure, BenchError> {
     })
 }
 
-/// Shared memory of a patch, where the kernel is one of the paper's.
+/// Returns the shared memory of a patch, for the kernels of the paper.
 fn on_chip(work: Work) -> Option<usize> {
     let pass = match work {
         Work::Residual => PatchPass::Residual,

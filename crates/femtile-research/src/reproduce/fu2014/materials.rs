@@ -1,4 +1,4 @@
-//! Table 4: iterations where the material inside of blobs differs from that outside.
+//! Table 4: iterations with different materials inside and outside blobs.
 
 use femtile::device::Buffer;
 use femtile::mesh::Mesh;

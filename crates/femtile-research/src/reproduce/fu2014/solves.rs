@@ -116,7 +116,7 @@ fn measured<'a>(session: &Session, case: &'a Case) -> Result<&'a Measured, Bench
     })
 }
 
-/// All meshes, and a table that is being filled for them.
+/// All meshes, with a table under construction.
 struct Filling<'a> {
     cases: &'a [Case],
     measured: Vec<&'a Measured>,
@@ -171,7 +171,7 @@ impl<'a> Filling<'a> {
     }
 }
 
-/// The first mesh is Regular; on the GPU where there is one.
+/// The first mesh is Regular; on the GPU if there is one.
 fn of_regular(filling: &Filling<'_>, of: impl Fn(&OnDevice) -> f64) -> Option<f64> {
     let regular = filling.measured.first()?;
     regular.gpu.as_ref().or(regular.cpu.as_ref()).map(of)

@@ -64,7 +64,7 @@ pub(super) fn figure_2(session: &Session) -> Result<Figure, BenchError> {
     Ok(throughput(session, what, table, claims, OF_GEOMETRIES))
 }
 
-/// Methods of Figure 8 by name, with what the text says of them at the largest size.
+/// Methods of Figure 8 by name, with the statements of the text at the largest size.
 const METHODS: [(&str, Work, Option<&str>); 7] = [
     ("product", Work::Product, None),
     ("CG", Work::Unpreconditioned(Method::Pcg), None),

@@ -57,7 +57,7 @@ impl Of {
 pub(super) enum Work {
     /// y = A x.
     Product,
-    /// Conjugate gradients in two passes beside the product.
+    /// Conjugate gradients in two passes besides the product.
     Plain,
     /// All updates in one pass.
     Pipelined,

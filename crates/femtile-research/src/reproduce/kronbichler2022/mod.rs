@@ -41,7 +41,7 @@ pub(super) fn items() -> Vec<Item> {
     ]
 }
 
-/// Degree of the elements where a figure has one.
+/// Degree of the elements in figures with one degree.
 const DEGREE: usize = 5;
 
 /// An operator on a cube of cells.

@@ -64,7 +64,7 @@ pub(super) const MERGED: &str = "merged";
 const FEWEST: usize = 15_000;
 const FACTOR: usize = 4;
 
-/// Numbers of unknowns, ascending up to the most that are asked for.
+/// Returns numbers of unknowns, ascending up to the requested maximum.
 pub(super) fn sizes(session: &Session) -> Vec<usize> {
     if session.settings.small {
         return vec![2_000, 8_000];

@@ -1,4 +1,4 @@
-//! Block tridiagonal systems: one measurement that figures 18 to 21 show from four sides, and block PCR beside Thomas.
+//! Block tridiagonal systems: one measurement for figures 18 to 21, and block PCR compared with Thomas.
 
 use femtile::device::{Buffer, Cpu, Cuda, Scalar};
 use femtile::linalg::LinalgError;

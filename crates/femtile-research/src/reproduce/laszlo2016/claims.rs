@@ -1,4 +1,4 @@
-//! Numbers in the paper's text, beside the same ratios of this run.
+//! Numbers in the paper's text, with the same ratios of this run.
 
 use std::collections::BTreeSet;
 

@@ -13,11 +13,11 @@ struct Answer {
     /// Name and version.
     library: String,
     solver: String,
-    /// Nanoseconds of an unknown, for each size that was asked for, fastest run.
+    /// Nanoseconds of an unknown, for each requested size, fastest run.
     ns: Vec<f64>,
 }
 
-/// A library as it is asked for.
+/// A library and its settings.
 struct Library {
     name: &'static str,
     script: &'static str,

@@ -134,7 +134,7 @@ pub(super) fn row(grid: &Grid, precision: &'static str, seconds: f64) -> Row {
     }
 }
 
-/// Every algorithm that the device has, in place, on every grid; the arrays are made once, for the largest.
+/// Times every algorithm of the device, in place, on every grid; the arrays are allocated once, for the largest.
 fn sweep<T: Scalar, D: TridiagonalKernels<T> + Timed>(
     device: &D,
     context: &Context,

@@ -16,7 +16,7 @@ use femtile_bench::problems::{irregular_box, profiles};
 /// Replacement of a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {
-    /// A made-up matrix with the row lengths of the known one.
+    /// A synthetic matrix with the row lengths of the published one.
     Profile(&'static str),
     /// A bent box with a number of nodes a side, refined once.
     Box(usize),

@@ -15,7 +15,7 @@ const INSTALL_CUSPARSE: &str = "pip install 'cupy-cuda13x[ctk]', or cupy-cuda12x
 const INSTALL_MKL: &str =
     "pip install mkl numpy, into the python3 of the path or the one that FEMTILE_PYTHON names";
 
-/// The library of the device that is measured, and its name.
+/// Returns the library of the measured device, and its name.
 fn library(session: &Session) -> (Peer, &'static str) {
     if session.gpu.is_some() { (Peer::Cusparse, "cuSPARSE") } else { (Peer::Mkl, "MKL") }
 }
