@@ -26,7 +26,11 @@ pub(super) fn items() -> Vec<Item> {
         item("table-1", "values that an iteration moves, by a model of a cache", traffic::table_1),
         item("figure-1", "time of the operations of an iteration against size", breakdown::figure_1),
         item("figure-2", "products against size, by metric evaluation", curves::figure_2),
-        item("figure-5", "number of batches of cells for which ranges of vectors are in use", liveliness::figure_5),
+        item(
+            "figure-5",
+            "number of batches of cells for which ranges of vectors are in use",
+            liveliness::figure_5,
+        ),
         item(
             "figure-6",
             "values that iterations move against size, by a model of a cache",
