@@ -59,7 +59,7 @@ impl Record {
     ) -> Self {
         let seconds = (samples.median(), samples.min());
         let mut record = Self::of_seconds(problem, device, seconds, work, (bound, gb_per_s));
-        record.set("runs", samples.len());
+        record.set("runs", samples.n_runs());
         record
     }
 

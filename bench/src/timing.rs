@@ -29,7 +29,7 @@ impl Samples {
     }
 
     /// Number of runs.
-    pub fn len(&self) -> usize {
+    pub fn n_runs(&self) -> usize {
         self.seconds.len()
     }
 
@@ -60,7 +60,7 @@ mod tests {
         let mut samples = Samples::default();
         assert_eq!(samples.median(), f64::INFINITY);
         [3.0, 1.0, 2.0].into_iter().for_each(|s| samples.push(s));
-        assert_eq!((samples.median(), samples.min(), samples.len()), (2.0, 1.0, 3));
+        assert_eq!((samples.median(), samples.min(), samples.n_runs()), (2.0, 1.0, 3));
         assert_eq!(samples.mean(), 2.0);
     }
 }

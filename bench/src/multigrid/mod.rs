@@ -102,7 +102,7 @@ impl Solves {
         let max_iterations = 100_000;
         let config = KrylovConfig { tolerance: TOLERANCE, max_iterations, ..KrylovConfig::default() };
         let cg = ConjugateGradient::new(config);
-        let n_before = if self.setup.len() == 0 { D::WARM_UP } else { 0 };
+        let n_before = if self.setup.n_runs() == 0 { D::WARM_UP } else { 0 };
         for run in 0..n_before + repeats {
             device.wait()?;
             let begun = Instant::now();

@@ -51,7 +51,7 @@ impl Stopwatch for Cpu {
         let mut samples = Samples::default();
         (0..WARM_UP).try_for_each(|_| work())?;
         let begun = Instant::now();
-        while samples.len() < repeats || begun.elapsed().as_secs_f64() < LEAST_SECONDS {
+        while samples.n_runs() < repeats || begun.elapsed().as_secs_f64() < LEAST_SECONDS {
             samples.time(&mut *work)?;
         }
         Ok(samples)
