@@ -7,6 +7,6 @@ pub struct Absent {
     pub peer: &'static str,
     /// The reason.
     pub reason: String,
-    /// How to install it.
+    /// The command that installs it.
     pub install: &'static str,
 }

@@ -6,7 +6,7 @@ use femtile::mesh::MeshError;
 use femtile::multigrid::MultigridError;
 use femtile_tune::TuneError;
 
-/// What can keep a benchmark from running.
+/// Errors that stop a benchmark.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BenchError {
@@ -21,9 +21,9 @@ pub enum BenchError {
     /// An option is out of its range.
     #[error("{field}: {message}")]
     Setting {
-        /// Which option.
+        /// The option.
         field: &'static str,
-        /// What is wrong and what to choose.
+        /// The fault and the valid choices.
         message: String,
     },
     /// The device refused.
@@ -32,10 +32,10 @@ pub enum BenchError {
     /// Linear algebra failed.
     #[error(transparent)]
     Linalg(#[from] LinalgError),
-    /// A mesh could not be made or read.
+    /// A mesh could not be generated or read.
     #[error(transparent)]
     Mesh(#[from] MeshError),
-    /// A hierarchy of boxes could not be made.
+    /// A hierarchy of boxes could not be set up.
     #[error(transparent)]
     Multigrid(#[from] MultigridError),
     /// Assembly failed.
@@ -50,17 +50,17 @@ pub enum BenchError {
     /// A file could not be written or read.
     #[error("{what}: {source}")]
     File {
-        /// What was being done.
+        /// The action that failed.
         what: &'static str,
-        /// What the operating system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// A peer is not installed, or failed.
     #[error("the peer {peer} did not run: {reason}; bench/README.md says how to install it")]
     Peer {
-        /// Which program or library.
+        /// The program or library.
         peer: &'static str,
-        /// What it said.
+        /// Its message.
         reason: String,
     },
 }

@@ -21,7 +21,7 @@ pub enum Failure {
     /// A benchmark or a reproduction failed.
     #[error(transparent)]
     Bench(#[from] BenchError),
-    /// Output has nowhere to go.
+    /// Standard output is closed.
     #[error(transparent)]
     Terminal(#[from] TerminalError),
     /// A file was not written.
@@ -36,7 +36,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Runs a program; prints why it failed and returns its exit code.
+    /// Runs a program; prints its error and returns its exit code.
     pub fn exit_code(run: impl FnOnce() -> Result<ExitCode, Self>) -> ExitCode {
         // Threads start with whatever uses them first: their number is settled before.
         let settled = default_threads().map(drop).map_err(Self::from);

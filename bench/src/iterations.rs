@@ -60,7 +60,7 @@ pub struct System<'a> {
     x: Buffer<f64, Cpu>,
 }
 
-/// Seconds of the operations of an iteration that is not fused.
+/// Seconds of the operations of an unfused iteration.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Parts {
     /// A p.
@@ -74,7 +74,7 @@ pub struct Parts {
 }
 
 impl<'a> System<'a> {
-    /// With Jacobi's preconditioner, or else ones in its place.
+    /// With the Jacobi preconditioner, or ones in its place.
     pub fn new(a: &'a MatrixFree<f64>, components: usize, has_jacobi: bool) -> Result<Self, BenchError> {
         let (cpu, n) = (a.device(), a.n_rows());
         let mut b = Buffer::zeros(cpu, n)?;
@@ -87,7 +87,7 @@ impl<'a> System<'a> {
         Ok(Self { a, components, full, shared, b, x: Buffer::zeros(cpu, n)? })
     }
 
-    /// One solve of so many iterations, from zero.
+    /// Runs one solve of a fixed number of iterations, from zero.
     pub fn solve(
         &mut self,
         method: Method,

@@ -1,4 +1,4 @@
-//! The benchmarks of Femtile: each problem defined once, each record with the bound that it is held to.
+//! The benchmarks of Femtile: each problem defined once, each record with its bound.
 //!
 //! The program `femtile-bench` prints what [`run`] returns; `femtile bench` runs it. `femtile-research` takes problems,
 //! timings and peers from here.
@@ -24,7 +24,7 @@ pub use failure::Failure;
 pub use options::Options;
 pub use record::{Record, Work};
 
-/// Says on standard error what is left out, as far as it can be written.
+/// Reports on standard error what is left out, if it can be written.
 fn skipped(what: std::fmt::Arguments<'_>) {
     let _ = writeln!(std::io::stderr(), "SKIPPED: {what}");
 }
@@ -34,7 +34,7 @@ fn skipped(what: std::fmt::Arguments<'_>) {
 pub struct Benchmark {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it measures, in one line.
+    /// The measured quantity, in one line.
     pub summary: &'static str,
     run: fn(&Options) -> Result<Vec<Record>, BenchError>,
 }
@@ -47,7 +47,7 @@ pub fn list() -> Vec<Benchmark> {
 /// Runs the benchmark called `name`.
 ///
 /// # Errors
-/// [`BenchError::Unknown`] with the names there are; else what kept the benchmark from running.
+/// [`BenchError::Unknown`] with the existing names; else the error that stopped the benchmark.
 pub fn run(name: &str, options: &Options) -> Result<Vec<Record>, BenchError> {
     let Some(benchmark) = list().into_iter().find(|benchmark| benchmark.name == name) else {
         let names: Vec<_> = list().iter().map(|benchmark| benchmark.name).collect();

@@ -6,7 +6,7 @@ use crate::BenchError;
 use crate::problems::Elliptic;
 use crate::problems::bake_off::{Method, Shape};
 
-/// What the user may choose of a benchmark; `None` leaves the choice to the benchmark.
+/// Settings of a benchmark; `None` leaves the choice to the benchmark.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
     /// Number of threads; by default one, then all.
@@ -17,13 +17,13 @@ pub struct Options {
     pub degree: Option<usize>,
     /// Shape of the cells, for bake-off problems; by default every one.
     pub geometry: Option<Shape>,
-    /// How metrics of cells are come by, for bake-off problems; by default as it is cheapest.
+    /// Metric evaluation of bake-off problems; by default the cheapest.
     pub metric: Option<MetricEvaluation>,
     /// Methods of which an iteration is timed, for bake-off problems; none for the product.
     pub methods: Vec<Method>,
-    /// What is solved, for benchmarks of solvers.
+    /// The problem, for benchmarks of solvers.
     pub problem: Option<Elliptic>,
-    /// Whether the same is measured with other libraries, for benchmarks that do not do so anyway.
+    /// True if other libraries are measured as well, in benchmarks where that is optional.
     pub peers: bool,
     /// The device, for benchmarks of whole solves.
     pub device: DeviceChoice,
@@ -31,7 +31,7 @@ pub struct Options {
     pub unknowns: Option<usize>,
     /// Systems of a batch, for benchmarks of batches.
     pub systems: Option<usize>,
-    /// How often the work is timed.
+    /// Number of timed runs.
     pub repeats: Option<usize>,
     /// The commit to write into the records.
     pub commit: Option<String>,
@@ -58,7 +58,7 @@ impl Options {
         }
     }
 
-    /// How often the work is timed.
+    /// Returns the number of timed runs.
     pub(crate) fn repeats(&self, default: usize) -> usize {
         self.repeats.unwrap_or(default).max(1)
     }

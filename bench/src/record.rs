@@ -7,25 +7,25 @@ use serde_json::Value;
 
 use femtile_tune::Samples;
 
-/// One measured number and the bound it is held to.
+/// One measured number and its bound.
 ///
 /// Rates and the fraction of the bound are those of the fastest run: bandwidth, too, is the best of
-/// several runs, and what slows single runs down on a shared machine says nothing about the program.
+/// several runs, and slow single runs on a shared machine are not due to the program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// What was computed, such as `csr product, box`.
+    /// The computation, such as `csr product, box`.
     pub problem: String,
     /// On which device.
     pub device: String,
     /// `f64` or `f32`.
     pub precision: String,
-    /// Sizes, threads, iterations and what else defines the run.
+    /// Sizes, threads, iterations and other parameters of the run.
     pub parameters: BTreeMap<String, Value>,
     /// Median time of one run.
     pub seconds_median: f64,
     /// Time of the fastest run.
     pub seconds_min: f64,
-    /// Bytes that the method must move; which ones, the benchmark's documentation says.
+    /// Bytes that the method must move, as defined in the benchmark's documentation.
     pub bytes: f64,
     /// Floating-point operations.
     pub flops: f64,
@@ -33,13 +33,13 @@ pub struct Record {
     pub gb_per_s: f64,
     /// `flops` over `seconds_min`, in 10⁹.
     pub gflop_per_s: f64,
-    /// What limits this work, with its measured value.
+    /// The bound of this work, with its measured value.
     pub bound: String,
-    /// How much of that limit was reached: 1 is all.
+    /// Share of that bound that was reached: 1 is all.
     pub fraction_of_bound: f64,
 }
 
-/// What one run has to move and to compute.
+/// Bytes moved and operations of one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Work {
     /// Bytes moved.
@@ -49,7 +49,7 @@ pub struct Work {
 }
 
 impl Record {
-    /// A record held to a bandwidth in 10⁹ bytes a second.
+    /// A record relative to a bandwidth in 10⁹ bytes a second.
     pub fn against_bandwidth(
         problem: &str,
         device: &impl femtile::device::Device,

@@ -1,7 +1,7 @@
 //! The bake-off problems of CEED on a cube of hexahedra: unknowns a second of a product or of an iteration.
 //!
 //! Bytes of a product are 24 an unknown (x read, y read before it is written, and written) and those of metrics and numbers
-//! of unknowns, once each; of an iteration what its method moves at best, which [`Method::values`] says. Vectors are some
+//! of unknowns, once each; those of an iteration are the minimum of its method ([`Method::values`]). Vectors are some
 //! 24 MB each by default, and stay in a last-level cache of that size.
 
 use femtile::device::{Buffer, Cpu};
@@ -67,7 +67,7 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// The product, or an iteration of each method that is asked for.
+    /// Times the product, or an iteration of each requested method.
     fn records(&self, options: &Options) -> Result<Vec<Record>, BenchError> {
         // As many unknowns for any number of components.
         let nodes = options.nodes(145)?;
@@ -144,7 +144,7 @@ impl Case<'_> {
     }
 }
 
-/// How many times as fast as plain conjugate gradients the other methods are, where these were measured.
+/// Adds the speed relative to plain conjugate gradients to all records, if that was measured.
 fn compare(methods: &[Method], records: &mut [Record]) {
     let Some(plain) = methods.iter().position(|&method| method == Method::Pcg) else { return };
     let seconds = records[plain].seconds_median;

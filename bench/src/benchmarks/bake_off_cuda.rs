@@ -18,7 +18,7 @@ use crate::problems::bake_off::{BakeOff, Shape};
 use crate::{BenchError, Options, Record, Work};
 use femtile_tune::Samples;
 
-/// Shapes of cells, and how their metrics are come by.
+/// Cell shapes, each with its metric evaluation.
 const WAYS: [(Shape, MetricEvaluation); 3] = [
     (Shape::Cartesian, MetricEvaluation::Constant),
     (Shape::Deformed, MetricEvaluation::Trilinear),

@@ -1,4 +1,4 @@
-//! What the memory gives; all other records are held to this.
+//! Memory bandwidth, the bound of all other records.
 
 use super::VECTOR_BYTES;
 use crate::{BenchError, Options, Record, Work};

@@ -19,7 +19,7 @@ use femtile_tune::Samples;
 use femtile_tune::python::ask;
 
 const SCRIPT: &str = include_str!("../../peers/mkl_gbsv.py");
-/// Bytes of the bands on a CPU, where their size has no part in the time once they are out of the caches.
+/// Bytes of the bands on a CPU: large enough to exceed the caches, beyond which size has no effect.
 const CPU_BYTES: usize = 256 << 20;
 /// Batches that the paper solves by cyclic reduction as well, of 128 rows of 4 × 4 blocks.
 const REDUCED: [usize; 3] = [512, 4096, 32_768];
@@ -48,7 +48,7 @@ fn table(block: usize) -> (usize, usize) {
     if block <= 6 { (128, 65_536) } else { (96, 32_768) }
 }
 
-/// The batch of one size; all of the table's systems, or as many as were asked for, or as `bytes` hold.
+/// Returns the batch of one size: all systems of the table, the requested number, or as many as fit `bytes`.
 fn shape<T: Scalar>(block: usize, order: BlockOrder, systems: Option<usize>, bytes: usize) -> BlockShape {
     let (n_rows, of_table) = table(block);
     let held = bytes / (3 * block * block * n_rows * size_of::<T>());
@@ -111,7 +111,7 @@ fn describe<T: Scalar>(record: &mut Record, shape: BlockShape, algorithm: &str) 
     record.set("ns_per_block_row", 1e9 * record.seconds_min / (shape.n_rows * shape.n_systems) as f64);
 }
 
-/// What the script prints.
+/// Output of the script.
 #[derive(Deserialize)]
 struct Peer {
     library: String,
@@ -125,7 +125,7 @@ fn ask_mkl<T: Scalar>(shape: BlockShape, threads: usize, repeats: usize) -> Resu
     ask(SCRIPT, &[vec![T::NAME.to_string()], sizes.to_vec()].concat(), &[])
 }
 
-/// Each size in both orders, in turn with MKL on as many threads, where it is installed.
+/// Times each size in both orders, in turn with MKL on as many threads, if it is installed.
 fn on_cpu<T: Scalar>(cpu: &Cpu, options: &Options) -> Result<Vec<Record>, BenchError>
 where
     Cpu: BlockTridiagonalKernels<T>,

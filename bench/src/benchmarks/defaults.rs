@@ -1,7 +1,7 @@
-//! Whole solves with the preconditioner that `auto` chooses, beside every one that can be named.
+//! Whole solves with the preconditioner chosen by `auto`, and with every named one.
 //!
 //! Timed is everything but the mesh: space, operator, preconditioner, iterations. Nothing is counted in bytes; the bound
-//! of a solve is the time of the best preconditioner that is named.
+//! of a solve is the time of the best named preconditioner.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -103,7 +103,7 @@ struct Timed {
 }
 
 impl Timed {
-    /// Solves with all in turn, `repeats` times after a first round that is not counted.
+    /// Solves with all in turn, `repeats` times after an uncounted warm-up round.
     fn of(
         solve: &Solve,
         mesh: &Mesh,
@@ -169,7 +169,7 @@ impl Timed {
     }
 }
 
-/// The solve in which `auto` is the slowest beside the best, again.
+/// Repeats the solve in which `auto` is the slowest relative to the best.
 fn worst(records: &[Record]) -> Option<Record> {
     let record = records.iter().min_by(|a, b| a.fraction_of_bound.total_cmp(&b.fraction_of_bound))?;
     let mut worst = record.clone();

@@ -139,7 +139,7 @@ pub(crate) fn all() -> Vec<Benchmark> {
     ]
 }
 
-/// How often bandwidth and work are measured in turn: on a shared machine both vary with time.
+/// Rounds in which bandwidth and work are measured in turn: on a shared machine both vary with time.
 const ROUNDS: usize = 3;
 
 /// Long enough to be out of the last-level cache of most machines.

@@ -20,7 +20,7 @@ use femtile_tune::python::ask;
 const SCRIPT: &str = include_str!("../../peers/petsc_jacobi_cg.py");
 const TOLERANCE: f64 = 1e-8;
 
-/// What the script prints.
+/// Output of the script.
 #[derive(Deserialize)]
 struct Peer {
     version: String,

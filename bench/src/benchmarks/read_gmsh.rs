@@ -9,7 +9,7 @@ use crate::problems::kuhn_box;
 use crate::{BenchError, Options, Record, Work};
 use femtile_tune::Samples;
 
-/// What a reader should manage on one core.
+/// Target rate of a reader on one core.
 const TARGET_GB_PER_S: f64 = 0.05;
 
 pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {

@@ -19,7 +19,7 @@ use crate::problems::kuhn_box;
 use crate::{BenchError, Options, Record, Work};
 use femtile_tune::Samples;
 
-/// Fillings that are queued together, so that the host does not keep the GPU waiting.
+/// Refills that are queued together, so that the GPU never waits for the host.
 const IN_A_ROW: usize = 10;
 
 pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {

@@ -1,8 +1,8 @@
-//! Products of 1-D tables with tensors, along the three axes in turn: cubes of $n^3$ values, as many side by side as a
-//! vector has lanes, and few of them: one with its result takes 28 KB for six values a side and eight lanes, 65 KB for
-//! eight, which is more than first-level caches hold. One thread, f64.
+//! Products of 1-D tables with tensors, along the three axes in turn: cubes of $n^3$ values, one a vector lane. A tensor
+//! with its result takes 28 KB for six values a side and eight lanes, 65 KB for eight, which exceeds L1 caches.
+//! One thread, f64.
 //!
-//! The bound is the rate at which a core starts fused multiplications and additions; an addition counts as one.
+//! The bound is the rate at which a core issues fused multiply-adds; an addition counts as one.
 
 use femtile::device::Cpu;
 use femtile::element::quadrature::gauss_legendre;

@@ -81,7 +81,7 @@ fn batches<T: Scalar>(cpu: &Cpu, options: &Options, length: usize) -> Result<Vec
     Ok(samples.iter().enumerate().map(record).collect())
 }
 
-/// What the script prints.
+/// Output of the script.
 #[derive(Deserialize)]
 struct Peer {
     library: String,

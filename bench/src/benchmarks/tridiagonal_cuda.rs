@@ -13,7 +13,7 @@ use femtile_tune::Samples;
 const ENTRIES: usize = 1 << 26;
 /// Neighbouring lines along the strided axis.
 const ACROSS: usize = 256;
-/// Lengths that stand in records of their own, awkward ones among them.
+/// Lengths with records of their own, awkward ones among them.
 const LENGTHS: [usize; 16] =
     [64, 100, 127, 128, 192, 256, 320, 384, 500, 509, 512, 640, 768, 896, 1021, 1024];
 /// Values that a row moves: four read, one written.

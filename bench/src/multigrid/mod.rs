@@ -35,7 +35,7 @@ pub trait SolveDevice:
     /// Runs before those that count: a GPU compiles and loads its kernels in the first.
     const WARM_UP: usize;
 
-    /// Ends when all that was asked for is done.
+    /// Waits for all queued work.
     fn wait(&self) -> Result<(), DeviceError>;
 }
 
@@ -55,7 +55,7 @@ impl SolveDevice for Cuda {
     }
 }
 
-/// What conjugate gradients are preconditioned with.
+/// Preconditioner of conjugate gradients.
 #[derive(Debug, Clone)]
 pub enum Preconditioning {
     /// Nothing.
@@ -68,7 +68,7 @@ pub enum Preconditioning {
     AmgOnGraph(AmgConfig, Arc<Graph>),
 }
 
-/// What solves of one system took, by the host's clock.
+/// Times of solves of one system, by the host's clock.
 #[derive(Debug, Default)]
 pub struct Solves {
     /// Making the preconditioner.
@@ -155,9 +155,9 @@ fn of_amg(error: AmgError) -> BenchError {
 /// Bytes of an entry of a matrix in f32 with its column.
 const ENTRY: f64 = 8.0;
 
-/// What a cycle with a polynomial of degree two moves and computes on each level: four products with its matrix (one
-/// before the coarser level, that of the residual, two after), one with the prolongator and one with its transpose, and
-/// 27 values in f32 a row.
+/// Returns bytes and operations of a cycle with a polynomial of degree two. Each level has four products with its
+/// matrix (one before the coarser level, that of the residual, two after), one with the prolongator and one with its
+/// transpose, and 27 values in f32 a row.
 fn cycle<D: SolveDevice>(amg: &Amg<f32, D>) -> [f64; 2] {
     let (mut entries, mut rows) = (0.0, 0.0);
     for shape in amg.hierarchy().shapes() {

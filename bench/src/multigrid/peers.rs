@@ -14,11 +14,11 @@ use crate::system_file::write_system;
 use femtile_tune::Samples;
 use femtile_tune::python::ask;
 
-/// A library as it is asked for.
+/// A library and its settings.
 struct Library {
     name: &'static str,
     script: &'static str,
-    /// Whether it can use more than one thread, or one rank for each.
+    /// True if it can use more than one thread, or one rank for each.
     has_threads: bool,
     install: &'static str,
 }
@@ -44,7 +44,7 @@ const LIBRARIES: [Library; 3] = [
     },
 ];
 
-/// Files that scripts take from the folder they are told.
+/// Files that scripts read from the folder passed to them.
 const FILES: [(&str, &str); 2] = [
     ("amgcl.cpp", include_str!("../../peers/amgcl.cpp")),
     ("petsc_amg.py", include_str!("../../peers/petsc_amg.py")),
@@ -53,7 +53,7 @@ const FILES: [(&str, &str); 2] = [
 /// The file that the system is written to.
 const SYSTEM: &str = "system.csr";
 
-/// What a method of another library took.
+/// Times and iterations of a method of another library.
 #[derive(Debug, Clone, Deserialize)]
 pub struct PeerSolves {
     /// Name and version.
@@ -68,7 +68,7 @@ pub struct PeerSolves {
     pub iterations: usize,
     /// $\|b - A x\| / \|b\|$, computed afresh.
     residual: f64,
-    /// Operator complexity, where the peer reports it.
+    /// Operator complexity, if the peer reports it.
     pub operator_complexity: Option<f64>,
 }
 
@@ -103,7 +103,7 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// Asks nobody yet.
+    /// Peers, none of them run yet.
     ///
     /// # Errors
     /// [`BenchError::File`] when there is no room for temporary files.
@@ -116,7 +116,7 @@ impl Peers {
         Ok(Self { folder, absent: Vec::new() })
     }
 
-    /// Writes the system that is solved next.
+    /// Writes the next system to solve.
     ///
     /// # Errors
     /// [`BenchError::File`] when there is no room for it.
@@ -124,7 +124,7 @@ impl Peers {
         write_system(a, b, &self.folder.path().join(SYSTEM))
     }
 
-    /// What all libraries that are there take to solve the system that was written; one that is not is not asked again.
+    /// Solves the written system with all available libraries; a missing library is not tried again.
     pub fn solve(&mut self, threads: usize, repeats: usize) -> Vec<PeerSolves> {
         let folder = self.folder.path();
         let mut all = Vec::new();

@@ -11,7 +11,7 @@ use femtile::mesh::generate::{BoxConfig, BoxSplit, DeformConfig, box_mesh, defor
 
 use crate::BenchError;
 
-/// What is applied.
+/// The operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BakeOff {
     /// The mass matrix, p + 2 Gauss points an axis.
@@ -72,7 +72,7 @@ impl BakeOff {
         }
     }
 
-    /// The operator on a space, without conditions, which comes by its metrics in a given way or the cheapest.
+    /// Returns the operator on a space, without conditions, with the given or the cheapest metric evaluation.
     pub fn operator(
         self,
         cpu: &Cpu,
@@ -89,7 +89,7 @@ impl BakeOff {
         Ok(MatrixFree::new(cpu, space, self.terms(&one), config)?)
     }
 
-    /// The same on a GPU, with a given metric evaluation.
+    /// Returns the same on a GPU, with the given metric evaluation.
     pub fn cuda_operator(
         self,
         device: &Cuda,
@@ -109,10 +109,10 @@ impl BakeOff {
     }
 }
 
-/// What is timed of a solve, with the diagonal as preconditioner.
+/// The timed iteration of a solve with the Jacobi preconditioner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// Conjugate gradients in two passes beside the product.
+    /// Conjugate gradients in two passes besides the product.
     Pcg,
     /// Merged into the loop over cells.
     MergedPcg,
@@ -172,7 +172,7 @@ impl Shape {
         }
     }
 
-    /// The unit cube of so many cells a side.
+    /// Returns the unit cube with `cells` cells a side.
     pub fn mesh(self, cells: usize) -> Result<Mesh, BenchError> {
         let config = BoxConfig { cells: [cells; 3], split: BoxSplit::Hexahedron, ..BoxConfig::default() };
         let mut mesh = box_mesh(&config)?;

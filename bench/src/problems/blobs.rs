@@ -1,6 +1,6 @@
 //! −∇·(σ∇u) + u on the box with natural sides, where σ is 1 outside of some spheres and another number inside.
 //!
-//! It stands in for the Blobs mesh of `[fu2014]`, which is not published; its blobs, too, fill about a fifth of the
+//! It replaces the Blobs mesh of `[fu2014]`, which is not published; its blobs, too, fill about a fifth of the
 //! domain. The spheres do not follow the cells.
 
 use femtile::fem::{AssemblyKernels, Coefficient, Form, System, assemble};
@@ -23,7 +23,7 @@ const SPHERES: [([f64; 3], f64); 9] = [
     ([3.20, 3.15, 3.15], 0.60),
 ];
 
-/// What the paper has inside, Table 4.
+/// Coefficients inside the blobs, Table 4 of the paper.
 pub const INSIDE: [f64; 3] = [1.0, 10.0, 100.0];
 
 fn is_inside(point: [f64; 3]) -> bool {

@@ -18,10 +18,10 @@ pub enum Elliptic {
     Blobs,
 }
 
-/// A system with what tells it from others.
+/// A system and its name.
 #[derive(Debug)]
 pub struct EllipticSystem<D: AssemblyKernels<f64>> {
-    /// What records call it.
+    /// Name in records.
     pub name: String,
     /// The matrix.
     pub a: Csr<f64, D>,
@@ -43,7 +43,7 @@ impl Elliptic {
         }
     }
 
-    /// Nodes along a side unless something else is asked for.
+    /// Returns the default number of nodes along a side.
     pub fn default_nodes(self) -> usize {
         match self {
             Self::Box | Self::Regular | Self::Blobs => 65,
@@ -51,10 +51,10 @@ impl Elliptic {
         }
     }
 
-    /// Its systems with so many nodes along a side of the box, one after the other.
+    /// Returns its systems one after another, with `nodes` nodes along a side of the box.
     ///
     /// # Errors
-    /// [`BenchError::Setting`] for nodes that refinement does not lead to; when the device has not enough memory.
+    /// [`BenchError::Setting`] for numbers of nodes that refinement cannot give; when the device has not enough memory.
     pub fn systems<D: AssemblyKernels<f64>>(
         self,
         device: &D,

@@ -12,7 +12,7 @@ use femtile::mesh::refine::uniform;
 use super::kuhn_box;
 use crate::BenchError;
 
-/// How far a coarse node is moved along each axis, in edges of the coarse box.
+/// Largest displacement of a coarse node along each axis, in edges of the coarse box.
 const BEND: f64 = 0.25;
 
 /// The box with `coarse` nodes a side, refined `times` times: $((coarse − 1) 2^{times} + 1)^3$ nodes.
@@ -41,7 +41,7 @@ pub fn mesh(coarse: usize, times: usize) -> Result<Mesh, BenchError> {
 /// Its matrix.
 ///
 /// # Errors
-/// As [`mesh`], and when the device has not enough memory.
+/// Those of [`mesh`], and when the device has not enough memory.
 pub fn matrix<T: Scalar, D: AssemblyKernels<T> + Device>(
     device: &D,
     coarse: usize,

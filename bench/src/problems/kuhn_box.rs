@@ -31,7 +31,7 @@ pub fn system<T: Scalar, D: AssemblyKernels<T>>(device: &D, mesh: &Mesh) -> Resu
 /// The matrix with `nodes` nodes a side: nodes³ rows, 15 entries in each row inside.
 ///
 /// # Errors
-/// As [`mesh`] and [`system`].
+/// Those of [`mesh`] and [`system`].
 pub fn matrix<T: Scalar, D: AssemblyKernels<T>>(device: &D, nodes: usize) -> Result<Csr<T, D>, BenchError> {
     Ok(system(device, &mesh(nodes)?)?.matrix)
 }

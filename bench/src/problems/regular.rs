@@ -12,7 +12,7 @@ const COARSE: usize = 9;
 /// Refinements at most: the last has 17 million nodes.
 const MOST: usize = 5;
 
-/// The mesh refined so many times; the paper's is refined three times.
+/// Returns the mesh refined `refinements` times; the paper's is refined three times.
 ///
 /// # Errors
 /// [`BenchError::Mesh`] when nodes or cells are too many to number.
@@ -22,7 +22,7 @@ pub fn mesh(refinements: usize) -> Result<Mesh, BenchError> {
     (0..refinements).try_fold(kuhn_box::mesh(COARSE)?, |mesh, _| Ok(uniform(&mesh)?))
 }
 
-/// How often the mesh with so many nodes along a side is refined.
+/// Returns the number of refinements that gives `nodes` nodes along a side.
 ///
 /// # Errors
 /// [`BenchError::Setting`] with the numbers there are.

@@ -13,7 +13,7 @@ use femtile::{Mesh, Poisson, SolveError};
 /// Unknowns of the problems on generated meshes, about.
 const SIZES: [f64; 5] = [1e3, 1e4, 1e5, 1e6, 3e6];
 
-/// Where the mesh of a problem comes from.
+/// Source of the mesh of a problem.
 #[derive(Debug, Clone, PartialEq)]
 enum Shape {
     Triangles,
@@ -115,10 +115,10 @@ impl Solve {
         format!("{mesh}, degree {}, {data}", self.degree)
     }
 
-    /// Makes the mesh; none where a sample cannot be solved on or is too large.
+    /// Returns the mesh; none for a sample that is unusable or too large.
     ///
     /// # Errors
-    /// Where a mesh cannot be made.
+    /// When a mesh cannot be generated.
     pub fn mesh(&self) -> Result<Option<Mesh>, MeshError> {
         let per_side = |dimension: i32| {
             let cells = (self.unknowns.powf(1.0 / f64::from(dimension)) / self.degree as f64).round();
@@ -170,7 +170,7 @@ impl Solve {
     /// Returns the problem on its mesh.
     ///
     /// # Errors
-    /// As those of [`Poisson`].
+    /// Those of [`Poisson`].
     pub fn problem<'m>(&self, mesh: &'m Mesh) -> Result<Poisson<'m>, SolveError> {
         let along = || mesh.points.iter().map(|point| point[0]);
         let least = along().fold(f64::INFINITY, f64::min);

@@ -10,14 +10,14 @@ const PERIOD: usize = 8191;
 /// makes the solution the next right side, neither grow beyond all numbers nor decay to denormal ones.
 const COUPLING: f64 = 0.3;
 
-/// Which array of a batch.
+/// An array of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// What couples a row to the one before.
+    /// Coefficients of the previous row.
     Lower,
     /// The diagonal.
     Diagonal,
-    /// What couples a row to the one behind.
+    /// Coefficients of the next row.
     Upper,
     /// The right side.
     Rhs,

@@ -10,7 +10,7 @@ thread_local! {
     static PEAK: Cell<isize> = const { Cell::new(0) };
     /// Bytes that this thread may hold.
     static LIMIT: Cell<isize> = const { Cell::new(isize::MAX) };
-    /// What this thread works on, for the message when it passes the limit.
+    /// The work of this thread, for the message when it exceeds the limit.
     static WORK: Cell<(&'static str, u64)> = const { Cell::new(("", 0)) };
 }
 
@@ -86,7 +86,7 @@ pub fn peak_of<R>(work: impl FnOnce() -> R) -> (R, usize) {
     (result, usize::try_from(seen).unwrap_or(0))
 }
 
-/// As [`peak_of`], and ends the program with a message that names `work_on` when `work` would hold more than `limit`.
+/// Measures as [`peak_of`] does, and ends the program with a message naming `work_on` when `work` would exceed `limit`.
 pub fn peak_within<R>(limit: usize, work_on: (&'static str, u64), work: impl FnOnce() -> R) -> (R, usize) {
     peak_of(|| {
         LIMIT.set(isize::try_from(limit).unwrap_or(isize::MAX));

@@ -1,4 +1,4 @@
-//! What tests of several crates share: mesh files in every encoding, counted memory, all GPU kernels.
+//! Parts shared by tests of several crates: mesh files in every encoding, counted memory, all GPU kernels.
 
 use femtile::device::cuda::Specialisation;
 
@@ -40,7 +40,7 @@ pub fn specialisations(all: bool) -> Vec<Specialisation> {
     .concat()
 }
 
-/// Whether a macro of a program has this value, if there is such a macro.
+/// Returns whether a macro of a program has this value, if there is such a macro.
 fn is_of(program: &Specialisation, name: &str, value: &str) -> Option<bool> {
     let (_, found) = program.defines().iter().find(|(define, _)| *define == name)?;
     Some(found == value)

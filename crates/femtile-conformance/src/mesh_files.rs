@@ -107,7 +107,7 @@ fn parse_vtk(files: &[Vec<u8>]) -> Result<Mesh, MeshError> {
     io::vtk::parse(Path::new("fuzz.vtk"), &files[0])
 }
 
-/// How numbers are written.
+/// Encoding of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Encoding {
     Text,

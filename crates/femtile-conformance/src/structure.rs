@@ -23,13 +23,13 @@ pub struct Reader<'a> {
     pub name: &'static str,
     /// Inputs that are changed; others lend their parts to the first.
     pub seeds: Vec<Vec<Vec<u8>>>,
-    /// Bytes that the reader may hold at once for so many bytes of input.
+    /// Bytes that the reader may hold at once, as a function of the bytes of input.
     pub allowed: fn(usize) -> usize,
     /// Reads an input, panics where what it accepts is inconsistent, and returns whether it is accepted.
     pub read: &'a dyn Fn(&[Vec<u8>]) -> bool,
 }
 
-/// How many inputs each reader gets, and which.
+/// Number and first number of the inputs of each reader.
 #[derive(Debug, Clone, Copy)]
 struct Plan {
     /// Number of the first input.
@@ -54,12 +54,12 @@ impl Plan {
     }
 }
 
-/// What came out of fuzzing a reader.
+/// Result of fuzzing a reader.
 #[derive(Debug, Clone, Default)]
 struct Outcome {
     n_inputs: u64,
     n_accepted: u64,
-    /// What was wrong, with the number of the input.
+    /// Findings, with the number of the input.
     findings: Vec<String>,
 }
 

@@ -35,7 +35,7 @@ impl CellKind {
         }
     }
 
-    /// Whether the cell is a simplex.
+    /// Returns whether the cell is a simplex.
     pub const fn is_simplex(self) -> bool {
         matches!(self, Self::Segment | Self::Triangle | Self::Tetrahedron)
     }

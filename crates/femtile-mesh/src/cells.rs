@@ -60,11 +60,10 @@ impl Mesh {
         }
     }
 
-    /// Gives cells a new tag with a name, in place of the tags that they have, and returns it. Cells of a mesh without
-    /// tags have tag 0.
+    /// Replaces the tags of cells by a new named tag and returns it. Cells of a mesh without tags have tag 0.
     ///
     /// # Errors
-    /// [`MeshError::Invalid`] where there is no cell or no such cell, or a tag of cells has the name already.
+    /// [`MeshError::Invalid`] when there is no cell, a cell does not exist, or a tag of cells already has the name.
     pub fn tag_cells(&mut self, name: &str, cells: &[u32]) -> Result<i32, MeshError> {
         let invalid = |message| Err(MeshError::Invalid { field: "cell_tags", message });
         let (dimension, n) = (self.dimension(), self.n_cells());

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-/// Where in a file something was found: a line of text or a byte of binary data.
+/// A place in a file: a line of text or a byte of binary data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// Line number, counted from 1.
@@ -22,7 +22,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// What can go wrong with a mesh: reading, generating, checking, writing.
+/// Errors of reading, generating, checking and writing a mesh.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MeshError {
@@ -33,7 +33,7 @@ pub enum MeshError {
         path: PathBuf,
         /// `read` or `write`.
         action: &'static str,
-        /// What the operating system said.
+        /// Error of the operating system.
         #[source]
         source: std::io::Error,
     },
@@ -42,32 +42,32 @@ pub enum MeshError {
     Parse {
         /// The file.
         path: PathBuf,
-        /// Where in it.
+        /// The place in the file.
         place: Place,
-        /// What is wrong and what to try.
+        /// The fault and its remedy.
         message: String,
     },
-    /// The file is sound but holds something that Femtile does not handle.
+    /// The file is valid but contains unsupported data.
     #[error("{}: {place}{what} is not supported; {advice}", path.display())]
     Unsupported {
         /// The file.
         path: PathBuf,
-        /// Where in it.
+        /// The place in the file.
         place: Place,
-        /// What was met, by name.
+        /// Name of the unsupported item.
         what: String,
-        /// What to do instead.
+        /// The remedy.
         advice: String,
     },
     /// Numbers that cannot form a mesh: an index out of range, a coordinate that is not finite, no cells.
     #[error("{field}: {message}")]
     Invalid {
-        /// Which part of the mesh or which argument.
+        /// The part of the mesh or the argument.
         field: &'static str,
-        /// What is wrong and where.
+        /// The fault and its place.
         message: String,
     },
-    /// Whoever asked for a mesh wanted the work to end.
+    /// The caller interrupted the work.
     #[error("the work on the mesh was interrupted")]
     Interrupted,
 }

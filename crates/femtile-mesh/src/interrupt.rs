@@ -1,6 +1,6 @@
 use crate::MeshError;
 
-/// Says whether work should end early; once it says yes it keeps saying so. Any thread may ask.
+/// Returns true once work should end early, and from then on always. Any thread may call it.
 pub type IsInterrupted<'a> = Option<&'a (dyn Fn() -> bool + Sync)>;
 
 /// Asks whether to go on.

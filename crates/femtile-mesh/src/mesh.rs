@@ -34,7 +34,7 @@ pub struct Curved {
 }
 
 impl Curved {
-    /// The highest order that is read and solved on.
+    /// The highest supported order.
     pub const MAX_ORDER: usize = 9;
 
     /// Number of points of one cell.
@@ -59,7 +59,7 @@ pub struct Mesh {
     pub curved: Option<Curved>,
     /// Region of each cell, or empty.
     pub cell_tags: Vec<i32>,
-    /// Tagged facets; a facet may carry several tags and then stands here several times.
+    /// Tagged facets; a facet with several tags is repeated.
     pub facets: Facets,
     /// Names of tags by (dimension, tag).
     pub tag_names: BTreeMap<(usize, i32), String>,
@@ -67,7 +67,7 @@ pub struct Mesh {
     pub cell_fields: BTreeMap<String, Field>,
     /// Fields with one entry a node.
     pub node_fields: BTreeMap<String, Field>,
-    /// What the reader of a file left out, in sentences; the check repeats them among its warnings.
+    /// Notes of the reader on data left out, in sentences; the check repeats them among its warnings.
     pub notes: Vec<String>,
 }
 
@@ -75,7 +75,7 @@ impl Mesh {
     /// A mesh without tags or fields, after checking that every index and coordinate can be used.
     ///
     /// # Errors
-    /// [`MeshError::Invalid`] as [`Mesh::validate`] says.
+    /// [`MeshError::Invalid`], see [`Mesh::validate`].
     pub fn new(points: Vec<[f64; 3]>, kind: CellKind, cells: Vec<u32>) -> Result<Self, MeshError> {
         let mesh = Self {
             points,
@@ -142,7 +142,7 @@ impl Mesh {
         }
     }
 
-    /// Checks everything that later code relies on without looking at geometry or topology.
+    /// Checks the arrays of the mesh, without geometry or topology.
     ///
     /// # Errors
     /// [`MeshError::Invalid`] naming the first cell, node, facet or field that breaks a rule: no

@@ -135,7 +135,7 @@ fn turn(seen: [u32; 4], base: [u32; 4], at: [usize; 2], order: usize) -> (usize,
     (step(along_u), step(along_v))
 }
 
-/// Where a point of a cell lies.
+/// Position of a point of a cell.
 enum Place {
     Corner(usize),
     Edge { ends: [usize; 2], step: usize },
@@ -194,7 +194,7 @@ fn position(corner: usize) -> [usize; 3] {
     [usize::from(matches!(corner % 4, 1 | 2)), usize::from(matches!(corner % 4, 2 | 3)), corner / 4]
 }
 
-/// How far `at` lies from `from` towards `to` along one axis; 0 where that is not the way.
+/// Returns the steps from `from` to `at` along one axis; 0 if `from` and `to` do not differ on it.
 fn steps(from: usize, to: usize, at: usize, order: usize) -> usize {
     match (from, to) {
         (0, 1) => at,

@@ -7,7 +7,7 @@ use crate::Mesh;
 /// Disjoint sets of near nodes, of nearly the same size, that together are all nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Patches {
-    /// Where the nodes of each patch begin, and the end of the last.
+    /// Offsets of the nodes of each patch, and the end of the last.
     starts: Vec<u32>,
     nodes: Vec<u32>,
 }
@@ -34,7 +34,7 @@ impl Patches {
         self.starts.len() - 1
     }
 
-    /// Whether there are no nodes at all.
+    /// Returns whether there are no nodes at all.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
@@ -45,12 +45,12 @@ impl Patches {
     }
 }
 
-/// Where a patch begins when `n` nodes are dealt out evenly.
+/// Returns the first node of a patch when `n` nodes are divided evenly.
 fn first_of(patch: usize, n: usize, n_patches: usize) -> usize {
     (n / n_patches.max(1)) * patch + patch.min(n % n_patches.max(1))
 }
 
-/// Below this number of nodes a thread goes on alone.
+/// Below this number of nodes a thread continues alone.
 const ALONE: usize = 1 << 12;
 
 fn bisect(points: &[[f64; 3]], nodes: &mut [u32], n_patches: usize) {

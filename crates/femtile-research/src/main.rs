@@ -12,7 +12,7 @@ use femtile_bench::Failure;
 use femtile_research::reproduce::{Cell, Figure, Item, Paper, Quantity, Session, Settings, papers, svg};
 use femtile_terminal::{is_stdout, print, print_data, to_json};
 
-/// Regenerate tables and figures of the papers that Femtile implements, theirs beside ours.
+/// Regenerate tables and figures of the papers that Femtile implements, with published and measured values.
 #[derive(Debug, Parser)]
 #[command(name = "femtile-research", bin_name = "femtile reproduce", version)]
 #[command(after_help = "Examples:\n  femtile reproduce laszlo2016 figure-11 --threads 1\n  \
@@ -28,7 +28,7 @@ struct ReproduceOptions {
     /// Write all figures as JSON to this file; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// A size that is done in seconds, to see that everything runs: its figures mean nothing.
+    /// A size that takes seconds, to test that everything runs: its figures are meaningless.
     #[arg(long)]
     small: bool,
     /// Systems in a batch, as the paper's; blocks of 7 and 8 rows have half of them.
@@ -49,7 +49,7 @@ struct ReproduceOptions {
     /// Threads of the CPU, of ours and of other libraries; 0 for all.
     #[arg(long, default_value_t = 0)]
     threads: usize,
-    /// How often each solve is timed.
+    /// Number of timed runs of each solve.
     #[arg(long, default_value_t = 5, value_name = "N")]
     repeats: usize,
     /// Leave out other libraries.
@@ -121,7 +121,7 @@ fn list(papers: &[Paper]) -> String {
     text
 }
 
-/// The items that were asked for.
+/// Returns the requested items.
 fn chosen(key: &str, item: Option<&str>) -> Result<Vec<Item>, Failure> {
     let papers = papers();
     let Some(paper) = papers.iter().find(|paper| paper.key == key) else {
@@ -203,7 +203,7 @@ fn table(figure: &Figure, precision: &str) -> Table {
     table
 }
 
-/// A table as it stands in the figure.
+/// Returns a table as in the figure.
 fn words(corner: &str, figures: &femtile_research::reproduce::Table) -> Table {
     let mut table = new_table();
     table.set_header([corner].into_iter().chain(figures.columns.iter().map(|column| column.name.as_str())));
@@ -220,7 +220,7 @@ fn words(corner: &str, figures: &femtile_research::reproduce::Table) -> Table {
     table
 }
 
-/// What each solver reaches over the whole sweep: whether there are dents, and how far it is from the memory's limit.
+/// Returns the smallest and largest rate of each solver over the sweep, and the share of the bandwidth.
 fn rates(figure: &Figure) -> Table {
     let mut table = new_table();
     table.set_header(["GB/s", "least", "at", "most", "at", "most / least", "least of the bandwidth"]);

@@ -14,7 +14,7 @@ use femtile_bench::problems::bake_off::{Method, Shape};
 use femtile_bench::{Failure, Options, Record};
 use femtile_terminal::{check_target, is_stdout, print, print_data, to_json};
 
-/// Time Femtile on this machine, each problem beside the bound that it is held to.
+/// Time Femtile on this machine, each problem beside its bound.
 #[derive(Debug, Parser)]
 #[command(name = "femtile-bench", bin_name = "femtile bench", version)]
 struct BenchOptions {
@@ -50,10 +50,10 @@ struct BenchOptions {
     /// Unknowns of the largest problems of `defaults`; by default 3,000,000.
     #[arg(long, value_name = "N")]
     unknowns: Option<usize>,
-    /// Systems of a batch; by default as many as a benchmark states in its records.
+    /// Systems of a batch; the default is that of each benchmark, given in its records.
     #[arg(long)]
     systems: Option<usize>,
-    /// How often the work is timed.
+    /// Number of timed runs.
     #[arg(long)]
     repeats: Option<usize>,
     /// Write the records as JSON to this file; `-` is standard output.
@@ -127,7 +127,7 @@ fn table(records: &[Record]) -> String {
     format!("{table}\n")
 }
 
-/// The commit of the folder the program is run in, where git knows one.
+/// Returns the git commit of the current folder, if there is one.
 fn commit() -> Option<String> {
     let output = Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).output().ok()?;
     let commit = String::from_utf8(output.stdout).ok()?.trim().to_string();

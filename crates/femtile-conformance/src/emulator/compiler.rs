@@ -45,7 +45,7 @@ const RUNTIME_OPTIONS: [&str; 1] = ["-O2"];
 /// The sanitizer's own library stays out: the runtime has its functions.
 const LINK_OPTIONS: [&str; 3] = ["-shared", "-Wl,-z,defs", "-Wl,--hash-style=gnu"];
 
-/// What cargo leaves in its build folder, whoever made the folder; its `CACHEDIR.TAG` is only in those that it made.
+/// A file that cargo leaves in every build folder; its `CACHEDIR.TAG` is only in those that cargo created.
 const MARK_OF_BUILD_FOLDER: &str = ".rustc_info.json";
 
 /// The texts of a program with its macros.
@@ -63,7 +63,7 @@ impl Source {
         entries(&self.text)
     }
 
-    /// What is compiled: the kernels, in a namespace that keeps two headers of one name apart from all others.
+    /// Returns the source to compile: the kernels, in a namespace that separates headers of equal names.
     fn unit(&self) -> String {
         let entries: String = self.entries().iter().map(|name| format!("FEMTILE_ENTRY({name})\n")).collect();
         format!("namespace {{\n#include \"{}\"\nFEMTILE_GAP(end)\n}}\n{entries}", self.file())
@@ -90,7 +90,7 @@ pub(super) struct Built {
 pub(super) struct Compiler {
     command: Vec<String>,
     version: String,
-    /// Where libraries are kept; none where there is no build folder, and then nothing is kept.
+    /// Cache folder of libraries; none without a build folder, in which case nothing is cached.
     folder: Option<PathBuf>,
     runtime: std::sync::OnceLock<(PathBuf, Option<TempDir>)>,
 }

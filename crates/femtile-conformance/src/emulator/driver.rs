@@ -28,7 +28,7 @@ impl Driver for Emulator {
 
     unsafe fn free(&self, address: u64) {
         let mut state = self.state();
-        // Nobody is told here; who ends the recording is.
+        // The error is not reported here but when the recording ends.
         let _ = state.not_recorded("giving memory back");
         state.memory.free(address);
     }

@@ -37,7 +37,7 @@ pub(super) struct Recorded {
 #[derive(Default)]
 pub(super) struct Recording {
     pub launches: Vec<Recorded>,
-    /// What was asked for that cannot be recorded.
+    /// A requested operation that cannot be recorded.
     pub refusal: Option<&'static str>,
 }
 
@@ -54,7 +54,7 @@ pub(super) fn aligned(bytes: &[u8]) -> Vec<u128> {
     bytes.chunks(16).map(word).collect()
 }
 
-/// What a GPU would not start.
+/// Refuses a launch that a GPU would refuse.
 pub(super) fn check_launch(launch: &Launch) -> Result<(), String> {
     let product = |sizes: [u32; 3]| sizes.iter().fold(1u64, |all, &n| all.saturating_mul(n.into()));
     let (blocks, threads) = (product(launch.grid), product(launch.block));

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 /// Longest signature that a kernel may have, in bytes of text.
 const SIGNATURE_BYTES: usize = 16 << 10;
-/// As in `interface.h`.
+/// The same number as in `interface.h`.
 pub(super) const MAX_FINDINGS: usize = 16;
 
 /// `Finding` of `interface.h`.
@@ -169,7 +169,7 @@ impl Library {
         [(ranges[0], ranges[1]), (ranges[2], ranges[3])]
     }
 
-    /// Where the library begins in memory.
+    /// Returns the load address of the library.
     pub fn image(&self) -> u64 {
         // SAFETY: the runtime defines this function with this type.
         unsafe { self.library.get::<unsafe extern "C" fn() -> u64>("femtile_image").map_or(0, |ask| ask()) }

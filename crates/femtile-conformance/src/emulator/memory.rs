@@ -6,7 +6,7 @@ use std::ptr;
 
 use femtile::device::DeviceError;
 
-/// What addresses of arrays are multiples of.
+/// Alignment of arrays.
 const ALIGNMENT: usize = 256;
 /// Bytes at least between two arrays that belong to none.
 const GAP: usize = 256;
@@ -71,11 +71,11 @@ pub(super) struct Array {
     pub begin: u64,
     pub bytes: usize,
     pub is_live: bool,
-    /// Whether it takes none of the memory of the GPU.
+    /// True if it takes no memory of the GPU.
     pub is_on_host: bool,
 }
 
-/// What the runtime needs to know of the memory.
+/// The memory layout passed to the runtime.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Layout {
     pub memory: *mut u8,
@@ -105,7 +105,7 @@ fn refused(action: &'static str, message: impl Into<String>) -> DeviceError {
 }
 
 impl Memory {
-    /// Memory of so many bytes, none of it written.
+    /// Reserves `limit` bytes, none of them initialized.
     pub fn new(limit: usize) -> Result<Self, std::io::Error> {
         let bytes = (limit.saturating_mul(SPARE)).max(64 << 20).next_multiple_of(64 << 10);
         Ok(Self {
@@ -119,7 +119,7 @@ impl Memory {
         })
     }
 
-    /// Where it lies, for the code of kernels.
+    /// Returns its layout for the runtime of kernels.
     pub fn layout(&self) -> Layout {
         Layout {
             memory: self.memory.base,
@@ -156,7 +156,7 @@ impl Memory {
         Ok(begin)
     }
 
-    /// As [`Memory::allocate`], for an array that takes none of the memory of the GPU.
+    /// Allocates as [`Memory::allocate`] does, without taking memory of the GPU.
     pub fn allocate_on_host(&mut self, bytes: usize) -> Option<u64> {
         self.insert(bytes, true)
     }
@@ -273,7 +273,7 @@ impl Memory {
         Ok(())
     }
 
-    /// As `mark_written`, fast where whole words are concerned.
+    /// Marks as `mark_written` does, fast for whole words.
     fn mark_whole(&mut self, offset: usize, bytes: usize) {
         if offset.is_multiple_of(WORD) {
             let whole = bytes / WORD;

@@ -107,7 +107,7 @@ impl Emulator {
         Ok(Self { properties, compiler, mutation: None, seed: 0, state: Mutex::new(state) })
     }
 
-    /// The same with so many bytes of memory, at most 1 GiB.
+    /// Limits the memory to `bytes`, at most 1 GiB.
     #[must_use]
     pub fn with_memory(mut self, bytes: usize) -> Self {
         let limit = self.state().memory.limit_to(bytes);

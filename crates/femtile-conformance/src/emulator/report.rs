@@ -9,7 +9,7 @@ use femtile::device::cuda::Launch;
 use super::library::{Finding, Library};
 use super::memory::Memory;
 
-/// What a kernel did wrong; the numbers and their meaning are those of `interface.h`.
+/// A fault of a kernel; the numbers and their meaning are those of `interface.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     OutOfBounds,
@@ -200,7 +200,7 @@ impl Scene<'_> {
         }
     }
 
-    /// Where a thread is that others wait for.
+    /// Describes the place of a thread for which others wait.
     fn whereabouts(&self, finding: &Finding) -> String {
         let (thread, at) = (self.thread(finding.other_thread), site(finding.other_file, finding.other_line));
         match finding.other_whereabouts {
@@ -234,7 +234,7 @@ impl Scene<'_> {
         format!("byte {byte} of a buffer of {bytes} bytes{fate}{}", self.argument_of(array.begin, bytes))
     }
 
-    /// Which argument points into a buffer.
+    /// Describes the argument that points into a buffer.
     fn argument_of(&self, begin: u64, bytes: usize) -> String {
         let range = begin..=begin + bytes as u64;
         let points = |words: &Vec<u128>| {

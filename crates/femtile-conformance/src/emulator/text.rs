@@ -1,4 +1,4 @@
-//! What must be known of the text of a kernel without compiling it: its entries and its barriers.
+//! Analysis of the source of a kernel without compiling it: its entries and its barriers.
 
 use std::ops::Range;
 
@@ -78,7 +78,7 @@ pub(super) fn entries(text: &str) -> Vec<String> {
     entries
 }
 
-/// What orders accesses of threads or blocks, as it stands in statements.
+/// Statements that order accesses of threads or blocks.
 const BARRIERS: [&[u8]; 3] = [b"__syncthreads", b"__syncwarp", b"__threadfence"];
 
 /// The barriers of a text, without their semicolons.

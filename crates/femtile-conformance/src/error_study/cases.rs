@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use crate::suite::problems::Random;
 
-/// Which cases are drawn.
+/// The range of random cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     /// All methods, preconditioners and elements.
     Cpu,
-    /// What runs on GPUs, of few kinds, as an emulator compiles each.
+    /// Cases for GPUs, of few kinds, as an emulator compiles each.
     Emulated,
 }
 
@@ -17,8 +17,8 @@ pub enum Scope {
 struct Element {
     name: &'static str,
     preconditioners: &'static [&'static str],
-    /// Whether products are those of a matrix; others are a little different from the matrix of their columns, so that only
-    /// coefficients of moderate contrast are drawn for them.
+    /// True if products are those of a matrix. Matrix-free products differ slightly from the matrix of their columns,
+    /// so only coefficients of moderate contrast are drawn for them.
     is_assembled: bool,
 }
 

@@ -18,7 +18,7 @@ pub const BOUND: f64 = 100.0;
 /// Rounding of the products that the direct solve takes as the matrix, relative to the solution.
 const ROUNDING: f64 = 1e-13;
 
-/// What a study has seen.
+/// Results of a study.
 #[derive(Debug, Default, Clone)]
 pub struct Findings {
     /// Cases that said that they had converged.

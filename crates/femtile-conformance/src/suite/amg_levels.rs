@@ -14,7 +14,7 @@ use super::Scope;
 use super::amg::AmgDevice;
 use super::problems::{Parts, Random, laplacian};
 
-/// What the set-up takes for fixed: Jacobi's damping, and by how much eigenvalues may exceed their estimate.
+/// Constants of the set-up: Jacobi damping, and the margin of eigenvalues over their estimate.
 const DAMPING: f64 = 1.4;
 const HARMLESS: f64 = 1.25;
 
@@ -144,8 +144,8 @@ fn groups_are_connected_and_cover<D: Device>(rows: &Rows, parts: &Groups<D>, gro
     }
 }
 
-/// Where no group is dealt out, each has a root: a node all of whose neighbours are in the group with it, so that roots of
-/// two groups are more than two connections apart. Every node that has neighbours is within three of a root.
+/// Checks that each aggregate has a root, where none is dissolved: a node with all its neighbours in the aggregate.
+/// Roots of two aggregates are more than two connections apart. Every node that has neighbours is within three of a root.
 fn roots_are_independent_and_maximal(rows: &Rows, groups: &[u32], n_groups: usize, theta: f64) {
     let near: Vec<Vec<usize>> = (0..groups.len()).map(|node| rows.strong(node, theta)).collect();
     let is_inside = |&node: &usize| near[node].iter().all(|&other| groups[other] == groups[node]);

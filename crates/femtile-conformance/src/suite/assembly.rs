@@ -147,7 +147,7 @@ pub fn matrices_are_symmetric_to_the_bit<D: AssemblyDevice>(device: &D, scope: &
     }
 }
 
-/// What is wrong, where, with which numbers: the same words on every device.
+/// Faults have the same message on every device: kind, place and numbers.
 pub fn bad_cells_are_named_as_by_the_reference<D: AssemblyDevice>(device: &D, _: &Scope) {
     let mut random = Random::new(19);
     for dimension in [2, 3] {
@@ -212,7 +212,7 @@ fn with_flat_cell(mesh: &Mesh) -> Mesh {
     flat
 }
 
-/// What varies is data where it can be: another constant, another field.
+/// Variable parts are data where possible: another constant, another field.
 pub fn another_mesh_and_other_constants_give_other_systems<D: AssemblyDevice>(device: &D, _: &Scope) {
     let mut random = Random::new(23);
     for (n, constant) in [(3, 1.0), (4, 2.0), (4, 0.5)] {
@@ -224,7 +224,7 @@ pub fn another_mesh_and_other_constants_give_other_systems<D: AssemblyDevice>(de
     }
 }
 
-/// What a kernel cannot do, the host does: too many fields, and numbers so small that the GPU doubts them.
+/// The host assembles what a kernel cannot: too many fields, and numbers too small for the GPU.
 pub fn forms_that_kernels_leave_to_the_host_agree_as_well<D: AssemblyDevice>(device: &D, _: &Scope) {
     let mut random = Random::new(29);
     let mesh = disturbed_mesh(2, 3, &mut random);

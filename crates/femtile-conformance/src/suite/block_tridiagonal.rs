@@ -11,7 +11,7 @@ use femtile::tridiagonal::{Algorithm, Stability};
 use super::problems::Random;
 use super::vector::nan;
 
-/// How many systems of how many block rows are tried: an emulator takes a thousand times as long as a processor.
+/// Numbers of systems and of block rows: an emulator takes a thousand times as long as a processor.
 #[derive(Debug, Clone, Copy)]
 pub struct BlockScope {
     /// Block rows and systems.

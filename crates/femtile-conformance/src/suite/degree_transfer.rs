@@ -25,7 +25,7 @@ fn assert_close<T: SumFactorization>(found: &[T], wanted: &[T], tolerance: f64, 
     }
 }
 
-/// What a transfer makes of e, added to x, and of r.
+/// Applies a transfer to e, added to x, and its transpose to r.
 fn both<T: SumFactorization, D: femtile::device::Device>(
     device: &D,
     transfer: &dyn Transfer<T, D>,
@@ -96,7 +96,7 @@ pub fn spaces_without_free_unknowns_have_transfers(device: &Cuda, _: &Scope) {
     check::<f64>(device, &mesh, [1, 2], [&all[..8], &all], 1e-13);
 }
 
-/// What a GPU does not offer, and vectors that do not fit, are refused by name.
+/// Transfers that a GPU does not support, and vectors of wrong lengths, are refused by name.
 pub fn what_has_no_transfer_is_refused(device: &Cuda, _: &Scope) {
     let flat = square();
     let [coarse, fine] = [1, 2].map(|degree| TensorSpace::new(&flat, degree).unwrap());

@@ -193,7 +193,7 @@ pub fn ell_warp_takes_new_values<D: SparseDevice>(device: &D, scope: &Scope) {
     configs(lanes::<D>(), false).iter().for_each(|config| refill(config, parts.clone()));
 }
 
-/// What a device makes of a matrix that it has must be, array for array, what the host makes of it.
+/// Conversions on a device and on the host agree array for array.
 fn converts<V: Scalar, D: EllWarpKernels<V, V>>(device: &D, parts: &Parts<V>, config: &EllWarpConfig) {
     let csr = parts.on(&Reference);
     let expected = EllWarp::<V, D>::from_csr(device, &csr, config).unwrap();

@@ -18,7 +18,7 @@ use super::csr::product;
 use super::problems::{Parts, Random, laplacian};
 use super::vector::nan;
 
-/// How large the matrices of a run are: an emulator takes a thousand times as long as a processor.
+/// Sizes of the matrices of a run: an emulator takes a thousand times as long as a processor.
 #[derive(Debug, Clone, Copy)]
 pub struct FormatScope {
     /// Numbers of rows.
@@ -116,7 +116,7 @@ fn ell_configs() -> Vec<EllConfig> {
     with_lengths.into_iter().chain(without).collect()
 }
 
-/// Whether ELLPACK would store more than fifty entries a non-zero.
+/// Returns whether ELLPACK would store more than fifty entries a non-zero.
 fn needs_much_padding<T: Scalar>(a: &Csr<T, Reference>, config: EllConfig) -> bool {
     let longest = (0..a.n_rows()).map(|row| a.row(row).count()).max().unwrap_or(0);
     let pitch = (a.n_rows() * config.threads_per_row).next_multiple_of(32);
@@ -131,7 +131,7 @@ fn apply<T: Scalar, D: FormatKernels<T>>(operator: &dyn LinearOperator<T, D>, x:
     y.to_host().unwrap()
 }
 
-/// How many entries the rows of a matrix have.
+/// Row lengths of a matrix.
 #[derive(Debug, Clone, Copy)]
 enum Profile {
     Uniform,
@@ -231,7 +231,7 @@ pub fn every_format_goes_back_to_the_same_matrix<D: FormatDevice>(device: &D, sc
     });
 }
 
-/// What is not finite in x reaches the rows that have its column, and no others through padding.
+/// NaN and infinities in x reach the rows that have their column, and no others through padding.
 pub fn a_nan_reaches_the_rows_of_its_column_alone<D: FormatDevice>(device: &D, scope: &FormatScope) {
     for_each_matrix::<f64>(scope.sizes, |parts, random, what| {
         if parts.n_cols == 0 {

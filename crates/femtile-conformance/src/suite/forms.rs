@@ -27,7 +27,7 @@ pub struct Problem {
     pub lambda: Coefficient,
     /// Source.
     pub source: Coefficient,
-    /// What holds on the boundary.
+    /// Boundary conditions.
     pub conditions: Vec<BoundaryCondition>,
 }
 

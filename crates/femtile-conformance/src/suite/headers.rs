@@ -59,7 +59,7 @@ pub fn a_padded_tile_transposes(device: &Cuda, _: &Scope) {
     assert!((0..1024).all(|i| found[i] == x[i % 32 * 32 + i / 32]));
 }
 
-/// What is copied while another tile is summed is there when it has been waited for.
+/// Asynchronous copies are complete after the wait, while another tile is summed.
 pub fn copies_under_way_arrive_when_they_are_waited_for(device: &Cuda, _: &Scope) {
     for n_tiles in [1, 2, 5] {
         let x: Vec<f64> = Random::new(n_tiles).vector(64 * n_tiles as usize);

@@ -344,7 +344,7 @@ pub fn merged_cg_goes_the_way_of_plain_cg(device: &Cuda, scope: &Scope) {
     }
 }
 
-/// What a GPU does not offer is said.
+/// Operators that a GPU does not support are refused.
 pub fn what_has_no_operator_is_refused(device: &Cuda, _: &Scope) {
     let one = Coefficient::Constant(1.0);
     let terms = Terms { sigma: Some(&one), lambda: None };

@@ -8,7 +8,7 @@ use femtile::linalg::vector::VectorKernels;
 use super::Scope;
 use super::problems::{Random, laplacian};
 
-/// The same GPU with an account of its own, and so many bytes.
+/// Returns the same GPU with a separate account and a limit of `bytes`.
 fn limited(device: &Cuda, bytes: usize) -> Cuda {
     let limited = Cuda::with_driver(device.driver().clone());
     limited.limit_memory(bytes);

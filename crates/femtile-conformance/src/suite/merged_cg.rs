@@ -87,11 +87,11 @@ pub fn merged_cg_agrees_with_plain_cg<D: MergedDevice>(device: &D, scope: &Scope
     }
 }
 
-/// Where one step solves nearly all, no residual is claimed that rounding made up.
+/// Where one step solves nearly all, no residual made up by rounding is reported.
 pub fn an_almost_exact_step_claims_nothing<D: MergedDevice>(device: &D, _: &Scope) {
     for (size, noise) in [(64, 0.0), (97, 1e-9), (97, 1e-6), (200, 1e-3)] {
         let mut random = Random::new(size as u64);
-        // Nearly the identity, and Jacobi's preconditioner knows all but the noise.
+        // Nearly the identity: the Jacobi preconditioner solves all but the noise.
         let rows = (0..size).map(|row| {
             let mut entries = vec![(row, 2.0 + row as f64)];
             if noise != 0.0 && row > 0 {

@@ -1,4 +1,4 @@
-//! What every device must do, written once; tests instantiate it for the CPU, for emulated CUDA and for a real GPU.
+//! The conformance suite of all devices; tests instantiate it for the CPU, emulated CUDA and a real GPU.
 
 pub mod adi;
 pub mod amg;
@@ -55,7 +55,7 @@ impl<D> SparseDevice for D where
 {
 }
 
-/// How large the problems of a run are: an emulator takes a thousand times as long as a processor.
+/// Sizes of the problems of a run: an emulator takes a thousand times as long as a processor.
 #[derive(Debug, Clone, Copy)]
 pub struct Scope {
     /// Lengths of vectors and numbers of rows.
@@ -66,7 +66,7 @@ pub struct Scope {
     pub lengths: &'static [usize],
     /// Numbers of rows of sparse matrices in each format.
     pub sparse_sizes: &'static [usize],
-    /// Whether each kind of coefficient is tried alone as well: each is a program that has to be compiled.
+    /// True if each kind of coefficient is also tested alone: each is a program that has to be compiled.
     pub has_every_kind: bool,
 }
 

@@ -113,7 +113,7 @@ pub fn single_precision_upper_halves_are_rounded_twice_at_most(device: &Cuda, _:
     }
 }
 
-/// What is wrong is said in the words of the reference, and a sound form can be assembled afterwards.
+/// Faults have the message of the reference, and a valid form can be assembled afterwards.
 pub fn bad_cells_of_patches_are_named_as_by_the_reference(device: &Cuda, _: &Scope) {
     let mut random = Random::new(67);
     for dimension in [2, 3] {
@@ -162,7 +162,7 @@ fn flat_cells_and_orphans_are_refused(device: &Cuda, mesh: &Mesh) {
     refused(orphaned, "belongs to no cell");
 }
 
-/// What an assembly of the inside cannot take is refused with a reason.
+/// Forms that patch assembly does not support are refused with a reason.
 pub fn conditions_and_other_meshes_are_refused(device: &Cuda, _: &Scope) {
     let mesh = disturbed_mesh(2, 3, &mut Random::new(71));
     let held = Problem::new(mesh.clone()).with_all_conditions();
@@ -173,7 +173,7 @@ pub fn conditions_and_other_meshes_are_refused(device: &Cuda, _: &Scope) {
     assert!(matches!(assembly.assemble(&other.form()), Err(FemError::OtherMesh { .. })));
 }
 
-/// What kernels cannot do the host does: a node with a thousand cells, three hundred fields, numbers that the
+/// The host assembles what kernels cannot: a node with a thousand cells, three hundred fields, numbers that the
 /// GPU doubts.
 pub fn what_patches_leave_to_the_host_agrees_as_well(device: &Cuda, _: &Scope) {
     let mut random = Random::new(73);

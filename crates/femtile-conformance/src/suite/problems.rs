@@ -42,7 +42,7 @@ impl Random {
 pub struct Parts<T> {
     /// Number of columns.
     pub n_cols: usize,
-    /// Where each row begins.
+    /// Offset of each row.
     pub offsets: Vec<u32>,
     /// Column of each entry.
     pub columns: Vec<u32>,

@@ -145,7 +145,7 @@ pub fn values_are_filled_straight_into_slices<D: AssemblyDevice + SparseDevice>(
     }
 }
 
-/// What is wrong is said in the words of the reference, and the system can be filled in afterwards.
+/// Faults have the message of the reference, and the system can be filled again afterwards.
 pub fn a_refused_form_leaves_an_assembly_that_works<D: AssemblyDevice>(device: &D, _: &Scope) {
     let mesh = disturbed_mesh(3, 2, &mut Random::new(47));
     let sound = Problem::new(mesh.clone()).with_all_conditions();
@@ -162,7 +162,7 @@ pub fn a_refused_form_leaves_an_assembly_that_works<D: AssemblyDevice>(device: &
     assert!(matches!(assembly.refill(&mut system, &other.form()), Err(FemError::OtherMesh { .. })));
 }
 
-/// What patches cannot hold the host does: a node with ten thousand cells.
+/// The host assembles what patches cannot hold: a node with ten thousand cells.
 pub fn a_node_with_too_many_cells_is_left_to_the_host<D: AssemblyDevice>(device: &D, scope: &Scope) {
     let n = if scope.has_every_kind { 10_007u32 } else { 5_003 };
     let mut points = vec![[0.0; 3]];

@@ -89,7 +89,7 @@ impl Sample {
     }
 }
 
-/// What rounding may change in each row, because volumes of flat cells are differences of much larger
+/// Bounds the effect of rounding in each row, because volumes of flat cells are differences of much larger
 /// numbers.
 ///
 /// With the longest edge $h$ an entry of a cell is at most about $h^4 / 48|T|$, and $|T|$ is known to

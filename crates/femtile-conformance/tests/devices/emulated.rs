@@ -60,7 +60,7 @@ fn assembly_on_a_sample_mesh_agrees_with_plain_assembly() {
     }
 }
 
-/// Sample meshes, the smallest first, and no more than so many.
+/// Runs on sample meshes, the smallest first, at most `most` of them.
 fn multigrid_on_meshes(test: &str, most: usize) {
     let mut files = tetrahedra(test);
     files.sort_by_key(|file| file.metadata().map_or(u64::MAX, |data| data.len()));

@@ -1,4 +1,4 @@
-//! What programs give a GPU, on emulated CUDA: coefficients as closures, and kernels of their own.
+//! User-defined coefficients (closures) and kernels on emulated CUDA.
 
 use std::sync::Arc;
 

@@ -24,7 +24,7 @@ fn gpu(change: impl Fn(&str, &str) -> String + Send + Sync + 'static) -> Option<
     }
 }
 
-/// Launches a kernel of `sound.cu` on arrays of 128 ones, in which one text stands in the place of another.
+/// Launches a kernel of `sound.cu` on arrays of 128 ones, with one text replaced by another.
 fn run(name: &'static str, launch: Launch, (from, to): (&'static str, &'static str)) -> Option<Outcome> {
     let device = gpu(move |_, text| text.replace(from, to))?;
     assert!(from.is_empty() || KERNELS.source.contains(from), "{from} is not in the source");
@@ -158,7 +158,7 @@ const SPARSE_FORMATS: [&str; 3] = ["segmented.cuh", "coo.cu", "merge.cu"];
 /// The few matrices that these are tried with.
 const TINY_FORMATS: FormatScope = FormatScope { sizes: &[257], side: 12, long_row: 0 };
 
-/// What the suite says of the shipped kernel `name` when texts are changed; none where it finds nothing wrong.
+/// Returns the finding of the suite on the shipped kernel `name` with changed source; none if it finds nothing wrong.
 fn complaint(name: &str, change: impl Fn(&str, &str) -> String + Send + Sync + 'static) -> Option<String> {
     let device = gpu(change)?;
     let scope =

@@ -260,7 +260,7 @@ fn only_launches_are_recorded_and_what_else_is_asked_for_spoils_the_recording() 
     unsafe { emulator.zero(array, 64) }.unwrap();
     emulator.begin_recording().unwrap();
     let graph = emulator.end_recording().unwrap();
-    // SAFETY: the emulator knows its graphs, and refuses others.
+    // SAFETY: the emulator checks that the graph is its own, and refuses others.
     unsafe {
         emulator.replay(graph).unwrap();
         emulator.forget(graph);

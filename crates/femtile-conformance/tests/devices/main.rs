@@ -7,6 +7,8 @@ mod emulated;
 #[cfg(target_os = "linux")]
 mod emulated_cases;
 #[cfg(target_os = "linux")]
+mod emulated_device;
+#[cfg(target_os = "linux")]
 mod emulated_library;
 #[cfg(target_os = "linux")]
 mod emulated_places;

@@ -24,8 +24,8 @@ fn whatever_converges_is_within_the_bound_of_a_direct_solve() {
     assert!(2 * findings.n_converged > n as usize, "most cases are solved: {findings:?}");
 }
 
-/// Hexahedra and quadrilaterals squeezed to 10⁻⁵ and 10⁻⁶, whose only level of algebraic multigrid single precision takes for
-/// singular.
+/// Hexahedra and quadrilaterals squeezed to 10⁻⁵ and 10⁻⁶, whose only level of algebraic multigrid is singular in single
+/// precision.
 const FLAT: [u64; 7] = [6270, 7270, 12255, 12822, 13731, 16640, 17314];
 
 #[test]

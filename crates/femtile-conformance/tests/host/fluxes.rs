@@ -14,8 +14,8 @@ fn sound(file: &Path) -> Option<Mesh> {
     check(&mut mesh, &CheckConfig::default()).is_ok().then_some(mesh)
 }
 
-/// How far fluxes through all sides are from what reaction takes less what the source gives, relative to the sum of all of these, fluxes
-/// facet by facet.
+/// Returns the difference between the fluxes through all sides and reaction minus source, relative to the sum of all
+/// of these, fluxes facet by facet.
 ///
 /// u is given on a third of the boundary and exchanged on another; source, reaction and exchange are of one size.
 fn imbalance(mesh: &Mesh, degree: usize) -> Result<f64, SolveError> {

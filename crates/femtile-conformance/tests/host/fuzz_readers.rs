@@ -339,7 +339,7 @@ fn arrays_at_one_place_take_no_memory() {
     assert!(peak <= allowed(file.len()), "{peak} bytes for {}", file.len());
 }
 
-/// A million rows and columns are taken on trust; beyond them an entry stands for four of each.
+/// A million rows and columns are accepted without entries; beyond them one entry is required for four of each.
 #[test]
 fn a_matrix_of_mostly_empty_rows_holds_at_most_what_its_bytes_allow() {
     for symmetry in ["general", "symmetric"] {

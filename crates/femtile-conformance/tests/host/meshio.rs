@@ -1,4 +1,4 @@
-//! What the writer of Gmsh files writes, meshio reads: points, cells, groups, fields.
+//! The Gmsh files of our writer, read by meshio: points, cells, groups, fields.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! What the writer of VTU files writes, VTK reads: points, cells, tags, fields, for every kind of cell.
+//! The VTU files of our writer, read by VTK: points, cells, tags, fields, for every kind of cell.
 
 use std::path::Path;
 use std::process::Command;

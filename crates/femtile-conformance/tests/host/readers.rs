@@ -24,7 +24,7 @@ fn meshes() -> impl Strategy<Value = Mesh> {
                 let mut mesh = Mesh::new(points, kind, cells).unwrap();
                 mesh.cell_tags = cell_tags;
                 mesh.facets = Facets { nodes: facet_nodes, tags: facet_tags };
-                // Both ends of the numbering are used, so that a file tells whether it counts from 0 or 1.
+                // Both ends of the numbering are used, so that the file shows whether it counts from 0 or 1.
                 (mesh.cells[0], mesh.cells[1]) = (0, n_nodes as u32 - 1);
                 mesh
             },

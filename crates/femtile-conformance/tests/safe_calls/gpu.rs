@@ -1,4 +1,4 @@
-//! The same on a GPU, which the emulator stands for: it stops kernels that touch what is none of theirs.
+//! The same on a GPU, by the emulator: it stops kernels that access memory out of bounds.
 
 use std::sync::Arc;
 

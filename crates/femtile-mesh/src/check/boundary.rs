@@ -19,7 +19,7 @@ impl BoundaryFacets {
         self.cells.len()
     }
 
-    /// Whether the mesh has no boundary.
+    /// Returns whether the mesh has no boundary.
     pub fn is_empty(&self) -> bool {
         self.cells.is_empty()
     }

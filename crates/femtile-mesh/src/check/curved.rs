@@ -59,7 +59,7 @@ struct Rules<'a> {
     corners: Rule,
 }
 
-/// What the shape of one cell amounts to.
+/// Measure, quality and orientation of one cell.
 struct Shape {
     measure: f64,
     quality: f64,

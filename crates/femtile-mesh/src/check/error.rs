@@ -10,7 +10,7 @@ fn listed(cells: &[usize]) -> String {
     text.join(", ")
 }
 
-/// Why a mesh is refused; cells and nodes are counted from 0, as the mesh stands after its repairs.
+/// Reasons to refuse a mesh; cells and nodes are counted from 0, after the repairs.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckError {
@@ -20,7 +20,7 @@ pub enum CheckError {
     /// A setting of the check has no meaning.
     #[error("{field} = {value}: a finite number that is not negative is needed")]
     Setting {
-        /// Which setting.
+        /// The setting.
         field: &'static str,
         /// Its value.
         value: f64,
@@ -35,10 +35,10 @@ pub enum CheckError {
         cell: usize,
         /// The node.
         node: u32,
-        /// Whether the nodes were different before duplicate nodes were merged.
+        /// True if the nodes were different before duplicate nodes were merged.
         after_merge: bool,
     },
-    /// A cell has no volume that could be told from rounding.
+    /// The volume of a cell is zero up to rounding.
     #[error(
         "cell {cell} near {at:?} is degenerate: its measure is {measure:e}, zero up to rounding; remove it or move its nodes"
     )]
@@ -113,14 +113,14 @@ pub enum CheckError {
         /// Centroid of the first cell's facet.
         at: [f64; 3],
     },
-    /// Thin gaps that are not by themselves.
+    /// Thin gaps that share edges.
     #[error(
         "thin gaps ({n}) lie side by side, the first beside cell {cell} near {at:?} with a longest edge of {longest_edge:.2e}: \
          neighbours cut their common faces along different diagonals, and nothing flows between them; make the mesh anew \
          so that neighbouring cells share whole facets"
     )]
     Gaps {
-        /// How many.
+        /// Number of gaps.
         n: usize,
         /// A cell at the first.
         cell: usize,
@@ -129,13 +129,13 @@ pub enum CheckError {
         /// Its longest edge.
         longest_edge: f64,
     },
-    /// Whoever asked for the check wanted it to end.
+    /// The caller interrupted the check.
     #[error("the mesh check was interrupted")]
     Interrupted,
 }
 
 impl CheckError {
-    /// The name under which the settings accept it, if they can.
+    /// Returns the name by which the settings accept it, if they can.
     pub const fn finding(&self) -> Option<Finding> {
         match self {
             Self::DuplicateCells { .. } => Some(Finding::DuplicateCells),

@@ -9,14 +9,14 @@ use crate::{CellKind, Mesh};
 /// Cells summed together; sums do not depend on the number of threads.
 pub(super) const CELLS_PER_BLOCK: usize = 4096;
 
-/// What the shape of one cell amounts to.
+/// Measure, quality and orientation of one cell.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     /// Signed length, area or volume.
     measure: f64,
     /// From 0 (flat) to 1 (equilateral), the same for both orientations; of tetrahedra its cube.
     quality: f64,
-    /// Whether the sign of the measure is certain in spite of rounding.
+    /// True if the sign of the measure is certain in spite of rounding.
     is_certain: bool,
     /// The Gauss point, in the unit square or cube, where the Jacobian is smallest, and that with the sign of the
     /// measure; infinite for simplices.
@@ -25,7 +25,7 @@ struct Shape {
 
 const ANYWHERE: ([f64; 3], f64) = ([0.5; 3], f64::INFINITY);
 
-/// What all cells together amount to.
+/// Sums and extremes over all cells.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shapes {
     pub(super) measure: f64,
@@ -35,7 +35,7 @@ pub(super) struct Shapes {
 }
 
 impl Shapes {
-    /// Of no cell yet.
+    /// The sums of no cells.
     pub(super) fn new(first: usize) -> Self {
         Self { measure: 0.0, n_flipped: 0, worst_quality: f64::INFINITY, worst_cell: first }
     }
@@ -47,7 +47,7 @@ impl Shapes {
         }
     }
 
-    /// All blocks together, or the first fault.
+    /// Combines all blocks, or returns the first fault.
     pub(super) fn sum(blocks: Vec<Result<Self, CheckError>>) -> Result<Self, CheckError> {
         let mut total = Self::new(0);
         for block in blocks {
@@ -59,11 +59,11 @@ impl Shapes {
     }
 }
 
-/// Turns negatively oriented cells over and sums up the shapes of all.
+/// Reorients negatively oriented cells and sums up the shapes of all.
 ///
 /// # Errors
 /// [`CheckError::Degenerate`] names the first cell whose measure is zero up to rounding, [`CheckError::Folded`] the
-/// first quadrilateral or hexahedron whose Jacobian has not one sign at its Gauss points; [`CheckError::Interrupted`].
+/// first quadrilateral or hexahedron whose Jacobian changes its sign among its Gauss points; [`CheckError::Interrupted`].
 pub(super) fn orient(mesh: &mut Mesh, interrupt: Interrupt<'_>) -> Result<Shapes, CheckError> {
     if let Some(shapes) = super::curved::orient(mesh, interrupt) {
         return shapes;
@@ -136,7 +136,7 @@ fn gauss(point: usize) -> [f64; 3] {
     [gauss[point & 1], gauss[point >> 1 & 1], gauss[point >> 2]]
 }
 
-/// The smaller of two Jacobians with their points; one that is no number is the smallest.
+/// Returns the smaller of two Jacobians with their points; NaN counts as the smallest.
 fn lower(a: ([f64; 3], f64), b: ([f64; 3], f64)) -> ([f64; 3], f64) {
     if b.1.partial_cmp(&a.1).is_none_or(|order| order.is_lt()) { b } else { a }
 }

@@ -1,8 +1,8 @@
 //! Matches the sides of neighbouring cells in bounded memory.
 //!
-//! A half-facet is a facet as one cell sees it. Half-facets with the same nodes belong together, and
-//! their smallest node says in which range of nodes to look: the ranges are worked off one after
-//! another, so that only a few million half-facets exist at any time however large the mesh.
+//! A half-facet is a facet of one cell. Half-facets with the same nodes match. Their smallest node
+//! assigns them to a range of nodes; the ranges are processed one after another, so that only a few
+//! million half-facets exist at any time for any mesh.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -14,15 +14,15 @@ use crate::{CellKind, Mesh};
 
 /// Half-facets held at once by all threads together: 64 MiB of them for tetrahedra.
 const BUDGET: usize = 1 << 22;
-/// Cells whose range of nodes is remembered together, so that a pass can step over them.
+/// Cells with a common range of key nodes, so that a pass can skip them together.
 const CELLS_PER_BLOCK: usize = 2048;
 
 /// A facet of a cell, keyed by its nodes; `K` is one less than the number of nodes of a facet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HalfFacet<const K: usize> {
-    /// The nodes but the smallest, ascending.
+    /// All nodes but the smallest, ascending.
     rest: [u32; K],
-    /// The cell that sees it.
+    /// Its cell.
     pub(super) cell: u32,
     side: u32,
 }
@@ -35,7 +35,7 @@ impl<const K: usize> HalfFacet<K> {
         (self.side >> 1) as u8
     }
 
-    /// Whether the outward order of its nodes is an odd permutation of the ascending order.
+    /// Returns whether the outward order of its nodes is an odd permutation of the ascending order.
     ///
     /// Two positively oriented cells on opposite sides of a facet differ here.
     pub(super) fn is_odd(&self) -> bool {
@@ -43,20 +43,20 @@ impl<const K: usize> HalfFacet<K> {
     }
 }
 
-/// What is done with each facet of a mesh; one visitor sees a range of facets, in ascending order.
+/// The work on each facet of a mesh; one visitor sees a range of facets, in ascending order.
 pub(super) trait FacetVisitor: Default + Send {
     /// Receives all half-facets that share the same nodes, by ascending cell.
     fn visit<const K: usize>(&mut self, mesh: &Mesh, group: &[HalfFacet<K>]);
 }
 
-/// Shows every facet of the mesh to a visitor and returns the visitors in the order of their ranges.
+/// Passes every facet of the mesh to a visitor and returns the visitors in the order of their ranges.
 ///
-/// What the visitors saw, read one after another, does not depend on the number of threads. After an interrupt
+/// The results of the visitors in this order do not depend on the number of threads. After an interrupt
 /// facets are missing.
 ///
 /// # Cost
 /// $O(n \log d)$ for $n$ half-facets and $d$ of them at a node; [`BUDGET`] half-facets and four bytes
-/// a node beyond the mesh. A node that is the smallest of more half-facets than that needs room for them.
+/// a node beyond the mesh. A node that is the smallest of more half-facets takes memory for them.
 pub(super) fn visit_facets<V: FacetVisitor>(mesh: &Mesh, interrupt: Interrupt<'_>) -> Vec<V> {
     match mesh.kind {
         CellKind::Segment => visit_with_budget::<0, V>(mesh, BUDGET, interrupt),
@@ -88,7 +88,7 @@ fn visit_with_budget<const K: usize, V: FacetVisitor>(
         .collect()
 }
 
-/// Ranges of nodes to work off, and which cells each of them concerns.
+/// Ranges of nodes to process, and the cells of each.
 struct Plan {
     ranges: Vec<Range<u32>>,
     /// Half-facets whose smallest node this is.
@@ -257,7 +257,7 @@ fn half_facet<const K: usize>(
     HalfFacet { rest, cell: cell as u32, side: (local as u32) << 1 | u32::from(odd) }
 }
 
-/// Sorts the half-facets of each node and shows those with the same nodes to the visitor.
+/// Sorts the half-facets of each node and passes those with the same nodes to the visitor.
 fn visit_range<const K: usize, V: FacetVisitor>(
     mesh: &Mesh,
     facets: &mut [HalfFacet<K>],

@@ -1,4 +1,4 @@
-//! What a mesh must satisfy before anything is solved on it: faults found, repaired or refused.
+//! Checks of a mesh before it is used: faults are found, repaired or refused.
 
 mod boundary;
 mod components;
@@ -33,15 +33,15 @@ use voids::{Side, Void};
 
 /// Checks a mesh, repairs what can be repaired safely, and reports what it found.
 ///
-/// Repaired: cells of negative orientation are turned over, nodes without a cell are dropped (fields
-/// and facets follow), coinciding nodes are merged on request. Only warned of: slivers, lone gaps, cracks, several
-/// parts, what a reader left out, and what the settings accept. Everything else that would make a solution wrong is refused.
+/// Repairs: negatively oriented cells are reoriented, unused nodes are dropped (fields and facets
+/// follow), coincident nodes are merged on request. Warnings: slivers, single gaps, cracks, several parts, data
+/// left out by a reader, accepted findings. Everything else that would make a solution wrong is refused.
 /// `docs/mesh-check.md` explains each finding. The report does not depend on the number of threads.
 ///
 /// # Cost
 /// A few passes over the cells; beyond the mesh 16 bytes a node and 64 MiB.
 /// # Errors
-/// [`CheckError`] names the cells that make the mesh unusable; repairs made before stay made.
+/// [`CheckError`] names the cells that make the mesh unusable; earlier repairs are kept.
 pub fn check(mesh: &mut Mesh, config: &CheckConfig) -> Result<CheckReport, CheckError> {
     check_interruptible(mesh, config, None)
 }
@@ -51,7 +51,7 @@ impl Mesh {
     /// in two steps, with settings and a report.
     ///
     /// # Errors
-    /// As [`crate::io::read`] and [`check`].
+    /// Those of [`crate::io::read`] and [`check`].
     pub fn read(path: impl AsRef<Path>) -> Result<Self, CheckError> {
         let mut mesh = crate::io::read(path.as_ref())?;
         check(&mut mesh, &CheckConfig::default())?;
@@ -59,10 +59,10 @@ impl Mesh {
     }
 }
 
-/// As [`check`], and asks `is_interrupted` many times a second whether to end.
+/// Checks as [`check`] does, and asks `is_interrupted` many times a second whether to end.
 ///
 /// # Errors
-/// As [`check`]; [`CheckError::Interrupted`].
+/// Those of [`check`]; [`CheckError::Interrupted`].
 pub fn check_interruptible(
     mesh: &mut Mesh,
     config: &CheckConfig,
@@ -128,7 +128,7 @@ fn go_on(interrupt: Interrupt<'_>) -> Result<(), CheckError> {
     if interrupt.is_set() { Err(CheckError::Interrupted) } else { Ok(()) }
 }
 
-/// Warnings for the findings that are accepted; the first other one is the error.
+/// Adds warnings for accepted findings; returns the first other one as the error.
 fn settle(findings: Vec<CheckError>, config: &CheckConfig) -> Result<Vec<String>, CheckError> {
     let mut accepted = Vec::new();
     for error in findings {
@@ -155,7 +155,7 @@ fn refuse_repeated_nodes(mesh: &Mesh, after_merge: bool) -> Result<(), CheckErro
     }
 }
 
-/// Lone gaps, which are warned of, and what is refused where boundary facets meet that are not the same.
+/// Returns single gaps, which cause warnings, and faults of boundary facets that meet without being identical.
 fn overlaps(
     mesh: &Mesh,
     boundary: &BoundaryFacets,

@@ -1,4 +1,4 @@
-//! Nodes that no cell uses, and nodes that lie on top of each other.
+//! Unused nodes and coincident nodes.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::geometry::{square_of, sub};
 use crate::{Field, Mesh};
 
-/// Drops the nodes that no cell uses, with the facets that hang on them; returns how many of each.
+/// Drops unused nodes and the facets on them; returns the number of each.
 pub(super) fn drop_orphans(mesh: &mut Mesh) -> (usize, usize) {
     let mut is_used = vec![false; mesh.n_nodes()];
     for &node in &mesh.cells {
@@ -56,7 +56,7 @@ fn drop_facets_without_cells(mesh: &mut Mesh, is_used: &[bool]) -> usize {
     n_stray
 }
 
-/// Nodes that lie on top of others: (node, the node of smaller number that it coincides with).
+/// Coincident nodes: (node, the coincident node of smaller number).
 pub(super) type Duplicates = Vec<(u32, u32)>;
 
 /// Finds the nodes within `tolerance` of one of smaller number that is no duplicate itself.
@@ -82,8 +82,8 @@ pub(super) fn find_duplicates(points: &[[f64; 3]], tolerance: f64) -> Duplicates
     duplicates
 }
 
-/// The duplicates but those that only seem to coincide because cells are small beside the mesh: nodes count as one within
-/// a tenth of the shortest edge at most.
+/// Returns the duplicates without those that only seem to coincide because cells are small compared with the mesh:
+/// the tolerance is at most a tenth of the shortest edge.
 pub(super) fn without_neighbours(mesh: &Mesh, duplicates: Duplicates, tolerance: f64) -> Duplicates {
     let of_cell = |nodes: &[u32]| {
         let point = |i: usize| mesh.points[nodes[i] as usize];
@@ -156,7 +156,7 @@ pub(super) fn hash(numbers: &[i64]) -> u64 {
     })
 }
 
-/// Lets cells and facets use the kept node of each pair.
+/// Replaces merged nodes in cells and facets.
 pub(super) fn merge(mesh: &mut Mesh, duplicates: &Duplicates) {
     let mut target: Vec<u32> = (0..mesh.n_nodes() as u32).collect();
     for &(node, kept) in duplicates {
@@ -167,7 +167,7 @@ pub(super) fn merge(mesh: &mut Mesh, duplicates: &Duplicates) {
     }
 }
 
-/// Lets cells use one of the curved points that coincide.
+/// Replaces coincident curved points in cells.
 pub(super) fn merge_curved(mesh: &mut Mesh, tolerance: f64) {
     let Some(curved) = &mut mesh.curved else { return };
     let duplicates = find_duplicates(&curved.points, tolerance);

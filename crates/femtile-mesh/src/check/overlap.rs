@@ -1,6 +1,6 @@
-//! Boundary facets that cover each other in part, though they are not the same facet.
+//! Boundary facets that overlap in part without being the same facet.
 //!
-//! Facets meet in a hierarchy of grids: each lies on the level whose cells are just larger than it
+//! A hierarchy of grids finds candidates: each facet is on the level whose cells are just larger than it
 //! and is compared with those of its own level and of the coarser ones in the cells that it touches.
 
 use rayon::prelude::*;
@@ -11,18 +11,18 @@ use super::nodes::hash;
 use crate::Mesh;
 use crate::interrupt::Interrupt;
 
-/// How far facets may be apart, or must overlap, in units of their size.
+/// Largest distance of facets, and smallest overlap, in units of their size.
 const TOLERANCE: f64 = 1e-6;
 
-/// The same in units of the height of their cells and of their own width, which are smaller where cells are flat.
+/// The same in units of the height of their cells and of their own width, which are smaller for flat cells.
 const TOLERANCE_ACROSS: f64 = 1e-3;
 
-/// The most corners that a facet has.
+/// The largest number of corners of a facet.
 const MAX_CORNERS: usize = 4;
 
 type Corners = [[f64; 3]; MAX_CORNERS];
 
-/// A facet with what is needed to compare it.
+/// A facet with data for comparisons.
 struct Patch {
     facet: u32,
     level: i32,
@@ -31,21 +31,21 @@ struct Patch {
     /// Unit normal, outwards.
     normal: [f64; 3],
     size: f64,
-    /// How far the facet's cell reaches behind it.
+    /// Extent of the facet's cell behind it.
     height: f64,
 }
 
-/// Which facets stand for which.
+/// Equivalence of facets with coincident nodes.
 pub(super) struct Identity<'a> {
-    /// Gives nodes that coincide the same number, so that a crack is no overlap.
+    /// Maps coincident nodes to the same number, so that a crack is no overlap.
     pub representative: &'a (dyn Fn(u32) -> u32 + Sync),
-    /// Whether any nodes coincide.
+    /// True if any nodes coincide.
     pub has_duplicates: bool,
-    /// Whether two facets enclose the same gap.
+    /// True if two facets enclose the same gap.
     pub share_a_gap: &'a (dyn Fn(usize, usize) -> bool + Sync),
 }
 
-/// The overlapping pair of facets (smaller, larger) that comes first, of straight cells.
+/// Returns the first overlapping pair of facets (smaller, larger) of straight cells.
 ///
 /// Facets of curved cells are not compared: their corners do not say whether they meet in between. Neither do faces of
 /// hexahedra count that lie in no common plane.
@@ -130,7 +130,7 @@ fn near_pairs<'a>(patches: &'a [Patch], members: &'a mut [u32]) -> impl Iterator
     })
 }
 
-/// Of the facets with the same nodes and the same side the first ones of two cells, which stand for all.
+/// Returns the facets without duplicates: of those with the same nodes and the same side, the first ones of two cells.
 fn different_facets(boundary: &BoundaryFacets, representative: &(dyn Fn(u32) -> u32 + Sync)) -> Vec<usize> {
     let mut keys: Vec<_> = (0..boundary.len())
         .into_par_iter()
@@ -161,7 +161,7 @@ fn sorted_nodes(
     nodes
 }
 
-/// Which way round the nodes of a facet are listed; facets of the same nodes that look opposite ways differ.
+/// Returns the orientation of a facet's nodes; it differs for facets of the same nodes that face opposite ways.
 fn is_odd(boundary: &BoundaryFacets, representative: &(dyn Fn(u32) -> u32 + Sync), facet: usize) -> bool {
     let nodes = boundary.facet(facet);
     let n = nodes.len();
@@ -170,7 +170,7 @@ fn is_odd(boundary: &BoundaryFacets, representative: &(dyn Fn(u32) -> u32 + Sync
     if n == 2 { start == 1 } else { node(start + 1) > node(start + n - 1) }
 }
 
-/// Whether two facets are the faces of a crack or of a gap, or of a cell so flat that its own facets meet.
+/// Returns whether two facets are the faces of a crack or of a gap, or of a cell so flat that its own facets meet.
 fn is_legitimate(boundary: &BoundaryFacets, identity: &Identity<'_>, (a, b): (usize, usize)) -> bool {
     let nodes = |facet| sorted_nodes(boundary, identity.representative, facet);
     boundary.cells[a] == boundary.cells[b] || nodes(a) == nodes(b) || (identity.share_a_gap)(a, b)
@@ -219,14 +219,14 @@ fn touched(patch: &Patch, level: i32) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Whether boxes meet and outward normals are opposed, as where the cells lie on opposite sides.
+/// Returns whether boxes meet and outward normals are opposed, as where the cells lie on opposite sides.
 fn may_overlap(a: &Patch, b: &Patch) -> bool {
     dot(a.normal, b.normal) < -0.999 && (0..3).all(|d| a.lower[d] <= b.upper[d] && b.lower[d] <= a.upper[d])
 }
 
-/// Whether two facets lie in one plane (line) and overlap by more than the tolerance.
+/// Returns whether two facets lie in one plane (line) and overlap by more than the tolerance.
 ///
-/// Where cells are flat, so that opposite sides of one layer are nearer than the tolerance, their own height and width
+/// For flat cells, whose opposite sides are nearer than the tolerance, their height and width
 /// count.
 ///
 /// Separating axes: the facets are apart when their shadows on the normal of some edge are.

@@ -3,16 +3,16 @@ use super::geometry::Shapes;
 use super::voids::Void;
 use crate::{CellKind, Mesh};
 
-/// What the check looks for and what it may repair.
+/// Settings of the check: accepted findings and optional repairs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckConfig {
-    /// Whether nodes that coincide become one; off unless asked for, as a crack may be intended.
+    /// True if coincident nodes are merged; off by default, as a crack may be intended.
     pub merge_duplicates: bool,
     /// Distance within which nodes coincide, in units of the diagonal of the mesh's bounding box.
     pub tolerance: f64,
-    /// Cells of a quality below this are warned of as slivers.
+    /// Cells of a quality below this cause a warning as slivers.
     pub sliver_quality: f64,
-    /// Findings that become warnings where the mesh would be refused for them.
+    /// Findings that become warnings instead of refusals.
     pub accept: Vec<Finding>,
 }
 
@@ -22,7 +22,7 @@ impl Default for CheckConfig {
     }
 }
 
-/// What the check found in a mesh that can be used, as it stands after the repairs.
+/// Properties of a mesh that passed the check, after the repairs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckReport {
     /// Kind of the cells.
@@ -33,11 +33,11 @@ pub struct CheckReport {
     pub n_cells: usize,
     /// Nodes that no cell used; they were dropped.
     pub n_orphans: usize,
-    /// Cells that were negatively oriented; they were turned over.
+    /// Cells that were negatively oriented and have been reoriented.
     pub n_flipped: usize,
     /// Nodes that coincided with another one and were merged with it.
     pub n_merged: usize,
-    /// Nodes that coincide with another one and were left as they are.
+    /// Nodes that coincide with another one and were not merged.
     pub n_duplicate_nodes: usize,
     /// Boundary facets that coincide with another boundary facet: the faces of cracks.
     pub n_crack_facets: usize,
@@ -62,12 +62,12 @@ pub struct CheckReport {
     pub n_pinched: usize,
     /// Tagged facets that do not lie on the boundary: interfaces, or facets that no cell has.
     pub n_tagged_inside: usize,
-    /// What a user should know, in sentences.
+    /// Warnings, in sentences.
     pub warnings: Vec<String>,
 }
 
 impl CheckReport {
-    /// The report of a mesh as it stands, its counts of findings still zero.
+    /// Returns the report of a mesh with all counts of findings zero.
     pub(super) fn new(mesh: &Mesh, shapes: &Shapes) -> Self {
         Self {
             kind: mesh.kind,
@@ -92,7 +92,7 @@ impl CheckReport {
         }
     }
 
-    /// Puts the counts into sentences; `first_duplicate` is a pair of coinciding nodes, `first_gap` one of the gaps.
+    /// Converts the counts to sentences; `first_duplicate` is a pair of coincident nodes, `first_gap` one of the gaps.
     pub(super) fn write_warnings(
         &mut self,
         sliver_quality: f64,

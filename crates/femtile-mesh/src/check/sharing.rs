@@ -1,4 +1,4 @@
-//! How cells share their facets: two cells at most, on opposite sides, and no cell twice.
+//! Facets shared by cells: at most two cells, on opposite sides, and no cell twice.
 
 use super::CheckError;
 use super::boundary::BoundaryFacets;
@@ -7,7 +7,7 @@ use super::half_facets::{FacetVisitor, HalfFacet, visit_facets};
 use crate::Mesh;
 use crate::interrupt::Interrupt;
 
-/// What was seen in a range of facets; of each kind of fault only the one with the smallest cells.
+/// Faults in a range of facets; of each kind only the one with the smallest cells.
 #[derive(Default)]
 struct Sharing {
     unshared: Vec<(u32, u8)>,

@@ -1,4 +1,4 @@
-//! What the boundary as a whole looks like.
+//! Properties of the boundary as a whole.
 
 use super::boundary::BoundaryFacets;
 use super::components::connect;
@@ -23,7 +23,7 @@ fn sorted_keys(boundary: &BoundaryFacets, rename: impl Fn(u32) -> u32) -> Vec<Ke
     keys
 }
 
-/// Boundary facets that another one covers exactly, by nodes of its own.
+/// Boundary facets that coincide with another one with different nodes.
 pub(super) fn n_crack_facets(boundary: &BoundaryFacets, duplicates: &Duplicates) -> usize {
     if duplicates.is_empty() {
         return 0;

@@ -1,6 +1,6 @@
 //! Thin tetrahedra that four boundary facets enclose.
 //!
-//! Where the facets look inwards a cell is missing, a gap; where they look outwards cells overlap. A sliver that a
+//! If the facets face inwards a cell is missing, a gap; if they face outwards cells overlap. A sliver that a
 //! mesh lost leaves one gap. Neighbours that cut a curved face of four corners along different diagonals leave one at
 //! each face, gaps and overlaps side by side; in a plane they overlap without enclosing anything.
 
@@ -18,20 +18,20 @@ const THIN_QUALITY: f64 = 0.1;
 /// joins two parts by itself and is cut along different diagonals has two.
 const LONE_EDGES: usize = 3;
 
-/// Whether the facets around a tetrahedron look into it or out of it.
+/// Orientation of the facets around a tetrahedron: into it or out of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Gap,
     Overlap,
 }
 
-/// A thin tetrahedron without a cell of its own.
+/// A thin tetrahedron that is not a cell.
 #[derive(Debug, Clone)]
 pub(super) struct Void {
     pub(super) side: Side,
     /// Facets around it, ascending.
     pub(super) facets: [usize; 4],
-    /// Whether it is a gap by itself.
+    /// True if it is a gap without neighbouring gaps.
     pub(super) is_lone: bool,
     pub(super) at: [f64; 3],
     pub(super) volume: f64,
@@ -51,7 +51,7 @@ struct Surface<'a> {
 
 /// The thin tetrahedra without a cell that four boundary facets enclose, by their facets.
 ///
-/// `representative` gives nodes that coincide the same number.
+/// `representative` maps coincident nodes to the same number.
 ///
 /// # Cost
 /// $O(n \log n)$ for $n$ boundary facets, about 70 bytes each.
@@ -98,7 +98,7 @@ impl<'a> Surface<'a> {
         Self { mesh, boundary, representative, faces, edges }
     }
 
-    /// Where each face stands first.
+    /// Returns the first position of each face.
     fn first_of_each_face(&self) -> Vec<usize> {
         (0..self.faces.len()).filter(|&i| i == 0 || self.faces[i - 1].0 != self.faces[i].0).collect()
     }
@@ -130,7 +130,7 @@ impl<'a> Surface<'a> {
         apexes
     }
 
-    /// Whether a cell with facets on the boundary has these nodes, ascending, or nodes that coincide with them.
+    /// Returns whether a cell with facets on the boundary has these nodes, ascending, or nodes that coincide with them.
     fn is_cell(&self, nodes: [u32; 4]) -> bool {
         self.facets_of([nodes[0], nodes[1], nodes[2]]).iter().any(|&(_, facet)| {
             let cell = self.mesh.cell(self.boundary.cells[facet] as usize);
@@ -140,7 +140,7 @@ impl<'a> Surface<'a> {
         })
     }
 
-    /// What the facets around a tetrahedron enclose, if it is thin and no cell.
+    /// Returns the void that the facets around a tetrahedron enclose, if it is thin and no cell.
     fn void(&self, nodes: [u32; 4]) -> Option<Void> {
         if self.is_cell(nodes) {
             return None;
@@ -177,8 +177,8 @@ impl<'a> Surface<'a> {
         Some(Void { side, facets, is_lone: false, at, volume, longest_edge, nodes })
     }
 
-    /// How far a point lies in front of a facet, in heights of the facet's cell: negative behind it, zero in its plane up
-    /// to rounding.
+    /// Returns the distance of a point in front of a facet, in heights of the facet's cell: negative behind it, zero
+    /// in its plane up to rounding.
     fn share_of_height(&self, facet: usize, point: [f64; 3]) -> f64 {
         let [a, b, c] = std::array::from_fn(|i| self.mesh.points[self.boundary.facet(facet)[i] as usize]);
         let normal = cross(sub(b, a), sub(c, a));

@@ -10,7 +10,7 @@ use crate::{CellKind, IsInterrupted, Mesh, MeshError};
 pub struct BallConfig {
     /// Radius.
     pub radius: f64,
-    /// Length of an edge, about.
+    /// Approximate length of an edge.
     pub h: f64,
 }
 
@@ -25,7 +25,7 @@ impl BallConfig {
         even_count(2.0 * self.radius / self.h)
     }
 
-    /// How large the mesh becomes.
+    /// Returns the size of the mesh.
     ///
     /// # Errors
     /// Those of [`ball`].
@@ -39,7 +39,7 @@ impl BallConfig {
 
 /// A ball of tetrahedra, its boundary tagged `surface` (1).
 ///
-/// A cube of cubes bent round: a shell of the cube is blended between a cube (inside) and a sphere
+/// A cube of cubes, mapped: a shell of the cube is blended between a cube (inside) and a sphere
 /// (surface). Cubes are split towards the middle, so that no cell is flat where three sides of the cube
 /// become one sphere. Nodes of the boundary lie on the sphere, so that the volume converges with $O(h^2)$.
 ///
@@ -50,10 +50,10 @@ pub fn ball(config: &BallConfig) -> Result<Mesh, MeshError> {
     ball_interruptible(config, None)
 }
 
-/// As [`ball`], and asks `is_interrupted` after each layer whether to end.
+/// Generates as [`ball`] does, and asks `is_interrupted` after each layer whether to end.
 ///
 /// # Errors
-/// As [`ball`]; [`MeshError::Interrupted`].
+/// Those of [`ball`]; [`MeshError::Interrupted`].
 pub fn ball_interruptible(config: &BallConfig, is_interrupted: IsInterrupted<'_>) -> Result<Mesh, MeshError> {
     let interrupt = Interrupt(is_interrupted);
     config.counts()?;

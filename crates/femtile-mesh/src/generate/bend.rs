@@ -1,4 +1,4 @@
-//! Straight meshes moved by a map, their cells curved by polynomials that agree with it at evenly spaced points.
+//! Maps straight meshes; cells become curved, with polynomials that interpolate the map at evenly spaced points.
 
 use crate::numbering::number;
 use crate::tensor::{apply, corner_places, evenly_spaced, ticks};

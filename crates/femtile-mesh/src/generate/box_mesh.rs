@@ -6,7 +6,7 @@ use crate::{CellKind, Facets, IsInterrupted, Mesh, MeshError};
 /// Names of the sides of a box; side `i` carries tag `i + 1`.
 pub(super) const SIDES: [&str; 6] = ["xmin", "xmax", "ymin", "ymax", "zmin", "zmax"];
 
-/// What becomes of each cube of a box.
+/// Subdivision of each cube of a box.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum BoxSplit {
     /// Six tetrahedra around the same diagonal of every cube.
@@ -36,7 +36,7 @@ impl BoxSplit {
     }
 }
 
-/// A box of cubes; the unit cube in eight cells a side unless said otherwise.
+/// A box of cubes; by default the unit cube with eight cells a side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoxConfig {
     /// Corner with the smallest coordinates.
@@ -45,7 +45,7 @@ pub struct BoxConfig {
     pub upper: [f64; 3],
     /// Number of cubes in each direction.
     pub cells: [usize; 3],
-    /// What becomes of each cube.
+    /// Subdivision of each cube.
     pub split: BoxSplit,
 }
 
@@ -56,7 +56,7 @@ impl Default for BoxConfig {
 }
 
 impl BoxConfig {
-    /// How large the mesh becomes.
+    /// Returns the size of the mesh.
     ///
     /// # Errors
     /// Those of [`box_mesh`].
@@ -82,10 +82,10 @@ pub fn box_mesh(config: &BoxConfig) -> Result<Mesh, MeshError> {
     box_mesh_interruptible(config, None)
 }
 
-/// As [`box_mesh`], and asks `is_interrupted` after each layer whether to end.
+/// Generates as [`box_mesh`] does, and asks `is_interrupted` after each layer whether to end.
 ///
 /// # Errors
-/// As [`box_mesh`]; [`MeshError::Interrupted`].
+/// Those of [`box_mesh`]; [`MeshError::Interrupted`].
 pub fn box_mesh_interruptible(
     config: &BoxConfig,
     is_interrupted: IsInterrupted<'_>,

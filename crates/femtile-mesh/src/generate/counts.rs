@@ -1,6 +1,6 @@
 use crate::{CellKind, Mesh, MeshError};
 
-/// How large a mesh is, in floating point as it may be too large for memory: known before anything is allocated.
+/// Size of a mesh before anything is allocated, in floating point as it may be too large for memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Counts {
     /// Kind of the cells.
@@ -9,12 +9,12 @@ pub struct Counts {
     pub n_nodes: f64,
     /// Number of cells.
     pub n_cells: f64,
-    /// Degree of the shapes of cells; 1 where they are straight.
+    /// Degree of the cell shapes; 1 for straight cells.
     pub order: usize,
 }
 
 impl Counts {
-    /// Counts that a generator aims at, of straight cells.
+    /// Returns the counts of straight cells of a generator.
     ///
     /// # Errors
     /// [`MeshError::Invalid`] of the field when nodes and cells cannot be numbered in 32 bits.
@@ -35,13 +35,13 @@ impl Counts {
         Err(MeshError::Invalid { field, message })
     }
 
-    /// The same of cells of a higher order.
+    /// Returns the same counts with cells of a higher order.
     #[must_use]
     pub fn with_order(self, order: usize) -> Self {
         Self { order, ..self }
     }
 
-    /// After so many uniform refinements; nodes are rounded up, as if the boundary had none of its own.
+    /// Returns the counts after `times` uniform refinements; nodes are rounded up, as if the boundary had none of its own.
     #[must_use]
     pub fn refined(self, times: u32) -> Self {
         let factor = f64::from(1_u32 << self.kind.dimension()).powi(times.min(1000) as i32);

@@ -12,7 +12,7 @@ pub struct CylinderConfig {
     pub radius: f64,
     /// Height.
     pub height: f64,
-    /// Length of an edge, about.
+    /// Approximate length of an edge.
     pub h: f64,
 }
 
@@ -28,7 +28,7 @@ impl CylinderConfig {
         (even_count(2.0 * self.radius / self.h), (self.height / self.h).ceil().max(1.0))
     }
 
-    /// How large the mesh becomes.
+    /// Returns the size of the mesh.
     ///
     /// # Errors
     /// Those of [`cylinder`].
@@ -54,10 +54,10 @@ pub fn cylinder(config: &CylinderConfig) -> Result<Mesh, MeshError> {
     cylinder_interruptible(config, None)
 }
 
-/// As [`cylinder`], and asks `is_interrupted` after each layer whether to end.
+/// Generates as [`cylinder`] does, and asks `is_interrupted` after each layer whether to end.
 ///
 /// # Errors
-/// As [`cylinder`]; [`MeshError::Interrupted`].
+/// Those of [`cylinder`]; [`MeshError::Interrupted`].
 pub fn cylinder_interruptible(
     config: &CylinderConfig,
     is_interrupted: IsInterrupted<'_>,

@@ -1,10 +1,10 @@
 use super::bend::bend;
 use crate::{Mesh, MeshError};
 
-/// How the inside of a box or rectangle is moved.
+/// Deformation of the interior of a box or rectangle.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DeformConfig {
-    /// How far the middle moves along each axis, in sides of the box; less than 0.25 either way.
+    /// Displacement of the centre along each axis, in sides of the box; between −0.25 and 0.25.
     pub amplitude: f64,
     /// Degree of the polynomials of each cell, 1 to 9; 1 leaves cells straight.
     pub order: usize,

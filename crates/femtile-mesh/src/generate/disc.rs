@@ -12,7 +12,7 @@ pub(super) struct Disc {
     pub rim: Vec<[u32; 2]>,
 }
 
-/// Where a node of a disc lies.
+/// Position of a node of a disc.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DiscNode {
     /// Place along the radius, counted in cells: `n / 2` at the edge of the square, one more for each ring.

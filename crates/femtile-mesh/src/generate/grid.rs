@@ -1,4 +1,4 @@
-//! What all generators share: settings that make sense, names of sides, points along an edge.
+//! Parts shared by all generators: valid settings, names of sides, points along an edge.
 
 use crate::check::boundary_facets;
 use crate::{CellKind, Mesh, MeshError};

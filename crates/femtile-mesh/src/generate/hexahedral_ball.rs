@@ -27,7 +27,7 @@ impl Default for HexahedralBallConfig {
 }
 
 impl HexahedralBallConfig {
-    /// How large the mesh becomes.
+    /// Returns the size of the mesh.
     ///
     /// # Errors
     /// Those of [`hexahedral_ball`].

@@ -4,7 +4,7 @@ use super::grid::tag_boundary;
 use super::square::{SquareConfig, SquareSplit, square};
 use crate::{Mesh, MeshError};
 
-/// Which part of a box is missing.
+/// The missing part of a box.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LShape {
     /// The square from −1 to 1 without its quadrant x > 0, y < 0, of quadrilaterals.
@@ -19,7 +19,7 @@ pub enum LShape {
 /// A domain with a re-entrant corner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LShapeConfig {
-    /// Which part of the box is missing.
+    /// The missing part of the box.
     pub shape: LShape,
     /// Number of cells along each side of length one.
     pub cells: usize,
@@ -62,7 +62,7 @@ impl LShapeConfig {
         }
     }
 
-    /// How large the mesh is before the part is cut out.
+    /// Returns the size of the mesh before the part is cut out.
     ///
     /// # Errors
     /// Those of [`l_shape`].

@@ -18,7 +18,7 @@ impl Layers<'_> {
     ///
     /// Each prism is cut by the numbers of its nodes: with the corners of the triangle in ascending
     /// order, a path climbs from the bottom to the top one corner after another, as Kuhn's split does.
-    /// So the wall between two prisms is cut from the smaller node below to the larger one above,
+    /// The wall between two prisms is cut from the smaller node below to the larger one above,
     /// whichever of the two looks at it.
     pub fn tetrahedra(&self, interrupt: Interrupt<'_>) -> Result<Vec<u32>, MeshError> {
         let n = self.n_surface as u32;

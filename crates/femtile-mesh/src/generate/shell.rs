@@ -26,7 +26,7 @@ impl Default for ShellConfig {
 }
 
 impl ShellConfig {
-    /// How large the mesh becomes.
+    /// Returns the size of the mesh.
     ///
     /// # Errors
     /// Those of [`shell`].

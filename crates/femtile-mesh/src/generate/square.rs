@@ -5,7 +5,7 @@ use crate::{CellKind, Facets, Mesh, MeshError};
 /// Names of the sides of a rectangle; side `i` carries tag `i + 1`.
 const SIDES: [&str; 4] = ["xmin", "xmax", "ymin", "ymax"];
 
-/// What becomes of each square of a rectangle.
+/// Subdivision of each square of a rectangle.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SquareSplit {
     /// Two triangles, cut from the lower left to the upper right corner.
@@ -42,7 +42,7 @@ pub struct SquareConfig {
     pub upper: [f64; 2],
     /// Number of squares in each direction.
     pub cells: [usize; 2],
-    /// What becomes of each square.
+    /// Subdivision of each square.
     pub split: SquareSplit,
 }
 
@@ -53,7 +53,7 @@ impl Default for SquareConfig {
 }
 
 impl SquareConfig {
-    /// How large the mesh becomes.
+    /// Returns the size of the mesh.
     ///
     /// # Errors
     /// Those of [`square`].

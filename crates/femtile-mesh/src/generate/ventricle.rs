@@ -39,7 +39,7 @@ impl VentricleConfig {
         [n, (RINGS_PER_SQUARE * n).ceil(), n_layers]
     }
 
-    /// How large the mesh becomes.
+    /// Returns the size of the mesh.
     ///
     /// # Errors
     /// Those of [`ventricle`].
@@ -73,10 +73,10 @@ pub fn ventricle(config: &VentricleConfig) -> Result<Mesh, MeshError> {
     ventricle_interruptible(config, None)
 }
 
-/// As [`ventricle`], and asks `is_interrupted` after each layer whether to end.
+/// Generates as [`ventricle`] does, and asks `is_interrupted` after each layer whether to end.
 ///
 /// # Errors
-/// As [`ventricle`]; [`MeshError::Interrupted`].
+/// Those of [`ventricle`]; [`MeshError::Interrupted`].
 pub fn ventricle_interruptible(
     config: &VentricleConfig,
     is_interrupted: IsInterrupted<'_>,

@@ -11,12 +11,12 @@ use crate::MeshError;
 
 /// Writes a file through a temporary one in the same folder, which then takes the name.
 ///
-/// What stood under the name before stays until then, also when writing fails. Temporary files that killed programs
+/// An existing file of that name stays until then, also if writing fails. Temporary files that killed programs
 /// have left in the folder are removed. A pipe or a character device is written to in place.
 ///
 /// # Errors
 /// [`MeshError::Io`] with the path: the folder is missing or cannot be written to, the name is that of a folder, of a
-/// pipe that nobody reads, of a socket or of a disk.
+/// pipe without a reader, of a socket or of a disk.
 pub fn write_atomically(
     path: &Path,
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>,
@@ -39,7 +39,7 @@ pub fn write_atomically(
     result().map_err(|source| MeshError::Io { path: path.into(), action: "write", source })
 }
 
-/// A temporary file beside `path`, held for as long as it is written.
+/// A temporary file beside `path`, locked while it is written.
 fn temporary(path: &Path) -> Result<NamedTempFile> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     remove_stale(folder);
@@ -91,7 +91,7 @@ fn open_special(_path: &Path, kind: FileType) -> Result<File> {
     Err(refusal(kind))
 }
 
-/// Why nothing is written under the name of what is no file.
+/// Returns the reason why nothing is written to something that is not a file.
 pub(super) fn refusal(kind: FileType) -> Error {
     Error::other(match kind.is_dir() {
         true => "a folder has this name; choose another name, or move the folder away",

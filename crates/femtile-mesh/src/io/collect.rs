@@ -39,10 +39,10 @@ struct Straightened {
     farthest: f64,
 }
 
-/// That simplices of order 2 are read as straight; none where there are none of them.
+/// Returns the note that simplices of order 2 are read as straight; none if there are none.
 ///
 /// `farthest` is the largest distance of a node on an edge from the middle of the nearest edge, in units of the cell's
-/// longest edge, where it is known.
+/// longest edge, if it is known.
 pub(super) fn note_of_straightened(kind: CellKind, n_cells: usize, farthest: Option<f64>) -> Option<String> {
     let cells = match n_cells {
         0 => return None,
@@ -127,7 +127,7 @@ impl Collector {
 
     /// Adds one simplex of order 2 by its corners and the nodes on its edges, of which the corners are kept.
     ///
-    /// `points` are those of the file; an index beyond them is left to [`Collector::into_mesh`] to refuse.
+    /// `points` are those of the file; [`Collector::into_mesh`] refuses indices beyond them.
     pub(super) fn push_straightened(&mut self, kind: CellKind, nodes: &[u32], points: &[[f64; 3]], tag: i32) {
         let (corners, _) = nodes.split_at(kind.n_nodes());
         self.push(kind, corners.iter().copied(), tag);
@@ -142,7 +142,7 @@ impl Collector {
         straightened.farthest = straightened.farthest.max(distance_from_middles(corners, others));
     }
 
-    /// Passes over an entry that is neither cell nor facet, such as a point.
+    /// Skips an entry that is neither cell nor facet, such as a point.
     pub(super) fn skip(&mut self) {
         self.n_entries += 1;
     }
@@ -186,7 +186,7 @@ impl Collector {
         Ok(kind)
     }
 
-    /// The mesh. `tagged` says whether the file has tags at all; facets with tag 0 carry none.
+    /// Returns the mesh. `tagged` is true if the file has tags; facets with tag 0 are untagged.
     ///
     /// # Errors
     /// [`MeshError::Unsupported`] for cells of two kinds or orders of the highest dimension or surfaces in space,
@@ -251,7 +251,7 @@ impl Collector {
     }
 }
 
-/// Gives a mesh its curved shapes and leaves it the corners as nodes; returns their numbers in the file.
+/// Sets the curved shapes of a mesh and keeps its corners as nodes; returns their numbers in the file.
 fn bend(mesh: &mut Mesh, order: usize, mut cells: Vec<u32>) -> Vec<u32> {
     let mut points = mesh.points.clone();
     if order == 2 {
@@ -263,7 +263,7 @@ fn bend(mesh: &mut Mesh, order: usize, mut cells: Vec<u32>) -> Vec<u32> {
     nodes
 }
 
-/// Drops the points that no index names, keeps the order of the others and returns their old numbers.
+/// Drops unused points, keeps the order of the others and returns their old numbers.
 pub(super) fn compact(points: &mut Vec<[f64; 3]>, indices: &mut [&mut Vec<u32>]) -> Vec<u32> {
     let mut new_number = vec![u32::MAX; points.len()];
     indices.iter().flat_map(|part| part.iter()).for_each(|&point| new_number[point as usize] = 0);
@@ -288,7 +288,7 @@ pub(super) fn pick_in_place(entries: &[u32], field: &mut Field) {
     field.values.truncate(entries.len() * n);
 }
 
-/// Whether an integer cell array of this name says which region a cell belongs to.
+/// Returns whether an integer cell array of this name says which region a cell belongs to.
 pub(super) fn is_tag_name(name: &str) -> bool {
     const NAMES: [&str; 10] = [
         "tag",

@@ -1,4 +1,4 @@
-//! Which reader or writer a file name asks for.
+//! Selects the reader or writer by the file name.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use super::file::bytes_of;
 use super::{abaqus, gmsh, medit, mfem, tetgen, vtk, vtu};
 use crate::{Mesh, MeshError, Place};
 
-/// Reads a mesh file; its extension says the format.
+/// Reads a mesh file; its extension determines the format.
 ///
 /// # Errors
-/// [`MeshError::Unsupported`] for an extension that is not read, naming those that are; else the errors
+/// [`MeshError::Unsupported`] for an unsupported extension, with the list of supported ones; else the errors
 /// of the format.
 pub fn read(path: &Path) -> Result<Mesh, MeshError> {
     match extension(path).as_str() {
@@ -27,16 +27,16 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
     }
 }
 
-/// `.mesh` is the extension of two formats: the first line tells.
+/// Reads a mesh by extension; the first line distinguishes the two formats of `.mesh`.
 fn read_mesh(path: &Path) -> Result<Mesh, MeshError> {
     let bytes = bytes_of(path)?;
     if mfem::is_mfem(&bytes) { mfem::parse(path, &bytes) } else { medit::parse(path, &bytes) }
 }
 
-/// Writes a mesh file; its extension says the format. It takes its name only when it is complete.
+/// Writes a mesh file atomically; its extension determines the format.
 ///
 /// # Errors
-/// [`MeshError::Unsupported`] for an extension that is not written or a mesh the format cannot hold,
+/// [`MeshError::Unsupported`] for an unsupported extension or a mesh that the format cannot represent,
 /// [`MeshError::Io`] when the file cannot be written.
 pub fn write(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
     match extension(path).as_str() {
@@ -48,7 +48,7 @@ pub fn write(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
     }
 }
 
-/// Writes as [`write()`] does, compressed with zlib.
+/// Writes as [`write()`] does, with zlib compression.
 ///
 /// # Errors
 /// [`MeshError::Unsupported`] for other files than `.vtu`; else those of [`write()`].
@@ -69,7 +69,7 @@ fn write_vtu(path: &Path, mesh: &Mesh, compress: bool) -> Result<(), MeshError> 
     vtu::write_with(path, mesh, &[], &[], vtu::WriteOptions { compress, facets })
 }
 
-/// Refuses a mesh of curved cells in a format that is written straight.
+/// Refuses curved cells in a format without them.
 pub(super) fn refuse_curved(path: &Path, mesh: &Mesh) -> Result<(), MeshError> {
     if mesh.curved.is_none() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Names of regions and fields, made safe to print and to write.
+//! Names of regions and fields, escaped for printing and writing.
 
 use std::borrow::Cow;
 

@@ -1,6 +1,6 @@
-//! From the numbers that a file gives its nodes or elements to their order in it.
+//! Maps the node or element numbers of a file to their order in it.
 
-/// Finds nodes by number: through a table where numbers lie close together, else by bisection.
+/// Finds nodes by number: through a table if the numbers are dense, else by bisection.
 #[derive(Debug)]
 pub(super) enum NodeNumbers {
     /// Node of number `first + i`, or [`MISSING`].

@@ -1,4 +1,4 @@
-//! Words and numbers out of the bytes of a text file, with the line they stand on.
+//! Words and numbers of a text file, with their lines.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub(super) struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    /// Starts at the first byte; `path` serves messages only.
+    /// Starts at the first byte; `path` is used in messages only.
     pub(super) fn new(path: &'a Path, bytes: &'a [u8]) -> Self {
         Self { path, bytes, at: 0, line: 1, comment: None, binary: false }
     }
@@ -39,7 +39,7 @@ impl<'a> Scanner<'a> {
         self.bytes.len()
     }
 
-    /// Moves past the next occurrence of `mark`; false, without moving, where there is none.
+    /// Moves past the next occurrence of `mark`; false, without moving, if there is none.
     pub(super) fn skip_past(&mut self, mark: &[u8]) -> bool {
         let rest = &self.bytes[self.at..];
         let Some(found) = rest.windows(mark.len()).position(|window| window == mark) else { return false };
@@ -49,7 +49,7 @@ impl<'a> Scanner<'a> {
         true
     }
 
-    /// Where the scanner stands.
+    /// Returns the place of the scanner.
     pub(super) fn place(&self) -> Place {
         if self.binary { Place::Byte(self.at) } else { Place::Line(self.line) }
     }
@@ -59,12 +59,12 @@ impl<'a> Scanner<'a> {
         self.bytes.len() - self.at
     }
 
-    /// The format is broken where the scanner stands.
+    /// Returns an error for invalid data at this place.
     pub(super) fn error(&self, message: impl Into<String>) -> MeshError {
         MeshError::Parse { path: self.path.into(), place: self.place(), message: message.into() }
     }
 
-    /// What stands here is sound but not handled.
+    /// Returns an error for valid but unsupported data at this place.
     pub(super) fn unsupported(&self, what: impl Into<String>, advice: &str) -> MeshError {
         MeshError::Unsupported {
             path: self.path.into(),
@@ -100,7 +100,7 @@ impl<'a> Scanner<'a> {
         self.word_here()
     }
 
-    /// The next word of this line, or none at its end; the line break itself is left.
+    /// Returns the next word of this line, or none at its end; the line break is not consumed.
     pub(super) fn word_of_line(&mut self) -> Option<&'a [u8]> {
         while let Some(&byte) = self.bytes.get(self.at) {
             if Some(byte) == self.comment {
@@ -134,7 +134,7 @@ impl<'a> Scanner<'a> {
         std::iter::from_fn(|| ahead.word_of_line()).count()
     }
 
-    /// The next word, which the file must have; `what` names it in the message.
+    /// Returns the next word, or an error naming `what` at the end of the file.
     pub(super) fn expect(&mut self, what: &str) -> Result<&'a [u8], MeshError> {
         self.word().ok_or_else(|| self.error(format!("the file ends where {what} should stand")))
     }

@@ -11,7 +11,7 @@ use super::atomic::refusal;
 use super::unfinished::{PREFIX, hold, remove_stale};
 use crate::MeshError;
 
-/// How often, and how long apart, a folder is asked for that another run is moving its files into.
+/// Number of attempts, and the pause between them, to enter a folder into which another run moves its files.
 const TRIES: usize = 1000;
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -28,7 +28,7 @@ pub struct Staging {
 }
 
 impl Staging {
-    /// A new one in `folder`, from which what killed programs have left is removed.
+    /// Creates a staging folder in `folder`, after removing files of killed programs.
     ///
     /// # Errors
     /// [`MeshError::Io`] where nothing can be written into the folder.
@@ -45,12 +45,12 @@ impl Staging {
         made().map_err(|source| MeshError::Io { path: folder.into(), action: "write results to", source })
     }
 
-    /// Where the file of this name is to be written.
+    /// Returns the path at which to write the file of this name.
     pub fn path(&self, name: &str) -> PathBuf {
         self.staged.path().join(name)
     }
 
-    /// Whether files of these names can be moved into the folder.
+    /// Checks that files of these names can be moved into the folder.
     ///
     /// # Errors
     /// [`MeshError::Io`] for the first name that belongs to a folder, a pipe or a device.
@@ -65,8 +65,9 @@ impl Staging {
 
     /// Moves the files into the folder in this order, where they replace those of an earlier run.
     ///
-    /// The last one is the seal: the old one goes before anything else is replaced, and the new one comes when all others
-    /// are there. So whoever finds it has the other files of the same run, even if this program is killed meanwhile.
+    /// The last file is the seal: the old one is removed before anything else is replaced, and the new one appears when
+    /// all others are there. So a reader that finds it has the other files of the same run, even if this program is
+    /// killed meanwhile.
     ///
     /// # Errors
     /// [`MeshError::Io`] with the name that could not be taken, or with the folder when another program keeps a lock on it.
@@ -96,7 +97,7 @@ impl Staging {
         moved
     }
 
-    /// Where the earlier file of this name is kept until the new ones have taken their names.
+    /// Returns the path that keeps the earlier file of this name until the new ones are renamed.
     fn earlier(&self, name: &str) -> PathBuf {
         self.path(&format!("earlier-{name}"))
     }

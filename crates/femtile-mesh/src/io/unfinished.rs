@@ -1,15 +1,15 @@
-//! Unfinished files and folders: told from those that killed programs have left by a lock.
+//! Unfinished files and folders; a lock distinguishes them from those of killed programs.
 //!
-//! Who makes one holds a lock on it (`flock`), which the system takes away when the program ends, however it ends. What
-//! can be locked by another has no owner any more. Where a file system has no locks, nothing is removed.
+//! The owner holds a lock (`flock`), which the system releases when the program ends in any way. A file that another
+//! program can lock has no owner any more. On file systems without locks nothing is removed.
 
 use std::fs::{File, TryLockError};
 use std::path::Path;
 
-/// How the names of unfinished files and folders begin.
+/// Prefix of the names of unfinished files and folders.
 pub(super) const PREFIX: &str = ".femtile-";
 
-/// Holds what was just made; false when another program has taken it for abandoned in the meantime.
+/// Locks a new file or folder; false when another program has removed it as abandoned in the meantime.
 pub(super) fn hold(file: &File, path: &Path) -> bool {
     match file.try_lock() {
         Ok(()) => path.exists(),
@@ -18,7 +18,7 @@ pub(super) fn hold(file: &File, path: &Path) -> bool {
     }
 }
 
-/// Removes what programs have left in the folder that were killed while they wrote.
+/// Removes the unfinished files of killed programs in a folder.
 pub(super) fn remove_stale(folder: &Path) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);

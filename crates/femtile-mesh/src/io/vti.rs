@@ -6,10 +6,10 @@ use super::name::xml_name;
 use super::write_atomically;
 use crate::MeshError;
 
-/// Where the nodes of a box lie: evenly spaced, those of x next to each other in memory.
+/// Positions of the nodes of a box: evenly spaced, x fastest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Image {
-    /// Nodes along x, y, z; 1 along an axis that is not there.
+    /// Nodes along x, y, z; 1 along a missing axis.
     pub nodes: [usize; 3],
     /// The first node.
     pub origin: [f64; 3],

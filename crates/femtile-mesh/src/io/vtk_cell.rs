@@ -7,10 +7,10 @@ use super::collect::Collector;
 use super::lagrange::Numbering;
 use crate::{CellKind, Curved, MeshError, Place};
 
-/// What a cell type of VTK stands for.
+/// A cell type of VTK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum VtkCell {
-    /// Straight edges, corners alone.
+    /// Straight edges, corners only.
     Linear(CellKind),
     /// Order 2 with points on corners and edges.
     Serendipity(CellKind),
@@ -18,7 +18,7 @@ pub(super) enum VtkCell {
     Quadratic(CellKind),
     /// A triangle or tetrahedron of order 2.
     QuadraticSimplex(CellKind),
-    /// The number of points says the order.
+    /// The number of points determines the order.
     Lagrange(CellKind),
 }
 
@@ -73,7 +73,7 @@ pub(super) fn vtk_cell(path: &Path, place: Place, vtk_type: i64) -> Result<Optio
 #[derive(Debug, Default)]
 pub(super) struct VtkCells {
     pub collector: Collector,
-    /// Whether the file has the order of Lagrange hexahedra from before VTK 9.
+    /// True if the file has the order of Lagrange hexahedra from before VTK 9.
     is_old: bool,
     numberings: BTreeMap<(CellKind, bool, usize), Numbering>,
     arranged: Vec<u32>,
@@ -87,7 +87,7 @@ impl VtkCells {
     /// Adds cell number `number` of a file; `coordinates` are those of all points of the file.
     ///
     /// # Errors
-    /// A message naming the cell when its type does not have so many points.
+    /// A message naming the cell when its type has another number of points.
     pub(super) fn push(
         &mut self,
         number: usize,

@@ -8,7 +8,7 @@ const BUDGET: usize = 1 << 24;
 
 /// All edges of a mesh, each once, by their smaller and then their larger node.
 pub(super) struct Edges {
-    /// Where the edges of each smaller node start: `[n_nodes + 1]`.
+    /// Offsets of the edges of each smaller node: `[n_nodes + 1]`.
     offsets: Vec<u32>,
     /// Larger node of each edge, ascending for each smaller node.
     ends: Vec<u32>,

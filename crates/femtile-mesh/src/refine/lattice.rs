@@ -8,7 +8,7 @@ use crate::interrupt::Interrupt;
 pub(super) struct Lattice {
     /// Points of each cell in lexicographic order: `[n_cells × (2 order + 1)^dimension]`.
     pub cells: Vec<u32>,
-    /// The points of the coarse lattice around each new point; some stand there several times, all equally often.
+    /// The points of the coarse lattice around each new point; repeated points occur equally often.
     pub parents: Vec<[u32; 8]>,
     /// New points on edges and faces of coarse lattices, by the points at the ends or corners.
     between: HashMap<[u32; 4], u32>,

@@ -36,10 +36,10 @@ pub fn uniform(mesh: &Mesh) -> Result<Mesh, MeshError> {
     uniform_interruptible(mesh, None)
 }
 
-/// As [`uniform`], and asks `is_interrupted` now and then whether to end.
+/// Refines as [`uniform`] does, and asks `is_interrupted` repeatedly whether to end.
 ///
 /// # Errors
-/// As [`uniform`]; [`MeshError::Interrupted`].
+/// Those of [`uniform`]; [`MeshError::Interrupted`].
 pub fn uniform_interruptible(mesh: &Mesh, is_interrupted: IsInterrupted<'_>) -> Result<Mesh, MeshError> {
     let interrupt = Interrupt(is_interrupted);
     if mesh.kind == CellKind::Segment {

@@ -1,4 +1,4 @@
-//! Where boundary facets meet that are not the same: gaps, overlaps, flat cells, and what may be accepted.
+//! Boundary facets that meet without being identical: gaps, overlaps, flat cells, and accepted findings.
 
 use femtile_mesh::check::{CheckConfig, CheckError, CheckReport, Finding, check, check_interruptible};
 use femtile_mesh::generate::{

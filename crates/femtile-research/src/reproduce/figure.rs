@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::Table;
 
-/// What the vertical axis of a figure shows.
+/// Quantity on the vertical axis of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
@@ -15,7 +15,7 @@ pub enum Quantity {
     GbPerS,
     /// 10⁹ operations a second.
     GflopPerS,
-    /// How many times faster than the baseline.
+    /// Speed relative to the baseline.
     Speedup,
     /// Mean of the squared differences of two solutions.
     MeanSquare,
@@ -47,11 +47,11 @@ pub enum Quantity {
 
 /// The horizontal axis of tables whose rows are numbers of unknowns.
 pub(super) const UNKNOWNS: &str = "unknowns";
-/// That of roofs.
+/// Abscissa of roofline figures.
 pub(super) const INTENSITY: &str = "operations a byte";
 
 impl Quantity {
-    /// What stands beside an axis.
+    /// Returns the label of the axis.
     pub fn label(self) -> &'static str {
         match self {
             Self::Nanoseconds => "ns",
@@ -106,7 +106,7 @@ pub struct Row {
     pub gflop_per_s: f64,
     /// Share of the bandwidth of this device measured in this run: of a triad on a CPU, of a copy on a GPU.
     pub of_bandwidth: Option<f64>,
-    /// Mean of the squared differences from the solution by Thomas' algorithm, where that was asked for.
+    /// Mean squared difference from the solution by the Thomas algorithm, if requested.
     pub mean_square: Option<f64>,
 }
 
@@ -117,9 +117,9 @@ pub struct Cycles {
     pub level: usize,
     /// The degree of the elements.
     pub degree: usize,
-    /// What the smoother solves on.
+    /// The local solver of the smoother: patches or nodes.
     pub smoother: &'static str,
-    /// Printed in the paper; none where it prints nothing.
+    /// Printed in the paper; none if it prints nothing.
     pub theirs: Option<usize>,
     /// With the smoother in reversed order after the correction.
     pub ours_reversed: Option<usize>,
@@ -155,16 +155,16 @@ impl std::ops::Deref for Rows {
     }
 }
 
-/// What the paper says beside what was measured here.
+/// A published statement beside our measurement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Claim {
-    /// What is compared.
+    /// The compared quantity.
     pub what: String,
-    /// Where the paper says it.
+    /// Place in the paper.
     pub place: &'static str,
     /// Their figure.
     pub theirs: String,
-    /// Ours; none where this machine lacks what it takes.
+    /// Ours; none if this machine lacks a requirement.
     pub ours: Option<String>,
 }
 
@@ -175,23 +175,23 @@ pub struct Figure {
     pub paper: &'static str,
     /// Its name on the command line.
     pub item: &'static str,
-    /// What it shows.
+    /// The title.
     pub title: String,
-    /// What its vertical axis shows.
+    /// Quantity on its vertical axis.
     pub quantity: Quantity,
-    /// What its horizontal axis shows: `length`, `block`, `axis`, `systems`, `unknowns`, or what the rows of its table are.
+    /// Quantity on its horizontal axis: `length`, `block`, `axis`, `systems`, `unknowns`, or that of its table's rows.
     pub abscissa: &'static str,
     /// Processor, GPU and sizes.
     pub setting: String,
     /// All points.
     pub rows: Rows,
-    /// What the figure shows where its points are not those of batches of systems.
+    /// The table of a figure whose points are not batches of systems.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub table: Option<Table>,
-    /// What one must know to read it.
+    /// Explanations.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// What the paper says in words.
+    /// Statements of the paper's text.
     pub claims: Vec<Claim>,
     /// Peers that could not be measured.
     pub absent: Vec<Absent>,
@@ -200,7 +200,7 @@ pub struct Figure {
 /// The points of one solver in one precision.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// What tells it from the others.
+    /// Its label.
     pub label: String,
     /// Abscissa and value.
     pub points: Vec<(String, f64)>,
@@ -209,7 +209,7 @@ pub struct Series {
 /// The bandwidth that a solver reaches over a sweep.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rates {
-    /// What tells it from the others.
+    /// Its label.
     pub label: String,
     /// The least of all sizes, in 10⁹ bytes a second, and where.
     pub least: (f64, String),
@@ -290,7 +290,7 @@ impl Figure {
         }
     }
 
-    /// What is drawn of a row; none where the baseline is missing, or the row is the baseline itself.
+    /// Returns the plotted value of a row; none without a baseline, or for the baseline itself.
     fn value(&self, row: &Row) -> Option<f64> {
         match self.quantity {
             Quantity::Nanoseconds => Some(row.ns),
@@ -312,7 +312,7 @@ fn is_gbsv(row: &Row) -> bool {
 }
 
 impl Row {
-    /// Whether both are of one size and precision.
+    /// Returns whether both are of one size and precision.
     pub fn is_same_problem(&self, other: &Self) -> bool {
         (self.precision, self.block, self.length) == (other.precision, other.block, other.length)
             && self.axis == other.axis

@@ -1,4 +1,4 @@
-//! Tables and figures of papers, regenerated: theirs beside ours, with the peers of this machine in the same run.
+//! Tables and figures of papers: published and measured values, with the peers of this machine in the same run.
 
 mod cui2024;
 mod figure;
@@ -23,10 +23,10 @@ pub use table::{Cell, Column, Table};
 
 use femtile_bench::BenchError;
 
-/// What the user may choose of a figure.
+/// Settings of a figure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// A size that is done in seconds, for tests.
+    /// A size that takes seconds, for tests.
     pub small: bool,
     /// Threads of the CPU; 0 for all.
     pub threads: usize,
@@ -40,11 +40,11 @@ pub struct Settings {
     pub unknowns: usize,
     /// The finest level of multigrid; level L has 2^(L − 1) cells a side.
     pub max_level: usize,
-    /// How often each solve is timed.
+    /// Number of timed runs of each solve.
     pub repeats: usize,
-    /// Whether other libraries are measured.
+    /// True if other libraries are measured.
     pub peers: bool,
-    /// Whether a GPU is measured where there is one.
+    /// True if a GPU is measured, if there is one.
     pub gpu: bool,
 }
 
@@ -70,7 +70,7 @@ impl Default for Settings {
 pub struct Item {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it shows, in one line.
+    /// Its content, in one line.
     pub summary: &'static str,
     run: fn(&Session) -> Result<Figure, BenchError>,
 }
@@ -80,9 +80,9 @@ pub struct Item {
 pub struct Paper {
     /// Its key in `references.bib`.
     pub key: &'static str,
-    /// What it gives Femtile.
+    /// The methods that Femtile takes from it.
     pub summary: &'static str,
-    /// What can be regenerated of it so far.
+    /// Its items that can be reproduced.
     pub items: Vec<Item>,
 }
 
@@ -106,7 +106,7 @@ impl Item {
     /// Measures.
     ///
     /// # Errors
-    /// What kept our own solvers from running; peers that do not run are named in the figure.
+    /// Errors of our own solvers; peers that do not run are named in the figure.
     pub fn run(&self, session: &Session) -> Result<Figure, BenchError> {
         (self.run)(session)
     }

@@ -7,7 +7,7 @@ use super::{Figure, INTENSITY, Series, UNKNOWNS, table_curves, table_plot, table
 const CHART: (u32, u32) = (560, 440);
 pub(super) const INK: RGBColor = RGBColor(38, 50, 56);
 pub(super) const GRID: RGBColor = RGBColor(225, 229, 232);
-/// Told apart also by those who do not see all colours alike.
+/// Colours that are distinguishable with colour blindness too.
 pub(super) const CURVES: [RGBColor; 10] = [
     RGBColor(0, 105, 146),
     RGBColor(213, 94, 0),
@@ -23,7 +23,7 @@ pub(super) const CURVES: [RGBColor; 10] = [
 
 pub(super) type DrawError = DrawingAreaErrorKind<std::io::Error>;
 
-/// An SVG of curves, or of the bars of a table; empty where nothing is to be drawn.
+/// Returns an SVG of curves, or of the bars of a table; empty if there is nothing to draw.
 pub fn svg(figure: &Figure) -> String {
     let mut svg = String::new();
     let drawn = match &figure.table {

@@ -9,7 +9,7 @@ use femtile_bench::BenchError;
 /// The devices of this machine, and what is measured once for several figures.
 #[derive(Debug)]
 pub struct Session {
-    /// What was chosen.
+    /// The settings.
     pub settings: Settings,
     pub(super) cpu: Cpu,
     pub(super) triad_gb_per_s: f64,
@@ -31,7 +31,7 @@ impl Session {
     /// Opens the devices and measures their bandwidth.
     ///
     /// # Errors
-    /// When the threads cannot be started, or a GPU that is there does not work.
+    /// When the threads cannot be started, or an existing GPU does not work.
     pub fn new(settings: Settings) -> Result<Self, BenchError> {
         let cpu = Cpu::new(settings.threads)?;
         let vector_bytes = if settings.small { 1 << 20 } else { 256 << 20 };
@@ -65,7 +65,7 @@ impl Session {
     }
 }
 
-/// What is said where no GPU is measured.
+/// Returns the message for a missing GPU.
 pub(super) fn no_gpu(session: &Session) -> Option<Absent> {
     session.gpu.is_none().then(|| Absent {
         peer: "GPU",
@@ -74,7 +74,7 @@ pub(super) fn no_gpu(session: &Session) -> Option<Absent> {
     })
 }
 
-/// The value of a cell, made when it is first asked for.
+/// Returns the value of a cell, computed on first use.
 pub(super) fn once<T>(
     cell: &OnceCell<T>,
     make: impl FnOnce() -> Result<T, BenchError>,

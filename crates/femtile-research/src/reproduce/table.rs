@@ -4,18 +4,18 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Cell {
-    /// How many.
+    /// A count.
     Count(usize),
     /// A measured number.
     Number(f64),
-    /// What is not a number.
+    /// A text.
     Words(&'static str),
-    /// Not measured here, or not said there.
+    /// Not measured here, or not given there.
     Nothing,
 }
 
 impl Cell {
-    /// The number, where it is one that can be drawn.
+    /// Returns the number, if it can be plotted.
     pub fn number(&self) -> Option<f64> {
         match *self {
             Self::Count(count) => Some(count as f64),
@@ -34,11 +34,11 @@ impl From<Option<f64>> for Cell {
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Column {
-    /// What it holds; theirs says so.
+    /// Its name; published values are marked so.
     pub name: String,
     /// An entry for each row.
     pub cells: Vec<Cell>,
-    /// Whether its numbers are bars of the picture.
+    /// True if its numbers are bars of the picture.
     pub is_drawn: bool,
 }
 
@@ -57,19 +57,19 @@ impl Table {
         Self { rows, columns: Vec::new() }
     }
 
-    /// The same with a column that is drawn.
+    /// Adds a plotted column.
     #[must_use]
     pub fn drawn(self, name: &str, cells: Vec<Cell>) -> Self {
         self.with(name, cells, true)
     }
 
-    /// The same with a column that is not drawn.
+    /// Adds a column that is not plotted.
     #[must_use]
     pub fn listed(self, name: &str, cells: Vec<Cell>) -> Self {
         self.with(name, cells, false)
     }
 
-    /// The same with a column that is drawn or not.
+    /// Adds a column, plotted or not.
     #[must_use]
     pub fn with(mut self, name: &str, cells: Vec<Cell>, is_drawn: bool) -> Self {
         // A column of which nothing is known only widens the table.

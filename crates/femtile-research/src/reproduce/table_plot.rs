@@ -13,7 +13,7 @@ const LEAST_HEIGHT: u32 = 320;
 const NAMES: u32 = 210;
 
 impl Quantity {
-    /// Whether its values differ by more than a linear scale shows.
+    /// Returns whether its values differ by more than a linear scale shows.
     pub(super) fn is_logarithmic(self) -> bool {
         matches!(
             self,

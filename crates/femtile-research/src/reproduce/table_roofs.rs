@@ -1,4 +1,4 @@
-//! Tables of roofs as pictures: of three columns the first is the abscissa, the second gives points and the third a line.
+//! Plots of roofline tables: of three columns the first is the abscissa, the second gives points and the third a line.
 
 use plotters::prelude::*;
 

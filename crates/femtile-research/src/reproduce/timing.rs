@@ -5,10 +5,10 @@ use femtile_tune::Samples;
 
 /// A device whose work can be timed: by the host's clock, or by events of a GPU.
 pub(super) trait Timed: Device {
-    /// How rows call it.
+    /// Name in rows.
     const KIND: &'static str;
 
-    /// Seconds that queued work took.
+    /// Returns the seconds of queued work.
     fn seconds(&self, work: &mut dyn FnMut() -> Result<(), LinalgError>) -> Result<f64, LinalgError>;
 }
 

@@ -157,7 +157,7 @@ fn every_table_of_fu2014_is_measured_and_drawn() {
     assert!((solve / regular("table-5", "CPU, iterations") - iteration).abs() < 1e-9 * solve);
     assert_eq!(regular("table-5", "CPU, iterations"), entry(&found, "figure-6", "multigrid", "4913"));
     let materials = |name: &str, row: &str| entry(&found, "table-4", name, row);
-    // The paper's own smoother stands beside ours.
+    // The paper's smoother is measured beside ours.
     for (item_name, name) in
         [("table-3", "patches, CPU"), ("table-6", "patches, CPU"), ("table-5", "patches, CPU, iterations")]
     {
@@ -204,7 +204,7 @@ fn every_figure_of_kronbichler2022_is_measured_and_drawn() {
     values_moved_are_those_of_their_methods(&found);
 }
 
-/// What the model of a cache promises: less is moved where more is merged, and never less than the ideal.
+/// Checks the cache model: merging reduces the traffic, and it is never below the ideal.
 fn values_moved_are_those_of_their_methods(figures: &[Value]) {
     let moved = |what: &str, row: &str| entry(figures, "figure-7", what, row);
     for what in ["reads", "writes"] {

@@ -9,7 +9,7 @@ use femtile::tridiagonal::{
 
 use crate::suite::problems::Random;
 
-/// What stands between the entries of an array with gaps.
+/// The value between the entries of an array with gaps.
 const GAP: f64 = 77.0;
 
 /// A batch of systems along one axis of an array.
@@ -85,7 +85,7 @@ impl<T: Scalar> Batch<T> {
         batch
     }
 
-    /// Where each line begins in the right side, and where in the bands; row-major over the other axes.
+    /// Returns the offsets of each line in the right side and in the bands; row-major over the other axes.
     pub fn lines(&self) -> Vec<(usize, usize)> {
         let mut lines = vec![(0, 0)];
         for k in (0..self.shape.len()).filter(|&k| k != self.axis) {

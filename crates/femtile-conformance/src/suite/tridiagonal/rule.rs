@@ -15,7 +15,7 @@ pub struct Steps {
 /// No row is the last one of a ring.
 const NONE: u64 = u64::MAX;
 
-/// What stands outside of an open system: a solver that reads it is far off.
+/// The value outside an open system: a solver that reads it is far off.
 const OUTSIDE: f64 = 1e30;
 
 impl Steps {

@@ -53,7 +53,7 @@ impl<T: Scalar, D: Host<T>> Preconditioner<T, D> for Moody<T, D> {
     }
 }
 
-/// From zero, with so many directions; by Jacobi's preconditioner or the moody one.
+/// Solves from zero with at most `restart` directions, by the Jacobi preconditioner or the varying one.
 fn solve<T: Scalar, D: Host<T>>(
     device: &D,
     system: &System<T>,

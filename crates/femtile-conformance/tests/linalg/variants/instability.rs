@@ -39,7 +39,7 @@ fn recurrences_that_rounding_overtakes_are_not_blamed_on_the_matrix_alone() {
     assert!(n_broken > 0);
 }
 
-/// What ill-conditioning costs, it costs in iterations: blocks of more steps lose the directions before sooner.
+/// Ill-conditioning costs iterations: blocks of more steps lose the previous directions sooner.
 #[test]
 fn ill_conditioned_systems_take_the_variants_more_iterations_than_plain_conjugate_gradients() {
     let system = System::<f64>::new(spectrum(500, 1e5), &mut Random::new(62));

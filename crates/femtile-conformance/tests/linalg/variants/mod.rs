@@ -51,7 +51,7 @@ impl Method {
 enum By {
     Nothing,
     Jacobi,
-    /// Jacobi's, as one that a method knows nothing of.
+    /// Jacobi, hidden behind an opaque preconditioner.
     Hidden,
 }
 

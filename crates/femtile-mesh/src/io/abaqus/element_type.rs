@@ -5,14 +5,14 @@ use crate::io::scanner::show;
 use crate::io::vtk_cell::VtkCell;
 use crate::{CellKind, MeshError};
 
-/// A type of elements that is read.
+/// A supported element type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ElementType {
     pub cell: VtkCell,
     pub n_nodes: usize,
 }
 
-/// Families of solids; behind their names stands the number of nodes.
+/// Families of solids; their names end with the number of nodes.
 const SOLIDS: [&str; 4] = ["C3D", "DC3D", "AC3D", "DCC3D"];
 /// Families of plane elements, shells, membranes and surface elements.
 const PLANES: [&str; 17] = [
@@ -23,7 +23,7 @@ const PLANES: [&str; 17] = [
 const LINES: [&str; 7] = ["T2D2", "T3D2", "R2D2", "DC1D2", "B21", "B31", "B33"];
 
 impl ElementType {
-    /// The type of a name; letters behind it say how the element is integrated, not where its nodes are.
+    /// Returns the type of a name; further letters concern the quadrature, not the nodes.
     ///
     /// # Errors
     /// [`MeshError::Unsupported`] with the name.

@@ -37,12 +37,12 @@ impl<'a> Lines<'a> {
         Self { path, rest: bytes, line: 0 }
     }
 
-    /// Lines of data that were passed over before.
+    /// Reads fields of `data`; earlier data lines are skipped.
     pub(super) fn of(path: &'a Path, data: Data<'a>) -> Self {
         Self { path, rest: data.bytes, line: data.line }
     }
 
-    /// The next line that is neither empty nor a comment, and its number, without taking it.
+    /// Peeks at the next line that is neither empty nor a comment, with its number.
     fn peek(&self) -> Option<(&'a [u8], usize, &'a [u8])> {
         let (mut rest, mut line) = (self.rest, self.line);
         while !rest.is_empty() {
@@ -80,7 +80,7 @@ impl<'a> Lines<'a> {
         Data { bytes: &before[..before.len() - self.rest.len()], line }
     }
 
-    /// The next keyword; lines of data before it are passed over.
+    /// Returns the next keyword; data lines before it are skipped.
     pub(super) fn keyword(&mut self) -> Result<Option<Keyword<'a>>, MeshError> {
         let mut line = loop {
             match self.take() {
@@ -141,7 +141,7 @@ impl<'a> Lines<'a> {
         value.ok_or_else(said)
     }
 
-    /// A finite number; nothing stands for zero.
+    /// Returns a finite number; an empty field is zero.
     pub(super) fn coordinate(&self, word: &[u8]) -> Result<f64, MeshError> {
         if word.is_empty() {
             return Ok(0.0);
@@ -159,7 +159,7 @@ pub(super) fn error_at(path: &Path, line: usize, message: impl Into<String>) -> 
     MeshError::Parse { path: path.into(), place: Place::Line(line), message: message.into() }
 }
 
-/// What stands between the commas of a line, without blanks around it; a comma at the end ends nothing.
+/// Returns the fields between the commas of a line, trimmed; a trailing comma adds no field.
 pub(super) fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.strip_suffix(b",").unwrap_or(line).split(|&byte| byte == b',').map(<[u8]>::trim_ascii)
 }
@@ -171,7 +171,7 @@ fn normal(word: &[u8]) -> String {
 }
 
 impl<'a> Keyword<'a> {
-    /// Whether a parameter is there, with a value or without.
+    /// Returns whether a parameter is there, with a value or without.
     pub(super) fn has(&self, key: &str) -> bool {
         self.value(key).is_some()
     }
@@ -187,7 +187,7 @@ impl<'a> Keyword<'a> {
     }
 }
 
-/// A name as it is shown, and as names are compared: capitals count between quotes alone.
+/// A name for display and for comparison: case matters only in quotes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Name {
     pub shown: String,

@@ -1,4 +1,4 @@
-//! What the keywords of a file say, as it stands there.
+//! The content of a file, keyword by keyword, before it is resolved.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::sets::{Part, Sets};
 use crate::MeshError;
 use crate::io::scanner::show;
 
-/// Where a keyword stands.
+/// Scope of a keyword.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Scope {
     /// In a part, or in a file without parts.

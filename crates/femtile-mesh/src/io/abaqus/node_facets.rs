@@ -1,4 +1,4 @@
-//! Facets of the boundary that sets of nodes stand for.
+//! Boundary facets selected by node sets.
 
 use crate::{CellKind, Mesh};
 
@@ -11,7 +11,7 @@ pub(super) struct NodeFacets<'a> {
     /// The last set that had a node.
     set_of: Vec<u32>,
     n_sets: u32,
-    /// Cells that may still be looked at: few nodes must not stand for much work.
+    /// Remaining number of cells to examine: bounds the work caused by few nodes.
     budget: usize,
 }
 

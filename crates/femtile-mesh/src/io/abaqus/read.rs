@@ -23,7 +23,7 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
     parse(path, &bytes_of(path)?)
 }
 
-/// Reads the bytes of an input file; `path` serves messages only.
+/// Reads the bytes of an input file; `path` is used in messages only.
 ///
 /// Sets of elements are the tags of cells: of several that hold a cell the one that a section names, else the last.
 /// Sets of elements of one dimension less, surfaces, and sets of nodes that hold all nodes of facets of the boundary
@@ -252,7 +252,7 @@ impl Reader<'_> {
         check_facets(self.path, self.n_facets, self.n_bytes)
     }
 
-    /// The mesh, with facets that sets of nodes stand for.
+    /// Returns the mesh, with the facets selected by node sets.
     fn into_mesh(mut self) -> Result<Mesh, MeshError> {
         let sets = self.node_sets()?;
         let top = self.elements.top;
@@ -270,7 +270,7 @@ impl Reader<'_> {
         Ok(mesh)
     }
 
-    /// Tag, name and nodes of sets of nodes that may stand for parts of the boundary.
+    /// Returns tag, name and nodes of the node sets that may name parts of the boundary.
     fn node_sets(&mut self) -> Result<Vec<NodeSet>, MeshError> {
         let model = self.model;
         let mut found = Vec::new();
@@ -305,7 +305,7 @@ impl Reader<'_> {
 
 type NodeSet = (i32, String, Vec<u32>);
 
-/// Adds the facets of the boundary that sets of nodes stand for; `kept` are the points that became nodes.
+/// Adds the boundary facets selected by node sets; `kept` are the points that became nodes.
 fn add_node_sets(
     path: &Path,
     mesh: &mut Mesh,
@@ -352,7 +352,7 @@ fn push_facet(cells: &mut VtkCells, kind: CellKind, nodes: &[u32], tag: i32) {
     cells.collector.push(kind, nodes.iter().copied(), tag);
 }
 
-/// Sets name elements again and again: without a bound a short file would stand for much memory.
+/// Bounds the number of facets: sets may name the same elements repeatedly, so a short file could need much memory.
 fn check_facets(path: &Path, n_facets: usize, n_bytes: usize) -> Result<(), MeshError> {
     if n_facets > 64 + n_bytes / 8 { Err(too_many(path)) } else { Ok(()) }
 }

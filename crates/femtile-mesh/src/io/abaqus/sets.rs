@@ -23,14 +23,14 @@ pub(super) struct Sets<'a> {
 /// One set as the file has it.
 pub(super) struct Set<'a> {
     pub name: String,
-    /// Whether a program made it for its own use.
+    /// True if a program marked it as internal.
     pub is_internal: bool,
     /// Line that named it first.
     line: usize,
     parts: Vec<Part<'a>>,
 }
 
-/// What one keyword adds to a set.
+/// The part that one keyword adds to a set.
 pub(super) enum Part<'a> {
     /// Numbers and names of other sets, in a scope.
     List(Data<'a>, &'static str),
@@ -41,7 +41,7 @@ pub(super) enum Part<'a> {
 }
 
 impl<'a> Sets<'a> {
-    /// Adds to the set of this name in a scope, which is made where there is none.
+    /// Adds to the set of this name in a scope; creates it if necessary.
     pub(super) fn add(
         &mut self,
         name: &Name,
@@ -95,7 +95,7 @@ pub(super) struct Resolver<'a> {
     n_entities: usize,
     /// `node` or `element`.
     what: &'static str,
-    /// Members and steps of ranges that may still be looked at: a short list must not stand for much memory.
+    /// Remaining number of members and range steps to examine: bounds the memory caused by a short list.
     budget: usize,
 }
 

@@ -4,12 +4,12 @@ use crate::io::lagrange::Numbering;
 use crate::io::scanner::Scanner;
 use crate::{CellKind, MeshError};
 
-/// What a type number of Gmsh stands for.
+/// An element type of Gmsh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ElementType {
     Point,
     Cell(CellKind),
-    /// Of higher order, with so many nodes in all.
+    /// Of higher order, with the total number of nodes.
     Curved {
         kind: CellKind,
         order: usize,

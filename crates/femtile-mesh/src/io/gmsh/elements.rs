@@ -164,7 +164,7 @@ impl Elements {
         Ok(())
     }
 
-    /// Gives facets that belong to several physical groups every one of their tags.
+    /// Adds a copy of a facet for each further physical group.
     pub(super) fn add_further_groups(
         &mut self,
         source: &Source<'_>,

@@ -6,7 +6,7 @@ use super::source::Source;
 use crate::MeshError;
 use crate::io::name::printable;
 
-/// Physical groups of each entity by (dimension, tag); entities without groups are left out.
+/// Physical groups of each entity by (dimension, tag), without entities that have no groups.
 pub(super) type Entities = BTreeMap<(usize, i32), Vec<i32>>;
 
 /// Reads `$Entities` of version 4.1.

@@ -4,7 +4,7 @@ use super::source::Source;
 use crate::MeshError;
 use crate::io::node_numbers::NodeNumbers;
 
-/// Nodes of a file and the numbers it gives them.
+/// Nodes of a file and their numbers in it.
 pub(super) struct Nodes {
     pub points: Vec<[f64; 3]>,
     pub numbers: NodeNumbers,

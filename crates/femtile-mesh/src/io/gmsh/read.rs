@@ -17,10 +17,10 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
     parse(path, &bytes_of(path)?)
 }
 
-/// Reads the bytes of a file of Gmsh; `path` serves messages only.
+/// Reads the bytes of a Gmsh file; `path` is used in messages only.
 ///
 /// Physical groups are the tags of cells and facets, their names the names of the tags. A cell in several
-/// groups keeps the first, a facet all of them. Sections of data and unknown sections are passed over.
+/// groups keeps the first, a facet all of them. Sections of data and unknown sections are skipped.
 ///
 /// # Errors
 /// [`MeshError::Parse`] and [`MeshError::Unsupported`] with the line, or with the byte after binary data.
@@ -130,7 +130,7 @@ impl Sections {
     }
 }
 
-/// Moves past the end of a section that is not read.
+/// Skips to the end of an unsupported section.
 fn pass_over(scanner: &mut Scanner<'_>, name: &[u8]) -> Result<(), MeshError> {
     let end = [b"$End", name].concat();
     if scanner.skip_past(&end) {

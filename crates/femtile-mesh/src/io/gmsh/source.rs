@@ -3,7 +3,7 @@
 use crate::MeshError;
 use crate::io::scanner::Scanner;
 
-/// How numbers are written.
+/// Encoding of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoding {
     Ascii,
@@ -11,7 +11,7 @@ pub(super) enum Encoding {
     BigEndian,
 }
 
-/// A scanner that knows the encoding and the version of its file.
+/// A scanner with the encoding and the version of its file.
 pub(super) struct Source<'a> {
     pub scanner: Scanner<'a>,
     pub encoding: Encoding,
@@ -51,7 +51,7 @@ impl Source<'_> {
         u64::try_from(value).map_err(|_| self.scanner.error(format!("{what} is {value}")))
     }
 
-    /// A number of records that follow, each of so many bytes or more; it may be allocated for.
+    /// Reads a number of records of at least a given number of bytes each; memory may be allocated for them.
     pub(super) fn count(
         &mut self,
         what: &str,

@@ -8,7 +8,7 @@ use crate::io::name::printable;
 use crate::io::write_atomically;
 use crate::{CellKind, Field, Mesh, MeshError, Place};
 
-/// Writes a file of Gmsh, version 4.1 as text: each tag becomes an entity and a physical group.
+/// Writes a Gmsh file of version 4.1 in ASCII: each tag becomes an entity and a physical group.
 ///
 /// Cells are written by tag, so their order changes when tags are mixed. Where some cells or facets are tagged, those
 /// without a tag form the group of the first number that is free. Fields become `$ElementData` and `$NodeData`; those
@@ -83,7 +83,7 @@ fn of_dimension<'b, 'a>(blocks: &'b [Block<'a>], dimension: usize) -> Option<&'b
     blocks.iter().find(|block| block.kind.dimension() == dimension)
 }
 
-/// A name as it can stand in quotes.
+/// Returns a name that is valid in quotes.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", printable(name).replace('"', "_"))
 }

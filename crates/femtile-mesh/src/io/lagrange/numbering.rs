@@ -1,9 +1,9 @@
-//! Where the points of a quadrilateral or hexahedron of higher order stand in files.
+//! Orders of the points of higher-order quadrilaterals and hexahedra in files.
 
 use crate::tensor::CORNERS;
 use crate::{CellKind, Curved};
 
-/// Marks a point that a serendipity cell does not have.
+/// Marks a point missing in a serendipity cell.
 pub(in crate::io) const MISSING: u32 = u32::MAX;
 
 /// A point of the lattice of a cell, each coordinate from 0 to the order.
@@ -29,7 +29,7 @@ impl Numbering {
 
     /// VTK's of Lagrange cells; that of biquadratic and triquadratic cells is the same for order 2.
     ///
-    /// `is_old` exchanges the last two upright edges, as files before VTK 9 have them.
+    /// `is_old` exchanges the last two vertical edges, as in files before VTK 9.
     /// # Source
     /// The documentation of `vtkHigherOrderHexahedron::PointIndexFromIJK`.
     pub(in crate::io) fn vtk(kind: CellKind, order: usize, is_old: bool) -> Self {
@@ -64,7 +64,7 @@ impl Numbering {
         }
     }
 
-    /// The order of a complete cell of so many points, where there is one that can be read.
+    /// Returns the order of a complete cell of `n_points` points, if it is supported.
     pub(in crate::io) fn order_of(kind: CellKind, n_points: usize) -> Option<usize> {
         (1..=Curved::MAX_ORDER).find(|order| (order + 1).pow(kind.dimension() as u32) == n_points)
     }

@@ -1,4 +1,4 @@
-//! Serendipity cells of order 2, which have points on corners and edges alone, made complete.
+//! Completes serendipity cells of order 2, which have points on corners and edges only.
 
 use std::collections::HashMap;
 
@@ -36,7 +36,7 @@ fn lattice(place: usize) -> [usize; 3] {
     [place % 3, place / 3 % 3, place / 9]
 }
 
-/// Number of axes along which a place lies halfway: 0 at corners, 1 on edges.
+/// Returns the number of axes along which a place is halfway: 0 at corners, 1 on edges.
 fn n_halfway(place: usize) -> usize {
     lattice(place).iter().filter(|&&i| i == 1).count()
 }

@@ -14,10 +14,10 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
     parse(path, &bytes_of(path)?)
 }
 
-/// Reads the bytes of a MEDIT file; `path` serves messages only.
+/// Reads the bytes of a MEDIT file; `path` is used in messages only.
 ///
 /// The reference number of a cell is its tag, that of a facet too unless it is 0. Corners, ridges,
-/// normals and other blocks of numbers are passed over. Triangles and tetrahedra of order 2 are read as straight.
+/// normals and other blocks of numbers are skipped. Triangles and tetrahedra of order 2 are read as straight.
 ///
 /// # Errors
 /// [`MeshError::Parse`] and [`MeshError::Unsupported`] with the line at which the trouble begins.
@@ -121,7 +121,7 @@ fn cells(
     Ok(())
 }
 
-/// Blocks that say nothing about cells: a keyword and numbers up to the next keyword.
+/// Skips blocks that do not describe cells: a keyword and numbers up to the next keyword.
 fn pass_over(scanner: &mut Scanner<'_>, keyword: &[u8]) -> Result<(), MeshError> {
     let what = format!("`{}`", show(keyword));
     const CELLS: [&[u8]; 3] = [b"Prisms", b"Pyramids", b"Wedges"];

@@ -5,7 +5,7 @@ use crate::io::format::refuse_curved;
 use crate::io::write_atomically;
 use crate::{CellKind, Mesh, MeshError};
 
-/// Writes a MEDIT file with cell and facet tags as references; names and fields are left out.
+/// Writes a MEDIT file with cell and facet tags as references, without names and fields.
 ///
 /// # Errors
 /// [`MeshError::Unsupported`] for curved cells, [`MeshError::Io`] when the file cannot be written.

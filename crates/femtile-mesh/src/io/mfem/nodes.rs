@@ -7,14 +7,14 @@ use crate::tensor::{apply, corner_places, evenly_spaced, ticks};
 use crate::{CellKind, Curved, MeshError};
 use femtile_element::tensor::Lagrange;
 
-/// What nodes say of cells.
+/// Points of cells given by the section `nodes`.
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
     /// Coordinates of the vertices.
     pub points: Vec<[f64; 3]>,
     /// Shapes of the cells, where they are more than their vertices say.
     pub curved: Option<Curved>,
-    /// Whether nodes on edges of simplices were left out.
+    /// True if nodes on edges of simplices were left out.
     pub is_straightened: bool,
 }
 

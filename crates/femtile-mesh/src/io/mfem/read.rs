@@ -14,7 +14,7 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
     parse(path, &bytes_of(path)?)
 }
 
-/// Reads the bytes of a mesh file of MFEM; `path` serves messages only.
+/// Reads the bytes of an MFEM mesh file; `path` is used in messages only.
 ///
 /// Attributes of elements are the tags of cells, those of boundary elements the tags of facets. Nodes in a finite
 /// element space become evenly spaced points of curved cells; where the space is discontinuous, as in periodic meshes,
@@ -66,7 +66,7 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Mesh, MeshError> {
     Ok(mesh)
 }
 
-/// Whether a file is one of MFEM, by its first bytes; MEDIT shares the extension.
+/// Returns whether a file is one of MFEM, by its first bytes; MEDIT shares the extension.
 pub(in crate::io) fn is_mfem(bytes: &[u8]) -> bool {
     bytes.trim_ascii_start().starts_with(b"MFEM ")
 }
@@ -84,7 +84,7 @@ fn begin(scanner: &mut Scanner<'_>) -> Result<(), MeshError> {
     }
 }
 
-/// Reads the name of a section; sets of attributes before it, which version 1.3 has, are passed over.
+/// Reads the name of a section; sets of attributes before it, which version 1.3 has, are skipped.
 fn section(scanner: &mut Scanner<'_>, name: &[u8]) -> Result<(), MeshError> {
     let mut word = scanner.expect(&format!("`{}`", show(name)))?;
     if matches!(word, b"attribute_sets" | b"bdr_attribute_sets") {

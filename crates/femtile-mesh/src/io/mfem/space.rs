@@ -1,4 +1,4 @@
-//! `FiniteElementSpace`: which polynomials the nodes of a mesh belong to and how their numbers stand in the file.
+//! `FiniteElementSpace`: the polynomials of the nodes of a mesh and the order of their values in the file.
 
 use femtile_element::quadrature::{gauss_legendre, gauss_lobatto};
 
@@ -11,15 +11,15 @@ use crate::{Curved, MeshError};
 pub(super) struct Space {
     /// Degree in each coordinate.
     pub order: usize,
-    /// Where the polynomials have their values, on [0, 1].
+    /// Interpolation points of the polynomials, on [0, 1].
     pub points: Vec<f64>,
-    /// Whether cells share the values on their common sides.
+    /// True if cells share the values on their common sides.
     pub is_continuous: bool,
-    /// Whether the inside of a cube is numbered as `Cubic` does it: around, not row by row.
+    /// True if the interior of a cube is numbered around its middle, as in `Cubic`, instead of row by row.
     pub goes_around: bool,
     /// Number of coordinates.
     pub n_components: usize,
-    /// Whether the coordinates of a point stand side by side; else all of x come first.
+    /// True if the coordinates of a point are consecutive; else all of x come first.
     pub is_interleaved: bool,
 }
 

@@ -8,7 +8,7 @@ use crate::io::scanner::Scanner;
 use crate::{CellKind, Field, Mesh, MeshError, Place};
 
 /// Reads a mesh given by the name of its `.node` or `.ele` file, with tagged facets from `.face`
-/// (tetrahedra) or `.edge` (triangles) where there is one.
+/// (tetrahedra) or `.edge` (triangles), if there is one.
 ///
 /// # Errors
 /// [`MeshError::Io`] when a file cannot be read, else those of [`parse`].
@@ -24,7 +24,7 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
 ///
 /// The first attribute of cells becomes their tags when it is whole numbers throughout; others become
 /// cell fields `attribute_0`, `attribute_1`, …, those of nodes likewise. The marker of facets is their tag.
-/// Each file tells by its own indices whether it numbers nodes from 0 or from 1. Cells of order 2 are read as straight.
+/// The indices of each file determine whether it numbers nodes from 0 or from 1. Cells of order 2 are read as straight.
 ///
 /// # Errors
 /// [`MeshError::Parse`] and [`MeshError::Unsupported`] with the line (in binary files the byte).

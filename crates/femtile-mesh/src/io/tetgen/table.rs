@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::MeshError;
 use crate::io::scanner::Scanner;
 
-/// Most attributes of a record: each becomes a field, which takes memory of its own.
+/// Largest number of attributes of a record: each becomes a field, which takes memory.
 const MOST_COLUMNS: usize = 1024;
 
 /// Counts of a header and whether what follows is binary.
@@ -54,7 +54,7 @@ pub(super) fn open<'a>(
 
 /// Records of nodes that a cell or facet has, followed by attributes.
 pub(super) struct Table {
-    /// `[n_records × n_nodes]`, as they stand in the file.
+    /// `[n_records × n_nodes]`, as in the file.
     pub nodes: Vec<i64>,
     /// `[n_records × n_attributes]`.
     pub attributes: Vec<f64>,

@@ -6,7 +6,7 @@ use crate::{CellKind, Mesh, MeshError, Place};
 
 /// Writes `.node` and `.ele`, and with tagged facets `.face` (or `.edge` in two dimensions), numbered from 0.
 ///
-/// Cell tags become the attribute of cells, facet tags the marker of facets; names and fields are left out.
+/// Cell tags become the attribute of cells, facet tags the marker of facets; names and fields are not written.
 ///
 /// # Errors
 /// [`MeshError::Unsupported`] for cells other than triangles and tetrahedra, [`MeshError::Io`].

@@ -18,7 +18,7 @@ pub(super) enum Number {
     F64,
 }
 
-/// How the numbers of a file are written.
+/// Encoding of the numbers of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoding {
     Ascii,
@@ -63,7 +63,7 @@ impl Number {
         }
     }
 
-    /// The value that text stands for in an array of this type: one of `float` has its precision only.
+    /// Returns a value read from text, rounded to the precision of the array type.
     fn round(self, value: f64) -> f64 {
         if self == Self::F32 { f64::from(value as f32) } else { value }
     }

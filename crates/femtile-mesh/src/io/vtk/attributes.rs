@@ -13,7 +13,7 @@ use crate::{Field, MeshError};
 pub(super) struct Attributes {
     pub n_entries: usize,
     pub fields: BTreeMap<String, Field>,
-    /// The last array of whole numbers whose name says that they tell regions apart.
+    /// The last integer array with a name of region tags.
     pub tags: Option<Vec<i32>>,
 }
 
@@ -106,7 +106,7 @@ fn scalar_components(scanner: &mut Scanner<'_>) -> Result<usize, MeshError> {
     Ok(n_components)
 }
 
-/// Reads what follows `FIELD`; without `attributes` the arrays are passed over.
+/// Reads the arrays after `FIELD`; without `attributes` they are skipped.
 pub(super) fn read_field(
     scanner: &mut Scanner<'_>,
     encoding: Encoding,
@@ -148,7 +148,7 @@ pub(super) fn skip_metadata(scanner: &mut Scanner<'_>) {
     while scanner.remaining() > 0 && !scanner.rest_of_line().is_empty() {}
 }
 
-/// A name with its `%20` turned back into blanks, as VTK writes it.
+/// Decodes `%20` in a name, which VTK writes for blanks.
 fn decode_name(word: &[u8]) -> String {
     let mut name = Vec::with_capacity(word.len());
     let mut rest = word;

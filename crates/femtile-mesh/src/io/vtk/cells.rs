@@ -4,7 +4,7 @@ use super::array::{Encoding, Number};
 use crate::MeshError;
 use crate::io::scanner::Scanner;
 
-/// Nodes of all cells as they stand in the file.
+/// Nodes of all cells, as in the file.
 pub(super) enum Cells {
     /// `ends[i]` is where the nodes of cell `i − 1` end; `ends[0]` is 0.
     Offsets { ends: Vec<i64>, nodes: Vec<i64> },
@@ -40,7 +40,7 @@ impl Cells {
     /// Passes the nodes of each cell on, in order.
     ///
     /// # Errors
-    /// What `each` returns, and a message when lengths do not fit.
+    /// Errors of `each`, and a message when lengths do not match.
     pub(super) fn for_each<E: From<String>>(
         &self,
         mut each: impl FnMut(usize, &[i64]) -> Result<(), E>,

@@ -18,7 +18,7 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
     parse(path, &bytes_of(path)?)
 }
 
-/// Reads the bytes of a legacy VTK file; `path` serves messages only.
+/// Reads the bytes of a legacy VTK file; `path` is used in messages only.
 ///
 /// Arrays of points and cells become fields; whole numbers under a name such as `region` or `mat_id`
 /// become tags.
@@ -51,14 +51,14 @@ fn begin(scanner: &mut Scanner<'_>) -> Result<(Encoding, bool), MeshError> {
 
 #[derive(Default)]
 struct File {
-    /// Whether Lagrange hexahedra are numbered as before VTK 9.
+    /// True if Lagrange hexahedra are numbered as before VTK 9.
     is_old: bool,
     points: Option<Vec<[f64; 3]>>,
     cells: Option<Cells>,
     types: Option<Vec<u8>>,
     point_data: Attributes,
     cell_data: Attributes,
-    /// Whether arrays belong to cells, to points or, before either, to neither.
+    /// Owner of the following arrays: true for cells, false for points, none before either section.
     cells_have_data: Option<bool>,
 }
 
@@ -185,7 +185,7 @@ impl File {
     }
 }
 
-/// Refuses a section that a file may have once.
+/// Refuses a repeated section.
 fn once(section: &[u8], is_there: bool, scanner: &Scanner<'_>) -> Result<(), MeshError> {
     if is_there { Err(scanner.error(format!("a second section `{}`", show(section)))) } else { Ok(()) }
 }

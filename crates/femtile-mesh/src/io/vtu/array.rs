@@ -36,7 +36,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The type of this name; none for strings and what else is no number.
+    /// Returns the type of this name; none for strings and other data that are not numbers.
     pub(super) fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "Int8" => Self::Signed(1),
@@ -68,7 +68,7 @@ pub(super) struct Arrays<'a> {
 }
 
 impl<'a> Arrays<'a> {
-    /// All arrays of `document` are still to be read.
+    /// A reader of all arrays of `document`.
     pub(super) fn new(document: &'a Document<'a>) -> Self {
         Self { document, n_left: document.appended.map_or(0, |(data, _)| data.len()) }
     }
@@ -76,7 +76,7 @@ impl<'a> Arrays<'a> {
     /// The values of `array`, which are `n_entries` times its components.
     ///
     /// # Errors
-    /// When the file has another number of them; that is found before anything is unpacked.
+    /// When the file has another number of values; this is detected before uncompressing.
     pub(super) fn values(&mut self, array: &DataArray<'_>, n_entries: usize) -> Result<Values, Problem> {
         let n = n_entries.checked_mul(array.n_components);
         let n = n.filter(|n| n.checked_mul(array.kind.size()).is_some() && array.n_components > 0);
@@ -117,7 +117,7 @@ fn wrong_count(array: &DataArray<'_>, n_entries: usize, found: &str) -> Problem 
     (*place, format!("array `{name}` has {found} for {n_entries} entries of {n_components}"))
 }
 
-/// That arrays take more bytes than there are, which would multiply the file in memory.
+/// Reports that arrays take more bytes than there are, which would multiply the file in memory.
 fn shared_bytes(array: &DataArray<'_>) -> Problem {
     let message = format!(
         "array `{}` and those before it take more bytes than the appended data have: some share bytes, which \
@@ -172,7 +172,7 @@ struct Packed<'a> {
     n_bytes: usize,
 }
 
-/// An array that stands as raw bytes at the begin of `data`; none where it is cut short.
+/// Returns an array of raw bytes at the beginning of `data`; none if it is truncated.
 fn raw<'a>(document: &Document<'_>, data: &'a [u8]) -> Option<Packed<'a>> {
     let size = header_size(document);
     let first = header(document, data, 0)?;
@@ -194,7 +194,7 @@ fn encoded<'a>(document: &Document<'_>, text: &[u8]) -> Option<Packed<'a>> {
     let n = header(document, &first, 0)?;
     if document.compressor.is_none() {
         let n_text = text_len(size)?;
-        // Some writers encode header and data as one, others apart: padding after the header tells.
+        // Some writers encode header and data together, others separately: then the header ends with padding.
         let apart = text.get(..n_text)?.ends_with(b"=");
         let (data, n_bytes) = if apart {
             (base64_prefix(&text[n_text..], n)?, n_text + text_len(n)?)
@@ -212,7 +212,7 @@ fn encoded<'a>(document: &Document<'_>, text: &[u8]) -> Option<Packed<'a>> {
     Some(Packed { heads: heads.into(), data: base64_prefix(rest, n_data)?.into(), n_bytes })
 }
 
-/// Numbers in the head of so many compressed blocks; an array without any has the first alone.
+/// Returns the numbers in the header of `n_blocks` compressed blocks; an array without blocks has only the first.
 fn n_header_words(n_blocks: usize) -> Option<usize> {
     if n_blocks == 0 { Some(1) } else { n_blocks.checked_add(3) }
 }

@@ -1,4 +1,4 @@
-//! The XML of a VTU file: pieces, their arrays, and where the bytes of each array stand.
+//! The XML of a VTU file: pieces, their arrays, and the position of the bytes of each array.
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
@@ -6,13 +6,13 @@ use quick_xml::events::{BytesStart, Event};
 use super::array::Kind;
 use crate::io::name::printable;
 
-/// What is wrong, with the byte where it was found.
+/// A fault and the byte where it was found.
 pub(super) type Problem = (usize, String);
 
 /// The head of a file, without the values of its arrays.
 #[derive(Debug, Default)]
 pub(super) struct Document<'a> {
-    /// Version of the format: 0.1 where the file says nothing.
+    /// Version of the format: 0.1 by default.
     pub version: (u32, u32),
     pub big_endian: bool,
     pub wide_header: bool,
@@ -30,7 +30,7 @@ pub(super) struct Piece<'a> {
     pub arrays: Vec<DataArray<'a>>,
 }
 
-/// What an array belongs to.
+/// The owner of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Group {
     PointData,
@@ -51,7 +51,7 @@ impl Group {
     }
 }
 
-/// Where the values of an array stand.
+/// Storage of the values of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format<'a> {
     /// Within the element, as text.
@@ -70,7 +70,7 @@ pub(super) struct DataArray<'a> {
     pub kind: Kind,
     pub n_components: usize,
     pub format: Format<'a>,
-    /// Byte of the file at which the element stands.
+    /// Byte of the file at which the element begins.
     pub place: usize,
 }
 
@@ -144,7 +144,7 @@ fn cut_appended<'a>(bytes: &'a [u8], document: &mut Document<'a>) -> Result<&'a 
     Ok(&bytes[..begin])
 }
 
-/// Notes what an element says; whether it is an array that was taken up.
+/// Records the content of an element; true if it is an array that is kept.
 fn start(
     document: &mut Document<'_>,
     group: Option<Group>,
@@ -183,7 +183,7 @@ fn start(
     Ok(false)
 }
 
-/// The head of an array; none for data that are no numbers, such as strings, which are passed over.
+/// Returns the header of an array; none for data that are not numbers, such as strings, which are skipped.
 fn data_array<'a>(
     element: &BytesStart<'_>,
     group: Group,

@@ -35,7 +35,7 @@ pub(super) struct Head {
     pub compress: bool,
 }
 
-/// A source from the bytes of each value; `values` gives them from some value on.
+/// A source of the bytes of values; `values` returns them from a given value on.
 pub(super) fn source<'a, const N: usize, I: Iterator<Item = [u8; N]>>(
     values: impl Fn(usize) -> I + Sync + 'a,
 ) -> Box<Source<'a>> {
@@ -46,20 +46,20 @@ pub(super) fn source<'a, const N: usize, I: Iterator<Item = [u8; N]>>(
 }
 
 impl Array<'_> {
-    /// Ranges of so many bytes, the last one shorter.
+    /// Returns ranges of `size` bytes, the last one shorter.
     fn ranges(&self, size: usize) -> impl Iterator<Item = Range<usize>> {
         let n_bytes = self.n_bytes;
         (0..n_bytes).step_by(size).map(move |begin| begin..(begin + size).min(n_bytes))
     }
 
-    /// Bytes of a range, made by all threads.
+    /// Returns the bytes of a range, produced by all threads.
     fn fill(&self, bytes: &mut Vec<u8>, range: Range<usize>) {
         bytes.resize(range.len(), 0);
         let blocks = bytes.par_chunks_mut(BLOCK_BYTES).enumerate();
         blocks.for_each(|(block, bytes)| (self.bytes)(range.start + block * BLOCK_BYTES, bytes));
     }
 
-    /// Writes all bytes, made piece by piece while the piece before is written.
+    /// Writes all bytes; the next piece is produced while the previous one is written.
     fn write(&self, out: &mut (dyn Write + Send)) -> std::io::Result<()> {
         let [mut ready, mut next] = [Vec::new(), Vec::new()];
         for range in self.ranges(PIECE_BYTES) {
@@ -85,7 +85,7 @@ impl Array<'_> {
     }
 }
 
-/// An array in blocks of [`BLOCK_BYTES`], each compressed by itself.
+/// Compresses an array in separate blocks of [`BLOCK_BYTES`].
 struct Compressed {
     blocks: Vec<Vec<u8>>,
     /// Bytes of the array as it was.

@@ -8,7 +8,7 @@ use crate::io::file::bytes_of;
 use crate::io::vtk_cell::{VtkCells, vtk_cell};
 use crate::{Field, Mesh, MeshError, Place};
 
-/// Reads a VTU file: ASCII, base64 or appended, plain or compressed with zlib, of one piece or several.
+/// Reads a VTU file: ASCII, base64 or appended, plain or compressed with zlib, of one or several pieces.
 ///
 /// # Errors
 /// [`MeshError::Io`] when the file cannot be read, else those of [`parse`].
@@ -16,7 +16,7 @@ pub fn read(path: &Path) -> Result<Mesh, MeshError> {
     parse(path, &bytes_of(path)?)
 }
 
-/// Reads the bytes of a VTU file; `path` serves messages only.
+/// Reads the bytes of a VTU file; `path` is used in messages only.
 ///
 /// # Errors
 /// [`MeshError::Parse`] and [`MeshError::Unsupported`] with the byte at which the trouble begins.
@@ -139,7 +139,7 @@ impl Grid {
         Ok(())
     }
 
-    /// `is_old` says that Lagrange hexahedra are numbered as before VTK 9.
+    /// `is_old` is true if Lagrange hexahedra are numbered as before VTK 9.
     fn into_mesh(self, path: &Path, is_old: bool) -> Result<Mesh, MeshError> {
         let mut found = VtkCells::new(is_old);
         let mut begin = 0;

@@ -23,7 +23,7 @@ pub(super) fn spread(mesh: &Mesh, curved: &Curved, field: &Field) -> Field {
     Field { n_components: n, values }
 }
 
-/// The points of curved cells that stand for nodes, by the first cell that has them.
+/// Returns the points of curved cells that are nodes, by the first cell that has them.
 ///
 /// # Errors
 /// [`MeshError::Invalid`] for a node that no cell has.

@@ -6,7 +6,7 @@ use crate::io::atomic::write_atomically;
 use crate::io::lagrange::Numbering;
 use crate::{CellKind, Field, Mesh, MeshError};
 
-/// How a VTU file is written.
+/// Options of a VTU file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WriteOptions {
     /// Compress with zlib at its fastest level, a block at a time by all threads. All compressed arrays are held in memory
@@ -140,11 +140,11 @@ pub fn write_lagrange(
     Grid::of_lagrange(cells).write(path, of_points, of_cells, options)
 }
 
-/// What a file holds: cells of one type, then facets by their corners.
+/// Content of a file: cells of one type, then facets by their corners.
 struct Grid<'a> {
     points: &'a [[f64; 3]],
     cell_type: u8,
-    /// Where each point that VTK lists stands among the points of a cell.
+    /// Position of each point in VTK's order among the points of a cell.
     places: Vec<usize>,
     cells: &'a [u32],
     facet: Option<CellKind>,
@@ -190,7 +190,7 @@ impl<'a> Grid<'a> {
             ("Points", vec![coordinates]),
             ("Cells", self.topology()),
         ];
-        // From version 2.1 on, the upright edges of Lagrange hexahedra stand in the order of VTK 9.
+        // From version 2.1 on, the vertical edges of Lagrange hexahedra are in the order of VTK 9.
         let head = Head {
             version: if self.cell_type >= 70 { "2.2" } else { "1.0" },
             n_points: self.points.len(),
@@ -294,7 +294,7 @@ fn tags(mesh: &Mesh, n_facets: usize) -> Array<'_> {
 mod tests {
     use super::*;
 
-    /// The bytes of an array, made in pieces of so many.
+    /// Returns the bytes of an array, produced in pieces of `size`.
     fn bytes(array: &Array<'_>, size: usize) -> Vec<u8> {
         let mut bytes = vec![0; array.n_bytes];
         bytes.chunks_mut(size).enumerate().for_each(|(i, piece)| (array.bytes)(i * size, piece));

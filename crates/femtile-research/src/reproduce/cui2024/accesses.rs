@@ -9,7 +9,7 @@ const DEGREE: usize = 3;
 /// Degrees whose counts an unknown are shown.
 const DEGREES: [usize; 3] = [1, 3, 7];
 
-/// What a launch does to a patch.
+/// The work of a launch on a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Work {
     /// The residual on the whole grid, of the part of it that is a patch's.
@@ -94,7 +94,7 @@ pub(super) fn table_4(session: &Session) -> Result<Figure, BenchError> {
     })
 }
 
-/// Shared memory of a patch, where the kernel is one of the paper's.
+/// Returns the shared memory of a patch, for the kernels of the paper.
 fn on_chip(work: Work) -> Option<usize> {
     let pass = match work {
         Work::Residual => PatchPass::Residual,

@@ -12,7 +12,7 @@ const TOLERANCE: f64 = 1e-9;
 const MAX_CYCLES: usize = 100;
 /// The first level that the paper prints.
 const FIRST_LEVEL: usize = 4;
-/// Entries of the matrix for each unknown that is allowed: point Gauss–Seidel forms every row anew.
+/// Largest number of matrix entries per unknown: point Gauss–Seidel computes every row again.
 const POINT_ENTRIES: f64 = 100.0;
 
 /// Printed counts of a level, from degree one on.
@@ -105,7 +105,7 @@ fn last_level(session: &Session) -> usize {
     if session.settings.small { FIRST_LEVEL } else { session.settings.max_level }
 }
 
-/// Cycles in either order; none where there would be too many unknowns.
+/// Counts cycles in either order; none with too many unknowns.
 fn both(
     session: &Session,
     dimension: usize,
@@ -127,12 +127,12 @@ fn both(
     Ok(Some(Cycles { level, degree, smoother, theirs, ours_reversed, ours_same }))
 }
 
-/// Whether GPUs have kernels for it.
+/// Returns whether GPUs have kernels for the smoother.
 fn has_kernels(coarse: &BoxGrid, smoother: Smoother) -> bool {
     coarse.dimension() == 3 && coarse.degree() <= 8 && smoother == Smoother::VertexPatch
 }
 
-/// Cycles of a solve in double precision; none where it does not converge.
+/// Returns the cycles of a solve in double precision; none if it does not converge.
 fn cycles<D: BoxKernels<f64>>(
     device: &D,
     coarse: &BoxGrid,
@@ -147,7 +147,7 @@ fn cycles<D: BoxKernels<f64>>(
     Ok(outcome.is_converged.then(|| outcome.cycles()))
 }
 
-/// Degrees by levels, theirs beside ours.
+/// Returns a table of degrees by levels, published and measured.
 fn table(rows: &[Cycles], degrees: usize) -> Table {
     let mut table = Table::new((1..=degrees).map(|degree| format!("Q{degree}")).collect());
     let mut kinds: Vec<(usize, &str)> = Vec::new();

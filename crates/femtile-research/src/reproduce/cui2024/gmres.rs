@@ -41,7 +41,7 @@ impl GmresDevice for Cuda {
 pub(super) struct Outcome<D: Device> {
     pub grid: BoxGrid,
     pub x: Buffer<f64, D>,
-    /// None where it does not meet the tolerance.
+    /// None if it does not meet the tolerance.
     pub iterations: Option<usize>,
     /// Of the fastest.
     pub seconds: f64,

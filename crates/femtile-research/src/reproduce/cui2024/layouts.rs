@@ -1,4 +1,4 @@
-//! Tables 5 and 6: layouts of the fused kernel, and what loads and stores take alone.
+//! Tables 5 and 6: layouts of the fused kernel, and the time of its loads and stores.
 
 use femtile::device::{Buffer, Cuda};
 use femtile::linalg::LinalgError;
@@ -14,7 +14,7 @@ const DEGREE: usize = 3;
 /// Layouts, with milliseconds and conflicts a block as printed.
 const PRINTED_5: [(Layout, f64, usize); 3] =
     [(Layout::Basic, 28.23, 113), (Layout::LinearIndexing, 25.35, 163), (Layout::ConflictFree, 21.50, 0)];
-/// A degree and a launch, with milliseconds, those of data alone and blocks of a multiprocessor as printed.
+/// A degree and a launch, with printed milliseconds, those of data alone, and blocks of a multiprocessor.
 type Printed = (usize, Passes, PatchPass, f64, f64, usize);
 const PRINTED_6: [Printed; 6] = [
     (2, Passes::Fused, PatchPass::Fused, 6.85, 1.89, 3),
@@ -96,7 +96,7 @@ pub(super) fn table_6(session: &Session) -> Result<Figure, BenchError> {
     Ok(of_milliseconds(session, "table-6", "Fused and separate kernels, and their data alone", table, said))
 }
 
-/// Seconds of a pass of a step, and of its loads and stores alone.
+/// Returns seconds of a pass of a step, and of its loads and stores alone.
 fn of_pass(
     session: &Session,
     gpu: &Gpu,

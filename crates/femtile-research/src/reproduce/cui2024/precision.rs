@@ -24,19 +24,19 @@ const PRINTED: [(usize, usize, usize, f64, [f64; 2]); 3] = [
 /// Right sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Right {
-    /// That of the solution sin πx sin πy sin πz.
+    /// Right side of the solution sin πx sin πy sin πz.
     Sine,
     /// One everywhere.
     One,
 }
 
-/// What a solve took and gave.
+/// Cost and result of a solve.
 struct Solve {
     cycles: Option<usize>,
     seconds: f64,
     /// Of the sine, by as many points a cell and axis as there are nodes.
     error: Option<f64>,
-    /// By three more, where that does not take too long.
+    /// With three more points, unless that takes too long.
     true_error: Option<f64>,
 }
 
@@ -149,7 +149,7 @@ fn by_gmres<T: Scalar, D: GmresDevice + BoxKernels<T>>(
     Ok(Solution { grid, x, cycles: iterations, seconds })
 }
 
-/// A solve that is timed without looking at its error.
+/// Times a solve without computing its error.
 pub(super) struct Timed {
     pub n_unknowns: usize,
     pub seconds: f64,
@@ -173,7 +173,7 @@ pub(super) fn seconds_of<D: GmresDevice>(
         .map(|Solution { grid, seconds, .. }| Timed { n_unknowns: grid.n_unknowns(), seconds }))
 }
 
-/// What a solve ends with.
+/// Final state of a solve.
 struct Solution<D: Device> {
     grid: BoxGrid,
     x: Buffer<f64, D>,
@@ -210,7 +210,7 @@ fn load(grid: &BoxGrid, right: Right) -> Vec<f64> {
     }
 }
 
-/// With the errors of a solution, where it is known.
+/// With the errors of a solution, if it is known.
 fn looked_at<D: Device>(
     Solution { grid, x, cycles, seconds }: Solution<D>,
     degree: usize,

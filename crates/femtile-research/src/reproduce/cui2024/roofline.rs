@@ -31,7 +31,7 @@ struct Point {
 }
 
 impl Ceilings {
-    /// None for GPUs whose rates a clock are not known here, and where the clock is not said.
+    /// None for GPUs whose rates per clock or clocks are unknown.
     fn of(gpu: &Gpu) -> Option<Self> {
         let properties = gpu.device.properties();
         let per_clock = match properties.compute_capability {
@@ -46,7 +46,7 @@ impl Ceilings {
     }
 }
 
-/// The highest clock of multiprocessors, as the driver's own program says it.
+/// Returns the highest clock of multiprocessors, as the driver's program reports it.
 fn clock_hz() -> Option<f64> {
     let asked = ["--query-gpu=clocks.max.sm", "--format=csv,noheader,nounits", "--id=0"];
     let said = Command::new("nvidia-smi").args(asked).output().ok()?;
@@ -118,7 +118,7 @@ fn of_smoothing<T: Scalar>(
     points.collect()
 }
 
-/// What Figure 19 shows.
+/// Operations of Figure 19.
 #[derive(Debug, Clone, Copy)]
 enum Operation {
     Smoothing,

@@ -1,4 +1,4 @@
-//! Figures 10, 11, 12 and 16: what an iteration spends its time with, each part timed by itself.
+//! Figures 10, 11, 12 and 16: shares of the time of an iteration, each part timed separately.
 
 use femtile::device::{Buffer, Cuda};
 use femtile::linalg::LinalgError;
@@ -47,7 +47,7 @@ impl Iteration {
         self.below(0) + self.outer
     }
 
-    /// The parts that the paper's pictures have.
+    /// The parts of the paper's plots.
     fn parts(&self) -> [f64; 5] {
         let finest = self.levels[0];
         [self.below(1), finest.residual, finest.transfer, finest.smooth, self.outer]
@@ -129,7 +129,7 @@ fn parts(rows: Vec<String>, found: &[Iteration], of: impl Fn(&Iteration, usize) 
     names.fold(Table::new(rows), |table, (part, name)| table.drawn(name, column(part)))
 }
 
-/// On the grids that halve two cells a side until about as many unknowns as are asked for.
+/// Runs on grids halved down to two cells a side, up to about the requested number of unknowns.
 fn iteration(
     session: &Session,
     gpu: &Gpu,

@@ -1,4 +1,4 @@
-//! Figures 3, 5, 8, 9, 15 and 17: steps of the smoother by degree, kernel beside kernel.
+//! Figures 3, 5, 8, 9, 15 and 17: steps of the smoother by degree, with several kernels.
 
 use femtile::device::{Cpu, Scalar};
 use femtile::multigrid::{BoxGrid, BoxKernels, Multigrid, MultigridConfig, PatchKernel, PostOrder};
@@ -99,7 +99,7 @@ pub(super) fn figure_8(session: &Session) -> Result<Figure, BenchError> {
     ))
 }
 
-/// 10⁶ unknowns a second of the conflict-free kernel; none where blocks are too large.
+/// Returns 10⁶ unknowns a second of the conflict-free kernel; none if blocks are too large.
 fn with_teams(session: &Session, degree: usize, teams: usize) -> Result<Option<f64>, BenchError> {
     let (Some(gpu), Step::Paper(kernel)) = (&session.gpu, fused(Layout::ConflictFree)) else {
         return Ok(None);
@@ -131,7 +131,7 @@ fn of_table(session: &Session, item: &'static str, title: &str, table: Table, sa
     Figure { notes, absent, quantity: Quantity::MdofPerS, ..figure(session, item, title, Vec::new(), table) }
 }
 
-/// 10⁶ unknowns a second on processors, on the grid of a power of two of cells a side that comes closest.
+/// Returns 10⁶ unknowns a second on CPUs, on the closest grid with a power of two of cells a side.
 fn on_cpu<T: Scalar>(session: &Session, degree: usize) -> Result<Option<f64>, BenchError>
 where
     Cpu: BoxKernels<T>,

@@ -14,7 +14,7 @@ pub(super) const DEGREES: std::ops::RangeInclusive<usize> = 1..=8;
 /// A kernel for a step on a GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// One of those that solves are made with.
+    /// A kernel used by solves.
     Shipped(PatchKernel),
     /// One of the paper's.
     Paper(PublishedKernel),
@@ -29,7 +29,7 @@ pub(super) const fn paper(passes: Passes, layout: Layout) -> Step {
     Step::Paper(PublishedKernel { passes, layout })
 }
 
-/// A kernel that is set up on a grid.
+/// A kernel set up on a grid.
 #[derive(Debug)]
 pub(super) enum Ready<T: Scalar> {
     Shipped(Box<CudaPatches<T>>),
@@ -44,7 +44,7 @@ impl Step {
         }
     }
 
-    /// Whether there is one for the degree and precision.
+    /// Returns whether there is a kernel for the degree and precision.
     pub fn is_for<T: Scalar>(self, degree: usize) -> bool {
         match self {
             Self::Shipped(kernel) => kernel != PatchKernel::Stencil || degree == 1,
@@ -66,7 +66,7 @@ impl Step {
         })
     }
 
-    /// Seconds of a step on a grid; none where there is no kernel for its degree.
+    /// Returns seconds of a step on a grid; none without a kernel for its degree.
     pub fn seconds<T: Scalar>(
         self,
         session: &Session,
@@ -98,7 +98,7 @@ impl<T: Scalar> Ready<T> {
     }
 }
 
-/// The blocks of so many patches of a fused kernel of the paper.
+/// Returns the block shape of a fused kernel of the paper with `teams` patches.
 pub(super) fn shape<T: Scalar>(kernel: PublishedKernel, degree: usize, teams: usize) -> PatchShape {
     PatchShape { teams, blocks: 1, ..kernel.shape::<T>(degree, PatchPass::Fused) }
 }
@@ -127,7 +127,7 @@ pub(super) fn rates(session: &Session, steps: &[Step]) -> Result<Table, BenchErr
     Ok(table)
 }
 
-/// A cube of about as many unknowns as are asked for, of an even number of cells a side.
+/// Returns a cube of about the requested number of unknowns, with an even number of cells a side.
 pub(super) fn grid(session: &Session, degree: usize) -> Result<BoxGrid, BenchError> {
     let nodes = (session.settings.unknowns as f64).cbrt();
     let cells = (nodes / (2 * degree) as f64).round().max(1.0) as usize;

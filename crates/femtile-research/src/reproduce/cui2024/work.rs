@@ -1,6 +1,6 @@
 //! Operations of the algorithms: multiplications and additions each one.
 
-/// What a step does to a patch.
+/// Operations of a step on a patch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Smoothing {
     pub flop: f64,
@@ -9,7 +9,7 @@ pub(super) struct Smoothing {
 }
 
 /// The lengths along each axis of what products are taken of, with the axis, in the order of a step; and whether a result is
-/// added to what stands there.
+/// added to the existing values.
 fn products(degree: usize) -> impl Iterator<Item = ([usize; 3], usize, bool)> {
     let (n, m) = (2 * degree - 1, 2 * degree + 1);
     let residual = [

@@ -1,4 +1,4 @@
-//! Table 4: iterations where the material inside of blobs differs from that outside.
+//! Table 4: iterations with different materials inside and outside blobs.
 
 use femtile::device::Buffer;
 use femtile::mesh::Mesh;
@@ -31,7 +31,7 @@ fn cells(counts: &[usize]) -> Vec<Cell> {
     counts.iter().map(|&count| Cell::Count(count)).collect()
 }
 
-/// How much more iterations the last material takes than the first.
+/// Returns the ratio of the iterations of the last material to those of the first.
 fn growth(counts: &[usize]) -> Option<f64> {
     Some(*counts.last()? as f64 / *counts.first()? as f64)
 }

@@ -13,14 +13,14 @@ use crate::reproduce::Absent;
 use femtile_bench::BenchError;
 use femtile_bench::problems::{irregular_box, kuhn_box, regular};
 
-/// Where a mesh comes from.
+/// Source of a mesh.
 #[derive(Debug)]
 enum Source {
-    /// So many refinements of the Regular mesh.
+    /// The Regular mesh after a number of refinements.
     Regular(usize),
-    /// A bent box with so many nodes a side, refined once.
+    /// A bent box with a number of nodes a side, refined once.
     BentBox(usize),
-    /// A box with so many nodes a side.
+    /// A box with a number of nodes a side.
     Box(usize),
     /// A sample, or neither published nor stood in for.
     Given,
@@ -30,7 +30,7 @@ enum Source {
 #[derive(Debug)]
 pub(super) struct Case {
     pub name: String,
-    /// What the paper says; nothing of samples.
+    /// Published figures; none for samples.
     pub theirs: Option<&'static Theirs>,
     source: Source,
     mesh: OnceCell<Option<Mesh>>,
@@ -53,7 +53,7 @@ impl Case {
         Some(Self { mesh, ..Self::new(name, None, Source::Given) })
     }
 
-    /// The mesh; none where there is none.
+    /// Returns the mesh; none if there is none.
     pub fn mesh(&self) -> Result<Option<&Mesh>, BenchError> {
         let made = once(&self.mesh, || {
             Ok(Some(match &self.source {
@@ -67,7 +67,7 @@ impl Case {
     }
 }
 
-/// A mesh of tetrahedra that can be solved on, scaled; none where the file holds none.
+/// Returns a usable mesh of tetrahedra, scaled; none if the file has none.
 fn read(path: &Path) -> Option<Mesh> {
     let mut mesh = io::read(path).ok().filter(|mesh| mesh.kind == CellKind::Tetrahedron)?;
     check(&mut mesh, &CheckConfig::default()).ok()?;
@@ -101,7 +101,7 @@ pub(super) fn cases(is_small: bool) -> Vec<Case> {
     cases
 }
 
-/// Files of the folder of samples, by name; none where there is no such folder.
+/// Files of the sample folder, by name; none without such a folder.
 fn samples() -> Option<Vec<PathBuf>> {
     let folder = Path::new(&std::env::var_os("FEMTILE_SAMPLES")?).join("meshes/tet");
     let entries = std::fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
@@ -114,7 +114,7 @@ fn samples() -> Option<Vec<PathBuf>> {
     Some(files)
 }
 
-/// What is said where there are no samples.
+/// Returns the message for missing samples.
 pub(super) fn no_samples() -> Option<Absent> {
     samples().is_none().then(|| Absent {
         peer: "sample meshes",

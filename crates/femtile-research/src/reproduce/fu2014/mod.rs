@@ -33,14 +33,14 @@ pub(super) fn items() -> Vec<Item> {
     ]
 }
 
-/// What several items share: each mesh is made and each solve is measured when it is first asked for.
+/// Data shared by several items: each mesh is made and each solve is measured on first use.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     cases: OnceCell<Vec<Case>>,
     peers: RefCell<Option<Peers>>,
 }
 
-/// The meshes: those of the paper, what stands in for them, and samples.
+/// Returns the meshes: those of the paper, their replacements, and samples.
 fn all(session: &Session) -> &[Case] {
     session.fu2014.cases.get_or_init(|| meshes::cases(session.settings.small))
 }

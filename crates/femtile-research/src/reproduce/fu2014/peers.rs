@@ -5,7 +5,7 @@ use femtile_bench::BenchError;
 use femtile_bench::multigrid::{PeerSolves, Peers};
 use femtile_bench::problems::EllipticSystem;
 
-/// What other libraries take for a system; none where they were left out.
+/// Solves a system with other libraries; none if they were left out.
 pub(super) fn solve(
     session: &Session,
     system: &EllipticSystem<Cpu>,

@@ -17,7 +17,7 @@ use femtile_bench::problems::{EllipticSystem, kuhn_box};
 /// Inner iterations of the paper's smoother, section 6.2.3.
 pub(super) const INNER: usize = 3;
 
-/// What one mesh took; nothing of a mesh that is not there.
+/// Measurements on one mesh; empty for a missing mesh.
 #[derive(Debug, Default)]
 pub(super) struct Measured {
     pub cpu: Option<OnDevice>,
@@ -74,7 +74,7 @@ pub(super) fn amg() -> Preconditioning {
     Preconditioning::Amg(AmgConfig::default())
 }
 
-/// With the smoother of the paper: blocks of patches, each solved by so many iterations of Jacobi's method.
+/// Returns multigrid with the smoother of the paper: blocks of patches, each solved by `inner` Jacobi iterations.
 pub(super) fn patches(inner: usize) -> Preconditioning {
     let smoother = Smoother::Patch { inner, format: PatchFormat::FullRowEll };
     Preconditioning::Amg(AmgConfig { smoother, ..AmgConfig::default() })
@@ -116,7 +116,7 @@ fn measured<'a>(session: &Session, case: &'a Case) -> Result<&'a Measured, Bench
     })
 }
 
-/// All meshes, and a table that is being filled for them.
+/// All meshes, with a table under construction.
 struct Filling<'a> {
     cases: &'a [Case],
     measured: Vec<&'a Measured>,
@@ -171,7 +171,7 @@ impl<'a> Filling<'a> {
     }
 }
 
-/// The first mesh is Regular; on the GPU where there is one.
+/// The first mesh is Regular; on the GPU if there is one.
 fn of_regular(filling: &Filling<'_>, of: impl Fn(&OnDevice) -> f64) -> Option<f64> {
     let regular = filling.measured.first()?;
     regular.gpu.as_ref().or(regular.cpu.as_ref()).map(of)

@@ -1,4 +1,4 @@
-/// What the paper says of a mesh.
+/// Published figures of a mesh.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Theirs {
     pub name: &'static str,

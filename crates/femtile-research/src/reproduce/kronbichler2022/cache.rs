@@ -5,10 +5,10 @@ pub(super) const LINE: usize = 8;
 
 const NONE: u32 = u32::MAX;
 
-/// A fully associative cache that writes lines back when it gives them up.
+/// A fully associative write-back cache.
 #[derive(Debug)]
 pub(super) struct Cache {
-    /// Neighbours of each line in the order of use, the one used later first; both are the line itself where it is absent.
+    /// Neighbours of each line in the order of use, the later one first; an absent line is its own neighbour.
     links: Vec<[u32; 2]>,
     is_dirty: Vec<bool>,
     is_here: Vec<bool>,

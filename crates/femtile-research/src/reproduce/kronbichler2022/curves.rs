@@ -7,7 +7,7 @@ use femtile::matrix_free::MetricEvaluation;
 use femtile_bench::BenchError;
 use femtile_bench::problems::bake_off::{BakeOff, Method, Shape};
 
-/// How metrics are come by, three components, with their gain by merging where the text has it.
+/// Metric evaluations, three components, with their gain by merging if the text has it.
 const GEOMETRIES: [(&str, Problem, Option<&str>); 5] = [
     ("affine", Problem { operator: BakeOff::VectorLaplace, shape: Shape::Cartesian, ..BASE }, Some("2.27×")),
     ("8 points computed", Problem { geometry: Some(MetricEvaluation::Trilinear), ..BASE }, None),
@@ -60,11 +60,11 @@ pub(super) fn figure_2(session: &Session) -> Result<Figure, BenchError> {
             rate.map(|rate| format!("{:.2}", of_copies(rate))),
         ),
     ];
-    let what = ("figure-2", "Products against size, by how metrics are come by");
+    let what = ("figure-2", "Products against size, by metric evaluation");
     Ok(throughput(session, what, table, claims, OF_GEOMETRIES))
 }
 
-/// Methods of Figure 8 by name, with what the text says of them at the largest size.
+/// Methods of Figure 8 by name, with the statements of the text at the largest size.
 const METHODS: [(&str, Work, Option<&str>); 7] = [
     ("product", Work::Product, None),
     ("CG", Work::Unpreconditioned(Method::Pcg), None),
@@ -135,7 +135,7 @@ pub(super) fn figure_12(session: &Session) -> Result<Figure, BenchError> {
         claim(what, "section 6.3.2", theirs.unwrap_or("not in the text"), gain(&table, name).map(times))
     };
     let claims = GEOMETRIES.iter().map(of).collect();
-    let what = ("figure-12", "Plain and merged iterations against size, by how metrics are come by");
+    let what = ("figure-12", "Plain and merged iterations against size, by metric evaluation");
     Ok(throughput(session, what, table, claims, OF_GEOMETRIES))
 }
 

@@ -16,14 +16,14 @@ const PROBLEM: Problem = Problem { operator: BakeOff::Bp5, geometry: Some(GEOMET
 const CPU: &str = "CPU";
 const GPU: &str = "GPU";
 
-/// Times iterations, of so many solves.
+/// Times the iterations of a number of solves.
 type Iteration = fn(&CudaMatrixFree<f64>, &Buffer<f64, Cuda>, usize) -> Result<Samples, BenchError>;
 
-/// What a GPU is measured with.
+/// Methods measured on a GPU.
 const ON_A_GPU: [(&str, Iteration); 2] =
     [(PLAIN, bake_off_cuda::plain_iteration), (MERGED, bake_off_cuda::merged_iteration)];
 
-/// Millions of unknowns a second of all methods, near so many unknowns.
+/// Returns millions of unknowns a second of all methods, near `n_unknowns` unknowns.
 fn on_gpu(session: &Session, device: &Cuda, n_unknowns: usize) -> Result<Vec<f64>, BenchError> {
     let mesh = PROBLEM.shape.mesh(PROBLEM.cells(n_unknowns))?;
     let space = session.cpu.install(|| TensorSpace::new(&mesh, PROBLEM.degree))?;

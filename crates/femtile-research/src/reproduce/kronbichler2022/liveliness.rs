@@ -29,7 +29,7 @@ pub(super) fn figure_5(session: &Session) -> Result<Figure, BenchError> {
         "Ranges of 64 nodes, {cells}³ cubes, degree 5, no conditions, one thread. Our batches are groups of 48 cells for any number of \
          components, each numbered from what it alone touches to what others touch last."
     )];
-    let title = "Ranges of vectors that are in use for at most so many batches of cells";
+    let title = "Share of vector ranges in use for at most a number of batches of cells";
     let what = ("figure-5", title, Quantity::Percent, "batches");
     Ok(Figure { claims, notes, ..figure(session, what, table) })
 }

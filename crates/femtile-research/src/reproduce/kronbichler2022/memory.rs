@@ -1,4 +1,4 @@
-//! What iterations touch, in order, before a cache: a model of what crosses the bus.
+//! Memory accesses of iterations, in order, through a simulated cache: a model of the memory traffic.
 
 use std::ops::Range;
 
@@ -34,7 +34,7 @@ impl Of {
     /// Places that vectors may take.
     const PLACES: usize = 6 + 2 * STEPS;
 
-    /// Which one it takes; no method has vectors of both pipelined and s-step ones.
+    /// Returns its place; no method has vectors of both pipelined and s-step CG.
     fn place(self) -> usize {
         match self {
             Self::X => 0,
@@ -52,12 +52,12 @@ impl Of {
     }
 }
 
-/// What is done again and again.
+/// The repeated work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Work {
     /// y = A x.
     Product,
-    /// Conjugate gradients in two passes beside the product.
+    /// Conjugate gradients in two passes besides the product.
     Plain,
     /// All updates in one pass.
     Pipelined,
@@ -72,11 +72,11 @@ pub(super) enum Work {
 /// A cache before the vectors of a solve.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Model {
-    /// Components of the field; each entry of the diagonal is that of so many rows.
+    /// Components of the field; each entry of the diagonal serves as many rows.
     pub components: usize,
     /// Room of the cache.
     pub cache_bytes: usize,
-    /// Whether there is a diagonal preconditioner.
+    /// True if there is a diagonal preconditioner.
     pub has_diagonal: bool,
 }
 

@@ -25,8 +25,12 @@ pub(super) fn items() -> Vec<Item> {
     vec![
         item("table-1", "values that an iteration moves, by a model of a cache", traffic::table_1),
         item("figure-1", "time of the operations of an iteration against size", breakdown::figure_1),
-        item("figure-2", "products against size, by how metrics are come by", curves::figure_2),
-        item("figure-5", "for how many batches of cells ranges of vectors are in use", liveliness::figure_5),
+        item("figure-2", "products against size, by metric evaluation", curves::figure_2),
+        item(
+            "figure-5",
+            "number of batches of cells for which ranges of vectors are in use",
+            liveliness::figure_5,
+        ),
         item(
             "figure-6",
             "values that iterations move against size, by a model of a cache",
@@ -35,13 +39,13 @@ pub(super) fn items() -> Vec<Item> {
         item("figure-7", "values that all methods move, estimated and by the model", traffic::figure_7),
         item("figure-8", "variants of conjugate gradients against size", curves::figure_8),
         item("figure-11", "plain and merged iterations against size, degrees 1 to 9", curves::figure_11),
-        item("figure-12", "the same by how metrics are come by", curves::figure_12),
+        item("figure-12", "the same by metric evaluation", curves::figure_12),
         item("figure-13", "the same on bake-off problems 1 to 5", curves::figure_13),
         item("figure-14", "bake-off problem 5 against size, processors and GPU", gpu::figure_14),
     ]
 }
 
-/// Degree of the elements where a figure has one.
+/// Degree of the elements in figures with one degree.
 const DEGREE: usize = 5;
 
 /// An operator on a cube of cells.
@@ -50,28 +54,28 @@ struct Problem {
     operator: BakeOff,
     degree: usize,
     shape: Shape,
-    /// How metrics are come by; none for the cheapest way.
+    /// Metric evaluation; none for the cheapest.
     geometry: Option<MetricEvaluation>,
 }
 
-/// What the paper measures unless it says otherwise; its metrics are computed from 27 points.
+/// The base case of the paper; its metrics are computed from 27 points.
 const BASE: Problem =
     Problem { operator: BakeOff::Bp4, degree: DEGREE, shape: Shape::Deformed, geometry: None };
 
 impl Problem {
-    /// The Laplacian of so many components on cubes, of which no more is looked at than the numbering.
+    /// The Laplacian with a number of components on cubes, of which only the numbering is examined.
     fn of_components(components: usize) -> Self {
         let operator = if components == 3 { BakeOff::VectorLaplace } else { BakeOff::Laplace };
         Self { operator, shape: Shape::Cartesian, ..BASE }
     }
 
-    /// Cells a side that come closest to so many unknowns.
+    /// Returns the cells a side that come closest to `n_unknowns`.
     fn cells(&self, n_unknowns: usize) -> usize {
         let nodes = (n_unknowns as f64 / self.operator.components() as f64).cbrt();
         (((nodes - 1.0) / self.degree as f64).round() as usize).max(1)
     }
 
-    /// Looks at the operator on so many cells a side.
+    /// Examines the operator with `cells` cells a side.
     fn look<R>(
         &self,
         cpu: &Cpu,

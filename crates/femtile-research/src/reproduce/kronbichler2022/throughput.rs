@@ -9,7 +9,7 @@ use femtile_bench::BenchError;
 use femtile_bench::iterations::System;
 use femtile_bench::problems::bake_off::Method;
 
-/// What is timed.
+/// The timed work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Work {
     /// y = A x.
@@ -20,10 +20,10 @@ pub(super) enum Work {
     Unpreconditioned(Method),
 }
 
-/// What has been measured: a problem on so many cells a side, and millions of unknowns a second.
+/// A measurement: a problem, its cells a side, the work, and millions of unknowns a second.
 type Known = (Problem, usize, Work, f64);
 
-/// What several figures share.
+/// Measurements shared by several figures.
 #[derive(Debug, Default)]
 pub(in crate::reproduce) struct Shared {
     known: RefCell<Vec<Known>>,
@@ -56,7 +56,7 @@ impl Curve {
     }
 }
 
-/// How the two iterations of a pair are called.
+/// Names of the two iterations of a pair.
 pub(super) const PLAIN: &str = "plain";
 pub(super) const MERGED: &str = "merged";
 
@@ -64,7 +64,7 @@ pub(super) const MERGED: &str = "merged";
 const FEWEST: usize = 15_000;
 const FACTOR: usize = 4;
 
-/// Numbers of unknowns, ascending up to the most that are asked for.
+/// Returns numbers of unknowns, ascending up to the requested maximum.
 pub(super) fn sizes(session: &Session) -> Vec<usize> {
     if session.settings.small {
         return vec![2_000, 8_000];
@@ -92,7 +92,7 @@ pub(super) fn against_size(session: &Session, curves: &[Curve]) -> Result<Table,
     Ok(curves.iter().zip(columns).fold(table, |table, (curve, column)| table.drawn(&curve.name, column)))
 }
 
-/// Millions of unknowns a second, near so many unknowns.
+/// Returns millions of unknowns a second, near `n_unknowns` unknowns.
 fn measured(
     session: &Session,
     problem: Problem,
@@ -145,7 +145,7 @@ pub(super) fn at_largest(table: &Table, name: &str) -> Option<f64> {
     table.columns.iter().find(|column| column.name == name)?.cells.last()?.number()
 }
 
-/// How many times as fast as plain iterations merged ones of a [`Curve::pair`] are at the largest size.
+/// Returns the speed of merged relative to plain iterations of a [`Curve::pair`] at the largest size.
 pub(super) fn gain(table: &Table, name: &str) -> Option<f64> {
     let of = |how: &str| at_largest(table, &format!("{name}, {how}"));
     Some(of(MERGED)? / of(PLAIN)?)

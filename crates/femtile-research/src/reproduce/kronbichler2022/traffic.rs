@@ -17,11 +17,11 @@ fn numbers(of: &[[f64; 2]], k: usize) -> Vec<Cell> {
     of.iter().map(|moved| Cell::Number(moved[k])).collect()
 }
 
-/// What one must know of the model.
+/// Returns the description of the model.
 fn note(cells: &str, cache_bytes: usize) -> String {
     format!(
-        "A model: a cache of {} KiB that holds what was used last, before the vectors of the Laplacian of degree 5 on {cells} \
-         cubes, one thread; metrics and numbers of unknowns are not counted. What is written is fetched before: the \
+        "A model: a cache of {} KiB with least-recently-used replacement, for the vectors of the Laplacian of degree 5 on {cells} \
+         cubes, one thread; metrics and numbers of unknowns are not counted. Written values are fetched before: the \
          product reads y as well, which their model does not count.",
         cache_bytes >> 10
     )
@@ -114,7 +114,7 @@ pub(super) fn figure_6(session: &Session) -> Result<Figure, BenchError> {
         claim("the former less those of the latter", "4.6", last[3][0] - last[4][0]),
     ];
     let notes = vec![
-        note("so many", cache_bytes),
+        note("a varying number of", cache_bytes),
         format!(
             "x, r, p, v and the diagonal fill the cache at {} unknowns. Theirs are counters of two Xeon Gold 6230 with all that \
              an operator with computed geometry reads.",
@@ -128,7 +128,7 @@ pub(super) fn figure_6(session: &Session) -> Result<Figure, BenchError> {
 /// A row of Figure 7: its name, whether it has a diagonal, and what Table 1 estimates.
 type Estimate = (&'static str, Work, bool, [f64; 2]);
 
-/// What the methods move by Table 1, products included.
+/// Returns the traffic of the methods by Table 1, products included.
 fn estimates() -> [Estimate; 7] {
     let s = STEPS as f64;
     let s_step = [5.0 + 4.0 / s + 2.0 * (1.0 + 1.0 / s), 1.0 + 2.0 / s + 1.0 + 1.0 / s];

@@ -1,4 +1,4 @@
-//! How far the algorithms are from Thomas', as the paper validates its hybrid.
+//! Difference of the algorithms from Thomas', as in the paper's validation of its hybrid.
 
 use femtile::device::{Buffer, Scalar};
 use femtile::linalg::LinalgError;

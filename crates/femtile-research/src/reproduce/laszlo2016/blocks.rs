@@ -1,4 +1,4 @@
-//! Block tridiagonal systems: one measurement that figures 18 to 21 show from four sides, and block PCR beside Thomas.
+//! Block tridiagonal systems: one measurement for figures 18 to 21, and block PCR compared with Thomas.
 
 use femtile::device::{Buffer, Cpu, Cuda, Scalar};
 use femtile::linalg::LinalgError;
@@ -62,7 +62,7 @@ impl Size {
 
 const THOMAS: [Algorithm; 3] = [Algorithm::Thomas, Algorithm::ThomasShared, Algorithm::ThomasShuffle];
 
-/// What figures 18 to 21 show: measured once.
+/// Returns the measurements of figures 18 to 21, made once.
 fn all(session: &Session) -> Result<(Vec<Row>, Vec<Absent>), BenchError> {
     if let Some(measured) = session.blocks.get() {
         return Ok(measured.clone());

@@ -1,4 +1,4 @@
-//! What the paper's text says in numbers, beside the same ratios of this run.
+//! Numbers in the paper's text, with the same ratios of this run.
 
 use std::collections::BTreeSet;
 

@@ -7,17 +7,17 @@ use super::scalar::{Grid, row};
 use super::{Absent, Row, Session};
 use femtile_tune::python::ask;
 
-/// What every script prints.
+/// Output of every script.
 #[derive(Debug, Deserialize)]
 struct Answer {
     /// Name and version.
     library: String,
     solver: String,
-    /// Nanoseconds of an unknown, for each size that was asked for, fastest run.
+    /// Nanoseconds of an unknown, for each requested size, fastest run.
     ns: Vec<f64>,
 }
 
-/// A library as it is asked for.
+/// A library and its settings.
 struct Library {
     name: &'static str,
     script: &'static str,

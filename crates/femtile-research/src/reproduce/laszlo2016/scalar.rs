@@ -43,7 +43,7 @@ impl Grid {
     }
 }
 
-/// What a figure needs.
+/// Requirements of a figure.
 #[derive(Debug)]
 pub(super) struct Wanted {
     pub grids: Vec<Grid>,
@@ -85,7 +85,7 @@ where
     sweep::<T, _>(&gpu.device, &context, grids, &ON_A_GPU, rows)
 }
 
-/// What a GPU is measured with; cyclic reduction in all steps is in none of the figures.
+/// Algorithms measured on a GPU; cyclic reduction in all steps is in none of the figures.
 const ON_A_GPU: [Algorithm; 6] = [
     Algorithm::ThomasGrid,
     Algorithm::Thomas,
@@ -95,7 +95,7 @@ const ON_A_GPU: [Algorithm; 6] = [
     Algorithm::Auto,
 ];
 
-/// What rows of one device share.
+/// Data shared by the rows of one device.
 struct Context {
     repeats: usize,
     bandwidth: f64,
@@ -134,7 +134,7 @@ pub(super) fn row(grid: &Grid, precision: &'static str, seconds: f64) -> Row {
     }
 }
 
-/// Every algorithm that the device has, in place, on every grid; the arrays are made once, for the largest.
+/// Times every algorithm of the device, in place, on every grid; the arrays are allocated once, for the largest.
 fn sweep<T: Scalar, D: TridiagonalKernels<T> + Timed>(
     device: &D,
     context: &Context,

@@ -26,7 +26,7 @@ fn seconds(session: &Session, k: usize) -> Result<Vec<Seconds>, BenchError> {
     Ok(all_seconds)
 }
 
-/// Which product takes the least time.
+/// Returns the index of the fastest product.
 fn fastest(seconds: &Seconds) -> usize {
     let time = |k: &usize| seconds[*k].unwrap_or(f64::INFINITY);
     (0..PRODUCTS.len()).min_by(|a, b| time(a).total_cmp(&time(b))).unwrap_or(0)

@@ -9,7 +9,7 @@ use crate::reproduce::timing::{Timed, fastest};
 use femtile_bench::BenchError;
 use femtile_tune::right_vector;
 
-/// How products are timed.
+/// Settings of the timing of products.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Timing {
     /// Products in a row, of which the mean counts; 0 leaves a count out.
@@ -20,9 +20,9 @@ pub(super) struct Timing {
 
 /// Runs of single products are the more, since each is short.
 const PRODUCTS_A_REPEAT: usize = 20;
-/// Runs of single products for each repeat that was asked for.
+/// Runs of single products for each requested repeat.
 const SINGLES_A_REPEAT: usize = 4;
-/// A row of products takes about so long at most.
+/// Approximate maximum time of a row of products.
 const LONGEST_S: f64 = 0.2;
 
 impl Timing {
@@ -33,7 +33,7 @@ impl Timing {
         Self { counts: [1, middle.min(most), most], repeats: session.settings.repeats }
     }
 
-    /// The first two counts, where no more is asked for.
+    /// The first two counts, if no more are requested.
     pub fn short(session: &Session) -> Self {
         let [one, middle, _] = Self::of(session).counts;
         Self { counts: [one, middle, 0], ..Self::of(session) }
@@ -44,10 +44,10 @@ impl Timing {
     }
 }
 
-/// What products with a matrix took.
+/// Times of products with a matrix.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Products {
-    /// Seconds of one, for each count; infinite where it was left out.
+    /// Seconds of one, for each count; infinite if it was left out.
     pub seconds: [f64; COUNTS],
     /// Stored entries.
     pub n_stored: usize,
@@ -55,11 +55,11 @@ pub(super) struct Products {
 
 /// The device that a session measures, of whichever kind.
 pub(super) trait Machine {
-    /// Whether it is a GPU, whose kernels have blocks of threads.
+    /// Returns whether it is a GPU, whose kernels have blocks of threads.
     fn is_gpu(&self) -> bool;
     /// Lanes of a slice: a warp's, or of a register for SIMD.
     fn lanes(&self) -> usize;
-    /// Times products in a format; none where it cannot hold the matrix.
+    /// Times products in a format; none if it cannot hold the matrix.
     fn products(
         &self,
         a: &Csr<f64, Reference>,
@@ -155,7 +155,7 @@ fn seconds_of_one<D: Timed>(
 }
 
 impl Session {
-    /// The GPU where there is one, else the CPU.
+    /// Returns the GPU if there is one, else the CPU.
     pub(super) fn measured(&self) -> &dyn Machine {
         match &self.gpu {
             Some(gpu) => &gpu.device,

@@ -1,4 +1,4 @@
-//! The fifteen matrices, with what the paper says of each, and what stands in for it here.
+//! The fifteen matrices: published figures and replacements.
 
 use std::cell::OnceCell;
 
@@ -14,12 +14,12 @@ use femtile_bench::problems::irregular_box;
 use femtile_tune::profiles;
 use femtile_tune::profiles::Profile;
 
-/// What stands in for a matrix.
+/// Replacement of a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {
-    /// A made-up matrix with the row lengths of the known one.
+    /// A synthetic matrix with the row lengths of the published one.
     Profile(&'static str),
-    /// A bent box with so many nodes a side, refined once.
+    /// A bent box with a number of nodes a side, refined once.
     Box(usize),
 }
 use Source::{Box, Profile as Known};
@@ -40,7 +40,7 @@ pub(super) struct Matrix {
     pub k2: [[usize; 2]; 3],
     /// Table 4: products after which reordering has paid: K1 on the GPU and on the CPU, then K2; 0 for never.
     pub alphas: [usize; 4],
-    /// Whether section 7 uses it.
+    /// True if section 7 uses it.
     pub is_in_section_7: bool,
 }
 
@@ -144,7 +144,7 @@ pub(super) struct Case {
 }
 
 impl Case {
-    /// What stands in for the matrix.
+    /// Returns the replacement of the matrix.
     pub fn a(&self, is_small: bool) -> Result<&Csr<f64, Reference>, BenchError> {
         once(&self.a, || self.matrix.build(is_small))
     }

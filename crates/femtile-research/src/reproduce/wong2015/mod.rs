@@ -46,11 +46,11 @@ pub(super) fn items() -> Vec<Item> {
     ]
 }
 
-/// What several items share: each matrix and each measurement is made when first asked for.
+/// Data shared by several items: each matrix and each measurement is made on first use.
 #[derive(Debug)]
 pub(super) struct Shared {
     cases: Vec<Case>,
-    /// Why the other library did not run.
+    /// The reason why the other library did not run.
     no_peer: OnceCell<String>,
 }
 

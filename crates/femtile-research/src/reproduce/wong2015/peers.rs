@@ -10,17 +10,17 @@ pub(super) struct BestOfPeer {
     pub seconds: f64,
 }
 
-/// What to do about a library that is not there.
+/// Command that installs a missing library.
 const INSTALL_CUSPARSE: &str = "pip install 'cupy-cuda13x[ctk]', or cupy-cuda12x[ctk] with an older driver";
 const INSTALL_MKL: &str =
     "pip install mkl numpy, into the python3 of the path or the one that FEMTILE_PYTHON names";
 
-/// The library of the device that is measured, and its name.
+/// Returns the library of the measured device, and its name.
 fn library(session: &Session) -> (Peer, &'static str) {
     if session.gpu.is_some() { (Peer::Cusparse, "cuSPARSE") } else { (Peer::Mkl, "MKL") }
 }
 
-/// What the other library took for a matrix; none where it is not there or was left out.
+/// Returns the measurement of the other library for a matrix; none if it is missing or was left out.
 pub(super) fn peer<'a>(session: &'a Session, case: &'a Case) -> Result<Option<&'a BestOfPeer>, BenchError> {
     let best = once(&case.peer, || {
         let failure = &session.wong2015.no_peer;
@@ -44,13 +44,13 @@ pub(super) fn peer<'a>(session: &'a Session, case: &'a Case) -> Result<Option<&'
     Ok(best.as_ref())
 }
 
-/// What the paper's cuSPARSE stands for here; the name is known when a matrix has been measured.
+/// Returns the name of the replacement of the paper's cuSPARSE; it is known once a matrix has been measured.
 pub(super) fn baseline_name(session: &Session) -> &'static str {
     let is_absent = !session.settings.peers || session.wong2015.no_peer.get().is_some();
     if is_absent { "our CSR" } else { library(session).1 }
 }
 
-/// What is said where the library did not run.
+/// Returns the message for a library that did not run.
 pub(super) fn absent(session: &Session) -> Option<Absent> {
     let reason = session.wong2015.no_peer.get()?.clone();
     let (library, peer) = library(session);

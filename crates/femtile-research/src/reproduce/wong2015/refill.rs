@@ -1,4 +1,4 @@
-//! Table 4 and figure 13: what new values cost, and after how many products they have paid.
+//! Table 4 and figure 13: cost of new values, and the number of products after which they pay.
 
 use super::machine::Machine;
 use super::matrices::Case;
@@ -11,7 +11,7 @@ use femtile_bench::BenchError;
 /// Seconds of bringing new values from compressed rows into slices.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Refills {
-    /// By the GPU; none where a CPU is measured.
+    /// By the GPU; none if a CPU is measured.
     pub gpu: Option<f64>,
     /// By the host, one thread.
     pub host: f64,

@@ -33,7 +33,7 @@ pub(super) fn rivals<'a>(session: &Session, case: &'a Case) -> Result<&'a Rivals
     })
 }
 
-/// Seconds of the product that K1 and K2 have to beat: the other library's, else that of our CSR.
+/// Seconds of the competing product of K1 and K2: that of the other library, else of our CSR.
 pub(super) fn baseline(session: &Session, case: &Case) -> Result<Option<f64>, BenchError> {
     if let Some(peer) = peer(session, case)? {
         return Ok(Some(peer.seconds));

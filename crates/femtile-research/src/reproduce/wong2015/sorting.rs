@@ -9,10 +9,10 @@ use super::search::k1;
 use super::{Cell, Claim, Figure, Quantity, Session, Table, figure, names, of_section_7};
 use femtile_bench::BenchError;
 
-/// Rows that are sorted together: none, so many, all.
+/// Window sizes of sorting: none, 256 rows, all rows.
 const WINDOWS: [usize; 3] = [1, 256, EllWarpConfig::ALL_ROWS];
 
-/// What their table says of matrices that bear the names of Table 2: stored entries, time with textures and
+/// Published figures of matrices that have the names of Table 2: stored entries, time with textures and
 /// without.
 const THEIRS: [(&str, [f64; 3]); 4] = [
     ("Circuit", [59.89, 21.16, -17.38]),

@@ -63,7 +63,7 @@ fn of(session: &Session, case: &Case, best: &Best) -> Result<Variants, BenchErro
 /// By the name of a matrix, the hundredths of a time that are saved.
 type Savings = Vec<(&'static str, f64)>;
 
-/// Two variants of a kernel beside each other; hundredths that the second saves, of the matrices named alone.
+/// Compares two variants of a kernel: per cent that the second saves, of the named matrices alone.
 fn compared(
     session: &Session,
     item: &'static str,
