@@ -9,6 +9,7 @@ mod facet_rows;
 pub(crate) mod floating;
 mod identity;
 mod kernels;
+mod load;
 mod nonzero;
 mod patch;
 mod reference;
@@ -29,6 +30,7 @@ use crate::{FemError, functionals};
 pub use cuda::specialisations as cuda_specialisations;
 pub use floating::BALANCE_TOLERANCE;
 pub use kernels::{Assembled, AssemblyKernels, AssemblyProblem};
+pub use load::load;
 pub use patch::PatchAssembly;
 pub use refill::Assembly;
 
