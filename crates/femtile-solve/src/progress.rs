@@ -168,7 +168,7 @@ impl<'a> Stages<'a> {
     pub fn timings(&self) -> Timings {
         let mut timings = self.timings;
         if let Some(stage) = self.stage {
-            *timings.of(stage) = self.begun.elapsed().as_secs_f64();
+            *timings.of(stage) += self.begun.elapsed().as_secs_f64();
         }
         timings
     }

@@ -48,7 +48,9 @@ impl Coefficient {
                     true => with_formula(&entries[i][j]),
                     false => entries[i][j].clone(),
                 };
-                Self::TensorExpression(Box::new(std::array::from_fn(|i| std::array::from_fn(|j| entry(i, j)))))
+                Self::TensorExpression(Box::new(std::array::from_fn(|i| {
+                    std::array::from_fn(|j| entry(i, j))
+                })))
             }
             Self::ByTag(parts) => {
                 Self::ByTag(parts.iter().map(|(tag, part)| (*tag, part.plus(number))).collect())

@@ -205,7 +205,8 @@ impl<D: VectorKernels<f64>> Integrator<D> {
     pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<(), TimeError> {
         let mut values =
             checkpoint.history.iter().map(|(time, u)| Ok((*time, Buffer::from_host(&self.device, u)?)));
-        let mut of_next = || -> Result<Option<(f64, Buffer<f64, D>)>, TimeError> { values.next().transpose() };
+        let mut of_next =
+            || -> Result<Option<(f64, Buffer<f64, D>)>, TimeError> { values.next().transpose() };
         let Some((time, u)) = of_next()? else { return Ok(()) };
         let mut history = History::new(time, u);
         while let Some((time, u)) = of_next()? {
@@ -438,7 +439,7 @@ impl<D: VectorKernels<f64>> Integrator<D> {
     ) -> Result<StageOutcome, S::Error> {
         self.guess(time)?;
         let (before, shift) = (self.state.history.time(0), 2.0 / length);
-        system.defect(before, self.state.history.value(0), &mut self.other)?;
+        system.defect((before, shift), self.state.history.value(0), &mut self.other)?;
         scaled(&mut self.terms, shift, self.state.history.value(0))?;
         let equation = StageEquation { shift, time, history: &self.terms, defect: Some(&self.other) };
         system.solve(&equation, &mut self.next)
@@ -451,7 +452,7 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         system: &mut S,
     ) -> Result<StageOutcome, S::Error> {
         let begun = self.state.history.time(0);
-        let shift = 1.0 / (GAMMA * length);
+        let shift = Scheme::sdirk2_shift(length);
         let between = begun + GAMMA * length;
         self.state.history.polynomial(between, 2, &mut self.other)?;
         scaled(&mut self.terms, shift, self.state.history.value(0))?;
@@ -503,7 +504,9 @@ fn check(steps: Steps, start: f64, end: f64) -> Result<(), TimeError> {
                 );
             }
             match first {
-                Some(first) if !is_positive(first) => wrong("first", format!("{first} is no length of a step")),
+                Some(first) if !is_positive(first) => {
+                    wrong("first", format!("{first} is no length of a step"))
+                }
                 _ => Ok(()),
             }
         }

@@ -61,13 +61,13 @@ pub trait SemiDiscrete<D: Device> {
         u: &mut Buffer<f64, D>,
     ) -> Result<StageOutcome, Self::Error>;
 
-    /// Writes the defect $F(t) - K u$ into `d`.
+    /// Writes the defect $F(t) - K u$ into `d`; `shift` is that of the stage that follows, whose operators may serve.
     ///
     /// # Errors
     /// As [`SemiDiscrete::solve`].
     fn defect(
         &mut self,
-        time: f64,
+        time_and_shift: (f64, f64),
         u: &Buffer<f64, D>,
         d: &mut Buffer<f64, D>,
     ) -> Result<(), Self::Error>;

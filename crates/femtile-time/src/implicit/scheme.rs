@@ -46,6 +46,11 @@ impl Scheme {
         }
     }
 
+    /// Returns the shift of the stages of SDIRK2 with steps of a length.
+    pub fn sdirk2_shift(length: f64) -> f64 {
+        1.0 / (GAMMA * length)
+    }
+
     /// Returns the local error of a step as a share of the distance between its result and the extrapolation.
     ///
     /// Extrapolation of degree $p$, the order, misses the solution by $c \prod_j (t_{n+1} - t_{n-j})$ with
