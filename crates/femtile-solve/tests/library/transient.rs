@@ -138,7 +138,7 @@ fn frames_are_values_at_their_times() {
 fn a_restart_goes_on_bit_for_bit() {
     let (mesh, degree) = &meshes()[1];
     let problem = problem(mesh, *degree, true);
-    let tolerance = Tolerance { relative: 1e-4, absolute: 0.0 };
+    let tolerance = Tolerance { relative: 1e-2, absolute: 0.0 };
     let adaptive = Steps::Adaptive { tolerance, first: None, shortest: 1e-9, longest: 1.0 };
     for scheme in Scheme::ALL {
         for steps in [Steps::Fixed(17), adaptive] {
@@ -149,7 +149,8 @@ fn a_restart_goes_on_bit_for_bit() {
             let mut keep = Keep::default();
             let whole = run().checkpoints(3, [7; 32]).solve_with(&config(), &mut keep, &mut Silent).unwrap();
             assert!(keep.checkpoints.len() > 2);
-            for checkpoint in &keep.checkpoints {
+            let n_kept = keep.checkpoints.len();
+            for checkpoint in [0, n_kept / 2, n_kept - 1].map(|at| &keep.checkpoints[at]) {
                 let mut bytes = Vec::new();
                 checkpoint.write(&mut bytes).unwrap();
                 let n = whole.at_end().values().len();
