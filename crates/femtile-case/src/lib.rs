@@ -19,6 +19,7 @@ mod plot;
 mod report;
 mod run;
 mod settings;
+mod transient;
 mod verify;
 mod wording;
 

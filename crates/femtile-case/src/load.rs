@@ -7,7 +7,7 @@ use crate::file::{Amount, CaseFile, EquationKind, Method, Precision, Preconditio
 use crate::place::{inside_quotes, line_of, span_of};
 use crate::placed::placed;
 use crate::wording::{Refusal, in_words, refusal};
-use crate::{CaseError, Override, diffusion, functional};
+use crate::{CaseError, Override, diffusion, functional, transient};
 
 /// A case file that has been read: its content, and its text for messages that point into it.
 #[derive(Debug, Clone)]
@@ -137,10 +137,10 @@ impl Case {
     fn check_sections(&self) -> Result<(), CaseError> {
         self.check_mesh()?;
         self.check_solver()?;
-        if self.file.equation.kind == EquationKind::Diffusion {
-            diffusion::check(self)?;
-        } else {
-            self.check_stationary()?;
+        match self.file.equation.kind {
+            EquationKind::Diffusion if transient::is_on_mesh(self) => transient::check(self)?,
+            EquationKind::Diffusion => diffusion::check(self)?,
+            EquationKind::Helmholtz => self.check_stationary()?,
         }
         self.check_space()?;
         self.check_boundary()?;
@@ -211,7 +211,7 @@ impl Case {
     fn check_space(&self) -> Result<(), CaseError> {
         let space = &self.file.space;
         let wrong = |key: &str, message: &str| Err(self.wrong(&["space".into(), key.into()], message));
-        if self.file.equation.kind == EquationKind::Diffusion {
+        if self.file.equation.kind == EquationKind::Diffusion && !transient::is_on_mesh(self) {
             let no_elements = "has no meaning here: a grid has no elements";
             if space.degree != 1 {
                 return wrong("degree", no_elements);

@@ -10,7 +10,7 @@ use femtile_solve::memory::peak_bytes;
 
 use crate::file::{EquationKind, Functional};
 use crate::report::FileReport;
-use crate::{Case, CaseError, Report, functional, plot};
+use crate::{Case, CaseError, Report, functional, plot, transient};
 
 /// The report, which is written last.
 pub(crate) const REPORT: &str = "report.json";
@@ -37,8 +37,9 @@ pub(crate) fn prepare(case: &Case) -> Result<(), CaseError> {
 /// The names of the files that a case writes, the report last.
 fn names(case: &Case) -> Vec<String> {
     let is_in_time = case.file.equation.kind == EquationKind::Diffusion;
+    let is_on_grid = is_in_time && !transient::is_on_mesh(case);
     let output = &case.file.output;
-    let solution = output.vtu.then_some(if is_in_time { GRID_SOLUTION } else { MESH_SOLUTION });
+    let solution = output.vtu.then_some(if is_on_grid { GRID_SOLUTION } else { MESH_SOLUTION });
     let plot = (output.plot && !is_in_time).then_some(PLOT);
     let lines = output.functionals.iter().filter_map(|functional| match functional {
         Functional::Along { name, .. } => Some(functional::files(name)),

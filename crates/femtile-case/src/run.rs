@@ -10,7 +10,7 @@ use crate::file::{EquationKind, FieldName};
 use crate::functional::{Evaluated, prepare};
 use crate::mesh_source::{self, check_config, mesh_of};
 use crate::placed::placed;
-use crate::{Case, CaseError, Report, diffusion, output, overlap};
+use crate::{Case, CaseError, Report, diffusion, output, overlap, transient};
 
 /// Carries out a case and writes its results, also when the solve ended without converging.
 ///
@@ -44,6 +44,10 @@ fn run_opened(case: &Case, opened: Option<Cuda>, progress: &mut dyn Progress) ->
     cpu.install(|| {
         let mut stages = Stages::new(progress);
         match case.file.equation.kind {
+            EquationKind::Diffusion if transient::is_on_mesh(case) => {
+                let made = checked_mesh(case, opened.is_some(), &mut stages)?;
+                transient::run(&cpu, case, (&config, opened), made, &mut stages)
+            }
             EquationKind::Diffusion => diffusion::run(&cpu, case, config.device, opened, &mut stages),
             EquationKind::Helmholtz => stationary(&cpu, case, &config, opened, &mut stages),
         }

@@ -92,10 +92,19 @@ impl Case {
 
     /// Returns the problem on the mesh.
     pub(crate) fn problem<'m>(&self, mesh: &'m Mesh) -> Result<Poisson<'m>, CaseError> {
+        self.problem_with(mesh, [&self.file.equation.sigma, &self.file.equation.lambda])
+    }
+
+    /// Returns the problem on the mesh with this conduction and this reaction.
+    pub(crate) fn problem_with<'m>(
+        &self,
+        mesh: &'m Mesh,
+        [sigma, lambda]: [&Value; 2],
+    ) -> Result<Poisson<'m>, CaseError> {
         let (equation, space) = (&self.file.equation, self.space_config());
         let mut problem = Poisson::new(mesh)
-            .sigma(&equation.sigma)
-            .lambda(&equation.lambda)
+            .sigma(sigma)
+            .lambda(lambda)
             .source(&equation.source)
             .degree(space.degree)
             .components(space.components)

@@ -46,6 +46,14 @@ pub enum SolveError {
     /// The integration in time refused its settings.
     #[error(transparent)]
     Time(#[from] TimeError),
+    /// Data of a problem in time cannot be evaluated.
+    #[error("at t = {time}: {source}")]
+    AtTime {
+        /// The time.
+        time: f64,
+        /// The reason.
+        source: FemError,
+    },
     /// The user has asked for a stop before there was a solution.
     #[error("interrupted while {}", stage.label())]
     Interrupted {

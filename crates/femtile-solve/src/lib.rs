@@ -61,4 +61,4 @@ pub use solution::Solution;
 pub use space::{MAX_COMPONENTS, Quadrature, SpaceConfig};
 pub use system::LinearSystem;
 pub use tensor::OperatorDevice;
-pub use transient::{Frame, Observer, Transient, TransientSolution};
+pub use transient::{CheckpointInterval, Frame, Observer, Transient, TransientSolution};

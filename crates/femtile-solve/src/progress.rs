@@ -50,6 +50,9 @@ pub trait Progress: Send {
     /// The solve has done this many iterations.
     fn iteration(&mut self, _iteration: usize, _relative_residual: f64, _tolerance: f64) {}
 
+    /// A run in time has reached this time of those up to `end`.
+    fn time(&mut self, _time: f64, _end: f64) {}
+
     /// The linear system has been solved, or its solve has ended otherwise; results are written next.
     fn solved(&mut self, _system: &dyn SolvedSystem) {}
 

@@ -27,7 +27,7 @@ pub use gmg::{BoxSmootherName, GmgSection, GmgStartName};
 pub use pmg::PmgSection;
 pub use solver::{FormatName, GeometryName, Method, Operator, Precision, PreconditionerName, SolverSection};
 pub use space::{Quadrature, SpaceSection};
-pub use time::{CoefficientSource, SchemeName, TimeMethod, TimeSection};
+pub use time::{CheckpointSection, CoefficientSource, SchemeName, TimeMethod, TimeSection, Times};
 
 /// A case: a mesh, an equation on it, what holds on its boundary, how to solve it, what to write.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -15,11 +15,11 @@ pub(super) fn depends_on_time(problem: &Discretization<'_>) -> bool {
 }
 
 /// Evaluates the load and the given values at a time.
-pub(super) fn at_time(problem: &Discretization<'_>, t: f64) -> Result<(Vec<f64>, Constraints), FemError> {
+pub(super) fn at_time(problem: &Discretization<'_>, t: f64) -> Result<(Vec<f64>, Constraints), SolveError> {
     let source = problem.sources[0].at_time(t);
     let conditions: Vec<BoundaryCondition> =
         problem.conditions[0].iter().map(|given| given.at_time(t)).collect();
-    evaluate(problem, &source, &conditions)
+    evaluate(problem, &source, &conditions).map_err(|source| SolveError::AtTime { time: t, source })
 }
 
 /// Evaluates a value at all unknowns, by interpolation.

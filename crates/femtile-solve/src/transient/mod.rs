@@ -8,12 +8,16 @@ mod run;
 mod semidiscrete;
 mod watch;
 
+use std::time::Duration;
+
 use femtile_device::Cpu;
 use femtile_mesh::generate::Counts;
 use femtile_time::implicit::{Checkpoint, Outcome, Scheme, Steps};
 
 use crate::memory::{Estimate, refuse_excess};
-use crate::{Poisson, Progress, Silent, Solution, SolveError, SolverConfig, Stage, Stages, Value};
+use crate::{
+    Discretization, Poisson, Progress, Silent, Solution, SolveError, SolverConfig, Stage, Stages, Value,
+};
 pub use watch::{Frame, Observer};
 
 /// The problem $u_t = \nabla\cdot(\sigma\nabla u) - \lambda u + f$ on a mesh, with conditions on its boundary and an initial value.
@@ -43,7 +47,7 @@ pub struct Transient<'m> {
     start: f64,
     end: f64,
     frames: Vec<f64>,
-    checkpoint_every: Option<usize>,
+    checkpoints: Option<CheckpointInterval>,
     fingerprint: [u8; 32],
     resume: Option<Checkpoint>,
 }
@@ -60,7 +64,7 @@ impl<'m> Transient<'m> {
             start: 0.0,
             end: 1.0,
             frames: Vec::new(),
-            checkpoint_every: None,
+            checkpoints: None,
             fingerprint: [0; 32],
             resume: None,
         }
@@ -91,9 +95,10 @@ impl<'m> Transient<'m> {
         self
     }
 
-    /// Lets [`Observer::checkpoint`] receive the state every `steps` steps; `fingerprint` identifies the problem in it.
-    pub fn checkpoints(mut self, steps: usize, fingerprint: [u8; 32]) -> Self {
-        (self.checkpoint_every, self.fingerprint) = (Some(steps.max(1)), fingerprint);
+    /// Lets [`Observer::checkpoint`] receive the state now and then, and when a run is interrupted or out of time;
+    /// `fingerprint` identifies the problem in it.
+    pub fn checkpoints(mut self, interval: CheckpointInterval, fingerprint: [u8; 32]) -> Self {
+        (self.checkpoints, self.fingerprint) = (Some(interval), fingerprint);
         self
     }
 
@@ -133,9 +138,27 @@ impl<'m> Transient<'m> {
         cpu.install(|| {
             let mut stages = Stages::new(progress);
             stages.begin(Stage::Space)?;
-            self.run(&cpu, config, opened, observer, &mut stages)
+            let problem = self.discretize()?;
+            self.run(problem, (&cpu, opened), config, observer, &mut stages)
         })
     }
+
+    /// Resolves coefficients and conditions on the mesh and makes the space.
+    ///
+    /// # Errors
+    /// As [`Poisson::discretize`].
+    pub fn discretize(&self) -> Result<Discretization<'m>, SolveError> {
+        self.problem.discretize_in_time()
+    }
+}
+
+/// The distance from one checkpoint to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CheckpointInterval {
+    /// A number of steps.
+    Steps(usize),
+    /// A time on the clock.
+    Time(Duration),
 }
 
 /// The result of a run in time.

@@ -20,17 +20,19 @@ use crate::tensor::OperatorDevice;
 use crate::{DeviceChoice, Solution, SolveError, SolverConfig, Stage, Stages};
 
 impl<'m> Transient<'m> {
-    /// Runs on the device of the settings, or on a GPU that is open; a processor takes over what a GPU that was chosen by
-    /// itself fails at.
-    pub(super) fn run(
+    /// Runs on what [`Transient::discretize`] returns, on the device of the settings, or on a GPU that is open; a processor
+    /// takes over what a GPU that was chosen by itself fails at.
+    ///
+    /// # Errors
+    /// As [`Transient::solve_with`].
+    pub fn run(
         &self,
-        cpu: &Cpu,
+        problem: Discretization<'m>,
+        (cpu, opened): (&Cpu, Option<Cuda>),
         config: &SolverConfig,
-        opened: Option<Cuda>,
         observer: &mut dyn Observer,
         stages: &mut Stages<'_>,
     ) -> Result<TransientSolution<'m>, SolveError> {
-        let problem = self.problem.discretize_in_time()?;
         check_cells(config, &problem.config, problem.mesh.kind)?;
         if problem.config.components > 1 {
             let message = "equations in time have one component";
@@ -89,7 +91,8 @@ impl<'m> Transient<'m> {
             progress: stages.progress(),
             problem,
             frames: self.frames.iter().copied().enumerate().collect(),
-            checkpoints: self.checkpoint_every.map(|every| (every, self.fingerprint)),
+            checkpoints: self.checkpoints.map(|interval| (interval, self.fingerprint)),
+            last_checkpoint: Instant::now(),
             span: (self.start, self.end),
             deadline: config.time_limit.map(|limit| (Instant::now(), limit)),
             scratch: Buffer::zeros(device, problem.n_dofs())?,

@@ -9,6 +9,7 @@ use femtile_device::Buffer;
 use femtile_mesh::io::vtu::WriteOptions;
 use femtile_time::implicit::{Checkpoint, Monitor, Reached, Stop};
 
+use super::CheckpointInterval;
 use crate::component::Component;
 use crate::discretization::Discretization;
 use crate::output;
@@ -85,7 +86,8 @@ pub(super) struct Watch<'a, 'm, D: OperatorDevice> {
     pub problem: &'a Discretization<'m>,
     /// The times of frames that are to come, with their numbers.
     pub frames: VecDeque<(usize, f64)>,
-    pub checkpoints: Option<(usize, [u8; 32])>,
+    pub checkpoints: Option<(CheckpointInterval, [u8; 32])>,
+    pub last_checkpoint: Instant,
     pub span: (f64, f64),
     pub deadline: Option<(Instant, Duration)>,
     /// The solution at the time of a frame.
@@ -104,6 +106,13 @@ impl<D: OperatorDevice> Watch<'_, '_, D> {
             }
         }
         Ok(())
+    }
+
+    fn is_due(&self, interval: CheckpointInterval, steps: usize) -> bool {
+        match interval {
+            CheckpointInterval::Steps(every) => steps.is_multiple_of(every.max(1)),
+            CheckpointInterval::Time(every) => self.last_checkpoint.elapsed() >= every,
+        }
     }
 
     fn pass_on(&mut self, number: usize, time: f64, values: Vec<f64>) -> Result<(), SolveError> {
@@ -130,18 +139,19 @@ impl<D: OperatorDevice> Monitor<D> for Watch<'_, '_, D> {
             };
             self.pass_on(number, asked, values)?;
         }
-        if let Some((every, fingerprint)) = self.checkpoints
-            && reached.steps().is_multiple_of(every)
+        self.progress.fraction((time - start) / (end - start));
+        self.progress.time(time, end);
+        let is_late = self.deadline.is_some_and(|(begun, limit)| begun.elapsed() >= limit);
+        let stop = match self.progress.is_interrupted() {
+            true => Some(Stop::Interrupted),
+            false => is_late.then_some(Stop::TimeLimit),
+        };
+        if let Some((interval, fingerprint)) = self.checkpoints
+            && (stop.is_some() || self.is_due(interval, reached.steps()))
         {
             self.observer.checkpoint(&reached.checkpoint(fingerprint)?)?;
+            self.last_checkpoint = Instant::now();
         }
-        self.progress.fraction((time - start) / (end - start));
-        if self.progress.is_interrupted() {
-            return Ok(ControlFlow::Break(Stop::Interrupted));
-        }
-        if self.deadline.is_some_and(|(begun, limit)| begun.elapsed() >= limit) {
-            return Ok(ControlFlow::Break(Stop::TimeLimit));
-        }
-        Ok(ControlFlow::Continue(()))
+        Ok(stop.map_or(ControlFlow::Continue(()), ControlFlow::Break))
     }
 }

@@ -67,11 +67,11 @@ impl Checkpoint {
         Ok(())
     }
 
-    /// Reads a checkpoint with `n` values for each time.
+    /// Reads a checkpoint; memory grows with the bytes read.
     ///
     /// # Errors
     /// [`CheckpointError`].
-    pub fn read(from: &mut impl Read, n: usize) -> Result<Self, CheckpointError> {
+    pub fn read(from: &mut impl Read) -> Result<Self, CheckpointError> {
         let mut magic = [0; 8];
         from.read_exact(&mut magic).map_err(|_| CheckpointError::Format("it is too short"))?;
         if &magic != MAGIC {
@@ -84,13 +84,16 @@ impl Checkpoint {
         let [step, rejected, iterations] = [count(from)?, count(from)?, count(from)?];
         let [length, last_error, largest_norm] = [number(from)?, number(from)?, number(from)?];
         let depth = count(from)?;
-        if count(from)? != n as u64 || !(1..=super::history::DEPTH as u64).contains(&depth) {
-            return Err(CheckpointError::Other);
+        let n_bytes = count(from)?.saturating_mul(8);
+        if !(1..=super::history::DEPTH as u64).contains(&depth) {
+            return Err(CheckpointError::Format("its history is empty or too long"));
         }
         let one = |_| {
             let time = number(from)?;
-            let mut bytes = vec![0; 8 * n];
-            from.read_exact(&mut bytes)?;
+            let mut bytes = Vec::new();
+            if from.take(n_bytes).read_to_end(&mut bytes)? as u64 != n_bytes {
+                return Err(CheckpointError::Format("it ends too early"));
+            }
             let values = bytes.as_chunks().0.iter().map(|bytes| f64::from_le_bytes(*bytes));
             Ok((time, values.collect()))
         };

@@ -201,8 +201,24 @@ impl<D: VectorKernels<f64>> Integrator<D> {
     /// Takes over the state of a checkpoint.
     ///
     /// # Errors
-    /// What the device reports.
+    /// [`TimeError::Setting`] where fixed steps have another length, or the checkpoint lies beyond the end; what the device
+    /// reports.
     pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<(), TimeError> {
+        let time = checkpoint.history.first().map_or(self.start, |(time, _)| *time);
+        if time >= self.end {
+            let message = format!("{} is not beyond the time {time} of the checkpoint", self.end);
+            return Err(TimeError::Setting { field: "end", message });
+        }
+        if let Some((_, u)) = checkpoint.history.iter().find(|(_, u)| u.len() != self.next.len()) {
+            let (found, expected) = (u.len(), self.next.len());
+            return Err(LinalgError::Length { field: "checkpoint", expected, found }.into());
+        }
+        let length = self.state.length;
+        if matches!(self.steps, Steps::Fixed(_)) && (checkpoint.length - length).abs() > 1e-9 * length {
+            let message =
+                format!("steps have the length {length}, and those of the checkpoint {}", checkpoint.length);
+            return Err(TimeError::Setting { field: "steps", message });
+        }
         let mut values =
             checkpoint.history.iter().map(|(time, u)| Ok((*time, Buffer::from_host(&self.device, u)?)));
         let mut of_next =
