@@ -4,6 +4,7 @@ use femtile::fem::FemError;
 use femtile::linalg::LinalgError;
 use femtile::mesh::MeshError;
 use femtile::multigrid::MultigridError;
+use femtile_tune::TuneError;
 
 /// What can keep a benchmark from running.
 #[derive(Debug, thiserror::Error)]
@@ -43,18 +44,9 @@ pub enum BenchError {
     /// A problem could not be solved.
     #[error(transparent)]
     Solve(Box<SolveError>),
-    /// A format gives a product that is not that of the matrix.
-    #[error("{format} gives {found} in row {row} of the product where {expected} is right; please report it")]
-    Product {
-        /// Which format, on which layout.
-        format: String,
-        /// The first wrong row, counted from 0.
-        row: usize,
-        /// What it gives.
-        found: f64,
-        /// What plain loops give.
-        expected: f64,
-    },
+    /// A survey of sparse formats failed.
+    #[error(transparent)]
+    Tune(#[from] TuneError),
     /// A file could not be written or read.
     #[error("{what}: {source}")]
     File {

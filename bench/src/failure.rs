@@ -5,6 +5,7 @@ use femtile::device::cpu::default_threads;
 use femtile::linalg::LinalgError;
 use femtile::mesh::MeshError;
 use femtile_terminal::{TerminalError, escape, say};
+use femtile_tune::TuneError;
 
 use crate::BenchError;
 
@@ -50,7 +51,11 @@ impl Failure {
             Self::Bench(
                 BenchError::Device(_)
                 | BenchError::Linalg(LinalgError::Device(_))
-                | BenchError::Product { .. },
+                | BenchError::Tune(
+                    TuneError::Device(_)
+                    | TuneError::Linalg(LinalgError::Device(_))
+                    | TuneError::Product { .. },
+                ),
             ) => DEVICE,
             _ => BAD_INPUT,
         }

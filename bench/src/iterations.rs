@@ -17,7 +17,7 @@ use femtile::linalg::{LinearOperator, Preconditioner};
 
 use crate::BenchError;
 use crate::problems::bake_off::Method;
-use crate::timing::Samples;
+use femtile_tune::Samples;
 
 /// Iterations of one solve: then rounding has not ended it.
 pub const ITERATIONS: usize = 12;

@@ -13,11 +13,10 @@ mod failure;
 pub mod iterations;
 pub mod multigrid;
 mod options;
-pub mod peer;
+
 pub mod problems;
 pub mod record;
-pub mod spmv;
-pub mod timing;
+mod system_file;
 
 pub use absent::Absent;
 pub use error::BenchError;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::timing::Samples;
+use femtile_tune::Samples;
 
 /// One measured number and the bound it is held to.
 ///
@@ -59,7 +59,7 @@ impl Record {
     ) -> Self {
         let seconds = (samples.median(), samples.min());
         let mut record = Self::of_seconds(problem, device, seconds, work, (bound, gb_per_s));
-        record.set("runs", samples.len());
+        record.set("runs", samples.count());
         record
     }
 
@@ -86,7 +86,7 @@ impl Record {
             bound: format!("{bound}, {gb_per_s:.2} GB/s"),
             fraction_of_bound: rate / gb_per_s,
         };
-        record.set("processor", processor());
+        record.set("processor", femtile_tune::processor());
         record
     }
 
@@ -94,11 +94,4 @@ impl Record {
     pub fn set(&mut self, name: &str, value: impl Into<Value>) {
         self.parameters.insert(name.into(), value.into());
     }
-}
-
-/// The name that the processor gives itself, where the system tells.
-pub fn processor() -> String {
-    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let name = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
-    name.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, name)| name.trim().to_owned())
 }

@@ -7,8 +7,8 @@ use femtile::device::Cpu;
 
 use super::between_bandwidths;
 use crate::problems::kuhn_box;
-use crate::timing::Samples;
 use crate::{BenchError, Options, Record, Work};
+use femtile_tune::Samples;
 
 pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
     let mut records: Vec<Record> =

@@ -12,8 +12,8 @@ use femtile::linalg::LinearOperator;
 use super::{ROUNDS, between_bandwidths};
 use crate::iterations::{ITERATIONS, Stopwatch, System, wavy};
 use crate::problems::bake_off::{BakeOff, Method, Shape};
-use crate::timing::Samples;
 use crate::{BenchError, Options, Record, Work};
+use femtile_tune::Samples;
 
 pub(super) fn bp1(options: &Options) -> Result<Vec<Record>, BenchError> {
     all(BakeOff::Bp1, options)

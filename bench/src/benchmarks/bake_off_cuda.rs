@@ -15,8 +15,8 @@ use femtile::linalg::vector::VectorKernels;
 use femtile::linalg::{LinalgError, LinearOperator};
 
 use crate::problems::bake_off::{BakeOff, Shape};
-use crate::timing::Samples;
 use crate::{BenchError, Options, Record, Work};
+use femtile_tune::Samples;
 
 /// Shapes of cells, and how their metrics are come by.
 const WAYS: [(Shape, MetricEvaluation); 3] = [

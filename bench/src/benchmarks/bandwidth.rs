@@ -1,8 +1,8 @@
 //! What the memory gives; all other records are held to this.
 
 use super::VECTOR_BYTES;
-use crate::timing::Samples;
 use crate::{BenchError, Options, Record, Work};
+use femtile_tune::Samples;
 
 pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
     let mut records = Vec::new();

@@ -14,8 +14,9 @@ use serde::Deserialize;
 
 use super::between_bandwidths;
 use crate::problems::tridiagonal::{Part, block_entries};
-use crate::timing::Samples;
-use crate::{BenchError, Options, Record, Work, peer};
+use crate::{BenchError, Options, Record, Work};
+use femtile_tune::Samples;
+use femtile_tune::python::ask;
 
 const SCRIPT: &str = include_str!("../../peers/mkl_gbsv.py");
 /// Bytes of the bands on a CPU, where their size has no part in the time once they are out of the caches.
@@ -121,7 +122,7 @@ struct Peer {
 
 fn ask_mkl<T: Scalar>(shape: BlockShape, threads: usize, repeats: usize) -> Result<Peer, String> {
     let sizes = [threads, repeats, shape.block, shape.n_rows, shape.n_systems].map(|n| n.to_string());
-    peer::ask(SCRIPT, &[vec![T::NAME.to_string()], sizes.to_vec()].concat(), &[])
+    ask(SCRIPT, &[vec![T::NAME.to_string()], sizes.to_vec()].concat(), &[])
 }
 
 /// Each size in both orders, in turn with MKL on as many threads, where it is installed.

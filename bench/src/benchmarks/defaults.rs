@@ -15,8 +15,8 @@ use femtile::{
 };
 
 use crate::problems::solves::{Solve, solves};
-use crate::timing::Samples;
 use crate::{BenchError, Options, Record, Work};
+use femtile_tune::Samples;
 
 /// Unknowns of the largest problems, about.
 const MOST: usize = 3_000_000;

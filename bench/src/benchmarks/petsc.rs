@@ -12,8 +12,10 @@ use serde::Deserialize;
 
 use super::between_bandwidths;
 use crate::problems::kuhn_box;
-use crate::timing::Samples;
-use crate::{BenchError, Options, Record, Work, peer};
+use crate::system_file::write_system;
+use crate::{BenchError, Options, Record, Work};
+use femtile_tune::Samples;
+use femtile_tune::python::ask;
 
 const SCRIPT: &str = include_str!("../../peers/petsc_jacobi_cg.py");
 const TOLERANCE: f64 = 1e-8;
@@ -32,7 +34,7 @@ pub(super) fn run(options: &Options) -> Result<Vec<Record>, BenchError> {
     let folder =
         tempfile::tempdir().map_err(|source| BenchError::File { what: "temporary folder", source })?;
     let file = folder.path().join("box.csr");
-    peer::write_system(&a, &kuhn_box::ones(&cpu, nodes)?, &file)?;
+    write_system(&a, &kuhn_box::ones(&cpu, nodes)?, &file)?;
 
     let repeats = options.repeats(9).div_ceil(super::ROUNDS);
     let (mut ours, mut theirs, mut iterations) = (Samples::default(), Samples::default(), 0);
@@ -99,6 +101,6 @@ fn solve(
 
 fn ask_petsc(file: &Path, repeats: usize) -> Result<Peer, BenchError> {
     let arguments = [file.display().to_string(), repeats.to_string(), TOLERANCE.to_string()];
-    peer::ask(SCRIPT, &arguments, &[("OMP_NUM_THREADS", "1".into())])
+    ask(SCRIPT, &arguments, &[("OMP_NUM_THREADS", "1".into())])
         .map_err(|reason| BenchError::Peer { peer: "PETSc", reason })
 }

@@ -6,8 +6,8 @@ use femtile::device::Cpu;
 use femtile::mesh::io;
 
 use crate::problems::kuhn_box;
-use crate::timing::Samples;
 use crate::{BenchError, Options, Record, Work};
+use femtile_tune::Samples;
 
 /// What a reader should manage on one core.
 const TARGET_GB_PER_S: f64 = 0.05;

@@ -17,8 +17,8 @@ use femtile::mesh::{Field, Mesh};
 
 use super::between_bandwidths;
 use crate::problems::kuhn_box;
-use crate::timing::Samples;
 use crate::{BenchError, Options, Record, Work};
+use femtile_tune::Samples;
 
 /// Fillings that are queued together, so that the host does not keep the GPU waiting.
 const IN_A_ROW: usize = 10;

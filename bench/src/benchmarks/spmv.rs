@@ -4,13 +4,16 @@
 
 use femtile::device::cuda::{gpus, measure};
 use femtile::device::{Cpu, Cuda, Reference};
+use femtile::linalg::LinalgError;
 use femtile::linalg::sparse::choice::{Described, candidates};
 use femtile::linalg::sparse::ell_warp::{EllWarp, EllWarpConfig, IndexKind};
 use femtile::linalg::sparse::{Csr, SparseKernels};
 
-use crate::problems::{irregular_box, kuhn_box, profiles};
-use crate::spmv::{Peer, Stopwatch, Timed, ask_peers, nominal_bytes, time_format, time_operator};
+use crate::problems::{irregular_box, kuhn_box};
 use crate::{BenchError, Options, Record, Work};
+use femtile_tune::{
+    Peer, Stopwatch, Timed, TuneError, ask_peers, nominal_bytes, profiles, time_format, time_operator,
+};
 
 type Named = (String, Csr<f64, Reference>);
 
@@ -66,10 +69,10 @@ fn measure_on<D: SparseKernels<f64> + Described + Stopwatch>(
         records.push(record(device, name, a, &timed, bound));
     };
     for format in candidates(&device.machine()) {
-        match time_format(device, a, format, repeats) {
+        match time_format(device, a, &format, repeats) {
             Ok(timed) => note(timed),
-            Err(BenchError::Linalg(femtile::linalg::LinalgError::Setting { .. })) => {}
-            Err(error) => return Err(error),
+            Err(TuneError::Linalg(LinalgError::Setting { .. })) => {}
+            Err(error) => return Err(error.into()),
         }
     }
     for indices in [IndexKind::Full, IndexKind::Delta] {

@@ -6,8 +6,8 @@ use femtile::linalg::vector::VectorKernels;
 use femtile::tridiagonal::{Bands, BatchLayout, Tridiagonal, TridiagonalConfig};
 
 use crate::problems::tridiagonal::{Part, entries};
-use crate::timing::Samples;
 use crate::{BenchError, Options, Record, Work};
+use femtile_tune::Samples;
 
 /// Entries of each array: far more than any cache holds.
 const ENTRIES: usize = 1 << 26;

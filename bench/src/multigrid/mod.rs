@@ -17,7 +17,7 @@ use femtile::linalg::sparse::csr::{Csr, CsrKernels};
 use femtile::linalg::vector::Convert;
 
 use crate::BenchError;
-use crate::timing::Samples;
+use femtile_tune::Samples;
 pub use peers::{PeerSolves, Peers};
 
 /// $\|r\| / \|b\|$ at which solves end, as in `[fu2014]`.
@@ -102,7 +102,7 @@ impl Solves {
         let max_iterations = 100_000;
         let config = KrylovConfig { tolerance: TOLERANCE, max_iterations, ..KrylovConfig::default() };
         let cg = ConjugateGradient::new(config);
-        let n_before = if self.setup.len() == 0 { D::WARM_UP } else { 0 };
+        let n_before = if self.setup.count() == 0 { D::WARM_UP } else { 0 };
         for run in 0..n_before + repeats {
             device.wait()?;
             let begun = Instant::now();

@@ -10,8 +10,9 @@ use tempfile::TempDir;
 use super::TOLERANCE;
 use crate::BenchError;
 use crate::absent::Absent;
-use crate::peer::{ask, write_system};
-use crate::timing::Samples;
+use crate::system_file::write_system;
+use femtile_tune::Samples;
+use femtile_tune::python::ask;
 
 /// A library as it is asked for.
 struct Library {

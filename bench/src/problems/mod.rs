@@ -7,7 +7,6 @@ pub mod checkerboard;
 mod elliptic;
 pub mod irregular_box;
 pub mod kuhn_box;
-pub mod profiles;
 pub mod regular;
 pub mod solves;
 pub mod tridiagonal;

@@ -16,6 +16,7 @@ mod overrides;
 mod place;
 mod placed;
 mod plot;
+mod renamed;
 mod report;
 mod run;
 mod settings;

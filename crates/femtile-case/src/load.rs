@@ -4,8 +4,9 @@ use femtile_solve::{Key, Remembered, below, path_text};
 use toml::Table;
 
 use crate::file::{Amount, CaseFile, EquationKind, Method, Precision, PreconditionerName, Quadrature};
-use crate::place::{inside_quotes, line_of, span_of};
+use crate::place::{has_key, inside_quotes, line_of, span_of};
 use crate::placed::placed;
+use crate::renamed::{old_path, renew};
 use crate::wording::{Refusal, in_words, refusal};
 use crate::{CaseError, Override, diffusion, functional, transient};
 
@@ -18,8 +19,10 @@ pub struct Case {
     pub path: PathBuf,
     /// What it looks like.
     pub text: String,
-    /// What took the place of values of the text.
+    /// Options of the program that replace values of the text.
     overrides: Vec<Override>,
+    /// A warning for each old word of the text and the options.
+    warnings: Vec<String>,
     /// Formats of matrices that searches have found on this machine.
     pub remembered: Vec<Remembered>,
 }
@@ -57,9 +60,9 @@ impl Case {
     /// As [`Case::parse`]; [`CaseError::Option`] where one of these values is to blame.
     pub fn parse_with(path: &Path, text: String, overrides: Vec<Override>) -> Result<Self, CaseError> {
         match content(&text, &overrides)? {
-            Ok(file) => {
+            Ok((file, warnings)) => {
                 let (path, remembered) = (path.into(), Vec::new());
-                let case = Self { file, path, text, overrides, remembered };
+                let case = Self { file, path, text, overrides, warnings, remembered };
                 case.check()?;
                 Ok(case)
             }
@@ -74,7 +77,19 @@ impl Case {
     /// in its place.
     pub(crate) fn is_as_written<T: PartialEq>(&self, value: impl Fn(&CaseFile) -> &T) -> bool {
         let written = content(&self.text, &self.overrides);
-        matches!(written, Ok(Ok(written)) if value(&written) == value(&self.file))
+        matches!(written, Ok(Ok((written, _))) if value(&written) == value(&self.file))
+    }
+
+    /// Returns a warning for each old word of the case, with the word that replaces it.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Returns the bytes of the value at a key, which may have its old name.
+    fn span(&self, path: &[Key]) -> Option<std::ops::Range<usize>> {
+        let is_given = |path: &[Key]| has_key(&self.text, path);
+        let old = old_path(path);
+        span_of(&self.text, if !is_given(path) && is_given(&old) { &old } else { path })
     }
 
     /// The line in which a key stands, counted from 1; none where it is not in the file.
@@ -101,7 +116,7 @@ impl Case {
             path: self.path.clone(),
             text: self.text.clone(),
             key: Some(path_text(path)),
-            span: span_of(&self.text, path),
+            span: self.span(path),
             message,
             cause: None,
         }
@@ -114,7 +129,7 @@ impl Case {
         inner: &std::ops::Range<usize>,
         message: impl Into<String>,
     ) -> CaseError {
-        let span = span_of(&self.text, path).map(|span| {
+        let span = self.span(path).map(|span| {
             let begin = inside_quotes(&self.text, &span);
             (begin + inner.start).min(span.end)..(begin + inner.end).min(span.end)
         });
@@ -189,8 +204,7 @@ impl Case {
             ("initial", equation.initial.is_some()),
         ];
         if let Some((key, _)) = keys.into_iter().find(|(_, given)| *given) {
-            let message =
-                "is of `kind = \"diffusion\"`; the coefficients of helmholtz are sigma, lambda and source";
+            let message = "belongs to `kind = \"diffusion\"`; the coefficients of `\"reaction-diffusion\"` are sigma, lambda and source";
             return Err(self.wrong(&["equation".into(), key.into()], message));
         }
         if self.file.time.is_some() {
@@ -274,21 +288,30 @@ impl Case {
     }
 }
 
+/// A parsed case file, and a warning for each of its old words.
+type Content = (CaseFile, Vec<String>);
+
 /// Parses a text with other values in it; the inner error is that of the text.
-fn content(text: &str, overrides: &[Override]) -> Result<Result<CaseFile, toml::de::Error>, CaseError> {
-    if overrides.is_empty() {
-        return Ok(toml::from_str(text));
-    }
+fn content(text: &str, overrides: &[Override]) -> Result<Result<Content, toml::de::Error>, CaseError> {
     let mut table: Table = match toml::from_str(text) {
         Ok(table) => table,
         Err(error) => return Ok(Err(error)),
     };
+    let mut warnings = renew(&mut table);
+    if overrides.is_empty() {
+        return Ok(toml::from_str(text).map(|file| (file, warnings)));
+    }
     let mut found = parsed(&table);
     let mut blamed = None;
     for given in overrides {
         given.apply(&mut table)?;
+        for warning in renew(&mut table) {
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
         let next = parsed(&table);
-        // An error that was there before this value is not of its making.
+        // An error from before this value has another cause.
         if let Err(message) = &next
             && found.as_ref().err() != Some(message)
         {
@@ -297,14 +320,14 @@ fn content(text: &str, overrides: &[Override]) -> Result<Result<CaseFile, toml::
         found = next;
     }
     match (found, blamed) {
-        (Ok(file), _) => Ok(Ok(file)),
+        (Ok(file), _) => Ok(Ok((file, warnings))),
         (Err(message), Some(given)) => Err(CaseError::option(given.option(), in_words(&message))),
         (Err(message), None) => Ok(toml::from_str(text)
             .and_then(|_: CaseFile| Err(<toml::de::Error as serde::de::Error>::custom(message)))),
     }
 }
 
-/// Returns the case that a table holds, or what is wrong with it.
+/// Deserializes a table; returns the message of the reader where it is not a case.
 fn parsed(table: &Table) -> Result<CaseFile, String> {
     let text = toml::to_string(table).map_err(|error| error.to_string())?;
     toml::from_str(&text).map_err(|error| error.message().into())

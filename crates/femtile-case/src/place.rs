@@ -22,6 +22,13 @@ pub(crate) fn span_of(text: &str, path: &[Key]) -> Option<Range<usize>> {
     Some(value.span())
 }
 
+/// Returns `true` where the text has a value at `path`.
+pub(crate) fn has_key(text: &str, path: &[Key]) -> bool {
+    let mut is_found = false;
+    values(text, &mut |found, _| is_found |= found == path);
+    is_found
+}
+
 /// Visits every value of a text with the steps to it, tables and arrays before what is in them.
 pub(crate) fn values(text: &str, visit: &mut dyn FnMut(&[Key], &Spanned<DeValue<'_>>)) {
     let Ok(document) = DeTable::parse(text) else { return };

@@ -49,7 +49,7 @@ fn run_opened(case: &Case, opened: Option<Cuda>, progress: &mut dyn Progress) ->
                 transient::run(&cpu, case, (&config, opened), made, &mut stages)
             }
             EquationKind::Diffusion => diffusion::run(&cpu, case, config.device, opened, &mut stages),
-            EquationKind::Helmholtz => stationary(&cpu, case, &config, opened, &mut stages),
+            EquationKind::ReactionDiffusion => stationary(&cpu, case, &config, opened, &mut stages),
         }
     })
 }
@@ -65,7 +65,8 @@ fn stationary(
     let (mut mesh, checked) = checked_mesh(case, opened.is_some(), stages)?;
     check_cells(config, &case.space_config(), mesh.kind)?;
     stages.begin(Stage::Space)?;
-    let mut warnings = checked.warnings.clone();
+    let mut warnings = case.warnings().to_vec();
+    warnings.extend_from_slice(&checked.warnings);
     warnings.extend(overlap::warnings_of_regions(case, &case.tag_regions(&mut mesh)?));
     let discretization = case.problem(&mesh)?.discretize()?;
     warnings.extend(overlap::warnings(case, discretization.overlaps(), "facets"));

@@ -6,6 +6,7 @@ use femtile_solve::{Key, path_text};
 use toml::de::DeValue;
 
 use crate::place::values;
+use crate::renamed::is_old_name;
 
 /// What is wrong with the text of a case file.
 pub(crate) struct Refusal {
@@ -106,7 +107,9 @@ pub fn in_words(message: &str) -> String {
 }
 
 /// `choose one of a, b`, and the name that was probably meant.
-fn choices(begin: &str, given: &str, names: Vec<&str>) -> String {
+fn choices(begin: &str, given: &str, mut names: Vec<&str>) -> String {
+    let all = names.clone();
+    names.retain(|name| !is_old_name(name, &all));
     let near = names.iter().map(|name| (strsim::damerau_levenshtein(given, name), name)).min();
     let list: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     let list = format!("{begin} {}", list.join(", "));
@@ -212,7 +215,7 @@ mod tests {
                 "solver.a = 1",
                 "",
                 "a",
-                "unknown key `a`; the keys here are `operator`, `format`, `geometry`, `method`, `steps`, `restart`",
+                "unknown key `a`; the keys here are `operator`, `format`, `metric`, `method`, `steps`, `restart`",
             ),
             ("[[region]]\nname = \"a\"", "region[0]", "[[region]]", "the key `where` is missing"),
             (

@@ -9,8 +9,8 @@ use femtile::linalg::LinalgError;
 use femtile::linalg::sparse::matrix_market::MatrixMarketError;
 use femtile::mesh::MeshError;
 use femtile::mesh::check::CheckError;
-use femtile_bench::BenchError;
 use femtile_case::CaseError;
+use femtile_tune::TuneError;
 
 use crate::arrays::ArrayError;
 use femtile_terminal::{TerminalError, escape, say};
@@ -114,12 +114,12 @@ impl From<LinalgError> for Failure {
     }
 }
 
-impl From<BenchError> for Failure {
-    fn from(error: BenchError) -> Self {
+impl From<TuneError> for Failure {
+    fn from(error: TuneError) -> Self {
         match error {
-            BenchError::Device(error) => error.into(),
-            BenchError::Linalg(error) => error.into(),
-            error @ BenchError::Product { .. } => Self { code: DEVICE, ..Self::message(error.to_string()) },
+            TuneError::Device(error) => error.into(),
+            TuneError::Linalg(error) => error.into(),
+            error @ TuneError::Product { .. } => Self { code: DEVICE, ..Self::message(error.to_string()) },
             other => Self::message(other.to_string()),
         }
     }

@@ -2,8 +2,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use femtile::linalg::krylov::Stop;
-use femtile_bench::spmv::Tuned;
 use femtile_case::{Case, LevelReport, Override, Report};
+use femtile_tune::Tuned;
 
 use crate::arguments::SolveOptions;
 use crate::bars::Bars;

@@ -115,7 +115,7 @@ fn check_simplices(config: &SolverConfig, space: &SpaceConfig, kind: CellKind) -
         return Err(SolveError::setting(&["solver".into(), "operator".into()], message));
     }
     if config.geometry.is_some() {
-        return Err(SolveError::solver("geometry", of_matrices()));
+        return Err(SolveError::solver("metric", of_matrices()));
     }
     if let Some(name) = config.preconditioner.of_cells() {
         let message = format!(
@@ -135,7 +135,7 @@ fn check_products(config: &SolverConfig, space: &SpaceConfig, kind: CellKind) ->
         return Err(SolveError::setting(&["space".into(), "components".into()], message));
     }
     if config.geometry.is_some() && config.is_assembled() {
-        return wrong("geometry", of_matrices());
+        return wrong("metric", of_matrices());
     }
     if let (DeviceChoice::Cuda(_), Some(lack)) = (config.device, lack_of_gpus(config, space, kind)) {
         return Err(needs_cpu(config, space, &lack));

@@ -49,8 +49,7 @@ pub(crate) fn check(case: &Case) -> Result<(), CaseError> {
         [("sigma", file.equation.sigma != default.sigma), ("lambda", file.equation.lambda != default.lambda)]
     {
         if given {
-            let message =
-                "belongs to helmholtz; the coefficients here are diffusion, convection, reaction, source";
+            let message = "belongs to `kind = \"reaction-diffusion\"`; the coefficients here are diffusion, convection, reaction, source";
             return wrong(&["equation".into(), key.into()], message);
         }
     }

@@ -37,7 +37,8 @@ pub(crate) fn run(
     }
     let prepared = Prepared::new(case)?;
     let Choice { device, mut reason } = requested.choose(opened, prepared.grid.n_nodes(), cpu.threads());
-    let mut warnings = prepared.warnings.clone();
+    let mut warnings = case.warnings().to_vec();
+    warnings.extend_from_slice(&prepared.warnings);
     if let Chosen::Cuda(cuda) = device {
         match in_precision(&cuda, case, &prepared, stages) {
             Err(error) if requested == DeviceChoice::Auto && error.is_device_trouble() => {

@@ -2,56 +2,56 @@ use femtile_amg::{AmgConfig, Cycle, PatchFormat, Smoother};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What smooths on every level of algebraic multigrid.
+/// Smoothers of algebraic multigrid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SmootherName {
-    /// Chebyshev polynomials.
+    /// Chebyshev polynomial in the matrix scaled by its diagonal.
     #[default]
     Chebyshev,
-    /// Jacobi's method, damped.
+    /// Damped Jacobi.
     Jacobi,
-    /// Gauss–Seidel's method in blocks of rows, ascending before the coarser level, descending after; on CPUs.
+    /// Block-wise Gauss–Seidel, forward before the coarser level, backward after; on CPUs.
     GaussSeidel,
-    /// Blocks of at most 400 rows, each solved inexactly.
+    /// Inexact solves on blocks of at most 400 rows.
     Patch,
 }
 
-/// How the blocks of patches are kept.
+/// Storage formats of the blocks of patches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PatchFormatName {
-    /// All entries, the rows of a block filled to the length of its longest.
+    /// ELLPACK: the rows of a block padded to the length of its longest.
     #[default]
     FullRowEll,
-    /// All entries, row by row.
+    /// Compressed sparse rows.
     Csr,
-    /// The entries above the diagonal; on a GPU the bits of a solution then differ from run to run.
+    /// Coordinates of the entries above the diagonal; on a GPU the solution then differs from run to run by rounding.
     SymmetricCoo,
 }
 
-/// How often a cycle visits the next coarser level.
+/// Multigrid cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CycleName {
-    /// Once.
+    /// V-cycle.
     #[default]
     V,
-    /// Twice.
+    /// W-cycle.
     W,
-    /// Once or twice, as steps of conjugate gradients on that level; on CPUs.
+    /// K-cycle: one or two conjugate gradient steps on the coarser level; on CPUs.
     K,
 }
 
-/// What the levels are kept in.
+/// Precision of multigrid levels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LevelPrecision {
-    /// 32 bits a number.
+    /// 32-bit floating point.
     #[default]
     #[serde(alias = "single")]
     F32,
-    /// 64 bits a number.
+    /// 64-bit floating point.
     #[serde(alias = "double")]
     F64,
 }
@@ -71,25 +71,29 @@ pub enum GraphName {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AmgSection {
-    /// Entries below this share of their diagonals do not count as connections, halved from level to level.
+    /// Threshold of the strength of connection, relative to the diagonal; halved from level to level.
     pub strength: f64,
     /// The graph that the first aggregates follow.
     pub graph: GraphName,
-    /// What smooths.
+    /// The smoother.
     pub smoother: SmootherName,
-    /// Sweeps before and after the coarser level, or the degree of the polynomial.
-    pub sweeps: usize,
+    /// Degree of the polynomial of `smoother = "chebyshev"`; 2 when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub degree: Option<usize>,
+    /// Sweeps of `smoother = "jacobi"` and `"gauss-seidel"` before and after the coarser level; 2 when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sweeps: Option<usize>,
     /// Jacobi iterations on each block of `smoother = "patch"`; 3 when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inner: Option<usize>,
-    /// How the blocks of `smoother = "patch"` are kept; `full-row-ell` when absent.
+    /// Storage format of the blocks of `smoother = "patch"`; `full-row-ell` when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patch_format: Option<PatchFormatName>,
-    /// How levels are visited.
+    /// The cycle.
     pub cycle: CycleName,
-    /// The coarsest level has at most so many rows.
+    /// Largest number of rows of the coarsest level.
     pub coarse_rows: usize,
-    /// What the levels are kept in; the solve itself has 64 bits a number.
+    /// Precision of the levels; the Krylov method is in f64.
     pub precision: LevelPrecision,
 }
 
@@ -100,7 +104,8 @@ impl Default for AmgSection {
             strength,
             graph: GraphName::default(),
             smoother: SmootherName::default(),
-            sweeps: 2,
+            degree: None,
+            sweeps: None,
             inner: None,
             patch_format: None,
             cycle: CycleName::default(),
@@ -110,37 +115,44 @@ impl Default for AmgSection {
     }
 }
 
-/// Jacobi iterations on each block of patches, `[fu2014]`, section 6.2.3.
+/// Default degree of the Chebyshev polynomial, and default number of sweeps.
+const SWEEPS: usize = 2;
+/// Default number of Jacobi iterations on each block of patches, `[fu2014]`, section 6.2.3.
 const INNER: usize = 3;
 
 impl AmgSection {
-    /// Whether the options make sense together and on their own.
+    /// Checks the options.
     ///
     /// # Errors
-    /// What is wrong, and what to write.
+    /// A message with the key, the reason and what to write instead.
     pub fn check(&self) -> Result<(), String> {
         let is_patch = self.smoother == SmootherName::Patch;
-        let sweeps = Self::default().sweeps;
         if !is_patch && self.inner.is_some() {
             return Err("inner: only smoother = \"patch\" has inner iterations".into());
         }
         if !is_patch && self.patch_format.is_some() {
             return Err("patch_format: only smoother = \"patch\" keeps blocks".into());
         }
-        if is_patch && self.sweeps != sweeps {
+        if is_patch && self.sweeps.is_some_and(|sweeps| sweeps != SWEEPS) {
             return Err("sweeps: smoother = \"patch\" makes one step before and after; give `inner`".into());
+        }
+        if self.degree.is_some() && self.smoother != SmootherName::Chebyshev {
+            return Err("degree: only smoother = \"chebyshev\" has a degree".into());
+        }
+        if self.degree.is_some() && self.sweeps.is_some() {
+            return Err("sweeps: an old name of `degree`; give `degree` alone".into());
         }
         self.config().check().map_err(|error| error.to_string())
     }
 
-    /// The settings of the hierarchy.
+    /// Returns the settings of the hierarchy.
     pub fn config(&self) -> AmgConfig {
-        let sweeps = self.sweeps;
+        let sweeps = self.sweeps.unwrap_or(SWEEPS);
         AmgConfig {
             strength: self.strength,
             coarse_rows: self.coarse_rows,
             smoother: match self.smoother {
-                SmootherName::Chebyshev => Smoother::Chebyshev { degree: sweeps },
+                SmootherName::Chebyshev => Smoother::Chebyshev { degree: self.degree.unwrap_or(sweeps) },
                 SmootherName::Jacobi => Smoother::Jacobi { sweeps },
                 SmootherName::GaussSeidel => Smoother::GaussSeidel { sweeps },
                 SmootherName::Patch => Smoother::Patch {

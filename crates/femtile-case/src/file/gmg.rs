@@ -5,19 +5,20 @@ use serde::{Deserialize, Serialize};
 
 use super::LevelPrecision;
 
-/// What smooths on every level of geometric multigrid.
+/// Smoothers of geometric multigrid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BoxSmootherName {
-    /// Solves on the cells around every vertex, exact where these are rectangles.
+    /// Multiplicative Schwarz on vertex patches, the cells around each vertex; exact local solves where cells are rectangles.
     #[default]
     VertexPatch,
-    /// The same, all with one residual: less work a step where cells are no rectangles.
+    /// Additive Schwarz on vertex patches: cheaper sweeps where cells are not rectangles.
     AdditivePatch,
-    /// A polynomial of products and the diagonal.
+    /// Chebyshev polynomial in the operator scaled by its diagonal.
     Chebyshev,
-    /// Gauss–Seidel's method, node by node on one thread: to compare with.
-    Point,
+    /// Point Gauss–Seidel on one thread of a CPU; for comparisons.
+    #[serde(alias = "point")]
+    GaussSeidel,
 }
 
 impl From<BoxSmootherName> for Smoother {
@@ -26,7 +27,7 @@ impl From<BoxSmootherName> for Smoother {
             BoxSmootherName::VertexPatch => Self::VertexPatch,
             BoxSmootherName::AdditivePatch => Self::AdditivePatch,
             BoxSmootherName::Chebyshev => Self::Chebyshev,
-            BoxSmootherName::Point => Self::Point,
+            BoxSmootherName::GaussSeidel => Self::Point,
         }
     }
 }
@@ -55,9 +56,9 @@ impl From<GmgStartName> for GmgStart {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GmgSection {
-    /// What smooths.
+    /// The smoother of every level.
     pub smoother: BoxSmootherName,
-    /// What the levels are kept in; the solve itself has 64 bits a number.
+    /// Precision of the levels; the Krylov method is in f64.
     pub precision: LevelPrecision,
     /// Initial iterate of the solve.
     pub start: GmgStartName,

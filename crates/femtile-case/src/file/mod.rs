@@ -25,7 +25,7 @@ pub use functional::{Exact, Functional};
 pub use generator::{CellName, Generator, LShapeName, PlaneCellName};
 pub use gmg::{BoxSmootherName, GmgSection, GmgStartName};
 pub use pmg::PmgSection;
-pub use solver::{FormatName, GeometryName, Method, Operator, Precision, PreconditionerName, SolverSection};
+pub use solver::{FormatName, Method, MetricName, Operator, Precision, PreconditionerName, SolverSection};
 pub use space::{Quadrature, SpaceSection};
 pub use time::{CheckpointSection, CoefficientSource, SchemeName, TimeMethod, TimeSection, Times};
 
@@ -94,10 +94,11 @@ pub struct RegionSection {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EquationKind {
-    /// −∇·(σ∇u) + λu = f with λ ≥ 0.
+    /// The stationary equation −∇·(σ∇u) + λu = f with λ ≥ 0.
     #[default]
-    Helmholtz,
-    /// u_t = ∇·(D∇u) + c·∇u + ru + f on a grid.
+    #[serde(alias = "helmholtz")]
+    ReactionDiffusion,
+    /// The equation in time u_t = ∇·(D∇u) + c·∇u + ru + f, on a grid.
     Diffusion,
 }
 
@@ -107,9 +108,10 @@ pub enum EquationKind {
 pub struct EquationSection {
     /// The kind of equation.
     pub kind: EquationKind,
-    /// Helmholtz: conductivity σ, positive: a number, an expression in x, y, z, a symmetric tensor, by tag, or a cell field.
+    /// Reaction-diffusion: conductivity σ > 0: a number, an expression in x, y, z, a symmetric tensor, values by tag, or a cell
+    /// field.
     pub sigma: Value,
-    /// Helmholtz: reaction λ ≥ 0, in the forms of `sigma` but for tensors.
+    /// Reaction-diffusion: reaction λ ≥ 0, in the forms of `sigma` except tensors.
     pub lambda: Value,
     /// Source f, in the forms of `sigma` but for tensors, or an array with an entry for each component; for diffusion a
     /// number or an expression in x, y, z and t.
@@ -131,7 +133,7 @@ pub struct EquationSection {
 impl Default for EquationSection {
     fn default() -> Self {
         Self {
-            kind: EquationKind::Helmholtz,
+            kind: EquationKind::ReactionDiffusion,
             sigma: Value::Number(1.0),
             lambda: Value::Number(0.0),
             source: Value::Number(0.0),

@@ -8,9 +8,9 @@ use super::LevelPrecision;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PmgSection {
-    /// The degree of the polynomial that smooths before and after the next lower degree, 1 to 16.
+    /// Products of the Chebyshev smoother before and after the next lower degree, 1 to 16.
     pub sweeps: usize,
-    /// What the levels are kept in; the solve itself has 64 bits a number.
+    /// Precision of the levels; the Krylov method is in f64.
     pub precision: LevelPrecision,
 }
 

@@ -91,37 +91,37 @@ pub enum Precision {
     Mixed,
 }
 
-/// How operators without a matrix obtain the metric of cells.
+/// How matrix-free operators obtain cell metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum GeometryName {
+pub enum MetricName {
     /// The cheapest way for each batch of cells.
     #[default]
     Auto,
-    /// Seven numbers a cell, of parallelepipeds.
+    /// One metric per cell, seven numbers; for parallelepipeds.
     Constant,
-    /// Computed at every point from the corners of straight cells.
+    /// Computed at every quadrature point from the corners of straight cells.
     Trilinear,
-    /// The same from 27 points of cells of order 2.
+    /// Computed at every quadrature point from the 27 nodes of cells of order 2.
     Triquadratic,
-    /// The same from all points of a cell that the mesh gives.
+    /// Computed at every quadrature point from all nodes of the cell.
     Isoparametric,
-    /// The inverse Jacobian and its determinant, stored at all points.
+    /// The inverse Jacobian and its determinant, stored at every quadrature point.
     Inverse,
-    /// The metric merged with σ and λ, stored at all points.
+    /// The metric merged with σ and λ, stored at every quadrature point.
     Stored,
 }
 
-impl From<GeometryName> for Option<MetricEvaluation> {
-    fn from(name: GeometryName) -> Self {
+impl From<MetricName> for Option<MetricEvaluation> {
+    fn from(name: MetricName) -> Self {
         match name {
-            GeometryName::Auto => None,
-            GeometryName::Constant => Some(MetricEvaluation::Constant),
-            GeometryName::Trilinear => Some(MetricEvaluation::Trilinear),
-            GeometryName::Triquadratic => Some(MetricEvaluation::Triquadratic),
-            GeometryName::Isoparametric => Some(MetricEvaluation::Isoparametric),
-            GeometryName::Inverse => Some(MetricEvaluation::Inverse),
-            GeometryName::Stored => Some(MetricEvaluation::Stored),
+            MetricName::Auto => None,
+            MetricName::Constant => Some(MetricEvaluation::Constant),
+            MetricName::Trilinear => Some(MetricEvaluation::Trilinear),
+            MetricName::Triquadratic => Some(MetricEvaluation::Triquadratic),
+            MetricName::Isoparametric => Some(MetricEvaluation::Isoparametric),
+            MetricName::Inverse => Some(MetricEvaluation::Inverse),
+            MetricName::Stored => Some(MetricEvaluation::Stored),
         }
     }
 }
@@ -134,8 +134,9 @@ pub struct SolverSection {
     pub operator: Operator,
     /// The format of an assembled matrix in products.
     pub format: FormatName,
-    /// How an operator without a matrix obtains the metric of cells.
-    pub geometry: GeometryName,
+    /// How a matrix-free operator obtains cell metrics.
+    #[serde(alias = "geometry")]
+    pub metric: MetricName,
     /// The iterative method.
     pub method: Method,
     /// Steps that `s-step-cg` takes at once, 1 to 6; 3 when absent.
@@ -179,7 +180,7 @@ impl Default for SolverSection {
         Self {
             operator: Operator::Auto,
             format: FormatName::Auto,
-            geometry: GeometryName::Auto,
+            metric: MetricName::Auto,
             method: Method::Cg,
             steps: None,
             restart: None,

@@ -5,7 +5,7 @@ use super::{HEXAHEDRA, refused, solve};
 fn with(geometry: &str, mesh: &str) -> String {
     HEXAHEDRA
         .replace("cells = [3, 3, 3]", mesh)
-        .replace("[output]", &format!("[solver]\ntolerance = 1e-13\ngeometry = \"{geometry}\"\n[output]"))
+        .replace("[output]", &format!("[solver]\ntolerance = 1e-13\nmetric = \"{geometry}\"\n[output]"))
 }
 
 #[test]
@@ -38,18 +38,18 @@ fn ways_that_do_not_serve_are_refused_by_the_setting() {
     let bent = with("constant", "deform = 0.1, cells = [3, 3, 3]");
     let (key, place, said) = refused(&bent);
     assert!(
-        key == "solver.geometry" && place.contains("constant") && said.contains("trilinear"),
+        key == "solver.metric" && place.contains("constant") && said.contains("trilinear"),
         "{key}: {said}"
     );
     let varying =
         with("trilinear", "cells = [3, 3, 3]").replace("[equation]", "[equation]\nsigma = \"1 + x\"");
-    assert_eq!(refused(&varying).0, "solver.geometry");
+    assert_eq!(refused(&varying).0, "solver.metric");
     let assembled =
         with("stored", "cells = [3, 3, 3]").replace("[solver]", "[solver]\noperator = \"assembled\"");
     let (key, _, said) = refused(&assembled);
-    assert!(key == "solver.geometry" && said.contains("without a matrix"), "{key}: {said}");
+    assert!(key == "solver.metric" && said.contains("without a matrix"), "{key}: {said}");
     let simplices = with("stored", "cells = [3, 3, 3]")
         .replace("hexahedron", "tetrahedron")
         .replace("degree = 3", "degree = 1");
-    assert_eq!(refused(&simplices).0, "solver.geometry");
+    assert_eq!(refused(&simplices).0, "solver.metric");
 }

@@ -17,8 +17,8 @@ use femtile::linalg::sparse::Csr;
 use femtile::{
     AmgOptions, DeviceChoice, LinearSolver, Method, PreconditionerConfig, SolveError, SolverConfig,
 };
-use femtile_bench::spmv::Tuned;
 use femtile_case::{CaseError, LevelReport, Progress, Stage};
+use femtile_tune::Tuned;
 
 use crate::arguments::SolveMatrixOptions;
 use crate::bars::Bars;

@@ -5,7 +5,7 @@ use std::path::Path;
 use femtile::device::Reference;
 use femtile::linalg::sparse::Csr;
 use femtile::linalg::sparse::matrix_market;
-use femtile_bench::problems::profiles;
+use femtile_tune::profiles;
 
 use crate::arguments::ProductOptions;
 use crate::failure::Failure;

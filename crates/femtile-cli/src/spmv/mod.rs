@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use femtile::linalg::sparse::SparseKernels;
 use femtile::mesh::io::write_atomically;
-use femtile_bench::spmv::{Compared, SurveyConfig, Tuned, ask_peers, histogram_svg, survey};
+use femtile_tune::{Compared, SurveyConfig, Tuned, ask_peers, histogram_svg, survey};
 
 use crate::arguments::{ProductOptions, SpmvOptions, TuneOptions};
 use crate::failure::Failure;
@@ -101,7 +101,7 @@ impl Task {
     ) -> Result<DeviceReport, Failure> {
         let a = &self.input.matrix;
         let config = SurveyConfig { tuned: self.tuned.format(device, a), ..config };
-        let mut survey = survey(device, a, &device.bound()?, &config)?;
+        let mut survey = survey(device, a, &device.bound()?, &config, &[])?;
         if !peers {
             return Ok(survey.into());
         }
@@ -122,7 +122,7 @@ impl Task {
         config: SurveyConfig,
     ) -> Result<DeviceReport, Failure> {
         let a = &self.input.matrix;
-        let survey = survey(device, a, &device.bound()?, &config)?;
+        let survey = survey(device, a, &device.bound()?, &config, &[])?;
         if let Some(best) = survey.best() {
             self.tuned.keep(device, a, &best.timed.format, best.timed.seconds_min)?;
         }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use comfy_table::{CellAlignment, Table, presets};
-use femtile_bench::spmv::{Entry, RowLengths, Survey};
+use femtile_tune::{Entry, RowLengths, Survey};
 use serde::Serialize;
 
 use super::Input;

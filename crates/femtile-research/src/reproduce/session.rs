@@ -54,7 +54,7 @@ impl Session {
     pub(super) fn machine(&self) -> String {
         let mut text = format!(
             "{} ({} threads, triad {:.1} GB/s)",
-            femtile_bench::record::processor(),
+            femtile_tune::processor(),
             self.cpu.threads(),
             self.triad_gb_per_s
         );

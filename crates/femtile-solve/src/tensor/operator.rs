@@ -297,9 +297,9 @@ fn matrix_free<'a, D: OperatorDevice>(
 /// Puts what is wrong with the metric that was asked for down to its setting.
 fn of_geometry(error: FemError) -> SolveError {
     match error {
-        FemError::UnfitGeometry { .. } => SolveError::solver("geometry", error.to_string()),
+        FemError::UnfitGeometry { .. } => SolveError::solver("metric", error.to_string()),
         FemError::Linalg(LinalgError::Setting { field: "geometry", message }) => {
-            SolveError::solver("geometry", message)
+            SolveError::solver("metric", message)
         }
         error => error.into(),
     }

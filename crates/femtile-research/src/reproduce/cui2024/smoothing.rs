@@ -9,7 +9,7 @@ use super::step::{Step, by_degree, column, fused, grid, paper, rates, shape, vec
 use super::{Figure, Quantity, Session, Table, figure};
 use crate::reproduce::session::no_gpu;
 use femtile_bench::BenchError;
-use femtile_bench::timing::Samples;
+use femtile_tune::Samples;
 
 /// The numbers of patches of a block that are tried.
 const TEAMS: [usize; 5] = [1, 2, 4, 8, 16];

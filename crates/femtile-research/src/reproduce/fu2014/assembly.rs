@@ -10,7 +10,7 @@ use super::meshes::no_samples;
 use super::{Claim, Figure, Quantity, Session, Table, all, figure, names, times};
 use femtile_bench::BenchError;
 use femtile_bench::problems::kuhn_box;
-use femtile_bench::timing::Samples;
+use femtile_tune::Samples;
 
 /// Milliseconds of a mesh.
 #[derive(Debug, Clone, Copy, Default)]

@@ -9,7 +9,7 @@ use super::{BASE, Cell, Claim, Figure, Problem, Quantity, Session, UNKNOWNS, fig
 use femtile_bench::BenchError;
 use femtile_bench::benchmarks::bake_off_cuda;
 use femtile_bench::problems::bake_off::BakeOff;
-use femtile_bench::timing::Samples;
+use femtile_tune::Samples;
 
 const GEOMETRY: MetricEvaluation = MetricEvaluation::Stored;
 const PROBLEM: Problem = Problem { operator: BakeOff::Bp5, geometry: Some(GEOMETRY), ..BASE };

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::blocks::Size;
 use super::scalar::{Grid, row};
 use super::{Absent, Row, Session};
-use femtile_bench::peer::ask;
+use femtile_tune::python::ask;
 
 /// What every script prints.
 #[derive(Debug, Deserialize)]

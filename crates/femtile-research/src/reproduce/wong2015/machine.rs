@@ -6,7 +6,7 @@ use femtile::linalg::{LinalgError, LinearOperator};
 use super::{COUNTS, Session};
 use crate::reproduce::timing::{Timed, fastest};
 use femtile_bench::BenchError;
-use femtile_bench::spmv::right_vector;
+use femtile_tune::right_vector;
 
 /// How products are timed.
 #[derive(Debug, Clone, Copy)]

@@ -10,8 +10,9 @@ use super::peers::BestOfPeer;
 use super::rivals::Rivals;
 use super::search::Searched;
 use femtile_bench::BenchError;
-use femtile_bench::problems::profiles::Profile;
-use femtile_bench::problems::{irregular_box, profiles};
+use femtile_bench::problems::irregular_box;
+use femtile_tune::profiles;
+use femtile_tune::profiles::Profile;
 
 /// What stands in for a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,7 +105,7 @@ impl Matrix {
             Known(name) => {
                 let profile = profiles::all().iter().find(|profile| profile.name == name);
                 let profile = profile.ok_or_else(missing)?;
-                profile.matrix(if is_small { small_scale(profile) } else { 1 })
+                Ok(profile.matrix(if is_small { small_scale(profile) } else { 1 })?)
             }
             Box(coarse) => {
                 let coarse = if is_small { SMALL_BOX } else { coarse };

@@ -1,27 +1,27 @@
-//! The fastest formats that searches have found, kept in the user's cache folder.
+//! The cache of tuning results: the fastest format of each matrix and device, in one JSON file of the user's cache
+//! folder.
 //!
-//! One small JSON file; written under another name and renamed, so that it is never half written. A file that
-//! cannot be understood is as good as none, and a note says so.
+//! The file is written atomically. A file that cannot be parsed counts as empty, with a note.
 
 use std::path::PathBuf;
 
 use etcetera::{BaseStrategy, choose_base_strategy};
-use femtile::device::{Device, HostDevice};
-use femtile::linalg::sparse::choice::{Described, Remembered, candidates, fingerprint};
-use femtile::linalg::sparse::{Csr, Format};
-use femtile::mesh::io::write_atomically;
+use femtile_device::{Device, HostDevice};
+use femtile_linalg::sparse::choice::{Described, Remembered, candidates, fingerprint};
+use femtile_linalg::sparse::{Csr, Format};
+use femtile_mesh::io::write_atomically;
 use serde::{Deserialize, Serialize};
 
-use crate::BenchError;
-use crate::record::processor;
+use crate::TuneError;
+use crate::processor::processor;
 
-/// The variable that names the folder; empty for none at all. Compiled kernels follow it as well.
+/// Environment variable with the cache folder, shared with compiled kernels; empty for no cache.
 const VARIABLE: &str = "FEMTILE_CACHE";
 const FILE: &str = "tuned.json";
-/// What the file says it is; another number is another layout.
+/// Version of the file layout.
 const VERSION: u32 = 1;
 
-/// What is kept of searches.
+/// The results of earlier tuning searches.
 #[derive(Debug, Clone, Default)]
 pub struct Tuned {
     path: Option<PathBuf>,
@@ -29,16 +29,16 @@ pub struct Tuned {
     note: Option<String>,
 }
 
-/// The result of a search.
+/// The result of one search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Kept {
     /// [`fingerprint`] of the matrix.
     matrix: String,
-    /// Device and processor.
+    /// The device and the processor.
     device: String,
-    /// The name of the fastest format.
+    /// Name of the fastest format.
     format: String,
-    /// What a product took.
+    /// Seconds of one product.
     seconds: f64,
 }
 
@@ -49,7 +49,7 @@ struct Content {
 }
 
 impl Tuned {
-    /// Reads what is kept in the folder of `FEMTILE_CACHE`, else in `femtile` in the user's cache folder.
+    /// Reads the results from the folder in `FEMTILE_CACHE`, else from `femtile` in the user's cache folder.
     pub fn read() -> Self {
         Self::read_from(folder().map(|folder| folder.join(FILE)))
     }
@@ -71,41 +71,41 @@ impl Tuned {
                     Err(error) => error.to_string(),
                 };
                 let note = path.as_ref().map(|path| {
-                    format!("{}: passed over, the next search replaces it: {reason}", path.display())
+                    format!("{}: ignored, the next search replaces it: {reason}", path.display())
                 });
                 Self { path, kept: Vec::new(), note }
             }
         }
     }
 
-    /// What a user should know of the file.
+    /// Returns a note for the user when the file could not be read or parsed.
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
     }
 
-    /// Where results are kept; none where the system has no place for them.
+    /// Returns the path of the file; none without a cache folder.
     pub fn path(&self) -> Option<&std::path::Path> {
         self.path.as_deref()
     }
 
-    /// Number of results.
+    /// Returns the number of results.
     pub fn len(&self) -> usize {
         self.kept.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` when there are no results.
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }
 
-    /// The fastest format of a matrix on a device, if it was searched for and is still a candidate.
+    /// Returns the fastest format of a matrix on a device, where a search has found one that is still a candidate.
     pub fn format<D: Described, H: HostDevice>(&self, device: &D, a: &Csr<f64, H>) -> Option<Format> {
         let (matrix, place) = (fingerprint(a), place(device));
         let kept = self.kept.iter().find(|kept| kept.matrix == matrix && kept.device == place)?;
         candidates(&device.machine()).into_iter().find(|format| format.name() == kept.format)
     }
 
-    /// Returns what was found beside this processor, for solves.
+    /// Returns the results of this machine's processor, for solves.
     pub fn remembered(&self) -> Vec<Remembered> {
         let beside = beside();
         let of = |kept: &Kept| {
@@ -115,25 +115,25 @@ impl Tuned {
         self.kept.iter().filter_map(of).collect()
     }
 
-    /// Keeps the result of a search; without a folder nothing is kept.
+    /// Stores the result of a search; does nothing without a cache folder.
     ///
     /// # Errors
-    /// [`BenchError::File`] or [`BenchError::Mesh`] with the path when the file cannot be written.
+    /// [`TuneError::File`] or [`TuneError::Write`] when the file cannot be written.
     pub fn keep<D: Device, H: HostDevice>(
         &mut self,
         device: &D,
         a: &Csr<f64, H>,
         format: &str,
         seconds: f64,
-    ) -> Result<(), BenchError> {
+    ) -> Result<(), TuneError> {
         let Some(path) = &self.path else { return Ok(()) };
-        // Another search may have ended meanwhile.
+        // Another process may have stored a result since this one read the file.
         let mut kept = Self::read_from(Some(path.clone())).kept;
         let new = Kept { matrix: fingerprint(a), device: place(device), format: format.into(), seconds };
         kept.retain(|old| old.matrix != new.matrix || old.device != new.device);
         kept.push(new);
         if let Some(folder) = path.parent() {
-            let failed = |source| BenchError::File { what: "making the cache folder", source };
+            let failed = |source| TuneError::File { action: "creating the cache folder", source };
             std::fs::create_dir_all(folder).map_err(failed)?;
         }
         let content = Content { version: VERSION, tuned: kept };
@@ -145,15 +145,15 @@ impl Tuned {
         Ok(())
     }
 
-    /// Removes all results, also those of a file that cannot be understood.
+    /// Removes all results and the file, even one that cannot be parsed.
     ///
     /// # Errors
-    /// [`BenchError::File`] when the file is there and cannot be removed.
-    pub fn forget(&mut self) -> Result<(), BenchError> {
+    /// [`TuneError::File`] when the file exists and cannot be removed.
+    pub fn forget(&mut self) -> Result<(), TuneError> {
         self.kept.clear();
         match self.path.as_ref().map(std::fs::remove_file) {
             Some(Err(source)) if source.kind() != std::io::ErrorKind::NotFound => {
-                Err(BenchError::File { what: "removing the results of searches", source })
+                Err(TuneError::File { action: "removing the results of searches", source })
             }
             _ => Ok(()),
         }
@@ -168,7 +168,7 @@ fn folder() -> Option<PathBuf> {
     }
 }
 
-/// A device, and the processor beside it: home folders are shared between machines.
+/// Returns the key of a device: its description and the processor, as machines may share a home folder.
 fn place<D: Device>(device: &D) -> String {
     device.description() + &beside()
 }
@@ -179,8 +179,8 @@ fn beside() -> String {
 
 #[cfg(test)]
 mod tests {
-    use femtile::device::Reference;
-    use femtile::linalg::sparse::csr::HostOffsets;
+    use femtile_device::Reference;
+    use femtile_linalg::sparse::csr::HostOffsets;
 
     use super::*;
 
@@ -196,15 +196,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = Some(folder.path().join("below").join(FILE));
         let (a, b) = (matrix(&[1, 2, 3]), matrix(&[1, 3, 2]));
+        let sliced = candidates(&Reference.machine())[1];
         let mut tuned = Tuned::read_from(path.clone());
         assert!(tuned.is_empty() && tuned.note().is_none());
         tuned.keep(&Reference, &a, "CSR", 1.0).unwrap();
-        tuned.keep(&Reference, &a, "merge", 0.5).unwrap();
+        tuned.keep(&Reference, &a, &sliced.name(), 0.5).unwrap();
         let again = Tuned::read_from(path.clone());
-        assert_eq!((again.len(), again.format(&Reference, &a)), (1, Some(Format::Merge)));
+        assert_eq!((again.len(), again.format(&Reference, &a)), (1, Some(sliced)));
         assert_eq!(again.format(&Reference, &b), None);
         let expected =
-            Remembered { matrix: fingerprint(&a), device: Reference.description(), format: "merge".into() };
+            Remembered { matrix: fingerprint(&a), device: Reference.description(), format: sliced.name() };
         assert_eq!(again.remembered(), [expected]);
         tuned.forget().unwrap();
         tuned.forget().unwrap();
@@ -222,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_understood_is_passed_over_and_replaced() {
+    fn a_file_that_cannot_be_parsed_is_ignored_and_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
         for content in ["", "[", "{\"version\": 2, \"tuned\": []}", "{\"version\": 1, \"tuned\": [3]}"] {

@@ -1,29 +1,29 @@
 use std::time::Instant;
 
-use femtile::device::{Cpu, Cuda, Device};
-use femtile::linalg::LinalgError;
+use femtile_device::{Cpu, Cuda, Device};
+use femtile_linalg::LinalgError;
 
-use crate::BenchError;
+use crate::TuneError;
 use crate::timing::Samples;
 
-/// Runs that go unmeasured at first.
+/// Untimed runs before the timed ones.
 const WARM_UP: usize = 3;
-/// Launches that are timed as one on a GPU, so that the time between them is not.
+/// Launches per timed run on a GPU, which hides the launch latency.
 const IN_A_ROW: usize = 20;
-/// A CPU is timed for at least so long.
+/// Least total time of the timed runs on a CPU, in seconds.
 const LEAST_SECONDS: f64 = 0.05;
 
-/// A device whose work can be timed.
+/// A device that times its own work.
 pub trait Stopwatch: Device {
-    /// Seconds of one call of `work`, several times.
+    /// Times `work` at least `repeats` times; each sample is the seconds of one call.
     ///
     /// # Errors
-    /// What `work` and the device report.
+    /// Errors of `work` and of the device.
     fn time_repeated(
         &self,
         repeats: usize,
         work: &mut dyn FnMut() -> Result<(), LinalgError>,
-    ) -> Result<Samples, BenchError>;
+    ) -> Result<Samples, TuneError>;
 }
 
 impl Stopwatch for Cuda {
@@ -31,7 +31,7 @@ impl Stopwatch for Cuda {
         &self,
         repeats: usize,
         work: &mut dyn FnMut() -> Result<(), LinalgError>,
-    ) -> Result<Samples, BenchError> {
+    ) -> Result<Samples, TuneError> {
         let mut samples = Samples::default();
         (0..WARM_UP).try_for_each(|_| work())?;
         for _ in 0..repeats {
@@ -47,11 +47,11 @@ impl Stopwatch for Cpu {
         &self,
         repeats: usize,
         work: &mut dyn FnMut() -> Result<(), LinalgError>,
-    ) -> Result<Samples, BenchError> {
+    ) -> Result<Samples, TuneError> {
         let mut samples = Samples::default();
         (0..WARM_UP).try_for_each(|_| work())?;
         let begun = Instant::now();
-        while samples.len() < repeats || begun.elapsed().as_secs_f64() < LEAST_SECONDS {
+        while samples.count() < repeats || begun.elapsed().as_secs_f64() < LEAST_SECONDS {
             samples.time(&mut *work)?;
         }
         Ok(samples)

@@ -1,8 +1,8 @@
-//! Row lengths as a picture, as in figure 4 of `[wong2015]`.
+//! Histograms of row lengths as SVG, in the style of `[wong2015]`, Fig. 4.
 
 use plotters::prelude::*;
 
-use super::lengths::{Bin, even_bins, fill};
+use crate::lengths::{Bin, even_bins, fill};
 
 const SIZE: (u32, u32) = (640, 420);
 const MOST_BARS: usize = 80;
@@ -12,7 +12,7 @@ const BARS: RGBColor = RGBColor(0, 105, 146);
 
 type DrawError = DrawingAreaErrorKind<std::io::Error>;
 
-/// An SVG of how many rows are how long, on a logarithmic scale of rows; empty where it cannot be drawn.
+/// Draws a histogram of row lengths with a logarithmic vertical axis as SVG; empty where drawing fails.
 pub fn histogram_svg(caption: &str, lengths: &[u32]) -> String {
     let mut sorted = lengths.to_vec();
     sorted.sort_unstable();
@@ -62,7 +62,7 @@ fn draw(svg: &mut String, caption: &str, bins: &[Bin]) -> Result<(), DrawError> 
     root.present()
 }
 
-/// Below a single row, so that its bar is seen.
+/// Lower end of the logarithmic axis, below 10⁰ so that the bar of a single row is visible.
 const FLOOR: f64 = -0.2;
 
 fn left(bin: &Bin) -> f64 {

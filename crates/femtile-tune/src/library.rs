@@ -1,32 +1,32 @@
 use std::fs;
 use std::path::Path;
 
-use femtile::device::HostDevice;
-use femtile::linalg::sparse::Csr;
+use femtile_device::HostDevice;
+use femtile_linalg::sparse::Csr;
 use serde::Deserialize;
 
-use super::{Timed, right_vector};
-use crate::BenchError;
-use crate::peer::ask;
+use crate::TuneError;
+use crate::python::ask;
+use crate::{Timed, right_vector};
 
-/// Another library.
+/// A vendor library of sparse products.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {
-    /// Intel's, on a CPU.
+    /// Intel MKL, on a CPU.
     Mkl,
-    /// NVIDIA's, on a GPU.
+    /// NVIDIA cuSPARSE, on a GPU.
     Cusparse,
 }
 
 impl Peer {
     fn script(self) -> &'static str {
         match self {
-            Self::Mkl => include_str!("../../peers/mkl_spmv.py"),
-            Self::Cusparse => include_str!("../../peers/cusparse_spmv.py"),
+            Self::Mkl => include_str!("../peers/mkl_spmv.py"),
+            Self::Cusparse => include_str!("../peers/cusparse_spmv.py"),
         }
     }
 
-    /// Its name, as reports show it.
+    /// Returns the name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Mkl => "MKL",
@@ -34,7 +34,7 @@ impl Peer {
         }
     }
 
-    /// What to do where it is missing.
+    /// Returns how to install it.
     pub fn advice(self) -> &'static str {
         match self {
             Self::Mkl => {
@@ -45,7 +45,7 @@ impl Peer {
     }
 }
 
-/// What a library took for one matrix, by algorithm; the sums of its results have been compared with ours.
+/// Times of each algorithm of a library, for one matrix; the sums of its results agree with ours.
 pub type PeerTimes = Vec<Timed>;
 
 #[derive(Deserialize)]
@@ -63,19 +63,19 @@ struct Algorithm {
     sum_abs: f64,
 }
 
-/// Asks a library to multiply a matrix; why it could not where it could not.
+/// Times the products of a library in a Python subprocess; returns the reason where the library cannot run.
 ///
 /// # Errors
-/// [`BenchError::Setting`] when the arrays cannot be written, or when its results are not ours.
+/// [`TuneError::Setting`] when the arrays cannot be written, or when the results differ from ours.
 pub fn ask_peers<H: HostDevice>(
     peer: Peer,
     a: &Csr<f64, H>,
     threads: usize,
     repeats: usize,
-) -> Result<Result<PeerTimes, String>, BenchError> {
-    let failed = |error: std::io::Error| BenchError::Setting {
+) -> Result<Result<PeerTimes, String>, TuneError> {
+    let failed = |error: std::io::Error| TuneError::Setting {
         field: "temporary folder",
-        message: format!("{error}; point TMPDIR at a folder with room"),
+        message: format!("{error}; set TMPDIR to a folder with free space"),
     };
     let folder = tempfile::tempdir().map_err(failed)?;
     write_arrays(folder.path(), a).map_err(failed)?;
@@ -91,15 +91,15 @@ pub fn ask_peers<H: HostDevice>(
     for algorithm in answer.matrices.into_iter().flatten() {
         let error = (algorithm.sum - sum).abs().max((algorithm.sum_abs - sum_abs).abs());
         if error > 1e-9 * sum_abs.max(f64::MIN_POSITIVE) {
-            let message = format!("{} gives another product, off by {error:e}", algorithm.algorithm);
-            return Err(BenchError::Setting { field: peer.name(), message });
+            let message = format!("{} gives a different product, with error {error:e}", algorithm.algorithm);
+            return Err(TuneError::Setting { field: peer.name(), message });
         }
         times.push(Timed {
             format: format!("{} {}", peer.name(), algorithm.algorithm),
             seconds_median: algorithm.seconds_median,
             seconds_min: algorithm.seconds_min,
             padding: 1.0,
-            bytes: super::nominal_bytes(a),
+            bytes: crate::nominal_bytes(a),
             seconds_built: algorithm.seconds_prepare.unwrap_or(0.0),
         });
     }

@@ -1,87 +1,84 @@
-//! Formats of one matrix on one device, each checked, timed and set against what was expected of it.
+//! Formats of one matrix on one device: each checked, timed and compared with its expected time.
 
-use femtile::device::{Buffer, DeviceError, HostDevice};
-use femtile::linalg::sparse::choice::{candidates, estimates};
-use femtile::linalg::sparse::{Csr, Format, SparseKernels, SparseMatrix};
-use femtile::linalg::{LinalgError, LinearOperator};
+use femtile_device::{Buffer, DeviceError, HostDevice};
+use femtile_linalg::LinalgError;
+use femtile_linalg::sparse::choice::{candidates, estimates};
+use femtile_linalg::sparse::{Csr, Format, SparseKernels};
 use serde::Serialize;
 
-use super::{Bound, Compared, ReferenceProduct, Timed, nominal_bytes, right_vector, time_operator};
-use crate::BenchError;
+use crate::timed::time_checked;
+use crate::{Bound, Compared, ReferenceProduct, SurveyFormat, Timed, TuneError, nominal_bytes, right_vector};
 
-/// Padded formats that would store more than so many entries for each of the matrix are left out.
-const MOST_PADDING: f64 = 64.0;
-
-/// What is compared.
+/// Settings of a survey.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SurveyConfig {
-    /// All candidates, in place of CSR and what is chosen.
+    /// Times all candidates, instead of CSR, the choice of the cost model and the tuned format.
     pub all: bool,
-    /// How often a product is timed.
+    /// Number of timed runs.
     pub repeats: usize,
-    /// The format that a search has found before.
+    /// The fastest format of an earlier search.
     pub tuned: Option<Format>,
 }
 
-/// What products of one matrix take on a device.
+/// Times of products with one matrix on one device.
 #[derive(Debug, Clone, Serialize)]
 pub struct Survey {
-    /// The device, as it describes itself.
+    /// Description of the device.
     pub device: String,
-    /// What products are held to.
+    /// The bandwidth that limits products.
     pub bound: Bound,
-    /// Whether the matrix in CSR, with both vectors, fits the cache: its share of the bound may pass 1 then.
+    /// The matrix in CSR and both vectors fit the cache, so that `of_bound` may exceed 1.
     pub fits_cache: Option<bool>,
-    /// Bytes that rates count, whatever a format stores.
+    /// Bytes that rates count for every format: [`nominal_bytes`].
     pub nominal_bytes: usize,
     /// The format that the cost model expects to be fastest.
     pub model: String,
-    /// The format that a search has found before.
+    /// The fastest format of an earlier search.
     pub tuned: Option<String>,
-    /// All that were timed, the fastest first.
+    /// Timed formats, the fastest first.
     pub entries: Vec<Entry>,
-    /// Those that were not.
+    /// Formats that were not timed.
     pub skipped: Vec<Skipped>,
 }
 
-/// One line of a survey.
+/// One timed format of a survey.
 #[derive(Debug, Clone, Serialize)]
 pub struct Entry {
-    /// What was measured.
+    /// The measured times.
     #[serde(flatten)]
     pub timed: Timed,
-    /// Whether another library did it.
+    /// The times are those of another library.
     pub is_peer: bool,
-    /// Nominal bytes over the fastest time, in 10⁹ a second.
+    /// Nominal bytes over the fastest time, in 10⁹ bytes per second.
     pub gb_per_s: f64,
-    /// Share of the bound.
+    /// Fraction of the bandwidth reached.
     pub of_bound: f64,
-    /// Seconds that the model expected; none for other libraries.
+    /// Seconds that the cost model expects; none for formats without a model and for other libraries.
     pub seconds_expected: Option<f64>,
 }
 
 /// A format that was not timed.
 #[derive(Debug, Clone, Serialize)]
 pub struct Skipped {
-    /// Which.
+    /// The format.
     pub format: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
 impl Survey {
-    /// The fastest of our formats.
+    /// Returns the fastest format, other libraries left out.
     pub fn best(&self) -> Option<&Entry> {
         self.entries.iter().find(|entry| !entry.is_peer)
     }
 
-    /// The time of a format over that of the fastest of ours; none where it was not timed.
+    /// Returns the time of a format over that of [`best`](Self::best); none where it was not timed.
     pub fn over_best(&self, format: &str) -> Option<f64> {
         let entry = self.entries.iter().find(|entry| !entry.is_peer && entry.timed.format == format)?;
         Some(entry.timed.seconds_min / self.best()?.timed.seconds_min)
     }
 
-    /// Adds what another library took.
+    /// Adds the times of another library.
     pub fn add_peers(&mut self, times: Vec<Timed>) {
         let entries = times.into_iter().map(|timed| self.entry(timed, true, None)).collect::<Vec<_>>();
         self.entries.extend(entries);
@@ -98,19 +95,20 @@ impl Survey {
     }
 }
 
-/// Checks and times formats of `a` on a device.
+/// Checks and times formats of `a` on a device: those that `config` selects, and `others`.
 ///
 /// # Cost
-/// Each format is laid out and freed in turn; a product in it is compared with plain loops before it is timed.
+/// Each format is stored and freed in turn; its product is compared with plain loops before it is timed.
 /// # Errors
-/// [`BenchError::Product`] where a format gives a wrong product; what the device reports, but for formats that
-/// cannot hold the matrix or find no memory, which are noted.
+/// [`TuneError::Product`] when a format gives a wrong product; errors of the device. A format that cannot hold the
+/// matrix, or for which memory is short, is listed in [`Survey::skipped`] instead.
 pub fn survey<D: SparseKernels<f64> + Compared, H: HostDevice>(
     device: &D,
     a: &Csr<f64, H>,
     bound: &Bound,
     config: &SurveyConfig,
-) -> Result<Survey, BenchError> {
+    others: &[&dyn SurveyFormat<D, H>],
+) -> Result<Survey, TuneError> {
     let expected = estimates(a, &device.machine());
     let model = expected.first().map_or(Format::Csr, |estimate| estimate.format);
     let mut survey = Survey {
@@ -124,11 +122,13 @@ pub fn survey<D: SparseKernels<f64> + Compared, H: HostDevice>(
         skipped: Vec::new(),
     };
     let product = ReferenceProduct::new(a);
-    for format in formats(device, model, config) {
+    let library = formats(device, model, config);
+    let library = library.iter().map(|format| format as &dyn SurveyFormat<D, H>);
+    for format in library.chain(others.iter().copied()) {
         match checked(device, a, format, &product, config.repeats)? {
             Ok(timed) => {
-                // A model that says nothing says zero.
-                let estimate = expected.iter().find(|e| e.format == format && e.seconds > 0.0);
+                // A format without a model has an estimate of zero seconds.
+                let estimate = expected.iter().find(|e| e.format.name() == timed.format && e.seconds > 0.0);
                 let entry = survey.entry(timed, false, estimate.map(|estimate| estimate.seconds));
                 survey.entries.push(entry);
             }
@@ -139,7 +139,7 @@ pub fn survey<D: SparseKernels<f64> + Compared, H: HostDevice>(
     Ok(survey)
 }
 
-/// What is timed, each once.
+/// Returns the formats of the library to time, each once.
 fn formats<D: Compared>(device: &D, model: Format, config: &SurveyConfig) -> Vec<Format> {
     if config.all {
         return candidates(&device.machine());
@@ -153,60 +153,45 @@ fn formats<D: Compared>(device: &D, model: Format, config: &SurveyConfig) -> Vec
     formats
 }
 
-/// Times a format whose product is right; the reason where it cannot hold the matrix.
-fn checked<D: SparseKernels<f64> + Compared, H: HostDevice>(
+/// Checks the product of a format and times it; returns the reason when the format cannot hold the matrix.
+fn checked<D: Compared, H: HostDevice>(
     device: &D,
     a: &Csr<f64, H>,
-    format: Format,
+    format: &dyn SurveyFormat<D, H>,
     product: &ReferenceProduct,
     repeats: usize,
-) -> Result<Result<Timed, String>, BenchError> {
-    if let Some(reason) = is_hopeless(a, format) {
+) -> Result<Result<Timed, String>, TuneError> {
+    if let Some(reason) = format.refusal(a) {
         return Ok(Err(reason));
     }
-    let begun = std::time::Instant::now();
-    let matrix = match SparseMatrix::new(device, a, format) {
-        Ok(matrix) => matrix,
-        Err(LinalgError::Setting { field, message }) => return Ok(Err(format!("{field}: {message}"))),
-        Err(LinalgError::Device(error @ DeviceError::OutOfMemory { .. })) => {
-            return Ok(Err(error.to_string()));
+    let timed = time_checked(device, a, format, repeats, &mut |matrix| {
+        let x = Buffer::from_vec(device, right_vector(a.n_cols()))?;
+        // NaN reveals an entry that is never written.
+        let mut y = Buffer::from_vec(device, vec![f64::NAN; a.n_rows()])?;
+        matrix.apply(&mut y, &x)?;
+        product.check(&format.name(), &y.to_host()?)
+    });
+    match timed {
+        Err(TuneError::Linalg(LinalgError::Setting { field, message })) => {
+            Ok(Err(format!("{field}: {message}")))
         }
-        Err(error) => return Err(error.into()),
-    };
-    let seconds_built = begun.elapsed().as_secs_f64();
-    let x = Buffer::from_vec(device, right_vector(a.n_cols()))?;
-    // An entry that is never written is seen.
-    let mut y = Buffer::from_vec(device, vec![f64::NAN; a.n_rows()])?;
-    matrix.apply(&mut y, &x)?;
-    product.check(&format.name(), &y.to_host()?)?;
-    let samples = time_operator(device, &matrix, repeats)?;
-    Ok(Ok(Timed {
-        format: format.name(),
-        seconds_median: samples.median(),
-        seconds_min: samples.min(),
-        padding: matrix.padding(),
-        bytes: matrix.product_bytes(),
-        seconds_built,
-    }))
-}
-
-/// Why a format that gives all rows the length of the longest is not even laid out.
-fn is_hopeless<H: HostDevice>(a: &Csr<f64, H>, format: Format) -> Option<String> {
-    let Format::Ell(_) = format else { return None };
-    let longest = a.row_lengths().into_iter().max().unwrap_or(0);
-    let padding = a.n_rows() as f64 * f64::from(longest) / a.n_nonzeros().max(1) as f64;
-    (padding > MOST_PADDING).then(|| format!("it would store {padding:.0} entries for each of the matrix"))
+        Err(
+            TuneError::Linalg(LinalgError::Device(error @ DeviceError::OutOfMemory { .. }))
+            | TuneError::Device(error @ DeviceError::OutOfMemory { .. }),
+        ) => Ok(Err(error.to_string())),
+        timed => timed.map(Ok),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use femtile::device::{Cpu, Reference};
-    use femtile::linalg::sparse::csr::HostOffsets;
-    use femtile::linalg::sparse::{EllConfig, EllWarpConfig};
+    use femtile_device::{Cpu, Reference};
+    use femtile_linalg::sparse::EllWarpConfig;
+    use femtile_linalg::sparse::csr::HostOffsets;
 
     use super::*;
 
-    /// Rows of one entry, but for a first one that is full.
+    /// A full first row above rows of one entry.
     fn arrow(n: usize) -> Csr<f64, Reference> {
         let offsets = HostOffsets::from_row_lengths((0..n).map(|row| if row == 0 { n } else { 1 }));
         let columns: Vec<u32> = (0..n as u32).chain(1..n as u32).collect();
@@ -222,7 +207,7 @@ mod tests {
         let sliced = Format::EllWarp(EllWarpConfig::new(8));
         for (tuned, at_most) in [(None, 2), (Some(Format::Csr), 2), (Some(sliced), 3)] {
             let config = SurveyConfig { all: false, repeats: 1, tuned };
-            let found = survey(&cpu, &arrow(40), &BOUND, &config).unwrap();
+            let found = survey(&cpu, &arrow(40), &BOUND, &config, &[]).unwrap();
             assert!(found.entries.len() <= at_most, "{:?}", found.entries);
             assert!(found.over_best("CSR").is_some_and(|over| over >= 1.0));
             assert!(found.entries.is_sorted_by(|a, b| a.timed.seconds_min <= b.timed.seconds_min));
@@ -234,19 +219,12 @@ mod tests {
     fn rates_count_the_same_bytes_for_all_formats() {
         let cpu = Cpu::new(1).unwrap();
         let config = SurveyConfig { all: true, repeats: 1, tuned: None };
-        let found = survey(&cpu, &arrow(40), &BOUND, &config).unwrap();
+        let found = survey(&cpu, &arrow(40), &BOUND, &config, &[]).unwrap();
         assert_eq!((found.nominal_bytes, found.fits_cache), (12 * 79 + 20 * 40, Some(false)));
         for entry in &found.entries {
             let bytes = 1e9 * entry.gb_per_s * entry.timed.seconds_min;
             assert!((bytes / found.nominal_bytes as f64 - 1.0).abs() < 1e-12, "{entry:?}");
             assert!((10.0 * entry.of_bound / entry.gb_per_s - 1.0).abs() < 1e-12, "{entry:?}");
         }
-    }
-
-    #[test]
-    fn ellpack_is_left_out_where_one_row_would_pad_all_others() {
-        let skips = |n, format| is_hopeless(&arrow(n), format).is_some();
-        let ell = Format::Ell(EllConfig::PLAIN);
-        assert_eq!([skips(40, ell), skips(400, ell), skips(400, Format::Hyb)], [false, true, false]);
     }
 }

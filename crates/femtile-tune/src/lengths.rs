@@ -1,40 +1,40 @@
-//! How long the rows of a matrix are.
+//! Statistics of row lengths.
 
 use serde::Serialize;
 
-/// What the row lengths of a matrix come to.
+/// Statistics of the row lengths of a matrix.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RowLengths {
-    /// The shortest row; 0 where there are no rows.
+    /// Shortest row; 0 where there are no rows.
     pub shortest: u32,
-    /// The row in the middle, the shorter one of two.
+    /// Median; the lower one of an even number of rows.
     pub median: u32,
-    /// Entries over rows.
+    /// Mean: entries over rows.
     pub mean: f64,
-    /// The longest row.
+    /// Longest row.
     pub longest: u32,
-    /// Rows without entries.
+    /// Number of rows without entries.
     pub n_empty: usize,
-    /// How many rows are how long.
+    /// Number of rows by length.
     pub histogram: Vec<Bin>,
 }
 
-/// The rows of a range of lengths.
+/// A bin of a histogram of row lengths.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Bin {
-    /// The shortest of them.
+    /// Smallest length of the bin.
     pub from: u32,
-    /// The longest of them.
+    /// Largest length of the bin.
     pub to: u32,
-    /// How many there are.
+    /// Number of rows.
     pub n_rows: usize,
 }
 
-/// Bins of a histogram in text.
+/// Largest number of bins.
 const MOST_BINS: usize = 12;
 
 impl RowLengths {
-    /// Counts the rows of these lengths.
+    /// Computes the statistics of `lengths`.
     pub fn of(lengths: &[u32]) -> Self {
         let mut sorted = lengths.to_vec();
         sorted.sort_unstable();
@@ -50,7 +50,7 @@ impl RowLengths {
     }
 }
 
-/// At most twelve bins: a length each, or as wide as it takes, or doubling where a few rows are far longer.
+/// Returns at most twelve bins: of equal width, or of doubling width where a few rows are far longer than the rest.
 fn histogram(sorted: &[u32]) -> Vec<Bin> {
     let (Some(&shortest), Some(&longest)) = (sorted.first(), sorted.last()) else { return Vec::new() };
     let quartile = sorted[3 * (sorted.len() - 1) / 4];
@@ -63,8 +63,8 @@ fn histogram(sorted: &[u32]) -> Vec<Bin> {
     bins.split_off(first)
 }
 
-/// Bins of one width, as many as asked for at most.
-pub(super) fn even_bins(shortest: u32, longest: u32, most: usize) -> Vec<Bin> {
+/// Returns at most `most` empty bins of equal width.
+pub(crate) fn even_bins(shortest: u32, longest: u32, most: usize) -> Vec<Bin> {
     let n_lengths = u64::from(longest - shortest) + 1;
     let width = n_lengths.div_ceil(most as u64);
     let starts = (u64::from(shortest)..=u64::from(longest)).step_by(width as usize);
@@ -77,7 +77,7 @@ pub(super) fn even_bins(shortest: u32, longest: u32, most: usize) -> Vec<Bin> {
         .collect()
 }
 
-/// 0, 1, 2 to 3, 4 to 7 and so on; the last one takes all that are longer.
+/// Returns empty bins 0, 1, 2–3, 4–7, …; the last one reaches `longest`.
 fn doubling_bins(longest: u32) -> Vec<Bin> {
     let mut bins = vec![Bin { from: 0, to: 0, n_rows: 0 }];
     while bins.last().is_some_and(|bin| bin.to < longest) {
@@ -89,8 +89,8 @@ fn doubling_bins(longest: u32) -> Vec<Bin> {
     bins
 }
 
-/// Counts rows, sorted by length, into bins that follow each other.
-pub(super) fn fill(bins: &mut [Bin], sorted: &[u32]) {
+/// Fills consecutive bins with the numbers of rows, whose lengths are sorted.
+pub(crate) fn fill(bins: &mut [Bin], sorted: &[u32]) {
     for bin in bins {
         let end = sorted.partition_point(|&length| length <= bin.to);
         bin.n_rows = end - sorted.partition_point(|&length| length < bin.from);

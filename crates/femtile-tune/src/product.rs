@@ -1,12 +1,12 @@
-//! What a product should be.
+//! The reference product that checks every format.
 
-use femtile::device::HostDevice;
-use femtile::linalg::sparse::Csr;
+use femtile_device::HostDevice;
+use femtile_linalg::sparse::Csr;
 
-use super::right_vector;
-use crate::BenchError;
+use crate::TuneError;
+use crate::right_vector;
 
-/// The product of [`right_vector`], row by row, and how far from it another order of sums may be.
+/// The product with [`right_vector`] computed by plain loops, with a rounding error bound for each row.
 #[derive(Debug, Clone)]
 pub struct ReferenceProduct {
     y: Vec<f64>,
@@ -14,11 +14,11 @@ pub struct ReferenceProduct {
 }
 
 impl ReferenceProduct {
-    /// Multiplies by plain loops over the rows of `a`.
+    /// Computes the product and its bounds.
     ///
     /// $$ |\hat y_i - y_i| \le (n_i + 2)\,\varepsilon\,(|A||x|)_i $$
     ///
-    /// holds for two sums of the $n_i$ entries of a row in any order, products fused or not.
+    /// bounds the difference of two sums of the $n_i$ entries of a row, in any order, with or without fused multiply-add.
     pub fn new<H: HostDevice>(a: &Csr<f64, H>) -> Self {
         let x = right_vector(a.n_cols());
         let (mut y, mut tolerance) = (Vec::with_capacity(a.n_rows()), Vec::with_capacity(a.n_rows()));
@@ -35,13 +35,13 @@ impl ReferenceProduct {
         Self { y, tolerance }
     }
 
-    /// Compares a product in some format.
+    /// Compares a product computed in another format.
     ///
     /// # Errors
-    /// [`BenchError::Product`] naming the first row that is wrong.
-    pub fn check(&self, format: &str, y: &[f64]) -> Result<(), BenchError> {
+    /// [`TuneError::Product`] with the first wrong row.
+    pub fn check(&self, format: &str, y: &[f64]) -> Result<(), TuneError> {
         let rows = self.y.iter().zip(&self.tolerance).zip(y);
-        // Sums beyond the range of f64 differ with the order in which they are taken.
+        // Sums that overflow depend on the order of summation.
         let is_right = |expected: f64, tolerance: f64, found: f64| {
             !tolerance.is_finite() || (found - expected).abs() <= tolerance
         };
@@ -49,7 +49,7 @@ impl ReferenceProduct {
         match wrong {
             None => Ok(()),
             Some(row) => {
-                Err(BenchError::Product { format: format.into(), row, found: y[row], expected: self.y[row] })
+                Err(TuneError::Product { format: format.into(), row, found: y[row], expected: self.y[row] })
             }
         }
     }
@@ -57,8 +57,8 @@ impl ReferenceProduct {
 
 #[cfg(test)]
 mod tests {
-    use femtile::device::Reference;
-    use femtile::linalg::sparse::csr::HostOffsets;
+    use femtile_device::Reference;
+    use femtile_linalg::sparse::csr::HostOffsets;
 
     use super::*;
 

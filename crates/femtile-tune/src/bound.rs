@@ -1,41 +1,41 @@
-//! What products on a device are held to.
+//! The bandwidth that bounds sparse products on a device.
 
-use femtile::device::cuda::measure;
-use femtile::device::{Cpu, Cuda};
-use femtile::linalg::sparse::choice::Described;
+use femtile_device::cuda::measure;
+use femtile_device::{Cpu, Cuda};
+use femtile_linalg::sparse::choice::Described;
 use serde::Serialize;
 
-use super::{Peer, Stopwatch};
-use crate::BenchError;
+use crate::TuneError;
+use crate::{Peer, Stopwatch};
 
-/// Bytes of each vector that the bandwidth of a CPU is measured with: longer than common last-level caches.
+/// Bytes of each vector in the bandwidth measurement of a CPU: more than common last-level caches hold.
 const VECTOR_BYTES: usize = 64 << 20;
 
-/// A measured bandwidth, and the cache that may beat it.
+/// A measured memory bandwidth, and the size of the cache above it.
 #[derive(Debug, Clone, Serialize)]
 pub struct Bound {
-    /// Which bandwidth.
+    /// The kind of bandwidth.
     pub name: &'static str,
-    /// 10⁹ bytes a second.
+    /// Bandwidth in 10⁹ bytes per second.
     pub gb_per_s: f64,
-    /// The last cache before the memory; none where the system does not tell.
+    /// Size of the last-level cache; none where the system does not report it.
     pub cache_bytes: Option<usize>,
 }
 
-/// A device on which formats are compared.
+/// A device that surveys run on.
 pub trait Compared: Described + Stopwatch {
-    /// Measures what bounds products: reading on a CPU, copying on a GPU.
+    /// Measures the bandwidth: of reading on a CPU, of copying on a GPU.
     ///
     /// # Errors
-    /// What the device reports.
-    fn bound(&self) -> Result<Bound, BenchError>;
+    /// Errors of the device.
+    fn bound(&self) -> Result<Bound, TuneError>;
 
-    /// The library beside ours, and the threads that it is to use.
+    /// Returns the vendor library to compare with, and its number of threads.
     fn peer(&self) -> (Peer, usize);
 }
 
 impl Compared for Cpu {
-    fn bound(&self) -> Result<Bound, BenchError> {
+    fn bound(&self) -> Result<Bound, TuneError> {
         let gb_per_s = self.measure_bandwidth(VECTOR_BYTES)?.read_gb_per_s;
         Ok(Bound { name: "read bandwidth", gb_per_s, cache_bytes: last_cache_bytes() })
     }
@@ -46,7 +46,7 @@ impl Compared for Cpu {
 }
 
 impl Compared for Cuda {
-    fn bound(&self) -> Result<Bound, BenchError> {
+    fn bound(&self) -> Result<Bound, TuneError> {
         let gb_per_s = 1e-9 * measure(self)?.copy_bytes_per_second;
         let cache_bytes = Some(self.properties().l2_bytes);
         Ok(Bound { name: "copy bandwidth", gb_per_s, cache_bytes })
@@ -57,14 +57,14 @@ impl Compared for Cuda {
     }
 }
 
-/// The largest cache that the first core sees, as Linux tells it.
+/// Returns the largest cache of the first core, from `/sys`.
 fn last_cache_bytes() -> Option<usize> {
     let folder = std::fs::read_dir("/sys/devices/system/cpu/cpu0/cache").ok()?;
     let sizes = folder.flatten().filter_map(|entry| std::fs::read_to_string(entry.path().join("size")).ok());
     sizes.filter_map(|size| bytes(size.trim())).max()
 }
 
-/// Bytes of a size such as `32768K`.
+/// Parses a size such as `32768K` into bytes.
 fn bytes(size: &str) -> Option<usize> {
     let (number, unit) = match size.strip_suffix(['K', 'M']) {
         Some(number) if size.ends_with('K') => (number, 1 << 10),

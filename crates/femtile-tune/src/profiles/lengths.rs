@@ -1,28 +1,28 @@
 //! Row lengths with given quartiles, mean and variance.
 //!
-//! Each quarter of the sorted lengths rises from one quartile to the next along a curve of two parameters,
-//! which are searched for until mean and variance of the rounded lengths are those asked for.
+//! Between two quartiles the sorted lengths follow a curve with two parameters, which are fitted to the mean and the
+//! variance of the rounded lengths.
 
 use super::Profile;
 use super::random::Random;
 
-/// Curves that are tried first for the outer quarters: logarithms of their shift and of their sharpness.
+/// Initial guesses for the outer quarters: logarithms of shift and sharpness.
 const OUTER: ([f64; 9], [f64; 7]) =
     ([-6.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 6.0], [-0.9, -0.6, -0.3, 0.0, 0.4, 0.8, 1.2]);
-/// The same for the quarters beside the median.
+/// Initial guesses for the inner quarters.
 const INNER: ([f64; 5], [f64; 1]) = ([-3.0, -1.0, 0.0, 1.0, 3.0], [0.0]);
-/// Spans of ranks in which the moments of a shape are taken; curves are steep at their ends.
+/// Intervals of ranks for the moments of a curve, finer at its steep ends.
 const SPANS: [[f64; 2]; 5] = [[0.0, 1e-3], [1e-3, 0.03], [0.03, 0.97], [0.97, 0.999], [0.999, 1.0]];
-/// Ranks in each span.
+/// Sample ranks per interval.
 const SAMPLES: usize = 400;
-/// How much a bend counts beside the square of a relative error of mean or variance.
+/// Weight of the curvature penalty relative to squared errors of mean and variance.
 const BEND_WEIGHT: f64 = 1e-8;
-/// Where the search for better parameters begins and ends.
+/// Largest and smallest step of the parameter search.
 const STEPS: [f64; 2] = [0.5, 1e-3];
-/// A cost that is low enough: mean and variance are then within three thousandths.
+/// Cost at which the search ends: mean and variance are then within 0.3 %.
 const GOOD: f64 = 1e-5;
 
-/// What is asked of the lengths.
+/// Required statistics of the lengths.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Target {
     pub n_rows: usize,
@@ -32,7 +32,7 @@ pub(super) struct Target {
     pub variance: f64,
 }
 
-/// How the lengths of a quarter rise with their rank.
+/// Lengths of a quarter as a function of rank.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     low: f64,
@@ -57,16 +57,15 @@ impl Shape {
         shape
     }
 
-    /// The length of the row at rank $r$ of (0, 1), along the curve $1 / (1 + (c (1 - r) / r)^e)$.
+    /// Returns the length at rank $r \in (0, 1)$, along the curve $1 / (1 + (c (1 - r) / r)^e)$.
     ///
-    /// The curve is straight for $c = e = 1$, a step for large $e$, and a power law at its upper end for
-    /// large $c$.
+    /// The curve is straight for $c = e = 1$, a step for large $e$, and a power law at its upper end for large $c$.
     fn length(&self, rank: f64) -> f64 {
         let [shift, sharpness] = self.parameters.map(f64::exp);
         (self.low + self.rise / (1.0 + (shift * (1.0 - rank) / rank).powf(sharpness))).round()
     }
 
-    /// How far the curve is from a straight line.
+    /// Returns the deviation from a straight line.
     fn bend(&self) -> f64 {
         self.parameters.iter().map(|parameter| parameter * parameter).sum()
     }
@@ -82,9 +81,9 @@ fn shapes(low: usize, high: usize, shifts: &[f64], sharpnesses: &[f64]) -> Vec<S
     curves.map(|parameters| Shape::new(low, rise, parameters)).collect()
 }
 
-/// How far lengths with these shapes are from the target, and how far the shapes are from straight lines.
+/// Returns the cost of curves: squared relative errors of mean and variance, plus the curvature penalty.
 ///
-/// A sum of squares, whose valleys are smooth enough to follow one parameter at a time.
+/// The cost is smooth enough for coordinate descent.
 fn cost(target: &Target, shapes: [&Shape; 4]) -> f64 {
     let moment = |k: usize| shapes.iter().map(|shape| shape.moments[k]).sum::<f64>() / 4.0;
     let (mean, square) = (moment(0), moment(1));
@@ -95,7 +94,7 @@ fn cost(target: &Target, shapes: [&Shape; 4]) -> f64 {
     mean_error * mean_error + variance_error * variance_error + BEND_WEIGHT * bend
 }
 
-/// One shape a quarter, so that mean and variance are closest to the target's.
+/// Returns the curve of each quarter that fits the mean and variance of the target best.
 fn fit(target: &Target) -> [Shape; 4] {
     let [min, q1, median, q3, max] = target.quartiles;
     let first = shapes(min, q1, &OUTER.0, &OUTER.1);
@@ -118,7 +117,7 @@ fn fit(target: &Target) -> [Shape; 4] {
     improve(target, best.0, best.1)
 }
 
-/// Moves one parameter at a time as long as that helps, in smaller and smaller steps.
+/// Minimizes the cost by coordinate descent with decreasing steps.
 fn improve(target: &Target, mut shapes: [Shape; 4], mut least: f64) -> [Shape; 4] {
     let mut step = STEPS[0];
     while step > STEPS[1] && least > GOOD {
@@ -140,12 +139,12 @@ fn improve(target: &Target, mut shapes: [Shape; 4], mut least: f64) -> [Shape; 4
     shapes
 }
 
-/// Each parameter of each quarter, up and down.
+/// Returns the coordinate steps: each parameter of each quarter, up and down.
 fn moves() -> impl Iterator<Item = (usize, usize, f64)> {
     (0..16).map(|k| (k / 4, k / 2 % 2, if k % 2 == 0 { 1.0 } else { -1.0 }))
 }
 
-/// Lengths in ascending order of quarters, whose sum is that of the target as nearly as the quartiles allow.
+/// Returns lengths, quarter by quarter, whose sum is as close to the target as the quartiles allow.
 fn by_quarter(target: &Target, random: &mut Random) -> Vec<usize> {
     let n = target.n_rows;
     let quarter = |k: usize| k * n / 4..(k + 1) * n / 4;
@@ -161,7 +160,7 @@ fn by_quarter(target: &Target, random: &mut Random) -> Vec<usize> {
     lengths[0] = target.quartiles[0];
     let bounds = |row: usize| {
         let k = (0..3).find(|&k| row < quarter(k).end).unwrap_or(3);
-        // The rows that make the quartiles stay.
+        // Rows at the quartiles keep their lengths.
         let fixed = row == 0 || row + 1 == quarter(k).end;
         if fixed { None } else { Some(target.quartiles[k]..=target.quartiles[k + 1]) }
     };
@@ -169,7 +168,7 @@ fn by_quarter(target: &Target, random: &mut Random) -> Vec<usize> {
     lengths
 }
 
-/// Makes rows one longer or shorter within their bounds, in an order of chance, until the sum is `wanted`.
+/// Changes lengths by one within their bounds, in random order, until their sum is `wanted`.
 fn correct_sum(
     lengths: &mut [usize],
     wanted: usize,
@@ -192,7 +191,7 @@ fn correct_sum(
     }
 }
 
-/// The length of each row; runs of `profile.run` rows are about equally long.
+/// Returns the length of each row; runs of `profile.run` rows have similar lengths.
 pub(super) fn row_lengths(profile: &Profile, target: &Target, random: &mut Random) -> Vec<usize> {
     let sorted = by_quarter(target, random);
     let runs: Vec<_> = sorted.chunks(profile.run).collect();

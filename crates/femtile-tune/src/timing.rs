@@ -1,8 +1,8 @@
-//! Times of repeated runs.
+//! Samples of run times.
 
 use std::time::Instant;
 
-/// The seconds that runs of the same work took.
+/// Times of repeated runs of the same work, in seconds.
 #[derive(Debug, Clone, Default)]
 pub struct Samples {
     seconds: Vec<f64>,
@@ -15,12 +15,12 @@ impl From<Vec<f64>> for Samples {
 }
 
 impl Samples {
-    /// Notes a run.
+    /// Adds a sample.
     pub fn push(&mut self, seconds: f64) {
         self.seconds.push(seconds);
     }
 
-    /// Times one run of `work`.
+    /// Runs `work` and adds its time.
     pub fn time<R>(&mut self, work: impl FnOnce() -> R) -> R {
         let begun = Instant::now();
         let result = work();
@@ -28,22 +28,22 @@ impl Samples {
         result
     }
 
-    /// Number of runs.
-    pub fn len(&self) -> usize {
+    /// Returns the number of samples.
+    pub fn count(&self) -> usize {
         self.seconds.len()
     }
 
-    /// The fastest run; infinite when there was none.
+    /// Returns the least time; infinite without samples.
     pub fn min(&self) -> f64 {
         self.seconds.iter().copied().fold(f64::INFINITY, f64::min)
     }
 
-    /// The mean of all runs; NaN when there was none.
+    /// Returns the mean time; NaN without samples.
     pub fn mean(&self) -> f64 {
         self.seconds.iter().sum::<f64>() / self.seconds.len() as f64
     }
 
-    /// The median run; infinite when there was none.
+    /// Returns the median time; infinite without samples.
     pub fn median(&self) -> f64 {
         let mut sorted = self.seconds.clone();
         sorted.sort_by(f64::total_cmp);
@@ -60,7 +60,7 @@ mod tests {
         let mut samples = Samples::default();
         assert_eq!(samples.median(), f64::INFINITY);
         [3.0, 1.0, 2.0].into_iter().for_each(|s| samples.push(s));
-        assert_eq!((samples.median(), samples.min(), samples.len()), (2.0, 1.0, 3));
+        assert_eq!((samples.median(), samples.min(), samples.count()), (2.0, 1.0, 3));
         assert_eq!(samples.mean(), 2.0);
     }
 }

@@ -1,39 +1,38 @@
-//! Which columns a row holds.
+//! Models of the columns of a row.
 
 use super::random::Random;
 
-/// Where the entries of a row lie.
+/// A model of the columns of a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ColumnModel {
-    /// Runs of three columns around the diagonal, as unknowns of three at a node make them; rows of a node
-    /// hold the same runs.
+    /// Runs of three columns around the diagonal, as of three unknowns per node; the rows of a node share their runs.
     Banded {
-        /// Columns on either side of the diagonal.
+        /// Half bandwidth in columns.
         half_width: usize,
     },
-    /// Most near the diagonal, near ones more often than far ones, the others anywhere.
+    /// Most columns near the diagonal, with log-uniform distances; the others uniform.
     Scattered {
-        /// Share of those that lie anywhere.
+        /// Share of the uniform columns.
         share: f64,
     },
-    /// Half near the diagonal, half in columns of which the first are met most.
+    /// Half near the diagonal, half with a power-law distribution that favours the first columns.
     Web,
-    /// Neighbours in a grid of two dimensions.
+    /// Neighbours in a two-dimensional grid.
     Grid,
-    /// Neighbours in a periodic lattice of four dimensions, four times three unknowns at a site.
+    /// Neighbours in a periodic four-dimensional lattice with 4 × 3 unknowns per site.
     Lattice,
 }
 
-/// Columns that the rows of a node have in common.
+/// Length of the runs of columns that the rows of a node share.
 const RUN: usize = 3;
-/// Unknowns of a site of the lattice, in runs.
+/// Unknowns of a lattice site, in runs.
 const SPINS: usize = 4;
 
-/// Chooses columns row after row.
+/// Chooses the columns of consecutive rows.
 pub(super) struct Columns {
     model: ColumnModel,
     n: usize,
-    /// The last row, counted from 1, that took a column.
+    /// Last row, counted from 1, that contains each column.
     taken: Vec<u32>,
     chosen: Vec<u32>,
     row: usize,
@@ -44,7 +43,7 @@ impl Columns {
         Self { model, n, taken: vec![0; n], chosen: Vec::new(), row: 0 }
     }
 
-    /// The `length` columns of `row` in ascending order, the diagonal among them; `length <= n`.
+    /// Returns `length` columns of `row` in ascending order, including the diagonal; `length <= n`.
     pub(super) fn of_row(&mut self, row: usize, length: usize) -> &[u32] {
         self.chosen.clear();
         self.row = row;
@@ -57,7 +56,7 @@ impl Columns {
         &self.chosen
     }
 
-    /// Takes a column that exists and has not been taken.
+    /// Adds a column if it is valid and not yet in the row.
     fn take(&mut self, column: isize) {
         let Some(taken) = usize::try_from(column).ok().and_then(|column| self.taken.get_mut(column)) else {
             return;
@@ -102,13 +101,13 @@ impl Columns {
         let mut random = Random::new(node as u64);
         self.take_run(node as isize, length);
         for _ in 0..2 * length {
-            // The sum of two is more often near the diagonal than far from it.
+            // The sum of two uniform numbers favours the diagonal.
             let offset = reach * (random.unit() + random.unit() - 1.0);
             self.take_run(node as isize + offset.round() as isize, length);
         }
     }
 
-    /// Takes the columns of a run until there are `length`.
+    /// Adds the columns of a run until the row has `length`.
     fn take_run(&mut self, run: isize, length: usize) {
         for column in (0..RUN as isize).map(|k| run * RUN as isize + k) {
             if self.chosen.len() < length {
@@ -132,14 +131,14 @@ impl Columns {
         let strides = [1, side, side * side, side * side * side].map(|stride| stride * SPINS as isize);
         self.take_run(run, length);
         for stride in strides {
-            // Two neighbours along an axis, and in the first of them another spin.
+            // Two neighbours along an axis, the first with another spin.
             for offset in [stride, -stride, stride + 1] {
                 self.take_run((run + offset).rem_euclid(n_runs), length);
             }
         }
     }
 
-    /// Takes the free columns nearest to the diagonal until there are `length`.
+    /// Adds the free columns nearest to the diagonal until the row has `length`.
     fn fill(&mut self, length: usize) {
         let row = self.row as isize;
         for distance in 1..self.n as isize {
@@ -153,7 +152,7 @@ impl Columns {
     }
 }
 
-/// A column at most `reach` from the diagonal, on either side, at a distance whose logarithm is uniform.
+/// Returns a column at a log-uniform distance of at most `reach` from the diagonal.
 fn near(random: &mut Random, row: usize, reach: usize) -> isize {
     let distance = (reach.max(2) as f64).powf(random.unit()).round() as isize;
     if random.unit() < 0.5 { row as isize - distance } else { row as isize + distance }

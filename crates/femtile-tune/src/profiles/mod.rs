@@ -1,39 +1,39 @@
-//! Made-up matrices with the row lengths of known ones, which cannot be had everywhere.
+//! Synthetic matrices with the row lengths of well-known test matrices, for machines without access to the originals.
 //!
-//! Number of rows, quartiles, mean and variance of the row lengths are those that ginkgo-data (CC-BY-4.0)
-//! records; `qcd` has 39 entries in each of its rows. Where the entries lie is invented, after the kind of
-//! the matrix, and so are the values. What is measured with them should be called a *profile of* the matrix.
+//! The number of rows and the quartiles, mean and variance of the row lengths are those of ginkgo-data (CC-BY-4.0);
+//! `qcd` has 39 entries in each row. Columns follow a model of the matrix's structure; values are random. Results
+//! should be reported as those of a *profile of* the matrix.
 
 mod columns;
 mod lengths;
 mod random;
 
-use femtile::device::Reference;
-use femtile::linalg::sparse::Csr;
-use femtile::linalg::sparse::csr::HostOffsets;
+use femtile_device::Reference;
+use femtile_linalg::sparse::Csr;
+use femtile_linalg::sparse::csr::HostOffsets;
 
-use crate::BenchError;
+use crate::TuneError;
 pub use columns::ColumnModel;
 use columns::Columns;
 use lengths::{Target, row_lengths};
 use random::Random;
 
-/// The row lengths of a known matrix, and where entries are put.
+/// Row-length statistics of a well-known matrix, and a model of its columns.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Profile {
-    /// The name of the known matrix.
+    /// Name of the well-known matrix.
     pub name: &'static str,
-    /// Rows, and as many columns.
+    /// Number of rows, equal to the number of columns.
     pub n_rows: usize,
-    /// Entries.
+    /// Number of non-zeros.
     pub n_nonzeros: usize,
     /// Shortest row, lower quartile, median, upper quartile, longest row.
     pub quartiles: [usize; 5],
     /// Variance of the row lengths.
     pub variance: f64,
-    /// Neighbouring rows that are about equally long.
+    /// Number of consecutive rows of similar length.
     pub run: usize,
-    /// Where entries are put.
+    /// Model of the columns.
     pub columns: ColumnModel,
 }
 
@@ -72,23 +72,23 @@ static PROFILES: [Profile; 12] = [
     profile("qcd", [49_152, 1_916_928], [39, 39, 39, 39, 39], 0.0, 3, ColumnModel::Lattice),
 ];
 
-/// All profiles there are.
+/// Returns all profiles.
 pub fn all() -> &'static [Profile] {
     &PROFILES
 }
 
-/// At full size no row is as long as this share of the matrix; smaller copies are held to it.
+/// Largest share of the entries in one row of a scaled-down copy.
 const LONGEST_SHARE: f64 = 0.05;
 
 impl Profile {
-    /// A matrix of this profile with `n_rows / scale` rows, the same in every run.
+    /// Returns a matrix of this profile with `n_rows / scale` rows, the same in every run.
     ///
     /// Columns ascend in a row and the diagonal is among them; values are uniform in [−1, 1). A small copy
     /// has the same quartiles and mean; its longest row holds at most a twentieth of the entries.
     ///
     /// # Errors
-    /// [`BenchError::Setting`] when `scale` is 0 or leaves too few rows for their lengths.
-    pub fn matrix(&self, scale: usize) -> Result<Csr<f64, Reference>, BenchError> {
+    /// [`TuneError::Setting`] when `scale` is 0 or leaves too few rows for their lengths.
+    pub fn matrix(&self, scale: usize) -> Result<Csr<f64, Reference>, TuneError> {
         let target = self.target(scale)?;
         let lengths = row_lengths(self, &target, &mut Random::new(1));
         let n_nonzeros = lengths.iter().sum();
@@ -103,14 +103,14 @@ impl Profile {
         Ok(Csr::from_parts(&Reference, target.n_rows, offsets, columns, values)?)
     }
 
-    fn target(&self, scale: usize) -> Result<Target, BenchError> {
+    fn target(&self, scale: usize) -> Result<Target, TuneError> {
         let n_rows = self.n_rows.checked_div(scale).unwrap_or(0);
         let [.., q3, longest] = self.quartiles;
         let least = (8 * q3).max(256);
         if n_rows < least {
             let most = self.n_rows / least;
             let message = format!("{scale} leaves {n_rows} rows of {}; choose 1 to {most}", self.name);
-            return Err(BenchError::Setting { field: "scale", message });
+            return Err(TuneError::Setting { field: "scale", message });
         }
         let mean = self.n_nonzeros as f64 / self.n_rows as f64;
         let held = (LONGEST_SHARE * mean * n_rows as f64) as usize;

@@ -1,37 +1,14 @@
-//! Other libraries, asked through scripts in the first Python that can run them.
+//! Runs scripts of other libraries in the first Python that has what they import.
 
 use std::io::Write;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
-use femtile::device::{Buffer, Device, DeviceError};
-use femtile::linalg::sparse::{Csr, Offsets};
 use serde::de::DeserializeOwned;
 
-use crate::BenchError;
-
-/// Writes a system as little-endian numbers: rows and non-zeros (u64), offsets and columns (u32), values and right
-/// side (f64).
-pub fn write_system<D: Device>(a: &Csr<f64, D>, b: &Buffer<f64, D>, file: &Path) -> Result<(), BenchError> {
-    let write = || -> std::io::Result<()> {
-        let other = |error: DeviceError| std::io::Error::other(error.to_string());
-        let Offsets::Narrow(offsets) = a.offsets() else {
-            return Err(std::io::Error::other("the scripts of peers read 32-bit offsets only"));
-        };
-        let mut out = std::io::BufWriter::new(std::fs::File::create(file)?);
-        for count in [a.n_rows() as u64, a.n_nonzeros() as u64] {
-            out.write_all(&count.to_le_bytes())?;
-        }
-        out.write_all(bytemuck::cast_slice(&offsets.to_host().map_err(other)?))?;
-        out.write_all(bytemuck::cast_slice(&a.columns().to_host().map_err(other)?))?;
-        out.write_all(bytemuck::cast_slice(&a.values().to_host().map_err(other)?))?;
-        out.write_all(bytemuck::cast_slice(&b.to_host().map_err(other)?))?;
-        out.flush()
-    };
-    write().map_err(|source| BenchError::File { what: "matrix for the peers", source })
-}
-
-/// Runs a script, which prints JSON; what each Python said when none could.
+/// Runs a script that prints JSON; tries the Python named in `FEMTILE_PYTHON`, `python3` and `/usr/bin/python3`.
+///
+/// # Errors
+/// The last message of each Python when none succeeds.
 pub fn ask<R: DeserializeOwned>(
     script: &str,
     arguments: &[String],
