@@ -155,7 +155,7 @@ impl Case {
         match self.file.equation.kind {
             EquationKind::Diffusion if transient::is_on_mesh(self) => transient::check(self)?,
             EquationKind::Diffusion => diffusion::check(self)?,
-            EquationKind::Helmholtz => self.check_stationary()?,
+            EquationKind::ReactionDiffusion => self.check_stationary()?,
         }
         self.check_space()?;
         self.check_boundary()?;
