@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod check;
+mod checked_mesh;
 mod diffusion;
 mod error;
 pub mod file;
@@ -23,6 +24,7 @@ mod report;
 mod run;
 mod settings;
 mod stationary;
+mod transient;
 mod verify;
 mod wording;
 

@@ -29,8 +29,9 @@ pub(crate) fn prepare(case: &Case) -> Result<(), CaseError> {
 /// Returns the names of the files that a case writes, the report last.
 fn names(case: &Case) -> Vec<String> {
     let is_in_time = case.file.equation.kind == EquationKind::Diffusion;
+    let is_on_grid = is_in_time && !case.is_transient_on_mesh();
     let output = &case.file.output;
-    let solution = output.vtu.then_some(if is_in_time { GRID_SOLUTION } else { MESH_SOLUTION });
+    let solution = output.vtu.then_some(if is_on_grid { GRID_SOLUTION } else { MESH_SOLUTION });
     let plot = (output.plot && !is_in_time).then_some(PLOT);
     let lines = output.functionals.iter().filter_map(|functional| match functional {
         Functional::Along { name, .. } => Some(of_line(name)),

@@ -136,6 +136,66 @@ fn draw_lines(
     root.present()
 }
 
+/// An SVG of numbers over time, a curve for each name.
+pub(crate) fn trace_plot(names: &[String], rows: &[(f64, Vec<f64>)]) -> String {
+    let mut svg = String::new();
+    if draw_traces(&mut svg, names, rows).is_err() {
+        svg.clear();
+    }
+    svg
+}
+
+fn draw_traces(
+    svg: &mut String,
+    names: &[String],
+    rows: &[(f64, Vec<f64>)],
+) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
+    let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+    root.fill(&WHITE)?;
+    let finite = || rows.iter().flat_map(|(_, values)| values).copied().filter(|value| value.is_finite());
+    let (low, high) = (finite().fold(f64::INFINITY, f64::min), finite().fold(f64::NEG_INFINITY, f64::max));
+    let (first, last) = match (rows.first(), rows.last()) {
+        (Some((first, _)), Some((last, _))) if last > first => (*first, *last),
+        _ => (0.0, 1.0),
+    };
+    let mut chart = ChartBuilder::on(&root)
+        .margin(14)
+        .margin_right(24)
+        .x_label_area_size(44)
+        .y_label_area_size(72)
+        .build_cartesian_2d(first..last, range(low, high))?;
+    chart
+        .configure_mesh()
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(GRID)
+        .axis_style(INK)
+        .label_style(("sans-serif", 14).with_color(INK))
+        .axis_desc_style(("sans-serif", 15).with_color(INK))
+        .x_desc("time")
+        .x_labels(8)
+        .y_labels(10)
+        .x_label_formatter(&|t| label(*t))
+        .y_label_formatter(&|value| label(*value))
+        .draw()?;
+    for (k, name) in names.iter().enumerate() {
+        let colour = if k == 0 { CURVE.to_rgba() } else { Palette99::pick(k).to_rgba() };
+        let curve = rows.iter().map(|(t, values)| (*t, values[k])).filter(|(_, value)| value.is_finite());
+        let drawn = chart.draw_series(LineSeries::new(curve, colour.stroke_width(2)))?;
+        drawn
+            .label(name)
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2)));
+    }
+    if names.len() > 1 {
+        chart
+            .configure_series_labels()
+            .label_font(("sans-serif", 14).with_color(INK))
+            .background_style(WHITE.mix(0.8))
+            .border_style(GRID)
+            .draw()?;
+    }
+    root.present()
+}
+
 /// A range of numbers with room around them.
 fn range(low: f64, high: f64) -> std::ops::Range<f64> {
     let margin = 0.05 * (high - low);

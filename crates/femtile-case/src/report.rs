@@ -154,12 +154,18 @@ pub struct TimeReport {
     pub step_length: f64,
     /// The time reached.
     pub reached: f64,
-    /// The reason the run ended: finished, interrupted, time-limit or diverged.
+    /// The reason the run ended: finished, interrupted, time-limit, diverged, solver-failed or step-too-short.
     pub stop: &'static str,
     /// Seconds a step took, on average.
     pub seconds_per_step: f64,
     /// Nodes that were advanced by a step in a second.
     pub nodes_per_second: f64,
+    /// Steps rejected by the error estimate; none with alternating directions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rejected: Option<usize>,
+    /// Iterations of linear solvers; none with alternating directions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iterations: Option<usize>,
 }
 
 /// Seconds spent in each stage.

@@ -3,9 +3,10 @@
 use femtile_device::{Cpu, Cuda};
 use femtile_solve::{Progress, Stages};
 
+use crate::checked_mesh::checked_mesh;
 use crate::file::EquationKind;
 use crate::placed::placed;
-use crate::{Case, CaseError, Report, diffusion, output, stationary};
+use crate::{Case, CaseError, Report, diffusion, output, stationary, transient};
 
 /// Runs a case and writes its results, also when the solve ended without converging.
 ///
@@ -39,6 +40,10 @@ fn run_opened(case: &Case, opened: Option<Cuda>, progress: &mut dyn Progress) ->
     cpu.install(|| {
         let mut stages = Stages::new(progress);
         match case.file.equation.kind {
+            EquationKind::Diffusion if case.is_transient_on_mesh() => {
+                let made = checked_mesh(case, opened.is_some(), &mut stages)?;
+                transient::run(&cpu, case, (&config, opened), made, &mut stages)
+            }
             EquationKind::Diffusion => diffusion::run(&cpu, case, config.device, opened, &mut stages),
             EquationKind::ReactionDiffusion => stationary::run(&cpu, case, &config, opened, &mut stages),
         }

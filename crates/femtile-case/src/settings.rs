@@ -100,12 +100,29 @@ impl Case {
         Ok(tag_regions(mesh, &regions)?)
     }
 
+    /// Returns whether an equation in time is solved on a mesh, and not on a grid by alternating directions.
+    pub(crate) fn is_transient_on_mesh(&self) -> bool {
+        let is_grid = matches!(self.file.mesh.generate, Some(file::Generator::Grid { .. }));
+        let method = self.file.time.as_ref().map(|time| time.method);
+        self.file.equation.kind == file::EquationKind::Diffusion
+            && (!is_grid || method.is_some_and(|method| method != file::TimeMethod::Adi))
+    }
+
     /// Returns the problem on the mesh.
     pub(crate) fn problem<'m>(&self, mesh: &'m Mesh) -> Result<Poisson<'m>, CaseError> {
+        self.problem_with(mesh, [&self.file.equation.sigma, &self.file.equation.lambda])
+    }
+
+    /// Returns the problem on the mesh with this conduction and this reaction.
+    pub(crate) fn problem_with<'m>(
+        &self,
+        mesh: &'m Mesh,
+        [sigma, lambda]: [&Value; 2],
+    ) -> Result<Poisson<'m>, CaseError> {
         let (equation, space) = (&self.file.equation, self.space_config());
         let mut problem = Poisson::new(mesh)
-            .sigma(&equation.sigma)
-            .lambda(&equation.lambda)
+            .sigma(sigma)
+            .lambda(lambda)
             .source(&equation.source)
             .degree(space.degree)
             .components(space.components)

@@ -1,14 +1,12 @@
 //! Runs a case of −∇·(σ∇u) + λu = f: mesh, check, solve, results.
 
 use femtile_device::{Cpu, Cuda};
-use femtile_mesh::check::{CheckConfig, CheckReport, check, check_interruptible};
 use femtile_mesh::io::vtu::WriteOptions;
-use femtile_mesh::{Mesh, refine};
 use femtile_solve::{SolverConfig, Stage, Stages, check_cells};
 
+use crate::checked_mesh::checked_mesh;
 use crate::file_names::MESH_SOLUTION;
 use crate::functional::{Evaluated, prepare};
-use crate::mesh_source::{self, check_config, mesh_of};
 use crate::{Case, CaseError, Report, output, overlap};
 
 /// Runs the case.
@@ -51,33 +49,4 @@ pub(crate) fn run(
         }
         Ok(lines.iter().try_for_each(|line| line.write(staging))?)
     })
-}
-
-/// Reads or generates the mesh, checks and refines it.
-fn checked_mesh(
-    case: &Case,
-    has_gpu: bool,
-    stages: &mut Stages<'_>,
-) -> Result<(Mesh, CheckReport), CaseError> {
-    stages.begin(Stage::Read)?;
-    let made = stages.interruptible(|stop| mesh_of(case, has_gpu, Some(stop)));
-    stages.go_on()?;
-    let mut mesh = made?;
-    stages.begin(Stage::Check)?;
-    let config = check_config(case);
-    let found = stages.interruptible(|stop| check_interruptible(&mut mesh, &config, Some(stop)));
-    stages.go_on()?;
-    let mut report = found.map_err(|error| mesh_source::placed(case, error))?;
-    for _ in 0..case.file.mesh.refine {
-        let finer = stages.interruptible(|stop| refine::uniform_interruptible(&mesh, Some(stop)));
-        stages.go_on()?;
-        mesh = finer?;
-    }
-    if case.file.mesh.refine > 0 {
-        let CheckReport { n_orphans, ref warnings, .. } = report;
-        let config = CheckConfig { merge_duplicates: false, ..config };
-        report = CheckReport { warnings: warnings.clone(), ..check(&mut mesh, &config)? };
-        report.n_orphans = n_orphans;
-    }
-    Ok((mesh, report))
 }

@@ -142,6 +142,14 @@ impl Progress for Bars {
         });
     }
 
+    fn time(&mut self, time: f64, end: f64) {
+        self.change(|shown| {
+            let fraction = shown.fraction.unwrap_or(0.0).max(1e-6);
+            let left = shown.begun.elapsed().as_secs_f64() * (1.0 - fraction) / fraction;
+            shown.message = format!("t = {time:.4} of {end}, {left:.0} s left");
+        });
+    }
+
     fn is_interrupted(&self) -> bool {
         self.interrupt.is_raised()
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use femtile_expression::Expression;
+use femtile_expression::{Expression, ExpressionError};
 use femtile_fem::{Coefficient, PointFunction};
 use femtile_mesh::Mesh;
 
@@ -104,6 +104,26 @@ impl Value {
     /// Returns the cell field of the mesh with this name.
     pub fn field(name: impl Into<String>) -> Self {
         Self::Field(name.into())
+    }
+
+    /// Returns the value with formulas that may depend on the time t.
+    pub(crate) fn in_time(&self, path: &[Key]) -> Result<Self, SolveError> {
+        Ok(match self {
+            Self::Text(text) => {
+                let parsed = Expression::parse_in_time(text).map_err(|error| of_expression(&error, path))?;
+                Self::Coefficient(parsed.into())
+            }
+            Self::ByTag { parts, default } => {
+                let place = below(path, "by_tag");
+                let part = |(name, value): (&String, &Value)| {
+                    Ok((name.clone(), value.in_time(&below(&place, name.as_str()))?))
+                };
+                let parts = parts.iter().map(part).collect::<Result<_, SolveError>>()?;
+                let of_others = |value: &Value| value.in_time(&below(path, "default"));
+                Self::ByTag { parts, default: default.as_deref().map(of_others).transpose()?.map(Box::new) }
+            }
+            other => other.clone(),
+        })
     }
 
     /// Returns whether it is the number zero, for each component.
@@ -216,11 +236,11 @@ pub fn check_count(found: usize, n: usize, path: &[Key]) -> Result<(), SolveErro
 /// # Errors
 /// [`SolveError::Setting`] with the place inside the text.
 pub fn expression(text: &str, path: &[Key]) -> Result<Expression, SolveError> {
-    Expression::parse(text).map_err(|error| SolveError::Setting {
-        path: path.to_vec(),
-        within: Some(error.span.clone()),
-        message: error.to_string(),
-    })
+    Expression::parse(text).map_err(|error| of_expression(&error, path))
+}
+
+fn of_expression(error: &ExpressionError, path: &[Key]) -> SolveError {
+    SolveError::Setting { path: path.to_vec(), within: Some(error.span.clone()), message: error.to_string() }
 }
 
 fn tensor(mesh: &Mesh, rows: &[Vec<Entry>], path: &[Key]) -> Result<Coefficient, SolveError> {

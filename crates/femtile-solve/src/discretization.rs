@@ -33,7 +33,7 @@ pub struct Discretization<'m> {
     pub(crate) conditions: Vec<Vec<BoundaryCondition>>,
     pub(crate) config: SpaceConfig,
     /// None for linear elements on simplices.
-    pub(crate) space: Option<TensorSpace<'m>>,
+    pub(crate) space: Option<Arc<TensorSpace<'m>>>,
     pub(crate) overlaps: Vec<Overlap>,
     pub(crate) node_overlaps: Vec<Overlap>,
     pub(crate) warnings: Vec<String>,
@@ -47,12 +47,12 @@ impl<'m> Discretization<'m> {
 
     /// Returns the space of any degree; none for linear elements on simplices.
     pub fn space(&self) -> Option<&TensorSpace<'m>> {
-        self.space.as_ref()
+        self.space.as_deref()
     }
 
     /// Returns the number of degrees of freedom of a component, constrained ones included.
     pub fn n_dofs(&self) -> usize {
-        self.space.as_ref().map_or(self.mesh.n_nodes(), TensorSpace::n_dofs)
+        self.space().map_or(self.mesh.n_nodes(), TensorSpace::n_dofs)
     }
 
     /// Returns conditions that take facets from others.
@@ -273,7 +273,7 @@ impl WeakForm<'_> {
         warnings.extend_from_slice(&system.warnings);
         let (w, outcome) = system.solve(config, stages)?;
         let components = system.solutions(&w)?;
-        Ok(Finished::new(device, config, (components, outcome), system, reasons, warnings))
+        Ok(Finished::new(device, config, (components, outcome), &system, reasons, warnings))
     }
 }
 

@@ -6,6 +6,7 @@ use femtile_fem::FemError;
 use femtile_linalg::LinalgError;
 use femtile_mesh::MeshError;
 use femtile_mesh::check::CheckError;
+use femtile_time::TimeError;
 
 use crate::Stage;
 use crate::setting::{Key, path_text};
@@ -42,6 +43,17 @@ pub enum SolveError {
     /// The device is not there or failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// The integration in time refused its settings.
+    #[error(transparent)]
+    Time(#[from] TimeError),
+    /// Data of a problem in time cannot be evaluated.
+    #[error("at t = {time}: {source}")]
+    AtTime {
+        /// The time.
+        time: f64,
+        /// The reason.
+        source: FemError,
+    },
     /// The user has asked for a stop before there was a solution.
     #[error("interrupted while {}", stage.label())]
     Interrupted {
@@ -66,6 +78,7 @@ impl SolveError {
         matches!(
             self,
             Self::Device(_)
+                | Self::Time(TimeError::Device(_) | TimeError::Linalg(LinalgError::Device(_)))
                 | Self::Linalg(LinalgError::Device(_))
                 | Self::Amg(AmgError::Linalg(LinalgError::Device(_)))
                 | Self::Fem(FemError::Device(_) | FemError::Linalg(LinalgError::Device(_)))

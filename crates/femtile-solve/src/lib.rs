@@ -32,6 +32,7 @@ mod solution;
 mod space;
 mod system;
 mod tensor;
+mod transient;
 
 pub use boundary::Region;
 pub use check::check_cells;
@@ -60,3 +61,4 @@ pub use solution::Solution;
 pub use space::{MAX_COMPONENTS, Quadrature, SpaceConfig};
 pub use system::LinearSystem;
 pub use tensor::OperatorDevice;
+pub use transient::{CheckpointInterval, Frame, Observer, Transient, TransientSolution};

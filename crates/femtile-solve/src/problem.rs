@@ -274,14 +274,44 @@ impl<'m> Poisson<'m> {
     /// # Errors
     /// [`SolveError::Setting`] with the first setting that is wrong, [`SolveError::Fem`] where there is no such space.
     pub fn discretize(&self) -> Result<Discretization<'m>, SolveError> {
-        self.space.check()?;
         let mut warnings = Vec::new();
         self.check_data(&mut warnings)?;
+        self.resolve(warnings)
+    }
+
+    /// As [`Poisson::discretize`], with sources and conditions that may depend on the time t.
+    pub(crate) fn discretize_in_time(&self) -> Result<Discretization<'m>, SolveError> {
+        let mut own = self.clone();
+        own.source = own.source.in_time(&["equation".into(), "source".into()])?;
+        for (i, given) in own.conditions.iter_mut().enumerate() {
+            let path = below(&["boundary".into(), i.into()], given.kind.name());
+            let path = match &given.kind {
+                Kind::Robin { .. } => below(&path, "value"),
+                _ => path,
+            };
+            let (Kind::Dirichlet(value) | Kind::Neumann(value) | Kind::Robin { value, .. }) = &mut given.kind;
+            *value = value.in_time(&path)?;
+        }
+        own.resolve(Vec::new())
+    }
+
+    /// Returns the mesh.
+    pub(crate) fn mesh(&self) -> &'m Mesh {
+        self.mesh
+    }
+
+    /// Returns the settings of the space.
+    pub(crate) fn space_config(&self) -> &SpaceConfig {
+        &self.space
+    }
+
+    fn resolve(&self, mut warnings: Vec<String>) -> Result<Discretization<'m>, SolveError> {
+        self.space.check()?;
         let (mesh, n) = (self.mesh, self.space.components);
         let place = |key: &str| ["equation".into(), key.into()];
         let source = |component| of_component(mesh, &self.source, (component, n), &place("source"));
         let space = match tensor::is_for(mesh.kind) {
-            true => Some(TensorSpace::new(mesh, self.space.degree)?),
+            true => Some(Arc::new(TensorSpace::new(mesh, self.space.degree)?)),
             false => None,
         };
         warnings.extend(space.iter().flat_map(|space| tensor::warnings(self.space.quadrature, space)));

@@ -50,6 +50,9 @@ pub trait Progress: Send {
     /// The solve has done this many iterations.
     fn iteration(&mut self, _iteration: usize, _relative_residual: f64, _tolerance: f64) {}
 
+    /// A run in time has reached this time of those up to `end`.
+    fn time(&mut self, _time: f64, _end: f64) {}
+
     /// The linear system has been solved, or its solve has ended otherwise; results are written next.
     fn solved(&mut self, _system: &dyn SolvedSystem) {}
 
@@ -168,7 +171,7 @@ impl<'a> Stages<'a> {
     pub fn timings(&self) -> Timings {
         let mut timings = self.timings;
         if let Some(stage) = self.stage {
-            *timings.of(stage) = self.begun.elapsed().as_secs_f64();
+            *timings.of(stage) += self.begun.elapsed().as_secs_f64();
         }
         timings
     }

@@ -15,7 +15,7 @@ use crate::fields::{self, FieldConfig, Fields};
 use crate::method::SolveDevice;
 use crate::output;
 use crate::preconditioner::Level;
-use crate::system::LinearSystem;
+use crate::system::{LinearSystem, SystemParts};
 use crate::tensor;
 use crate::{RecoveredGradient, Region, SolveError, SolverConfig};
 
@@ -45,7 +45,19 @@ impl Finished {
         device: &D,
         config: &SolverConfig,
         (components, outcome): (Vec<Vec<f64>>, CgOutcome),
-        system: LinearSystem<'_, D>,
+        system: &LinearSystem<'_, D>,
+        reasons: [&str; 2],
+        warnings: Vec<String>,
+    ) -> Self {
+        Self::of_parts(device, config, (components, outcome), system.parts(), reasons, warnings)
+    }
+
+    /// As [`Finished::new`], from parts of a system that is gone.
+    pub fn of_parts<D: SolveDevice>(
+        device: &D,
+        config: &SolverConfig,
+        (components, outcome): (Vec<Vec<f64>>, CgOutcome),
+        parts: SystemParts,
         [device_reason, preconditioner_reason]: [&str; 2],
         mut warnings: Vec<String>,
     ) -> Self {
@@ -55,20 +67,27 @@ impl Finished {
         Self {
             components,
             outcome,
-            has_full_start: system.has_full_start(),
-            geometries: system.geometries,
-            levels: system.levels,
+            has_full_start: parts.has_full_start,
+            geometries: parts.geometries,
+            levels: parts.levels,
             device: device.description(),
             device_reason: device_reason.into(),
-            operator: system.format,
-            format_reason: system.format_reason,
+            operator: parts.format,
+            format_reason: parts.format_reason,
             preconditioner: config.preconditioner.name(),
             preconditioner_reason: preconditioner_reason.into(),
             kernel_launches: device.kernel_launches(),
             memory,
             warnings,
-            citations: config.citations(&system.citations),
+            citations: config.citations(&parts.citations),
         }
+    }
+}
+
+impl Finished {
+    /// Adds papers behind the methods used.
+    pub fn cite(&mut self, keys: &[&'static str]) {
+        self.citations.extend_from_slice(keys);
     }
 }
 

@@ -34,6 +34,31 @@ pub struct LinearSystem<'a, D: SolveDevice> {
     pub(crate) start: Option<FullStart<D>>,
 }
 
+/// Parts of a linear system that a solution reports.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SystemParts {
+    pub format: String,
+    pub format_reason: Option<String>,
+    pub levels: Vec<Level>,
+    pub citations: Vec<&'static str>,
+    pub geometries: Vec<(MetricEvaluation, usize)>,
+    pub has_full_start: bool,
+}
+
+impl<D: SolveDevice> LinearSystem<'_, D> {
+    /// Returns the parts that a solution reports.
+    pub(crate) fn parts(&self) -> SystemParts {
+        SystemParts {
+            format: self.format.clone(),
+            format_reason: self.format_reason.clone(),
+            levels: self.levels.clone(),
+            citations: self.citations.clone(),
+            geometries: self.geometries.clone(),
+            has_full_start: self.has_full_start(),
+        }
+    }
+}
+
 impl<'a, D: SolveDevice> LinearSystem<'a, D> {
     /// Returns the system with a sparse matrix, in the format and with the preconditioner of the settings; `mesh` is that of
     /// linear elements.

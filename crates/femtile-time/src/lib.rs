@@ -5,6 +5,7 @@
 
 pub mod adi;
 mod error;
+pub mod implicit;
 
 pub use adi::cuda::specialisations as cuda_specialisations;
 pub use error::TimeError;

@@ -22,9 +22,26 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
     if !file.region.is_empty() {
         return wrong(&["region".into()], "a grid has no cells: put `if(…)` into the expressions");
     }
-    if file.time.is_none() {
+    let Some(time) = &file.time else {
         let message = "diffusion needs a [time] section with `end` and `steps`";
         return wrong(&["equation".into(), "kind".into()], message);
+    };
+    if time.steps.is_none() {
+        return wrong(&["time".into()], "the key `steps` is missing: the number of steps");
+    }
+    let of_meshes = [
+        ("tolerance", time.tolerance.is_some()),
+        ("absolute_tolerance", time.absolute_tolerance.is_some()),
+        ("first_step", time.first_step.is_some()),
+        ("shortest_step", time.shortest_step.is_some()),
+        ("longest_step", time.longest_step.is_some()),
+        ("frames", time.frames.is_some()),
+        ("traces", time.traces.is_some()),
+        ("checkpoint", time.checkpoint.is_some()),
+        ("restart", time.restart),
+    ];
+    if let Some((key, _)) = of_meshes.into_iter().find(|(_, given)| *given) {
+        return wrong(&["time".into(), key.into()], "is not for method = \"adi\", but for those on a mesh");
     }
     let default = EquationSection::default();
     for (key, given) in

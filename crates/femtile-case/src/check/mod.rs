@@ -5,6 +5,7 @@ mod diffusion;
 mod functionals;
 mod solver;
 mod stationary;
+mod transient;
 
 use crate::file::{EquationKind, Quadrature};
 use crate::placed::placed;
@@ -24,6 +25,7 @@ fn sections(case: &Case) -> Result<(), CaseError> {
     mesh(case)?;
     solver::check(case)?;
     match case.file.equation.kind {
+        EquationKind::Diffusion if case.is_transient_on_mesh() => transient::check(case)?,
         EquationKind::Diffusion => diffusion::check(case)?,
         EquationKind::ReactionDiffusion => stationary::check(case)?,
     }
@@ -49,7 +51,7 @@ fn mesh(case: &Case) -> Result<(), CaseError> {
 fn space(case: &Case) -> Result<(), CaseError> {
     let space = &case.file.space;
     let wrong = |key: &str, message: &str| Err(case.wrong(&["space".into(), key.into()], message));
-    if case.file.equation.kind == EquationKind::Diffusion {
+    if case.file.equation.kind == EquationKind::Diffusion && !case.is_transient_on_mesh() {
         let no_elements = "has no meaning here: a grid has no elements";
         if space.degree != 1 {
             return wrong("degree", no_elements);

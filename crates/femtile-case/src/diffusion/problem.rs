@@ -39,7 +39,8 @@ impl GridProblem {
 
 fn config(case: &Case) -> Result<AdiConfig, CaseError> {
     let Some(time) = &case.file.time else { return Ok(AdiConfig::default()) };
-    let TimeSection { start, end, steps, rannacher_steps, .. } = *time;
+    let TimeSection { start, end, rannacher_steps, .. } = *time;
+    let steps = time.steps.unwrap_or(0);
     let algorithm: Algorithm = time.algorithm.parse().map_err(|error: femtile_linalg::LinalgError| {
         case.wrong(&["time".into(), "algorithm".into()], error.to_string())
     })?;

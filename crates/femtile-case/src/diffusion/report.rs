@@ -95,6 +95,8 @@ fn time_report(prepared: &GridProblem, outcome: &AdiOutcome, seconds: f64) -> Ti
         stop: outcome.stop.name(),
         seconds_per_step: per_step,
         nodes_per_second: prepared.grid.n_nodes() as f64 / per_step,
+        rejected: None,
+        iterations: None,
     }
 }
 

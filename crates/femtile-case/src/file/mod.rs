@@ -27,7 +27,7 @@ pub use gmg::{BoxSmootherName, GmgSection, GmgStartName};
 pub use pmg::PmgSection;
 pub use solver::{FormatName, Method, MetricName, Operator, Precision, PreconditionerName, SolverSection};
 pub use space::{Quadrature, SpaceSection};
-pub use time::{CoefficientSource, SchemeName, TimeMethod, TimeSection};
+pub use time::{CheckpointSection, CoefficientSource, SchemeName, TimeMethod, TimeSection, Times};
 
 /// A case: mesh, equation, boundary conditions, solver and output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

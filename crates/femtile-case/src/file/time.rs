@@ -8,6 +8,14 @@ pub enum TimeMethod {
     /// Alternating directions, on a grid.
     #[default]
     Adi,
+    /// Backward Euler on any mesh, of order 1.
+    ImplicitEuler,
+    /// Backward differentiation over two steps on any mesh, of order 2.
+    Bdf2,
+    /// A Runge–Kutta method with two implicit stages on any mesh, of order 2.
+    Sdirk2,
+    /// The trapezoidal rule on any mesh, of order 2.
+    CrankNicolson,
 }
 
 /// Schemes of alternating directions, all with θ = ½.
@@ -38,6 +46,31 @@ pub enum CoefficientSource {
     Arrays,
 }
 
+/// Times, in a list or by their distance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Times {
+    /// These times.
+    List(Vec<f64>),
+    /// The start, then every so much, and the end.
+    Every {
+        /// The distance from one to the next.
+        every: f64,
+    },
+}
+
+/// The distance from one checkpoint to the next: exactly one of `steps` and `minutes`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CheckpointSection {
+    /// Steps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<usize>,
+    /// Minutes on the clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minutes: Option<f64>,
+}
+
 /// `[time]`: how an equation in time is advanced.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -53,8 +86,37 @@ pub struct TimeSection {
     pub start: f64,
     /// The time that is reached.
     pub end: f64,
-    /// Number of steps.
-    pub steps: usize,
+    /// Number of steps of one length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<usize>,
+    /// In place of `steps`, on meshes: lengths of steps are chosen so that the error in time stays below this share of the
+    /// largest L₂ norm of u.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tolerance: Option<f64>,
+    /// With `tolerance`: errors in the L₂ norm below this number are accepted too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub absolute_tolerance: Option<f64>,
+    /// With `tolerance`: the length of the first step; a thousandth of the run when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_step: Option<f64>,
+    /// With `tolerance`: the shortest step; 1e-9 of the run when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shortest_step: Option<f64>,
+    /// With `tolerance`: the longest step; a tenth of the run when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_step: Option<f64>,
+    /// On meshes: times at which u is written for ParaView, `frames/u_0000.vtu` and so on with `solution.pvd`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frames: Option<Times>,
+    /// On meshes: times at which the functionals are evaluated, into `traces.csv` and `traces.svg`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traces: Option<Times>,
+    /// On meshes: how often the state is written to `checkpoint.bin`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<CheckpointSection>,
+    /// Go on from `checkpoint.bin` in the folder of results.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub restart: bool,
     /// Number of initial steps replaced by two half steps with θ = 1 (Rannacher), for initial values with jumps or kinks.
     #[serde(default)]
     pub rannacher_steps: usize,

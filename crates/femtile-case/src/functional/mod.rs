@@ -124,6 +124,11 @@ fn line(
 
 /// Returns the exact solution of a component.
 fn exact(case: &Case, given: &Exact, component: usize, path: &[Key]) -> Result<Expression, CaseError> {
+    let expression = |text: &str, path: &[Key]| match case.file.time.is_some() {
+        true => Expression::parse_in_time(text)
+            .map_err(|error| case.wrong_inside(path, &error.span, error.to_string())),
+        false => Ok(expression(text, path)?),
+    };
     match given {
         Exact::All(text) => Ok(expression(text, path)?),
         Exact::Each(texts) => {
@@ -161,23 +166,70 @@ fn in_space(case: &Case, point: &[f64], path: &[Key]) -> Result<[f64; 3], CaseEr
 impl Prepared {
     /// Evaluates all functionals of a solution.
     pub(crate) fn evaluate(&self, solution: &Solution<'_>) -> Result<Evaluated, FemError> {
+        self.evaluate_at(solution, None)
+    }
+
+    /// Evaluates all functionals of a solution at a time.
+    pub(crate) fn evaluate_at(
+        &self,
+        solution: &Solution<'_>,
+        time: Option<f64>,
+    ) -> Result<Evaluated, FemError> {
+        let components: Vec<_> = (0..solution.n_components()).map(|k| solution.component(k)).collect();
+        let numbers = self.numbers(&components, time)?;
+        let lines = self.lines.iter().map(|line| line.sample(solution)).collect::<Result<_, _>>()?;
+        let has_fluxes = self.numbers.iter().any(|ready| matches!(ready.kind, Kind::Flux(_)));
+        Ok(Evaluated { numbers, lines, citations: has_fluxes.then_some("carey1985").into_iter().collect() })
+    }
+
+    /// Evaluates the numbers of components, at a time where there is one.
+    pub(crate) fn numbers(
+        &self,
+        components: &[Component<'_>],
+        time: Option<f64>,
+    ) -> Result<BTreeMap<String, f64>, FemError> {
         let mut numbers = BTreeMap::new();
         // Fluxes through all facets cost as much as those through one.
-        let mut fluxes: Vec<Option<Vec<f64>>> = vec![None; solution.n_components()];
-        for Ready { name, component, kind } in &self.numbers {
-            let values = values(kind, &solution.component(*component), &mut fluxes[*component])?;
-            let is_list = matches!(kind, Kind::ValuesAt(_));
-            let name = |i: usize| if is_list { format!("{name}[{i}]") } else { name.clone() };
-            numbers.extend(values.into_iter().enumerate().map(|(i, value)| (name(i), value)));
+        let mut fluxes: Vec<Option<Vec<f64>>> = vec![None; components.len()];
+        for ready in &self.numbers {
+            let Ready { component, kind, .. } = ready;
+            let values = values((kind, time), &components[*component], &mut fluxes[*component])?;
+            numbers.extend(ready.names(values.len()).into_iter().zip(values));
         }
-        let lines = self.lines.iter().map(|line| line.sample(solution)).collect::<Result<_, _>>()?;
-        let has_fluxes = fluxes.iter().any(Option::is_some);
-        Ok(Evaluated { numbers, lines, citations: has_fluxes.then_some("carey1985").into_iter().collect() })
+        Ok(numbers)
+    }
+
+    /// Returns the names of the numbers.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let of = |ready: &Ready| match &ready.kind {
+            Kind::ValuesAt(points) => ready.names(points.len()),
+            _ => ready.names(1),
+        };
+        self.numbers.iter().flat_map(of).collect()
     }
 }
 
+impl Ready {
+    /// Returns the names of `n` values: an index each where the functional is a list.
+    fn names(&self, n: usize) -> Vec<String> {
+        match self.kind {
+            Kind::ValuesAt(_) => (0..n).map(|i| format!("{}[{i}]", self.name)).collect(),
+            _ => vec![self.name.clone()],
+        }
+    }
+}
+
+/// Returns an expression at a time, where there is one.
+fn at(exact: &Expression, time: Option<f64>) -> Expression {
+    time.map_or_else(|| exact.clone(), |t| exact.at_time(t))
+}
+
 /// The values of a functional: one, or one for each of several points; `fluxes` keeps those through all facets.
-fn values(kind: &Kind, u: &Component<'_>, fluxes: &mut Option<Vec<f64>>) -> Result<Vec<f64>, FemError> {
+fn values(
+    (kind, time): (&Kind, Option<f64>),
+    u: &Component<'_>,
+    fluxes: &mut Option<Vec<f64>>,
+) -> Result<Vec<f64>, FemError> {
     Ok(vec![match kind {
         Kind::Max => u.max(),
         Kind::Min => u.min(),
@@ -186,8 +238,8 @@ fn values(kind: &Kind, u: &Component<'_>, fluxes: &mut Option<Vec<f64>>) -> Resu
         Kind::Integral => u.integral()?,
         Kind::Mean => u.mean()?,
         Kind::ValueAt(point) => u.value_at(*point)?,
-        Kind::ErrorL2(exact) => u.error_l2(exact)?,
-        Kind::ErrorH1(exact) => u.error_h1(exact)?,
+        Kind::ErrorL2(exact) => u.error_l2(&at(exact, time))?,
+        Kind::ErrorH1(exact) => u.error_h1(&at(exact, time))?,
         Kind::Flux(facets) => {
             let all = match fluxes {
                 Some(all) => all,

@@ -10,6 +10,7 @@ pub(crate) mod floating;
 #[doc(hidden)]
 pub mod kernel_support;
 mod kernels;
+mod load;
 mod mesh_identity;
 mod nonzero;
 mod reference;
@@ -30,6 +31,7 @@ use crate::{FemError, functionals};
 pub use cuda::specialisations as cuda_specialisations;
 pub use floating::BALANCE_TOLERANCE;
 pub use kernels::{Assembled, AssemblyKernels, AssemblyProblem};
+pub use load::load;
 pub use refill::Assembly;
 
 /// A linear system $A w = b$, and the map from $w$ to the solution $u$.

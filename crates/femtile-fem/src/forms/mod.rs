@@ -11,6 +11,7 @@ mod coefficient;
 mod compiled;
 mod cuda;
 mod facet_terms;
+mod in_time;
 mod point_coefficients;
 mod sample_forms;
 

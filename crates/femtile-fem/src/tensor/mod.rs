@@ -99,6 +99,11 @@ impl<'a> TensorProblem<'a> {
         &self.constraints
     }
 
+    /// Returns the load $\int f \varphi_i\,dx + \int (g + c\,w)\,\varphi_i\,ds$, before boundary values are lifted.
+    pub fn load(&self) -> &[f64] {
+        &self.load
+    }
+
     /// Returns the facet matrices of Robin conditions.
     pub fn facet_matrices(&self) -> &[FacetMatrix] {
         &self.facet_matrices

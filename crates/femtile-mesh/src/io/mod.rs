@@ -12,6 +12,7 @@ pub mod mfem;
 mod name;
 mod node_numbers;
 mod number;
+pub mod pvd;
 mod scanner;
 mod staging;
 pub mod tetgen;

@@ -5,4 +5,5 @@ mod linear_solver;
 mod nodes;
 mod regions;
 mod settings;
+mod transient;
 mod values;

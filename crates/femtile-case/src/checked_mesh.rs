@@ -1,0 +1,37 @@
+//! The mesh of a case, checked and refined.
+
+use femtile_mesh::check::{CheckConfig, CheckReport, check, check_interruptible};
+use femtile_mesh::{Mesh, refine};
+use femtile_solve::{Stage, Stages};
+
+use crate::mesh_source::{check_config, mesh_of, placed};
+use crate::{Case, CaseError};
+
+/// Reads or generates the mesh, checks and refines it.
+pub(crate) fn checked_mesh(
+    case: &Case,
+    has_gpu: bool,
+    stages: &mut Stages<'_>,
+) -> Result<(Mesh, CheckReport), CaseError> {
+    stages.begin(Stage::Read)?;
+    let made = stages.interruptible(|stop| mesh_of(case, has_gpu, Some(stop)));
+    stages.go_on()?;
+    let mut mesh = made?;
+    stages.begin(Stage::Check)?;
+    let config = check_config(case);
+    let found = stages.interruptible(|stop| check_interruptible(&mut mesh, &config, Some(stop)));
+    stages.go_on()?;
+    let mut report = found.map_err(|error| placed(case, error))?;
+    for _ in 0..case.file.mesh.refine {
+        let finer = stages.interruptible(|stop| refine::uniform_interruptible(&mesh, Some(stop)));
+        stages.go_on()?;
+        mesh = finer?;
+    }
+    if case.file.mesh.refine > 0 {
+        let CheckReport { n_orphans, ref warnings, .. } = report;
+        let config = CheckConfig { merge_duplicates: false, ..config };
+        report = CheckReport { warnings: warnings.clone(), ..check(&mut mesh, &config)? };
+        report.n_orphans = n_orphans;
+    }
+    Ok((mesh, report))
+}

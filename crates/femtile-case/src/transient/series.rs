@@ -1,0 +1,212 @@
+//! Files that a run in time writes as it goes: frames, traces, checkpoints.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+
+use femtile_mesh::MeshError;
+use femtile_mesh::io::vtu::WriteOptions;
+use femtile_mesh::io::{pvd, write_atomically};
+use femtile_solve::{Frame, Observer, SolveError};
+use femtile_time::implicit::{Checkpoint, CheckpointError};
+
+use super::settings::checkpoint_path;
+use crate::file::Times;
+use crate::functional::Prepared;
+use crate::plot::trace_plot;
+use crate::report::FileReport;
+use crate::{Case, CaseError};
+
+/// The folder of frames.
+const FRAMES: &str = "frames";
+/// The frames by time.
+const COLLECTION: &str = "solution.pvd";
+/// The functionals by time, as a table and as a picture.
+const TABLE: &str = "traces.csv";
+const PICTURE: &str = "traces.svg";
+
+/// A time at which something is written.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Moment {
+    time: f64,
+    /// The number of a frame.
+    frame: Option<usize>,
+    is_trace: bool,
+}
+
+/// Writes frames, traces and checkpoints of a run.
+pub(super) struct Series<'a> {
+    case: &'a Case,
+    functionals: &'a Prepared,
+    folder: PathBuf,
+    moments: Vec<Moment>,
+    times: Vec<f64>,
+    frames: Vec<(f64, String)>,
+    table: Option<File>,
+    /// The columns and rows of the table.
+    names: Vec<String>,
+    rows: Vec<(f64, Vec<f64>)>,
+}
+
+impl<'a> Series<'a> {
+    /// Prepares the files; a run that goes on from `resumed` keeps what was written until then.
+    pub fn new(case: &'a Case, functionals: &'a Prepared, resumed: Option<f64>) -> Result<Self, CaseError> {
+        let folder = case.file.output.directory.clone();
+        let moments = moments(case);
+        let times = moments.iter().map(|moment| moment.time).collect();
+        let (names, table, frames, rows) = (Vec::new(), None, Vec::new(), Vec::new());
+        let mut series = Self { case, functionals, folder, moments, times, frames, table, names, rows };
+        let io = |path: PathBuf| move |source| CaseError::Io { path, action: "write", source };
+        if series.moments.iter().any(|moment| moment.frame.is_some()) {
+            let frames = series.folder.join(FRAMES);
+            std::fs::create_dir_all(&frames).map_err(io(frames.clone()))?;
+        }
+        let is_done = |moment: &&Moment| resumed.is_some_and(|time| moment.time < time);
+        let earlier =
+            series.moments.iter().filter(is_done).filter_map(|moment| Some((moment.time, moment.frame?)));
+        let earlier: Vec<_> = earlier.map(|(time, number)| (time, frame_name(number))).collect();
+        series.frames = earlier.into_iter().filter(|(_, name)| series.folder.join(name).exists()).collect();
+        if series.moments.iter().any(|moment| moment.is_trace) {
+            let path = series.folder.join(TABLE);
+            series.open_table(resumed).map_err(io(path))?;
+        }
+        Ok(series)
+    }
+
+    /// Returns the times at which something is written, ascending.
+    pub fn times(&self) -> &[f64] {
+        &self.times
+    }
+
+    /// Opens the table of traces with the rows before the time from which the run goes on.
+    fn open_table(&mut self, resumed: Option<f64>) -> std::io::Result<()> {
+        let path = self.folder.join(TABLE);
+        self.names = self.functionals.names();
+        if let Some(begin) = resumed
+            && let Ok(file) = File::open(&path)
+        {
+            for line in BufReader::new(file).lines().skip(1) {
+                let line = line?;
+                let numbers: Option<Vec<f64>> = line.split(',').map(|text| text.parse().ok()).collect();
+                if let Some((&time, values)) = numbers.as_deref().and_then(<[f64]>::split_first)
+                    && time < begin
+                    && values.len() == self.names.len()
+                {
+                    self.rows.push((time, values.to_vec()));
+                }
+            }
+        }
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&path)?;
+        writeln!(file, "t,{}", self.names.join(","))?;
+        for (time, values) in &self.rows {
+            write_row(&mut file, *time, values)?;
+        }
+        self.table = Some(file);
+        Ok(())
+    }
+
+    fn trace(&mut self, frame: &Frame<'_>) -> Result<(), SolveError> {
+        let numbers = self.functionals.numbers(&[frame.component()], Some(frame.time()))?;
+        let values: Vec<f64> =
+            self.names.iter().map(|name| numbers.get(name).copied().unwrap_or(f64::NAN)).collect();
+        let path = self.folder.join(TABLE);
+        let io = |source| MeshError::Io { path, action: "write", source };
+        if let Some(table) = &mut self.table {
+            write_row(table, frame.time(), &values).map_err(io)?;
+        }
+        self.rows.push((frame.time(), values));
+        Ok(())
+    }
+
+    /// Draws the traces and returns the files that were written, by name.
+    pub fn finish(self) -> Result<BTreeMap<String, FileReport>, CaseError> {
+        let mut names: Vec<String> = self.frames.iter().map(|(_, name)| name.clone()).collect();
+        if !self.frames.is_empty() {
+            names.push(COLLECTION.into());
+        }
+        if self.table.is_some() {
+            let svg = trace_plot(&self.names, &self.rows);
+            write_atomically(&self.folder.join(PICTURE), |out| out.write_all(svg.as_bytes()))?;
+            names.extend([TABLE, PICTURE].map(String::from));
+        }
+        names.into_iter().map(|name| Ok((name.clone(), FileReport::of(&self.folder.join(&name))?))).collect()
+    }
+}
+
+impl Observer for Series<'_> {
+    fn frame(&mut self, frame: &Frame<'_>) -> Result<(), SolveError> {
+        let Moment { frame: number, is_trace, .. } = self.moments[frame.number()];
+        if let Some(number) = number {
+            let name = frame_name(number);
+            let options =
+                WriteOptions { compress: self.case.file.output.compress, ..WriteOptions::default() };
+            frame.write_vtu(self.folder.join(&name), options)?;
+            self.frames.retain(|(_, known)| *known != name);
+            self.frames.push((frame.time(), name));
+            pvd::write(&self.folder.join(COLLECTION), &self.frames)?;
+        }
+        if is_trace {
+            self.trace(frame)?;
+        }
+        Ok(())
+    }
+
+    fn checkpoint(&mut self, state: &Checkpoint) -> Result<(), SolveError> {
+        let path = checkpoint_path(self.case);
+        let io = |error: CheckpointError| match error {
+            CheckpointError::Io(error) => error,
+            other => std::io::Error::other(other.to_string()),
+        };
+        Ok(write_atomically(&path, |mut out| state.write(&mut out).map_err(io))?)
+    }
+}
+
+fn frame_name(number: usize) -> String {
+    format!("{FRAMES}/u_{number:04}.vtu")
+}
+
+fn write_row(file: &mut File, time: f64, values: &[f64]) -> std::io::Result<()> {
+    let mut row = format!("{time:?}");
+    values.iter().for_each(|value| row += &format!(",{value:?}"));
+    row.push('\n');
+    file.write_all(row.as_bytes())
+}
+
+/// Returns the times of frames and of traces, ascending, each time once.
+fn moments(case: &Case) -> Vec<Moment> {
+    let Some(time) = &case.file.time else { return Vec::new() };
+    let listed = |times: &Option<Times>| -> Vec<f64> {
+        let mut times = match times {
+            None => Vec::new(),
+            Some(Times::List(times)) => times.clone(),
+            Some(Times::Every { every }) => {
+                let n = ((time.end - time.start) / every * (1.0 + 1e-12)).floor() as usize;
+                let mut times: Vec<f64> =
+                    (0..=n).map(|i| (time.start + i as f64 * every).min(time.end)).collect();
+                if times.last().is_some_and(|last| *last < time.end - 1e-9 * every) {
+                    times.push(time.end);
+                }
+                times
+            }
+        };
+        times.sort_by(f64::total_cmp);
+        times.dedup();
+        times
+    };
+    let frames = listed(&time.frames).into_iter().enumerate();
+    let frames = frames.map(|(number, time)| Moment { time, frame: Some(number), is_trace: false });
+    let mut moments: Vec<Moment> = frames.collect();
+    let traces = listed(&time.traces).into_iter();
+    moments.extend(traces.map(|time| Moment { time, frame: None, is_trace: true }));
+    moments.sort_by(|a, b| a.time.total_cmp(&b.time));
+    moments.dedup_by(|later, kept| {
+        let is_same = later.time == kept.time;
+        if is_same {
+            kept.frame = kept.frame.or(later.frame);
+            kept.is_trace |= later.is_trace;
+        }
+        is_same
+    });
+    moments
+}

@@ -1,0 +1,123 @@
+//! From the sections of a case file to the run that the library carries out.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use femtile_mesh::Mesh;
+use femtile_solve::{CheckpointInterval, Transient};
+use femtile_time::implicit::{Checkpoint, CheckpointError, Scheme, Steps, Tolerance};
+use sha2::{Digest, Sha256};
+
+use crate::file::{Entry, TimeMethod, TimeSection, Value};
+use crate::{Case, CaseError};
+
+/// The state of a run that goes on.
+const CHECKPOINT: &str = "checkpoint.bin";
+
+/// Returns the path of the checkpoint.
+pub(super) fn checkpoint_path(case: &Case) -> PathBuf {
+    case.file.output.directory.join(CHECKPOINT)
+}
+
+/// Returns the scheme of a case.
+pub(super) fn scheme(case: &Case) -> Scheme {
+    match case.file.time.as_ref().map(|time| time.method) {
+        Some(TimeMethod::ImplicitEuler) => Scheme::ImplicitEuler,
+        Some(TimeMethod::Sdirk2) => Scheme::Sdirk2,
+        Some(TimeMethod::CrankNicolson) => Scheme::CrankNicolson,
+        Some(TimeMethod::Bdf2 | TimeMethod::Adi) | None => Scheme::Bdf2,
+    }
+}
+
+/// Makes the run of a case, but for its frames.
+pub(super) fn transient<'m>(
+    case: &Case,
+    mesh: &'m Mesh,
+    fingerprint: [u8; 32],
+    resumed: Option<Checkpoint>,
+) -> Result<Transient<'m>, CaseError> {
+    let equation = &case.file.equation;
+    let diffusion = equation.diffusion.clone().unwrap_or(Value::Number(1.0));
+    let lambda = match &equation.reaction {
+        None => Value::Number(0.0),
+        Some(Entry::Number(number)) => Value::Number(-number),
+        Some(Entry::Text(text)) => Value::Text(format!("-({text})")),
+    };
+    let initial = match &equation.initial {
+        None => Value::Number(0.0),
+        Some(Entry::Number(number)) => Value::Number(*number),
+        Some(Entry::Text(text)) => Value::Text(text.clone()),
+    };
+    let problem = case.problem_with(mesh, [&diffusion, &lambda])?;
+    let mut transient = Transient::new(problem, &initial).scheme(scheme(case));
+    if let Some(time) = &case.file.time {
+        transient = transient.times(time.start, time.end).steps(steps(time));
+        if let Some(section) = &time.checkpoint {
+            let interval = match (section.steps, section.minutes) {
+                (Some(steps), _) => CheckpointInterval::Steps(steps),
+                (None, minutes) => {
+                    CheckpointInterval::Time(Duration::from_secs_f64(60.0 * minutes.unwrap_or(1.0)))
+                }
+            };
+            transient = transient.checkpoints(interval, fingerprint);
+        }
+    }
+    Ok(match resumed {
+        Some(checkpoint) => transient.resume(checkpoint),
+        None => transient,
+    })
+}
+
+fn steps(time: &TimeSection) -> Steps {
+    let length = time.end - time.start;
+    match (time.steps, time.tolerance) {
+        (Some(steps), _) => Steps::Fixed(steps),
+        (None, tolerance) => Steps::Adaptive {
+            tolerance: Tolerance {
+                relative: tolerance.unwrap_or(1e-3),
+                absolute: time.absolute_tolerance.unwrap_or(0.0),
+            },
+            first: time.first_step,
+            shortest: time.shortest_step.unwrap_or(1e-9 * length),
+            longest: time.longest_step.unwrap_or(0.1 * length),
+        },
+    }
+}
+
+/// Returns a hash of all that a checkpoint depends on: the version, the mesh, and the case but for its end, its output and
+/// the device.
+pub(super) fn fingerprint(case: &Case, mesh: &Mesh) -> [u8; 32] {
+    let mut sum = Sha256::new();
+    sum.update(env!("CARGO_PKG_VERSION"));
+    let file = &case.file;
+    let numerics = (&file.equation, &file.boundary, &file.space, &file.region);
+    sum.update(serde_json::to_vec(&numerics).unwrap_or_default());
+    let solver = &file.solver;
+    sum.update(serde_json::to_vec(&(solver.method, solver.tolerance)).unwrap_or_default());
+    if let Some(time) = &file.time {
+        sum.update(serde_json::to_vec(&(time.method, time.start, time.tolerance)).unwrap_or_default());
+    }
+    mesh.points.iter().flatten().for_each(|x| sum.update(x.to_le_bytes()));
+    mesh.cells.iter().for_each(|node| sum.update(node.to_le_bytes()));
+    sum.finalize().into()
+}
+
+/// Reads the checkpoint of a case that is to go on from one.
+pub(super) fn checkpoint(case: &Case, fingerprint: [u8; 32]) -> Result<Option<Checkpoint>, CaseError> {
+    if !case.file.time.as_ref().is_some_and(|time| time.restart) {
+        return Ok(None);
+    }
+    let path = checkpoint_path(case);
+    let wrong = |message: String| {
+        case.wrong(&["time".into(), "restart".into()], format!("{}: {message}", path.display()))
+    };
+    let file =
+        File::open(&path).map_err(|error| wrong(format!("{error}; run the case without `restart` first")))?;
+    let checkpoint = Checkpoint::read(&mut BufReader::new(file)).map_err(|error| wrong(error.to_string()))?;
+    match checkpoint.fingerprint == fingerprint {
+        true => Ok(Some(checkpoint)),
+        false => Err(wrong(CheckpointError::Other.to_string())),
+    }
+}

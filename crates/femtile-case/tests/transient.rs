@@ -1,0 +1,185 @@
+//! Equations in time on meshes, from case files: results, series, restarts, refusals.
+
+use std::path::Path;
+
+use femtile_case::{Case, Progress, Silent, run, verify};
+
+/// u = (1 + t²)(1 + x + 2y) on squares, exact in space.
+fn text(method: &str, time: &str, more: &str) -> String {
+    format!(
+        "[mesh]\ngenerate = {{ kind = \"square\", cells = [6, 5]{more} }}\n\
+         [equation]\nkind = \"diffusion\"\ndiffusion = 2\nreaction = -3\ninitial = \"1 + x + 2*y\"\n\
+         source = \"2*t*(1 + x + 2*y) + 3*(1 + t^2)*(1 + x + 2*y)\"\n\
+         [[boundary]]\nwhere = \"xmin\"\ndirichlet = \"(1 + t^2)*(1 + 2*y)\"\n\
+         [[boundary]]\nwhere = \"xmax\"\nneumann = \"2*(1 + t^2)\"\n\
+         [[boundary]]\nwhere = \"ymin\"\ndirichlet = \"(1 + t^2)*(1 + x)\"\n\
+         [[boundary]]\nwhere = \"ymax\"\nrobin = {{ coefficient = 4, value = \"(1 + t^2)*(3 + x) + (1 + t^2)\" }}\n\
+         [time]\nmethod = \"{method}\"\nend = 2\n{time}\n\
+         [solver]\ntolerance = 1e-11\n\
+         [output]\nfunctionals = [\n\
+         {{ name = \"error\", kind = \"error_l2\", exact = \"(1 + t^2)*(1 + x + 2*y)\" }},\n\
+         {{ name = \"corner\", kind = \"value_at\", point = [1, 1] }} ]\n"
+    )
+}
+
+fn case(folder: &Path, text: String) -> Case {
+    let path = folder.join("case.toml");
+    let mut case = Case::parse(&path, text).unwrap();
+    case.file.output.directory = folder.join("out");
+    case
+}
+
+#[test]
+fn polynomials_of_the_order_of_a_scheme_are_exact_in_time() {
+    for more in ["", ", cell = \"quadrilateral\""] {
+        for (method, bound) in
+            [("implicit-euler", 0.5), ("bdf2", 1e-8), ("sdirk2", 2e-3), ("crank-nicolson", 1e-8)]
+        {
+            let folder = tempfile::tempdir().unwrap();
+            let case = case(folder.path(), text(method, "steps = 40", more));
+            let report = run(&case, &mut Silent).unwrap();
+            let time = report.time.as_ref().unwrap();
+            assert_eq!((time.scheme, time.steps, time.stop, time.reached), (method, 40, "finished", 2.0));
+            let error = report.functionals["error"];
+            assert!(error < bound, "{method}: {error}");
+            assert!(time.iterations.unwrap() > 0);
+        }
+    }
+}
+
+#[test]
+fn frames_traces_and_the_collection_are_written_and_verified() {
+    let folder = tempfile::tempdir().unwrap();
+    let time = "steps = 40\nframes = [0, 0.5, 2]\ntraces = { every = 0.3 }";
+    let case = case(folder.path(), text("bdf2", time, ""));
+    let report = run(&case, &mut Silent).unwrap();
+    let out = &case.file.output.directory;
+    for number in 0..3 {
+        assert!(report.files.contains_key(&format!("frames/u_{number:04}.vtu")));
+    }
+    let collection = std::fs::read_to_string(out.join("solution.pvd")).unwrap();
+    assert!(collection.contains("timestep=\"0.5\"") && collection.contains("frames/u_0002.vtu"));
+    let table = std::fs::read_to_string(out.join("traces.csv")).unwrap();
+    let rows: Vec<Vec<f64>> = table
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').map(|text| text.parse().unwrap()).collect())
+        .collect();
+    assert!(table.starts_with("t,error,corner\n"));
+    // 0, 0.3, …, 1.8 and the end.
+    assert_eq!(rows.len(), 8);
+    for row in &rows {
+        assert!((row[2] - 4.0 * (1.0 + row[0] * row[0])).abs() < 1e-6, "{row:?}");
+        assert!(row[1] < 1e-6, "{row:?}");
+    }
+    assert!(std::fs::read_to_string(out.join("traces.svg")).unwrap().starts_with("<svg"));
+    assert_eq!(verify(out).unwrap(), []);
+}
+
+/// Asks for a stop once a time is reached.
+struct StopAt(f64, bool);
+
+impl Progress for StopAt {
+    fn time(&mut self, time: f64, _: f64) {
+        self.1 |= time >= self.0;
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.1
+    }
+}
+
+#[test]
+fn an_interrupted_run_goes_on_to_the_same_bits() {
+    for steps in ["steps = 30", "tolerance = 1e-3"] {
+        let time = format!(
+            "{steps}\nframes = {{ every = 0.25 }}\ntraces = {{ every = 0.25 }}\ncheckpoint = {{ steps = 7 }}"
+        );
+        let [whole, cut] = [0, 1].map(|_| tempfile::tempdir().unwrap());
+        let whole = case(whole.path(), text("bdf2", &time, ""));
+        let report = run(&whole, &mut Silent).unwrap();
+        let mut parts = case(cut.path(), text("bdf2", &time, ""));
+        let first = run(&parts, &mut StopAt(0.8, false)).unwrap();
+        assert_eq!(first.time.as_ref().unwrap().stop, "interrupted");
+        parts.file.time.as_mut().unwrap().restart = true;
+        let second = run(&parts, &mut Silent).unwrap();
+        assert_eq!(second.functionals, report.functionals);
+        assert_eq!(second.files, report.files, "{steps}");
+        assert_eq!(verify(&parts.file.output.directory).unwrap(), []);
+    }
+}
+
+#[test]
+fn a_checkpoint_of_another_case_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let time = "steps = 10\ncheckpoint = { steps = 5 }";
+    let mut first = case(folder.path(), text("bdf2", time, ""));
+    run(&first, &mut StopAt(1.0, false)).unwrap();
+    first.file.time.as_mut().unwrap().restart = true;
+    for (from, to) in [("diffusion = 2", "diffusion = 3"), ("cells = [6, 5]", "cells = [6, 6]")] {
+        let mut other = case(folder.path(), text("bdf2", time, "").replace(from, to));
+        other.file.time.as_mut().unwrap().restart = true;
+        let error = run(&other, &mut Silent).unwrap_err().to_string();
+        assert!(error.contains("another mesh or another case"), "{error}");
+    }
+    let mut longer = case(folder.path(), text("bdf2", "steps = 11\ncheckpoint = { steps = 5 }", ""));
+    longer.file.time.as_mut().unwrap().restart = true;
+    let error = run(&longer, &mut Silent).unwrap_err().to_string();
+    assert!(error.contains("length"), "{error}");
+    std::fs::write(first.file.output.directory.join("checkpoint.bin"), b"FEMTILEC").unwrap();
+    let error = run(&first, &mut Silent).unwrap_err().to_string();
+    assert!(error.contains("checkpoint"), "{error}");
+    std::fs::remove_file(first.file.output.directory.join("checkpoint.bin")).unwrap();
+    let error = run(&first, &mut Silent).unwrap_err().to_string();
+    assert!(error.contains("without `restart`"), "{error}");
+}
+
+#[test]
+fn settings_without_a_meaning_are_refused_with_their_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |from: &str, to: &str, words: [&str; 2]| {
+        let text = text("bdf2", "steps = 10", "");
+        assert!(text.contains(from), "{from}");
+        let error = Case::parse(&folder.path().join("case.toml"), text.replace(from, to)).unwrap_err();
+        let error = error.to_string();
+        for word in words {
+            assert!(error.contains(word), "{to}: {error}");
+        }
+    };
+    for (from, to, words) in [
+        ("steps = 10", "steps = 0", ["time.steps", "at least one"]),
+        ("steps = 10", "steps = 10\ntolerance = 1e-3", ["time.tolerance", "not both"]),
+        ("steps = 10", "", ["time.end", "give `steps`"]),
+        ("steps = 10", "tolerance = -1", ["time.tolerance", "not positive"]),
+        ("steps = 10", "steps = 10\nfirst_step = 0.1", ["time.first_step", "goes with `tolerance`"]),
+        ("end = 2", "end = -1", ["time.end", "after `start`"]),
+        ("steps = 10", "steps = 10\nframes = [3]", ["time.frames", "not between"]),
+        ("steps = 10", "steps = 10\nframes = { every = 0 }", ["time.frames", "not positive"]),
+        ("steps = 10", "steps = 10\ncheckpoint = {}", ["time.checkpoint", "exactly one"]),
+        ("\"bdf2\"", "\"adi\"", ["time.method", "on a mesh take"]),
+        ("reaction = -3", "lambda = 3", ["equation.lambda", "diffusion, reaction"]),
+        ("reaction = -3", "convection = [1, 0]", ["equation.convection", "adi"]),
+        ("[solver]", "[solver]\nprecision = \"f32\"", ["solver.precision", "f64"]),
+        (
+            "kind = \"square\", cells = [6, 5]",
+            "kind = \"grid\", nodes = [5, 5]",
+            ["time.method", "takes a mesh"],
+        ),
+    ] {
+        refused(from, to, words);
+    }
+}
+
+#[test]
+fn growth_and_data_that_are_no_numbers_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    // u' = 0.5 u without flux: u = exp(t/2).
+    let growing = "[mesh]\ngenerate = { kind = \"box\", cells = [2, 2, 2] }\n[equation]\nkind = \"diffusion\"\n\
+                   reaction = 0.5\ninitial = 1\n[time]\nmethod = \"sdirk2\"\nend = 2\nsteps = 200\n\
+                   [output]\nfunctionals = [{ name = \"mean\", kind = \"mean\" }]\n";
+    let report = run(&case(folder.path(), growing.into()), &mut Silent).unwrap();
+    assert!((report.functionals["mean"] - 1f64.exp()).abs() < 1e-4);
+    let infinite = text("bdf2", "steps = 10", "").replace("(1 + t^2)*(1 + 2*y)", "1/(t - 1)");
+    let error = run(&case(folder.path(), infinite), &mut Silent).unwrap_err().to_string();
+    assert!(error.contains("dirichlet"), "{error}");
+}

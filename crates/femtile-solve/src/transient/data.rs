@@ -1,0 +1,57 @@
+//! Data of a problem at a time, evaluated on the processor.
+
+use femtile_fem::assembly::load;
+use femtile_fem::tensor::TensorProblem;
+use femtile_fem::{BoundaryCondition, Coefficient, Condition, Constraints, FemError, Form};
+
+use crate::coefficient::scalar;
+use crate::discretization::Discretization;
+use crate::{Key, SolveError, Value};
+
+/// Returns whether the load or given values depend on the time.
+pub(super) fn depends_on_time(problem: &Discretization<'_>) -> bool {
+    problem.sources[0].uses_time()
+        || problem.conditions[0].iter().any(|given| given.condition.datum().uses_time())
+}
+
+/// Evaluates the load and the given values at a time.
+pub(super) fn at_time(problem: &Discretization<'_>, t: f64) -> Result<(Vec<f64>, Constraints), SolveError> {
+    let source = problem.sources[0].at_time(t);
+    let conditions: Vec<BoundaryCondition> =
+        problem.conditions[0].iter().map(|given| given.at_time(t)).collect();
+    evaluate(problem, &source, &conditions).map_err(|source| SolveError::AtTime { time: t, source })
+}
+
+/// Evaluates a value at all unknowns, by interpolation.
+pub(super) fn nodal_values(
+    problem: &Discretization<'_>,
+    value: &Value,
+    path: &[Key],
+) -> Result<Vec<f64>, SolveError> {
+    let value = scalar(problem.mesh, value, path)?;
+    let nodes = (0..problem.mesh.n_nodes() as u32).collect();
+    let everywhere = Condition::DirichletAtNodes { nodes, value };
+    let conditions = [BoundaryCondition { facets: Vec::new(), condition: everywhere }];
+    let (_, constraints) = evaluate(problem, &Coefficient::Constant(0.0), &conditions)?;
+    let mut u = vec![0.0; problem.n_dofs()];
+    constraints.impose(&mut u);
+    Ok(u)
+}
+
+fn evaluate(
+    problem: &Discretization<'_>,
+    source: &Coefficient,
+    conditions: &[BoundaryCondition],
+) -> Result<(Vec<f64>, Constraints), FemError> {
+    // A positive reaction, so that nothing floats; σ and λ take no part in a load.
+    let one = Coefficient::Constant(1.0);
+    let (mesh, boundary) = (problem.mesh, &*problem.boundary);
+    let form = Form { mesh, boundary, sigma: &one, lambda: &one, source, conditions };
+    match problem.space() {
+        None => load(&form),
+        Some(space) => {
+            let evaluated = TensorProblem::new(space, &form)?;
+            Ok((evaluated.load().to_vec(), evaluated.constraints().clone()))
+        }
+    }
+}

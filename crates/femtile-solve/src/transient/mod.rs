@@ -1,0 +1,192 @@
+//! Problems in time on any mesh: $u_t = \nabla\cdot(\sigma\nabla u) - \lambda u + f$.
+//!
+//! [`Transient`] is the problem, `semidiscrete` its space on a device, `watch` what happens at each step.
+
+mod data;
+mod operators;
+mod run;
+mod semidiscrete;
+mod watch;
+
+use std::time::Duration;
+
+use femtile_device::Cpu;
+use femtile_mesh::generate::Counts;
+use femtile_time::implicit::{Checkpoint, Outcome, Scheme, Steps};
+
+use crate::memory::{Estimate, refuse_excess};
+use crate::{
+    Discretization, Poisson, Progress, Silent, Solution, SolveError, SolverConfig, Stage, Stages, Value,
+};
+pub use watch::{Frame, Observer};
+
+/// The problem $u_t = \nabla\cdot(\sigma\nabla u) - \lambda u + f$ on a mesh, with conditions on its boundary and an initial value.
+///
+/// The source and all values on the boundary may depend on the time `t`; σ, λ and coefficients of exchange may not. λ may be
+/// negative (growth) as long as steps are shorter than 1/|λ|.
+///
+/// ```
+/// use femtile_mesh::generate::{SquareConfig, square};
+/// use femtile_solve::{Poisson, SolverConfig, Transient};
+/// use femtile_time::implicit::{Scheme, Steps};
+///
+/// let mesh = square(&SquareConfig { cells: [16, 16], ..SquareConfig::default() })?;
+/// let problem = Poisson::new(&mesh).source("sin(t)").dirichlet("all", 0.0)?;
+/// let solution = Transient::new(problem, "x*y").times(0.0, 1.0).steps(Steps::Fixed(50)).scheme(Scheme::Bdf2)
+///     .solve(&SolverConfig::default())?;
+/// println!("{} after {} steps", solution.at_end().max(), solution.outcome().steps);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct Transient<'m> {
+    problem: Poisson<'m>,
+    initial: Value,
+    scheme: Scheme,
+    steps: Steps,
+    start: f64,
+    end: f64,
+    frames: Vec<f64>,
+    checkpoints: Option<CheckpointInterval>,
+    fingerprint: [u8; 32],
+    resume: Option<Checkpoint>,
+}
+
+impl<'m> Transient<'m> {
+    /// Begins with the steady problem, whose source and conditions may depend on `t`, and the initial value of u; the time
+    /// runs from 0 to 1 in 100 steps of BDF2.
+    pub fn new(problem: Poisson<'m>, initial: impl Into<Value>) -> Self {
+        Self {
+            problem,
+            initial: initial.into(),
+            scheme: Scheme::Bdf2,
+            steps: Steps::Fixed(100),
+            start: 0.0,
+            end: 1.0,
+            frames: Vec::new(),
+            checkpoints: None,
+            fingerprint: [0; 32],
+            resume: None,
+        }
+    }
+
+    /// Sets the times of the initial value and of the end.
+    pub fn times(mut self, start: f64, end: f64) -> Self {
+        (self.start, self.end) = (start, end);
+        self
+    }
+
+    /// Sets the scheme.
+    pub fn scheme(mut self, scheme: Scheme) -> Self {
+        self.scheme = scheme;
+        self
+    }
+
+    /// Sets the lengths of steps.
+    pub fn steps(mut self, steps: Steps) -> Self {
+        self.steps = steps;
+        self
+    }
+
+    /// Sets the times at which [`Observer::frame`] receives the solution.
+    pub fn frames(mut self, times: impl IntoIterator<Item = f64>) -> Self {
+        self.frames = times.into_iter().collect();
+        self.frames.sort_by(f64::total_cmp);
+        self
+    }
+
+    /// Lets [`Observer::checkpoint`] receive the state now and then, and when a run is interrupted or out of time;
+    /// `fingerprint` identifies the problem in it.
+    pub fn checkpoints(mut self, interval: CheckpointInterval, fingerprint: [u8; 32]) -> Self {
+        (self.checkpoints, self.fingerprint) = (Some(interval), fingerprint);
+        self
+    }
+
+    /// Goes on from a checkpoint in place of the initial value.
+    pub fn resume(mut self, checkpoint: Checkpoint) -> Self {
+        self.resume = Some(checkpoint);
+        self
+    }
+
+    /// Solves the problem.
+    ///
+    /// # Errors
+    /// [`SolveError`]; a run that ends early is an outcome.
+    pub fn solve(&self, config: &SolverConfig) -> Result<TransientSolution<'m>, SolveError> {
+        self.solve_with(config, &mut NoObserver, &mut Silent)
+    }
+
+    /// Solves the problem and reports steps, frames and progress.
+    ///
+    /// # Errors
+    /// As [`Transient::solve`]; [`SolveError::Interrupted`] before the first step; what the observer returns.
+    pub fn solve_with(
+        &self,
+        config: &SolverConfig,
+        observer: &mut dyn Observer,
+        progress: &mut dyn Progress,
+    ) -> Result<TransientSolution<'m>, SolveError> {
+        config.check()?;
+        let opened = config.device.open()?;
+        let counts = Counts::from(self.problem.mesh());
+        let space = self.problem.space_config();
+        let estimate = |on_gpu| Estimate::of_solve(config, space, counts, on_gpu);
+        let advice = "take a coarser mesh or a lighter preconditioner, or raise the limit";
+        let place = (&["solver".into(), "memory_limit".into()][..], advice);
+        refuse_excess(estimate, config.memory_limit, (config.device, opened.is_some()), place)?;
+        let cpu = Cpu::new(config.threads)?;
+        cpu.install(|| {
+            let mut stages = Stages::new(progress);
+            stages.begin(Stage::Space)?;
+            let problem = self.discretize()?;
+            self.run(problem, (&cpu, opened), config, observer, &mut stages)
+        })
+    }
+
+    /// Resolves coefficients and conditions on the mesh and makes the space.
+    ///
+    /// # Errors
+    /// As [`Poisson::discretize`].
+    pub fn discretize(&self) -> Result<Discretization<'m>, SolveError> {
+        self.problem.discretize_in_time()
+    }
+}
+
+/// The distance from one checkpoint to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CheckpointInterval {
+    /// A number of steps.
+    Steps(usize),
+    /// A time on the clock.
+    Time(Duration),
+}
+
+/// The result of a run in time.
+#[derive(Debug)]
+#[must_use]
+pub struct TransientSolution<'m> {
+    solution: Solution<'m>,
+    outcome: Outcome,
+}
+
+impl<'m> TransientSolution<'m> {
+    /// Returns the solution at the time that was reached.
+    pub fn at_end(&self) -> &Solution<'m> {
+        &self.solution
+    }
+
+    /// Returns the solution at the time that was reached.
+    pub fn into_end(self) -> Solution<'m> {
+        self.solution
+    }
+
+    /// Returns how the run went.
+    pub fn outcome(&self) -> &Outcome {
+        &self.outcome
+    }
+}
+
+/// Observes nothing.
+struct NoObserver;
+
+impl Observer for NoObserver {}

@@ -1,0 +1,177 @@
+//! A run in time, from the problem to its solution at the end.
+
+use std::time::Instant;
+
+use femtile_device::{Buffer, Cpu, Cuda};
+use femtile_linalg::krylov::Stop as KrylovStop;
+use femtile_linalg::krylov::cg::CgOutcome;
+use femtile_time::implicit::{Integrator, Outcome, Scheme, Steps, Stop};
+
+use super::operators::{Description, Workshop};
+use super::semidiscrete::Semidiscrete;
+use super::watch::Watch;
+use super::{Observer, Transient, TransientSolution, data};
+use crate::check::check_cells;
+use crate::device::{self, Choice, Chosen};
+use crate::discretization::Discretization;
+use crate::solution::Finished;
+use crate::system::{LinearSystem, SystemParts};
+use crate::tensor::OperatorDevice;
+use crate::{DeviceChoice, Solution, SolveError, SolverConfig, Stage, Stages};
+
+impl<'m> Transient<'m> {
+    /// Runs on what [`Transient::discretize`] returns, on the device of the settings, or on a GPU that is open; a processor
+    /// takes over what a GPU that was chosen by itself fails at.
+    ///
+    /// # Errors
+    /// As [`Transient::solve_with`].
+    pub fn run(
+        &self,
+        problem: Discretization<'m>,
+        (cpu, opened): (&Cpu, Option<Cuda>),
+        config: &SolverConfig,
+        observer: &mut dyn Observer,
+        stages: &mut Stages<'_>,
+    ) -> Result<TransientSolution<'m>, SolveError> {
+        check_cells(config, &problem.config, problem.mesh.kind)?;
+        if problem.config.components > 1 {
+            let message = "equations in time have one component";
+            return Err(SolveError::setting(&["space".into(), "components".into()], message));
+        }
+        let Choice { device, mut reason } = device::choose(config, opened, problem.n_dofs(), cpu.threads())?;
+        let mut warnings = problem.warnings.clone();
+        let (finished, outcome) = match device {
+            Chosen::Cuda(cuda) => {
+                let cuda = config.device.with_overflow(&cuda);
+                let on_gpu = (cpu, &cuda, Some(&cuda));
+                match self.run_on(on_gpu, config, (&problem, &reason, &warnings), observer, stages) {
+                    Err(error) if config.device == DeviceChoice::Auto && error.is_device_trouble() => {
+                        reason = error.to_string();
+                        warnings.push(format!("solved on the CPU: {reason}"));
+                        let on_cpu = (cpu, cpu, None);
+                        self.run_on(on_cpu, config, (&problem, &reason, &warnings), observer, stages)?
+                    }
+                    done => done?,
+                }
+            }
+            Chosen::Cpu => {
+                self.run_on((cpu, cpu, None), config, (&problem, &reason, &warnings), observer, stages)?
+            }
+        };
+        let solution = Solution::new(at_time(problem, outcome.time), finished);
+        Ok(TransientSolution { solution, outcome })
+    }
+
+    fn run_on<D: OperatorDevice>(
+        &self,
+        (cpu, device, opened): (&Cpu, &D, Option<&Cuda>),
+        config: &SolverConfig,
+        (problem, reason, warnings): (&Discretization<'m>, &str, &[String]),
+        observer: &mut dyn Observer,
+        stages: &mut Stages<'_>,
+    ) -> Result<(Finished, Outcome), SolveError> {
+        let workshop = Workshop { cpu, device, opened, problem };
+        let mut parts = None;
+        let visit = |system: &LinearSystem<'_, D>, description: &Description| {
+            parts =
+                Some((system.parts(), description.config.clone(), description.preconditioner_reason.clone()));
+        };
+        let initial = data::nodal_values(problem, &self.initial, &["equation".into(), "initial".into()])?;
+        let first = (self.start, self.first_shift());
+        let mut system = Semidiscrete::new(workshop, config, first, stages, visit)?;
+        let mut u = Buffer::from_vec(device, initial)?;
+        system.impose(self.start, &mut u)?;
+        let mut integrator = Integrator::new(self.scheme, self.steps, (self.start, self.end), u)?;
+        if let Some(checkpoint) = &self.resume {
+            integrator.restore(checkpoint)?;
+        }
+        stages.begin(Stage::Solve)?;
+        let mut watch = Watch {
+            observer,
+            progress: stages.progress(),
+            problem,
+            frames: self.frames.iter().copied().enumerate().collect(),
+            checkpoints: self.checkpoints.map(|interval| (interval, self.fingerprint)),
+            last_checkpoint: Instant::now(),
+            span: (self.start, self.end),
+            deadline: config.time_limit.map(|limit| (Instant::now(), limit)),
+            scratch: Buffer::zeros(device, problem.n_dofs())?,
+        };
+        watch.begin(integrator.time(), integrator.values())?;
+        let outcome = integrator.run(&mut system, &mut watch)?;
+        let mut warnings = warnings.to_vec();
+        warnings.append(&mut system.warnings);
+        warnings.extend(warning_of(&outcome));
+        let (parts, config, preconditioner_reason) =
+            parts.unwrap_or_else(|| (SystemParts::default(), config.clone(), String::new()));
+        let components = vec![integrator.values().to_host()?];
+        let done = (components, linear_outcome(&outcome));
+        let reasons = [reason, &preconditioner_reason];
+        let mut finished = Finished::of_parts(device, &config, done, parts, reasons, warnings);
+        finished.cite(self.scheme.citations());
+        Ok((finished, outcome))
+    }
+
+    /// Returns the shift of the stages that most steps of the run have, at its beginning.
+    fn first_shift(&self) -> f64 {
+        let length = match (&self.resume, self.steps) {
+            (Some(checkpoint), _) => checkpoint.length,
+            (None, Steps::Fixed(count)) => (self.end - self.start) / count.max(1) as f64,
+            (None, Steps::Adaptive { first, shortest, longest, .. }) => {
+                first.unwrap_or(1e-3 * (self.end - self.start)).clamp(shortest, longest.max(shortest))
+            }
+        };
+        match self.scheme {
+            Scheme::ImplicitEuler => 1.0 / length,
+            Scheme::Bdf2 => 1.0 / length + 1.0 / (length + length),
+            Scheme::Sdirk2 => Scheme::sdirk2_shift(length),
+            Scheme::CrankNicolson => 2.0 / length,
+        }
+    }
+}
+
+/// Returns the problem with the data of a time.
+fn at_time(problem: Discretization<'_>, t: f64) -> Discretization<'_> {
+    Discretization {
+        sources: problem.sources.iter().map(|source| source.at_time(t)).collect(),
+        conditions: problem
+            .conditions
+            .iter()
+            .map(|conditions| conditions.iter().map(|given| given.at_time(t)).collect())
+            .collect(),
+        ..problem
+    }
+}
+
+/// Returns the run as the outcome of a linear solver, for reports and exit codes.
+fn linear_outcome(outcome: &Outcome) -> CgOutcome {
+    let stop = match outcome.stop {
+        Stop::Finished => KrylovStop::Converged,
+        Stop::Interrupted => KrylovStop::Interrupted,
+        Stop::TimeLimit => KrylovStop::TimeLimit,
+        Stop::SolverFailed | Stop::StepTooShort => KrylovStop::Diverged,
+    };
+    CgOutcome {
+        stop,
+        iterations: outcome.iterations,
+        relative_residual: f64::NAN,
+        true_relative_residual: f64::NAN,
+        residuals: Vec::new(),
+        energy_error: None,
+        energy_norm: f64::NAN,
+    }
+}
+
+fn warning_of(outcome: &Outcome) -> Option<String> {
+    let Outcome { stop, steps, time, .. } = outcome;
+    let reason = match stop {
+        Stop::Finished => return None,
+        Stop::Interrupted => "was interrupted by the user",
+        Stop::TimeLimit => "reached its time limit",
+        Stop::SolverFailed => {
+            "ended because a solve did not converge: take shorter steps or another preconditioner"
+        }
+        Stop::StepTooShort => "ended because its tolerance asks for steps below the shortest one",
+    };
+    Some(format!("the run {reason} (time {time} after {steps} steps)"))
+}

@@ -1,0 +1,157 @@
+//! Steps of a run, for those who observe them.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use femtile_device::Buffer;
+use femtile_mesh::io::vtu::WriteOptions;
+use femtile_time::implicit::{Checkpoint, Monitor, Reached, Stop};
+
+use super::CheckpointInterval;
+use crate::component::Component;
+use crate::discretization::Discretization;
+use crate::output;
+use crate::tensor::{self, OperatorDevice};
+use crate::{Fields, Progress, SolveError};
+
+/// Receives what happens in a run; an error ends it.
+pub trait Observer: Send {
+    /// A time of [`frames`](crate::Transient::frames) was reached.
+    ///
+    /// # Errors
+    /// What ends the run.
+    fn frame(&mut self, _frame: &Frame<'_>) -> Result<(), SolveError> {
+        Ok(())
+    }
+
+    /// The state after a number of steps.
+    ///
+    /// # Errors
+    /// What ends the run.
+    fn checkpoint(&mut self, _state: &Checkpoint) -> Result<(), SolveError> {
+        Ok(())
+    }
+}
+
+/// The solution at a time.
+#[derive(Debug)]
+pub struct Frame<'a> {
+    problem: &'a Discretization<'a>,
+    number: usize,
+    time: f64,
+    values: [Vec<f64>; 1],
+}
+
+impl Frame<'_> {
+    /// Returns the position of the time among those that were asked for.
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
+    /// Returns the time.
+    pub fn time(&self) -> f64 {
+        self.time
+    }
+
+    /// Returns the values at the degrees of freedom.
+    pub fn values(&self) -> &[f64] {
+        &self.values[0]
+    }
+
+    /// Returns the solution with its functionals; data of its form that depend on the time are not those of this time.
+    pub fn component(&self) -> Component<'_> {
+        Component {
+            form: self.problem.form(0),
+            space: self.problem.space(),
+            rule: tensor::rule(self.problem.config.quadrature),
+            values: &self.values[0],
+        }
+    }
+
+    /// Writes the mesh and u, for ParaView.
+    ///
+    /// # Errors
+    /// [`SolveError::Mesh`] with the path.
+    pub fn write_vtu(&self, path: impl AsRef<Path>, options: WriteOptions) -> Result<(), SolveError> {
+        output::write_vtu(path.as_ref(), (self.problem, &self.values), &Fields::default(), options)
+    }
+}
+
+/// Passes steps on to an observer and to the progress of the solve, and ends the run when it has to.
+pub(super) struct Watch<'a, 'm, D: OperatorDevice> {
+    pub observer: &'a mut dyn Observer,
+    pub progress: &'a mut dyn Progress,
+    pub problem: &'a Discretization<'m>,
+    /// The times of frames that are to come, with their numbers.
+    pub frames: VecDeque<(usize, f64)>,
+    pub checkpoints: Option<(CheckpointInterval, [u8; 32])>,
+    pub last_checkpoint: Instant,
+    pub span: (f64, f64),
+    pub deadline: Option<(Instant, Duration)>,
+    /// The solution at the time of a frame.
+    pub scratch: Buffer<f64, D>,
+}
+
+impl<D: OperatorDevice> Watch<'_, '_, D> {
+    /// Passes on the frame of the initial value, where it is asked for.
+    pub fn begin(&mut self, time: f64, u: &Buffer<f64, D>) -> Result<(), SolveError> {
+        while let Some(&(number, asked)) = self.frames.front()
+            && asked <= time
+        {
+            self.frames.pop_front();
+            if asked == time {
+                self.pass_on(number, time, u.to_host()?)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_due(&self, interval: CheckpointInterval, steps: usize) -> bool {
+        match interval {
+            CheckpointInterval::Steps(every) => steps.is_multiple_of(every.max(1)),
+            CheckpointInterval::Time(every) => self.last_checkpoint.elapsed() >= every,
+        }
+    }
+
+    fn pass_on(&mut self, number: usize, time: f64, values: Vec<f64>) -> Result<(), SolveError> {
+        self.observer.frame(&Frame { problem: self.problem, number, time, values: [values] })
+    }
+}
+
+impl<D: OperatorDevice> Monitor<D> for Watch<'_, '_, D> {
+    type Error = SolveError;
+
+    fn step(&mut self, reached: &Reached<'_, D>) -> Result<ControlFlow<Stop>, SolveError> {
+        let (time, (start, end)) = (reached.time(), self.span);
+        let rounding = 1e-12 * (end - start);
+        while let Some(&(number, asked)) = self.frames.front()
+            && asked <= time + rounding
+        {
+            self.frames.pop_front();
+            let values = match (asked - time).abs() <= rounding {
+                true => reached.values().to_host()?,
+                false => {
+                    reached.values_at(asked, &mut self.scratch)?;
+                    self.scratch.to_host()?
+                }
+            };
+            self.pass_on(number, asked, values)?;
+        }
+        self.progress.fraction((time - start) / (end - start));
+        self.progress.time(time, end);
+        let is_late = self.deadline.is_some_and(|(begun, limit)| begun.elapsed() >= limit);
+        let stop = match self.progress.is_interrupted() {
+            true => Some(Stop::Interrupted),
+            false => is_late.then_some(Stop::TimeLimit),
+        };
+        if let Some((interval, fingerprint)) = self.checkpoints
+            && (stop.is_some() || self.is_due(interval, reached.steps()))
+        {
+            self.observer.checkpoint(&reached.checkpoint(fingerprint)?)?;
+            self.last_checkpoint = Instant::now();
+        }
+        Ok(stop.map_or(ControlFlow::Continue(()), ControlFlow::Break))
+    }
+}

@@ -1,0 +1,175 @@
+//! Equations in time: orders of convergence, adaptive steps, frames, restarts.
+
+use femtile_mesh::Mesh;
+use femtile_mesh::generate::{BoxConfig, BoxSplit, SquareConfig, box_mesh, square};
+use femtile_solve::{
+    CheckpointInterval, DeviceChoice, Frame, Observer, Poisson, Silent, SolveError, SolverConfig, Transient,
+};
+use femtile_time::implicit::{Checkpoint, Scheme, Steps, Stop, Tolerance};
+
+fn config() -> SolverConfig {
+    SolverConfig { device: DeviceChoice::Cpu, tolerance: 1e-11, threads: 2, ..SolverConfig::default() }
+}
+
+/// u = (1 + sin 2t)(1 + x + 2y), linear in space, so that all errors are those of the scheme.
+const EXACT: &str = "(1 + sin(2*t))*(1 + x + 2*y)";
+
+fn exact(t: f64, [x, y, _]: [f64; 3]) -> f64 {
+    (1.0 + (2.0 * t).sin()) * (1.0 + x + 2.0 * y)
+}
+
+fn meshes() -> [(Mesh, usize); 3] {
+    let boxes = |split| BoxConfig { cells: [2, 3, 2], split, ..BoxConfig::default() };
+    [
+        (square(&SquareConfig { cells: [5, 4], ..SquareConfig::default() }).unwrap(), 1),
+        (box_mesh(&boxes(BoxSplit::Kuhn)).unwrap(), 1),
+        (box_mesh(&boxes(BoxSplit::Hexahedron)).unwrap(), 2),
+    ]
+}
+
+/// The problem of `EXACT` with σ = 2, given values alone or all kinds of conditions.
+fn problem(mesh: &Mesh, degree: usize, has_all_kinds: bool) -> Poisson<'_> {
+    let source = "2*cos(2*t)*(1 + x + 2*y) + 3*(1 + sin(2*t))*(1 + x + 2*y)";
+    let problem = Poisson::new(mesh).degree(degree).sigma(2.0).lambda(3.0).source(source);
+    if !has_all_kinds {
+        return problem.dirichlet("all", EXACT).unwrap();
+    }
+    let flux = "2*(1 + sin(2*t))";
+    let outer = "(1 + sin(2*t))*(1 + x + 2*y) + 4*(1 + sin(2*t))/5";
+    problem
+        .dirichlet("xmin", EXACT)
+        .unwrap()
+        .neumann("xmax", flux)
+        .unwrap()
+        .robin("ymax", 5.0, outer)
+        .unwrap()
+        .neumann("ymin", "-4*(1 + sin(2*t))")
+        .unwrap()
+}
+
+fn error_at_end(problem: &Poisson<'_>, scheme: Scheme, steps: Steps) -> (f64, usize) {
+    let run = Transient::new(problem.clone(), "1 + x + 2*y").times(0.0, 1.5).scheme(scheme).steps(steps);
+    let run = run.solve(&config()).unwrap();
+    assert_eq!(run.outcome().stop, Stop::Finished);
+    let end = run.at_end();
+    let points = [[0.3, 0.4, 0.2], [0.9, 0.7, 0.6], [0.5, 0.1, 0.9]];
+    let points =
+        points.map(|p| if end.discretization().mesh().dimension() == 2 { [p[0], p[1], 0.0] } else { p });
+    let values = end.values_at(&points).unwrap();
+    let errors = values.iter().zip(points).map(|(value, p)| (value.unwrap() - exact(1.5, p)).abs());
+    (errors.fold(0.0, f64::max), run.outcome().steps)
+}
+
+#[test]
+fn schemes_have_their_order_with_every_condition_and_element() {
+    for (mesh, degree) in &meshes() {
+        for has_all_kinds in [false, true] {
+            let problem = problem(mesh, *degree, has_all_kinds);
+            for scheme in Scheme::ALL {
+                let [coarse, fine] = [24, 48].map(|n| error_at_end(&problem, scheme, Steps::Fixed(n)).0);
+                let order = (coarse / fine).log2();
+                let expected = scheme.order() as f64;
+                assert!(
+                    (order - expected).abs() < 0.25,
+                    "{} {:?} {has_all_kinds}: {coarse:e} {fine:e}, order {order}",
+                    scheme.name(),
+                    mesh.kind
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn adaptive_runs_keep_their_tolerance() {
+    let mesh = &meshes()[0].0;
+    let problem = problem(mesh, 1, true);
+    for scheme in Scheme::ALL {
+        let mut ratios = Vec::new();
+        for digits in 2..=if scheme == Scheme::ImplicitEuler { 4 } else { 6 } {
+            let relative = 10f64.powi(-digits);
+            let tolerance = Tolerance { relative, absolute: 0.0 };
+            let steps = Steps::Adaptive { tolerance, first: None, shortest: 1e-9, longest: 1.0 };
+            let (error, n_steps) = error_at_end(&problem, scheme, steps);
+            // The largest value is about 8, that of the norm about 5.
+            let ratio = error / (5.0 * relative);
+            eprintln!("{} {relative:e}: {error:e} in {n_steps} steps, {ratio}", scheme.name());
+            assert!(ratio < 3.0, "{}: {ratio} of {relative}", scheme.name());
+            ratios.push(ratio);
+        }
+        let (least, most) = ratios.iter().fold((f64::MAX, 0.0f64), |(a, b), r| (a.min(*r), b.max(*r)));
+        assert!(most / least < 9.0, "{}: {ratios:?}", scheme.name());
+    }
+}
+
+/// Keeps frames and checkpoints.
+#[derive(Default)]
+struct Keep {
+    frames: Vec<(usize, f64, f64)>,
+    checkpoints: Vec<Checkpoint>,
+}
+
+impl Observer for Keep {
+    fn frame(&mut self, frame: &Frame<'_>) -> Result<(), SolveError> {
+        self.frames.push((frame.number(), frame.time(), frame.component().max()));
+        Ok(())
+    }
+
+    fn checkpoint(&mut self, state: &Checkpoint) -> Result<(), SolveError> {
+        self.checkpoints.push(state.clone());
+        Ok(())
+    }
+}
+
+#[test]
+fn frames_are_values_at_their_times() {
+    let mesh = &meshes()[0].0;
+    let run = Transient::new(problem(mesh, 1, false), EXACT.replace('t', "0").as_str());
+    let run = run.times(0.0, 1.5).steps(Steps::Fixed(300)).frames([0.0, 0.3333, 1.5, 0.75]);
+    let mut keep = Keep::default();
+    let _ = run.solve_with(&config(), &mut keep, &mut Silent).unwrap();
+    assert_eq!(keep.frames.len(), 4);
+    for (number, time, max) in keep.frames {
+        assert_eq!(time, [0.0, 0.3333, 0.75, 1.5][number]);
+        let expected = exact(time, [1.0, 1.0, 0.0]);
+        assert!((max - expected).abs() < 2e-4 * expected, "{time}: {max} {expected}");
+    }
+}
+
+#[test]
+fn a_restart_goes_on_bit_for_bit() {
+    let (mesh, degree) = &meshes()[1];
+    let problem = problem(mesh, *degree, true);
+    let tolerance = Tolerance { relative: 1e-2, absolute: 0.0 };
+    let adaptive = Steps::Adaptive { tolerance, first: None, shortest: 1e-9, longest: 1.0 };
+    for scheme in Scheme::ALL {
+        for steps in [Steps::Fixed(17), adaptive] {
+            let run = || {
+                let run = Transient::new(problem.clone(), "1 + x + 2*y").times(0.0, 1.5);
+                run.scheme(scheme).steps(steps)
+            };
+            let mut keep = Keep::default();
+            let whole = run()
+                .checkpoints(CheckpointInterval::Steps(3), [7; 32])
+                .solve_with(&config(), &mut keep, &mut Silent)
+                .unwrap();
+            assert!(keep.checkpoints.len() > 2);
+            let n_kept = keep.checkpoints.len();
+            for checkpoint in [0, n_kept / 2, n_kept - 1].map(|at| &keep.checkpoints[at]) {
+                let mut bytes = Vec::new();
+                checkpoint.write(&mut bytes).unwrap();
+                let read = Checkpoint::read(&mut bytes.as_slice()).unwrap();
+                assert_eq!(&read, checkpoint);
+                let rest = run().resume(read).solve(&config()).unwrap();
+                assert_eq!(
+                    rest.at_end().values(),
+                    whole.at_end().values(),
+                    "{} {}",
+                    scheme.name(),
+                    checkpoint.step
+                );
+                assert_eq!(rest.outcome(), whole.outcome());
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The state of a run as bytes, from which it goes on bit for bit.
+
+use std::io::{Read, Write};
+
+/// The state of an integrator on the host.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Checkpoint {
+    /// Identifies the problem: a hash of the mesh, the case and the version.
+    pub fingerprint: [u8; 32],
+    /// Steps done.
+    pub step: u64,
+    /// Steps rejected.
+    pub rejected: u64,
+    /// Iterations of linear solvers so far.
+    pub iterations: u64,
+    /// The length of the next step.
+    pub length: f64,
+    /// The error of the last accepted step, as a share of the tolerance.
+    pub last_error: f64,
+    /// The largest norm of u so far.
+    pub largest_norm: f64,
+    /// The last values with their times, the newest first.
+    pub history: Vec<(f64, Vec<f64>)>,
+}
+
+/// A checkpoint that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CheckpointError {
+    /// The file cannot be read or written.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// The bytes are no checkpoint, or one of another version.
+    #[error("it is no checkpoint of this version of femtile: {0}")]
+    Format(&'static str),
+    /// The checkpoint belongs to another mesh or case.
+    #[error("it belongs to another mesh or another case; remove it, or take the case that it was made with")]
+    Other,
+}
+
+const MAGIC: &[u8; 8] = b"FEMTILEC";
+const VERSION: u32 = 1;
+
+impl Checkpoint {
+    /// Writes the checkpoint, little-endian.
+    ///
+    /// # Errors
+    /// [`CheckpointError::Io`].
+    pub fn write(&self, to: &mut impl Write) -> Result<(), CheckpointError> {
+        to.write_all(MAGIC)?;
+        to.write_all(&VERSION.to_le_bytes())?;
+        to.write_all(&self.fingerprint)?;
+        for count in [self.step, self.rejected, self.iterations] {
+            to.write_all(&count.to_le_bytes())?;
+        }
+        for number in [self.length, self.last_error, self.largest_norm] {
+            to.write_all(&number.to_le_bytes())?;
+        }
+        let n = self.history.first().map_or(0, |(_, values)| values.len());
+        to.write_all(&(self.history.len() as u64).to_le_bytes())?;
+        to.write_all(&(n as u64).to_le_bytes())?;
+        for (time, values) in &self.history {
+            to.write_all(&time.to_le_bytes())?;
+            let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+            to.write_all(&bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Reads a checkpoint; memory grows with the bytes read.
+    ///
+    /// # Errors
+    /// [`CheckpointError`].
+    pub fn read(from: &mut impl Read) -> Result<Self, CheckpointError> {
+        let mut magic = [0; 8];
+        from.read_exact(&mut magic).map_err(|_| CheckpointError::Format("it is too short"))?;
+        if &magic != MAGIC {
+            return Err(CheckpointError::Format("it begins with other bytes"));
+        }
+        if u32::from_le_bytes(array(from)?) != VERSION {
+            return Err(CheckpointError::Format("it has another version"));
+        }
+        let fingerprint = array(from)?;
+        let [step, rejected, iterations] = [count(from)?, count(from)?, count(from)?];
+        let [length, last_error, largest_norm] = [number(from)?, number(from)?, number(from)?];
+        let depth = count(from)?;
+        let n_bytes = count(from)?.saturating_mul(8);
+        if !(1..=super::history::DEPTH as u64).contains(&depth) {
+            return Err(CheckpointError::Format("its history is empty or too long"));
+        }
+        let one = |_| {
+            let time = number(from)?;
+            let mut bytes = Vec::new();
+            if from.take(n_bytes).read_to_end(&mut bytes)? as u64 != n_bytes {
+                return Err(CheckpointError::Format("it ends too early"));
+            }
+            let values = bytes.as_chunks().0.iter().map(|bytes| f64::from_le_bytes(*bytes));
+            Ok((time, values.collect()))
+        };
+        let history = (0..depth).map(one).collect::<Result<_, CheckpointError>>()?;
+        Ok(Self { fingerprint, step, rejected, iterations, length, last_error, largest_norm, history })
+    }
+}
+
+fn array<const N: usize>(from: &mut impl Read) -> Result<[u8; N], CheckpointError> {
+    let mut bytes = [0; N];
+    from.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn count(from: &mut impl Read) -> Result<u64, CheckpointError> {
+    Ok(u64::from_le_bytes(array(from)?))
+}
+
+fn number(from: &mut impl Read) -> Result<f64, CheckpointError> {
+    Ok(f64::from_le_bytes(array(from)?))
+}

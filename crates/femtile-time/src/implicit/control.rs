@@ -1,0 +1,58 @@
+//! The length of steps by an estimate of their local error.
+
+/// The tolerance of an adaptive run: the error at its end, in the norm of $L_2$, is to stay below
+/// $\max(\text{absolute}, \text{relative}\,\|u\|)$.
+///
+/// The local errors of all steps add up in a dissipative equation, so a step of length $h$ may add the share $h/T$ of the
+/// tolerance, $T$ being the length of the run (error per unit step).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tolerance {
+    /// Relative to the largest norm of u so far.
+    pub relative: f64,
+    /// In units of the norm of u.
+    pub absolute: f64,
+}
+
+/// A controller with proportional and integral part, `[soderlind2003]`, for errors per unit step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Controller {
+    order: f64,
+    /// The error of the last accepted step, as a share of what was allowed.
+    last: f64,
+}
+
+/// The share of the tolerance that is aimed at.
+const SAFETY: f64 = 0.8;
+/// A step is kept at its length unless it may grow by this factor, as another length needs another matrix.
+const WORTH_A_CHANGE: f64 = 1.3;
+const MOST: f64 = 2.5;
+const LEAST: f64 = 0.2;
+
+impl Controller {
+    pub fn new(order: usize, last: f64) -> Self {
+        Self { order: order as f64, last }
+    }
+
+    pub fn last(&self) -> f64 {
+        self.last
+    }
+
+    /// Returns the factor by which the next step is longer after an accepted one with this error.
+    pub fn accepted(&mut self, error: f64) -> f64 {
+        let error = error.max(1e-10);
+        let factor = (SAFETY / error).powf(0.7 / self.order) * (self.last / SAFETY).powf(0.4 / self.order);
+        self.last = error;
+        match factor.clamp(LEAST, MOST) {
+            kept if (0.95..WORTH_A_CHANGE).contains(&kept) => 1.0,
+            factor => factor,
+        }
+    }
+
+    /// Returns the factor by which a rejected step is repeated.
+    pub fn rejected(&self, error: f64) -> f64 {
+        if !error.is_finite() {
+            return LEAST;
+        }
+        (SAFETY / error).powf(1.0 / self.order).clamp(LEAST, 0.8)
+    }
+}

@@ -1,0 +1,90 @@
+//! The last values of a solution, and polynomials through them.
+
+use std::collections::VecDeque;
+
+use femtile_device::Buffer;
+use femtile_linalg::LinalgError;
+use femtile_linalg::vector::VectorKernels;
+
+/// Values that are kept: enough for extrapolation of degree two.
+pub(super) const DEPTH: usize = 3;
+
+/// The last values of a solution with their times, the newest first.
+pub(super) struct History<D: VectorKernels<f64>> {
+    values: VecDeque<(f64, Buffer<f64, D>)>,
+}
+
+impl<D: VectorKernels<f64>> History<D> {
+    /// Begins with one value.
+    pub fn new(time: f64, u: Buffer<f64, D>) -> Self {
+        Self { values: VecDeque::from([(time, u)]) }
+    }
+
+    /// Appends an older value.
+    pub fn push_older(&mut self, time: f64, u: Buffer<f64, D>) {
+        self.values.push_back((time, u));
+    }
+
+    /// Returns the number of values.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Returns the value of `age` steps ago.
+    pub fn value(&self, age: usize) -> &Buffer<f64, D> {
+        &self.values[age].1
+    }
+
+    /// Returns the time of the value of `age` steps ago.
+    pub fn time(&self, age: usize) -> f64 {
+        self.values[age].0
+    }
+
+    /// Returns the lengths of the step that leads to `time` and of those before it.
+    pub fn lengths(&self, time: f64) -> Vec<f64> {
+        let times: Vec<f64> = [time].into_iter().chain(self.values.iter().map(|(t, _)| *t)).collect();
+        times.windows(2).map(|pair| pair[0] - pair[1]).collect()
+    }
+
+    /// Makes `u` the newest value and returns a vector that is free again.
+    pub fn push(&mut self, time: f64, u: Buffer<f64, D>) -> Result<Buffer<f64, D>, LinalgError> {
+        let free = match self.values.len() {
+            DEPTH => self.values.pop_back().map(|(_, u)| u),
+            _ => None,
+        };
+        let free = match free {
+            Some(free) => free,
+            None => Buffer::zeros(u.device(), u.len())?,
+        };
+        self.values.push_front((time, u));
+        Ok(free)
+    }
+
+    /// Forgets all but the oldest value.
+    pub fn keep_oldest(&mut self) {
+        while self.values.len() > 1 {
+            self.values.pop_front();
+        }
+    }
+
+    /// Evaluates at `time` the polynomial of degree `degree`, or as many values as there are allow, through the newest.
+    ///
+    /// # Cost
+    /// Reads up to six, writes up to three vectors.
+    pub fn polynomial(&self, time: f64, degree: usize, out: &mut Buffer<f64, D>) -> Result<(), LinalgError> {
+        let n = self.values.len().min(degree + 1);
+        let device = out.device().clone();
+        device.copy(out, self.value(0))?;
+        let mut first = 1.0;
+        for age in 0..n {
+            let own = self.time(age);
+            let others = (0..n).filter(|&other| other != age).map(|other| self.time(other));
+            let weight: f64 = others.map(|other| (time - other) / (own - other)).product();
+            match age {
+                0 => first = weight,
+                _ => device.axpby(out, weight, self.value(age), std::mem::replace(&mut first, 1.0))?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,530 @@
+//! The loop over steps.
+
+use std::ops::ControlFlow;
+
+use femtile_device::Buffer;
+use femtile_linalg::LinalgError;
+use femtile_linalg::vector::VectorKernels;
+
+use super::control::Controller;
+use super::history::History;
+use super::scheme::GAMMA;
+use super::{Checkpoint, Scheme, SemiDiscrete, StageEquation, StageOutcome, Tolerance};
+use crate::TimeError;
+
+/// The lengths of steps.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Steps {
+    /// This many steps of one length.
+    Fixed(usize),
+    /// Lengths chosen by an estimate of the local error.
+    Adaptive {
+        /// The bound of the error.
+        tolerance: Tolerance,
+        /// The length of the first step; by default a thousandth of the run.
+        first: Option<f64>,
+        /// The shortest step; a run that needs shorter ones ends.
+        shortest: f64,
+        /// The longest step.
+        longest: f64,
+    },
+}
+
+/// The reason for the end of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// The end of time is reached.
+    Finished,
+    /// The user has asked for it.
+    Interrupted,
+    /// The time allowed is over.
+    TimeLimit,
+    /// A linear or nonlinear solve did not converge, with the shortest step too.
+    SolverFailed,
+    /// The error estimate asks for a step below the shortest one.
+    StepTooShort,
+}
+
+/// The result of a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outcome {
+    /// The reason for its end.
+    pub stop: Stop,
+    /// Steps done, those before a checkpoint included.
+    pub steps: usize,
+    /// Steps rejected by the error estimate.
+    pub rejected: usize,
+    /// Iterations of linear solvers.
+    pub iterations: usize,
+    /// The time that was reached.
+    pub time: f64,
+}
+
+/// Receives each accepted step, and may end the run.
+pub trait Monitor<D: VectorKernels<f64>> {
+    /// The error of writing results.
+    type Error;
+
+    /// A step was accepted.
+    ///
+    /// # Errors
+    /// What ends the run at once.
+    fn step(&mut self, reached: &Reached<'_, D>) -> Result<ControlFlow<Stop>, Self::Error>;
+}
+
+/// Receives nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Silent;
+
+impl<D: VectorKernels<f64>> Monitor<D> for Silent {
+    type Error = LinalgError;
+
+    fn step(&mut self, _: &Reached<'_, D>) -> Result<ControlFlow<Stop>, LinalgError> {
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// The state of a run after a step.
+pub struct Reached<'a, D: VectorKernels<f64>> {
+    state: &'a State<D>,
+}
+
+impl<D: VectorKernels<f64>> Reached<'_, D> {
+    /// Returns the steps done.
+    pub fn steps(&self) -> usize {
+        self.state.steps
+    }
+
+    /// Returns the time.
+    pub fn time(&self) -> f64 {
+        self.state.history.time(0)
+    }
+
+    /// Returns the solution.
+    pub fn values(&self) -> &Buffer<f64, D> {
+        self.state.history.value(0)
+    }
+
+    /// Writes the solution at a time within the last steps into `out`, by the polynomial of degree two through the last values.
+    ///
+    /// # Errors
+    /// [`LinalgError::Length`].
+    pub fn values_at(&self, time: f64, out: &mut Buffer<f64, D>) -> Result<(), LinalgError> {
+        self.state.history.polynomial(time, 2, out)
+    }
+
+    /// Returns the state of the run on the host.
+    ///
+    /// # Errors
+    /// What the device reports.
+    pub fn checkpoint(&self, fingerprint: [u8; 32]) -> Result<Checkpoint, LinalgError> {
+        let state = self.state;
+        let value = |age| Ok((state.history.time(age), state.history.value(age).to_host()?));
+        Ok(Checkpoint {
+            fingerprint,
+            step: state.steps as u64,
+            rejected: state.rejected as u64,
+            iterations: state.iterations as u64,
+            length: state.length,
+            last_error: state.last_error,
+            largest_norm: state.largest_norm,
+            history: (0..state.history.len()).map(value).collect::<Result<_, LinalgError>>()?,
+        })
+    }
+}
+
+struct State<D: VectorKernels<f64>> {
+    history: History<D>,
+    steps: usize,
+    rejected: usize,
+    iterations: usize,
+    /// The length of the next step.
+    length: f64,
+    last_error: f64,
+    largest_norm: f64,
+}
+
+/// Advances a semidiscrete equation in time.
+///
+/// # Cost
+/// A step of one stage takes one solve, and reads or writes some ten vectors; SDIRK2 takes two solves. Six vectors are kept.
+/// # Source
+/// `[alexander1977]` for SDIRK2, `[soderlind2003]` for the control of steps.
+pub struct Integrator<D: VectorKernels<f64>> {
+    device: D,
+    scheme: Scheme,
+    steps: Steps,
+    start: f64,
+    end: f64,
+    state: State<D>,
+    /// The solution of the step that is computed.
+    next: Buffer<f64, D>,
+    /// Terms of earlier values.
+    terms: Buffer<f64, D>,
+    /// Extrapolation, stages, defects.
+    other: Buffer<f64, D>,
+}
+
+impl<D: VectorKernels<f64>> Integrator<D> {
+    /// Prepares a run from `u` at `start` to `end`.
+    ///
+    /// # Errors
+    /// [`TimeError::Setting`] for times, steps or tolerances out of range; what the device reports.
+    pub fn new(
+        scheme: Scheme,
+        steps: Steps,
+        (start, end): (f64, f64),
+        u: Buffer<f64, D>,
+    ) -> Result<Self, TimeError> {
+        check(steps, start, end)?;
+        let length = match steps {
+            Steps::Fixed(count) => (end - start) / count as f64,
+            Steps::Adaptive { first, shortest, longest, .. } => {
+                first.unwrap_or(1e-3 * (end - start)).clamp(shortest, longest).min(0.2 * (end - start))
+            }
+        };
+        let (device, n) = (u.device().clone(), u.len());
+        let zeros = || Buffer::zeros(&device, n);
+        let (next, terms, other) = (zeros()?, zeros()?, zeros()?);
+        let state = State {
+            history: History::new(start, u),
+            steps: 0,
+            rejected: 0,
+            iterations: 0,
+            length,
+            last_error: 1.0,
+            largest_norm: 0.0,
+        };
+        Ok(Self { device, scheme, steps, start, end, state, next, terms, other })
+    }
+
+    /// Takes over the state of a checkpoint.
+    ///
+    /// # Errors
+    /// [`TimeError::Setting`] where fixed steps have another length, or the checkpoint lies beyond the end; what the device
+    /// reports.
+    pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<(), TimeError> {
+        let time = checkpoint.history.first().map_or(self.start, |(time, _)| *time);
+        if time >= self.end {
+            let message = format!("{} is not beyond the time {time} of the checkpoint", self.end);
+            return Err(TimeError::Setting { field: "end", message });
+        }
+        if let Some((_, u)) = checkpoint.history.iter().find(|(_, u)| u.len() != self.next.len()) {
+            let (found, expected) = (u.len(), self.next.len());
+            return Err(LinalgError::Length { field: "checkpoint", expected, found }.into());
+        }
+        let length = self.state.length;
+        if matches!(self.steps, Steps::Fixed(_)) && (checkpoint.length - length).abs() > 1e-9 * length {
+            let message =
+                format!("steps have the length {length}, and those of the checkpoint {}", checkpoint.length);
+            return Err(TimeError::Setting { field: "steps", message });
+        }
+        let mut values =
+            checkpoint.history.iter().map(|(time, u)| Ok((*time, Buffer::from_host(&self.device, u)?)));
+        let mut of_next =
+            || -> Result<Option<(f64, Buffer<f64, D>)>, TimeError> { values.next().transpose() };
+        let Some((time, u)) = of_next()? else { return Ok(()) };
+        let mut history = History::new(time, u);
+        while let Some((time, u)) = of_next()? {
+            history.push_older(time, u);
+        }
+        self.state = State {
+            history,
+            steps: checkpoint.step as usize,
+            rejected: checkpoint.rejected as usize,
+            iterations: checkpoint.iterations as usize,
+            length: checkpoint.length,
+            last_error: checkpoint.last_error,
+            largest_norm: checkpoint.largest_norm,
+        };
+        Ok(())
+    }
+
+    /// Returns the solution.
+    pub fn values(&self) -> &Buffer<f64, D> {
+        self.state.history.value(0)
+    }
+
+    /// Returns the time that was reached.
+    pub fn time(&self) -> f64 {
+        self.state.history.time(0)
+    }
+
+    /// Advances to the end, or until the monitor or a failure ends the run.
+    ///
+    /// # Errors
+    /// What the system and the monitor report.
+    pub fn run<S, M>(&mut self, system: &mut S, monitor: &mut M) -> Result<Outcome, S::Error>
+    where
+        S: SemiDiscrete<D>,
+        M: Monitor<D>,
+        S::Error: From<M::Error>,
+    {
+        let stop = match self.steps {
+            Steps::Fixed(count) => self.run_fixed(count, system, monitor)?,
+            Steps::Adaptive { tolerance, shortest, longest, .. } => {
+                self.run_adaptive(tolerance, [shortest, longest], system, monitor)?
+            }
+        };
+        let State { steps, rejected, iterations, .. } = self.state;
+        Ok(Outcome { stop, steps, rejected, iterations, time: self.time() })
+    }
+
+    fn run_fixed<S, M>(&mut self, count: usize, system: &mut S, monitor: &mut M) -> Result<Stop, S::Error>
+    where
+        S: SemiDiscrete<D>,
+        M: Monitor<D>,
+        S::Error: From<M::Error>,
+    {
+        let length = self.state.length;
+        while self.state.steps < count {
+            let number = self.state.steps + 1;
+            let time = if number == count { self.end } else { self.start + number as f64 * length };
+            let outcome = self.advance(length, time, system)?;
+            if !outcome.has_converged {
+                return Ok(Stop::SolverFailed);
+            }
+            self.accept(time)?;
+            if let ControlFlow::Break(stop) = monitor.step(&Reached { state: &self.state })? {
+                return Ok(stop);
+            }
+        }
+        Ok(Stop::Finished)
+    }
+
+    fn run_adaptive<S, M>(
+        &mut self,
+        tolerance: Tolerance,
+        [shortest, longest]: [f64; 2],
+        system: &mut S,
+        monitor: &mut M,
+    ) -> Result<Stop, S::Error>
+    where
+        S: SemiDiscrete<D>,
+        M: Monitor<D>,
+        S::Error: From<M::Error>,
+    {
+        let order = self.scheme.order();
+        let norm = system.norm(self.values())?;
+        self.state.largest_norm = self.state.largest_norm.max(norm);
+        let mut controller = Controller::new(order, self.state.last_error);
+        while self.time() < self.end {
+            let (length, time) = self.next_step();
+            // The first steps have one length and are judged together, by the step that follows them.
+            let is_judged = self.state.history.len() > order;
+            let outcome = self.advance(length, time, system)?;
+            let error = match (outcome.has_converged, is_judged) {
+                (false, _) => f64::NAN,
+                (true, false) => 0.0,
+                (true, true) => self.error_of_step(length, time, tolerance, system)?,
+            };
+            if error <= 1.0 {
+                if is_judged {
+                    let factor = controller.accepted(error);
+                    self.state.length = match factor {
+                        1.0 => self.state.length,
+                        factor => (factor * length).min(longest),
+                    };
+                    self.state.last_error = controller.last();
+                }
+                self.accept(time)?;
+                let norm = system.norm(self.values())?;
+                self.state.largest_norm = self.state.largest_norm.max(norm);
+                if is_judged
+                    && let ControlFlow::Break(stop) = monitor.step(&Reached { state: &self.state })?
+                {
+                    return Ok(stop);
+                }
+                continue;
+            }
+            self.state.rejected += 1;
+            let mut shorter = controller.rejected(error) * length;
+            if self.state.steps <= order {
+                self.state.history.keep_oldest();
+                self.state.steps = 0;
+                shorter *= 0.3;
+            }
+            if length <= shortest {
+                return Ok(if error.is_nan() { Stop::SolverFailed } else { Stop::StepTooShort });
+            }
+            self.state.length = shorter.max(shortest);
+        }
+        Ok(Stop::Finished)
+    }
+
+    /// Returns the length and the end of the next adaptive step; the last two steps of a run share what remains.
+    fn next_step(&self) -> (f64, f64) {
+        let (time, length) = (self.time(), self.state.length);
+        let remaining = self.end - time;
+        if length >= remaining * (1.0 - 1e-9) {
+            (remaining, self.end)
+        } else if 2.0 * length > remaining {
+            (0.5 * remaining, time + 0.5 * remaining)
+        } else {
+            (length, time + length)
+        }
+    }
+
+    /// Makes what was computed the newest value.
+    fn accept(&mut self, time: f64) -> Result<(), LinalgError> {
+        let empty = Buffer::zeros(&self.device, 0)?;
+        let u = std::mem::replace(&mut self.next, empty);
+        self.next = self.state.history.push(time, u)?;
+        self.state.steps += 1;
+        Ok(())
+    }
+
+    /// Estimates the local error of the step in `next`, as a share of what it may be.
+    fn error_of_step<S: SemiDiscrete<D>>(
+        &mut self,
+        length: f64,
+        time: f64,
+        tolerance: Tolerance,
+        system: &mut S,
+    ) -> Result<f64, S::Error> {
+        let order = self.scheme.order();
+        let lengths = self.state.history.lengths(time);
+        let share = self.scheme.local_share(&lengths[..=order]);
+        self.state.history.polynomial(time, order, &mut self.other)?;
+        self.device.axpby(&mut self.other, share, &self.next, -share)?;
+        let error = system.norm(&self.other)?;
+        let allowed = tolerance.absolute.max(tolerance.relative * self.state.largest_norm);
+        Ok(error / (allowed * length / (self.end - self.start)))
+    }
+
+    /// Computes the step to `time` into `next`.
+    fn advance<S: SemiDiscrete<D>>(
+        &mut self,
+        length: f64,
+        time: f64,
+        system: &mut S,
+    ) -> Result<StageOutcome, S::Error> {
+        let outcome = match (self.scheme, self.state.history.len()) {
+            (Scheme::ImplicitEuler, _) => self.implicit_euler(length, time, system),
+            (Scheme::Bdf2, 2..) => self.bdf2(length, time, system),
+            (Scheme::Sdirk2 | Scheme::Bdf2, _) => self.sdirk2(length, time, system),
+            (Scheme::CrankNicolson, _) => self.crank_nicolson(length, time, system),
+        }?;
+        self.state.iterations += outcome.iterations;
+        Ok(outcome)
+    }
+
+    /// Extrapolates the last values to `time`, as the first guess of a solve.
+    fn guess(&mut self, time: f64) -> Result<(), LinalgError> {
+        self.state.history.polynomial(time, 2, &mut self.next)
+    }
+
+    fn implicit_euler<S: SemiDiscrete<D>>(
+        &mut self,
+        length: f64,
+        time: f64,
+        system: &mut S,
+    ) -> Result<StageOutcome, S::Error> {
+        self.guess(time)?;
+        let shift = 1.0 / length;
+        scaled(&mut self.terms, shift, self.state.history.value(0))?;
+        let equation = StageEquation { shift, time, history: &self.terms, defect: None };
+        system.solve(&equation, &mut self.next)
+    }
+
+    /// $\dot u(t_{n+1}) = (1/h + 1/(h + h'))\, u_{n+1} - \frac{h + h'}{h h'} u_n + \frac{h}{h' (h + h')} u_{n-1}$.
+    fn bdf2<S: SemiDiscrete<D>>(
+        &mut self,
+        length: f64,
+        time: f64,
+        system: &mut S,
+    ) -> Result<StageOutcome, S::Error> {
+        self.guess(time)?;
+        let before = self.state.history.time(0) - self.state.history.time(1);
+        // Equal steps have one shift to the last bit, so that one matrix serves all.
+        let before = if (before - length).abs() < 1e-9 * length { length } else { before };
+        let both = length + before;
+        let shift = 1.0 / length + 1.0 / both;
+        scaled(&mut self.terms, both / (length * before), self.state.history.value(0))?;
+        let oldest = -length / (before * both);
+        self.device.axpby(&mut self.terms, oldest, self.state.history.value(1), 1.0)?;
+        let equation = StageEquation { shift, time, history: &self.terms, defect: None };
+        system.solve(&equation, &mut self.next)
+    }
+
+    fn crank_nicolson<S: SemiDiscrete<D>>(
+        &mut self,
+        length: f64,
+        time: f64,
+        system: &mut S,
+    ) -> Result<StageOutcome, S::Error> {
+        self.guess(time)?;
+        let (before, shift) = (self.state.history.time(0), 2.0 / length);
+        system.defect((before, shift), self.state.history.value(0), &mut self.other)?;
+        scaled(&mut self.terms, shift, self.state.history.value(0))?;
+        let equation = StageEquation { shift, time, history: &self.terms, defect: Some(&self.other) };
+        system.solve(&equation, &mut self.next)
+    }
+
+    fn sdirk2<S: SemiDiscrete<D>>(
+        &mut self,
+        length: f64,
+        time: f64,
+        system: &mut S,
+    ) -> Result<StageOutcome, S::Error> {
+        let begun = self.state.history.time(0);
+        let shift = Scheme::sdirk2_shift(length);
+        let between = begun + GAMMA * length;
+        self.state.history.polynomial(between, 2, &mut self.other)?;
+        scaled(&mut self.terms, shift, self.state.history.value(0))?;
+        let equation = StageEquation { shift, time: between, history: &self.terms, defect: None };
+        let first = system.solve(&equation, &mut self.other)?;
+        if !first.has_converged {
+            return Ok(first);
+        }
+        // u_n + (1 − γ) h k with k = (U − u_n) / (γ h).
+        let ratio = (1.0 - GAMMA) / GAMMA;
+        scaled(&mut self.terms, shift * (1.0 - ratio), self.state.history.value(0))?;
+        self.device.axpby(&mut self.terms, shift * ratio, &self.other, 1.0)?;
+        self.guess(time)?;
+        let equation = StageEquation { shift, time, history: &self.terms, defect: None };
+        let second = system.solve(&equation, &mut self.next)?;
+        let iterations = first.iterations + second.iterations;
+        Ok(StageOutcome { iterations, has_converged: second.has_converged })
+    }
+}
+
+/// $y = \alpha x$.
+fn scaled<D: VectorKernels<f64>>(
+    y: &mut Buffer<f64, D>,
+    alpha: f64,
+    x: &Buffer<f64, D>,
+) -> Result<(), LinalgError> {
+    let device = y.device().clone();
+    device.fill(y, 0.0)?;
+    device.axpby(y, alpha, x, 1.0)
+}
+
+fn check(steps: Steps, start: f64, end: f64) -> Result<(), TimeError> {
+    let wrong = |field, message: String| Err(TimeError::Setting { field, message });
+    if !(start.is_finite() && end.is_finite() && end > start) {
+        return wrong("end", format!("{end} has to lie after the start, {start}"));
+    }
+    match steps {
+        Steps::Fixed(0) => wrong("steps", "at least one step is needed".into()),
+        Steps::Fixed(_) => Ok(()),
+        Steps::Adaptive { tolerance, first, shortest, longest } => {
+            let is_positive = |value: f64| value.is_finite() && value > 0.0;
+            if !is_positive(tolerance.relative.max(tolerance.absolute)) {
+                return wrong("tolerance", "a positive number is needed".into());
+            }
+            if !(is_positive(shortest) && longest >= shortest) {
+                return wrong(
+                    "shortest",
+                    format!("{shortest} has to be positive and at most the longest step, {longest}"),
+                );
+            }
+            match first {
+                Some(first) if !is_positive(first) => {
+                    wrong("first", format!("{first} is no length of a step"))
+                }
+                _ => Ok(()),
+            }
+        }
+    }
+}

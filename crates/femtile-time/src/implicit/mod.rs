@@ -1,0 +1,80 @@
+//! Implicit time integration of semidiscrete equations $M \dot u = F(t) - K u$, for any space and any device.
+//!
+//! A [`SemiDiscrete`] system solves for one stage; [`Integrator`] advances it by a [`Scheme`], with steps of a fixed
+//! length or of a length chosen by an error estimate ([`Steps`]). Every scheme here reduces to stages of one form,
+//!
+//! $$ (a M + K)\, u = F(t) + M b + d, \qquad u = g(t) \text{ where values are given}, $$
+//!
+//! so a space, a preconditioner and a device are written once.
+
+mod checkpoint;
+mod control;
+mod history;
+mod integrator;
+mod scheme;
+
+use femtile_device::{Buffer, Device};
+use femtile_linalg::LinalgError;
+
+pub use checkpoint::{Checkpoint, CheckpointError};
+pub use control::Tolerance;
+pub use integrator::{Integrator, Monitor, Outcome, Reached, Silent, Steps, Stop};
+pub use scheme::Scheme;
+
+/// The implicit equation of a stage, $(a M + K)\, u = F(t) + M b + d$.
+#[derive(Debug)]
+pub struct StageEquation<'a, D: Device> {
+    /// The shift $a$, in 1/time.
+    pub shift: f64,
+    /// The time $t$ of the load and of given values.
+    pub time: f64,
+    /// The vector $b$, already multiplied by shifts.
+    pub history: &'a Buffer<f64, D>,
+    /// The vector $d$, a defect of an earlier time.
+    pub defect: Option<&'a Buffer<f64, D>>,
+}
+
+/// The result of the solve of a stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StageOutcome {
+    /// Iterations of the linear solver.
+    pub iterations: usize,
+    /// Whether the solve met its tolerance.
+    pub has_converged: bool,
+}
+
+/// A semidiscrete equation $M \dot u = F(t) - K u$, with $u = g(t)$ at unknowns whose values are given.
+///
+/// # Shapes
+/// Vectors have one entry for each unknown, given ones included.
+pub trait SemiDiscrete<D: Device> {
+    /// The error of a failed solve; not converging is an outcome.
+    type Error: From<LinalgError>;
+
+    /// Solves the equation of a stage; `u` holds a first guess on entry.
+    ///
+    /// # Errors
+    /// What assembly, the solver and the device report.
+    fn solve(
+        &mut self,
+        equation: &StageEquation<'_, D>,
+        u: &mut Buffer<f64, D>,
+    ) -> Result<StageOutcome, Self::Error>;
+
+    /// Writes the defect $F(t) - K u$ into `d`; `shift` is that of the stage that follows, whose operators may serve.
+    ///
+    /// # Errors
+    /// As [`SemiDiscrete::solve`].
+    fn defect(
+        &mut self,
+        time_and_shift: (f64, f64),
+        u: &Buffer<f64, D>,
+        d: &mut Buffer<f64, D>,
+    ) -> Result<(), Self::Error>;
+
+    /// Returns the norm $\|v\| = (v^\mathsf{T} M v)^{1/2}$, the one of $L_2$.
+    ///
+    /// # Errors
+    /// What the device reports.
+    fn norm(&mut self, v: &Buffer<f64, D>) -> Result<f64, Self::Error>;
+}
