@@ -67,7 +67,7 @@ pub use femtile_device::Cpu;
 pub use femtile_mesh::Mesh;
 pub use femtile_solve::{
     AmgGraph, AmgOptions, DeviceChoice, GmgOptions, GmgStart, LinearSolution, LinearSolver, Method, Nodes,
-    PmgOptions, Poisson, PreconditionerConfig, Region, Solution, SolveError, SolverConfig, Value,
+    PmgOptions, Poisson, PreconditionerConfig, Region, Solution, SolveError, SolverConfig, Transient, Value,
     amg_from_mesh, tag_regions,
 };
 

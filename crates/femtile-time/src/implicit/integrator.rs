@@ -8,8 +8,7 @@ use femtile_linalg::vector::VectorKernels;
 
 use super::control::Controller;
 use super::history::History;
-use super::scheme::GAMMA;
-use super::{Checkpoint, Scheme, SemiDiscrete, StageEquation, StageOutcome, Tolerance};
+use super::{Checkpoint, Scheme, SemiDiscrete, Tolerance};
 use crate::TimeError;
 
 /// The lengths of steps.
@@ -133,11 +132,11 @@ impl<D: VectorKernels<f64>> Reached<'_, D> {
     }
 }
 
-struct State<D: VectorKernels<f64>> {
-    history: History<D>,
+pub(super) struct State<D: VectorKernels<f64>> {
+    pub history: History<D>,
     steps: usize,
     rejected: usize,
-    iterations: usize,
+    pub iterations: usize,
     /// The length of the next step.
     length: f64,
     last_error: f64,
@@ -151,18 +150,18 @@ struct State<D: VectorKernels<f64>> {
 /// # Source
 /// `[alexander1977]` for SDIRK2, `[soderlind2003]` for the control of steps.
 pub struct Integrator<D: VectorKernels<f64>> {
-    device: D,
-    scheme: Scheme,
+    pub(super) device: D,
+    pub(super) scheme: Scheme,
     steps: Steps,
     start: f64,
     end: f64,
-    state: State<D>,
+    pub(super) state: State<D>,
     /// The solution of the step that is computed.
-    next: Buffer<f64, D>,
+    pub(super) next: Buffer<f64, D>,
     /// Terms of earlier values.
-    terms: Buffer<f64, D>,
+    pub(super) terms: Buffer<f64, D>,
     /// Extrapolation, stages, defects.
-    other: Buffer<f64, D>,
+    pub(super) other: Buffer<f64, D>,
 }
 
 impl<D: VectorKernels<f64>> Integrator<D> {
@@ -391,113 +390,6 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         let allowed = tolerance.absolute.max(tolerance.relative * self.state.largest_norm);
         Ok(error / (allowed * length / (self.end - self.start)))
     }
-
-    /// Computes the step to `time` into `next`.
-    fn advance<S: SemiDiscrete<D>>(
-        &mut self,
-        length: f64,
-        time: f64,
-        system: &mut S,
-    ) -> Result<StageOutcome, S::Error> {
-        let outcome = match (self.scheme, self.state.history.len()) {
-            (Scheme::ImplicitEuler, _) => self.implicit_euler(length, time, system),
-            (Scheme::Bdf2, 2..) => self.bdf2(length, time, system),
-            (Scheme::Sdirk2 | Scheme::Bdf2, _) => self.sdirk2(length, time, system),
-            (Scheme::CrankNicolson, _) => self.crank_nicolson(length, time, system),
-        }?;
-        self.state.iterations += outcome.iterations;
-        Ok(outcome)
-    }
-
-    /// Extrapolates the last values to `time`, as the first guess of a solve.
-    fn guess(&mut self, time: f64) -> Result<(), LinalgError> {
-        self.state.history.polynomial(time, 2, &mut self.next)
-    }
-
-    fn implicit_euler<S: SemiDiscrete<D>>(
-        &mut self,
-        length: f64,
-        time: f64,
-        system: &mut S,
-    ) -> Result<StageOutcome, S::Error> {
-        self.guess(time)?;
-        let shift = 1.0 / length;
-        scaled(&mut self.terms, shift, self.state.history.value(0))?;
-        let equation = StageEquation { shift, time, history: &self.terms, defect: None };
-        system.solve(&equation, &mut self.next)
-    }
-
-    /// $\dot u(t_{n+1}) = (1/h + 1/(h + h'))\, u_{n+1} - \frac{h + h'}{h h'} u_n + \frac{h}{h' (h + h')} u_{n-1}$.
-    fn bdf2<S: SemiDiscrete<D>>(
-        &mut self,
-        length: f64,
-        time: f64,
-        system: &mut S,
-    ) -> Result<StageOutcome, S::Error> {
-        self.guess(time)?;
-        let before = self.state.history.time(0) - self.state.history.time(1);
-        // Equal steps have one shift to the last bit, so that one matrix serves all.
-        let before = if (before - length).abs() < 1e-9 * length { length } else { before };
-        let both = length + before;
-        let shift = 1.0 / length + 1.0 / both;
-        scaled(&mut self.terms, both / (length * before), self.state.history.value(0))?;
-        let oldest = -length / (before * both);
-        self.device.axpby(&mut self.terms, oldest, self.state.history.value(1), 1.0)?;
-        let equation = StageEquation { shift, time, history: &self.terms, defect: None };
-        system.solve(&equation, &mut self.next)
-    }
-
-    fn crank_nicolson<S: SemiDiscrete<D>>(
-        &mut self,
-        length: f64,
-        time: f64,
-        system: &mut S,
-    ) -> Result<StageOutcome, S::Error> {
-        self.guess(time)?;
-        let (before, shift) = (self.state.history.time(0), 2.0 / length);
-        system.defect((before, shift), self.state.history.value(0), &mut self.other)?;
-        scaled(&mut self.terms, shift, self.state.history.value(0))?;
-        let equation = StageEquation { shift, time, history: &self.terms, defect: Some(&self.other) };
-        system.solve(&equation, &mut self.next)
-    }
-
-    fn sdirk2<S: SemiDiscrete<D>>(
-        &mut self,
-        length: f64,
-        time: f64,
-        system: &mut S,
-    ) -> Result<StageOutcome, S::Error> {
-        let begun = self.state.history.time(0);
-        let shift = Scheme::sdirk2_shift(length);
-        let between = begun + GAMMA * length;
-        self.state.history.polynomial(between, 2, &mut self.other)?;
-        scaled(&mut self.terms, shift, self.state.history.value(0))?;
-        let equation = StageEquation { shift, time: between, history: &self.terms, defect: None };
-        let first = system.solve(&equation, &mut self.other)?;
-        if !first.has_converged {
-            return Ok(first);
-        }
-        // u_n + (1 − γ) h k with k = (U − u_n) / (γ h).
-        let ratio = (1.0 - GAMMA) / GAMMA;
-        scaled(&mut self.terms, shift * (1.0 - ratio), self.state.history.value(0))?;
-        self.device.axpby(&mut self.terms, shift * ratio, &self.other, 1.0)?;
-        self.guess(time)?;
-        let equation = StageEquation { shift, time, history: &self.terms, defect: None };
-        let second = system.solve(&equation, &mut self.next)?;
-        let iterations = first.iterations + second.iterations;
-        Ok(StageOutcome { iterations, has_converged: second.has_converged })
-    }
-}
-
-/// $y = \alpha x$.
-fn scaled<D: VectorKernels<f64>>(
-    y: &mut Buffer<f64, D>,
-    alpha: f64,
-    x: &Buffer<f64, D>,
-) -> Result<(), LinalgError> {
-    let device = y.device().clone();
-    device.fill(y, 0.0)?;
-    device.axpby(y, alpha, x, 1.0)
 }
 
 fn check(steps: Steps, start: f64, end: f64) -> Result<(), TimeError> {

@@ -12,6 +12,7 @@ mod control;
 mod history;
 mod integrator;
 mod scheme;
+mod step;
 
 use femtile_device::{Buffer, Device};
 use femtile_linalg::LinalgError;
