@@ -69,8 +69,8 @@ fn frames_traces_and_the_collection_are_written_and_verified() {
     // 0, 0.3, …, 1.8 and the end.
     assert_eq!(rows.len(), 8);
     for row in &rows {
-        assert!((row[2] - 4.0 * (1.0 + row[0] * row[0])).abs() < 1e-6, "{row:?}");
-        assert!(row[1] < 1e-6, "{row:?}");
+        assert!((row[2] - 4.0 * (1.0 + row[0] * row[0])).abs() < 1e-4, "{row:?}");
+        assert!(row[1] < 1e-4, "{row:?}");
     }
     assert!(std::fs::read_to_string(out.join("traces.svg")).unwrap().starts_with("<svg"));
     assert_eq!(verify(out).unwrap(), []);
@@ -163,7 +163,7 @@ fn settings_without_a_meaning_are_refused_with_their_key() {
         (
             "kind = \"square\", cells = [6, 5]",
             "kind = \"grid\", nodes = [5, 5]",
-            ["time.method", "takes a mesh"],
+            ["time.method", "take a mesh"],
         ),
     ] {
         refused(from, to, words);

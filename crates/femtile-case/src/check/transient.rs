@@ -21,7 +21,7 @@ pub(super) fn check(case: &Case) -> Result<(), CaseError> {
         return wrong(&["time", "method"], message);
     }
     if time.method == TimeMethod::Adi {
-        let message = "\"adi\" is for grids; on a mesh take \"bdf2\", \"sdirk2\", \"crank-nicolson\" or \"implicit-euler\"";
+        let message = "\"adi\", the default, is for grids (kind = \"grid\"); on a mesh take \"bdf2\", \"sdirk2\", \"crank-nicolson\" or \"implicit-euler\"";
         return wrong(&["time", "method"], message);
     }
     let default = EquationSection::default();

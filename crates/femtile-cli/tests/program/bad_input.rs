@@ -258,7 +258,7 @@ fn what_an_equation_in_time_cannot_mean_is_refused_where_it_stands() {
         ("initial = \"x\"", "lambda = 1", ["equation.lambda", "reaction-diffusion"]),
         ("[9, 9]", "[9, 2]", ["mesh.generate.nodes", "2 nodes along y"]),
         ("[9, 9] }", "[9, 9], upper = [1, 0] }", ["mesh.generate.upper", "not above"]),
-        ("\"grid\", nodes = [9, 9]", "\"square\", cells = [9, 9]", ["mesh", "on a grid"]),
+        ("\"grid\", nodes = [9, 9]", "\"square\", cells = [9, 9]", ["time.method", "for grids"]),
         ("\"diffusion\"", "\"reaction-diffusion\"", ["equation.initial", "diffusion"]),
         ("xmin", "zmin", ["boundary[0].where", "xmin, xmax, ymin, ymax"]),
         ("dirichlet = \"t\"", "periodic = true", ["boundary", "one side of x is periodic"]),

@@ -189,7 +189,7 @@ steps = 2
 #[test]
 fn convection_that_outweighs_diffusion_is_warned_of_with_the_number() {
     let said = warnings(GRID);
-    let words = ["cell Péclet number", "along x is 40.000", "100.0 % of the nodes", "take 201 nodes along x"];
+    let words = ["cell Péclet number", "along x is 40.000", "100.0 % of the nodes", "use 201 nodes along x"];
     assert!(words.iter().all(|word| said[0].contains(word)), "{said:?}");
     assert_eq!(warnings(&GRID.replace("[4, 0]", "[0.1, -0.1]")), [""; 0]);
 }

@@ -163,9 +163,14 @@ fn linear_outcome(outcome: &Outcome) -> CgOutcome {
 }
 
 fn warning_of(outcome: &Outcome) -> Option<String> {
-    let Outcome { stop, steps, time, .. } = outcome;
+    let Outcome { stop, steps, time, restarts, .. } = outcome;
     let reason = match stop {
-        Stop::Finished => return None,
+        Stop::Finished if *restarts == 0 => return None,
+        Stop::Finished => {
+            return Some(format!(
+                "the data have {restarts} kinks or jumps in time, at which steps began short again"
+            ));
+        }
         Stop::Interrupted => "was interrupted by the user",
         Stop::TimeLimit => "reached its time limit",
         Stop::SolverFailed => {

@@ -218,6 +218,13 @@ impl<D: OperatorDevice> SemiDiscrete<D> for Semidiscrete<'_, '_, D> {
         Ok(device.axpby(d, 1.0, &self.data.load, 1.0)?)
     }
 
+    fn clear_given(&mut self, v: &mut Buffer<f64, D>) -> Result<(), SolveError> {
+        let Some(free) = &self.free else { return Ok(()) };
+        self.workshop.device.scale_by(&mut self.correction, free, v)?;
+        std::mem::swap(v, &mut self.correction);
+        Ok(())
+    }
+
     fn norm(&mut self, v: &Buffer<f64, D>) -> Result<f64, SolveError> {
         self.mass.apply(&mut self.product, v)?;
         Ok(self.workshop.device.dot(v, &self.product)?.max(0.0).sqrt())

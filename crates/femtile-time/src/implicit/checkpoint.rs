@@ -11,6 +11,8 @@ pub struct Checkpoint {
     pub step: u64,
     /// Steps rejected.
     pub rejected: u64,
+    /// Kinks and jumps met so far.
+    pub restarts: u64,
     /// Iterations of linear solvers so far.
     pub iterations: u64,
     /// The length of the next step.
@@ -50,7 +52,7 @@ impl Checkpoint {
         to.write_all(MAGIC)?;
         to.write_all(&VERSION.to_le_bytes())?;
         to.write_all(&self.fingerprint)?;
-        for count in [self.step, self.rejected, self.iterations] {
+        for count in [self.step, self.rejected, self.restarts, self.iterations] {
             to.write_all(&count.to_le_bytes())?;
         }
         for number in [self.length, self.last_error, self.largest_norm] {
@@ -81,7 +83,7 @@ impl Checkpoint {
             return Err(CheckpointError::Format("it has another version"));
         }
         let fingerprint = array(from)?;
-        let [step, rejected, iterations] = [count(from)?, count(from)?, count(from)?];
+        let [step, rejected, restarts, iterations] = [count(from)?, count(from)?, count(from)?, count(from)?];
         let [length, last_error, largest_norm] = [number(from)?, number(from)?, number(from)?];
         let depth = count(from)?;
         let n_bytes = count(from)?.saturating_mul(8);
@@ -98,7 +100,17 @@ impl Checkpoint {
             Ok((time, values.collect()))
         };
         let history = (0..depth).map(one).collect::<Result<_, CheckpointError>>()?;
-        Ok(Self { fingerprint, step, rejected, iterations, length, last_error, largest_norm, history })
+        Ok(Self {
+            fingerprint,
+            step,
+            rejected,
+            restarts,
+            iterations,
+            length,
+            last_error,
+            largest_norm,
+            history,
+        })
     }
 }
 

@@ -21,6 +21,14 @@ pub(super) struct Controller {
     last: f64,
 }
 
+/// After this many rejections in a row a step is accepted whose error is a small share of the whole tolerance: data with a
+/// kink have errors in proportion to the step, which no shorter step brings below its share.
+pub(super) const KINK: usize = 3;
+/// That share.
+pub(super) const KINK_SHARE: f64 = 0.01;
+/// After this many rejections in a row the data are taken to jump, and the step is accepted.
+pub(super) const JUMP: usize = 12;
+
 /// The share of the tolerance that is aimed at.
 const SAFETY: f64 = 0.8;
 /// A step is kept at its length unless it may grow by this factor, as another length needs another matrix.

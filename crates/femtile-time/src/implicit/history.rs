@@ -60,6 +60,11 @@ impl<D: VectorKernels<f64>> History<D> {
         Ok(free)
     }
 
+    /// Forgets all but the newest value.
+    pub fn keep_newest(&mut self) {
+        self.values.truncate(1);
+    }
+
     /// Forgets all but the oldest value.
     pub fn keep_oldest(&mut self) {
         while self.values.len() > 1 {

@@ -6,7 +6,7 @@ use femtile_device::Buffer;
 use femtile_linalg::LinalgError;
 use femtile_linalg::vector::VectorKernels;
 
-use super::control::Controller;
+use super::control::{Controller, JUMP, KINK, KINK_SHARE};
 use super::history::History;
 use super::{Checkpoint, Scheme, SemiDiscrete, Tolerance};
 use crate::TimeError;
@@ -53,6 +53,8 @@ pub struct Outcome {
     pub steps: usize,
     /// Steps rejected by the error estimate.
     pub rejected: usize,
+    /// Kinks and jumps in time of the data, at which the extrapolation began anew.
+    pub restarts: usize,
     /// Iterations of linear solvers.
     pub iterations: usize,
     /// The time that was reached.
@@ -123,6 +125,7 @@ impl<D: VectorKernels<f64>> Reached<'_, D> {
             fingerprint,
             step: state.steps as u64,
             rejected: state.rejected as u64,
+            restarts: state.restarts as u64,
             iterations: state.iterations as u64,
             length: state.length,
             last_error: state.last_error,
@@ -136,6 +139,7 @@ pub(super) struct State<D: VectorKernels<f64>> {
     pub history: History<D>,
     steps: usize,
     rejected: usize,
+    restarts: usize,
     pub iterations: usize,
     /// The length of the next step.
     length: f64,
@@ -189,6 +193,7 @@ impl<D: VectorKernels<f64>> Integrator<D> {
             history: History::new(start, u),
             steps: 0,
             rejected: 0,
+            restarts: 0,
             iterations: 0,
             length,
             last_error: 1.0,
@@ -231,6 +236,7 @@ impl<D: VectorKernels<f64>> Integrator<D> {
             history,
             steps: checkpoint.step as usize,
             rejected: checkpoint.rejected as usize,
+            restarts: checkpoint.restarts as usize,
             iterations: checkpoint.iterations as usize,
             length: checkpoint.length,
             last_error: checkpoint.last_error,
@@ -265,8 +271,8 @@ impl<D: VectorKernels<f64>> Integrator<D> {
                 self.run_adaptive(tolerance, [shortest, longest], system, monitor)?
             }
         };
-        let State { steps, rejected, iterations, .. } = self.state;
-        Ok(Outcome { stop, steps, rejected, iterations, time: self.time() })
+        let State { steps, rejected, restarts, iterations, .. } = self.state;
+        Ok(Outcome { stop, steps, rejected, restarts, iterations, time: self.time() })
     }
 
     fn run_fixed<S, M>(&mut self, count: usize, system: &mut S, monitor: &mut M) -> Result<Stop, S::Error>
@@ -307,6 +313,8 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         let norm = system.norm(self.values())?;
         self.state.largest_norm = self.state.largest_norm.max(norm);
         let mut controller = Controller::new(order, self.state.last_error);
+        // Steps since the beginning or the last restart, and rejections of the present one.
+        let (mut since_restart, mut in_a_row) = (self.state.steps, 0);
         while self.time() < self.end {
             let (length, time) = self.next_step();
             // The first steps have one length and are judged together, by the step that follows them.
@@ -317,19 +325,31 @@ impl<D: VectorKernels<f64>> Integrator<D> {
                 (true, false) => 0.0,
                 (true, true) => self.error_of_step(length, time, tolerance, system)?,
             };
-            if error <= 1.0 {
-                if is_judged {
-                    let factor = controller.accepted(error);
-                    self.state.length = match factor {
-                        1.0 => self.state.length,
-                        factor => (factor * length).min(longest),
-                    };
+            let of_all = error * length / (self.end - self.start);
+            let is_restart = error > 1.0
+                && since_restart > order
+                && (in_a_row >= JUMP || (in_a_row >= KINK && of_all <= KINK_SHARE));
+            if error <= 1.0 || is_restart {
+                if is_restart {
+                    controller = Controller::new(order, 1.0);
+                } else if is_judged {
+                    match controller.accepted(error) {
+                        1.0 => {}
+                        factor => self.state.length = (factor * length).min(longest),
+                    }
                     self.state.last_error = controller.last();
                 }
                 self.accept(time)?;
+                (since_restart, in_a_row) = (since_restart + 1, 0);
+                if is_restart {
+                    self.state.history.keep_newest();
+                    self.state.restarts += 1;
+                    since_restart = 0;
+                }
                 let norm = system.norm(self.values())?;
                 self.state.largest_norm = self.state.largest_norm.max(norm);
                 if is_judged
+                    && !is_restart
                     && let ControlFlow::Break(stop) = monitor.step(&Reached { state: &self.state })?
                 {
                     return Ok(stop);
@@ -337,10 +357,12 @@ impl<D: VectorKernels<f64>> Integrator<D> {
                 continue;
             }
             self.state.rejected += 1;
+            in_a_row += 1;
             let mut shorter = controller.rejected(error) * length;
-            if self.state.steps <= order {
+            if since_restart <= order {
                 self.state.history.keep_oldest();
-                self.state.steps = 0;
+                self.state.steps -= since_restart;
+                since_restart = 0;
                 shorter *= 0.3;
             }
             if length <= shortest {
@@ -386,6 +408,7 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         let share = self.scheme.local_share(&lengths[..=order]);
         self.state.history.polynomial(time, order, &mut self.other)?;
         self.device.axpby(&mut self.other, share, &self.next, -share)?;
+        system.clear_given(&mut self.other)?;
         let error = system.norm(&self.other)?;
         let allowed = tolerance.absolute.max(tolerance.relative * self.state.largest_norm);
         Ok(error / (allowed * length / (self.end - self.start)))
