@@ -22,15 +22,15 @@ const KERNEL_PACKAGES: [&str; 8] = [
     "femtile-sum-factorization",
 ];
 
-/// How Miri goes through the tests.
+/// Flags of Miri.
 const FLAGS_OF_MIRI: &str =
     "-Zmiri-tree-borrows -Zmiri-disable-isolation -Zmiri-permissive-provenance -Zmiri-ignore-leaks";
 
 /// Part of the names of the tests that fuzz readers for a given time.
 const FUZZERS: &str = "of_any_structure";
-/// The same as nextest selects them.
+/// The nextest filter that selects them.
 const FUZZER_TESTS: &str = "test(of_any_structure)";
-/// How many such tests there are; they share the cores.
+/// Number of such tests; they share the cores.
 const N_FUZZERS: usize = 8;
 /// Seconds that all of them take together.
 const SECONDS_OF_FUZZING: usize = 60;

@@ -257,7 +257,7 @@ fn projections_and_metrics_of_a_case_are_the_same_on_a_gpu() {
     }
     let error = femtile_case::run_on(&case_in(folder.path(), &metric("inverse")), &device, &mut Silent);
     let error = error.unwrap_err().to_string();
-    assert!(error.contains("solver.geometry") && error.contains("is for CPUs"), "{error}");
+    assert!(error.contains("solver.metric") && error.contains("is for CPUs"), "{error}");
 }
 
 #[test]

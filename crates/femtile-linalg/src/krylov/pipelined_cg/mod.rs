@@ -25,8 +25,8 @@ pub use kernels::{PipelinedCgKernels, PipelinedCgStep, PipelinedCgSums, Pipeline
 /// recurrences of r, w, s and z drift away from the vectors that they define: the method reaches a lower accuracy than
 /// plain conjugate gradients.
 ///
-/// So the recurrences are restarted (residual replacement). Where the recurred residual meets the tolerance, or the method
-/// breaks down after the first step, $b - A x$ is computed: within twice the tolerance the method has converged; else all
+/// The recurrences are therefore restarted (residual replacement). Where the recurred residual meets the tolerance, or
+/// the method breaks down after the first step, $b - A x$ is computed: within twice the tolerance the method has converged; else all
 /// recurrences restart from it, if the residual has at least halved since the last restart; else the method has
 /// [stagnated](Stop::Stagnated) or [broken down](Stop::Breakdown). At a restart the history has the computed residual.
 ///
