@@ -8,7 +8,7 @@ use crate::step::{Checks, cargo};
 use crate::{cite, documents};
 
 /// The tests whose results depend on the SIMD path, as nextest selects them; of all that is built, so that nothing is
-/// built anew with the features of some packages alone.
+/// rebuilt with the features of some packages alone.
 const OF_KERNELS: &str = "package(femtile-device) | package(femtile-fem) | package(femtile-matrix-free) | package(femtile-sum-factorization) | (package(femtile-conformance) & binary(linalg))";
 /// The same for `cargo test`.
 const KERNEL_PACKAGES: [&str; 8] = [

@@ -175,7 +175,7 @@ impl<'a, T: Scalar, D: PipelinedCgKernels<T>, C: Communicator> Recurrences<'a, T
         let step = match step(self.sums, self.before) {
             Ok(step) => step,
             Err(breakdown) if self.before.is_none() => return Ok(Some(breakdown)),
-            Err(breakdown) => return self.begin_anew(x, watch, breakdown),
+            Err(breakdown) => return self.restart(x, watch, breakdown),
         };
         let v = &mut self.v;
         let m = if matches!(self.by, Preconditioning::Identity) { &v.w } else { &v.m };
@@ -194,13 +194,13 @@ impl<'a, T: Scalar, D: PipelinedCgKernels<T>, C: Communicator> Recurrences<'a, T
         }
         watch.history.r_dot_r.push(r_dot_r);
         match watch.verdict() {
-            Some(Stop::Converged) => self.begin_anew(x, watch, Stop::Converged),
+            Some(Stop::Converged) => self.restart(x, watch, Stop::Converged),
             other => Ok(other),
         }
     }
 
     /// Computes the true residual after the recurrences have ended; restarts them or ends the method.
-    fn begin_anew(
+    fn restart(
         &mut self,
         x: &Buffer<T, D>,
         watch: &mut Watch<'_>,
