@@ -238,7 +238,8 @@ impl<'a, T: Scalar, D: SStepCgKernels<T>, C: Communicator> Blocks<'a, T, D, C> {
         }
     }
 
-    /// Restarts after a block that was cut at this pivot; breaks down where the residual has hardly fallen since the last restart.
+    /// Restarts after a block that was cut at this pivot; breaks down where the residual has hardly fallen since the
+    /// last restart.
     fn restart(&mut self, pivot: f64) -> Option<Stop> {
         if self.r_dot_r > GAIN * self.r_dot_r_begun {
             return Some(Stop::Breakdown { quantity: Stop::BLOCK_PIVOT, value: pivot });
