@@ -17,7 +17,7 @@ if int(threads) > 1 and "FEMTILE_RANK_OF" not in os.environ:
     mpirun = shutil.which("mpirun")
     if mpirun is None:
         sys.exit("there is no mpirun for more than one rank")
-    # Open MPI refuses to run as root, as containers do, unless it is told twice.
+    # Open MPI runs as root, as in containers, only with both variables set.
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     environment = dict(os.environ, FEMTILE_RANK_OF=threads, **root)
     script = os.path.join(folder, "petsc_amg.py")

@@ -1,4 +1,4 @@
-//! What the documents promise: the commands they show exist, the files they link to are there.
+//! Checks the documents: the commands they show exist, the files they link to are there.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::step::{built, cargo};
 
-/// Builds the programs in the profile of the tests, so that little is built anew.
+/// Builds the programs in the profile of the tests, so that little is rebuilt.
 const BUILD: [&str; 10] = [
     "build",
     "--quiet",
@@ -21,7 +21,7 @@ const BUILD: [&str; 10] = [
     "femtile-research",
 ];
 
-/// Prints what a document promises and the project does not keep; true when there is nothing.
+/// Prints broken links and commands of the documents; returns true when there are none.
 pub fn report(root: &Path) -> bool {
     cargo().args(BUILD).status().is_ok_and(|status| status.success()) && report_built(root)
 }
@@ -97,7 +97,7 @@ fn shown(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// Whether a command can be given: examples are solved, of other commands subcommand and options are looked up.
+/// Checks that a command is valid: examples are solved, of other commands subcommand and options are looked up.
 fn exists(root: &Path, command: &str, program: &dyn Fn() -> Command) -> Result<(), String> {
     if let Some(arguments) = command.strip_prefix("cargo run --release -- ") {
         let output = ["--quiet", "--output", "target/documents"];

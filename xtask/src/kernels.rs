@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::step::cargo;
 
-/// Compiles a representative set of kernels; the profile is that of the tests, so nothing is built anew.
+/// Compiles a representative set of kernels; the profile is that of the tests, so nothing is rebuilt.
 const COMMAND: [&str; 8] =
     ["run", "--quiet", "--profile", "test", "--package", "femtile-conformance", "--bin", "kernels"];
 

@@ -24,7 +24,7 @@ const TASKS: [Task; 5] = [
     ("documents", "the commands and links in the documents are sound", documents::report),
 ];
 
-/// Whether there is a command of this name.
+/// Returns whether there is a command of this name.
 fn knows(name: &str) -> bool {
     TASKS.iter().any(|(known, ..)| *known == name)
 }

@@ -22,8 +22,8 @@ pub fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// A program of this workspace that the tests have built; to run it by cargo would build much of the workspace anew,
-/// with the features of one package alone.
+/// Returns the command for a program of this workspace that the tests have built; `cargo run` would rebuild much of the
+/// workspace with the features of one package alone.
 pub fn built(root: &Path, name: &str) -> Command {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     Command::new(target.join("debug").join(name))

@@ -8,7 +8,7 @@ use crate::step::{Checks, cargo};
 use crate::{cite, documents};
 
 /// The tests whose results depend on the SIMD path, as nextest selects them; of all that is built, so that nothing is
-/// built anew with the features of some packages alone.
+/// rebuilt with the features of some packages alone.
 const OF_KERNELS: &str = "package(femtile-device) | package(femtile-fem) | package(femtile-matrix-free) | package(femtile-sum-factorization) | (package(femtile-conformance) & binary(linalg))";
 /// The same for `cargo test`.
 const KERNEL_PACKAGES: [&str; 8] = [
@@ -22,15 +22,15 @@ const KERNEL_PACKAGES: [&str; 8] = [
     "femtile-sum-factorization",
 ];
 
-/// How Miri goes through the tests.
+/// Flags of Miri.
 const FLAGS_OF_MIRI: &str =
     "-Zmiri-tree-borrows -Zmiri-disable-isolation -Zmiri-permissive-provenance -Zmiri-ignore-leaks";
 
 /// Part of the names of the tests that fuzz readers for a given time.
 const FUZZERS: &str = "of_any_structure";
-/// The same as nextest selects them.
+/// The nextest filter that selects them.
 const FUZZER_TESTS: &str = "test(of_any_structure)";
-/// How many such tests there are; they share the cores.
+/// Number of such tests; they share the cores.
 const N_FUZZERS: usize = 8;
 /// Seconds that all of them take together.
 const SECONDS_OF_FUZZING: usize = 60;

@@ -55,7 +55,7 @@ pub(crate) struct Partition {
     patches: Option<Patches>,
 }
 
-/// What is known before the setup.
+/// Data available before the setup.
 pub(crate) struct Known<'a, D: Device> {
     /// The aggregates of the first levels.
     pub groups: &'a [Groups<D>],

@@ -1,7 +1,7 @@
 //! Placement of arrays on a device whose own memory is too small for all of them.
 //!
 //! A cycle reads vectors at random, the matrices of its levels in order and several times, the matrix of the solve once.
-//! So vectors stay on the device, and the matrices that are read least move to the host first.
+//! Vectors therefore stay on the device, and the matrices that are read least move to the host first.
 
 use femtile_device::{Device, MemorySpace, Scalar};
 use femtile_linalg::LinalgError;

@@ -37,7 +37,7 @@ impl Case {
                 FormatName::Csr => MatrixFormat::Csr,
                 FormatName::EllWarp => MatrixFormat::EllWarp,
             },
-            geometry: solver.metric.into(),
+            metric: solver.metric.into(),
             remembered: self.remembered.clone(),
             method: match solver.method {
                 file::Method::Cg => Method::Cg,

@@ -165,7 +165,7 @@ mod tests {
 
     use super::*;
 
-    /// What is said of a case with this text in place of a line of it, and what it points at.
+    /// Returns the key, the marked text and the message of the error in a case with this section.
     fn said(section: &str) -> (String, String, String) {
         let text = format!("mesh = {{ file = \"a.vtu\" }}\n{section}\n");
         let error = toml::from_str::<CaseFile>(&text).unwrap_err();

@@ -14,7 +14,7 @@ fn solve(text: &str) -> Report {
     run(&case, &mut Silent).unwrap()
 }
 
-/// The value in the middle of a square of so many cells a side.
+/// Solves on a square with `cells` cells per side; the report has the value at the centre.
 fn centre(cells: usize, equation: &str, boundary: &str, solver: &str) -> Report {
     solve(&format!(
         "[mesh]\ngenerate = {{ kind = \"square\", cells = [{cells}, {cells}] }}\n[equation]\n{equation}\n{boundary}\n\

@@ -1,4 +1,4 @@
-//! What a case computes from its solution: fluxes, values along lines, recovered fields and the error estimate.
+//! Results computed from a solution: fluxes, values along lines, recovered fields and the error estimate.
 
 use std::path::{Path, PathBuf};
 

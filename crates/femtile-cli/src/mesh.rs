@@ -68,7 +68,7 @@ fn write(path: &Path, mesh: &Mesh) -> Result<ExitCode, Failure> {
     written(path, mesh)
 }
 
-/// Tells what was written, and what the reader had left out.
+/// Prints the size of the written mesh and the notes of its reader.
 fn written(path: &Path, mesh: &Mesh) -> Result<ExitCode, Failure> {
     let text = format!("{}: {} nodes, {} cells\n", path.display(), mesh.n_nodes(), mesh.n_cells());
     Ok(print(&(text + &notes(&mesh.notes)))?)

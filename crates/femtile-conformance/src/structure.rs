@@ -149,7 +149,7 @@ fn save(name: &str, number: u64, input: &[Vec<u8>], finding: String) -> String {
 pub struct Random(u64);
 
 impl Random {
-    /// Begins anew for each seed.
+    /// A generator with this seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }

@@ -124,7 +124,7 @@ pub(crate) fn choose(
     if space.degree == 1
         && space.components == 1
         && config.operator == OperatorKind::Auto
-        && config.geometry.is_none()
+        && config.metric.is_none()
     {
         return Ok(amg_or_jacobi(why_not));
     }

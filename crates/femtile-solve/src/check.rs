@@ -114,7 +114,7 @@ fn check_simplices(config: &SolverConfig, space: &SpaceConfig, kind: CellKind) -
         );
         return Err(SolveError::setting(&["solver".into(), "operator".into()], message));
     }
-    if config.geometry.is_some() {
+    if config.metric.is_some() {
         return Err(SolveError::solver("metric", of_matrices()));
     }
     if let Some(name) = config.preconditioner.of_cells() {
@@ -134,7 +134,7 @@ fn check_products(config: &SolverConfig, space: &SpaceConfig, kind: CellKind) ->
                        preconditioner = \"pmg\", \"gmg\", \"jacobi\" or \"none\"";
         return Err(SolveError::setting(&["space".into(), "components".into()], message));
     }
-    if config.geometry.is_some() && config.is_assembled() {
+    if config.metric.is_some() && config.is_assembled() {
         return wrong("metric", of_matrices());
     }
     if let (DeviceChoice::Cuda(_), Some(lack)) = (config.device, lack_of_gpus(config, space, kind)) {

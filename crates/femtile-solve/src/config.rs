@@ -24,9 +24,8 @@ pub struct SolverConfig {
     pub memory_limit: Option<u64>,
     /// The form of the operator.
     pub operator: OperatorKind,
-    /// How an operator without a matrix obtains the metric of cells; the cheapest way for each batch of cells where it is
-    /// none.
-    pub geometry: Option<MetricEvaluation>,
+    /// Evaluation of cell metrics in a matrix-free operator; by default the cheapest for each batch of cells.
+    pub metric: Option<MetricEvaluation>,
     /// The format of a matrix in products, that of the levels of algebraic multigrid as well.
     pub format: MatrixFormat,
     /// Formats that searches have found: [`MatrixFormat::Auto`] takes them for the matrices that they were found for.
@@ -51,7 +50,7 @@ impl Default for SolverConfig {
             threads: 0,
             memory_limit: None,
             operator: OperatorKind::Auto,
-            geometry: None,
+            metric: None,
             format: MatrixFormat::Auto,
             remembered: Vec::new(),
             method: Method::Cg,

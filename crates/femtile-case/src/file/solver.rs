@@ -91,7 +91,7 @@ pub enum Precision {
     Mixed,
 }
 
-/// How matrix-free operators obtain cell metrics.
+/// Evaluation of cell metrics in matrix-free operators.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MetricName {
@@ -134,7 +134,7 @@ pub struct SolverSection {
     pub operator: Operator,
     /// The format of an assembled matrix in products.
     pub format: FormatName,
-    /// How a matrix-free operator obtains cell metrics.
+    /// Evaluation of cell metrics in a matrix-free operator.
     #[serde(alias = "geometry")]
     pub metric: MetricName,
     /// The iterative method.

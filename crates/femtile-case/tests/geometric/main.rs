@@ -32,7 +32,7 @@ fn refused(text: &str) -> (String, String) {
     }
 }
 
-/// A square or cube of so many cells a side.
+/// A square or cube with `cells` cells per side.
 fn mesh(dimension: usize, cells: usize) -> String {
     match dimension {
         2 => format!("{{ kind = \"square\", cell = \"quadrilateral\", cells = [{cells}, {cells}] }}"),

@@ -16,7 +16,7 @@ const WAVES: &str =
     "generate = { kind = \"square\", cell = \"quadrilateral\", cells = [6, 5], order = 3, deform = 0.1 }";
 const CUBES: &str = "generate = { kind = \"box\", cell = \"hexahedron\", cells = [4, 4, 4] }";
 
-/// What holds on the boundary: given values alone, all kinds, fluxes alone.
+/// Boundary conditions: Dirichlet only, all kinds, Neumann only.
 const GIVEN: &str = "[[boundary]]\nwhere = \"all\"\ndirichlet = \"1 + x*y\"";
 const MIXED: &str = r#"
 [[boundary]]

@@ -1,4 +1,4 @@
-//! What scripts and people rely on: the report, exit codes, Ctrl-C, the same bits on any number of threads.
+//! The report, exit codes, Ctrl-C, the same bits on any number of threads.
 
 use crate::common;
 

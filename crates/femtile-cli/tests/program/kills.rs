@@ -44,7 +44,7 @@ fn names(place: &Workplace) -> Vec<String> {
     names
 }
 
-/// What stands in the folder is of one run: a complete solution at least, and a report only beside its own.
+/// Asserts that all files in the folder are of one run: the solution is complete, and a report has its own solution.
 fn assert_whole(place: &Workplace) {
     if let Ok(solution) = std::fs::read_to_string(place.path("out/solution.vtu")) {
         assert!(solution.trim_end().ends_with("</VTKFile>"));

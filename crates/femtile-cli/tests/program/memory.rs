@@ -1,4 +1,5 @@
-//! What a run needs of memory is known before it begins, and refused with its figures where there is less.
+//! The memory of a run is estimated before it begins; a run that needs more than is available is refused, with both
+//! figures.
 
 use crate::common;
 

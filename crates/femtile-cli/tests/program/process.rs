@@ -35,7 +35,7 @@ fn signal(child: &Child, name: &str) {
     assert!(Command::new("kill").args([name, &child.id().to_string()]).status().unwrap().success());
 }
 
-/// What was said, with lines joined.
+/// Returns the words of standard error, with lines joined.
 fn words(output: &Output) -> String {
     let said = text(&output.stderr);
     said.split_whitespace().filter(|word| !["│", "×"].contains(word)).collect::<Vec<_>>().join(" ")

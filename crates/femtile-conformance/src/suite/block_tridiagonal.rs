@@ -97,7 +97,7 @@ impl<T: Scalar> Batch<T> {
         let d = Buffer::from_host(device, &self.d).unwrap();
         let mut u = nan(device, self.d.len());
         let outcome = solver.solve(&mut u, bands, &d).unwrap();
-        assert_eq!(outcome.is_solved(), solver.outcome().unwrap() == outcome, "failures are told once");
+        assert_eq!(outcome.is_solved(), solver.outcome().unwrap() == outcome, "failures are reported once");
         (u.to_host().unwrap(), outcome)
     }
 

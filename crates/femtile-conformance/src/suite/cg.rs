@@ -147,7 +147,7 @@ impl Monitor for After {
     }
 }
 
-/// Whatever ends a solve, the number of iterations and the residuals are those of the x returned.
+/// For every stop, the number of iterations and the residuals are those of the x returned.
 pub fn every_stop_keeps_the_iterate_that_it_reports<D: LinearDevice>(device: &D, scope: &Scope) {
     let (n, mut random) = (scope.side * scope.side, Random::new(2));
     let (parts, b) = (laplacian::<f64>(scope.side, &mut random), random.vector::<f64>(n));

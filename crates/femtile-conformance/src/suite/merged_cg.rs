@@ -134,7 +134,7 @@ impl Monitor for After {
     }
 }
 
-/// Whatever ends a solve and after however many iterations, x has taken all steps that are reported.
+/// For every stop after any number of iterations, x has taken all steps that are reported.
 pub fn merged_cg_returns_the_iterate_that_it_reports<D: MergedDevice>(device: &D, scope: &Scope) {
     let (n, mut random) = (scope.side * scope.side, Random::new(2));
     let (parts, b) = (laplacian::<f64>(scope.side, &mut random), random.vector::<f64>(n));

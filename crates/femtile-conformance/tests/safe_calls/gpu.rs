@@ -105,8 +105,8 @@ fn a_hook_for_few_rows_is_not_given_to_an_operator_with_many() {
 }
 
 #[test]
-fn a_recording_is_made_anew_once_an_array_that_it_uses_was_given_back() {
-    let Some(device) = gpu("a_recording_is_made_anew") else { return };
+fn work_is_recorded_again_once_an_array_that_it_uses_was_given_back() {
+    let Some(device) = gpu("work_is_recorded_again") else { return };
     let y = Buffer::from_vec(&device, vec![1.0; 7]).unwrap();
     let mut recording = Default::default();
     let mut add_to = |x: &mut Buffer<f64, Cuda>| {

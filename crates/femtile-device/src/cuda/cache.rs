@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_entries_are_compiled_anew() {
+    fn damaged_entries_are_compiled_again() {
         let folder = tempfile::tempdir().unwrap();
         let compiler = Counting::default();
         let get = || binary_in(Some(folder.path()), &compiler, &PROGRAM.of::<f64>(), (9, 0)).unwrap();

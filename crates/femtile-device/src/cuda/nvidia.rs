@@ -220,7 +220,7 @@ impl Nvidia {
     }
 }
 
-/// The error of a call; faults of kernels, which show in whatever call comes next, are told apart.
+/// Returns the error of a call; faults of kernels, which any later call reports, have a variant of their own.
 pub(super) fn failed(action: &'static str, refusal: Refusal) -> DeviceError {
     use sys::cudaError_enum as E;
     let is_fault = matches!(

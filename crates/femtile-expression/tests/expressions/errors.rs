@@ -1,4 +1,4 @@
-//! What is said about texts that mean nothing, and that no text can do harm.
+//! Messages about invalid expressions; no input causes a panic.
 
 use crate::common;
 

@@ -1,4 +1,4 @@
-//! What texts mean: numbers that a person can check.
+//! Values of expressions, checked by hand.
 
 use femtile_expression::{Condition, Expression, Variable};
 

@@ -63,7 +63,7 @@ impl fmt::Display for Stop {
             Self::Breakdown { quantity, value } => {
                 write!(f, "broke down: {quantity} = {value:e}; {}", advice(quantity))
             }
-            Self::Interrupted => f.write_str("interrupted"),
+            Self::Interrupted => f.write_str("was interrupted by the user"),
             Self::TimeLimit => f.write_str("reached the time limit"),
         }
     }
@@ -73,8 +73,8 @@ impl fmt::Display for Stop {
 fn advice(quantity: &str) -> &'static str {
     match quantity {
         Stop::BLOCK_PIVOT => {
-            "rounding does not allow so many steps at once: take fewer, or plain conjugate gradients; where those break \
-             down as well, the matrix is not positive definite"
+            "rounding does not allow this number of steps at once: take fewer, or plain conjugate gradients; where those \
+             break down as well, the matrix is not positive definite"
         }
         Stop::PIVOT => "the matrix or the preconditioner is singular",
         Stop::RECURRED => {

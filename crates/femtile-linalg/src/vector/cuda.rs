@@ -61,7 +61,7 @@ fn sum_launch(n: usize) -> (Launch, u32) {
     (Launch::line(n_tiles(n).div_ceil(of_block), SUM_THREADS), of_block as u32)
 }
 
-/// Queues $x^\mathsf{T} y$ into a number on the device; `partials` has room for a number each tile, and
+/// Queues $x^\mathsf{T} y$ into a number on the device; `partials` holds one number per tile, and
 /// `counter` is zero.
 pub(crate) fn queue_dot<T: Scalar>(
     device: &Cuda,

@@ -42,7 +42,7 @@ __device__ inline u64 tail_entry(u64 n) {
     return blockIdx.x == gridDim.x - 1 && entry < n ? entry : n;
 }
 
-// Adds the blocks' sums into `result`; `partials` has room for one number a block.
+// Adds the blocks' sums into `result`; `partials` holds one number per block.
 __device__ inline void sum_over_blocks(double* result, double* partials, u32* counter, double of_thread) {
     const double of_block = block_sum(of_thread);
     if (threadIdx.x == 0) partials[blockIdx.x] = of_block;

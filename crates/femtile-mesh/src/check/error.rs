@@ -103,7 +103,7 @@ pub enum CheckError {
     #[error(
         "boundary facets of cells {first} and {second} near {at:?} overlap without coinciding, so the mesh is not conforming \
          (neighbours cut their common face along different diagonals, or a node hangs in the middle of a facet): \
-         make the mesh anew so that neighbouring cells share whole facets"
+         mesh again so that neighbouring cells share whole facets"
     )]
     OverlappingFacets {
         /// The cell of the smaller number.
@@ -116,8 +116,8 @@ pub enum CheckError {
     /// Thin gaps that share edges.
     #[error(
         "thin gaps ({n}) lie side by side, the first beside cell {cell} near {at:?} with a longest edge of {longest_edge:.2e}: \
-         neighbours cut their common faces along different diagonals, and nothing flows between them; make the mesh anew \
-         so that neighbouring cells share whole facets"
+         neighbours cut their common faces along different diagonals, and nothing flows between them; mesh again so that \
+         neighbouring cells share whole facets"
     )]
     Gaps {
         /// Number of gaps.

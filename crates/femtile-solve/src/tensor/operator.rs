@@ -232,7 +232,7 @@ fn matrix_free<'a, D: OperatorDevice>(
     let (constrained, facets) = (problem.constraints().dofs(), problem.facet_matrices());
     // The requested metric evaluation is for the device of the iterations.
     let has_kernels = <D as CellDevice<f64>>::HAS_KERNELS;
-    let metric = solver.geometry.filter(|_| !has_kernels);
+    let metric = solver.metric.filter(|_| !has_kernels);
     let config = MatrixFreeConfig { rule, constrained, facets, components, metric };
     let on_cpu = MatrixFree::new(cpu, problem.space(), terms(problem), config).map_err(of_metric)?;
     let lifted = |problem: &'a TensorProblem<'a>| {
@@ -276,7 +276,7 @@ fn matrix_free<'a, D: OperatorDevice>(
         _ => None,
     };
     // Vectors are read more often than the data of an operator.
-    let rule = (rule, solver.geometry);
+    let rule = (rule, solver.metric);
     let (operator, geometries) = device
         .with_reserved_bytes(vector_bytes::<f64>(n), || device.without_matrix(on_cpu, problem, rule))
         .map_err(of_metric)?;

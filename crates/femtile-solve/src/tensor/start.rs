@@ -60,7 +60,7 @@ impl<D: SolveDevice> FullStart<D> {
     /// Returns an iterate for $A w = b$.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     pub fn iterate(
         &self,
         operator: &dyn LinearOperator<f64, D>,

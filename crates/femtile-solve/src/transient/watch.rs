@@ -21,7 +21,7 @@ pub trait Observer: Send {
     /// A time of [`frames`](crate::Transient::frames) was reached.
     ///
     /// # Errors
-    /// What ends the run.
+    /// An error ends the run.
     fn frame(&mut self, _frame: &Frame<'_>) -> Result<(), SolveError> {
         Ok(())
     }
@@ -29,7 +29,7 @@ pub trait Observer: Send {
     /// The state after a number of steps.
     ///
     /// # Errors
-    /// What ends the run.
+    /// An error ends the run.
     fn checkpoint(&mut self, _state: &Checkpoint) -> Result<(), SolveError> {
         Ok(())
     }

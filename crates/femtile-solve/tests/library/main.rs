@@ -1,4 +1,4 @@
-//! What programs that use the library rely on.
+//! The library as programs use it.
 
 mod cells;
 mod linear_solver;

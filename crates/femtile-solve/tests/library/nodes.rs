@@ -140,7 +140,7 @@ fn of_several_values_at_a_node_the_last_holds_and_a_warning_names_the_loser() {
     let both = side().dirichlet_at_nodes(vec![4, 9], 7.0).unwrap().dirichlet_at_nodes(vec![9], 8.0).unwrap();
     let (_, warnings) = solve(both);
     assert!(warnings.contains("boundary[2] (dirichlet) takes 1 of the 2 nodes of boundary[1]"), "{warnings}");
-    // Whole facets are told once.
+    // Whole facets are reported once.
     let (_, warnings) = solve(side().dirichlet_at_nodes("x < 1e-9", 7.0).unwrap());
     assert!(warnings.contains("takes 4 of the 4 facets of boundary[0]") && !warnings.contains("nodes of"));
 }

@@ -148,8 +148,8 @@ impl Gpu {
         launch + (memory.powf(EXPONENT) + chains.powf(EXPONENT)).powf(1.0 / EXPONENT) + last
     }
 
-    /// Bytes over the bandwidth of the memory or, for small matrices, of the cache; entries of x come by sectors of 32
-    /// bytes, and where all rows are sorted x is read anew for each length.
+    /// Bytes over the bandwidth of the memory or, for small matrices, of the cache; entries of x are loaded in sectors of
+    /// 32 bytes, and where all rows are sorted x is reread for each length.
     fn memory_seconds(&self, statistics: &Statistics, work: &Work) -> f64 {
         const FROM_MEMORY: f64 = 5.03e12;
         const FROM_CACHE: f64 = 5.42e12;

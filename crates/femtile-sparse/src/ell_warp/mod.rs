@@ -2,7 +2,7 @@
 //! row and stored column by column.
 //!
 //! One layout gives the family of `[wong2015]`: K1 (rows sorted by length, a lane a row), K2 (long rows shared by
-//! several lanes), both with the vectors renumbered (r) and the columns sorted anew (rs); and SELL-C-σ, which is K1
+//! several lanes), both with the vectors renumbered (r) and the columns sorted again (rs); and SELL-C-σ, which is K1
 //! sorted within windows. The same layout serves a CPU with the lanes of its SIMD unit.
 
 mod columns;

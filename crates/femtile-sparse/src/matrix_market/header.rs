@@ -202,8 +202,8 @@ fn refuse_empty(lines: &Lines<'_>, what: &str, n: usize, n_entries: usize) -> Re
         return Ok(());
     }
     Err(lines.error(format!(
-        "nearly all of {n} {what} are empty: {n_entries} entries are announced; check the counts, or number the \
-         {what} that have entries anew"
+        "nearly all of {n} {what} are empty: {n_entries} entries are announced; check the counts, or renumber the \
+         {what} that have entries"
     )))
 }
 

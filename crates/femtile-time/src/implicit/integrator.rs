@@ -69,7 +69,7 @@ pub trait Monitor<D: VectorKernels<f64>> {
     /// A step was accepted.
     ///
     /// # Errors
-    /// What ends the run at once.
+    /// An error ends the run at once.
     fn step(&mut self, reached: &Reached<'_, D>) -> Result<ControlFlow<Stop>, Self::Error>;
 }
 
@@ -117,7 +117,7 @@ impl<D: VectorKernels<f64>> Reached<'_, D> {
     /// Returns the state of the run on the host.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     pub fn checkpoint(&self, fingerprint: [u8; 32]) -> Result<Checkpoint, LinalgError> {
         let state = self.state;
         let value = |age| Ok((state.history.time(age), state.history.value(age).to_host()?));
@@ -258,7 +258,7 @@ impl<D: VectorKernels<f64>> Integrator<D> {
     /// Advances to the end, or until the monitor or a failure ends the run.
     ///
     /// # Errors
-    /// What the system and the monitor report.
+    /// Errors of the system and the monitor.
     pub fn run<S, M>(&mut self, system: &mut S, monitor: &mut M) -> Result<Outcome, S::Error>
     where
         S: SemiDiscrete<D>,

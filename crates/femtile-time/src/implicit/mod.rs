@@ -55,7 +55,7 @@ pub trait SemiDiscrete<D: Device> {
     /// Solves the equation of a stage; `u` holds a first guess on entry.
     ///
     /// # Errors
-    /// What assembly, the solver and the device report.
+    /// Errors of assembly, the solver and the device.
     fn solve(
         &mut self,
         equation: &StageEquation<'_, D>,
@@ -82,6 +82,6 @@ pub trait SemiDiscrete<D: Device> {
     /// Returns the norm $\|v\| = (v^\mathsf{T} M v)^{1/2}$, the one of $L_2$.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     fn norm(&mut self, v: &Buffer<f64, D>) -> Result<f64, Self::Error>;
 }

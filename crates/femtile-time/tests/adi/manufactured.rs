@@ -11,7 +11,7 @@ pub fn formula(text: &str) -> Expression {
     Expression::parse_in_time(text).unwrap()
 }
 
-/// What is asked of a side.
+/// The condition on a side.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
     Dirichlet,
@@ -69,7 +69,7 @@ impl Manufactured {
         terms.reduce(|a, b| &a + &b).unwrap()
     }
 
-    /// The problem with so many nodes along each axis.
+    /// Returns the problem with the given numbers of nodes along the axes.
     pub fn problem(&self, nodes: &[usize]) -> AdiProblem {
         let d = self.sides.len();
         let mut source = &self.exact.derivative(Variable::T) - &(&self.reaction * &self.exact);

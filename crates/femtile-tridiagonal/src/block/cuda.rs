@@ -72,7 +72,7 @@ pub(crate) fn specialisations() -> Vec<Specialisation> {
     thomas.into_iter().chain(single).chain(pivoted).chain(pcr).collect()
 }
 
-/// So many blocks of threads that each item has M threads.
+/// Returns the launch that gives each item M threads.
 fn launch(n_items: usize, m: usize, threads: usize) -> Launch {
     Launch::line(n_items.div_ceil(groups(m) * (threads / WARP)), threads as u32)
 }

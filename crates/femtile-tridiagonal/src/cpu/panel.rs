@@ -35,7 +35,7 @@ pub(crate) struct RowsMut<T> {
     pub first: *mut T,
     /// From one row to the next.
     pub stride: usize,
-    /// Whether writes go past the cache; every vector is aligned then.
+    /// Whether writes are non-temporal stores; every vector is aligned then.
     pub is_streamed: bool,
 }
 

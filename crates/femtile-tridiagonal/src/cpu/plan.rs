@@ -115,7 +115,7 @@ pub(super) struct Plan {
     pub lanes: usize,
     /// Rows that are staged at once.
     pub block: usize,
-    /// Whether solutions go past the cache.
+    /// Whether solutions are written with non-temporal stores.
     pub is_streamed: bool,
 }
 

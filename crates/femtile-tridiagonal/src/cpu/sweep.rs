@@ -88,7 +88,7 @@ impl<T: Scalar> At<T> {
     /// Keeps a value of this row.
     ///
     /// # Safety
-    /// So many values are kept.
+    /// `slot` is less than the number of values kept per row.
     #[inline(always)]
     pub unsafe fn keep<V: Vector<T>>(self, slot: usize, value: V) {
         // SAFETY: what the caller promises.

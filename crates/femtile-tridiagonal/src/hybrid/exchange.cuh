@@ -26,7 +26,7 @@ __device__ inline Equation exchanged_equation(T* memory, u32 system, u32 chunk, 
     return reduced_equation(last, exchanged_reduced(memory, 3, system, 0));
 }
 
-// All threads call it with their chunk; `memory` has room for EXCHANGE numbers, `bad_rows` for SYSTEMS.
+// All threads call it with their chunk; `memory` holds EXCHANGE numbers, `bad_rows` SYSTEMS.
 __device__ inline Ends exchange_chunks(
     T* memory, u32* bad_rows, const Reduced& last, const Reduced& first, T wrap, u32 system, u32 chunk, u32 n_chunks, u32 bad, u32 rows) {
     exchanged(memory, 0, system, chunk) = last.d;

@@ -15,7 +15,7 @@ __device__ inline u32 place(u32* keys, u32 slots, u32 column, bool& is_new) {
     return slot;
 }
 
-// More terms than any table has room for; sums of a warp of them fit into 32 bits.
+// More terms than any table has slots; sums of a warp of them fit into 32 bits.
 const u32 MANY = 1u << 25;
 
 // Terms of each row, the most of them; of rows with MANY or more some number from MANY on.

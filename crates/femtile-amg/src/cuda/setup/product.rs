@@ -67,7 +67,7 @@ pub(super) fn product<H: Scalar>(
     let longest = Write::from(&mut most, 1);
     let arguments = (lengths.write(), longest, offsets, columns, left.structure(), slots as u32);
     let kernel = Kernel::<Count>::new("amg_product_count");
-    // SAFETY: as above; a table has room for more keys than a row has terms, or columns B.
+    // SAFETY: as above; a table has more slots than a row has terms, or B has columns.
     unsafe { device.launch(&by_lanes::<H>(&PRODUCT, counting), &kernel, launch, arguments) }?;
     let mut total = Buffer::zeros(device, 1)?;
     let starts = scan::starts(device, &lengths, &mut total, 0)?;

@@ -45,7 +45,7 @@ impl Workplace {
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    /// What the program says when it refuses the case with `code`.
+    /// Returns the message of the program, which must refuse the case with exit code `code`.
     pub fn refusal(&self, more: &[&str], code: i32) -> String {
         let output = self.solve(more);
         let said = text(&output.stderr);

@@ -195,7 +195,7 @@ inline bool isinf(V x) { return __builtin_isinf(x); }
 template <typename V>
 inline bool isfinite(V x) { return __builtin_isfinite(x); }
 
-// Arithmetic that is rounded as written; the compiler is told to fuse nothing by itself.
+// Arithmetic that is rounded as written; a compiler flag disables contraction.
 inline double __dadd_rn(double a, double b) { return a + b; }
 inline double __dsub_rn(double a, double b) { return a - b; }
 inline double __dmul_rn(double a, double b) { return a * b; }

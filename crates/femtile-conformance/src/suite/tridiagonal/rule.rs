@@ -50,7 +50,7 @@ impl<T: Scalar> BandRule<T> for Steps {
         let width = lines.len();
         assert!(
             [lower.len(), diagonal.len(), upper.len()] == [width * rows.len(); 3],
-            "slices hold what is asked for"
+            "slices have a value for each row and line"
         );
         for (i, row) in rows.enumerate() {
             for (j, line) in lines.clone().enumerate() {

@@ -100,7 +100,7 @@ fn systems_of_every_kind_are_solved_to_the_tolerance() {
 }
 
 #[test]
-fn as_many_iterations_as_unknowns_solve_without_beginning_anew() {
+fn as_many_iterations_as_unknowns_solve_without_a_restart() {
     let mut random = Random::new(62);
     for n in [1, 2, 5, 17] {
         let system = System::<f64>::new(dense(n, &mut random), &mut random);

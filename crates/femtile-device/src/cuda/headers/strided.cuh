@@ -1,4 +1,4 @@
-// Lines of values that are so many apart, between memory and registers.
+// Strided loads and stores of lines of values.
 #pragma once
 #include "femtile.cuh"
 

@@ -69,8 +69,8 @@ impl ProductHook {
 
     fn of_kernels(&self) -> CudaHook<'_> {
         let source = concat!(include_str!("state.cuh"), include_str!("product_hook.cuh"));
-        // SAFETY: the arrays are those of a solve, which lives as long as the products with this hook; there is room for
-        // a partial sum of each block that a kernel with so many rows has.
+        // SAFETY: the arrays are those of a solve, which lives as long as the products with this hook; they hold
+        // a partial sum for each block of a kernel with `n_rows` rows.
         unsafe { CudaHook::new(source, self.fields.to_vec(), Some(self.n_rows)).as_product() }
     }
 }

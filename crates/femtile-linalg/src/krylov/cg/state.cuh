@@ -33,7 +33,7 @@ __device__ inline double sum_addends(const double* addends) {
     return sum;
 }
 
-// Sums N numbers of each thread of n_blocks blocks into as many times ADDENDS; `partials` has room for N numbers a block,
+// Sums N numbers of each thread of n_blocks blocks into as many times ADDENDS; `partials` holds N numbers per block,
 // `counters` are ADDENDS zeros. The blocks may be those of several kernels that follow each other.
 template <u32 N>
 __device__ inline void leave_addends(

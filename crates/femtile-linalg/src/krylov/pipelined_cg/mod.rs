@@ -25,8 +25,8 @@ pub use kernels::{PipelinedCgKernels, PipelinedCgStep, PipelinedCgSums, Pipeline
 /// recurrences of r, w, s and z drift away from the vectors that they define: the method reaches a lower accuracy than
 /// plain conjugate gradients.
 ///
-/// So the recurrences are restarted (residual replacement). Where the recurred residual meets the tolerance, or the method
-/// breaks down after the first step, $b - A x$ is computed: within twice the tolerance the method has converged; else all
+/// The recurrences are therefore restarted (residual replacement). Where the recurred residual meets the tolerance, or
+/// the method breaks down after the first step, $b - A x$ is computed: within twice the tolerance the method has converged; else all
 /// recurrences restart from it, if the residual has at least halved since the last restart; else the method has
 /// [stagnated](Stop::Stagnated) or [broken down](Stop::Breakdown). At a restart the history has the computed residual.
 ///
@@ -175,7 +175,7 @@ impl<'a, T: Scalar, D: PipelinedCgKernels<T>, C: Communicator> Recurrences<'a, T
         let step = match step(self.sums, self.before) {
             Ok(step) => step,
             Err(breakdown) if self.before.is_none() => return Ok(Some(breakdown)),
-            Err(breakdown) => return self.begin_anew(x, watch, breakdown),
+            Err(breakdown) => return self.restart(x, watch, breakdown),
         };
         let v = &mut self.v;
         let m = if matches!(self.by, Preconditioning::Identity) { &v.w } else { &v.m };
@@ -194,13 +194,13 @@ impl<'a, T: Scalar, D: PipelinedCgKernels<T>, C: Communicator> Recurrences<'a, T
         }
         watch.history.r_dot_r.push(r_dot_r);
         match watch.verdict() {
-            Some(Stop::Converged) => self.begin_anew(x, watch, Stop::Converged),
+            Some(Stop::Converged) => self.restart(x, watch, Stop::Converged),
             other => Ok(other),
         }
     }
 
     /// Computes the true residual after the recurrences have ended; restarts them or ends the method.
-    fn begin_anew(
+    fn restart(
         &mut self,
         x: &Buffer<T, D>,
         watch: &mut Watch<'_>,

@@ -233,13 +233,14 @@ impl<'a, T: Scalar, D: SStepCgKernels<T>, C: Communicator> Blocks<'a, T, D, C> {
         self.before = factor;
         let verdict = watch.verdict();
         match bad_pivot {
-            Some(value) if verdict != Some(Stop::Converged) => Ok(self.begin_anew(value).or(verdict)),
+            Some(value) if verdict != Some(Stop::Converged) => Ok(self.restart(value).or(verdict)),
             _ => Ok(verdict),
         }
     }
 
-    /// Forgets the directions after a block that was cut at this pivot, unless little has been gained since it last did.
-    fn begin_anew(&mut self, pivot: f64) -> Option<Stop> {
+    /// Restarts after a block that was cut at this pivot; breaks down where the residual has hardly fallen since the
+    /// last restart.
+    fn restart(&mut self, pivot: f64) -> Option<Stop> {
         if self.r_dot_r > GAIN * self.r_dot_r_begun {
             return Some(Stop::Breakdown { quantity: Stop::BLOCK_PIVOT, value: pivot });
         }

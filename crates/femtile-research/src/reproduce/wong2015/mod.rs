@@ -41,7 +41,7 @@ pub(super) fn items() -> Vec<Item> {
         item("figure-18", "K1 and K1r (vectors renumbered)", variants::figure_18),
         item("figure-19", "K2 and K2r", variants::figure_19),
         item("figure-20", "what the final remapping costs K1r", variants::figure_20),
-        item("figure-21", "K1r and K1rs (columns sorted anew)", variants::figure_21),
+        item("figure-21", "K1r and K1rs (columns sorted again)", variants::figure_21),
         item("figure-22", "K2r and K2rs", variants::figure_22),
     ]
 }

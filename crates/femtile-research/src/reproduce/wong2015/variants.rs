@@ -1,4 +1,4 @@
-//! Figures 18 to 22: vectors renumbered (r), columns sorted anew (rs), and the way back.
+//! Figures 18 to 22: vectors renumbered (r), columns sorted again (rs), and the way back.
 
 use crate::formats::ComparedFormat;
 use femtile::linalg::sparse::EllWarpConfig;

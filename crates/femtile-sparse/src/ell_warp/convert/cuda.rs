@@ -186,7 +186,7 @@ impl<'a, O: Element> Conversion<'a, O> {
         let kernel = Kernel::<Order>::new("ell_warp_order");
         let launch = Launch::line(self.n_rows.div_ceil(tile), SORTED.min(tile / 2) as u32)
             .shared(tile * size_of::<u64>());
-        // SAFETY: a block has room for the keys of its rows; both arrays have an entry for each row.
+        // SAFETY: the shared memory of a block holds the keys of its rows; both arrays have an entry for each row.
         unsafe { self.device.launch(&self.program, &kernel, launch, arguments) }?;
         Ok(rows)
     }

@@ -15,7 +15,7 @@ pub(in crate::block) fn gather<V: Pod, T: Pod>(to: &mut [V], runs: &[&[T]; MAX_L
             let from: &[&[T]] = &runs[begin..begin + tile];
             assert!(from.iter().all(|run| run.len() >= len));
             done = len / tile * tile;
-            // SAFETY: the runs have the entries, and `to` has room for all; vectors of several lanes mean AVX2.
+            // SAFETY: the runs have the entries, and `to` is long enough for all; vectors of several lanes mean AVX2.
             unsafe { transpose_in(&mut to[begin..], lanes, from, done, ahead) };
         }
     }
@@ -94,7 +94,7 @@ unsafe fn transpose_out<T: Pod>(from: &[T], stride: usize, runs: &mut [&mut [T]]
 /// Transposes the first `len` entries of 4 runs of f64 or 8 runs of f32, in tiles of 32 bytes each way.
 ///
 /// # Safety
-/// The processor has AVX2; each run has `len` entries, a multiple of those of a tile; `to` has room for rows of a tile
+/// The processor has AVX2; each run has `len` entries, a multiple of those of a tile; `to` holds rows of a tile
 /// `stride` apart, one for each entry.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
