@@ -277,7 +277,7 @@ fn what_an_equation_in_time_cannot_mean_is_refused_where_it_stands() {
         (
             "[time]",
             "[output]\nfunctionals = [{ name = \"u\", kind = \"value_at\", point = [2, 0] }]\n[time]",
-            ["functionals[0].point", "outside of the box"],
+            ["functionals[0].point", "outside the box"],
         ),
     ] {
         assert!(GRID.contains(from), "{from}");

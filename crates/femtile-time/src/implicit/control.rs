@@ -27,7 +27,9 @@ pub(super) const KINK: usize = 3;
 /// That share.
 pub(super) const KINK_SHARE: f64 = 0.01;
 /// After this many rejections in a row the data are taken to jump, and the step is accepted.
-pub(super) const JUMP: usize = 12;
+pub(super) const JUMP: usize = 8;
+/// Restarts after which a run ends where the next one would be: the tolerance is out of reach.
+pub(super) const MOST_RESTARTS: usize = 1000;
 
 /// The share of the tolerance that is aimed at.
 const SAFETY: f64 = 0.8;

@@ -6,7 +6,7 @@ use femtile_device::Buffer;
 use femtile_linalg::LinalgError;
 use femtile_linalg::vector::VectorKernels;
 
-use super::control::{Controller, JUMP, KINK, KINK_SHARE};
+use super::control::{Controller, JUMP, KINK, KINK_SHARE, MOST_RESTARTS};
 use super::history::History;
 use super::{Checkpoint, Scheme, SemiDiscrete, Tolerance};
 use crate::TimeError;
@@ -328,7 +328,8 @@ impl<D: VectorKernels<f64>> Integrator<D> {
             let of_all = error * length / (self.end - self.start);
             let is_restart = error > 1.0
                 && since_restart > order
-                && (in_a_row >= JUMP || (in_a_row >= KINK && of_all <= KINK_SHARE));
+                && self.state.restarts < MOST_RESTARTS
+                && (in_a_row >= JUMP || length <= shortest || (in_a_row >= KINK && of_all <= KINK_SHARE));
             if error <= 1.0 || is_restart {
                 if is_restart {
                     controller = Controller::new(order, 1.0);
@@ -384,6 +385,11 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         } else {
             (length, time + length)
         }
+    }
+
+    /// Returns whether the lengths of steps follow from an error estimate.
+    pub(super) fn is_adaptive(&self) -> bool {
+        matches!(self.steps, Steps::Adaptive { .. })
     }
 
     /// Makes what was computed the newest value.

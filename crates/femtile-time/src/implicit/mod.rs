@@ -33,6 +33,9 @@ pub struct StageEquation<'a, D: Device> {
     pub history: &'a Buffer<f64, D>,
     /// The vector $d$, a defect of an earlier time.
     pub defect: Option<&'a Buffer<f64, D>>,
+    /// Whether the distance of the solution from its first guess is an error estimate: then the solve has to be accurate
+    /// relative to that distance as well.
+    pub is_estimated: bool,
 }
 
 /// The result of the solve of a stage.

@@ -40,7 +40,8 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         self.guess(time)?;
         let shift = 1.0 / length;
         scaled(&mut self.terms, shift, self.state.history.value(0))?;
-        let equation = StageEquation { shift, time, history: &self.terms, defect: None };
+        let is_estimated = self.is_adaptive();
+        let equation = StageEquation { shift, time, history: &self.terms, defect: None, is_estimated };
         system.solve(&equation, &mut self.next)
     }
 
@@ -60,7 +61,8 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         scaled(&mut self.terms, both / (length * before), self.state.history.value(0))?;
         let oldest = -length / (before * both);
         self.device.axpby(&mut self.terms, oldest, self.state.history.value(1), 1.0)?;
-        let equation = StageEquation { shift, time, history: &self.terms, defect: None };
+        let is_estimated = self.is_adaptive();
+        let equation = StageEquation { shift, time, history: &self.terms, defect: None, is_estimated };
         system.solve(&equation, &mut self.next)
     }
 
@@ -74,7 +76,9 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         let (before, shift) = (self.state.history.time(0), 2.0 / length);
         system.defect((before, shift), self.state.history.value(0), &mut self.other)?;
         scaled(&mut self.terms, shift, self.state.history.value(0))?;
-        let equation = StageEquation { shift, time, history: &self.terms, defect: Some(&self.other) };
+        let is_estimated = self.is_adaptive();
+        let equation =
+            StageEquation { shift, time, history: &self.terms, defect: Some(&self.other), is_estimated };
         system.solve(&equation, &mut self.next)
     }
 
@@ -89,7 +93,9 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         let between = begun + GAMMA * length;
         self.state.history.polynomial(between, 2, &mut self.other)?;
         scaled(&mut self.terms, shift, self.state.history.value(0))?;
-        let equation = StageEquation { shift, time: between, history: &self.terms, defect: None };
+        let is_estimated = self.is_adaptive();
+        let equation =
+            StageEquation { shift, time: between, history: &self.terms, defect: None, is_estimated };
         let first = system.solve(&equation, &mut self.other)?;
         if !first.has_converged {
             return Ok(first);
@@ -99,7 +105,7 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         scaled(&mut self.terms, shift * (1.0 - ratio), self.state.history.value(0))?;
         self.device.axpby(&mut self.terms, shift * ratio, &self.other, 1.0)?;
         self.guess(time)?;
-        let equation = StageEquation { shift, time, history: &self.terms, defect: None };
+        let equation = StageEquation { shift, time, history: &self.terms, defect: None, is_estimated };
         let second = system.solve(&equation, &mut self.next)?;
         let iterations = first.iterations + second.iterations;
         Ok(StageOutcome { iterations, has_converged: second.has_converged })
