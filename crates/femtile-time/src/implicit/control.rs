@@ -21,11 +21,10 @@ pub(super) struct Controller {
     last: f64,
 }
 
-/// After this many rejections in a row a step is accepted whose error is a small share of the whole tolerance: data with a
-/// kink have errors in proportion to the step, which no shorter step brings below its share.
-pub(super) const KINK: usize = 3;
-/// That share.
-pub(super) const KINK_SHARE: f64 = 0.01;
+/// A step that was rejected before is accepted once its error is this share of the whole tolerance, and the extrapolation
+/// begins anew behind it: data with a kink have errors in proportion to the step, which no shorter step brings below its
+/// share.
+pub(super) const KINK_SHARE: f64 = 1e-3;
 /// After this many rejections in a row the data are taken to jump, and the step is accepted.
 pub(super) const JUMP: usize = 8;
 /// Restarts after which a run ends where the next one would be: the tolerance is out of reach.

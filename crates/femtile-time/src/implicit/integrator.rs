@@ -6,7 +6,7 @@ use femtile_device::Buffer;
 use femtile_linalg::LinalgError;
 use femtile_linalg::vector::VectorKernels;
 
-use super::control::{Controller, JUMP, KINK, KINK_SHARE, MOST_RESTARTS};
+use super::control::{Controller, JUMP, KINK_SHARE, MOST_RESTARTS};
 use super::history::History;
 use super::{Checkpoint, Scheme, SemiDiscrete, Tolerance};
 use crate::TimeError;
@@ -326,12 +326,14 @@ impl<D: VectorKernels<f64>> Integrator<D> {
                 (true, true) => self.error_of_step(length, time, tolerance, system)?,
             };
             let of_all = error * length / (self.end - self.start);
+            let is_small = in_a_row > 0 && of_all <= KINK_SHARE;
             let is_restart = error > 1.0
                 && since_restart > order
                 && self.state.restarts < MOST_RESTARTS
-                && (in_a_row >= JUMP || length <= shortest || (in_a_row >= KINK && of_all <= KINK_SHARE));
-            if error <= 1.0 || is_restart {
-                if is_restart {
+                && (is_small || in_a_row >= JUMP || length <= shortest);
+            let is_start = since_restart <= order && of_all <= KINK_SHARE;
+            if error <= 1.0 || is_restart || is_start {
+                if error > 1.0 {
                     controller = Controller::new(order, 1.0);
                 } else if is_judged {
                     match controller.accepted(error) {
