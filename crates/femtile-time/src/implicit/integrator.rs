@@ -335,6 +335,9 @@ impl<D: VectorKernels<f64>> Integrator<D> {
             if error <= 1.0 || is_restart || is_start {
                 if error > 1.0 {
                     controller = Controller::new(order, 1.0);
+                    // Errors in proportion to steps leave room for longer ones.
+                    let growth = (0.5 * KINK_SHARE / of_all).clamp(1.0, 10.0);
+                    self.state.length = (growth * length).min(longest);
                 } else if is_judged {
                     match controller.accepted(error) {
                         1.0 => {}
