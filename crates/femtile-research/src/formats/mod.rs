@@ -1,6 +1,6 @@
 //! Storage formats of sparse matrices that ELL-WARP is compared with: those of `[wong2015]`, section 4.
 //!
-//! Each format is made from [`Csr`]. Solves use [`Csr`] and ELL-WARP alone.
+//! Each format is made from `Csr`. Solves use `Csr` and ELL-WARP alone.
 
 mod carries;
 mod compared;

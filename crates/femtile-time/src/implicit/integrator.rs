@@ -223,14 +223,10 @@ impl<D: VectorKernels<f64>> Integrator<D> {
                 format!("steps have the length {length}, and those of the checkpoint {}", checkpoint.length);
             return Err(TimeError::Setting { field: "steps", message });
         }
-        let mut values =
-            checkpoint.history.iter().map(|(time, u)| Ok((*time, Buffer::from_host(&self.device, u)?)));
-        let mut of_next =
-            || -> Result<Option<(f64, Buffer<f64, D>)>, TimeError> { values.next().transpose() };
-        let Some((time, u)) = of_next()? else { return Ok(()) };
-        let mut history = History::new(time, u);
-        while let Some((time, u)) = of_next()? {
-            history.push_older(time, u);
+        let Some(((newest, u), older)) = checkpoint.history.split_first() else { return Ok(()) };
+        let mut history = History::new(*newest, Buffer::from_host(&self.device, u)?);
+        for (time, u) in older {
+            history.push_older(*time, Buffer::from_host(&self.device, u)?);
         }
         self.state = State {
             history,
