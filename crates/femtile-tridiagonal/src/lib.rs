@@ -4,12 +4,12 @@
 //!
 //! ```
 //! use femtile_device::{Buffer, Cpu};
-//! use femtile_tridiagonal::{Bands, Layout, Tridiagonal, TridiagonalConfig};
+//! use femtile_tridiagonal::{Bands, BatchLayout, Tridiagonal, TridiagonalConfig};
 //!
 //! # fn main() -> Result<(), femtile_linalg::LinalgError> {
 //! // −u″ = 1 along the second axis of an array of 2 × 3 values, zero beyond the ends, spacing 1.
 //! let device = Cpu::new(1)?;
-//! let layout = Layout::contiguous(&[2, 3])?;
+//! let layout = BatchLayout::contiguous(&[2, 3])?;
 //! let lower = Buffer::from_vec(&device, vec![-1.0; 6])?;
 //! let diagonal = Buffer::from_vec(&device, vec![2.0; 6])?;
 //! let upper = Buffer::from_vec(&device, vec![-1.0; 6])?;
