@@ -52,7 +52,9 @@ pub(crate) fn write_results(
 ) -> Result<Report, CaseError> {
     let (folder, names) = (&case.file.output.directory, names(case));
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    if report.solve.stop == Stop::Interrupted && holds_finished_results(folder) {
+    // Frames and traces of a run in time have replaced earlier ones already.
+    let is_new = report.files.is_empty();
+    if report.solve.stop == Stop::Interrupted && is_new && holds_finished_results(folder) {
         report.warnings.push(format!(
             "nothing was written: {} holds results of a solve that was not interrupted; to keep what an interrupted one \
              has reached, give it another folder",

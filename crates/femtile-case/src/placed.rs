@@ -6,7 +6,7 @@ use femtile_expression::Expression;
 use femtile_fem::FemError;
 use femtile_linalg::LinalgError;
 use femtile_mesh::MeshError;
-use femtile_solve::{Key, below};
+use femtile_solve::{Key, SolveError, below};
 
 use crate::file::{BoundarySection, Entry, Value};
 use crate::{Case, CaseError};
@@ -42,7 +42,9 @@ fn place(case: &Case, error: &CaseError) -> Option<(Vec<Key>, String)> {
             let is_written = case.is_as_written(|file| &file.solver.threads);
             is_written.then(|| (keys(&["solver", "threads"]), message))
         }
-        CaseError::Fem(error) => Some((of_problem(case, error)?, message)),
+        CaseError::Fem(error) | CaseError::Other(SolveError::AtTime { source: error, .. }) => {
+            Some((of_problem(case, error)?, message))
+        }
         CaseError::Amg(AmgError::Linalg(LinalgError::Device(_))) => None,
         CaseError::Amg(_) => Some((keys(&["solver", "preconditioner"]), message)),
         _ => None,
@@ -95,8 +97,13 @@ fn unbalanced(case: &Case) -> Vec<Key> {
 /// The key of a coefficient by the name that the discretisation gives it; of several conditions the one that has `value`
 /// at `point`.
 fn of_field(case: &Case, field: &str, found: Option<([f64; 3], f64)>) -> Option<Vec<Key>> {
-    if ["sigma", "lambda", "source"].contains(&field) {
-        return Some(keys(&["equation", field]));
+    let key = match field {
+        "sigma" if case.is_transient_on_mesh() => "diffusion",
+        "lambda" if case.is_transient_on_mesh() => "reaction",
+        other => other,
+    };
+    if ["sigma", "lambda", "source", "initial", "diffusion", "reaction"].contains(&key) {
+        return Some(keys(&["equation", key]));
     }
     let names: Vec<Key> = field.split('.').map(Key::from).collect();
     let candidates = case.file.boundary.iter().enumerate();

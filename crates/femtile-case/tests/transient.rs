@@ -179,6 +179,15 @@ fn growth_and_data_that_are_no_numbers_are_told_apart() {
                    [output]\nfunctionals = [{ name = \"mean\", kind = \"mean\" }]\n";
     let report = run(&case(folder.path(), growing.into()), &mut Silent).unwrap();
     assert!((report.functionals["mean"] - 1f64.exp()).abs() < 1e-4);
+    for (from, to, key) in [
+        ("initial = \"1 + x + 2*y\"", "initial = \"1/(x - x)\"", "equation.initial"),
+        ("diffusion = 2", "diffusion = \"0.5 - x\"", "equation.diffusion"),
+        ("source = \"2*t", "source = \"1/(t - 1) + 2*t", "equation.source"),
+    ] {
+        let text = text("bdf2", "steps = 10", "").replace(from, to);
+        let error = run(&case(folder.path(), text), &mut Silent).unwrap_err().to_string();
+        assert!(error.contains(key), "{key}: {error}");
+    }
     let infinite = text("bdf2", "steps = 10", "").replace("(1 + t^2)*(1 + 2*y)", "1/(t - 1)");
     let error = run(&case(folder.path(), infinite), &mut Silent).unwrap_err().to_string();
     assert!(error.contains("dirichlet"), "{error}");

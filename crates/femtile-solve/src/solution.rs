@@ -47,12 +47,13 @@ impl Finished {
         (components, outcome): (Vec<Vec<f64>>, CgOutcome),
         system: &LinearSystem<'_, D>,
         reasons: [&str; 2],
-        warnings: Vec<String>,
+        mut warnings: Vec<String>,
     ) -> Self {
+        warnings.extend(warning_of_outcome(config, &outcome));
         Self::of_parts(device, config, (components, outcome), system.parts(), reasons, warnings)
     }
 
-    /// As [`Finished::new`], from parts of a system that is gone.
+    /// As [`Finished::new`], from the parts of a system, and without a warning about the outcome.
     pub fn of_parts<D: SolveDevice>(
         device: &D,
         config: &SolverConfig,
@@ -61,7 +62,6 @@ impl Finished {
         [device_reason, preconditioner_reason]: [&str; 2],
         mut warnings: Vec<String>,
     ) -> Self {
-        warnings.extend(warning_of_outcome(config, &outcome));
         let memory = device.memory_use();
         warnings.extend(memory.and_then(warning_of_overflow));
         Self {

@@ -35,7 +35,7 @@ pub struct LinearSystem<'a, D: SolveDevice> {
 }
 
 /// Parts of a linear system that a solution reports.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct SystemParts {
     pub format: String,
     pub format_reason: Option<String>,

@@ -32,7 +32,14 @@ pub(super) fn nodal_values(
     let nodes = (0..problem.mesh.n_nodes() as u32).collect();
     let everywhere = Condition::DirichletAtNodes { nodes, value };
     let conditions = [BoundaryCondition { facets: Vec::new(), condition: everywhere }];
-    let (_, constraints) = evaluate(problem, &Coefficient::Constant(0.0), &conditions)?;
+    let found = evaluate(problem, &Coefficient::Constant(0.0), &conditions);
+    let (_, constraints) = found.map_err(|error| match error {
+        // Values at all nodes are evaluated as a Dirichlet condition.
+        FemError::NotFinite { cell, point, value, .. } => {
+            FemError::NotFinite { field: "initial", cell, point, value }
+        }
+        other => other,
+    })?;
     let mut u = vec![0.0; problem.n_dofs()];
     constraints.impose(&mut u);
     Ok(u)

@@ -7,11 +7,12 @@ use femtile_fem::{BoundaryCondition, Coefficient, Condition};
 use femtile_linalg::{LinearOperator, Preconditioner};
 
 use crate::discretization::Discretization;
-use crate::system::LinearSystem;
+use crate::system::{LinearSystem, SystemParts};
 use crate::tensor::OperatorDevice;
 use crate::{PreconditionerConfig, SolveError, SolverConfig, Stages};
 
-type Operator<D> = Arc<dyn LinearOperator<f64, D>>;
+/// An operator of one stage or of several.
+pub(super) type Operator<D> = Arc<dyn LinearOperator<f64, D>>;
 
 /// The operators of stages with one shift $a$.
 pub(super) struct Shifted<D: OperatorDevice> {
@@ -34,8 +35,10 @@ pub(super) struct Workshop<'a, 'm, D: OperatorDevice> {
     pub problem: &'a Discretization<'m>,
 }
 
-/// Parts of a linear system that a report describes.
+/// The linear system of a stage, as a report describes it.
 pub(super) struct Description {
+    pub parts: SystemParts,
+    /// The settings, with the preconditioner that was chosen.
     pub config: SolverConfig,
     pub preconditioner_reason: String,
 }
@@ -47,31 +50,35 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
         self.operator(self.variant(zero, one, Vec::new()), config, stages)
     }
 
-    /// Makes the operators with a shift, and `visit`s the linear system that they are taken from.
+    /// Makes the operators with a shift.
     pub fn shifted(
         &self,
         shift: f64,
         config: &SolverConfig,
         stages: &mut Stages<'_>,
-        visit: impl FnOnce(&LinearSystem<'_, D>, Description),
-    ) -> Result<Shifted<D>, SolveError> {
+    ) -> Result<(Shifted<D>, Description), SolveError> {
         let lambda = self.problem.lambda.plus(shift);
         let all = without_data(&self.problem.conditions[0]);
+        // Without given values other conditions may win their facets; that changes rows of given values alone, which no
+        // residual keeps.
         let free: Vec<_> =
             all.iter().filter(|given| given.condition.given_value().is_none()).cloned().collect();
         let is_held = free.len() < all.len();
         let variant = self.variant(self.problem.sigma.clone(), lambda.clone(), all);
         let weak = variant.weak_form(config, self.opened, self.cpu.threads())?;
         let system = weak.system((self.cpu, self.device), stages)?;
-        let preconditioner_reason = weak.preconditioner_reason().to_owned();
-        visit(&system, Description { config: weak.config().clone(), preconditioner_reason });
+        let description = Description {
+            parts: system.parts(),
+            config: weak.config().clone(),
+            preconditioner_reason: weak.preconditioner_reason().to_owned(),
+        };
         let LinearSystem { operator, preconditioner, .. } = system;
         let held = Arc::from(operator);
         let natural = match is_held {
             true => self.operator(self.variant(self.problem.sigma.clone(), lambda, free), config, stages)?,
             false => Arc::clone(&held),
         };
-        Ok(Shifted { shift, natural, held, preconditioner })
+        Ok((Shifted { shift, natural, held, preconditioner }, description))
     }
 
     /// Makes the operator of a problem, without a preconditioner.
@@ -111,7 +118,7 @@ impl<'m, D: OperatorDevice> Workshop<'_, 'm, D> {
     }
 }
 
-/// Returns conditions of the same kinds whose data are zero; those that add nothing to an operator are left out.
+/// Returns conditions of the same kinds with zero data.
 fn without_data(conditions: &[BoundaryCondition]) -> Vec<BoundaryCondition> {
     let zero = || Coefficient::Constant(0.0);
     let one = |given: &BoundaryCondition| {

@@ -15,7 +15,6 @@ use crate::check::check_cells;
 use crate::device::{self, Choice, Chosen};
 use crate::discretization::Discretization;
 use crate::solution::Finished;
-use crate::system::{LinearSystem, SystemParts};
 use crate::tensor::OperatorDevice;
 use crate::{DeviceChoice, Solution, SolveError, SolverConfig, Stage, Stages};
 
@@ -71,14 +70,9 @@ impl<'m> Transient<'m> {
         stages: &mut Stages<'_>,
     ) -> Result<(Finished, Outcome), SolveError> {
         let workshop = Workshop { cpu, device, opened, problem };
-        let mut parts = None;
-        let visit = |system: &LinearSystem<'_, D>, description: &Description| {
-            parts =
-                Some((system.parts(), description.config.clone(), description.preconditioner_reason.clone()));
-        };
         let initial = data::nodal_values(problem, &self.initial, &["equation".into(), "initial".into()])?;
         let first = (self.start, self.first_shift());
-        let mut system = Semidiscrete::new(workshop, config, first, stages, visit)?;
+        let (mut system, description) = Semidiscrete::new(workshop, config, first, stages)?;
         let mut u = Buffer::from_vec(device, initial)?;
         system.impose(self.start, &mut u)?;
         let mut integrator = Integrator::new(self.scheme, self.steps, (self.start, self.end), u)?;
@@ -100,10 +94,8 @@ impl<'m> Transient<'m> {
         watch.begin(integrator.time(), integrator.values())?;
         let outcome = integrator.run(&mut system, &mut watch)?;
         let mut warnings = warnings.to_vec();
-        warnings.append(&mut system.warnings);
         warnings.extend(warning_of(&outcome));
-        let (parts, config, preconditioner_reason) =
-            parts.unwrap_or_else(|| (SystemParts::default(), config.clone(), String::new()));
+        let Description { parts, config, preconditioner_reason } = description;
         let components = vec![integrator.values().to_host()?];
         let done = (components, linear_outcome(&outcome));
         let reasons = [reason, &preconditioner_reason];
@@ -168,7 +160,7 @@ fn warning_of(outcome: &Outcome) -> Option<String> {
         Stop::Finished if *restarts == 0 => return None,
         Stop::Finished => {
             return Some(format!(
-                "the data have {restarts} kinks or jumps in time, at which steps began short again"
+                "the data have {restarts} kinks or jumps in time, at which the steps restarted with a short one"
             ));
         }
         Stop::Interrupted => "was interrupted by the user",

@@ -2,22 +2,23 @@
 
 use femtile_device::Buffer;
 use femtile_fem::Constraints;
-use femtile_linalg::{LinalgError, LinearOperator};
+use femtile_linalg::LinalgError;
+use femtile_linalg::krylov::Stop;
 use femtile_time::implicit::{SemiDiscrete, StageEquation, StageOutcome};
 
 use super::data;
-use super::operators::{Description, Shifted, Workshop};
+use super::operators::{Description, Operator, Shifted, Workshop};
 use crate::method::iterate;
-use crate::system::LinearSystem;
 use crate::tensor::OperatorDevice;
 use crate::{Silent, SolveError, SolverConfig, Stages};
-use femtile_linalg::krylov::Stop;
 
 /// Operators of different shifts that are kept: SDIRK2 and BDF2 need one each at the start.
 const KEPT: usize = 2;
 
 /// The accuracy of the correction of a first guess, where it is an error estimate.
 const OF_ESTIMATE: f64 = 0.01;
+/// The largest relative tolerance of a solve.
+const LOOSEST: f64 = 0.5;
 /// A residual that is rounding, relative to its terms.
 const ROUNDING: f64 = 1e-15;
 
@@ -35,8 +36,10 @@ struct Data<D: OperatorDevice> {
 /// settings is relative to the right side of the stage all the same.
 pub(super) struct Semidiscrete<'a, 'm, D: OperatorDevice> {
     workshop: Workshop<'a, 'm, D>,
+    /// Its tolerance is that of the solve at hand.
     config: SolverConfig,
-    mass: std::sync::Arc<dyn LinearOperator<f64, D>>,
+    tolerance: f64,
+    mass: Operator<D>,
     /// The one used last stands last.
     shifted: Vec<Shifted<D>>,
     data: Data<D>,
@@ -46,8 +49,6 @@ pub(super) struct Semidiscrete<'a, 'm, D: OperatorDevice> {
     residual: Buffer<f64, D>,
     product: Buffer<f64, D>,
     correction: Buffer<f64, D>,
-    /// Warnings of the solves.
-    pub warnings: Vec<String>,
 }
 
 impl<'a, 'm, D: OperatorDevice> Semidiscrete<'a, 'm, D> {
@@ -57,16 +58,9 @@ impl<'a, 'm, D: OperatorDevice> Semidiscrete<'a, 'm, D> {
         config: &SolverConfig,
         (time, shift): (f64, f64),
         stages: &mut Stages<'_>,
-        visit: impl FnOnce(&LinearSystem<'_, D>, &Description),
-    ) -> Result<Self, SolveError> {
+    ) -> Result<(Self, Description), SolveError> {
         let mass = workshop.mass(config, stages)?;
-        let mut described = None;
-        let first = workshop.shifted(shift, config, stages, |system, description| {
-            visit(system, &description);
-            described = Some(description.config);
-        })?;
-        // The choice that was made for the first shift holds for all.
-        let config = described.unwrap_or_else(|| config.clone());
+        let (first, description) = workshop.shifted(shift, config, stages)?;
         let (device, problem) = (workshop.device, workshop.problem);
         let n = problem.n_dofs();
         let (load, constraints) = data::at_time(problem, time)?;
@@ -84,29 +78,29 @@ impl<'a, 'm, D: OperatorDevice> Semidiscrete<'a, 'm, D> {
             given: free.is_some().then(|| given_on(device, n, &constraints)).transpose()?,
         };
         let zeros = || Buffer::zeros(device, n);
-        Ok(Self {
+        let semidiscrete = Self {
             residual: zeros()?,
             product: zeros()?,
             correction: zeros()?,
             depends_on_time: data::depends_on_time(problem),
             workshop,
-            config,
+            // The preconditioner chosen for the first shift serves all.
+            config: description.config.clone(),
+            tolerance: config.tolerance,
             mass,
             shifted: vec![first],
             data,
             free,
-            warnings: Vec::new(),
-        })
+        };
+        Ok((semidiscrete, description))
     }
 
     /// Puts the given values of a time into `u`.
     pub fn impose(&mut self, time: f64, u: &mut Buffer<f64, D>) -> Result<(), SolveError> {
         self.bring_data(time)?;
-        if let (Some(free), Some(given)) = (&self.free, &self.data.given) {
-            let device = self.workshop.device;
-            device.scale_by(&mut self.product, free, u)?;
-            device.copy(u, &self.product)?;
-            device.axpby(u, 1.0, given, 1.0)?;
+        clear(&self.free, u, &mut self.product)?;
+        if let Some(given) = &self.data.given {
+            self.workshop.device.axpby(u, 1.0, given, 1.0)?;
         }
         Ok(())
     }
@@ -115,7 +109,7 @@ impl<'a, 'm, D: OperatorDevice> Semidiscrete<'a, 'm, D> {
         if !self.depends_on_time || self.data.time == time {
             return Ok(());
         }
-        let Workshop { device, problem, .. } = self.workshop;
+        let problem = self.workshop.problem;
         let (load, constraints) = data::at_time(problem, time)?;
         self.data.load.assign(&load)?;
         if let Some(given) = &mut self.data.given {
@@ -123,7 +117,6 @@ impl<'a, 'm, D: OperatorDevice> Semidiscrete<'a, 'm, D> {
             constraints.impose(&mut values);
             given.assign(&values)?;
         }
-        debug_assert_eq!(self.data.load.device().description(), device.description());
         self.data.time = time;
         Ok(())
     }
@@ -140,23 +133,23 @@ impl<'a, 'm, D: OperatorDevice> Semidiscrete<'a, 'm, D> {
         }
         let mut silent = Silent;
         let mut quiet = Stages::new(&mut silent);
-        let made = self.workshop.shifted(shift, &self.config, &mut quiet, |_, _| ())?;
+        let (made, _) = self.workshop.shifted(shift, &self.config, &mut quiet)?;
         self.shifted.push(made);
         Ok(())
     }
+}
 
-    /// Sets entries at given unknowns to zero.
-    fn mask(&mut self, is_residual: bool) -> Result<(), LinalgError> {
-        let Some(free) = &self.free else { return Ok(()) };
-        let device = self.workshop.device;
-        let (from, to) = match is_residual {
-            true => (&mut self.residual, &mut self.correction),
-            false => (&mut self.product, &mut self.correction),
-        };
-        device.scale_by(to, free, from)?;
-        std::mem::swap(from, to);
-        Ok(())
-    }
+/// Sets entries of `v` at given unknowns to zero, where `free` is one at free unknowns and zero at given ones.
+fn clear<D: OperatorDevice>(
+    free: &Option<Buffer<f64, D>>,
+    v: &mut Buffer<f64, D>,
+    scratch: &mut Buffer<f64, D>,
+) -> Result<(), LinalgError> {
+    let Some(free) = free else { return Ok(()) };
+    let device = v.device().clone();
+    device.scale_by(scratch, free, v)?;
+    std::mem::swap(v, scratch);
+    Ok(())
 }
 
 fn given_on<D: OperatorDevice>(
@@ -186,29 +179,26 @@ impl<D: OperatorDevice> SemiDiscrete<D> for Semidiscrete<'_, '_, D> {
             device.axpby(&mut self.residual, 1.0, defect, 1.0)?;
         }
         self.shifted[self.shifted.len() - 1].natural.apply(&mut self.product, u)?;
-        self.mask(true)?;
-        self.mask(false)?;
+        clear(&self.free, &mut self.residual, &mut self.correction)?;
+        clear(&self.free, &mut self.product, &mut self.correction)?;
         let norm = |v: &Buffer<f64, D>| Ok::<f64, LinalgError>(device.dot(v, v)?.sqrt());
         let size = norm(&self.residual)?.max(norm(&self.product)?);
         device.axpby(&mut self.residual, -1.0, &self.product, 1.0)?;
         let rest = norm(&self.residual)?;
-        let mut tolerance = self.config.tolerance * size / rest;
-        let is_exact = size == 0.0 || rest <= ROUNDING * size;
-        if is_exact || (tolerance >= 1.0 && !equation.is_estimated) {
-            return Ok(StageOutcome { iterations: 0, has_converged: true });
-        }
-        if equation.is_estimated {
-            tolerance = tolerance.min(OF_ESTIMATE);
-        }
-        if !tolerance.is_finite() || tolerance <= 0.0 {
+        if !rest.is_finite() {
             return Ok(StageOutcome { iterations: 0, has_converged: false });
         }
-        let config = SolverConfig { tolerance: tolerance.min(0.5), ..self.config.clone() };
+        let wanted = self.tolerance * size;
+        if rest <= ROUNDING * size || (rest <= wanted && !equation.is_estimated) {
+            return Ok(StageOutcome { iterations: 0, has_converged: true });
+        }
+        self.config.tolerance =
+            (wanted / rest).min(if equation.is_estimated { OF_ESTIMATE } else { LOOSEST });
         device.fill(&mut self.correction, 0.0)?;
         let Shifted { held, preconditioner, .. } = &self.shifted[self.shifted.len() - 1];
         let (mut silent, a) = (Silent, (held.as_ref(), preconditioner.as_ref()));
         let mut quiet = Stages::new(&mut silent);
-        let outcome = iterate(&config, &mut self.correction, a, &self.residual, &mut quiet)?;
+        let outcome = iterate(&self.config, &mut self.correction, a, &self.residual, &mut quiet)?;
         device.axpby(u, 1.0, &self.correction, 1.0)?;
         Ok(StageOutcome { iterations: outcome.iterations, has_converged: outcome.stop == Stop::Converged })
     }
@@ -229,14 +219,13 @@ impl<D: OperatorDevice> SemiDiscrete<D> for Semidiscrete<'_, '_, D> {
     }
 
     fn clear_given(&mut self, v: &mut Buffer<f64, D>) -> Result<(), SolveError> {
-        let Some(free) = &self.free else { return Ok(()) };
-        self.workshop.device.scale_by(&mut self.correction, free, v)?;
-        std::mem::swap(v, &mut self.correction);
-        Ok(())
+        Ok(clear(&self.free, v, &mut self.correction)?)
     }
 
     fn norm(&mut self, v: &Buffer<f64, D>) -> Result<f64, SolveError> {
         self.mass.apply(&mut self.product, v)?;
-        Ok(self.workshop.device.dot(v, &self.product)?.max(0.0).sqrt())
+        let square = self.workshop.device.dot(v, &self.product)?;
+        // Rounding may leave a small negative number; NaN stays NaN.
+        Ok(if square < 0.0 { 0.0 } else { square.sqrt() })
     }
 }

@@ -123,6 +123,32 @@ fn kinks_and_jumps_of_data_are_passed_with_short_steps() {
     }
 }
 
+#[test]
+fn a_tolerance_out_of_reach_is_no_success() {
+    let mesh = &meshes()[0].0;
+    let tolerance = Tolerance { relative: 1e-7, absolute: 0.0 };
+    for shortest in [0.1, 1e-2, 1e-3] {
+        let steps = Steps::Adaptive { tolerance, first: None, shortest, longest: 1.0 };
+        for scheme in Scheme::ALL {
+            let run = Transient::new(problem(mesh, 1, true), "1 + x + 2*y").times(0.0, 1.5);
+            let run = run.scheme(scheme).steps(steps).solve(&config()).unwrap();
+            assert_eq!(run.outcome().stop, Stop::StepTooShort, "{} {shortest}", scheme.name());
+            assert!(!run.at_end().has_converged());
+        }
+    }
+}
+
+#[test]
+fn a_solution_that_is_zero_for_a_while_is_followed() {
+    let mesh = &meshes()[0].0;
+    let tolerance = Tolerance { relative: 1e-3, absolute: 0.0 };
+    let steps = Steps::Adaptive { tolerance, first: None, shortest: 1e-9, longest: 0.1 };
+    let problem = Poisson::new(mesh).source("max(t - 0.5, 0)");
+    let run = Transient::new(problem, 0.0).times(0.0, 1.5).steps(steps).solve(&config()).unwrap();
+    assert_eq!(run.outcome().stop, Stop::Finished);
+    assert!((run.at_end().max() - 0.5).abs() < 1e-3, "{}", run.at_end().max());
+}
+
 /// Keeps frames and checkpoints.
 #[derive(Default)]
 struct Keep {

@@ -21,13 +21,12 @@ pub(super) struct Controller {
     last: f64,
 }
 
-/// A step that was rejected before is accepted once its error is this share of the whole tolerance, and the extrapolation
-/// begins anew behind it: data with a kink have errors in proportion to the step, which no shorter step brings below its
-/// share.
+/// Share of the whole tolerance at which a step is accepted that was rejected before; the extrapolation restarts after it.
+/// At a kink of the data the local error is proportional to the step, so no shorter step meets its own share.
 pub(super) const KINK_SHARE: f64 = 1e-3;
-/// After this many rejections in a row the data are taken to jump, and the step is accepted.
+/// Rejections in a row after which the data are assumed to jump, and the step is accepted.
 pub(super) const JUMP: usize = 8;
-/// Restarts after which a run ends where the next one would be: the tolerance is out of reach.
+/// Restarts of a run, at most: with more the tolerance is out of reach.
 pub(super) const MOST_RESTARTS: usize = 1000;
 
 /// The share of the tolerance that is aimed at.

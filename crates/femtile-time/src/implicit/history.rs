@@ -46,18 +46,15 @@ impl<D: VectorKernels<f64>> History<D> {
         times.windows(2).map(|pair| pair[0] - pair[1]).collect()
     }
 
-    /// Makes `u` the newest value and returns a vector that is free again.
-    pub fn push(&mut self, time: f64, u: Buffer<f64, D>) -> Result<Buffer<f64, D>, LinalgError> {
-        let free = match self.values.len() {
-            DEPTH => self.values.pop_back().map(|(_, u)| u),
-            _ => None,
-        };
-        let free = match free {
-            Some(free) => free,
+    /// Makes `u` the newest value, and leaves a vector in it that is free.
+    pub fn push(&mut self, time: f64, u: &mut Buffer<f64, D>) -> Result<(), LinalgError> {
+        let oldest = if self.values.len() == DEPTH { self.values.pop_back() } else { None };
+        let free = match oldest {
+            Some((_, free)) => free,
             None => Buffer::zeros(u.device(), u.len())?,
         };
-        self.values.push_front((time, u));
-        Ok(free)
+        self.values.push_front((time, std::mem::replace(u, free)));
+        Ok(())
     }
 
     /// Forgets all but the newest value.

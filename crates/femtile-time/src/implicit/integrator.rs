@@ -53,7 +53,7 @@ pub struct Outcome {
     pub steps: usize,
     /// Steps rejected by the error estimate.
     pub rejected: usize,
-    /// Kinks and jumps in time of the data, at which the extrapolation began anew.
+    /// Restarts of the extrapolation, at kinks and jumps in time of the data.
     pub restarts: usize,
     /// Iterations of linear solvers.
     pub iterations: usize,
@@ -172,7 +172,7 @@ impl<D: VectorKernels<f64>> Integrator<D> {
     /// Prepares a run from `u` at `start` to `end`.
     ///
     /// # Errors
-    /// [`TimeError::Setting`] for times, steps or tolerances out of range; what the device reports.
+    /// [`TimeError::Setting`] for times, steps or tolerances out of range; errors of the device.
     pub fn new(
         scheme: Scheme,
         steps: Steps,
@@ -205,8 +205,8 @@ impl<D: VectorKernels<f64>> Integrator<D> {
     /// Takes over the state of a checkpoint.
     ///
     /// # Errors
-    /// [`TimeError::Setting`] where fixed steps have another length, or the checkpoint lies beyond the end; what the device
-    /// reports.
+    /// [`TimeError::Setting`] where fixed steps have another length, or the checkpoint lies beyond the end; errors of
+    /// the device.
     pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<(), TimeError> {
         let time = checkpoint.history.first().map_or(self.start, |(time, _)| *time);
         if time >= self.end {
@@ -324,6 +324,7 @@ impl<D: VectorKernels<f64>> Integrator<D> {
             let of_all = error * length / (self.end - self.start);
             let is_small = in_a_row > 0 && of_all <= KINK_SHARE;
             let is_restart = error > 1.0
+                && error.is_finite()
                 && since_restart > order
                 && self.state.restarts < MOST_RESTARTS
                 && (is_small || in_a_row >= JUMP || length <= shortest);
@@ -395,9 +396,7 @@ impl<D: VectorKernels<f64>> Integrator<D> {
 
     /// Makes what was computed the newest value.
     fn accept(&mut self, time: f64) -> Result<(), LinalgError> {
-        let empty = Buffer::zeros(&self.device, 0)?;
-        let u = std::mem::replace(&mut self.next, empty);
-        self.next = self.state.history.push(time, u)?;
+        self.state.history.push(time, &mut self.next)?;
         self.state.steps += 1;
         Ok(())
     }
@@ -417,7 +416,14 @@ impl<D: VectorKernels<f64>> Integrator<D> {
         self.device.axpby(&mut self.other, share, &self.next, -share)?;
         system.clear_given(&mut self.other)?;
         let error = system.norm(&self.other)?;
-        let allowed = tolerance.absolute.max(tolerance.relative * self.state.largest_norm);
+        if error == 0.0 {
+            return Ok(0.0);
+        }
+        let size = match self.state.largest_norm {
+            0.0 => system.norm(&self.next)?,
+            largest => largest,
+        };
+        let allowed = tolerance.absolute.max(tolerance.relative * size);
         Ok(error / (allowed * length / (self.end - self.start)))
     }
 }

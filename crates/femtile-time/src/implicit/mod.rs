@@ -79,7 +79,7 @@ pub trait SemiDiscrete<D: Device> {
     /// Sets entries at unknowns whose values are given to zero.
     ///
     /// # Errors
-    /// What the device reports.
+    /// Errors of the device.
     fn clear_given(&mut self, v: &mut Buffer<f64, D>) -> Result<(), Self::Error>;
 
     /// Returns the norm $\|v\| = (v^\mathsf{T} M v)^{1/2}$, the one of $L_2$.
