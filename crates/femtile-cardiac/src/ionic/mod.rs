@@ -1,0 +1,1 @@
+//! Models of the membrane of a cell: states, rates, and their integration at many points.
