@@ -93,6 +93,11 @@ pub(super) fn fingerprint(case: &Case, mesh: &Mesh) -> [u8; 32] {
     }
     mesh.points.iter().flatten().for_each(|x| sum.update(x.to_le_bytes()));
     mesh.cells.iter().for_each(|node| sum.update(node.to_le_bytes()));
+    mesh.cell_tags.iter().for_each(|tag| sum.update(tag.to_le_bytes()));
+    for (name, field) in &mesh.cell_fields {
+        sum.update(name);
+        field.values.iter().for_each(|value| sum.update(value.to_le_bytes()));
+    }
     sum.finalize().into()
 }
 
