@@ -31,6 +31,30 @@ pub enum CardiacError {
         /// The reason and the valid choices.
         message: String,
     },
+    /// The description of a model is wrong.
+    #[error("{model}:{line}:{column}: {message}")]
+    Model {
+        /// The file, or the name of the model.
+        model: String,
+        /// The line, from 1.
+        line: usize,
+        /// The column, from 1.
+        column: usize,
+        /// The reason and the valid choices.
+        message: String,
+    },
+    /// A variable of the membrane is not finite.
+    #[error(
+        "{variable} = {value} at node {node}: shorten the time step, or check stimulus and conductivity there"
+    )]
+    NotFinite {
+        /// The voltage or a state.
+        variable: String,
+        /// The node.
+        node: usize,
+        /// Its value.
+        value: f64,
+    },
 }
 
 impl CardiacError {
