@@ -107,12 +107,6 @@ impl<D: Device> Sums<D> {
         let assemble = Csr::from_parts(device, n_cells, lengths, cells, values)?;
         Ok(Self { interpolate, integrate, assemble })
     }
-
-    /// Returns the bytes of the three matrices.
-    pub fn bytes(&self) -> usize {
-        let of = |matrix: &Csr<f64, D>| matrix.product_bytes();
-        of(&self.interpolate) + of(&self.integrate) + of(&self.assemble)
-    }
 }
 
 fn ascending(nodes: &[u32]) -> Vec<u32> {
