@@ -24,6 +24,8 @@
 mod cells;
 #[allow(unsafe_code)]
 mod cpu;
+#[allow(unsafe_code)]
+pub(crate) mod cuda;
 mod description;
 mod formulas;
 mod kernels;
@@ -37,6 +39,7 @@ mod scheme;
 mod source;
 
 pub use cells::Ionic;
+pub use cuda::{CudaImplicitProgram, CudaProgram};
 pub use kernels::IonicKernels;
 pub use model::{Model, State, Units};
 pub use points::Points;
