@@ -45,3 +45,8 @@ pub use model::{Model, State, Units};
 pub use points::Points;
 pub use reference::{HostImplicitProgram, HostProgram};
 pub use scheme::{LocalScheme, MAX_IMPLICIT_STATES};
+
+/// The program of docs/ionic-models.md, which is compiled and run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../../docs/ionic-models.md")]
+mod page {}

@@ -3,5 +3,6 @@
 mod action_potentials;
 mod beat;
 mod descriptions;
+mod documentation;
 mod implicit;
 mod orders;

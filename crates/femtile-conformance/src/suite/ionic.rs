@@ -20,7 +20,7 @@ fn voltages(model: &Model, n: usize) -> Vec<f64> {
 }
 
 /// Voltages after some steps from states that differ from point to point, and the states.
-fn run<D: IonicKernels>(
+pub fn run<D: IonicKernels>(
     device: &D,
     model: &Model,
     scheme: LocalScheme,
