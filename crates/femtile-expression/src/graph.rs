@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::node::{Id, Node, Variable, choose, integer_power};
+use crate::node::{Id, Node, Variable, choose, half_power, integer_power};
 
 /// Nodes in the order in which a walk of the expression from the left finishes them; the last is the whole.
 ///
@@ -78,6 +78,7 @@ pub(crate) fn evaluate(nodes: &[Node], point: [f64; 3], time: f64, others: &[f64
             Node::Variable(variable) => point[variable.index()],
             Node::Unary(op, a) => op.apply(value(a)),
             Node::Power(a, exponent) => integer_power(value(a), exponent),
+            Node::HalfPower(a, twice) => half_power(value(a), twice),
             Node::Binary(op, a, b) => op.apply(value(a), value(b)),
             Node::Select(condition, a, b) => choose(value(condition) != 0.0, value(a), value(b)),
         };

@@ -1,9 +1,89 @@
-//! Running a tape over one block: plain loops over slices, which the compiler turns into vector instructions.
+//! Running code over one block of points: plain loops over slices, which the compiler turns into vector instructions.
 
-use std::ops::Range;
-
-use super::{Inputs, Instruction, Operand, Operation};
+use super::code::{Code, Fused, Operand, Operation, Step};
+use crate::elementary;
 use crate::node::{Binary, Unary, Variable, choose};
+use crate::program::ProgramInput;
+
+/// Points that pass through the code together: 1 KiB a register, so that some forty stay in the nearest cache.
+pub(super) const BLOCK: usize = 128;
+/// Loops run over multiples of this: the lanes of the widest vectors.
+const LANES: usize = 8;
+
+/// The values of a register.
+#[derive(Debug, Clone)]
+#[repr(align(64))]
+pub(super) struct Block([f64; BLOCK]);
+
+impl Block {
+    pub(super) const ZERO: Self = Self([0.0; BLOCK]);
+}
+
+/// Runs the code over all points, a block after another.
+#[inline(always)]
+pub(super) fn run<'i>(
+    code: &Code,
+    outputs: &mut [&mut [f64]],
+    n: usize,
+    input: &dyn Fn(Variable) -> ProgramInput<'i>,
+    registers: &mut [Block],
+) {
+    for start in (0..n).step_by(BLOCK) {
+        let points = start..n.min(start + BLOCK);
+        // Entries behind the last point are computed and not used.
+        let width = points.len().next_multiple_of(LANES);
+        for &step in &code.steps {
+            match step {
+                Step::Compute { destination, operation: Operation::Load(variable) } => {
+                    let out = &mut registers[destination as usize].0[..points.len()];
+                    match input(variable) {
+                        ProgramInput::Uniform(value) => out.fill(value),
+                        ProgramInput::Values(values) => out.copy_from_slice(&values[points.clone()]),
+                    }
+                }
+                Step::Compute { destination, operation } => {
+                    let (below, rest) = registers.split_at_mut(destination as usize);
+                    if let Some((out, above)) = rest.split_first_mut() {
+                        compute(operation, &mut out.0[..width], &Registers { below, above });
+                    }
+                }
+                Step::Store { output, value } => {
+                    let out = &mut outputs[output as usize][points.clone()];
+                    match value {
+                        Operand::Constant(bits) => out.fill(bits.value()),
+                        Operand::Register(register) => {
+                            let n = out.len();
+                            out.copy_from_slice(&registers[register as usize].0[..n]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The registers but for one, which is written.
+struct Registers<'r> {
+    below: &'r [Block],
+    above: &'r [Block],
+}
+
+impl<'r> Registers<'r> {
+    #[inline(always)]
+    fn get(&self, operand: Operand, width: usize) -> Source<'r> {
+        match operand {
+            Operand::Constant(bits) => Source::Uniform(bits.value()),
+            Operand::Register(register) => {
+                let n_below = self.below.len();
+                let block = match register as usize {
+                    register if register < n_below => &self.below[register],
+                    register => &self.above[register - n_below - 1],
+                };
+                Source::Block(&block.0[..width])
+            }
+        }
+    }
+}
 
 /// The values of an operand for one block.
 #[derive(Clone, Copy)]
@@ -12,44 +92,16 @@ enum Source<'b> {
     Uniform(f64),
 }
 
-/// Runs every instruction, then the result into `out`; at most one block of points.
-pub(super) fn run(
-    instructions: &[Instruction],
-    result: Operation,
-    out: &mut [f64],
-    inputs: &Inputs<'_>,
-    points: Range<usize>,
-    registers: &mut [Vec<f64>],
-) {
-    let n = out.len();
-    for instruction in instructions {
-        let destination = instruction.destination as usize;
-        // Taken out of the file of registers while it is written: the operation reads others only.
-        let mut values = std::mem::take(&mut registers[destination]);
-        execute(instruction.operation, &mut values[..n], inputs, points.clone(), registers);
-        registers[destination] = values;
-    }
-    execute(result, out, inputs, points, registers);
-}
-
-fn execute(
-    operation: Operation,
-    out: &mut [f64],
-    inputs: &Inputs<'_>,
-    points: Range<usize>,
-    registers: &[Vec<f64>],
-) {
-    let n = out.len();
-    let source = |operand: Operand| match operand {
-        Operand::Constant(bits) => Source::Uniform(bits.value()),
-        Operand::Variable(Variable::T) => Source::Uniform(inputs.t),
-        Operand::Variable(variable) => Source::Block(&inputs.column(variable)[points.clone()]),
-        Operand::Register(register) => Source::Block(&registers[register as usize][..n]),
-    };
+#[inline(always)]
+fn compute(operation: Operation, out: &mut [f64], registers: &Registers<'_>) {
+    let width = out.len();
+    let source = |operand| registers.get(operand, width);
     match operation {
-        Operation::Copy(a) => map(out, source(a), |a| a),
+        // Loaded by `run`.
+        Operation::Load(_) => {}
         Operation::Unary(op, a) => unary(op, out, source(a)),
         Operation::Binary(op, a, b) => binary(op, out, source(a), source(b)),
+        Operation::Fused(op, a, b, c) => fused(op, out, [source(a), source(b), source(c)]),
         Operation::Select(condition, a, b) => select(out, source(condition), source(a), source(b)),
     }
 }
@@ -66,16 +118,42 @@ macro_rules! specialise {
     };
 }
 
+#[inline(always)]
 fn unary(op: Unary, out: &mut [f64], a: Source<'_>) {
+    use elementary::{is_ordinary_exponent, is_ordinary_number, ordinary_exp, ordinary_expm1, ordinary_log};
+    if let Source::Block(a) = a {
+        let all_ordinary = match op {
+            Unary::Exp => map_while(out, a, is_ordinary_exponent, ordinary_exp),
+            Unary::Expm1 => map_while(out, a, is_ordinary_exponent, ordinary_expm1),
+            Unary::Log => map_while(out, a, is_ordinary_number, ordinary_log),
+            _ => false,
+        };
+        if all_ordinary {
+            return;
+        }
+    }
     specialise!(
         op,
         Unary {
-            Negate Not Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh Exp Expm1 Exprel Log Log1p Log10 Sqrt Abs Sign Floor Ceil
+            Negate Not Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh Exp Expm1 Exprel Log Log1p Log10 Sqrt Abs Sign Floor
+            Ceil
         },
         |OP| map(out, a, |a| OP.apply(a))
     );
 }
 
+/// Applies a function that is right for ordinary arguments; returns whether all of them are.
+#[inline(always)]
+fn map_while(out: &mut [f64], a: &[f64], is_ordinary: impl Fn(f64) -> bool, f: impl Fn(f64) -> f64) -> bool {
+    let mut all = true;
+    for (out, &a) in out.iter_mut().zip(a) {
+        all &= is_ordinary(a);
+        *out = f(a);
+    }
+    all
+}
+
+#[inline(always)]
 fn binary(op: Binary, out: &mut [f64], a: Source<'_>, b: Source<'_>) {
     specialise!(
         op,
@@ -96,6 +174,47 @@ fn binary(op: Binary, out: &mut [f64], a: Source<'_>, b: Source<'_>) {
 }
 
 #[inline(always)]
+fn fused(op: Fused, out: &mut [f64], operands: [Source<'_>; 3]) {
+    specialise!(op, Fused { Add Subtract SubtractFrom }, |OP| multiply_and(out, operands, |product, c| match OP {
+        Fused::Add => product + c,
+        Fused::Subtract => product - c,
+        Fused::SubtractFrom => c - product,
+    }));
+}
+
+#[inline(always)]
+fn multiply_and(out: &mut [f64], [a, b, c]: [Source<'_>; 3], f: impl Fn(f64, f64) -> f64) {
+    let (a, b) = match (a, b) {
+        (Source::Block(a), b) => (a, b),
+        // A constant factor comes second.
+        (a, Source::Block(b)) => (b, a),
+        (Source::Uniform(a), Source::Uniform(b)) => return map(out, c, |c| f(a * b, c)),
+    };
+    match (b, c) {
+        (Source::Block(b), Source::Block(c)) => {
+            for (((out, &a), &b), &c) in out.iter_mut().zip(a).zip(b).zip(c) {
+                *out = f(a * b, c);
+            }
+        }
+        (Source::Block(b), Source::Uniform(c)) => {
+            for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
+                *out = f(a * b, c);
+            }
+        }
+        (Source::Uniform(b), Source::Block(c)) => {
+            for ((out, &a), &c) in out.iter_mut().zip(a).zip(c) {
+                *out = f(a * b, c);
+            }
+        }
+        (Source::Uniform(b), Source::Uniform(c)) => {
+            for (out, &a) in out.iter_mut().zip(a) {
+                *out = f(a * b, c);
+            }
+        }
+    }
+}
+
+#[inline(always)]
 fn map(out: &mut [f64], a: Source<'_>, f: impl Fn(f64) -> f64) {
     match a {
         Source::Block(a) => {
@@ -107,6 +226,7 @@ fn map(out: &mut [f64], a: Source<'_>, f: impl Fn(f64) -> f64) {
     }
 }
 
+#[inline(always)]
 fn select(out: &mut [f64], condition: Source<'_>, a: Source<'_>, b: Source<'_>) {
     let condition = match condition {
         Source::Block(condition) => condition,
