@@ -30,7 +30,7 @@ use crate::forms::Form;
 use crate::{FemError, functionals};
 pub use cuda::specialisations as cuda_specialisations;
 pub use floating::BALANCE_TOLERANCE;
-pub use kernels::{Assembled, AssemblyKernels, AssemblyProblem};
+pub use kernels::{Assembled, AssemblyKernels, AssemblyProblem, DeviceState};
 pub use load::load;
 pub use refill::Assembly;
 
